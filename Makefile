@@ -1,0 +1,57 @@
+# The habits of this project. `make` alone lists them.
+GO ?= go
+GOLANGCI = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+FUZZTIME ?= 30s
+KILLS ?= 50
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test race crash fuzz bench lint fmt tidy-check cross ci
+
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: build ## work through the sample project with a stand-in agent
+	@sh cmd/lopen/testdata/sample/run.sh bin/lopen
+
+build: ## build bin/lopen
+	@$(GO) build -o bin/lopen ./cmd/lopen
+
+test: ## run the tests
+	$(GO) test ./...
+
+race: ## run the tests under the race detector
+	$(GO) test -race ./...
+
+crash: ## kill the real command at KILLS random moments and restart it until done
+	$(GO) test -count=1 -run TestKilled -v -timeout 60m ./cmd/lopen -kills $(KILLS)
+
+fuzz: ## fuzz every decoder and parser, FUZZTIME each
+	@$(GO) list ./... | while read -r pkg; do \
+		for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+bench: ## run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./bench/ ./lifecycle/session/...
+
+lint: ## run the linters, import rules included
+	$(GOLANGCI) run ./...
+
+fmt: ## format the code
+	$(GO) fmt ./...
+
+tidy-check: ## fail if go.mod or go.sum are not tidy
+	$(GO) mod tidy -diff
+
+cross: ## build and vet for the other systems
+	GOOS=darwin $(GO) vet ./...
+	GOOS=windows $(GO) vet ./...
+
+ci: tidy-check ## everything that a change must pass
+	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	$(GO) vet ./...
+	$(MAKE) lint
+	$(MAKE) cross
+	$(MAKE) race
+	$(MAKE) run
