@@ -1,0 +1,38 @@
+// Package markdown says where the headings, list items and checkboxes of a
+// Markdown file are, as byte offsets into the file as it is on disk. It is the
+// only package that knows the parser (goldmark), and it is pure: bytes in, values
+// out.
+//
+// A [Document] is made by [Parse] and holds [Heading] and [Item] values. What is
+// a heading, a list or a checkbox is decided by the parser's block structure, as
+// CommonMark and GitHub's extensions define it, never by a pattern on lines:
+// a checkbox in a code block, in an HTML comment or in front matter is none.
+//
+// # Positions
+//
+// Every offset counts bytes of the input, byte order mark, carriage returns and
+// front matter included. The parser is given a copy of the same length in which
+// CR LF is space LF and a lone CR is LF (goldmark does not take a CR for a line
+// ending), so offsets need no translation beyond the length of what is skipped at
+// the front.
+//
+// [Item.Box] is the byte between the brackets. Changing that byte between ' ' and
+// 'x' changes the item's state and nothing else: no position, no other item. That
+// is what lets an edit of a plan be one byte; FuzzToggle holds it against
+// arbitrary input.
+//
+// # Caveats
+//
+// GitHub wants a space behind the closing bracket of a checkbox; goldmark, and so
+// this package, does not (`- [ ]* optional`, as Kiro writes it, is an item). What
+// would be a link or a link definition, `[x](`, `[x][` and `[x]:`, is not taken for
+// a checkbox, as its meaning would change with the byte.
+//
+// Blocks nest at most 100 levels deep in lists and quotes; what is deeper is
+// text. That bounds recursion whatever the input.
+//
+// # Concurrency
+//
+// A Document is immutable and may be shared. Parse may be called from any number
+// of goroutines.
+package markdown

@@ -1,0 +1,133 @@
+package markdown
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+
+	"github.com/yuin/goldmark/text"
+)
+
+// A Document is what Parse found. Immutable.
+type Document struct {
+	headings []Heading
+	items    []Item
+	bullets  []Item
+}
+
+// A Heading is an ATX or Setext heading at the top level of the document; those
+// in lists and quotes belong to their content. Its section goes from its first
+// line to the next heading of the same or a higher level.
+type Heading struct {
+	Level        int      // 1 to 6
+	Text         string   // inline markup reduced to text
+	Raw          string   // as written, without the marks of the heading itself
+	Anchor       string   // as GitHub derives it; duplicates get -1, -2
+	Start        int      // first byte of the heading's first line
+	ContentStart int      // first byte of the line after the heading
+	End          int      // end of the section
+	Line         int      // of Start, 1-based
+	Links        []string // destinations of the links in the heading
+	Parent       int      // index of the enclosing heading, -1 at the top
+}
+
+// An Item is one list item.
+type Item struct {
+	Line    int  // of the box (of the text where there is no box), 1-based
+	Box     int  // offset of the byte between [ and ], -1 without a checkbox
+	Checked bool // whether that byte is x or X
+	// Text is the item's first line that holds any, as plain text, without box
+	// and trailing HTML comments. Lines that continue it are details: else a
+	// plan's IDs, made from the text, would change with every remark.
+	Text string
+	Raw  string // the same line as written, from behind the box, comments included
+	// Details are the other lines of the item that belong to no task-list item
+	// nested in it, without their common indentation and a trailing comment.
+	Details string
+	Links   []string // link destinations in text and details
+	// Comment holds the contents of the HTML comments at the end of the first
+	// line, or else of the one at the item's end, one a line.
+	Comment string
+	Heading int // index of the heading that it stands under, -1 above the first
+	Parent  int // index of the task-list item that encloses it, -1 for none
+	Start   int // first byte of the line that it begins on
+	End     int // end of its last line, that of nested items included
+}
+
+// Headings returns the document's headings in file order.
+func (d *Document) Headings() []Heading { return slices.Clone(d.headings) }
+
+// Items returns the task-list items in file order: those that carry a checkbox,
+// whatever their bullet or number and however deep they are, in quotes too.
+func (d *Document) Items() []Item { return slices.Clone(d.items) }
+
+// Bullets returns the outermost list items that carry no checkbox, in file
+// order. Lists in such an item are its details.
+func (d *Document) Bullets() []Item { return slices.Clone(d.bullets) }
+
+// Parse reads a Markdown file. It takes any bytes; there is no error, as every
+// byte sequence is Markdown.
+func Parse(src []byte) *Document {
+	norm := normalize(src)
+	base := contentStart(src)
+	w := &walker{
+		doc:     &Document{},
+		norm:    norm,
+		body:    norm[base:],
+		base:    base,
+		lines:   lineStarts(norm),
+		anchors: anchors{},
+		heading: -1,
+	}
+	w.blocks(engine.Parse(text.NewReader(w.body)), scope{task: -1})
+	w.finish()
+	return w.doc
+}
+
+// normalize returns src with CR LF as space LF and a lone CR as LF: the same
+// length, and src itself where there is no CR.
+func normalize(src []byte) []byte {
+	if bytes.IndexByte(src, '\r') < 0 {
+		return src
+	}
+	norm := bytes.Clone(src)
+	for i, c := range norm {
+		if c != '\r' {
+			continue
+		}
+		if i+1 < len(norm) && norm[i+1] == '\n' {
+			norm[i] = ' '
+		} else {
+			norm[i] = '\n'
+		}
+	}
+	return norm
+}
+
+// lineStarts returns the offset of every line's first byte.
+func lineStarts(norm []byte) []int {
+	starts := make([]int, 1, bytes.Count(norm, []byte{'\n'})+1)
+	for i, c := range norm {
+		if c == '\n' && i+1 < len(norm) {
+			starts = append(starts, i+1)
+		}
+	}
+	return starts
+}
+
+// line returns the 0-based number of the line that holds an offset.
+func (w *walker) line(at int) int { return sort.SearchInts(w.lines, at+1) - 1 }
+
+// lineStart returns the offset of a line, the end of the file for one behind
+// the last.
+func (w *walker) lineStart(n int) int {
+	if n < len(w.lines) {
+		return w.lines[n]
+	}
+	return len(w.norm)
+}
+
+// lineText returns a line without what ends it and spaces before that.
+func (w *walker) lineText(n int) []byte {
+	return bytes.TrimRight(w.norm[w.lineStart(n):w.lineStart(n+1)], " \t\n")
+}

@@ -1,0 +1,96 @@
+package markdown
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/util"
+)
+
+// inlines calls fn for every inline node beneath a block, in order, until fn
+// returns false. It follows pointers instead of recursing: inline markup may
+// nest as deep as a line is long.
+func inlines(block ast.Node, fn func(ast.Node) bool) {
+	for n := block.FirstChild(); n != nil; {
+		if n.Type() != ast.TypeBlock {
+			if !fn(n) {
+				return
+			}
+			if n.FirstChild() != nil {
+				n = n.FirstChild()
+				continue
+			}
+		}
+		for n != block && n.NextSibling() == nil {
+			n = n.Parent()
+		}
+		if n == block {
+			return
+		}
+		n = n.NextSibling()
+	}
+}
+
+// links returns the destinations of the links in a block's own text.
+func (w *walker) links(block ast.Node) []string {
+	var dests []string
+	inlines(block, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Link:
+			dests = append(dests, string(n.Destination))
+		case *ast.AutoLink:
+			dests = append(dests, string(n.URL(w.body)))
+		}
+		return true
+	})
+	return dests
+}
+
+// plain reduces a block's inline content to text. With oneLine it ends at the
+// first line break behind any text and returns the comments that stood at the
+// end; HTML is dropped in any case.
+func (w *walker) plain(block ast.Node, oneLine bool) (text string, comments []string) {
+	var b strings.Builder
+	inlines(block, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Text:
+			s := n.Segment.Value(w.body)
+			if _, code := n.Parent().(*ast.CodeSpan); !code && !n.IsRaw() {
+				s = util.ResolveNumericReferences(util.ResolveEntityNames(util.UnescapePunctuations(s)))
+			}
+			b.Write(s)
+			if len(bytes.TrimSpace(s)) > 0 {
+				comments = nil
+			}
+			if n.SoftLineBreak() || n.HardLineBreak() {
+				if oneLine && strings.TrimSpace(b.String()) != "" {
+					return false
+				}
+				b.WriteByte(' ')
+			}
+		case *ast.String:
+			b.Write(n.Value)
+		case *ast.AutoLink:
+			b.Write(n.Label(w.body))
+			comments = nil
+		case *ast.RawHTML:
+			if c, ok := comment(n.Segments.Value(w.body)); ok && b.Len() > 0 {
+				comments = append(comments, c)
+			}
+		}
+		return true
+	})
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(b.String(), "\uFFFD")), " ")
+	return text, comments
+}
+
+// comment returns what stands in an HTML comment.
+func comment(html []byte) (string, bool) {
+	s, ok := strings.CutPrefix(string(html), "<!--")
+	if !ok {
+		return "", false
+	}
+	s, ok = strings.CutSuffix(s, "-->")
+	return strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD"), ok
+}

@@ -1,0 +1,61 @@
+package markdown
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Slug reduces a text to lower-case letters and digits of any script, with one
+// '-' for each run of anything else between them: "Add JWT validation!" becomes
+// "add-jwt-validation". A text without either becomes "item".
+func Slug(text string) string {
+	var b strings.Builder
+	gap := false
+	for _, r := range text {
+		// Marks belong to the letter before them: without its vowel signs a
+		// Devanagari word is another word.
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !(unicode.IsMark(r) && b.Len() > 0 && !gap) {
+			gap = true
+			continue
+		}
+		if gap && b.Len() > 0 {
+			b.WriteByte('-')
+		}
+		gap = false
+		b.WriteRune(unicode.ToLower(r))
+	}
+	if b.Len() == 0 {
+		return "item"
+	}
+	return b.String()
+}
+
+// anchors hands out GitHub's heading anchors: how often each was asked for.
+// The scheme, its way with "a", "a-1", "a" included, is github-slugger's.
+type anchors map[string]int
+
+func (a anchors) next(text string) string {
+	var b strings.Builder
+	for _, r := range strings.TrimSpace(text) {
+		switch {
+		case r == ' ':
+			b.WriteByte('-')
+		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r):
+			b.WriteRune(unicode.ToLower(r))
+		}
+	}
+	base := b.String()
+	anchor := base
+	n, taken := a[base]
+	for taken {
+		n++
+		anchor = base + "-" + strconv.Itoa(n)
+		_, taken = a[anchor]
+	}
+	if anchor != base {
+		a[base] = n
+	}
+	a[anchor] = 0
+	return anchor
+}
