@@ -1,0 +1,190 @@
+package plan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/lopen-dev/lopen/plan/markdown"
+)
+
+// ErrNoTasks says that there is nothing in a file that a plan could be made of.
+var ErrNoTasks = errors.New("nothing to make a plan of")
+
+const criteriaSlug = "acceptance-criteria"
+
+// inProgress is Kiro's mark of a task that somebody works on. No Markdown parser
+// takes it for a checkbox.
+var inProgress = regexp.MustCompile(`(?m)^([ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[)-(\][ \t])`)
+
+// FromMarkdown makes the content of a new plan of the headings and checkboxes of
+// any Markdown: a TODO list, the tasks.md of Spec Kit or Kiro. Nesting, states and
+// the lines indented under an item are kept; prose, and headings with no
+// checkbox below them, are dropped. A task that Kiro has in progress, `[-]`, is
+// open. Without any checkbox the error wraps ErrNoTasks.
+func FromMarkdown(title string, src []byte) ([]byte, error) {
+	doc := markdown.Parse(inProgress.ReplaceAll(src, []byte("$1 $2")))
+	headings, items := doc.Headings(), doc.Items()
+	if len(items) == 0 {
+		return nil, fmt.Errorf("make plan: %w: no checkbox such as `- [ ] task` below %s", ErrNoTasks, count(len(headings), "heading"))
+	}
+	keep := make([]bool, len(headings))
+	for _, it := range items {
+		for h := it.Heading; h >= 0 && !keep[h]; h = headings[h].Parent {
+			keep[h] = true
+		}
+	}
+	if t := titleIndex(headings); t >= 0 {
+		keep[t] = false
+	}
+	return newPlan(title, headings, keep, items), nil
+}
+
+// FromCriteria makes the content of a new plan of a specification's sections
+// called Acceptance Criteria (numbered or not): one task for each checkbox in
+// them, ticked ones ticked, or for each outermost list item where a section has
+// no checkbox. The heading around such a section is their component, if it is not
+// the specification's title. Without any criterion the error wraps ErrNoTasks.
+func FromCriteria(title string, spec []byte) ([]byte, error) {
+	doc := markdown.Parse(spec)
+	headings := doc.Headings()
+	var criteria []markdown.Item
+	keep := make([]bool, len(headings))
+	found, end := 0, 0
+	for _, h := range headings {
+		if !isCriteria(h.Text) || h.Start < end {
+			continue
+		}
+		found++
+		end = h.End
+		in, moved := within(doc.Items(), h), map[int]int{}
+		if len(in) == 0 {
+			in = within(doc.Bullets(), h)
+		}
+		for _, c := range in {
+			if c.Parent >= 0 {
+				c.Parent = moved[c.Parent]
+			}
+			moved[c.index] = len(criteria)
+			criteria = append(criteria, c.Item)
+			for a := c.Heading; a >= 0; a = headings[a].Parent {
+				keep[a] = !isCriteria(headings[a].Text)
+			}
+		}
+	}
+	if found == 0 {
+		return nil, fmt.Errorf("make plan: %w: none of %s is called Acceptance Criteria", ErrNoTasks, count(len(headings), "heading"))
+	}
+	if len(criteria) == 0 {
+		return nil, fmt.Errorf("make plan: %w: no list item under Acceptance Criteria", ErrNoTasks)
+	}
+	if t := titleIndex(headings); t >= 0 {
+		keep[t] = false
+	}
+	return newPlan(title, headings, keep, criteria), nil
+}
+
+type indexed struct {
+	markdown.Item
+	index int
+}
+
+// within returns the items in a heading's section.
+func within(items []markdown.Item, h markdown.Heading) []indexed {
+	var in []indexed
+	for i, it := range items {
+		if it.Start >= h.Start && it.Start < h.End {
+			in = append(in, indexed{it, i})
+		}
+	}
+	return in
+}
+
+func isCriteria(text string) bool { return name(text) == criteriaSlug }
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// newPlan writes a plan of the items, under those headings that are kept.
+func newPlan(title string, headings []markdown.Heading, keep []bool, items []markdown.Item) []byte {
+	content := write(title, headings, keep, items, true)
+	// Details are put before nested items, wherever they stood. Should that
+	// make other items of them (a fence left open swallows what follows), the
+	// tasks matter more than their details.
+	if !sameItems(markdown.Parse(content).Items(), items) {
+		content = write(title, headings, keep, items, false)
+	}
+	return content
+}
+
+func sameItems(got, want []markdown.Item) bool {
+	if len(got) != len(want) {
+		return false
+	}
+	for i := range got {
+		if got[i].Checked != want[i].Checked || got[i].Parent != want[i].Parent {
+			return false
+		}
+	}
+	return true
+}
+
+func write(title string, headings []markdown.Heading, keep []bool, items []markdown.Item, details bool) []byte {
+	// The plan's title is to stay the only heading of level 1.
+	shift := 0
+	for i, h := range headings {
+		if keep[i] && h.Level == 1 {
+			shift = 1
+		}
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# Plan: %s\n", strings.Join(strings.Fields(title), " "))
+	depth := make([]int, len(items))
+	next, heading := 0, -2
+	for i, it := range items {
+		for ; next < len(headings) && headings[next].Start < it.Start; next++ {
+			if keep[next] {
+				fmt.Fprintf(&b, "\n%s %s\n", strings.Repeat("#", min(headings[next].Level+shift, 6)), headings[next].Raw)
+			}
+		}
+		if it.Heading != heading {
+			b.WriteByte('\n')
+			heading = it.Heading
+		}
+		if it.Parent >= 0 {
+			depth[i] = depth[it.Parent] + 1
+		}
+		indent := strings.Repeat("  ", depth[i])
+		state := ' '
+		if it.Checked {
+			state = 'x'
+		}
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%s- [%c] %s", indent, state, it.Raw), " ") + "\n")
+		if details && it.Details != "" {
+			writeDetails(&b, indent+"  ", it.Details)
+		}
+	}
+	return b.Bytes()
+}
+
+// continues matches lines that may stand directly under an item's text without
+// making something else of it, as an underline or a table's would.
+var continues = regexp.MustCompile(`^(?:[-*+] +)?[\pL\d_"'(]`)
+
+func writeDetails(b *bytes.Buffer, indent, details string) {
+	if !continues.MatchString(details) {
+		b.WriteByte('\n')
+	}
+	for line := range strings.Lines(details + "\n") {
+		if line = strings.TrimRight(line, "\n"); line != "" {
+			b.WriteString(indent + line)
+		}
+		b.WriteByte('\n')
+	}
+}

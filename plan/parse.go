@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lopen-dev/lopen/plan/markdown"
+)
+
+// maxSlug bounds the slug of one heading or item, in bytes. An ID has one for
+// each level.
+const maxSlug = 64
+
+// Parse reads a plan. Any bytes are a plan; one without a checkbox has no tasks.
+func Parse(src []byte) *Plan {
+	doc := markdown.Parse(src)
+	b := builder{
+		plan:       &Plan{src: bytes.Clone(src), index: map[string]int{}},
+		headings:   doc.Headings(),
+		components: map[int]int{},
+		suffix:     map[string]int{},
+	}
+	b.title = titleIndex(b.headings)
+	if b.title >= 0 {
+		b.plan.title = b.headings[b.title].Text
+	}
+	items := doc.Items()
+	b.items = make([]int, len(items))
+	for i := range items {
+		b.item(i, &items[i])
+	}
+	b.identify()
+	return b.plan
+}
+
+type builder struct {
+	plan       *Plan
+	headings   []markdown.Heading
+	title      int
+	components map[int]int    // heading to position in tasks
+	items      []int          // item to position in tasks
+	parents    []int          // of each task, its parent's position or -1
+	suffix     map[string]int // per ID, the last number given to an equal sibling
+}
+
+// item adds an item, and before it the component that it is the first item of.
+func (b *builder) item(i int, it *markdown.Item) {
+	t := Task{Kind: KindTask, Name: it.Text, Line: it.Line, Box: it.Box, Checked: it.Checked,
+		Details: it.Details, After: after(it.Comment)}
+	t.Links = append(t.Links, it.Links...)
+	parent := -1
+	if it.Parent >= 0 {
+		t.Kind = KindSubtask
+		parent = b.items[it.Parent]
+		t.Links = append(t.Links, b.plan.tasks[parent].Links...)
+	} else {
+		parent = b.component(it.Heading)
+		t.Links = append(t.Links, b.headingLinks(it.Heading)...)
+	}
+	b.items[i] = b.add(t, parent)
+}
+
+// component returns the position of the component that owns the items under a
+// heading, -1 for none.
+func (b *builder) component(heading int) int {
+	h := heading
+	for h >= 0 && (h == b.title || isStructural(b.headings[h].Text)) {
+		h = b.headings[h].Parent
+	}
+	if h < 0 {
+		return -1
+	}
+	at, known := b.components[h]
+	if !known {
+		at = b.add(Task{Kind: KindComponent, Name: b.headings[h].Text, Line: b.headings[h].Line, Box: -1,
+			Links: b.headingLinks(h)}, -1)
+		b.components[h] = at
+	}
+	return at
+}
+
+func (b *builder) headingLinks(h int) []string {
+	var links []string
+	for ; h >= 0; h = b.headings[h].Parent {
+		links = append(links, b.headings[h].Links...)
+	}
+	return links
+}
+
+func (b *builder) add(t Task, parent int) int {
+	b.plan.tasks = append(b.plan.tasks, t)
+	b.parents = append(b.parents, parent)
+	return len(b.plan.tasks) - 1
+}
+
+// identify gives every task its ID and ties parents and children. Parents come
+// before their children in file order, so their IDs are known. A generated number
+// must not take a name that an item further down has by itself, so all names
+// are known before the first is numbered.
+func (b *builder) identify() {
+	tasks := b.plan.tasks
+	plain := make([]string, len(tasks))       // slugs
+	own := make(map[sibling]bool, len(tasks)) // names that siblings have by themselves
+	for i := range tasks {
+		plain[i] = slug(tasks[i].Name)
+		own[sibling{b.parents[i], plain[i]}] = true
+	}
+	for i := range tasks {
+		t, parent := &tasks[i], b.parents[i]
+		prefix := ""
+		if parent >= 0 {
+			t.Parent = tasks[parent].ID
+			prefix = t.Parent + "/"
+			t.Depth = tasks[parent].Depth + 1
+			t.Component = tasks[parent].Component
+		}
+		name := plain[i]
+		for _, taken := b.plan.index[prefix+name]; taken; _, taken = b.plan.index[prefix+name] {
+			name = b.next(prefix, plain[i], func(s string) bool { return own[sibling{parent, s}] })
+		}
+		t.ID = prefix + name
+		b.plan.index[t.ID] = i
+		if t.Kind == KindComponent {
+			t.Component = t.ID
+		}
+		if parent >= 0 {
+			tasks[parent].Children = append(tasks[parent].Children, t.ID)
+		} else {
+			b.plan.roots = append(b.plan.roots, t.ID)
+		}
+	}
+}
+
+type sibling struct {
+	parent int
+	slug   string
+}
+
+// next returns the name with the next number that no sibling has by itself.
+func (b *builder) next(prefix, name string, own func(string) bool) string {
+	n := max(b.suffix[prefix+name], 1) + 1
+	for own(name + "-" + strconv.Itoa(n)) {
+		n++
+	}
+	b.suffix[prefix+name] = n
+	return name + "-" + strconv.Itoa(n)
+}
+
+// slug is markdown.Slug within maxSlug bytes, cut between two words unless that
+// loses more than half.
+func slug(text string) string {
+	s := markdown.Slug(text)
+	if len(s) <= maxSlug {
+		return s
+	}
+	cut := maxSlug
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	if s[cut] != '-' {
+		if word := strings.LastIndexByte(s[:cut], '-'); word > maxSlug/2 {
+			cut = word
+		}
+	}
+	return strings.TrimRight(s[:cut], "-")
+}
+
+// after reads the IDs out of an item's trailing comments.
+func after(comment string) []string {
+	var ids []string
+	for line := range strings.Lines(comment) {
+		key, list, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if !ok || !strings.EqualFold(strings.TrimSpace(key), "after") {
+			continue
+		}
+		for id := range strings.SplitSeq(list, ",") {
+			if id = strings.TrimSpace(id); id != "" {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}

@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/lopen-dev/lopen/plan/markdown"
+)
+
+// The kinds of a task.
+const (
+	KindComponent = "component"
+	KindTask      = "task"
+	KindSubtask   = "subtask"
+)
+
+// A Task is a component or an item of a plan. Its slices must not be changed.
+type Task struct {
+	ID        string
+	Kind      string   // KindComponent, KindTask or KindSubtask
+	Name      string   // the text of the heading or the item, without markup
+	Line      int      // 1-based
+	Box       int      // offset of the byte between the brackets, -1 for components
+	Checked   bool     // whether the box is ticked; false for components
+	Details   string   // the lines under the item that are no items
+	Links     []string // link destinations: its own, its parents', its headings', innermost first
+	After     []string // IDs that <!-- after: ID, ID --> at the item's end names
+	Parent    string   // ID of the item or component that it is directly beneath, "" at the top
+	Children  []string // IDs of what is directly beneath it, in file order
+	Component string   // ID of the component that it belongs to (its own, for one), or ""
+	Depth     int      // how many tasks are above it
+}
+
+// A Plan is a parsed plan and its source. Immutable.
+type Plan struct {
+	src   []byte
+	title string
+	tasks []Task
+	index map[string]int // ID to position in tasks
+	roots []string
+}
+
+// Tasks returns all tasks in file order, each component before its items.
+func (p *Plan) Tasks() []Task { return slices.Clone(p.tasks) }
+
+// Task returns the task with an ID.
+func (p *Plan) Task(id string) (Task, bool) {
+	i, ok := p.index[id]
+	if !ok {
+		return Task{}, false
+	}
+	return p.tasks[i], true
+}
+
+// Roots returns the IDs of the tasks that have no parent, in file order.
+func (p *Plan) Roots() []string { return slices.Clone(p.roots) }
+
+// Title returns the text of the title, "" where the plan has none.
+func (p *Plan) Title() string { return p.title }
+
+// Source returns a copy of the bytes that were parsed.
+func (p *Plan) Source() []byte { return bytes.Clone(p.src) }
+
+// Progress counts the leaves: those that are ticked, and all. A component or a
+// parent is neither.
+func (p *Plan) Progress() (done, total int) {
+	for i := range p.tasks {
+		t := &p.tasks[i]
+		if len(t.Children) > 0 {
+			continue
+		}
+		total++
+		if t.Checked {
+			done++
+		}
+	}
+	return done, total
+}
+
+// withBoxes returns the plan with boxes as given, offsets to ticked. It is the
+// plan that parsing its source would give: a box's byte decides nothing but the
+// box.
+func (p *Plan) withBoxes(boxes map[int]bool) *Plan {
+	next := *p
+	next.src = Toggle(p.src, boxes)
+	next.tasks = slices.Clone(p.tasks)
+	for i := range next.tasks {
+		if ticked, ok := boxes[next.tasks[i].Box]; ok {
+			next.tasks[i].Checked = ticked
+		}
+	}
+	return &next
+}
+
+// Toggle returns src with the boxes at the given offsets (Task.Box) ticked or
+// unticked: one byte changes for each box that is not as wanted. An X that is
+// wanted ticked stays an X. An offset at which no box is, is left alone.
+func Toggle(src []byte, boxes map[int]bool) []byte {
+	out := bytes.Clone(src)
+	for at, ticked := range boxes {
+		if at < 1 || at+1 >= len(out) || out[at-1] != '[' || out[at+1] != ']' {
+			continue
+		}
+		switch out[at] {
+		case ' ', '\t':
+			if ticked {
+				out[at] = 'x'
+			}
+		case 'x', 'X':
+			if !ticked {
+				out[at] = ' '
+			}
+		}
+	}
+	return out
+}
+
+// isStructural says whether a heading names the kind of what is below it instead
+// of a component.
+func isStructural(text string) bool {
+	switch name(text) {
+	case "components", "tasks", criteriaSlug:
+		return true
+	}
+	return false
+}
+
+// name is a heading's slug without a number in front, as in "4. Tasks".
+func name(text string) string {
+	return strings.TrimLeft(markdown.Slug(text), "0123456789-")
+}
+
+// titleIndex returns the index of the title among the headings, -1 for none.
+func titleIndex(headings []markdown.Heading) int {
+	for i, h := range headings {
+		if (h.Level == 1) != (i == 0) {
+			return -1
+		}
+	}
+	return min(len(headings), 1) - 1
+}
