@@ -13,8 +13,6 @@ import (
 // ErrNoTasks says that there is nothing in a file that a plan could be made of.
 var ErrNoTasks = errors.New("nothing to make a plan of")
 
-const criteriaSlug = "acceptance-criteria"
-
 // inProgress is Kiro's mark of a task that somebody works on. No Markdown parser
 // takes it for a checkbox.
 var inProgress = regexp.MustCompile(`(?m)^([ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[)-(\][ \t])`)
@@ -36,7 +34,7 @@ func FromMarkdown(title string, src []byte) ([]byte, error) {
 			keep[h] = true
 		}
 	}
-	if t := titleIndex(headings); t >= 0 {
+	if t := doc.Title(); t >= 0 {
 		keep[t] = false
 	}
 	return newPlan(title, headings, keep, items), nil
@@ -80,7 +78,7 @@ func FromCriteria(title string, spec []byte) ([]byte, error) {
 	if len(criteria) == 0 {
 		return nil, fmt.Errorf("make plan: %w: no list item under Acceptance Criteria", ErrNoTasks)
 	}
-	if t := titleIndex(headings); t >= 0 {
+	if t := doc.Title(); t >= 0 {
 		keep[t] = false
 	}
 	return newPlan(title, headings, keep, criteria), nil
@@ -102,7 +100,7 @@ func within(items []markdown.Item, h markdown.Heading) []indexed {
 	return in
 }
 
-func isCriteria(text string) bool { return name(text) == criteriaSlug }
+func isCriteria(text string) bool { return markdown.Name(text) == markdown.Criteria }
 
 func count(n int, noun string) string {
 	if n == 1 {

@@ -22,7 +22,7 @@ func Parse(src []byte) *Plan {
 		components: map[int]int{},
 		suffix:     map[string]int{},
 	}
-	b.title = titleIndex(b.headings)
+	b.title = doc.Title()
 	if b.title >= 0 {
 		b.plan.title = b.headings[b.title].Text
 	}

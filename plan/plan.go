@@ -3,7 +3,6 @@ package plan
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"github.com/lopen-dev/lopen/plan/markdown"
 )
@@ -119,24 +118,9 @@ func Toggle(src []byte, boxes map[int]bool) []byte {
 // isStructural says whether a heading names the kind of what is below it instead
 // of a component.
 func isStructural(text string) bool {
-	switch name(text) {
-	case "components", "tasks", criteriaSlug:
+	switch markdown.Name(text) {
+	case "components", "tasks", markdown.Criteria:
 		return true
 	}
 	return false
-}
-
-// name is a heading's slug without a number in front, as in "4. Tasks".
-func name(text string) string {
-	return strings.TrimLeft(markdown.Slug(text), "0123456789-")
-}
-
-// titleIndex returns the index of the title among the headings, -1 for none.
-func titleIndex(headings []markdown.Heading) int {
-	for i, h := range headings {
-		if (h.Level == 1) != (i == 0) {
-			return -1
-		}
-	}
-	return min(len(headings), 1) - 1
 }

@@ -10,6 +10,7 @@ import (
 
 // A Document is what Parse found. Immutable.
 type Document struct {
+	lines    int
 	headings []Heading
 	items    []Item
 	bullets  []Item
@@ -57,6 +58,21 @@ type Item struct {
 // Headings returns the document's headings in file order.
 func (d *Document) Headings() []Heading { return slices.Clone(d.headings) }
 
+// Title returns the index of the title among the headings, -1 for none: the first
+// heading is the title if it is the only one of level 1.
+func (d *Document) Title() int {
+	for i, h := range d.headings {
+		if (h.Level == 1) != (i == 0) {
+			return -1
+		}
+	}
+	return min(len(d.headings), 1) - 1
+}
+
+// Lines returns the number of lines, at least 1. What ends the last line begins
+// no other.
+func (d *Document) Lines() int { return d.lines }
+
 // Items returns the task-list items in file order: those that carry a checkbox,
 // whatever their bullet or number and however deep they are, in quotes too.
 func (d *Document) Items() []Item { return slices.Clone(d.items) }
@@ -81,6 +97,7 @@ func Parse(src []byte) *Document {
 	}
 	w.blocks(engine.Parse(text.NewReader(w.body)), scope{task: -1})
 	w.finish()
+	w.doc.lines = len(w.lines)
 	return w.doc
 }
 

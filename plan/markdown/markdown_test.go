@@ -196,6 +196,29 @@ func TestSlug(t *testing.T) {
 	}
 }
 
+func TestName(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, markdown.Criteria, markdown.Name("4.2 Acceptance Criteria:"))
+	require.Equal(t, "tasks-2", markdown.Name("Tasks 2"))
+	require.Empty(t, markdown.Name("42"))
+}
+
+func TestTitle(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]int{
+		"# A\n## B\n### C\n": 0, "# A\n": 0, "": -1, "## A\n": -1, "## A\n# B\n": -1, "# A\n# B\n": -1,
+	} {
+		require.Equal(t, want, markdown.Parse([]byte(src)).Title(), "%q", src)
+	}
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]int{"": 1, "a": 1, "a\n": 1, "a\nb": 2, "a\r\rb\r\n": 3} {
+		require.Equal(t, want, markdown.Parse([]byte(src)).Lines(), "%q", src)
+	}
+}
+
 func TestFrontMatter(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{

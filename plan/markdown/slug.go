@@ -31,6 +31,15 @@ func Slug(text string) string {
 	return b.String()
 }
 
+// Criteria is the Name of the heading above a specification's acceptance criteria.
+const Criteria = "acceptance-criteria"
+
+// Name reduces a heading's text to what it is called: the Slug without a number
+// in front, so that "4. Acceptance Criteria" is called Criteria.
+func Name(text string) string {
+	return strings.TrimLeft(Slug(text), "0123456789-")
+}
+
 // anchors hands out GitHub's heading anchors: how often each was asked for.
 // The scheme, its way with "a", "a-1", "a" included, is github-slugger's.
 type anchors map[string]int

@@ -1,0 +1,155 @@
+package cache
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lopen-dev/lopen/plan/markdown"
+)
+
+// MaxGiven bounds what ForTask returns, in bytes of content.
+const MaxGiven = 32 << 10
+
+// Headers of what is given without being a section.
+const (
+	HeaderPreamble = "(before the first section)"
+	HeaderOutline  = "(outline)"
+)
+
+// A Given is a piece of a file that is handed over with a task.
+type Given struct {
+	Path      string // of the file, as docs was asked for it
+	Header    string // the section's path, HeaderPreamble or HeaderOutline
+	SHA256    string // of Content, in hex
+	Content   []byte
+	Truncated bool // there is more in the file than MaxGiven left room for
+}
+
+// ForTask returns what the specification says of a task. links are the
+// destinations of the links in the task, its parents and its heading; names are
+// texts of the task and what it belongs to, most telling first. docs opens a file by the
+// path that a link gives; it is asked for specPath at least.
+//
+// The sections that links name are given (a link without a fragment, to another
+// site or to nothing names none); else those whose header is the first of
+// the names that any has; else the text before the first heading of level 2, the
+// Acceptance Criteria and an outline of the file. Only a specification that docs
+// cannot open is an error.
+//
+// All together is at most MaxGiven bytes, cut at the end of a line. What found no
+// room at all is given without content, so that the reader knows of it.
+func ForTask(docs func(path string) (*Outline, error), specPath string, links, names []string) ([]Given, error) {
+	spec, err := docs(specPath)
+	if err != nil {
+		return nil, fmt.Errorf("open specification: %w", err)
+	}
+	g := giver{room: MaxGiven, seen: map[string][]Section{}}
+	for _, link := range links {
+		name, anchor, ok := target(link, specPath)
+		if !ok {
+			continue
+		}
+		o := spec
+		if name != specPath {
+			if o, err = docs(name); err != nil {
+				continue // a dead link names no section
+			}
+		}
+		if s, err := o.Find("#" + anchor); err == nil {
+			g.section(name, o, s)
+		}
+	}
+	for i := 0; i < len(names) && len(g.given) == 0; i++ {
+		name := strings.Join(strings.Fields(names[i]), " ")
+		for _, s := range spec.sections {
+			if name != "" && strings.EqualFold(s.Header, name) {
+				g.section(specPath, spec, s)
+			}
+		}
+	}
+	if len(g.given) == 0 {
+		g.overview(specPath, spec)
+	}
+	return g.given, nil
+}
+
+// target splits a link to a section into file and anchor.
+func target(link, specPath string) (name, anchor string, ok bool) {
+	u, err := url.Parse(link)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.Fragment == "" {
+		return "", "", false
+	}
+	if u.Path == "" {
+		return specPath, u.Fragment, true
+	}
+	return path.Clean(u.Path), u.Fragment, true
+}
+
+// A giver collects pieces until the room is used up.
+type giver struct {
+	given []Given
+	room  int
+	seen  map[string][]Section // by file
+}
+
+// section gives a section, unless one that holds it was given before.
+func (g *giver) section(name string, o *Outline, s Section) {
+	for _, have := range g.seen[name] {
+		if have.Start <= s.Start && s.End <= have.End {
+			return
+		}
+	}
+	g.seen[name] = append(g.seen[name], s)
+	g.add(name, s.Path, o.src[s.Start:s.End])
+}
+
+func (g *giver) overview(name string, o *Outline) {
+	end := o.preambleEnd()
+	if len(bytes.TrimSpace(o.src[:end])) > 0 {
+		g.add(name, HeaderPreamble, o.src[:end])
+	}
+	for _, s := range o.sections {
+		if s.Start >= end && markdown.Name(s.Header) == markdown.Criteria {
+			g.section(name, o, s)
+		}
+	}
+	var list bytes.Buffer
+	for _, s := range o.sections {
+		fmt.Fprintf(&list, "%s- %s (#%s, lines %d-%d)\n", strings.Repeat("  ", s.Level-1), s.Header, s.Anchor, s.FirstLine, s.LastLine)
+	}
+	if list.Len() > 0 {
+		g.add(name, HeaderOutline, list.Bytes())
+	}
+}
+
+func (g *giver) add(name, header string, content []byte) {
+	cut := len(content) > g.room
+	if cut {
+		content = content[:fit(content, g.room)]
+	}
+	g.room -= len(content)
+	sum := sha256.Sum256(content)
+	g.given = append(g.given, Given{Path: name, Header: header, SHA256: hex.EncodeToString(sum[:]),
+		Content: bytes.Clone(content), Truncated: cut})
+	if cut {
+		g.room = 0
+	}
+}
+
+// fit returns how much of a content that is too long fits into room: whole
+// lines, or whole characters where the first line is too long by itself.
+func fit(content []byte, room int) int {
+	if end := bytes.LastIndexByte(content[:room], '\n'); end >= 0 {
+		return end + 1
+	}
+	for room > 0 && !utf8.RuneStart(content[room]) {
+		room--
+	}
+	return room
+}
