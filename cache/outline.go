@@ -101,7 +101,9 @@ func (o *Outline) Find(query string) (Section, error) {
 	var whole, ends []Section
 	for i, s := range o.sections {
 		switch {
-		case byAnchor && s.Anchor == anchor, strings.ToLower(s.Path) == q:
+		case byAnchor && s.Anchor == anchor:
+			return s, nil
+		case strings.ToLower(s.Path) == q:
 			whole = append(whole, s)
 		case o.full[i] == q || strings.HasSuffix(o.full[i], "/"+q):
 			ends = append(ends, s)

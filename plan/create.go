@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sort"
 	"strings"
 
 	"github.com/lopen-dev/lopen/plan/markdown"
@@ -50,6 +51,7 @@ func FromCriteria(title string, spec []byte) ([]byte, error) {
 	headings := doc.Headings()
 	var criteria []markdown.Item
 	keep := make([]bool, len(headings))
+	boxes, bullets := doc.Items(), doc.Bullets()
 	found, end := 0, 0
 	for _, h := range headings {
 		if !isCriteria(h.Text) || h.Start < end {
@@ -57,16 +59,16 @@ func FromCriteria(title string, spec []byte) ([]byte, error) {
 		}
 		found++
 		end = h.End
-		in, moved := within(doc.Items(), h), map[int]int{}
+		first, in := within(boxes, h)
 		if len(in) == 0 {
-			in = within(doc.Bullets(), h)
+			first, in = within(bullets, h)
 		}
+		moved := len(criteria) - first
 		for _, c := range in {
 			if c.Parent >= 0 {
-				c.Parent = moved[c.Parent]
+				c.Parent += moved // a parent is in the same section
 			}
-			moved[c.index] = len(criteria)
-			criteria = append(criteria, c.Item)
+			criteria = append(criteria, c)
 			for a := c.Heading; a >= 0; a = headings[a].Parent {
 				keep[a] = !isCriteria(headings[a].Text)
 			}
@@ -84,20 +86,11 @@ func FromCriteria(title string, spec []byte) ([]byte, error) {
 	return newPlan(title, headings, keep, criteria), nil
 }
 
-type indexed struct {
-	markdown.Item
-	index int
-}
-
-// within returns the items in a heading's section.
-func within(items []markdown.Item, h markdown.Heading) []indexed {
-	var in []indexed
-	for i, it := range items {
-		if it.Start >= h.Start && it.Start < h.End {
-			in = append(in, indexed{it, i})
-		}
-	}
-	return in
+// within returns the items in a heading's section and the index of the first.
+func within(items []markdown.Item, h markdown.Heading) (int, []markdown.Item) {
+	from := sort.Search(len(items), func(i int) bool { return items[i].Start >= h.Start })
+	to := sort.Search(len(items), func(i int) bool { return items[i].Start >= h.End })
+	return from, items[from:to]
 }
 
 func isCriteria(text string) bool { return markdown.Name(text) == markdown.Criteria }
