@@ -75,7 +75,7 @@ func (w *walker) plain(block ast.Node, oneLine bool) (text string, comments []st
 			b.Write(n.Label(w.body))
 			comments = nil
 		case *ast.RawHTML:
-			if c, ok := comment(n.Segments.Value(w.body)); ok && b.Len() > 0 {
+			if c, ok := comment(n.Segments.Value(w.body)); ok {
 				comments = append(comments, c)
 			}
 		}

@@ -35,9 +35,6 @@ var engine = parser.NewParser(
 	parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
 		util.Prioritized(extension.NewTableParagraphTransformer(), 200),
 	)...),
-	parser.WithASTTransformers(
-		util.Prioritized(extension.NewTableASTTransformer(), 0),
-	),
 )
 
 // bounded opens no block at maxDepth, so that a line of a million '>' neither
@@ -86,7 +83,7 @@ func (boxParser) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast
 		return nil
 	}
 	line, seg := block.PeekLine()
-	if len(line) < 3 || line[2] != ']' || seg.Padding > 0 {
+	if len(line) < 3 || line[2] != ']' {
 		return nil
 	}
 	checked := line[1] == 'x' || line[1] == 'X'
