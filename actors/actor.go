@@ -1,0 +1,355 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+const (
+	defaultMailbox = 256
+	// criticalBuffer is how many pauses nobody has looked at are remembered.
+	// Each needs an Unpause in between, so a reader this far behind is gone;
+	// then the oldest one makes room.
+	criticalBuffer = 16
+)
+
+// Options of an actor. The zero value works: 256 requests, no log.
+type Options struct {
+	Mailbox int            // requests that wait before triggers are only counted; 0 means 256
+	Logger  zerolog.Logger // a line a commit at debug, a line a pause at error
+}
+
+// An Actor is the one writer of one session. Make it with [Start].
+type Actor struct {
+	id     session.ID
+	commit Committer
+	log    zerolog.Logger
+
+	newest   atomic.Pointer[session.State] // the newest accepted State; Save and Update store, all read
+	mailbox  chan request
+	overflow [session.NumTriggers]atomic.Uint64 // triggers that found the mailbox full
+	paused   atomic.Pointer[PausedError]        // stored by run only
+	critical chan error
+
+	barriers  chan barrier
+	closing   atomic.Bool
+	closeOnce sync.Once
+	shut      chan struct{} // closed by the first Close
+	done      chan struct{} // closed when run has returned
+	closeErr  error         // written by run before done is closed
+
+	// Owned by run.
+	pending Batch          // accepted, not yet durable
+	durable *session.State // the last State that a commit covered
+}
+
+type request struct {
+	trigger session.Trigger
+	at      time.Time // zero when requests were waiting already: only the oldest one's time is used
+}
+
+type barrier struct {
+	recover bool
+	reply   chan error // buffered, so that run never waits for a caller that gave up
+}
+
+// Start starts the writer goroutine of a session whose durable State is
+// initial. The actor owns c from now on and closes it.
+func Start(initial *session.State, c Committer, opts Options) *Actor {
+	if opts.Mailbox <= 0 {
+		opts.Mailbox = defaultMailbox
+	}
+	a := &Actor{
+		id:       initial.ID(),
+		commit:   c,
+		log:      opts.Logger.With().Stringer("session", initial.ID()).Logger(),
+		mailbox:  make(chan request, opts.Mailbox),
+		critical: make(chan error, criticalBuffer),
+		barriers: make(chan barrier),
+		shut:     make(chan struct{}),
+		done:     make(chan struct{}),
+		durable:  initial,
+	}
+	a.newest.Store(initial)
+	go a.run()
+	return a
+}
+
+// State returns the newest accepted State. It may not be durable yet.
+func (a *Actor) State() *session.State { return a.newest.Load() }
+
+// Save makes st the newest State and asks for a commit. It never waits. A nil
+// st saves the newest State as it is, which is what a loop with several
+// goroutines wants after Update.
+//
+// A nil error means accepted, not durable: this State or a newer one will be
+// committed. While the actor is paused the State is kept all the same and a
+// [*PausedError] is returned. After Close has begun it is ErrClosed, and the
+// State may or may not be part of the last commit.
+func (a *Actor) Save(st *session.State, t session.Trigger) error {
+	if t >= session.NumTriggers {
+		return fmt.Errorf("save session %s: trigger %d is none of the %d known ones", a.id, t, session.NumTriggers)
+	}
+	if st != nil {
+		if st.ID() != a.id {
+			return fmt.Errorf("save session %s: the state is that of session %s", a.id, st.ID())
+		}
+		a.newest.Store(st)
+	}
+	var r request
+	r.trigger = t
+	if len(a.mailbox) == 0 {
+		r.at = time.Now()
+	}
+	select {
+	case a.mailbox <- r:
+	default:
+		a.overflow[t].Add(1)
+	}
+	return a.refusal()
+}
+
+// Update changes the newest State by compare and swap: fn gets it and returns
+// its successor; when another goroutine was faster, fn is called again with
+// that one's. Nothing is committed: the next Save, Sync, Flush or Close does
+// that. An error of fn changes nothing and is returned as it is.
+func (a *Actor) Update(fn func(*session.State) (*session.State, error)) error {
+	for {
+		old := a.newest.Load()
+		st, err := fn(old)
+		if err != nil {
+			return err
+		}
+		if st.ID() != a.id {
+			return fmt.Errorf("update session %s: the state is that of session %s", a.id, st.ID())
+		}
+		if a.newest.CompareAndSwap(old, st) {
+			return a.refusal()
+		}
+	}
+}
+
+// refusal is checked after the State was stored. Close sets closing before its
+// last commit reads the State, so a caller that sees closing unset is covered.
+func (a *Actor) refusal() error {
+	if a.closing.Load() {
+		return ErrClosed
+	}
+	if p := a.paused.Load(); p != nil {
+		return p
+	}
+	return nil
+}
+
+// Sync returns nil when everything that was accepted before the call is
+// durable. It returns the [*PausedError] while the actor is paused, ErrClosed
+// after Close, and ctx's error when that ends first; the commit goes on then.
+func (a *Actor) Sync(ctx context.Context) error { return a.send(ctx, barrier{}) }
+
+// Flush is Sync, and the session's readable files show the State. A commit
+// replaces these files itself, so there is nothing more to wait for.
+func (a *Actor) Flush(ctx context.Context) error { return a.Sync(ctx) }
+
+// Unpause tries again after the cause of a pause is gone: on nil everything
+// that was accepted is durable, in one commit, and Critical is armed again. On
+// an error the pause stays, with the newer cause. On an actor that is not
+// paused it is Sync.
+func (a *Actor) Unpause(ctx context.Context) error { return a.send(ctx, barrier{recover: true}) }
+
+// Critical delivers one error per pause. The channel is never closed.
+func (a *Actor) Critical() <-chan error { return a.critical }
+
+// Paused returns the error of the pause that lasts, or nil.
+func (a *Actor) Paused() error {
+	if p := a.paused.Load(); p != nil {
+		return p
+	}
+	return nil
+}
+
+func (a *Actor) send(ctx context.Context, b barrier) error {
+	b.reply = make(chan error, 1)
+	select {
+	case a.barriers <- b:
+	case <-a.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("sync session %s: %w", a.id, context.Cause(ctx))
+	}
+	select {
+	case err := <-b.reply:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("sync session %s: %w", a.id, context.Cause(ctx))
+	}
+}
+
+// Close commits what is accepted, ends the writer goroutine and closes the
+// Committer. It is idempotent: every call waits for the same end and returns the
+// same error. When ctx ends first, a [*NotDurableError] says so; the writer goes
+// on and keeps the session's lease until the stuck call has returned.
+func (a *Actor) Close(ctx context.Context) error {
+	a.closeOnce.Do(func() {
+		a.closing.Store(true)
+		close(a.shut)
+	})
+	select {
+	case <-a.done:
+		return a.closeErr
+	default:
+	}
+	select {
+	case <-a.done:
+		return a.closeErr
+	case <-ctx.Done():
+		return &NotDurableError{Session: a.id, Cause: context.Cause(ctx)}
+	}
+}
+
+// Done is closed when the writer goroutine has ended and the lease is free.
+func (a *Actor) Done() <-chan struct{} { return a.done }
+
+// run is the writer goroutine.
+func (a *Actor) run() {
+	defer close(a.done)
+	for {
+		mailbox := a.mailbox
+		if a.paused.Load() != nil {
+			mailbox = nil // a paused actor tries again on a barrier only
+		}
+		select {
+		case r := <-mailbox:
+			a.pending.add(r)
+			a.drain()
+			_ = a.commitPending() // sticky: the callers hear of it from Save and Critical
+		case b := <-a.barriers:
+			a.drain()
+			b.reply <- a.settle(b.recover)
+		case <-a.shut:
+			a.drain()
+			err := a.settle(true)
+			if err != nil {
+				err = &NotDurableError{Session: a.id, Saves: a.pending.Saves(), Cause: err}
+			}
+			a.closeErr = errors.Join(err, a.commit.Close())
+			return
+		}
+	}
+}
+
+// settle makes the newest State durable if it is not. With retry set it takes
+// a paused actor out of its pause first.
+func (a *Actor) settle(retry bool) error {
+	if p := a.paused.Load(); p != nil {
+		if !retry {
+			return p
+		}
+		if err := a.guard(a.commit.Recover); err != nil {
+			return a.pause(err)
+		}
+	} else if a.pending.Saves() == 0 && a.newest.Load() == a.durable {
+		return nil
+	}
+	return a.commitPending()
+}
+
+// drain takes what waits now; what comes meanwhile is the next burst's, so that
+// a flood of saves cannot keep a commit from happening.
+func (a *Actor) drain() {
+	for range cap(a.mailbox) {
+		select {
+		case r := <-a.mailbox:
+			a.pending.add(r)
+			continue
+		default:
+		}
+		break
+	}
+	for t := range a.overflow {
+		a.pending.Triggers[t] += a.overflow[t].Swap(0)
+	}
+}
+
+func (a *Actor) commitPending() error {
+	a.pending.State = a.newest.Load()
+	begun := time.Now()
+	var res Committed
+	err := a.guard(func() (err error) {
+		res, err = a.commit.Commit(a.pending)
+		return err
+	})
+	if err != nil {
+		return a.pause(err)
+	}
+	if a.paused.Swap(nil) != nil {
+		a.log.Info().Uint64("seq", res.Seq).Msg("session goes on after a storage error")
+	}
+	a.logCommit(res, begun)
+	a.durable, a.pending = a.pending.State, Batch{}
+	return nil
+}
+
+// pause makes err sticky. Only the first error of a pause is raised; a later
+// one, of an Unpause that failed, replaces the cause and goes to its caller.
+func (a *Actor) pause(err error) error {
+	p := &PausedError{Session: a.id, Cause: err}
+	if a.paused.Swap(p) != nil {
+		return p
+	}
+	a.log.Error().Err(err).Msg("session paused on a storage error")
+	for {
+		select {
+		case a.critical <- p:
+			return p
+		default:
+		}
+		select {
+		case <-a.critical:
+		default:
+		}
+	}
+}
+
+// guard turns a panic of the Committer into an error: a defect in storing one
+// session pauses that session and does not end the process of a loop at work.
+func (a *Actor) guard(fn func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("committer panicked: %v", v)
+		}
+	}()
+	return fn()
+}
+
+func (a *Actor) logCommit(res Committed, begun time.Time) {
+	e := a.log.Debug()
+	if !e.Enabled() {
+		return
+	}
+	triggers := zerolog.Dict()
+	for t, n := range a.pending.Triggers {
+		if n > 0 {
+			triggers.Uint64(session.Trigger(t).String(), n)
+		}
+	}
+	first := a.pending.First
+	if first.IsZero() {
+		first = begun
+	}
+	now := time.Now()
+	e.Uint64("seq", res.Seq).
+		Uint64("saves", a.pending.Saves()).
+		Dict("triggers", triggers).
+		Int("bytes", res.Bytes).
+		Int64("commit_us", now.Sub(begun).Microseconds()).
+		Int64("durable_us", now.Sub(first).Microseconds()).
+		Msg("commit")
+}

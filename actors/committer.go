@@ -1,0 +1,57 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// A Committer makes the States of one session durable. The writer goroutine
+// of the session's actor is its only caller and makes one call at a time.
+type Committer interface {
+	// Commit returns nil only when b.State is durable: a power cut right
+	// afterwards does not lose it. After an error nothing is known to be
+	// durable beyond the last successful Commit, and the actor calls Recover
+	// before it calls Commit again.
+	Commit(b Batch) (Committed, error)
+
+	// Recover prepares for a new Commit after a failed one, giving up
+	// whatever the failure made doubtful. It makes nothing durable itself.
+	Recover() error
+
+	// Close releases what the Committer holds, the session's lease included.
+	// It is called once, after the last Commit has returned.
+	Close() error
+}
+
+// A Batch is what one commit carries: the newest State of a burst and the
+// count of every trigger that the burst consisted of.
+type Batch struct {
+	State    *session.State
+	Triggers [session.NumTriggers]uint64
+	// First is when the oldest save of the burst was accepted; zero when no
+	// Save but a barrier caused the commit.
+	First time.Time
+}
+
+// Saves is how many calls of Save were coalesced into the batch.
+func (b *Batch) Saves() uint64 {
+	var n uint64
+	for _, c := range b.Triggers {
+		n += c
+	}
+	return n
+}
+
+func (b *Batch) add(r request) {
+	b.Triggers[r.trigger]++
+	if b.First.IsZero() {
+		b.First = r.at
+	}
+}
+
+// Committed describes a successful commit, for the log.
+type Committed struct {
+	Seq   uint64 // the sequence number that the commit got
+	Bytes int    // bytes written, all files together
+}

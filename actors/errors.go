@@ -1,0 +1,41 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// ErrClosed is returned by every call on an actor whose Close has begun.
+var ErrClosed = errors.New("session is closed")
+
+// A PausedError is what Save, Sync, Flush and Close return, and what Critical
+// delivers, from a failed commit on until Unpause succeeds. It wraps the cause.
+type PausedError struct {
+	Session session.ID
+	Cause   error
+}
+
+func (e *PausedError) Error() string {
+	return fmt.Sprintf("save session %s: paused: %v", e.Session, e.Cause)
+}
+
+func (e *PausedError) Unwrap() error { return e.Cause }
+
+// A NotDurableError is what Close returns when its context ended, or the last
+// commit failed, while the newest accepted State was not durable.
+type NotDurableError struct {
+	Session session.ID
+	Saves   uint64 // calls of Save known to the writer that no commit covers; 0 when a stuck commit hides the number
+	Cause   error
+}
+
+func (e *NotDurableError) Error() string {
+	if e.Saves == 0 {
+		return fmt.Sprintf("close session %s: the newest state is not durable: %v", e.Session, e.Cause)
+	}
+	return fmt.Sprintf("close session %s: the newest state is not durable (%d saves): %v", e.Session, e.Saves, e.Cause)
+}
+
+func (e *NotDurableError) Unwrap() error { return e.Cause }

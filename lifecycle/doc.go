@@ -1,0 +1,32 @@
+// Package lifecycle is the front door of Lopen's storage: a [Store] is the
+// .lopen folder of one project, a [Session] is one session of it that this
+// process holds for writing.
+//
+//	store, _, err := lifecycle.Init(project, lifecycle.Options{})
+//	sess, err := store.Create(ctx, "auth")
+//	err = sess.Change(session.TriggerPhaseChanged, func(e *session.Edit) error {
+//		e.Header().Phase = session.PhasePlanning
+//		return nil
+//	})
+//	err = sess.Sync(ctx)   // durable from here on
+//	err = store.Close(ctx)
+//
+// # Concurrency
+//
+// A Store and a Session may be used from any goroutine. Between processes two
+// locks keep order: the store lock (.lopen/.lock) is held for the moment in which
+// a session is created or the hint to the latest one changes; the lease
+// (sessions/{id}/.lock) is held by the one process that writes the session. The
+// store lock is never held while a lease is waited for: leases are only tried.
+//
+// Reading takes no lock. Both files of a session are replaced by rename, metrics
+// before state, and the state names how many iterations it covers, so a reader
+// that takes them in the other order always finds a State that was committed.
+//
+// # Crash safety
+//
+// A session is made in a folder under a temporary name and renamed into place
+// when it is complete: after a power cut it is there whole or not at all. Its
+// counter in ids.json is durable before that, so an ID is never given twice.
+// Every commit is an atomic replacement with both syncs; see writer.
+package lifecycle

@@ -1,0 +1,53 @@
+package lifecycle
+
+import (
+	"errors"
+
+	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// The types of the errors that storage returns, under the names that the users
+// of this package need without importing the layers below.
+type (
+	// Error is what every failed storage call carries: what was done, on
+	// which path, the class, what became of the file, and the OS error.
+	Error = writer.Error
+	// BusyError says who holds a session.
+	BusyError = writer.BusyError
+	// Owner is the record of a lease's holder.
+	Owner = writer.Owner
+	// PausedError is returned by Save from a failed commit until Unpause.
+	PausedError = actors.PausedError
+	// Class is the kind of a storage error.
+	Class = writer.Class
+)
+
+// The classes that a caller decides by.
+const (
+	ClassNoSpace = writer.ClassNoSpace
+	ClassDenied  = writer.ClassDenied
+	ClassDevice  = writer.ClassDevice
+)
+
+var (
+	// ErrNoStore is returned by Open when the project has no .lopen folder.
+	ErrNoStore = errors.New("no .lopen folder here")
+	// ErrNotFound is returned when no session has the ID or name asked for.
+	ErrNotFound = errors.New("no such session")
+	// ErrAmbiguous is returned by Resolve when a prefix fits several sessions.
+	ErrAmbiguous = errors.New("fits more than one session")
+	// ErrCorrupt is returned when a session's files are damaged.
+	ErrCorrupt = writer.ErrCorrupt
+	// ErrFutureVersion is returned when a newer lopen wrote the files.
+	ErrFutureVersion = writer.ErrFutureVersion
+	// ErrBusy is returned when another process holds the session.
+	ErrBusy = writer.ErrBusy
+	// ErrInvalid is returned for a bad name, ID or layout, before anything is written.
+	ErrInvalid = writer.ErrInvalid
+	// ErrClosed is returned by calls on a session whose Close has begun.
+	ErrClosed = actors.ErrClosed
+)
+
+// ClassOf says which kind of storage error err is.
+func ClassOf(err error) Class { return writer.ClassOf(err) }

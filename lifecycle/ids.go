@@ -1,0 +1,96 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// counters is the content of ids.json: the highest counter given out for each
+// "{module}-{day}". Days that are over keep their entry, so that a clock set
+// back gives no ID twice.
+type counters struct {
+	SchemaVersion int               `json:"schemaVersion"`
+	Counters      map[string]uint64 `json:"counters"`
+}
+
+// nextID reserves an ID: the counter is durable before it is returned. The
+// caller holds the store lock.
+func (s *Store) nextID(module string, now time.Time) (session.ID, error) {
+	c, err := s.loadCounters()
+	if err != nil {
+		return session.ID{}, err
+	}
+	day := now.UTC().Format("20060102")
+	key := module + "-" + day
+	c.Counters[key]++
+	id, err := session.NewID(module, now, c.Counters[key])
+	if err != nil {
+		return session.ID{}, err
+	}
+	data, err := json.Marshal(c)
+	if err != nil {
+		return session.ID{}, fmt.Errorf("encode %s: %w", idsFile, err)
+	}
+	if err := writer.ReplaceFile(s.root, idsFile, append(data, '\n'), filePerm); err != nil {
+		return session.ID{}, fmt.Errorf("reserve session id: %w", err)
+	}
+	return id, nil
+}
+
+// loadCounters reads ids.json. One that is missing or damaged is derived from
+// the sessions that are there; only IDs of deleted sessions could then come
+// back, and the log says that this happened.
+func (s *Store) loadCounters() (counters, error) {
+	c := counters{}
+	data, err := writer.ReadFile(s.root, idsFile, 64<<20)
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+		if err == nil && c.SchemaVersion > 1 {
+			return c, &Error{Op: "read", Path: s.root.Name() + "/" + idsFile, Class: writer.ClassFutureVersion,
+				Err: fmt.Errorf("schema version %d was written by a newer lopen: update this one", c.SchemaVersion)}
+		}
+		if err == nil && c.SchemaVersion == 1 && c.Counters != nil {
+			return c, nil
+		}
+		s.opts.Logger.Warn().AnErr("error", err).Str("file", idsFile).Msg("session counters are damaged: derived again from the sessions that are there")
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return c, fmt.Errorf("reserve session id: %w", err)
+	}
+	c = counters{SchemaVersion: 1, Counters: map[string]uint64{}}
+	ids, err := s.ids()
+	if err != nil {
+		return c, err
+	}
+	for _, id := range ids {
+		key := id.Module + "-" + id.Day
+		c.Counters[key] = max(c.Counters[key], id.Counter)
+	}
+	return c, nil
+}
+
+// ids lists the sessions' folders, in no order.
+func (s *Store) ids() ([]session.ID, error) {
+	entries, err := s.root.ReadDir(sessionsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	ids := make([]session.ID, 0, len(entries))
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		if id, err := session.ParseID(e.Name()); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}

@@ -1,0 +1,183 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// summaryBytes is how much of state.json a listing reads: the summary fields
+// stand in the first part of it.
+const summaryBytes = 4 << 10
+
+// An Info is one session as a listing shows it. With Err set the session
+// cannot be read, and only the ID is known.
+type Info struct {
+	session.Summary
+	Err error
+}
+
+// List returns all sessions, the most recently updated first. A session that
+// cannot be read is listed with its error and hides no other.
+func (s *Store) List() ([]Info, error) {
+	ids, err := s.ids()
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]Info, 0, len(ids))
+	buf := make([]byte, summaryBytes)
+	for _, id := range ids {
+		info, err := s.summary(id, buf)
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, gone := s.root.Lstat(sessionsDir + "/" + id.String()); gone != nil {
+				continue // deleted between the listing and the reading
+			}
+		}
+		info.ID, info.Err = id, err
+		infos = append(infos, info)
+	}
+	slices.SortFunc(infos, func(a, b Info) int {
+		if c := b.UpdatedAt.Compare(a.UpdatedAt); c != 0 {
+			return c
+		}
+		return b.ID.Compare(a.ID)
+	})
+	return infos, nil
+}
+
+func (s *Store) summary(id session.ID, buf []byte) (Info, error) {
+	path := sessionsDir + "/" + id.String() + "/" + stateFile
+	info, err := s.root.Lstat(path)
+	if err != nil {
+		return Info{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return Info{}, &Error{Op: "read", Path: path, Class: writer.ClassCorrupt, Err: errors.New("it is not a regular file")}
+	}
+	f, err := s.root.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return Info{}, err
+	}
+	defer f.Close()
+	n, err := io.ReadFull(f, buf)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return Info{}, err
+	}
+	sum, err := session.DecodeSummary(buf[:n])
+	if err == nil && sum.ID != id {
+		err = fmt.Errorf("state.json is that of session %s", sum.ID)
+	}
+	if err != nil && !errors.Is(err, session.ErrFutureVersion) {
+		err = &Error{Op: "read", Path: path, Class: writer.ClassCorrupt, Err: err}
+	}
+	return Info{Summary: sum}, err
+}
+
+// Read returns the last committed State of a session without a lock, whoever
+// holds it, and its sequence number. It changes nothing.
+func (s *Store) Read(id session.ID) (*session.State, uint64, error) {
+	dir, err := openDir(s.root, sessionsDir+"/"+id.String())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, fmt.Errorf("read session %s: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read session %s: %w", id, err)
+	}
+	defer dir.Close()
+	st, seq, err := load(dir, id)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read session %s: %w", id, err)
+	}
+	return st, seq, nil
+}
+
+// Holder returns who holds a session for writing, nil when nobody does.
+func (s *Store) Holder(id session.ID) (*Owner, error) {
+	owner, held, err := writer.Holder(s.root, sessionsDir+"/"+id.String()+"/"+leaseFile)
+	if err != nil || !held {
+		return nil, err
+	}
+	return &owner, nil
+}
+
+// Unfinished returns the newest session of a module that is not complete and
+// can be read; the boolean is false when there is none.
+func (s *Store) Unfinished(module string) (Info, bool, error) {
+	infos, err := s.List()
+	if err != nil {
+		return Info{}, false, err
+	}
+	for _, info := range infos {
+		if info.Err == nil && info.Module == module && info.Status != session.StatusComplete {
+			return info, true, nil
+		}
+	}
+	return Info{}, false, nil
+}
+
+// Resolve turns what a person typed into an ID: an ID, the prefix of exactly
+// one, "latest" or "" for the latest session, or a module's name for its
+// newest session. An exact ID wins over a prefix, a module's name over a prefix.
+func (s *Store) Resolve(name string) (session.ID, error) {
+	if name == "" || name == latestLink {
+		return s.latest()
+	}
+	infos, err := s.List()
+	if err != nil {
+		return session.ID{}, err
+	}
+	var fits []string
+	var fit session.ID
+	for _, info := range infos {
+		if info.ID.String() == name {
+			return info.ID, nil
+		}
+		if strings.HasPrefix(info.ID.String(), name) {
+			fits, fit = append(fits, info.ID.String()), info.ID
+		}
+	}
+	for _, info := range infos {
+		if info.ID.Module == name {
+			return info.ID, nil
+		}
+	}
+	switch len(fits) {
+	case 0:
+		return session.ID{}, fmt.Errorf("session %q: %w", name, ErrNotFound)
+	case 1:
+		return fit, nil
+	}
+	return session.ID{}, fmt.Errorf("session %q: %w: %s", name, ErrAmbiguous, strings.Join(fits, ", "))
+}
+
+// latest follows the hint; one that is missing or leads nowhere is replaced by
+// the newest session.
+func (s *Store) latest() (session.ID, error) {
+	hint, err := s.root.Readlink(sessionsDir + "/" + latestLink)
+	if err != nil {
+		data, _ := writer.ReadFile(s.root, sessionsDir+"/"+latestText, 1<<10)
+		hint = strings.TrimSpace(string(data))
+	}
+	if id, err := session.ParseID(hint); err == nil {
+		if info, err := s.root.Lstat(sessionsDir + "/" + id.String()); err == nil && info.IsDir() {
+			return id, nil
+		}
+	}
+	infos, err := s.List()
+	if err != nil {
+		return session.ID{}, err
+	}
+	for _, info := range infos {
+		if info.Err == nil {
+			return info.ID, nil
+		}
+	}
+	return session.ID{}, fmt.Errorf("no session here yet: %w", ErrNotFound)
+}

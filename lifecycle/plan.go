@@ -1,0 +1,89 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// PlanPath is where a module's plan lies below the project's folder.
+func PlanPath(module string) string { return Dir + "/" + modulesDir + "/" + module + "/plan.md" }
+
+// Plan reads a module's plan. errors.Is(err, fs.ErrNotExist) says that there is none.
+func (s *Store) Plan(module string) (*plan.Plan, error) {
+	dir, err := s.moduleDir(module)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return plan.Load(dir, "plan.md")
+}
+
+// CreatePlan writes a module's plan, durably. One that exists is never
+// overwritten: errors.Is(err, fs.ErrExist).
+func (s *Store) CreatePlan(module string, content []byte) error {
+	if err := session.ValidateModule(module); err != nil {
+		return &Error{Op: "create plan", Path: module, Class: writer.ClassInvalid, Err: err}
+	}
+	if err := s.layout(); err != nil {
+		return err
+	}
+	if err := writer.MkdirDurable(s.root, modulesDir+"/"+module); err != nil {
+		return fmt.Errorf("create plan: %w", err)
+	}
+	dir, err := s.moduleDir(module)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return plan.CreateFile(dir, "plan.md", content)
+}
+
+// SetBoxes ticks (true) or unticks boxes of a module's plan, durably, each one
+// byte. base is the plan as the caller knows it; an edit that came in between
+// is kept. See plan.SetBoxes.
+func (s *Store) SetBoxes(module string, base *plan.Plan, want map[string]bool) (*plan.Plan, error) {
+	dir, err := s.moduleDir(module)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return plan.SetBoxes(dir, "plan.md", base, want)
+}
+
+func (s *Store) moduleDir(module string) (writer.FS, error) {
+	if err := session.ValidateModule(module); err != nil {
+		return nil, &Error{Op: "open plan", Path: module, Class: writer.ClassInvalid, Err: err}
+	}
+	dir, err := openDir(s.root, modulesDir+"/"+module)
+	if err != nil {
+		var known *Error
+		if errors.As(err, &known) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("open plan: %w", err)
+	}
+	return dir, nil
+}
+
+// LockModule takes the lock that the one run of a module holds, and that a
+// change of its plan by another command takes for a moment. A [*BusyError] names
+// the holder.
+func (s *Store) LockModule(module string) (*ModuleLock, error) {
+	if err := session.ValidateModule(module); err != nil {
+		return nil, &Error{Op: "lock module", Path: module, Class: writer.ClassInvalid, Err: err}
+	}
+	if err := s.layout(); err != nil {
+		return nil, err
+	}
+	if err := writer.MkdirDurable(s.root, modulesDir+"/"+module); err != nil {
+		return nil, fmt.Errorf("lock module: %w", err)
+	}
+	return writer.TryLock(s.root, modulesDir+"/"+module+"/.lock", writer.Self(s.opts.Command))
+}
+
+// A ModuleLock is held by the run of a module until Unlock.
+type ModuleLock = writer.Lock

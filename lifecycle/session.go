@@ -1,0 +1,182 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// A Session is a session that this process holds for writing. Save, Update,
+// State, Critical, Paused and Change never wait for the disk.
+type Session struct {
+	*actors.Actor
+	id    session.ID
+	dir   writer.FS // for what lies beside the state: the child's lock, a request to pause
+	store *Store
+}
+
+// Open takes the lease of a session and loads it. ErrNotFound, a [*BusyError]
+// that names the holder, ErrCorrupt and ErrFutureVersion say why it cannot be.
+// A session whose last holder died without a word comes back with the exit
+// reason "crashed".
+func (s *Store) Open(id session.ID) (*Session, error) {
+	name := sessionsDir + "/" + id.String()
+	dir, err := openDir(s.root, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open session %s: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open session %s: %w", id, err)
+	}
+	f := &files{root: s.root, dir: dir, lease: name + "/" + leaseFile, iterations: -1}
+	st, err := s.acquire(id, f)
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("open session %s: %w", id, err)
+	}
+	sess, err := s.start(id, st, f)
+	if err != nil {
+		return nil, fmt.Errorf("open session %s: %w", id, err)
+	}
+	s.opts.Logger.Info().Stringer("session", id).Uint64("seq", f.seq).
+		Str("last_exit", string(st.Header().ExitReason)).Msg("session opened")
+	return sess, nil
+}
+
+func (s *Store) acquire(id session.ID, f *files) (*session.State, error) {
+	lock, err := writer.TryLock(s.root, f.lease, writer.Self(s.opts.Command))
+	if err != nil {
+		return nil, err
+	}
+	f.lock = lock
+	if err := writer.RemoveTemps(f.dir, "."); err != nil {
+		return nil, err
+	}
+	if err := f.dir.Remove(pauseFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	st, seq, err := load(f.dir, id)
+	if err != nil {
+		return nil, err
+	}
+	f.seq = seq
+	if h := st.Header(); h.Status == session.StatusActive {
+		return crashed(st, s.opts.Now())
+	}
+	return st, nil
+}
+
+// start hands the files to an actor. On an error the files are closed.
+func (s *Store) start(id session.ID, st *session.State, f *files) (*Session, error) {
+	a, err := s.sup.Start(st, f, actors.Options{Logger: s.opts.Logger})
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &Session{Actor: a, id: id, dir: f.dir, store: s}, nil
+}
+
+// ID is the session's identity.
+func (s *Session) ID() session.ID { return s.id }
+
+// Change edits the newest State and saves the result under a trigger, without
+// waiting. It is Update and Save in one; fn may be called more than once when
+// another goroutine changes the State at the same moment.
+func (s *Session) Change(t session.Trigger, fn func(*session.Edit) error) error {
+	now := s.store.opts.Now()
+	err := s.Update(func(st *session.State) (*session.State, error) {
+		e := st.Edit()
+		e.Header().UpdatedAt = now
+		if err := fn(e); err != nil {
+			return nil, err
+		}
+		return e.State()
+	})
+	var paused *PausedError
+	if err != nil && !errors.As(err, &paused) {
+		return err
+	}
+	return s.Save(nil, t) // a paused session keeps the State and counts the trigger
+}
+
+// Complete marks the session as done and waits until that is durable.
+func (s *Session) Complete(ctx context.Context) error {
+	err := s.Change(session.TriggerPhaseChanged, func(e *session.Edit) error {
+		h := e.Header()
+		h.Phase, h.Status, h.ExitReason = session.PhaseComplete, session.StatusComplete, session.ExitComplete
+		h.ActiveTask, h.CompletedAt = "", s.store.opts.Now()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.Flush(ctx); err != nil {
+		return err
+	}
+	s.store.opts.Logger.Info().Stringer("session", s.id).Msg("session complete")
+	return nil
+}
+
+// Pause marks the session as paused for a reason and waits until that is durable.
+func (s *Session) Pause(ctx context.Context, t session.Trigger, why session.ExitReason) error {
+	err := s.Change(t, func(e *session.Edit) error {
+		h := e.Header()
+		h.Status, h.ExitReason = session.StatusPaused, why
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.Flush(ctx); err != nil {
+		return err
+	}
+	s.store.opts.Logger.Info().Stringer("session", s.id).Str("reason", string(why)).Msg("session paused")
+	return nil
+}
+
+// PauseRequested says whether another process asked this session to pause.
+func (s *Session) PauseRequested() bool {
+	_, err := s.dir.Lstat(pauseFile)
+	return err == nil
+}
+
+// RequestPause pauses a session: one that nobody holds at once, one that is
+// held as soon as its holder looks, which a running loop does between two
+// tasks. The boolean says that a holder was asked.
+func (s *Store) RequestPause(ctx context.Context, id session.ID) (asked bool, err error) {
+	sess, err := s.Open(id)
+	if err == nil {
+		if sess.State().Status() != session.StatusComplete {
+			err = sess.Pause(ctx, session.TriggerPaused, session.ExitPaused)
+		}
+		return false, errors.Join(err, sess.Close(ctx))
+	}
+	if !errors.Is(err, ErrBusy) {
+		return false, err
+	}
+	name := sessionsDir + "/" + id.String() + "/" + pauseFile
+	err = writer.CreateFile(s.root, name, []byte(s.opts.Now().UTC().Format(time.RFC3339)+"\n"), filePerm)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return false, fmt.Errorf("ask session %s to pause: %w", id, err)
+	}
+	return true, nil
+}
+
+// A Child is the lock that a session's command inherits, so that the next
+// holder of the session can see that the command still lives.
+type Child = writer.ChildLock
+
+// An Orphan is a command that outlived the loop that started it.
+type Orphan = writer.Orphan
+
+// HoldChild takes the lock that the next command inherits.
+func (s *Session) HoldChild() (*Child, error) { return writer.HoldChild(s.dir, childFile) }
+
+// FindOrphan returns the command of an earlier holder that still holds its
+// lock, or nil.
+func (s *Session) FindOrphan() (*Orphan, error) { return writer.FindOrphan(s.dir, childFile) }

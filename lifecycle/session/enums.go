@@ -1,0 +1,133 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+)
+
+type (
+	// Phase is the part of the workflow that a session is in.
+	Phase string
+	// Step is the step of the workflow within a phase.
+	Step string
+	// Kind is the level of a task.
+	Kind string
+	// TaskState is what became of a task.
+	TaskState string
+	// Status says whether a session goes on.
+	Status string
+	// ExitReason is why a session's last run ended; "" while one goes on.
+	ExitReason string
+)
+
+// The phases, in order.
+const (
+	PhaseRequirementGathering Phase = "requirement-gathering"
+	PhasePlanning             Phase = "planning"
+	PhaseBuilding             Phase = "building"
+	PhaseComplete             Phase = "complete"
+)
+
+// The steps, in order.
+const (
+	StepDraftSpecification    Step = "draft-specification"
+	StepDetermineDependencies Step = "determine-dependencies"
+	StepIdentifyComponents    Step = "identify-components"
+	StepSelectNextComponent   Step = "select-next-component"
+	StepBreakIntoTasks        Step = "break-into-tasks"
+	StepIterateThroughTasks   Step = "iterate-through-tasks"
+	StepRepeat                Step = "repeat"
+)
+
+// The kinds of tasks, outermost first.
+const (
+	KindModule    Kind = "module"
+	KindComponent Kind = "component"
+	KindTask      Kind = "task"
+	KindSubtask   Kind = "subtask"
+)
+
+// The states of a task.
+const (
+	TaskPending    TaskState = "pending"
+	TaskInProgress TaskState = "in-progress"
+	TaskComplete   TaskState = "complete"
+	TaskFailed     TaskState = "failed"
+	TaskSkipped    TaskState = "skipped"
+)
+
+// The statuses of a session.
+const (
+	StatusActive   Status = "active"
+	StatusPaused   Status = "paused"
+	StatusComplete Status = "complete"
+)
+
+// The reasons for which a run ends. ExitCrashed is set by the next opener.
+const (
+	ExitComplete      ExitReason = "complete"
+	ExitPaused        ExitReason = "paused"
+	ExitInterrupted   ExitReason = "interrupted"
+	ExitFailed        ExitReason = "failed"
+	ExitAgentLimit    ExitReason = "agent-limit"
+	ExitMaxIterations ExitReason = "max-iterations"
+	ExitStorageError  ExitReason = "storage-error"
+	ExitCrashed       ExitReason = "crashed"
+)
+
+var (
+	phases = []Phase{PhaseRequirementGathering, PhasePlanning, PhaseBuilding, PhaseComplete}
+	steps  = []Step{StepDraftSpecification, StepDetermineDependencies, StepIdentifyComponents, StepSelectNextComponent,
+		StepBreakIntoTasks, StepIterateThroughTasks, StepRepeat}
+	kinds       = []Kind{KindModule, KindComponent, KindTask, KindSubtask}
+	taskStates  = []TaskState{TaskPending, TaskInProgress, TaskComplete, TaskFailed, TaskSkipped}
+	statuses    = []Status{StatusActive, StatusPaused, StatusComplete}
+	exitReasons = []ExitReason{"", ExitComplete, ExitPaused, ExitInterrupted, ExitFailed, ExitAgentLimit, ExitMaxIterations, ExitStorageError, ExitCrashed}
+)
+
+// oneOf checks that an enumerated value is one of those that there are.
+func oneOf[T ~string](field string, v T, all []T) error {
+	if slices.Contains(all, v) {
+		return nil
+	}
+	return &InvalidError{Field: field, Value: string(v), Want: fmt.Sprintf("one of %v", all)}
+}
+
+// Trigger is why a state is saved.
+type Trigger uint8
+
+// The triggers of a save.
+const (
+	TriggerStepCompleted Trigger = iota
+	TriggerTaskCompleted
+	TriggerTaskFailed
+	TriggerPhaseChanged
+	TriggerComponentCompleted
+	TriggerPaused
+	TriggerSwitched
+
+	NumTriggers // how many there are
+)
+
+var triggerNames = [NumTriggers]string{"step-completed", "task-completed", "task-failed", "phase-changed", "component-completed", "paused", "switched"}
+
+func (t Trigger) String() string {
+	if t < NumTriggers {
+		return triggerNames[t]
+	}
+	return fmt.Sprintf("trigger %d", uint8(t))
+}
+
+// Box is a task's checkbox in the plan as lopen last wrote or saw it.
+type Box uint8
+
+// The states of a box.
+const (
+	BoxNone   Box = iota // the item has none, or it was not seen yet
+	BoxOpen              // "open" in JSON
+	BoxTicked            // "ticked" in JSON
+)
+
+var boxNames = [...]string{"", "open", "ticked"}
+
+func (b Box) String() string { return boxNames[b] }

@@ -1,0 +1,179 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// Dir is the name of the store's folder in a project.
+const Dir = ".lopen"
+
+const (
+	sessionsDir = "sessions"
+	modulesDir  = "modules"
+	storeLock   = ".lock"
+	leaseFile   = ".lock"
+	childFile   = ".child"
+	pauseFile   = "pause-request"
+	idsFile     = "ids.json"
+	stateFile   = "state.json"
+	metricsFile = "metrics.json"
+	latestLink  = "latest"
+	latestText  = "latest.txt"
+
+	filePerm = 0o600
+)
+
+// Options of a store. The zero value works.
+type Options struct {
+	Logger  zerolog.Logger   // lifecycle steps at info, commits at debug; the zero value logs nothing
+	Command string           // what the holder record says is running; "" means the name of the executable
+	Now     func() time.Time // the clock; nil means time.Now
+}
+
+// A Store is the .lopen folder of one project.
+type Store struct {
+	project writer.FS // the project's folder; Immutable after Open.
+	root    writer.FS // .lopen; Immutable after Open.
+	opts    Options
+	sup     actors.Supervisor
+}
+
+// Open opens the store of the project whose folder is named. It creates
+// nothing and returns ErrNoStore when there is no .lopen; a .lopen that is a
+// file or a symlink is refused with ErrInvalid, whatever it leads to.
+func Open(project string, opts Options) (*Store, error) {
+	if opts.Command == "" {
+		opts.Command = filepath.Base(os.Args[0])
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	project, err := filepath.Abs(project)
+	if err != nil {
+		return nil, fmt.Errorf("open project: %w", err)
+	}
+	pfs, err := writer.OpenFS(project)
+	if err != nil {
+		return nil, fmt.Errorf("open project: %w", err)
+	}
+	root, err := openDir(pfs, Dir)
+	if err != nil {
+		_ = pfs.Close()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("open %s: %w", filepath.Join(project, Dir), ErrNoStore)
+		}
+		return nil, err
+	}
+	return &Store{project: pfs, root: root, opts: opts}, nil
+}
+
+// Init opens the store of a project and makes it first where there is none,
+// durably. The boolean says that it was made.
+func Init(project string, opts Options) (*Store, bool, error) {
+	s, err := Open(project, opts)
+	if !errors.Is(err, ErrNoStore) {
+		return s, false, err
+	}
+	pfs, err := writer.OpenFS(project)
+	if err != nil {
+		return nil, false, fmt.Errorf("open project: %w", err)
+	}
+	defer pfs.Close()
+	if err := writer.MkdirDurable(pfs, Dir); err != nil {
+		return nil, false, fmt.Errorf("create store: %w", err)
+	}
+	if s, err = Open(project, opts); err != nil {
+		return nil, false, err
+	}
+	if err := s.layout(); err != nil {
+		_ = s.Close(context.Background())
+		return nil, false, err
+	}
+	s.opts.Logger.Info().Str("path", s.root.Name()).Msg("store created")
+	return s, true, nil
+}
+
+// layout makes the folders and the .gitignore. Two processes may do so at
+// once: each step is fine with what the other one made.
+func (s *Store) layout() error {
+	for _, dir := range []string{sessionsDir, modulesDir} {
+		if err := writer.MkdirDurable(s.root, dir); err != nil {
+			return fmt.Errorf("create store: %w", err)
+		}
+	}
+	err := writer.CreateFile(s.root, ".gitignore", []byte("*\n"), filePerm)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("create store: %w", err)
+	}
+	return nil
+}
+
+// openDir opens a folder below dir that must be one itself: a symlink or a
+// file in its place is refused.
+func openDir(dir writer.FS, name string) (writer.FS, error) {
+	path := filepath.Join(dir.Name(), name)
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		what := "a file"
+		if info.Mode()&fs.ModeSymlink != 0 {
+			what = "a symlink"
+		}
+		return nil, &Error{Op: "open", Path: path, Class: writer.ClassInvalid,
+			Err: fmt.Errorf("it is %s and not a folder; move it away", what)}
+	}
+	return dir.Sub(name)
+}
+
+// Path is the absolute path of the .lopen folder, for messages.
+func (s *Store) Path() string { return s.root.Name() }
+
+// Project is the project's folder. All reading of the project's own files
+// goes through it and cannot leave the folder.
+func (s *Store) Project() writer.FS { return s.project }
+
+// Close closes every session that this store opened, flushing what they hold.
+// It waits until they are durable or ctx ends, and says which are not. A store
+// whose session is stuck keeps its folder open for the writer that is inside.
+func (s *Store) Close(ctx context.Context) error {
+	if err := s.sup.Close(ctx); err != nil {
+		return err
+	}
+	return errors.Join(s.root.Close(), s.project.Close())
+}
+
+// lock takes the store lock for a moment.
+func (s *Store) lock(ctx context.Context) (*writer.Lock, error) {
+	l, err := writer.LockWait(ctx, s.root, storeLock, writer.Self(s.opts.Command))
+	if err != nil {
+		return nil, fmt.Errorf("lock store: %w", err)
+	}
+	return l, nil
+}
+
+// Config returns the content of config.json, nil when there is none.
+func (s *Store) Config() ([]byte, error) {
+	data, err := writer.ReadFile(s.root, "config.json", 1<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// SetConfig replaces config.json, durably.
+func (s *Store) SetConfig(data []byte) error {
+	return writer.ReplaceFile(s.root, "config.json", data, filePerm)
+}

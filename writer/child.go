@@ -1,0 +1,203 @@
+package writer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// A Group is a process group as it was when its leader started.
+type Group struct {
+	PGID    int       `json:"pgid"` // 0 while the lock is held for a command that has not started
+	Start   string    `json:"start,omitempty"`
+	Boot    string    `json:"boot,omitempty"`
+	Command string    `json:"command,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
+// A ChildLock is an flock on an open file that a command inherits: as long as
+// the command or anything that it started keeps the descriptor, the lock is
+// held, whatever becomes of the process that took it.
+type ChildLock struct {
+	path string
+	file *os.File
+	once sync.Once
+}
+
+// HoldChild takes the child's lock. The caller has the lease of the same
+// folder, so nobody else takes it; that it is held all the same means that an
+// earlier command left a process behind, and the lock is shared with that one.
+func HoldChild(dir FS, name string) (*ChildLock, error) {
+	full := filepath.Join(dir.Name(), name)
+	f, err := dir.OpenFile(name, os.O_CREATE|os.O_RDWR|noFollow, 0o600)
+	if err != nil {
+		return nil, newError("hold child lock", full, NotCommitted, err)
+	}
+	file, ok := f.(*os.File)
+	if !ok {
+		_ = f.Close()
+		return nil, &Error{Op: "hold child lock", Path: full, Class: ClassInvalid, Err: errors.New("this file system's files cannot be inherited")}
+	}
+	l := &ChildLock{path: full, file: file}
+	if err := flockShared(file); err != nil {
+		_ = file.Close()
+		return nil, newError("hold child lock", full, NotCommitted, err)
+	}
+	// From here on a command may be running; until Record says which, the lock
+	// is that of an unknown one.
+	if err := l.write(Group{Boot: bootID(), Since: time.Now().UTC()}); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// File is the open file that the command is to inherit.
+func (l *ChildLock) File() *os.File { return l.file }
+
+// Record notes the group that the command leads, right after it started.
+func (l *ChildLock) Record(pgid int, command string) error {
+	return l.write(Group{PGID: pgid, Start: processStart(pgid), Boot: bootID(), Command: command, Since: time.Now().UTC()})
+}
+
+// write puts a record in place. It needs to outlive this process, not a power
+// cut, which ends the command as well: nothing is synced.
+func (l *ChildLock) write(g Group) error {
+	data, err := json.Marshal(g)
+	if err != nil {
+		return fmt.Errorf("record child: %w", err)
+	}
+	// One write of a fixed length: a record is never seen half.
+	record := make([]byte, childRecord)
+	copy(record, data[:min(len(data), childRecord-1)])
+	if len(data) >= childRecord {
+		g.Command = ""
+		return l.write(g)
+	}
+	for i := len(data); i < childRecord; i++ {
+		record[i] = ' '
+	}
+	record[childRecord-1] = '\n'
+	if _, err := l.file.WriteAt(record, 0); err != nil {
+		return newError("record child", l.path, NotCommitted, err)
+	}
+	return nil
+}
+
+const childRecord = 4096
+
+// Release closes this process's descriptor. The lock stays with a command that
+// still has its own.
+func (l *ChildLock) Release() error {
+	var err error
+	l.once.Do(func() { err = l.file.Close() })
+	return err
+}
+
+// An Orphan is what still holds a child's lock.
+type Orphan struct {
+	Group
+	Alive bool // the recorded group, or an unknown command, lives; false for a mere process left behind
+	path  string
+}
+
+func (o *Orphan) String() string {
+	if o.PGID == 0 {
+		return "an unknown command that holds " + o.path
+	}
+	s := fmt.Sprintf("process group %d", o.PGID)
+	if o.Command != "" {
+		s += ", " + printable(o.Command)
+	}
+	return s + ", since " + o.Since.Local().Format(time.DateTime)
+}
+
+// FindOrphan returns what holds the child's lock of a folder whose lease the
+// caller has, or nil when nothing does.
+func FindOrphan(dir FS, name string) (*Orphan, error) {
+	full := filepath.Join(dir.Name(), name)
+	f, err := dir.OpenFile(name, os.O_RDWR|noFollow, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, newError("look at child lock", full, NotCommitted, err)
+	}
+	defer f.Close()
+	file, ok := f.(*os.File)
+	if !ok {
+		return nil, nil
+	}
+	free, err := tryFlock(file)
+	if err != nil {
+		return nil, newError("look at child lock", full, NotCommitted, err)
+	}
+	if free {
+		return nil, nil
+	}
+	data := make([]byte, childRecord)
+	n, _ := file.ReadAt(data, 0)
+	o := &Orphan{Group: decodeGroup(data[:n]), path: full}
+	o.Alive = o.PGID == 0 && o.Boot == bootID() || o.lives()
+	return o, nil
+}
+
+func decodeGroup(data []byte) Group {
+	var g Group
+	if json.Unmarshal(data, &g) != nil || g.PGID < 0 || g.PGID == 1 {
+		return Group{}
+	}
+	return g
+}
+
+// lives says whether the group is the recorded one and has a member. A PID is
+// not given anew while a group of that number exists, so a group whose leader is
+// gone is still the recorded one.
+func (o *Orphan) lives() bool {
+	if o.PGID <= 1 || o.Boot != bootID() || !groupExists(o.PGID) {
+		return false
+	}
+	start := processStart(o.PGID)
+	return start == "" || start == o.Start
+}
+
+// End ends the group: SIGTERM, and SIGKILL after grace. It returns when no
+// member is left, and never signals a group that is not the recorded one.
+func (o *Orphan) End(ctx context.Context, grace time.Duration) error {
+	if o.PGID == 0 {
+		return errors.New("its process group is not known")
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for _, step := range []struct {
+		kill bool
+		wait time.Duration
+	}{{false, grace}, {true, 10 * time.Second}} {
+		if !o.lives() {
+			return nil
+		}
+		if err := signalGroup(o.PGID, step.kill); err != nil && o.lives() {
+			return fmt.Errorf("end process group %d: %w", o.PGID, err)
+		}
+		timeout := time.NewTimer(step.wait)
+		defer timeout.Stop()
+		for waiting := true; waiting; {
+			select {
+			case <-tick.C:
+				if !o.lives() {
+					return nil
+				}
+			case <-timeout.C:
+				waiting = false
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	return fmt.Errorf("end process group %d: it does not end", o.PGID)
+}

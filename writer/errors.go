@@ -1,0 +1,162 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Class is the kind of a storage error: what happens next follows from it.
+type Class uint8
+
+// The classes. See DESIGN.md, Errors, for what each one leads to.
+const (
+	ClassUnknown       Class = iota
+	ClassInvalid             // a bad name, option or layout: refused before anything is written
+	ClassBusy                // another process holds it
+	ClassTransient           // EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM: tried again, a few times
+	ClassNoSpace             // ENOSPC, EDQUOT, EFBIG: goes on when there is space
+	ClassDenied              // EACCES, EPERM, EROFS: goes on when it is allowed
+	ClassDevice              // EIO, ESTALE and the like: a person has to look
+	ClassCorrupt             // damaged content
+	ClassFutureVersion       // written by a newer lopen
+	ClassFenced              // the lock was lost: stop writing
+)
+
+var classNames = [...]string{"unknown", "invalid", "busy", "transient", "no-space", "denied", "device", "corrupt", "future-version", "fenced"}
+
+func (c Class) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return fmt.Sprintf("class %d", c)
+}
+
+// Hint says in one sentence what a person can do about an error of the class.
+func (c Class) Hint() string {
+	switch c {
+	case ClassNoSpace:
+		return "free space on this disk (df -h and df -i show what is short): it goes on by itself"
+	case ClassDenied:
+		return "make the folder writable again (owner, mode, a read-only mount): it goes on by itself"
+	case ClassDevice:
+		return "look at the disk (dmesg shows what the kernel says), then try again"
+	case ClassBusy:
+		return "wait for the holder, or end it"
+	case ClassTransient:
+		return "the system is short of a resource: try again"
+	case ClassFenced:
+		return "the session's folder or lock was replaced: start again"
+	case ClassFutureVersion:
+		return "update lopen"
+	case ClassCorrupt:
+		return "the files are left as they are: keep a copy before anything is tried"
+	}
+	return "nothing was changed"
+}
+
+// The sentinels that errors.Is compares the class of an [*Error] with.
+var (
+	ErrInvalid       = errors.New("invalid")
+	ErrBusy          = errors.New("busy")
+	ErrNoSpace       = errors.New("no space")
+	ErrDenied        = errors.New("denied")
+	ErrDevice        = errors.New("device error")
+	ErrCorrupt       = errors.New("corrupt")
+	ErrFutureVersion = errors.New("written by a newer version")
+	ErrFenced        = errors.New("the lock was lost")
+)
+
+var sentinels = map[error]Class{
+	ErrInvalid: ClassInvalid, ErrBusy: ClassBusy, ErrNoSpace: ClassNoSpace, ErrDenied: ClassDenied,
+	ErrDevice: ClassDevice, ErrCorrupt: ClassCorrupt, ErrFutureVersion: ClassFutureVersion, ErrFenced: ClassFenced,
+}
+
+// Outcome is what is known of a file after a failed call.
+type Outcome uint8
+
+// The outcomes.
+const (
+	NotCommitted Outcome = iota // the old content stands
+	NotDurable                  // the new content is visible; a power cut may bring the old one back
+)
+
+// An Error is a failed storage call.
+type Error struct {
+	Op      string // what was done: "replace", "lock"
+	Path    string
+	Class   Class
+	Outcome Outcome
+	Err     error // the cause; the OS error where there is one
+}
+
+func newError(op, path string, outcome Outcome, err error) *Error {
+	return &Error{Op: op, Path: path, Class: ClassOf(err), Outcome: outcome, Err: err}
+}
+
+func (e *Error) Error() string {
+	cause := e.Err
+	var pe *fs.PathError // its path is relative to some folder; ours is the one to look at
+	var le *os.LinkError
+	if errors.As(cause, &pe) {
+		cause = fmt.Errorf("%s: %w", pe.Op, pe.Err)
+	} else if errors.As(cause, &le) {
+		cause = fmt.Errorf("%s: %w", le.Op, le.Err)
+	}
+	s := fmt.Sprintf("%s %s: %v", e.Op, e.Path, cause)
+	if e.Outcome == NotDurable {
+		s += " (written, but a power cut may undo it)"
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is makes errors.Is(err, ErrNoSpace) and the like follow the class.
+func (e *Error) Is(target error) bool {
+	c, ok := sentinels[target]
+	return ok && c == e.Class
+}
+
+// ClassOf returns the class of the first [*Error] in err's chain, else the one
+// that the OS error in it has.
+func ClassOf(err error) Class {
+	var e *Error
+	if errors.As(err, &e) && e.Class != ClassUnknown {
+		return e.Class
+	}
+	var busy *BusyError
+	if errors.As(err, &busy) {
+		return ClassBusy
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return classOfErrno(errno)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return ClassDenied
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return ClassTransient
+	}
+	return ClassUnknown
+}
+
+func classOfErrno(errno syscall.Errno) Class {
+	switch errno {
+	case syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG:
+		return ClassNoSpace
+	case syscall.EACCES, syscall.EPERM, syscall.EROFS:
+		return ClassDenied
+	case syscall.EINTR, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM:
+		return ClassTransient
+	case syscall.EIO, syscall.ESTALE, syscall.ENXIO, syscall.ENODEV, syscall.ETIMEDOUT, syscall.ENOTCONN:
+		return ClassDevice
+	case syscall.EINVAL, syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP:
+		return ClassInvalid
+	}
+	return classOfSystemErrno(errno)
+}

@@ -1,0 +1,115 @@
+package writer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// An FS is one folder and what lies beneath it. Names are relative to it and
+// never lead outside, whatever symlinks say. It is the seam under everything that
+// this project writes: the real one is made by [OpenFS], tests put others in its
+// place. All methods may be called from any goroutine.
+type FS interface {
+	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
+	Mkdir(name string, perm fs.FileMode) error
+	Rename(oldname, newname string) error
+	Remove(name string) error
+	RemoveAll(name string) error
+	Link(oldname, newname string) error
+	Symlink(target, name string) error
+	Readlink(name string) (string, error)
+	Lstat(name string) (fs.FileInfo, error)
+	Stat(name string) (fs.FileInfo, error)
+	ReadDir(name string) ([]fs.DirEntry, error)
+	// SyncDir makes the names in a folder durable. Where the system cannot
+	// sync a folder (Windows) it does nothing: names are as durable there as
+	// the file system makes them by itself.
+	SyncDir(name string) error
+	// Sub opens a folder as an FS of its own.
+	Sub(name string) (FS, error)
+	// Name is the folder's absolute path when it was opened, for messages
+	// and for locks.
+	Name() string
+	Close() error
+}
+
+// A File is an open file.
+type File interface {
+	io.Reader
+	io.Writer
+	Sync() error // fsync: data and metadata are on the disk
+	Stat() (fs.FileInfo, error)
+	Close() error
+}
+
+// root is an FS on os.Root.
+type root struct {
+	r    *os.Root
+	name string
+}
+
+// OpenFS opens a folder. A path whose last part is a symlink is followed: who
+// names a folder may name it by a link.
+func OpenFS(path string) (FS, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open folder: %w", err)
+	}
+	r, err := os.OpenRoot(abs)
+	if err != nil {
+		return nil, newError("open folder", abs, NotCommitted, err)
+	}
+	return &root{r: r, name: abs}, nil
+}
+
+func (d *root) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
+	f, err := d.r.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err // not f: a nil *os.File is no nil File
+	}
+	return f, nil
+}
+
+func (d *root) Mkdir(name string, perm fs.FileMode) error { return d.r.Mkdir(name, perm) }
+func (d *root) Rename(oldname, newname string) error      { return d.r.Rename(oldname, newname) }
+func (d *root) Remove(name string) error                  { return d.r.Remove(name) }
+func (d *root) RemoveAll(name string) error               { return d.r.RemoveAll(name) }
+func (d *root) Link(oldname, newname string) error        { return d.r.Link(oldname, newname) }
+func (d *root) Symlink(target, name string) error         { return d.r.Symlink(target, name) }
+func (d *root) Readlink(name string) (string, error)      { return d.r.Readlink(name) }
+func (d *root) Lstat(name string) (fs.FileInfo, error)    { return d.r.Lstat(name) }
+func (d *root) Stat(name string) (fs.FileInfo, error)     { return d.r.Stat(name) }
+func (d *root) Name() string                              { return d.name }
+func (d *root) Close() error                              { return d.r.Close() }
+
+func (d *root) ReadDir(name string) ([]fs.DirEntry, error) {
+	f, err := d.r.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}
+
+func (d *root) SyncDir(name string) error {
+	if !canSyncDir {
+		return nil
+	}
+	f, err := d.r.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func (d *root) Sub(name string) (FS, error) {
+	r, err := d.r.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	return &root{r: r, name: filepath.Join(d.name, name)}, nil
+}

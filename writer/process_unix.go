@@ -1,0 +1,18 @@
+//go:build unix && !linux
+
+package writer
+
+import (
+	"errors"
+	"syscall"
+)
+
+// Without /proc the start of a process is not looked up: a group is taken for
+// the recorded one while its number is in use since.
+func bootID() string          { return "" }
+func processStart(int) string { return "" }
+
+func groupExists(pgid int) bool {
+	err := syscall.Kill(-pgid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}
