@@ -96,6 +96,19 @@ func TestFind(t *testing.T) {
 	}
 }
 
+func TestFindPrefersWholePath(t *testing.T) {
+	t.Parallel()
+	o := cache.NewOutline([]byte("# T\n## A\n### Notes\n## Notes\n## #a\n##\n"))
+	s, err := o.Find("notes")
+	require.NoError(t, err)
+	require.Equal(t, 4, s.FirstLine)
+	s, err = o.Find("#a")
+	require.NoError(t, err, "an anchor goes before a header that looks like one")
+	require.Equal(t, 2, s.FirstLine)
+	_, err = o.Find("")
+	require.ErrorIs(t, err, cache.ErrNoSection)
+}
+
 // What stands directly below each heading, and what is before the first, makes
 // the file again.
 func FuzzSectionsTile(f *testing.F) {

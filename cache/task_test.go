@@ -26,7 +26,7 @@ func (f files) open(name string) (*cache.Outline, error) {
 
 func TestForTask(t *testing.T) {
 	t.Parallel()
-	docs := files{"SPEC.md": spec, "../other/B.md": "# B\n## Über uns\nx\n", "SPEC 2.md": "## A\n"}
+	docs := files{"SPEC.md": spec, "../other/B.md": "# B\n## Über uns\nx\n", "SPEC 2.md": "## A\n", "/SPEC.md": spec}
 	overview := []string{"SPEC.md (before the first section)", "SPEC.md Acceptance Criteria", "SPEC.md (outline)"}
 	tests := []struct {
 		name         string
@@ -82,6 +82,9 @@ func TestForTaskOverview(t *testing.T) {
 	given, err = cache.ForTask(files{"S.md": ""}.open, "S.md", nil, nil)
 	require.NoError(t, err)
 	require.Empty(t, given)
+	given, err = cache.ForTask(files{"S.md": "# T\n### Acceptance Criteria\n- a\n## B\n##\n"}.open, "S.md", nil, []string{" "})
+	require.NoError(t, err)
+	require.Len(t, given, 2, "criteria before the first section are in the preamble, a header without text has no name")
 }
 
 func TestForTaskWithoutSpecification(t *testing.T) {

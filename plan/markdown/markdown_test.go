@@ -52,7 +52,7 @@ func TestItems(t *testing.T) {
 		{"invalid UTF-8", "- [ ] a\xff\n", "1 3[ ] a\uFFFD"},
 		{"inline markup", "- [ ] **a** `b*` [c](u) &amp; \\* ~~d~~ <b>e</b> ![f](i)\n", "1 3[ ] a b* c & * d e f"},
 		{"below a table", "a | b\n- | -\n1 | 2\n\n- [ ] a\n", "5 22[ ] a"},
-		{"a table in place of a text", "- [ ] a | b\n  - | -\n", ""},
+		{"a table in place of a text", "- [ ] a | b\n  :- | -\n", ""},
 		{"a second box", "- [ ] a [x] b\n", "1 3[ ] a [x] b"},
 		{"list after a paragraph", "text\n- [ ] a\n", "2 8[ ] a"},
 		{"number that is not one after a paragraph", "text\n2. [ ] no\n", ""},
