@@ -108,22 +108,10 @@ func newPlan(title string, headings []markdown.Heading, keep []bool, items []mar
 	// Details are put before nested items, wherever they stood. Should that
 	// make other items of them (a fence left open swallows what follows), the
 	// tasks matter more than their details.
-	if !sameItems(markdown.Parse(content).Items(), items) {
+	if len(markdown.Parse(content).Items()) != len(items) {
 		content = write(title, headings, keep, items, false)
 	}
 	return content
-}
-
-func sameItems(got, want []markdown.Item) bool {
-	if len(got) != len(want) {
-		return false
-	}
-	for i := range got {
-		if got[i].Checked != want[i].Checked || got[i].Parent != want[i].Parent {
-			return false
-		}
-	}
-	return true
 }
 
 func write(title string, headings []markdown.Heading, keep []bool, items []markdown.Item, details bool) []byte {

@@ -59,8 +59,8 @@ func TestFromCriteria(t *testing.T) {
 			"# Plan: m\n\n## A\n\n- [ ] a\n\n## B\n\n- [ ] b\n"},
 		{"headings below", "# Spec\n## Acceptance Criteria\n### A\n- [ ] a\n  - [ ] b\n### B\n- [ ] c\n",
 			"# Plan: m\n\n### A\n\n- [ ] a\n  - [ ] b\n\n### B\n\n- [ ] c\n"},
-		{"nested after another section", "# Spec\n## A\n### Acceptance Criteria\n- [ ] a\n## B\n- [ ] no\n### Acceptance Criteria\n- [ ] b\n  - [ ] c\n",
-			"# Plan: m\n\n## A\n\n- [ ] a\n\n## B\n\n- [ ] b\n  - [ ] c\n"},
+		{"nested after another section", "# Spec\n## A\n### Acceptance Criteria\n- [ ] a\n## B\n- [ ] no\n### Acceptance Criteria\n- [ ] b\n  - [ ] c\n    - [ ] d\n",
+			"# Plan: m\n\n## A\n\n- [ ] a\n\n## B\n\n- [ ] b\n  - [ ] c\n    - [ ] d\n"},
 		{"criteria in criteria", "# Spec\n## Acceptance Criteria\n- [ ] a\n### Acceptance Criteria\n- [ ] b\n", "# Plan: m\n\n- [ ] a\n\n- [ ] b\n"},
 	}
 	for _, tt := range tests {

@@ -164,15 +164,15 @@ func slug(text string) string {
 			cut = word
 		}
 	}
-	return strings.TrimRight(s[:cut], "-")
+	return s[:cut]
 }
 
 // after reads the IDs out of an item's trailing comments.
 func after(comment string) []string {
 	var ids []string
 	for line := range strings.Lines(comment) {
-		key, list, ok := strings.Cut(strings.TrimSpace(line), ":")
-		if !ok || !strings.EqualFold(strings.TrimSpace(key), "after") {
+		key, list, _ := strings.Cut(line, ":")
+		if !strings.EqualFold(strings.TrimSpace(key), "after") {
 			continue
 		}
 		for id := range strings.SplitSeq(list, ",") {

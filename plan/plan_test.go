@@ -181,10 +181,10 @@ func TestIDsSurviveOthers(t *testing.T) {
 
 func TestToggle(t *testing.T) {
 	t.Parallel()
-	src := []byte("- [ ] a\n- [X] b\n[]\n")
-	require.Equal(t, "- [x] a\n- [ ] b\n[]\n", string(plan.Toggle(src, map[int]bool{3: true, 11: false})))
-	require.Equal(t, string(src), string(plan.Toggle(src, map[int]bool{3: false, 11: true, 0: true, 5: true, 17: true, -1: true, 99: true})))
-	require.Equal(t, "- [ ] a\n- [X] b\n[]\n", string(src), "the input is left alone")
+	src := []byte("- [ ] a\n- [X] b\n[x [y ]\n")
+	require.Equal(t, "- [x] a\n- [ ] b\n[x [y ]\n", string(plan.Toggle(src, map[int]bool{3: true, 11: false})))
+	require.Equal(t, string(src), string(plan.Toggle(src, map[int]bool{3: false, 11: true, 5: true, 17: false, 18: true, 19: true, 0: true, -1: true, 21: true, 99: true})))
+	require.Equal(t, "- [ ] a\n- [X] b\n[x [y ]\n", string(src), "the input is left alone")
 }
 
 func TestClosure(t *testing.T) {

@@ -69,8 +69,6 @@ func (w *walker) plain(block ast.Node, oneLine bool) (text string, comments []st
 				}
 				b.WriteByte(' ')
 			}
-		case *ast.String:
-			b.Write(n.Value)
 		case *ast.AutoLink:
 			b.Write(n.Label(w.body))
 			comments = nil

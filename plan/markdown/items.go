@@ -16,9 +16,6 @@ func (w *walker) addItem(n *ast.ListItem, in scope) {
 		it, sp := w.item(n, first, in)
 		it.Parent, it.Checked, it.Box = parent, b.checked, b.at+w.base
 		it.Line = w.line(it.Box) + 1
-		if it.Raw == "" { // the text may begin on a later line
-			sp.text = it.Line - 1
-		}
 		w.doc.items = append(w.doc.items, it)
 		w.itemSpans = append(w.itemSpans, sp)
 	} else if !in.inList {

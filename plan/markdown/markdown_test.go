@@ -112,8 +112,10 @@ func TestDetails(t *testing.T) {
 		{"numbered", "10. [ ] a\n    b\n", "b", ""},
 		{"comment behind the text", "- [ ] a <!-- after: b -->\n  c\n", "c", "after: b"},
 		{"two comments", "- [ ] a <!-- x --> <!-- y -->\n", "", "x\ny"},
+		{"comments at both ends", "- [ ] a <!-- x -->\n  c <!-- y -->\n", "c <!-- y -->", "x"},
+		{"text on the next line", "- [ ]\n  a\n  b\n", "b", ""},
 		{"comment inside the text", "- [ ] a <!-- x --> b\n", "", ""},
-		{"comment before an address", "- [ ] a <!-- x --> <b:b>\n", "", ""},
+		{"comment before an address", "- [ ] a <!-- x --> <mailto:b>\n", "", ""},
 		{"comment in code", "- [ ] a `<!-- x -->`\n", "", ""},
 		{"comment on a line of its own", "- [ ] a\n  <!-- after: b -->\n", "", "after: b"},
 		{"comment behind the details", "- [ ] a\n  c <!-- after: b -->\n", "c", "after: b"},
@@ -135,7 +137,7 @@ func TestDetails(t *testing.T) {
 
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	doc := markdown.Parse([]byte("## [H](h)\n\n- [ ] [a](a#1) ![no](no)\n  see [b][r] <http://c>\n\n  | [t](t) |\n  | - |\n  - [ ] [n](n)\n- plain [p](p)\n  - [q](q)\n\n[r]: b#2\n"))
+	doc := markdown.Parse([]byte("## [H](h)\n\n- [ ] [a](a#1) ![no](no)\n  see [b][r] <http://c>\n\n  | [t](t) |\n  | - |\n  - [ ] [n](n)\n- plain [p](p)\n  - [q](q)\n- ![](no)\n\n[r]: b#2\n"))
 	require.Equal(t, []string{"h"}, doc.Headings()[0].Links)
 	require.Equal(t, []string{"a#1", "b#2", "http://c", "t"}, doc.Items()[0].Links)
 	require.Equal(t, []string{"n"}, doc.Items()[1].Links)

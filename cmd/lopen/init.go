@@ -1,0 +1,86 @@
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+//go:embed specification.md
+var skeleton string
+
+func newInit(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [MODULE]",
+		Short: "Make .lopen, and with MODULE a specification to fill in",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) (err error) {
+			if len(args) == 1 {
+				if err := session.ValidateModule(args[0]); err != nil {
+					return &usageError{err}
+				}
+			}
+			project, err := a.project()
+			if err != nil {
+				return err
+			}
+			store, err := a.create(project)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, closeStore(store)) }()
+			if err := a.refuseInside(store); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				fmt.Fprintf(a.stderr, "%s is ready; next: lopen init MODULE\n", store.Path())
+				return nil
+			}
+			config, err := store.Config()
+			if err != nil {
+				return err
+			}
+			values, err := a.settings(config, nil)
+			if err != nil {
+				return err
+			}
+			return a.writeSkeleton(project, SpecPath(values, args[0]), args[0])
+		},
+	}
+}
+
+// writeSkeleton writes a specification to fill in. One that exists is left alone.
+func (a *app) writeSkeleton(project, spec, module string) error {
+	root, err := os.OpenRoot(project)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	name := filepath.FromSlash(spec)
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return fmt.Errorf("make the folder of the specification: %w", err)
+	}
+	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		fmt.Fprintf(a.stderr, "%s is there already and was left alone; next: lopen run %s -- CMD\n", spec, module)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("write specification: %w", err)
+	}
+	_, err = f.WriteString(strings.ReplaceAll(skeleton, "MODULE", module))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write specification: %w", errors.Join(err, root.Remove(name)))
+	}
+	fmt.Fprintf(a.stdout, "%s\n", spec)
+	fmt.Fprintf(a.stderr, "fill it in, then: lopen run %s --check 'make test' -- CMD\n", module)
+	return nil
+}

@@ -1,0 +1,47 @@
+//go:build unix
+
+package child
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownGroup makes the command the leader of a process group of its own, so that
+// a Ctrl-C on the terminal reaches lopen alone and the group can be ended whole.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+
+// kill ends what is left of the group. Its number is not given to another one
+// while a member lives; when none does, there is nothing to signal.
+func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+func exitOf(ps *os.ProcessState) (code int, signal string) {
+	if ws, ok := ps.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return -1, unix.SignalName(ws.Signal())
+	}
+	return ps.ExitCode(), ""
+}
+
+func executable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) {
+			return pe.Err
+		}
+		return err
+	}
+	if info.IsDir() {
+		return errors.New("it is a folder")
+	}
+	if unix.Access(path, unix.X_OK) != nil || info.Mode()&0o111 == 0 {
+		return errors.New("it is not executable")
+	}
+	return nil
+}

@@ -1,0 +1,423 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+)
+
+// exitTryLater is the exit code by which a command says that it met a limit
+// that is nobody's fault: EX_TEMPFAIL of sysexits.h.
+const exitTryLater = 75
+
+// outcome is how one start of the command ended.
+type outcome struct {
+	result  child.Result
+	check   *session.CheckResult // nil when the check was not run
+	failure string               // why the attempt counts as failed; "" when it is done
+	limited bool
+}
+
+// lastOutput is the end of what a failed attempt printed, for the next prompt.
+type lastOutput struct {
+	unit          string
+	failure       string
+	output, check []byte
+}
+
+// attempt starts the command once on a unit and takes the consequences.
+func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) error {
+	begun := time.Now()
+	n, err := r.begin(ctx, unit, leaves)
+	if err != nil {
+		return err
+	}
+	r.starts++
+	out, metrics, err := r.execute(ctx, unit, leaves, n)
+	if errors.Is(err, child.ErrNotStarted) {
+		return r.notStarted(leaves, err)
+	}
+	if err != nil {
+		return err
+	}
+	// Whatever the command did to the boxes comes first: the State must not
+	// learn of the outcome from a plan that the agent ticked.
+	if err := r.follow(context.WithoutCancel(ctx), tasks.During); err != nil {
+		return err
+	}
+	leaves = slices.DeleteFunc(leaves, func(id string) bool { _, ok := r.sess.State().Task(id); return !ok })
+	if ctx.Err() != nil {
+		if err := r.record(unit, leaves, out, metrics, begun, session.TriggerPaused, false, nil); err != nil {
+			return err
+		}
+		return r.interrupted()
+	}
+	if out.limited {
+		if err := r.record(unit, leaves, out, metrics, begun, session.TriggerPaused, false, nil); err != nil {
+			return err
+		}
+		return r.waitLimit(ctx, metrics)
+	}
+	r.limits = limits{}
+	if out.failure != "" {
+		return r.failed(ctx, unit, leaves, out, metrics, begun)
+	}
+	return r.done(ctx, unit, leaves, out, metrics, begun)
+}
+
+// begin makes durable that the unit is being worked on and returns the number
+// of the attempt.
+func (r *Runner) begin(ctx context.Context, unit string, leaves []string) (int, error) {
+	now := time.Now()
+	n := 0
+	if c := tasks.Component(r.sess.State(), unit); c != r.sess.State().Header().Component {
+		if err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
+			e.Header().Component, e.Header().Step = c, session.StepSelectNextComponent
+			return nil
+		}); err != nil {
+			return 0, err
+		}
+	}
+	err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		h := e.Header()
+		h.ActiveTask, h.Step = unit, session.StepIterateThroughTasks
+		for _, id := range leaves {
+			tasks.Set(e, id, func(t *session.Task) {
+				t.State = session.TaskInProgress
+				if t.StartedAt.IsZero() {
+					t.StartedAt = now
+				}
+				n = max(n, t.Attempts+1)
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, r.sync(ctx)
+}
+
+// execute runs the command and, when that succeeded, the check.
+func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n int) (out outcome, m metrics, err error) {
+	prompt, resources, err := r.compose(r.sess.State(), unit, leaves, n)
+	if err != nil {
+		return out, m, err
+	}
+	if err := r.tolerate(r.sess.Update(func(st *session.State) (*session.State, error) {
+		e := st.Edit()
+		e.Header().Resources = resources
+		return e.State()
+	})); err != nil {
+		return out, m, err
+	}
+	promptFile, metricsFile := filepath.Join(r.dir, "prompt.md"), filepath.Join(r.dir, "metrics.json")
+	if err := os.Remove(metricsFile); err != nil && !os.IsNotExist(err) {
+		return out, m, fmt.Errorf("clear metrics file: %w", err)
+	}
+	if err := os.WriteFile(promptFile, prompt, 0o600); err != nil {
+		return out, m, fmt.Errorf("write prompt: %w", err)
+	}
+	stdin, err := os.Open(promptFile)
+	if err != nil {
+		return out, m, fmt.Errorf("open prompt: %w", err)
+	}
+	defer stdin.Close()
+
+	t, _ := r.sess.State().Task(unit)
+	r.status(t.Name, n)
+	r.cfg.UI.Say("%s", r.progressLine(t, n))
+	env := append(slices.Clone(r.cfg.Environ), r.env(unit, n, promptFile, metricsFile)...)
+	deadline := time.Time{}
+	if r.cfg.Timeout > 0 {
+		deadline = time.Now().Add(r.cfg.Timeout)
+	}
+	cmd := child.Command{Argv: r.cfg.Command, Dir: r.cfg.Project, Env: env, Stdin: stdin}
+	if out.result, err = r.supervise(ctx, cmd, deadline); err != nil {
+		return out, m, err
+	}
+	m, warning := readMetrics(metricsFile)
+	if warning != nil {
+		r.cfg.UI.Warn("%v", warning)
+	}
+	if ctx.Err() != nil {
+		return out, m, nil
+	}
+	r.last = lastOutput{unit: unit, output: out.result.Tail}
+	switch {
+	case out.result.Exit == exitTryLater && out.result.Cause == child.CauseNone:
+		out.limited = true
+	case out.result.Cause != child.CauseNone || out.result.Exit != 0:
+		out.failure = describe(out.result, r.cfg)
+	case r.cfg.Check != "":
+		err = r.check(ctx, &out, env, deadline)
+	default:
+		r.once("no-check", "no --check: exit 0 of the command counts as done")
+	}
+	r.last.failure = out.failure
+	return out, m, err
+}
+
+func (r *Runner) check(ctx context.Context, out *outcome, env []string, deadline time.Time) error {
+	res, err := r.supervise(ctx, child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Project, Env: env}, deadline)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	out.check = &session.CheckResult{Command: r.cfg.Check, Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt)}
+	if res.Cause != child.CauseNone || res.Exit != 0 {
+		out.failure = fmt.Sprintf("the check %q: %s", r.cfg.Check, describe(res, r.cfg))
+		r.last.check = res.Tail
+	}
+	return nil
+}
+
+// supervise runs one process with the lock that says so to the next holder.
+func (r *Runner) supervise(ctx context.Context, c child.Command, deadline time.Time) (child.Result, error) {
+	c.Grace, c.IdleTimeout = r.cfg.Grace, r.cfg.IdleTimeout
+	c.Stdout, c.Stderr = r.cfg.UI.Output()
+	if !deadline.IsZero() {
+		c.Timeout = max(time.Until(deadline), time.Millisecond)
+	}
+	hold, err := r.sess.HoldChild()
+	if err != nil {
+		return child.Result{}, fmt.Errorf("hold the command's lock: %w", err)
+	}
+	defer hold.Release()
+	c.Inherit = []*os.File{hold.File()}
+	var recordErr error
+	c.Started = func(pid int) { recordErr = hold.Record(pid, strings.Join(c.Argv, " ")) }
+	res, err := child.Run(ctx, c)
+	if recordErr != nil {
+		r.cfg.UI.Warn("the command's process group could not be noted: %v", recordErr)
+	}
+	if res.LeftBehind {
+		r.cfg.UI.Warn("the command left a process behind that still holds its output")
+	}
+	return res, err
+}
+
+// record appends the iteration to the metrics and to the tasks' logs, and
+// takes the unit out of progress, all in one State: either a restart finds the
+// attempt with its outcome or it finds the task in progress. A counted attempt
+// is one of the agent's own; final, when not nil, decides what became of a task.
+func (r *Runner) record(unit string, leaves []string, out outcome, m metrics, begun time.Time, t session.Trigger, counted bool, final func(*session.Header, *session.Task)) error {
+	res := out.result
+	log := session.Attempt{StartedAt: res.StartedAt, EndedAt: res.EndedAt, Exit: res.Exit, Signal: res.Signal, Error: clip(out.failure, 1<<10)}
+	return r.change(t, func(e *session.Edit) error {
+		h := e.Header()
+		h.ActiveTask = ""
+		m.apply(h, time.Now())
+		if out.check != nil {
+			h.Check = out.check
+		}
+		n := 0
+		for _, id := range leaves {
+			tasks.Set(e, id, func(task *session.Task) {
+				entry := log
+				entry.Number = len(task.Log) + 1
+				n = max(n, entry.Number)
+				task.Log = append(slices.Clip(task.Log), entry)
+				task.LastError = entry.Error
+				task.State = session.TaskPending
+				if counted {
+					task.Attempts++
+				}
+				if final != nil {
+					final(h, task)
+				}
+			})
+		}
+		e.AppendIteration(m.iteration(unit, n, begun, time.Since(begun)))
+		return nil
+	})
+}
+
+// done makes durable that the unit is done, and ticks its boxes then.
+func (r *Runner) done(ctx context.Context, unit string, leaves []string, out outcome, m metrics, begun time.Time) error {
+	git := gitState(ctx, r.cfg.Project)
+	git.LastTaskCommit = git.Head
+	now := time.Now()
+	if err := r.record(unit, leaves, out, m, begun, session.TriggerTaskCompleted, true, func(h *session.Header, t *session.Task) {
+		h.Git = git
+		t.State, t.LastError, t.CompletedAt = session.TaskComplete, "", now
+	}); err != nil {
+		return err
+	}
+	if err := r.sync(ctx); err != nil {
+		return err
+	}
+	boxes := map[string]bool{}
+	for _, id := range leaves {
+		boxes[id] = true
+	}
+	if err := r.tick(ctx, boxes); err != nil {
+		return err
+	}
+	r.cfg.UI.Say("done: %s (%s)", r.name(unit), round(time.Since(begun)))
+	return r.componentDone(unit)
+}
+
+// tick ticks boxes, and those of parents whose last child this was.
+func (r *Runner) tick(ctx context.Context, boxes map[string]bool) error {
+	st := r.sess.State()
+	for id := range boxes {
+		for t, ok := st.Task(id); ok && t.Parent != ""; {
+			t, ok = st.Task(t.Parent)
+			if ok && t.State == session.TaskComplete && t.Box != session.BoxNone {
+				boxes[t.ID] = true
+			}
+		}
+	}
+	return r.writeBoxes(ctx, boxes)
+}
+
+func (r *Runner) componentDone(unit string) error {
+	st := r.sess.State()
+	c, ok := st.Task(tasks.Component(st, unit))
+	if !ok || c.State != session.TaskComplete {
+		return nil
+	}
+	r.cfg.UI.Say("component done: %s", c.Name)
+	return r.change(session.TriggerComponentCompleted, func(e *session.Edit) error {
+		e.Header().Step = session.StepRepeat
+		return nil
+	})
+}
+
+// failed counts a failed attempt and, at the threshold, asks or stops.
+func (r *Runner) failed(ctx context.Context, unit string, leaves []string, out outcome, m metrics, begun time.Time) error {
+	if err := r.record(unit, leaves, out, m, begun, session.TriggerTaskFailed, true, nil); err != nil {
+		return err
+	}
+	if err := r.sync(ctx); err != nil {
+		return err
+	}
+	n := 0
+	for _, id := range leaves {
+		t, _ := r.sess.State().Task(id)
+		n = max(n, t.Attempts)
+	}
+	r.cfg.UI.Warn("failed: %s (attempt %s): %s", r.name(unit), r.ofThreshold(n), out.failure)
+	if r.cfg.FailureThreshold == 0 || n < r.cfg.FailureThreshold {
+		return nil
+	}
+	return r.usedUp(ctx, unit, leaves, n)
+}
+
+// usedUp decides about a unit whose attempts are used up.
+func (r *Runner) usedUp(ctx context.Context, unit string, leaves []string, n int) error {
+	set := func(state session.TaskState, trigger session.Trigger) error {
+		if err := r.change(trigger, func(e *session.Edit) error {
+			for _, id := range leaves {
+				tasks.Set(e, id, func(t *session.Task) {
+					t.State = state
+					if state == session.TaskPending {
+						t.Attempts = 0
+					}
+				})
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		return r.sync(ctx)
+	}
+	if r.cfg.Unattended {
+		return set(session.TaskFailed, session.TriggerTaskFailed)
+	}
+	stop := func() error {
+		if err := set(session.TaskFailed, session.TriggerTaskFailed); err != nil {
+			return err
+		}
+		return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser,
+			fmt.Sprintf("%s failed %d times: mend what is in the way, then %s", r.name(unit), n, r.resumeHint())})
+	}
+	if !r.cfg.ByTerminal {
+		return stop()
+	}
+	key, err := r.cfg.UI.Choose(fmt.Sprintf("%s failed %d times. What now?", r.name(unit), n), []Choice{
+		{'r', "retry"}, {'s', "skip"}, {'d', "mark as done"}, {'e', "edit the plan"}, {'q', "stop"},
+	})
+	if err != nil {
+		return stop()
+	}
+	switch key {
+	case 'r':
+		return set(session.TaskPending, session.TriggerStepCompleted)
+	case 's':
+		return set(session.TaskSkipped, session.TriggerStepCompleted)
+	case 'd':
+		if err := set(session.TaskComplete, session.TriggerTaskCompleted); err != nil {
+			return err
+		}
+		boxes := map[string]bool{}
+		for _, id := range leaves {
+			boxes[id] = true
+		}
+		return r.tick(ctx, boxes)
+	case 'e':
+		if err := set(session.TaskPending, session.TriggerStepCompleted); err != nil {
+			return err
+		}
+		return r.cfg.UI.Edit(filepath.Join(r.cfg.Project, filepath.FromSlash(planPath(r.cfg.Module))))
+	}
+	return stop()
+}
+
+// notStarted ends a run whose command cannot be started: no attempt counts.
+func (r *Runner) notStarted(leaves []string, cause error) error {
+	err := r.change(session.TriggerPaused, func(e *session.Edit) error {
+		e.Header().ActiveTask = ""
+		for _, id := range leaves {
+			tasks.Set(e, id, func(t *session.Task) { t.State = session.TaskPending })
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitFailed, cause.Error()})
+}
+
+func (r *Runner) env(unit string, n int, promptFile, metricsFile string) []string {
+	st := r.sess.State()
+	t, _ := st.Task(unit)
+	return []string{
+		"LOPEN_SESSION_ID=" + st.ID().String(),
+		"LOPEN_MODULE=" + r.cfg.Module,
+		"LOPEN_COMPONENT=" + st.Header().Component,
+		"LOPEN_TASK_ID=" + unit,
+		"LOPEN_TASK=" + t.Name,
+		"LOPEN_ITERATION=" + strconv.Itoa(st.NumIterations()+1),
+		"LOPEN_ATTEMPT=" + strconv.Itoa(n),
+		"LOPEN_METRICS_FILE=" + metricsFile,
+		"LOPEN_PROMPT_FILE=" + promptFile,
+	}
+}
+
+// describe says how a process ended, when it did not succeed.
+func describe(res child.Result, cfg Config) string {
+	switch res.Cause {
+	case child.CauseTimeout:
+		return fmt.Sprintf("ended after the timeout of %s", cfg.Timeout)
+	case child.CauseIdle:
+		return fmt.Sprintf("ended after %s without output", cfg.IdleTimeout)
+	}
+	if res.Signal != "" {
+		return "killed by signal " + res.Signal
+	}
+	return fmt.Sprintf("exit %d", res.Exit)
+}

@@ -1,0 +1,54 @@
+package loop
+
+import (
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/plan"
+)
+
+// DryRun says what a run would do: the units that it would start the command
+// on, in order, and the first prompt. It needs neither a store nor a session
+// and changes nothing.
+func DryRun(cfg Config, p *plan.Plan) (order []string, first []byte, err error) {
+	id, err := session.NewID(cfg.Module, time.Now(), 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := session.New(id, time.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.UI = silent{}
+	r := &Runner{cfg: cfg, plan: p, warned: map[string]bool{}}
+	res, err := tasks.Reconcile(st, p, tasks.Between)
+	if err != nil {
+		return nil, nil, err
+	}
+	for st = res.State; ; {
+		unit, leaves := choose(st, cfg)
+		if unit == "" {
+			return order, first, nil
+		}
+		if first == nil {
+			if first, _, err = r.compose(st, unit, leaves, 1); err != nil {
+				return nil, nil, err
+			}
+		}
+		order = append(order, strings.Join(leaves, ", "))
+		e := st.Edit()
+		for _, leaf := range leaves {
+			tasks.Set(e, leaf, func(t *session.Task) { t.State = session.TaskComplete })
+		}
+		if st, err = e.State(); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// silent is the UI of a dry run, which only ever warns of a missing specification.
+type silent struct{ UI }
+
+func (silent) Warn(string, ...any) {}

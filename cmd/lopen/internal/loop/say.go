@@ -1,0 +1,57 @@
+package loop
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// once warns about something that is true for the whole run.
+func (r *Runner) once(key, text string) {
+	if !r.warned[key] {
+		r.warned[key] = true
+		r.cfg.UI.Warn("%s", text)
+	}
+}
+
+// progressLine is the plain line at the start of a task.
+func (r *Runner) progressLine(t session.Task, n int) string {
+	p := r.sess.State().Progress()
+	line := fmt.Sprintf("[%d/%d] %s", min(p.Done+1, p.Total), p.Total, t.Name)
+	if n > 1 {
+		line += fmt.Sprintf(" (attempt %s)", r.ofThreshold(n))
+	}
+	return line
+}
+
+func (r *Runner) ofThreshold(n int) string {
+	if r.cfg.FailureThreshold > 0 {
+		return fmt.Sprintf("%d of %d", n, r.cfg.FailureThreshold)
+	}
+	return fmt.Sprint(n)
+}
+
+func (r *Runner) status(name string, n int) {
+	st := r.sess.State()
+	m := st.Totals()
+	r.cfg.UI.Status(Status{Task: name, Attempt: n, Since: time.Now(), Progress: st.Progress(), Tokens: m.InputTokens + m.OutputTokens})
+}
+
+func (r *Runner) name(id string) string {
+	if t, ok := r.sess.State().Task(id); ok {
+		return t.Name
+	}
+	return id
+}
+
+func clip(s string, n int) string {
+	if len(s) > n {
+		return strings.ToValidUTF8(s[:n], "")
+	}
+	return s
+}
+
+func planPath(module string) string { return lifecycle.PlanPath(module) }

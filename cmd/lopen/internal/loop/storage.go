@@ -1,0 +1,151 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+)
+
+const (
+	// storagePoll is how often a run that is paused on a full disk or a
+	// denied write looks whether it can go on.
+	storagePoll = time.Second
+	// lastWords bounds what an interrupted run may still wait for the disk.
+	lastWords = 10 * time.Second
+)
+
+// change edits the State and saves it. A paused storage is no error here: the
+// State is kept, and the next sync waits.
+func (r *Runner) change(t session.Trigger, fn func(*session.Edit) error) error {
+	return r.tolerate(r.sess.Change(t, fn))
+}
+
+func (r *Runner) tolerate(err error) error {
+	var paused *lifecycle.PausedError
+	if errors.As(err, &paused) {
+		return nil
+	}
+	return err
+}
+
+// sync waits until all that was saved is durable, through storage errors.
+func (r *Runner) sync(ctx context.Context) error {
+	err := r.sess.Sync(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return r.waitStorage(ctx, err, r.sess.Unpause)
+}
+
+// waitStorage holds the run while the storage does not work. For a full disk
+// and a denied write it tries again by itself; for a failing device it needs the
+// person. It returns nil when retry succeeded (or, without one, when it is time
+// to try again), and an Exit with code 14 when PauseTimeout is over.
+func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return cause
+	}
+	select {
+	case <-r.sess.Critical(): // this pause's error is the cause that is shown below
+	default:
+	}
+	class := lifecycle.ClassOf(cause)
+	byItself := class == lifecycle.ClassNoSpace || class == lifecycle.ClassDenied
+	if !byItself && class != lifecycle.ClassDevice {
+		return cause
+	}
+	since := time.Now()
+	r.cfg.UI.Warn("paused, the state cannot be saved: %v", cause)
+	r.cfg.UI.Say("%s", class.Hint())
+	var timeout <-chan time.Time
+	if r.cfg.PauseTimeout > 0 {
+		t := time.NewTimer(r.cfg.PauseTimeout)
+		defer t.Stop()
+		timeout = t.C
+	}
+	tick := time.NewTicker(storagePoll)
+	defer tick.Stop()
+	for {
+		r.cfg.UI.Status(Status{Task: "paused: " + class.String(), Since: since, Progress: r.sess.State().Progress()})
+		if !byItself && r.cfg.ByTerminal {
+			key, err := r.cfg.UI.Choose("Try again?", []Choice{{'y', "yes"}, {'q', "stop"}})
+			if err != nil || key == 'q' {
+				return r.storageExit(cause)
+			}
+		} else {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-timeout:
+				return r.storageExit(cause)
+			}
+		}
+		if retry == nil {
+			return nil
+		}
+		if !byItself && !r.cfg.ByTerminal {
+			continue // nobody said that the device was looked after
+		}
+		if err := retry(ctx); err == nil {
+			r.cfg.UI.Say("the state is saved again after %s: going on", round(time.Since(since)))
+			return nil
+		}
+	}
+}
+
+func (r *Runner) storageExit(cause error) error {
+	return &Exit{ExitStorage, fmt.Sprintf("stopped on a storage error, the newest state is not on the disk: %v; %s", cause, r.resumeHint())}
+}
+
+// pause saves that the run ends here and returns exit.
+func (r *Runner) pause(t session.Trigger, why session.ExitReason, exit *Exit) error {
+	if err := r.pauseOnly(t, why); err != nil {
+		return err
+	}
+	return exit
+}
+
+func (r *Runner) pauseOnly(t session.Trigger, why session.ExitReason) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+	defer cancel()
+	err := r.sess.Pause(ctx, t, why)
+	if err == nil {
+		return nil
+	}
+	return &Exit{ExitStorage, fmt.Sprintf("the end of the run could not be saved: %v; %s", err, r.resumeHint())}
+}
+
+// interrupted saves that a person ended the run.
+func (r *Runner) interrupted() error {
+	exit := &Exit{ExitInterrupted, "interrupted: " + r.resumeHint()}
+	if err := r.rest(session.TriggerPaused); err != nil {
+		return err
+	}
+	if err := r.pauseOnly(session.TriggerPaused, session.ExitInterrupted); err != nil {
+		r.cfg.UI.Warn("%v", err)
+	}
+	return exit
+}
+
+// rest takes whatever was in progress out of it.
+func (r *Runner) rest(t session.Trigger) error {
+	st := r.sess.State()
+	if st.ActiveTask() == "" {
+		return nil
+	}
+	return r.change(t, func(e *session.Edit) error {
+		e.Header().ActiveTask = ""
+		for task := range st.All() {
+			if len(task.Children) == 0 && task.State == session.TaskInProgress {
+				tasks.Set(e, task.ID, func(t *session.Task) { t.State = session.TaskPending })
+			}
+		}
+		return nil
+	})
+}

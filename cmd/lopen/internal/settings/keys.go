@@ -1,0 +1,170 @@
+package settings
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// kind is the type of a setting's value.
+type kind uint8
+
+const (
+	kindBool kind = iota
+	kindInt
+	kindDuration
+	kindString
+)
+
+// A Key is one setting.
+type Key struct {
+	Name    string // as in config.json
+	Default any
+	Help    string
+	kind    kind
+	oneOf   []string
+}
+
+// Flag is the setting's flag: its name with dashes.
+func (k Key) Flag() string { return strings.ReplaceAll(k.Name, "_", "-") }
+
+// Variable is the setting's environment variable.
+func (k Key) Variable() string { return "LOPEN_" + strings.ToUpper(k.Name) }
+
+// keys are the settings that lopen has today. 0 is off or no limit.
+var keys = []Key{
+	{Name: "auto_resume", kind: kindBool, Default: true, Help: "go on with an unfinished session when nobody can be asked"},
+	{Name: "failure_threshold", kind: kindInt, Default: 3, Help: "attempts at a task before it has failed"},
+	{Name: "max_iterations", kind: kindInt, Default: 100, Help: "starts of the command in one run"},
+	{Name: "unattended", kind: kindBool, Default: false, Help: "never ask: failed tasks are left, the rest goes on"},
+	{Name: "check", kind: kindString, Default: "", Help: "shell command that judges a task: exit 0 is done"},
+	{Name: "unit", kind: kindString, Default: "leaf", Help: "what one start of the command works on", oneOf: []string{"leaf", "task", "component"}},
+	{Name: "timeout", kind: kindDuration, Default: time.Duration(0), Help: "end an attempt after this time"},
+	{Name: "idle_timeout", kind: kindDuration, Default: time.Duration(0), Help: "end an attempt after this time without output"},
+	{Name: "wait", kind: kindDuration, Default: 6 * time.Hour, Help: "wait at most this long in all for the agent's limit"},
+	{Name: "requirements_dir", kind: kindString, Default: "docs/requirements", Help: "folder of the specifications, relative to the project"},
+}
+
+// Keys returns all settings.
+func Keys() []Key { return append([]Key(nil), keys...) }
+
+func find(name string) (Key, error) {
+	for _, k := range keys {
+		if k.Name == name {
+			return k, nil
+		}
+	}
+	return Key{}, fmt.Errorf("no setting is called %q; nearest is %q", name, nearest(name))
+}
+
+// nearest returns the setting whose name takes the fewest edits from name.
+func nearest(name string) string {
+	best, least := "", math.MaxInt
+	for _, k := range keys {
+		if d := distance(name, k.Name); d < least {
+			best, least = k.Name, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}
+
+// parse reads a value as text, from a flag, a variable or `config set`.
+func (k Key) parse(s string) (any, error) {
+	switch k.kind {
+	case kindBool:
+		switch strings.ToLower(s) {
+		case "true", "1", "yes", "on":
+			return true, nil
+		case "false", "0", "no", "off":
+			return false, nil
+		}
+		return nil, k.bad(s, "true or false")
+	case kindInt:
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 0 {
+			return nil, k.bad(s, "a whole number from 0 on")
+		}
+		return n, nil
+	case kindDuration:
+		d, err := parseDuration(s)
+		if err != nil || d < 0 {
+			return nil, k.bad(s, "a duration such as 90s, 10m, 6h or 7d; 0 is off")
+		}
+		return d, nil
+	}
+	if len(k.oneOf) > 0 {
+		for _, v := range k.oneOf {
+			if s == v {
+				return s, nil
+			}
+		}
+		return nil, k.bad(s, "one of "+strings.Join(k.oneOf, ", "))
+	}
+	return s, nil
+}
+
+func (k Key) bad(v any, want string) error {
+	return fmt.Errorf("%s: %q is not right: give %s", k.Name, fmt.Sprint(v), want)
+}
+
+// parseDuration knows days besides Go's units; a day has 24 hours.
+func parseDuration(s string) (time.Duration, error) {
+	if s == "0" {
+		return 0, nil
+	}
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.ParseFloat(days, 64)
+		if err != nil || n < 0 || n > 36500 {
+			return 0, fmt.Errorf("bad number of days %q", days)
+		}
+		return time.Duration(n * float64(24*time.Hour)), nil
+	}
+	return time.ParseDuration(s)
+}
+
+// parseJSON reads a value from config.json: its own JSON type, or its text.
+func (k Key) parseJSON(v any) (any, error) {
+	switch x := v.(type) {
+	case string:
+		return k.parse(x)
+	case bool:
+		if k.kind == kindBool {
+			return x, nil
+		}
+	case float64:
+		if k.kind == kindInt || k.kind == kindDuration && x == 0 {
+			return k.parse(strconv.FormatFloat(x, 'f', -1, 64))
+		}
+	}
+	return nil, k.bad(v, "a value of its own type")
+}
+
+// shown is a value as config.json and `config show` have it.
+func shown(v any) any {
+	if d, ok := v.(time.Duration); ok {
+		return d.String()
+	}
+	return v
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/lifecycle"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) }
+
+// run is the whole program. The first interrupt cancels what goes on, which
+// saves and says how to go on; the second ends the process at once.
+func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []string) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, endSignals...)
+	defer signal.Stop(signals)
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-signals:
+				if n > 0 {
+					os.Exit(loop.ExitInterrupted)
+				}
+				cancel()
+			case <-ctx.Done():
+				if n == 0 {
+					return // the program ends by itself
+				}
+				<-signals
+				os.Exit(loop.ExitInterrupted)
+			}
+		}
+	}()
+	app := &app{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ}
+	root := newRoot(app)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	var quiet *quietError
+	if !errors.As(err, &quiet) {
+		fmt.Fprintf(stderr, "lopen: %v\n", err)
+	}
+	return exitCode(err)
+}
+
+// The exit codes that are not a run's own; see loop for those.
+const (
+	exitProblems = 3
+	exitNoStore  = 10
+	exitNotFound = 12
+	exitCorrupt  = 13
+	exitUsage    = 64
+)
+
+// A usageError is a mistake in how the command was called.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// A quietError sets the exit code; what there was to say has been said.
+type quietError struct{ code int }
+
+func (e *quietError) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+func exitCode(err error) int {
+	var (
+		quiet  *quietError
+		exit   *loop.Exit
+		usage  *usageError
+		paused *lifecycle.PausedError
+	)
+	switch {
+	case errors.As(err, &quiet):
+		return quiet.code
+	case errors.As(err, &exit):
+		return exit.Code
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		return loop.ExitInterrupted
+	case errors.As(err, &paused):
+		return loop.ExitStorage
+	case errors.Is(err, lifecycle.ErrNoStore):
+		return exitNoStore
+	case errors.Is(err, lifecycle.ErrBusy):
+		return loop.ExitBusy
+	case errors.Is(err, lifecycle.ErrNotFound):
+		return exitNotFound
+	case errors.Is(err, lifecycle.ErrAmbiguous):
+		return exitUsage
+	case errors.Is(err, lifecycle.ErrCorrupt):
+		return exitCorrupt
+	}
+	return loop.ExitFailed
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/template"
+
+	"github.com/itchyny/gojq"
+	"github.com/spf13/cobra"
+)
+
+// outputFlags choose how a command that reads prints.
+type outputFlags struct {
+	json     bool
+	fields   string
+	jq       string
+	template string
+}
+
+// reads adds the flags that every command that reads has.
+func (a *app) reads(cmd *cobra.Command) *cobra.Command {
+	f := cmd.Flags()
+	f.BoolVar(&a.out.json, "json", false, "print everything as compact JSON")
+	f.StringVar(&a.out.fields, "fields", "", "print these fields only, as JSON: `a,b`")
+	f.StringVar(&a.out.jq, "jq", "", "print what this jq `QUERY` makes of the JSON")
+	f.StringVar(&a.out.template, "template", "", "print what this Go `TEMPLATE` makes of the JSON")
+	return cmd
+}
+
+func (o outputFlags) machine() bool {
+	return o.json || o.fields != "" || o.jq != "" || o.template != ""
+}
+
+// printJSON prints v as the flags say: v is what --json prints, an object or
+// an array of objects.
+func (a *app) printJSON(v any) error {
+	data, err := compactJSON(v)
+	if err != nil {
+		return err
+	}
+	if a.out.fields == "" && a.out.jq == "" && a.out.template == "" {
+		_, err = fmt.Fprintf(a.stdout, "%s\n", data)
+		return err
+	}
+	var tree any
+	if err := json.Unmarshal(data, &tree); err != nil {
+		return err
+	}
+	if a.out.fields != "" {
+		if tree, err = pick(tree, strings.Split(a.out.fields, ",")); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.out.jq != "":
+		return printJQ(a.stdout, a.out.jq, tree)
+	case a.out.template != "":
+		t, err := template.New("template").Parse(a.out.template)
+		if err != nil {
+			return usagef("--template: %w", err)
+		}
+		var b bytes.Buffer
+		if err := t.Execute(&b, tree); err != nil {
+			return usagef("--template: %w", err)
+		}
+		_, err = fmt.Fprintln(a.stdout, b.String())
+		return err
+	}
+	if data, err = compactJSON(tree); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s\n", data)
+	return err
+}
+
+func compactJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// pick keeps the named fields of an object, or of every object of an array.
+func pick(tree any, fields []string) (any, error) {
+	switch t := tree.(type) {
+	case []any:
+		for i := range t {
+			var err error
+			if t[i], err = pick(t[i], fields); err != nil {
+				return nil, err
+			}
+		}
+		return t, nil
+	case map[string]any:
+		kept := map[string]any{}
+		for _, f := range fields {
+			if v, ok := t[strings.TrimSpace(f)]; ok {
+				kept[strings.TrimSpace(f)] = v
+			}
+		}
+		return kept, nil
+	}
+	return nil, usagef("--fields: the output has no fields")
+}
+
+func printJQ(w io.Writer, query string, tree any) error {
+	q, err := gojq.Parse(query)
+	if err != nil {
+		return usagef("--jq: %w", err)
+	}
+	results := q.Run(tree)
+	for {
+		v, ok := results.Next()
+		if !ok {
+			return nil
+		}
+		if err, ok := v.(error); ok {
+			return usagef("--jq: %w", err)
+		}
+		if s, ok := v.(string); ok { // as jq -r does: a string is printed for a person or a script
+			fmt.Fprintln(w, s)
+			continue
+		}
+		data, err := compactJSON(v)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s\n", data)
+	}
+}

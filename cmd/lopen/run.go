@@ -1,0 +1,566 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/plan"
+)
+
+// closeTimeout bounds what the end of a command waits for the disk.
+const closeTimeout = 10 * time.Second
+
+// runFlags are the flags of run that are no settings.
+type runFlags struct {
+	task         string
+	resume       string
+	noResume     bool
+	prompt       string
+	dryRun       bool
+	pauseTimeout time.Duration
+}
+
+func newRun(a *app) *cobra.Command {
+	var rf runFlags
+	cmd := &cobra.Command{
+		Use:   "run MODULE [flags] [-- CMD [ARG...]]",
+		Short: "Work through a module's plan: start CMD on each task until it is done",
+		Example: `  lopen run auth --check 'make test' -- claude -p --permission-mode acceptEdits
+  lopen run auth --check 'make test' -- codex exec --sandbox workspace-write -
+  lopen run auth            goes on with the command that the session remembers`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			before := len(args)
+			if n := cmd.ArgsLenAtDash(); n >= 0 {
+				before = n
+			}
+			if before != 1 {
+				return fmt.Errorf("give one MODULE, and the command after --: lopen run MODULE -- CMD")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := runCall{app: a, runFlags: rf, module: args[0], flags: changedSettings(cmd.Flags()), checkTyped: cmd.Flags().Changed("check")}
+			if n := cmd.ArgsLenAtDash(); n >= 0 {
+				r.command = args[n:]
+			}
+			r.pauseTimeoutSet = cmd.Flags().Changed("pause-timeout")
+			return r.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	settingFlag(f, "check", "shell `COMMAND` that judges a task: exit 0 is done")
+	settingFlag(f, "unit", "what one start of CMD works on: leaf, task or component")
+	f.StringVar(&rf.task, "task", "", "run one `TASK` only: an ID, a part of its text, or :LINE")
+	f.StringVar(&rf.resume, "resume", "", "go on with the session `ID`")
+	f.BoolVar(&rf.noResume, "no-resume", false, "start a new session")
+	settingFlag(f, "timeout", "end an attempt after `DURATION` (0: never)")
+	settingFlag(f, "idle-timeout", "end an attempt after `DURATION` without output (0: never)")
+	settingFlag(f, "wait", "wait at most `DURATION` in all for the agent's limit")
+	f.DurationVar(&rf.pauseTimeout, "pause-timeout", 0, "wait at most `DURATION` for a storage error to end (default never on a terminal, else 10m)")
+	settingFlag(f, "max-iterations", "start CMD at most `N` times (0: no limit)")
+	settingFlag(f, "failure-threshold", "attempts at a task before it has failed")
+	settingBool(f, "unattended", "never ask: a task that used up its attempts has failed, the rest goes on")
+	f.StringVar(&rf.prompt, "prompt", "", "template `FILE` (text/template) in place of the built-in prompt")
+	f.BoolVar(&rf.dryRun, "dry-run", false, "list what would run, print the first prompt, change nothing")
+	cmd.MarkFlagsMutuallyExclusive("resume", "no-resume")
+	return cmd
+}
+
+// settingFlag makes a flag for a setting; its value is parsed where all layers
+// of settings are.
+func settingFlag(f *pflag.FlagSet, name, usage string) { f.String(name, "", usage) }
+
+func settingBool(f *pflag.FlagSet, name, usage string) {
+	f.String(name, "", usage)
+	f.Lookup(name).NoOptDefVal = "true"
+}
+
+// changedSettings returns the settings that were given as flags, by key.
+func changedSettings(f *pflag.FlagSet) map[string]string {
+	given := map[string]string{}
+	for _, k := range settings.Keys() {
+		if fl := f.Lookup(k.Flag()); fl != nil && fl.Changed {
+			given[k.Name] = fl.Value.String()
+		}
+	}
+	return given
+}
+
+// runCall is one call of run.
+type runCall struct {
+	*app
+	runFlags
+	module          string
+	command         []string // typed after --
+	flags           map[string]string
+	checkTyped      bool
+	pauseTimeoutSet bool
+}
+
+func (r *runCall) run(ctx context.Context) (err error) {
+	if err := session.ValidateModule(r.module); err != nil {
+		return &usageError{err}
+	}
+	project, err := r.project()
+	if err != nil {
+		return err
+	}
+	store, err := lifecycle.Open(project, r.storeOptions())
+	if err != nil && !errors.Is(err, lifecycle.ErrNoStore) {
+		return err
+	}
+	defer func() {
+		if store != nil {
+			err = errors.Join(err, closeStore(store))
+		}
+	}()
+	if store != nil {
+		if err := r.busyInside(store); err != nil {
+			return err
+		}
+	}
+	values, err := r.load(store)
+	if err != nil {
+		return err
+	}
+	spec := SpecPath(values, r.module)
+	if err := r.plannable(project, store, spec); err != nil {
+		return err
+	}
+	if r.dryRun {
+		return r.printDryRun(project, store, spec, values)
+	}
+	if len(r.command) > 0 {
+		if err := child.Look(r.command, project, r.environ); err != nil {
+			return err
+		}
+	}
+	if store == nil {
+		if store, err = r.create(project); err != nil {
+			return err
+		}
+	}
+	return r.hold(ctx, project, store, spec, values)
+}
+
+// create makes the project's store and says where.
+func (a *app) create(project string) (*lifecycle.Store, error) {
+	store, made, err := lifecycle.Init(project, a.storeOptions())
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s", err, lifecycle.ClassOf(err).Hint())
+	}
+	if made {
+		fmt.Fprintf(a.stderr, "created %s\n", store.Path())
+	}
+	return store, nil
+}
+
+func closeStore(store *lifecycle.Store) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return store.Close(ctx)
+}
+
+// busyInside refuses a run of the module whose run this command is part of.
+func (r *runCall) busyInside(store *lifecycle.Store) error {
+	if r.getenv("LOPEN_MODULE") != r.module || r.refuseInside(store) == nil {
+		return nil
+	}
+	return &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("module %s is being run by session %s, which this command is part of", r.module, r.getenv("LOPEN_SESSION_ID"))}
+}
+
+func (r *runCall) load(store *lifecycle.Store) (*settings.Values, error) {
+	var config []byte
+	if store != nil {
+		var err error
+		if config, err = store.Config(); err != nil {
+			return nil, err
+		}
+	}
+	return r.settings(config, r.flags)
+}
+
+// SpecPath is where a module's specification lies below the project's folder.
+func SpecPath(v *settings.Values, module string) string {
+	return filepath.ToSlash(filepath.Join(v.String("requirements_dir"), module, "SPECIFICATION.md"))
+}
+
+// plannable says what to do when there is neither a plan nor a specification,
+// before anything is made.
+func (r *runCall) plannable(project string, store *lifecycle.Store, spec string) error {
+	if store != nil {
+		_, err := store.Plan(r.module)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	_, err := os.Stat(filepath.Join(project, filepath.FromSlash(spec)))
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	msg := fmt.Sprintf("no plan for %s, and no specification at %s\n  make a plan from a list:  lopen plan create %s --from FILE\n  or write a specification: lopen init %s",
+		r.module, spec, r.module, r.module)
+	if files := openBoxes(project); len(files) > 0 {
+		msg += "\nfiles here with unticked boxes:"
+		for _, f := range files {
+			msg += fmt.Sprintf("\n  %s (%d)", f.path, f.open)
+		}
+	}
+	return errors.New(msg)
+}
+
+// hold takes the module, chooses the session and runs it.
+func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, spec string, values *settings.Values) (err error) {
+	lock, err := store.LockModule(r.module)
+	if err != nil {
+		return r.busyHint(err)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+
+	sess, fresh, err := r.choose(ctx, store)
+	if err != nil || sess == nil {
+		return err
+	}
+	cfg, err := r.config(ctx, project, store, sess, spec, values)
+	if err != nil {
+		return errors.Join(err, r.giveBack(sess, fresh))
+	}
+	if !fresh {
+		p := sess.State().Progress()
+		cfg.UI.Say("session %s goes on: %d/%d tasks done", sess.ID(), p.Done, p.Total)
+	} else {
+		cfg.UI.Say("session %s", sess.ID())
+	}
+	err = loop.Run(ctx, cfg)
+	cfg.UI.(*screen).stop()
+	if err != nil {
+		return err
+	}
+	r.epilogue(store, sess)
+	return nil
+}
+
+// giveBack closes a session on which no run could begin. One that was made for
+// it is paused, so that it reads as what it is.
+func (r *runCall) giveBack(sess *lifecycle.Session, fresh bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	var err error
+	if fresh {
+		err = sess.Pause(ctx, session.TriggerPaused, session.ExitFailed)
+	}
+	return errors.Join(err, sess.Close(ctx))
+}
+
+func (r *runCall) busyHint(err error) error {
+	var busy *lifecycle.BusyError
+	if errors.As(err, &busy) {
+		return fmt.Errorf("module %s is being run: %w\n  look:  lopen session list\n  pause: lopen session pause %s", r.module, err, r.module)
+	}
+	return err
+}
+
+func (r *runCall) epilogue(store *lifecycle.Store, sess *lifecycle.Session) {
+	id := sess.ID().String()
+	fmt.Fprintf(r.stderr, "state:   %s\nshow it: lopen session show %s\n", filepath.Join(store.Path(), "sessions", id, "state.json"), id)
+}
+
+// choose opens the session that the run is to go on with, or a new one. A nil
+// session without an error means that there is nothing to do.
+func (r *runCall) choose(ctx context.Context, store *lifecycle.Store) (sess *lifecycle.Session, fresh bool, err error) {
+	if r.resume != "" {
+		id, err := store.Resolve(r.resume)
+		if err != nil {
+			return nil, false, err
+		}
+		if id.Module != r.module {
+			return nil, false, usagef("session %s belongs to module %s, not %s", id, id.Module, r.module)
+		}
+		sess, err := store.Open(id)
+		return sess, false, err
+	}
+	old, found, err := store.Unfinished(r.module)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := r.mention(store); err != nil {
+		return nil, false, err
+	}
+	if found {
+		yes, err := r.wantsResume(ctx, old)
+		if err != nil {
+			return nil, false, err
+		}
+		sess, err := store.Open(old.ID)
+		if err != nil || yes {
+			return sess, false, err
+		}
+		err = errors.Join(sess.Pause(ctx, session.TriggerSwitched, session.ExitPaused), sess.Close(ctx))
+		if err != nil {
+			return nil, false, err
+		}
+	} else if p, err := store.Plan(r.module); err == nil && !r.noResume {
+		if done, total := p.Progress(); total > 0 && done == total {
+			fmt.Fprintf(r.stderr, "nothing is left to do: %d/%d tasks of %s are done\n", done, total, lifecycle.PlanPath(r.module))
+			return nil, false, nil
+		}
+	}
+	sess, err = store.Create(ctx, r.module)
+	return sess, true, err
+}
+
+// mention tells of what the module's name does not cover: unfinished sessions
+// of other modules, and sessions that cannot be read.
+func (r *runCall) mention(store *lifecycle.Store) error {
+	infos, err := store.List()
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		switch {
+		case info.Err != nil:
+			fmt.Fprintf(r.stderr, "warning: session %s cannot be read and is left out: %v\n", info.ID, info.Err)
+		case info.Module != r.module && info.Status != session.StatusComplete:
+			fmt.Fprintf(r.stderr, "unfinished as well: %s (%d/%d tasks)\n", info.ID, info.Progress.Done, info.Progress.Total)
+		}
+	}
+	return nil
+}
+
+// wantsResume asks whether to go on with a session; auto_resume answers where
+// nobody can be asked.
+func (r *runCall) wantsResume(ctx context.Context, old lifecycle.Info) (bool, error) {
+	if r.noResume {
+		return false, nil
+	}
+	v, err := r.settings(nil, r.flags)
+	if err != nil {
+		return false, err
+	}
+	if !r.interactive() || v.Bool("unattended") {
+		return v.Bool("auto_resume"), nil
+	}
+	question := fmt.Sprintf("Resume %s (%d/%d tasks, active %s)? [Y/n] ", old.ID, old.Progress.Done, old.Progress.Total, ago(time.Since(old.UpdatedAt)))
+	answer, err := r.ask(ctx, question)
+	if err != nil {
+		return false, err
+	}
+	return answer == "" || answer[0] == 'y' || answer[0] == 'Y', nil
+}
+
+// config puts the run together: what was typed, what the session remembers,
+// what the settings say.
+func (r *runCall) config(ctx context.Context, project string, store *lifecycle.Store, sess *lifecycle.Session, spec string, values *settings.Values) (loop.Config, error) {
+	old := sess.State().Header().Settings
+	values, err := r.remembered(store, old)
+	if err != nil {
+		return loop.Config{}, err
+	}
+	command, check, err := r.trusted(ctx, project, old, values)
+	if err != nil {
+		return loop.Config{}, err
+	}
+	if err := child.Look(command, project, r.environ); err != nil {
+		return loop.Config{}, err
+	}
+	text, err := r.promptText()
+	if err != nil {
+		return loop.Config{}, err
+	}
+	prompt, err := loop.ParsePrompt(text)
+	if err != nil {
+		return loop.Config{}, usagef("--prompt: %w", err)
+	}
+	docs, err := os.OpenRoot(project)
+	if err != nil {
+		return loop.Config{}, err
+	}
+	cfg := loop.Config{
+		Docs: docs.FS(), Store: store, Session: sess, Module: r.module, Project: project, Spec: spec,
+		Command: command, Check: check, Unit: values.String("unit"), Prompt: prompt, Environ: r.environ,
+		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
+		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),
+		Unattended: values.Bool("unattended"), ByTerminal: r.interactive(),
+	}
+	if !r.pauseTimeoutSet && !cfg.ByTerminal {
+		cfg.PauseTimeout = 10 * time.Minute
+	}
+	if r.task != "" {
+		p, err := store.Plan(r.module)
+		if err != nil {
+			return loop.Config{}, err
+		}
+		t, err := p.Find(r.task)
+		if err != nil {
+			return loop.Config{}, &usageError{err}
+		}
+		cfg.Only = t.ID
+	}
+	cfg.UI = newScreen(ctx, r.app)
+	return cfg, nil
+}
+
+// remembered lays the settings of the session between the flags and the
+// variables: a resume uses them unless a flag says otherwise.
+func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*settings.Values, error) {
+	merged := map[string]string{}
+	if len(old.Command) > 0 {
+		merged = map[string]string{
+			"check": old.Check, "unit": old.Unit, "timeout": old.Timeout.String(), "idle_timeout": old.IdleTimeout.String(),
+			"wait": old.Wait.String(), "failure_threshold": strconv.Itoa(old.FailureThreshold),
+			"max_iterations": strconv.Itoa(old.MaxIterations), "unattended": strconv.FormatBool(old.Unattended),
+		}
+	}
+	for k, v := range r.flags {
+		merged[k] = v
+	}
+	config, err := store.Config()
+	if err != nil {
+		return nil, err
+	}
+	return r.settings(config, merged)
+}
+
+func (r *runCall) promptText() (string, error) {
+	if r.prompt == "" {
+		return "", nil
+	}
+	path := r.prompt
+	if !filepath.IsAbs(path) {
+		start, err := r.start()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(start, path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", usagef("--prompt: %w", err)
+	}
+	if len(data) == 0 {
+		return "", usagef("--prompt %s: the file is empty", path)
+	}
+	return string(data), nil
+}
+
+// printDryRun lists the tasks that would run, in order, and the first prompt.
+func (r *runCall) printDryRun(project string, store *lifecycle.Store, spec string, values *settings.Values) error {
+	text, err := r.promptText()
+	if err != nil {
+		return err
+	}
+	prompt, err := loop.ParsePrompt(text)
+	if err != nil {
+		return usagef("--prompt: %w", err)
+	}
+	docs, err := os.OpenRoot(project)
+	if err != nil {
+		return err
+	}
+	defer docs.Close()
+	var p *plan.Plan
+	if store != nil {
+		if p, err = store.Plan(r.module); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if p == nil {
+		src, err := loop.ReadSpec(docs.FS(), spec)
+		if err != nil {
+			return err
+		}
+		content, err := plan.FromCriteria(r.module, src)
+		if err != nil {
+			return fmt.Errorf("make a plan from %s: %w", spec, err)
+		}
+		p = plan.Parse(content)
+	}
+	cfg := loop.Config{Docs: docs.FS(), Module: r.module, Project: project, Spec: spec, Check: values.String("check"), Unit: values.String("unit"), Prompt: prompt}
+	if r.task != "" {
+		t, err := p.Find(r.task)
+		if err != nil {
+			return &usageError{err}
+		}
+		cfg.Only = t.ID
+	}
+	order, first, err := loop.DryRun(cfg, p)
+	if err != nil {
+		return err
+	}
+	for i, line := range order {
+		fmt.Fprintf(r.stdout, "%3d  %s\n", i+1, line)
+	}
+	if len(order) == 0 {
+		fmt.Fprintln(r.stdout, "nothing would run")
+		return nil
+	}
+	_, err = fmt.Fprintf(r.stdout, "\nThe first prompt:\n\n%s", first)
+	return err
+}
+
+// boxFile is a Markdown file with open boxes.
+type boxFile struct {
+	path string
+	open int
+}
+
+// openBoxes looks for Markdown files that a plan could be made from. It is a
+// help in an error message, so it is bounded and says nothing of what it cannot read.
+func openBoxes(project string) []boxFile {
+	const maxFiles, maxSize, maxFound = 2000, 1 << 20, 10
+	var found []boxFile
+	seen := 0
+	_ = filepath.WalkDir(project, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // see above
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if path != project && (name[0] == '.' || slices.Contains([]string{"node_modules", "vendor", "testdata"}, name)) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if ext := filepath.Ext(name); ext != ".md" && ext != ".markdown" {
+			return nil
+		}
+		if seen++; seen > maxFiles || len(found) >= maxFound {
+			return fs.SkipAll
+		}
+		if info, err := d.Info(); err != nil || !info.Mode().IsRegular() || info.Size() > maxSize {
+			return nil //nolint:nilerr // see above
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return nil //nolint:nilerr // see above
+		}
+		if done, total := plan.Parse(src).Progress(); total > done {
+			rel, _ := filepath.Rel(project, path)
+			found = append(found, boxFile{rel, total - done})
+		}
+		return nil
+	})
+	return found
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// sessionRow is a session as `session list --json` prints it; the names are
+// those of state.json.
+type sessionRow struct {
+	ID        string           `json:"id"`
+	Module    string           `json:"module"`
+	Status    string           `json:"status,omitempty"`
+	Phase     string           `json:"phase,omitempty"`
+	Step      string           `json:"step,omitempty"`
+	Component string           `json:"component,omitempty"`
+	CreatedAt *time.Time       `json:"createdAt,omitempty"`
+	UpdatedAt *time.Time       `json:"updatedAt,omitempty"`
+	Progress  session.Progress `json:"progress"`
+	Error     string           `json:"error,omitempty"`
+}
+
+func newSessionList(a *app) *cobra.Command {
+	return a.reads(&cobra.Command{
+		Use:   "list",
+		Short: "List the sessions, the last active one first",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			store, err := a.open()
+			if err != nil {
+				return err
+			}
+			defer closeStore(store)
+			infos, err := store.List()
+			if err != nil {
+				return err
+			}
+			if !a.out.machine() {
+				return a.listSessions(infos)
+			}
+			rows := make([]sessionRow, len(infos))
+			for i, info := range infos {
+				rows[i] = row(info)
+			}
+			return a.printJSON(rows)
+		},
+	})
+}
+
+func row(info lifecycle.Info) sessionRow {
+	r := sessionRow{ID: info.ID.String(), Module: info.ID.Module}
+	if info.Err != nil {
+		r.Error = info.Err.Error()
+		return r
+	}
+	r.Status, r.Phase, r.Step, r.Component = string(info.Status), string(info.Phase), string(info.Step), info.Component
+	r.CreatedAt, r.UpdatedAt, r.Progress = &info.CreatedAt, &info.UpdatedAt, info.Progress
+	return r
+}
+
+// listSessions prints a table on a terminal and tab-separated text elsewhere.
+func (a *app) listSessions(infos []lifecycle.Info) error {
+	w := a.stdout
+	table := isTerminal(a.stdout)
+	if table {
+		if len(infos) == 0 {
+			_, err := fmt.Fprintln(a.stderr, "no sessions here yet: lopen run MODULE -- CMD makes one")
+			return err
+		}
+		tw := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
+		defer tw.Flush()
+		w = tw
+	}
+	for _, info := range infos {
+		if info.Err != nil {
+			fmt.Fprintf(w, "%s\tunreadable\t\t\t%v\n", info.ID, info.Err)
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%s\n", info.ID, info.Status, info.Phase,
+			info.Progress.Done, info.Progress.Total, ago(time.Since(info.UpdatedAt)))
+	}
+	return nil
+}
+
+func newSessionShow(a *app) *cobra.Command {
+	return a.reads(&cobra.Command{
+		Use:   "show [ID]",
+		Short: "Show a session: its tasks, their states, what they cost",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			store, err := a.open()
+			if err != nil {
+				return err
+			}
+			defer closeStore(store)
+			id, err := resolveArg(store, args)
+			if err != nil {
+				return err
+			}
+			st, seq, err := store.Read(id)
+			if err != nil {
+				return err
+			}
+			if a.out.machine() {
+				return a.printJSON(stateJSON(st, seq))
+			}
+			return a.showSession(store, st, seq)
+		},
+	})
+}
+
+func resolveArg(store *lifecycle.Store, args []string) (session.ID, error) {
+	if len(args) == 0 {
+		return store.Resolve("")
+	}
+	return store.Resolve(args[0])
+}
+
+// stateJSON is state.json without its checksum, which is of the file's bytes.
+func stateJSON(st *session.State, seq uint64) json.RawMessage {
+	data := session.EncodeState(st, seq)
+	if i := bytes.LastIndex(data, []byte(`,"checksum":`)); i >= 0 {
+		return append(data[:i:i], '}')
+	}
+	return data
+}
+
+func (a *app) showSession(store *lifecycle.Store, st *session.State, seq uint64) error {
+	h, p, m := st.Header(), st.Progress(), st.Totals()
+	w := a.stdout
+	fmt.Fprintf(w, "session   %s\n", st.ID())
+	fmt.Fprintf(w, "status    %s%s\n", h.Status, parenthesis(string(h.ExitReason)))
+	fmt.Fprintf(w, "phase     %s, %s\n", h.Phase, h.Step)
+	fmt.Fprintf(w, "progress  %d/%d done", p.Done, p.Total)
+	if p.Failed > 0 {
+		fmt.Fprintf(w, ", %d failed", p.Failed)
+	}
+	if p.Skipped > 0 {
+		fmt.Fprintf(w, ", %d skipped", p.Skipped)
+	}
+	fmt.Fprintf(w, "\ncreated   %s\nactive    %s\n", h.CreatedAt.Local().Format(time.DateTime), ago(time.Since(h.UpdatedAt)))
+	if owner, err := store.Holder(st.ID()); err == nil && owner != nil {
+		fmt.Fprintf(w, "held by   %s\n", owner)
+	}
+	fmt.Fprintf(w, "command   %s\n", quoted(h.Settings.Command))
+	if h.Settings.Check != "" {
+		fmt.Fprintf(w, "check     %s\n", h.Settings.Check)
+	}
+	if st.NumIterations() > 0 {
+		fmt.Fprintf(w, "starts    %d, %s in all\n", st.NumIterations(), m.Duration.Round(time.Second))
+	}
+	if t := m.InputTokens + m.OutputTokens; t > 0 {
+		fmt.Fprintf(w, "tokens    %s in, %s out\n", count(m.InputTokens), count(m.OutputTokens))
+	}
+	if h.TotalCostUSD > 0 {
+		fmt.Fprintf(w, "cost      $%.2f\n", h.TotalCostUSD)
+	}
+	fmt.Fprintf(w, "state     %s (sequence number %d)\n\n", filepath.Join(store.Path(), "sessions", st.ID().String(), "state.json"), seq)
+	a.printTree(w, st, st.Roots(), 0)
+	return nil
+}
+
+func (a *app) printTree(w io.Writer, st *session.State, ids []string, depth int) {
+	for _, id := range ids {
+		t, _ := st.Task(id)
+		line := fmt.Sprintf("%*s%s %s", 2*depth, "", glyph(t.State), t.Name)
+		if t.LastError != "" && t.State != session.TaskComplete {
+			line += fmt.Sprintf("  (%s)", t.LastError)
+		}
+		fmt.Fprintln(w, paint(line, t.State, a.colored(a.stdout)))
+		a.printTree(w, st, t.Children, depth+1)
+	}
+}
+
+func parenthesis(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+func newSessionResume(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume [ID]",
+		Short: "Go on with a session: lopen run, with what the session remembers",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			store, err := a.open()
+			if err != nil {
+				return err
+			}
+			id, err := resolveArg(store, args)
+			if err = errors.Join(err, closeStore(store)); err != nil {
+				return err
+			}
+			r := runCall{app: a, runFlags: runFlags{resume: id.String()}, module: id.Module}
+			return r.run(cmd.Context())
+		},
+	}
+}
+
+func newSessionPause(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "pause [ID]",
+		Short: "Pause a session after its current task, from another terminal",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			store, err := a.open()
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, closeStore(store)) }()
+			if err := a.refuseInside(store); err != nil {
+				return err
+			}
+			id, err := resolveArg(store, args)
+			if err != nil {
+				return err
+			}
+			asked, err := store.RequestPause(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if asked {
+				fmt.Fprintf(a.stderr, "session %s pauses after its current task\n", id)
+			} else {
+				fmt.Fprintf(a.stderr, "session %s is paused\n", id)
+			}
+			return nil
+		},
+	}
+}
