@@ -93,8 +93,8 @@ func (o *Outline) preambleEnd() int {
 }
 
 // Find returns the section that a query names: by `#anchor`, by path, or by the
-// end of its path, so by its bare header too, where no other section's ends so. Case does not
-// matter. The error is an *AmbiguousError or wraps ErrNoSection.
+// end of its path, its bare header say, where no other section's path ends so.
+// Case does not matter. The error is an *AmbiguousError or wraps ErrNoSection.
 func (o *Outline) Find(query string) (Section, error) {
 	q := strings.ToLower(strings.Join(strings.Fields(query), " "))
 	anchor, byAnchor := strings.CutPrefix(q, "#")

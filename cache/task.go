@@ -33,8 +33,8 @@ type Given struct {
 
 // ForTask returns what the specification says of a task. links are the
 // destinations of the links in the task, its parents and its heading; names are
-// texts of the task and what it belongs to, most telling first. docs opens a file by the
-// path that a link gives; it is asked for specPath at least.
+// texts of the task and what it belongs to, most telling first. docs opens a file
+// by the path that a link gives; it is asked for specPath at least.
 //
 // The sections that links name are given (a link without a fragment, to another
 // site or to nothing names none); else those whose header is the first of

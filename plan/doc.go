@@ -16,10 +16,10 @@
 //
 // IDs come from the text alone: the slugs of component and items down to the
 // task, joined by '/', as in auth-controller/add-jwt-validation. A component's ID is
-// its slug, however deep its heading is. A slug over 64 bytes is cut, between words where there is
-// one to cut at. Equal siblings get -2, -3 in file order; a number that another
-// sibling has by its name is passed over. So an ID survives whatever happens to
-// other tasks, equal siblings excepted.
+// its slug, however deep its heading is. A slug over 64 bytes is cut, between two
+// words unless that loses half of it. Equal siblings get -2, -3 in file order; a
+// number that another sibling has by its name is passed over. So an ID survives
+// whatever happens to other tasks, equal siblings excepted.
 //
 // # Life
 //

@@ -81,7 +81,7 @@ func TestSetBoxesKeepsEdits(t *testing.T) {
 	base, err := plan.Load(fsys, file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(name, []byte("# New\r\n\r\n- [ ] d\r\n* [x] a, but other\r\n* [ ] new\r\n* [ ] b"), 0o600))
-	_, err = plan.SetBoxes(fsys, file, base, map[string]bool{"b": true, "a": true, "c": true, "e": true, "f": true, "g": true})
+	_, err = plan.SetBoxes(fsys, file, base, map[string]bool{"g": true, "b": true, "c": true, "a": true, "f": true, "e": true})
 	var conflict *plan.ConflictError
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, []string{"a", "c", "e", "f", "g"}, conflict.Missing)
