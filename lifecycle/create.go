@@ -25,7 +25,7 @@ func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer lock.Unlock()
+	defer func() { _ = lock.Unlock() }()
 
 	if err := s.layout(); err != nil {
 		return nil, err

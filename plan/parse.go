@@ -50,7 +50,7 @@ func (b *builder) item(i int, it *markdown.Item) {
 	t := Task{Kind: KindTask, Name: it.Text, Line: it.Line, Box: it.Box, Checked: it.Checked,
 		Details: it.Details, After: after(it.Comment)}
 	t.Links = append(t.Links, it.Links...)
-	parent := -1
+	var parent int
 	if it.Parent >= 0 {
 		t.Kind = KindSubtask
 		parent = b.items[it.Parent]

@@ -42,7 +42,7 @@ func newRoot(a *app) *cobra.Command {
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return a.startLog()
 		},
 		PersistentPostRun: func(*cobra.Command, []string) {
@@ -58,10 +58,10 @@ func newRoot(a *app) *cobra.Command {
 	})
 	f := root.PersistentFlags()
 	f.StringVarP(&a.dir, "dir", "C", "", "run as if started in `DIR`")
-	f.StringVar(&a.logLevel, "log-level", "", "debug, info, warn or error (default warn on a terminal, else info)")
-	f.StringVar(&a.logFormat, "log-format", "console", "console or json")
+	f.StringVar(&a.logLevel, "log-level", "", "`LEVEL`: debug, info, warn or error (default warn on a terminal, else info)")
+	f.StringVar(&a.logFormat, "log-format", "console", "`FORMAT`: console or json")
 	f.StringVar(&a.logFile, "log-file", "", "append the log to `FILE`")
-	f.StringVar(&a.color, "color", "auto", "auto, always or never")
+	f.StringVar(&a.color, "color", "auto", "`WHEN`: auto, always or never")
 	f.SortFlags = false
 
 	root.AddCommand(

@@ -65,7 +65,7 @@ func newRun(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	settingFlag(f, "check", "shell `COMMAND` that judges a task: exit 0 is done")
-	settingFlag(f, "unit", "what one start of CMD works on: leaf, task or component")
+	settingFlag(f, "unit", "what one start of CMD works on: `leaf|task|component`")
 	f.StringVar(&rf.task, "task", "", "run one `TASK` only: an ID, a part of its text, or :LINE")
 	f.StringVar(&rf.resume, "resume", "", "go on with the session `ID`")
 	f.BoolVar(&rf.noResume, "no-resume", false, "start a new session")
@@ -74,7 +74,7 @@ func newRun(a *app) *cobra.Command {
 	settingFlag(f, "wait", "wait at most `DURATION` in all for the agent's limit")
 	f.DurationVar(&rf.pauseTimeout, "pause-timeout", 0, "wait at most `DURATION` for a storage error to end (default never on a terminal, else 10m)")
 	settingFlag(f, "max-iterations", "start CMD at most `N` times (0: no limit)")
-	settingFlag(f, "failure-threshold", "attempts at a task before it has failed")
+	settingFlag(f, "failure-threshold", "`N` attempts at a task before it has failed")
 	settingBool(f, "unattended", "never ask: a task that used up its attempts has failed, the rest goes on")
 	f.StringVar(&rf.prompt, "prompt", "", "template `FILE` (text/template) in place of the built-in prompt")
 	f.BoolVar(&rf.dryRun, "dry-run", false, "list what would run, print the first prompt, change nothing")
@@ -84,12 +84,21 @@ func newRun(a *app) *cobra.Command {
 
 // settingFlag makes a flag for a setting; its value is parsed where all layers
 // of settings are.
-func settingFlag(f *pflag.FlagSet, name, usage string) { f.String(name, "", usage) }
+func settingFlag(f *pflag.FlagSet, name, usage string) {
+	f.Var(&textValue{kind: "string"}, name, usage)
+}
 
 func settingBool(f *pflag.FlagSet, name, usage string) {
-	f.String(name, "", usage)
+	f.Var(&textValue{kind: "bool"}, name, usage)
 	f.Lookup(name).NoOptDefVal = "true"
 }
+
+// textValue is a flag that is kept as it was typed.
+type textValue struct{ text, kind string }
+
+func (v *textValue) String() string     { return v.text }
+func (v *textValue) Set(s string) error { v.text = s; return nil }
+func (v *textValue) Type() string       { return v.kind }
 
 // changedSettings returns the settings that were given as flags, by key.
 func changedSettings(f *pflag.FlagSet) map[string]string {
@@ -156,7 +165,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return r.hold(ctx, project, store, spec, values)
+	return r.hold(ctx, project, store, spec)
 }
 
 // create makes the project's store and says where.
@@ -232,7 +241,7 @@ func (r *runCall) plannable(project string, store *lifecycle.Store, spec string)
 }
 
 // hold takes the module, chooses the session and runs it.
-func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, spec string, values *settings.Values) (err error) {
+func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, spec string) (err error) {
 	lock, err := store.LockModule(r.module)
 	if err != nil {
 		return r.busyHint(err)
@@ -243,7 +252,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if err != nil || sess == nil {
 		return err
 	}
-	cfg, err := r.config(ctx, project, store, sess, spec, values)
+	cfg, err := r.config(ctx, project, store, sess, spec)
 	if err != nil {
 		return errors.Join(err, r.giveBack(sess, fresh))
 	}
@@ -372,7 +381,7 @@ func (r *runCall) wantsResume(ctx context.Context, old lifecycle.Info) (bool, er
 
 // config puts the run together: what was typed, what the session remembers,
 // what the settings say.
-func (r *runCall) config(ctx context.Context, project string, store *lifecycle.Store, sess *lifecycle.Session, spec string, values *settings.Values) (loop.Config, error) {
+func (r *runCall) config(ctx context.Context, project string, store *lifecycle.Store, sess *lifecycle.Session, spec string) (loop.Config, error) {
 	old := sess.State().Header().Settings
 	values, err := r.remembered(store, old)
 	if err != nil {

@@ -139,7 +139,7 @@ func (e *encoder) header(h *Header) {
 	if c := h.Check; c != nil {
 		e.object("check", func() {
 			e.str("command", c.Command)
-			e.num("exit", int64(c.Exit))
+			e.exit(c.Exit)
 			e.time("at", c.At)
 			e.str("duration", durationText(c.Duration))
 		})
@@ -200,7 +200,7 @@ func (e *encoder) task(t *Task) {
 				e.num("number", int64(a.Number))
 				e.time("startedAt", a.StartedAt)
 				e.time("endedAt", a.EndedAt)
-				e.num("exit", int64(a.Exit))
+				e.exit(a.Exit)
 				e.str("signal", a.Signal)
 				e.str("error", a.Error)
 				e.strs("artifacts", a.Artifacts)
@@ -286,6 +286,12 @@ func (e *encoder) num(k string, v int64) {
 		e.key(k)
 		e.b = strconv.AppendInt(e.b, v, 10)
 	}
+}
+
+// exit appends an exit code, which says something when it is zero, too.
+func (e *encoder) exit(code int) {
+	e.key("exit")
+	e.b = strconv.AppendInt(e.b, int64(code), 10)
 }
 
 func (e *encoder) float(k string, v float64) {

@@ -60,11 +60,14 @@ func New(id ID, now time.Time) (*State, error) {
 // ID is the session's identity.
 func (s *State) ID() ID { return s.id }
 
-// Status is Header().Status without the copy; likewise the others below.
-func (s *State) Status() Status     { return s.h.Status }
-func (s *State) Phase() Phase       { return s.h.Phase }      // Phase: see Status.
-func (s *State) Step() Step         { return s.h.Step }       // Step: see Status.
-func (s *State) ActiveTask() string { return s.h.ActiveTask } // ActiveTask: see Status.
+// Status is Header().Status without the copy.
+func (s *State) Status() Status { return s.h.Status }
+
+// Phase is Header().Phase without the copy.
+func (s *State) Phase() Phase { return s.h.Phase }
+
+// ActiveTask is Header().ActiveTask without the copy.
+func (s *State) ActiveTask() string { return s.h.ActiveTask }
 
 // Header returns a copy. Its Data, ModelConfig and Extra are shared: read only.
 func (s *State) Header() Header { return s.h.clone() }

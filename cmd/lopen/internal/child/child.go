@@ -89,8 +89,11 @@ func Run(ctx context.Context, c Command) (Result, error) {
 		c.Started(cmd.Process.Pid)
 	}
 	copied := out.copy(pipes)
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // how it ended is in cmd.ProcessState
+		close(ended)
+	}()
 	res.Cause = watch(ctx, c, cmd, out.active, ended)
 	res.EndedAt = time.Now()
 	drain := time.NewTimer(drainTime)
@@ -108,7 +111,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 }
 
 // watch waits until the command has ended, and ends it when it must.
-func watch(ctx context.Context, c Command, cmd *exec.Cmd, active <-chan struct{}, ended <-chan error) Cause {
+func watch(ctx context.Context, c Command, cmd *exec.Cmd, active <-chan struct{}, ended <-chan struct{}) Cause {
 	timeout, stopTimeout := after(c.Timeout)
 	defer stopTimeout()
 	idle := time.NewTimer(max(c.IdleTimeout, time.Nanosecond))
@@ -118,7 +121,7 @@ func watch(ctx context.Context, c Command, cmd *exec.Cmd, active <-chan struct{}
 		idleC = nil
 	}
 	for {
-		cause := CauseNone
+		var cause Cause
 		select {
 		case <-ended:
 			return CauseNone
@@ -140,7 +143,7 @@ func watch(ctx context.Context, c Command, cmd *exec.Cmd, active <-chan struct{}
 }
 
 // end takes the command's group down and waits for the command.
-func end(c Command, cmd *exec.Cmd, ended <-chan error) {
+func end(c Command, cmd *exec.Cmd, ended <-chan struct{}) {
 	grace := c.Grace
 	if grace <= 0 {
 		grace = defaultGrace

@@ -195,7 +195,7 @@ func (r *Runner) supervise(ctx context.Context, c child.Command, deadline time.T
 	if err != nil {
 		return child.Result{}, fmt.Errorf("hold the command's lock: %w", err)
 	}
-	defer hold.Release()
+	defer func() { _ = hold.Release() }()
 	c.Inherit = []*os.File{hold.File()}
 	var recordErr error
 	c.Started = func(pid int) { recordErr = hold.Record(pid, strings.Join(c.Argv, " ")) }

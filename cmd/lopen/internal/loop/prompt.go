@@ -91,6 +91,7 @@ func (r *Runner) compose(st *session.State, unit string, leaves []string, n int)
 	}
 	resources := []session.Resource{{Kind: "plan", Path: lifecycle.PlanPath(r.cfg.Module)}}
 	for _, g := range given {
+		g.Path = path.Join(path.Dir(r.cfg.Spec), g.Path) // as the agent, who works in the project, finds it
 		p.Sections = append(p.Sections, Section{Path: g.Path, Header: g.Header, Text: string(g.Content), Truncated: g.Truncated})
 		resources = append(resources, session.Resource{Kind: "specification", Path: g.Path, Header: g.Header, SHA256: g.SHA256, Bytes: len(g.Content)})
 	}
