@@ -312,7 +312,7 @@ func (a *Actor) pause(err error) error {
 		default:
 		}
 		select {
-		case <-a.critical:
+		case _ = <-a.critical: // the oldest pause makes room
 		default:
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -130,6 +131,7 @@ func (a *app) startLog() error {
 	default:
 		return usagef("--log-format %q: give console or json", a.logFormat)
 	}
+	zerolog.TimeFieldFormat = time.RFC3339Nano
 	a.logger = zerolog.New(zerolog.SyncWriter(sink)).Level(lvl).With().Timestamp().Logger()
 	switch a.color {
 	case "auto", "always", "never":

@@ -51,7 +51,7 @@ func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(contex
 		return cause
 	}
 	select {
-	case <-r.sess.Critical(): // this pause's error is the cause that is shown below
+	case _ = <-r.sess.Critical(): // this pause's error is the cause that is shown below
 	default:
 	}
 	class := lifecycle.ClassOf(cause)

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var (
+	kills = flag.Int("kills", 5, "how often TestKilled kills the command")
+	seed  = flag.Uint64("seed", 0, "seed of TestKilled; 0 takes one from the clock")
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"lopen": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) },
+	})
+}
+
+// TestScripts runs the scripts in testdata/script: each is a terminal session in
+// a fresh folder, with a state folder and a home of its own.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	sample, err := filepath.Abs("testdata/sample")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "xdg-state"))
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "xdg-config"))
+			env.Setenv("SAMPLE", sample)
+			env.Setenv("TZ", "UTC")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits CODE COMMAND... runs a command that must end with an exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG...]")
+	}
+	script := `"$@"; code=$?; [ "$code" = "$want" ] && exit 0; echo "exit code $code, wanted $want" >&2; exit 1`
+	ts.Setenv("want", args[0])
+	ts.Check(ts.Exec("sh", append([]string{"-c", script, "sh"}, args[1:]...)...))
+}
