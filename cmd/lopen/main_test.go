@@ -14,7 +14,14 @@ var (
 	seed  = flag.Uint64("seed", 0, "seed of TestKilled; 0 takes one from the clock")
 )
 
+// asCommand makes the test binary be the command: for tests that need a real
+// process to kill.
+const asCommand = "LOPEN_TEST_AS_COMMAND=1"
+
 func TestMain(m *testing.M) {
+	if os.Getenv("LOPEN_TEST_AS_COMMAND") != "" {
+		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+	}
 	testscript.Main(m, map[string]func(){
 		"lopen": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) },
 	})
