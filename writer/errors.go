@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -70,9 +71,14 @@ var (
 	ErrFenced        = errors.New("the lock was lost")
 )
 
-var sentinels = map[error]Class{
-	ErrInvalid: ClassInvalid, ErrBusy: ClassBusy, ErrNoSpace: ClassNoSpace, ErrDenied: ClassDenied,
-	ErrDevice: ClassDevice, ErrCorrupt: ClassCorrupt, ErrFutureVersion: ClassFutureVersion, ErrFenced: ClassFenced,
+// sentinels pairs them with their classes. No map: errors.Is passes any target,
+// and one of an unhashable type would make the look-up panic.
+var sentinels = [...]struct {
+	err   error
+	class Class
+}{
+	{ErrInvalid, ClassInvalid}, {ErrBusy, ClassBusy}, {ErrNoSpace, ClassNoSpace}, {ErrDenied, ClassDenied},
+	{ErrDevice, ClassDevice}, {ErrCorrupt, ClassCorrupt}, {ErrFutureVersion, ClassFutureVersion}, {ErrFenced, ClassFenced},
 }
 
 // Outcome is what is known of a file after a failed call.
@@ -80,8 +86,9 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	NotCommitted Outcome = iota // the old content stands
-	NotDurable                  // the new content is visible; a power cut may bring the old one back
+	NotCommitted   Outcome = iota // the old content stands
+	NotDurable                    // the new content is visible; a power cut may bring the old one back
+	OutcomeUnknown                // a rename failed and the folder cannot be read: one of the two stands, whole
 )
 
 // An Error is a failed storage call.
@@ -98,17 +105,20 @@ func newError(op, path string, outcome Outcome, err error) *Error {
 }
 
 func (e *Error) Error() string {
-	cause := e.Err
+	cause := fmt.Sprint(e.Err)
 	var pe *fs.PathError // its path is relative to some folder; ours is the one to look at
 	var le *os.LinkError
-	if errors.As(cause, &pe) {
-		cause = fmt.Errorf("%s: %w", pe.Op, pe.Err)
-	} else if errors.As(cause, &le) {
-		cause = fmt.Errorf("%s: %w", le.Op, le.Err)
+	if errors.As(e.Err, &pe) {
+		cause = strings.Replace(cause, pe.Error(), pe.Op+": "+pe.Err.Error(), 1)
+	} else if errors.As(e.Err, &le) {
+		cause = strings.Replace(cause, le.Error(), le.Op+": "+le.Err.Error(), 1)
 	}
-	s := fmt.Sprintf("%s %s: %v", e.Op, e.Path, cause)
-	if e.Outcome == NotDurable {
+	s := fmt.Sprintf("%s %s: %s", e.Op, e.Path, cause)
+	switch e.Outcome {
+	case NotDurable:
 		s += " (written, but a power cut may undo it)"
+	case OutcomeUnknown:
+		s += " (whether it was written cannot be told)"
 	}
 	return s
 }
@@ -117,8 +127,12 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Is makes errors.Is(err, ErrNoSpace) and the like follow the class.
 func (e *Error) Is(target error) bool {
-	c, ok := sentinels[target]
-	return ok && c == e.Class
+	for _, s := range sentinels {
+		if s.err == target {
+			return s.class == e.Class
+		}
+	}
+	return false
 }
 
 // ClassOf returns the class of the first [*Error] in err's chain, else the one

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"time"
+	"unicode"
 )
 
 // An Owner is the record in a lock file. It is for people: whether a lock is
@@ -59,7 +60,7 @@ func decodeOwner(data []byte) Owner {
 func printable(s string) string {
 	b := []rune(s)
 	for i, r := range b {
-		if r < ' ' || r == 0x7f || r == '\uFFFD' {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
 			b[i] = '?'
 		}
 	}
