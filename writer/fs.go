@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // An FS is one folder and what lies beneath it. Names are relative to it and
@@ -27,7 +28,8 @@ type FS interface {
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// SyncDir makes the names in a folder durable. Where the system cannot
 	// sync a folder (Windows) it does nothing: names are as durable there as
-	// the file system makes them by itself.
+	// the file system makes them by itself. So it is on file systems that say
+	// that they do not know how (EINVAL, ENOTSUP, ENOSYS: some network mounts).
 	SyncDir(name string) error
 	// Sub opens a folder as an FS of its own.
 	Sub(name string) (FS, error)
@@ -42,6 +44,7 @@ type File interface {
 	io.Reader
 	io.Writer
 	Sync() error // fsync: data and metadata are on the disk
+	Chmod(mode fs.FileMode) error
 	Stat() (fs.FileInfo, error)
 	Close() error
 }
@@ -103,7 +106,14 @@ func (d *root) SyncDir(name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
 }
 
 func (d *root) Sub(name string) (FS, error) {

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -16,10 +17,8 @@ import (
 // a crash can be told from everything else.
 const tempPrefix = ".tmp-"
 
-// attempts bounds the retries of a call that failed for want of a resource.
-// fsync and close are never retried: after a failure the kernel may have dropped
-// the pages, and a second call that says "fine" proves nothing.
-const attempts = 4
+// tempPerm is the mode of a file that is not complete: nobody else reads it.
+const tempPerm = 0o600
 
 // ReplaceFile makes data the content of a file, durably: a temporary file in the
 // same folder is written, synced and closed, renamed over name, and the folder is
@@ -32,20 +31,44 @@ func ReplaceFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 	if err != nil {
 		return newError("replace", filepath.Join(dir.Name(), name), NotCommitted, err)
 	}
-	return publish(dir, temp, name)
+	return publish(dir, temp, name, func() (bool, error) {
+		now, err := ReadFile(dir, name, int64(len(data)))
+		return bytes.Equal(now, data), err
+	})
 }
 
 // publish renames a complete temporary file into place and syncs the folder.
-func publish(dir FS, temp, name string) error {
+// A failed rename may have been done all the same (a network server's answer got
+// lost): stands re-reads whether name is the new file.
+func publish(dir FS, temp, name string, stands func() (bool, error)) error {
 	full := filepath.Join(dir.Name(), name)
 	if err := retry(func() error { return dir.Rename(temp, name) }); err != nil {
-		_ = dir.Remove(temp)
-		return newError("replace", full, NotCommitted, err)
+		return newError("replace", full, failedRename(dir, temp, stands), err)
 	}
 	if err := dir.SyncDir(path.Dir(name)); err != nil {
 		return newError("replace", full, NotDurable, err)
 	}
 	return nil
+}
+
+// failedRename finds out what stands, and removes the temporary file if it is
+// still there, which says that nothing was renamed.
+func failedRename(dir FS, temp string, stands func() (bool, error)) Outcome {
+	_, err := dir.Lstat(temp)
+	if err == nil {
+		_ = dir.Remove(temp)
+		return NotCommitted
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return OutcomeUnknown
+	}
+	switch done, err := stands(); {
+	case err == nil && done:
+		return NotDurable
+	case err == nil, errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrInvalid): // ErrInvalid: another length or kind
+		return NotCommitted
+	}
+	return OutcomeUnknown
 }
 
 // CreateFile is ReplaceFile for a file that must not exist yet: the error is an
@@ -58,16 +81,8 @@ func CreateFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 	if err != nil {
 		return newError("create", full, NotCommitted, err)
 	}
-	err = dir.Link(temp, name)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		// No hard links here: the name is claimed with an empty file, so that of
-		// two creators one loses, and that is replaced.
-		var f File
-		if f, err = dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|noFollow, perm); err == nil {
-			if err = f.Close(); err == nil {
-				return publish(dir, temp, name)
-			}
-		}
+	if err = dir.Link(temp, name); err != nil && refusesLinks(err) {
+		return claim(dir, temp, name, data, perm)
 	}
 	_ = dir.Remove(temp)
 	if err != nil {
@@ -79,21 +94,54 @@ func CreateFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 	return nil
 }
 
+// claim publishes a new file where hard links are refused: the name is taken by
+// an empty file, so that of two creators one loses, and that one is replaced.
+func claim(dir FS, temp, name string, data []byte, perm fs.FileMode) error {
+	full := filepath.Join(dir.Name(), name)
+	f, err := dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|noFollow, perm)
+	if err != nil {
+		_ = dir.Remove(temp)
+		return newError("create", full, NotCommitted, err)
+	}
+	if err = f.Close(); err != nil {
+		_ = dir.Remove(temp)
+		err = newError("create", full, NotCommitted, err)
+	} else {
+		err = publish(dir, temp, name, func() (bool, error) {
+			now, err := ReadFile(dir, name, int64(len(data)))
+			return bytes.Equal(now, data), err
+		})
+	}
+	var e *Error
+	if errors.As(err, &e) && e.Outcome == NotCommitted {
+		_ = dir.Remove(name) // or nobody could create it any more
+	}
+	return err
+}
+
 // ReplaceSymlink points a symlink at target, atomically and durably. The error
 // is ErrNoSymlinks where the system or the file system refuses symlinks.
 func ReplaceSymlink(dir FS, target, name string) error {
 	temp := tempName(name)
 	if err := dir.Symlink(target, temp); err != nil {
-		return fmt.Errorf("%w: %w", ErrNoSymlinks, newError("link", filepath.Join(dir.Name(), name), NotCommitted, err))
+		err := newError("link", filepath.Join(dir.Name(), name), NotCommitted, err)
+		if refusesLinks(err) {
+			return fmt.Errorf("%w: %w", ErrNoSymlinks, err)
+		}
+		return err
 	}
-	return publish(dir, temp, name)
+	return publish(dir, temp, name, func() (bool, error) {
+		now, err := dir.Readlink(name)
+		return now == target, err
+	})
 }
 
 // ErrNoSymlinks is returned by ReplaceSymlink where a symlink cannot be made.
 var ErrNoSymlinks = errors.New("no symlinks here")
 
 // MkdirDurable makes a folder, 0700, and its name durable. One that is there is
-// fine; anything else in its place is an error.
+// fine, and its name is synced too: who made it may have been killed before that.
+// Anything else in its place is an error.
 func MkdirDurable(dir FS, name string) error {
 	full := filepath.Join(dir.Name(), name)
 	err := retry(func() error { return dir.Mkdir(name, 0o700) })
@@ -105,59 +153,13 @@ func MkdirDurable(dir FS, name string) error {
 		if !info.IsDir() {
 			return &Error{Op: "make folder", Path: full, Class: ClassInvalid, Err: errors.New("something that is no folder has this name; move it away")}
 		}
-		return nil
-	}
-	if err != nil {
+	} else if err != nil {
 		return newError("make folder", full, NotCommitted, err)
 	}
 	if err := dir.SyncDir(path.Dir(name)); err != nil {
 		return newError("make folder", full, NotDurable, err)
 	}
 	return nil
-}
-
-// ReadFile reads a regular file of at most limit bytes. A symlink, a FIFO or a
-// folder in its place is refused with class invalid, as is a larger file.
-func ReadFile(dir FS, name string, limit int64) ([]byte, error) {
-	full := filepath.Join(dir.Name(), name)
-	var f File
-	info, err := dir.Lstat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, &Error{Op: "read", Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no regular file but %s", info.Mode().Type())}
-	}
-	if err == nil {
-		err = retry(func() (err error) {
-			f, err = dir.OpenFile(name, os.O_RDONLY|noFollow, 0)
-			return err
-		})
-	}
-	if err != nil {
-		return nil, newError("read", full, NotCommitted, err)
-	}
-	defer f.Close()
-	if info, err = f.Stat(); err != nil {
-		return nil, newError("read", full, NotCommitted, err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, &Error{Op: "read", Path: full, Class: ClassInvalid, Err: fmt.Errorf("it has %d bytes, more than the %d that are read", info.Size(), limit)}
-	}
-	data := make([]byte, 0, info.Size()+1) // one more, so that the end is seen without growing
-	for {
-		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)]
-		}
-		n, err := f.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if errors.Is(err, io.EOF) {
-			return data, nil
-		}
-		if err != nil {
-			return nil, newError("read", full, NotCommitted, err)
-		}
-		if int64(len(data)) > limit {
-			return nil, &Error{Op: "read", Path: full, Class: ClassInvalid, Err: fmt.Errorf("it grew beyond the %d bytes that are read", limit)}
-		}
-	}
 }
 
 // RemoveTemps removes the temporary files that crashed writers left in a folder.
@@ -183,7 +185,7 @@ func writeTemp(dir FS, name string, data []byte, perm fs.FileMode) (temp string,
 	temp = tempName(name)
 	var f File
 	err = retry(func() (err error) {
-		f, err = dir.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY|noFollow, perm)
+		f, err = dir.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY|noFollow, tempPerm)
 		return err
 	})
 	if err != nil {
@@ -196,10 +198,15 @@ func writeTemp(dir FS, name string, data []byte, perm fs.FileMode) (temp string,
 			err = io.ErrShortWrite
 		}
 	}
+	if err == nil && perm != tempPerm {
+		err = f.Chmod(perm) // not at the open, where the umask would take bits off a file that is replaced
+	}
 	if err == nil {
 		err = f.Sync()
 	}
-	err = errors.Join(err, f.Close())
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
 	if err != nil {
 		_ = dir.Remove(temp)
 	}
@@ -208,15 +215,4 @@ func writeTemp(dir FS, name string, data []byte, perm fs.FileMode) (temp string,
 
 func tempName(name string) string {
 	return path.Join(path.Dir(name), tempPrefix+path.Base(name)+"-"+rand.Text())
-}
-
-// retry calls fn again while it fails for want of a resource.
-func retry(fn func() error) error {
-	var err error
-	for range attempts {
-		if err = fn(); err == nil || ClassOf(err) != ClassTransient {
-			return err
-		}
-	}
-	return err
 }

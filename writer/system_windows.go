@@ -2,7 +2,11 @@
 
 package writer
 
-import "syscall"
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+)
 
 // canSyncDir is false: FlushFileBuffers refuses a folder's handle.
 const canSyncDir = false
@@ -17,7 +21,17 @@ const (
 	errorSharingViolation syscall.Errno = 32
 	errorCRC              syscall.Errno = 23
 	errorIODevice         syscall.Errno = 1117
+	errorInvalidFunction  syscall.Errno = 1
+	errorTooManyLinks     syscall.Errno = 1142
+	errorPrivilegeNotHeld syscall.Errno = 1314
 )
+
+// refusesLinks says that the file system knows no links, or that this user may
+// not make them: symlinks need a privilege or developer mode.
+func refusesLinks(err error) bool {
+	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) ||
+		errors.Is(err, errorInvalidFunction) || errors.Is(err, errorTooManyLinks) || errors.Is(err, errorPrivilegeNotHeld)
+}
 
 func classOfSystemErrno(errno syscall.Errno) Class {
 	switch errno {
