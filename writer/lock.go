@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -19,79 +20,114 @@ import (
 type Lock struct {
 	path string
 	fl   *flock.Flock
+	held fs.FileInfo // of the open file: its inode is not given anew while it is open
 
 	mu       sync.Mutex
 	unlocked bool // Guarded by mu.
 }
 
-// probes is how often TryLock looks again before it believes that a lock is
-// held: Holder takes it, shared, for a moment.
+// probeDelay is the pause between two looks at a lock; patience is how long
+// TryLock tries to get past those who only ask who holds it.
 const (
-	probes     = 20
-	probeDelay = 2 * time.Millisecond
+	probeDelay = time.Millisecond
+	patience   = 2 * time.Second
 )
 
-// TryLock takes the lock of that name or returns a [*BusyError]. It waits no
-// longer than it takes to tell a holder from somebody who only asks who it is.
-// Two Locks of one process exclude each other as well.
+// TryLock takes the lock of that name or returns a [*BusyError]. It does not
+// wait for a holder, only for somebody who asks who it is, which takes
+// microseconds. Two Locks of one process exclude each other as well.
 func TryLock(dir FS, name string, owner Owner) (*Lock, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), probes*probeDelay)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	l, err := lock(ctx, dir, name, owner)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, &BusyError{Path: filepath.Join(dir.Name(), name), Owner: readOwner(dir, name)}
-	}
-	return l, err
+	return lock(ctx, dir, name, owner, false)
 }
 
 // LockWait takes the lock of that name, waiting for it until ctx ends. It is
 // for locks that are held for a moment; on ctx's end it names the holder.
 func LockWait(ctx context.Context, dir FS, name string, owner Owner) (*Lock, error) {
-	l, err := lock(ctx, dir, name, owner)
-	if ctx.Err() != nil && err != nil {
-		return nil, fmt.Errorf("%w: %w", context.Cause(ctx), &BusyError{Path: filepath.Join(dir.Name(), name), Owner: readOwner(dir, name)})
+	l, err := lock(ctx, dir, name, owner, true)
+	if errors.Is(err, ErrBusy) {
+		return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
 	return l, err
 }
 
-func lock(ctx context.Context, dir FS, name string, owner Owner) (*Lock, error) {
+func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lock, error) {
 	full := filepath.Join(dir.Name(), name)
-	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, &Error{Op: "lock", Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no regular file but %s", info.Mode().Type())}
-	}
 	for range attempts {
-		l := &Lock{path: full, fl: flock.New(full, flock.SetFlag(os.O_CREATE|os.O_RDWR|noFollow), flock.SetPermissions(0o600))}
-		if _, err := l.fl.TryLockContext(ctx, probeDelay); err != nil {
-			_ = l.fl.Close()
-			if ctx.Err() != nil {
-				return nil, err
-			}
+		// flock opens by path. The file is made here, where nothing leads outside,
+		// and not there; that both are the same one is what Check looks at.
+		f, _, err := openRegular(dir, "lock", name, os.O_CREATE|os.O_RDWR)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.Close(); err != nil {
 			return nil, newError("lock", full, NotCommitted, err)
 		}
-		// Between the open and the flock the file may have been replaced.
-		if err := l.Check(dir, name); err == nil {
-			l.record(dir, name, owner)
+		l := &Lock{path: full, fl: flock.New(full, flock.SetFlag(os.O_RDWR|noFollow))}
+		ok, err := acquire(ctx, l.fl, wait)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed since
+		}
+		if err != nil {
+			return nil, newError("lock", full, NotCommitted, err)
+		}
+		if !ok {
+			return nil, &BusyError{Path: full, Owner: readOwner(dir, name)}
+		}
+		if l.held, err = l.fl.Stat(); err == nil && l.Check(dir, name) == nil {
+			record(dir, name, owner)
 			return l, nil
 		}
-		_ = l.fl.Close()
+		_ = l.fl.Close() // replaced between the open and the flock
 	}
-	return nil, &Error{Op: "lock", Path: full, Class: ClassFenced, Err: errors.New("the lock file is replaced again and again")}
+	return nil, &Error{Op: "lock", Path: full, Class: ClassFenced, Err: errors.New("the lock file or its folder is replaced again and again")}
 }
 
-// Check returns nil while the file that is held is the one of that name in dir.
-// It costs two stats. The error has class fenced: whoever lost the lock must stop
-// writing at once.
+// acquire takes the exclusive lock. It returns false when ctx ends or, unless
+// it is to wait, when somebody holds it. [Holder] takes a shared lock for a
+// moment; that is told from a holder by trying for a shared one, which only an
+// exclusive lock refuses.
+func acquire(ctx context.Context, fl *flock.Flock, wait bool) (bool, error) {
+	tick := time.NewTicker(probeDelay)
+	defer tick.Stop()
+	for {
+		if ok, err := fl.TryLock(); ok || err != nil {
+			return ok, err
+		}
+		if !wait {
+			asked, err := fl.TryRLock()
+			if !asked || err != nil {
+				return false, err
+			}
+			if err := fl.Unlock(); err != nil {
+				return false, err
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false, nil
+		}
+	}
+}
+
+// Check returns nil while the lock is held and the held file is the one of that
+// name in dir. It costs one stat. The error has class fenced: whoever lost the
+// lock must stop writing at once.
 func (l *Lock) Check(dir FS, name string) error {
-	held, err := l.fl.Stat()
+	there, err := dir.Lstat(name)
+	switch l.mu.Lock(); {
+	case l.unlocked:
+		err = errors.New("it was given back")
+	case err != nil:
+		err = fmt.Errorf("the lock file is gone: %w", err)
+	case !os.SameFile(l.held, there):
+		err = errors.New("another file has taken the lock file's place")
+	}
+	l.mu.Unlock()
 	if err != nil {
 		return &Error{Op: "check lock", Path: l.path, Class: ClassFenced, Err: err}
-	}
-	there, err := dir.Stat(name)
-	if err != nil {
-		return &Error{Op: "check lock", Path: l.path, Class: ClassFenced, Err: fmt.Errorf("the lock file is gone: %w", err)}
-	}
-	if !os.SameFile(held, there) {
-		return &Error{Op: "check lock", Path: l.path, Class: ClassFenced, Err: errors.New("another file has taken the lock file's place")}
 	}
 	return nil
 }
@@ -112,12 +148,12 @@ func (l *Lock) Unlock() error {
 
 // record writes who holds. A failure, say on a full disk, costs a name in a
 // message and not the lock.
-func (l *Lock) record(dir FS, name string, owner Owner) {
+func record(dir FS, name string, owner Owner) {
 	data, err := json.Marshal(owner)
 	if err != nil {
 		return
 	}
-	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_TRUNC|noFollow, 0)
+	f, _, err := openRegular(dir, "record owner", name, os.O_WRONLY|os.O_TRUNC)
 	if err != nil {
 		return
 	}
@@ -145,7 +181,7 @@ func Holder(dir FS, name string) (owner Owner, held bool, err error) {
 		return Owner{}, false, newError("look at lock", full, NotCommitted, err)
 	}
 	if !info.Mode().IsRegular() {
-		return Owner{}, false, &Error{Op: "look at lock", Path: full, Class: ClassInvalid, Err: errors.New("it is no regular file")}
+		return Owner{}, false, &Error{Op: "look at lock", Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no regular file but %s", kind(info.Mode()))}
 	}
 	fl := flock.New(full, flock.SetFlag(os.O_RDONLY|noFollow))
 	defer fl.Close()
