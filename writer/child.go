@@ -24,9 +24,10 @@ type Group struct {
 // the command or anything that it started keeps the descriptor, the lock is
 // held, whatever becomes of the process that took it.
 type ChildLock struct {
-	path string
-	file *os.File
-	once sync.Once
+	path     string
+	file     *os.File
+	recorded bool // a command has started. Owned by the one caller of Record and Release.
+	once     sync.Once
 }
 
 // HoldChild takes the child's lock. The caller has the lease of the same
@@ -34,9 +35,9 @@ type ChildLock struct {
 // earlier command left a process behind, and the lock is shared with that one.
 func HoldChild(dir FS, name string) (*ChildLock, error) {
 	full := filepath.Join(dir.Name(), name)
-	f, err := dir.OpenFile(name, os.O_CREATE|os.O_RDWR|noFollow, 0o600)
+	f, _, err := openRegular(dir, "hold child lock", name, os.O_CREATE|os.O_RDWR)
 	if err != nil {
-		return nil, newError("hold child lock", full, NotCommitted, err)
+		return nil, err
 	}
 	file, ok := f.(*os.File)
 	if !ok {
@@ -62,6 +63,7 @@ func (l *ChildLock) File() *os.File { return l.file }
 
 // Record notes the group that the command leads, right after it started.
 func (l *ChildLock) Record(pgid int, command string) error {
+	l.recorded = true
 	return l.write(Group{PGID: pgid, Start: processStart(pgid), Boot: bootID(), Command: command, Since: time.Now().UTC()})
 }
 
@@ -92,10 +94,19 @@ func (l *ChildLock) write(g Group) error {
 const childRecord = 4096
 
 // Release closes this process's descriptor. The lock stays with a command that
-// still has its own.
+// still has its own. When none started, what else may hold the lock is no
+// unknown command but a process left behind, and the record says so. It is
+// idempotent.
 func (l *ChildLock) Release() error {
 	var err error
-	l.once.Do(func() { err = l.file.Close() })
+	l.once.Do(func() {
+		if !l.recorded {
+			err = l.write(Group{})
+		}
+		if cerr := l.file.Close(); err == nil && cerr != nil {
+			err = newError("release child lock", l.path, NotCommitted, cerr)
+		}
+	})
 	return err
 }
 
@@ -121,12 +132,12 @@ func (o *Orphan) String() string {
 // caller has, or nil when nothing does.
 func FindOrphan(dir FS, name string) (*Orphan, error) {
 	full := filepath.Join(dir.Name(), name)
-	f, err := dir.OpenFile(name, os.O_RDWR|noFollow, 0)
+	f, _, err := openRegular(dir, "look at child lock", name, os.O_RDWR)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, newError("look at child lock", full, NotCommitted, err)
+		return nil, err
 	}
 	defer f.Close()
 	file, ok := f.(*os.File)

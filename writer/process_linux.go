@@ -2,10 +2,12 @@ package writer
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // bootID identifies this boot of the machine, "" where /proc is missing.
@@ -42,14 +44,18 @@ func processStart(pid int) string {
 
 // groupExists says whether a process group has a member that is no zombie.
 func groupExists(pgid int) bool {
+	if err := syscall.Kill(-pgid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
+		return false
+	}
+	// The kernel counts zombies as members: only /proc tells. Without it they live.
 	d, err := os.Open("/proc")
 	if err != nil {
-		return false
+		return true
 	}
 	defer d.Close()
 	names, err := d.Readdirnames(-1)
-	if err != nil {
-		return false
+	if err != nil || len(statFields("self")) == 0 {
+		return true
 	}
 	want := strconv.Itoa(pgid)
 	for _, name := range names {
