@@ -82,11 +82,15 @@ func (s *Store) build(id session.ID, st *session.State) (f *files, err error) {
 	if err = s.root.Rename(temp, final); err != nil {
 		return nil, err
 	}
-	f.lease = final + "/" + leaseFile
+	temp, f.lease = final, final+"/"+leaseFile
 	if err = s.root.SyncDir(sessionsDir); err != nil {
 		return nil, err
 	}
-	return f, nil
+	if err = f.dir.Close(); err != nil {
+		return nil, err
+	}
+	f.dir, err = openDir(s.root, final) // under its own name, which errors show
+	return f, err
 }
 
 // clearUnfinished removes what a creation that was cut off left behind. The

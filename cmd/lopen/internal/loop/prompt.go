@@ -3,7 +3,9 @@ package loop
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 	"text/template"
@@ -105,8 +107,8 @@ func (r *Runner) compose(st *session.State, unit string, leaves []string, n int)
 	return b.Bytes(), resources, nil
 }
 
-// sections finds what the specification says of a task. A specification that
-// is missing is said once and gives none: the plan alone may do.
+// sections finds what the specification says of a task. Without a specification
+// the plan alone has to do; one that cannot be read is said once.
 func (r *Runner) sections(links, names []string) ([]cache.Given, error) {
 	docs := map[string]*cache.Outline{}
 	open := func(name string) (*cache.Outline, error) {
@@ -120,7 +122,9 @@ func (r *Runner) sections(links, names []string) ([]cache.Given, error) {
 		docs[name] = cache.NewOutline(src)
 		return docs[name], nil
 	}
-	if _, err := open(r.cfg.Spec); err != nil {
+	if _, err := open(r.cfg.Spec); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
 		r.once("no-spec", fmt.Sprintf("no specification is given along: %v", err))
 		return nil, nil
 	}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestFullDiskPausesAndGoesOn fills a real file system while the loop runs: it
+// pauses, names path and error, and goes on by itself when space is back.
+func TestFullDiskPausesAndGoesOn(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("mounting a tmpfs takes root")
+	}
+	dir, outside := t.TempDir(), t.TempDir()
+	require.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"))
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n- [ ] two\n"), 0o600))
+	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
+
+	cmd := command(t, dir, "run", "m", "--", "sh", "-c",
+		`[ "$LOPEN_TASK" = two ] || { cat /dev/zero >fill 2>/dev/null; true; }`)
+	cmd.Env = append(cmd.Env, "TMPDIR="+outside)
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	var all bytes.Buffer
+	lines := bufio.NewScanner(stderr)
+	paused := false
+	for lines.Scan() {
+		all.WriteString(lines.Text() + "\n")
+		if strings.HasPrefix(lines.Text(), "warning: paused, the state cannot be saved") {
+			paused = true
+			require.Contains(t, lines.Text(), "no space left on device")
+			require.Contains(t, lines.Text(), filepath.Join(dir, ".lopen", "sessions", "m-"))
+			require.NoError(t, os.Remove(filepath.Join(dir, "fill")))
+		}
+	}
+	require.NoError(t, cmd.Wait(), all.String())
+	require.True(t, paused, all.String())
+	require.Contains(t, all.String(), "the state is saved again after")
+	require.Contains(t, all.String(), "2/2 tasks done")
+	require.JSONEq(t, `["complete",2]`, lastLine(must(t, dir, "session", "show", "--jq", `[.status, .progress.done]`)))
+}
+
+// TestFullDiskEndsARunThatMayNotWait gives a run no time for space to come back.
+func TestFullDiskEndsARunThatMayNotWait(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("mounting a tmpfs takes root")
+	}
+	dir, outside := t.TempDir(), t.TempDir()
+	require.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"))
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n"), 0o600))
+	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
+	cmd := command(t, dir, "run", "m", "--pause-timeout", "1ms", "--", "sh", "-c", `cat /dev/zero >fill 2>/dev/null; true`)
+	cmd.Env = append(cmd.Env, "TMPDIR="+outside)
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, 14, cmd.ProcessState.ExitCode(), string(out))
+	require.Contains(t, string(out), "the newest state is not on the disk")
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "fill")))
+	require.Contains(t, must(t, dir, "run", "m", "--", "true"), "1/1 tasks done")
+}
