@@ -9,250 +9,198 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
+	"github.com/lopen-dev/lopen/lifecycle/session/trie"
 )
 
 // Decode reads a State from the contents of state.json and metrics.json and
 // returns it with its sequence number. metrics.json may be ahead: it is written
-// first, and state.json says how many iterations it covers.
+// first, and state.json says how many iterations it covers. What is derived from
+// other members (module, progress, sums) is not read but derived again.
 //
-// The error wraps ErrCorrupt, ErrChecksum or ErrFutureVersion.
+// The error wraps ErrCorrupt, ErrFutureVersion or ErrChecksum. With ErrChecksum
+// the State is returned, too, for showing what somebody edited.
 func Decode(state, metrics []byte) (*State, uint64, error) {
-	s, seq, n, err := decodeState(state)
-	if err != nil {
-		return nil, 0, fmt.Errorf("state.json: %w", err)
+	s, seq, n, edited := decodeState(state)
+	if edited != nil && !errors.Is(edited, ErrChecksum) {
+		return nil, 0, fmt.Errorf("state.json: %w", edited)
 	}
-	id, its, err := decodeMetrics(metrics)
-	if err == nil && id != s.id {
+	id, all, err := decodeMetrics(metrics)
+	switch {
+	case err != nil && !errors.Is(err, ErrChecksum):
+	case id != s.id:
 		err = fmt.Errorf("%w: it is that of session %s", ErrCorrupt, id)
+	case len(all) < n:
+		err = fmt.Errorf("%w: %d iterations where state.json counts %d", ErrCorrupt, len(all), n)
+	default:
+		s.iterations = newIterations(all[:n])
+		if edited != nil {
+			return s, seq, fmt.Errorf("state.json: %w", edited)
+		}
+		if err == nil {
+			return s, seq, nil
+		}
+		return s, seq, fmt.Errorf("metrics.json: %w", err)
 	}
-	if err == nil && len(its) < n {
-		err = fmt.Errorf("%w: %d iterations where state.json counts %d", ErrCorrupt, len(its), n)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("metrics.json: %w", err)
-	}
-	for _, it := range its[:n] {
-		s.its = s.its.append(it)
-	}
-	return s, seq, nil
+	return nil, 0, fmt.Errorf("metrics.json: %w", err)
 }
 
 // decodeState returns the State without its iterations, and how many it has.
 func decodeState(data []byte) (*State, uint64, int, error) {
-	d := newDecoder(data)
+	d := newDecoder(strictjson.NewReader(data))
 	var (
-		s     = &State{}
-		tasks []*taskNode
-		n     int64
-		id    string
+		s = &State{h: &Header{}}
+		n int
 	)
-	d.file(func(key string) {
+	d.tasks = s.tasks.Edit()
+	d.members(func(key string) {
 		switch key {
 		case "id":
-			id = d.String()
+			s.id = d.id()
 		case "module", "progress", "inputTokens", "outputTokens", "cachedTokens":
-			d.Raw() // summaries of what stands elsewhere
+			d.Raw()
 		case "iterations":
-			n = d.Int()
+			n = d.int()
 		case "tasks":
-			d.Array(func() { tasks = append(tasks, d.task()) })
+			s.roots = d.children("", 1)
 		default:
-			if !d.header(&s.h, key) {
-				s.h.Extra = append(s.h.Extra, Field{key, json.RawMessage(d.Raw())})
+			if !d.header(s.h, key) {
+				s.h.Extra = append(s.h.Extra, Field{key, d.raw()})
 			}
 		}
 	})
+	d.End()
 	if err := d.Err(); err != nil {
 		return nil, 0, 0, err
 	}
-	st, err := assemble(id, s.h, tasks)
-	if err == nil && (n < 0 || n > 1<<40) {
-		err = fmt.Errorf("%d iterations", n)
-	}
-	if err != nil {
+	s.h.normal()
+	if err := checkDecoded(s, n); err != nil {
 		return nil, 0, 0, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	return st, d.seq, int(n), d.checksum(data)
+	s.tasks, s.progress = d.tasks.Map(), d.progress
+	return s, d.seq, n, checksum(data)
 }
 
-// taskNode is a task with the children that are nested in it.
-type taskNode struct {
-	Task
-	nested []*taskNode
+// checkDecoded checks what no single member shows.
+func checkDecoded(s *State, iterations int) error {
+	switch {
+	case s.id.IsZero():
+		return errors.New("id is missing")
+	case s.h.CreatedAt.IsZero() || s.h.UpdatedAt.IsZero():
+		return errors.New("createdAt or updatedAt is missing")
+	case iterations < 0:
+		return fmt.Errorf("%d iterations", iterations)
+	}
+	return s.h.validate(&Header{})
 }
 
-// assemble builds a State through the checked constructors.
-func assemble(name string, h Header, tasks []*taskNode) (*State, error) {
-	id, err := ParseID(name)
-	if err != nil {
-		return nil, err
-	}
-	if h.CreatedAt.IsZero() || h.UpdatedAt.IsZero() {
-		return nil, errors.New("createdAt or updatedAt is missing")
-	}
-	base, err := New(id, h.CreatedAt)
-	if err != nil {
-		return nil, err
-	}
-	e := base.Edit()
-	*e.Header() = h
-	roots, err := e.adopt("", tasks, 1)
-	if err != nil {
-		return nil, err
-	}
-	e.SetRoots(roots)
-	return e.State()
-}
-
-func (e *Edit) adopt(parent string, nodes []*taskNode, depth int) ([]string, error) {
-	if depth > MaxTaskDepth+1 {
-		return nil, fmt.Errorf("tasks are nested more than %d levels deep", MaxTaskDepth)
-	}
-	ids := make([]string, 0, len(nodes))
-	for _, n := range nodes {
-		if _, ok := e.tasks.Get(n.ID); ok {
-			return nil, fmt.Errorf("task %s stands twice", n.ID)
-		}
-		n.Parent = parent
-		e.Put(n.Task) // holds its place, so that a task beneath it cannot have its ID
-		children, err := e.adopt(n.ID, n.nested, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		if len(children) > 0 {
-			n.Children = children
-			e.Put(n.Task)
-		}
-		ids = append(ids, n.ID)
-	}
-	return ids, nil
-}
-
+// decodeMetrics returns the iterations of a metrics.json.
 func decodeMetrics(data []byte) (ID, []Iteration, error) {
-	d := newDecoder(data)
-	var its []Iteration
-	var name string
-	d.file(func(key string) {
+	d := newDecoder(strictjson.NewReader(data))
+	var all []Iteration
+	var id ID
+	d.members(func(key string) {
 		switch key {
 		case "id":
-			name = d.String()
+			id = d.id()
 		case "iterations":
-			d.Array(func() { its = append(its, d.iteration()) })
+			d.Array(func() { all = append(all, d.iteration(len(all)+1)) })
 		default:
 			d.Raw()
 		}
 	})
+	d.End()
 	if err := d.Err(); err != nil {
 		return ID{}, nil, err
 	}
-	id, err := ParseID(name)
-	for i := range its {
-		if err == nil {
-			err = its[i].validate()
-		}
-		if err == nil && its[i].Number != i+1 {
-			err = fmt.Errorf("iteration %d stands at place %d", its[i].Number, i+1)
-		}
+	if id.IsZero() {
+		return ID{}, nil, fmt.Errorf("%w: id is missing", ErrCorrupt)
 	}
-	if err != nil {
-		return ID{}, nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
-	}
-	return id, its, d.checksum(data)
+	return id, all, checksum(data)
 }
 
-// decoder reads our files. Its Err wraps the errors of this package.
+// decoder reads our files. Content that is JSON but cannot be is reported
+// through Fail, so that it ends the reading and comes with its place.
 type decoder struct {
 	*strictjson.Reader
-	version int64
-	seq     uint64
-	err     error // of the content, where the JSON is well formed
+	version  int64
+	seq      uint64
+	tasks    *trie.Edit[Task]
+	progress Progress
 }
 
-func newDecoder(data []byte) *decoder { return &decoder{Reader: strictjson.NewReader(data)} }
+func newDecoder(r *strictjson.Reader) *decoder { return &decoder{Reader: r} }
 
+// Err wraps the Reader's error in one of this package's.
 func (d *decoder) Err() error {
-	if d.err != nil {
-		return d.err
-	}
-	if err := d.Reader.Err(); err != nil {
+	err := d.Reader.Err()
+	switch {
+	case d.version > SchemaVersion:
+		return fmt.Errorf("schema version %d: %w: update lopen", d.version, ErrFutureVersion)
+	case err != nil:
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	case d.version == 0:
+		return fmt.Errorf("%w: it is an empty object", ErrCorrupt)
 	}
 	return nil
 }
 
-// file reads the outermost object. schemaVersion must be first, so that a newer
-// version is recognised before anything of it is misread.
-func (d *decoder) file(member func(key string)) {
-	d.Object(func(key string) bool {
+// members reads the outermost object. schemaVersion must be first, so that a
+// newer version is recognised before anything of it is misread.
+func (d *decoder) members(member func(key string)) {
+	d.Object(func(key string) {
 		switch {
-		case d.version == 0 && key == "schemaVersion":
-			if d.version = d.Int(); d.version > SchemaVersion {
-				d.err = fmt.Errorf("schema version %d: %w: update lopen", d.version, ErrFutureVersion)
-				return false
-			}
-			if d.version < 1 && d.Reader.Err() == nil {
-				d.err = fmt.Errorf("%w: schema version %d", ErrCorrupt, d.version)
-				return false
-			}
 		case d.version == 0:
-			d.err = fmt.Errorf("%w: schemaVersion does not come first", ErrCorrupt)
-			return false
+			if key == "schemaVersion" {
+				d.version = d.Int()
+			}
+			if d.version < 1 || d.version > SchemaVersion {
+				d.Fail("want a schemaVersion from 1 to %d first", SchemaVersion)
+			}
 		case key == "seq":
 			d.seq = d.Uint()
 		case key == "checksum":
-			_ = d.String()
+			_ = d.Text()
 		default:
 			member(key)
 		}
-		return true
 	})
-	if d.err != nil {
-		return
-	}
-	d.End()
-	if d.Reader.Err() == nil && d.version == 0 {
-		d.err = fmt.Errorf("%w: it is an empty object", ErrCorrupt)
-	}
 }
 
 // checksum compares the last member with the bytes before it.
-func (d *decoder) checksum(data []byte) error {
+func checksum(data []byte) error {
 	i := bytes.LastIndex(data, []byte(checksumKey))
 	if i < 0 {
 		return ErrChecksum
 	}
-	want := fmt.Appendf(nil, "%s%08x\"}", checksumKey, crc32.Checksum(data[:i], castagnoli))
-	if !bytes.Equal(bytes.TrimRight(data[i:], "\n"), want) {
+	want := fmt.Appendf(nil, "%s%08x\"}\n", checksumKey, crc32.Checksum(data[:i], castagnoli))
+	if !bytes.Equal(data[i:], want) {
 		return ErrChecksum
 	}
 	return nil
 }
 
-func (d *decoder) fields(fn func(key string)) {
-	d.Object(func(key string) bool { fn(key); return true })
-}
-
-// invalid notes content that is well-formed JSON but cannot be.
-func (d *decoder) invalid(format string, args ...any) {
-	if d.err == nil {
-		d.err = fmt.Errorf("%w: byte %d: %s", ErrCorrupt, d.Pos(), fmt.Sprintf(format, args...))
+func (d *decoder) id() ID {
+	id, err := ParseID(d.Text())
+	if err != nil {
+		d.Fail("%v", err)
 	}
+	return id
 }
 
 func (d *decoder) time() time.Time {
-	s := d.String()
+	s := d.Text()
 	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil && d.Reader.Err() == nil {
-		d.invalid("%q is no time", s)
+	if err != nil {
+		d.Fail("%q is no time", s)
 	}
 	return utc(t)
 }
 
 func (d *decoder) duration() time.Duration {
-	s := d.String()
+	s := d.Text()
 	v, err := time.ParseDuration(s)
-	if err != nil && d.Reader.Err() == nil {
-		d.invalid("%q is no duration", s)
+	if err != nil {
+		d.Fail("%q is no duration", s)
 	}
 	return v
 }
@@ -260,128 +208,18 @@ func (d *decoder) duration() time.Duration {
 func (d *decoder) int() int {
 	v := d.Int()
 	if int64(int(v)) != v {
-		d.invalid("%d is too large", v)
+		d.Fail("%d is too large", v)
 	}
 	return int(v)
 }
 
 func (d *decoder) strs() (all []string) {
-	d.Array(func() { all = append(all, d.String()) })
+	d.Array(func() { all = append(all, d.Text()) })
 	return all
 }
 
-func (d *decoder) raw() json.RawMessage { return json.RawMessage(d.Raw()) }
-
-func (d *decoder) task() *taskNode {
-	t := &taskNode{}
-	d.fields(func(key string) {
-		switch key {
-		case "id":
-			t.ID = d.String()
-		case "kind":
-			t.Kind = Kind(d.String())
-		case "name":
-			t.Name = d.String()
-		case "state":
-			t.State = TaskState(d.String())
-		case "dependsOn":
-			t.DependsOn = d.strs()
-		case "box":
-			t.Box = d.box()
-		case "attempts":
-			t.Attempts = d.int()
-		case "lastError":
-			t.LastError = d.String()
-		case "startedAt":
-			t.StartedAt = d.time()
-		case "completedAt":
-			t.CompletedAt = d.time()
-		case "log":
-			d.Array(func() { t.Log = append(t.Log, d.attempt()) })
-		case "children":
-			d.Array(func() { t.nested = append(t.nested, d.task()) })
-		default:
-			t.Extra = append(t.Extra, Field{key, d.raw()})
-		}
-	})
-	return t
-}
-
-func (d *decoder) box() Box {
-	s := d.String()
-	for b, name := range boxNames {
-		if s == name && s != "" {
-			return Box(b)
-		}
-	}
-	d.invalid("%q is no box", s)
-	return BoxNone
-}
-
-func (d *decoder) attempt() (a Attempt) {
-	d.fields(func(key string) {
-		switch key {
-		case "number":
-			a.Number = d.int()
-		case "startedAt":
-			a.StartedAt = d.time()
-		case "endedAt":
-			a.EndedAt = d.time()
-		case "exit":
-			a.Exit = d.int()
-		case "signal":
-			a.Signal = d.String()
-		case "error":
-			a.Error = d.String()
-		case "artifacts":
-			a.Artifacts = d.strs()
-		default:
-			d.Raw()
-		}
-	})
-	return a
-}
-
-func (d *decoder) iteration() (it Iteration) {
-	d.fields(func(key string) {
-		switch key {
-		case "number":
-			it.Number = d.int()
-		case "task":
-			it.Task = d.String()
-		case "attempt":
-			it.Attempt = d.int()
-		case "startedAt":
-			it.StartedAt = d.time()
-		case "duration":
-			it.Duration = d.duration()
-		case "inputTokens":
-			it.InputTokens = d.Int()
-		case "outputTokens":
-			it.OutputTokens = d.Int()
-		case "cachedTokens":
-			it.CachedTokens = d.Int()
-		case "contextWindow":
-			it.ContextWindow = d.Int()
-		case "premiumRequests":
-			it.PremiumRequests = d.Float()
-		case "costUSD":
-			it.CostUSD = d.Float()
-		case "model":
-			it.Model = d.String()
-		case "turns":
-			it.Turns = d.int()
-		default:
-			d.Raw()
-		}
-	})
-	return it
-}
-
-// strictObject checks a caller's own JSON as strictly as it will be read.
-func strictObject(raw []byte) error {
-	r := strictjson.NewReader(raw)
-	r.Raw()
-	r.End()
-	return r.Err()
+// raw reads any value and keeps it, compact.
+func (d *decoder) raw() json.RawMessage {
+	v, _ := compact([]byte(d.Raw()))
+	return v
 }

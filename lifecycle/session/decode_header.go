@@ -1,16 +1,22 @@
 package session
 
+// stateKeys are the members of state.json that the decoder knows.
+var stateKeys = []string{"schemaVersion", "id", "module", "seq", "status", "phase", "step", "exitReason", "createdAt", "updatedAt", "completedAt",
+	"progress", "iterations", "inputTokens", "outputTokens", "cachedTokens", "totalCostUSD", "component", "activeTask",
+	"settings", "cwd", "agentName", "agentSession", "models", "modelConfig", "contextWindow", "turnCount", "rateLimit", "git", "lineage",
+	"transactionId", "requiresValidation", "check", "resources", "data", "tasks", "checksum"}
+
 // header reads a member of the Header and says whether it is one.
 func (d *decoder) header(h *Header, key string) bool {
 	switch key {
 	case "status":
-		h.Status = Status(d.String())
+		h.Status = Status(d.Text())
 	case "phase":
-		h.Phase = Phase(d.String())
+		h.Phase = Phase(d.Text())
 	case "step":
-		h.Step = Step(d.String())
+		h.Step = Step(d.Text())
 	case "exitReason":
-		h.ExitReason = ExitReason(d.String())
+		h.ExitReason = ExitReason(d.Text())
 	case "createdAt":
 		h.CreatedAt = d.time()
 	case "updatedAt":
@@ -20,17 +26,17 @@ func (d *decoder) header(h *Header, key string) bool {
 	case "totalCostUSD":
 		h.TotalCostUSD = d.Float()
 	case "component":
-		h.Component = d.String()
+		h.Component = d.Text()
 	case "activeTask":
-		h.ActiveTask = d.String()
+		h.ActiveTask = d.Text()
 	case "settings":
 		d.settings(&h.Settings)
 	case "cwd":
-		h.Cwd = d.String()
+		h.Cwd = d.Text()
 	case "agentName":
-		h.AgentName = d.String()
+		h.AgentName = d.Text()
 	case "agentSession":
-		h.AgentSession = d.String()
+		h.AgentSession = d.Text()
 	case "models":
 		h.Models = d.strs()
 	case "modelConfig":
@@ -46,7 +52,7 @@ func (d *decoder) header(h *Header, key string) bool {
 	case "lineage":
 		h.Lineage = d.lineage()
 	case "transactionId":
-		h.TransactionID = d.String()
+		h.TransactionID = d.Text()
 	case "requiresValidation":
 		h.RequiresValidation = d.Bool()
 	case "check":
@@ -62,16 +68,16 @@ func (d *decoder) header(h *Header, key string) bool {
 }
 
 func (d *decoder) settings(s *Settings) {
-	d.fields(func(key string) {
+	d.Object(func(key string) {
 		switch key {
 		case "command":
 			s.Command = d.strs()
 		case "agent":
-			s.Agent = d.String()
+			s.Agent = d.Text()
 		case "check":
-			s.Check = d.String()
+			s.Check = d.Text()
 		case "unit":
-			s.Unit = d.String()
+			s.Unit = d.Text()
 		case "timeout":
 			s.Timeout = d.duration()
 		case "idleTimeout":
@@ -94,7 +100,7 @@ func (d *decoder) settings(s *Settings) {
 
 func (d *decoder) rateLimit() *RateLimit {
 	r := &RateLimit{}
-	d.fields(func(key string) {
+	d.Object(func(key string) {
 		switch key {
 		case "limit":
 			r.Limit = d.Int()
@@ -112,16 +118,16 @@ func (d *decoder) rateLimit() *RateLimit {
 }
 
 func (d *decoder) git(g *Git) {
-	d.fields(func(key string) {
+	d.Object(func(key string) {
 		switch key {
 		case "head":
-			g.Head = d.String()
+			g.Head = d.Text()
 		case "branch":
-			g.Branch = d.String()
+			g.Branch = d.Text()
 		case "dirty":
 			g.Dirty = d.Bool()
 		case "lastTaskCommit":
-			g.LastTaskCommit = d.String()
+			g.LastTaskCommit = d.Text()
 		default:
 			d.Raw()
 		}
@@ -130,16 +136,12 @@ func (d *decoder) git(g *Git) {
 
 func (d *decoder) lineage() *Lineage {
 	l := &Lineage{}
-	d.fields(func(key string) {
+	d.Object(func(key string) {
 		switch key {
 		case "kind":
-			l.Kind = d.String()
+			l.Kind = d.Text()
 		case "from":
-			id, err := ParseID(d.String())
-			if err != nil {
-				d.invalid("%v", err)
-			}
-			l.From = id
+			l.From = d.id()
 		case "seq":
 			l.Seq = d.Uint()
 		default:
@@ -151,10 +153,10 @@ func (d *decoder) lineage() *Lineage {
 
 func (d *decoder) check() *CheckResult {
 	c := &CheckResult{}
-	d.fields(func(key string) {
+	d.Object(func(key string) {
 		switch key {
 		case "command":
-			c.Command = d.String()
+			c.Command = d.Text()
 		case "exit":
 			c.Exit = d.int()
 		case "at":
@@ -169,16 +171,16 @@ func (d *decoder) check() *CheckResult {
 }
 
 func (d *decoder) resource() (r Resource) {
-	d.fields(func(key string) {
+	d.Object(func(key string) {
 		switch key {
 		case "kind":
-			r.Kind = d.String()
+			r.Kind = d.Text()
 		case "path":
-			r.Path = d.String()
+			r.Path = d.Text()
 		case "header":
-			r.Header = d.String()
+			r.Header = d.Text()
 		case "sha256":
-			r.SHA256 = d.String()
+			r.SHA256 = d.Text()
 		case "bytes":
 			r.Bytes = d.int()
 		default:

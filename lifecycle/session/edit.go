@@ -2,7 +2,6 @@ package session
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/session/trie"
@@ -11,25 +10,28 @@ import (
 // An Edit is a State in the making. It belongs to one goroutine and is spent
 // when State has returned without an error.
 type Edit struct {
-	base    *State
-	next    State
-	tasks   *trie.Edit[Task]
-	header  bool                // next.h is the edit's own copy
-	touched map[string]struct{} // tasks that were put or removed
-	err     error               // of the first bad argument; State returns it
+	base       *State // nil once spent
+	header     *Header
+	tasks      *trie.Edit[Task]
+	roots      []string
+	progress   Progress
+	iterations iterations
+	err        error // of the first iteration that could not be taken; State returns it
 }
 
 // Edit begins a change of s, which itself stays as it is.
 func (s *State) Edit() *Edit {
-	return &Edit{base: s, next: *s, tasks: s.tasks.Edit()}
+	return &Edit{base: s, tasks: s.tasks.Edit(), roots: s.roots, progress: s.progress, iterations: s.iterations}
 }
 
-// Header is the edit's own copy: change it freely until State is called.
+// Header is the edit's own copy: change it freely until State is called. Data,
+// ModelConfig and Extra are replaced as a whole, never written to.
 func (e *Edit) Header() *Header {
-	if !e.header {
-		e.next.h, e.header = e.next.h.clone(), true
+	if e.header == nil {
+		h := e.base.h.clone()
+		e.header = &h
 	}
-	return &e.next.h
+	return e.header
 }
 
 // Task returns the task with an ID as of now. Its slices are shared: read only.
@@ -46,74 +48,60 @@ func (e *Edit) Task(id string) (Task, bool) {
 // State is called. A task that equals the one that is there changes nothing.
 func (e *Edit) Put(t Task) {
 	t.normal()
-	old, ok := e.tasks.Get(t.ID)
-	if ok {
+	if old, ok := e.tasks.Get(t.ID); ok {
 		if old.equal(&t) {
 			return
 		}
-		e.next.progress.count(old, -1)
-		e.next.links -= len(old.Children)
+		e.progress.count(old, -1)
 	}
-	e.next.progress.count(&t, 1)
-	e.next.links += len(t.Children)
-	e.touch(t.ID)
+	e.progress.count(&t, 1)
 	e.tasks.Put(t.ID, t)
 }
 
-// Remove removes a task and everything beneath it. The list of children that
-// names it is the caller's to change.
+// Remove removes a task and everything beneath it. A task that was put under
+// another parent meanwhile stays, whatever the list of its old parent says. The
+// list that names the task itself is the caller's to change.
 func (e *Edit) Remove(id string) {
-	t, ok := e.tasks.Get(id)
-	if !ok {
-		return
-	}
-	e.next.progress.count(t, -1)
-	e.next.links -= len(t.Children)
-	e.touch(id)
-	e.tasks.Delete(id)
-	for _, c := range t.Children {
-		if child, ok := e.tasks.Get(c); ok && child.Parent == id {
-			e.Remove(c)
+	gone := []string{id}
+	for len(gone) > 0 {
+		id, gone = gone[len(gone)-1], gone[:len(gone)-1]
+		t, ok := e.tasks.Get(id)
+		if !ok {
+			continue
+		}
+		e.progress.count(t, -1)
+		children := t.Children
+		e.tasks.Delete(id)
+		for _, c := range children {
+			if child, ok := e.tasks.Get(c); ok && child.Parent == id {
+				gone = append(gone, c)
+			}
 		}
 	}
 }
 
 // SetRoots sets the outermost tasks and their order.
 func (e *Edit) SetRoots(ids []string) {
-	if slices.Equal(ids, e.next.roots) {
-		return
-	}
-	e.next.links += len(ids) - len(e.next.roots)
-	e.next.roots = slices.Clone(ids)
-	for _, id := range ids {
-		e.touch(id)
-	}
-	if dup := firstDuplicate(ids); dup != "" {
-		e.err = &InvalidError{Field: "roots", Value: dup, Want: "no task twice"}
+	if !sameIDs(ids, e.roots) {
+		e.roots = slices.Clone(ids)
 	}
 }
 
-// AppendIteration appends to the metrics. The number is given here.
+// AppendIteration appends to the metrics. The number is given here. One that
+// cannot be kept makes State fail.
 func (e *Edit) AppendIteration(it Iteration) {
 	it.StartedAt = utc(it.StartedAt)
-	it.Number = len(e.next.its.all) + 1
-	if err := it.validate(); err != nil && e.err == nil {
-		e.err = err
+	if err := it.validate(); err != nil {
+		e.err = errors.Join(e.err, err)
 		return
 	}
-	e.next.its = e.next.its.append(it)
-}
-
-func (e *Edit) touch(id string) {
-	if e.touched == nil {
-		e.touched = map[string]struct{}{}
-	}
-	e.touched[id] = struct{}{}
+	e.iterations = e.iterations.append(it)
 }
 
 // State checks what was changed and returns the new State. The cost follows the
-// change and not the State: tasks that were not touched were checked before. After
-// an [*InvalidError] the edit may be mended and State called again.
+// change and not the State: what it shares with the State that was edited was
+// checked before. After an [*InvalidError] the edit may be mended and State called
+// again; after a success the edit is spent.
 func (e *Edit) State() (*State, error) {
 	if e.base == nil {
 		return nil, errors.New("edit state: this edit is spent")
@@ -121,84 +109,19 @@ func (e *Edit) State() (*State, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	if e.header {
-		e.next.h.normal()
-		if err := e.next.h.validate(); err != nil {
+	if err := e.checkTasks(); err != nil {
+		return nil, err
+	}
+	next := &State{id: e.base.id, h: e.base.h, roots: e.roots, progress: e.progress, iterations: e.iterations}
+	if e.header != nil {
+		h := e.header.clone() // the caller may still hold the edit's
+		h.normal()
+		if err := h.validate(e.base.h); err != nil {
 			return nil, err
 		}
+		next.h = &h
 	}
-	for id := range e.touched {
-		if err := e.check(id); err != nil {
-			return nil, err
-		}
-	}
-	// Every child link leads to a task that names its parent, and none is there
-	// twice; so if there are as many links as tasks, every task has its one.
-	if e.next.links != e.tasks.Len() {
-		return nil, &InvalidError{Field: "task tree", Value: fmt.Sprintf("%d tasks, %d links", e.tasks.Len(), e.next.links),
-			Want: "every task among its parent's children, or the roots"}
-	}
-	next := e.next
 	next.tasks = e.tasks.Map()
 	e.base = nil
-	return &next, nil
-}
-
-// check checks a touched task against its relatives.
-func (e *Edit) check(id string) error {
-	t, ok := e.tasks.Get(id)
-	old, was := e.base.tasks.Get(id)
-	if !ok {
-		return nil // who still names it fails the count of links, or its own check
-	}
-	if err := t.validate(); err != nil {
-		return err
-	}
-	if !was || !slices.Equal(old.Children, t.Children) {
-		if dup := firstDuplicate(t.Children); dup != "" {
-			return &InvalidError{Field: "children of task " + id, Value: dup, Want: "no child twice"}
-		}
-	}
-	for _, c := range t.Children {
-		if child, ok := e.tasks.Get(c); !ok || child.Parent != id {
-			return &InvalidError{Field: "children of task " + id, Value: c, Want: "tasks whose parent it is"}
-		}
-	}
-	if was && old.Parent == t.Parent {
-		return nil
-	}
-	if t.Parent == "" && !slices.Contains(e.next.roots, id) {
-		return &InvalidError{Field: "parent of task " + id, Want: "a parent, or a place among the roots"}
-	}
-	return e.checkDepth(t)
-}
-
-// checkDepth follows a task's parents to a root.
-func (e *Edit) checkDepth(t *Task) error {
-	id := t.ID
-	for depth := 1; t.Parent != ""; depth++ {
-		p, ok := e.tasks.Get(t.Parent)
-		if !ok {
-			return &InvalidError{Field: "parent of task " + t.ID, Value: t.Parent, Want: "a task that there is"}
-		}
-		if depth >= MaxTaskDepth {
-			return &InvalidError{Field: "task " + id, Value: t.Parent, Want: fmt.Sprintf("at most %d levels and no cycle", MaxTaskDepth)}
-		}
-		t = p
-	}
-	return nil
-}
-
-func firstDuplicate(ids []string) string {
-	if len(ids) < 2 {
-		return ""
-	}
-	seen := make(map[string]struct{}, len(ids))
-	for _, id := range ids {
-		if _, ok := seen[id]; ok {
-			return id
-		}
-		seen[id] = struct{}{}
-	}
-	return ""
+	return next, nil
 }

@@ -1,12 +1,9 @@
 package session
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"strconv"
-	"time"
 )
 
 // SchemaVersion is the version of state.json and metrics.json that is written.
@@ -22,7 +19,7 @@ func EncodeState(s *State, seq uint64) []byte {
 	e := &encoder{b: make([]byte, 0, 1<<10+256*s.NumTasks())}
 	e.begin(s.id, seq)
 	e.summary(s)
-	e.header(&s.h)
+	e.header(s.h)
 	e.key("tasks")
 	e.tasks(s, s.roots)
 	return e.seal()
@@ -31,9 +28,9 @@ func EncodeState(s *State, seq uint64) []byte {
 // EncodeMetrics returns the content of metrics.json: the totals, then every
 // iteration, then the checksum.
 func EncodeMetrics(s *State, seq uint64) []byte {
-	e := &encoder{b: make([]byte, 0, 1<<10+256*len(s.its.all))}
+	e := &encoder{b: make([]byte, 0, 1<<10+256*s.NumIterations())}
 	e.begin(s.id, seq)
-	t := s.its.totals
+	t := s.iterations.totals
 	e.object("totals", func() {
 		e.num("iterations", int64(t.Iterations))
 		e.num("inputTokens", t.InputTokens)
@@ -45,15 +42,12 @@ func EncodeMetrics(s *State, seq uint64) []byte {
 	})
 	e.key("iterations")
 	e.b = append(e.b, '[')
-	for i := range s.its.all {
-		e.element(func() { e.iteration(&s.its.all[i]) })
+	for it := range s.iterations.all() {
+		e.element(func() { e.iteration(it) })
 	}
 	e.b = append(e.b, ']')
 	return e.seal()
 }
-
-// encoder appends JSON. Members that are zero are left out.
-type encoder struct{ b []byte }
 
 func (e *encoder) begin(id ID, seq uint64) {
 	e.b = append(e.b, `{"schemaVersion":`...)
@@ -72,7 +66,7 @@ func (e *encoder) seal() []byte {
 }
 
 func (e *encoder) summary(s *State) {
-	h := &s.h
+	h := s.h
 	e.str("status", string(h.Status))
 	e.str("phase", string(h.Phase))
 	e.str("step", string(h.Step))
@@ -82,10 +76,10 @@ func (e *encoder) summary(s *State) {
 	e.time("completedAt", h.CompletedAt)
 	p := s.progress
 	e.b = fmt.Appendf(e.b, `,"progress":{"done":%d,"total":%d,"failed":%d,"skipped":%d}`, p.Done, p.Total, p.Failed, p.Skipped)
-	e.num("iterations", int64(len(s.its.all)))
-	e.num("inputTokens", s.its.totals.InputTokens)
-	e.num("outputTokens", s.its.totals.OutputTokens)
-	e.num("cachedTokens", s.its.totals.CachedTokens)
+	e.num("iterations", int64(s.NumIterations()))
+	e.num("inputTokens", s.iterations.totals.InputTokens)
+	e.num("outputTokens", s.iterations.totals.OutputTokens)
+	e.num("cachedTokens", s.iterations.totals.CachedTokens)
 	e.float("totalCostUSD", h.TotalCostUSD)
 	e.str("component", h.Component)
 	e.str("activeTask", h.ActiveTask)
@@ -131,7 +125,7 @@ func (e *encoder) header(h *Header) {
 		e.object("lineage", func() {
 			e.str("kind", l.Kind)
 			e.str("from", l.From.String())
-			e.num("seq", int64(l.Seq))
+			e.uint("seq", l.Seq)
 		})
 	}
 	e.str("transactionId", h.TransactionID)
@@ -165,10 +159,7 @@ func (e *encoder) header(h *Header) {
 func (e *encoder) tasks(s *State, ids []string) {
 	e.b = append(e.b, '[')
 	for _, id := range ids {
-		t, ok := s.tasks.Get(id)
-		if !ok {
-			continue // cannot be: Edit.State counts the links
-		}
+		t, _ := s.tasks.Get(id)
 		e.element(func() {
 			e.task(t)
 			if len(t.Children) > 0 {
@@ -225,145 +216,4 @@ func (e *encoder) iteration(it *Iteration) {
 	e.float("costUSD", it.CostUSD)
 	e.str("model", it.Model)
 	e.num("turns", int64(it.Turns))
-}
-
-// key appends a member's name, with a comma where one is due.
-func (e *encoder) key(k string) {
-	if e.b[len(e.b)-1] != '{' {
-		e.b = append(e.b, ',')
-	}
-	e.quote(k)
-	e.b = append(e.b, ':')
-}
-
-// element appends an object to the array that is open.
-func (e *encoder) element(fn func()) {
-	if e.b[len(e.b)-1] != '[' {
-		e.b = append(e.b, ',')
-	}
-	e.b = append(e.b, '{')
-	fn()
-	e.b = append(e.b, '}')
-}
-
-// object appends a member that is an object, unless it would be empty.
-func (e *encoder) object(k string, fn func()) {
-	mark := len(e.b)
-	e.key(k)
-	e.b = append(e.b, '{')
-	fn()
-	if e.b[len(e.b)-1] == '{' {
-		e.b = e.b[:mark]
-		return
-	}
-	e.b = append(e.b, '}')
-}
-
-func (e *encoder) str(k, v string) {
-	if v != "" {
-		e.key(k)
-		e.quote(v)
-	}
-}
-
-func (e *encoder) strs(k string, all []string) {
-	if len(all) == 0 {
-		return
-	}
-	e.key(k)
-	e.b = append(e.b, '[')
-	for i, v := range all {
-		if i > 0 {
-			e.b = append(e.b, ',')
-		}
-		e.quote(v)
-	}
-	e.b = append(e.b, ']')
-}
-
-func (e *encoder) num(k string, v int64) {
-	if v != 0 {
-		e.key(k)
-		e.b = strconv.AppendInt(e.b, v, 10)
-	}
-}
-
-// exit appends an exit code, which says something when it is zero, too.
-func (e *encoder) exit(code int) {
-	e.key("exit")
-	e.b = strconv.AppendInt(e.b, int64(code), 10)
-}
-
-func (e *encoder) float(k string, v float64) {
-	if v != 0 {
-		e.key(k)
-		e.b = strconv.AppendFloat(e.b, v, 'g', -1, 64)
-	}
-}
-
-func (e *encoder) flag(k string, v bool) {
-	if v {
-		e.key(k)
-		e.b = append(e.b, "true"...)
-	}
-}
-
-func (e *encoder) time(k string, t time.Time) {
-	if !t.IsZero() {
-		e.key(k)
-		e.b = append(e.b, '"')
-		e.b = t.AppendFormat(e.b, time.RFC3339Nano)
-		e.b = append(e.b, '"')
-	}
-}
-
-// raw appends a value that was checked to be JSON, compact.
-func (e *encoder) raw(k string, v json.RawMessage) {
-	if len(v) == 0 {
-		return
-	}
-	e.key(k)
-	var b bytes.Buffer
-	if json.Compact(&b, v) == nil {
-		e.b = append(e.b, b.Bytes()...)
-	}
-}
-
-func (e *encoder) extra(fields []Field) {
-	for _, f := range fields {
-		e.raw(f.Key, f.Value)
-	}
-}
-
-const hex = "0123456789abcdef"
-
-func (e *encoder) quote(s string) {
-	e.b = append(e.b, '"')
-	start := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		e.b = append(e.b, s[start:i]...)
-		switch c {
-		case '"', '\\':
-			e.b = append(e.b, '\\', c)
-		case '\n':
-			e.b = append(e.b, '\\', 'n')
-		case '\t':
-			e.b = append(e.b, '\\', 't')
-		default:
-			e.b = append(e.b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-		start = i + 1
-	}
-	e.b = append(append(e.b, s[start:]...), '"')
-}
-
-func durationText(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return d.String()
 }

@@ -2,7 +2,7 @@ package session
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 )
 
 type (
@@ -75,6 +75,13 @@ const (
 	ExitCrashed       ExitReason = "crashed"
 )
 
+// The kinds of a Lineage.
+const (
+	LineageForked    = "forked"
+	LineageContinued = "continued"
+	LineageRecovered = "recovered"
+)
+
 var (
 	phases = []Phase{PhaseRequirementGathering, PhasePlanning, PhaseBuilding, PhaseComplete}
 	steps  = []Step{StepDraftSpecification, StepDetermineDependencies, StepIdentifyComponents, StepSelectNextComponent,
@@ -82,15 +89,19 @@ var (
 	kinds       = []Kind{KindModule, KindComponent, KindTask, KindSubtask}
 	taskStates  = []TaskState{TaskPending, TaskInProgress, TaskComplete, TaskFailed, TaskSkipped}
 	statuses    = []Status{StatusActive, StatusPaused, StatusComplete}
+	lineages    = []string{LineageForked, LineageContinued, LineageRecovered}
 	exitReasons = []ExitReason{"", ExitComplete, ExitPaused, ExitInterrupted, ExitFailed, ExitAgentLimit, ExitMaxIterations, ExitStorageError, ExitCrashed}
 )
 
-// oneOf checks that an enumerated value is one of those that there are.
-func oneOf[T ~string](field string, v T, all []T) error {
-	if slices.Contains(all, v) {
-		return nil
+// oneOfText names the values that there are.
+func oneOfText[T ~string](all []T) string {
+	var names []string
+	for _, v := range all {
+		if v != "" {
+			names = append(names, string(v))
+		}
 	}
-	return &InvalidError{Field: field, Value: string(v), Want: fmt.Sprintf("one of %v", all)}
+	return "one of " + strings.Join(names, ", ")
 }
 
 // Trigger is why a state is saved.
@@ -130,4 +141,9 @@ const (
 
 var boxNames = [...]string{"", "open", "ticked"}
 
-func (b Box) String() string { return boxNames[b] }
+func (b Box) String() string {
+	if int(b) < len(boxNames) {
+		return boxNames[b]
+	}
+	return fmt.Sprintf("box %d", uint8(b))
+}

@@ -1,20 +1,10 @@
 package session
 
 import (
-	"bytes"
 	"encoding/json"
-	"math"
 	"slices"
-	"strconv"
 	"time"
-	"unicode/utf8"
 )
-
-// MaxData bounds Header.Data, in bytes.
-const MaxData = 1 << 20
-
-// maxText bounds the strings of a Header, in bytes.
-const maxText = 64 << 10
 
 // A Header is everything of a State but its ID, its tasks and its iterations.
 type Header struct {
@@ -74,7 +64,7 @@ type Git struct {
 
 // Lineage says which session this one came from.
 type Lineage struct {
-	Kind string // forked, continued or recovered
+	Kind string // LineageForked, LineageContinued or LineageRecovered
 	From ID
 	Seq  uint64
 }
@@ -116,9 +106,13 @@ func clonePtr[T any](p *T) *T {
 	return &v
 }
 
-// normal brings the times to what JSON keeps.
+// normal brings a header to what JSON keeps: times in UTC, nothing where there
+// is nothing to say.
 func (h *Header) normal() {
 	h.CreatedAt, h.UpdatedAt, h.CompletedAt = utc(h.CreatedAt), utc(h.UpdatedAt), utc(h.CompletedAt)
+	if h.RateLimit != nil && *h.RateLimit == (RateLimit{}) {
+		h.RateLimit = nil
+	}
 	if h.RateLimit != nil {
 		h.RateLimit.ResetsAt, h.RateLimit.SeenAt = utc(h.RateLimit.ResetsAt), utc(h.RateLimit.SeenAt)
 	}
@@ -126,62 +120,3 @@ func (h *Header) normal() {
 		h.Check.At = utc(h.Check.At)
 	}
 }
-
-func (h *Header) validate() error {
-	for _, err := range []error{
-		oneOf("status", h.Status, statuses), oneOf("phase", h.Phase, phases), oneOf("step", h.Step, steps),
-		oneOf("exit reason", h.ExitReason, exitReasons),
-		text("component", h.Component, MaxTaskID), text("active task", h.ActiveTask, MaxTaskID),
-		object("data", h.Data), object("model config", h.ModelConfig),
-		times(h.CreatedAt, h.UpdatedAt, h.CompletedAt),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	all := slices.Concat([]string{h.Cwd, h.AgentName, h.AgentSession, h.TransactionID, h.Git.Head, h.Git.Branch, h.Git.LastTaskCommit,
-		h.Settings.Agent, h.Settings.Check, h.Settings.Unit}, h.Settings.Command, h.Models)
-	for _, r := range h.Resources {
-		all = append(all, r.Kind, r.Path, r.Header, r.SHA256)
-	}
-	if h.Check != nil {
-		all = append(all, h.Check.Command)
-		if err := times(h.Check.At); err != nil {
-			return err
-		}
-	}
-	if h.RateLimit != nil {
-		if err := times(h.RateLimit.ResetsAt, h.RateLimit.SeenAt); err != nil {
-			return err
-		}
-	}
-	if l := h.Lineage; l != nil {
-		if _, err := ParseID(l.From.String()); err != nil {
-			return err
-		}
-		all = append(all, l.Kind)
-	}
-	for _, s := range all {
-		if err := text("text", s, maxText); err != nil {
-			return err
-		}
-	}
-	if math.IsNaN(h.TotalCostUSD) || math.IsInf(h.TotalCostUSD, 0) {
-		return &InvalidError{Field: "total cost", Value: strconv.FormatFloat(h.TotalCostUSD, 'g', -1, 64), Want: "a finite number"}
-	}
-	return nil
-}
-
-// object checks that raw is empty or one compact-able JSON object of bounded size.
-func object(field string, raw json.RawMessage) error {
-	if len(raw) == 0 {
-		return nil
-	}
-	t := bytes.TrimLeft(raw, " \t\r\n")
-	if len(raw) > MaxData || !utf8.Valid(raw) || !json.Valid(raw) || len(t) == 0 || t[0] != '{' || strictObject(raw) != nil {
-		return &InvalidError{Field: field, Value: string(raw), Want: "one JSON object of at most " + itoa(MaxData) + " bytes, no key twice"}
-	}
-	return nil
-}
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,8 +1,9 @@
 package session
 
 import (
+	"iter"
 	"math"
-	"sync"
+	"slices"
 	"time"
 )
 
@@ -23,7 +24,8 @@ type Iteration struct {
 	Turns           int
 }
 
-// Totals are the sums over all iterations.
+// Totals are the sums over all iterations. A sum that is beyond its type stays
+// at the largest value.
 type Totals struct {
 	Iterations      int
 	InputTokens     int64
@@ -36,55 +38,86 @@ type Totals struct {
 
 func (t *Totals) add(it *Iteration) {
 	t.Iterations++
-	t.InputTokens += it.InputTokens
-	t.OutputTokens += it.OutputTokens
-	t.CachedTokens += it.CachedTokens
-	t.PremiumRequests += it.PremiumRequests
-	t.CostUSD += it.CostUSD
-	t.Duration += it.Duration
+	t.InputTokens = sum(t.InputTokens, it.InputTokens)
+	t.OutputTokens = sum(t.OutputTokens, it.OutputTokens)
+	t.CachedTokens = sum(t.CachedTokens, it.CachedTokens)
+	t.PremiumRequests = min(t.PremiumRequests+it.PremiumRequests, math.MaxFloat64)
+	t.CostUSD = min(t.CostUSD+it.CostUSD, math.MaxFloat64)
+	t.Duration = time.Duration(sum(int64(t.Duration), int64(it.Duration)))
 }
 
-func (it *Iteration) validate() error {
-	if err := text("task of an iteration", it.Task, MaxTaskID); err != nil {
-		return err
+// sum adds two numbers that are not negative.
+func sum(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
 	}
-	if err := text("model of an iteration", it.Model, maxText); err != nil {
-		return err
-	}
-	if math.IsNaN(it.CostUSD+it.PremiumRequests) || math.IsInf(it.CostUSD+it.PremiumRequests, 0) {
-		return &InvalidError{Field: "cost of an iteration", Want: "a finite number"}
-	}
-	return times(it.StartedAt)
+	return a + b
 }
 
-// iterations is an append-only list that States share: each sees its own
-// length of a common array. Appending to the longest one writes behind what
-// everybody else sees; appending to a shorter one, as a fork does, copies first.
+// iterations is an append-only list whose versions share what they have in
+// common: full chunks, linked from the newest to the oldest, and a tail that every
+// append copies. So an append costs the same at any length, and two lists may go
+// on from the same one without knowing of each other. The zero value is empty;
+// values are immutable.
 type iterations struct {
-	all    []Iteration
-	tail   *tail
+	full   *chunk
+	tail   []Iteration
 	totals Totals
 }
 
-// tail knows how much of an array is taken.
-type tail struct {
-	mu sync.Mutex
-	n  int // Guarded by mu.
+const chunkSize = 32
+
+type chunk struct {
+	before *chunk
+	items  [chunkSize]Iteration
 }
 
+// newIterations returns the list of all of them, which are numbered already.
+func newIterations(all []Iteration) (l iterations) {
+	for i := range all {
+		l.totals.add(&all[i])
+	}
+	for ; len(all) >= chunkSize; all = all[chunkSize:] {
+		l.full = &chunk{before: l.full, items: [chunkSize]Iteration(all)}
+	}
+	l.tail = slices.Clone(all)
+	return l
+}
+
+// append numbers it and returns the longer list.
 func (l iterations) append(it Iteration) iterations {
-	n := len(l.all)
-	if l.tail != nil {
-		l.tail.mu.Lock()
-		defer l.tail.mu.Unlock()
+	it.Number = l.len() + 1
+	tail := make([]Iteration, len(l.tail)+1)
+	copy(tail, l.tail)
+	tail[len(l.tail)] = it
+	l.tail = tail
+	if len(tail) == chunkSize {
+		l.full, l.tail = &chunk{before: l.full, items: [chunkSize]Iteration(tail)}, nil
 	}
-	if l.tail == nil || l.tail.n != n || cap(l.all) == n {
-		grown := make([]Iteration, n, max(8, 2*n))
-		copy(grown, l.all)
-		l.all, l.tail = grown, &tail{}
-	}
-	l.all = append(l.all, it)
-	l.tail.n = n + 1
 	l.totals.add(&it)
 	return l
+}
+
+func (l iterations) len() int { return l.totals.Iterations }
+
+// all returns the iterations, oldest first.
+func (l iterations) all() iter.Seq[*Iteration] {
+	return func(yield func(*Iteration) bool) {
+		chunks := make([]*chunk, l.len()/chunkSize)
+		for i, c := len(chunks)-1, l.full; c != nil; i, c = i-1, c.before {
+			chunks[i] = c
+		}
+		for _, c := range chunks {
+			for i := range c.items {
+				if !yield(&c.items[i]) {
+					return
+				}
+			}
+		}
+		for i := range l.tail {
+			if !yield(&l.tail[i]) {
+				return
+			}
+		}
+	}
 }

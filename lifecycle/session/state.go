@@ -11,13 +11,12 @@ import (
 // A State is everything that is known of a session at one moment. It is
 // immutable: share it freely, change it through [State.Edit].
 type State struct {
-	id       ID
-	h        Header
-	tasks    trie.Map[Task]
-	roots    []string
-	links    int // children and roots, all together: equals the number of tasks
-	progress Progress
-	its      iterations
+	id         ID
+	h          *Header // shared by the States in which it is the same
+	tasks      trie.Map[Task]
+	roots      []string
+	progress   Progress
+	iterations iterations
 }
 
 // Progress counts the tasks that run: leaves that are no components.
@@ -45,16 +44,20 @@ func (p *Progress) count(t *Task, by int) {
 }
 
 // New is the State of a session at its creation: active, in its first phase and
-// step, without tasks.
+// step, without tasks. An ID that cannot be and a year beyond 9999 are an
+// [*InvalidError].
 func New(id ID, now time.Time) (*State, error) {
 	if _, err := ParseID(id.String()); err != nil {
 		return nil, err
 	}
-	s := &State{id: id, h: Header{
+	h := &Header{
 		Status: StatusActive, Phase: PhaseRequirementGathering, Step: StepDraftSpecification,
 		CreatedAt: utc(now), UpdatedAt: utc(now),
-	}}
-	return s, s.h.validate()
+	}
+	if err := h.validate(&Header{}); err != nil {
+		return nil, err
+	}
+	return &State{id: id, h: h}, nil
 }
 
 // ID is the session's identity.
@@ -97,10 +100,7 @@ func (s *State) All() iter.Seq[Task] {
 
 func (s *State) walk(ids []string, yield func(Task) bool) bool {
 	for _, id := range ids {
-		t, ok := s.tasks.Get(id)
-		if !ok {
-			continue
-		}
+		t, _ := s.tasks.Get(id)
 		if !yield(*t) || !s.walk(t.Children, yield) {
 			return false
 		}
@@ -109,16 +109,27 @@ func (s *State) walk(ids []string, yield func(Task) bool) bool {
 }
 
 // Totals returns the sums over all iterations, in O(1).
-func (s *State) Totals() Totals { return s.its.totals }
+func (s *State) Totals() Totals { return s.iterations.totals }
 
 // NumIterations returns how many times the command was started.
-func (s *State) NumIterations() int { return len(s.its.all) }
+func (s *State) NumIterations() int { return s.iterations.len() }
 
 // Iterations returns the iterations, oldest first.
-func (s *State) Iterations() iter.Seq[Iteration] { return slices.Values(s.its.all) }
+func (s *State) Iterations() iter.Seq[Iteration] {
+	return func(yield func(Iteration) bool) {
+		for it := range s.iterations.all() {
+			if !yield(*it) {
+				return
+			}
+		}
+	}
+}
 
-// Diff calls fn for every task that differs between two States, nil standing for
-// "not there", until fn returns false. It walks only what they do not share.
+// Diff calls fn for every task that differs between two States, in no particular
+// order and with nil for "not there", until fn returns false. What the pointers
+// lead to is the States' own: read only. Only what the States do not share is
+// walked, so that comparing a State with the one that an Edit made of it costs
+// what the change did. A parent whose list of children was copied differs, too.
 func Diff(from, to *State, fn func(id string, from, to *Task) bool) {
 	trie.Diff(from.tasks, to.tasks, fn)
 }

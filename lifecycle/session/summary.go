@@ -27,29 +27,22 @@ type Summary struct {
 	TotalCostUSD              float64
 }
 
-// DecodeSummary reads the summary from the first part of state.json, 4 KiB at
-// the most; the rest is neither needed nor checked. The error wraps ErrCorrupt or
-// ErrFutureVersion.
+// DecodeSummary reads the summary from the first 4 KiB of state.json, which hold
+// it whatever the State is; the rest is neither needed nor checked. The error wraps
+// ErrCorrupt or ErrFutureVersion.
 func DecodeSummary(prefix []byte) (Summary, error) {
-	d := &decoder{Reader: strictjson.NewPrefixReader(prefix)}
+	d := newDecoder(strictjson.NewPrefixReader(prefix))
 	var s Summary
+	var h Header
 	done := false
-	var name string
-	d.Object(func(key string) bool {
+	d.members(func(key string) {
 		switch key {
-		case "schemaVersion":
-			if d.version = d.Int(); d.version > SchemaVersion {
-				d.err = fmt.Errorf("state.json: schema version %d: %w: update lopen", d.version, ErrFutureVersion)
-				return false
-			}
 		case "id":
-			name = d.String()
+			s.ID = d.id()
 		case "module":
-			s.Module = d.String()
-		case "seq":
-			s.Seq = d.Uint()
+			d.Raw()
 		case "progress":
-			d.progress(&s.Progress)
+			s.Progress = d.readProgress()
 		case "iterations":
 			s.Iterations = d.int()
 		case "inputTokens":
@@ -58,48 +51,28 @@ func DecodeSummary(prefix []byte) (Summary, error) {
 			s.OutputTokens = d.Int()
 		case "cachedTokens":
 			s.CachedTokens = d.Int()
-		case "status":
-			s.Status = Status(d.String())
-		case "phase":
-			s.Phase = Phase(d.String())
-		case "step":
-			s.Step = Step(d.String())
-		case "exitReason":
-			s.ExitReason = ExitReason(d.String())
-		case "createdAt":
-			s.CreatedAt = d.time()
-		case "updatedAt":
-			s.UpdatedAt = d.time()
-		case "completedAt":
-			s.CompletedAt = d.time()
-		case "totalCostUSD":
-			s.TotalCostUSD = d.Float()
-		case "component":
-			s.Component = d.String()
-		case "activeTask":
-			s.ActiveTask = d.String()
+		case "status", "phase", "step", "exitReason", "createdAt", "updatedAt", "completedAt", "totalCostUSD", "component", "activeTask":
+			d.header(&h, key)
 		default:
-			done = true // the summary fields come first
-			return false
+			done = d.Reader.Err() == nil
+			d.Fail("the summary ends") // its fields come first
 		}
-		return true
 	})
 	if err := d.Err(); err != nil && !done {
 		return Summary{}, fmt.Errorf("state.json: %w", err)
 	}
-	id, err := ParseID(name)
-	if err == nil {
-		err = oneOf("status", s.Status, statuses)
-	}
-	if err != nil {
+	if err := checkDecoded(&State{id: s.ID, h: &h}, s.Iterations); err != nil {
 		return Summary{}, fmt.Errorf("state.json: %w: %w", ErrCorrupt, err)
 	}
-	s.ID = id
+	s.Module, s.Seq = s.ID.Module, d.seq
+	s.Status, s.Phase, s.Step, s.ExitReason = h.Status, h.Phase, h.Step, h.ExitReason
+	s.Component, s.ActiveTask, s.TotalCostUSD = h.Component, h.ActiveTask, h.TotalCostUSD
+	s.CreatedAt, s.UpdatedAt, s.CompletedAt = h.CreatedAt, h.UpdatedAt, h.CompletedAt
 	return s, nil
 }
 
-func (d *decoder) progress(p *Progress) {
-	d.fields(func(key string) {
+func (d *decoder) readProgress() (p Progress) {
+	d.Object(func(key string) {
 		switch key {
 		case "done":
 			p.Done = d.int()
@@ -113,4 +86,5 @@ func (d *decoder) progress(p *Progress) {
 			d.Raw()
 		}
 	})
+	return p
 }

@@ -4,6 +4,23 @@
 // and anything behind the value.
 //
 // A [Reader] remembers its first error; after that every call returns zero values
-// at once, so callers check [Reader.Err] when they are done. It belongs to one
-// goroutine. The strings that it returns share memory with its input.
+// at once, so callers check [Reader.Err] when they are done.
+//
+//	r := strictjson.NewReader(data)
+//	r.Object(func(key string) {
+//		switch key {
+//		case "name":
+//			name = r.Text()
+//		default:
+//			r.Raw()
+//		}
+//	})
+//	r.End()
+//	err := r.Err()
+//
+// # Concurrency
+//
+// A Reader belongs to one goroutine. What it returns shares memory with one copy
+// of its input, which lives as long as any string of it: that is what makes reading
+// a file of many strings cheap, and costs the file's size while they are kept.
 package strictjson

@@ -2,19 +2,23 @@ package strictjson
 
 import (
 	"fmt"
-	"math"
 	"strconv"
-	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// MaxDepth bounds how deeply arrays and objects may be nested.
-const MaxDepth = 256
+const (
+	// MaxDepth bounds how deeply arrays and objects may be nested.
+	MaxDepth = 256
+	// MaxRaw bounds the nesting within one value that [Reader.Raw] reads, so
+	// that such a value can be written again at any place that a caller's own
+	// format has for it.
+	MaxRaw = 64
+)
 
 // A Reader reads the values of one JSON text.
 type Reader struct {
-	s     string
+	b     []byte // the input, for scanning; never written to
+	s     string // the same, for what is returned
 	pos   int
 	depth int
 	keys  []string // those of the objects that are open, innermost last
@@ -23,30 +27,40 @@ type Reader struct {
 
 // NewReader returns a reader of data, which must be UTF-8 in full.
 func NewReader(data []byte) *Reader {
-	r := &Reader{s: string(data)}
-	if !utf8.ValidString(r.s) {
-		for i, c := range r.s {
-			if c == utf8.RuneError {
-				if _, n := utf8.DecodeRuneInString(r.s[i:]); n == 1 {
-					r.pos = i
-					r.fail("a byte that is not UTF-8")
-					break
-				}
-			}
-		}
+	r := &Reader{b: data, s: string(data)}
+	if i := invalidAt(r.s); i < len(r.s) {
+		r.pos = i
+		r.fail("a byte that is not UTF-8")
 	}
 	return r
 }
 
-// NewPrefixReader returns a reader of the beginning of a text. It may be cut
+// NewPrefixReader returns a reader of the beginning of a text, which may be cut
 // anywhere, in the middle of a character too.
-func NewPrefixReader(data []byte) *Reader { return &Reader{s: string(data)} }
+func NewPrefixReader(prefix []byte) *Reader {
+	if i := invalidAt(string(prefix)); i < len(prefix) && !utf8.FullRune(prefix[i:]) {
+		prefix = prefix[:i]
+	}
+	return NewReader(prefix)
+}
+
+// invalidAt returns where s stops being UTF-8, its length when it never does.
+func invalidAt(s string) int {
+	if utf8.ValidString(s) {
+		return len(s)
+	}
+	for i, c := range s {
+		if c == utf8.RuneError {
+			if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
+				return i
+			}
+		}
+	}
+	return len(s)
+}
 
 // Err returns the first error, which names the offset in bytes.
 func (r *Reader) Err() error { return r.err }
-
-// Pos is the offset of the next byte to be read.
-func (r *Reader) Pos() int { return r.pos }
 
 func (r *Reader) fail(what string) {
 	if r.err == nil {
@@ -54,11 +68,19 @@ func (r *Reader) fail(what string) {
 	}
 }
 
+// Fail ends the reading because of what the caller found in a value: it becomes
+// the error, with the offset behind that value, unless there is one already.
+func (r *Reader) Fail(format string, args ...any) {
+	if r.err == nil {
+		r.fail(fmt.Sprintf(format, args...))
+	}
+}
+
+// peek skips white space and returns the next byte, 0 at the end.
 func (r *Reader) peek() byte {
-	for r.pos < len(r.s) {
-		switch c := r.s[r.pos]; c {
+	for ; r.pos < len(r.b); r.pos++ {
+		switch c := r.b[r.pos]; c {
 		case ' ', '\n', '\r', '\t':
-			r.pos++
 		default:
 			return c
 		}
@@ -71,7 +93,7 @@ func (r *Reader) take(c byte) bool {
 	if r.err != nil {
 		return false
 	}
-	if got := r.peek(); got != c || r.pos == len(r.s) {
+	if r.peek() != c {
 		r.fail(fmt.Sprintf("want %q, have %s", c, r.here()))
 		return false
 	}
@@ -93,63 +115,41 @@ func (r *Reader) End() {
 	}
 }
 
-// Object reads an object and calls fn at each member's value, which fn must
-// read or skip. fn returns false to leave the object where it is.
-func (r *Reader) Object(fn func(key string) bool) {
+// Object reads an object and calls fn at each member's value, which fn must read.
+func (r *Reader) Object(fn func(key string)) {
 	if !r.open('{') {
 		return
 	}
-	base := len(r.keys)
-	for first := true; ; first = false {
-		if r.peek() == '}' {
-			r.pos++
-			break
-		}
+	seen := keySet{base: len(r.keys)}
+	for first := true; r.peek() != '}'; first = false {
 		if !first && !r.take(',') {
 			return
 		}
+		r.peek()
 		at := r.pos
-		key := r.String()
-		if r.err == nil && r.seen(key, base) {
+		key := r.Text()
+		if r.err == nil && !seen.add(r, key) {
 			r.pos = at
 			r.fail(fmt.Sprintf("the key %q stands twice", key))
 		}
-		if !r.take(':') || !fn(key) || r.err != nil {
+		if !r.take(':') {
+			return
+		}
+		if fn(key); r.err != nil {
 			return
 		}
 	}
-	r.keys = r.keys[:base]
+	r.pos++
+	r.keys = r.keys[:seen.base]
 	r.depth--
 }
 
-// seen notes a key of the innermost object and says whether it was there
-// before. Objects have few keys, so looking through them beats a map; one with
-// very many is not ours and may cost more.
-func (r *Reader) seen(key string, base int) bool {
-	for _, k := range r.keys[base:] {
-		if k == key {
-			return true
-		}
-	}
-	if len(r.keys)-base >= maxKeys {
-		r.fail(fmt.Sprintf("an object with more than %d keys", maxKeys))
-	}
-	r.keys = append(r.keys, key)
-	return false
-}
-
-const maxKeys = 4096
-
-// Array reads an array and calls fn at each element, which fn must read or skip.
+// Array reads an array and calls fn at each element, which fn must read.
 func (r *Reader) Array(fn func()) {
 	if !r.open('[') {
 		return
 	}
-	for first := true; ; first = false {
-		if r.peek() == ']' {
-			r.pos++
-			break
-		}
+	for first := true; r.peek() != ']'; first = false {
 		if !first && !r.take(',') {
 			return
 		}
@@ -157,6 +157,7 @@ func (r *Reader) Array(fn func()) {
 			return
 		}
 	}
+	r.pos++
 	r.depth--
 }
 
@@ -171,197 +172,80 @@ func (r *Reader) open(c byte) bool {
 	return true
 }
 
-// String reads a string.
-func (r *Reader) String() string {
-	if !r.take('"') {
-		return ""
-	}
-	start := r.pos
-	for i := r.pos; i < len(r.s); i++ {
-		switch c := r.s[i]; {
-		case c == '"':
-			r.pos = i + 1
-			return r.s[start:i]
-		case c == '\\':
-			return r.escaped(start, i)
-		case c < ' ':
-			r.pos = i
-			r.fail("a control character in a string")
-			return ""
-		}
-	}
-	r.pos = len(r.s)
-	r.fail("a string without an end")
-	return ""
-}
-
-// escaped reads on in a string whose first backslash is at i.
-func (r *Reader) escaped(start, i int) string {
-	var b strings.Builder
-	b.WriteString(r.s[start:i])
-	for i < len(r.s) {
-		c := r.s[i]
-		switch {
-		case c == '"':
-			r.pos = i + 1
-			return b.String()
-		case c < ' ':
-			r.pos = i
-			r.fail("a control character in a string")
-			return ""
-		case c != '\\':
-			b.WriteByte(c)
-			i++
-			continue
-		}
-		if i+1 >= len(r.s) {
-			break
-		}
-		if j := strings.IndexByte(`"\/bfnrt`, r.s[i+1]); j >= 0 {
-			b.WriteByte("\"\\/\b\f\n\r\t"[j])
-			i += 2
-			continue
-		}
-		c1, ok := hex4(r.s, i)
-		n := 6
-		if ok && utf16.IsSurrogate(c1) {
-			var c2 rune
-			if c2, ok = hex4(r.s, i+6); ok {
-				c1 = utf16.DecodeRune(c1, c2)
-				ok = c1 != utf8.RuneError
-			}
-			n = 12
-		}
-		if !ok {
-			r.pos = i
-			r.fail("an escape that stands for nothing")
-			return ""
-		}
-		b.WriteRune(c1)
-		i += n
-	}
-	r.pos = len(r.s)
-	r.fail("a string without an end")
-	return ""
-}
-
-func hex4(s string, i int) (rune, bool) {
-	if i+6 > len(s) || s[i] != '\\' || s[i+1] != 'u' {
-		return 0, false
-	}
-	v, err := strconv.ParseUint(s[i+2:i+6], 16, 16)
-	return rune(v), err == nil && s[i+2] != '+' && s[i+2] != '_'
-}
-
-// number returns the text of a number as JSON's grammar has it.
-func (r *Reader) number() string {
-	if r.err != nil {
-		return ""
-	}
-	r.peek()
-	s, i := r.s[r.pos:], 0
-	digits := func() bool {
-		start := i
-		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-			i++
-		}
-		return i > start
-	}
-	if i < len(s) && s[i] == '-' {
-		i++
-	}
-	lead := i
-	ok := digits() && (s[lead] != '0' || i == lead+1)
-	if ok && i < len(s) && s[i] == '.' {
-		i++
-		ok = digits()
-	}
-	if ok && i < len(s) && (s[i] == 'e' || s[i] == 'E') {
-		i++
-		if i < len(s) && (s[i] == '+' || s[i] == '-') {
-			i++
-		}
-		ok = digits()
-	}
-	if !ok {
-		r.fail("want a number, have " + r.here())
-		return ""
-	}
-	r.pos += i
-	return s[:i]
-}
-
-// Int reads a whole number.
-func (r *Reader) Int() int64 {
-	n := r.number()
-	v, err := strconv.ParseInt(n, 10, 64)
-	if err != nil && r.err == nil {
-		r.fail("want a whole number of 64 bits, have " + n)
-	}
-	return v
-}
-
-// Uint reads a whole number from 0 on.
-func (r *Reader) Uint() uint64 {
-	n := r.number()
-	v, err := strconv.ParseUint(n, 10, 64)
-	if err != nil && r.err == nil {
-		r.fail("want a whole number from 0 on, have " + n)
-	}
-	return v
-}
-
-// Float reads a finite number.
-func (r *Reader) Float() float64 {
-	n := r.number()
-	v, err := strconv.ParseFloat(n, 64)
-	if (err != nil || math.IsInf(v, 0)) && r.err == nil {
-		r.fail("want a number, have " + n)
-	}
-	return v
-}
-
-// Bool reads true or false.
-func (r *Reader) Bool() bool {
-	if r.err != nil {
-		return false
-	}
-	r.peek()
-	switch {
-	case strings.HasPrefix(r.s[r.pos:], "true"):
-		r.pos += len("true")
-		return true
-	case strings.HasPrefix(r.s[r.pos:], "false"):
-		r.pos += len("false")
-	default:
-		r.fail("want true or false, have " + r.here())
-	}
-	return false
-}
-
-// Raw reads any value, as strictly as the others, and returns its bytes.
+// Raw reads any value, as strictly as the others, and returns its text.
 func (r *Reader) Raw() string {
-	if r.err != nil {
-		return ""
-	}
-	c := r.peek()
+	r.peek()
 	start := r.pos
-	switch {
-	case c == '{':
-		r.Object(func(string) bool { r.Raw(); return true })
-	case c == '[':
-		r.Array(func() { r.Raw() })
-	case c == '"':
-		_ = r.String()
-	case c == 't', c == 'f':
-		r.Bool()
-	case strings.HasPrefix(r.s[r.pos:], "null"):
-		r.pos += len("null")
-	default:
-		r.number()
-	}
+	r.skip(0)
 	if r.err != nil {
 		return ""
 	}
 	return r.s[start:r.pos]
+}
+
+func (r *Reader) skip(depth int) {
+	if r.err != nil {
+		return
+	}
+	c := r.peek()
+	if (c == '{' || c == '[') && depth == MaxRaw {
+		r.fail(fmt.Sprintf("a value of more than %d levels", MaxRaw))
+		return
+	}
+	switch c {
+	case '{':
+		r.Object(func(string) { r.skip(depth + 1) })
+	case '[':
+		r.Array(func() { r.skip(depth + 1) })
+	case '"':
+		_ = r.Text()
+	case 't', 'f':
+		r.Bool()
+	case 'n':
+		r.word("null")
+	default:
+		r.number()
+	}
+}
+
+// keySet holds the keys of one object that is being read. Looking through a few
+// beats a map; the filter spares even that for most; many go into a map, so that
+// an object of a million keys costs no more for each.
+type keySet struct {
+	base   int    // where they begin in Reader.keys
+	filter uint64 // one bit a key, by length and ends: clear means not there
+	many   map[string]struct{}
+}
+
+const fewKeys = 32
+
+// add says whether the key is new.
+func (k *keySet) add(r *Reader, key string) bool {
+	bit := uint64(1) << (len(key) & 63)
+	if key != "" {
+		bit = 1 << ((uint(len(key)) + 7*uint(key[0]) + 13*uint(key[len(key)-1])) & 63)
+	}
+	switch {
+	case k.many != nil:
+		if _, ok := k.many[key]; ok {
+			return false
+		}
+		k.many[key] = struct{}{}
+		return true
+	case k.filter&bit != 0:
+		for _, have := range r.keys[k.base:] {
+			if have == key {
+				return false
+			}
+		}
+	}
+	k.filter |= bit
+	r.keys = append(r.keys, key)
+	if len(r.keys)-k.base > fewKeys {
+		k.many = make(map[string]struct{}, 2*fewKeys)
+		for _, have := range r.keys[k.base:] {
+			k.many[have] = struct{}{}
+		}
+	}
+	return true
 }

@@ -90,19 +90,7 @@ func (m Map[V]) All() iter.Seq2[string, *V] {
 }
 
 func (n *node[V]) each(yield func(string, *V) bool) bool {
-	if n == nil {
-		return true
-	}
-	for i := range n.slots {
-		if e := n.slots[i].entry; e != nil {
-			if !yield(e.key, &e.value) {
-				return false
-			}
-		} else if !n.slots[i].child.each(yield) {
-			return false
-		}
-	}
-	return true
+	return eachEntry(n, func(e *entry[V]) bool { return yield(e.key, &e.value) })
 }
 
 // An Edit changes a map into a new one. Make it with [Map.Edit].
@@ -113,6 +101,9 @@ type Edit[V any] struct {
 
 // Edit begins a change of m, which itself stays as it is.
 func (m Map[V]) Edit() *Edit[V] { return &Edit[V]{m: m, owner: new(byte)} }
+
+// Now is the map as the edit has it. It is good until the next change.
+func (e *Edit[V]) Now() Map[V] { return e.m }
 
 // Map seals the edit and returns the new map. The edit may go on: what it
 // changes from then on is copied first.
@@ -127,14 +118,14 @@ func (e *Edit[V]) Len() int { return e.m.size }
 // Get returns the value of a key as of now, read only.
 func (e *Edit[V]) Get(key string) (*V, bool) { return e.m.Get(key) }
 
-// Put sets the value of a key.
-func (e *Edit[V]) Put(key string, value V) {
+// Put sets the value of a key and says whether the key is new.
+func (e *Edit[V]) Put(key string, value V) (added bool) {
 	en := &entry[V]{hash: hash(key), key: key, value: value}
-	root, added := e.put(e.m.root, 0, en)
-	e.m.root = root
+	e.m.root, added = e.put(e.m.root, 0, en)
 	if added {
 		e.m.size++
 	}
+	return added
 }
 
 // Delete removes a key if it is there.
@@ -258,11 +249,13 @@ func (n *node[V]) at(bit uint32) slot[V] {
 }
 
 func diffSlots[V any](x, y slot[V], shift int, fn func(string, *V, *V) bool) bool {
-	if x == y {
+	switch {
+	case x == y:
 		return true
-	}
-	if x.entry == nil && y.entry == nil {
+	case x.entry == nil && y.entry == nil:
 		return diff(x.child, y.child, shift+width, fn)
+	case x.entry != nil && y.entry != nil && x.entry.key == y.entry.key:
+		return fn(x.entry.key, &x.entry.value, &y.entry.value)
 	}
 	return diffEntries(x.node(), y.node(), fn)
 }
@@ -275,41 +268,47 @@ func (s slot[V]) node() *node[V] {
 	return s.child
 }
 
+// diffEntries compares nodes of different shapes, of which one is small: an
+// entry against the branch that took its place, or two lists of collisions.
 func diffEntries[V any](a, b *node[V], fn func(string, *V, *V) bool) bool {
-	was := map[string]*entry[V]{}
-	collect(a, was)
-	now := map[string]*entry[V]{}
-	collect(b, now)
-	for k, e := range was {
-		n, ok := now[k]
+	return eachEntry(a, func(was *entry[V]) bool {
+		now := find(b, was.key)
 		switch {
-		case !ok:
-			if !fn(k, &e.value, nil) {
-				return false
-			}
-		case n != e:
-			if !fn(k, &e.value, &n.value) {
-				return false
-			}
+		case now == nil:
+			return fn(was.key, &was.value, nil)
+		case now != was:
+			return fn(was.key, &was.value, &now.value)
 		}
+		return true
+	}) && eachEntry(b, func(now *entry[V]) bool {
+		return find(a, now.key) != nil || fn(now.key, nil, &now.value)
+	})
+}
+
+func eachEntry[V any](n *node[V], yield func(*entry[V]) bool) bool {
+	if n == nil {
+		return true
 	}
-	for k, n := range now {
-		if _, ok := was[k]; !ok && !fn(k, nil, &n.value) {
+	for i := range n.slots {
+		s := &n.slots[i]
+		if s.entry != nil {
+			if !yield(s.entry) {
+				return false
+			}
+		} else if !eachEntry(s.child, yield) {
 			return false
 		}
 	}
 	return true
 }
 
-func collect[V any](n *node[V], into map[string]*entry[V]) {
-	if n == nil {
-		return
-	}
-	for _, s := range n.slots {
-		if s.entry != nil {
-			into[s.entry.key] = s.entry
-		} else {
-			collect(s.child, into)
+// find looks through all entries beneath a node.
+func find[V any](n *node[V], key string) (found *entry[V]) {
+	eachEntry(n, func(e *entry[V]) bool {
+		if e.key == key {
+			found = e
 		}
-	}
+		return found == nil
+	})
+	return found
 }

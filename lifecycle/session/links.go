@@ -1,0 +1,176 @@
+package session
+
+import (
+	"strconv"
+
+	"github.com/lopen-dev/lopen/lifecycle/session/trie"
+)
+
+// links checks the tree of tasks after an edit. The tree of the State before was
+// right, so only what differs is looked at. For each parent (the roots count as
+// the children of "") the tasks that name it and the tasks that it lists must be
+// the same: if none came or went and the list is as it was, they still are; if
+// not, the list must be a new one, of tasks that all name the parent, none of them
+// twice, and as many as there were, plus those that came, less those that went.
+type links struct {
+	e       *Edit
+	changes map[string]*change
+	moved   []*Task        // new, or under another parent than before
+	carried []*Task        // of these, the ones that were there before
+	depths  map[string]int // of parents that were followed to a root
+}
+
+// change is what happened to the children of one parent.
+type change struct {
+	came, went int
+	listed     bool // the list is a new one
+}
+
+// checkTasks checks the tasks that were changed, by themselves and among their
+// relatives.
+func (e *Edit) checkTasks() error {
+	l := &links{e: e}
+	if err := l.collect(); err != nil {
+		return err
+	}
+	for parent, c := range l.changes {
+		if err := l.checkChildren(parent, c); err != nil {
+			return err
+		}
+	}
+	for _, t := range l.moved {
+		if _, err := l.depth(t); err != nil {
+			return err
+		}
+	}
+	for _, t := range l.carried {
+		if depth, _ := l.depth(t); !l.fits(t, depth) {
+			return tooDeep(t.ID)
+		}
+	}
+	return nil
+}
+
+// collect validates what differs and notes what it means for the tree.
+func (l *links) collect() (err error) {
+	if !sameIDs(l.e.base.roots, l.e.roots) {
+		l.at("").listed = true
+	}
+	trie.Diff(l.e.base.tasks, l.e.tasks.Now(), func(id string, was, now *Task) bool {
+		if now != nil {
+			if err = now.validate(); err != nil {
+				return false
+			}
+		}
+		if was == nil || now == nil || was.Parent != now.Parent {
+			if was != nil {
+				l.at(was.Parent).went++
+			}
+			if now != nil {
+				l.at(now.Parent).came++
+				l.moved = append(l.moved, now)
+			}
+			if was != nil && now != nil {
+				l.carried = append(l.carried, now)
+			}
+		}
+		if !sameIDs(childrenOf(was), childrenOf(now)) {
+			l.at(id).listed = true
+		}
+		return true
+	})
+	return err
+}
+
+func childrenOf(t *Task) []string {
+	if t == nil {
+		return nil
+	}
+	return t.Children
+}
+
+func (l *links) at(parent string) *change {
+	c := l.changes[parent]
+	if c == nil {
+		if l.changes == nil {
+			l.changes = map[string]*change{}
+		}
+		c = &change{}
+		l.changes[parent] = c
+	}
+	return c
+}
+
+func (l *links) checkChildren(parent string, c *change) error {
+	was, now, field := l.e.base.roots, l.e.roots, "roots"
+	if parent != "" {
+		old, _ := l.e.base.tasks.Get(parent)
+		t, ok := l.e.tasks.Get(parent)
+		if !ok && c.came > 0 {
+			return &InvalidError{Field: "parent of a task", Value: parent, Want: "a task that there is"}
+		}
+		was, now, field = childrenOf(old), childrenOf(t), "children of task "+strconv.Quote(parent)
+	}
+	if !c.listed && c.came+c.went > 0 || len(now) != len(was)+c.came-c.went {
+		return &InvalidError{Field: field, Value: strconv.Itoa(len(now)) + " listed",
+			Want: strconv.Itoa(len(was)+c.came-c.went) + ": every task that names it, and no other"}
+	}
+	if len(now) == 0 {
+		return nil
+	}
+	seen := make(map[string]struct{}, len(now))
+	for _, id := range now {
+		t, ok := l.e.tasks.Get(id)
+		if !ok || t.Parent != parent {
+			return &InvalidError{Field: field, Value: id, Want: "tasks that there are and that name it as their parent"}
+		}
+		seen[id] = struct{}{}
+	}
+	if len(seen) < len(now) {
+		return &InvalidError{Field: field, Value: strconv.Itoa(len(now)-len(seen)) + " twice", Want: "no task twice"}
+	}
+	return nil
+}
+
+// depth follows a task's parents to a root, which a cycle never reaches.
+func (l *links) depth(t *Task) (int, error) {
+	depth := 1
+	for at := t; at.Parent != ""; depth++ {
+		if d, ok := l.depths[at.Parent]; ok {
+			depth += d
+			break
+		}
+		p, ok := l.e.tasks.Get(at.Parent)
+		if !ok || depth == MaxTaskDepth {
+			return 0, tooDeep(t.ID)
+		}
+		at = p
+	}
+	if depth > MaxTaskDepth {
+		return 0, tooDeep(t.ID)
+	}
+	if t.Parent != "" {
+		if l.depths == nil {
+			l.depths = map[string]int{}
+		}
+		l.depths[t.Parent] = depth - 1
+	}
+	return depth, nil
+}
+
+// fits says whether what is beneath a task, which went with it, is within the bound.
+func (l *links) fits(t *Task, depth int) bool {
+	if depth > MaxTaskDepth {
+		return false
+	}
+	for _, id := range t.Children {
+		if c, ok := l.e.tasks.Get(id); ok && !l.fits(c, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+func tooDeep(id string) error {
+	return &InvalidError{Field: "parents of task", Value: id, Want: "at most " + strconv.Itoa(MaxTaskDepth) + " levels and no cycle"}
+}

@@ -1,0 +1,280 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
+)
+
+// The rules below decide what a State can hold: exactly what the codec can write
+// and read again. They return an [*InvalidError] and build its texts only when
+// there is something to say, as each task of a file passes through them.
+
+// MaxData bounds Header.Data and Header.ModelConfig, in bytes.
+const MaxData = 1 << 20
+
+// maxText bounds the other strings, in bytes.
+const maxText = 64 << 10
+
+// validate checks the task by itself, without its relatives.
+func (t *Task) validate() error {
+	if err := t.rules(); err != nil {
+		err.Field += " of task " + strconv.Quote(t.ID)
+		return err
+	}
+	return nil
+}
+
+func (t *Task) rules() *InvalidError {
+	if t.ID == "" {
+		return &InvalidError{Field: "ID", Want: "a text"}
+	}
+	if err := taskID("ID", t.ID); err != nil {
+		return err
+	}
+	if err := taskID("parent", t.Parent); err != nil {
+		return err
+	}
+	for _, id := range t.DependsOn {
+		if err := taskID("dependency", id); err != nil {
+			return err
+		}
+	}
+	if err := oneOf("kind", t.Kind, kinds); err != nil {
+		return err
+	}
+	if err := oneOf("state", t.State, taskStates); err != nil {
+		return err
+	}
+	if t.Attempts < 0 {
+		return &InvalidError{Field: "attempts", Value: strconv.Itoa(t.Attempts), Want: "a number from 0 on"}
+	}
+	if t.Box > BoxTicked {
+		return &InvalidError{Field: "box", Value: strconv.Itoa(int(t.Box)), Want: "none, open or ticked"}
+	}
+	if err := text("name", t.Name, MaxTaskName); err != nil {
+		return err
+	}
+	if err := text("last error", t.LastError, MaxLastError); err != nil {
+		return err
+	}
+	for i := range t.Log {
+		if err := t.Log[i].rules(); err != nil {
+			return err
+		}
+	}
+	if err := extra(t.Extra, taskKeys); err != nil {
+		return err
+	}
+	return times(t.StartedAt, t.CompletedAt)
+}
+
+func (a *Attempt) rules() *InvalidError {
+	if err := text("signal", a.Signal, MaxLastError); err != nil {
+		return err
+	}
+	if err := text("error", a.Error, MaxLastError); err != nil {
+		return err
+	}
+	for _, s := range a.Artifacts {
+		if err := text("artifact", s, MaxLastError); err != nil {
+			return err
+		}
+	}
+	return times(a.StartedAt, a.EndedAt)
+}
+
+// validate checks a header. What it shares with base was checked before: Data
+// may be a megabyte, and most saves leave it alone.
+func (h *Header) validate(base *Header) error {
+	for _, err := range []*InvalidError{
+		oneOf("status", h.Status, statuses), oneOf("phase", h.Phase, phases), oneOf("step", h.Step, steps),
+		oneOf("exit reason", h.ExitReason, exitReasons),
+		taskID("component", h.Component), taskID("active task", h.ActiveTask),
+		texts("header", h.Cwd, h.AgentName, h.AgentSession, h.TransactionID),
+		texts("git", h.Git.Head, h.Git.Branch, h.Git.LastTaskCommit),
+		texts("settings", h.Settings.Agent, h.Settings.Check, h.Settings.Unit), texts("command", h.Settings.Command...),
+		texts("models", h.Models...), finite("total cost", h.TotalCostUSD),
+		times(h.CreatedAt, h.UpdatedAt, h.CompletedAt),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	for _, r := range h.Resources {
+		if err := texts("resource", r.Kind, r.Path, r.Header, r.SHA256); err != nil {
+			return err
+		}
+	}
+	if err := h.pointers(); err != nil {
+		return err
+	}
+	if len(h.Extra) != len(base.Extra) || len(h.Extra) > 0 && &h.Extra[0] != &base.Extra[0] {
+		if err := extra(h.Extra, stateKeys); err != nil {
+			return err
+		}
+	}
+	if err := object("data", &h.Data, base.Data); err != nil {
+		return err
+	}
+	return object("model config", &h.ModelConfig, base.ModelConfig)
+}
+
+func (h *Header) pointers() error {
+	if c := h.Check; c != nil {
+		if err := texts("check", c.Command); err != nil {
+			return err
+		}
+		if err := times(c.At); err != nil {
+			return err
+		}
+	}
+	if r := h.RateLimit; r != nil {
+		if err := times(r.ResetsAt, r.SeenAt); err != nil {
+			return err
+		}
+	}
+	if l := h.Lineage; l != nil {
+		if err := oneOf("lineage", l.Kind, lineages); err != nil {
+			return err
+		}
+		if _, err := ParseID(l.From.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (it *Iteration) validate() error {
+	for _, err := range []*InvalidError{
+		taskID("task of an iteration", it.Task), text("model of an iteration", it.Model, maxText), times(it.StartedAt),
+		finite("premium requests of an iteration", it.PremiumRequests), finite("cost of an iteration", it.CostUSD),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	if low := min(it.InputTokens, it.OutputTokens, it.CachedTokens, int64(it.Duration)); low < 0 {
+		return &InvalidError{Field: "tokens or duration of an iteration", Value: strconv.FormatInt(low, 10), Want: "a number from 0 on"}
+	}
+	if low := min(it.PremiumRequests, it.CostUSD); low < 0 {
+		return &InvalidError{Field: "cost of an iteration", Value: strconv.FormatFloat(low, 'g', -1, 64), Want: "a number from 0 on"}
+	}
+	return nil
+}
+
+// oneOf checks that an enumerated value is one of those that there are.
+func oneOf[T ~string](field string, v T, all []T) *InvalidError {
+	if slices.Contains(all, v) {
+		return nil
+	}
+	return &InvalidError{Field: field, Value: string(v), Want: oneOfText(all)}
+}
+
+// taskID leaves out what JSON has to escape, so that the summary of a state
+// has a bounded length and an ID looks alike wherever it is shown.
+func taskID(field, s string) *InvalidError {
+	ok := len(s) <= MaxTaskID && utf8.ValidString(s)
+	for i := 0; i < len(s) && ok; i++ {
+		ok = s[i] >= ' ' && s[i] != '"' && s[i] != '\\'
+	}
+	if !ok {
+		return &InvalidError{Field: field, Value: s, Want: "UTF-8 of at most " + strconv.Itoa(MaxTaskID) + " bytes without control characters, quotes and backslashes"}
+	}
+	return nil
+}
+
+func text(field, s string, limit int) *InvalidError {
+	if len(s) > limit || !utf8.ValidString(s) {
+		return &InvalidError{Field: field, Value: s, Want: "UTF-8 of at most " + strconv.Itoa(limit) + " bytes"}
+	}
+	return nil
+}
+
+func texts(field string, all ...string) *InvalidError {
+	for _, s := range all {
+		if err := text(field, s, maxText); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func finite(field string, v float64) *InvalidError {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return &InvalidError{Field: field, Value: strconv.FormatFloat(v, 'g', -1, 64), Want: "a finite number"}
+	}
+	return nil
+}
+
+func times(all ...time.Time) *InvalidError {
+	for _, t := range all {
+		if y := t.Year(); y < 1 || y > 9999 {
+			return &InvalidError{Field: "time", Value: t.String(), Want: "a year from 1 to 9999"}
+		}
+	}
+	return nil
+}
+
+// object checks that raw is empty or one JSON object of bounded size, and
+// replaces it with a compact copy of its own, unless it is the base's.
+func object(field string, raw *json.RawMessage, base json.RawMessage) error {
+	if len(*raw) == 0 {
+		*raw = nil
+		return nil
+	}
+	if len(*raw) == len(base) && &(*raw)[0] == &base[0] {
+		return nil
+	}
+	compact, ok := strictValue(*raw)
+	if !ok || compact[0] != '{' || len(compact) > MaxData {
+		return &InvalidError{Field: field, Value: string(*raw), Want: "one JSON object of at most " + strconv.Itoa(MaxData) +
+			" bytes and " + strconv.Itoa(strictjson.MaxRaw) + " levels, no key twice"}
+	}
+	*raw = compact
+	return nil
+}
+
+// maxExtra bounds the number of unknown fields in one object.
+const maxExtra = 256
+
+// extra checks fields that are kept without being understood.
+func extra(fields []Field, known []string) *InvalidError {
+	if len(fields) > maxExtra {
+		return &InvalidError{Field: "unknown fields", Value: strconv.Itoa(len(fields)), Want: "at most " + strconv.Itoa(maxExtra)}
+	}
+	for i, f := range fields {
+		twice := slices.ContainsFunc(fields[:i], func(g Field) bool { return g.Key == f.Key })
+		if twice || slices.Contains(known, f.Key) || !utf8.ValidString(f.Key) {
+			return &InvalidError{Field: "unknown field", Value: f.Key, Want: "a name that is not taken"}
+		}
+		if v, ok := strictValue(f.Value); !ok || !bytes.Equal(v, f.Value) {
+			return &InvalidError{Field: "unknown field " + f.Key, Value: string(f.Value), Want: "one compact JSON value"}
+		}
+	}
+	return nil
+}
+
+// strictValue returns a compact copy of a JSON value that can be read again
+// wherever it is written.
+func strictValue(raw []byte) (json.RawMessage, bool) {
+	r := strictjson.NewReader(raw)
+	r.Raw()
+	r.End()
+	if r.Err() != nil {
+		return nil, false
+	}
+	return compact(raw)
+}
+
+func compact(raw []byte) (json.RawMessage, bool) {
+	b := bytes.NewBuffer(make([]byte, 0, len(raw)))
+	err := json.Compact(b, raw)
+	return b.Bytes(), err == nil
+}
