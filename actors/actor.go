@@ -312,7 +312,8 @@ func (a *Actor) pause(err error) error {
 		default:
 		}
 		select {
-		case _ = <-a.critical: // the oldest pause makes room
+		case old := <-a.critical: // nobody reads; the oldest pause makes room
+			a.log.Warn().Err(old).Msg("an unread storage error was given up")
 		default:
 		}
 	}

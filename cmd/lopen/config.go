@@ -21,7 +21,7 @@ func newConfigShow(a *app) *cobra.Command {
 			var config []byte
 			store, err := a.open()
 			if err == nil {
-				defer closeStore(store)
+				defer release(store)
 				config, err = store.Config()
 			}
 			if err != nil && !errors.Is(err, lifecycle.ErrNoStore) {

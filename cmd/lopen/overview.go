@@ -27,7 +27,7 @@ func (a *app) overview(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	defer closeStore(store)
+	defer release(store)
 	infos, err := store.List()
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func newPlanShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer closeStore(store)
+			defer release(store)
 			st, err := planState(store, args[0], p)
 			if err != nil {
 				return err

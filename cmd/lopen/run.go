@@ -186,6 +186,9 @@ func closeStore(store *lifecycle.Store) error {
 	return store.Close(ctx)
 }
 
+// release closes the store of a command that only read.
+func release(store *lifecycle.Store) { _ = closeStore(store) }
+
 // busyInside refuses a run of the module whose run this command is part of.
 func (r *runCall) busyInside(store *lifecycle.Store) error {
 	if r.getenv("LOPEN_MODULE") != r.module || r.refuseInside(store) == nil {

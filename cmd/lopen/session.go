@@ -41,7 +41,7 @@ func newSessionList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer closeStore(store)
+			defer release(store)
 			infos, err := store.List()
 			if err != nil {
 				return err
@@ -103,7 +103,7 @@ func newSessionShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer closeStore(store)
+			defer release(store)
 			id, err := resolveArg(store, args)
 			if err != nil {
 				return err

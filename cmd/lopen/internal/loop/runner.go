@@ -135,6 +135,13 @@ func (r *Runner) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return r.interrupted()
 		}
+		select {
+		case err := <-r.sess.Critical(): // of a save that nobody waited for
+			if err := r.waitStorage(ctx, err, r.sess.Unpause); err != nil {
+				return err
+			}
+		default:
+		}
 		if r.sess.PauseRequested() {
 			return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser, "paused as asked: " + r.resumeHint()})
 		}

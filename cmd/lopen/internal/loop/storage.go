@@ -51,7 +51,8 @@ func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(contex
 		return cause
 	}
 	select {
-	case _ = <-r.sess.Critical(): // this pause's error is the cause that is shown below
+	case raised := <-r.sess.Critical(): // said here and not again
+		cause = raised
 	default:
 	}
 	class := lifecycle.ClassOf(cause)
