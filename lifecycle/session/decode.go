@@ -51,7 +51,6 @@ func decodeState(data []byte) (*State, uint64, int, error) {
 		s = &State{h: &Header{}}
 		n int
 	)
-	d.tasks = s.tasks.Edit()
 	d.members(func(key string) {
 		switch key {
 		case "id":
@@ -76,7 +75,11 @@ func decodeState(data []byte) (*State, uint64, int, error) {
 	if err := checkDecoded(s, n); err != nil {
 		return nil, 0, 0, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	s.tasks, s.progress = d.tasks.Map(), d.progress
+	tasks, twice, ok := d.tasks.Map()
+	if !ok {
+		return nil, 0, 0, fmt.Errorf("%w: the task %q stands twice", ErrCorrupt, twice)
+	}
+	s.tasks, s.progress = tasks, d.progress
 	return s, d.seq, n, checksum(data)
 }
 
@@ -85,8 +88,6 @@ func checkDecoded(s *State, iterations int) error {
 	switch {
 	case s.id.IsZero():
 		return errors.New("id is missing")
-	case s.h.CreatedAt.IsZero() || s.h.UpdatedAt.IsZero():
-		return errors.New("createdAt or updatedAt is missing")
 	case iterations < 0:
 		return fmt.Errorf("%d iterations", iterations)
 	}
@@ -124,7 +125,7 @@ type decoder struct {
 	*strictjson.Reader
 	version  int64
 	seq      uint64
-	tasks    *trie.Edit[Task]
+	tasks    trie.Builder[Task]
 	progress Progress
 }
 
@@ -139,26 +140,24 @@ func (d *decoder) Err() error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	case d.version == 0:
-		return fmt.Errorf("%w: it is an empty object", ErrCorrupt)
+		return fmt.Errorf("%w: schemaVersion is missing", ErrCorrupt)
 	}
 	return nil
 }
 
-// members reads the outermost object. schemaVersion must be first, so that a
-// newer version is recognised before anything of it is misread.
+// members reads the outermost object. Every version writes its schemaVersion
+// first, so a newer one is recognised before anything of it is misread. Elsewhere it
+// is where a tool has sorted the members.
 func (d *decoder) members(member func(key string)) {
 	d.Object(func(key string) {
-		switch {
-		case d.version == 0:
-			if key == "schemaVersion" {
-				d.version = d.Int()
+		switch key {
+		case "schemaVersion":
+			if d.version = d.Int(); d.version < 1 || d.version > SchemaVersion {
+				d.Fail("want a schemaVersion from 1 to %d", SchemaVersion)
 			}
-			if d.version < 1 || d.version > SchemaVersion {
-				d.Fail("want a schemaVersion from 1 to %d first", SchemaVersion)
-			}
-		case key == "seq":
+		case "seq":
 			d.seq = d.Uint()
-		case key == "checksum":
+		case "checksum":
 			_ = d.Text()
 		default:
 			member(key)

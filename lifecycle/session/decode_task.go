@@ -5,7 +5,7 @@ var taskKeys = []string{"id", "kind", "name", "state", "dependsOn", "box", "atte
 
 // children reads the tasks of a parent, and everything beneath them, into
 // d.tasks, and returns their IDs. Parents and children name each other by
-// construction, so all that is left to check is that no ID stands twice.
+// construction, so all that is left to check in the end is that no ID stands twice.
 func (d *decoder) children(parent string, depth int) (ids []string) {
 	if depth > MaxTaskDepth+1 {
 		d.Fail("tasks are nested more than %d levels deep", MaxTaskDepth)
@@ -23,6 +23,7 @@ func (d *decoder) children(parent string, depth int) (ids []string) {
 
 func (d *decoder) task(parent string, depth int) string {
 	t := Task{Parent: parent}
+	first := d.tasks.Len()
 	orphans := false // children came before the ID, as where keys were sorted
 	d.Object(func(key string) {
 		switch key {
@@ -62,24 +63,14 @@ func (d *decoder) task(parent string, depth int) string {
 		d.Fail("%v", err)
 		return ""
 	}
-	d.progress.count(&t, 1)
-	if !d.tasks.Put(t.ID, t) {
-		d.Fail("the task %q stands twice", t.ID)
-	}
-	if orphans {
-		d.adopt(t.ID, t.Children)
-	}
-	return t.ID
-}
-
-func (d *decoder) adopt(parent string, ids []string) {
-	for _, id := range ids {
-		if c, ok := d.tasks.Get(id); ok {
-			child := *c
-			child.Parent = parent
-			d.tasks.Put(id, child)
+	for i := first; orphans && i < d.tasks.Len(); i++ {
+		if child := d.tasks.At(i); child.Parent == "" {
+			child.Parent = t.ID // those further down have theirs by now
 		}
 	}
+	d.progress.count(&t, 1)
+	d.tasks.Add(t.ID, t)
+	return t.ID
 }
 
 func (d *decoder) box() Box {

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/lopen-dev/lopen/lifecycle/session/trie"
@@ -33,8 +35,8 @@ func (e *Edit) checkTasks() error {
 	if err := l.collect(); err != nil {
 		return err
 	}
-	for parent, c := range l.changes {
-		if err := l.checkChildren(parent, c); err != nil {
+	for _, parent := range slices.Sorted(maps.Keys(l.changes)) { // so that the same edit gives the same error
+		if err := l.checkChildren(parent, l.changes[parent]); err != nil {
 			return err
 		}
 	}

@@ -28,8 +28,9 @@ type Summary struct {
 }
 
 // DecodeSummary reads the summary from the first 4 KiB of state.json, which hold
-// it whatever the State is; the rest is neither needed nor checked. The error wraps
-// ErrCorrupt or ErrFutureVersion.
+// it whatever the State is; the rest is neither needed nor checked. In a file whose
+// members somebody put in another order it is not found. The error wraps ErrCorrupt
+// or ErrFutureVersion.
 func DecodeSummary(prefix []byte) (Summary, error) {
 	d := newDecoder(strictjson.NewPrefixReader(prefix))
 	var s Summary
@@ -58,7 +59,7 @@ func DecodeSummary(prefix []byte) (Summary, error) {
 			d.Fail("the summary ends") // its fields come first
 		}
 	})
-	if err := d.Err(); err != nil && !done {
+	if err := d.Err(); err != nil && !(done && d.version == SchemaVersion) {
 		return Summary{}, fmt.Errorf("state.json: %w", err)
 	}
 	if err := checkDecoded(&State{id: s.ID, h: &h}, s.Iterations); err != nil {

@@ -107,6 +107,9 @@ func (h *Header) validate(base *Header) error {
 			return err
 		}
 	}
+	if h.CreatedAt.IsZero() || h.UpdatedAt.IsZero() {
+		return &InvalidError{Field: "createdAt or updatedAt", Want: "a time"}
+	}
 	for _, r := range h.Resources {
 		if err := texts("resource", r.Kind, r.Path, r.Header, r.SHA256); err != nil {
 			return err
@@ -180,10 +183,12 @@ func oneOf[T ~string](field string, v T, all []T) *InvalidError {
 // taskID leaves out what JSON has to escape, so that the summary of a state
 // has a bounded length and an ID looks alike wherever it is shown.
 func taskID(field, s string) *InvalidError {
-	ok := len(s) <= MaxTaskID && utf8.ValidString(s)
+	ok, ascii := len(s) <= MaxTaskID, true
 	for i := 0; i < len(s) && ok; i++ {
 		ok = s[i] >= ' ' && s[i] != '"' && s[i] != '\\'
+		ascii = ascii && s[i] < utf8.RuneSelf
 	}
+	ok = ok && (ascii || utf8.ValidString(s))
 	if !ok {
 		return &InvalidError{Field: field, Value: s, Want: "UTF-8 of at most " + strconv.Itoa(MaxTaskID) + " bytes without control characters, quotes and backslashes"}
 	}
@@ -213,9 +218,15 @@ func finite(field string, v float64) *InvalidError {
 	return nil
 }
 
+// The first and the last second that RFC 3339 has in UTC.
+const (
+	firstSecond = -62135596800
+	lastSecond  = 253402300799
+)
+
 func times(all ...time.Time) *InvalidError {
 	for _, t := range all {
-		if y := t.Year(); y < 1 || y > 9999 {
+		if u := t.Unix(); u < firstSecond || u > lastSecond {
 			return &InvalidError{Field: "time", Value: t.String(), Want: "a year from 1 to 9999"}
 		}
 	}

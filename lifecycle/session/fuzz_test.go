@@ -1,0 +1,110 @@
+package session_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+func known(t *testing.T, err error) {
+	n := 0
+	for _, is := range []error{session.ErrCorrupt, session.ErrChecksum, session.ErrFutureVersion} {
+		if errors.Is(err, is) {
+			n++
+		}
+	}
+	require.Equal(t, 1, n, "%v", err)
+}
+
+// again requires that what was read can be written and read again as the same.
+func again(t *testing.T, st *session.State) {
+	state, metrics := encode(st)
+	require.True(t, json.Valid(state) && json.Valid(metrics))
+	got, seq, err := session.Decode(state, metrics)
+	require.NoError(t, err)
+	require.EqualValues(t, 42, seq)
+	stateAgain, metricsAgain := encode(got)
+	require.Equal(t, string(state), string(stateAgain))
+	require.Equal(t, string(metrics), string(metricsAgain))
+	_, err = session.DecodeSummary(state[:min(len(state), listed)])
+	require.NoError(t, err)
+}
+
+// FuzzDecodeState seals whatever it is given, so that the rules are reached.
+func FuzzDecodeState(f *testing.F) {
+	_, metrics := encode(full(f))
+	for _, st := range []*session.State{fresh(f), family(f), full(f)} {
+		state, _ := encode(st)
+		f.Add(state)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, file := range [][]byte{data, sealed(string(data))} {
+			st, _, err := session.Decode(file, metrics)
+			if err != nil {
+				known(t, err)
+			}
+			if st != nil {
+				again(t, st)
+			}
+		}
+	})
+}
+
+func FuzzDecodeMetrics(f *testing.F) {
+	state, metrics := encode(fresh(f))
+	f.Add(metrics)
+	_, metrics = encode(full(f))
+	f.Add(metrics)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, file := range [][]byte{data, sealed(string(data))} {
+			st, _, err := session.Decode(state, file)
+			if err != nil {
+				known(t, err)
+			}
+			if st != nil {
+				again(t, st)
+			}
+		}
+	})
+}
+
+func FuzzDecodeSummary(f *testing.F) {
+	for _, st := range []*session.State{fresh(f), full(f)} {
+		state, _ := encode(st)
+		f.Add(state)
+		f.Add(state[:200])
+	}
+	_, metrics := encode(fresh(f))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sum, err := session.DecodeSummary(data)
+		if err != nil {
+			known(t, err)
+			require.Zero(t, sum)
+			return
+		}
+		if st, _, _ := session.Decode(data, metrics); st != nil {
+			require.Equal(t, st.ID(), sum.ID)
+			require.Equal(t, st.Status(), sum.Status)
+			require.Equal(t, st.ActiveTask(), sum.ActiveTask)
+		}
+	})
+}
+
+func FuzzParseID(f *testing.F) {
+	for _, s := range []string{"auth-20260214-1", "a-b-20260214-10", "a-20260101-1-20260214-2", "auth-20260214-01", "--"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		id, err := session.ParseID(s)
+		if err != nil {
+			require.Zero(t, id)
+			return
+		}
+		require.Equal(t, s, id.String())
+		require.NoError(t, session.ValidateModule(id.Module))
+	})
+}
