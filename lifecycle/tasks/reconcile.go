@@ -97,14 +97,6 @@ func Reconcile(st *session.State, p *plan.Plan, when When) (Result, error) {
 			}
 		}
 	}
-	// Removing a task removes what was beneath it, which the plan may have
-	// moved elsewhere: put everything once more as the plan says.
-	for _, pt := range p.Tasks() {
-		if _, ok := e.Task(pt.ID); !ok {
-			t, known := st.Task(pt.ID)
-			e.Put(r.merge(t, known, pt, when))
-		}
-	}
 	e.SetRoots(p.Roots())
 	derive(e, p)
 	for _, pt := range p.Tasks() {
