@@ -50,7 +50,7 @@ const (
 	Reworded                  // gone, and new at the same place
 	Ticked                    // ticked by hand: counts as done
 	Unticked                  // unticked by hand: runs again
-	TakenBack                 // changed while the command ran: set back
+	TakenBack                 // changed while the command ran, or new and ticked then: set back
 	Mended                    // done before a kill that kept lopen from ticking it
 )
 
@@ -84,15 +84,28 @@ func Reconcile(st *session.State, p *plan.Plan, when When) (Result, error) {
 	for _, pt := range p.Tasks() {
 		inPlan[pt.ID] = true
 		t, known := st.Task(pt.ID)
-		if !known && !first {
-			r.Notes = append(r.Notes, Note{Kind: New, Task: pt.ID})
+		switch {
+		case known:
+			t = r.merge(t, pt, when)
+		case first:
+			t = fresh(pt)
+		default:
+			t = r.appeared(st, p, pt, when)
 		}
-		e.Put(r.merge(t, known, pt, when))
+		e.Put(follow(t, pt))
+	}
+	reworded := map[string]bool{}
+	for _, n := range r.Notes {
+		if n.Kind == Reworded {
+			reworded[n.Was] = true
+		}
 	}
 	for t := range st.All() {
 		if !inPlan[t.ID] {
 			if _, still := e.Task(t.ID); still {
-				r.gone(st, p, t)
+				if !reworded[t.ID] {
+					r.note(Gone, t.ID)
+				}
 				e.Remove(t.ID)
 			}
 		}
@@ -109,19 +122,64 @@ func Reconcile(st *session.State, p *plan.Plan, when When) (Result, error) {
 	return r, err
 }
 
-// merge is the task of the State as the plan wants it.
-func (r *Result) merge(t session.Task, known bool, pt plan.Task, when When) session.Task {
-	if !known {
-		t = session.Task{ID: pt.ID, State: session.TaskPending}
-		if pt.Checked && len(pt.Children) == 0 {
-			t.State = session.TaskComplete
-		}
-		t.Box = box(pt)
-	}
+// follow gives a task the place and the words that it has in the plan.
+func follow(t session.Task, pt plan.Task) session.Task {
 	t.Kind, t.Name, t.Parent = session.Kind(pt.Kind), pt.Name, pt.Parent
 	t.Children, t.DependsOn = slices.Clone(pt.Children), slices.Clone(pt.After)
+	return t
+}
+
+// fresh is a task that the State does not have, done if it is ticked.
+func fresh(pt plan.Task) session.Task {
+	t := session.Task{ID: pt.ID, State: session.TaskPending, Box: box(pt)}
+	if pt.Checked && len(pt.Children) == 0 {
+		t.State = session.TaskComplete
+	}
+	return t
+}
+
+// appeared is a task that was not in the plan the last time. One that comes
+// ticked while the command runs is taken back as well: an agent that rewords its
+// task as it ticks it decides no more than one that only ticks. A task that was
+// done and is reworded stays done.
+func (r *Result) appeared(st *session.State, p *plan.Plan, pt plan.Task, when When) session.Task {
+	was, reworded := replaced(st, p, pt)
+	if reworded {
+		r.Notes = append(r.Notes, Note{Kind: Reworded, Task: pt.ID, Was: was.ID})
+	} else {
+		r.note(New, pt.ID)
+	}
+	t := fresh(pt)
+	if t.State == session.TaskComplete && when != Between && was.State != session.TaskComplete {
+		t.State, t.Box = session.TaskPending, session.BoxOpen
+		r.takeBack(t, when)
+	}
+	return t
+}
+
+// replaced returns the task that stood where pt is now, under the same parent,
+// if it is gone from the plan and nothing else there moved.
+func replaced(st *session.State, p *plan.Plan, pt plan.Task) (session.Task, bool) {
+	was, now := st.Roots(), p.Roots()
+	if pt.Parent != "" {
+		before, _ := st.Task(pt.Parent)
+		planned, _ := p.Task(pt.Parent)
+		was, now = before.Children, planned.Children
+	}
+	if len(was) != len(now) {
+		return session.Task{}, false
+	}
+	id := was[slices.Index(now, pt.ID)]
+	if _, still := p.Task(id); still {
+		return session.Task{}, false
+	}
+	return st.Task(id)
+}
+
+// merge is a task of the State as its box in the plan wants it.
+func (r *Result) merge(t session.Task, pt plan.Task, when When) session.Task {
 	seen := box(pt)
-	if !known || seen == session.BoxNone {
+	if seen == session.BoxNone {
 		t.Box = seen
 		return t
 	}
@@ -146,38 +204,21 @@ func (r *Result) merge(t session.Task, known bool, pt plan.Task, when When) sess
 			r.note(Unticked, pt.ID)
 		}
 	default:
-		r.Boxes[pt.ID] = t.Box == session.BoxTicked
-		r.note(TakenBack, pt.ID)
-		if when == Cut {
-			r.Unclear = append(r.Unclear, pt.ID)
-		}
+		r.takeBack(t, when)
 	}
 	return t
 }
 
-func (r *Result) note(k NoteKind, id string) { r.Notes = append(r.Notes, Note{Kind: k, Task: id}) }
-
-// gone notes a task that left the plan, as reworded when a new one stands at
-// its place under the same parent.
-func (r *Result) gone(st *session.State, p *plan.Plan, t session.Task) {
-	was, now := st.Roots(), p.Roots()
-	if t.Parent != "" {
-		parent, _ := st.Task(t.Parent)
-		planned, ok := p.Task(t.Parent)
-		if !ok {
-			r.note(Gone, t.ID)
-			return
-		}
-		was, now = parent.Children, planned.Children
+// takeBack sets a box of the plan to what the task remembers.
+func (r *Result) takeBack(t session.Task, when When) {
+	r.Boxes[t.ID] = t.Box == session.BoxTicked
+	r.note(TakenBack, t.ID)
+	if when == Cut {
+		r.Unclear = append(r.Unclear, t.ID)
 	}
-	if i := slices.Index(was, t.ID); i >= 0 && i < len(now) && len(was) == len(now) {
-		if j := slices.Index(r.Notes, Note{Kind: New, Task: now[i]}); j >= 0 {
-			r.Notes[j] = Note{Kind: Reworded, Task: now[i], Was: t.ID}
-			return
-		}
-	}
-	r.note(Gone, t.ID)
 }
+
+func (r *Result) note(k NoteKind, id string) { r.Notes = append(r.Notes, Note{Kind: k, Task: id}) }
 
 func box(t plan.Task) session.Box {
 	switch {
@@ -187,71 +228,4 @@ func box(t plan.Task) session.Box {
 		return session.BoxTicked
 	}
 	return session.BoxOpen
-}
-
-// derive sets the state of every parent from its children's, last items first,
-// so that children are right before their parents.
-func derive(e *session.Edit, p *plan.Plan) {
-	all := p.Tasks()
-	for i := len(all) - 1; i >= 0; i-- {
-		if len(all[i].Children) > 0 {
-			deriveOne(e, all[i].ID)
-		}
-	}
-}
-
-func deriveOne(e *session.Edit, id string) {
-	t, ok := e.Task(id)
-	if !ok {
-		return
-	}
-	var n [5]int
-	for _, c := range t.Children {
-		child, _ := e.Task(c)
-		switch child.State {
-		case session.TaskInProgress:
-			n[0]++
-		case session.TaskPending:
-			n[1]++
-		case session.TaskFailed:
-			n[2]++
-		case session.TaskSkipped:
-			n[3]++
-		case session.TaskComplete:
-			n[4]++
-		}
-	}
-	state := session.TaskComplete
-	switch {
-	case n[0] > 0:
-		state = session.TaskInProgress
-	case n[1] > 0:
-		state = session.TaskPending
-	case n[2] > 0:
-		state = session.TaskFailed
-	case n[3] > 0:
-		state = session.TaskSkipped
-	}
-	if t.State != state {
-		t.State = state
-		e.Put(t)
-	}
-}
-
-// Set changes one task through fn and derives the states of its parents.
-func Set(e *session.Edit, id string, fn func(*session.Task)) {
-	t, ok := e.Task(id)
-	if !ok {
-		return
-	}
-	fn(&t)
-	e.Put(t)
-	for parent := t.Parent; parent != ""; {
-		deriveOne(e, parent)
-		p, ok := e.Task(parent)
-		if !ok {
-			return
-		}
-		parent = p.Parent
-	}
 }

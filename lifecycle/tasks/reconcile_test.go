@@ -181,6 +181,25 @@ func TestReconcile(t *testing.T) {
 			notes:  []string{"new in the plan: n"},
 			states: is{"a": pending, "b": pending, "n": pending},
 		},
+		"new and ticked while the command ran": {
+			before: ab, after: lines("- [ ] A", "- [ ] B", "- [x] N"), when: tasks.During,
+			notes:  []string{"new in the plan: n", "its box was changed while the command ran, set back: n"},
+			boxes:  ticks{"n": false},
+			states: is{"a": pending, "b": pending, "n": pending},
+		},
+		"reworded and ticked while the command ran": {
+			before: ab, after: lines("- [x] A, see a.go", "- [ ] B"), when: tasks.Cut,
+			notes: []string{"reworded, so a new task: a-see-a-go (was a)",
+				"its box was changed while the command ran, set back: a-see-a-go"},
+			boxes:   ticks{"a-see-a-go": false},
+			unclear: []string{"a-see-a-go"},
+			states:  is{"a-see-a-go": pending, "b": pending},
+		},
+		"done already and reworded while the command ran": {
+			before: lines("- [x] A", "- [ ] B"), after: lines("- [x] A better", "- [ ] B"), when: tasks.During,
+			notes:  []string{"reworded, so a new task: a-better (was a)"},
+			states: is{"a-better": complete, "b": pending},
+		},
 		"ticked before a kill": {
 			before: ab, after: lines("- [x] A", "- [ ] B"), when: tasks.Cut,
 			notes:   []string{"its box was changed while the command ran, set back: a"},
