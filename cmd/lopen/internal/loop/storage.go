@@ -100,7 +100,16 @@ func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(contex
 	}
 }
 
+// storageExit ends a run whose State cannot be saved. Why it ended is kept in
+// the State all the same: closing the session tries a last time.
 func (r *Runner) storageExit(cause error) error {
+	if err := r.change(session.TriggerPaused, func(e *session.Edit) error {
+		h := e.Header()
+		h.Status, h.ExitReason = session.StatusPaused, session.ExitStorageError
+		return nil
+	}); err != nil {
+		return errors.Join(cause, err)
+	}
 	return &Exit{ExitStorage, fmt.Sprintf("stopped on a storage error, the newest state is not on the disk: %v; %s", cause, r.resumeHint())}
 }
 
