@@ -52,6 +52,10 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []stri
 	var quiet *quietError
 	if !errors.As(err, &quiet) {
 		fmt.Fprintf(stderr, "lopen: %v\n", err)
+		switch class := lifecycle.ClassOf(err); class {
+		case lifecycle.ClassNoSpace, lifecycle.ClassDenied, lifecycle.ClassDevice:
+			fmt.Fprintf(stderr, "  %s\n", class.Hint())
+		}
 	}
 	return exitCode(err)
 }

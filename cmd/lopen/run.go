@@ -172,7 +172,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 func (a *app) create(project string) (*lifecycle.Store, error) {
 	store, made, err := lifecycle.Init(project, a.storeOptions())
 	if err != nil {
-		return nil, fmt.Errorf("%w; %s", err, lifecycle.ClassOf(err).Hint())
+		return nil, err
 	}
 	if made {
 		fmt.Fprintf(a.stderr, "created %s\n", store.Path())

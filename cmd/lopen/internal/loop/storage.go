@@ -62,7 +62,11 @@ func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(contex
 	}
 	since := time.Now()
 	r.cfg.UI.Warn("paused, the state cannot be saved: %v", cause)
-	r.cfg.UI.Say("%s", class.Hint())
+	if byItself {
+		r.cfg.UI.Say("%s: the run goes on by itself then", class.Hint())
+	} else {
+		r.cfg.UI.Say("%s", class.Hint())
+	}
 	var timeout <-chan time.Time
 	if r.cfg.PauseTimeout > 0 {
 		t := time.NewTimer(r.cfg.PauseTimeout)
