@@ -57,13 +57,13 @@ func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 
 // build makes the session's folder under a temporary name, takes the lease in
 // it, writes the first commit and renames the folder into place.
-func (s *Store) build(id session.ID, st *session.State) (f *files, err error) {
+func (s *Store) build(id session.ID, st *session.State) (_ *files, err error) {
 	temp := sessionsDir + "/" + newPrefix + id.String()
 	final := sessionsDir + "/" + id.String()
 	if err := s.root.Mkdir(temp, 0o700); err != nil {
 		return nil, err
 	}
-	f = &files{root: s.root, lease: temp + "/" + leaseFile}
+	f := &files{root: s.root, lease: temp + "/" + leaseFile}
 	defer func() {
 		if err != nil {
 			_ = f.Close()
