@@ -40,9 +40,9 @@ func (c Class) String() string {
 func (c Class) Hint() string {
 	switch c {
 	case ClassNoSpace:
-		return "free space on this disk (df -h and df -i show what is short)"
+		return "free space on this disk (df -h and df -i show what is short): it goes on by itself"
 	case ClassDenied:
-		return "make the folder writable again (owner, mode, a read-only mount)"
+		return "make the folder writable again (owner, mode, a read-only mount): it goes on by itself"
 	case ClassDevice:
 		return "look at the disk (dmesg shows what the kernel says), then try again"
 	case ClassBusy:
@@ -55,8 +55,10 @@ func (c Class) Hint() string {
 		return "update lopen"
 	case ClassCorrupt:
 		return "the files are left as they are: keep a copy before anything is tried"
+	case ClassInvalid:
+		return "nothing was changed: give what the message asks for"
 	}
-	return "nothing was changed"
+	return "see to what the message names, then try again"
 }
 
 // The sentinels that errors.Is compares the class of an [*Error] with.

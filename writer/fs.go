@@ -64,7 +64,11 @@ func OpenFS(path string) (FS, error) {
 	}
 	r, err := os.OpenRoot(abs)
 	if err != nil {
-		return nil, newError("open folder", abs, NotCommitted, err)
+		e := newError("open folder", abs, NotCommitted, err)
+		if info, err := os.Stat(abs); err == nil && !info.IsDir() {
+			e.Class = ClassInvalid // os.OpenRoot says so without an errno
+		}
+		return nil, e
 	}
 	return &root{r: r, name: abs}, nil
 }
