@@ -94,6 +94,18 @@ func (o *above) Write(p []byte) (int, error) {
 func (s *screen) Say(format string, args ...any)  { s.line("", format, args...) }
 func (s *screen) Warn(format string, args ...any) { s.line("warning: ", format, args...) }
 
+func (s *screen) Started(line string) {
+	if !s.live {
+		s.Say("%s", line)
+	}
+}
+
+func (s *screen) Done(line string) {
+	if s.live {
+		s.Say("%s", line)
+	}
+}
+
 func (s *screen) line(prefix, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

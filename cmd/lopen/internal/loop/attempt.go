@@ -136,7 +136,7 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 
 	t, _ := r.sess.State().Task(unit)
 	r.status(t.Name, n)
-	r.cfg.UI.Say("%s", r.progressLine(t, n))
+	r.cfg.UI.Started(r.progressLine(t, n))
 	env := append(slices.Clone(r.cfg.Environ), r.env(unit, n, promptFile, metricsFile)...)
 	deadline := time.Time{}
 	if r.cfg.Timeout > 0 {
@@ -266,7 +266,7 @@ func (r *Runner) done(ctx context.Context, unit string, leaves []string, out out
 	if err := r.tick(ctx, boxes); err != nil {
 		return err
 	}
-	r.cfg.UI.Say("done: %s (%s)", r.name(unit), round(time.Since(begun)))
+	r.cfg.UI.Done(fmt.Sprintf("done: %s (%s)", r.name(unit), round(time.Since(begun))))
 	return r.componentDone(unit)
 }
 

@@ -50,6 +50,10 @@ type UI interface {
 	Say(format string, args ...any)
 	// Warn is Say for what a person should look at.
 	Warn(format string, args ...any)
+	// Started and Done frame a task. One of the two is shown: where there is a
+	// status line the task is on it, and elsewhere one line a start will do.
+	Started(line string)
+	Done(line string)
 	// Status shows what is going on; it may show nothing.
 	Status(Status)
 	// Choose asks; it is called only when Config.ByTerminal is set. It
