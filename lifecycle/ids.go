@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -26,8 +27,7 @@ func (s *Store) nextID(module string, now time.Time) (session.ID, error) {
 	if err != nil {
 		return session.ID{}, err
 	}
-	day := now.UTC().Format("20060102")
-	key := module + "-" + day
+	key := module + "-" + now.UTC().Format("20060102")
 	c.Counters[key]++
 	id, err := session.NewID(module, now, c.Counters[key])
 	if err != nil {
@@ -43,26 +43,15 @@ func (s *Store) nextID(module string, now time.Time) (session.ID, error) {
 	return id, nil
 }
 
-// loadCounters reads ids.json. One that is missing or damaged is derived from
-// the sessions that are there; only IDs of deleted sessions could then come
-// back, and the log says that this happened.
+// loadCounters reads ids.json and raises it to the sessions that are there,
+// which are ahead of one that is missing, damaged, or back from a backup. Only
+// the IDs of deleted sessions could come back then, and the log says that this
+// happened.
 func (s *Store) loadCounters() (counters, error) {
-	c := counters{}
-	data, err := writer.ReadFile(s.root, idsFile, 64<<20)
-	if err == nil {
-		err = json.Unmarshal(data, &c)
-		if err == nil && c.SchemaVersion > 1 {
-			return c, &Error{Op: "read", Path: s.root.Name() + "/" + idsFile, Class: writer.ClassFutureVersion,
-				Err: fmt.Errorf("schema version %d was written by a newer lopen: update this one", c.SchemaVersion)}
-		}
-		if err == nil && c.SchemaVersion == 1 && c.Counters != nil {
-			return c, nil
-		}
-		s.opts.Logger.Warn().AnErr("error", err).Str("file", idsFile).Msg("session counters are damaged: derived again from the sessions that are there")
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return c, fmt.Errorf("reserve session id: %w", err)
+	c, err := s.readCounters()
+	if err != nil {
+		return c, err
 	}
-	c = counters{SchemaVersion: 1, Counters: map[string]uint64{}}
 	ids, err := s.ids()
 	if err != nil {
 		return c, err
@@ -72,6 +61,35 @@ func (s *Store) loadCounters() (counters, error) {
 		c.Counters[key] = max(c.Counters[key], id.Counter)
 	}
 	return c, nil
+}
+
+func (s *Store) readCounters() (counters, error) {
+	none := counters{SchemaVersion: 1, Counters: map[string]uint64{}}
+	data, err := writer.ReadFile(s.root, idsFile, 64<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return none, nil
+	}
+	if err != nil {
+		return none, fmt.Errorf("reserve session id: %w", err)
+	}
+	// The version is read by itself: of what a newer one may look like nothing
+	// else is known.
+	var version struct {
+		SchemaVersion int `json:"schemaVersion"`
+	}
+	if err = json.Unmarshal(data, &version); err == nil && version.SchemaVersion > 1 {
+		return none, &Error{Op: "read", Path: filepath.Join(s.root.Name(), idsFile), Class: writer.ClassFutureVersion,
+			Err: fmt.Errorf("schema version %d was written by a newer lopen: update this one", version.SchemaVersion)}
+	}
+	var c counters
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+	}
+	if err == nil && c.SchemaVersion == 1 && c.Counters != nil {
+		return c, nil
+	}
+	s.opts.Logger.Warn().AnErr("error", err).Str("file", idsFile).Msg("session counters are damaged: derived again from the sessions that are there")
+	return none, nil
 }
 
 // ids lists the sessions' folders, in no order.

@@ -1,0 +1,170 @@
+package lifecycle_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	require.Equal(t, "auth-20260214-1", sess.ID().String())
+	for _, name := range []string{"state.json", "metrics.json", ".lock"} {
+		require.FileExists(t, path(store, "sessions", "auth-20260214-1", name))
+	}
+	st, seq, err := store.Read(sess.ID())
+	require.NoError(t, err, "durable and readable when Create returns")
+	require.EqualValues(t, 1, seq)
+	require.Equal(t, session.StatusActive, st.Status())
+	require.Equal(t, session.PhaseRequirementGathering, st.Phase())
+	requireLatest(t, store, "auth-20260214-1")
+
+	require.Equal(t, "auth-20260214-2", made(t, store, "auth").String())
+	require.Equal(t, "auth-x-20260214-1", made(t, store, "auth-x").String())
+	requireLatest(t, store, "auth-x-20260214-1")
+	ids, err := os.ReadFile(path(store, "ids.json"))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"schemaVersion":1,"counters":{"auth-20260214":2,"auth-x-20260214":1}}`, string(ids))
+	requireNoLeftovers(t, store)
+}
+
+func requireLatest(t *testing.T, store *lifecycle.Store, want string) {
+	t.Helper()
+	if runtime.GOOS != "windows" {
+		to, err := os.Readlink(path(store, "sessions", "latest"))
+		require.NoError(t, err)
+		require.Equal(t, want, to)
+	}
+	id, err := store.Resolve("latest")
+	require.NoError(t, err)
+	require.Equal(t, want, id.String())
+}
+
+func requireNoLeftovers(t *testing.T, store *lifecycle.Store) {
+	t.Helper()
+	left, err := filepath.Glob(path(store, "sessions", ".new-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestCreateRefusesModuleNames(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	for _, name := range []string{"", "a/b", "..", "a b", "Auth", "-a", "a-", ".a", "../a", "a\x00"} {
+		_, err := store.Create(t.Context(), name)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid, "%q", name)
+		require.ErrorIs(t, store.CreatePlan(name, nil), lifecycle.ErrInvalid, "%q", name)
+		_, err = store.Plan(name)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid, "%q", name)
+		_, err = store.LockModule(name)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid, "%q", name)
+	}
+	require.NoFileExists(t, path(store, "ids.json"))
+}
+
+// TestCreateAtOnce: sixteen processes make sessions of one module at once, in a
+// project that has no store yet.
+func TestCreateAtOnce(t *testing.T) {
+	t.Parallel()
+	const n = 16
+	project := t.TempDir()
+	var all []*process
+	for range n {
+		all = append(all, start(t, "create", project))
+	}
+	for _, p := range all {
+		require.NoError(t, p.in.Close())
+	}
+	var got, want []string
+	for i, p := range all {
+		got = append(got, p.line(t))
+		want = append(want, fmt.Sprintf("auth-20260214-%d", i+1))
+		require.NoError(t, p.Wait())
+	}
+	require.ElementsMatch(t, want, got)
+	store := storeIn(t, project)
+	infos, err := store.List()
+	require.NoError(t, err)
+	require.Len(t, infos, n)
+	for _, info := range infos {
+		require.NoError(t, info.Err)
+	}
+	requireNoLeftovers(t, store)
+}
+
+func TestIDsAreNotReused(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	made(t, store, "auth")
+	last := made(t, store, "auth")
+	require.NoError(t, os.RemoveAll(path(store, "sessions", last.String())))
+	require.Equal(t, "auth-20260214-3", made(t, store, "auth").String())
+	require.NoError(t, os.RemoveAll(path(store, "sessions")))
+	require.Equal(t, "auth-20260214-4", made(t, store, "auth").String())
+}
+
+func TestCountersLost(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{
+		"missing":     "",
+		"not json":    "{\"schemaVersion\":1,\"coun",
+		"no version":  `{"counters":{"auth-20260214":1}}`,
+		"no counters": `{"schemaVersion":1}`,
+		"null":        "null",
+		"negative":    `{"schemaVersion":1,"counters":{"auth-20260214":-4}}`,
+		"stale":       `{"schemaVersion":1,"counters":{"auth-20260214":1}}`,
+		"forgotten":   `{"schemaVersion":1,"counters":{}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := initStore(t)
+			for range 3 {
+				made(t, store, "auth")
+			}
+			made(t, store, "other")
+			ids := path(store, "ids.json")
+			require.NoError(t, os.Remove(ids))
+			if content != "" {
+				write(t, ids, content)
+			}
+			require.Equal(t, "auth-20260214-4", made(t, store, "auth").String())
+			require.Equal(t, "other-20260214-2", made(t, store, "other").String())
+		})
+	}
+}
+
+func TestCountersOfTheFuture(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	made(t, store, "auth")
+	const future = `{"schemaVersion":2,"counters":{"auth-20260214":{"next":9}}}`
+	write(t, path(store, "ids.json"), future)
+	_, err := store.Create(t.Context(), "auth")
+	require.ErrorIs(t, err, lifecycle.ErrFutureVersion)
+	require.ErrorContains(t, err, path(store, "ids.json"))
+	data, err := os.ReadFile(path(store, "ids.json"))
+	require.NoError(t, err)
+	require.Equal(t, future, string(data))
+}
+
+func TestCreateClearsWhatWasCutOff(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	left := path(store, "sessions", ".new-auth-20260214-1")
+	require.NoError(t, os.Mkdir(left, 0o700))
+	write(t, filepath.Join(left, "state.json"), "{")
+	infos, err := store.List()
+	require.NoError(t, err)
+	require.Empty(t, infos, "what was cut off is not offered")
+	made(t, store, "auth")
+	require.NoDirExists(t, left)
+}

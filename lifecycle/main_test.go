@@ -1,0 +1,167 @@
+package lifecycle_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// roleVar makes the test binary another process of the same project: "create"
+// makes sessions and prints their IDs; "hold" works on one session, says what is
+// durable and stays until its stdin ends or it is killed.
+const roleVar = "LIFECYCLE_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	var err error
+	switch os.Getenv(roleVar) {
+	case "":
+		os.Exit(m.Run())
+	case "create":
+		err = roleCreate(os.Args[1])
+	case "hold":
+		err = roleHold(os.Args[1])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func roleCreate(project string) error {
+	// All processes are started before one begins: they wait for their stdin.
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	store, _, err := lifecycle.Init(project, lifecycle.Options{Now: clock()})
+	if err != nil {
+		return err
+	}
+	sess, err := store.Create(context.Background(), "auth")
+	if err != nil {
+		return err
+	}
+	fmt.Println(sess.ID())
+	return store.Close(context.Background())
+}
+
+func roleHold(project string) error {
+	ctx := context.Background()
+	store, err := lifecycle.Open(project, lifecycle.Options{Command: "lopen run auth"})
+	if err != nil {
+		return err
+	}
+	sess, err := store.Create(ctx, "auth")
+	if err != nil {
+		return err
+	}
+	for i := 1; i <= 20; i++ {
+		if err := sess.Change(session.TriggerTaskCompleted, func(e *session.Edit) error {
+			e.Header().TurnCount = i
+			e.AppendIteration(session.Iteration{Task: "a", Attempt: i, StartedAt: day, OutputTokens: 10})
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	if err := sess.Sync(ctx); err != nil {
+		return err
+	}
+	fmt.Println(sess.ID())
+	_, err = io.Copy(io.Discard, os.Stdin)
+	fmt.Println(sess.PauseRequested())
+	return err
+}
+
+var day = time.Date(2026, 2, 14, 9, 0, 0, 0, time.UTC)
+
+// clock starts at day and goes on by a second whenever it is looked at.
+func clock() func() time.Time {
+	var n atomic.Int64
+	return func() time.Time { return day.Add(time.Duration(n.Add(1)) * time.Second) }
+}
+
+// process is this test binary in a role; it is killed with the test.
+type process struct {
+	*exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func start(t *testing.T, role, project string) *process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], project)
+	cmd.Env = append(os.Environ(), roleVar+"="+role)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return &process{cmd, in, bufio.NewReader(out)}
+}
+
+func (p *process) line(t *testing.T) string {
+	t.Helper()
+	s, err := p.out.ReadString('\n')
+	require.NoError(t, err)
+	return strings.TrimSpace(s)
+}
+
+// initStore makes a store in a fresh project.
+func initStore(t *testing.T) *lifecycle.Store { return storeIn(t, t.TempDir()) }
+
+func storeIn(t *testing.T, project string) *lifecycle.Store {
+	t.Helper()
+	store, _, err := lifecycle.Init(project, lifecycle.Options{Now: clock()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close(context.Background()) })
+	return store
+}
+
+func create(t *testing.T, store *lifecycle.Store, module string) *lifecycle.Session {
+	t.Helper()
+	sess, err := store.Create(t.Context(), module)
+	require.NoError(t, err)
+	return sess
+}
+
+// made creates a session and gives it back at once.
+func made(t *testing.T, store *lifecycle.Store, module string) session.ID {
+	t.Helper()
+	sess := create(t, store, module)
+	require.NoError(t, sess.Close(t.Context()))
+	return sess.ID()
+}
+
+func turns(n int) func(*session.Edit) error {
+	return func(e *session.Edit) error {
+		e.Header().TurnCount = n
+		return nil
+	}
+}
+
+func path(store *lifecycle.Store, parts ...string) string {
+	return filepath.Join(append([]string{store.Path()}, parts...)...)
+}
+
+func write(t *testing.T, name, content string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+}
