@@ -7,10 +7,6 @@ var taskKeys = []string{"id", "kind", "name", "state", "dependsOn", "box", "atte
 // d.tasks, and returns their IDs. Parents and children name each other by
 // construction, so all that is left to check in the end is that no ID stands twice.
 func (d *decoder) children(parent string, depth int) (ids []string) {
-	if depth > MaxTaskDepth+1 {
-		d.Fail("tasks are nested more than %d levels deep", MaxTaskDepth)
-		return nil
-	}
 	d.Array(func() {
 		if depth > MaxTaskDepth {
 			d.Fail("tasks are nested more than %d levels deep", MaxTaskDepth)

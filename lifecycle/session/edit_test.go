@@ -196,13 +196,56 @@ func TestEditLeavesOthersAlone(t *testing.T) {
 	require.JSONEq(t, `{"a":1}`, string(st.Header().Data))
 
 	a, _ := st.Task("a")
-	_ = append(a.Children, "x")
-	require.Equal(t, 1, cap(a.Children))
+	e = st.Edit()
+	a.Children, a.Log = append(make([]string, 0, 9), "c"), append(make([]session.Attempt, 0, 9), session.Attempt{})
+	a.DependsOn, a.Attempts = append(make([]string, 0, 9), "b"), 1
+	e.Put(a)
+	e.Header().UpdatedAt = at.Add(time.Hour)
+	roots := []string{"b", "a"}
+	e.SetRoots(roots)
+	roots[0] = "x"
+	next, err := e.State()
+	require.NoError(t, err)
+	a, _ = next.Task("a")
+	require.Equal(t, 3, cap(a.Children)+cap(a.DependsOn)+cap(a.Log), "an append to what is handed out must copy")
+	require.Equal(t, []string{"b", "a"}, next.Roots())
+	require.Same(t, &st.Header().Data[0], &next.Header().Data[0], "what was not changed is neither checked again nor copied")
 	st.Roots()[0] = "x"
 	require.Equal(t, []string{"a", "b"}, st.Roots())
 
 	_, err = e.State()
 	require.ErrorContains(t, err, "spent")
+}
+
+func TestTimesAreNormal(t *testing.T) {
+	t.Parallel()
+	elsewhere := at.In(time.FixedZone("east", 3600))
+	e := family(t).Edit()
+	log := []session.Attempt{{StartedAt: elsewhere, EndedAt: time.Now()}}
+	c, _ := e.Task("c")
+	c.StartedAt, c.CompletedAt, c.Log = elsewhere, time.Now(), log
+	e.Put(c)
+	h := e.Header()
+	h.CreatedAt, h.UpdatedAt, h.CompletedAt = elsewhere, elsewhere, elsewhere
+	h.RateLimit, h.Check = &session.RateLimit{ResetsAt: elsewhere, SeenAt: elsewhere}, &session.CheckResult{At: elsewhere}
+	e.AppendIteration(session.Iteration{StartedAt: elsewhere})
+	st, err := e.State()
+	require.NoError(t, err)
+	got := st.Header()
+	c, _ = st.Task("c")
+	require.Equal(t, []time.Time{at, at, at, at, at, at, at, at},
+		[]time.Time{got.CreatedAt, got.UpdatedAt, got.CompletedAt, got.RateLimit.ResetsAt, got.RateLimit.SeenAt, got.Check.At, c.StartedAt, c.Log[0].StartedAt})
+	for it := range st.Iterations() {
+		require.Equal(t, at, it.StartedAt)
+	}
+	require.NotContains(t, c.CompletedAt.String()+c.Log[0].EndedAt.String(), "m=")
+	require.Equal(t, elsewhere, log[0].StartedAt, "the caller's own is left alone")
+
+	e = st.Edit()
+	e.Header().RateLimit = &session.RateLimit{}
+	st, err = e.State()
+	require.NoError(t, err)
+	require.Nil(t, st.Header().RateLimit, "as it would be read again")
 }
 
 func TestEditCanBeMended(t *testing.T) {

@@ -12,21 +12,18 @@ import (
 // right, so only what differs is looked at. For each parent (the roots count as
 // the children of "") the tasks that name it and the tasks that it lists must be
 // the same: if none came or went and the list is as it was, they still are; if
-// not, the list must be a new one, of tasks that all name the parent, none of them
-// twice, and as many as there were, plus those that came, less those that went.
+// not, the list must be of tasks that all name the parent, none of them twice, and
+// as many as there were, plus those that came, less those that went.
 type links struct {
 	e       *Edit
-	changes map[string]*change
-	moved   []*Task        // new, or under another parent than before
-	carried []*Task        // of these, the ones that were there before
-	depths  map[string]int // of parents that were followed to a root
+	changes map[string]*change // by parent: of these the lists have to be looked at
+	moved   []*Task            // new, or under another parent than before
+	carried []*Task            // of these, the ones that were there before
+	depths  map[string]int     // of parents that were followed to a root
 }
 
 // change is what happened to the children of one parent.
-type change struct {
-	came, went int
-	listed     bool // the list is a new one
-}
+type change struct{ came, went int }
 
 // checkTasks checks the tasks that were changed, by themselves and among their
 // relatives.
@@ -56,7 +53,7 @@ func (e *Edit) checkTasks() error {
 // collect validates what differs and notes what it means for the tree.
 func (l *links) collect() (err error) {
 	if !sameIDs(l.e.base.roots, l.e.roots) {
-		l.at("").listed = true
+		l.at("")
 	}
 	trie.Diff(l.e.base.tasks, l.e.tasks.Now(), func(id string, was, now *Task) bool {
 		if now != nil {
@@ -77,7 +74,7 @@ func (l *links) collect() (err error) {
 			}
 		}
 		if !sameIDs(childrenOf(was), childrenOf(now)) {
-			l.at(id).listed = true
+			l.at(id)
 		}
 		return true
 	})
@@ -91,6 +88,7 @@ func childrenOf(t *Task) []string {
 	return t.Children
 }
 
+// at returns what happened to the children of a parent, and notes that something did.
 func (l *links) at(parent string) *change {
 	c := l.changes[parent]
 	if c == nil {
@@ -113,7 +111,7 @@ func (l *links) checkChildren(parent string, c *change) error {
 		}
 		was, now, field = childrenOf(old), childrenOf(t), "children of task "+strconv.Quote(parent)
 	}
-	if !c.listed && c.came+c.went > 0 || len(now) != len(was)+c.came-c.went {
+	if len(now) != len(was)+c.came-c.went {
 		return &InvalidError{Field: field, Value: strconv.Itoa(len(now)) + " listed",
 			Want: strconv.Itoa(len(was)+c.came-c.went) + ": every task that names it, and no other"}
 	}

@@ -80,7 +80,7 @@ func newIterations(all []Iteration) (l iterations) {
 	for ; len(all) >= chunkSize; all = all[chunkSize:] {
 		l.full = &chunk{before: l.full, items: [chunkSize]Iteration(all)}
 	}
-	l.tail = slices.Clone(all)
+	l.tail = slices.Clone(all) // all may be long and need not stay
 	return l
 }
 

@@ -66,6 +66,7 @@ func TestRefused(t *testing.T) {
 		`"\ud800\u0041"`:                         "byte 1: an escape that stands for nothing",
 		`"\udc00\ud800"`:                         "byte 1: an escape that stands for nothing",
 		"\"abcdefgh\n\"":                         "byte 9: a control character in a string",
+		"\"ab\ncdefghijklm\"":                    "byte 3: a control character in a string",
 		"\"\\nabcdefgh\x1f\"":                    "byte 11: a control character in a string",
 		"\"ab\xff\"":                             "byte 3: a byte that is not UTF-8",
 		"\"\xed\xa0\x80\"":                       "byte 1: a byte that is not UTF-8",
@@ -102,6 +103,8 @@ func TestDepthOfACallersOwn(t *testing.T) {
 		return r.Err()
 	}
 	require.NoError(t, read(strictjson.MaxDepth))
+	_, err := whole("[" + strings.Repeat(`{"a":[]},`, 2*strictjson.MaxDepth) + "{}]")
+	require.NoError(t, err, "what is beside one another is not deep")
 	require.ErrorContains(t, read(strictjson.MaxDepth+1), "more than 256 levels deep")
 }
 

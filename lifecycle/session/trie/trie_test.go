@@ -138,6 +138,9 @@ func same(t *rapid.T, want map[string]int, m Map[int]) {
 	if _, ok := m.Get("never put"); ok {
 		t.Fatal("a key that was never put is found")
 	}
+	if len(want) == 0 && m.root != nil {
+		t.Fatal("an empty map with a root")
+	}
 	canonical(t, m.root, true)
 }
 
