@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"time"
@@ -62,11 +61,24 @@ func readMetrics(path string) (metrics, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return metrics{}, fmt.Errorf("metrics ignored: LOPEN_METRICS_FILE: %w", err)
 	}
-	if m.InputTokens < 0 || m.OutputTokens < 0 || m.CachedTokens < 0 || m.ContextWindow < 0 || m.Turns < 0 ||
-		m.PremiumRequests < 0 || m.CostUSD < 0 || math.IsInf(m.PremiumRequests, 0) || math.IsInf(m.CostUSD, 0) {
-		return metrics{}, errors.New("metrics ignored: LOPEN_METRICS_FILE holds a negative number")
+	if !m.plausible() {
+		return metrics{}, errors.New("metrics ignored: LOPEN_METRICS_FILE holds a number below 0 or beyond 10^12, or a name of more than 1024 bytes")
 	}
 	return m, nil
+}
+
+// plausible keeps nonsense out of the sums, where it would stay.
+func (m *metrics) plausible() bool {
+	for _, n := range []float64{float64(m.InputTokens), float64(m.OutputTokens), float64(m.CachedTokens), float64(m.ContextWindow),
+		float64(m.Turns), m.PremiumRequests, m.CostUSD} {
+		if n < 0 || n > 1e12 {
+			return false
+		}
+	}
+	if rl := m.RateLimit; rl != nil && (rl.Limit < 0 || rl.Remaining < 0) {
+		return false
+	}
+	return len(m.Model) <= 1024 && len(m.AgentSession) <= 1024
 }
 
 func (m *metrics) iteration(task string, attempt int, begun time.Time, d time.Duration) session.Iteration {

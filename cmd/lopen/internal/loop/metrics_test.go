@@ -23,7 +23,9 @@ func TestReadMetrics(t *testing.T) {
 			want: metrics{InputTokens: 1, OutputTokens: 2, CachedTokens: 3, ContextWindow: 4, PremiumRequests: 0.5, CostUSD: 1.25, Model: "m", Turns: 6, AgentSession: "s"}},
 		"unknown fields": {content: `{"inputTokens":1,"mood":"good"}`, want: metrics{InputTokens: 1}},
 		"cut":            {content: `{"inputTokens":`, warning: "unexpected end"},
-		"negative":       {content: `{"costUSD":-1}`, warning: "negative"},
+		"negative":       {content: `{"costUSD":-1}`, warning: "below 0"},
+		"absurd":         {content: `{"inputTokens":9223372036854775807}`, warning: "beyond"},
+		"long name":      {content: `{"model":"` + strings.Repeat("x", 2000) + `"}`, warning: "1024"},
 		"wrong type":     {content: `{"turns":"many"}`, warning: "turns"},
 		"too large":      {content: `{"model":"` + strings.Repeat("x", maxMetrics) + `"}`, warning: "larger than"},
 	} {
