@@ -75,18 +75,22 @@ func load(dir writer.FS, id session.ID) (*session.State, uint64, error) {
 		return nil, 0, err
 	}
 	st, seq, err := session.Decode(state, metrics)
-	if err != nil {
-		class := writer.ClassCorrupt
-		if errors.Is(err, session.ErrFutureVersion) {
-			class = writer.ClassFutureVersion
-		}
-		return nil, 0, &Error{Op: "load session", Path: dir.Name(), Class: class, Err: err}
+	if err == nil && st.ID() != id {
+		err = fmt.Errorf("state.json is that of session %s", st.ID())
 	}
-	if st.ID() != id {
-		return nil, 0, &Error{Op: "load session", Path: dir.Name(), Class: writer.ClassCorrupt,
-			Err: fmt.Errorf("state.json is that of session %s", st.ID())}
+	if err != nil {
+		return nil, 0, unreadable("load session", dir.Name(), err)
 	}
 	return st, seq, nil
+}
+
+// unreadable gives what is wrong with a session's files its class.
+func unreadable(op, path string, err error) error {
+	class := writer.ClassCorrupt
+	if errors.Is(err, session.ErrFutureVersion) {
+		class = writer.ClassFutureVersion
+	}
+	return &Error{Op: op, Path: path, Class: class, Err: err}
 }
 
 // crashed notes on a State that its last holder ended without saying so.

@@ -74,10 +74,10 @@ func (s *Store) summary(id session.ID, buf []byte) (Info, error) {
 	if err == nil && sum.ID != id {
 		err = fmt.Errorf("state.json is that of session %s", sum.ID)
 	}
-	if err != nil && !errors.Is(err, session.ErrFutureVersion) {
-		err = &Error{Op: "read", Path: path, Class: writer.ClassCorrupt, Err: err}
+	if err != nil {
+		return Info{}, unreadable("read", path, err)
 	}
-	return Info{Summary: sum}, err
+	return Info{Summary: sum}, nil
 }
 
 // Read returns the last committed State of a session without a lock, whoever

@@ -1,0 +1,292 @@
+package lifecycle_test
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+func TestSaveSyncRead(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	sess := create(t, storeIn(t, project), "auth")
+	other := storeIn(t, project)
+	for i := 1; i <= 3; i++ {
+		e := sess.State().Edit()
+		e.Header().TurnCount = i
+		e.AppendIteration(session.Iteration{Task: "a", Attempt: i, StartedAt: day, InputTokens: 5})
+		e.Put(session.Task{ID: "a", Kind: session.KindTask, Name: "A", State: session.TaskInProgress, Attempts: i})
+		e.SetRoots([]string{"a"})
+		next, err := e.State()
+		require.NoError(t, err)
+		require.NoError(t, sess.Save(next, session.TriggerStepCompleted))
+		require.Same(t, next, sess.State())
+		require.NoError(t, sess.Sync(t.Context()))
+
+		st, seq, err := other.Read(sess.ID())
+		require.NoError(t, err)
+		require.EqualValues(t, i+1, seq)
+		require.Equal(t, i, st.Header().TurnCount)
+		require.Equal(t, i, st.NumIterations())
+		task, ok := st.Task("a")
+		require.True(t, ok)
+		require.Equal(t, i, task.Attempts)
+	}
+}
+
+func TestReopen(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(7)))
+	require.NoError(t, sess.Pause(t.Context(), session.TriggerPaused, session.ExitInterrupted))
+	require.NoError(t, sess.Close(t.Context()))
+	require.NoError(t, sess.Close(t.Context()), "Close is idempotent")
+	require.ErrorIs(t, sess.Change(session.TriggerStepCompleted, turns(8)), lifecycle.ErrClosed)
+
+	again, err := store.Open(sess.ID())
+	require.NoError(t, err)
+	h := again.State().Header()
+	require.Equal(t, 7, h.TurnCount)
+	require.Equal(t, session.StatusPaused, h.Status)
+	require.Equal(t, session.ExitInterrupted, h.ExitReason, "who said why it ended has not crashed")
+}
+
+func TestReopenAfterKill(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	p := start(t, "hold", store.Project().Name())
+	id, err := session.ParseID(p.line(t)) // printed when Sync has acknowledged
+	require.NoError(t, err)
+	dir := path(store, "sessions", id.String())
+	require.NoError(t, p.Process.Kill())
+	require.Error(t, p.Wait())
+	before, err := os.ReadFile(filepath.Join(dir, "state.json"))
+	require.NoError(t, err)
+	// What a kill in the middle of a replacement leaves behind.
+	write(t, filepath.Join(dir, ".tmp-state.json-1"), "{")
+
+	sess, err := store.Open(id)
+	require.NoError(t, err)
+	st := sess.State()
+	require.Equal(t, session.ExitCrashed, st.Header().ExitReason)
+	require.Equal(t, session.StatusActive, st.Status())
+	require.Equal(t, 20, st.Header().TurnCount)
+	require.Equal(t, 20, st.NumIterations())
+	require.EqualValues(t, 200, st.Totals().OutputTokens)
+	after, err := os.ReadFile(filepath.Join(dir, "state.json"))
+	require.NoError(t, err)
+	require.Equal(t, before, after, "opening alone writes no state")
+
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		e.AppendIteration(session.Iteration{Task: "a", Attempt: 21, StartedAt: day})
+		return nil
+	}))
+	require.NoError(t, sess.Close(t.Context()))
+	st, _, err = store.Read(id)
+	require.NoError(t, err)
+	require.Equal(t, 21, st.NumIterations())
+}
+
+// A kill between the two replacements of a commit leaves metrics that are
+// ahead: what state.json does not name was not acknowledged.
+func TestMetricsAhead(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	state := path(store, "sessions", sess.ID().String(), "state.json")
+	before, err := os.ReadFile(state)
+	require.NoError(t, err)
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		e.AppendIteration(session.Iteration{Task: "a", Attempt: 1, StartedAt: day, CostUSD: 1})
+		return nil
+	}))
+	require.NoError(t, sess.Close(t.Context()))
+	write(t, state, string(before))
+
+	again, err := store.Open(sess.ID())
+	require.NoError(t, err)
+	require.Zero(t, again.State().NumIterations())
+	require.NoError(t, again.Change(session.TriggerStepCompleted, turns(1)))
+	require.NoError(t, again.Sync(t.Context()))
+	st, _, err := store.Read(sess.ID())
+	require.NoError(t, err)
+	require.Zero(t, st.NumIterations())
+	require.Zero(t, st.Totals().CostUSD)
+}
+
+func TestSecondOpener(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	p := start(t, "hold", store.Project().Name())
+	id, err := session.ParseID(p.line(t))
+	require.NoError(t, err)
+
+	_, err = store.Open(id)
+	var busy *lifecycle.BusyError
+	require.ErrorAs(t, err, &busy)
+	require.ErrorIs(t, err, lifecycle.ErrBusy)
+	require.Equal(t, p.Process.Pid, busy.Owner.PID)
+	require.Equal(t, "lopen run auth", busy.Owner.Command)
+	owner, err := store.Holder(id)
+	require.NoError(t, err)
+	require.NotNil(t, owner)
+	require.Equal(t, p.Process.Pid, owner.PID)
+	_, _, err = store.Read(id)
+	require.NoError(t, err, "reading takes no lock")
+
+	for range 2 { // asking twice is asking once
+		asked, err := store.RequestPause(t.Context(), id)
+		require.NoError(t, err)
+		require.True(t, asked)
+	}
+	require.NoError(t, p.in.Close())
+	require.Equal(t, "true", p.line(t), "the holder sees the request")
+	require.NoError(t, p.Wait())
+
+	owner, err = store.Holder(id)
+	require.NoError(t, err)
+	require.Nil(t, owner)
+	sess, err := store.Open(id)
+	require.NoError(t, err)
+	require.False(t, sess.PauseRequested(), "a request goes to the holder that was asked")
+	_, err = store.Open(id)
+	require.ErrorAs(t, err, &busy, "one process excludes itself too")
+	require.Equal(t, os.Getpid(), busy.Owner.PID)
+}
+
+func TestRequestPauseOfWhatNobodyHolds(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	id := made(t, store, "auth")
+	asked, err := store.RequestPause(t.Context(), id)
+	require.NoError(t, err)
+	require.False(t, asked)
+	st, _, err := store.Read(id)
+	require.NoError(t, err)
+	require.Equal(t, session.StatusPaused, st.Status())
+	require.Equal(t, session.ExitPaused, st.Header().ExitReason)
+
+	sess, err := store.Open(id)
+	require.NoError(t, err)
+	require.NoError(t, sess.Complete(t.Context()))
+	require.NoError(t, sess.Close(t.Context()))
+	_, err = store.RequestPause(t.Context(), id)
+	require.NoError(t, err)
+	st, _, err = store.Read(id)
+	require.NoError(t, err)
+	require.Equal(t, session.StatusComplete, st.Status(), "what is complete stays complete")
+
+	id.Counter = 9
+	_, err = store.RequestPause(t.Context(), id)
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+}
+
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	require.NoError(t, sess.Complete(t.Context()))
+	st, _, err := store.Read(sess.ID())
+	require.NoError(t, err, "durable when Complete returns")
+	h := st.Header()
+	require.Equal(t, session.StatusComplete, h.Status)
+	require.Equal(t, session.PhaseComplete, h.Phase)
+	require.Equal(t, session.ExitComplete, h.ExitReason)
+	require.True(t, h.CompletedAt.After(h.CreatedAt))
+	require.NoError(t, sess.Close(t.Context()))
+	again, err := store.Open(sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, session.ExitComplete, again.State().Header().ExitReason)
+	_, found, err := store.Unfinished("auth")
+	require.NoError(t, err)
+	require.False(t, found)
+}
+
+func TestChangeFromManyGoroutines(t *testing.T) {
+	t.Parallel()
+	const goroutines, each = 16, 50
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for range each {
+				if err := sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+					e.Header().TurnCount++
+					return nil
+				}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, sess.Sync(t.Context()))
+	st, seq, err := store.Read(sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, goroutines*each, st.Header().TurnCount)
+	require.LessOrEqual(t, seq, uint64(goroutines*each+1))
+}
+
+// A change that fails or breaks a rule changes nothing and saves nothing.
+func TestChangeThatFails(t *testing.T) {
+	t.Parallel()
+	sess := create(t, initStore(t), "auth")
+	before := sess.State()
+	require.ErrorIs(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		e.Header().TurnCount = 5
+		return os.ErrProcessDone
+	}), os.ErrProcessDone)
+	var invalid *session.InvalidError
+	require.ErrorAs(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		e.Header().Phase = "dreaming"
+		return nil
+	}), &invalid)
+	require.Same(t, before, sess.State())
+}
+
+// The lease is the file of that name: a holder whose file was replaced has lost
+// it, whatever its flock says.
+func TestLeaseReplacedUnderTheHolder(t *testing.T) {
+	t.Parallel()
+	for name, replace := range map[string]func(t *testing.T, dir string){
+		"the file": func(t *testing.T, dir string) {
+			require.NoError(t, os.Remove(filepath.Join(dir, ".lock")))
+			write(t, filepath.Join(dir, ".lock"), "")
+		},
+		"removed": func(t *testing.T, dir string) {
+			require.NoError(t, os.Remove(filepath.Join(dir, ".lock")))
+		},
+		"the folder": func(t *testing.T, dir string) {
+			require.NoError(t, os.Rename(dir, dir+"-away"))
+			require.NoError(t, os.CopyFS(dir, os.DirFS(dir+"-away")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := initStore(t)
+			sess := create(t, store, "auth")
+			dir := path(store, "sessions", sess.ID().String())
+			replace(t, dir)
+			before, err := os.ReadFile(filepath.Join(dir, "state.json"))
+			require.NoError(t, err)
+			require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
+			err = sess.Sync(t.Context())
+			var paused *lifecycle.PausedError
+			require.ErrorAs(t, err, &paused)
+			require.Equal(t, "fenced", lifecycle.ClassOf(err).String())
+			require.ErrorAs(t, sess.Change(session.TriggerStepCompleted, turns(2)), &paused)
+			require.ErrorAs(t, sess.Unpause(t.Context()), &paused, "it does not come back by itself")
+			after, err := os.ReadFile(filepath.Join(dir, "state.json"))
+			require.NoError(t, err)
+			require.Equal(t, before, after, "nothing was written after the lease was lost")
+		})
+	}
+}
