@@ -1,0 +1,95 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// exampleStore makes a store in a temporary project.
+func exampleStore() (store *lifecycle.Store, done func()) {
+	project, err := os.MkdirTemp("", "lopen-example-")
+	if err != nil {
+		panic(err)
+	}
+	store, _, err = lifecycle.Init(project, lifecycle.Options{Now: func() time.Time { return day }})
+	if err != nil {
+		panic(err)
+	}
+	return store, func() {
+		_ = store.Close(context.Background())
+		_ = os.RemoveAll(project)
+	}
+}
+
+func ExampleInit() {
+	project, err := os.MkdirTemp("", "lopen-example-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(project)
+	for range 2 {
+		store, made, err := lifecycle.Init(project, lifecycle.Options{})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(filepath.Base(store.Path()), made)
+		if err := store.Close(context.Background()); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// .lopen true
+	// .lopen false
+}
+
+func ExampleStore_Create() {
+	store, done := exampleStore()
+	defer done()
+	sess, err := store.Create(context.Background(), "auth")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(sess.ID())
+	_, err = store.Open(sess.ID())
+	fmt.Println("opened twice:", errors.Is(err, lifecycle.ErrBusy))
+	// Output:
+	// auth-20260214-1
+	// opened twice: true
+}
+
+// A change does not wait for the disk; Sync does.
+func ExampleSession_Change() {
+	ctx := context.Background()
+	store, done := exampleStore()
+	defer done()
+	sess, err := store.Create(ctx, "auth")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = sess.Change(session.TriggerPhaseChanged, func(e *session.Edit) error {
+		e.Header().Phase = session.PhasePlanning
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err) // a *PausedError: the State is kept, the disk has a problem
+		return
+	}
+	if err := sess.Sync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	st, seq, err := store.Read(sess.ID()) // as any other process would
+	fmt.Println(st.Phase(), seq, err)
+	// Output: planning 2 <nil>
+}
