@@ -40,9 +40,9 @@ func (c Class) String() string {
 func (c Class) Hint() string {
 	switch c {
 	case ClassNoSpace:
-		return "free space on this disk (df -h and df -i show what is short): it goes on by itself"
+		return "free space on this disk (df -h and df -i show what is short)"
 	case ClassDenied:
-		return "make the folder writable again (owner, mode, a read-only mount): it goes on by itself"
+		return "make the folder writable again (owner, mode, a read-only mount)"
 	case ClassDevice:
 		return "look at the disk (dmesg shows what the kernel says), then try again"
 	case ClassBusy:

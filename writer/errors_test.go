@@ -68,6 +68,7 @@ func TestErrorIs(t *testing.T) {
 		}
 		require.ErrorIs(t, err, io.ErrShortWrite)
 		require.NotEmpty(t, class.Hint())
+		require.NotContains(t, class.Hint(), "by itself", "only a run that waits can promise that")
 		require.NotContains(t, class.String(), "class ")
 	}
 	require.Equal(t, "class 200", Class(200).String())
