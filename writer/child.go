@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -158,9 +159,12 @@ func FindOrphan(dir FS, name string) (*Orphan, error) {
 	return o, nil
 }
 
+// decodeGroup reads a record. What kill(2) would take for another number never
+// comes out: -1 is every process, and of more than 32 bits it looks at the lower
+// ones only.
 func decodeGroup(data []byte) Group {
 	var g Group
-	if json.Unmarshal(data, &g) != nil || g.PGID < 0 || g.PGID == 1 {
+	if json.Unmarshal(data, &g) != nil || g.PGID < 0 || g.PGID == 1 || g.PGID > math.MaxInt32 {
 		return Group{}
 	}
 	return g
