@@ -155,7 +155,10 @@ func FindOrphan(dir FS, name string) (*Orphan, error) {
 	data := make([]byte, childRecord)
 	n, _ := file.ReadAt(data, 0)
 	o := &Orphan{Group: decodeGroup(data[:n]), path: full}
-	o.Alive = o.PGID == 0 && o.Boot == bootID() || o.lives()
+	// The record of a command not yet known has a time, the one that Release
+	// leaves has none; the boot alone tells them apart only where it is known.
+	unknown := o.PGID == 0 && !o.Since.IsZero() && o.Boot == bootID()
+	o.Alive = unknown || o.lives()
 	return o, nil
 }
 

@@ -1,0 +1,310 @@
+//go:build unix
+
+package writer
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const childName = ".child"
+
+// A command that holds the child's lock, in a group of its own.
+type command struct {
+	*exec.Cmd
+	ended chan error
+	out   *bufio.Reader
+}
+
+// leave starts a shell script that inherits the lock, and gives our descriptor
+// up. Its group is killed at the end of the test.
+func leave(t *testing.T, dir FS, script string) *command {
+	t.Helper()
+	return start(t, dir, exec.Command("sh", "-c", script), true)
+}
+
+func start(t *testing.T, dir FS, cmd *exec.Cmd, record bool) *command {
+	t.Helper()
+	l, err := HoldChild(dir, childName)
+	require.NoError(t, err)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	detach(cmd)
+	cmd.Stdout, cmd.ExtraFiles = w, []*os.File{l.File()}
+	require.NoError(t, cmd.Start())
+	require.NoError(t, w.Close())
+	c := &command{Cmd: cmd, ended: make(chan error, 1), out: bufio.NewReader(r)}
+	done := make(chan struct{})
+	go func() {
+		c.ended <- cmd.Wait()
+		close(done)
+	}()
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		<-done
+		require.NoError(t, r.Close())
+	})
+	if record {
+		require.NoError(t, l.Record(cmd.Process.Pid, "a command"))
+		require.NoError(t, l.Release())
+	} else {
+		require.NoError(t, l.File().Close()) // as if we had been killed
+	}
+	return c
+}
+
+func (c *command) line(t *testing.T) string {
+	t.Helper()
+	line, err := c.out.ReadString('\n')
+	require.NoError(t, err)
+	return strings.TrimSpace(line)
+}
+
+// signal waits for the command's end and returns what ended it.
+func (c *command) signal(t *testing.T) syscall.Signal {
+	t.Helper()
+	var exit *exec.ExitError
+	require.ErrorAs(t, <-c.ended, &exit)
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	require.True(t, ok)
+	require.True(t, status.Signaled())
+	return status.Signal()
+}
+
+func find(t *testing.T, dir FS) *Orphan {
+	t.Helper()
+	o, err := FindOrphan(dir, childName)
+	require.NoError(t, err)
+	return o
+}
+
+// nobody requires that the lock is free. Between a fork and its exec a process
+// that another test starts has copies of all our descriptors: ForkLock keeps out
+// of that moment.
+func nobody(t *testing.T, dir FS) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	require.Nil(t, find(t, dir))
+}
+
+// forge changes the record in the lock file.
+func forge(t *testing.T, dir FS, change func(*Group)) {
+	t.Helper()
+	g := decodeGroup([]byte(get(t, dir, childName)))
+	change(&g)
+	data, err := json.Marshal(g)
+	require.NoError(t, err)
+	put(t, dir, childName, string(data))
+}
+
+func TestOrphanIsFoundAndEnded(t *testing.T) {
+	t.Parallel()
+	dir := openTemp(t)
+	nobody(t, dir)
+	cmd := leave(t, dir, "echo ready; sleep 60; :")
+	require.Equal(t, "ready", cmd.line(t))
+	o := find(t, dir)
+	require.NotNil(t, o)
+	require.True(t, o.Alive)
+	require.Equal(t, cmd.Process.Pid, o.PGID)
+	require.Equal(t, "a command", o.Command)
+	require.Contains(t, o.String(), strconv.Itoa(o.PGID))
+	require.Contains(t, o.String(), "a command")
+
+	require.NoError(t, o.End(t.Context(), time.Minute))
+	require.Equal(t, syscall.SIGTERM, cmd.signal(t))
+	require.False(t, groupExists(o.PGID))
+	nobody(t, dir)
+	require.NoError(t, o.End(t.Context(), time.Minute), "it has ended")
+}
+
+func TestOrphanThatIgnoresTermIsKilled(t *testing.T) {
+	t.Parallel()
+	dir := openTemp(t)
+	cmd := leave(t, dir, `trap "" TERM; echo ready; while :; do sleep 1; done`)
+	require.Equal(t, "ready", cmd.line(t))
+	o := find(t, dir)
+	require.NotNil(t, o)
+	require.NoError(t, o.End(t.Context(), 50*time.Millisecond))
+	require.Equal(t, syscall.SIGKILL, cmd.signal(t))
+	nobody(t, dir)
+}
+
+// The leader has ended, the rest of its group has not: it is the same group.
+func TestOrphanWithoutItsLeader(t *testing.T) {
+	t.Parallel()
+	dir := openTemp(t)
+	cmd := leave(t, dir, "sleep 60 & exit 0")
+	require.NoError(t, <-cmd.ended)
+	o := find(t, dir)
+	require.NotNil(t, o)
+	require.True(t, o.Alive)
+	require.NoError(t, o.End(t.Context(), time.Minute))
+	require.False(t, groupExists(o.PGID))
+	nobody(t, dir)
+}
+
+// End returns with its context, and what does not end is not said to have ended.
+func TestOrphanEndStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	dir := openTemp(t)
+	cmd := leave(t, dir, `trap "" TERM; echo ready; while :; do sleep 1; done`)
+	require.Equal(t, "ready", cmd.line(t))
+	o := find(t, dir)
+	require.NotNil(t, o)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, o.End(ctx, time.Minute), ctx.Err())
+	require.True(t, find(t, dir).Alive)
+}
+
+// A daemon in another group keeps the descriptor: it is found, and nobody is
+// signalled for it.
+func TestDaemonLeftBehind(t *testing.T) {
+	t.Parallel()
+	dir := openTemp(t)
+	cmd := start(t, dir, process(t, dir, "daemon"), true)
+	pid, err := strconv.Atoi(cmd.line(t))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	require.NoError(t, <-cmd.ended)
+
+	o := find(t, dir)
+	require.NotNil(t, o)
+	require.False(t, o.Alive)
+	require.Equal(t, cmd.Process.Pid, o.PGID)
+	require.NoError(t, o.End(t.Context(), time.Minute))
+	require.True(t, groupExists(pid), "the daemon lives")
+
+	// The next command shares the lock with it, and is found beside it.
+	next := leave(t, dir, "echo ready; sleep 60; :")
+	require.Equal(t, "ready", next.line(t))
+	o = find(t, dir)
+	require.True(t, o.Alive)
+	require.Equal(t, next.Process.Pid, o.PGID)
+	require.NoError(t, o.End(t.Context(), time.Minute))
+	require.False(t, find(t, dir).Alive)
+
+	// A command that could not be started is no unknown one afterwards.
+	l, err := HoldChild(dir, childName)
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
+	o = find(t, dir)
+	require.NotNil(t, o)
+	require.False(t, o.Alive)
+}
+
+// The number may be another's by now: no signal.
+func TestOrphanOfAnotherBootOrStart(t *testing.T) {
+	t.Parallel()
+	if bootID() == "" || processStart(os.Getpid()) == "" {
+		t.Skip("no /proc: neither the boot nor the start of a process can be told")
+	}
+	for name, change := range map[string]func(*Group){
+		"another boot":  func(g *Group) { g.Boot = "another" },
+		"another start": func(g *Group) { g.Start += "1" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := openTemp(t)
+			cmd := leave(t, dir, "echo ready; sleep 60; :")
+			require.Equal(t, "ready", cmd.line(t))
+			forge(t, dir, change)
+			o := find(t, dir)
+			require.NotNil(t, o)
+			require.False(t, o.Alive)
+			require.NoError(t, o.End(t.Context(), time.Millisecond))
+			select {
+			case err := <-cmd.ended:
+				require.Fail(t, "it was signalled", "%v", err)
+			default:
+			}
+			require.True(t, groupExists(cmd.Process.Pid))
+		})
+	}
+}
+
+// Killed between the start and Record: a command runs, and which is not known.
+func TestOrphanBeforeRecord(t *testing.T) {
+	t.Parallel()
+	dir := openTemp(t)
+	cmd := start(t, dir, exec.Command("sh", "-c", "echo ready; sleep 60; :"), false)
+	require.Equal(t, "ready", cmd.line(t))
+	o := find(t, dir)
+	require.NotNil(t, o)
+	require.True(t, o.Alive)
+	require.Zero(t, o.PGID)
+	require.Contains(t, o.String(), filepath.Join(dir.Name(), childName))
+	require.Error(t, o.End(t.Context(), time.Millisecond))
+	require.True(t, groupExists(cmd.Process.Pid))
+
+	// The same record of another boot is no living command: a reboot ends all.
+	forge(t, dir, func(g *Group) { g.Boot = "another" })
+	require.False(t, find(t, dir).Alive)
+	// Nor is the empty one that Release leaves, on any system.
+	put(t, dir, childName, `{"pgid":0,"boot":"`+bootID()+`","since":"0001-01-01T00:00:00Z"}`)
+	require.False(t, find(t, dir).Alive)
+}
+
+func TestChildLockRecord(t *testing.T) {
+	t.Parallel()
+	dir := openTemp(t)
+	l, err := HoldChild(dir, childName)
+	require.NoError(t, err)
+	require.NoError(t, l.Record(os.Getpid(), strings.Repeat("long ", childRecord)))
+	require.Len(t, get(t, dir, childName), childRecord)
+	g := decodeGroup([]byte(get(t, dir, childName)))
+	require.Equal(t, os.Getpid(), g.PGID)
+	require.Empty(t, g.Command, "a record is never cut")
+	require.Equal(t, processStart(os.Getpid()), g.Start)
+	require.NoError(t, l.Record(os.Getpid(), "short"))
+	require.Len(t, get(t, dir, childName), childRecord)
+	require.NoError(t, l.Release())
+	require.NoError(t, l.Release(), "Release is idempotent")
+	nobody(t, dir)
+
+	_, err = HoldChild(&faultFS{FS: dir}, childName)
+	require.ErrorIs(t, err, ErrInvalid, "what is no file of the system cannot be inherited")
+}
+
+// A FIFO hangs who opens it for reading until somebody writes.
+func TestFIFOHangsNobody(t *testing.T) {
+	t.Parallel()
+	dir := openTemp(t)
+	path := filepath.Join(dir.Name(), "fifo")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	for op, call := range map[string]func() error{
+		"read":   func() error { _, err := ReadFile(dir, "fifo", 100); return err },
+		"lock":   func() error { _, err := TryLock(dir, "fifo", Self("x")); return err },
+		"holder": func() error { _, _, err := Holder(dir, "fifo"); return err },
+		"orphan": func() error { _, err := FindOrphan(dir, "fifo"); return err },
+	} {
+		err := call()
+		require.ErrorIs(t, err, ErrInvalid, op)
+		require.ErrorContains(t, err, "a named pipe")
+	}
+
+	// It takes the file's place between the look and the open.
+	put(t, dir, "file", oldContent)
+	racing := &faultFS{FS: dir, decide: func(_ int, call string) fault {
+		if call == "open file" {
+			require.NoError(t, os.Rename(path, filepath.Join(dir.Name(), "file")))
+		}
+		return fault{}
+	}}
+	_, err := ReadFile(racing, "file", 100)
+	require.ErrorIs(t, err, ErrInvalid)
+	racing.never(t)
+}
