@@ -168,3 +168,19 @@ func TestCreateClearsWhatWasCutOff(t *testing.T) {
 	made(t, store, "auth")
 	require.NoDirExists(t, left)
 }
+
+// A session that cannot be put in its place is an error and leaves nothing; the
+// next one gets the next ID.
+func TestCreateFails(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	taken := path(store, "sessions", "auth-20260214-1")
+	write(t, taken, "mine")
+	_, err := store.Create(t.Context(), "auth")
+	require.ErrorContains(t, err, "auth-20260214-1")
+	requireNoLeftovers(t, store)
+	data, err := os.ReadFile(taken)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(data))
+	require.Equal(t, "auth-20260214-2", made(t, store, "auth").String())
+}

@@ -66,7 +66,7 @@ func TestFullDisk(t *testing.T) {
 	require.NoError(t, sess.Sync(t.Context()))
 
 	free := fill(t, disk)
-	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(2)), "accepted, not yet tried")
+	accepted(t, sess.Change(session.TriggerStepCompleted, turns(2)))
 	requirePaused(t, sess.Sync(t.Context()), lifecycle.ClassNoSpace, unix.ENOSPC, dir)
 	requirePaused(t, <-sess.Critical(), lifecycle.ClassNoSpace, unix.ENOSPC, dir)
 	requirePaused(t, sess.Change(session.TriggerStepCompleted, turns(3)), lifecycle.ClassNoSpace, unix.ENOSPC, dir)
@@ -100,23 +100,69 @@ func TestReadOnlyDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t)
 	store := storeIn(t, disk)
-	sess := create(t, store, "auth")
-	dir := path(store, "sessions", sess.ID().String())
-	if err := unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		t.Skipf("the tmpfs cannot be made read-only here: %v", err)
-	}
-	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
-	requirePaused(t, sess.Sync(t.Context()), lifecycle.ClassDenied, unix.EROFS, dir)
+	id := made(t, store, "auth")
+	require.NoError(t, unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, "size=1m"))
 	_, err := store.Create(t.Context(), "pay")
 	require.ErrorIs(t, err, unix.EROFS)
-	_, _, err = store.Read(sess.ID())
+	_, err = store.Open(id)
+	require.ErrorIs(t, err, unix.EROFS)
+	require.Equal(t, lifecycle.ClassDenied, lifecycle.ClassOf(err))
+	require.ErrorContains(t, err, disk)
+	_, _, err = store.Read(id)
 	require.NoError(t, err, "reading goes on")
+	infos, err := store.List()
+	require.NoError(t, err)
+	require.NoError(t, infos[0].Err)
 
 	require.NoError(t, unix.Mount("", disk, "", unix.MS_REMOUNT, "size=1m"))
+	sess, err := store.Open(id)
+	require.NoError(t, err)
+	require.NoError(t, sess.Close(t.Context()))
+}
+
+// A folder that stops being writable while the session is held. Root may write
+// whatever the mode says, so for root the folder is made immutable.
+func TestFolderNotWritable(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	dir := path(store, "sessions", sess.ID().String())
+	errno := protect(t, dir, true)
+	t.Cleanup(func() { protect(t, dir, false) }) // before the test's folder is removed
+	accepted(t, sess.Change(session.TriggerStepCompleted, turns(1)))
+	requirePaused(t, sess.Sync(t.Context()), lifecycle.ClassDenied, errno, dir)
+	protect(t, dir, false)
 	require.NoError(t, sess.Unpause(t.Context()))
 	st, _, err := store.Read(sess.ID())
 	require.NoError(t, err)
 	require.Equal(t, 1, st.Header().TurnCount)
+}
+
+// immutable is FS_IMMUTABLE_FL of linux/fs.h.
+const immutable = 0x10
+
+// protect makes a folder refuse new files or not, and returns with which errno.
+func protect(t *testing.T, dir string, on bool) error {
+	t.Helper()
+	if os.Getuid() != 0 {
+		require.NoError(t, os.Chmod(dir, map[bool]os.FileMode{true: 0o500, false: 0o700}[on]))
+		return unix.EACCES
+	}
+	f, err := os.Open(dir)
+	require.NoError(t, err)
+	defer f.Close()
+	flags, err := unix.IoctlGetInt(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+	if err == nil {
+		flags &^= immutable
+		if on {
+			flags |= immutable
+		}
+		err = unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags)
+	}
+	if err != nil {
+		t.Skipf("a folder cannot be made immutable here: %v", err)
+	}
+	return unix.EPERM
 }
 
 // A store in which a session could not be saved says so when it is closed.
@@ -127,7 +173,7 @@ func TestCloseOnFullDisk(t *testing.T) {
 	require.NoError(t, err)
 	sess := create(t, store, "auth")
 	free := fill(t, disk)
-	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
+	accepted(t, sess.Change(session.TriggerStepCompleted, turns(1)))
 	err = store.Close(context.Background())
 	require.Error(t, err)
 	require.ErrorIs(t, err, unix.ENOSPC)

@@ -21,8 +21,11 @@ type files struct {
 	lease string    // path of the lease below root
 	lock  *writer.Lock
 
-	seq        uint64
-	iterations int // iterations that the durable metrics.json holds; -1 when that is not known
+	seq uint64
+	// totals are those of the iterations that the durable metrics.json holds, nil
+	// when that is not known. Their number alone would not tell a State from one
+	// that goes on from an earlier State with other iterations.
+	totals *session.Totals
 }
 
 // Commit replaces metrics.json, if it changed, and then state.json. A crash in
@@ -32,13 +35,13 @@ func (f *files) Commit(b actors.Batch) (actors.Committed, error) {
 		return actors.Committed{}, err
 	}
 	seq, bytes := f.seq+1, 0
-	if n := b.State.NumIterations(); n != f.iterations || f.seq == 0 {
-		f.iterations = -1
+	if totals := b.State.Totals(); f.totals == nil || totals != *f.totals {
+		f.totals = nil
 		data := session.EncodeMetrics(b.State, seq)
 		if err := writer.ReplaceFile(f.dir, metricsFile, data, filePerm); err != nil {
 			return actors.Committed{}, err
 		}
-		f.iterations = n
+		f.totals = &totals
 		bytes += len(data)
 	}
 	data := session.EncodeState(b.State, seq)

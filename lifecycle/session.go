@@ -34,7 +34,7 @@ func (s *Store) Open(id session.ID) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
-	f := &files{root: s.root, dir: dir, lease: name + "/" + leaseFile, iterations: -1}
+	f := &files{root: s.root, dir: dir, lease: name + "/" + leaseFile}
 	st, err := s.acquire(id, f)
 	if err != nil {
 		_ = f.Close()

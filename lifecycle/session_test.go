@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -83,6 +84,7 @@ func TestReopenAfterKill(t *testing.T) {
 	after, err := os.ReadFile(filepath.Join(dir, "state.json"))
 	require.NoError(t, err)
 	require.Equal(t, before, after, "opening alone writes no state")
+	require.NoFileExists(t, filepath.Join(dir, ".tmp-state.json-1"))
 
 	require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
 		e.AppendIteration(session.Iteration{Task: "a", Attempt: 21, StartedAt: day})
@@ -277,7 +279,7 @@ func TestLeaseReplacedUnderTheHolder(t *testing.T) {
 			replace(t, dir)
 			before, err := os.ReadFile(filepath.Join(dir, "state.json"))
 			require.NoError(t, err)
-			require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
+			accepted(t, sess.Change(session.TriggerStepCompleted, turns(1)))
 			err = sess.Sync(t.Context())
 			var paused *lifecycle.PausedError
 			require.ErrorAs(t, err, &paused)
@@ -288,5 +290,38 @@ func TestLeaseReplacedUnderTheHolder(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, before, after, "nothing was written after the lease was lost")
 		})
+	}
+}
+
+// accepted says that a change was taken: a failing commit may have paused the
+// session before the call is back, or not yet.
+func accepted(t *testing.T, err error) {
+	t.Helper()
+	var paused *lifecycle.PausedError
+	if err != nil {
+		require.ErrorAs(t, err, &paused)
+	}
+}
+
+// A caller may save a State that does not follow from the last one. What is on
+// disk then is that one, its iterations included, though their number is the same.
+func TestSaveOfAnotherBranch(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	base := sess.State()
+	for i, task := range []string{"a", "b"} {
+		e := base.Edit()
+		e.AppendIteration(session.Iteration{Task: task, Attempt: 1, StartedAt: day, Duration: time.Duration(i + 1)})
+		next, err := e.State()
+		require.NoError(t, err)
+		require.NoError(t, sess.Save(next, session.TriggerTaskCompleted))
+		require.NoError(t, sess.Sync(t.Context()))
+		st, _, err := store.Read(sess.ID())
+		require.NoError(t, err)
+		require.Equal(t, 1, st.NumIterations())
+		for it := range st.Iterations() {
+			require.Equal(t, task, it.Task)
+		}
 	}
 }
