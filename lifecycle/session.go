@@ -177,6 +177,13 @@ type Orphan = writer.Orphan
 // HoldChild takes the lock that the next command inherits.
 func (s *Session) HoldChild() (*Child, error) { return writer.HoldChild(s.dir, childFile) }
 
-// FindOrphan returns the command of an earlier holder that still holds its
-// lock, or nil.
-func (s *Session) FindOrphan() (*Orphan, error) { return writer.FindOrphan(s.dir, childFile) }
+// Orphan returns the command of a session that still holds its lock, or nil.
+// The caller holds the session's module, so that no run has it started.
+func (s *Store) Orphan(id session.ID) (*Orphan, error) {
+	dir, err := openDir(s.root, sessionsDir+"/"+id.String())
+	if err != nil {
+		return nil, fmt.Errorf("look for a command that outlived session %s: %w", id, err)
+	}
+	defer dir.Close()
+	return writer.FindOrphan(dir, childFile)
+}

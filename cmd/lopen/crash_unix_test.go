@@ -147,6 +147,18 @@ func checkRound(t *testing.T, dir string, tasks, killed int) int {
 // sleeps: the next run must not work beside the old one.
 func TestOrphanIsEndedBeforeItsTaskRunsAgain(t *testing.T) {
 	t.Parallel()
+	for name, args := range map[string][]string{
+		"resumed": {"run", "m"},
+		"new":     {"run", "m", "--no-resume", "--", "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			orphaned(t, args)
+		})
+	}
+}
+
+func orphaned(t *testing.T, args []string) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n"), 0o600))
 	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
@@ -162,7 +174,7 @@ func TestOrphanIsEndedBeforeItsTaskRunsAgain(t *testing.T) {
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 
-	out := must(t, dir, "run", "m")
+	out := must(t, dir, args...)
 	require.Contains(t, out, "a command of an earlier run still works (process group")
 	require.Contains(t, out, "1/1 tasks done")
 	n, err := r.Read(make([]byte, 1))

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,6 +63,9 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 	switch {
 	case owner != nil:
 		what = fmt.Sprintf("running (pid %d)", owner.PID)
+		if t, ok := st.Task(st.ActiveTask()); ok {
+			what = fmt.Sprintf("running %q (pid %d)", t.Name, owner.PID)
+		}
 	case info.Status == session.StatusActive:
 		what = "not running: its last run was killed"
 	}
@@ -69,6 +73,7 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 	fmt.Fprintf(a.stdout, "session  %s: %s, active %s\n", info.ID, what, ago(time.Since(info.UpdatedAt)))
 	fmt.Fprintf(a.stdout, "tasks    %d/%d done\n", p.Done, p.Total)
 	ready, waiting := tasks.Order(st)
+	ready = slices.DeleteFunc(ready, func(id string) bool { t, _ := st.Task(id); return t.State == session.TaskInProgress })
 	switch {
 	case len(ready) > 0:
 		t, _ := st.Task(ready[0])

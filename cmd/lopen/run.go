@@ -251,6 +251,11 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 
+	ui := newScreen(ctx, r.app)
+	defer ui.stop()
+	if err := loop.EndOrphans(ctx, store, r.module, ui); err != nil {
+		return err
+	}
 	sess, fresh, err := r.choose(ctx, store)
 	if err != nil || sess == nil {
 		return err
@@ -259,6 +264,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if err != nil {
 		return errors.Join(err, r.giveBack(sess, fresh))
 	}
+	cfg.UI = ui
 	if !fresh {
 		p := sess.State().Progress()
 		cfg.UI.Say("session %s goes on: %d/%d tasks done", sess.ID(), p.Done, p.Total)
@@ -266,7 +272,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 		cfg.UI.Say("session %s", sess.ID())
 	}
 	err = loop.Run(ctx, cfg)
-	cfg.UI.(*screen).stop()
+	ui.stop()
 	if err != nil {
 		return err
 	}
@@ -430,7 +436,6 @@ func (r *runCall) config(ctx context.Context, project string, store *lifecycle.S
 		}
 		cfg.Only = t.ID
 	}
-	cfg.UI = newScreen(ctx, r.app)
 	return cfg, nil
 }
 

@@ -186,7 +186,7 @@ func (r *Runner) check(ctx context.Context, out *outcome, env []string, deadline
 
 // supervise runs one process with the lock that says so to the next holder.
 func (r *Runner) supervise(ctx context.Context, c child.Command, deadline time.Time) (child.Result, error) {
-	c.Grace, c.IdleTimeout = r.cfg.Grace, r.cfg.IdleTimeout
+	c.Grace, c.IdleTimeout = defaultGrace, r.cfg.IdleTimeout
 	c.Stdout, c.Stderr = r.cfg.UI.Output()
 	if !deadline.IsZero() {
 		c.Timeout = max(time.Until(deadline), time.Millisecond)

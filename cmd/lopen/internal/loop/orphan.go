@@ -4,27 +4,44 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // orphanGrace is how long a command that outlived its loop may take to end by
 // itself before it is ended.
 const orphanGrace = 5 * time.Second
 
-// orphan makes sure that nothing works beside this run: a command of an earlier
-// run that still lives is given a moment and then ended with its whole group.
-func (r *Runner) orphan(ctx context.Context) error {
-	o, err := r.sess.FindOrphan()
+// EndOrphans makes sure that nothing works beside a run: a command of any
+// session of the module that outlived its loop is given a moment and then ended
+// with its whole group. The caller holds the module. The error is an [*Exit] with
+// code 11 when one cannot be ended.
+func EndOrphans(ctx context.Context, store *lifecycle.Store, module string, ui UI) error {
+	infos, err := store.List()
 	if err != nil {
-		return fmt.Errorf("look for a command that outlived its run: %w", err)
+		return err
 	}
-	if o == nil {
-		return nil
+	for _, info := range infos {
+		if info.ID.Module == module {
+			if err := endOrphan(ctx, store, info.ID, ui); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI) error {
+	o, err := store.Orphan(id)
+	if err != nil || o == nil {
+		return err
 	}
 	if !o.Alive {
-		r.cfg.UI.Warn("a process left behind by an earlier command still runs and is left alone (%s)", o)
+		ui.Warn("a process left behind by an earlier command still runs and is left alone (%s)", o)
 		return nil
 	}
-	r.cfg.UI.Warn("a command of an earlier run still works (%s): waiting %s before it is ended", o, orphanGrace)
+	ui.Warn("a command of an earlier run still works (%s): waiting %s before it is ended", o, orphanGrace)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	timeout := time.NewTimer(orphanGrace)
@@ -32,7 +49,7 @@ func (r *Runner) orphan(ctx context.Context) error {
 	for waiting := true; waiting; {
 		select {
 		case <-tick.C:
-			if o, err = r.sess.FindOrphan(); err != nil || o == nil || !o.Alive {
+			if o, err = store.Orphan(id); err != nil || o == nil || !o.Alive {
 				return err
 			}
 		case <-timeout.C:
@@ -41,9 +58,12 @@ func (r *Runner) orphan(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	if err := o.End(ctx, r.cfg.Grace); err != nil {
+	if err := o.End(ctx, defaultGrace); err != nil {
 		return &Exit{ExitBusy, fmt.Sprintf("a command of an earlier run still works and could not be ended (%s): %v", o, err)}
 	}
-	r.cfg.UI.Say("ended it: its task runs again")
+	ui.Say("ended it: its task runs again")
 	return nil
 }
+
+// defaultGrace is the time from SIGTERM to SIGKILL.
+const defaultGrace = 10 * time.Second

@@ -35,7 +35,6 @@ type Config struct {
 	Timeout, IdleTimeout   time.Duration
 	Wait                   time.Duration // in all, for an agent's limit
 	PauseTimeout           time.Duration // for a storage error to go away
-	Grace                  time.Duration // from SIGTERM to SIGKILL
 	FailureThreshold       int           // attempts at a task; 0 means no limit
 	MaxIterations          int           // starts of the command in this run; 0 means no limit
 	Unattended, ByTerminal bool          // never asks; there is a person to ask
@@ -129,9 +128,6 @@ func Run(ctx context.Context, cfg Config) error {
 }
 
 func (r *Runner) run(ctx context.Context) error {
-	if err := r.orphan(ctx); err != nil {
-		return err
-	}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
