@@ -172,7 +172,7 @@ func TestMkdirDurable(t *testing.T) {
 	dir.calls = nil
 	require.NoError(t, MkdirDurable(dir, "a/b"), "it is there")
 	require.Equal(t, "syncdir a", dir.calls[len(dir.calls)-1], "who made it may not have come to sync it")
-	info, err := dir.FS.Stat("a/b")
+	info, err := dir.Stat("a/b")
 	require.NoError(t, err)
 	if canSyncDir {
 		require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
@@ -222,8 +222,10 @@ func TestReadFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, data)
 
+	dir.calls = nil
 	_, err = ReadFile(dir, "file", int64(len(oldContent)-1))
 	require.ErrorIs(t, err, ErrInvalid)
+	require.Zero(t, dir.count("read file"), "its size is known, and nothing is read into memory")
 	require.ErrorContains(t, err, filepath.Join(dir.Name(), "file"))
 	_, err = ReadFile(dir, "folder", 1<<20)
 	require.ErrorIs(t, err, ErrInvalid)
