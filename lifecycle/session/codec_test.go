@@ -220,11 +220,11 @@ func TestEditedOutside(t *testing.T) {
 	t.Parallel()
 	st := full(t)
 	state, metrics := encode(st)
-	var any map[string]any
+	var tree map[string]any
 	d := json.NewDecoder(bytes.NewReader(state))
 	d.UseNumber()
-	require.NoError(t, d.Decode(&any))
-	pretty, err := json.MarshalIndent(any, "", "  ") // sorts keys: children come before IDs
+	require.NoError(t, d.Decode(&tree))
+	pretty, err := json.MarshalIndent(tree, "", "  ") // sorts keys: children come before IDs
 	require.NoError(t, err)
 	for name, file := range map[string][]byte{
 		"reformatted": pretty,
