@@ -4,22 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
-	"github.com/lopen-dev/lopen/plan"
 )
 
 // closeTimeout bounds what the end of a command waits for the disk.
@@ -80,35 +76,6 @@ func newRun(a *app) *cobra.Command {
 	f.BoolVar(&rf.dryRun, "dry-run", false, "list what would run, print the first prompt, change nothing")
 	cmd.MarkFlagsMutuallyExclusive("resume", "no-resume")
 	return cmd
-}
-
-// settingFlag makes a flag for a setting; its value is parsed where all layers
-// of settings are.
-func settingFlag(f *pflag.FlagSet, name, usage string) {
-	f.Var(&textValue{kind: "string"}, name, usage)
-}
-
-func settingBool(f *pflag.FlagSet, name, usage string) {
-	f.Var(&textValue{kind: "bool"}, name, usage)
-	f.Lookup(name).NoOptDefVal = "true"
-}
-
-// textValue is a flag that is kept as it was typed.
-type textValue struct{ text, kind string }
-
-func (v *textValue) String() string     { return v.text }
-func (v *textValue) Set(s string) error { v.text = s; return nil }
-func (v *textValue) Type() string       { return v.kind }
-
-// changedSettings returns the settings that were given as flags, by key.
-func changedSettings(f *pflag.FlagSet) map[string]string {
-	given := map[string]string{}
-	for _, k := range settings.Keys() {
-		if fl := f.Lookup(k.Flag()); fl != nil && fl.Changed {
-			given[k.Name] = fl.Value.String()
-		}
-	}
-	return given
 }
 
 // runCall is one call of run.
@@ -213,36 +180,6 @@ func SpecPath(v *settings.Values, module string) string {
 	return filepath.ToSlash(filepath.Join(v.String("requirements_dir"), module, "SPECIFICATION.md"))
 }
 
-// plannable says what to do when there is neither a plan nor a specification,
-// before anything is made.
-func (r *runCall) plannable(project string, store *lifecycle.Store, spec string) error {
-	if store != nil {
-		_, err := store.Plan(r.module)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	_, err := os.Stat(filepath.Join(project, filepath.FromSlash(spec)))
-	if err == nil {
-		return nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	msg := fmt.Sprintf("no plan for %s, and no specification at %s\n  make a plan from a list:  lopen plan create %s --from FILE\n  or write a specification: lopen init %s",
-		r.module, spec, r.module, r.module)
-	if files := openBoxes(project); len(files) > 0 {
-		msg += "\nfiles here with unticked boxes:"
-		for _, f := range files {
-			msg += fmt.Sprintf("\n  %s (%d)", f.path, f.open)
-		}
-	}
-	return errors.New(msg)
-}
-
 // hold takes the module, chooses the session and runs it.
 func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, spec string) (err error) {
 	lock, err := store.LockModule(r.module)
@@ -303,89 +240,6 @@ func (r *runCall) busyHint(err error) error {
 func (r *runCall) epilogue(store *lifecycle.Store, sess *lifecycle.Session) {
 	id := sess.ID().String()
 	fmt.Fprintf(r.stderr, "state:   %s\nshow it: lopen session show %s\n", filepath.Join(store.Path(), "sessions", id, "state.json"), id)
-}
-
-// choose opens the session that the run is to go on with, or a new one. A nil
-// session without an error means that there is nothing to do.
-func (r *runCall) choose(ctx context.Context, store *lifecycle.Store) (sess *lifecycle.Session, fresh bool, err error) {
-	if r.resume != "" {
-		id, err := store.Resolve(r.resume)
-		if err != nil {
-			return nil, false, err
-		}
-		if id.Module != r.module {
-			return nil, false, usagef("session %s belongs to module %s, not %s", id, id.Module, r.module)
-		}
-		sess, err := store.Open(id)
-		return sess, false, err
-	}
-	old, found, err := store.Unfinished(r.module)
-	if err != nil {
-		return nil, false, err
-	}
-	if err := r.mention(store); err != nil {
-		return nil, false, err
-	}
-	if found {
-		yes, err := r.wantsResume(ctx, old)
-		if err != nil {
-			return nil, false, err
-		}
-		sess, err := store.Open(old.ID)
-		if err != nil || yes {
-			return sess, false, err
-		}
-		err = errors.Join(sess.Pause(ctx, session.TriggerSwitched, session.ExitPaused), sess.Close(ctx))
-		if err != nil {
-			return nil, false, err
-		}
-	} else if p, err := store.Plan(r.module); err == nil && !r.noResume {
-		if done, total := p.Progress(); total > 0 && done == total {
-			fmt.Fprintf(r.stderr, "nothing is left to do: %d/%d tasks of %s are done\n", done, total, lifecycle.PlanPath(r.module))
-			return nil, false, nil
-		}
-	}
-	sess, err = store.Create(ctx, r.module)
-	return sess, true, err
-}
-
-// mention tells of what the module's name does not cover: unfinished sessions
-// of other modules, and sessions that cannot be read.
-func (r *runCall) mention(store *lifecycle.Store) error {
-	infos, err := store.List()
-	if err != nil {
-		return err
-	}
-	for _, info := range infos {
-		switch {
-		case info.Err != nil:
-			fmt.Fprintf(r.stderr, "warning: session %s cannot be read and is left out: %v\n", info.ID, info.Err)
-		case info.Module != r.module && info.Status != session.StatusComplete:
-			fmt.Fprintf(r.stderr, "unfinished as well: %s (%d/%d tasks)\n", info.ID, info.Progress.Done, info.Progress.Total)
-		}
-	}
-	return nil
-}
-
-// wantsResume asks whether to go on with a session; auto_resume answers where
-// nobody can be asked.
-func (r *runCall) wantsResume(ctx context.Context, old lifecycle.Info) (bool, error) {
-	if r.noResume {
-		return false, nil
-	}
-	v, err := r.settings(nil, r.flags)
-	if err != nil {
-		return false, err
-	}
-	if !r.interactive() || v.Bool("unattended") {
-		return v.Bool("auto_resume"), nil
-	}
-	question := fmt.Sprintf("Resume %s (%d/%d tasks, active %s)? [Y/n] ", old.ID, old.Progress.Done, old.Progress.Total, ago(time.Since(old.UpdatedAt)))
-	answer, err := r.ask(ctx, question)
-	if err != nil {
-		return false, err
-	}
-	return answer == "" || answer[0] == 'y' || answer[0] == 'Y', nil
 }
 
 // config puts the run together: what was typed, what the session remembers,
@@ -480,104 +334,4 @@ func (r *runCall) promptText() (string, error) {
 		return "", usagef("--prompt %s: the file is empty", path)
 	}
 	return string(data), nil
-}
-
-// printDryRun lists the tasks that would run, in order, and the first prompt.
-func (r *runCall) printDryRun(project string, store *lifecycle.Store, spec string, values *settings.Values) error {
-	text, err := r.promptText()
-	if err != nil {
-		return err
-	}
-	prompt, err := loop.ParsePrompt(text)
-	if err != nil {
-		return usagef("--prompt: %w", err)
-	}
-	docs, err := os.OpenRoot(project)
-	if err != nil {
-		return err
-	}
-	defer docs.Close()
-	var p *plan.Plan
-	if store != nil {
-		if p, err = store.Plan(r.module); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if p == nil {
-		src, err := loop.ReadSpec(docs.FS(), spec)
-		if err != nil {
-			return err
-		}
-		content, err := plan.FromCriteria(r.module, src)
-		if err != nil {
-			return fmt.Errorf("make a plan from %s: %w", spec, err)
-		}
-		p = plan.Parse(content)
-	}
-	cfg := loop.Config{Docs: docs.FS(), Module: r.module, Project: project, Spec: spec, Check: values.String("check"), Unit: values.String("unit"), Prompt: prompt}
-	if r.task != "" {
-		t, err := p.Find(r.task)
-		if err != nil {
-			return &usageError{err}
-		}
-		cfg.Only = t.ID
-	}
-	order, first, err := loop.DryRun(cfg, p)
-	if err != nil {
-		return err
-	}
-	for i, line := range order {
-		fmt.Fprintf(r.stdout, "%3d  %s\n", i+1, line)
-	}
-	if len(order) == 0 {
-		fmt.Fprintln(r.stdout, "nothing would run")
-		return nil
-	}
-	_, err = fmt.Fprintf(r.stdout, "\nThe first prompt:\n\n%s", first)
-	return err
-}
-
-// boxFile is a Markdown file with open boxes.
-type boxFile struct {
-	path string
-	open int
-}
-
-// openBoxes looks for Markdown files that a plan could be made from. It is a
-// help in an error message, so it is bounded and says nothing of what it cannot read.
-func openBoxes(project string) []boxFile {
-	const maxFiles, maxSize, maxFound = 2000, 1 << 20, 10
-	var found []boxFile
-	seen := 0
-	_ = filepath.WalkDir(project, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil //nolint:nilerr // see above
-		}
-		name := d.Name()
-		if d.IsDir() {
-			if path != project && (name[0] == '.' || slices.Contains([]string{"node_modules", "vendor", "testdata"}, name)) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if ext := filepath.Ext(name); ext != ".md" && ext != ".markdown" {
-			return nil
-		}
-		if seen++; seen > maxFiles || len(found) >= maxFound {
-			return fs.SkipAll
-		}
-		if info, err := d.Info(); err != nil || !info.Mode().IsRegular() || info.Size() > maxSize {
-			return nil //nolint:nilerr // see above
-		}
-		src, err := os.ReadFile(path)
-		if err != nil {
-			return nil //nolint:nilerr // see above
-		}
-		if done, total := plan.Parse(src).Progress(); total > done {
-			rel, _ := filepath.Rel(project, path)
-			found = append(found, boxFile{rel, total - done})
-		}
-		return nil
-	})
-	return found
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// choose opens the session that the run is to go on with, or a new one. A nil
+// session without an error means that there is nothing to do.
+func (r *runCall) choose(ctx context.Context, store *lifecycle.Store) (sess *lifecycle.Session, fresh bool, err error) {
+	if r.resume != "" {
+		id, err := store.Resolve(r.resume)
+		if err != nil {
+			return nil, false, err
+		}
+		if id.Module != r.module {
+			return nil, false, usagef("session %s belongs to module %s, not %s", id, id.Module, r.module)
+		}
+		sess, err := store.Open(id)
+		return sess, false, err
+	}
+	old, found, err := store.Unfinished(r.module)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := r.mention(store); err != nil {
+		return nil, false, err
+	}
+	if found {
+		yes, err := r.wantsResume(ctx, old)
+		if err != nil {
+			return nil, false, err
+		}
+		sess, err := store.Open(old.ID)
+		if err != nil || yes {
+			return sess, false, err
+		}
+		err = errors.Join(sess.Pause(ctx, session.TriggerSwitched, session.ExitPaused), sess.Close(ctx))
+		if err != nil {
+			return nil, false, err
+		}
+	} else if p, err := store.Plan(r.module); err == nil && !r.noResume {
+		if done, total := p.Progress(); total > 0 && done == total {
+			fmt.Fprintf(r.stderr, "nothing is left to do: %d/%d tasks of %s are done\n", done, total, lifecycle.PlanPath(r.module))
+			return nil, false, nil
+		}
+	}
+	sess, err = store.Create(ctx, r.module)
+	return sess, true, err
+}
+
+// mention tells of what the module's name does not cover: unfinished sessions
+// of other modules, and sessions that cannot be read.
+func (r *runCall) mention(store *lifecycle.Store) error {
+	infos, err := store.List()
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		switch {
+		case info.Err != nil:
+			fmt.Fprintf(r.stderr, "warning: session %s cannot be read and is left out: %v\n", info.ID, info.Err)
+		case info.Module != r.module && info.Status != session.StatusComplete:
+			fmt.Fprintf(r.stderr, "unfinished as well: %s (%d/%d tasks)\n", info.ID, info.Progress.Done, info.Progress.Total)
+		}
+	}
+	return nil
+}
+
+// wantsResume asks whether to go on with a session; auto_resume answers where
+// nobody can be asked.
+func (r *runCall) wantsResume(ctx context.Context, old lifecycle.Info) (bool, error) {
+	if r.noResume {
+		return false, nil
+	}
+	v, err := r.settings(nil, r.flags)
+	if err != nil {
+		return false, err
+	}
+	if !r.interactive() || v.Bool("unattended") {
+		return v.Bool("auto_resume"), nil
+	}
+	question := fmt.Sprintf("Resume %s (%d/%d tasks, active %s)? [Y/n] ", old.ID, old.Progress.Done, old.Progress.Total, ago(time.Since(old.UpdatedAt)))
+	answer, err := r.ask(ctx, question)
+	if err != nil {
+		return false, err
+	}
+	return answer == "" || answer[0] == 'y' || answer[0] == 'Y', nil
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
+)
+
+// settingFlag makes a flag for a setting; its value is parsed where all layers
+// of settings are.
+func settingFlag(f *pflag.FlagSet, name, usage string) {
+	f.Var(&textValue{kind: "string"}, name, usage)
+}
+
+func settingBool(f *pflag.FlagSet, name, usage string) {
+	f.Var(&textValue{kind: "bool"}, name, usage)
+	f.Lookup(name).NoOptDefVal = "true"
+}
+
+// textValue is a flag that is kept as it was typed.
+type textValue struct{ text, kind string }
+
+func (v *textValue) String() string     { return v.text }
+func (v *textValue) Set(s string) error { v.text = s; return nil }
+func (v *textValue) Type() string       { return v.kind }
+
+// changedSettings returns the settings that were given as flags, by key.
+func changedSettings(f *pflag.FlagSet) map[string]string {
+	given := map[string]string{}
+	for _, k := range settings.Keys() {
+		if fl := f.Lookup(k.Flag()); fl != nil && fl.Changed {
+			given[k.Name] = fl.Value.String()
+		}
+	}
+	return given
+}

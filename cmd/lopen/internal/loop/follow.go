@@ -1,0 +1,127 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/plan"
+)
+
+// loadPlan reads the plan, and makes it from the specification's Acceptance
+// Criteria where there is none.
+func (r *Runner) loadPlan() (*plan.Plan, error) {
+	p, err := r.cfg.Store.Plan(r.cfg.Module)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return p, err
+	}
+	spec, err := ReadSpec(r.cfg.Docs, r.cfg.Spec)
+	if err != nil {
+		return nil, err
+	}
+	content, err := plan.FromCriteria(r.cfg.Module, spec)
+	if err != nil {
+		return nil, fmt.Errorf("make a plan from %s: %w", r.cfg.Spec, err)
+	}
+	if err := r.cfg.Store.CreatePlan(r.cfg.Module, content); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	r.cfg.UI.Say("plan made from the Acceptance Criteria of %s: %s", r.cfg.Spec, lifecycle.PlanPath(r.cfg.Module))
+	return r.cfg.Store.Plan(r.cfg.Module)
+}
+
+// follow takes the plan as it is now over into the State, says what differs
+// and writes the boxes that lopen owes.
+func (r *Runner) follow(ctx context.Context, when tasks.When) error {
+	p, err := r.loadPlan()
+	if err != nil {
+		return err
+	}
+	res, err := tasks.Reconcile(r.sess.State(), p, when)
+	if err != nil {
+		return fmt.Errorf("take over the plan: %w", err)
+	}
+	if len(res.Unclear) > 0 && r.cfg.ByTerminal && !r.cfg.Unattended {
+		yes, err := r.askUnclear(res.Unclear)
+		if err != nil {
+			return err
+		}
+		if yes {
+			if res, err = tasks.Reconcile(r.sess.State(), p, tasks.Between); err != nil {
+				return fmt.Errorf("take over the plan: %w", err)
+			}
+		}
+	}
+	for _, n := range res.Notes {
+		r.cfg.UI.Say("plan: %s", n)
+	}
+	// The State goes first: what it says is what the boxes are set to.
+	changed := false
+	session.Diff(r.sess.State(), res.State, func(string, *session.Task, *session.Task) bool { changed = true; return false })
+	if changed {
+		if err := r.sess.Update(func(*session.State) (*session.State, error) { return res.State, nil }); err != nil {
+			if err = r.tolerate(err); err != nil {
+				return err
+			}
+		}
+		if len(res.Notes) > 0 {
+			if err := r.change(session.TriggerStepCompleted, func(*session.Edit) error { return nil }); err != nil {
+				return err
+			}
+		}
+	}
+	r.plan = p
+	return r.writeBoxes(ctx, res.Boxes)
+}
+
+func (r *Runner) askUnclear(ids []string) (bool, error) {
+	for _, id := range ids {
+		r.cfg.UI.Say("this box changed while a task was running that was killed: %s", id)
+	}
+	key, err := r.cfg.UI.Choose("Was it you who changed the plan?", []Choice{
+		{'y', "yes, keep the boxes"}, {'n', "no, set them back"},
+	})
+	return key == 'y', err
+}
+
+// writeBoxes sets boxes in the plan and remembers them in the State. The
+// memory is saved with the next commit; a kill before that is noticed and
+// mended by the next start.
+func (r *Runner) writeBoxes(ctx context.Context, boxes map[string]bool) error {
+	if len(boxes) == 0 {
+		return nil
+	}
+	var conflict *plan.ConflictError
+	for {
+		p, err := r.cfg.Store.SetBoxes(r.cfg.Module, r.plan, boxes)
+		if err == nil || errors.As(err, &conflict) {
+			if p != nil {
+				r.plan = p
+			}
+			break
+		}
+		if err := r.waitStorage(ctx, err, nil); err != nil {
+			return err
+		}
+	}
+	if conflict != nil {
+		r.cfg.UI.Warn("plan: %v", conflict)
+	}
+	return r.tolerate(r.sess.Update(func(st *session.State) (*session.State, error) {
+		e := st.Edit()
+		for id, ticked := range boxes {
+			if t, ok := e.Task(id); ok && t.Box != session.BoxNone {
+				t.Box = session.BoxOpen
+				if ticked {
+					t.Box = session.BoxTicked
+				}
+				e.Put(t)
+			}
+		}
+		return e.State()
+	}))
+}

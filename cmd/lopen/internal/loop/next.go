@@ -1,0 +1,98 @@
+package loop
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+)
+
+// next chooses what runs: the unit's ID and its leaves. An empty unit means
+// that nothing is left to run.
+func (r *Runner) next() (unit string, leaves []string, err error) {
+	st := r.sess.State()
+	if unit, leaves = choose(st, r.cfg); unit != "" {
+		return unit, leaves, nil
+	}
+	if _, ok := st.Task(r.cfg.Only); !ok && r.cfg.Only != "" {
+		return "", nil, r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser, "the task is no longer in the plan: " + r.cfg.Only})
+	}
+	_, waiting := tasks.Order(st)
+	waiting = slices.DeleteFunc(waiting, func(w tasks.Waiting) bool { return r.cfg.Only != "" && !within(st, w.Task, r.cfg.Only) })
+	if len(waiting) > 0 && (r.cfg.Only != "" || st.Progress().Failed == 0) {
+		return "", nil, r.stuck(waiting)
+	}
+	return "", nil, nil
+}
+
+// choose returns the unit of st that is to run next with the leaves that are to
+// be done in it, or nothing.
+func choose(st *session.State, cfg Config) (unit string, leaves []string) {
+	ready, waiting := tasks.Order(st)
+	if cfg.Only != "" {
+		ready = slices.DeleteFunc(ready, func(id string) bool { return !within(st, id, cfg.Only) })
+	}
+	if len(ready) == 0 {
+		return "", nil
+	}
+	unit = tasks.Unit(st, ready[0], cfg.Unit)
+	if cfg.Only != "" && !within(st, unit, cfg.Only) {
+		unit = cfg.Only
+	}
+	return unit, openLeaves(st, unit, ready, waiting)
+}
+
+// openLeaves returns the leaves of a unit that are to be done now: those that
+// are ready, and those that wait only for others of the same unit.
+func openLeaves(st *session.State, unit string, ready []string, waiting []tasks.Waiting) []string {
+	open := make(map[string]bool, len(ready))
+	for _, id := range ready {
+		open[id] = true
+	}
+	for _, w := range waiting {
+		inside := true
+		for _, dep := range w.For {
+			inside = inside && within(st, dep, unit)
+		}
+		open[w.Task] = inside
+	}
+	var leaves []string
+	for _, id := range tasks.Leaves(st, unit) {
+		if open[id] {
+			leaves = append(leaves, id)
+		}
+	}
+	return leaves
+}
+
+// within says whether a task is the unit or lies beneath it.
+func within(st *session.State, id, unit string) bool {
+	for id != "" {
+		if id == unit {
+			return true
+		}
+		t, ok := st.Task(id)
+		if !ok {
+			return false
+		}
+		id = t.Parent
+	}
+	return false
+}
+
+// stuck ends a run in which every open task waits.
+func (r *Runner) stuck(waiting []tasks.Waiting) error {
+	for _, w := range waiting {
+		for _, id := range w.For {
+			why := "which is not done"
+			if _, ok := r.sess.State().Task(id); !ok {
+				why = "which the plan does not have"
+			}
+			r.cfg.UI.Warn("blocked: %s waits for %s, %s", w.Task, id, why)
+		}
+	}
+	return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser,
+		fmt.Sprintf("nothing can run: %d tasks wait for each other or for what is not there; mend their \"after:\" in %s", len(waiting), lifecycle.PlanPath(r.cfg.Module))})
+}

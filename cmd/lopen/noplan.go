@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/plan"
+)
+
+// plannable says what to do when there is neither a plan nor a specification,
+// before anything is made.
+func (r *runCall) plannable(project string, store *lifecycle.Store, spec string) error {
+	if store != nil {
+		_, err := store.Plan(r.module)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	_, err := os.Stat(filepath.Join(project, filepath.FromSlash(spec)))
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	msg := fmt.Sprintf("no plan for %s, and no specification at %s\n  make a plan from a list:  lopen plan create %s --from FILE\n  or write a specification: lopen init %s",
+		r.module, spec, r.module, r.module)
+	if files := openBoxes(project); len(files) > 0 {
+		msg += "\nfiles here with unticked boxes:"
+		for _, f := range files {
+			msg += fmt.Sprintf("\n  %s (%d)", f.path, f.open)
+		}
+	}
+	return errors.New(msg)
+}
+
+// boxFile is a Markdown file with open boxes.
+type boxFile struct {
+	path string
+	open int
+}
+
+// openBoxes looks for Markdown files that a plan could be made from. It is a
+// help in an error message, so it is bounded and says nothing of what it cannot read.
+func openBoxes(project string) []boxFile {
+	const maxFiles, maxSize, maxFound = 2000, 1 << 20, 10
+	var found []boxFile
+	seen := 0
+	_ = filepath.WalkDir(project, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // see above
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if path != project && (name[0] == '.' || slices.Contains([]string{"node_modules", "vendor", "testdata"}, name)) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if ext := filepath.Ext(name); ext != ".md" && ext != ".markdown" {
+			return nil
+		}
+		if seen++; seen > maxFiles || len(found) >= maxFound {
+			return fs.SkipAll
+		}
+		if info, err := d.Info(); err != nil || !info.Mode().IsRegular() || info.Size() > maxSize {
+			return nil //nolint:nilerr // see above
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return nil //nolint:nilerr // see above
+		}
+		if done, total := plan.Parse(src).Progress(); total > done {
+			rel, _ := filepath.Rel(project, path)
+			found = append(found, boxFile{rel, total - done})
+		}
+		return nil
+	})
+	return found
+}
