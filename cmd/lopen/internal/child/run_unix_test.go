@@ -1,0 +1,178 @@
+//go:build unix
+
+package child_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+)
+
+// shell is a command that runs a script and keeps what it prints in out.
+func shell(t *testing.T, script string, out io.Writer) child.Command {
+	t.Helper()
+	return child.Command{Argv: []string{"sh", "-c", script}, Dir: t.TempDir(), Env: os.Environ(), Stdout: out, Stderr: out}
+}
+
+func TestHowACommandEnds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		change func(*child.Command)
+		exit   int
+		signal string
+		cause  child.Cause
+	}{
+		"done":         {script: "exit 0"},
+		"exit code":    {script: "exit 7", exit: 7},
+		"signal":       {script: "kill -SEGV $$", exit: -1, signal: "SIGSEGV"},
+		"timeout":      {script: "sleep 60", change: func(c *child.Command) { c.Timeout = 50 * time.Millisecond }, exit: -1, signal: "SIGTERM", cause: child.CauseTimeout},
+		"idle":         {script: "sleep 60", change: func(c *child.Command) { c.IdleTimeout = 50 * time.Millisecond }, exit: -1, signal: "SIGTERM", cause: child.CauseIdle},
+		"kept alive":   {script: "for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done", change: func(c *child.Command) { c.IdleTimeout = time.Second }},
+		"ignores TERM": {script: "trap '' TERM; while :; do sleep 60; done", change: func(c *child.Command) { c.Timeout, c.Grace = 50*time.Millisecond, 50*time.Millisecond }, exit: -1, signal: "SIGKILL", cause: child.CauseTimeout},
+		"stdin":        {script: `[ "$(cat)" = "" ]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := shell(t, c.script, io.Discard)
+			if c.change != nil {
+				c.change(&cmd)
+			}
+			res, err := child.Run(t.Context(), cmd)
+			require.NoError(t, err)
+			require.Equal(t, c.exit, res.Exit)
+			require.Equal(t, c.signal, res.Signal)
+			require.Equal(t, c.cause, res.Cause)
+			require.False(t, res.LeftBehind)
+			require.False(t, res.EndedAt.Before(res.StartedAt))
+		})
+	}
+}
+
+func TestCancelEndsTheWholeGroup(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cmd := shell(t, `sh -c 'exec 7>alive; sleep 600' & wait`, io.Discard)
+	fifo := filepath.Join(cmd.Dir, "alive")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	done := make(chan child.Result, 1)
+	go func() {
+		res, err := child.Run(ctx, cmd)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- res
+	}()
+	r, err := os.Open(fifo) // returns when the grandchild has it open
+	require.NoError(t, err)
+	cancel()
+	require.Equal(t, child.CauseCanceled, (<-done).Cause)
+	_, err = r.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF, "the grandchild is gone")
+}
+
+func TestOutputComesThroughAndItsEndIsKept(t *testing.T) {
+	t.Parallel()
+	var n countingWriter
+	res, err := child.Run(t.Context(), shell(t, `head -c 64M /dev/zero | tr '\0' x; printf END`, &n))
+	require.NoError(t, err)
+	require.EqualValues(t, 64<<20+3, n)
+	require.Len(t, res.Tail, child.TailBytes)
+	require.True(t, bytes.HasSuffix(res.Tail, []byte("xxxEND")))
+}
+
+type countingWriter int64
+
+func (n *countingWriter) Write(p []byte) (int, error) {
+	*n += countingWriter(len(p))
+	return len(p), nil
+}
+
+func TestOutputThatNobodyTakesDoesNotStopTheCommand(t *testing.T) {
+	t.Parallel()
+	cmd := shell(t, `head -c 1M /dev/zero | tr '\0' x; printf END`, nil)
+	cmd.Stdout = failingWriter{}
+	res, err := child.Run(t.Context(), cmd)
+	require.NoError(t, err)
+	require.Zero(t, res.Exit)
+	require.True(t, bytes.HasSuffix(res.Tail, []byte("END")))
+}
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("the terminal went away") }
+
+func TestDaemonIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	cmd := shell(t, `setsid sh -c 'echo $$ >pid; exec sleep 600' & while [ ! -s pid ]; do :; done; exit 3`, io.Discard)
+	if _, err := os.Stat("/usr/bin/setsid"); err != nil {
+		t.Skip("setsid is not here")
+	}
+	t.Cleanup(func() {
+		pid, err := os.ReadFile(filepath.Join(cmd.Dir, "pid"))
+		require.NoError(t, err)
+		var n int
+		for _, c := range strings.TrimSpace(string(pid)) {
+			n = n*10 + int(c-'0')
+		}
+		require.NoError(t, syscall.Kill(n, syscall.SIGKILL), "the daemon was left alone")
+	})
+	res, err := child.Run(t.Context(), cmd)
+	require.NoError(t, err)
+	require.Equal(t, 3, res.Exit)
+	require.True(t, res.LeftBehind)
+}
+
+func TestInheritedFileAndStart(t *testing.T) {
+	t.Parallel()
+	f, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	defer f.Close()
+	cmd := shell(t, `echo from the command >&3`, io.Discard)
+	cmd.Inherit = []*os.File{f}
+	pid := 0
+	cmd.Started = func(p int) { pid = p }
+	_, err = child.Run(t.Context(), cmd)
+	require.NoError(t, err)
+	require.Positive(t, pid)
+	got, err := os.ReadFile(f.Name())
+	require.NoError(t, err)
+	require.Equal(t, "from the command\n", string(got))
+}
+
+func TestWhatCannotBeStarted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "text"), []byte("x"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tool"), []byte("#!/bin/sh\n"), 0o700))
+	env := []string{"PATH=" + dir}
+	for argv0, want := range map[string]string{
+		"":          "it is empty",
+		"no-such":   "no-such: not found in PATH",
+		"text":      "text: it is not executable",
+		"./text":    "./text: it is not executable",
+		"./folder":  "./folder: it is a folder",
+		"./missing": "./missing: no such file or directory",
+	} {
+		err := child.Look([]string{argv0}, dir, env)
+		require.ErrorIs(t, err, child.ErrNotStarted, argv0)
+		require.ErrorContains(t, err, want)
+		_, err = child.Run(t.Context(), child.Command{Argv: []string{argv0}, Dir: dir, Env: env})
+		require.ErrorIs(t, err, child.ErrNotStarted, argv0)
+	}
+	for _, argv0 := range []string{"tool", "./tool", filepath.Join(dir, "tool")} {
+		require.NoError(t, child.Look([]string{argv0}, dir, env), argv0)
+	}
+}

@@ -1,0 +1,104 @@
+package settings_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
+)
+
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	user, project := []byte(`{"failure_threshold": 1, "check": "user", "unit": "task"}`), []byte(`{"schemaVersion":1,"failure_threshold": 2, "check": "project"}`)
+	env := []string{"LOPEN_FAILURE_THRESHOLD=5", "LOPEN_SESSION_ID=x", "LOPEN_MOOD=good", "OTHER=1"}
+	v, err := settings.Load(project, user, env, map[string]string{"failure_threshold": "9"})
+	require.NoError(t, err)
+	require.Equal(t, 9, v.Int("failure_threshold"))
+	require.Equal(t, settings.SourceFlag, v.Source("failure_threshold"))
+	require.Equal(t, "project", v.String("check"))
+	require.Equal(t, "task", v.String("unit"))
+	require.Equal(t, settings.SourceUser, v.Source("unit"))
+	require.Equal(t, 6*time.Hour, v.Duration("wait"))
+	require.Equal(t, settings.SourceDefault, v.Source("wait"))
+	require.True(t, v.Bool("auto_resume"))
+
+	v, err = settings.Load(project, user, env, nil)
+	require.NoError(t, err)
+	require.Equal(t, 5, v.Int("failure_threshold"))
+	require.Equal(t, settings.SourceVariable, v.Source("failure_threshold"))
+}
+
+func TestBadValuesSayWhereAndWhatWouldBeRight(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		project, user string
+		env, flag     string
+		want          []string
+	}{
+		{project: `{"unit":"page"}`, want: []string{".lopen/config.json", "unit", "page", "leaf, task, component"}},
+		{user: `{"failure_threshold":-1}`, want: []string{"the user's config.json", "failure_threshold", "from 0 on"}},
+		{user: `{"failure_threshold":1.5}`, want: []string{"failure_threshold"}},
+		{project: `{"auto_resume":"perhaps"}`, want: []string{"auto_resume", "true or false"}},
+		{project: `{"auto_resum":true}`, want: []string{`"auto_resum"`, `nearest is "auto_resume"`}},
+		{project: `{"check":7}`, want: []string{"check"}},
+		{project: `{"schemaVersion":2}`, want: []string{"newer lopen"}},
+		{project: `[]`, want: []string{"not a JSON object"}},
+		{env: "LOPEN_WAIT=soon", want: []string{"LOPEN_WAIT", "soon", "90s, 10m, 6h or 7d"}},
+		{flag: "-3h", want: []string{"--timeout", "-3h"}},
+	} {
+		flags := map[string]string{}
+		if c.flag != "" {
+			flags["timeout"] = c.flag
+		}
+		_, err := settings.Load([]byte(c.project), []byte(c.user), []string{c.env}, flags)
+		for _, w := range c.want {
+			require.ErrorContains(t, err, w)
+		}
+	}
+}
+
+func TestDurations(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{"0": 0, "90s": 90 * time.Second, "7d": 7 * 24 * time.Hour, "0.5d": 12 * time.Hour} {
+		v, err := settings.Load(nil, nil, nil, map[string]string{"timeout": text})
+		require.NoError(t, err)
+		require.Equal(t, want, v.Duration("timeout"), text)
+	}
+}
+
+func TestSetIsReadAgain(t *testing.T) {
+	t.Parallel()
+	var config []byte
+	var err error
+	for _, kv := range [][2]string{{"check", "make test"}, {"unattended", "yes"}, {"wait", "2d"}, {"max_iterations", "7"}, {"check", "go test"}} {
+		config, err = settings.Set(config, kv[0], kv[1])
+		require.NoError(t, err)
+	}
+	v, err := settings.Load(config, nil, nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, "go test", v.String("check"))
+	require.True(t, v.Bool("unattended"))
+	require.Equal(t, 48*time.Hour, v.Duration("wait"))
+	require.Equal(t, 7, v.Int("max_iterations"))
+	_, err = settings.Set(config, "chek", "x")
+	require.ErrorContains(t, err, `nearest is "check"`)
+	_, err = settings.Set(config, "unit", "page")
+	require.Error(t, err)
+	_, err = settings.Set([]byte("{"), "unit", "leaf")
+	require.Error(t, err)
+}
+
+// TestEverySettingHasItsDefault makes sure that a typed getter can be used on
+// each and that every one can be set to what it is shown as.
+func TestEverySettingHasItsDefault(t *testing.T) {
+	t.Parallel()
+	v, err := settings.Load(nil, nil, nil, nil)
+	require.NoError(t, err)
+	require.Len(t, v.All(), len(settings.Keys()))
+	for _, e := range v.All() {
+		require.Equal(t, settings.SourceDefault, e.Source)
+		require.NotEmpty(t, e.Help)
+	}
+}
