@@ -8,29 +8,26 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/plan"
 )
 
-// plannable says what to do when there is neither a plan nor a specification,
-// before anything is made.
-func (r *runCall) plannable(project string, store *lifecycle.Store, spec string) error {
-	if store != nil {
-		_, err := store.Plan(r.module)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+// plannable returns the module's plan, or what to do when there is none or none
+// can be made: before anything is made for the run.
+func (r *runCall) plannable(project string, store *lifecycle.Store, docs fs.FS, spec string) (*plan.Plan, error) {
+	p, _, err := loop.PlanFor(store, docs, r.module, spec)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, r.noPlan(project, spec)
 	}
-	_, err := os.Stat(filepath.Join(project, filepath.FromSlash(spec)))
-	if err == nil {
-		return nil
+	if err == nil && len(p.Tasks()) == 0 {
+		err = &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf(
+			"the plan %s has no task: write some as list items like \"- [ ] do this\" and run again", lifecycle.PlanPath(r.module))}
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
+	return p, err
+}
+
+func (r *runCall) noPlan(project, spec string) error {
 	msg := fmt.Sprintf("no plan for %s, and no specification at %s\n  make a plan from a list:  lopen plan create %s --from FILE\n  or write a specification: lopen init %s",
 		r.module, spec, r.module, r.module)
 	if files := openBoxes(project); len(files) > 0 {

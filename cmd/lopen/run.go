@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"text/template"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/plan"
 )
 
 // closeTimeout bounds what the end of a command waits for the disk.
@@ -87,6 +90,9 @@ type runCall struct {
 	flags           map[string]string
 	checkTyped      bool
 	pauseTimeoutSet bool
+
+	only     string             // ID of --task
+	template *template.Template // of --prompt, or the built-in one
 }
 
 func (r *runCall) run(ctx context.Context) (err error) {
@@ -116,11 +122,20 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return err
 	}
 	spec := SpecPath(values, r.module)
-	if err := r.plannable(project, store, spec); err != nil {
+	docs, err := os.OpenRoot(project)
+	if err != nil {
+		return err
+	}
+	defer docs.Close()
+	p, err := r.plannable(project, store, docs.FS(), spec)
+	if err != nil {
+		return err
+	}
+	if err := r.parse(p); err != nil {
 		return err
 	}
 	if r.dryRun {
-		return r.printDryRun(project, store, spec, values)
+		return r.printDryRun(p, docs.FS(), spec, values)
 	}
 	if len(r.command) > 0 {
 		if err := child.Look(r.command, project, r.environ); err != nil {
@@ -132,7 +147,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return r.hold(ctx, project, store, spec)
+	return r.hold(ctx, project, store, docs.FS(), spec)
 }
 
 // create makes the project's store and says where.
@@ -181,7 +196,7 @@ func SpecPath(v *settings.Values, module string) string {
 }
 
 // hold takes the module, chooses the session and runs it.
-func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, spec string) (err error) {
+func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, docs fs.FS, spec string) (err error) {
 	lock, err := store.LockModule(r.module)
 	if err != nil {
 		return r.busyHint(err)
@@ -197,7 +212,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if err != nil || sess == nil {
 		return err
 	}
-	cfg, err := r.config(ctx, project, store, sess, spec)
+	cfg, err := r.config(ctx, project, store, sess, docs, spec)
 	if err != nil {
 		return errors.Join(err, r.giveBack(sess, fresh))
 	}
@@ -244,7 +259,7 @@ func (r *runCall) epilogue(store *lifecycle.Store, sess *lifecycle.Session) {
 
 // config puts the run together: what was typed, what the session remembers,
 // what the settings say.
-func (r *runCall) config(ctx context.Context, project string, store *lifecycle.Store, sess *lifecycle.Session, spec string) (loop.Config, error) {
+func (r *runCall) config(ctx context.Context, project string, store *lifecycle.Store, sess *lifecycle.Session, docs fs.FS, spec string) (loop.Config, error) {
 	old := sess.State().Header().Settings
 	values, err := r.remembered(store, old)
 	if err != nil {
@@ -257,38 +272,15 @@ func (r *runCall) config(ctx context.Context, project string, store *lifecycle.S
 	if err := child.Look(command, project, r.environ); err != nil {
 		return loop.Config{}, err
 	}
-	text, err := r.promptText()
-	if err != nil {
-		return loop.Config{}, err
-	}
-	prompt, err := loop.ParsePrompt(text)
-	if err != nil {
-		return loop.Config{}, usagef("--prompt: %w", err)
-	}
-	docs, err := os.OpenRoot(project)
-	if err != nil {
-		return loop.Config{}, err
-	}
 	cfg := loop.Config{
-		Docs: docs.FS(), Store: store, Session: sess, Module: r.module, Project: project, Spec: spec,
-		Command: command, Check: check, Unit: values.String("unit"), Prompt: prompt, Environ: r.environ,
+		Docs: docs, Store: store, Session: sess, Module: r.module, Project: project, Spec: spec,
+		Command: command, Check: check, Unit: values.String("unit"), Prompt: r.template, Only: r.only, Environ: r.environ,
 		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
 		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),
 		Unattended: values.Bool("unattended"), ByTerminal: r.interactive(),
 	}
 	if !r.pauseTimeoutSet && !cfg.ByTerminal {
 		cfg.PauseTimeout = 10 * time.Minute
-	}
-	if r.task != "" {
-		p, err := store.Plan(r.module)
-		if err != nil {
-			return loop.Config{}, err
-		}
-		t, err := p.Find(r.task)
-		if err != nil {
-			return loop.Config{}, &usageError{err}
-		}
-		cfg.Only = t.ID
 	}
 	return cfg, nil
 }
@@ -312,6 +304,25 @@ func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*set
 		return nil, err
 	}
 	return r.settings(config, merged)
+}
+
+// parse turns --task and --prompt into what they stand for.
+func (r *runCall) parse(p *plan.Plan) error {
+	if r.task != "" {
+		t, err := p.Find(r.task)
+		if err != nil {
+			return &usageError{err}
+		}
+		r.only = t.ID
+	}
+	text, err := r.promptText()
+	if err != nil {
+		return err
+	}
+	if r.template, err = loop.ParsePrompt(text); err != nil {
+		return usagef("--prompt: %w", err)
+	}
+	return nil
 }
 
 func (r *runCall) promptText() (string, error) {

@@ -12,22 +12,33 @@ import (
 	"github.com/lopen-dev/lopen/plan"
 )
 
-// loadPlan reads the plan, and makes it from the specification's Acceptance
-// Criteria where there is none.
+// PlanFor returns a module's plan. Where there is none it is made from the
+// specification's Acceptance Criteria, and made is the content that is to be
+// written. store may be nil. errors.Is(err, fs.ErrNotExist) says that there is
+// neither a plan nor a specification.
+func PlanFor(store *lifecycle.Store, docs fs.FS, module, spec string) (p *plan.Plan, made []byte, err error) {
+	if store != nil {
+		if p, err = store.Plan(module); !errors.Is(err, fs.ErrNotExist) {
+			return p, nil, err
+		}
+	}
+	src, err := ReadSpec(docs, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	if made, err = plan.FromCriteria(module, src); err != nil {
+		return nil, nil, fmt.Errorf("make a plan from %s: %w", spec, err)
+	}
+	return plan.Parse(made), made, nil
+}
+
+// loadPlan reads the plan and writes it first where it has to be made.
 func (r *Runner) loadPlan() (*plan.Plan, error) {
-	p, err := r.cfg.Store.Plan(r.cfg.Module)
-	if !errors.Is(err, fs.ErrNotExist) {
+	p, made, err := PlanFor(r.cfg.Store, r.cfg.Docs, r.cfg.Module, r.cfg.Spec)
+	if err != nil || made == nil {
 		return p, err
 	}
-	spec, err := ReadSpec(r.cfg.Docs, r.cfg.Spec)
-	if err != nil {
-		return nil, err
-	}
-	content, err := plan.FromCriteria(r.cfg.Module, spec)
-	if err != nil {
-		return nil, fmt.Errorf("make a plan from %s: %w", r.cfg.Spec, err)
-	}
-	if err := r.cfg.Store.CreatePlan(r.cfg.Module, content); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := r.cfg.Store.CreatePlan(r.cfg.Module, made); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	r.cfg.UI.Say("plan made from the Acceptance Criteria of %s: %s", r.cfg.Spec, lifecycle.PlanPath(r.cfg.Module))

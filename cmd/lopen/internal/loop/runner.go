@@ -41,10 +41,14 @@ func Run(ctx context.Context, cfg Config) error {
 	r := &Runner{cfg: cfg, sess: cfg.Session, dir: dir, warned: map[string]bool{}}
 	err = r.run(ctx)
 	var exit *Exit
-	if ctx.Err() != nil && !errors.As(err, &exit) {
+	if err == nil || errors.As(err, &exit) {
+		return err
+	}
+	if ctx.Err() != nil {
 		return r.interrupted()
 	}
-	return err
+	// What went wrong is said by the caller; the session must not look as if it ran.
+	return errors.Join(err, r.rest(session.TriggerPaused), r.pauseOnly(session.TriggerPaused, session.ExitFailed))
 }
 
 func (r *Runner) run(ctx context.Context) error {
