@@ -40,11 +40,12 @@ func HoldChild(dir FS, name string) (*ChildLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, ok := f.(*os.File)
+	of, ok := f.(osFile)
 	if !ok {
 		_ = f.Close()
 		return nil, &Error{Op: "hold child lock", Path: full, Class: ClassInvalid, Err: errors.New("this file system's files cannot be inherited")}
 	}
+	file := of.File
 	l := &ChildLock{path: full, file: file}
 	if err := flockShared(file); err != nil {
 		_ = file.Close()
@@ -141,11 +142,11 @@ func FindOrphan(dir FS, name string) (*Orphan, error) {
 		return nil, err
 	}
 	defer f.Close()
-	file, ok := f.(*os.File)
+	of, ok := f.(osFile)
 	if !ok {
 		return nil, nil
 	}
-	free, err := tryFlock(file)
+	free, err := tryFlock(of.File)
 	if err != nil {
 		return nil, newError("look at child lock", full, NotCommitted, err)
 	}
@@ -153,7 +154,7 @@ func FindOrphan(dir FS, name string) (*Orphan, error) {
 		return nil, nil
 	}
 	data := make([]byte, childRecord)
-	n, _ := file.ReadAt(data, 0)
+	n, _ := of.File.ReadAt(data, 0)
 	o := &Orphan{Group: decodeGroup(data[:n]), path: full}
 	// The record of a command not yet known has a time, the one that Release
 	// leaves has none; the boot alone tells them apart only where it is known.

@@ -155,6 +155,19 @@ func (f *faultFile) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
+func (f *faultFile) WriteAt(p []byte, off int64) (n int, err error) {
+	err = f.fs.do("write", f.name, func() (err error) {
+		n, err = f.File.WriteAt(p, off)
+		return err
+	})
+	return n, err
+}
+
+func (f *faultFile) Datasync() error {
+	f.syncs++
+	return f.fs.do("sync", f.name, f.File.Datasync)
+}
+
 func (f *faultFile) Chmod(mode fs.FileMode) error {
 	return f.fs.do("chmod", f.name, func() error { return f.File.Chmod(mode) })
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/gofrs/flock"
 )
 
 // An FS is one folder and what lies beneath it. Names are relative to it and
@@ -33,6 +35,9 @@ type FS interface {
 	SyncDir(name string) error
 	// Sub opens a folder as an FS of its own.
 	Sub(name string) (FS, error)
+	// Flock is an flock, not taken yet, on the file of a name, which is opened
+	// with flag when the lock is tried for.
+	Flock(name string, flag int) Flock
 	// Name is the folder's absolute path when it was opened, for messages
 	// and for locks.
 	Name() string
@@ -43,10 +48,38 @@ type FS interface {
 type File interface {
 	io.Reader
 	io.Writer
-	Sync() error // fsync: data and metadata are on the disk
+	io.WriterAt
+	Sync() error     // fsync: data and metadata are on the disk
+	Datasync() error // fdatasync: the data, and what it takes to read it again, are on the disk
 	Chmod(mode fs.FileMode) error
 	Stat() (fs.FileInfo, error)
 	Close() error
+}
+
+// A Flock is a lock on an open file that the kernel drops with its holder.
+type Flock interface {
+	TryLock() (bool, error)  // for one alone
+	TryRLock() (bool, error) // for any number
+	Unlock() error
+	Stat() (fs.FileInfo, error) // of the open file
+	Close() error
+}
+
+// sameFile says that two infos are of one file. A simulated disk answers with
+// infos whose Sys is the file itself.
+func sameFile(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) || a.Sys() != nil && a.Sys() == b.Sys()
+}
+
+// osFile is a File of the operating system.
+type osFile struct{ *os.File }
+
+func (f osFile) Datasync() error {
+	err := datasync(f.File)
+	if err != nil {
+		return &fs.PathError{Op: "fdatasync", Path: f.Name(), Err: err}
+	}
+	return nil
 }
 
 // root is an FS on os.Root.
@@ -76,9 +109,13 @@ func OpenFS(path string) (FS, error) {
 func (d *root) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	f, err := d.r.OpenFile(name, flag, perm)
 	if err != nil {
-		return nil, err // not f: a nil *os.File is no nil File
+		return nil, err
 	}
-	return f, nil
+	return osFile{f}, nil
+}
+
+func (d *root) Flock(name string, flag int) Flock {
+	return flock.New(filepath.Join(d.name, name), flock.SetFlag(flag|noFollow))
 }
 
 func (d *root) Mkdir(name string, perm fs.FileMode) error { return d.r.Mkdir(name, perm) }

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/gofrs/flock"
 )
 
 // A Lock is an flock on a permanent file. The file is never unlinked: if it
@@ -19,7 +17,7 @@ import (
 // the holder dies, so there is nothing to steal and no age to judge by.
 type Lock struct {
 	path string
-	fl   *flock.Flock
+	fl   Flock
 	held fs.FileInfo // of the open file: its inode is not given anew while it is open
 
 	mu       sync.Mutex
@@ -64,7 +62,7 @@ func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lo
 		if err := f.Close(); err != nil {
 			return nil, newError("lock", full, NotCommitted, err)
 		}
-		l := &Lock{path: full, fl: flock.New(full, flock.SetFlag(os.O_RDWR|noFollow))}
+		l := &Lock{path: full, fl: dir.Flock(name, os.O_RDWR)}
 		ok, err := acquire(ctx, l.fl, wait)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // removed since
@@ -88,7 +86,7 @@ func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lo
 // it is to wait, when somebody holds it. [Holder] takes a shared lock for a
 // moment; that is told from a holder by trying for a shared one, which only an
 // exclusive lock refuses.
-func acquire(ctx context.Context, fl *flock.Flock, wait bool) (bool, error) {
+func acquire(ctx context.Context, fl Flock, wait bool) (bool, error) {
 	tick := time.NewTicker(probeDelay)
 	defer tick.Stop()
 	for {
@@ -122,7 +120,7 @@ func (l *Lock) Check(dir FS, name string) error {
 		err = errors.New("it was given back")
 	case err != nil:
 		err = fmt.Errorf("the lock file is gone: %w", err)
-	case !os.SameFile(l.held, there):
+	case !sameFile(l.held, there):
 		err = errors.New("another file has taken the lock file's place")
 	}
 	l.mu.Unlock()
@@ -183,7 +181,7 @@ func Holder(dir FS, name string) (owner Owner, held bool, err error) {
 	if !info.Mode().IsRegular() {
 		return Owner{}, false, &Error{Op: "look at lock", Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no regular file but %s", kind(info.Mode()))}
 	}
-	fl := flock.New(full, flock.SetFlag(os.O_RDONLY|noFollow))
+	fl := dir.Flock(name, os.O_RDONLY)
 	defer fl.Close()
 	free, err := fl.TryRLock()
 	if err != nil {

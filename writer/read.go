@@ -41,7 +41,7 @@ func openRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 			return nil, nil, newError(op, full, NotCommitted, err)
 		}
 		opened, err := f.Stat()
-		if err == nil && (create || os.SameFile(info, opened)) {
+		if err == nil && (create || sameFile(info, opened)) {
 			return f, opened, nil
 		}
 		_ = f.Close()

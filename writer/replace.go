@@ -81,7 +81,7 @@ func CreateFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 	if err != nil {
 		return newError("create", full, NotCommitted, err)
 	}
-	if err = dir.Link(temp, name); err != nil && sameFile(dir, temp, name) {
+	if err = dir.Link(temp, name); err != nil && sameName(dir, temp, name) {
 		err = nil // it was made all the same: a network server's answer got lost
 	}
 	if err != nil && refusesLinks(err) {
@@ -97,14 +97,14 @@ func CreateFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// sameFile says that two names are links of one file, without following symlinks.
-func sameFile(dir FS, a, b string) bool {
+// sameName says that two names are links of one file, without following symlinks.
+func sameName(dir FS, a, b string) bool {
 	ai, err := dir.Lstat(a)
 	if err != nil {
 		return false
 	}
 	bi, err := dir.Lstat(b)
-	return err == nil && os.SameFile(ai, bi)
+	return err == nil && sameFile(ai, bi)
 }
 
 // claim publishes a new file where hard links are refused: the name is taken by
