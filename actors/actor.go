@@ -56,8 +56,10 @@ type request struct {
 	at      time.Time // zero when requests were waiting already: only the oldest one's time is used
 }
 
+// barrier is a call that waits for the disk.
 type barrier struct {
-	recover bool
+	retry   bool       // takes a paused actor out of its pause
+	publish bool       // waits for the readable files
 	reply   chan error // buffered, so that run never waits for a caller that gave up
 }
 
@@ -154,15 +156,16 @@ func (a *Actor) refusal() error {
 // after Close, and ctx's error when that ends first; the commit goes on then.
 func (a *Actor) Sync(ctx context.Context) error { return a.send(ctx, barrier{}) }
 
-// Flush is Sync, and the session's readable files show the State. A commit
-// replaces these files itself, so there is nothing more to wait for.
-func (a *Actor) Flush(ctx context.Context) error { return a.Sync(ctx) }
+// Flush is Sync, and on nil the session's readable files show the State, durably.
+func (a *Actor) Flush(ctx context.Context) error { return a.send(ctx, barrier{publish: true}) }
 
 // Unpause tries again after the cause of a pause is gone: on nil everything
-// that was accepted is durable, in one commit, and Critical is armed again. On
-// an error the pause stays, with the newer cause. On an actor that is not
-// paused it is Sync.
-func (a *Actor) Unpause(ctx context.Context) error { return a.send(ctx, barrier{recover: true}) }
+// that was accepted is durable, in one commit, the readable files show it, and
+// Critical is armed again. On an error the pause stays, with the newer cause. On
+// an actor that is not paused it is Flush.
+func (a *Actor) Unpause(ctx context.Context) error {
+	return a.send(ctx, barrier{retry: true, publish: true})
+}
 
 // Critical delivers one error per pause. The channel is never closed.
 func (a *Actor) Critical() <-chan error { return a.critical }
@@ -230,13 +233,15 @@ func (a *Actor) run() {
 			a.pending.add(r)
 			a.drain()
 			_ = a.commitPending() // sticky: the callers hear of it from Save and Critical
+			a.publishIdle()
 		case b := <-a.barriers:
 			a.drain()
-			b.reply <- a.settle(b.recover)
+			b.reply <- a.settle(b)
+			a.publishIdle()
 		case <-a.shut:
 			a.drain()
-			err := a.settle(true)
-			if err != nil {
+			err := a.settle(barrier{retry: true, publish: true})
+			if err != nil && (a.pending.Saves() > 0 || a.newest.Load() != a.durable) {
 				err = &NotDurableError{Session: a.id, Saves: a.pending.Saves(), Cause: err}
 			}
 			a.closeErr = errors.Join(err, a.commit.Close())
@@ -245,20 +250,41 @@ func (a *Actor) run() {
 	}
 }
 
-// settle makes the newest State durable if it is not. With retry set it takes
-// a paused actor out of its pause first.
-func (a *Actor) settle(retry bool) error {
+// settle makes the newest State durable if it is not, and does what else the
+// barrier asks for.
+func (a *Actor) settle(b barrier) error {
 	if p := a.paused.Load(); p != nil {
-		if !retry {
+		if !b.retry {
 			return p
 		}
 		if err := a.guard(a.commit.Recover); err != nil {
-			return a.pause(err)
+			return a.pause(err, p.Durable)
 		}
-	} else if a.pending.Saves() == 0 && a.newest.Load() == a.durable {
-		return nil
 	}
-	return a.commitPending()
+	if a.pending.Saves() > 0 || a.newest.Load() != a.durable {
+		if err := a.commitPending(); err != nil {
+			return err
+		}
+	}
+	if b.publish {
+		if err := a.guard(func() error { return a.commit.Publish(true) }); err != nil {
+			return a.pause(err, true)
+		}
+	}
+	if a.paused.Swap(nil) != nil {
+		a.log.Info().Msg("session goes on after a storage error")
+	}
+	return nil
+}
+
+// publishIdle shows the last commit to readers when nothing waits.
+func (a *Actor) publishIdle() {
+	if a.paused.Load() != nil || len(a.mailbox) > 0 {
+		return
+	}
+	if err := a.guard(func() error { return a.commit.Publish(false) }); err != nil {
+		_ = a.pause(err, true)
+	}
 }
 
 // drain takes what waits now; what comes meanwhile is the next burst's, so that
@@ -287,24 +313,24 @@ func (a *Actor) commitPending() error {
 		return err
 	})
 	if err != nil {
-		return a.pause(err)
-	}
-	if a.paused.Swap(nil) != nil {
-		a.log.Info().Uint64("seq", res.Seq).Msg("session goes on after a storage error")
+		return a.pause(err, false)
 	}
 	a.logCommit(res, begun)
 	a.durable, a.pending = a.pending.State, Batch{}
+	if res.Pause != nil {
+		return a.pause(res.Pause, true)
+	}
 	return nil
 }
 
 // pause makes err sticky. Only the first error of a pause is raised; a later
 // one, of an Unpause that failed, replaces the cause and goes to its caller.
-func (a *Actor) pause(err error) error {
-	p := &PausedError{Session: a.id, Cause: err}
+func (a *Actor) pause(err error, durable bool) error {
+	p := &PausedError{Session: a.id, Cause: err, Durable: durable}
 	if a.paused.Swap(p) != nil {
 		return p
 	}
-	a.log.Error().Err(err).Msg("session paused on a storage error")
+	a.log.Error().Err(err).Bool("durable", durable).Msg("session paused on a storage error")
 	for {
 		select {
 		case a.critical <- p:

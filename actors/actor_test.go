@@ -30,6 +30,10 @@ type disk struct {
 	fail     error          // Guarded by mu: what Commit returns.
 	panics   bool           // Guarded by mu.
 	recovers int            // Guarded by mu.
+	shown    int            // Guarded by mu: how many batches Publish covered.
+	forced   int            // Guarded by mu: calls of Publish that had to.
+	unshown  error          // Guarded by mu: what Publish returns.
+	reserve  error          // Guarded by mu: what the next commit says of the disk's last reserve.
 	closed   int            // Guarded by mu.
 }
 
@@ -47,7 +51,21 @@ func (d *disk) Commit(b actors.Batch) (actors.Committed, error) {
 		return actors.Committed{}, d.fail
 	}
 	d.batches = append(d.batches, b)
-	return actors.Committed{Seq: uint64(len(d.batches)), Bytes: 1}, nil
+	c := actors.Committed{Seq: uint64(len(d.batches)), Bytes: 1, Pause: d.reserve}
+	d.reserve = nil
+	return c, nil
+}
+
+func (d *disk) Publish(force bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if force {
+		d.forced++
+	}
+	if d.unshown == nil {
+		d.shown = len(d.batches)
+	}
+	return d.unshown
 }
 
 func (d *disk) Recover() error {

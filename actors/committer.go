@@ -15,8 +15,14 @@ type Committer interface {
 	// before it calls Commit again.
 	Commit(b Batch) (Committed, error)
 
-	// Recover prepares for a new Commit after a failed one, giving up
-	// whatever the failure made doubtful. It makes nothing durable itself.
+	// Publish shows the last committed State to those who read files. It is
+	// called when nothing waits to be committed, and may put off what is
+	// expensive; with force set, it returns nil only when the files show that
+	// State, durably.
+	Publish(force bool) error
+
+	// Recover prepares for a new Commit after a failed call, giving up
+	// whatever the failure made doubtful. It acknowledges nothing itself.
 	Recover() error
 
 	// Close releases what the Committer holds, the session's lease included.
@@ -54,4 +60,7 @@ func (b *Batch) add(r request) {
 type Committed struct {
 	Seq   uint64 // the sequence number that the commit got
 	Bytes int    // bytes written, all files together
+	// Pause is set when the commit is durable and yet the session has to pause:
+	// it took the last reserve of the disk.
+	Pause error
 }

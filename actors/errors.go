@@ -15,10 +15,18 @@ var ErrClosed = errors.New("session is closed")
 type PausedError struct {
 	Session session.ID
 	Cause   error
+	// Durable says that everything accepted before the pause is durable all the
+	// same: the disk took it with its last reserve, or only the readable files
+	// could not be written.
+	Durable bool
 }
 
 func (e *PausedError) Error() string {
-	return fmt.Sprintf("save session %s: paused: %v", e.Session, e.Cause)
+	durable := ""
+	if e.Durable {
+		durable = " (what was saved before is durable)"
+	}
+	return fmt.Sprintf("save session %s: paused%s: %v", e.Session, durable, e.Cause)
 }
 
 func (e *PausedError) Unwrap() error { return e.Cause }

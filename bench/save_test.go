@@ -52,8 +52,9 @@ func (n *null) Commit(actors.Batch) (actors.Committed, error) {
 	n.commits++
 	return actors.Committed{}, nil
 }
-func (n *null) Recover() error { return nil }
-func (n *null) Close() error   { return nil }
+func (n *null) Publish(bool) error { return nil }
+func (n *null) Recover() error     { return nil }
+func (n *null) Close() error       { return nil }
 
 // BenchmarkSave is what a loop waits for one Save while commits go on.
 func BenchmarkSave(b *testing.B) {
@@ -107,7 +108,7 @@ func BenchmarkDurable(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("tasks=%d/floor", n), func(b *testing.B) {
-			data := session.EncodeState(newSession(b, n).State(), 1)
+			data := session.EncodeState(newSession(b, n).State(), session.Mark{Seq: 1})
 			f, err := os.Create(filepath.Join(b.TempDir(), "floor"))
 			require.NoError(b, err)
 			defer f.Close()
@@ -125,7 +126,7 @@ func BenchmarkResume(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
 			st := newSession(b, n).State()
-			state, metrics := session.EncodeState(st, 1), session.EncodeMetrics(st, 1)
+			state, metrics := session.EncodeState(st, session.Mark{Seq: 1}), session.EncodeMetrics(st, session.Mark{Seq: 1})
 			b.SetBytes(int64(len(state) + len(metrics)))
 			for b.Loop() {
 				_, _, err := session.Decode(state, metrics)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // newPrefix begins the name of a session's folder until it is complete.
@@ -42,67 +44,81 @@ func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.build(id, st)
-	if err != nil {
-		return nil, fmt.Errorf("create session %s: %w", id, err)
+	c := &committer{store: s, id: id, event: session.EventCreated}
+	if err := c.build(st); err != nil {
+		return nil, errors.Join(fmt.Errorf("create session %s: %w", id, err), c.Close())
 	}
-	sess, err := s.start(id, st, f)
+	sess, err := s.start(st, c)
 	if err != nil {
 		return nil, err
 	}
 	s.setLatest(id)
+	s.keepBallast()
 	s.opts.Logger.Info().Stringer("session", id).Msg("session created")
 	return sess, nil
 }
 
 // build makes the session's folder under a temporary name, takes the lease in
-// it, writes the first commit and renames the folder into place.
-func (s *Store) build(id session.ID, st *session.State) (_ *files, err error) {
-	temp := sessionsDir + "/" + newPrefix + id.String()
-	final := sessionsDir + "/" + id.String()
-	if err := s.root.Mkdir(temp, 0o700); err != nil {
-		return nil, err
+// it, writes the first record and the readable files, and renames it into place.
+// The caller holds the store lock.
+func (c *committer) build(st *session.State) (err error) {
+	root := c.store.root()
+	temp, final := sessionsDir+"/"+newPrefix+c.id.String(), sessionsDir+"/"+c.id.String()
+	if err := root.Mkdir(temp, 0o700); err != nil {
+		return writer.NewError("make folder", filepath.Join(root.Name(), temp), writer.NotCommitted, err)
 	}
-	f := &files{root: s.root, lease: temp + "/" + leaseFile}
 	defer func() {
 		if err != nil {
-			_ = f.Close()
-			_ = s.root.RemoveAll(temp)
+			_ = root.RemoveAll(temp)
 		}
 	}()
-	if f.dir, err = openDir(s.root, temp); err != nil {
-		return nil, err
+	dir, err := openDir(root, temp)
+	if err != nil {
+		return err
 	}
-	if f.lock, err = writer.TryLock(s.root, f.lease, writer.Self(s.opts.Command)); err != nil {
-		return nil, err
+	c.dir, c.lease = named{dir, filepath.Join(root.Name(), final)}, temp+"/"+leaseFile
+	if c.lock, err = writer.TryLock(c.dir, leaseFile, writer.Self(c.store.opts.Command)); err != nil {
+		return err
 	}
-	if _, err = f.Commit(actors.Batch{State: st}); err != nil {
-		return nil, err
+	if c.journal, err = journal.Create(c.dir, c.id.String()); err != nil {
+		return err
 	}
-	if err = s.root.Rename(temp, final); err != nil {
-		return nil, err
+	c.base, c.at, c.pub = nil, session.Mark{}, publisher{}
+	if _, err = c.append(actors.Batch{State: st}); err != nil {
+		return err
 	}
-	temp, f.lease = final, final+"/"+leaseFile
-	if err = s.root.SyncDir(sessionsDir); err != nil {
-		return nil, err
+	c.at.Iterations = c.at.Seq // so that metrics.json is written without any, too
+	if err = c.Publish(true); err != nil {
+		return err
 	}
-	if err = f.dir.Close(); err != nil {
-		return nil, err
+	if err = root.Rename(temp, final); err != nil {
+		return writer.NewError("create session", filepath.Join(root.Name(), final), writer.NotCommitted, err)
 	}
-	f.dir, err = openDir(s.root, final) // under its own name, which errors show
-	return f, err
+	temp, c.lease = final, final+"/"+leaseFile
+	if err = root.SyncDir(sessionsDir); err != nil {
+		return writer.NewError("create session", filepath.Join(root.Name(), final), writer.NotDurable, err)
+	}
+	return nil
 }
+
+// named is a folder that will have another name by the time its name is shown.
+type named struct {
+	writer.FS
+	name string
+}
+
+func (n named) Name() string { return n.name }
 
 // clearUnfinished removes what a creation that was cut off left behind. The
 // caller holds the store lock, so nobody is creating now.
 func (s *Store) clearUnfinished() error {
-	entries, err := s.root.ReadDir(sessionsDir)
+	entries, err := s.root().ReadDir(sessionsDir)
 	if err != nil {
 		return fmt.Errorf("list sessions: %w", err)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), newPrefix) {
-			if err := s.root.RemoveAll(sessionsDir + "/" + e.Name()); err != nil {
+			if err := s.root().RemoveAll(sessionsDir + "/" + e.Name()); err != nil {
 				return fmt.Errorf("clear unfinished session: %w", err)
 			}
 		}
@@ -113,9 +129,9 @@ func (s *Store) clearUnfinished() error {
 // setLatest points the hint at id. It is a hint only, so a failure is logged
 // and costs nothing: readers fall back on the newest session.
 func (s *Store) setLatest(id session.ID) {
-	err := writer.ReplaceSymlink(s.root, id.String(), sessionsDir+"/"+latestLink)
+	err := writer.ReplaceSymlink(s.root(), id.String(), sessionsDir+"/"+latestLink)
 	if errors.Is(err, writer.ErrNoSymlinks) {
-		err = writer.ReplaceFile(s.root, sessionsDir+"/"+latestText, []byte(id.String()+"\n"), filePerm)
+		err = writer.ReplaceFile(s.root(), sessionsDir+"/"+latestText, []byte(id.String()+"\n"), filePerm)
 	}
 	if err != nil {
 		s.opts.Logger.Warn().Err(err).Msg("the hint to the latest session could not be written")

@@ -66,10 +66,10 @@ func TestFullDisk(t *testing.T) {
 	require.NoError(t, sess.Sync(t.Context()))
 
 	free := fill(t, disk)
-	accepted(t, sess.Change(session.TriggerStepCompleted, turns(2)))
+	accepted(t, sess.Change(session.TriggerStepCompleted, bulky(2)))
 	requirePaused(t, sess.Sync(t.Context()), lifecycle.ClassNoSpace, unix.ENOSPC, dir)
 	requirePaused(t, <-sess.Critical(), lifecycle.ClassNoSpace, unix.ENOSPC, dir)
-	requirePaused(t, sess.Change(session.TriggerStepCompleted, turns(3)), lifecycle.ClassNoSpace, unix.ENOSPC, dir)
+	requirePaused(t, sess.Change(session.TriggerStepCompleted, bulky(3)), lifecycle.ClassNoSpace, unix.ENOSPC, dir)
 	requirePaused(t, sess.Unpause(t.Context()), lifecycle.ClassNoSpace, unix.ENOSPC, dir)
 	st, _, err := store.Read(sess.ID())
 	require.NoError(t, err)
@@ -130,12 +130,16 @@ func TestFolderNotWritable(t *testing.T) {
 	errno := protect(t, dir, true)
 	t.Cleanup(func() { protect(t, dir, false) }) // before the test's folder is removed
 	accepted(t, sess.Change(session.TriggerStepCompleted, turns(1)))
-	requirePaused(t, sess.Sync(t.Context()), lifecycle.ClassDenied, errno, dir)
+	err := sess.Flush(t.Context())
+	requirePaused(t, err, lifecycle.ClassDenied, errno, dir)
+	var paused *lifecycle.PausedError
+	require.ErrorAs(t, err, &paused)
+	require.True(t, paused.Durable, "the journal's file was open: only the readable files wait")
 	protect(t, dir, false)
 	require.NoError(t, sess.Unpause(t.Context()))
-	st, _, err := store.Read(sess.ID())
+	infos, err := store.List()
 	require.NoError(t, err)
-	require.Equal(t, 1, st.Header().TurnCount)
+	require.EqualValues(t, 2, infos[0].Seq, "state.json shows it")
 }
 
 // immutable is FS_IMMUTABLE_FL of linux/fs.h.
@@ -173,7 +177,7 @@ func TestCloseOnFullDisk(t *testing.T) {
 	require.NoError(t, err)
 	sess := create(t, store, "auth")
 	free := fill(t, disk)
-	accepted(t, sess.Change(session.TriggerStepCompleted, turns(1)))
+	accepted(t, sess.Change(session.TriggerStepCompleted, bulky(1)))
 	err = store.Close(context.Background())
 	require.Error(t, err)
 	require.ErrorIs(t, err, unix.ENOSPC)

@@ -28,6 +28,7 @@ const (
 	ClassNoSpace = writer.ClassNoSpace
 	ClassDenied  = writer.ClassDenied
 	ClassDevice  = writer.ClassDevice
+	ClassRemoved = writer.ClassRemoved
 )
 
 var (

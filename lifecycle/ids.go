@@ -37,7 +37,7 @@ func (s *Store) nextID(module string, now time.Time) (session.ID, error) {
 	if err != nil {
 		return session.ID{}, fmt.Errorf("encode %s: %w", idsFile, err)
 	}
-	if err := writer.ReplaceFile(s.root, idsFile, append(data, '\n'), filePerm); err != nil {
+	if err := writer.ReplaceFile(s.root(), idsFile, append(data, '\n'), filePerm); err != nil {
 		return session.ID{}, fmt.Errorf("reserve session id: %w", err)
 	}
 	return id, nil
@@ -65,7 +65,7 @@ func (s *Store) loadCounters() (counters, error) {
 
 func (s *Store) readCounters() (counters, error) {
 	none := counters{SchemaVersion: 1, Counters: map[string]uint64{}}
-	data, err := writer.ReadFile(s.root, idsFile, 64<<20)
+	data, err := writer.ReadFile(s.root(), idsFile, 64<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, nil
 	}
@@ -78,7 +78,7 @@ func (s *Store) readCounters() (counters, error) {
 		SchemaVersion int `json:"schemaVersion"`
 	}
 	if err = json.Unmarshal(data, &version); err == nil && version.SchemaVersion > 1 {
-		return none, &Error{Op: "read", Path: filepath.Join(s.root.Name(), idsFile), Class: writer.ClassFutureVersion,
+		return none, &Error{Op: "read", Path: filepath.Join(s.root().Name(), idsFile), Class: writer.ClassFutureVersion,
 			Err: fmt.Errorf("schema version %d was written by a newer lopen: update this one", version.SchemaVersion)}
 	}
 	var c counters
@@ -94,7 +94,7 @@ func (s *Store) readCounters() (counters, error) {
 
 // ids lists the sessions' folders, in no order.
 func (s *Store) ids() ([]session.ID, error) {
-	entries, err := s.root.ReadDir(sessionsDir)
+	entries, err := s.root().ReadDir(sessionsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

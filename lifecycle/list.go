@@ -36,7 +36,7 @@ func (s *Store) List() ([]Info, error) {
 	for _, id := range ids {
 		info, err := s.summary(id, buf)
 		if errors.Is(err, fs.ErrNotExist) {
-			if _, gone := s.root.Lstat(sessionsDir + "/" + id.String()); gone != nil {
+			if _, gone := s.root().Lstat(sessionsDir + "/" + id.String()); gone != nil {
 				continue // deleted between the listing and the reading
 			}
 		}
@@ -54,14 +54,14 @@ func (s *Store) List() ([]Info, error) {
 
 func (s *Store) summary(id session.ID, buf []byte) (Info, error) {
 	path := sessionsDir + "/" + id.String() + "/" + stateFile
-	info, err := s.root.Lstat(path)
+	info, err := s.root().Lstat(path)
 	if err != nil {
 		return Info{}, err
 	}
 	if !info.Mode().IsRegular() {
 		return Info{}, &Error{Op: "read", Path: path, Class: writer.ClassCorrupt, Err: errors.New("it is not a regular file")}
 	}
-	f, err := s.root.OpenFile(path, os.O_RDONLY, 0)
+	f, err := s.root().OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return Info{}, err
 	}
@@ -80,27 +80,40 @@ func (s *Store) summary(id session.ID, buf []byte) (Info, error) {
 	return Info{Summary: sum}, nil
 }
 
-// Read returns the last committed State of a session without a lock, whoever
-// holds it, and its sequence number. It changes nothing.
+// readTries bounds how often a reader starts again because the writer moved on.
+const readTries = 5
+
+// Read returns the newest State of a session that its files show, without a lock,
+// whoever holds it, and its sequence number. Beside a live writer it may be one
+// that is not durable yet. It changes nothing.
 func (s *Store) Read(id session.ID) (*session.State, uint64, error) {
-	dir, err := openDir(s.root, sessionsDir+"/"+id.String())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, fmt.Errorf("read session %s: %w", id, ErrNotFound)
+	name := sessionsDir + "/" + id.String()
+	var err error
+	for tries, alone := 0, 0; tries < readTries && alone < 2; tries++ {
+		var dir writer.FS
+		dir, err = openDir(s.root(), name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, 0, fmt.Errorf("read session %s: %w", id, ErrNotFound)
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("read session %s: %w", id, err)
+		}
+		var ld *loaded
+		ld, err = load(dir, id)
+		_ = dir.Close()
+		if err == nil {
+			return ld.state, ld.at.Seq, nil
+		}
+		if held, herr := s.Holder(id); herr != nil || held == nil {
+			alone++ // the writer may have gone since; the second time it is as it is
+		}
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("read session %s: %w", id, err)
-	}
-	defer dir.Close()
-	st, seq, err := load(dir, id)
-	if err != nil {
-		return nil, 0, fmt.Errorf("read session %s: %w", id, err)
-	}
-	return st, seq, nil
+	return nil, 0, fmt.Errorf("read session %s: %w", id, err)
 }
 
 // Holder returns who holds a session for writing, nil when nobody does.
 func (s *Store) Holder(id session.ID) (*Owner, error) {
-	owner, held, err := writer.Holder(s.root, sessionsDir+"/"+id.String()+"/"+leaseFile)
+	owner, held, err := writer.Holder(s.root(), sessionsDir+"/"+id.String()+"/"+leaseFile)
 	if err != nil || !held {
 		return nil, err
 	}
@@ -160,13 +173,13 @@ func (s *Store) Resolve(name string) (session.ID, error) {
 // latest follows the hint; one that is missing or leads nowhere is replaced by
 // the newest session.
 func (s *Store) latest() (session.ID, error) {
-	hint, err := s.root.Readlink(sessionsDir + "/" + latestLink)
+	hint, err := s.root().Readlink(sessionsDir + "/" + latestLink)
 	if err != nil {
-		data, _ := writer.ReadFile(s.root, sessionsDir+"/"+latestText, 1<<10)
+		data, _ := writer.ReadFile(s.root(), sessionsDir+"/"+latestText, 1<<10)
 		hint = strings.TrimSpace(string(data))
 	}
 	if id, err := session.ParseID(hint); err == nil {
-		if info, err := s.root.Lstat(sessionsDir + "/" + id.String()); err == nil && info.IsDir() {
+		if info, err := s.root().Lstat(sessionsDir + "/" + id.String()); err == nil && info.IsDir() {
 			return id, nil
 		}
 	}

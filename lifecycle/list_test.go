@@ -75,20 +75,21 @@ func TestDamagedSession(t *testing.T) {
 			require.Error(t, infos[1].Err)
 			require.ErrorContains(t, infos[1].Err, "state.json")
 
-			_, err = store.Open(bad)
-			require.Error(t, err)
-			require.ErrorContains(t, err, bad.String())
-			owner, err := store.Holder(bad)
-			require.NoError(t, err)
-			require.Nil(t, owner, "a session that cannot be opened is not held")
 			_, _, err = store.Read(bad)
-			require.Error(t, err)
+			require.ErrorIs(t, err, lifecycle.ErrCorrupt)
+			before := tree(t, dir)
+			_, err = store.Open(bad)
+			require.ErrorIs(t, err, lifecycle.ErrCorrupt)
+			require.ErrorContains(t, err, bad.String())
+			requireMovedAside(t, store, bad, before)
+			_, err = store.Open(bad)
+			require.ErrorIs(t, err, lifecycle.ErrNotFound)
 
 			info, found, err := store.Unfinished("auth")
 			require.NoError(t, err)
 			require.True(t, found)
 			require.Equal(t, good, info.ID)
-			for name, want := range map[string]session.ID{good.String(): good, bad.String(): bad, "auth": good} {
+			for name, want := range map[string]session.ID{good.String(): good, "auth": good} {
 				id, err := store.Resolve(name)
 				require.NoError(t, err)
 				require.Equal(t, want, id, name)
@@ -114,13 +115,13 @@ func TestDamageBeyondTheSummary(t *testing.T) {
 			data, err := os.ReadFile(file)
 			require.NoError(t, err)
 			require.NoError(t, os.Truncate(file, int64(len(data)-4)))
-			_, err = store.Open(id)
-			require.ErrorIs(t, err, lifecycle.ErrCorrupt)
 			_, _, err = store.Read(id)
 			require.ErrorIs(t, err, lifecycle.ErrCorrupt)
-			left, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, data[:len(data)-4], left, "damaged files are left as they are")
+			before := tree(t, filepath.Dir(file))
+			require.Equal(t, string(data[:len(data)-4]), before[name])
+			_, err = store.Open(id)
+			require.ErrorIs(t, err, lifecycle.ErrCorrupt)
+			requireMovedAside(t, store, id, before)
 		})
 	}
 }
@@ -132,7 +133,7 @@ func TestFutureVersion(t *testing.T) {
 	state := path(store, "sessions", id.String(), "state.json")
 	data, err := os.ReadFile(state)
 	require.NoError(t, err)
-	future := strings.Replace(string(data), `"schemaVersion":1`, `"schemaVersion":2`, 1)
+	future := strings.Replace(string(data), `"schemaVersion":2`, `"schemaVersion":3`, 1)
 	require.NotEqual(t, string(data), future)
 	write(t, state, future)
 	_, err = store.Open(id)
@@ -235,4 +236,38 @@ func TestLatestHint(t *testing.T) {
 			requireLatest(t, store, "auth-20260214-3")
 		})
 	}
+}
+
+// tree is what a folder holds: names and contents, or what kind they are.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	all := map[string]string{}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue // the lock's record changes with its holder
+		}
+		all[e.Name()] = e.Type().String()
+		if e.Type().IsRegular() {
+			data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			require.NoError(t, err)
+			all[e.Name()] = string(data)
+		}
+	}
+	return all
+}
+
+// requireMovedAside says that a session lies in corrupted/ as it was, with the
+// reason beside it.
+func requireMovedAside(t *testing.T, store *lifecycle.Store, id session.ID, content map[string]string) {
+	t.Helper()
+	require.NoDirExists(t, path(store, "sessions", id.String()))
+	moved, err := filepath.Glob(path(store, "corrupted", id.String()+"-*Z"))
+	require.NoError(t, err)
+	require.Len(t, moved, 1)
+	require.Equal(t, content, tree(t, moved[0]))
+	reason, err := os.ReadFile(moved[0] + ".json")
+	require.NoError(t, err)
+	require.Contains(t, string(reason), id.String())
 }

@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -153,6 +154,15 @@ func made(t *testing.T, store *lifecycle.Store, module string) session.ID {
 func turns(n int) func(*session.Edit) error {
 	return func(e *session.Edit) error {
 		e.Header().TurnCount = n
+		return nil
+	}
+}
+
+// bulky is turns with more than what is left of any block on the disk.
+func bulky(n int) func(*session.Edit) error {
+	return func(e *session.Edit) error {
+		e.Header().TurnCount = n
+		e.Header().Data = json.RawMessage(fmt.Sprintf(`{"turn%d":%q}`, n, strings.Repeat("x", 8<<10)))
 		return nil
 	}
 }

@@ -31,7 +31,7 @@ func (s *Store) CreatePlan(module string, content []byte) error {
 	if err := s.layout(); err != nil {
 		return err
 	}
-	if err := writer.MkdirDurable(s.root, modulesDir+"/"+module); err != nil {
+	if err := writer.MkdirDurable(s.root(), modulesDir+"/"+module); err != nil {
 		return fmt.Errorf("create plan: %w", err)
 	}
 	dir, err := s.moduleDir(module)
@@ -58,7 +58,7 @@ func (s *Store) moduleDir(module string) (writer.FS, error) {
 	if err := session.ValidateModule(module); err != nil {
 		return nil, &Error{Op: "open plan", Path: module, Class: writer.ClassInvalid, Err: err}
 	}
-	dir, err := openDir(s.root, modulesDir+"/"+module)
+	dir, err := openDir(s.root(), modulesDir+"/"+module)
 	if err != nil {
 		var known *Error
 		if errors.As(err, &known) {
@@ -79,10 +79,10 @@ func (s *Store) LockModule(module string) (*ModuleLock, error) {
 	if err := s.layout(); err != nil {
 		return nil, err
 	}
-	if err := writer.MkdirDurable(s.root, modulesDir+"/"+module); err != nil {
+	if err := writer.MkdirDurable(s.root(), modulesDir+"/"+module); err != nil {
 		return nil, fmt.Errorf("lock module: %w", err)
 	}
-	return writer.TryLock(s.root, modulesDir+"/"+module+"/.lock", writer.Self(s.opts.Command))
+	return writer.TryLock(s.root(), modulesDir+"/"+module+"/.lock", writer.Self(s.opts.Command))
 }
 
 // A ModuleLock is held by the run of a module until Unlock.

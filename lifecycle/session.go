@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // A Session is a session that this process holds for writing. Save, Update,
@@ -17,72 +19,105 @@ import (
 type Session struct {
 	*actors.Actor
 	id    session.ID
-	dir   writer.FS // for what lies beside the state: the child's lock, a request to pause
 	store *Store
 }
 
-// Open takes the lease of a session and loads it. ErrNotFound, a [*BusyError]
-// that names the holder, ErrCorrupt and ErrFutureVersion say why it cannot be.
-// A session whose last holder died without a word comes back with the exit
-// reason "crashed".
+// Open takes the lease of a session, loads it, and goes on with its journal in a
+// new epoch: what this process read is durable when Open returns. ErrNotFound, a
+// [*BusyError] that names the holder, ErrCorrupt and ErrFutureVersion say why it
+// cannot be. A damaged session is moved to corrupted/ with its reason; one that
+// was only edited outside stays where it is. A session whose last holder died
+// without a word comes back with the exit reason "crashed".
 func (s *Store) Open(id session.ID) (*Session, error) {
 	name := sessionsDir + "/" + id.String()
-	dir, err := openDir(s.root, name)
+	dir, err := openDir(s.root(), name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open session %s: %w", id, ErrNotFound)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
-	f := &files{root: s.root, dir: dir, lease: name + "/" + leaseFile}
-	st, err := s.acquire(id, f)
+	c := &committer{store: s, id: id, dir: dir, lease: name + "/" + leaseFile, event: session.EventResumed}
+	st, err := c.acquire()
 	if err != nil {
-		_ = f.Close()
+		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), c.Close())
+	}
+	sess, err := s.start(st, c)
+	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
-	sess, err := s.start(id, st, f)
-	if err != nil {
-		return nil, fmt.Errorf("open session %s: %w", id, err)
-	}
-	s.opts.Logger.Info().Stringer("session", id).Uint64("seq", f.seq).
+	s.opts.Logger.Info().Stringer("session", id).Uint64("seq", c.at.Seq).
 		Str("last_exit", string(st.Header().ExitReason)).Msg("session opened")
 	return sess, nil
 }
 
-func (s *Store) acquire(id session.ID, f *files) (*session.State, error) {
-	lock, err := writer.TryLock(s.root, f.lease, writer.Self(s.opts.Command))
+func (c *committer) acquire() (*session.State, error) {
+	var err error
+	if c.lock, err = writer.TryLock(c.store.root(), c.lease, writer.Self(c.store.opts.Command)); err != nil {
+		return nil, err
+	}
+	if err := c.dir.Remove(pauseFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, dir := range []string{".", history.Dir} {
+		if err := writer.RemoveTemps(c.dir, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	// The last holder may have died between a rename and its sync: what is read
+	// now must still be there after a power cut.
+	if err := c.dir.SyncDir("."); err != nil {
+		return nil, writer.NewError("open session", c.dir.Name(), writer.NotDurable, err)
+	}
+	ld, err := load(c.dir, c.id)
 	if err != nil {
+		return nil, c.store.setAside(c.id, err)
+	}
+	for _, f := range ld.log.Faults {
+		if f.Kind != journal.Settled {
+			c.store.opts.Logger.Warn().Stringer("session", c.id).Stringer("fault", f).Msg("part of the journal is not applied; it stays in its file")
+		}
+	}
+	if c.journal, err = journal.Open(c.dir, c.id.String(), ld.log, ld.base); err != nil {
 		return nil, err
 	}
-	f.lock = lock
-	if err := writer.RemoveTemps(f.dir, "."); err != nil {
-		return nil, err
+	c.base, c.at = ld.state, ld.at
+	c.pub.state.seq, c.pub.metrics.seq = ld.shown.Seq, ld.metrics.Seq
+	for name, file := range map[string]*shown{stateFile: &c.pub.state, metricsFile: &c.pub.metrics} {
+		if info, err := c.dir.Lstat(name); err == nil {
+			file.size = info.Size()
+		}
 	}
-	if err := f.dir.Remove(pauseFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	c.store.keepBallast()
+	if ld.state.Status() == session.StatusActive {
+		return crashed(ld.state, c.store.opts.Now())
 	}
-	st, seq, err := load(f.dir, id)
-	if err != nil {
-		return nil, err
-	}
-	f.seq = seq
-	if h := st.Header(); h.Status == session.StatusActive {
-		return crashed(st, s.opts.Now())
-	}
-	return st, nil
+	return ld.state, nil
 }
 
 // start hands the files to an actor. On an error the files are closed.
-func (s *Store) start(id session.ID, st *session.State, f *files) (*Session, error) {
-	a, err := s.sup.Start(st, f, actors.Options{Logger: s.opts.Logger})
+func (s *Store) start(st *session.State, c *committer) (*Session, error) {
+	a, err := s.sup.Start(st, c, actors.Options{Logger: s.opts.Logger})
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, c.Close())
 	}
-	return &Session{Actor: a, id: id, dir: f.dir, store: s}, nil
+	return &Session{Actor: a, id: c.id, store: s}, nil
+}
+
+// crashed notes on a State that its last holder ended without saying so.
+func crashed(st *session.State, now time.Time) (*session.State, error) {
+	e := st.Edit()
+	h := e.Header()
+	h.ExitReason = session.ExitCrashed
+	h.UpdatedAt = now
+	return e.State()
 }
 
 // ID is the session's identity.
 func (s *Session) ID() session.ID { return s.id }
+
+// path is that of a file beside the state, below the store's root.
+func (s *Session) path(file string) string { return sessionsDir + "/" + s.id.String() + "/" + file }
 
 // Change edits the newest State and saves the result under a trigger, without
 // waiting. It is Update and Save in one; fn may be called more than once when
@@ -141,7 +176,7 @@ func (s *Session) Pause(ctx context.Context, t session.Trigger, why session.Exit
 
 // PauseRequested says whether another process asked this session to pause.
 func (s *Session) PauseRequested() bool {
-	_, err := s.dir.Lstat(pauseFile)
+	_, err := s.store.root().Lstat(s.path(pauseFile))
 	return err == nil
 }
 
@@ -160,7 +195,7 @@ func (s *Store) RequestPause(ctx context.Context, id session.ID) (asked bool, er
 		return false, err
 	}
 	name := sessionsDir + "/" + id.String() + "/" + pauseFile
-	err = writer.CreateFile(s.root, name, []byte(s.opts.Now().UTC().Format(time.RFC3339)+"\n"), filePerm)
+	err = writer.CreateFile(s.root(), name, []byte(s.opts.Now().UTC().Format(time.RFC3339)+"\n"), filePerm)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return false, fmt.Errorf("ask session %s to pause: %w", id, err)
 	}
@@ -175,12 +210,14 @@ type Child = writer.ChildLock
 type Orphan = writer.Orphan
 
 // HoldChild takes the lock that the next command inherits.
-func (s *Session) HoldChild() (*Child, error) { return writer.HoldChild(s.dir, childFile) }
+func (s *Session) HoldChild() (*Child, error) {
+	return writer.HoldChild(s.store.root(), s.path(childFile))
+}
 
 // Orphan returns the command of a session that still holds its lock, or nil.
 // The caller holds the session's module, so that no run has it started.
 func (s *Store) Orphan(id session.ID) (*Orphan, error) {
-	dir, err := openDir(s.root, sessionsDir+"/"+id.String())
+	dir, err := openDir(s.root(), sessionsDir+"/"+id.String())
 	if err != nil {
 		return nil, fmt.Errorf("look for a command that outlived session %s: %w", id, err)
 	}

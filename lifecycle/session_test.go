@@ -96,31 +96,43 @@ func TestReopenAfterKill(t *testing.T) {
 	require.Equal(t, 21, st.NumIterations())
 }
 
-// A kill between the two replacements of a commit leaves metrics that are
-// ahead: what state.json does not name was not acknowledged.
-func TestMetricsAhead(t *testing.T) {
+// A kill between the replacements of the readable files, or before any, leaves
+// them behind the journal, each by itself: what was acknowledged is in the journal.
+func TestReadableFilesAreBehind(t *testing.T) {
 	t.Parallel()
-	store := initStore(t)
-	sess := create(t, store, "auth")
-	state := path(store, "sessions", sess.ID().String(), "state.json")
-	before, err := os.ReadFile(state)
-	require.NoError(t, err)
-	require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
-		e.AppendIteration(session.Iteration{Task: "a", Attempt: 1, StartedAt: day, CostUSD: 1})
-		return nil
-	}))
-	require.NoError(t, sess.Close(t.Context()))
-	write(t, state, string(before))
-
-	again, err := store.Open(sess.ID())
-	require.NoError(t, err)
-	require.Zero(t, again.State().NumIterations())
-	require.NoError(t, again.Change(session.TriggerStepCompleted, turns(1)))
-	require.NoError(t, again.Sync(t.Context()))
-	st, _, err := store.Read(sess.ID())
-	require.NoError(t, err)
-	require.Zero(t, st.NumIterations())
-	require.Zero(t, st.Totals().CostUSD)
+	for _, behind := range [][]string{{"state.json"}, {"metrics.json"}, {"state.json", "metrics.json"}} {
+		store := initStore(t)
+		sess := create(t, store, "auth")
+		before := map[string]string{}
+		for _, name := range behind {
+			before[name] = tree(t, path(store, "sessions", sess.ID().String()))[name]
+		}
+		for i := range 3 {
+			require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+				e.AppendIteration(session.Iteration{Task: "a", Attempt: i, StartedAt: day, CostUSD: 1})
+				e.Header().TurnCount = i
+				return nil
+			}))
+			require.NoError(t, sess.Flush(t.Context()))
+		}
+		require.NoError(t, sess.Close(t.Context()))
+		for name, content := range before {
+			write(t, path(store, "sessions", sess.ID().String(), name), content)
+		}
+		st, seq, err := store.Read(sess.ID())
+		require.NoError(t, err)
+		require.EqualValues(t, 4, seq)
+		for range 2 { // the second time from what the first one copied
+			again, err := store.Open(sess.ID())
+			require.NoError(t, err)
+			for _, st := range []*session.State{st, again.State()} {
+				require.Equal(t, 3, st.NumIterations())
+				require.Equal(t, 2, st.Header().TurnCount)
+				require.EqualValues(t, 3, st.Totals().CostUSD)
+			}
+			require.NoError(t, again.Close(t.Context()))
+		}
+	}
 }
 
 func TestSecondOpener(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -44,21 +45,19 @@ type Options struct {
 // A Store is the .lopen folder of one project.
 type Store struct {
 	project writer.FS // the project's folder; Immutable after Open.
-	root    writer.FS // .lopen; Immutable after Open.
 	opts    Options
 	sup     actors.Supervisor
+
+	// at is .lopen; another one only after it was removed and made again.
+	at atomic.Pointer[writer.FS]
 }
+
+func (s *Store) root() writer.FS { return *s.at.Load() }
 
 // Open opens the store of the project whose folder is named. It creates
 // nothing and returns ErrNoStore when there is no .lopen; a .lopen that is a
 // file or a symlink is refused with ErrInvalid, whatever it leads to.
 func Open(project string, opts Options) (*Store, error) {
-	if opts.Command == "" {
-		opts.Command = filepath.Base(os.Args[0])
-	}
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
 	project, err := filepath.Abs(project)
 	if err != nil {
 		return nil, fmt.Errorf("open project: %w", err)
@@ -67,15 +66,28 @@ func Open(project string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open project: %w", err)
 	}
+	return openOn(pfs, opts)
+}
+
+// openOn opens the store of a project's folder, which is the store's from now on.
+func openOn(pfs writer.FS, opts Options) (*Store, error) {
+	if opts.Command == "" {
+		opts.Command = filepath.Base(os.Args[0])
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
 	root, err := openDir(pfs, Dir)
 	if err != nil {
 		_ = pfs.Close()
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("open %s: %w", filepath.Join(project, Dir), ErrNoStore)
+			return nil, fmt.Errorf("open %s: %w", filepath.Join(pfs.Name(), Dir), ErrNoStore)
 		}
 		return nil, err
 	}
-	return &Store{project: pfs, root: root, opts: opts}, nil
+	s := &Store{project: pfs, opts: opts}
+	s.at.Store(&root)
+	return s, nil
 }
 
 // Init opens the store of a project and makes it first where there is none,
@@ -89,30 +101,37 @@ func Init(project string, opts Options) (*Store, bool, error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("open project: %w", err)
 	}
-	defer pfs.Close()
+	s, err = initOn(pfs, opts)
+	return s, err == nil, err
+}
+
+func initOn(pfs writer.FS, opts Options) (*Store, error) {
 	if err := writer.MkdirDurable(pfs, Dir); err != nil {
-		return nil, false, fmt.Errorf("create store: %w", err)
+		_ = pfs.Close()
+		return nil, fmt.Errorf("create store: %w", err)
 	}
-	if s, err = Open(project, opts); err != nil {
-		return nil, false, err
+	s, err := openOn(pfs, opts)
+	if err != nil {
+		return nil, err
 	}
 	if err := s.layout(); err != nil {
 		_ = s.Close(context.Background())
-		return nil, false, err
+		return nil, err
 	}
-	s.opts.Logger.Info().Str("path", s.root.Name()).Msg("store created")
-	return s, true, nil
+	s.keepBallast()
+	s.opts.Logger.Info().Str("path", s.root().Name()).Msg("store created")
+	return s, nil
 }
 
 // layout makes the folders and the .gitignore. Two processes may do so at
 // once: each step is fine with what the other one made.
 func (s *Store) layout() error {
 	for _, dir := range []string{sessionsDir, modulesDir} {
-		if err := writer.MkdirDurable(s.root, dir); err != nil {
+		if err := writer.MkdirDurable(s.root(), dir); err != nil {
 			return fmt.Errorf("create store: %w", err)
 		}
 	}
-	err := writer.CreateFile(s.root, ".gitignore", []byte("*\n"), filePerm)
+	err := writer.CreateFile(s.root(), ".gitignore", []byte("*\n"), filePerm)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create store: %w", err)
 	}
@@ -139,7 +158,7 @@ func openDir(dir writer.FS, name string) (writer.FS, error) {
 }
 
 // Path is the absolute path of the .lopen folder, for messages.
-func (s *Store) Path() string { return s.root.Name() }
+func (s *Store) Path() string { return s.root().Name() }
 
 // Project is the project's folder. All reading of the project's own files
 // goes through it and cannot leave the folder.
@@ -152,12 +171,12 @@ func (s *Store) Close(ctx context.Context) error {
 	if err := s.sup.Close(ctx); err != nil {
 		return err
 	}
-	return errors.Join(s.root.Close(), s.project.Close())
+	return errors.Join(s.root().Close(), s.project.Close())
 }
 
 // lock takes the store lock for a moment.
 func (s *Store) lock(ctx context.Context) (*writer.Lock, error) {
-	l, err := writer.LockWait(ctx, s.root, storeLock, writer.Self(s.opts.Command))
+	l, err := writer.LockWait(ctx, s.root(), storeLock, writer.Self(s.opts.Command))
 	if err != nil {
 		return nil, fmt.Errorf("lock store: %w", err)
 	}
@@ -166,7 +185,7 @@ func (s *Store) lock(ctx context.Context) (*writer.Lock, error) {
 
 // Config returns the content of config.json, nil when there is none.
 func (s *Store) Config() ([]byte, error) {
-	data, err := writer.ReadFile(s.root, "config.json", 1<<20)
+	data, err := writer.ReadFile(s.root(), "config.json", 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -175,5 +194,5 @@ func (s *Store) Config() ([]byte, error) {
 
 // SetConfig replaces config.json, durably.
 func (s *Store) SetConfig(data []byte) error {
-	return writer.ReplaceFile(s.root, "config.json", data, filePerm)
+	return writer.ReplaceFile(s.root(), "config.json", data, filePerm)
 }

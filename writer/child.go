@@ -36,7 +36,7 @@ type ChildLock struct {
 // earlier command left a process behind, and the lock is shared with that one.
 func HoldChild(dir FS, name string) (*ChildLock, error) {
 	full := filepath.Join(dir.Name(), name)
-	f, _, err := openRegular(dir, "hold child lock", name, os.O_CREATE|os.O_RDWR)
+	f, _, err := OpenRegular(dir, "hold child lock", name, os.O_CREATE|os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func HoldChild(dir FS, name string) (*ChildLock, error) {
 	l := &ChildLock{path: full, file: file}
 	if err := flockShared(file); err != nil {
 		_ = file.Close()
-		return nil, newError("hold child lock", full, NotCommitted, err)
+		return nil, NewError("hold child lock", full, NotCommitted, err)
 	}
 	// From here on a command may be running; until Record says which, the lock
 	// is that of an unknown one.
@@ -88,7 +88,7 @@ func (l *ChildLock) write(g Group) error {
 	}
 	record[childRecord-1] = '\n'
 	if _, err := l.file.WriteAt(record, 0); err != nil {
-		return newError("record child", l.path, NotCommitted, err)
+		return NewError("record child", l.path, NotCommitted, err)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (l *ChildLock) Release() error {
 			err = l.write(Group{})
 		}
 		if cerr := l.file.Close(); err == nil && cerr != nil {
-			err = newError("release child lock", l.path, NotCommitted, cerr)
+			err = NewError("release child lock", l.path, NotCommitted, cerr)
 		}
 	})
 	return err
@@ -134,7 +134,7 @@ func (o *Orphan) String() string {
 // caller has, or nil when nothing does.
 func FindOrphan(dir FS, name string) (*Orphan, error) {
 	full := filepath.Join(dir.Name(), name)
-	f, _, err := openRegular(dir, "look at child lock", name, os.O_RDWR)
+	f, _, err := OpenRegular(dir, "look at child lock", name, os.O_RDWR)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -148,13 +148,13 @@ func FindOrphan(dir FS, name string) (*Orphan, error) {
 	}
 	free, err := tryFlock(of.File)
 	if err != nil {
-		return nil, newError("look at child lock", full, NotCommitted, err)
+		return nil, NewError("look at child lock", full, NotCommitted, err)
 	}
 	if free {
 		return nil, nil
 	}
 	data := make([]byte, childRecord)
-	n, _ := of.File.ReadAt(data, 0)
+	n, _ := of.ReadAt(data, 0)
 	o := &Orphan{Group: decodeGroup(data[:n]), path: full}
 	// The record of a command not yet known has a time, the one that Release
 	// leaves has none; the boot alone tells them apart only where it is known.

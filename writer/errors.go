@@ -25,9 +25,10 @@ const (
 	ClassCorrupt             // damaged content
 	ClassFutureVersion       // written by a newer lopen
 	ClassFenced              // the lock was lost: stop writing
+	ClassRemoved             // the folder was removed: it can be made again from memory
 )
 
-var classNames = [...]string{"unknown", "invalid", "busy", "transient", "no-space", "denied", "device", "corrupt", "future-version", "fenced"}
+var classNames = [...]string{"unknown", "invalid", "busy", "transient", "no-space", "denied", "device", "corrupt", "future-version", "fenced", "removed"}
 
 func (c Class) String() string {
 	if int(c) < len(classNames) {
@@ -51,6 +52,8 @@ func (c Class) Hint() string {
 		return "the system is short of a resource: try again"
 	case ClassFenced:
 		return "the session's folder or lock was replaced: start again"
+	case ClassRemoved:
+		return "it is made again from memory"
 	case ClassFutureVersion:
 		return "update lopen"
 	case ClassCorrupt:
@@ -102,7 +105,8 @@ type Error struct {
 	Err     error // the cause; the OS error where there is one
 }
 
-func newError(op, path string, outcome Outcome, err error) *Error {
+// NewError is an Error whose class follows from its cause.
+func NewError(op, path string, outcome Outcome, err error) *Error {
 	return &Error{Op: op, Path: path, Class: ClassOf(err), Outcome: outcome, Err: err}
 }
 

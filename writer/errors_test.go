@@ -29,7 +29,7 @@ func TestClassOf(t *testing.T) {
 				&fs.PathError{Op: "write", Path: "x", Err: errno},
 				&os.LinkError{Op: "rename", Old: "x", New: "y", Err: errno},
 				os.NewSyscallError("fsync", errno),
-				fmt.Errorf("save: %w", newError("replace", "/x", NotCommitted, errno)),
+				fmt.Errorf("save: %w", NewError("replace", "/x", NotCommitted, errno)),
 				&Error{Err: &fs.PathError{Err: errno}}, // an Error that was given no class
 			} {
 				require.Equal(t, class, ClassOf(err), "%v (%T)", errno, err)
@@ -87,10 +87,10 @@ func TestErrorMessage(t *testing.T) {
 		err  *Error
 		want string
 	}{
-		{newError("replace", "/a/b", NotCommitted, &fs.PathError{Op: "write", Path: "b", Err: syscall.ENOSPC}), "replace /a/b: write: " + syscall.ENOSPC.Error()},
-		{newError("replace", "/a/b", NotDurable, &fs.PathError{Op: "sync", Path: ".", Err: syscall.EIO}), "replace /a/b: sync: " + syscall.EIO.Error() + " (written, but a power cut may undo it)"},
-		{newError("replace", "/a/b", OutcomeUnknown, &os.LinkError{Op: "rename", Old: "t", New: "b", Err: syscall.EIO}), "replace /a/b: rename: " + syscall.EIO.Error() + " (whether it was written cannot be told)"},
-		{newError("lock", "/a/b", NotCommitted, fmt.Errorf("again: %w", &fs.PathError{Op: "open", Path: "b", Err: syscall.EMFILE})), "lock /a/b: again: open: " + syscall.EMFILE.Error()},
+		{NewError("replace", "/a/b", NotCommitted, &fs.PathError{Op: "write", Path: "b", Err: syscall.ENOSPC}), "replace /a/b: write: " + syscall.ENOSPC.Error()},
+		{NewError("replace", "/a/b", NotDurable, &fs.PathError{Op: "sync", Path: ".", Err: syscall.EIO}), "replace /a/b: sync: " + syscall.EIO.Error() + " (written, but a power cut may undo it)"},
+		{NewError("replace", "/a/b", OutcomeUnknown, &os.LinkError{Op: "rename", Old: "t", New: "b", Err: syscall.EIO}), "replace /a/b: rename: " + syscall.EIO.Error() + " (whether it was written cannot be told)"},
+		{NewError("lock", "/a/b", NotCommitted, fmt.Errorf("again: %w", &fs.PathError{Op: "open", Path: "b", Err: syscall.EMFILE})), "lock /a/b: again: open: " + syscall.EMFILE.Error()},
 	} {
 		require.Equal(t, c.want, c.err.Error())
 	}

@@ -293,19 +293,19 @@ func TestReadFileReplacedBetweenLookAndOpen(t *testing.T) {
 func TestRemoveTemps(t *testing.T) {
 	t.Parallel()
 	dir := &faultFS{FS: openTemp(t)}
-	for _, name := range []string{tempName("file"), tempName("other"), "file", ".hidden", "x" + tempPrefix} {
+	for _, name := range []string{TempName("file"), TempName("other"), "file", ".hidden", "x" + tempPrefix} {
 		put(t, dir, name, oldContent)
 	}
 	require.NoError(t, dir.FS.Mkdir(tempPrefix+"folder", 0o700))
 	if canSyncDir {
-		require.NoError(t, dir.FS.Symlink("file", tempName("latest")))
+		require.NoError(t, dir.FS.Symlink("file", TempName("latest")))
 	}
 	require.NoError(t, RemoveTemps(dir, "."))
 	require.Equal(t, []string{".hidden", tempPrefix + "folder", "file", "x" + tempPrefix}, names(t, dir))
 	require.Equal(t, oldContent, get(t, dir, "file"))
 	require.ErrorIs(t, RemoveTemps(dir, "missing"), fs.ErrNotExist)
 
-	temp := tempName("file")
+	temp := TempName("file")
 	put(t, dir, temp, oldContent)
 	dir.decide = failCalls(map[string]fault{"remove .tmp-file-*": {err: syscall.EACCES}})
 	failed(t, RemoveTemps(dir, "."), filepath.Join(dir.Name(), temp), NotCommitted, syscall.EACCES)

@@ -65,9 +65,9 @@ type Flock interface {
 	Close() error
 }
 
-// sameFile says that two infos are of one file. A simulated disk answers with
+// SameFile says that two infos are of one file. A simulated disk answers with
 // infos whose Sys is the file itself.
-func sameFile(a, b fs.FileInfo) bool {
+func SameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) || a.Sys() != nil && a.Sys() == b.Sys()
 }
 
@@ -97,7 +97,7 @@ func OpenFS(path string) (FS, error) {
 	}
 	r, err := os.OpenRoot(abs)
 	if err != nil {
-		e := newError("open folder", abs, NotCommitted, err)
+		e := NewError("open folder", abs, NotCommitted, err)
 		if info, err := os.Stat(abs); err == nil && !info.IsDir() {
 			e.Class = ClassInvalid // os.OpenRoot says so without an errno
 		}

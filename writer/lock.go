@@ -55,12 +55,12 @@ func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lo
 	for range attempts {
 		// flock opens by path. The file is made here, where nothing leads outside,
 		// and not there; that both are the same one is what Check looks at.
-		f, _, err := openRegular(dir, "lock", name, os.O_CREATE|os.O_RDWR)
+		f, _, err := OpenRegular(dir, "lock", name, os.O_CREATE|os.O_RDWR)
 		if err != nil {
 			return nil, err
 		}
 		if err := f.Close(); err != nil {
-			return nil, newError("lock", full, NotCommitted, err)
+			return nil, NewError("lock", full, NotCommitted, err)
 		}
 		l := &Lock{path: full, fl: dir.Flock(name, os.O_RDWR)}
 		ok, err := acquire(ctx, l.fl, wait)
@@ -68,7 +68,7 @@ func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lo
 			continue // removed since
 		}
 		if err != nil {
-			return nil, newError("lock", full, NotCommitted, err)
+			return nil, NewError("lock", full, NotCommitted, err)
 		}
 		if !ok {
 			return nil, &BusyError{Path: full, Owner: readOwner(dir, name)}
@@ -120,7 +120,7 @@ func (l *Lock) Check(dir FS, name string) error {
 		err = errors.New("it was given back")
 	case err != nil:
 		err = fmt.Errorf("the lock file is gone: %w", err)
-	case !sameFile(l.held, there):
+	case !SameFile(l.held, there):
 		err = errors.New("another file has taken the lock file's place")
 	}
 	l.mu.Unlock()
@@ -139,7 +139,7 @@ func (l *Lock) Unlock() error {
 	}
 	l.unlocked = true
 	if err := l.fl.Close(); err != nil {
-		return newError("unlock", l.path, NotCommitted, err)
+		return NewError("unlock", l.path, NotCommitted, err)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func record(dir FS, name string, owner Owner) {
 	if err != nil {
 		return
 	}
-	f, _, err := openRegular(dir, "record owner", name, os.O_WRONLY|os.O_TRUNC)
+	f, _, err := OpenRegular(dir, "record owner", name, os.O_WRONLY|os.O_TRUNC)
 	if err != nil {
 		return
 	}
@@ -176,7 +176,7 @@ func Holder(dir FS, name string) (owner Owner, held bool, err error) {
 	}
 	full := filepath.Join(dir.Name(), name)
 	if err != nil {
-		return Owner{}, false, newError("look at lock", full, NotCommitted, err)
+		return Owner{}, false, NewError("look at lock", full, NotCommitted, err)
 	}
 	if !info.Mode().IsRegular() {
 		return Owner{}, false, &Error{Op: "look at lock", Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no regular file but %s", kind(info.Mode()))}
@@ -185,7 +185,7 @@ func Holder(dir FS, name string) (owner Owner, held bool, err error) {
 	defer fl.Close()
 	free, err := fl.TryRLock()
 	if err != nil {
-		return Owner{}, false, newError("look at lock", full, NotCommitted, err)
+		return Owner{}, false, NewError("look at lock", full, NotCommitted, err)
 	}
 	if free {
 		return Owner{}, false, nil

@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 )
 
-// openRegular opens the regular file of a name, and with O_CREATE makes it,
+// OpenRegular opens the regular file of a name, and with O_CREATE makes it,
 // 0600. A symlink, even to a file of the same folder, is refused with class
 // invalid, as is everything else that is no file. os.Root follows a symlink that
 // stays inside whatever O_NOFOLLOW says, so the name is looked at before the open
 // and the opened file compared with what was seen; a new file is made with
-// O_EXCL, which never follows.
-func openRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
+// O_EXCL, which never follows. op is what an error says was being done.
+func OpenRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 	full := filepath.Join(dir.Name(), name)
 	for range attempts {
 		info, err := dir.Lstat(name)
@@ -25,12 +25,12 @@ func openRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 		case create:
 			how |= os.O_CREATE | os.O_EXCL
 		case err != nil:
-			return nil, nil, newError(op, full, NotCommitted, err)
+			return nil, nil, NewError(op, full, NotCommitted, err)
 		case !info.Mode().IsRegular():
 			return nil, nil, &Error{Op: op, Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no regular file but %s", kind(info.Mode()))}
 		}
 		var f File
-		err = retry(func() (err error) {
+		err = Retry(func() (err error) {
 			f, err = dir.OpenFile(name, how, tempPerm)
 			return err
 		})
@@ -38,15 +38,15 @@ func openRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 			continue // somebody else made or removed it since the look
 		}
 		if err != nil {
-			return nil, nil, newError(op, full, NotCommitted, err)
+			return nil, nil, NewError(op, full, NotCommitted, err)
 		}
 		opened, err := f.Stat()
-		if err == nil && (create || sameFile(info, opened)) {
+		if err == nil && (create || SameFile(info, opened)) {
 			return f, opened, nil
 		}
 		_ = f.Close()
 		if err != nil {
-			return nil, nil, newError(op, full, NotCommitted, err)
+			return nil, nil, NewError(op, full, NotCommitted, err)
 		}
 	}
 	return nil, nil, &Error{Op: op, Path: full, Class: ClassTransient, Err: errors.New("the file is replaced again and again")}
@@ -69,7 +69,7 @@ func kind(mode fs.FileMode) string {
 // folder in its place is refused with class invalid, as is a larger file.
 func ReadFile(dir FS, name string, limit int64) ([]byte, error) {
 	full := filepath.Join(dir.Name(), name)
-	f, info, err := openRegular(dir, "read", name, os.O_RDONLY)
+	f, info, err := OpenRegular(dir, "read", name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func ReadFile(dir FS, name string, limit int64) ([]byte, error) {
 			return data, nil
 		}
 		if err != nil {
-			return nil, newError("read", full, NotCommitted, err)
+			return nil, NewError("read", full, NotCommitted, err)
 		}
 		if int64(len(data)) > limit {
 			return nil, &Error{Op: "read", Path: full, Class: ClassInvalid, Err: fmt.Errorf("it grew beyond the %d bytes that are read", limit)}

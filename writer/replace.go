@@ -29,7 +29,7 @@ const tempPerm = 0o600
 func ReplaceFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 	temp, err := writeTemp(dir, name, data, perm)
 	if err != nil {
-		return newError("replace", filepath.Join(dir.Name(), name), NotCommitted, err)
+		return NewError("replace", filepath.Join(dir.Name(), name), NotCommitted, err)
 	}
 	return publish(dir, temp, name, func() (bool, error) {
 		now, err := ReadFile(dir, name, int64(len(data)))
@@ -42,11 +42,11 @@ func ReplaceFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 // lost): stands re-reads whether name is the new file.
 func publish(dir FS, temp, name string, stands func() (bool, error)) error {
 	full := filepath.Join(dir.Name(), name)
-	if err := retry(func() error { return dir.Rename(temp, name) }); err != nil {
-		return newError("replace", full, failedRename(dir, temp, stands), err)
+	if err := Retry(func() error { return dir.Rename(temp, name) }); err != nil {
+		return NewError("replace", full, failedRename(dir, temp, stands), err)
 	}
 	if err := dir.SyncDir(path.Dir(name)); err != nil {
-		return newError("replace", full, NotDurable, err)
+		return NewError("replace", full, NotDurable, err)
 	}
 	return nil
 }
@@ -79,32 +79,32 @@ func CreateFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 	full := filepath.Join(dir.Name(), name)
 	temp, err := writeTemp(dir, name, data, perm)
 	if err != nil {
-		return newError("create", full, NotCommitted, err)
+		return NewError("create", full, NotCommitted, err)
 	}
-	if err = dir.Link(temp, name); err != nil && sameName(dir, temp, name) {
+	if err = dir.Link(temp, name); err != nil && SameName(dir, temp, name) {
 		err = nil // it was made all the same: a network server's answer got lost
 	}
-	if err != nil && refusesLinks(err) {
+	if err != nil && RefusesLinks(err) {
 		return claim(dir, temp, name, data, perm)
 	}
 	_ = dir.Remove(temp)
 	if err != nil {
-		return newError("create", full, NotCommitted, err)
+		return NewError("create", full, NotCommitted, err)
 	}
 	if err := dir.SyncDir(path.Dir(name)); err != nil {
-		return newError("create", full, NotDurable, err)
+		return NewError("create", full, NotDurable, err)
 	}
 	return nil
 }
 
-// sameName says that two names are links of one file, without following symlinks.
-func sameName(dir FS, a, b string) bool {
+// SameName says that two names are links of one file, without following symlinks.
+func SameName(dir FS, a, b string) bool {
 	ai, err := dir.Lstat(a)
 	if err != nil {
 		return false
 	}
 	bi, err := dir.Lstat(b)
-	return err == nil && sameFile(ai, bi)
+	return err == nil && SameFile(ai, bi)
 }
 
 // claim publishes a new file where hard links are refused: the name is taken by
@@ -114,11 +114,11 @@ func claim(dir FS, temp, name string, data []byte, perm fs.FileMode) error {
 	f, err := dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|noFollow, perm)
 	if err != nil {
 		_ = dir.Remove(temp)
-		return newError("create", full, NotCommitted, err)
+		return NewError("create", full, NotCommitted, err)
 	}
 	if err = f.Close(); err != nil {
 		_ = dir.Remove(temp)
-		err = newError("create", full, NotCommitted, err)
+		err = NewError("create", full, NotCommitted, err)
 	} else {
 		err = publish(dir, temp, name, func() (bool, error) {
 			now, err := ReadFile(dir, name, int64(len(data)))
@@ -135,10 +135,10 @@ func claim(dir FS, temp, name string, data []byte, perm fs.FileMode) error {
 // ReplaceSymlink points a symlink at target, atomically and durably. The error
 // is ErrNoSymlinks where the system or the file system refuses symlinks.
 func ReplaceSymlink(dir FS, target, name string) error {
-	temp := tempName(name)
+	temp := TempName(name)
 	if err := dir.Symlink(target, temp); err != nil {
-		err := newError("link", filepath.Join(dir.Name(), name), NotCommitted, err)
-		if refusesLinks(err) {
+		err := NewError("link", filepath.Join(dir.Name(), name), NotCommitted, err)
+		if RefusesLinks(err) {
 			return fmt.Errorf("%w: %w", ErrNoSymlinks, err)
 		}
 		return err
@@ -157,20 +157,20 @@ var ErrNoSymlinks = errors.New("no symlinks here")
 // Anything else in its place is an error.
 func MkdirDurable(dir FS, name string) error {
 	full := filepath.Join(dir.Name(), name)
-	err := retry(func() error { return dir.Mkdir(name, 0o700) })
+	err := Retry(func() error { return dir.Mkdir(name, 0o700) })
 	if errors.Is(err, fs.ErrExist) {
 		info, err := dir.Lstat(name)
 		if err != nil {
-			return newError("make folder", full, NotCommitted, err)
+			return NewError("make folder", full, NotCommitted, err)
 		}
 		if !info.IsDir() {
 			return &Error{Op: "make folder", Path: full, Class: ClassInvalid, Err: errors.New("something that is no folder has this name; move it away")}
 		}
 	} else if err != nil {
-		return newError("make folder", full, NotCommitted, err)
+		return NewError("make folder", full, NotCommitted, err)
 	}
 	if err := dir.SyncDir(path.Dir(name)); err != nil {
-		return newError("make folder", full, NotDurable, err)
+		return NewError("make folder", full, NotDurable, err)
 	}
 	return nil
 }
@@ -180,12 +180,12 @@ func MkdirDurable(dir FS, name string) error {
 func RemoveTemps(dir FS, name string) error {
 	entries, err := dir.ReadDir(name)
 	if err != nil {
-		return newError("clear temporary files", filepath.Join(dir.Name(), name), NotCommitted, err)
+		return NewError("clear temporary files", filepath.Join(dir.Name(), name), NotCommitted, err)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), tempPrefix) && !e.IsDir() {
 			if err := dir.Remove(path.Join(name, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return newError("clear temporary files", filepath.Join(dir.Name(), name, e.Name()), NotCommitted, err)
+				return NewError("clear temporary files", filepath.Join(dir.Name(), name, e.Name()), NotCommitted, err)
 			}
 		}
 	}
@@ -195,9 +195,9 @@ func RemoveTemps(dir FS, name string) error {
 // writeTemp writes and syncs a new temporary file beside name. On an error it
 // is removed again, as far as that goes.
 func writeTemp(dir FS, name string, data []byte, perm fs.FileMode) (temp string, err error) {
-	temp = tempName(name)
+	temp = TempName(name)
 	var f File
-	err = retry(func() (err error) {
+	err = Retry(func() (err error) {
 		f, err = dir.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY|noFollow, tempPerm)
 		return err
 	})
@@ -226,6 +226,8 @@ func writeTemp(dir FS, name string, data []byte, perm fs.FileMode) (temp string,
 	return temp, err
 }
 
-func tempName(name string) string {
+// TempName is a fresh name for a temporary file beside name, which RemoveTemps
+// will know for one.
+func TempName(name string) string {
 	return path.Join(path.Dir(name), tempPrefix+path.Base(name)+"-"+rand.Text())
 }

@@ -14,9 +14,9 @@ const canSyncDir = true
 // noFollow makes an open of a symlink fail, and one of a FIFO return at once.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// refusesLinks says that the file system knows no links, or none for us; a
+// RefusesLinks says that the file system knows no links, or none for us; a
 // denied folder looks alike, and denies what is tried instead as well.
-func refusesLinks(err error) bool {
+func RefusesLinks(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EMLINK)
 }
 

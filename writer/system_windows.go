@@ -26,9 +26,9 @@ const (
 	errorPrivilegeNotHeld syscall.Errno = 1314
 )
 
-// refusesLinks says that the file system knows no links, or that this user may
+// RefusesLinks says that the file system knows no links, or that this user may
 // not make them: symlinks need a privilege or developer mode.
-func refusesLinks(err error) bool {
+func RefusesLinks(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) ||
 		errors.Is(err, errorInvalidFunction) || errors.Is(err, errorTooManyLinks) || errors.Is(err, errorPrivilegeNotHeld)
 }

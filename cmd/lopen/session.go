@@ -129,7 +129,7 @@ func resolveArg(store *lifecycle.Store, args []string) (session.ID, error) {
 
 // stateJSON is state.json without its checksum, which is of the file's bytes.
 func stateJSON(st *session.State, seq uint64) json.RawMessage {
-	data := session.EncodeState(st, seq)
+	data := session.EncodeState(st, session.Mark{Seq: seq})
 	if i := bytes.LastIndex(data, []byte(`,"checksum":`)); i >= 0 {
 		return append(data[:i:i], '}')
 	}

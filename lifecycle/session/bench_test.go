@@ -70,7 +70,7 @@ type jsonAttempt struct {
 // a bare encoding/json into structs: less than half is what is asked for.
 func BenchmarkDecode(b *testing.B) {
 	st := plan(b, 100_000, 100)
-	state, metrics := session.EncodeState(st, 1), session.EncodeMetrics(st, 1)
+	state, metrics := session.EncodeState(st, session.Mark{Seq: 1}), session.EncodeMetrics(st, session.Mark{Seq: 1})
 	b.Run("session", func(b *testing.B) {
 		b.SetBytes(int64(len(state)))
 		b.ReportAllocs()
@@ -95,7 +95,7 @@ func BenchmarkEncode(b *testing.B) {
 	st := plan(b, 100_000, 100)
 	b.ReportAllocs()
 	for b.Loop() {
-		b.SetBytes(int64(len(session.EncodeState(st, 1))))
+		b.SetBytes(int64(len(session.EncodeState(st, session.Mark{Seq: 1}))))
 	}
 }
 

@@ -58,7 +58,7 @@ func full(t require.TestingT) *session.State {
 }
 
 func encode(st *session.State) (state, metrics []byte) {
-	return session.EncodeState(st, 42), session.EncodeMetrics(st, 42)
+	return session.EncodeState(st, session.Mark{Seq: 42}), session.EncodeMetrics(st, session.Mark{Seq: 42})
 }
 
 // sealed gives a changed file the checksum of its new content.
@@ -73,7 +73,7 @@ func TestRoundTrip(t *testing.T) {
 		state, metrics := encode(st)
 		got, seq, err := session.Decode(state, metrics)
 		require.NoError(t, err, name)
-		require.EqualValues(t, 42, seq)
+		require.EqualValues(t, 42, seq.Seq)
 		require.Equal(t, st.ID(), got.ID())
 		require.Equal(t, st.Header(), got.Header())
 		require.Equal(t, st.Progress(), got.Progress())
@@ -95,7 +95,7 @@ func TestFormat(t *testing.T) {
 		var compact bytes.Buffer
 		require.NoError(t, json.Compact(&compact, file))
 		require.Equal(t, compact.String()+"\n", string(file))
-		require.Regexp(t, `^\{"schemaVersion":1,"id":"auth-20260214-1","module":"auth","seq":42,`, string(file))
+		require.Regexp(t, `^\{"schemaVersion":2,"id":"auth-20260214-1","module":"auth","seq":42,`, string(file))
 		require.Regexp(t, `,"checksum":"crc32c:[0-9a-f]{8}"\}\n$`, string(file))
 		for _, key := range regexp.MustCompile(`[{,]"(\w+)":`).FindAllStringSubmatch(string(file), -1) {
 			require.Regexp(t, `^[a-z][a-zA-Z0-9]*$`, key[1])
@@ -153,9 +153,9 @@ func TestRefusedFiles(t *testing.T) {
 		"empty object":     {"{}", session.ErrCorrupt, "schemaVersion is missing"},
 		"array":            {"[]", session.ErrCorrupt, "want '{'"},
 		"NUL bytes":        {strings.Repeat("\x00", 4096), session.ErrCorrupt, "byte 0"},
-		"future":           {swap(`"schemaVersion":1`, `"schemaVersion":2`), session.ErrFutureVersion, "schema version 2: written by a newer version: update lopen"},
+		"future":           {swap(`"schemaVersion":2`, `"schemaVersion":3`), session.ErrFutureVersion, "schema version 3: written by a newer version: update lopen"},
 		"future and odd":   {`{"schemaVersion":9,"id":null}`, session.ErrFutureVersion, "schema version 9"},
-		"version 0":        {swap(`"schemaVersion":1`, `"schemaVersion":0`), session.ErrCorrupt, "schemaVersion"},
+		"version 0":        {swap(`"schemaVersion":2`, `"schemaVersion":0`), session.ErrCorrupt, "schemaVersion"},
 		"no id":            {swap(`"id":"auth-20260214-1",`, ``), session.ErrCorrupt, "id is missing"},
 		"bad id":           {swap(`"id":"auth-20260214-1",`, `"id":"../x",`), session.ErrCorrupt, "session ID"},
 		"bad lineage":      {swap(`"from":"auth-20260214-1",`, `"from":"x",`), session.ErrCorrupt, "session ID"},
@@ -210,7 +210,7 @@ func TestRefusedFiles(t *testing.T) {
 		require.ErrorIs(t, err, session.ErrCorrupt, name)
 		require.ErrorContains(t, err, "metrics.json", name)
 	}
-	_, _, err := session.Decode(state, sealed(strings.Replace(string(metrics), `"schemaVersion":1`, `"schemaVersion":2`, 1)))
+	_, _, err := session.Decode(state, sealed(strings.Replace(string(metrics), `"schemaVersion":2`, `"schemaVersion":3`, 1)))
 	require.ErrorIs(t, err, session.ErrFutureVersion)
 }
 
@@ -237,7 +237,7 @@ func TestEditedOutside(t *testing.T) {
 		require.ErrorIs(t, err, session.ErrChecksum, name)
 		require.NotErrorIs(t, err, session.ErrCorrupt, name)
 		require.ErrorContains(t, err, "state.json", name)
-		require.EqualValues(t, 42, seq)
+		require.EqualValues(t, 42, seq.Seq)
 		require.Equal(t, st.NumTasks(), got.NumTasks(), name)
 		require.Equal(t, 40, got.NumIterations())
 		switch name {
@@ -268,7 +268,7 @@ func TestMetricsAhead(t *testing.T) {
 	e.AppendIteration(session.Iteration{CostUSD: 100})
 	ahead, err := e.State()
 	require.NoError(t, err)
-	got, _, err := session.Decode(session.EncodeState(st, 42), session.EncodeMetrics(ahead, 43))
+	got, _, err := session.Decode(session.EncodeState(st, session.Mark{Seq: 42}), session.EncodeMetrics(ahead, session.Mark{Seq: 43}))
 	require.NoError(t, err)
 	require.Equal(t, st.Totals(), got.Totals())
 	require.Equal(t, slices.Collect(st.Iterations()), slices.Collect(got.Iterations()))

@@ -13,44 +13,78 @@ import (
 )
 
 // Decode reads a State from the contents of state.json and metrics.json and
-// returns it with its sequence number. metrics.json may be ahead: it is written
-// first, and state.json says how many iterations it covers. What is derived from
-// other members (module, progress, sums) is not read but derived again.
+// returns it with its mark. metrics.json may be ahead: state.json says how many
+// iterations it covers. What is derived from other members (module, progress, sums)
+// is not read but derived again. Records are not looked at: that is a [Replay]'s.
 //
 // The error wraps ErrCorrupt, ErrFutureVersion or ErrChecksum. With ErrChecksum
 // the State is returned, too, for showing what somebody edited.
-func Decode(state, metrics []byte) (*State, uint64, error) {
-	s, seq, n, edited := decodeState(state)
-	if edited != nil && !errors.Is(edited, ErrChecksum) {
-		return nil, 0, fmt.Errorf("state.json: %w", edited)
+func Decode(state, metrics []byte) (*State, Mark, error) {
+	s, m, edited := decodeBoth(state, metrics)
+	if s == nil {
+		return nil, Mark{}, edited
 	}
-	id, all, err := decodeMetrics(metrics)
-	switch {
-	case err != nil && !errors.Is(err, ErrChecksum):
-	case id != s.id:
-		err = fmt.Errorf("%w: it is that of session %s", ErrCorrupt, id)
-	case len(all) < n:
-		err = fmt.Errorf("%w: %d iterations where state.json counts %d", ErrCorrupt, len(all), n)
-	default:
-		s.iterations = newIterations(all[:n])
-		if edited != nil {
-			return s, seq, fmt.Errorf("state.json: %w", edited)
-		}
-		if err == nil {
-			return s, seq, nil
-		}
-		return s, seq, fmt.Errorf("metrics.json: %w", err)
+	if err := s.cover(m); err != nil {
+		return nil, Mark{}, err
 	}
-	return nil, 0, fmt.Errorf("metrics.json: %w", err)
+	return s.state, s.at, edited
 }
 
-// decodeState returns the State without its iterations, and how many it has.
-func decodeState(data []byte) (*State, uint64, int, error) {
+// decodeBoth returns both files, or an error without them; with ErrChecksum both.
+func decodeBoth(state, metrics []byte) (*stateFile, *metricsFile, error) {
+	s, edited := decodeState(state)
+	if edited != nil {
+		edited = fmt.Errorf("state.json: %w", edited)
+		if s == nil {
+			return nil, nil, edited
+		}
+	}
+	m, err := decodeMetrics(metrics)
+	if err == nil || errors.Is(err, ErrChecksum) {
+		if m.id != s.state.id {
+			m, err = nil, fmt.Errorf("%w: it is that of session %s", ErrCorrupt, m.id)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("metrics.json: %w", err)
+		if m == nil {
+			return nil, nil, err
+		}
+	}
+	if edited == nil {
+		edited = err
+	}
+	return s, m, edited
+}
+
+// stateFile is what state.json holds.
+type stateFile struct {
+	state      *State // without its iterations
+	at         Mark
+	iterations int
+	version    int64
+}
+
+// cover gives the State the iterations that it counts.
+func (s *stateFile) cover(m *metricsFile) error {
+	if len(m.iterations) < s.iterations {
+		return fmt.Errorf("metrics.json: %w: %d iterations where state.json counts %d", ErrCorrupt, len(m.iterations), s.iterations)
+	}
+	s.state.iterations = newIterations(m.iterations[:s.iterations])
+	return nil
+}
+
+// metricsFile is what metrics.json holds.
+type metricsFile struct {
+	id         ID
+	at         Mark
+	iterations []Iteration
+}
+
+func decodeState(data []byte) (*stateFile, error) {
 	d := newDecoder(strictjson.NewReader(data))
-	var (
-		s = &State{h: &Header{}}
-		n int
-	)
+	s := &State{h: &Header{}}
+	n := 0
 	d.members(func(key string) {
 		switch key {
 		case "id":
@@ -59,6 +93,8 @@ func decodeState(data []byte) (*State, uint64, int, error) {
 			d.Raw()
 		case "iterations":
 			n = d.int()
+		case "iterationsSeq":
+			d.at.Iterations = d.Uint()
 		case "tasks":
 			s.roots = d.children("", 1)
 		default:
@@ -69,18 +105,18 @@ func decodeState(data []byte) (*State, uint64, int, error) {
 	})
 	d.End()
 	if err := d.Err(); err != nil {
-		return nil, 0, 0, err
+		return nil, err
 	}
 	s.h.normal()
 	if err := checkDecoded(s, n); err != nil {
-		return nil, 0, 0, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	tasks, twice, ok := d.tasks.Map()
 	if !ok {
-		return nil, 0, 0, fmt.Errorf("%w: the task %q stands twice", ErrCorrupt, twice)
+		return nil, fmt.Errorf("%w: the task %q stands twice", ErrCorrupt, twice)
 	}
 	s.tasks, s.progress = tasks, d.progress
-	return s, d.seq, n, checksum(data)
+	return &stateFile{s, d.at, n, d.version}, checksum(data)
 }
 
 // checkDecoded checks what no single member shows.
@@ -94,29 +130,28 @@ func checkDecoded(s *State, iterations int) error {
 	return s.h.validate(&Header{})
 }
 
-// decodeMetrics returns the iterations of a metrics.json.
-func decodeMetrics(data []byte) (ID, []Iteration, error) {
+func decodeMetrics(data []byte) (*metricsFile, error) {
 	d := newDecoder(strictjson.NewReader(data))
-	var all []Iteration
-	var id ID
+	m := &metricsFile{}
 	d.members(func(key string) {
 		switch key {
 		case "id":
-			id = d.id()
+			m.id = d.id()
 		case "iterations":
-			d.Array(func() { all = append(all, d.iteration(len(all)+1)) })
+			d.Array(func() { m.iterations = append(m.iterations, d.iteration(len(m.iterations)+1)) })
 		default:
 			d.Raw()
 		}
 	})
 	d.End()
 	if err := d.Err(); err != nil {
-		return ID{}, nil, err
+		return nil, err
 	}
-	if id.IsZero() {
-		return ID{}, nil, fmt.Errorf("%w: id is missing", ErrCorrupt)
+	if m.id.IsZero() {
+		return nil, fmt.Errorf("%w: id is missing", ErrCorrupt)
 	}
-	return id, all, checksum(data)
+	m.at = d.at
+	return m, checksum(data)
 }
 
 // decoder reads our files. Content that is JSON but cannot be is reported
@@ -124,7 +159,7 @@ func decodeMetrics(data []byte) (ID, []Iteration, error) {
 type decoder struct {
 	*strictjson.Reader
 	version  int64
-	seq      uint64
+	at       Mark
 	tasks    trie.Builder[Task]
 	progress Progress
 }
@@ -155,8 +190,10 @@ func (d *decoder) members(member func(key string)) {
 			if d.version = d.Int(); d.version < 1 || d.version > SchemaVersion {
 				d.Fail("want a schemaVersion from 1 to %d", SchemaVersion)
 			}
+		case "epoch":
+			d.at.Epoch = d.Uint()
 		case "seq":
-			d.seq = d.Uint()
+			d.at.Seq = d.Uint()
 		case "checksum":
 			_ = d.Text()
 		default:

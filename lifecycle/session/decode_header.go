@@ -1,8 +1,8 @@
 package session
 
 // stateKeys are the members of state.json that the decoder knows.
-var stateKeys = []string{"schemaVersion", "id", "module", "seq", "status", "phase", "step", "exitReason", "createdAt", "updatedAt", "completedAt",
-	"progress", "iterations", "inputTokens", "outputTokens", "cachedTokens", "totalCostUSD", "component", "activeTask",
+var stateKeys = []string{"schemaVersion", "id", "module", "epoch", "seq", "status", "phase", "step", "exitReason", "createdAt", "updatedAt", "completedAt",
+	"progress", "iterations", "inputTokens", "outputTokens", "cachedTokens", "iterationsSeq", "totalCostUSD", "component", "activeTask",
 	"settings", "cwd", "agentName", "agentSession", "models", "modelConfig", "contextWindow", "turnCount", "rateLimit", "git", "lineage",
 	"transactionId", "requiresValidation", "check", "resources", "data", "tasks", "checksum"}
 

@@ -160,7 +160,7 @@ func TestDepth(t *testing.T) {
 	chain(e, session.MaxTaskDepth-1)
 	st, err := e.State()
 	require.NoError(t, err)
-	_, _, err = session.Decode(session.EncodeState(st, 1), session.EncodeMetrics(st, 1))
+	_, _, err = session.Decode(session.EncodeState(st, session.Mark{Seq: 1}), session.EncodeMetrics(st, session.Mark{Seq: 1}))
 	require.NoError(t, err)
 
 	// Moving the chain one level down takes its end over the bound, though only

@@ -6,20 +6,33 @@ import (
 	"strconv"
 )
 
-// SchemaVersion is the version of state.json and metrics.json that is written.
-const SchemaVersion = 1
+// SchemaVersion is the version of state.json, metrics.json and the records that
+// is written. Version 1 had no journal.
+const SchemaVersion = 2
+
+// A Mark says which record of the journal a file shows.
+type Mark struct {
+	Epoch uint64 // of the writer that published the file
+	Seq   uint64 // the record
+	// Iterations is the last record up to this one that changed the iterations:
+	// a metrics.json of it or a later one has those of this State.
+	Iterations uint64
+}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // EncodeState returns the content of state.json: compact JSON, camelCase, what
 // is zero left out; schemaVersion first, then what a listing shows, then the rest,
 // then the tree of tasks, and last a checksum of all bytes before it. Every State
-// can be encoded. seq is the sequence number of the commit.
-func EncodeState(s *State, seq uint64) []byte {
+// can be encoded.
+func EncodeState(s *State, at Mark) []byte {
 	e := &encoder{b: make([]byte, 0, 1<<10+256*s.NumTasks())}
-	e.begin(s.id, seq)
-	e.summary(s)
-	e.header(s.h)
+	e.begin(s.id, at)
+	e.members(s.h, summaryMembers)
+	e.sums(s)
+	e.uint("iterationsSeq", at.Iterations)
+	e.members(s.h, headerMembers)
+	e.extra(s.h.Extra)
 	e.key("tasks")
 	e.tasks(s, s.roots)
 	return e.seal()
@@ -27,9 +40,9 @@ func EncodeState(s *State, seq uint64) []byte {
 
 // EncodeMetrics returns the content of metrics.json: the totals, then every
 // iteration, then the checksum.
-func EncodeMetrics(s *State, seq uint64) []byte {
+func EncodeMetrics(s *State, at Mark) []byte {
 	e := &encoder{b: make([]byte, 0, 1<<10+256*s.NumIterations())}
-	e.begin(s.id, seq)
+	e.begin(s.id, at)
 	t := s.iterations.totals
 	e.object("totals", func() {
 		e.num("iterations", int64(t.Iterations))
@@ -40,22 +53,28 @@ func EncodeMetrics(s *State, seq uint64) []byte {
 		e.float("costUSD", t.CostUSD)
 		e.str("duration", durationText(t.Duration))
 	})
-	e.key("iterations")
-	e.b = append(e.b, '[')
-	for it := range s.iterations.all() {
-		e.element(func() { e.iteration(it) })
-	}
-	e.b = append(e.b, ']')
+	e.iterations(s.iterations, 0)
 	return e.seal()
 }
 
-func (e *encoder) begin(id ID, seq uint64) {
+// iterations appends a list of all but the first ones.
+func (e *encoder) iterations(l iterations, without int) {
+	e.key("iterations")
+	e.b = append(e.b, '[')
+	for it := range l.from(without) {
+		e.element(func() { e.iteration(it) })
+	}
+	e.b = append(e.b, ']')
+}
+
+func (e *encoder) begin(id ID, at Mark) {
 	e.b = append(e.b, `{"schemaVersion":`...)
 	e.b = strconv.AppendInt(e.b, SchemaVersion, 10)
 	e.str("id", id.String())
 	e.str("module", id.Module)
+	e.uint("epoch", at.Epoch)
 	e.key("seq")
-	e.b = strconv.AppendUint(e.b, seq, 10)
+	e.b = strconv.AppendUint(e.b, at.Seq, 10)
 }
 
 // checksumKey begins what seal appends: the checksum is of all before it.
@@ -65,95 +84,14 @@ func (e *encoder) seal() []byte {
 	return fmt.Appendf(e.b, "%s%08x\"}\n", checksumKey, crc32.Checksum(e.b, castagnoli))
 }
 
-func (e *encoder) summary(s *State) {
-	h := s.h
-	e.str("status", string(h.Status))
-	e.str("phase", string(h.Phase))
-	e.str("step", string(h.Step))
-	e.str("exitReason", string(h.ExitReason))
-	e.time("createdAt", h.CreatedAt)
-	e.time("updatedAt", h.UpdatedAt)
-	e.time("completedAt", h.CompletedAt)
+// sums appends what is derived from tasks and iterations.
+func (e *encoder) sums(s *State) {
 	p := s.progress
 	e.b = fmt.Appendf(e.b, `,"progress":{"done":%d,"total":%d,"failed":%d,"skipped":%d}`, p.Done, p.Total, p.Failed, p.Skipped)
 	e.num("iterations", int64(s.NumIterations()))
 	e.num("inputTokens", s.iterations.totals.InputTokens)
 	e.num("outputTokens", s.iterations.totals.OutputTokens)
 	e.num("cachedTokens", s.iterations.totals.CachedTokens)
-	e.float("totalCostUSD", h.TotalCostUSD)
-	e.str("component", h.Component)
-	e.str("activeTask", h.ActiveTask)
-}
-
-func (e *encoder) header(h *Header) {
-	e.object("settings", func() {
-		s := &h.Settings
-		e.strs("command", s.Command)
-		e.str("agent", s.Agent)
-		e.str("check", s.Check)
-		e.str("unit", s.Unit)
-		e.str("timeout", durationText(s.Timeout))
-		e.str("idleTimeout", durationText(s.IdleTimeout))
-		e.str("wait", durationText(s.Wait))
-		e.num("failureThreshold", int64(s.FailureThreshold))
-		e.num("maxIterations", int64(s.MaxIterations))
-		e.flag("unattended", s.Unattended)
-		e.flag("requireChange", s.RequireChange)
-	})
-	e.str("cwd", h.Cwd)
-	e.str("agentName", h.AgentName)
-	e.str("agentSession", h.AgentSession)
-	e.strs("models", h.Models)
-	e.raw("modelConfig", h.ModelConfig)
-	e.num("contextWindow", h.ContextWindow)
-	e.num("turnCount", int64(h.TurnCount))
-	if r := h.RateLimit; r != nil {
-		e.object("rateLimit", func() {
-			e.num("limit", r.Limit)
-			e.num("remaining", r.Remaining)
-			e.time("resetsAt", r.ResetsAt)
-			e.time("seenAt", r.SeenAt)
-		})
-	}
-	e.object("git", func() {
-		e.str("head", h.Git.Head)
-		e.str("branch", h.Git.Branch)
-		e.flag("dirty", h.Git.Dirty)
-		e.str("lastTaskCommit", h.Git.LastTaskCommit)
-	})
-	if l := h.Lineage; l != nil {
-		e.object("lineage", func() {
-			e.str("kind", l.Kind)
-			e.str("from", l.From.String())
-			e.uint("seq", l.Seq)
-		})
-	}
-	e.str("transactionId", h.TransactionID)
-	e.flag("requiresValidation", h.RequiresValidation)
-	if c := h.Check; c != nil {
-		e.object("check", func() {
-			e.str("command", c.Command)
-			e.exit(c.Exit)
-			e.time("at", c.At)
-			e.str("duration", durationText(c.Duration))
-		})
-	}
-	if len(h.Resources) > 0 {
-		e.key("resources")
-		e.b = append(e.b, '[')
-		for _, r := range h.Resources {
-			e.element(func() {
-				e.str("kind", r.Kind)
-				e.str("path", r.Path)
-				e.str("header", r.Header)
-				e.str("sha256", r.SHA256)
-				e.num("bytes", int64(r.Bytes))
-			})
-		}
-		e.b = append(e.b, ']')
-	}
-	e.raw("data", h.Data)
-	e.extra(h.Extra)
 }
 
 func (e *encoder) tasks(s *State, ids []string) {

@@ -118,11 +118,17 @@ func (e *encoder) raw(k string, v json.RawMessage) {
 
 func (e *encoder) extra(fields []Field) {
 	for _, f := range fields {
-		e.b = append(e.b, ',')
-		e.quote(f.Key)
-		e.b = append(e.b, ':')
-		e.b = append(e.b, f.Value...)
+		e.field(f.Key, f.Value)
 	}
+}
+
+// field appends a member whose name may need escapes and whose value is JSON.
+func (e *encoder) field(k string, v []byte) {
+	if e.b[len(e.b)-1] != '{' {
+		e.b = append(e.b, ',')
+	}
+	e.quote(k)
+	e.b = append(append(e.b, ':'), v...)
 }
 
 const hexDigits = "0123456789abcdef"

@@ -28,10 +28,10 @@ func Example() {
 		return
 	}
 	fmt.Printf("%s %+v\n", st.ID(), st.Progress())
-	fmt.Printf("%s", session.EncodeState(st, 1))
+	fmt.Printf("%s", session.EncodeState(st, session.Mark{Seq: 1}))
 	// Output:
 	// auth-20260214-1 {Done:0 Total:1 Failed:0 Skipped:0}
-	// {"schemaVersion":1,"id":"auth-20260214-1","module":"auth","seq":1,"status":"active","phase":"requirement-gathering","step":"draft-specification","createdAt":"2026-02-14T09:30:00Z","updatedAt":"2026-02-14T09:30:00Z","progress":{"done":0,"total":1,"failed":0,"skipped":0},"tasks":[{"id":"login","kind":"component","name":"Login","state":"pending","children":[{"id":"login/form","kind":"task","name":"Show the form","state":"pending","box":"open"}]}],"checksum":"crc32c:4c6114e5"}
+	// {"schemaVersion":2,"id":"auth-20260214-1","module":"auth","seq":1,"status":"active","phase":"requirement-gathering","step":"draft-specification","createdAt":"2026-02-14T09:30:00Z","updatedAt":"2026-02-14T09:30:00Z","progress":{"done":0,"total":1,"failed":0,"skipped":0},"tasks":[{"id":"login","kind":"component","name":"Login","state":"pending","children":[{"id":"login/form","kind":"task","name":"Show the form","state":"pending","box":"open"}]}],"checksum":"crc32c:b50ce728"}
 }
 
 func ExampleEdit_State() {

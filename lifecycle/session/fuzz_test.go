@@ -26,7 +26,7 @@ func again(t *testing.T, st *session.State) {
 	require.True(t, json.Valid(state) && json.Valid(metrics))
 	got, seq, err := session.Decode(state, metrics)
 	require.NoError(t, err)
-	require.EqualValues(t, 42, seq)
+	require.EqualValues(t, 42, seq.Seq)
 	stateAgain, metricsAgain := encode(got)
 	require.Equal(t, string(state), string(stateAgain))
 	require.Equal(t, string(metrics), string(metricsAgain))

@@ -25,13 +25,14 @@ func TestKnownKeys(t *testing.T) {
 		require.ErrorContains(t, d.Reader.Err(), "ID of task", key)
 	}
 	const head = `{"schemaVersion":1,"id":"a-20260214-1","status":"active","phase":"planning","step":"repeat","createdAt":"2026-02-14T00:00:00Z","updatedAt":"2026-02-14T00:00:00Z"`
-	st, _, _, err := decodeState([]byte(head + `,"x":{}}`))
+	file, err := decodeState([]byte(head + `,"x":{}}`))
 	require.ErrorIs(t, err, ErrChecksum)
+	st := file.state
 	require.Equal(t, []Field{{"x", []byte("{}")}}, st.h.Extra)
 	for _, key := range stateKeys {
 		for _, value := range []string{"{}", "true", "[]", `"x"`, "1"} {
-			if st, _, _, _ := decodeState([]byte(head + `,"` + key + `":` + value + `}`)); st != nil {
-				require.Empty(t, st.h.Extra, key)
+			if file, _ := decodeState([]byte(head + `,"` + key + `":` + value + `}`)); file != nil {
+				require.Empty(t, file.state.h.Extra, key)
 			}
 		}
 	}
@@ -40,7 +41,7 @@ func TestKnownKeys(t *testing.T) {
 		r := strictjson.NewReader(data)
 		r.Object(func(key string) { written[key] = true; r.Raw() })
 	}
-	collect(EncodeState(st, 1))
+	collect(EncodeState(st, Mark{Seq: 1}))
 	for key := range written {
 		if key != "x" {
 			require.Contains(t, stateKeys, key)

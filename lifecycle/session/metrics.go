@@ -101,23 +101,56 @@ func (l iterations) append(it Iteration) iterations {
 func (l iterations) len() int { return l.totals.Iterations }
 
 // all returns the iterations, oldest first.
-func (l iterations) all() iter.Seq[*Iteration] {
+func (l iterations) all() iter.Seq[*Iteration] { return l.from(0) }
+
+// from returns all but the first n. It touches only the chunks that they are in.
+func (l iterations) from(n int) iter.Seq[*Iteration] {
 	return func(yield func(*Iteration) bool) {
-		chunks := make([]*chunk, l.len()/chunkSize)
-		for i, c := len(chunks)-1, l.full; c != nil; i, c = i-1, c.before {
-			chunks[i] = c
+		chunks := make([]*chunk, max(0, l.len()/chunkSize-n/chunkSize))
+		c := l.full
+		for i := len(chunks) - 1; i >= 0; i-- {
+			chunks[i], c = c, c.before
 		}
+		skip := n % chunkSize
 		for _, c := range chunks {
-			for i := range c.items {
+			for i := skip; i < chunkSize; i++ {
 				if !yield(&c.items[i]) {
 					return
 				}
 			}
+			skip = 0
 		}
-		for i := range l.tail {
+		for i := min(skip, len(l.tail)); i < len(l.tail); i++ {
 			if !yield(&l.tail[i]) {
 				return
 			}
 		}
 	}
+}
+
+// shared is how many iterations two lists have in common from the first on. A
+// list that was appended to is told by its chunks; only the last one is compared.
+func shared(a, b iterations) int {
+	fulls := func(l iterations) int { return l.len() / chunkSize }
+	x, y := a.full, b.full
+	for i := fulls(a); i > fulls(b); i-- {
+		x = x.before
+	}
+	for i := fulls(b); i > fulls(a); i-- {
+		y = y.before
+	}
+	n := min(fulls(a), fulls(b))
+	for ; x != y; n-- {
+		x, y = x.before, y.before
+	}
+	common := n * chunkSize
+	had := slices.Collect(a.from(common))
+	for it := range b.from(common) {
+		if len(had) == 0 || *had[0] != *it {
+			break
+		}
+		had = had[1:]
+		common++
+	}
+	return common
 }

@@ -176,11 +176,11 @@ func TestEditAgainstModel(t *testing.T) {
 			holds(t, m, st)
 			holds(t, next, made)
 			diffLeads(t, m, next, st, made)
-			read, seq, err := session.Decode(session.EncodeState(made, 7), session.EncodeMetrics(made, 7))
+			read, seq, err := session.Decode(session.EncodeState(made, session.Mark{Seq: 7}), session.EncodeMetrics(made, session.Mark{Seq: 7}))
 			require.NoError(t, err)
-			require.EqualValues(t, 7, seq)
+			require.EqualValues(t, 7, seq.Seq)
 			holds(t, next, read)
-			require.Equal(t, session.EncodeState(made, 8), session.EncodeState(read, 8))
+			require.Equal(t, session.EncodeState(made, session.Mark{Seq: 8}), session.EncodeState(read, session.Mark{Seq: 8}))
 			st, m = made, next
 		}
 	})

@@ -40,7 +40,7 @@ func DecodeSummary(prefix []byte) (Summary, error) {
 		switch key {
 		case "id":
 			s.ID = d.id()
-		case "module":
+		case "module", "iterationsSeq":
 			d.Raw()
 		case "progress":
 			s.Progress = d.readProgress()
@@ -59,13 +59,13 @@ func DecodeSummary(prefix []byte) (Summary, error) {
 			d.Fail("the summary ends") // its fields come first
 		}
 	})
-	if err := d.Err(); err != nil && !(done && d.version == SchemaVersion) {
+	if err := d.Err(); err != nil && !(done && d.version > 0 && d.version <= SchemaVersion) {
 		return Summary{}, fmt.Errorf("state.json: %w", err)
 	}
 	if err := checkDecoded(&State{id: s.ID, h: &h}, s.Iterations); err != nil {
 		return Summary{}, fmt.Errorf("state.json: %w: %w", ErrCorrupt, err)
 	}
-	s.Module, s.Seq = s.ID.Module, d.seq
+	s.Module, s.Seq = s.ID.Module, d.at.Seq
 	s.Status, s.Phase, s.Step, s.ExitReason = h.Status, h.Phase, h.Step, h.ExitReason
 	s.Component, s.ActiveTask, s.TotalCostUSD = h.Component, h.ActiveTask, h.TotalCostUSD
 	s.CreatedAt, s.UpdatedAt, s.CompletedAt = h.CreatedAt, h.UpdatedAt, h.CompletedAt

@@ -62,7 +62,7 @@ func TestTheLongestSummary(t *testing.T) {
 	e.AppendIteration(session.Iteration{InputTokens: math.MaxInt64, OutputTokens: math.MaxInt64, CachedTokens: math.MaxInt64})
 	st, err = e.State()
 	require.NoError(t, err)
-	state := session.EncodeState(st, math.MaxUint64)
+	state := session.EncodeState(st, session.Mark{Seq: math.MaxUint64})
 	got, err := session.DecodeSummary(state[:listed-1<<10]) // room for the counts, which are small here
 	require.NoError(t, err)
 	require.Equal(t, h.ActiveTask, got.ActiveTask)
@@ -76,8 +76,8 @@ func TestSummaryRefuses(t *testing.T) {
 		old, now string
 		is       error
 	}{
-		{`"schemaVersion":1`, `"schemaVersion":2`, session.ErrFutureVersion},
-		{`"schemaVersion":1,`, ``, session.ErrCorrupt},
+		{`"schemaVersion":2`, `"schemaVersion":3`, session.ErrFutureVersion},
+		{`"schemaVersion":2,`, ``, session.ErrCorrupt},
 		{`"id":"auth-20260214-1"`, `"id":"auth"`, session.ErrCorrupt},
 		{`"id":"auth-20260214-1",`, ``, session.ErrCorrupt},
 		{`"status":"paused"`, `"status":"x"`, session.ErrCorrupt},

@@ -59,7 +59,7 @@ func TestReconcileTree(t *testing.T) {
 				require.True(t, ok && pt.Box >= 0, "box of %s", id)
 				require.NotEqual(t, pt.Checked, res.Boxes[id], "box of %s is so already", id)
 			}
-			_, _, err = session.Decode(session.EncodeState(res.State, 1), session.EncodeMetrics(res.State, 1))
+			_, _, err = session.Decode(session.EncodeState(res.State, session.Mark{Seq: 1}), session.EncodeMetrics(res.State, session.Mark{Seq: 1}))
 			require.NoError(t, err)
 
 			e := res.State.Edit()

@@ -56,7 +56,7 @@ func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(contex
 	default:
 	}
 	class := lifecycle.ClassOf(cause)
-	byItself := class == lifecycle.ClassNoSpace || class == lifecycle.ClassDenied
+	byItself := class == lifecycle.ClassNoSpace || class == lifecycle.ClassDenied || class == lifecycle.ClassRemoved
 	if !byItself && class != lifecycle.ClassDevice {
 		return cause
 	}

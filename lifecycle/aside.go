@@ -1,0 +1,105 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+const corruptedDir = "corrupted"
+
+// setAside moves a damaged session to corrupted/, whole, with the reason beside
+// it, and returns why, with where it is now. What only was edited outside, was
+// written by a newer version or could not be read stays. The caller holds the
+// session's lease. When moving fails the session stays as it is and is still not
+// opened.
+func (s *Store) setAside(id session.ID, cause error) error {
+	if !errors.Is(cause, ErrCorrupt) || errors.Is(cause, session.ErrChecksum) {
+		return cause
+	}
+	now := s.opts.Now().UTC()
+	reason, err := json.Marshal(struct {
+		SchemaVersion int       `json:"schemaVersion"`
+		Session       string    `json:"session"`
+		At            time.Time `json:"at"`
+		Reason        string    `json:"reason"`
+	}{1, id.String(), now, cause.Error()})
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	label := id.String() + "-" + now.Format("20060102T150405Z")
+	to, err := writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, label, append(reason, '\n'))
+	if err != nil {
+		return fmt.Errorf("%w; it could not be moved aside and stays where it is: %w", cause, err)
+	}
+	s.opts.Logger.Warn().Stringer("session", id).AnErr("reason", cause).Str("path", to).Msg("damaged session moved aside")
+	return fmt.Errorf("%w; the session was moved to %s/%s", cause, Dir, to)
+}
+
+// errGone says that a session's folder is not there any more.
+var errGone = errors.New("the session's folder was removed")
+
+// check says whether this process still holds the session: the held lease must
+// be the file of that name, looked up from the store's root. It costs one stat.
+func (c *committer) check() error {
+	err := c.lock.Check(c.store.root(), c.lease)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	dir := sessionsDir + "/" + c.id.String()
+	if _, gone := c.store.project.Lstat(Dir + "/" + dir); errors.Is(gone, fs.ErrNotExist) {
+		return &Error{Op: "save session", Path: c.dir.Name(), Class: writer.ClassRemoved, Err: errGone}
+	}
+	return err
+}
+
+// lockPatience bounds how long the store lock is waited for.
+const lockPatience = 10 * time.Second
+
+// makeAgain makes a removed session again, under the same ID and with the State of
+// the last commit, which is in memory. What else lay in the folder is lost.
+func (c *committer) makeAgain() error {
+	s := c.store
+	if err := s.remake(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
+	defer cancel()
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Unlock() }()
+	if err := s.clearUnfinished(); err != nil {
+		return err
+	}
+	again := &committer{store: s, id: c.id, event: session.EventRecovered}
+	if err := again.build(c.base); err != nil {
+		return errors.Join(fmt.Errorf("make session %s again: %w", c.id, err), again.Close())
+	}
+	_ = c.Close() // of files that nobody can find any more
+	*c = *again
+	s.setLatest(c.id)
+	s.opts.Logger.Warn().Stringer("session", c.id).Str("path", c.dir.Name()).
+		Msg("the session's folder was removed; it was made again from memory: its earlier history is lost, and what else lay in " + Dir)
+	return nil
+}
+
+// remake makes .lopen again where it was removed.
+func (s *Store) remake() error {
+	if err := writer.MkdirDurable(s.project, Dir); err != nil {
+		return err
+	}
+	dir, err := openDir(s.project, Dir)
+	if err != nil {
+		return err
+	}
+	s.at.Store(&dir) // the old one stays open: other sessions may be inside a call
+	return s.layout()
+}

@@ -1,0 +1,126 @@
+package lifecycle
+
+import (
+	"errors"
+	"time"
+
+	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
+)
+
+// maxRecord is the size in bytes beyond which a change is not written into the
+// journal: the State goes to history/ instead, and the record names it.
+const maxRecord = 4 << 20
+
+// committer is the Committer of one session. Owned by the session's actor once
+// started.
+type committer struct {
+	store *Store
+	id    session.ID
+	dir   writer.FS // the session's folder
+	lease string    // path of the lease below the store's root
+	lock  *writer.Lock
+
+	journal *journal.Writer
+	base    *session.State // of the last record: what the next one is the change from
+	at      session.Mark   // of the last record
+	event   session.Event  // of the next record
+	took    time.Duration  // by the last commit
+
+	pub publisher
+}
+
+// Commit appends one record: the net change from the State of the record before.
+// On a full disk it makes one more attempt with the store's reserve.
+func (c *committer) Commit(b actors.Batch) (actors.Committed, error) {
+	if err := c.check(); err != nil {
+		return actors.Committed{}, err
+	}
+	res, err := c.append(b)
+	if writer.ClassOf(err) != writer.ClassNoSpace || !c.store.giveUpBallast() {
+		return res, err
+	}
+	full := err
+	if err := c.journal.Reopen(); err != nil {
+		return actors.Committed{}, errors.Join(full, err)
+	}
+	if res, err = c.append(b); err != nil {
+		return actors.Committed{}, err
+	}
+	res.Pause = full
+	return res, nil
+}
+
+func (c *committer) append(b actors.Batch) (actors.Committed, error) {
+	begun := time.Now()
+	rec := session.Record{At: c.store.opts.Now(), Event: c.event, Triggers: b.Triggers, Commit: c.took}
+	change := session.EncodeChange(c.base, b.State, rec, maxRecord)
+	mark := session.Mark{Seq: c.at.Seq + 1, Iterations: c.at.Iterations}
+	if change.Iterations {
+		mark.Iterations = mark.Seq
+	}
+	body := change.Body
+	if change.Large {
+		mark.Epoch = c.journal.Epoch()
+		sum, err := history.Write(c.dir, mark.Seq, session.EncodeState(b.State, mark), session.EncodeMetrics(b.State, mark))
+		if err != nil {
+			return actors.Committed{}, err
+		}
+		body = session.EncodeSnapshotRecord(rec, session.SnapshotRef{SHA256: sum, Counts: session.CountChanges(c.base, b.State)})
+	}
+	pos, err := c.journal.Append(body)
+	if err != nil {
+		return actors.Committed{}, err
+	}
+	mark.Epoch = pos.Epoch
+	c.base, c.at, c.event = b.State, mark, ""
+	c.took = time.Since(begun)
+	c.pub.grew(int64(len(body)))
+	return actors.Committed{Seq: pos.Seq, Bytes: len(body)}, nil
+}
+
+// Publish brings state.json and metrics.json up to the last record.
+func (c *committer) Publish(force bool) error {
+	if !c.pub.due(c.at, force) {
+		return nil
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	return c.pub.publish(c.dir, c.base, c.at, force)
+}
+
+// Recover goes on in a new segment of the journal. A folder that was removed is
+// made again.
+func (c *committer) Recover() error {
+	err := c.check()
+	if errors.Is(err, errGone) {
+		err = c.makeAgain()
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.journal.Reopen(); err != nil {
+		return err
+	}
+	c.store.keepBallast()
+	return nil
+}
+
+// Close gives the lease back.
+func (c *committer) Close() error {
+	errs := []error{c.pub.reap(true)}
+	if c.journal != nil {
+		errs = append(errs, c.journal.Close())
+	}
+	if c.lock != nil {
+		errs = append(errs, c.lock.Unlock())
+	}
+	if c.dir != nil {
+		errs = append(errs, c.dir.Close())
+	}
+	return errors.Join(errs...)
+}

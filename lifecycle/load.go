@@ -1,0 +1,133 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
+)
+
+// maxFile bounds what is read into memory of one state or metrics file.
+const maxFile = 1 << 30
+
+// loaded is a session as its files have it.
+type loaded struct {
+	state *session.State
+	at    session.Mark
+	log   *journal.Log
+	// base is the record that both snapshots cover: those above it were applied.
+	base journal.Position
+	// shown are the records that state.json and metrics.json are of.
+	shown, metrics session.Mark
+}
+
+// load joins the snapshots of a session's folder with the records above them. It
+// takes no lock and changes nothing.
+func load(dir writer.FS, id session.ID) (*loaded, error) {
+	ld, err := join(dir, id)
+	if err != nil {
+		return nil, unreadable("load session", dir.Name(), err)
+	}
+	return ld, nil
+}
+
+func join(dir writer.FS, id session.ID) (*loaded, error) {
+	r, err := snapshots(dir)
+	if err != nil {
+		return nil, err
+	}
+	shown, metrics := r.At(), r.Metrics()
+	base := min(shown.Seq, metrics.Seq)
+	log, err := journal.Read(dir, base, false)
+	if err != nil {
+		return nil, err
+	}
+	if !log.Holds(shown.Epoch, shown.Seq) || !log.Holds(metrics.Epoch, metrics.Seq) {
+		// A writer that had lost the session wrote them: the journal alone tells.
+		r, base, shown, metrics = &session.Replay{}, 0, session.Mark{}, session.Mark{}
+		if log, err = journal.Read(dir, 0, false); err != nil {
+			return nil, err
+		}
+	}
+	if err := replay(dir, id, r, log, base); err != nil {
+		return nil, err
+	}
+	st, at, err := r.State(id)
+	if err != nil {
+		return nil, err
+	}
+	epoch := shown.Epoch
+	if metrics.Seq < shown.Seq {
+		epoch = metrics.Epoch
+	}
+	return &loaded{state: st, at: at, log: log, base: journal.Position{Epoch: epoch, Seq: base}, shown: shown, metrics: metrics}, nil
+}
+
+// snapshots reads state.json and metrics.json.
+func snapshots(dir writer.FS) (*session.Replay, error) {
+	var files [2][]byte
+	for i, name := range []string{stateFile, metricsFile} {
+		data, err := writer.ReadFile(dir, name, maxFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%w: %s is missing", session.ErrCorrupt, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		files[i] = data
+	}
+	r := &session.Replay{}
+	return r, r.Load(files[0], files[1])
+}
+
+// replay applies the records above base.
+func replay(dir writer.FS, id session.ID, r *session.Replay, log *journal.Log, base uint64) error {
+	if log.Session != "" && log.Session != id.String() {
+		return fmt.Errorf("%w: the journal is that of session %s", session.ErrCorrupt, log.Session)
+	}
+	if log.Lost > 0 {
+		return fmt.Errorf("%w: record %d of the journal, which was durable, is missing or damaged%s", session.ErrCorrupt, log.Lost, damage(log))
+	}
+	return log.Lines(log.Above(base), func(_ *journal.Ref, line []byte) error {
+		rec, err := r.Apply(line)
+		if err != nil || rec.Snapshot == nil {
+			return err
+		}
+		state, metrics, err := history.Read(dir, rec.Seq, rec.Snapshot.SHA256)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: %s is missing", session.ErrCorrupt, history.Name(rec.Seq))
+		}
+		if err != nil {
+			return err
+		}
+		return r.Load(state, metrics) // what it covers of later records comes after it once more
+	})
+}
+
+// damage names the places of a log that are damaged.
+func damage(log *journal.Log) (s string) {
+	for _, f := range log.Faults {
+		if f.Kind == journal.Damaged {
+			s += "; " + f.String()
+		}
+	}
+	return s
+}
+
+// unreadable gives what is wrong with a session's files its class.
+func unreadable(op, path string, err error) error {
+	var e *Error
+	class := writer.ClassCorrupt
+	switch {
+	case errors.Is(err, session.ErrFutureVersion), errors.Is(err, writer.ErrFutureVersion):
+		class = writer.ClassFutureVersion
+	case errors.As(err, &e) && e.Class != writer.ClassInvalid:
+		return err // reading failed, which says nothing of the content, or it has its class
+	}
+	return &Error{Op: op, Path: filepath.Clean(path), Class: class, Err: err}
+}

@@ -1,0 +1,83 @@
+package session
+
+import "time"
+
+// A Record is one entry of a session's journal: the net change from the State of
+// the record before it, and why it was written.
+type Record struct {
+	Seq, Epoch uint64
+	At         time.Time
+	Event      Event
+	Triggers   [NumTriggers]uint64 // of the saves that were coalesced into it
+	// Commit is how long the commit before this one took: what a record says of
+	// its own would have to be written after it.
+	Commit time.Duration
+	Ops    []Op
+	// Snapshot is set instead of operations where the change is too large for a
+	// record: the whole State is in the snapshot of this record's number.
+	Snapshot *SnapshotRef
+}
+
+// Saves is how many calls of Save were coalesced into the record.
+func (r *Record) Saves() (n uint64) {
+	for _, c := range r.Triggers {
+		n += c
+	}
+	return n
+}
+
+// A SnapshotRef names the snapshot that a record stands for.
+type SnapshotRef struct {
+	SHA256 string            // of the file's content before compression, in hex
+	Counts map[string]uint64 // how many operations of each name it stands for
+}
+
+// An Op is one operation of a record, as far as a reader of the log wants it.
+type Op struct {
+	Name     string // one of the Op constants
+	Task     string // ID, for operations on a task
+	From, To string // for those that change one value
+	Count    int    // iterations, or children taken in or out
+}
+
+// Event is why a record was written that no save asked for; "" for a save.
+type Event string
+
+// The events.
+const (
+	EventCreated   Event = "created"
+	EventResumed   Event = "resumed" // by the next opener, of a session whose holder died
+	EventForked    Event = "forked"
+	EventMigrated  Event = "migrated"
+	EventRecovered Event = "recovered"
+)
+
+var events = []Event{"", EventCreated, EventResumed, EventForked, EventMigrated, EventRecovered}
+
+// The names of operations.
+const (
+	OpTaskCreated       = "task-created"
+	OpTaskStatusChanged = "task-status-changed"
+	OpTaskModified      = "task-modified"
+	OpTaskMoved         = "task-moved"
+	OpTaskRemoved       = "task-removed"
+	OpDependencyAdded   = "dependency-added"
+	OpDependencyRemoved = "dependency-removed"
+	OpChildrenChanged   = "children-changed" // of a task, or of the session where no task is named
+	OpIterationsAdded   = "iterations-added"
+	OpStatusChanged     = "status-changed"
+	OpPhaseChanged      = "phase-changed"
+	OpStepChanged       = "step-changed"
+	OpComponentChanged  = "component-changed"
+	OpActiveTaskChanged = "active-task-changed"
+	OpExitReasonChanged = "exit-reason-changed"
+	OpChecked           = "checked"
+	OpResourcesChanged  = "resources-changed"
+	OpModified          = "modified" // any other members of the session
+)
+
+// headerOps are the members whose change has a name of its own.
+var headerOps = map[string]string{
+	"status": OpStatusChanged, "phase": OpPhaseChanged, "step": OpStepChanged, "component": OpComponentChanged,
+	"activeTask": OpActiveTaskChanged, "exitReason": OpExitReasonChanged, "check": OpChecked, "resources": OpResourcesChanged,
+}

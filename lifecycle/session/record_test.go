@@ -1,0 +1,213 @@
+package session_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// line frames a body as the journal does, without its checksum.
+func line(seq uint64, body []byte) []byte {
+	return fmt.Appendf(nil, `{"seq":%d,"epoch":1,"synced":0,%s,"crc":"00000000"}`+"\n", seq, body)
+}
+
+// headline changes random members of the header and adds iterations.
+func headline(t *rapid.T, e *session.Edit) {
+	h := e.Header()
+	for _, what := range rapid.SliceOfN(rapid.IntRange(0, 9), 0, 4).Draw(t, "members") {
+		n := rapid.IntRange(0, 3).Draw(t, "value")
+		text := strings.Repeat("x\"", n)
+		switch what {
+		case 0:
+			h.Phase = []session.Phase{session.PhasePlanning, session.PhaseBuilding, session.PhaseComplete, session.PhasePlanning}[n]
+		case 1:
+			h.ActiveTask, h.Component = strings.Repeat("a", n), strings.Repeat("b", n)
+		case 2:
+			h.Settings = session.Settings{Command: []string{text}, Unattended: n > 1, Wait: time.Duration(n)}
+		case 3:
+			h.Data = json.RawMessage(`{"rating":` + fmt.Sprint(n) + `}`)
+			if n == 0 {
+				h.Data = nil
+			}
+		case 4:
+			h.Extra = nil
+			for i := range n {
+				h.Extra = append(h.Extra, session.Field{Key: fmt.Sprintf("later\"%d", i), Value: json.RawMessage(fmt.Sprint(n))})
+			}
+		case 5:
+			h.Check = nil
+			if n > 0 {
+				h.Check = &session.CheckResult{Command: text, Exit: n, At: at}
+			}
+		case 6:
+			h.UpdatedAt = at.Add(time.Duration(n) * time.Second)
+		case 7:
+			h.ExitReason = []session.ExitReason{"", session.ExitCrashed, session.ExitPaused, ""}[n]
+		default:
+			for range 1 + 20*n {
+				e.AppendIteration(session.Iteration{Task: "a", Attempt: n, StartedAt: at, OutputTokens: int64(what)})
+			}
+		}
+	}
+}
+
+// TestRecordsReplayToTheState makes a random history, in which a save may also go
+// back to an earlier State and on from there, and requires that the records lead
+// from nothing and from any two snapshots to exactly the State that was saved.
+func TestRecordsReplayToTheState(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		states := []*session.State{fresh(t)}
+		marks := []session.Mark{{Epoch: 1, Seq: 1}}
+		lines := [][]byte{line(1, session.EncodeChange(nil, states[0], session.Record{At: at, Event: session.EventCreated}, 0).Body)}
+		for range rapid.IntRange(1, 10).Draw(t, "saves") {
+			from := states[len(states)-1]
+			if rapid.IntRange(0, 3).Draw(t, "back") == 0 {
+				from = states[rapid.IntRange(0, len(states)-1).Draw(t, "to")]
+			}
+			e, m := from.Edit(), model{tasks: map[string]session.Task{}}
+			headline(t, e)
+			if rapid.Bool().Draw(t, "tasks") {
+				change(t, e, &m)
+			}
+			st, err := e.State()
+			if err != nil {
+				continue
+			}
+			c := session.EncodeChange(states[len(states)-1], st, session.Record{At: at, Triggers: [session.NumTriggers]uint64{0, 2, 0, 1}}, 0)
+			mark := session.Mark{Epoch: 1, Seq: uint64(len(states) + 1), Iterations: marks[len(marks)-1].Iterations}
+			if c.Iterations {
+				mark.Iterations = mark.Seq
+			}
+			require.True(t, json.Valid(line(1, c.Body)), "%s", c.Body)
+			require.NotContains(t, string(c.Body), "\n")
+			states, marks, lines = append(states, st), append(marks, mark), append(lines, line(mark.Seq, c.Body))
+		}
+		last := len(states) - 1
+		want := session.EncodeState(states[last], marks[last])
+		wantMetrics := session.EncodeMetrics(states[last], marks[last])
+
+		var r session.Replay
+		for _, l := range lines {
+			rec, err := r.Apply(l)
+			require.NoError(t, err, "%s", l)
+			require.NotZero(t, rec.At)
+		}
+		st, mark, err := r.State(states[0].ID())
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(session.EncodeState(st, mark)))
+		require.Equal(t, string(wantMetrics), string(session.EncodeMetrics(st, mark)))
+
+		i, j := rapid.IntRange(0, last).Draw(t, "state"), rapid.IntRange(0, last).Draw(t, "metrics")
+		r = session.Replay{}
+		require.NoError(t, r.Load(session.EncodeState(states[i], marks[i]), session.EncodeMetrics(states[j], marks[j])))
+		due := min(r.At().Seq, r.Metrics().Seq)
+		for _, l := range lines[due:] {
+			_, err := r.Apply(l)
+			require.NoError(t, err)
+		}
+		st, mark, err = r.State(states[0].ID())
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(session.EncodeState(st, mark)))
+		require.Equal(t, string(wantMetrics), string(session.EncodeMetrics(st, mark)))
+	})
+}
+
+func TestRecordOperations(t *testing.T) {
+	t.Parallel()
+	st := family(t)
+	e := st.Edit()
+	a, _ := e.Task("a")
+	a.State, a.DependsOn = session.TaskFailed, []string{"b"}
+	e.Put(a)
+	b, _ := e.Task("b")
+	b.DependsOn = []string{"a"}
+	e.Put(b)
+	h := e.Header()
+	h.Phase, h.TurnCount, h.ActiveTask = session.PhaseBuilding, 3, "a"
+	e.AppendIteration(session.Iteration{Task: "a", StartedAt: at})
+	to, err := e.State()
+	require.NoError(t, err)
+	c := session.EncodeChange(st, to, session.Record{At: at, Commit: 187 * time.Microsecond, Triggers: [session.NumTriggers]uint64{1, 0, 2}}, 0)
+	rec, err := session.DecodeRecord(line(5, c.Body))
+	require.NoError(t, err)
+	require.EqualValues(t, 3, rec.Saves())
+	require.Equal(t, 187*time.Microsecond, rec.Commit)
+	require.Equal(t, []session.Op{
+		{Name: session.OpIterationsAdded, Count: 1},
+		{Name: session.OpPhaseChanged, From: "requirement-gathering", To: "building"},
+		{Name: session.OpActiveTaskChanged, To: "a"},
+		{Name: session.OpModified},
+		{Name: session.OpTaskStatusChanged, Task: "a", From: "pending", To: "failed"},
+		{Name: session.OpDependencyAdded, Task: "b"},
+	}, rec.Ops)
+}
+
+// TestOneTaskMoreInALongList has to cost a line, not the list.
+func TestOneTaskMoreInALongList(t *testing.T) {
+	t.Parallel()
+	e := fresh(t).Edit()
+	var ids []string
+	for i := range 10_000 {
+		ids = append(ids, fmt.Sprintf("task-%d", i))
+		e.Put(task(ids[i], ""))
+	}
+	e.SetRoots(ids)
+	st, err := e.State()
+	require.NoError(t, err)
+	e = st.Edit()
+	e.Put(task("new", ""))
+	e.SetRoots(append(append(ids[:500:500], "new"), ids[500:]...))
+	to, err := e.State()
+	require.NoError(t, err)
+	require.Less(t, len(session.EncodeChange(st, to, session.Record{At: at}, 0).Body), 500)
+
+	c := session.EncodeChange(nil, st, session.Record{At: at}, 100_000)
+	require.True(t, c.Large)
+	require.Nil(t, c.Body)
+	counts := session.CountChanges(nil, st)
+	require.Equal(t, map[string]uint64{session.OpTaskCreated: 10_000}, counts)
+	rec, err := session.DecodeRecord(line(9, session.EncodeSnapshotRecord(session.Record{At: at}, session.SnapshotRef{SHA256: strings.Repeat("0a", 32), Counts: counts})))
+	require.NoError(t, err)
+	require.Equal(t, counts, rec.Snapshot.Counts)
+}
+
+func TestRefusedRecords(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`"schemaVersion":3,"x":[]`:                                                        "newer version",
+		`"schemaVersion":2,"ops":[{"op":"exploded"}]`:                                     "none of those",
+		`"schemaVersion":2,"ops":[{"op":"children-changed","of":"x","inserted":["y"]}]`:   "not there",
+		`"schemaVersion":2,"ops":[{"op":"children-changed","at":4,"removed":1}]`:          "from 4 on",
+		`"schemaVersion":2,"ops":[{"op":"iterations-added","keep":3}]`:                    "from 3 on",
+		`"schemaVersion":2,"ops":[{"op":"iterations-added","iterations":[{"number":9}]}]`: "iteration 9",
+		`"schemaVersion":2,"event":"birthday"`:                                            "no event",
+		`"schemaVersion":2,"snapshot":{"sha256":"00"}`:                                    "checksum is missing",
+		`"ops":[]`: "schemaVersion is missing",
+		`"schemaVersion":2,"ops":[{"op":"task-created","task":{"id":"a","kind":"task","state":"x"},"parent":1}]`: "want",
+	} {
+		var r session.Replay
+		_, err := r.Apply(line(1, []byte(body)))
+		require.ErrorContains(t, err, want)
+		if strings.Contains(body, ":3,") {
+			require.ErrorIs(t, err, session.ErrFutureVersion)
+		} else {
+			require.ErrorIs(t, err, session.ErrCorrupt)
+		}
+	}
+	var r session.Replay
+	_, _, err := r.State(fresh(t).ID())
+	require.ErrorIs(t, err, session.ErrCorrupt)
+	// A task that breaks a rule is found when the State is made.
+	_, err = r.Apply(line(1, []byte(`"schemaVersion":2,"ops":[{"op":"task-created","task":{"id":"a","kind":"task","state":"x"}}]`)))
+	require.NoError(t, err)
+	_, _, err = r.State(fresh(t).ID())
+	require.ErrorIs(t, err, session.ErrCorrupt)
+}

@@ -1,0 +1,50 @@
+package writer
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+)
+
+// Quarantine moves a folder aside, into the folder to, and never destroys
+// anything: the reason is written beside its new name first, then the folder is
+// renamed as it is, then both parents are synced. It returns the new name, which is
+// label, or label with a number where that is taken. After an error the folder is
+// still in its place, unless the Outcome is NotDurable.
+//
+// Only the holder of what locks the folder may call it.
+func Quarantine(dir FS, from, to, label string, reason []byte) (string, error) {
+	if err := MkdirDurable(dir, to); err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		name := path.Join(to, label)
+		if n > 1 {
+			name = fmt.Sprintf("%s.%d", name, n)
+		}
+		if _, err := dir.Lstat(name); !errors.Is(err, fs.ErrNotExist) && n < maxTaken {
+			continue
+		}
+		err := CreateFile(dir, name+".json", reason, tempPerm)
+		if errors.Is(err, fs.ErrExist) && n < maxTaken {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if err := dir.Rename(from, name); err != nil {
+			_ = dir.Remove(name + ".json")
+			return "", NewError("move aside", path.Join(dir.Name(), from), NotCommitted, err)
+		}
+		for _, parent := range []string{path.Dir(from), to} {
+			if err := dir.SyncDir(parent); err != nil {
+				return name, NewError("move aside", path.Join(dir.Name(), name), NotDurable, err)
+			}
+		}
+		return name, nil
+	}
+}
+
+// maxTaken bounds how many names are tried.
+const maxTaken = 1000
