@@ -26,7 +26,7 @@ func (s *Store) keepBallast() {
 	if info, err := s.root().Lstat(ballastFile); err == nil && info.Size() == ballastBytes {
 		return
 	}
-	if err == nil && free < 4*ballastBytes {
+	if !errors.Is(err, errors.ErrUnsupported) && (err != nil || free < 4*ballastBytes) {
 		return
 	}
 	// Random, or a file system that compresses would keep nothing in reserve.

@@ -57,7 +57,7 @@ func (c *committer) Commit(b actors.Batch) (actors.Committed, error) {
 func (c *committer) append(b actors.Batch) (actors.Committed, error) {
 	begun := time.Now()
 	rec := session.Record{At: c.store.opts.Now(), Event: c.event, Triggers: b.Triggers, Commit: c.took}
-	change := session.EncodeChange(c.base, b.State, rec, maxRecord)
+	change := session.EncodeChange(c.base, b.State, rec, c.store.maxRecord)
 	mark := session.Mark{Seq: c.at.Seq + 1, Iterations: c.at.Iterations}
 	if change.Iterations {
 		mark.Iterations = mark.Seq
@@ -71,6 +71,7 @@ func (c *committer) append(b actors.Batch) (actors.Committed, error) {
 		}
 		body = session.EncodeSnapshotRecord(rec, session.SnapshotRef{SHA256: sum, Counts: session.CountChanges(c.base, b.State)})
 	}
+	c.journal.Limit = c.store.segment
 	pos, err := c.journal.Append(body)
 	if err != nil {
 		return actors.Committed{}, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // Dir is the name of the store's folder in a project.
@@ -47,6 +48,9 @@ type Store struct {
 	project writer.FS // the project's folder; Immutable after Open.
 	opts    Options
 	sup     actors.Supervisor
+
+	maxRecord int   // bytes; Immutable once a session is open.
+	segment   int64 // bytes; Immutable once a session is open.
 
 	// at is .lopen; another one only after it was removed and made again.
 	at atomic.Pointer[writer.FS]
@@ -85,7 +89,7 @@ func openOn(pfs writer.FS, opts Options) (*Store, error) {
 		}
 		return nil, err
 	}
-	s := &Store{project: pfs, opts: opts}
+	s := &Store{project: pfs, opts: opts, maxRecord: maxRecord, segment: journal.SegmentSize}
 	s.at.Store(&root)
 	return s, nil
 }

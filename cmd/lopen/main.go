@@ -49,13 +49,10 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []stri
 	if err == nil {
 		return 0
 	}
-	var quiet *quietError
-	if !errors.As(err, &quiet) {
-		fmt.Fprintf(stderr, "lopen: %v\n", err)
-		switch class := lifecycle.ClassOf(err); class {
-		case lifecycle.ClassNoSpace, lifecycle.ClassDenied, lifecycle.ClassDevice:
-			fmt.Fprintf(stderr, "  %s\n", class.Hint())
-		}
+	fmt.Fprintf(stderr, "lopen: %v\n", err)
+	switch class := lifecycle.ClassOf(err); class {
+	case lifecycle.ClassNoSpace, lifecycle.ClassDenied, lifecycle.ClassDevice:
+		fmt.Fprintf(stderr, "  %s\n", class.Hint())
 	}
 	return exitCode(err)
 }
@@ -77,21 +74,21 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// A quietError sets the exit code; what there was to say has been said.
-type quietError struct{ code int }
+// A problemsError says that a command did its work and found something wrong.
+type problemsError struct{ text string }
 
-func (e *quietError) Error() string { return fmt.Sprintf("exit %d", e.code) }
+func (e *problemsError) Error() string { return e.text }
 
 func exitCode(err error) int {
 	var (
-		quiet  *quietError
+		found  *problemsError
 		exit   *loop.Exit
 		usage  *usageError
 		paused *lifecycle.PausedError
 	)
 	switch {
-	case errors.As(err, &quiet):
-		return quiet.code
+	case errors.As(err, &found):
+		return exitProblems
 	case errors.As(err, &exit):
 		return exit.Code
 	case errors.As(err, &usage):

@@ -67,10 +67,11 @@ func newRoot(a *app) *cobra.Command {
 
 	root.AddCommand(
 		newInit(a), newRun(a),
-		group("session", "List, show, resume and pause sessions", newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a)),
+		group("session", "List, show, resume, pause and check sessions",
+			newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a), newSessionLog(a), newSessionVerify(a)),
 		group("plan", "Show, create and tick plans", newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false)),
 		group("config", "Show and set the settings", newConfigShow(a), newConfigSet(a)),
-		newVersion(a),
+		newDoctor(a), newVersion(a),
 	)
 	asUsage(root)
 	return root

@@ -11,7 +11,7 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// SegmentSize is the length in bytes beyond which a segment gets no more records.
+// SegmentSize is the Limit of a Writer unless it is changed.
 const SegmentSize = 8 << 20
 
 // MaxBody bounds one record's body, in bytes.
@@ -20,9 +20,12 @@ const MaxBody = 8 << 20
 // A Writer appends to the journal of one session. It belongs to one goroutine,
 // which holds the session's lease.
 type Writer struct {
+	// Limit is the length in bytes beyond which a segment gets no more records.
+	// It may be changed between two calls.
+	Limit int64
+
 	dir     writer.FS
 	session string
-	limit   int64 // bytes of a segment
 
 	at     name        // the current segment
 	f      writer.File // nil when there is none to write to
@@ -35,7 +38,7 @@ type Writer struct {
 // Create begins the journal of a new session: its first segment, durable with its
 // name. The folder has none yet.
 func Create(dir writer.FS, session string) (*Writer, error) {
-	w := &Writer{dir: dir, session: session, limit: SegmentSize, at: name{epoch: 1}}
+	w := &Writer{dir: dir, session: session, Limit: SegmentSize, at: name{epoch: 1}}
 	return w, w.next()
 }
 
@@ -52,7 +55,7 @@ func Open(dir writer.FS, session string, log *Log, base Position) (*Writer, erro
 	if known := log.position(base.Seq); known.Seq == base.Seq {
 		base = known
 	}
-	w := &Writer{dir: dir, session: session, limit: SegmentSize, at: name{epoch: base.Epoch}, last: base}
+	w := &Writer{dir: dir, session: session, Limit: SegmentSize, at: name{epoch: base.Epoch}, last: base}
 	for _, n := range log.names {
 		w.at.epoch = max(w.at.epoch, n.epoch)
 	}
@@ -137,7 +140,7 @@ func (w *Writer) Append(bodies ...[]byte) (Position, error) {
 		}
 		size += int64(len(b))
 	}
-	if w.off+size > w.limit && w.off > w.limit/2 {
+	if w.off+size > w.Limit && w.off > w.Limit/2 {
 		if err := w.next(); err != nil {
 			return w.last, w.giveUp(err)
 		}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// findingRow is what `doctor --json` prints of one finding.
+type findingRow struct {
+	Name    string `json:"name"`
+	Found   string `json:"found"`
+	Problem bool   `json:"problem"`
+	Mend    string `json:"mend,omitempty"`
+}
+
+func newDoctor(a *app) *cobra.Command {
+	return a.reads(&cobra.Command{
+		Use:   "doctor",
+		Short: "Look at the disk, the locks and the sessions, and say what to mend",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, err := a.open()
+			if err != nil {
+				return err
+			}
+			defer release(store)
+			rows, bad := []findingRow{}, 0
+			for _, f := range store.Doctor(cmd.Context()) {
+				rows = append(rows, findingRow(f))
+				if f.Problem {
+					bad++
+				}
+			}
+			if a.out.machine() {
+				err = a.printJSON(rows)
+			} else {
+				for _, f := range rows {
+					sign := "✓"
+					switch {
+					case f.Problem:
+						sign = "✗"
+					case f.Mend != "":
+						sign = "!"
+					}
+					fmt.Fprintf(a.stdout, "%s %-12s %s\n", sign, f.Name, f.Found)
+					if f.Mend != "" {
+						fmt.Fprintf(a.stdout, "  %-12s %s\n", "", f.Mend)
+					}
+				}
+			}
+			if err == nil && bad > 0 {
+				err = &problemsError{fmt.Sprintf("%d problems found", bad)}
+			}
+			return err
+		},
+	})
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// recordRow is a record as `session log --json` prints it.
+type recordRow struct {
+	Seq      uint64            `json:"seq"`
+	Epoch    uint64            `json:"epoch"`
+	At       time.Time         `json:"at"`
+	Event    string            `json:"event,omitempty"`
+	Triggers map[string]uint64 `json:"triggers,omitempty"`
+	Saves    uint64            `json:"saves"`
+	CommitUs int64             `json:"commitUs,omitempty"`
+	Ops      []opRow           `json:"ops"`
+}
+
+type opRow struct {
+	Op    string `json:"op"`
+	Task  string `json:"task,omitempty"`
+	From  string `json:"from,omitempty"`
+	To    string `json:"to,omitempty"`
+	Count int    `json:"count,omitempty"`
+}
+
+func newSessionLog(a *app) *cobra.Command {
+	return a.reads(&cobra.Command{
+		Use:   "log [ID]",
+		Short: "Tell what happened in a session: when, what changed, why",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			store, err := a.open()
+			if err != nil {
+				return err
+			}
+			defer release(store)
+			id, err := resolveArg(store, args)
+			if err != nil {
+				return err
+			}
+			rows := []recordRow{}
+			teller := &teller{w: a.stdout}
+			err = store.Log(id, func(r session.Record) error {
+				if a.out.machine() {
+					rows = append(rows, newRecordRow(r))
+					return nil
+				}
+				return teller.tell(r)
+			})
+			if err == nil && a.out.machine() {
+				err = a.printJSON(rows)
+			}
+			return err
+		},
+	})
+}
+
+func newRecordRow(r session.Record) recordRow {
+	row := recordRow{Seq: r.Seq, Epoch: r.Epoch, At: r.At, Event: string(r.Event), Saves: r.Saves(), CommitUs: r.Commit.Microseconds(), Ops: []opRow{}}
+	for t, n := range r.Triggers {
+		if n > 0 {
+			if row.Triggers == nil {
+				row.Triggers = map[string]uint64{}
+			}
+			row.Triggers[session.Trigger(t).String()] = n
+		}
+	}
+	for _, op := range r.Ops {
+		row.Ops = append(row.Ops, opRow{op.Name, op.Task, op.From, op.To, op.Count})
+	}
+	if r.Snapshot != nil {
+		for name, n := range r.Snapshot.Counts {
+			row.Ops = append(row.Ops, opRow{Op: name, Count: int(n)})
+		}
+	}
+	return row
+}
+
+// teller tells a journal as a story, with a line for each day.
+type teller struct {
+	w   io.Writer
+	day string
+}
+
+func (t *teller) tell(r session.Record) error {
+	at := r.At.Local()
+	if day := at.Format(time.DateOnly); day != t.day {
+		fmt.Fprintf(t.w, "%s\n", day)
+		t.day = day
+	}
+	if _, err := fmt.Fprintf(t.w, "%s  #%d  %s\n", at.Format("15:04:05"), r.Seq, cause(r)); err != nil {
+		return err
+	}
+	for _, line := range happened(r) {
+		fmt.Fprintf(t.w, "          %s\n", line)
+	}
+	return nil
+}
+
+// cause says why a record was written.
+func cause(r session.Record) string {
+	var parts []string
+	if r.Event != "" {
+		parts = append(parts, string(r.Event))
+	}
+	for trigger, n := range r.Triggers {
+		switch {
+		case n == 1:
+			parts = append(parts, session.Trigger(trigger).String())
+		case n > 1:
+			parts = append(parts, fmt.Sprintf("%s ×%d", session.Trigger(trigger), n))
+		}
+	}
+	if len(parts) == 0 {
+		return "saved"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// many is how many tasks are named before they are counted.
+const many = 3
+
+// happened says what a record changed, one line a change. Many tasks of which
+// the same is to be said are counted.
+func happened(r session.Record) (lines []string) {
+	counts, named := map[string]int{}, map[string]int{}
+	for _, op := range r.Ops {
+		counts[alike(op)]++
+	}
+	for _, op := range r.Ops {
+		key := alike(op)
+		if counts[key] > many {
+			if named[key]++; named[key] == 1 {
+				lines = append(lines, fmt.Sprintf("%d tasks: %s", counts[key], key))
+			}
+			continue
+		}
+		if line := told(op); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if r.Snapshot != nil {
+		for name, n := range r.Snapshot.Counts {
+			lines = append(lines, fmt.Sprintf("%d tasks: %s", n, strings.ReplaceAll(name, "-", " ")))
+		}
+		lines = append(lines, fmt.Sprintf("too large for a record: the whole state is in history/%d.json.zst", r.Seq))
+	}
+	return lines
+}
+
+// alike says what an operation has in common with others that are counted with
+// it; "" for those that are not.
+func alike(op session.Op) string {
+	switch op.Name {
+	case session.OpTaskCreated, session.OpTaskRemoved, session.OpTaskModified, session.OpTaskMoved:
+		return strings.TrimPrefix(op.Name, "task-")
+	case session.OpTaskStatusChanged:
+		return op.From + " → " + op.To
+	}
+	return op.Name + op.Task + op.To // alone
+}
+
+func told(op session.Op) string {
+	switch op.Name {
+	case session.OpModified, session.OpChildrenChanged:
+		return "" // times and order: --json has them
+	case session.OpTaskStatusChanged:
+		return fmt.Sprintf("%s: %s → %s", op.Task, op.From, op.To)
+	case session.OpIterationsAdded:
+		if op.Count == 1 {
+			return "the command ran"
+		}
+		return fmt.Sprintf("the command ran %d times", op.Count)
+	case session.OpStatusChanged, session.OpPhaseChanged, session.OpStepChanged, session.OpComponentChanged, session.OpActiveTaskChanged, session.OpExitReasonChanged:
+		what := strings.ReplaceAll(strings.TrimSuffix(op.Name, "-changed"), "-", " ")
+		return fmt.Sprintf("%s: %s → %s", what, orNone(op.From), orNone(op.To))
+	}
+	return strings.TrimSpace(op.Task + " " + strings.ReplaceAll(op.Name, "-", " "))
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}

@@ -1,0 +1,190 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// A Finding is one thing that Doctor looked at.
+type Finding struct {
+	Name    string // what was looked at
+	Found   string
+	Problem bool
+	Mend    string // a command, or what to do; "" when there is nothing to mend
+}
+
+// syncs is how many writes Doctor measures.
+const syncs = 20
+
+// Doctor looks at what a store stands on: the file system, how long an fsync
+// takes on it, free space, permissions, locks, and every session. It writes one
+// temporary file and removes it.
+func (s *Store) Doctor(ctx context.Context) []Finding {
+	all := []Finding{s.lookAtFS(), s.lookAtSync(), s.lookAtSpace(), s.lookAtModes(), s.lookAtLock(ctx), s.lookAtBallast()}
+	all = append(all, s.lookAtSessions()...)
+	if entries, err := s.root().ReadDir(corruptedDir); err == nil {
+		aside := slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
+		if len(aside) > 0 {
+			all = append(all, Finding{"corrupted", fmt.Sprintf("%d damaged sessions were moved aside", len(aside)), false,
+				"the reason lies beside each: cat " + filepath.Join(s.Path(), corruptedDir, "*.json")})
+		}
+	}
+	return all
+}
+
+func (s *Store) lookAtFS() Finding {
+	f := Finding{Name: "file system"}
+	name, network, err := writer.FSType(s.Path())
+	switch {
+	case err != nil:
+		f.Found = "not known on this system"
+	case network:
+		f.Found, f.Mend = name, "locks and fsync are as good as the server's: keep projects that matter on a local disk"
+	case name == "tmpfs":
+		f.Found, f.Mend = name, "it is memory: nothing survives a power cut"
+	default:
+		f.Found = name
+	}
+	return f
+}
+
+// lookAtSync appends to a file as the journal does.
+func (s *Store) lookAtSync() Finding {
+	f := Finding{Name: "fsync"}
+	took, err := s.measureSync()
+	if err != nil {
+		f.Found, f.Problem, f.Mend = err.Error(), true, writer.ClassOf(err).Hint()
+		return f
+	}
+	slices.Sort(took)
+	median, worst := took[len(took)/2], took[len(took)-1]
+	f.Found = fmt.Sprintf("one append and fdatasync of 512 bytes takes %s (median of %d; worst %s)", round(median), len(took), round(worst))
+	if median > 50*time.Millisecond {
+		f.Mend = "a slow disk: saves wait for nothing, but Sync and the end of a task do"
+	}
+	return f
+}
+
+func round(d time.Duration) time.Duration { return d.Round(max(time.Microsecond, d/100)) }
+
+func (s *Store) measureSync() (took []time.Duration, err error) {
+	name := writer.TempName("doctor")
+	full := filepath.Join(s.Path(), name)
+	file, err := s.root().OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
+	if err != nil {
+		return nil, writer.NewError("write", full, writer.NotCommitted, err)
+	}
+	defer func() {
+		if err == nil {
+			err = file.Close()
+		} else {
+			_ = file.Close()
+		}
+		err = errors.Join(err, s.root().Remove(name))
+	}()
+	for i := range syncs {
+		begun := time.Now()
+		if _, err = file.WriteAt(make([]byte, 512), int64(i)*512); err == nil {
+			err = file.Datasync()
+		}
+		if err != nil {
+			return nil, writer.NewError("write", full, writer.NotCommitted, err)
+		}
+		took = append(took, time.Since(begun))
+	}
+	return took, nil
+}
+
+func (s *Store) lookAtSpace() Finding {
+	f := Finding{Name: "free space"}
+	free, err := writer.FreeBytes(s.Path())
+	if err != nil {
+		f.Found = "not known on this system"
+		return f
+	}
+	f.Found = fmt.Sprintf("%d MiB", free>>20)
+	if free < lowSpace {
+		f.Problem, f.Mend = true, writer.ClassNoSpace.Hint()
+	}
+	return f
+}
+
+func (s *Store) lookAtModes() Finding {
+	f := Finding{Name: "permissions", Found: "yours alone"}
+	info, err := s.root().Stat(".")
+	switch {
+	case err != nil:
+		f.Found, f.Problem, f.Mend = err.Error(), true, writer.ClassOf(err).Hint()
+	case info.Mode().Perm()&0o077 != 0:
+		f.Found, f.Mend = fmt.Sprintf("others may look into it (%v)", info.Mode().Perm()), "chmod 700 "+s.Path()
+	}
+	return f
+}
+
+func (s *Store) lookAtLock(ctx context.Context) Finding {
+	f := Finding{Name: "store lock", Found: "free"}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	lock, err := s.lock(ctx)
+	if err != nil {
+		f.Found, f.Problem, f.Mend = err.Error(), true, "wait for the holder, or end it"
+		return f
+	}
+	if err := lock.Unlock(); err != nil {
+		f.Found, f.Problem, f.Mend = err.Error(), true, writer.ClassOf(err).Hint()
+	}
+	return f
+}
+
+func (s *Store) lookAtBallast() Finding {
+	f := Finding{Name: "reserve", Found: fmt.Sprintf("%d MiB, given up on a full disk for one more save", ballastBytes>>20)}
+	if info, err := s.root().Lstat(ballastFile); err != nil || info.Size() != ballastBytes {
+		f.Found, f.Mend = "none: a full disk stops saving at once", "it is made when a session is opened and there is room"
+	}
+	return f
+}
+
+// lookAtSessions names what is not as it should be; the rest is one line.
+func (s *Store) lookAtSessions() (all []Finding) {
+	ids, err := s.ids()
+	if err != nil {
+		return []Finding{{"sessions", err.Error(), true, writer.ClassOf(err).Hint()}}
+	}
+	slices.SortFunc(ids, func(a, b session.ID) int { return strings.Compare(a.String(), b.String()) })
+	intact := 0
+	for _, id := range ids {
+		r, err := s.Verify(id)
+		if err != nil {
+			continue // removed meanwhile
+		}
+		f := Finding{Name: id.String(), Found: string(r.Condition)}
+		if r.Err != nil {
+			f.Found += ": " + r.Err.Error()
+		}
+		switch {
+		case r.Condition == Torn && r.Holder == nil:
+			f.Mend = fmt.Sprintf("nothing is lost; the next run goes on without it: lopen session resume %s", id)
+		case errors.Is(r.Err, ErrFutureVersion):
+			f.Problem, f.Mend = true, "update lopen"
+		case r.Condition == HistoryDamaged:
+			f.Problem, f.Mend = true, fmt.Sprintf("the session is whole, its log has a hole: lopen session verify %s", id)
+		case r.Condition == Corrupt || r.Condition == Unreadable:
+			f.Problem, f.Mend = true, fmt.Sprintf("lopen session verify %s; keep a copy before anything is tried", id)
+		default:
+			intact++
+			continue
+		}
+		all = append(all, f)
+	}
+	return append([]Finding{{"sessions", fmt.Sprintf("%d of %d are intact, format %d", intact, len(ids), session.SchemaVersion), false, ""}}, all...)
+}

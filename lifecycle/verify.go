@@ -1,0 +1,176 @@
+package lifecycle
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
+)
+
+// Condition is what a session's files are in.
+type Condition string
+
+// The conditions, from good to bad.
+const (
+	// Intact: every record and both readable files.
+	Intact Condition = "intact"
+	// Torn: the journal ends in bytes that were never acknowledged, as a crash
+	// leaves them. Nothing is lost; the next run goes on without them.
+	Torn Condition = "torn"
+	// HistoryDamaged: damage at or below the readable files. The session is
+	// whole, its log has a hole.
+	HistoryDamaged Condition = "history-damaged"
+	// Unreadable: reading failed, or a newer lopen wrote it.
+	Unreadable Condition = "unreadable"
+	// Corrupt: the session cannot be opened.
+	Corrupt Condition = "corrupt"
+)
+
+// A Report is what Verify found of one session.
+type Report struct {
+	ID        session.ID
+	Condition Condition
+	Err       error // why it is unreadable or corrupt
+	Seq       uint64
+	Shown     uint64 // the record that state.json is of
+	Records   int    // of the journal that are whole and count
+	Bytes     int64  // of these records
+	Faults    []Fault
+	Holder    *Owner
+}
+
+// A Fault is a place in a session's files where something is not as it was written.
+type Fault struct {
+	File    string
+	Offset  int64 // in bytes
+	Length  int64
+	Seq     uint64 // the first record that is missing for it; 0 for a readable file
+	Kind    string // torn, settled (torn once, and dealt with) or damaged
+	Problem string // what is wrong, where more is known
+}
+
+// Verify reads everything that a session has, without a lock, and changes
+// nothing. Beside a live writer the end of its journal may look torn for a moment:
+// it is read again then. The error is for a session that is not there.
+func (s *Store) Verify(id session.ID) (Report, error) {
+	r := Report{ID: id}
+	dir, err := openDir(s.root(), sessionsDir+"/"+id.String())
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, fmt.Errorf("verify session %s: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return r, fmt.Errorf("verify session %s: %w", id, err)
+	}
+	defer dir.Close()
+	for range readTries {
+		if r.Holder, err = s.Holder(id); err != nil {
+			return r, err
+		}
+		r = verify(dir, id, r.Holder)
+		if r.Condition == Intact || r.Holder == nil {
+			break
+		}
+	}
+	return r, nil
+}
+
+func verify(dir writer.FS, id session.ID, holder *Owner) Report {
+	r := Report{ID: id, Holder: holder, Condition: Intact}
+	ld, err := load(dir, id)
+	if err != nil {
+		r.Err = err
+		r.Condition = Corrupt
+		if !errors.Is(err, ErrCorrupt) {
+			r.Condition = Unreadable
+		}
+	} else {
+		r.Seq, r.Shown = ld.at.Seq, ld.shown.Seq
+	}
+	base := uint64(0)
+	if ld != nil {
+		base = ld.base.Seq
+	}
+	log, err := journal.Read(dir, base, true)
+	if err != nil {
+		r.worse(Unreadable)
+		r.Err = cmp.Or(r.Err, err)
+		return r
+	}
+	for _, f := range log.Faults {
+		r.fault(Fault{File: f.Segment, Offset: f.Offset, Length: f.Length, Seq: f.Seq, Kind: f.Kind.String()})
+	}
+	r.Records = len(log.Records)
+	err = log.Lines(log.Records, func(ref *journal.Ref, line []byte) error {
+		r.Bytes += ref.Length
+		rec, err := session.DecodeRecord(line)
+		if err == nil && rec.Snapshot != nil {
+			_, _, err = history.Read(dir, rec.Seq, rec.Snapshot.SHA256)
+		}
+		if err != nil {
+			r.fault(Fault{File: ref.Segment(), Offset: ref.Offset, Length: ref.Length, Seq: ref.Seq, Kind: "damaged", Problem: err.Error()})
+		}
+		return nil
+	})
+	if err != nil {
+		r.worse(Unreadable)
+		r.Err = cmp.Or(r.Err, err)
+	}
+	return r
+}
+
+func (r *Report) fault(f Fault) {
+	r.Faults = append(r.Faults, f)
+	switch f.Kind {
+	case journal.Torn.String():
+		r.worse(Torn)
+	case journal.Damaged.String():
+		r.worse(HistoryDamaged)
+	}
+}
+
+var conditions = []Condition{Intact, Torn, HistoryDamaged, Unreadable, Corrupt}
+
+func (r *Report) worse(c Condition) {
+	for _, each := range conditions {
+		if each == r.Condition { // at least as good as c
+			r.Condition = c
+			return
+		}
+		if each == c {
+			return
+		}
+	}
+}
+
+// Log calls fn with every record of a session's journal that is whole, oldest
+// first, without a lock. An error of fn ends it and is returned.
+func (s *Store) Log(id session.ID, fn func(session.Record) error) error {
+	dir, err := openDir(s.root(), sessionsDir+"/"+id.String())
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("log of session %s: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return fmt.Errorf("log of session %s: %w", id, err)
+	}
+	defer dir.Close()
+	base := uint64(0)
+	if r, err := snapshots(dir); err == nil {
+		base = min(r.At().Seq, r.Metrics().Seq)
+	}
+	log, err := journal.Read(dir, base, true)
+	if err != nil {
+		return fmt.Errorf("log of session %s: %w", id, err)
+	}
+	return log.Lines(log.Records, func(_ *journal.Ref, line []byte) error {
+		rec, err := session.DecodeRecord(line)
+		if err != nil {
+			return unreadable("read journal", dir.Name(), err)
+		}
+		return fn(rec)
+	})
+}
