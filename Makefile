@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 KILLS ?= 50
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race crash fuzz bench lint fmt tidy-check cross ci
+.PHONY: help run build test race mutants crash fuzz bench lint fmt tidy-check cross ci
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,8 +19,11 @@ build: ## build bin/lopen
 test: ## run the tests
 	$(GO) test ./...
 
-race: ## run the tests under the race detector
-	$(GO) test -race ./...
+race: ## run the tests under the race detector, with fewer crash states
+	$(GO) test -race -short ./...
+
+mutants: ## take each safety mechanism out and require that a test notices
+	$(GO) run ./.ci/mutants
 
 crash: ## kill the real command at KILLS random moments and restart it until done
 	$(GO) test -count=1 -run TestKilled -v -timeout 60m ./cmd/lopen -kills $(KILLS)

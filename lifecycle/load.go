@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/lopen-dev/lopen/lifecycle/history"
@@ -14,6 +15,10 @@ import (
 
 // maxFile bounds what is read into memory of one state or metrics file.
 const maxFile = 1 << 30
+
+// large is the size in bytes from which on a file with a wrong checksum is not
+// looked into any further, for showing what somebody edited.
+const large = 64 << 20
 
 // loaded is a session as its files have it.
 type loaded struct {
@@ -68,21 +73,40 @@ func join(dir writer.FS, id session.ID) (*loaded, error) {
 	return &loaded{state: st, at: at, log: log, base: journal.Position{Epoch: epoch, Seq: base}, shown: shown, metrics: metrics}, nil
 }
 
-// snapshots reads state.json and metrics.json.
+// snapshots reads state.json and metrics.json. A large file is taken into memory
+// only when its checksum says that it is worth it.
 func snapshots(dir writer.FS) (*session.Replay, error) {
 	var files [2][]byte
 	for i, name := range []string{stateFile, metricsFile} {
-		data, err := writer.ReadFile(dir, name, maxFile)
+		info, err := dir.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w: %s is missing", session.ErrCorrupt, name)
+		}
+		if err == nil && info.Mode().IsRegular() && info.Size() > large {
+			err = sealed(dir, name)
+		}
+		if err == nil {
+			files[i], err = writer.ReadFile(dir, name, maxFile)
 		}
 		if err != nil {
 			return nil, err
 		}
-		files[i] = data
 	}
 	r := &session.Replay{}
 	return r, r.Load(files[0], files[1])
+}
+
+// sealed reads a file piece by piece and returns nil if its checksum fits.
+func sealed(dir writer.FS, name string) error {
+	f, _, err := writer.OpenRegular(dir, "read", name, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := session.CheckSeal(f); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // replay applies the records above base.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -29,7 +31,11 @@ func TestMain(m *testing.M) {
 	var err error
 	switch os.Getenv(roleVar) {
 	case "":
-		os.Exit(m.Run())
+		code := m.Run()
+		if n := crashStates.Load(); n > 0 {
+			fmt.Printf("%d crash states explored\n", n)
+		}
+		os.Exit(code)
 	case "create":
 		err = roleCreate(os.Args[1])
 	case "hold":
@@ -174,4 +180,21 @@ func path(store *lifecycle.Store, parts ...string) string {
 func write(t *testing.T, name, content string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+}
+
+// storeLogging is another store of the same project, with a log.
+func storeLogging(t *testing.T, store *lifecycle.Store, w io.Writer) *lifecycle.Store {
+	t.Helper()
+	s, err := lifecycle.Open(filepath.Dir(store.Path()), lifecycle.Options{Now: clock(), Logger: zerolog.New(w)})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	return s
+}
+
+// reseal gives a line of a journal the checksum of what it holds now.
+func reseal(t *testing.T, line string) string {
+	t.Helper()
+	body, _, found := strings.Cut(line, `,"crc":"`)
+	require.True(t, found)
+	return fmt.Sprintf("%s,\"crc\":\"%08x\"}\n", body, crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli)))
 }

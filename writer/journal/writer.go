@@ -192,7 +192,8 @@ func (w *Writer) Close() error {
 }
 
 // next opens the segment after the current one: header, fsync, folder fsync, all
-// before its first record.
+// before its first record. The first record's fdatasync would make the header
+// durable as well; a disk that still fails is noticed here, before a pause ends.
 func (w *Writer) next() error {
 	if w.f != nil {
 		err := w.f.Close()

@@ -1,0 +1,184 @@
+package lifecycle_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/writer/crashfs"
+)
+
+var (
+	crashStates  atomic.Int64 // explored by this test run
+	randomStates = flag.Int("random", 3, "random outcomes of a power cut at each point, beside the systematic ones")
+	deep         = flag.Bool("deep", false, "look at every outcome where a short run draws a few")
+)
+
+// workloads are short lives of a session. The power is cut before every single
+// call that they make, in every variant.
+var workloads = map[string]func(s *sim){
+	"create": func(s *sim) {},
+	"save": func(s *sim) {
+		for range 3 {
+			require.NoError(s.t, s.save(10))
+			require.NoError(s.t, s.sync())
+		}
+	},
+	"burst": func(s *sim) {
+		for range 3 {
+			for range 4 {
+				require.NoError(s.t, s.save(700))
+			}
+			require.NoError(s.t, s.flush())
+		}
+	},
+	"rotate": func(s *sim) {
+		for range 6 {
+			require.NoError(s.t, s.save(3000))
+			require.NoError(s.t, s.sync())
+		}
+	},
+	"snapshot": func(s *sim) {
+		for _, bulk := range []int{10, 6000, 20, 7000, 7000} {
+			require.NoError(s.t, s.save(bulk))
+			require.NoError(s.t, s.sync())
+		}
+	},
+	"close and go on": func(s *sim) {
+		for range 2 {
+			require.NoError(s.t, s.save(10))
+			require.NoError(s.t, s.save(10))
+			require.NoError(s.t, s.close())
+			require.NoError(s.t, s.reopen())
+		}
+		require.NoError(s.t, s.save(10))
+		require.NoError(s.t, s.sync())
+	},
+}
+
+func TestPowerCutAnywhere(t *testing.T) {
+	t.Parallel()
+	for name, work := range workloads {
+		for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
+			t.Run(fmt.Sprintf("%s/%s", name, mode), func(t *testing.T) {
+				t.Parallel()
+				s := newSim(t, mode)
+				defer s.counted()
+				s.capture.Store(true)
+				s.watch(nil)
+				s.init()
+				require.NoError(t, s.create())
+				work(s)
+				require.NoError(t, s.close())
+				s.take("the end")
+				s.explore(0)
+			})
+		}
+	}
+}
+
+// TestTakeover kills the process at every call, so that what it had not synced
+// is in the cache, where the next process finds it and takes it for what is there.
+// That one goes on, and then the power is cut, at every call.
+func TestTakeover(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			for kill := 1; ; kill++ {
+				s := newSim(t, mode)
+				s.init()
+				require.NoError(t, s.create())
+				n, dead := 0, false
+				s.watch(func(crashfs.Op) crashfs.Fault {
+					if n++; n >= kill {
+						dead = true
+						return crashfs.Fault{Err: errors.New("killed")}
+					}
+					return crashfs.Fault{}
+				})
+				for range 2 {
+					_ = s.save(10)
+					_ = s.flush()
+				}
+				s.kill()
+				s.capture.Store(true)
+				s.watch(nil)
+				require.NoError(t, s.reopen(), "killed at call %d", kill)
+				require.NoError(t, s.save(10))
+				require.NoError(t, s.sync())
+				s.take("the end")
+				s.explore(4)
+				s.counted()
+				if !dead {
+					return
+				}
+			}
+		})
+	}
+}
+
+// TestFaultAndPowerCut fails each call once, with each errno, pauses, goes on
+// when the cause is gone, and cuts the power at every call from the fault on. The
+// last process dies before a second one takes over, too: fsync failed, the process
+// was restarted, it saved, then the power was cut.
+func TestFaultAndPowerCut(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
+		for _, errno := range []syscall.Errno{syscall.EIO, syscall.ENOSPC} {
+			for _, restart := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/restart=%v", mode, strings.ReplaceAll(errno.Error(), " ", "-"), restart), func(t *testing.T) {
+					t.Parallel()
+					for k := 1; faultThenCut(t, mode, errno, restart, k); k++ {
+					}
+				})
+			}
+		}
+	}
+}
+
+// faultThenCut fails the k-th call of two saves; false says that there was none.
+func faultThenCut(t *testing.T, mode crashfs.Mode, errno syscall.Errno, restart bool, k int) bool {
+	s := newSim(t, mode)
+	defer s.counted()
+	s.init()
+	require.NoError(t, s.create())
+	n, failed := 0, ""
+	s.watch(func(op crashfs.Op) crashfs.Fault {
+		if n++; n != k {
+			return crashfs.Fault{}
+		}
+		failed = op.Call + " " + op.Name
+		s.capture.Store(true)
+		return crashfs.Fault{Err: &os.PathError{Op: op.Call, Path: op.Name, Err: errno}, Partial: op.Bytes / 2}
+	})
+	for range 2 {
+		_ = s.save(700)
+		_ = s.flush()
+	}
+	if failed == "" {
+		s.disk.SetHook(nil)
+		require.NoError(t, s.close())
+		return false
+	}
+	if restart {
+		s.kill()
+		s.watch(nil)
+		require.NoError(t, s.reopen(), "after %v at %s", errno, failed)
+	} else {
+		require.NoError(t, s.unpause(), "after %v at %s", errno, failed)
+	}
+	require.NoError(t, s.save(10))
+	require.NoError(t, s.sync())
+	require.NoError(t, s.close())
+	s.take("the end")
+	s.explore(3)
+	return true
+}

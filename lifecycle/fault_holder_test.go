@@ -1,0 +1,304 @@
+package lifecycle_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/crashfs"
+)
+
+func TestFault01KilledAtAnyCall(t *testing.T) {
+	t.Parallel()
+	for kill := 1; ; kill++ {
+		b := newBed(t, crashfs.Ext4)
+		n, dead := 0, false
+		b.watch(func(crashfs.Op) crashfs.Fault {
+			if n++; n < kill {
+				return crashfs.Fault{}
+			}
+			dead = true
+			return crashfs.Fault{Err: errors.New("killed")}
+		})
+		for range 3 {
+			_ = b.save(700)
+			_ = b.flush()
+		}
+		b.kill()
+		require.NoError(t, b.reopen(), "killed at call %d", kill) // which requires what was acknowledged
+		require.NoError(t, b.save(10))
+		require.NoError(t, b.close())
+		if !dead {
+			return
+		}
+	}
+}
+
+// stuck holds every fdatasync of a bed's disk until it is closed.
+func (b *bed) stuck() (entered <-chan struct{}, release func()) {
+	in, out := make(chan struct{}, 100), make(chan struct{})
+	b.watch(func(op crashfs.Op) crashfs.Fault {
+		if op.Call == "datasync" {
+			in <- struct{}{}
+			<-out
+		}
+		return crashfs.Fault{}
+	})
+	return in, sync.OnceFunc(func() { close(out) })
+}
+
+func TestFault20FsyncHangs(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, crashfs.Ext4)
+	entered, release := b.stuck()
+	defer release()
+	require.NoError(t, b.save(10))
+	<-entered
+	for range 5000 { // far beyond the mailbox: were one of them to wait, the test would hang
+		require.NoError(t, b.sess.Save(nil, session.TriggerStepCompleted))
+	}
+	require.NoError(t, b.save(10))
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the deadline"))
+	err := b.sess.Close(over)
+	require.ErrorContains(t, err, "the newest state is not durable")
+	require.ErrorContains(t, err, "the deadline")
+	_, err = b.store.Open(b.id)
+	require.ErrorIs(t, err, lifecycle.ErrBusy, "the lease is kept while the call is stuck")
+	release()
+	<-b.sess.Done()
+	b.acked = 3
+	b.survives(t)
+}
+
+func TestFault21MailboxFull(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, crashfs.Ext4)
+	entered, release := b.stuck()
+	defer release()
+	require.NoError(t, b.save(10))
+	<-entered
+	const many = 10_000
+	for range many {
+		require.NoError(t, b.sess.Save(nil, session.TriggerTaskFailed))
+	}
+	require.NoError(t, b.save(10))
+	release()
+	require.NoError(t, b.sync())
+	require.Equal(t, 3, b.found(t), "the newest state is never dropped")
+	var records []session.Record
+	require.NoError(t, b.store.Log(b.id, func(r session.Record) error {
+		records = append(records, r)
+		return nil
+	}))
+	last := records[len(records)-1]
+	require.EqualValues(t, many, last.Triggers[session.TriggerTaskFailed], "every trigger is counted")
+	require.EqualValues(t, 4, last.Seq, "in exactly one more commit")
+	require.NoError(t, b.close())
+}
+
+func TestFault22EverythingAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		b := newBed(t, crashfs.Ext4)
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		acked := 0
+		for range 4 {
+			wg.Go(func() {
+				for range 10 {
+					mine := 0
+					_ = b.sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+						e.Header().TurnCount++
+						mine = e.Header().TurnCount
+						return nil
+					})
+					ctx, cancel := context.WithCancel(t.Context())
+					go cancel()
+					if b.sess.Flush(ctx) == nil && b.sess.Sync(t.Context()) == nil {
+						mu.Lock()
+						acked = max(acked, mine)
+						mu.Unlock()
+					}
+				}
+			})
+		}
+		wg.Go(func() { _ = b.sess.Close(t.Context()) })
+		wg.Wait()
+		require.NoError(t, b.sess.Close(t.Context()))
+		store, err := lifecycle.OpenOn(b.disk.Crash(crashfs.Variant{}).FS(), simOptions)
+		require.NoError(t, err)
+		st, _, err := store.Read(b.id)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, st.Header().TurnCount, acked)
+		require.NoError(t, store.Close(t.Context()))
+	}
+}
+
+func TestFault23TwoProcesses(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	p := start(t, "hold", filepath.Dir(store.Path()))
+	id, err := session.ParseID(p.line(t))
+	require.NoError(t, err)
+	_, err = store.Open(id)
+	var busy *lifecycle.BusyError
+	require.ErrorAs(t, err, &busy)
+	require.Equal(t, p.Process.Pid, busy.Owner.PID)
+	require.ErrorContains(t, err, "lopen run auth")
+	st, _, err := store.Read(id)
+	require.NoError(t, err, "reading needs no lease")
+	require.Equal(t, 20, st.Header().TurnCount)
+}
+
+// The record of the killed holder names a process that lives: this one.
+func TestFault24HolderKilledPIDReused(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	p := start(t, "hold", filepath.Dir(store.Path()))
+	id, err := session.ParseID(p.line(t))
+	require.NoError(t, err)
+	lock := path(store, "sessions", id.String(), ".lock")
+	var owner map[string]any
+	data, err := os.ReadFile(lock)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &owner))
+	owner["pid"] = os.Getpid()
+	data, err = json.Marshal(owner)
+	require.NoError(t, err)
+	write(t, lock, string(data))
+	_, err = store.Open(id)
+	require.ErrorIs(t, err, lifecycle.ErrBusy)
+	require.NoError(t, p.Process.Kill())
+	_ = p.Wait()
+	sess, err := store.Open(id)
+	require.NoError(t, err, "at once, whatever the record says")
+	require.Equal(t, 20, sess.State().Header().TurnCount)
+	require.Equal(t, session.ExitCrashed, sess.State().Header().ExitReason)
+}
+
+func TestFault25LockRemovedOrReplaced(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(t *testing.T, lock string){
+		"removed": func(t *testing.T, lock string) { require.NoError(t, os.Remove(lock)) },
+		"replaced": func(t *testing.T, lock string) {
+			require.NoError(t, os.Rename(lock, lock+".old"))
+			write(t, lock, "")
+		},
+		"a symlink": func(t *testing.T, lock string) {
+			require.NoError(t, os.Rename(lock, lock+".old"))
+			require.NoError(t, os.Symlink(".lock.old", lock))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := initStore(t)
+			sess := create(t, store, "auth")
+			dir := path(store, "sessions", sess.ID().String())
+			before := tree(t, dir)
+			spoil(t, filepath.Join(dir, ".lock"))
+			require.NoError(t, sess.Save(nil, session.TriggerStepCompleted))
+			err := sess.Sync(t.Context())
+			require.Error(t, err, "before anything is acknowledged")
+			require.Equal(t, "fenced", lifecycle.ClassOf(err).String())
+			require.ErrorContains(t, err, filepath.Join(dir, ".lock"))
+			require.Error(t, sess.Unpause(t.Context()), "a lost lock does not come back")
+			require.Equal(t, before, tree(t, dir), "nothing was written")
+		})
+	}
+}
+
+// A writer has looked at its lease and stands before its write when another one
+// takes the session over. What it writes is void by the new epoch, and it does not
+// get to write again.
+func TestFault26WriterThatLostItsLockGoesOn(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, crashfs.Ext4)
+	var taken *lifecycle.Session
+	b.watch(func(op crashfs.Op) crashfs.Fault {
+		if op.Call != "write" || !strings.HasSuffix(op.Name, "journal-1-1.jsonl") || taken != nil {
+			return crashfs.Fault{}
+		}
+		b.disk.SetHook(nil)
+		root, err := b.disk.FS().Sub(".lopen/sessions/" + b.id.String())
+		require.NoError(t, err)
+		require.NoError(t, root.Rename(".lock", ".lock.stolen"))
+		store, err := lifecycle.OpenOn(b.disk.FS(), simOptions)
+		require.NoError(t, err)
+		taken, err = store.Open(b.id)
+		require.NoError(t, err)
+		require.NoError(t, taken.Change(session.TriggerPaused, turns(77)))
+		require.NoError(t, taken.Flush(t.Context()))
+		return crashfs.Fault{}
+	})
+	_ = b.save(10)
+	_ = b.sess.Sync(t.Context())
+	require.Error(t, b.sess.Save(nil, session.TriggerPaused))
+	err := b.sess.Sync(t.Context())
+	require.Equal(t, "fenced", lifecycle.ClassOf(err).String(), "%v", err)
+	require.NoError(t, taken.Change(session.TriggerPaused, turns(78)))
+	require.NoError(t, taken.Sync(t.Context()))
+	for _, disk := range []*crashfs.Disk{b.disk, b.disk.Crash(crashfs.Variant{})} {
+		store, err := lifecycle.OpenOn(disk.FS(), simOptions)
+		require.NoError(t, err)
+		st, _, err := store.Read(b.id)
+		require.NoError(t, err)
+		require.Equal(t, 78, st.Header().TurnCount)
+		require.Zero(t, len(st.Header().Data)-len(b.states[1].Header().Data), "nothing of what the old writer wrote is applied")
+		r, err := store.Verify(b.id)
+		require.NoError(t, err)
+		require.Equal(t, lifecycle.Intact, r.Condition)
+	}
+}
+
+func TestFault32RemovedWhileRunning(t *testing.T) {
+	t.Parallel()
+	for name, what := range map[string]string{"the session": "sessions/auth-20260214-1", "all sessions": "sessions", "the store": "."} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := initStore(t)
+			sess := create(t, store, "auth")
+			require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
+			require.NoError(t, sess.Sync(t.Context()))
+			require.NoError(t, os.RemoveAll(path(store, what)))
+
+			require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(2)))
+			err := sess.Sync(t.Context())
+			require.Error(t, err, "before anything is acknowledged")
+			require.Equal(t, lifecycle.ClassRemoved, lifecycle.ClassOf(err), "%v", err)
+			require.ErrorContains(t, err, sess.ID().String())
+			raised := <-sess.Critical()
+			require.Equal(t, lifecycle.ClassRemoved, lifecycle.ClassOf(raised))
+			_, err = os.Stat(path(store, "sessions", sess.ID().String()))
+			require.ErrorIs(t, err, fs.ErrNotExist)
+
+			require.NoError(t, sess.Unpause(t.Context()))
+			require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(3)))
+			require.NoError(t, sess.Flush(t.Context()))
+			other, err := lifecycle.Open(filepath.Dir(store.Path()), lifecycle.Options{Now: clock()})
+			require.NoError(t, err)
+			st, _, err := other.Read(sess.ID())
+			require.NoError(t, err)
+			require.Equal(t, 3, st.Header().TurnCount)
+			_, err = other.Open(sess.ID())
+			require.ErrorIs(t, err, lifecycle.ErrBusy, "the lease was made again, too")
+			next := made(t, other, "auth")
+			require.EqualValues(t, 2, next.Counter, "the ID is not given again")
+			require.NoError(t, sess.Close(t.Context()))
+			again, err := other.Open(sess.ID())
+			require.NoError(t, err)
+			require.Equal(t, 3, again.State().Header().TurnCount)
+			require.NoError(t, other.Close(t.Context()))
+		})
+	}
+}

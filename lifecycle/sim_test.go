@@ -1,0 +1,343 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/crashfs"
+)
+
+// A sim works on one session of a store on a simulated disk, and knows what must
+// be found after a crash: a State that was accepted, at or above the last one that
+// was acknowledged.
+type sim struct {
+	t     require.TestingT
+	disk  *crashfs.Disk
+	store *lifecycle.Store
+	sess  *lifecycle.Session
+
+	mu       sync.Mutex
+	id       session.ID       // zero until one may be on the disk
+	states   []*session.State // every State that was accepted, by its turn count
+	acked    int              // the last one that was acknowledged; -1: the session itself was not
+	ids      map[string]bool  // that were given out
+	capture  atomic.Bool
+	aside    bool // the session may have been moved to corrupted/
+	points   []point
+	explored int
+}
+
+// A point is a moment at which the power may be cut.
+type point struct {
+	disk  *crashfs.Disk
+	op    string
+	id    session.ID
+	acked int
+	upto  int // the newest State that was accepted
+	aside bool
+}
+
+func newSim(t require.TestingT, mode crashfs.Mode) *sim {
+	s := &sim{t: t, disk: crashfs.New(mode), acked: -1, ids: map[string]bool{}}
+	return s
+}
+
+// watch takes a point before every call that may change the disk. fault, unless
+// nil, decides what becomes of the call.
+func (s *sim) watch(fault func(crashfs.Op) crashfs.Fault) {
+	s.disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+		if op.N > 0 {
+			s.take(op.Call + " " + op.Name)
+		}
+		if fault == nil || op.N == 0 {
+			return crashfs.Fault{}
+		}
+		return fault(op)
+	})
+}
+
+func (s *sim) take(op string) {
+	if !s.capture.Load() {
+		return
+	}
+	disk := s.disk.Snapshot()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.points = append(s.points, point{disk, op, s.id, s.acked, len(s.states) - 1, s.aside})
+}
+
+var simOptions = lifecycle.Options{Command: "sim", Now: func() time.Time { return day }}
+
+func (s *sim) init() {
+	store, err := lifecycle.InitOn(s.disk.FS(), simOptions)
+	require.NoError(s.t, err)
+	s.use(store)
+}
+
+func (s *sim) use(store *lifecycle.Store) {
+	store.Shrink(4<<10, 8<<10)
+	s.store = store
+}
+
+// create makes the session. Its ID is known to the model before it can be found.
+func (s *sim) create() error {
+	sess, err := s.store.Create(context.Background(), "sim")
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sess, s.id = sess, sess.ID()
+	s.states, s.acked = []*session.State{sess.State()}, 0
+	s.ids[s.id.String()] = true
+	return nil
+}
+
+// save accepts the next State. Each has another turn count, one iteration more, and
+// a task more or an old one changed, so that no two are alike and State and metrics
+// belong together visibly. bulk is the size of its data in bytes.
+func (s *sim) save(bulk int) error {
+	n := len(s.states)
+	old := s.sess.State()
+	e := old.Edit()
+	h := e.Header()
+	h.TurnCount, h.UpdatedAt = n, day
+	h.Status, h.ExitReason = session.StatusPaused, session.ExitPaused
+	h.Data = []byte(fmt.Sprintf(`{"n":%d,"bulk":%q}`, n, strings.Repeat(string(rune('a'+n%26)), bulk)))
+	e.AppendIteration(session.Iteration{Task: "t", Attempt: n, StartedAt: day, OutputTokens: int64(n)})
+	id := fmt.Sprintf("t%d", n/3)
+	task, found := e.Task(id)
+	if !found {
+		task = session.Task{ID: id, Kind: session.KindTask, State: session.TaskPending}
+		e.SetRoots(append(old.Roots(), id))
+	}
+	task.Attempts++
+	e.Put(task)
+	st, err := e.State()
+	require.NoError(s.t, err)
+	s.mu.Lock()
+	s.states = append(s.states, st)
+	s.mu.Unlock()
+	return s.sess.Save(st, session.TriggerTaskCompleted)
+}
+
+func (s *sim) acknowledged(err error) error {
+	if err == nil {
+		s.mu.Lock()
+		s.acked = len(s.states) - 1
+		s.mu.Unlock()
+	}
+	return err
+}
+
+func (s *sim) sync() error  { return s.acknowledged(s.sess.Sync(context.Background())) }
+func (s *sim) flush() error { return s.acknowledged(s.sess.Flush(context.Background())) }
+func (s *sim) unpause() error {
+	return s.acknowledged(s.sess.Unpause(context.Background()))
+}
+func (s *sim) close() error { return s.acknowledged(s.sess.Close(context.Background())) }
+
+// kill ends the process as SIGKILL does: what is in the cache stays.
+func (s *sim) kill() {
+	s.disk.SetHook(nil)
+	dead := s.disk
+	s.disk = dead.Snapshot()
+	dead.SetHook(func(crashfs.Op) crashfs.Fault { return crashfs.Fault{Err: errors.New("killed")} })
+	_ = s.sess.Close(context.Background()) // so that no goroutine is left; it reaches nothing
+}
+
+// reopen is another process that goes on with the session. The States that turn
+// out not to be there are forgotten.
+func (s *sim) reopen() error {
+	store, err := lifecycle.OpenOn(s.disk.FS(), simOptions)
+	if err != nil {
+		return err
+	}
+	s.use(store)
+	sess, err := store.Open(s.id)
+	if err != nil {
+		return err
+	}
+	n := sess.State().Header().TurnCount
+	require.GreaterOrEqual(s.t, n, s.acked)
+	require.Less(s.t, n, len(s.states))
+	s.mu.Lock()
+	s.sess, s.states, s.acked = sess, s.states[:n+1], n
+	s.mu.Unlock()
+	return nil
+}
+
+// image is a State as its two files have it, but for what the next opener of a
+// session whose holder died notes.
+func image(st *session.State) string {
+	return string(session.EncodeState(st, session.Mark{})) + string(session.EncodeMetrics(st, session.Mark{}))
+}
+
+// explore cuts the power at every point, in every variant or in a few that are
+// drawn, and checks what the production code makes of it.
+func (s *sim) explore(few int) {
+	switch {
+	case *deep:
+		few = 0
+	case testing.Short(): // as under the race detector
+		few = 1
+	}
+	s.capture.Store(false)
+	s.disk.SetHook(nil)
+	images := make([]string, len(s.states))
+	for i, st := range s.states {
+		images[i] = image(st)
+	}
+	rng := rand.New(rand.NewPCG(7, uint64(len(s.points))))
+	for _, p := range s.points {
+		all := p.disk.Variants(rng, *randomStates)
+		if few > 0 && len(all) > few {
+			rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+			all = all[:few]
+		}
+		for _, v := range all {
+			s.explored++
+			c := &checker{p: p, states: images, what: fmt.Sprintf("cut before %q (acknowledged %d of %d), %s", p.op, p.acked, p.upto, v.Name)}
+			if err := c.check(p.disk.Crash(v)); err != nil {
+				require.NoError(s.t, fmt.Errorf("%s: %w", c.what, err))
+			}
+		}
+	}
+	s.points = nil
+}
+
+// A checker looks at one disk after a power cut.
+type checker struct {
+	p      point
+	states []string
+	what   string
+}
+
+func (c *checker) check(disk *crashfs.Disk) error {
+	ctx := context.Background()
+	store, err := lifecycle.OpenOn(disk.FS(), simOptions)
+	if err != nil {
+		if c.p.acked < 0 {
+			return nil // the store itself was in the making
+		}
+		return err
+	}
+	store.Shrink(4<<10, 8<<10)
+	defer store.Close(ctx)
+	if c.p.id.IsZero() || c.p.acked < 0 {
+		return c.checkNone(store)
+	}
+	// Without the lease, as another terminal would look.
+	st, _, err := store.Read(c.p.id)
+	if c.p.aside && errors.Is(err, lifecycle.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	n, err := c.known(st)
+	if err != nil {
+		return err
+	}
+	if r, err := store.Verify(c.p.id); err != nil || r.Condition != lifecycle.Intact && r.Condition != lifecycle.Torn {
+		return fmt.Errorf("verify: %v %v: %w", r.Condition, r.Faults, errors.Join(r.Err, err))
+	}
+	// The next process: what it finds and what it adds survives another cut.
+	sess, err := store.Open(c.p.id)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	if m := sess.State().Header().TurnCount; m != n {
+		return fmt.Errorf("state %d was read and state %d was opened", n, m)
+	}
+	if err := sess.Change(session.TriggerPaused, turns(1000+n)); err != nil {
+		return err
+	}
+	if err := sess.Sync(ctx); err != nil {
+		return fmt.Errorf("save after the cut: %w", err)
+	}
+	cut := disk.Crash(crashfs.Variant{}) // nothing that was not synced
+	again, err := lifecycle.OpenOn(cut.FS(), simOptions)
+	if err != nil {
+		return err
+	}
+	defer again.Close(ctx)
+	st, _, err = again.Read(c.p.id)
+	if err != nil {
+		return fmt.Errorf("read after the second cut: %w", err)
+	}
+	if m := st.Header().TurnCount; m != 1000+n {
+		return fmt.Errorf("the second cut lost an acknowledged save: %d instead of %d", m, 1000+n)
+	}
+	return c.checkID(again)
+}
+
+// known requires that a State is one that was accepted, whole, and not older than
+// the last acknowledged.
+func (c *checker) known(st *session.State) (int, error) {
+	n := st.Header().TurnCount
+	if n < c.p.acked || n > c.p.upto {
+		return n, fmt.Errorf("state %d was found", n)
+	}
+	if image(st) != c.states[n] {
+		return n, fmt.Errorf("state %d never was like that: %s", n, image(st))
+	}
+	return n, nil
+}
+
+// checkNone looks at a session whose creation was not acknowledged: it is there,
+// whole, or it is not.
+func (c *checker) checkNone(store *lifecycle.Store) error {
+	infos, err := store.List()
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		if info.Err != nil {
+			return fmt.Errorf("listed: %w", info.Err)
+		}
+		sess, err := store.Open(info.ID)
+		if err != nil {
+			return fmt.Errorf("open: %w", err)
+		}
+		if n := sess.State().Header().TurnCount; n != 0 {
+			return fmt.Errorf("a new session of %d turns", n)
+		}
+	}
+	sess, err := store.Create(context.Background(), "sim")
+	if err != nil {
+		return fmt.Errorf("create after the cut: %w", err)
+	}
+	for _, info := range infos {
+		if info.ID == sess.ID() {
+			return errors.New("the ID was given twice")
+		}
+	}
+	return nil
+}
+
+// checkID requires that the session's ID is not given again.
+func (c *checker) checkID(store *lifecycle.Store) error {
+	sess, err := store.Create(context.Background(), "sim")
+	if err != nil {
+		return fmt.Errorf("create after the cut: %w", err)
+	}
+	if sess.ID().Counter <= c.p.id.Counter {
+		return fmt.Errorf("ID %s after %s", sess.ID(), c.p.id)
+	}
+	return nil
+}
+
+// counted adds to how many crash states a test run explored.
+func (s *sim) counted() { crashStates.Add(int64(s.explored)) }

@@ -1,0 +1,107 @@
+package crashfs
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+	"syscall"
+)
+
+const (
+	maxName  = 255
+	maxLinks = 40
+)
+
+// A place is where a path leads: the entry name of the folder dir, and the inode
+// there if there is one. dir is nil for the folder itself (".").
+type place struct {
+	dir  *inode
+	name string
+	node *inode
+}
+
+// walk follows a path from the folder, through symlinks that stay inside, and
+// follows one at the end if it is told to.
+func (f *folder) walk(name string, follow bool) (place, error) {
+	if name == "" {
+		return place{}, syscall.ENOENT
+	}
+	todo := strings.Split(name, "/")
+	if path.IsAbs(name) {
+		return place{}, syscall.EINVAL
+	}
+	for _, c := range todo {
+		if c == ".." {
+			return place{}, syscall.EINVAL
+		}
+		if len(c) > maxName {
+			return place{}, syscall.ENAMETOOLONG
+		}
+	}
+	root := f.d.inodes[f.ino]
+	if root == nil || root.nlink == 0 {
+		return place{}, syscall.ENOENT
+	}
+	stack := []*inode{root}
+	for links := 0; len(todo) > 0; {
+		c, last := todo[0], len(todo) == 1
+		todo = todo[1:]
+		cur := stack[len(stack)-1]
+		switch c {
+		case "", ".":
+			continue
+		case "..": // of a symlink
+			if len(stack) == 1 {
+				return place{}, syscall.EINVAL
+			}
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		node := f.d.inodes[cur.entries[c]]
+		switch {
+		case node == nil && last:
+			return place{cur, c, nil}, nil
+		case node == nil:
+			return place{}, syscall.ENOENT
+		case node.mode&fs.ModeSymlink != 0 && (!last || follow):
+			if links++; links > maxLinks {
+				return place{}, syscall.ELOOP
+			}
+			if path.IsAbs(node.target) {
+				return place{}, syscall.EINVAL
+			}
+			todo = append(strings.Split(node.target, "/"), todo...)
+		case last:
+			return place{cur, c, node}, nil
+		case !node.mode.IsDir():
+			return place{}, syscall.ENOTDIR
+		default:
+			stack = append(stack, node)
+		}
+	}
+	return place{nil, ".", stack[len(stack)-1]}, nil
+}
+
+// find is walk to something that is there.
+func (f *folder) find(name string, follow bool) (place, error) {
+	p, err := f.walk(name, follow)
+	if err == nil && p.node == nil {
+		err = syscall.ENOENT
+	}
+	return p, err
+}
+
+// vacant is walk to a name that is free, where an inode may be made if one is
+// needed.
+func (f *folder) vacant(name string) (place, error) {
+	p, err := f.walk(name, false)
+	switch {
+	case err != nil:
+		return p, err
+	case p.node != nil:
+		return p, syscall.EEXIST
+	case f.d.maxInodes > 0 && f.d.usedInodes >= f.d.maxInodes:
+		return p, syscall.ENOSPC
+	}
+	return p, nil
+}
