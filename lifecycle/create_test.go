@@ -5,12 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
 func TestCreate(t *testing.T) {
@@ -183,4 +186,23 @@ func TestCreateFails(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "mine", string(data))
 	require.Equal(t, "auth-20260214-2", made(t, store, "auth").String())
+}
+
+// The hint to the latest session is in the same folder as the session: writing it
+// syncs that folder, too, and must not be what the session's name depends on.
+func TestCreateIsDurableWithoutTheHint(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, crashfs.Ext4)
+	s.init()
+	s.watch(func(op crashfs.Op) crashfs.Fault {
+		if strings.Contains(op.Name, "latest") {
+			return crashfs.Fault{Err: syscall.ENOSPC}
+		}
+		return crashfs.Fault{}
+	})
+	require.NoError(t, s.create())
+	store, err := lifecycle.OpenOn(s.disk.Crash(crashfs.Variant{}).FS(), simOptions)
+	require.NoError(t, err)
+	_, _, err = store.Read(s.id)
+	require.NoError(t, err)
 }

@@ -38,7 +38,8 @@ func behind(t *testing.T, store *lifecycle.Store) (session.ID, string) {
 
 func TestFault06NULsAtTheEnd(t *testing.T) {
 	t.Parallel()
-	for _, tail := range []string{strings.Repeat("\x00", 700), "\x00", `{"seq":7,"epoch":1,"syn`, "garbage\nmore\n"} {
+	for _, tail := range []string{strings.Repeat("\x00", 700), "\x00", `{"seq":7,"epoch":1,"syn`, "garbage\nmore\n",
+		"garbage\n" + reseal(t, `{"seq":7,"epoch":1,"synced":0,"schemaVersion":2,"ops":[],"crc":"00000000"}`)} {
 		store := initStore(t)
 		id, file := behind(t, store)
 		whole, err := os.ReadFile(file)

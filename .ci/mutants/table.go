@@ -27,7 +27,7 @@ var mutants = []mutant{
 	{"read: a record behind a hole is not applied", "writer/journal/chain.go", "\t\tif hole >= 0 || it.Seq > c.next {", "\t\tif it.Seq > c.next {", streams},
 	{"read: the synced mark tells damage from a torn tail", "writer/journal/scan.go", "durable = max(durable, int64(it.synced))", "durable = max(durable, 0)", streams},
 	{"read: a lost record excludes", "lifecycle/load.go", "if log.Lost > 0 {", "if false {", streams},
-	{"read: a snapshot lies on the chain", "writer/journal/log.go", "if j.segment.epoch > epoch && j.after.Seq < seq {", "if false {", streams},
+	{"read: a snapshot lies on the chain", "writer/journal/log.go", "if j.segment.epoch > epoch && j.after.Seq < seq {", "if j.segment.epoch > epoch && j.after.Seq < seq && false {", streams},
 	{"load: metrics are replayed from their own record", "lifecycle/session/replay.go", "case m.at.Seq >= s.at.Iterations && m.at.Seq < s.at.Seq:", "default:", "./lifecycle/session ./lifecycle"},
 	{"load: the iterations of a record are counted once", "lifecycle/session/replay.go", "if rec.Seq > r.metrics.at.Seq {\n\t\t\t\treturn", "if true {\n\t\t\t\treturn", "./lifecycle/session ./lifecycle"},
 	{"load: the checksum of state.json", "lifecycle/session/decode.go", "if !bytes.Equal(data[i:], want) {", "if !bytes.Equal(want, want) {", "./lifecycle/session ./lifecycle"},

@@ -3,6 +3,7 @@ package session_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,5 +107,34 @@ func FuzzParseID(f *testing.F) {
 		}
 		require.Equal(t, s, id.String())
 		require.NoError(t, session.ValidateModule(id.Module))
+	})
+}
+
+// FuzzDecodeRecord replays whatever a line holds on a State that has everything:
+// it is refused, or what comes of it can be written and read again.
+func FuzzDecodeRecord(f *testing.F) {
+	states := []*session.State{nil, fresh(f), family(f), full(f)}
+	for i, from := range states {
+		for _, to := range states[max(i, 1):] {
+			f.Add(line(43, session.EncodeChange(from, to, session.Record{At: at, Event: session.EventResumed, Triggers: [session.NumTriggers]uint64{1}}, 0).Body))
+		}
+	}
+	f.Add(line(43, session.EncodeSnapshotRecord(session.Record{At: at}, session.SnapshotRef{SHA256: strings.Repeat("0a", 32)})))
+	state, metrics := encode(full(f))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var r session.Replay
+		require.NoError(t, r.Load(state, metrics))
+		rec, err := r.Apply(data)
+		if err != nil {
+			known(t, err)
+			return
+		}
+		require.NotZero(t, rec.Seq)
+		st, _, err := r.State(full(t).ID())
+		if err != nil {
+			known(t, err)
+			return
+		}
+		again(t, st)
 	})
 }

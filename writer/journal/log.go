@@ -95,14 +95,15 @@ func Read(dir writer.FS, base uint64, all bool) (*Log, error) {
 			return nil, err
 		}
 	}
+	var read []*segment
 	for _, n := range names[from:] {
 		s, err := scan(dir, n)
 		if err != nil {
 			return nil, err
 		}
-		c.add(s)
+		read = append(read, s)
 	}
-	c.end()
+	c.build(read)
 	return c.Log, nil
 }
 
