@@ -66,7 +66,7 @@ const lockPatience = 10 * time.Second
 // the last commit, which is in memory. What else lay in the folder is lost.
 func (c *committer) makeAgain() error {
 	s := c.store
-	if err := s.remake(); err != nil {
+	if err := s.layout(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
@@ -89,17 +89,4 @@ func (c *committer) makeAgain() error {
 	s.opts.Logger.Warn().Stringer("session", c.id).Str("path", c.dir.Name()).
 		Msg("the session's folder was removed; it was made again from memory: its earlier history is lost, and what else lay in " + Dir)
 	return nil
-}
-
-// remake makes .lopen again where it was removed.
-func (s *Store) remake() error {
-	if err := writer.MkdirDurable(s.project, Dir); err != nil {
-		return err
-	}
-	dir, err := openDir(s.project, Dir)
-	if err != nil {
-		return err
-	}
-	s.at.Store(&dir) // the old one stays open: other sessions may be inside a call
-	return s.layout()
 }

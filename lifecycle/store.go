@@ -127,9 +127,13 @@ func initOn(pfs writer.FS, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// layout makes the folders and the .gitignore. Two processes may do so at
-// once: each step is fine with what the other one made.
+// layout makes the folders and the .gitignore, and .lopen itself where it was
+// removed. Two processes may do so at once: each step is fine with what the other
+// one made.
 func (s *Store) layout() error {
+	if err := s.reroot(); err != nil {
+		return fmt.Errorf("create store: %w", err)
+	}
 	for _, dir := range []string{sessionsDir, modulesDir} {
 		if err := writer.MkdirDurable(s.root(), dir); err != nil {
 			return fmt.Errorf("create store: %w", err)
@@ -139,6 +143,27 @@ func (s *Store) layout() error {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create store: %w", err)
 	}
+	return nil
+}
+
+// reroot goes over to the .lopen that there is now, if the one that was opened is
+// no longer it.
+func (s *Store) reroot() error {
+	held, err := s.root().Stat(".")
+	if err == nil {
+		there, err := s.project.Lstat(Dir)
+		if err == nil && writer.SameFile(held, there) {
+			return nil
+		}
+	}
+	if err := writer.MkdirDurable(s.project, Dir); err != nil {
+		return err
+	}
+	dir, err := openDir(s.project, Dir)
+	if err != nil {
+		return err
+	}
+	s.at.Store(&dir) // the old one stays open: other sessions may be inside a call
 	return nil
 }
 

@@ -32,8 +32,21 @@ func PlanFor(store *lifecycle.Store, docs fs.FS, module, spec string) (p *plan.P
 	return plan.Parse(made), made, nil
 }
 
-// loadPlan reads the plan and writes it first where it has to be made.
+// loadPlan reads the plan and writes it first where it has to be made. One that
+// vanished during the run, as by git clean in an agent's hands, comes back as it was
+// seen last.
 func (r *Runner) loadPlan() (*plan.Plan, error) {
+	if r.plan != nil {
+		p, err := r.cfg.Store.Plan(r.cfg.Module)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return p, err
+		}
+		if err := r.cfg.Store.CreatePlan(r.cfg.Module, r.plan.Source()); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("write the plan again, which was removed: %w", err)
+		}
+		r.cfg.UI.Warn("%s was removed during the run: written again as it was seen last", lifecycle.PlanPath(r.cfg.Module))
+		return r.cfg.Store.Plan(r.cfg.Module)
+	}
 	p, made, err := PlanFor(r.cfg.Store, r.cfg.Docs, r.cfg.Module, r.cfg.Spec)
 	if err != nil || made == nil {
 		return p, err

@@ -129,6 +129,9 @@ func (r *Runner) pauseOnly(t session.Trigger, why session.ExitReason) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()
 	err := r.sess.Pause(ctx, t, why)
+	if r.tolerate(err) == nil && err != nil {
+		err = r.sess.Unpause(ctx) // the State is accepted; it may be durable with a second try
+	}
 	if err == nil {
 		return nil
 	}
