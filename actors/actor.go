@@ -47,8 +47,9 @@ type Actor struct {
 	closeErr  error         // written by run before done is closed
 
 	// Owned by run.
-	pending Batch          // accepted, not yet durable
-	durable *session.State // the last State that a commit covered
+	pending   Batch          // accepted, not yet durable
+	durable   *session.State // the last State that a commit covered
+	published chan error     // result of the publication that goes on; nil when none does
 }
 
 type request struct {
@@ -238,12 +239,16 @@ func (a *Actor) run() {
 			a.drain()
 			b.reply <- a.settle(b)
 			a.publishIdle()
+		case err := <-a.published:
+			_ = a.publishedWith(err)
+			a.publishIdle()
 		case <-a.shut:
 			a.drain()
 			err := a.settle(barrier{retry: true, publish: true})
 			if err != nil && (a.pending.Saves() > 0 || a.newest.Load() != a.durable) {
 				err = &NotDurableError{Session: a.id, Saves: a.pending.Saves(), Cause: err}
 			}
+			_ = a.awaitPublication()
 			a.closeErr = errors.Join(err, a.commit.Close())
 			return
 		}
@@ -253,6 +258,9 @@ func (a *Actor) run() {
 // settle makes the newest State durable if it is not, and does what else the
 // barrier asks for.
 func (a *Actor) settle(b barrier) error {
+	if b.retry || b.publish {
+		_ = a.awaitPublication() // it pauses if it failed
+	}
 	if p := a.paused.Load(); p != nil {
 		if !b.retry {
 			return p
@@ -267,8 +275,9 @@ func (a *Actor) settle(b barrier) error {
 		}
 	}
 	if b.publish {
-		if err := a.guard(func() error { return a.commit.Publish(true) }); err != nil {
-			return a.pause(err, true)
+		a.startPublication(true)
+		if err := a.awaitPublication(); err != nil {
+			return err
 		}
 	}
 	if a.paused.Swap(nil) != nil {
@@ -277,14 +286,48 @@ func (a *Actor) settle(b barrier) error {
 	return nil
 }
 
-// publishIdle shows the last commit to readers when nothing waits.
+// publishIdle shows the last commit to readers when nothing waits. Commits go on
+// beside it, so that nobody who waits for one waits for the readers' files.
 func (a *Actor) publishIdle() {
-	if a.paused.Load() != nil || len(a.mailbox) > 0 {
+	if a.paused.Load() == nil && a.published == nil && len(a.mailbox) == 0 {
+		a.startPublication(false)
+	}
+}
+
+// startPublication is called when none goes on.
+func (a *Actor) startPublication(force bool) {
+	var job func() error
+	err := a.guard(func() error {
+		job = a.commit.Publication(force)
+		return nil
+	})
+	if job == nil && err == nil {
 		return
 	}
-	if err := a.guard(func() error { return a.commit.Publish(false) }); err != nil {
-		_ = a.pause(err, true)
+	done := make(chan error, 1)
+	a.published = done
+	if err != nil {
+		done <- err
+		return
 	}
+	go func() { done <- a.guard(job) }()
+}
+
+// awaitPublication waits for the publication that goes on, if one does.
+func (a *Actor) awaitPublication() error {
+	if a.published == nil {
+		return nil
+	}
+	return a.publishedWith(<-a.published)
+}
+
+func (a *Actor) publishedWith(err error) error {
+	a.published = nil
+	a.commit.Published(err)
+	if err != nil {
+		return a.pause(err, a.newest.Load() == a.durable)
+	}
+	return nil
 }
 
 // drain takes what waits now; what comes meanwhile is the next burst's, so that

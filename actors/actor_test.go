@@ -30,9 +30,10 @@ type disk struct {
 	fail     error          // Guarded by mu: what Commit returns.
 	panics   bool           // Guarded by mu.
 	recovers int            // Guarded by mu.
-	shown    int            // Guarded by mu: how many batches Publish covered.
-	forced   int            // Guarded by mu: calls of Publish that had to.
-	unshown  error          // Guarded by mu: what Publish returns.
+	shown    int            // Guarded by mu: how many batches were published.
+	showing  int            // Guarded by mu: how many the job that ended last covered.
+	forced   int            // Guarded by mu: publications that were forced.
+	unshown  error          // Guarded by mu: what a job returns.
 	reserve  error          // Guarded by mu: what the next commit says of the disk's last reserve.
 	closed   int            // Guarded by mu.
 }
@@ -56,16 +57,32 @@ func (d *disk) Commit(b actors.Batch) (actors.Committed, error) {
 	return c, nil
 }
 
-func (d *disk) Publish(force bool) error {
+func (d *disk) Publication(force bool) func() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if force {
 		d.forced++
 	}
-	if d.unshown == nil {
-		d.shown = len(d.batches)
+	if d.shown == len(d.batches) {
+		return nil
 	}
-	return d.unshown
+	n := len(d.batches)
+	return func() error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.unshown == nil {
+			d.showing = n
+		}
+		return d.unshown
+	}
+}
+
+func (d *disk) Published(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err == nil {
+		d.shown = d.showing
+	}
 }
 
 func (d *disk) Recover() error {

@@ -15,11 +15,15 @@ type Committer interface {
 	// before it calls Commit again.
 	Commit(b Batch) (Committed, error)
 
-	// Publish shows the last committed State to those who read files. It is
-	// called when nothing waits to be committed, and may put off what is
-	// expensive; with force set, it returns nil only when the files show that
-	// State, durably.
-	Publish(force bool) error
+	// Publication returns what has to be done to show the last committed State
+	// to those who read files, nil when nothing is due. It may put off what is
+	// expensive, unless force is set: then the files show that State, durably,
+	// when the job has returned nil. The job runs in a goroutine of its own,
+	// beside Commit but never beside another job or Recover.
+	Publication(force bool) (job func() error)
+
+	// Published takes the result of the last job, in the writer goroutine.
+	Published(err error)
 
 	// Recover prepares for a new Commit after a failed call, giving up
 	// whatever the failure made doubtful. It acknowledges nothing itself.

@@ -16,9 +16,10 @@ func (m *memory) Commit(b actors.Batch) (actors.Committed, error) {
 	m.last = b.State
 	return actors.Committed{Seq: 1}, nil
 }
-func (m *memory) Publish(bool) error { return nil }
-func (m *memory) Recover() error     { return nil }
-func (m *memory) Close() error       { return nil }
+func (m *memory) Publication(bool) func() error { return nil }
+func (m *memory) Published(error)               {}
+func (m *memory) Recover() error                { return nil }
+func (m *memory) Close() error                  { return nil }
 
 func ExampleStart() {
 	now := time.Date(2026, 2, 14, 9, 0, 0, 0, time.UTC)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -52,9 +53,10 @@ func (n *null) Commit(actors.Batch) (actors.Committed, error) {
 	n.commits++
 	return actors.Committed{}, nil
 }
-func (n *null) Publish(bool) error { return nil }
-func (n *null) Recover() error     { return nil }
-func (n *null) Close() error       { return nil }
+func (n *null) Publication(bool) func() error { return nil }
+func (n *null) Published(error)               {}
+func (n *null) Recover() error                { return nil }
+func (n *null) Close() error                  { return nil }
 
 // BenchmarkSave is what a loop waits for one Save while commits go on.
 func BenchmarkSave(b *testing.B) {
@@ -93,32 +95,57 @@ func BenchmarkChange(b *testing.B) {
 	}
 }
 
-// BenchmarkDurable is a Save and the Sync that makes it durable; /floor is one
-// write and fsync of a file of the same size on the same disk.
+// BenchmarkDurable is a Save and the Sync that makes it durable. The cost must not
+// follow the size of the plan.
 func BenchmarkDurable(b *testing.B) {
-	for _, n := range sizes[:2] {
+	for _, n := range append(sizes, 1_000_000) {
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
 			sess := newSession(b, n)
 			for i := 0; b.Loop(); i++ {
-				require.NoError(b, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
-					e.Header().TurnCount = i
-					return nil
-				}))
+				require.NoError(b, sess.Change(session.TriggerStepCompleted, attempt(i)))
 				require.NoError(b, sess.Sync(b.Context()))
 			}
 		})
-		b.Run(fmt.Sprintf("tasks=%d/floor", n), func(b *testing.B) {
-			data := session.EncodeState(newSession(b, n).State(), session.Mark{Seq: 1})
-			f, err := os.Create(filepath.Join(b.TempDir(), "floor"))
-			require.NoError(b, err)
-			defer f.Close()
-			for b.Loop() {
-				_, err := f.WriteAt(data, 0)
-				require.NoError(b, err)
-				require.NoError(b, f.Sync())
-			}
-		})
 	}
+}
+
+// attempt changes one task.
+func attempt(i int) func(e *session.Edit) error {
+	return func(e *session.Edit) error {
+		t, _ := e.Task("component-0/task-7")
+		t.Attempts = i
+		e.Put(t)
+		return nil
+	}
+}
+
+// BenchmarkBurst is the time from the last of 10,000 triggers until all are
+// durable. /floor is one append and fdatasync of as many bytes as the record has.
+func BenchmarkBurst(b *testing.B) {
+	b.Run("triggers=10000", func(b *testing.B) {
+		sess := newSession(b, 1000)
+		for i := 0; b.Loop(); i++ {
+			b.StopTimer()
+			require.NoError(b, sess.Flush(b.Context())) // quiet, as before a burst
+			for range 9_999 {
+				require.NoError(b, sess.Save(nil, session.TriggerStepCompleted))
+			}
+			b.StartTimer()
+			require.NoError(b, sess.Change(session.TriggerStepCompleted, attempt(i)))
+			require.NoError(b, sess.Sync(b.Context()))
+		}
+	})
+	b.Run("floor", func(b *testing.B) {
+		f, err := os.Create(filepath.Join(b.TempDir(), "floor"))
+		require.NoError(b, err)
+		defer f.Close()
+		record := make([]byte, 450)
+		for off := int64(0); b.Loop(); off += int64(len(record)) {
+			_, err := f.WriteAt(record, off)
+			require.NoError(b, err)
+			require.NoError(b, unix.Fdatasync(int(f.Fd())))
+		}
+	})
 }
 
 // BenchmarkResume decodes, checks and validates a session's files.

@@ -83,16 +83,20 @@ func (c *committer) append(b actors.Batch) (actors.Committed, error) {
 	return actors.Committed{Seq: pos.Seq, Bytes: len(body)}, nil
 }
 
-// Publish brings state.json and metrics.json up to the last record.
-func (c *committer) Publish(force bool) error {
-	if !c.pub.due(c.at, force) {
+// Publication brings state.json and metrics.json up to the last record.
+func (c *committer) Publication(force bool) func() error {
+	job := c.pub.job(c.dir, c.base, c.at, force)
+	if job == nil {
 		return nil
 	}
 	if err := c.check(); err != nil {
-		return err
+		return func() error { return err }
 	}
-	return c.pub.publish(c.dir, c.base, c.at, force)
+	return job
 }
+
+// Published takes the result of the last publication.
+func (c *committer) Published(err error) { c.pub.ended(err) }
 
 // Recover goes on in a new segment of the journal. A folder that was removed is
 // made again.
@@ -113,7 +117,7 @@ func (c *committer) Recover() error {
 
 // Close gives the lease back.
 func (c *committer) Close() error {
-	errs := []error{c.pub.reap(true)}
+	var errs []error
 	if c.journal != nil {
 		errs = append(errs, c.journal.Close())
 	}

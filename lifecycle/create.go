@@ -88,7 +88,8 @@ func (c *committer) build(st *session.State) (err error) {
 		return err
 	}
 	c.at.Iterations = c.at.Seq // so that metrics.json is written without any, too
-	if err = c.Publish(true); err != nil {
+	err = c.pub.job(c.dir, c.base, c.at, true)()
+	if c.pub.ended(err); err != nil {
 		return err
 	}
 	if err = root.Rename(temp, final); err != nil {

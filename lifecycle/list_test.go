@@ -22,7 +22,7 @@ func TestListOrder(t *testing.T) {
 	made(t, store, "auth")
 	made(t, store, "pay")
 	require.NoError(t, first.Change(session.TriggerStepCompleted, turns(1)))
-	require.NoError(t, first.Sync(t.Context()))
+	require.NoError(t, first.Flush(t.Context()))
 	write(t, path(store, "sessions", "auth-20260214-7"), "a file is no session")
 	require.NoError(t, os.Mkdir(path(store, "sessions", "notes"), 0o700))
 	infos, err = store.List()

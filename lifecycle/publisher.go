@@ -6,14 +6,14 @@ import (
 )
 
 // small is the size in bytes up to which a readable file is replaced whenever the
-// session is idle. A larger one is replaced beside the commits when the journal has
-// grown by its size, so that the cost of a save does not follow the plan's.
+// session is idle. A larger one is replaced when the journal has grown by its size,
+// so that what is written follows the change and not the plan.
 const small = 1 << 20
 
 // publisher replaces the two readable files of a session. Owned by its actor.
 type publisher struct {
 	state, metrics shown
-	beside         *replacement // goes on beside the commits; nil when none does
+	running        []*replacement // of the job that was handed out
 }
 
 // shown is what is known of one readable file.
@@ -23,13 +23,19 @@ type shown struct {
 	grown int64  // bytes of records since it was replaced
 }
 
-// A replacement is that of a large file, in a goroutine of its own.
+// wanted says whether a file is to be replaced that should show a record.
+func (s *shown) wanted(seq uint64, force bool) bool {
+	return s.seq < seq && (force || s.size <= small || s.grown >= s.size)
+}
+
+// A replacement is one file's part of a job.
 type replacement struct {
-	file *shown
-	was  shown
-	done chan struct{} // closed when size and err are set
-	size int64
-	err  error
+	file   *shown
+	name   string
+	seq    uint64
+	grown  int64 // of the file's, when the job was made
+	encode func() []byte
+	size   int64 // set by the job when it is done
 }
 
 // grew notes what was appended to the journal.
@@ -38,78 +44,38 @@ func (p *publisher) grew(bytes int64) {
 	p.metrics.grown += bytes
 }
 
-// wanted says whether a file is to be replaced that should show a record.
-func (s *shown) wanted(seq uint64, force bool) bool {
-	return s.seq < seq && (force || s.size <= small || s.grown >= s.size)
-}
-
-// due says whether there is anything for publish to do.
-func (p *publisher) due(at session.Mark, force bool) bool {
-	return p.beside != nil || p.state.wanted(at.Seq, force) || p.metrics.wanted(at.Iterations, force)
-}
-
-// publish replaces the files that are due. With force set both show the State
-// durably when it returns nil.
-func (p *publisher) publish(dir writer.FS, st *session.State, at session.Mark, force bool) error {
-	if err := p.reap(force); err != nil {
-		return err
-	}
-	if p.metrics.wanted(at.Iterations, force) {
-		err := p.replace(dir, metricsFile, &p.metrics, at, force, func() []byte { return session.EncodeMetrics(st, at) })
-		if err != nil {
-			return err
+// job replaces the files that are due; nil when none is.
+func (p *publisher) job(dir writer.FS, st *session.State, at session.Mark, force bool) func() error {
+	p.running = nil
+	add := func(name string, file *shown, due uint64, encode func() []byte) {
+		if file.wanted(due, force) {
+			p.running = append(p.running, &replacement{file: file, name: name, seq: at.Seq, grown: file.grown, encode: encode})
 		}
 	}
-	if p.state.wanted(at.Seq, force) {
-		return p.replace(dir, stateFile, &p.state, at, force, func() []byte { return session.EncodeState(st, at) })
+	add(metricsFile, &p.metrics, at.Iterations, func() []byte { return session.EncodeMetrics(st, at) })
+	add(stateFile, &p.state, at.Seq, func() []byte { return session.EncodeState(st, at) })
+	if p.running == nil {
+		return nil
 	}
-	return nil
+	all := p.running
+	return func() error {
+		for _, r := range all {
+			data := r.encode()
+			if err := writer.ReplaceFile(dir, r.name, data, filePerm); err != nil {
+				return err
+			}
+			r.size = int64(len(data))
+		}
+		return nil
+	}
 }
 
-// reap takes the result of a replacement that has ended, or waits for it.
-func (p *publisher) reap(wait bool) error {
-	b := p.beside
-	if b == nil {
-		return nil
-	}
-	if !wait {
-		select {
-		case <-b.done:
-		default:
-			return nil
+// ended notes what a job has done; of one that failed nothing counts.
+func (p *publisher) ended(err error) {
+	for _, r := range p.running {
+		if err == nil {
+			*r.file = shown{seq: r.seq, size: r.size, grown: r.file.grown - r.grown}
 		}
 	}
-	<-b.done
-	p.beside = nil
-	if b.err != nil {
-		*b.file = b.was
-		return b.err
-	}
-	b.file.size = b.size
-	return nil
-}
-
-// replace replaces one file: a large one beside the commits unless forced, and
-// then one at a time.
-func (p *publisher) replace(dir writer.FS, name string, s *shown, at session.Mark, force bool, encode func() []byte) error {
-	if force || s.size <= small {
-		data := encode()
-		if err := writer.ReplaceFile(dir, name, data, filePerm); err != nil {
-			return err
-		}
-		*s = shown{seq: at.Seq, size: int64(len(data))}
-		return nil
-	}
-	if p.beside != nil {
-		return nil
-	}
-	b := &replacement{file: s, was: *s, done: make(chan struct{})}
-	p.beside = b
-	*s = shown{seq: at.Seq, size: s.size}
-	go func() {
-		defer close(b.done)
-		data := encode()
-		b.size, b.err = int64(len(data)), writer.ReplaceFile(dir, name, data, filePerm)
-	}()
-	return nil
+	p.running = nil
 }
