@@ -3,6 +3,7 @@ GO ?= go
 GOLANGCI = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 30s
 KILLS ?= 50
+RANDOM_CUTS ?= 20
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test race mutants crash fuzz bench lint fmt tidy-check cross ci
@@ -25,7 +26,9 @@ race: ## run the tests under the race detector, with fewer crash states
 mutants: ## take each safety mechanism out and require that a test notices
 	$(GO) run ./.ci/mutants
 
-crash: ## kill the real command at KILLS random moments and restart it until done
+crash: ## cut the power and kill processes at length: simulated disks, real file systems, the real command
+	$(GO) test -count=1 -v -timeout 120m -run 'TestPowerCutAnywhere|TestTakeover|TestFaultAndPowerCut|TestAnyHistory' ./lifecycle \
+		-deep -random $(RANDOM_CUTS) -rapid.checks 50000 | grep -v '^=== '
 	$(GO) test -count=1 -run TestKilled -v -timeout 60m ./cmd/lopen -kills $(KILLS)
 
 fuzz: ## fuzz every decoder and parser, FUZZTIME each

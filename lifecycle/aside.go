@@ -59,6 +59,16 @@ func (c *committer) check() error {
 	return err
 }
 
+// orGone is err, or that the folder was removed if that is what is behind it.
+func (c *committer) orGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		if gone := c.check(); errors.Is(gone, errGone) {
+			return gone
+		}
+	}
+	return err
+}
+
 // lockPatience bounds how long the store lock is waited for.
 const lockPatience = 10 * time.Second
 

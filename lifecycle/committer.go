@@ -40,6 +40,7 @@ func (c *committer) Commit(b actors.Batch) (actors.Committed, error) {
 		return actors.Committed{}, err
 	}
 	res, err := c.append(b)
+	err = c.orGone(err)
 	if writer.ClassOf(err) != writer.ClassNoSpace || !c.store.giveUpBallast() {
 		return res, err
 	}
@@ -92,7 +93,7 @@ func (c *committer) Publication(force bool) func() error {
 	if err := c.check(); err != nil {
 		return func() error { return err }
 	}
-	return job
+	return func() error { return c.orGone(job()) }
 }
 
 // Published takes the result of the last publication.

@@ -269,7 +269,7 @@ func TestFault32RemovedWhileRunning(t *testing.T) {
 			store := initStore(t)
 			sess := create(t, store, "auth")
 			require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
-			require.NoError(t, sess.Sync(t.Context()))
+			require.NoError(t, sess.Flush(t.Context())) // or a publication races with the removal
 			require.NoError(t, os.RemoveAll(path(store, what)))
 
 			require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(2)))
@@ -300,5 +300,33 @@ func TestFault32RemovedWhileRunning(t *testing.T) {
 			require.Equal(t, 3, again.State().Header().TurnCount)
 			require.NoError(t, other.Close(t.Context()))
 		})
+	}
+}
+
+// The folder vanishes while the readable files are replaced, beside the commits.
+func TestFault32RemovedWhilePublishing(t *testing.T) {
+	t.Parallel()
+	for _, call := range []string{"create", "rename", "syncdir"} {
+		b := newBed(t, crashfs.Ext4)
+		done := false
+		b.watch(func(op crashfs.Op) crashfs.Fault {
+			if op.Call == call && !done {
+				done = true
+				require.NoError(t, b.disk.FS().RemoveAll(".lopen/sessions"))
+			}
+			return crashfs.Fault{}
+		})
+		require.NoError(t, b.save(10))
+		err := b.flush()
+		require.Equal(t, lifecycle.ClassRemoved, lifecycle.ClassOf(err), "%s: %v", call, err)
+		b.watch(nil)
+		require.NoError(t, b.unpause(), call)
+		require.Equal(t, 2, b.acked)
+		require.NoError(t, b.close())
+		store, err := lifecycle.OpenOn(b.disk.Crash(crashfs.Variant{}).FS(), simOptions)
+		require.NoError(t, err)
+		st, _, err := store.Read(b.id)
+		require.NoError(t, err)
+		require.Equal(t, image(b.states[2]), image(st))
 	}
 }
