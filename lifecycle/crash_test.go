@@ -12,6 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -50,6 +53,11 @@ var workloads = map[string]func(s *sim){
 			require.NoError(s.t, s.save(bulk))
 			require.NoError(s.t, s.sync())
 		}
+	},
+	"complete": func(s *sim) {
+		require.NoError(s.t, s.save(10))
+		require.NoError(s.t, s.finish())
+		require.NoError(s.t, s.flush())
 	},
 	"close and go on": func(s *sim) {
 		for range 2 {
@@ -181,4 +189,110 @@ func faultThenCut(t *testing.T, mode crashfs.Mode, errno syscall.Errno, restart 
 	s.take("the end")
 	s.explore(3)
 	return true
+}
+
+// TestPowerCutWhileUpgrading opens a session of version 1, which has no journal.
+func TestPowerCutWhileUpgrading(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, crashfs.Ext4)
+	s.init()
+	id, err := session.ParseID("tally-20261121-1")
+	require.NoError(t, err)
+	dir := ".lopen/sessions/" + id.String()
+	require.NoError(t, writer.MkdirDurable(s.disk.FS(), dir))
+	var files [2][]byte
+	for i, name := range []string{"state.json", "metrics.json"} {
+		files[i], err = os.ReadFile("testdata/v1/" + name)
+		require.NoError(t, err)
+		require.NoError(t, writer.ReplaceFile(s.disk.FS(), dir+"/"+name, files[i], 0o600))
+	}
+	st, mark, err := session.Decode(files[0], files[1])
+	require.NoError(t, err)
+	require.EqualValues(t, 4, st.NumIterations())
+	require.Zero(t, mark.Epoch)
+	require.Zero(t, st.Header().TurnCount)
+	s.id, s.states, s.acked = id, []*session.State{st}, 0
+	s.capture.Store(true)
+	s.watch(nil)
+	require.NoError(t, s.reopen())
+	for range 2 {
+		require.NoError(t, s.save(10))
+		require.NoError(t, s.flush())
+	}
+	require.NoError(t, s.close())
+	s.take("the end")
+	s.explore(0)
+	s.counted()
+}
+
+// TestPowerCutWhileMovingAside damages a session and opens it: it is in its place,
+// or in corrupted/, whole.
+func TestPowerCutWhileMovingAside(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, crashfs.Ext4)
+	require.NoError(t, b.close())
+	require.NoError(t, writer.ReplaceFile(b.disk.FS(), ".lopen/sessions/"+b.id.String()+"/state.json", []byte("{}"), 0o600))
+	b.capture.Store(true)
+	_, err := b.store.Open(b.id)
+	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
+	b.take("the end")
+	moved, stayed := 0, 0
+	for _, p := range b.points {
+		for _, v := range p.disk.Variants(nil, 0) {
+			crashStates.Add(1)
+			root := p.disk.Crash(v).FS()
+			in, err := root.ReadDir(".lopen/sessions/" + b.id.String())
+			if err == nil {
+				stayed++
+			} else {
+				moved++
+				aside, err := root.ReadDir(".lopen/corrupted")
+				require.NoError(t, err, v.Name)
+				require.Len(t, aside, 2, "%s: the folder and its reason", v.Name)
+				in, err = root.ReadDir(".lopen/corrupted/" + aside[0].Name())
+				require.NoError(t, err)
+			}
+			names := ""
+			for _, e := range in {
+				names += " " + e.Name()
+			}
+			require.Contains(t, names, "journal-1-1.jsonl metrics.json state.json", v.Name)
+		}
+	}
+	require.NotZero(t, moved)
+	require.NotZero(t, stayed)
+}
+
+// TestPowerCutWhileMakingAgain removes a session that is held and goes on: it is
+// absent or whole, and once it is acknowledged it is there.
+func TestPowerCutWhileMakingAgain(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, crashfs.Ext4)
+	require.NoError(t, b.disk.FS().RemoveAll(".lopen/sessions"))
+	require.NoError(t, b.disk.FS().SyncDir(".lopen"))
+	require.NoError(t, b.save(10))
+	require.Error(t, b.sync())
+	b.capture.Store(true)
+	require.NoError(t, b.unpause())
+	b.take("the end")
+	absent := 0
+	for _, p := range b.points {
+		for _, v := range p.disk.Variants(nil, 0) {
+			crashStates.Add(1)
+			store, err := lifecycle.OpenOn(p.disk.Crash(v).FS(), simOptions)
+			require.NoError(t, err)
+			st, _, err := store.Read(b.id)
+			if errors.Is(err, lifecycle.ErrNotFound) && p.acked < 2 {
+				absent++
+				continue
+			}
+			require.NoError(t, err, v.Name)
+			n := st.Header().TurnCount
+			require.Equal(t, image(b.states[n]), image(st))
+			if p.acked == 2 {
+				require.Equal(t, 2, n)
+			}
+		}
+	}
+	require.NotZero(t, absent)
 }

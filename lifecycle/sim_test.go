@@ -132,6 +132,20 @@ func (s *sim) save(bulk int) error {
 	return s.sess.Save(st, session.TriggerTaskCompleted)
 }
 
+// finish accepts a State that is complete.
+func (s *sim) finish() error {
+	e := s.sess.State().Edit()
+	h := e.Header()
+	h.TurnCount = len(s.states)
+	h.Phase, h.Status, h.ExitReason, h.CompletedAt = session.PhaseComplete, session.StatusComplete, session.ExitComplete, day
+	st, err := e.State()
+	require.NoError(s.t, err)
+	s.mu.Lock()
+	s.states = append(s.states, st)
+	s.mu.Unlock()
+	return s.sess.Save(st, session.TriggerPhaseChanged)
+}
+
 func (s *sim) acknowledged(err error) error {
 	if err == nil {
 		s.mu.Lock()
@@ -329,11 +343,11 @@ func (c *checker) checkNone(store *lifecycle.Store) error {
 
 // checkID requires that the session's ID is not given again.
 func (c *checker) checkID(store *lifecycle.Store) error {
-	sess, err := store.Create(context.Background(), "sim")
+	sess, err := store.Create(context.Background(), c.p.id.Module)
 	if err != nil {
 		return fmt.Errorf("create after the cut: %w", err)
 	}
-	if sess.ID().Counter <= c.p.id.Counter {
+	if id := sess.ID(); id.Day == c.p.id.Day && id.Counter <= c.p.id.Counter {
 		return fmt.Errorf("ID %s after %s", sess.ID(), c.p.id)
 	}
 	return nil

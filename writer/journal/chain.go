@@ -60,7 +60,9 @@ func (c *chain) join(s *segment) {
 			c.lose(c.base + 1)
 		}
 	case c.last.Seq < after.Seq:
-		c.lose(max(c.last.Seq, c.base) + 1)
+		if after.Seq > c.base {
+			c.lose(max(c.last.Seq, c.base) + 1)
+		}
 	default:
 		kept := len(c.Records) - len(c.Above(after.Seq))
 		c.givenUp = append(c.givenUp, c.Records[kept:]...)

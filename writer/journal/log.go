@@ -160,6 +160,12 @@ func (l *Log) find(seq uint64) (int, bool) {
 // Holds says whether a snapshot that the writer of an epoch made of a record lies
 // on the chain. One that does not comes from a writer that had lost its lock.
 func (l *Log) Holds(epoch, seq uint64) bool {
+	if seq == 0 {
+		return true // of nothing
+	}
+	if i, ok := l.find(seq); ok {
+		return l.Records[i].Epoch == epoch
+	}
 	for _, j := range l.after {
 		if j.segment.epoch > epoch && j.after.Seq < seq {
 			return false

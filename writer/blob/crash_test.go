@@ -1,0 +1,150 @@
+package blob_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/crashfs"
+)
+
+// on opens the blobs' folder of a simulated disk.
+func on(t require.TestingT, disk *crashfs.Disk) *blob.Store {
+	dir, err := disk.FS().Sub("blobs")
+	require.NoError(t, err)
+	return blob.New(dir)
+}
+
+func store(s *blob.Store, content string) (blob.Hash, error) {
+	h, err := s.Hold(context.Background())
+	if err != nil {
+		return blob.Hash{}, err
+	}
+	hash, _, err := h.Put(strings.NewReader(content))
+	return hash, errors.Join(err, h.Release())
+}
+
+// TestPowerCutAnywhere cuts the power before every call of two Puts, in every
+// variant: what was stored is whole, what was not is absent or healed by storing it
+// again, and that survives another cut.
+func TestPowerCutAnywhere(t *testing.T) {
+	t.Parallel()
+	first, second := strings.Repeat("first", 300), strings.Repeat("second", 300)
+	explored := 0
+	for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
+		disk := crashfs.New(mode)
+		require.NoError(t, writer.MkdirDurable(disk.FS(), "blobs"))
+		type point struct {
+			disk   *crashfs.Disk
+			op     string
+			stored []blob.Hash
+		}
+		var points []point
+		var stored []blob.Hash
+		disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+			if op.N > 0 {
+				points = append(points, point{disk.Snapshot(), op.Call + " " + op.Name, stored[:len(stored):len(stored)]})
+			}
+			return crashfs.Fault{}
+		})
+		s := on(t, disk)
+		for _, content := range []string{first, second, first} {
+			hash, err := store(s, content)
+			require.NoError(t, err)
+			stored = append(stored, hash)
+		}
+		disk.SetHook(nil)
+		points = append(points, point{disk, "the end", stored})
+		for _, p := range points {
+			for _, v := range p.disk.Variants(nil, 0) {
+				explored++
+				found := p.disk.Crash(v)
+				require.NoError(t, checkCut(t, found, p.stored, first, second), "cut before %s, %s", p.op, v.Name)
+			}
+		}
+	}
+	require.Greater(t, explored, 150)
+}
+
+func checkCut(t *testing.T, disk *crashfs.Disk, stored []blob.Hash, contents ...string) error {
+	s := on(t, disk)
+	for _, h := range stored {
+		if err := s.Verify(h); err != nil {
+			return fmt.Errorf("what was stored: %w", err)
+		}
+	}
+	for _, content := range contents {
+		hash, err := store(s, content)
+		if err != nil {
+			return fmt.Errorf("store again: %w", err)
+		}
+		cut := on(t, disk.Crash(crashfs.Variant{}))
+		if err := cut.Verify(hash); err != nil {
+			return fmt.Errorf("after the second cut: %w", err)
+		}
+	}
+	return nil
+}
+
+// A blob that is missing, damaged or an empty husk is named, storing it again heals
+// it, and clean-up keeps what is referenced.
+func TestFault29MissingDamagedHusk(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(dir writer.FS, file string) error{
+		"missing": func(dir writer.FS, file string) error { return dir.Remove(file) },
+		"husk":    func(dir writer.FS, file string) error { return writer.ReplaceFile(dir, file, nil, 0o600) },
+		"damaged": func(dir writer.FS, file string) error {
+			return writer.ReplaceFile(dir, file, []byte("the content, not as it was"), 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			disk := crashfs.New(crashfs.Ext4)
+			require.NoError(t, writer.MkdirDurable(disk.FS(), "blobs"))
+			s := on(t, disk)
+			hash, err := store(s, "the content as it was")
+			require.NoError(t, err)
+			other, err := store(s, "referenced by nobody")
+			require.NoError(t, err)
+			dir, err := disk.FS().Sub("blobs")
+			require.NoError(t, err)
+			text := hash.String()
+			require.NoError(t, spoil(dir, text[:2]+"/"+text[2:]))
+
+			err = read(s, hash)
+			require.Error(t, err)
+			require.ErrorContains(t, err, text[2:], "it is named")
+			if name == "missing" {
+				require.ErrorIs(t, err, fs.ErrNotExist)
+			} else {
+				require.ErrorIs(t, err, writer.ErrCorrupt)
+			}
+			again, err := store(s, "the content as it was")
+			require.NoError(t, err)
+			require.Equal(t, hash, again)
+			require.NoError(t, read(s, hash))
+
+			swept, err := s.Sweep(func() (map[blob.Hash]struct{}, error) { return map[blob.Hash]struct{}{hash: {}}, nil }, false)
+			require.NoError(t, err)
+			require.Equal(t, []blob.Hash{other}, swept.Hashes)
+			require.NoError(t, read(s, hash))
+		})
+	}
+}
+
+func read(s *blob.Store, h blob.Hash) error {
+	r, err := s.Open(h)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, r)
+	return errors.Join(err, r.Close())
+}
