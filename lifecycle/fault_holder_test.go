@@ -207,7 +207,7 @@ func TestFault25LockRemovedOrReplaced(t *testing.T) {
 			dir := path(store, "sessions", sess.ID().String())
 			before := tree(t, dir)
 			spoil(t, filepath.Join(dir, ".lock"))
-			require.NoError(t, sess.Save(nil, session.TriggerStepCompleted))
+			accepted(t, sess.Save(nil, session.TriggerStepCompleted))
 			err := sess.Sync(t.Context())
 			require.Error(t, err, "before anything is acknowledged")
 			require.Equal(t, "fenced", lifecycle.ClassOf(err).String())
@@ -272,7 +272,7 @@ func TestFault32RemovedWhileRunning(t *testing.T) {
 			require.NoError(t, sess.Flush(t.Context())) // or a publication races with the removal
 			require.NoError(t, os.RemoveAll(path(store, what)))
 
-			require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(2)))
+			accepted(t, sess.Change(session.TriggerStepCompleted, turns(2)))
 			err := sess.Sync(t.Context())
 			require.Error(t, err, "before anything is acknowledged")
 			require.Equal(t, lifecycle.ClassRemoved, lifecycle.ClassOf(err), "%v", err)
@@ -316,7 +316,7 @@ func TestFault32RemovedWhilePublishing(t *testing.T) {
 			}
 			return crashfs.Fault{}
 		})
-		require.NoError(t, b.save(10))
+		accepted(t, b.save(10))
 		err := b.flush()
 		require.Equal(t, lifecycle.ClassRemoved, lifecycle.ClassOf(err), "%s: %v", call, err)
 		b.watch(nil)

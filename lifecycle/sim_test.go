@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -74,6 +73,9 @@ func (s *sim) take(op string) {
 	disk := s.disk.Snapshot()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.capture.Load() {
+		return
+	}
 	s.points = append(s.points, point{disk, op, s.id, s.acked, len(s.states) - 1, s.aside})
 }
 
@@ -201,20 +203,21 @@ func image(st *session.State) string {
 // explore cuts the power at every point, in every variant or in a few that are
 // drawn, and checks what the production code makes of it.
 func (s *sim) explore(few int) {
-	switch {
-	case *deep:
+	if *deep {
 		few = 0
-	case testing.Short(): // as under the race detector
-		few = 1
 	}
 	s.capture.Store(false)
 	s.disk.SetHook(nil)
+	s.mu.Lock() // a publication may still be on its way
+	points := s.points
+	s.points = nil
+	s.mu.Unlock()
 	images := make([]string, len(s.states))
 	for i, st := range s.states {
 		images[i] = image(st)
 	}
-	rng := rand.New(rand.NewPCG(7, uint64(len(s.points))))
-	for _, p := range s.points {
+	rng := rand.New(rand.NewPCG(7, uint64(len(points))))
+	for _, p := range points {
 		all := p.disk.Variants(rng, *randomStates)
 		if few > 0 && len(all) > few {
 			rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -228,7 +231,6 @@ func (s *sim) explore(few int) {
 			}
 		}
 	}
-	s.points = nil
 }
 
 // A checker looks at one disk after a power cut.

@@ -39,7 +39,7 @@ func TestFullDiskPausesAndGoesOn(t *testing.T) {
 		if strings.HasPrefix(lines.Text(), "warning: paused, the state cannot be saved") {
 			paused = true
 			require.Contains(t, lines.Text(), "no space left on device")
-			require.Contains(t, lines.Text(), filepath.Join(dir, ".lopen", "sessions", "m-"))
+			require.Contains(t, lines.Text(), filepath.Join(dir, ".lopen")+"/", "the session or the plan: who comes first")
 			require.NoError(t, os.Remove(filepath.Join(dir, "fill")))
 		}
 	}

@@ -1,0 +1,155 @@
+package journal_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
+)
+
+var seal = regexp.MustCompile(`,"crc":"[0-9a-f]{8}"\}$`)
+
+// reseal gives every line that ends with a checksum the one that fits, so that what
+// a fuzzer does to a line is not refused for its checksum alone.
+func reseal(data []byte) []byte {
+	var all []byte
+	for line := range bytes.Lines(data) {
+		whole := bytes.TrimSuffix(line, []byte("\n"))
+		if at := seal.FindIndex(whole); at != nil && len(whole) < len(line) {
+			line = []byte(sealed(string(whole[:at[0]])))
+		}
+		all = append(all, line...)
+	}
+	return all
+}
+
+func FuzzRead(f *testing.F) {
+	src := open(f)
+	w := create(f, src, 3)
+	_, err := w.Append(body(4), body(5))
+	require.NoError(f, err)
+	stale := w
+	w = reopen(f, src, journal.Position{Epoch: 1, Seq: 2})
+	add(f, w, 6, 7)
+	_, err = stale.Append(body(106))
+	require.NoError(f, err)
+	one, two := content(f, src, "journal-1-1.jsonl"), content(f, src, "journal-2-1.jsonl")
+	for _, base := range []uint64{0, 2, 4, 9} {
+		f.Add(one, two, base, base%4 == 0, false)
+		f.Add(one, two, base, base%4 != 0, true)
+	}
+	for _, n := range []int{1, 5, 60, 200, 300} {
+		f.Add(one[:len(one)-n], two, uint64(0), true, false)
+		f.Add(one, two[:len(two)-n], uint64(2), false, false)
+		f.Add(flippedAt(one, int64(len(one)-n)), two, uint64(2), true, false)
+		f.Add(one, flippedAt(two, int64(len(two)-n)), uint64(1), true, false)
+		f.Add(one, append(bytes.Clone(two), make([]byte, n)...), uint64(1), true, false)
+	}
+	f.Add([]byte{}, two, uint64(0), true, false)
+	f.Add(one, []byte{}, uint64(0), true, false)
+	f.Add(two, one, uint64(0), true, false)
+	f.Add([]byte("\n\n{}\n"), []byte(sealed(`{"journal":2`)), uint64(0), true, false)
+
+	f.Fuzz(func(t *testing.T, one, two []byte, base uint64, all, whole bool) {
+		if whole {
+			one, two = reseal(one), reseal(two)
+		}
+		if bytes.Contains(two, []byte("18446744073709551615")) || bytes.Contains(one, []byte("18446744073709551615")) {
+			return // see TestHeaderNumbersThatOverflow
+		}
+		dir := open(t)
+		size := map[string]int64{"journal-1-1.jsonl": int64(len(one)), "journal-2-1.jsonl": int64(len(two))}
+		put(t, dir, "journal-1-1.jsonl", one)
+		put(t, dir, "journal-2-1.jsonl", two)
+		log, err := journal.Read(dir, base, all)
+		if err != nil {
+			require.True(t, errors.Is(err, writer.ErrFutureVersion), "%v", err)
+			return
+		}
+		last, total := uint64(0), int64(0)
+		for i := range log.Records {
+			r := &log.Records[i]
+			require.Greater(t, r.Seq, last, "ascending, and none is 0")
+			require.Positive(t, r.Length)
+			require.LessOrEqual(t, r.Offset+r.Length, size[r.Segment()])
+			last, total = r.Seq, total+r.Length
+		}
+		require.LessOrEqual(t, total, int64(len(one)+len(two)), "no bytes count twice")
+		require.LessOrEqual(t, len(log.Faults), len(one)+len(two)+2)
+		n := 0
+		require.NoError(t, log.Lines(log.Records, func(r *journal.Ref, line []byte) error {
+			require.EqualValues(t, r.Length, len(line))
+			n++
+			return nil
+		}))
+		require.Equal(t, len(log.Records), n)
+		require.True(t, log.Lost == 0 || log.Lost > base)
+		require.GreaterOrEqual(t, log.Last(), last)
+		for _, fault := range log.Faults {
+			require.NotEmpty(t, fault.String())
+			require.LessOrEqual(t, fault.Offset, size[fault.Segment])
+		}
+		require.True(t, bytes.Equal(one, content(t, dir, "journal-1-1.jsonl")), "reading changes nothing")
+
+		// An epoch goes on from whatever was there.
+		if log.Lost != 0 || base > 1<<62 || last > 1<<62 || log.Last() > 1<<62 {
+			return
+		}
+		w, err := journal.Open(dir, id, log, journal.Position{Epoch: 2, Seq: base})
+		require.NoError(t, err)
+		defer w.Close()
+		at, err := w.Append([]byte(`"n":1`))
+		require.NoError(t, err)
+		if log.Session != id && log.Session != "" {
+			return // the caller refuses it
+		}
+		again, err := journal.Read(dir, base, false)
+		require.NoError(t, err)
+		require.Zero(t, again.Lost)
+		require.Equal(t, at.Seq, again.Last())
+		require.Equal(t, at, again.Records[len(again.Records)-1].Position)
+	})
+}
+
+func FuzzAppendRead(f *testing.F) {
+	f.Add([]byte(`"n":1`), []byte(`"what":"a","x":[{}]`), uint8(3))
+	f.Add([]byte(``), []byte(`"crc":"00000000"}`), uint8(0))
+	f.Add([]byte("\x00\xff"), bytes.Repeat([]byte("x"), 70<<10), uint8(9))
+	f.Fuzz(func(t *testing.T, a, b []byte, rotate uint8) {
+		a, b = bytes.ReplaceAll(a, []byte("\n"), nil), bytes.ReplaceAll(b, []byte("\n"), nil)
+		dir := open(t)
+		w := create(t, dir, 0)
+		w.Limit = int64(rotate) << 6
+		want := [][]byte{a, b, a, b, b}
+		for _, group := range [][][]byte{want[:1], want[1:4], want[4:]} {
+			_, err := w.Append(group...)
+			require.NoError(t, err)
+		}
+		w = reopen(t, dir, journal.Position{})
+		require.EqualValues(t, len(want), w.Last().Seq)
+		for _, all := range []bool{true, false} {
+			log, err := journal.Read(dir, 0, all)
+			require.NoError(t, err)
+			require.Empty(t, log.Faults)
+			require.Len(t, log.Records, len(want))
+			i := 0
+			require.NoError(t, log.Lines(log.Records, func(r *journal.Ref, line []byte) error {
+				_, rest, _ := bytes.Cut(line, []byte(`"synced":`))
+				_, rest, _ = bytes.Cut(rest, []byte(","))
+				require.Equal(t, string(want[i]), string(rest[:len(rest)-len(`,"crc":"00000000"}`)-1]))
+				i++
+				return nil
+			}))
+			require.Equal(t, len(want), i)
+		}
+		require.NoError(t, os.Remove(filepath.Join(dir.Name(), "journal-1-1.jsonl")))
+		require.Len(t, read(t, dir, 0).Records, len(want))
+	})
+}
