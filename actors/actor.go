@@ -36,6 +36,7 @@ type Actor struct {
 	newest   atomic.Pointer[session.State] // the newest accepted State; Save and Update store, all read
 	mailbox  chan request
 	overflow [session.NumTriggers]atomic.Uint64 // triggers that found the mailbox full
+	durable  atomic.Pointer[session.State]      // the last State that a commit covered; stored by run only
 	paused   atomic.Pointer[PausedError]        // stored by run only
 	critical chan error
 
@@ -47,9 +48,8 @@ type Actor struct {
 	closeErr  error         // written by run before done is closed
 
 	// Owned by run.
-	pending   Batch          // accepted, not yet durable
-	durable   *session.State // the last State that a commit covered
-	published chan error     // result of the publication that goes on; nil when none does
+	pending   Batch      // accepted, not yet durable
+	published chan error // result of the publication that goes on; nil when none does
 }
 
 type request struct {
@@ -79,9 +79,9 @@ func Start(initial *session.State, c Committer, opts Options) *Actor {
 		barriers: make(chan barrier),
 		shut:     make(chan struct{}),
 		done:     make(chan struct{}),
-		durable:  initial,
 	}
 	a.newest.Store(initial)
+	a.durable.Store(initial)
 	go a.run()
 	return a
 }
@@ -198,8 +198,9 @@ func (a *Actor) send(ctx context.Context, b barrier) error {
 
 // Close commits what is accepted, ends the writer goroutine and closes the
 // Committer. It is idempotent: every call waits for the same end and returns the
-// same error. When ctx ends first, a [*NotDurableError] says so; the writer goes
-// on and keeps the session's lease until the stuck call has returned.
+// same error. When ctx ends first, a [*NotDurableError] says so, or another error
+// that only the readable files wait; the writer goes on and keeps the session's
+// lease until the stuck call has returned.
 func (a *Actor) Close(ctx context.Context) error {
 	a.closeOnce.Do(func() {
 		a.closing.Store(true)
@@ -214,8 +215,11 @@ func (a *Actor) Close(ctx context.Context) error {
 	case <-a.done:
 		return a.closeErr
 	case <-ctx.Done():
-		return &NotDurableError{Session: a.id, Cause: context.Cause(ctx)}
 	}
+	if a.newest.Load() == a.durable.Load() {
+		return fmt.Errorf("close session %s: everything is durable, the readable files are not replaced yet: %w", a.id, context.Cause(ctx))
+	}
+	return &NotDurableError{Session: a.id, Cause: context.Cause(ctx)}
 }
 
 // Done is closed when the writer goroutine has ended and the lease is free.
@@ -245,7 +249,7 @@ func (a *Actor) run() {
 		case <-a.shut:
 			a.drain()
 			err := a.settle(barrier{retry: true, publish: true})
-			if err != nil && (a.pending.Saves() > 0 || a.newest.Load() != a.durable) {
+			if err != nil && (a.pending.Saves() > 0 || a.newest.Load() != a.durable.Load()) {
 				err = &NotDurableError{Session: a.id, Saves: a.pending.Saves(), Cause: err}
 			}
 			_ = a.awaitPublication()
@@ -269,7 +273,7 @@ func (a *Actor) settle(b barrier) error {
 			return a.pause(err, p.Durable)
 		}
 	}
-	if a.pending.Saves() > 0 || a.newest.Load() != a.durable {
+	if a.pending.Saves() > 0 || a.newest.Load() != a.durable.Load() {
 		if err := a.commitPending(); err != nil {
 			return err
 		}
@@ -325,7 +329,7 @@ func (a *Actor) publishedWith(err error) error {
 	a.published = nil
 	a.commit.Published(err)
 	if err != nil {
-		return a.pause(err, a.newest.Load() == a.durable)
+		return a.pause(err, a.newest.Load() == a.durable.Load())
 	}
 	return nil
 }
@@ -359,7 +363,8 @@ func (a *Actor) commitPending() error {
 		return a.pause(err, false)
 	}
 	a.logCommit(res, begun)
-	a.durable, a.pending = a.pending.State, Batch{}
+	a.durable.Store(a.pending.State)
+	a.pending = Batch{}
 	if res.Pause != nil {
 		return a.pause(res.Pause, true)
 	}

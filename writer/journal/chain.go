@@ -56,20 +56,16 @@ func (c *chain) join(s *segment) {
 	c.after = append(c.after, join{s.name, after})
 	switch {
 	case !c.started:
-		if after.Seq > c.base {
-			c.lose(c.base + 1)
-		}
+		c.lose(1, after.Seq)
 	case c.last.Seq < after.Seq:
-		if after.Seq > c.base {
-			c.lose(max(c.last.Seq, c.base) + 1)
-		}
+		c.lose(c.last.Seq+1, after.Seq)
 	default:
 		kept := len(c.Records) - len(c.Above(after.Seq))
 		c.givenUp = append(c.givenUp, c.Records[kept:]...)
 		c.Records = c.Records[:kept]
 		if kept > 0 && c.Records[kept-1].Seq == after.Seq && after.CRC != "" && c.Records[kept-1].CRC != after.CRC {
 			// Another record has this number: what stands before is not its past.
-			c.lose(after.Seq)
+			c.lose(after.Seq, after.Seq)
 			r := &c.Records[kept-1]
 			c.Faults = append(c.Faults, Fault{Damaged, r.Segment(), r.Offset, r.Length, after.Seq})
 			c.Records = c.Records[:kept-1]
@@ -89,7 +85,7 @@ func (c *chain) records(s *segment, next *header) {
 		switch {
 		case next != nil && c.next > next.After.Seq:
 			return Settled
-		case next != nil, hole < durable, c.next <= c.base:
+		case next != nil, hole < durable, c.next <= max(c.base, s.header.Upto):
 			return Damaged
 		}
 		return Torn
@@ -110,10 +106,7 @@ func (c *chain) records(s *segment, next *header) {
 				return
 			}
 			c.fault(Damaged, s, hole, it.Offset-hole)
-			if it.Seq > c.next {
-				c.lose(it.Seq - 1)
-				c.lose(c.next)
-			}
+			c.lose(c.next, it.Seq-1)
 			hole = -1
 		}
 		c.Records = append(c.Records, it.Ref)
@@ -122,14 +115,12 @@ func (c *chain) records(s *segment, next *header) {
 	cut := head + s.header.Copied - s.size // of the copies: between two lines, or there is a hole
 	switch {
 	case hole >= 0:
-		kind := judge(hole)
-		c.fault(kind, s, hole, s.size-hole)
-		if kind == Damaged {
-			c.lose(c.next)
-		}
+		c.fault(judge(hole), s, hole, s.size-hole)
 	case cut > 0 && next == nil:
 		c.fault(Damaged, s, s.size, cut)
-		c.lose(c.next)
+	}
+	if next == nil { // or it tells what is missing
+		c.lose(c.next, s.header.Upto)
 	}
 }
 
@@ -149,10 +140,11 @@ func (c *chain) end() {
 	})
 }
 
-// lose notes that a durable record is not there.
-func (c *chain) lose(seq uint64) {
-	if seq > c.base && (c.Lost == 0 || seq < c.Lost) {
-		c.Lost = seq
+// lose notes that durable records are not there; those up to the base are history.
+func (c *chain) lose(first, last uint64) {
+	first = max(first, c.base+1)
+	if first <= last && (c.Lost == 0 || first < c.Lost) {
+		c.Lost = first
 	}
 }
 

@@ -64,5 +64,5 @@ func Example() {
 	// durable up to record 2
 	// journal-2-1.jsonl: {"seq":1,"epoch":1,"synced":109,"turn":1,"crc":"0c36c8d3"}
 	// journal-2-1.jsonl: {"seq":2,"epoch":1,"synced":109,"turn":2,"crc":"f12d4656"}
-	// journal-2-1.jsonl: {"seq":3,"epoch":2,"synced":240,"turn":3,"crc":"4f0a202f"}
+	// journal-2-1.jsonl: {"seq":3,"epoch":2,"synced":249,"turn":3,"crc":"c286b084"}
 }

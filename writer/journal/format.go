@@ -32,9 +32,14 @@ type header struct {
 	// what earlier segments hold beyond it was never acknowledged.
 	After Position `json:"after"`
 	// Copied is how many bytes behind this line were durable before the segment
-	// got its name. The marks in these records are those of another file.
-	Copied int64 `json:"copied,omitempty"`
+	// got its name, and Upto the last record in them. The marks in these records are
+	// those of another file.
+	Copied int64  `json:"copied,omitempty"`
+	Upto   uint64 `json:"upto,omitempty"`
 }
+
+// maxNumber bounds the numbers in headers and records, so that none wraps around.
+const maxNumber = 1 << 62
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -89,7 +94,7 @@ func decodeHeader(line []byte) (header, error) {
 	if version.Version > Version {
 		return h, fmt.Errorf("journal version %d: %w", version.Version, writer.ErrFutureVersion)
 	}
-	if err := json.Unmarshal(line, &h); err != nil || h.Copied < 0 {
+	if err := json.Unmarshal(line, &h); err != nil || h.Copied < 0 || h.Copied > maxNumber || max(h.Epoch, h.Segment, h.After.Epoch, h.After.Seq, h.Upto) > maxNumber {
 		return h, errHeader
 	}
 	return h, nil
@@ -120,7 +125,7 @@ func decodeRecord(line []byte) (Ref, bool) {
 			return r, false
 		}
 		n, err := strconv.ParseUint(digits[:i], 10, 63)
-		if err != nil {
+		if err != nil || n > maxNumber {
 			return r, false
 		}
 		*m.to, rest = n, digits[i:]

@@ -110,12 +110,23 @@ func Read(dir writer.FS, base uint64, all bool) (*Log, error) {
 // start is the last segment that goes on from a record at or below base: no
 // earlier one holds a record above base that counts.
 func start(dir writer.FS, names []name, base uint64) (int, error) {
+	session := "" // of the first segment that has a header
+	for _, n := range names {
+		h, ok, err := readHeader(dir, n)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			session = h.Session
+			break
+		}
+	}
 	for i := len(names) - 1; i > 0; i-- {
 		h, ok, err := readHeader(dir, names[i])
 		if err != nil {
 			return 0, err
 		}
-		if ok && h.After.Seq <= base {
+		if ok && h.After.Seq <= base && h.Session == session {
 			return i, nil
 		}
 	}

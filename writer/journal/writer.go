@@ -39,7 +39,10 @@ type Writer struct {
 // name. The folder has none yet.
 func Create(dir writer.FS, session string) (*Writer, error) {
 	w := &Writer{dir: dir, session: session, Limit: SegmentSize, at: name{epoch: 1}}
-	return w, w.next()
+	if err := w.next(); err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 // Open goes on from what was read, in a new epoch. base is the record that a
@@ -83,6 +86,7 @@ func (w *Writer) copyTo(temp string, log *Log) error {
 	h := header{Version: Version, Session: w.session, Epoch: w.at.epoch, Segment: w.at.n, After: w.last}
 	for i := range refs {
 		h.Copied += refs[i].Length
+		h.Upto = refs[i].Seq
 	}
 	if err := w.create(temp, h); err != nil {
 		return err
