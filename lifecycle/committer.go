@@ -30,7 +30,8 @@ type committer struct {
 	event   session.Event  // of the next record
 	took    time.Duration  // by the last commit
 
-	pub publisher
+	since int // records since the last snapshot
+	pub   publisher
 }
 
 // Commit appends one record: the net change from the State of the record before.
@@ -66,11 +67,11 @@ func (c *committer) append(b actors.Batch) (actors.Committed, error) {
 	body := change.Body
 	if change.Large {
 		mark.Epoch = c.journal.Epoch()
-		sum, err := history.Write(c.dir, mark.Seq, session.EncodeState(b.State, mark), session.EncodeMetrics(b.State, mark))
+		m, err := c.snapshot(b.State, mark, rec.At, history.Large).write(c.dir)
 		if err != nil {
 			return actors.Committed{}, err
 		}
-		body = session.EncodeSnapshotRecord(rec, session.SnapshotRef{SHA256: sum, Counts: session.CountChanges(c.base, b.State)})
+		body = session.EncodeSnapshotRecord(rec, session.SnapshotRef{SHA256: m.SHA256, Counts: session.CountChanges(c.base, b.State)})
 	}
 	c.journal.Limit = c.store.segment
 	pos, err := c.journal.Append(body)
@@ -78,6 +79,9 @@ func (c *committer) append(b actors.Batch) (actors.Committed, error) {
 		return actors.Committed{}, err
 	}
 	mark.Epoch = pos.Epoch
+	if !change.Large {
+		c.remember(b, mark, rec.At, change.Iterations)
+	}
 	c.base, c.at, c.event = b.State, mark, ""
 	c.took = time.Since(begun)
 	c.pub.grew(int64(len(body)))

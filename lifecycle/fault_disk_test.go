@@ -85,7 +85,7 @@ func (b *bed) survives(t *testing.T) {
 	require.GreaterOrEqual(t, st.Header().TurnCount, b.acked)
 	require.Equal(t, image(b.states[st.Header().TurnCount]), image(st))
 	want := uint64(0)
-	require.NoError(t, store.Log(b.id, func(r session.Record) error {
+	require.NoError(t, store.Log(b.id, 0, func(r session.Record) error {
 		want++
 		require.Equal(t, want, r.Seq)
 		return nil

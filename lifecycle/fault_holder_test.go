@@ -97,7 +97,7 @@ func TestFault21MailboxFull(t *testing.T) {
 	require.NoError(t, b.sync())
 	require.Equal(t, 3, b.found(t), "the newest state is never dropped")
 	var records []session.Record
-	require.NoError(t, b.store.Log(b.id, func(r session.Record) error {
+	require.NoError(t, b.store.Log(b.id, 0, func(r session.Record) error {
 		records = append(records, r)
 		return nil
 	}))

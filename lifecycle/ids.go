@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -56,7 +57,7 @@ func (s *Store) loadCounters() (counters, error) {
 	if err != nil {
 		return c, err
 	}
-	for _, id := range ids {
+	for _, id := range append(ids, s.idsElsewhere()...) {
 		key := id.Module + "-" + id.Day
 		c.Counters[key] = max(c.Counters[key], id.Counter)
 	}
@@ -111,4 +112,25 @@ func (s *Store) ids() ([]session.ID, error) {
 		}
 	}
 	return ids, nil
+}
+
+// idsElsewhere lists the sessions in the trash and those that were moved aside, as
+// far as they can be told.
+func (s *Store) idsElsewhere() (ids []session.ID) {
+	for _, dir := range []string{trashDir, corruptedDir} {
+		entries, err := s.root().ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			name := e.Name()
+			if dir == corruptedDir { // {id}-{time}
+				name = name[:max(strings.LastIndexByte(name, '-'), 0)]
+			}
+			if id, err := session.ParseID(name); err == nil && e.IsDir() {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }

@@ -87,14 +87,10 @@ const readTries = 5
 // whoever holds it, and its sequence number. Beside a live writer it may be one
 // that is not durable yet. It changes nothing.
 func (s *Store) Read(id session.ID) (*session.State, uint64, error) {
-	name := sessionsDir + "/" + id.String()
 	var err error
 	for tries, alone := 0, 0; tries < readTries && alone < 2; tries++ {
 		var dir writer.FS
-		dir, err = openDir(s.root(), name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, 0, fmt.Errorf("read session %s: %w", id, ErrNotFound)
-		}
+		dir, err = s.sessionDir(id)
 		if err != nil {
 			return nil, 0, fmt.Errorf("read session %s: %w", id, err)
 		}

@@ -117,14 +117,19 @@ func replay(dir writer.FS, id session.ID, r *session.Replay, log *journal.Log, b
 	if log.Lost > 0 {
 		return fmt.Errorf("%w: record %d of the journal, which was durable, is missing or damaged%s", session.ErrCorrupt, log.Lost, damage(log))
 	}
-	return log.Lines(log.Above(base), func(_ *journal.Ref, line []byte) error {
+	return apply(dir, r, log, log.Above(base))
+}
+
+// apply does what records say.
+func apply(dir writer.FS, r *session.Replay, log *journal.Log, refs []journal.Ref) error {
+	return log.Lines(refs, func(_ *journal.Ref, line []byte) error {
 		rec, err := r.Apply(line)
 		if err != nil || rec.Snapshot == nil {
 			return err
 		}
 		state, metrics, err := history.Read(dir, rec.Seq, rec.Snapshot.SHA256)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: %s is missing", session.ErrCorrupt, history.Name(rec.Seq))
+			return fmt.Errorf("%w: %s is missing", session.ErrCorrupt, history.Path(dir, rec.Seq))
 		}
 		if err != nil {
 			return err

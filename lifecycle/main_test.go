@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -203,3 +204,7 @@ func reseal(t *testing.T, line string) string {
 	require.True(t, found)
 	return fmt.Sprintf("%s,\"crc\":\"%08x\"}\n", body, crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli)))
 }
+
+func splitLines(data []byte) [][]byte { return bytes.SplitAfter(data, []byte("\n")) }
+
+func joinLines(lines [][]byte) string { return string(bytes.Join(lines, nil)) }

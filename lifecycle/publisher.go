@@ -1,6 +1,9 @@
 package lifecycle
 
 import (
+	"slices"
+
+	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -10,10 +13,15 @@ import (
 // so that what is written follows the change and not the plan.
 const small = 1 << 20
 
-// publisher replaces the two readable files of a session. Owned by its actor.
+// publisher replaces the two readable files of a session and writes the snapshots
+// that are to be kept. Owned by its actor.
 type publisher struct {
 	state, metrics shown
-	running        []*replacement // of the job that was handed out
+	snapshots      []snapshot // to be written
+	keep           int        // snapshots of each kind; 0 is all
+
+	running []*replacement // of the job that was handed out
+	writing int            // of the snapshots, in that job
 }
 
 // shown is what is known of one readable file.
@@ -21,6 +29,18 @@ type shown struct {
 	seq   uint64 // the record that it is of
 	size  int64  // bytes
 	grown int64  // bytes of records since it was replaced
+}
+
+// maxSnapshots bounds how many States wait to be written to history/.
+const maxSnapshots = 32
+
+// remember takes a State that is to be kept. Where the disk is far behind, the
+// oldest one is left to the journal.
+func (p *publisher) remember(s snapshot, keep int) {
+	if len(p.snapshots) == maxSnapshots {
+		p.snapshots, p.writing = p.snapshots[1:], max(p.writing-1, 0)
+	}
+	p.snapshots, p.keep = append(p.snapshots, s), keep
 }
 
 // wanted says whether a file is to be replaced that should show a record.
@@ -54,11 +74,22 @@ func (p *publisher) job(dir writer.FS, st *session.State, at session.Mark, force
 	}
 	add(metricsFile, &p.metrics, at.Iterations, func() []byte { return session.EncodeMetrics(st, at) })
 	add(stateFile, &p.state, at.Seq, func() []byte { return session.EncodeState(st, at) })
-	if p.running == nil {
+	p.writing = len(p.snapshots)
+	if p.running == nil && p.writing == 0 {
 		return nil
 	}
-	all := p.running
+	all, snapshots, keep := p.running, slices.Clone(p.snapshots), p.keep
 	return func() error {
+		for _, s := range snapshots {
+			if _, err := s.write(dir); err != nil {
+				return err
+			}
+		}
+		if len(snapshots) > 0 {
+			if err := history.Keep(dir, keep); err != nil {
+				return err
+			}
+		}
 		for _, r := range all {
 			data := r.encode()
 			if err := writer.ReplaceFile(dir, r.name, data, filePerm); err != nil {
@@ -77,5 +108,8 @@ func (p *publisher) ended(err error) {
 			*r.file = shown{seq: r.seq, size: r.size, grown: r.file.grown - r.grown}
 		}
 	}
-	p.running = nil
+	if err == nil {
+		p.snapshots = p.snapshots[min(p.writing, len(p.snapshots)):]
+	}
+	p.running, p.writing = nil, 0
 }

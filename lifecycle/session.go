@@ -29,15 +29,11 @@ type Session struct {
 // was only edited outside stays where it is. A session whose last holder died
 // without a word comes back with the exit reason "crashed".
 func (s *Store) Open(id session.ID) (*Session, error) {
-	name := sessionsDir + "/" + id.String()
-	dir, err := openDir(s.root(), name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("open session %s: %w", id, ErrNotFound)
-	}
+	dir, err := s.sessionDir(id)
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
-	c := &committer{store: s, id: id, dir: dir, lease: name + "/" + leaseFile, event: session.EventResumed}
+	c := &committer{store: s, id: id, dir: dir, lease: sessionsDir + "/" + id.String() + "/" + leaseFile, event: session.EventResumed}
 	st, err := c.acquire()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), c.Close())

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
@@ -49,8 +50,9 @@ type Store struct {
 	opts    Options
 	sup     actors.Supervisor
 
-	maxRecord int   // bytes; Immutable once a session is open.
-	segment   int64 // bytes; Immutable once a session is open.
+	history   History // for sessions that are opened from now on
+	maxRecord int     // bytes; Immutable once a session is open.
+	segment   int64   // bytes; Immutable once a session is open.
 
 	// at is .lopen; another one only after it was removed and made again.
 	at atomic.Pointer[writer.FS]
@@ -139,7 +141,10 @@ func (s *Store) layout() error {
 			return fmt.Errorf("create store: %w", err)
 		}
 	}
-	err := writer.CreateFile(s.root(), ".gitignore", []byte("*\n"), filePerm)
+	if data, _, err := s.projectIgnore(); err == nil && ignores(data) {
+		return nil
+	}
+	err := writer.CreateFile(s.root(), gitignore, []byte("*\n"), filePerm)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create store: %w", err)
 	}
@@ -184,6 +189,15 @@ func openDir(dir writer.FS, name string) (writer.FS, error) {
 			Err: fmt.Errorf("it is %s and not a folder; move it away", what)}
 	}
 	return dir.Sub(name)
+}
+
+// sessionDir opens the folder of a session; ErrNotFound says that there is none.
+func (s *Store) sessionDir(id session.ID) (writer.FS, error) {
+	dir, err := openDir(s.root(), sessionsDir+"/"+id.String())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotFound
+	}
+	return dir, err
 }
 
 // Path is the absolute path of the .lopen folder, for messages.

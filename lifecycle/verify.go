@@ -2,9 +2,12 @@ package lifecycle
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
+	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -59,10 +62,7 @@ type Fault struct {
 // it is read again then. The error is for a session that is not there.
 func (s *Store) Verify(id session.ID) (Report, error) {
 	r := Report{ID: id}
-	dir, err := openDir(s.root(), sessionsDir+"/"+id.String())
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, fmt.Errorf("verify session %s: %w", id, ErrNotFound)
-	}
+	dir, err := s.sessionDir(id)
 	if err != nil {
 		return r, fmt.Errorf("verify session %s: %w", id, err)
 	}
@@ -147,30 +147,75 @@ func (r *Report) worse(c Condition) {
 	}
 }
 
-// Log calls fn with every record of a session's journal that is whole, oldest
-// first, without a lock. An error of fn ends it and is returned.
-func (s *Store) Log(id session.ID, fn func(session.Record) error) error {
-	dir, err := openDir(s.root(), sessionsDir+"/"+id.String())
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("log of session %s: %w", id, ErrNotFound)
-	}
+// Log calls fn with every record of a session's journal above a number that is
+// whole, oldest first, without a lock. An error of fn ends it and is returned.
+func (s *Store) Log(id session.ID, above uint64, fn func(session.Record) error) error {
+	dir, err := s.sessionDir(id)
 	if err != nil {
 		return fmt.Errorf("log of session %s: %w", id, err)
 	}
 	defer dir.Close()
-	base := uint64(0)
-	if r, err := snapshots(dir); err == nil {
-		base = min(r.At().Seq, r.Metrics().Seq)
+	base, all := above, false
+	if above == 0 {
+		all = true
+		if r, err := snapshots(dir); err == nil {
+			base = min(r.At().Seq, r.Metrics().Seq)
+		}
 	}
-	log, err := journal.Read(dir, base, true)
+	log, err := journal.Read(dir, base, all)
 	if err != nil {
 		return fmt.Errorf("log of session %s: %w", id, err)
 	}
-	return log.Lines(log.Records, func(_ *journal.Ref, line []byte) error {
+	return log.Lines(log.Above(above), func(_ *journal.Ref, line []byte) error {
 		rec, err := session.DecodeRecord(line)
 		if err != nil {
 			return unreadable("read journal", dir.Name(), err)
 		}
 		return fn(rec)
 	})
+}
+
+// watchEvery is how often Watch looks whether the journal has grown.
+const watchEvery = 250 * time.Millisecond
+
+// Watch is Log, and goes on with each record that is appended until ctx ends or
+// fn returns an error. A record may be seen before it is durable.
+func (s *Store) Watch(ctx context.Context, id session.ID, above uint64, fn func(session.Record) error) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	seen := int64(-1)
+	for {
+		if size := s.journalSize(id); size != seen {
+			seen = size
+			err := s.Log(id, above, func(r session.Record) error {
+				above = r.Seq
+				return fn(r)
+			})
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // a segment may have been dropped meanwhile
+				return err
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// journalSize changes whenever the journal does.
+func (s *Store) journalSize(id session.ID) (n int64) {
+	dir := sessionsDir + "/" + id.String()
+	entries, err := s.root().ReadDir(dir)
+	if err != nil {
+		return -2
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "journal-") {
+			if info, err := e.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+	}
+	return n
 }

@@ -21,3 +21,11 @@ func RefusesLinks(err error) bool {
 }
 
 func classOfSystemErrno(syscall.Errno) Class { return ClassUnknown }
+
+// DiskBytes is what a file takes on the disk, as du counts it.
+func DiskBytes(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Blocks * 512
+	}
+	return info.Size()
+}

@@ -46,3 +46,6 @@ func classOfSystemErrno(errno syscall.Errno) Class {
 	}
 	return ClassUnknown
 }
+
+// DiskBytes is what a file takes on the disk, as far as the system tells.
+func DiskBytes(info fs.FileInfo) int64 { return info.Size() }

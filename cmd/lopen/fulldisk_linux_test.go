@@ -40,7 +40,7 @@ func TestFullDiskPausesAndGoesOn(t *testing.T) {
 			paused = true
 			require.Contains(t, lines.Text(), "no space left on device")
 			require.Contains(t, lines.Text(), filepath.Join(dir, ".lopen")+"/", "the session or the plan: who comes first")
-			require.NoError(t, os.Remove(filepath.Join(dir, "fill")))
+			require.NoError(t, os.RemoveAll(filepath.Join(dir, "fill"))) // said once for the plan and once for the session
 		}
 	}
 	require.NoError(t, cmd.Wait(), all.String())

@@ -18,7 +18,8 @@ import (
 var skeleton string
 
 func newInit(a *app) *cobra.Command {
-	return &cobra.Command{
+	var inProject bool
+	cmd := &cobra.Command{
 		Use:   "init [MODULE]",
 		Short: "Make .lopen, and with MODULE a specification to fill in",
 		Args:  cobra.MaximumNArgs(1),
@@ -40,6 +41,11 @@ func newInit(a *app) *cobra.Command {
 			if err := a.refuseInside(store); err != nil {
 				return err
 			}
+			if inProject {
+				if err := store.IgnoreInProject(); err != nil {
+					return err
+				}
+			}
 			if len(args) == 0 {
 				fmt.Fprintf(a.stderr, "%s is ready; next: lopen init MODULE\n", store.Path())
 				return nil
@@ -55,6 +61,8 @@ func newInit(a *app) *cobra.Command {
 			return a.writeSkeleton(project, SpecPath(values, args[0]), args[0])
 		},
 	}
+	cmd.Flags().BoolVar(&inProject, "gitignore", false, "add .lopen/ to the project's own .gitignore")
+	return cmd
 }
 
 // writeSkeleton writes a specification to fill in. One that exists is left alone.

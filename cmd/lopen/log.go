@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -48,7 +49,7 @@ func newSessionLog(a *app) *cobra.Command {
 			}
 			rows := []recordRow{}
 			teller := &teller{w: a.stdout}
-			err = store.Log(id, func(r session.Record) error {
+			err = store.Log(id, 0, func(r session.Record) error {
 				if a.out.machine() {
 					rows = append(rows, newRecordRow(r))
 					return nil
@@ -62,6 +63,50 @@ func newSessionLog(a *app) *cobra.Command {
 		},
 	})
 }
+
+func newSessionWatch(a *app) *cobra.Command {
+	return a.reads(&cobra.Command{
+		Use:   "watch [ID]",
+		Short: "Follow a session as it goes on, until it is complete or Ctrl-C",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			store, err := a.open()
+			if err != nil {
+				return err
+			}
+			defer release(store)
+			id, err := resolveArg(store, args)
+			if err != nil {
+				return err
+			}
+			_, seq, err := store.Read(id)
+			if err != nil {
+				return err
+			}
+			teller := &teller{w: a.stdout}
+			err = store.Watch(cmd.Context(), id, seq-1, func(r session.Record) error {
+				if a.out.machine() {
+					err = a.printJSON(newRecordRow(r))
+				} else {
+					err = teller.tell(r)
+				}
+				for _, op := range r.Ops {
+					if op.Name == session.OpStatusChanged && op.To == string(session.StatusComplete) {
+						err = errors.Join(err, errComplete)
+					}
+				}
+				return err
+			})
+			if errors.Is(err, errComplete) {
+				return nil
+			}
+			return err
+		},
+	})
+}
+
+// errComplete ends a watch.
+var errComplete = errors.New("the session is complete")
 
 func newRecordRow(r session.Record) recordRow {
 	row := recordRow{Seq: r.Seq, Epoch: r.Epoch, At: r.At, Event: string(r.Event), Saves: r.Saves(), CommitUs: r.Commit.Microseconds(), Ops: []opRow{}}

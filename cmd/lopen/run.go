@@ -208,9 +208,20 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if err := loop.EndOrphans(ctx, store, r.module, ui); err != nil {
 		return err
 	}
-	sess, fresh, err := r.choose(ctx, store)
-	if err != nil || sess == nil {
+	values, err := r.load(store)
+	if err != nil {
 		return err
+	}
+	store.KeepHistory(lifecycle.History{
+		Interval: values.Int("snapshot_interval"), Retention: values.Int("snapshot_retention"), Iterations: values.Bool("save_iteration_history"),
+	})
+	sess, fresh, err := r.choose(ctx, store)
+	if err != nil {
+		return err
+	}
+	r.pruneQuietly(ctx, store, values)
+	if sess == nil {
+		return nil
 	}
 	cfg, err := r.config(ctx, project, store, sess, docs, spec)
 	if err != nil {

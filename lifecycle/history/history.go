@@ -1,21 +1,30 @@
 // Package history keeps whole States beside a session's journal: a file for each,
-// named by the number of the record that it is of, compressed with zstd. Its two
-// lines are the contents of state.json and metrics.json.
+// named by the number of the record that it is of, compressed with zstd. It holds
+// three lines: a [Manifest], and the contents of state.json and metrics.json.
 //
 // # Crash safety
 //
 // Write returns nil when the file is durable under its name; a crash before leaves
-// none or the one that was there. Who names a snapshot in a record notes the
-// checksum that Write returns, and Read refuses any other content.
+// none or the one that was there. Read compares the checksum and refuses any other
+// content.
 package history
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -28,66 +37,207 @@ const Dir = "history"
 // MaxBytes bounds what is read of one snapshot, before and after decompression.
 const MaxBytes = 2 << 30
 
-// Name is the path of the snapshot of a record, below the session's folder.
-func Name(seq uint64) string { return fmt.Sprintf("%s/%d.json.zst", Dir, seq) }
+// Reason says why a snapshot was taken.
+type Reason string
 
-// Write makes a snapshot durable and returns the SHA-256 of its content before
-// compression, in hex. Only the holder of the session's lease may call it.
-func Write(dir writer.FS, seq uint64, state, metrics []byte) (string, error) {
+// The reasons.
+const (
+	// Large: the change was too large for a record, which names the snapshot
+	// instead. It is part of the journal and never dropped by Keep.
+	Large     Reason = "large-change"
+	Phase     Reason = "phase-changed"
+	Component Reason = "component-completed"
+	Interval  Reason = "interval"
+	Iteration Reason = "iteration"
+)
+
+// A Manifest is what is known of a snapshot without reading it whole.
+type Manifest struct {
+	SchemaVersion int       `json:"schemaVersion"`
+	Session       string    `json:"session"`
+	Epoch         uint64    `json:"epoch"`
+	Seq           uint64    `json:"seq"`
+	At            time.Time `json:"at"`
+	Reason        Reason    `json:"reason"`
+	Tasks         Tasks     `json:"tasks"`
+	Iterations    int       `json:"iterations"`
+	// NewIterations is how many were coalesced into the record.
+	NewIterations int    `json:"newIterations,omitempty"`
+	Bytes         int64  `json:"bytes"`  // of the two files, before compression
+	SHA256        string `json:"sha256"` // of the two files, in hex
+}
+
+// Tasks are the counts of a State.
+type Tasks struct {
+	Total     int      `json:"total"`
+	Completed int      `json:"completed"`
+	Active    []string `json:"active"` // IDs
+}
+
+// name is the path of the snapshot of a record, below the session's folder.
+func name(seq uint64) string { return fmt.Sprintf("%s/%d.json.zst", Dir, seq) }
+
+// Path is where the snapshot of a record lies, for messages.
+func Path(dir writer.FS, seq uint64) string { return filepath.Join(dir.Name(), name(seq)) }
+
+// Write makes a snapshot durable and returns its manifest with Bytes and SHA256.
+// Only the holder of the session's lease may call it.
+func Write(dir writer.FS, m Manifest, state, metrics []byte) (Manifest, error) {
 	if err := writer.MkdirDurable(dir, Dir); err != nil {
-		return "", err
+		return m, err
 	}
 	sum := sha256.New()
+	_, _ = sum.Write(state)
+	_, _ = sum.Write(metrics)
+	m.SchemaVersion, m.Bytes, m.SHA256 = 1, int64(len(state)+len(metrics)), hex.EncodeToString(sum.Sum(nil))
+	first, err := json.Marshal(m)
+	if err != nil {
+		return m, fmt.Errorf("encode manifest of snapshot %d: %w", m.Seq, err)
+	}
+	packed, err := pack(append(first, '\n'), state, metrics)
+	if err != nil {
+		return m, fmt.Errorf("compress snapshot %d: %w", m.Seq, err)
+	}
+	return m, writer.ReplaceFile(dir, name(m.Seq), packed, 0o600)
+}
+
+func pack(parts ...[]byte) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
 	if err != nil {
-		return "", fmt.Errorf("compress snapshot %d: %w", seq, err)
+		return nil, err
 	}
-	both := io.MultiWriter(sum, z)
-	for _, part := range [][]byte{state, metrics} {
-		if _, err := both.Write(part); err != nil {
-			return "", fmt.Errorf("compress snapshot %d: %w", seq, err)
+	for _, part := range parts {
+		if _, err := z.Write(part); err != nil {
+			return nil, err
 		}
 	}
-	if err := z.Close(); err != nil {
-		return "", fmt.Errorf("compress snapshot %d: %w", seq, err)
-	}
-	if err := writer.ReplaceFile(dir, Name(seq), out.Bytes(), 0o600); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	err = z.Close()
+	return out.Bytes(), err
 }
 
 // Read returns the contents of state.json and metrics.json of a record. sum is
-// what Write returned. The error has class corrupt when the content is another.
+// the SHA256 that is asked for; "" takes the manifest's word. The error has class
+// corrupt when the content is another.
 func Read(dir writer.FS, seq uint64, sum string) (state, metrics []byte, err error) {
-	packed, err := writer.ReadFile(dir, Name(seq), MaxBytes)
+	packed, err := writer.ReadFile(dir, name(seq), MaxBytes)
 	if err != nil {
 		return nil, nil, err
 	}
-	content, err := unpack(packed)
-	if have := sha256.Sum256(content); err == nil && hex.EncodeToString(have[:]) != sum {
-		err = fmt.Errorf("the content has not the checksum %s", sum)
-	}
-	state, metrics, two := bytes.Cut(content, []byte("\n"))
-	if err == nil && !two {
-		err = fmt.Errorf("the second line is missing")
-	}
+	state, metrics, err = unpack(packed, seq, sum)
 	if err != nil {
-		return nil, nil, &writer.Error{Op: "read snapshot", Path: filepath.Join(dir.Name(), Name(seq)), Class: writer.ClassCorrupt, Err: err}
+		return nil, nil, &writer.Error{Op: "read snapshot", Path: Path(dir, seq), Class: writer.ClassCorrupt, Err: err}
 	}
-	return content[:len(state)+1], metrics, nil
+	return state, metrics, nil
 }
 
-func unpack(packed []byte) ([]byte, error) {
+func unpack(packed []byte, seq uint64, sum string) (state, metrics []byte, err error) {
 	z, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer z.Close()
 	content, err := io.ReadAll(io.LimitReader(z, MaxBytes+1))
-	if err == nil && len(content) > MaxBytes {
-		err = fmt.Errorf("it is larger than %d bytes", MaxBytes)
+	if err != nil {
+		return nil, nil, err
 	}
-	return content, err
+	if len(content) > MaxBytes {
+		return nil, nil, fmt.Errorf("it is larger than %d bytes", MaxBytes)
+	}
+	first, both, _ := bytes.Cut(content, []byte("\n"))
+	m, err := decodeManifest(first, seq)
+	if err != nil {
+		return nil, nil, err
+	}
+	have := sha256.Sum256(both)
+	if want := cmp.Or(sum, m.SHA256); hex.EncodeToString(have[:]) != want {
+		return nil, nil, fmt.Errorf("the content has not the checksum %s", want)
+	}
+	end := bytes.IndexByte(both, '\n') + 1
+	return both[:end], both[end:], nil
+}
+
+func decodeManifest(line []byte, seq uint64) (Manifest, error) {
+	var m Manifest
+	if err := json.Unmarshal(line, &m); err != nil {
+		return m, fmt.Errorf("manifest: %w", err)
+	}
+	if m.SchemaVersion > 1 {
+		return m, fmt.Errorf("manifest of version %d: %w", m.SchemaVersion, writer.ErrFutureVersion)
+	}
+	if m.SchemaVersion < 1 || m.Seq != seq || len(m.SHA256) != 64 {
+		return m, fmt.Errorf("the manifest is not that of snapshot %d", seq)
+	}
+	return m, nil
+}
+
+// List returns the manifests of all snapshots that can be read, in ascending
+// order. It reads no more than their first lines.
+func List(dir writer.FS) ([]Manifest, error) {
+	entries, err := dir.ReadDir(Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, writer.NewError("list snapshots", filepath.Join(dir.Name(), Dir), writer.NotCommitted, err)
+	}
+	var all []Manifest
+	for _, e := range entries {
+		digits, ok := strings.CutSuffix(e.Name(), ".json.zst")
+		seq, err := strconv.ParseUint(digits, 10, 63)
+		if !ok || err != nil || name(seq) != Dir+"/"+e.Name() {
+			continue
+		}
+		if m, err := readManifest(dir, seq); err == nil {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b Manifest) int { return cmp.Compare(a.Seq, b.Seq) })
+	return all, nil
+}
+
+// maxManifest bounds the first line, in bytes.
+const maxManifest = 16 << 20
+
+func readManifest(dir writer.FS, seq uint64) (Manifest, error) {
+	f, _, err := writer.OpenRegular(dir, "read snapshot", name(seq), 0)
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer z.Close()
+	line, err := bufio.NewReader(io.LimitReader(z, maxManifest)).ReadBytes('\n')
+	if err != nil {
+		return Manifest{}, err
+	}
+	return decodeManifest(line, seq)
+}
+
+// Keep drops the oldest snapshots of each reason beyond n; 0 keeps all. Those of
+// large changes and of iterations, which were asked for by name, stay.
+func Keep(dir writer.FS, n int) error {
+	if n <= 0 {
+		return nil
+	}
+	all, err := List(dir)
+	if err != nil {
+		return err
+	}
+	kept := map[Reason]int{}
+	for _, m := range slices.Backward(all) {
+		if m.Reason == Large || m.Reason == Iteration {
+			continue
+		}
+		if kept[m.Reason]++; kept[m.Reason] <= n {
+			continue
+		}
+		if err := dir.Remove(name(m.Seq)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return writer.NewError("drop snapshot", Path(dir, m.Seq), writer.NotCommitted, err)
+		}
+	}
+	return nil
 }

@@ -36,6 +36,13 @@ func (k Key) Variable() string { return "LOPEN_" + strings.ToUpper(k.Name) }
 // keys are the settings that lopen has today. 0 is off or no limit.
 var keys = []Key{
 	{Name: "auto_resume", kind: kindBool, Default: true, Help: "go on with an unfinished session when nobody can be asked"},
+	{Name: "session_retention", kind: kindInt, Default: 10, Help: "completed sessions that prune keeps"},
+	{Name: "retention_days", kind: kindInt, Default: 0, Help: "days after which prune takes a completed session"},
+	{Name: "retention_bytes", kind: kindInt, Default: 0, Help: "bytes that all completed sessions may take"},
+	{Name: "trash_days", kind: kindInt, Default: 7, Help: "days for which a pruned session can be restored"},
+	{Name: "save_iteration_history", kind: kindBool, Default: false, Help: "keep the whole state at each iteration"},
+	{Name: "snapshot_interval", kind: kindInt, Default: 50, Help: "keep the whole state every so many saves"},
+	{Name: "snapshot_retention", kind: kindInt, Default: 5, Help: "whole states of each kind that are kept"},
 	{Name: "failure_threshold", kind: kindInt, Default: 3, Help: "attempts at a task before it has failed"},
 	{Name: "max_iterations", kind: kindInt, Default: 100, Help: "starts of the command in one run"},
 	{Name: "unattended", kind: kindBool, Default: false, Help: "never ask: failed tasks are left, the rest goes on"},

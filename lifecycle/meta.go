@@ -1,0 +1,97 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+const (
+	metaFile = "meta.json"
+	// MaxName bounds a session's display name, in bytes.
+	MaxName = 256
+)
+
+// Meta is what a person says of a session. It is written under the store lock and
+// not under the lease, so that a session can be named while it runs.
+type Meta struct {
+	Name   string // "" is none; the ID stays what it is
+	Pinned bool   // prune leaves it alone
+}
+
+// metaJSON is the content of meta.json. What a later version adds is kept.
+type metaJSON struct {
+	SchemaVersion int    `json:"schemaVersion"`
+	Name          string `json:"name,omitempty"`
+	Pinned        bool   `json:"pinned,omitempty"`
+}
+
+// Meta returns what is said of a session; the zero value when nothing is.
+func (s *Store) Meta(id session.ID) (Meta, error) {
+	name := sessionsDir + "/" + id.String() + "/" + metaFile
+	data, err := writer.ReadFile(s.root(), name, 64<<10)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Meta{}, nil
+	}
+	if err != nil {
+		return Meta{}, err
+	}
+	var m metaJSON
+	err = json.Unmarshal(data, &m)
+	if err == nil && m.SchemaVersion > 1 {
+		return Meta{}, &Error{Op: "read", Path: filepath.Join(s.Path(), name), Class: writer.ClassFutureVersion, Err: fmt.Errorf("schema version %d", m.SchemaVersion)}
+	}
+	if err != nil {
+		return Meta{}, &Error{Op: "read", Path: filepath.Join(s.Path(), name), Class: writer.ClassCorrupt, Err: err}
+	}
+	return Meta{m.Name, m.Pinned}, nil
+}
+
+// SetMeta changes what is said of a session, durably, whoever holds it.
+func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) error) error {
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Unlock() }()
+	dir, err := s.sessionDir(id)
+	if err != nil {
+		return fmt.Errorf("session %s: %w", id, err)
+	}
+	defer dir.Close()
+	m, err := s.Meta(id)
+	if err != nil && !errors.Is(err, ErrCorrupt) { // a damaged one says nothing
+		return err
+	}
+	if err := change(&m); err != nil {
+		return err
+	}
+	if err := validName(m.Name); err != nil {
+		return err
+	}
+	data, err := json.Marshal(metaJSON{1, m.Name, m.Pinned})
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", metaFile, err)
+	}
+	return writer.ReplaceFile(dir, metaFile, append(data, '\n'), filePerm)
+}
+
+func validName(name string) error {
+	bad := len(name) > MaxName || !utf8.ValidString(name)
+	for _, r := range name {
+		bad = bad || !unicode.IsPrint(r)
+	}
+	if bad {
+		return &Error{Op: "name session", Path: fmt.Sprintf("%q", name), Class: writer.ClassInvalid,
+			Err: fmt.Errorf("give at most %d bytes of printable text on one line", MaxName)}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
+)
+
+// History says which States are kept whole beside the journal. Those of a changed
+// phase and of a completed component always are.
+type History struct {
+	Interval   int  // and one every so many commits; 0 is none
+	Iterations bool // and one at each commit in which the iterations grew
+	Retention  int  // how many of each kind are kept; 0 is all. Those of iterations are all kept
+}
+
+// KeepHistory sets which States are kept, for sessions that are opened from now on.
+func (s *Store) KeepHistory(h History) { s.history = h }
+
+// A snapshot is a State on its way to history/.
+type snapshot struct {
+	st *session.State
+	at session.Mark
+	m  history.Manifest
+}
+
+func (c *committer) snapshot(st *session.State, at session.Mark, when time.Time, why history.Reason) snapshot {
+	p := st.Progress()
+	active := []string{}
+	if id := st.ActiveTask(); id != "" {
+		active = append(active, id)
+	}
+	return snapshot{st, at, history.Manifest{
+		Session: c.id.String(), Epoch: at.Epoch, Seq: at.Seq, At: when, Reason: why,
+		Tasks: history.Tasks{Total: p.Total, Completed: p.Done, Active: active}, Iterations: st.NumIterations(),
+	}}
+}
+
+func (s snapshot) write(dir writer.FS) (history.Manifest, error) {
+	return history.Write(dir, s.m, session.EncodeState(s.st, s.at), session.EncodeMetrics(s.st, s.at))
+}
+
+// remember notes a State that is to be kept whole. It is written beside the
+// commits; the journal has it all the same.
+func (c *committer) remember(b actors.Batch, at session.Mark, when time.Time, grew bool) {
+	c.since++
+	h := c.store.history
+	var why history.Reason
+	switch {
+	case c.base != nil && c.base.Phase() != b.State.Phase():
+		why = history.Phase
+	case b.Triggers[session.TriggerComponentCompleted] > 0:
+		why = history.Component
+	case h.Iterations && grew:
+		why = history.Iteration
+	case h.Interval > 0 && c.since >= h.Interval:
+		why = history.Interval
+	default:
+		return
+	}
+	c.since = 0
+	snap := c.snapshot(b.State, at, when, why)
+	if c.base != nil {
+		snap.m.NewIterations = b.State.NumIterations() - c.base.NumIterations()
+	}
+	c.pub.remember(snap, h.Retention)
+}
+
+// Snapshots lists the States of a session that are kept whole, oldest first.
+func (s *Store) Snapshots(id session.ID) ([]history.Manifest, error) {
+	dir, err := s.sessionDir(id)
+	if err != nil {
+		return nil, fmt.Errorf("snapshots of session %s: %w", id, err)
+	}
+	defer dir.Close()
+	return history.List(dir)
+}
+
+// ReadAt returns a session as it was at a record, from the nearest snapshot and the
+// records after it, without a lock. ErrNotFound says that the session has no such
+// record; ErrCorrupt, that a record on the way to it is damaged or gone.
+func (s *Store) ReadAt(id session.ID, seq uint64) (*session.State, error) {
+	dir, err := s.sessionDir(id)
+	if err != nil {
+		return nil, fmt.Errorf("read session %s: %w", id, err)
+	}
+	defer dir.Close()
+	st, err := stateAt(dir, id, seq)
+	if err != nil {
+		return nil, fmt.Errorf("read session %s at %d: %w", id, seq, err)
+	}
+	return st, nil
+}
+
+func stateAt(dir writer.FS, id session.ID, seq uint64) (*session.State, error) {
+	now, err := join(dir, id)
+	if err != nil {
+		return nil, unreadable("load session", dir.Name(), err)
+	}
+	if seq == now.at.Seq {
+		return now.state, nil
+	}
+	if seq == 0 || seq > now.at.Seq {
+		return nil, fmt.Errorf("%w: its records go from 1 to %d", ErrNotFound, now.at.Seq)
+	}
+	log, err := journal.Read(dir, now.base.Seq, true)
+	if err != nil {
+		return nil, err
+	}
+	all, err := history.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range slices.Backward(all) {
+		if m.Seq > seq || !log.Holds(m.Epoch, m.Seq) {
+			continue
+		}
+		if r, err := fromSnapshot(dir, m); err == nil {
+			if st, err := replayTo(dir, id, r, log, m.Seq, seq); err == nil {
+				return st, nil
+			}
+		}
+	}
+	return replayTo(dir, id, &session.Replay{}, log, 0, seq)
+}
+
+func fromSnapshot(dir writer.FS, m history.Manifest) (*session.Replay, error) {
+	state, metrics, err := history.Read(dir, m.Seq, m.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	r := &session.Replay{}
+	return r, r.Load(state, metrics)
+}
+
+// replayTo applies the records above one number up to another, none of which may
+// be missing.
+func replayTo(dir writer.FS, id session.ID, r *session.Replay, log *journal.Log, from, to uint64) (*session.State, error) {
+	refs := log.Above(from)
+	refs = refs[:len(refs)-len(log.Above(to))]
+	if uint64(len(refs)) != to-from {
+		return nil, &Error{Op: "read journal", Path: dir.Name(), Class: writer.ClassCorrupt,
+			Err: fmt.Errorf("of the records %d to %d only %d are there", from+1, to, len(refs))}
+	}
+	if err := apply(dir, r, log, refs); err != nil {
+		return nil, unreadable("read journal", dir.Name(), err)
+	}
+	st, _, err := r.State(id)
+	if err != nil {
+		return nil, unreadable("read journal", dir.Name(), err)
+	}
+	return st, nil
+}
