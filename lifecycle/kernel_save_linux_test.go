@@ -10,12 +10,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -31,7 +31,7 @@ func init() { roles["save"] = roleSave }
 
 // roleSave opens the project's one session and saves until it cannot, one save at
 // a time. It prints the number of every State that is durable, the one that it
-// found included.
+// found included, and when it was told so.
 func roleSave(project string) error {
 	ctx := context.Background()
 	store, err := lifecycle.Open(project, lifecycle.Options{Command: "lopen run auth"})
@@ -48,7 +48,7 @@ func roleSave(project string) error {
 		return err
 	}
 	for n := sess.State().Header().TurnCount; ; n++ {
-		if _, err := fmt.Println(n); err != nil {
+		if _, err := fmt.Println(n, now()); err != nil {
 			return err
 		}
 		if err := saveTurn(sess, n+1); err != nil {
@@ -62,6 +62,15 @@ func roleSave(project string) error {
 			return err
 		}
 	}
+}
+
+// now is the machine's clock, the same for all processes, in nanoseconds.
+func now() int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic(err)
+	}
+	return ts.Nano()
 }
 
 // saveTurn saves a State that names its number twice, in records of several sizes.
@@ -98,7 +107,7 @@ func requireWhole(t *testing.T, st *session.State) {
 func requireGapless(t *testing.T, store *lifecycle.Store, id session.ID, last uint64) {
 	t.Helper()
 	n := uint64(0)
-	require.NoError(t, store.Log(id, func(r session.Record) error {
+	require.NoError(t, store.Log(id, 0, func(r session.Record) error {
 		n++
 		require.Equal(t, n, r.Seq)
 		return nil
@@ -114,8 +123,13 @@ type saver struct {
 	ended  chan struct{} // closed when its stdout has ended
 
 	// Owned by listen until ended is closed.
-	last  int // number of the newest State that it said is durable
-	count int // how many it said so of
+	acks []ack
+}
+
+// ack is a State that a process was told is durable.
+type ack struct {
+	turn int
+	at   int64 // when, by now
 }
 
 func startSaver(t *testing.T, project string) *saver {
@@ -141,14 +155,13 @@ func (s *saver) listen(out io.Reader) {
 		if err != nil {
 			return
 		}
-		n, err := strconv.Atoi(strings.TrimSpace(line))
-		if err != nil {
+		var a ack
+		if _, err := fmt.Sscan(line, &a.turn, &a.at); err != nil {
 			return
 		}
-		if s.count++; s.count == 1 {
+		if s.acks = append(s.acks, a); len(s.acks) == 1 {
 			close(s.first)
 		}
-		s.last = n
 	}
 }
 
