@@ -23,8 +23,11 @@ const (
 
 // Options of an actor. The zero value works: 256 requests, no log.
 type Options struct {
-	Mailbox int            // requests that wait before triggers are only counted; 0 means 256
-	Logger  zerolog.Logger // a line a commit at debug, a line a pause at error
+	Mailbox int // requests that wait before triggers are only counted; 0 means 256
+	// Autosave is how long after an Update, at the latest, what it changed is
+	// committed without a Save; 0 leaves it to the next Save, Sync, Flush or Close.
+	Autosave time.Duration
+	Logger   zerolog.Logger // a line a commit at debug, a line a pause at error
 }
 
 // An Actor is the one writer of one session. Make it with [Start].
@@ -40,6 +43,9 @@ type Actor struct {
 	paused   atomic.Pointer[PausedError]        // stored by run only
 	critical chan error
 
+	dirty    chan struct{} // says that an Update changed something; nil without Autosave
+	autosave time.Duration // Immutable after Start.
+
 	barriers  chan barrier
 	closing   atomic.Bool
 	closeOnce sync.Once
@@ -48,8 +54,9 @@ type Actor struct {
 	closeErr  error         // written by run before done is closed
 
 	// Owned by run.
-	pending   Batch      // accepted, not yet durable
-	published chan error // result of the publication that goes on; nil when none does
+	pending   Batch            // accepted, not yet durable
+	published chan error       // result of the publication that goes on; nil when none does
+	alarm     <-chan time.Time // of the autosave; nil when none is due
 }
 
 type request struct {
@@ -79,6 +86,9 @@ func Start(initial *session.State, c Committer, opts Options) *Actor {
 		barriers: make(chan barrier),
 		shut:     make(chan struct{}),
 		done:     make(chan struct{}),
+	}
+	if opts.Autosave > 0 {
+		a.autosave, a.dirty = opts.Autosave, make(chan struct{}, 1)
 	}
 	a.newest.Store(initial)
 	a.durable.Store(initial)
@@ -123,7 +133,7 @@ func (a *Actor) Save(st *session.State, t session.Trigger) error {
 // Update changes the newest State by compare and swap: fn gets it and returns
 // its successor; when another goroutine was faster, fn is called again with
 // that one's. Nothing is committed: the next Save, Sync, Flush or Close does
-// that. An error of fn changes nothing and is returned as it is.
+// that, or the autosave. An error of fn changes nothing and is returned as it is.
 func (a *Actor) Update(fn func(*session.State) (*session.State, error)) error {
 	for {
 		old := a.newest.Load()
@@ -135,6 +145,10 @@ func (a *Actor) Update(fn func(*session.State) (*session.State, error)) error {
 			return fmt.Errorf("update session %s: the state is that of session %s", a.id, st.ID())
 		}
 		if a.newest.CompareAndSwap(old, st) {
+			select {
+			case a.dirty <- struct{}{}:
+			default: // known already, or nobody wants to know
+			}
 			return a.refusal()
 		}
 	}
@@ -245,6 +259,15 @@ func (a *Actor) run() {
 			a.publishIdle()
 		case err := <-a.published:
 			_ = a.publishedWith(err)
+			a.publishIdle()
+		case <-a.dirty:
+			if a.alarm == nil {
+				a.alarm = time.After(a.autosave)
+			}
+		case <-a.alarm:
+			a.alarm = nil
+			a.drain()
+			_ = a.settle(barrier{})
 			a.publishIdle()
 		case <-a.shut:
 			a.drain()

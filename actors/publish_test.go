@@ -442,3 +442,40 @@ func TestCloseGivesUpOnAPublication(t *testing.T) {
 		}
 	})
 }
+
+// TestAutosave commits what Updates changed, once an interval, and nothing else.
+func TestAutosave(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		a := actors.Start(newState(t), d, actors.Options{Autosave: time.Minute})
+		update := func(n int) {
+			require.NoError(t, a.Update(func(st *session.State) (*session.State, error) { return turn(t, st, n), nil }))
+		}
+		time.Sleep(time.Hour)
+		require.Empty(t, d.commits(), "nothing changed")
+		for n := 1; n <= 5; n++ { // within one interval
+			update(n)
+			time.Sleep(10 * time.Second)
+		}
+		require.Empty(t, d.commits())
+		time.Sleep(time.Minute)
+		require.Len(t, d.commits(), 1)
+		require.Equal(t, 5, turns(d.commits()[0].State))
+		update(6)
+		require.NoError(t, a.Sync(t.Context()))
+		time.Sleep(time.Hour)
+		require.Len(t, d.commits(), 2, "what was synced is not saved again")
+
+		d.setFail(errors.New("full"))
+		update(7)
+		time.Sleep(time.Hour)
+		require.Error(t, a.Paused())
+		_ = a.Update(func(st *session.State) (*session.State, error) { return turn(t, st, 8), nil })
+		time.Sleep(time.Hour)
+		d.setFail(nil)
+		require.NoError(t, a.Unpause(t.Context()))
+		require.Equal(t, 8, turns(d.commits()[2].State))
+		require.NoError(t, a.Close(t.Context()))
+	})
+}

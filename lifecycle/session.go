@@ -93,7 +93,7 @@ func (c *committer) acquire() (*session.State, error) {
 
 // start hands the files to an actor. On an error the files are closed.
 func (s *Store) start(st *session.State, c *committer) (*Session, error) {
-	a, err := s.sup.Start(st, c, actors.Options{Logger: s.opts.Logger})
+	a, err := s.sup.Start(st, c, actors.Options{Logger: s.opts.Logger, Autosave: s.policy.Autosave})
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

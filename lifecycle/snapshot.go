@@ -12,16 +12,18 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// History says which States are kept whole beside the journal. Those of a changed
-// phase and of a completed component always are.
-type History struct {
-	Interval   int  // and one every so many commits; 0 is none
-	Iterations bool // and one at each commit in which the iterations grew
-	Retention  int  // how many of each kind are kept; 0 is all. Those of iterations are all kept
+// A Policy says when a session is saved without being asked, and which of its
+// States are kept whole beside the journal. Those of a changed phase and of a
+// completed component always are.
+type Policy struct {
+	Autosave   time.Duration // after an Update, at the latest; 0 leaves it to the next Save
+	Interval   int           // keep a State every so many commits; 0 is none
+	Iterations bool          // and one at each commit in which the iterations grew
+	Retention  int           // how many of each kind are kept; 0 is all. Those of iterations are all kept
 }
 
-// KeepHistory sets which States are kept, for sessions that are opened from now on.
-func (s *Store) KeepHistory(h History) { s.history = h }
+// SetPolicy sets it for sessions that are opened from now on.
+func (s *Store) SetPolicy(p Policy) { s.policy = p }
 
 // A snapshot is a State on its way to history/.
 type snapshot struct {
@@ -50,7 +52,7 @@ func (s snapshot) write(dir writer.FS) (history.Manifest, error) {
 // commits; the journal has it all the same.
 func (c *committer) remember(b actors.Batch, at session.Mark, when time.Time, grew bool) {
 	c.since++
-	h := c.store.history
+	h := c.store.policy
 	var why history.Reason
 	switch {
 	case c.base != nil && c.base.Phase() != b.State.Phase():

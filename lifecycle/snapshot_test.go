@@ -26,7 +26,7 @@ func TestReadAtEveryRecord(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, crashfs.Ext4)
 	s.init()
-	s.store.KeepHistory(lifecycle.History{Interval: 4, Retention: 2})
+	s.store.SetPolicy(lifecycle.Policy{Interval: 4, Retention: 2})
 	require.NoError(t, s.create())
 	for i := range 30 {
 		bulk := 10
@@ -70,7 +70,7 @@ func TestReadAtEveryRecord(t *testing.T) {
 func TestReadAtAcrossAHole(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
-	store.KeepHistory(lifecycle.History{Iterations: true})
+	store.SetPolicy(lifecycle.Policy{Iterations: true})
 	sess := create(t, store, "auth")
 	for n := 1; n <= 6; n++ {
 		require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {

@@ -50,9 +50,9 @@ type Store struct {
 	opts    Options
 	sup     actors.Supervisor
 
-	history   History // for sessions that are opened from now on
-	maxRecord int     // bytes; Immutable once a session is open.
-	segment   int64   // bytes; Immutable once a session is open.
+	policy    Policy // for sessions that are opened from now on
+	maxRecord int    // bytes; Immutable once a session is open.
+	segment   int64  // bytes; Immutable once a session is open.
 
 	// at is .lopen; another one only after it was removed and made again.
 	at atomic.Pointer[writer.FS]

@@ -212,8 +212,8 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if err != nil {
 		return err
 	}
-	store.KeepHistory(lifecycle.History{
-		Interval: values.Int("snapshot_interval"), Retention: values.Int("snapshot_retention"), Iterations: values.Bool("save_iteration_history"),
+	store.SetPolicy(lifecycle.Policy{
+		Autosave: values.Duration("autosave_interval"), Interval: values.Int("snapshot_interval"), Retention: values.Int("snapshot_retention"), Iterations: values.Bool("save_iteration_history"),
 	})
 	sess, fresh, err := r.choose(ctx, store)
 	if err != nil {

@@ -43,6 +43,7 @@ var keys = []Key{
 	{Name: "save_iteration_history", kind: kindBool, Default: false, Help: "keep the whole state at each iteration"},
 	{Name: "snapshot_interval", kind: kindInt, Default: 50, Help: "keep the whole state every so many saves"},
 	{Name: "snapshot_retention", kind: kindInt, Default: 5, Help: "whole states of each kind that are kept"},
+	{Name: "autosave_interval", kind: kindDuration, Default: time.Duration(0), Help: "save what changed without a save after this time"},
 	{Name: "failure_threshold", kind: kindInt, Default: 3, Help: "attempts at a task before it has failed"},
 	{Name: "max_iterations", kind: kindInt, Default: 100, Help: "starts of the command in one run"},
 	{Name: "unattended", kind: kindBool, Default: false, Help: "never ask: failed tasks are left, the rest goes on"},
