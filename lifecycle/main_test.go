@@ -44,6 +44,8 @@ func TestMain(m *testing.M) {
 		err = roleCreate(os.Args[1])
 	case "hold":
 		err = roleHold(os.Args[1])
+	case "random":
+		err = roleRandom(os.Args[1])
 	default:
 		err = roles[os.Getenv(roleVar)](os.Args[1])
 	}
