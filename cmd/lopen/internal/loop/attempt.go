@@ -116,7 +116,7 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 	}
 	if err := r.tolerate(r.sess.Update(func(st *session.State) (*session.State, error) {
 		e := st.Edit()
-		e.Header().Resources = resources
+		e.Header().Resources = used(st.Header().Resources, resources)
 		return e.State()
 	})); err != nil {
 		return out, m, err

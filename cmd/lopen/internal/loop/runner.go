@@ -93,6 +93,9 @@ func (r *Runner) run(ctx context.Context) error {
 func (r *Runner) prepare(ctx context.Context) error {
 	fresh := r.sess.State().NumTasks() == 0
 	cut := r.sess.State().ActiveTask() != ""
+	if !fresh {
+		r.drift(r.sess.State())
+	}
 	if err := r.change(session.TriggerPhaseChanged, func(e *session.Edit) error {
 		h := e.Header()
 		h.Status, h.ExitReason = session.StatusActive, ""
