@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -161,4 +162,44 @@ func BenchmarkResume(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkList lists 10,000 sessions; /floor opens, reads 1 KiB of and closes as
+// many files one after the other.
+func BenchmarkList(b *testing.B) {
+	const many = 10_000
+	dir := b.TempDir()
+	store, _, err := lifecycle.Init(dir, lifecycle.Options{})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, store.Close(context.Background())) })
+	now := time.Date(2026, 2, 14, 9, 0, 0, 0, time.UTC)
+	var names []string
+	for i := range many {
+		id, err := session.NewID("bench", now, uint64(i+1))
+		require.NoError(b, err)
+		st, err := session.New(id, now.Add(time.Duration(i)*time.Second))
+		require.NoError(b, err)
+		folder := filepath.Join(dir, lifecycle.Dir, "sessions", id.String())
+		require.NoError(b, os.Mkdir(folder, 0o700))
+		names = append(names, filepath.Join(folder, "state.json"))
+		require.NoError(b, os.WriteFile(names[i], session.EncodeState(st, session.Mark{Epoch: 1, Seq: 1}), 0o600))
+	}
+	b.Run("sessions=10000", func(b *testing.B) {
+		for b.Loop() {
+			infos, err := store.List()
+			require.NoError(b, err)
+			require.Len(b, infos, many)
+		}
+	})
+	b.Run("floor", func(b *testing.B) {
+		buf := make([]byte, 1<<10)
+		for b.Loop() {
+			for _, name := range names {
+				f, err := os.Open(name)
+				require.NoError(b, err)
+				_, _ = f.Read(buf)
+				require.NoError(b, f.Close())
+			}
+		}
+	})
 }

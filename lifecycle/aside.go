@@ -12,7 +12,18 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-const corruptedDir = "corrupted"
+const (
+	corruptedDir = "corrupted"
+	asideTime    = "20060102T150405Z" // in the names there
+)
+
+// movedAside is the content of corrupted/{id}-{time}.json.
+type movedAside struct {
+	SchemaVersion int       `json:"schemaVersion"`
+	Session       string    `json:"session"`
+	At            time.Time `json:"at"`
+	Reason        string    `json:"reason"`
+}
 
 // setAside moves a damaged session to corrupted/, whole, with the reason beside
 // it, and returns why, with where it is now. What only was edited outside, was
@@ -24,16 +35,11 @@ func (s *Store) setAside(id session.ID, cause error) error {
 		return cause
 	}
 	now := s.opts.Now().UTC()
-	reason, err := json.Marshal(struct {
-		SchemaVersion int       `json:"schemaVersion"`
-		Session       string    `json:"session"`
-		At            time.Time `json:"at"`
-		Reason        string    `json:"reason"`
-	}{1, id.String(), now, cause.Error()})
+	reason, err := json.Marshal(movedAside{1, id.String(), now, cause.Error()})
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	label := id.String() + "-" + now.Format("20060102T150405Z")
+	label := id.String() + "-" + now.Format(asideTime)
 	to, err := writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, label, append(reason, '\n'))
 	if err != nil {
 		return fmt.Errorf("%w; it could not be moved aside and stays where it is: %w", cause, err)
@@ -52,8 +58,10 @@ func (c *committer) check() error {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	dir := sessionsDir + "/" + c.id.String()
-	if _, gone := c.store.project.Lstat(Dir + "/" + dir); errors.Is(gone, fs.ErrNotExist) {
+	// Whoever removes a folder may leave it behind, with what was written to it
+	// meanwhile: without lock and journal it is no session any more.
+	segment := Dir + "/" + sessionsDir + "/" + c.id.String() + "/" + c.journal.Segment()
+	if _, gone := c.store.project.Lstat(segment); errors.Is(gone, fs.ErrNotExist) {
 		return &Error{Op: "save session", Path: c.dir.Name(), Class: writer.ClassRemoved, Err: errGone}
 	}
 	return err
@@ -89,6 +97,9 @@ func (c *committer) makeAgain() error {
 	if err := s.clearUnfinished(); err != nil {
 		return err
 	}
+	if err := s.remains(c.id); err != nil {
+		return err
+	}
 	again := &committer{store: s, id: c.id, event: session.EventRecovered}
 	if err := again.build(c.base); err != nil {
 		return errors.Join(fmt.Errorf("make session %s again: %w", c.id, err), again.Close())
@@ -99,4 +110,19 @@ func (c *committer) makeAgain() error {
 	s.opts.Logger.Warn().Stringer("session", c.id).Str("path", c.dir.Name()).
 		Msg("the session's folder was removed; it was made again from memory: its earlier history is lost, and what else lay in " + Dir)
 	return nil
+}
+
+// remains moves aside what is left of a removed session.
+func (s *Store) remains(id session.ID) error {
+	name := sessionsDir + "/" + id.String()
+	if _, err := s.root().Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	now := s.opts.Now().UTC()
+	reason, err := json.Marshal(movedAside{1, id.String(), now, "what was left when the session's folder was removed while it ran"})
+	if err != nil {
+		return err
+	}
+	_, err = writer.Quarantine(s.root(), name, corruptedDir, id.String()+"-"+now.Format(asideTime), append(reason, '\n'))
+	return err
 }

@@ -23,6 +23,30 @@ type Finding struct {
 	Mend    string // a command, or what to do; "" when there is nothing to mend
 }
 
+// Preflight looks at what a run needs of the store before it begins: that it can
+// be written, that it belongs to this user alone, and that there is room. It
+// returns what is not so.
+func (s *Store) Preflight() []Finding {
+	all := []Finding{s.lookAtWriting(), s.lookAtModes(), s.lookAtSpace()}
+	return slices.DeleteFunc(all, func(f Finding) bool { return f.Mend == "" })
+}
+
+// lookAtWriting makes a file as every save of the readable files does.
+func (s *Store) lookAtWriting() Finding {
+	f := Finding{Name: "writing", Found: "possible"}
+	name := writer.TempName("preflight")
+	file, err := s.root().OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
+	if err == nil {
+		_, err = file.WriteAt([]byte("x"), 0)
+		err = errors.Join(err, file.Close(), s.root().Remove(name))
+	}
+	if err != nil {
+		err = writer.NewError("write", s.Path(), writer.NotCommitted, err)
+		f.Found, f.Problem, f.Mend = err.Error(), true, writer.ClassOf(err).Hint()
+	}
+	return f
+}
+
 // syncs is how many writes Doctor measures.
 const syncs = 20
 
@@ -125,6 +149,8 @@ func (s *Store) lookAtModes() Finding {
 	switch {
 	case err != nil:
 		f.Found, f.Problem, f.Mend = err.Error(), true, writer.ClassOf(err).Hint()
+	case !writer.Mine(info):
+		f.Found, f.Mend = "it belongs to another user", "sudo chown -R $(id -un) "+s.Path()+", or run as its owner"
 	case info.Mode().Perm()&0o077 != 0:
 		f.Found, f.Mend = fmt.Sprintf("others may look into it (%v)", info.Mode().Perm()), "chmod 700 "+s.Path()
 	}

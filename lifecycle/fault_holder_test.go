@@ -330,3 +330,27 @@ func TestFault32RemovedWhilePublishing(t *testing.T) {
 		require.Equal(t, image(b.states[2]), image(st))
 	}
 }
+
+// Whoever removes the folder is not fast enough: something was written into it
+// meanwhile, and it stays behind, without lock and journal.
+func TestFault32RemovedInPart(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
+	require.NoError(t, sess.Flush(t.Context()))
+	dir := path(store, "sessions", sess.ID().String())
+	for _, name := range []string{".lock", "journal-1-1.jsonl", "metrics.json"} {
+		require.NoError(t, os.Remove(filepath.Join(dir, name)))
+	}
+	accepted(t, sess.Change(session.TriggerStepCompleted, turns(2)))
+	require.Equal(t, lifecycle.ClassRemoved, lifecycle.ClassOf(sess.Sync(t.Context())))
+	require.NoError(t, sess.Unpause(t.Context()))
+	require.NoError(t, sess.Close(t.Context()))
+	st, _, err := store.Read(sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, 2, st.Header().TurnCount)
+	left, err := filepath.Glob(path(store, "corrupted", sess.ID().String()+"-*Z", "state.json"))
+	require.NoError(t, err)
+	require.Len(t, left, 1, "what was left is moved aside")
+}

@@ -6,8 +6,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
@@ -25,24 +30,35 @@ type Info struct {
 }
 
 // List returns all sessions, the most recently updated first. A session that
-// cannot be read is listed with its error and hides no other.
+// cannot be read is listed with its error and hides no other. It reads the
+// beginning of each state.json, with a worker for each processor.
 func (s *Store) List() ([]Info, error) {
+	dir, err := openDir(s.root(), sessionsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	defer dir.Close()
 	ids, err := s.ids()
 	if err != nil {
 		return nil, err
 	}
-	infos := make([]Info, 0, len(ids))
-	buf := make([]byte, summaryBytes)
-	for _, id := range ids {
-		info, err := s.summary(id, buf)
-		if errors.Is(err, fs.ErrNotExist) {
-			if _, gone := s.root().Lstat(sessionsDir + "/" + id.String()); gone != nil {
-				continue // deleted between the listing and the reading
+	all := make([]Info, len(ids))
+	var next atomic.Int64
+	var g errgroup.Group
+	for range min(runtime.GOMAXPROCS(0), 1+len(ids)/64) {
+		g.Go(func() error {
+			buf := make([]byte, summaryBytes)
+			for i := next.Add(1) - 1; i < int64(len(ids)); i = next.Add(1) - 1 {
+				all[i] = summary(dir, ids[i], buf)
 			}
-		}
-		info.ID, info.Err = id, err
-		infos = append(infos, info)
+			return nil
+		})
 	}
+	_ = g.Wait()
+	infos := slices.DeleteFunc(all, func(i Info) bool { return i.Err == errDeleted }) //nolint:errorlint // it is never wrapped
 	slices.SortFunc(infos, func(a, b Info) int {
 		if c := b.UpdatedAt.Compare(a.UpdatedAt); c != 0 {
 			return c
@@ -52,32 +68,47 @@ func (s *Store) List() ([]Info, error) {
 	return infos, nil
 }
 
-func (s *Store) summary(id session.ID, buf []byte) (Info, error) {
-	path := sessionsDir + "/" + id.String() + "/" + stateFile
-	info, err := s.root().Lstat(path)
+// errDeleted says that a session went between the listing and the reading.
+var errDeleted = errors.New("deleted")
+
+func summary(dir writer.FS, id session.ID, buf []byte) Info {
+	sum, err := readSummary(dir, id, buf)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, gone := dir.Lstat(id.String()); gone != nil {
+			err = errDeleted
+		}
+	}
+	sum.ID = id
+	return Info{sum, err}
+}
+
+func readSummary(dir writer.FS, id session.ID, buf []byte) (session.Summary, error) {
+	name := id.String() + "/" + stateFile
+	path := filepath.Join(dir.Name(), name)
+	info, err := dir.Lstat(name)
 	if err != nil {
-		return Info{}, err
+		return session.Summary{}, writer.NewError("read", path, writer.NotCommitted, err)
 	}
 	if !info.Mode().IsRegular() {
-		return Info{}, &Error{Op: "read", Path: path, Class: writer.ClassCorrupt, Err: errors.New("it is not a regular file")}
+		return session.Summary{}, &Error{Op: "read", Path: path, Class: writer.ClassCorrupt, Err: errors.New("it is not a regular file")}
 	}
-	f, err := s.root().OpenFile(path, os.O_RDONLY, 0)
+	f, err := dir.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
-		return Info{}, err
+		return session.Summary{}, writer.NewError("read", path, writer.NotCommitted, err)
 	}
 	defer f.Close()
-	n, err := io.ReadFull(f, buf)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return Info{}, err
+	n, err := f.Read(buf)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return session.Summary{}, writer.NewError("read", path, writer.NotCommitted, err)
 	}
 	sum, err := session.DecodeSummary(buf[:n])
 	if err == nil && sum.ID != id {
 		err = fmt.Errorf("state.json is that of session %s", sum.ID)
 	}
 	if err != nil {
-		return Info{}, unreadable("read", path, err)
+		return session.Summary{}, unreadable("read", path, err)
 	}
-	return Info{Summary: sum}, nil
+	return sum, nil
 }
 
 // readTries bounds how often a reader starts again because the writer moved on.

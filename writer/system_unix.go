@@ -29,3 +29,9 @@ func DiskBytes(info fs.FileInfo) int64 {
 	}
 	return info.Size()
 }
+
+// Mine says whether a file belongs to the user of this process.
+func Mine(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || int(st.Uid) == syscall.Geteuid()
+}

@@ -215,6 +215,9 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	store.SetPolicy(lifecycle.Policy{
 		Autosave: values.Duration("autosave_interval"), Interval: values.Int("snapshot_interval"), Retention: values.Int("snapshot_retention"), Iterations: values.Bool("save_iteration_history"),
 	})
+	for _, f := range store.Preflight() {
+		fmt.Fprintf(r.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
+	}
 	sess, fresh, err := r.choose(ctx, store)
 	if err != nil {
 		return err

@@ -281,3 +281,6 @@ func (w *Writer) error(op string, outcome writer.Outcome, err error) error {
 
 // Epoch is the one that the records are written in.
 func (w *Writer) Epoch() uint64 { return w.at.epoch }
+
+// Segment is the name of the current segment's file.
+func (w *Writer) Segment() string { return w.at.String() }
