@@ -53,24 +53,27 @@ var errGone = errors.New("the session's folder was removed")
 
 // check says whether this process still holds the session: the held lease must
 // be the file of that name, looked up from the store's root. It costs one stat.
-func (c *committer) check() error {
+func (c *committer) check() error { return c.holds(c.journal.Segment()) }
+
+// holds is check for a goroutine beside the commits, which knows a segment.
+func (c *committer) holds(segment string) error {
 	err := c.lock.Check(c.store.root(), c.lease)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	// Whoever removes a folder may leave it behind, with what was written to it
 	// meanwhile: without lock and journal it is no session any more.
-	segment := Dir + "/" + sessionsDir + "/" + c.id.String() + "/" + c.journal.Segment()
-	if _, gone := c.store.project.Lstat(segment); errors.Is(gone, fs.ErrNotExist) {
+	name := Dir + "/" + sessionsDir + "/" + c.id.String() + "/" + segment
+	if _, gone := c.store.project.Lstat(name); errors.Is(gone, fs.ErrNotExist) {
 		return &Error{Op: "save session", Path: c.dir.Name(), Class: writer.ClassRemoved, Err: errGone}
 	}
 	return err
 }
 
 // orGone is err, or that the folder was removed if that is what is behind it.
-func (c *committer) orGone(err error) error {
+func (c *committer) orGone(err error, segment string) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		if gone := c.check(); errors.Is(gone, errGone) {
+		if gone := c.holds(segment); errors.Is(gone, errGone) {
 			return gone
 		}
 	}

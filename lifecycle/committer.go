@@ -41,7 +41,7 @@ func (c *committer) Commit(b actors.Batch) (actors.Committed, error) {
 		return actors.Committed{}, err
 	}
 	res, err := c.append(b)
-	err = c.orGone(err)
+	err = c.orGone(err, c.journal.Segment())
 	if writer.ClassOf(err) != writer.ClassNoSpace || !c.store.giveUpBallast() {
 		return res, err
 	}
@@ -97,7 +97,8 @@ func (c *committer) Publication(force bool) func() error {
 	if err := c.check(); err != nil {
 		return func() error { return err }
 	}
-	return func() error { return c.orGone(job()) }
+	segment := c.journal.Segment()
+	return func() error { return c.orGone(job(), segment) }
 }
 
 // Published takes the result of the last publication.
