@@ -63,3 +63,17 @@ func (s *Supervisor) Close(ctx context.Context) error {
 	_ = g.Wait()
 	return errors.Join(errs...)
 }
+
+// Ended says whether every actor has ended: none is inside a call any more.
+func (s *Supervisor) Ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for a := range s.live {
+		select {
+		case <-a.done:
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -118,7 +118,6 @@ func TestReadOnlyRemount(t *testing.T) {
 // A store whose session could not be saved, and is not stuck, lets go of its
 // folders when it is closed: the disk can be unmounted.
 func TestFailedCloseLetsGo(t *testing.T) {
-	t.Skip("defect: Store.Close returns before it closes its folders when a session's close failed, also when the writer has ended; they stay open for the life of the process")
 	t.Parallel()
 	disk := tmpfs(t, "size=1m")
 	store, _, err := lifecycle.Init(disk, lifecycle.Options{Now: clock()})

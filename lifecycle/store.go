@@ -211,10 +211,11 @@ func (s *Store) Project() writer.FS { return s.project }
 // It waits until they are durable or ctx ends, and says which are not. A store
 // whose session is stuck keeps its folder open for the writer that is inside.
 func (s *Store) Close(ctx context.Context) error {
-	if err := s.sup.Close(ctx); err != nil {
+	err := s.sup.Close(ctx)
+	if !s.sup.Ended() {
 		return err
 	}
-	return errors.Join(s.root().Close(), s.project.Close())
+	return errors.Join(err, s.root().Close(), s.project.Close())
 }
 
 // lock takes the store lock for a moment.
