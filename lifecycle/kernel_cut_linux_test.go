@@ -52,15 +52,19 @@ func TestPowerCut(t *testing.T) {
 // often as -kills says.
 func TestKill9(t *testing.T) {
 	t.Parallel()
-	h := newHammer(t, t.TempDir(), 9)
-	for range *kills {
-		h.strike(t, 40*time.Millisecond, func(s *saver) int64 {
-			require.NoError(t, s.cmd.Process.Kill())
-			s.end(t)
-			return now()
-		})
+	strikes, acked, records := 0, 0, uint64(0)
+	for strikes < *kills { // a session each time, as a check reads its whole journal
+		h := newHammer(t, t.TempDir(), 9+uint64(strikes))
+		for range min(50, *kills-strikes) {
+			h.strike(t, 40*time.Millisecond, func(s *saver) int64 {
+				require.NoError(t, s.cmd.Process.Kill())
+				s.end(t)
+				return now()
+			})
+		}
+		strikes, acked, records = strikes+h.strikes, acked+h.acked, records+h.records
 	}
-	t.Logf("%d kills, %d acknowledged saves, %d records there", h.strikes, h.acked, h.records)
+	t.Logf("%d kills, %d acknowledged saves, %d records there", strikes, acked, records)
 }
 
 // hammer strikes one session again and again while it is saved.
