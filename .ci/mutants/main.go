@@ -36,7 +36,7 @@ func main() {
 		begun := time.Now()
 		by, err := run(m)
 		if err != nil {
-			fmt.Printf("%-58s BROKEN: %v\n", m.what, err)
+			fmt.Printf("%-55s BROKEN: %v\n", m.what, err)
 			survived++
 			continue
 		}
@@ -44,7 +44,7 @@ func main() {
 			by = "SURVIVED"
 			survived++
 		}
-		fmt.Printf("%-58s %-60s %5.1fs\n", m.what, by, time.Since(begun).Seconds())
+		fmt.Printf("%-55s %-70s %5.1fs\n", m.what, by, time.Since(begun).Seconds())
 	}
 	if survived > 0 {
 		fmt.Printf("%d mutants were not caught\n", survived)
@@ -83,8 +83,17 @@ func run(m mutant) (by string, err error) {
 	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
 		return "", err
 	}
-	args := append([]string{"test", "-count=1", "-failfast", "-timeout=3m", "-overlay", overlayFile}, strings.Fields(m.tests)...)
-	out, err := exec.Command("go", args...).CombinedOutput()
+	for _, pkg := range strings.Fields(m.tests) { // the quickest to notice first
+		if by, err := test(pkg, overlayFile); by != "" || err != nil {
+			return by, err
+		}
+	}
+	return "", nil
+}
+
+// test returns the test of a package that fails.
+func test(pkg, overlay string) (by string, err error) {
+	out, err := exec.Command("go", "test", "-count=1", "-failfast", "-timeout=3m", "-overlay", overlay, pkg).CombinedOutput()
 	switch {
 	case err == nil:
 		return "", nil

@@ -42,5 +42,10 @@ var mutants = []mutant{
 	{"actor: Recover comes before the next commit", "actors/actor.go", "\t\tif err := a.guard(a.commit.Recover); err != nil {\n\t\t\treturn a.pause(err, p.Durable)\n\t\t}\n", "\t\t_ = p.Durable\n", "./actors ./lifecycle"},
 	{"actor: a State that only Update made is committed", "actors/actor.go", "if a.pending.Saves() > 0 || a.newest.Load() != a.durable {\n\t\tif err := a.commitPending()", "if a.pending.Saves() > 0 {\n\t\tif err := a.commitPending()", "./actors ./lifecycle"},
 	{"actor: a pause is raised", "actors/actor.go", "\t\tcase a.critical <- p:\n\t\t\treturn p\n", "\t\tcase a.critical <- nil:\n\t\t\treturn p\n", "./actors ./lifecycle"},
+	{"prune: the lease is taken", "lifecycle/trash.go", "\tlease, err := writer.TryLock(s.root(), sessionsDir+\"/\"+id.String()+\"/\"+leaseFile, writer.Self(s.opts.Command))\n\tif err != nil {\n\t\treturn fmt.Errorf(\"session %s: %w\", id, err)\n\t}\n\treturn errors.Join(fn(), lease.Unlock())\n", "\treturn fn()\n", store},
+	{"delete: renamed away before anything is removed", "lifecycle/trash.go", "\tif err := s.move(name, away); err != nil {\n\t\treturn err\n\t}\n", "\taway = name\n", store},
+	{"prune: both folders are synced", "lifecycle/trash.go", "for _, name := range []string{to, from} {", "for _, name := range []string{} {", store},
+	{"removed folder: noticed before a commit", "lifecycle/aside.go", "return &Error{Op: \"save session\", Path: c.dir.Name(), Class: writer.ClassRemoved, Err: errGone}", "return nil", store},
+	{"full disk: the reserve is given up", "lifecycle/committer.go", "|| !c.store.giveUpBallast() {", "|| true {", store},
 	{"blob: fsync of the content", "writer/blob/put.go", "err = f.Sync()", "err = error(nil)", "./writer/blob"},
 }

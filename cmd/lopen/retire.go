@@ -218,7 +218,9 @@ func (a *app) deleteAll(ctx context.Context, store *lifecycle.Store, ids []sessi
 		total += bytes
 		fmt.Fprintf(a.stdout, "%s\n", id)
 	}
-	fmt.Fprintf(a.stderr, "%s freed\n", bytesText(total))
+	if total > 0 || len(errs) == 0 {
+		fmt.Fprintf(a.stderr, "%s freed\n", bytesText(total))
+	}
 	return errors.Join(errs...)
 }
 

@@ -261,7 +261,7 @@ func (r *runCall) giveBack(sess *lifecycle.Session, fresh bool) error {
 func (r *runCall) busyHint(err error) error {
 	var busy *lifecycle.BusyError
 	if errors.As(err, &busy) {
-		return fmt.Errorf("module %s is being run: %w\n  look:  lopen session list\n  pause: lopen session pause %s", r.module, err, r.module)
+		return fmt.Errorf("module %s is being run: %w\n  look:  lopen session watch %s\n  pause: lopen session pause %s", r.module, err, r.module, r.module)
 	}
 	return err
 }
