@@ -2,15 +2,11 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,161 +14,6 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
-
-// sessionRow is a session as `session list --json` prints it; the names are
-// those of state.json.
-type sessionRow struct {
-	ID        string           `json:"id"`
-	Name      string           `json:"name,omitempty"`
-	Module    string           `json:"module"`
-	Status    string           `json:"status,omitempty"`
-	Phase     string           `json:"phase,omitempty"`
-	Step      string           `json:"step,omitempty"`
-	Component string           `json:"component,omitempty"`
-	CreatedAt *time.Time       `json:"createdAt,omitempty"`
-	UpdatedAt *time.Time       `json:"updatedAt,omitempty"`
-	Progress  session.Progress `json:"progress"`
-	Tokens    int64            `json:"tokens"`
-	Pinned    bool             `json:"pinned,omitempty"`
-	Bytes     int64            `json:"bytes,omitempty"`
-	HeldBy    string           `json:"heldBy,omitempty"`
-	Error     string           `json:"error,omitempty"`
-}
-
-// listFlags choose what `session list` shows.
-type listFlags struct {
-	long                 bool
-	status, module, sort string
-}
-
-func newSessionList(a *app) *cobra.Command {
-	var lf listFlags
-	cmd := a.reads(&cobra.Command{
-		Use:   "list",
-		Short: "List the sessions, the last active one first",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			store, err := a.open()
-			if err != nil {
-				return err
-			}
-			defer release(store)
-			infos, err := store.List()
-			if err != nil {
-				return err
-			}
-			if infos, err = lf.pick(infos); err != nil {
-				return err
-			}
-			rows := make([]sessionRow, len(infos))
-			for i, info := range infos {
-				rows[i] = row(store, info, lf.long)
-			}
-			if a.out.machine() {
-				return a.printJSON(rows)
-			}
-			return a.listSessions(rows, lf.long)
-		},
-	})
-	f := cmd.Flags()
-	f.BoolVarP(&lf.long, "long", "l", false, "also the size on the disk and who holds it")
-	f.StringVar(&lf.status, "status", "", "only those that are `active|paused|complete`")
-	f.StringVar(&lf.module, "module", "", "only those of `MODULE`")
-	f.StringVar(&lf.sort, "sort", "activity", "`activity|created|id|progress`")
-	return cmd
-}
-
-// pick keeps and sorts what the flags ask for.
-func (lf listFlags) pick(infos []lifecycle.Info) ([]lifecycle.Info, error) {
-	switch lf.status {
-	case "", string(session.StatusActive), string(session.StatusPaused), string(session.StatusComplete):
-	default:
-		return nil, usagef("--status %q: give active, paused or complete", lf.status)
-	}
-	infos = slices.DeleteFunc(infos, func(i lifecycle.Info) bool {
-		return lf.status != "" && string(i.Status) != lf.status || lf.module != "" && i.ID.Module != lf.module
-	})
-	switch lf.sort {
-	case "activity":
-	case "created":
-		slices.SortStableFunc(infos, func(a, b lifecycle.Info) int { return b.CreatedAt.Compare(a.CreatedAt) })
-	case "id":
-		slices.SortStableFunc(infos, func(a, b lifecycle.Info) int { return a.ID.Compare(b.ID) })
-	case "progress":
-		slices.SortStableFunc(infos, func(a, b lifecycle.Info) int { return cmp.Compare(share(b.Progress), share(a.Progress)) })
-	default:
-		return nil, usagef("--sort %q: give activity, created, id or progress", lf.sort)
-	}
-	return infos, nil
-}
-
-func share(p session.Progress) float64 { return float64(p.Done) / float64(max(p.Total, 1)) }
-
-func row(store *lifecycle.Store, info lifecycle.Info, long bool) sessionRow {
-	r := sessionRow{ID: info.ID.String(), Module: info.ID.Module}
-	if m, err := store.Meta(info.ID); err == nil {
-		r.Name, r.Pinned = m.Name, m.Pinned
-	}
-	if long {
-		r.Bytes = store.Bytes(info.ID)
-		if owner, err := store.Holder(info.ID); err == nil && owner != nil {
-			r.HeldBy = owner.String()
-		}
-	}
-	if info.Err != nil {
-		r.Error = info.Err.Error()
-		return r
-	}
-	r.Status, r.Phase, r.Step, r.Component = string(info.Status), string(info.Phase), string(info.Step), info.Component
-	r.CreatedAt, r.UpdatedAt, r.Progress = &info.CreatedAt, &info.UpdatedAt, info.Progress
-	r.Tokens = info.InputTokens + info.OutputTokens
-	return r
-}
-
-// listSessions prints a table on a terminal and tab-separated text elsewhere.
-func (a *app) listSessions(rows []sessionRow, long bool) error {
-	w := a.stdout
-	if isTerminal(a.stdout) {
-		if len(rows) == 0 {
-			_, err := fmt.Fprintln(a.stderr, "no sessions here: lopen run MODULE -- CMD makes one")
-			return err
-		}
-		tw := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
-		defer tw.Flush()
-		w = tw
-	}
-	for _, r := range rows {
-		if r.Error != "" {
-			fmt.Fprintf(w, "%s\t! unreadable\t%s\t%s\t\t\t\t%s\n", r.ID, r.Name, r.Module, r.Error)
-			continue
-		}
-		fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\t%d/%d\t%s\t%s", r.ID, statusGlyph(r.Status), r.Status, named(r), r.Module, r.Phase,
-			r.Progress.Done, r.Progress.Total, ago(time.Since(*r.UpdatedAt)), count(r.Tokens))
-		if long {
-			fmt.Fprintf(w, "\t%s\t%s", bytesText(r.Bytes), r.HeldBy)
-		}
-		fmt.Fprintln(w)
-	}
-	return nil
-}
-
-// named is a session's name, with a sign when it is pinned.
-func named(r sessionRow) string {
-	if r.Pinned {
-		return strings.TrimSpace(r.Name + " (pinned)")
-	}
-	return r.Name
-}
-
-func statusGlyph(status string) string {
-	switch session.Status(status) {
-	case session.StatusActive:
-		return "▸"
-	case session.StatusComplete:
-		return "✓"
-	}
-	return "‖"
-}
 
 func newSessionShow(a *app) *cobra.Command {
 	var format string
