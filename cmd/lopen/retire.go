@@ -111,8 +111,15 @@ func (a *app) printRetired(gone []lifecycle.Retired, dryRun bool) error {
 	if dryRun {
 		verb = "would go"
 	}
-	fmt.Fprintf(a.stderr, "%d sessions %s, %s\n", len(rows), verb, bytesText(total))
+	fmt.Fprintf(a.stderr, "%s %s, %s\n", sessions(len(rows)), verb, bytesText(total))
 	return nil
+}
+
+func sessions(n int) string {
+	if n == 1 {
+		return "1 session"
+	}
+	return fmt.Sprintf("%d sessions", n)
 }
 
 func bytesText(n int64) string {
@@ -189,12 +196,12 @@ func (a *app) confirm(ctx context.Context, store *lifecycle.Store, ids []session
 		return nil
 	}
 	if !a.interactive() {
-		return usagef("this deletes %d sessions for good: say --yes", len(ids))
+		return usagef("this deletes %s for good: say --yes", sessions(len(ids)))
 	}
 	for _, id := range ids {
 		fmt.Fprintf(a.stderr, "%s  %s\n", id, bytesText(store.Bytes(id)))
 	}
-	answer, err := a.ask(ctx, fmt.Sprintf("Delete %d sessions for good? [y/N] ", len(ids)))
+	answer, err := a.ask(ctx, fmt.Sprintf("Delete %s for good? [y/N] ", sessions(len(ids))))
 	if err != nil {
 		return err
 	}
