@@ -60,11 +60,6 @@ func (c *committer) acquire() (*session.State, error) {
 			return nil, err
 		}
 	}
-	// The last holder may have died between a rename and its sync: what is read
-	// now must still be there after a power cut.
-	if err := c.dir.SyncDir("."); err != nil {
-		return nil, writer.NewError("open session", c.dir.Name(), writer.NotDurable, err)
-	}
 	ld, err := load(c.dir, c.id)
 	if err != nil {
 		return nil, c.store.setAside(c.id, err)
@@ -74,6 +69,8 @@ func (c *committer) acquire() (*session.State, error) {
 			c.store.opts.Logger.Warn().Stringer("session", c.id).Stringer("fault", f).Msg("part of the journal is not applied; it stays in its file")
 		}
 	}
+	// The last holder may have died between a rename and its sync: what was read is
+	// durable when Open has synced the folder.
 	if c.journal, err = journal.Open(c.dir, c.id.String(), ld.log, ld.base); err != nil {
 		return nil, err
 	}
