@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -144,7 +143,7 @@ func BenchmarkBurst(b *testing.B) {
 		for off := int64(0); b.Loop(); off += int64(len(record)) {
 			_, err := f.WriteAt(record, off)
 			require.NoError(b, err)
-			require.NoError(b, unix.Fdatasync(int(f.Fd())))
+			require.NoError(b, datasync(f))
 		}
 	})
 }

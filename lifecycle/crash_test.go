@@ -113,13 +113,13 @@ func TestTakeover(t *testing.T) {
 				s.init()
 				require.NoError(t, s.create())
 				n, dead := 0, false
-				s.watch(func(crashfs.Op) crashfs.Fault {
+				s.watch(serial(func(crashfs.Op) crashfs.Fault {
 					if n++; n >= kill {
 						dead = true
 						return crashfs.Fault{Err: errors.New("killed")}
 					}
 					return crashfs.Fault{}
-				})
+				}))
 				for range 2 {
 					_ = s.save(10)
 					_ = s.flush()
@@ -167,14 +167,14 @@ func faultThenCut(t *testing.T, mode crashfs.Mode, errno syscall.Errno, restart 
 	s.init()
 	require.NoError(t, s.create())
 	n, failed := 0, ""
-	s.watch(func(op crashfs.Op) crashfs.Fault {
+	s.watch(serial(func(op crashfs.Op) crashfs.Fault {
 		if n++; n != k {
 			return crashfs.Fault{}
 		}
 		failed = op.Call + " " + op.Name
 		s.capture.Store(true)
 		return crashfs.Fault{Err: &os.PathError{Op: op.Call, Path: op.Name, Err: errno}, Partial: op.Bytes / 2}
-	})
+	}))
 	for range 2 {
 		_ = s.save(700)
 		_ = s.flush()

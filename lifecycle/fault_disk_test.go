@@ -128,13 +128,13 @@ func TestFault03PowerCutBetweenRenameAndFolderSync(t *testing.T) {
 	b := newBed(t, crashfs.Ext4)
 	var between []*crashfs.Disk
 	renamed := false
-	b.watch(func(op crashfs.Op) crashfs.Fault {
+	b.watch(serial(func(op crashfs.Op) crashfs.Fault {
 		if op.Call == "syncdir" && renamed {
 			between = append(between, b.disk.Snapshot())
 		}
 		renamed = op.Call == "rename"
 		return crashfs.Fault{}
-	})
+	}))
 	require.NoError(t, b.save(10))
 	require.NoError(t, b.flush())
 	require.Len(t, between, 2, "state.json and metrics.json")
@@ -201,12 +201,12 @@ func TestFault08AppendAfterATornTail(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, crashfs.Ext4)
 	var torn *crashfs.Disk
-	b.watch(func(op crashfs.Op) crashfs.Fault {
+	b.watch(serial(func(op crashfs.Op) crashfs.Fault {
 		if op.Call == "datasync" && torn == nil {
 			torn = b.disk.Snapshot()
 		}
 		return crashfs.Fault{}
-	})
+	}))
 	require.NoError(t, b.save(2000))
 	require.NoError(t, b.sync())
 	tried := 0

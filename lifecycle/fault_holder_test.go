@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,13 +24,13 @@ func TestFault01KilledAtAnyCall(t *testing.T) {
 	for kill := 1; ; kill++ {
 		b := newBed(t, crashfs.Ext4)
 		n, dead := 0, false
-		b.watch(func(crashfs.Op) crashfs.Fault {
+		b.watch(serial(func(crashfs.Op) crashfs.Fault {
 			if n++; n < kill {
 				return crashfs.Fault{}
 			}
 			dead = true
 			return crashfs.Fault{Err: errors.New("killed")}
-		})
+		}))
 		for range 3 {
 			_ = b.save(700)
 			_ = b.flush()
@@ -308,10 +309,9 @@ func TestFault32RemovedWhilePublishing(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"create", "rename", "syncdir"} {
 		b := newBed(t, crashfs.Ext4)
-		done := false
+		var done atomic.Bool
 		b.watch(func(op crashfs.Op) crashfs.Fault {
-			if op.Call == call && !done {
-				done = true
+			if op.Call == call && !done.Swap(true) {
 				require.NoError(t, b.disk.FS().RemoveAll(".lopen/sessions"))
 			}
 			return crashfs.Fault{}

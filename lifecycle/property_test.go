@@ -53,12 +53,12 @@ func step(t *rapid.T, s *sim) {
 		k, forever := rapid.IntRange(1, 12).Draw(t, "call"), rapid.Bool().Draw(t, "forever")
 		errno := rapid.SampledFrom(errnos).Draw(t, "errno")
 		n := 0
-		s.watch(func(op crashfs.Op) crashfs.Fault {
+		s.watch(serial(func(op crashfs.Op) crashfs.Fault {
 			if n++; n == k || forever && n > k {
 				return crashfs.Fault{Err: &os.PathError{Op: op.Call, Path: op.Name, Err: errno}, Partial: op.Bytes / 3}
 			}
 			return crashfs.Fault{}
-		})
+		}))
 	case "heal":
 		s.watch(nil)
 	case "unpause":
@@ -72,12 +72,12 @@ func step(t *rapid.T, s *sim) {
 		k, n := rapid.IntRange(1, 14).Draw(t, "call"), 0
 		var at *crashfs.Disk
 		acked := 0
-		s.watch(func(crashfs.Op) crashfs.Fault {
+		s.watch(serial(func(crashfs.Op) crashfs.Fault {
 			if n++; n == k {
 				at, acked = s.disk.Snapshot(), s.lastAcked()
 			}
 			return crashfs.Fault{}
-		})
+		}))
 		_ = s.save(10)
 		_ = s.flush()
 		s.disk.SetHook(nil)

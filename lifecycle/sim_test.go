@@ -52,6 +52,17 @@ func newSim(t require.TestingT, mode crashfs.Mode) *sim {
 	return s
 }
 
+// serial has a hook that keeps state be called once at a time: commits and
+// publications call it from goroutines of their own.
+func serial(fault func(crashfs.Op) crashfs.Fault) func(crashfs.Op) crashfs.Fault {
+	var mu sync.Mutex
+	return func(op crashfs.Op) crashfs.Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		return fault(op)
+	}
+}
+
 // watch takes a point before every call that may change the disk. fault, unless
 // nil, decides what becomes of the call.
 func (s *sim) watch(fault func(crashfs.Op) crashfs.Fault) {

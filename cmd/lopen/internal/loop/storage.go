@@ -92,6 +92,7 @@ func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(contex
 			}
 		}
 		if retry == nil {
+			r.cfg.UI.Say("trying again after %s", round(time.Since(since)))
 			return nil
 		}
 		if !byItself && !r.cfg.ByTerminal {
