@@ -81,6 +81,9 @@ func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) e
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", metaFile, err)
 	}
+	if err := writer.RemoveTemps(dir, ".", func(of string) bool { return of == metaFile }); err != nil {
+		return err
+	}
 	return writer.ReplaceFile(dir, metaFile, append(data, '\n'), filePerm)
 }
 

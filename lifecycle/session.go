@@ -56,7 +56,7 @@ func (c *committer) acquire() (*session.State, error) {
 		return nil, err
 	}
 	for _, dir := range []string{".", history.Dir} {
-		if err := writer.RemoveTemps(c.dir, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := writer.RemoveTemps(c.dir, dir, func(of string) bool { return of != metaFile }); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}

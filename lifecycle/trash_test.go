@@ -18,6 +18,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -369,4 +370,24 @@ func du(t *testing.T, dir string) int64 {
 	_, err = fmt.Sscan(string(out), &n)
 	require.NoError(t, err)
 	return n
+}
+
+// Who opens a session clears what crashed holders left, but not what somebody who
+// names the session is writing: that is done under the store lock, not the lease.
+func TestNamingBesideOpening(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	id := completed(t, store, "auth")
+	temp := func(of string) string { return path(store, "sessions", id.String(), writer.TempName(of)) }
+	theirs, crashed := temp("meta.json"), temp("state.json")
+	for _, name := range []string{theirs, crashed} {
+		require.NoError(t, os.WriteFile(name, nil, 0o600))
+	}
+	sess, err := store.Open(id)
+	require.NoError(t, err)
+	require.NoError(t, sess.Close(t.Context()))
+	require.NoFileExists(t, crashed)
+	require.FileExists(t, theirs)
+	require.NoError(t, store.SetMeta(t.Context(), id, func(m *lifecycle.Meta) error { m.Name = "x"; return nil }))
+	require.NoFileExists(t, theirs, "of one that crashed: whoever has the store lock is the only one")
 }

@@ -300,17 +300,21 @@ func TestRemoveTemps(t *testing.T) {
 	if canSyncDir {
 		require.NoError(t, dir.FS.Symlink("file", TempName("latest")))
 	}
-	require.NoError(t, RemoveTemps(dir, "."))
+	other := TempName("other")
+	put(t, dir, other, oldContent)
+	require.NoError(t, RemoveTemps(dir, ".", func(of string) bool { return of != "other" }))
+	require.Contains(t, names(t, dir), other)
+	require.NoError(t, RemoveTemps(dir, ".", nil))
 	require.Equal(t, []string{".hidden", tempPrefix + "folder", "file", "x" + tempPrefix}, names(t, dir))
 	require.Equal(t, oldContent, get(t, dir, "file"))
-	require.ErrorIs(t, RemoveTemps(dir, "missing"), fs.ErrNotExist)
+	require.ErrorIs(t, RemoveTemps(dir, "missing", nil), fs.ErrNotExist)
 
 	temp := TempName("file")
 	put(t, dir, temp, oldContent)
 	dir.decide = failCalls(map[string]fault{"remove .tmp-file-*": {err: syscall.EACCES}})
-	failed(t, RemoveTemps(dir, "."), filepath.Join(dir.Name(), temp), NotCommitted, syscall.EACCES)
+	failed(t, RemoveTemps(dir, ".", nil), filepath.Join(dir.Name(), temp), NotCommitted, syscall.EACCES)
 	dir.decide = failCalls(map[string]fault{"remove .tmp-file-*": {err: syscall.ENOENT}})
-	require.NoError(t, RemoveTemps(dir, "."), "somebody else removed it")
+	require.NoError(t, RemoveTemps(dir, ".", nil), "somebody else removed it")
 }
 
 // Neither .. nor a symlink leads out of the folder, whatever is called.
@@ -339,7 +343,7 @@ func TestNothingLeadsOutside(t *testing.T) {
 				"link":    func() error { return ReplaceSymlink(dir, "x", name) },
 				"mkdir":   func() error { return MkdirDurable(dir, name) },
 				"read":    func() error { _, err := ReadFile(dir, name, 100); return err },
-				"temps":   func() error { return RemoveTemps(dir, place) },
+				"temps":   func() error { return RemoveTemps(dir, place, nil) },
 				"lock":    func() error { _, err := TryLock(dir, name, Owner{}); return err },
 				"holder":  func() error { _, _, err := Holder(dir, name); return err },
 				"hold":    func() error { _, err := HoldChild(dir, name); return err },

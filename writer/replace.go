@@ -175,15 +175,21 @@ func MkdirDurable(dir FS, name string) error {
 	return nil
 }
 
-// RemoveTemps removes the temporary files that crashed writers left in a folder.
-// Only the one writer of the folder may call it.
-func RemoveTemps(dir FS, name string) error {
+// RemoveTemps removes the temporary files that crashed writers left in a folder:
+// those of the files that of picks by name, or of all. Only the one writer of
+// these files may call it.
+func RemoveTemps(dir FS, name string, of func(name string) bool) error {
 	entries, err := dir.ReadDir(name)
 	if err != nil {
 		return NewError("clear temporary files", filepath.Join(dir.Name(), name), NotCommitted, err)
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) && !e.IsDir() {
+		base, isTemp := strings.CutPrefix(e.Name(), tempPrefix)
+		if isTemp && of != nil {
+			base = base[:max(0, strings.LastIndexByte(base, '-'))]
+			isTemp = of(base)
+		}
+		if isTemp && !e.IsDir() {
 			if err := dir.Remove(path.Join(name, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return NewError("clear temporary files", filepath.Join(dir.Name(), name, e.Name()), NotCommitted, err)
 			}

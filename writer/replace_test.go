@@ -144,7 +144,7 @@ func TestReplaceFileLosesItsTemporaryFile(t *testing.T) {
 		dir := &faultFS{FS: openTemp(t)}
 		dir.decide = func(_ int, call string) fault {
 			if call == "rename file" {
-				require.NoError(t, RemoveTemps(dir.FS, "."))
+				require.NoError(t, RemoveTemps(dir.FS, ".", nil))
 				return fault{err: syscall.ENOENT}
 			}
 			return fault{}
@@ -262,7 +262,7 @@ func TestReplaceFileTellsTheTruth(t *testing.T) {
 		}
 		dir.never(t)
 		dir.decide = nil
-		require.NoError(t, RemoveTemps(dir, "."))
+		require.NoError(t, RemoveTemps(dir, ".", nil))
 		require.Equal(t, []string{"file"}, names(t, dir))
 	})
 }

@@ -171,6 +171,15 @@ func orphaned(t *testing.T, args []string) {
 	require.NoError(t, cmd.Start())
 	r, err := os.Open(fifo) // returns when the agent has it open
 	require.NoError(t, err)
+	store, err := lifecycle.Open(dir, lifecycle.Options{})
+	require.NoError(t, err)
+	id, err := store.Resolve("m")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { // the group is known a moment after the agent works
+		orphan, err := store.Orphan(id)
+		return err == nil && orphan != nil && orphan.PGID > 0
+	}, time.Minute, time.Millisecond)
+	require.NoError(t, store.Close(t.Context()))
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 

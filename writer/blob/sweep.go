@@ -50,7 +50,7 @@ func (s *Store) Sweep(mark func() (map[Hash]struct{}, error), dryRun bool) (swep
 		}
 	}
 	if !dryRun {
-		err = writer.RemoveTemps(s.dir, ".")
+		err = writer.RemoveTemps(s.dir, ".", nil)
 	}
 	return swept, err
 }

@@ -142,7 +142,7 @@ func TestWriterFolders(t *testing.T) {
 	data, err := writer.ReadFile(left, name+"/a", 10)
 	require.NoError(t, err)
 	require.Equal(t, "1", string(data))
-	require.NoError(t, writer.RemoveTemps(left, "."))
+	require.NoError(t, writer.RemoveTemps(left, ".", nil))
 }
 
 func benchDisk(b *testing.B) *Disk {
