@@ -1,0 +1,74 @@
+package redact_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle/redact"
+)
+
+// prompt is 1 MiB of this package's own source: code and prose, names and signs.
+func prompt(tb testing.TB) []byte {
+	var b []byte
+	for _, name := range []string{"doc.go", "json.go", "name.go", "random.go", "assign.go"} {
+		text, err := os.ReadFile(name)
+		require.NoError(tb, err)
+		b = append(b, text...)
+	}
+	return bytes.Repeat(b, 1<<20/len(b)+1)[:1<<20]
+}
+
+func BenchmarkBytes(b *testing.B) {
+	text := prompt(b)
+	key := []byte("ghp_" + body(36) + "\n")
+	many := bytes.Repeat(append(bytes.Clone(text[:1000]), key...), 1000)
+	custom, err := redact.New([]string{`CORP-\d+`, `(?i)employee \w+`})
+	require.NoError(b, err)
+	plain := &redact.Redactor{}
+	for _, c := range []struct {
+		name string
+		r    *redact.Redactor
+		text []byte
+	}{{"clean", plain, text}, {"1000keys", plain, many}, {"2patterns", custom, text}, {"1KiB", plain, text[:1024]}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(c.text)))
+			for b.Loop() {
+				c.r.Bytes(c.text)
+			}
+		})
+	}
+}
+
+func BenchmarkJSON(b *testing.B) {
+	raw, err := json.Marshal(string(prompt(b)))
+	require.NoError(b, err)
+	r := &redact.Redactor{}
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		_, _, err := r.JSON(raw)
+		require.NoError(b, err)
+	}
+}
+
+// Text made to send a rule over the same bytes again and again costs no more
+// than linear time: quadratic time for 256 KiB would be minutes.
+func TestLinear(t *testing.T) {
+	t.Parallel()
+	r := &redact.Redactor{}
+	for _, unit := range []string{
+		"eyJ", "eyJaaaaaaaaaaaaaaaa.", "sk-ant-", "xoxb-", "sk-", "npm_", "password=", `password="`, `password='a`, "://", "://a:b", ":", "=", "Bearer ", "bearer a",
+		"-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\nA: b\n", "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("A: b\n", 9000),
+		"[redacted:", "[redacted:a]", "a", "1a", "AKIA", "password=\\", "authorization:bearer ", "glpat-....................", "SG.",
+	} {
+		text := bytes.Repeat([]byte(unit), 1<<18/len(unit))
+		start := time.Now()
+		r.Bytes(text)
+		require.Less(t, time.Since(start), 5*time.Second, unit[:min(len(unit), 40)])
+	}
+}

@@ -1,0 +1,63 @@
+package redact
+
+// class is a set of bytes.
+type class [256]bool
+
+func classOf(ranges string, more string) *class {
+	var c class
+	for i := 0; i+1 < len(ranges); i += 2 {
+		for b := int(ranges[i]); b <= int(ranges[i+1]); b++ {
+			c[b] = true
+		}
+	}
+	for i := range len(more) {
+		c[more[i]] = true
+	}
+	return &c
+}
+
+var (
+	hex      = classOf("09afAF", "")
+	upperNum = classOf("AZ09", "")
+	alnum    = classOf("AZaz09", "")
+	word     = classOf("AZaz09", "_")
+	dash     = classOf("AZaz09", "_-")
+	dotted   = classOf("AZaz09", "_-.")
+	bearer   = classOf("AZaz09", "_-.~+/=")
+	base64   = classOf("AZaz09", "+/=_-")
+	pemWord  = classOf("AZaz09", "+/=")
+	cookie   = classOf("AZaz09", "+/=_-%")
+	kindChar = classOf("az09", "-")
+	nameChar = classOf("AZaz09", "_-.")
+	// valueEnd ends a value that stands without quotes.
+	valueEnd = classOf("\x00 ", "\"'`,;&<>(){}]")
+	// urlEnd ends a URL's authority.
+	urlEnd = classOf("\x00 ", "\"'`<>/?#\\")
+)
+
+// run returns the end of the run of c's bytes that starts at i, looking at most
+// n bytes far; n < 0 is no bound.
+func run(b []byte, i int, c *class, n int) int {
+	end := len(b)
+	if n >= 0 && end-i > n {
+		end = i + n
+	}
+	for i < end && c[b[i]] {
+		i++
+	}
+	return i
+}
+
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+func isUpper(c byte) bool  { return c >= 'A' && c <= 'Z' }
+func isLower(c byte) bool  { return c >= 'a' && c <= 'z' }
+func isLetter(c byte) bool { return isUpper(c) || isLower(c) }
+
+// wordStart reports whether a word may begin at b[i]. The n of a "\n" that was
+// escaped is no letter of a word: logs and nested JSON are full of them.
+func wordStart(b []byte, i int) bool {
+	if i == 0 || !alnum[b[i-1]] {
+		return true
+	}
+	return i >= 2 && b[i-2] == '\\' && (b[i-1] == 'n' || b[i-1] == 't' || b[i-1] == 'r')
+}

@@ -1,0 +1,44 @@
+// Package redact hides credentials in text that is about to be stored: what an
+// agent was told, what it answered, what a command printed. [New] makes a
+// [Redactor]; [Redactor.Bytes] and [Redactor.String] take text as it is,
+// [Redactor.JSON] takes one JSON value and keeps it valid. A hidden piece
+// becomes "[redacted:KIND]", so that a reader sees what kind of thing stood
+// there and nothing of it.
+//
+// Two families of rules find credentials. A token rule knows the prefix that a
+// vendor gives its keys ("ghp_", "sk-ant-", "AKIA"); it needs no word boundary
+// before it, because logs glue keys to escapes and names. A context rule looks
+// at what stands around a value: a URL's userinfo, "Authorization:", a name that
+// ends in password, secret, token or api key. There the value must also look
+// random, so that "token: string" or "password = getenv()" stay readable, and
+// without such a name nothing is hidden however random it looks: hashes, UUIDs
+// and commit IDs in prose stay.
+//
+// All matches are looked for in the original text and then united, so that no
+// rule depends on what another left behind. Redacting twice changes nothing:
+// every rule's decision depends only on the bytes of its match and one byte on
+// either side, and a match that overlaps or touches a marker which is already
+// there is left alone, so what was no match before stays none.
+//
+// # Speed
+//
+// The built-in rules are no regular expressions: Go's engine skips ahead by one
+// literal prefix, and these have sixty. One pass looks each byte up in a
+// table of first bytes and compares literal prefixes there; every check behind
+// one has a fixed bound or is not repeated over the same bytes, so the time is
+// linear. Patterns of the caller's own are RE2, linear too, and cost one more
+// pass each.
+//
+// # Concurrency
+//
+// A Redactor is immutable and may be shared by any number of goroutines. A nil
+// Redactor is valid: it hides nothing and counts nothing.
+//
+// # Caveats
+//
+// This is a seat belt and no promise: a password that is a plain word, a secret
+// without prefix and name, a key that is split over two calls or encoded again
+// (base64, gzip) is not seen. Text glued directly to a marker that the input
+// already carried is not looked at. The result is at most 9 times as long as the
+// input plus 32 bytes; in practice it is shorter.
+package redact

@@ -1,0 +1,129 @@
+package redact
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+// JSON returns one JSON value with the credentials in its strings hidden, and
+// how many pieces it hid. Strings are looked at decoded, so no escape hides a
+// credential, and also behind their member's name; every byte that is not hidden
+// stays as it is, escapes, blanks and order included. Names are redacted like
+// values: the second one that is hidden and the following get a number, so that
+// no object has the same name twice. raw itself is returned when there was
+// nothing to hide.
+//
+// Text that is no JSON value, or nested deeper than encoding/json reads (10,000
+// levels), is an error, and nothing is returned.
+func (r *Redactor) JSON(raw []byte) ([]byte, int, error) {
+	if r == nil {
+		return raw, 0, nil
+	}
+	var checked json.RawMessage
+	if err := json.Unmarshal(raw, &checked); err != nil {
+		return nil, 0, fmt.Errorf("redact json: %w", err)
+	}
+	w := jsonWalk{r: r, raw: raw}
+	for i := 0; i < len(raw); {
+		switch raw[i] {
+		case '"':
+			i = w.text(i)
+		case ' ', '\t', '\r', '\n', ':':
+			i++
+		default:
+			w.name = "" // the name was for a string; this is none
+			i++
+		}
+	}
+	if w.count == 0 {
+		return raw, 0, nil
+	}
+	return append(w.out, raw[w.copied:]...), w.count, nil
+}
+
+// jsonWalk goes over the strings of a valid JSON value; the rest needs no
+// parser.
+type jsonWalk struct {
+	r      *Redactor
+	raw    []byte
+	out    []byte
+	copied int // raw[:copied] is in out
+	count  int
+	names  int    // names hidden so far
+	name   string // kind of the value that the name just read asks for
+}
+
+// text handles the string that opens at raw[i] and returns where it ends.
+func (w *jsonWalk) text(i int) int {
+	open, end, escaped := i+1, i+1, false
+	for w.raw[end] != '"' {
+		if w.raw[end] == '\\' {
+			escaped = true
+			end++
+		}
+		end++
+	}
+	body := w.raw[open:end]
+	if escaped {
+		body = unescape(body)
+	}
+	after := end + 1
+	for after < len(w.raw) && (w.raw[after] == ' ' || w.raw[after] == '\t' || w.raw[after] == '\r' || w.raw[after] == '\n') {
+		after++
+	}
+	isName := after < len(w.raw) && w.raw[after] == ':'
+
+	spans := w.r.find(body)
+	if w.name != "" && !isName && len(markers(body)) == 0 {
+		if from, ok := secretIn(w.name, body, true); ok {
+			spans = unite(append(spans, span{start: from, end: len(body), rank: rankContext, kind: w.name}))
+		}
+	}
+	w.hide(open, end, spans)
+	w.name = ""
+	if isName {
+		if len(spans) > 0 {
+			if w.names++; w.names > 1 {
+				w.copyTo(end)
+				w.out = strconv.AppendInt(append(w.out, ' '), int64(w.names), 10)
+			}
+		}
+		w.name = nameKind(body)
+		if len(markers(body)) > 0 || len(spans) > 0 {
+			w.name = ""
+		}
+	}
+	return end + 1
+}
+
+// hide replaces the spans of the string raw[open:end], which count decoded
+// bytes, where they stand in raw.
+func (w *jsonWalk) hide(open, end int, spans []span) {
+	raw, decoded := open, 0
+	seek := func(to int) {
+		for decoded < to && raw < end {
+			n, width := 1, 1
+			if w.raw[raw] == '\\' {
+				var c rune
+				c, width = escape(w.raw[raw:end])
+				n = utf8.RuneLen(c)
+			}
+			raw, decoded = raw+width, decoded+n
+		}
+	}
+	for _, s := range spans {
+		seek(s.start)
+		w.copyTo(raw)
+		w.out = appendMarker(w.out, s.kind)
+		seek(s.end)
+		w.copied = raw
+		w.count++
+	}
+}
+
+func (w *jsonWalk) copyTo(i int) {
+	w.out = append(w.out, w.raw[w.copied:i]...)
+	w.copied = i
+}

@@ -1,0 +1,111 @@
+package redact
+
+// placeholder reports whether value stands for a secret that is not there: a
+// variable, a template, a format verb, stars.
+func placeholder(value []byte) bool {
+	if len(value) == 0 {
+		return true
+	}
+	switch value[0] {
+	case '$', '<', '{', '%', '[', '(':
+		// $2a$, $6$ and $argon2 begin a hash and no variable's name.
+		return !(len(value) > 20 && value[0] == '$' && (isDigit(value[1]) || string(value[1:4]) == "arg"))
+	}
+	for _, c := range value {
+		if c != value[0] && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+// mixed reports that value has two of: digits, small letters, capitals beyond
+// the first byte.
+func mixed(value []byte) bool {
+	u, l, d := cases(value[1:])
+	return d && (u || l) || u && l || isDigit(value[0]) && (u || l)
+}
+
+// randomToken reports whether value looks drawn by lot: no spaces, long enough,
+// and either digits and letters take turns, or capitals and small letters do
+// more than camel case lets them.
+func randomToken(value []byte) bool {
+	const minLen, minTurns, minEach = 12, 3, 2
+	if len(value) < minLen || identifiers(value) {
+		return false
+	}
+	value = value[:min(len(value), sureBytes)]
+	var turns, rises, pairs int
+	for i, c := range value {
+		if c <= ' ' {
+			return false
+		}
+		if i == 0 {
+			continue
+		}
+		p := value[i-1]
+		switch {
+		case isDigit(c) && isLetter(p), isLetter(c) && isDigit(p):
+			turns++
+		case isUpper(c) && isLower(p):
+			rises++
+		case isUpper(c) && isUpper(p):
+			pairs++
+		}
+	}
+	return turns >= minTurns || rises >= minEach && pairs >= minEach
+}
+
+// likePassword reports whether value is what people and password stores make of
+// a password. A plain word is none: "password: required", "password=secret".
+func likePassword(value []byte, quoted bool) bool {
+	const minLen, maxQuoted = 6, 128
+	if len(value) < minLen || !quoted && identifiers(value) {
+		return false
+	}
+	if quoted && len(value) > maxQuoted {
+		return randomToken(value)
+	}
+	var letter, digit, symbol bool
+	for _, c := range value {
+		switch {
+		case c <= ' ':
+			return false // a sentence or a phrase: not told from prose
+		case isLetter(c), c >= 0x80:
+			letter = true
+		case isDigit(c):
+			digit = true
+		case c != '-' && c != '_' && c != '.' && c != ':' && c != '/' && c != '\\':
+			symbol = true
+		}
+	}
+	return letter && (digit || symbol) || digit && symbol
+}
+
+// identifiers reports whether value is a selector of a program, config.v2.key:
+// at least one dot, and names around it that are words, at most numbered.
+func identifiers(value []byte) bool {
+	dots, digits := 0, false
+	for i, c := range value {
+		switch {
+		case c == '.':
+			if i == 0 || i == len(value)-1 {
+				return false
+			}
+			dots++
+			digits = false
+		case isDigit(c):
+			if i == 0 || value[i-1] == '.' {
+				return false
+			}
+			digits = true
+		case isLetter(c) || c == '_':
+			if digits {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return dots > 0
+}

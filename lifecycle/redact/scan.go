@@ -1,0 +1,54 @@
+package redact
+
+// rule finds one shape. match is called where trigger stands and returns the
+// span from there (end 0: none) and where the rule may look next. That position
+// keeps the whole linear: a rule which walked over many bytes does not start
+// among them again.
+type rule struct {
+	trigger string
+	match   func(b []byte, i int) (s span, next int)
+}
+
+// rules by the first byte of their triggers.
+var byFirst, ruleCount = func() (t [256][]numbered, n int) {
+	all := append(tokenRules(),
+		rule{"eyJ", matchJWT},
+		rule{"SG.", matchSendGrid},
+		rule{pemOpen, matchPEM},
+		rule{":", matchAssignment},
+		rule{"=", matchAssignment},
+		rule{"://", matchURL},
+		rule{`:\/\/`, matchURL},
+		rule{"Bearer ", matchBearer},
+		rule{"bearer ", matchBearer},
+	)
+	for i, r := range all {
+		t[r.trigger[0]] = append(t[r.trigger[0]], numbered{rule: r, index: i})
+	}
+	return t, len(all)
+}()
+
+type numbered struct {
+	rule
+	index int
+}
+
+// scan returns what the built-in rules find in b, in order of discovery.
+func scan(b []byte) []span {
+	var spans []span
+	next := make([]int, ruleCount)
+	for i, c := range b {
+		for k := range byFirst[c] {
+			r := &byFirst[c][k]
+			if len(b)-i < len(r.trigger) || string(b[i:i+len(r.trigger)]) != r.trigger || i < next[r.index] {
+				continue
+			}
+			s, n := r.match(b, i)
+			next[r.index] = n
+			if s.end > 0 {
+				spans = append(spans, s)
+			}
+		}
+	}
+	return spans
+}
