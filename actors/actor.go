@@ -15,6 +15,7 @@ import (
 
 const (
 	defaultMailbox = 256
+	defaultBacklog = 32 << 20
 	// criticalBuffer is how many pauses nobody has looked at are remembered.
 	// Each needs an Unpause in between, so a reader this far behind is gone;
 	// then the oldest one makes room.
@@ -24,6 +25,7 @@ const (
 // Options of an actor. The zero value works: 256 requests, no log.
 type Options struct {
 	Mailbox int // requests that wait before triggers are only counted; 0 means 256
+	Backlog int64 // bytes of entries that are not durable yet; 0 means 32 MiB
 	// Autosave is how long after an Update, at the latest, what it changed is
 	// committed without a Save; 0 leaves it to the next Save, Sync, Flush or Close.
 	Autosave time.Duration
@@ -45,6 +47,12 @@ type Actor struct {
 
 	dirty    chan struct{} // says that an Update changed something; nil without Autosave
 	autosave time.Duration // Immutable after Start.
+
+	mu       sync.Mutex
+	backlog  []Entry       // appended, not yet in pending. Guarded by mu.
+	held     int64         // what the entries that are not durable cost. Guarded by mu.
+	bound    int64         // Immutable after Start.
+	appended chan struct{} // says that there is a backlog
 
 	barriers  chan barrier
 	closing   atomic.Bool
@@ -83,9 +91,13 @@ func Start(initial *session.State, c Committer, opts Options) *Actor {
 		log:      opts.Logger.With().Stringer("session", initial.ID()).Logger(),
 		mailbox:  make(chan request, opts.Mailbox),
 		critical: make(chan error, criticalBuffer),
+		appended: make(chan struct{}, 1),
 		barriers: make(chan barrier),
 		shut:     make(chan struct{}),
 		done:     make(chan struct{}),
+	}
+	if a.bound = opts.Backlog; a.bound <= 0 {
+		a.bound = defaultBacklog
 	}
 	if opts.Autosave > 0 {
 		a.autosave, a.dirty = opts.Autosave, make(chan struct{}, 1)
@@ -230,7 +242,7 @@ func (a *Actor) Close(ctx context.Context) error {
 		return a.closeErr
 	case <-ctx.Done():
 	}
-	if a.newest.Load() == a.durable.Load() {
+	if a.allDurable() {
 		return fmt.Errorf("close session %s: everything is durable, the readable files are not replaced yet: %w", a.id, context.Cause(ctx))
 	}
 	return &NotDurableError{Session: a.id, Cause: context.Cause(ctx)}
@@ -243,11 +255,15 @@ func (a *Actor) Done() <-chan struct{} { return a.done }
 func (a *Actor) run() {
 	defer close(a.done)
 	for {
-		mailbox := a.mailbox
+		mailbox, appended := a.mailbox, a.appended
 		if a.paused.Load() != nil {
-			mailbox = nil // a paused actor tries again on a barrier only
+			mailbox, appended = nil, nil // a paused actor tries again on a barrier only
 		}
 		select {
+		case <-appended:
+			a.drain()
+			_ = a.settle(barrier{})
+			a.publishIdle()
 		case r := <-mailbox:
 			a.pending.add(r)
 			a.drain()
@@ -272,8 +288,8 @@ func (a *Actor) run() {
 		case <-a.shut:
 			a.drain()
 			err := a.settle(barrier{retry: true, publish: true})
-			if err != nil && (a.pending.Saves() > 0 || a.newest.Load() != a.durable.Load()) {
-				err = &NotDurableError{Session: a.id, Saves: a.pending.Saves(), Cause: err}
+			if err != nil && (a.pending.Saves() > 0 || !a.allDurable()) {
+				err = &NotDurableError{Session: a.id, Saves: a.pending.Saves(), Entries: len(a.pending.Entries), Cause: err}
 			}
 			_ = a.awaitPublication()
 			a.closeErr = errors.Join(err, a.commit.Close())
@@ -296,7 +312,7 @@ func (a *Actor) settle(b barrier) error {
 			return a.pause(err, p.Durable)
 		}
 	}
-	if a.pending.Saves() > 0 || a.newest.Load() != a.durable.Load() {
+	if a.pending.Saves() > 0 || !a.allDurable() {
 		if err := a.commitPending(); err != nil {
 			return err
 		}
@@ -332,6 +348,7 @@ func (a *Actor) drain() {
 
 func (a *Actor) commitPending() error {
 	a.pending.State = a.newest.Load()
+	a.takeBacklog() // after the State: what it may name is there
 	begun := time.Now()
 	var res Committed
 	err := a.guard(func() (err error) {
@@ -343,6 +360,7 @@ func (a *Actor) commitPending() error {
 	}
 	a.logCommit(res, begun)
 	a.durable.Store(a.pending.State)
+	a.release(a.pending.Entries)
 	a.pending = Batch{}
 	if res.Pause != nil {
 		return a.pause(res.Pause, true)
@@ -402,6 +420,7 @@ func (a *Actor) logCommit(res Committed, begun time.Time) {
 	e.Uint64("seq", res.Seq).
 		Uint64("saves", a.pending.Saves()).
 		Dict("triggers", triggers).
+		Int("entries", len(a.pending.Entries)).
 		Int("bytes", res.Bytes).
 		Int64("commit_us", now.Sub(begun).Microseconds()).
 		Int64("durable_us", now.Sub(first).Microseconds()).

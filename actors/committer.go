@@ -39,9 +39,36 @@ type Committer interface {
 type Batch struct {
 	State    *session.State
 	Triggers [session.NumTriggers]uint64
+	// Entries are what was appended, in order, each of them once.
+	Entries []Entry
 	// First is when the oldest save of the burst was accepted; zero when no
 	// Save but a barrier caused the commit.
 	First time.Time
+}
+
+// An Entry is something of a session that is appended and never coalesced: a
+// message, an attempt at a task, or, with neither, an event of the transcript.
+// Immutable.
+type Entry struct {
+	Message *session.Message
+	Attempt *session.AttemptRecord
+	Body    []byte // of a message or an event: the members of a JSON object, without braces
+}
+
+// cost is what an Entry counts for in the backlog, in bytes.
+func (e *Entry) cost() int64 {
+	n := 256 + len(e.Body)
+	if e.Attempt != nil {
+		n += len(e.Attempt.Tail) + len(e.Attempt.CheckTail) + 256*len(e.Attempt.Files)
+	}
+	return int64(n)
+}
+
+func cost(all []Entry) (n int64) {
+	for i := range all {
+		n += all[i].cost()
+	}
+	return n
 }
 
 // Saves is how many calls of Save were coalesced into the batch.

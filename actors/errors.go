@@ -10,6 +10,10 @@ import (
 // ErrClosed is returned by every call on an actor whose Close has begun.
 var ErrClosed = errors.New("session is closed")
 
+// ErrBacklogFull is returned by Append when what waits for the disk is as much as
+// may be held in memory. Nothing was taken; Sync returns when there is room again.
+var ErrBacklogFull = errors.New("too much waits for the disk")
+
 // A PausedError is what Save, Sync, Flush and Close return, and what Critical
 // delivers, from a failed commit on until Unpause succeeds. It wraps the cause.
 type PausedError struct {
@@ -36,12 +40,16 @@ func (e *PausedError) Unwrap() error { return e.Cause }
 type NotDurableError struct {
 	Session session.ID
 	Saves   uint64 // calls of Save known to the writer that no commit covers; 0 when a stuck commit hides the number
+	Entries int    // appended messages, events and attempts, likewise
 	Cause   error
 }
 
 func (e *NotDurableError) Error() string {
-	if e.Saves == 0 {
+	if e.Saves == 0 && e.Entries == 0 {
 		return fmt.Sprintf("close session %s: the newest state is not durable: %v", e.Session, e.Cause)
+	}
+	if e.Entries > 0 {
+		return fmt.Sprintf("close session %s: the newest state is not durable (%d saves, %d entries): %v", e.Session, e.Saves, e.Entries, e.Cause)
 	}
 	return fmt.Sprintf("close session %s: the newest state is not durable (%d saves): %v", e.Session, e.Saves, e.Cause)
 }

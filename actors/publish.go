@@ -39,7 +39,7 @@ func (a *Actor) publishedWith(err error) error {
 	a.published = nil
 	a.commit.Published(err)
 	if err != nil {
-		return a.pause(err, a.newest.Load() == a.durable.Load())
+		return a.pause(err, a.allDurable())
 	}
 	return nil
 }

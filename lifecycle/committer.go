@@ -24,11 +24,13 @@ type committer struct {
 	lease string    // path of the lease below the store's root
 	lock  *writer.Lock
 
-	journal *journal.Writer
-	base    *session.State // of the last record: what the next one is the change from
-	at      session.Mark   // of the last record
-	event   session.Event  // of the next record
-	took    time.Duration  // by the last commit
+	journal              *journal.Writer
+	messages, transcript *journal.Stream
+
+	base  *session.State // of the last record: what the next one is the change from
+	at    session.Mark   // of the last record
+	event session.Event  // of the next record
+	took  time.Duration  // by the last commit
 
 	since int // records since the last snapshot
 	pub   publisher
@@ -56,11 +58,21 @@ func (c *committer) Commit(b actors.Batch) (actors.Committed, error) {
 	return res, nil
 }
 
-func (c *committer) append(b actors.Batch) (actors.Committed, error) {
+func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
 	begun := time.Now()
 	rec := session.Record{At: c.store.opts.Now(), Event: c.event, Triggers: b.Triggers, Commit: c.took}
+	mark := c.at
+	mark.Seq++
+	defer func() {
+		if err != nil {
+			c.messages.GiveUp()
+			c.transcript.GiveUp()
+		}
+	}()
+	if err := c.appendEntries(b.Entries, &rec, &mark); err != nil {
+		return actors.Committed{}, err
+	}
 	change := session.EncodeChange(c.base, b.State, rec, c.store.maxRecord)
-	mark := session.Mark{Seq: c.at.Seq + 1, Iterations: c.at.Iterations}
 	if change.Iterations {
 		mark.Iterations = mark.Seq
 	}
@@ -78,6 +90,8 @@ func (c *committer) append(b actors.Batch) (actors.Committed, error) {
 	if err != nil {
 		return actors.Committed{}, err
 	}
+	c.messages.Accept()
+	c.transcript.Accept()
 	mark.Epoch = pos.Epoch
 	if !change.Large {
 		c.remember(b, mark, rec.At, change.Iterations)
@@ -126,6 +140,9 @@ func (c *committer) Close() error {
 	var errs []error
 	if c.journal != nil {
 		errs = append(errs, c.journal.Close())
+	}
+	if c.messages != nil {
+		errs = append(errs, c.messages.Close(), c.transcript.Close())
 	}
 	if c.lock != nil {
 		errs = append(errs, c.lock.Unlock())

@@ -67,6 +67,24 @@ var workloads = map[string]func(s *sim){
 		require.NoError(s.t, s.finish())
 		require.NoError(s.t, s.flush())
 	},
+	"messages": func(s *sim) {
+		s.talk = true
+		for _, bulk := range []int{10, 6000, 20} {
+			require.NoError(s.t, s.save(bulk))
+			s.say(1)
+			require.NoError(s.t, s.sync())
+		}
+	},
+	"messages, close and go on": func(s *sim) {
+		s.talk = true
+		for range 2 {
+			require.NoError(s.t, s.save(10))
+			require.NoError(s.t, s.close())
+			require.NoError(s.t, s.reopen())
+		}
+		require.NoError(s.t, s.save(10))
+		require.NoError(s.t, s.sync())
+	},
 	"close and go on": func(s *sim) {
 		for range 2 {
 			require.NoError(s.t, s.save(10))
@@ -94,6 +112,10 @@ func TestPowerCutAnywhere(t *testing.T) {
 				work(s)
 				require.NoError(t, s.close())
 				s.take("the end")
+				if s.talk {
+					s.explore(few(4))
+					return
+				}
 				s.explore(few(0))
 			})
 		}
@@ -112,6 +134,7 @@ func TestTakeover(t *testing.T) {
 				s := newSim(t, mode)
 				s.init()
 				require.NoError(t, s.create())
+				s.talk = mode == crashfs.XFS
 				n, dead := 0, false
 				s.watch(serial(func(crashfs.Op) crashfs.Fault {
 					if n++; n >= kill {
@@ -166,6 +189,7 @@ func faultThenCut(t *testing.T, mode crashfs.Mode, errno syscall.Errno, restart 
 	defer s.counted()
 	s.init()
 	require.NoError(t, s.create())
+	s.talk = mode == crashfs.Ext4
 	n, failed := 0, ""
 	s.watch(serial(func(op crashfs.Op) crashfs.Fault {
 		if n++; n != k {
@@ -219,7 +243,7 @@ func TestPowerCutWhileUpgrading(t *testing.T) {
 	require.EqualValues(t, 4, st.NumIterations())
 	require.Zero(t, mark.Epoch)
 	require.Zero(t, st.Header().TurnCount)
-	s.id, s.states, s.acked = id, []*session.State{st}, 0
+	s.id, s.states, s.acked, s.saidAt = id, []*session.State{st}, 0, []int{0}
 	s.capture.Store(true)
 	s.watch(nil)
 	require.NoError(t, s.reopen())

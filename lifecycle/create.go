@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -23,6 +24,15 @@ func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 	if err := session.ValidateModule(module); err != nil {
 		return nil, &Error{Op: "create session", Path: module, Class: writer.ClassInvalid, Err: err}
 	}
+	return s.create(ctx, module, session.EventCreated, func(id session.ID, now time.Time) (*session.State, error) {
+		return session.New(id, now)
+	}, nil)
+}
+
+// create makes a session of what first returns. share, unless it is nil, puts into
+// the folder, which has a temporary name, what the session has in common with another one, and says how far its
+// streams go.
+func (s *Store) create(ctx context.Context, module string, why session.Event, first func(session.ID, time.Time) (*session.State, error), share func(folder string) (session.Mark, error)) (*Session, error) {
 	lock, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
@@ -40,12 +50,12 @@ func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := session.New(id, now)
+	st, err := first(id, now)
 	if err != nil {
 		return nil, err
 	}
-	c := &committer{store: s, id: id, event: session.EventCreated}
-	if err := c.build(st); err != nil {
+	c := &committer{store: s, id: id, event: why}
+	if err := c.build(st, share); err != nil {
 		return nil, errors.Join(fmt.Errorf("create session %s: %w", id, err), c.Close())
 	}
 	sess, err := s.start(st, c)
@@ -61,7 +71,7 @@ func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 // build makes the session's folder under a temporary name, takes the lease in
 // it, writes the first record and the readable files, and renames it into place.
 // The caller holds the store lock.
-func (c *committer) build(st *session.State) (err error) {
+func (c *committer) build(st *session.State, share func(folder string) (session.Mark, error)) (err error) {
 	root := c.store.root()
 	temp, final := sessionsDir+"/"+newPrefix+c.id.String(), sessionsDir+"/"+c.id.String()
 	if err := root.Mkdir(temp, 0o700); err != nil {
@@ -84,6 +94,12 @@ func (c *committer) build(st *session.State) (err error) {
 		return err
 	}
 	c.base, c.at, c.pub = nil, session.Mark{}, publisher{}
+	if share != nil {
+		if c.at, err = share(temp); err != nil {
+			return err
+		}
+	}
+	c.openStreams()
 	if _, err = c.append(actors.Batch{State: st}); err != nil {
 		return err
 	}

@@ -48,6 +48,9 @@ var (
 	ErrInvalid = writer.ErrInvalid
 	// ErrClosed is returned by calls on a session whose Close has begun.
 	ErrClosed = actors.ErrClosed
+	// ErrBacklogFull is returned by Append when too much waits for the disk: nothing
+	// was taken.
+	ErrBacklogFull = actors.ErrBacklogFull
 )
 
 // ClassOf says which kind of storage error err is.

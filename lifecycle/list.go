@@ -118,24 +118,32 @@ const readTries = 5
 // whoever holds it, and its sequence number. Beside a live writer it may be one
 // that is not durable yet. It changes nothing.
 func (s *Store) Read(id session.ID) (*session.State, uint64, error) {
+	dir, ld, err := s.read(id)
+	if err != nil {
+		return nil, 0, err
+	}
+	return ld.state, ld.at.Seq, dir.Close()
+}
+
+// read loads a session and leaves its folder open for more.
+func (s *Store) read(id session.ID) (writer.FS, *loaded, error) {
 	var err error
 	for tries, alone := 0, 0; tries < readTries && alone < 2; tries++ {
 		var dir writer.FS
 		dir, err = s.sessionDir(id)
 		if err != nil {
-			return nil, 0, fmt.Errorf("read session %s: %w", id, err)
+			break
 		}
 		var ld *loaded
-		ld, err = load(dir, id)
-		_ = dir.Close()
-		if err == nil {
-			return ld.state, ld.at.Seq, nil
+		if ld, err = load(dir, id); err == nil {
+			return dir, ld, nil
 		}
+		_ = dir.Close()
 		if held, herr := s.Holder(id); herr != nil || held == nil {
 			alone++ // the writer may have gone since; the second time it is as it is
 		}
 	}
-	return nil, 0, fmt.Errorf("read session %s: %w", id, err)
+	return nil, nil, fmt.Errorf("read session %s: %w", id, err)
 }
 
 // Holder returns who holds a session for writing, nil when nobody does.

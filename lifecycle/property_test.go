@@ -21,6 +21,7 @@ func TestAnyHistory(t *testing.T) {
 		s := newSim(t, mode)
 		s.init()
 		require.NoError(t, s.create())
+		s.talk = rapid.Bool().Draw(t, "talk")
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			step(t, s)
 		}
@@ -71,10 +72,11 @@ func step(t *rapid.T, s *sim) {
 	case "cut while working": // at a call of a save
 		k, n := rapid.IntRange(1, 14).Draw(t, "call"), 0
 		var at *crashfs.Disk
-		acked := 0
+		acked, heard := 0, [2]int{}
 		s.watch(serial(func(crashfs.Op) crashfs.Fault {
 			if n++; n == k {
-				at, acked = s.disk.Snapshot(), s.lastAcked()
+				at = s.disk.Snapshot()
+				acked, heard = s.lastAcked()
 			}
 			return crashfs.Fault{}
 		}))
@@ -84,17 +86,17 @@ func step(t *rapid.T, s *sim) {
 		if at != nil {
 			_ = s.sess.Close(t.Context())
 			s.mu.Lock()
-			s.acked = acked
+			s.acked, s.heard = acked, heard
 			s.mu.Unlock()
 			s.cut(t, at)
 		}
 	}
 }
 
-func (s *sim) lastAcked() int {
+func (s *sim) lastAcked() (state int, streams [2]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.acked
+	return s.acked, s.heard
 }
 
 // cut cuts the power of a disk and goes on with what is found.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync/atomic"
 	"time"
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -18,8 +20,10 @@ import (
 // State, Critical, Paused and Change never wait for the disk.
 type Session struct {
 	*actors.Actor
-	id    session.ID
-	store *Store
+	id     session.ID
+	store  *Store
+	redact *redact.Redactor
+	hidden atomic.Int64
 }
 
 // Open takes the lease of a session, loads it, and goes on with its journal in a
@@ -38,7 +42,11 @@ func (s *Store) Open(id session.ID) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), c.Close())
 	}
+	open := c.at.OpenCalls
 	sess, err := s.start(st, c)
+	if err == nil {
+		err = sess.closeCalls(open)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
@@ -75,6 +83,7 @@ func (c *committer) acquire() (*session.State, error) {
 		return nil, err
 	}
 	c.base, c.at = ld.state, ld.at
+	c.openStreams()
 	c.pub.state.seq, c.pub.metrics.seq = ld.shown.Seq, ld.metrics.Seq
 	for name, file := range map[string]*shown{stateFile: &c.pub.state, metricsFile: &c.pub.metrics} {
 		if info, err := c.dir.Lstat(name); err == nil {
@@ -94,7 +103,7 @@ func (s *Store) start(st *session.State, c *committer) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &Session{Actor: a, id: c.id, store: s}, nil
+	return &Session{Actor: a, id: c.id, store: s, redact: s.policy.Redact}, nil
 }
 
 // crashed notes on a State that its last holder ended without saying so.

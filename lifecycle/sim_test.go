@@ -2,9 +2,11 @@ package lifecycle_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,6 +32,11 @@ type sim struct {
 	id       session.ID       // zero until one may be on the disk
 	states   []*session.State // every State that was accepted, by its turn count
 	acked    int              // the last one that was acknowledged; -1: the session itself was not
+	talk     bool             // say something before every save
+	said     []string         // every message that was accepted
+	told     []string         // and every event, likewise
+	heard    [2]int           // how many of both were acknowledged
+	saidAt   []int            // how many messages there were when a State was accepted
 	ids      map[string]bool  // that were given out
 	capture  atomic.Bool
 	aside    bool // the session may have been moved to corrupted/
@@ -45,6 +52,10 @@ type point struct {
 	acked int
 	upto  int // the newest State that was accepted
 	aside bool
+
+	said, told []string
+	heard      [2]int
+	saidAt     []int
 }
 
 func newSim(t require.TestingT, mode crashfs.Mode) *sim {
@@ -87,7 +98,7 @@ func (s *sim) take(op string) {
 	if !s.capture.Load() {
 		return
 	}
-	s.points = append(s.points, point{disk, op, s.id, s.acked, len(s.states) - 1, s.aside})
+	s.points = append(s.points, point{disk, op, s.id, s.acked, len(s.states) - 1, s.aside, s.said, s.told, s.heard, s.saidAt})
 }
 
 var simOptions = lifecycle.Options{Command: "sim", Now: func() time.Time { return day }}
@@ -113,6 +124,7 @@ func (s *sim) create() error {
 	defer s.mu.Unlock()
 	s.sess, s.id = sess, sess.ID()
 	s.states, s.acked = []*session.State{sess.State()}, 0
+	s.said, s.told, s.heard, s.saidAt = nil, nil, [2]int{}, []int{0}
 	s.ids[s.id.String()] = true
 	return nil
 }
@@ -121,6 +133,9 @@ func (s *sim) create() error {
 // a task more or an old one changed, so that no two are alike and State and metrics
 // belong together visibly. bulk is the size of its data in bytes.
 func (s *sim) save(bulk int) error {
+	if s.talk {
+		s.say(bulk)
+	}
 	n := len(s.states)
 	old := s.sess.State()
 	e := old.Edit()
@@ -139,10 +154,59 @@ func (s *sim) save(bulk int) error {
 	e.Put(task)
 	st, err := e.State()
 	require.NoError(s.t, err)
-	s.mu.Lock()
-	s.states = append(s.states, st)
-	s.mu.Unlock()
+	s.accept(st)
 	return s.sess.Save(st, session.TriggerTaskCompleted)
+}
+
+func (s *sim) accept(st *session.State) {
+	s.mu.Lock()
+	s.states, s.saidAt = append(s.states, st), append(slices.Clip(s.saidAt), len(s.said))
+	s.mu.Unlock()
+}
+
+// say accepts an event and a message.
+func (s *sim) say(bulk int) {
+	s.mu.Lock()
+	id, event := fmt.Sprintf("m%d", len(s.said)+1), fmt.Sprintf("e%d", len(s.told)+1)
+	s.said, s.told = append(slices.Clip(s.said), id), append(slices.Clip(s.told), event)
+	s.mu.Unlock()
+	var paused *lifecycle.PausedError
+	m := session.Message{ID: id, Time: day, Role: session.RoleUser, Content: session.Text(strings.Repeat("x", bulk))}
+	for _, err := range []error{s.sess.AppendEvent([]byte(`{"event":"` + event + `"}`)), s.sess.Append(&m)} {
+		if err != nil && !errors.As(err, &paused) {
+			require.ErrorIs(s.t, err, lifecycle.ErrBacklogFull)
+		}
+	}
+}
+
+// heardIn are the messages and the events that a reader of a store finds.
+func heardIn(store *lifecycle.Store, id session.ID) (messages, events []string, err error) {
+	for m, err := range store.Messages(id) {
+		if err != nil {
+			return nil, nil, err
+		}
+		messages = append(messages, m.ID)
+	}
+	for e, err := range store.Transcript(id) {
+		var event struct{ Event string }
+		if err == nil {
+			err = json.Unmarshal(e, &event)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		events = append(events, event.Event)
+	}
+	return messages, events, nil
+}
+
+// prefix requires that what was found is the beginning of what was said and has
+// enough of it.
+func prefix(found, said []string, least int) error {
+	if len(found) < least || len(found) > len(said) || !slices.Equal(found, said[:len(found)]) {
+		return fmt.Errorf("%v was found of %v, of which %d count", found, said, least)
+	}
+	return nil
 }
 
 // finish accepts a State that is complete.
@@ -153,16 +217,14 @@ func (s *sim) finish() error {
 	h.Phase, h.Status, h.ExitReason, h.CompletedAt = session.PhaseComplete, session.StatusComplete, session.ExitComplete, day
 	st, err := e.State()
 	require.NoError(s.t, err)
-	s.mu.Lock()
-	s.states = append(s.states, st)
-	s.mu.Unlock()
+	s.accept(st)
 	return s.sess.Save(st, session.TriggerPhaseChanged)
 }
 
 func (s *sim) acknowledged(err error) error {
 	if err == nil {
 		s.mu.Lock()
-		s.acked = len(s.states) - 1
+		s.acked, s.heard = len(s.states)-1, [2]int{len(s.said), len(s.told)}
 		s.mu.Unlock()
 	}
 	return err
@@ -199,8 +261,13 @@ func (s *sim) reopen() error {
 	n := sess.State().Header().TurnCount
 	require.GreaterOrEqual(s.t, n, s.acked)
 	require.Less(s.t, n, len(s.states))
+	said, events, err := heardIn(store, s.id)
+	require.NoError(s.t, err)
+	require.NoError(s.t, prefix(said, s.said, max(s.heard[0], s.saidAt[n])))
+	require.NoError(s.t, prefix(events, s.told, s.heard[1]))
 	s.mu.Lock()
 	s.sess, s.states, s.acked = sess, s.states[:n+1], n
+	s.said, s.told, s.heard, s.saidAt = said, events, [2]int{len(said), len(events)}, s.saidAt[:n+1]
 	s.mu.Unlock()
 	return nil
 }
@@ -277,6 +344,13 @@ func (c *checker) check(disk *crashfs.Disk) error {
 	if err != nil {
 		return err
 	}
+	said, events, err := heardIn(store, c.p.id)
+	if err == nil && !c.p.aside {
+		err = errors.Join(prefix(said, c.p.said, max(c.p.heard[0], c.p.saidAt[n])), prefix(events, c.p.told, c.p.heard[1]))
+	}
+	if err != nil {
+		return fmt.Errorf("messages: %w", err)
+	}
 	if r, err := store.Verify(c.p.id); err != nil || r.Condition != lifecycle.Intact && r.Condition != lifecycle.Torn {
 		return fmt.Errorf("verify: %v %v: %w", r.Condition, r.Faults, errors.Join(r.Err, err))
 	}
@@ -290,6 +364,12 @@ func (c *checker) check(disk *crashfs.Disk) error {
 	}
 	if err := sess.Change(session.TriggerPaused, turns(1000+n)); err != nil {
 		return err
+	}
+	if len(c.p.said) > 0 {
+		if err := sess.Append(&session.Message{ID: "later", Time: day, Role: session.RoleUser}); err != nil {
+			return err
+		}
+		said = append(said, "later")
 	}
 	if err := sess.Sync(ctx); err != nil {
 		return fmt.Errorf("save after the cut: %w", err)
@@ -306,6 +386,9 @@ func (c *checker) check(disk *crashfs.Disk) error {
 	}
 	if m := st.Header().TurnCount; m != 1000+n {
 		return fmt.Errorf("the second cut lost an acknowledged save: %d instead of %d", m, 1000+n)
+	}
+	if found, _, err := heardIn(again, c.p.id); err != nil || !slices.Equal(found, said) {
+		return fmt.Errorf("after the second cut the messages %v are there instead of %v: %w", found, said, err)
 	}
 	return c.checkID(again)
 }

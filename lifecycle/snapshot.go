@@ -7,6 +7,7 @@ import (
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -19,7 +20,10 @@ type Policy struct {
 	Autosave   time.Duration // after an Update, at the latest; 0 leaves it to the next Save
 	Interval   int           // keep a State every so many commits; 0 is none
 	Iterations bool          // and one at each commit in which the iterations grew
-	Retention  int           // how many of each kind are kept; 0 is all. Those of iterations are all kept
+	// Redact hides credentials before a message, an event or the end of an output is
+	// kept; nil hides nothing. A store without a Policy has the built-in rules.
+	Redact    *redact.Redactor
+	Retention int // how many of each kind are kept; 0 is all. Those of iterations are all kept
 }
 
 // SetPolicy sets it for sessions that are opened from now on.
@@ -93,39 +97,39 @@ func (s *Store) ReadAt(id session.ID, seq uint64) (*session.State, error) {
 		return nil, fmt.Errorf("read session %s: %w", id, err)
 	}
 	defer dir.Close()
-	st, err := stateAt(dir, id, seq)
+	st, _, err := stateAt(dir, id, seq)
 	if err != nil {
 		return nil, fmt.Errorf("read session %s at %d: %w", id, seq, err)
 	}
 	return st, nil
 }
 
-func stateAt(dir writer.FS, id session.ID, seq uint64) (*session.State, error) {
+func stateAt(dir writer.FS, id session.ID, seq uint64) (*session.State, session.Mark, error) {
 	now, err := join(dir, id)
 	if err != nil {
-		return nil, unreadable("load session", dir.Name(), err)
+		return nil, session.Mark{}, unreadable("load session", dir.Name(), err)
 	}
 	if seq == now.at.Seq {
-		return now.state, nil
+		return now.state, now.at, nil
 	}
 	if seq == 0 || seq > now.at.Seq {
-		return nil, fmt.Errorf("%w: its records go from 1 to %d", ErrNotFound, now.at.Seq)
+		return nil, session.Mark{}, fmt.Errorf("%w: its records go from 1 to %d", ErrNotFound, now.at.Seq)
 	}
 	log, err := journal.Read(dir, now.base.Seq, true)
 	if err != nil {
-		return nil, err
+		return nil, session.Mark{}, err
 	}
 	all, err := history.List(dir)
 	if err != nil {
-		return nil, err
+		return nil, session.Mark{}, err
 	}
 	for _, m := range slices.Backward(all) {
 		if m.Seq > seq || !log.Holds(m.Epoch, m.Seq) {
 			continue
 		}
 		if r, err := fromSnapshot(dir, m); err == nil {
-			if st, err := replayTo(dir, id, r, log, m.Seq, seq); err == nil {
-				return st, nil
+			if st, at, err := replayTo(dir, id, r, log, m.Seq, seq); err == nil {
+				return st, at, nil
 			}
 		}
 	}
@@ -143,19 +147,19 @@ func fromSnapshot(dir writer.FS, m history.Manifest) (*session.Replay, error) {
 
 // replayTo applies the records above one number up to another, none of which may
 // be missing.
-func replayTo(dir writer.FS, id session.ID, r *session.Replay, log *journal.Log, from, to uint64) (*session.State, error) {
+func replayTo(dir writer.FS, id session.ID, r *session.Replay, log *journal.Log, from, to uint64) (*session.State, session.Mark, error) {
 	refs := log.Above(from)
 	refs = refs[:len(refs)-len(log.Above(to))]
 	if uint64(len(refs)) != to-from {
-		return nil, &Error{Op: "read journal", Path: dir.Name(), Class: writer.ClassCorrupt,
+		return nil, session.Mark{}, &Error{Op: "read journal", Path: dir.Name(), Class: writer.ClassCorrupt,
 			Err: fmt.Errorf("of the records %d to %d only %d are there", from+1, to, len(refs))}
 	}
 	if err := apply(dir, r, log, refs); err != nil {
-		return nil, unreadable("read journal", dir.Name(), err)
+		return nil, session.Mark{}, unreadable("read journal", dir.Name(), err)
 	}
-	st, _, err := r.State(id)
+	st, at, err := r.State(id)
 	if err != nil {
-		return nil, unreadable("read journal", dir.Name(), err)
+		return nil, session.Mark{}, unreadable("read journal", dir.Name(), err)
 	}
-	return st, nil
+	return st, at, nil
 }

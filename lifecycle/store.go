@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -91,7 +92,7 @@ func openOn(pfs writer.FS, opts Options) (*Store, error) {
 		}
 		return nil, err
 	}
-	s := &Store{project: pfs, opts: opts, maxRecord: maxRecord, segment: journal.SegmentSize}
+	s := &Store{project: pfs, opts: opts, maxRecord: maxRecord, segment: journal.SegmentSize, policy: Policy{Redact: &redact.Redactor{}}}
 	s.at.Store(&root)
 	return s, nil
 }

@@ -96,6 +96,12 @@ func decodeState(data []byte) (*stateFile, error) {
 			n = d.int()
 		case "iterationsSeq":
 			d.at.Iterations = d.Uint()
+		case "messages":
+			d.at.Messages = d.tail()
+		case "transcript":
+			d.at.Transcript = d.tail()
+		case "openCalls":
+			d.at.OpenCalls = d.strs()
 		case "tasks":
 			s.roots = d.children("", 1)
 		default:
@@ -253,6 +259,22 @@ func (d *decoder) id() ID {
 		d.Fail("%v", err)
 	}
 	return id
+}
+
+func (d *decoder) tail() (t Tail) {
+	d.Object(func(key string) {
+		switch key {
+		case "file":
+			t.File = d.Text()
+		case "bytes":
+			t.Bytes = d.Int()
+		case "count":
+			t.Count = d.Uint()
+		default:
+			d.Raw()
+		}
+	})
+	return t
 }
 
 func (d *decoder) time() time.Time {

@@ -54,6 +54,14 @@ func decodeRecord(line []byte, r *Record, do func(*operation) error) error {
 			d.triggers(r)
 		case "commitUs":
 			r.Commit = time.Duration(d.Int()) * time.Microsecond
+		case "messages":
+			r.Messages = d.tail()
+		case "transcript":
+			r.Transcript = d.tail()
+		case "openCalls":
+			r.OpenCalls = d.strs()
+		case "attempts":
+			r.Attempts = d.attempts()
 		case "snapshot":
 			r.Snapshot, snapshot = d.snapshot(), true
 		case "ops":

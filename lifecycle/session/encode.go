@@ -17,6 +17,18 @@ type Mark struct {
 	// Iterations is the last record up to this one that changed the iterations:
 	// a metrics.json of it or a later one has those of this State.
 	Iterations uint64
+	// Messages and Transcript are how far these streams go.
+	Messages, Transcript Tail
+	// OpenCalls are the IDs of the tool calls among the messages that have no
+	// answer yet.
+	OpenCalls []string
+}
+
+// A Tail is how far a stream of a session goes, as a record of the journal names it.
+type Tail struct {
+	File  string // the last one, in the session's folder; "" while the stream is empty
+	Bytes int64  // of that file that count
+	Count uint64 // records, those of earlier files included
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -31,7 +43,10 @@ func EncodeState(s *State, at Mark) []byte {
 	e.members(s.h, summaryMembers)
 	e.sums(s)
 	e.uint("iterationsSeq", at.Iterations)
+	e.tail("messages", at.Messages)
+	e.tail("transcript", at.Transcript)
 	e.members(s.h, headerMembers)
+	e.strs("openCalls", at.OpenCalls)
 	e.extra(s.h.Extra)
 	e.key("tasks")
 	e.tasks(s, s.roots)
@@ -75,6 +90,15 @@ func (e *encoder) begin(id ID, at Mark) {
 	e.uint("epoch", at.Epoch)
 	e.key("seq")
 	e.b = strconv.AppendUint(e.b, at.Seq, 10)
+}
+
+// tail appends how far a stream goes.
+func (e *encoder) tail(key string, t Tail) {
+	e.object(key, func() {
+		e.str("file", t.File)
+		e.num("bytes", t.Bytes)
+		e.uint("count", t.Count)
+	})
 }
 
 // checksumKey begins what seal appends: the checksum is of all before it.

@@ -23,8 +23,8 @@ type Change struct {
 
 // EncodeChange returns the record of what is different in to. It costs what the
 // change costs: only what the States do not share is walked. A from of nil stands
-// for nothing at all, as at the creation of a session. Of r it takes At, Event,
-// Triggers and Commit. limit is in bytes; 0 is none.
+// for nothing at all, as at the creation of a session. Of r it takes all
+// but the numbers and what it finds out itself. limit is in bytes; 0 is none.
 func EncodeChange(from, to *State, r Record, limit int) Change {
 	if from == nil {
 		from = &State{id: to.id, h: &Header{}}
@@ -90,6 +90,10 @@ func (e *encoder) why(r Record) {
 	})
 	e.uint("saves", r.Saves())
 	e.num("commitUs", r.Commit.Microseconds())
+	e.tail("messages", r.Messages)
+	e.tail("transcript", r.Transcript)
+	e.strs("openCalls", r.OpenCalls)
+	e.attempts(r.Attempts)
 }
 
 // differ writes the operations between two States.

@@ -13,6 +13,11 @@ type Record struct {
 	// its own would have to be written after it.
 	Commit time.Duration
 	Ops    []Op
+	// Messages and Transcript are how far these streams go with this record; zero
+	// where it adds nothing to them.
+	Messages, Transcript Tail
+	OpenCalls            []string // with Messages: the tool calls that have no answer yet
+	Attempts             []AttemptRecord
 	// Snapshot is set instead of operations where the change is too large for a
 	// record: the whole State is in the snapshot of this record's number.
 	Snapshot *SnapshotRef

@@ -72,14 +72,24 @@ func (r *Replay) Apply(line []byte) (Record, error) {
 	if err != nil {
 		return rec, err
 	}
-	at := Mark{Epoch: rec.Epoch, Seq: rec.Seq}
 	if rec.Seq > r.state.at.Seq {
-		r.state.at = at
+		r.state.at.goOn(&rec)
 	}
 	if rec.Seq > r.metrics.at.Seq {
-		r.metrics.at = at
+		r.metrics.at.goOn(&rec)
 	}
 	return rec, nil
+}
+
+// goOn makes a Mark that of a later record.
+func (m *Mark) goOn(r *Record) {
+	m.Epoch, m.Seq = r.Epoch, r.Seq
+	if r.Messages != (Tail{}) {
+		m.Messages, m.OpenCalls = r.Messages, r.OpenCalls
+	}
+	if r.Transcript != (Tail{}) {
+		m.Transcript = r.Transcript
+	}
 }
 
 func (r *Replay) addIterations(op *operation) error {
@@ -218,7 +228,9 @@ func (r *Replay) State(id ID) (*State, Mark, error) {
 	if err != nil {
 		return nil, Mark{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	return st, Mark{r.state.at.Epoch, r.state.at.Seq, r.changed}, nil
+	at := r.state.at
+	at.Iterations = r.changed
+	return st, at, nil
 }
 
 // readMembers reads a header from its members.

@@ -25,6 +25,7 @@ type Summary struct {
 	InputTokens, OutputTokens int64
 	CachedTokens              int64
 	TotalCostUSD              float64
+	Messages                  uint64
 }
 
 // DecodeSummary reads the summary from the first 4 KiB of state.json, which hold
@@ -46,6 +47,10 @@ func DecodeSummary(prefix []byte) (Summary, error) {
 			s.Progress = d.readProgress()
 		case "iterations":
 			s.Iterations = d.int()
+		case "messages":
+			s.Messages = d.tail().Count
+		case "transcript":
+			d.Raw()
 		case "inputTokens":
 			s.InputTokens = d.Int()
 		case "outputTokens":

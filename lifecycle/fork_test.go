@@ -1,0 +1,141 @@
+package lifecycle_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/crashfs"
+)
+
+func fork(t *testing.T, store *lifecycle.Store, id session.ID, at lifecycle.ForkOptions) *lifecycle.Session {
+	t.Helper()
+	sess, err := store.Fork(t.Context(), id, at)
+	require.NoError(t, err)
+	return sess
+}
+
+// A fork of a live session has what the other one has, goes on by itself, and
+// outlives it.
+func TestForkOfALiveSession(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	parent := create(t, store, "auth")
+	says(t, parent, "a", "b")
+	require.NoError(t, parent.Change(session.TriggerStepCompleted, turns(7)))
+	require.NoError(t, parent.Sync(t.Context()))
+
+	child := fork(t, store, parent.ID(), lifecycle.ForkOptions{})
+	st := child.State()
+	require.Equal(t, 7, st.Header().TurnCount)
+	require.Equal(t, session.StatusPaused, st.Status())
+	require.Equal(t, &session.Lineage{Kind: session.LineageForked, From: parent.ID(), Seq: 3}, st.Header().Lineage)
+	says(t, parent, "p")
+	says(t, child, "c")
+	require.Equal(t, []string{"a", "b", "p"}, heard(t, store, parent.ID()))
+	require.Equal(t, []string{"a", "b", "c"}, heard(t, store, child.ID()))
+	one, err := os.Stat(path(store, "sessions", parent.ID().String(), "messages.jsonl"))
+	require.NoError(t, err)
+	two, err := os.Stat(path(store, "sessions", child.ID().String(), "messages.jsonl"))
+	require.NoError(t, err)
+	require.True(t, os.SameFile(one, two), "nothing is copied")
+
+	require.NoError(t, parent.Close(t.Context()))
+	_, err = store.Delete(t.Context(), parent.ID())
+	require.NoError(t, err)
+	require.NoError(t, child.Close(t.Context()))
+	again, err := store.Open(child.ID())
+	require.NoError(t, err)
+	says(t, again, "d")
+	require.Equal(t, []string{"a", "b", "c", "d"}, heard(t, store, child.ID()))
+	report, err := store.Verify(child.ID())
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Intact, report.Condition)
+}
+
+func TestForkAtAPoint(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	parent := create(t, store, "auth")
+	for i := range 6 {
+		require.NoError(t, parent.Append(&session.Message{ID: fmt.Sprint("q", i), Role: session.RoleUser}))
+		call := []session.ToolCall{{ID: fmt.Sprint("c", i)}}
+		require.NoError(t, parent.Append(&session.Message{ID: fmt.Sprint("a", i), Role: session.RoleAssistant, ToolCalls: call}))
+		require.NoError(t, parent.Append(&session.Message{ID: fmt.Sprint("r", i), Role: session.RoleTool, ToolCallID: call[0].ID}))
+		require.NoError(t, parent.Change(session.TriggerStepCompleted, turns(i+1)))
+		require.NoError(t, parent.Sync(t.Context()))
+	}
+	_, seq, err := store.Read(parent.ID())
+	require.NoError(t, err)
+
+	at := fork(t, store, parent.ID(), lifecycle.ForkOptions{Seq: seq - 2, Continue: true})
+	require.Equal(t, 4, at.State().Header().TurnCount)
+	require.Equal(t, session.LineageContinued, at.State().Header().Lineage.Kind)
+	require.Equal(t, "r3", last(heard(t, store, at.ID())))
+
+	message := fork(t, store, parent.ID(), lifecycle.ForkOptions{Message: "a1"})
+	require.Equal(t, "a1", last(heard(t, store, message.ID())))
+	require.NoError(t, message.Close(t.Context()))
+	message, err = store.Open(message.ID())
+	require.NoError(t, err)
+	require.NoError(t, message.Sync(t.Context()))
+	all := heard(t, store, message.ID())
+	require.Len(t, all, 6, "its open call is answered: %v", all)
+
+	for _, bad := range []lifecycle.ForkOptions{{Seq: seq + 1}, {Message: "x"}} {
+		_, err := store.Fork(t.Context(), parent.ID(), bad)
+		require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	}
+	other, err := session.ParseID("auth-20260101-9")
+	require.NoError(t, err)
+	_, err = store.Fork(t.Context(), other, lifecycle.ForkOptions{})
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+}
+
+func last(all []string) string { return all[len(all)-1] }
+
+// The power is cut at every call of a fork: it is there, whole, or it is not.
+func TestPowerCutWhileForking(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
+		s := newSim(t, mode)
+		s.init()
+		require.NoError(t, s.create())
+		s.talk = true
+		require.NoError(t, s.save(10))
+		require.NoError(t, s.flush())
+		s.capture.Store(true)
+		s.watch(nil)
+		child, err := s.store.Fork(t.Context(), s.id, lifecycle.ForkOptions{})
+		require.NoError(t, err)
+		s.take("done")
+		s.capture.Store(false)
+		s.disk.SetHook(nil)
+		for i, p := range s.points {
+			for _, v := range p.disk.Variants(nil, 0) {
+				store, err := lifecycle.OpenOn(p.disk.Crash(v).FS(), simOptions)
+				require.NoError(t, err)
+				infos, err := store.List()
+				require.NoError(t, err)
+				require.NotEmpty(t, infos)
+				if i == len(s.points)-1 {
+					require.Len(t, infos, 2, "it was acknowledged")
+				}
+				for _, info := range infos {
+					require.NoError(t, info.Err)
+					messages, events, err := heardIn(store, info.ID)
+					require.NoError(t, err)
+					require.Equal(t, s.said, messages, "%s: %s", p.op, v.Name)
+					require.Equal(t, s.told, events)
+				}
+				crashStates.Add(1)
+			}
+		}
+		require.NoError(t, child.Close(t.Context()))
+		require.NoError(t, s.close())
+	}
+}

@@ -1,0 +1,16 @@
+package lifecycle
+
+// Redacted is how many credentials were hidden in what this process appended.
+func (s *Session) Redacted() int64 { return s.hidden.Load() }
+
+func (s *Session) redactJSON(object []byte) ([]byte, error) {
+	out, n, err := s.redact.JSON(object)
+	s.hidden.Add(int64(n))
+	return out, err
+}
+
+func (s *Session) redactText(text string) string {
+	out, n := s.redact.String(text)
+	s.hidden.Add(int64(n))
+	return out
+}

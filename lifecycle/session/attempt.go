@@ -1,0 +1,83 @@
+package session
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// An AttemptRecord is one start of the command with all that came of it. It stands
+// in the journal beside the change that it caused, and nowhere else: a rewind does
+// not touch it.
+type AttemptRecord struct {
+	Task      string       `json:"task"`
+	Leaves    []string     `json:"leaves,omitempty"` // the tasks of a unit that has several
+	Attempt   int          `json:"attempt"`          // from 1
+	Iteration int          `json:"iteration"`        // of the session
+	Command   []string     `json:"command"`
+	Context   []ContextUse `json:"context,omitempty"` // of the specification
+	StartedAt time.Time    `json:"startedAt"`
+	EndedAt   time.Time    `json:"endedAt"`
+	Exit      int          `json:"exit"` // -1 when a signal ended it
+	Signal    string       `json:"signal,omitempty"`
+	CPU       int64        `json:"cpuMs,omitempty"`  // user and system time of the command and what it waited for
+	MaxRSS    int64        `json:"maxRSS,omitempty"` // bytes
+	Input     int64        `json:"inputTokens,omitempty"`
+	Output    int64        `json:"outputTokens,omitempty"`
+	Cached    int64        `json:"cachedTokens,omitempty"`
+	CostUSD   float64      `json:"costUSD,omitempty"`
+	Before    string       `json:"gitBefore,omitempty"` // HEAD
+	After     string       `json:"gitAfter,omitempty"`
+	Files     []FileChange `json:"files,omitempty"`
+	MoreFiles int          `json:"moreFiles,omitempty"` // beyond MaxFileChanges
+	Check     *CheckRun    `json:"check,omitempty"`
+	Failure   string       `json:"failure,omitempty"` // why it counts as failed
+	Then      string       `json:"then"`              // what followed: done, failed, limited, interrupted, paused
+	// Of a failed attempt, the end of what was printed, at most 16 KiB each,
+	// redacted.
+	Tail      string `json:"tail,omitempty"`
+	CheckTail string `json:"checkTail,omitempty"`
+}
+
+// MaxFileChanges is how many files an AttemptRecord names.
+const MaxFileChanges = 1000
+
+// A ContextUse is a piece of a file that a command was given.
+type ContextUse struct {
+	Path   string `json:"path"`
+	Header string `json:"header,omitempty"`
+	SHA256 string `json:"sha256"`
+	Bytes  int    `json:"bytes"`
+}
+
+// A FileChange is a file that differs after a start of the command.
+type FileChange struct {
+	Path   string `json:"path"`
+	Change string `json:"change"`           // created, modified, deleted, moved, mode
+	From   string `json:"from,omitempty"`   // the path before a move
+	Before string `json:"before,omitempty"` // SHA-256 of the content
+	After  string `json:"after,omitempty"`
+}
+
+// A CheckRun is how the check after a command ended.
+type CheckRun struct {
+	Command string `json:"command"`
+	Exit    int    `json:"exit"`
+	Ms      int64  `json:"ms"`
+}
+
+// attempts appends what was recorded of starts of the command.
+func (e *encoder) attempts(all []AttemptRecord) {
+	if len(all) == 0 {
+		return
+	}
+	if data, err := json.Marshal(all); err == nil { // the types have nothing that it could refuse
+		e.raw("attempts", data)
+	}
+}
+
+func (d *decoder) attempts() (all []AttemptRecord) {
+	if err := json.Unmarshal([]byte(d.Raw()), &all); err != nil && d.Reader.Err() == nil {
+		d.Fail("attempts: %v", err)
+	}
+	return all
+}

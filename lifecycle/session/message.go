@@ -1,0 +1,99 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A Message is one of the conversation between a loop and its model.
+type Message struct {
+	ID         string          `json:"uuid"`
+	Time       time.Time       `json:"timestamp"`
+	Role       string          `json:"role"`              // one of the Role constants
+	Content    json.RawMessage `json:"content,omitempty"` // a string, or what the model's API has in its place
+	ToolCalls  []ToolCall      `json:"toolCalls,omitempty"`
+	ToolCallID string          `json:"toolCallId,omitempty"` // the call that a message of RoleTool answers
+	Usage      *Usage          `json:"usage,omitempty"`
+}
+
+// The roles of messages.
+const (
+	RoleSystem    = "system"
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+	RoleTool      = "tool"
+)
+
+// A ToolCall is what a model asks the loop to do.
+type ToolCall struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+// Usage is what a message cost, in tokens.
+type Usage struct {
+	InputTokens  int64 `json:"inputTokens,omitempty"`
+	OutputTokens int64 `json:"outputTokens,omitempty"`
+	CachedTokens int64 `json:"cachedTokens,omitempty"`
+}
+
+// Text is a plain text as the content of a Message.
+func Text(s string) json.RawMessage {
+	data, err := json.Marshal(s)
+	if err != nil { // strings are never refused
+		return nil
+	}
+	return data
+}
+
+// Validate says what a Message lacks: an ID, a time, a known role, the call that a
+// tool answers, IDs of its own tool calls. Content and arguments are JSON.
+func (m *Message) Validate() error {
+	switch {
+	case m.ID == "" || len(m.ID) > 128:
+		return errors.New("a message's uuid has 1 to 128 bytes")
+	case m.Time.IsZero():
+		return errors.New("a message has a timestamp")
+	case !slices.Contains([]string{RoleSystem, RoleUser, RoleAssistant, RoleTool}, m.Role):
+		return fmt.Errorf("the role %q is none of system, user, assistant and tool", m.Role)
+	case m.Role == RoleTool && m.ToolCallID == "":
+		return errors.New("a message of the role tool names the call that it answers")
+	case len(m.Content) > 0 && !json.Valid(m.Content):
+		return errors.New("a message's content is JSON")
+	}
+	for _, c := range m.ToolCalls {
+		if c.ID == "" || len(c.Arguments) > 0 && !json.Valid(c.Arguments) {
+			return fmt.Errorf("the tool call %q lacks an ID, or its arguments are no JSON", c.Name)
+		}
+	}
+	return nil
+}
+
+// EncodeMessage returns a valid message as a JSON object.
+func EncodeMessage(m *Message) ([]byte, error) { return json.Marshal(m) }
+
+// DecodeMessage reads a line of a stream of messages. The error wraps ErrCorrupt.
+func DecodeMessage(line []byte) (Message, error) {
+	var m Message
+	err := json.Unmarshal(line, &m)
+	if err == nil {
+		err = m.Validate()
+	}
+	if err != nil {
+		return Message{}, fmt.Errorf("%w: message: %w", ErrCorrupt, err)
+	}
+	return m, nil
+}
+
+// Answered returns the tool calls without an answer after one more message.
+func Answered(open []string, m *Message) []string {
+	now := slices.DeleteFunc(slices.Clone(open), func(id string) bool { return id == m.ToolCallID })
+	for _, c := range m.ToolCalls {
+		now = append(now, c.ID)
+	}
+	return now
+}

@@ -1,0 +1,33 @@
+package writer
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// CopyFile copies a regular file to a name that is free, and syncs it: it is
+// durable when its folder is. On an error nothing is left.
+func CopyFile(dir FS, from, to string, perm fs.FileMode) error {
+	src, _, err := OpenRegular(dir, "copy", from, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	full := filepath.Join(dir.Name(), to)
+	dst, err := dir.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY|noFollow, perm)
+	if err != nil {
+		return NewError("copy", full, NotCommitted, err)
+	}
+	_, err = io.Copy(dst, src)
+	if err == nil {
+		err = dst.Sync()
+	}
+	if err = errors.Join(err, dst.Close()); err != nil {
+		_ = dir.Remove(to)
+		return NewError("copy", full, NotCommitted, err)
+	}
+	return nil
+}
