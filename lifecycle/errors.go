@@ -34,8 +34,9 @@ const (
 var (
 	// ErrNoStore is returned by Open when the project has no .lopen folder.
 	ErrNoStore = errors.New("no .lopen folder here")
-	// ErrNotFound is returned when no session has the ID or name asked for.
-	ErrNotFound = errors.New("no such session")
+	// ErrNotFound is returned when there is no session, record, message or checkpoint
+	// of the ID or name asked for.
+	ErrNotFound = errors.New("not found")
 	// ErrAmbiguous is returned by Resolve when a prefix fits several sessions.
 	ErrAmbiguous = errors.New("fits more than one session")
 	// ErrCorrupt is returned when a session's files are damaged.

@@ -28,15 +28,26 @@ type sessionRow struct {
 	UpdatedAt *time.Time       `json:"updatedAt,omitempty"`
 	Progress  session.Progress `json:"progress"`
 	Tokens    int64            `json:"tokens"`
+	Messages  uint64           `json:"messages,omitempty"`
+	Lineage   *lineageRow      `json:"lineage,omitempty"`
 	Pinned    bool             `json:"pinned,omitempty"`
 	Bytes     int64            `json:"bytes,omitempty"`
 	HeldBy    string           `json:"heldBy,omitempty"`
 	Error     string           `json:"error,omitempty"`
+
+	branch string // drawn before the ID in a tree
+}
+
+// lineageRow is where a session comes from.
+type lineageRow struct {
+	Kind string `json:"kind"`
+	From string `json:"from"`
+	Seq  uint64 `json:"seq"`
 }
 
 // listFlags choose what `session list` shows.
 type listFlags struct {
-	long                 bool
+	long, tree           bool
 	status, module, sort string
 }
 
@@ -66,11 +77,15 @@ func newSessionList(a *app) *cobra.Command {
 			if a.out.machine() {
 				return a.printJSON(rows)
 			}
+			if lf.tree {
+				rows = asTree(rows)
+			}
 			return a.listSessions(rows, lf.long)
 		},
 	})
 	f := cmd.Flags()
 	f.BoolVarP(&lf.long, "long", "l", false, "also the size on the disk and who holds it")
+	f.BoolVar(&lf.tree, "tree", false, "forks below the session that they come from")
 	f.StringVar(&lf.status, "status", "", "only those that are `active|paused|complete`")
 	f.StringVar(&lf.module, "module", "", "only those of `MODULE`")
 	f.StringVar(&lf.sort, "sort", "activity", "`activity|created|id|progress`")
@@ -120,6 +135,10 @@ func row(store *lifecycle.Store, info lifecycle.Info, long bool) sessionRow {
 	}
 	r.Status, r.Phase, r.Step, r.Component = string(info.Status), string(info.Phase), string(info.Step), info.Component
 	r.CreatedAt, r.UpdatedAt, r.Progress = &info.CreatedAt, &info.UpdatedAt, info.Progress
+	r.Messages = info.Messages
+	if l := info.Lineage; l != nil {
+		r.Lineage = &lineageRow{l.Kind, l.From.String(), l.Seq}
+	}
 	r.Tokens = info.InputTokens + info.OutputTokens
 	return r
 }
@@ -141,7 +160,7 @@ func (a *app) listSessions(rows []sessionRow, long bool) error {
 			fmt.Fprintf(w, "%s\t! unreadable\t%s\t%s\t\t\t\t%s\n", r.ID, r.Name, r.Module, r.Error)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\t%d/%d\t%s\t%s", r.ID, statusGlyph(r.Status), r.Status, named(r), r.Module, r.Phase,
+		fmt.Fprintf(w, "%s%s\t%s %s\t%s\t%s\t%s\t%d/%d\t%s\t%s", r.branch, r.ID, statusGlyph(r.Status), r.Status, named(r), r.Module, r.Phase,
 			r.Progress.Done, r.Progress.Total, ago(time.Since(*r.UpdatedAt)), count(r.Tokens))
 		if long {
 			fmt.Fprintf(w, "\t%s\t%s", bytesText(r.Bytes), r.HeldBy)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -22,6 +23,10 @@ type recordRow struct {
 	Saves    uint64            `json:"saves"`
 	CommitUs int64             `json:"commitUs,omitempty"`
 	Ops      []opRow           `json:"ops"`
+	Messages uint64            `json:"messages,omitempty"` // in all, where some were added
+	Events   uint64            `json:"events,omitempty"`   // of the transcript, likewise
+
+	Attempts []session.AttemptRecord `json:"attempts,omitempty"`
 }
 
 type opRow struct {
@@ -33,11 +38,15 @@ type opRow struct {
 }
 
 func newSessionLog(a *app) *cobra.Command {
-	return a.reads(&cobra.Command{
+	var task string
+	cmd := a.reads(&cobra.Command{
 		Use:   "log [ID]",
 		Short: "Tell what happened in a session: when, what changed, why",
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Long: `Tell what happened in a session: when, what changed, why. With --task, tell of each
+start of the command on that task: what it was given, how it ended, what it used, which
+files it changed, how the check judged, and of one that failed the end of its output.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := a.open()
 			if err != nil {
 				return err
@@ -48,20 +57,44 @@ func newSessionLog(a *app) *cobra.Command {
 				return err
 			}
 			rows := []recordRow{}
+			attempts := []session.AttemptRecord{}
 			teller := &teller{w: a.stdout}
 			err = store.Log(id, 0, func(r session.Record) error {
+				if cmd.Flags().Changed("task") {
+					attempts = append(attempts, attemptsOf(r, task)...)
+					return nil
+				}
 				if a.out.machine() {
 					rows = append(rows, newRecordRow(r))
 					return nil
 				}
 				return teller.tell(r)
 			})
-			if err == nil && a.out.machine() {
+			switch {
+			case err != nil:
+			case cmd.Flags().Changed("task"):
+				err = a.showAttempts(id, task, attempts)
+			case a.out.machine():
 				err = a.printJSON(rows)
 			}
 			return err
 		},
 	})
+	cmd.Flags().StringVar(&task, "task", "", "tell of the starts of the command on `TASK`, an ID or the end of one")
+	return cmd
+}
+
+func (a *app) showAttempts(id session.ID, task string, all []session.AttemptRecord) error {
+	if len(all) == 0 {
+		return fmt.Errorf("no start of the command on task %q in session %s: %w", task, id, lifecycle.ErrNotFound)
+	}
+	if a.out.machine() {
+		return a.printJSON(all)
+	}
+	for _, at := range all {
+		tellAttempt(a.stdout, at)
+	}
+	return nil
 }
 
 func newSessionWatch(a *app) *cobra.Command {
@@ -109,7 +142,7 @@ func newSessionWatch(a *app) *cobra.Command {
 var errComplete = errors.New("the session is complete")
 
 func newRecordRow(r session.Record) recordRow {
-	row := recordRow{Seq: r.Seq, Epoch: r.Epoch, At: r.At, Event: string(r.Event), Saves: r.Saves(), CommitUs: r.Commit.Microseconds(), Ops: []opRow{}}
+	row := recordRow{Attempts: r.Attempts, Messages: r.Messages.Count, Events: r.Transcript.Count, Seq: r.Seq, Epoch: r.Epoch, At: r.At, Event: string(r.Event), Saves: r.Saves(), CommitUs: r.Commit.Microseconds(), Ops: []opRow{}}
 	for t, n := range r.Triggers {
 		if n > 0 {
 			if row.Triggers == nil {
@@ -143,6 +176,9 @@ func (t *teller) tell(r session.Record) error {
 	}
 	if _, err := fmt.Fprintf(t.w, "%s  #%d  %s\n", at.Format("15:04:05"), r.Seq, cause(r)); err != nil {
 		return err
+	}
+	for _, at := range r.Attempts {
+		fmt.Fprintf(t.w, "          %s: attempt %d took %s: %s\n", at.Task, at.Attempt, at.EndedAt.Sub(at.StartedAt).Round(time.Millisecond), at.Then)
 	}
 	for _, line := range happened(r) {
 		fmt.Fprintf(t.w, "          %s\n", line)

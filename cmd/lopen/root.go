@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -68,7 +69,7 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(
 		newInit(a), newRun(a),
 		group("session", "List, show, resume, check and tidy sessions",
-			newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a), newSessionLog(a), newSessionWatch(a), newSessionVerify(a),
+			newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a), newSessionFork(a), newSessionLog(a), newSessionWatch(a), newSessionVerify(a),
 			newSessionRename(a), newSessionPin(a, true), newSessionPin(a, false), newSessionDelete(a), newSessionRestore(a), newSessionPrune(a)),
 		group("plan", "Show, create and tick plans", newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false)),
 		group("config", "Show and set the settings", newConfigShow(a), newConfigSet(a)),
@@ -91,11 +92,11 @@ func group(name, short string, sub ...*cobra.Command) *cobra.Command {
 	return g
 }
 
-// asUsage makes every complaint about arguments a usage error.
+// asUsage makes every complaint about arguments and flags a usage error.
 func asUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
+			if err := errors.Join(check(cmd, args), cmd.ValidateFlagGroups()); err != nil {
 				return usagef("%w; see `%s --help`", err, cmd.CommandPath())
 			}
 			return nil

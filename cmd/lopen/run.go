@@ -17,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
 )
@@ -74,6 +75,7 @@ func newRun(a *app) *cobra.Command {
 	f.DurationVar(&rf.pauseTimeout, "pause-timeout", 0, "wait at most `DURATION` for a storage error to end (default never on a terminal, else 10m)")
 	settingFlag(f, "max-iterations", "start CMD at most `N` times (0: no limit)")
 	settingFlag(f, "failure-threshold", "`N` attempts at a task before it has failed")
+	settingBool(f, "transcript", "keep the prompts and what CMD prints, redacted")
 	settingBool(f, "unattended", "never ask: a task that used up its attempts has failed, the rest goes on")
 	f.StringVar(&rf.prompt, "prompt", "", "template `FILE` (text/template) in place of the built-in prompt")
 	f.BoolVar(&rf.dryRun, "dry-run", false, "list what would run, print the first prompt, change nothing")
@@ -212,9 +214,11 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if err != nil {
 		return err
 	}
-	store.SetPolicy(lifecycle.Policy{
-		Autosave: values.Duration("autosave_interval"), Interval: values.Int("snapshot_interval"), Retention: values.Int("snapshot_retention"), Iterations: values.Bool("save_iteration_history"),
-	})
+	policy, err := storePolicy(values)
+	if err != nil {
+		return err
+	}
+	store.SetPolicy(policy)
 	for _, f := range store.Preflight() {
 		fmt.Fprintf(r.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
 	}
@@ -244,6 +248,21 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	}
 	r.epilogue(store, sess)
 	return nil
+}
+
+// storePolicy is what the settings say of how sessions are kept.
+func storePolicy(v *settings.Values) (lifecycle.Policy, error) {
+	p := lifecycle.Policy{
+		Autosave: v.Duration("autosave_interval"), Interval: v.Int("snapshot_interval"), Retention: v.Int("snapshot_retention"), Iterations: v.Bool("save_iteration_history"),
+	}
+	if !v.Bool("redact") {
+		return p, nil
+	}
+	var err error
+	if p.Redact, err = redact.New(v.Strings("redact_patterns")); err != nil {
+		return p, usagef("redact_patterns: %w", err)
+	}
+	return p, nil
 }
 
 // giveBack closes a session on which no run could begin. One that was made for
@@ -291,7 +310,7 @@ func (r *runCall) config(ctx context.Context, project string, store *lifecycle.S
 		Command: command, Check: check, Unit: values.String("unit"), Prompt: r.template, Only: r.only, Environ: r.environ,
 		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
 		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),
-		Unattended: values.Bool("unattended"), ByTerminal: r.interactive(),
+		Transcript: values.Bool("transcript"), Unattended: values.Bool("unattended"), ByTerminal: r.interactive(),
 	}
 	if !r.pauseTimeoutSet && !cfg.ByTerminal {
 		cfg.PauseTimeout = 10 * time.Minute

@@ -19,6 +19,7 @@ var summaryMembers = []member{
 	{"totalCostUSD", func(e *encoder, h *Header) { e.float("totalCostUSD", h.TotalCostUSD) }},
 	{"component", func(e *encoder, h *Header) { e.str("component", h.Component) }},
 	{"activeTask", func(e *encoder, h *Header) { e.str("activeTask", h.ActiveTask) }},
+	{"lineage", putLineage},
 }
 
 // headerMembers are the others.
@@ -33,7 +34,6 @@ var headerMembers = []member{
 	{"turnCount", func(e *encoder, h *Header) { e.num("turnCount", int64(h.TurnCount)) }},
 	{"rateLimit", putRateLimit},
 	{"git", putGit},
-	{"lineage", putLineage},
 	{"transactionId", func(e *encoder, h *Header) { e.str("transactionId", h.TransactionID) }},
 	{"requiresValidation", func(e *encoder, h *Header) { e.flag("requiresValidation", h.RequiresValidation) }},
 	{"check", putCheck},

@@ -26,6 +26,7 @@ type Summary struct {
 	CachedTokens              int64
 	TotalCostUSD              float64
 	Messages                  uint64
+	Lineage                   *Lineage // nil for a session of its own
 }
 
 // DecodeSummary reads the summary from the first 4 KiB of state.json, which hold
@@ -57,7 +58,7 @@ func DecodeSummary(prefix []byte) (Summary, error) {
 			s.OutputTokens = d.Int()
 		case "cachedTokens":
 			s.CachedTokens = d.Int()
-		case "status", "phase", "step", "exitReason", "createdAt", "updatedAt", "completedAt", "totalCostUSD", "component", "activeTask":
+		case "status", "phase", "step", "exitReason", "createdAt", "updatedAt", "completedAt", "totalCostUSD", "component", "activeTask", "lineage":
 			d.header(&h, key)
 		default:
 			done = true
@@ -73,6 +74,7 @@ func DecodeSummary(prefix []byte) (Summary, error) {
 	s.Module, s.Seq = s.ID.Module, d.at.Seq
 	s.Status, s.Phase, s.Step, s.ExitReason = h.Status, h.Phase, h.Step, h.ExitReason
 	s.Component, s.ActiveTask, s.TotalCostUSD = h.Component, h.ActiveTask, h.TotalCostUSD
+	s.Lineage = h.Lineage
 	s.CreatedAt, s.UpdatedAt, s.CompletedAt = h.CreatedAt, h.UpdatedAt, h.CompletedAt
 	return s, nil
 }

@@ -55,8 +55,10 @@ type Result struct {
 	Exit               int    // -1 when a signal ended it
 	Signal             string // the signal's name, if one ended it
 	Cause              Cause
-	Tail               []byte // the last TailBytes of stdout and stderr, as they came
-	LeftBehind         bool   // something that outlived the command still holds its output
+	CPU                time.Duration // user and system time of the command and what it waited for
+	MaxRSS             int64         // bytes; 0 where the system does not say
+	Tail               []byte        // the last TailBytes of stdout and stderr, as they came
+	LeftBehind         bool          // something that outlived the command still holds its output
 }
 
 // Run starts the command, waits until it has ended and passes its output on.
@@ -107,6 +109,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	<-copied
 	res.Tail = out.tail()
 	res.Exit, res.Signal = exitOf(cmd.ProcessState)
+	res.CPU, res.MaxRSS = cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), maxRSS(cmd.ProcessState)
 	return res, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +27,19 @@ func exitOf(ps *os.ProcessState) (code int, signal string) {
 		return -1, unix.SignalName(ws.Signal())
 	}
 	return ps.ExitCode(), ""
+}
+
+// maxRSS is the largest resident set of the command or of what it waited for, in
+// bytes. Linux counts in KiB.
+func maxRSS(ps *os.ProcessState) int64 {
+	u, ok := ps.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return u.Maxrss
+	}
+	return u.Maxrss << 10
 }
 
 func executable(path string) error {

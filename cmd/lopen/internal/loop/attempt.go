@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,7 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 		return err
 	}
 	r.starts++
+	r.at = working{unit: unit, leaves: leaves, iteration: r.sess.State().NumIterations() + 1, git: r.git.Head}
 	out, metrics, err := r.execute(ctx, unit, leaves, n)
 	if errors.Is(err, child.ErrNotStarted) {
 		return r.notStarted(leaves, err)
@@ -55,7 +57,10 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	if err := r.follow(context.WithoutCancel(ctx), tasks.During); err != nil {
 		return err
 	}
-	leaves = slices.DeleteFunc(leaves, func(id string) bool { _, ok := r.sess.State().Task(id); return !ok })
+	if err := r.remember(ctx, n, out, metrics, r.consequence(ctx, out)); err != nil {
+		return err
+	}
+	leaves = slices.DeleteFunc(slices.Clone(leaves), func(id string) bool { _, ok := r.sess.State().Task(id); return !ok })
 	if ctx.Err() != nil {
 		if err := r.record(unit, leaves, out, metrics, begun, session.TriggerPaused, false, nil); err != nil {
 			return err
@@ -73,6 +78,19 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 		return r.failed(ctx, unit, leaves, out, metrics, begun)
 	}
 	return r.done(ctx, unit, leaves, out, metrics, begun)
+}
+
+// consequence names what follows a start of the command.
+func (r *Runner) consequence(ctx context.Context, out outcome) string {
+	switch {
+	case ctx.Err() != nil:
+		return "interrupted"
+	case out.limited:
+		return "limited"
+	case out.failure != "":
+		return "failed"
+	}
+	return "done"
 }
 
 // begin makes durable that the unit is being worked on and returns the number
@@ -114,6 +132,8 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 	if err != nil {
 		return out, m, err
 	}
+	r.at.context = resources
+	r.tell(ctx, event{Type: "prompt", Text: string(prompt)})
 	if err := r.tolerate(r.sess.Update(func(st *session.State) (*session.State, error) {
 		e := st.Edit()
 		e.Header().Resources = used(st.Header().Resources, resources)
@@ -143,7 +163,7 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 		deadline = time.Now().Add(r.cfg.Timeout)
 	}
 	cmd := child.Command{Argv: r.cfg.Command, Dir: r.cfg.Project, Env: env, Stdin: stdin}
-	if out.result, err = r.supervise(ctx, cmd, deadline); err != nil {
+	if out.result, err = r.supervise(ctx, cmd, "output", deadline); err != nil {
 		return out, m, err
 	}
 	m, warning := readMetrics(metricsFile)
@@ -169,7 +189,7 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 }
 
 func (r *Runner) check(ctx context.Context, out *outcome, env []string, deadline time.Time) error {
-	res, err := r.supervise(ctx, child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Project, Env: env}, deadline)
+	res, err := r.supervise(ctx, child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Project, Env: env}, "check", deadline)
 	if err != nil {
 		return err
 	}
@@ -185,9 +205,16 @@ func (r *Runner) check(ctx context.Context, out *outcome, env []string, deadline
 }
 
 // supervise runs one process with the lock that says so to the next holder.
-func (r *Runner) supervise(ctx context.Context, c child.Command, deadline time.Time) (child.Result, error) {
+func (r *Runner) supervise(ctx context.Context, c child.Command, what string, deadline time.Time) (child.Result, error) {
 	c.Grace, c.IdleTimeout = defaultGrace, r.cfg.IdleTimeout
 	c.Stdout, c.Stderr = r.cfg.UI.Output()
+	if r.cfg.Transcript {
+		for name, w := range map[string]*io.Writer{"stdout": &c.Stdout, "stderr": &c.Stderr} {
+			s := &scribe{to: *w, tell: func(text string) { r.tell(ctx, event{Type: what, Stream: name, Text: text}) }}
+			defer s.flush()
+			*w = s
+		}
+	}
 	if !deadline.IsZero() {
 		c.Timeout = max(time.Until(deadline), time.Millisecond)
 	}
@@ -247,7 +274,7 @@ func (r *Runner) record(unit string, leaves []string, out outcome, m metrics, be
 
 // done makes durable that the unit is done, and ticks its boxes then.
 func (r *Runner) done(ctx context.Context, unit string, leaves []string, out outcome, m metrics, begun time.Time) error {
-	git := gitState(ctx, r.cfg.Project)
+	git := r.git
 	git.LastTaskCommit = git.Head
 	now := time.Now()
 	if err := r.record(unit, leaves, out, m, begun, session.TriggerTaskCompleted, true, func(h *session.Header, t *session.Task) {

@@ -28,6 +28,7 @@ type Config struct {
 	Timeout, IdleTimeout   time.Duration
 	Wait                   time.Duration // in all, for an agent's limit
 	PauseTimeout           time.Duration // for a storage error to go away
+	Transcript             bool          // keep the prompts and what the command prints
 	FailureThreshold       int           // attempts at a task; 0 means no limit
 	MaxIterations          int           // starts of the command in this run; 0 means no limit
 	Unattended, ByTerminal bool          // never asks; there is a person to ask

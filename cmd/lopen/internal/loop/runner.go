@@ -25,6 +25,8 @@ type Runner struct {
 	starts int    // of the command, in this run
 	limits limits
 	last   lastOutput
+	at     working
+	git    session.Git     // as it was last seen
 	warned map[string]bool // what is said once a run
 }
 
@@ -52,6 +54,7 @@ func Run(ctx context.Context, cfg Config) error {
 }
 
 func (r *Runner) run(ctx context.Context) error {
+	r.git = gitState(ctx, r.cfg.Project)
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -16,6 +17,7 @@ const (
 	kindInt
 	kindDuration
 	kindString
+	kindStrings // a JSON array of strings
 )
 
 // A Key is one setting.
@@ -44,6 +46,9 @@ var keys = []Key{
 	{Name: "snapshot_interval", kind: kindInt, Default: 50, Help: "keep the whole state every so many saves"},
 	{Name: "snapshot_retention", kind: kindInt, Default: 5, Help: "whole states of each kind that are kept"},
 	{Name: "autosave_interval", kind: kindDuration, Default: time.Duration(0), Help: "save what changed without a save after this time"},
+	{Name: "transcript", kind: kindBool, Default: false, Help: "keep the prompts and what the commands print"},
+	{Name: "redact", kind: kindBool, Default: true, Help: "hide credentials in what is kept"},
+	{Name: "redact_patterns", kind: kindStrings, Default: []string(nil), Help: "regular expressions of what else is hidden"},
 	{Name: "failure_threshold", kind: kindInt, Default: 3, Help: "attempts at a task before it has failed"},
 	{Name: "max_iterations", kind: kindInt, Default: 100, Help: "starts of the command in one run"},
 	{Name: "unattended", kind: kindBool, Default: false, Help: "never ask: failed tasks are left, the rest goes on"},
@@ -122,6 +127,13 @@ func (k Key) parse(s string) (any, error) {
 		}
 		return d, nil
 	}
+	if k.kind == kindStrings {
+		var all []string
+		if err := json.Unmarshal([]byte(s), &all); err != nil {
+			return nil, k.bad(s, `a list like ["one", "two"]`)
+		}
+		return all, nil
+	}
 	if len(k.oneOf) > 0 {
 		for _, v := range k.oneOf {
 			if s == v {
@@ -157,6 +169,14 @@ func (k Key) parseJSON(v any) (any, error) {
 	switch x := v.(type) {
 	case string:
 		return k.parse(x)
+	case []any:
+		if k.kind == kindStrings {
+			text, err := json.Marshal(x)
+			if err != nil {
+				return nil, err
+			}
+			return k.parse(string(text))
+		}
 	case bool:
 		if k.kind == kindBool {
 			return x, nil
@@ -171,8 +191,11 @@ func (k Key) parseJSON(v any) (any, error) {
 
 // shown is a value as config.json and `config show` have it.
 func shown(v any) any {
-	if d, ok := v.(time.Duration); ok {
-		return d.String()
+	switch v := v.(type) {
+	case time.Duration:
+		return v.String()
+	case []string:
+		return append([]string{}, v...) // never null
 	}
 	return v
 }

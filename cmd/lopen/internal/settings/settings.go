@@ -162,5 +162,8 @@ func (v *Values) Duration(name string) time.Duration { return v.value[name].(tim
 // String returns a setting that is text; see Bool.
 func (v *Values) String(name string) string { return v.value[name].(string) }
 
+// Strings returns a setting that is a list; see Bool.
+func (v *Values) Strings(name string) []string { return v.value[name].([]string) }
+
 // Source says where a setting comes from.
 func (v *Values) Source(name string) Source { return v.source[name] }

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// attemptsOf keeps the attempts of a record that are of a task: its ID, or a unique
+// end of it. "" keeps all.
+func attemptsOf(r session.Record, task string) (all []session.AttemptRecord) {
+	for _, a := range r.Attempts {
+		ids := append([]string{a.Task}, a.Leaves...)
+		for _, id := range ids {
+			if task == "" || id == task || strings.HasSuffix(id, "/"+task) {
+				all = append(all, a)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// tellAttempt tells of one start of the command all that is known.
+func tellAttempt(w io.Writer, a session.AttemptRecord) {
+	took := a.EndedAt.Sub(a.StartedAt).Round(time.Millisecond)
+	fmt.Fprintf(w, "%s  iteration %d: %s, attempt %d: %s\n", a.StartedAt.Local().Format(time.DateTime), a.Iteration, a.Task, a.Attempt, a.Then)
+	field := func(name, format string, args ...any) { fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...)) }
+	field("command", "%s", quoted(a.Command))
+	exit := fmt.Sprintf("exit %d", a.Exit)
+	if a.Signal != "" {
+		exit = "signal " + a.Signal
+	}
+	field("ended", "%s after %s, %s of CPU, %s of memory at most", exit, took, time.Duration(a.CPU)*time.Millisecond, bytesText(a.MaxRSS))
+	if a.Input+a.Output > 0 {
+		field("tokens", "%s in, %s out, $%.2f", count(a.Input), count(a.Output), a.CostUSD)
+	}
+	for _, c := range a.Context {
+		field("given", "%s %s, %d bytes", c.Path, c.Header, c.Bytes)
+	}
+	if a.Before != a.After {
+		field("git", "%.12s → %.12s", a.Before, a.After)
+	}
+	for _, f := range a.Files {
+		name := f.Path
+		if f.From != "" {
+			name = f.From + " → " + f.Path
+		}
+		field("file", "%s: %s", f.Change, name)
+	}
+	if a.MoreFiles > 0 {
+		field("file", "and %d more", a.MoreFiles)
+	}
+	if a.Check != nil {
+		field("check", "%s: exit %d after %s", a.Check.Command, a.Check.Exit, time.Duration(a.Check.Ms)*time.Millisecond)
+	}
+	if a.Failure != "" {
+		field("failed", "%s", a.Failure)
+	}
+	for name, text := range map[string]string{"output": a.Tail, "check's": a.CheckTail} {
+		for line := range strings.Lines(text) {
+			fmt.Fprintf(w, "  %-9s | %s\n", name, printable(strings.TrimRight(line, "\r\n")))
+		}
+	}
+}
+
+// printable takes from a line what would move the cursor or change colours.
+func printable(line string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, line)
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+)
+
+func newSessionFork(a *app) *cobra.Command {
+	var at lifecycle.ForkOptions
+	cmd := &cobra.Command{
+		Use:   "fork [ID]",
+		Short: "Start a new session from another one, as it is or as it was",
+		Long: `Start a new session from another one, as it is or as it was. The other one stays as
+it is, may be running, and may be deleted afterwards. Without ID the newest session is
+continued in a new one. The new session's ID is printed; lopen session resume goes on with it.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			store, err := a.open()
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, closeStore(store)) }()
+			if err := a.refuseInside(store); err != nil {
+				return err
+			}
+			id, err := resolveArg(store, args)
+			if err != nil {
+				return err
+			}
+			at.Continue = len(args) == 0
+			sess, err := store.Fork(cmd.Context(), id, at)
+			if err != nil {
+				return err
+			}
+			if err := sess.Close(cmd.Context()); err != nil {
+				return err
+			}
+			p := sess.State().Progress()
+			fmt.Fprintf(a.stderr, "from %s, record %d: %d/%d tasks done; go on with: lopen session resume %s\n", id, sess.State().Header().Lineage.Seq, p.Done, p.Total, sess.ID())
+			_, err = fmt.Fprintln(a.stdout, sess.ID())
+			return err
+		},
+	}
+	cmd.Flags().Uint64Var(&at.Seq, "at", 0, "as it was at record `SEQ` of its log")
+	cmd.Flags().StringVar(&at.Message, "message", "", "with the messages up to the one with this `UUID`")
+	cmd.MarkFlagsMutuallyExclusive("at", "message")
+	return cmd
+}
+
+// asTree puts each session below the one that it comes from, where that is listed,
+// and otherwise keeps the order.
+func asTree(rows []sessionRow) []sessionRow {
+	listed, below := map[string]bool{}, map[string][]sessionRow{}
+	for _, r := range rows {
+		listed[r.ID] = true
+	}
+	for _, r := range rows {
+		from := ""
+		if r.Lineage != nil && listed[r.Lineage.From] {
+			from = r.Lineage.From
+		}
+		below[from] = append(below[from], r)
+	}
+	tree := make([]sessionRow, 0, len(rows))
+	var put func(from, indent string)
+	put = func(from, indent string) {
+		for i, r := range below[from] {
+			more := ""
+			if from != "" {
+				r.branch, more = indent+"├─ ", indent+"│  "
+				if i == len(below[from])-1 {
+					r.branch, more = indent+"└─ ", indent+"   "
+				}
+			}
+			tree = append(tree, r)
+			put(r.ID, more)
+		}
+	}
+	put("", "")
+	return tree
+}
