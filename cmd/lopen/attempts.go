@@ -28,7 +28,9 @@ func attemptsOf(r session.Record, task string) (all []session.AttemptRecord) {
 func tellAttempt(w io.Writer, a session.AttemptRecord) {
 	took := a.EndedAt.Sub(a.StartedAt).Round(time.Millisecond)
 	fmt.Fprintf(w, "%s  iteration %d: %s, attempt %d: %s\n", a.StartedAt.Local().Format(time.DateTime), a.Iteration, a.Task, a.Attempt, a.Then)
-	field := func(name, format string, args ...any) { fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...)) }
+	field := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
+	}
 	field("command", "%s", quoted(a.Command))
 	exit := fmt.Sprintf("exit %d", a.Exit)
 	if a.Signal != "" {
