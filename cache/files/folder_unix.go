@@ -70,12 +70,12 @@ func (d fdFolder) stat(path, name string) (stat, error) {
 		if err != nil {
 			return stat{}, &fs.PathError{Op: "fstatat", Path: path, Err: err}
 		}
-		return stat{modeOf(uint32(st.Mode)), st.Size, st.Mtim.Nano(), st.Ctim.Nano(), st.Ino}, nil
+		return stat{modeOf(st.Mode), st.Size, st.Mtim.Nano(), st.Ctim.Nano(), st.Ino}, nil
 	}
 }
 
-// modeOf is what os.Lstat makes of st_mode.
-func modeOf(m uint32) fs.FileMode {
+// modeOf is what os.Lstat makes of st_mode, whose type differs by system.
+func modeOf[M uint16 | uint32](m M) fs.FileMode {
 	mode := fs.FileMode(m & 0o777)
 	switch m & unix.S_IFMT {
 	case unix.S_IFREG:

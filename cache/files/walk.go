@@ -41,18 +41,20 @@ func (w *walker) start(ctx context.Context, paths []string) error {
 // A place is where the walk is.
 type place struct {
 	path  string
+	rules *rules // of the folders above
 	depth int
 	mode  fs.FileMode
 }
 
-// named goes down to a path that was asked for.
+// named goes down to a path that was asked for. The folders on the way are not
+// judged, but their rules hold below.
 func (w *walker) named(ctx context.Context, dir folder, path string) error {
-	p := place{}
+	p := place{rules: w.rules(nil, ".", ignoreFiles)}
 	for end := 0; ; end++ {
 		i := strings.IndexByte(path[end:], '/')
 		if i < 0 {
 			p.path = path
-			return w.entry(ctx, dir, path[end:], p)
+			return w.entry(ctx, dir, path[end:], p, true)
 		}
 		name := path[end : end+i]
 		end += i
@@ -71,7 +73,7 @@ func (w *walker) named(ctx context.Context, dir folder, path string) error {
 			return nil
 		}
 		defer sub.close()
-		dir, p.depth = sub, p.depth+1
+		dir, p.rules, p.depth = sub, w.rules(p.rules, p.path, ignoreFiles), p.depth+1
 	}
 }
 
@@ -89,7 +91,7 @@ func (w *walker) walk(ctx context.Context, dir folder, at place) error {
 	if len(names) == 0 && at.path != "." {
 		return w.take(ctx, Fingerprint{Path: at.path, Mode: at.mode})
 	}
-	below := place{depth: at.depth + 1}
+	below := place{rules: w.rules(at.rules, at.path, names), depth: at.depth + 1}
 	prefix := at.path + "/"
 	if at.path == "." {
 		prefix = ""
@@ -99,21 +101,27 @@ func (w *walker) walk(ctx context.Context, dir folder, at place) error {
 			continue
 		}
 		below.path = prefix + name
-		if err := w.entry(ctx, dir, name, below); err != nil {
+		if err := w.entry(ctx, dir, name, below, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// entry looks at one name in a folder.
-func (w *walker) entry(ctx context.Context, dir folder, name string, at place) error {
+// entry looks at one name in a folder. named says that it was asked for.
+func (w *walker) entry(ctx context.Context, dir folder, name string, at place, named bool) error {
 	st, err := dir.stat(at.path, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		w.failed(at.path, err)
+		return nil
+	}
+	if !named && at.rules.ignored(at.path, name, st.mode.IsDir()) {
+		if w.base.knows(at.path) {
+			w.skip(at.path, Ignored, nil)
+		}
 		return nil
 	}
 	f := st.fingerprint(at.path)
