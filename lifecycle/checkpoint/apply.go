@@ -103,7 +103,11 @@ func (a *applier) each(changes []*Change, wants func(*Change) bool, fn func(*Cha
 func (a *applier) skipFinished() error {
 	return a.each(a.changes, func(*Change) bool { return true }, func(c *Change) (state, error) {
 		a.touched[parent(c.Path)] = true // its name may not be durable
-		return a.state(c)
+		st, err := a.state(c)
+		if st == finished && c.New != nil && (c.New.Mode.IsDir() || c.Kind == KindMode) {
+			st = pending // nor its mode
+		}
+		return st, err
 	})
 }
 
@@ -236,7 +240,7 @@ func (a *applier) moveIn() error {
 func (a *applier) changeModes() error {
 	return a.each(a.changes, func(c *Change) bool { return c.Kind == KindMode && !c.New.Mode.IsDir() }, func(c *Change) (state, error) {
 		st, err := a.state(c)
-		if err != nil || st != pending {
+		if err != nil || st == altered {
 			return st, err
 		}
 		dir, err := a.chain.to(parent(c.Path))

@@ -50,9 +50,12 @@ func (c *chain) to(dir string) (writer.FS, error) {
 			return nil, err
 		}
 		opened, err := sub.Lstat(".")
-		if err != nil || !writer.SameFile(info, opened) { // replaced between the two
+		if err == nil && !writer.SameFile(info, opened) {
+			err = errNotFolder // replaced between the two
+		}
+		if err != nil {
 			_ = sub.Close()
-			return nil, errors.Join(errNotFolder, err)
+			return nil, err
 		}
 		c.names, c.open = append(c.names, part), append(c.open, sub)
 	}

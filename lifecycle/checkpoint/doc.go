@@ -40,7 +40,9 @@
 // looks at what stands first, so applying the same plan again after a crash does
 // what is left. A plan is made of three snapshots and nothing else: who keeps these
 // makes the same plan again. Temporary names begin with .lopen-rewind-, and the next
-// Apply of the plan removes them.
+// Apply of the plan removes them. Only after a failed sync of a folder, which the
+// error says, nothing that is done again proves more than the first time did: see
+// package writer.
 //
 // # Caveats
 //
