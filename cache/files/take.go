@@ -152,13 +152,16 @@ func (w *walker) spawn(fn func() error) error {
 
 // sum hashes.
 func sum(_ context.Context, _ string, r io.Reader) (blob.Hash, int64, error) {
-	h, buf := sha256.New(), buffers.Get().(*[128 << 10]byte)
+	h, buf := sha256.New(), buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	n, err := io.CopyBuffer(h, struct{ io.Reader }{r}, buf[:])
 	return blob.Hash(h.Sum(nil)), n, err
 }
 
-var buffers = sync.Pool{New: func() any { return new([128 << 10]byte) }}
+// bufferSize is how much is read at once, of a file and of a folder.
+const bufferSize = 128 << 10
+
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // result merges what stands of the base, which is sorted, with what was found.
 func (w *walker) result() ([]Fingerprint, []Skip) {
