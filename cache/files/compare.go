@@ -88,29 +88,39 @@ func differ(a, b *Fingerprint) Kind {
 // a deleted file to the next new one. Of empty files all have one content, so they
 // are paired by inode only; empty folders not at all.
 func moves(gone, come []*Fingerprint) []Change {
-	byHash := make(map[blob.Hash][]*Fingerprint)
+	// What is left of the gone ones, by what must be equal. Each goes at most once.
+	type inode struct {
+		hash blob.Hash
+		n    uint64
+	}
+	byInode, byHash := map[inode]*Fingerprint{}, map[blob.Hash][]*Fingerprint{}
 	for _, g := range gone {
-		if !g.Mode.IsDir() {
-			byHash[g.Hash] = append(byHash[g.Hash], g)
+		if g.Mode.IsDir() {
+			continue
 		}
+		if g.Inode != 0 {
+			byInode[inode{g.Hash, g.Inode}] = g
+		}
+		byHash[g.Hash] = append(byHash[g.Hash], g)
 	}
 	paired := make(map[*Fingerprint]*Fingerprint, len(come)) // old by new
 	used := make(map[*Fingerprint]bool, len(gone))
-	pair := func(fits func(g, c *Fingerprint) bool) {
-		for _, c := range come {
-			if paired[c] != nil {
-				continue
-			}
-			for _, g := range byHash[c.Hash] {
-				if !used[g] && g.sameContent(c) && fits(g, c) {
-					paired[c], used[g] = g, true
-					break
-				}
-			}
+	pair := func(c, g *Fingerprint) { paired[c], used[g] = g, true }
+	for _, c := range come {
+		if g := byInode[inode{c.Hash, c.Inode}]; g != nil && !used[g] && g.sameContent(c) {
+			pair(c, g)
 		}
 	}
-	pair(func(g, c *Fingerprint) bool { return g.Inode != 0 && g.Inode == c.Inode })
-	pair(func(_, c *Fingerprint) bool { return c.Size > 0 })
+	for _, c := range come {
+		left := byHash[c.Hash]
+		for len(left) > 0 && used[left[0]] {
+			left = left[1:]
+		}
+		if paired[c] == nil && c.Size > 0 && len(left) > 0 && left[0].sameContent(c) {
+			pair(c, left[0])
+		}
+		byHash[c.Hash] = left
+	}
 
 	var changes []Change
 	for _, c := range come {

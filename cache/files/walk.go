@@ -49,7 +49,7 @@ type place struct {
 // named goes down to a path that was asked for. The folders on the way are not
 // judged, but their rules hold below.
 func (w *walker) named(ctx context.Context, dir folder, path string) error {
-	p := place{rules: w.rules(nil, ".", ignoreFiles)}
+	p := place{depth: 1, rules: w.rules(nil, ".", ignoreFiles)}
 	for end := 0; ; end++ {
 		i := strings.IndexByte(path[end:], '/')
 		if i < 0 {
@@ -127,7 +127,7 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 	f := st.fingerprint(at.path)
 	switch f.Mode.Type() {
 	case fs.ModeDir:
-		if at.depth >= maxDepth {
+		if at.depth > maxDepth {
 			w.skip(at.path, TooDeep, nil)
 			return nil
 		}
