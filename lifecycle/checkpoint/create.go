@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
@@ -46,11 +48,16 @@ func (s *Store) Create(ctx context.Context, meta Meta, base *Manifest, paths []s
 	}
 	batch := hold.Batch()
 	defer batch.Discard()
-	snapshot, err := s.take(ctx, known, paths, func(_ context.Context, _ string, r io.Reader) (blob.Hash, int64, error) { return batch.Put(r) })
+	snapshot, err := s.take(ctx, known, paths, func(_ context.Context, path string, r io.Reader) (blob.Hash, int64, error) {
+		var stored blob.Hash
+		if known != nil {
+			if f := known.Find(path); f != nil && f.Mode.IsRegular() {
+				stored = f.Hash
+			}
+		}
+		return batch.Put(r, stored)
+	})
 	if err != nil {
-		return nil, err
-	}
-	if err := batch.Commit(); err != nil {
 		return nil, err
 	}
 	m := &Manifest{Header: Header{ID: id, Meta: meta, FilesModified: modified(known, snapshot)}, Files: snapshot, from: s}
@@ -59,7 +66,21 @@ func (s *Store) Create(ctx context.Context, meta Meta, base *Manifest, paths []s
 	if err := checkFiles(m); err != nil { // or nobody could load it
 		return nil, damaged(s.tree.Name(), err)
 	}
-	if err := s.write(m); err != nil {
+	// The manifest is written beside its place while the blobs are synced.
+	var both errgroup.Group
+	var temp string
+	both.Go(batch.Commit)
+	both.Go(func() (err error) {
+		temp, err = s.stage(m)
+		return err
+	})
+	if err := both.Wait(); err != nil {
+		if temp != "" {
+			_ = s.dir.RemoveAll(temp)
+		}
+		return nil, err
+	}
+	if err := s.publish(temp, id.String()); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -171,31 +192,43 @@ func modified(base, now *files.Snapshot) int {
 	return len(Diff(base, now))
 }
 
-// write makes the checkpoint's folder appear, durably, with the manifest in it.
-func (s *Store) write(m *Manifest) error {
+// stage makes a checkpoint's folder under a temporary name, with the manifest in it
+// and durable but for that name.
+func (s *Store) stage(m *Manifest) (temp string, err error) {
 	data, err := m.Encode()
 	if err != nil {
-		return err
+		return "", err
 	}
-	temp, final := writer.TempName(m.ID.String()), m.ID.String()
-	failed := func(outcome writer.Outcome, err error) error {
-		_ = s.dir.RemoveAll(temp)
+	temp = writer.TempName(m.ID.String())
+	if err := writer.Retry(func() error { return s.dir.Mkdir(temp, 0o700) }); err != nil {
+		return temp, writer.NewError("create checkpoint", s.path(temp), writer.NotCommitted, err)
+	}
+	return temp, notCommitted(writer.ReplaceFile(s.dir, temp+"/"+manifestName, data, filePerm))
+}
+
+// notCommitted says of an error that there is no checkpoint, whatever it said of
+// the file.
+func notCommitted(err error) error {
+	var e *writer.Error
+	if errors.As(err, &e) {
+		e.Outcome = writer.NotCommitted
+	}
+	return err
+}
+
+// publish makes the folder appear, durably.
+func (s *Store) publish(temp, final string) error {
+	if err := writer.Retry(func() error { return s.dir.Rename(temp, final) }); err != nil {
+		outcome := writer.NotCommitted
+		if _, lerr := s.dir.Lstat(temp); lerr != nil { // a network server's answer got lost
+			outcome = writer.NotDurable
+		} else {
+			_ = s.dir.RemoveAll(temp)
+		}
 		return writer.NewError("create checkpoint", s.path(final), outcome, err)
 	}
-	if err := writer.Retry(func() error { return s.dir.Mkdir(temp, 0o700) }); err != nil {
-		return failed(writer.NotCommitted, err)
-	}
-	if err := writer.ReplaceFile(s.dir, temp+"/"+manifestName, data, filePerm); err != nil {
-		return failed(writer.NotCommitted, err)
-	}
-	if err := s.dir.Rename(temp, final); err != nil {
-		if _, lerr := s.dir.Lstat(final + "/" + manifestName); lerr == nil {
-			return failed(writer.NotDurable, err) // a network server's answer got lost
-		}
-		return failed(writer.NotCommitted, err)
-	}
 	if err := s.dir.SyncDir("."); err != nil {
-		return failed(writer.NotDurable, err)
+		return writer.NewError("create checkpoint", s.path(final), writer.NotDurable, err)
 	}
 	return nil
 }

@@ -1,7 +1,10 @@
 package blob
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"sync"
@@ -48,35 +51,92 @@ type unsynced struct {
 func (h *Hold) Batch() *Batch { return &Batch{h: h, seen: map[Hash]struct{}{}} }
 
 // Put is [Hold.Put] but for what it promises: the content is durable when
-// [Batch.Commit] has returned nil. Any goroutine may call it, until then. After an
-// error that is not of r the Batch cannot be committed any more.
-func (b *Batch) Put(r io.Reader) (Hash, int64, error) {
+// [Batch.Commit] has returned nil. stored, if not zero, is a hash that a durable
+// manifest names: the caller vouches for it, and a content that has it costs no more
+// than the reading. Any goroutine may call Put, until Commit. After an error that is
+// not of r the Batch cannot be committed any more.
+func (b *Batch) Put(r io.Reader, stored Hash) (Hash, int64, error) {
 	b.h.mu.RLock()
 	defer b.h.mu.RUnlock()
 	if err := b.usable(); err != nil {
 		return Hash{}, 0, err
 	}
 	s := b.h.s
-	name, f, sum, size, err := s.fillTemp(r)
+	buf := heads.Get().(*[chunk]byte)
+	defer heads.Put(buf)
+	first, ended, err := head(r, buf[:])
+	if err != nil {
+		return Hash{}, 0, writer.NewError(opPut, s.dir.Name(), writer.NotCommitted, err)
+	}
+	if ended { // a small content that is there is not written at all
+		if sum := Hash(sha256.Sum256(first)); sum == stored || b.has(sum) {
+			return sum, int64(len(first)), nil
+		}
+	}
+	name, f, sum, size, err := s.fillTemp(io.MultiReader(bytes.NewReader(first), r))
 	if err != nil {
 		return Hash{}, 0, err
 	}
-	b.mu.Lock()
-	_, twice := b.seen[sum]
-	b.seen[sum] = struct{}{}
-	b.mu.Unlock()
-	if twice || s.verify(opPut, sum) == nil && !s.shards[sum[0]].suspect.Load() {
+	if sum == stored || b.has(sum) {
 		_ = f.Close()
 		_ = s.dir.Remove(name)
 		return sum, size, nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if _, twice := b.seen[sum]; twice { // by another goroutine, since
+		_ = f.Close()
+		_ = s.dir.Remove(name)
+		return sum, size, b.err
+	}
+	b.seen[sum] = struct{}{}
 	b.unsynced = append(b.unsynced, unsynced{temp{name, sum}, f})
 	if len(b.unsynced) >= maxUnsynced {
 		b.sync()
 	}
 	return sum, size, b.err
+}
+
+var heads = sync.Pool{New: func() any { return new([chunk]byte) }}
+
+// head reads the beginning of r, and says whether that is all.
+func head(r io.Reader, first []byte) (_ []byte, ended bool, err error) {
+	n, empty := 0, 0
+	for n < len(first) {
+		m, err := r.Read(first[n:])
+		n += m
+		if empty++; m > 0 {
+			empty = 0
+		}
+		switch {
+		case err == io.EOF: // not errors.Is, as in copyHash
+			return first[:n], true, nil
+		case err != nil:
+			return nil, false, fmt.Errorf("read the content: %w", err)
+		case empty >= maxEmptyReads:
+			return nil, false, fmt.Errorf("read the content: %w", io.ErrNoProgress)
+		}
+	}
+	return first, false, nil
+}
+
+// has says whether a content needs no storing, and notes that its folder is to be
+// synced: who stored it may not have come to that.
+func (b *Batch) has(sum Hash) bool {
+	b.mu.Lock()
+	_, twice := b.seen[sum]
+	b.mu.Unlock()
+	if twice {
+		return true
+	}
+	s := b.h.s
+	if s.shards[sum[0]].suspect.Load() || s.verify(opPut, sum) != nil {
+		return false
+	}
+	b.mu.Lock()
+	b.seen[sum] = struct{}{}
+	b.mu.Unlock()
+	return true
 }
 
 func (b *Batch) usable() error {
