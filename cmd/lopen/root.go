@@ -72,6 +72,7 @@ func newRoot(a *app) *cobra.Command {
 			newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a), newSessionFork(a), newSessionLog(a), newSessionWatch(a), newSessionVerify(a),
 			newSessionRename(a), newSessionPin(a, true), newSessionPin(a, false), newSessionDelete(a), newSessionRestore(a), newSessionPrune(a)),
 		group("plan", "Show, create and tick plans", newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false)),
+		group("files", "Record the project's files, and list what changed since", newFilesRecord(a), newFilesChanged(a)),
 		group("config", "Show and set the settings", newConfigShow(a), newConfigSet(a)),
 		newDoctor(a), newVersion(a),
 	)

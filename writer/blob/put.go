@@ -52,6 +52,23 @@ func (s *Store) put(r io.Reader) (Hash, int64, error) {
 // writeTemp makes a temporary file of what r has, synced and closed. It is in
 // the store's folder: which one the blob belongs into is known at the end only.
 func (s *Store) writeTemp(r io.Reader) (string, Hash, int64, error) {
+	temp, f, sum, size, err := s.fillTemp(r)
+	if err != nil {
+		return "", Hash{}, 0, err
+	}
+	err = f.Sync()
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		_ = s.dir.Remove(temp)
+		return "", Hash{}, 0, writer.NewError(opPut, s.dir.Name(), writer.NotCommitted, err)
+	}
+	return temp, sum, size, nil
+}
+
+// fillTemp makes a temporary file of what r has, open and not synced.
+func (s *Store) fillTemp(r io.Reader) (string, writer.File, Hash, int64, error) {
 	var temp string
 	var f writer.File
 	err := writer.Retry(func() (err error) {
@@ -60,48 +77,33 @@ func (s *Store) writeTemp(r io.Reader) (string, Hash, int64, error) {
 		return err
 	})
 	if err != nil {
-		return "", Hash{}, 0, writer.NewError(opPut, s.dir.Name(), writer.NotCommitted, err)
+		return "", nil, Hash{}, 0, writer.NewError(opPut, s.dir.Name(), writer.NotCommitted, err)
 	}
-	closed, done := false, false
+	done := false
 	defer func() { // r is foreign code and may panic
-		if !closed {
-			_ = f.Close()
-		}
 		if !done {
+			_ = f.Close()
 			_ = s.dir.Remove(temp)
 		}
 	}()
 	sum, size, err := copyHash(f, r)
-	if err == nil {
-		err = f.Sync()
-	}
-	closed = true
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
 	if err != nil {
-		return "", Hash{}, 0, writer.NewError(opPut, s.dir.Name(), writer.NotCommitted, err)
+		return "", nil, Hash{}, 0, writer.NewError(opPut, s.dir.Name(), writer.NotCommitted, err)
 	}
 	done = true
-	return temp, sum, size, nil
+	return temp, f, sum, size, nil
 }
 
 // copyHash copies and hashes r to its end.
-func copyHash(w io.Writer, r io.Reader) (Hash, int64, error) {
-	sum, size, buf := sha256.New(), int64(0), make([]byte, chunk)
+func copyHash(f writer.File, r io.Reader) (Hash, int64, error) {
+	sum, buf := sha256.New(), make([]byte, chunk)
+	w := NewSparse(f)
 	for empty := 0; ; {
 		n, rerr := r.Read(buf)
 		sum.Write(buf[:n])
-		for written := 0; written < n; {
-			m, err := w.Write(buf[written:n])
-			if written += m; err == nil && m <= 0 {
-				err = io.ErrShortWrite
-			}
-			if err != nil {
-				return Hash{}, 0, err
-			}
+		if _, err := w.Write(buf[:n]); err != nil {
+			return Hash{}, 0, err
 		}
-		size += int64(n)
 		if empty++; n > 0 {
 			empty = 0
 		}
@@ -109,7 +111,7 @@ func copyHash(w io.Writer, r io.Reader) (Hash, int64, error) {
 			rerr = io.ErrNoProgress
 		}
 		if rerr == io.EOF { // not errors.Is: a wrapped one is an error, as it is for io.Copy
-			return Hash(sum.Sum(nil)), size, nil
+			return Hash(sum.Sum(nil)), w.Size(), w.End()
 		}
 		if rerr != nil {
 			return Hash{}, 0, fmt.Errorf("read the content: %w", rerr)

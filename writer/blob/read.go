@@ -32,11 +32,11 @@ func (s *Store) Open(h Hash) (io.ReadCloser, error) {
 }
 
 func (s *Store) open(op string, h Hash) (*reader, error) {
-	f, _, err := writer.OpenRegular(s.dir, op, h.name(), os.O_RDONLY)
+	f, info, err := writer.OpenRegular(s.dir, op, h.name(), os.O_RDONLY)
 	if err != nil {
 		return nil, s.failed(op, h, writer.NotCommitted, err)
 	}
-	return &reader{s: s, op: op, h: h, f: f, br: bufio.NewReaderSize(f, chunk), sum: sha256.New()}, nil
+	return &reader{s: s, op: op, h: h, f: f, br: bufio.NewReaderSize(f, int(min(chunk, info.Size()+1))), sum: sha256.New()}, nil
 }
 
 // Verify reads the whole blob of h and returns nil if it has that hash. The

@@ -1,0 +1,45 @@
+package files
+
+import (
+	"io/fs"
+	"path"
+
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// fsFolder is a folder of any FS. It has no descriptor: each look goes down from
+// the root, which the FS keeps from leading outside.
+type fsFolder struct {
+	root writer.FS
+	path string
+}
+
+func (d fsFolder) names() ([]string, error) {
+	info, err := d.root.Lstat(d.path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &writer.Error{Op: "list", Path: d.path, Class: writer.ClassInvalid, Err: fs.ErrInvalid}
+	}
+	entries, err := d.root.ReadDir(d.path)
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, err
+}
+
+func (d fsFolder) stat(_, name string) (stat, error) {
+	info, err := d.root.Lstat(path.Join(d.path, name))
+	if err != nil {
+		return stat{}, err
+	}
+	return statOf(info), nil
+}
+
+func (d fsFolder) open(_, name string) (folder, error) {
+	return fsFolder{d.root, path.Join(d.path, name)}, nil
+}
+
+func (fsFolder) close() {}

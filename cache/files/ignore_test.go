@@ -1,0 +1,197 @@
+package files
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPattern(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		line    string
+		yes, no string // separated by a blank; a slash at the end makes a folder
+	}{
+		{"a", "a b/a a/ b/a/", "ab"},
+		{"/a", "a a/", "b/a"},
+		{"a/", "a/ b/a/", "a"},
+		{"a/b", "a/b", "c/a/b b"},
+		{"*.o", "x.o .o d/x.o", "x.oo"},
+		{"/*.o", "x.o", "d/x.o"},
+		{"a/**", "a/x a/x/y", "a a/"},
+		{"**/a", "a x/a x/y/a", "xa"},
+		{"a/**/b", "a/b a/x/b a/x/y/b", "a/xb ab"},
+		{"a/**/b/c", "a/b/x/b/c", "a/b/x/c"},
+		{"a/***/b", "a/x/y/b", "ab"},
+		{"a**b/c", "axb/c", "a/x/b/c"},
+		{"a/*", "a/x", "a/x/y"},
+		{"[!a]x", "bx", "ax x"},
+		{"[]a]", "] a", "b"},
+		{"[a-]", "a -", "b"},
+		{"[[:digit:]x]", "7 x", "a :"},
+		{`[\]]`, "]", `\`},
+		{"[a", "", "[a a"},
+		{"[[:no:]]", "", "n a"},
+		{"{a,b}", "{a,b}", "a b"},
+		{`\!a`, "!a", "a"},
+		{`\#a`, "#a", "a"},
+		{"#a", "", "#a a"},
+		{`a\`, "", `a a\`},
+		{"??", "é", "ééé"},
+		{"[é]?", "", "x"},
+		{"", "", "a"},
+		{"/", "", "a a/"},
+	} {
+		p, ok := parsePattern(tt.line)
+		check := func(names string, want bool) {
+			for _, name := range strings.Fields(names) {
+				name, isDir := strings.CutSuffix(name, "/")
+				require.Equal(t, want, ok && p.match(name, path.Base(name), isDir), "%q on %q", tt.line, name)
+			}
+		}
+		check(tt.yes, true)
+		check(tt.no, false)
+	}
+}
+
+func TestParseIgnore(t *testing.T) {
+	t.Parallel()
+	var all []string
+	for _, p := range parseIgnore("\ufeffa \r\n# no\n\n!b\\ \nc/") {
+		all = append(all, p.text)
+	}
+	require.Equal(t, []string{"a", "b ", "c"}, all)
+}
+
+// Nested rules, negation and the second file.
+func TestIgnored(t *testing.T) {
+	t.Parallel()
+	x := newTree(t)
+	for _, name := range []string{"a.o", "keep.o", "d/a.o", "d/keep.o", "d/x.tmp", "build/keep.o", ".git/config", "d/.GIT/x", ".lopen/x", "d/.git"} {
+		if name != "d/.git" {
+			x.write(name, name)
+		}
+	}
+	x.write(".gitignore", "*.o\n!keep.o\nbuild/\n")
+	x.write("d/.gitignore", "!a.o\n*.tmp\n")
+	x.write("d/.lopenignore", "!x.tmp\nkeep.o\n")
+	require.Equal(t, []string{".gitignore", "d/.gitignore", "d/.lopenignore", "d/a.o", "d/x.tmp", "keep.o"}, paths(x.take(nil, Options{})))
+	require.Equal(t, []string{"a.o", "build/keep.o"}, paths(x.take(nil, Options{Paths: []string{"build", "a.o"}})), "what is named is taken, what is in it judged by the rules above")
+}
+
+// What was recorded and is ignored now was not deleted.
+func TestIgnoredLater(t *testing.T) {
+	t.Parallel()
+	x := newTree(t)
+	x.write("d/a", "a")
+	x.write("b", "b")
+	before := x.take(nil, Options{})
+	x.write(".lopenignore", "d\n")
+	for range 2 { // it stays known, through snapshots that do not have it
+		after, err := Take(t.Context(), x.root, before, Options{})
+		require.NoError(t, err)
+		require.Equal(t, []Skip{{Path: "d", Reason: Ignored}}, after.Skipped)
+		for _, c := range Compare(before, after) {
+			require.Equal(t, Created, c.Kind)
+			require.Equal(t, ".lopenignore", c.Path)
+		}
+		before = after
+	}
+}
+
+// An ignore file that is no regular file, or too large, has no rules.
+func TestIgnoreFileOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	x := newTree(t)
+	x.write("a", "*\n")
+	require.NoError(t, os.Symlink("a", x.path(".gitignore")))
+	require.NoError(t, os.Mkdir(x.path(".lopenignore"), 0o755))
+	require.Equal(t, []string{".gitignore", ".lopenignore", "a"}, paths(x.take(nil, Options{})))
+
+	require.NoError(t, os.Remove(x.path(".gitignore")))
+	x.write(".gitignore", "a\n"+strings.Repeat("#", maxIgnore))
+	s, err := Take(t.Context(), x.root, nil, Options{})
+	require.NoError(t, err)
+	require.Equal(t, ".gitignore", s.Skipped[0].Path)
+	require.Equal(t, Unreadable, s.Skipped[0].Reason)
+	require.NotNil(t, s.Find("a"))
+}
+
+// TestIgnoredAsGit compares with what git takes of random trees with random rules.
+func TestIgnoredAsGit(t *testing.T) {
+	t.Parallel()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("there is no git to compare with")
+	}
+	for seed := range uint64(*gitTrees) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			x := newTree(t)
+			randomRules(x, rand.New(rand.NewPCG(seed, 1)))
+			cmd := exec.Command(git, "ls-files", "-z", "--others", "--exclude-per-directory=.gitignore")
+			cmd.Dir = x.dir
+			cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CEILING_DIRECTORIES="+path.Dir(x.dir))
+			out, err := cmd.Output()
+			require.NoError(t, err)
+			want := strings.Split(string(out), "\x00")
+			slices.Sort(want) // "", of behind the last, comes first
+			s := x.take(nil, Options{})
+			got := slices.DeleteFunc(s.Files, func(f Fingerprint) bool { return f.Mode.IsDir() })
+			require.Equal(t, want[1:], paths(&Snapshot{Files: got}))
+		})
+	}
+}
+
+var gitTrees = flag.Int("trees", 60, "how many random trees TestIgnoredAsGit compares")
+
+// randomRules makes a repository of names and patterns that are likely to meet.
+func randomRules(x tree, r *rand.Rand) {
+	parts := []string{"a", "b", "ab", "a.o", "b.o", "foo", "foo.txt", "é", "a b", "[x]", "x]", "{a,b}", `a\b`, "!n", "#h", "b ", "-", "]"}
+	segments := []string{"a", "b", "*", "**", "***", "*.o", "a*", "?", "??", "[ab]", "[!a]", "[^a]", "[[:alpha:]]", "[![:alpha:]a]", "foo", "f*.t?t", `\[x\]`,
+		"{a,b}", `a\\b`, "[a-c]", "[]x]", "[a-]", "[-a]", "[a", "[[:al]", "[[:foo:]]", "a**", "**o", `\!n`, `\#h`, `b\ `, "#h", "é", "[é]", `a\`, "!n", "*o*", `[\]]`, `[a-\c]`}
+	of := func(all ...string) string { return all[r.IntN(len(all))] }
+	some := func(all []string, n int) (picked []string) {
+		for range n {
+			picked = append(picked, of(all...))
+		}
+		return picked
+	}
+	for _, dir := range []string{".git/objects", ".git/refs"} { // the least that git takes for a repository
+		require.NoError(x.t, os.MkdirAll(x.path(dir), 0o755))
+	}
+	x.write(".git/HEAD", "ref: refs/heads/x\n")
+	for range 60 {
+		dir := path.Join(some(parts, r.IntN(4))...)
+		if _, err := x.root.Lstat(path.Join(".", dir, "x")); !errors.Is(err, fs.ErrNotExist) || os.MkdirAll(x.path(dir), 0o755) != nil {
+			continue // a file has the name
+		}
+		name := path.Join(dir, of(parts...))
+		if _, err := os.Lstat(x.path(name)); err == nil {
+			continue
+		}
+		if r.IntN(5) == 0 {
+			require.NoError(x.t, os.Symlink("nowhere", x.path(name)))
+		} else {
+			x.write(name, "")
+		}
+		if r.IntN(5) > 0 {
+			continue
+		}
+		var lines []string
+		for range 1 + r.IntN(4) {
+			lines = append(lines, of("", "", "!")+of("", "", "/")+path.Join(some(segments, 1+r.IntN(3))...)+of("", "", "/")+of("", "", "", " ", "\r"))
+		}
+		x.write(path.Join(dir, ".gitignore"), strings.Join(lines, "\n"))
+	}
+}

@@ -1,0 +1,141 @@
+package files
+
+import (
+	"io/fs"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lopen-dev/lopen/writer/blob"
+)
+
+// A Fingerprint is what is remembered of one path.
+type Fingerprint struct {
+	// Path is relative to the root, with '/' between its parts; any bytes but NUL.
+	Path string
+	// Mode is the type (regular, ModeDir or ModeSymlink) with the permission bits,
+	// ModeSetuid, ModeSetgid and ModeSticky; a symlink has its type only. Folders are
+	// recorded when they are empty, and have no more than Path and Mode.
+	Mode fs.FileMode
+	Size int64 // in bytes
+	// ModTime and ChangeTime are mtime and ctime in nanoseconds since 1970. ChangeTime
+	// and Inode are 0 where the system has none.
+	ModTime    int64
+	ChangeTime int64
+	Inode      uint64
+	Hash       blob.Hash // of the content; of Target for a symlink
+	Target     string    // of a symlink, as it is written
+}
+
+// sameContent says whether both are of one type and content.
+func (f *Fingerprint) sameContent(g *Fingerprint) bool {
+	return f.Mode.Type() == g.Mode.Type() && f.Hash == g.Hash
+}
+
+// sameStat says whether all is equal that a look from outside shows.
+func (f *Fingerprint) sameStat(g *Fingerprint) bool {
+	return f.Mode.Type() == g.Mode.Type() && f.Size == g.Size && f.ModTime == g.ModTime &&
+		f.ChangeTime == g.ChangeTime && f.Inode == g.Inode
+}
+
+// A Reason says why something was skipped.
+type Reason string
+
+// The reasons.
+const (
+	Special    Reason = "special"    // a FIFO, a socket or a device
+	TooLarge   Reason = "too-large"  // more than Options.MaxBytes
+	TooDeep    Reason = "too-deep"   // more than 256 folders deep
+	Unreadable Reason = "unreadable" // Err says why
+	Unstable   Reason = "unstable"   // it changed at every attempt to read it
+	Symlinked  Reason = "symlinked"  // a path of Options.Paths leads through a symlink
+	Ignored    Reason = "ignored"    // ignored now, and known to the base snapshot
+)
+
+// A Skip is a path that exists and of which a Snapshot knows nothing, nor of what
+// is beneath it.
+type Skip struct {
+	Path   string
+	Reason Reason
+	Err    string // of Unreadable
+}
+
+// A Snapshot is what a tree was. It is immutable.
+type Snapshot struct {
+	At      time.Time     // before the first look at the tree
+	Files   []Fingerprint // sorted by Path, each path once
+	Skipped []Skip        // sorted by Path
+	Paths   []string      // what it is of: Options.Paths, sorted; nil is the whole tree
+
+	once  sync.Once
+	index map[string]int32 // into Files, for Take
+}
+
+// Find returns the fingerprint of a path, nil when there is none.
+func (s *Snapshot) Find(path string) *Fingerprint {
+	i, ok := slices.BinarySearchFunc(s.Files, path, func(f Fingerprint, p string) int { return strings.Compare(f.Path, p) })
+	if !ok {
+		return nil
+	}
+	return &s.Files[i]
+}
+
+// Covers says whether the Snapshot knows of a path: without a fingerprint of it
+// there was nothing that could be recorded.
+func (s *Snapshot) Covers(path string) bool {
+	if s.Paths != nil && !slices.ContainsFunc(s.Paths, func(p string) bool { return beneath(path, p) }) {
+		return false
+	}
+	for p := path; p != "."; p = parent(p) {
+		if s.skipped(p) {
+			return false
+		}
+	}
+	return !s.skipped(".")
+}
+
+func (s *Snapshot) skipped(path string) bool {
+	_, ok := slices.BinarySearchFunc(s.Skipped, path, func(k Skip, p string) int { return strings.Compare(k.Path, p) })
+	return ok
+}
+
+// knows says whether something at or beneath a path was recorded or noted as ignored.
+func (s *Snapshot) knows(path string) bool {
+	at := func(n int, get func(int) string) bool {
+		i := sort.Search(n, func(i int) bool { return get(i) >= path })
+		if i < n && get(i) == path {
+			return true
+		}
+		i = sort.Search(n, func(i int) bool { return get(i) >= path+"/" })
+		return i < n && strings.HasPrefix(get(i), path+"/")
+	}
+	return at(len(s.Files), func(i int) string { return s.Files[i].Path }) ||
+		at(len(s.Skipped), func(i int) string { return s.Skipped[i].Path })
+}
+
+// lookup returns the index of a path in Files. The map is made at the first call.
+func (s *Snapshot) lookup(path string) (int, bool) {
+	s.once.Do(func() {
+		s.index = make(map[string]int32, len(s.Files))
+		for i := range s.Files {
+			s.index[s.Files[i].Path] = int32(i)
+		}
+	})
+	i, ok := s.index[path]
+	return int(i), ok
+}
+
+// beneath says whether path is dir or in it.
+func beneath(path, dir string) bool {
+	return dir == "." || strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
+}
+
+// parent is path.Dir for a clean relative path.
+func parent(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		return path[:i]
+	}
+	return "."
+}

@@ -1,0 +1,234 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
+)
+
+const (
+	// DefaultMaxFiles bounds a snapshot: a million fingerprints take about 200 MB.
+	DefaultMaxFiles = 1_000_000
+	// DefaultMaxBytes bounds one file, in bytes: what is larger is no work of a person.
+	DefaultMaxBytes = 4 << 30
+	// maxDepth bounds how many folders are open at once, times the workers.
+	maxDepth = 256
+	// attempts is how often a file that changes while it is read is read.
+	attempts = 3
+	// granularity is that of the coarsest clock of a file system in use (FAT). What
+	// was modified so shortly before a snapshot may have been modified again without
+	// a new time.
+	granularity = 2 * time.Second
+)
+
+// ErrTooMany says that a tree has more files than Options.MaxFiles.
+var ErrTooMany = errors.New("too many files; leave some out in .lopenignore")
+
+// Options of Take; the zero value takes everything within the default bounds.
+type Options struct {
+	// Paths are the files and folders to take, relative to the root; none is the whole
+	// tree. One that is named is taken although it is ignored; what is in it is judged
+	// as ever. One that is not there is covered, like a deleted file.
+	Paths    []string
+	MaxFiles int   // fingerprints; above it Take fails with ErrTooMany. 0 is DefaultMaxFiles
+	MaxBytes int64 // of one file, above which it is skipped as TooLarge. 0 is DefaultMaxBytes
+	// Hash reads a regular file to its end and returns the SHA-256 and the number of
+	// bytes: who wants to keep the content does it there. nil only hashes. It is called
+	// for files that are new or not the base's by their stat, several at once, and
+	// again for one that changed meanwhile. An error of it that is not of r ends Take.
+	Hash func(ctx context.Context, path string, r io.Reader) (blob.Hash, int64, error)
+
+	now func() time.Time // of tests
+}
+
+// Take looks at the tree under root. base, when not nil, is an earlier snapshot of
+// the same tree: what has not changed since costs one stat; without it everything
+// is read. Skipped says what was left out.
+//
+// The error is ErrTooMany, the context's, one of Options.Hash, an invalid path, or
+// a *writer.Error that says that the root cannot be read.
+func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*Snapshot, error) {
+	opts.MaxFiles = cmp.Or(opts.MaxFiles, DefaultMaxFiles)
+	opts.MaxBytes = cmp.Or(opts.MaxBytes, DefaultMaxBytes)
+	if opts.Hash == nil {
+		opts.Hash = sum
+	}
+	if opts.now == nil {
+		opts.now = time.Now
+	}
+	if base == nil {
+		base = &Snapshot{}
+	}
+	paths, err := cleanPaths(opts.Paths)
+	if err != nil {
+		return nil, err
+	}
+	w := &walker{root: root, base: base, opts: opts, fresh: math.MinInt64, kept: make([]bool, len(base.Files))}
+	if !base.At.IsZero() {
+		w.fresh = base.At.Add(-granularity).UnixNano()
+	}
+	out := &Snapshot{At: opts.now(), Paths: paths}
+	if err := w.run(ctx, paths); err != nil {
+		return nil, fmt.Errorf("take snapshot of %s: %w", root.Name(), err)
+	}
+	out.Files, out.Skipped = w.result()
+	return out, nil
+}
+
+// cleanPaths returns the paths sorted, without those beneath another, nil for all.
+func cleanPaths(paths []string) ([]string, error) {
+	var clean []string
+	for _, p := range paths {
+		c := path.Clean(p)
+		if p == "" || path.IsAbs(p) || c == ".." || strings.HasPrefix(c, "../") || strings.ContainsRune(p, 0) {
+			return nil, &writer.Error{Op: "take snapshot", Path: p, Class: writer.ClassInvalid, Err: errors.New("give a path inside the project, relative to it")}
+		}
+		for part := range strings.SplitSeq(c, "/") {
+			if never(part) {
+				return nil, &writer.Error{Op: "take snapshot", Path: p, Class: writer.ClassInvalid, Err: fmt.Errorf("%s is never taken", part)}
+			}
+		}
+		if c == "." {
+			return nil, nil
+		}
+		clean = append(clean, c)
+	}
+	slices.Sort(clean)
+	var kept []string
+	for _, c := range clean {
+		if !slices.ContainsFunc(kept, func(k string) bool { return beneath(c, k) }) {
+			kept = append(kept, c)
+		}
+	}
+	return kept, nil
+}
+
+// A walker makes one snapshot.
+type walker struct {
+	root  writer.FS
+	base  *Snapshot
+	opts  Options
+	fresh int64  // ns: a file of the base with times from here on is read again
+	kept  []bool // the base's files that stand; each element is written by who looks at that path
+	count atomic.Int64
+	group *errgroup.Group
+
+	mu    sync.Mutex
+	found []Fingerprint // Guarded by mu.
+	skips []Skip        // Guarded by mu.
+}
+
+func (w *walker) run(ctx context.Context, paths []string) error {
+	w.group, ctx = errgroup.WithContext(ctx)
+	w.group.SetLimit(runtime.GOMAXPROCS(0))
+	w.group.Go(func() error { return w.start(ctx, paths) })
+	return w.group.Wait()
+}
+
+// spawn runs fn beside the caller when a worker is free, else at once.
+func (w *walker) spawn(fn func() error) error {
+	if w.group.TryGo(fn) {
+		return nil
+	}
+	return fn()
+}
+
+// sum hashes.
+func sum(_ context.Context, _ string, r io.Reader) (blob.Hash, int64, error) {
+	h, buf := sha256.New(), buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	n, err := io.CopyBuffer(h, struct{ io.Reader }{r}, buf[:])
+	return blob.Hash(h.Sum(nil)), n, err
+}
+
+// bufferSize is how much is read at once, of a file and of a folder.
+const bufferSize = 128 << 10
+
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+// result merges what stands of the base, which is sorted, with what was found.
+func (w *walker) result() ([]Fingerprint, []Skip) {
+	slices.SortFunc(w.found, func(a, b Fingerprint) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(w.skips, func(a, b Skip) int { return strings.Compare(a.Path, b.Path) })
+	skips := slices.CompactFunc(w.skips, func(a, b Skip) bool { return a.Path == b.Path })
+	if len(w.found) == 0 && !slices.Contains(w.kept, false) {
+		return w.base.Files, skips
+	}
+	all := make([]Fingerprint, 0, w.count.Load())
+	found := w.found
+	for i, kept := range w.kept {
+		if !kept {
+			continue
+		}
+		for len(found) > 0 && found[0].Path < w.base.Files[i].Path {
+			all, found = append(all, found[0]), found[1:]
+		}
+		all = append(all, w.base.Files[i])
+	}
+	return append(all, found...), skips
+}
+
+func (w *walker) add(f Fingerprint) error {
+	w.mu.Lock()
+	w.found = append(w.found, f)
+	w.mu.Unlock()
+	return w.counted()
+}
+
+func (w *walker) counted() error {
+	if w.count.Add(1) > int64(w.opts.MaxFiles) {
+		return fmt.Errorf("more than %d: %w", w.opts.MaxFiles, ErrTooMany)
+	}
+	return nil
+}
+
+func (w *walker) skip(path string, why Reason, err error) {
+	s := Skip{Path: path, Reason: why}
+	if err != nil {
+		s.Err = strings.ToValidUTF8(err.Error(), "?")
+	}
+	w.mu.Lock()
+	w.skips = append(w.skips, s)
+	w.mu.Unlock()
+}
+
+// stat is what a look at a path shows, without following it.
+type stat struct {
+	mode             fs.FileMode
+	size             int64
+	modTime, chgTime int64
+	inode            uint64
+}
+
+// modeBits are those that a fingerprint has.
+const modeBits = fs.ModeType | fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+
+// fingerprint is that of a path, without its content.
+func (s stat) fingerprint(path string) Fingerprint {
+	f := Fingerprint{Path: path, Mode: s.mode & modeBits}
+	switch f.Mode.Type() {
+	case fs.ModeDir:
+		return f
+	case fs.ModeSymlink:
+		f.Mode = fs.ModeSymlink
+	}
+	f.Size, f.ModTime, f.ChangeTime, f.Inode = s.size, s.modTime, s.chgTime, s.inode
+	return f
+}

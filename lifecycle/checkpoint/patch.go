@@ -1,0 +1,202 @@
+package checkpoint
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+const (
+	// MaxPatch bounds the contents that are compared line by line, in bytes each.
+	MaxPatch = 1 << 20
+	// maxPatchText bounds the text of one patch, in bytes.
+	maxPatchText = 1 << 20
+	// sniff is how much of a content is looked at for a NUL, which makes it binary, as
+	// git has it.
+	sniff  = 8000
+	around = 3 // lines of context
+)
+
+// Lines is what a change is in numbers.
+type Lines struct {
+	Added   int  `json:"added"`
+	Deleted int  `json:"deleted"`
+	Binary  bool `json:"binary"` // or too large to compare: both numbers are 0
+}
+
+// Lines counts the lines that differ; nil stands for no file. Contents are looked
+// for among the blobs, then in the project, where only what has the fingerprint's
+// hash counts.
+func (s *Store) Lines(from, to *files.Fingerprint) (Lines, error) {
+	a, b, why, err := s.sides(from, to)
+	if err != nil || why != "" {
+		return Lines{Binary: why != ""}, err
+	}
+	var n Lines
+	for _, e := range udiff.Lines(a, b) {
+		n.Deleted += lines(a[e.Start:e.End])
+		n.Added += lines(e.New)
+	}
+	return n, nil
+}
+
+func lines(s string) int {
+	n := strings.Count(s, "\n")
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		n++
+	}
+	return n
+}
+
+// Patch is the unified diff of one path, with git's lines for modes and for what
+// is created, deleted or moved; nil stands for no file. Binary and very large
+// contents are only said to differ. Contents are found as by Lines.
+func (s *Store) Patch(from, to *files.Fingerprint) (string, error) {
+	var b strings.Builder
+	oldName, newName := "/dev/null", "/dev/null"
+	if from != nil {
+		oldName = quote("a/" + from.Path)
+	}
+	if to != nil {
+		newName = quote("b/" + to.Path)
+	}
+	switch {
+	case from == nil && to == nil:
+		return "", nil
+	case from == nil:
+		fmt.Fprintf(&b, "new %s %s\n", modeText(to), newName)
+	case to == nil:
+		fmt.Fprintf(&b, "deleted %s %s\n", modeText(from), oldName)
+	default:
+		if from.Path != to.Path {
+			fmt.Fprintf(&b, "rename from %s\nrename to %s\n", quote(from.Path), quote(to.Path))
+		}
+		if from.Mode != to.Mode {
+			fmt.Fprintf(&b, "old %s %s\nnew %s %s\n", modeText(from), oldName, modeText(to), newName)
+		}
+	}
+	text, err := s.unified(oldName, newName, from, to)
+	if err != nil {
+		return "", err
+	}
+	b.WriteString(text)
+	return b.String(), nil
+}
+
+func (s *Store) unified(oldName, newName string, from, to *files.Fingerprint) (string, error) {
+	if same(from, to) || from != nil && to != nil && from.Hash == to.Hash {
+		return "", nil
+	}
+	a, b, why, err := s.sides(from, to)
+	if err != nil {
+		return "", err
+	}
+	if why != "" {
+		return fmt.Sprintf("%s %s and %s differ\n", why, oldName, newName), nil
+	}
+	text, err := udiff.ToUnified(oldName, newName, a, udiff.Lines(a, b), around)
+	if err != nil {
+		return "", fmt.Errorf("compare %s and %s: %w", oldName, newName, err)
+	}
+	if len(text) > maxPatchText {
+		return fmt.Sprintf("Large files %s and %s differ\n", oldName, newName), nil
+	}
+	return text, nil
+}
+
+// sides are the contents, or why they are not compared by lines.
+func (s *Store) sides(from, to *files.Fingerprint) (a, b, why string, err error) {
+	for _, f := range []*files.Fingerprint{from, to} {
+		if f != nil && f.Mode.IsRegular() && f.Size > MaxPatch {
+			return "", "", "Large files", nil
+		}
+	}
+	old, err := s.text(from)
+	if err != nil {
+		return "", "", "", err
+	}
+	next, err := s.text(to)
+	if err != nil {
+		return "", "", "", err
+	}
+	if binary(old) || binary(next) {
+		return "", "", "Binary files", nil
+	}
+	return string(old), string(next), "", nil
+}
+
+// text is a content; of a symlink its target, of a folder nothing.
+func (s *Store) text(f *files.Fingerprint) ([]byte, error) {
+	switch {
+	case f == nil || f.Mode.IsDir():
+		return nil, nil
+	case f.Mode&fs.ModeSymlink != 0:
+		return []byte(f.Target), nil
+	}
+	r, err := s.blobs.Open(f.Hash)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.fromTree(f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// fromTree reads what was never stored: a file as the project has it.
+func (s *Store) fromTree(f *files.Fingerprint) ([]byte, error) {
+	c := chain{root: s.tree}
+	defer c.cut(0)
+	dir, err := c.to(parent(f.Path))
+	if err != nil {
+		return nil, writer.NewError("read", f.Path, writer.NotCommitted, err)
+	}
+	file, info, err := writer.OpenRegular(dir, "read", base(f.Path), os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	_ = file.Close()
+	if fits, err := content(dir, base(f.Path), info, f); err != nil || !fits {
+		return nil, errors.Join(fmt.Errorf("read %s: it changed since it was looked at", f.Path), err)
+	}
+	return writer.ReadFile(dir, base(f.Path), MaxPatch)
+}
+
+func binary(b []byte) bool { return bytes.IndexByte(b[:min(len(b), sniff)], 0) >= 0 }
+
+// quote makes a path fit for a line of text, when it is not so by itself.
+func quote(path string) string {
+	fits := utf8.ValidString(path)
+	for _, r := range path {
+		fits = fits && unicode.IsPrint(r) && r != '"' && r != '\\'
+	}
+	if fits {
+		return path
+	}
+	return strconv.Quote(path)
+}
+
+// modeText is a type and mode as a patch has them.
+func modeText(f *files.Fingerprint) string {
+	kind := "file"
+	switch f.Mode.Type() {
+	case fs.ModeDir:
+		kind = "folder"
+	case fs.ModeSymlink:
+		return "symlink"
+	}
+	return fmt.Sprintf("%s mode %04o", kind, f.Mode.Perm())
+}

@@ -1,0 +1,109 @@
+package checkpoint
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/cache/files"
+)
+
+func TestDiffAndPatch(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, t.TempDir())
+	large := strings.Repeat("x\n", MaxPatch/2+1)
+	p.write(map[string]string{"text": "one\ntwo\nthree\n", "binary": "\x00\x01", "large": large, "gone": "bye", "from": "a long enough content\n",
+		"link": "-> text", "mode": "same\n", "dir/in": "x\n", "old empty/": "", "touched": "t\n", "odd\n\xff": "1\n"})
+	a := p.create(nil)
+	p.remove("gone", "old empty", "dir", "link")
+	require.NoError(t, os.Rename(p.path("from"), p.path("to")))
+	require.NoError(t, os.Chmod(p.path("mode"), 0o755))
+	p.write(map[string]string{"text": "one\nTWO\nthree\n", "binary": "\x00\x02", "large": large + "y\n", "link": "-> mode", "new": "no end",
+		"new empty/": "", "full/in": "y\n", "touched": "t\n", "odd\n\xff": "2\n"})
+	now, err := p.Look(context.Background(), a, nil)
+	require.NoError(t, err)
+	for _, stored := range []bool{false, true} { // from the project, then from the blobs
+		var names, texts []string
+		sums := map[string]Lines{}
+		for _, c := range Diff(a.Files, now) {
+			names = append(names, string(c.Kind)+" "+c.Path)
+			text, err := p.Patch(c.Old, c.New)
+			require.NoError(t, err)
+			texts = append(texts, text)
+			sums[c.Path], err = p.Lines(c.Old, c.New)
+			require.NoError(t, err)
+		}
+		require.Equal(t, []string{"modified binary", "deleted dir/in", "created full/in", "deleted gone", "modified large", "modified link", "mode mode",
+			"created new", "created new empty", "modified odd\n\xff", "deleted old empty", "modified text", "moved to"}, names)
+		require.Equal(t, []string{
+			"Binary files a/binary and b/binary differ\n",
+			"deleted file mode 0644 a/dir/in\n--- a/dir/in\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
+			"new file mode 0644 b/full/in\n--- /dev/null\n+++ b/full/in\n@@ -0,0 +1 @@\n+y\n",
+			"deleted file mode 0644 a/gone\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n\\ No newline at end of file\n",
+			"Large files a/large and b/large differ\n",
+			"--- a/link\n+++ b/link\n@@ -1 +1 @@\n-text\n\\ No newline at end of file\n+mode\n\\ No newline at end of file\n",
+			"old file mode 0644 a/mode\nnew file mode 0755 b/mode\n",
+			"new file mode 0644 b/new\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+no end\n\\ No newline at end of file\n",
+			"new folder mode 0755 b/new empty\n",
+			"--- \"a/odd\\n\\xff\"\n+++ \"b/odd\\n\\xff\"\n@@ -1 +1 @@\n-1\n+2\n",
+			"deleted folder mode 0755 a/old empty\n",
+			"--- a/text\n+++ b/text\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n",
+			"rename from from\nrename to to\n",
+		}, texts)
+		require.Equal(t, Lines{Added: 1, Deleted: 1}, sums["text"])
+		require.Equal(t, Lines{Added: 1}, sums["new"])
+		require.Equal(t, Lines{Deleted: 1}, sums["gone"])
+		require.Equal(t, Lines{Binary: true}, sums["binary"])
+		require.Equal(t, Lines{Binary: true}, sums["large"])
+		require.Zero(t, sums["to"])
+		if !stored {
+			now = p.create(a).Files
+			p.remove("text", "new", "odd\n\xff", "full")
+		}
+	}
+	text, err := p.Patch(nil, nil)
+	require.NoError(t, err)
+	require.Empty(t, text)
+}
+
+// What was only looked at and changed since is not shown as what it was.
+func TestPatchOfWhatChangedSince(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, t.TempDir())
+	p.write(map[string]string{"a": "one"})
+	now, err := p.Look(context.Background(), nil, nil)
+	require.NoError(t, err)
+	p.write(map[string]string{"a": "ONE"})
+	_, err = p.Patch(nil, now.Find("a"))
+	require.ErrorContains(t, err, "changed since")
+	p.remove("a")
+	_, err = p.Patch(nil, now.Find("a"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func FuzzDecode(f *testing.F) {
+	s := &files.Snapshot{At: testMeta.At, Files: []files.Fingerprint{{Path: "a\xff", Mode: 0o644, Size: 3}, {Path: "d", Mode: os.ModeDir | 0o755}}}
+	whole, err := (&Manifest{Header: Header{ID: 1, Meta: testMeta, Bytes: 3}, Files: s}).Encode()
+	require.NoError(f, err)
+	f.Add(whole)
+	f.Add([]byte(`{"schemaVersion":2}`))
+	f.Add([]byte(`{"schemaVersion":1,"files":{},"sha256":""}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		// With a right checksum too, or nothing behind it would ever be reached.
+		for _, d := range [][]byte{data, sealed(data)} {
+			m, err := Decode(d)
+			if err != nil {
+				continue
+			}
+			again, err := m.Encode()
+			require.NoError(t, err)
+			n, err := Decode(again)
+			require.NoError(t, err)
+			require.Equal(t, m.Header, n.Header)
+			require.Equal(t, m.Files.Files, n.Files.Files)
+		}
+	})
+}
