@@ -47,12 +47,18 @@ type Batch struct {
 }
 
 // An Entry is something of a session that is appended and never coalesced: a
-// message, an attempt at a task, or, with neither, an event of the transcript.
+// message, an attempt at a task, a checkpoint, a rewind, or, with none of these, an
+// event of the transcript.
 // Immutable.
 type Entry struct {
 	Message *session.Message
 	Attempt *session.AttemptRecord
-	Body    []byte // of a message or an event: the members of a JSON object, without braces
+	// Checkpoint is the ID of one that was made, Rewind the begin of a rewind or, with
+	// Ended, its end.
+	Checkpoint string
+	Rewind     *session.Rewinding
+	Ended      bool
+	Body       []byte // of a message or an event: the members of a JSON object, without braces
 }
 
 // cost is what an Entry counts for in the backlog, in bytes.

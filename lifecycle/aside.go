@@ -103,7 +103,7 @@ func (c *committer) makeAgain() error {
 	if err := s.remains(c.id); err != nil {
 		return err
 	}
-	again := &committer{store: s, id: c.id, event: session.EventRecovered}
+	again := &committer{store: s, id: c.id, mark: c.mark, event: session.EventRecovered}
 	if err := again.build(c.base, nil); err != nil {
 		return errors.Join(fmt.Errorf("make session %s again: %w", c.id, err), again.Close())
 	}

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/lopen-dev/lopen/actors"
@@ -27,10 +28,11 @@ type committer struct {
 	journal              *journal.Writer
 	messages, transcript *journal.Stream
 
-	base  *session.State // of the last record: what the next one is the change from
-	at    session.Mark   // of the last record
-	event session.Event  // of the next record
-	took  time.Duration  // by the last commit
+	base  *session.State                // of the last record: what the next one is the change from
+	at    session.Mark                  // of the last record
+	mark  *atomic.Pointer[session.Mark] // likewise, for those who ask
+	event session.Event                 // of the next record
+	took  time.Duration                 // by the last commit
 
 	since int // records since the last snapshot
 	pub   publisher
@@ -98,6 +100,7 @@ func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
 	}
 	c.base, c.at, c.event = b.State, mark, ""
 	c.took = time.Since(begun)
+	c.mark.Store(&mark)
 	c.pub.grew(int64(len(body)))
 	return actors.Committed{Seq: pos.Seq, Bytes: len(body)}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/lopen-dev/lopen/actors"
@@ -52,7 +53,7 @@ func (s *Store) create(ctx context.Context, module string, why session.Event, fi
 	if err != nil {
 		return nil, err
 	}
-	c := &committer{store: s, id: id, event: why}
+	c := &committer{store: s, id: id, mark: &atomic.Pointer[session.Mark]{}, event: why}
 	if err := c.build(st, share); err != nil {
 		return nil, errors.Join(fmt.Errorf("create session %s: %w", id, err), c.Close())
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -22,8 +23,10 @@ type Session struct {
 	*actors.Actor
 	id     session.ID
 	store  *Store
+	mark   *atomic.Pointer[session.Mark] // of the last durable record
 	redact *redact.Redactor
 	hidden atomic.Int64
+	kept   kept
 }
 
 // Open takes the lease of a session, loads it, and goes on with its journal in a
@@ -37,18 +40,17 @@ func (s *Store) Open(id session.ID) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
-	c := &committer{store: s, id: id, dir: dir, lease: sessionsDir + "/" + id.String() + "/" + leaseFile, event: session.EventResumed}
+	c := &committer{store: s, id: id, mark: &atomic.Pointer[session.Mark]{}, dir: dir, lease: sessionsDir + "/" + id.String() + "/" + leaseFile, event: session.EventResumed}
 	st, err := c.acquire()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), c.Close())
 	}
-	open := c.at.OpenCalls
 	sess, err := s.start(st, c)
-	if err == nil {
-		err = sess.closeCalls(open)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
+	}
+	if err := sess.goOn(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), sess.Close(context.Background()))
 	}
 	s.opts.Logger.Info().Stringer("session", id).Uint64("seq", c.at.Seq).
 		Str("last_exit", string(st.Header().ExitReason)).Msg("session opened")
@@ -99,11 +101,46 @@ func (c *committer) acquire() (*session.State, error) {
 
 // start hands the files to an actor. On an error the files are closed.
 func (s *Store) start(st *session.State, c *committer) (*Session, error) {
+	at := c.at
+	c.mark.Store(&at)
 	a, err := s.sup.Start(st, c, actors.Options{Logger: s.opts.Logger, Autosave: s.policy.Autosave})
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &Session{Actor: a, id: c.id, store: s, redact: s.policy.Redact}, nil
+	return &Session{Actor: a, id: c.id, store: s, mark: c.mark, redact: s.policy.Redact}, nil
+}
+
+// goOn finishes what the last holder had begun: a rewind, and tool calls without an
+// answer.
+func (s *Session) goOn() error {
+	at := s.mark.Load()
+	if at.Rewinding != nil {
+		s.kept.mu.Lock()
+		defer s.kept.mu.Unlock()
+		if err := s.openCheckpoints(); err != nil {
+			return err
+		}
+		log := s.store.opts.Logger.With().Stringer("session", s.id).Str("checkpoint", at.Rewinding.To).Logger()
+		done, err := s.finishRewind(context.Background(), at.Rewinding)
+		switch {
+		case errors.Is(err, ErrCorrupt), errors.Is(err, ErrNotFound), errors.Is(err, checkpoint.ErrNotFound):
+			log.Warn().Err(err).Msg("a rewind that was cut off cannot be finished: some files may be as they were before it")
+			if err := s.Actor.Append(actors.Entry{Rewind: &session.Rewinding{To: at.Rewinding.To, Before: at.Rewinding.Before}, Ended: true}); err != nil {
+				return err
+			}
+		case err != nil:
+			return fmt.Errorf("finish the rewind to %s that was begun: %w", at.Rewinding.To, err)
+		default:
+			log.Info().Int("changes", len(done.Changes)).Msg("a rewind that was cut off is finished")
+		}
+	}
+	return s.closeCalls(at.OpenCalls)
+}
+
+// Close is [actors.Actor.Close].
+func (s *Session) Close(ctx context.Context) error {
+	err := s.Actor.Close(ctx)
+	return errors.Join(err, s.closeCheckpoints())
 }
 
 // crashed notes on a State that its last holder ended without saying so.

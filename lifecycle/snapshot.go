@@ -22,8 +22,12 @@ type Policy struct {
 	Iterations bool          // and one at each commit in which the iterations grew
 	// Redact hides credentials before a message, an event or the end of an output is
 	// kept; nil hides nothing. A store without a Policy has the built-in rules.
-	Redact    *redact.Redactor
-	Retention int // how many of each kind are kept; 0 is all. Those of iterations are all kept
+	Redact *redact.Redactor
+	// Checkpoints and CheckpointBytes bound a session's checkpoints, by number and by
+	// the bytes of their contents; 0 is no bound.
+	Checkpoints     int
+	CheckpointBytes int64
+	Retention       int // how many of each kind are kept; 0 is all. Those of iterations are all kept
 }
 
 // SetPolicy sets it for sessions that are opened from now on.

@@ -29,6 +29,13 @@ func (c *committer) appendEntries(all []actors.Entry, rec *session.Record, mark 
 		switch {
 		case e.Attempt != nil:
 			rec.Attempts = append(rec.Attempts, *e.Attempt)
+		case e.Checkpoint != "":
+			rec.Checkpoint = e.Checkpoint
+		case e.Rewind != nil:
+			rec.Event, rec.Rewind = session.EventRewindBegin, e.Rewind
+			if e.Ended {
+				rec.Event = session.EventRewindEnd
+			}
 		case e.Message != nil:
 			messages = append(messages, e.Body)
 			open = session.Answered(open, e.Message)
@@ -42,7 +49,6 @@ func (c *committer) appendEntries(all []actors.Entry, rec *session.Record, mark 
 			return err
 		}
 		rec.Transcript = session.Tail(tail)
-		mark.Transcript = rec.Transcript
 	}
 	if len(messages) > 0 {
 		tail, err := c.messages.Append(mark.Seq, messages)
@@ -50,7 +56,7 @@ func (c *committer) appendEntries(all []actors.Entry, rec *session.Record, mark 
 			return err
 		}
 		rec.Messages, rec.OpenCalls = session.Tail(tail), open
-		mark.Messages, mark.OpenCalls = rec.Messages, open
 	}
+	mark.Follow(rec)
 	return nil
 }

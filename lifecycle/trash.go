@@ -82,6 +82,9 @@ func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired,
 		done = append(done, x)
 	}
 	s.clearDeleting()
+	if len(gone) > 0 {
+		s.free()
+	}
 	for _, x := range done {
 		s.opts.Logger.Info().Stringer("session", x.ID).Str("why", x.Why).Int64("bytes", x.Bytes).Bool("for_good", x.ForGood).Msg("session pruned")
 	}
@@ -109,7 +112,7 @@ func (s *Store) beyond(r Retention) ([]Retired, error) {
 		if owner, err := s.Holder(i.ID); err != nil || owner != nil {
 			continue
 		}
-		size := s.diskBytes(sessionsDir + "/" + i.ID.String())
+		size := s.diskBytes(sessionsDir+"/"+i.ID.String(), true)
 		kept++
 		bytes += size
 		var why string
@@ -172,7 +175,7 @@ func (s *Store) inTrash(pick func(trashed) bool) ([]Retired, error) {
 			_ = json.Unmarshal(data, &t)
 		}
 		if pick(t) {
-			all = append(all, Retired{ID: id, Why: t.Why, Bytes: s.diskBytes(trashDir + "/" + e.Name())})
+			all = append(all, Retired{ID: id, Why: t.Why, Bytes: s.diskBytes(trashDir+"/"+e.Name(), true)})
 		}
 	}
 	slices.SortFunc(all, func(a, b Retired) int { return a.ID.Compare(b.ID) })
@@ -258,12 +261,13 @@ func (s *Store) Delete(ctx context.Context, id session.ID) (int64, error) {
 	name := sessionsDir + "/" + id.String()
 	var bytes int64
 	err = s.withLease(id, func() error {
-		bytes = s.diskBytes(name)
+		bytes = s.diskBytes(name, true)
 		return s.removeForGood(name)
 	})
 	if err != nil {
 		return 0, err
 	}
+	bytes += s.free()
 	s.opts.Logger.Info().Stringer("session", id).Int64("bytes", bytes).Msg("session deleted")
 	return bytes, nil
 }
@@ -297,14 +301,20 @@ func (s *Store) clearDeleting() {
 }
 
 // Bytes is what a session takes on the disk, as du counts it.
-func (s *Store) Bytes(id session.ID) int64 { return s.diskBytes(sessionsDir + "/" + id.String()) }
+func (s *Store) Bytes(id session.ID) int64 {
+	return s.diskBytes(sessionsDir+"/"+id.String(), false)
+}
 
-func (s *Store) diskBytes(name string) (n int64) {
+// diskBytes is what a file or folder takes on the disk; with alone set, without the
+// files that a fork shares.
+func (s *Store) diskBytes(name string, alone bool) (n int64) {
 	info, err := s.root().Lstat(name)
 	if err != nil {
 		return 0
 	}
-	n = writer.DiskBytes(info)
+	if !alone || !writer.Shared(info) {
+		n = writer.DiskBytes(info)
+	}
 	if !info.IsDir() {
 		return n
 	}
@@ -313,7 +323,20 @@ func (s *Store) diskBytes(name string) (n int64) {
 		return n
 	}
 	for _, e := range entries {
-		n += s.diskBytes(name + "/" + e.Name())
+		n += s.diskBytes(name+"/"+e.Name(), alone)
 	}
 	return n
+}
+
+// free removes the contents that no checkpoint needs any more and returns how much
+// room that made, in bytes. What cannot be freed now is left to the next time.
+func (s *Store) free() int64 {
+	before := s.diskBytes(blobsDir, false)
+	if before == 0 {
+		return 0
+	}
+	if _, err := s.Sweep(false); err != nil {
+		s.opts.Logger.Warn().Err(err).Msg("what deleted sessions had is not all freed")
+	}
+	return before - s.diskBytes(blobsDir, false)
 }

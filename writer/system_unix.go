@@ -30,6 +30,12 @@ func DiskBytes(info fs.FileInfo) int64 {
 	return info.Size()
 }
 
+// Shared says whether a file has another name besides this one.
+func Shared(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && !info.IsDir() && st.Nlink > 1
+}
+
 // Mine says whether a file belongs to the user of this process.
 func Mine(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)

@@ -50,6 +50,10 @@ func classOfSystemErrno(errno syscall.Errno) Class {
 // DiskBytes is what a file takes on the disk, as far as the system tells.
 func DiskBytes(info fs.FileInfo) int64 { return info.Size() }
 
+// Shared says whether a file has another name besides this one, as far as the
+// system tells.
+func Shared(fs.FileInfo) bool { return false }
+
 // Mine says whether a file belongs to the user of this process, as far as the
 // system tells.
 func Mine(fs.FileInfo) bool { return true }

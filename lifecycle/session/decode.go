@@ -102,6 +102,12 @@ func decodeState(data []byte) (*stateFile, error) {
 			d.at.Transcript = d.tail()
 		case "openCalls":
 			d.at.OpenCalls = d.strs()
+		case "checkpoint":
+			d.at.Checkpoint = d.Text()
+		case "undo":
+			d.at.Undo = d.Text()
+		case "rewinding":
+			d.at.Rewinding = d.rewinding()
 		case "tasks":
 			s.roots = d.children("", 1)
 		default:

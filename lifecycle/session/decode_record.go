@@ -62,6 +62,10 @@ func decodeRecord(line []byte, r *Record, do func(*operation) error) error {
 			r.OpenCalls = d.strs()
 		case "attempts":
 			r.Attempts = d.attempts()
+		case "checkpoint":
+			r.Checkpoint = d.Text()
+		case "rewind":
+			r.Rewind = d.rewinding()
 		case "snapshot":
 			r.Snapshot, snapshot = d.snapshot(), true
 		case "ops":

@@ -22,6 +22,11 @@ type Mark struct {
 	// OpenCalls are the IDs of the tool calls among the messages that have no
 	// answer yet.
 	OpenCalls []string
+	// Checkpoint is the one that the project's files were last known by: the newest,
+	// or after a rewind its target. Undo is the one to which undo goes back, and
+	// Rewinding a rewind that has begun and not ended.
+	Checkpoint, Undo string
+	Rewinding        *Rewinding
 }
 
 // A Tail is how far a stream of a session goes, as a record of the journal names it.
@@ -47,6 +52,9 @@ func EncodeState(s *State, at Mark) []byte {
 	e.tail("transcript", at.Transcript)
 	e.members(s.h, headerMembers)
 	e.strs("openCalls", at.OpenCalls)
+	e.str("checkpoint", at.Checkpoint)
+	e.str("undo", at.Undo)
+	e.rewinding("rewinding", at.Rewinding)
 	e.extra(s.h.Extra)
 	e.key("tasks")
 	e.tasks(s, s.roots)

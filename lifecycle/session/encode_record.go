@@ -94,6 +94,8 @@ func (e *encoder) why(r Record) {
 	e.tail("transcript", r.Transcript)
 	e.strs("openCalls", r.OpenCalls)
 	e.attempts(r.Attempts)
+	e.str("checkpoint", r.Checkpoint)
+	e.rewinding("rewind", r.Rewind)
 }
 
 // differ writes the operations between two States.

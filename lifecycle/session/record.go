@@ -18,6 +18,8 @@ type Record struct {
 	Messages, Transcript Tail
 	OpenCalls            []string // with Messages: the tool calls that have no answer yet
 	Attempts             []AttemptRecord
+	Checkpoint           string     // that was made
+	Rewind               *Rewinding // with EventRewindBegin and EventRewindEnd
 	// Snapshot is set instead of operations where the change is too large for a
 	// record: the whole State is in the snapshot of this record's number.
 	Snapshot *SnapshotRef
@@ -55,9 +57,13 @@ const (
 	EventForked    Event = "forked"
 	EventMigrated  Event = "migrated"
 	EventRecovered Event = "recovered"
+	// The files of the project are changed between these two, and the second one has
+	// the State that belongs to them.
+	EventRewindBegin Event = "rewind-begin"
+	EventRewindEnd   Event = "rewind-end"
 )
 
-var events = []Event{"", EventCreated, EventResumed, EventForked, EventMigrated, EventRecovered}
+var events = []Event{"", EventCreated, EventResumed, EventForked, EventMigrated, EventRecovered, EventRewindBegin, EventRewindEnd}
 
 // The names of operations.
 const (

@@ -84,6 +84,25 @@ func (r *Replay) Apply(line []byte) (Record, error) {
 // goOn makes a Mark that of a later record.
 func (m *Mark) goOn(r *Record) {
 	m.Epoch, m.Seq = r.Epoch, r.Seq
+	m.Follow(r)
+}
+
+// Follow takes over what a record says besides the State.
+func (m *Mark) Follow(r *Record) {
+	switch r.Event {
+	case EventRewindBegin:
+		m.Rewinding = r.Rewind
+	case EventRewindEnd:
+		if m.Rewinding = nil; r.Rewind != nil {
+			m.Undo = r.Rewind.Before
+			if r.Rewind.Files {
+				m.Checkpoint = r.Rewind.To
+			}
+		}
+	}
+	if r.Checkpoint != "" {
+		m.Checkpoint = r.Checkpoint
+	}
 	if r.Messages != (Tail{}) {
 		m.Messages, m.OpenCalls = r.Messages, r.OpenCalls
 	}

@@ -1,0 +1,256 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
+)
+
+const (
+	checkpointsDir = "checkpoints"
+	blobsDir       = "blobs"
+)
+
+// Checkpoints are those of one session, for looking at. Close it after use.
+type Checkpoints struct {
+	*checkpoint.Store
+	dirs []writer.FS
+}
+
+// Close lets go of the folders.
+func (c *Checkpoints) Close() error {
+	var errs []error
+	for _, d := range c.dirs {
+		errs = append(errs, d.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Checkpoints opens those of a session, without a lock. ErrNotFound says that it
+// has none.
+func (s *Store) Checkpoints(id session.ID) (*Checkpoints, error) {
+	c := &Checkpoints{}
+	for _, name := range []string{sessionsDir + "/" + id.String() + "/" + checkpointsDir, blobsDir} {
+		dir, err := openDir(s.root(), name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("checkpoints of session %s: %w", id, ErrNotFound)
+		}
+		if err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		c.dirs = append(c.dirs, dir)
+	}
+	c.Store = checkpoint.New(c.dirs[0], blob.New(c.dirs[1]), s.project)
+	return c, nil
+}
+
+// kept is what an open session knows of the project's files. Guarded by mu.
+type kept struct {
+	mu    sync.Mutex
+	store *Checkpoints         // nil before it is needed
+	last  *checkpoint.Manifest // what the loop last knew; nil when there is none
+	seen  *files.Snapshot      // what Look and Checkpoint last saw
+}
+
+// open makes the folders and loads what the loop last knew. The caller holds mu.
+func (s *Session) openCheckpoints() error {
+	k := &s.kept
+	if k.store != nil {
+		return nil
+	}
+	dir := s.path(checkpointsDir)
+	for _, name := range []string{dir, blobsDir} {
+		if err := writer.MkdirDurable(s.store.root(), name); err != nil {
+			return err
+		}
+	}
+	var err error
+	if k.store, err = s.store.Checkpoints(s.id); err != nil {
+		return err
+	}
+	if name := s.mark.Load().Checkpoint; name != "" {
+		k.last, err = s.loadCheckpoint(name)
+		if errors.Is(err, checkpoint.ErrNotFound) {
+			err = nil // it was removed: everything counts as seen for the first time
+		}
+		if k.last != nil && k.seen == nil {
+			k.seen = k.last.Files
+		}
+	}
+	return err
+}
+
+func (s *Session) loadCheckpoint(name string) (*checkpoint.Manifest, error) {
+	id, err := checkpoint.ParseID(name)
+	if err != nil {
+		return nil, err
+	}
+	return s.kept.store.Load(id)
+}
+
+// closeCheckpoints lets go of the folders.
+func (s *Session) closeCheckpoints() error {
+	s.kept.mu.Lock()
+	defer s.kept.mu.Unlock()
+	if s.kept.store == nil {
+		return nil
+	}
+	err := s.kept.store.Close()
+	s.kept.store = nil
+	return err
+}
+
+// Checkpoint keeps the project's files, or those below the named paths, together
+// with the newest State: both are durable when it returns, and the session's
+// journal names the checkpoint. The changes are those since the last Checkpoint or
+// Look. A file that has not changed costs one stat.
+//
+// Checkpoints beyond the store's [Policy] are removed afterwards, oldest first.
+func (s *Session) Checkpoint(ctx context.Context, why checkpoint.Reason, task string, paths ...string) (*checkpoint.Manifest, []files.Change, error) {
+	s.kept.mu.Lock()
+	defer s.kept.mu.Unlock()
+	m, err := s.checkpoint(ctx, why, task, paths)
+	if err != nil {
+		return nil, nil, fmt.Errorf("checkpoint of session %s: %w", s.id, err)
+	}
+	var changes []files.Change
+	if s.kept.seen != nil {
+		changes = checkpoint.Diff(s.kept.seen, m.Files)
+	}
+	s.kept.last, s.kept.seen = m, m.Files
+	err = s.Actor.Append(actors.Entry{Checkpoint: m.ID.String()})
+	if err == nil {
+		err = s.Sync(ctx)
+	}
+	if err == nil {
+		err = s.retire(ctx)
+	}
+	return m, changes, err
+}
+
+// checkpoint makes one. The caller holds mu.
+func (s *Session) checkpoint(ctx context.Context, why checkpoint.Reason, task string, paths []string) (*checkpoint.Manifest, error) {
+	if err := s.openCheckpoints(); err != nil {
+		return nil, err
+	}
+	if err := s.Sync(ctx); err != nil { // the State that belongs to it
+		return nil, err
+	}
+	at, st := s.mark.Load(), s.State()
+	p := st.Progress()
+	meta := checkpoint.Meta{
+		Seq: at.Seq, At: s.store.opts.Now(), Reason: why, Task: task, Messages: int(at.Messages.Count),
+		Tasks: checkpoint.Tasks{Total: p.Total, Completed: p.Done, Active: []string{}},
+	}
+	if id := st.ActiveTask(); id != "" {
+		meta.Tasks.Active = append(meta.Tasks.Active, id)
+	}
+	return s.kept.store.Create(ctx, meta, s.kept.last, paths)
+}
+
+// Look says which of the project's files changed since the last Look or Checkpoint
+// of the session, also by an earlier process. Nothing is kept of their contents.
+func (s *Session) Look(ctx context.Context) ([]files.Change, error) {
+	k := &s.kept
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.seen == nil && s.mark.Load().Checkpoint != "" {
+		if err := s.openCheckpoints(); err != nil {
+			return nil, err
+		}
+	}
+	saved := Dir + "/" + s.path(seenFile)
+	if old, err := files.Load(s.store.project, saved); err == nil && (k.seen == nil || old.At.After(k.seen.At)) {
+		k.seen = old
+	}
+	now, err := files.Take(ctx, s.store.project, k.seen, files.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("look at the files of session %s: %w", s.id, err)
+	}
+	var changes []files.Change
+	if k.seen != nil {
+		changes = checkpoint.Diff(k.seen, now)
+	}
+	k.seen = now
+	if err := files.Save(s.store.project, saved, now); err != nil {
+		s.store.opts.Logger.Warn().Err(err).Msg("the next holder will not know which files changed")
+	}
+	return changes, nil
+}
+
+// seenFile is what Look last saw, beside the state. It is derived from the files.
+const seenFile = "files.json"
+
+// retire removes the checkpoints that the policy does not keep.
+func (s *Session) retire(ctx context.Context) error {
+	limits := checkpoint.Limits{Count: s.store.policy.Checkpoints, Bytes: s.store.policy.CheckpointBytes}
+	all, err := s.kept.store.List()
+	if err != nil {
+		return err
+	}
+	var bytes int64
+	pinned := map[checkpoint.ID]bool{}
+	for _, info := range all {
+		bytes += info.Bytes // more than they take: what they share is counted in each
+		pinned[info.ID] = info.Pinned
+	}
+	if (limits.Count == 0 || len(all) <= limits.Count) && (limits.Bytes == 0 || bytes <= limits.Bytes) {
+		return nil
+	}
+	if undo := s.mark.Load().Undo; undo != "" {
+		if limits.Undo, err = checkpoint.ParseID(undo); err != nil {
+			return err
+		}
+	}
+	var manifests []*checkpoint.Manifest
+	for _, info := range all {
+		m, err := s.kept.store.Load(info.ID)
+		if err != nil {
+			return err
+		}
+		manifests = append(manifests, m)
+	}
+	for _, r := range checkpoint.Retire(manifests, func(id checkpoint.ID) bool { return pinned[id] }, limits) {
+		if err := s.kept.store.Remove(r.ID); err != nil {
+			return err
+		}
+		s.store.opts.Logger.Info().Stringer("session", s.id).Stringer("checkpoint", r.ID).Str("why", r.Why).Int64("bytes", r.Bytes).Msg("checkpoint removed")
+	}
+	return ctx.Err()
+}
+
+// Sweep removes the contents that no checkpoint needs any more, in sessions, trash
+// and corrupted. While somebody makes a checkpoint it steps aside with ErrBusy; when
+// a manifest cannot be read nothing is removed.
+func (s *Store) Sweep(dryRun bool) (blob.Swept, error) {
+	dir, err := openDir(s.root(), blobsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return blob.Swept{}, nil
+	}
+	if err != nil {
+		return blob.Swept{}, err
+	}
+	defer dir.Close()
+	swept, err := blob.New(dir).Sweep(func() (map[blob.Hash]struct{}, error) {
+		needed := map[blob.Hash]struct{}{}
+		for _, name := range []string{sessionsDir, trashDir, corruptedDir} {
+			if err := checkpoint.Roots(s.root(), name, needed); err != nil {
+				return nil, err
+			}
+		}
+		return needed, nil
+	}, dryRun)
+	if err != nil {
+		return swept, fmt.Errorf("free what no checkpoint needs: %w", err)
+	}
+	return swept, nil
+}

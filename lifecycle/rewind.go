@@ -1,0 +1,218 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// RewindOptions say what a rewind changes.
+type RewindOptions struct {
+	Files, State bool
+	Force        bool // also what somebody else changed since the last checkpoint
+	DryRun       bool // nothing: it is only said
+}
+
+// A Rewound is what a rewind did, or would do.
+type Rewound struct {
+	To      checkpoint.ID
+	Before  checkpoint.ID // what [Session.Undo] goes back to; 0 in a dry run
+	Changes []checkpoint.Change
+	Kept    []checkpoint.Kept
+	Tasks   []session.Task // whose state changes, as they are afterwards
+}
+
+// Rewind brings the project's files, the State, or both back to a checkpoint of the
+// session. It makes a checkpoint first, to which Undo goes back. What somebody else
+// than the loop changed since its last checkpoint is kept and reported. The begin is
+// on record before the first file is changed, and the end with the State after the
+// last: a rewind that is cut off is finished by the next Open. What the plan's boxes
+// say follows the State.
+func (s *Session) Rewind(ctx context.Context, to checkpoint.ID, opts RewindOptions) (Rewound, error) {
+	s.kept.mu.Lock()
+	defer s.kept.mu.Unlock()
+	done, err := s.rewind(ctx, to, opts)
+	if err != nil {
+		return done, fmt.Errorf("rewind session %s to %s: %w", s.id, to, err)
+	}
+	return done, nil
+}
+
+// Undo takes the last rewind back: files and State are as they were before it, but
+// for what somebody else changed since. An Undo can be undone as well. ErrNotFound
+// says that there was no rewind.
+func (s *Session) Undo(ctx context.Context, opts RewindOptions) (Rewound, error) {
+	name := s.mark.Load().Undo
+	if name == "" {
+		return Rewound{}, fmt.Errorf("undo in session %s: no rewind was made: %w", s.id, ErrNotFound)
+	}
+	id, err := checkpoint.ParseID(name)
+	if err != nil {
+		return Rewound{}, err
+	}
+	return s.Rewind(ctx, id, opts)
+}
+
+func (s *Session) rewind(ctx context.Context, to checkpoint.ID, opts RewindOptions) (Rewound, error) {
+	if err := s.openCheckpoints(); err != nil {
+		return Rewound{}, err
+	}
+	target, err := s.kept.store.Load(to)
+	if err != nil {
+		return Rewound{}, err
+	}
+	r := &session.Rewinding{To: to.String(), From: to.String(), Seq: target.Seq, Files: opts.Files, State: opts.State, Force: opts.Force}
+	if s.kept.last != nil {
+		r.From = s.kept.last.ID.String()
+	}
+	if opts.DryRun {
+		now, err := s.kept.store.Look(ctx, s.kept.last, nil)
+		if err != nil {
+			return Rewound{}, err
+		}
+		_, done, err := s.planRewind(r, target, now)
+		return done, err
+	}
+	before, err := s.checkpoint(ctx, checkpoint.BeforeRewind, "", nil)
+	if err != nil {
+		return Rewound{}, err
+	}
+	r.Before = before.ID.String()
+	if err := s.note(ctx, actors.Entry{Rewind: r}); err != nil {
+		return Rewound{}, err
+	}
+	return s.finishRewind(ctx, r)
+}
+
+// note makes an entry durable.
+func (s *Session) note(ctx context.Context, e actors.Entry) error {
+	if err := s.Actor.Append(e); err != nil {
+		return err
+	}
+	return s.Sync(ctx)
+}
+
+// planRewind says what a rewind does to files and tasks. It follows from three
+// checkpoints and the journal alone, so that it can be made again after a crash.
+func (s *Session) planRewind(r *session.Rewinding, target *checkpoint.Manifest, now *files.Snapshot) (*checkpoint.Plan, Rewound, error) {
+	done := Rewound{To: target.ID}
+	last, err := s.loadCheckpoint(r.From)
+	if err != nil {
+		return nil, done, err
+	}
+	plan := checkpoint.NewPlan(target.Files, last.Files, now, r.Force)
+	if r.Files {
+		done.Changes, done.Kept = plan.Changes, plan.Kept
+	}
+	if r.State {
+		st, err := s.stateBefore(r)
+		if err != nil {
+			return nil, done, err
+		}
+		session.Diff(s.State(), st, func(_ string, was, is *session.Task) bool {
+			if is != nil && (was == nil || was.State != is.State) {
+				done.Tasks = append(done.Tasks, *is)
+			}
+			return true
+		})
+	}
+	return plan, done, nil
+}
+
+// stateBefore is the State that a rewind ends with, but for the plan's boxes.
+func (s *Session) stateBefore(r *session.Rewinding) (*session.State, error) {
+	earlier, err := s.store.ReadAt(s.id, r.Seq)
+	if err != nil {
+		return nil, err
+	}
+	return s.State().RewindTo(earlier, s.store.opts.Now())
+}
+
+// finishRewind does what the begin on record says and puts the end on record, with
+// the State that belongs to it. It may be done again from the begin on.
+func (s *Session) finishRewind(ctx context.Context, r *session.Rewinding) (Rewound, error) {
+	target, err := s.loadCheckpoint(r.To)
+	if err != nil {
+		return Rewound{}, err
+	}
+	before, err := s.loadCheckpoint(r.Before)
+	if err != nil {
+		return Rewound{}, err
+	}
+	plan, done, err := s.planRewind(r, target, before.Files)
+	if err != nil {
+		return done, err
+	}
+	done.Before = before.ID
+	if r.Files {
+		applied, err := s.kept.store.Apply(ctx, plan)
+		done.Kept = append(done.Kept, applied.Kept...)
+		if err != nil {
+			return done, err
+		}
+		s.kept.last, s.kept.seen = target, target.Files
+	}
+	if r.State {
+		st, err := s.stateBefore(r)
+		if err == nil {
+			st, err = s.followBoxes(st)
+		}
+		if err != nil {
+			return done, err
+		}
+		// Accepted, and committed together with the end.
+		if err := s.Update(func(*session.State) (*session.State, error) { return st, nil }); err != nil {
+			return done, err
+		}
+	}
+	if err := s.Actor.Append(actors.Entry{Rewind: r, Ended: true}); err != nil {
+		return done, err
+	}
+	return done, s.Flush(ctx)
+}
+
+// followBoxes makes the plan's boxes those of a State, and the State know of them.
+// A plan that is not there or does not let itself be written is left as it is: the
+// next run follows what it says.
+func (s *Session) followBoxes(st *session.State) (*session.State, error) {
+	p, err := s.store.Plan(s.id.Module)
+	if errors.Is(err, fs.ErrNotExist) {
+		return st, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	want := map[string]bool{}
+	for t := range st.All() {
+		if box, ok := p.Task(t.ID); ok && t.Box != session.BoxNone && box.Checked != (t.State == session.TaskComplete) {
+			want[t.ID] = !box.Checked
+		}
+	}
+	if len(want) > 0 {
+		if p, err = s.store.SetBoxes(s.id.Module, p, want); err != nil {
+			return nil, err
+		}
+	}
+	e := st.Edit()
+	for t := range st.All() {
+		box, ok := p.Task(t.ID)
+		if !ok || t.Box == session.BoxNone {
+			continue
+		}
+		is := session.BoxOpen
+		if box.Checked {
+			is = session.BoxTicked
+		}
+		if t.Box != is {
+			t.Box = is
+			e.Put(t)
+		}
+	}
+	return e.State()
+}

@@ -1,0 +1,273 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/crashfs"
+)
+
+// put writes a file of a project through the seam.
+func put(t require.TestingT, dir writer.FS, name, content string) {
+	require.NoError(t, writer.ReplaceFile(dir, name, []byte(content), 0o644))
+}
+
+func got(t require.TestingT, dir writer.FS, name string) string {
+	data, err := writer.ReadFile(dir, name, 1<<20)
+	if errors.Is(err, os.ErrNotExist) {
+		return "(none)"
+	}
+	require.NoError(t, err)
+	return string(data)
+}
+
+var both = lifecycle.RewindOptions{Files: true, State: true}
+
+// worked is a session whose first task changed a file and whose second one changed
+// it again, made another one, and removed a third.
+func worked(t require.TestingT, store *lifecycle.Store, module string) (*lifecycle.Session, []checkpoint.ID) {
+	ctx := context.Background()
+	sess, err := store.Create(ctx, module)
+	require.NoError(t, err)
+	dir := store.Project()
+	require.NoError(t, store.CreatePlan(module, []byte("- [ ] one\n- [ ] two\n")))
+	put(t, dir, "a", "0")
+	put(t, dir, "gone", "old")
+	state := func(n int) {
+		require.NoError(t, sess.Change(session.TriggerTaskCompleted, func(e *session.Edit) error {
+			e.SetRoots([]string{"one", "two"})
+			for i, id := range []string{"one", "two"} {
+				task := session.Task{ID: id, Name: id, Kind: session.KindTask, State: session.TaskPending, Box: session.BoxOpen}
+				if i < n {
+					task.State, task.Box, task.Attempts = session.TaskComplete, session.BoxTicked, 1
+				}
+				e.Put(task)
+			}
+			e.AppendIteration(session.Iteration{Task: "t", Attempt: n + 1, StartedAt: day})
+			return nil
+		}))
+	}
+	var ids []checkpoint.ID
+	take := func(why checkpoint.Reason) {
+		m, _, err := sess.Checkpoint(ctx, why, "t")
+		require.NoError(t, err)
+		ids = append(ids, m.ID)
+	}
+	tick := func(id string) {
+		p, err := store.Plan(module)
+		require.NoError(t, err)
+		_, err = store.SetBoxes(module, p, map[string]bool{id: true})
+		require.NoError(t, err)
+	}
+	state(0)
+	take(checkpoint.BeforeTask)
+	put(t, dir, "a", "1")
+	state(1)
+	tick("one")
+	take(checkpoint.AfterTask)
+	put(t, dir, "a", "2")
+	put(t, dir, "new", "2")
+	require.NoError(t, dir.Remove("gone"))
+	require.NoError(t, dir.SyncDir("."))
+	state(2)
+	tick("two")
+	take(checkpoint.AfterTask)
+	return sess, ids
+}
+
+func content(t require.TestingT, store *lifecycle.Store) string {
+	dir := store.Project()
+	return got(t, dir, "a") + " " + got(t, dir, "gone") + " " + got(t, dir, "new")
+}
+
+func done(st *session.State) int { return st.Progress().Done }
+
+func TestRewindAndUndo(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess, ids := worked(t, store, "auth")
+	require.Equal(t, "2 (none) 2", content(t, store))
+	put(t, store.Project(), "mine", "of a person")
+
+	dry, err := sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, State: true, DryRun: true})
+	require.NoError(t, err)
+	require.Len(t, dry.Changes, 3)
+	require.Len(t, dry.Tasks, 2)
+	require.Equal(t, "2 (none) 2", content(t, store))
+
+	back, err := sess.Rewind(t.Context(), ids[0], both)
+	require.NoError(t, err)
+	require.Equal(t, dry.Changes, back.Changes)
+	require.Equal(t, "0 old (none)", content(t, store))
+	require.Equal(t, "of a person", got(t, store.Project(), "mine"))
+	require.Zero(t, done(sess.State()))
+	require.Equal(t, 3, sess.State().NumIterations(), "what was spent is not rewound")
+	one, _ := sess.State().Task("one")
+	require.Equal(t, 1, one.Attempts)
+	require.Equal(t, "- [ ] one\n- [ ] two\n", planOf(t, store, "auth"))
+
+	// Not forgotten by who leaves straight after.
+	require.NoError(t, sess.Close(t.Context()))
+	sess, err = store.Open(sess.ID())
+	require.NoError(t, err)
+	require.Zero(t, done(sess.State()))
+	_, err = sess.Undo(t.Context(), both)
+	require.NoError(t, err)
+	require.Equal(t, "2 (none) 2", content(t, store))
+	require.Equal(t, 2, done(sess.State()))
+	require.Equal(t, "- [x] one\n- [x] two\n", planOf(t, store, "auth"))
+	_, err = sess.Undo(t.Context(), both) // of the undo
+	require.NoError(t, err)
+	require.Equal(t, "0 old (none)", content(t, store))
+	report, err := store.Verify(sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Intact, report.Condition)
+}
+
+func planOf(t require.TestingT, store *lifecycle.Store, module string) string {
+	return got(t, store.Project(), lifecycle.PlanPath(module))
+}
+
+func TestRewindScopesAndOtherPeoplesWork(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess, ids := worked(t, store, "auth")
+	_, err := sess.Rewind(t.Context(), ids[1], lifecycle.RewindOptions{State: true})
+	require.NoError(t, err)
+	require.Equal(t, 1, done(sess.State()))
+	require.Equal(t, "2 (none) 2", content(t, store))
+	_, err = sess.Rewind(t.Context(), ids[1], lifecycle.RewindOptions{Files: true})
+	require.NoError(t, err)
+	require.Equal(t, "1 old (none)", content(t, store))
+
+	put(t, store.Project(), "a", "edited by hand")
+	back, err := sess.Rewind(t.Context(), ids[0], both)
+	require.NoError(t, err)
+	require.Len(t, back.Kept, 1)
+	require.Equal(t, "a", back.Kept[0].Path)
+	require.Equal(t, "edited by hand old (none)", content(t, store))
+	_, err = sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, Force: true})
+	require.NoError(t, err)
+	require.Equal(t, "0 old (none)", content(t, store))
+	_, err = sess.Rewind(t.Context(), 99, both)
+	require.ErrorIs(t, err, checkpoint.ErrNotFound)
+	other := create(t, store, "other")
+	_, err = other.Undo(t.Context(), both)
+	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+}
+
+// A rewind is cut off at every call that it makes, by a kill or a power cut: the
+// next holder finishes it, and it can still be undone.
+func TestRewindCutOffAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, power := range []bool{false, true} {
+		t.Run(fmt.Sprint("power=", power), func(t *testing.T) {
+			t.Parallel()
+			for k := 1; ; k++ {
+				if !rewindCutOff(t, power, k) {
+					require.Greater(t, k, 30)
+					return
+				}
+			}
+		})
+	}
+}
+
+func rewindCutOff(t *testing.T, power bool, k int) bool {
+	disk := crashfs.New(crashfs.Ext4)
+	store, err := lifecycle.InitOn(disk.FS(), simOptions)
+	require.NoError(t, err)
+	sess, ids := worked(t, store, "sim")
+	n := 0
+	var cut *crashfs.Disk
+	disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {
+		if op.N == 0 {
+			return crashfs.Fault{}
+		}
+		if n++; n == k {
+			cut = disk.Snapshot()
+		}
+		if n >= k {
+			return crashfs.Fault{Err: syscall.EIO}
+		}
+		return crashfs.Fault{}
+	}))
+	_, err = sess.Rewind(t.Context(), ids[0], both)
+	acknowledged := err == nil
+	_ = sess.Close(t.Context())
+	if cut == nil {
+		require.NoError(t, err)
+		return false
+	}
+	if power {
+		cut = cut.Crash(crashfs.Variant{})
+	}
+	again, err := lifecycle.OpenOn(cut.FS(), simOptions)
+	require.NoError(t, err)
+	next, err := again.Open(sess.ID())
+	require.NoError(t, err, "call %d", k)
+	rewound := "0 old (none)"
+	where := content(t, again)
+	switch n := done(next.State()); n {
+	case 0:
+		require.Equal(t, rewound, where, "call %d", k)
+		require.Equal(t, "- [ ] one\n- [ ] two\n", planOf(t, again, "sim"), "call %d", k)
+		_, err = next.Undo(t.Context(), both)
+		require.NoError(t, err)
+		require.Equal(t, 2, done(next.State()))
+	case 2:
+		require.False(t, acknowledged, "call %d", k)
+	default:
+		require.Fail(t, "a mixture", "call %d: %d tasks are done", k, n)
+	}
+	require.Equal(t, "2 (none) 2", content(t, again), "call %d", k)
+	require.Equal(t, "- [x] one\n- [x] two\n", planOf(t, again, "sim"), "call %d", k)
+	require.NoError(t, again.Close(t.Context()))
+	crashStates.Add(1)
+	return true
+}
+
+func TestCheckpointsAreBounded(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	store.SetPolicy(lifecycle.Policy{Checkpoints: 3})
+	sess := create(t, store, "auth")
+	for i := range 6 {
+		put(t, store.Project(), "a", fmt.Sprint(i))
+		_, changes, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+		require.NoError(t, err)
+		if i > 0 {
+			require.Len(t, changes, 1)
+		}
+	}
+	cps, err := store.Checkpoints(sess.ID())
+	require.NoError(t, err)
+	defer cps.Close()
+	all, err := cps.List()
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	blobs, err := filepath.Glob(path(store, "blobs", "*", "*"))
+	require.NoError(t, err)
+	require.Len(t, blobs, 6)
+	swept, err := store.Sweep(false)
+	require.NoError(t, err)
+	require.Len(t, swept.Hashes, 3)
+	require.NoError(t, sess.Close(t.Context()))
+	freed, err := store.Delete(t.Context(), sess.ID())
+	require.NoError(t, err)
+	require.Positive(t, freed)
+	blobs, err = filepath.Glob(path(store, "blobs", "*", "*"))
+	require.NoError(t, err)
+	require.Empty(t, blobs, "a deleted session's contents go with it")
+}

@@ -1,0 +1,68 @@
+package session
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A Rewinding is a rewind to a checkpoint, as the records at its begin and its end
+// have it. The checkpoints are named by their IDs.
+type Rewinding struct {
+	To     string `json:"to"`
+	From   string `json:"from"`   // what the loop last knew
+	Before string `json:"before"` // what undo goes back to
+	Seq    uint64 `json:"seq"`    // the record of the State that To belongs to
+	Files  bool   `json:"files,omitempty"`
+	State  bool   `json:"state,omitempty"`
+	Force  bool   `json:"force,omitempty"`
+}
+
+// RewindTo returns the State with the tasks of an earlier one of the same session,
+// and with what belongs to them: phase, step, component, resources, check, data.
+// What happened meanwhile stays: the iterations, what they cost, and each task's
+// attempts.
+func (s *State) RewindTo(earlier *State, now time.Time) (*State, error) {
+	e := earlier.Edit()
+	h := e.Header()
+	was := *h
+	*h = *s.Edit().Header()
+	h.Phase, h.Step, h.Component, h.ActiveTask = was.Phase, was.Step, was.Component, ""
+	h.Resources, h.Check, h.Data = was.Resources, was.Check, was.Data
+	h.UpdatedAt = utc(now)
+	if was.Status == StatusComplete || h.Status == StatusComplete {
+		h.Status, h.CompletedAt, h.ExitReason = StatusPaused, was.CompletedAt, ExitPaused
+		if was.Status == StatusComplete {
+			h.Status, h.ExitReason = StatusComplete, ExitComplete
+		}
+	}
+	e.iterations = s.iterations
+	Diff(s, earlier, func(_ string, is, then *Task) bool {
+		if is != nil && then != nil {
+			t := *then
+			t.Attempts, t.Log = is.Attempts, is.Log
+			if t.State == TaskInProgress {
+				t.State = TaskPending
+			}
+			e.Put(t)
+		}
+		return true
+	})
+	return e.State()
+}
+
+func (e *encoder) rewinding(key string, r *Rewinding) {
+	if r == nil {
+		return
+	}
+	if data, err := json.Marshal(r); err == nil { // the type has nothing that it could refuse
+		e.raw(key, data)
+	}
+}
+
+func (d *decoder) rewinding() *Rewinding {
+	r := &Rewinding{}
+	if err := json.Unmarshal([]byte(d.Raw()), r); err != nil && d.Reader.Err() == nil {
+		d.Fail("rewinding: %v", err)
+	}
+	return r
+}
