@@ -340,11 +340,10 @@ func TestCreateFaults(t *testing.T) {
 		list, lerr := s.List()
 		require.NoError(t, lerr)
 		var e *writer.Error
-		switch {
-		case err == nil:
+		if err == nil {
 			require.Equal(t, []Info{{Header: m.Header}}, list, hit)
 			require.False(t, strings.HasPrefix(hit, "sync") || strings.HasPrefix(hit, "write"), hit)
-		default:
+		} else {
 			require.ErrorIs(t, err, syscall.ENOSPC, hit)
 			require.ErrorAs(t, err, &e, hit)
 			require.True(t, len(list) == 0 || e.Outcome == writer.NotDurable, hit)
