@@ -27,6 +27,7 @@ func TestCompareMoves(t *testing.T) {
 		"empty files":        {[]Fingerprint{file("a", one, 1, 0)}, []Fingerprint{file("b", one, 2, 0)}, []string{"deleted  a", "created  b"}},
 		"an empty one moved": {[]Fingerprint{file("a", one, 1, 0)}, []Fingerprint{file("b", one, 1, 0)}, []string{"moved a b"}},
 		"a link like it":     {[]Fingerprint{{Path: "a", Mode: fs.ModeSymlink, Hash: one, Size: 1}}, []Fingerprint{file("b", one, 0, 1)}, []string{"deleted  a", "created  b"}},
+		"a number of a link": {[]Fingerprint{{Path: "a", Mode: fs.ModeSymlink, Hash: one, Size: 1, Inode: 1}}, []Fingerprint{file("b", one, 1, 1)}, []string{"deleted  a", "created  b"}},
 		"empty folders":      {[]Fingerprint{{Path: "a", Mode: fs.ModeDir}}, []Fingerprint{{Path: "b", Mode: fs.ModeDir}}, []string{"deleted  a", "created  b"}},
 	} {
 		var got []string

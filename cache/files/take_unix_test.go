@@ -3,6 +3,7 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -28,7 +29,10 @@ func during(name string, n int32, do func()) Options {
 	var times atomic.Int32
 	return Options{Hash: func(ctx context.Context, p string, r io.Reader) (blob.Hash, int64, error) {
 		if p == name && times.Add(1) <= n {
+			first := make([]byte, 1)
+			_, _ = io.ReadFull(r, first)
 			do()
+			r = io.MultiReader(bytes.NewReader(first), r)
 		}
 		return sum(ctx, p, r)
 	}}
@@ -98,6 +102,31 @@ func putBack(x tree, name, content string) {
 			return
 		}
 	}
+}
+
+// Whoever puts the size and the modification time back cannot put the change time back.
+func TestTimePutBack(t *testing.T) {
+	t.Parallel()
+	x := newTree(t)
+	x.write("f", "first")
+	base := x.take(nil, Options{now: func() time.Time { return time.Now().Add(time.Hour) }})
+	putBack(x, "f", "secnd")
+	changes := Compare(base, x.take(base, Options{}))
+	require.Len(t, changes, 1)
+	require.Equal(t, Modified, changes[0].Kind)
+}
+
+// A folder that became a symlink after it was looked at is not gone into.
+func TestFolderSwapped(t *testing.T) {
+	t.Parallel()
+	x := newTree(t)
+	require.NoError(t, os.Symlink(".", x.path("link")))
+	top, err := openTop(x.root)
+	require.NoError(t, err)
+	defer top.close()
+	require.IsType(t, fdFolder(0), top)
+	_, err = top.open("link", "link")
+	require.Equal(t, writer.ClassInvalid, writer.ClassOf(err))
 }
 
 // What stands is not read, and costs no more than what its stat says.

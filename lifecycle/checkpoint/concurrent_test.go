@@ -59,7 +59,7 @@ func TestSweepBeside(t *testing.T) {
 				}
 			}
 		}
-		if last, err = s.Create(context.Background(), testMeta, last, nil); err != nil {
+		if _, err = s.Create(context.Background(), testMeta, last, nil); err != nil {
 			return err
 		}
 		return check(s)

@@ -257,13 +257,64 @@ func TestPowerCutInCreate(t *testing.T) {
 	})
 	_, err = s.Create(context.Background(), testMeta, first, nil)
 	require.NoError(t, err)
-	require.NoError(t, s.Remove(2)) // cut too
+	require.NoError(t, s.Remove(2)) // cut too, and what frees its blobs
+	require.NoError(t, sweep(s))
 	disk.SetHook(nil)
 	for i, p := range points {
 		for _, v := range p.Variants(nil, 0) {
 			require.NoError(t, checkCreated(t, p.Crash(v)), "cut before %s, %s", ops[i], v.Name)
 		}
 	}
+}
+
+// sweep removes the blobs that no checkpoint has.
+func sweep(s *Store) error {
+	_, err := s.blobs.Sweep(func() (map[blob.Hash]struct{}, error) {
+		into := map[blob.Hash]struct{}{}
+		return into, Roots(s.dir, ".", into)
+	}, false)
+	return err
+}
+
+// TestHeldUntilDurable tries to sweep before each call that makes the manifest: the
+// blobs that it is to name look like garbage until then.
+func TestHeldUntilDurable(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New(crashfs.Ext4)
+	s := simulated(t, disk)
+	lay(t, s.tree, treeBefore...)
+	other := simulated(t, disk)
+	var mu sync.Mutex
+	var sweeping bool
+	tried := map[string]error{}
+	disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+		mu.Lock()
+		mine := op.N > 0 && strings.HasPrefix(op.Name, "checkpoints") && !sweeping
+		sweeping = sweeping || mine
+		mu.Unlock()
+		if mine {
+			err := sweep(other)
+			mu.Lock()
+			defer mu.Unlock()
+			sweeping, tried[op.Call+" "+op.Name] = false, err
+		}
+		return crashfs.Fault{}
+	})
+	_, err := s.Create(context.Background(), testMeta, nil, nil)
+	require.NoError(t, err)
+	disk.SetHook(nil)
+	require.Contains(t, tried, "syncdir checkpoints")
+	for call, err := range tried {
+		require.ErrorIs(t, err, writer.ErrBusy, call)
+	}
+	require.NoError(t, sweep(other))
+	require.NoError(t, s.blobs.Verify(first(t, s).Files.Find("a").Hash))
+}
+
+func first(t require.TestingT, s *Store) *Manifest {
+	m, err := s.Load(1)
+	require.NoError(t, err)
+	return m
 }
 
 func checkCreated(t require.TestingT, disk *crashfs.Disk) error {
@@ -275,11 +326,7 @@ func checkCreated(t require.TestingT, disk *crashfs.Disk) error {
 	if len(list) == 0 || list[0].ID != 1 {
 		return fmt.Errorf("the first checkpoint is gone: %v", list)
 	}
-	_, err = s.blobs.Sweep(func() (map[blob.Hash]struct{}, error) {
-		into := map[blob.Hash]struct{}{}
-		return into, Roots(s.dir, ".", into)
-	}, false)
-	if err != nil {
+	if err := sweep(s); err != nil {
 		return err
 	}
 	for _, info := range list {
@@ -340,11 +387,10 @@ func TestCreateFaults(t *testing.T) {
 		list, lerr := s.List()
 		require.NoError(t, lerr)
 		var e *writer.Error
-		switch {
-		case err == nil:
+		if err == nil {
 			require.Equal(t, []Info{{Header: m.Header}}, list, hit)
 			require.False(t, strings.HasPrefix(hit, "sync") || strings.HasPrefix(hit, "write"), hit)
-		default:
+		} else {
 			require.ErrorIs(t, err, syscall.ENOSPC, hit)
 			require.ErrorAs(t, err, &e, hit)
 			require.True(t, len(list) == 0 || e.Outcome == writer.NotDurable, hit)

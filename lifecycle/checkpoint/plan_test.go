@@ -4,12 +4,14 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
@@ -119,8 +121,14 @@ func TestChangedMeanwhile(t *testing.T) {
 		meanwhile func(p place)
 		want      string // what stands at a
 	}{
-		"edited":            {func(p place) { p.write(map[string]string{"a": "new"}) }, `-rw-r--r-- "new"`},
-		"of the same size":  {func(p place) { p.write(map[string]string{"a": "TWO"}) }, `-rw-r--r-- "TWO"`},
+		"edited":           {func(p place) { p.write(map[string]string{"a": "new"}) }, `-rw-r--r-- "new"`},
+		"of the same size": {func(p place) { p.write(map[string]string{"a": "TWO"}) }, `-rw-r--r-- "TWO"`},
+		"of the same size and time": {func(p place) {
+			info, err := os.Stat(p.path("a"))
+			require.NoError(p.t, err)
+			p.write(map[string]string{"a": "TWO"})
+			require.NoError(p.t, os.Chtimes(p.path("a"), info.ModTime(), info.ModTime()))
+		}, `-rw-r--r-- "TWO"`},
 		"another mode":      {func(p place) { require.NoError(p.t, os.Chmod(p.path("a"), 0o600)) }, `-rw------- "two"`},
 		"a symlink":         {func(p place) { p.remove("a"); p.write(map[string]string{"a": "-> b"}) }, `Lrwxrwxrwx "b"`},
 		"a folder":          {func(p place) { p.remove("a"); p.write(map[string]string{"a/x": ""}) }, `drwxr-xr-x ""`},
@@ -193,4 +201,58 @@ func TestFolderInUse(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Kept{{Path: "a", Why: Meanwhile}, {Path: "b", Why: Meanwhile}}, done.Kept)
 	require.Equal(t, map[string]string{"a": `drwxr-xr-x ""`, "a/mine": `-rw-r--r-- "3"`, "b": `drwxr-xr-x ""`, "b/mine": `-rw-r--r-- "3"`}, look(t, p.root))
+}
+
+// A plan that needs more than the disk has, and one that is called off, change
+// nothing.
+func TestRefusedBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, t.TempDir())
+	p.write(map[string]string{"a": "one"})
+	target := p.create(nil)
+	p.write(map[string]string{"a": "two", "b": "two"})
+	last := p.create(nil)
+	was := look(t, p.root)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := p.Apply(ctx, NewPlan(target.Files, last.Files, last.Files, false))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, was, look(t, p.root))
+
+	huge := *target.Files.Find("a")
+	huge.Size = 1 << 60
+	plan := NewPlan(&files.Snapshot{At: testMeta.At, Files: []files.Fingerprint{huge}}, last.Files, last.Files, false)
+	require.EqualValues(t, 1<<60, plan.Bytes())
+	_, err = p.Apply(context.Background(), plan)
+	require.Error(t, err)
+	if runtime.GOOS == "linux" {
+		require.ErrorIs(t, err, writer.ErrNoSpace)
+	}
+	require.Equal(t, was, look(t, p.root))
+}
+
+// A file that somebody moved is kept where it is, or with force brought back; it is
+// never there twice. Links and modes of others are kept in the same way.
+func TestOthersChanges(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, t.TempDir())
+	p.write(map[string]string{"moved": "content", "edited": "one", "link": "-> edited", "loop": "one"})
+	target := p.create(nil)
+	p.write(map[string]string{"loop": "two"})
+	last := p.create(target)
+	require.NoError(t, os.Mkdir(p.path("dir"), 0o755))
+	require.NoError(t, os.Rename(p.path("moved"), p.path("dir/here")))
+	p.remove("link")
+	p.write(map[string]string{"edited": "mine", "link": "-> moved", "mine": "mine"})
+	plan, done := p.rewind(target, last, false)
+	require.Equal(t, []Kept{{Path: "edited", Why: Changed}, {Path: "link", Why: Changed}, {Path: "moved", Why: Moved, To: "dir/here"}}, plan.Kept)
+	require.Equal(t, Applied{Changes: 1}, done)
+	require.Equal(t, map[string]string{"dir": `drwxr-xr-x ""`, "dir/here": `-rw-r--r-- "content"`, "edited": `-rw-r--r-- "mine"`,
+		"link": `Lrwxrwxrwx "moved"`, "loop": `-rw-r--r-- "one"`, "mine": `-rw-r--r-- "mine"`}, look(t, p.root))
+
+	plan, done = p.rewind(target, last, true)
+	require.Empty(t, plan.Kept)
+	require.Equal(t, Applied{Changes: 5}, done)
+	require.Equal(t, map[string]string{"moved": `-rw-r--r-- "content"`, "edited": `-rw-r--r-- "one"`,
+		"link": `Lrwxrwxrwx "edited"`, "loop": `-rw-r--r-- "one"`, "mine": `-rw-r--r-- "mine"`}, look(t, p.root))
 }

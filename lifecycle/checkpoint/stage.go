@@ -13,19 +13,12 @@ import (
 
 	"crypto/rand"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-const (
-	// tempPrefix begins the names of what is not in its place yet.
-	tempPrefix = ".lopen-rewind-"
-	// maxUnsynced bounds how many staged files are open at once.
-	maxUnsynced = 64
-	syncers     = 8
-)
+// tempPrefix begins the names of what is not in its place yet.
+const tempPrefix = ".lopen-rewind-"
 
 // staged is a file or symlink that is complete and not in its place yet.
 type staged struct{ dir, name string }
@@ -95,7 +88,7 @@ func (a *applier) room() error {
 // folder that is there is on the file system of those that are to be made in it.
 func (a *applier) stage(ctx context.Context) error {
 	var unsynced []writer.File
-	defer func() { _ = syncAll(unsynced) }() // after an error: closes them
+	defer func() { _ = blob.SyncAll(unsynced) }() // after an error: closes them
 	for _, c := range a.changes {
 		if a.over[c] || !c.stages() {
 			continue
@@ -119,17 +112,17 @@ func (a *applier) stage(ctx context.Context) error {
 		if err != nil {
 			return a.failed(c.Path, err)
 		}
-		if unsynced = append(unsynced, f); len(unsynced) == maxUnsynced {
+		if unsynced = append(unsynced, f); len(unsynced) == blob.MaxUnsynced {
 			list := unsynced
 			unsynced = nil
-			if err := syncAll(list); err != nil {
+			if err := blob.SyncAll(list); err != nil {
 				return a.failed(c.Path, err)
 			}
 		}
 	}
 	list := unsynced
 	unsynced = nil
-	return a.failed(".", syncAll(list))
+	return a.failed(".", blob.SyncAll(list))
 }
 
 // write writes a verified content to a new file, which is left open to be synced.
@@ -163,23 +156,6 @@ func (a *applier) write(dir writer.FS, name string, c *Change) (writer.File, err
 		return nil, err
 	}
 	return f, nil
-}
-
-// syncAll syncs and closes files, side by side: what waits together is committed
-// together.
-func syncAll(list []writer.File) error {
-	var g errgroup.Group
-	g.SetLimit(syncers)
-	for _, f := range list {
-		g.Go(func() error {
-			err := f.Sync()
-			if cerr := f.Close(); err == nil {
-				err = cerr
-			}
-			return err
-		})
-	}
-	return g.Wait()
 }
 
 // syncHandle syncs an open folder, where the system can.

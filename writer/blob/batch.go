@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// maxUnsynced bounds the files of a Batch that are open at once.
-	maxUnsynced = 64
+	// MaxUnsynced bounds the files that are open at once because they are not synced
+	// yet.
+	MaxUnsynced = 64
 	// syncers is how many syncs are asked for at once. A journalling file system
 	// commits what waits together: eight at a time cost little more than one.
 	syncers = 8
@@ -91,7 +92,7 @@ func (b *Batch) Put(r io.Reader, stored Hash) (Hash, int64, error) {
 	}
 	b.seen[sum] = struct{}{}
 	b.unsynced = append(b.unsynced, unsynced{temp{name, sum}, f})
-	if len(b.unsynced) >= maxUnsynced {
+	if len(b.unsynced) >= MaxUnsynced {
 		b.sync()
 	}
 	return sum, size, b.err
@@ -148,25 +149,34 @@ func (b *Batch) usable() error {
 	return b.err
 }
 
-// sync syncs and closes what is open, each file once and never again. The caller
-// holds mu.
+// sync syncs and closes what is open. The caller holds mu.
 func (b *Batch) sync() {
+	open := make([]writer.File, 0, len(b.unsynced))
+	for _, u := range b.unsynced {
+		open = append(open, u.f)
+		b.synced = append(b.synced, u.temp)
+	}
+	b.unsynced = nil
+	if err := SyncAll(open); err != nil && b.err == nil {
+		b.err = writer.NewError(opPut, b.h.s.dir.Name(), writer.NotCommitted, err)
+	}
+}
+
+// SyncAll syncs and closes files side by side, each once and never again, and
+// returns the first error.
+func SyncAll(open []writer.File) error {
 	var g errgroup.Group
 	g.SetLimit(syncers)
-	for _, u := range b.unsynced {
+	for _, f := range open {
 		g.Go(func() error {
-			err := u.f.Sync()
-			if cerr := u.f.Close(); err == nil {
+			err := f.Sync()
+			if cerr := f.Close(); err == nil {
 				err = cerr
 			}
 			return err
 		})
-		b.synced = append(b.synced, u.temp)
 	}
-	b.unsynced = nil
-	if err := g.Wait(); err != nil && b.err == nil {
-		b.err = writer.NewError(opPut, b.h.s.dir.Name(), writer.NotCommitted, err)
-	}
+	return g.Wait()
 }
 
 // Commit makes everything that was put durable. After an error some contents may
