@@ -254,3 +254,14 @@ func (s *Store) Sweep(dryRun bool) (blob.Swept, error) {
 	}
 	return swept, nil
 }
+
+// PinCheckpoint keeps a checkpoint from being removed for the policy's sake, or no
+// more, durably.
+func (s *Session) PinCheckpoint(id checkpoint.ID, pinned bool) error {
+	s.kept.mu.Lock()
+	defer s.kept.mu.Unlock()
+	if err := s.openCheckpoints(); err != nil {
+		return err
+	}
+	return s.kept.store.Pin(id, pinned)
+}

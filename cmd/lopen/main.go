@@ -10,6 +10,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) }
@@ -101,7 +102,7 @@ func exitCode(err error) int {
 		return exitNoStore
 	case errors.Is(err, lifecycle.ErrBusy):
 		return loop.ExitBusy
-	case errors.Is(err, lifecycle.ErrNotFound):
+	case errors.Is(err, lifecycle.ErrNotFound), errors.Is(err, checkpoint.ErrNotFound):
 		return exitNotFound
 	case errors.Is(err, lifecycle.ErrAmbiguous):
 		return exitUsage

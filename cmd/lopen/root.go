@@ -74,7 +74,9 @@ func newRoot(a *app) *cobra.Command {
 		group("plan", "Show, create and tick plans", newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false)),
 		group("files", "Record the project's files, and list what changed since", newFilesRecord(a), newFilesChanged(a)),
 		group("config", "Show and set the settings", newConfigShow(a), newConfigSet(a)),
-		newDoctor(a), newVersion(a),
+		group("checkpoint", "Keep the project's files, compare them, bring them back",
+			newCheckpointCreate(a), newCheckpointList(a), newCheckpointShow(a), newCheckpointDiff(a), newCheckpointRewind(a)),
+		newUndo(a), newDoctor(a), newVersion(a),
 	)
 	asUsage(root)
 	return root

@@ -254,6 +254,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 func storePolicy(v *settings.Values) (lifecycle.Policy, error) {
 	p := lifecycle.Policy{
 		Autosave: v.Duration("autosave_interval"), Interval: v.Int("snapshot_interval"), Retention: v.Int("snapshot_retention"), Iterations: v.Bool("save_iteration_history"),
+		Checkpoints: v.Int("checkpoint_retention"), CheckpointBytes: int64(v.Int("checkpoint_bytes")),
 	}
 	if !v.Bool("redact") {
 		return p, nil
