@@ -23,6 +23,8 @@
 // and syncs the folder, in this order; it acknowledges after the last step. A crash
 // before that leaves no blob, the whole one or, where a file system kept the name
 // and not the data, a husk, which the next Put of the same content replaces.
+// A [Batch] takes the same steps for many contents at once, all of one kind before
+// the first of the next, and acknowledges with [Batch.Commit].
 // Temporary files that a crash left are removed by the next sweep. fsync and close
 // are never tried again, for the reason that package writer gives.
 //
