@@ -26,7 +26,9 @@ type recordRow struct {
 	Messages uint64            `json:"messages,omitempty"` // in all, where some were added
 	Events   uint64            `json:"events,omitempty"`   // of the transcript, likewise
 
-	Attempts []session.AttemptRecord `json:"attempts,omitempty"`
+	Attempts   []session.AttemptRecord `json:"attempts,omitempty"`
+	Checkpoint string                  `json:"checkpoint,omitempty"`
+	Rewind     *session.Rewinding      `json:"rewind,omitempty"`
 }
 
 type opRow struct {
@@ -142,7 +144,7 @@ func newSessionWatch(a *app) *cobra.Command {
 var errComplete = errors.New("the session is complete")
 
 func newRecordRow(r session.Record) recordRow {
-	row := recordRow{Attempts: r.Attempts, Messages: r.Messages.Count, Events: r.Transcript.Count, Seq: r.Seq, Epoch: r.Epoch, At: r.At, Event: string(r.Event), Saves: r.Saves(), CommitUs: r.Commit.Microseconds(), Ops: []opRow{}}
+	row := recordRow{Attempts: r.Attempts, Checkpoint: r.Checkpoint, Rewind: r.Rewind, Messages: r.Messages.Count, Events: r.Transcript.Count, Seq: r.Seq, Epoch: r.Epoch, At: r.At, Event: string(r.Event), Saves: r.Saves(), CommitUs: r.Commit.Microseconds(), Ops: []opRow{}}
 	for t, n := range r.Triggers {
 		if n > 0 {
 			if row.Triggers == nil {
@@ -176,6 +178,12 @@ func (t *teller) tell(r session.Record) error {
 	}
 	if _, err := fmt.Fprintf(t.w, "%s  #%d  %s\n", at.Format("15:04:05"), r.Seq, cause(r)); err != nil {
 		return err
+	}
+	if r.Checkpoint != "" {
+		fmt.Fprintf(t.w, "          checkpoint %s\n", r.Checkpoint)
+	}
+	if w := r.Rewind; w != nil {
+		fmt.Fprintf(t.w, "          to %s; undo goes back to %s\n", w.To, w.Before)
 	}
 	for _, at := range r.Attempts {
 		fmt.Fprintf(t.w, "          %s: attempt %d took %s: %s\n", at.Task, at.Attempt, at.EndedAt.Sub(at.StartedAt).Round(time.Millisecond), at.Then)

@@ -33,6 +33,7 @@ type runFlags struct {
 	prompt       string
 	dryRun       bool
 	pauseTimeout time.Duration
+	noCheckpoint bool
 }
 
 func newRun(a *app) *cobra.Command {
@@ -75,6 +76,8 @@ func newRun(a *app) *cobra.Command {
 	f.DurationVar(&rf.pauseTimeout, "pause-timeout", 0, "wait at most `DURATION` for a storage error to end (default never on a terminal, else 10m)")
 	settingFlag(f, "max-iterations", "start CMD at most `N` times (0: no limit)")
 	settingFlag(f, "failure-threshold", "`N` attempts at a task before it has failed")
+	settingBool(f, "require-change", "a task that changed no file has failed")
+	f.BoolVar(&rf.noCheckpoint, "no-checkpoint", false, "do not keep the files before and after each task")
 	settingBool(f, "transcript", "keep the prompts and what CMD prints, redacted")
 	settingBool(f, "unattended", "never ask: a task that used up its attempts has failed, the rest goes on")
 	f.StringVar(&rf.prompt, "prompt", "", "template `FILE` (text/template) in place of the built-in prompt")
@@ -311,6 +314,7 @@ func (r *runCall) config(ctx context.Context, project string, store *lifecycle.S
 		Command: command, Check: check, Unit: values.String("unit"), Prompt: r.template, Only: r.only, Environ: r.environ,
 		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
 		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),
+		Checkpoint: values.Bool("checkpoint") && !r.noCheckpoint, RequireChange: values.Bool("require_change"),
 		Transcript: values.Bool("transcript"), Unattended: values.Bool("unattended"), ByTerminal: r.interactive(),
 	}
 	if !r.pauseTimeoutSet && !cfg.ByTerminal {
@@ -327,7 +331,7 @@ func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*set
 		merged = map[string]string{
 			"check": old.Check, "unit": old.Unit, "timeout": old.Timeout.String(), "idle_timeout": old.IdleTimeout.String(),
 			"wait": old.Wait.String(), "failure_threshold": strconv.Itoa(old.FailureThreshold),
-			"max_iterations": strconv.Itoa(old.MaxIterations), "unattended": strconv.FormatBool(old.Unattended),
+			"max_iterations": strconv.Itoa(old.MaxIterations), "unattended": strconv.FormatBool(old.Unattended), "require_change": strconv.FormatBool(old.RequireChange),
 		}
 	}
 	for k, v := range r.flags {

@@ -52,6 +52,11 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	if err != nil {
 		return err
 	}
+	if ctx.Err() == nil {
+		if err := r.after(ctx, unit, &out); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
 	// Whatever the command did to the boxes comes first: the State must not
 	// learn of the outcome from a plan that the agent ticked.
 	if err := r.follow(context.WithoutCancel(ctx), tasks.During); err != nil {
@@ -154,10 +159,15 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 	}
 	defer stdin.Close()
 
+	changedFile, err := r.before(ctx, unit)
+	if err != nil {
+		return out, m, err
+	}
 	t, _ := r.sess.State().Task(unit)
 	r.status(t.Name, n)
 	r.cfg.UI.Started(r.progressLine(t, n))
 	env := append(slices.Clone(r.cfg.Environ), r.env(unit, n, promptFile, metricsFile)...)
+	env = append(env, "LOPEN_CHANGED_FILES="+changedFile)
 	deadline := time.Time{}
 	if r.cfg.Timeout > 0 {
 		deadline = time.Now().Add(r.cfg.Timeout)

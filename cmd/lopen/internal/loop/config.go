@@ -28,6 +28,8 @@ type Config struct {
 	Timeout, IdleTimeout   time.Duration
 	Wait                   time.Duration // in all, for an agent's limit
 	PauseTimeout           time.Duration // for a storage error to go away
+	Checkpoint             bool          // keep the files before and after each task
+	RequireChange          bool          // a task that changes no file has failed
 	Transcript             bool          // keep the prompts and what the command prints
 	FailureThreshold       int           // attempts at a task; 0 means no limit
 	MaxIterations          int           // starts of the command in this run; 0 means no limit

@@ -59,4 +59,7 @@ func (r *Runner) report() {
 		line += fmt.Sprintf(", %d tokens", m.InputTokens+m.OutputTokens)
 	}
 	r.cfg.UI.Say("%s, %d starts of the command", line, r.starts)
+	if len(r.unchanged) > 0 {
+		r.cfg.UI.Say("done without changing a file: %s", list(r.unchanged))
+	}
 }

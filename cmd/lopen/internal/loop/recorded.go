@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -15,6 +16,7 @@ type working struct {
 	iteration int
 	context   []session.Resource
 	git       string // HEAD before
+	changes   []files.Change
 }
 
 // remember puts what came of a start of the command into the journal. The change of
@@ -35,6 +37,7 @@ func (r *Runner) remember(ctx context.Context, n int, out outcome, m metrics, th
 	for _, c := range r.at.context {
 		a.Context = append(a.Context, session.ContextUse{Path: c.Path, Header: c.Header, SHA256: c.SHA256, Bytes: c.Bytes})
 	}
+	a.Files, a.MoreFiles = fileChanges(r.at.changes)
 	if ctx.Err() == nil {
 		r.git = gitState(ctx, r.cfg.Project)
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
@@ -18,16 +19,18 @@ func (e *Exit) Error() string { return e.Reason }
 
 // A Runner works through the plan of one session.
 type Runner struct {
-	cfg    Config
-	sess   *lifecycle.Session
-	plan   *plan.Plan
-	dir    string // temporary folder of this run: prompt and metrics file
-	starts int    // of the command, in this run
-	limits limits
-	last   lastOutput
-	at     working
-	git    session.Git     // as it was last seen
-	warned map[string]bool // what is said once a run
+	cfg       Config
+	sess      *lifecycle.Session
+	plan      *plan.Plan
+	dir       string // temporary folder of this run: prompt and metrics file
+	starts    int    // of the command, in this run
+	limits    limits
+	last      lastOutput
+	at        working
+	since     []files.Change  // that the next command is told of
+	unchanged []string        // units that are done and changed no file
+	git       session.Git     // as it was last seen
+	warned    map[string]bool // what is said once a run
 }
 
 // Run works until the module is complete (nil), or returns why it ended: an
@@ -98,6 +101,9 @@ func (r *Runner) prepare(ctx context.Context) error {
 	cut := r.sess.State().ActiveTask() != ""
 	if !fresh {
 		r.drift(r.sess.State())
+	}
+	if !fresh {
+		r.lookBack(ctx)
 	}
 	if err := r.change(session.TriggerPhaseChanged, func(e *session.Edit) error {
 		h := e.Header()
@@ -183,7 +189,7 @@ func (r *Runner) settings() session.Settings {
 	return session.Settings{
 		Command: c.Command, Check: c.Check, Unit: c.Unit,
 		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, Wait: c.Wait,
-		FailureThreshold: c.FailureThreshold, MaxIterations: c.MaxIterations, Unattended: c.Unattended,
+		FailureThreshold: c.FailureThreshold, MaxIterations: c.MaxIterations, Unattended: c.Unattended, RequireChange: c.RequireChange,
 	}
 }
 

@@ -1,0 +1,135 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// keep makes a checkpoint, or only looks where none are wanted, and returns what
+// changed since the last time. A full disk holds the run; what else is in the way of
+// checkpoints is said once and costs them, not the run.
+func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (changes []files.Change, err error) {
+	for {
+		if r.cfg.Checkpoint {
+			_, changes, err = r.sess.Checkpoint(ctx, why, unit)
+		} else {
+			changes, err = r.sess.Look(ctx)
+		}
+		if err == nil || ctx.Err() != nil {
+			return changes, ctx.Err()
+		}
+		var paused *lifecycle.PausedError
+		retry := r.sess.Unpause
+		if !errors.As(err, &paused) {
+			switch lifecycle.ClassOf(err) {
+			case lifecycle.ClassNoSpace, lifecycle.ClassDevice, lifecycle.ClassRemoved:
+				retry = nil
+			default:
+				if !r.cfg.Checkpoint {
+					r.once("files", fmt.Sprintf("which files change is not known: %v", err))
+					return nil, nil
+				}
+				r.cfg.Checkpoint = false
+				r.cfg.UI.Warn("no checkpoints in this run: %v", err)
+				continue
+			}
+		}
+		if err := r.waitStorage(ctx, err, retry); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// lookBack says on a resume which complete tasks have files that somebody changed
+// since. They are offered for another run and never run unasked.
+func (r *Runner) lookBack(ctx context.Context) {
+	changed, all, changes, err := r.sess.ChangedTasks(ctx)
+	if err != nil {
+		r.cfg.UI.Warn("which files changed since is not known: %v", err)
+		return
+	}
+	r.since = changes
+	if all {
+		r.cfg.UI.Warn("every file that the tasks of this session changed is another one now: this may be another checkout")
+		return
+	}
+	for _, c := range changed {
+		r.cfg.UI.Warn("changed since %s was done: %s; to run it again: lopen plan untick %s %s", c.Task, list(c.Paths), r.cfg.Module, c.Task)
+	}
+}
+
+// list names a few.
+func list(all []string) string {
+	const few = 5
+	if len(all) > few {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:few], ", "), len(all)-few)
+	}
+	return strings.Join(all, ", ")
+}
+
+// before keeps the files before a start of the command, and lists for it what
+// changed since the last one.
+func (r *Runner) before(ctx context.Context, unit string) (listed string, err error) {
+	changes, err := r.keep(ctx, checkpoint.BeforeTask, unit)
+	if err != nil {
+		return "", err
+	}
+	changes = append(r.since, changes...)
+	r.since = nil
+	var lines strings.Builder
+	for _, c := range changes {
+		lines.WriteString(c.Path + "\n")
+	}
+	listed = filepath.Join(r.dir, "changed")
+	if err := os.WriteFile(listed, []byte(lines.String()), 0o600); err != nil {
+		return "", fmt.Errorf("list what changed: %w", err)
+	}
+	return listed, nil
+}
+
+// after keeps the files after a start of the command. A task that changed none of
+// them is said, or has failed where a change is required.
+func (r *Runner) after(ctx context.Context, unit string, out *outcome) error {
+	changes, err := r.keep(ctx, checkpoint.AfterTask, unit)
+	if err != nil {
+		return err
+	}
+	r.at.changes = changes
+	if out.failure != "" || out.limited || len(changes) > 0 {
+		return nil
+	}
+	if r.cfg.RequireChange {
+		out.failure = "no file was changed (require_change)"
+		r.last.failure = out.failure
+		return nil
+	}
+	r.unchanged = append(r.unchanged, unit)
+	r.cfg.UI.Warn("%s changed no file", r.name(unit))
+	return nil
+}
+
+// fileChanges are changes as the journal has them.
+func fileChanges(changes []files.Change) (all []session.FileChange, more int) {
+	if len(changes) > session.MaxFileChanges {
+		changes, more = changes[:session.MaxFileChanges], len(changes)-session.MaxFileChanges
+	}
+	hash := func(f *files.Fingerprint) string {
+		if f == nil || f.Mode.IsDir() {
+			return ""
+		}
+		return f.Hash.String()
+	}
+	for _, c := range changes {
+		all = append(all, session.FileChange{Path: strings.ToValidUTF8(c.Path, "\ufffd"), Change: string(c.Kind), From: strings.ToValidUTF8(c.From, "\ufffd"), Before: hash(c.Old), After: hash(c.New)})
+	}
+	return all, more
+}

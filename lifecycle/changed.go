@@ -1,0 +1,68 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// A ChangedTask is a complete task some of whose files are not any more what it
+// left behind.
+type ChangedTask struct {
+	Task  string // ID
+	Paths []string
+}
+
+// ChangedTasks compares what the session's tasks left behind with what the files are
+// now: content that differs belongs to the task that changed it last. all says that
+// not one of the files is as it was, which a list would not make clearer. The changes
+// are those that Look returns.
+func (s *Session) ChangedTasks(ctx context.Context) (changed []ChangedTask, all bool, changes []files.Change, err error) {
+	left := map[string]session.FileChange{}
+	by := map[string]string{}
+	err = s.store.Log(s.id, 0, func(r session.Record) error {
+		for _, a := range r.Attempts {
+			for _, f := range a.Files {
+				if f.From != "" {
+					delete(left, f.From)
+				}
+				left[f.Path], by[f.Path] = f, a.Task
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, false, nil, fmt.Errorf("tasks whose files changed: %w", err)
+	}
+	if changes, err = s.Look(ctx); err != nil {
+		return nil, false, nil, err
+	}
+	s.kept.mu.Lock()
+	now := s.kept.seen
+	s.kept.mu.Unlock()
+	paths := map[string][]string{}
+	differ := 0
+	for path, f := range left {
+		after := ""
+		if is := now.Find(path); is != nil {
+			after = is.Hash.String()
+		}
+		if after == f.After {
+			continue
+		}
+		differ++
+		if t, ok := s.State().Task(by[path]); ok && t.State == session.TaskComplete {
+			paths[t.ID] = append(paths[t.ID], path)
+		}
+	}
+	for id, p := range paths {
+		slices.Sort(p)
+		changed = append(changed, ChangedTask{id, p})
+	}
+	slices.SortFunc(changed, func(a, b ChangedTask) int { return strings.Compare(a.Task, b.Task) })
+	return changed, len(left) > 1 && differ == len(left), changes, nil
+}
