@@ -51,7 +51,7 @@ type Outline struct {
 // NewOutline divides a Markdown file. It takes any bytes.
 func NewOutline(src []byte) *Outline {
 	o := &Outline{src: bytes.Clone(src)}
-	doc := markdown.Parse(src)
+	doc := markdown.ParseHeadings(src)
 	headings, title := doc.Headings(), doc.Title()
 	for _, h := range headings {
 		s := Section{Header: h.Text, Path: h.Text, Level: h.Level, Anchor: h.Anchor,

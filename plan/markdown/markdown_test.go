@@ -3,6 +3,7 @@ package markdown_test
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -168,6 +169,37 @@ func TestHeadings(t *testing.T) {
 	require.Equal(t, len(src), headings[5].End)
 }
 
+// What is forgotten while headings are looked for must not count for them.
+func TestParseHeadings(t *testing.T) {
+	t.Parallel()
+	for _, src := range []string{
+		"a\n\n# A\n\nb\n\n- # A\n\n> c\n\nA\n===\n\n> # A\n\n# A\n",
+		"[a]: /u\n===\n\n[r]: /u\n\nb\n\n# [x][r] `c`\n\n# y [r]\n",
+		"a | b\n- | -\n1 | 2\n---\n\nc\n\n# d\n",
+		"- a\n\n- b\n\nc\nd\n---\n<pre>\n# no\n</pre>\n# e\n```\n# no\n```\n# f\n",
+		"* * *\na\n***\nb\n=\n",
+	} {
+		doc := markdown.ParseHeadings([]byte(src))
+		require.Equal(t, markdown.Parse([]byte(src)).Headings(), doc.Headings(), "%q", src)
+		require.NotEmpty(t, doc.Headings(), "%q", src)
+		require.Empty(t, doc.Items())
+	}
+}
+
+// Memory follows the headings and the largest block, not the file.
+func TestParseHeadingsForgets(t *testing.T) {
+	src := []byte("# A\n\n" + strings.Repeat("*a* paragraph [with](a) `markup`\n\n1. and an item\n\n***\n\n", 20_000))
+	grown := func(parse func([]byte) *markdown.Document) uint64 {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		parse(src)
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	require.Less(t, grown(markdown.ParseHeadings), grown(markdown.Parse)*2/3)
+}
+
 func TestHeadingsWithByteOrderMark(t *testing.T) {
 	t.Parallel()
 	src := "\xef\xbb\xbf# A\r\nB\r\n=\r\n"
@@ -268,6 +300,7 @@ func FuzzToggle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		doc := markdown.Parse(src)
 		requireToggles(t, src)
+		require.Equal(t, doc.Headings(), markdown.ParseHeadings(src).Headings())
 		end := 0
 		for _, h := range doc.Headings() {
 			require.True(t, end <= h.Start && h.Start < h.ContentStart && h.ContentStart <= h.End && h.End <= len(src), "%+v", h)

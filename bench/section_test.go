@@ -1,0 +1,69 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/text"
+
+	"github.com/lopen-dev/lopen/cache"
+	"github.com/lopen-dev/lopen/plan/markdown"
+)
+
+// document makes a specification of about size bytes: headings of three levels,
+// paragraphs with markup and links, lists with boxes, code.
+func document(size int) []byte {
+	var b bytes.Buffer
+	b.WriteString("# Specification\n\n")
+	for i := 0; b.Len() < size; i++ {
+		fmt.Fprintf(&b, "## Component %d\n\nWhat *it* is for: see [the plan](plan.md#component-%d) and `code %d`. It goes on\nfor a second line, with **weight** and a third\nwithout anything that a parser has to look at twice.\n\n", i, i, i)
+		for j := range 5 {
+			fmt.Fprintf(&b, "### Part %d of it\n\n- [ ] first thing of part %d\n- [x] second thing, with `code`\n  - [ ] beneath it\n\n```go\nfunc part%d() {}\n# no heading\n```\n\nText between, on one line only, that ends the part.\n\n", j, j, j)
+		}
+	}
+	return b.Bytes()
+}
+
+// BenchmarkParse reads a file with all offsets, or its headings alone, beside a
+// bare goldmark parse of it.
+func BenchmarkParse(b *testing.B) {
+	for _, size := range []int{64 << 10, 1 << 20, 50 << 20} {
+		src := document(size)
+		bare := func() { goldmark.DefaultParser().Parse(text.NewReader(src)) }
+		b.Run(fmt.Sprintf("all/bytes=%d", size), func(b *testing.B) {
+			b.SetBytes(int64(len(src)))
+			beside(b, "goldmark", bare, func() { markdown.Parse(src) })
+		})
+		b.Run(fmt.Sprintf("sections/bytes=%d", size), func(b *testing.B) {
+			b.SetBytes(int64(len(src)))
+			beside(b, "goldmark", bare, func() { cache.NewOutline(src) })
+		})
+	}
+}
+
+// beside times work and a floor in turn, so that what else the machine does hits
+// both alike, and reports the median of the ratios. ns/op is of work alone.
+func beside(b *testing.B, name string, floor, work func()) {
+	b.Helper()
+	b.ReportAllocs()
+	var ratios []float64
+	for b.Loop() {
+		b.StopTimer()
+		runtime.GC() // neither pays for the other's garbage
+		start := time.Now()
+		floor()
+		base := time.Since(start)
+		runtime.GC()
+		b.StartTimer()
+		start = time.Now()
+		work()
+		ratios = append(ratios, float64(time.Since(start))/float64(base))
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "x/"+name)
+}
