@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -14,29 +12,29 @@ import (
 // maxSize bounds what is read as a plan, in bytes.
 const maxSize = 64 << 20
 
-// rereads bounds how often SetBoxes starts again because the file changed
-// under its hands.
+// rereads bounds how often Apply starts again because the file changed under its
+// hands.
 const rereads = 5
 
-// ErrChanging says that the file kept changing while boxes were to be set.
+// ErrChanging says that the file kept changing while it was to be edited.
 var ErrChanging = errors.New("the file keeps changing")
-
-// A ConflictError names the tasks whose boxes could not be set because the file
-// does not have them any more. All other boxes were set.
-type ConflictError struct {
-	Missing []string // IDs, sorted
-}
-
-func (e *ConflictError) Error() string {
-	return "set boxes: no longer in the plan: " + strings.Join(e.Missing, ", ")
-}
 
 // Load reads a plan: a regular file of at most 64 MiB. errors.Is(err,
 // fs.ErrNotExist) says that there is none.
 func Load(fsys writer.FS, name string) (*Plan, error) {
+	return Reload(fsys, name, nil)
+}
+
+// Reload reads a plan of which base was read before, which may be nil. A file that
+// still says the same is not parsed again, and the result is base itself: what is
+// compared is what the file says, so that no edit is overlooked, however it was made.
+func Reload(fsys writer.FS, name string, base *Plan) (*Plan, error) {
 	src, err := writer.ReadFile(fsys, name, maxSize)
 	if err != nil {
 		return nil, fmt.Errorf("read plan: %w", err)
+	}
+	if base != nil && bytes.Equal(src, base.src) {
+		return base, nil
 	}
 	return Parse(src), nil
 }
@@ -50,62 +48,38 @@ func CreateFile(fsys writer.FS, name string, content []byte) error {
 	return nil
 }
 
-// SetBoxes ticks (true) and unticks boxes by task ID and returns the plan as the
-// file then holds it. base is the plan as the caller knows it; where the file says
-// something else by now, the boxes are looked up in what it says, so that an
-// edit by a person is kept. Components have no box and are passed over.
+// Apply carries a change out on a file and returns the plan that it then holds.
+// base is the plan as the caller knows it. Where the file says something else by
+// now, the change is made to what it says: edits that do not touch the same tasks
+// are both kept, and for one that does the error is a *ConflictError.
 //
-// With a *ConflictError, which names IDs that the file has no more, all other
-// boxes are set and the plan is returned too. With any other error the plan is nil;
-// what the file holds then is what writer.ReplaceFile says of its error.
+// The plan is nil with any error but a *ConflictError of [Boxes], which sets
+// the boxes that it can. What the file holds after an error of writing is what
+// writer.ReplaceFile says of it; after all others it is as it was.
 //
 // The file is compared once more right before it is replaced. An editor that
 // saves between that moment and the rename, some hundred microseconds, loses what
 // it saved: no portable call replaces a file only if it is still the same, and
 // editors take no lock.
-func SetBoxes(fsys writer.FS, name string, base *Plan, want map[string]bool) (*Plan, error) {
-	p := base
+func Apply(fsys writer.FS, name string, base *Plan, change Change) (*Plan, error) {
 	for range rereads {
-		src, err := writer.ReadFile(fsys, name, maxSize)
+		now, err := Reload(fsys, name, base)
 		if err != nil {
-			return nil, fmt.Errorf("set boxes: %w", err)
+			return nil, err
 		}
-		if !bytes.Equal(src, p.src) {
-			p = Parse(src)
+		next, changeErr := change(base, now)
+		if next == nil || bytes.Equal(next.src, now.src) {
+			return next, changeErr
 		}
-		boxes, missing := p.boxes(want)
-		next := p.withBoxes(boxes)
-		if !bytes.Equal(next.src, p.src) {
-			replaced, err := replace(fsys, name, p.src, next.src)
-			if err != nil {
-				return nil, fmt.Errorf("set boxes: %w", err)
-			}
-			if !replaced {
-				continue
-			}
+		replaced, err := replace(fsys, name, now.src, next.src)
+		if err != nil {
+			return nil, fmt.Errorf("write plan: %w", err)
 		}
-		if len(missing) > 0 {
-			return next, &ConflictError{Missing: missing}
-		}
-		return next, nil
-	}
-	return nil, fmt.Errorf("set boxes in %s: %w", name, ErrChanging)
-}
-
-// boxes translates task IDs to offsets.
-func (p *Plan) boxes(want map[string]bool) (boxes map[int]bool, missing []string) {
-	boxes = make(map[int]bool, len(want))
-	for id, ticked := range want {
-		t, ok := p.Task(id)
-		switch {
-		case !ok:
-			missing = append(missing, id)
-		case t.Box >= 0:
-			boxes[t.Box] = ticked
+		if replaced {
+			return next, changeErr
 		}
 	}
-	slices.Sort(missing)
-	return boxes, missing
+	return nil, fmt.Errorf("write plan %s: %w", name, ErrChanging)
 }
 
 // replace puts next in the place of a file that still holds old, with the

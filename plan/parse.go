@@ -26,6 +26,11 @@ func Parse(src []byte) *Plan {
 	if b.title >= 0 {
 		b.plan.title = b.headings[b.title].Text
 	}
+	var heads strings.Builder
+	for _, h := range b.headings {
+		heads.WriteString(strconv.Itoa(h.Level) + h.Text + "\n")
+	}
+	b.plan.heads = heads.String()
 	items := doc.Items()
 	b.items = make([]int, len(items))
 	for i := range items {
@@ -34,6 +39,9 @@ func Parse(src []byte) *Plan {
 	b.identify()
 	return b.plan
 }
+
+// bom may stand at the very beginning of a file and belongs to no line.
+var bom = []byte("\xef\xbb\xbf")
 
 type builder struct {
 	plan       *Plan
@@ -47,8 +55,8 @@ type builder struct {
 
 // item adds an item, and before it the component that it is the first item of.
 func (b *builder) item(i int, it *markdown.Item) {
-	t := Task{Kind: KindTask, Name: it.Text, Line: it.Line, Box: it.Box, Checked: it.Checked,
-		Details: it.Details, After: after(it.Comment)}
+	t := Task{Kind: KindTask, Name: it.Text, Line: it.Line, Box: it.Box}
+	t.Details, t.After, t.Mark = notes(it)
 	t.Links = append(t.Links, it.Links...)
 	var parent int
 	if it.Parent >= 0 {
@@ -59,7 +67,11 @@ func (b *builder) item(i int, it *markdown.Item) {
 		parent = b.component(it.Heading)
 		t.Links = append(t.Links, b.headingLinks(it.Heading)...)
 	}
-	b.items[i] = b.add(t, parent)
+	start := it.Start
+	if start == 0 && bytes.HasPrefix(b.plan.src, bom) {
+		start = len(bom)
+	}
+	b.items[i] = b.add(t, parent, span{start, it.End})
 }
 
 // component returns the position of the component that owns the items under a
@@ -75,7 +87,7 @@ func (b *builder) component(heading int) int {
 	at, known := b.components[h]
 	if !known {
 		at = b.add(Task{Kind: KindComponent, Name: b.headings[h].Text, Line: b.headings[h].Line, Box: -1,
-			Links: b.headingLinks(h)}, -1)
+			Links: b.headingLinks(h)}, -1, span{})
 		b.components[h] = at
 	}
 	return at
@@ -89,7 +101,8 @@ func (b *builder) headingLinks(h int) []string {
 	return links
 }
 
-func (b *builder) add(t Task, parent int) int {
+func (b *builder) add(t Task, parent int, lines span) int {
+	b.plan.spans = append(b.plan.spans, lines)
 	b.plan.tasks = append(b.plan.tasks, t)
 	b.parents = append(b.parents, parent)
 	return len(b.plan.tasks) - 1
@@ -165,21 +178,4 @@ func slug(text string) string {
 		}
 	}
 	return s[:cut]
-}
-
-// after reads the IDs out of an item's trailing comments.
-func after(comment string) []string {
-	var ids []string
-	for line := range strings.Lines(comment) {
-		key, list, _ := strings.Cut(line, ":")
-		if !strings.EqualFold(strings.TrimSpace(key), "after") {
-			continue
-		}
-		for id := range strings.SplitSeq(list, ",") {
-			if id = strings.TrimSpace(id); id != "" {
-				ids = append(ids, id)
-			}
-		}
-	}
-	return ids
 }

@@ -70,7 +70,8 @@ func newRoot(a *app) *cobra.Command {
 		group("session", "List, show, resume, check and tidy sessions",
 			newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a), newSessionLog(a), newSessionWatch(a), newSessionVerify(a),
 			newSessionRename(a), newSessionPin(a, true), newSessionPin(a, false), newSessionDelete(a), newSessionRestore(a), newSessionPrune(a)),
-		group("plan", "Show, create and tick plans", newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false)),
+		group("plan", "Show, create and edit plans", newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false),
+			newPlanAdd(a), newPlanRemove(a), newPlanMove(a), newPlanRename(a), newPlanMark(a)),
 		group("config", "Show and set the settings", newConfigShow(a), newConfigSet(a)),
 		newDoctor(a), newVersion(a),
 	)

@@ -167,12 +167,20 @@ func (r *Runner) retryFailed() error {
 	for _, t := range failed {
 		r.cfg.UI.Say("failed last time, tries again: %s", t.Name)
 	}
-	return r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
+	ids := make([]string, len(failed))
+	for i, t := range failed {
+		ids[i] = t.ID
+	}
+	if err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
 		for _, t := range failed {
 			tasks.Set(e, t.ID, func(t *session.Task) { t.State, t.Attempts = session.TaskPending, 0 })
 		}
 		return nil
-	})
+	}); err != nil {
+		return err
+	}
+	r.mark(ids, plan.Mark{})
+	return nil
 }
 
 func (r *Runner) settings() session.Settings {
