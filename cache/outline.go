@@ -114,6 +114,9 @@ func (o *Outline) Sections() []Section {
 // Text returns a section as it is in the file.
 func (o *Outline) Text(s Section) string { return o.src[s.Start:s.End] }
 
+// Count returns the number of sections.
+func (o *Outline) Count() int { return len(o.sections) }
+
 // Len returns the length of the file in bytes.
 func (o *Outline) Len() int { return len(o.src) }
 
