@@ -17,7 +17,7 @@ const maxSlug = 64
 func Parse(src []byte) *Plan {
 	doc := markdown.Parse(src)
 	b := builder{
-		plan:       &Plan{src: bytes.Clone(src), index: map[string]int{}},
+		plan:       &Plan{src: bytes.Clone(src)},
 		headings:   doc.Headings(),
 		components: map[int]int{},
 		suffix:     map[string]int{},
@@ -33,6 +33,10 @@ func Parse(src []byte) *Plan {
 	b.plan.heads = heads.String()
 	items := doc.Items()
 	b.items = make([]int, len(items))
+	b.owners = make([]int, len(b.headings))
+	b.plan.tasks = make([]Task, 0, len(items)+len(items)/8)
+	b.plan.spans = make([]span, 0, cap(b.plan.tasks))
+	b.parents = make([]int, 0, cap(b.plan.tasks))
 	for i := range items {
 		b.item(i, &items[i])
 	}
@@ -48,6 +52,7 @@ type builder struct {
 	headings   []markdown.Heading
 	title      int
 	components map[int]int    // heading to position in tasks
+	owners     []int          // of each heading, what component said, plus 2; 0 before
 	items      []int          // item to position in tasks
 	parents    []int          // of each task, its parent's position or -1
 	suffix     map[string]int // per ID, the last number given to an equal sibling
@@ -77,7 +82,16 @@ func (b *builder) item(i int, it *markdown.Item) {
 // component returns the position of the component that owns the items under a
 // heading, -1 for none.
 func (b *builder) component(heading int) int {
-	h := heading
+	if heading < 0 {
+		return -1
+	}
+	if b.owners[heading] == 0 {
+		b.owners[heading] = b.findComponent(heading) + 2
+	}
+	return b.owners[heading] - 2
+}
+
+func (b *builder) findComponent(h int) int {
 	for h >= 0 && (h == b.title || isStructural(b.headings[h].Text)) {
 		h = b.headings[h].Parent
 	}
@@ -114,12 +128,12 @@ func (b *builder) add(t Task, parent int, lines span) int {
 // are known before the first is numbered.
 func (b *builder) identify() {
 	tasks := b.plan.tasks
-	plain := make([]string, len(tasks))       // slugs
-	own := make(map[sibling]bool, len(tasks)) // names that siblings have by themselves
+	plain := make([]string, len(tasks)) // slugs
 	for i := range tasks {
 		plain[i] = slug(tasks[i].Name)
-		own[sibling{b.parents[i], plain[i]}] = true
 	}
+	var own map[sibling]bool // names that siblings have by themselves; made when it is needed
+	b.plan.index = make(map[string]int, len(tasks))
 	for i := range tasks {
 		t, parent := &tasks[i], b.parents[i]
 		prefix := ""
@@ -131,6 +145,12 @@ func (b *builder) identify() {
 		}
 		name := plain[i]
 		for _, taken := b.plan.index[prefix+name]; taken; _, taken = b.plan.index[prefix+name] {
+			if own == nil {
+				own = make(map[sibling]bool, len(tasks))
+				for j := range tasks {
+					own[sibling{b.parents[j], plain[j]}] = true
+				}
+			}
 			name = b.next(prefix, plain[i], func(s string) bool { return own[sibling{parent, s}] })
 		}
 		t.ID = prefix + name
