@@ -72,6 +72,7 @@ func newRoot(a *app) *cobra.Command {
 			newSessionRename(a), newSessionPin(a, true), newSessionPin(a, false), newSessionDelete(a), newSessionRestore(a), newSessionPrune(a)),
 		group("plan", "Show, create and edit plans", newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false),
 			newPlanAdd(a), newPlanRemove(a), newPlanMove(a), newPlanRename(a), newPlanMark(a)),
+		group("section", "List and show the sections of a document, and what drifted", newSectionList(a), newSectionShow(a), newSectionDrift(a)),
 		group("config", "Show and set the settings", newConfigShow(a), newConfigSet(a)),
 		newDoctor(a), newVersion(a),
 	)

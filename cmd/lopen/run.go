@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -127,6 +126,8 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer docs.Close()
+	outlines := openSections(r.app, docs, project, values)
+	defer outlines.Close()
 	p, err := r.plannable(project, store, docs.FS(), spec)
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return err
 	}
 	if r.dryRun {
-		return r.printDryRun(p, docs.FS(), spec, values)
+		return r.printDryRun(p, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec}, values)
 	}
 	if len(r.command) > 0 {
 		if err := child.Look(r.command, project, r.environ); err != nil {
@@ -147,7 +148,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return r.hold(ctx, project, store, docs.FS(), spec)
+	return r.hold(ctx, project, store, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec})
 }
 
 // create makes the project's store and says where.
@@ -195,8 +196,8 @@ func SpecPath(v *settings.Values, module string) string {
 	return filepath.ToSlash(filepath.Join(v.String("requirements_dir"), module, "SPECIFICATION.md"))
 }
 
-// hold takes the module, chooses the session and runs it.
-func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, docs fs.FS, spec string) (err error) {
+// hold takes the module, chooses the session and runs it. docs is where documents are.
+func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, docs loop.Config) (err error) {
 	lock, err := store.LockModule(r.module)
 	if err != nil {
 		return r.busyHint(err)
@@ -226,7 +227,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if sess == nil {
 		return nil
 	}
-	cfg, err := r.config(ctx, project, store, sess, docs, spec)
+	cfg, err := r.config(ctx, project, store, sess, docs)
 	if err != nil {
 		return errors.Join(err, r.giveBack(sess, fresh))
 	}
@@ -273,7 +274,7 @@ func (r *runCall) epilogue(store *lifecycle.Store, sess *lifecycle.Session) {
 
 // config puts the run together: what was typed, what the session remembers,
 // what the settings say.
-func (r *runCall) config(ctx context.Context, project string, store *lifecycle.Store, sess *lifecycle.Session, docs fs.FS, spec string) (loop.Config, error) {
+func (r *runCall) config(ctx context.Context, project string, store *lifecycle.Store, sess *lifecycle.Session, docs loop.Config) (loop.Config, error) {
 	old := sess.State().Header().Settings
 	values, err := r.remembered(store, old)
 	if err != nil {
@@ -287,7 +288,7 @@ func (r *runCall) config(ctx context.Context, project string, store *lifecycle.S
 		return loop.Config{}, err
 	}
 	cfg := loop.Config{
-		Docs: docs, Store: store, Session: sess, Module: r.module, Project: project, Spec: spec,
+		Docs: docs.Docs, Outlines: docs.Outlines, Spec: docs.Spec, Store: store, Session: sess, Module: r.module, Project: project,
 		Command: command, Check: check, Unit: values.String("unit"), Prompt: r.template, Only: r.only, Environ: r.environ,
 		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
 		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),

@@ -110,26 +110,14 @@ func (r *Runner) compose(st *session.State, unit string, leaves []string, n int)
 // sections finds what the specification says of a task. Without a specification
 // the plan alone has to do; one that cannot be read is said once.
 func (r *Runner) sections(links, names []string) ([]cache.Given, error) {
-	docs := map[string]*cache.Outline{}
-	open := func(name string) (*cache.Outline, error) {
-		if o, ok := docs[name]; ok {
-			return o, nil
-		}
-		src, err := ReadSpec(r.cfg.Docs, name)
-		if err != nil {
-			return nil, err
-		}
-		docs[name] = cache.NewOutline(src)
-		return docs[name], nil
-	}
-	if _, err := open(r.cfg.Spec); errors.Is(err, fs.ErrNotExist) {
+	if _, err := r.cfg.Outlines(r.cfg.Spec); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
 		r.once("no-spec", fmt.Sprintf("no specification is given along: %v", err))
 		return nil, nil
 	}
 	dir := path.Dir(r.cfg.Spec)
-	return cache.ForTask(func(name string) (*cache.Outline, error) { return open(path.Join(dir, name)) },
+	return cache.ForTask(func(name string) (*cache.Outline, error) { return r.cfg.Outlines(path.Join(dir, name)) },
 		path.Base(r.cfg.Spec), links, names)
 }
 

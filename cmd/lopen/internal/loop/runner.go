@@ -72,6 +72,7 @@ func (r *Runner) run(ctx context.Context) error {
 		if err := r.follow(ctx, tasks.Between); err != nil {
 			return err
 		}
+		r.drift("it was given to the command")
 		unit, leaves, err := r.next()
 		if err != nil {
 			return err
@@ -94,7 +95,7 @@ func (r *Runner) prepare(ctx context.Context) error {
 	fresh := r.sess.State().NumTasks() == 0
 	cut := r.sess.State().ActiveTask() != ""
 	if !fresh {
-		r.drift(r.sess.State())
+		r.drift("the last run")
 	}
 	if err := r.change(session.TriggerPhaseChanged, func(e *session.Edit) error {
 		h := e.Header()
