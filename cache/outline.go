@@ -120,6 +120,12 @@ func (o *Outline) Count() int { return len(o.sections) }
 // Len returns the length of the file in bytes.
 func (o *Outline) Len() int { return len(o.src) }
 
+// Meta returns the entries of the file's front matter; see markdown.Meta. One of
+// more than markdown.MaxMeta bytes is taken for none.
+func (o *Outline) Meta() ([]markdown.Field, error) {
+	return markdown.Meta([]byte(o.src[:min(len(o.src), markdown.MaxMeta)]))
+}
+
 // Preamble returns the text before the first heading of level 2, the title
 // included: the whole file where there is none.
 func (o *Outline) Preamble() string { return o.src[:o.preambleEnd()] }

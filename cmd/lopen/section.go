@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,16 +129,47 @@ func newSectionList(a *app) *cobra.Command {
 			if a.out.machine() {
 				return a.printJSON(rows)
 			}
+			if err := printMeta(a.stdout, o); err != nil {
+				return err
+			}
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			if len(rows) > 0 {
 				fmt.Fprintln(w, "LINES\tBYTES\tTOKENS\tSECTION\tANCHOR")
 			}
 			for _, r := range rows {
-				fmt.Fprintf(w, "%d-%d\t%d\t~%d\t%s%s\t#%s\n", r.FirstLine, r.LastLine, r.Bytes, r.Tokens, strings.Repeat("  ", r.Level-1), r.Header, r.Anchor)
+				fmt.Fprintf(w, "%d-%d\t%d\t~%d\t%s%s\t#%s\n", r.FirstLine, r.LastLine, r.Bytes, r.Tokens, strings.Repeat("  ", r.Level-1), firstLine(r.Header), r.Anchor)
 			}
 			return w.Flush()
 		},
 	})
+}
+
+// printMeta prints what the front matter says in one value each: name, description
+// and the like.
+func printMeta(w io.Writer, o *cache.Outline) error {
+	fields, err := o.Meta()
+	if err != nil {
+		fmt.Fprintf(w, "(%v)\n\n", firstLine(err.Error()))
+		return nil
+	}
+	said := false
+	for _, f := range fields {
+		switch f.Value.(type) {
+		case string, bool, int64, uint64, float64:
+			fmt.Fprintf(w, "%s: %s\n", f.Name, firstLine(fmt.Sprint(f.Value)))
+			said = true
+		}
+	}
+	if said {
+		_, err = fmt.Fprintln(w)
+	}
+	return err
+}
+
+// firstLine is what of a text of the file's may reach a terminal.
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return fit(line, math.MaxInt)
 }
 
 func newSectionShow(a *app) *cobra.Command {

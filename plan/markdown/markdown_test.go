@@ -276,6 +276,35 @@ func TestFrontMatter(t *testing.T) {
 	}
 }
 
+func TestMeta(t *testing.T) {
+	t.Parallel()
+	fields, err := markdown.Meta([]byte("\xef\xbb\xbf---\r\nname: storage # a note\r\ndescription: >-\r\n  Two\r\n  lines.\r\nsections: [A/B, 'C: D']\r\ndepth: 3\r\nends: \"with...\"\r\n---\r\n# T\r\n"))
+	require.NoError(t, err)
+	require.Equal(t, []markdown.Field{
+		{Name: "name", Value: "storage"}, {Name: "description", Value: "Two lines."},
+		{Name: "sections", Value: []any{"A/B", "C: D"}}, {Name: "depth", Value: uint64(3)}, {Name: "ends", Value: "with..."},
+	}, fields)
+	for _, src := range []string{"", "# T\n", "---\n- a\n---\n"} {
+		fields, err = markdown.Meta([]byte(src))
+		require.True(t, err == nil && len(fields) == 0, "%q: %v", src, err)
+	}
+	for _, src := range []string{"---\na: 1\na: 2\n---\n", "---\na: [\n---\n", "---\na: " + strings.Repeat("x", markdown.MaxMeta) + "\n---\n"} {
+		_, err = markdown.Meta([]byte(src))
+		require.ErrorContains(t, err, "read front matter: ")
+	}
+}
+
+func FuzzMeta(f *testing.F) {
+	f.Add([]byte("---\nname: a\nlist: [b, {c: d}]\n...\n"))
+	f.Add([]byte("---\na: &x [1]\nb: *x\n---\n"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		start, end := markdown.FrontMatter(src)
+		require.True(t, 0 <= start && start <= end && end <= len(src))
+		fields, err := markdown.Meta(src)
+		require.True(t, err == nil || fields == nil)
+	})
+}
+
 // A line of a million marks is neither quadratic nor the end of the stack.
 func TestDepth(t *testing.T) {
 	t.Parallel()
