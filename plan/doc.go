@@ -51,6 +51,8 @@
 // # Crash safety
 //
 // A plan is replaced by one atomic rename that is durable when Apply returns;
-// a crash leaves the old file or the new one. A new plan is there completely or
-// not at all.
+// a crash leaves the old file or the new one. An editor that saves in the moment
+// between the last look and the rename, some hundred microseconds, loses what it
+// saved: no portable call replaces a file only if it is still the same, and editors
+// take no lock. A new plan is there completely or not at all.
 package plan

@@ -2,22 +2,15 @@ package plan
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 
+	"github.com/lopen-dev/lopen/plan/internal/guard"
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// maxSize bounds what is read as a plan, in bytes.
-const maxSize = 64 << 20
-
-// rereads bounds how often Apply starts again because the file changed under its
-// hands.
-const rereads = 5
-
 // ErrChanging says that the file kept changing while it was to be edited.
-var ErrChanging = errors.New("the file keeps changing")
+var ErrChanging = guard.ErrChanging
 
 // Load reads a plan: a regular file of at most 64 MiB. errors.Is(err,
 // fs.ErrNotExist) says that there is none.
@@ -29,14 +22,11 @@ func Load(fsys writer.FS, name string) (*Plan, error) {
 // still says the same is not parsed again, and the result is base itself: what is
 // compared is what the file says, so that no edit is overlooked, however it was made.
 func Reload(fsys writer.FS, name string, base *Plan) (*Plan, error) {
-	src, err := writer.ReadFile(fsys, name, maxSize)
+	src, err := guard.Read(fsys, name)
 	if err != nil {
 		return nil, fmt.Errorf("read plan: %w", err)
 	}
-	if base != nil && bytes.Equal(src, base.src) {
-		return base, nil
-	}
-	return Parse(src), nil
+	return base.unless(src), nil
 }
 
 // CreateFile writes a new plan, durably, and never overwrites: errors.Is(err,
@@ -53,48 +43,35 @@ func CreateFile(fsys writer.FS, name string, content []byte) error {
 // now, the change is made to what it says: edits that do not touch the same tasks
 // are both kept, and for one that does the error is a *ConflictError.
 //
-// The plan is nil with any error but a *ConflictError of [Boxes], which sets
-// the boxes that it can. What the file holds after an error of writing is what
-// writer.ReplaceFile says of it; after all others it is as it was.
-//
-// The file is compared once more right before it is replaced. An editor that
-// saves between that moment and the rename, some hundred microseconds, loses what
-// it saved: no portable call replaces a file only if it is still the same, and
-// editors take no lock.
-func Apply(fsys writer.FS, name string, base *Plan, change Change) (*Plan, error) {
-	for range rereads {
-		now, err := Reload(fsys, name, base)
-		if err != nil {
-			return nil, err
+// The plan is nil with any error but a *ConflictError of [Boxes] or [Marks],
+// which do what they can. What the file holds after an error of writing is what
+// writer.ReplaceFile says of it; after all others it is as it was. An editor that
+// saves in the very moment of the rename loses what it saved: see the package.
+func Apply(fsys writer.FS, name string, base *Plan, change Change) (next *Plan, err error) {
+	var conflict error
+	err = guard.Edit(fsys, name, 0, func(src []byte) ([]byte, error) {
+		if src == nil {
+			return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 		}
-		next, changeErr := change(base, now)
-		if next == nil || bytes.Equal(next.src, now.src) {
-			return next, changeErr
+		now := base.unless(src)
+		if next, conflict = change(base, now); next == nil {
+			return nil, conflict
 		}
-		replaced, err := replace(fsys, name, now.src, next.src)
-		if err != nil {
-			return nil, fmt.Errorf("write plan: %w", err)
-		}
-		if replaced {
-			return next, changeErr
-		}
+		return next.src, nil
+	})
+	if err == nil {
+		return next, conflict
 	}
-	return nil, fmt.Errorf("write plan %s: %w", name, ErrChanging)
+	if conflict != nil && next == nil {
+		return nil, conflict
+	}
+	return nil, fmt.Errorf("write plan: %w", err)
 }
 
-// replace puts next in the place of a file that still holds old, with the
-// file's permission bits.
-func replace(fsys writer.FS, name string, old, next []byte) (bool, error) {
-	info, err := fsys.Lstat(name)
-	if err != nil {
-		return false, err
+// unless returns the plan itself if it is what src says.
+func (p *Plan) unless(src []byte) *Plan {
+	if p != nil && bytes.Equal(src, p.src) {
+		return p
 	}
-	now, err := writer.ReadFile(fsys, name, maxSize)
-	if err != nil {
-		return false, err
-	}
-	if !bytes.Equal(now, old) {
-		return false, nil
-	}
-	return true, writer.ReplaceFile(fsys, name, next, info.Mode()&fs.ModePerm)
+	return Parse(src)
 }

@@ -73,6 +73,7 @@ func newRoot(a *app) *cobra.Command {
 		group("plan", "Show, create and edit plans", newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false),
 			newPlanAdd(a), newPlanRemove(a), newPlanMove(a), newPlanRename(a), newPlanMark(a)),
 		group("section", "List and show the sections of a document, and what drifted", newSectionList(a), newSectionShow(a), newSectionDrift(a)),
+		group("research", "List and write research documents", newResearchList(a), newResearchNew(a)),
 		group("config", "Show and set the settings", newConfigShow(a), newConfigSet(a)),
 		newDoctor(a), newVersion(a),
 	)

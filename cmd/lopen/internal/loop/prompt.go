@@ -30,6 +30,7 @@ type Prompt struct {
 	Path                                  []string    // the names of the items above the task, outermost first
 	Tasks                                 []PlanTask  // what is to be done: one, or a unit's open leaves
 	Sections                              []Section   // of the specification
+	Research                              []Document  // of the module
 	Done                                  []string    // names of the tasks that are done
 	Check                                 string      // the command that judges; "" for none
 	Last                                  *LastOutput // from the second attempt on
@@ -97,6 +98,9 @@ func (r *Runner) compose(st *session.State, unit string, leaves []string, n int)
 		p.Sections = append(p.Sections, Section{Path: g.Path, Header: g.Header, Text: string(g.Content), Truncated: g.Truncated})
 		resources = append(resources, session.Resource{Kind: "specification", Path: g.Path, Header: g.Header, SHA256: g.SHA256, Bytes: len(g.Content)})
 	}
+	docs, researched := r.research()
+	p.Research = docs
+	resources = append(resources, researched...)
 	if r.last.unit == unit && r.last.failure != "" {
 		p.Last = &LastOutput{Failure: r.last.failure, Output: tail(r.last.output), Check: tail(r.last.check)}
 	}
