@@ -16,7 +16,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/lopen-dev/lopen/cache"
-	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/cache/internal/identity"
+	"github.com/lopen-dev/lopen/cache/internal/shelf"
 )
 
 // DefaultBytes bounds memory, and the entries on the disk, where Options say
@@ -43,7 +44,7 @@ type Options struct {
 type Cache struct {
 	opts   Options
 	mem    *otter.Cache[string, *entry]
-	disk   *disk // nil without one
+	disk   *shelf.Shelf // nil without one
 	flight singleflight.Group
 
 	hits, reads, parses atomic.Int64
@@ -52,7 +53,7 @@ type Cache struct {
 // An entry is what was found in a file. Immutable.
 type entry struct {
 	path    string // below Root, as the system writes it
-	id      identity
+	id      identity.Identity
 	racy    bool // id does not say enough: the content has to be compared
 	sum     [32]byte
 	outline *cache.Outline
@@ -68,28 +69,21 @@ type Stats struct {
 // Open makes a cache. It touches the disk only to open the store's folder, and
 // goes on without where that fails. Close it after use.
 func Open(opts Options) *Cache {
-	var store writer.FS
-	if opts.Store != "" {
-		var err error
-		if store, err = writer.OpenFS(opts.Store); err != nil {
-			opts.Logger.Debug().Err(err).Msg("section cache: nothing is kept on the disk")
-			store = nil
-		}
-	}
-	return open(opts, store)
-}
-
-func open(opts Options, store writer.FS) *Cache {
 	if opts.Bytes <= 0 {
 		opts.Bytes = DefaultBytes
 	}
+	var disk *shelf.Shelf
+	if opts.Store != "" {
+		disk = shelf.Open(opts.Store, shelfName, magic, opts.Bytes, opts.Logger)
+	}
+	return open(opts, disk)
+}
+
+func open(opts Options, disk *shelf.Shelf) *Cache {
 	if opts.now == nil {
 		opts.now = time.Now
 	}
-	c := &Cache{opts: opts}
-	if store != nil {
-		c.disk = newDisk(store, opts.Bytes, opts.Logger)
-	}
+	c := &Cache{opts: opts, disk: disk}
 	c.mem = otter.Must(&otter.Options[string, *entry]{
 		MaximumWeight: uint64(opts.Bytes),
 		Weigher:       weigh,
@@ -136,12 +130,7 @@ func (c *Cache) Stats() Stats {
 }
 
 // Close lets go of the store's folder.
-func (c *Cache) Close() error {
-	if c.disk == nil {
-		return nil
-	}
-	return c.disk.store.Close()
-}
+func (c *Cache) Close() error { return c.disk.Close() }
 
 func (c *Cache) entry(name string) (*entry, error) {
 	known, ok := c.mem.GetIfPresent(name)
@@ -155,9 +144,9 @@ func (c *Cache) entry(name string) (*entry, error) {
 	// to leave the folder. It may be led astray by a symlink: then it sees another
 	// inode than that of the file that was read with care.
 	info, err := os.Stat(path)
-	var seen identity
+	var seen identity.Identity
 	if err == nil {
-		seen = identityOf(info)
+		seen = identity.Of(info)
 	}
 	if ok && err == nil && known.id == seen && !known.racy {
 		c.hits.Add(1)
@@ -195,13 +184,13 @@ func (c *Cache) load(name, path string) (*entry, error) {
 		return nil, err
 	}
 	c.reads.Add(1)
-	e := &entry{path: path, id: id, racy: !steady || id.racy(begun), sum: sum(src)}
+	e := &entry{path: path, id: id, racy: !steady || id.Racy(begun), sum: sum(src)}
 	if known, ok := c.mem.GetIfPresent(name); ok && known.sum == e.sum {
 		e.outline = known.outline
-	} else if e.outline = c.disk.get(name, e.sum, src); e.outline == nil {
+	} else if e.outline = c.fromDisk(name, e.sum, src); e.outline == nil {
 		c.parses.Add(1)
 		e.outline = cache.NewOutline(src)
-		c.disk.put(name, e.sum, e.outline)
+		c.toDisk(name, e.sum, e.outline)
 	}
 	c.mem.Set(name, e)
 	return e, nil
@@ -209,13 +198,13 @@ func (c *Cache) load(name, path string) (*entry, error) {
 
 // read returns a file's content, its identity, and whether the file was the same
 // before and after.
-func (c *Cache) read(name string) (src []byte, id identity, steady bool, err error) {
-	fail := func(err error) ([]byte, identity, bool, error) {
+func (c *Cache) read(name string) (src []byte, id identity.Identity, steady bool, err error) {
+	fail := func(err error) ([]byte, identity.Identity, bool, error) {
 		var pe *fs.PathError
 		if errors.As(err, &pe) {
 			err = pe.Err
 		}
-		return nil, identity{}, false, &fs.PathError{Op: "read", Path: name, Err: err}
+		return nil, identity.Identity{}, false, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
 	info, err := fs.Stat(c.opts.Docs, name) // before the open, which waits where the name is of a FIFO
 	if err != nil {
@@ -244,6 +233,6 @@ func (c *Cache) read(name string) (src []byte, id identity, steady bool, err err
 	if err != nil {
 		return fail(err)
 	}
-	id = identityOf(info)
-	return src[:n], id, id == identityOf(after) && int64(n) == info.Size(), nil
+	id = identity.Of(info)
+	return src[:n], id, id == identity.Of(after) && int64(n) == info.Size(), nil
 }

@@ -171,8 +171,9 @@ func TestDamagedEntry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	disk := crashfs.New(crashfs.Ext4)
-	text(t, w.open(disk.FS()), "limits")
-	file := sections.FileOf("S.md")
+	first := w.open(disk.FS())
+	text(t, first, "limits")
+	file := first.EntryOf("S.md")
 	whole, err := writer.ReadFile(disk.FS(), file, 1<<20)
 	require.NoError(t, err)
 	damaged := map[string][]byte{"empty": {}, "foreign": []byte("something else\n"), "longer": append(bytes.Clone(whole), 'x')}
@@ -191,14 +192,14 @@ func TestDamagedEntry(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, whole, now, "%s: it is replaced", what)
 	}
-	// Another file's entry under this name.
-	sum := [32]byte{1}
-	table, ok, err := sections.DecodeEntry(sections.EncodeEntry("a.md", sum, []byte("t")), "a.md", sum)
-	require.True(t, ok && err == nil && string(table) == "t")
-	_, ok, err = sections.DecodeEntry(sections.EncodeEntry("a.md", sum, []byte("t")), "b.md", sum)
-	require.True(t, !ok && err == nil)
-	_, ok, err = sections.DecodeEntry(sections.EncodeEntry("a.md", sum, []byte("t")), "a.md", [32]byte{2})
-	require.True(t, !ok && err == nil)
+	// Another file's entry under this name: the content is the same.
+	w.write("T.md", spec)
+	_, err = first.Outline("T.md")
+	require.NoError(t, err)
+	require.NoError(t, disk.FS().Rename(first.EntryOf("T.md"), file))
+	c := w.open(disk.FS())
+	text(t, c, "limits")
+	require.EqualValues(t, 1, c.Stats().Parses)
 }
 
 // Any call of the disk may fail, at any moment: nobody notices.
@@ -385,14 +386,4 @@ func TestWarm(t *testing.T) {
 	require.Equal(t, sections.Stats{Reads: 21, Parses: 21}, c.Stats())
 	require.NoError(t, c.Warm(t.Context(), names[1:22], nil))
 	require.EqualValues(t, 21, c.Stats().Hits)
-}
-
-func FuzzDecodeEntry(f *testing.F) {
-	f.Add(sections.EncodeEntry("S.md", [32]byte{}, []byte("table")))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		table, ok, err := sections.DecodeEntry(data, "S.md", [32]byte{})
-		if ok && err == nil {
-			require.Equal(t, data, sections.EncodeEntry("S.md", [32]byte{}, table))
-		}
-	})
 }

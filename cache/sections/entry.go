@@ -3,59 +3,45 @@ package sections
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
-	"errors"
-	"hash/crc32"
 
+	"github.com/lopen-dev/lopen/cache"
+	"github.com/lopen-dev/lopen/cache/internal/shelf"
 	"github.com/lopen-dev/lopen/plan/markdown"
 )
 
-// magic begins every entry; the number is the format's version.
-const magic = "lopen sections 1\n"
-
-var (
-	errEntry   = errors.New("damaged entry")
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// An entry on the disk has the fields: the parser's revision, the file's name, the
+// SHA-256 of its content, the table of its sections.
+const (
+	shelfName = "sections"
+	magic     = "lopen sections 1\n"
+	numFields = 4
 )
 
 func sum(src []byte) [32]byte { return sha256.Sum256(src) }
 
-// encodeEntry is magic, then each with its length before it as an unsigned varint
-// the parser's revision, the file's name, the SHA-256 of its content and the table
-// of its sections, then the CRC-32C of all that, four bytes, big-endian.
-func encodeEntry(name string, sum [32]byte, table []byte) []byte {
-	b := make([]byte, 0, len(magic)+len(name)+len(table)+128)
-	b = append(b, magic...)
-	for _, field := range [...][]byte{[]byte(markdown.Revision()), []byte(name), sum[:], table} {
-		b = binary.AppendUvarint(b, uint64(len(field)))
-		b = append(b, field...)
+// fromDisk returns the outline of src if an entry has it, else nil.
+func (c *Cache) fromDisk(name string, sum [32]byte, src []byte) *cache.Outline {
+	f := c.disk.Get(name, numFields)
+	if f == nil || string(f[0]) != markdown.Revision() || string(f[1]) != name || !bytes.Equal(f[2], sum[:]) {
+		return nil
 	}
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	o, err := cache.OutlineOf(src, f[3])
+	if err != nil {
+		c.disk.Drop(name, err)
+		return nil
+	}
+	return o
 }
 
-// decodeEntry returns the table of an entry. ok says that it is of this file, this
-// content and this parser; the error, that it is no whole entry.
-func decodeEntry(b []byte, name string, sum [32]byte) (table []byte, ok bool, err error) {
-	rest, isEntry := bytes.CutPrefix(b, []byte(magic))
-	if !isEntry || len(rest) < crc32.Size {
-		return nil, false, errEntry
-	}
-	body := len(b) - crc32.Size
-	if binary.BigEndian.Uint32(b[body:]) != crc32.Checksum(b[:body], castagnoli) {
-		return nil, false, errEntry
-	}
-	rest = rest[:len(rest)-crc32.Size]
-	var fields [4][]byte
-	for i := range fields {
-		n, size := binary.Uvarint(rest)
-		if size <= 0 || n > uint64(len(rest)-size) {
-			return nil, false, errEntry
-		}
-		fields[i], rest = rest[size:size+int(n)], rest[size+int(n):]
-	}
-	if len(rest) > 0 {
-		return nil, false, errEntry
-	}
-	ok = string(fields[0]) == markdown.Revision() && string(fields[1]) == name && bytes.Equal(fields[2], sum[:])
-	return fields[3], ok, nil
+func (c *Cache) toDisk(name string, sum [32]byte, o *cache.Outline) {
+	c.disk.Put(name, []byte(markdown.Revision()), []byte(name), sum[:], o.AppendTable(nil))
 }
+
+// Usage is what the entries on the disk take.
+type Usage = shelf.Usage
+
+// Use says what the entries below a store's folder take.
+func Use(store string) (Usage, error) { return shelf.Use(store, shelfName) }
+
+// Clear removes the entries below a store's folder and says what they took.
+func Clear(store string) (Usage, error) { return shelf.Clear(store, shelfName) }

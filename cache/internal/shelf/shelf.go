@@ -1,4 +1,4 @@
-package sections
+package shelf
 
 import (
 	"cmp"
@@ -10,25 +10,25 @@ import (
 	"path"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/rs/zerolog"
 
-	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/writer"
 )
 
 const (
 	cacheDir = "cache"
-	dirName  = cacheDir + "/sections"
 	tagName  = cacheDir + "/CACHEDIR.TAG"
 	// tag is what backup programs look for: https://bford.info/cachedir/
 	tag = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by lopen: all of this can be derived again.\n"
 )
 
-// A disk keeps entries in a folder. A nil disk keeps nothing.
-type disk struct {
+// A Shelf keeps entries in a folder below cache/ in the store. A nil Shelf keeps
+// nothing.
+type Shelf struct {
 	store writer.FS // the .lopen folder
+	dir   string
+	magic string
 	bytes int64
 	log   zerolog.Logger
 
@@ -38,48 +38,70 @@ type disk struct {
 	used   int64 // Guarded by mu: bytes of all entries, about; -1 until they were counted.
 }
 
-func newDisk(store writer.FS, limit int64, log zerolog.Logger) *disk {
-	return &disk{store: store, bytes: limit, log: log, used: -1}
+// New returns a shelf of a name. magic begins each of its entries and names their
+// version; limit is what all together may take, in bytes. Nothing is touched. The
+// Shelf owns store.
+func New(store writer.FS, name, magic string, limit int64, log zerolog.Logger) *Shelf {
+	return &Shelf{store: store, dir: cacheDir + "/" + name, magic: magic, bytes: limit, log: log, used: -1}
 }
 
-func fileOf(name string) string {
-	h := sha256.Sum256([]byte(name))
-	return dirName + "/" + hex.EncodeToString(h[:16])
+// Open is New on the store's folder of a path; nil when that cannot be opened.
+func Open(path, name, magic string, limit int64, log zerolog.Logger) *Shelf {
+	store, err := writer.OpenFS(path)
+	if err != nil {
+		log.Debug().Err(err).Msgf("%s cache: nothing is kept on the disk", name)
+		return nil
+	}
+	return New(store, name, magic, limit, log)
 }
 
-// get returns the outline of src if an entry has it, else nil.
-func (d *disk) get(name string, sum [32]byte, src []byte) *cache.Outline {
+// Close lets go of the store's folder.
+func (d *Shelf) Close() error {
 	if d == nil {
 		return nil
 	}
-	file := fileOf(name)
-	data, err := writer.ReadFile(d.store, file, d.bytes)
+	return d.store.Close()
+}
+
+// File is the name of a key's entry, relative to the store.
+func (d *Shelf) File(key string) string {
+	h := sha256.Sum256([]byte(key))
+	return d.dir + "/" + hex.EncodeToString(h[:16])
+}
+
+// Get returns the n fields of an entry, nil when there is none. One that is
+// damaged is removed. Whether the fields are of this key is for the caller to say.
+func (d *Shelf) Get(key string, n int) [][]byte {
+	if d == nil {
+		return nil
+	}
+	data, err := writer.ReadFile(d.store, d.File(key), d.bytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var table []byte
-	ok := false
+	var fields [][]byte
 	if err == nil {
-		table, ok, err = decodeEntry(data, name, sum)
-	}
-	var o *cache.Outline
-	if err == nil && ok {
-		o, err = cache.OutlineOf(src, table)
+		fields, err = decode(data, d.magic, n)
 	}
 	if err != nil {
-		d.log.Debug().Err(err).Str("file", name).Str("entry", file).Msg("section cache: an entry is dropped")
-		_ = d.store.Remove(file) // else it stays, and is replaced
+		d.Drop(key, err)
 		return nil
 	}
-	return o
+	return fields
 }
 
-// put writes an entry, as far as that goes.
-func (d *disk) put(name string, sum [32]byte, o *cache.Outline) {
+// Drop removes an entry of which something is wrong, as far as that goes.
+func (d *Shelf) Drop(key string, why error) {
+	d.log.Debug().Err(why).Str("key", key).Str("entry", d.File(key)).Msg("cache: an entry is dropped")
+	_ = d.store.Remove(d.File(key)) // else it is replaced
+}
+
+// Put writes an entry, as far as that goes.
+func (d *Shelf) Put(key string, fields ...[]byte) {
 	if d == nil {
 		return
 	}
-	data := encodeEntry(name, sum, o.AppendTable(nil))
+	data := encode(d.magic, fields...)
 	if int64(len(data)) > d.bytes/2 {
 		return // it would push everything else out
 	}
@@ -90,22 +112,22 @@ func (d *disk) put(name string, sum [32]byte, o *cache.Outline) {
 	}
 	err := d.makeDir()
 	if err == nil {
-		err = d.replace(fileOf(name), data)
+		err = d.replace(d.File(key), data)
 	}
 	if err == nil {
 		err = d.bound(int64(len(data)))
 	}
 	if err != nil {
 		d.broken = true
-		d.log.Debug().Err(err).Msg("section cache: nothing more is kept on the disk")
+		d.log.Debug().Err(err).Msg("cache: nothing more is kept on the disk")
 	}
 }
 
-func (d *disk) makeDir() error {
+func (d *Shelf) makeDir() error {
 	if d.made {
 		return nil
 	}
-	for _, dir := range [...]string{cacheDir, dirName} {
+	for _, dir := range [...]string{cacheDir, d.dir} {
 		if err := d.store.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -121,7 +143,7 @@ func (d *disk) makeDir() error {
 
 // replace is writer.ReplaceFile without its two syncs: an entry that a power cut
 // takes was not promised to anybody.
-func (d *disk) replace(name string, data []byte) error {
+func (d *Shelf) replace(name string, data []byte) error {
 	temp := writer.TempName(name)
 	f, err := d.store.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -140,13 +162,13 @@ func (d *disk) replace(name string, data []byte) error {
 // bound counts an entry that was added, and when all together are too many
 // removes the oldest until a quarter is free. Other processes add to the same
 // folder: what they added is seen when it is counted anew.
-func (d *disk) bound(added int64) error {
+func (d *Shelf) bound(added int64) error {
 	if d.used >= 0 {
 		if d.used += added; d.used <= d.bytes {
 			return nil
 		}
 	}
-	all, used, err := list(d.store)
+	all, used, err := list(d.store, d.dir)
 	if err != nil {
 		return err
 	}
@@ -158,7 +180,7 @@ func (d *disk) bound(added int64) error {
 			if used <= d.bytes/4*3 {
 				break
 			}
-			if err := d.store.Remove(path.Join(dirName, info.Name())); err == nil {
+			if err := d.store.Remove(path.Join(d.dir, info.Name())); err == nil {
 				used -= info.Size()
 			}
 		}
@@ -167,10 +189,10 @@ func (d *disk) bound(added int64) error {
 	return nil
 }
 
-// list returns what lies in the folder of entries and how many bytes it has.
+// list returns what lies in a folder of entries and how many bytes it has.
 // Temporary files count: a crash may have left them.
-func list(store writer.FS) (all []fs.FileInfo, used int64, err error) {
-	entries, err := store.ReadDir(dirName)
+func list(store writer.FS, dir string) (all []fs.FileInfo, used int64, err error) {
+	entries, err := store.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}
@@ -186,47 +208,4 @@ func list(store writer.FS) (all []fs.FileInfo, used int64, err error) {
 		used += info.Size()
 	}
 	return all, used, nil
-}
-
-// Usage is what the entries of a store take.
-type Usage struct {
-	Entries int
-	Bytes   int64
-	Oldest  time.Time // of the entries; zero when there are none
-}
-
-// Use says what the entries below a store's folder take.
-func Use(store string) (u Usage, err error) {
-	dir, err := writer.OpenFS(store)
-	if err != nil {
-		return u, err
-	}
-	defer dir.Close()
-	all, used, err := list(dir)
-	if err != nil {
-		return u, writer.NewError("list cache", path.Join(dir.Name(), dirName), writer.NotCommitted, err)
-	}
-	for _, info := range all {
-		if u.Oldest.IsZero() || info.ModTime().Before(u.Oldest) {
-			u.Oldest = info.ModTime()
-		}
-	}
-	u.Entries, u.Bytes = len(all), used
-	return u, nil
-}
-
-// Clear removes the entries below a store's folder and says what they took.
-func Clear(store string) (u Usage, err error) {
-	if u, err = Use(store); err != nil {
-		return u, err
-	}
-	dir, err := writer.OpenFS(store)
-	if err != nil {
-		return u, err
-	}
-	defer dir.Close()
-	if err := dir.RemoveAll(dirName); err != nil {
-		return u, writer.NewError("clear cache", path.Join(dir.Name(), dirName), writer.NotCommitted, err)
-	}
-	return u, nil
 }

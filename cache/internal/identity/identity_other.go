@@ -1,6 +1,6 @@
 //go:build !linux && !darwin
 
-package sections
+package identity
 
 import "io/fs"
 

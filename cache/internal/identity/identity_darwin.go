@@ -1,4 +1,4 @@
-package sections
+package identity
 
 import (
 	"io/fs"
@@ -10,5 +10,5 @@ func inodeOf(info fs.FileInfo) (inode uint64, changed int64) {
 	if !ok {
 		return 0, 0
 	}
-	return st.Ino, st.Ctim.Nano()
+	return st.Ino, st.Ctimespec.Nano()
 }
