@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cache/assess"
 	"github.com/lopen-dev/lopen/cache/sections"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -19,9 +20,10 @@ import (
 
 // cacheView is what `cache status --json` and `cache clear --json` print.
 type cacheView struct {
-	Path     string    `json:"path"`
-	Sections usageView `json:"sections"`
-	Limit    int64     `json:"limit"` // bytes, of the sections
+	Path        string    `json:"path"`
+	Sections    usageView `json:"sections"`
+	Limit       int64     `json:"limit"` // bytes, of the sections
+	Assessments usageView `json:"assessments"`
 }
 
 type usageView struct {
@@ -40,14 +42,15 @@ func viewOf(u sections.Usage) usageView {
 }
 
 func newCacheStatus(a *app) *cobra.Command {
-	return a.cacheCommand("status", "Say what the caches take", sections.Use)
+	return a.cacheCommand("status", "Say what the caches take", "", sections.Use, assess.Use)
 }
 
 func newCacheClear(a *app) *cobra.Command {
-	return a.cacheCommand("clear", "Remove what the caches hold: all of it can be derived again", sections.Clear)
+	return a.cacheCommand("clear", "Remove what the caches hold: all of it can be derived again", "removed ", sections.Clear, assess.Clear)
 }
 
-func (a *app) cacheCommand(name, short string, use func(store string) (sections.Usage, error)) *cobra.Command {
+// cacheCommand is a command that asks both caches for their usage.
+func (a *app) cacheCommand(name, short, verb string, outlines func(store string) (sections.Usage, error), assessments func(store string) (assess.Usage, error)) *cobra.Command {
 	return a.reads(&cobra.Command{
 		Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -64,19 +67,20 @@ func (a *app) cacheCommand(name, short string, use func(store string) (sections.
 			if err != nil {
 				return err
 			}
-			u, err := use(store.Path())
+			u, err := outlines(store.Path())
 			if err != nil {
 				return err
 			}
-			view := cacheView{Path: filepath.Join(store.Path(), "cache"), Sections: viewOf(u), Limit: int64(values.Int("cache_bytes"))}
+			r, err := assessments(store.Path())
+			if err != nil {
+				return err
+			}
+			view := cacheView{Path: filepath.Join(store.Path(), "cache"), Sections: viewOf(u), Limit: int64(values.Int("cache_bytes")), Assessments: viewOf(r)}
 			if a.out.machine() {
 				return a.printJSON(view)
 			}
-			verb := ""
-			if name == "clear" {
-				verb = "removed "
-			}
-			_, err = fmt.Fprintf(a.stdout, "sections  %s%d files, %s of %s\n", verb, u.Entries, bytesText(u.Bytes), bytesText(view.Limit))
+			_, err = fmt.Fprintf(a.stdout, "sections     %s%d files, %s of %s\nassessments  %s%d, %s\n",
+				verb, u.Entries, bytesText(u.Bytes), bytesText(view.Limit), verb, r.Entries, bytesText(r.Bytes))
 			return err
 		},
 	})

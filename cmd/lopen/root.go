@@ -75,6 +75,7 @@ func newRoot(a *app) *cobra.Command {
 		group("section", "List and show the sections of a document, and what drifted", newSectionList(a), newSectionShow(a), newSectionDrift(a)),
 		group("research", "List and write research documents", newResearchList(a), newResearchNew(a)),
 		group("cache", "Warm, look at and clear what is kept of documents", newCacheWarm(a), newCacheStatus(a), newCacheClear(a)),
+		newAssess(a),
 		group("config", "Show and set the settings", newConfigShow(a), newConfigSet(a)),
 		newDoctor(a), newVersion(a),
 	)
