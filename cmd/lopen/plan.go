@@ -29,6 +29,7 @@ type planTask struct {
 	Name      string     `json:"name"`
 	State     string     `json:"state"`
 	Line      int        `json:"line"`
+	Details   string     `json:"details,omitempty"`
 	DependsOn []string   `json:"dependsOn,omitempty"`
 	Children  []planTask `json:"children,omitempty"`
 }
@@ -55,13 +56,7 @@ func newPlanShow(a *app) *cobra.Command {
 			if a.out.machine() {
 				return a.printJSON(view)
 			}
-			a.printTree(a.stdout, st, st.Roots(), 0)
-			fmt.Fprintf(a.stdout, "\n%d/%d done", view.Progress.Done, view.Progress.Total)
-			if view.Next != "" {
-				fmt.Fprintf(a.stdout, ", next: %s", view.Next)
-			}
-			_, err = fmt.Fprintln(a.stdout)
-			return err
+			return a.printPlan(st, view)
 		},
 	})
 }
@@ -136,7 +131,7 @@ func planTree(p *plan.Plan, st *session.State, ids []string) []planTask {
 	for _, id := range ids {
 		pt, _ := p.Task(id)
 		t, _ := st.Task(id)
-		tree = append(tree, planTask{ID: id, Kind: string(t.Kind), Name: t.Name, State: string(t.State), Line: pt.Line,
+		tree = append(tree, planTask{ID: id, Kind: string(t.Kind), Name: t.Name, State: string(t.State), Line: pt.Line, Details: pt.Details,
 			DependsOn: t.DependsOn, Children: planTree(p, st, pt.Children)})
 	}
 	return tree
