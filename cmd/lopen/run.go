@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cache/assess"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
@@ -293,6 +294,18 @@ func (r *runCall) config(ctx context.Context, project string, store *lifecycle.S
 		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
 		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),
 		Unattended: values.Bool("unattended"), ByTerminal: r.interactive(),
+	}
+	look, err := assess.Files(project, nil)
+	if err != nil {
+		return loop.Config{}, err
+	}
+	ttl := values.Duration("assessment_ttl")
+	cfg.Assess = func(ctx context.Context, check func(context.Context) error) (time.Time, bool, error) {
+		c := assess.Open(assess.Options{Store: store.Path(), Logger: r.logger})
+		defer c.Close()
+		res, hit, err := c.GetOrCompute(ctx, assess.Key{Name: "the check of a run", Input: []string{cfg.Check}}, ttl, look,
+			func(ctx context.Context) ([]byte, error) { return nil, check(ctx) })
+		return res.At, hit, err
 	}
 	if !r.pauseTimeoutSet && !cfg.ByTerminal {
 		cfg.PauseTimeout = 10 * time.Minute

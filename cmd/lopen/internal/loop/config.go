@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"context"
 	"io"
 	"io/fs"
 	"text/template"
@@ -23,10 +24,13 @@ type Config struct {
 	Spec     string   // the specification, relative to the project, with slashes
 	Command  []string // never empty
 	Check    string   // for sh -c; "" for none
-	Unit     string   // leaf, task or component
-	Only     string   // a task's ID: run this one alone
-	Prompt   *template.Template
-	Environ  []string
+	// Assess runs the check, unless it remembers that it passed on the tree as it
+	// is: hit, since when. nil runs no check before the first task.
+	Assess  func(ctx context.Context, check func(context.Context) error) (at time.Time, hit bool, err error)
+	Unit    string // leaf, task or component
+	Only    string // a task's ID: run this one alone
+	Prompt  *template.Template
+	Environ []string
 
 	Timeout, IdleTimeout   time.Duration
 	Wait                   time.Duration // in all, for an agent's limit

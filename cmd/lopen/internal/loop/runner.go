@@ -18,14 +18,15 @@ func (e *Exit) Error() string { return e.Reason }
 
 // A Runner works through the plan of one session.
 type Runner struct {
-	cfg    Config
-	sess   *lifecycle.Session
-	plan   *plan.Plan
-	dir    string // temporary folder of this run: prompt and metrics file
-	starts int    // of the command, in this run
-	limits limits
-	last   lastOutput
-	warned map[string]bool // what is said once a run
+	cfg      Config
+	sess     *lifecycle.Session
+	plan     *plan.Plan
+	dir      string // temporary folder of this run: prompt and metrics file
+	starts   int    // of the command, in this run
+	limits   limits
+	last     lastOutput
+	warned   map[string]bool // what is said once a run
+	assessed bool            // the check was run before the first task
 }
 
 // Run works until the module is complete (nil), or returns why it ended: an
@@ -83,6 +84,9 @@ func (r *Runner) run(ctx context.Context) error {
 		if n := r.cfg.MaxIterations; n > 0 && r.starts >= n {
 			return r.pause(session.TriggerPaused, session.ExitMaxIterations,
 				&Exit{ExitUser, fmt.Sprintf("stopped after %d starts of the command (max_iterations): %s", n, r.resumeHint())})
+		}
+		if err := r.baseline(ctx); err != nil {
+			return err
 		}
 		if err := r.attempt(ctx, unit, leaves); err != nil {
 			return err
