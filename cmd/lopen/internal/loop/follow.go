@@ -65,6 +65,9 @@ func (r *Runner) follow(ctx context.Context, when tasks.When) error {
 	if err != nil {
 		return err
 	}
+	if p == r.followed {
+		return nil // nobody wrote to the plan, and no box is owed
+	}
 	res, err := tasks.Reconcile(r.sess.State(), p, when)
 	if err != nil {
 		return fmt.Errorf("take over the plan: %w", err)
@@ -98,7 +101,10 @@ func (r *Runner) follow(ctx context.Context, when tasks.When) error {
 			}
 		}
 	}
-	r.plan = p
+	r.plan, r.followed = p, nil
+	if len(res.Boxes) == 0 {
+		r.followed = p
+	}
 	return r.writeBoxes(ctx, res.Boxes)
 }
 

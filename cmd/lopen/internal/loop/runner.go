@@ -21,8 +21,9 @@ type Runner struct {
 	cfg      Config
 	sess     *lifecycle.Session
 	plan     *plan.Plan
-	dir      string // temporary folder of this run: prompt and metrics file
-	starts   int    // of the command, in this run
+	followed *plan.Plan // what the State was brought in step with last, if nothing was written since
+	dir      string     // temporary folder of this run: prompt and metrics file
+	starts   int        // of the command, in this run
 	limits   limits
 	last     lastOutput
 	warned   map[string]bool // what is said once a run
