@@ -2,6 +2,7 @@ package sections_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -386,4 +387,35 @@ func TestWarm(t *testing.T) {
 	require.Equal(t, sections.Stats{Reads: 21, Parses: 21}, c.Stats())
 	require.NoError(t, c.Warm(t.Context(), names[1:22], nil))
 	require.EqualValues(t, 21, c.Stats().Hits)
+}
+
+// What changes is read before anybody asks.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open(nil)
+	text(t, c, "limits")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- c.Watch(ctx, []string{"S.md"}) }()
+	changed := func() bool {
+		w.write("new", "# New\n")
+		require.NoError(t, os.Rename(filepath.Join(w.root, "new"), filepath.Join(w.root, "S.md")))
+		return c.Stats().Parses > 1
+	}
+	require.Eventually(t, changed, 10*time.Second, 200*time.Millisecond, "again and again: it may not watch yet")
+	cancel()
+	require.NoError(t, <-done)
+	require.Error(t, c.Watch(t.Context(), []string{"no/such/folder.md"}))
+}
+
+// Cancelled work is left, and said so.
+func TestWarmCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open(nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, c.Warm(ctx, []string{"S.md"}, nil), context.Canceled)
+	require.Zero(t, c.Stats())
 }

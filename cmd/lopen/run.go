@@ -149,6 +149,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	defer watched(ctx, outlines, r.logger, spec)()
 	return r.hold(ctx, project, store, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cache"
@@ -45,6 +47,20 @@ func rowOf(s cache.Section) sectionRow {
 func openSections(a *app, docs *os.Root, project string, values *settings.Values) *sections.Cache {
 	return sections.Open(sections.Options{Docs: docs.FS(), Root: project, Store: filepath.Join(project, lifecycle.Dir),
 		Bytes: int64(values.Int("cache_bytes")), Logger: a.logger})
+}
+
+// watched keeps the outlines of a run's documents fresh in the background until
+// the function that it returns is called.
+func watched(ctx context.Context, c *sections.Cache, log zerolog.Logger, names ...string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := c.Watch(ctx, names); err != nil {
+			log.Debug().Err(err).Msg("documents are read when they are asked for")
+		}
+	}()
+	return func() { cancel(); <-done }
 }
 
 // outlineOf returns the outline of a file that was named on the command line,
