@@ -22,7 +22,7 @@ func Load(fsys writer.FS, name string) (*Plan, error) {
 // still says the same is not parsed again, and the result is base itself: what is
 // compared is what the file says, so that no edit is overlooked, however it was made.
 func Reload(fsys writer.FS, name string, base *Plan) (*Plan, error) {
-	src, err := guard.Read(fsys, name)
+	src, err := guard.Read(fsys, name, base.bytes())
 	if err != nil {
 		return nil, fmt.Errorf("read plan: %w", err)
 	}
@@ -49,7 +49,7 @@ func CreateFile(fsys writer.FS, name string, content []byte) error {
 // saves in the very moment of the rename loses what it saved: see the package.
 func Apply(fsys writer.FS, name string, base *Plan, change Change) (next *Plan, err error) {
 	var conflict error
-	err = guard.Edit(fsys, name, 0, func(src []byte) ([]byte, error) {
+	err = guard.Edit(fsys, name, 0, base.bytes(), func(src []byte) ([]byte, error) {
 		if src == nil {
 			return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 		}
@@ -74,4 +74,12 @@ func (p *Plan) unless(src []byte) *Plan {
 		return p
 	}
 	return Parse(src)
+}
+
+// bytes is the source of a plan, which may be nil.
+func (p *Plan) bytes() []byte {
+	if p == nil {
+		return nil
+	}
+	return p.src
 }

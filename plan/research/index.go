@@ -30,7 +30,7 @@ var (
 )
 
 func reindex(fsys writer.FS) error {
-	err := guard.Edit(fsys, indexName, 0o644, func(src []byte) ([]byte, error) {
+	err := guard.Edit(fsys, indexName, 0o644, nil, func(src []byte) ([]byte, error) {
 		root, err := os.OpenRoot(fsys.Name())
 		if err != nil {
 			return nil, err
