@@ -90,7 +90,7 @@ func TestFind(t *testing.T) {
 	require.ErrorAs(t, err, &many)
 	require.Len(t, many.Candidates, 2)
 	require.EqualError(t, err, `find section: "notes" could be any of Caching/Notes (#notes, line 13), Client/Server/Notes (#notes-1, line 18)`)
-	for _, query := range []string{"", "cache", "#", "#none", "Section", "tion Cache"} {
+	for _, query := range []string{"", "cache", "#", "#none", "Section", "tion Cache", "ent/Server"} {
 		_, err := o.Find(query)
 		require.ErrorIs(t, err, cache.ErrNoSection, "%q", query)
 	}

@@ -24,6 +24,10 @@ func TestTable(t *testing.T) {
 	}
 	_, err := cache.OutlineOf([]byte(spec), append(table, 0))
 	require.Error(t, err)
+	table = cache.NewOutline([]byte("# A\n")).AppendTable(nil)
+	table[1] = 3
+	_, err = cache.OutlineOf([]byte("# A\n"), table)
+	require.Error(t, err, "the title is none of the sections")
 	_, err = cache.OutlineOf([]byte(spec+"\n"), table)
 	require.Error(t, err)
 }

@@ -66,6 +66,7 @@ func TestHitOnlyIfNothingChanged(t *testing.T) {
 	w := newWorld(t)
 	look := assess.FilesAt(w.root, w.clock)
 	goFiles := assess.FilesAt(w.root, w.clock, "**/*.go")
+	w.write("z.go", "z")
 	old := time.Now().Add(-time.Hour)
 	for _, tt := range []struct {
 		what   string
@@ -84,6 +85,7 @@ func TestHitOnlyIfNothingChanged(t *testing.T) {
 		{"renamed", func() {
 			require.NoError(t, os.Rename(filepath.Join(w.root, "dir/d.go"), filepath.Join(w.root, "dir/e.go")))
 		}, false},
+		{"the last one removed", func() { require.NoError(t, os.Remove(filepath.Join(w.root, "z.go"))) }, false},
 		{"mode", func() { require.NoError(t, os.Chmod(filepath.Join(w.root, "dir/b.go"), 0o700)) }, false},
 		{"a symlink in its place", func() {
 			name := filepath.Join(w.root, "dir/b.go")
@@ -101,6 +103,8 @@ func TestHitOnlyIfNothingChanged(t *testing.T) {
 	require.False(t, w.ask(look), "other files")
 	w.write("dir/c.md", "again")
 	require.False(t, w.ask(look))
+	w.write(".git/index", "again")
+	require.True(t, w.ask(look))
 }
 
 func TestPatterns(t *testing.T) {
@@ -129,6 +133,8 @@ func TestRacy(t *testing.T) {
 	require.True(t, w.ask(look))
 	w.write("a.go", "b")
 	require.False(t, w.ask(look))
+	require.NoError(t, os.Chmod(filepath.Join(w.root, "a.go"), 0o700))
+	require.False(t, w.ask(look), "the same content, another mode")
 	w.now = w.now.Add(10 * time.Second)
 	require.True(t, w.ask(look))
 	w.write("a.go", "b") // now its times count
@@ -216,13 +222,16 @@ func TestOnceForAllWhoAsk(t *testing.T) {
 		}
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
+		left := false
 		wg.Go(func() {
 			_, _, err := w.cache.GetOrCompute(ctx, key, 0, look, nil)
-			require.ErrorIs(t, err, context.Canceled, "who waits may leave")
+			require.ErrorIs(t, err, context.Canceled)
+			left = true
 		})
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
+		require.True(t, left, "who waits may leave")
 		close(end)
 		wg.Wait()
 		require.EqualValues(t, 1, runs.Load())

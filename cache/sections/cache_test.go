@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cache/sections"
+	"github.com/lopen-dev/lopen/plan/markdown"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
@@ -165,6 +167,9 @@ func TestDisk(t *testing.T) {
 	require.EqualValues(t, 1, c.Stats().Parses, "of another content")
 	w.write("S.md", spec)
 	text(t, w.open(disk.FS()), "limits")
+	w.write("S.md", strings.Replace(spec, "## Limits", "Limits ##", 1))
+	_, _, err = w.open(disk.FS()).Section("S.md", "limits")
+	require.ErrorIs(t, err, cache.ErrNoSection, "another content of the same length")
 }
 
 // A damaged entry costs a parse and nothing else, wherever the damage is.
@@ -201,6 +206,21 @@ func TestDamagedEntry(t *testing.T) {
 	c := w.open(disk.FS())
 	text(t, c, "limits")
 	require.EqualValues(t, 1, c.Stats().Parses)
+}
+
+// What another version of the parser found is not believed.
+func TestOtherRevision(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	disk := crashfs.New(crashfs.Ext4)
+	c := w.open(disk.FS())
+	c.PutRevision("another", "S.md", []byte(spec), cache.NewOutline([]byte(spec)))
+	text(t, c, "limits")
+	require.EqualValues(t, 1, c.Stats().Parses)
+	c = w.open(disk.FS())
+	c.PutRevision(markdown.Revision(), "S.md", []byte(spec), cache.NewOutline([]byte(spec)))
+	text(t, c, "limits")
+	require.Zero(t, c.Stats().Parses)
 }
 
 // Any call of the disk may fail, at any moment: nobody notices.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cache/internal/shelf"
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -23,3 +24,9 @@ func (c *Cache) Weight() uint64 { return c.mem.WeightedSize() }
 
 // EntryOf is the file of a name's entry.
 func (c *Cache) EntryOf(name string) string { return c.disk.File(name) }
+
+// PutRevision keeps an outline as another version of the parser would have.
+func (c *Cache) PutRevision(revision, name string, src []byte, o *cache.Outline) {
+	s := sum(src)
+	c.disk.Put(name, []byte(revision), []byte(name), s[:], o.AppendTable(nil))
+}
