@@ -14,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/plan"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
@@ -67,7 +68,7 @@ func worked(t require.TestingT, store *lifecycle.Store, module string) (*lifecyc
 	tick := func(id string) {
 		p, err := store.Plan(module)
 		require.NoError(t, err)
-		_, err = store.SetBoxes(module, p, map[string]bool{id: true})
+		_, err = store.EditPlan(module, p, plan.Boxes(map[string]bool{id: true}))
 		require.NoError(t, err)
 	}
 	state(0)

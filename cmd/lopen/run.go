@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cache/assess"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
@@ -132,6 +132,8 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer docs.Close()
+	outlines := openSections(r.app, docs, project, values)
+	defer outlines.Close()
 	p, err := r.plannable(project, store, docs.FS(), spec)
 	if err != nil {
 		return err
@@ -140,7 +142,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return err
 	}
 	if r.dryRun {
-		return r.printDryRun(p, docs.FS(), spec, values)
+		return r.printDryRun(p, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec}, values)
 	}
 	if len(r.command) > 0 {
 		if err := child.Look(r.command, project, r.environ); err != nil {
@@ -152,7 +154,8 @@ func (r *runCall) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return r.hold(ctx, project, store, docs.FS(), spec)
+	defer watched(ctx, outlines, r.logger, spec)()
+	return r.hold(ctx, project, store, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec})
 }
 
 // create makes the project's store and says where.
@@ -200,8 +203,8 @@ func SpecPath(v *settings.Values, module string) string {
 	return filepath.ToSlash(filepath.Join(v.String("requirements_dir"), module, "SPECIFICATION.md"))
 }
 
-// hold takes the module, chooses the session and runs it.
-func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, docs fs.FS, spec string) (err error) {
+// hold takes the module, chooses the session and runs it. docs is where documents are.
+func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, docs loop.Config) (err error) {
 	lock, err := store.LockModule(r.module)
 	if err != nil {
 		return r.busyHint(err)
@@ -233,7 +236,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if sess == nil {
 		return nil
 	}
-	cfg, err := r.config(ctx, project, store, sess, docs, spec)
+	cfg, err := r.config(ctx, project, store, sess, docs)
 	if err != nil {
 		return errors.Join(err, r.giveBack(sess, fresh))
 	}
@@ -296,7 +299,7 @@ func (r *runCall) epilogue(store *lifecycle.Store, sess *lifecycle.Session) {
 
 // config puts the run together: what was typed, what the session remembers,
 // what the settings say.
-func (r *runCall) config(ctx context.Context, project string, store *lifecycle.Store, sess *lifecycle.Session, docs fs.FS, spec string) (loop.Config, error) {
+func (r *runCall) config(ctx context.Context, project string, store *lifecycle.Store, sess *lifecycle.Session, docs loop.Config) (loop.Config, error) {
 	old := sess.State().Header().Settings
 	values, err := r.remembered(store, old)
 	if err != nil {
@@ -310,12 +313,24 @@ func (r *runCall) config(ctx context.Context, project string, store *lifecycle.S
 		return loop.Config{}, err
 	}
 	cfg := loop.Config{
-		Docs: docs, Store: store, Session: sess, Module: r.module, Project: project, Spec: spec,
+		Docs: docs.Docs, Outlines: docs.Outlines, Spec: docs.Spec, Store: store, Session: sess, Module: r.module, Project: project,
 		Command: command, Check: check, Unit: values.String("unit"), Prompt: r.template, Only: r.only, Environ: r.environ,
 		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
 		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),
 		Checkpoint: values.Bool("checkpoint") && !r.noCheckpoint, RequireChange: values.Bool("require_change"),
 		Transcript: values.Bool("transcript"), Unattended: values.Bool("unattended"), ByTerminal: r.interactive(),
+	}
+	look, err := assess.Files(project, nil)
+	if err != nil {
+		return loop.Config{}, err
+	}
+	ttl := values.Duration("assessment_ttl")
+	cfg.Assess = func(ctx context.Context, check func(context.Context) error) (time.Time, bool, error) {
+		c := assess.Open(assess.Options{Store: store.Path(), Logger: r.logger})
+		defer c.Close()
+		res, hit, err := c.GetOrCompute(ctx, assess.Key{Name: "the check of a run", Input: []string{cfg.Check}}, ttl, look,
+			func(ctx context.Context) ([]byte, error) { return nil, check(ctx) })
+		return res.At, hit, err
 	}
 	if !r.pauseTimeoutSet && !cfg.ByTerminal {
 		cfg.PauseTimeout = 10 * time.Minute
