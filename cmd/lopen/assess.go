@@ -28,8 +28,8 @@ func newAssess(a *app) *cobra.Command {
 	var scope []string
 	cmd := &cobra.Command{
 		Use:   "assess NAME [flags] -- CMD [ARG...]",
-		Short: "Print what CMD printed when nothing in the scope changed since, else run it",
-		Long: `Print what CMD printed when nothing in the scope changed since, else run it.
+		Short: "Run CMD, or print what it printed if nothing changed since",
+		Long: `Run CMD, or print what it printed if nothing in the scope changed since.
 
 The scope is the files that the patterns name, relative to the project, or all of
 them but .git and .lopen. CMD runs in the current folder. Only what ended with
