@@ -19,28 +19,39 @@ type Replay struct {
 	edit    *Edit   // of the State, while records are applied
 	members []Field // the header as it is written; nil while it is the State's own
 	touched bool    // members differ from the State's header
+
+	found findings // of the files
 }
 
 // Load takes the contents of state.json and metrics.json, which may be of
-// different records. The error is that of [Decode]; with ErrChecksum both are taken
-// nevertheless.
+// different records. The error is that of [Decode]; where that returns a State both
+// are taken nevertheless.
 func (r *Replay) Load(state, metrics []byte) error {
 	s, m, err := decodeBoth(state, metrics)
 	if s == nil {
 		return err
 	}
-	*r = Replay{state: *s, metrics: *m, changed: s.at.Iterations}
-	switch {
-	case s.version == 1: // without a journal the metrics may be ahead, and are not replayed
-		if err := s.cover(m); err != nil {
-			return err
-		}
-		r.state = *s
-		r.metrics.iterations, r.metrics.at = m.iterations[:s.iterations], s.at
-	case m.at.Seq >= s.at.Iterations && m.at.Seq < s.at.Seq:
+	*r = Replay{state: *s, metrics: *m, changed: s.at.Iterations, found: compare(s, m)}
+	if m.at.Seq >= s.at.Iterations && m.at.Seq < s.at.Seq {
 		r.metrics.at = s.at // nothing was added in between
 	}
 	return err
+}
+
+// Findings are the rules that the loaded files break and that the State in them
+// cannot: sums that do not add up.
+func (r *Replay) Findings() []Finding { return r.found.list() }
+
+// Version is the schema version of the older one of the loaded files; 0 when none
+// was loaded.
+func (r *Replay) Version() int64 { return r.state.version }
+
+// ID is that of the loaded files; zero when none was loaded.
+func (r *Replay) ID() ID {
+	if r.state.state == nil {
+		return ID{}
+	}
+	return r.state.state.id
 }
 
 // At is the record that the State is of, 0 before the first one; Metrics is the
