@@ -30,6 +30,10 @@ type committer struct {
 	event   session.Event  // of the next record
 	took    time.Duration  // by the last commit
 
+	whole  bool                  // the next record names a snapshot of the whole State
+	edited bool                  // what somebody edited outside is taken as it is
+	beside func(writer.FS) error // writes what else a new session's folder has; nil for nothing
+
 	since int // records since the last snapshot
 	pub   publisher
 }
@@ -59,7 +63,11 @@ func (c *committer) Commit(b actors.Batch) (actors.Committed, error) {
 func (c *committer) append(b actors.Batch) (actors.Committed, error) {
 	begun := time.Now()
 	rec := session.Record{At: c.store.opts.Now(), Event: c.event, Triggers: b.Triggers, Commit: c.took}
-	change := session.EncodeChange(c.base, b.State, rec, c.store.maxRecord)
+	limit := c.store.maxRecord
+	if c.whole {
+		limit = 1
+	}
+	change := session.EncodeChange(c.base, b.State, rec, limit)
 	mark := session.Mark{Seq: c.at.Seq + 1, Iterations: c.at.Iterations}
 	if change.Iterations {
 		mark.Iterations = mark.Seq
@@ -82,7 +90,7 @@ func (c *committer) append(b actors.Batch) (actors.Committed, error) {
 	if !change.Large {
 		c.remember(b, mark, rec.At, change.Iterations)
 	}
-	c.base, c.at, c.event = b.State, mark, ""
+	c.base, c.at, c.event, c.whole = b.State, mark, "", false
 	c.took = time.Since(begun)
 	c.pub.grew(int64(len(body)))
 	return actors.Committed{Seq: pos.Seq, Bytes: len(body)}, nil

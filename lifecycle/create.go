@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -20,42 +21,52 @@ const newPrefix = ".new-"
 // session and its ID are durable. Any number of processes may create at once:
 // each gets an ID of its own. ctx bounds the wait for the store lock.
 func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
+	c := &committer{event: session.EventCreated}
+	if err := s.make(ctx, module, c, session.New); err != nil {
+		return nil, err
+	}
+	sess, err := s.start(c.base, c)
+	if err != nil {
+		return nil, err
+	}
+	s.keepBallast()
+	s.opts.Logger.Info().Stringer("session", c.id).Msg("session created")
+	return sess, nil
+}
+
+// make makes a session of a module, durably, with the State that first returns for
+// the ID that it is given. The committer holds it afterwards.
+func (s *Store) make(ctx context.Context, module string, c *committer, first func(session.ID, time.Time) (*session.State, error)) error {
 	if err := session.ValidateModule(module); err != nil {
-		return nil, &Error{Op: "create session", Path: module, Class: writer.ClassInvalid, Err: err}
+		return &Error{Op: "create session", Path: module, Class: writer.ClassInvalid, Err: err}
 	}
 	lock, err := s.lock(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = lock.Unlock() }()
 
 	if err := s.layout(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.clearUnfinished(); err != nil {
-		return nil, err
+		return err
 	}
 	now := s.opts.Now()
 	id, err := s.nextID(module, now)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	st, err := session.New(id, now)
+	st, err := first(id, now)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := &committer{store: s, id: id, event: session.EventCreated}
+	c.store, c.id = s, id
 	if err := c.build(st); err != nil {
-		return nil, errors.Join(fmt.Errorf("create session %s: %w", id, err), c.Close())
-	}
-	sess, err := s.start(st, c)
-	if err != nil {
-		return nil, err
+		return errors.Join(fmt.Errorf("create session %s: %w", id, err), c.Close())
 	}
 	s.setLatest(id)
-	s.keepBallast()
-	s.opts.Logger.Info().Stringer("session", id).Msg("session created")
-	return sess, nil
+	return nil
 }
 
 // build makes the session's folder under a temporary name, takes the lease in
@@ -91,6 +102,11 @@ func (c *committer) build(st *session.State) (err error) {
 	err = c.pub.job(c.dir, c.base, c.at, true)()
 	if c.pub.ended(err); err != nil {
 		return err
+	}
+	if c.beside != nil {
+		if err = c.beside(c.dir); err != nil {
+			return err
+		}
 	}
 	if err = root.Rename(temp, final); err != nil {
 		return writer.NewError("create session", filepath.Join(root.Name(), final), writer.NotCommitted, err)

@@ -116,7 +116,8 @@ const readTries = 5
 
 // Read returns the newest State of a session that its files show, without a lock,
 // whoever holds it, and its sequence number. Beside a live writer it may be one
-// that is not durable yet. It changes nothing.
+// that is not durable yet. It changes nothing. With ErrEdited the State is returned
+// as it was edited, with ErrFutureVersion as far as this version knows of it.
 func (s *Store) Read(id session.ID) (*session.State, uint64, error) {
 	var err error
 	for tries, alone := 0, 0; tries < readTries && alone < 2; tries++ {
@@ -125,17 +126,38 @@ func (s *Store) Read(id session.ID) (*session.State, uint64, error) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("read session %s: %w", id, err)
 		}
-		var ld *loaded
-		ld, err = load(dir, id)
+		var st *session.State
+		var at session.Mark
+		st, at, err = read(dir, id)
 		_ = dir.Close()
-		if err == nil {
-			return ld.state, ld.at.Seq, nil
+		if st != nil {
+			if err != nil {
+				err = fmt.Errorf("read session %s: %w", id, err)
+			}
+			return st, at.Seq, err
 		}
 		if held, herr := s.Holder(id); herr != nil || held == nil {
 			alone++ // the writer may have gone since; the second time it is as it is
 		}
 	}
 	return nil, 0, fmt.Errorf("read session %s: %w", id, err)
+}
+
+func read(dir writer.FS, id session.ID) (*session.State, session.Mark, error) {
+	ld, err := join(dir, id)
+	if err == nil && ld.edited == nil {
+		return ld.state, ld.at, nil
+	}
+	if err == nil {
+		return ld.state, ld.at, unreadable("load session", dir.Name(), ld.edited)
+	}
+	err = unreadable("load session", dir.Name(), err)
+	if errors.Is(err, ErrFutureVersion) {
+		if st, at, shown := asWritten(dir, id); shown == nil {
+			return st, at, err
+		}
+	}
+	return nil, session.Mark{}, err
 }
 
 // Holder returns who holds a session for writing, nil when nobody does.

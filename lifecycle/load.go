@@ -29,23 +29,34 @@ type loaded struct {
 	base journal.Position
 	// shown are the records that state.json and metrics.json are of.
 	shown, metrics session.Mark
+	version        int64             // of the older one of them
+	found          []session.Finding // of the files; the State has its own
+	edited         error             // says that one was edited outside; nil if not
 }
 
 // load joins the snapshots of a session's folder with the records above them. It
-// takes no lock and changes nothing.
+// takes no lock and changes nothing. What was edited outside is an error.
 func load(dir writer.FS, id session.ID) (*loaded, error) {
 	ld, err := join(dir, id)
+	if err == nil {
+		err = ld.edited
+	}
 	if err != nil {
 		return nil, unreadable("load session", dir.Name(), err)
 	}
 	return ld, nil
 }
 
+// join is load, and takes what was edited outside as it is.
 func join(dir writer.FS, id session.ID) (*loaded, error) {
-	r, err := snapshots(dir)
-	if err != nil {
+	r, edited := snapshots(dir)
+	if edited != nil && !errors.Is(edited, session.ErrChecksum) {
+		return nil, edited
+	}
+	if err := session.CheckFolder(r.ID(), id); err != nil {
 		return nil, err
 	}
+	version, found := r.Version(), r.Findings()
 	shown, metrics := r.At(), r.Metrics()
 	base := min(shown.Seq, metrics.Seq)
 	log, err := journal.Read(dir, base, false)
@@ -70,10 +81,26 @@ func join(dir writer.FS, id session.ID) (*loaded, error) {
 	if metrics.Seq < shown.Seq {
 		epoch = metrics.Epoch
 	}
-	return &loaded{state: st, at: at, log: log, base: journal.Position{Epoch: epoch, Seq: base}, shown: shown, metrics: metrics}, nil
+	return &loaded{state: st, at: at, log: log, base: journal.Position{Epoch: epoch, Seq: base}, shown: shown, metrics: metrics,
+		version: version, found: found, edited: edited}, nil
 }
 
-// snapshots reads state.json and metrics.json. A large file is taken into memory
+// findings are the rules that files and State break; none is critical.
+func (ld *loaded) findings() []session.Finding { return append(ld.found, session.Check(ld.state)...) }
+
+// asWritten is what a newer version's state.json says, as far as it is known here,
+// without the records that its writer may have added.
+func asWritten(dir writer.FS, id session.ID) (*session.State, session.Mark, error) {
+	r, err := snapshots(dir)
+	if r == nil || r.ID() != id {
+		return nil, session.Mark{}, err
+	}
+	r.Level()
+	return r.State(id)
+}
+
+// snapshots reads state.json and metrics.json. The error is that of
+// [session.Replay.Load], which may have taken them nevertheless. A large file is taken into memory
 // only when its checksum says that it is worth it.
 func snapshots(dir writer.FS) (*session.Replay, error) {
 	var files [2][]byte

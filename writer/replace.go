@@ -178,18 +178,31 @@ func MkdirDurable(dir FS, name string) error {
 // RemoveTemps removes the temporary files that crashed writers left in a folder.
 // Only the one writer of the folder may call it.
 func RemoveTemps(dir FS, name string) error {
-	entries, err := dir.ReadDir(name)
+	temps, err := Temps(dir, name)
 	if err != nil {
-		return NewError("clear temporary files", filepath.Join(dir.Name(), name), NotCommitted, err)
+		return err
 	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) && !e.IsDir() {
-			if err := dir.Remove(path.Join(name, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return NewError("clear temporary files", filepath.Join(dir.Name(), name, e.Name()), NotCommitted, err)
-			}
+	for _, temp := range temps {
+		if err := dir.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return NewError("clear temporary files", filepath.Join(dir.Name(), temp), NotCommitted, err)
 		}
 	}
 	return nil
+}
+
+// Temps are the paths of the temporary files in a folder: those of writes that go
+// on, or that a crash cut off.
+func Temps(dir FS, name string) (temps []string, err error) {
+	entries, err := dir.ReadDir(name)
+	if err != nil {
+		return nil, NewError("list temporary files", filepath.Join(dir.Name(), name), NotCommitted, err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), tempPrefix) && !e.IsDir() {
+			temps = append(temps, path.Join(name, e.Name()))
+		}
+	}
+	return temps, nil
 }
 
 // writeTemp writes and syncs a new temporary file beside name. On an error it

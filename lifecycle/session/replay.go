@@ -21,7 +21,20 @@ type Replay struct {
 	touched bool    // members differ from the State's header
 
 	found findings // of the files
+
+	// Lenient takes iterations whatever came before them, and numbers them anew:
+	// for records behind others that are lost.
+	Lenient bool
 }
+
+// Continue goes on from a State that is of a record.
+func Continue(st *State, at Mark) *Replay {
+	return &Replay{state: stateFile{state: st, at: at}, metrics: metricsFile{id: st.id, at: at, iterations: slices.Collect(st.Iterations())}, changed: at.Iterations}
+}
+
+// Level takes the iterations that there are for those of the State, where the
+// records that tell of the others are lost.
+func (r *Replay) Level() { r.metrics.at = r.state.at }
 
 // Load takes the contents of state.json and metrics.json, which may be of
 // different records. The error is that of [Decode]; where that returns a State both
@@ -96,12 +109,15 @@ func (r *Replay) Apply(line []byte) (Record, error) {
 func (r *Replay) addIterations(op *operation) error {
 	l := &r.metrics.iterations
 	if op.keep >= 0 {
-		if op.keep > len(*l) {
+		if op.keep > len(*l) && !r.Lenient {
 			return fmt.Errorf("iterations from %d on where there are %d", op.keep, len(*l))
 		}
-		*l = slices.Clip((*l)[:op.keep])
+		*l = slices.Clip((*l)[:min(op.keep, len(*l))])
 	}
 	for _, it := range op.added {
+		if r.Lenient {
+			it.Number = len(*l) + 1
+		}
 		if it.Number != len(*l)+1 {
 			return fmt.Errorf("iteration %d after %d", it.Number, len(*l))
 		}
