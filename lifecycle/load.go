@@ -149,20 +149,22 @@ func replay(dir writer.FS, id session.ID, r *session.Replay, log *journal.Log, b
 
 // apply does what records say.
 func apply(dir writer.FS, r *session.Replay, log *journal.Log, refs []journal.Ref) error {
-	return log.Lines(refs, func(_ *journal.Ref, line []byte) error {
-		rec, err := r.Apply(line)
-		if err != nil || rec.Snapshot == nil {
-			return err
-		}
-		state, metrics, err := history.Read(dir, rec.Seq, rec.Snapshot.SHA256)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: %s is missing", session.ErrCorrupt, history.Path(dir, rec.Seq))
-		}
-		if err != nil {
-			return err
-		}
-		return r.Load(state, metrics) // what it covers of later records comes after it once more
-	})
+	return log.Lines(refs, func(_ *journal.Ref, line []byte) error { return applyLine(dir, r, line) })
+}
+
+func applyLine(dir writer.FS, r *session.Replay, line []byte) error {
+	rec, err := r.Apply(line)
+	if err != nil || rec.Snapshot == nil {
+		return err
+	}
+	state, metrics, err := history.Read(dir, rec.Seq, rec.Snapshot.SHA256)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s is missing", session.ErrCorrupt, history.Path(dir, rec.Seq))
+	}
+	if err != nil {
+		return err
+	}
+	return r.Load(state, metrics) // what it covers of later records comes after it once more
 }
 
 // damage names the places of a log that are damaged.

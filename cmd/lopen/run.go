@@ -226,7 +226,10 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if sess == nil {
 		return nil
 	}
-	cfg, err := r.config(ctx, project, store, sess, docs, spec)
+	var cfg loop.Config
+	if err = r.looked(ctx, sess.State()); err == nil {
+		cfg, err = r.config(ctx, project, store, sess, docs, spec)
+	}
 	if err != nil {
 		return errors.Join(err, r.giveBack(sess, fresh))
 	}

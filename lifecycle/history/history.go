@@ -60,6 +60,9 @@ type Manifest struct {
 	At            time.Time `json:"at"`
 	Reason        Reason    `json:"reason"`
 	Tasks         Tasks     `json:"tasks"`
+	FilesModified int       `json:"filesModified"` // that attempts at the tasks name
+	Messages      int       `json:"messages"`
+	Dependencies  []string  `json:"dependencies"` // blobs by SHA-256, in hex
 	Iterations    int       `json:"iterations"`
 	// NewIterations is how many were coalesced into the record.
 	NewIterations int    `json:"newIterations,omitempty"`
@@ -174,26 +177,35 @@ func decodeManifest(line []byte, seq uint64) (Manifest, error) {
 // List returns the manifests of all snapshots that can be read, in ascending
 // order. It reads no more than their first lines.
 func List(dir writer.FS) ([]Manifest, error) {
+	all, _, err := ListAll(dir)
+	return all, err
+}
+
+// ListAll is List, with the numbers and errors of those that cannot be read.
+func ListAll(dir writer.FS) (all []Manifest, unread map[uint64]error, err error) {
 	entries, err := dir.ReadDir(Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, writer.NewError("list snapshots", filepath.Join(dir.Name(), Dir), writer.NotCommitted, err)
+		return nil, nil, writer.NewError("list snapshots", filepath.Join(dir.Name(), Dir), writer.NotCommitted, err)
 	}
-	var all []Manifest
+	unread = map[uint64]error{}
 	for _, e := range entries {
 		digits, ok := strings.CutSuffix(e.Name(), ".json.zst")
 		seq, err := strconv.ParseUint(digits, 10, 63)
 		if !ok || err != nil || name(seq) != Dir+"/"+e.Name() {
 			continue
 		}
-		if m, err := readManifest(dir, seq); err == nil {
-			all = append(all, m)
+		m, err := readManifest(dir, seq)
+		if err != nil {
+			unread[seq] = &writer.Error{Op: "read snapshot", Path: Path(dir, seq), Class: writer.ClassCorrupt, Err: err}
+			continue
 		}
+		all = append(all, m)
 	}
 	slices.SortFunc(all, func(a, b Manifest) int { return cmp.Compare(a.Seq, b.Seq) })
-	return all, nil
+	return all, unread, nil
 }
 
 // maxManifest bounds the first line, in bytes.

@@ -1,0 +1,292 @@
+package lifecycle
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
+)
+
+// The strategies of [Store.Recover]; a checkpoint is named behind a "=".
+const (
+	LatestCheckpoint = "latest-checkpoint"
+	AtCheckpoint     = "checkpoint"
+	JournalAlone     = "journal"
+	Partial          = "partial"
+)
+
+// rebuild does what the Recovery's strategy says.
+func rebuild(dir writer.FS, r *Recovery) error {
+	b := &builder{dir: dir, id: r.From}
+	if err := b.read(); err != nil {
+		return err
+	}
+	name, cp, named := strings.Cut(r.Strategy, "=")
+	var got *built
+	var err error
+	switch {
+	case r.Strategy == "":
+		got, r.Strategy, err = b.best()
+	case r.Strategy == LatestCheckpoint:
+		got, err = b.fromNewest(^uint64(0))
+	case r.Strategy == JournalAlone:
+		got, err = b.fromJournal()
+	case r.Strategy == Partial:
+		got, err = b.partly()
+	case named && name == AtCheckpoint:
+		got, err = b.atCheckpoint(cp)
+	default:
+		return &Error{Op: "recover", Path: fmt.Sprintf("%q", r.Strategy), Class: writer.ClassInvalid,
+			Err: fmt.Errorf("give %s, %s=CP, %s or %s", LatestCheckpoint, AtCheckpoint, JournalAlone, Partial)}
+	}
+	if err != nil {
+		return err
+	}
+	r.state, r.Base, r.Seq = got.st, got.base.String(), got.at.Seq
+	r.Rules = append(r.Rules, session.Check(got.st)...)
+	p := got.st.Progress()
+	r.Recovered = append(r.Recovered,
+		fmt.Sprintf("record %d, from %s", got.at.Seq, got.base),
+		fmt.Sprintf("%d of %d tasks are done, %d starts of the command", p.Done, p.Total, got.st.NumIterations()))
+	r.Lost = slices.Concat(b.unread, got.lost)
+	if last := b.last(); last > got.at.Seq {
+		r.Lost = append(r.Lost, fmt.Sprintf("records %d to %d", got.at.Seq+1, last))
+	}
+	r.Lost = append(r.Lost, "the log of its past stays with the damaged session")
+	return nil
+}
+
+// A builder puts a State together from what of a session's files is whole.
+type builder struct {
+	dir    writer.FS
+	id     session.ID
+	log    *journal.Log
+	bases  []base   // those that can be read, the newest first
+	unread []string // in words
+}
+
+// A base is a whole State that records can be applied to. The zero value is
+// nothing, before the first record.
+type base struct {
+	name           string
+	at             session.Mark // of the older of the two files
+	state, metrics []byte
+}
+
+func (b base) String() string { return cmp.Or(b.name, "nothing") }
+
+// built is a State that was put together.
+type built struct {
+	base base
+	st   *session.State
+	at   session.Mark
+	lost []string // in words
+}
+
+// read takes stock. Only what cannot be read at all is an error.
+func (b *builder) read() (err error) {
+	if b.log, err = journal.Read(b.dir, 0, true); err != nil {
+		return err
+	}
+	all, unread, err := history.ListAll(b.dir)
+	if err != nil {
+		return err
+	}
+	for _, seq := range slices.Sorted(maps.Keys(unread)) {
+		b.unread = append(b.unread, unread[seq].Error())
+	}
+	for _, m := range all {
+		state, metrics, err := history.Read(b.dir, m.Seq, m.SHA256)
+		if err != nil {
+			b.unread = append(b.unread, err.Error())
+			continue
+		}
+		b.bases = append(b.bases, base{history.Path(b.dir, m.Seq), session.Mark{Epoch: m.Epoch, Seq: m.Seq}, state, metrics})
+	}
+	if r, err := snapshots(b.dir); err != nil {
+		b.unread = append(b.unread, err.Error())
+	} else if err := b.onChain(r); err != nil {
+		b.unread = append(b.unread, err.Error())
+	} else {
+		state, serr := writer.ReadFile(b.dir, stateFile, maxFile)
+		metrics, merr := writer.ReadFile(b.dir, metricsFile, maxFile)
+		if err := errors.Join(serr, merr); err != nil {
+			return err
+		}
+		at := r.At()
+		if r.Metrics().Seq < at.Seq {
+			at = r.Metrics()
+		}
+		b.bases = append(b.bases, base{stateFile, at, state, metrics})
+	}
+	slices.SortStableFunc(b.bases, func(x, y base) int { return cmp.Compare(y.at.Seq, x.at.Seq) })
+	return nil
+}
+
+// onChain says whether what was loaded is this session's and of its journal.
+func (b *builder) onChain(r *session.Replay) error {
+	if err := session.CheckFolder(r.ID(), b.id); err != nil {
+		return fmt.Errorf("%s: %w", stateFile, err)
+	}
+	for _, at := range []session.Mark{r.At(), r.Metrics()} {
+		if !b.log.Holds(at.Epoch, at.Seq) {
+			return fmt.Errorf("%s: a writer that had lost the session wrote it", stateFile)
+		}
+	}
+	return nil
+}
+
+// last is the last record that is known of.
+func (b *builder) last() uint64 {
+	last := b.log.Last()
+	for _, f := range b.log.Faults {
+		if f.Kind == journal.Damaged {
+			last = max(last, f.Seq)
+		}
+	}
+	for _, each := range b.bases {
+		last = max(last, each.at.Seq)
+	}
+	return last
+}
+
+// best is what gets further of the strategies that leave nothing out.
+func (b *builder) best() (*built, string, error) {
+	newest, err := b.fromNewest(^uint64(0))
+	alone, jerr := b.fromJournal()
+	switch {
+	case err != nil && jerr != nil:
+		return nil, "", errors.Join(err, jerr)
+	case err != nil || jerr == nil && alone.at.Seq > newest.at.Seq:
+		return alone, JournalAlone, nil
+	}
+	return newest, LatestCheckpoint, nil
+}
+
+// nothing says that a strategy comes to nothing.
+func (b *builder) nothing(format string, args ...any) error {
+	return &Error{Op: "rebuild", Path: b.dir.Name(), Class: writer.ClassCorrupt, Err: fmt.Errorf(format, args...)}
+}
+
+// fromNewest begins with the newest base at or below a record that lies on the
+// journal's chain, and applies the records after it up to that one. As a base further
+// back leads through the newer ones, the first that can be gone on from gets furthest.
+func (b *builder) fromNewest(upto uint64) (*built, error) {
+	var errs []error
+	for _, each := range b.bases {
+		if each.at.Seq > upto || !b.log.Holds(each.at.Epoch, each.at.Seq) {
+			continue
+		}
+		got, err := b.goOn(each, upto)
+		if err == nil {
+			return got, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(append(errs, b.nothing("no snapshot of it can be read: try --strategy %s, or %s", JournalAlone, Partial))...)
+}
+
+func (b *builder) fromJournal() (*built, error) {
+	if len(b.log.Records) == 0 || b.log.Records[0].Seq != 1 {
+		return nil, b.nothing("the first record of its journal is missing: try --strategy %s, or %s", LatestCheckpoint, Partial)
+	}
+	return b.goOn(base{}, ^uint64(0))
+}
+
+// atCheckpoint is the State of a snapshot's number, or of the record that a
+// checkpoint notes.
+func (b *builder) atCheckpoint(cp string) (*built, error) {
+	seq, err := b.checkpointSeq(cp)
+	if err != nil {
+		return nil, err
+	}
+	got, err := b.fromNewest(seq)
+	if err == nil && got.at.Seq == seq {
+		return got, nil
+	}
+	alone, jerr := b.fromJournal()
+	if jerr == nil && alone.at.Seq >= seq {
+		if alone, jerr = b.goOn(base{}, seq); jerr == nil {
+			return alone, nil
+		}
+	}
+	return nil, errors.Join(err, b.nothing("record %d of checkpoint %s cannot be reached", seq, cp))
+}
+
+func (b *builder) checkpointSeq(cp string) (uint64, error) {
+	var note struct {
+		Seq uint64 `json:"seq"`
+	}
+	if cp != "" && cp == path.Base(cp) && cp != ".." && cp != "." {
+		data, err := writer.ReadFile(b.dir, "checkpoints/"+cp+"/manifest.json", 64<<20)
+		if err == nil && json.Unmarshal(data, &note) == nil && note.Seq > 0 {
+			return note.Seq, nil
+		}
+	}
+	seq, err := strconv.ParseUint(cp, 10, 63)
+	if err == nil && slices.ContainsFunc(b.bases, func(each base) bool { return each.at.Seq == seq }) {
+		return seq, nil
+	}
+	var have []string
+	for _, each := range b.bases {
+		have = append(have, strconv.FormatUint(each.at.Seq, 10))
+	}
+	return 0, b.nothing("it has no checkpoint %q that can be read; its snapshots: %s", cp, strings.Join(have, ", "))
+}
+
+// goOn applies the records above a base, one after the other, up to a number or to
+// the first that is missing or damaged.
+func (b *builder) goOn(from base, upto uint64) (*built, error) {
+	refs := b.log.Above(from.at.Seq)
+	for i, ref := range refs {
+		if ref.Seq != from.at.Seq+1+uint64(i) || ref.Seq > upto {
+			refs = refs[:i]
+			break
+		}
+	}
+	for {
+		got, n, err := b.apply(from, refs)
+		if err == nil {
+			return got, nil
+		}
+		if n == len(refs) {
+			return nil, fmt.Errorf("%s: %w", from, err)
+		}
+		refs = refs[:n] // what cannot be applied ends it: a Replay that failed is of no use
+	}
+}
+
+// apply is a State from a base and records; n is how many could be applied.
+func (b *builder) apply(from base, refs []journal.Ref) (got *built, n int, err error) {
+	r := &session.Replay{}
+	if from.state != nil {
+		if err := r.Load(from.state, from.metrics); err != nil {
+			return nil, len(refs), err
+		}
+	}
+	err = b.log.Lines(refs, func(_ *journal.Ref, line []byte) error {
+		err := applyLine(b.dir, r, line)
+		if err == nil {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		return nil, n, err
+	}
+	st, at, err := r.State(b.id)
+	if err != nil {
+		return nil, len(refs), err
+	}
+	return &built{base: from, st: st, at: at}, n, nil
+}
