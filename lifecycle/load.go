@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -56,6 +57,10 @@ func join(dir writer.FS, id session.ID) (*loaded, error) {
 	if err := session.CheckFolder(r.ID(), id); err != nil {
 		return nil, err
 	}
+	kept, err := history.Numbers(dir) // before the journal, which a writer may go on with
+	if err != nil {
+		return nil, err
+	}
 	version, found := r.Version(), r.Findings()
 	shown, metrics := r.At(), r.Metrics()
 	base := min(shown.Seq, metrics.Seq)
@@ -77,12 +82,30 @@ func join(dir writer.FS, id session.ID) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := ends(dir, log, at.Seq, kept); err != nil {
+		return nil, err
+	}
 	epoch := shown.Epoch
 	if metrics.Seq < shown.Seq {
 		epoch = metrics.Epoch
 	}
 	return &loaded{state: st, at: at, log: log, base: journal.Position{Epoch: epoch, Seq: base}, shown: shown, metrics: metrics,
 		version: version, found: found, edited: edited}, nil
+}
+
+// ends says whether the journal is as long as the snapshots beside it know it to
+// have been. A snapshot is written after its record is durable, but for that of a
+// large change, whose record comes after it.
+func ends(dir writer.FS, log *journal.Log, last uint64, kept []uint64) error {
+	for _, seq := range slices.Backward(kept) {
+		if seq <= last+1 {
+			break
+		}
+		if m, err := history.ReadManifest(dir, seq); err == nil && log.Holds(m.Epoch, seq) {
+			return fmt.Errorf("%w: the journal ends at record %d, and %s is of a later one", session.ErrCorrupt, last, history.Path(dir, seq))
+		}
+	}
+	return nil
 }
 
 // findings are the rules that files and State break; none is critical.

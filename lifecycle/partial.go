@@ -26,7 +26,12 @@ func (b *builder) partly() (*built, error) {
 		}
 	}
 	skipped := 0
+	due := got.at.Seq + 1
 	for _, ref := range log.Above(got.at.Seq) {
+		if ref.Seq > due {
+			got.lost = append(got.lost, records(due, ref.Seq-1))
+		}
+		due = ref.Seq + 1
 		err := log.Lines([]journal.Ref{ref}, func(_ *journal.Ref, line []byte) error { return got.try(b, line) })
 		if err != nil {
 			if skipped++; skipped <= maxSkipped {

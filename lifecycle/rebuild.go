@@ -60,10 +60,18 @@ func rebuild(dir writer.FS, r *Recovery) error {
 		fmt.Sprintf("%d of %d tasks are done, %d starts of the command", p.Done, p.Total, got.st.NumIterations()))
 	r.Lost = slices.Concat(b.unread, got.lost)
 	if last := b.last(); last > got.at.Seq {
-		r.Lost = append(r.Lost, fmt.Sprintf("records %d to %d", got.at.Seq+1, last))
+		r.Lost = append(r.Lost, records(got.at.Seq+1, last))
 	}
 	r.Lost = append(r.Lost, "the log of its past stays with the damaged session")
 	return nil
+}
+
+// records names those of some numbers.
+func records(first, last uint64) string {
+	if first == last {
+		return fmt.Sprintf("record %d", first)
+	}
+	return fmt.Sprintf("records %d to %d", first, last)
 }
 
 // A builder puts a State together from what of a session's files is whole.

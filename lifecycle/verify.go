@@ -144,6 +144,9 @@ func verify(dir writer.FS, id session.ID, holder *Owner) Report {
 	for _, f := range log.Faults {
 		r.fault(Fault{File: f.Segment, Offset: f.Offset, Length: f.Length, Seq: f.Seq, Kind: f.Kind.String()})
 	}
+	if ld != nil && ld.base.Epoch > 0 && log.Last() < ld.base.Seq {
+		r.fault(Fault{File: "journal", Seq: log.Last() + 1, Kind: "damaged", Problem: fmt.Sprintf("the records %d to %d are not there", log.Last()+1, ld.base.Seq)})
+	}
 	r.Records = len(log.Records)
 	err = log.Lines(log.Records, func(ref *journal.Ref, line []byte) error {
 		r.Bytes += ref.Length

@@ -183,35 +183,44 @@ func List(dir writer.FS) ([]Manifest, error) {
 
 // ListAll is List, with the numbers and errors of those that cannot be read.
 func ListAll(dir writer.FS) (all []Manifest, unread map[uint64]error, err error) {
-	entries, err := dir.ReadDir(Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, writer.NewError("list snapshots", filepath.Join(dir.Name(), Dir), writer.NotCommitted, err)
-	}
+	seqs, err := Numbers(dir)
 	unread = map[uint64]error{}
-	for _, e := range entries {
-		digits, ok := strings.CutSuffix(e.Name(), ".json.zst")
-		seq, err := strconv.ParseUint(digits, 10, 63)
-		if !ok || err != nil || name(seq) != Dir+"/"+e.Name() {
-			continue
-		}
-		m, err := readManifest(dir, seq)
+	for _, seq := range seqs {
+		m, err := ReadManifest(dir, seq)
 		if err != nil {
 			unread[seq] = &writer.Error{Op: "read snapshot", Path: Path(dir, seq), Class: writer.ClassCorrupt, Err: err}
 			continue
 		}
 		all = append(all, m)
 	}
-	slices.SortFunc(all, func(a, b Manifest) int { return cmp.Compare(a.Seq, b.Seq) })
-	return all, unread, nil
+	return all, unread, err
+}
+
+// Numbers are those of all snapshots, in ascending order.
+func Numbers(dir writer.FS) (seqs []uint64, err error) {
+	entries, err := dir.ReadDir(Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, writer.NewError("list snapshots", filepath.Join(dir.Name(), Dir), writer.NotCommitted, err)
+	}
+	for _, e := range entries {
+		digits, ok := strings.CutSuffix(e.Name(), ".json.zst")
+		seq, err := strconv.ParseUint(digits, 10, 63)
+		if ok && err == nil && name(seq) == Dir+"/"+e.Name() {
+			seqs = append(seqs, seq)
+		}
+	}
+	slices.Sort(seqs)
+	return seqs, nil
 }
 
 // maxManifest bounds the first line, in bytes.
 const maxManifest = 16 << 20
 
-func readManifest(dir writer.FS, seq uint64) (Manifest, error) {
+// ReadManifest reads a snapshot's first line.
+func ReadManifest(dir writer.FS, seq uint64) (Manifest, error) {
 	f, _, err := writer.OpenRegular(dir, "read snapshot", name(seq), 0)
 	if err != nil {
 		return Manifest{}, err

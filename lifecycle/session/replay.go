@@ -22,8 +22,8 @@ type Replay struct {
 
 	found findings // of the files
 
-	// Lenient takes iterations whatever came before them, and numbers them anew:
-	// for records behind others that are lost.
+	// Lenient is for records behind others that are lost: iterations are numbered
+	// anew, and children go behind those that are there.
 	Lenient bool
 }
 
@@ -148,7 +148,7 @@ func (r *Replay) do(op *operation) error {
 	case OpTaskRemoved:
 		e.drop(op.Task)
 	case OpChildrenChanged:
-		return e.splice(op)
+		return e.splice(op, r.Lenient)
 	default:
 		if len(op.set)+len(op.unset) == 0 {
 			return fmt.Errorf("the operation %q is none of those that this version knows", op.Name)
@@ -196,7 +196,7 @@ func (e *Edit) drop(id string) {
 	}
 }
 
-func (e *Edit) splice(op *operation) error {
+func (e *Edit) splice(op *operation, lenient bool) error {
 	was := e.roots
 	t, ok := e.Task(op.Task)
 	if op.Task != "" {
@@ -204,6 +204,10 @@ func (e *Edit) splice(op *operation) error {
 			return fmt.Errorf("children of the task %q, which is not there", op.Task)
 		}
 		was = t.Children
+	}
+	if lenient {
+		op.at = min(op.at, len(was))
+		op.removed = min(op.removed, len(was)-max(op.at, 0))
 	}
 	if op.at < 0 || op.removed < 0 || op.removed > len(was) || op.at > len(was)-op.removed {
 		return fmt.Errorf("%d of the %d children of %q from %d on", op.removed, len(was), op.Task, op.at)
