@@ -12,30 +12,46 @@ import (
 )
 
 // inspect notes what is damaged in a session's folder and what a crash left there.
-// It changes nothing, and refuses a session that somebody holds.
+// It changes nothing, and refuses a session that somebody holds or a newer version
+// wrote.
 func (s *Store) inspect(dir writer.FS, r *Recovery) error {
-	_, held, err := writer.Holder(dir, leaseFile)
-	if err == nil && held {
-		err = s.heldBy(dir)
-	}
-	var known *Error
-	if err != nil && !(errors.As(err, &known) && errors.Is(err, ErrInvalid)) { // no lock file is no lock
+	if err := free(dir); err != nil {
 		return err
 	}
 	report := verify(dir, r.From, nil)
+	if errors.Is(report.Err, ErrFutureVersion) {
+		return report.Err // it is not damaged: a newer version goes on with it
+	}
 	if report.Err != nil {
 		r.Leftovers = append(r.Leftovers, "damage: "+report.Err.Error())
 	}
 	for _, f := range report.Faults {
 		r.Leftovers = append(r.Leftovers, f.String())
 	}
-	r.Rules = report.Rules
+	for _, f := range report.Rules {
+		if f.Rule.Severity == session.SeverityCritical { // the others are of what is recovered, too
+			r.Rules = append(r.Rules, f)
+		}
+	}
 	r.Leftovers = append(r.Leftovers, report.Leftovers...)
 	if orphan := s.orphanIn(dir, r.From.Module); orphan != "" {
 		r.Leftovers = append(r.Leftovers, orphan)
 		r.Advice = append(r.Advice, "end what is left of the old command before the new session runs: it may still change files")
 	}
 	return nil
+}
+
+// free returns a [*BusyError] when somebody holds the session of a folder. Something
+// that is no file in the lock's place is damage, and no lock.
+func free(dir writer.FS) error {
+	owner, held, err := writer.Holder(dir, leaseFile)
+	if held {
+		return &BusyError{Path: filepath.Join(dir.Name(), leaseFile), Owner: owner}
+	}
+	if errors.Is(err, ErrInvalid) {
+		return nil
+	}
+	return err
 }
 
 // leftovers are what a crash left in a session's folder: files of writes that did

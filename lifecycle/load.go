@@ -35,20 +35,9 @@ type loaded struct {
 	edited         error             // says that one was edited outside; nil if not
 }
 
-// load joins the snapshots of a session's folder with the records above them. It
-// takes no lock and changes nothing. What was edited outside is an error.
-func load(dir writer.FS, id session.ID) (*loaded, error) {
-	ld, err := join(dir, id)
-	if err == nil {
-		err = ld.edited
-	}
-	if err != nil {
-		return nil, unreadable("load session", dir.Name(), err)
-	}
-	return ld, nil
-}
-
-// join is load, and takes what was edited outside as it is.
+// join puts the snapshots of a session's folder and the records above them together.
+// It takes no lock and changes nothing. What was edited outside is taken as it is, and
+// said.
 func join(dir writer.FS, id session.ID) (*loaded, error) {
 	r, edited := snapshots(dir)
 	if edited != nil && !errors.Is(edited, session.ErrChecksum) {

@@ -106,18 +106,14 @@ func (s *Store) Recover(ctx context.Context, name, strategy string, dryRun bool)
 	if err := rebuild(dir, r); err != nil {
 		return r, fmt.Errorf("recover session %s: %w", id, err)
 	}
-	if _, held, err := writer.Holder(dir, leaseFile); err != nil || held {
-		return r, fmt.Errorf("recover session %s: %w", id, errors.Join(err, s.heldBy(dir))) // it may have gone on meanwhile
+	if err := free(dir); err != nil { // it may have gone on meanwhile
+		return r, fmt.Errorf("recover session %s: %w", id, err)
 	}
 	r.Advice = append(r.Advice, "lopen session verify ID --accept, when you have looked at it: until then lopen run asks before it goes on")
 	if dryRun {
 		return r, nil
 	}
 	return r, s.makeRecovered(ctx, r)
-}
-
-func (s *Store) heldBy(dir writer.FS) error {
-	return &BusyError{Path: dir.Name() + "/" + leaseFile, Owner: writer.LastOwner(dir, leaseFile)}
 }
 
 // makeRecovered makes the new session. It is not held afterwards.
