@@ -20,9 +20,10 @@ type Edit struct {
 	Rules   []session.Finding // that what was edited breaks
 }
 
-// AcceptEdit takes a session's files as somebody edited them: the State that they
-// come to goes to history/, a record of the journal names it, and both files are
-// written anew with their checksums. A crash leaves the session as edited as it was,
+// AcceptEdit takes a session's files as somebody edited them: the change becomes a
+// record of the journal, where what was before can be read; else the whole State goes
+// to history/ and the record names it. Then both files are written anew with their
+// checksums. A crash leaves the session as edited as it was,
 // or accepted. With dryRun it only says what was edited. A session that was not is
 // left alone, and the error says so.
 func (s *Store) AcceptEdit(id session.ID, dryRun bool) (Edit, error) {
@@ -65,7 +66,7 @@ func (c *committer) acceptEdit(dryRun bool) (Edit, error) {
 	if c.base = nil; edit.Known {
 		c.base = before
 	}
-	c.whole = true // the change may be one that no record leads to: the record names all of it
+	c.whole = !edit.Known // no record leads from what is not known: this one names all of it
 	if _, err := c.append(actors.Batch{State: st}); err != nil {
 		return edit, err
 	}

@@ -62,7 +62,6 @@ func (g *built) try(b *builder, line []byte) error {
 	if err := applyLine(b.dir, r, line); err != nil {
 		return err
 	}
-	r.Level()
 	st, at, err := r.State(b.id)
 	if err != nil {
 		return err

@@ -106,9 +106,6 @@ func (s *Store) Recover(ctx context.Context, name, strategy string, dryRun bool)
 	if err := rebuild(dir, r); err != nil {
 		return r, fmt.Errorf("recover session %s: %w", id, err)
 	}
-	if err := free(dir); err != nil { // it may have gone on meanwhile
-		return r, fmt.Errorf("recover session %s: %w", id, err)
-	}
 	r.Advice = append(r.Advice, "lopen session verify ID --accept, when you have looked at it: until then lopen run asks before it goes on")
 	if dryRun {
 		return r, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
@@ -329,4 +330,97 @@ func diskTree(t *testing.T, root writer.FS, dir string) map[string]string {
 		all[name] = string(data)
 	}
 	return all
+}
+
+// What only differs in a space is another checksum all the same, and is written anew.
+func TestAcceptEditOfASpace(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"state.json", "metrics.json"} {
+		store := initStore(t)
+		id, dir := worked(t, store, 8)
+		_, err := store.AcceptEdit(id, false)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid, "it was not edited")
+		require.ErrorContains(t, err, "not edited outside")
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		write(t, filepath.Join(dir, name), strings.Replace(string(data), "{", "{ ", 1))
+		before := tree(t, dir)
+		edit, err := store.AcceptEdit(id, true)
+		require.NoError(t, err)
+		require.True(t, edit.Known)
+		require.Empty(t, edit.Changes)
+		require.Equal(t, before, tree(t, dir), "it only looked")
+		_, err = store.AcceptEdit(id, false)
+		require.NoError(t, err)
+		r, err := store.Verify(id)
+		require.NoError(t, err)
+		require.Equal(t, lifecycle.Intact, r.Condition, name)
+	}
+}
+
+// A hole ends what can be gone on from, though the records behind it could be applied.
+func TestRecoverStopsAtAHole(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	for n := 2; n <= 6; n++ {
+		require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(n)))
+		require.NoError(t, sess.Sync(t.Context()))
+	}
+	require.NoError(t, sess.Close(t.Context()))
+	dir := path(store, "sessions", sess.ID().String())
+	dropRecord(t, dir, 4)
+	r, err := store.Recover(t.Context(), sess.ID().String(), lifecycle.JournalAlone, true)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, r.Seq)
+	require.Equal(t, 3, r.State().Header().TurnCount)
+	gone("state.json")(t, dir)
+	r, err = store.Recover(t.Context(), sess.ID().String(), lifecycle.Partial, true)
+	require.NoError(t, err)
+	require.EqualValues(t, 6, r.Seq)
+	require.Contains(t, r.Lost, "record 4")
+}
+
+// Readable files of two records are a base where the records between are there.
+func TestRecoverFromMetricsThatAreBehind(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	id, dir := worked(t, store, 8)
+	st, err := store.ReadAt(id, 4)
+	require.NoError(t, err)
+	write(t, filepath.Join(dir, "metrics.json"), string(session.EncodeMetrics(st, session.Mark{Epoch: 1, Seq: 4, Iterations: 4})))
+	gone("history")(t, dir)
+	r, err := store.Recover(t.Context(), id.String(), lifecycle.LatestCheckpoint, true)
+	require.NoError(t, err)
+	require.EqualValues(t, 8, r.Seq)
+	require.Equal(t, "state.json", r.Base)
+	require.Equal(t, 7, r.State().NumIterations())
+	require.Equal(t, 7, r.State().Progress().Done)
+}
+
+// What a writer left that had lost the session is no State of it.
+func TestRecoverLeavesOutAnotherPast(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	id, dir := worked(t, store, 8)
+	e, err := store.ReadAt(id, 8)
+	require.NoError(t, err)
+	foreign := e.Edit()
+	foreign.Header().TurnCount = 666
+	st, err := foreign.State()
+	require.NoError(t, err)
+	mark := session.Mark{Epoch: 7, Seq: 8, Iterations: 8}
+	state, metrics := session.EncodeState(st, mark), session.EncodeMetrics(st, mark)
+	write(t, filepath.Join(dir, "state.json"), string(state))
+	write(t, filepath.Join(dir, "metrics.json"), string(metrics))
+	root, err := writer.OpenFS(dir)
+	require.NoError(t, err)
+	defer root.Close()
+	_, err = history.Write(root, history.Manifest{Session: id.String(), Epoch: 7, Seq: 8}, state, metrics)
+	require.NoError(t, err)
+	r, err := store.Recover(t.Context(), id.String(), lifecycle.LatestCheckpoint, true)
+	require.NoError(t, err)
+	require.Equal(t, 8, r.State().Header().TurnCount)
+	require.True(t, strings.HasSuffix(r.Base, "history/6.json.zst"), r.Base)
+	require.Contains(t, strings.Join(r.Lost, "\n"), "a writer that had lost the session wrote it")
 }

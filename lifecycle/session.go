@@ -80,7 +80,7 @@ func (c *committer) acquire() (*session.State, error) {
 		return nil, err
 	}
 	c.base, c.at = ld.state, ld.at
-	if ld.version == session.SchemaVersion && ld.edited == nil { // or both are due
+	if ld.version == session.SchemaVersion { // or both are due
 		c.pub.state.seq, c.pub.metrics.seq = ld.shown.Seq, ld.metrics.Seq
 	}
 	for name, file := range map[string]*shown{stateFile: &c.pub.state, metricsFile: &c.pub.metrics} {

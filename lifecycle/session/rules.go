@@ -105,10 +105,8 @@ func (f findings) add(r *Rule, format string, args ...any) {
 	have.Count++
 	place := fmt.Sprintf(format, args...)
 	i, _ := slices.BinarySearch(have.Where, place)
-	if i < maxWhere {
-		have.Where = slices.Insert(have.Where, i, place)
-		have.Where = have.Where[:min(len(have.Where), maxWhere)]
-	}
+	have.Where = slices.Insert(have.Where, i, place)
+	have.Where = have.Where[:min(len(have.Where), maxWhere)]
 }
 
 // list returns them in the order of the rules.
