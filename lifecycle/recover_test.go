@@ -98,20 +98,21 @@ func TestRecoverStrategies(t *testing.T) {
 			gone("history")(t, dir)
 			dropRecord(t, dir, 6)
 		}, "checkpoint=c1", 0, "", 0, 0, "record 7 of checkpoint c1 cannot be reached"},
-		"journal":                 {8, gone("state.json", "metrics.json", "history"), "journal", 8, "nothing", 7, 7, "state.json is missing"},
-		"journal, a hole":         {8, func(t *testing.T, dir string) { dropRecord(t, dir, 5) }, "journal", 4, "nothing", 3, 3, "records 5 to 8"},
-		"journal, no begin":       {8, func(t *testing.T, dir string) { dropRecord(t, dir, 1) }, "journal", 0, "", 0, 0, "the first record of its journal is missing"},
-		"the better: newest":      {8, func(t *testing.T, dir string) { dropRecord(t, dir, 5) }, "", 8, "history/8.json.zst", 7, 7, ""},
-		"the better: journal":     {8, gone("state.json", "history"), "", 8, "nothing", 7, 7, ""},
-		"the better: neither":     {8, func(t *testing.T, dir string) { gone("state.json", "history")(t, dir); dropRecord(t, dir, 1) }, "", 0, "", 0, 0, "try --strategy latest-checkpoint, or partial"},
-		"partial, a hole":         {4, func(t *testing.T, dir string) { gone("history")(t, dir); dropRecord(t, dir, 6) }, "partial", 8, "state.json", 6, 6, "record 6"},
-		"partial, no metrics":     {8, gone("metrics.json", "history"), "partial", 8, "state.json without metrics.json", 7, 7, "metrics.json is missing"},
-		"partial, no iterations":  {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 3) }, "partial", 8, "state.json without metrics.json", 7, 6, ""},
-		"partial, no header":      {8, func(t *testing.T, dir string) { gone("state.json", "history")(t, dir); dropRecord(t, dir, 0) }, "partial", 8, "nothing", 7, 7, ""},
-		"partial, the snapshot":   {2, func(t *testing.T, dir string) { gone("state.json", "journal-1-1.jsonl")(t, dir) }, "partial", 8, "history/8.json.zst", 7, 7, ""},
-		"partial, nothing":        {8, gone("state.json", "metrics.json", "history", "journal-1-1.jsonl"), "partial", 0, "", 0, 0, "nothing of it can be read"},
-		"unknown":                 {8, nil, "magic", 0, "", 0, 0, "give latest-checkpoint, checkpoint=CP, journal or partial"},
-		"a checkpoint of no name": {8, nil, "checkpoint=", 0, "", 0, 0, "no checkpoint"},
+		"journal":                    {8, gone("state.json", "metrics.json", "history"), "journal", 8, "nothing", 7, 7, "state.json is missing"},
+		"journal, a hole":            {8, func(t *testing.T, dir string) { dropRecord(t, dir, 5) }, "journal", 4, "nothing", 3, 3, "records 5 to 8"},
+		"journal, no begin":          {8, func(t *testing.T, dir string) { dropRecord(t, dir, 1) }, "journal", 0, "", 0, 0, "the first record of its journal is missing"},
+		"the better: newest":         {8, func(t *testing.T, dir string) { dropRecord(t, dir, 5) }, "", 8, "history/8.json.zst", 7, 7, ""},
+		"the better: journal":        {8, gone("state.json", "history"), "", 8, "nothing", 7, 7, ""},
+		"the better: neither":        {8, func(t *testing.T, dir string) { gone("state.json", "history")(t, dir); dropRecord(t, dir, 1) }, "", 0, "", 0, 0, "try --strategy latest-checkpoint, or partial"},
+		"partial, a hole":            {4, func(t *testing.T, dir string) { gone("history")(t, dir); dropRecord(t, dir, 6) }, "partial", 8, "state.json", 6, 6, "record 6"},
+		"partial, no metrics":        {8, gone("metrics.json", "history"), "partial", 8, "state.json without metrics.json", 7, 7, "metrics.json is missing"},
+		"partial, no iterations":     {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 3) }, "partial", 8, "state.json without metrics.json", 7, 6, ""},
+		"partial, no last iteration": {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 8) }, "partial", 8, "state.json without metrics.json", 7, 6, ""},
+		"partial, no header":         {8, func(t *testing.T, dir string) { gone("state.json", "history")(t, dir); dropRecord(t, dir, 0) }, "partial", 8, "nothing", 7, 7, ""},
+		"partial, the snapshot":      {2, func(t *testing.T, dir string) { gone("state.json", "journal-1-1.jsonl")(t, dir) }, "partial", 8, "history/8.json.zst", 7, 7, ""},
+		"partial, nothing":           {8, gone("state.json", "metrics.json", "history", "journal-1-1.jsonl"), "partial", 0, "", 0, 0, "nothing of it can be read"},
+		"unknown":                    {8, nil, "magic", 0, "", 0, 0, "give latest-checkpoint, checkpoint=CP, journal or partial"},
+		"a checkpoint of no name":    {8, nil, "checkpoint=", 0, "", 0, 0, "no checkpoint"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -423,4 +424,30 @@ func TestRecoverLeavesOutAnotherPast(t *testing.T) {
 	require.Equal(t, 8, r.State().Header().TurnCount)
 	require.True(t, strings.HasSuffix(r.Base, "history/6.json.zst"), r.Base)
 	require.Contains(t, strings.Join(r.Lost, "\n"), "a writer that had lost the session wrote it")
+}
+
+// A snapshot of a later record is no sign of a loss where another writer went on
+// from an earlier one: it is of a past that does not count.
+func TestSnapshotOfAnotherPastIsNoLoss(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	st := sess.State()
+	require.NoError(t, sess.Close(t.Context()))
+	again, err := store.Open(sess.ID()) // in epoch 2
+	require.NoError(t, err)
+	require.NoError(t, again.Close(t.Context()))
+	root, err := writer.OpenFS(path(store, "sessions", sess.ID().String()))
+	require.NoError(t, err)
+	defer root.Close()
+	for _, c := range []struct {
+		epoch uint64
+		want  error
+	}{{1, nil}, {2, lifecycle.ErrCorrupt}} {
+		mark := session.Mark{Epoch: c.epoch, Seq: 9}
+		_, err = history.Write(root, history.Manifest{Session: sess.ID().String(), Epoch: c.epoch, Seq: 9}, session.EncodeState(st, mark), session.EncodeMetrics(st, mark))
+		require.NoError(t, err)
+		_, _, err = store.Read(sess.ID())
+		require.ErrorIs(t, err, c.want)
+	}
 }

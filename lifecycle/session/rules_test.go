@@ -41,6 +41,7 @@ func TestRulesOfAState(t *testing.T) {
 		"well": {func(e *session.Edit, p put) {
 			e.Header().ActiveTask, e.Header().Component = "c", "a"
 			p("b", func(t *session.Task) { t.DependsOn = []string{"a"}; t.StartedAt, t.CompletedAt = at, at })
+			p("a", func(t *session.Task) { t.State = session.TaskInProgress })
 			p("c", func(t *session.Task) { t.State = session.TaskInProgress })
 			e.AppendIteration(session.Iteration{StartedAt: at})
 			e.AppendIteration(session.Iteration{StartedAt: at})
@@ -233,10 +234,24 @@ func TestSumsThatDoNotAddUp(t *testing.T) {
 	require.Empty(t, load(swap(state, `"progress":{"done":0,"total":2,"failed":1,"skipped":0},`, ``), metrics), "what is not said is not wrong")
 
 	// Metrics of an earlier record are compared with nothing: they are replayed.
-	behind := session.EncodeMetrics(fresh(t), session.Mark{Seq: 7})
-	var r session.Replay
-	require.NoError(t, r.Load(session.EncodeState(full(t), session.Mark{Seq: 42, Iterations: 40}), behind))
-	require.Empty(t, r.Findings())
+	e := full(t).Edit() // of before somebody went back
+	for range 40 {
+		e.AppendIteration(session.Iteration{StartedAt: at, OutputTokens: 1000})
+	}
+	more, err := e.State()
+	require.NoError(t, err)
+	e = fresh(t).Edit()
+	for it := range more.Iterations() {
+		it.OutputTokens++
+		e.AppendIteration(it)
+	}
+	more, err = e.State()
+	require.NoError(t, err)
+	for _, st := range []*session.State{fresh(t), more} {
+		var r session.Replay
+		require.NoError(t, r.Load(session.EncodeState(full(t), session.Mark{Seq: 42, Iterations: 40}), session.EncodeMetrics(st, session.Mark{Seq: 7})))
+		require.Empty(t, r.Findings())
+	}
 }
 
 func TestFindingsComeInOrder(t *testing.T) {
