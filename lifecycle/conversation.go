@@ -120,7 +120,7 @@ func (s *Session) MessagesUpTo(last string) iter.Seq2[session.Message, error] {
 
 func (s *Store) messages(id session.ID, last string) iter.Seq2[session.Message, error] {
 	return func(yield func(session.Message, error) bool) {
-		dir, ld, err := s.read(id)
+		dir, ld, err := s.readWhole(id)
 		if err != nil {
 			yield(session.Message{}, err)
 			return
@@ -182,7 +182,7 @@ func findMessage(dir writer.FS, to session.Tail, id string) (session.Tail, uint6
 // object is good until the next step. Errors are as with Messages.
 func (s *Store) Transcript(id session.ID) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		dir, ld, err := s.read(id)
+		dir, ld, err := s.readWhole(id)
 		if err != nil {
 			yield(nil, err)
 			return

@@ -25,7 +25,7 @@ type ForkOptions struct {
 // its own, and deleting the other session takes nothing from it. When Fork returns the new
 // session is durable. ErrNotFound names a record or message that is not there.
 func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Session, error) {
-	dir, ld, err := s.read(id)
+	dir, ld, err := s.readWhole(id)
 	if err != nil {
 		return nil, fmt.Errorf("fork: %w", err)
 	}
@@ -38,9 +38,8 @@ func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Sessi
 	if at.Continue {
 		kind = session.LineageContinued
 	}
-	return s.create(ctx, id.Module, session.EventForked, func(fork session.ID, now time.Time) (*session.State, error) {
-		return st.Derive(fork, now, session.Lineage{Kind: kind, From: id, Seq: mark.Seq})
-	}, func(to string) (session.Mark, error) {
+	c := &committer{event: session.EventForked}
+	c.share = func(to string) (session.Mark, error) {
 		streams := session.Mark{Messages: mark.Messages, Transcript: mark.Transcript, OpenCalls: mark.OpenCalls}
 		for name, tail := range map[string]session.Tail{messagesStream: mark.Messages, transcriptStream: mark.Transcript} {
 			if err := s.share(dir, id, to, name, tail); err != nil {
@@ -48,7 +47,14 @@ func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Sessi
 			}
 		}
 		return streams, nil
+	}
+	err = s.make(ctx, id.Module, c, func(fork session.ID, now time.Time) (*session.State, error) {
+		return st.Derive(fork, now, session.Lineage{Kind: kind, From: id, Seq: mark.Seq})
 	})
+	if err != nil {
+		return nil, fmt.Errorf("fork session %s: %w", id, err)
+	}
+	return s.startNew(c)
 }
 
 // forkPoint is the State that a fork begins with, and how far its streams go.

@@ -69,7 +69,7 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(
 		newInit(a), newRun(a),
 		group("session", "List, show, resume, check and tidy sessions",
-			newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a), newSessionFork(a), newSessionLog(a), newSessionWatch(a), newSessionVerify(a),
+			newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a), newSessionFork(a), newSessionLog(a), newSessionWatch(a), newSessionVerify(a), newSessionRecover(a),
 			newSessionRename(a), newSessionPin(a, true), newSessionPin(a, false), newSessionDelete(a), newSessionRestore(a), newSessionPrune(a)),
 		group("plan", "Show, create and edit plans", newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false),
 			newPlanAdd(a), newPlanRemove(a), newPlanMove(a), newPlanRename(a), newPlanMark(a)),

@@ -236,7 +236,10 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if sess == nil {
 		return nil
 	}
-	cfg, err := r.config(ctx, project, store, sess, docs)
+	var cfg loop.Config
+	if err = r.looked(ctx, sess.State()); err == nil {
+		cfg, err = r.config(ctx, project, store, sess, docs)
+	}
 	if err != nil {
 		return errors.Join(err, r.giveBack(sess, fresh))
 	}
