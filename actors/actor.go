@@ -24,7 +24,7 @@ const (
 
 // Options of an actor. The zero value works: 256 requests, no log.
 type Options struct {
-	Mailbox int // requests that wait before triggers are only counted; 0 means 256
+	Mailbox int   // requests that wait before triggers are only counted; 0 means 256
 	Backlog int64 // bytes of entries that are not durable yet; 0 means 32 MiB
 	// Autosave is how long after an Update, at the latest, what it changed is
 	// committed without a Save; 0 leaves it to the next Save, Sync, Flush or Close.
@@ -289,6 +289,7 @@ func (a *Actor) run() {
 			a.drain()
 			err := a.settle(barrier{retry: true, publish: true})
 			if err != nil && (a.pending.Saves() > 0 || !a.allDurable()) {
+				a.takeBacklog() // what came during a pause counts
 				err = &NotDurableError{Session: a.id, Saves: a.pending.Saves(), Entries: len(a.pending.Entries), Cause: err}
 			}
 			_ = a.awaitPublication()
