@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -45,7 +46,7 @@ func (s *Session) Append(m *session.Message) error {
 	if err != nil {
 		return &Error{Op: "append message", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
 	}
-	calls := &session.Message{ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
+	calls := &session.Message{ToolCalls: slices.Clone(m.ToolCalls), ToolCallID: m.ToolCallID}
 	return s.append(actors.Entry{Message: calls, Body: body[1 : len(body)-1]})
 }
 
@@ -71,6 +72,9 @@ func (s *Session) AppendEvent(event json.RawMessage) error {
 // journal with the next commit. The ends of the outputs are redacted.
 func (s *Session) Record(a session.AttemptRecord) error {
 	a.Tail, a.CheckTail = s.redactText(a.Tail), s.redactText(a.CheckTail)
+	if err := a.Validate(); err != nil {
+		return &Error{Op: "record attempt", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
+	}
 	return s.append(actors.Entry{Attempt: &a})
 }
 
@@ -89,7 +93,8 @@ const maxEntry = journal.MaxBody - 64
 func (s *Session) closeCalls(open []string) error {
 	for _, id := range open {
 		m := &session.Message{Role: session.RoleTool, ToolCallID: id, Content: session.Text("interrupted: the session ended before this call had an answer")}
-		if err := s.Append(m); err != nil {
+		var paused *PausedError // the answer is kept, and the caller hears of it
+		if err := s.Append(m); err != nil && !errors.As(err, &paused) {
 			return err
 		}
 	}

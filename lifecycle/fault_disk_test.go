@@ -217,6 +217,7 @@ func TestFault08AppendAfterATornTail(t *testing.T) {
 		tried++
 		after := &bed{sim: newSim(t, crashfs.Ext4)}
 		after.disk, after.id, after.states, after.acked = torn.Crash(v), b.id, slices.Clone(b.states), 1
+		after.saidAt = make([]int, len(b.states))
 		require.NoError(t, after.reopen(), v.Name)
 		require.NoError(t, after.save(10))
 		require.NoError(t, after.sync())
