@@ -62,9 +62,8 @@ func TestMessages(t *testing.T) {
 		require.Contains(t, string(e), `"type":"turn.completed"`)
 	}
 	require.FileExists(t, path(store, "sessions", sess.ID().String(), "messages.jsonl"))
-	info, _ := infoOf(t, store, sess.ID())
 	require.NoError(t, sess.Flush(t.Context()))
-	info, _ = infoOf(t, store, sess.ID())
+	info, _ := infoOf(t, store, sess.ID())
 	require.EqualValues(t, 2, info.Messages)
 
 	for what, m := range map[string]*session.Message{

@@ -24,9 +24,7 @@ func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 	if err := session.ValidateModule(module); err != nil {
 		return nil, &Error{Op: "create session", Path: module, Class: writer.ClassInvalid, Err: err}
 	}
-	return s.create(ctx, module, session.EventCreated, func(id session.ID, now time.Time) (*session.State, error) {
-		return session.New(id, now)
-	}, nil)
+	return s.create(ctx, module, session.EventCreated, session.New, nil)
 }
 
 // create makes a session of what first returns. share, unless it is nil, puts into

@@ -143,7 +143,7 @@ func TestAttemptValidate(t *testing.T) {
 func FuzzRecordWithAttempts(f *testing.F) {
 	f.Add("task", "tail\n", "messages.jsonl", int64(9), uint64(3), 1.5, 2)
 	f.Add("\xff\"", "\x00\u2028<&>", "../x", int64(0), uint64(0), math.NaN(), 0)
-	f.Add("", "", "", int64(1)<<60, uint64(1)<<60, -0.0, 1)
+	f.Add("", "", "", int64(1)<<60, uint64(1)<<60, -1.0, 1)
 	f.Fuzz(func(t *testing.T, task, tail, file string, size int64, n uint64, cost float64, many int) {
 		size, n = max(size, 0), n>>2
 		a := session.AttemptRecord{

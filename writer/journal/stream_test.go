@@ -332,7 +332,6 @@ func TestLongStreamIsReadWithLittleMemory(t *testing.T) {
 		require.NoError(t, os.Truncate(filepath.Join(dir.Name(), to.File), to.Bytes+200<<20))
 		to.Bytes, to.Count = to.Bytes+200<<20, to.Count+1
 	}
-	s = nil
 	runtime.GC()
 	var before, now runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -117,7 +117,7 @@ func streamBefore(dir writer.FS, name string, at Tail, seen map[string]bool) (Ta
 		return Tail{}, writer.NewError("read stream", dir.Name(), writer.NotCommitted, err)
 	}
 	upto := at.Count
-	if first, err := streamFirst(dir, name, at); err != nil {
+	if first, err := streamFirst(dir, at); err != nil {
 		return Tail{}, err
 	} else if first > 0 {
 		upto = min(upto, first)
@@ -131,7 +131,7 @@ func streamBefore(dir writer.FS, name string, at Tail, seen map[string]bool) (Ta
 		if !isStreamFile(name, e.Name()) || seen[e.Name()] {
 			continue
 		}
-		first, err := streamFirst(dir, name, Tail{File: e.Name(), Bytes: maxNumber, Count: maxNumber})
+		first, err := streamFirst(dir, Tail{File: e.Name(), Bytes: maxNumber, Count: maxNumber})
 		if err != nil {
 			return Tail{}, err
 		}
@@ -145,7 +145,7 @@ func streamBefore(dir writer.FS, name string, at Tail, seen map[string]bool) (Ta
 
 // streamFirst is the number of the first record of a file that can be read, 0
 // when there is none.
-func streamFirst(dir writer.FS, name string, at Tail) (first uint64, err error) {
+func streamFirst(dir writer.FS, at Tail) (first uint64, err error) {
 	r := &streamReader{dir: dir, skip: true, yield: func(e Entry, failed error) bool {
 		first, err = e.N, failed
 		return false
