@@ -2,7 +2,9 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -66,6 +68,11 @@ func forkPoint(dir writer.FS, id session.ID, ld *loaded, at ForkOptions) (*sessi
 			return nil, session.Mark{}, err
 		}
 		st, mark, err := stateAt(dir, id, seq)
+		if ld.state.Header().Lineage != nil { // what it inherited has the numbers of another journal
+			if st1, mark1, err1 := stateAt(dir, id, 1); err1 == nil && tail.Count <= mark1.Messages.Count {
+				st, mark, err = st1, mark1, nil
+			}
+		}
 		if err != nil {
 			return nil, session.Mark{}, err
 		}
@@ -93,8 +100,7 @@ func openCalls(dir writer.FS, to session.Tail) (open []string, err error) {
 }
 
 // share gives a session's new folder the files of a stream of another one; they are
-// durable there with the folder's own name. Where links are refused they are copied,
-// as far as they count.
+// durable there with the folder's own name. Where links are refused they are copied.
 func (s *Store) share(from writer.FS, id session.ID, to, stream string, tail session.Tail) error {
 	files, err := journal.StreamFiles(from, stream, journal.Tail(tail))
 	if err != nil {
@@ -103,6 +109,11 @@ func (s *Store) share(from writer.FS, id session.ID, to, stream string, tail ses
 	for _, name := range files {
 		old := sessionsDir + "/" + id.String() + "/" + name
 		err := s.root().Link(old, to+"/"+name)
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, err := from.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+				continue // lost in both: reading tells of it
+			}
+		}
 		if writer.RefusesLinks(err) {
 			err = writer.CopyFile(s.root(), old, to+"/"+name, filePerm)
 		}
