@@ -114,7 +114,7 @@ func TestPowerCutAnywhere(t *testing.T) {
 				require.NoError(t, s.close())
 				s.take("the end")
 				if s.talk {
-					s.explore(few(4))
+					s.explore(few(2))
 					return
 				}
 				s.explore(few(0))
@@ -155,7 +155,7 @@ func TestTakeover(t *testing.T) {
 				require.NoError(t, s.save(10))
 				require.NoError(t, s.sync())
 				s.take("the end")
-				s.explore(few(4))
+				s.explore(few(2))
 				s.counted()
 				if !dead {
 					return
@@ -220,7 +220,7 @@ func faultThenCut(t *testing.T, mode crashfs.Mode, errno syscall.Errno, restart 
 	require.NoError(t, s.sync())
 	require.NoError(t, s.close())
 	s.take("the end")
-	s.explore(few(3))
+	s.explore(few(2))
 	return true
 }
 
