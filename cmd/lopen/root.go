@@ -84,6 +84,7 @@ func newRoot(a *app) *cobra.Command {
 		newUndo(a), newDoctor(a), newVersion(a),
 	)
 	asUsage(root)
+	shortHelp(root)
 	return root
 }
 

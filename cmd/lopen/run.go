@@ -40,7 +40,7 @@ func newRun(a *app) *cobra.Command {
 	var rf runFlags
 	cmd := &cobra.Command{
 		Use:   "run MODULE [flags] [-- CMD [ARG...]]",
-		Short: "Work through a module's plan: start CMD on each task until it is done",
+		Short: "Start CMD on each task of a module's plan until all are done",
 		Example: `  lopen run auth --check 'make test' -- claude -p --permission-mode acceptEdits
   lopen run auth --check 'make test' -- codex exec --sandbox workspace-write -
   lopen run auth            goes on with the command that the session remembers`,
