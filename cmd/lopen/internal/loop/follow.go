@@ -126,15 +126,18 @@ func (r *Runner) writeBoxes(ctx context.Context, boxes map[string]bool) error {
 		return nil
 	}
 	var conflict *plan.ConflictError
-	for {
+	write := func(context.Context) error {
 		p, err := r.cfg.Store.EditPlan(r.cfg.Module, r.plan, plan.Boxes(boxes))
-		if err == nil || errors.As(err, &conflict) {
-			if p != nil {
-				r.plan = p
-			}
-			break
+		if err != nil && !errors.As(err, &conflict) {
+			return err
 		}
-		if err := r.waitStorage(ctx, err, nil); err != nil {
+		if p != nil {
+			r.plan = p
+		}
+		return nil
+	}
+	if err := write(ctx); err != nil {
+		if err := r.waitStorage(ctx, err, write); err != nil {
 			return err
 		}
 	}
