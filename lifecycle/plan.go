@@ -87,3 +87,16 @@ func (s *Store) LockModule(module string) (*ModuleLock, error) {
 
 // A ModuleLock is held by the run of a module until Unlock.
 type ModuleLock = writer.Lock
+
+// ModuleHolder returns who holds the lock of a module, nil when nobody does. It takes
+// no lock and makes no file.
+func (s *Store) ModuleHolder(module string) (*Owner, error) {
+	if err := session.ValidateModule(module); err != nil {
+		return nil, &Error{Op: "look at module", Path: module, Class: writer.ClassInvalid, Err: err}
+	}
+	owner, held, err := writer.Holder(s.root(), modulesDir+"/"+module+"/.lock")
+	if err != nil || !held {
+		return nil, err
+	}
+	return &owner, nil
+}

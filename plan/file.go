@@ -73,8 +73,7 @@ func SetBoxes(fsys writer.FS, name string, base *Plan, want map[string]bool) (*P
 		if !bytes.Equal(src, p.src) {
 			p = Parse(src)
 		}
-		boxes, missing := p.boxes(want)
-		next := p.withBoxes(boxes)
+		next, conflict := p.SetBoxes(want)
 		if !bytes.Equal(next.src, p.src) {
 			replaced, err := replace(fsys, name, p.src, next.src)
 			if err != nil {
@@ -84,12 +83,20 @@ func SetBoxes(fsys writer.FS, name string, base *Plan, want map[string]bool) (*P
 				continue
 			}
 		}
-		if len(missing) > 0 {
-			return next, &ConflictError{Missing: missing}
-		}
-		return next, nil
+		return next, conflict
 	}
 	return nil, fmt.Errorf("set boxes in %s: %w", name, ErrChanging)
+}
+
+// SetBoxes is a plan with boxes ticked (true) and unticked, in memory. With a
+// *ConflictError, which names IDs that the plan does not have, all others are set.
+func (p *Plan) SetBoxes(want map[string]bool) (*Plan, error) {
+	boxes, missing := p.boxes(want)
+	next := p.withBoxes(boxes)
+	if len(missing) > 0 {
+		return next, &ConflictError{Missing: missing}
+	}
+	return next, nil
 }
 
 // boxes translates task IDs to offsets.

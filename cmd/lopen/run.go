@@ -34,6 +34,7 @@ type runFlags struct {
 	dryRun       bool
 	pauseTimeout time.Duration
 	noCheckpoint bool
+	noSave       bool
 }
 
 func newRun(a *app) *cobra.Command {
@@ -80,9 +81,12 @@ func newRun(a *app) *cobra.Command {
 	f.BoolVar(&rf.noCheckpoint, "no-checkpoint", false, "do not keep the files before and after each task")
 	settingBool(f, "transcript", "keep the prompts and what CMD prints, redacted")
 	settingBool(f, "unattended", "never ask: a task that used up its attempts has failed, the rest goes on")
+	f.BoolVar(&rf.noSave, "no-save", false, "keep nothing: no session, no ticked box, no byte below .lopen")
 	f.StringVar(&rf.prompt, "prompt", "", "template `FILE` (text/template) in place of the built-in prompt")
 	f.BoolVar(&rf.dryRun, "dry-run", false, "list what would run, print the first prompt, change nothing")
 	cmd.MarkFlagsMutuallyExclusive("resume", "no-resume")
+	cmd.MarkFlagsMutuallyExclusive("resume", "no-save")
+	cmd.MarkFlagsMutuallyExclusive("transcript", "no-save")
 	return cmd
 }
 
@@ -146,6 +150,9 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		if err := child.Look(r.command, project, r.environ); err != nil {
 			return err
 		}
+	}
+	if r.noSave {
+		return r.unsaved(ctx, project, store, docs.FS(), spec, p, values)
 	}
 	if store == nil {
 		if store, err = r.create(project); err != nil {
@@ -233,11 +240,15 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if sess == nil {
 		return nil
 	}
-	cfg, err := r.config(ctx, project, store, sess, docs, spec)
+	old := sess.State().Header().Settings
+	var cfg loop.Config
+	if values, err = r.remembered(store, old); err == nil {
+		cfg, err = r.config(ctx, project, docs, spec, old, values)
+	}
 	if err != nil {
 		return errors.Join(err, r.giveBack(sess, fresh))
 	}
-	cfg.UI = ui
+	cfg.Store, cfg.Session, cfg.UI = store, sess, ui
 	if !fresh {
 		p := sess.State().Progress()
 		cfg.UI.Say("session %s goes on: %d/%d tasks done", sess.ID(), p.Done, p.Total)
@@ -296,12 +307,7 @@ func (r *runCall) epilogue(store *lifecycle.Store, sess *lifecycle.Session) {
 
 // config puts the run together: what was typed, what the session remembers,
 // what the settings say.
-func (r *runCall) config(ctx context.Context, project string, store *lifecycle.Store, sess *lifecycle.Session, docs fs.FS, spec string) (loop.Config, error) {
-	old := sess.State().Header().Settings
-	values, err := r.remembered(store, old)
-	if err != nil {
-		return loop.Config{}, err
-	}
+func (r *runCall) config(ctx context.Context, project string, docs fs.FS, spec string, old session.Settings, values *settings.Values) (loop.Config, error) {
 	command, check, err := r.trusted(ctx, project, old, values)
 	if err != nil {
 		return loop.Config{}, err
@@ -310,7 +316,7 @@ func (r *runCall) config(ctx context.Context, project string, store *lifecycle.S
 		return loop.Config{}, err
 	}
 	cfg := loop.Config{
-		Docs: docs, Store: store, Session: sess, Module: r.module, Project: project, Spec: spec,
+		Docs: docs, Module: r.module, Project: project, Spec: spec,
 		Command: command, Check: check, Unit: values.String("unit"), Prompt: r.template, Only: r.only, Environ: r.environ,
 		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
 		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),
