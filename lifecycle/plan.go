@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
@@ -88,15 +89,16 @@ func (s *Store) LockModule(module string) (*ModuleLock, error) {
 // A ModuleLock is held by the run of a module until Unlock.
 type ModuleLock = writer.Lock
 
-// ModuleHolder returns who holds the lock of a module, nil when nobody does. It takes
-// no lock and makes no file.
-func (s *Store) ModuleHolder(module string) (*Owner, error) {
+// ModuleFree says with a [*BusyError] that somebody holds the lock of a module. It
+// takes no lock and makes no file, so that the answer may be old when it comes.
+func (s *Store) ModuleFree(module string) error {
 	if err := session.ValidateModule(module); err != nil {
-		return nil, &Error{Op: "look at module", Path: module, Class: writer.ClassInvalid, Err: err}
+		return &Error{Op: "look at module", Path: module, Class: writer.ClassInvalid, Err: err}
 	}
-	owner, held, err := writer.Holder(s.root(), modulesDir+"/"+module+"/.lock")
-	if err != nil || !held {
-		return nil, err
+	name := modulesDir + "/" + module + "/.lock"
+	owner, held, err := writer.Holder(s.root(), name)
+	if err == nil && held {
+		err = &BusyError{Path: filepath.Join(s.Path(), name), Owner: owner}
 	}
-	return &owner, nil
+	return err
 }

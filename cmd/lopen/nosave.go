@@ -23,12 +23,8 @@ func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.S
 	ui := newScreen(ctx, r.app)
 	defer ui.stop()
 	if kept != nil {
-		owner, err := kept.ModuleHolder(r.module)
-		if err != nil {
-			return err
-		}
-		if owner != nil {
-			return r.busyHint(&lifecycle.BusyError{Path: lifecycle.PlanPath(r.module), Owner: *owner})
+		if err := kept.ModuleFree(r.module); err != nil {
+			return r.busyHint(err)
 		}
 		if err := loop.EndOrphans(ctx, kept, r.module, ui); err != nil {
 			return err
