@@ -20,13 +20,11 @@ import (
 // at work. A run that begins meanwhile is not kept out, as that would take a lock
 // file.
 func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.Store, docs fs.FS, spec string, p *plan.Plan, values *settings.Values) (err error) {
-	ui := newScreen(ctx, r.app)
-	defer ui.stop()
 	if kept != nil {
 		if err := kept.ModuleFree(r.module); err != nil {
 			return r.busyHint(err)
 		}
-		if err := loop.EndOrphans(ctx, kept, r.module, ui); err != nil {
+		if err := loop.NoOrphans(kept, r.module); err != nil {
 			return err
 		}
 	}
@@ -34,11 +32,7 @@ func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.S
 	if err != nil {
 		return err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		defer cancel()
-		err = errors.Join(err, store.Close(ctx))
-	}()
+	defer func() { err = errors.Join(err, closeStore(store)) }()
 	if err := store.CreatePlan(r.module, p.Source()); err != nil {
 		return err
 	}
@@ -50,8 +44,10 @@ func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.S
 	if err != nil {
 		return err
 	}
+	ui := newScreen(ctx, r.app)
+	defer ui.stop()
 	cfg.Store, cfg.Session, cfg.UI = store, sess, unsavedScreen{ui}
-	cfg.Checkpoint, cfg.Transcript = false, false
+	cfg.Checkpoint = false
 	cfg.GoOn = fmt.Sprintf("begin again with: lopen run %s (nothing was saved: --no-save)", r.module)
 	ui.Say("--no-save: nothing is kept of this run: no session, no checkpoint, no ticked box")
 	err = loop.Run(ctx, cfg)
@@ -64,8 +60,8 @@ func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.S
 
 // unsavedScreen does not offer to edit the plan: the run has read it already, and
 // nothing of it need be on the disk.
-type unsavedScreen struct{ *screen }
+type unsavedScreen struct{ loop.UI }
 
 func (s unsavedScreen) Choose(question string, choices []loop.Choice) (rune, error) {
-	return s.screen.Choose(question, slices.DeleteFunc(slices.Clone(choices), func(c loop.Choice) bool { return c.Key == 'e' }))
+	return s.UI.Choose(question, slices.DeleteFunc(slices.Clone(choices), func(c loop.Choice) bool { return c.Key == 'e' }))
 }
