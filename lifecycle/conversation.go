@@ -25,7 +25,7 @@ var ErrDamaged = journal.ErrDamaged
 // credential is hidden before anything is kept, see [Policy]. [ErrBacklogFull]
 // says that too much waits for the disk; a [*PausedError], that the message is
 // kept and the disk does not take it at the moment. A message has at most 8 MiB.
-func (s *Session) Append(m *session.Message) error {
+func (s *Live) Append(m *session.Message) error {
 	if m.ID == "" {
 		id, err := uuid.NewV7()
 		if err != nil {
@@ -34,7 +34,7 @@ func (s *Session) Append(m *session.Message) error {
 		m.ID = id.String()
 	}
 	if m.Time.IsZero() {
-		m.Time = s.store.opts.Now().UTC()
+		m.Time = s.now().UTC()
 	}
 	if err := m.Validate(); err != nil {
 		return &Error{Op: "append message", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
@@ -51,7 +51,7 @@ func (s *Session) Append(m *session.Message) error {
 }
 
 // AppendEvent accepts one event of the transcript: any JSON object. It is kept as Append keeps a message.
-func (s *Session) AppendEvent(event json.RawMessage) error {
+func (s *Live) AppendEvent(event json.RawMessage) error {
 	var compact bytes.Buffer
 	err := json.Compact(&compact, event)
 	body := compact.Bytes()
@@ -69,7 +69,7 @@ func (s *Session) AppendEvent(event json.RawMessage) error {
 
 // Record accepts what came of one start of the command; it becomes part of the
 // journal with the next commit. The ends of the outputs are redacted.
-func (s *Session) Record(a session.AttemptRecord) error {
+func (s *Live) Record(a session.AttemptRecord) error {
 	a.Tail, a.CheckTail = s.redactText(a.Tail), s.redactText(a.CheckTail)
 	if err := a.Validate(); err != nil {
 		return &Error{Op: "record attempt", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
@@ -77,7 +77,7 @@ func (s *Session) Record(a session.AttemptRecord) error {
 	return s.append(actors.Entry{Attempt: &a})
 }
 
-func (s *Session) append(e actors.Entry) error {
+func (s *Live) append(e actors.Entry) error {
 	if len(e.Body) > maxEntry {
 		return &Error{Op: "append", Path: s.id.String(), Class: writer.ClassInvalid, Err: fmt.Errorf("%d bytes, more than %d", len(e.Body), maxEntry)}
 	}
@@ -89,7 +89,7 @@ const maxEntry = journal.MaxBody - 64
 
 // closeCalls answers the tool calls that the last holder left open, so that the
 // conversation can go on where a model insists on an answer to each.
-func (s *Session) closeCalls(open []string) error {
+func (s *Live) closeCalls(open []string) error {
 	for _, id := range open {
 		m := &session.Message{Role: session.RoleTool, ToolCallID: id, Content: session.Text("interrupted: the session ended before this call had an answer")}
 		var paused *PausedError // the answer is kept, and the caller hears of it

@@ -117,7 +117,9 @@ func damaged(t *testing.T) (project string, bad, good session.ID, files []string
 			early = tree(t, dir)
 		}
 	}
-	says(t, sess, "m1", "m2", "m3")
+	for _, id := range []string{"m1", "m2", "m3"} { // one record each
+		says(t, sess, id)
+	}
 	_, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
 	require.NoError(t, err)
 	require.NoError(t, sess.Flush(t.Context()))

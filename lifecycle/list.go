@@ -210,7 +210,7 @@ func (s *Store) Unfinished(module string) (Info, bool, error) {
 // newest session. An exact ID wins over a prefix, a module's name over a prefix.
 func (s *Store) Resolve(name string) (session.ID, error) {
 	if name == "" || name == latestLink {
-		return s.latest()
+		return s.Latest("")
 	}
 	infos, err := s.List()
 	if err != nil {
@@ -226,10 +226,8 @@ func (s *Store) Resolve(name string) (session.ID, error) {
 			fits, fit = append(fits, info.ID.String()), info.ID
 		}
 	}
-	for _, info := range infos {
-		if info.ID.Module == name {
-			return info.ID, nil
-		}
+	if id, ok := newest(infos, name); ok {
+		return id, nil
 	}
 	switch len(fits) {
 	case 0:
@@ -238,6 +236,32 @@ func (s *Store) Resolve(name string) (session.ID, error) {
 		return fit, nil
 	}
 	return session.ID{}, fmt.Errorf("session %q: %w: %s", name, ErrAmbiguous, strings.Join(fits, ", "))
+}
+
+// Latest returns the session of this project that was made last, or, with a module,
+// the one of it that was changed last. ErrNotFound says that there is none.
+func (s *Store) Latest(module string) (session.ID, error) {
+	if module == "" {
+		return s.latest()
+	}
+	infos, err := s.List()
+	if err != nil {
+		return session.ID{}, err
+	}
+	if id, ok := newest(infos, module); ok {
+		return id, nil
+	}
+	return session.ID{}, fmt.Errorf("no session of module %s here yet: %w", module, ErrNotFound)
+}
+
+// newest is the first session of a module in a listing; one that cannot be read
+// comes after all that can.
+func newest(infos []Info, module string) (session.ID, bool) {
+	i := slices.IndexFunc(infos, func(i Info) bool { return i.ID.Module == module })
+	if i < 0 {
+		return session.ID{}, false
+	}
+	return infos[i].ID, true
 }
 
 // latest follows the hint; one that is missing or leads nowhere is replaced by

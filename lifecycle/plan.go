@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
@@ -91,3 +92,17 @@ func (s *Store) LockModule(module string) (*ModuleLock, error) {
 
 // A ModuleLock is held by the run of a module until Unlock.
 type ModuleLock = writer.Lock
+
+// ModuleFree says with a [*BusyError] that somebody holds the lock of a module. It
+// takes no lock and makes no file, so that the answer may be old when it comes.
+func (s *Store) ModuleFree(module string) error {
+	if err := session.ValidateModule(module); err != nil {
+		return &Error{Op: "look at module", Path: module, Class: writer.ClassInvalid, Err: err}
+	}
+	name := modulesDir + "/" + module + "/.lock"
+	owner, held, err := writer.Holder(s.root(), name)
+	if err == nil && held {
+		err = &BusyError{Path: filepath.Join(s.Path(), name), Owner: owner}
+	}
+	return err
+}

@@ -1,15 +1,15 @@
 package lifecycle
 
 // Redacted is how many credentials were hidden in what this process appended.
-func (s *Session) Redacted() int64 { return s.hidden.Load() }
+func (s *Live) Redacted() int64 { return s.hidden.Load() }
 
-func (s *Session) redactJSON(object []byte) ([]byte, error) {
+func (s *Live) redactJSON(object []byte) ([]byte, error) {
 	out, n, err := s.redact.JSON(object)
 	s.hidden.Add(int64(n))
 	return out, err
 }
 
-func (s *Session) redactText(text string) string {
+func (s *Live) redactText(text string) string {
 	out, n := s.redact.String(text)
 	s.hidden.Add(int64(n))
 	return out

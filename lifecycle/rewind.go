@@ -39,6 +39,9 @@ func (s *Session) Rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 	s.kept.mu.Lock()
 	defer s.kept.mu.Unlock()
 	done, err := s.rewind(ctx, to, opts)
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", err, ErrNotFound)
+	}
 	if err != nil {
 		return done, fmt.Errorf("rewind session %s to %s: %w", s.id, to, err)
 	}

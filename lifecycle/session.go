@@ -11,7 +11,6 @@ import (
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/history"
-	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -20,13 +19,10 @@ import (
 // A Session is a session that this process holds for writing. Save, Update,
 // State, Critical, Paused and Change never wait for the disk.
 type Session struct {
-	*actors.Actor
-	id     session.ID
-	store  *Store
-	mark   *atomic.Pointer[session.Mark] // of the last durable record
-	redact *redact.Redactor
-	hidden atomic.Int64
-	kept   kept
+	*Live
+	store *Store
+	mark  *atomic.Pointer[session.Mark] // of the last durable record
+	kept  kept
 }
 
 // Open takes the lease of a session, loads it, and goes on with its journal in a
@@ -128,7 +124,7 @@ func (s *Store) start(st *session.State, c *committer) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &Session{Actor: a, id: c.id, store: s, mark: c.mark, redact: s.policy.Redact}, nil
+	return &Session{Live: NewLive(a, s.opts, s.policy.Redact), store: s, mark: c.mark}, nil
 }
 
 // goOn finishes what the last holder had begun: a rewind, and tool calls without an
@@ -173,17 +169,14 @@ func crashed(st *session.State, now time.Time) (*session.State, error) {
 	return e.State()
 }
 
-// ID is the session's identity.
-func (s *Session) ID() session.ID { return s.id }
-
 // path is that of a file beside the state, below the store's root.
 func (s *Session) path(file string) string { return sessionsDir + "/" + s.id.String() + "/" + file }
 
 // Change edits the newest State and saves the result under a trigger, without
 // waiting. It is Update and Save in one; fn may be called more than once when
 // another goroutine changes the State at the same moment.
-func (s *Session) Change(t session.Trigger, fn func(*session.Edit) error) error {
-	now := s.store.opts.Now()
+func (s *Live) Change(t session.Trigger, fn func(*session.Edit) error) error {
+	now := s.now()
 	err := s.Update(func(st *session.State) (*session.State, error) {
 		e := st.Edit()
 		e.Header().UpdatedAt = now
@@ -200,11 +193,11 @@ func (s *Session) Change(t session.Trigger, fn func(*session.Edit) error) error 
 }
 
 // Complete marks the session as done and waits until that is durable.
-func (s *Session) Complete(ctx context.Context) error {
+func (s *Live) Complete(ctx context.Context) error {
 	err := s.Change(session.TriggerPhaseChanged, func(e *session.Edit) error {
 		h := e.Header()
 		h.Phase, h.Status, h.ExitReason = session.PhaseComplete, session.StatusComplete, session.ExitComplete
-		h.ActiveTask, h.CompletedAt = "", s.store.opts.Now()
+		h.ActiveTask, h.CompletedAt = "", s.now()
 		return nil
 	})
 	if err != nil {
@@ -213,12 +206,12 @@ func (s *Session) Complete(ctx context.Context) error {
 	if err := s.Flush(ctx); err != nil {
 		return err
 	}
-	s.store.opts.Logger.Info().Stringer("session", s.id).Msg("session complete")
+	s.log.Info().Stringer("session", s.id).Msg("session complete")
 	return nil
 }
 
 // Pause marks the session as paused for a reason and waits until that is durable.
-func (s *Session) Pause(ctx context.Context, t session.Trigger, why session.ExitReason) error {
+func (s *Live) Pause(ctx context.Context, t session.Trigger, why session.ExitReason) error {
 	err := s.Change(t, func(e *session.Edit) error {
 		h := e.Header()
 		h.Status, h.ExitReason = session.StatusPaused, why
@@ -230,7 +223,7 @@ func (s *Session) Pause(ctx context.Context, t session.Trigger, why session.Exit
 	if err := s.Flush(ctx); err != nil {
 		return err
 	}
-	s.store.opts.Logger.Info().Stringer("session", s.id).Str("reason", string(why)).Msg("session paused")
+	s.log.Info().Stringer("session", s.id).Str("reason", string(why)).Msg("session paused")
 	return nil
 }
 

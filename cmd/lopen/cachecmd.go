@@ -115,7 +115,7 @@ func (a *app) warm(ctx context.Context, project string, values *settings.Values,
 		return err
 	}
 	defer docs.Close()
-	c := openSections(a, docs, project, values)
+	c := openSections(a, docs, project, values, true)
 	defer c.Close()
 	begun := time.Now()
 	var step func(int)

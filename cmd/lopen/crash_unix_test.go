@@ -183,6 +183,12 @@ func orphaned(t *testing.T, args []string) {
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 
+	// Who holds nothing ends nothing.
+	cmd = command(t, dir, "run", "m", "--no-save", "--", "true")
+	var exit *exec.ExitError
+	require.ErrorAs(t, cmd.Run(), &exit)
+	require.Equal(t, 11, exit.ExitCode())
+
 	out := must(t, dir, args...)
 	require.Contains(t, out, "a command of an earlier run still works (process group")
 	require.Contains(t, out, "1/1 tasks done")

@@ -16,7 +16,11 @@ import (
 // plannable returns the module's plan, or what to do when there is none or none
 // can be made: before anything is made for the run.
 func (r *runCall) plannable(project string, store *lifecycle.Store, docs fs.FS, spec string) (*plan.Plan, error) {
-	p, _, err := loop.PlanFor(store, docs, r.module, spec)
+	var plans loop.Plans
+	if store != nil {
+		plans = store
+	}
+	p, _, err := loop.PlanFor(plans, docs, r.module, spec)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, r.noPlan(project, spec)
 	}

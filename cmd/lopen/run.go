@@ -34,6 +34,7 @@ type runFlags struct {
 	dryRun       bool
 	pauseTimeout time.Duration
 	noCheckpoint bool
+	noSave       bool
 }
 
 func newRun(a *app) *cobra.Command {
@@ -80,9 +81,12 @@ func newRun(a *app) *cobra.Command {
 	f.BoolVar(&rf.noCheckpoint, "no-checkpoint", false, "do not keep the files before and after each task")
 	settingBool(f, "transcript", "keep the prompts and what CMD prints, redacted")
 	settingBool(f, "unattended", "never ask: a task that used up its attempts has failed, the rest goes on")
+	f.BoolVar(&rf.noSave, "no-save", false, "keep nothing: no session, no ticked box, no byte below .lopen")
 	f.StringVar(&rf.prompt, "prompt", "", "template `FILE` (text/template) in place of the built-in prompt")
 	f.BoolVar(&rf.dryRun, "dry-run", false, "list what would run, print the first prompt, change nothing")
 	cmd.MarkFlagsMutuallyExclusive("resume", "no-resume")
+	cmd.MarkFlagsMutuallyExclusive("resume", "no-save")
+	cmd.MarkFlagsMutuallyExclusive("transcript", "no-save")
 	return cmd
 }
 
@@ -132,7 +136,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer docs.Close()
-	outlines := openSections(r.app, docs, project, values)
+	outlines := openSections(r.app, docs, project, values, !r.noSave)
 	defer outlines.Close()
 	p, err := r.plannable(project, store, docs.FS(), spec)
 	if err != nil {
@@ -148,6 +152,9 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		if err := child.Look(r.command, project, r.environ); err != nil {
 			return err
 		}
+	}
+	if r.noSave {
+		return r.unsaved(ctx, project, store, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec}, p, values)
 	}
 	if store == nil {
 		if store, err = r.create(project); err != nil {
@@ -170,7 +177,9 @@ func (a *app) create(project string) (*lifecycle.Store, error) {
 	return store, nil
 }
 
-func closeStore(store *lifecycle.Store) error {
+func closeStore(store interface {
+	Close(ctx context.Context) error
+}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	return store.Close(ctx)
@@ -236,14 +245,20 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if sess == nil {
 		return nil
 	}
+	old := sess.State().Header().Settings
 	var cfg loop.Config
 	if err = r.looked(ctx, sess.State()); err == nil {
-		cfg, err = r.config(ctx, project, store, sess, docs)
+		if values, err = r.remembered(store, old); err == nil {
+			cfg, err = r.config(ctx, project, docs, old, values)
+		}
+		if err == nil {
+			err = r.assessed(project, store, &cfg, values)
+		}
 	}
 	if err != nil {
 		return errors.Join(err, r.giveBack(sess, fresh))
 	}
-	cfg.UI = ui
+	cfg.Store, cfg.Session, cfg.UI = store, sess, ui
 	if !fresh {
 		p := sess.State().Progress()
 		cfg.UI.Say("session %s goes on: %d/%d tasks done", sess.ID(), p.Done, p.Total)
@@ -302,12 +317,7 @@ func (r *runCall) epilogue(store *lifecycle.Store, sess *lifecycle.Session) {
 
 // config puts the run together: what was typed, what the session remembers,
 // what the settings say.
-func (r *runCall) config(ctx context.Context, project string, store *lifecycle.Store, sess *lifecycle.Session, docs loop.Config) (loop.Config, error) {
-	old := sess.State().Header().Settings
-	values, err := r.remembered(store, old)
-	if err != nil {
-		return loop.Config{}, err
-	}
+func (r *runCall) config(ctx context.Context, project string, docs loop.Config, old session.Settings, values *settings.Values) (loop.Config, error) {
 	command, check, err := r.trusted(ctx, project, old, values)
 	if err != nil {
 		return loop.Config{}, err
@@ -316,29 +326,34 @@ func (r *runCall) config(ctx context.Context, project string, store *lifecycle.S
 		return loop.Config{}, err
 	}
 	cfg := loop.Config{
-		Docs: docs.Docs, Outlines: docs.Outlines, Spec: docs.Spec, Store: store, Session: sess, Module: r.module, Project: project,
+		Docs: docs.Docs, Outlines: docs.Outlines, Spec: docs.Spec, Module: r.module, Project: project,
 		Command: command, Check: check, Unit: values.String("unit"), Prompt: r.template, Only: r.only, Environ: r.environ,
 		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
 		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),
 		Checkpoint: values.Bool("checkpoint") && !r.noCheckpoint, RequireChange: values.Bool("require_change"),
 		Transcript: values.Bool("transcript"), Unattended: values.Bool("unattended"), ByTerminal: r.interactive(),
 	}
-	look, err := assess.Files(project, nil)
-	if err != nil {
-		return loop.Config{}, err
-	}
-	ttl := values.Duration("assessment_ttl")
-	cfg.Assess = func(ctx context.Context, check func(context.Context) error) (time.Time, bool, error) {
-		c := assess.Open(assess.Options{Store: store.Path(), Logger: r.logger})
-		defer c.Close()
-		res, hit, err := c.GetOrCompute(ctx, assess.Key{Name: "the check of a run", Input: []string{cfg.Check}}, ttl, look,
-			func(ctx context.Context) ([]byte, error) { return nil, check(ctx) })
-		return res.At, hit, err
-	}
 	if !r.pauseTimeoutSet && !cfg.ByTerminal {
 		cfg.PauseTimeout = 10 * time.Minute
 	}
 	return cfg, nil
+}
+
+// assessed keeps what the check said of an unchanged tree, for a restart.
+func (r *runCall) assessed(project string, store *lifecycle.Store, cfg *loop.Config, values *settings.Values) error {
+	look, err := assess.Files(project, nil)
+	if err != nil {
+		return err
+	}
+	check, ttl := cfg.Check, values.Duration("assessment_ttl")
+	cfg.Assess = func(ctx context.Context, run func(context.Context) error) (time.Time, bool, error) {
+		c := assess.Open(assess.Options{Store: store.Path(), Logger: r.logger})
+		defer c.Close()
+		res, hit, err := c.GetOrCompute(ctx, assess.Key{Name: "the check of a run", Input: []string{check}}, ttl, look,
+			func(ctx context.Context) ([]byte, error) { return nil, run(ctx) })
+		return res.At, hit, err
+	}
+	return nil
 }
 
 // remembered lays the settings of the session between the flags and the

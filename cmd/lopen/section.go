@@ -44,8 +44,12 @@ func rowOf(s cache.Section) sectionRow {
 
 // openSections opens the section cache of a project's documents. It keeps
 // nothing on the disk where there is no store.
-func openSections(a *app, docs *os.Root, project string, values *settings.Values) *sections.Cache {
-	return sections.Open(sections.Options{Docs: docs.FS(), Root: project, Store: filepath.Join(project, lifecycle.Dir),
+func openSections(a *app, docs *os.Root, project string, values *settings.Values, keep bool) *sections.Cache {
+	store := ""
+	if keep {
+		store = filepath.Join(project, lifecycle.Dir)
+	}
+	return sections.Open(sections.Options{Docs: docs.FS(), Root: project, Store: store,
 		Bytes: int64(values.Int("cache_bytes")), Logger: a.logger})
 }
 
@@ -88,7 +92,7 @@ func (a *app) outlineOf(file string) (*cache.Outline, error) {
 		return nil, notFound(err)
 	}
 	defer docs.Close()
-	c := openSections(a, docs, top, values)
+	c := openSections(a, docs, top, values, true)
 	defer c.Close()
 	o, err := c.Outline(name)
 	return o, notFound(err)
@@ -279,7 +283,7 @@ func (a *app) drifted(module string) ([]loop.Drift, error) {
 		return nil, err
 	}
 	defer docs.Close()
-	c := openSections(a, docs, project, values)
+	c := openSections(a, docs, project, values, true)
 	defer c.Close()
 	rows := loop.Drifted(c.Outline, st.Header().Resources)
 	if rows == nil {

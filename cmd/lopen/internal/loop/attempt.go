@@ -233,10 +233,12 @@ func (r *Runner) supervise(ctx context.Context, c child.Command, what string, de
 	if err != nil {
 		return child.Result{}, fmt.Errorf("hold the command's lock: %w", err)
 	}
-	defer func() { _ = hold.Release() }()
-	c.Inherit = []*os.File{hold.File()}
 	var recordErr error
-	c.Started = func(pid int) { recordErr = hold.Record(pid, strings.Join(c.Argv, " ")) }
+	if hold != nil {
+		defer func() { _ = hold.Release() }()
+		c.Inherit = []*os.File{hold.File()}
+		c.Started = func(pid int) { recordErr = hold.Record(pid, strings.Join(c.Argv, " ")) }
+	}
 	res, err := child.Run(ctx, c)
 	if recordErr != nil {
 		r.cfg.UI.Warn("the command's process group could not be noted: %v", recordErr)

@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cache"
-	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // Config is one run. Zero durations mean no limit.
 type Config struct {
-	Store   *lifecycle.Store
-	Session *lifecycle.Session
+	Store   Plans
+	Session Session
 	Module  string
 	Project string // absolute path; the command and the check run in it
 	Docs    fs.FS  // the project's folder again, for reading documents; nothing leads out of it
@@ -31,6 +30,7 @@ type Config struct {
 	Only    string // a task's ID: run this one alone
 	Prompt  *template.Template
 	Environ []string
+	GoOn    string // what to do after a run that ended early; "" for running again
 
 	Timeout, IdleTimeout   time.Duration
 	Wait                   time.Duration // in all, for an agent's limit

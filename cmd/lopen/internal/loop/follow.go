@@ -16,7 +16,7 @@ import (
 // specification's Acceptance Criteria, and made is the content that is to be
 // written. store may be nil. errors.Is(err, fs.ErrNotExist) says that there is
 // neither a plan nor a specification.
-func PlanFor(store *lifecycle.Store, docs fs.FS, module, spec string) (p *plan.Plan, made []byte, err error) {
+func PlanFor(store Plans, docs fs.FS, module, spec string) (p *plan.Plan, made []byte, err error) {
 	if store != nil {
 		if p, err = store.Plan(module); !errors.Is(err, fs.ErrNotExist) {
 			return p, nil, err

@@ -32,6 +32,28 @@ func EndOrphans(ctx context.Context, store *lifecycle.Store, module string, ui U
 	return nil
 }
 
+// NoOrphans is EndOrphans for who does not hold the module and may end nobody's
+// command: one that works is the same [*Exit].
+func NoOrphans(store *lifecycle.Store, module string) error {
+	infos, err := store.List()
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		if info.ID.Module != module {
+			continue
+		}
+		o, err := store.Orphan(info.ID)
+		if err != nil {
+			return err
+		}
+		if o != nil && o.Alive {
+			return &Exit{ExitBusy, fmt.Sprintf("a command of an earlier run still works (%s): wait for it, or end it with: lopen run %s", o, module)}
+		}
+	}
+	return nil
+}
+
 func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI) error {
 	o, err := store.Orphan(id)
 	if err != nil || o == nil {

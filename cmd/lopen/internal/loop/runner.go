@@ -20,7 +20,7 @@ func (e *Exit) Error() string { return e.Reason }
 // A Runner works through the plan of one session.
 type Runner struct {
 	cfg       Config
-	sess      *lifecycle.Session
+	sess      Session
 	plan      *plan.Plan
 	dir       string // temporary folder of this run: prompt and metrics file
 	starts    int    // of the command, in this run
@@ -208,6 +208,9 @@ func (r *Runner) settings() session.Settings {
 }
 
 func (r *Runner) resumeHint() string {
+	if r.cfg.GoOn != "" {
+		return r.cfg.GoOn
+	}
 	return fmt.Sprintf("go on with: lopen run %s", r.cfg.Module)
 }
 

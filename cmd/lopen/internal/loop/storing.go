@@ -1,0 +1,55 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/noop"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/plan"
+)
+
+// Plans is where a run has its plan from.
+type Plans interface {
+	Plan(module string) (*plan.Plan, error)
+	CreatePlan(module string, content []byte) error
+	ReloadPlan(module string, base *plan.Plan) (*plan.Plan, error)
+	EditPlan(module string, base *plan.Plan, change plan.Change) (*plan.Plan, error)
+}
+
+// Session is what a run does with its session; see [lifecycle.Session] for what each
+// call promises.
+type Session interface {
+	State() *session.State
+	Update(fn func(*session.State) (*session.State, error)) error
+	Change(t session.Trigger, fn func(*session.Edit) error) error
+	Record(a session.AttemptRecord) error
+	AppendEvent(event json.RawMessage) error
+
+	Sync(ctx context.Context) error
+	Pause(ctx context.Context, t session.Trigger, why session.ExitReason) error
+	Complete(ctx context.Context) error
+	Critical() <-chan error
+	Unpause(ctx context.Context) error
+	Paused() error
+	PauseRequested() bool
+
+	Checkpoint(ctx context.Context, why checkpoint.Reason, task string, paths ...string) (*checkpoint.Manifest, []files.Change, error)
+	Look(ctx context.Context) ([]files.Change, error)
+	ChangedTasks(ctx context.Context) (changed []lifecycle.ChangedTask, all bool, changes []files.Change, err error)
+
+	// HoldChild returns the lock that the next command inherits, nil when nobody will
+	// look for it.
+	HoldChild() (*lifecycle.Child, error)
+}
+
+// A run is the same with files and without.
+var (
+	_ Plans   = (*lifecycle.Store)(nil)
+	_ Session = (*lifecycle.Session)(nil)
+	_ Plans   = (*noop.Store)(nil)
+	_ Session = (*noop.Session)(nil)
+)

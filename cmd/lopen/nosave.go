@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/noop"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/plan"
+)
+
+// unsaved runs the plan on a store that keeps nothing. The project's own store, nil
+// where there is none, is only looked at: for the plan, the settings, and who else is
+// at work. A run that begins meanwhile is not kept out, as that would take a lock
+// file.
+func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.Store, docs loop.Config, p *plan.Plan, values *settings.Values) (err error) {
+	if kept != nil {
+		if err := kept.ModuleFree(r.module); err != nil {
+			return r.busyHint(err)
+		}
+		if err := loop.NoOrphans(kept, r.module); err != nil {
+			return err
+		}
+	}
+	store, err := noop.Open(project, r.storeOptions())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(store)) }()
+	if err := store.CreatePlan(r.module, p.Source()); err != nil {
+		return err
+	}
+	sess, err := store.Create(ctx, r.module)
+	if err != nil {
+		return err
+	}
+	cfg, err := r.config(ctx, project, docs, session.Settings{}, values)
+	if err != nil {
+		return err
+	}
+	ui := newScreen(ctx, r.app)
+	defer ui.stop()
+	cfg.Store, cfg.Session, cfg.UI = store, sess, unsavedScreen{ui}
+	cfg.Checkpoint = false
+	cfg.GoOn = fmt.Sprintf("begin again with: lopen run %s (nothing was saved: --no-save)", r.module)
+	ui.Say("--no-save: nothing is kept of this run: no session, no checkpoint, no ticked box")
+	err = loop.Run(ctx, cfg)
+	ui.stop()
+	if err == nil {
+		fmt.Fprintln(r.stderr, "nothing was saved (--no-save): the boxes are as they were")
+	}
+	return err
+}
+
+// unsavedScreen does not offer to edit the plan: the run has read it already, and
+// nothing of it need be on the disk.
+type unsavedScreen struct{ loop.UI }
+
+func (s unsavedScreen) Choose(question string, choices []loop.Choice) (rune, error) {
+	return s.UI.Choose(question, slices.DeleteFunc(slices.Clone(choices), func(c loop.Choice) bool { return c.Key == 'e' }))
+}

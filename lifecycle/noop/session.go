@@ -1,0 +1,99 @@
+package noop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// A Session is there until it is closed.
+type Session struct {
+	*lifecycle.Live
+	project writer.FS // Immutable.
+	said    *said
+
+	mu   sync.Mutex
+	seen *files.Snapshot // Guarded by mu: what Look last saw.
+}
+
+// Messages are those that were appended before the last Sync, at least, redacted as
+// they would be in a file.
+func (s *Session) Messages() iter.Seq2[session.Message, error] {
+	return func(yield func(session.Message, error) bool) {
+		for _, body := range s.said.all() {
+			if !yield(session.DecodeMessage(slices.Concat([]byte("{"), body, []byte("}")))) {
+				return
+			}
+		}
+	}
+}
+
+// MessagesUpTo is Messages up to one of them, which is included, or an error that
+// wraps ErrNotFound.
+func (s *Session) MessagesUpTo(last string) iter.Seq2[session.Message, error] {
+	return func(yield func(session.Message, error) bool) {
+		var all []session.Message
+		for m, err := range s.Messages() {
+			if err != nil {
+				yield(m, err)
+				return
+			}
+			all = append(all, m)
+		}
+		n := slices.IndexFunc(all, func(m session.Message) bool { return m.ID == last }) + 1
+		if n == 0 {
+			yield(session.Message{}, missing("message %q", last))
+		}
+		for _, m := range all[:n] {
+			if !yield(m, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Checkpoint keeps nothing and says so.
+func (s *Session) Checkpoint(context.Context, checkpoint.Reason, string, ...string) (*checkpoint.Manifest, []files.Change, error) {
+	return nil, nil, fmt.Errorf("checkpoint of session %s: nothing is kept here: %w", s.ID(), errors.ErrUnsupported)
+}
+
+// Rewind finds no checkpoint to go back to.
+func (s *Session) Rewind(_ context.Context, to checkpoint.ID, _ lifecycle.RewindOptions) (lifecycle.Rewound, error) {
+	return lifecycle.Rewound{}, missing("rewind to %s", to)
+}
+
+// Look says which of the project's files changed since the last Look of the session.
+func (s *Session) Look(ctx context.Context) ([]files.Change, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, err := files.Take(ctx, s.project, s.seen, files.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("look at the files of session %s: %w", s.ID(), err)
+	}
+	var changes []files.Change
+	if s.seen != nil {
+		changes = checkpoint.Diff(s.seen, now)
+	}
+	s.seen = now
+	return changes, nil
+}
+
+// ChangedTasks are none: no task is done that an earlier holder left.
+func (s *Session) ChangedTasks(context.Context) ([]lifecycle.ChangedTask, bool, []files.Change, error) {
+	return nil, false, nil, nil
+}
+
+// PauseRequested is false: no other process can find the session.
+func (s *Session) PauseRequested() bool { return false }
+
+// HoldChild returns nil: no later holder looks for the command.
+func (s *Session) HoldChild() (*lifecycle.Child, error) { return nil, nil }
