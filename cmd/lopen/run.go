@@ -174,7 +174,7 @@ func (a *app) create(project string) (*lifecycle.Store, error) {
 	return store, nil
 }
 
-func closeStore(store interface{ Close(ctx context.Context) error }) error {
+func closeStore(store interface{ Close(context.Context) error }) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	return store.Close(ctx)
