@@ -289,6 +289,7 @@ func (a *Actor) run() {
 			a.drain()
 			err := a.settle(barrier{retry: true, publish: true})
 			if err != nil && (a.pending.Saves() > 0 || !a.allDurable()) {
+				a.takeBacklog() // what came during a pause counts
 				err = &NotDurableError{Session: a.id, Saves: a.pending.Saves(), Entries: len(a.pending.Entries), Cause: err}
 			}
 			_ = a.awaitPublication()

@@ -26,7 +26,7 @@ func (a *Actor) Append(entries ...Entry) error {
 	case a.appended <- struct{}{}:
 	default: // known already
 	}
-	return a.refusal()
+	return a.Paused() // not ErrClosed: they were taken, whatever began since
 }
 
 // takeBacklog makes what was appended part of the next commit.

@@ -58,7 +58,7 @@ type Entry struct {
 	Checkpoint string
 	Rewind     *session.Rewinding
 	Ended      bool
-	Body       []byte // of a message or an event: the members of a JSON object, without braces
+	Body       []byte // of a message or an event: members of a JSON object, without braces
 }
 
 // cost is what an Entry counts for in the backlog, in bytes.

@@ -156,8 +156,9 @@ func BenchmarkResume(b *testing.B) {
 			state, metrics := session.EncodeState(st, session.Mark{Seq: 1}), session.EncodeMetrics(st, session.Mark{Seq: 1})
 			b.SetBytes(int64(len(state) + len(metrics)))
 			for b.Loop() {
-				_, _, err := session.Decode(state, metrics)
+				st, _, err := session.Decode(state, metrics)
 				require.NoError(b, err)
+				session.Check(st)
 			}
 		})
 	}

@@ -6,7 +6,8 @@
 // byte as in the file. [ForTask] chooses among the sections of one or more files
 // those that belong to a task, within [MaxGiven] bytes.
 //
-// What is a heading is plan/markdown's to decide.
+// What is a heading is plan/markdown's to decide. cache/sections keeps outlines in
+// memory and on the disk, cache/assess results that count while files stay the same.
 //
 // # Concurrency
 //

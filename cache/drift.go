@@ -27,7 +27,7 @@ func DriftOf(o *Outline, header, sum string, length int) Drift {
 	if len(now) > MaxGiven { // as it was then, perhaps: less was given than there is
 		now = now[:min(len(now), max(length, 0))]
 	}
-	have := sha256.Sum256(now)
+	have := sha256.Sum256([]byte(now))
 	if hex.EncodeToString(have[:]) != sum {
 		return Changed
 	}
@@ -35,19 +35,19 @@ func DriftOf(o *Outline, header, sum string, length int) Drift {
 }
 
 // piece is the content that a Given of this header has when nothing is cut.
-func (o *Outline) piece(header string) ([]byte, bool) {
+func (o *Outline) piece(header string) (string, bool) {
 	g := giver{room: len(o.src) + 1<<20, seen: map[string][]Section{}}
 	if header == HeaderPreamble || header == HeaderOutline {
 		g.overview("", o)
 		i := slices.IndexFunc(g.given, func(x Given) bool { return x.Header == header })
 		if i < 0 {
-			return nil, false
+			return "", false
 		}
-		return g.given[i].Content, true
+		return string(g.given[i].Content), true
 	}
 	s, err := o.Find(header)
 	if err != nil {
-		return nil, false
+		return "", false
 	}
 	return o.src[s.Start:s.End], true
 }

@@ -35,7 +35,7 @@ func TestSections(t *testing.T) {
 	o := cache.NewOutline([]byte(spec))
 	var got []string
 	for _, s := range o.Sections() {
-		got = append(got, fmt.Sprintf("%d %s #%s %d-%d %q", s.Level, s.Path, s.Anchor, s.FirstLine, s.LastLine, trim(o.Bytes(s))))
+		got = append(got, fmt.Sprintf("%d %s #%s %d-%d %q", s.Level, s.Path, s.Anchor, s.FirstLine, s.LastLine, trim(o.Text(s))))
 	}
 	require.Equal(t, []string{
 		`1 Storage #storage 4-19 "# Storage\n\nWh…"`,
@@ -46,15 +46,15 @@ func TestSections(t *testing.T) {
 		`2 Client/Server #clientserver 17-19 "## Client/Ser…"`,
 		`3 Client/Server/Notes #notes-1 18-19 "### Notes\nn2"`,
 	}, got)
-	require.Equal(t, spec[:strings.Index(spec, "## Caching")], string(o.Preamble()))
-	require.Equal(t, "# A\n### B\n", string(cache.NewOutline([]byte("# A\n### B\n")).Preamble()))
+	require.Equal(t, spec[:strings.Index(spec, "## Caching")], o.Preamble())
+	require.Equal(t, "# A\n### B\n", cache.NewOutline([]byte("# A\n### B\n")).Preamble())
 }
 
-func trim(b []byte) string {
+func trim(b string) string {
 	if len(b) > 13 {
-		return string(b[:13]) + "…"
+		return b[:13] + "…"
 	}
-	return string(b)
+	return b
 }
 
 func TestSectionsWithoutTitle(t *testing.T) {
@@ -90,7 +90,7 @@ func TestFind(t *testing.T) {
 	require.ErrorAs(t, err, &many)
 	require.Len(t, many.Candidates, 2)
 	require.EqualError(t, err, `find section: "notes" could be any of Caching/Notes (#notes, line 13), Client/Server/Notes (#notes-1, line 18)`)
-	for _, query := range []string{"", "cache", "#", "#none", "Section", "tion Cache"} {
+	for _, query := range []string{"", "cache", "#", "#none", "Section", "tion Cache", "ent/Server"} {
 		_, err := o.Find(query)
 		require.ErrorIs(t, err, cache.ErrNoSection, "%q", query)
 	}
@@ -153,7 +153,7 @@ func FuzzSectionsTile(f *testing.F) {
 func ExampleOutline_Find() {
 	o := cache.NewOutline([]byte("# Storage\n\n## Caching\n\n### Section Cache\n\nA hit costs one stat.\n"))
 	s, err := o.Find("Caching/Section Cache")
-	fmt.Printf("%s, lines %d to %d: %v\n%s", s.Path, s.FirstLine, s.LastLine, err, o.Bytes(s))
+	fmt.Printf("%s, lines %d to %d: %v\n%s", s.Path, s.FirstLine, s.LastLine, err, o.Text(s))
 	// Output:
 	// Caching/Section Cache, lines 5 to 7: <nil>
 	// ### Section Cache

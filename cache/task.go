@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -67,9 +66,9 @@ func ForTask(docs func(path string) (*Outline, error), specPath string, links, n
 	}
 	for i := 0; i < len(names) && len(g.given) == 0; i++ {
 		name := strings.Join(strings.Fields(names[i]), " ")
-		for _, s := range spec.sections {
+		for j, s := range spec.sections {
 			if name != "" && strings.EqualFold(s.Header, name) {
-				g.section(specPath, spec, s)
+				g.section(specPath, spec, spec.section(j))
 			}
 		}
 	}
@@ -111,32 +110,32 @@ func (g *giver) section(name string, o *Outline, s Section) {
 
 func (g *giver) overview(name string, o *Outline) {
 	end := o.preambleEnd()
-	if len(bytes.TrimSpace(o.src[:end])) > 0 {
+	if strings.TrimSpace(o.src[:end]) != "" {
 		g.add(name, HeaderPreamble, o.src[:end])
 	}
-	for _, s := range o.sections {
+	for i, s := range o.sections {
 		if s.Start >= end && markdown.Name(s.Header) == markdown.Criteria {
-			g.section(name, o, s)
+			g.section(name, o, o.section(i))
 		}
 	}
-	var list bytes.Buffer
+	var list strings.Builder
 	for _, s := range o.sections {
 		fmt.Fprintf(&list, "%s- %s (#%s, lines %d-%d)\n", strings.Repeat("  ", s.Level-1), s.Header, s.Anchor, s.FirstLine, s.LastLine)
 	}
 	if list.Len() > 0 {
-		g.add(name, HeaderOutline, list.Bytes())
+		g.add(name, HeaderOutline, list.String())
 	}
 }
 
-func (g *giver) add(name, header string, content []byte) {
+func (g *giver) add(name, header, content string) {
 	cut := len(content) > g.room
 	if cut {
 		content = content[:fit(content, g.room)]
 	}
 	g.room -= len(content)
-	sum := sha256.Sum256(content)
+	sum := sha256.Sum256([]byte(content))
 	g.given = append(g.given, Given{Path: name, Header: header, SHA256: hex.EncodeToString(sum[:]),
-		Content: bytes.Clone(content), Truncated: cut})
+		Content: []byte(content), Truncated: cut})
 	if cut {
 		g.room = 0
 	}
@@ -144,8 +143,8 @@ func (g *giver) add(name, header string, content []byte) {
 
 // fit returns how much of a content that is too long fits into room: whole
 // lines, or whole characters where the first line is too long by itself.
-func fit(content []byte, room int) int {
-	if end := bytes.LastIndexByte(content[:room], '\n'); end >= 0 {
+func fit(content string, room int) int {
+	if end := strings.LastIndexByte(content[:room], '\n'); end >= 0 {
 		return end + 1
 	}
 	for room > 0 && !utf8.RuneStart(content[room]) {

@@ -104,7 +104,7 @@ func (c *committer) makeAgain() error {
 		return err
 	}
 	again := &committer{store: s, id: c.id, mark: c.mark, event: session.EventRecovered}
-	if err := again.build(c.base, nil); err != nil {
+	if err := again.build(c.base); err != nil {
 		return errors.Join(fmt.Errorf("make session %s again: %w", c.id, err), again.Close())
 	}
 	_ = c.Close() // of files that nobody can find any more

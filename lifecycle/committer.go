@@ -34,6 +34,11 @@ type committer struct {
 	event session.Event                 // of the next record
 	took  time.Duration                 // by the last commit
 
+	whole  bool                                      // the next record names a snapshot of the whole State
+	edited bool                                      // what somebody edited outside is taken as it is
+	beside func(writer.FS) error                     // writes what else a new session's folder has; nil for nothing
+	share  func(folder string) (session.Mark, error) // puts into a new session's folder what it has in common with another; nil for nothing
+
 	since int // records since the last snapshot
 	pub   publisher
 }
@@ -74,7 +79,11 @@ func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
 	if err := c.appendEntries(b.Entries, &rec, &mark); err != nil {
 		return actors.Committed{}, err
 	}
-	change := session.EncodeChange(c.base, b.State, rec, c.store.maxRecord)
+	limit := c.store.maxRecord
+	if c.whole {
+		limit = 1
+	}
+	change := session.EncodeChange(c.base, b.State, rec, limit)
 	if change.Iterations {
 		mark.Iterations = mark.Seq
 	}
@@ -98,7 +107,7 @@ func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
 	if !change.Large {
 		c.remember(b, mark, rec.At, change.Iterations)
 	}
-	c.base, c.at, c.event = b.State, mark, ""
+	c.base, c.at, c.event, c.whole = b.State, mark, "", false
 	c.took = time.Since(begun)
 	c.mark.Store(&mark)
 	c.pub.grew(int64(len(body)))

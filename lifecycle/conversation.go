@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -45,18 +46,17 @@ func (s *Live) Append(m *session.Message) error {
 	if err != nil {
 		return &Error{Op: "append message", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
 	}
-	calls := &session.Message{ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
+	calls := &session.Message{ToolCalls: slices.Clone(m.ToolCalls), ToolCallID: m.ToolCallID}
 	return s.append(actors.Entry{Message: calls, Body: body[1 : len(body)-1]})
 }
 
-// AppendEvent accepts one event of the transcript: a JSON object with at least one
-// member. It is kept as Append keeps a message.
+// AppendEvent accepts one event of the transcript: any JSON object. It is kept as Append keeps a message.
 func (s *Live) AppendEvent(event json.RawMessage) error {
 	var compact bytes.Buffer
 	err := json.Compact(&compact, event)
 	body := compact.Bytes()
-	if err == nil && (len(body) < 3 || body[0] != '{') {
-		err = errors.New("it is no JSON object with a member")
+	if err == nil && body[0] != '{' {
+		err = errors.New("it is no JSON object")
 	}
 	if err != nil {
 		return &Error{Op: "append event", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
@@ -64,13 +64,16 @@ func (s *Live) AppendEvent(event json.RawMessage) error {
 	if body, err = s.redactJSON(body); err != nil {
 		return err
 	}
-	return s.append(actors.Entry{Body: body[1 : len(body)-1]})
+	return s.append(actors.Entry{Body: slices.Concat([]byte(`"event":`), body)})
 }
 
 // Record accepts what came of one start of the command; it becomes part of the
 // journal with the next commit. The ends of the outputs are redacted.
 func (s *Live) Record(a session.AttemptRecord) error {
 	a.Tail, a.CheckTail = s.redactText(a.Tail), s.redactText(a.CheckTail)
+	if err := a.Validate(); err != nil {
+		return &Error{Op: "record attempt", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
+	}
 	return s.append(actors.Entry{Attempt: &a})
 }
 
@@ -89,7 +92,8 @@ const maxEntry = journal.MaxBody - 64
 func (s *Live) closeCalls(open []string) error {
 	for _, id := range open {
 		m := &session.Message{Role: session.RoleTool, ToolCallID: id, Content: session.Text("interrupted: the session ended before this call had an answer")}
-		if err := s.Append(m); err != nil {
+		var paused *PausedError // the answer is kept, and the caller hears of it
+		if err := s.Append(m); err != nil && !errors.As(err, &paused) {
 			return err
 		}
 	}
@@ -120,7 +124,7 @@ func (s *Session) MessagesUpTo(last string) iter.Seq2[session.Message, error] {
 
 func (s *Store) messages(id session.ID, last string) iter.Seq2[session.Message, error] {
 	return func(yield func(session.Message, error) bool) {
-		dir, ld, err := s.read(id)
+		dir, ld, err := s.readWhole(id)
 		if err != nil {
 			yield(session.Message{}, err)
 			return
@@ -178,18 +182,25 @@ func findMessage(dir writer.FS, to session.Tail, id string) (session.Tail, uint6
 	return session.Tail{}, 0, fmt.Errorf("message %q: %w", id, ErrNotFound)
 }
 
-// Transcript returns the durable events of a session as JSON objects, in order; an
-// object is good until the next step. Errors are as with Messages.
+// Transcript returns the durable events of a session as JSON objects, in order. Errors are as with Messages.
 func (s *Store) Transcript(id session.ID) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		dir, ld, err := s.read(id)
+		dir, ld, err := s.readWhole(id)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		defer dir.Close()
 		for e, err := range journal.ReadStream(dir, transcriptStream, journal.Tail(ld.at.Transcript)) {
-			if !yield(bytes.TrimSuffix(e.Line, []byte("\n")), err) {
+			var line struct {
+				Event json.RawMessage `json:"event"`
+			}
+			if err == nil {
+				if err = json.Unmarshal(e.Line, &line); err != nil {
+					err = fmt.Errorf("%w: %w", ErrDamaged, err)
+				}
+			}
+			if !yield(line.Event, err) {
 				return
 			}
 		}

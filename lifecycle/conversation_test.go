@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +15,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
 // says appends messages of a user with these IDs.
@@ -56,7 +59,7 @@ func TestMessages(t *testing.T) {
 	require.Equal(t, *second, all[1])
 	for e, err := range store.Transcript(sess.ID()) {
 		require.NoError(t, err)
-		require.Contains(t, string(e), `"type":"turn.completed"`)
+		require.Equal(t, `{"type":"turn.completed"}`, string(e))
 	}
 	require.FileExists(t, path(store, "sessions", sess.ID().String(), "messages.jsonl"))
 	require.NoError(t, sess.Flush(t.Context()))
@@ -72,7 +75,7 @@ func TestMessages(t *testing.T) {
 	} {
 		require.ErrorIs(t, sess.Append(m), lifecycle.ErrInvalid, what)
 	}
-	for _, event := range []string{`{}`, `[]`, `{"a":1`, ``} {
+	for _, event := range []string{`3`, `[]`, `{"a":1`, ``} {
 		require.ErrorIs(t, sess.AppendEvent([]byte(event)), lifecycle.ErrInvalid, event)
 	}
 	require.NoError(t, sess.Close(t.Context()))
@@ -237,4 +240,50 @@ func TestDamagedMessageIsSetAside(t *testing.T) {
 	for _, err := range store.Messages(sess.ID()) {
 		require.ErrorIs(t, err, lifecycle.ErrDamaged)
 	}
+}
+
+// An attempt that no journal takes is refused at once: kept, it would pause the
+// session for good, or be lost without a word.
+func TestAttemptThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	for what, a := range map[string]session.AttemptRecord{
+		"cost": {CostUSD: math.NaN()},
+		"time": {StartedAt: day.AddDate(9000, 0, 0)},
+		"size": {Failure: strings.Repeat("x", 9<<20)},
+	} {
+		require.ErrorIs(t, sess.Record(a), lifecycle.ErrInvalid, what)
+	}
+	require.NoError(t, sess.Record(session.AttemptRecord{Task: "t", Attempt: 1}))
+	require.NoError(t, sess.Sync(t.Context()))
+}
+
+// A disk that fails while calls are answered pauses the session: it is open.
+func TestOpenCallsAndAFailingDisk(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, crashfs.Ext4)
+	s.init()
+	require.NoError(t, s.create())
+	var calls []session.ToolCall
+	for i := range 300 {
+		calls = append(calls, session.ToolCall{ID: fmt.Sprint("c", i)})
+	}
+	require.NoError(t, s.sess.Append(&session.Message{ID: "a", Role: session.RoleAssistant, ToolCalls: calls}))
+	require.NoError(t, s.sess.Close(t.Context()))
+	s.disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+		if op.Call == "write" && strings.Contains(op.Name, "messages-") {
+			return crashfs.Fault{Err: syscall.EIO}
+		}
+		return crashfs.Fault{}
+	})
+	sess, err := s.store.Open(s.id)
+	require.NoError(t, err)
+	require.ErrorIs(t, sess.Sync(t.Context()), syscall.EIO)
+	s.disk.SetHook(nil)
+	require.NoError(t, sess.Unpause(t.Context()))
+	all, _, err := heardIn(s.store, s.id)
+	require.NoError(t, err)
+	require.Len(t, all, 301)
+	require.NoError(t, sess.Close(t.Context()))
 }

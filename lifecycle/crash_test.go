@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -113,7 +114,7 @@ func TestPowerCutAnywhere(t *testing.T) {
 				require.NoError(t, s.close())
 				s.take("the end")
 				if s.talk {
-					s.explore(few(4))
+					s.explore(few(2))
 					return
 				}
 				s.explore(few(0))
@@ -154,7 +155,7 @@ func TestTakeover(t *testing.T) {
 				require.NoError(t, s.save(10))
 				require.NoError(t, s.sync())
 				s.take("the end")
-				s.explore(few(4))
+				s.explore(few(2))
 				s.counted()
 				if !dead {
 					return
@@ -219,7 +220,7 @@ func faultThenCut(t *testing.T, mode crashfs.Mode, errno syscall.Errno, restart 
 	require.NoError(t, s.sync())
 	require.NoError(t, s.close())
 	s.take("the end")
-	s.explore(few(3))
+	s.explore(few(2))
 	return true
 }
 
@@ -253,8 +254,104 @@ func TestPowerCutWhileUpgrading(t *testing.T) {
 	}
 	require.NoError(t, s.close())
 	s.take("the end")
+	old, renewed := 0, 0
+	for _, p := range s.points {
+		for _, v := range p.disk.Variants(nil, 0) {
+			root := p.disk.Crash(v).FS()
+			for i, name := range []string{"state", "metrics"} {
+				data, err := writer.ReadFile(root, dir+"/"+name+".json", 1<<20)
+				require.NoError(t, err)
+				if bytes.Equal(data, files[i]) {
+					old++
+					continue
+				}
+				renewed++
+				kept, err := writer.ReadFile(root, dir+"/"+name+".v1.json", 1<<20)
+				require.NoError(t, err, "cut before %q, %s", p.op, v.Name)
+				require.Equal(t, files[i], kept)
+			}
+		}
+	}
+	require.NotZero(t, old)
+	require.NotZero(t, renewed)
 	s.explore(0)
 	s.counted()
+}
+
+// TestPowerCutWhileAcceptingAnEdit edits a session outside and accepts it, and cuts
+// the power at every call: it is edited still, and can be accepted again, or accepted.
+func TestPowerCutWhileAcceptingAnEdit(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"state.json", "metrics.json", "state.json without its past"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, crashfs.Ext4)
+			accepted(t, b.save(10))
+			require.NoError(t, b.close())
+			name, _, lost := strings.Cut(name, " ")
+			if lost { // what was written before cannot be read, so the record names all of it
+				journal := ".lopen/sessions/" + b.id.String() + "/journal-1-1.jsonl"
+				data, err := writer.ReadFile(b.disk.FS(), journal, 1<<20)
+				require.NoError(t, err)
+				data[len(splitLines(data)[0])+9] ^= 1
+				require.NoError(t, writer.ReplaceFile(b.disk.FS(), journal, data, 0o600))
+			}
+			file := ".lopen/sessions/" + b.id.String() + "/" + name
+			data, err := writer.ReadFile(b.disk.FS(), file, 1<<20)
+			require.NoError(t, err)
+			edited := bytes.Replace(data, []byte(`"turnCount":2`), []byte(`"turnCount":77`), 1)
+			edited = bytes.Replace(edited, []byte(`"outputTokens":1}`), []byte(`"outputTokens":8}`), 1)
+			require.NotEqual(t, data, edited)
+			require.NoError(t, writer.ReplaceFile(b.disk.FS(), file, edited, 0o600))
+			want, _, err := b.store.Read(b.id)
+			require.ErrorIs(t, err, lifecycle.ErrEdited)
+			b.capture.Store(true)
+			edit, err := b.store.AcceptEdit(b.id, false)
+			require.NoError(t, err)
+			require.Equal(t, !lost, edit.Known)
+			require.Equal(t, !lost, len(edit.Changes) == 1)
+			b.take("the end")
+			still, done := 0, 0
+			for i, p := range b.points {
+				for _, v := range p.disk.Variants(nil, 0) {
+					crashStates.Add(1)
+					what := fmt.Sprintf("cut before %q, %s", p.op, v.Name)
+					store, err := lifecycle.OpenOn(p.disk.Crash(v).FS(), simOptions)
+					require.NoError(t, err, what)
+					st, _, err := store.Read(b.id)
+					require.Equal(t, image(want), image(st), what)
+					if errors.Is(err, lifecycle.ErrEdited) {
+						still++
+						require.Less(t, i, len(b.points)-1, what)
+						_, err = store.AcceptEdit(b.id, false)
+						require.NoError(t, err, what)
+						st, _, err = store.Read(b.id)
+					} else {
+						done++
+					}
+					require.NoError(t, err, what)
+					require.Equal(t, image(want), image(st), what)
+					r, err := store.Verify(b.id)
+					require.NoError(t, err, what)
+					if lost {
+						require.Equal(t, lifecycle.HistoryDamaged, r.Condition, what)
+						continue
+					}
+					if r.Condition != lifecycle.Intact { // state.json has the sums of before until it is replaced as well
+						require.Equal(t, lifecycle.Flawed, r.Condition, "%s: %v", what, r.Faults)
+						require.Equal(t, "totals-add-up", r.Rules[0].Rule.Name, what)
+						require.Equal(t, "metrics.json", name)
+					}
+					past, err := store.ReadAt(b.id, 3)
+					require.NoError(t, err, what)
+					require.Equal(t, 2, past.Header().TurnCount, "%s: the past stays as it was", what)
+					require.EqualValues(t, 3, past.Totals().OutputTokens, what)
+				}
+			}
+			require.NotZero(t, still)
+			require.NotZero(t, done)
+		})
+	}
 }
 
 // TestPowerCutWhileMovingAside damages a session and opens it: it is in its place,

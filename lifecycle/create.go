@@ -22,55 +22,63 @@ const newPrefix = ".new-"
 // session and its ID are durable. Any number of processes may create at once:
 // each gets an ID of its own. ctx bounds the wait for the store lock.
 func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
-	if err := session.ValidateModule(module); err != nil {
-		return nil, &Error{Op: "create session", Path: module, Class: writer.ClassInvalid, Err: err}
+	c := &committer{event: session.EventCreated}
+	if err := s.make(ctx, module, c, session.New); err != nil {
+		return nil, err
 	}
-	return s.create(ctx, module, session.EventCreated, session.New, nil)
+	return s.startNew(c)
 }
 
-// create makes a session of what first returns. share, unless it is nil, puts into
-// the folder, which has a temporary name, what the session has in common with another one, and says how far its
-// streams go.
-func (s *Store) create(ctx context.Context, module string, why session.Event, first func(session.ID, time.Time) (*session.State, error), share func(folder string) (session.Mark, error)) (*Session, error) {
-	lock, err := s.lock(ctx)
+// startNew holds a session that was just made.
+func (s *Store) startNew(c *committer) (*Session, error) {
+	sess, err := s.start(c.base, c)
 	if err != nil {
 		return nil, err
+	}
+	s.keepBallast()
+	s.opts.Logger.Info().Stringer("session", c.id).Msg("session created")
+	return sess, nil
+}
+
+// make makes a session of a module, durably, with the State that first returns for
+// the ID that it is given. The committer holds it afterwards.
+func (s *Store) make(ctx context.Context, module string, c *committer, first func(session.ID, time.Time) (*session.State, error)) error {
+	if err := session.ValidateModule(module); err != nil {
+		return &Error{Op: "create session", Path: module, Class: writer.ClassInvalid, Err: err}
+	}
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return err
 	}
 	defer func() { _ = lock.Unlock() }()
 
 	if err := s.layout(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.clearUnfinished(); err != nil {
-		return nil, err
+		return err
 	}
 	now := s.opts.Now()
 	id, err := s.nextID(module, now)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	st, err := first(id, now)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := &committer{store: s, id: id, mark: &atomic.Pointer[session.Mark]{}, event: why}
-	if err := c.build(st, share); err != nil {
-		return nil, errors.Join(fmt.Errorf("create session %s: %w", id, err), c.Close())
-	}
-	sess, err := s.start(st, c)
-	if err != nil {
-		return nil, err
+	c.store, c.id, c.mark = s, id, &atomic.Pointer[session.Mark]{}
+	if err := c.build(st); err != nil {
+		return errors.Join(fmt.Errorf("create session %s: %w", id, err), c.Close())
 	}
 	s.setLatest(id)
-	s.keepBallast()
-	s.opts.Logger.Info().Stringer("session", id).Msg("session created")
-	return sess, nil
+	return nil
 }
 
 // build makes the session's folder under a temporary name, takes the lease in
 // it, writes the first record and the readable files, and renames it into place.
 // The caller holds the store lock.
-func (c *committer) build(st *session.State, share func(folder string) (session.Mark, error)) (err error) {
+func (c *committer) build(st *session.State) (err error) {
 	root := c.store.root()
 	temp, final := sessionsDir+"/"+newPrefix+c.id.String(), sessionsDir+"/"+c.id.String()
 	if err := root.Mkdir(temp, 0o700); err != nil {
@@ -93,8 +101,8 @@ func (c *committer) build(st *session.State, share func(folder string) (session.
 		return err
 	}
 	c.base, c.at, c.pub = nil, session.Mark{}, publisher{}
-	if share != nil {
-		if c.at, err = share(temp); err != nil {
+	if c.share != nil {
+		if c.at, err = c.share(temp); err != nil {
 			return err
 		}
 	}
@@ -106,6 +114,11 @@ func (c *committer) build(st *session.State, share func(folder string) (session.
 	err = c.pub.job(c.dir, c.base, c.at, true)()
 	if c.pub.ended(err); err != nil {
 		return err
+	}
+	if c.beside != nil {
+		if err = c.beside(c.dir); err != nil {
+			return err
+		}
 	}
 	if err = root.Rename(temp, final); err != nil {
 		return writer.NewError("create session", filepath.Join(root.Name(), final), writer.NotCommitted, err)

@@ -11,6 +11,11 @@
 //	err = sess.Sync(ctx)   // durable from here on
 //	err = store.Close(ctx)
 //
+// What is damaged is told by [Store.Verify], moved aside by [Store.Open], and made
+// good as far as that goes by [Store.Recover], which makes a new session and leaves
+// the damaged one alone. What was edited outside stays, is shown, and is taken by
+// [Store.AcceptEdit].
+//
 // # Concurrency
 //
 // A Store and a Session may be used from any goroutine. Between processes two

@@ -204,8 +204,12 @@ func (s *Store) lookAtSessions() (all []Finding) {
 			f.Problem, f.Mend = true, "update lopen"
 		case r.Condition == HistoryDamaged:
 			f.Problem, f.Mend = true, fmt.Sprintf("the session is whole, its log has a hole: lopen session verify %s", id)
+		case r.Condition == Flawed:
+			f.Problem, f.Mend = true, fmt.Sprintf("the session is usable: lopen session verify %s says what is wrong", id)
+		case r.Condition == Edited:
+			f.Problem, f.Mend = true, fmt.Sprintf("look at it, then: lopen session recover %s --accept-edit", id)
 		case r.Condition == Corrupt || r.Condition == Unreadable:
-			f.Problem, f.Mend = true, fmt.Sprintf("lopen session verify %s; keep a copy before anything is tried", id)
+			f.Problem, f.Mend = true, fmt.Sprintf("lopen session recover %s --dry-run says what is left of it", id)
 		default:
 			intact++
 			continue

@@ -49,7 +49,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	write(t, path(store, "sessions", bad.String(), "state.json"), "{}")
 	all = findings(store.Doctor(t.Context()))
 	require.True(t, all[bad.String()].Problem)
-	require.Contains(t, all[bad.String()].Mend, "lopen session verify "+bad.String())
+	require.Contains(t, all[bad.String()].Mend, "lopen session recover "+bad.String())
 	require.NotContains(t, all, good.String(), "what is intact is counted only")
 	_, err := store.Open(bad)
 	require.Error(t, err)

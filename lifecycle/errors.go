@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 )
 
@@ -41,6 +42,9 @@ var (
 	ErrAmbiguous = errors.New("fits more than one session")
 	// ErrCorrupt is returned when a session's files are damaged.
 	ErrCorrupt = writer.ErrCorrupt
+	// ErrEdited is returned when somebody edited a session's files outside: what
+	// they say keeps the rules, and is not what was written.
+	ErrEdited = session.ErrChecksum
 	// ErrFutureVersion is returned when a newer lopen wrote the files.
 	ErrFutureVersion = writer.ErrFutureVersion
 	// ErrBusy is returned when another process holds the session.

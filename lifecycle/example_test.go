@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -92,4 +93,53 @@ func ExampleSession_Change() {
 	st, seq, err := store.Read(sess.ID()) // as any other process would
 	fmt.Println(st.Phase(), seq, err)
 	// Output: planning 2 <nil>
+}
+
+func ExampleStore_Recover() {
+	store, done := exampleStore()
+	defer done()
+	ctx := context.Background()
+	sess, err := store.Create(ctx, "auth")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_ = sess.Close(ctx)
+	_ = os.Truncate(filepath.Join(store.Path(), "sessions", sess.ID().String(), "state.json"), 10)
+
+	r, err := store.Recover(ctx, sess.ID().String(), lifecycle.JournalAlone, false)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.From, "->", r.ID, "at record", r.Seq)
+	fmt.Println(r.Recovered)
+	fmt.Println(store.Accept(ctx, r.ID))
+	// Output:
+	// auth-20260214-1 -> auth-20260214-2 at record 1
+	// [record 1, from nothing 0 of 0 tasks are done, 0 starts of the command]
+	// <nil>
+}
+
+func ExampleStore_AcceptEdit() {
+	store, done := exampleStore()
+	defer done()
+	ctx := context.Background()
+	sess, err := store.Create(ctx, "auth")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_ = sess.Close(ctx)
+	file := filepath.Join(store.Path(), "sessions", sess.ID().String(), "state.json")
+	data, _ := os.ReadFile(file)
+	_ = os.WriteFile(file, bytes.Replace(data, []byte(`"requirement-gathering"`), []byte(`"planning"`), 1), 0o600)
+
+	_, err = store.Open(sess.ID())
+	fmt.Println(errors.Is(err, lifecycle.ErrEdited))
+	edit, err := store.AcceptEdit(sess.ID(), false)
+	fmt.Println(edit.Changes, err)
+	// Output:
+	// true
+	// [phase-changed: 1] <nil>
 }

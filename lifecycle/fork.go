@@ -2,7 +2,9 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -25,7 +27,7 @@ type ForkOptions struct {
 // its own, and deleting the other session takes nothing from it. When Fork returns the new
 // session is durable. ErrNotFound names a record or message that is not there.
 func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Session, error) {
-	dir, ld, err := s.read(id)
+	dir, ld, err := s.readWhole(id)
 	if err != nil {
 		return nil, fmt.Errorf("fork: %w", err)
 	}
@@ -38,9 +40,8 @@ func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Sessi
 	if at.Continue {
 		kind = session.LineageContinued
 	}
-	return s.create(ctx, id.Module, session.EventForked, func(fork session.ID, now time.Time) (*session.State, error) {
-		return st.Derive(fork, now, session.Lineage{Kind: kind, From: id, Seq: mark.Seq})
-	}, func(to string) (session.Mark, error) {
+	c := &committer{event: session.EventForked}
+	c.share = func(to string) (session.Mark, error) {
 		streams := session.Mark{Messages: mark.Messages, Transcript: mark.Transcript, OpenCalls: mark.OpenCalls}
 		for name, tail := range map[string]session.Tail{messagesStream: mark.Messages, transcriptStream: mark.Transcript} {
 			if err := s.share(dir, id, to, name, tail); err != nil {
@@ -48,7 +49,14 @@ func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Sessi
 			}
 		}
 		return streams, nil
+	}
+	err = s.make(ctx, id.Module, c, func(fork session.ID, now time.Time) (*session.State, error) {
+		return st.Derive(fork, now, session.Lineage{Kind: kind, From: id, Seq: mark.Seq})
 	})
+	if err != nil {
+		return nil, fmt.Errorf("fork session %s: %w", id, err)
+	}
+	return s.startNew(c)
 }
 
 // forkPoint is the State that a fork begins with, and how far its streams go.
@@ -60,6 +68,11 @@ func forkPoint(dir writer.FS, id session.ID, ld *loaded, at ForkOptions) (*sessi
 			return nil, session.Mark{}, err
 		}
 		st, mark, err := stateAt(dir, id, seq)
+		if ld.state.Header().Lineage != nil { // what it inherited has the numbers of another journal
+			if st1, mark1, err1 := stateAt(dir, id, 1); err1 == nil && tail.Count <= mark1.Messages.Count {
+				st, mark, err = st1, mark1, nil
+			}
+		}
 		if err != nil {
 			return nil, session.Mark{}, err
 		}
@@ -87,8 +100,7 @@ func openCalls(dir writer.FS, to session.Tail) (open []string, err error) {
 }
 
 // share gives a session's new folder the files of a stream of another one; they are
-// durable there with the folder's own name. Where links are refused they are copied,
-// as far as they count.
+// durable there with the folder's own name. Where links are refused they are copied.
 func (s *Store) share(from writer.FS, id session.ID, to, stream string, tail session.Tail) error {
 	files, err := journal.StreamFiles(from, stream, journal.Tail(tail))
 	if err != nil {
@@ -97,6 +109,11 @@ func (s *Store) share(from writer.FS, id session.ID, to, stream string, tail ses
 	for _, name := range files {
 		old := sessionsDir + "/" + id.String() + "/" + name
 		err := s.root().Link(old, to+"/"+name)
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, err := from.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+				continue // lost in both: reading tells of it
+			}
+		}
 		if writer.RefusesLinks(err) {
 			err = writer.CopyFile(s.root(), old, to+"/"+name, filePerm)
 		}

@@ -139,3 +139,51 @@ func TestPowerCutWhileForking(t *testing.T) {
 		require.NoError(t, s.close())
 	}
 }
+
+// What a fork has inherited was acknowledged by records of another journal.
+func TestForkOfAForkAtAMessage(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	parent := create(t, store, "auth")
+	for i := range 5 {
+		says(t, parent, fmt.Sprint("p", i))
+		require.NoError(t, parent.Change(session.TriggerStepCompleted, turns(i+1)))
+	}
+	require.NoError(t, parent.Sync(t.Context()))
+	child := fork(t, store, parent.ID(), lifecycle.ForkOptions{})
+	for i := range 9 {
+		says(t, child, fmt.Sprint("c", i))
+		require.NoError(t, child.Change(session.TriggerStepCompleted, turns(10+i)))
+	}
+	require.NoError(t, child.Sync(t.Context()))
+	for message, want := range map[string]int{"p1": 5, "p4": 5, "c0": 5, "c8": 17} {
+		grandchild := fork(t, store, child.ID(), lifecycle.ForkOptions{Message: message})
+		require.Equal(t, message, last(heard(t, store, grandchild.ID())))
+		require.LessOrEqual(t, grandchild.State().Header().TurnCount, max(want, 10), message)
+		if message[0] == 'p' {
+			require.Equal(t, want, grandchild.State().Header().TurnCount, message)
+		}
+	}
+}
+
+// A fork has what is left of a session that lost a file.
+func TestForkOfADamagedSession(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	parent := create(t, store, "auth")
+	says(t, parent, "a")
+	require.NoError(t, parent.Close(t.Context()))
+	parent, err := store.Open(parent.ID())
+	require.NoError(t, err)
+	says(t, parent, "b")
+	require.NoError(t, os.Remove(path(store, "sessions", parent.ID().String(), "messages.jsonl")))
+	child := fork(t, store, parent.ID(), lifecycle.ForkOptions{})
+	var got []string
+	for m, err := range store.Messages(child.ID()) {
+		if err != nil {
+			require.ErrorIs(t, err, lifecycle.ErrDamaged)
+		}
+		got = append(got, m.ID)
+	}
+	require.Equal(t, []string{"", "b"}, got)
+}

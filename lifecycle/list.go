@@ -116,16 +116,18 @@ const readTries = 5
 
 // Read returns the newest State of a session that its files show, without a lock,
 // whoever holds it, and its sequence number. Beside a live writer it may be one
-// that is not durable yet. It changes nothing.
+// that is not durable yet. It changes nothing. With ErrEdited the State is returned
+// as it was edited, with ErrFutureVersion as far as this version knows of it.
 func (s *Store) Read(id session.ID) (*session.State, uint64, error) {
 	dir, ld, err := s.read(id)
-	if err != nil {
+	if ld == nil {
 		return nil, 0, err
 	}
-	return ld.state, ld.at.Seq, dir.Close()
+	return ld.state, ld.at.Seq, errors.Join(err, dir.Close())
 }
 
-// read loads a session and leaves its folder open for more.
+// read loads a session and leaves its folder open for more, also where it says that the
+// session was edited outside, or is of a newer version.
 func (s *Store) read(id session.ID) (writer.FS, *loaded, error) {
 	var err error
 	for tries, alone := 0, 0; tries < readTries && alone < 2; tries++ {
@@ -135,8 +137,11 @@ func (s *Store) read(id session.ID) (writer.FS, *loaded, error) {
 			break
 		}
 		var ld *loaded
-		if ld, err = load(dir, id); err == nil {
-			return dir, ld, nil
+		if ld, err = read(dir, id); ld != nil {
+			if err != nil {
+				err = fmt.Errorf("read session %s: %w", id, err)
+			}
+			return dir, ld, err
 		}
 		_ = dir.Close()
 		if held, herr := s.Holder(id); herr != nil || held == nil {
@@ -144,6 +149,36 @@ func (s *Store) read(id session.ID) (writer.FS, *loaded, error) {
 		}
 	}
 	return nil, nil, fmt.Errorf("read session %s: %w", id, err)
+}
+
+// readWhole is read for who goes on from what is read.
+func (s *Store) readWhole(id session.ID) (writer.FS, *loaded, error) {
+	dir, ld, err := s.read(id)
+	if err != nil {
+		if dir != nil {
+			_ = dir.Close()
+		}
+		return nil, nil, err
+	}
+	return dir, ld, nil
+}
+
+// read is join, with what there is to show of a session that is not to be written.
+func read(dir writer.FS, id session.ID) (*loaded, error) {
+	ld, err := join(dir, id)
+	if err == nil {
+		if ld.edited != nil {
+			err = unreadable("load session", dir.Name(), ld.edited)
+		}
+		return ld, err
+	}
+	err = unreadable("load session", dir.Name(), err)
+	if errors.Is(err, ErrFutureVersion) {
+		if st, at, shown := asWritten(dir, id); shown == nil {
+			return &loaded{state: st, at: at}, err
+		}
+	}
+	return nil, err
 }
 
 // Holder returns who holds a session for writing, nil when nobody does.

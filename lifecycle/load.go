@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -29,23 +30,27 @@ type loaded struct {
 	base journal.Position
 	// shown are the records that state.json and metrics.json are of.
 	shown, metrics session.Mark
+	version        int64             // of the older one of them
+	found          []session.Finding // of the files; the State has its own
+	edited         error             // says that one was edited outside; nil if not
 }
 
-// load joins the snapshots of a session's folder with the records above them. It
-// takes no lock and changes nothing.
-func load(dir writer.FS, id session.ID) (*loaded, error) {
-	ld, err := join(dir, id)
-	if err != nil {
-		return nil, unreadable("load session", dir.Name(), err)
-	}
-	return ld, nil
-}
-
+// join puts the snapshots of a session's folder and the records above them together.
+// It takes no lock and changes nothing. What was edited outside is taken as it is, and
+// said.
 func join(dir writer.FS, id session.ID) (*loaded, error) {
-	r, err := snapshots(dir)
+	r, edited := snapshots(dir)
+	if edited != nil && !errors.Is(edited, session.ErrChecksum) {
+		return nil, edited
+	}
+	if err := session.CheckFolder(r.ID(), id); err != nil {
+		return nil, err
+	}
+	kept, err := history.Numbers(dir) // before the journal, which a writer may go on with
 	if err != nil {
 		return nil, err
 	}
+	version, found := r.Version(), r.Findings()
 	shown, metrics := r.At(), r.Metrics()
 	base := min(shown.Seq, metrics.Seq)
 	log, err := journal.Read(dir, base, false)
@@ -66,14 +71,48 @@ func join(dir writer.FS, id session.ID) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := ends(dir, log, at.Seq, kept); err != nil {
+		return nil, err
+	}
 	epoch := shown.Epoch
 	if metrics.Seq < shown.Seq {
 		epoch = metrics.Epoch
 	}
-	return &loaded{state: st, at: at, log: log, base: journal.Position{Epoch: epoch, Seq: base}, shown: shown, metrics: metrics}, nil
+	return &loaded{state: st, at: at, log: log, base: journal.Position{Epoch: epoch, Seq: base}, shown: shown, metrics: metrics,
+		version: version, found: found, edited: edited}, nil
 }
 
-// snapshots reads state.json and metrics.json. A large file is taken into memory
+// ends says whether the journal is as long as the snapshots beside it know it to
+// have been. A snapshot is written after its record is durable, but for that of a
+// large change, whose record comes after it.
+func ends(dir writer.FS, log *journal.Log, last uint64, kept []uint64) error {
+	for _, seq := range slices.Backward(kept) {
+		if seq <= last+1 {
+			break
+		}
+		if m, err := history.ReadManifest(dir, seq); err == nil && log.Holds(m.Epoch, seq) {
+			return fmt.Errorf("%w: the journal ends at record %d, and %s is of a later one", session.ErrCorrupt, last, history.Path(dir, seq))
+		}
+	}
+	return nil
+}
+
+// findings are the rules that files and State break; none is critical.
+func (ld *loaded) findings() []session.Finding { return append(ld.found, session.Check(ld.state)...) }
+
+// asWritten is what a newer version's state.json says, as far as it is known here,
+// without the records that its writer may have added.
+func asWritten(dir writer.FS, id session.ID) (*session.State, session.Mark, error) {
+	r, err := snapshots(dir)
+	if r == nil || r.ID() != id {
+		return nil, session.Mark{}, err
+	}
+	r.Level()
+	return r.State(id)
+}
+
+// snapshots reads state.json and metrics.json. The error is that of
+// [session.Replay.Load], which may have taken them nevertheless. A large file is taken into memory
 // only when its checksum says that it is worth it.
 func snapshots(dir writer.FS) (*session.Replay, error) {
 	var files [2][]byte
@@ -122,20 +161,22 @@ func replay(dir writer.FS, id session.ID, r *session.Replay, log *journal.Log, b
 
 // apply does what records say.
 func apply(dir writer.FS, r *session.Replay, log *journal.Log, refs []journal.Ref) error {
-	return log.Lines(refs, func(_ *journal.Ref, line []byte) error {
-		rec, err := r.Apply(line)
-		if err != nil || rec.Snapshot == nil {
-			return err
-		}
-		state, metrics, err := history.Read(dir, rec.Seq, rec.Snapshot.SHA256)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: %s is missing", session.ErrCorrupt, history.Path(dir, rec.Seq))
-		}
-		if err != nil {
-			return err
-		}
-		return r.Load(state, metrics) // what it covers of later records comes after it once more
-	})
+	return log.Lines(refs, func(_ *journal.Ref, line []byte) error { return applyLine(dir, r, line) })
+}
+
+func applyLine(dir writer.FS, r *session.Replay, line []byte) error {
+	rec, err := r.Apply(line)
+	if err != nil || rec.Snapshot == nil {
+		return err
+	}
+	state, metrics, err := history.Read(dir, rec.Seq, rec.Snapshot.SHA256)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s is missing", session.ErrCorrupt, history.Path(dir, rec.Seq))
+	}
+	if err != nil {
+		return err
+	}
+	return r.Load(state, metrics) // what it covers of later records comes after it once more
 }
 
 // damage names the places of a log that are damaged.

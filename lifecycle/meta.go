@@ -36,8 +36,11 @@ type metaJSON struct {
 
 // Meta returns what is said of a session; the zero value when nothing is.
 func (s *Store) Meta(id session.ID) (Meta, error) {
-	name := sessionsDir + "/" + id.String() + "/" + metaFile
-	data, err := writer.ReadFile(s.root(), name, 64<<10)
+	return readMeta(s.root(), sessionsDir+"/"+id.String()+"/"+metaFile)
+}
+
+func readMeta(dir writer.FS, name string) (Meta, error) {
+	data, err := writer.ReadFile(dir, name, 64<<10)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Meta{}, nil
 	}
@@ -47,10 +50,10 @@ func (s *Store) Meta(id session.ID) (Meta, error) {
 	var m metaJSON
 	err = json.Unmarshal(data, &m)
 	if err == nil && m.SchemaVersion > 1 {
-		return Meta{}, &Error{Op: "read", Path: filepath.Join(s.Path(), name), Class: writer.ClassFutureVersion, Err: fmt.Errorf("schema version %d", m.SchemaVersion)}
+		return Meta{}, &Error{Op: "read", Path: filepath.Join(dir.Name(), name), Class: writer.ClassFutureVersion, Err: fmt.Errorf("schema version %d", m.SchemaVersion)}
 	}
 	if err != nil {
-		return Meta{}, &Error{Op: "read", Path: filepath.Join(s.Path(), name), Class: writer.ClassCorrupt, Err: err}
+		return Meta{}, &Error{Op: "read", Path: filepath.Join(dir.Name(), name), Class: writer.ClassCorrupt, Err: err}
 	}
 	return Meta{m.Name, m.Pinned}, nil
 }

@@ -14,13 +14,17 @@ import (
 func PlanPath(module string) string { return Dir + "/" + modulesDir + "/" + module + "/plan.md" }
 
 // Plan reads a module's plan. errors.Is(err, fs.ErrNotExist) says that there is none.
-func (s *Store) Plan(module string) (*plan.Plan, error) {
+func (s *Store) Plan(module string) (*plan.Plan, error) { return s.ReloadPlan(module, nil) }
+
+// ReloadPlan reads a module's plan of which base was read before: it is base
+// itself while the file says the same. See plan.Reload.
+func (s *Store) ReloadPlan(module string, base *plan.Plan) (*plan.Plan, error) {
 	dir, err := s.moduleDir(module)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	return plan.Load(dir, "plan.md")
+	return plan.Reload(dir, "plan.md", base)
 }
 
 // CreatePlan writes a module's plan, durably. One that exists is never
@@ -43,16 +47,16 @@ func (s *Store) CreatePlan(module string, content []byte) error {
 	return plan.CreateFile(dir, "plan.md", content)
 }
 
-// SetBoxes ticks (true) or unticks boxes of a module's plan, durably, each one
-// byte. base is the plan as the caller knows it; an edit that came in between
-// is kept. See plan.SetBoxes.
-func (s *Store) SetBoxes(module string, base *plan.Plan, want map[string]bool) (*plan.Plan, error) {
+// EditPlan carries a change out on a module's plan, durably. base is the plan as
+// the caller knows it; edits that came in between are kept, or are a
+// *plan.ConflictError. See plan.Apply.
+func (s *Store) EditPlan(module string, base *plan.Plan, change plan.Change) (*plan.Plan, error) {
 	dir, err := s.moduleDir(module)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	return plan.SetBoxes(dir, "plan.md", base, want)
+	return plan.Apply(dir, "plan.md", base, change)
 }
 
 func (s *Store) moduleDir(module string) (writer.FS, error) {

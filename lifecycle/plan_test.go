@@ -30,7 +30,7 @@ func TestCreatePlanNeverOverwrites(t *testing.T) {
 	require.ErrorIs(t, store.CreatePlan("auth", []byte("- [ ] B\n")), fs.ErrExist, "a dangling link is somebody's too")
 }
 
-func TestSetBoxes(t *testing.T) {
+func TestEditPlan(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	require.NoError(t, store.CreatePlan("auth", []byte("* [ ] A\r\n* [x] B")))
@@ -38,7 +38,7 @@ func TestSetBoxes(t *testing.T) {
 	require.NoError(t, err)
 	name := path(store, "modules", "auth", "plan.md")
 	write(t, name, "* [ ] New\r\n* [ ] A\r\n* [x] B") // a person, in between
-	after, err := store.SetBoxes("auth", base, map[string]bool{"a": true, "b": false})
+	after, err := store.EditPlan("auth", base, plan.Boxes(map[string]bool{"a": true, "b": false}))
 	require.NoError(t, err)
 	data, err := os.ReadFile(name)
 	require.NoError(t, err)
@@ -46,11 +46,11 @@ func TestSetBoxes(t *testing.T) {
 	require.Equal(t, data, after.Source())
 
 	write(t, name, "* [ ] A")
-	_, err = store.SetBoxes("auth", after, map[string]bool{"a": true, "b": true})
+	_, err = store.EditPlan("auth", after, plan.Boxes(map[string]bool{"a": true, "b": true}))
 	var conflict *plan.ConflictError
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, []string{"b"}, conflict.Missing)
-	_, err = store.SetBoxes("other", after, map[string]bool{"a": true})
+	_, err = store.EditPlan("other", after, plan.Boxes(map[string]bool{"a": true}))
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 

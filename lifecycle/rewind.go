@@ -10,6 +10,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/plan"
 )
 
 // RewindOptions say what a rewind changes.
@@ -198,7 +199,7 @@ func (s *Session) followBoxes(st *session.State) (*session.State, error) {
 		}
 	}
 	if len(want) > 0 {
-		if p, err = s.store.SetBoxes(s.id.Module, p, want); err != nil {
+		if p, err = s.store.EditPlan(s.id.Module, p, plan.Boxes(want)); err != nil {
 			return nil, err
 		}
 	}

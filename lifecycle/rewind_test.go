@@ -14,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/plan"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
@@ -34,9 +35,9 @@ func got(t require.TestingT, dir writer.FS, name string) string {
 
 var both = lifecycle.RewindOptions{Files: true, State: true}
 
-// worked is a session whose first task changed a file and whose second one changed
+// agentWorked is a session whose first task changed a file and whose second one changed
 // it again, made another one, and removed a third.
-func worked(t require.TestingT, store *lifecycle.Store, module string) (*lifecycle.Session, []checkpoint.ID) {
+func agentWorked(t require.TestingT, store *lifecycle.Store, module string) (*lifecycle.Session, []checkpoint.ID) {
 	ctx := context.Background()
 	sess, err := store.Create(ctx, module)
 	require.NoError(t, err)
@@ -67,7 +68,7 @@ func worked(t require.TestingT, store *lifecycle.Store, module string) (*lifecyc
 	tick := func(id string) {
 		p, err := store.Plan(module)
 		require.NoError(t, err)
-		_, err = store.SetBoxes(module, p, map[string]bool{id: true})
+		_, err = store.EditPlan(module, p, plan.Boxes(map[string]bool{id: true}))
 		require.NoError(t, err)
 	}
 	state(0)
@@ -96,7 +97,7 @@ func done(st *session.State) int { return st.Progress().Done }
 func TestRewindAndUndo(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
-	sess, ids := worked(t, store, "auth")
+	sess, ids := agentWorked(t, store, "auth")
 	require.Equal(t, "2 (none) 2", content(t, store))
 	put(t, store.Project(), "mine", "of a person")
 
@@ -142,7 +143,7 @@ func planOf(t require.TestingT, store *lifecycle.Store, module string) string {
 func TestRewindScopesAndOtherPeoplesWork(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
-	sess, ids := worked(t, store, "auth")
+	sess, ids := agentWorked(t, store, "auth")
 	_, err := sess.Rewind(t.Context(), ids[1], lifecycle.RewindOptions{State: true})
 	require.NoError(t, err)
 	require.Equal(t, 1, done(sess.State()))
@@ -188,7 +189,7 @@ func rewindCutOff(t *testing.T, power bool, k int) bool {
 	disk := crashfs.New(crashfs.Ext4)
 	store, err := lifecycle.InitOn(disk.FS(), simOptions)
 	require.NoError(t, err)
-	sess, ids := worked(t, store, "sim")
+	sess, ids := agentWorked(t, store, "sim")
 	n := 0
 	var cut *crashfs.Disk
 	disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {

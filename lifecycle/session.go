@@ -66,14 +66,19 @@ func (c *committer) acquire() (*session.State, error) {
 			return nil, err
 		}
 	}
-	ld, err := load(c.dir, c.id)
-	if err != nil {
-		return nil, c.store.setAside(c.id, err)
+	ld, err := join(c.dir, c.id)
+	if err == nil && ld.edited != nil && !c.edited {
+		err = ld.edited
 	}
-	for _, f := range ld.log.Faults {
-		if f.Kind != journal.Settled {
-			c.store.opts.Logger.Warn().Stringer("session", c.id).Stringer("fault", f).Msg("part of the journal is not applied; it stays in its file")
+	if err != nil {
+		return nil, c.store.setAside(c.id, unreadable("load session", c.dir.Name(), err))
+	}
+	c.tell(ld)
+	if ld.version < session.SchemaVersion {
+		if err := keepOld(c.dir, ld.version); err != nil {
+			return nil, err
 		}
+		c.event = session.EventMigrated
 	}
 	// The last holder may have died between a rename and its sync: what was read is
 	// durable when Open has synced the folder.
@@ -82,7 +87,9 @@ func (c *committer) acquire() (*session.State, error) {
 	}
 	c.base, c.at = ld.state, ld.at
 	c.openStreams()
-	c.pub.state.seq, c.pub.metrics.seq = ld.shown.Seq, ld.metrics.Seq
+	if ld.version == session.SchemaVersion { // or both are due
+		c.pub.state.seq, c.pub.metrics.seq = ld.shown.Seq, ld.metrics.Seq
+	}
 	for name, file := range map[string]*shown{stateFile: &c.pub.state, metricsFile: &c.pub.metrics} {
 		if info, err := c.dir.Lstat(name); err == nil {
 			file.size = info.Size()
@@ -93,6 +100,20 @@ func (c *committer) acquire() (*session.State, error) {
 		return crashed(ld.state, c.store.opts.Now())
 	}
 	return ld.state, nil
+}
+
+// tell logs what is not as it should be and does not keep the session from being
+// opened.
+func (c *committer) tell(ld *loaded) {
+	log := &c.store.opts.Logger
+	for _, f := range ld.log.Faults {
+		if f.Kind != journal.Settled {
+			log.Warn().Stringer("session", c.id).Stringer("fault", f).Msg("part of the journal is not applied; it stays in its file")
+		}
+	}
+	for _, f := range ld.findings() {
+		log.Warn().Stringer("session", c.id).Stringer("rule", f).Str("repair", f.Rule.Repair).Msg("a rule is broken")
+	}
 }
 
 // start hands the files to an actor. On an error the files are closed.

@@ -48,11 +48,20 @@ func (c *committer) snapshot(st *session.State, at session.Mark, when time.Time,
 	}
 	return snapshot{st, at, history.Manifest{
 		Session: c.id.String(), Epoch: at.Epoch, Seq: at.Seq, At: when, Reason: why,
-		Tasks: history.Tasks{Total: p.Total, Completed: p.Done, Active: active}, Iterations: st.NumIterations(),
+		Tasks: history.Tasks{Total: p.Total, Completed: p.Done, Active: active}, Dependencies: []string{}, Iterations: st.NumIterations(),
 	}}
 }
 
 func (s snapshot) write(dir writer.FS) (history.Manifest, error) {
+	files := map[string]struct{}{}
+	for t := range s.st.All() {
+		for i := range t.Log {
+			for _, name := range t.Log[i].Artifacts {
+				files[name] = struct{}{}
+			}
+		}
+	}
+	s.m.FilesModified = len(files)
 	return history.Write(dir, s.m, session.EncodeState(s.st, s.at), session.EncodeMetrics(s.st, s.at))
 }
 
@@ -127,6 +136,12 @@ func stateAt(dir writer.FS, id session.ID, seq uint64) (*session.State, session.
 	if err != nil {
 		return nil, session.Mark{}, err
 	}
+	return nearest(dir, id, log, all, seq)
+}
+
+// nearest is the State of a record from the nearest snapshot and the records after
+// it.
+func nearest(dir writer.FS, id session.ID, log *journal.Log, all []history.Manifest, seq uint64) (*session.State, session.Mark, error) {
 	for _, m := range slices.Backward(all) {
 		if m.Seq > seq || !log.Holds(m.Epoch, m.Seq) {
 			continue

@@ -25,6 +25,9 @@ func (c *committer) openStreams() {
 func (c *committer) appendEntries(all []actors.Entry, rec *session.Record, mark *session.Mark) error {
 	var messages, events [][]byte
 	open := mark.OpenCalls
+	if c.base == nil { // the first record of a fork: what is replayed from it has no other source
+		rec.Messages, rec.Transcript, rec.OpenCalls = mark.Messages, mark.Transcript, open
+	}
 	for _, e := range all {
 		switch {
 		case e.Attempt != nil:

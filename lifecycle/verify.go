@@ -25,9 +25,15 @@ const (
 	// Torn: the journal ends in bytes that were never acknowledged, as a crash
 	// leaves them. Nothing is lost; the next run goes on without them.
 	Torn Condition = "torn"
+	// Flawed: the session is usable; a rule is broken that is not critical, or a
+	// file beside the session's own is damaged.
+	Flawed Condition = "flawed"
 	// HistoryDamaged: damage at or below the readable files. The session is
 	// whole, its log has a hole.
 	HistoryDamaged Condition = "history-damaged"
+	// Edited: well-formed, and edited outside. It is shown, and not opened for
+	// writing until [Store.AcceptEdit].
+	Edited Condition = "edited"
 	// Unreadable: reading failed, or a newer lopen wrote it.
 	Unreadable Condition = "unreadable"
 	// Corrupt: the session cannot be opened.
@@ -44,7 +50,12 @@ type Report struct {
 	Records   int    // of the journal that are whole and count
 	Bytes     int64  // of these records
 	Faults    []Fault
+	Rules     []session.Finding // that are broken
+	Leftovers []string          // of a crash, in words
+	Blobs     int               // that were read
 	Holder    *Owner
+
+	RequiresValidation bool // it was recovered, and nobody has accepted it
 }
 
 // A Fault is a place in a session's files where something is not as it was written.
@@ -55,6 +66,13 @@ type Fault struct {
 	Seq     uint64 // the first record that is missing for it; 0 for a readable file
 	Kind    string // torn, settled (torn once, and dealt with) or damaged
 	Problem string // what is wrong, where more is known
+}
+
+func (f Fault) String() string {
+	if f.Problem != "" {
+		return fmt.Sprintf("%s: %s: %s", f.File, f.Kind, f.Problem)
+	}
+	return fmt.Sprintf("%s: %d bytes from %d on are %s (record %d)", f.File, f.Length, f.Offset, f.Kind, f.Seq)
 }
 
 // Verify reads everything that a session has, without a lock, and changes
@@ -81,15 +99,40 @@ func (s *Store) Verify(id session.ID) (Report, error) {
 
 func verify(dir writer.FS, id session.ID, holder *Owner) Report {
 	r := Report{ID: id, Holder: holder, Condition: Intact}
-	ld, err := load(dir, id)
+	ld, err := join(dir, id)
+	var st *session.State
+	if err == nil {
+		st = ld.state
+		r.Seq, r.Shown = ld.at.Seq, ld.shown.Seq
+		r.Rules = ld.findings()
+		r.RequiresValidation = st.Header().RequiresValidation
+		err = ld.edited
+	}
 	if err != nil {
-		r.Err = err
-		r.Condition = Corrupt
-		if !errors.Is(err, ErrCorrupt) {
+		r.Err = unreadable("load session", dir.Name(), err)
+		switch {
+		case errors.Is(err, ErrEdited):
+			r.Condition = Edited
+		case errors.Is(r.Err, ErrCorrupt):
+			r.Condition = Corrupt
+		default:
 			r.Condition = Unreadable
 		}
-	} else {
-		r.Seq, r.Shown = ld.at.Seq, ld.shown.Seq
+		if f, ok := session.FindingOf(err); ok {
+			r.Rules = append(r.Rules, f)
+		}
+	}
+	for _, f := range r.Rules {
+		if f.Rule.Severity != session.SeverityWarning {
+			r.worse(Flawed)
+		}
+	}
+	r.beside(dir)
+	if ld != nil {
+		r.streams(dir, ld.at)
+	}
+	if holder == nil {
+		r.Leftovers = leftovers(dir, st)
 	}
 	base := uint64(0)
 	if ld != nil {
@@ -103,6 +146,9 @@ func verify(dir writer.FS, id session.ID, holder *Owner) Report {
 	}
 	for _, f := range log.Faults {
 		r.fault(Fault{File: f.Segment, Offset: f.Offset, Length: f.Length, Seq: f.Seq, Kind: f.Kind.String()})
+	}
+	if ld != nil && ld.base.Epoch > 0 && log.Last() < ld.base.Seq {
+		r.fault(Fault{File: "journal", Seq: log.Last() + 1, Kind: "damaged", Problem: fmt.Sprintf("the records %d to %d are not there", log.Last()+1, ld.base.Seq)})
 	}
 	r.Records = len(log.Records)
 	err = log.Lines(log.Records, func(ref *journal.Ref, line []byte) error {
@@ -133,7 +179,7 @@ func (r *Report) fault(f Fault) {
 	}
 }
 
-var conditions = []Condition{Intact, Torn, HistoryDamaged, Unreadable, Corrupt}
+var conditions = []Condition{Intact, Torn, Flawed, HistoryDamaged, Edited, Unreadable, Corrupt}
 
 func (r *Report) worse(c Condition) {
 	for _, each := range conditions {

@@ -2,9 +2,24 @@
 //
 // A [Plan] is what a file said at one moment: its tasks in file order, made by
 // [Parse] or [Load]. The plan is the person's, so whatever is in the file stays as
-// it is: a changed box is one changed byte ([Toggle], [SetBoxes]), and no file is
-// ever written from the task tree, except for a new one ([FromMarkdown],
-// [FromCriteria], [CreateFile]).
+// it is: no file is ever written from the task tree, except for a new one
+// ([FromMarkdown], [FromCriteria], [CreateFile]).
+//
+// # Edits
+//
+// A [Change] makes a plan of a plan: [Boxes], [Marks], [Add], [Remove], [Move],
+// [Rename]. A changed box is one changed byte. Every other change is a few lines
+// cut out or put in, and the result is parsed before it is used: it must have the
+// tasks and headings that are expected, each with the same text, state, details and
+// notes, or the edit is refused with [ErrTangled]. So it is the parser that decides what
+// an edit does, and not a second idea of Markdown.
+//
+// [Apply] carries a change out on a file. What was read is compared with what the
+// file says; where somebody edited it meanwhile, the change is made to their
+// version if it is about tasks that they left alone, and is a [ConflictError] if not.
+//
+// A [Mark] is what a box cannot say: ` <!-- lopen: failed, 3 attempts -->` behind
+// the text of a task that is open. It goes when the task is ticked.
 //
 // # Tasks
 //
@@ -23,19 +38,21 @@
 //
 // # Life
 //
-// A Plan does not change. SetBoxes returns the one that the file holds
-// afterwards; the next Load may find another, as people edit the file whenever
-// they like.
+// A Plan does not change. Apply returns the one that the file holds afterwards;
+// the next Load may find another, as people edit the file whenever they like.
+// [Reload] does not parse a file again that says what it said before.
 //
 // # Concurrency
 //
 // A Plan is immutable and may be shared; functions may be called from any
-// goroutine. Two SetBoxes on one file at a time are the caller's to prevent: the
-// loser's boxes could be lost (see SetBoxes).
+// goroutine. Two Apply on one file at a time are the caller's to prevent: the
+// loser's edit could be lost (see Apply).
 //
 // # Crash safety
 //
-// A plan is replaced by one atomic rename that is durable when SetBoxes returns;
-// a crash leaves the old file or the new one. A new plan is there completely or
-// not at all.
+// A plan is replaced by one atomic rename that is durable when Apply returns;
+// a crash leaves the old file or the new one. An editor that saves in the moment
+// between the last look and the rename, some hundred microseconds, loses what it
+// saved: no portable call replaces a file only if it is still the same, and editors
+// take no lock. A new plan is there completely or not at all.
 package plan

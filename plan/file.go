@@ -2,43 +2,31 @@ package plan
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
 
+	"github.com/lopen-dev/lopen/plan/internal/guard"
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// maxSize bounds what is read as a plan, in bytes.
-const maxSize = 64 << 20
-
-// rereads bounds how often SetBoxes starts again because the file changed
-// under its hands.
-const rereads = 5
-
-// ErrChanging says that the file kept changing while boxes were to be set.
-var ErrChanging = errors.New("the file keeps changing")
-
-// A ConflictError names the tasks whose boxes could not be set because the file
-// does not have them any more. All other boxes were set.
-type ConflictError struct {
-	Missing []string // IDs, sorted
-}
-
-func (e *ConflictError) Error() string {
-	return "set boxes: no longer in the plan: " + strings.Join(e.Missing, ", ")
-}
+// ErrChanging says that the file kept changing while it was to be edited.
+var ErrChanging = guard.ErrChanging
 
 // Load reads a plan: a regular file of at most 64 MiB. errors.Is(err,
 // fs.ErrNotExist) says that there is none.
 func Load(fsys writer.FS, name string) (*Plan, error) {
-	src, err := writer.ReadFile(fsys, name, maxSize)
+	return Reload(fsys, name, nil)
+}
+
+// Reload reads a plan of which base was read before, which may be nil. A file that
+// still says the same is not parsed again, and the result is base itself: what is
+// compared is what the file says, so that no edit is overlooked, however it was made.
+func Reload(fsys writer.FS, name string, base *Plan) (*Plan, error) {
+	src, err := guard.Read(fsys, name, base.bytes())
 	if err != nil {
 		return nil, fmt.Errorf("read plan: %w", err)
 	}
-	return Parse(src), nil
+	return base.unless(src), nil
 }
 
 // CreateFile writes a new plan, durably, and never overwrites: errors.Is(err,
@@ -50,84 +38,48 @@ func CreateFile(fsys writer.FS, name string, content []byte) error {
 	return nil
 }
 
-// SetBoxes ticks (true) and unticks boxes by task ID and returns the plan as the
-// file then holds it. base is the plan as the caller knows it; where the file says
-// something else by now, the boxes are looked up in what it says, so that an
-// edit by a person is kept. Components have no box and are passed over.
+// Apply carries a change out on a file and returns the plan that it then holds.
+// base is the plan as the caller knows it. Where the file says something else by
+// now, the change is made to what it says: edits that do not touch the same tasks
+// are both kept, and for one that does the error is a *ConflictError.
 //
-// With a *ConflictError, which names IDs that the file has no more, all other
-// boxes are set and the plan is returned too. With any other error the plan is nil;
-// what the file holds then is what writer.ReplaceFile says of its error.
-//
-// The file is compared once more right before it is replaced. An editor that
-// saves between that moment and the rename, some hundred microseconds, loses what
-// it saved: no portable call replaces a file only if it is still the same, and
-// editors take no lock.
-func SetBoxes(fsys writer.FS, name string, base *Plan, want map[string]bool) (*Plan, error) {
-	p := base
-	for range rereads {
-		src, err := writer.ReadFile(fsys, name, maxSize)
-		if err != nil {
-			return nil, fmt.Errorf("set boxes: %w", err)
+// The plan is nil with any error but a *ConflictError of [Boxes] or [Marks],
+// which do what they can. What the file holds after an error of writing is what
+// writer.ReplaceFile says of it; after all others it is as it was. An editor that
+// saves in the very moment of the rename loses what it saved: see the package.
+func Apply(fsys writer.FS, name string, base *Plan, change Change) (next *Plan, err error) {
+	var conflict error
+	err = guard.Edit(fsys, name, 0, base.bytes(), func(src []byte) ([]byte, error) {
+		if src == nil {
+			return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 		}
-		if !bytes.Equal(src, p.src) {
-			p = Parse(src)
+		now := base.unless(src)
+		if next, conflict = change(base, now); next == nil {
+			return nil, conflict
 		}
-		next, conflict := p.SetBoxes(want)
-		if !bytes.Equal(next.src, p.src) {
-			replaced, err := replace(fsys, name, p.src, next.src)
-			if err != nil {
-				return nil, fmt.Errorf("set boxes: %w", err)
-			}
-			if !replaced {
-				continue
-			}
-		}
+		return next.src, nil
+	})
+	if err == nil {
 		return next, conflict
 	}
-	return nil, fmt.Errorf("set boxes in %s: %w", name, ErrChanging)
+	if conflict != nil && next == nil {
+		return nil, conflict
+	}
+	return nil, fmt.Errorf("write plan: %w", err)
 }
 
-// SetBoxes is a plan with boxes ticked (true) and unticked, in memory. With a
-// *ConflictError, which names IDs that the plan does not have, all others are set.
-func (p *Plan) SetBoxes(want map[string]bool) (*Plan, error) {
-	boxes, missing := p.boxes(want)
-	next := p.withBoxes(boxes)
-	if len(missing) > 0 {
-		return next, &ConflictError{Missing: missing}
+// unless returns the plan itself if it is what src says.
+func (p *Plan) unless(src []byte) *Plan {
+	if p != nil && bytes.Equal(src, p.src) {
+		return p
 	}
-	return next, nil
+	return Parse(src)
 }
 
-// boxes translates task IDs to offsets.
-func (p *Plan) boxes(want map[string]bool) (boxes map[int]bool, missing []string) {
-	boxes = make(map[int]bool, len(want))
-	for id, ticked := range want {
-		t, ok := p.Task(id)
-		switch {
-		case !ok:
-			missing = append(missing, id)
-		case t.Box >= 0:
-			boxes[t.Box] = ticked
-		}
+// bytes is the source of a plan, which may be nil.
+func (p *Plan) bytes() []byte {
+	if p == nil {
+		return nil
 	}
-	slices.Sort(missing)
-	return boxes, missing
-}
-
-// replace puts next in the place of a file that still holds old, with the
-// file's permission bits.
-func replace(fsys writer.FS, name string, old, next []byte) (bool, error) {
-	info, err := fsys.Lstat(name)
-	if err != nil {
-		return false, err
-	}
-	now, err := writer.ReadFile(fsys, name, maxSize)
-	if err != nil {
-		return false, err
-	}
-	if !bytes.Equal(now, old) {
-		return false, nil
-	}
-	return true, writer.ReplaceFile(fsys, name, next, info.Mode()&fs.ModePerm)
+	return p.src
 }

@@ -37,14 +37,14 @@ func read(t testing.TB, name string) string {
 	return string(b)
 }
 
-func TestSetBoxesChangesOneByte(t *testing.T) {
+func TestBoxesChangesOneByte(t *testing.T) {
 	t.Parallel()
 	crlf := strings.ReplaceAll(sample, "\n", "\r\n")
 	fsys, name := folder(t, crlf)
 	base, err := plan.Load(fsys, file)
 	require.NoError(t, err)
 	const id = "auth-controller/add-jwt-validation/refuse-expired-tokens"
-	p, err := plan.SetBoxes(fsys, file, base, map[string]bool{id: true, "auth-controller": true})
+	p, err := plan.Apply(fsys, file, base, plan.Boxes(map[string]bool{id: true, "auth-controller": true}))
 	require.NoError(t, err)
 	task, _ := base.Task(id)
 	want := crlf[:task.Box] + "x" + crlf[task.Box+1:]
@@ -61,27 +61,27 @@ func TestSetBoxesChangesOneByte(t *testing.T) {
 	require.Len(t, left, 1)
 }
 
-func TestSetBoxesWithoutChange(t *testing.T) {
+func TestBoxesWithoutChange(t *testing.T) {
 	t.Parallel()
 	fsys, name := folder(t, "- [X] a\n- [ ] b\n")
 	base, err := plan.Load(fsys, file)
 	require.NoError(t, err)
 	before, err := os.Stat(name)
 	require.NoError(t, err)
-	_, err = plan.SetBoxes(fsys, file, base, map[string]bool{"a": true, "b": false})
+	_, err = plan.Apply(fsys, file, base, plan.Boxes(map[string]bool{"a": true, "b": false}))
 	require.NoError(t, err)
 	after, err := os.Stat(name)
 	require.NoError(t, err)
 	require.True(t, os.SameFile(before, after), "a file that is as wanted is not replaced")
 }
 
-func TestSetBoxesKeepsEdits(t *testing.T) {
+func TestBoxesKeepsEdits(t *testing.T) {
 	t.Parallel()
 	fsys, name := folder(t, "- [ ] a\n- [ ] b\n- [ ] c\n- [ ] d\n")
 	base, err := plan.Load(fsys, file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(name, []byte("# New\r\n\r\n- [ ] d\r\n* [x] a, but other\r\n* [ ] new\r\n* [ ] b"), 0o600))
-	_, err = plan.SetBoxes(fsys, file, base, map[string]bool{"g": true, "b": true, "c": true, "a": true, "f": true, "e": true})
+	_, err = plan.Apply(fsys, file, base, plan.Boxes(map[string]bool{"g": true, "b": true, "c": true, "a": true, "f": true, "e": true}))
 	var conflict *plan.ConflictError
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, []string{"a", "c", "e", "f", "g"}, conflict.Missing)
@@ -104,7 +104,7 @@ func (m meddler) Lstat(name string) (fs.FileInfo, error) {
 	return m.FS.Lstat(name)
 }
 
-func TestSetBoxesSeesLateEdits(t *testing.T) {
+func TestBoxesSeesLateEdits(t *testing.T) {
 	t.Parallel()
 	for _, times := range []int{2, 4, 1 << 30} {
 		fsys, name := folder(t, "- [ ] a\n")
@@ -115,7 +115,7 @@ func TestSetBoxesSeesLateEdits(t *testing.T) {
 			last = fmt.Sprintf("line %d\n\n- [ ] a\n", n)
 			require.NoError(t, os.WriteFile(name, []byte(last), 0o600))
 		}}
-		p, err := plan.SetBoxes(m, file, base, map[string]bool{"a": true})
+		p, err := plan.Apply(m, file, base, plan.Boxes(map[string]bool{"a": true}))
 		if times == 1<<30 {
 			require.ErrorIs(t, err, plan.ErrChanging)
 			require.Equal(t, last, read(t, name), "what a person wrote stays")
@@ -133,17 +133,17 @@ type readOnly struct{ writer.FS }
 
 func (readOnly) Rename(string, string) error { return errDisk }
 
-func TestSetBoxesFails(t *testing.T) {
+func TestBoxesFails(t *testing.T) {
 	t.Parallel()
 	fsys, name := folder(t, "- [ ] a\n")
 	base, err := plan.Load(fsys, file)
 	require.NoError(t, err)
-	p, err := plan.SetBoxes(readOnly{fsys}, file, base, map[string]bool{"a": true})
+	p, err := plan.Apply(readOnly{fsys}, file, base, plan.Boxes(map[string]bool{"a": true}))
 	require.ErrorIs(t, err, errDisk)
 	require.Nil(t, p)
 	require.Equal(t, "- [ ] a\n", read(t, name))
 	require.NoError(t, os.Remove(name))
-	_, err = plan.SetBoxes(fsys, file, base, map[string]bool{"a": true})
+	_, err = plan.Apply(fsys, file, base, plan.Boxes(map[string]bool{"a": true}))
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
@@ -172,7 +172,7 @@ func TestCreateFile(t *testing.T) {
 	require.Equal(t, "- [ ] a\n", read(t, name))
 }
 
-func ExampleSetBoxes() {
+func ExampleApply() {
 	dir, err := os.MkdirTemp("", "plan")
 	if err != nil {
 		fmt.Println(err)
@@ -194,7 +194,7 @@ func ExampleSetBoxes() {
 		fmt.Println(err)
 		return
 	}
-	p, err = plan.SetBoxes(fsys, "plan.md", p, plan.Closure(p, "write-it", true))
+	p, err = plan.Apply(fsys, "plan.md", p, plan.Boxes(plan.Closure(p, "write-it", true)))
 	fmt.Printf("%s%v\n", p.Source(), err)
 	// Output:
 	// # Plan
@@ -202,4 +202,25 @@ func ExampleSetBoxes() {
 	// 1. [x] Write it
 	// 2. [ ] Test it
 	// <nil>
+}
+
+func writeFile(name, content string) error { return os.WriteFile(name, []byte(content), 0o600) }
+
+// testFS is a folder that a test looks into.
+type testFS struct{ writer.FS }
+
+func open(t require.TestingT, dir string) testFS {
+	fsys, err := writer.OpenFS(dir)
+	require.NoError(t, err)
+	return testFS{fsys}
+}
+
+func (f testFS) put(name string, content []byte) error {
+	return writeFile(filepath.Join(f.Name(), name), string(content))
+}
+
+func (f testFS) get(t require.TestingT, name string) string {
+	b, err := os.ReadFile(filepath.Join(f.Name(), name))
+	require.NoError(t, err)
+	return string(b)
 }

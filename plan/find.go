@@ -60,7 +60,8 @@ func (p *Plan) Find(query string) (Task, error) {
 	case 0:
 		return Task{}, fmt.Errorf("find task: %w: %q", ErrUnknownTask, query)
 	case 1:
-		return p.tasks[p.index[found[0]]], nil
+		t, _ := p.Task(found[0])
+		return t, nil
 	}
 	return Task{}, &AmbiguousError{Query: query, Candidates: found}
 }
@@ -68,7 +69,8 @@ func (p *Plan) Find(query string) (Task, error) {
 func (p *Plan) atLine(n int) (Task, error) {
 	for i := range p.tasks {
 		if p.tasks[i].Line == n {
-			return p.tasks[i], nil
+			t, _ := p.Task(p.tasks[i].ID)
+			return t, nil
 		}
 	}
 	return Task{}, fmt.Errorf("find task: %w on line %d", ErrUnknownTask, n)

@@ -17,7 +17,7 @@ const maxSlug = 64
 func Parse(src []byte) *Plan {
 	doc := markdown.Parse(src)
 	b := builder{
-		plan:       &Plan{src: bytes.Clone(src), index: map[string]int{}},
+		plan:       &Plan{src: bytes.Clone(src)},
 		headings:   doc.Headings(),
 		components: map[int]int{},
 		suffix:     map[string]int{},
@@ -26,8 +26,17 @@ func Parse(src []byte) *Plan {
 	if b.title >= 0 {
 		b.plan.title = b.headings[b.title].Text
 	}
+	var heads strings.Builder
+	for _, h := range b.headings {
+		heads.WriteString(strconv.Itoa(h.Level) + h.Text + "\n")
+	}
+	b.plan.heads = heads.String()
 	items := doc.Items()
 	b.items = make([]int, len(items))
+	b.owners = make([]int, len(b.headings))
+	b.plan.tasks = make([]Task, 0, len(items)+len(items)/8)
+	b.plan.spans = make([]span, 0, cap(b.plan.tasks))
+	b.parents = make([]int, 0, cap(b.plan.tasks))
 	for i := range items {
 		b.item(i, &items[i])
 	}
@@ -35,11 +44,15 @@ func Parse(src []byte) *Plan {
 	return b.plan
 }
 
+// bom may stand at the very beginning of a file and belongs to no line.
+var bom = []byte("\xef\xbb\xbf")
+
 type builder struct {
 	plan       *Plan
 	headings   []markdown.Heading
 	title      int
 	components map[int]int    // heading to position in tasks
+	owners     []int          // of each heading, what component said, plus 2; 0 before
 	items      []int          // item to position in tasks
 	parents    []int          // of each task, its parent's position or -1
 	suffix     map[string]int // per ID, the last number given to an equal sibling
@@ -47,8 +60,8 @@ type builder struct {
 
 // item adds an item, and before it the component that it is the first item of.
 func (b *builder) item(i int, it *markdown.Item) {
-	t := Task{Kind: KindTask, Name: it.Text, Line: it.Line, Box: it.Box, Checked: it.Checked,
-		Details: it.Details, After: after(it.Comment)}
+	t := Task{Kind: KindTask, Name: it.Text, Line: it.Line, Box: it.Box}
+	t.Details, t.After, t.Mark = notes(it)
 	t.Links = append(t.Links, it.Links...)
 	var parent int
 	if it.Parent >= 0 {
@@ -59,13 +72,26 @@ func (b *builder) item(i int, it *markdown.Item) {
 		parent = b.component(it.Heading)
 		t.Links = append(t.Links, b.headingLinks(it.Heading)...)
 	}
-	b.items[i] = b.add(t, parent)
+	start := it.Start
+	if start == 0 && bytes.HasPrefix(b.plan.src, bom) {
+		start = len(bom)
+	}
+	b.items[i] = b.add(t, parent, span{start, it.End})
 }
 
 // component returns the position of the component that owns the items under a
 // heading, -1 for none.
 func (b *builder) component(heading int) int {
-	h := heading
+	if heading < 0 {
+		return -1
+	}
+	if b.owners[heading] == 0 {
+		b.owners[heading] = b.findComponent(heading) + 2
+	}
+	return b.owners[heading] - 2
+}
+
+func (b *builder) findComponent(h int) int {
 	for h >= 0 && (h == b.title || isStructural(b.headings[h].Text)) {
 		h = b.headings[h].Parent
 	}
@@ -75,7 +101,7 @@ func (b *builder) component(heading int) int {
 	at, known := b.components[h]
 	if !known {
 		at = b.add(Task{Kind: KindComponent, Name: b.headings[h].Text, Line: b.headings[h].Line, Box: -1,
-			Links: b.headingLinks(h)}, -1)
+			Links: b.headingLinks(h)}, -1, span{})
 		b.components[h] = at
 	}
 	return at
@@ -89,7 +115,8 @@ func (b *builder) headingLinks(h int) []string {
 	return links
 }
 
-func (b *builder) add(t Task, parent int) int {
+func (b *builder) add(t Task, parent int, lines span) int {
+	b.plan.spans = append(b.plan.spans, lines)
 	b.plan.tasks = append(b.plan.tasks, t)
 	b.parents = append(b.parents, parent)
 	return len(b.plan.tasks) - 1
@@ -101,12 +128,12 @@ func (b *builder) add(t Task, parent int) int {
 // are known before the first is numbered.
 func (b *builder) identify() {
 	tasks := b.plan.tasks
-	plain := make([]string, len(tasks))       // slugs
-	own := make(map[sibling]bool, len(tasks)) // names that siblings have by themselves
+	plain := make([]string, len(tasks)) // slugs
 	for i := range tasks {
 		plain[i] = slug(tasks[i].Name)
-		own[sibling{b.parents[i], plain[i]}] = true
 	}
+	var own map[sibling]bool // names that siblings have by themselves; made when it is needed
+	b.plan.index = make(map[string]int, len(tasks))
 	for i := range tasks {
 		t, parent := &tasks[i], b.parents[i]
 		prefix := ""
@@ -118,6 +145,12 @@ func (b *builder) identify() {
 		}
 		name := plain[i]
 		for _, taken := b.plan.index[prefix+name]; taken; _, taken = b.plan.index[prefix+name] {
+			if own == nil {
+				own = make(map[sibling]bool, len(tasks))
+				for j := range tasks {
+					own[sibling{b.parents[j], plain[j]}] = true
+				}
+			}
 			name = b.next(prefix, plain[i], func(s string) bool { return own[sibling{parent, s}] })
 		}
 		t.ID = prefix + name
@@ -165,21 +198,4 @@ func slug(text string) string {
 		}
 	}
 	return s[:cut]
-}
-
-// after reads the IDs out of an item's trailing comments.
-func after(comment string) []string {
-	var ids []string
-	for line := range strings.Lines(comment) {
-		key, list, _ := strings.Cut(line, ":")
-		if !strings.EqualFold(strings.TrimSpace(key), "after") {
-			continue
-		}
-		for id := range strings.SplitSeq(list, ",") {
-			if id = strings.TrimSpace(id); id != "" {
-				ids = append(ids, id)
-			}
-		}
-	}
-	return ids
 }

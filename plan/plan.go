@@ -25,23 +25,37 @@ type Task struct {
 	Details   string   // the lines under the item that are no items
 	Links     []string // link destinations: its own, its parents', its headings', innermost first
 	After     []string // IDs that <!-- after: ID, ID --> at the item's end names
+	Mark      Mark     // what <!-- lopen: ... --> at the item's end says
 	Parent    string   // ID of the item or component that it is directly beneath, "" at the top
 	Children  []string // IDs of what is directly beneath it, in file order
 	Component string   // ID of the component that it belongs to (its own, for one), or ""
 	Depth     int      // how many tasks are above it
 }
 
-// A Plan is a parsed plan and its source. Immutable.
+// A Plan is a parsed plan and its source. Immutable. Whether a task is ticked is
+// read from the source, so that plans which differ in boxes alone share the rest.
 type Plan struct {
 	src   []byte
 	title string
-	tasks []Task
+	tasks []Task         // Checked is not set in these
+	spans []span         // of each task, the lines that it lies on
+	heads string         // level and text of every heading, one a line
 	index map[string]int // ID to position in tasks
 	roots []string
 }
 
+// A span is the bytes of whole lines: an item with all that is nested in it,
+// nothing for a component.
+type span struct{ start, end int }
+
 // Tasks returns all tasks in file order, each component before its items.
-func (p *Plan) Tasks() []Task { return slices.Clone(p.tasks) }
+func (p *Plan) Tasks() []Task {
+	all := slices.Clone(p.tasks)
+	for i := range all {
+		all[i].Checked = p.checked(i)
+	}
+	return all
+}
 
 // Task returns the task with an ID.
 func (p *Plan) Task(id string) (Task, bool) {
@@ -49,7 +63,14 @@ func (p *Plan) Task(id string) (Task, bool) {
 	if !ok {
 		return Task{}, false
 	}
-	return p.tasks[i], true
+	t := p.tasks[i]
+	t.Checked = p.checked(i)
+	return t, true
+}
+
+func (p *Plan) checked(i int) bool {
+	at := p.tasks[i].Box
+	return at >= 0 && p.src[at]|0x20 == 'x'
 }
 
 // Roots returns the IDs of the tasks that have no parent, in file order.
@@ -70,7 +91,7 @@ func (p *Plan) Progress() (done, total int) {
 			continue
 		}
 		total++
-		if t.Checked {
+		if p.checked(i) {
 			done++
 		}
 	}
@@ -83,12 +104,6 @@ func (p *Plan) Progress() (done, total int) {
 func (p *Plan) withBoxes(boxes map[int]bool) *Plan {
 	next := *p
 	next.src = Toggle(p.src, boxes)
-	next.tasks = slices.Clone(p.tasks)
-	for i := range next.tasks {
-		if ticked, ok := boxes[next.tasks[i].Box]; ok {
-			next.tasks[i].Checked = ticked
-		}
-	}
 	return &next
 }
 

@@ -71,7 +71,7 @@ func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lo
 			return nil, NewError("lock", full, NotCommitted, err)
 		}
 		if !ok {
-			return nil, &BusyError{Path: full, Owner: readOwner(dir, name)}
+			return nil, &BusyError{Path: full, Owner: LastOwner(dir, name)}
 		}
 		if l.held, err = l.fl.Stat(); err == nil && l.Check(dir, name) == nil {
 			record(dir, name, owner)
@@ -159,7 +159,9 @@ func record(dir FS, name string, owner Owner) {
 	_, _ = f.Write(append(data, '\n'))
 }
 
-func readOwner(dir FS, name string) Owner {
+// LastOwner is the record of whoever holds the lock of that name, or held it last.
+// It is for messages.
+func LastOwner(dir FS, name string) Owner {
 	data, err := ReadFile(dir, name, maxRecord)
 	if err != nil {
 		return Owner{}
@@ -190,5 +192,5 @@ func Holder(dir FS, name string) (owner Owner, held bool, err error) {
 	if free {
 		return Owner{}, false, nil
 	}
-	return readOwner(dir, name), true, nil
+	return LastOwner(dir, name), true, nil
 }

@@ -179,23 +179,35 @@ func MkdirDurable(dir FS, name string) error {
 // those of the files that of picks by name, or of all. Only the one writer of
 // these files may call it.
 func RemoveTemps(dir FS, name string, of func(name string) bool) error {
-	entries, err := dir.ReadDir(name)
+	temps, err := Temps(dir, name)
 	if err != nil {
-		return NewError("clear temporary files", filepath.Join(dir.Name(), name), NotCommitted, err)
+		return err
 	}
-	for _, e := range entries {
-		base, isTemp := strings.CutPrefix(e.Name(), tempPrefix)
-		if isTemp && of != nil {
-			base = base[:max(0, strings.LastIndexByte(base, '-'))]
-			isTemp = of(base)
+	for _, temp := range temps {
+		base := strings.TrimPrefix(path.Base(temp), tempPrefix)
+		if of != nil && !of(base[:max(0, strings.LastIndexByte(base, '-'))]) {
+			continue
 		}
-		if isTemp && !e.IsDir() {
-			if err := dir.Remove(path.Join(name, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return NewError("clear temporary files", filepath.Join(dir.Name(), name, e.Name()), NotCommitted, err)
-			}
+		if err := dir.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return NewError("clear temporary files", filepath.Join(dir.Name(), temp), NotCommitted, err)
 		}
 	}
 	return nil
+}
+
+// Temps are the paths of the temporary files in a folder: those of writes that go
+// on, or that a crash cut off.
+func Temps(dir FS, name string) (temps []string, err error) {
+	entries, err := dir.ReadDir(name)
+	if err != nil {
+		return nil, NewError("list temporary files", filepath.Join(dir.Name(), name), NotCommitted, err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), tempPrefix) && !e.IsDir() {
+			temps = append(temps, path.Join(name, e.Name()))
+		}
+	}
+	return temps, nil
 }
 
 // writeTemp writes and syncs a new temporary file beside name. On an error it

@@ -68,13 +68,3 @@ func tellAttempt(w io.Writer, a session.AttemptRecord) {
 		}
 	}
 }
-
-// printable takes from a line what would move the cursor or change colours.
-func printable(line string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, line)
-}

@@ -17,7 +17,7 @@ type findingRow struct {
 func newDoctor(a *app) *cobra.Command {
 	return a.reads(&cobra.Command{
 		Use:   "doctor",
-		Short: "Look at the disk, the locks and the sessions, and say what to mend",
+		Short: "Look at disk, locks and sessions, and say what to mend",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, err := a.open()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
@@ -10,8 +9,10 @@ import (
 )
 
 // printDryRun lists the tasks that would run, in order, and the first prompt.
-func (r *runCall) printDryRun(p *plan.Plan, docs fs.FS, spec string, values *settings.Values) error {
-	cfg := loop.Config{Docs: docs, Module: r.module, Spec: spec, Check: values.String("check"), Unit: values.String("unit"), Prompt: r.template, Only: r.only}
+// docs is where documents are.
+func (r *runCall) printDryRun(p *plan.Plan, docs loop.Config, values *settings.Values) error {
+	cfg := docs
+	cfg.Module, cfg.Check, cfg.Unit, cfg.Prompt, cfg.Only = r.module, values.String("check"), values.String("unit"), r.template, r.only
 	order, first, err := loop.DryRun(cfg, p)
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func TestFullDiskPausesAndGoesOn(t *testing.T) {
 	paused := false
 	for lines.Scan() {
 		all.WriteString(lines.Text() + "\n")
-		if strings.HasPrefix(lines.Text(), "warning: paused, the state cannot be saved") {
+		if strings.HasPrefix(lines.Text(), "warning: paused, nothing can be saved") {
 			paused = true
 			require.Contains(t, lines.Text(), "no space left on device")
 			require.Contains(t, lines.Text(), filepath.Join(dir, ".lopen")+"/", "the session or the plan: who comes first")
@@ -45,7 +45,7 @@ func TestFullDiskPausesAndGoesOn(t *testing.T) {
 	}
 	require.NoError(t, cmd.Wait(), all.String())
 	require.True(t, paused, all.String())
-	require.Regexp(t, "(the state is saved|trying) again after", all.String(), "the session or the plan")
+	require.Contains(t, all.String(), "saved again after")
 	require.Contains(t, all.String(), "2/2 tasks done")
 	require.JSONEq(t, `["complete",2]`, lastLine(must(t, dir, "session", "show", "--jq", `[.status, .progress.done]`)))
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
@@ -82,10 +83,11 @@ func (e *problemsError) Error() string { return e.text }
 
 func exitCode(err error) int {
 	var (
-		found  *problemsError
-		exit   *loop.Exit
-		usage  *usageError
-		paused *lifecycle.PausedError
+		found   *problemsError
+		exit    *loop.Exit
+		usage   *usageError
+		paused  *lifecycle.PausedError
+		several *cache.AmbiguousError
 	)
 	switch {
 	case errors.As(err, &found):
@@ -102,9 +104,9 @@ func exitCode(err error) int {
 		return exitNoStore
 	case errors.Is(err, lifecycle.ErrBusy):
 		return loop.ExitBusy
-	case errors.Is(err, lifecycle.ErrNotFound), errors.Is(err, checkpoint.ErrNotFound):
+	case errors.Is(err, lifecycle.ErrNotFound), errors.Is(err, checkpoint.ErrNotFound), errors.Is(err, cache.ErrNoSection):
 		return exitNotFound
-	case errors.Is(err, lifecycle.ErrAmbiguous):
+	case errors.Is(err, lifecycle.ErrAmbiguous), errors.As(err, &several):
 		return exitUsage
 	case errors.Is(err, lifecycle.ErrCorrupt):
 		return exitCorrupt

@@ -35,6 +35,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	v1, err := filepath.Abs("../../lifecycle/testdata/v1")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -43,6 +47,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "xdg-state"))
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "xdg-config"))
 			env.Setenv("SAMPLE", sample)
+			env.Setenv("V1", v1)
 			env.Setenv("TZ", "UTC")
 			return nil
 		},

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -40,14 +41,21 @@ func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.S
 	if err != nil {
 		return err
 	}
-	cfg, err := r.config(ctx, project, docs, spec, session.Settings{}, values)
+	outline := func(name string) (*cache.Outline, error) { // past the cache, which is kept below .lopen
+		src, err := loop.ReadSpec(docs, name)
+		if err != nil {
+			return nil, err
+		}
+		return cache.NewOutline(src), nil
+	}
+	cfg, err := r.config(ctx, project, loop.Config{Docs: docs, Outlines: outline, Spec: spec}, session.Settings{}, values)
 	if err != nil {
 		return err
 	}
 	ui := newScreen(ctx, r.app)
 	defer ui.stop()
 	cfg.Store, cfg.Session, cfg.UI = store, sess, unsavedScreen{ui}
-	cfg.Checkpoint = false
+	cfg.Checkpoint, cfg.Assess = false, nil
 	cfg.GoOn = fmt.Sprintf("begin again with: lopen run %s (nothing was saved: --no-save)", r.module)
 	ui.Say("--no-save: nothing is kept of this run: no session, no checkpoint, no ticked box")
 	err = loop.Run(ctx, cfg)

@@ -45,6 +45,10 @@ func (a *app) overview(cmd *cobra.Command) error {
 		return nil
 	}
 	st, _, err := store.Read(info.ID)
+	if note := readOnly(st, err); note != "" {
+		fmt.Fprintf(a.stderr, "warning: session %s: %s\n", info.ID, note)
+		err = nil
+	}
 	if err != nil {
 		return err
 	}

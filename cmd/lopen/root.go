@@ -69,9 +69,14 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(
 		newInit(a), newRun(a),
 		group("session", "List, show, resume, check and tidy sessions",
-			newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a), newSessionFork(a), newSessionLog(a), newSessionWatch(a), newSessionVerify(a),
+			newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a), newSessionFork(a), newSessionLog(a), newSessionWatch(a), newSessionVerify(a), newSessionRecover(a),
 			newSessionRename(a), newSessionPin(a, true), newSessionPin(a, false), newSessionDelete(a), newSessionRestore(a), newSessionPrune(a)),
-		group("plan", "Show, create and tick plans", newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false)),
+		group("plan", "Show, create and edit plans", newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false),
+			newPlanAdd(a), newPlanRemove(a), newPlanMove(a), newPlanRename(a), newPlanMark(a)),
+		group("section", "List and show the sections of a document, and what drifted", newSectionList(a), newSectionShow(a), newSectionDrift(a)),
+		group("research", "List and write research documents", newResearchList(a), newResearchNew(a)),
+		group("cache", "Warm, look at and clear what is kept of documents", newCacheWarm(a), newCacheStatus(a), newCacheClear(a)),
+		newAssess(a),
 		group("files", "Record the project's files, and list what changed since", newFilesRecord(a), newFilesChanged(a)),
 		group("config", "Show and set the settings", newConfigShow(a), newConfigSet(a)),
 		group("checkpoint", "Keep the project's files, compare them, bring them back",
@@ -79,6 +84,7 @@ func newRoot(a *app) *cobra.Command {
 		newUndo(a), newDoctor(a), newVersion(a),
 	)
 	asUsage(root)
+	shortHelp(root)
 	return root
 }
 

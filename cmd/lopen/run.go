@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cache/assess"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
@@ -41,7 +41,7 @@ func newRun(a *app) *cobra.Command {
 	var rf runFlags
 	cmd := &cobra.Command{
 		Use:   "run MODULE [flags] [-- CMD [ARG...]]",
-		Short: "Work through a module's plan: start CMD on each task until it is done",
+		Short: "Start CMD on each task of a module's plan until all are done",
 		Example: `  lopen run auth --check 'make test' -- claude -p --permission-mode acceptEdits
   lopen run auth --check 'make test' -- codex exec --sandbox workspace-write -
   lopen run auth            goes on with the command that the session remembers`,
@@ -136,6 +136,8 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer docs.Close()
+	outlines := openSections(r.app, docs, project, values)
+	defer outlines.Close()
 	p, err := r.plannable(project, store, docs.FS(), spec)
 	if err != nil {
 		return err
@@ -144,7 +146,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return err
 	}
 	if r.dryRun {
-		return r.printDryRun(p, docs.FS(), spec, values)
+		return r.printDryRun(p, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec}, values)
 	}
 	if len(r.command) > 0 {
 		if err := child.Look(r.command, project, r.environ); err != nil {
@@ -159,7 +161,8 @@ func (r *runCall) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return r.hold(ctx, project, store, docs.FS(), spec)
+	defer watched(ctx, outlines, r.logger, spec)()
+	return r.hold(ctx, project, store, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec})
 }
 
 // create makes the project's store and says where.
@@ -207,8 +210,8 @@ func SpecPath(v *settings.Values, module string) string {
 	return filepath.ToSlash(filepath.Join(v.String("requirements_dir"), module, "SPECIFICATION.md"))
 }
 
-// hold takes the module, chooses the session and runs it.
-func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, docs fs.FS, spec string) (err error) {
+// hold takes the module, chooses the session and runs it. docs is where documents are.
+func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, docs loop.Config) (err error) {
 	lock, err := store.LockModule(r.module)
 	if err != nil {
 		return r.busyHint(err)
@@ -242,8 +245,11 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	}
 	old := sess.State().Header().Settings
 	var cfg loop.Config
-	if values, err = r.remembered(store, old); err == nil {
-		cfg, err = r.config(ctx, project, docs, spec, old, values)
+	if err = r.looked(ctx, sess.State()); err == nil {
+		values, err = r.remembered(store, old)
+	}
+	if err == nil {
+		cfg, err = r.config(ctx, project, docs, old, values)
 	}
 	if err != nil {
 		return errors.Join(err, r.giveBack(sess, fresh))
@@ -307,7 +313,7 @@ func (r *runCall) epilogue(store *lifecycle.Store, sess *lifecycle.Session) {
 
 // config puts the run together: what was typed, what the session remembers,
 // what the settings say.
-func (r *runCall) config(ctx context.Context, project string, docs fs.FS, spec string, old session.Settings, values *settings.Values) (loop.Config, error) {
+func (r *runCall) config(ctx context.Context, project string, docs loop.Config, old session.Settings, values *settings.Values) (loop.Config, error) {
 	command, check, err := r.trusted(ctx, project, old, values)
 	if err != nil {
 		return loop.Config{}, err
@@ -316,12 +322,24 @@ func (r *runCall) config(ctx context.Context, project string, docs fs.FS, spec s
 		return loop.Config{}, err
 	}
 	cfg := loop.Config{
-		Docs: docs, Module: r.module, Project: project, Spec: spec,
+		Docs: docs.Docs, Outlines: docs.Outlines, Spec: docs.Spec, Module: r.module, Project: project,
 		Command: command, Check: check, Unit: values.String("unit"), Prompt: r.template, Only: r.only, Environ: r.environ,
 		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
 		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),
 		Checkpoint: values.Bool("checkpoint") && !r.noCheckpoint, RequireChange: values.Bool("require_change"),
 		Transcript: values.Bool("transcript"), Unattended: values.Bool("unattended"), ByTerminal: r.interactive(),
+	}
+	look, err := assess.Files(project, nil)
+	if err != nil {
+		return loop.Config{}, err
+	}
+	ttl := values.Duration("assessment_ttl")
+	cfg.Assess = func(ctx context.Context, check func(context.Context) error) (time.Time, bool, error) {
+		c := assess.Open(assess.Options{Store: filepath.Join(project, lifecycle.Dir), Logger: r.logger})
+		defer c.Close()
+		res, hit, err := c.GetOrCompute(ctx, assess.Key{Name: "the check of a run", Input: []string{cfg.Check}}, ttl, look,
+			func(ctx context.Context) ([]byte, error) { return nil, check(ctx) })
+		return res.At, hit, err
 	}
 	if !r.pauseTimeoutSet && !cfg.ByTerminal {
 		cfg.PauseTimeout = 10 * time.Minute

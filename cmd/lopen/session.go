@@ -33,6 +33,10 @@ func newSessionShow(a *app) *cobra.Command {
 				return err
 			}
 			st, seq, err := store.Read(id)
+			if note := readOnly(st, err); note != "" {
+				fmt.Fprintf(a.stderr, "warning: session %s: %s\n", id, note)
+				err = nil
+			}
 			if err == nil && cmd.Flags().Changed("at") {
 				seq = at
 				st, err = store.ReadAt(id, at)
@@ -93,6 +97,12 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, seq uint64)
 	}
 	fmt.Fprintf(w, "status    %s%s\n", h.Status, parenthesis(string(h.ExitReason)))
 	fmt.Fprintf(w, "phase     %s, %s\n", h.Phase, h.Step)
+	if h.Lineage != nil {
+		fmt.Fprintf(w, "from      %s, %s at record %d\n", h.Lineage.From, h.Lineage.Kind, h.Lineage.Seq)
+	}
+	if h.RequiresValidation {
+		fmt.Fprintf(w, "accepted  not yet: lopen session verify %s --accept\n", st.ID())
+	}
 	fmt.Fprintf(w, "progress  %d/%d done", p.Done, p.Total)
 	if p.Failed > 0 {
 		fmt.Fprintf(w, ", %d failed", p.Failed)

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // reportRow is a session as `session verify --json` prints it.
@@ -20,6 +22,11 @@ type reportRow struct {
 	Bytes     int64      `json:"bytes"`
 	HeldBy    string     `json:"heldBy,omitempty"`
 	Faults    []faultRow `json:"faults"`
+
+	Rules              []lifecycle.FindingJSON `json:"rules"`
+	Leftovers          []string                `json:"leftovers"`
+	Blobs              int                     `json:"blobs,omitempty"` // that were read
+	RequiresValidation bool                    `json:"requiresValidation,omitempty"`
 }
 
 type faultRow struct {
@@ -31,68 +38,120 @@ type faultRow struct {
 	Problem string `json:"problem,omitempty"`
 }
 
+// verifyFlags are the flags of verify.
+type verifyFlags struct{ readData, accept bool }
+
 func newSessionVerify(a *app) *cobra.Command {
-	return a.reads(&cobra.Command{
+	var vf verifyFlags
+	cmd := a.reads(&cobra.Command{
 		Use:   "verify [ID]",
 		Short: "Read everything of one session, or of all, and say what is damaged",
-		Long: `Read everything of one session, or of all, and say what is damaged.
+		Long: `Read everything of one session, or of all, run the rules, and say what is wrong.
 
 intact           every record and both readable files
 torn             the journal ends in bytes that were never acknowledged; nothing is lost
-history-damaged  the session is whole, its log has a hole
+flawed           usable; a rule is broken, or a file beside the session's own is damaged
+history-damaged  the session is whole, its log or a snapshot is not
+edited           edited outside: read-only until session recover ID --accept-edit
 unreadable       reading failed, or a newer lopen wrote it
-corrupt          the session cannot be opened
+corrupt          the session cannot be opened: session recover ID
 
-Nothing is changed. The exit code is 3 unless all are intact.`,
+Nothing is changed, unless --accept says that you have looked at a recovered session.
+The exit code is 3 unless all are intact; warnings alone are no problem.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if vf.accept && len(args) == 0 {
+				return usagef("--accept takes the ID of the session that you have looked at")
+			}
+			if vf.accept {
+				return a.changes(func(store *lifecycle.Store) error { return a.verify(cmd.Context(), store, args, vf) })
+			}
 			store, err := a.open()
 			if err != nil {
 				return err
 			}
 			defer release(store)
-			reports, err := verifyAll(store, args)
-			if err != nil {
-				return err
-			}
-			bad := 0
-			rows := make([]reportRow, len(reports))
-			for i, r := range reports {
-				rows[i] = newReportRow(r)
-				if r.Condition != lifecycle.Intact {
-					bad++
-				}
-			}
-			if a.out.machine() {
-				err = a.printJSON(rows)
-			} else {
-				for _, r := range rows {
-					fmt.Fprint(a.stdout, r)
-				}
-			}
-			if err == nil && bad > 0 {
-				err = &problemsError{fmt.Sprintf("%d of %d sessions are not intact", bad, len(rows))}
-			}
-			return err
+			return a.verify(cmd.Context(), store, args, vf)
 		},
 	})
+	cmd.Flags().BoolVar(&vf.readData, "read-data", false, "read every blob as well")
+	cmd.Flags().BoolVar(&vf.accept, "accept", false, "you have looked at this recovered session: run goes on with it without asking")
+	return cmd
 }
 
-func verifyAll(store *lifecycle.Store, args []string) (all []lifecycle.Report, err error) {
+func (a *app) verify(ctx context.Context, store *lifecycle.Store, args []string, vf verifyFlags) error {
+	reports, err := verifyAll(store, args, vf)
+	if err != nil {
+		return err
+	}
+	bad := 0
+	rows := make([]reportRow, len(reports))
+	for i, r := range reports {
+		rows[i] = newReportRow(r)
+		if r.Condition != lifecycle.Intact {
+			bad++
+		}
+	}
+	if a.out.machine() {
+		err = a.printJSON(rows)
+	} else {
+		for _, r := range rows {
+			fmt.Fprint(a.stdout, r)
+		}
+	}
+	if err == nil && vf.readData && len(args) == 0 {
+		err = a.verifyBlobs(store)
+	}
+	switch {
+	case err != nil:
+	case vf.accept: // as it is: a person looked at what is shown above
+		if err = store.Accept(ctx, reports[0].ID); err == nil {
+			fmt.Fprintf(a.stderr, "session %s is accepted\n", reports[0].ID)
+		}
+	case bad > 0:
+		err = &problemsError{fmt.Sprintf("%d of %d sessions are not intact", bad, len(rows))}
+	}
+	return err
+}
+
+// verifyBlobs reads the blobs that no session names as well.
+func (a *app) verifyBlobs(store *lifecycle.Store) error {
+	n, damaged, err := store.VerifyBlobs()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "%d blobs were read\n", n)
+	for _, f := range damaged {
+		fmt.Fprintf(a.stderr, "  %s\n", f)
+	}
+	if len(damaged) > 0 {
+		return &problemsError{fmt.Sprintf("%d of %d blobs are damaged", len(damaged), n)}
+	}
+	return nil
+}
+
+func verifyAll(store *lifecycle.Store, args []string, vf verifyFlags) (all []lifecycle.Report, err error) {
+	var ids []session.ID
 	if len(args) > 0 {
 		id, err := resolveArg(store, args)
 		if err != nil {
 			return nil, err
 		}
+		ids = append(ids, id)
+	} else {
+		infos, err := store.List()
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range infos {
+			ids = append(ids, info.ID)
+		}
+	}
+	for _, id := range ids {
 		r, err := store.Verify(id)
-		return []lifecycle.Report{r}, err
-	}
-	infos, err := store.List()
-	if err != nil {
-		return nil, err
-	}
-	for _, info := range infos {
-		r, err := store.Verify(info.ID)
+		if err == nil && vf.readData {
+			err = store.VerifyData(&r)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +161,8 @@ func verifyAll(store *lifecycle.Store, args []string) (all []lifecycle.Report, e
 }
 
 func newReportRow(r lifecycle.Report) reportRow {
-	row := reportRow{ID: r.ID.String(), Condition: string(r.Condition), Seq: r.Seq, StateSeq: r.Shown, Records: r.Records, Bytes: r.Bytes, Faults: []faultRow{}}
+	row := reportRow{ID: r.ID.String(), Condition: string(r.Condition), Seq: r.Seq, StateSeq: r.Shown, Records: r.Records, Bytes: r.Bytes, Faults: []faultRow{},
+		Rules: lifecycle.FindingsJSON(r.Rules), Leftovers: append([]string{}, r.Leftovers...), Blobs: r.Blobs, RequiresValidation: r.RequiresValidation}
 	if r.Err != nil {
 		row.Error = r.Err.Error()
 	}
@@ -126,7 +186,14 @@ func (r reportRow) String() string {
 	if r.Error != "" {
 		fmt.Fprintf(&b, "  %s\n", r.Error)
 	}
+	if r.RequiresValidation {
+		fmt.Fprintf(&b, "  it was recovered and is not accepted: lopen session verify %s --accept\n", r.ID)
+	}
 	for _, f := range r.Faults {
+		if f.Length == 0 {
+			fmt.Fprintf(&b, "  %s is damaged: %s\n", f.File, f.Problem)
+			continue
+		}
 		what := map[string]string{
 			"torn":    "were never acknowledged and are not applied",
 			"settled": "were given up by the writer and are not applied",
@@ -137,6 +204,10 @@ func (r reportRow) String() string {
 			fmt.Fprintf(&b, ": %s", f.Problem)
 		}
 		b.WriteByte('\n')
+	}
+	b.WriteString(rulesText(r.Rules))
+	for _, s := range r.Leftovers {
+		fmt.Fprintf(&b, "  %s\n", s)
 	}
 	return b.String()
 }

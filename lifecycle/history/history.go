@@ -60,6 +60,9 @@ type Manifest struct {
 	At            time.Time `json:"at"`
 	Reason        Reason    `json:"reason"`
 	Tasks         Tasks     `json:"tasks"`
+	FilesModified int       `json:"filesModified"` // that attempts at the tasks name
+	Messages      int       `json:"messages"`
+	Dependencies  []string  `json:"dependencies"` // blobs by SHA-256, in hex
 	Iterations    int       `json:"iterations"`
 	// NewIterations is how many were coalesced into the record.
 	NewIterations int    `json:"newIterations,omitempty"`
@@ -174,6 +177,27 @@ func decodeManifest(line []byte, seq uint64) (Manifest, error) {
 // List returns the manifests of all snapshots that can be read, in ascending
 // order. It reads no more than their first lines.
 func List(dir writer.FS) ([]Manifest, error) {
+	all, _, err := ListAll(dir)
+	return all, err
+}
+
+// ListAll is List, with the numbers and errors of those that cannot be read.
+func ListAll(dir writer.FS) (all []Manifest, unread map[uint64]error, err error) {
+	seqs, err := Numbers(dir)
+	unread = map[uint64]error{}
+	for _, seq := range seqs {
+		m, err := ReadManifest(dir, seq)
+		if err != nil {
+			unread[seq] = &writer.Error{Op: "read snapshot", Path: Path(dir, seq), Class: writer.ClassCorrupt, Err: err}
+			continue
+		}
+		all = append(all, m)
+	}
+	return all, unread, err
+}
+
+// Numbers are those of all snapshots, in ascending order.
+func Numbers(dir writer.FS) (seqs []uint64, err error) {
 	entries, err := dir.ReadDir(Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -181,25 +205,22 @@ func List(dir writer.FS) ([]Manifest, error) {
 	if err != nil {
 		return nil, writer.NewError("list snapshots", filepath.Join(dir.Name(), Dir), writer.NotCommitted, err)
 	}
-	var all []Manifest
 	for _, e := range entries {
 		digits, ok := strings.CutSuffix(e.Name(), ".json.zst")
 		seq, err := strconv.ParseUint(digits, 10, 63)
-		if !ok || err != nil || name(seq) != Dir+"/"+e.Name() {
-			continue
-		}
-		if m, err := readManifest(dir, seq); err == nil {
-			all = append(all, m)
+		if ok && err == nil && name(seq) == Dir+"/"+e.Name() {
+			seqs = append(seqs, seq)
 		}
 	}
-	slices.SortFunc(all, func(a, b Manifest) int { return cmp.Compare(a.Seq, b.Seq) })
-	return all, nil
+	slices.Sort(seqs)
+	return seqs, nil
 }
 
 // maxManifest bounds the first line, in bytes.
 const maxManifest = 16 << 20
 
-func readManifest(dir writer.FS, seq uint64) (Manifest, error) {
+// ReadManifest reads a snapshot's first line.
+func ReadManifest(dir writer.FS, seq uint64) (Manifest, error) {
 	f, _, err := writer.OpenRegular(dir, "read snapshot", name(seq), 0)
 	if err != nil {
 		return Manifest{}, err

@@ -99,7 +99,7 @@ func (s *Store) Close(ctx context.Context) error {
 	return errors.Join(err, s.project.Close())
 }
 
-// Plan is a module's plan as CreatePlan and SetBoxes left it; before, an
+// Plan is a module's plan as CreatePlan and EditPlan left it; before, an
 // fs.ErrNotExist.
 func (s *Store) Plan(module string) (*plan.Plan, error) {
 	s.mu.Lock()
@@ -124,18 +124,23 @@ func (s *Store) CreatePlan(module string, content []byte) error {
 	return nil
 }
 
-// SetBoxes ticks (true) and unticks boxes of a module's plan, see
-// [plan.Plan.SetBoxes]. What the caller knew of it does not matter: nobody else
-// edits it.
-func (s *Store) SetBoxes(module string, _ *plan.Plan, want map[string]bool) (*plan.Plan, error) {
+// ReloadPlan is Plan.
+func (s *Store) ReloadPlan(module string, _ *plan.Plan) (*plan.Plan, error) { return s.Plan(module) }
+
+// EditPlan carries a change out on a module's plan. What the caller knew of it does
+// not matter: a change is made to what is there.
+func (s *Store) EditPlan(module string, _ *plan.Plan, change plan.Change) (*plan.Plan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.plans[module] == nil {
-		return nil, fmt.Errorf("set boxes in plan of module %s: %w", module, fs.ErrNotExist)
+	now := s.plans[module]
+	if now == nil {
+		return nil, fmt.Errorf("edit plan of module %s: %w", module, fs.ErrNotExist)
 	}
-	p, err := s.plans[module].SetBoxes(want)
-	s.plans[module] = p
-	return p, err
+	next, err := change(now, now)
+	if next != nil {
+		s.plans[module] = next
+	}
+	return next, err
 }
 
 func missing(format string, what any) error {

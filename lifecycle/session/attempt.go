@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -41,6 +42,20 @@ type AttemptRecord struct {
 // MaxFileChanges is how many files an AttemptRecord names.
 const MaxFileChanges = 1000
 
+// MaxAttempt bounds an AttemptRecord, in bytes of JSON: several of them, with a
+// change of the State, go into one record of the journal.
+const MaxAttempt = 1 << 20
+
+// Validate says why an AttemptRecord cannot be written: a cost or a time that JSON
+// has no word for, or its size.
+func (a *AttemptRecord) Validate() error {
+	data, err := json.Marshal(a)
+	if err == nil && len(data) > MaxAttempt {
+		err = fmt.Errorf("%d bytes, more than %d", len(data), MaxAttempt)
+	}
+	return err
+}
+
 // A ContextUse is a piece of a file that a command was given.
 type ContextUse struct {
 	Path   string `json:"path"`
@@ -70,7 +85,7 @@ func (e *encoder) attempts(all []AttemptRecord) {
 	if len(all) == 0 {
 		return
 	}
-	if data, err := json.Marshal(all); err == nil { // the types have nothing that it could refuse
+	if data, err := json.Marshal(all); err == nil { // valid ones are never refused
 		e.raw("attempts", data)
 	}
 }

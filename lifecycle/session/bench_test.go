@@ -75,8 +75,9 @@ func BenchmarkDecode(b *testing.B) {
 		b.SetBytes(int64(len(state)))
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _, err := session.Decode(state, metrics)
+			st, _, err := session.Decode(state, metrics)
 			require.NoError(b, err)
+			require.Empty(b, session.Check(st))
 		}
 	})
 	b.Run("encoding-json", func(b *testing.B) {
@@ -145,5 +146,13 @@ func BenchmarkFlat(b *testing.B) {
 func BenchmarkBuild(b *testing.B) {
 	for b.Loop() {
 		plan(b, 1_000_000, 1_000_000)
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	st := plan(b, 100_000, 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		session.Check(st)
 	}
 }

@@ -153,7 +153,6 @@ func TestRefusedFiles(t *testing.T) {
 		"empty object":     {"{}", session.ErrCorrupt, "schemaVersion is missing"},
 		"array":            {"[]", session.ErrCorrupt, "want '{'"},
 		"NUL bytes":        {strings.Repeat("\x00", 4096), session.ErrCorrupt, "byte 0"},
-		"future":           {swap(`"schemaVersion":2`, `"schemaVersion":3`), session.ErrFutureVersion, "schema version 3: written by a newer version: update lopen"},
 		"future and odd":   {`{"schemaVersion":9,"id":null}`, session.ErrFutureVersion, "schema version 9"},
 		"version 0":        {swap(`"schemaVersion":2`, `"schemaVersion":0`), session.ErrCorrupt, "schemaVersion"},
 		"no id":            {swap(`"id":"auth-20260214-1",`, ``), session.ErrCorrupt, "id is missing"},
@@ -210,8 +209,31 @@ func TestRefusedFiles(t *testing.T) {
 		require.ErrorIs(t, err, session.ErrCorrupt, name)
 		require.ErrorContains(t, err, "metrics.json", name)
 	}
-	_, _, err := session.Decode(state, sealed(strings.Replace(string(metrics), `"schemaVersion":2`, `"schemaVersion":3`, 1)))
-	require.ErrorIs(t, err, session.ErrFutureVersion)
+	_, _, err := session.Decode([]byte(swap(`"schemaVersion":2`, `"schemaVersion":3`)), []byte("{"))
+	require.ErrorIs(t, err, session.ErrFutureVersion, "what a newer version has beside it is not judged")
+	require.NotErrorIs(t, err, session.ErrCorrupt)
+}
+
+// TestNewerIsShown reads what a newer version wrote, as far as it is known here.
+func TestNewerIsShown(t *testing.T) {
+	t.Parallel()
+	st := full(t)
+	state, metrics := encode(st)
+	newer := func(file []byte) []byte {
+		return sealed(strings.Replace(string(file), `"schemaVersion":2`, `"schemaVersion":3`, 1))
+	}
+	for name, files := range map[string][2][]byte{
+		"state": {newer(state), metrics}, "metrics": {state, newer(metrics)}, "both": {newer(state), newer(metrics)},
+		"edited": {bytes.Replace(newer(state), []byte(`"status":"paused"`), []byte(`"status":"active"`), 1), metrics},
+	} {
+		got, at, err := session.Decode(files[0], files[1])
+		require.ErrorIs(t, err, session.ErrFutureVersion, name)
+		require.ErrorContains(t, err, "schema version 3: written by a newer version: update lopen", name)
+		require.NotErrorIs(t, err, session.ErrChecksum, name)
+		require.EqualValues(t, 42, at.Seq, name)
+		require.Equal(t, st.NumTasks(), got.NumTasks(), name)
+		require.Equal(t, st.Totals(), got.Totals(), name)
+	}
 }
 
 // TestEditedOutside changes the files as people and tools do: nothing that the

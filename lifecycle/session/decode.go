@@ -1,12 +1,10 @@
 package session
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
@@ -18,44 +16,56 @@ import (
 // iterations it covers. What is derived from other members (module, progress, sums)
 // is not read but derived again. Records are not looked at: that is a [Replay]'s.
 //
+// Files of an older version are migrated on the way.
+//
 // The error wraps ErrCorrupt, ErrFutureVersion or ErrChecksum. With ErrChecksum
-// the State is returned, too, for showing what somebody edited.
+// the State is returned, too, for showing what somebody edited; with
+// ErrFutureVersion as well, where what this version knows of it can be read.
 func Decode(state, metrics []byte) (*State, Mark, error) {
-	s, m, edited := decodeBoth(state, metrics)
+	s, m, other := decodeBoth(state, metrics)
 	if s == nil {
-		return nil, Mark{}, edited
+		return nil, Mark{}, other
 	}
 	if err := s.cover(m); err != nil {
 		return nil, Mark{}, err
 	}
-	return s.state, s.at, edited
+	return s.state, s.at, other
 }
 
-// decodeBoth returns both files, or an error without them; with ErrChecksum both.
+// decodeBoth returns both files, or an error without them; with an error that is
+// mild, both.
 func decodeBoth(state, metrics []byte) (*stateFile, *metricsFile, error) {
-	s, edited := decodeState(state)
-	if edited != nil {
-		edited = fmt.Errorf("state.json: %w", edited)
+	state, metrics, version, err := migrate(state, metrics)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, other := decodeState(state)
+	if other != nil {
+		other = fmt.Errorf("state.json: %w", other)
 		if s == nil {
-			return nil, nil, edited
+			return nil, nil, other
 		}
 	}
+	s.version = version
 	m, err := decodeMetrics(metrics)
-	if err == nil || errors.Is(err, ErrChecksum) {
+	if m != nil {
 		if m.id != s.state.id {
-			m, err = nil, fmt.Errorf("%w: it is that of session %s", ErrCorrupt, m.id)
+			m, err = nil, CheckFolder(m.id, s.state.id)
 		}
 	}
 	if err != nil {
 		err = fmt.Errorf("metrics.json: %w", err)
-		if m == nil {
+		switch {
+		case m == nil && errors.Is(other, ErrFutureVersion):
+			return nil, nil, other // a newer version's metrics.json may be anything
+		case m == nil:
 			return nil, nil, err
 		}
 	}
-	if edited == nil {
-		edited = err
+	if other == nil || errors.Is(err, ErrFutureVersion) {
+		other = cmp.Or(err, other)
 	}
-	return s, m, edited
+	return s, m, other
 }
 
 // stateFile is what state.json holds.
@@ -63,7 +73,8 @@ type stateFile struct {
 	state      *State // without its iterations
 	at         Mark
 	iterations int
-	version    int64
+	version    int64 // of the older of the two files, before it was migrated
+	said       said
 }
 
 // cover gives the State the iterations that it counts.
@@ -80,20 +91,30 @@ type metricsFile struct {
 	id         ID
 	at         Mark
 	iterations []Iteration
+	said       said
 }
 
 func decodeState(data []byte) (*stateFile, error) {
 	d := newDecoder(strictjson.NewReader(data))
 	s := &State{h: &Header{}}
-	n := 0
+	sums := said{totals: &Totals{}}
 	d.members(func(key string) {
 		switch key {
 		case "id":
 			s.id = d.id()
-		case "module", "progress", "inputTokens", "outputTokens", "cachedTokens":
+		case "module":
 			d.Raw()
+		case "progress":
+			p := d.readProgress()
+			sums.progress = &p
 		case "iterations":
-			n = d.int()
+			sums.totals.Iterations = d.int()
+		case "inputTokens":
+			sums.totals.InputTokens = d.Int()
+		case "outputTokens":
+			sums.totals.OutputTokens = d.Int()
+		case "cachedTokens":
+			sums.totals.CachedTokens = d.Int()
 		case "iterationsSeq":
 			d.at.Iterations = d.Uint()
 		case "messages":
@@ -117,19 +138,20 @@ func decodeState(data []byte) (*stateFile, error) {
 		}
 	})
 	d.End()
-	if err := d.Err(); err != nil {
+	newer, err := d.mild()
+	if err != nil {
 		return nil, err
 	}
 	s.h.normal()
-	if err := checkDecoded(s, n); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	if err := checkDecoded(s, sums.totals.Iterations); err != nil {
+		return nil, cmp.Or(newer, fmt.Errorf("%w: %w", ErrCorrupt, err))
 	}
 	tasks, twice, ok := d.tasks.Map()
 	if !ok {
-		return nil, fmt.Errorf("%w: the task %q stands twice", ErrCorrupt, twice)
+		return nil, cmp.Or[error](newer, &broken{&ruleDuplicate, fmt.Errorf("%w: the task %q stands twice", ErrCorrupt, twice)})
 	}
 	s.tasks, s.progress = tasks, d.progress
-	return &stateFile{s, d.at, n, d.version}, checksum(data)
+	return &stateFile{state: s, at: d.at, iterations: sums.totals.Iterations, said: sums}, cmp.Or(newer, checksum(data))
 }
 
 // checkDecoded checks what no single member shows.
@@ -150,6 +172,9 @@ func decodeMetrics(data []byte) (*metricsFile, error) {
 		switch key {
 		case "id":
 			m.id = d.id()
+		case "totals":
+			t := d.readTotals()
+			m.said.totals = &t
 		case "iterations":
 			d.Array(func() { m.iterations = append(m.iterations, d.iteration(len(m.iterations)+1)) })
 		default:
@@ -157,14 +182,15 @@ func decodeMetrics(data []byte) (*metricsFile, error) {
 		}
 	})
 	d.End()
-	if err := d.Err(); err != nil {
+	newer, err := d.mild()
+	if err != nil {
 		return nil, err
 	}
 	if m.id.IsZero() {
-		return nil, fmt.Errorf("%w: id is missing", ErrCorrupt)
+		return nil, cmp.Or(newer, fmt.Errorf("%w: id is missing", ErrCorrupt))
 	}
 	m.at = d.at
-	return m, checksum(data)
+	return m, cmp.Or(newer, checksum(data))
 }
 
 // decoder reads our files. Content that is JSON but cannot be is reported
@@ -193,6 +219,16 @@ func (d *decoder) Err() error {
 	return nil
 }
 
+// mild is Err, but for a newer version's file that could be read all the same: then
+// newer says that it is one, and err is nil.
+func (d *decoder) mild() (newer, err error) {
+	err = d.Err()
+	if errors.Is(err, ErrFutureVersion) && d.Reader.Err() == nil {
+		return err, nil
+	}
+	return nil, err
+}
+
 // members reads the outermost object. Every version writes its schemaVersion
 // first, so a newer one is recognised before anything of it is misread. Elsewhere it
 // is where a tool has sorted the members.
@@ -200,8 +236,8 @@ func (d *decoder) members(member func(key string)) {
 	d.Object(func(key string) {
 		switch key {
 		case "schemaVersion":
-			if d.version = d.Int(); d.version < 1 || d.version > SchemaVersion {
-				d.Fail("want a schemaVersion from 1 to %d", SchemaVersion)
+			if d.version = d.Int(); d.version < 1 {
+				d.Fail("want a schemaVersion from 1 on")
 			}
 		case "epoch":
 			d.at.Epoch = d.Uint()
@@ -214,50 +250,6 @@ func (d *decoder) members(member func(key string)) {
 		}
 	})
 }
-
-// checksum compares the last member with the bytes before it.
-func checksum(data []byte) error {
-	i := bytes.LastIndex(data, []byte(checksumKey))
-	if i < 0 {
-		return ErrChecksum
-	}
-	want := fmt.Appendf(nil, "%s%08x\"}\n", checksumKey, crc32.Checksum(data[:i], castagnoli))
-	if !bytes.Equal(data[i:], want) {
-		return ErrChecksum
-	}
-	return nil
-}
-
-// sealLen is the length of what ends a file: the checksum with what is around it.
-const sealLen = len(checksumKey) + 8 + len("\"}\n")
-
-// CheckSeal reads the content of a state.json or metrics.json to its end, with
-// memory for a small piece of it, and compares its checksum. The error wraps
-// ErrCorrupt, or is that of reading.
-func CheckSeal(r io.Reader) error {
-	sum, held := crc32.New(castagnoli), make([]byte, 0, 2*sealPiece)
-	for {
-		n, err := io.ReadFull(r, held[len(held):min(cap(held), len(held)+sealPiece)])
-		held = held[:len(held)+n]
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return err
-		}
-		if keep := len(held) - sealLen; keep > 0 {
-			_, _ = sum.Write(held[:keep])
-			held = held[:copy(held, held[keep:])]
-		}
-		if err == nil {
-			continue
-		}
-		if want := fmt.Appendf(nil, "%s%08x\"}\n", checksumKey, sum.Sum32()); !bytes.Equal(held, want) {
-			return fmt.Errorf("%w: its checksum does not fit, and it is too large to be looked into", ErrCorrupt)
-		}
-		return nil
-	}
-}
-
-// sealPiece is how much is read at a time, in bytes.
-const sealPiece = 256 << 10
 
 func (d *decoder) id() ID {
 	id, err := ParseID(d.Text())

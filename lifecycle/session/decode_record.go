@@ -37,8 +37,8 @@ func decodeRecord(line []byte, r *Record, do func(*operation) error) error {
 	d.Object(func(key string) {
 		switch key {
 		case "schemaVersion":
-			if d.version = d.Int(); d.version < 2 || d.version > SchemaVersion {
-				d.Fail("want a schemaVersion from 2 to %d", SchemaVersion)
+			if d.version = d.Int(); d.version != SchemaVersion {
+				d.Fail("schemaVersion %d is not %d", d.version, SchemaVersion) // before anything of it is done
 			}
 		case "seq":
 			r.Seq = d.Uint()
@@ -87,6 +87,14 @@ func decodeRecord(line []byte, r *Record, do func(*operation) error) error {
 		}
 	})
 	d.End()
+	if d.version > 0 && d.version < SchemaVersion {
+		now, err := migrateRecord(line, d.version)
+		if err != nil {
+			return fmt.Errorf("record %d: %w: %w", r.Seq, ErrCorrupt, err)
+		}
+		*r = Record{}
+		return decodeRecord(now, r, do)
+	}
 	if err := d.Err(); err != nil {
 		return fmt.Errorf("record %d: %w", r.Seq, err)
 	}

@@ -5,11 +5,10 @@ import "time"
 // Derive returns the State as the first one of another session, which comes from
 // this one as l says. What was active is paused in it.
 func (s *State) Derive(id ID, now time.Time, l Lineage) (*State, error) {
-	if _, err := ParseID(id.String()); err != nil {
+	own, err := s.As(id)
+	if err != nil {
 		return nil, err
 	}
-	own := *s
-	own.id = id
 	e := own.Edit()
 	h := e.Header()
 	h.CreatedAt, h.UpdatedAt, h.Lineage = utc(now), utc(now), &l

@@ -18,6 +18,11 @@
 // comparing cost O(log n) whatever the plan's shape, except that changing a list of
 // children copies and checks that list.
 //
+// A [Rule] that is critical holds for every State: what breaks it is not built and not
+// read, and [FindingOf] tells which one it was. [Check] finds what breaks the others.
+// Files and records of an older version are migrated before they are read, a step a
+// version, from JSON to JSON.
+//
 // # Concurrency
 //
 // A State and everything read from it may be used from any goroutine, and must

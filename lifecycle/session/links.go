@@ -107,13 +107,13 @@ func (l *links) checkChildren(parent string, c *change) error {
 		old, _ := l.e.base.tasks.Get(parent)
 		t, ok := l.e.tasks.Get(parent)
 		if !ok && c.came > 0 {
-			return &InvalidError{Field: "parent of a task", Value: parent, Want: "a task that there is"}
+			return &broken{&ruleOrphan, &InvalidError{Field: "parent of a task", Value: parent, Want: "a task that there is"}}
 		}
 		was, now, field = childrenOf(old), childrenOf(t), "children of task "+strconv.Quote(parent)
 	}
 	if len(now) != len(was)+c.came-c.went {
-		return &InvalidError{Field: field, Value: strconv.Itoa(len(now)) + " listed",
-			Want: strconv.Itoa(len(was)+c.came-c.went) + ": every task that names it, and no other"}
+		return &broken{&ruleChildren, &InvalidError{Field: field, Value: strconv.Itoa(len(now)) + " listed",
+			Want: strconv.Itoa(len(was)+c.came-c.went) + ": every task that names it, and no other"}}
 	}
 	if len(now) == 0 {
 		return nil
@@ -122,12 +122,12 @@ func (l *links) checkChildren(parent string, c *change) error {
 	for _, id := range now {
 		t, ok := l.e.tasks.Get(id)
 		if !ok || t.Parent != parent {
-			return &InvalidError{Field: field, Value: id, Want: "tasks that there are and that name it as their parent"}
+			return &broken{&ruleChildren, &InvalidError{Field: field, Value: id, Want: "tasks that there are and that name it as their parent"}}
 		}
 		seen[id] = struct{}{}
 	}
 	if len(seen) < len(now) {
-		return &InvalidError{Field: field, Value: strconv.Itoa(len(now)-len(seen)) + " twice", Want: "no task twice"}
+		return &broken{&ruleDuplicate, &InvalidError{Field: field, Value: strconv.Itoa(len(now)-len(seen)) + " twice", Want: "no task twice"}}
 	}
 	return nil
 }
@@ -172,5 +172,5 @@ func (l *links) fits(t *Task, depth int) bool {
 }
 
 func tooDeep(id string) error {
-	return &InvalidError{Field: "parents of task", Value: id, Want: "at most " + strconv.Itoa(MaxTaskDepth) + " levels and no cycle"}
+	return &broken{&ruleDepth, &InvalidError{Field: "parents of task", Value: id, Want: "at most " + strconv.Itoa(MaxTaskDepth) + " levels and no cycle"}}
 }

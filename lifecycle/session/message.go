@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 )
 
 // A Message is one of the conversation between a loop and its model.
@@ -56,6 +57,8 @@ func (m *Message) Validate() error {
 	switch {
 	case m.ID == "" || len(m.ID) > 128:
 		return errors.New("a message's uuid has 1 to 128 bytes")
+	case !utf8.ValidString(m.ID): // it would be longer when it is read
+		return errors.New("a message's uuid is UTF-8")
 	case m.Time.IsZero():
 		return errors.New("a message has a timestamp")
 	case !slices.Contains([]string{RoleSystem, RoleUser, RoleAssistant, RoleTool}, m.Role):
@@ -93,7 +96,9 @@ func DecodeMessage(line []byte) (Message, error) {
 func Answered(open []string, m *Message) []string {
 	now := slices.DeleteFunc(slices.Clone(open), func(id string) bool { return id == m.ToolCallID })
 	for _, c := range m.ToolCalls {
-		now = append(now, c.ID)
+		if !slices.Contains(now, c.ID) { // one answer closes it
+			now = append(now, c.ID)
+		}
 	}
 	return now
 }

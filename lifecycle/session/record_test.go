@@ -211,3 +211,68 @@ func TestRefusedRecords(t *testing.T) {
 	_, _, err = r.State(fresh(t).ID())
 	require.ErrorIs(t, err, session.ErrCorrupt)
 }
+
+// TestLenientReplay applies records behind one that is lost: to a State as it was
+// before, as far as they go.
+func TestLenientReplay(t *testing.T) {
+	t.Parallel()
+	states := []*session.State{fresh(t)}
+	var lines [][]byte
+	for n := uint64(2); n <= 5; n++ {
+		from := states[len(states)-1]
+		e := from.Edit()
+		id := fmt.Sprintf("t%d", n)
+		e.Put(task(id, ""))
+		e.SetRoots(append(from.Roots(), id))
+		e.AppendIteration(session.Iteration{Task: id, StartedAt: at})
+		st, err := e.State()
+		require.NoError(t, err)
+		lines = append(lines, line(n, session.EncodeChange(from, st, session.Record{At: at}, 0).Body))
+		states = append(states, st)
+	}
+	strict := session.Continue(states[1], session.Mark{Epoch: 1, Seq: 2})
+	_, err := strict.Apply(lines[2]) // of record 4: that of 3 is lost
+	require.ErrorIs(t, err, session.ErrCorrupt)
+
+	r := session.Continue(states[1], session.Mark{Epoch: 1, Seq: 2})
+	r.Lenient = true
+	for _, l := range lines[2:] {
+		_, err := r.Apply(l)
+		require.NoError(t, err)
+	}
+	st, mark, err := r.State(states[0].ID())
+	require.NoError(t, err)
+	require.EqualValues(t, 5, mark.Seq)
+	require.Equal(t, []string{"t2", "t4", "t5"}, st.Roots())
+	require.Equal(t, 3, st.NumIterations())
+	require.Empty(t, session.Check(st))
+	require.Equal(t, []string{"t2"}, states[1].Roots(), "the State before is as it was")
+
+	// Iterations that are lost are left out, where the caller says so.
+	state, none := session.EncodeState(states[4], session.Mark{Epoch: 1, Seq: 5, Iterations: 5}), session.EncodeMetrics(states[0], session.Mark{})
+	r = &session.Replay{}
+	require.NoError(t, r.Load(state, none))
+	_, _, err = r.State(states[0].ID())
+	require.ErrorIs(t, err, session.ErrCorrupt)
+	r.Level()
+	st, mark, err = r.State(states[0].ID())
+	require.NoError(t, err)
+	require.EqualValues(t, 5, mark.Seq)
+	require.Zero(t, st.NumIterations())
+	require.Equal(t, states[4].Roots(), st.Roots())
+}
+
+func TestAsAnotherSession(t *testing.T) {
+	t.Parallel()
+	st := full(t)
+	other, err := session.ParseID("auth-20260214-9")
+	require.NoError(t, err)
+	as, err := st.As(other)
+	require.NoError(t, err)
+	require.Equal(t, other, as.ID())
+	require.Equal(t, "auth-20260214-1", st.ID().String())
+	require.Equal(t, st.Header(), as.Header())
+	require.Empty(t, session.CountChanges(st, as), "all else is shared")
+	_, err = st.As(session.ID{})
+	require.Error(t, err)
+}

@@ -19,28 +19,52 @@ type Replay struct {
 	edit    *Edit   // of the State, while records are applied
 	members []Field // the header as it is written; nil while it is the State's own
 	touched bool    // members differ from the State's header
+
+	found findings // of the files
+
+	// Lenient is for records behind others that are lost: iterations are numbered
+	// anew, and children go behind those that are there.
+	Lenient bool
 }
 
+// Continue goes on from a State that is of a record.
+func Continue(st *State, at Mark) *Replay {
+	return &Replay{state: stateFile{state: st, at: at}, metrics: metricsFile{id: st.id, at: at, iterations: slices.Collect(st.Iterations())}, changed: at.Iterations}
+}
+
+// Level takes the iterations that there are for those of the State, where the
+// records that tell of the others are lost.
+func (r *Replay) Level() { r.metrics.at = r.state.at }
+
 // Load takes the contents of state.json and metrics.json, which may be of
-// different records. The error is that of [Decode]; with ErrChecksum both are taken
-// nevertheless.
+// different records. The error is that of [Decode]; where that returns a State both
+// are taken nevertheless.
 func (r *Replay) Load(state, metrics []byte) error {
 	s, m, err := decodeBoth(state, metrics)
 	if s == nil {
 		return err
 	}
-	*r = Replay{state: *s, metrics: *m, changed: s.at.Iterations}
-	switch {
-	case s.version == 1: // without a journal the metrics may be ahead, and are not replayed
-		if err := s.cover(m); err != nil {
-			return err
-		}
-		r.state = *s
-		r.metrics.iterations, r.metrics.at = m.iterations[:s.iterations], s.at
-	case m.at.Seq >= s.at.Iterations && m.at.Seq < s.at.Seq:
+	*r = Replay{state: *s, metrics: *m, changed: s.at.Iterations, found: compare(s, m)}
+	if m.at.Seq >= s.at.Iterations && m.at.Seq < s.at.Seq {
 		r.metrics.at = s.at // nothing was added in between
 	}
 	return err
+}
+
+// Findings are the rules that the loaded files break and that the State in them
+// cannot: sums that do not add up.
+func (r *Replay) Findings() []Finding { return r.found.list() }
+
+// Version is the schema version of the older one of the loaded files; 0 when none
+// was loaded.
+func (r *Replay) Version() int64 { return r.state.version }
+
+// ID is that of the loaded files; zero when none was loaded.
+func (r *Replay) ID() ID {
+	if r.state.state == nil {
+		return ID{}
+	}
+	return r.state.state.id
 }
 
 // At is the record that the State is of, 0 before the first one; Metrics is the
@@ -114,12 +138,15 @@ func (m *Mark) Follow(r *Record) {
 func (r *Replay) addIterations(op *operation) error {
 	l := &r.metrics.iterations
 	if op.keep >= 0 {
-		if op.keep > len(*l) {
+		if op.keep > len(*l) && !r.Lenient {
 			return fmt.Errorf("iterations from %d on where there are %d", op.keep, len(*l))
 		}
-		*l = slices.Clip((*l)[:op.keep])
+		*l = slices.Clip((*l)[:min(op.keep, len(*l))])
 	}
 	for _, it := range op.added {
+		if r.Lenient {
+			it.Number = len(*l) + 1
+		}
 		if it.Number != len(*l)+1 {
 			return fmt.Errorf("iteration %d after %d", it.Number, len(*l))
 		}
@@ -150,7 +177,7 @@ func (r *Replay) do(op *operation) error {
 	case OpTaskRemoved:
 		e.drop(op.Task)
 	case OpChildrenChanged:
-		return e.splice(op)
+		return e.splice(op, r.Lenient)
 	default:
 		if len(op.set)+len(op.unset) == 0 {
 			return fmt.Errorf("the operation %q is none of those that this version knows", op.Name)
@@ -198,7 +225,7 @@ func (e *Edit) drop(id string) {
 	}
 }
 
-func (e *Edit) splice(op *operation) error {
+func (e *Edit) splice(op *operation, lenient bool) error {
 	was := e.roots
 	t, ok := e.Task(op.Task)
 	if op.Task != "" {
@@ -206,6 +233,10 @@ func (e *Edit) splice(op *operation) error {
 			return fmt.Errorf("children of the task %q, which is not there", op.Task)
 		}
 		was = t.Children
+	}
+	if lenient {
+		op.at = min(op.at, len(was))
+		op.removed = min(op.removed, len(was)-max(op.at, 0))
 	}
 	if op.at < 0 || op.removed < 0 || op.removed > len(was) || op.at > len(was)-op.removed {
 		return fmt.Errorf("%d of the %d children of %q from %d on", op.removed, len(was), op.Task, op.at)

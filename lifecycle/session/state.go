@@ -60,6 +60,17 @@ func New(id ID, now time.Time) (*State, error) {
 	return &State{id: id, h: h}, nil
 }
 
+// As is the State of another session that is, so far, the same. An ID that cannot
+// be is an [*InvalidError].
+func (s *State) As(id ID) (*State, error) {
+	if _, err := ParseID(id.String()); err != nil {
+		return nil, err
+	}
+	other := *s
+	other.id = id
+	return &other, nil
+}
+
 // ID is the session's identity.
 func (s *State) ID() ID { return s.id }
 

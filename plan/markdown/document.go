@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 )
 
@@ -83,7 +84,13 @@ func (d *Document) Bullets() []Item { return slices.Clone(d.bullets) }
 
 // Parse reads a Markdown file. It takes any bytes; there is no error, as every
 // byte sequence is Markdown.
-func Parse(src []byte) *Document {
+func Parse(src []byte) *Document { return parse(src, engine, false) }
+
+// ParseHeadings is Parse for a caller who needs the headings only: the Document
+// has no items. It takes about half the time of Parse, and less memory.
+func ParseHeadings(src []byte) *Document { return parse(src, headingEngine, true) }
+
+func parse(src []byte, p parser.Parser, headings bool) *Document {
 	norm := normalize(src)
 	base := contentStart(src)
 	w := &walker{
@@ -94,8 +101,11 @@ func Parse(src []byte) *Document {
 		lines:   lineStarts(norm),
 		anchors: anchors{},
 		heading: -1,
+		only:    headings,
 	}
-	w.blocks(engine.Parse(text.NewReader(w.body)), scope{task: -1})
+	root := p.Parse(text.NewReader(w.body))
+	w.reserve(root)
+	w.blocks(root, scope{task: -1})
 	w.finish()
 	w.doc.lines = len(w.lines)
 	return w.doc
@@ -124,16 +134,27 @@ func normalize(src []byte) []byte {
 // lineStarts returns the offset of every line's first byte.
 func lineStarts(norm []byte) []int {
 	starts := make([]int, 1, bytes.Count(norm, []byte{'\n'})+1)
-	for i, c := range norm {
-		if c == '\n' && i+1 < len(norm) {
-			starts = append(starts, i+1)
+	for at := 0; ; {
+		i := bytes.IndexByte(norm[at:], '\n')
+		if at += i + 1; i < 0 || at == len(norm) {
+			return starts
 		}
+		starts = append(starts, at)
 	}
-	return starts
 }
 
-// line returns the 0-based number of the line that holds an offset.
-func (w *walker) line(at int) int { return sort.SearchInts(w.lines, at+1) - 1 }
+// line returns the 0-based number of the line that holds an offset. Most
+// questions are about the line that was asked for last or the one after.
+func (w *walker) line(at int) int {
+	for n := w.near; n < min(w.near+3, len(w.lines)) && w.lines[n] <= at; n++ {
+		if n+1 == len(w.lines) || at < w.lines[n+1] {
+			w.near = n
+			return n
+		}
+	}
+	w.near = sort.SearchInts(w.lines, at+1) - 1
+	return w.near
+}
 
 // lineStart returns the offset of a line, the end of the file for one behind
 // the last.

@@ -2,7 +2,10 @@ package markdown
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
+
+	"github.com/goccy/go-yaml"
 )
 
 var bom = []byte("\xef\xbb\xbf")
@@ -41,6 +44,35 @@ func FrontMatter(src []byte) (start, end int) {
 		at = next
 	}
 	return 0, 0
+}
+
+// MaxMeta is the size of the longest front matter that Meta reads, in bytes.
+const MaxMeta = 64 << 10
+
+// A Field is one entry of a file's front matter.
+type Field struct {
+	Name  string
+	Value any // string, number, bool, nil, time.Time, []any or a map
+}
+
+// Meta returns the entries of a file's front matter in their order, none where
+// there is no front matter. The error says where it is no YAML mapping.
+func Meta(src []byte) ([]Field, error) {
+	start, end := FrontMatter(src)
+	if end-start > MaxMeta {
+		return nil, fmt.Errorf("read front matter: it has %d bytes, more than the %d that are read", end-start, MaxMeta)
+	}
+	block := bytes.TrimRight(src[start:end], " \t\r\n")
+	block = bytes.TrimRight(bytes.TrimRight(block, "-"), ".") // the closing line would begin another document
+	var entries yaml.MapSlice
+	if err := yaml.Unmarshal(block, &entries); err != nil {
+		return nil, fmt.Errorf("read front matter: %w", err)
+	}
+	fields := make([]Field, 0, len(entries))
+	for _, e := range entries {
+		fields = append(fields, Field{Name: fmt.Sprint(e.Key), Value: e.Value})
+	}
+	return fields, nil
 }
 
 // nextLine returns where the line after the one at an offset begins. A lone CR

@@ -3,6 +3,7 @@ package markdown
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/util"
@@ -56,7 +57,7 @@ func (w *walker) plain(block ast.Node, oneLine bool) (text string, comments []st
 		switch n := n.(type) {
 		case *ast.Text:
 			s := n.Segment.Value(w.body)
-			if _, code := n.Parent().(*ast.CodeSpan); !code && !n.IsRaw() {
+			if _, code := n.Parent().(*ast.CodeSpan); !code && !n.IsRaw() && bytes.ContainsAny(s, `&\`) {
 				s = util.ResolveNumericReferences(util.ResolveEntityNames(util.UnescapePunctuations(s)))
 			}
 			b.Write(s)
@@ -79,8 +80,27 @@ func (w *walker) plain(block ast.Node, oneLine bool) (text string, comments []st
 		}
 		return true
 	})
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(b.String(), "\uFFFD")), " ")
-	return text, comments
+	return squeeze(b.String()), comments
+}
+
+// squeeze leaves one space for each run of white space, none at either end, and
+// makes the text valid UTF-8. Most texts are so already.
+func squeeze(s string) string {
+	clean, space := true, true
+	for i := 0; i < len(s) && clean; i++ {
+		switch c := s[i]; {
+		case c == ' ':
+			clean, space = !space, true
+		case c < ' ' || c >= utf8.RuneSelf:
+			clean = false
+		default:
+			space = false
+		}
+	}
+	if clean && (!space || s == "") {
+		return s
+	}
+	return strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
 }
 
 // comment returns what stands in an HTML comment.

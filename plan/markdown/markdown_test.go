@@ -3,6 +3,7 @@ package markdown_test
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -168,6 +169,37 @@ func TestHeadings(t *testing.T) {
 	require.Equal(t, len(src), headings[5].End)
 }
 
+// What is forgotten while headings are looked for must not count for them.
+func TestParseHeadings(t *testing.T) {
+	t.Parallel()
+	for _, src := range []string{
+		"a\n\n# A\n\nb\n\n- # A\n\n> c\n\nA\n===\n\n> # A\n\n# A\n",
+		"[a]: /u\n===\n\n[r]: /u\n\nb\n\n# [x][r] `c`\n\n# y [r]\n",
+		"a | b\n- | -\n1 | 2\n---\n\nc\n\n# d\n",
+		"- a\n\n- b\n\nc\nd\n---\n<pre>\n# no\n</pre>\n# e\n```\n# no\n```\n# f\n",
+		"* * *\na\n***\nb\n=\n",
+	} {
+		doc := markdown.ParseHeadings([]byte(src))
+		require.Equal(t, markdown.Parse([]byte(src)).Headings(), doc.Headings(), "%q", src)
+		require.NotEmpty(t, doc.Headings(), "%q", src)
+		require.Empty(t, doc.Items())
+	}
+}
+
+// Memory follows the headings and the largest block, not the file.
+func TestParseHeadingsForgets(t *testing.T) {
+	src := []byte("# A\n\n" + strings.Repeat("*a* paragraph [with](a) `markup`\n\n1. and an item\n\n***\n\n", 20_000))
+	grown := func(parse func([]byte) *markdown.Document) uint64 {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		parse(src)
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	require.Less(t, grown(markdown.ParseHeadings), grown(markdown.Parse)*2/3)
+}
+
 func TestHeadingsWithByteOrderMark(t *testing.T) {
 	t.Parallel()
 	src := "\xef\xbb\xbf# A\r\nB\r\n=\r\n"
@@ -244,6 +276,35 @@ func TestFrontMatter(t *testing.T) {
 	}
 }
 
+func TestMeta(t *testing.T) {
+	t.Parallel()
+	fields, err := markdown.Meta([]byte("\xef\xbb\xbf---\r\nname: storage # a note\r\ndescription: >-\r\n  Two\r\n  lines.\r\nsections: [A/B, 'C: D']\r\ndepth: 3\r\nends: \"with...\"\r\n---\r\n# T\r\n"))
+	require.NoError(t, err)
+	require.Equal(t, []markdown.Field{
+		{Name: "name", Value: "storage"}, {Name: "description", Value: "Two lines."},
+		{Name: "sections", Value: []any{"A/B", "C: D"}}, {Name: "depth", Value: uint64(3)}, {Name: "ends", Value: "with..."},
+	}, fields)
+	for _, src := range []string{"", "# T\n", "---\n- a\n---\n"} {
+		fields, err = markdown.Meta([]byte(src))
+		require.True(t, err == nil && len(fields) == 0, "%q: %v", src, err)
+	}
+	for _, src := range []string{"---\na: 1\na: 2\n---\n", "---\na: [\n---\n", "---\na: " + strings.Repeat("x", markdown.MaxMeta) + "\n---\n"} {
+		_, err = markdown.Meta([]byte(src))
+		require.ErrorContains(t, err, "read front matter: ")
+	}
+}
+
+func FuzzMeta(f *testing.F) {
+	f.Add([]byte("---\nname: a\nlist: [b, {c: d}]\n...\n"))
+	f.Add([]byte("---\na: &x [1]\nb: *x\n---\n"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		start, end := markdown.FrontMatter(src)
+		require.True(t, 0 <= start && start <= end && end <= len(src))
+		fields, err := markdown.Meta(src)
+		require.True(t, err == nil || fields == nil)
+	})
+}
+
 // A line of a million marks is neither quadratic nor the end of the stack.
 func TestDepth(t *testing.T) {
 	t.Parallel()
@@ -268,6 +329,7 @@ func FuzzToggle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		doc := markdown.Parse(src)
 		requireToggles(t, src)
+		require.Equal(t, doc.Headings(), markdown.ParseHeadings(src).Headings())
 		end := 0
 		for _, h := range doc.Headings() {
 			require.True(t, end <= h.Start && h.Start < h.ContentStart && h.ContentStart <= h.End && h.End <= len(src), "%+v", h)

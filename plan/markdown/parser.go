@@ -12,11 +12,12 @@ import (
 // item are two). cmark has a bound of the same kind.
 const maxDepth = 200
 
-// engine parses CommonMark with GitHub's tables, strikethrough and checkboxes.
-// Bare addresses are left as text: they never lead to a section. The priorities
-// are goldmark's own.
-var engine = parser.NewParser(
-	parser.WithBlockParsers(
+// newEngine makes a parser of CommonMark with GitHub's tables, strikethrough and
+// checkboxes. Bare addresses are left as text: they never lead to a section. The
+// priorities are goldmark's own. Of what stands at the top level only that which
+// holds something to keep is in the tree.
+func newEngine(keep func(ast.Node) bool) parser.Parser {
+	blocks := []util.PrioritizedValue{
 		util.Prioritized(parser.NewSetextHeadingParser(), 100),
 		util.Prioritized(parser.NewThematicBreakParser(), 200),
 		util.Prioritized(bounded{parser.NewListParser()}, 300),
@@ -27,15 +28,21 @@ var engine = parser.NewParser(
 		util.Prioritized(bounded{parser.NewBlockquoteParser()}, 800),
 		util.Prioritized(parser.NewHTMLBlockParser(), 900),
 		util.Prioritized(parser.NewParagraphParser(), 1000),
-	),
-	parser.WithInlineParsers(append(parser.DefaultInlineParsers(),
-		util.Prioritized(boxParser{}, 0),
-		util.Prioritized(extension.NewStrikethroughParser(), 500),
-	)...),
-	parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
-		util.Prioritized(extension.NewTableParagraphTransformer(), 200),
-	)...),
-)
+	}
+	for i, b := range blocks {
+		blocks[i].Value = forgetful{b.Value.(parser.BlockParser), keep}
+	}
+	return parser.NewParser(
+		parser.WithBlockParsers(blocks...),
+		parser.WithInlineParsers(append(parser.DefaultInlineParsers(),
+			util.Prioritized(boxParser{}, 0),
+			util.Prioritized(extension.NewStrikethroughParser(), 500),
+		)...),
+		parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
+			util.Prioritized(extension.NewTableParagraphTransformer(), 200),
+		)...),
+	)
+}
 
 // bounded opens no block at maxDepth, so that a line of a million '>' neither
 // takes forever nor overflows a stack in what walks the tree.

@@ -14,8 +14,10 @@ type walker struct {
 	body    []byte // norm[base:], what was parsed
 	base    int
 	lines   []int // offsets into norm
+	near    int   // the line that was asked for last
 	anchors anchors
-	heading int // index of the heading that was passed last, -1 before the first
+	heading int  // index of the heading that was passed last, -1 before the first
+	only    bool // headings, no items
 
 	// Line ranges of the items, and of the text that names them, parallel to
 	// doc.items and doc.bullets. finish makes the details of them.
@@ -36,6 +38,36 @@ type scope struct {
 	quotes int
 }
 
+// reserve makes room for what blocks will find. Growing lists of values of this
+// size costs more than counting.
+func (w *walker) reserve(root ast.Node) {
+	headings, items := 0, 0
+	var count func(ast.Node)
+	count = func(parent ast.Node) {
+		for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+			switch n.(type) {
+			case *ast.Heading:
+				headings++
+			case *ast.ListItem:
+				if boxOf(n.FirstChild()) != nil {
+					items++
+				}
+				count(n)
+			case *ast.List, *ast.Blockquote:
+				count(n)
+			}
+		}
+	}
+	count(root)
+	if headings > 0 {
+		w.doc.headings = make([]Heading, 0, headings)
+		w.anchors = make(anchors, headings)
+	}
+	if items > 0 && !w.only {
+		w.doc.items, w.itemSpans = make([]Item, 0, items), make([]span, 0, items)
+	}
+}
+
 func (w *walker) blocks(parent ast.Node, in scope) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		if n.Type() != ast.TypeBlock {
@@ -45,8 +77,10 @@ func (w *walker) blocks(parent ast.Node, in scope) {
 		case *ast.Heading:
 			w.addHeading(n)
 		case *ast.ListItem:
-			w.addItem(n, in)
-			continue
+			if !w.only {
+				w.addItem(n, in)
+				continue
+			}
 		case *ast.Blockquote:
 			inner := in
 			inner.quotes++

@@ -1148,3 +1148,26 @@ func TestUnacknowledgedRecordIsVoid(t *testing.T) {
 	log = read(t, dir, 0)
 	require.Equal(t, count(1, 5), bodies(t, log, log.Records))
 }
+
+// TestSalvage takes what is whole where Read takes what counts: behind a damaged
+// header, behind a hole, and of what was given up the later record.
+func TestSalvage(t *testing.T) {
+	t.Parallel()
+	dir := open(t)
+	require.NoError(t, create(t, dir, 5).Close())
+	w := reopen(t, dir, ref(t, read(t, dir, 0), 5).Position)
+	add(t, w, 6, 8)
+	require.NoError(t, w.Close())
+	flip(t, dir, ref(t, read(t, dir, 0), 7))
+	first := content(t, dir, "journal-1-1.jsonl")
+	first[3] ^= 1 // its header
+	put(t, dir, "journal-1-1.jsonl", first)
+	require.Empty(t, bodies(t, read(t, dir, 8), read(t, dir, 8).Above(8)))
+	log, err := journal.Salvage(dir, read(t, dir, 0).Session)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2, 3, 4, 5, 6, 8}, seqs(log.Records))
+	require.Equal(t, []int{1, 2, 3, 4, 5, 6, 8}, bodies(t, log, log.Records))
+	log, err = journal.Salvage(dir, "other-20260214-1")
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2, 3, 4, 5}, seqs(log.Records), "a segment that names another session strayed in")
+}

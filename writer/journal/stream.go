@@ -69,7 +69,7 @@ func (s *Stream) Tail() Tail { return s.accepted }
 
 // Append makes records durable, in order, with one write and one fdatasync, and
 // returns the Tail that makes them count. seq is the number of the journal's record
-// that will name it. A body is as in [Writer.Append].
+// that will name it. There is one body at least, each as in [Writer.Append].
 //
 // Between two calls there is an Accept, or after an error of the journal's a GiveUp.
 func (s *Stream) Append(seq uint64, bodies [][]byte) (Tail, error) {

@@ -35,10 +35,6 @@ var ErrDamaged = errors.New("damaged")
 // Tail covers does not change.
 func ReadStream(dir writer.FS, name string, to Tail) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		if !to.valid(name) {
-			yield(Entry{}, &writer.Error{Op: "read stream", Path: filepath.Join(dir.Name(), name), Class: writer.ClassCorrupt, Err: fmt.Errorf("the file %q is none of its own", to.File)})
-			return
-		}
 		parts, err := streamParts(dir, name, to)
 		if err != nil {
 			yield(Entry{}, err)
@@ -65,9 +61,12 @@ func StreamFiles(dir writer.FS, name string, to Tail) ([]string, error) {
 }
 
 // streamParts follows the headers back to the first file and returns how much of
-// each counts. Where a header cannot be read, the file with the next lower name is
-// taken, whole: what of it counts, the records behind it tell by their numbers.
+// each counts. Where a header cannot be read, the file before it is found by its
+// numbers, see [streamBefore].
 func streamParts(dir writer.FS, name string, to Tail) ([]Tail, error) {
+	if !to.valid(name) { // of a Tail that names nothing outside the folder, nor do the headers
+		return nil, &writer.Error{Op: "read stream", Path: filepath.Join(dir.Name(), name), Class: writer.ClassCorrupt, Err: fmt.Errorf("the file %q is none of its own", to.File)}
+	}
 	var parts []Tail
 	seen := map[string]bool{}
 	for at := to; at.File != "" && !seen[at.File]; {
@@ -75,7 +74,7 @@ func streamParts(dir writer.FS, name string, to Tail) ([]Tail, error) {
 		parts = append(parts, at)
 		after, err := streamAfter(dir, name, at)
 		if errors.Is(err, errHeader) || errors.Is(err, fs.ErrNotExist) {
-			after, err = streamBefore(dir, name, at.File)
+			after, err = streamBefore(dir, name, at, seen)
 		}
 		if err != nil {
 			return nil, err
@@ -107,22 +106,56 @@ func streamAfter(dir writer.FS, name string, at Tail) (Tail, error) {
 	return h.After, err
 }
 
-// streamBefore guesses the file before one whose header is damaged.
-func streamBefore(dir writer.FS, name, file string) (Tail, error) {
+// streamBefore finds the file before one whose header is damaged: of those that
+// begin with a lower number the one with the highest, as names do not tell in a
+// fork. Of two that begin alike the earlier one was given up. What of it counts ends
+// before the first record that can be read of the damaged one; where that has none,
+// its end may be a batch that was given up.
+func streamBefore(dir writer.FS, name string, at Tail, seen map[string]bool) (Tail, error) {
 	entries, err := dir.ReadDir(".")
 	if err != nil {
 		return Tail{}, writer.NewError("read stream", dir.Name(), writer.NotCommitted, err)
 	}
+	upto := at.Count
+	if first, err := streamFirst(dir, at); err != nil {
+		return Tail{}, err
+	} else if first > 0 {
+		upto = min(upto, first)
+	}
+	if upto <= 1 {
+		return Tail{}, nil // there is nothing before it
+	}
 	var before Tail
+	highest := uint64(0)
 	for _, e := range entries {
-		if !isStreamFile(name, e.Name()) || compareStreamFiles(name, e.Name(), file) >= 0 {
+		if !isStreamFile(name, e.Name()) || seen[e.Name()] {
 			continue
 		}
-		if before.File == "" || compareStreamFiles(name, e.Name(), before.File) > 0 {
-			before = Tail{File: e.Name(), Bytes: maxNumber, Count: maxNumber}
+		first, err := streamFirst(dir, Tail{File: e.Name(), Bytes: maxNumber, Count: maxNumber})
+		if err != nil {
+			return Tail{}, err
 		}
+		if first == 0 || first >= upto || first < highest || first == highest && compareStreamFiles(name, e.Name(), before.File) < 0 {
+			continue
+		}
+		highest, before = first, Tail{File: e.Name(), Bytes: maxNumber, Count: upto - 1}
 	}
 	return before, nil
+}
+
+// streamFirst is the number of the first record of a file that can be read, 0
+// when there is none.
+func streamFirst(dir writer.FS, at Tail) (first uint64, err error) {
+	r := &streamReader{dir: dir, skip: true, yield: func(e Entry, failed error) bool {
+		first, err = e.N, failed
+		return false
+	}}
+	r.part(at)
+	var invalid *writer.Error
+	if errors.As(err, &invalid) && invalid.Class == writer.ClassInvalid {
+		err = nil // no regular file: none of a stream
+	}
+	return first, err
 }
 
 // compareStreamFiles orders files by epoch and number; the one without is the first.
@@ -138,6 +171,7 @@ type streamReader struct {
 	yield func(Entry, error) bool
 	last  uint64 // number of the last record
 	hole  hole   // invalid bytes since then
+	skip  bool   // missing records are not reported
 }
 
 // gap notes bytes that are no record.
@@ -181,20 +215,19 @@ func (r *streamReader) part(p Tail) bool {
 			continue
 		}
 		e, ok := decodeEntry(line)
-		start := in.start
-		if i := bytes.LastIndex(line, []byte(entryStart)); !ok && i > 0 { // a line that lost the end of the one before
-			e, ok = decodeEntry(line[i:])
-			start += int64(i)
-			r.gap(p.File, in.start, start-in.start)
-		}
 		if !ok {
-			r.gap(p.File, start, in.end-start)
-			continue
+			var lost int
+			e, lost, ok = decodeJoined(line)
+			if !ok {
+				r.gap(p.File, in.start, in.end-in.start)
+				continue
+			}
+			r.gap(p.File, in.start, int64(lost))
 		}
 		if e.N <= r.last || e.N > p.Count {
 			continue // of a file whose own end is not known
 		}
-		if e.N > r.last+1 && !r.missing(e.N-1) {
+		if e.N > r.last+1 && !r.skip && !r.missing(e.N-1) {
 			return false
 		}
 		r.hole = hole{} // it held no number
@@ -225,8 +258,23 @@ func (r *streamReader) fail(err error) bool {
 	return false
 }
 
-// entryStart begins every record: in a string its quotes would have a backslash.
-const entryStart = `{"seq":`
+// decodeJoined finds the record at the end of a line that begins with one that lost
+// its line feed. An object within the record may begin as it does: so the first
+// that fits is it, among few, as each costs a checksum.
+func decodeJoined(line []byte) (e Entry, at int, ok bool) {
+	const begin, tries = `{"seq":`, 64
+	for range tries {
+		i := bytes.Index(line[min(at+1, len(line)):], []byte(begin))
+		if i < 0 {
+			return Entry{}, 0, false
+		}
+		at += 1 + i
+		if e, ok = decodeEntry(line[at:]); ok {
+			return e, at, true
+		}
+	}
+	return Entry{}, 0, false
+}
 
 // decodeEntry reads the frame of a stream's line.
 func decodeEntry(line []byte) (Entry, bool) {
@@ -234,7 +282,7 @@ func decodeEntry(line []byte) (Entry, bool) {
 	if !ok {
 		return Entry{}, false
 	}
-	_, rest, ok := strings.Cut(string(line[:min(len(line), 160)]), `,"n":`)
+	_, rest, ok := strings.Cut(string(line[:min(len(line), 160)]), `,"n":`) // behind "synced"
 	if !ok {
 		return Entry{}, false
 	}

@@ -172,11 +172,17 @@ func (r *Reader) open(c byte) bool {
 	return true
 }
 
+// Value is Raw without a bound of its own on the nesting, for a value that is
+// written again where it stood.
+func (r *Reader) Value() string { return r.raw(MaxRaw - MaxDepth) }
+
 // Raw reads any value, as strictly as the others, and returns its text.
-func (r *Reader) Raw() string {
+func (r *Reader) Raw() string { return r.raw(0) }
+
+func (r *Reader) raw(depth int) string {
 	r.peek()
 	start := r.pos
-	r.skip(0)
+	r.skip(depth)
 	if r.err != nil {
 		return ""
 	}

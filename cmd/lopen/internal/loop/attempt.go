@@ -15,6 +15,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/plan"
 )
 
 // exitTryLater is the exit code by which a command says that it met a limit
@@ -372,7 +373,13 @@ func (r *Runner) usedUp(ctx context.Context, unit string, leaves []string, n int
 		}); err != nil {
 			return err
 		}
-		return r.sync(ctx)
+		if err := r.sync(ctx); err != nil {
+			return err
+		}
+		if state == session.TaskFailed {
+			r.mark(leaves, plan.Mark{State: plan.MarkFailed, Attempts: n})
+		}
+		return nil
 	}
 	if r.cfg.Unattended {
 		return set(session.TaskFailed, session.TriggerTaskFailed)

@@ -1,11 +1,13 @@
 package loop
 
 import (
+	"context"
 	"io"
 	"io/fs"
 	"text/template"
 	"time"
 
+	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -14,13 +16,18 @@ type Config struct {
 	Store   Plans
 	Session Session
 	Module  string
-	Project string   // absolute path; the command and the check run in it
-	Docs    fs.FS    // the project's folder again, for reading documents; nothing leads out of it
-	Spec    string   // the specification, relative to the project, with slashes
-	Command []string // never empty
-	Check   string   // for sh -c; "" for none
-	Unit    string   // leaf, task or component
-	Only    string   // a task's ID: run this one alone
+	Project string // absolute path; the command and the check run in it
+	Docs    fs.FS  // the project's folder again, for reading documents; nothing leads out of it
+	// Outlines returns the outline of a document of Docs.
+	Outlines func(name string) (*cache.Outline, error)
+	Spec     string   // the specification, relative to the project, with slashes
+	Command  []string // never empty
+	Check    string   // for sh -c; "" for none
+	// Assess runs the check, unless it remembers that it passed on the tree as it
+	// is: hit, since when. nil runs no check before the first task.
+	Assess  func(ctx context.Context, check func(context.Context) error) (at time.Time, hit bool, err error)
+	Unit    string // leaf, task or component
+	Only    string // a task's ID: run this one alone
 	Prompt  *template.Template
 	Environ []string
 	GoOn    string // what to do after a run that ended early; "" for running again

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/lopen-dev/lopen/cache"
@@ -30,24 +31,28 @@ func used(before, now []session.Resource) []session.Resource {
 	return all[max(0, len(all)-maxResources):]
 }
 
-// drift says which sections that earlier prompts were made of are no longer what
-// they were. What is done stays done: a person decides what runs again.
-func (r *Runner) drift(st *session.State) {
+// A Drift is a piece of a document that is no longer what a prompt was made of.
+type Drift struct {
+	Path   string      `json:"path"`
+	Header string      `json:"header"` // "" when the whole document is gone
+	State  cache.Drift `json:"state"`
+}
+
+// Drifted compares what prompts were made of with the documents as they are. A
+// document that cannot be read for another reason than that it is gone is passed
+// over. outlines is as in Config.
+func Drifted(outlines func(name string) (*cache.Outline, error), resources []session.Resource) []Drift {
+	var all []Drift
 	docs := map[string]*cache.Outline{}
-	said := 0
-	for _, res := range st.Header().Resources {
+	for _, res := range resources {
 		if res.Kind != "specification" {
 			continue
 		}
 		o, ok := docs[res.Path]
 		if !ok {
-			src, err := ReadSpec(r.cfg.Docs, res.Path)
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				r.cfg.UI.Warn("drift: %s is gone since the last run", res.Path)
-				said++
-			case err == nil:
-				o = cache.NewOutline(src)
+			var err error
+			if o, err = outlines(res.Path); errors.Is(err, fs.ErrNotExist) {
+				all = append(all, Drift{Path: res.Path, State: cache.Gone})
 			}
 			docs[res.Path] = o
 		}
@@ -55,8 +60,27 @@ func (r *Runner) drift(st *session.State) {
 			continue
 		}
 		if d := cache.DriftOf(o, res.Header, res.SHA256, res.Bytes); d != cache.Same {
-			r.cfg.UI.Warn("drift: %s, section %q is %s since the last run", res.Path, res.Header, d)
-			said++
+			all = append(all, Drift{Path: res.Path, Header: res.Header, State: d})
+		}
+	}
+	return all
+}
+
+// drift says what drifted since a moment, each once a run. What is done stays
+// done: a person decides what runs again.
+func (r *Runner) drift(since string) {
+	said := 0
+	for _, d := range Drifted(r.cfg.Outlines, r.sess.State().Header().Resources) {
+		key := fmt.Sprintf("drift %s#%s %s", d.Path, d.Header, d.State)
+		if r.warned[key] {
+			continue
+		}
+		r.warned[key] = true
+		said++
+		if d.Header == "" {
+			r.cfg.UI.Warn("drift: %s is %s since %s", d.Path, d.State, since)
+		} else {
+			r.cfg.UI.Warn("drift: %s, section %q is %s since %s", d.Path, d.Header, d.State, since)
 		}
 	}
 	if said > 0 {

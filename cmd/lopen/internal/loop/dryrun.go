@@ -27,24 +27,17 @@ func DryRun(cfg Config, p *plan.Plan) (order []string, first []byte, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	for st = res.State; ; {
-		unit, leaves := choose(st, cfg)
+	for todo := newAgenda(res.State, cfg); ; {
+		unit, leaves := todo.next()
 		if unit == "" {
 			return order, first, nil
 		}
 		if first == nil {
-			if first, _, err = r.compose(st, unit, leaves, 1); err != nil {
+			if first, _, err = r.compose(res.State, unit, leaves, 1); err != nil {
 				return nil, nil, err
 			}
 		}
 		order = append(order, strings.Join(leaves, ", "))
-		e := st.Edit()
-		for _, leaf := range leaves {
-			tasks.Set(e, leaf, func(t *session.Task) { t.State = session.TaskComplete })
-		}
-		if st, err = e.State(); err != nil {
-			return nil, nil, err
-		}
 	}
 }
 

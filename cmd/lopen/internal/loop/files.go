@@ -18,34 +18,35 @@ import (
 // changed since the last time. A full disk holds the run; what else is in the way of
 // checkpoints is said once and costs them, not the run.
 func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (changes []files.Change, err error) {
-	for {
+	look := func(ctx context.Context) (err error) {
+		var paused *lifecycle.PausedError
+		if errors.As(r.sess.Paused(), &paused) {
+			if err := r.sess.Unpause(ctx); err != nil {
+				return err
+			}
+		}
 		if r.cfg.Checkpoint {
 			_, changes, err = r.sess.Checkpoint(ctx, why, unit)
 		} else {
 			changes, err = r.sess.Look(ctx)
 		}
+		return err
+	}
+	for {
+		err := look(ctx)
 		if err == nil || ctx.Err() != nil {
 			return changes, ctx.Err()
 		}
-		var paused *lifecycle.PausedError
-		retry := r.sess.Unpause
-		if !errors.As(err, &paused) {
-			switch lifecycle.ClassOf(err) {
-			case lifecycle.ClassNoSpace, lifecycle.ClassDevice, lifecycle.ClassRemoved:
-				retry = nil
-			default:
-				if !r.cfg.Checkpoint {
-					r.once("files", fmt.Sprintf("which files change is not known: %v", err))
-					return nil, nil
-				}
-				r.cfg.Checkpoint = false
-				r.cfg.UI.Warn("no checkpoints in this run: %v", err)
-				continue
-			}
+		switch lifecycle.ClassOf(err) {
+		case lifecycle.ClassNoSpace, lifecycle.ClassDevice, lifecycle.ClassRemoved:
+			return changes, r.waitStorage(ctx, err, look)
 		}
-		if err := r.waitStorage(ctx, err, retry); err != nil {
-			return nil, err
+		if !r.cfg.Checkpoint {
+			r.once("files", fmt.Sprintf("which files change is not known: %v", err))
+			return nil, nil
 		}
+		r.cfg.Checkpoint = false
+		r.cfg.UI.Warn("no checkpoints in this run: %v", err)
 	}
 }
 

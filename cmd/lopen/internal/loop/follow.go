@@ -37,7 +37,7 @@ func PlanFor(store Plans, docs fs.FS, module, spec string) (p *plan.Plan, made [
 // seen last.
 func (r *Runner) loadPlan() (*plan.Plan, error) {
 	if r.plan != nil {
-		p, err := r.cfg.Store.Plan(r.cfg.Module)
+		p, err := r.cfg.Store.ReloadPlan(r.cfg.Module, r.plan)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return p, err
 		}
@@ -64,6 +64,9 @@ func (r *Runner) follow(ctx context.Context, when tasks.When) error {
 	p, err := r.loadPlan()
 	if err != nil {
 		return err
+	}
+	if p == r.followed {
+		return nil // nobody wrote to the plan, and no box is owed
 	}
 	res, err := tasks.Reconcile(r.sess.State(), p, when)
 	if err != nil {
@@ -98,7 +101,10 @@ func (r *Runner) follow(ctx context.Context, when tasks.When) error {
 			}
 		}
 	}
-	r.plan = p
+	r.plan, r.followed = p, nil
+	if len(res.Boxes) == 0 {
+		r.followed = p
+	}
 	return r.writeBoxes(ctx, res.Boxes)
 }
 
@@ -120,15 +126,18 @@ func (r *Runner) writeBoxes(ctx context.Context, boxes map[string]bool) error {
 		return nil
 	}
 	var conflict *plan.ConflictError
-	for {
-		p, err := r.cfg.Store.SetBoxes(r.cfg.Module, r.plan, boxes)
-		if err == nil || errors.As(err, &conflict) {
-			if p != nil {
-				r.plan = p
-			}
-			break
+	write := func(context.Context) error {
+		p, err := r.cfg.Store.EditPlan(r.cfg.Module, r.plan, plan.Boxes(boxes))
+		if err != nil && !errors.As(err, &conflict) {
+			return err
 		}
-		if err := r.waitStorage(ctx, err, nil); err != nil {
+		if p != nil {
+			r.plan = p
+		}
+		return nil
+	}
+	if err := write(ctx); err != nil {
+		if err := r.waitStorage(ctx, err, write); err != nil {
 			return err
 		}
 	}
@@ -148,4 +157,20 @@ func (r *Runner) writeBoxes(ctx context.Context, boxes map[string]bool) error {
 		}
 		return e.State()
 	}))
+}
+
+// mark writes into the plan what its boxes cannot say. The State has it already,
+// so what cannot be written is only said.
+func (r *Runner) mark(ids []string, m plan.Mark) {
+	marks := make(map[string]plan.Mark, len(ids))
+	for _, id := range ids {
+		marks[id] = m
+	}
+	p, err := r.cfg.Store.EditPlan(r.cfg.Module, r.plan, plan.Marks(marks))
+	if p != nil {
+		r.plan = p
+	}
+	if err != nil {
+		r.cfg.UI.Warn("plan: %v", err)
+	}
 }

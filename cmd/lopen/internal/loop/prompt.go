@@ -30,6 +30,7 @@ type Prompt struct {
 	Path                                  []string    // the names of the items above the task, outermost first
 	Tasks                                 []PlanTask  // what is to be done: one, or a unit's open leaves
 	Sections                              []Section   // of the specification
+	Research                              []Document  // of the module
 	Done                                  []string    // names of the tasks that are done
 	Check                                 string      // the command that judges; "" for none
 	Last                                  *LastOutput // from the second attempt on
@@ -97,6 +98,9 @@ func (r *Runner) compose(st *session.State, unit string, leaves []string, n int)
 		p.Sections = append(p.Sections, Section{Path: g.Path, Header: g.Header, Text: string(g.Content), Truncated: g.Truncated})
 		resources = append(resources, session.Resource{Kind: "specification", Path: g.Path, Header: g.Header, SHA256: g.SHA256, Bytes: len(g.Content)})
 	}
+	docs, researched := r.research()
+	p.Research = docs
+	resources = append(resources, researched...)
 	if r.last.unit == unit && r.last.failure != "" {
 		p.Last = &LastOutput{Failure: r.last.failure, Output: tail(r.last.output), Check: tail(r.last.check)}
 	}
@@ -110,26 +114,14 @@ func (r *Runner) compose(st *session.State, unit string, leaves []string, n int)
 // sections finds what the specification says of a task. Without a specification
 // the plan alone has to do; one that cannot be read is said once.
 func (r *Runner) sections(links, names []string) ([]cache.Given, error) {
-	docs := map[string]*cache.Outline{}
-	open := func(name string) (*cache.Outline, error) {
-		if o, ok := docs[name]; ok {
-			return o, nil
-		}
-		src, err := ReadSpec(r.cfg.Docs, name)
-		if err != nil {
-			return nil, err
-		}
-		docs[name] = cache.NewOutline(src)
-		return docs[name], nil
-	}
-	if _, err := open(r.cfg.Spec); errors.Is(err, fs.ErrNotExist) {
+	if _, err := r.cfg.Outlines(r.cfg.Spec); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
 		r.once("no-spec", fmt.Sprintf("no specification is given along: %v", err))
 		return nil, nil
 	}
 	dir := path.Dir(r.cfg.Spec)
-	return cache.ForTask(func(name string) (*cache.Outline, error) { return open(path.Join(dir, name)) },
+	return cache.ForTask(func(name string) (*cache.Outline, error) { return r.cfg.Outlines(path.Join(dir, name)) },
 		path.Base(r.cfg.Spec), links, names)
 }
 

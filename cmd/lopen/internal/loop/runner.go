@@ -31,6 +31,8 @@ type Runner struct {
 	unchanged []string        // units that are done and changed no file
 	git       session.Git     // as it was last seen
 	warned    map[string]bool // what is said once a run
+	followed  *plan.Plan      // what the State was brought in step with last, if nothing was written since
+	assessed  bool            // the check was run before the first task
 }
 
 // Run works until the module is complete (nil), or returns why it ended: an
@@ -78,6 +80,7 @@ func (r *Runner) run(ctx context.Context) error {
 		if err := r.follow(ctx, tasks.Between); err != nil {
 			return err
 		}
+		r.drift("it was given to the command")
 		unit, leaves, err := r.next()
 		if err != nil {
 			return err
@@ -88,6 +91,9 @@ func (r *Runner) run(ctx context.Context) error {
 		if n := r.cfg.MaxIterations; n > 0 && r.starts >= n {
 			return r.pause(session.TriggerPaused, session.ExitMaxIterations,
 				&Exit{ExitUser, fmt.Sprintf("stopped after %d starts of the command (max_iterations): %s", n, r.resumeHint())})
+		}
+		if err := r.baseline(ctx); err != nil {
+			return err
 		}
 		if err := r.attempt(ctx, unit, leaves); err != nil {
 			return err
@@ -100,7 +106,7 @@ func (r *Runner) prepare(ctx context.Context) error {
 	fresh := r.sess.State().NumTasks() == 0
 	cut := r.sess.State().ActiveTask() != ""
 	if !fresh {
-		r.drift(r.sess.State())
+		r.drift("the last run")
 	}
 	if !fresh {
 		r.lookBack(ctx)
@@ -176,12 +182,20 @@ func (r *Runner) retryFailed() error {
 	for _, t := range failed {
 		r.cfg.UI.Say("failed last time, tries again: %s", t.Name)
 	}
-	return r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
+	ids := make([]string, len(failed))
+	for i, t := range failed {
+		ids[i] = t.ID
+	}
+	if err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
 		for _, t := range failed {
 			tasks.Set(e, t.ID, func(t *session.Task) { t.State, t.Attempts = session.TaskPending, 0 })
 		}
 		return nil
-	})
+	}); err != nil {
+		return err
+	}
+	r.mark(ids, plan.Mark{})
+	return nil
 }
 
 func (r *Runner) settings() session.Settings {

@@ -42,10 +42,10 @@ func (r *Runner) sync(ctx context.Context) error {
 	return r.waitStorage(ctx, err, r.sess.Unpause)
 }
 
-// waitStorage holds the run while the storage does not work. For a full disk
-// and a denied write it tries again by itself; for a failing device it needs the
-// person. It returns nil when retry succeeded (or, without one, when it is time
-// to try again), and an Exit with code 14 when PauseTimeout is over.
+// waitStorage holds the run while the storage does not work, and does again what
+// failed: by itself for a full disk and a denied write, for a failing device when the
+// person says so. It returns nil when retry succeeded and an Exit with code 14 when
+// PauseTimeout is over; what is no error of the storage comes back as it is.
 func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return cause
@@ -61,7 +61,7 @@ func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(contex
 		return cause
 	}
 	since := time.Now()
-	r.cfg.UI.Warn("paused, the state cannot be saved: %v", cause)
+	r.cfg.UI.Warn("paused, nothing can be saved: %v", cause)
 	if byItself {
 		r.cfg.UI.Say("%s: the run goes on by itself then", class.Hint())
 	} else {
@@ -91,17 +91,19 @@ func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(contex
 				return r.storageExit(cause)
 			}
 		}
-		if retry == nil {
-			r.cfg.UI.Say("trying again after %s", round(time.Since(since)))
-			return nil
-		}
 		if !byItself && !r.cfg.ByTerminal {
 			continue // nobody said that the device was looked after
 		}
-		if err := retry(ctx); err == nil {
-			r.cfg.UI.Say("the state is saved again after %s: going on", round(time.Since(since)))
-			return nil
+		err := retry(ctx)
+		switch lifecycle.ClassOf(err) {
+		case lifecycle.ClassNoSpace, lifecycle.ClassDenied, lifecycle.ClassRemoved, lifecycle.ClassDevice:
+			continue
 		}
+		if err != nil {
+			return err
+		}
+		r.cfg.UI.Say("saved again after %s: going on", round(time.Since(since)))
+		return nil
 	}
 }
 

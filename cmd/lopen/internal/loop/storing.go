@@ -16,7 +16,8 @@ import (
 type Plans interface {
 	Plan(module string) (*plan.Plan, error)
 	CreatePlan(module string, content []byte) error
-	SetBoxes(module string, base *plan.Plan, want map[string]bool) (*plan.Plan, error)
+	ReloadPlan(module string, base *plan.Plan) (*plan.Plan, error)
+	EditPlan(module string, base *plan.Plan, change plan.Change) (*plan.Plan, error)
 }
 
 // Session is what a run does with its session; see [lifecycle.Session] for what each
@@ -32,6 +33,7 @@ type Session interface {
 	Pause(ctx context.Context, t session.Trigger, why session.ExitReason) error
 	Complete(ctx context.Context) error
 	Critical() <-chan error
+	Paused() error
 	Unpause(ctx context.Context) error
 	PauseRequested() bool
 

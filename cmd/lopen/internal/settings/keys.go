@@ -61,6 +61,8 @@ var keys = []Key{
 	{Name: "timeout", kind: kindDuration, Default: time.Duration(0), Help: "end an attempt after this time"},
 	{Name: "idle_timeout", kind: kindDuration, Default: time.Duration(0), Help: "end an attempt after this time without output"},
 	{Name: "wait", kind: kindDuration, Default: 6 * time.Hour, Help: "wait at most this long in all for the agent's limit"},
+	{Name: "cache_bytes", kind: kindInt, Default: 64 << 20, Help: "bytes that cached outlines may take, in memory and again on the disk"},
+	{Name: "assessment_ttl", kind: kindDuration, Default: 15 * time.Minute, Help: "how long the result of assess counts"},
 	{Name: "requirements_dir", kind: kindString, Default: "docs/requirements", Help: "folder of the specifications, relative to the project"},
 }
 

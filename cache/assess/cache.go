@@ -1,0 +1,169 @@
+package assess
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/lopen-dev/lopen/cache/internal/shelf"
+)
+
+// DefaultTTL is how long a result counts where nothing else is said.
+const DefaultTTL = 15 * time.Minute
+
+// diskBytes bounds what all entries take.
+const diskBytes = 64 << 20
+
+// Options of a cache.
+type Options struct {
+	Store  string         // the .lopen folder; "" or a folder that is not there remembers nothing
+	Logger zerolog.Logger // debug lines about entries; the zero value logs nothing
+	now    func() time.Time
+}
+
+// A Cache remembers results.
+type Cache struct {
+	opts   Options
+	disk   *shelf.Shelf
+	flight singleflight.Group
+}
+
+// A Key names an assessment. One result is kept a Name: that of the last Input.
+type Key struct {
+	Name  string
+	Input []string // what else decides the result: the command, the patterns of the scope
+}
+
+// sum is of everything that Key says.
+func (k Key) sum() [32]byte {
+	b := binary.AppendUvarint(nil, uint64(len(k.Name)))
+	b = append(b, k.Name...)
+	for _, s := range k.Input {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return sha256.Sum256(b)
+}
+
+// A Result is what was found out.
+type Result struct {
+	Data []byte
+	At   time.Time // when the computation began
+}
+
+// A Look looks at a scope: it returns a snapshot of it, and whether last, which an
+// earlier Look returned, is of the same. An empty or damaged last is of nothing.
+type Look func(ctx context.Context, last []byte) (now []byte, same bool, err error)
+
+// Open makes a cache. It touches the disk only to open the store's folder, and
+// goes on without where that fails. Close it after use.
+func Open(opts Options) *Cache {
+	c := &Cache{opts: opts}
+	if opts.now == nil {
+		c.opts.now = time.Now
+	}
+	if opts.Store != "" {
+		c.disk = shelf.Open(opts.Store, shelfName, magic, diskBytes, opts.Logger)
+	}
+	return c
+}
+
+// Close lets go of the store's folder.
+func (c *Cache) Close() error { return c.disk.Close() }
+
+// A computed is what a computation led to.
+type computed struct {
+	result Result
+	err    error
+	before []byte // the scope when it began; nil when that could not be told
+}
+
+// GetOrCompute returns the result of a key. hit says that this call computed
+// nothing. A ttl of zero or less remembers nothing. compute's error is returned as
+// it is, and nothing is stored then; an error of look costs the entry, not the call.
+// A call that waits for another one's computation ends with its own ctx.
+func (c *Cache) GetOrCompute(ctx context.Context, key Key, ttl time.Duration, look Look, compute func(context.Context) ([]byte, error)) (r Result, hit bool, err error) {
+	for {
+		if r, ok := c.fresh(ctx, key, ttl, look); ok {
+			return r, true, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return Result{}, false, err
+		}
+		var mine atomic.Bool
+		sum := key.sum()
+		ch := c.flight.DoChan(string(sum[:]), func() (any, error) {
+			mine.Store(true)
+			return c.compute(ctx, key, ttl, look, compute), nil
+		})
+		var got computed
+		select {
+		case res := <-ch:
+			got = res.Val.(computed)
+		case <-ctx.Done():
+			if !mine.Load() {
+				return Result{}, false, ctx.Err()
+			}
+			got = (<-ch).Val.(computed) // compute has the same ctx and ends
+		}
+		if mine.Load() {
+			return got.result, false, got.err
+		}
+		// Somebody else's: it counts if the scope is what it was when that began,
+		// and if it did not end because that caller was cancelled.
+		if errors.Is(got.err, context.Canceled) || errors.Is(got.err, context.DeadlineExceeded) || got.before == nil {
+			continue
+		}
+		if _, same, err := look(ctx, got.before); err == nil && same {
+			return got.result, true, got.err
+		}
+	}
+}
+
+// fresh returns the remembered result if it counts.
+func (c *Cache) fresh(ctx context.Context, key Key, ttl time.Duration, look Look) (Result, bool) {
+	if ttl <= 0 {
+		return Result{}, false
+	}
+	e, ok := c.read(key)
+	if !ok {
+		return Result{}, false
+	}
+	if age := c.opts.now().Sub(e.result.At); age < 0 || age > ttl { // below 0 a clock was set back
+		return Result{}, false
+	}
+	now, same, err := look(ctx, e.scope)
+	if err != nil || !same {
+		return Result{}, false
+	}
+	if !bytes.Equal(now, e.scope) {
+		c.write(key, now, e.result) // what had to be read to be compared need not be the next time
+	}
+	return e.result, true
+}
+
+// compute computes and stores.
+func (c *Cache) compute(ctx context.Context, key Key, ttl time.Duration, look Look, compute func(context.Context) ([]byte, error)) computed {
+	got := computed{result: Result{At: c.opts.now()}}
+	before, _, lookErr := look(ctx, nil)
+	if lookErr == nil {
+		got.before = before
+	}
+	if got.result.Data, got.err = compute(ctx); got.err != nil || ttl <= 0 || lookErr != nil {
+		return got
+	}
+	after, same, err := look(ctx, before)
+	if err != nil || !same {
+		c.opts.Logger.Debug().Err(err).Str("name", key.Name).Msg("assessment is not stored: its scope changed meanwhile")
+		return got
+	}
+	c.write(key, after, got.result)
+	return got
+}

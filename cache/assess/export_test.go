@@ -1,0 +1,29 @@
+package assess
+
+import (
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lopen-dev/lopen/cache/internal/shelf"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// OpenOn is Open with a store of the test's and a clock.
+func OpenOn(store writer.FS, now func() time.Time) *Cache {
+	c := Open(Options{now: now})
+	c.disk = shelf.New(store, shelfName, magic, diskBytes, zerolog.Nop())
+	return c
+}
+
+// FilesAt is Files with a clock.
+func FilesAt(root string, now func() time.Time, patterns ...string) Look {
+	s := scope{root: root, patterns: patterns, now: now}
+	return s.look
+}
+
+// FilesAgain decodes a snapshot and encodes it again.
+func FilesAgain(b []byte) ([]byte, bool) {
+	all, ok := decodeFiles(b)
+	return encodeFiles(all), ok
+}

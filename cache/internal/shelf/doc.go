@@ -1,0 +1,19 @@
+// Package shelf keeps what can be derived again in files below cache/ in the store's
+// folder: one entry a key, replaced by rename, believed by checksum only.
+//
+// No failure is an error for the caller: an entry that cannot be read, or is not
+// whole, is none and is removed; one that cannot be written is not there the next
+// time. After a failed write a [Shelf] writes no more. When all entries together
+// take more than the bound, the oldest go. CACHEDIR.TAG tells backup programs to
+// leave the folder out.
+//
+// # Concurrency
+//
+// A Shelf may be used from any number of goroutines, its folder by any number of
+// processes.
+//
+// # Crash safety
+//
+// Nothing is synced: what a power cut leaves of an entry is refused by its
+// checksum.
+package shelf

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// plumbing are the commands that scripts use more than people.
+var plumbing = []string{"assess", "cache", "files", "section"}
+
+// shortHelp makes the root's help fit on a screen of 80 by 24.
+func shortHelp(root *cobra.Command) {
+	usual := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd != root {
+			usual(cmd, args)
+			return
+		}
+		w := root.OutOrStdout()
+		fmt.Fprintf(w, "%s\n\n  lopen             what runs here, what is next, what failed\n", root.Short)
+		for _, c := range root.Commands() {
+			if c.IsAvailableCommand() && !slices.Contains(plumbing, c.Name()) && c.Name() != "help" {
+				fmt.Fprintf(w, "  lopen %-11s %s\n", c.Name(), c.Short)
+			}
+		}
+		fmt.Fprintf(w, "\nPlumbing: %s. About each: lopen COMMAND --help\n\n", strings.Join(plumbing, ", "))
+		fmt.Fprint(w, `  -C DIR               run as if started in DIR
+  --color WHEN         auto, always or never
+  --log-level LEVEL    debug, info, warn or error; warn on a terminal, else info
+  --log-format FORMAT  console or json
+  --log-file FILE      append the log to FILE
+`)
+	})
+}

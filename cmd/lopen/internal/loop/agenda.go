@@ -1,0 +1,159 @@
+package loop
+
+import (
+	"container/heap"
+	"slices"
+	"sort"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+)
+
+// An agenda says what choose would say if every unit that it chose were done
+// before it is asked again, for a whole plan in the time that choose takes a few
+// times: it counts what is open instead of looking at all tasks for every unit.
+type agenda struct {
+	st    *session.State
+	cfg   Config
+	tasks []session.Task // in the plan's order
+	at    map[string]int // ID to position
+	done  []bool
+	left  []int         // of each task, children that are not done
+	unmet []int         // of each task, dependencies of its own that are not done
+	waits map[int][]int // tasks that depend on one, once for each time they name it
+	ready sort.IntSlice // leaves that may run; a heap
+}
+
+func newAgenda(st *session.State, cfg Config) *agenda {
+	a := &agenda{st: st, cfg: cfg, at: make(map[string]int, st.NumTasks()), waits: map[int][]int{}}
+	for t := range st.All() {
+		a.at[t.ID] = len(a.tasks)
+		a.tasks = append(a.tasks, t)
+	}
+	n := len(a.tasks)
+	a.done, a.left, a.unmet = make([]bool, n), make([]int, n), make([]int, n)
+	for i := range a.tasks {
+		t := &a.tasks[i]
+		a.done[i] = t.State == session.TaskComplete || t.State == session.TaskSkipped
+		if p, ok := a.at[t.Parent]; ok && !a.done[i] {
+			a.left[p]++
+		}
+	}
+	for i := range a.tasks {
+		for _, id := range a.tasks[i].DependsOn {
+			d, ok := a.at[id]
+			if ok && a.done[d] {
+				continue
+			}
+			a.unmet[i]++ // for ever, where the plan has no such task
+			if ok {
+				a.waits[d] = append(a.waits[d], i)
+			}
+		}
+	}
+	for i := range a.tasks {
+		if a.free(i) {
+			a.ready = append(a.ready, i)
+		}
+	}
+	return a // positions that grow are a heap
+}
+
+// open says whether a task is a leaf that is to be done.
+func (a *agenda) open(i int) bool {
+	t := &a.tasks[i]
+	return len(t.Children) == 0 && t.Kind != session.KindComponent && t.Kind != session.KindModule && !a.done[i] &&
+		(t.State == session.TaskPending || t.State == session.TaskInProgress)
+}
+
+// free says whether a task is a leaf that may run.
+func (a *agenda) free(i int) bool {
+	if !a.open(i) || a.cfg.Only != "" && !within(a.st, a.tasks[i].ID, a.cfg.Only) {
+		return false
+	}
+	for ok := true; ok; i, ok = a.parent(i) {
+		if a.unmet[i] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *agenda) parent(i int) (int, bool) {
+	p, ok := a.at[a.tasks[i].Parent]
+	return p, ok
+}
+
+// next chooses a unit and counts its leaves as done. An empty unit means that
+// nothing can run.
+func (a *agenda) next() (unit string, leaves []string) {
+	for len(a.ready) > 0 && a.done[a.ready[0]] {
+		heap.Pop(a)
+	}
+	if len(a.ready) == 0 {
+		return "", nil
+	}
+	unit = tasks.Unit(a.st, a.tasks[a.ready[0]].ID, a.cfg.Unit)
+	if a.cfg.Only != "" && !within(a.st, unit, a.cfg.Only) {
+		unit = a.cfg.Only
+	}
+	for _, id := range tasks.Leaves(a.st, unit) {
+		if i := a.at[id]; a.open(i) && a.waitsOnlyFor(i, unit) {
+			leaves = append(leaves, id)
+		}
+	}
+	for _, id := range leaves {
+		a.finish(a.at[id])
+	}
+	return unit, leaves
+}
+
+// waitsOnlyFor says whether all that a leaf waits for lies in its unit.
+func (a *agenda) waitsOnlyFor(i int, unit string) bool {
+	for ok := true; ok; i, ok = a.parent(i) {
+		if a.unmet[i] > 0 && slices.ContainsFunc(a.tasks[i].DependsOn, func(id string) bool {
+			d, ok := a.at[id]
+			return (!ok || !a.done[d]) && !within(a.st, id, unit)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// finish takes note that a task is done, with the parents whose last child it
+// was, and frees what waited for them.
+func (a *agenda) finish(i int) {
+	for {
+		a.done[i] = true
+		for _, w := range a.waits[i] {
+			if a.unmet[w]--; a.unmet[w] == 0 {
+				for _, id := range tasks.Leaves(a.st, a.tasks[w].ID) {
+					if leaf := a.at[id]; a.free(leaf) {
+						heap.Push(a, leaf)
+					}
+				}
+			}
+		}
+		p, ok := a.parent(i)
+		if !ok {
+			return
+		}
+		if a.left[p]--; a.left[p] > 0 {
+			return
+		}
+		i = p
+	}
+}
+
+// An agenda is the heap of what is ready.
+
+func (a *agenda) Len() int           { return len(a.ready) }
+func (a *agenda) Less(i, j int) bool { return a.ready.Less(i, j) }
+func (a *agenda) Swap(i, j int)      { a.ready.Swap(i, j) }
+func (a *agenda) Push(x any)         { a.ready = append(a.ready, x.(int)) }
+func (a *agenda) Pop() any {
+	last := a.ready[len(a.ready)-1]
+	a.ready = a.ready[:len(a.ready)-1]
+	return last
+}

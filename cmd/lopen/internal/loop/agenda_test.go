@@ -1,0 +1,83 @@
+package loop
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/plan"
+)
+
+// drawTasks draws a plan whose items wait for each other, for themselves and for
+// what is not there.
+func drawTasks(t *rapid.T) (src string, ids []string) {
+	var b strings.Builder
+	var parents []string
+	component := ""
+	for i := range rapid.IntRange(1, 14).Draw(t, "lines") {
+		if rapid.IntRange(0, 4).Draw(t, "heading") == 0 {
+			component, parents = fmt.Sprintf("c%d", i), nil
+			fmt.Fprintf(&b, "\n## %s\n\n", component)
+			continue
+		}
+		parents = parents[:rapid.IntRange(0, len(parents)).Draw(t, "depth")]
+		id := fmt.Sprintf("t%d", i)
+		fmt.Fprintf(&b, "%s- [%s] %s", strings.Repeat("  ", len(parents)), rapid.SampledFrom([]string{" ", " ", "x"}).Draw(t, "box"), id)
+		if component != "" {
+			id = component + "/" + strings.Join(append(parents, id), "/")
+			ids = append(ids, component)
+		} else {
+			id = strings.Join(append(parents, id), "/")
+		}
+		ids = append(ids, id)
+		parents = append(parents, fmt.Sprintf("t%d", i))
+		if rapid.IntRange(0, 2).Draw(t, "waits") == 0 {
+			fmt.Fprintf(&b, " <!-- after: %s, %s -->", rapid.SampledFrom(append(ids, "none")).Draw(t, "for"), rapid.SampledFrom(ids).Draw(t, "and"))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String(), ids
+}
+
+// What an agenda says is what choose says when each unit is done in the State.
+func TestAgendaIsChoose(t *testing.T) {
+	t.Parallel()
+	id, err := session.NewID("m", time.Unix(0, 0), 1)
+	require.NoError(t, err)
+	fresh, err := session.New(id, time.Unix(0, 0))
+	require.NoError(t, err)
+	rapid.Check(t, func(rt *rapid.T) {
+		src, ids := drawTasks(rt)
+		cfg := Config{Unit: rapid.SampledFrom([]string{"leaf", "task", "component"}).Draw(rt, "unit")}
+		if len(ids) > 0 && rapid.IntRange(0, 2).Draw(rt, "alone") == 0 {
+			cfg.Only = rapid.SampledFrom(ids).Draw(rt, "only")
+		}
+		// Waiting for an item later in the plan is as usual as for an earlier one.
+		src = strings.ReplaceAll(src, "none", rapid.SampledFrom(append(ids, "none")).Draw(rt, "later"))
+		res, err := tasks.Reconcile(fresh, plan.Parse([]byte(src)), tasks.Between)
+		require.NoError(rt, err)
+		st := res.State
+		todo := newAgenda(st, cfg)
+		for {
+			unit, leaves := choose(st, cfg)
+			gotUnit, gotLeaves := todo.next()
+			require.Equal(rt, unit, gotUnit, src)
+			require.Equal(rt, leaves, gotLeaves, src)
+			if unit == "" {
+				return
+			}
+			e := st.Edit()
+			for _, leaf := range leaves {
+				tasks.Set(e, leaf, func(t *session.Task) { t.State = session.TaskComplete })
+			}
+			st, err = e.State()
+			require.NoError(rt, err)
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/plan"
+)
+
+func newPlanCreate(a *app) *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use:   "create MODULE --from FILE",
+		Short: "Make a plan from the headings and checkboxes of any Markdown",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) (err error) {
+			if err := session.ValidateModule(args[0]); err != nil {
+				return &usageError{err}
+			}
+			if from == "" {
+				return usagef("--from FILE is missing: a Markdown file with checkboxes, such as TODO.md or tasks.md")
+			}
+			content, err := a.planFrom(args[0], from)
+			if err != nil {
+				return err
+			}
+			project, err := a.project()
+			if err != nil {
+				return err
+			}
+			store, err := a.create(project)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, closeStore(store)) }()
+			if err := a.refuseInside(store); err != nil {
+				return err
+			}
+			err = store.CreatePlan(args[0], content)
+			if errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("module %s has a plan already, which was left alone: %s", args[0], lifecycle.PlanPath(args[0]))
+			}
+			if err != nil {
+				return err
+			}
+			done, total := plan.Parse(content).Progress()
+			fmt.Fprintf(a.stdout, "%s\n", lifecycle.PlanPath(args[0]))
+			fmt.Fprintf(a.stderr, "%d tasks, %d of them done; next: lopen run %s -- CMD\n", total, done, args[0])
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the Markdown `FILE`")
+	return cmd
+}
+
+func (a *app) planFrom(module, from string) ([]byte, error) {
+	start, err := a.start()
+	if err != nil {
+		return nil, err
+	}
+	path := from
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(start, path)
+	}
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", from, err)
+	}
+	defer dir.Close()
+	src, err := loop.ReadSpec(dir.FS(), filepath.Base(path))
+	if err != nil {
+		return nil, err
+	}
+	content, err := plan.FromMarkdown(module, src)
+	if err != nil {
+		return nil, fmt.Errorf("make a plan from %s: %w", from, err)
+	}
+	return content, nil
+}

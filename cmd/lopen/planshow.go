@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+)
+
+// A planPrinter prints a plan's tree for a person.
+type planPrinter struct {
+	w       *bufio.Writer
+	st      *session.State
+	waiting map[string][]string // what a leaf waits for
+	colored bool
+}
+
+// printPlan prints the tree, and below it how far the plan is and what is next.
+func (a *app) printPlan(st *session.State, view planView) error {
+	_, waiting := tasks.Order(st)
+	p := planPrinter{w: bufio.NewWriter(a.stdout), st: st, waiting: make(map[string][]string, len(waiting)), colored: a.colored(a.stdout)}
+	for _, w := range waiting {
+		p.waiting[w.Task] = w.For
+	}
+	p.tree(st.Roots(), 0)
+	n := view.Progress
+	fmt.Fprintf(p.w, "\n%d/%d done", n.Done, n.Total)
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{n.Failed, "failed"}, {n.Skipped, "skipped"}, {len(waiting), "waiting"}} {
+		if c.n > 0 {
+			fmt.Fprintf(p.w, ", %d %s", c.n, c.what)
+		}
+	}
+	if view.Next != "" {
+		fmt.Fprintf(p.w, ", next: %s", view.Next)
+	}
+	fmt.Fprintln(p.w)
+	return p.w.Flush()
+}
+
+// tree prints tasks and what is beneath them.
+func (p *planPrinter) tree(ids []string, depth int) {
+	for _, id := range ids {
+		t, _ := p.st.Task(id)
+		line := fmt.Sprintf("%s %s", glyph(t.State), printable(t.Name))
+		switch {
+		case len(t.Children) > 0:
+			done, total := p.count(t)
+			line += fmt.Sprintf("  %d/%d", done, total)
+		case t.LastError != "" && t.State != session.TaskComplete:
+			line += fmt.Sprintf("  (%s)", printable(t.LastError))
+		case len(p.waiting[id]) > 0:
+			line += fmt.Sprintf("  (waits for %s)", printable(strings.Join(p.waiting[id], ", ")))
+		}
+		fmt.Fprintf(p.w, "%*s%s\n", 2*depth, "", paint(line, t.State, p.colored))
+		p.tree(t.Children, depth+1)
+	}
+}
+
+// count counts the leaves beneath a task.
+func (p *planPrinter) count(t session.Task) (done, total int) {
+	for _, id := range t.Children {
+		c, _ := p.st.Task(id)
+		if len(c.Children) > 0 {
+			d, n := p.count(c)
+			done, total = done+d, total+n
+			continue
+		}
+		total++
+		if c.State == session.TaskComplete {
+			done++
+		}
+	}
+	return done, total
+}
+
+// printable is a text without control characters, which must not reach the
+// terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,124 @@
+//go:build unix
+
+package main
+
+import (
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var rounds = flag.Int("rounds", 4, "rounds of edits and rewinds in TestRewindOfARealTree")
+
+// TestRewindOfARealTree works on the source of a module that this project depends
+// on: random edits by shell commands, a checkpoint, more edits, a rewind, and a
+// comparison byte for byte and mode for mode; now and then the rewind is killed and
+// the next command has to finish it.
+func TestRewindOfARealTree(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/klauspost/compress").Output()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(strings.TrimSpace(string(out)))))
+	require.NoError(t, exec.Command("chmod", "-R", "u+w", dir).Run())
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".lopenignore"), []byte(".xdg\n.home\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n"), 0o600))
+	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
+	require.Error(t, command(t, dir, "run", "m", "--failure-threshold", "1", "--", "false").Run())
+
+	s := *seed
+	t.Logf("go test -run RealTree ./cmd/lopen -rounds %d -seed %d", *rounds, s)
+	rng := rand.New(rand.NewPCG(s, 5))
+	for round := range *rounds {
+		scramble(t, rng, dir)
+		cp := strings.TrimSpace(lastLine(must(t, dir, "checkpoint", "create")))
+		want := look(t, dir)
+		scramble(t, rng, dir)
+		edited := look(t, dir)
+		// The edits count as the loop's: a checkpoint has them.
+		must(t, dir, "checkpoint", "create")
+		if rng.IntN(2) == 0 {
+			cmd := command(t, dir, "checkpoint", "rewind", cp, "--yes")
+			require.NoError(t, cmd.Start())
+			for range rng.IntN(200_000) { // a moment, without a clock
+				_ = round
+			}
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+		must(t, dir, "checkpoint", "rewind", cp, "--yes", "--force")
+		require.Equal(t, want, look(t, dir), "round %d", round)
+		must(t, dir, "undo", "--yes")
+		if now := look(t, dir); now != want { // a killed one had finished: then undo goes back to what was rewound already
+			require.Equal(t, edited, now, "round %d", round)
+		}
+		must(t, dir, "session", "verify", "--read-data")
+	}
+}
+
+// scramble does what agents do to a tree.
+func scramble(t *testing.T, rng *rand.Rand, dir string) {
+	var names []string
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != dir {
+			return fs.SkipDir
+		}
+		if err == nil && !d.IsDir() && !strings.HasPrefix(d.Name(), ".") {
+			names = append(names, path)
+		}
+		return err
+	}))
+	for range 12 {
+		a, b := names[rng.IntN(len(names))], names[rng.IntN(len(names))]
+		script := []string{
+			`echo more >>"$1"`, `rm -f "$1"`, `mv "$1" "$1.moved" 2>/dev/null`, `chmod 755 "$1"`, `ln -sf "$2" "$1.link"`, `truncate -s 10 "$1"`,
+			`head -c 5000 /dev/urandom >"$1.bin"`, `mkdir -p "$1.d/e"; cp "$2" "$1.d/e/"`, `rm -rf "$(dirname "$1")/x"; mkdir "$(dirname "$1")/x"`,
+			`rm -f "$1"; mkdir -p "$1"; echo in >"$1/side"`, `sed -i s/func/FUNC/ "$1"`, "printf x >\"$1$(printf '\\377')\"",
+		}[rng.IntN(12)]
+		_ = exec.Command("sh", "-c", script, "sh", a, b).Run() // what is gone by now is gone
+	}
+}
+
+// look is what a tree is: names, types, modes, contents.
+func look(t *testing.T, dir string) string {
+	var all strings.Builder
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); name == ".lopen" || name == ".xdg" || name == ".home" {
+			return fs.SkipDir
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&all, "%q %v", strings.TrimPrefix(path, dir), info.Mode())
+		switch {
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&all, " %x", sha256.Sum256(data))
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&all, " -> %q", target)
+		}
+		all.WriteByte('\n')
+		return nil
+	}))
+	return all.String()
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// recoveryRow is what `session recover --json` prints.
+type recoveryRow struct {
+	From         string                  `json:"from"`
+	Folder       string                  `json:"folder"`
+	ID           string                  `json:"id,omitempty"` // of the new session
+	Strategy     string                  `json:"strategy"`
+	Base         string                  `json:"base"`
+	Seq          uint64                  `json:"seq"`
+	Found        []string                `json:"found"`
+	Recovered    []string                `json:"recovered"`
+	NotRecovered []string                `json:"notRecovered"`
+	Rules        []lifecycle.FindingJSON `json:"rules"`
+	Advice       []string                `json:"advice"`
+}
+
+func newSessionRecover(a *app) *cobra.Command {
+	var strategy string
+	var dryRun, edit, yes bool
+	cmd := a.reads(&cobra.Command{
+		Use:   "recover ID",
+		Short: "Build a new session out of a damaged one, which stays as it is",
+		Long: `Build a new session out of a damaged one, which stays as it is. ID is that of a session,
+or of what lies in .lopen/corrupted. What comes of it is shown first.
+
+latest-checkpoint  the newest whole State (history/, state.json), and the records after it
+checkpoint=CP      the State of a snapshot's number, or of a checkpoint
+journal            the records alone, from the first on
+partial            what can be read, whatever is missing between
+
+Without --strategy it is latest-checkpoint or journal, whichever gets further. lopen run asks
+before it goes on with the new session until you have looked at it: session verify ID --accept.
+
+--accept-edit takes a session's files as somebody edited them, in place.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changes(func(store *lifecycle.Store) error {
+				if edit {
+					return a.acceptEdit(store, args[0], dryRun)
+				}
+				return a.recover(cmd.Context(), store, args[0], strategy, dryRun, yes)
+			})
+		},
+	})
+	f := cmd.Flags()
+	f.StringVar(&strategy, "strategy", "", "`latest-checkpoint|checkpoint=CP|journal|partial`")
+	f.BoolVar(&dryRun, "dry-run", false, "only say what is damaged, and what would come of it")
+	f.BoolVarP(&yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&edit, "accept-edit", false, "take what somebody edited outside as it is")
+	cmd.MarkFlagsMutuallyExclusive("strategy", "accept-edit")
+	return cmd
+}
+
+// recover shows what would come of it, asks where there is a person, and does it.
+func (a *app) recover(ctx context.Context, store *lifecycle.Store, name, strategy string, dryRun, yes bool) error {
+	r, err := store.Recover(ctx, name, strategy, true)
+	if r != nil && !a.out.machine() {
+		a.showRecovery(r, err == nil)
+	}
+	if errors.Is(err, lifecycle.ErrInvalid) {
+		return &usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	if !dryRun {
+		if !yes && a.interactive() {
+			answer, err := a.ask(ctx, "Make a new session of that? [y/N] ")
+			if err != nil {
+				return err
+			}
+			if answer != "y" && answer != "Y" && answer != "yes" {
+				return errors.New("nothing was made")
+			}
+		}
+		if r, err = store.Recover(ctx, name, strategy, false); err != nil {
+			return err
+		}
+	}
+	if a.out.machine() {
+		return a.printJSON(newRecoveryRow(r))
+	}
+	if !dryRun {
+		fmt.Fprintf(a.stdout, "%s\n", r.ID)
+		fmt.Fprintf(a.stderr, "session %s was made of %s\nlook at it: lopen session show %s\naccept it:  lopen session verify %s --accept\n", r.ID, r.Where, r.ID, r.ID)
+	}
+	return nil
+}
+
+// showRecovery prints it for a person. The new session's ID alone is a result; all
+// else goes beside it.
+func (a *app) showRecovery(r *lifecycle.Recovery, rebuilt bool) {
+	w := a.stderr
+	fmt.Fprintf(w, "session %s in %s\n", r.From, r.Where)
+	list := func(title string, all []string) {
+		for _, s := range all {
+			fmt.Fprintf(w, "  %-14s %s\n", title, s)
+			title = ""
+		}
+	}
+	list("found", r.Leftovers)
+	if rebuilt {
+		list("strategy", []string{r.Strategy})
+		list("recovered", r.Recovered)
+		list("not recovered", r.Lost)
+	}
+	var rules []string
+	for _, f := range r.Rules {
+		rules = append(rules, f.String())
+	}
+	list("rules", rules)
+	list("advice", r.Advice)
+}
+
+func newRecoveryRow(r *lifecycle.Recovery) recoveryRow {
+	list := func(all []string) []string { return append([]string{}, all...) }
+	row := recoveryRow{From: r.From.String(), Folder: r.Where, Strategy: r.Strategy, Base: r.Base, Seq: r.Seq, Found: list(r.Leftovers),
+		Recovered: list(r.Recovered), NotRecovered: list(r.Lost), Rules: lifecycle.FindingsJSON(r.Rules), Advice: list(r.Advice)}
+	if !r.ID.IsZero() {
+		row.ID = r.ID.String()
+	}
+	return row
+}
+
+// acceptEdit says what was edited and takes it.
+func (a *app) acceptEdit(store *lifecycle.Store, name string, dryRun bool) error {
+	id, err := store.Resolve(name)
+	if err != nil {
+		return err
+	}
+	edit, err := store.AcceptEdit(id, dryRun)
+	if errors.Is(err, lifecycle.ErrInvalid) {
+		return &usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	if a.out.machine() {
+		return a.printJSON(struct {
+			ID       string                  `json:"id"`
+			Accepted bool                    `json:"accepted"`
+			Known    bool                    `json:"known"`
+			Changes  []string                `json:"changes"`
+			Rules    []lifecycle.FindingJSON `json:"rules"`
+		}{id.String(), !dryRun, edit.Known, append([]string{}, edit.Changes...), lifecycle.FindingsJSON(edit.Rules)})
+	}
+	what := strings.Join(edit.Changes, ", ")
+	switch {
+	case !edit.Known:
+		what = "what was written before cannot be read, so what was edited is not known"
+	case what == "":
+		what = "nothing that means anything: spaces, or the order of members"
+	}
+	fmt.Fprintf(a.stdout, "%s  edited: %s\n", id, what)
+	for _, f := range edit.Rules {
+		fmt.Fprintf(a.stdout, "  %s\n", f)
+	}
+	if !dryRun {
+		fmt.Fprintf(a.stderr, "accepted: session %s can be gone on with\n", id)
+	}
+	return nil
+}
+
+// looked asks before a run goes on with a session that was recovered and that
+// nobody has accepted.
+func (r *runCall) looked(ctx context.Context, st *session.State) error {
+	h := st.Header()
+	if !h.RequiresValidation {
+		return nil
+	}
+	what := fmt.Sprintf("session %s was recovered", st.ID())
+	if l := h.Lineage; l != nil {
+		what += fmt.Sprintf(" from %s at record %d", l.From, l.Seq)
+	}
+	what += " and nobody has accepted it"
+	if !r.interactive() {
+		return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%s\n  look at it: lopen session show %s\n  accept it:  lopen session verify %s --accept", what, st.ID(), st.ID())}
+	}
+	answer, err := r.ask(ctx, what+". Go on? [y/N] ")
+	if err != nil {
+		return err
+	}
+	if answer != "y" && answer != "Y" && answer != "yes" {
+		return &loop.Exit{Code: loop.ExitUser, Reason: "nothing was run; accept it: lopen session verify " + st.ID().String() + " --accept"}
+	}
+	return nil
+}
+
+// readOnly is what to do about a State that Read returned with an error, "" when the
+// error is to be returned: what was edited outside and what a newer version wrote
+// is shown all the same.
+func readOnly(st *session.State, err error) string {
+	switch {
+	case st == nil:
+	case errors.Is(err, lifecycle.ErrEdited):
+		return fmt.Sprintf("it was edited outside and is read-only until: lopen session recover %s --accept-edit", st.ID())
+	case errors.Is(err, lifecycle.ErrFutureVersion):
+		return "a newer lopen wrote it; this one shows what it knows of it"
+	}
+	return ""
+}
+
+// rulesText are findings for a person.
+func rulesText(all []lifecycle.FindingJSON) (s string) {
+	for _, f := range all {
+		s += fmt.Sprintf("  %s: %s (%s, %s): %s", f.Severity, f.Rule, f.Component, f.Kind, strings.Join(f.Where, "; "))
+		if more := f.Count - len(f.Where); more > 0 {
+			s += fmt.Sprintf("; and %d more", more)
+		}
+		s += "\n    " + f.Repair + "\n"
+	}
+	return s
+}

@@ -1,0 +1,282 @@
+package lifecycle_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+var update = flag.Bool("update", false, "write the golden table of damages anew")
+
+const goldenDamage = "testdata/damage.golden"
+
+// damages are the eight kinds of damage. Each is given a file's content and whether
+// it is a journal, in which a line is spoilt and gets a checksum that fits, so that
+// what is in it is reached.
+var damages = []struct {
+	name string
+	do   func(t *testing.T, data []byte, journal bool) []byte
+}{
+	{"empty", func(*testing.T, []byte, bool) []byte { return nil }},
+	{"cut", func(_ *testing.T, data []byte, _ bool) []byte { return data[:len(data)/2] }},
+	{"flipped bit", func(_ *testing.T, data []byte, _ bool) []byte {
+		data[len(data)/2] ^= 1
+		return data
+	}},
+	{"NUL block", func(_ *testing.T, data []byte, _ bool) []byte {
+		from := len(data) / 3
+		clear(data[from:min(len(data), from+512)])
+		return data
+	}},
+	{"random bytes", func(_ *testing.T, data []byte, _ bool) []byte {
+		rng := rand.New(rand.NewPCG(6, 7))
+		for i := range data {
+			data[i] = byte(rng.Uint32())
+		}
+		return data
+	}},
+	{"100,000 levels", func(t *testing.T, data []byte, journal bool) []byte {
+		deep := `"x":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
+		if journal {
+			return spoilLine(t, data, func(line string) string { return strings.Replace(line, `"ops":`, deep+`,"ops":`, 1) })
+		}
+		return []byte(`{"schemaVersion":1,` + deep + "}\n")
+	}},
+	{"duplicate keys", func(t *testing.T, data []byte, journal bool) []byte {
+		if journal {
+			return spoilLine(t, data, func(line string) string {
+				return strings.Replace(line, `"ops":`, `"at":"2026-02-14T09:30:00Z","ops":`, 1)
+			})
+		}
+		return append([]byte(`{"schemaVersion":2,`), data[min(1, len(data)):]...)
+	}},
+	{"bad UTF-8", func(t *testing.T, data []byte, journal bool) []byte {
+		if journal {
+			return spoilLine(t, data, func(line string) string { return strings.Replace(line, `"name":"`, "\"name\":\"\xff\xfe", 1) })
+		}
+		if !bytes.Contains(data, []byte(`":"`)) {
+			return append(data, "\xff\xfe"...)
+		}
+		return bytes.Replace(data, []byte(`":"`), []byte("\":\"\xff\xfe"), 1)
+	}},
+}
+
+// spoilLine changes the last record of a journal that has a task with a name.
+func spoilLine(t *testing.T, data []byte, fn func(string) string) []byte {
+	lines := splitLines(data)
+	for i, line := range slices.Backward(lines) {
+		if bytes.Contains(line, []byte(`"name":"`)) {
+			lines[i] = []byte(reseal(t, fn(string(line))))
+			require.NotEqual(t, string(line), string(lines[i]))
+			return []byte(joinLines(lines))
+		}
+	}
+	t.Fatal("no record has a task")
+	return nil
+}
+
+// damaged is a project with a session that has every file, and another one. The
+// returned files lie in the first one's folder, or beside it.
+func damaged(t *testing.T) (project string, bad, good session.ID, files []string) {
+	t.Helper()
+	project = t.TempDir()
+	store := storeIn(t, project)
+	store.SetPolicy(lifecycle.Policy{Interval: 2})
+	good = made(t, store, "auth")
+	sess := create(t, store, "auth")
+	bad = sess.ID()
+	dir := path(store, "sessions", bad.String())
+	var early map[string]string
+	for n := range 6 {
+		require.NoError(t, sess.Change(session.TriggerTaskCompleted, func(e *session.Edit) error {
+			e.Header().TurnCount, e.Header().Cwd = n, "sub/folder"
+			e.Header().Status = session.StatusPaused
+			e.Put(session.Task{ID: "a", Kind: session.KindTask, Name: "Write the form", State: session.TaskPending, Attempts: n})
+			e.SetRoots([]string{"a"})
+			e.AppendIteration(session.Iteration{Task: "a", Attempt: n + 1, StartedAt: day, OutputTokens: 7, Model: "m1"})
+			return nil
+		}))
+		require.NoError(t, sess.Flush(t.Context()))
+		if n == 0 {
+			early = tree(t, dir)
+		}
+	}
+	says(t, sess, "m1", "m2", "m3")
+	_, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+	require.NoError(t, err)
+	require.NoError(t, sess.Flush(t.Context()))
+	require.NoError(t, sess.Close(t.Context()))
+	require.NoError(t, store.SetMeta(t.Context(), bad, func(m *lifecycle.Meta) error {
+		m.Name, m.Pinned = "the form", true
+		return nil
+	}))
+	require.NoError(t, os.MkdirAll(path(store, "behind"), 0o700))
+	for _, name := range []string{"state.json", "metrics.json"} {
+		write(t, path(store, "behind", name), early[name])
+	}
+	require.NoError(t, store.Close(t.Context()))
+	return project, bad, good, []string{"state.json", "metrics.json", "journal-1-1.jsonl", behindJournal, "history/6.json.zst", "meta.json", ".lock",
+		"../latest", "checkpoints/cp-000001/manifest.json", "messages.jsonl"}
+}
+
+// behindJournal is the journal where the readable files are of an early record, so
+// that the damaged ones are needed.
+const behindJournal = "journal-1-1.jsonl, needed"
+
+// TestDamage puts every kind of damage on every file of a session, one at a time,
+// and holds what becomes of it against a table. The other session is never affected.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	project, bad, good, files := damaged(t)
+	rows := make([]string, len(files)*len(damages))
+	var wg sync.WaitGroup
+	limit := make(chan struct{}, 4)
+	for i, file := range files {
+		for j, d := range damages {
+			wg.Go(func() {
+				limit <- struct{}{}
+				defer func() { <-limit }()
+				copied := t.TempDir()
+				require.NoError(t, os.CopyFS(copied, os.DirFS(project)))
+				dir := filepath.Join(copied, ".lopen/sessions", bad.String())
+				name := file
+				if file == behindJournal {
+					name = "journal-1-1.jsonl"
+					require.NoError(t, os.CopyFS(filepath.Join(copied, "x"), os.DirFS(filepath.Join(copied, ".lopen/behind"))))
+					for _, readable := range []string{"state.json", "metrics.json"} {
+						require.NoError(t, os.Rename(filepath.Join(copied, "x", readable), filepath.Join(dir, readable)))
+					}
+				}
+				spoil(t, filepath.Join(dir, name), func(data []byte) []byte { return d.do(t, data, strings.HasPrefix(name, "journal-")) })
+				rows[i*len(damages)+j] = fmt.Sprintf("%s\t%s\t%s", file, d.name, outcome(t, copied, bad, good, file == "../latest"))
+			})
+		}
+	}
+	wg.Wait()
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "file\tdamage\tlist\tshow\tverify\trecover\topen\tits folder")
+	for _, row := range rows {
+		fmt.Fprintln(w, row)
+	}
+	require.NoError(t, w.Flush())
+	if *update {
+		require.NoError(t, os.WriteFile(goldenDamage, b.Bytes(), 0o644))
+	}
+	golden, err := os.ReadFile(goldenDamage)
+	require.NoError(t, err)
+	require.Equal(t, string(golden), b.String())
+}
+
+func spoil(t *testing.T, name string, fn func([]byte) []byte) {
+	info, err := os.Lstat(name)
+	require.NoError(t, err)
+	if info.Mode()&os.ModeSymlink != 0 { // what stands in it is spoilt, and as a file
+		target, err := os.Readlink(name)
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(name))
+		write(t, name, string(fn([]byte(target))))
+		return
+	}
+	data, err := os.ReadFile(name)
+	require.NoError(t, err)
+	write(t, name, string(fn(data)))
+}
+
+// outcome is what becomes of a damaged session, column by column.
+func outcome(t *testing.T, project string, bad, good session.ID, latest bool) string {
+	store, err := lifecycle.Open(project, lifecycle.Options{Now: clock()})
+	require.NoError(t, err)
+	defer store.Close(t.Context())
+	well := func() {
+		st, _, err := store.Read(good)
+		require.NoError(t, err)
+		require.Equal(t, good, st.ID())
+	}
+	well()
+	var columns []string
+	tell := func(err error) { columns = append(columns, word(err)) }
+	infos, err := store.List()
+	require.NoError(t, err)
+	require.Len(t, infos, 2)
+	for _, info := range infos {
+		if info.ID == bad {
+			tell(info.Err)
+		} else {
+			require.NoError(t, info.Err)
+		}
+	}
+	id := bad
+	if latest {
+		id, err = store.Resolve("latest")
+		require.NoError(t, err, "it is a hint")
+	}
+	st, seq, err := store.Read(id)
+	if st != nil {
+		columns = append(columns, fmt.Sprintf("%s, record %d", word(err), seq))
+	} else {
+		tell(err)
+	}
+	r, err := store.Verify(bad)
+	require.NoError(t, err)
+	columns = append(columns, string(r.Condition))
+	rec, err := store.Recover(t.Context(), bad.String(), "", true)
+	if err == nil {
+		columns = append(columns, fmt.Sprintf("record %d, %s", rec.Seq, rec.Strategy))
+	} else {
+		rec, err = store.Recover(t.Context(), bad.String(), lifecycle.Partial, true)
+		if tell(err); err == nil {
+			columns[len(columns)-1] = fmt.Sprintf("record %d, partial", rec.Seq)
+		}
+	}
+	sess, err := store.Open(bad)
+	if tell(err); err == nil {
+		require.NoError(t, sess.Close(t.Context()))
+	}
+	where := "stays"
+	if _, err := os.Stat(path(store, "sessions", bad.String())); errors.Is(err, os.ErrNotExist) {
+		where = "moved aside"
+		aside, err := filepath.Glob(path(store, "corrupted", bad.String()+"-*Z"))
+		require.NoError(t, err)
+		require.Len(t, aside, 1)
+		reason, err := os.ReadFile(aside[0] + ".json")
+		require.NoError(t, err)
+		require.True(t, json.Valid(reason))
+	}
+	columns = append(columns, where)
+	other, err := store.Open(good)
+	require.NoError(t, err, "other sessions are not affected")
+	require.NoError(t, other.Close(t.Context()))
+	well()
+	return strings.Join(columns, "\t")
+}
+
+func word(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, lifecycle.ErrEdited):
+		return "edited"
+	case errors.Is(err, lifecycle.ErrCorrupt):
+		return "corrupt"
+	case errors.Is(err, lifecycle.ErrFutureVersion):
+		return "newer"
+	}
+	return err.Error()
+}

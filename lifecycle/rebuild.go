@@ -1,0 +1,153 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// The strategies of [Store.Recover]; a checkpoint is named behind a "=".
+const (
+	LatestCheckpoint = "latest-checkpoint"
+	AtCheckpoint     = "checkpoint"
+	JournalAlone     = "journal"
+	Partial          = "partial"
+)
+
+// rebuild does what the Recovery's strategy says.
+func rebuild(dir writer.FS, r *Recovery) error {
+	b := &builder{dir: dir, id: r.From}
+	if err := b.read(); err != nil {
+		return err
+	}
+	name, cp, named := strings.Cut(r.Strategy, "=")
+	var got *built
+	var err error
+	switch {
+	case r.Strategy == "":
+		got, r.Strategy, err = b.best()
+	case r.Strategy == LatestCheckpoint:
+		got, err = b.fromNewest(^uint64(0))
+	case r.Strategy == JournalAlone:
+		got, err = b.fromJournal()
+	case r.Strategy == Partial:
+		got, err = b.partly()
+	case named && name == AtCheckpoint:
+		got, err = b.atCheckpoint(cp)
+	default:
+		return &Error{Op: "recover", Path: fmt.Sprintf("%q", r.Strategy), Class: writer.ClassInvalid,
+			Err: fmt.Errorf("give %s, %s=CP, %s or %s", LatestCheckpoint, AtCheckpoint, JournalAlone, Partial)}
+	}
+	if err != nil {
+		return err
+	}
+	r.state, r.Base, r.Seq = got.st, got.base.String(), got.at.Seq
+	r.Rules = append(r.Rules, session.Check(got.st)...)
+	p := got.st.Progress()
+	r.Recovered = append(r.Recovered,
+		fmt.Sprintf("record %d, from %s", got.at.Seq, got.base),
+		fmt.Sprintf("%d of %d tasks are done, %d starts of the command", p.Done, p.Total, got.st.NumIterations()))
+	r.Lost = slices.Concat(b.unread, got.lost)
+	if last := b.last(); last > got.at.Seq {
+		r.Lost = append(r.Lost, records(got.at.Seq+1, last))
+	}
+	r.Lost = append(r.Lost, "the log of its past stays with the damaged session")
+	return nil
+}
+
+// records names those of some numbers.
+func records(first, last uint64) string {
+	if first == last {
+		return fmt.Sprintf("record %d", first)
+	}
+	return fmt.Sprintf("records %d to %d", first, last)
+}
+
+// best is what gets further of the strategies that leave nothing out.
+func (b *builder) best() (*built, string, error) {
+	newest, err := b.fromNewest(^uint64(0))
+	alone, jerr := b.fromJournal()
+	switch {
+	case err != nil && jerr != nil:
+		return nil, "", errors.Join(err, jerr)
+	case err != nil || jerr == nil && alone.at.Seq > newest.at.Seq:
+		return alone, JournalAlone, nil
+	}
+	return newest, LatestCheckpoint, nil
+}
+
+// nothing says that a strategy comes to nothing.
+func (b *builder) nothing(format string, args ...any) error {
+	return &Error{Op: "rebuild", Path: b.dir.Name(), Class: writer.ClassCorrupt, Err: fmt.Errorf(format, args...)}
+}
+
+// fromNewest begins with the newest base at or below a record that lies on the
+// journal's chain, and applies the records after it up to that one. As a base further
+// back leads through the newer ones, the first that can be gone on from gets furthest.
+func (b *builder) fromNewest(upto uint64) (*built, error) {
+	var errs []error
+	for _, each := range b.bases {
+		if each.at.Seq > upto || !b.log.Holds(each.at.Epoch, each.at.Seq) {
+			continue
+		}
+		got, err := b.goOn(each, upto)
+		if err == nil {
+			return got, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(append(errs, b.nothing("no snapshot of it can be read: try --strategy %s, or %s", JournalAlone, Partial))...)
+}
+
+func (b *builder) fromJournal() (*built, error) {
+	if len(b.log.Records) == 0 || b.log.Records[0].Seq != 1 {
+		return nil, b.nothing("the first record of its journal is missing: try --strategy %s, or %s", LatestCheckpoint, Partial)
+	}
+	return b.goOn(base{}, ^uint64(0))
+}
+
+// atCheckpoint is the State of a snapshot's number, or of the record that a
+// checkpoint notes.
+func (b *builder) atCheckpoint(cp string) (*built, error) {
+	seq, err := b.checkpointSeq(cp)
+	if err != nil {
+		return nil, err
+	}
+	got, err := b.fromNewest(seq)
+	if err == nil && got.at.Seq == seq {
+		return got, nil
+	}
+	alone, jerr := b.fromJournal()
+	if jerr == nil && alone.at.Seq >= seq {
+		if alone, jerr = b.goOn(base{}, seq); jerr == nil {
+			return alone, nil
+		}
+	}
+	return nil, errors.Join(err, b.nothing("record %d of checkpoint %s cannot be reached", seq, cp))
+}
+
+func (b *builder) checkpointSeq(cp string) (uint64, error) {
+	if id, err := checkpoint.ParseID(cp); err == nil {
+		data, err := writer.ReadFile(b.dir, checkpointsDir+"/"+id.String()+"/"+manifestFile, maxManifest)
+		if err == nil {
+			if m, err := checkpoint.Decode(data); err == nil && m.Seq > 0 {
+				return m.Seq, nil
+			}
+		}
+	}
+	seq, err := strconv.ParseUint(cp, 10, 63)
+	if err == nil && slices.ContainsFunc(b.bases, func(each base) bool { return each.at.Seq == seq }) {
+		return seq, nil
+	}
+	var have []string
+	for _, each := range b.bases {
+		have = append(have, strconv.FormatUint(each.at.Seq, 10))
+	}
+	return 0, b.nothing("it has no checkpoint %q that can be read; its snapshots: %s", cp, strings.Join(have, ", "))
+}

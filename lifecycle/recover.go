@@ -1,0 +1,214 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// recoveryFile stands in the folder of a session that was recovered.
+const recoveryFile = "recovery.json"
+
+// A Recovery says what a damaged session comes to, and what it does not.
+type Recovery struct {
+	From     session.ID
+	Where    string // the damaged session's folder, below .lopen
+	Strategy string
+	Base     string // what the records were applied to: a snapshot, state.json, or nothing
+	Seq      uint64 // the record that was reached
+	ID       session.ID
+	// Recovered, Lost, Leftovers and Advice are in words. Leftovers are what a crash
+	// left behind: unfinished writes, the lock of a process that is gone, commands that
+	// still live.
+	Recovered, Lost, Leftovers, Advice []string
+	Rules                              []session.Finding // that the files or the recovered State break
+
+	state *session.State
+}
+
+// State is what was recovered, under the damaged session's ID.
+func (r *Recovery) State() *session.State { return r.state }
+
+// recoveryJSON is the content of recovery.json.
+type recoveryJSON struct {
+	SchemaVersion int           `json:"schemaVersion"`
+	Session       string        `json:"session"`
+	At            time.Time     `json:"at"`
+	From          string        `json:"from"`
+	Folder        string        `json:"folder"`
+	Seq           uint64        `json:"seq"`
+	Strategy      string        `json:"strategy"`
+	Base          string        `json:"base"`
+	Recovered     []string      `json:"recovered"`
+	NotRecovered  []string      `json:"notRecovered"`
+	Leftovers     []string      `json:"leftovers"`
+	Rules         []FindingJSON `json:"rules"`
+	Advice        []string      `json:"advice"`
+}
+
+// FindingJSON is a [session.Finding] as recovery.json and the commands have it.
+type FindingJSON struct {
+	Rule      string           `json:"rule"`
+	Component string           `json:"component"`
+	Kind      session.RuleKind `json:"kind"`
+	Severity  session.Severity `json:"severity"`
+	Count     int              `json:"count"`
+	Where     []string         `json:"where"`
+	Repair    string           `json:"repair"`
+}
+
+// FindingsJSON turns findings into what is printed of them; never nil.
+func FindingsJSON(all []session.Finding) []FindingJSON {
+	rows := make([]FindingJSON, len(all))
+	for i, f := range all {
+		rows[i] = FindingJSON{f.Rule.Name, f.Rule.Component, f.Rule.Kind, f.Rule.Severity, f.Count, f.Where, f.Rule.Repair}
+	}
+	return rows
+}
+
+// Recover makes a new session out of a damaged one, which stays exactly as it is:
+// name is that of a session, or of a folder in corrupted/. The strategies:
+//
+//	latest-checkpoint  the newest State that is whole, in history/ or state.json, and the records after it
+//	checkpoint=CP      the State of a snapshot's number, or of a checkpoint
+//	journal            the records alone, from the first on
+//	partial            what can be read, whatever is missing between
+//
+// "" takes latest-checkpoint or journal, whichever gets further. With dryRun it only
+// says what would come of it. The new session requires validation until [Store.Accept].
+// A crash leaves no new session or the whole one.
+//
+// The error is a [*BusyError] where somebody holds the session, ErrNotFound where
+// there is none of that name, and wraps ErrCorrupt where the strategy comes to
+// nothing; what was found is returned then, too.
+func (s *Store) Recover(ctx context.Context, name, strategy string, dryRun bool) (*Recovery, error) {
+	id, where, err := s.findDamaged(name)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := openDir(s.root(), where)
+	if err != nil {
+		return nil, fmt.Errorf("recover session %s: %w", id, err)
+	}
+	defer dir.Close()
+	r := &Recovery{From: id, Where: where, Strategy: strategy}
+	if err := s.inspect(dir, r); err != nil {
+		return nil, fmt.Errorf("recover session %s: %w", id, err)
+	}
+	if err := rebuild(dir, r); err != nil {
+		return r, fmt.Errorf("recover session %s: %w", id, err)
+	}
+	r.Advice = append(r.Advice, "lopen session verify ID --accept, when you have looked at it: until then lopen run asks before it goes on")
+	if dryRun {
+		return r, nil
+	}
+	return r, s.makeRecovered(ctx, r)
+}
+
+// makeRecovered makes the new session. It is not held afterwards.
+func (s *Store) makeRecovered(ctx context.Context, r *Recovery) error {
+	c := &committer{event: session.EventRecovered}
+	c.beside = func(dir writer.FS) error {
+		return writer.ReplaceFile(dir, recoveryFile, s.recoveryJSON(r), filePerm)
+	}
+	err := s.make(ctx, r.From.Module, c, func(id session.ID, now time.Time) (*session.State, error) {
+		r.ID = id
+		for i := range r.Advice {
+			r.Advice[i] = strings.ReplaceAll(r.Advice[i], " ID ", " "+id.String()+" ")
+		}
+		return recovered(r, now)
+	})
+	if err != nil {
+		r.ID = session.ID{}
+		return fmt.Errorf("recover session %s: %w", r.From, err)
+	}
+	s.opts.Logger.Info().Stringer("session", r.ID).Stringer("from", r.From).Str("strategy", r.Strategy).Uint64("seq", r.Seq).Msg("session recovered")
+	return c.Close()
+}
+
+// recovered is the first State of the new session. What was worked on is at rest.
+func recovered(r *Recovery, now time.Time) (*session.State, error) {
+	st, err := r.state.As(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	e := st.Edit()
+	h := e.Header()
+	h.Lineage = &session.Lineage{Kind: session.LineageRecovered, From: r.From, Seq: r.Seq}
+	h.RequiresValidation, h.TransactionID = true, ""
+	h.UpdatedAt = now
+	if h.Status == session.StatusActive {
+		h.Status, h.ExitReason = session.StatusPaused, session.ExitCrashed
+	}
+	return e.State()
+}
+
+func (s *Store) recoveryJSON(r *Recovery) []byte {
+	list := func(all []string) []string { return append([]string{}, all...) } // [] and not null
+	data, err := json.MarshalIndent(recoveryJSON{1, r.ID.String(), s.opts.Now().UTC(), r.From.String(), r.Where, r.Seq, r.Strategy, r.Base,
+		list(r.Recovered), list(r.Lost), list(r.Leftovers), FindingsJSON(r.Rules), list(r.Advice)}, "", "  ")
+	if err != nil {
+		return nil // texts and numbers can be encoded
+	}
+	return append(data, '\n')
+}
+
+// findDamaged finds what is meant by a name: a session in its place, or what was
+// moved aside, the newest where there are several.
+func (s *Store) findDamaged(name string) (session.ID, string, error) {
+	id, err := s.Resolve(name)
+	if err == nil {
+		return id, sessionsDir + "/" + id.String(), nil
+	}
+	if !errors.Is(err, ErrNotFound) || name == "" {
+		return id, "", err
+	}
+	entries, rerr := s.root().ReadDir(corruptedDir)
+	if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+		return id, "", fmt.Errorf("list %s: %w", corruptedDir, rerr)
+	}
+	var folders []string
+	for _, e := range entries {
+		if aside, ok := asideID(e.Name()); ok && e.IsDir() && (e.Name() == name || aside.String() == name) {
+			folders = append(folders, e.Name())
+		}
+	}
+	if len(folders) == 0 {
+		return id, "", err
+	}
+	slices.Sort(folders) // the time is in the name
+	newest := folders[len(folders)-1]
+	id, _ = asideID(newest)
+	return id, corruptedDir + "/" + newest, nil
+}
+
+// asideID is the session of a folder in corrupted/: {id}-{time}, and a number where
+// that was taken.
+func asideID(folder string) (session.ID, bool) {
+	id, err := session.ParseID(folder[:max(strings.LastIndexByte(folder, '-'), 0)])
+	return id, err == nil
+}
+
+// Accept says that a person has looked at a session that was recovered. Of one that
+// does not require it nothing is changed.
+func (s *Store) Accept(ctx context.Context, id session.ID) error {
+	sess, err := s.Open(id)
+	if err != nil {
+		return err
+	}
+	if sess.State().Header().RequiresValidation {
+		err = sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+			e.Header().RequiresValidation = false
+			return nil
+		})
+	}
+	return errors.Join(err, sess.Close(ctx))
+}

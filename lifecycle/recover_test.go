@@ -1,0 +1,461 @@
+package lifecycle_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/crashfs"
+)
+
+// worked makes a session of eight records, snapshots at 2, 4, 6 and 8, and the
+// readable files of record upto. Each record has a task and an iteration more.
+func worked(t *testing.T, store *lifecycle.Store, upto int) (session.ID, string) {
+	t.Helper()
+	store.SetPolicy(lifecycle.Policy{Interval: 2})
+	sess := create(t, store, "auth")
+	dir := path(store, "sessions", sess.ID().String())
+	kept := map[string]string{}
+	for n := 2; n <= 8; n++ {
+		require.NoError(t, sess.Change(session.TriggerTaskCompleted, func(e *session.Edit) error {
+			e.Header().TurnCount, e.Header().Status = n, session.StatusPaused
+			e.Put(session.Task{ID: fmt.Sprintf("t%d", n), Kind: session.KindTask, State: session.TaskComplete})
+			e.SetRoots(append(sess.State().Roots(), fmt.Sprintf("t%d", n)))
+			e.AppendIteration(session.Iteration{Task: fmt.Sprintf("t%d", n), StartedAt: day, OutputTokens: 10})
+			return nil
+		}))
+		require.NoError(t, sess.Flush(t.Context()))
+		if n == upto {
+			kept = tree(t, dir)
+		}
+	}
+	require.NoError(t, sess.Close(t.Context()))
+	for _, name := range []string{"state.json", "metrics.json"} {
+		write(t, filepath.Join(dir, name), kept[name])
+	}
+	return sess.ID(), dir
+}
+
+// dropRecord takes a line out of a journal; the header is line 0, so that the
+// number is the record's.
+func dropRecord(t *testing.T, dir string, seq int) {
+	t.Helper()
+	file := filepath.Join(dir, "journal-1-1.jsonl")
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	lines := splitLines(data)
+	lines[seq] = []byte(strings.Repeat("x", len(lines[seq])-1) + "\n")
+	write(t, file, joinLines(lines))
+}
+
+func gone(names ...string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		for _, name := range names {
+			require.NoError(t, os.RemoveAll(filepath.Join(dir, name)))
+		}
+	}
+}
+
+func TestRecoverStrategies(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		upto     int // record of the readable files
+		spoil    func(t *testing.T, dir string)
+		strategy string
+		seq      uint64 // that is reached; 0 where it comes to nothing
+		base     string
+		done     int
+		its      int
+		want     string // in what was lost, or in the error
+	}{
+		"newest, all is well":   {8, nil, "latest-checkpoint", 8, "history/8.json.zst", 7, 7, "the log of its past"},
+		"newest, damaged state": {8, gone("state.json"), "latest-checkpoint", 8, "history/8.json.zst", 7, 7, "state.json is missing"},
+		"newest, and a hole": {4, func(t *testing.T, dir string) {
+			gone("history/6.json.zst", "history/8.json.zst")(t, dir)
+			dropRecord(t, dir, 7)
+		}, "latest-checkpoint", 6, "history/4.json.zst", 5, 5, "records 7 to 8"},
+		"newest is state.json":  {7, gone("history/8.json.zst"), "latest-checkpoint", 8, "state.json", 7, 7, ""},
+		"newest, none":          {8, gone("state.json", "history"), "latest-checkpoint", 0, "", 0, 0, "no snapshot of it can be read: try --strategy journal"},
+		"newest, then records":  {2, gone("history/8.json.zst", "history/6.json.zst"), "latest-checkpoint", 8, "history/4.json.zst", 7, 7, ""},
+		"a number":              {8, nil, "checkpoint=4", 4, "history/4.json.zst", 3, 3, "records 5 to 8"},
+		"no such number":        {8, nil, "checkpoint=5", 0, "", 0, 0, `it has no checkpoint "5" that can be read; its snapshots: 8, 8, 6, 4, 2`},
+		"a way out":             {8, nil, "checkpoint=../..", 0, "", 0, 0, "no checkpoint"},
+		"a checkpoint":          {8, note(5), "checkpoint=cp-000001", 5, "history/4.json.zst", 4, 4, "records 6 to 8"},
+		"a checkpoint, journal": {8, func(t *testing.T, dir string) { note(5)(t, dir); gone("history")(t, dir) }, "checkpoint=cp-000001", 5, "nothing", 4, 4, "records 6 to 8"},
+		"a checkpoint, damaged": {8, note(0), "checkpoint=cp-000001", 0, "", 0, 0, "no checkpoint"},
+		"a checkpoint, no record": {4, func(t *testing.T, dir string) {
+			note(7)(t, dir)
+			gone("history")(t, dir)
+			dropRecord(t, dir, 6)
+		}, "checkpoint=cp-000001", 0, "", 0, 0, "record 7 of checkpoint cp-000001 cannot be reached"},
+		"journal":                    {8, gone("state.json", "metrics.json", "history"), "journal", 8, "nothing", 7, 7, "state.json is missing"},
+		"journal, a hole":            {8, func(t *testing.T, dir string) { dropRecord(t, dir, 5) }, "journal", 4, "nothing", 3, 3, "records 5 to 8"},
+		"journal, no begin":          {8, func(t *testing.T, dir string) { dropRecord(t, dir, 1) }, "journal", 0, "", 0, 0, "the first record of its journal is missing"},
+		"the better: newest":         {8, func(t *testing.T, dir string) { dropRecord(t, dir, 5) }, "", 8, "history/8.json.zst", 7, 7, ""},
+		"the better: journal":        {8, gone("state.json", "history"), "", 8, "nothing", 7, 7, ""},
+		"the better: neither":        {8, func(t *testing.T, dir string) { gone("state.json", "history")(t, dir); dropRecord(t, dir, 1) }, "", 0, "", 0, 0, "try --strategy latest-checkpoint, or partial"},
+		"partial, a hole":            {4, func(t *testing.T, dir string) { gone("history")(t, dir); dropRecord(t, dir, 6) }, "partial", 8, "state.json", 6, 6, "record 6"},
+		"partial, no metrics":        {8, gone("metrics.json", "history"), "partial", 8, "state.json without metrics.json", 7, 7, "metrics.json is missing"},
+		"partial, no iterations":     {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 3) }, "partial", 8, "state.json without metrics.json", 7, 6, ""},
+		"partial, no last iteration": {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 8) }, "partial", 8, "state.json without metrics.json", 7, 6, ""},
+		"partial, no header":         {8, func(t *testing.T, dir string) { gone("state.json", "history")(t, dir); dropRecord(t, dir, 0) }, "partial", 8, "nothing", 7, 7, ""},
+		"partial, the snapshot":      {2, func(t *testing.T, dir string) { gone("state.json", "journal-1-1.jsonl")(t, dir) }, "partial", 8, "history/8.json.zst", 7, 7, ""},
+		"partial, nothing":           {8, gone("state.json", "metrics.json", "history", "journal-1-1.jsonl"), "partial", 0, "", 0, 0, "nothing of it can be read"},
+		"unknown":                    {8, nil, "magic", 0, "", 0, 0, "give latest-checkpoint, checkpoint=CP, journal or partial"},
+		"a checkpoint of no name":    {8, nil, "checkpoint=", 0, "", 0, 0, "no checkpoint"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := initStore(t)
+			id, dir := worked(t, store, c.upto)
+			if c.spoil != nil {
+				c.spoil(t, dir)
+			}
+			before := tree(t, dir)
+			r, err := store.Recover(t.Context(), id.String(), c.strategy, true)
+			if c.seq == 0 {
+				require.Error(t, err)
+				require.ErrorContains(t, err, c.want)
+				require.NotNil(t, r)
+				_, err = store.Recover(t.Context(), id.String(), c.strategy, false)
+				require.Error(t, err)
+				require.Equal(t, before, tree(t, dir))
+				infos, err := store.List()
+				require.NoError(t, err)
+				require.Len(t, infos, 1)
+				return
+			}
+			require.NoError(t, err)
+			require.True(t, r.ID.IsZero(), "it only looked")
+			require.Equal(t, c.seq, r.Seq)
+			require.True(t, strings.HasSuffix(r.Base, c.base), r.Base)
+			require.Contains(t, strings.Join(r.Lost, "\n"), c.want)
+			r, err = store.Recover(t.Context(), id.String(), c.strategy, false)
+			require.NoError(t, err)
+			st, _, err := store.Read(r.ID)
+			require.NoError(t, err)
+			require.Equal(t, c.done, st.Progress().Done)
+			require.Equal(t, c.its, st.NumIterations())
+			h := st.Header()
+			require.Equal(t, session.Lineage{Kind: session.LineageRecovered, From: id, Seq: c.seq}, *h.Lineage)
+			require.True(t, h.RequiresValidation)
+			require.Equal(t, before, tree(t, dir), "the damaged session stays as it is")
+			report, err := store.Verify(r.ID)
+			require.NoError(t, err)
+			require.Equal(t, lifecycle.Intact, report.Condition)
+			require.True(t, report.RequiresValidation)
+		})
+	}
+}
+
+// note writes the manifest of a checkpoint of a record; of a record 0, half of one.
+func note(seq uint64) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		m := checkpoint.Manifest{Header: checkpoint.Header{ID: 1, Meta: checkpoint.Meta{Seq: seq, At: day, Reason: checkpoint.Manual}}, Files: &files.Snapshot{At: day}}
+		data, err := m.Encode()
+		require.NoError(t, err)
+		if seq == 0 {
+			data = data[:len(data)/2]
+		}
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "checkpoints", "cp-000001"), 0o700))
+		write(t, filepath.Join(dir, "checkpoints", "cp-000001", "manifest.json"), string(data))
+	}
+}
+
+func TestRecoverWhatWasMovedAside(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	id, dir := worked(t, store, 8)
+	write(t, filepath.Join(dir, "state.json"), "{}")
+	write(t, filepath.Join(dir, ".tmp-state.json-abc"), "half")
+	write(t, filepath.Join(dir, "history", ".tmp-10.json.zst-abc"), "half")
+	r, err := store.Recover(t.Context(), id.String(), "", true)
+	require.NoError(t, err)
+	found := strings.Join(r.Leftovers, "\n")
+	require.Contains(t, found, ".tmp-state.json-abc is of a write that did not end")
+	require.Contains(t, found, "history/.tmp-10.json.zst-abc is of a write that did not end")
+	require.Contains(t, found, "damage: ")
+	_, err = store.Open(id)
+	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
+	aside, err := filepath.Glob(path(store, "corrupted", id.String()+"-*Z"))
+	require.NoError(t, err)
+	require.Len(t, aside, 1)
+	before := tree(t, aside[0])
+	for _, name := range []string{id.String(), filepath.Base(aside[0])} {
+		r, err := store.Recover(t.Context(), name, "", false)
+		require.NoError(t, err)
+		require.Equal(t, "corrupted/"+filepath.Base(aside[0]), r.Where)
+		require.Equal(t, before, tree(t, aside[0]))
+		require.Equal(t, id.Day, r.ID.Day)
+		require.NotEqual(t, id, r.ID)
+		latest, err := store.Resolve("latest")
+		require.NoError(t, err)
+		require.Equal(t, r.ID, latest)
+
+		var file struct {
+			From, Session, Strategy, Base string
+			Seq                           uint64
+			Recovered, NotRecovered       []string
+			Rules                         []lifecycle.FindingJSON
+			Advice                        []string
+		}
+		data, err := os.ReadFile(path(store, "sessions", r.ID.String(), "recovery.json"))
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(data, &file))
+		require.Equal(t, id.String(), file.From)
+		require.Equal(t, r.ID.String(), file.Session)
+		require.EqualValues(t, 8, file.Seq)
+		require.NotEmpty(t, file.Recovered)
+		require.NotEmpty(t, file.NotRecovered)
+		require.Equal(t, "whole", file.Rules[0].Rule)
+		require.Contains(t, file.Advice[0], r.ID.String())
+
+		require.NoError(t, store.Accept(t.Context(), r.ID))
+		st, seq, err := store.Read(r.ID)
+		require.NoError(t, err)
+		require.False(t, st.Header().RequiresValidation)
+		require.NoError(t, store.Accept(t.Context(), r.ID))
+		_, again, err := store.Read(r.ID)
+		require.NoError(t, err)
+		require.Equal(t, seq, again, "what does not require it is left alone")
+	}
+	for _, name := range []string{"nobody", "", "auth-20260214-99", "../corrupted"} {
+		_, err := store.Recover(t.Context(), name, "", true)
+		if name != "" {
+			require.ErrorIs(t, err, lifecycle.ErrNotFound, name)
+		}
+	}
+}
+
+// A held session is not recovered: it is not damaged for whoever holds it. One whose
+// holder died says whose lock it is.
+func TestRecoverOfHeldAndCrashed(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
+	require.NoError(t, sess.Flush(t.Context()))
+	_, err := store.Recover(t.Context(), sess.ID().String(), "", true)
+	require.ErrorIs(t, err, lifecycle.ErrBusy)
+	require.NoError(t, sess.Close(t.Context())) // active still: it never said why it ended
+	r, err := store.Recover(t.Context(), sess.ID().String(), "", false)
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(r.Leftovers, "\n"), "which is gone and did not close the session")
+	st, _, err := store.Read(r.ID)
+	require.NoError(t, err)
+	require.Equal(t, session.StatusPaused, st.Status())
+	require.Equal(t, session.ExitCrashed, st.Header().ExitReason)
+	require.Equal(t, 1, st.Header().TurnCount)
+}
+
+// TestPowerCutWhileRecovering cuts the power at every call: the new session is not
+// there or it is whole, and the damaged one never changes.
+func TestPowerCutWhileRecovering(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, mode)
+			accepted(t, b.save(10))
+			require.NoError(t, b.close())
+			root := b.disk.FS()
+			file := ".lopen/sessions/" + b.id.String() + "/state.json"
+			f, err := root.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0o600)
+			require.NoError(t, err)
+			require.NoError(t, f.Sync())
+			require.NoError(t, f.Close())
+			folder := ".lopen/sessions/" + b.id.String()
+			want := diskTree(t, root, folder)
+			b.capture.Store(true)
+			r, err := b.store.Recover(t.Context(), b.id.String(), lifecycle.JournalAlone, false)
+			require.NoError(t, err)
+			b.take("the end")
+			require.Equal(t, want, diskTree(t, root, folder))
+			delete(want, folder+"/.lock") // its record is for messages and was never synced
+			absent, whole := 0, 0
+			for i, p := range b.points {
+				for _, v := range p.disk.Variants(nil, 0) {
+					crashStates.Add(1)
+					what := fmt.Sprintf("cut before %q, %s", p.op, v.Name)
+					disk := p.disk.Crash(v)
+					store, err := lifecycle.OpenOn(disk.FS(), simOptions)
+					require.NoError(t, err, what)
+					have := diskTree(t, disk.FS(), folder)
+					delete(have, folder+"/.lock")
+					require.Equal(t, want, have, what)
+					infos, err := store.List()
+					require.NoError(t, err, what)
+					if len(infos) == 1 {
+						absent++
+						require.Less(t, i, len(b.points)-1, "what was acknowledged is there: %s", what)
+						again, err := store.Recover(t.Context(), b.id.String(), lifecycle.JournalAlone, false)
+						require.NoError(t, err, what)
+						require.NotEqual(t, b.id, again.ID, what)
+						continue
+					}
+					whole++
+					sess, err := store.Open(r.ID)
+					require.NoError(t, err, what)
+					require.Equal(t, 2, sess.State().Header().TurnCount, what)
+					require.True(t, sess.State().Header().RequiresValidation, what)
+					data, err := disk.FS().Lstat(".lopen/sessions/" + r.ID.String() + "/recovery.json")
+					require.NoError(t, err, what)
+					require.NotZero(t, data.Size(), what)
+					require.NoError(t, sess.Close(t.Context()), what)
+				}
+			}
+			require.NotZero(t, absent)
+			require.NotZero(t, whole)
+		})
+	}
+}
+
+// diskTree is what a folder of a simulated disk holds, by path.
+func diskTree(t *testing.T, root writer.FS, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	entries, err := root.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		name := dir + "/" + e.Name()
+		if e.IsDir() {
+			maps.Copy(all, diskTree(t, root, name))
+			continue
+		}
+		data, err := writer.ReadFile(root, name, 1<<20)
+		require.NoError(t, err)
+		all[name] = string(data)
+	}
+	return all
+}
+
+// What only differs in a space is another checksum all the same, and is written anew.
+func TestAcceptEditOfASpace(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"state.json", "metrics.json"} {
+		store := initStore(t)
+		id, dir := worked(t, store, 8)
+		_, err := store.AcceptEdit(id, false)
+		require.ErrorIs(t, err, lifecycle.ErrInvalid, "it was not edited")
+		require.ErrorContains(t, err, "not edited outside")
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		write(t, filepath.Join(dir, name), strings.Replace(string(data), "{", "{ ", 1))
+		before := tree(t, dir)
+		edit, err := store.AcceptEdit(id, true)
+		require.NoError(t, err)
+		require.True(t, edit.Known)
+		require.Empty(t, edit.Changes)
+		require.Equal(t, before, tree(t, dir), "it only looked")
+		_, err = store.AcceptEdit(id, false)
+		require.NoError(t, err)
+		r, err := store.Verify(id)
+		require.NoError(t, err)
+		require.Equal(t, lifecycle.Intact, r.Condition, name)
+	}
+}
+
+// A hole ends what can be gone on from, though the records behind it could be applied.
+func TestRecoverStopsAtAHole(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	for n := 2; n <= 6; n++ {
+		require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(n)))
+		require.NoError(t, sess.Sync(t.Context()))
+	}
+	require.NoError(t, sess.Close(t.Context()))
+	dir := path(store, "sessions", sess.ID().String())
+	dropRecord(t, dir, 4)
+	r, err := store.Recover(t.Context(), sess.ID().String(), lifecycle.JournalAlone, true)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, r.Seq)
+	require.Equal(t, 3, r.State().Header().TurnCount)
+	gone("state.json")(t, dir)
+	r, err = store.Recover(t.Context(), sess.ID().String(), lifecycle.Partial, true)
+	require.NoError(t, err)
+	require.EqualValues(t, 6, r.Seq)
+	require.Contains(t, r.Lost, "record 4")
+}
+
+// Readable files of two records are a base where the records between are there.
+func TestRecoverFromMetricsThatAreBehind(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	id, dir := worked(t, store, 8)
+	st, err := store.ReadAt(id, 4)
+	require.NoError(t, err)
+	write(t, filepath.Join(dir, "metrics.json"), string(session.EncodeMetrics(st, session.Mark{Epoch: 1, Seq: 4, Iterations: 4})))
+	gone("history")(t, dir)
+	r, err := store.Recover(t.Context(), id.String(), lifecycle.LatestCheckpoint, true)
+	require.NoError(t, err)
+	require.EqualValues(t, 8, r.Seq)
+	require.Equal(t, "state.json", r.Base)
+	require.Equal(t, 7, r.State().NumIterations())
+	require.Equal(t, 7, r.State().Progress().Done)
+}
+
+// What a writer left that had lost the session is no State of it.
+func TestRecoverLeavesOutAnotherPast(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	id, dir := worked(t, store, 8)
+	e, err := store.ReadAt(id, 8)
+	require.NoError(t, err)
+	foreign := e.Edit()
+	foreign.Header().TurnCount = 666
+	st, err := foreign.State()
+	require.NoError(t, err)
+	mark := session.Mark{Epoch: 7, Seq: 8, Iterations: 8}
+	state, metrics := session.EncodeState(st, mark), session.EncodeMetrics(st, mark)
+	write(t, filepath.Join(dir, "state.json"), string(state))
+	write(t, filepath.Join(dir, "metrics.json"), string(metrics))
+	root, err := writer.OpenFS(dir)
+	require.NoError(t, err)
+	defer root.Close()
+	_, err = history.Write(root, history.Manifest{Session: id.String(), Epoch: 7, Seq: 8}, state, metrics)
+	require.NoError(t, err)
+	r, err := store.Recover(t.Context(), id.String(), lifecycle.LatestCheckpoint, true)
+	require.NoError(t, err)
+	require.Equal(t, 8, r.State().Header().TurnCount)
+	require.True(t, strings.HasSuffix(r.Base, "history/6.json.zst"), r.Base)
+	require.Contains(t, strings.Join(r.Lost, "\n"), "a writer that had lost the session wrote it")
+}
+
+// A snapshot of a later record is no sign of a loss where another writer went on
+// from an earlier one: it is of a past that does not count.
+func TestSnapshotOfAnotherPastIsNoLoss(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	st := sess.State()
+	require.NoError(t, sess.Close(t.Context()))
+	again, err := store.Open(sess.ID()) // in epoch 2
+	require.NoError(t, err)
+	require.NoError(t, again.Close(t.Context()))
+	root, err := writer.OpenFS(path(store, "sessions", sess.ID().String()))
+	require.NoError(t, err)
+	defer root.Close()
+	for _, c := range []struct {
+		epoch uint64
+		want  error
+	}{{1, nil}, {2, lifecycle.ErrCorrupt}} {
+		mark := session.Mark{Epoch: c.epoch, Seq: 9}
+		_, err = history.Write(root, history.Manifest{Session: sess.ID().String(), Epoch: c.epoch, Seq: 9}, session.EncodeState(st, mark), session.EncodeMetrics(st, mark))
+		require.NoError(t, err)
+		_, _, err = store.Read(sess.ID())
+		require.ErrorIs(t, err, c.want)
+	}
+}

@@ -1,0 +1,103 @@
+package lifecycle_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// Rules are run on every load: what is not critical is logged, told by Verify, and
+// keeps nobody from going on.
+func TestBrokenRulesAreTold(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		e.Put(session.Task{ID: "a", Kind: session.KindTask, State: session.TaskPending, DependsOn: []string{"gone"}})
+		e.SetRoots([]string{"a"})
+		return nil
+	}))
+	require.NoError(t, sess.Close(t.Context()))
+	r, err := store.Verify(sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Intact, r.Condition, "a warning is no problem")
+	require.Len(t, r.Rules, 1)
+
+	var log bytes.Buffer
+	again, err := storeLogging(t, store, &log).Open(sess.ID())
+	require.NoError(t, err)
+	require.Contains(t, log.String(), `"level":"warn","session":"auth-20260214-1","rule":"dependency-exists (warning): task \"a\" depends on \"gone\", which is not there","repair":"correct the plan`)
+	require.NoError(t, again.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		a, _ := e.Task("a")
+		a.DependsOn = []string{"a"}
+		e.Put(a)
+		return nil
+	}))
+	require.NoError(t, again.Close(t.Context()))
+	r, err = store.Verify(sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Flawed, r.Condition)
+	require.Equal(t, "dependency-cycle", r.Rules[0].Rule.Name)
+	all := findings(store.Doctor(context.Background()))
+	require.True(t, all[sess.ID().String()].Problem)
+	require.Contains(t, all[sess.ID().String()].Mend, "lopen session verify")
+}
+
+// A folder under another session's name is neither opened nor listed as that one.
+func TestFolderOfAnotherSession(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	one, two := made(t, store, "auth"), made(t, store, "auth")
+	for _, name := range []string{"state.json", "metrics.json"} {
+		data, err := os.ReadFile(path(store, "sessions", one.String(), name))
+		require.NoError(t, err)
+		write(t, path(store, "sessions", two.String(), name), string(data))
+	}
+	r, err := store.Verify(two)
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Corrupt, r.Condition)
+	require.Equal(t, "session-id", r.Rules[0].Rule.Name)
+	_, err = store.Open(two)
+	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
+	require.ErrorContains(t, err, "it is that of session auth-20260214-1")
+	sess, err := store.Open(one)
+	require.NoError(t, err)
+	require.NoError(t, sess.Close(t.Context()))
+}
+
+// What a newer version wrote is shown, refused for writing, and not touched.
+func TestNewerIsShownAndLeftAlone(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	id := made(t, store, "auth")
+	dir := path(store, "sessions", id.String())
+	for _, name := range []string{"state.json", "metrics.json"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		write(t, filepath.Join(dir, name), strings.Replace(string(data), `"schemaVersion":2`, `"schemaVersion":3,"later":{"a":1}`, 1))
+	}
+	before := tree(t, dir)
+	st, seq, err := store.Read(id)
+	require.ErrorIs(t, err, lifecycle.ErrFutureVersion)
+	require.EqualValues(t, 1, seq)
+	require.Equal(t, session.StatusActive, st.Status())
+	_, err = store.Open(id)
+	require.ErrorIs(t, err, lifecycle.ErrFutureVersion)
+	r, err := store.Verify(id)
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Unreadable, r.Condition)
+	_, err = store.AcceptEdit(id, false)
+	require.ErrorIs(t, err, lifecycle.ErrFutureVersion)
+	_, err = store.Recover(t.Context(), id.String(), lifecycle.JournalAlone, false)
+	require.ErrorIs(t, err, lifecycle.ErrFutureVersion)
+	require.Equal(t, before, tree(t, dir))
+	require.NoDirExists(t, path(store, "corrupted"))
+}

@@ -1,0 +1,113 @@
+package session
+
+import "time"
+
+// Check runs the rules over a State that a State can break, in time that follows
+// the number of tasks and iterations.
+func Check(st *State) []Finding {
+	c := &checker{st: st, found: findings{}}
+	c.header()
+	c.allTasks()
+	c.allIterations()
+	return c.found.list()
+}
+
+type checker struct {
+	st      *State
+	found   findings
+	running []*Task // leaves in progress
+	waiting []*Task // those with dependencies
+}
+
+func (c *checker) header() {
+	h := c.st.h
+	c.order("the session", "created", h.CreatedAt, "updated", h.UpdatedAt)
+	c.order("the session", "created", h.CreatedAt, "completed", h.CompletedAt)
+	for what, id := range map[string]string{"active task": h.ActiveTask, "component": h.Component} {
+		if id == "" {
+			continue
+		}
+		if _, ok := c.st.tasks.Get(id); !ok {
+			c.found.add(&ruleActiveThere, "the %s %q is not there", what, id)
+		}
+	}
+}
+
+// order notes times that run backwards. One that is not set says nothing.
+func (c *checker) order(of, first string, a time.Time, then string, b time.Time) {
+	if !a.IsZero() && !b.IsZero() && b.Before(a) {
+		c.found.add(&ruleTimes, "%s was %s at %s and %s at %s", of, first, a.Format(time.RFC3339Nano), then, b.Format(time.RFC3339Nano))
+	}
+}
+
+func (c *checker) allTasks() {
+	for id, t := range c.st.tasks.All() {
+		if late(t.StartedAt, t.CompletedAt) {
+			c.order("task "+quoted(id), "started", t.StartedAt, "completed", t.CompletedAt)
+		}
+		for i := range t.Log {
+			if a := &t.Log[i]; late(a.StartedAt, a.EndedAt) {
+				c.order("an attempt at task "+quoted(id), "started", a.StartedAt, "ended", a.EndedAt)
+			}
+		}
+		if len(t.Children) > 0 && t.State == TaskComplete {
+			c.children(t)
+		}
+		if len(t.Children) == 0 && t.State == TaskInProgress {
+			c.running = append(c.running, t)
+		}
+		if len(t.DependsOn) > 0 {
+			c.waiting = append(c.waiting, t)
+		}
+	}
+	c.oneActive()
+	c.dependencies()
+}
+
+// late says whether the second of two times comes first, without the texts that a
+// finding needs: this is asked of every task.
+func late(a, b time.Time) bool { return b.Before(a) && !b.IsZero() }
+
+func (c *checker) children(t *Task) {
+	for _, id := range t.Children {
+		child, _ := c.st.tasks.Get(id)
+		if child.State != TaskComplete && child.State != TaskSkipped {
+			c.found.add(&ruleParent, "task %q is complete and its child %q is %s", t.ID, id, child.State)
+		}
+	}
+}
+
+// oneActive notes tasks in progress beside the one that is worked on. Where a unit
+// is worked on as a whole, all leaves of it are in progress.
+func (c *checker) oneActive() {
+	if len(c.running) < 2 {
+		return
+	}
+	for _, t := range c.running {
+		if active := c.st.h.ActiveTask; active == "" || !c.within(t, active) {
+			c.found.add(&ruleOneActive, "task %q is in progress as well", t.ID)
+		}
+	}
+}
+
+// within says whether a task is one or beneath it.
+func (c *checker) within(t *Task, id string) bool {
+	for t.ID != id {
+		parent, ok := c.st.tasks.Get(t.Parent)
+		if !ok {
+			return false
+		}
+		t = parent
+	}
+	return true
+}
+
+func (c *checker) allIterations() {
+	var before time.Time
+	for it := range c.st.iterations.all() {
+		if late(before, it.StartedAt) {
+			c.found.add(&ruleTimes, "iteration %d started before the one before it", it.Number)
+		}
+		before = it.StartedAt
+	}
+}

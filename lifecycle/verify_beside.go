@@ -1,0 +1,189 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/journal"
+)
+
+const (
+	manifestFile = "manifest.json"
+	maxManifest  = 64 << 20 // bytes
+)
+
+// beside reads what a session has beside its state: what is damaged of it costs
+// what it is for, and not the session.
+func (r *Report) beside(dir writer.FS) {
+	all, unread, err := history.ListAll(dir)
+	if err != nil {
+		r.damaged(history.Dir, err)
+	}
+	for _, m := range all {
+		if _, _, err := history.Read(dir, m.Seq, m.SHA256); err != nil {
+			unread[m.Seq] = err
+		}
+	}
+	for _, seq := range slices.Sorted(maps.Keys(unread)) {
+		r.Faults = append(r.Faults, Fault{File: fmt.Sprintf("%s/%d.json.zst", history.Dir, seq), Seq: seq, Kind: "damaged", Problem: unread[seq].Error()})
+		r.worse(HistoryDamaged)
+	}
+	_, err = readMeta(dir, metaFile)
+	if err == nil {
+		err = strict(dir, metaFile)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.damaged(metaFile, err)
+	}
+	for _, name := range manifests(dir) {
+		if _, err := dependencies(dir, name); err != nil {
+			r.damaged(name, err)
+		}
+	}
+}
+
+// streams reads the messages and the transcript: what is lost of them costs just that.
+func (r *Report) streams(dir writer.FS, at session.Mark) {
+	for _, err := range readMessages(dir, at.Messages) {
+		if err != nil {
+			r.damaged(messagesStream, err)
+		}
+	}
+	for _, err := range journal.ReadStream(dir, transcriptStream, journal.Tail(at.Transcript)) {
+		if err != nil {
+			r.damaged(transcriptStream, err)
+		}
+	}
+}
+
+func (r *Report) damaged(name string, err error) {
+	r.Faults = append(r.Faults, Fault{File: name, Kind: "damaged", Problem: err.Error()})
+	r.worse(Flawed)
+}
+
+// strict reads a small file as strictly as the session's own: no key twice, nothing
+// that is not UTF-8.
+func strict(dir writer.FS, name string) error {
+	data, err := writer.ReadFile(dir, name, maxManifest)
+	if err != nil {
+		return err
+	}
+	j := strictjson.NewReader(data)
+	j.Value()
+	j.End()
+	return j.Err()
+}
+
+// manifests are the paths of a session's checkpoint manifests.
+func manifests(dir writer.FS) (all []string) {
+	entries, err := dir.ReadDir(checkpointsDir)
+	if err != nil {
+		return nil // there are none
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			all = append(all, checkpointsDir+"/"+e.Name()+"/"+manifestFile)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// dependencies are the blobs that a checkpoint's manifest names.
+func dependencies(dir writer.FS, name string) (all []blob.Hash, err error) {
+	data, err := writer.ReadFile(dir, name, maxManifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := checkpoint.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	m.Blobs(func(h blob.Hash, _ int64) { all = append(all, h) })
+	return all, nil
+}
+
+// VerifyData reads every blob that the session of a report names, which may be many
+// bytes, and adds to the report what is damaged or missing.
+func (s *Store) VerifyData(r *Report) error {
+	dir, err := s.sessionDir(r.ID)
+	if err != nil {
+		return fmt.Errorf("verify session %s: %w", r.ID, err)
+	}
+	defer dir.Close()
+	root, err := openDir(s.root(), blobsDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	read := map[blob.Hash]error{}
+	for _, name := range manifests(dir) {
+		all, _ := dependencies(dir, name) // beside tells of a damaged one
+		for _, h := range all {
+			_, seen := read[h]
+			switch {
+			case seen:
+				continue
+			case root == nil:
+				read[h] = ErrNotFound
+			default:
+				read[h] = blob.New(root).Verify(h)
+			}
+			if err := read[h]; err != nil {
+				r.damaged(blobsDir+"/"+h.String()[:2]+"/"+h.String()[2:], fmt.Errorf("%s names it: %w", name, err))
+			}
+		}
+	}
+	r.Blobs = len(read)
+	if root != nil {
+		return root.Close()
+	}
+	return nil
+}
+
+// VerifyBlobs reads every blob of the store, whoever names it, and returns how many
+// there are and which are damaged.
+func (s *Store) VerifyBlobs() (n int, damaged []Fault, err error) {
+	root, err := openDir(s.root(), blobsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil, nil
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	defer root.Close()
+	store := blob.New(root)
+	shards, err := root.ReadDir(".")
+	if err != nil {
+		return 0, nil, fmt.Errorf("list blobs: %w", err)
+	}
+	for _, shard := range shards {
+		if !shard.IsDir() {
+			continue
+		}
+		blobs, err := root.ReadDir(shard.Name())
+		if err != nil {
+			return n, damaged, fmt.Errorf("list blobs: %w", err)
+		}
+		for _, e := range blobs {
+			h, err := blob.ParseHash(shard.Name() + e.Name())
+			if err != nil {
+				continue // a temporary file
+			}
+			n++
+			err = store.Verify(h)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // or swept meanwhile
+				damaged = append(damaged, Fault{File: blobsDir + "/" + shard.Name() + "/" + e.Name(), Kind: "damaged", Problem: err.Error()})
+			}
+		}
+	}
+	return n, damaged, nil
+}

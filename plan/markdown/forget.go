@@ -1,0 +1,53 @@
+package markdown
+
+import (
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+)
+
+// The parsers of Parse and of ParseHeadings.
+var (
+	engine        = newEngine(func(n ast.Node) bool { return isHeading(n) || n.Kind() == ast.KindListItem })
+	headingEngine = newEngine(isHeading)
+)
+
+func isHeading(n ast.Node) bool { return n.Kind() == ast.KindHeading }
+
+// forgetful takes what is finished and holds nothing to keep out of the tree each
+// time a block begins at the top level, before its inline markup is looked at: so
+// time and memory follow what is kept and the largest block, not the file.
+type forgetful struct {
+	parser.BlockParser
+	keep func(ast.Node) bool
+}
+
+func (f forgetful) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	node, state := f.BlockParser.Open(parent, reader, pc)
+	doc, top := parent.(*ast.Document)
+	if node == nil || !top || doc.LastChild() == nil {
+		return node, state
+	}
+	// The last one may still be open: it is closed after this, or becomes a
+	// Setext heading. Those before it are closed, and looked at once: the first
+	// that is kept ends the loop.
+	for last := doc.LastChild().PreviousSibling(); last != nil && !f.holds(last); {
+		before := last.PreviousSibling()
+		doc.RemoveChild(doc, last)
+		last = before
+	}
+	return node, state
+}
+
+// holds says whether a block is one to keep or encloses one.
+func (f forgetful) holds(n ast.Node) bool {
+	if f.keep(n) {
+		return true
+	}
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if f.holds(c) {
+			return true
+		}
+	}
+	return false
+}
