@@ -145,7 +145,10 @@ func TestPlan(t *testing.T) {
 	require.Equal(t, "- [ ] a\n- [x] b\n", string(p.Source()))
 	_, err = store.EditPlan("auth", nil, plan.Boxes(map[string]bool{"a": true, "b": false}))
 	require.NoError(t, err)
-	p, err = store.Plan("auth")
+	refused := errors.New("no")
+	_, err = store.EditPlan("auth", nil, func(_, _ *plan.Plan) (*plan.Plan, error) { return nil, refused })
+	require.ErrorIs(t, err, refused)
+	p, err = store.ReloadPlan("auth", p)
 	require.NoError(t, err)
 	require.Equal(t, "- [x] a\n- [ ] b\n", string(p.Source()))
 }
