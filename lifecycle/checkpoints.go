@@ -59,6 +59,7 @@ type kept struct {
 	store *Checkpoints         // nil before it is needed
 	last  *checkpoint.Manifest // what the loop last knew; nil when there is none
 	seen  *files.Snapshot      // what Look and Checkpoint last saw
+	fewer bool                 // checkpoints were removed: some contents may be needed no more
 }
 
 // open makes the folders and loads what the loop last knew. The caller holds mu.
@@ -97,8 +98,8 @@ func (s *Session) loadCheckpoint(name string) (*checkpoint.Manifest, error) {
 	return s.kept.store.Load(id)
 }
 
-// closeCheckpoints lets go of the folders.
-func (s *Session) closeCheckpoints() error {
+// closeCheckpoints lets go of the folders, and frees what removed checkpoints had.
+func (s *Session) closeCheckpoints(ctx context.Context) error {
 	s.kept.mu.Lock()
 	defer s.kept.mu.Unlock()
 	if s.kept.store == nil {
@@ -106,6 +107,16 @@ func (s *Session) closeCheckpoints() error {
 	}
 	err := s.kept.store.Close()
 	s.kept.store = nil
+	if !s.kept.fewer {
+		return err
+	}
+	s.kept.fewer = false
+	lock, lerr := s.store.lock(ctx)
+	if lerr != nil {
+		return err // somebody else tidies up
+	}
+	defer func() { _ = lock.Unlock() }()
+	s.store.free()
 	return err
 }
 
@@ -223,15 +234,17 @@ func (s *Session) retire(ctx context.Context) error {
 		if err := s.kept.store.Remove(r.ID); err != nil {
 			return err
 		}
+		s.kept.fewer = true
 		s.store.opts.Logger.Info().Stringer("session", s.id).Stringer("checkpoint", r.ID).Str("why", r.Why).Int64("bytes", r.Bytes).Msg("checkpoint removed")
 	}
 	return ctx.Err()
 }
 
-// Sweep removes the contents that no checkpoint needs any more, in sessions, trash
+// sweep removes the contents that no checkpoint needs any more, in sessions, trash
 // and corrupted. While somebody makes a checkpoint it steps aside with ErrBusy; when
-// a manifest cannot be read nothing is removed.
-func (s *Store) Sweep(dryRun bool) (blob.Swept, error) {
+// a manifest cannot be read nothing is removed. The caller holds the store lock, so
+// that no session is moved meanwhile.
+func (s *Store) sweep() (blob.Swept, error) {
 	dir, err := openDir(s.root(), blobsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return blob.Swept{}, nil
@@ -248,7 +261,7 @@ func (s *Store) Sweep(dryRun bool) (blob.Swept, error) {
 			}
 		}
 		return needed, nil
-	}, dryRun)
+	}, false)
 	if err != nil {
 		return swept, fmt.Errorf("free what no checkpoint needs: %w", err)
 	}

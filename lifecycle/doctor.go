@@ -55,6 +55,7 @@ const syncs = 20
 // temporary file and removes it.
 func (s *Store) Doctor(ctx context.Context) []Finding {
 	all := []Finding{s.lookAtFS(), s.lookAtSync(), s.lookAtSpace(), s.lookAtModes(), s.lookAtLock(ctx), s.lookAtBallast()}
+	all = append(all, s.lookAtBytes())
 	all = append(all, s.lookAtSessions()...)
 	if entries, err := s.root().ReadDir(corruptedDir); err == nil {
 		aside := slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
@@ -64,6 +65,17 @@ func (s *Store) Doctor(ctx context.Context) []Finding {
 		}
 	}
 	return all
+}
+
+// lookAtBytes says where the bytes are, as du counts them.
+func (s *Store) lookAtBytes() Finding {
+	var parts []string
+	for _, name := range []string{sessionsDir, blobsDir, trashDir, corruptedDir, "cache"} {
+		if n := s.diskBytes(name, false); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %.1f MiB", name, float64(n)/(1<<20)))
+		}
+	}
+	return Finding{Name: "bytes", Found: strings.Join(parts, ", ")}
 }
 
 func (s *Store) lookAtFS() Finding {

@@ -157,7 +157,7 @@ func (s *Session) goOn() error {
 // Close is [actors.Actor.Close].
 func (s *Session) Close(ctx context.Context) error {
 	err := s.Actor.Close(ctx)
-	return errors.Join(err, s.closeCheckpoints())
+	return errors.Join(err, s.closeCheckpoints(ctx))
 }
 
 // crashed notes on a State that its last holder ended without saying so.

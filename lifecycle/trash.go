@@ -335,7 +335,7 @@ func (s *Store) free() int64 {
 	if before == 0 {
 		return 0
 	}
-	if _, err := s.Sweep(false); err != nil {
+	if _, err := s.sweep(); err != nil {
 		s.opts.Logger.Warn().Err(err).Msg("what deleted sessions had is not all freed")
 	}
 	return before - s.diskBytes(blobsDir, false)
