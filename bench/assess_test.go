@@ -17,7 +17,7 @@ import (
 // BenchmarkAssess is an assessment that is remembered, by the number of files in its
 // scope; x/walk counts in walks of the same folder with a stat a file.
 func BenchmarkAssess(b *testing.B) {
-	for _, n := range []int{1_000, 10_000, 100_000} {
+	for _, n := range usual(1_000, 10_000, 100_000) {
 		b.Run(fmt.Sprintf("files=%d", n), func(b *testing.B) {
 			dir, store := b.TempDir(), b.TempDir()
 			old := time.Now().Add(-time.Hour)

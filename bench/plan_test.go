@@ -76,7 +76,7 @@ func BenchmarkTick(b *testing.B) {
 // BenchmarkPlanParse is to be linear in the plan's size, up to the 50 MB that
 // the last one has.
 func BenchmarkPlanParse(b *testing.B) {
-	for _, n := range []int{10_000, 100_000, 1_400_000} {
+	for _, n := range usual(10_000, 100_000, 1_400_000) {
 		src := planOf(n)
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
 			b.SetBytes(int64(len(src)))

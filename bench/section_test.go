@@ -36,7 +36,7 @@ func document(size int) []byte {
 // BenchmarkParse reads a file with all offsets, or its headings alone, beside a
 // bare goldmark parse of it.
 func BenchmarkParse(b *testing.B) {
-	for _, size := range []int{64 << 10, 1 << 20, 50 << 20} {
+	for _, size := range usual(64<<10, 1<<20, 50<<20) {
 		src := document(size)
 		bare := func() { goldmark.DefaultParser().Parse(text.NewReader(src)) }
 		b.Run(fmt.Sprintf("all/bytes=%d", size), func(b *testing.B) {

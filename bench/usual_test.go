@@ -1,0 +1,11 @@
+package bench
+
+import "testing"
+
+// usual leaves out the last size, which takes minutes or gigabytes, with -short.
+func usual(sizes ...int) []int {
+	if testing.Short() {
+		return sizes[:len(sizes)-1]
+	}
+	return sizes
+}
