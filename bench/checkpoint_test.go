@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	checkpointFiles   = 10_000
+	checkpointFiles   = 10_000 // a tenth with -short
 	checkpointChanged = 10
 )
 
@@ -27,7 +27,7 @@ const (
 func checkpointTree(b *testing.B, root string) (paths []string) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	old := time.Now().Add(-time.Hour)
-	for i := range checkpointFiles {
+	for i := range many(checkpointFiles) {
 		dir := filepath.Join(root, fmt.Sprintf("d%02d", i/500), fmt.Sprintf("e%02d", i/25%20))
 		if i%25 == 0 {
 			require.NoError(b, os.MkdirAll(dir, 0o755))

@@ -41,7 +41,7 @@ func sources(b *testing.B, n int, seed uint64) string {
 // BenchmarkFilesUnchanged looks for changes among 10,000 files of which none
 // changed; /git is `git status` on the same tree, its start included.
 func BenchmarkFilesUnchanged(b *testing.B) {
-	const many = 10_000
+	many := many(10_000)
 	dir := sources(b, many, 1)
 	root, err := writer.OpenFS(dir)
 	require.NoError(b, err)

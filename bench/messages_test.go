@@ -85,7 +85,7 @@ func BenchmarkAppendMessage(b *testing.B) {
 
 // BenchmarkReadMessages reads a conversation from end to end.
 func BenchmarkReadMessages(b *testing.B) {
-	for _, n := range []int{1_000, 100_000} {
+	for _, n := range usual(1_000, 100_000) {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			_, sess := conversation(b, n)
 			b.ReportAllocs()
@@ -105,7 +105,7 @@ func BenchmarkReadMessages(b *testing.B) {
 
 // BenchmarkFork forks a session; its cost must not follow the conversation.
 func BenchmarkFork(b *testing.B) {
-	for _, n := range []int{100, 100_000} {
+	for _, n := range usual(100, 100_000) {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			store, sess := conversation(b, n)
 			for b.Loop() {

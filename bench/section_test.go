@@ -83,7 +83,7 @@ func BenchmarkSectionHit(b *testing.B) {
 // BenchmarkSectionsCold is 10,000 documents that are on the disk cache, or nowhere;
 // /read reads them one after the other.
 func BenchmarkSectionsCold(b *testing.B) {
-	const many = 10_000
+	many := many(10_000)
 	dir, store := b.TempDir(), b.TempDir()
 	root, err := os.OpenRoot(dir)
 	require.NoError(b, err)

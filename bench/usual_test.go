@@ -9,3 +9,11 @@ func usual(sizes ...int) []int {
 	}
 	return sizes
 }
+
+// many is n, or a tenth of it with -short.
+func many(n int) int {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}
