@@ -45,8 +45,13 @@ func (s *Session) ChangedTasks(ctx context.Context) (changed []ChangedTask, all 
 	now := s.kept.seen
 	s.kept.mu.Unlock()
 	paths := map[string][]string{}
-	differ := 0
+	differ, whole := 0, 0
 	for path, f := range left {
+		t, ok := s.State().Task(by[path])
+		if !ok || t.State != session.TaskComplete {
+			continue // it runs again, or a rewind took it back
+		}
+		whole++
 		after := ""
 		if is := now.Find(path); is != nil {
 			after = is.Hash.String()
@@ -55,14 +60,12 @@ func (s *Session) ChangedTasks(ctx context.Context) (changed []ChangedTask, all 
 			continue
 		}
 		differ++
-		if t, ok := s.State().Task(by[path]); ok && t.State == session.TaskComplete {
-			paths[t.ID] = append(paths[t.ID], path)
-		}
+		paths[t.ID] = append(paths[t.ID], path)
 	}
 	for id, p := range paths {
 		slices.Sort(p)
 		changed = append(changed, ChangedTask{id, p})
 	}
 	slices.SortFunc(changed, func(a, b ChangedTask) int { return strings.Compare(a.Task, b.Task) })
-	return changed, len(left) > 1 && differ == len(left), changes, nil
+	return changed, whole > 1 && differ == whole, changes, nil
 }

@@ -42,7 +42,7 @@ func (s *Store) Checkpoints(id session.ID) (*Checkpoints, error) {
 	for _, name := range []string{sessionsDir + "/" + id.String() + "/" + checkpointsDir, blobsDir} {
 		dir, err := openDir(s.root(), name)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("checkpoints of session %s: %w", id, ErrNotFound)
+			err = fmt.Errorf("session %s has no checkpoints: %w", id, ErrNotFound)
 		}
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
@@ -80,8 +80,11 @@ func (s *Session) openCheckpoints() error {
 	}
 	if name := s.mark.Load().Checkpoint; name != "" {
 		k.last, err = s.loadCheckpoint(name)
-		if errors.Is(err, checkpoint.ErrNotFound) {
-			err = nil // it was removed: everything counts as seen for the first time
+		if errors.Is(err, checkpoint.ErrNotFound) || errors.Is(err, ErrCorrupt) {
+			// It was removed, or nothing vouches for it: everything counts as seen for
+			// the first time.
+			s.store.opts.Logger.Warn().Err(err).Stringer("session", s.id).Msg("the last checkpoint cannot be read")
+			err = nil
 		}
 		if k.last != nil && k.seen == nil {
 			k.seen = k.last.Files

@@ -70,7 +70,7 @@ func (s *Live) AppendEvent(event json.RawMessage) error {
 // Record accepts what came of one start of the command; it becomes part of the
 // journal with the next commit. The ends of the outputs are redacted.
 func (s *Live) Record(a session.AttemptRecord) error {
-	a.Tail, a.CheckTail = s.redactText(a.Tail), s.redactText(a.CheckTail)
+	a.Tail, a.CheckTail = s.redactTail(a.Tail), s.redactTail(a.CheckTail)
 	if err := a.Validate(); err != nil {
 		return &Error{Op: "record attempt", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
 	}

@@ -192,6 +192,24 @@ func TestWhatIsAppendedIsRedacted(t *testing.T) {
 	require.Zero(t, count(store), "redact is off")
 }
 
+// The end of an output that begins within a private key.
+func TestTailThatBeginsWithinAKey(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	key := strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcw\n", 20)
+	require.NoError(t, sess.Record(session.AttemptRecord{Task: "t", Tail: key + "-----END PRIVATE KEY-----\nand then\n"}))
+	require.NoError(t, sess.Close(t.Context()))
+	var tail string
+	require.NoError(t, store.Log(sess.ID(), 0, func(r session.Record) error {
+		for _, a := range r.Attempts {
+			tail = a.Tail
+		}
+		return nil
+	}))
+	require.Equal(t, "[redacted:private-key]\nand then\n", tail)
+}
+
 // One bad line costs that message.
 func TestDamagedMessageIsSetAside(t *testing.T) {
 	t.Parallel()

@@ -75,13 +75,13 @@ func (s *Session) rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 	if s.kept.last != nil {
 		r.From = s.kept.last.ID.String()
 	}
-	if opts.DryRun {
-		now, err := s.kept.store.Look(ctx, s.kept.last, nil)
-		if err != nil {
-			return Rewound{}, err
-		}
-		_, done, err := s.planRewind(r, target, now)
-		return done, err
+	now, err := s.kept.store.Look(ctx, s.kept.last, nil)
+	if err != nil {
+		return Rewound{}, err
+	}
+	_, would, err := s.planRewind(r, target, now)
+	if err != nil || opts.DryRun || len(would.Changes)+len(would.Tasks) == 0 {
+		return would, err // one that changes nothing must not take the place of what undo goes back to
 	}
 	before, err := s.checkpoint(ctx, checkpoint.BeforeRewind, "", nil)
 	if err != nil {
@@ -91,7 +91,11 @@ func (s *Session) rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 	if err := s.note(ctx, actors.Entry{Rewind: r}); err != nil {
 		return Rewound{}, err
 	}
-	return s.finishRewind(ctx, r)
+	done, err := s.finishRewind(ctx, r)
+	if err != nil {
+		return done, err
+	}
+	return done, s.retire(ctx)
 }
 
 // note makes an entry durable.
@@ -102,15 +106,19 @@ func (s *Session) note(ctx context.Context, e actors.Entry) error {
 	return s.Sync(ctx)
 }
 
-// planRewind says what a rewind does to files and tasks. It follows from three
-// checkpoints and the journal alone, so that it can be made again after a crash.
+// planRewind says what a rewind does to files and tasks. It follows from checkpoints
+// and the journal alone, so that it can be made again after a crash.
 func (s *Session) planRewind(r *session.Rewinding, target *checkpoint.Manifest, now *files.Snapshot) (*checkpoint.Plan, Rewound, error) {
 	done := Rewound{To: target.ID}
 	last, err := s.loadCheckpoint(r.From)
 	if err != nil {
 		return nil, done, err
 	}
-	plan := checkpoint.NewPlan(target.Files, last.Files, now, r.Force)
+	loops, err := s.loopsWork(target, last)
+	if err != nil {
+		return nil, done, err
+	}
+	plan := checkpoint.NewPlan(target.Files, loops, now, r.Force)
 	if r.Files {
 		done.Changes, done.Kept = plan.Changes, plan.Kept
 	}

@@ -52,6 +52,7 @@ func agentWorked(t require.TestingT, store *lifecycle.Store, module string) (*li
 				task := session.Task{ID: id, Name: id, Kind: session.KindTask, State: session.TaskPending, Box: session.BoxOpen}
 				if i < n {
 					task.State, task.Box, task.Attempts = session.TaskComplete, session.BoxTicked, 1
+					task.Log = []session.Attempt{{Number: 1, StartedAt: day, EndedAt: day}}
 				}
 				e.Put(task)
 			}
@@ -77,6 +78,7 @@ func agentWorked(t require.TestingT, store *lifecycle.Store, module string) (*li
 	state(1)
 	tick("one")
 	take(checkpoint.AfterTask)
+	take(checkpoint.BeforeTask)
 	put(t, dir, "a", "2")
 	put(t, dir, "new", "2")
 	require.NoError(t, dir.Remove("gone"))
@@ -115,7 +117,8 @@ func TestRewindAndUndo(t *testing.T) {
 	require.Zero(t, done(sess.State()))
 	require.Equal(t, 3, sess.State().NumIterations(), "what was spent is not rewound")
 	one, _ := sess.State().Task("one")
-	require.Equal(t, 1, one.Attempts)
+	require.Zero(t, one.Attempts, "it has all its attempts again")
+	require.Len(t, one.Log, 1, "and they stay on record")
 	require.Equal(t, "- [ ] one\n- [ ] two\n", planOf(t, store, "auth"))
 
 	// Not forgotten by who leaves straight after.

@@ -90,7 +90,7 @@ func manifests(dir writer.FS) (all []string) {
 		return nil // there are none
 	}
 	for _, e := range entries {
-		if e.IsDir() {
+		if _, err := checkpoint.ParseID(e.Name()); err == nil && e.IsDir() {
 			all = append(all, checkpointsDir+"/"+e.Name()+"/"+manifestFile)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -46,6 +48,10 @@ func (a *app) withSession(ctx context.Context, name string, fn func(*lifecycle.S
 		if err != nil {
 			return err
 		}
+		if o, oerr := store.Orphan(id); oerr == nil && o != nil && o.Alive {
+			err := &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("a command of an earlier run still works on the files (%s): end it with: lopen run %s", o, id.Module)}
+			return errors.Join(err, sess.Close(ctx))
+		}
 		err = fn(store, sess)
 		return errors.Join(err, sess.Close(ctx))
 	})
@@ -67,6 +73,20 @@ func (a *app) lookingAt(name string, fn func(store *lifecycle.Store, id session.
 		return err
 	}
 	return errors.Join(fn(store, id, cps), cps.Close())
+}
+
+// forTerminal takes from contents what would move the cursor or change colours, where
+// they go to a terminal.
+func forTerminal(w io.Writer, text string) string {
+	if !isTerminal(w) {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // findCheckpoint turns a name into an ID: cp-000012, 12, last, before:TASK or
@@ -144,6 +164,9 @@ type checkpointEnt struct {
 
 func newCheckpointRow(info checkpoint.Info) checkpointRow {
 	row := checkpointRow{Header: info.Header, Pinned: info.Pinned}
+	if row.Tasks.Active == nil {
+		row.Tasks.Active = []string{}
+	}
 	if info.Err != nil {
 		row.Error = info.Err.Error()
 	}
@@ -324,7 +347,7 @@ func (a *app) printPatches(cps *lifecycle.Checkpoints, changes []files.Change) e
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprint(a.stdout, patch); err != nil {
+		if _, err := fmt.Fprint(a.stdout, forTerminal(a.stdout, patch)); err != nil {
 			return err
 		}
 	}

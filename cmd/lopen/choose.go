@@ -64,7 +64,7 @@ func (r *runCall) mention(store *lifecycle.Store) error {
 	for _, info := range infos {
 		switch {
 		case info.Err != nil:
-			fmt.Fprintf(r.stderr, "warning: session %s cannot be read and is left out: %v\n", info.ID, info.Err)
+			fmt.Fprintf(r.stderr, "warning: session %s cannot be read and is left out: %v\n  what can be saved of it: lopen session recover %s --dry-run\n", info.ID, info.Err, info.ID)
 		case info.Module != r.module && info.Status != session.StatusComplete:
 			fmt.Fprintf(r.stderr, "unfinished as well: %s (%d/%d tasks)\n", info.ID, info.Progress.Done, info.Progress.Total)
 		}

@@ -193,7 +193,7 @@ func (a *app) showRewind(w io.Writer, store *lifecycle.Store, id session.ID, r l
 		if err != nil {
 			return err
 		}
-		fmt.Fprint(w, patch)
+		fmt.Fprint(w, forTerminal(w, patch))
 	}
 	return nil
 }

@@ -256,7 +256,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 		}
 	}
 	if err != nil {
-		return errors.Join(err, r.giveBack(sess, fresh))
+		return errors.Join(err, r.giveBack(store, sess, fresh))
 	}
 	cfg.Store, cfg.Session, cfg.UI = store, sess, ui
 	if !fresh {
@@ -290,16 +290,16 @@ func storePolicy(v *settings.Values) (lifecycle.Policy, error) {
 	return p, nil
 }
 
-// giveBack closes a session on which no run could begin. One that was made for
-// it is paused, so that it reads as what it is.
-func (r *runCall) giveBack(sess *lifecycle.Session, fresh bool) error {
+// giveBack closes a session on which no run could begin. One that was made for it
+// goes again: nothing happened in it.
+func (r *runCall) giveBack(store *lifecycle.Store, sess *lifecycle.Session, fresh bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	var err error
-	if fresh {
-		err = sess.Pause(ctx, session.TriggerPaused, session.ExitFailed)
+	err := sess.Close(ctx)
+	if fresh && err == nil {
+		_, err = store.Delete(ctx, sess.ID())
 	}
-	return errors.Join(err, sess.Close(ctx))
+	return err
 }
 
 func (r *runCall) busyHint(err error) error {

@@ -19,8 +19,8 @@ type Rewinding struct {
 
 // RewindTo returns the State with the tasks of an earlier one of the same session,
 // and with what belongs to them: phase, step, component, resources, check, data.
-// What happened meanwhile stays: the iterations, what they cost, and each task's
-// attempts.
+// What happened meanwhile stays: the iterations, what they cost, and each task's log
+// of attempts; how many of them count against the threshold is as it was then.
 func (s *State) RewindTo(earlier *State, now time.Time) (*State, error) {
 	e := earlier.Edit()
 	h := e.Header()
@@ -39,7 +39,7 @@ func (s *State) RewindTo(earlier *State, now time.Time) (*State, error) {
 	Diff(s, earlier, func(_ string, is, then *Task) bool {
 		if is != nil && then != nil {
 			t := *then
-			t.Attempts, t.Log = is.Attempts, is.Log
+			t.Log = is.Log
 			if t.State == TaskInProgress {
 				t.State = TaskPending
 			}

@@ -1,0 +1,105 @@
+package lifecycle
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// loopsWork is what the files would be now if only the loop, and who made a
+// checkpoint by hand, had changed them since the target. What came about between two
+// tasks is somebody else's, although the checkpoint before the next task has it: a
+// rewind keeps that.
+func (s *Session) loopsWork(target, last *checkpoint.Manifest) (*files.Snapshot, error) {
+	if last.ID <= target.ID {
+		return last.Files, nil
+	}
+	all, err := s.kept.store.List()
+	if err != nil {
+		return nil, err
+	}
+	rewound, err := s.rewinds()
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]files.Fingerprint{}
+	for _, f := range target.Files.Files {
+		known[f.Path] = f
+	}
+	before := target
+	for _, info := range all {
+		if info.ID <= target.ID || info.ID > last.ID {
+			continue
+		}
+		m, err := s.kept.store.Load(info.ID)
+		if err != nil {
+			continue // what it would tell counts as somebody else's
+		}
+		own := m.Reason == checkpoint.Manual || m.Reason == checkpoint.AfterTask && before.Reason == checkpoint.BeforeTask && before.ID+1 == m.ID
+		if own {
+			for _, c := range checkpoint.Diff(before.Files, m.Files) {
+				if c.Old != nil && c.New == nil || c.From != "" {
+					delete(known, c.Old.Path)
+				}
+				if c.New != nil {
+					known[c.New.Path] = *c.New
+				}
+			}
+		}
+		before = m
+		if to, ok := rewound[m.ID]; ok { // it was lopen that changed the files after this one
+			if back, err := s.kept.store.Load(to); err == nil {
+				before, known = back, map[string]files.Fingerprint{}
+				for _, f := range back.Files.Files {
+					known[f.Path] = f
+				}
+			}
+		}
+	}
+	// A folder is the loop's if the newest checkpoint has it and something of the loop's
+	// is in it: its own entry follows from that.
+	for _, f := range last.Files.Files {
+		if f.Mode.IsDir() {
+			if _, ok := known[f.Path]; !ok && holdsAny(known, f.Path) {
+				known[f.Path] = f
+			}
+		}
+	}
+	sorted := slices.SortedFunc(maps.Values(known), func(a, b files.Fingerprint) int { return strings.Compare(a.Path, b.Path) })
+	return &files.Snapshot{At: last.Files.At, Files: sorted, Skipped: last.Files.Skipped, Paths: last.Files.Paths}, nil
+}
+
+// holdsAny says whether something known lies in a folder.
+func holdsAny(known map[string]files.Fingerprint, dir string) bool {
+	for path := range known {
+		if strings.HasPrefix(path, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// rewinds are the checkpoints that the session's files were brought back to, by the
+// one that was made before each.
+func (s *Session) rewinds() (map[checkpoint.ID]checkpoint.ID, error) {
+	all := map[checkpoint.ID]checkpoint.ID{}
+	err := s.store.Log(s.id, 0, func(r session.Record) error {
+		if r.Event != session.EventRewindEnd || r.Rewind == nil || !r.Rewind.Files {
+			return nil
+		}
+		before, err := checkpoint.ParseID(r.Rewind.Before)
+		if err != nil {
+			return nil //nolint:nilerr // of a later version: no checkpoint here
+		}
+		to, err := checkpoint.ParseID(r.Rewind.To)
+		if err == nil {
+			all[before] = to
+		}
+		return nil
+	})
+	return all, err
+}
