@@ -72,8 +72,8 @@ func TestForkAtAPoint(t *testing.T) {
 	_, seq, err := store.Read(parent.ID())
 	require.NoError(t, err)
 
-	fourth := seq // how many records a step takes depends on what was coalesced
-	for ; ; fourth-- {
+	fourth := uint64(1) // how many records a step takes depends on what was coalesced
+	for ; ; fourth++ {
 		st, err := store.ReadAt(parent.ID(), fourth)
 		require.NoError(t, err)
 		if st.Header().TurnCount == 4 {
