@@ -14,15 +14,15 @@ import (
 // checkpoint by hand, had changed them since the target. What came about between two
 // tasks is somebody else's, although the checkpoint before the next task has it: a
 // rewind keeps that.
-func (s *Session) loopsWork(target, last *checkpoint.Manifest) (*files.Snapshot, error) {
+func (p *rewindPlanner) loopsWork(target, last *checkpoint.Manifest) (*files.Snapshot, error) {
 	if last.ID <= target.ID {
 		return last.Files, nil
 	}
-	all, err := s.kept.store.List()
+	all, err := p.cps.List()
 	if err != nil {
 		return nil, err
 	}
-	rewound, err := s.rewinds()
+	rewound, err := p.rewinds()
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (s *Session) loopsWork(target, last *checkpoint.Manifest) (*files.Snapshot,
 		if info.ID <= target.ID || info.ID > last.ID {
 			continue
 		}
-		m, err := s.kept.store.Load(info.ID)
+		m, err := p.cps.Load(info.ID)
 		if err != nil {
 			continue // what it would tell counts as somebody else's
 		}
@@ -52,7 +52,7 @@ func (s *Session) loopsWork(target, last *checkpoint.Manifest) (*files.Snapshot,
 		}
 		before = m
 		if to, ok := rewound[m.ID]; ok { // it was lopen that changed the files after this one
-			if back, err := s.kept.store.Load(to); err == nil {
+			if back, err := p.cps.Load(to); err == nil {
 				before, known = back, map[string]files.Fingerprint{}
 				for _, f := range back.Files.Files {
 					known[f.Path] = f
@@ -85,9 +85,9 @@ func holdsAny(known map[string]files.Fingerprint, dir string) bool {
 
 // rewinds are the checkpoints that the session's files were brought back to, by the
 // one that was made before each.
-func (s *Session) rewinds() (map[checkpoint.ID]checkpoint.ID, error) {
+func (p *rewindPlanner) rewinds() (map[checkpoint.ID]checkpoint.ID, error) {
 	all := map[checkpoint.ID]checkpoint.ID{}
-	err := s.store.Log(s.id, 0, func(r session.Record) error {
+	err := p.store.Log(p.id, 0, func(r session.Record) error {
 		if r.Event != session.EventRewindEnd || r.Rewind == nil || !r.Rewind.Files {
 			return nil
 		}

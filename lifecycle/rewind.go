@@ -7,7 +7,6 @@ import (
 	"io/fs"
 
 	"github.com/lopen-dev/lopen/actors"
-	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
@@ -52,11 +51,7 @@ func (s *Session) Rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 // for what somebody else changed since. An Undo can be undone as well. ErrNotFound
 // says that there was no rewind.
 func (s *Session) Undo(ctx context.Context, opts RewindOptions) (Rewound, error) {
-	name := s.mark.Load().Undo
-	if name == "" {
-		return Rewound{}, fmt.Errorf("undo in session %s: no rewind was made: %w", s.id, ErrNotFound)
-	}
-	id, err := checkpoint.ParseID(name)
+	id, err := undoOf(s.id, *s.mark.Load())
 	if err != nil {
 		return Rewound{}, err
 	}
@@ -67,19 +62,7 @@ func (s *Session) rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 	if err := s.openCheckpoints(); err != nil {
 		return Rewound{}, err
 	}
-	target, err := s.kept.store.Load(to)
-	if err != nil {
-		return Rewound{}, err
-	}
-	r := &session.Rewinding{To: to.String(), From: to.String(), Seq: target.Seq, Files: opts.Files, State: opts.State, Force: opts.Force}
-	if s.kept.last != nil {
-		r.From = s.kept.last.ID.String()
-	}
-	now, err := s.kept.store.Look(ctx, s.kept.last, nil)
-	if err != nil {
-		return Rewound{}, err
-	}
-	_, would, err := s.planRewind(r, target, now)
+	r, would, err := s.planner().look(ctx, to, s.kept.last, opts)
 	if err != nil || opts.DryRun || len(would.Changes)+len(would.Tasks) == 0 {
 		return would, err // one that changes nothing must not take the place of what undo goes back to
 	}
@@ -106,46 +89,6 @@ func (s *Session) note(ctx context.Context, e actors.Entry) error {
 	return s.Sync(ctx)
 }
 
-// planRewind says what a rewind does to files and tasks. It follows from checkpoints
-// and the journal alone, so that it can be made again after a crash.
-func (s *Session) planRewind(r *session.Rewinding, target *checkpoint.Manifest, now *files.Snapshot) (*checkpoint.Plan, Rewound, error) {
-	done := Rewound{To: target.ID}
-	last, err := s.loadCheckpoint(r.From)
-	if err != nil {
-		return nil, done, err
-	}
-	loops, err := s.loopsWork(target, last)
-	if err != nil {
-		return nil, done, err
-	}
-	plan := checkpoint.NewPlan(target.Files, loops, now, r.Force)
-	if r.Files {
-		done.Changes, done.Kept = plan.Changes, plan.Kept
-	}
-	if r.State {
-		st, err := s.stateBefore(r)
-		if err != nil {
-			return nil, done, err
-		}
-		session.Diff(s.State(), st, func(_ string, was, is *session.Task) bool {
-			if is != nil && (was == nil || was.State != is.State) {
-				done.Tasks = append(done.Tasks, *is)
-			}
-			return true
-		})
-	}
-	return plan, done, nil
-}
-
-// stateBefore is the State that a rewind ends with, but for the plan's boxes.
-func (s *Session) stateBefore(r *session.Rewinding) (*session.State, error) {
-	earlier, err := s.store.ReadAt(s.id, r.Seq)
-	if err != nil {
-		return nil, err
-	}
-	return s.State().RewindTo(earlier, s.store.opts.Now())
-}
-
 // finishRewind does what the begin on record says and puts the end on record, with
 // the State that belongs to it. It may be done again from the begin on.
 func (s *Session) finishRewind(ctx context.Context, r *session.Rewinding) (Rewound, error) {
@@ -157,7 +100,7 @@ func (s *Session) finishRewind(ctx context.Context, r *session.Rewinding) (Rewou
 	if err != nil {
 		return Rewound{}, err
 	}
-	plan, done, err := s.planRewind(r, target, before.Files)
+	plan, done, err := s.planner().plan(r, target, before.Files)
 	if err != nil {
 		return done, err
 	}
@@ -171,7 +114,7 @@ func (s *Session) finishRewind(ctx context.Context, r *session.Rewinding) (Rewou
 		s.kept.last, s.kept.seen = target, target.Files
 	}
 	if r.State {
-		st, err := s.stateBefore(r)
+		st, err := s.planner().stateBefore(r)
 		if err == nil {
 			st, err = s.followBoxes(st)
 		}

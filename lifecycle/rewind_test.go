@@ -219,6 +219,10 @@ func rewindCutOff(t *testing.T, power bool, k int) bool {
 	}
 	again, err := lifecycle.OpenOn(cut.FS(), simOptions)
 	require.NoError(t, err)
+	found := content(t, again)
+	_, err = again.PlanRewind(t.Context(), sess.ID(), ids[0], both)
+	require.NoError(t, err)
+	require.Equal(t, found, content(t, again), "who only asks finishes nothing")
 	next, err := again.Open(sess.ID())
 	require.NoError(t, err, "call %d", k)
 	rewound := "0 old (none)"

@@ -48,18 +48,7 @@ A checkpoint is made first: lopen undo goes back to it. A rewind that is cut off
 by the next command that opens the session.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.rewind(cmd.Context(), rf, func(store *lifecycle.Store, sess *lifecycle.Session, opts lifecycle.RewindOptions) (lifecycle.Rewound, error) {
-				cps, err := store.Checkpoints(sess.ID())
-				if err != nil {
-					return lifecycle.Rewound{}, err
-				}
-				defer cps.Close()
-				id, err := findCheckpoint(cps, args[0])
-				if err != nil {
-					return lifecycle.Rewound{}, err
-				}
-				return sess.Rewind(cmd.Context(), id, opts)
-			})
+			return a.rewind(cmd.Context(), rf, func(cps *lifecycle.Checkpoints) (checkpoint.ID, error) { return findCheckpoint(cps, args[0]) })
 		},
 	})
 	rf.add(cmd)
@@ -73,48 +62,55 @@ func newUndo(a *app) *cobra.Command {
 		Short: "Take the last rewind back",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.rewind(cmd.Context(), rf, func(_ *lifecycle.Store, sess *lifecycle.Session, opts lifecycle.RewindOptions) (lifecycle.Rewound, error) {
-				return sess.Undo(cmd.Context(), opts)
-			})
+			return a.rewind(cmd.Context(), rf, func(*lifecycle.Checkpoints) (checkpoint.ID, error) { return 0, nil })
 		},
 	})
 	rf.add(cmd)
 	return cmd
 }
 
-// rewind says what would change, asks on a terminal, and does it.
-func (a *app) rewind(ctx context.Context, rf rewindFlags, do func(*lifecycle.Store, *lifecycle.Session, lifecycle.RewindOptions) (lifecycle.Rewound, error)) error {
+// rewind says what would change, asks on a terminal, and does it. find names the
+// checkpoint; 0 is the one that undo goes back to.
+func (a *app) rewind(ctx context.Context, rf rewindFlags, find func(*lifecycle.Checkpoints) (checkpoint.ID, error)) error {
 	opts, err := rf.options()
 	if err != nil {
 		return err
 	}
-	if !rf.dryRun && !rf.yes && !a.interactive() {
-		return usagef("nobody can be asked here: look with --dry-run, then give --yes")
+	var to checkpoint.ID
+	var would lifecycle.Rewound
+	err = a.lookingAt(rf.session, func(store *lifecycle.Store, id session.ID, cps *lifecycle.Checkpoints) (err error) {
+		if to, err = find(cps); err != nil || rf.yes && !rf.dryRun {
+			return err
+		}
+		if would, err = store.PlanRewind(ctx, id, to, opts); err != nil {
+			return err
+		}
+		switch {
+		case rf.dryRun && a.out.machine():
+			return a.printJSON(newRewindRow(would))
+		case rf.dryRun:
+			return a.showRewind(a.stdout, store, id, would, true)
+		case !a.interactive():
+			return usagef("nobody can be asked here: look with --dry-run, then give --yes")
+		}
+		return a.showRewind(a.stderr, store, id, would, true)
+	})
+	if err != nil || rf.dryRun {
+		return err
+	}
+	if !rf.yes {
+		answer, err := a.ask(ctx, fmt.Sprintf("Rewind to %s? [y/N] ", would.To))
+		if err != nil || answer == "" || answer[0] != 'y' && answer[0] != 'Y' {
+			return err
+		}
 	}
 	return a.withSession(ctx, rf.session, func(store *lifecycle.Store, sess *lifecycle.Session) error {
-		if rf.dryRun || !rf.yes {
-			dry := opts
-			dry.DryRun = true
-			would, err := do(store, sess, dry)
-			if err != nil {
-				return err
-			}
-			if rf.dryRun && a.out.machine() {
-				return a.printJSON(newRewindRow(would))
-			}
-			out := a.stderr
-			if rf.dryRun {
-				out = a.stdout
-			}
-			if err := a.showRewind(out, store, sess.ID(), would, true); err != nil || rf.dryRun {
-				return err
-			}
-			answer, err := a.ask(ctx, fmt.Sprintf("Rewind to %s? [y/N] ", would.To))
-			if err != nil || answer == "" || answer[0] != 'y' && answer[0] != 'Y' {
-				return err
-			}
+		var done lifecycle.Rewound
+		if to == 0 {
+			done, err = sess.Undo(ctx, opts)
+		} else {
+			done, err = sess.Rewind(ctx, to, opts)
 		}
-		done, err := do(store, sess, opts)
 		if err != nil {
 			return err
 		}
@@ -124,7 +120,9 @@ func (a *app) rewind(ctx context.Context, rf rewindFlags, do func(*lifecycle.Sto
 		if err := a.showRewind(a.stdout, store, sess.ID(), done, false); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stderr, "rewound to %s; lopen undo takes it back\n", done.To)
+		if done.Before != 0 {
+			fmt.Fprintf(a.stderr, "rewound to %s; lopen undo takes it back\n", done.To)
+		}
 		return nil
 	})
 }
