@@ -282,3 +282,32 @@ func word(err error) string {
 	}
 	return err.Error()
 }
+
+// A journal of two holders whose first one's part is gone: the session is whole, its
+// past is not, however often somebody goes on with it.
+func TestBeginOfTheJournalIsGone(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
+	require.NoError(t, sess.Flush(t.Context()))
+	require.NoError(t, sess.Close(t.Context()))
+	again := func(n int) {
+		sess, err := store.Open(sess.ID())
+		require.NoError(t, err)
+		require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(n)))
+		require.NoError(t, sess.Flush(t.Context()))
+		require.NoError(t, sess.Close(t.Context()))
+	}
+	again(2)
+	condition := func() lifecycle.Condition {
+		r, err := store.Verify(sess.ID())
+		require.NoError(t, err)
+		return r.Condition
+	}
+	require.Equal(t, lifecycle.Intact, condition())
+	write(t, path(store, "sessions", sess.ID().String(), "journal-1-1.jsonl"), "")
+	require.Equal(t, lifecycle.HistoryDamaged, condition())
+	again(3)
+	require.Equal(t, lifecycle.HistoryDamaged, condition(), "it is not forgotten")
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,6 +150,9 @@ func verify(dir writer.FS, id session.ID, holder *Owner) Report {
 	}
 	if ld != nil && ld.base.Epoch > 0 && log.Last() < ld.base.Seq {
 		r.fault(Fault{File: "journal", Seq: log.Last() + 1, Kind: "damaged", Problem: fmt.Sprintf("the records %d to %d are not there", log.Last()+1, ld.base.Seq)})
+	}
+	if first := log.LostBegin(); first > 0 && !slices.ContainsFunc(r.Faults, func(f Fault) bool { return f.Kind == "damaged" && f.Seq < first }) {
+		r.fault(Fault{File: "journal", Seq: 1, Kind: "damaged", Problem: fmt.Sprintf("the records before %d are not there", first)})
 	}
 	r.Records = len(log.Records)
 	err = log.Lines(log.Records, func(ref *journal.Ref, line []byte) error {

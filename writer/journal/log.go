@@ -150,6 +150,16 @@ func readHeader(dir writer.FS, n name) (header, bool, error) {
 // Empty says that the folder has no segment at all.
 func (l *Log) Empty() bool { return len(l.names) == 0 }
 
+// LostBegin is the number of the first record that is there, where segments before
+// its own must have held earlier ones; 0 where nothing is missing at the begin. It is
+// of use after a Read of all segments.
+func (l *Log) LostBegin() uint64 {
+	if len(l.Records) == 0 || l.Records[0].Seq <= 1 || l.names[0] == l.Records[0].segment {
+		return 0
+	}
+	return l.Records[0].Seq
+}
+
 // Last is the number of the last record that counts, or what it goes on from.
 func (l *Log) Last() uint64 { return l.position(^uint64(0)).Seq }
 
