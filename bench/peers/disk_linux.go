@@ -30,7 +30,7 @@ func serveDisk(mount, backing string, in io.Reader, out io.Writer) error {
 		return err
 	}
 	d := &served{}
-	server, err := fs.Mount(mount, &diskNode{root.(*fs.LoopbackNode), d}, &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true}})
+	_, err = fs.Mount(mount, &diskNode{root.(*fs.LoopbackNode), d}, &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true}})
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,9 @@ func serveDisk(mount, backing string, in io.Reader, out io.Writer) error {
 		}
 		fmt.Fprintln(out, d.fsyncs.Load(), d.bytes.Load())
 	}
-	return server.Unmount()
+	// Not every peer has closed all of its files when its Close returns; this process
+	// ends now, and with it what they could still be used for.
+	return syscall.Unmount(mount, syscall.MNT_DETACH)
 }
 
 func (d *served) fsync() {
