@@ -19,16 +19,17 @@ type Scale struct {
 	Hold       time.Duration // of an fsync on the slow disk
 	Stall      time.Duration
 	Iterations int
-	Sessions   int // at once
-	Processes  int // rounds of the Go benchmarks
+	Sessions   int    // at once
+	Processes  int    // rounds of the Go benchmarks
+	Bench      string // which of them, a pattern
 	Benchtime  string
 }
 
 var (
 	fullScale = Scale{Rounds: 10, Turn: 2 * time.Second, Sizes: []int{10, 1_000, 100_000, 1_000_000}, Triggers: 10_000,
-		Hold: 50 * time.Millisecond, Stall: 30 * time.Second, Iterations: 1000, Sessions: 16, Processes: 10, Benchtime: "1s"}
+		Hold: 50 * time.Millisecond, Stall: 30 * time.Second, Iterations: 1000, Sessions: 16, Processes: 10, Bench: ".", Benchtime: "1s"}
 	quickScale = Scale{Rounds: 3, Turn: 60 * time.Millisecond, Sizes: []int{10, 1_000, 100_000}, Triggers: 300,
-		Hold: 50 * time.Millisecond, Stall: 3 * time.Second, Iterations: 200, Sessions: 16, Processes: 1, Benchtime: "100ms"}
+		Hold: 50 * time.Millisecond, Stall: 3 * time.Second, Iterations: 200, Sessions: 16, Processes: 1, Bench: "^Benchmark(Save|Paced|Burst|Resume|Sections|List)$", Benchtime: "50ms"}
 )
 
 // usual is a plan as people have them, in tasks.

@@ -50,13 +50,13 @@ func (r *Results) titled(prefix string) (found []*Table) {
 
 // label is a contender's name, marked where it is not durable.
 func label(r Row) string {
-	if strings.HasPrefix(r.Durable, "**not") {
+	if strings.HasPrefix(kindOf(r.Name).Durable, "**not") {
 		return r.Name + " (not durable)"
 	}
 	return r.Name
 }
 
-// axis makes a logarithmic axis of milliseconds.
+// newPlot has a logarithmic axis of milliseconds.
 func newPlot(title, x string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text = title
@@ -85,7 +85,7 @@ func series(p *plot.Plot, tables []*Table, x func(i int) float64, y func(Row) fl
 			continue // a single value that is no number: the table shows it
 		}
 		line.Color, dots.Color, dots.Shape = plotutil.Color(i), plotutil.Color(i), plotutil.Shape(i)
-		if strings.HasPrefix(first.Durable, "**not") {
+		if strings.HasPrefix(kindOf(first.Name).Durable, "**not") {
 			line.Dashes = []vg.Length{vg.Points(3), vg.Points(3)}
 		}
 		if first.Name == Ours {

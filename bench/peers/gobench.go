@@ -59,7 +59,7 @@ func (b *bench) goBenchmarks(folder string) ([]PairRow, error) {
 	defer os.Remove(program)
 	var rounds []map[string]float64
 	for range b.Processes {
-		out, err := b.run(folder, program, "-test.run", "^$", "-test.bench", ".", "-test.benchmem", "-test.benchtime", b.Benchtime)
+		out, err := b.run(folder, program, "-test.run", "^$", "-test.bench", b.Bench, "-test.benchmem", "-test.benchtime", b.Benchtime)
 		if err != nil {
 			return nil, fmt.Errorf("run benchmarks: %w: %s", err, out)
 		}

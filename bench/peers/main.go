@@ -67,9 +67,8 @@ func measure(scale Scale, dir, folder string, say func(string, ...any)) (_ *Resu
 			return nil, err
 		}
 	}
-	promise := func(name string) string { return kindOf(name).Durable }
 	for _, t := range b.tables {
-		t.finish(promise)
+		t.finish()
 	}
 	res.Tables, res.Machine.LoadAfter = b.tables, load()
 	return res, nil

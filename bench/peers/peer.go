@@ -21,8 +21,9 @@ type Appender interface {
 type Kind struct {
 	Name    string
 	Version string // of the module, "" for what is written here
-	// Durable says what a nil from Sync promises, in a few words for a table.
-	Durable string
+	// Durable says what a nil from Sync promises, in a few words for a table, and
+	// Saved what one from Save does, "" where that is the same.
+	Durable, Saved string
 	// Whole says that each save writes the state in full.
 	Whole bool
 	// Open starts with a plan of n tasks in an empty folder.
@@ -44,18 +45,18 @@ const (
 
 // kinds are all contenders, this project first.
 var kinds = []Kind{
-	{Ours, "", durable, false, openLopen},
-	{Floor, "", durable + "; 450 bytes appended, nothing else", false, openFloor},
-	{"tidwall/wal", "github.com/tidwall/wal", durable + "; a log only, no state", false, openTidwall},
-	{"raft-wal", "github.com/hashicorp/raft-wal", durable + "; a log only, no state", false, openRaftWAL},
-	{"bbolt", "go.etcd.io/bbolt", durable, false, openBolt},
-	{"SQLite FULL", "modernc.org/sqlite", durable, false, openSQLite("FULL")},
-	{"SQLite NORMAL", "modernc.org/sqlite", "**not durable**: a power cut takes the last commits", false, openSQLite("NORMAL")},
-	{"renameio", "github.com/google/renameio/v2", whenSynced, true, openRenameio},
-	{"natefinch/atomic", "github.com/natefinch/atomic", whenSynced, true, openNatefinch},
-	{"model: rename", "", visible, true, openRename},
-	{"model: channel of 256", "", visible, true, openChannel},
-	{"model: copy of the live file", "", "**not durable**: a crash may leave half a file", true, openCopy},
+	{Ours, "", durable, "accepted; **durable only a commit later**, when Sync says so", false, openLopen},
+	{Floor, "", durable + "; 450 bytes appended, nothing else", "", false, openFloor},
+	{"tidwall/wal", "github.com/tidwall/wal", durable + "; a log only, no state", "", false, openTidwall},
+	{"raft-wal", "github.com/hashicorp/raft-wal", durable + "; a log only, no state", "", false, openRaftWAL},
+	{"bbolt", "go.etcd.io/bbolt", durable, "", false, openBolt},
+	{"SQLite FULL", "modernc.org/sqlite", durable, "", false, openSQLite("FULL")},
+	{"SQLite NORMAL", "modernc.org/sqlite", "**not durable**: a power cut takes the last commits", "", false, openSQLite("NORMAL")},
+	{"renameio", "github.com/google/renameio/v2", whenSynced, "", true, openRenameio},
+	{"natefinch/atomic", "github.com/natefinch/atomic", whenSynced, "", true, openNatefinch},
+	{"model: rename", "", visible, "", true, openRename},
+	{"model: channel of 256", "", visible, "queued; **not durable**", true, openChannel},
+	{"model: copy of the live file", "", "**not durable**: a crash may leave half a file", "", true, openCopy},
 }
 
 func kindOf(name string) Kind {

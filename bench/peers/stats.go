@@ -14,6 +14,7 @@ type Table struct {
 	Base  string `json:"base"` // whose figure the ratios divide by
 	Rows  []Row  `json:"rows"`
 
+	saved  bool                   // the figures are of Save alone, and so is what a row promises
 	rounds map[string][][]float64 // of each name, samples by round
 	names  []string               // in the order in which they came
 }
@@ -52,8 +53,17 @@ func (t *Table) add(name string, round int, samples ...float64) {
 	t.rounds[name][round] = append(t.rounds[name][round], samples...)
 }
 
+// promise is what a contender promises of what the table measured.
+func (t *Table) promise(name string) string {
+	k := kindOf(name)
+	if t.saved && k.Saved != "" {
+		return k.Saved
+	}
+	return k.Durable
+}
+
 // finish computes the rows.
-func (t *Table) finish(durable func(name string) string) {
+func (t *Table) finish() {
 	order := func(name string) int {
 		return slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
 	}
@@ -71,7 +81,7 @@ func (t *Table) finish(durable func(name string) string) {
 				ratios = append(ratios, m/quantile(base[i], 0.5))
 			}
 		}
-		row := Row{Name: name, Durable: durable(name), N: len(all), P50: quantile(all, 0.5), P99: quantile(all, 0.99), P999: quantile(all, 0.999),
+		row := Row{Name: name, Durable: t.promise(name), N: len(all), P50: quantile(all, 0.5), P99: quantile(all, 0.99), P999: quantile(all, 0.999),
 			Max: slices.Max(all), Low: slices.Min(medians), High: slices.Max(medians)}
 		if len(ratios) > 0 {
 			row.Ratio = quantile(ratios, 0.5)
