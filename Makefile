@@ -6,10 +6,10 @@ KILLS ?= 50
 RANDOM_CUTS ?= 20
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race mutants crash fuzz bench lint fmt tidy-check cross ci
+.PHONY: help run build test race mutants crash fuzz bench bench-quick bench-compare lint fmt tidy-check cross ci
 
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: build ## work through the sample project with a stand-in agent
 	@sh cmd/lopen/testdata/sample/run.sh bin/lopen
@@ -39,8 +39,14 @@ fuzz: ## fuzz every decoder and parser, FUZZTIME each
 		done; \
 	done
 
-bench: ## run the benchmarks
-	$(GO) test -run '^$$' -bench . -benchmem ./bench/ ./lifecycle/session/...
+bench: ## measure beside everything else a loop could use: bench/RESULTS.md, results.json, charts; an hour or two
+	cd bench/peers && $(GO) run . -out ..
+
+bench-quick: ## the same in two minutes, with few samples
+	cd bench/peers && $(GO) run . -out .. -quick
+
+bench-compare: ## compare the benchmarks of REF with those of here, in turns
+	@GO=$(GO) .ci/bench-compare $(REF)
 
 lint: ## run the linters, import rules included
 	$(GOLANGCI) run ./...

@@ -1,48 +1,24 @@
 package bench
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/writer"
 )
-
-// sources makes a tree of n files in folders up to five deep, as repositories have
-// them, always the same for a seed.
-func sources(b *testing.B, n int, seed uint64) string {
-	b.Helper()
-	r := rand.New(rand.NewPCG(seed, 0))
-	top := b.TempDir()
-	dirs := []string{"."}
-	for i := range n {
-		if i%12 == 0 {
-			dir := filepath.Join(dirs[r.IntN(min(len(dirs), 80))], fmt.Sprintf("package%d", i))
-			require.NoError(b, os.MkdirAll(filepath.Join(top, dir), 0o755))
-			dirs = append(dirs, dir)
-		}
-		content := make([]byte, 100+r.IntN(8000))
-		for j := range content {
-			content[j] = byte(r.Uint32())
-		}
-		require.NoError(b, os.WriteFile(filepath.Join(top, dirs[r.IntN(len(dirs))], fmt.Sprintf("file%d.go", i)), content, 0o644))
-	}
-	require.NoError(b, os.WriteFile(filepath.Join(top, ".gitignore"), []byte("*.o\n*.log\n/build/\nnode_modules/\n!keep.log\n"), 0o644))
-	return top
-}
 
 // BenchmarkFilesUnchanged looks for changes among 10,000 files of which none
 // changed; /git is `git status` on the same tree, its start included.
 func BenchmarkFilesUnchanged(b *testing.B) {
 	many := many(10_000)
-	dir := sources(b, many, 1)
+	dir := b.TempDir()
+	require.NoError(b, workload.Tree(dir, many))
 	root, err := writer.OpenFS(dir)
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, root.Close()) })
@@ -86,6 +62,33 @@ func BenchmarkFilesUnchanged(b *testing.B) {
 		run("status")
 		for b.Loop() {
 			run("status", "--porcelain")
+		}
+	})
+}
+
+// BenchmarkHash reads and hashes 10,000 files; /sha256sum has its names on one
+// command line after the other, as many as fit.
+func BenchmarkHash(b *testing.B) {
+	const many = 10_000
+	dir := b.TempDir()
+	require.NoError(b, workload.Tree(dir, many))
+	root, err := writer.OpenFS(dir)
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, root.Close()) })
+	b.Run("lopen", func(b *testing.B) {
+		for b.Loop() {
+			all, err := files.Take(b.Context(), root, nil, files.Options{})
+			require.NoError(b, err)
+			require.GreaterOrEqual(b, len(all.Files), many)
+		}
+	})
+	b.Run("sha256sum", func(b *testing.B) {
+		if _, err := exec.LookPath("sha256sum"); err != nil {
+			b.Skip("there is no sha256sum to compare with")
+		}
+		for b.Loop() {
+			cmd := exec.Command("find", dir, "-type", "f", "-exec", "sha256sum", "--binary", "{}", "+")
+			require.NoError(b, cmd.Run())
 		}
 	})
 }

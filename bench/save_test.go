@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -18,30 +20,14 @@ import (
 // sizes are the numbers of tasks of a small, a usual and a large plan.
 var sizes = []int{10, 1_000, 100_000}
 
-// fill gives a State n tasks in components of a hundred.
-func fill(e *session.Edit, n int) {
-	var roots []string
-	for c := 0; c*100 < n; c++ {
-		component := session.Task{ID: fmt.Sprintf("component-%d", c), Name: "component", Kind: session.KindComponent, State: session.TaskPending}
-		for i := c * 100; i < min(n, (c+1)*100); i++ {
-			id := fmt.Sprintf("%s/task-%d", component.ID, i)
-			component.Children = append(component.Children, id)
-			e.Put(session.Task{ID: id, Parent: component.ID, Name: "do one thing", Kind: session.KindTask, State: session.TaskPending})
-		}
-		e.Put(component)
-		roots = append(roots, component.ID)
-	}
-	e.SetRoots(roots)
-}
-
-func newSession(b *testing.B, tasks int) *lifecycle.Session {
+func newSession(b testing.TB, tasks int) *lifecycle.Session {
 	b.Helper()
 	store, _, err := lifecycle.Init(b.TempDir(), lifecycle.Options{})
 	require.NoError(b, err)
 	sess, err := store.Create(b.Context(), "bench")
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, store.Close(context.Background())) })
-	require.NoError(b, sess.Change(session.TriggerPhaseChanged, func(e *session.Edit) error { fill(e, tasks); return nil }))
+	require.NoError(b, sess.Change(session.TriggerPhaseChanged, func(e *session.Edit) error { workload.Fill(e, tasks); return nil }))
 	require.NoError(b, sess.Sync(b.Context()))
 	return sess
 }
@@ -84,7 +70,7 @@ func BenchmarkChange(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				e := a.State().Edit()
-				t, _ := e.Task("component-0/task-7")
+				t, _ := e.Task(workload.TaskID(7))
 				t.Attempts = i
 				e.Put(t)
 				st, err := e.State()
@@ -102,20 +88,10 @@ func BenchmarkDurable(b *testing.B) {
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
 			sess := newSession(b, n)
 			for i := 0; b.Loop(); i++ {
-				require.NoError(b, sess.Change(session.TriggerStepCompleted, attempt(i)))
+				require.NoError(b, sess.Change(session.TriggerStepCompleted, workload.Step{Task: 7, Attempts: i + 1}.Apply))
 				require.NoError(b, sess.Sync(b.Context()))
 			}
 		})
-	}
-}
-
-// attempt changes one task.
-func attempt(i int) func(e *session.Edit) error {
-	return func(e *session.Edit) error {
-		t, _ := e.Task("component-0/task-7")
-		t.Attempts = i
-		e.Put(t)
-		return nil
 	}
 }
 
@@ -131,7 +107,7 @@ func BenchmarkBurst(b *testing.B) {
 				require.NoError(b, sess.Save(nil, session.TriggerStepCompleted))
 			}
 			b.StartTimer()
-			require.NoError(b, sess.Change(session.TriggerStepCompleted, attempt(i)))
+			require.NoError(b, sess.Change(session.TriggerStepCompleted, workload.Step{Task: 7, Attempts: i + 1}.Apply))
 			require.NoError(b, sess.Sync(b.Context()))
 		}
 	})
@@ -148,7 +124,8 @@ func BenchmarkBurst(b *testing.B) {
 	})
 }
 
-// BenchmarkResume decodes, checks and validates a session's files.
+// BenchmarkResume decodes, checks and validates a session's files; /json is
+// encoding/json alone on the same bytes, into structs that name what they want.
 func BenchmarkResume(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
@@ -161,7 +138,33 @@ func BenchmarkResume(b *testing.B) {
 				session.Check(st)
 			}
 		})
+		b.Run(fmt.Sprintf("tasks=%d/json", n), func(b *testing.B) {
+			state := session.EncodeState(newSession(b, n).State(), session.Mark{Seq: 1})
+			b.SetBytes(int64(len(state)))
+			for b.Loop() {
+				var plain plainState
+				require.NoError(b, json.Unmarshal(state, &plain))
+				require.NotEmpty(b, plain.Tasks)
+			}
+		})
 	}
+}
+
+// plainState is what a program would read of state.json that wants its tasks.
+type plainState struct {
+	ID     string      `json:"id"`
+	Status string      `json:"status"`
+	Phase  string      `json:"phase"`
+	Tasks  []plainTask `json:"tasks"`
+}
+
+type plainTask struct {
+	ID       string      `json:"id"`
+	Kind     string      `json:"kind"`
+	Name     string      `json:"name"`
+	State    string      `json:"state"`
+	Attempts int         `json:"attempts"`
+	Children []plainTask `json:"children"`
 }
 
 // BenchmarkList lists 10,000 sessions; /floor opens, reads 1 KiB of and closes as

@@ -45,6 +45,8 @@ func (s *Store) List() ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
+	quick := openHeads(dir)
+	defer quick.close()
 	all := make([]Info, len(ids))
 	var next atomic.Int64
 	var g errgroup.Group
@@ -52,7 +54,7 @@ func (s *Store) List() ([]Info, error) {
 		g.Go(func() error {
 			buf := make([]byte, summaryBytes)
 			for i := next.Add(1) - 1; i < int64(len(ids)); i = next.Add(1) - 1 {
-				all[i] = summary(dir, ids[i], buf)
+				all[i] = summary(dir, quick, ids[i], buf)
 			}
 			return nil
 		})
@@ -71,8 +73,8 @@ func (s *Store) List() ([]Info, error) {
 // errDeleted says that a session went between the listing and the reading.
 var errDeleted = errors.New("deleted")
 
-func summary(dir writer.FS, id session.ID, buf []byte) Info {
-	sum, err := readSummary(dir, id, buf)
+func summary(dir writer.FS, quick heads, id session.ID, buf []byte) Info {
+	sum, err := readSummary(dir, quick, id, buf)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := dir.Lstat(id.String()); gone != nil {
 			err = errDeleted
@@ -82,33 +84,45 @@ func summary(dir writer.FS, id session.ID, buf []byte) Info {
 	return Info{sum, err}
 }
 
-func readSummary(dir writer.FS, id session.ID, buf []byte) (session.Summary, error) {
+func readSummary(dir writer.FS, quick heads, id session.ID, buf []byte) (session.Summary, error) {
 	name := id.String() + "/" + stateFile
-	path := filepath.Join(dir.Name(), name)
-	info, err := dir.Lstat(name)
-	if err != nil {
-		return session.Summary{}, writer.NewError("read", path, writer.NotCommitted, err)
-	}
-	if !info.Mode().IsRegular() {
-		return session.Summary{}, &Error{Op: "read", Path: path, Class: writer.ClassCorrupt, Err: errors.New("it is not a regular file")}
-	}
-	f, err := dir.OpenFile(name, os.O_RDONLY, 0)
-	if err != nil {
-		return session.Summary{}, writer.NewError("read", path, writer.NotCommitted, err)
-	}
-	defer f.Close()
-	n, err := f.Read(buf)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return session.Summary{}, writer.NewError("read", path, writer.NotCommitted, err)
+	n, ok := quick.read(name, buf)
+	if !ok {
+		var err error
+		if n, err = readHead(dir, name, buf); err != nil {
+			return session.Summary{}, err
+		}
 	}
 	sum, err := session.DecodeSummary(buf[:n])
 	if err == nil && sum.ID != id {
 		err = fmt.Errorf("state.json is that of session %s", sum.ID)
 	}
 	if err != nil {
-		return session.Summary{}, unreadable("read", path, err)
+		return session.Summary{}, unreadable("read", filepath.Join(dir.Name(), name), err)
 	}
 	return sum, nil
+}
+
+// readHead fills buf from the beginning of a regular file.
+func readHead(dir writer.FS, name string, buf []byte) (int, error) {
+	path := filepath.Join(dir.Name(), name)
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return 0, writer.NewError("read", path, writer.NotCommitted, err)
+	}
+	if !info.Mode().IsRegular() {
+		return 0, &Error{Op: "read", Path: path, Class: writer.ClassCorrupt, Err: errors.New("it is not a regular file")}
+	}
+	f, err := dir.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return 0, writer.NewError("read", path, writer.NotCommitted, err)
+	}
+	defer f.Close()
+	n, err := f.Read(buf)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, writer.NewError("read", path, writer.NotCommitted, err)
+	}
+	return n, nil
 }
 
 // readTries bounds how often a reader starts again because the writer moved on.

@@ -48,7 +48,7 @@ func (s *Store) Open(id session.ID) (*Session, error) {
 	if err := sess.goOn(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), sess.Close(context.Background()))
 	}
-	s.opts.Logger.Info().Stringer("session", id).Uint64("seq", c.at.Seq).
+	s.opts.Logger.Info().Stringer("session", id).Uint64("seq", sess.mark.Load().Seq).
 		Str("last_exit", string(st.Header().ExitReason)).Msg("session opened")
 	return sess, nil
 }

@@ -1,0 +1,55 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+)
+
+// idle opens sessions and returns what they hold while nothing happens: bytes of heap
+// and descriptors. The number of descriptors is negative where the system does not say.
+func idle(t testing.TB, sessions int) (heap, descriptors int64) {
+	t.Helper()
+	store, _, err := lifecycle.Init(t.TempDir(), lifecycle.Options{})
+	require.NoError(t, err)
+	before, open := heapBytes(), openFiles()
+	all := make([]*lifecycle.Session, sessions)
+	for i := range all {
+		all[i], err = store.Create(context.Background(), "bench")
+		require.NoError(t, err)
+	}
+	heap, descriptors = heapBytes()-before, openFiles()-open
+	runtime.KeepAlive(all)
+	require.NoError(t, store.Close(context.Background()))
+	return heap, descriptors
+}
+
+func heapBytes() int64 {
+	runtime.GC()
+	runtime.GC() // what the first one only found
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func openFiles() int64 {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return -1
+	}
+	return int64(len(entries))
+}
+
+// BenchmarkIdle is what 1,000 live sessions hold.
+func BenchmarkIdle(b *testing.B) {
+	for b.Loop() {
+		heap, descriptors := idle(b, 1000)
+		b.ReportMetric(float64(heap)/(1<<20), "heap-MiB")
+		b.ReportMetric(float64(descriptors)/1000, "descriptors/session")
+	}
+}

@@ -1,0 +1,31 @@
+// Command peers measures this project beside what else a loop could keep its state
+// with, on the same work, disk and run:
+//
+//	go run . -out ..            # hours of a quiet machine: RESULTS.md, results.json, *.svg
+//	go run . -out .. -quick     # two minutes, for a first look
+//
+// A Peer takes the steps of a loop: Save hands one over and returns when the peer
+// lets its caller go on, Sync when that is as durable as the peer ever makes it. What
+// each promises stands in its Kind and beside every figure of it.
+//
+// # Method
+//
+// The work comes from bench/workload, from one seed. Every table is measured in
+// rounds; in a round each contender has its turn, in an order that rotates, so that
+// what the machine does besides falls on all alike. A figure is the median of all
+// samples, the spread the lowest and the highest median of a round, and a ratio the
+// median of the rounds' ratios.
+//
+// What a commit costs in fsyncs and bytes, and what a slow or a stalled disk does to
+// the caller, is measured on a file system in user space (FUSE) that passes everything on,
+// counts, and holds fsync back: it is the same for everybody and asks nothing of a
+// peer. It runs in a process of its own, because a page fault on a file that this
+// process serves could stop the very threads that would answer it. Where FUSE cannot be
+// mounted those tables are left out, and the page says so.
+//
+// The benchmarks of ../*_test.go are run beside, one round after the other.
+//
+// # Caveats
+//
+// The whole of this is one machine's answer. Ratios travel further than figures.
+package main
