@@ -8,7 +8,8 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// floor is one append and one fdatasync of as many bytes as a record of a change has.
+// floor is one append and one fdatasync: of a message, or of as many bytes as a record of
+// a change has.
 type floor struct {
 	dir    writer.FS
 	f      writer.File

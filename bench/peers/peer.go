@@ -46,7 +46,7 @@ const (
 // kinds are all contenders, this project first.
 var kinds = []Kind{
 	{Ours, "", durable, "accepted; **durable only a commit later**, when Sync says so", false, openLopen},
-	{Floor, "", durable + "; 450 bytes appended, nothing else", "", false, openFloor},
+	{Floor, "", durable + "; bytes appended, nothing else", "", false, openFloor},
 	{"tidwall/wal", "github.com/tidwall/wal", durable + "; a log only, no state", "", false, openTidwall},
 	{"raft-wal", "github.com/hashicorp/raft-wal", durable + "; a log only, no state", "", false, openRaftWAL},
 	{"bbolt", "go.etcd.io/bbolt", durable, "", false, openBolt},

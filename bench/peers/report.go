@@ -70,7 +70,7 @@ func (r *Results) bounds(p func(string, ...any)) {
 	if len(r.Pairs) == 0 {
 		return
 	}
-	p("## Bounds\n\nThe benchmarks of this folder, %d rounds of a process each. A bound is the least that is wanted.\n", r.Scale.Processes)
+	p("## Bounds\n\nThe benchmarks of this folder, rounds of a process each: %d. A bound is the least that is wanted.\n", r.Scale.Processes)
 	p("| work | lopen | beside | that took | ratio, or figure | lowest..highest | bound | |\n|---|--:|---|--:|--:|--:|--:|---|")
 	for _, w := range r.Pairs {
 		beside, took := "", ""
@@ -112,7 +112,14 @@ func (t *Table) print(p func(string, ...any)) {
 			p("| %s | %s |%s %s |", r.Name, a(r.P50), ratio, r.Durable)
 			continue
 		}
-		p("| %s | %s | %s | %s | %s | %s..%s |%s %d | %s |", r.Name, a(r.P50), a(r.P99), a(r.P999), a(r.Max), a(r.Low), a(r.High), ratio, r.N, r.Durable)
+		p99, p999 := a(r.P99), a(r.P999)
+		if r.N < 100 { // it would be the longest of all
+			p99 = ""
+		}
+		if r.N < 1000 {
+			p999 = ""
+		}
+		p("| %s | %s | %s | %s | %s | %s..%s |%s %d | %s |", r.Name, a(r.P50), p99, p999, a(r.Max), a(r.Low), a(r.High), ratio, r.N, r.Durable)
 	}
 	p("")
 }
