@@ -35,7 +35,7 @@ func machine(dir string, quick bool) Machine {
 		fsType = "unknown"
 	}
 	m := Machine{At: time.Now().UTC().Truncate(time.Second), Quick: quick, System: runtime.GOOS + "/" + runtime.GOARCH, CPU: field("/proc/cpuinfo", "model name"),
-		CPUs: runtime.NumCPU(), Kernel: line("/proc/sys/kernel/osrelease"), FileSystem: fsType, Load: load(), Go: runtime.Version(), Modules: map[string]string{}}
+		CPUs: runtime.NumCPU(), Kernel: strings.SplitN(line("/proc/sys/kernel/osrelease"), "-", 2)[0], FileSystem: fsType, Load: load(), Go: runtime.Version(), Modules: map[string]string{}}
 	if out, err := exec.Command("git", "version").Output(); err == nil {
 		m.Git = strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
 	}
