@@ -79,7 +79,7 @@ func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lo
 		}
 		_ = l.fl.Close() // replaced between the open and the flock
 	}
-	return nil, &Error{Op: "lock", Path: full, Class: ClassFenced, Err: errors.New("the lock file or its folder is replaced again and again")}
+	return nil, &Error{Op: "lock", Path: full, Class: ClassBusy, Err: errors.New("somebody is moving it at this moment; try again")}
 }
 
 // acquire takes the exclusive lock. It returns false when ctx ends or, unless

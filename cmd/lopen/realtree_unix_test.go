@@ -25,6 +25,9 @@ var rounds = flag.Int("rounds", 4, "rounds of edits and rewinds in TestRewindOfA
 // the next command has to finish it.
 func TestRewindOfARealTree(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		*rounds = min(*rounds, 1)
+	}
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/klauspost/compress").Output()
 	require.NoError(t, err)
 	dir := t.TempDir()
