@@ -58,7 +58,7 @@ var mutants = []mutant{
 	{"rewind: finished by the next holder", "lifecycle/session.go", "if at.Rewinding != nil {", "if false {", store},
 	{"rewind: boxes follow the State", "lifecycle/rewind.go", "st, err = s.followBoxes(st)", "st, err = st, nil", store},
 	{"rewind: contents are synced before anything is seen", "writer/blob/batch.go", "\t\t\terr := f.Sync()\n", "\t\t\terr := error(nil)\n", "./writer/blob ./lifecycle/checkpoint"},
-	{"rewind: what somebody else changed is kept", "lifecycle/rewindplan.go", "loops, err := p.loopsWork(target, last)", "loops, err := now, error(nil)", "./lifecycle"},
+	{"rewind: what somebody else changed is kept", "lifecycle/rewindplan.go", "loops, err := p.loopsWork(target, last)", "_, err = p.loopsWork(target, last)\n\tloops := now", "./lifecycle"},
 	{"fork: its first record names what it inherits", "lifecycle/streams.go", "\tif c.base == nil {", "\tif false {", store},
 	{"delete: contents that others need stay", "lifecycle/checkpoints.go", "for _, name := range []string{sessionsDir, trashDir, corruptedDir} {", "for _, name := range []string{} {", "./lifecycle ./cmd/lopen"},
 }
