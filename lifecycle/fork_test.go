@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -196,4 +197,36 @@ func TestForkOfADamagedSession(t *testing.T) {
 		got = append(got, m.ID)
 	}
 	require.Equal(t, []string{"", "b"}, got)
+}
+
+// A file system without hard links: the fork has copies, and is as good.
+func TestForkWhereLinksAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, crashfs.Ext4)
+	s.init()
+	require.NoError(t, s.create())
+	s.talk = true
+	require.NoError(t, s.save(10))
+	require.NoError(t, s.sync())
+	refused := 0
+	s.watch(serial(func(op crashfs.Op) crashfs.Fault {
+		if op.Call == "link" {
+			refused++
+			return crashfs.Fault{Err: syscall.EPERM}
+		}
+		return crashfs.Fault{}
+	}))
+	child, err := s.store.Fork(t.Context(), s.id, lifecycle.ForkOptions{})
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, refused, 2, "messages and transcript at least")
+	require.NoError(t, s.save(10))
+	require.NoError(t, s.sync())
+	store, err := lifecycle.OpenOn(s.disk.Crash(crashfs.Variant{}).FS(), simOptions)
+	require.NoError(t, err)
+	messages, events, err := heardIn(store, child.ID())
+	require.NoError(t, err)
+	require.Equal(t, s.said[:1], messages)
+	require.Equal(t, s.told[:1], events)
+	require.NoError(t, child.Close(t.Context()))
+	require.NoError(t, s.close())
 }

@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"flag"
 	"math/rand/v2"
 	"os"
 	"syscall"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
+
+// The same examples in every run; -rapid.seed 0 draws others.
+func init() { _ = flag.Set("rapid.seed", "1") }
 
 // TestAnyHistory makes random histories of saves, faults, restarts and power cuts
 // on one disk. After each the model of sim must hold.

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -13,6 +14,9 @@ import (
 
 	"github.com/lopen-dev/lopen/plan"
 )
+
+// The same examples in every run; -rapid.seed 0 draws others.
+func init() { _ = flag.Set("rapid.seed", "1") }
 
 // A written plan is one as people write them: what each line belongs to is known.
 type written struct {

@@ -171,7 +171,7 @@ func (w *walker) result() ([]Fingerprint, []Skip) {
 	if len(w.found) == 0 && !slices.Contains(w.kept, false) {
 		return w.base.Files, skips
 	}
-	all := make([]Fingerprint, 0, w.count.Load())
+	all := slices.Grow([]Fingerprint(nil), int(w.count.Load())) // nil when nothing is left, as of an empty tree
 	found := w.found
 	for i, kept := range w.kept {
 		if !kept {

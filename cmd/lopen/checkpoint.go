@@ -27,11 +27,7 @@ func sessionFlag(cmd *cobra.Command, name *string) {
 // withSession opens a session for a command that changes it.
 func (a *app) withSession(ctx context.Context, name string, fn func(*lifecycle.Store, *lifecycle.Session) error) error {
 	return a.changes(func(store *lifecycle.Store) error {
-		config, err := store.Config()
-		if err != nil {
-			return err
-		}
-		values, err := a.settings(config, nil)
+		values, err := a.storeSettings(store)
 		if err != nil {
 			return err
 		}
@@ -59,20 +55,13 @@ func (a *app) withSession(ctx context.Context, name string, fn func(*lifecycle.S
 
 // lookingAt opens the checkpoints of a session for a command that only reads.
 func (a *app) lookingAt(name string, fn func(store *lifecycle.Store, id session.ID, cps *lifecycle.Checkpoints) error) error {
-	store, err := a.open()
-	if err != nil {
-		return err
-	}
-	defer release(store)
-	id, err := store.Resolve(name)
-	if err != nil {
-		return err
-	}
-	cps, err := store.Checkpoints(id)
-	if err != nil {
-		return err
-	}
-	return errors.Join(fn(store, id, cps), cps.Close())
+	return a.reading([]string{name}, func(store *lifecycle.Store, id session.ID) error {
+		cps, err := store.Checkpoints(id)
+		if err != nil {
+			return err
+		}
+		return errors.Join(fn(store, id, cps), cps.Close())
+	})
 }
 
 // forTerminal takes from contents what would move the cursor or change colours, where

@@ -189,6 +189,14 @@ func orphaned(t *testing.T, args []string) {
 	require.ErrorAs(t, cmd.Run(), &exit)
 	require.Equal(t, 11, exit.ExitCode())
 
+	// The old agent may still be writing: nothing is kept or brought back beside it.
+	for _, beside := range [][]string{{"checkpoint", "create"}, {"checkpoint", "rewind", "last", "--yes"}, {"undo", "--yes"}} {
+		refused := command(t, dir, beside...)
+		said, err := refused.CombinedOutput()
+		require.Error(t, err, "%v: %s", beside, said)
+		require.Equal(t, 11, refused.ProcessState.ExitCode(), "%v: %s", beside, said)
+		require.Contains(t, string(said), "still works on the files (process group")
+	}
 	out := must(t, dir, args...)
 	require.Contains(t, out, "a command of an earlier run still works (process group")
 	require.Contains(t, out, "1/1 tasks done")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -18,31 +17,25 @@ func newSessionFork(a *app) *cobra.Command {
 it is, may be running, and may be deleted afterwards. Without ID the newest session is
 continued in a new one. The new session's ID is printed; lopen session resume goes on with it.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			store, err := a.open()
-			if err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changes(func(store *lifecycle.Store) error {
+				id, err := resolveArg(store, args)
+				if err != nil {
+					return err
+				}
+				at.Continue = len(args) == 0
+				sess, err := store.Fork(cmd.Context(), id, at)
+				if err != nil {
+					return err
+				}
+				if err := sess.Close(cmd.Context()); err != nil {
+					return err
+				}
+				p := sess.State().Progress()
+				fmt.Fprintf(a.stderr, "from %s, record %d: %d/%d tasks done; go on with: lopen session resume %s\n", id, sess.State().Header().Lineage.Seq, p.Done, p.Total, sess.ID())
+				_, err = fmt.Fprintln(a.stdout, sess.ID())
 				return err
-			}
-			defer func() { err = errors.Join(err, closeStore(store)) }()
-			if err := a.refuseInside(store); err != nil {
-				return err
-			}
-			id, err := resolveArg(store, args)
-			if err != nil {
-				return err
-			}
-			at.Continue = len(args) == 0
-			sess, err := store.Fork(cmd.Context(), id, at)
-			if err != nil {
-				return err
-			}
-			if err := sess.Close(cmd.Context()); err != nil {
-				return err
-			}
-			p := sess.State().Progress()
-			fmt.Fprintf(a.stderr, "from %s, record %d: %d/%d tasks done; go on with: lopen session resume %s\n", id, sess.State().Header().Lineage.Seq, p.Done, p.Total, sess.ID())
-			_, err = fmt.Fprintln(a.stdout, sess.ID())
-			return err
+			})
 		},
 	}
 	cmd.Flags().Uint64Var(&at.Seq, "at", 0, "as it was at record `SEQ` of its log")

@@ -61,7 +61,7 @@ func TestFullDiskEndsARunThatMayNotWait(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n"), 0o600))
 	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
-	cmd := command(t, dir, "run", "m", "--pause-timeout", "1ms", "--", "sh", "-c", `cat /dev/zero >fill 2>/dev/null; true`)
+	cmd := command(t, dir, "run", "m", "--pause-timeout", "1500ms", "--", "sh", "-c", `cat /dev/zero >fill 2>/dev/null; true`)
 	cmd.Env = append(cmd.Env, "TMPDIR="+outside)
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)

@@ -49,37 +49,30 @@ start of the command on that task: what it was given, how it ended, what it used
 files it changed, how the check judged, and of one that failed the end of its output.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := a.open()
-			if err != nil {
-				return err
-			}
-			defer release(store)
-			id, err := resolveArg(store, args)
-			if err != nil {
-				return err
-			}
-			rows := []recordRow{}
-			attempts := []session.AttemptRecord{}
-			teller := &teller{w: a.stdout}
-			err = store.Log(id, 0, func(r session.Record) error {
-				if cmd.Flags().Changed("task") {
-					attempts = append(attempts, attemptsOf(r, task)...)
-					return nil
+			return a.reading(args, func(store *lifecycle.Store, id session.ID) (err error) {
+				rows := []recordRow{}
+				attempts := []session.AttemptRecord{}
+				teller := &teller{w: a.stdout}
+				err = store.Log(id, 0, func(r session.Record) error {
+					if cmd.Flags().Changed("task") {
+						attempts = append(attempts, attemptsOf(r, task)...)
+						return nil
+					}
+					if a.out.machine() {
+						rows = append(rows, newRecordRow(r))
+						return nil
+					}
+					return teller.tell(r)
+				})
+				switch {
+				case err != nil:
+				case cmd.Flags().Changed("task"):
+					err = a.showAttempts(id, task, attempts)
+				case a.out.machine():
+					err = a.printJSON(rows)
 				}
-				if a.out.machine() {
-					rows = append(rows, newRecordRow(r))
-					return nil
-				}
-				return teller.tell(r)
+				return err
 			})
-			switch {
-			case err != nil:
-			case cmd.Flags().Changed("task"):
-				err = a.showAttempts(id, task, attempts)
-			case a.out.machine():
-				err = a.printJSON(rows)
-			}
-			return err
 		},
 	})
 	cmd.Flags().StringVar(&task, "task", "", "tell of the starts of the command on `TASK`, an ID or the end of one")
@@ -105,37 +98,30 @@ func newSessionWatch(a *app) *cobra.Command {
 		Short: "Follow a session as it goes on, until it is complete or Ctrl-C",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := a.open()
-			if err != nil {
-				return err
-			}
-			defer release(store)
-			id, err := resolveArg(store, args)
-			if err != nil {
-				return err
-			}
-			_, seq, err := store.Read(id)
-			if err != nil {
-				return err
-			}
-			teller := &teller{w: a.stdout}
-			err = store.Watch(cmd.Context(), id, seq-1, func(r session.Record) error {
-				if a.out.machine() {
-					err = a.printJSON(newRecordRow(r))
-				} else {
-					err = teller.tell(r)
+			return a.reading(args, func(store *lifecycle.Store, id session.ID) (err error) {
+				_, seq, err := store.Read(id)
+				if err != nil {
+					return err
 				}
-				for _, op := range r.Ops {
-					if op.Name == session.OpStatusChanged && op.To == string(session.StatusComplete) {
-						err = errors.Join(err, errComplete)
+				teller := &teller{w: a.stdout}
+				err = store.Watch(cmd.Context(), id, seq-1, func(r session.Record) error {
+					if a.out.machine() {
+						err = a.printJSON(newRecordRow(r))
+					} else {
+						err = teller.tell(r)
 					}
+					for _, op := range r.Ops {
+						if op.Name == session.OpStatusChanged && op.To == string(session.StatusComplete) {
+							err = errors.Join(err, errComplete)
+						}
+					}
+					return err
+				})
+				if errors.Is(err, errComplete) {
+					return nil
 				}
 				return err
 			})
-			if errors.Is(err, errComplete) {
-				return nil
-			}
-			return err
 		},
 	})
 }

@@ -74,11 +74,7 @@ Active, paused, pinned and held sessions are never touched.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.changes(func(store *lifecycle.Store) error {
-				config, err := store.Config()
-				if err != nil {
-					return err
-				}
-				values, err := a.settings(config, nil)
+				values, err := a.storeSettings(store)
 				if err != nil {
 					return err
 				}

@@ -125,6 +125,11 @@ func (a *app) projectSettings(project string) (*settings.Values, error) {
 		return nil, err
 	}
 	defer release(store)
+	return a.storeSettings(store)
+}
+
+// storeSettings are the settings of a project that has a store.
+func (a *app) storeSettings(store *lifecycle.Store) (*settings.Values, error) {
 	config, err := store.Config()
 	if err != nil {
 		return nil, err

@@ -23,44 +23,51 @@ func newSessionShow(a *app) *cobra.Command {
 		Short: "Show a session: its tasks, their states, what they cost",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := a.open()
-			if err != nil {
-				return err
-			}
-			defer release(store)
-			id, err := resolveArg(store, args)
-			if err != nil {
-				return err
-			}
-			st, seq, err := store.Read(id)
-			if note := readOnly(st, err); note != "" {
-				fmt.Fprintf(a.stderr, "warning: session %s: %s\n", id, note)
-				err = nil
-			}
-			if err == nil && cmd.Flags().Changed("at") {
-				seq = at
-				st, err = store.ReadAt(id, at)
-			}
-			if err != nil {
-				return err
-			}
-			if a.out.machine() {
-				return a.printJSON(a.stateJSON(store, st, seq))
-			}
-			switch format {
-			case "":
-				return a.showSession(store, st, seq)
-			case "json", "yaml":
-				return a.printFormat(a.stateJSON(store, st, seq), format)
-			case "md":
-				return showMarkdown(a.stdout, st, seq)
-			}
-			return usagef("--format %q: give md, json or yaml", format)
+			return a.reading(args, func(store *lifecycle.Store, id session.ID) (err error) {
+				st, seq, err := store.Read(id)
+				if note := readOnly(st, err); note != "" {
+					fmt.Fprintf(a.stderr, "warning: session %s: %s\n", id, note)
+					err = nil
+				}
+				if err == nil && cmd.Flags().Changed("at") {
+					seq = at
+					st, err = store.ReadAt(id, at)
+				}
+				if err != nil {
+					return err
+				}
+				if a.out.machine() {
+					return a.printJSON(a.stateJSON(store, st, seq))
+				}
+				switch format {
+				case "":
+					return a.showSession(store, st, seq)
+				case "json", "yaml":
+					return a.printFormat(a.stateJSON(store, st, seq), format)
+				case "md":
+					return showMarkdown(a.stdout, st, seq)
+				}
+				return usagef("--format %q: give md, json or yaml", format)
+			})
 		},
 	})
 	cmd.Flags().StringVar(&format, "format", "", "`md|json|yaml` in place of the usual text")
 	cmd.Flags().Uint64Var(&at, "at", 0, "as it was at record `SEQ` of its log")
 	return cmd
+}
+
+// reading opens the store and finds the session for a command that only reads.
+func (a *app) reading(args []string, fn func(*lifecycle.Store, session.ID) error) error {
+	store, err := a.open()
+	if err != nil {
+		return err
+	}
+	defer release(store)
+	id, err := resolveArg(store, args)
+	if err != nil {
+		return err
+	}
+	return fn(store, id)
 }
 
 func resolveArg(store *lifecycle.Store, args []string) (session.ID, error) {
@@ -176,29 +183,23 @@ func newSessionPause(a *app) *cobra.Command {
 		Use:   "pause [ID]",
 		Short: "Pause a session after its current task, from another terminal",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			store, err := a.open()
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, closeStore(store)) }()
-			if err := a.refuseInside(store); err != nil {
-				return err
-			}
-			id, err := resolveArg(store, args)
-			if err != nil {
-				return err
-			}
-			asked, err := store.RequestPause(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			if asked {
-				fmt.Fprintf(a.stderr, "session %s pauses after its current task\n", id)
-			} else {
-				fmt.Fprintf(a.stderr, "session %s is paused\n", id)
-			}
-			return nil
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changes(func(store *lifecycle.Store) error {
+				id, err := resolveArg(store, args)
+				if err != nil {
+					return err
+				}
+				asked, err := store.RequestPause(cmd.Context(), id)
+				if err != nil {
+					return err
+				}
+				if asked {
+					fmt.Fprintf(a.stderr, "session %s pauses after its current task\n", id)
+				} else {
+					fmt.Fprintf(a.stderr, "session %s is paused\n", id)
+				}
+				return nil
+			})
 		},
 	}
 }

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"crypto/sha256"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -18,6 +19,9 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 )
+
+// The same examples in every run; -rapid.seed 0 draws others.
+func init() { _ = flag.Set("rapid.seed", "1") }
 
 // testMeta is what a caller says of a checkpoint.
 var testMeta = Meta{Seq: 7, At: time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC), Reason: Manual, Task: "a/task-1",

@@ -3,6 +3,7 @@ package redact_test
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 )
+
+// The same examples in every run; -rapid.seed 0 draws others.
+func init() { _ = flag.Set("rapid.seed", "1") }
 
 // placed draws a secret in its text somewhere in random text; what stands around
 // never ends in a quote or blank that would be part of the value.

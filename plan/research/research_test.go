@@ -2,6 +2,7 @@ package research_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,6 +17,9 @@ import (
 
 	"github.com/lopen-dev/lopen/plan/research"
 )
+
+// The same examples in every run; -rapid.seed 0 draws others.
+func init() { _ = flag.Set("rapid.seed", "1") }
 
 var day = time.Date(2026, 2, 14, 9, 30, 0, 0, time.UTC)
 

@@ -1,4 +1,3 @@
-// Package guard edits a file that people and other programs edit too.
 package guard
 
 import (
