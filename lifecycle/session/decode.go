@@ -107,6 +107,7 @@ func decodeState(data []byte) (*stateFile, error) {
 		case "progress":
 			p := d.readProgress()
 			sums.progress = &p
+			d.tasks.Grow(min(max(p.Total, 0), len(data)/64)) // a hint: no task is shorter
 		case "iterations":
 			sums.totals.Iterations = d.int()
 		case "inputTokens":

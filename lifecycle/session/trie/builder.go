@@ -1,11 +1,19 @@
 package trie
 
+import "slices"
+
 // A Builder makes a map out of many entries at once, in a fraction of the time
 // of as many Puts: it sorts them by their hashes, five bits at a time, and makes each
 // node once, in its final size. The zero value is ready; it belongs to one goroutine.
 type Builder[V any] struct {
 	entries []hashed[V]
+	slab    []entry[V] // of which the next entries are cut
 }
+
+// slabSize is how many entries are allocated at once. An entry keeps its slab
+// alive, so that a map holds, at worst, what its Builder was given beside what was
+// put into it since.
+const slabSize = 32
 
 // hashed keeps the hash beside the pointer, as sorting looks at nothing else.
 type hashed[V any] struct {
@@ -13,10 +21,19 @@ type hashed[V any] struct {
 	*entry[V]
 }
 
+// Grow makes room for n more entries at once.
+func (b *Builder[V]) Grow(n int) { b.entries = slices.Grow(b.entries, n) }
+
 // Add adds an entry.
 func (b *Builder[V]) Add(key string, value V) {
 	h := hash(key)
-	b.entries = append(b.entries, hashed[V]{h, &entry[V]{hash: h, key: key, value: value}})
+	if len(b.slab) == 0 {
+		b.slab = make([]entry[V], slabSize)
+	}
+	e := &b.slab[0]
+	b.slab = b.slab[1:]
+	e.hash, e.key, e.value = h, key, value
+	b.entries = append(b.entries, hashed[V]{h, e})
 }
 
 // Len returns the number of entries that were added.
@@ -30,7 +47,7 @@ func (b *Builder[V]) At(i int) *V { return &b.entries[i].value }
 // that was added twice is returned instead of a map.
 func (b *Builder[V]) Map() (m Map[V], twice string, ok bool) {
 	all := b.entries
-	b.entries = nil
+	b.entries, b.slab = nil, nil
 	if len(all) == 0 {
 		return m, "", true
 	}
