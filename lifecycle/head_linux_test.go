@@ -48,7 +48,7 @@ func TestHeadsOfAFolderThatMoved(t *testing.T) {
 	require.NoError(t, err)
 	defer dir.Close()
 	require.NoError(t, os.Rename(path, filepath.Join(top, "moved")))
-	require.Negative(t, int(openHeads(dir)))
+	require.Nil(t, openHeads(dir).File)
 	require.NoError(t, os.Mkdir(path, 0o700))
-	require.Negative(t, int(openHeads(dir)), "another folder has its name now")
+	require.Nil(t, openHeads(dir).File, "another folder has its name now")
 }

@@ -102,6 +102,11 @@ func (s *Store) ids() ([]session.ID, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
+	return idsOf(entries), nil
+}
+
+// idsOf returns the IDs of the folders that are sessions'.
+func idsOf(entries []fs.DirEntry) []session.ID {
 	ids := make([]session.ID, 0, len(entries))
 	for _, e := range entries {
 		if !e.IsDir() {
@@ -111,7 +116,7 @@ func (s *Store) ids() ([]session.ID, error) {
 			ids = append(ids, id)
 		}
 	}
-	return ids, nil
+	return ids
 }
 
 // idsElsewhere lists the sessions in the trash and those that were moved aside, as

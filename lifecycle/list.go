@@ -41,12 +41,13 @@ func (s *Store) List() ([]Info, error) {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
 	defer dir.Close()
-	ids, err := s.ids()
-	if err != nil {
-		return nil, err
-	}
 	quick := openHeads(dir)
 	defer quick.close()
+	entries, err := quick.entries(dir)
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	ids := idsOf(entries)
 	all := make([]Info, len(ids))
 	var next atomic.Int64
 	var g errgroup.Group

@@ -212,7 +212,7 @@ func (d *decoder) Err() error {
 	switch {
 	case d.version > SchemaVersion:
 		return fmt.Errorf("schema version %d: %w: update lopen", d.version, ErrFutureVersion)
-	case err != nil:
+	case err != nil && !errors.Is(err, strictjson.ErrStopped):
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	case d.version == 0:
 		return fmt.Errorf("%w: schemaVersion is missing", ErrCorrupt)

@@ -29,27 +29,27 @@ func NewID(module string, now time.Time, counter uint64) (ID, error) {
 // ParseID reads an ID from its end, as a module's name may look like one. It
 // accepts what [ID.String] writes and nothing else.
 func ParseID(s string) (ID, error) {
-	bad := &InvalidError{Field: "session ID", Value: s, Want: "{module}-YYYYMMDD-{counter}, such as auth-20260214-1"}
 	rest, counter, ok := cutLast(s)
-	if !ok {
-		return ID{}, bad
-	}
-	module, day, ok := cutLast(rest)
-	if !ok || ValidateModule(module) != nil {
-		return ID{}, bad
+	module, day, ok2 := cutLast(rest)
+	if !ok || !ok2 || ValidateModule(module) != nil {
+		return ID{}, noID(s)
 	}
 	n, err := strconv.ParseUint(counter, 10, 64)
 	if err != nil {
-		return ID{}, bad
+		return ID{}, noID(s)
 	}
 	if t, err := time.Parse("20060102", day); err != nil || t.Year() < 1 {
-		return ID{}, bad
+		return ID{}, noID(s)
 	}
 	id := ID{Module: module, Day: day, Counter: n}
 	if n == 0 || id.String() != s {
-		return ID{}, bad
+		return ID{}, noID(s)
 	}
 	return id, nil
+}
+
+func noID(s string) error {
+	return &InvalidError{Field: "session ID", Value: s, Want: "{module}-YYYYMMDD-{counter}, such as auth-20260214-1"}
 }
 
 func cutLast(s string) (before, after string, ok bool) {

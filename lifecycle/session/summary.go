@@ -37,7 +37,6 @@ func DecodeSummary(prefix []byte) (Summary, error) {
 	d := newDecoder(strictjson.NewPrefixReader(prefix))
 	var s Summary
 	var h Header
-	done := false
 	d.members(func(key string) {
 		switch key {
 		case "id":
@@ -61,11 +60,10 @@ func DecodeSummary(prefix []byte) (Summary, error) {
 		case "status", "phase", "step", "exitReason", "createdAt", "updatedAt", "completedAt", "totalCostUSD", "component", "activeTask", "lineage":
 			d.header(&h, key)
 		default:
-			done = true
-			d.Fail("the summary ends") // its fields come first
+			d.Stop() // the summary's fields come first
 		}
 	})
-	if err := d.Err(); err != nil && !(done && d.version > 0 && d.version <= SchemaVersion) {
+	if err := d.Err(); err != nil {
 		return Summary{}, fmt.Errorf("state.json: %w", err)
 	}
 	if err := checkDecoded(&State{id: s.ID, h: &h}, s.Iterations); err != nil {

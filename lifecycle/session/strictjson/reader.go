@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -27,7 +28,7 @@ type Reader struct {
 
 // NewReader returns a reader of data, which must be UTF-8 in full.
 func NewReader(data []byte) *Reader {
-	r := &Reader{b: data, s: string(data)}
+	r := &Reader{b: data, s: string(data), keys: make([]string, 0, fewKeys)}
 	if i := invalidAt(r.s); i < len(r.s) {
 		r.pos = i
 		r.fail("a byte that is not UTF-8")
@@ -38,8 +39,13 @@ func NewReader(data []byte) *Reader {
 // NewPrefixReader returns a reader of the beginning of a text, which may be cut
 // anywhere, in the middle of a character too.
 func NewPrefixReader(prefix []byte) *Reader {
-	if i := invalidAt(string(prefix)); i < len(prefix) && !utf8.FullRune(prefix[i:]) {
-		prefix = prefix[:i]
+	for i := len(prefix) - 1; i >= max(0, len(prefix)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(prefix[i]) {
+			if !utf8.FullRune(prefix[i:]) {
+				prefix = prefix[:i]
+			}
+			break
+		}
 	}
 	return NewReader(prefix)
 }
@@ -75,6 +81,17 @@ func (r *Reader) Fail(format string, args ...any) {
 		r.fail(fmt.Sprintf(format, args...))
 	}
 }
+
+// Stop ends the reading where the caller knows enough: Err is ErrStopped then,
+// unless there is another already.
+func (r *Reader) Stop() {
+	if r.err == nil {
+		r.err = ErrStopped
+	}
+}
+
+// ErrStopped is the error of a Reader that was stopped.
+var ErrStopped = errors.New("stopped")
 
 // peek skips white space and returns the next byte, 0 at the end.
 func (r *Reader) peek() byte {
