@@ -21,9 +21,9 @@ func (r *Redactor) JSON(raw []byte) ([]byte, int, error) {
 	if r == nil {
 		return raw, 0, nil
 	}
-	var checked json.RawMessage
-	if err := json.Unmarshal(raw, &checked); err != nil {
-		return nil, 0, fmt.Errorf("redact json: %w", err)
+	if !json.Valid(raw) {
+		var value json.RawMessage
+		return nil, 0, fmt.Errorf("redact json: %w", json.Unmarshal(raw, &value)) // says why
 	}
 	w := jsonWalk{r: r, raw: raw}
 	for i := 0; i < len(raw); {

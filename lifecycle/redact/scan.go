@@ -28,6 +28,22 @@ var byFirst, ruleCount = func() (t [256][]numbered, n int) {
 	return t, len(all)
 }()
 
+// pairs says of two bytes whether a trigger begins with them, or is the first of
+// them: in most text that is the only question, asked of 8 KiB that stay in the
+// cache.
+var pairs = func() (set [1 << 16 / 64]uint64) {
+	for first, rules := range byFirst {
+		for _, r := range rules {
+			for second := range 256 {
+				if len(r.trigger) == 1 || int(r.trigger[1]) == second {
+					set[(first<<8|second)/64] |= 1 << (second % 64)
+				}
+			}
+		}
+	}
+	return set
+}()
+
 type numbered struct {
 	rule
 	index int
@@ -38,6 +54,13 @@ func scan(b []byte) []span {
 	var spans []span
 	next := make([]int, ruleCount)
 	for i, c := range b {
+		second := byte(0)
+		if i+1 < len(b) {
+			second = b[i+1]
+		}
+		if pairs[(int(c)<<8|int(second))/64]&(1<<(second%64)) == 0 {
+			continue
+		}
 		for k := range byFirst[c] {
 			r := &byFirst[c][k]
 			if len(b)-i < len(r.trigger) || string(b[i:i+len(r.trigger)]) != r.trigger || i < next[r.index] {

@@ -52,7 +52,8 @@ func Text(s string) json.RawMessage {
 }
 
 // Validate says what a Message lacks: an ID, a time, a known role, the call that a
-// tool answers, IDs of its own tool calls. Content and arguments are JSON.
+// tool answers, IDs of its own tool calls. Whether content and arguments are JSON is
+// seen when it is encoded.
 func (m *Message) Validate() error {
 	switch {
 	case m.ID == "" || len(m.ID) > 128:
@@ -65,19 +66,24 @@ func (m *Message) Validate() error {
 		return fmt.Errorf("the role %q is none of system, user, assistant and tool", m.Role)
 	case m.Role == RoleTool && m.ToolCallID == "":
 		return errors.New("a message of the role tool names the call that it answers")
-	case len(m.Content) > 0 && !json.Valid(m.Content):
-		return errors.New("a message's content is JSON")
 	}
 	for _, c := range m.ToolCalls {
-		if c.ID == "" || len(c.Arguments) > 0 && !json.Valid(c.Arguments) {
-			return fmt.Errorf("the tool call %q lacks an ID, or its arguments are no JSON", c.Name)
+		if c.ID == "" {
+			return fmt.Errorf("the tool call %q lacks an ID", c.Name)
 		}
 	}
 	return nil
 }
 
-// EncodeMessage returns a valid message as a JSON object.
-func EncodeMessage(m *Message) ([]byte, error) { return json.Marshal(m) }
+// EncodeMessage returns a valid message as a JSON object. The error is that of content
+// or arguments which are no JSON.
+func EncodeMessage(m *Message) ([]byte, error) {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("a message's content and the arguments of its tool calls are JSON: %w", err)
+	}
+	return body, nil
+}
 
 // DecodeMessage reads a line of a stream of messages. The error wraps ErrCorrupt.
 func DecodeMessage(line []byte) (Message, error) {

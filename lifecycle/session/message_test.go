@@ -34,10 +34,17 @@ func TestMessageValidate(t *testing.T) {
 		"call without ID": func(m *session.Message) { m.ToolCalls[0].ID = "" },
 		"arguments":       func(m *session.Message) { m.ToolCalls[0].Arguments = json.RawMessage(`x`) },
 	} {
+		encode := func(m session.Message) error {
+			if err := m.Validate(); err != nil {
+				return err
+			}
+			_, err := session.EncodeMessage(&m)
+			return err
+		}
 		m := said()
-		require.NoError(t, m.Validate())
+		require.NoError(t, encode(m))
 		change(&m)
-		require.Error(t, m.Validate(), what)
+		require.Error(t, encode(m), what)
 	}
 }
 
