@@ -239,6 +239,30 @@ func TestRecoverWhatWasMovedAside(t *testing.T) {
 	}
 }
 
+// The new session goes by the name of the damaged one. What is said of that is no
+// reason to lose the session.
+func TestRecoverKeepsNameAndPin(t *testing.T) {
+	t.Parallel()
+	want := lifecycle.Meta{Name: "my week", Pinned: true}
+	store := initStore(t)
+	id, dir := worked(t, store, 8)
+	require.NoError(t, store.SetMeta(t.Context(), id, func(m *lifecycle.Meta) error { *m = want; return nil }))
+	r, err := store.Recover(t.Context(), id.String(), "", false)
+	require.NoError(t, err)
+	for _, each := range []session.ID{r.ID, id} {
+		meta, err := store.Meta(each)
+		require.NoError(t, err)
+		require.Equal(t, want, meta)
+	}
+	write(t, filepath.Join(dir, "meta.json"), "{")
+	r, err = store.Recover(t.Context(), id.String(), "", false)
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(r.Lost, "\n"), "its name and whether it is pinned: ")
+	meta, err := store.Meta(r.ID)
+	require.NoError(t, err)
+	require.Zero(t, meta)
+}
+
 // A held session is not recovered: it is not damaged for whoever holds it. One whose
 // holder died says whose lock it is.
 func TestRecoverOfHeldAndCrashed(t *testing.T) {
