@@ -81,7 +81,7 @@ func FindingsJSON(all []session.Finding) []FindingJSON {
 //	latest-checkpoint  the newest State that is whole, in history/ or state.json, and the records after it
 //	checkpoint=CP      the State of a snapshot's number, or of a checkpoint
 //	journal            the records alone, from the first on
-//	partial            what can be read, whatever is missing between
+//	partial            what can be read, whatever is missing between; of a state.json that is cut off the tasks that are whole
 //
 // "" takes latest-checkpoint or journal, whichever gets further. With dryRun it only
 // says what would come of it. The new session has the name and the pin of the damaged
@@ -109,6 +109,9 @@ func (s *Store) Recover(ctx context.Context, name, strategy string, dryRun bool)
 		return r, fmt.Errorf("recover session %s: %w", id, err)
 	}
 	r.named(dir)
+	if r.Strategy == Partial {
+		s.missing(r)
+	}
 	r.Advice = append(r.Advice, "lopen session verify ID --accept, when you have looked at it: until then lopen run asks before it goes on")
 	if dryRun {
 		return r, nil
@@ -155,6 +158,30 @@ func (r *Recovery) named(dir writer.FS) {
 	}
 	if r.meta.Pinned {
 		r.Recovered = append(r.Recovered, "it is pinned")
+	}
+}
+
+// missing names the tasks of the module's plan that are not among what could be
+// read. The next run takes them from the plan.
+func (s *Store) missing(r *Recovery) {
+	p, err := s.Plan(r.From.Module)
+	if err != nil {
+		return // nothing tells of them
+	}
+	n := 0
+	for _, t := range p.Tasks() {
+		if _, ok := r.state.Task(t.ID); ok {
+			continue
+		}
+		if n++; n <= maxNamed {
+			r.Lost = append(r.Lost, "task "+t.ID+", which is in the plan")
+		}
+	}
+	if n > maxNamed {
+		r.Lost = append(r.Lost, fmt.Sprintf("%d more tasks of the plan", n-maxNamed))
+	}
+	if n > 0 {
+		r.Advice = append(r.Advice, "look at the boxes in "+PlanPath(r.From.Module)+": the next run takes the missing tasks from there, and a ticked one counts as done")
 	}
 }
 
