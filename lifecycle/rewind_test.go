@@ -246,6 +246,33 @@ func rewindCutOff(t *testing.T, power bool, k int) bool {
 	return true
 }
 
+// A rewind that was undone does not make the loop's work somebody else's, nor the work
+// of somebody else the loop's.
+func TestRewindAfterUndo(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess, ids := agentWorked(t, store, "auth")
+	put(t, store.Project(), "mine", "of a person")
+	_, err := sess.Rewind(t.Context(), ids[1], both)
+	require.NoError(t, err)
+	_, err = sess.Undo(t.Context(), both)
+	require.NoError(t, err)
+	would, err := sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, State: true, DryRun: true})
+	require.NoError(t, err)
+	require.Empty(t, would.Kept)
+	require.Len(t, would.Changes, 3)
+	for _, why := range []checkpoint.Reason{checkpoint.BeforeTask, checkpoint.AfterTask} { // another task
+		_, _, err = sess.Checkpoint(t.Context(), why, "t")
+		require.NoError(t, err)
+		put(t, store.Project(), "a", "3") // the second time as it is
+	}
+	back, err := sess.Rewind(t.Context(), ids[0], both)
+	require.NoError(t, err)
+	require.Empty(t, back.Kept)
+	require.Equal(t, "0 old (none)", content(t, store))
+	require.Equal(t, "of a person", got(t, store.Project(), "mine"))
+}
+
 func TestCheckpointsAreBounded(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
