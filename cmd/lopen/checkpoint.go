@@ -24,8 +24,9 @@ func sessionFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "session", "", "of this session `ID` in place of the newest")
 }
 
-// withSession opens a session for a command that changes it.
-func (a *app) withSession(ctx context.Context, name string, fn func(*lifecycle.Store, *lifecycle.Session) error) error {
+// withSession opens a session for a command that changes it. A rewind that was begun
+// is finished first; with permitted as far as the system allows.
+func (a *app) withSession(ctx context.Context, name string, permitted bool, fn func(*lifecycle.Store, *lifecycle.Session) error) error {
 	return a.changes(func(store *lifecycle.Store) error {
 		values, err := a.storeSettings(store)
 		if err != nil {
@@ -35,6 +36,7 @@ func (a *app) withSession(ctx context.Context, name string, fn func(*lifecycle.S
 		if err != nil {
 			return err
 		}
+		policy.RewindPermitted = permitted
 		store.SetPolicy(policy)
 		id, err := store.Resolve(name)
 		if err != nil {
@@ -109,7 +111,7 @@ func newCheckpointCreate(a *app) *cobra.Command {
 		Use:   "create [PATH...]",
 		Short: "Keep the project's files as they are, or the named ones",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSession(cmd.Context(), name, func(store *lifecycle.Store, sess *lifecycle.Session) error {
+			return a.withSession(cmd.Context(), name, false, func(store *lifecycle.Store, sess *lifecycle.Session) error {
 				paths, err := a.inProject(store, args)
 				if err != nil {
 					return err
