@@ -104,20 +104,29 @@ func holdsAny(known map[string]files.Fingerprint, dir string) bool {
 // rewinds are the checkpoints that the session's files were brought back to, by the
 // one that was made before each.
 func (p *rewindPlanner) rewinds() (map[checkpoint.ID]checkpoint.ID, error) {
+	makers, err := p.makers()
+	if err != nil {
+		return nil, err
+	}
 	all := map[checkpoint.ID]checkpoint.ID{}
-	err := p.store.Log(p.id, 0, func(r session.Record) error {
-		if r.Event != session.EventRewindEnd || r.Rewind == nil || !r.Rewind.Files {
+	for _, m := range makers {
+		err := p.store.Log(m.id, 0, func(r session.Record) error {
+			if r.Event != session.EventRewindEnd || r.Rewind == nil || !r.Rewind.Files {
+				return nil
+			}
+			before, err := checkpoint.ParseID(r.Rewind.Before)
+			if err != nil || before > m.top {
+				return nil //nolint:nilerr // of a later version: no checkpoint here; or behind what was inherited
+			}
+			to, err := checkpoint.ParseID(r.Rewind.To)
+			if err == nil {
+				all[before] = to
+			}
 			return nil
-		}
-		before, err := checkpoint.ParseID(r.Rewind.Before)
+		})
 		if err != nil {
-			return nil //nolint:nilerr // of a later version: no checkpoint here
+			return nil, err
 		}
-		to, err := checkpoint.ParseID(r.Rewind.To)
-		if err == nil {
-			all[before] = to
-		}
-		return nil
-	})
-	return all, err
+	}
+	return all, nil
 }

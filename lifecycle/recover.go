@@ -32,7 +32,8 @@ type Recovery struct {
 	Rules                              []session.Finding // that the files or the recovered State break
 
 	state *session.State
-	meta  Meta // of the damaged session: the new one goes by the same name
+	at    session.Mark // of the record that was reached
+	meta  Meta         // of the damaged session: the new one goes by the same name
 }
 
 // State is what was recovered, under the damaged session's ID.
@@ -129,6 +130,10 @@ func (s *Store) makeRecovered(ctx context.Context, r *Recovery) error {
 			}
 		}
 		return writer.ReplaceFile(dir, recoveryFile, s.recoveryJSON(r), filePerm)
+	}
+	c.share = func(to string) (session.Mark, error) {
+		last, err := s.shareCheckpoints(r.Where, to, r.at, true)
+		return session.Mark{Checkpoint: last}, err
 	}
 	err := s.make(ctx, r.From.Module, c, func(id session.ID, now time.Time) (*session.State, error) {
 		r.ID = id

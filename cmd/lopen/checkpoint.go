@@ -140,9 +140,11 @@ func newCheckpointCreate(a *app) *cobra.Command {
 // checkpointRow is a checkpoint as --json prints it.
 type checkpointRow struct {
 	checkpoint.Header
-	Pinned bool            `json:"pinned"`
-	Error  string          `json:"error,omitempty"`
-	Files  []checkpointEnt `json:"files,omitempty"`
+	Pinned bool `json:"pinned"`
+	// Inherited: made in the session that this one comes from.
+	Inherited bool            `json:"inherited"`
+	Error     string          `json:"error,omitempty"`
+	Files     []checkpointEnt `json:"files,omitempty"`
 }
 
 type checkpointEnt struct {
@@ -154,7 +156,7 @@ type checkpointEnt struct {
 }
 
 func newCheckpointRow(info checkpoint.Info) checkpointRow {
-	row := checkpointRow{Header: info.Header, Pinned: info.Pinned}
+	row := checkpointRow{Header: info.Header, Pinned: info.Pinned, Inherited: info.Inherited}
 	if row.Tasks.Active == nil {
 		row.Tasks.Active = []string{}
 	}
@@ -191,11 +193,14 @@ func newCheckpointList(a *app) *cobra.Command {
 					fmt.Fprintf(w, "%s\t! unreadable\t%s\n", r.ID, r.Error)
 					continue
 				}
-				pinned := ""
-				if r.Pinned {
-					pinned = "pinned"
+				var marks []string
+				if r.Inherited {
+					marks = append(marks, "inherited")
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d/%d done\t%d files changed\t%s\t%s\n", r.ID, ago(time.Since(r.At)), r.Reason, r.Task, r.Tasks.Completed, r.Tasks.Total, r.FilesModified, bytesText(r.Bytes), pinned)
+				if r.Pinned {
+					marks = append(marks, "pinned")
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d/%d done\t%d files changed\t%s\t%s\n", r.ID, ago(time.Since(r.At)), r.Reason, r.Task, r.Tasks.Completed, r.Tasks.Total, r.FilesModified, bytesText(r.Bytes), strings.Join(marks, ", "))
 			}
 			return w.Flush()
 		},
