@@ -26,9 +26,14 @@ func (p *rewindPlanner) loopsWork(target, last *checkpoint.Manifest) (*files.Sna
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]files.Fingerprint{}
-	for _, f := range target.Files.Files {
-		known[f.Path] = f
+	known := byPath(target)
+	// What was the loop's at the checkpoints that a rewind went back to: it is again then.
+	then := map[checkpoint.ID]map[string]files.Fingerprint{}
+	for _, to := range rewound {
+		then[to] = nil
+	}
+	if _, ok := then[target.ID]; ok {
+		then[target.ID] = maps.Clone(known)
 	}
 	before := target
 	for _, info := range all {
@@ -51,11 +56,16 @@ func (p *rewindPlanner) loopsWork(target, last *checkpoint.Manifest) (*files.Sna
 			}
 		}
 		before = m
-		if to, ok := rewound[m.ID]; ok { // it was lopen that changed the files after this one
+		if _, ok := then[m.ID]; ok {
+			then[m.ID] = maps.Clone(known)
+		}
+		// It was lopen that changed the files after this one, unless that was undone: then
+		// the last is this one.
+		if to, ok := rewound[m.ID]; ok && m.ID != last.ID {
 			if back, err := p.cps.Load(to); err == nil {
-				before, known = back, map[string]files.Fingerprint{}
-				for _, f := range back.Files.Files {
-					known[f.Path] = f
+				before = back
+				if known = maps.Clone(then[to]); known == nil {
+					known = byPath(back) // from before the target
 				}
 			}
 		}
@@ -73,6 +83,14 @@ func (p *rewindPlanner) loopsWork(target, last *checkpoint.Manifest) (*files.Sna
 	return &files.Snapshot{At: last.Files.At, Files: sorted, Skipped: last.Files.Skipped, Paths: last.Files.Paths}, nil
 }
 
+func byPath(m *checkpoint.Manifest) map[string]files.Fingerprint {
+	all := make(map[string]files.Fingerprint, len(m.Files.Files))
+	for _, f := range m.Files.Files {
+		all[f.Path] = f
+	}
+	return all
+}
+
 // holdsAny says whether something known lies in a folder.
 func holdsAny(known map[string]files.Fingerprint, dir string) bool {
 	for path := range known {
@@ -86,20 +104,29 @@ func holdsAny(known map[string]files.Fingerprint, dir string) bool {
 // rewinds are the checkpoints that the session's files were brought back to, by the
 // one that was made before each.
 func (p *rewindPlanner) rewinds() (map[checkpoint.ID]checkpoint.ID, error) {
+	makers, err := p.makers()
+	if err != nil {
+		return nil, err
+	}
 	all := map[checkpoint.ID]checkpoint.ID{}
-	err := p.store.Log(p.id, 0, func(r session.Record) error {
-		if r.Event != session.EventRewindEnd || r.Rewind == nil || !r.Rewind.Files {
+	for _, m := range makers {
+		err := p.store.Log(m.id, 0, func(r session.Record) error {
+			if r.Event != session.EventRewindEnd || r.Rewind == nil || !r.Rewind.Files {
+				return nil
+			}
+			before, err := checkpoint.ParseID(r.Rewind.Before)
+			if err != nil || before > m.top {
+				return nil //nolint:nilerr // of a later version: no checkpoint here; or behind what was inherited
+			}
+			to, err := checkpoint.ParseID(r.Rewind.To)
+			if err == nil {
+				all[before] = to
+			}
 			return nil
-		}
-		before, err := checkpoint.ParseID(r.Rewind.Before)
+		})
 		if err != nil {
-			return nil //nolint:nilerr // of a later version: no checkpoint here
+			return nil, err
 		}
-		to, err := checkpoint.ParseID(r.Rewind.To)
-		if err == nil {
-			all[before] = to
-		}
-		return nil
-	})
-	return all, err
+	}
+	return all, nil
 }

@@ -20,6 +20,7 @@ type builder struct {
 	log    *journal.Log
 	bases  []base   // those that can be read, the newest first
 	unread []string // in words
+	cut    []string // likewise: what of a damaged state.json is lost
 }
 
 // A base is a whole State that records can be applied to. The zero value is

@@ -211,34 +211,21 @@ func (s *Session) retire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var bytes int64
-	pinned := map[checkpoint.ID]bool{}
-	for _, info := range all {
-		bytes += info.Bytes // more than they take: what they share is counted in each
-		pinned[info.ID] = info.Pinned
-	}
-	if (limits.Count == 0 || len(all) <= limits.Count) && (limits.Bytes == 0 || bytes <= limits.Bytes) {
-		return nil
-	}
 	if undo := s.mark.Load().Undo; undo != "" {
 		if limits.Undo, err = checkpoint.ParseID(undo); err != nil {
 			return err
 		}
 	}
-	var manifests []*checkpoint.Manifest
-	for _, info := range all {
-		m, err := s.kept.store.Load(info.ID)
-		if err != nil {
-			return err
-		}
-		manifests = append(manifests, m)
+	gone, err := checkpoint.Retire(all, s.kept.store.Load, limits)
+	if err != nil {
+		return err
 	}
-	for _, r := range checkpoint.Retire(manifests, func(id checkpoint.ID) bool { return pinned[id] }, limits) {
+	for _, r := range gone {
 		if err := s.kept.store.Remove(r.ID); err != nil {
 			return err
 		}
 		s.kept.fewer = true
-		s.store.opts.Logger.Info().Stringer("session", s.id).Stringer("checkpoint", r.ID).Str("why", r.Why).Int64("bytes", r.Bytes).Msg("checkpoint removed")
+		s.store.opts.Logger.Info().Stringer("session", s.id).Stringer("checkpoint", r.ID).Str("why", r.Why).Msg("checkpoint removed")
 	}
 	return ctx.Err()
 }

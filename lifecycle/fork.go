@@ -24,7 +24,7 @@ type ForkOptions struct {
 // Fork makes a new session from another one as it is or was, and holds the new one.
 // The other one may be live in any process; it is not touched. What both have is not
 // copied: the fork links the files of messages and events up to the length that is
-// its own, and deleting the other session takes nothing from it. When Fork returns the new
+// its own, and the checkpoints that were made up to then, and deleting the other session takes nothing from it. When Fork returns the new
 // session is durable. ErrNotFound names a record or message that is not there.
 func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Session, error) {
 	dir, ld, err := s.readWhole(id)
@@ -48,7 +48,9 @@ func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Sessi
 				return session.Mark{}, err
 			}
 		}
-		return streams, nil
+		var err error
+		streams.Checkpoint, err = s.shareCheckpoints(sessionsDir+"/"+id.String(), to, mark, false)
+		return streams, err
 	}
 	err = s.make(ctx, id.Module, c, func(fork session.ID, now time.Time) (*session.State, error) {
 		return st.Derive(fork, now, session.Lineage{Kind: kind, From: id, Seq: mark.Seq})

@@ -80,12 +80,16 @@ func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) e
 	if err := validName(m.Name); err != nil {
 		return err
 	}
+	if err := writer.RemoveTemps(dir, ".", func(of string) bool { return of == metaFile }); err != nil {
+		return err
+	}
+	return writeMeta(dir, m)
+}
+
+func writeMeta(dir writer.FS, m Meta) error {
 	data, err := json.Marshal(metaJSON{1, m.Name, m.Pinned})
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", metaFile, err)
-	}
-	if err := writer.RemoveTemps(dir, ".", func(of string) bool { return of == metaFile }); err != nil {
-		return err
 	}
 	return writer.ReplaceFile(dir, metaFile, append(data, '\n'), filePerm)
 }

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -18,8 +19,25 @@ func (b *builder) partly() (*built, error) {
 	if err != nil {
 		return nil, err
 	}
+	got := b.from(log, b.begins(log))
+	if got.st == nil { // what is whole of a state.json that is not, rather than nothing
+		got = b.from(log, []beginning{func() (base, *session.State, session.Mark, error) { return b.cutState(log) }})
+		got.lost = append(b.cut, got.lost...)
+	}
+	if got.st == nil {
+		return nil, b.nothing("nothing of it can be read: begin anew")
+	}
+	return got, nil
+}
+
+// A beginning is a way to begin.
+type beginning func() (base, *session.State, session.Mark, error)
+
+// from takes the beginning that gets furthest, and the records above it that fit.
+// Without any State that it comes to, that is nil.
+func (b *builder) from(log *journal.Log, ways []beginning) *built {
 	got := &built{}
-	for _, begin := range b.begins(log) {
+	for _, begin := range ways {
 		from, st, at, err := begin()
 		if err == nil && at.Seq > got.at.Seq {
 			got.base, got.st, got.at = from, st, at
@@ -34,22 +52,20 @@ func (b *builder) partly() (*built, error) {
 		due = ref.Seq + 1
 		err := log.Lines([]journal.Ref{ref}, func(_ *journal.Ref, line []byte) error { return got.try(b, line) })
 		if err != nil {
-			if skipped++; skipped <= maxSkipped {
+			if skipped++; skipped <= maxNamed {
 				got.lost = append(got.lost, fmt.Sprintf("record %d: %v", ref.Seq, err))
 			}
 		}
 	}
-	if got.st == nil {
-		return nil, b.nothing("nothing of it can be read: begin anew")
+	if skipped > maxNamed {
+		got.lost = append(got.lost, fmt.Sprintf("%d more records that do not fit", skipped-maxNamed))
 	}
-	if skipped > maxSkipped {
-		got.lost = append(got.lost, fmt.Sprintf("%d more records that do not fit", skipped-maxSkipped))
-	}
-	return got, nil
+	return got
 }
 
-// maxSkipped bounds how many of the records that do not fit are named.
-const maxSkipped = 10
+// maxNamed bounds how many of the records that do not fit, and of the tasks that are
+// lost, are named.
+const maxNamed = 10
 
 // try applies one record if what it comes to is a State. The State before stays
 // otherwise.
@@ -73,25 +89,13 @@ func (g *built) try(b *builder, line []byte) error {
 // begins are the ways to begin, the best one first: state.json whatever became of
 // its checksum and of metrics.json, then the snapshots. The last way is none of them:
 // the records alone.
-func (b *builder) begins(log *journal.Log) (all []func() (base, *session.State, session.Mark, error)) {
+func (b *builder) begins(log *journal.Log) (all []beginning) {
 	all = append(all, func() (base, *session.State, session.Mark, error) {
 		r, name, err := b.stateAlone()
 		if err != nil {
 			return base{}, nil, session.Mark{}, err
 		}
-		r.Lenient = true
-		for _, ref := range log.Above(r.Metrics().Seq) {
-			if ref.Seq > r.At().Seq {
-				break
-			}
-			_ = log.Lines([]journal.Ref{ref}, func(_ *journal.Ref, line []byte) error {
-				_, err := r.Apply(line) // iterations only
-				return err
-			})
-		}
-		r.Level()
-		st, at, err := r.State(b.id)
-		return base{name: name, at: at}, st, at, err
+		return b.alone(log, r, name)
 	})
 	for _, each := range b.bases {
 		if each.name == stateFile {
@@ -108,22 +112,83 @@ func (b *builder) begins(log *journal.Log) (all []func() (base, *session.State, 
 	return all
 }
 
+// alone is the State of a state.json, with the iterations that records up to it tell of.
+func (b *builder) alone(log *journal.Log, r *session.Replay, name string) (base, *session.State, session.Mark, error) {
+	r.Lenient = true
+	for _, ref := range log.Above(r.Metrics().Seq) {
+		if ref.Seq > r.At().Seq {
+			break
+		}
+		_ = log.Lines([]journal.Ref{ref}, func(_ *journal.Ref, line []byte) error {
+			_, err := r.Apply(line) // iterations only
+			return err
+		})
+	}
+	r.Level()
+	st, at, err := r.State(b.id)
+	return base{name: name, at: at}, st, at, err
+}
+
+// cutState is what is whole of a state.json that is cut off or damaged. What is not
+// is noted.
+func (b *builder) cutState(log *journal.Log) (base, *session.State, session.Mark, error) {
+	data, err := writer.ReadFile(b.dir, stateFile, maxFile)
+	if err != nil {
+		return base{}, nil, session.Mark{}, err
+	}
+	part, err := session.Salvage(data)
+	if err != nil {
+		return base{}, nil, session.Mark{}, err
+	}
+	r, name, err := b.load(part.State)
+	if err != nil {
+		return base{}, nil, session.Mark{}, err
+	}
+	from, st, at, err := b.alone(log, r, "what is whole of "+name)
+	if err != nil {
+		return base{}, nil, session.Mark{}, err
+	}
+	why := fmt.Sprintf("%s: %d of %d tasks", stateFile, max(part.Total-st.Progress().Total, 0), part.Total)
+	if part.Err != nil {
+		why += fmt.Sprintf(": it cannot be read from %v on", part.Err)
+	}
+	b.cut = []string{why}
+	for i, id := range part.Cut {
+		if i == maxNamed {
+			b.cut = append(b.cut, fmt.Sprintf("%d more tasks that are not whole", len(part.Cut)-i))
+			break
+		}
+		b.cut = append(b.cut, fmt.Sprintf("task %s, which is not whole", id))
+	}
+	return from, st, at, nil
+}
+
 // stateAlone reads state.json, edited or not, with metrics.json or without.
 func (b *builder) stateAlone() (*session.Replay, string, error) {
-	r, err := snapshots(b.dir)
-	if r != nil && r.ID() == b.id {
-		return r, stateFile, nil
+	state, err := writer.ReadFile(b.dir, stateFile, maxFile)
+	if err != nil {
+		return nil, "", err
 	}
-	state, rerr := writer.ReadFile(b.dir, stateFile, maxFile)
-	if rerr != nil {
-		return nil, "", errors.Join(err, rerr)
+	return b.load(state)
+}
+
+// load takes the content of a state.json whatever its checksum is, with metrics.json
+// where that can be read, and says what it took.
+func (b *builder) load(state []byte) (*session.Replay, string, error) {
+	metrics, err := writer.ReadFile(b.dir, metricsFile, maxFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", err
+	}
+	r := &session.Replay{}
+	if err = r.Load(state, metrics); r.ID() == b.id {
+		return r, stateFile, nil
 	}
 	none, nerr := session.New(b.id, time.Unix(0, 0))
 	if nerr != nil {
 		return nil, "", nerr
 	}
 	r = &session.Replay{}
-	err = r.Load(state, session.EncodeMetrics(none, session.Mark{}))
+	err = errors.Join(err, r.Load(state, session.EncodeMetrics(none, session.Mark{})))
 	if r.ID() != b.id {
 		return nil, "", errors.Join(err, session.CheckFolder(r.ID(), b.id))
 	}

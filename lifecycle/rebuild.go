@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,12 +48,15 @@ func rebuild(dir writer.FS, r *Recovery) error {
 	if err != nil {
 		return err
 	}
-	r.state, r.Base, r.Seq = got.st, got.base.String(), got.at.Seq
+	r.state, r.at, r.Base, r.Seq = got.st, got.at, got.base.String(), got.at.Seq
 	r.Rules = append(r.Rules, session.Check(got.st)...)
 	p := got.st.Progress()
 	r.Recovered = append(r.Recovered,
 		fmt.Sprintf("record %d, from %s", got.at.Seq, got.base),
 		fmt.Sprintf("%d of %d tasks are done, %d starts of the command", p.Done, p.Total, got.st.NumIterations()))
+	if n := b.checkpoints(got.at.Seq); n > 0 {
+		r.Recovered = append(r.Recovered, fmt.Sprintf("%d checkpoints of the files", n))
+	}
 	r.Lost = slices.Concat(b.unread, got.lost)
 	if last := b.last(); last > got.at.Seq {
 		r.Lost = append(r.Lost, records(got.at.Seq+1, last))
@@ -132,13 +136,51 @@ func (b *builder) atCheckpoint(cp string) (*built, error) {
 	return nil, errors.Join(err, b.nothing("record %d of checkpoint %s cannot be reached", seq, cp))
 }
 
+// checkpoints is how many go with a record. Those that cannot be read are noted.
+func (b *builder) checkpoints(seq uint64) (n int) {
+	dir, err := openDir(b.dir, checkpointsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0
+	}
+	if err != nil {
+		b.unread = append(b.unread, err.Error())
+		return 0
+	}
+	defer dir.Close()
+	cps := checkpoint.New(dir, nil, nil)
+	all, err := cps.List()
+	if err != nil {
+		b.unread = append(b.unread, err.Error())
+	}
+	for _, info := range all {
+		if _, err := cps.Load(info.ID); err != nil {
+			b.unread = append(b.unread, err.Error())
+		} else if info.Inherited || info.Seq <= seq {
+			n++
+		}
+	}
+	return n
+}
+
+// ownCheckpoint reads the manifest of a checkpoint that was made in this session: an
+// inherited one notes a record of another log.
+func (b *builder) ownCheckpoint(id checkpoint.ID) (*checkpoint.Manifest, error) {
+	dir, err := openDir(b.dir, checkpointsDir)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	cps := checkpoint.New(dir, nil, nil)
+	if inherited, err := cps.Inherited(); err != nil || id <= inherited {
+		return nil, errors.Join(err, checkpoint.ErrNotFound)
+	}
+	return cps.Load(id)
+}
+
 func (b *builder) checkpointSeq(cp string) (uint64, error) {
 	if id, err := checkpoint.ParseID(cp); err == nil {
-		data, err := writer.ReadFile(b.dir, checkpointsDir+"/"+id.String()+"/"+manifestFile, maxManifest)
-		if err == nil {
-			if m, err := checkpoint.Decode(data); err == nil && m.Seq > 0 {
-				return m.Seq, nil
-			}
+		if m, err := b.ownCheckpoint(id); err == nil && m.Seq > 0 {
+			return m.Seq, nil
 		}
 	}
 	seq, err := strconv.ParseUint(cp, 10, 63)

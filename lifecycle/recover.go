@@ -32,6 +32,8 @@ type Recovery struct {
 	Rules                              []session.Finding // that the files or the recovered State break
 
 	state *session.State
+	at    session.Mark // of the record that was reached
+	meta  Meta         // of the damaged session: the new one goes by the same name
 }
 
 // State is what was recovered, under the damaged session's ID.
@@ -80,10 +82,11 @@ func FindingsJSON(all []session.Finding) []FindingJSON {
 //	latest-checkpoint  the newest State that is whole, in history/ or state.json, and the records after it
 //	checkpoint=CP      the State of a snapshot's number, or of a checkpoint
 //	journal            the records alone, from the first on
-//	partial            what can be read, whatever is missing between
+//	partial            what can be read, whatever is missing between; of a state.json that is cut off the tasks that are whole
 //
 // "" takes latest-checkpoint or journal, whichever gets further. With dryRun it only
-// says what would come of it. The new session requires validation until [Store.Accept].
+// says what would come of it. The new session has the name and the pin of the damaged
+// one, and requires validation until [Store.Accept].
 // A crash leaves no new session or the whole one.
 //
 // The error is a [*BusyError] where somebody holds the session, ErrNotFound where
@@ -106,6 +109,10 @@ func (s *Store) Recover(ctx context.Context, name, strategy string, dryRun bool)
 	if err := rebuild(dir, r); err != nil {
 		return r, fmt.Errorf("recover session %s: %w", id, err)
 	}
+	r.named(dir)
+	if r.Strategy == Partial {
+		s.missing(r)
+	}
 	r.Advice = append(r.Advice, "lopen session verify ID --accept, when you have looked at it: until then lopen run asks before it goes on")
 	if dryRun {
 		return r, nil
@@ -117,7 +124,16 @@ func (s *Store) Recover(ctx context.Context, name, strategy string, dryRun bool)
 func (s *Store) makeRecovered(ctx context.Context, r *Recovery) error {
 	c := &committer{event: session.EventRecovered}
 	c.beside = func(dir writer.FS) error {
+		if r.meta != (Meta{}) {
+			if err := writeMeta(dir, r.meta); err != nil {
+				return err
+			}
+		}
 		return writer.ReplaceFile(dir, recoveryFile, s.recoveryJSON(r), filePerm)
+	}
+	c.share = func(to string) (session.Mark, error) {
+		last, err := s.shareCheckpoints(r.Where, to, r.at, true)
+		return session.Mark{Checkpoint: last}, err
 	}
 	err := s.make(ctx, r.From.Module, c, func(id session.ID, now time.Time) (*session.State, error) {
 		r.ID = id
@@ -132,6 +148,46 @@ func (s *Store) makeRecovered(ctx context.Context, r *Recovery) error {
 	}
 	s.opts.Logger.Info().Stringer("session", r.ID).Stringer("from", r.From).Str("strategy", r.Strategy).Uint64("seq", r.Seq).Msg("session recovered")
 	return c.Close()
+}
+
+// named takes over what a person said of the damaged session: who looks for the work
+// under its name finds the session that goes on with it. The damaged one keeps both.
+func (r *Recovery) named(dir writer.FS) {
+	var err error
+	if r.meta, err = readMeta(dir, metaFile); err != nil {
+		r.Lost = append(r.Lost, "its name and whether it is pinned: "+err.Error())
+		return
+	}
+	if r.meta.Name != "" {
+		r.Recovered = append(r.Recovered, fmt.Sprintf("its name: %s", r.meta.Name))
+	}
+	if r.meta.Pinned {
+		r.Recovered = append(r.Recovered, "it is pinned")
+	}
+}
+
+// missing names the tasks of the module's plan that are not among what could be
+// read. The next run takes them from the plan.
+func (s *Store) missing(r *Recovery) {
+	p, err := s.Plan(r.From.Module)
+	if err != nil {
+		return // nothing tells of them
+	}
+	n := 0
+	for _, t := range p.Tasks() {
+		if _, ok := r.state.Task(t.ID); ok {
+			continue
+		}
+		if n++; n <= maxNamed {
+			r.Lost = append(r.Lost, "task "+t.ID+", which is in the plan")
+		}
+	}
+	if n > maxNamed {
+		r.Lost = append(r.Lost, fmt.Sprintf("%d more tasks of the plan", n-maxNamed))
+	}
+	if n > 0 {
+		r.Advice = append(r.Advice, "look at the boxes in "+PlanPath(r.From.Module)+": the next run takes the missing tasks from there, and a ticked one counts as done")
+	}
 }
 
 // recovered is the first State of the new session. What was worked on is at rest.

@@ -68,6 +68,18 @@ func gone(names ...string) func(*testing.T, string) {
 	}
 }
 
+// cut ends state.json before a piece of it, and removes what is named.
+func cut(before string, names ...string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		gone(names...)(t, dir)
+		data, err := os.ReadFile(filepath.Join(dir, "state.json"))
+		require.NoError(t, err)
+		whole, _, ok := strings.Cut(string(data), before)
+		require.True(t, ok, "%s", data)
+		write(t, filepath.Join(dir, "state.json"), whole)
+	}
+}
+
 func TestRecoverStrategies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -112,6 +124,13 @@ func TestRecoverStrategies(t *testing.T) {
 		"partial, no last iteration": {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 8) }, "partial", 8, "state.json without metrics.json", 7, 6, ""},
 		"partial, no header":         {8, func(t *testing.T, dir string) { gone("state.json", "history")(t, dir); dropRecord(t, dir, 0) }, "partial", 8, "nothing", 7, 7, ""},
 		"partial, the snapshot":      {2, func(t *testing.T, dir string) { gone("state.json", "journal-1-1.jsonl")(t, dir) }, "partial", 8, "history/8.json.zst", 7, 7, ""},
+		"partial, a cut state":       {8, cut(`"id":"t5"`, "history", "journal-1-1.jsonl"), "partial", 8, "what is whole of state.json", 3, 7, "state.json: 4 of 7 tasks: it cannot be read from byte"},
+		"partial, a cut task":        {8, cut(`,"state":"complete"},{"id":"t6"`, "history", "journal-1-1.jsonl"), "partial", 8, "what is whole of state.json", 3, 7, "task t5, which is not whole"},
+		"partial, cut, no metrics":   {8, cut(`"id":"t5"`, "history", "journal-1-1.jsonl", "metrics.json"), "partial", 8, "what is whole of state.json without metrics.json", 3, 0, ""},
+		"partial, cut, a snapshot":   {8, cut(`"id":"t5"`, "history/8.json.zst", "journal-1-1.jsonl"), "partial", 6, "history/6.json.zst", 5, 5, "state.json: damaged"},
+		"partial, cut, the journal":  {8, cut(`"id":"t5"`, "history"), "partial", 8, "nothing", 7, 7, "state.json"},
+		"partial, cut, its end":      {6, func(t *testing.T, dir string) { cut(`"id":"t5"`, "history")(t, dir); dropRecord(t, dir, 1) }, "partial", 8, "what is whole of state.json", 5, 7, "state.json: 2 of 5 tasks"},
+		"partial, cut in the header": {8, cut(`,"createdAt"`, "history", "journal-1-1.jsonl"), "partial", 0, "", 0, 0, "nothing of it can be read"},
 		"partial, nothing":           {8, gone("state.json", "metrics.json", "history", "journal-1-1.jsonl"), "partial", 0, "", 0, 0, "nothing of it can be read"},
 		"unknown":                    {8, nil, "magic", 0, "", 0, 0, "give latest-checkpoint, checkpoint=CP, journal or partial"},
 		"a checkpoint of no name":    {8, nil, "checkpoint=", 0, "", 0, 0, "no checkpoint"},
@@ -237,6 +256,50 @@ func TestRecoverWhatWasMovedAside(t *testing.T) {
 			require.ErrorIs(t, err, lifecycle.ErrNotFound, name)
 		}
 	}
+}
+
+// Of what could not be read the plan tells by name.
+func TestRecoverPartialNamesWhatThePlanHas(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	var todo strings.Builder
+	for n := 2; n <= 30; n++ {
+		fmt.Fprintf(&todo, "- [ ] t%d\n", n)
+	}
+	require.NoError(t, store.CreatePlan("auth", []byte(todo.String())))
+	id, dir := worked(t, store, 8)
+	cut(`"id":"t5"`, "history", "journal-1-1.jsonl")(t, dir)
+	r, err := store.Recover(t.Context(), id.String(), lifecycle.Partial, true)
+	require.NoError(t, err)
+	lost := strings.Join(r.Lost, "\n")
+	require.NotContains(t, lost, "task t4,")
+	require.Contains(t, lost, "task t5, which is in the plan")
+	require.Contains(t, lost, "16 more tasks of the plan", "of 26 ten are named")
+	require.Contains(t, strings.Join(r.Advice, "\n"), "look at the boxes in .lopen/modules/auth/plan.md")
+}
+
+// The new session goes by the name of the damaged one. What is said of that is no
+// reason to lose the session.
+func TestRecoverKeepsNameAndPin(t *testing.T) {
+	t.Parallel()
+	want := lifecycle.Meta{Name: "my week", Pinned: true}
+	store := initStore(t)
+	id, dir := worked(t, store, 8)
+	require.NoError(t, store.SetMeta(t.Context(), id, func(m *lifecycle.Meta) error { *m = want; return nil }))
+	r, err := store.Recover(t.Context(), id.String(), "", false)
+	require.NoError(t, err)
+	for _, each := range []session.ID{r.ID, id} {
+		meta, err := store.Meta(each)
+		require.NoError(t, err)
+		require.Equal(t, want, meta)
+	}
+	write(t, filepath.Join(dir, "meta.json"), "{")
+	r, err = store.Recover(t.Context(), id.String(), "", false)
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(r.Lost, "\n"), "its name and whether it is pinned: ")
+	meta, err := store.Meta(r.ID)
+	require.NoError(t, err)
+	require.Zero(t, meta)
 }
 
 // A held session is not recovered: it is not damaged for whoever holds it. One whose

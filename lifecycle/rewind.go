@@ -15,7 +15,7 @@ import (
 // RewindOptions say what a rewind changes.
 type RewindOptions struct {
 	Files, State bool
-	Force        bool // also what somebody else changed since the last checkpoint
+	Force        bool // also what somebody else changed since the last checkpoint; what the system does not allow is left as it is
 	DryRun       bool // nothing: it is only said
 }
 
@@ -74,11 +74,30 @@ func (s *Session) rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 	if err := s.note(ctx, actors.Entry{Rewind: r}); err != nil {
 		return Rewound{}, err
 	}
+	undo := s.mark.Load().Undo
 	done, err := s.finishRewind(ctx, r)
 	if err != nil {
-		return done, err
+		return done, s.giveUp(ctx, r, undo, err)
 	}
 	return done, s.retire(ctx)
+}
+
+// giveUp ends a rewind that failed before it changed anything: it holds nobody up, and
+// undo goes back to where it went before. One that may have changed something stays
+// begun, and the next holder finishes it.
+func (s *Session) giveUp(ctx context.Context, r *session.Rewinding, undo string, cause error) error {
+	if !errors.Is(cause, checkpoint.ErrUnchanged) {
+		return fmt.Errorf("%w; %s", cause, howToFinish(r))
+	}
+	if err := s.note(ctx, actors.Entry{Rewind: &session.Rewinding{To: r.To, Before: undo}, Ended: true}); err != nil {
+		return errors.Join(cause, err) // the next holder tries it again
+	}
+	return cause
+}
+
+// howToFinish says what to do about a rewind that has begun and cannot be ended.
+func howToFinish(r *session.Rewinding) string {
+	return fmt.Sprintf("see to the path, and whatever opens the session next finishes the rewind; to leave what may not be written as it is: lopen checkpoint rewind %s --force --yes", r.To)
 }
 
 // note makes an entry durable.
@@ -106,6 +125,7 @@ func (s *Session) finishRewind(ctx context.Context, r *session.Rewinding) (Rewou
 	}
 	done.Before = before.ID
 	if r.Files {
+		plan.Permitted = r.Force || s.store.policy.RewindPermitted
 		applied, err := s.kept.store.Apply(ctx, plan)
 		done.Kept = append(done.Kept, applied.Kept...)
 		if err != nil {

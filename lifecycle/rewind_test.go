@@ -246,6 +246,129 @@ func rewindCutOff(t *testing.T, power bool, k int) bool {
 	return true
 }
 
+// A rewind that was undone does not make the loop's work somebody else's, nor the work
+// of somebody else the loop's.
+func TestRewindAfterUndo(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess, ids := agentWorked(t, store, "auth")
+	put(t, store.Project(), "mine", "of a person")
+	_, err := sess.Rewind(t.Context(), ids[1], both)
+	require.NoError(t, err)
+	_, err = sess.Undo(t.Context(), both)
+	require.NoError(t, err)
+	would, err := sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, State: true, DryRun: true})
+	require.NoError(t, err)
+	require.Empty(t, would.Kept)
+	require.Len(t, would.Changes, 3)
+	for _, why := range []checkpoint.Reason{checkpoint.BeforeTask, checkpoint.AfterTask} { // another task
+		_, _, err = sess.Checkpoint(t.Context(), why, "t")
+		require.NoError(t, err)
+		put(t, store.Project(), "a", "3") // the second time as it is
+	}
+	back, err := sess.Rewind(t.Context(), ids[0], both)
+	require.NoError(t, err)
+	require.Empty(t, back.Kept)
+	require.Equal(t, "0 old (none)", content(t, store))
+	require.Equal(t, "of a person", got(t, store.Project(), "mine"))
+}
+
+// denyIn refuses every change of a name in a folder.
+func denyIn(folder string) func(crashfs.Op) crashfs.Fault {
+	return func(op crashfs.Op) crashfs.Fault {
+		switch op.Call {
+		case "create", "mkdir", "remove", "rename", "symlink":
+			if filepath.Dir(op.Name) == folder {
+				return crashfs.Fault{Err: syscall.EACCES}
+			}
+		}
+		return crashfs.Fault{}
+	}
+}
+
+// A rewind that the system does not allow changes nothing, says so, and holds nobody
+// up: the session goes on, and undo goes back to where it went before.
+func TestRewindDenied(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New(crashfs.Ext4)
+	store, err := lifecycle.InitOn(disk.FS(), simOptions)
+	require.NoError(t, err)
+	sess, ids := agentWorked(t, store, "sim")
+	_, err = sess.Rewind(t.Context(), ids[1], both)
+	require.NoError(t, err)
+	_, err = sess.Undo(t.Context(), both)
+	require.NoError(t, err)
+	disk.SetHook(denyIn("."))
+	_, err = sess.Rewind(t.Context(), ids[0], both)
+	require.ErrorIs(t, err, checkpoint.ErrUnchanged)
+	require.ErrorIs(t, err, writer.ErrDenied)
+	require.Equal(t, lifecycle.ClassDenied, lifecycle.ClassOf(err))
+	require.Equal(t, "2 (none) 2", content(t, store))
+	require.Equal(t, 2, done(sess.State()))
+	require.NoError(t, sess.Close(t.Context()))
+	sess, err = store.Open(sess.ID())
+	require.NoError(t, err, "nothing is left to be finished")
+	disk.SetHook(nil)
+	back, err := sess.Undo(t.Context(), both)
+	require.NoError(t, err)
+	require.Equal(t, "1 old (none)", content(t, store), "undo of the undo: %v", back)
+
+	disk.SetHook(denyIn("."))
+	_, err = sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, State: true, Force: true})
+	require.NoError(t, err)
+	require.Equal(t, "1 old (none)", content(t, store))
+	require.Zero(t, done(sess.State()), "all that is allowed is done")
+	require.NoError(t, store.Close(t.Context()))
+}
+
+// One that has begun and cannot be ended is in nobody's way who reads or forks; who
+// opens the session is told what to do, and may have it ended as far as is allowed.
+func TestRewindBegunAndDenied(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New(crashfs.Ext4)
+	store, err := lifecycle.InitOn(disk.FS(), simOptions)
+	require.NoError(t, err)
+	sess, ids := agentWorked(t, store, "sim")
+	var cut *crashfs.Disk
+	disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {
+		if cut == nil && op.Call == "rename" && op.Name == "gone" {
+			cut = disk.Snapshot() // the first of two files is in its place
+		}
+		return crashfs.Fault{}
+	}))
+	_, err = sess.Rewind(t.Context(), ids[0], both)
+	require.NoError(t, err)
+	require.NoError(t, store.Close(t.Context()))
+
+	store, err = lifecycle.OpenOn(cut.FS(), simOptions)
+	require.NoError(t, err)
+	require.Equal(t, "0 (none) 2", content(t, store))
+	cut.SetHook(denyIn("."))
+	for range 2 {
+		_, err = store.Open(sess.ID())
+		require.ErrorIs(t, err, writer.ErrDenied)
+		require.ErrorContains(t, err, "finish the rewind to cp-000001 that was begun")
+		require.ErrorContains(t, err, "lopen checkpoint rewind cp-000001 --force --yes")
+	}
+	st, _, err := store.Read(sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, 2, done(st))
+	fork, err := store.Fork(t.Context(), sess.ID(), lifecycle.ForkOptions{})
+	require.NoError(t, err)
+	require.NoError(t, fork.Close(t.Context()))
+
+	store.SetPolicy(lifecycle.Policy{RewindPermitted: true})
+	next, err := store.Open(sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, "0 (none) 2", content(t, store))
+	require.Zero(t, done(next.State()))
+	cut.SetHook(nil)
+	_, err = next.Undo(t.Context(), both)
+	require.NoError(t, err)
+	require.Equal(t, 2, done(next.State()))
+	require.NoError(t, store.Close(t.Context()))
+}
+
 func TestCheckpointsAreBounded(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

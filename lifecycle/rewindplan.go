@@ -122,8 +122,19 @@ func (p *rewindPlanner) plan(r *session.Rewinding, target *checkpoint.Manifest, 
 
 // stateBefore is the State that a rewind ends with, but for the plan's boxes.
 func (p *rewindPlanner) stateBefore(r *session.Rewinding) (*session.State, error) {
-	earlier, err := p.store.ReadAt(p.id, r.Seq)
+	to, err := checkpoint.ParseID(r.To)
 	if err != nil {
+		return nil, err
+	}
+	made, err := p.madeIn(to)
+	if err != nil {
+		return nil, err
+	}
+	earlier, err := p.store.ReadAt(made, r.Seq)
+	if err != nil {
+		return nil, err
+	}
+	if earlier, err = earlier.As(p.id); err != nil {
 		return nil, err
 	}
 	return p.state.RewindTo(earlier, p.store.opts.Now())

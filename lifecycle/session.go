@@ -146,8 +146,13 @@ func (s *Session) goOn() error {
 				return err
 			}
 		case err != nil:
-			return fmt.Errorf("finish the rewind to %s that was begun: %w", at.Rewinding.To, err)
+			return fmt.Errorf("finish the rewind to %s that was begun: %w; %s", at.Rewinding.To, err, howToFinish(at.Rewinding))
 		default:
+			for _, k := range done.Kept {
+				if k.Why == checkpoint.Denied {
+					log.Warn().Str("path", k.Path).Msg("left as it is by the rewind: the system does not allow the change")
+				}
+			}
 			log.Info().Int("changes", len(done.Changes)).Msg("a rewind that was cut off is finished")
 		}
 	}

@@ -28,6 +28,9 @@ type Policy struct {
 	Checkpoints     int
 	CheckpointBytes int64
 	Retention       int // how many of each kind are kept; 0 is all. Those of iterations are all kept
+	// RewindPermitted lets Open finish a rewind that was begun although the system does
+	// not allow all of it: what it does not is left as it is, and logged.
+	RewindPermitted bool
 }
 
 // SetPolicy sets it for sessions that are opened from now on.

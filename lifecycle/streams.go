@@ -27,6 +27,7 @@ func (c *committer) appendEntries(all []actors.Entry, rec *session.Record, mark 
 	open := mark.OpenCalls
 	if c.base == nil { // the first record of a fork: what is replayed from it has no other source
 		rec.Messages, rec.Transcript, rec.OpenCalls = mark.Messages, mark.Transcript, open
+		rec.Checkpoint = mark.Checkpoint
 	}
 	for _, e := range all {
 		switch {

@@ -24,8 +24,9 @@ func sessionFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "session", "", "of this session `ID` in place of the newest")
 }
 
-// withSession opens a session for a command that changes it.
-func (a *app) withSession(ctx context.Context, name string, fn func(*lifecycle.Store, *lifecycle.Session) error) error {
+// withSession opens a session for a command that changes it. A rewind that was begun
+// is finished first; with permitted as far as the system allows.
+func (a *app) withSession(ctx context.Context, name string, permitted bool, fn func(*lifecycle.Store, *lifecycle.Session) error) error {
 	return a.changes(func(store *lifecycle.Store) error {
 		values, err := a.storeSettings(store)
 		if err != nil {
@@ -35,6 +36,7 @@ func (a *app) withSession(ctx context.Context, name string, fn func(*lifecycle.S
 		if err != nil {
 			return err
 		}
+		policy.RewindPermitted = permitted
 		store.SetPolicy(policy)
 		id, err := store.Resolve(name)
 		if err != nil {
@@ -109,7 +111,7 @@ func newCheckpointCreate(a *app) *cobra.Command {
 		Use:   "create [PATH...]",
 		Short: "Keep the project's files as they are, or the named ones",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSession(cmd.Context(), name, func(store *lifecycle.Store, sess *lifecycle.Session) error {
+			return a.withSession(cmd.Context(), name, false, func(store *lifecycle.Store, sess *lifecycle.Session) error {
 				paths, err := a.inProject(store, args)
 				if err != nil {
 					return err
@@ -138,9 +140,11 @@ func newCheckpointCreate(a *app) *cobra.Command {
 // checkpointRow is a checkpoint as --json prints it.
 type checkpointRow struct {
 	checkpoint.Header
-	Pinned bool            `json:"pinned"`
-	Error  string          `json:"error,omitempty"`
-	Files  []checkpointEnt `json:"files,omitempty"`
+	Pinned bool `json:"pinned"`
+	// Inherited: made in the session that this one comes from.
+	Inherited bool            `json:"inherited"`
+	Error     string          `json:"error,omitempty"`
+	Files     []checkpointEnt `json:"files,omitempty"`
 }
 
 type checkpointEnt struct {
@@ -152,7 +156,7 @@ type checkpointEnt struct {
 }
 
 func newCheckpointRow(info checkpoint.Info) checkpointRow {
-	row := checkpointRow{Header: info.Header, Pinned: info.Pinned}
+	row := checkpointRow{Header: info.Header, Pinned: info.Pinned, Inherited: info.Inherited}
 	if row.Tasks.Active == nil {
 		row.Tasks.Active = []string{}
 	}
@@ -189,11 +193,14 @@ func newCheckpointList(a *app) *cobra.Command {
 					fmt.Fprintf(w, "%s\t! unreadable\t%s\n", r.ID, r.Error)
 					continue
 				}
-				pinned := ""
-				if r.Pinned {
-					pinned = "pinned"
+				var marks []string
+				if r.Inherited {
+					marks = append(marks, "inherited")
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d/%d done\t%d files changed\t%s\t%s\n", r.ID, ago(time.Since(r.At)), r.Reason, r.Task, r.Tasks.Completed, r.Tasks.Total, r.FilesModified, bytesText(r.Bytes), pinned)
+				if r.Pinned {
+					marks = append(marks, "pinned")
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d/%d done\t%d files changed\t%s\t%s\n", r.ID, ago(time.Since(r.At)), r.Reason, r.Task, r.Tasks.Completed, r.Tasks.Total, r.FilesModified, bytesText(r.Bytes), strings.Join(marks, ", "))
 			}
 			return w.Flush()
 		},

@@ -71,3 +71,51 @@ func TestFullDiskEndsARunThatMayNotWait(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "fill")))
 	require.Contains(t, must(t, dir, "run", "m", "--", "true"), "1/1 tasks done")
 }
+
+// TestFullDiskFailsEveryCommandAlike lets each command that writes meet a full disk,
+// and then one that is mounted read-only: the exit code says that it was the disk,
+// the message which file and what the system said. What reads still works.
+func TestFullDiskFailsEveryCommandAlike(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("mounting a tmpfs takes root")
+	}
+	dir := t.TempDir()
+	require.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=3m"))
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n- [ ] two\n"), 0o600))
+	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
+	cmd := command(t, dir, "run", "m", "--max-iterations", "1", "--", "sh", "-c", "echo a >a.txt")
+	require.Error(t, cmd.Run())
+	require.Equal(t, 2, cmd.ProcessState.ExitCode())
+
+	each := func(cause, hint string) {
+		for _, args := range []string{
+			"checkpoint create", "checkpoint rewind before:one --yes", "undo --yes", "session rename m other", "session pin m", "session fork m",
+			"session pause m", "session recover m --yes", "config set unattended true", "files record", "run m -- true",
+		} {
+			cmd := command(t, dir, strings.Fields(args)...)
+			out, err := cmd.CombinedOutput()
+			require.Error(t, err)
+			require.Equal(t, 14, cmd.ProcessState.ExitCode(), "%s: %s", args, out)
+			require.Contains(t, string(out), filepath.Join(dir, ".lopen")+"/", args)
+			require.Contains(t, string(out), cause, args)
+			require.Contains(t, string(out), hint, args)
+		}
+		for _, args := range []string{"session list", "session show m", "checkpoint list", "checkpoint diff 1 2", "session verify m"} {
+			must(t, dir, strings.Fields(args)...)
+		}
+	}
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, ".lopen", "ballast"))) // a disk this small may have none
+	fill, err := os.Create(filepath.Join(dir, "fill"))
+	require.NoError(t, err)
+	for buf := make([]byte, 4<<10); err == nil; {
+		_, err = fill.Write(buf)
+	}
+	require.NoError(t, fill.Close())
+	each("no space left on device", "free space on this disk")
+
+	require.NoError(t, os.Remove(fill.Name()))
+	require.NoError(t, syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, "size=3m"))
+	each("read-only file system", "make the folder writable again")
+}

@@ -52,9 +52,8 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []stri
 		return 0
 	}
 	fmt.Fprintf(stderr, "lopen: %v\n", err)
-	switch class := lifecycle.ClassOf(err); class {
-	case lifecycle.ClassNoSpace, lifecycle.ClassDenied, lifecycle.ClassDevice:
-		fmt.Fprintf(stderr, "  %s\n", class.Hint())
+	if storageFailed(err) {
+		fmt.Fprintf(stderr, "  %s\n", lifecycle.ClassOf(err).Hint())
 	}
 	return exitCode(err)
 }
@@ -110,6 +109,18 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, lifecycle.ErrCorrupt):
 		return exitCorrupt
+	case storageFailed(err):
+		return loop.ExitStorage
 	}
 	return loop.ExitFailed
+}
+
+// storageFailed says whether what keeps a command from its work is the disk, or who
+// may write on it: the same command may work once that is seen to.
+func storageFailed(err error) bool {
+	switch lifecycle.ClassOf(err) {
+	case lifecycle.ClassNoSpace, lifecycle.ClassDenied, lifecycle.ClassDevice:
+		return true
+	}
+	return false
 }

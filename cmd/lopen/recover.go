@@ -35,12 +35,14 @@ func newSessionRecover(a *app) *cobra.Command {
 		Use:   "recover ID",
 		Short: "Build a new session out of a damaged one, which stays as it is",
 		Long: `Build a new session out of a damaged one, which stays as it is. ID is that of a session,
-or of what lies in .lopen/corrupted. What comes of it is shown first.
+or of what lies in .lopen/corrupted. What comes of it is shown first; as nothing is changed or
+removed by it, only a terminal is asked. The new session has the old one's name and pin.
 
 latest-checkpoint  the newest whole State (history/, state.json), and the records after it
 checkpoint=CP      the State of a snapshot's number, or of a checkpoint
 journal            the records alone, from the first on
-partial            what can be read, whatever is missing between
+partial            what can be read, whatever is missing between; of a state.json that is cut off
+                   the tasks that are whole
 
 Without --strategy it is latest-checkpoint or journal, whichever gets further. lopen run asks
 before it goes on with the new session until you have looked at it: session verify ID --accept.

@@ -24,7 +24,7 @@ func (rf *rewindFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&rf.scope, "scope", "both", "`files|state|both`")
 	f.BoolVar(&rf.dryRun, "dry-run", false, "say what would change, change nothing")
-	f.BoolVar(&rf.force, "force", false, "also overwrite what somebody else changed since the last checkpoint")
+	f.BoolVar(&rf.force, "force", false, "also overwrite what somebody else changed since the last checkpoint, and leave\nwhat may not be written as it is")
 	f.BoolVarP(&rf.yes, "yes", "y", false, "do not ask")
 }
 
@@ -45,7 +45,8 @@ func newCheckpointRewind(a *app) *cobra.Command {
 		Long: `Bring files, tasks or both back to a checkpoint. What somebody else than the loop changed
 since the last checkpoint is kept and named, and so is what the checkpoint did not know of.
 A checkpoint is made first: lopen undo goes back to it. A rewind that is cut off is finished
-by the next command that opens the session.`,
+by the next command that opens the session. Where a file or folder may not be written nothing is
+changed; with --force everything else is, and what may not is named.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.rewind(cmd.Context(), rf, func(cps *lifecycle.Checkpoints) (checkpoint.ID, error) { return findCheckpoint(cps, args[0]) })
@@ -104,7 +105,7 @@ func (a *app) rewind(ctx context.Context, rf rewindFlags, find func(*lifecycle.C
 			return err
 		}
 	}
-	return a.withSession(ctx, rf.session, func(store *lifecycle.Store, sess *lifecycle.Session) error {
+	return a.withSession(ctx, rf.session, rf.force, func(store *lifecycle.Store, sess *lifecycle.Session) error {
 		var done lifecycle.Rewound
 		if to == 0 {
 			done, err = sess.Undo(ctx, opts)

@@ -3,10 +3,12 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -17,18 +19,23 @@ type Applied struct {
 	Kept    []Kept // what was changed meanwhile, or cannot be reached, in addition to the plan's
 }
 
+// ErrUnchanged says that an Apply failed before anything of the tree was changed.
+var ErrUnchanged = errors.New("no file was changed")
+
 // Apply brings the tree to where the plan wants it, durably. It may be called again
 // with the same plan, after an error, a crash, or for nothing.
 //
 // Up to the first change that can be seen an error, ctx's end included, leaves the
-// tree as it was: no room (class no-space) and damaged or missing blobs are found
-// there. After it ctx is not looked at any more, and an error leaves a part of the
-// changes to the next Apply. What somebody changed since the plan was made is kept.
+// tree as it was and is an [ErrUnchanged]: no room (class no-space), damaged or missing
+// blobs and folders that may not be written (class denied) are found there. After it ctx is not looked at any more, and an error leaves a part of the
+// changes to the next Apply, for which it has outcome NotDurable. What somebody
+// changed since the plan was made is kept.
 func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := &applier{s: s, plan: p, chain: chain{root: s.tree}, over: map[*Change]bool{}, temps: map[*Change]staged{}, makes: map[string]bool{}, touched: map[string]bool{}}
 	defer a.chain.cut(0)
+	defer a.closeFolders()
 	defer a.discard()
 	for i := range p.Changes {
 		c := &p.Changes[i]
@@ -38,10 +45,13 @@ func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 		}
 	}
 	for _, step := range []func() error{
-		a.clear, a.skipFinished, a.room, func() error { return a.stage(ctx) },
+		a.clear, a.skipFinished, a.room, a.openFolders, func() error { return a.stage(ctx) }, a.tryFolders,
 		a.begin, a.clearTheWay, a.makeFolders, a.moveIn, a.changeModes, a.remove, a.folderModes, a.sync,
 	} {
 		if err := step(); err != nil {
+			if !a.begun {
+				err = fmt.Errorf("%w: %w", ErrUnchanged, err)
+			}
 			return a.out, err
 		}
 	}
@@ -59,6 +69,8 @@ type applier struct {
 	temps   map[*Change]staged // made, not in its place yet
 	makes   map[string]bool    // folders of the plan
 	touched map[string]bool    // folders with other names than before
+	opened  []*Change          // folders that let us in only since openFolders
+	denied  []string           // paths that may not be changed
 	begun   bool               // something may be seen
 	out     Applied
 }
@@ -89,14 +101,39 @@ func (a *applier) each(changes []*Change, wants func(*Change) bool, fn func(*Cha
 		}
 		st, err := fn(c)
 		if err != nil {
-			return a.failed(c.Path, err)
+			if err := a.permitted(c, err); err != nil {
+				return err
+			}
+			continue
 		}
 		if st == altered {
-			a.out.Kept = append(a.out.Kept, Kept{Path: c.Path, Why: Meanwhile})
+			a.out.Kept = append(a.out.Kept, Kept{Path: c.Path, Why: a.why(c)})
 		}
 		a.over[c] = st != pending
 	}
 	return nil
+}
+
+// permitted is nil for what is reported in place of an error, as the plan says.
+func (a *applier) permitted(c *Change, err error) error {
+	if !a.plan.Permitted || writer.ClassOf(err) != writer.ClassDenied {
+		return a.failed(c.Path, err)
+	}
+	a.over[c] = true
+	a.denied = append(a.denied, c.Path)
+	a.out.Kept = append(a.out.Kept, Kept{Path: c.Path, Why: Denied})
+	return nil
+}
+
+// why says what keeps a change from being made that finds something else than the
+// plan saw: often that one above or beneath it was not allowed.
+func (a *applier) why(c *Change) Why {
+	for _, path := range a.denied {
+		if strings.HasPrefix(path, c.Path+"/") || strings.HasPrefix(c.Path, path+"/") {
+			return Denied
+		}
+	}
+	return Meanwhile
 }
 
 // skipFinished sets aside what an earlier Apply did and what somebody changed.
@@ -281,24 +318,7 @@ func (a *applier) folderModes() error {
 		if err != nil {
 			return 0, err
 		}
-		f, err := dir.OpenFile(base(c.Path), os.O_RDONLY, 0)
-		if err != nil {
-			return 0, err
-		}
-		info, err := f.Stat()
-		if err == nil && !info.IsDir() {
-			err = errNotFolder
-		}
-		if err == nil {
-			err = f.Chmod(c.New.Mode &^ fs.ModeDir)
-		}
-		if err == nil {
-			err = syncHandle(f)
-		}
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-		return finished, err
+		return finished, chmodFolder(dir, base(c.Path), c.New.Mode)
 	})
 }
 

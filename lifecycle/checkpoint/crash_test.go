@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -196,7 +197,7 @@ func TestApplyFaults(t *testing.T) {
 					hit = op.Call + " " + op.Name
 					return crashfs.Fault{Err: errno}
 				}
-				moved = moved || hit == "" && (op.Call == "rename" || op.Call == "mkdir" || op.Call == "remove" || op.Call == "chmod" && !strings.Contains(op.Name, tempPrefix))
+				moved = moved || hit == "" && (op.Call == "rename" || op.Call == "mkdir" || (op.Call == "remove" || op.Call == "chmod") && !strings.Contains(op.Name, tempPrefix))
 				return crashfs.Fault{}
 			})
 			_, err := s.Apply(context.Background(), plan)
@@ -428,4 +429,84 @@ func TestNothingChangesWhenItCannotBeDone(t *testing.T) {
 		}
 		require.Equal(t, now, seen(t, s.tree), name)
 	}
+}
+
+// TestApplyDenied denies each call that would change something in one folder. Before
+// anything can be seen that is found out; where the plan is content with what is
+// permitted all the rest is done, and what is not is named; applying it once more,
+// with permission, does that as well.
+func TestApplyDenied(t *testing.T) {
+	t.Parallel()
+	base := crashfs.New(crashfs.Ext4)
+	before, after, then, now := task(t, simulated(t, base))
+	for folder, want := range map[string][]string{
+		"tree/new":  {"new", "new/moved", "new/w"},
+		"tree/swap": {"swap", "swap/in"},
+		"tree":      {"a", "empty", "gone", "gone/deep", "gone/deep/y", "gone/x", "link", "moved", "new", "swap", "turn", "turn/z"},
+	} {
+		for _, permitted := range []bool{false, true} {
+			disk := base.Snapshot()
+			s := simulated(t, disk)
+			disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+				switch op.Call {
+				case "create", "mkdir", "remove", "rename", "symlink":
+					if path.Dir(op.Name) == folder {
+						return crashfs.Fault{Err: syscall.EACCES}
+					}
+				}
+				return crashfs.Fault{}
+			})
+			plan := NewPlan(before.Files, after.Files, after.Files, false)
+			plan.Permitted = permitted
+			done, err := s.Apply(context.Background(), plan)
+			disk.SetHook(nil)
+			if !permitted {
+				require.ErrorIs(t, err, ErrUnchanged, folder)
+				require.ErrorIs(t, err, writer.ErrDenied, folder)
+				require.Equal(t, now, seen(t, s.tree), folder)
+			} else {
+				require.NoError(t, err, folder)
+				var kept []string
+				for _, k := range done.Kept {
+					require.Equal(t, Denied, k.Why, k.Path)
+					kept = append(kept, k.Path)
+				}
+				slices.Sort(kept)
+				require.Equal(t, want, kept, folder)
+				require.Equal(t, len(plan.Changes), done.Changes+len(kept))
+			}
+			require.NoError(t, again(t, disk, then), folder)
+		}
+	}
+}
+
+// TestApplyClosesWhatItOpened lets itself into a folder whose mode it changes, and then
+// finds that something else may not be changed.
+func TestApplyClosesWhatItOpened(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New(crashfs.Ext4)
+	s := simulated(t, disk)
+	lay(t, s.tree, "ro/", "", "ro/f", "one", "top/", "", "top/g", "one")
+	before, err := s.Create(context.Background(), testMeta, nil, nil)
+	require.NoError(t, err)
+	lay(t, s.tree, "ro/", "", "ro/f", "two", "top/", "", "top/g", "two")
+	require.NoError(t, chmodFolder(s.tree, "ro", 0o500))
+	after, err := s.Create(context.Background(), testMeta, before, nil)
+	require.NoError(t, err)
+	now := seen(t, s.tree)
+	opened := 0
+	disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+		switch {
+		case op.Call == "chmod" && op.Name == "tree/ro":
+			opened++
+		case op.Call == "create" && path.Dir(op.Name) == "tree/top":
+			return crashfs.Fault{Err: syscall.EACCES}
+		}
+		return crashfs.Fault{}
+	})
+	_, err = s.Apply(context.Background(), NewPlan(before.Files, after.Files, after.Files, false))
+	disk.SetHook(nil)
+	require.ErrorIs(t, err, ErrUnchanged)
+	require.Equal(t, 2, opened)
+	require.Equal(t, now, seen(t, s.tree))
 }

@@ -6,11 +6,13 @@
 // contents go into the blobs, everything else into a [Manifest], which never
 // changes. [NewPlan] says what a rewind would do, and [Store.Apply] does it.
 // [Diff], [Store.Patch] and [Store.Lines] show what differs; [Retire] says which
-// checkpoints a limit does not keep, and [Roots] which blobs are still needed.
+// checkpoints a limit does not keep, and [Roots] which blobs are still needed. [Share]
+// gives them to a session that goes on from this one.
 //
 //	checkpoints/cp-000001/manifest.json   what the files were
 //	checkpoints/cp-000001/pinned          empty; there while it is pinned
 //	checkpoints/last                      the highest ID that was given and removed
+//	checkpoints/inherited                 the highest ID that a fork began with
 //
 // # What a rewind keeps
 //

@@ -43,6 +43,8 @@ const (
 	Blocked Why = "in the way is what is kept"
 	// Meanwhile is found by Apply: it is not what it was when the plan was made.
 	Meanwhile Why = "changed since the plan was made"
+	// Denied is found by Apply, of a [Plan.Permitted].
+	Denied Why = "the system does not allow it"
 )
 
 // A Kept is a path that a rewind leaves alone.
@@ -57,6 +59,10 @@ type Kept struct {
 type Plan struct {
 	Changes []Change // sorted by Path
 	Kept    []Kept   // sorted by Path
+
+	// Permitted leaves alone, and reports, what the system does not allow to be changed.
+	// Without it that is an error. NewPlan leaves it out.
+	Permitted bool
 
 	at time.Time // of the look at the tree: what was modified about then may have been modified again
 }

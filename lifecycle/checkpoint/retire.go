@@ -1,8 +1,10 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
@@ -16,51 +18,82 @@ type Limits struct {
 
 // Retired is a checkpoint that the limits do not keep.
 type Retired struct {
-	ID    ID     `json:"id"`
-	Why   string `json:"why"`
-	Bytes int64  `json:"bytes"` // of contents that no other checkpoint of the session has once those before it are gone
+	ID  ID     `json:"id"`
+	Why string `json:"why"`
 }
 
 // Retire says which checkpoints have to go, the oldest first. all are those of a
-// session in ascending order. Pinned ones stay, and so does that of undo, and the
-// newest: without it nobody could tell the loop's work from other changes. So the
-// limits may be exceeded after it.
-func Retire(all []*Manifest, pinned func(ID) bool, limits Limits) []Retired {
-	holders := map[blob.Hash]int{}
-	var total int64
-	for _, m := range all {
-		eachOnce(m, func(h blob.Hash, size int64) {
-			if holders[h]++; holders[h] == 1 {
-				total += size
-			}
-		})
+// session in ascending order. Pinned ones stay, those that cannot be read, that of undo,
+// and the newest: without it nobody could tell the loop's work from other changes. So
+// the limits may be exceeded after it.
+//
+// load is called only when the checkpoints have more bytes than the limit if what they
+// share is counted in each: a manifest of many files takes a while to read.
+func Retire(all []Info, load func(ID) (*Manifest, error), limits Limits) (gone []Retired, err error) {
+	var upper int64
+	for _, info := range all {
+		upper += info.Bytes
 	}
-	var gone []Retired
+	held := ledger{holders: map[blob.Hash]int{}}
+	manifests := map[ID]*Manifest{}
+	if limits.Bytes > 0 && upper > limits.Bytes {
+		for _, info := range all {
+			m, err := load(info.ID)
+			if errors.Is(err, writer.ErrCorrupt) || errors.Is(err, writer.ErrFutureVersion) {
+				continue // it holds what nobody knows
+			}
+			if err != nil {
+				return nil, err
+			}
+			manifests[info.ID] = m
+			held.add(m)
+		}
+	}
 	count := len(all)
-	for i, m := range all {
+	for i, info := range all {
 		var why string
 		switch {
 		case limits.Count > 0 && count > limits.Count:
 			why = fmt.Sprintf("more than %d checkpoints", limits.Count)
-		case limits.Bytes > 0 && total > limits.Bytes:
+		case limits.Bytes > 0 && held.total > limits.Bytes:
 			why = fmt.Sprintf("checkpoints have more than %d bytes", limits.Bytes)
 		default:
-			return gone
+			return gone, nil
 		}
-		if i == len(all)-1 || m.ID == limits.Undo || pinned(m.ID) {
+		if i == len(all)-1 || info.ID == limits.Undo || info.Pinned || info.Err != nil {
 			continue
 		}
-		var freed int64
-		eachOnce(m, func(h blob.Hash, size int64) {
-			if holders[h]--; holders[h] == 0 {
-				freed += size
-			}
-		})
-		total -= freed
+		if m := manifests[info.ID]; m != nil {
+			held.remove(m)
+		} else if len(manifests) > 0 {
+			continue
+		}
 		count--
-		gone = append(gone, Retired{m.ID, why, freed})
+		gone = append(gone, Retired{info.ID, why})
 	}
-	return gone
+	return gone, nil
+}
+
+// A ledger counts the bytes of contents, each once.
+type ledger struct {
+	holders map[blob.Hash]int // how many checkpoints have it
+	total   int64
+}
+
+func (l *ledger) add(m *Manifest) {
+	eachOnce(m, func(h blob.Hash, size int64) {
+		if l.holders[h]++; l.holders[h] == 1 {
+			l.total += size
+		}
+	})
+}
+
+func (l *ledger) remove(m *Manifest) {
+	eachOnce(m, func(h blob.Hash, size int64) {
+		if l.holders[h]--; l.holders[h] == 0 {
+			l.total -= size
+		}
+	})
 }
 
 // eachOnce is Blobs without repetitions.

@@ -29,7 +29,11 @@ func (a *applier) clear() error {
 	for _, c := range a.changes {
 		for dir := parent(c.Path); !seen[dir]; dir = parent(dir) {
 			seen[dir] = true
-			if err := a.clearFolder(dir); err != nil {
+			err := a.clearFolder(dir)
+			if a.plan.Permitted && writer.ClassOf(err) == writer.ClassDenied {
+				continue // nor can anything be done in it, which is reported then
+			}
+			if err != nil {
 				return a.failed(dir, err)
 			}
 		}
@@ -96,21 +100,15 @@ func (a *applier) stage(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("rewind %s: %w", a.s.tree.Name(), context.Cause(ctx))
 		}
-		dir, at, err := a.chain.nearest(parent(c.Path))
+		f, err := a.stageOne(c)
 		if err != nil {
-			return a.failed(c.Path, err)
-		}
-		t := staged{at, tempPrefix + rand.Text()}
-		a.temps[c] = t
-		if c.New.Mode&fs.ModeSymlink != 0 {
-			if err := dir.Symlink(c.New.Target, t.name); err != nil {
-				return a.failed(c.Path, err)
+			if err := a.permitted(c, err); err != nil {
+				return err
 			}
 			continue
 		}
-		f, err := a.write(dir, t.name, c)
-		if err != nil {
-			return a.failed(c.Path, err)
+		if f == nil {
+			continue // a symlink
 		}
 		if unsynced = append(unsynced, f); len(unsynced) == blob.MaxUnsynced {
 			list := unsynced
@@ -123,6 +121,20 @@ func (a *applier) stage(ctx context.Context) error {
 	list := unsynced
 	unsynced = nil
 	return a.failed(".", blob.SyncAll(list))
+}
+
+// stageOne makes the new file or symlink of a change. A file is left open to be synced.
+func (a *applier) stageOne(c *Change) (writer.File, error) {
+	dir, at, err := a.chain.nearest(parent(c.Path))
+	if err != nil {
+		return nil, err
+	}
+	t := staged{at, tempPrefix + rand.Text()}
+	a.temps[c] = t
+	if c.New.Mode&fs.ModeSymlink != 0 {
+		return nil, dir.Symlink(c.New.Target, t.name)
+	}
+	return a.write(dir, t.name, c)
 }
 
 // write writes a verified content to a new file, which is left open to be synced.

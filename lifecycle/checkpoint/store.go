@@ -102,14 +102,20 @@ func damaged(path string, err error) error {
 // Info is what [Store.List] knows of a checkpoint.
 type Info struct {
 	Header
-	Pinned bool  `json:"pinned"`
-	Err    error `json:"-"` // why the header cannot be read; of it only the ID is set then
+	Pinned bool `json:"pinned"`
+	// Inherited says that it was made in the session that this one comes from.
+	Inherited bool  `json:"inherited"`
+	Err       error `json:"-"` // why the header cannot be read; of it only the ID is set then
 }
 
 // List returns all checkpoints, the oldest first. It reads the headers only and
 // checks no checksum: Load does.
 func (s *Store) List() ([]Info, error) {
 	ids, err := s.ids()
+	if err != nil {
+		return nil, err
+	}
+	inherited, err := s.Inherited()
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +126,7 @@ func (s *Store) List() ([]Info, error) {
 		if info.Err == nil && info.ID != id {
 			info.Err = damaged(s.path(id.String()+"/"+manifestName), fmt.Errorf("it is that of %s", info.ID))
 		}
-		info.ID = id
+		info.ID, info.Inherited = id, id <= inherited
 		info.Pinned, err = s.pinned(id)
 		if info.Err == nil {
 			info.Err = err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -243,26 +244,54 @@ func TestRetire(t *testing.T) {
 		}
 		return m
 	}
-	all := []*Manifest{cp(1, 1, 1, 2), cp(3, 2, 3), cp(4, 3, 4), cp(5, 4, 5), cp(9, 5, 6)}
-	none := func(ID) bool { return false }
+	manifests := []*Manifest{cp(1, 1, 1, 2), cp(3, 2, 3), cp(4, 3, 4), cp(5, 4, 5), cp(9, 5, 6)}
 	many, large := "more than %d checkpoints", "checkpoints have more than %d bytes"
+	gone := func(why string, limit int, ids ...ID) (all []Retired) {
+		for _, id := range ids {
+			all = append(all, Retired{id, fmt.Sprintf(why, limit)})
+		}
+		return all
+	}
 	for _, c := range []struct {
 		name   string
 		limits Limits
-		pinned func(ID) bool
+		pinned string // IDs
+		broken ID     // cannot be read
+		loads  int
 		want   []Retired
 	}{
-		{"no limit", Limits{}, none, nil},
-		{"within", Limits{Count: 5, Bytes: 60}, none, nil},
-		{"count", Limits{Count: 3}, none, []Retired{{1, fmt.Sprintf(many, 3), 10}, {3, fmt.Sprintf(many, 3), 10}}},
-		{"bytes", Limits{Bytes: 45}, none, []Retired{{1, fmt.Sprintf(large, 45), 10}, {3, fmt.Sprintf(large, 45), 10}}},
-		{"undo", Limits{Count: 3, Undo: 1}, none, []Retired{{3, fmt.Sprintf(many, 3), 0}, {4, fmt.Sprintf(many, 3), 10}}},
-		{"pinned", Limits{Count: 1}, func(id ID) bool { return id != 4 }, []Retired{{4, fmt.Sprintf(many, 1), 0}}},
-		{"the newest stays", Limits{Bytes: 1}, none, []Retired{{1, fmt.Sprintf(large, 1), 10}, {3, fmt.Sprintf(large, 1), 10}, {4, fmt.Sprintf(large, 1), 10}, {5, fmt.Sprintf(large, 1), 10}}},
+		{"no limit", Limits{}, "", 0, 0, nil},
+		{"within", Limits{Count: 5, Bytes: 60}, "", 0, 5, nil},
+		{"within, for sure", Limits{Count: 5, Bytes: 110}, "", 0, 0, nil},
+		{"count", Limits{Count: 3}, "", 0, 0, gone(many, 3, 1, 3)},
+		{"count, bytes for sure", Limits{Count: 3, Bytes: 110}, "", 0, 0, gone(many, 3, 1, 3)},
+		{"bytes", Limits{Bytes: 45}, "", 0, 5, gone(large, 45, 1, 3)},
+		{"both", Limits{Count: 4, Bytes: 45}, "", 0, 5, append(gone(many, 4, 1), gone(large, 45, 3)...)},
+		{"undo", Limits{Count: 3, Undo: 1}, "", 0, 0, gone(many, 3, 3, 4)},
+		{"pinned", Limits{Count: 1}, "1359", 0, 0, gone(many, 1, 4)},
+		{"the newest stays", Limits{Bytes: 1}, "", 0, 5, gone(large, 1, 1, 3, 4, 5)},
+		{"one cannot be read", Limits{Bytes: 1}, "", 3, 5, gone(large, 1, 1, 4, 5)},
 	} {
-		require.Equal(t, c.want, Retire(all, c.pinned, c.limits), c.name)
+		var all []Info
+		for _, m := range manifests {
+			info := Info{Header: m.Header, Pinned: strings.Contains(c.pinned, fmt.Sprint(int(m.ID)))}
+			m.Blobs(func(_ blob.Hash, size int64) { info.Bytes += size })
+			all = append(all, info)
+		}
+		loads := 0
+		got, err := Retire(all, func(id ID) (*Manifest, error) {
+			if loads++; id == c.broken {
+				return nil, writer.ErrCorrupt
+			}
+			return manifests[slices.IndexFunc(manifests, func(m *Manifest) bool { return m.ID == id })], nil
+		}, c.limits)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got, c.name)
+		require.Equal(t, c.loads, loads, c.name)
 	}
-	require.Empty(t, Retire(nil, none, Limits{Count: 1}))
+	got, err := Retire(nil, nil, Limits{Count: 1})
+	require.NoError(t, err)
+	require.Empty(t, got)
 }
 
 // Holes take no space again.

@@ -1,0 +1,119 @@
+//go:build unix
+
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// nobody is who may do only what modes allow: root may do anything.
+const nobody = 65534
+
+// asNobody returns a project of nobody's, and what runs the command in it and requires
+// an exit code.
+func asNobody(t *testing.T) (dir string, lopen func(code int, args ...string) string) {
+	t.Helper()
+	base, err := os.MkdirTemp("", "denied") // t.TempDir lets nobody in
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
+	require.NoError(t, os.Chmod(base, 0o755))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	bin := filepath.Join(base, "lopen")
+	src, err := os.Open(self)
+	require.NoError(t, err)
+	defer src.Close()
+	dst, err := os.OpenFile(bin, os.O_CREATE|os.O_WRONLY, 0o755)
+	require.NoError(t, err)
+	_, err = io.Copy(dst, src)
+	require.NoError(t, err)
+	require.NoError(t, dst.Close())
+	dir = filepath.Join(base, "project")
+	for _, name := range []string{dir, filepath.Join(dir, "sub"), filepath.Join(base, "tmp")} {
+		require.NoError(t, os.Mkdir(name, 0o755))
+		if os.Getuid() == 0 {
+			require.NoError(t, os.Chown(name, nobody, nobody))
+		}
+	}
+	return dir, func(code int, args ...string) string {
+		t.Helper()
+		cmd := command(t, dir, args...)
+		cmd.Path = bin
+		cmd.Env = append(cmd.Env, "TMPDIR="+filepath.Join(base, "tmp"))
+		if os.Getuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		}
+		out, err := cmd.CombinedOutput()
+		if code == 0 {
+			require.NoError(t, err, "%s", out)
+		} else {
+			var exit *exec.ExitError
+			require.ErrorAs(t, err, &exit, "%s", out)
+			require.Equal(t, code, exit.ExitCode(), "%s", out)
+		}
+		return string(out)
+	}
+}
+
+// TestRewindWithoutPermission rewinds what tasks did that left a folder read-only: where
+// the rewind gives it another mode it lets itself in, where it does not nothing is
+// changed and nobody held up, or with --force all that may be.
+func TestRewindWithoutPermission(t *testing.T) {
+	t.Parallel()
+	dir, lopen := asNobody(t)
+	files := func() string {
+		var all []string
+		for _, name := range []string{"g", "sub/f", "sub/one", "sub/two"} {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				data = []byte("-")
+			}
+			all = append(all, strings.TrimSpace(string(data)))
+		}
+		info, err := os.Stat(filepath.Join(dir, "sub"))
+		require.NoError(t, err)
+		return strings.Join(append(all, info.Mode().Perm().String()), " ")
+	}
+	for name, text := range map[string]string{"TODO.md": "- [ ] one\n- [ ] two\n", "g": "0", "sub/f": "0"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		if os.Getuid() == 0 {
+			require.NoError(t, os.Chown(filepath.Join(dir, name), nobody, nobody))
+		}
+	}
+	lopen(0, "plan", "create", "m", "--from", "TODO.md")
+	sh := func(code int, script string) {
+		lopen(code, "run", "m", "--max-iterations", "1", "--", "sh", "-c", script)
+	}
+	work := "chmod 755 sub; echo $LOPEN_TASK >sub/f; echo $LOPEN_TASK >g; echo $LOPEN_TASK >sub/$LOPEN_TASK; chmod 555 sub"
+	sh(2, work)
+	sh(0, work)
+	require.Equal(t, "two two one two -r-xr-xr-x", files())
+
+	lopen(0, "checkpoint", "rewind", "before:one", "--yes")
+	require.Equal(t, "0 0 - - -rwxr-xr-x", files())
+	lopen(0, "undo", "--yes")
+	require.Equal(t, "two two one two -r-xr-xr-x", files())
+
+	out := lopen(14, "checkpoint", "rewind", "before:two", "--yes")
+	require.Contains(t, out, "no file was changed: rewind "+filepath.Join(dir, "sub/f"))
+	require.Contains(t, out, "permission denied")
+	require.Equal(t, "two two one two -r-xr-xr-x", files())
+	lopen(0, "checkpoint", "create") // the session is free
+
+	out = lopen(0, "checkpoint", "rewind", "before:two", "--yes", "--force")
+	require.Contains(t, out, "keep      sub/f (the system does not allow it)")
+	require.Contains(t, out, "keep      sub/two (the system does not allow it)")
+	require.Equal(t, "one two one two -r-xr-xr-x", files())
+	lopen(0, "undo", "--yes")
+	require.NoError(t, os.Chmod(filepath.Join(dir, "sub"), 0o755))
+	lopen(0, "checkpoint", "rewind", "before:two", "--yes", "--force")
+	require.Equal(t, "one one one - -r-xr-xr-x", files())
+}
