@@ -21,6 +21,13 @@
 // is what lets an edit of a plan be one byte; FuzzToggle holds it against
 // arbitrary input.
 //
+// # Memory
+//
+// goldmark's tree takes 25 to 40 times its text, so a large file is parsed in pieces
+// of 1 MiB or more that begin with a heading, and one tree is in memory at a time.
+// If the file has link definitions, their blocks are parsed once before. A list that
+// is longer than that is one piece, and so is a file without ATX headings.
+//
 // # Caveats
 //
 // GitHub wants a space behind the closing bracket of a checkbox; goldmark, and so
