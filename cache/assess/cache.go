@@ -171,7 +171,7 @@ func (c *Cache) compute(ctx context.Context, key Key, ttl time.Duration, look Lo
 	case lookErr != nil && ctx.Err() == nil:
 		c.opts.Logger.Warn().Err(lookErr).Str("name", key.Name).Msg("assessment is not stored")
 	case !same:
-		c.opts.Logger.Debug().Str("name", key.Name).Msg("assessment is not stored: its scope changed meanwhile")
+		c.opts.Logger.Info().Str("name", key.Name).Msg("assessment is not stored: its scope changed meanwhile")
 	default:
 		c.write(key, after, got.result)
 	}
