@@ -24,9 +24,9 @@
 // # Memory
 //
 // goldmark's tree takes 25 to 40 times its text, so a large file is parsed in pieces
-// of 1 MiB or more that begin with a heading, and one tree is in memory at a time.
-// If the file has link definitions, their blocks are parsed once before. A list that
-// is longer than that is one piece, and so is a file without ATX headings.
+// of 256 KiB or more that begin with a heading, and one tree is in memory at a time.
+// A file of more than 8 MiB that has link definitions is parsed once before, for
+// those alone, a smaller one is one piece. So is what has no ATX heading in it.
 //
 // # Caveats
 //

@@ -6,7 +6,7 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// The parsers of Parse, of ParseHeadings and of references.
+// The parsers of Parse, of ParseHeadings, and of link definitions alone.
 var (
 	engine        = newEngine(func(n ast.Node) bool { return isHeading(n) || n.Kind() == ast.KindListItem })
 	headingEngine = newEngine(isHeading)

@@ -9,9 +9,14 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// pieceSize is how many bytes are parsed at once, at least. goldmark's tree takes
-// 25 to 40 times the text that it is of.
-const pieceSize = 1 << 20
+const (
+	// pieceSize is how many bytes are parsed at once, at least. goldmark's tree takes
+	// 25 to 40 times the text that it is of.
+	pieceSize = 256 << 10
+	// wholePieces is how many pieces are parsed as one if the file has link
+	// definitions: to find them first takes half the time of a parse.
+	wholePieces = 32
+)
 
 // A piece is the tree of a part of a file.
 type piece struct {
@@ -19,14 +24,20 @@ type piece struct {
 	part float64 // how much of the file ends with it, above 0 up to 1
 }
 
-// pieces parses a file in pieces of at least size bytes, so that no more than one tree is in memory.
-// A piece ends where an ATX heading at the top level begins: there everything before
-// it is closed, and nothing but the link references of the whole file tells how to
-// go on. A file without such headings is one piece.
+// pieces parses a file in pieces of at least size bytes, so that no more than one
+// tree is in memory. A piece ends where an ATX heading at the top level begins: there
+// everything before it is closed, and nothing but the link definitions of the whole
+// file tells how to go on. A file without such headings is one piece.
 func pieces(body []byte, p parser.Parser, size int) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		r := &pieceReader{Reader: text.NewReader(body), size: size}
-		known := references(body, size)
+		var known parser.Context
+		if bytes.Contains(body, []byte("]:")) {
+			if r.size = size * wholePieces; len(body) > r.size {
+				r.size, known = size, parser.NewContext()
+				nothingEngine.Parse(text.NewReader(body), parser.WithContext(known))
+			}
+		}
 		for more := true; more; {
 			pc := parser.NewContext()
 			if known != nil {
@@ -75,17 +86,6 @@ func (r *pieceReader) PeekLine() ([]byte, text.Segment) {
 		line = nil
 	}
 	return line, seg
-}
-
-// references returns a context with the link references of a file of more than one
-// piece, nil where there are none.
-func references(body []byte, size int) parser.Context {
-	if len(body) <= size || !bytes.Contains(body, []byte("]:")) {
-		return nil
-	}
-	pc := parser.NewContext()
-	nothingEngine.Parse(text.NewReader(body), parser.WithContext(pc))
-	return pc
 }
 
 // referring is a context that knows the references of the whole file.

@@ -34,7 +34,9 @@ func TestPieces(t *testing.T) {
 	require.Equal(t, 2, markdown.CountPieces([]byte(long), len(long)-8))
 	require.Equal(t, 1, markdown.CountPieces([]byte(long), len(long)))
 	large := strings.Repeat("# a\n\n"+strings.Repeat("x", 100_000)+"\n\n", 50)
-	require.Equal(t, 5, markdown.CountPieces([]byte(large), markdown.PieceSize))
+	require.Equal(t, 17, markdown.CountPieces([]byte(large), markdown.PieceSize))
+	require.Equal(t, 1, markdown.CountPieces([]byte(large+"[a]: b"), markdown.PieceSize), "to look for definitions does not pay yet")
+	require.Equal(t, 34, markdown.CountPieces([]byte(large+"[a]: b\n"+large), markdown.PieceSize))
 }
 
 // A document in pieces is the document: what is defined in one piece holds in
@@ -48,7 +50,7 @@ func TestPiecesMakeTheWhole(t *testing.T) {
 		gap := between[i%len(between)]
 		requireWhole(t, []byte(e.Markdown+gap+next+gap+far))
 	}
-	requireWhole(t, []byte("- [ ] [x] [y]\n# [x]\n- [ ] [x]\n\n[x]: one\n\n# b\n- [x] [x]\n\n> [x]: two\n\n- [y]: three\n"))
+	requireWhole(t, []byte(strings.Repeat("#\n", 400)+"- [ ] [x] [y]\n# [x]\n- [ ] [x]\n\n[x]: one\n\n# b\n- [x] [x]\n\n> [x]: two\n\n- [y]: three\n"))
 }
 
 func requireWhole(t *testing.T, src []byte) {
