@@ -108,7 +108,7 @@ func newPlan(title string, headings []markdown.Heading, keep []bool, items []mar
 	// Details are put before nested items, wherever they stood. Should that
 	// make other items of them (a fence left open swallows what follows), the
 	// tasks matter more than their details.
-	if len(markdown.Parse(content).Items()) != len(items) {
+	if markdown.Parse(content).NumItems() != len(items) {
 		content = write(title, headings, keep, items, false)
 	}
 	return content

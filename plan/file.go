@@ -68,12 +68,12 @@ func Apply(fsys writer.FS, name string, base *Plan, change Change) (next *Plan, 
 	return nil, fmt.Errorf("write plan: %w", err)
 }
 
-// unless returns the plan itself if it is what src says.
+// unless returns the plan itself if it is what src says. It keeps src.
 func (p *Plan) unless(src []byte) *Plan {
 	if p != nil && bytes.Equal(src, p.src) {
 		return p
 	}
-	return Parse(src)
+	return parse(src)
 }
 
 // bytes is the source of a plan, which may be nil.

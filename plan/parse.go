@@ -14,10 +14,13 @@ import (
 const maxSlug = 64
 
 // Parse reads a plan. Any bytes are a plan; one without a checkbox has no tasks.
-func Parse(src []byte) *Plan {
+func Parse(src []byte) *Plan { return parse(bytes.Clone(src)) }
+
+// parse is Parse of bytes that nobody will change.
+func parse(src []byte) *Plan {
 	doc := markdown.Parse(src)
 	b := builder{
-		plan:       &Plan{src: bytes.Clone(src)},
+		plan:       &Plan{src: src},
 		headings:   doc.Headings(),
 		components: map[int]int{},
 		suffix:     map[string]int{},
@@ -31,14 +34,15 @@ func Parse(src []byte) *Plan {
 		heads.WriteString(strconv.Itoa(h.Level) + h.Text + "\n")
 	}
 	b.plan.heads = heads.String()
-	items := doc.Items()
-	b.items = make([]int, len(items))
+	n := doc.NumItems()
+	b.items = make([]int, n)
 	b.owners = make([]int, len(b.headings))
-	b.plan.tasks = make([]Task, 0, len(items)+len(items)/8)
+	b.plan.tasks = make([]Task, 0, n+n/8)
 	b.plan.spans = make([]span, 0, cap(b.plan.tasks))
 	b.parents = make([]int, 0, cap(b.plan.tasks))
-	for i := range items {
-		b.item(i, &items[i])
+	for i := range n {
+		it := doc.Item(i)
+		b.item(i, &it)
 	}
 	b.identify()
 	return b.plan

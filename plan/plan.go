@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 
 	"github.com/lopen-dev/lopen/plan/markdown"
@@ -50,11 +51,19 @@ type span struct{ start, end int }
 
 // Tasks returns all tasks in file order, each component before its items.
 func (p *Plan) Tasks() []Task {
-	all := slices.Clone(p.tasks)
-	for i := range all {
-		all[i].Checked = p.checked(i)
+	return slices.AppendSeq(make([]Task, 0, len(p.tasks)), p.All())
+}
+
+// All yields the tasks in file order, as Tasks has them, without a copy of all.
+func (p *Plan) All() iter.Seq[Task] {
+	return func(yield func(Task) bool) {
+		for i, t := range p.tasks {
+			t.Checked = p.checked(i)
+			if !yield(t) {
+				return
+			}
+		}
 	}
-	return all
 }
 
 // Task returns the task with an ID.

@@ -18,8 +18,8 @@ import (
 // DefaultTTL is how long a result counts where nothing else is said.
 const DefaultTTL = 15 * time.Minute
 
-// diskBytes bounds what all entries take.
-const diskBytes = 64 << 20
+// diskBytes bounds what all entries take. A file of a scope takes about 250 bytes.
+const diskBytes = 256 << 20
 
 // Options of a cache.
 type Options struct {
@@ -59,7 +59,8 @@ type Result struct {
 }
 
 // A Look looks at a scope: it returns a snapshot of it, and whether last, which an
-// earlier Look returned, is of the same. An empty or damaged last is of nothing.
+// earlier Look returned, is of the same. An empty or damaged last is of nothing; a
+// whole one spares the reading of what did not change since.
 type Look func(ctx context.Context, last []byte) (now []byte, same bool, err error)
 
 // Open makes a cache. It touches the disk only to open the store's folder, and
@@ -91,7 +92,8 @@ type computed struct {
 // A call that waits for another one's computation ends with its own ctx.
 func (c *Cache) GetOrCompute(ctx context.Context, key Key, ttl time.Duration, look Look, compute func(context.Context) ([]byte, error)) (r Result, hit bool, err error) {
 	for {
-		if r, ok := c.fresh(ctx, key, ttl, look); ok {
+		r, last, ok := c.fresh(ctx, key, ttl, look)
+		if ok {
 			return r, true, nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -101,7 +103,7 @@ func (c *Cache) GetOrCompute(ctx context.Context, key Key, ttl time.Duration, lo
 		sum := key.sum()
 		ch := c.flight.DoChan(string(sum[:]), func() (any, error) {
 			mine.Store(true)
-			return c.compute(ctx, key, ttl, look, compute), nil
+			return c.compute(ctx, key, ttl, look, last, compute), nil
 		})
 		var got computed
 		select {
@@ -127,43 +129,51 @@ func (c *Cache) GetOrCompute(ctx context.Context, key Key, ttl time.Duration, lo
 	}
 }
 
-// fresh returns the remembered result if it counts.
-func (c *Cache) fresh(ctx context.Context, key Key, ttl time.Duration, look Look) (Result, bool) {
-	if ttl <= 0 {
-		return Result{}, false
-	}
+// fresh returns the remembered result if it counts, else the newest snapshot of the
+// scope that there is.
+func (c *Cache) fresh(ctx context.Context, key Key, ttl time.Duration, look Look) (r Result, last []byte, ok bool) {
 	e, ok := c.read(key)
 	if !ok {
-		return Result{}, false
+		return Result{}, nil, false
 	}
-	if age := c.opts.now().Sub(e.result.At); age < 0 || age > ttl { // below 0 a clock was set back
-		return Result{}, false
+	if age := c.opts.now().Sub(e.result.At); ttl <= 0 || age < 0 || age > ttl { // below 0 a clock was set back
+		return Result{}, e.scope, false
 	}
 	now, same, err := look(ctx, e.scope)
-	if err != nil || !same {
-		return Result{}, false
+	if err != nil {
+		return Result{}, e.scope, false
+	}
+	if !same {
+		return Result{}, now, false
 	}
 	if !bytes.Equal(now, e.scope) {
 		c.write(key, now, e.result) // what had to be read to be compared need not be the next time
 	}
-	return e.result, true
+	return e.result, now, true
 }
 
-// compute computes and stores.
-func (c *Cache) compute(ctx context.Context, key Key, ttl time.Duration, look Look, compute func(context.Context) ([]byte, error)) computed {
+// compute computes and stores. last is a snapshot of the scope, as old as it may be.
+func (c *Cache) compute(ctx context.Context, key Key, ttl time.Duration, look Look, last []byte, compute func(context.Context) ([]byte, error)) computed {
 	got := computed{result: Result{At: c.opts.now()}}
-	before, _, lookErr := look(ctx, nil)
+	before, _, lookErr := look(ctx, last)
 	if lookErr == nil {
 		got.before = before
 	}
-	if got.result.Data, got.err = compute(ctx); got.err != nil || ttl <= 0 || lookErr != nil {
+	if got.result.Data, got.err = compute(ctx); got.err != nil || ttl <= 0 {
 		return got
 	}
-	after, same, err := look(ctx, before)
-	if err != nil || !same {
-		c.opts.Logger.Debug().Err(err).Str("name", key.Name).Msg("assessment is not stored: its scope changed meanwhile")
-		return got
+	var after []byte
+	same := false
+	if lookErr == nil {
+		after, same, lookErr = look(ctx, before)
 	}
-	c.write(key, after, got.result)
+	switch {
+	case lookErr != nil && ctx.Err() == nil:
+		c.opts.Logger.Warn().Err(lookErr).Str("name", key.Name).Msg("assessment is not stored")
+	case !same:
+		c.opts.Logger.Info().Str("name", key.Name).Msg("assessment is not stored: its scope changed meanwhile")
+	default:
+		c.write(key, after, got.result)
+	}
 	return got
 }

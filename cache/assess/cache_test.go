@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,12 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/cache/assess"
+	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
 var key = assess.Key{Name: "lint", Input: []string{"make", "lint"}}
 
-// world is a folder, a cache and a clock that is far ahead of the folder's files.
+// world is a folder, and a cache with a clock.
 type world struct {
 	t     *testing.T
 	root  string
@@ -49,6 +51,13 @@ func (w *world) write(name, content string) {
 	require.NoError(w.t, os.WriteFile(name, []byte(content), 0o600))
 }
 
+func (w *world) look(patterns ...string) assess.Look {
+	w.t.Helper()
+	look, err := assess.Files(w.root, patterns)
+	require.NoError(w.t, err)
+	return look
+}
+
 // ask asks for the assessment and says whether it was remembered.
 func (w *world) ask(look assess.Look) bool {
 	w.t.Helper()
@@ -64,8 +73,8 @@ func (w *world) ask(look assess.Look) bool {
 func TestHitOnlyIfNothingChanged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	look := assess.FilesAt(w.root, w.clock)
-	goFiles := assess.FilesAt(w.root, w.clock, "**/*.go")
+	look := w.look()
+	goFiles := w.look("**/*.go")
 	w.write("z.go", "z")
 	old := time.Now().Add(-time.Hour)
 	for _, tt := range []struct {
@@ -110,41 +119,147 @@ func TestHitOnlyIfNothingChanged(t *testing.T) {
 func TestPatterns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for pattern, hit := range map[string]bool{"dir": false, "./dir/": false, "*.go": true, "**/b.go": false, "d*/b.*": false, "dir/*.md": true, "{x,dir}/**": false} {
-		look, err := assess.Files(w.root, []string{pattern})
-		require.NoError(t, err)
-		w.ask(look)
-		w.ask(look)
+	for pattern, hit := range map[string]bool{
+		"dir": false, "./dir/": false, ".": false, "./": false, "dir//b*": false, "./dir/*": false, `di\r`: false, "*.go": true, "**/b.go": false,
+		"d*/b.*": false, "dir/*.md": true, "dir/c.md": true, "{x,dir}/**": false, "a.go": true, "dir/b.go/*": true,
+	} {
+		w.ask(w.look(pattern))
+		w.ask(w.look(pattern))
 		w.write("dir/b.go", pattern)
-		require.Equal(t, hit, w.ask(look), pattern)
+		require.Equal(t, hit, w.ask(w.look(pattern)), pattern)
 	}
-	_, err := assess.Files(w.root, []string{"[a"})
-	require.ErrorIs(t, err, assess.ErrPattern)
+	for _, pattern := range []string{"[a", "", "/", "/etc/*", "..", "../x/*", ".git/HEAD", "a/.lopen/**"} {
+		_, err := assess.Files(w.root, []string{pattern})
+		require.ErrorIs(t, err, assess.ErrPattern, pattern)
+	}
 }
 
-// Files that were just written are compared by content, until they need not be.
+// What is ignored is not in the scope, but where it is named.
+func TestIgnored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(".gitignore", "out/\n*.log\n")
+	w.write("dir/.lopenignore", "local\n")
+	for name, hits := range map[string][6]bool{
+		//             all    dir    **     out    out/*  out/x
+		"a.go":      {false, true, true, true, true, true},
+		"dir/b.go":  {false, false, true, true, true, true},
+		"dir/local": {true, true, true, true, true, true},
+		"dir/a.log": {true, true, true, true, true, true},
+		"out/x":     {true, true, true, false, false, false},
+		"out/y":     {true, true, true, false, false, true},
+		"out/a.log": {true, true, true, true, true, true},
+		"out/z.txt": {true, true, false, false, false, true},
+	} {
+		w.write(name, "1")
+		w.write("out/x", "1")
+		for i, look := range []assess.Look{w.look(), w.look("dir"), w.look("**/*.c", "out/z*"), w.look("out"), w.look("*.c", "out/*"), w.look("out/x")} {
+			w.write(name, "1")
+			w.ask(look)
+			require.True(t, w.ask(look), name)
+			w.write(name, "2")
+			require.Equal(t, hits[i], w.ask(look), "%s %d", name, i)
+		}
+	}
+}
+
+// Ignoring a file takes it out of the scope, and that is a change.
+func TestIgnoredMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	look := w.look("**/*.go")
+	w.write(".gitignore", "*.log\n")
+	require.False(t, w.ask(look))
+	w.write(".gitignore", "*.log\n.gitignore\n")
+	require.True(t, w.ask(look))
+	w.write(".gitignore", "b.go\n")
+	require.False(t, w.ask(look), "one file less")
+	require.True(t, w.ask(look))
+	w.write("dir/b.go", "changed")
+	require.True(t, w.ask(look))
+	w.write(".gitignore", "")
+	require.False(t, w.ask(look), "and back")
+}
+
+// A file that is in doubt is none that is unchanged.
+func TestWhatCannotBeTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	require.False(t, w.ask(w.look("no/such.txt")))
+	require.False(t, w.ask(w.look("no/such.txt")), "nobody watches what is not there")
+	require.False(t, w.ask(w.look("no/*.txt")))
+	require.True(t, w.ask(w.look("no/*.txt")), "a pattern may find nothing")
+	w.write("dir/.gitignore", strings.Repeat("#", 2<<20)) // too large to be read as one
+	require.False(t, w.ask(w.look()))
+	require.False(t, w.ask(w.look()))
+	require.False(t, w.ask(w.look("*.go")))
+	require.False(t, w.ask(w.look("*.go")))
+	require.False(t, w.ask(w.look("a.go")))
+	require.True(t, w.ask(w.look("a.go")), "what is elsewhere does not matter")
+}
+
+func TestEmptyFolders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(".gitignore", "out\n")
+	w.ask(w.look())
+	require.NoError(t, os.Mkdir(filepath.Join(w.root, "empty"), 0o700))
+	require.True(t, w.ask(w.look()))
+	w.write("empty/out", "x")
+	require.True(t, w.ask(w.look()))
+}
+
+// A stat is enough for what was not changed lately; what was is read, until a
+// look finds that it need not be.
 func TestRacy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.now = time.Now()
-	look := assess.FilesAt(w.root, w.clock)
-	require.False(t, w.ask(look))
+	look := w.look()
+	last, _, err := look(t.Context(), nil)
+	require.NoError(t, err)
+	now, same, err := look(t.Context(), last)
+	require.NoError(t, err)
+	require.True(t, same)
+	require.NotEqual(t, string(last), string(now), "a newer snapshot spares the reading")
+
+	lie := func(at time.Duration) []byte { // a snapshot with another content of a.go
+		s, err := files.Decode(last)
+		require.NoError(t, err)
+		s.At = s.At.Add(at)
+		s.Find("a.go").Hash[0]++
+		return s.Encode()
+	}
+	_, same, err = look(t.Context(), lie(0))
+	require.NoError(t, err)
+	require.False(t, same, "it was read")
+	settled := lie(10 * time.Second)
+	now, same, err = look(t.Context(), settled)
+	require.NoError(t, err)
+	require.True(t, same, "it was not read")
+	require.Equal(t, string(settled), string(now), "there is nothing to write")
+
 	w.write("a.go", "a") // another time, the same content
-	require.True(t, w.ask(look))
-	w.write("a.go", "b")
-	require.False(t, w.ask(look))
-	require.NoError(t, os.Chmod(filepath.Join(w.root, "a.go"), 0o700))
-	require.False(t, w.ask(look), "the same content, another mode")
-	w.now = w.now.Add(10 * time.Second)
-	require.True(t, w.ask(look))
-	w.write("a.go", "b") // now its times count
-	require.False(t, w.ask(look))
+	now, same, err = look(t.Context(), last)
+	require.NoError(t, err)
+	require.True(t, same)
+	s, err := files.Decode(now)
+	require.NoError(t, err)
+	s.At = s.At.Add(10 * time.Second)
+	settled = s.Encode()
+	require.NoError(t, os.Chtimes(filepath.Join(w.root, "a.go"), time.Time{}, time.Unix(1, 0)))
+	now, same, err = look(t.Context(), settled)
+	require.NoError(t, err)
+	require.True(t, same)
+	require.NotEqual(t, string(settled), string(now), "its new time spares the reading")
+	_, same, err = look(t.Context(), append(settled, settled...))
+	require.NoError(t, err)
+	require.False(t, same, "of another scope")
 }
 
 func TestKeyAndTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	look := assess.FilesAt(w.root, w.clock)
+	look := w.look()
 	ask := func(k assess.Key, ttl time.Duration) bool {
 		_, hit, err := w.cache.GetOrCompute(t.Context(), k, ttl, look, func(context.Context) ([]byte, error) { return nil, nil })
 		require.NoError(t, err)
@@ -168,7 +283,7 @@ func TestKeyAndTime(t *testing.T) {
 func TestWhatIsNotStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	look := assess.FilesAt(w.root, w.clock)
+	look := w.look()
 	failed := errors.New("exit 1")
 	_, _, err := w.cache.GetOrCompute(t.Context(), key, time.Minute, look, func(context.Context) ([]byte, error) { return []byte("bad"), failed })
 	require.Equal(t, failed, err)
@@ -185,12 +300,23 @@ func TestWhatIsNotStored(t *testing.T) {
 	broken := func(context.Context, []byte) ([]byte, bool, error) { return nil, true, errors.New("no look") }
 	require.False(t, w.ask(broken))
 	require.False(t, w.ask(broken), "what cannot be looked at may have changed")
+
+	w.write("a.go", "333")
+	anew := 0
+	_, hit, err = w.cache.GetOrCompute(t.Context(), key, time.Minute, func(ctx context.Context, last []byte) ([]byte, bool, error) {
+		if len(last) == 0 {
+			anew++
+		}
+		return look(ctx, last)
+	}, func(context.Context) ([]byte, error) { return nil, nil })
+	require.True(t, err == nil && !hit)
+	require.Zero(t, anew, "what did not change is not read again")
 }
 
 func TestDamagedEntry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	look := assess.FilesAt(w.root, w.clock)
+	look := w.look()
 	w.ask(look)
 	for _, v := range w.disk.Variants(nil, 0) {
 		c := assess.OpenOn(w.disk.Crash(v).FS(), w.clock)
@@ -204,7 +330,7 @@ func TestOnceForAllWhoAsk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		look := assess.FilesAt(w.root, w.clock)
+		look := w.look()
 		var runs atomic.Int32
 		begun, end := make(chan struct{}, 10), make(chan struct{})
 		var wg sync.WaitGroup
@@ -245,7 +371,7 @@ func TestNoOldResult(t *testing.T) {
 	for _, canceled := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			look := assess.FilesAt(w.root, w.clock)
+			look := w.look()
 			end := make(chan struct{})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -274,22 +400,4 @@ func TestNoOldResult(t *testing.T) {
 			wg.Wait()
 		})
 	}
-}
-
-func FuzzDecodeFiles(f *testing.F) {
-	f.Add([]byte{1})
-	w := &world{t: &testing.T{}, root: f.TempDir()}
-	w.write("a", "b")
-	b, _, err := assess.FilesAt(w.root, time.Now)(f.Context(), nil)
-	require.NoError(f, err)
-	f.Add(b)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		again, ok := assess.FilesAgain(b)
-		if !ok {
-			return
-		}
-		twice, ok := assess.FilesAgain(again)
-		require.True(t, ok)
-		require.Equal(t, again, twice)
-	})
 }

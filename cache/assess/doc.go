@@ -10,11 +10,11 @@
 // # Scope
 //
 // A [Look] looks at the scope: it returns a snapshot and says whether the snapshot
-// before it was the same. [Files] is the Look at the files that patterns name. A
-// file is the same if its identity is (size, times, inode), or, where it was changed
-// so shortly before the look that its times do not say enough, if its content is.
-// So a hit costs a stat a file, and a file that was written anew with the same
-// content may cost a miss, never a false hit.
+// before it was the same. [Files] is the Look at the tracked files that patterns
+// name: cache/files says what is tracked and what changed, so a hit costs a stat a
+// file, what is ignored counts only where a pattern names it, and a file that was
+// written anew with the same content is the same. Where the tracker cannot tell, as
+// of a file that may not be read, nothing is stored, and a line of the log says so.
 //
 // # Concurrency
 //

@@ -11,10 +11,10 @@ import (
 
 // An entry on the disk has the fields: the SHA-256 of the key, the time that the
 // computation began (nanoseconds since 1970, eight bytes, big-endian), the scope's
-// snapshot, the data.
+// snapshot (lines of cache/files, one for each part of the scope), the data.
 const (
 	shelfName = "assessments"
-	magic     = "lopen assessment 1\n"
+	magic     = "lopen assessment 2\n"
 	numFields = 4
 )
 

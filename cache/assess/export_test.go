@@ -15,15 +15,3 @@ func OpenOn(store writer.FS, now func() time.Time) *Cache {
 	c.disk = shelf.New(store, shelfName, magic, diskBytes, zerolog.Nop())
 	return c
 }
-
-// FilesAt is Files with a clock.
-func FilesAt(root string, now func() time.Time, patterns ...string) Look {
-	s := scope{root: root, patterns: patterns, now: now}
-	return s.look
-}
-
-// FilesAgain decodes a snapshot and encodes it again.
-func FilesAgain(b []byte) ([]byte, bool) {
-	all, ok := decodeFiles(b)
-	return encodeFiles(all), ok
-}

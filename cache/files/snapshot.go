@@ -73,6 +73,17 @@ type Snapshot struct {
 	index map[string]int32 // into Files, for Take
 }
 
+// Settled says that no file is so young that Take, with this Snapshot as its base,
+// would read it although nothing changed.
+func (s *Snapshot) Settled() bool {
+	fresh := s.fresh()
+	return !slices.ContainsFunc(s.Files, func(f Fingerprint) bool { return max(f.ModTime, f.ChangeTime) >= fresh })
+}
+
+// fresh is the time, in nanoseconds since 1970, from which on a file's times prove
+// nothing of what came after the Snapshot.
+func (s *Snapshot) fresh() int64 { return s.At.Add(-granularity).UnixNano() }
+
 // Find returns the fingerprint of a path, nil when there is none.
 func (s *Snapshot) Find(path string) *Fingerprint {
 	i, ok := slices.BinarySearchFunc(s.Files, path, func(f Fingerprint, p string) int { return strings.Compare(f.Path, p) })

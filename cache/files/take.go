@@ -46,7 +46,10 @@ type Options struct {
 	// Paths are the files and folders to take, relative to the root; none is the whole
 	// tree. One that is named is taken although it is ignored; what is in it is judged
 	// as ever. One that is not there is covered, like a deleted file.
-	Paths    []string
+	Paths []string
+	// Only chooses among the files and symlinks by path; with it, empty folders are
+	// left out. nil takes all. It is called by several goroutines at once.
+	Only     func(path string) bool
 	MaxFiles int   // fingerprints; above it Take fails with ErrTooMany. 0 is DefaultMaxFiles
 	MaxBytes int64 // of one file, above which it is skipped as TooLarge. 0 is DefaultMaxBytes
 	// Hash reads a regular file to its end and returns the SHA-256 and the number of
@@ -82,7 +85,7 @@ func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*S
 	}
 	w := &walker{root: root, base: base, opts: opts, fresh: math.MinInt64, kept: make([]bool, len(base.Files))}
 	if !base.At.IsZero() {
-		w.fresh = base.At.Add(-granularity).UnixNano()
+		w.fresh = base.fresh()
 	}
 	out := &Snapshot{At: opts.now(), Paths: paths}
 	if err := w.run(ctx, paths); err != nil {
@@ -96,14 +99,9 @@ func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*S
 func cleanPaths(paths []string) ([]string, error) {
 	var clean []string
 	for _, p := range paths {
-		c := path.Clean(p)
-		if p == "" || path.IsAbs(p) || c == ".." || strings.HasPrefix(c, "../") || strings.ContainsRune(p, 0) {
-			return nil, &writer.Error{Op: "take snapshot", Path: p, Class: writer.ClassInvalid, Err: errors.New("give a path inside the project, relative to it")}
-		}
-		for part := range strings.SplitSeq(c, "/") {
-			if never(part) {
-				return nil, &writer.Error{Op: "take snapshot", Path: p, Class: writer.ClassInvalid, Err: fmt.Errorf("%s is never taken", part)}
-			}
+		c, err := CleanPath(p)
+		if err != nil {
+			return nil, err
 		}
 		if c == "." {
 			return nil, nil
@@ -118,6 +116,21 @@ func cleanPaths(paths []string) ([]string, error) {
 		}
 	}
 	return kept, nil
+}
+
+// CleanPath returns a path of Options.Paths in its shortest form, or an error of
+// class invalid for one that Take refuses.
+func CleanPath(p string) (string, error) {
+	c := path.Clean(p)
+	if p == "" || path.IsAbs(p) || c == ".." || strings.HasPrefix(c, "../") || strings.ContainsRune(p, 0) {
+		return "", &writer.Error{Op: "take snapshot", Path: p, Class: writer.ClassInvalid, Err: errors.New("give a path inside the project, relative to it")}
+	}
+	for part := range strings.SplitSeq(c, "/") {
+		if never(part) {
+			return "", &writer.Error{Op: "take snapshot", Path: p, Class: writer.ClassInvalid, Err: fmt.Errorf("%s is never taken", part)}
+		}
+	}
+	return c, nil
 }
 
 // A walker makes one snapshot.

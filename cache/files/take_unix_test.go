@@ -306,3 +306,26 @@ func TestOnAnyFS(t *testing.T) {
 	require.True(t, s.At.Equal(again.At))
 }
 func fifo(x tree, name string) { require.NoError(x.t, unix.Mkfifo(x.path(name), 0o600)) }
+
+// Only leaves out before anything is read, and with it empty folders.
+func TestOnly(t *testing.T) {
+	t.Parallel()
+	x := newTree(t)
+	for _, name := range []string{"a.go", "a.md", "dir/b.go", "dir/b.md", "fifo.go/x"} {
+		x.write(name, name)
+	}
+	require.NoError(t, os.Mkdir(x.path("empty.go"), 0o700))
+	fifo(x, "fifo.md")
+	s := x.take(nil, Options{
+		Only: func(path string) bool { return strings.HasSuffix(path, ".go") },
+		Hash: func(ctx context.Context, path string, r io.Reader) (blob.Hash, int64, error) {
+			require.Equal(t, ".go", path[len(path)-3:])
+			return sum(ctx, path, r)
+		},
+	})
+	require.Equal(t, []string{"a.go", "dir/b.go"}, paths(s))
+	require.False(t, s.Settled())
+	s.At = s.At.Add(granularity + time.Second)
+	require.True(t, s.Settled())
+	require.True(t, (&Snapshot{At: s.At}).Settled())
+}

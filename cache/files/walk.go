@@ -89,6 +89,9 @@ func (w *walker) walk(ctx context.Context, dir folder, at place) error {
 		return nil
 	}
 	if len(names) == 0 && at.path != "." {
+		if w.opts.Only != nil {
+			return nil
+		}
 		return w.take(ctx, Fingerprint{Path: at.path, Mode: at.mode})
 	}
 	below := place{rules: w.rules(at.rules, at.path, names), depth: at.depth + 1}
@@ -125,6 +128,9 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 		return nil
 	}
 	f := st.fingerprint(at.path)
+	if !f.Mode.IsDir() && w.opts.Only != nil && !w.opts.Only(at.path) {
+		return nil
+	}
 	switch f.Mode.Type() {
 	case fs.ModeDir:
 		if at.depth > maxDepth {

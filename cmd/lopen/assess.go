@@ -31,9 +31,10 @@ func newAssess(a *app) *cobra.Command {
 		Short: "Run CMD, or print what it printed if nothing changed since",
 		Long: `Run CMD, or print what it printed if nothing in the scope changed since.
 
-The scope is the files that the patterns name, relative to the project, or all of
-them but .git and .lopen. CMD runs in the current folder. Only what ended with
-exit 0 is remembered.`,
+The scope is the project's files, or those that the patterns name, relative to the
+project. What .gitignore and .lopenignore leave out is left out, but for a file or
+folder that a pattern names without wildcards. CMD runs in the current folder. Only
+what ended with exit 0 is remembered, and nothing if CMD changed the scope.`,
 		Example: `  lopen assess lint --scope '**/*.go' --scope go.mod -- golangci-lint run`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n != 1 || len(args) < 2 {

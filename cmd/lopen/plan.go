@@ -112,7 +112,7 @@ func planState(store *lifecycle.Store, module string, p *plan.Plan) (*session.St
 func withMarks(st *session.State, p *plan.Plan) (*session.State, error) {
 	marks := map[string]session.TaskState{plan.MarkFailed: session.TaskFailed, plan.MarkInProgress: session.TaskInProgress}
 	e := st.Edit()
-	for _, t := range p.Tasks() {
+	for t := range p.All() {
 		state, marked := marks[t.Mark.State]
 		if !marked || len(t.Children) > 0 {
 			continue

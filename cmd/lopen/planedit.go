@@ -53,7 +53,7 @@ func newPlanEdit(a *app, cmd *cobra.Command, change func(p *plan.Plan, args []st
 // warnDangling names the tasks that wait for what an edit took away or gave
 // another ID.
 func (a *app) warnDangling(before, after *plan.Plan) {
-	for _, t := range after.Tasks() {
+	for t := range after.All() {
 		for _, id := range t.After {
 			_, was := before.Task(id)
 			if _, is := after.Task(id); was && !is {
@@ -74,7 +74,7 @@ func newPlanTick(a *app, ticked bool) *cobra.Command {
 			return plan.Boxes(plan.Closure(p, t.ID, ticked)), err
 		},
 		func(before, after *plan.Plan) {
-			for _, t := range after.Tasks() {
+			for t := range after.All() {
 				if was, ok := before.Task(t.ID); ok && was.Checked != t.Checked {
 					fmt.Fprintf(a.stdout, "[%s] %s\n", map[bool]string{true: "x", false: " "}[t.Checked], t.ID)
 				}
@@ -137,7 +137,7 @@ func newPlanMark(a *app) *cobra.Command {
 			return plan.Marks(map[string]plan.Mark{t.ID: mark}), err
 		},
 		func(before, after *plan.Plan) {
-			for _, t := range after.Tasks() {
+			for t := range after.All() {
 				if was, _ := before.Task(t.ID); was.Mark != t.Mark {
 					fmt.Fprintf(a.stdout, "%s\n", strings.TrimSuffix(fmt.Sprintf("%s: %s", t.ID, t.Mark), ": "))
 				}
@@ -147,7 +147,7 @@ func newPlanMark(a *app) *cobra.Command {
 
 // printNew prints the IDs that one plan has and the other does not.
 func (a *app) printNew(without, with *plan.Plan) {
-	for _, t := range with.Tasks() {
+	for t := range with.All() {
 		if _, ok := without.Task(t.ID); !ok {
 			fmt.Fprintln(a.stdout, t.ID)
 		}

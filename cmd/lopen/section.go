@@ -230,7 +230,9 @@ func newSectionDrift(a *app) *cobra.Command {
 	return a.reads(&cobra.Command{
 		Use:   "drift MODULE",
 		Short: "Say which sections are no longer what the module's prompts were made of",
-		Args:  cobra.ExactArgs(1),
+		Long: `Say which sections of the specification are no longer what the prompts of the
+module's newest session were made of. The exit code is 3 if any is not.`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := session.ValidateModule(args[0]); err != nil {
 				return &usageError{err}
@@ -240,21 +242,29 @@ func newSectionDrift(a *app) *cobra.Command {
 				return err
 			}
 			if a.out.machine() {
-				return a.printJSON(rows)
+				err = a.printJSON(rows)
+			} else {
+				a.printDrift(rows)
 			}
-			for _, d := range rows {
-				header := d.Header
-				if header == "" {
-					header = "(the whole file)"
-				}
-				fmt.Fprintf(a.stdout, "%-8s %s  %s\n", d.State, d.Path, header)
+			if err == nil && len(rows) > 0 {
+				err = &problemsError{fmt.Sprintf("drift: %d found", len(rows))}
 			}
-			if len(rows) == 0 {
-				fmt.Fprintln(a.stderr, "nothing drifted")
-			}
-			return nil
+			return err
 		},
 	})
+}
+
+func (a *app) printDrift(rows []loop.Drift) {
+	for _, d := range rows {
+		header := d.Header
+		if header == "" {
+			header = "(the whole file)"
+		}
+		fmt.Fprintf(a.stdout, "%-8s %s  %s\n", d.State, d.Path, header)
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(a.stderr, "nothing drifted")
+	}
 }
 
 // drifted compares what the module's newest session remembers with the files.

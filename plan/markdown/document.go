@@ -6,7 +6,6 @@ import (
 	"sort"
 
 	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/text"
 )
 
 // A Document is what Parse found. Immutable.
@@ -78,19 +77,25 @@ func (d *Document) Lines() int { return d.lines }
 // whatever their bullet or number and however deep they are, in quotes too.
 func (d *Document) Items() []Item { return slices.Clone(d.items) }
 
+// NumItems returns the number of task-list items.
+func (d *Document) NumItems() int { return len(d.items) }
+
+// Item returns one of the task-list items by its index in file order.
+func (d *Document) Item(i int) Item { return d.items[i] }
+
 // Bullets returns the outermost list items that carry no checkbox, in file
 // order. Lists in such an item are its details.
 func (d *Document) Bullets() []Item { return slices.Clone(d.bullets) }
 
 // Parse reads a Markdown file. It takes any bytes; there is no error, as every
 // byte sequence is Markdown.
-func Parse(src []byte) *Document { return parse(src, engine, false) }
+func Parse(src []byte) *Document { return parse(src, engine, false, pieceSize) }
 
 // ParseHeadings is Parse for a caller who needs the headings only: the Document
 // has no items. It takes about half the time of Parse, and less memory.
-func ParseHeadings(src []byte) *Document { return parse(src, headingEngine, true) }
+func ParseHeadings(src []byte) *Document { return parse(src, headingEngine, true, pieceSize) }
 
-func parse(src []byte, p parser.Parser, headings bool) *Document {
+func parse(src []byte, p parser.Parser, headings bool, size int) *Document {
 	norm := normalize(src)
 	base := contentStart(src)
 	w := &walker{
@@ -103,9 +108,10 @@ func parse(src []byte, p parser.Parser, headings bool) *Document {
 		heading: -1,
 		only:    headings,
 	}
-	root := p.Parse(text.NewReader(w.body))
-	w.reserve(root)
-	w.blocks(root, scope{task: -1})
+	for piece := range pieces(w.body, p, size) {
+		w.reserve(piece)
+		w.blocks(piece.root, scope{task: -1})
+	}
 	w.finish()
 	w.doc.lines = len(w.lines)
 	return w.doc

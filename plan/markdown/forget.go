@@ -6,10 +6,11 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// The parsers of Parse and of ParseHeadings.
+// The parsers of Parse, of ParseHeadings, and of link definitions alone.
 var (
 	engine        = newEngine(func(n ast.Node) bool { return isHeading(n) || n.Kind() == ast.KindListItem })
 	headingEngine = newEngine(isHeading)
+	nothingEngine = newEngine(func(ast.Node) bool { return false })
 )
 
 func isHeading(n ast.Node) bool { return n.Kind() == ast.KindHeading }
@@ -23,8 +24,14 @@ type forgetful struct {
 }
 
 func (f forgetful) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	_, at := reader.Position()
 	node, state := f.BlockParser.Open(parent, reader, pc)
 	doc, top := parent.(*ast.Document)
+	if node != nil && top && isHeading(node) && state&parser.RequireParagraph == 0 { // ATX
+		if r, ok := reader.(*pieceReader); ok {
+			r.heading(at.Start)
+		}
+	}
 	if node == nil || !top || doc.LastChild() == nil {
 		return node, state
 	}

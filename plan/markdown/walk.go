@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/yuin/goldmark/ast"
 )
@@ -38,9 +39,9 @@ type scope struct {
 	quotes int
 }
 
-// reserve makes room for what blocks will find. Growing lists of values of this
-// size costs more than counting.
-func (w *walker) reserve(root ast.Node) {
+// reserve makes room for what blocks will find in a piece. Growing lists of values
+// of this size costs more than counting.
+func (w *walker) reserve(p piece) {
 	headings, items := 0, 0
 	var count func(ast.Node)
 	count = func(parent ast.Node) {
@@ -58,14 +59,20 @@ func (w *walker) reserve(root ast.Node) {
 			}
 		}
 	}
-	count(root)
-	if headings > 0 {
-		w.doc.headings = make([]Heading, 0, headings)
-		w.anchors = make(anchors, headings)
+	count(p.root)
+	w.doc.headings = room(w.doc.headings, headings, p.part)
+	if !w.only {
+		w.doc.items, w.itemSpans = room(w.doc.items, items, p.part), room(w.itemSpans, items, p.part)
 	}
-	if items > 0 && !w.only {
-		w.doc.items, w.itemSpans = make([]Item, 0, items), make([]span, 0, items)
+}
+
+// room makes room for n more values, and where they do not fit for as many as the
+// rest of the file holds if it is like the part before it.
+func room[T any](all []T, n int, part float64) []T {
+	if n += len(all); n <= cap(all) {
+		return all
 	}
+	return slices.Grow(all, int(float64(n)/part)-len(all))
 }
 
 func (w *walker) blocks(parent ast.Node, in scope) {
