@@ -38,12 +38,13 @@ func (s *Session) ChangedTasks(ctx context.Context) (changed []ChangedTask, all 
 	if err != nil {
 		return nil, false, nil, fmt.Errorf("tasks whose files changed: %w", err)
 	}
-	if changes, err = s.Look(ctx); err != nil {
-		return nil, false, nil, err
-	}
 	s.kept.mu.Lock()
+	changes, err = s.look(ctx)
 	now := s.kept.seen
 	s.kept.mu.Unlock()
+	if err != nil {
+		return nil, false, nil, err
+	}
 	paths := map[string][]string{}
 	differ, whole := 0, 0
 	for path, f := range left {

@@ -101,6 +101,29 @@ func (s *Session) loadCheckpoint(name string) (*checkpoint.Manifest, error) {
 	return s.kept.store.Load(id)
 }
 
+// Release drops what the session holds of large parts: the manifests of checkpoints
+// and what it last saw of the project's files. What is needed again is read again.
+// It is for a holder that waits for long, and may be called from any goroutine.
+func (s *Session) Release() error {
+	s.kept.mu.Lock()
+	defer s.kept.mu.Unlock()
+	return s.release()
+}
+
+// release is Release. The caller holds mu.
+func (s *Session) release() error {
+	k := &s.kept
+	k.last, k.seen = nil, nil
+	if k.store == nil {
+		return nil
+	}
+	n := k.store.Accesses()
+	s.store.opts.Logger.Debug().Stringer("session", s.id).Int("read", n.Read).Int("held", n.Held).Msg("manifests released")
+	err := k.store.Close()
+	k.store = nil
+	return err
+}
+
 // closeCheckpoints lets go of the folders, and frees what removed checkpoints had.
 func (s *Session) closeCheckpoints(ctx context.Context) error {
 	s.kept.mu.Lock()
@@ -108,8 +131,7 @@ func (s *Session) closeCheckpoints(ctx context.Context) error {
 	if s.kept.store == nil {
 		return nil
 	}
-	err := s.kept.store.Close()
-	s.kept.store = nil
+	err := s.release()
 	if !s.kept.fewer {
 		return err
 	}
@@ -132,6 +154,10 @@ func (s *Session) closeCheckpoints(ctx context.Context) error {
 func (s *Session) Checkpoint(ctx context.Context, why checkpoint.Reason, task string, paths ...string) (*checkpoint.Manifest, []files.Change, error) {
 	s.kept.mu.Lock()
 	defer s.kept.mu.Unlock()
+	err := s.recall()
+	if err != nil {
+		return nil, nil, fmt.Errorf("checkpoint of session %s: %w", s.id, err)
+	}
 	m, err := s.checkpoint(ctx, why, task, paths)
 	if err != nil {
 		return nil, nil, fmt.Errorf("checkpoint of session %s: %w", s.id, err)
@@ -174,18 +200,17 @@ func (s *Session) checkpoint(ctx context.Context, why checkpoint.Reason, task st
 // Look says which of the project's files changed since the last Look or Checkpoint
 // of the session, also by an earlier process. Nothing is kept of their contents.
 func (s *Session) Look(ctx context.Context) ([]files.Change, error) {
+	s.kept.mu.Lock()
+	defer s.kept.mu.Unlock()
+	return s.look(ctx)
+}
+
+// look is Look. The caller holds mu.
+func (s *Session) look(ctx context.Context) ([]files.Change, error) {
+	if err := s.recall(); err != nil {
+		return nil, err
+	}
 	k := &s.kept
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.seen == nil && s.mark.Load().Checkpoint != "" {
-		if err := s.openCheckpoints(); err != nil {
-			return nil, err
-		}
-	}
-	saved := Dir + "/" + s.path(seenFile)
-	if old, err := files.Load(s.store.project, saved); err == nil && (k.seen == nil || old.At.After(k.seen.At)) {
-		k.seen = old
-	}
 	now, err := files.Take(ctx, s.store.project, k.seen, files.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("look at the files of session %s: %w", s.id, err)
@@ -195,11 +220,31 @@ func (s *Session) Look(ctx context.Context) ([]files.Change, error) {
 		changes = checkpoint.Diff(k.seen, now)
 	}
 	k.seen = now
-	if err := files.Save(s.store.project, saved, now); err != nil {
+	if err := files.Save(s.store.project, s.seenPath(), now); err != nil {
 		s.store.opts.Logger.Warn().Err(err).Msg("the next holder will not know which files changed")
 	}
 	return changes, nil
 }
+
+// recall loads what was last seen of the project's files, unless it is known. The
+// caller holds mu.
+func (s *Session) recall() error {
+	k := &s.kept
+	if k.seen != nil {
+		return nil
+	}
+	if s.mark.Load().Checkpoint != "" {
+		if err := s.openCheckpoints(); err != nil {
+			return err
+		}
+	}
+	if old, err := files.Load(s.store.project, s.seenPath()); err == nil && (k.seen == nil || old.At.After(k.seen.At)) {
+		k.seen = old
+	}
+	return nil
+}
+
+func (s *Session) seenPath() string { return Dir + "/" + s.path(seenFile) }
 
 // seenFile is what Look last saw, beside the state. It is derived from the files.
 const seenFile = "files.json"

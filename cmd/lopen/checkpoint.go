@@ -81,7 +81,8 @@ func forTerminal(w io.Writer, text string) string {
 }
 
 // findCheckpoint turns a name into an ID: cp-000012, 12, last, before:TASK or
-// after:TASK, where TASK is an ID or the end of one.
+// after:TASK, where TASK is an ID or the end of one. Of a task with others beneath it
+// that is before the first of them and after the last.
 func findCheckpoint(cps *lifecycle.Checkpoints, name string) (checkpoint.ID, error) {
 	all, err := cps.List()
 	if err != nil {
@@ -91,17 +92,25 @@ func findCheckpoint(cps *lifecycle.Checkpoints, name string) (checkpoint.ID, err
 	if named && when != "before" && when != "after" {
 		return 0, usagef("%q names no checkpoint: give an ID, last, before:TASK or after:TASK", name)
 	}
+	var beneath checkpoint.ID
 	for _, info := range slices.Backward(all) {
 		switch {
-		case named:
-			if string(info.Reason) == when+"-task" && (info.Task == task || strings.HasSuffix(info.Task, "/"+task)) {
-				return info.ID, nil
+		case named && string(info.Reason) != when+"-task":
+		case named && strings.HasSuffix("/"+info.Task, "/"+task):
+			return info.ID, nil
+		case named && strings.Contains("/"+info.Task, "/"+task+"/"):
+			if beneath == 0 || when == "before" {
+				beneath = info.ID
 			}
+		case named:
 		case name == "last", name == info.ID.String(), strings.TrimLeft(strings.TrimPrefix(info.ID.String(), "cp-"), "0") == name:
 			return info.ID, nil
 		}
 	}
-	return 0, fmt.Errorf("%q: %w", name, checkpoint.ErrNotFound)
+	if beneath == 0 {
+		return 0, fmt.Errorf("%q: %w: lopen checkpoint list shows them", name, checkpoint.ErrNotFound)
+	}
+	return beneath, nil
 }
 
 func newCheckpointCreate(a *app) *cobra.Command {
@@ -200,7 +209,7 @@ func newCheckpointList(a *app) *cobra.Command {
 				if r.Pinned {
 					marks = append(marks, "pinned")
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d/%d done\t%d files changed\t%s\t%s\n", r.ID, ago(time.Since(r.At)), r.Reason, r.Task, r.Tasks.Completed, r.Tasks.Total, r.FilesModified, bytesText(r.Bytes), strings.Join(marks, ", "))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d/%d done\tfiles changed: %d\t%s\t%s\n", r.ID, ago(time.Since(r.At)), r.Reason, r.Task, r.Tasks.Completed, r.Tasks.Total, r.FilesModified, bytesText(r.Bytes), strings.Join(marks, ", "))
 			}
 			return w.Flush()
 		},
@@ -333,7 +342,7 @@ func (a *app) printStat(cps *lifecycle.Checkpoints, changes []files.Change) erro
 		fmt.Fprintf(a.stdout, "%s %s  %s\n", letters[c.Kind], shown(c.Path), numbers)
 		added, deleted = added+lines.Added, deleted+lines.Deleted
 	}
-	_, err := fmt.Fprintf(a.stdout, "%d files, +%d -%d lines\n", len(changes), added, deleted)
+	_, err := fmt.Fprintf(a.stdout, "files: %d, lines: +%d -%d\n", len(changes), added, deleted)
 	return err
 }
 

@@ -47,7 +47,7 @@ func roots(dir writer.FS, name string, into map[blob.Hash]struct{}, depth int) e
 		switch {
 		case strings.HasPrefix(e.Name(), leavingPrefix), strings.HasPrefix(e.Name(), deletingPrefix):
 		case e.Name() == manifestName:
-			m, err := load(dir, child)
+			m, _, err := load(dir, child)
 			if err != nil {
 				return err
 			}

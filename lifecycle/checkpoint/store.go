@@ -31,6 +31,8 @@ type Store struct {
 	blobs *blob.Store
 	tree  writer.FS
 
+	held held
+
 	mu sync.Mutex // held by what writes
 }
 
@@ -61,33 +63,37 @@ func (s *Store) ids() ([]ID, error) {
 	return ids, nil
 }
 
-// Load reads a checkpoint in full and checks it. The error is [ErrNotFound], or has
+// Load reads a checkpoint in full and checks it; up to 64 MiB of manifests that were
+// read stay in memory, the most recently used. The error is [ErrNotFound], or has
 // class corrupt or future-version and names the file.
 func (s *Store) Load(id ID) (*Manifest, error) {
-	m, err := load(s.dir, id.String()+"/"+manifestName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", id, ErrNotFound)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if m.ID != id {
-		return nil, damaged(s.path(id.String()+"/"+manifestName), fmt.Errorf("it is that of %s", m.ID))
-	}
-	m.from = s
-	return m, nil
+	return s.held.get(id, func() (*Manifest, int64, error) {
+		m, bytes, err := load(s.dir, id.String()+"/"+manifestName)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, 0, fmt.Errorf("%s: %w", id, ErrNotFound)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		if m.ID != id {
+			return nil, 0, damaged(s.path(id.String()+"/"+manifestName), fmt.Errorf("it is that of %s", m.ID))
+		}
+		m.from = s
+		return m, bytes, nil
+	})
 }
 
-func load(dir writer.FS, name string) (*Manifest, error) {
+// load returns a manifest, and how many bytes its file has.
+func load(dir writer.FS, name string) (*Manifest, int64, error) {
 	data, err := writer.ReadFile(dir, name, MaxManifest)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	m, err := Decode(data)
 	if err != nil {
-		return nil, damaged(filepath.Join(dir.Name(), name), err)
+		return nil, 0, damaged(filepath.Join(dir.Name(), name), err)
 	}
-	return m, nil
+	return m, int64(len(data)), nil
 }
 
 // damaged is the error of a manifest that cannot be used.
@@ -228,6 +234,7 @@ func (s *Store) Remove(id ID) error {
 			return err
 		}
 	}
+	s.held.forget(id)
 	away := writer.TempName(id.String())
 	if err := s.dir.Rename(id.String(), away); err != nil {
 		return writer.NewError("remove checkpoint", s.path(id.String()), writer.NotCommitted, err)

@@ -92,6 +92,9 @@ func (s *Session) ChangedTasks(context.Context) ([]lifecycle.ChangedTask, bool, 
 	return nil, false, nil, nil
 }
 
+// Release drops nothing: there is no file to read it from again.
+func (s *Session) Release() error { return nil }
+
 // PauseRequested is false: no other process can find the session.
 func (s *Session) PauseRequested() bool { return false }
 

@@ -50,6 +50,9 @@ func (r *Runner) waitLimit(ctx context.Context, m metrics) error {
 	if err := r.sync(ctx); err != nil {
 		return err
 	}
+	if err := r.sess.Release(); err != nil { // it may be hours
+		return err
+	}
 	r.cfg.UI.Say("the agent is at its limit: waiting until %s, no attempt is counted", at)
 	r.cfg.UI.Status(Status{Task: "waiting for the agent's limit", Since: time.Now(), Until: until, Progress: r.sess.State().Progress()})
 	timer := time.NewTimer(time.Until(until))

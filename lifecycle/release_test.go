@@ -1,0 +1,56 @@
+package lifecycle_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/writer/crashfs"
+)
+
+// What is released is read again, and nothing is forgotten with it: neither what was
+// last seen of the files nor whose work they are.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	store, err := lifecycle.InitOn(crashfs.New(crashfs.Ext4).FS(), lifecycle.Options{Now: simOptions.Now, Logger: zerolog.New(&log)})
+	require.NoError(t, err)
+	sess, ids := agentWorked(t, store, "auth")
+	dir := store.Project()
+	put(t, dir, "mine", "1")
+	changes, err := sess.Look(t.Context())
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+
+	require.NoError(t, sess.Release())
+	put(t, dir, "also", "1")
+	changes, err = sess.Look(t.Context())
+	require.NoError(t, err)
+	require.Len(t, changes, 1, "since the last look, not since the last checkpoint")
+	require.Equal(t, "also", changes[0].Path)
+
+	require.NoError(t, sess.Release())
+	put(t, dir, "third", "1")
+	_, changes, err = sess.Checkpoint(t.Context(), checkpoint.BeforeTask, "t")
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+
+	require.NoError(t, sess.Release())
+	dry := both
+	dry.DryRun = true
+	would, err := sess.Rewind(t.Context(), ids[0], dry)
+	require.NoError(t, err)
+	did, err := sess.Rewind(t.Context(), ids[0], both)
+	require.NoError(t, err)
+	require.Equal(t, would.Changes, did.Changes)
+	require.Equal(t, "0", got(t, dir, "a"))
+	require.Equal(t, "1", got(t, dir, "mine"), "it is not the loop's")
+	require.NoError(t, sess.Release())
+	require.NoError(t, sess.Release(), "nothing is held")
+	require.NoError(t, store.Close(t.Context()))
+	require.Regexp(t, `"read":\d+,"held":[1-9]\d*,"message":"manifests released"`, log.String(), "doing it took what looking had read")
+}
