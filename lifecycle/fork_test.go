@@ -5,6 +5,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -149,6 +150,26 @@ func TestPowerCutWhileForking(t *testing.T) {
 		require.NoError(t, child.Close(t.Context()))
 		require.NoError(t, s.close())
 	}
+}
+
+// A fork of what is complete is complete since before it was made, which is no fault.
+func TestForkOfACompleteSession(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	parent := create(t, store, "auth")
+	require.NoError(t, parent.Change(session.TriggerTaskCompleted, func(e *session.Edit) error {
+		h := e.Header()
+		h.Status, h.Phase, h.ExitReason, h.CompletedAt = session.StatusComplete, session.PhaseComplete, session.ExitComplete, h.CreatedAt.Add(-time.Second)
+		return nil
+	}))
+	require.NoError(t, parent.Sync(t.Context()))
+	rules := func(id session.ID) int {
+		report, err := store.Verify(id)
+		require.NoError(t, err)
+		return len(report.Rules)
+	}
+	require.Equal(t, 1, rules(parent.ID()))
+	require.Zero(t, rules(fork(t, store, parent.ID(), lifecycle.ForkOptions{}).ID()))
 }
 
 // What a fork has inherited was acknowledged by records of another journal.

@@ -175,7 +175,8 @@ func (s *Store) missing(r *Recovery) {
 	}
 	n := 0
 	for _, t := range p.Tasks() {
-		if _, ok := r.state.Task(t.ID); ok {
+		cut := slices.ContainsFunc(r.Lost, func(lost string) bool { return strings.HasPrefix(lost, "task "+t.ID+",") })
+		if _, ok := r.state.Task(t.ID); ok || cut {
 			continue
 		}
 		if n++; n <= maxNamed {

@@ -276,6 +276,12 @@ func TestRecoverPartialNamesWhatThePlanHas(t *testing.T) {
 	require.Contains(t, lost, "task t5, which is in the plan")
 	require.Contains(t, lost, "16 more tasks of the plan", "of 26 ten are named")
 	require.Contains(t, strings.Join(r.Advice, "\n"), "look at the boxes in .lopen/modules/auth/plan.md")
+
+	id, dir = worked(t, store, 8)
+	cut(`,"state":"complete"},{"id":"t6"`, "history", "journal-1-1.jsonl")(t, dir)
+	r, err = store.Recover(t.Context(), id.String(), lifecycle.Partial, true)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(strings.Join(r.Lost, "\n"), "task t5,"), "it is named once: %q", r.Lost)
 }
 
 // The new session goes by the name of the damaged one. What is said of that is no

@@ -195,10 +195,13 @@ func newSessionPause(a *app) *cobra.Command {
 				}
 				if asked {
 					fmt.Fprintf(a.stderr, "session %s pauses after its current task\n", id)
-				} else {
-					fmt.Fprintf(a.stderr, "session %s is paused\n", id)
+					return nil
 				}
-				return nil
+				st, _, err := store.Read(id)
+				if err == nil {
+					fmt.Fprintf(a.stderr, "session %s is %s\n", id, st.Status())
+				}
+				return err
 			})
 		},
 	}

@@ -61,11 +61,10 @@ func (a *applier) tryFolders() error {
 		}
 		at, dir, err := a.chain.nearest(parent(c.Path))
 		if err == nil {
-			known := false
-			if err, known = tried[dir]; !known {
-				err = a.try(at, dir)
-				tried[dir] = err
+			if _, known := tried[dir]; !known {
+				tried[dir] = a.try(at, dir)
 			}
+			err = tried[dir]
 		}
 		if err != nil {
 			if err := a.permitted(c, err); err != nil {

@@ -22,7 +22,9 @@ type checker struct {
 func (c *checker) header() {
 	h := c.st.h
 	c.order("the session", "created", h.CreatedAt, "updated", h.UpdatedAt)
-	c.order("the session", "created", h.CreatedAt, "completed", h.CompletedAt)
+	if h.Lineage == nil { // or the one that it comes from was completed
+		c.order("the session", "created", h.CreatedAt, "completed", h.CompletedAt)
+	}
 	for what, id := range map[string]string{"active task": h.ActiveTask, "component": h.Component} {
 		if id == "" {
 			continue

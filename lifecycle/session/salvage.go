@@ -49,7 +49,8 @@ func Salvage(state []byte) (Salvaged, error) {
 	if s.out.Err = s.Err(); !reached {
 		return Salvaged{}, fmt.Errorf("%w: %w", ErrCorrupt, errors.Join(errors.New("its tasks are not reached"), s.out.Err))
 	}
-	s.out.State = append(e.b, '}', '\n')
+	e.b = append(e.b, '}', '\n')
+	s.out.State = e.b
 	return s.out, nil
 }
 
