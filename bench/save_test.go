@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,19 +46,111 @@ func (n *null) Published(error)               {}
 func (n *null) Recover() error                { return nil }
 func (n *null) Close() error                  { return nil }
 
-// BenchmarkSave is what a loop waits for one Save while commits go on.
+// slow is a Committer whose disk takes 50 ms for each commit, or hangs until it is let go.
+type slow struct {
+	null
+	letGo chan struct{} // nil does not hang
+}
+
+func (s *slow) Commit(b actors.Batch) (actors.Committed, error) {
+	if s.letGo != nil {
+		<-s.letGo
+	} else {
+		time.Sleep(50 * time.Millisecond)
+	}
+	return s.null.Commit(b)
+}
+
+// planState is a State of n tasks, and one of which a task differs.
+func planState(b testing.TB, n int) (one, other *session.State) {
+	b.Helper()
+	id, err := session.NewID("bench", time.Unix(0, 0), 1)
+	require.NoError(b, err)
+	st, err := session.New(id, time.Unix(0, 0))
+	require.NoError(b, err)
+	e := st.Edit()
+	workload.Fill(e, n)
+	one, err = e.State()
+	require.NoError(b, err)
+	e = one.Edit()
+	require.NoError(b, workload.StepOf(0, n).Apply(e))
+	other, err = e.State()
+	require.NoError(b, err)
+	return one, other
+}
+
+// BenchmarkSave is what a loop waits for one Save back to back, by the number of
+// tasks: /idle while commits go to the real disk, /slow while each takes 50 ms,
+// /stalled while one hangs. /send is a send to a goroutine that receives as fast as
+// it can. /allocs counts the allocations of the caller.
 func BenchmarkSave(b *testing.B) {
-	for _, n := range sizes {
-		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
+	const block = 1000
+	sizes := usual(append(slices.Clone(sizes), 1_000_000)...)
+	name := func(n int) string { return fmt.Sprintf("tasks=%d", n) }
+	saves := func(save func(*session.State, session.Trigger) error, one, other *session.State) func() {
+		return func() {
+			_ = save(one, session.TriggerStepCompleted)
+			one, other = other, one
+		}
+	}
+	b.Run("idle", func(b *testing.B) {
+		var sides []side
+		for _, n := range sizes {
 			sess := newSession(b, n)
-			st := sess.State()
-			a := actors.Start(st, &null{}, actors.Options{})
-			b.Cleanup(func() { require.NoError(b, a.Close(context.Background())) })
-			b.ReportAllocs()
-			for b.Loop() {
-				_ = a.Save(st, session.TriggerStepCompleted)
+			one := sess.State()
+			e := one.Edit()
+			require.NoError(b, workload.StepOf(0, n).Apply(e))
+			other, err := e.State()
+			require.NoError(b, err)
+			sides = append(sides, side{name: name(n), block: block, fn: saves(sess.Save, one, other),
+				before: func() { require.NoError(b, sess.Flush(b.Context())) }})
+		}
+		to := make(chan int, 256)
+		b.Cleanup(func() { close(to) })
+		go func() {
+			for range to {
 			}
+		}()
+		turns(b, append(sides, side{name: "send", block: block, fn: func() { to <- 1 }})...)
+	})
+	for _, disk := range []string{"slow", "stalled"} {
+		b.Run(disk, func(b *testing.B) {
+			var sides []side
+			for _, n := range sizes {
+				one, other := planState(b, n)
+				c := &slow{}
+				if disk == "stalled" {
+					c.letGo = make(chan struct{})
+				}
+				a := actors.Start(one, c, actors.Options{})
+				b.Cleanup(func() {
+					if c.letGo != nil {
+						close(c.letGo)
+					}
+					require.NoError(b, a.Close(context.Background()))
+				})
+				sides = append(sides, side{name: name(n), block: block, fn: saves(a.Save, one, other)})
+			}
+			turns(b, sides...)
 		})
+	}
+	b.Run("allocs", func(b *testing.B) {
+		st, _ := planState(b, 1000)
+		a := actors.Start(st, &null{}, actors.Options{})
+		b.Cleanup(func() { require.NoError(b, a.Close(context.Background())) })
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = a.Save(st, session.TriggerStepCompleted)
+		}
+	})
+}
+
+// BenchmarkHeld is a burst of 10,000 triggers while one commit is held back: how
+// many commits they take.
+func BenchmarkHeld(b *testing.B) {
+	st, _ := planState(b, 10)
+	for b.Loop() {
+		b.ReportMetric(float64(commitsAfterHeld(b, st)-1), "more-commits")
 	}
 }
 
@@ -64,15 +158,13 @@ func BenchmarkSave(b *testing.B) {
 func BenchmarkChange(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
-			sess := newSession(b, n)
-			a := actors.Start(sess.State(), &null{}, actors.Options{})
+			st, _ := planState(b, n)
+			a := actors.Start(st, &null{}, actors.Options{})
 			b.Cleanup(func() { require.NoError(b, a.Close(context.Background())) })
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				e := a.State().Edit()
-				t, _ := e.Task(workload.TaskID(7))
-				t.Attempts = i
-				e.Put(t)
+				require.NoError(b, workload.Step{Task: 7, Attempts: i}.Apply(e))
 				st, err := e.State()
 				require.NoError(b, err)
 				_ = a.Save(st, session.TriggerStepCompleted)
@@ -81,71 +173,60 @@ func BenchmarkChange(b *testing.B) {
 	}
 }
 
+// recordBytes is about what the record of one changed task has.
+const recordBytes = 450
+
 // BenchmarkDurable is a Save and the Sync that makes it durable. The cost must not
 // follow the size of the plan.
 func BenchmarkDurable(b *testing.B) {
-	for _, n := range append(sizes, 1_000_000) {
-		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
-			sess := newSession(b, n)
-			for i := 0; b.Loop(); i++ {
-				require.NoError(b, sess.Change(session.TriggerStepCompleted, workload.Step{Task: 7, Attempts: i + 1}.Apply))
-				require.NoError(b, sess.Sync(b.Context()))
-			}
-		})
+	var sides []side
+	for _, n := range usual(append(slices.Clone(sizes), 1_000_000)...) {
+		sess, i := newSession(b, n), 0
+		sides = append(sides, side{name: fmt.Sprintf("tasks=%d", n), fn: func() {
+			i++
+			require.NoError(b, sess.Change(session.TriggerStepCompleted, workload.Step{Task: 7, Attempts: i}.Apply))
+			require.NoError(b, sess.Sync(b.Context()))
+		}})
 	}
+	turns(b, append(sides, appendFloor(b, recordBytes))...)
 }
 
-// BenchmarkBurst is the time from the last of 10,000 triggers until all are
-// durable. /floor is one append and fdatasync of as many bytes as the record has.
+// BenchmarkBurst is the time from the last of 10,000 triggers until all are durable.
 func BenchmarkBurst(b *testing.B) {
-	b.Run("triggers=10000", func(b *testing.B) {
-		sess := newSession(b, 1000)
-		for i := 0; b.Loop(); i++ {
-			b.StopTimer()
+	sess, i := newSession(b, 1000), 0
+	turns(b, side{name: "lopen",
+		before: func() {
 			require.NoError(b, sess.Flush(b.Context())) // quiet, as before a burst
 			for range 9_999 {
 				require.NoError(b, sess.Save(nil, session.TriggerStepCompleted))
 			}
-			b.StartTimer()
-			require.NoError(b, sess.Change(session.TriggerStepCompleted, workload.Step{Task: 7, Attempts: i + 1}.Apply))
+		},
+		fn: func() {
+			i++
+			require.NoError(b, sess.Change(session.TriggerStepCompleted, workload.Step{Task: 7, Attempts: i}.Apply))
 			require.NoError(b, sess.Sync(b.Context()))
-		}
-	})
-	b.Run("floor", func(b *testing.B) {
-		f, err := os.Create(filepath.Join(b.TempDir(), "floor"))
-		require.NoError(b, err)
-		defer f.Close()
-		record := make([]byte, 450)
-		for off := int64(0); b.Loop(); off += int64(len(record)) {
-			_, err := f.WriteAt(record, off)
-			require.NoError(b, err)
-			require.NoError(b, datasync(f))
-		}
-	})
+		},
+	}, appendFloor(b, recordBytes))
 }
 
-// BenchmarkResume decodes, checks and validates a session's files; /json is
-// encoding/json alone on the same bytes, into structs that name what they want.
+// BenchmarkResume decodes, checks and validates a session's files; json is
+// encoding/json alone on the state's bytes, into structs that name what they want, and
+// copy copies the same bytes once.
 func BenchmarkResume(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
-			st := newSession(b, n).State()
+			st, _ := planState(b, n)
 			state, metrics := session.EncodeState(st, session.Mark{Seq: 1}), session.EncodeMetrics(st, session.Mark{Seq: 1})
-			b.SetBytes(int64(len(state) + len(metrics)))
-			for b.Loop() {
+			to := make([]byte, len(state))
+			turns(b, side{name: "lopen", before: runtime.GC, fn: func() {
 				st, _, err := session.Decode(state, metrics)
 				require.NoError(b, err)
 				session.Check(st)
-			}
-		})
-		b.Run(fmt.Sprintf("tasks=%d/json", n), func(b *testing.B) {
-			state := session.EncodeState(newSession(b, n).State(), session.Mark{Seq: 1})
-			b.SetBytes(int64(len(state)))
-			for b.Loop() {
+			}}, side{name: "json", before: runtime.GC, fn: func() {
 				var plain plainState
 				require.NoError(b, json.Unmarshal(state, &plain))
 				require.NotEmpty(b, plain.Tasks)
-			}
+			}}, side{name: "copy", fn: func() { copy(to, state) }})
 		})
 	}
 }
@@ -167,7 +248,7 @@ type plainTask struct {
 	Children []plainTask `json:"children"`
 }
 
-// BenchmarkList lists 10,000 sessions; /floor opens, reads 1 KiB of and closes as
+// BenchmarkList lists 10,000 sessions; read opens, reads 1 KiB of and closes as
 // many files one after the other.
 func BenchmarkList(b *testing.B) {
 	many := many(10_000)
@@ -187,22 +268,17 @@ func BenchmarkList(b *testing.B) {
 		names = append(names, filepath.Join(folder, "state.json"))
 		require.NoError(b, os.WriteFile(names[i], session.EncodeState(st, session.Mark{Epoch: 1, Seq: 1}), 0o600))
 	}
-	b.Run("sessions=10000", func(b *testing.B) {
-		for b.Loop() {
-			infos, err := store.List()
+	buf := make([]byte, 1<<10)
+	turns(b, side{name: "lopen", fn: func() {
+		infos, err := store.List()
+		require.NoError(b, err)
+		require.Len(b, infos, many)
+	}}, side{name: "read", fn: func() {
+		for _, name := range names {
+			f, err := os.Open(name)
 			require.NoError(b, err)
-			require.Len(b, infos, many)
+			_, _ = f.Read(buf)
+			require.NoError(b, f.Close())
 		}
-	})
-	b.Run("floor", func(b *testing.B) {
-		buf := make([]byte, 1<<10)
-		for b.Loop() {
-			for _, name := range names {
-				f, err := os.Open(name)
-				require.NoError(b, err)
-				_, _ = f.Read(buf)
-				require.NoError(b, f.Close())
-			}
-		}
-	})
+	}})
 }
