@@ -13,10 +13,16 @@ type Table struct {
 	Unit  string `json:"unit"`
 	Base  string `json:"base"` // whose figure the ratios divide by
 	Rows  []Row  `json:"rows"`
+	// People names the work in the table of what people notice; "" is not in it.
+	People string `json:"people,omitempty"`
 
-	saved  bool                   // the figures are of Save alone, and so is what a row promises
-	rounds map[string][][]float64 // of each name, samples by round
-	names  []string               // in the order in which they came
+	// PerByte is how many bytes changed, in a table of bytes written.
+	PerByte float64 `json:"perByte,omitempty"`
+
+	promises map[string]string      // of who is no Kind
+	saved    bool                   // the figures are of Save alone, and so is what a row promises
+	rounds   map[string][][]float64 // of each name, samples by round
+	names    []string               // in the order in which they came
 }
 
 // A Row is one contender's figures.
@@ -55,6 +61,9 @@ func (t *Table) add(name string, round int, samples ...float64) {
 
 // promise is what a contender promises of what the table measured.
 func (t *Table) promise(name string) string {
+	if p, ok := t.promises[name]; ok {
+		return p
+	}
 	k := kindOf(name)
 	if t.saved && k.Saved != "" {
 		return k.Saved
@@ -65,7 +74,10 @@ func (t *Table) promise(name string) string {
 // finish computes the rows.
 func (t *Table) finish() {
 	order := func(name string) int {
-		return slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+		if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
+			return i
+		}
+		return len(kinds) // in the order in which they came
 	}
 	slices.SortStableFunc(t.names, func(a, b string) int { return order(a) - order(b) })
 	for _, name := range t.names {

@@ -14,11 +14,15 @@ const pace = 5 * time.Millisecond
 
 // durableBySize is one save that is waited for, against the size of the plan.
 func (b *bench) durableBySize() error {
-	for _, n := range b.Sizes {
+	for i := range b.parts(len(b.Sizes)) {
+		n := b.Sizes[i]
 		t := b.table(fmt.Sprintf("One save until durable, plan of %s tasks", thousands(n)), "ns",
 			"One task changes. The floor does not know the plan.")
+		if n == usual {
+			t.People = fmt.Sprintf("One save of a plan of %d tasks until durable", usual)
+		}
 		err := b.turns(b.dir, n, nil, func(round int, c *contender) error {
-			took, err := b.timed(c.durable)
+			took, err := b.timed(nil, c.durable)
 			t.add(c.Name, round, took...)
 			return err
 		})
@@ -33,11 +37,18 @@ func (b *bench) durableBySize() error {
 func (b *bench) waits() error {
 	t := b.table("What the caller of Save waits at 200 a second, disk idle", "ns",
 		fmt.Sprintf("Plan of %d tasks. Each save comes 5 ms after the one before, or as soon as that let its caller go.", usual))
-	if err := b.pacedWaits(b.dir, t); err != nil || b.disk == nil {
-		return err
+	t.People = "What a loop waits for one save, 200 a second"
+	return b.pacedWaits(b.dir, t)
+}
+
+// slowWaits is the same while the disk is slow.
+func (b *bench) slowWaits() error {
+	if b.disk == nil {
+		return nil
 	}
-	t = b.table(fmt.Sprintf("What the caller of Save waits at 200 a second, each fsync takes %s longer", b.Hold), "ns",
+	t := b.table(fmt.Sprintf("What the caller of Save waits at 200 a second, each fsync takes %s longer", b.Hold), "ns",
 		"On the file system in user space, the same for all.")
+	t.People = fmt.Sprintf("The same while each fsync takes %s longer", b.Hold)
 	err := b.pacedWaits(b.disk.Dir, t, b.disk.Hold)
 	return errors.Join(err, b.disk.Hold(0))
 }
@@ -52,7 +63,7 @@ func (b *bench) pacedWaits(dir string, t *Table, hold ...func(time.Duration) err
 		}
 		tick := time.NewTicker(pace)
 		defer tick.Stop()
-		for begun := time.Now(); time.Since(begun) < max(b.Turn, 20*pace); {
+		for begun := time.Now(); time.Since(begun) < b.Paced; {
 			<-tick.C
 			ns, err := nanoseconds(c.save)
 			if err != nil {
@@ -155,6 +166,7 @@ func (b *bench) costs() error {
 		return nil
 	}
 	const alone = 50
+	burst := min(b.Triggers, 1000) // those that replace a file need minutes for more
 	for _, work := range []struct {
 		title string
 		saves int
@@ -163,10 +175,11 @@ func (b *bench) costs() error {
 	}{
 		{fmt.Sprintf("of a save by itself, plan of %d tasks", usual), alone, (*contender).durable, usual},
 		{"of a save by itself, plan of 1,000 tasks", alone, (*contender).durable, 1000},
-		{"a save in a burst of " + thousands(b.Triggers), b.Triggers, (*contender).save, usual},
+		{"a save in a burst of " + thousands(burst), burst, (*contender).save, usual},
 	} {
 		fsyncs := b.table("Fsyncs "+work.title, "fsyncs", "Until closed, what is written beside and at the end included.")
-		written := b.table("Bytes written "+work.title, "bytes", "Likewise. About 90 bytes change in the state.")
+		written := b.table("Bytes written "+work.title, "bytes", fmt.Sprintf("Likewise. About %d bytes change in the state; x changed is what is written for each of them.", changedBytes))
+		written.PerByte = changedBytes
 		for _, k := range b.kinds {
 			c, err := b.open(k, b.disk.Dir, work.n)
 			if err != nil {
@@ -188,14 +201,20 @@ func (b *bench) costs() error {
 	return nil
 }
 
+// changedBytes is about what a step changes in a plan: the attempts of one task, as the
+// JSON of that task has it.
+const changedBytes = 90
+
 // messages are those of a conversation, each waited for.
 func (b *bench) messages() error {
-	for _, size := range []int{200, 4 << 10, 64 << 10} {
+	sizes := []int{200, 4 << 10, 64 << 10}
+	for i := range b.parts(len(sizes)) {
+		size := sizes[i]
 		t := b.table(fmt.Sprintf("One message of %s bytes until durable", thousands(size)), "ns",
 			"Those that write one file whole are left out: they would write the conversation again for each message.")
 		text := workload.Text(size, 0)
 		err := b.turns(b.dir, usual, func(k Kind) bool { return !k.Whole }, func(round int, c *contender) error {
-			took, err := b.timed(func() error {
+			took, err := b.timed(nil, func() error {
 				if err := c.Peer.(Appender).Append(text); err != nil {
 					return err
 				}
@@ -215,7 +234,7 @@ func (b *bench) messages() error {
 func (b *bench) together() error {
 	t := b.table(fmt.Sprintf("%d sessions at once: time for each durable save", b.Sessions), "ns",
 		"The time that all took together, divided by the saves of all.")
-	for round := range b.Rounds {
+	for round := range b.rounds(b.Rounds) {
 		for i := range b.kinds {
 			k := b.kinds[(i+round)%len(b.kinds)]
 			ns, err := b.oneTogether(k)
