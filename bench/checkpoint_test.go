@@ -25,12 +25,12 @@ const rewritten = 5
 // durable, beside what git does for the same. floor asks the system about each file and
 // makes one append durable.
 func BenchmarkCheckpoint(b *testing.B) {
-	dir, root, names := project(b, many(10_000))
+	p := openProject(b)
 	rng := rand.New(rand.NewPCG(workload.Seed, 1))
 	change := func() {
 		for range rewritten {
 			content := fmt.Appendf(nil, "package p\n\n// %x\n", rng.Uint64())
-			require.NoError(b, os.WriteFile(names[rng.IntN(len(names))], content, 0o644))
+			require.NoError(b, os.WriteFile(p.names[rng.IntN(len(p.names))], content, 0o644))
 		}
 	}
 	store := b.TempDir()
@@ -43,19 +43,19 @@ func BenchmarkCheckpoint(b *testing.B) {
 		require.NoError(b, err)
 		b.Cleanup(func() { require.NoError(b, dirs[i].Close()) })
 	}
-	s := checkpoint.New(dirs[0], blob.New(dirs[1]), root)
+	s := checkpoint.New(dirs[0], blob.New(dirs[1]), p.root)
 	meta := checkpoint.Meta{At: time.Now(), Reason: checkpoint.Manual}
 	last, err := s.Create(context.Background(), meta, nil, nil)
 	require.NoError(b, err)
-	stat, write := statFloor(b, names...), appendFloor(b, recordBytes)
+	stat, write := statFloor(b, p.names...), appendFloor(b, recordBytes)
 	sides := []side{{name: "lopen", before: change, fn: func() {
 		last, err = s.Create(context.Background(), meta, last, nil)
 		require.NoError(b, err)
 	}}, {name: "floor", fn: func() { stat.fn(); write.fn() }}}
-	if git := besideGit(b, dir); git != nil {
+	if p.git != nil {
 		sides = append(sides, side{name: "git", before: change, fn: func() {
-			git("add", "-A")
-			git("write-tree")
+			p.git(b, "add", "-A")
+			p.git(b, "write-tree")
 		}})
 	}
 	turns(b, sides...)

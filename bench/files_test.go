@@ -2,54 +2,26 @@ package bench
 
 import (
 	"crypto/sha256"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/cache/files"
-	"github.com/lopen-dev/lopen/writer"
 )
-
-// project makes a tree of n files that no tool takes for racily clean, and names them.
-func project(b *testing.B, n int) (dir string, root writer.FS, names []string) {
-	b.Helper()
-	dir = b.TempDir()
-	require.NoError(b, workload.Tree(dir, n))
-	require.NoError(b, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			names = append(names, name)
-			err = os.Chtimes(name, hourAgo, hourAgo)
-		}
-		return err
-	}))
-	root, err := writer.OpenFS(dir)
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, root.Close()) })
-	time.Sleep(2100 * time.Millisecond) // a file's change time cannot be set
-	return dir, root, names
-}
-
-// hourAgo is old enough for everybody.
-var hourAgo = time.Now().Add(-time.Hour)
 
 // BenchmarkFilesUnchanged looks for changes among 10,000 files of which none changed;
 // load also decodes the snapshot that it compares with, git is `git status` on the same
 // tree, its start included, and stat asks the system about each file, one after the other.
 func BenchmarkFilesUnchanged(b *testing.B) {
-	many := many(10_000)
-	dir, root, names := project(b, many)
-	base, err := files.Take(b.Context(), root, nil, files.Options{})
+	p := openProject(b)
+	base, err := files.Take(b.Context(), p.root, nil, files.Options{})
 	require.NoError(b, err)
-	require.GreaterOrEqual(b, len(base.Files), many)
+	require.GreaterOrEqual(b, len(base.Files), len(p.names))
 	require.Empty(b, base.Skipped)
 	look := func() {
-		now, err := files.Take(b.Context(), root, base, files.Options{})
+		now, err := files.Take(b.Context(), p.root, base, files.Options{})
 		require.NoError(b, err)
 		require.Empty(b, files.Compare(base, now))
 		base = now
@@ -59,10 +31,10 @@ func BenchmarkFilesUnchanged(b *testing.B) {
 		base, err = files.Decode(data)
 		require.NoError(b, err)
 		look()
-	}}, statFloor(b, names...)}
-	if git := besideGit(b, dir); git != nil {
-		git("status")
-		sides = append(sides, side{name: "git", fn: func() { git("status", "--porcelain") }})
+	}}, statFloor(b, p.names...)}
+	if p.git != nil {
+		p.git(b, "status")
+		sides = append(sides, side{name: "git", fn: func() { p.git(b, "status", "--porcelain") }})
 	}
 	turns(b, sides...)
 }
@@ -71,22 +43,21 @@ func BenchmarkFilesUnchanged(b *testing.B) {
 // line after the other, as many as fit, and memory hashes as many bytes that are there
 // already.
 func BenchmarkHash(b *testing.B) {
-	many := many(10_000)
-	dir, root, names := project(b, many)
+	p := openProject(b)
 	var bytes []byte
-	for _, name := range names {
+	for _, name := range p.names {
 		content, err := os.ReadFile(name)
 		require.NoError(b, err)
 		bytes = append(bytes, content...)
 	}
 	sides := []side{{name: "lopen", fn: func() {
-		all, err := files.Take(b.Context(), root, nil, files.Options{})
+		all, err := files.Take(b.Context(), p.root, nil, files.Options{})
 		require.NoError(b, err)
-		require.GreaterOrEqual(b, len(all.Files), many)
+		require.GreaterOrEqual(b, len(all.Files), len(p.names))
 	}}, {name: "memory", fn: func() { sha256.Sum256(bytes) }}}
 	if _, err := exec.LookPath("sha256sum"); err == nil {
 		sides = append(sides, side{name: "sha256sum", fn: func() {
-			require.NoError(b, exec.Command("find", dir, "-type", "f", "-exec", "sha256sum", "--binary", "{}", "+").Run())
+			require.NoError(b, exec.Command("find", p.dir, "-type", "f", "-exec", "sha256sum", "--binary", "{}", "+").Run())
 		}})
 	}
 	turns(b, sides...)

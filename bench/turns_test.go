@@ -2,7 +2,6 @@ package bench
 
 import (
 	"os"
-	"os/exec"
 	"slices"
 	"testing"
 	"time"
@@ -98,26 +97,4 @@ func statFloor(b *testing.B, names ...string) side {
 			}
 		}
 	}}
-}
-
-// besideGit makes a repository of a folder, its own data in another one, and returns a
-// function that runs git there with nobody's settings; nil where there is no git.
-func besideGit(b *testing.B, tree string) func(args ...string) {
-	b.Helper()
-	path, err := exec.LookPath("git")
-	if err != nil {
-		b.Log("there is no git to compare with")
-		return nil
-	}
-	gitDir := b.TempDir() + "/git"
-	git := func(args ...string) {
-		cmd := exec.Command(path, append([]string{"--git-dir", gitDir, "--work-tree", tree, "-c", "core.fsync=all"}, args...)...)
-		cmd.Dir = tree
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
-		out, err := cmd.CombinedOutput()
-		require.NoError(b, err, "%s", out)
-	}
-	git("init", "-q")
-	git("add", "-A")
-	return git
 }

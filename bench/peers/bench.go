@@ -30,9 +30,9 @@ type Scale struct {
 
 var (
 	fullScale = Scale{Budget: 25 * time.Minute, Rounds: 10, Turn: 400 * time.Millisecond, Paced: 1600 * time.Millisecond, Sizes: []int{10, usual, 1_000, 100_000, 1_000_000}, Triggers: 10_000,
-		Hold: 50 * time.Millisecond, Stall: 30 * time.Second, Iterations: 1000, Sessions: 16, Home: Home{5000, 300, 20 << 20}, Processes: 5, Benchtime: "2s"}
+		Hold: 50 * time.Millisecond, Stall: 30 * time.Second, Iterations: 1000, Sessions: 16, Home: Home{5000, 300, 20 << 20}, Processes: 5, Benchtime: "3500ms"}
 	quickScale = Scale{Budget: 2 * time.Minute, Rounds: 3, Turn: 50 * time.Millisecond, Paced: 100 * time.Millisecond, Sizes: []int{10, usual, 1_000, 100_000}, Triggers: 300,
-		Hold: 50 * time.Millisecond, Stall: 3 * time.Second, Iterations: 200, Sessions: 16, Home: Home{5000, 300, 20 << 20}, Processes: 1, Benchtime: "100ms"}
+		Hold: 50 * time.Millisecond, Stall: 3 * time.Second, Iterations: 200, Sessions: 16, Home: Home{5000, 300, 20 << 20}, Processes: 1, Benchtime: "200ms"}
 )
 
 // usual is a plan as people have them, in tasks.

@@ -145,17 +145,16 @@ func pair(rounds []map[string]float64) (rows []PairRow) {
 		row := PairRow{Pair: p}
 		of := func(side, stat string) (all []float64) {
 			for _, r := range rounds {
-				unit := side + stat
-				if p.counted() {
-					unit = side
-				}
-				if v, ok := r[p.Bench+" "+unit]; ok {
+				if v, ok := r[p.Bench+" "+side+stat]; ok {
 					all = append(all, v)
 				}
 			}
 			return all
 		}
 		ours, other := of(p.Ours, "-p50-ns"), of(p.Other, "-p50-ns")
+		if p.counted() {
+			ours = of(p.Ours, "")
+		}
 		if len(ours) == 0 || p.Other != "" && len(other) != len(ours) {
 			rows = append(rows, row)
 			continue

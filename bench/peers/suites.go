@@ -180,8 +180,17 @@ func (b *bench) costs() error {
 		fsyncs := b.table("Fsyncs "+work.title, "fsyncs", "Until closed, what is written beside and at the end included.")
 		written := b.table("Bytes written "+work.title, "bytes", fmt.Sprintf("Likewise. About %d bytes change in the state; x changed is what is written for each of them.", changedBytes))
 		written.PerByte = changedBytes
+		commits := b.table("Commits "+work.title, "commits", "Likewise.")
 		for _, k := range b.kinds {
 			c, err := b.open(k, b.disk.Dir, work.n)
+			if err != nil {
+				return err
+			}
+			count := func() (float64, error) { return float64(c.steps), nil } // one each
+			if l, ok := c.Peer.(*lopen); ok {
+				count = l.records
+			}
+			first, err := count()
 			if err != nil {
 				return err
 			}
@@ -189,11 +198,14 @@ func (b *bench) costs() error {
 			for range work.saves {
 				err = errors.Join(err, work.save(c))
 			}
-			err = errors.Join(err, c.Sync(), c.Close())
+			serr := c.Sync()
+			last, lerr := count()
+			err = errors.Join(err, serr, lerr, c.Close())
 			after, cerr := b.disk.Counts()
 			if err = errors.Join(err, cerr); err != nil {
 				return fmt.Errorf("%s: %w", k.Name, err)
 			}
+			commits.add(k.Name, 0, (last-first)/float64(work.saves))
 			fsyncs.add(k.Name, 0, float64(after.Fsyncs-before.Fsyncs)/float64(work.saves))
 			written.add(k.Name, 0, float64(after.Bytes-before.Bytes)/float64(work.saves))
 		}
