@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -132,7 +133,7 @@ func (r *Results) bySize() *chart {
 	if len(tables) == 0 {
 		return nil
 	}
-	c := newChart("One save until durable, by the size of the plan", 7.5*vg.Centimeter)
+	c := newChart("One save until durable, by the size of the plan", 8.2*vg.Centimeter)
 	logarithmic(&c.X, "tasks in the plan", counts)
 	logarithmic(&c.Y, "median of one save", times)
 	for i, first := range tables[0].Rows {
@@ -199,10 +200,21 @@ func beside(title, x string, tables []*Table, names []string, value func(Row) fl
 	return c
 }
 
+// callerWaits shows 99th percentiles where every contender has samples enough, and
+// medians where one has not.
 func (r *Results) callerWaits() *chart {
 	tables := append(r.titled("What the caller of Save waits"), r.titled("The longest that a caller")...)
-	names := []string{"disk idle, p99", fmt.Sprintf("fsync + %s, p99", r.Scale.Hold), fmt.Sprintf("fsync hangs %s, longest", r.Scale.Stall)}
-	return beside("What the caller of Save waits, 200 saves a second", "time that one save keeps its caller", tables, names, func(row Row) float64 { return row.P99 })
+	names := []string{"disk idle", fmt.Sprintf("fsync + %s", r.Scale.Hold), fmt.Sprintf("fsync hangs %s, longest", r.Scale.Stall)}
+	p99 := true
+	for _, t := range tables[:min(2, len(tables))] {
+		p99 = p99 && !slices.ContainsFunc(t.Rows, func(row Row) bool { return row.N < forP99 })
+	}
+	stat, value := ", median", func(row Row) float64 { return row.P50 }
+	if p99 {
+		stat, value = ", p99", func(row Row) float64 { return row.P99 }
+	}
+	names[0], names[1] = names[0]+stat, names[1]+stat
+	return beside("What the caller of Save waits, 200 saves a second", "time that one save keeps its caller", tables, names, value)
 }
 
 func (r *Results) burstChart() *chart {

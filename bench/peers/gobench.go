@@ -155,13 +155,13 @@ func pair(rounds []map[string]float64) (rows []PairRow) {
 		if p.counted() {
 			ours = of(p.Ours, "")
 		}
-		if len(ours) == 0 || p.Other != "" && len(other) != len(ours) {
-			rows = append(rows, row)
-			continue
-		}
 		values := ours
 		if p.Other != "" {
 			values = ratios(ours, other)
+		}
+		if len(values) == 0 {
+			rows = append(rows, row)
+			continue
 		}
 		row.Rounds, row.Value, row.Low, row.High = len(values), quantile(values, 0.5), quantile(values, 0), quantile(values, 1)
 		row.P50, row.P99 = median(ours), median(of(p.Ours, "-p99-ns"))
@@ -174,9 +174,9 @@ func pair(rounds []map[string]float64) (rows []PairRow) {
 	return rows
 }
 
-// ratios divides pairwise; nothing where there are not as many of the other.
+// ratios divides pairwise; nothing where there are not as many of the other, or one is 0.
 func ratios(ours, other []float64) (all []float64) {
-	if len(ours) != len(other) {
+	if len(ours) != len(other) || slices.Contains(other, 0) {
 		return nil
 	}
 	for i := range ours {

@@ -50,7 +50,7 @@ func exit(err error) {
 // A suite is a part of the run.
 type suite struct {
 	name  string
-	share int // of the time that is left, beside those after it
+	share int // of the time that is left, beside those after it; of the full scale, about seconds
 	run   func() error
 }
 
@@ -81,20 +81,20 @@ func measure(scale Scale, dir, folder string, say func(string, ...any)) (_ *Resu
 		defer func() { err = errors.Join(err, disk.Close()) }()
 	}
 	suites := []suite{
-		{"what a caller waits", 3, b.waits},
-		{"the same on a slow disk", 4, b.slowWaits},
-		{"a stalled disk", 1, b.stall},
-		{"bursts", 3, b.burst},
-		{"fsyncs and bytes", 1, b.costs},
-		{"messages", 2, b.messages},
-		{"sessions beside each other", 1, b.together},
-		{"iterations", 1, b.iterations},
-		{"durable saves by size", 5, b.durableBySize},
+		{"what a caller waits", 200, b.waits},
+		{"the same on a slow disk", 220, b.slowWaits},
+		{"a stalled disk", 40, b.stall},
+		{"bursts", 160, b.burst},
+		{"fsyncs and bytes", 70, b.costs},
+		{"messages", 80, b.messages},
+		{"sessions beside each other", 60, b.together},
+		{"iterations", 40, b.iterations},
+		{"durable saves by size", 250, b.durableBySize},
 	}
 	if folder != "" {
 		suites = append(suites,
-			suite{"what people notice", 3, func() error { return b.people(folder) }},
-			suite{"bounds", 8, func() (err error) { res.Pairs, err = b.goBenchmarks(folder); return err }})
+			suite{"what people notice", 130, func() error { return b.people(folder) }},
+			suite{"bounds", 250, func() (err error) { res.Pairs, err = b.goBenchmarks(folder); return err }})
 	}
 	if err := b.runAll(suites, say); err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ type Row struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 	// Ratio is the median of what the rounds' medians are to the base's in the same round;
-	// 0 where the base was not measured.
+	// 0 where the base was not measured, or is 0.
 	Ratio float64 `json:"ratio"`
 }
 
@@ -89,7 +89,7 @@ func (t *Table) finish() {
 			all = append(all, samples...)
 			m := quantile(samples, 0.5)
 			medians = append(medians, m)
-			if base := t.rounds[t.Base]; i < len(base) && len(base[i]) > 0 {
+			if base := t.rounds[t.Base]; i < len(base) && len(base[i]) > 0 && quantile(base[i], 0.5) > 0 {
 				ratios = append(ratios, m/quantile(base[i], 0.5))
 			}
 		}
@@ -128,9 +128,9 @@ var clock = func() float64 {
 	return quantile(took, 0.5)
 }()
 
-// nanoseconds is what fn took, the clock taken off.
+// nanoseconds is what fn took, the clock taken off, 1 at the least.
 func nanoseconds(fn func() error) (float64, error) {
 	begun := time.Now()
 	err := fn()
-	return max(float64(time.Since(begun))-clock, 0), err
+	return max(float64(time.Since(begun))-clock, 1), err
 }

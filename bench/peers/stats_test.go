@@ -26,6 +26,11 @@ func TestRatio(t *testing.T) {
 	table.saved = true
 	table.finish()
 	require.Len(t, table.Rows, 2)
+	none := Table{Base: Ours}
+	none.add(Ours, 0, 0)
+	none.add("bbolt", 0, 7)
+	none.finish()
+	require.Zero(t, none.Rows[1].Ratio, "results.json has no infinite numbers")
 	require.Equal(t, kindOf(Ours).Saved, table.Rows[0].Durable)
 	require.Equal(t, Row{Name: "bbolt", Durable: durable, N: 3, P50: 300, P99: 3000, P999: 3000, Max: 3000, Low: 300, High: 3000, Ratio: 3}, table.Rows[1])
 }
@@ -39,6 +44,7 @@ pkg: github.com/lopen-dev/lopen/bench
 BenchmarkList-2         	       5	 ` + ns + ` lopen-p50-ns	 100 read-p50-ns	 900 lopen-p99-ns
 BenchmarkSave/stalled-2 	       5	 20 tasks=10-p50-ns	 700 tasks=10-p99-ns
 BenchmarkDurable-2      	       5	 40 tasks=10-p50-ns	 60 tasks=1000000-p50-ns	 20 append-p50-ns
+BenchmarkPaced-2 	       5	 40 lopen-p50-ns	 0 send-p50-ns
 BenchmarkIdle-2         	       1	 16 heap-MiB
 PASS
 `))
