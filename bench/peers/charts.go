@@ -133,7 +133,7 @@ func (r *Results) bySize() *chart {
 	if len(tables) == 0 {
 		return nil
 	}
-	c := newChart("One save until durable, by the size of the plan", 8.2*vg.Centimeter)
+	c := newChart("One save and the wait until it is as durable as it gets, by the size of the plan", 8.2*vg.Centimeter)
 	logarithmic(&c.X, "tasks in the plan", counts)
 	logarithmic(&c.Y, "median of one save", times)
 	for i, first := range tables[0].Rows {

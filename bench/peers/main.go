@@ -19,6 +19,7 @@ func main() {
 	dir := flag.String("dir", "", "folder on the disk to measure; the system's temporary one by default")
 	folder := flag.String("bench", "..", "folder of the Go benchmarks")
 	quick := flag.Bool("quick", false, "few samples, in about two minutes")
+	budget := flag.Duration("budget", 0, "about how long everything may take, in place of 25 or 2 minutes")
 	flag.Parse()
 	res, err := new(Results), error(nil)
 	if *from != "" {
@@ -27,6 +28,9 @@ func main() {
 		scale := fullScale
 		if *quick {
 			scale = quickScale
+		}
+		if *budget > 0 {
+			scale.Budget = *budget
 		}
 		say := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 		if res, err = measure(scale, *dir, *folder, say); err == nil {

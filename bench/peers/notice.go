@@ -27,7 +27,11 @@ func (r *Results) peopleNote() string {
 
 // short is a machine in a line.
 func (m Machine) short() string {
-	return fmt.Sprintf("%s, %d CPUs, %s, %s, %s.", m.CPU, m.CPUs, m.FileSystem, m.Go, m.At.Format("2 January 2006"))
+	quick := ""
+	if m.Quick {
+		quick = "; a quick run, with few samples"
+	}
+	return fmt.Sprintf("%s, %d CPUs, %s, %s, %s%s.", m.CPU, m.CPUs, m.FileSystem, m.Go, m.At.Format("2 January 2006"), quick)
 }
 
 // people prints a row for each piece of work that people notice.
