@@ -6,7 +6,7 @@ KILLS ?= 50
 RANDOM_CUTS ?= 20
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race mutants crash fuzz bench bench-quick bench-compare lint fmt tidy-check cross ci
+.PHONY: help run build test race mutants crash fuzz bench bench-quick bench-report bench-compare lint fmt tidy-check cross ci
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,11 +39,14 @@ fuzz: ## fuzz every decoder and parser, FUZZTIME each
 		done; \
 	done
 
-bench: ## measure beside everything else a loop could use: bench/RESULTS.md, results.json, charts; an hour or two
-	cd bench/peers && $(GO) run . -out ..
+bench: ## measure beside everything else a loop could use: bench/RESULTS.md, charts, README's table; half an hour
+	cd bench/peers && $(GO) run . -out .. -readme ../../README.md
 
 bench-quick: ## the same in two minutes, with few samples
 	cd bench/peers && $(GO) run . -out .. -quick
+
+bench-report: ## write the tables and charts of bench/results.json again, README's as well
+	cd bench/peers && $(GO) run . -from ../results.json -out .. -readme ../../README.md
 
 bench-compare: ## compare the benchmarks of REF with those of here, in turns
 	@GO=$(GO) .ci/bench-compare $(REF)

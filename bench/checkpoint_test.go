@@ -5,105 +5,58 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-const (
-	checkpointFiles   = 10_000 // a tenth with -short
-	checkpointChanged = 10
-)
+// rewritten is how many files each side of BenchmarkCheckpoint rewrites: it finds as many
+// more changed since its last turn as there are sides besides.
+const rewritten = 5
 
-// checkpointTree makes a project of small files in 400 folders, from a seed, old
-// enough that no file is racily clean.
-func checkpointTree(b *testing.B, root string) (paths []string) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	old := time.Now().Add(-time.Hour)
-	for i := range many(checkpointFiles) {
-		dir := filepath.Join(root, fmt.Sprintf("d%02d", i/500), fmt.Sprintf("e%02d", i/25%20))
-		if i%25 == 0 {
-			require.NoError(b, os.MkdirAll(dir, 0o755))
-		}
-		path := filepath.Join(dir, fmt.Sprintf("file%05d.go", i))
-		require.NoError(b, os.WriteFile(path, content(rng), 0o644))
-		require.NoError(b, os.Chtimes(path, old, old))
-		paths = append(paths, path)
-	}
-	return paths
-}
-
-func content(rng *rand.Rand) []byte {
-	return fmt.Appendf(nil, "package p\n\n// %x\n", rng.Uint64())
-}
-
-// change rewrites a few files, the same for every contender.
-func change(b *testing.B, rng *rand.Rand, paths []string) {
-	for range checkpointChanged {
-		require.NoError(b, os.WriteFile(paths[rng.IntN(len(paths))], content(rng), 0o644))
-	}
-}
-
-// BenchmarkCheckpoint is a checkpoint of 10,000 files of which 10 changed, until it
-// is durable, beside what git does for the same.
+// BenchmarkCheckpoint is a checkpoint of 10,000 files of which 10 changed, until it is
+// durable, beside what git does for the same. floor asks the system about each file and
+// makes one append durable.
 func BenchmarkCheckpoint(b *testing.B) {
-	root := b.TempDir()
-	paths := checkpointTree(b, root)
-	b.Run("create", func(b *testing.B) {
-		side := b.TempDir()
-		var dirs [3]writer.FS
-		for i, name := range []string{"checkpoints", "blobs", ""} {
-			path := root
-			if name != "" {
-				path = filepath.Join(side, name)
-				require.NoError(b, os.Mkdir(path, 0o700))
-			}
-			var err error
-			dirs[i], err = writer.OpenFS(path)
-			require.NoError(b, err)
-			defer dirs[i].Close()
+	p := openProject(b)
+	rng := rand.New(rand.NewPCG(workload.Seed, 1))
+	change := func() {
+		for range rewritten {
+			content := fmt.Appendf(nil, "package p\n\n// %x\n", rng.Uint64())
+			require.NoError(b, os.WriteFile(p.names[rng.IntN(len(p.names))], content, 0o644))
 		}
-		s := checkpoint.New(dirs[0], blob.New(dirs[1]), dirs[2])
-		meta := checkpoint.Meta{At: time.Now(), Reason: checkpoint.Manual}
-		last, err := s.Create(context.Background(), meta, nil, nil)
+	}
+	store := b.TempDir()
+	var dirs [2]writer.FS
+	for i, name := range []string{"checkpoints", "blobs"} {
+		path := filepath.Join(store, name)
+		require.NoError(b, os.Mkdir(path, 0o700))
+		var err error
+		dirs[i], err = writer.OpenFS(path)
 		require.NoError(b, err)
-		rng := rand.New(rand.NewPCG(3, 4))
-		b.ResetTimer()
-		for range b.N {
-			b.StopTimer()
-			change(b, rng, paths)
-			b.StartTimer()
-			last, err = s.Create(context.Background(), meta, last, nil)
-			require.NoError(b, err)
-		}
-	})
-	b.Run("git", func(b *testing.B) {
-		if _, err := exec.LookPath("git"); err != nil {
-			b.Skip("there is no git to compare with")
-		}
-		gitDir := filepath.Join(b.TempDir(), "git")
-		git := func(args ...string) {
-			cmd := exec.Command("git", append([]string{"--git-dir", gitDir, "--work-tree", root, "-c", "core.fsync=all"}, args...)...)
-			out, err := cmd.CombinedOutput()
-			require.NoError(b, err, string(out))
-		}
-		git("init", "-q")
-		git("add", "-A")
-		rng := rand.New(rand.NewPCG(5, 6))
-		b.ResetTimer()
-		for range b.N {
-			b.StopTimer()
-			change(b, rng, paths)
-			b.StartTimer()
-			git("add", "-A")
-			git("write-tree")
-		}
-	})
+		b.Cleanup(func() { require.NoError(b, dirs[i].Close()) })
+	}
+	s := checkpoint.New(dirs[0], blob.New(dirs[1]), p.root)
+	meta := checkpoint.Meta{At: time.Now(), Reason: checkpoint.Manual}
+	last, err := s.Create(context.Background(), meta, nil, nil)
+	require.NoError(b, err)
+	stat, write := statFloor(b, p.names...), appendFloor(b, recordBytes)
+	sides := []side{{name: "lopen", before: change, fn: func() {
+		last, err = s.Create(context.Background(), meta, last, nil)
+		require.NoError(b, err)
+	}}, {name: "floor", fn: func() { stat.fn(); write.fn() }}}
+	if p.git != nil {
+		sides = append(sides, side{name: "git", before: change, fn: func() {
+			p.git(b, "add", "-A")
+			p.git(b, "write-tree")
+		}})
+	}
+	turns(b, sides...)
 }

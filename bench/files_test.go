@@ -1,94 +1,64 @@
 package bench
 
 import (
+	"crypto/sha256"
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/cache/files"
-	"github.com/lopen-dev/lopen/writer"
 )
 
-// BenchmarkFilesUnchanged looks for changes among 10,000 files of which none
-// changed; /git is `git status` on the same tree, its start included.
+// BenchmarkFilesUnchanged looks for changes among 10,000 files of which none changed;
+// load also decodes the snapshot that it compares with, git is `git status` on the same
+// tree, its start included, and stat asks the system about each file, one after the other.
 func BenchmarkFilesUnchanged(b *testing.B) {
-	many := many(10_000)
-	dir := b.TempDir()
-	require.NoError(b, workload.Tree(dir, many))
-	root, err := writer.OpenFS(dir)
+	p := openProject(b)
+	base, err := files.Take(b.Context(), p.root, nil, files.Options{})
 	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, root.Close()) })
-	time.Sleep(3 * time.Second) // so that no file is as young as the snapshot, for git as well
-	base, err := files.Take(b.Context(), root, nil, files.Options{})
-	require.NoError(b, err)
-	require.GreaterOrEqual(b, len(base.Files), many)
+	require.GreaterOrEqual(b, len(base.Files), len(p.names))
 	require.Empty(b, base.Skipped)
-	b.Run("lopen", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			now, err := files.Take(b.Context(), root, base, files.Options{})
-			require.NoError(b, err)
-			require.Empty(b, files.Compare(base, now))
-			base = now
-		}
-	})
-	b.Run("load+lopen", func(b *testing.B) {
-		data := base.Encode()
-		for b.Loop() {
-			loaded, err := files.Decode(data)
-			require.NoError(b, err)
-			now, err := files.Take(b.Context(), root, loaded, files.Options{})
-			require.NoError(b, err)
-			require.Empty(b, files.Compare(loaded, now))
-		}
-	})
-	b.Run("git", func(b *testing.B) {
-		git, err := exec.LookPath("git")
-		if err != nil {
-			b.Skip("there is no git to compare with")
-		}
-		run := func(args ...string) {
-			cmd := exec.Command(git, append([]string{"-C", dir}, args...)...)
-			cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
-			out, err := cmd.CombinedOutput()
-			require.NoError(b, err, "%s", out)
-		}
-		run("init", "-q")
-		run("add", "-A")
-		run("status")
-		for b.Loop() {
-			run("status", "--porcelain")
-		}
-	})
+	look := func() {
+		now, err := files.Take(b.Context(), p.root, base, files.Options{})
+		require.NoError(b, err)
+		require.Empty(b, files.Compare(base, now))
+		base = now
+	}
+	data := base.Encode()
+	sides := []side{{name: "lopen", fn: look}, {name: "load", fn: func() {
+		base, err = files.Decode(data)
+		require.NoError(b, err)
+		look()
+	}}, statFloor(b, p.names...)}
+	if p.git != nil {
+		p.git(b, "status")
+		sides = append(sides, side{name: "git", fn: func() { p.git(b, "status", "--porcelain") }})
+	}
+	turns(b, sides...)
 }
 
-// BenchmarkHash reads and hashes 10,000 files; /sha256sum has its names on one
-// command line after the other, as many as fit.
+// BenchmarkHash reads and hashes 10,000 files; sha256sum has its names on one command
+// line after the other, as many as fit, and memory hashes as many bytes that are there
+// already.
 func BenchmarkHash(b *testing.B) {
-	const many = 10_000
-	dir := b.TempDir()
-	require.NoError(b, workload.Tree(dir, many))
-	root, err := writer.OpenFS(dir)
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, root.Close()) })
-	b.Run("lopen", func(b *testing.B) {
-		for b.Loop() {
-			all, err := files.Take(b.Context(), root, nil, files.Options{})
-			require.NoError(b, err)
-			require.GreaterOrEqual(b, len(all.Files), many)
-		}
-	})
-	b.Run("sha256sum", func(b *testing.B) {
-		if _, err := exec.LookPath("sha256sum"); err != nil {
-			b.Skip("there is no sha256sum to compare with")
-		}
-		for b.Loop() {
-			cmd := exec.Command("find", dir, "-type", "f", "-exec", "sha256sum", "--binary", "{}", "+")
-			require.NoError(b, cmd.Run())
-		}
-	})
+	p := openProject(b)
+	var bytes []byte
+	for _, name := range p.names {
+		content, err := os.ReadFile(name)
+		require.NoError(b, err)
+		bytes = append(bytes, content...)
+	}
+	sides := []side{{name: "lopen", fn: func() {
+		all, err := files.Take(b.Context(), p.root, nil, files.Options{})
+		require.NoError(b, err)
+		require.GreaterOrEqual(b, len(all.Files), len(p.names))
+	}}, {name: "memory", fn: func() { sha256.Sum256(bytes) }}}
+	if _, err := exec.LookPath("sha256sum"); err == nil {
+		sides = append(sides, side{name: "sha256sum", fn: func() {
+			require.NoError(b, exec.Command("find", p.dir, "-type", "f", "-exec", "sha256sum", "--binary", "{}", "+").Run())
+		}})
+	}
+	turns(b, sides...)
 }

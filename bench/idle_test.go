@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lopen-dev/lopen/lifecycle"
 )
@@ -19,10 +20,15 @@ func idle(t testing.TB, sessions int) (heap, descriptors int64) {
 	require.NoError(t, err)
 	before, open := heapBytes(), openFiles()
 	all := make([]*lifecycle.Session, sessions)
+	var g errgroup.Group
+	g.SetLimit(32) // they share the disk's commits
 	for i := range all {
-		all[i], err = store.Create(context.Background(), "bench")
-		require.NoError(t, err)
+		g.Go(func() (err error) {
+			all[i], err = store.Create(context.Background(), "bench")
+			return err
+		})
 	}
+	require.NoError(t, g.Wait())
 	heap, descriptors = heapBytes()-before, openFiles()-open
 	runtime.KeepAlive(all)
 	require.NoError(t, store.Close(context.Background()))
@@ -47,9 +53,10 @@ func openFiles() int64 {
 
 // BenchmarkIdle is what 1,000 live sessions hold.
 func BenchmarkIdle(b *testing.B) {
+	sessions := many(1000)
 	for b.Loop() {
-		heap, descriptors := idle(b, 1000)
-		b.ReportMetric(float64(heap)/(1<<20), "heap-MiB")
-		b.ReportMetric(float64(descriptors)/1000, "descriptors/session")
+		heap, descriptors := idle(b, sessions)
+		b.ReportMetric(float64(heap)/float64(sessions)*1000/(1<<20), "heap-MiB")
+		b.ReportMetric(float64(descriptors)/float64(sessions), "descriptors/session")
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,36 +46,30 @@ func conversation(b *testing.B, n int) (*lifecycle.Store, *lifecycle.Session) {
 	return store, sess
 }
 
-// BenchmarkAppendMessage is one message: /append is what its caller waits for while
-// commits go on, /durable that and the Sync, /floor one append and fdatasync of as
-// many bytes.
-func BenchmarkAppendMessage(b *testing.B) {
+// BenchmarkMessage is one message until durable, by its size.
+func BenchmarkMessage(b *testing.B) {
 	for _, size := range []int{200, 4 << 10, 64 << 10} {
-		m := message(size)
-		b.Run(fmt.Sprintf("append/bytes=%d", size), func(b *testing.B) {
+		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
+			m := message(size)
+			_, sess := conversation(b, 1)
+			turns(b, side{name: "lopen", fn: func() {
+				say(b, sess, *m)
+				require.NoError(b, sess.Sync(b.Context()))
+			}}, appendFloor(b, size))
+		})
+	}
+}
+
+// BenchmarkAppend is what the caller of Append waits for while commits go on.
+func BenchmarkAppend(b *testing.B) {
+	for _, size := range []int{200, 4 << 10, 64 << 10} {
+		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
+			m := message(size)
 			_, sess := conversation(b, 1)
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for b.Loop() {
 				say(b, sess, *m)
-			}
-		})
-		b.Run(fmt.Sprintf("durable/bytes=%d", size), func(b *testing.B) {
-			_, sess := conversation(b, 1)
-			for b.Loop() {
-				say(b, sess, *m)
-				require.NoError(b, sess.Sync(b.Context()))
-			}
-		})
-		b.Run(fmt.Sprintf("floor/bytes=%d", size), func(b *testing.B) {
-			f, err := os.Create(filepath.Join(b.TempDir(), "floor"))
-			require.NoError(b, err)
-			defer f.Close()
-			record := make([]byte, size)
-			for off := int64(0); b.Loop(); off += int64(size) {
-				_, err := f.WriteAt(record, off)
-				require.NoError(b, err)
-				require.NoError(b, datasync(f))
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -12,43 +11,26 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// pace is that of a busy loop: 200 steps a second, between which the writer sleeps.
+// pace is that of a busy loop: 200 steps a second, between which the writer sleeps. The
+// sides have every other one.
 const pace = 5 * time.Millisecond
 
-// paced calls fn at that pace and reports the median of what it took, and the 99th
-// percentile.
-func paced(b *testing.B, fn func()) {
-	var took []time.Duration
+// BenchmarkPaced is what the caller of Save waits when it has to wake the writer; send
+// is a bare send to a goroutine that sleeps on its channel.
+func BenchmarkPaced(b *testing.B) {
+	st, _ := planState(b, 1000)
+	a := actors.Start(st, &null{}, actors.Options{})
+	b.Cleanup(func() { require.NoError(b, a.Close(context.Background())) })
+	to, done := make(chan int, 256), make(chan struct{})
+	go func() {
+		defer close(done)
+		for range to {
+		}
+	}()
+	b.Cleanup(func() { close(to); <-done })
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
-	for b.Loop() {
-		<-tick.C
-		begun := time.Now()
-		fn()
-		took = append(took, time.Since(begun))
-	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2]), "p50-ns")
-	b.ReportMetric(float64(took[len(took)*99/100]), "p99-ns")
-}
-
-// BenchmarkPaced is what the caller of Save waits when it has to wake the writer;
-// /send is a bare send to a goroutine that sleeps on its channel.
-func BenchmarkPaced(b *testing.B) {
-	b.Run("lopen", func(b *testing.B) {
-		st := newSession(b, 1000).State()
-		a := actors.Start(st, &null{}, actors.Options{})
-		b.Cleanup(func() { require.NoError(b, a.Close(context.Background())) })
-		paced(b, func() { _ = a.Save(st, session.TriggerStepCompleted) })
-	})
-	b.Run("send", func(b *testing.B) {
-		to, done := make(chan int, 256), make(chan struct{})
-		go func() {
-			defer close(done)
-			for range to {
-			}
-		}()
-		b.Cleanup(func() { close(to); <-done })
-		paced(b, func() { to <- 1 })
-	})
+	wait := func() { <-tick.C }
+	turns(b, side{name: "lopen", before: wait, fn: func() { _ = a.Save(st, session.TriggerStepCompleted) }},
+		side{name: "send", before: wait, fn: func() { to <- 1 }})
 }

@@ -2,10 +2,8 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,19 +42,122 @@ func (n *null) Published(error)               {}
 func (n *null) Recover() error                { return nil }
 func (n *null) Close() error                  { return nil }
 
-// BenchmarkSave is what a loop waits for one Save while commits go on.
+// slow is a Committer whose disk takes 50 ms for each commit, or hangs until it is let go.
+type slow struct {
+	null
+	letGo chan struct{} // nil does not hang
+}
+
+func (s *slow) Commit(b actors.Batch) (actors.Committed, error) {
+	if s.letGo != nil {
+		<-s.letGo
+	} else {
+		time.Sleep(50 * time.Millisecond)
+	}
+	return s.null.Commit(b)
+}
+
+// planState is a State of n tasks, and one of which a task differs.
+func planState(b testing.TB, n int) (one, other *session.State) {
+	b.Helper()
+	id, err := session.NewID("bench", time.Unix(0, 0), 1)
+	require.NoError(b, err)
+	st, err := session.New(id, time.Unix(0, 0))
+	require.NoError(b, err)
+	e := st.Edit()
+	workload.Fill(e, n)
+	one, err = e.State()
+	require.NoError(b, err)
+	e = one.Edit()
+	require.NoError(b, workload.StepOf(0, n).Apply(e))
+	other, err = e.State()
+	require.NoError(b, err)
+	return one, other
+}
+
+// BenchmarkSave is what a loop waits for one Save back to back, by the number of
+// tasks: /idle while commits go to the real disk, /slow while each takes 50 ms,
+// /stalled while one hangs. send is a send to a goroutine that receives as fast as
+// it can, of which 100 are timed together. /allocs counts the allocations of the caller.
 func BenchmarkSave(b *testing.B) {
-	for _, n := range sizes {
-		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
+	const block = 10_000
+	sizes := usual(append(slices.Clone(sizes), 1_000_000)...)
+	name := func(n int) string { return fmt.Sprintf("tasks=%d", n) }
+	saves := func(save func(*session.State, session.Trigger) error, one, other *session.State) func() {
+		return func() {
+			_ = save(one, session.TriggerStepCompleted)
+			one, other = other, one
+		}
+	}
+	b.Run("idle", func(b *testing.B) {
+		var sides []side
+		var all []*lifecycle.Session
+		for _, n := range sizes {
 			sess := newSession(b, n)
-			st := sess.State()
-			a := actors.Start(st, &null{}, actors.Options{})
-			b.Cleanup(func() { require.NoError(b, a.Close(context.Background())) })
-			b.ReportAllocs()
-			for b.Loop() {
-				_ = a.Save(st, session.TriggerStepCompleted)
+			all = append(all, sess)
+			one := sess.State()
+			e := one.Edit()
+			require.NoError(b, workload.StepOf(0, n).Apply(e))
+			other, err := e.State()
+			require.NoError(b, err)
+			sides = append(sides, side{name: name(n), block: block, before: quiet(b, &all), fn: saves(sess.Save, one, other)})
+		}
+		to := make(chan int, 256)
+		b.Cleanup(func() { close(to) })
+		go func() {
+			for range to {
 			}
+		}()
+		turns(b, append(sides, side{name: "send", block: block / 100, before: quiet(b, &all), calls: 100, fn: func() {
+			for range 100 {
+				to <- 1
+			}
+		}})...)
+	})
+	ends := []int{sizes[0], sizes[len(sizes)-1]}
+	var plans [][2]*session.State // of the ends, when they are needed
+	for _, disk := range []string{"slow", "stalled"} {
+		b.Run(disk, func(b *testing.B) {
+			var sides []side
+			for i, n := range ends {
+				if i == len(plans) {
+					one, other := planState(b, n)
+					plans = append(plans, [2]*session.State{one, other})
+				}
+				one, other := plans[i][0], plans[i][1]
+				c := &slow{}
+				if disk == "stalled" {
+					c.letGo = make(chan struct{})
+				}
+				a := actors.Start(one, c, actors.Options{})
+				b.Cleanup(func() {
+					if c.letGo != nil {
+						close(c.letGo)
+					}
+					require.NoError(b, a.Close(context.Background()))
+				})
+				sides = append(sides, side{name: name(n), block: block, fn: saves(a.Save, one, other)})
+			}
+			turns(b, sides...)
 		})
+	}
+	b.Run("allocs", func(b *testing.B) {
+		st, _ := planState(b, 1000)
+		a := actors.Start(st, &null{}, actors.Options{})
+		b.Cleanup(func() { require.NoError(b, a.Close(context.Background())) })
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = a.Save(st, session.TriggerStepCompleted)
+		}
+	})
+}
+
+// BenchmarkHeld is a burst of 10,000 triggers while one commit is held back: how
+// many commits they take.
+func BenchmarkHeld(b *testing.B) {
+	st, _ := planState(b, 10)
+	for b.Loop() {
+		b.ReportMetric(float64(commitsAfterHeld(b, st)-1), "more-commits")
 	}
 }
 
@@ -64,15 +165,13 @@ func BenchmarkSave(b *testing.B) {
 func BenchmarkChange(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
-			sess := newSession(b, n)
-			a := actors.Start(sess.State(), &null{}, actors.Options{})
+			st, _ := planState(b, n)
+			a := actors.Start(st, &null{}, actors.Options{})
 			b.Cleanup(func() { require.NoError(b, a.Close(context.Background())) })
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				e := a.State().Edit()
-				t, _ := e.Task(workload.TaskID(7))
-				t.Attempts = i
-				e.Put(t)
+				require.NoError(b, workload.Step{Task: 7, Attempts: i}.Apply(e))
 				st, err := e.State()
 				require.NoError(b, err)
 				_ = a.Save(st, session.TriggerStepCompleted)
@@ -81,144 +180,53 @@ func BenchmarkChange(b *testing.B) {
 	}
 }
 
+// recordBytes is about what the record of one changed task has.
+const recordBytes = 450
+
 // BenchmarkDurable is a Save and the Sync that makes it durable. The cost must not
 // follow the size of the plan.
 func BenchmarkDurable(b *testing.B) {
-	for _, n := range append(sizes, 1_000_000) {
-		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
-			sess := newSession(b, n)
-			for i := 0; b.Loop(); i++ {
-				require.NoError(b, sess.Change(session.TriggerStepCompleted, workload.Step{Task: 7, Attempts: i + 1}.Apply))
-				require.NoError(b, sess.Sync(b.Context()))
-			}
-		})
+	const block = 100
+	var sides []side
+	var all []*lifecycle.Session
+	for _, n := range usual(append(slices.Clone(sizes), 1_000_000)...) {
+		sess, i := newSession(b, n), 0
+		all = append(all, sess)
+		sides = append(sides, side{name: fmt.Sprintf("tasks=%d", n), block: block, before: quiet(b, &all), fn: func() {
+			i++
+			require.NoError(b, sess.Change(session.TriggerStepCompleted, workload.Step{Task: 7, Attempts: i}.Apply))
+			require.NoError(b, sess.Sync(b.Context()))
+		}})
+	}
+	floor := appendFloor(b, recordBytes)
+	floor.block, floor.before = block, quiet(b, &all)
+	turns(b, append(sides, floor)...)
+}
+
+// quiet returns a function that waits until nothing is written any more, not even the
+// readable files: no side pays for what another one left to be written.
+func quiet(b *testing.B, all *[]*lifecycle.Session) func() {
+	return func() {
+		for _, sess := range *all {
+			require.NoError(b, sess.Flush(b.Context()))
+		}
 	}
 }
 
-// BenchmarkBurst is the time from the last of 10,000 triggers until all are
-// durable. /floor is one append and fdatasync of as many bytes as the record has.
+// BenchmarkBurst is the time from the last of 10,000 triggers until all are durable.
 func BenchmarkBurst(b *testing.B) {
-	b.Run("triggers=10000", func(b *testing.B) {
-		sess := newSession(b, 1000)
-		for i := 0; b.Loop(); i++ {
-			b.StopTimer()
+	sess, i := newSession(b, 1000), 0
+	turns(b, side{name: "lopen",
+		before: func() {
 			require.NoError(b, sess.Flush(b.Context())) // quiet, as before a burst
 			for range 9_999 {
 				require.NoError(b, sess.Save(nil, session.TriggerStepCompleted))
 			}
-			b.StartTimer()
-			require.NoError(b, sess.Change(session.TriggerStepCompleted, workload.Step{Task: 7, Attempts: i + 1}.Apply))
+		},
+		fn: func() {
+			i++
+			require.NoError(b, sess.Change(session.TriggerStepCompleted, workload.Step{Task: 7, Attempts: i}.Apply))
 			require.NoError(b, sess.Sync(b.Context()))
-		}
-	})
-	b.Run("floor", func(b *testing.B) {
-		f, err := os.Create(filepath.Join(b.TempDir(), "floor"))
-		require.NoError(b, err)
-		defer f.Close()
-		record := make([]byte, 450)
-		for off := int64(0); b.Loop(); off += int64(len(record)) {
-			_, err := f.WriteAt(record, off)
-			require.NoError(b, err)
-			require.NoError(b, datasync(f))
-		}
-	})
-}
-
-// BenchmarkResume decodes, checks and validates a session's files; /json is
-// encoding/json alone on the same bytes, into structs that name what they want.
-func BenchmarkResume(b *testing.B) {
-	for _, n := range sizes {
-		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
-			state, metrics := encoded(b, n)
-			b.SetBytes(int64(len(state) + len(metrics)))
-			for b.Loop() {
-				st, _, err := session.Decode(state, metrics)
-				require.NoError(b, err)
-				session.Check(st)
-			}
-		})
-		b.Run(fmt.Sprintf("tasks=%d/json", n), func(b *testing.B) {
-			state, _ := encoded(b, n)
-			b.SetBytes(int64(len(state)))
-			for b.Loop() {
-				var plain plainState
-				require.NoError(b, json.Unmarshal(state, &plain))
-				require.NotEmpty(b, plain.Tasks)
-			}
-		})
-	}
-}
-
-// encoded returns the files of a session with n tasks. The State itself is garbage by
-// then, as in a process that begins: a collection during the measurement would
-// have to walk through it.
-func encoded(b *testing.B, n int) (state, metrics []byte) {
-	b.Helper()
-	now := time.Date(2026, 2, 14, 9, 0, 0, 0, time.UTC)
-	id, err := session.NewID("bench", now, 1)
-	require.NoError(b, err)
-	st, err := session.New(id, now)
-	require.NoError(b, err)
-	e := st.Edit()
-	workload.Fill(e, n)
-	st, err = e.State()
-	require.NoError(b, err)
-	return session.EncodeState(st, session.Mark{Seq: 1}), session.EncodeMetrics(st, session.Mark{Seq: 1})
-}
-
-// plainState is what a program would read of state.json that wants its tasks.
-type plainState struct {
-	ID     string      `json:"id"`
-	Status string      `json:"status"`
-	Phase  string      `json:"phase"`
-	Tasks  []plainTask `json:"tasks"`
-}
-
-type plainTask struct {
-	ID       string      `json:"id"`
-	Kind     string      `json:"kind"`
-	Name     string      `json:"name"`
-	State    string      `json:"state"`
-	Attempts int         `json:"attempts"`
-	Children []plainTask `json:"children"`
-}
-
-// BenchmarkList lists 10,000 sessions; /floor opens, reads 1 KiB of and closes as
-// many files one after the other.
-func BenchmarkList(b *testing.B) {
-	many := many(10_000)
-	dir := b.TempDir()
-	store, _, err := lifecycle.Init(dir, lifecycle.Options{})
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, store.Close(context.Background())) })
-	now := time.Date(2026, 2, 14, 9, 0, 0, 0, time.UTC)
-	var names []string
-	for i := range many {
-		id, err := session.NewID("bench", now, uint64(i+1))
-		require.NoError(b, err)
-		st, err := session.New(id, now.Add(time.Duration(i)*time.Second))
-		require.NoError(b, err)
-		folder := filepath.Join(dir, lifecycle.Dir, "sessions", id.String())
-		require.NoError(b, os.Mkdir(folder, 0o700))
-		names = append(names, filepath.Join(folder, "state.json"))
-		require.NoError(b, os.WriteFile(names[i], session.EncodeState(st, session.Mark{Epoch: 1, Seq: 1}), 0o600))
-	}
-	b.Run("sessions=10000", func(b *testing.B) {
-		for b.Loop() {
-			infos, err := store.List()
-			require.NoError(b, err)
-			require.Len(b, infos, many)
-		}
-	})
-	b.Run("floor", func(b *testing.B) {
-		buf := make([]byte, 1<<10)
-		for b.Loop() {
-			for _, name := range names {
-				f, err := os.Open(name)
-				require.NoError(b, err)
-				_, _ = f.Read(buf)
-				require.NoError(b, f.Close())
-			}
-		}
-	})
+		},
+	}, appendFloor(b, recordBytes))
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/text"
 
+	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cache/sections"
 	"github.com/lopen-dev/lopen/plan/markdown"
@@ -38,46 +38,46 @@ func document(size int) []byte {
 func BenchmarkParse(b *testing.B) {
 	for _, size := range usual(64<<10, 1<<20, 50<<20) {
 		src := document(size)
-		bare := func() { goldmark.DefaultParser().Parse(text.NewReader(src)) }
+		bare := side{name: "goldmark", before: runtime.GC, fn: func() { goldmark.DefaultParser().Parse(text.NewReader(src)) }}
 		b.Run(fmt.Sprintf("all/bytes=%d", size), func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
-			beside(b, "goldmark", bare, func() { markdown.Parse(src) })
+			turns(b, side{name: "lopen", before: runtime.GC, fn: func() { markdown.Parse(src) }}, bare)
 		})
 		b.Run(fmt.Sprintf("sections/bytes=%d", size), func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
-			beside(b, "goldmark", bare, func() { cache.NewOutline(src) })
+			turns(b, side{name: "lopen", before: runtime.GC, fn: func() { cache.NewOutline(src) }}, bare)
 		})
 	}
 }
 
-// BenchmarkSectionHit is one section of a file that is in memory; /stat is a bare
-// stat of the file.
-func BenchmarkSectionHit(b *testing.B) {
+// BenchmarkSection is one section of a specification: hit of a file that is in memory,
+// miss of one that has not been seen before. stat is a bare stat of the file, goldmark
+// the bare parser on its bytes.
+func BenchmarkSection(b *testing.B) {
+	const file, part = "SPECIFICATION.md", "Part 150"
 	dir := b.TempDir()
 	root, err := os.OpenRoot(dir)
 	require.NoError(b, err)
-	defer root.Close()
-	name := filepath.Join(dir, "SPECIFICATION.md")
-	require.NoError(b, os.WriteFile(name, document(64<<10), 0o600))
-	old := time.Now().Add(-time.Hour)
-	require.NoError(b, os.Chtimes(name, old, old))
-	c := sections.Open(sections.Options{Docs: root.FS(), Root: dir})
-	time.Sleep(2100 * time.Millisecond) // until the file is no longer racy
-	b.Run("section", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _, err := c.Section("SPECIFICATION.md", "Component 7/Part 3 of it")
+	b.Cleanup(func() { require.NoError(b, root.Close()) })
+	spec, name := workload.Specification(200), filepath.Join(dir, file)
+	require.NoError(b, os.WriteFile(name, spec, 0o600))
+	require.NoError(b, os.Chtimes(name, hourAgo, hourAgo))
+	time.Sleep(2100 * time.Millisecond) // a file's change time cannot be set
+	opts := sections.Options{Docs: root.FS(), Root: dir}
+	section := func(c *sections.Cache) {
+		if _, _, err := c.Section(file, part); err != nil {
 			require.NoError(b, err)
 		}
-	})
-	b.Run("stat", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, err := os.Stat(name)
-			require.NoError(b, err)
-		}
-	})
-	require.LessOrEqual(b, c.Stats().Reads, int64(1))
+	}
+	warm := sections.Open(opts)
+	section(warm)
+	var cold *sections.Cache
+	parser := goldmark.DefaultParser()
+	turns(b, side{name: "hit", block: 100, fn: func() { section(warm) }},
+		side{name: "stat", block: 100, fn: statFloor(b, name).fn},
+		side{name: "miss", before: func() { cold = sections.Open(opts) }, fn: func() { section(cold) }},
+		side{name: "goldmark", fn: func() { parser.Parse(text.NewReader(spec)) }})
+	require.LessOrEqual(b, warm.Stats().Reads, int64(1))
 }
 
 // BenchmarkSectionsCold is 10,000 documents that are on the disk cache, or nowhere;
@@ -121,26 +121,4 @@ func BenchmarkSectionsCold(b *testing.B) {
 			}
 		}
 	})
-}
-
-// beside times work and a floor in turn, so that what else the machine does hits
-// both alike, and reports the median of the ratios. ns/op is of work alone.
-func beside(b *testing.B, name string, floor, work func()) {
-	b.Helper()
-	b.ReportAllocs()
-	var ratios []float64
-	for b.Loop() {
-		b.StopTimer()
-		runtime.GC() // neither pays for the other's garbage
-		start := time.Now()
-		floor()
-		base := time.Since(start)
-		runtime.GC()
-		b.StartTimer()
-		start = time.Now()
-		work()
-		ratios = append(ratios, float64(time.Since(start))/float64(base))
-	}
-	slices.Sort(ratios)
-	b.ReportMetric(ratios[len(ratios)/2], "x/"+name)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,24 +13,26 @@ import (
 
 // A Scale is how much is measured.
 type Scale struct {
-	Rounds     int
+	Budget     time.Duration // that everything takes
+	Rounds     int           // at most: a suite that has used its time up begins no other
 	Turn       time.Duration // of one contender in one round
+	Paced      time.Duration // the same where saves come at a pace
 	Sizes      []int         // tasks of a plan
 	Triggers   int           // of a burst
 	Hold       time.Duration // of an fsync on the slow disk
 	Stall      time.Duration
 	Iterations int
-	Sessions   int    // at once
-	Processes  int    // rounds of the Go benchmarks
-	Bench      string // which of them, a pattern
+	Sessions   int // at once
+	Home       Home
+	Processes  int // rounds of the Go benchmarks, at most
 	Benchtime  string
 }
 
 var (
-	fullScale = Scale{Rounds: 10, Turn: 2 * time.Second, Sizes: []int{10, 1_000, 100_000, 1_000_000}, Triggers: 10_000,
-		Hold: 50 * time.Millisecond, Stall: 30 * time.Second, Iterations: 1000, Sessions: 16, Processes: 10, Bench: ".", Benchtime: "1s"}
-	quickScale = Scale{Rounds: 3, Turn: 60 * time.Millisecond, Sizes: []int{10, 1_000, 100_000}, Triggers: 300,
-		Hold: 50 * time.Millisecond, Stall: 3 * time.Second, Iterations: 200, Sessions: 16, Processes: 1, Bench: "^Benchmark(Save|Paced|Burst|Resume|Sections|List)$", Benchtime: "50ms"}
+	fullScale = Scale{Budget: 25 * time.Minute, Rounds: 10, Turn: 400 * time.Millisecond, Paced: 1600 * time.Millisecond, Sizes: []int{10, usual, 1_000, 100_000, 1_000_000}, Triggers: 10_000,
+		Hold: 50 * time.Millisecond, Stall: 30 * time.Second, Iterations: 1000, Sessions: 16, Home: Home{5000, 300, 20 << 20}, Processes: 5, Benchtime: "3500ms"}
+	quickScale = Scale{Budget: 2 * time.Minute, Rounds: 3, Turn: 50 * time.Millisecond, Paced: 100 * time.Millisecond, Sizes: []int{10, usual, 1_000, 100_000}, Triggers: 300,
+		Hold: 50 * time.Millisecond, Stall: 3 * time.Second, Iterations: 200, Sessions: 16, Home: Home{5000, 300, 20 << 20}, Processes: 1, Benchtime: "200ms"}
 )
 
 // usual is a plan as people have them, in tasks.
@@ -42,12 +45,35 @@ type bench struct {
 	disk   *Disk  // nil where there is no FUSE
 	kinds  []Kind
 	tables []*Table
-	say    func(format string, args ...any)
+	until  time.Time // when the suite that runs has used its time up
 	opened int
 }
 
+// rounds yields the numbers of the rounds, one at least, for as long as there is time.
+func (b *bench) rounds(most int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for round := range most {
+			if round > 0 && time.Now().After(b.until) || !yield(round) {
+				return
+			}
+		}
+	}
+}
+
+// parts yields 0 to n-1 and gives each its share of what is left of the suite's time.
+func (b *bench) parts(n int) iter.Seq[int] {
+	end := b.until
+	return func(yield func(int) bool) {
+		for i := range n {
+			b.until = time.Now().Add(time.Until(end) / time.Duration(n-i))
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
 func (b *bench) table(title, unit, note string) *Table {
-	b.say("%s", title)
 	t := &Table{Title: title, Unit: unit, Note: note, Base: Ours}
 	b.tables = append(b.tables, t)
 	return t
@@ -113,7 +139,7 @@ func (b *bench) turns(dir string, n int, fits func(Kind) bool, fn func(round int
 		}
 		all = append(all, c)
 	}
-	for round := range b.Rounds {
+	for round := range b.rounds(b.Rounds) {
 		for i := range all {
 			c := all[(i+round)%len(all)]
 			if err := fn(round, c); err != nil {
@@ -125,8 +151,14 @@ func (b *bench) turns(dir string, n int, fits func(Kind) bool, fn func(round int
 }
 
 // timed calls fn for a turn, once at least, and returns what each call took, in ns.
-func (b *bench) timed(fn func() error) (took []float64, err error) {
+// What before does, if there is one, is not counted.
+func (b *bench) timed(before, fn func() error) (took []float64, err error) {
 	for begun := time.Now(); len(took) == 0 || time.Since(begun) < b.Turn; {
+		if before != nil {
+			if err := before(); err != nil {
+				return nil, err
+			}
+		}
 		ns, err := nanoseconds(fn)
 		if err != nil {
 			return nil, err
@@ -134,4 +166,31 @@ func (b *bench) timed(fn func() error) (took []float64, err error) {
 		took = append(took, ns)
 	}
 	return took, nil
+}
+
+// A way is how one tool does a piece of work.
+type way struct {
+	name, promise string
+	before, do    func() error // before is not counted, and may be nil
+}
+
+// reads is the promise of who only reads.
+const reads = "reads only"
+
+// compare has the ways do their work in turns. What they took is what people notice.
+func (b *bench) compare(work, note string, ways []way) error {
+	t := b.table(work, "ns", note)
+	t.promises, t.People = map[string]string{}, work
+	for round := range b.rounds(b.Rounds) {
+		for i := range ways {
+			w := ways[(i+round)%len(ways)]
+			took, err := b.timed(w.before, w.do)
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", work, w.name, err)
+			}
+			t.promises[w.name] = w.promise
+			t.add(w.name, round, took...)
+		}
+	}
+	return nil
 }

@@ -1,8 +1,10 @@
 // Command peers measures this project beside what else a loop could keep its state
 // with, on the same work, disk and run:
 //
-//	go run . -out ..            # hours of a quiet machine: RESULTS.md, results.json, *.svg
+//	go run . -out ..            # 25 minutes of a quiet machine: RESULTS.md, results.json, *.svg
 //	go run . -out .. -quick     # two minutes, for a first look
+//	go run . -out .. -from ../results.json -readme ../../README.md
+//	                            # measures nothing, writes what a run measured
 //
 // A Peer takes the steps of a loop: Save hands one over and returns when the peer
 // lets its caller go on, Sync when that is as durable as the peer ever makes it. What
@@ -21,9 +23,15 @@
 // counts, and holds fsync back: it is the same for everybody and asks nothing of a
 // peer. It runs in a process of its own, because a page fault on a file that this
 // process serves could stop the very threads that would answer it. Where FUSE cannot be
-// mounted those tables are left out, and the page says so.
+// mounted (that is: other than on Linux) those tables are left out, and the page says so.
+// renameio has no rows on Windows.
 //
-// The benchmarks of ../*_test.go are run beside, one round after the other.
+// The table of bounds is that of the benchmarks of ../*_test.go, one process a round;
+// its rows are in pairs, and one that was not measured says so. What people notice (the
+// command on a usual project, beside git) goes into a readme, between two marks.
+//
+// Each suite has a share of the time that is left. When that is used up it begins no
+// other round: there are fewer samples then, and percentiles may be left out.
 //
 // # Caveats
 //

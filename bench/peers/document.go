@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 
-	"github.com/google/renameio/v2"
 	"github.com/natefinch/atomic"
 
 	"github.com/lopen-dev/lopen/bench/workload"
@@ -84,7 +83,6 @@ func (w *whole) Sync() error  { return nil }
 func (w *whole) Close() error { return nil }
 
 var (
-	openRenameio  = openWhole(func(path string, data []byte) error { return renameio.WriteFile(path, data, 0o600) })
 	openNatefinch = openWhole(func(path string, data []byte) error { return atomic.WriteFile(path, bytes.NewReader(data)) })
 	openRename    = openWhole(writeRename)
 )

@@ -6,60 +6,101 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
 )
 
-// A Pair compares two benchmarks of ../*_test.go that ran in the same process.
+// A Pair is what one benchmark of ../*_test.go says of a piece of work. Its sides work
+// in turns.
 type Pair struct {
-	Work  string
-	Ours  string // the benchmark's name
-	Other string // what it is divided by; "" for a bound of its own
-	What  string // what Other is
-	Unit  string
-	Bound float64 // of the ratio, or of the figure where there is no Other
+	Work    string
+	Bench   string
+	Ours    string  // the side of this project; of a count, its unit
+	Other   string  // the side it is divided by, "" for a bound of its own
+	What    string  // what Other is
+	Floor   string  // the side that nothing can be faster than; "" where that is Other, or nothing
+	Below   string  // what Floor is
+	Bound   float64 // of the ratio; in ns, or a count, where there is no Other; 0 for none
+	Bound99 float64 // of the 99th percentile in ns; 0 for none
 }
 
+const (
+	appendSync = "append and fdatasync of as many bytes"
+	send       = "a send to a goroutine"
+	statEach   = "a stat of each, one after the other"
+)
+
+// pairs are the rows of the table of bounds.
 var pairs = []Pair{
-	{"Save back to back, 10 tasks", "Save/tasks=10", "", "", "ns/op", 100},
-	{"Save back to back, 100,000 tasks", "Save/tasks=100000", "", "", "ns/op", 100},
-	{"Allocations of a Save", "Save/tasks=1000", "", "", "allocs/op", 1},
-	{"Save at 200 a second, median", "Paced/lopen", "Paced/send", "bare send to a goroutine that sleeps", "p50-ns", 1.5},
-	{"Burst of 10,000 triggers, last one until durable", "Burst/triggers=10000", "Burst/floor", "append and fdatasync of as many bytes", "ns/op", 2.5},
-	{"Save and Sync, 1,000,000 tasks", "Durable/tasks=1000000", "Durable/tasks=10", "the same with 10 tasks", "ns/op", 2},
-	{"Resume, 1,000 tasks", "Resume/tasks=1000", "Resume/tasks=1000/json", "encoding/json alone", "ns/op", 0.5},
-	{"Resume, 100,000 tasks", "Resume/tasks=100000", "Resume/tasks=100000/json", "encoding/json alone", "ns/op", 0.5},
-	{"List of 10,000 sessions", "List/sessions=10000", "List/floor", "serial open, read of 1 KiB and close of each", "ns/op", 1},
-	{"10,000 files, nothing changed", "FilesUnchanged/lopen", "FilesUnchanged/git", "git status", "ns/op", 0.8},
-	{"Checkpoint of 10,000 files, 10 changed, durable", "Checkpoint/create", "Checkpoint/git", "git add -A && git write-tree, core.fsync=all", "ns/op", 1},
-	{"SHA-256 of 10,000 files", "Hash/lopen", "Hash/sha256sum", "find -exec sha256sum", "ns/op", 1},
-	{"A section of 200, file not seen before", "Sections/lopen", "Sections/goldmark", "the goldmark parser alone", "ns/op", 2},
-	{"Heap of 1,000 live idle sessions", "Idle", "", "", "heap-MiB", 20},
-	{"Descriptors of a live idle session", "Idle", "", "", "descriptors/session", 3},
+	{Work: "Save back to back, disk idle, 10 tasks", Bench: "Save/idle", Ours: "tasks=10", Floor: "send", Below: send, Bound: 100, Bound99: 500},
+	{Work: "Save back to back, disk idle, 1,000,000 tasks", Bench: "Save/idle", Ours: "tasks=1000000", Floor: "send", Below: send, Bound: 100, Bound99: 500},
+	{Work: "Save back to back, a commit takes 50 ms, 10 tasks", Bench: "Save/slow", Ours: "tasks=10", Bound: 100, Bound99: 500},
+	{Work: "Save back to back, a commit takes 50 ms, 1,000,000 tasks", Bench: "Save/slow", Ours: "tasks=1000000", Bound: 100, Bound99: 500},
+	{Work: "Save back to back, a commit hangs, 10 tasks", Bench: "Save/stalled", Ours: "tasks=10", Bound: 100, Bound99: 500},
+	{Work: "Save back to back, a commit hangs, 1,000,000 tasks", Bench: "Save/stalled", Ours: "tasks=1000000", Bound: 100, Bound99: 500},
+	{Work: "Allocations of a Save", Bench: "Save/allocs", Ours: "allocs/op", Bound: 1},
+	{Work: "Save at 200 a second (writer asleep)", Bench: "Paced", Ours: "lopen", Other: "send", What: "bare send to a goroutine that sleeps", Bound: 1.5},
+	{Work: "More commits for 10,000 triggers while one is held back", Bench: "Held", Ours: "more-commits", Bound: 1},
+	{Work: "Burst of 10,000 triggers, last one until durable", Bench: "Burst", Ours: "lopen", Other: "append", What: appendSync, Bound: 2.5},
+	{Work: "Save and Sync, 1,000,000 tasks", Bench: "Durable", Ours: "tasks=1000000", Other: "tasks=10", What: "the same with 10 tasks", Floor: "append", Below: appendSync, Bound: 2},
+	{Work: "Message of 200 bytes until durable", Bench: "Message/bytes=200", Ours: "lopen", Other: "append", What: appendSync},
+	{Work: "Message of 4 KiB until durable", Bench: "Message/bytes=4096", Ours: "lopen", Other: "append", What: appendSync},
+	{Work: "Message of 64 KiB until durable", Bench: "Message/bytes=65536", Ours: "lopen", Other: "append", What: appendSync},
+	{Work: "Resume, 1,000 tasks", Bench: "Resume/tasks=1000", Ours: "lopen", Other: "json", What: "encoding/json alone", Floor: "copy", Below: "a copy of the bytes", Bound: 0.5},
+	{Work: "Resume, 100,000 tasks", Bench: "Resume/tasks=100000", Ours: "lopen", Other: "json", What: "encoding/json alone", Floor: "copy", Below: "a copy of the bytes", Bound: 0.5},
+	{Work: "List of 10,000 sessions", Bench: "List", Ours: "lopen", Other: "read", What: "serial open, read of 1 KiB and close of each", Bound: 1},
+	{Work: "10,000 files, nothing changed", Bench: "FilesUnchanged", Ours: "lopen", Other: "git", What: "`git status`", Floor: "stat", Below: statEach, Bound: 0.8},
+	{Work: "The same, the snapshot before decoded as well", Bench: "FilesUnchanged", Ours: "load", Other: "git", What: "`git status`", Floor: "stat", Below: statEach},
+	{Work: "Checkpoint of 10,000 files, 10 changed, durable", Bench: "Checkpoint", Ours: "lopen", Other: "git", What: "`git add -A && git write-tree`, core.fsync=all", Floor: "floor", Below: "a stat of each, one append and fdatasync", Bound: 1},
+	{Work: "SHA-256 of 10,000 files", Bench: "Hash", Ours: "lopen", Other: "sha256sum", What: "`find -exec sha256sum`", Floor: "memory", Below: "the bytes hashed in memory, one core"},
+	{Work: "Section of a file in memory", Bench: "Section", Ours: "hit", Other: "stat", What: "one bare stat", Bound: 1.5},
+	{Work: "Section of a file not seen before", Bench: "Section", Ours: "miss", Other: "goldmark", What: "the goldmark parser alone on its bytes"},
+	{Work: "Heap of 1,000 live idle sessions, MiB", Bench: "Idle", Ours: "heap-MiB", Bound: 20},
+	{Work: "Descriptors of a live idle session", Bench: "Idle", Ours: "descriptors/session", Bound: 3},
 }
 
-// A PairRow is what came of a Pair.
+// counted says that a Pair's figure is no time.
+func (p Pair) counted() bool { return p.Other == "" && p.Bound99 == 0 }
+
+// isFloor says that what a Pair is divided by is what nothing can be faster than.
+func (p Pair) isFloor() bool {
+	return p.Other == "append" || p.Other == "send" || p.Other == "stat" || p.Other == "read"
+}
+
+// A PairRow is what came of a Pair: medians of the rounds' medians and percentiles.
 type PairRow struct {
 	Pair
-	N           int
-	Figure      float64 // median of the rounds
-	OtherFigure float64 `json:",omitempty"`
-	Value       float64 // the median of the rounds' ratios, or the figure
-	Low, High   float64 // of the rounds
+	Rounds    int
+	P50       float64
+	P99       float64 `json:",omitempty"` // 0 where there are too few samples
+	OtherP50  float64 `json:",omitempty"`
+	OtherP99  float64 `json:",omitempty"`
+	Value     float64 // the median of the rounds' ratios, or P50
+	Low, High float64 // of the rounds
+	FromFloor float64 `json:",omitempty"` // the median of the rounds' ratios to the floor
 }
 
-// goBenchmarks runs the benchmarks of the folder above, one process a round.
+// within says whether a row keeps its bounds.
+func (r PairRow) within() bool { return r.Value <= r.Bound && (r.Bound99 == 0 || r.P99 <= r.Bound99) }
+
+// goBenchmarks runs the benchmarks of the pairs in the folder above, one process a round.
 func (b *bench) goBenchmarks(folder string) ([]PairRow, error) {
-	b.say("Go benchmarks")
 	program := filepath.Join(b.dir, "bench.test")
 	if out, err := b.run(folder, "go", "test", "-c", "-o", program, "."); err != nil {
 		return nil, fmt.Errorf("build benchmarks: %w: %s", err, out)
 	}
 	defer os.Remove(program)
+	var names []string
+	for _, p := range pairs {
+		name, _, _ := strings.Cut(p.Bench, "/")
+		names = append(names, name)
+	}
+	pattern := "^Benchmark(" + strings.Join(slices.Compact(names), "|") + ")$"
 	var rounds []map[string]float64
-	for range b.Processes {
-		out, err := b.run(folder, program, "-test.run", "^$", "-test.bench", b.Bench, "-test.benchmem", "-test.benchtime", b.Benchtime)
+	for range b.rounds(b.Processes) {
+		out, err := b.run(folder, program, "-test.run", "^$", "-test.bench", pattern, "-test.benchmem", "-test.benchtime", b.Benchtime)
 		if err != nil {
 			return nil, fmt.Errorf("run benchmarks: %w: %s", err, out)
 		}
@@ -98,28 +139,56 @@ func figures(out []byte) map[string]float64 {
 	return all
 }
 
-// pair divides what was measured in the same round. What is missing has no row.
+// pair divides what was measured in the same round. What is missing has no round.
 func pair(rounds []map[string]float64) (rows []PairRow) {
 	for _, p := range pairs {
-		var ours, others, values []float64
-		for _, r := range rounds {
-			have, ok := r[p.Ours+" "+p.Unit]
-			other, too := r[p.Other+" "+p.Unit]
-			switch {
-			case ok && p.Other == "":
-				ours, values = append(ours, have), append(values, have)
-			case ok && too:
-				ours, others, values = append(ours, have), append(others, other), append(values, have/other)
+		row := PairRow{Pair: p}
+		of := func(side, stat string) (all []float64) {
+			for _, r := range rounds {
+				if v, ok := r[p.Bench+" "+side+stat]; ok {
+					all = append(all, v)
+				}
 			}
+			return all
+		}
+		ours, other := of(p.Ours, "-p50-ns"), of(p.Other, "-p50-ns")
+		if p.counted() {
+			ours = of(p.Ours, "")
+		}
+		values := ours
+		if p.Other != "" {
+			values = ratios(ours, other)
 		}
 		if len(values) == 0 {
+			rows = append(rows, row)
 			continue
 		}
-		row := PairRow{Pair: p, N: len(values), Figure: quantile(ours, 0.5), Value: quantile(values, 0.5), Low: quantile(values, 0), High: quantile(values, 1)}
-		if p.Other != "" {
-			row.OtherFigure = quantile(others, 0.5)
+		row.Rounds, row.Value, row.Low, row.High = len(values), quantile(values, 0.5), quantile(values, 0), quantile(values, 1)
+		row.P50, row.P99 = median(ours), median(of(p.Ours, "-p99-ns"))
+		row.OtherP50, row.OtherP99 = median(other), median(of(p.Other, "-p99-ns"))
+		if p.Floor != "" {
+			row.FromFloor = median(ratios(ours, of(p.Floor, "-p50-ns")))
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// ratios divides pairwise; nothing where there are not as many of the other, or one is 0.
+func ratios(ours, other []float64) (all []float64) {
+	if len(ours) != len(other) || slices.Contains(other, 0) {
+		return nil
+	}
+	for i := range ours {
+		all = append(all, ours[i]/other[i])
+	}
+	return all
+}
+
+// median is 0 of nothing.
+func median(all []float64) float64 {
+	if len(all) == 0 {
+		return 0
+	}
+	return quantile(all, 0.5)
 }

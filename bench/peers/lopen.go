@@ -40,3 +40,9 @@ func (l *lopen) Append(text string) error {
 
 func (l *lopen) Sync() error  { return l.sess.Sync(context.Background()) }
 func (l *lopen) Close() error { return l.store.Close(context.Background()) }
+
+// records are those of the journal so far: as many as there were commits.
+func (l *lopen) records() (n float64, err error) {
+	err = l.store.Log(l.sess.ID(), 0, func(session.Record) error { n++; return nil })
+	return n, err
+}

@@ -26,7 +26,7 @@ type Kind struct {
 	Durable, Saved string
 	// Whole says that each save writes the state in full.
 	Whole bool
-	// Open starts with a plan of n tasks in an empty folder.
+	// Open starts with a plan of n tasks in an empty folder; nil where the system lacks it.
 	Open func(dir string, n int) (Peer, error)
 }
 

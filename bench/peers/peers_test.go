@@ -179,11 +179,11 @@ func disk(t *testing.T) *Disk {
 // TestMeasure runs everything but the Go benchmarks once, small, and reads what was
 // written.
 func TestMeasure(t *testing.T) {
-	scale := Scale{Rounds: 2, Turn: time.Millisecond, Sizes: []int{10, 200}, Triggers: 20, Hold: time.Millisecond, Stall: 100 * time.Millisecond, Iterations: 20, Sessions: 2}
+	scale := Scale{Budget: time.Minute, Rounds: 2, Turn: time.Millisecond, Paced: 20 * time.Millisecond, Sizes: []int{10, 200}, Triggers: 20, Hold: time.Millisecond, Stall: 100 * time.Millisecond, Iterations: 20, Sessions: 2}
 	res, err := measure(scale, t.TempDir(), "", t.Logf)
 	require.NoError(t, err)
 	out := t.TempDir()
-	require.NoError(t, res.write(out))
+	require.NoError(t, res.write(out, ""))
 	var back Results
 	data, err := os.ReadFile(filepath.Join(out, "results.json"))
 	require.NoError(t, err)
@@ -203,4 +203,30 @@ func TestMeasure(t *testing.T) {
 		require.NoError(t, err)
 		require.NotZero(t, info.Size())
 	}
+}
+
+// TestPeople runs what people notice once, small, and puts it where a readme has its
+// marks.
+func TestPeople(t *testing.T) {
+	b := &bench{dir: t.TempDir(), until: time.Now(), Scale: Scale{Rounds: 2, Home: Home{30, 3, 200 << 10}}}
+	require.NoError(t, b.people(".."))
+	res := &Results{Scale: b.Scale}
+	for _, table := range b.tables {
+		table.finish()
+		require.Equal(t, Ours, table.Rows[0].Name, table.Title)
+	}
+	res.Tables = b.tables
+	readme := filepath.Join(t.TempDir(), "README.md")
+	require.NoError(t, os.WriteFile(readme, []byte("before\n"), 0o600))
+	require.Error(t, res.intoReadme(readme), "there are no marks")
+	require.NoError(t, os.WriteFile(readme, []byte("before\n"+readmeBegin+"\nof another run\n"+readmeEnd+"\nafter\n"), 0o600))
+	require.NoError(t, res.intoReadme(readme))
+	once, err := os.ReadFile(readme)
+	require.NoError(t, err)
+	require.NoError(t, res.intoReadme(readme))
+	again, err := os.ReadFile(readme)
+	require.NoError(t, err)
+	require.Equal(t, string(once), string(again))
+	require.NotContains(t, string(once), "of another run")
+	require.Regexp(t, "(?s)^before\n<!--.*`lopen session list`, 3 sessions.*-->\nafter\n$", string(once))
 }

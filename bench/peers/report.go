@@ -19,8 +19,21 @@ type Results struct {
 	Tables  []*Table
 }
 
-// write makes results.json, RESULTS.md and the charts in a folder.
-func (r *Results) write(out string) error {
+// read takes the results of an earlier run.
+func (r *Results) read(name string) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, r); err != nil {
+		return fmt.Errorf("decode %s: %w", name, err)
+	}
+	return nil
+}
+
+// write makes results.json, RESULTS.md and the charts in a folder, and what people
+// notice in a readme, if one is named.
+func (r *Results) write(out, readme string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
@@ -32,7 +45,10 @@ func (r *Results) write(out string) error {
 	if err != nil {
 		return fmt.Errorf("draw charts: %w", err)
 	}
-	return os.WriteFile(filepath.Join(out, "RESULTS.md"), []byte(r.page(charts)), 0o644)
+	if err := os.WriteFile(filepath.Join(out, "RESULTS.md"), []byte(r.page(charts)), 0o644); err != nil || readme == "" {
+		return err
+	}
+	return r.intoReadme(readme)
 }
 
 func (r *Results) page(charts []string) string {
@@ -53,11 +69,14 @@ func (r *Results) page(charts []string) string {
 		}
 	}
 	p("| modules | %s |\n", strings.Join(versions, ", "))
-	p("Figures of different machines do not compare; ratios do, roughly. A ratio is the median of the ratios of %d rounds.", r.Scale.Rounds)
+	p("Figures of different machines do not compare; ratios do, roughly. A ratio is the median of the ratios of the rounds, at most %d.", r.Scale.Rounds)
+	p("The 99th percentile is left out below %d samples, the 99.9th below %d.", forP99, forP999)
 	p("Each row says how durable what it measured is: a figure that is not durable is no equal of one that is.\n")
 	for _, c := range charts {
 		p("![](%s)\n", c)
 	}
+	p("## What people notice\n\n%s\n", r.peopleNote())
+	r.people(p)
 	r.bounds(p)
 	for _, t := range r.Tables {
 		t.print(p)
@@ -65,25 +84,59 @@ func (r *Results) page(charts []string) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
+// enough samples that a percentile is not one of the longest two.
+const (
+	forP99  = 300
+	forP999 = 3000
+)
+
 // bounds prints the table of what this project set itself.
 func (r *Results) bounds(p func(string, ...any)) {
 	if len(r.Pairs) == 0 {
 		return
 	}
-	p("## Bounds\n\nThe benchmarks of this folder, rounds of a process each: %d. A bound is the least that is wanted.\n", r.Scale.Processes)
-	p("| work | lopen | beside | that took | ratio, or figure | lowest..highest | bound | |\n|---|--:|---|--:|--:|--:|--:|---|")
+	p("## Bounds\n\nThe benchmarks of this folder; the sides of each work in turns in one process, in %d processes at most. A bound is the least that is wanted;", r.Scale.Processes)
+	p("where there is none the row is there to be known. The floor is what nothing on this machine could be faster than.\n")
+	p("| work | lopen | p99 | beside | that took | ratio | lowest..highest | bound | | above the floor |\n|---|--:|--:|---|--:|--:|--:|--:|---|---|")
 	for _, w := range r.Pairs {
-		beside, took := "", ""
-		if w.Other != "" {
-			beside, took = w.What, amount(w.OtherFigure, w.Unit)
+		if w.Rounds == 0 {
+			p("| %s | not measured | | %s | | | | | | |", w.Work, w.What)
+			continue
 		}
-		verdict := "within"
-		if w.Value > w.Bound {
+		unit, beside, took, ratio, low, high := "ns", "", "", "", number(w.Low), number(w.High)
+		if w.counted() {
+			unit = ""
+		}
+		bound, verdict, floor := amount(w.Bound, unit), "within", ""
+		switch {
+		case w.Other != "":
+			beside, took, ratio, bound = w.What, amount(w.OtherP50, unit), number(w.Value), number(w.Bound)
+		case !w.counted():
+			low, high = amount(w.Low, unit), amount(w.High, unit)
+			bound += ", p99 " + amount(w.Bound99, unit)
+		}
+		switch {
+		case w.Bound == 0:
+			bound, verdict = "", ""
+		case !w.within():
 			verdict = "**missed**"
 		}
-		p("| %s | %s | %s | %s | %s | %s..%s | %s | %s |", w.Work, amount(w.Figure, w.Unit), beside, took, number(w.Value), number(w.Low), number(w.High), number(w.Bound), verdict)
+		if w.FromFloor > 0 {
+			floor = number(w.FromFloor) + " x " + w.Below
+		} else if w.isFloor() {
+			floor = ratio + " x"
+		}
+		p("| %s | %s | %s | %s | %s | %s | %s..%s | %s | %s | %s |", w.Work, amount(w.P50, unit), some(w.P99), beside, took, ratio, low, high, bound, verdict, floor)
 	}
 	p("")
+}
+
+// some is a time, nothing if there is none.
+func some(ns float64) string {
+	if ns == 0 {
+		return ""
+	}
+	return amount(ns, "ns")
 }
 
 func (t *Table) print(p func(string, ...any)) {
@@ -96,27 +149,36 @@ func (t *Table) print(p func(string, ...any)) {
 		ratio = " x " + t.Base + " |"
 	}
 	single := !slices.ContainsFunc(t.Rows, func(r Row) bool { return r.N > 1 })
+	figures := " median | p99 | p99.9 | max | medians of rounds |"
 	if single {
-		p("| | %s |%s what it promises |", t.Unit, ratio)
-		p("|---|--:|%s---|", strings.Repeat("--:|", min(len(ratio), 1)))
+		figures = " " + t.Unit + " |"
+		if t.PerByte > 0 {
+			figures += " x changed |"
+		}
 	} else {
-		p("| | median | p99 | p99.9 | max | medians of rounds |%s samples | what it promises |", ratio)
-		p("|---|--:|--:|--:|--:|--:|%s--:|---|", strings.Repeat("--:|", min(len(ratio), 1)))
+		ratio += " samples |"
 	}
+	p("| |%s%s what it promises |", figures, ratio)
+	p("|---|%s---|", strings.Repeat("--:|", strings.Count(figures+ratio, "|")))
 	for _, r := range t.Rows {
-		if ratio != "" {
+		ratio := ""
+		if t.Base != "" {
 			ratio = " " + number(r.Ratio) + " |"
 		}
 		a := func(v float64) string { return amount(v, t.Unit) }
 		if single {
-			p("| %s | %s |%s %s |", r.Name, a(r.P50), ratio, r.Durable)
+			figure := a(r.P50)
+			if t.PerByte > 0 {
+				figure += " | " + number(r.P50/t.PerByte)
+			}
+			p("| %s | %s |%s %s |", r.Name, figure, ratio, r.Durable)
 			continue
 		}
 		p99, p999 := a(r.P99), a(r.P999)
-		if r.N < 100 { // it would be the longest of all
+		if r.N < forP99 {
 			p99 = ""
 		}
-		if r.N < 1000 {
+		if r.N < forP999 {
 			p999 = ""
 		}
 		p("| %s | %s | %s | %s | %s | %s..%s |%s %d | %s |", r.Name, a(r.P50), p99, p999, a(r.Max), a(r.Low), a(r.High), ratio, r.N, r.Durable)
@@ -127,7 +189,7 @@ func (t *Table) print(p func(string, ...any)) {
 // amount is a figure for people.
 func amount(v float64, unit string) string {
 	switch unit {
-	case "ns", "ns/op", "p50-ns":
+	case "ns":
 		for _, step := range []struct {
 			ns   float64
 			name string
@@ -138,14 +200,20 @@ func amount(v float64, unit string) string {
 		}
 		return number(v) + " ns"
 	case "bytes":
-		if v >= 1<<20 {
-			return number(v/(1<<20)) + " MiB"
-		}
-		if v >= 1<<10 {
-			return number(v/(1<<10)) + " KiB"
-		}
+		return bytesOf(int(v + 0.5))
 	}
 	return number(v)
+}
+
+// bytesOf is a number of bytes for people.
+func bytesOf(n int) string {
+	switch v := float64(n); {
+	case n >= 1<<20:
+		return number(v/(1<<20)) + " MiB"
+	case n >= 1<<10:
+		return number(v/(1<<10)) + " KiB"
+	}
+	return thousands(n)
 }
 
 // number has three digits that count.

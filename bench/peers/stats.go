@@ -13,10 +13,16 @@ type Table struct {
 	Unit  string `json:"unit"`
 	Base  string `json:"base"` // whose figure the ratios divide by
 	Rows  []Row  `json:"rows"`
+	// People names the work in the table of what people notice; "" is not in it.
+	People string `json:"people,omitempty"`
 
-	saved  bool                   // the figures are of Save alone, and so is what a row promises
-	rounds map[string][][]float64 // of each name, samples by round
-	names  []string               // in the order in which they came
+	// PerByte is how many bytes changed, in a table of bytes written.
+	PerByte float64 `json:"perByte,omitempty"`
+
+	promises map[string]string      // of who is no Kind
+	saved    bool                   // the figures are of Save alone, and so is what a row promises
+	rounds   map[string][][]float64 // of each name, samples by round
+	names    []string               // in the order in which they came
 }
 
 // A Row is one contender's figures.
@@ -32,7 +38,7 @@ type Row struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 	// Ratio is the median of what the rounds' medians are to the base's in the same round;
-	// 0 where the base was not measured.
+	// 0 where the base was not measured, or is 0.
 	Ratio float64 `json:"ratio"`
 }
 
@@ -55,6 +61,9 @@ func (t *Table) add(name string, round int, samples ...float64) {
 
 // promise is what a contender promises of what the table measured.
 func (t *Table) promise(name string) string {
+	if p, ok := t.promises[name]; ok {
+		return p
+	}
 	k := kindOf(name)
 	if t.saved && k.Saved != "" {
 		return k.Saved
@@ -65,7 +74,10 @@ func (t *Table) promise(name string) string {
 // finish computes the rows.
 func (t *Table) finish() {
 	order := func(name string) int {
-		return slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+		if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
+			return i
+		}
+		return len(kinds) // in the order in which they came
 	}
 	slices.SortStableFunc(t.names, func(a, b string) int { return order(a) - order(b) })
 	for _, name := range t.names {
@@ -77,7 +89,7 @@ func (t *Table) finish() {
 			all = append(all, samples...)
 			m := quantile(samples, 0.5)
 			medians = append(medians, m)
-			if base := t.rounds[t.Base]; i < len(base) && len(base[i]) > 0 {
+			if base := t.rounds[t.Base]; i < len(base) && len(base[i]) > 0 && quantile(base[i], 0.5) > 0 {
 				ratios = append(ratios, m/quantile(base[i], 0.5))
 			}
 		}
@@ -116,9 +128,9 @@ var clock = func() float64 {
 	return quantile(took, 0.5)
 }()
 
-// nanoseconds is what fn took, the clock taken off.
+// nanoseconds is what fn took, the clock taken off, 1 at the least.
 func nanoseconds(fn func() error) (float64, error) {
 	begun := time.Now()
 	err := fn()
-	return max(float64(time.Since(begun))-clock, 0), err
+	return max(float64(time.Since(begun))-clock, 1), err
 }

@@ -26,28 +26,45 @@ func TestRatio(t *testing.T) {
 	table.saved = true
 	table.finish()
 	require.Len(t, table.Rows, 2)
+	none := Table{Base: Ours}
+	none.add(Ours, 0, 0)
+	none.add("bbolt", 0, 7)
+	none.finish()
+	require.Zero(t, none.Rows[1].Ratio, "results.json has no infinite numbers")
 	require.Equal(t, kindOf(Ours).Saved, table.Rows[0].Durable)
 	require.Equal(t, Row{Name: "bbolt", Durable: durable, N: 3, P50: 300, P99: 3000, P999: 3000, Max: 3000, Low: 300, High: 3000, Ratio: 3}, table.Rows[1])
 }
 
-func TestFigures(t *testing.T) {
+func TestPairs(t *testing.T) {
 	t.Parallel()
-	out := []byte(`goos: linux
+	rounds := make([]map[string]float64, 2)
+	for i, ns := range []string{"150", "300"} {
+		rounds[i] = figures([]byte(`goos: linux
 pkg: github.com/lopen-dev/lopen/bench
-BenchmarkList/sessions=10000-2         	       5	 150 ns/op	24653660 B/op	  279780 allocs/op
-BenchmarkList/floor-2                  	       5	 100 ns/op
-BenchmarkIdle-2                        	       1	  16 heap-MiB
-BenchmarkPaced/lopen-2                 	       5	 50000 ns/op	 900 p50-ns
+BenchmarkList-2         	       5	 ` + ns + ` lopen-p50-ns	 100 read-p50-ns	 900 lopen-p99-ns
+BenchmarkSave/stalled-2 	       5	 20 tasks=10-p50-ns	 700 tasks=10-p99-ns
+BenchmarkDurable-2      	       5	 40 tasks=10-p50-ns	 60 tasks=1000000-p50-ns	 20 append-p50-ns
+BenchmarkPaced-2 	       5	 40 lopen-p50-ns	 0 send-p50-ns
+BenchmarkIdle-2         	       1	 16 heap-MiB
 PASS
-`)
-	f := figures(out)
-	require.Equal(t, 150.0, f["List/sessions=10000 ns/op"])
-	require.Equal(t, 900.0, f["Paced/lopen p50-ns"])
-	rows := pair([]map[string]float64{f, f})
-	require.Len(t, rows, 2, "what has no other is no row")
-	require.Equal(t, "List of 10,000 sessions", rows[0].Work)
-	require.Equal(t, []float64{150, 100, 1.5}, []float64{rows[0].Figure, rows[0].OtherFigure, rows[0].Value})
-	require.Equal(t, 16.0, rows[1].Value)
+`))
+	}
+	all := pair(rounds)
+	require.Len(t, all, len(pairs), "what was not measured says so")
+	var works []string
+	var rows []PairRow
+	for _, r := range all {
+		if r.Rounds > 0 {
+			works, rows = append(works, r.Bench+" "+r.Ours), append(rows, r)
+		}
+	}
+	require.Equal(t, []string{"Save/stalled tasks=10", "Durable tasks=1000000", "List lopen", "Idle heap-MiB"}, works)
+	require.False(t, rows[0].within(), "the 99th percentile")
+	require.Equal(t, []float64{1.5, 3}, []float64{rows[1].Value, rows[1].FromFloor})
+	require.Equal(t, []float64{150, 900, 100, 1.5, 1.5, 3}, []float64{rows[2].P50, rows[2].P99, rows[2].OtherP50, rows[2].Value, rows[2].Low, rows[2].High})
+	require.False(t, rows[2].within())
+	require.Equal(t, 16.0, rows[3].Value)
+	require.True(t, rows[3].within())
 }
 
 func TestNumbers(t *testing.T) {

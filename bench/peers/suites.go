@@ -14,11 +14,15 @@ const pace = 5 * time.Millisecond
 
 // durableBySize is one save that is waited for, against the size of the plan.
 func (b *bench) durableBySize() error {
-	for _, n := range b.Sizes {
+	for i := range b.parts(len(b.Sizes)) {
+		n := b.Sizes[i]
 		t := b.table(fmt.Sprintf("One save until durable, plan of %s tasks", thousands(n)), "ns",
 			"One task changes. The floor does not know the plan.")
+		if n == usual {
+			t.People = fmt.Sprintf("One save of a plan of %d tasks until durable", usual)
+		}
 		err := b.turns(b.dir, n, nil, func(round int, c *contender) error {
-			took, err := b.timed(c.durable)
+			took, err := b.timed(nil, c.durable)
 			t.add(c.Name, round, took...)
 			return err
 		})
@@ -33,11 +37,18 @@ func (b *bench) durableBySize() error {
 func (b *bench) waits() error {
 	t := b.table("What the caller of Save waits at 200 a second, disk idle", "ns",
 		fmt.Sprintf("Plan of %d tasks. Each save comes 5 ms after the one before, or as soon as that let its caller go.", usual))
-	if err := b.pacedWaits(b.dir, t); err != nil || b.disk == nil {
-		return err
+	t.People = "What a loop waits for one save, 200 a second"
+	return b.pacedWaits(b.dir, t)
+}
+
+// slowWaits is the same while the disk is slow.
+func (b *bench) slowWaits() error {
+	if b.disk == nil {
+		return nil
 	}
-	t = b.table(fmt.Sprintf("What the caller of Save waits at 200 a second, each fsync takes %s longer", b.Hold), "ns",
+	t := b.table(fmt.Sprintf("What the caller of Save waits at 200 a second, each fsync takes %s longer", b.Hold), "ns",
 		"On the file system in user space, the same for all.")
+	t.People = fmt.Sprintf("The same while each fsync takes %s longer", b.Hold)
 	err := b.pacedWaits(b.disk.Dir, t, b.disk.Hold)
 	return errors.Join(err, b.disk.Hold(0))
 }
@@ -52,7 +63,7 @@ func (b *bench) pacedWaits(dir string, t *Table, hold ...func(time.Duration) err
 		}
 		tick := time.NewTicker(pace)
 		defer tick.Stop()
-		for begun := time.Now(); time.Since(begun) < max(b.Turn, 20*pace); {
+		for begun := time.Now(); time.Since(begun) < b.Paced; {
 			<-tick.C
 			ns, err := nanoseconds(c.save)
 			if err != nil {
@@ -67,56 +78,6 @@ func (b *bench) pacedWaits(dir string, t *Table, hold ...func(time.Duration) err
 		}
 		return c.Sync()
 	})
-}
-
-// stall is the longest wait while the disk answers no fsync at all. All contenders are
-// stalled at once: they wait, and take nothing from each other.
-func (b *bench) stall() error {
-	if b.disk == nil {
-		return nil
-	}
-	longest := b.table(fmt.Sprintf("The longest that a caller of Save waits when fsync hangs for %s", b.Stall), "ns",
-		"One stall. All contenders save 200 times a second beside each other.")
-	taken := b.table(fmt.Sprintf("Saves that were taken while fsync hung for %s", b.Stall), "saves",
-		"Of 200 a second. More is better.")
-	longest.saved, taken.saved = true, true
-	var all []*contender
-	for _, k := range b.kinds {
-		c, err := b.open(k, b.disk.Dir, usual)
-		if err != nil {
-			return err
-		}
-		all = append(all, c)
-	}
-	if err := b.disk.Stall(b.Stall); err != nil {
-		return err
-	}
-	until := time.Now().Add(b.Stall)
-	var wg sync.WaitGroup
-	errs := make([]error, len(all))
-	waited, saves := make([]float64, len(all)), make([]float64, len(all))
-	for i, c := range all {
-		wg.Go(func() {
-			tick := time.NewTicker(pace)
-			defer tick.Stop()
-			for time.Now().Before(until) && errs[i] == nil {
-				<-tick.C
-				var ns float64
-				ns, errs[i] = nanoseconds(c.save)
-				waited[i] = max(waited[i], ns)
-				if time.Now().Before(until) {
-					saves[i]++
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for i, c := range all {
-		longest.add(c.Name, 0, waited[i])
-		taken.add(c.Name, 0, saves[i])
-		errs = append(errs, c.Sync(), c.end())
-	}
-	return errors.Join(errs...)
 }
 
 // burst is many saves back to back.
@@ -148,54 +109,16 @@ func (b *bench) burst() error {
 // later says that Save returns before what it saved is what Sync promises.
 func (c *contender) later() bool { return c.Saved != "" }
 
-// costs are the fsyncs and bytes of a save, by itself and in a burst, from the opening
-// to the end of the closing.
-func (b *bench) costs() error {
-	if b.disk == nil {
-		return nil
-	}
-	const alone = 50
-	for _, work := range []struct {
-		title string
-		saves int
-		save  func(*contender) error
-		n     int
-	}{
-		{fmt.Sprintf("of a save by itself, plan of %d tasks", usual), alone, (*contender).durable, usual},
-		{"of a save by itself, plan of 1,000 tasks", alone, (*contender).durable, 1000},
-		{"a save in a burst of " + thousands(b.Triggers), b.Triggers, (*contender).save, usual},
-	} {
-		fsyncs := b.table("Fsyncs "+work.title, "fsyncs", "Until closed, what is written beside and at the end included.")
-		written := b.table("Bytes written "+work.title, "bytes", "Likewise. About 90 bytes change in the state.")
-		for _, k := range b.kinds {
-			c, err := b.open(k, b.disk.Dir, work.n)
-			if err != nil {
-				return err
-			}
-			before, err := b.disk.Counts()
-			for range work.saves {
-				err = errors.Join(err, work.save(c))
-			}
-			err = errors.Join(err, c.Sync(), c.Close())
-			after, cerr := b.disk.Counts()
-			if err = errors.Join(err, cerr); err != nil {
-				return fmt.Errorf("%s: %w", k.Name, err)
-			}
-			fsyncs.add(k.Name, 0, float64(after.Fsyncs-before.Fsyncs)/float64(work.saves))
-			written.add(k.Name, 0, float64(after.Bytes-before.Bytes)/float64(work.saves))
-		}
-	}
-	return nil
-}
-
 // messages are those of a conversation, each waited for.
 func (b *bench) messages() error {
-	for _, size := range []int{200, 4 << 10, 64 << 10} {
+	sizes := []int{200, 4 << 10, 64 << 10}
+	for i := range b.parts(len(sizes)) {
+		size := sizes[i]
 		t := b.table(fmt.Sprintf("One message of %s bytes until durable", thousands(size)), "ns",
 			"Those that write one file whole are left out: they would write the conversation again for each message.")
 		text := workload.Text(size, 0)
 		err := b.turns(b.dir, usual, func(k Kind) bool { return !k.Whole }, func(round int, c *contender) error {
-			took, err := b.timed(func() error {
+			took, err := b.timed(nil, func() error {
 				if err := c.Peer.(Appender).Append(text); err != nil {
 					return err
 				}
@@ -215,7 +138,7 @@ func (b *bench) messages() error {
 func (b *bench) together() error {
 	t := b.table(fmt.Sprintf("%d sessions at once: time for each durable save", b.Sessions), "ns",
 		"The time that all took together, divided by the saves of all.")
-	for round := range b.Rounds {
+	for round := range b.rounds(b.Rounds) {
 		for i := range b.kinds {
 			k := b.kinds[(i+round)%len(b.kinds)]
 			ns, err := b.oneTogether(k)
