@@ -173,6 +173,7 @@ func TestPowerCutWhileCheckpointsAreShared(t *testing.T) {
 		store, err := lifecycle.InitOn(disk.FS(), simOptions)
 		require.NoError(t, err)
 		parent, ids := agentWorked(t, store, "sim")
+		require.NoError(t, parent.Close(t.Context())) // nobody else writes
 		var points []*crashfs.Disk
 		disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {
 			if op.N > 0 {
@@ -185,6 +186,7 @@ func TestPowerCutWhileCheckpointsAreShared(t *testing.T) {
 		}))
 		child, err := store.Fork(t.Context(), parent.ID(), lifecycle.ForkOptions{})
 		require.NoError(t, err)
+		require.NoError(t, child.Close(t.Context()))
 		disk.SetHook(nil)
 		points = append(points, disk.Snapshot())
 		there := 0
