@@ -59,6 +59,7 @@ type kept struct {
 	store *Checkpoints         // nil before it is needed
 	last  *checkpoint.Manifest // what the loop last knew; nil when there is none
 	seen  *files.Snapshot      // what Look and Checkpoint last saw
+	saved *files.Snapshot      // what the next holder will take for seen
 	fewer bool                 // checkpoints were removed: some contents may be needed no more
 }
 
@@ -113,7 +114,7 @@ func (s *Session) Release() error {
 // release is Release. The caller holds mu.
 func (s *Session) release() error {
 	k := &s.kept
-	k.last, k.seen = nil, nil
+	k.last, k.seen, k.saved = nil, nil, nil
 	if k.store == nil {
 		return nil
 	}
@@ -166,12 +167,13 @@ func (s *Session) Checkpoint(ctx context.Context, why checkpoint.Reason, task st
 	if s.kept.seen != nil {
 		changes = checkpoint.Diff(s.kept.seen, m.Files)
 	}
-	s.kept.last, s.kept.seen = m, m.Files
+	s.kept.last, s.kept.seen, s.kept.saved = m, m.Files, nil
 	err = s.Actor.Append(actors.Entry{Checkpoint: m.ID.String()})
 	if err == nil {
 		err = s.Sync(ctx)
 	}
 	if err == nil {
+		s.kept.saved = m.Files
 		err = s.retire(ctx)
 	}
 	return m, changes, err
@@ -217,10 +219,14 @@ func (s *Session) look(ctx context.Context) ([]files.Change, error) {
 	}
 	var changes []files.Change
 	if k.seen != nil {
+		if k.seen == k.saved && k.seen.Settled() && k.seen.Equal(now) {
+			return nil, nil
+		}
 		changes = checkpoint.Diff(k.seen, now)
 	}
-	k.seen = now
+	k.seen, k.saved = now, now
 	if err := files.Save(s.store.project, s.seenPath(), now); err != nil {
+		k.saved = nil
 		s.store.opts.Logger.Warn().Err(err).Msg("the next holder will not know which files changed")
 	}
 	return changes, nil
@@ -241,6 +247,7 @@ func (s *Session) recall() error {
 	if old, err := files.Load(s.store.project, s.seenPath()); err == nil && (k.seen == nil || old.At.After(k.seen.At)) {
 		k.seen = old
 	}
+	k.saved = k.seen
 	return nil
 }
 

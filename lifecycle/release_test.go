@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -53,4 +54,38 @@ func TestRelease(t *testing.T) {
 	require.NoError(t, sess.Release(), "nothing is held")
 	require.NoError(t, store.Close(t.Context()))
 	require.Regexp(t, `"read":\d+,"held":[1-9]\d*,"message":"manifests released"`, log.String(), "doing it took what looking had read")
+}
+
+// A look that finds nothing new writes nothing: a loop looks before and after every
+// task.
+func TestLookWritesOnce(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New(crashfs.Ext4)
+	store, err := lifecycle.InitOn(disk.FS(), simOptions)
+	require.NoError(t, err)
+	sess, _ := agentWorked(t, store, "auth")
+	look := func() (changes, writes int) {
+		disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {
+			if op.N > 0 && strings.Contains(op.Name, "files.json") {
+				writes++
+			}
+			return crashfs.Fault{}
+		}))
+		defer disk.SetHook(nil)
+		found, err := sess.Look(t.Context())
+		require.NoError(t, err)
+		return len(found), writes
+	}
+	changes, writes := look()
+	require.Zero(t, changes+writes, "the checkpoint knows it")
+	put(t, store.Project(), "a", "mine")
+	changes, writes = look()
+	require.Equal(t, 1, changes)
+	require.NotZero(t, writes)
+	changes, writes = look()
+	require.Zero(t, changes+writes)
+	require.NoError(t, sess.Release())
+	changes, writes = look()
+	require.Zero(t, changes+writes)
+	require.NoError(t, store.Close(t.Context()))
 }

@@ -73,6 +73,11 @@ type Snapshot struct {
 	index map[string]int32 // into Files, for Take
 }
 
+// Equal says whether two Snapshots of the same paths found the same, times included.
+func (s *Snapshot) Equal(t *Snapshot) bool {
+	return slices.Equal(s.Files, t.Files) && slices.Equal(s.Skipped, t.Skipped) && slices.Equal(s.Paths, t.Paths)
+}
+
 // Settled says that no file is so young that Take, with this Snapshot as its base,
 // would read it although nothing changed.
 func (s *Snapshot) Settled() bool {
