@@ -16,7 +16,8 @@ import (
 // iterations it covers. What is derived from other members (module, progress, sums)
 // is not read but derived again. Records are not looked at: that is a [Replay]'s.
 //
-// Files of an older version are migrated on the way.
+// Files of an older version are migrated on the way. The State shares the memory of
+// both: they must not be changed afterwards.
 //
 // The error wraps ErrCorrupt, ErrFutureVersion or ErrChecksum. With ErrChecksum
 // the State is returned, too, for showing what somebody edited; with
@@ -95,7 +96,7 @@ type metricsFile struct {
 }
 
 func decodeState(data []byte) (*stateFile, error) {
-	d := newDecoder(strictjson.NewReader(data))
+	d := newDecoder(strictjson.NewSharing(data))
 	s := &State{h: &Header{}}
 	sums := said{totals: &Totals{}}
 	d.members(func(key string) {
@@ -107,7 +108,8 @@ func decodeState(data []byte) (*stateFile, error) {
 		case "progress":
 			p := d.readProgress()
 			sums.progress = &p
-			d.tasks.Grow(min(max(p.Total, 0), len(data)/64)) // a hint: no task is shorter
+			// A hint: the leaves, and some more for those that hold them; no task is shorter.
+			d.tasks.Grow(min(max(p.Total, 0)/16*17+16, len(data)/64))
 		case "iterations":
 			sums.totals.Iterations = d.int()
 		case "inputTokens":
@@ -167,7 +169,7 @@ func checkDecoded(s *State, iterations int) error {
 }
 
 func decodeMetrics(data []byte) (*metricsFile, error) {
-	d := newDecoder(strictjson.NewReader(data))
+	d := newDecoder(strictjson.NewSharing(data))
 	m := &metricsFile{}
 	d.members(func(key string) {
 		switch key {
@@ -201,6 +203,7 @@ type decoder struct {
 	version  int64
 	at       Mark
 	tasks    trie.Builder[Task]
+	ids      []string // of the tasks whose parents are being read, innermost last
 	progress Progress
 }
 

@@ -1,19 +1,28 @@
 package session
 
+import "slices"
+
 // taskKeys are the members of a task that the decoder knows.
 var taskKeys = []string{"id", "kind", "name", "state", "dependsOn", "box", "attempts", "lastError", "startedAt", "completedAt", "log", "children"}
 
 // children reads the tasks of a parent, and everything beneath them, into
 // d.tasks, and returns their IDs. Parents and children name each other by
 // construction, so all that is left to check in the end is that no ID stands twice.
-func (d *decoder) children(parent string, depth int) (ids []string) {
+func (d *decoder) children(parent string, depth int) []string {
+	base := len(d.ids)
 	d.Array(func() {
 		if depth > MaxTaskDepth {
 			d.Fail("tasks are nested more than %d levels deep", MaxTaskDepth)
 			return
 		}
-		ids = append(ids, d.task(parent, depth))
+		id := d.task(parent, depth)
+		d.ids = append(d.ids, id)
 	})
+	if len(d.ids) == base {
+		return nil
+	}
+	ids := slices.Clone(d.ids[base:])
+	d.ids = d.ids[:base]
 	return ids
 }
 

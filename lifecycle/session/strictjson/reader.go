@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"unicode/utf8"
+	"unsafe"
 )
 
 const (
@@ -27,8 +28,16 @@ type Reader struct {
 }
 
 // NewReader returns a reader of data, which must be UTF-8 in full.
-func NewReader(data []byte) *Reader {
-	r := &Reader{b: data, s: string(data), keys: make([]string, 0, fewKeys)}
+func NewReader(data []byte) *Reader { return newReader(data, string(data)) }
+
+// NewSharing is NewReader without a copy: the texts that are read are parts of data,
+// so nobody may write to it any more.
+func NewSharing(data []byte) *Reader {
+	return newReader(data, unsafe.String(unsafe.SliceData(data), len(data)))
+}
+
+func newReader(data []byte, s string) *Reader {
+	r := &Reader{b: data, s: s, keys: make([]string, 0, fewKeys)}
 	if i := invalidAt(r.s); i < len(r.s) {
 		r.pos = i
 		r.fail("a byte that is not UTF-8")
