@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/plan"
 )
 
@@ -32,8 +33,11 @@ func newPlanEdit(a *app, cmd *cobra.Command, change func(p *plan.Plan, args []st
 			return &usageError{err}
 		}
 		lock, err := store.LockModule(args[0])
-		if err != nil {
+		if errors.Is(err, lifecycle.ErrBusy) {
 			return fmt.Errorf("the plan is its run's: pause it first, lopen session pause %s: %w", args[0], err)
+		}
+		if err != nil {
+			return err
 		}
 		defer func() { err = errors.Join(err, lock.Unlock()) }()
 		after, err := store.EditPlan(args[0], p, edit)
