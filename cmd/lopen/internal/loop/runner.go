@@ -216,18 +216,18 @@ func (r *Runner) resumeHint() string {
 
 // ReadSpec reads a specification, at most 64 MiB of it.
 func ReadSpec(docs fs.FS, name string) ([]byte, error) {
-	f, err := docs.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read specification: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := fs.Stat(docs, name) // before the open, which waits where the name is of a FIFO
 	if err != nil {
 		return nil, fmt.Errorf("read specification: %w", err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxSpec {
 		return nil, fmt.Errorf("read specification: %s is not a file of at most %d MiB", name, maxSpec>>20)
 	}
+	f, err := docs.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read specification: %w", err)
+	}
+	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxSpec))
 }
 
