@@ -149,6 +149,9 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 		return out, m, err
 	}
 	promptFile, metricsFile := filepath.Join(r.dir, "prompt.md"), filepath.Join(r.dir, "metrics.json")
+	if err := os.MkdirAll(r.dir, 0o700); err != nil { // who tidies up temporary files took it, maybe
+		return out, m, fmt.Errorf("make folder for the prompt: %w", err)
+	}
 	if err := os.Remove(metricsFile); err != nil && !os.IsNotExist(err) {
 		return out, m, fmt.Errorf("clear metrics file: %w", err)
 	}
