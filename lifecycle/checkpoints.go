@@ -268,6 +268,9 @@ func (s *Session) retire(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.kept.last != nil {
+		limits.Last = s.kept.last.ID
+	}
 	gone, err := checkpoint.Retire(all, s.kept.store.Load, limits)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
@@ -12,8 +13,10 @@ import (
 
 // shareCheckpoints gives a session's new folder those of another one up to the record
 // that it goes on from, and returns the one that the loop last knew the files by, ""
-// where that is none of them. Of a damaged session each is read in full first. The
-// caller holds the store lock, so that nothing is swept.
+// where that is none of them. Of a damaged session it is all of them, each read in
+// full first: the record that could be recovered says nothing of what files there
+// are, and who has lost the tasks needs the files most. The caller holds the store
+// lock, so that nothing is swept.
 func (s *Store) shareCheckpoints(from, to string, at session.Mark, damaged bool) (string, error) {
 	dir, err := openDir(s.root(), from+"/"+checkpointsDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -24,7 +27,11 @@ func (s *Store) shareCheckpoints(from, to string, at session.Mark, damaged bool)
 	}
 	defer dir.Close()
 	cps := checkpoint.New(dir, nil, nil)
-	ids, err := cps.UpTo(at.Seq)
+	upTo := at.Seq
+	if damaged {
+		upTo = math.MaxUint64
+	}
+	ids, err := cps.UpTo(upTo)
 	if err != nil {
 		return "", err
 	}

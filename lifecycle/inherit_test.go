@@ -164,6 +164,33 @@ func TestRecoverHasTheCheckpoints(t *testing.T) {
 	require.ErrorContains(t, err, "no checkpoint", "its record is in another log")
 }
 
+// It has those, too, that were made after what could be recovered: the files are
+// there, whatever became of the tasks.
+func TestRecoverHasTheCheckpointsMadeLater(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess, ids := agentWorked(t, store, "auth")
+	require.NoError(t, sess.Close(t.Context()))
+	dir := path(store, "sessions", sess.ID().String())
+	require.NoError(t, os.Remove(filepath.Join(dir, "state.json")))
+	journal := filepath.Join(dir, "journal-1-1.jsonl")
+	data, err := os.ReadFile(journal)
+	require.NoError(t, err)
+	write(t, journal, strings.Join(strings.SplitAfter(string(data), "\n")[:2], "")) // its header and one record
+	r, err := store.Recover(t.Context(), sess.ID().String(), "", false)
+	require.NoError(t, err)
+	all := cps(t, store, r.ID)
+	require.Len(t, all, len(ids))
+	require.Less(t, r.Seq, all[0].Seq)
+	require.Contains(t, r.Recovered, "4 checkpoints of the files")
+	next, err := store.Open(r.ID)
+	require.NoError(t, err)
+	_, err = next.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, Force: true})
+	require.NoError(t, err)
+	require.Equal(t, "0 old 2", content(t, store), "whose the new file is nobody knows any more")
+	require.NoError(t, next.Close(t.Context()))
+}
+
 // TestPowerCutWhileCheckpointsAreShared cuts the power before each call of a fork,
 // with links and without: a fork that is there has all of them, whole.
 func TestPowerCutWhileCheckpointsAreShared(t *testing.T) {

@@ -35,3 +35,17 @@ func TestRecoverNamesTheOldCommand(t *testing.T) {
 	require.NoError(t, child.Release())
 	require.NotContains(t, found(), "command")
 }
+
+// A session that another process deletes while a run looks through those of its module
+// is none of the run's business.
+func TestOrphanOfADeletedSession(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	require.NoError(t, sess.Close(t.Context()))
+	_, err := store.Delete(t.Context(), sess.ID())
+	require.NoError(t, err)
+	orphan, err := store.Orphan(sess.ID())
+	require.NoError(t, err)
+	require.Nil(t, orphan)
+}

@@ -54,7 +54,7 @@ func rebuild(dir writer.FS, r *Recovery) error {
 	r.Recovered = append(r.Recovered,
 		fmt.Sprintf("record %d, from %s", got.at.Seq, got.base),
 		fmt.Sprintf("%d of %d tasks are done, %d starts of the command", p.Done, p.Total, got.st.NumIterations()))
-	if n := b.checkpoints(got.at.Seq); n > 0 {
+	if n := b.checkpoints(); n > 0 {
 		r.Recovered = append(r.Recovered, fmt.Sprintf("%d checkpoints of the files", n))
 	}
 	r.Lost = slices.Concat(b.unread, got.lost)
@@ -136,8 +136,8 @@ func (b *builder) atCheckpoint(cp string) (*built, error) {
 	return nil, errors.Join(err, b.nothing("record %d of checkpoint %s cannot be reached", seq, cp))
 }
 
-// checkpoints is how many go with a record. Those that cannot be read are noted.
-func (b *builder) checkpoints(seq uint64) (n int) {
+// checkpoints is how many the new session gets. Those that cannot be read are noted.
+func (b *builder) checkpoints() (n int) {
 	dir, err := openDir(b.dir, checkpointsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0
@@ -155,7 +155,7 @@ func (b *builder) checkpoints(seq uint64) (n int) {
 	for _, info := range all {
 		if _, err := cps.Load(info.ID); err != nil {
 			b.unread = append(b.unread, err.Error())
-		} else if info.Inherited || info.Seq <= seq {
+		} else {
 			n++
 		}
 	}

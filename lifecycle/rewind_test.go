@@ -402,3 +402,24 @@ func TestCheckpointsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, blobs, "a deleted session's contents go with it")
 }
+
+// The limits leave the checkpoint that was gone back to, be it the oldest: without it
+// undo would take all files for somebody else's work.
+func TestUndoAfterARewindToTheOldest(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess, ids := agentWorked(t, store, "auth")
+	store.SetPolicy(lifecycle.Policy{Checkpoints: len(ids)})
+	_, err := sess.Rewind(t.Context(), ids[0], both)
+	require.NoError(t, err)
+	require.Equal(t, "0 old (none)", content(t, store))
+	require.NoError(t, sess.Close(t.Context()))
+	again, err := store.Open(sess.ID())
+	require.NoError(t, err)
+	back, err := again.Undo(t.Context(), both)
+	require.NoError(t, err)
+	require.Empty(t, back.Kept)
+	require.Equal(t, "2 (none) 2", content(t, store))
+	require.Equal(t, 2, done(again.State()))
+	require.NoError(t, again.Close(t.Context()))
+}

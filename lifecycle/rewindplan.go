@@ -110,12 +110,16 @@ func (p *rewindPlanner) plan(r *session.Rewinding, target *checkpoint.Manifest, 
 		if err != nil {
 			return nil, done, err
 		}
-		session.Diff(p.state, st, func(_ string, was, is *session.Task) bool {
-			if is != nil && (was == nil || was.State != is.State) {
-				done.Tasks = append(done.Tasks, *is)
-			}
+		changed := map[string]bool{}
+		session.Diff(p.state, st, func(id string, was, is *session.Task) bool {
+			changed[id] = is != nil && (was == nil || was.State != is.State)
 			return true
 		})
+		for t := range st.All() { // in the plan's order, which a trie does not have
+			if changed[t.ID] {
+				done.Tasks = append(done.Tasks, t)
+			}
+		}
 	}
 	return plan, done, nil
 }

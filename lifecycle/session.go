@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -59,7 +60,7 @@ func (c *committer) acquire() (*session.State, error) {
 		return nil, err
 	}
 	if err := c.dir.Remove(pauseFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, writer.NewError("remove", filepath.Join(c.dir.Name(), pauseFile), writer.NotCommitted, err)
 	}
 	for _, dir := range []string{".", history.Dir} {
 		if err := writer.RemoveTemps(c.dir, dir, func(of string) bool { return of != metaFile }); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -272,10 +273,13 @@ func (s *Session) HoldChild() (*Child, error) {
 	return writer.HoldChild(s.store.root(), s.path(childFile))
 }
 
-// Orphan returns the command of a session that still holds its lock, or nil.
-// The caller holds the session's module, so that no run has it started.
+// Orphan returns the command of a session that still holds its lock, or nil, also
+// of one that was deleted since somebody listed it. The caller holds the session's module, so that no run has it started.
 func (s *Store) Orphan(id session.ID) (*Orphan, error) {
-	dir, err := openDir(s.root(), sessionsDir+"/"+id.String())
+	dir, err := s.sessionDir(id)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("look for a command that outlived session %s: %w", id, err)
 	}

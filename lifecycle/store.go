@@ -145,6 +145,9 @@ func (s *Store) layout() error {
 	if data, _, err := s.projectIgnore(); err == nil && ignores(data) {
 		return nil
 	}
+	if _, err := s.root().Lstat(gitignore); err == nil {
+		return nil // a full disk, or one that is mounted read-only, is no matter then
+	}
 	err := writer.CreateFile(s.root(), gitignore, []byte("*\n"), filePerm)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create store: %w", err)
@@ -179,7 +182,7 @@ func openDir(dir writer.FS, name string) (writer.FS, error) {
 	path := filepath.Join(dir.Name(), name)
 	info, err := dir.Lstat(name)
 	if err != nil {
-		return nil, err
+		return nil, opening(path, err)
 	}
 	if !info.IsDir() {
 		what := "a file"
@@ -189,7 +192,16 @@ func openDir(dir writer.FS, name string) (writer.FS, error) {
 		return nil, &Error{Op: "open", Path: path, Class: writer.ClassInvalid,
 			Err: fmt.Errorf("it is %s and not a folder; move it away", what)}
 	}
-	return dir.Sub(name)
+	sub, err := dir.Sub(name)
+	if err != nil {
+		return nil, opening(path, err)
+	}
+	return sub, nil
+}
+
+// opening names a folder in full: the system says of it only where it lies below another.
+func opening(path string, err error) error {
+	return writer.NewError("open", path, writer.NotCommitted, err)
 }
 
 // sessionDir opens the folder of a session; ErrNotFound says that there is none.

@@ -275,6 +275,8 @@ func TestChildLockRecord(t *testing.T) {
 	require.NoError(t, l.Release(), "Release is idempotent")
 	nobody(t, dir)
 
+	_, err = HoldChild(dir, "removed/"+childName)
+	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = HoldChild(&faultFS{FS: dir}, childName)
 	require.ErrorIs(t, err, ErrInvalid, "what is no file of the system cannot be inherited")
 }

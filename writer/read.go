@@ -17,7 +17,9 @@ import (
 // O_EXCL, which never follows. op is what an error says was being done.
 func OpenRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 	full := filepath.Join(dir.Name(), name)
+	var missing error
 	for range attempts {
+		missing = nil
 		info, err := dir.Lstat(name)
 		create := flag&os.O_CREATE != 0 && errors.Is(err, fs.ErrNotExist)
 		how := flag&^os.O_CREATE | noFollow
@@ -35,6 +37,7 @@ func OpenRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 			return err
 		})
 		if create && errors.Is(err, fs.ErrExist) || flag&os.O_CREATE != 0 && errors.Is(err, fs.ErrNotExist) {
+			missing = err
 			continue // somebody else made or removed it since the look
 		}
 		if err != nil {
@@ -48,6 +51,9 @@ func OpenRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 		if err != nil {
 			return nil, nil, NewError(op, full, NotCommitted, err)
 		}
+	}
+	if errors.Is(missing, fs.ErrNotExist) {
+		return nil, nil, NewError(op, full, NotCommitted, missing) // of the folder
 	}
 	return nil, nil, &Error{Op: op, Path: full, Class: ClassTransient, Err: errors.New("the file is replaced again and again")}
 }

@@ -189,6 +189,11 @@ func TestWhatCannotBeTold(t *testing.T) {
 	require.False(t, w.ask(w.look("no/such.txt")), "nobody watches what is not there")
 	require.False(t, w.ask(w.look("no/*.txt")))
 	require.True(t, w.ask(w.look("no/*.txt")), "a pattern may find nothing")
+	require.NoError(t, os.Symlink("../a.go", filepath.Join(w.root, "dir/link")))
+	require.False(t, w.ask(w.look("dir/link")))
+	require.False(t, w.ask(w.look("dir/link")), "nobody watches what it leads to")
+	require.False(t, w.ask(w.look("dir")))
+	require.True(t, w.ask(w.look("dir")), "one among others is what it says")
 	w.write("dir/.gitignore", strings.Repeat("#", 2<<20)) // too large to be read as one
 	require.False(t, w.ask(w.look()))
 	require.False(t, w.ask(w.look()))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -25,7 +26,8 @@ var ErrPattern = errors.New("bad pattern")
 // What a pattern says without wildcards is in the scope although it is ignored: a
 // file or folder that is named by a whole pattern, the folder before the first
 // wildcard of another. What is in such a folder is judged as ever. A pattern without
-// wildcards that finds nothing is an error of the Look: what it names, nobody watches.
+// wildcards that finds nothing or a symlink is an error of the Look: what it names,
+// nobody watches.
 func Files(root string, patterns []string) (Look, error) {
 	s := scope{root: root}
 	if len(patterns) == 0 {
@@ -126,6 +128,9 @@ func (p part) take(ctx context.Context, root writer.FS, base *files.Snapshot) (*
 	}
 	if p.whole && p.path != "." && len(s.Files) == 0 {
 		return nil, fmt.Errorf("%q names no tracked file", p.path)
+	}
+	if p.whole && len(s.Files) == 1 && s.Files[0].Path == p.path && s.Files[0].Mode&fs.ModeSymlink != 0 {
+		return nil, fmt.Errorf("%q is a symlink: name what it leads to", p.path)
 	}
 	return s, nil
 }

@@ -117,3 +117,11 @@ func TestRewindWithoutPermission(t *testing.T) {
 	lopen(0, "checkpoint", "rewind", "before:two", "--yes", "--force")
 	require.Equal(t, "one one one - -r-xr-xr-x", files())
 }
+
+// TestStoreThatMayNotBeRead is named in full.
+func TestStoreThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	dir, lopen := asNobody(t)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, ".lopen"), 0o000))
+	require.Contains(t, lopen(14, "session", "list"), "open "+filepath.Join(dir, ".lopen")+": openat: permission denied")
+}

@@ -92,7 +92,7 @@ func TestFullDiskFailsEveryCommandAlike(t *testing.T) {
 	each := func(cause, hint string) {
 		for _, args := range []string{
 			"checkpoint create", "checkpoint rewind before:one --yes", "undo --yes", "session rename m other", "session pin m", "session fork m",
-			"session pause m", "session recover m --yes", "config set unattended true", "files record", "run m -- true",
+			"session pause m", "session recover m --yes", "plan tick m two", "config set unattended true", "files record", "run m -- true",
 		} {
 			cmd := command(t, dir, strings.Fields(args)...)
 			out, err := cmd.CombinedOutput()
@@ -101,6 +101,7 @@ func TestFullDiskFailsEveryCommandAlike(t *testing.T) {
 			require.Contains(t, string(out), filepath.Join(dir, ".lopen")+"/", args)
 			require.Contains(t, string(out), cause, args)
 			require.Contains(t, string(out), hint, args)
+			require.NotContains(t, string(out), "pause it first", args)
 		}
 		for _, args := range []string{"session list", "session show m", "checkpoint list", "checkpoint diff 1 2", "session verify m"} {
 			must(t, dir, strings.Fields(args)...)
@@ -114,6 +115,7 @@ func TestFullDiskFailsEveryCommandAlike(t *testing.T) {
 	}
 	require.NoError(t, fill.Close())
 	each("no space left on device", "free space on this disk")
+	require.NotContains(t, must(t, dir, "session", "recover", "m", "--dry-run"), "cannot be told", "whether the old command lives takes no space")
 
 	require.NoError(t, os.Remove(fill.Name()))
 	require.NoError(t, syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, "size=3m"))

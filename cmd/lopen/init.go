@@ -74,7 +74,7 @@ func (a *app) writeSkeleton(project, spec, module string) error {
 	defer root.Close()
 	name := filepath.FromSlash(spec)
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return fmt.Errorf("make the folder of the specification: %w", err)
+		return fmt.Errorf("make the folder of %s: %w", filepath.Join(project, name), err)
 	}
 	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {

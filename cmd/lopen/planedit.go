@@ -34,7 +34,7 @@ func newPlanEdit(a *app, cmd *cobra.Command, change func(p *plan.Plan, args []st
 		}
 		lock, err := store.LockModule(args[0])
 		if errors.Is(err, lifecycle.ErrBusy) {
-			err = fmt.Errorf("the plan is its run's: pause it first, lopen session pause %s: %w", args[0], err)
+			return fmt.Errorf("the plan is its run's: pause it first, lopen session pause %s: %w", args[0], err)
 		}
 		if err != nil {
 			return err

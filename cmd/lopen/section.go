@@ -300,7 +300,17 @@ func (a *app) drifted(module string) ([]loop.Drift, error) {
 	defer docs.Close()
 	c := openSections(a, docs, project, values, true)
 	defer c.Close()
-	rows := loop.Drifted(c.Outline, st.Header().Resources)
+	var unread error // of what cannot be read nobody knows whether it drifted
+	rows := loop.Drifted(func(name string) (*cache.Outline, error) {
+		o, err := c.Outline(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			unread = err
+		}
+		return o, err
+	}, st.Header().Resources)
+	if unread != nil {
+		return nil, unread
+	}
 	if rows == nil {
 		rows = []loop.Drift{} // [] in JSON
 	}

@@ -14,6 +14,9 @@ type Limits struct {
 	Bytes int64 // of contents, each counted once, however many checkpoints have it
 	// Undo is the checkpoint that undo goes back to; 0 when nothing can be undone.
 	Undo ID
+	// Last is the one that the loop last knew the files by, which after a rewind is not
+	// the newest; 0 for none.
+	Last ID
 }
 
 // Retired is a checkpoint that the limits do not keep.
@@ -24,8 +27,8 @@ type Retired struct {
 
 // Retire says which checkpoints have to go, the oldest first. all are those of a
 // session in ascending order. Pinned ones stay, those that cannot be read, that of undo,
-// and the newest: without it nobody could tell the loop's work from other changes. So
-// the limits may be exceeded after it.
+// the newest and the last that the loop knew: without it nobody could tell the loop's
+// work from other changes. So the limits may be exceeded after it.
 //
 // load is called only when the checkpoints have more bytes than the limit if what they
 // share is counted in each: a manifest of many files takes a while to read.
@@ -60,7 +63,7 @@ func Retire(all []Info, load func(ID) (*Manifest, error), limits Limits) (gone [
 		default:
 			return gone, nil
 		}
-		if i == len(all)-1 || info.ID == limits.Undo || info.Pinned || info.Err != nil {
+		if i == len(all)-1 || info.ID == limits.Undo || info.ID == limits.Last || info.Pinned || info.Err != nil {
 			continue
 		}
 		if m := manifests[info.ID]; m != nil {

@@ -268,6 +268,7 @@ func TestRetire(t *testing.T) {
 		{"bytes", Limits{Bytes: 45}, "", 0, 5, gone(large, 45, 1, 3)},
 		{"both", Limits{Count: 4, Bytes: 45}, "", 0, 5, append(gone(many, 4, 1), gone(large, 45, 3)...)},
 		{"undo", Limits{Count: 3, Undo: 1}, "", 0, 0, gone(many, 3, 3, 4)},
+		{"the last that the loop knew", Limits{Count: 3, Last: 1}, "", 0, 0, gone(many, 3, 3, 4)},
 		{"pinned", Limits{Count: 1}, "1359", 0, 0, gone(many, 1, 4)},
 		{"the newest stays", Limits{Bytes: 1}, "", 0, 5, gone(large, 1, 1, 3, 4, 5)},
 		{"one cannot be read", Limits{Bytes: 1}, "", 3, 5, gone(large, 1, 1, 4, 5)},

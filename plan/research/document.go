@@ -96,18 +96,18 @@ func List(docs fs.FS, folder string) ([]Document, error) {
 }
 
 func read(docs fs.FS, name string) ([]byte, error) {
-	f, err := docs.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := fs.Stat(docs, name) // before the open, which waits where the name is of a FIFO
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxSize {
 		return nil, fmt.Errorf("read %s: it is not a file of at most %d MiB", name, maxSize>>20)
 	}
+	f, err := docs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxSize))
 }
 

@@ -85,6 +85,9 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	pipes.closeChildEnds()
 	if err != nil {
 		pipes.closeOurEnds()
+		if _, gone := os.Stat(c.Dir); c.Dir != "" && gone != nil { // what the system says is that the command were not there
+			err = gone
+		}
 		return Result{}, fmt.Errorf("%w: %s: %w", ErrNotStarted, c.Argv[0], err)
 	}
 	if c.Started != nil {

@@ -172,6 +172,9 @@ func TestWhatCannotBeStarted(t *testing.T) {
 		_, err = child.Run(t.Context(), child.Command{Argv: []string{argv0}, Dir: dir, Env: env})
 		require.ErrorIs(t, err, child.ErrNotStarted, argv0)
 	}
+	_, err := child.Run(t.Context(), child.Command{Argv: []string{filepath.Join(dir, "tool")}, Dir: filepath.Join(dir, "moved"), Env: env})
+	require.ErrorIs(t, err, child.ErrNotStarted)
+	require.ErrorContains(t, err, "stat "+filepath.Join(dir, "moved")+": no such file or directory", "not the tool")
 	for _, argv0 := range []string{"tool", "./tool", filepath.Join(dir, "tool")} {
 		require.NoError(t, child.Look([]string{argv0}, dir, env), argv0)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
@@ -148,6 +149,9 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 		return out, m, err
 	}
 	promptFile, metricsFile := filepath.Join(r.dir, "prompt.md"), filepath.Join(r.dir, "metrics.json")
+	if err := os.MkdirAll(r.dir, 0o700); err != nil { // who tidies up temporary files took it, maybe
+		return out, m, fmt.Errorf("make folder for the prompt: %w", err)
+	}
 	if err := os.Remove(metricsFile); err != nil && !os.IsNotExist(err) {
 		return out, m, fmt.Errorf("clear metrics file: %w", err)
 	}
@@ -229,7 +233,7 @@ func (r *Runner) supervise(ctx context.Context, c child.Command, what string, de
 	if !deadline.IsZero() {
 		c.Timeout = max(time.Until(deadline), time.Millisecond)
 	}
-	hold, err := r.sess.HoldChild()
+	hold, err := r.hold(ctx)
 	if err != nil {
 		return child.Result{}, fmt.Errorf("hold the command's lock: %w", err)
 	}
@@ -247,6 +251,29 @@ func (r *Runner) supervise(ctx context.Context, c child.Command, what string, de
 		r.cfg.UI.Warn("the command left a process behind that still holds its output")
 	}
 	return res, err
+}
+
+// hold takes the lock that the next command inherits. Where it cannot, a save meets
+// what became of the session's folder, waits until that is mended, and makes a
+// removed one again: an agent may clean up before its check.
+func (r *Runner) hold(ctx context.Context) (hold *lifecycle.Child, err error) {
+	if hold, err = r.sess.HoldChild(); err == nil {
+		return hold, nil
+	}
+	if err := r.change(session.TriggerStepCompleted, func(*session.Edit) error { return nil }); err != nil {
+		return nil, err
+	}
+	if err := r.sync(ctx); err != nil {
+		return nil, err
+	}
+	again := func(context.Context) error {
+		hold, err = r.sess.HoldChild()
+		return err
+	}
+	if err := again(ctx); err != nil {
+		return hold, r.waitStorage(ctx, err, again)
+	}
+	return hold, nil
 }
 
 // record appends the iteration to the metrics and to the tasks' logs, and

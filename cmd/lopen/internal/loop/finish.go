@@ -14,6 +14,9 @@ func (r *Runner) finish(ctx context.Context) error {
 	p := st.Progress()
 	_, waiting := tasks.Order(st)
 	switch {
+	case p.Total == 0:
+		r.report()
+		return r.noTask()
 	case r.cfg.Only != "" && p.Done+p.Skipped < p.Total:
 		r.report()
 		if t, _ := st.Task(r.cfg.Only); t.State == session.TaskFailed {

@@ -39,17 +39,21 @@ const maxMetrics = 1 << 20
 // counts as absent and comes with an error to warn with: a slip in the metrics
 // must not fail a task that is done.
 func readMetrics(path string) (metrics, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY, 0)
+	info, err := os.Stat(path) // before the open, which waits where the command left a FIFO
 	if errors.Is(err, os.ErrNotExist) {
 		return metrics{}, nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err != nil {
 		return metrics{}, fmt.Errorf("metrics ignored: %w", err)
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return metrics{}, fmt.Errorf("metrics ignored: %s is not a regular file", path)
+	f, err := os.Open(path)
+	if err != nil {
+		return metrics{}, fmt.Errorf("metrics ignored: %w", err)
 	}
+	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxMetrics+1))
 	if err != nil {
 		return metrics{}, fmt.Errorf("metrics ignored: %w", err)

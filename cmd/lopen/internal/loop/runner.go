@@ -101,6 +101,13 @@ func (r *Runner) run(ctx context.Context) error {
 	}
 }
 
+// noTask ends a run whose plan has no task, from the beginning or because they were all
+// taken out while it ran, an agent's slip maybe: nothing was done that is complete.
+func (r *Runner) noTask() error {
+	return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser,
+		fmt.Sprintf("the plan %s has no task: write some as list items like \"- [ ] do this\" and run again", lifecycle.PlanPath(r.cfg.Module))})
+}
+
 // prepare brings a new or resumed session to the building phase.
 func (r *Runner) prepare(ctx context.Context) error {
 	fresh := r.sess.State().NumTasks() == 0
@@ -127,8 +134,7 @@ func (r *Runner) prepare(ctx context.Context) error {
 		return err
 	}
 	if len(p.Tasks()) == 0 {
-		return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser,
-			fmt.Sprintf("the plan %s has no task: write some as list items like \"- [ ] do this\" and run again", lifecycle.PlanPath(r.cfg.Module))})
+		return r.noTask()
 	}
 	when := tasks.Between
 	if cut {
@@ -216,18 +222,18 @@ func (r *Runner) resumeHint() string {
 
 // ReadSpec reads a specification, at most 64 MiB of it.
 func ReadSpec(docs fs.FS, name string) ([]byte, error) {
-	f, err := docs.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read specification: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := fs.Stat(docs, name) // before the open, which waits where the name is of a FIFO
 	if err != nil {
 		return nil, fmt.Errorf("read specification: %w", err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxSpec {
 		return nil, fmt.Errorf("read specification: %s is not a file of at most %d MiB", name, maxSpec>>20)
 	}
+	f, err := docs.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read specification: %w", err)
+	}
+	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxSpec))
 }
 
