@@ -81,7 +81,7 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 	switch {
 	case len(ready) > 0:
 		t, _ := st.Task(ready[0])
-		fmt.Fprintf(a.stdout, "next     %s\n", t.Name)
+		fmt.Fprintf(a.stdout, "next     %s\n", printable(t.Name))
 	case len(waiting) > 0:
 		fmt.Fprintf(a.stdout, "next     nothing: %d tasks are blocked\n", len(waiting))
 	default:
@@ -90,7 +90,7 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 	failed := "nothing"
 	for t := range st.All() {
 		if t.State == session.TaskFailed && len(t.Children) == 0 {
-			failed = fmt.Sprintf("%s (%s)", t.Name, t.LastError)
+			failed = printable(fmt.Sprintf("%s (%s)", t.Name, t.LastError))
 			if p.Failed > 1 {
 				failed += fmt.Sprintf(" and %d more", p.Failed-1)
 			}

@@ -88,3 +88,12 @@ func printable(s string) string {
 		return r
 	}, s)
 }
+
+// printableLines is printable of a text of several lines.
+func printableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = printable(l)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -114,7 +114,7 @@ func (s *screen) line(prefix, format string, args ...any) {
 		fmt.Fprintln(s.app.stderr)
 		s.inLine = false
 	}
-	fmt.Fprintf(s.app.stderr, "%s%s\n", prefix, fmt.Sprintf(format, args...))
+	fmt.Fprintf(s.app.stderr, "%s%s\n", prefix, printableLines(fmt.Sprintf(format, args...)))
 	s.draw()
 }
 
@@ -163,15 +163,9 @@ func statusLine(st loop.Status, now time.Time) string {
 	return b.String()
 }
 
-// fit cuts a line to a number of columns. Control characters of a task's name
-// must not reach the terminal.
+// fit cuts a line to a number of columns.
 func fit(line string, width int) string {
-	line = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, line)
+	line = printable(line)
 	if utf8.RuneCountInString(line) <= width {
 		return line
 	}
@@ -181,9 +175,9 @@ func fit(line string, width int) string {
 
 func (s *screen) Choose(question string, choices []loop.Choice) (rune, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", question)
+	fmt.Fprintf(&b, "%s\n", printableLines(question))
 	for _, c := range choices {
-		fmt.Fprintf(&b, "  %c  %s\n", c.Key, c.Text)
+		fmt.Fprintf(&b, "  %c  %s\n", c.Key, printable(c.Text))
 	}
 	for {
 		s.mu.Lock()

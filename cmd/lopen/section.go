@@ -162,7 +162,7 @@ func newSectionList(a *app) *cobra.Command {
 				fmt.Fprintln(w, "LINES\tBYTES\tTOKENS\tSECTION\tANCHOR")
 			}
 			for _, r := range rows {
-				fmt.Fprintf(w, "%d-%d\t%d\t~%d\t%s%s\t#%s\n", r.FirstLine, r.LastLine, r.Bytes, r.Tokens, strings.Repeat("  ", r.Level-1), firstLine(r.Header), r.Anchor)
+				fmt.Fprintf(w, "%d-%d\t%d\t~%d\t%s%s\t#%s\n", r.FirstLine, r.LastLine, r.Bytes, r.Tokens, strings.Repeat("  ", r.Level-1), printable(firstLine(r.Header)), r.Anchor)
 			}
 			return w.Flush()
 		},

@@ -142,9 +142,9 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, seq uint64)
 func (a *app) printTree(w io.Writer, st *session.State, ids []string, depth int) {
 	for _, id := range ids {
 		t, _ := st.Task(id)
-		line := fmt.Sprintf("%*s%s %s", 2*depth, "", glyph(t.State), t.Name)
+		line := fmt.Sprintf("%*s%s %s", 2*depth, "", glyph(t.State), printable(t.Name))
 		if t.LastError != "" && t.State != session.TaskComplete {
-			line += fmt.Sprintf("  (%s)", t.LastError)
+			line += fmt.Sprintf("  (%s)", printable(t.LastError))
 		}
 		fmt.Fprintln(w, paint(line, t.State, a.colored(a.stdout)))
 		a.printTree(w, st, t.Children, depth+1)

@@ -56,7 +56,7 @@ func markdownTasks(w io.Writer, st *session.State, ids []string, depth int) erro
 		if t.State == session.TaskComplete {
 			box = "x"
 		}
-		line := fmt.Sprintf("%s- [%s] %s", strings.Repeat("  ", depth), box, strings.ReplaceAll(t.Name, "\n", " "))
+		line := fmt.Sprintf("%s- [%s] %s", strings.Repeat("  ", depth), box, printable(t.Name))
 		if t.State != session.TaskComplete && t.State != session.TaskPending {
 			line += " (" + string(t.State) + ")"
 		}
