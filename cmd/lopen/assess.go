@@ -81,6 +81,9 @@ func (a *app) assess(ctx context.Context, name string, scope []string, flags map
 	if err != nil {
 		return err
 	}
+	if store == nil {
+		a.logger.Info().Msg("there is no .lopen here: nothing is remembered; lopen init makes one")
+	}
 	look, err := assess.Files(project, scope)
 	if err != nil {
 		return &usageError{fmt.Errorf("--scope: %w", err)}

@@ -41,7 +41,7 @@ func tellAttempt(w io.Writer, a session.AttemptRecord) {
 		field("tokens", "%s in, %s out, $%.2f", count(a.Input), count(a.Output), a.CostUSD)
 	}
 	for _, c := range a.Context {
-		field("given", "%s %s, %d bytes", c.Path, c.Header, c.Bytes)
+		field("given", "%s, %d bytes", strings.TrimSpace(c.Path+" "+c.Header), c.Bytes)
 	}
 	if a.Before != a.After {
 		field("git", "%.12s → %.12s", a.Before, a.After)

@@ -125,7 +125,7 @@ func (a *app) warm(ctx context.Context, project string, values *settings.Values,
 	}
 	err = c.Warm(ctx, names, step)
 	s := c.Stats()
-	fmt.Fprintf(a.stderr, "%d files, %d parsed, %s\n", len(names), s.Parses, time.Since(begun).Round(time.Millisecond))
+	fmt.Fprintf(a.stderr, "files: %d, parsed: %d, %s\n", len(names), s.Parses, time.Since(begun).Round(time.Millisecond))
 	return err
 }
 

@@ -106,7 +106,7 @@ func asUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(check(cmd, args), cmd.ValidateFlagGroups()); err != nil {
-				return usagef("%w; see `%s --help`", err, cmd.CommandPath())
+				return usagef("%w: %s; see `%s --help`", err, cmd.UseLine(), cmd.CommandPath())
 			}
 			return nil
 		}

@@ -35,6 +35,9 @@ func (r *Runner) remember(ctx context.Context, n int, out outcome, m metrics, th
 		a.Leaves = r.at.leaves
 	}
 	for _, c := range r.at.context {
+		if c.Bytes == 0 {
+			continue // the plan, of which the prompt has the task
+		}
 		a.Context = append(a.Context, session.ContextUse{Path: c.Path, Header: c.Header, SHA256: c.SHA256, Bytes: c.Bytes})
 	}
 	a.Files, a.MoreFiles = fileChanges(r.at.changes)

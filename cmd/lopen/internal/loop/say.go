@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ func (r *Runner) once(key, text string) {
 // progressLine is the plain line at the start of a task.
 func (r *Runner) progressLine(t session.Task, n int) string {
 	p := r.sess.State().Progress()
-	line := fmt.Sprintf("[%d/%d] %s", min(p.Done+1, p.Total), p.Total, t.Name)
+	line := fmt.Sprintf("[%d/%d] %s", min(p.Done+1, p.Total), p.Total, cmp.Or(t.Name, t.ID))
 	if n > 1 {
 		line += fmt.Sprintf(" (attempt %s)", r.ofThreshold(n))
 	}
