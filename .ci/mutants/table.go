@@ -63,7 +63,7 @@ var mutants = []mutant{
 	{"delete: contents that others need stay", "lifecycle/checkpoints.go", "for _, name := range []string{sessionsDir, trashDir, corruptedDir} {", "for _, name := range []string{} {", "./lifecycle ./cmd/lopen"},
 	{"rewind: one that changed nothing holds nobody up", "lifecycle/rewind.go", "return done, s.giveUp(ctx, r, undo, err)", "_ = undo\n\t\treturn done, err", store},
 	{"rewind: folders are tried before anything is seen", "lifecycle/checkpoint/apply.go", "a.stage(ctx) }, a.tryFolders,", "a.stage(ctx) },", "./lifecycle/checkpoint ./lifecycle ./cmd/lopen"},
-	{"fork: the folder of a checkpoint is synced", "lifecycle/checkpoint/share.go", "\t\t\terr = root.SyncDir(dir)\n", "\t\t\terr = nil\n", "./lifecycle/checkpoint ./lifecycle"},
+	{"fork: the folder of a checkpoint is synced", "lifecycle/checkpoint/share.go", "root.SyncDir(dir); err != nil", "error(nil); err != nil", "./lifecycle/checkpoint ./lifecycle"},
 	{"release: what was last seen is read again", "lifecycle/checkpoints.go", "err == nil && (k.seen == nil || old.At.After(k.seen.At)) {", "err == nil && false && old != nil {", store},
 	{"assess: nothing is stored when the scope changed meanwhile", "cache/assess/cache.go", "\tcase !same:\n", "\tcase !same && lookErr != nil:\n", "./cache/assess"},
 }

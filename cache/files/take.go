@@ -49,7 +49,10 @@ type Options struct {
 	Paths []string
 	// Only chooses among the files and symlinks by path; with it, empty folders are
 	// left out. nil takes all. It is called by several goroutines at once.
-	Only     func(path string) bool
+	Only func(path string) bool
+	// Folder is told of each folder that is looked into, whatever is in it, and of those
+	// on the way to Paths. It is called by several goroutines at once. nil is not.
+	Folder   func(path string, mode fs.FileMode)
 	MaxFiles int   // fingerprints; above it Take fails with ErrTooMany. 0 is DefaultMaxFiles
 	MaxBytes int64 // of one file, above which it is skipped as TooLarge. 0 is DefaultMaxBytes
 	// Hash reads a regular file to its end and returns the SHA-256 and the number of

@@ -73,6 +73,7 @@ func (w *walker) named(ctx context.Context, dir folder, path string) error {
 			return nil
 		}
 		defer sub.close()
+		w.folder(p.path, st.mode&modeBits)
 		dir, p.rules, p.depth = sub, w.rules(p.rules, p.path, ignoreFiles), p.depth+1
 	}
 }
@@ -143,12 +144,19 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 			return nil
 		}
 		at.mode = f.Mode
+		w.folder(at.path, f.Mode)
 		return w.spawn(func() error { return w.walk(ctx, sub, at) })
 	case 0, fs.ModeSymlink:
 		return w.take(ctx, f)
 	}
 	w.skip(at.path, Special, nil)
 	return nil
+}
+
+func (w *walker) folder(path string, mode fs.FileMode) {
+	if w.opts.Folder != nil {
+		w.opts.Folder(path, mode)
+	}
 }
 
 // failed notes a path that could not be looked at, unless it has vanished.

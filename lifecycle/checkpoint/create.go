@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -136,16 +137,22 @@ func (s *Store) known(base *Manifest) (*files.Snapshot, error) {
 type hashFunc func(ctx context.Context, path string, r io.Reader) (blob.Hash, int64, error)
 
 func (s *Store) take(ctx context.Context, base *files.Snapshot, paths []string, hash hashFunc) (*files.Snapshot, error) {
-	snapshot, err := files.Take(ctx, s.tree, base, files.Options{Paths: paths, Hash: hash})
+	var mu sync.Mutex
+	modes := map[string]fs.FileMode{}
+	snapshot, err := files.Take(ctx, s.tree, base, files.Options{Paths: paths, Hash: hash, Folder: func(path string, mode fs.FileMode) {
+		mu.Lock()
+		modes[path] = mode
+		mu.Unlock()
+	}})
 	if err != nil {
 		return nil, err
 	}
-	return s.withFolders(snapshot)
+	return withFolders(snapshot, modes), nil
 }
 
 // withFolders adds an entry for each folder that something was recorded in, so
 // that its mode is kept too.
-func (s *Store) withFolders(snapshot *files.Snapshot) (*files.Snapshot, error) {
+func withFolders(snapshot *files.Snapshot, modes map[string]fs.FileMode) *files.Snapshot {
 	seen := map[string]struct{}{}
 	var folders []files.Fingerprint
 	for i := range snapshot.Files {
@@ -155,18 +162,13 @@ func (s *Store) withFolders(snapshot *files.Snapshot) (*files.Snapshot, error) {
 				break
 			}
 			seen[dir] = struct{}{}
-			info, err := s.tree.Lstat(dir)
-			if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-				continue // it changed since the walk; the next checkpoint will see it
+			if mode, ok := modes[dir]; ok {
+				folders = append(folders, files.Fingerprint{Path: dir, Mode: mode})
 			}
-			if err != nil {
-				return nil, writer.NewError("look at folder", path.Join(s.tree.Name(), dir), writer.NotCommitted, err)
-			}
-			folders = append(folders, files.Fingerprint{Path: dir, Mode: info.Mode() & modeBits})
 		}
 	}
 	if len(folders) == 0 {
-		return snapshot, nil
+		return snapshot
 	}
 	byPath := func(a, b files.Fingerprint) int { return strings.Compare(a.Path, b.Path) }
 	slices.SortFunc(folders, byPath)
@@ -177,7 +179,7 @@ func (s *Store) withFolders(snapshot *files.Snapshot) (*files.Snapshot, error) {
 		}
 		all = append(all, f)
 	}
-	return &files.Snapshot{At: snapshot.At, Files: append(all, folders...), Skipped: snapshot.Skipped, Paths: snapshot.Paths}, nil
+	return &files.Snapshot{At: snapshot.At, Files: append(all, folders...), Skipped: snapshot.Skipped, Paths: snapshot.Paths}
 }
 
 // modeBits are those that a fingerprint has.

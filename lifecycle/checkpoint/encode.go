@@ -181,12 +181,19 @@ func checkFiles(m *Manifest) error {
 	parent := "."
 	for i := range m.Files.Files {
 		f := &m.Files.Files[i]
-		for part := range strings.SplitSeq(f.Path, "/") {
+		dir, parts, name := ".", f.Path, strings.LastIndexByte(f.Path, '/')+1
+		if name > 0 {
+			dir = f.Path[:name-1]
+		}
+		if dir == parent { // which was looked at with the file before
+			parts = f.Path[name:]
+		}
+		for part := range strings.SplitSeq(parts, "/") {
 			if strings.EqualFold(part, ".git") || strings.EqualFold(part, ".lopen") || part == ".." {
 				return fmt.Errorf("a checkpoint has no path like %q", f.Path)
 			}
 		}
-		if dir := path.Dir(f.Path); dir != parent {
+		if dir != parent {
 			for up := dir; up != "."; up = path.Dir(up) {
 				if above := m.Files.Find(up); above != nil && !above.Mode.IsDir() {
 					return fmt.Errorf("%q is in what is no folder", f.Path)

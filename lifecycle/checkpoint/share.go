@@ -74,9 +74,6 @@ func Share(root writer.FS, from, to string, ids []ID) (shared []ID, err error) {
 				err = nil
 			}
 		}
-		if err == nil {
-			err = root.SyncDir(dir)
-		}
 		if err != nil {
 			return nil, failed(dir, err)
 		}
@@ -84,6 +81,12 @@ func Share(root writer.FS, from, to string, ids []ID) (shared []ID, err error) {
 	}
 	if len(shared) == 0 {
 		return nil, nil
+	}
+	for _, id := range shared { // after all the links: the first sync has most file systems write them together
+		dir := to + "/" + id.String()
+		if err := root.SyncDir(dir); err != nil {
+			return nil, failed(dir, err)
+		}
 	}
 	return shared, writer.ReplaceFile(root, to+"/"+inheritedName, []byte(shared[len(shared)-1].String()+"\n"), filePerm)
 }
