@@ -54,6 +54,9 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store) (sess *lif
 	return sess, true, err
 }
 
+// mentioned is how many other modules' sessions a run names, the newest ones.
+const mentioned = 3
+
 // mention tells of what the module's name does not cover: unfinished sessions
 // of other modules, and sessions that cannot be read.
 func (r *runCall) mention(store *lifecycle.Store) error {
@@ -61,13 +64,19 @@ func (r *runCall) mention(store *lifecycle.Store) error {
 	if err != nil {
 		return err
 	}
+	others := 0
 	for _, info := range infos {
 		switch {
 		case info.Err != nil:
 			fmt.Fprintf(r.stderr, "warning: session %s cannot be read and is left out: %v\n  what can be saved of it: lopen session recover %s --dry-run\n", info.ID, info.Err, info.ID)
 		case info.Module != r.module && info.Status != session.StatusComplete:
-			fmt.Fprintf(r.stderr, "unfinished as well: %s (%d/%d tasks)\n", info.ID, info.Progress.Done, info.Progress.Total)
+			if others++; others <= mentioned {
+				fmt.Fprintf(r.stderr, "unfinished as well: %s (%d/%d tasks)\n", info.ID, info.Progress.Done, info.Progress.Total)
+			}
 		}
+	}
+	if others > mentioned {
+		fmt.Fprintf(r.stderr, "unfinished as well: %d more, see lopen session list\n", others-mentioned)
 	}
 	return nil
 }
