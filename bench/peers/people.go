@@ -16,6 +16,7 @@ import (
 	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -79,6 +80,9 @@ func (h *home) make() error {
 	if h.store, _, err = lifecycle.Init(h.dir, lifecycle.Options{}); err != nil {
 		return err
 	}
+	// As the command has it. Without a bound there are hundreds of checkpoints after a
+	// while of measuring, which no project has.
+	h.store.SetPolicy(lifecycle.Policy{Checkpoints: 20, Redact: &redact.Redactor{}})
 	if err := h.store.CreatePlan("bench", []byte(plan.String())); err != nil {
 		return err
 	}
