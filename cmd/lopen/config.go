@@ -48,39 +48,29 @@ func newConfigSet(a *app) *cobra.Command {
 		Use:   "set KEY VALUE",
 		Short: "Set a setting of this project, in .lopen/config.json",
 		Args:  cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) (err error) {
-			project, err := a.project()
-			if err != nil {
-				return err
-			}
-			store, err := a.create(project)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, closeStore(store)) }()
-			if err := a.refuseInside(store); err != nil {
-				return err
-			}
-			old, err := store.Config()
-			if err != nil {
-				return err
-			}
-			config, err := settings.Set(old, args[0], args[1])
-			if err != nil {
-				return &usageError{err}
-			}
-			if err := store.SetConfig(config); err != nil {
-				return err
-			}
-			if args[0] != "check" || args[1] == "" {
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.making(func(project string, store *lifecycle.Store) error {
+				old, err := store.Config()
+				if err != nil {
+					return err
+				}
+				config, err := settings.Set(old, args[0], args[1])
+				if err != nil {
+					return &usageError{err}
+				}
+				if err := store.SetConfig(config); err != nil {
+					return err
+				}
+				if args[0] != "check" || args[1] == "" {
+					return nil
+				}
+				approvals, err := a.approvals()
+				if err != nil {
+					return err
+				}
+				a.approve(approvals, project, trust.Command{Shell: args[1]})
 				return nil
-			}
-			approvals, err := a.approvals()
-			if err != nil {
-				return err
-			}
-			a.approve(approvals, project, trust.Command{Shell: args[1]})
-			return nil
+			})
 		},
 	}
 }

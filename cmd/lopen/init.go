@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -23,42 +24,32 @@ func newInit(a *app) *cobra.Command {
 		Use:   "init [MODULE]",
 		Short: "Make .lopen, and with MODULE a specification to fill in",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) (err error) {
+		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				if err := session.ValidateModule(args[0]); err != nil {
 					return &usageError{err}
 				}
 			}
-			project, err := a.project()
-			if err != nil {
-				return err
-			}
-			store, err := a.create(project)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, closeStore(store)) }()
-			if err := a.refuseInside(store); err != nil {
-				return err
-			}
-			if inProject {
-				if err := store.IgnoreInProject(); err != nil {
+			return a.making(func(project string, store *lifecycle.Store) error {
+				if inProject {
+					if err := store.IgnoreInProject(); err != nil {
+						return err
+					}
+				}
+				if len(args) == 0 {
+					fmt.Fprintf(a.stderr, "%s is ready; next: lopen init MODULE\n", store.Path())
+					return nil
+				}
+				config, err := store.Config()
+				if err != nil {
 					return err
 				}
-			}
-			if len(args) == 0 {
-				fmt.Fprintf(a.stderr, "%s is ready; next: lopen init MODULE\n", store.Path())
-				return nil
-			}
-			config, err := store.Config()
-			if err != nil {
-				return err
-			}
-			values, err := a.settings(config, nil)
-			if err != nil {
-				return err
-			}
-			return a.writeSkeleton(project, SpecPath(values, args[0]), args[0])
+				values, err := a.settings(config, nil)
+				if err != nil {
+					return err
+				}
+				return a.writeSkeleton(project, SpecPath(values, args[0]), args[0])
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&inProject, "gitignore", false, "add .lopen/ to the project's own .gitignore")

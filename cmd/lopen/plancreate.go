@@ -21,7 +21,7 @@ func newPlanCreate(a *app) *cobra.Command {
 		Use:   "create MODULE --from FILE",
 		Short: "Make a plan from the headings and checkboxes of any Markdown",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) (err error) {
+		RunE: func(_ *cobra.Command, args []string) error {
 			if err := session.ValidateModule(args[0]); err != nil {
 				return &usageError{err}
 			}
@@ -32,29 +32,19 @@ func newPlanCreate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			project, err := a.project()
-			if err != nil {
-				return err
-			}
-			store, err := a.create(project)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, closeStore(store)) }()
-			if err := a.refuseInside(store); err != nil {
-				return err
-			}
-			err = store.CreatePlan(args[0], content)
-			if errors.Is(err, fs.ErrExist) {
-				return fmt.Errorf("module %s has a plan already, which was left alone: %s", args[0], lifecycle.PlanPath(args[0]))
-			}
-			if err != nil {
-				return err
-			}
-			done, total := plan.Parse(content).Progress()
-			fmt.Fprintf(a.stdout, "%s\n", lifecycle.PlanPath(args[0]))
-			fmt.Fprintf(a.stderr, "%d tasks, %d of them done; next: lopen run %s -- CMD\n", total, done, args[0])
-			return nil
+			return a.making(func(_ string, store *lifecycle.Store) error {
+				err = store.CreatePlan(args[0], content)
+				if errors.Is(err, fs.ErrExist) {
+					return fmt.Errorf("module %s has a plan already, which was left alone: %s", args[0], lifecycle.PlanPath(args[0]))
+				}
+				if err != nil {
+					return err
+				}
+				done, total := plan.Parse(content).Progress()
+				fmt.Fprintf(a.stdout, "%s\n", lifecycle.PlanPath(args[0]))
+				fmt.Fprintf(a.stderr, "%d tasks, %d of them done; next: lopen run %s -- CMD\n", total, done, args[0])
+				return nil
+			})
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the Markdown `FILE`")

@@ -165,7 +165,25 @@ func (r *runCall) run(ctx context.Context) (err error) {
 	return r.hold(ctx, project, store, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec})
 }
 
-// create makes the project's store and says where.
+// making runs fn on the project's store, which is made where there is none. A command
+// inside a run is refused.
+func (a *app) making(fn func(project string, store *lifecycle.Store) error) (err error) {
+	project, err := a.project()
+	if err != nil {
+		return err
+	}
+	store, err := a.create(project)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(store)) }()
+	if err := a.refuseInside(store); err != nil {
+		return err
+	}
+	return fn(project, store)
+}
+
+// create makes the project's store, where there is none, and says where.
 func (a *app) create(project string) (*lifecycle.Store, error) {
 	store, made, err := lifecycle.Init(project, a.storeOptions())
 	if err != nil {
