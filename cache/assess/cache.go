@@ -79,6 +79,10 @@ func Open(opts Options) *Cache {
 // Close lets go of the store's folder.
 func (c *Cache) Close() error { return c.disk.Close() }
 
+// noResult is the time of an entry without a result: the last computation failed, and
+// of the scope it read only what changed need be read again.
+var noResult = time.Unix(0, 0)
+
 // A computed is what a computation led to.
 type computed struct {
 	result Result
@@ -88,7 +92,7 @@ type computed struct {
 
 // GetOrCompute returns the result of a key. hit says that this call computed
 // nothing. A ttl of zero or less remembers nothing. compute's error is returned as
-// it is, and nothing is stored then; an error of look costs the entry, not the call.
+// it is, and no result is stored then; an error of look costs the entry, not the call.
 // A call that waits for another one's computation ends with its own ctx.
 func (c *Cache) GetOrCompute(ctx context.Context, key Key, ttl time.Duration, look Look, compute func(context.Context) ([]byte, error)) (r Result, hit bool, err error) {
 	for {
@@ -136,7 +140,7 @@ func (c *Cache) fresh(ctx context.Context, key Key, ttl time.Duration, look Look
 	if !ok {
 		return Result{}, nil, false
 	}
-	if age := c.opts.now().Sub(e.result.At); ttl <= 0 || age < 0 || age > ttl { // below 0 a clock was set back
+	if age := c.opts.now().Sub(e.result.At); ttl <= 0 || e.result.At.Equal(noResult) || age < 0 || age > ttl { // below 0 a clock was set back
 		return Result{}, e.scope, false
 	}
 	now, same, err := look(ctx, e.scope)
@@ -159,7 +163,11 @@ func (c *Cache) compute(ctx context.Context, key Key, ttl time.Duration, look Lo
 	if lookErr == nil {
 		got.before = before
 	}
-	if got.result.Data, got.err = compute(ctx); got.err != nil || ttl <= 0 {
+	got.result.Data, got.err = compute(ctx)
+	if got.err != nil && lookErr == nil && ttl > 0 && ctx.Err() == nil {
+		c.write(key, before, Result{At: noResult})
+	}
+	if got.err != nil || ttl <= 0 {
 		return got
 	}
 	var after []byte

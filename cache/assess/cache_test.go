@@ -3,6 +3,7 @@ package assess_test
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -292,10 +293,21 @@ func TestWhatIsNotStored(t *testing.T) {
 	failed := errors.New("exit 1")
 	_, _, err := w.cache.GetOrCompute(t.Context(), key, time.Minute, look, func(context.Context) ([]byte, error) { return []byte("bad"), failed })
 	require.Equal(t, failed, err)
-	require.False(t, w.ask(look), "a failure is not remembered")
+	anew := 0
+	counted := func(ctx context.Context, last []byte) ([]byte, bool, error) {
+		if len(last) == 0 {
+			anew++
+		}
+		return look(ctx, last)
+	}
+	_, hit, err := w.cache.GetOrCompute(t.Context(), key, math.MaxInt64, counted, func(context.Context) ([]byte, error) { return nil, failed })
+	require.False(t, hit, "a failure is not remembered, for however long")
+	require.Equal(t, failed, err)
+	require.Zero(t, anew, "what it read of the scope is")
+	require.False(t, w.ask(look))
 
 	w.write("a.go", "1")
-	_, hit, err := w.cache.GetOrCompute(t.Context(), key, time.Minute, look, func(context.Context) ([]byte, error) {
+	_, hit, err = w.cache.GetOrCompute(t.Context(), key, time.Minute, look, func(context.Context) ([]byte, error) {
 		w.write("a.go", "22")
 		return nil, nil
 	})
@@ -307,13 +319,7 @@ func TestWhatIsNotStored(t *testing.T) {
 	require.False(t, w.ask(broken), "what cannot be looked at may have changed")
 
 	w.write("a.go", "333")
-	anew := 0
-	_, hit, err = w.cache.GetOrCompute(t.Context(), key, time.Minute, func(ctx context.Context, last []byte) ([]byte, bool, error) {
-		if len(last) == 0 {
-			anew++
-		}
-		return look(ctx, last)
-	}, func(context.Context) ([]byte, error) { return nil, nil })
+	_, hit, err = w.cache.GetOrCompute(t.Context(), key, time.Minute, counted, func(context.Context) ([]byte, error) { return nil, nil })
 	require.True(t, err == nil && !hit)
 	require.Zero(t, anew, "what did not change is not read again")
 }

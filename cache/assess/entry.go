@@ -10,7 +10,7 @@ import (
 )
 
 // An entry on the disk has the fields: the SHA-256 of the key, the time that the
-// computation began (nanoseconds since 1970, eight bytes, big-endian), the scope's
+// computation began (nanoseconds since 1970, eight bytes, big-endian; 0 where it failed), the scope's
 // snapshot (lines of cache/files, one for each part of the scope), the data.
 const (
 	shelfName = "assessments"
