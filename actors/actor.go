@@ -29,7 +29,11 @@ type Options struct {
 	// Autosave is how long after an Update, at the latest, what it changed is
 	// committed without a Save; 0 leaves it to the next Save, Sync, Flush or Close.
 	Autosave time.Duration
-	Logger   zerolog.Logger // a line a commit at debug, a line a pause at error
+	// AtClose, unless nil, makes the State of the last commit from the newest one when
+	// Close begins. It is called in the writer goroutine, once more for each Update or
+	// Save that comes in between.
+	AtClose func(*session.State) *session.State
+	Logger  zerolog.Logger // a line a commit at debug, a line a pause at error
 }
 
 // An Actor is the one writer of one session. Make it with [Start].
@@ -47,6 +51,7 @@ type Actor struct {
 
 	dirty    chan struct{} // says that an Update changed something; nil without Autosave
 	autosave time.Duration // Immutable after Start.
+	atClose  func(*session.State) *session.State
 
 	mu       sync.Mutex
 	backlog  []Entry       // appended, not yet in pending. Guarded by mu.
@@ -95,6 +100,7 @@ func Start(initial *session.State, c Committer, opts Options) *Actor {
 		barriers: make(chan barrier),
 		shut:     make(chan struct{}),
 		done:     make(chan struct{}),
+		atClose:  opts.AtClose,
 	}
 	if a.bound = opts.Backlog; a.bound <= 0 {
 		a.bound = defaultBacklog
@@ -287,6 +293,7 @@ func (a *Actor) run() {
 			a.publishIdle()
 		case <-a.shut:
 			a.drain()
+			a.lastState()
 			err := a.settle(barrier{retry: true, publish: true})
 			if err != nil && (a.pending.Saves() > 0 || !a.allDurable()) {
 				a.takeBacklog() // what came during a pause counts
@@ -294,6 +301,19 @@ func (a *Actor) run() {
 			}
 			_ = a.awaitPublication()
 			a.closeErr = errors.Join(err, a.commit.Close())
+			return
+		}
+	}
+}
+
+// lastState makes the newest State what it is to be when the actor has ended.
+func (a *Actor) lastState() {
+	if a.atClose == nil {
+		return
+	}
+	for {
+		old := a.newest.Load()
+		if a.newest.CompareAndSwap(old, a.atClose(old)) {
 			return
 		}
 	}

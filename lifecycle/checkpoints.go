@@ -168,7 +168,7 @@ func (s *Session) Checkpoint(ctx context.Context, why checkpoint.Reason, task st
 		changes = checkpoint.Diff(s.kept.seen, m.Files)
 	}
 	s.kept.last, s.kept.seen, s.kept.saved = m, m.Files, nil
-	err = s.Actor.Append(actors.Entry{Checkpoint: m.ID.String()})
+	err = s.append(actors.Entry{Checkpoint: m.ID.String()})
 	if err == nil {
 		err = s.Sync(ctx)
 	}
@@ -258,7 +258,7 @@ const seenFile = "files.json"
 
 // retire removes the checkpoints that the policy does not keep.
 func (s *Session) retire(ctx context.Context) error {
-	limits := checkpoint.Limits{Count: s.store.policy.Checkpoints, Bytes: s.store.policy.CheckpointBytes}
+	limits := checkpoint.Limits{Count: s.store.opts.Policy.Checkpoints, Bytes: s.store.opts.Policy.CheckpointBytes}
 	all, err := s.kept.store.List()
 	if err != nil {
 		return err

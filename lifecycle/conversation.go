@@ -81,7 +81,7 @@ func (s *Live) append(e actors.Entry) error {
 	if len(e.Body) > maxEntry {
 		return &Error{Op: "append", Path: s.id.String(), Class: writer.ClassInvalid, Err: fmt.Errorf("%d bytes, more than %d", len(e.Body), maxEntry)}
 	}
-	return s.Actor.Append(e)
+	return s.actor.Append(e)
 }
 
 // maxEntry bounds a message and an event, in bytes of JSON.

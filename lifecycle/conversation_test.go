@@ -186,10 +186,8 @@ func TestWhatIsAppendedIsRedacted(t *testing.T) {
 	require.EqualValues(t, 4, count(store), "without being asked")
 	own, err := redact.New([]string{"h[e]y"})
 	require.NoError(t, err)
-	store.SetPolicy(lifecycle.Policy{Redact: own})
-	require.EqualValues(t, 4, count(store))
-	store.SetPolicy(lifecycle.Policy{})
-	require.Zero(t, count(store), "redact is off")
+	require.EqualValues(t, 4, count(storeWith(t, t.TempDir(), lifecycle.Policy{Redact: own})))
+	require.Zero(t, count(storeWith(t, t.TempDir(), lifecycle.Policy{Unredacted: true})), "redact is off")
 }
 
 // The end of an output that begins within a private key.

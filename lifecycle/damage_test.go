@@ -96,8 +96,7 @@ func spoilLine(t *testing.T, data []byte, fn func(string) string) []byte {
 func damaged(t *testing.T) (project string, bad, good session.ID, files []string) {
 	t.Helper()
 	project = t.TempDir()
-	store := storeIn(t, project)
-	store.SetPolicy(lifecycle.Policy{Interval: 2})
+	store := storeWith(t, project, lifecycle.Policy{Interval: 2})
 	good = made(t, store, "auth")
 	sess := create(t, store, "auth")
 	bad = sess.ID()

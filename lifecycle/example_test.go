@@ -116,8 +116,8 @@ func ExampleStore_Recover() {
 	fmt.Println(r.Recovered)
 	fmt.Println(store.Accept(ctx, r.ID))
 	// Output:
-	// auth-20260214-1 -> auth-20260214-2 at record 1
-	// [record 1, from nothing 0 of 0 tasks are done, 0 starts of the command]
+	// auth-20260214-1 -> auth-20260214-2 at record 2
+	// [record 2, from nothing 0 of 0 tasks are done, 0 starts of the command]
 	// <nil>
 }
 

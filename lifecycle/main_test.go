@@ -144,7 +144,13 @@ func initStore(t *testing.T) *lifecycle.Store { return storeIn(t, t.TempDir()) }
 
 func storeIn(t *testing.T, project string) *lifecycle.Store {
 	t.Helper()
-	store, _, err := lifecycle.Init(project, lifecycle.Options{Now: clock()})
+	return storeWith(t, project, lifecycle.Policy{})
+}
+
+// storeWith is another Store on a project, with a policy.
+func storeWith(t *testing.T, project string, p lifecycle.Policy) *lifecycle.Store {
+	t.Helper()
+	store, _, err := lifecycle.Init(project, lifecycle.Options{Now: clock(), Policy: p})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close(context.Background()) })
 	return store

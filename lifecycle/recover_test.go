@@ -20,7 +20,7 @@ import (
 // readable files of record upto. Each record has a task and an iteration more.
 func worked(t *testing.T, store *lifecycle.Store, upto int) (session.ID, string) {
 	t.Helper()
-	store.SetPolicy(lifecycle.Policy{Interval: 2})
+	store = storeWith(t, filepath.Dir(store.Path()), lifecycle.Policy{Interval: 2})
 	sess := create(t, store, "auth")
 	dir := path(store, "sessions", sess.ID().String())
 	kept := map[string]string{}
@@ -309,18 +309,18 @@ func TestRecoverKeepsNameAndPin(t *testing.T) {
 func TestRecoverOfHeldAndCrashed(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
-	sess := create(t, store, "auth")
-	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
-	require.NoError(t, sess.Flush(t.Context()))
-	_, err := store.Recover(t.Context(), sess.ID().String(), "", true)
+	holder := start(t, "hold", filepath.Dir(store.Path()))
+	id := holder.line(t)
+	_, err := store.Recover(t.Context(), id, "", true)
 	require.ErrorIs(t, err, lifecycle.ErrBusy)
-	require.NoError(t, sess.Close(t.Context())) // active still: it never said why it ended
-	r, err := store.Recover(t.Context(), sess.ID().String(), "", false)
+	require.NoError(t, holder.Process.Kill())
+	_ = holder.Wait()
+	r, err := store.Recover(t.Context(), id, "", false)
 	require.NoError(t, err)
 	require.Contains(t, strings.Join(r.Leftovers, "\n"), "which is gone and did not close the session")
 	st, _, err := store.Read(r.ID)
 	require.NoError(t, err)
 	require.Equal(t, session.StatusPaused, st.Status())
 	require.Equal(t, session.ExitCrashed, st.Header().ExitReason)
-	require.Equal(t, 1, st.Header().TurnCount)
+	require.Equal(t, 20, st.Header().TurnCount)
 }

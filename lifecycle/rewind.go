@@ -102,7 +102,7 @@ func howToFinish(r *session.Rewinding) string {
 
 // note makes an entry durable.
 func (s *Session) note(ctx context.Context, e actors.Entry) error {
-	if err := s.Actor.Append(e); err != nil {
+	if err := s.append(e); err != nil {
 		return err
 	}
 	return s.Sync(ctx)
@@ -125,7 +125,7 @@ func (s *Session) finishRewind(ctx context.Context, r *session.Rewinding) (Rewou
 	}
 	done.Before = before.ID
 	if r.Files {
-		plan.Permitted = r.Force || s.store.policy.RewindPermitted
+		plan.Permitted = r.Force || s.store.opts.Policy.RewindPermitted
 		applied, err := s.kept.store.Apply(ctx, plan)
 		done.Kept = append(done.Kept, applied.Kept...)
 		if err != nil {
@@ -146,7 +146,7 @@ func (s *Session) finishRewind(ctx context.Context, r *session.Rewinding) (Rewou
 			return done, err
 		}
 	}
-	if err := s.Actor.Append(actors.Entry{Rewind: r, Ended: true}); err != nil {
+	if err := s.append(actors.Entry{Rewind: r, Ended: true}); err != nil {
 		return done, err
 	}
 	return done, s.Flush(ctx)

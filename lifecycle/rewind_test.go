@@ -357,7 +357,11 @@ func TestRewindBegunAndDenied(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, fork.Close(t.Context()))
 
-	store.SetPolicy(lifecycle.Policy{RewindPermitted: true})
+	require.NoError(t, store.Close(t.Context()))
+	permitted := simOptions
+	permitted.Policy.RewindPermitted = true
+	store, err = lifecycle.OpenOn(cut.FS(), permitted)
+	require.NoError(t, err)
 	next, err := store.Open(sess.ID())
 	require.NoError(t, err)
 	require.Equal(t, "0 (none) 2", content(t, store))
@@ -371,8 +375,7 @@ func TestRewindBegunAndDenied(t *testing.T) {
 
 func TestCheckpointsAreBounded(t *testing.T) {
 	t.Parallel()
-	store := initStore(t)
-	store.SetPolicy(lifecycle.Policy{Checkpoints: 3})
+	store := storeWith(t, t.TempDir(), lifecycle.Policy{Checkpoints: 3})
 	sess := create(t, store, "auth")
 	for i := range 6 {
 		put(t, store.Project(), "a", fmt.Sprint(i))
@@ -409,8 +412,11 @@ func TestUndoAfterARewindToTheOldest(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	sess, ids := agentWorked(t, store, "auth")
-	store.SetPolicy(lifecycle.Policy{Checkpoints: len(ids)})
-	_, err := sess.Rewind(t.Context(), ids[0], both)
+	require.NoError(t, sess.Close(t.Context()))
+	store = storeWith(t, filepath.Dir(store.Path()), lifecycle.Policy{Checkpoints: len(ids)})
+	sess, err := store.Open(sess.ID())
+	require.NoError(t, err)
+	_, err = sess.Rewind(t.Context(), ids[0], both)
 	require.NoError(t, err)
 	require.Equal(t, "0 old (none)", content(t, store))
 	require.NoError(t, sess.Close(t.Context()))

@@ -121,11 +121,11 @@ func (c *committer) tell(ld *loaded) {
 func (s *Store) start(st *session.State, c *committer) (*Session, error) {
 	at := c.at
 	c.mark.Store(&at)
-	a, err := s.sup.Start(st, c, actors.Options{Logger: s.opts.Logger, Autosave: s.policy.Autosave})
+	a, err := s.sup.Start(st, c, s.opts.ofActor())
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &Session{Live: NewLive(a, s.opts, s.policy.Redact), store: s, mark: c.mark}, nil
+	return &Session{Live: NewLive(a, s.opts), store: s, mark: c.mark}, nil
 }
 
 // goOn finishes what the last holder had begun: a rewind, and tool calls without an
@@ -143,7 +143,7 @@ func (s *Session) goOn() error {
 		switch {
 		case errors.Is(err, ErrCorrupt), errors.Is(err, ErrNotFound), errors.Is(err, checkpoint.ErrNotFound):
 			log.Warn().Err(err).Msg("a rewind that was cut off cannot be finished: some files may be as they were before it")
-			if err := s.Actor.Append(actors.Entry{Rewind: &session.Rewinding{To: at.Rewinding.To, Before: at.Rewinding.Before}, Ended: true}); err != nil {
+			if err := s.append(actors.Entry{Rewind: &session.Rewinding{To: at.Rewinding.To, Before: at.Rewinding.Before}, Ended: true}); err != nil {
 				return err
 			}
 		case err != nil:
@@ -160,10 +160,26 @@ func (s *Session) goOn() error {
 	return s.closeCalls(at.OpenCalls)
 }
 
-// Close is [actors.Actor.Close].
+// Close is [Live.Close], and frees what removed checkpoints had.
 func (s *Session) Close(ctx context.Context) error {
-	err := s.Actor.Close(ctx)
+	err := s.Live.Close(ctx)
 	return errors.Join(err, s.closeCheckpoints(ctx))
+}
+
+// ofActor are the options of a session's actor.
+func (o *Options) ofActor() actors.Options {
+	return actors.Options{Logger: o.Logger, Autosave: o.Policy.Autosave, AtClose: func(st *session.State) *session.State {
+		if st.Status() != session.StatusActive || st.Header().ExitReason != "" {
+			return st
+		}
+		e := st.Edit()
+		h := e.Header()
+		h.Status, h.ExitReason, h.UpdatedAt = session.StatusPaused, session.ExitPaused, o.Now()
+		if paused, err := e.State(); err == nil {
+			return paused
+		}
+		return st
+	}}
 }
 
 // crashed notes on a State that its last holder ended without saying so.

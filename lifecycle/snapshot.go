@@ -13,16 +13,19 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// A Policy says when a session is saved without being asked, and which of its
-// States are kept whole beside the journal. Those of a changed phase and of a
-// completed component always are.
+// A Policy says when a session is saved without being asked, what is hidden before it
+// is kept, and which States and checkpoints stay. It is part of a store's [Options],
+// the same for all sessions of the store, and never changes. States of a
+// changed phase and of a completed component are always kept whole beside the journal.
 type Policy struct {
 	Autosave   time.Duration // after an Update, at the latest; 0 leaves it to the next Save
 	Interval   int           // keep a State every so many commits; 0 is none
 	Iterations bool          // and one at each commit in which the iterations grew
 	// Redact hides credentials before a message, an event or the end of an output is
-	// kept; nil hides nothing. A store without a Policy has the built-in rules.
+	// kept; nil has the built-in rules.
 	Redact *redact.Redactor
+	// Unredacted keeps credentials as they are: Redact does not count.
+	Unredacted bool
 	// Checkpoints and CheckpointBytes bound a session's checkpoints, by number and by
 	// the bytes of their contents; 0 is no bound.
 	Checkpoints     int
@@ -33,8 +36,16 @@ type Policy struct {
 	RewindPermitted bool
 }
 
-// SetPolicy sets it for sessions that are opened from now on.
-func (s *Store) SetPolicy(p Policy) { s.policy = p }
+// redactor is what hides credentials; nil hides nothing.
+func (p *Policy) redactor() *redact.Redactor {
+	switch {
+	case p.Unredacted:
+		return nil
+	case p.Redact == nil:
+		return &redact.Redactor{}
+	}
+	return p.Redact
+}
 
 // A snapshot is a State on its way to history/.
 type snapshot struct {
@@ -72,7 +83,7 @@ func (s snapshot) write(dir writer.FS) (history.Manifest, error) {
 // commits; the journal has it all the same.
 func (c *committer) remember(b actors.Batch, at session.Mark, when time.Time, grew bool) {
 	c.since++
-	h := c.store.policy
+	h := c.store.opts.Policy
 	var why history.Reason
 	switch {
 	case c.base != nil && c.base.Phase() != b.State.Phase():

@@ -25,8 +25,7 @@ func (s *sim) phase(p session.Phase) error {
 func TestReadAtEveryRecord(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, crashfs.Ext4)
-	s.init()
-	s.store.SetPolicy(lifecycle.Policy{Interval: 4, Retention: 2})
+	s.initWith(lifecycle.Policy{Interval: 4, Retention: 2})
 	require.NoError(t, s.create())
 	for i := range 30 {
 		bulk := 10
@@ -69,8 +68,7 @@ func TestReadAtEveryRecord(t *testing.T) {
 // comes after, and what lies in the hole is said to be gone.
 func TestReadAtAcrossAHole(t *testing.T) {
 	t.Parallel()
-	store := initStore(t)
-	store.SetPolicy(lifecycle.Policy{Iterations: true})
+	store := storeWith(t, t.TempDir(), lifecycle.Policy{Iterations: true})
 	sess := create(t, store, "auth")
 	for n := 1; n <= 6; n++ {
 		require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {

@@ -13,7 +13,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/actors"
-	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -43,17 +42,17 @@ type Options struct {
 	Logger  zerolog.Logger   // lifecycle steps at info, commits at debug; the zero value logs nothing
 	Command string           // what the holder record says is running; "" means the name of the executable
 	Now     func() time.Time // the clock; nil means time.Now
+	Policy  Policy           // how sessions are kept; immutable once the store is open
 }
 
 // A Store is the .lopen folder of one project.
 type Store struct {
 	project writer.FS // the project's folder; Immutable after Open.
-	opts    Options
+	opts    Options   // Immutable after Open.
 	sup     actors.Supervisor
 
-	policy    Policy // for sessions that are opened from now on
-	maxRecord int    // bytes; Immutable once a session is open.
-	segment   int64  // bytes; Immutable once a session is open.
+	maxRecord int   // bytes; Immutable once a session is open.
+	segment   int64 // bytes; Immutable once a session is open.
 
 	// at is .lopen; another one only after it was removed and made again.
 	at atomic.Pointer[writer.FS]
@@ -92,7 +91,7 @@ func openOn(pfs writer.FS, opts Options) (*Store, error) {
 		}
 		return nil, err
 	}
-	s := &Store{project: pfs, opts: opts, maxRecord: maxRecord, segment: journal.SegmentSize, policy: Policy{Redact: &redact.Redactor{}}}
+	s := &Store{project: pfs, opts: opts, maxRecord: maxRecord, segment: journal.SegmentSize}
 	s.at.Store(&root)
 	return s, nil
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
-	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -77,12 +76,11 @@ func (h *home) make() error {
 	for i := range usual {
 		fmt.Fprintf(&plan, "- [ ] %s, number %d\n", workload.TaskName, i)
 	}
-	if h.store, _, err = lifecycle.Init(h.dir, lifecycle.Options{}); err != nil {
-		return err
-	}
 	// As the command has it. Without a bound there are hundreds of checkpoints after a
 	// while of measuring, which no project has.
-	h.store.SetPolicy(lifecycle.Policy{Checkpoints: 20, Redact: &redact.Redactor{}})
+	if h.store, _, err = lifecycle.Init(h.dir, lifecycle.Options{Policy: lifecycle.Policy{Checkpoints: 20}}); err != nil {
+		return err
+	}
 	if err := h.store.CreatePlan("bench", []byte(plan.String())); err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -65,23 +67,11 @@ func (a *app) assess(ctx context.Context, name string, scope []string, flags map
 	if err != nil {
 		return err
 	}
-	store, err := lifecycle.Open(project, a.storeOptions())
-	if err != nil && !errors.Is(err, lifecycle.ErrNoStore) {
-		return err
-	}
-	var config []byte
-	if store != nil {
-		config, err = store.Config()
-		release(store)
-		if err != nil {
-			return err
-		}
-	}
-	values, err := a.settings(config, flags)
+	values, err := a.projectSettings(project, flags)
 	if err != nil {
 		return err
 	}
-	if store == nil {
+	if _, err := os.Lstat(filepath.Join(project, lifecycle.Dir)); errors.Is(err, fs.ErrNotExist) {
 		a.logger.Info().Msg("there is no .lopen here: nothing is remembered; lopen init makes one")
 	}
 	look, err := assess.Files(project, scope)

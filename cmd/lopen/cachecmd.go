@@ -95,7 +95,7 @@ func newCacheWarm(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			values, err := a.projectSettings(project)
+			values, err := a.projectSettings(project, nil)
 			if err != nil {
 				return err
 			}

@@ -27,17 +27,20 @@ func sessionFlag(cmd *cobra.Command, name *string) {
 // withSession opens a session for a command that changes it. A rewind that was begun
 // is finished first; with permitted as far as the system allows.
 func (a *app) withSession(ctx context.Context, name string, permitted bool, fn func(*lifecycle.Store, *lifecycle.Session) error) error {
-	return a.changes(func(store *lifecycle.Store) error {
-		values, err := a.storeSettings(store)
-		if err != nil {
-			return err
-		}
-		policy, err := storePolicy(values)
-		if err != nil {
-			return err
-		}
-		policy.RewindPermitted = permitted
-		store.SetPolicy(policy)
+	project, err := a.project()
+	if err != nil {
+		return err
+	}
+	values, err := a.projectSettings(project, nil)
+	if err != nil {
+		return err
+	}
+	policy, err := storePolicy(values)
+	if err != nil {
+		return err
+	}
+	policy.RewindPermitted = permitted
+	return a.changing(policy, func(store *lifecycle.Store) error {
 		id, err := store.Resolve(name)
 		if err != nil {
 			return err

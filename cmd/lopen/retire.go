@@ -43,8 +43,19 @@ func (a *app) pruneQuietly(ctx context.Context, store *lifecycle.Store, v *setti
 
 // changes is a command that changes the store and not a session's state: it is
 // refused inside a run.
-func (a *app) changes(fn func(store *lifecycle.Store) error) (err error) {
-	store, err := a.open()
+func (a *app) changes(fn func(store *lifecycle.Store) error) error {
+	return a.changing(lifecycle.Policy{}, fn)
+}
+
+// changing is changes on a store with a policy.
+func (a *app) changing(policy lifecycle.Policy, fn func(store *lifecycle.Store) error) (err error) {
+	project, err := a.project()
+	if err != nil {
+		return err
+	}
+	opts := a.storeOptions()
+	opts.Policy = policy
+	store, err := lifecycle.Open(project, opts)
 	if err != nil {
 		return err
 	}

@@ -112,7 +112,15 @@ func (r *runCall) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := lifecycle.Open(project, r.storeOptions())
+	values, err := r.projectSettings(project, r.flags)
+	if err != nil {
+		return err
+	}
+	opts := r.storeOptions()
+	if opts.Policy, err = storePolicy(values); err != nil {
+		return err
+	}
+	store, err := lifecycle.Open(project, opts)
 	if err != nil && !errors.Is(err, lifecycle.ErrNoStore) {
 		return err
 	}
@@ -125,10 +133,6 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		if err := r.busyInside(store); err != nil {
 			return err
 		}
-	}
-	values, err := r.load(store)
-	if err != nil {
-		return err
 	}
 	spec := SpecPath(values, r.module)
 	docs, err := os.OpenRoot(project)
@@ -157,12 +161,12 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return r.unsaved(ctx, project, store, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec}, p, values)
 	}
 	if store == nil {
-		if store, err = r.create(project); err != nil {
+		if store, err = r.create(project, opts); err != nil {
 			return err
 		}
 	}
 	defer watched(ctx, outlines, r.logger, spec)()
-	return r.hold(ctx, project, store, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec})
+	return r.hold(ctx, project, store, values, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec})
 }
 
 // making runs fn on the project's store, which is made where there is none. A command
@@ -172,7 +176,7 @@ func (a *app) making(fn func(project string, store *lifecycle.Store) error) (err
 	if err != nil {
 		return err
 	}
-	store, err := a.create(project)
+	store, err := a.create(project, a.storeOptions())
 	if err != nil {
 		return err
 	}
@@ -184,8 +188,8 @@ func (a *app) making(fn func(project string, store *lifecycle.Store) error) (err
 }
 
 // create makes the project's store, where there is none, and says where.
-func (a *app) create(project string) (*lifecycle.Store, error) {
-	store, made, err := lifecycle.Init(project, a.storeOptions())
+func (a *app) create(project string, opts lifecycle.Options) (*lifecycle.Store, error) {
+	store, made, err := lifecycle.Init(project, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -214,24 +218,13 @@ func (r *runCall) busyInside(store *lifecycle.Store) error {
 	return &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("module %s is being run by session %s, which this command is part of", r.module, r.getenv("LOPEN_SESSION_ID"))}
 }
 
-func (r *runCall) load(store *lifecycle.Store) (*settings.Values, error) {
-	var config []byte
-	if store != nil {
-		var err error
-		if config, err = store.Config(); err != nil {
-			return nil, err
-		}
-	}
-	return r.settings(config, r.flags)
-}
-
 // SpecPath is where a module's specification lies below the project's folder.
 func SpecPath(v *settings.Values, module string) string {
 	return filepath.ToSlash(filepath.Join(v.String("requirements_dir"), module, "SPECIFICATION.md"))
 }
 
 // hold takes the module, chooses the session and runs it. docs is where documents are.
-func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, docs loop.Config) (err error) {
+func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, values *settings.Values, docs loop.Config) (err error) {
 	lock, err := store.LockModule(r.module)
 	if err != nil {
 		return r.busyHint(err)
@@ -243,15 +236,6 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if err := loop.EndOrphans(ctx, store, r.module, ui); err != nil {
 		return err
 	}
-	values, err := r.load(store)
-	if err != nil {
-		return err
-	}
-	policy, err := storePolicy(values)
-	if err != nil {
-		return err
-	}
-	store.SetPolicy(policy)
 	for _, f := range store.Preflight() {
 		fmt.Fprintf(r.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
 	}
@@ -298,7 +282,7 @@ func storePolicy(v *settings.Values) (lifecycle.Policy, error) {
 		Autosave: v.Duration("autosave_interval"), Interval: v.Int("snapshot_interval"), Retention: v.Int("snapshot_retention"), Iterations: v.Bool("save_iteration_history"),
 		Checkpoints: v.Int("checkpoint_retention"), CheckpointBytes: int64(v.Int("checkpoint_bytes")),
 	}
-	if !v.Bool("redact") {
+	if p.Unredacted = !v.Bool("redact"); p.Unredacted {
 		return p, nil
 	}
 	var err error

@@ -82,7 +82,7 @@ func (a *app) outlineOf(file string) (*cache.Outline, error) {
 	if project, err := a.project(); err == nil {
 		if rel, err := filepath.Rel(project, path); err == nil && filepath.IsLocal(rel) {
 			top, name = project, filepath.ToSlash(rel)
-			if values, err = a.projectSettings(project); err != nil {
+			if values, err = a.projectSettings(project, nil); err != nil {
 				return nil, err
 			}
 		}
@@ -115,17 +115,22 @@ func (a *app) path(typed string) (string, error) {
 	return filepath.Join(start, typed), err
 }
 
-// projectSettings are the settings of a project, with or without a store.
-func (a *app) projectSettings(project string) (*settings.Values, error) {
+// projectSettings are the settings of a project, with or without a store. flags are
+// those that were typed; nil for none.
+func (a *app) projectSettings(project string, flags map[string]string) (*settings.Values, error) {
 	store, err := lifecycle.Open(project, a.storeOptions())
 	if errors.Is(err, lifecycle.ErrNoStore) {
-		return a.settings(nil, nil)
+		return a.settings(nil, flags)
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer release(store)
-	return a.storeSettings(store)
+	config, err := store.Config()
+	if err != nil {
+		return nil, err
+	}
+	return a.settings(config, flags)
 }
 
 // storeSettings are the settings of a project that has a store.
@@ -289,7 +294,7 @@ func (a *app) drifted(module string) ([]loop.Drift, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := a.projectSettings(project)
+	values, err := a.projectSettings(project, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle"
-	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
 	"github.com/lopen-dev/lopen/writer"
@@ -64,7 +63,7 @@ func (s *Store) Create(_ context.Context, module string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{Live: lifecycle.NewLive(a, s.opts, &redact.Redactor{}), project: s.project, said: said}, nil
+	return &Session{Live: lifecycle.NewLive(a, s.opts), project: s.project, said: said}, nil
 }
 
 // Open finds nothing.

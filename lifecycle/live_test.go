@@ -1,0 +1,90 @@
+package lifecycle_test
+
+import (
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// Nothing that a caller can reach takes an entry as it is: what has not been checked and
+// redacted would be acknowledged and be on the disk.
+func TestTheFrontDoorHasNoWayAroundRedaction(t *testing.T) {
+	t.Parallel()
+	seen := map[reflect.Type]bool{}
+	var look func(path string, typ reflect.Type)
+	look = func(path string, typ reflect.Type) {
+		if seen[typ] {
+			return
+		}
+		seen[typ] = true
+		for i := range typ.NumMethod() {
+			m := typ.Method(i)
+			for j := range m.Type.NumIn() {
+				in := m.Type.In(j)
+				require.NotContains(t, []reflect.Type{reflect.TypeFor[actors.Entry](), reflect.TypeFor[[]actors.Entry]()}, in, "%s.%s", path, m.Name)
+			}
+		}
+		if typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct {
+			return
+		}
+		for i := range typ.NumField() {
+			if f := typ.Field(i); f.IsExported() {
+				look(path+"."+f.Name, f.Type)
+			}
+		}
+	}
+	look("Session", reflect.TypeFor[*lifecycle.Session]())
+	require.True(t, seen[reflect.TypeFor[*lifecycle.Live]()])
+}
+
+// Only a session whose process died is found active and counts as crashed.
+func TestCloseOfAnActiveSessionIsNoCrash(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	for name, end := range map[string]func(*lifecycle.Store, *lifecycle.Session) error{
+		"session": func(_ *lifecycle.Store, s *lifecycle.Session) error { return s.Close(t.Context()) },
+		"store":   func(st *lifecycle.Store, _ *lifecycle.Session) error { return st.Close(t.Context()) },
+	} {
+		own := storeIn(t, filepath.Dir(store.Path()))
+		sess := create(t, own, "auth")
+		require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(3)))
+		require.NoError(t, end(own, sess), name)
+
+		shown, _, err := store.Read(sess.ID())
+		require.NoError(t, err)
+		require.Equal(t, session.StatusPaused, shown.Status(), name)
+		again, err := store.Open(sess.ID())
+		require.NoError(t, err)
+		h := again.State().Header()
+		require.Equal(t, session.ExitPaused, h.ExitReason, name)
+		require.Equal(t, 3, h.TurnCount, name)
+		require.NoError(t, again.Close(t.Context()))
+	}
+}
+
+// What was found crashed stays so for whoever looks after it: a command that opens the
+// session for a moment has not resumed it.
+func TestCloseOfACrashedSessionLeavesItCrashed(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	holder := start(t, "hold", filepath.Dir(store.Path()))
+	id, err := session.ParseID(holder.line(t))
+	require.NoError(t, err)
+	require.NoError(t, holder.Process.Kill())
+	_ = holder.Wait()
+	for range 2 {
+		sess, err := store.Open(id)
+		require.NoError(t, err)
+		require.Equal(t, session.ExitCrashed, sess.State().Header().ExitReason)
+		require.NoError(t, sess.Close(t.Context()))
+	}
+}
