@@ -18,9 +18,9 @@ type builder struct {
 	dir    writer.FS
 	id     session.ID
 	log    *journal.Log
-	bases  []base   // those that can be read, the newest first
-	unread []string // in words
-	cut    []string // likewise: what of a damaged state.json is lost
+	all    *journal.Log // every whole record, whether it counts or not
+	bases  []base       // those that can be read, the newest first
+	unread []string     // in words
 }
 
 // A base is a whole State that records can be applied to. The zero value is
@@ -29,6 +29,7 @@ type base struct {
 	name           string
 	at             session.Mark // of the older of the two files
 	state, metrics []byte
+	lost           []string // in words: what of it is not whole
 }
 
 func (b base) String() string { return cmp.Or(b.name, "nothing") }
@@ -46,6 +47,9 @@ func (b *builder) read() (err error) {
 	if b.log, err = journal.Read(b.dir, 0, true); err != nil {
 		return err
 	}
+	if b.all, err = journal.Salvage(b.dir, b.id.String()); err != nil {
+		return err
+	}
 	all, unread, err := history.ListAll(b.dir)
 	if err != nil {
 		return err
@@ -59,7 +63,7 @@ func (b *builder) read() (err error) {
 			b.unread = append(b.unread, err.Error())
 			continue
 		}
-		b.bases = append(b.bases, base{history.Path(b.dir, m.Seq), session.Mark{Epoch: m.Epoch, Seq: m.Seq}, state, metrics})
+		b.bases = append(b.bases, base{history.Path(b.dir, m.Seq), session.Mark{Epoch: m.Epoch, Seq: m.Seq}, state, metrics, nil})
 	}
 	if r, err := snapshots(b.dir); err != nil {
 		b.unread = append(b.unread, err.Error())
@@ -75,7 +79,7 @@ func (b *builder) read() (err error) {
 		if r.Metrics().Seq < at.Seq {
 			at = r.Metrics()
 		}
-		b.bases = append(b.bases, base{stateFile, at, state, metrics})
+		b.bases = append(b.bases, base{stateFile, at, state, metrics, nil})
 	}
 	slices.SortStableFunc(b.bases, func(x, y base) int { return cmp.Compare(y.at.Seq, x.at.Seq) })
 	return nil
@@ -94,12 +98,20 @@ func (b *builder) onChain(r *session.Replay) error {
 	return nil
 }
 
-// last is the last record that is known of.
+// last is the last record that is known of. In a segment whose header is damaged all
+// records are: a header is durable before the first of them is written.
 func (b *builder) last() uint64 {
 	last := b.log.Last()
+	headless := map[string]bool{}
 	for _, f := range b.log.Faults {
 		if f.Kind == journal.Damaged {
 			last = max(last, f.Seq)
+		}
+		headless[f.Segment] = headless[f.Segment] || f.Offset == 0
+	}
+	for i := range b.all.Records {
+		if r := &b.all.Records[i]; headless[r.Segment()] {
+			last = max(last, r.Seq)
 		}
 	}
 	for _, each := range b.bases {

@@ -38,6 +38,8 @@ var (
 	// ErrNotFound is returned when there is no session, record, message or checkpoint
 	// of the ID or name asked for.
 	ErrNotFound = errors.New("not found")
+	// ErrNotComplete is returned by DeleteCompleted for a session that is not complete.
+	ErrNotComplete = errors.New("it is not complete")
 	// ErrAmbiguous is returned by Resolve when a prefix fits several sessions.
 	ErrAmbiguous = errors.New("fits more than one session")
 	// ErrCorrupt is returned when a session's files are damaged.

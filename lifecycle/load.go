@@ -82,6 +82,19 @@ func join(dir writer.FS, id session.ID) (*loaded, error) {
 		version: version, found: found, edited: edited}, nil
 }
 
+// joinHeld is join for who holds the session's lease: a damaged session is moved aside.
+// One that was edited outside is an error unless it is to be taken as it is.
+func (s *Store) joinHeld(dir writer.FS, id session.ID, edited bool) (*loaded, error) {
+	ld, err := join(dir, id)
+	if err == nil && ld.edited != nil && !edited {
+		err = ld.edited
+	}
+	if err != nil {
+		return nil, s.setAside(id, unreadable("load session", dir.Name(), err))
+	}
+	return ld, nil
+}
+
 // ends says whether the journal is as long as the snapshots beside it know it to
 // have been. A snapshot is written after its record is durable, but for that of a
 // large change, whose record comes after it.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -14,18 +15,17 @@ import (
 // partly takes what can be read, whatever is missing between: the newest State
 // that there is, and then every whole record above it that leads to a State which
 // keeps the critical rules. What that leaves is for a person to judge.
+//
+// Of a state.json that is cut off or damaged the whole tasks are taken, where that comes
+// to more tasks that are done than an older whole State does.
 func (b *builder) partly() (*built, error) {
-	log, err := journal.Salvage(b.dir, b.id.String())
-	if err != nil {
-		return nil, err
-	}
-	got := b.from(log, b.begins(log))
-	if got.st == nil { // what is whole of a state.json that is not, rather than nothing
-		got = b.from(log, []beginning{func() (base, *session.State, session.Mark, error) { return b.cutState(log) }})
-		got.lost = append(b.cut, got.lost...)
-	}
-	if got.st == nil {
+	got := b.from(b.begins())
+	cut := b.from([]beginning{b.cutState})
+	switch {
+	case got.st == nil && cut.st == nil:
 		return nil, b.nothing("nothing of it can be read: begin anew")
+	case got.st == nil, cut.base.name != "" && cut.at.Seq >= got.at.Seq && cut.st.Progress().Done > got.st.Progress().Done:
+		return cut, nil
 	}
 	return got, nil
 }
@@ -35,12 +35,13 @@ type beginning func() (base, *session.State, session.Mark, error)
 
 // from takes the beginning that gets furthest, and the records above it that fit.
 // Without any State that it comes to, that is nil.
-func (b *builder) from(log *journal.Log, ways []beginning) *built {
+func (b *builder) from(ways []beginning) *built {
+	log := b.all
 	got := &built{}
 	for _, begin := range ways {
 		from, st, at, err := begin()
 		if err == nil && at.Seq > got.at.Seq {
-			got.base, got.st, got.at = from, st, at
+			*got = built{base: from, st: st, at: at, lost: slices.Clone(from.lost)}
 		}
 	}
 	skipped := 0
@@ -89,13 +90,13 @@ func (g *built) try(b *builder, line []byte) error {
 // begins are the ways to begin, the best one first: state.json whatever became of
 // its checksum and of metrics.json, then the snapshots. The last way is none of them:
 // the records alone.
-func (b *builder) begins(log *journal.Log) (all []beginning) {
+func (b *builder) begins() (all []beginning) {
 	all = append(all, func() (base, *session.State, session.Mark, error) {
-		r, name, err := b.stateAlone()
+		state, err := writer.ReadFile(b.dir, stateFile, maxFile)
 		if err != nil {
 			return base{}, nil, session.Mark{}, err
 		}
-		return b.alone(log, r, name)
+		return b.alone(state, "")
 	})
 	for _, each := range b.bases {
 		if each.name == stateFile {
@@ -112,26 +113,36 @@ func (b *builder) begins(log *journal.Log) (all []beginning) {
 	return all
 }
 
-// alone is the State of a state.json, with the iterations that records up to it tell of.
-func (b *builder) alone(log *journal.Log, r *session.Replay, name string) (base, *session.State, session.Mark, error) {
+// alone is the State of the content of a state.json, whatever its checksum is, with the
+// iterations that records up to it tell of.
+func (b *builder) alone(state []byte, prefix string) (base, *session.State, session.Mark, error) {
+	r, name, err := b.load(state)
+	if err != nil {
+		return base{}, nil, session.Mark{}, err
+	}
+	head, _ := session.DecodeSummary(state) // of one that cannot be read nothing is missed
 	r.Lenient = true
-	for _, ref := range log.Above(r.Metrics().Seq) {
+	for _, ref := range b.all.Above(r.Metrics().Seq) {
 		if ref.Seq > r.At().Seq {
 			break
 		}
-		_ = log.Lines([]journal.Ref{ref}, func(_ *journal.Ref, line []byte) error {
+		_ = b.all.Lines([]journal.Ref{ref}, func(_ *journal.Ref, line []byte) error {
 			_, err := r.Apply(line) // iterations only
 			return err
 		})
 	}
 	r.Level()
 	st, at, err := r.State(b.id)
-	return base{name: name, at: at}, st, at, err
+	from := base{name: prefix + name, at: at}
+	if err == nil && st.NumIterations() < head.Iterations {
+		from.lost = []string{fmt.Sprintf("%d of %d starts of the command", head.Iterations-st.NumIterations(), head.Iterations)}
+	}
+	return from, st, at, err
 }
 
 // cutState is what is whole of a state.json that is cut off or damaged. What is not
 // is noted.
-func (b *builder) cutState(log *journal.Log) (base, *session.State, session.Mark, error) {
+func (b *builder) cutState() (base, *session.State, session.Mark, error) {
 	data, err := writer.ReadFile(b.dir, stateFile, maxFile)
 	if err != nil {
 		return base{}, nil, session.Mark{}, err
@@ -140,11 +151,7 @@ func (b *builder) cutState(log *journal.Log) (base, *session.State, session.Mark
 	if err != nil {
 		return base{}, nil, session.Mark{}, err
 	}
-	r, name, err := b.load(part.State)
-	if err != nil {
-		return base{}, nil, session.Mark{}, err
-	}
-	from, st, at, err := b.alone(log, r, "what is whole of "+name)
+	from, st, at, err := b.alone(part.State, "what is whole of ")
 	if err != nil {
 		return base{}, nil, session.Mark{}, err
 	}
@@ -152,24 +159,15 @@ func (b *builder) cutState(log *journal.Log) (base, *session.State, session.Mark
 	if part.Err != nil {
 		why += fmt.Sprintf(": it cannot be read from %v on", part.Err)
 	}
-	b.cut = []string{why}
+	from.lost = append(from.lost, why)
 	for i, id := range part.Cut {
 		if i == maxNamed {
-			b.cut = append(b.cut, fmt.Sprintf("%d more tasks that are not whole", len(part.Cut)-i))
+			from.lost = append(from.lost, fmt.Sprintf("%d more tasks that are not whole", len(part.Cut)-i))
 			break
 		}
-		b.cut = append(b.cut, fmt.Sprintf("task %s, which is not whole", id))
+		from.lost = append(from.lost, fmt.Sprintf("task %s, which is not whole", id))
 	}
 	return from, st, at, nil
-}
-
-// stateAlone reads state.json, edited or not, with metrics.json or without.
-func (b *builder) stateAlone() (*session.Replay, string, error) {
-	state, err := writer.ReadFile(b.dir, stateFile, maxFile)
-	if err != nil {
-		return nil, "", err
-	}
-	return b.load(state)
 }
 
 // load takes the content of a state.json whatever its checksum is, with metrics.json

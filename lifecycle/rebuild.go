@@ -21,41 +21,27 @@ const (
 	Partial          = "partial"
 )
 
-// rebuild does what the Recovery's strategy says.
+// rebuild does what the Recovery's strategy says, and notes what the others come to.
 func rebuild(dir writer.FS, r *Recovery) error {
 	b := &builder{dir: dir, id: r.From}
 	if err := b.read(); err != nil {
 		return err
 	}
-	name, cp, named := strings.Cut(r.Strategy, "=")
-	var got *built
-	var err error
-	switch {
-	case r.Strategy == "":
-		got, r.Strategy, err = b.best()
-	case r.Strategy == LatestCheckpoint:
-		got, err = b.fromNewest(^uint64(0))
-	case r.Strategy == JournalAlone:
-		got, err = b.fromJournal()
-	case r.Strategy == Partial:
-		got, err = b.partly()
-	case named && name == AtCheckpoint:
-		got, err = b.atCheckpoint(cp)
-	default:
-		return &Error{Op: "recover", Path: fmt.Sprintf("%q", r.Strategy), Class: writer.ClassInvalid,
-			Err: fmt.Errorf("give %s, %s=CP, %s or %s", LatestCheckpoint, AtCheckpoint, JournalAlone, Partial)}
-	}
+	ways := b.ways()
+	got, err := b.follow(ways, r)
 	if err != nil {
 		return err
 	}
 	r.state, r.at, r.Base, r.Seq = got.st, got.at, got.base.String(), got.at.Seq
 	r.Rules = append(r.Rules, session.Check(got.st)...)
-	p := got.st.Progress()
-	r.Recovered = append(r.Recovered,
-		fmt.Sprintf("record %d, from %s", got.at.Seq, got.base),
-		fmt.Sprintf("%d of %d tasks are done, %d starts of the command", p.Done, p.Total, got.st.NumIterations()))
+	r.Recovered = append(r.Recovered, fmt.Sprintf("record %d, from %s", got.at.Seq, got.base), got.counts())
 	if n := b.checkpoints(); n > 0 {
 		r.Recovered = append(r.Recovered, fmt.Sprintf("%d checkpoints of the files", n))
+	}
+	for _, w := range ways {
+		if w.strategy != r.Strategy {
+			r.Others = append(r.Others, w.String())
+		}
 	}
 	r.Lost = slices.Concat(b.unread, got.lost)
 	if last := b.last(); last > got.at.Seq {
@@ -65,25 +51,87 @@ func rebuild(dir writer.FS, r *Recovery) error {
 	return nil
 }
 
+// follow is the strategy that the Recovery names; where it names none, the one that
+// saves most, which is noted in it.
+func (b *builder) follow(ways []way, r *Recovery) (*built, error) {
+	name, cp, named := strings.Cut(r.Strategy, "=")
+	if named && name == AtCheckpoint {
+		return b.atCheckpoint(cp)
+	}
+	if r.Strategy == "" {
+		return b.best(ways, &r.Strategy)
+	}
+	for _, w := range ways {
+		if w.strategy == r.Strategy {
+			return w.got, w.err
+		}
+	}
+	return nil, &Error{Op: "recover", Path: fmt.Sprintf("%q", r.Strategy), Class: writer.ClassInvalid,
+		Err: fmt.Errorf("give %s, %s=CP, %s or %s", LatestCheckpoint, AtCheckpoint, JournalAlone, Partial)}
+}
+
+// A way is a strategy and what it comes to.
+type way struct {
+	strategy string
+	got      *built
+	err      error
+}
+
+// ways are the strategies that need no name, those that leave nothing out first.
+func (b *builder) ways() []way {
+	newest, nerr := b.fromNewest(^uint64(0))
+	alone, aerr := b.fromJournal()
+	part, perr := b.partly()
+	return []way{{LatestCheckpoint, newest, nerr}, {JournalAlone, alone, aerr}, {Partial, part, perr}}
+}
+
+func (w way) String() string {
+	if w.err != nil {
+		return fmt.Sprintf("%s: nothing: %v", w.strategy, w.err)
+	}
+	s := fmt.Sprintf("%s: record %d, from %s: %s", w.strategy, w.got.at.Seq, w.got.base, w.got.counts())
+	if len(w.got.lost) > 0 {
+		s += "; without " + strings.Join(w.got.lost, ", ")
+	}
+	return s
+}
+
+func (g *built) counts() string {
+	p := g.st.Progress()
+	return fmt.Sprintf("%d of %d tasks are done, %d starts of the command", p.Done, p.Total, g.st.NumIterations())
+}
+
+// best is the strategy that saves most. Of two that save as much it is the one that
+// leaves nothing out.
+func (b *builder) best(ways []way, strategy *string) (got *built, err error) {
+	var errs []error
+	for _, w := range ways {
+		switch {
+		case w.err != nil:
+			errs = append(errs, w.err)
+		case got == nil || b.saves(w.got, got):
+			got, *strategy = w.got, w.strategy
+		}
+	}
+	if got == nil {
+		return nil, errors.Join(errs...)
+	}
+	return got, nil
+}
+
+// saves says whether one State saves more than another: it is of a newer record. One
+// that is of a later record than the journal and the snapshots know of rests on what a
+// damaged state.json says of itself: it must have more tasks done as well.
+func (b *builder) saves(x, y *built) bool {
+	return x.at.Seq > y.at.Seq && (x.at.Seq <= b.last() || x.st.Progress().Done > y.st.Progress().Done)
+}
+
 // records names those of some numbers.
 func records(first, last uint64) string {
 	if first == last {
 		return fmt.Sprintf("record %d", first)
 	}
 	return fmt.Sprintf("records %d to %d", first, last)
-}
-
-// best is what gets further of the strategies that leave nothing out.
-func (b *builder) best() (*built, string, error) {
-	newest, err := b.fromNewest(^uint64(0))
-	alone, jerr := b.fromJournal()
-	switch {
-	case err != nil && jerr != nil:
-		return nil, "", errors.Join(err, jerr)
-	case err != nil || jerr == nil && alone.at.Seq > newest.at.Seq:
-		return alone, JournalAlone, nil
-	}
-	return newest, LatestCheckpoint, nil
 }
 
 // nothing says that a strategy comes to nothing.

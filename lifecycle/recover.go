@@ -25,11 +25,11 @@ type Recovery struct {
 	Base     string // what the records were applied to: a snapshot, state.json, or nothing
 	Seq      uint64 // the record that was reached
 	ID       session.ID
-	// Recovered, Lost, Leftovers and Advice are in words. Leftovers are what a crash
-	// left behind: unfinished writes, the lock of a process that is gone, commands that
-	// still live.
-	Recovered, Lost, Leftovers, Advice []string
-	Rules                              []session.Finding // that the files or the recovered State break
+	// Recovered, Lost, Leftovers, Advice and Others are in words. Leftovers are what a
+	// crash left behind: unfinished writes, the lock of a process that is gone, commands
+	// that still live. Others are what the other strategies come to.
+	Recovered, Lost, Leftovers, Advice, Others []string
+	Rules                                      []session.Finding // that the files or the recovered State break
 
 	state *session.State
 	at    session.Mark // of the record that was reached
@@ -84,7 +84,8 @@ func FindingsJSON(all []session.Finding) []FindingJSON {
 //	journal            the records alone, from the first on
 //	partial            what can be read, whatever is missing between; of a state.json that is cut off the tasks that are whole
 //
-// "" takes latest-checkpoint or journal, whichever gets further. With dryRun it only
+// "" takes the one that saves most: the newest record; of two that reach the same one,
+// the first in this list. What is left out is in Lost. With dryRun it only
 // says what would come of it. The new session has the name and the pin of the damaged
 // one, and requires validation until [Store.Accept].
 // A crash leaves no new session or the whole one.
@@ -111,6 +112,7 @@ func (s *Store) Recover(ctx context.Context, name, strategy string, dryRun bool)
 	}
 	r.named(dir)
 	if r.Strategy == Partial {
+		r.Advice = append(r.Advice, "it is partial: what is named as not recovered is missing from it, and what came after it may rest on that")
 		s.missing(r)
 	}
 	r.Advice = append(r.Advice, "lopen session verify ID --accept, when you have looked at it: until then lopen run asks before it goes on")

@@ -113,17 +113,29 @@ func TestRecoverStrategies(t *testing.T) {
 		"journal, no begin":          {8, func(t *testing.T, dir string) { dropRecord(t, dir, 1) }, "journal", 0, "", 0, 0, "the first record of its journal is missing"},
 		"the better: newest":         {8, func(t *testing.T, dir string) { dropRecord(t, dir, 5) }, "", 8, "history/8.json.zst", 7, 7, ""},
 		"the better: journal":        {8, gone("state.json", "history"), "", 8, "nothing", 7, 7, ""},
-		"the better: neither":        {8, func(t *testing.T, dir string) { gone("state.json", "history")(t, dir); dropRecord(t, dir, 1) }, "", 0, "", 0, 0, "try --strategy latest-checkpoint, or partial"},
+		"the better: none":           {8, gone("state.json", "metrics.json", "history", "journal-1-1.jsonl"), "", 0, "", 0, 0, "try --strategy latest-checkpoint, or partial"},
+		"the better: partial, alone": {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 1) }, "", 8, "state.json without metrics.json", 7, 7, "metrics.json is missing"},
+		"the better: partial, hole":  {4, func(t *testing.T, dir string) { gone("history")(t, dir); dropRecord(t, dir, 6) }, "", 8, "state.json", 6, 6, "record 6"},
+		"the better: no header":      {2, func(t *testing.T, dir string) { gone("history")(t, dir); dropRecord(t, dir, 0) }, "", 8, "state.json", 7, 7, ""},
+		"the better: cut, newer":     {8, cut(`"id":"t8"`, "history/4.json.zst", "history/6.json.zst", "history/8.json.zst", "journal-1-1.jsonl"), "", 8, "what is whole of state.json", 6, 7, "state.json: 1 of 7 tasks"},
+		"the better: cut, too much":  {8, cut(`"id":"t4"`, "history/8.json.zst", "journal-1-1.jsonl"), "", 6, "history/6.json.zst", 5, 5, "state.json: damaged"},
+		"the better: a false number": {8, func(t *testing.T, dir string) {
+			name := filepath.Join(dir, "state.json")
+			data, err := os.ReadFile(name)
+			require.NoError(t, err)
+			write(t, name, strings.Replace(string(data), `"seq":8`, `"seq":9`, 1))
+		}, "", 8, "history/8.json.zst", 7, 7, "state.json"},
 		"partial, a hole":            {4, func(t *testing.T, dir string) { gone("history")(t, dir); dropRecord(t, dir, 6) }, "partial", 8, "state.json", 6, 6, "record 6"},
 		"partial, no metrics":        {8, gone("metrics.json", "history"), "partial", 8, "state.json without metrics.json", 7, 7, "metrics.json is missing"},
-		"partial, no iterations":     {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 3) }, "partial", 8, "state.json without metrics.json", 7, 6, ""},
-		"partial, no last iteration": {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 8) }, "partial", 8, "state.json without metrics.json", 7, 6, ""},
+		"partial, no iterations":     {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 3) }, "partial", 8, "state.json without metrics.json", 7, 6, "1 of 7 starts of the command"},
+		"partial, no last iteration": {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 8) }, "partial", 8, "state.json without metrics.json", 7, 6, "1 of 7 starts of the command"},
 		"partial, no header":         {8, func(t *testing.T, dir string) { gone("state.json", "history")(t, dir); dropRecord(t, dir, 0) }, "partial", 8, "nothing", 7, 7, ""},
 		"partial, the snapshot":      {2, func(t *testing.T, dir string) { gone("state.json", "journal-1-1.jsonl")(t, dir) }, "partial", 8, "history/8.json.zst", 7, 7, ""},
 		"partial, a cut state":       {8, cut(`"id":"t5"`, "history", "journal-1-1.jsonl"), "partial", 8, "what is whole of state.json", 3, 7, "state.json: 4 of 7 tasks: it cannot be read from byte"},
 		"partial, a cut task":        {8, cut(`,"state":"complete"},{"id":"t6"`, "history", "journal-1-1.jsonl"), "partial", 8, "what is whole of state.json", 3, 7, "task t5, which is not whole"},
 		"partial, cut, no metrics":   {8, cut(`"id":"t5"`, "history", "journal-1-1.jsonl", "metrics.json"), "partial", 8, "what is whole of state.json without metrics.json", 3, 0, ""},
 		"partial, cut, a snapshot":   {8, cut(`"id":"t5"`, "history/8.json.zst", "journal-1-1.jsonl"), "partial", 6, "history/6.json.zst", 5, 5, "state.json: damaged"},
+		"partial, cut, an old one":   {8, cut(`"id":"t8"`, "history/4.json.zst", "history/6.json.zst", "history/8.json.zst", "journal-1-1.jsonl"), "partial", 8, "what is whole of state.json", 6, 7, "state.json: 1 of 7 tasks"},
 		"partial, cut, the journal":  {8, cut(`"id":"t5"`, "history"), "partial", 8, "nothing", 7, 7, "state.json"},
 		"partial, cut, its end":      {6, func(t *testing.T, dir string) { cut(`"id":"t5"`, "history")(t, dir); dropRecord(t, dir, 1) }, "partial", 8, "what is whole of state.json", 5, 7, "state.json: 2 of 5 tasks"},
 		"partial, cut in the header": {8, cut(`,"createdAt"`, "history", "journal-1-1.jsonl"), "partial", 0, "", 0, 0, "nothing of it can be read"},
@@ -157,6 +169,7 @@ func TestRecoverStrategies(t *testing.T) {
 			require.Equal(t, c.seq, r.Seq)
 			require.True(t, strings.HasSuffix(r.Base, c.base), r.Base)
 			require.Contains(t, strings.Join(r.Lost, "\n"), c.want)
+			require.Equal(t, r.Strategy == lifecycle.Partial, strings.Contains(strings.Join(r.Advice, "\n"), "it is partial"))
 			r, err = store.Recover(t.Context(), id.String(), c.strategy, false)
 			require.NoError(t, err)
 			st, _, err := store.Read(r.ID)
@@ -173,6 +186,29 @@ func TestRecoverStrategies(t *testing.T) {
 			require.True(t, report.RequiresValidation)
 		})
 	}
+}
+
+// Who recovers a session is told what the other strategies would come to.
+func TestRecoverNamesTheOtherStrategies(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	id, dir := worked(t, store, 4)
+	gone("history")(t, dir)
+	dropRecord(t, dir, 6)
+	r, err := store.Recover(t.Context(), id.String(), "", true)
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Partial, r.Strategy)
+	require.Equal(t, []string{
+		"latest-checkpoint: record 5, from state.json: 4 of 4 tasks are done, 4 starts of the command",
+		"journal: record 5, from nothing: 4 of 4 tasks are done, 4 starts of the command",
+	}, r.Others)
+	r, err = store.Recover(t.Context(), id.String(), lifecycle.JournalAlone, true)
+	require.NoError(t, err)
+	require.Equal(t, "partial: record 8, from state.json: 6 of 6 tasks are done, 6 starts of the command; without record 6", r.Others[1])
+	gone("state.json")(t, dir)
+	r, err = store.Recover(t.Context(), id.String(), "", true)
+	require.NoError(t, err)
+	require.Contains(t, r.Others[0], "latest-checkpoint: nothing: ")
 }
 
 // note writes the manifest of a checkpoint of a record; of a record 0, half of one.

@@ -67,12 +67,9 @@ func (c *committer) acquire() (*session.State, error) {
 			return nil, err
 		}
 	}
-	ld, err := join(c.dir, c.id)
-	if err == nil && ld.edited != nil && !c.edited {
-		err = ld.edited
-	}
+	ld, err := c.store.joinHeld(c.dir, c.id, c.edited)
 	if err != nil {
-		return nil, c.store.setAside(c.id, unreadable("load session", c.dir.Name(), err))
+		return nil, err
 	}
 	c.tell(ld)
 	if ld.version < session.SchemaVersion {

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -23,114 +22,6 @@ const (
 	// half of a session is never offered.
 	deletingPrefix = ".deleting-"
 )
-
-// Retention says which completed sessions prune moves to the trash. 0 is no limit.
-type Retention struct {
-	Sessions int           // so many completed sessions stay
-	Age      time.Duration // those completed longer ago go
-	Bytes    int64         // of all completed sessions on the disk: the oldest ones go
-	Trash    time.Duration // what lies in the trash longer is deleted for good; 0 keeps it
-}
-
-// A Retired is a session that prune moves, or has moved, to the trash, or that is
-// deleted for good.
-type Retired struct {
-	ID      session.ID
-	Why     string
-	Bytes   int64 // on the disk, as du counts them
-	ForGood bool
-}
-
-// Prune moves completed sessions beyond the limits to the trash, the oldest
-// completed first, and deletes for good what lay there too long. Sessions that are
-// active, paused, pinned or held are never touched, nor those that cannot be read.
-// With dryRun it only says what would go. A session that cannot be moved is
-// skipped; the errors come back joined.
-func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired, error) {
-	lock, err := s.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = lock.Unlock() }()
-	goes, err := s.beyond(r)
-	if err != nil {
-		return nil, err
-	}
-	gone, err := s.expired(r)
-	if err != nil {
-		return nil, err
-	}
-	if dryRun {
-		return append(goes, gone...), nil
-	}
-	var done []Retired
-	var errs []error
-	for _, x := range goes {
-		switch err := s.moveToTrash(x); {
-		case err == nil:
-			done = append(done, x)
-		case !errors.Is(err, ErrBusy):
-			errs = append(errs, err)
-		}
-	}
-	for _, x := range gone {
-		if err := s.removeForGood(trashDir + "/" + x.ID.String()); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		_ = s.root().Remove(trashDir + "/" + x.ID.String() + ".json")
-		done = append(done, x)
-	}
-	s.clearDeleting()
-	if len(gone) > 0 {
-		s.free()
-	}
-	for _, x := range done {
-		s.opts.Logger.Info().Stringer("session", x.ID).Str("why", x.Why).Int64("bytes", x.Bytes).Bool("for_good", x.ForGood).Msg("session pruned")
-	}
-	return done, errors.Join(errs...)
-}
-
-// beyond are the completed sessions that the limits do not keep.
-func (s *Store) beyond(r Retention) ([]Retired, error) {
-	infos, err := s.List()
-	if err != nil {
-		return nil, err
-	}
-	infos = slices.DeleteFunc(infos, func(i Info) bool { return i.Err != nil || i.Status != session.StatusComplete })
-	slices.SortFunc(infos, func(a, b Info) int { // the newest completed first
-		return cmp.Or(b.CompletedAt.Compare(a.CompletedAt), b.ID.Compare(a.ID))
-	})
-	now := s.opts.Now()
-	var all []Retired
-	var kept int
-	var bytes int64
-	for _, i := range infos {
-		if m, err := s.Meta(i.ID); err != nil || m.Pinned {
-			continue
-		}
-		if owner, err := s.Holder(i.ID); err != nil || owner != nil {
-			continue
-		}
-		size := s.diskBytes(sessionsDir+"/"+i.ID.String(), true)
-		kept++
-		bytes += size
-		var why string
-		switch {
-		case r.Sessions > 0 && kept > r.Sessions:
-			why = fmt.Sprintf("more than %d completed sessions", r.Sessions)
-		case r.Age > 0 && now.Sub(i.CompletedAt) > r.Age:
-			why = fmt.Sprintf("completed more than %d days ago", int(r.Age.Hours()/24))
-		case r.Bytes > 0 && bytes > r.Bytes:
-			why = fmt.Sprintf("completed sessions take more than %d bytes", r.Bytes)
-		default:
-			continue
-		}
-		all = append(all, Retired{ID: i.ID, Why: why, Bytes: size})
-	}
-	slices.Reverse(all)
-	return all, nil
-}
 
 // trashed is the content of trash/{id}.json, which is written before the folder is
 // moved.
@@ -170,10 +61,7 @@ func (s *Store) inTrash(pick func(trashed) bool) ([]Retired, error) {
 		if err != nil || !e.IsDir() {
 			continue
 		}
-		var t trashed // of a damaged note nothing is known, and nothing expires
-		if data, err := writer.ReadFile(s.root(), trashDir+"/"+e.Name()+".json", 64<<10); err == nil {
-			_ = json.Unmarshal(data, &t)
-		}
+		t := s.note(id)
 		if pick(t) {
 			all = append(all, Retired{ID: id, Why: t.Why, Bytes: s.diskBytes(trashDir+"/"+e.Name(), true)})
 		}
@@ -182,34 +70,29 @@ func (s *Store) inTrash(pick func(trashed) bool) ([]Retired, error) {
 	return all, nil
 }
 
-// moveToTrash moves a session that nobody holds. The caller holds the store lock.
-func (s *Store) moveToTrash(x Retired) error {
-	note, err := json.Marshal(trashed{1, s.opts.Now().UTC(), x.Why})
-	if err != nil {
-		return err
+// note is what is known of a session in the trash: of a note that is damaged, or that
+// a newer version wrote, nothing, and nothing expires.
+func (s *Store) note(id session.ID) trashed {
+	var t trashed
+	data, err := writer.ReadFile(s.root(), trashDir+"/"+id.String()+".json", 64<<10)
+	if err != nil || json.Unmarshal(data, &t) != nil || t.SchemaVersion != 1 {
+		return trashed{}
 	}
-	return s.withLease(x.ID, func() error {
-		if err := writer.MkdirDurable(s.root(), trashDir); err != nil {
-			return err
-		}
-		if err := writer.ReplaceFile(s.root(), trashDir+"/"+x.ID.String()+".json", append(note, '\n'), filePerm); err != nil {
-			return err
-		}
-		return s.move(sessionsDir+"/"+x.ID.String(), trashDir+"/"+x.ID.String())
-	})
+	return t
 }
 
-// withLease calls fn while this process holds a session's lease, without opening
-// the session.
-func (s *Store) withLease(id session.ID, fn func() error) error {
-	if _, err := s.root().Lstat(sessionsDir + "/" + id.String()); errors.Is(err, fs.ErrNotExist) {
+// withLease calls fn while this process holds the lease of a session in sessions/ or in
+// the trash, without opening the session.
+func (s *Store) withLease(in string, id session.ID, fn func(name string) error) error {
+	name := in + "/" + id.String()
+	if _, err := s.root().Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("session %s: %w", id, ErrNotFound)
 	}
-	lease, err := writer.TryLock(s.root(), sessionsDir+"/"+id.String()+"/"+leaseFile, writer.Self(s.opts.Command))
+	lease, err := writer.TryLock(s.root(), name+"/"+leaseFile, writer.Self(s.opts.Command))
 	if err != nil {
 		return fmt.Errorf("session %s: %w", id, err)
 	}
-	return errors.Join(fn(), lease.Unlock())
+	return errors.Join(fn(name), lease.Unlock())
 }
 
 // move renames a folder and makes both names durable.
@@ -253,14 +136,30 @@ func (s *Store) Restore(ctx context.Context, id session.ID) error {
 // Delete removes a session for good and returns how many bytes on the disk that
 // frees. ErrBusy names who holds it. The ID is never given again.
 func (s *Store) Delete(ctx context.Context, id session.ID) (int64, error) {
+	return s.remove(ctx, id, func(session.ID) error { return nil })
+}
+
+// DeleteCompleted is Delete for a session that is complete, which is read whole under
+// its lease: ErrNotComplete says that it is not, and it stays. A damaged one is moved to
+// corrupted/.
+func (s *Store) DeleteCompleted(ctx context.Context, id session.ID) (int64, error) {
+	return s.remove(ctx, id, func(id session.ID) error {
+		_, err := s.completedAt(id, s.readHeld)
+		return err
+	})
+}
+
+func (s *Store) remove(ctx context.Context, id session.ID, judge func(session.ID) error) (int64, error) {
 	lock, err := s.lock(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = lock.Unlock() }()
-	name := sessionsDir + "/" + id.String()
 	var bytes int64
-	err = s.withLease(id, func() error {
+	err = s.withLease(sessionsDir, id, func(name string) error {
+		if err := judge(id); err != nil {
+			return err
+		}
 		bytes = s.diskBytes(name, true)
 		return s.removeForGood(name)
 	})

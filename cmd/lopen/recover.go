@@ -26,6 +26,7 @@ type recoveryRow struct {
 	NotRecovered []string                `json:"notRecovered"`
 	Rules        []lifecycle.FindingJSON `json:"rules"`
 	Advice       []string                `json:"advice"`
+	Others       []string                `json:"others"` // what the other strategies come to
 }
 
 func newSessionRecover(a *app) *cobra.Command {
@@ -44,8 +45,9 @@ journal            the records alone, from the first on
 partial            what can be read, whatever is missing between; of a state.json that is cut off
                    the tasks that are whole
 
-Without --strategy it is latest-checkpoint or journal, whichever gets further. lopen run asks
-before it goes on with the new session until you have looked at it: session verify ID --accept.
+Without --strategy it is the one that saves most: the newest record; of two that reach the same
+one, the first in this list. What partial leaves out is named. lopen run asks before it goes on
+with the new session until you have looked at it: session verify ID --accept.
 
 --accept-edit takes a session's files as somebody edited them, in place.`,
 		Args: cobra.ExactArgs(1),
@@ -116,7 +118,11 @@ func (a *app) showRecovery(r *lifecycle.Recovery, rebuilt bool) {
 	}
 	list("found", r.Leftovers)
 	if rebuilt {
-		list("strategy", []string{r.Strategy})
+		strategy := r.Strategy
+		if strategy == lifecycle.Partial {
+			strategy += ", which leaves out what is not recovered"
+		}
+		list("strategy", []string{strategy})
 		list("recovered", r.Recovered)
 		list("not recovered", r.Lost)
 	}
@@ -125,13 +131,14 @@ func (a *app) showRecovery(r *lifecycle.Recovery, rebuilt bool) {
 		rules = append(rules, f.String())
 	}
 	list("rules", rules)
+	list("others", r.Others)
 	list("advice", r.Advice)
 }
 
 func newRecoveryRow(r *lifecycle.Recovery) recoveryRow {
 	list := func(all []string) []string { return append([]string{}, all...) }
 	row := recoveryRow{From: r.From.String(), Folder: r.Where, Strategy: r.Strategy, Base: r.Base, Seq: r.Seq, Found: list(r.Leftovers),
-		Recovered: list(r.Recovered), NotRecovered: list(r.Lost), Rules: lifecycle.FindingsJSON(r.Rules), Advice: list(r.Advice)}
+		Recovered: list(r.Recovered), NotRecovered: list(r.Lost), Rules: lifecycle.FindingsJSON(r.Rules), Advice: list(r.Advice), Others: list(r.Others)}
 	if !r.ID.IsZero() {
 		row.ID = r.ID.String()
 	}

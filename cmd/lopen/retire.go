@@ -154,12 +154,16 @@ func newSessionDelete(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				remove := store.Delete
+				if completed {
+					remove = store.DeleteCompleted
+				}
 				if !yes {
 					if err := a.confirm(cmd.Context(), store, ids); err != nil {
 						return err
 					}
 				}
-				return a.deleteAll(cmd.Context(), store, ids, len(args) == 1)
+				return a.deleteAll(cmd.Context(), remove, ids, len(args) == 1)
 			})
 		},
 	}
@@ -191,9 +195,15 @@ func (a *app) toDelete(store *lifecycle.Store, args []string, all bool) (ids []s
 		if owner, err := store.Holder(info.ID); err != nil || owner != nil {
 			continue
 		}
-		if all || info.Err == nil && info.Status == session.StatusComplete {
-			ids = append(ids, info.ID)
+		if !all { // what a listing shows may lag behind
+			if info.Err != nil || info.Status != session.StatusComplete {
+				continue
+			}
+			if st, _, err := store.Read(info.ID); err != nil || st.Status() != session.StatusComplete {
+				continue
+			}
 		}
+		ids = append(ids, info.ID)
 	}
 	return ids, nil
 }
@@ -218,13 +228,13 @@ func (a *app) confirm(ctx context.Context, store *lifecycle.Store, ids []session
 	return nil
 }
 
-func (a *app) deleteAll(ctx context.Context, store *lifecycle.Store, ids []session.ID, one bool) error {
+func (a *app) deleteAll(ctx context.Context, remove func(context.Context, session.ID) (int64, error), ids []session.ID, one bool) error {
 	var total int64
 	var errs []error
 	for _, id := range ids {
-		bytes, err := store.Delete(ctx, id)
+		bytes, err := remove(ctx, id)
 		if err != nil {
-			if one || !errors.Is(err, lifecycle.ErrBusy) && !errors.Is(err, lifecycle.ErrNotFound) {
+			if one || !errors.Is(err, lifecycle.ErrBusy) && !errors.Is(err, lifecycle.ErrNotFound) && !errors.Is(err, lifecycle.ErrNotComplete) {
 				errs = append(errs, err)
 			}
 			continue

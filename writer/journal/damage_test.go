@@ -428,3 +428,24 @@ func TestSalvage(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 2, 3, 4, 5}, seqs(log.Records), "a segment that names another session strayed in")
 }
+
+// What a writer wrote that had lost the session, or gave up, was never acknowledged.
+func TestSalvageLeavesOutWhatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	dir, other := open(t), open(t)
+	require.NoError(t, create(t, dir, 3).Close())
+	w := reopen(t, dir, ref(t, read(t, dir, 0), 2).Position) // 3 is copied
+	require.NoError(t, w.Close())
+	require.NoError(t, create(t, other, 5).Close())
+	put(t, dir, "journal-1-1.jsonl", content(t, other, "journal-1-1.jsonl"))
+	require.Equal(t, []int{1, 2, 3}, seqs(read(t, dir, 0).Records))
+	log, err := journal.Salvage(dir, read(t, dir, 0).Session)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2, 3}, seqs(log.Records))
+	copied := content(t, dir, "journal-2-1.jsonl")
+	copied[len(copied)-3] ^= 1
+	put(t, dir, "journal-2-1.jsonl", copied)
+	log, err = journal.Salvage(dir, read(t, dir, 0).Session)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2, 3}, seqs(log.Records), "of a damaged copy the original is taken")
+}

@@ -9,10 +9,10 @@ import (
 )
 
 // Salvage is every whole record in the segments of a folder, whether it counts or
-// not: those of a segment whose header is damaged, those behind a hole, and those
-// that were given up. Of records with one number the one of the latest segment is
-// taken. A segment of another session that strayed in is left out. There may be
-// gaps. What they come to is for a person to judge.
+// not: those of a segment whose header is damaged, and those behind a hole. What a later
+// header says was never acknowledged is left out. Of records with one number the one of
+// the latest segment is taken. A segment of another session that strayed in is left out.
+// There may be gaps. What they come to is for a person to judge.
 func Salvage(dir writer.FS, session string) (*Log, error) {
 	names, err := segments(dir)
 	if err != nil {
@@ -26,6 +26,10 @@ func Salvage(dir writer.FS, session string) (*Log, error) {
 		}
 		if s.valid && s.header.Session != session {
 			continue
+		}
+		if s.valid {
+			durable := max(s.header.After.Seq, s.header.Upto)
+			maps.DeleteFunc(records, func(seq uint64, _ Ref) bool { return seq > durable })
 		}
 		for _, it := range s.items {
 			if !it.hole && it.Seq > 0 {

@@ -1,0 +1,238 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// Retention says which completed sessions prune moves to the trash. 0 is no limit.
+type Retention struct {
+	Sessions int           // so many completed sessions stay
+	Age      time.Duration // those completed longer ago go
+	Bytes    int64         // of all completed sessions on the disk: the oldest ones go
+	Trash    time.Duration // what lies in the trash longer is deleted for good; 0 keeps it
+}
+
+// A Retired is a session that prune moves, or has moved, to the trash, or that is
+// deleted for good.
+type Retired struct {
+	ID      session.ID
+	Why     string
+	Bytes   int64 // on the disk, as du counts them
+	ForGood bool
+
+	completedAt time.Time
+}
+
+// Prune moves completed sessions beyond the limits to the trash, the oldest
+// completed first, and deletes for good what lay there too long. Sessions that are
+// active, paused, pinned, held or edited outside are never touched. What a listing
+// shows decides nothing: a session is read whole, and once more under its lease right
+// before it is moved. One that turns out to be damaged is moved to corrupted/ instead.
+//
+// With dryRun Prune only says what would go. A session that cannot be read or moved is
+// skipped; the errors come back joined.
+func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired, error) {
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = lock.Unlock() }()
+	goes, damaged, err := s.beyond(r)
+	if err != nil {
+		return nil, err
+	}
+	gone, err := s.expired(r)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, d := range damaged {
+		if !dryRun {
+			d.err = s.withLease(sessionsDir, d.id, func(string) error {
+				_, err := s.readHeld(d.id)
+				return err
+			})
+		}
+		if !stays(d.err) {
+			errs = append(errs, d.err)
+		}
+	}
+	if dryRun {
+		return append(goes, gone...), errors.Join(errs...)
+	}
+	var done []Retired
+	for _, x := range append(goes, gone...) {
+		retire := s.moveToTrash
+		if x.ForGood {
+			retire = s.emptyTrash
+		}
+		switch err := retire(x); {
+		case err == nil:
+			done = append(done, x)
+		case !stays(err):
+			errs = append(errs, err)
+		}
+	}
+	s.clearDeleting()
+	if slices.ContainsFunc(done, func(x Retired) bool { return x.ForGood }) {
+		s.free()
+	}
+	for _, x := range done {
+		s.opts.Logger.Info().Stringer("session", x.ID).Str("why", x.Why).Int64("bytes", x.Bytes).Bool("for_good", x.ForGood).Msg("session pruned")
+	}
+	return done, errors.Join(errs...)
+}
+
+// stays says that an error is a reason to leave a session where it is, without a word.
+func stays(err error) bool {
+	return slices.ContainsFunc([]error{ErrBusy, ErrNotComplete, ErrNotFound, ErrEdited, ErrFutureVersion}, func(why error) bool { return errors.Is(err, why) })
+}
+
+// unread is a session that could not be read.
+type unread struct {
+	id  session.ID
+	err error
+}
+
+// beyond are the completed sessions that the limits do not keep, and those among the
+// ones that count which cannot be read. What a listing shows may lag behind the journal,
+// so it only says whether a closer look is needed.
+func (s *Store) beyond(r Retention) (goes []Retired, failed []unread, err error) {
+	infos, err := s.List()
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []Retired
+	for _, i := range infos {
+		if i.Err != nil || i.Status != session.StatusComplete {
+			continue
+		}
+		if m, err := s.Meta(i.ID); err != nil || m.Pinned {
+			continue
+		}
+		if owner, err := s.Holder(i.ID); err != nil || owner != nil {
+			continue
+		}
+		all = append(all, Retired{ID: i.ID, Bytes: s.diskBytes(sessionsDir+"/"+i.ID.String(), true), completedAt: i.CompletedAt})
+	}
+	now := s.opts.Now()
+	if len(r.exceeded(all, now)) == 0 {
+		return nil, nil, nil
+	}
+	whole := all[:0]
+	for _, x := range all {
+		x.completedAt, err = s.completedAt(x.ID, s.readShown)
+		switch {
+		case err == nil:
+			whole = append(whole, x)
+		case !stays(err):
+			failed = append(failed, unread{x.ID, err})
+		}
+	}
+	return r.exceeded(whole, now), failed, nil
+}
+
+// exceeded are those of some completed sessions that the limits do not keep, the oldest
+// completed first.
+func (r Retention) exceeded(all []Retired, now time.Time) (goes []Retired) {
+	all = slices.SortedFunc(slices.Values(all), func(a, b Retired) int { // the newest completed first
+		return cmp.Or(b.completedAt.Compare(a.completedAt), b.ID.Compare(a.ID))
+	})
+	var bytes int64
+	for i, x := range all {
+		bytes += x.Bytes
+		switch {
+		case r.Sessions > 0 && i >= r.Sessions:
+			x.Why = fmt.Sprintf("more than %d completed sessions", r.Sessions)
+		case r.Age > 0 && now.Sub(x.completedAt) > r.Age:
+			x.Why = fmt.Sprintf("completed more than %d days ago", int(r.Age.Hours()/24))
+		case r.Bytes > 0 && bytes > r.Bytes:
+			x.Why = fmt.Sprintf("completed sessions take more than %d bytes", r.Bytes)
+		default:
+			continue
+		}
+		goes = append(goes, x)
+	}
+	slices.Reverse(goes)
+	return goes
+}
+
+// completedAt reads a session whole and says when it was completed. ErrNotComplete says
+// that it was not, or that its next holder has a rewind of the project's files to finish.
+func (s *Store) completedAt(id session.ID, read func(session.ID) (*loaded, error)) (time.Time, error) {
+	ld, err := read(id)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if ld.state.Status() != session.StatusComplete || ld.at.Rewinding != nil {
+		return time.Time{}, fmt.Errorf("session %s: %w", id, ErrNotComplete)
+	}
+	return ld.state.Header().CompletedAt, nil
+}
+
+// readShown reads a session whole that this process does not hold.
+func (s *Store) readShown(id session.ID) (*loaded, error) {
+	dir, ld, err := s.readWhole(id)
+	if err != nil {
+		return nil, err
+	}
+	return ld, dir.Close()
+}
+
+// readHeld reads a session whole whose lease this process has. A damaged one is moved
+// to corrupted/.
+func (s *Store) readHeld(id session.ID) (*loaded, error) {
+	dir, err := s.sessionDir(id)
+	if err != nil {
+		return nil, fmt.Errorf("read session %s: %w", id, err)
+	}
+	defer dir.Close()
+	ld, err := s.joinHeld(dir, id, false)
+	if err != nil {
+		return nil, fmt.Errorf("read session %s: %w", id, err)
+	}
+	return ld, nil
+}
+
+// moveToTrash moves a session that nobody holds, if it is complete still. The caller
+// holds the store lock.
+func (s *Store) moveToTrash(x Retired) error {
+	note, err := json.Marshal(trashed{1, s.opts.Now().UTC(), x.Why})
+	if err != nil {
+		return err
+	}
+	if err := writer.MkdirDurable(s.root(), trashDir); err != nil {
+		return err
+	}
+	return s.withLease(sessionsDir, x.ID, func(name string) error {
+		at, err := s.completedAt(x.ID, s.readHeld)
+		if err == nil && !at.Equal(x.completedAt) {
+			err = fmt.Errorf("session %s was completed anew meanwhile: %w", x.ID, ErrNotComplete)
+		}
+		if err != nil {
+			return err
+		}
+		if err := writer.ReplaceFile(s.root(), trashDir+"/"+x.ID.String()+".json", append(note, '\n'), filePerm); err != nil {
+			return err
+		}
+		return s.move(name, trashDir+"/"+x.ID.String())
+	})
+}
+
+// emptyTrash deletes a session in the trash for good. The caller holds the store lock.
+func (s *Store) emptyTrash(x Retired) error {
+	if err := s.withLease(trashDir, x.ID, s.removeForGood); err != nil {
+		return err
+	}
+	_ = s.root().Remove(trashDir + "/" + x.ID.String() + ".json")
+	return nil
+}
