@@ -50,7 +50,7 @@ func (c *committer) Commit(b actors.Batch) (actors.Committed, error) {
 		return actors.Committed{}, err
 	}
 	res, err := c.append(b)
-	err = c.orGone(err, c.journal.Segment())
+	err = c.orLost(err, c.journal.Segment())
 	if writer.ClassOf(err) != writer.ClassNoSpace || !c.store.giveUpBallast() {
 		return res, err
 	}
@@ -90,13 +90,15 @@ func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
 	body := change.Body
 	if change.Large {
 		mark.Epoch = c.journal.Epoch()
-		m, err := c.snapshot(b.State, mark, rec.At, history.Large).write(c.dir)
+		snap := c.snapshot(b.State, mark, rec.At, history.Large)
+		snap.m.After = c.at.Seq
+		m, err := snap.write(c.dir)
 		if err != nil {
 			return actors.Committed{}, err
 		}
 		body = session.EncodeSnapshotRecord(rec, session.SnapshotRef{SHA256: m.SHA256, Counts: session.CountChanges(c.base, b.State)})
 	}
-	c.journal.Limit = c.store.segment
+	c.journal.Limit, c.journal.Confirm = c.store.segment, c.check
 	pos, err := c.journal.Append(body)
 	if err != nil {
 		return actors.Committed{}, err
@@ -124,7 +126,12 @@ func (c *committer) Publication(force bool) func() error {
 		return func() error { return err }
 	}
 	segment := c.journal.Segment()
-	return func() error { return c.orGone(job(), segment) }
+	return func() error {
+		if err := job(); err != nil {
+			return c.orLost(err, segment)
+		}
+		return c.holds(segment) // or the successor's files are what is shown
+	}
 }
 
 // Published takes the result of the last publication.
