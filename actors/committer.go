@@ -53,6 +53,7 @@ type Batch struct {
 type Entry struct {
 	Message *session.Message
 	Attempt *session.AttemptRecord
+	Size    int // of Attempt, in bytes as it is written
 	// Checkpoint is the ID of one that was made, Rewind the begin of a rewind or, with
 	// Ended, its end.
 	Checkpoint string
@@ -62,13 +63,7 @@ type Entry struct {
 }
 
 // cost is what an Entry counts for in the backlog, in bytes.
-func (e *Entry) cost() int64 {
-	n := 256 + len(e.Body)
-	if e.Attempt != nil {
-		n += len(e.Attempt.Tail) + len(e.Attempt.CheckTail) + 256*len(e.Attempt.Files)
-	}
-	return int64(n)
-}
+func (e *Entry) cost() int64 { return int64(256 + e.Size + len(e.Body)) }
 
 func cost(all []Entry) (n int64) {
 	for i := range all {

@@ -70,11 +70,12 @@ func (c *committer) holds(segment string) error {
 	return err
 }
 
-// orGone is err, or that the folder was removed if that is what is behind it.
-func (c *committer) orGone(err error, segment string) error {
+// orLost is err, or that the folder was removed or the session was lost if that is
+// what is behind it: a successor removes the temporary files that it finds.
+func (c *committer) orLost(err error, segment string) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		if gone := c.holds(segment); errors.Is(gone, errGone) {
-			return gone
+		if lost := c.holds(segment); lost != nil {
+			return lost
 		}
 	}
 	return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/history"
@@ -54,16 +53,19 @@ func (b *builder) read() (err error) {
 	if err != nil {
 		return err
 	}
-	for _, seq := range slices.Sorted(maps.Keys(unread)) {
-		b.unread = append(b.unread, unread[seq].Error())
+	for _, u := range unread {
+		b.unread = append(b.unread, u.Err.Error())
 	}
 	for _, m := range all {
-		state, metrics, err := history.Read(b.dir, m.Seq, m.SHA256)
+		if known, same := recordOf(b.log, m); known && !same || !b.log.Holds(m.Epoch, m.Seq) {
+			continue // of a record that never counted
+		}
+		state, metrics, err := history.Read(b.dir, m.ID(), m.SHA256)
 		if err != nil {
 			b.unread = append(b.unread, err.Error())
 			continue
 		}
-		b.bases = append(b.bases, base{history.Path(b.dir, m.Seq), session.Mark{Epoch: m.Epoch, Seq: m.Seq}, state, metrics, nil})
+		b.bases = append(b.bases, base{history.Path(b.dir, m.ID()), session.Mark{Epoch: m.Epoch, Seq: m.Seq}, state, metrics, nil})
 	}
 	if r, err := snapshots(b.dir); err != nil {
 		b.unread = append(b.unread, err.Error())

@@ -50,7 +50,7 @@ func (c *committer) Commit(b actors.Batch) (actors.Committed, error) {
 		return actors.Committed{}, err
 	}
 	res, err := c.append(b)
-	err = c.orGone(err, c.journal.Segment())
+	err = c.orLost(err, c.journal.Segment())
 	if writer.ClassOf(err) != writer.ClassNoSpace || !c.store.giveUpBallast() {
 		return res, err
 	}
@@ -65,39 +65,55 @@ func (c *committer) Commit(b actors.Batch) (actors.Committed, error) {
 	return res, nil
 }
 
+// append makes the records of a batch durable with one write, or none of them: those
+// that only have entries, and the last one with the State.
 func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
 	begun := time.Now()
-	rec := session.Record{At: c.store.opts.Now(), Event: c.event, Triggers: b.Triggers, Commit: c.took}
-	mark := c.at
-	mark.Seq++
 	defer func() {
 		if err != nil {
 			c.messages.GiveUp()
 			c.transcript.GiveUp()
 		}
 	}()
-	if err := c.appendEntries(b.Entries, &rec, &mark); err != nil {
+	recs := c.records(b.Entries, c.store.maxRecord/2)
+	rec := &recs[len(recs)-1]
+	rec.Triggers, rec.Commit = b.Triggers, c.took
+	mark := c.at
+	mark.Seq += uint64(len(recs))
+	if err := c.appendStreams(b.Entries, mark.Seq, rec); err != nil {
 		return actors.Committed{}, err
+	}
+	at := c.store.opts.Now()
+	bodies := make([][]byte, len(recs))
+	for i := range recs {
+		recs[i].At = at
+		mark.Follow(&recs[i])
+		if i < len(recs)-1 {
+			bodies[i] = session.EncodeChange(c.base, c.base, recs[i], 0).Body
+		}
 	}
 	limit := c.store.maxRecord
 	if c.whole {
 		limit = 1
 	}
-	change := session.EncodeChange(c.base, b.State, rec, limit)
+	change := session.EncodeChange(c.base, b.State, *rec, limit)
 	if change.Iterations {
 		mark.Iterations = mark.Seq
 	}
 	body := change.Body
 	if change.Large {
 		mark.Epoch = c.journal.Epoch()
-		m, err := c.snapshot(b.State, mark, rec.At, history.Large).write(c.dir)
+		snap := c.snapshot(b.State, mark, at, history.Large)
+		snap.m.After = c.at.Seq
+		m, err := snap.write(c.dir)
 		if err != nil {
 			return actors.Committed{}, err
 		}
-		body = session.EncodeSnapshotRecord(rec, session.SnapshotRef{SHA256: m.SHA256, Counts: session.CountChanges(c.base, b.State)})
+		body = session.EncodeSnapshotRecord(*rec, session.SnapshotRef{SHA256: m.SHA256, Counts: session.CountChanges(c.base, b.State)})
 	}
-	c.journal.Limit = c.store.segment
-	pos, err := c.journal.Append(body)
+	bodies[len(bodies)-1] = body
+	c.journal.Limit, c.journal.Confirm = c.store.segment, c.check
+	pos, err := c.journal.Append(bodies...)
 	if err != nil {
 		return actors.Committed{}, err
 	}
@@ -105,13 +121,17 @@ func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
 	c.transcript.Accept()
 	mark.Epoch = pos.Epoch
 	if !change.Large {
-		c.remember(b, mark, rec.At, change.Iterations)
+		c.remember(b, mark, at, change.Iterations)
 	}
 	c.base, c.at, c.event, c.whole = b.State, mark, "", false
 	c.took = time.Since(begun)
 	c.mark.Store(&mark)
-	c.pub.grew(int64(len(body)))
-	return actors.Committed{Seq: pos.Seq, Bytes: len(body)}, nil
+	size := 0
+	for _, body := range bodies {
+		size += len(body)
+	}
+	c.pub.grew(int64(size))
+	return actors.Committed{Seq: pos.Seq, Bytes: size}, nil
 }
 
 // Publication brings state.json and metrics.json up to the last record.
@@ -124,7 +144,12 @@ func (c *committer) Publication(force bool) func() error {
 		return func() error { return err }
 	}
 	segment := c.journal.Segment()
-	return func() error { return c.orGone(job(), segment) }
+	return func() error {
+		if err := job(); err != nil {
+			return c.orLost(err, segment)
+		}
+		return c.holds(segment) // or the successor's files are what is shown
+	}
 }
 
 // Published takes the result of the last publication.

@@ -41,7 +41,11 @@ func (s *Live) Append(m *session.Message) error {
 	}
 	body, err := session.EncodeMessage(m)
 	if err == nil {
+		plain := len(body)
 		body, err = s.redactJSON(body)
+		if err == nil && len(body) != plain {
+			_, err = session.DecodeMessage(body) // what was hidden may have made an ID too long
+		}
 	}
 	if err != nil {
 		return &Error{Op: "append message", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
@@ -71,10 +75,11 @@ func (s *Live) AppendEvent(event json.RawMessage) error {
 // journal with the next commit. The ends of the outputs are redacted.
 func (s *Live) Record(a session.AttemptRecord) error {
 	a.Tail, a.CheckTail = s.redactTail(a.Tail), s.redactTail(a.CheckTail)
-	if err := a.Validate(); err != nil {
+	size, err := a.Size()
+	if err != nil {
 		return &Error{Op: "record attempt", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
 	}
-	return s.append(actors.Entry{Attempt: &a})
+	return s.append(actors.Entry{Attempt: &a, Size: size})
 }
 
 func (s *Live) append(e actors.Entry) error {

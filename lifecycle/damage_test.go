@@ -132,7 +132,7 @@ func damaged(t *testing.T) (project string, bad, good session.ID, files []string
 		write(t, path(store, "behind", name), early[name])
 	}
 	require.NoError(t, store.Close(t.Context()))
-	return project, bad, good, []string{"state.json", "metrics.json", "journal-1-1.jsonl", behindJournal, "history/6.json.zst", "meta.json", ".lock",
+	return project, bad, good, []string{"state.json", "metrics.json", "journal-1-1.jsonl", behindJournal, "history/1-6.json.zst", "meta.json", ".lock",
 		"../latest", "checkpoints/cp-000001/manifest.json", "messages.jsonl"}
 }
 

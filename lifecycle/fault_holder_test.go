@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -219,15 +219,13 @@ func TestFault25LockRemovedOrReplaced(t *testing.T) {
 	}
 }
 
-// A writer has looked at its lease and stands before its write when another one
-// takes the session over. What it writes is void by the new epoch, and it does not
-// get to write again.
-func TestFault26WriterThatLostItsLockGoesOn(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, crashfs.Ext4)
-	var taken *lifecycle.Session
-	b.watch(func(op crashfs.Op) crashfs.Fault {
-		if op.Call != "write" || !strings.HasSuffix(op.Name, "journal-1-1.jsonl") || taken != nil {
+// takeOver has another process take the bed's session over, whose lock file vanished,
+// at the first call that match picks, before that call is carried out. then is what
+// the successor does with it. taken is its session afterwards.
+func (b *bed) takeOver(t *testing.T, match func(crashfs.Op) bool, then func(*lifecycle.Session)) (taken **lifecycle.Session) {
+	taken = new(*lifecycle.Session)
+	b.watch(serial(func(op crashfs.Op) crashfs.Fault {
+		if *taken != nil || !match(op) {
 			return crashfs.Fault{}
 		}
 		b.disk.SetHook(nil)
@@ -236,30 +234,106 @@ func TestFault26WriterThatLostItsLockGoesOn(t *testing.T) {
 		require.NoError(t, root.Rename(".lock", ".lock.stolen"))
 		store, err := lifecycle.OpenOn(b.disk.FS(), simOptions)
 		require.NoError(t, err)
-		taken, err = store.Open(b.id)
+		store.Shrink(4<<10, 8<<10)
+		*taken, err = store.Open(b.id)
 		require.NoError(t, err)
-		require.NoError(t, taken.Change(session.TriggerPaused, turns(77)))
-		require.NoError(t, taken.Flush(t.Context()))
+		then(*taken)
 		return crashfs.Fault{}
-	})
-	_ = b.save(10)
-	_ = b.sess.Sync(t.Context())
-	_ = b.sess.Save(nil, session.TriggerPaused)
-	err := b.sess.Sync(t.Context())
-	require.Equal(t, "fenced", lifecycle.ClassOf(err).String(), "%v", err)
-	require.NoError(t, taken.Change(session.TriggerPaused, turns(78)))
-	require.NoError(t, taken.Sync(t.Context()))
-	for _, disk := range []*crashfs.Disk{b.disk, b.disk.Crash(crashfs.Variant{})} {
-		store, err := lifecycle.OpenOn(disk.FS(), simOptions)
-		require.NoError(t, err)
-		st, _, err := store.Read(b.id)
-		require.NoError(t, err)
-		require.Equal(t, 78, st.Header().TurnCount)
-		require.Zero(t, len(st.Header().Data)-len(b.states[1].Header().Data), "nothing of what the old writer wrote is applied")
-		r, err := store.Verify(b.id)
-		require.NoError(t, err)
-		require.Equal(t, lifecycle.Intact, r.Condition)
+	}))
+	return taken
+}
+
+// A writer has looked at its lease and stands before its write, or before the sync
+// that follows, when another one takes the session over. What it writes is void by the
+// new epoch: it is not acknowledged, and the writer does not get to write again.
+func TestFault26WriterThatLostItsLockGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, call := range []string{"write", "datasync"} {
+		b := newBed(t, crashfs.Ext4)
+		taken := b.takeOver(t, named(call, "journal-1-1.jsonl"), func(s *lifecycle.Session) {
+			require.NoError(t, s.Change(session.TriggerPaused, turns(77)))
+			require.NoError(t, s.Flush(t.Context()))
+		})
+		accepted(t, b.save(10))
+		err := b.sync()
+		require.Equal(t, "fenced", lifecycle.ClassOf(err).String(), "%s: %v", call, err)
+		_ = b.sess.Save(nil, session.TriggerPaused)
+		require.Equal(t, "fenced", lifecycle.ClassOf(b.sess.Unpause(t.Context())).String(), call)
+		require.NoError(t, (*taken).Change(session.TriggerPaused, turns(78)))
+		require.NoError(t, (*taken).Sync(t.Context()))
+		for _, disk := range []*crashfs.Disk{b.disk, b.disk.Crash(crashfs.Variant{})} {
+			store, err := lifecycle.OpenOn(disk.FS(), simOptions)
+			require.NoError(t, err)
+			st, _, err := store.Read(b.id)
+			require.NoError(t, err)
+			require.Equal(t, 78, st.Header().TurnCount)
+			r, err := store.Verify(b.id)
+			require.NoError(t, err)
+			require.Equal(t, lifecycle.Intact, r.Condition)
+		}
 	}
+}
+
+// The same while the writer makes the whole State durable that its record is to name:
+// it does not replace the one that its successor's record of that number names.
+func TestFault40SnapshotOfAWriterThatLostItsLock(t *testing.T) {
+	t.Parallel()
+	for _, call := range []string{"create", "write", "rename"} {
+		b := newBed(t, crashfs.Ext4)
+		taken := b.takeOver(t, named(call, "/history/"), func(s *lifecycle.Session) {
+			for s.State().Header().TurnCount < 3 { // up to the number that the writer's record would have, and beyond
+				require.NoError(t, s.Change(session.TriggerPaused, bulky(s.State().Header().TurnCount+1)))
+				require.NoError(t, s.Sync(t.Context()))
+			}
+		})
+		accepted(t, b.save(6<<10))
+		err := b.sync()
+		require.Equal(t, "fenced", lifecycle.ClassOf(err).String(), "%s: %v", call, err)
+		require.NoError(t, (*taken).Change(session.TriggerPaused, turns(78)))
+		require.NoError(t, (*taken).Sync(t.Context()))
+		for _, disk := range []*crashfs.Disk{b.disk, b.disk.Crash(crashfs.Variant{})} {
+			store, err := lifecycle.OpenOn(disk.FS(), simOptions)
+			require.NoError(t, err)
+			st, last, err := store.Read(b.id)
+			require.NoError(t, err)
+			require.Equal(t, 78, st.Header().TurnCount)
+			for seq := uint64(3); seq < last; seq++ {
+				_, err := store.ReadAt(b.id, seq)
+				require.NoError(t, err, "record %d", seq)
+			}
+			r, err := store.Verify(b.id)
+			require.NoError(t, err)
+			require.Equal(t, lifecycle.Intact, r.Condition, "%v", r.Faults)
+		}
+	}
+}
+
+// A whole State was written and its record was not; a smaller change took the number.
+func TestFault35SnapshotOfARecordThatFailed(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, crashfs.Ext4)
+	b.fail(named("write", "journal-"), errnoOf(syscall.ENOSPC))
+	accepted(t, b.sess.Change(session.TriggerStepCompleted, bulky(66)))
+	pausedBy(t, b.sess.Sync(t.Context()), lifecycle.ClassNoSpace, syscall.ENOSPC)
+	b.fail(nil)
+	accepted(t, b.sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		e.Header().TurnCount, e.Header().Data = 67, nil // what was to be large is gone
+		return nil
+	}))
+	require.NoError(t, b.sess.Unpause(t.Context()))
+	require.NoError(t, b.sess.Change(session.TriggerStepCompleted, turns(68)))
+	require.NoError(t, b.sess.Flush(t.Context()))
+	st, err := b.store.ReadAt(b.id, 3)
+	require.NoError(t, err)
+	require.Equal(t, 67, st.Header().TurnCount)
+	require.NoError(t, b.close())
+	state, err := b.disk.FS().Sub(".lopen/sessions/" + b.id.String())
+	require.NoError(t, err)
+	require.NoError(t, state.Remove("state.json"))
+	r, err := b.store.Recover(t.Context(), b.id.String(), "", true)
+	require.NoError(t, err)
+	require.Equal(t, 68, r.State().Header().TurnCount)
+	require.NotContains(t, r.Base, "1-3.json.zst")
 }
 
 func TestFault32RemovedWhileRunning(t *testing.T) {

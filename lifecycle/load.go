@@ -46,7 +46,7 @@ func join(dir writer.FS, id session.ID) (*loaded, error) {
 	if err := session.CheckFolder(r.ID(), id); err != nil {
 		return nil, err
 	}
-	kept, err := history.Numbers(dir) // before the journal, which a writer may go on with
+	kept, err := history.IDs(dir) // before the journal, which a writer may go on with
 	if err != nil {
 		return nil, err
 	}
@@ -96,15 +96,14 @@ func (s *Store) joinHeld(dir writer.FS, id session.ID, edited bool) (*loaded, er
 }
 
 // ends says whether the journal is as long as the snapshots beside it know it to
-// have been. A snapshot is written after its record is durable, but for that of a
-// large change, whose record comes after it.
-func ends(dir writer.FS, log *journal.Log, last uint64, kept []uint64) error {
-	for _, seq := range slices.Backward(kept) {
-		if seq <= last+1 {
+// have been.
+func ends(dir writer.FS, log *journal.Log, last uint64, kept []history.ID) error {
+	for _, id := range slices.Backward(kept) {
+		if id.Seq <= last {
 			break
 		}
-		if m, err := history.ReadManifest(dir, seq); err == nil && log.Holds(m.Epoch, seq) {
-			return fmt.Errorf("%w: the journal ends at record %d, and %s is of a later one", session.ErrCorrupt, last, history.Path(dir, seq))
+		if m, err := history.ReadManifest(dir, id); err == nil && m.Durable() > last && log.Holds(id.Epoch, id.Seq) {
+			return fmt.Errorf("%w: the journal ends at record %d, and %s is of a later one", session.ErrCorrupt, last, history.Path(dir, id))
 		}
 	}
 	return nil
@@ -182,9 +181,10 @@ func applyLine(dir writer.FS, r *session.Replay, line []byte) error {
 	if err != nil || rec.Snapshot == nil {
 		return err
 	}
-	state, metrics, err := history.Read(dir, rec.Seq, rec.Snapshot.SHA256)
+	id := history.ID{Epoch: rec.Epoch, Seq: rec.Seq}
+	state, metrics, err := history.Read(dir, id, rec.Snapshot.SHA256)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s is missing", session.ErrCorrupt, history.Path(dir, rec.Seq))
+		return fmt.Errorf("%w: %s is missing", session.ErrCorrupt, history.Path(dir, id))
 	}
 	if err != nil {
 		return err

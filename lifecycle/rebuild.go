@@ -145,7 +145,7 @@ func (b *builder) nothing(format string, args ...any) error {
 func (b *builder) fromNewest(upto uint64) (*built, error) {
 	var errs []error
 	for _, each := range b.bases {
-		if each.at.Seq > upto || !b.log.Holds(each.at.Epoch, each.at.Seq) {
+		if each.at.Seq > upto {
 			continue
 		}
 		got, err := b.goOn(each, upto)

@@ -88,19 +88,19 @@ func TestRecoverStrategies(t *testing.T) {
 		its      int
 		want     string // in what was lost, or in the error
 	}{
-		"newest, all is well":   {8, nil, "latest-checkpoint", 8, "history/8.json.zst", 7, 7, "the log of its past"},
-		"newest, damaged state": {8, gone("state.json"), "latest-checkpoint", 8, "history/8.json.zst", 7, 7, "state.json is missing"},
+		"newest, all is well":   {8, nil, "latest-checkpoint", 8, "history/1-8.json.zst", 7, 7, "the log of its past"},
+		"newest, damaged state": {8, gone("state.json"), "latest-checkpoint", 8, "history/1-8.json.zst", 7, 7, "state.json is missing"},
 		"newest, and a hole": {4, func(t *testing.T, dir string) {
-			gone("history/6.json.zst", "history/8.json.zst")(t, dir)
+			gone("history/1-6.json.zst", "history/1-8.json.zst")(t, dir)
 			dropRecord(t, dir, 7)
-		}, "latest-checkpoint", 6, "history/4.json.zst", 5, 5, "records 7 to 8"},
-		"newest is state.json":  {7, gone("history/8.json.zst"), "latest-checkpoint", 8, "state.json", 7, 7, ""},
+		}, "latest-checkpoint", 6, "history/1-4.json.zst", 5, 5, "records 7 to 8"},
+		"newest is state.json":  {7, gone("history/1-8.json.zst"), "latest-checkpoint", 8, "state.json", 7, 7, ""},
 		"newest, none":          {8, gone("state.json", "history"), "latest-checkpoint", 0, "", 0, 0, "no snapshot of it can be read: try --strategy journal"},
-		"newest, then records":  {2, gone("history/8.json.zst", "history/6.json.zst"), "latest-checkpoint", 8, "history/4.json.zst", 7, 7, ""},
-		"a number":              {8, nil, "checkpoint=4", 4, "history/4.json.zst", 3, 3, "records 5 to 8"},
+		"newest, then records":  {2, gone("history/1-8.json.zst", "history/1-6.json.zst"), "latest-checkpoint", 8, "history/1-4.json.zst", 7, 7, ""},
+		"a number":              {8, nil, "checkpoint=4", 4, "history/1-4.json.zst", 3, 3, "records 5 to 8"},
 		"no such number":        {8, nil, "checkpoint=5", 0, "", 0, 0, `it has no checkpoint "5" that can be read; its snapshots: 8, 8, 6, 4, 2`},
 		"a way out":             {8, nil, "checkpoint=../..", 0, "", 0, 0, "no checkpoint"},
-		"a checkpoint":          {8, note(5), "checkpoint=cp-000001", 5, "history/4.json.zst", 4, 4, "records 6 to 8"},
+		"a checkpoint":          {8, note(5), "checkpoint=cp-000001", 5, "history/1-4.json.zst", 4, 4, "records 6 to 8"},
 		"a checkpoint, journal": {8, func(t *testing.T, dir string) { note(5)(t, dir); gone("history")(t, dir) }, "checkpoint=cp-000001", 5, "nothing", 4, 4, "records 6 to 8"},
 		"a checkpoint, damaged": {8, note(0), "checkpoint=cp-000001", 0, "", 0, 0, "no checkpoint"},
 		"a checkpoint, no record": {4, func(t *testing.T, dir string) {
@@ -111,31 +111,31 @@ func TestRecoverStrategies(t *testing.T) {
 		"journal":                    {8, gone("state.json", "metrics.json", "history"), "journal", 8, "nothing", 7, 7, "state.json is missing"},
 		"journal, a hole":            {8, func(t *testing.T, dir string) { dropRecord(t, dir, 5) }, "journal", 4, "nothing", 3, 3, "records 5 to 8"},
 		"journal, no begin":          {8, func(t *testing.T, dir string) { dropRecord(t, dir, 1) }, "journal", 0, "", 0, 0, "the first record of its journal is missing"},
-		"the better: newest":         {8, func(t *testing.T, dir string) { dropRecord(t, dir, 5) }, "", 8, "history/8.json.zst", 7, 7, ""},
+		"the better: newest":         {8, func(t *testing.T, dir string) { dropRecord(t, dir, 5) }, "", 8, "history/1-8.json.zst", 7, 7, ""},
 		"the better: journal":        {8, gone("state.json", "history"), "", 8, "nothing", 7, 7, ""},
 		"the better: none":           {8, gone("state.json", "metrics.json", "history", "journal-1-1.jsonl"), "", 0, "", 0, 0, "try --strategy latest-checkpoint, or partial"},
 		"the better: partial, alone": {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 1) }, "", 8, "state.json without metrics.json", 7, 7, "metrics.json is missing"},
 		"the better: partial, hole":  {4, func(t *testing.T, dir string) { gone("history")(t, dir); dropRecord(t, dir, 6) }, "", 8, "state.json", 6, 6, "record 6"},
 		"the better: no header":      {2, func(t *testing.T, dir string) { gone("history")(t, dir); dropRecord(t, dir, 0) }, "", 8, "state.json", 7, 7, ""},
-		"the better: cut, newer":     {8, cut(`"id":"t8"`, "history/4.json.zst", "history/6.json.zst", "history/8.json.zst", "journal-1-1.jsonl"), "", 8, "what is whole of state.json", 6, 7, "state.json: 1 of 7 tasks"},
-		"the better: cut, too much":  {8, cut(`"id":"t4"`, "history/8.json.zst", "journal-1-1.jsonl"), "", 6, "history/6.json.zst", 5, 5, "state.json: damaged"},
+		"the better: cut, newer":     {8, cut(`"id":"t8"`, "history/1-4.json.zst", "history/1-6.json.zst", "history/1-8.json.zst", "journal-1-1.jsonl"), "", 8, "what is whole of state.json", 6, 7, "state.json: 1 of 7 tasks"},
+		"the better: cut, too much":  {8, cut(`"id":"t4"`, "history/1-8.json.zst", "journal-1-1.jsonl"), "", 6, "history/1-6.json.zst", 5, 5, "state.json: damaged"},
 		"the better: a false number": {8, func(t *testing.T, dir string) {
 			name := filepath.Join(dir, "state.json")
 			data, err := os.ReadFile(name)
 			require.NoError(t, err)
 			write(t, name, strings.Replace(string(data), `"seq":8`, `"seq":9`, 1))
-		}, "", 8, "history/8.json.zst", 7, 7, "state.json"},
+		}, "", 8, "history/1-8.json.zst", 7, 7, "state.json"},
 		"partial, a hole":            {4, func(t *testing.T, dir string) { gone("history")(t, dir); dropRecord(t, dir, 6) }, "partial", 8, "state.json", 6, 6, "record 6"},
 		"partial, no metrics":        {8, gone("metrics.json", "history"), "partial", 8, "state.json without metrics.json", 7, 7, "metrics.json is missing"},
 		"partial, no iterations":     {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 3) }, "partial", 8, "state.json without metrics.json", 7, 6, "1 of 7 starts of the command"},
 		"partial, no last iteration": {8, func(t *testing.T, dir string) { gone("metrics.json", "history")(t, dir); dropRecord(t, dir, 8) }, "partial", 8, "state.json without metrics.json", 7, 6, "1 of 7 starts of the command"},
 		"partial, no header":         {8, func(t *testing.T, dir string) { gone("state.json", "history")(t, dir); dropRecord(t, dir, 0) }, "partial", 8, "nothing", 7, 7, ""},
-		"partial, the snapshot":      {2, func(t *testing.T, dir string) { gone("state.json", "journal-1-1.jsonl")(t, dir) }, "partial", 8, "history/8.json.zst", 7, 7, ""},
+		"partial, the snapshot":      {2, func(t *testing.T, dir string) { gone("state.json", "journal-1-1.jsonl")(t, dir) }, "partial", 8, "history/1-8.json.zst", 7, 7, ""},
 		"partial, a cut state":       {8, cut(`"id":"t5"`, "history", "journal-1-1.jsonl"), "partial", 8, "what is whole of state.json", 3, 7, "state.json: 4 of 7 tasks: it cannot be read from byte"},
 		"partial, a cut task":        {8, cut(`,"state":"complete"},{"id":"t6"`, "history", "journal-1-1.jsonl"), "partial", 8, "what is whole of state.json", 3, 7, "task t5, which is not whole"},
 		"partial, cut, no metrics":   {8, cut(`"id":"t5"`, "history", "journal-1-1.jsonl", "metrics.json"), "partial", 8, "what is whole of state.json without metrics.json", 3, 0, ""},
-		"partial, cut, a snapshot":   {8, cut(`"id":"t5"`, "history/8.json.zst", "journal-1-1.jsonl"), "partial", 6, "history/6.json.zst", 5, 5, "state.json: damaged"},
-		"partial, cut, an old one":   {8, cut(`"id":"t8"`, "history/4.json.zst", "history/6.json.zst", "history/8.json.zst", "journal-1-1.jsonl"), "partial", 8, "what is whole of state.json", 6, 7, "state.json: 1 of 7 tasks"},
+		"partial, cut, a snapshot":   {8, cut(`"id":"t5"`, "history/1-8.json.zst", "journal-1-1.jsonl"), "partial", 6, "history/1-6.json.zst", 5, 5, "state.json: damaged"},
+		"partial, cut, an old one":   {8, cut(`"id":"t8"`, "history/1-4.json.zst", "history/1-6.json.zst", "history/1-8.json.zst", "journal-1-1.jsonl"), "partial", 8, "what is whole of state.json", 6, 7, "state.json: 1 of 7 tasks"},
 		"partial, cut, the journal":  {8, cut(`"id":"t5"`, "history"), "partial", 8, "nothing", 7, 7, "state.json"},
 		"partial, cut, its end":      {6, func(t *testing.T, dir string) { cut(`"id":"t5"`, "history")(t, dir); dropRecord(t, dir, 1) }, "partial", 8, "what is whole of state.json", 5, 7, "state.json: 2 of 5 tasks"},
 		"partial, cut in the header": {8, cut(`,"createdAt"`, "history", "journal-1-1.jsonl"), "partial", 0, "", 0, 0, "nothing of it can be read"},
@@ -231,12 +231,12 @@ func TestRecoverWhatWasMovedAside(t *testing.T) {
 	id, dir := worked(t, store, 8)
 	write(t, filepath.Join(dir, "state.json"), "{}")
 	write(t, filepath.Join(dir, ".tmp-state.json-abc"), "half")
-	write(t, filepath.Join(dir, "history", ".tmp-10.json.zst-abc"), "half")
+	write(t, filepath.Join(dir, "history", ".tmp-1-10.json.zst-abc"), "half")
 	r, err := store.Recover(t.Context(), id.String(), "", true)
 	require.NoError(t, err)
 	found := strings.Join(r.Leftovers, "\n")
 	require.Contains(t, found, ".tmp-state.json-abc is of a write that did not end")
-	require.Contains(t, found, "history/.tmp-10.json.zst-abc is of a write that did not end")
+	require.Contains(t, found, "history/.tmp-1-10.json.zst-abc is of a write that did not end")
 	require.Contains(t, found, "damage: ")
 	_, err = store.Open(id)
 	require.ErrorIs(t, err, lifecycle.ErrCorrupt)

@@ -160,6 +160,9 @@ func nearest(dir writer.FS, id session.ID, log *journal.Log, all []history.Manif
 		if m.Seq > seq || !log.Holds(m.Epoch, m.Seq) {
 			continue
 		}
+		if _, same := recordOf(log, m); m.Reason == history.Large && !same {
+			continue // it was written before its record, which became another one or is not at hand
+		}
 		if r, err := fromSnapshot(dir, m); err == nil {
 			if st, at, err := replayTo(dir, id, r, log, m.Seq, seq); err == nil {
 				return st, at, nil
@@ -169,8 +172,26 @@ func nearest(dir writer.FS, id session.ID, log *journal.Log, all []history.Manif
 	return replayTo(dir, id, &session.Replay{}, log, 0, seq)
 }
 
+// recordOf says whether the record of a snapshot's number is at hand, and whether the
+// snapshot is of it: one of a large change is if the record names its content.
+func recordOf(log *journal.Log, m history.Manifest) (known, same bool) {
+	refs := log.Above(m.Seq - 1)
+	if len(refs) == 0 || refs[0].Seq != m.Seq {
+		return false, false
+	}
+	if refs[0].Epoch != m.Epoch || m.Reason != history.Large {
+		return true, refs[0].Epoch == m.Epoch
+	}
+	err := log.Lines(refs[:1], func(_ *journal.Ref, line []byte) error {
+		rec, err := session.DecodeRecord(line)
+		same = err == nil && rec.Snapshot != nil && rec.Snapshot.SHA256 == m.SHA256
+		return err
+	})
+	return err == nil, same
+}
+
 func fromSnapshot(dir writer.FS, m history.Manifest) (*session.Replay, error) {
-	state, metrics, err := history.Read(dir, m.Seq, m.SHA256)
+	state, metrics, err := history.Read(dir, m.ID(), m.SHA256)
 	if err != nil {
 		return nil, err
 	}

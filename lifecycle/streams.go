@@ -19,27 +19,58 @@ func (c *committer) openStreams() {
 	c.transcript = journal.NewStream(c.dir, transcriptStream, id, epoch, journal.Tail(c.at.Transcript))
 }
 
-// appendEntries makes entries durable in their streams, the transcript first, and
-// has the record and the mark name how far these go. Attempts are part of the
-// record.
-func (c *committer) appendEntries(all []actors.Entry, rec *session.Record, mark *session.Mark) error {
-	var messages, events [][]byte
-	open := mark.OpenCalls
-	if c.base == nil { // the first record of a fork: what is replayed from it has no other source
-		rec.Messages, rec.Transcript, rec.OpenCalls = mark.Messages, mark.Transcript, open
-		rec.Checkpoint = mark.Checkpoint
+// records are those that entries become part of, one at least: the last one is to carry
+// the State. Of attempts a record takes up to room bytes, or one; a checkpoint and an
+// event of a rewind have a record each where a batch has several.
+func (c *committer) records(all []actors.Entry, room int) []session.Record {
+	recs := []session.Record{{Event: c.event}}
+	rec := &recs[0]
+	next := func() {
+		recs = append(recs, session.Record{})
+		rec = &recs[len(recs)-1]
 	}
+	used := 0
 	for _, e := range all {
 		switch {
 		case e.Attempt != nil:
+			if used > 0 && used+e.Size > room {
+				next()
+				used = 0
+			}
 			rec.Attempts = append(rec.Attempts, *e.Attempt)
+			used += e.Size
 		case e.Checkpoint != "":
+			if rec.Checkpoint != "" {
+				next()
+				used = 0
+			}
 			rec.Checkpoint = e.Checkpoint
 		case e.Rewind != nil:
+			if rec.Rewind != nil || rec.Checkpoint != "" {
+				next()
+				used = 0
+			}
 			rec.Event, rec.Rewind = session.EventRewindBegin, e.Rewind
 			if e.Ended {
 				rec.Event = session.EventRewindEnd
 			}
+		}
+	}
+	return recs
+}
+
+// appendStreams makes messages and events durable in their streams, the transcript
+// first, and has the record, which is to have a number, name how far these go.
+func (c *committer) appendStreams(all []actors.Entry, seq uint64, rec *session.Record) error {
+	var messages, events [][]byte
+	open := c.at.OpenCalls
+	if c.base == nil { // the first record of a fork: what is replayed from it has no other source
+		rec.Messages, rec.Transcript, rec.OpenCalls = c.at.Messages, c.at.Transcript, open
+		rec.Checkpoint = c.at.Checkpoint
+	}
+	for _, e := range all {
+		switch {
+		case e.Attempt != nil, e.Checkpoint != "", e.Rewind != nil:
 		case e.Message != nil:
 			messages = append(messages, e.Body)
 			open = session.Answered(open, e.Message)
@@ -48,19 +79,18 @@ func (c *committer) appendEntries(all []actors.Entry, rec *session.Record, mark 
 		}
 	}
 	if len(events) > 0 {
-		tail, err := c.transcript.Append(mark.Seq, events)
+		tail, err := c.transcript.Append(seq, events)
 		if err != nil {
 			return err
 		}
 		rec.Transcript = session.Tail(tail)
 	}
 	if len(messages) > 0 {
-		tail, err := c.messages.Append(mark.Seq, messages)
+		tail, err := c.messages.Append(seq, messages)
 		if err != nil {
 			return err
 		}
 		rec.Messages, rec.OpenCalls = session.Tail(tail), open
 	}
-	mark.Follow(rec)
 	return nil
 }

@@ -159,7 +159,7 @@ func verify(dir writer.FS, id session.ID, holder *Owner) Report {
 		r.Bytes += ref.Length
 		rec, err := session.DecodeRecord(line)
 		if err == nil && rec.Snapshot != nil {
-			_, _, err = history.Read(dir, rec.Seq, rec.Snapshot.SHA256)
+			_, _, err = history.Read(dir, history.ID{Epoch: rec.Epoch, Seq: rec.Seq}, rec.Snapshot.SHA256)
 		}
 		if err != nil {
 			r.fault(Fault{File: ref.Segment(), Offset: ref.Offset, Length: ref.Length, Seq: ref.Seq, Kind: "damaged", Problem: err.Error()})

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
@@ -29,12 +28,12 @@ func (r *Report) beside(dir writer.FS) {
 		r.damaged(history.Dir, err)
 	}
 	for _, m := range all {
-		if _, _, err := history.Read(dir, m.Seq, m.SHA256); err != nil {
-			unread[m.Seq] = err
+		if _, _, err := history.Read(dir, m.ID(), m.SHA256); err != nil {
+			unread = append(unread, history.Unread{ID: m.ID(), Err: err})
 		}
 	}
-	for _, seq := range slices.Sorted(maps.Keys(unread)) {
-		r.Faults = append(r.Faults, Fault{File: fmt.Sprintf("%s/%d.json.zst", history.Dir, seq), Seq: seq, Kind: "damaged", Problem: unread[seq].Error()})
+	for _, u := range unread {
+		r.Faults = append(r.Faults, Fault{File: u.ID.Name(), Seq: u.ID.Seq, Kind: "damaged", Problem: u.Err.Error()})
 		r.worse(HistoryDamaged)
 	}
 	_, err = readMeta(dir, metaFile)

@@ -200,7 +200,10 @@ func TestMkdirDurableFaults(t *testing.T) {
 		failed(t, MkdirDurable(dir, "a"), filepath.Join(dir.Name(), "a"), NotCommitted, errno)
 		dir.calls, dir.decide = nil, failNth(2, fault{err: errno})
 		failed(t, MkdirDurable(dir, "a"), filepath.Join(dir.Name(), "a"), NotDurable, errno)
-		dir.calls, dir.decide = nil, failNth(2, fault{err: errno}) // mkdir, lstat: it is there now
+		_, err := dir.FS.Lstat("a")
+		require.ErrorIs(t, err, fs.ErrNotExist, "the next try makes it anew: syncing it once more would prove nothing")
+		require.NoError(t, dir.FS.Mkdir("a", 0o700))
+		dir.calls, dir.decide = nil, failNth(2, fault{err: errno}) // mkdir, lstat
 		failed(t, MkdirDurable(dir, "a"), filepath.Join(dir.Name(), "a"), NotCommitted, errno)
 	}
 	dir := &faultFS{FS: openTemp(t), decide: failNth(1, fault{err: syscall.EINTR})}

@@ -154,10 +154,13 @@ var ErrNoSymlinks = errors.New("no symlinks here")
 
 // MkdirDurable makes a folder, 0700, and its name durable. One that is there is
 // fine, and its name is synced too: who made it may have been killed before that.
-// Anything else in its place is an error.
+// Anything else in its place is an error. A new one whose name cannot be synced is
+// removed, so that the next try makes it anew: after a failed sync another one reports
+// success for a name that is not on the disk.
 func MkdirDurable(dir FS, name string) error {
 	full := filepath.Join(dir.Name(), name)
 	err := Retry(func() error { return dir.Mkdir(name, 0o700) })
+	made := err == nil
 	if errors.Is(err, fs.ErrExist) {
 		info, err := dir.Lstat(name)
 		if err != nil {
@@ -170,6 +173,9 @@ func MkdirDurable(dir FS, name string) error {
 		return NewError("make folder", full, NotCommitted, err)
 	}
 	if err := dir.SyncDir(path.Dir(name)); err != nil {
+		if made {
+			_ = dir.Remove(name)
+		}
 		return NewError("make folder", full, NotDurable, err)
 	}
 	return nil

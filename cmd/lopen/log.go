@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -226,7 +227,7 @@ func happened(r session.Record) (lines []string) {
 		for name, n := range r.Snapshot.Counts {
 			lines = append(lines, fmt.Sprintf("%d tasks: %s", n, strings.ReplaceAll(name, "-", " ")))
 		}
-		lines = append(lines, fmt.Sprintf("too large for a record: the whole state is in history/%d.json.zst", r.Seq))
+		lines = append(lines, "too large for a record: the whole state is in "+history.ID{Epoch: r.Epoch, Seq: r.Seq}.Name())
 	}
 	return lines
 }

@@ -1,5 +1,5 @@
 // Package history keeps whole States beside a session's journal: a file for each,
-// named by the number of the record that it is of, compressed with zstd. It holds
+// named by the epoch and the number of the record that it is of, compressed with zstd. It holds
 // three lines: a [Manifest], and the contents of state.json and metrics.json.
 //
 // # Crash safety

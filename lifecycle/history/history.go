@@ -44,10 +44,13 @@ const (
 
 // A Manifest is what is known of a snapshot without reading it whole.
 type Manifest struct {
-	SchemaVersion int       `json:"schemaVersion"`
-	Session       string    `json:"session"`
-	Epoch         uint64    `json:"epoch"`
-	Seq           uint64    `json:"seq"`
+	SchemaVersion int    `json:"schemaVersion"`
+	Session       string `json:"session"`
+	Epoch         uint64 `json:"epoch"`
+	Seq           uint64 `json:"seq"`
+	// After is with Large the last record that was durable when it was written: that of
+	// the snapshot comes later.
+	After         uint64    `json:"after,omitempty"`
 	At            time.Time `json:"at"`
 	Reason        Reason    `json:"reason"`
 	Tasks         Tasks     `json:"tasks"`
@@ -68,11 +71,37 @@ type Tasks struct {
 	Active    []string `json:"active"` // IDs
 }
 
-// name is the path of the snapshot of a record, below the session's folder.
-func name(seq uint64) string { return fmt.Sprintf("%s/%d.json.zst", Dir, seq) }
+// An ID names the record that a snapshot is of. The epoch is part of it so that a
+// writer that lost the session cannot replace a snapshot of its successor.
+type ID struct{ Epoch, Seq uint64 }
 
-// Path is where the snapshot of a record lies, for messages.
-func Path(dir writer.FS, seq uint64) string { return filepath.Join(dir.Name(), name(seq)) }
+// ID is that of the snapshot's record.
+func (m Manifest) ID() ID { return ID{m.Epoch, m.Seq} }
+
+// Durable is a record that was durable when the snapshot was written.
+func (m Manifest) Durable() uint64 {
+	if m.Reason == Large {
+		return m.After
+	}
+	return m.Seq
+}
+
+// Name is the path of a snapshot below the session's folder.
+func (id ID) Name() string { return fmt.Sprintf("%s/%d-%d.json.zst", Dir, id.Epoch, id.Seq) }
+
+func (id ID) String() string { return fmt.Sprintf("%d of epoch %d", id.Seq, id.Epoch) }
+
+func parseName(file string) (id ID, ok bool) {
+	both, _ := strings.CutSuffix(file, ".json.zst")
+	epoch, seq, _ := strings.Cut(both, "-")
+	var err1, err2 error
+	id.Epoch, err1 = strconv.ParseUint(epoch, 10, 63)
+	id.Seq, err2 = strconv.ParseUint(seq, 10, 63)
+	return id, err1 == nil && err2 == nil && id.Name() == Dir+"/"+file
+}
+
+// Path is where a snapshot lies, for messages.
+func Path(dir writer.FS, id ID) string { return filepath.Join(dir.Name(), id.Name()) }
 
 // Write makes a snapshot durable and returns its manifest with Bytes and SHA256.
 // Only the holder of the session's lease may call it.
@@ -86,13 +115,13 @@ func Write(dir writer.FS, m Manifest, state, metrics []byte) (Manifest, error) {
 	m.SchemaVersion, m.Bytes, m.SHA256 = 1, int64(len(state)+len(metrics)), hex.EncodeToString(sum.Sum(nil))
 	first, err := json.Marshal(m)
 	if err != nil {
-		return m, fmt.Errorf("encode manifest of snapshot %d: %w", m.Seq, err)
+		return m, fmt.Errorf("encode manifest of snapshot %s: %w", m.ID(), err)
 	}
 	packed, err := pack(append(first, '\n'), state, metrics)
 	if err != nil {
-		return m, fmt.Errorf("compress snapshot %d: %w", m.Seq, err)
+		return m, fmt.Errorf("compress snapshot %s: %w", m.ID(), err)
 	}
-	return m, writer.ReplaceFile(dir, name(m.Seq), packed, 0o600)
+	return m, writer.ReplaceFile(dir, m.ID().Name(), packed, 0o600)
 }
 
 func pack(parts ...[]byte) ([]byte, error) {
@@ -113,19 +142,19 @@ func pack(parts ...[]byte) ([]byte, error) {
 // Read returns the contents of state.json and metrics.json of a record. sum is
 // the SHA256 that is asked for; "" takes the manifest's word. The error has class
 // corrupt when the content is another.
-func Read(dir writer.FS, seq uint64, sum string) (state, metrics []byte, err error) {
-	packed, err := writer.ReadFile(dir, name(seq), MaxBytes)
+func Read(dir writer.FS, id ID, sum string) (state, metrics []byte, err error) {
+	packed, err := writer.ReadFile(dir, id.Name(), MaxBytes)
 	if err != nil {
 		return nil, nil, err
 	}
-	state, metrics, err = unpack(packed, seq, sum)
+	state, metrics, err = unpack(packed, id, sum)
 	if err != nil {
-		return nil, nil, &writer.Error{Op: "read snapshot", Path: Path(dir, seq), Class: writer.ClassCorrupt, Err: err}
+		return nil, nil, &writer.Error{Op: "read snapshot", Path: Path(dir, id), Class: writer.ClassCorrupt, Err: err}
 	}
 	return state, metrics, nil
 }
 
-func unpack(packed []byte, seq uint64, sum string) (state, metrics []byte, err error) {
+func unpack(packed []byte, id ID, sum string) (state, metrics []byte, err error) {
 	z, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
 	if err != nil {
 		return nil, nil, err
@@ -139,7 +168,7 @@ func unpack(packed []byte, seq uint64, sum string) (state, metrics []byte, err e
 		return nil, nil, fmt.Errorf("it is larger than %d bytes", MaxBytes)
 	}
 	first, both, _ := bytes.Cut(content, []byte("\n"))
-	m, err := decodeManifest(first, seq)
+	m, err := decodeManifest(first, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -151,7 +180,7 @@ func unpack(packed []byte, seq uint64, sum string) (state, metrics []byte, err e
 	return both[:end], both[end:], nil
 }
 
-func decodeManifest(line []byte, seq uint64) (Manifest, error) {
+func decodeManifest(line []byte, id ID) (Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(line, &m); err != nil {
 		return m, fmt.Errorf("manifest: %w", err)
@@ -159,27 +188,32 @@ func decodeManifest(line []byte, seq uint64) (Manifest, error) {
 	if m.SchemaVersion > 1 {
 		return m, fmt.Errorf("manifest of version %d: %w", m.SchemaVersion, writer.ErrFutureVersion)
 	}
-	if m.SchemaVersion < 1 || m.Seq != seq || len(m.SHA256) != 64 {
-		return m, fmt.Errorf("the manifest is not that of snapshot %d", seq)
+	if m.SchemaVersion < 1 || m.ID() != id || len(m.SHA256) != 64 {
+		return m, fmt.Errorf("the manifest is not that of snapshot %s", id)
 	}
 	return m, nil
 }
 
-// List returns the manifests of all snapshots that can be read, in ascending
-// order. It reads no more than their first lines.
+// List returns the manifests of all snapshots that can be read, in ascending order
+// of the records. It reads no more than their first lines.
 func List(dir writer.FS) ([]Manifest, error) {
 	all, _, err := ListAll(dir)
 	return all, err
 }
 
-// ListAll is List, with the numbers and errors of those that cannot be read.
-func ListAll(dir writer.FS) (all []Manifest, unread map[uint64]error, err error) {
-	seqs, err := Numbers(dir)
-	unread = map[uint64]error{}
-	for _, seq := range seqs {
-		m, err := ReadManifest(dir, seq)
+// An Unread is a snapshot that cannot be read.
+type Unread struct {
+	ID  ID
+	Err error
+}
+
+// ListAll is List, with those that cannot be read.
+func ListAll(dir writer.FS) (all []Manifest, unread []Unread, err error) {
+	ids, err := IDs(dir)
+	for _, id := range ids {
+		m, err := ReadManifest(dir, id)
 		if err != nil {
-			unread[seq] = &writer.Error{Op: "read snapshot", Path: Path(dir, seq), Class: writer.ClassCorrupt, Err: err}
+			unread = append(unread, Unread{id, &writer.Error{Op: "read snapshot", Path: Path(dir, id), Class: writer.ClassCorrupt, Err: err}})
 			continue
 		}
 		all = append(all, m)
@@ -187,8 +221,8 @@ func ListAll(dir writer.FS) (all []Manifest, unread map[uint64]error, err error)
 	return all, unread, err
 }
 
-// Numbers are those of all snapshots, in ascending order.
-func Numbers(dir writer.FS) (seqs []uint64, err error) {
+// IDs are those of all snapshots, in ascending order of the records.
+func IDs(dir writer.FS) (ids []ID, err error) {
 	entries, err := dir.ReadDir(Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -197,22 +231,20 @@ func Numbers(dir writer.FS) (seqs []uint64, err error) {
 		return nil, writer.NewError("list snapshots", filepath.Join(dir.Name(), Dir), writer.NotCommitted, err)
 	}
 	for _, e := range entries {
-		digits, ok := strings.CutSuffix(e.Name(), ".json.zst")
-		seq, err := strconv.ParseUint(digits, 10, 63)
-		if ok && err == nil && name(seq) == Dir+"/"+e.Name() {
-			seqs = append(seqs, seq)
+		if id, ok := parseName(e.Name()); ok {
+			ids = append(ids, id)
 		}
 	}
-	slices.Sort(seqs)
-	return seqs, nil
+	slices.SortFunc(ids, func(a, b ID) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Epoch, b.Epoch)) })
+	return ids, nil
 }
 
 // maxManifest bounds the first line, in bytes.
 const maxManifest = 16 << 20
 
 // ReadManifest reads a snapshot's first line.
-func ReadManifest(dir writer.FS, seq uint64) (Manifest, error) {
-	f, _, err := writer.OpenRegular(dir, "read snapshot", name(seq), 0)
+func ReadManifest(dir writer.FS, id ID) (Manifest, error) {
+	f, _, err := writer.OpenRegular(dir, "read snapshot", id.Name(), 0)
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -226,7 +258,7 @@ func ReadManifest(dir writer.FS, seq uint64) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, err
 	}
-	return decodeManifest(line, seq)
+	return decodeManifest(line, id)
 }
 
 // Keep drops the oldest snapshots of each reason beyond n; 0 keeps all. Those of
@@ -247,8 +279,8 @@ func Keep(dir writer.FS, n int) error {
 		if kept[m.Reason]++; kept[m.Reason] <= n {
 			continue
 		}
-		if err := dir.Remove(name(m.Seq)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return writer.NewError("drop snapshot", Path(dir, m.Seq), writer.NotCommitted, err)
+		if err := dir.Remove(m.ID().Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return writer.NewError("drop snapshot", Path(dir, m.ID()), writer.NotCommitted, err)
 		}
 	}
 	return nil

@@ -42,18 +42,18 @@ type AttemptRecord struct {
 // MaxFileChanges is how many files an AttemptRecord names.
 const MaxFileChanges = 1000
 
-// MaxAttempt bounds an AttemptRecord, in bytes of JSON: several of them, with a
-// change of the State, go into one record of the journal.
+// MaxAttempt bounds an AttemptRecord, in bytes of JSON: a record of the journal has
+// room for it beside a change of the State.
 const MaxAttempt = 1 << 20
 
-// Validate says why an AttemptRecord cannot be written: a cost or a time that JSON
-// has no word for, or its size.
-func (a *AttemptRecord) Validate() error {
+// Size is what an AttemptRecord takes in the journal, in bytes. The error says why it
+// cannot be written: a cost or a time that JSON has no word for, or more than MaxAttempt.
+func (a *AttemptRecord) Size() (int, error) {
 	data, err := json.Marshal(a)
 	if err == nil && len(data) > MaxAttempt {
 		err = fmt.Errorf("%d bytes, more than %d", len(data), MaxAttempt)
 	}
-	return err
+	return len(data), err
 }
 
 // A ContextUse is a piece of a file that a command was given.

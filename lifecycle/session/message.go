@@ -28,6 +28,14 @@ const (
 	RoleTool      = "tool"
 )
 
+// MaxName bounds the ID of a message and of a tool call, in bytes; MaxOpenCalls the
+// tool calls of one message, and those without an answer that a record names: it has
+// to hold them whatever characters their IDs are made of.
+const (
+	MaxName      = 128
+	MaxOpenCalls = 1024
+)
+
 // A ToolCall is what a model asks the loop to do.
 type ToolCall struct {
 	ID        string          `json:"id"`
@@ -52,12 +60,12 @@ func Text(s string) json.RawMessage {
 }
 
 // Validate says what a Message lacks: an ID, a time, a known role, the call that a
-// tool answers, IDs of its own tool calls. Whether content and arguments are JSON is
+// tool answers, IDs of its own tool calls, none of them too long. Whether content and arguments are JSON is
 // seen when it is encoded.
 func (m *Message) Validate() error {
 	switch {
-	case m.ID == "" || len(m.ID) > 128:
-		return errors.New("a message's uuid has 1 to 128 bytes")
+	case m.ID == "" || len(m.ID) > MaxName:
+		return fmt.Errorf("a message's uuid has 1 to %d bytes", MaxName)
 	case !utf8.ValidString(m.ID): // it would be longer when it is read
 		return errors.New("a message's uuid is UTF-8")
 	case m.Time.IsZero():
@@ -66,10 +74,14 @@ func (m *Message) Validate() error {
 		return fmt.Errorf("the role %q is none of system, user, assistant and tool", m.Role)
 	case m.Role == RoleTool && m.ToolCallID == "":
 		return errors.New("a message of the role tool names the call that it answers")
+	case len(m.ToolCallID) > MaxName:
+		return fmt.Errorf("the ID of the call that a message answers has %d bytes, more than %d", len(m.ToolCallID), MaxName)
+	case len(m.ToolCalls) > MaxOpenCalls:
+		return fmt.Errorf("a message has %d tool calls, more than %d", len(m.ToolCalls), MaxOpenCalls)
 	}
-	for _, c := range m.ToolCalls {
-		if c.ID == "" {
-			return fmt.Errorf("the tool call %q lacks an ID", c.Name)
+	for i, c := range m.ToolCalls {
+		if c.ID == "" || len(c.ID) > MaxName {
+			return fmt.Errorf("the ID of tool call %d has %d bytes; it has 1 to %d", i+1, len(c.ID), MaxName)
 		}
 	}
 	return nil
@@ -98,7 +110,8 @@ func DecodeMessage(line []byte) (Message, error) {
 	return m, nil
 }
 
-// Answered returns the tool calls without an answer after one more message.
+// Answered returns the tool calls without an answer after one more message: at most
+// the newest MaxOpenCalls.
 func Answered(open []string, m *Message) []string {
 	now := slices.DeleteFunc(slices.Clone(open), func(id string) bool { return id == m.ToolCallID })
 	for _, c := range m.ToolCalls {
@@ -106,5 +119,5 @@ func Answered(open []string, m *Message) []string {
 			now = append(now, c.ID)
 		}
 	}
-	return now
+	return now[max(len(now)-MaxOpenCalls, 0):]
 }

@@ -135,14 +135,17 @@ func FuzzDecodeMessage(f *testing.F) {
 	})
 }
 
-func TestAttemptValidate(t *testing.T) {
+func TestAttemptSize(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, (&session.AttemptRecord{Task: "a"}).Validate())
+	size, err := (&session.AttemptRecord{Task: "a", Tail: strings.Repeat("x", 1000)}).Size()
+	require.NoError(t, err)
+	require.Greater(t, size, 1000)
 	for _, a := range []session.AttemptRecord{
 		{CostUSD: math.Inf(1)}, {CostUSD: math.NaN()}, {EndedAt: at.AddDate(9000, 0, 0)},
 		{Failure: strings.Repeat("x", session.MaxAttempt)},
 	} {
-		require.Error(t, a.Validate())
+		_, err := a.Size()
+		require.Error(t, err)
 	}
 }
 
@@ -158,7 +161,7 @@ func FuzzRecordWithAttempts(f *testing.F) {
 			Tail: strings.ToValidUTF8(tail, "?"), CostUSD: cost, Check: &session.CheckRun{Command: "make"},
 			Files: []session.FileChange{{Path: strings.ToValidUTF8(file, "?"), Change: "moved", From: "b"}}, Exit: -1,
 		}
-		if a.Validate() != nil {
+		if _, err := a.Size(); err != nil {
 			return
 		}
 		rec := session.Record{

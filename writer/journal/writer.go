@@ -23,6 +23,10 @@ type Writer struct {
 	// Limit is the length in bytes beyond which a segment gets no more records.
 	// It may be changed between two calls.
 	Limit int64
+	// Confirm says after the sync whether the writer still holds the session; nil asks
+	// nobody. After its error nothing is acknowledged: a successor may have begun before
+	// the records were written, and then they are void.
+	Confirm func() error
 
 	dir     writer.FS
 	session string
@@ -161,6 +165,11 @@ func (w *Writer) Append(bodies ...[]byte) (Position, error) {
 	}
 	if err := w.f.Datasync(); err != nil {
 		return w.last, w.giveUp(w.error("append", writer.OutcomeUnknown, err))
+	}
+	if w.Confirm != nil {
+		if err := w.Confirm(); err != nil {
+			return w.last, w.giveUp(err)
+		}
 	}
 	w.last = last
 	return last, nil
