@@ -18,7 +18,7 @@ build: ## build bin/lopen
 	@$(GO) build -o bin/lopen ./cmd/lopen
 
 test: ## run the tests
-	$(GO) test ./...
+	$(GO) test ./... ./.ci/mutants
 
 race: ## run the tests under the race detector, with fewer crash states
 	$(GO) test -race -short ./...
@@ -52,7 +52,7 @@ bench-compare: ## compare the benchmarks of REF with those of here, in turns
 	@GO=$(GO) .ci/bench-compare $(REF)
 
 lint: ## run the linters, import rules included
-	$(GOLANGCI) run ./...
+	$(GOLANGCI) run ./... ./.ci/mutants
 
 fmt: ## format the code
 	$(GO) fmt ./...
@@ -66,7 +66,7 @@ cross: ## build and vet for the other systems
 
 ci: tidy-check ## everything that a change must pass
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
-	$(GO) vet ./...
+	$(GO) vet ./... ./.ci/mutants
 	$(MAKE) lint
 	$(MAKE) cross
 	$(MAKE) race

@@ -366,13 +366,14 @@ func TestPowerCutWhileMovingAside(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
 	b.take("the end")
 	moved, stayed := 0, 0
-	for _, p := range b.points {
+	for i, p := range b.points {
 		for _, v := range p.disk.Variants(nil, 0) {
 			crashStates.Add(1)
 			root := p.disk.Crash(v).FS()
 			in, err := root.ReadDir(".lopen/sessions/" + b.id.String())
 			if err == nil {
 				stayed++
+				require.Less(t, i, len(b.points)-1, "the error says where it is: it must not come back: %s", v.Name)
 			} else {
 				moved++
 				aside, err := root.ReadDir(".lopen/corrupted")

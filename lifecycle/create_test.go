@@ -206,3 +206,26 @@ func TestCreateIsDurableWithoutTheHint(t *testing.T) {
 	_, _, err = store.Read(s.id)
 	require.NoError(t, err)
 }
+
+// When ids.json is lost, the sessions that are not in their place any more still
+// count: one in the trash can be restored, one in corrupted/ recovered.
+func TestCountersLostWithSessionsElsewhere(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	first := completed(t, store, "old")
+	damaged := made(t, store, "bad")
+	write(t, path(store, "sessions", damaged.String(), "state.json"), "{}")
+	_, err := store.Open(damaged)
+	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
+	require.NoDirExists(t, path(store, "sessions", damaged.String()))
+	second := completed(t, store, "old")
+	require.NoError(t, store.SetMeta(t.Context(), first, func(m *lifecycle.Meta) error { m.Pinned = true; return nil }))
+	gone, err := store.Prune(t.Context(), lifecycle.Retention{Age: 1}, false)
+	require.NoError(t, err)
+	require.Equal(t, []session.ID{second}, retiredIDs(gone))
+	require.NoError(t, os.Remove(path(store, "ids.json")))
+
+	require.EqualValues(t, 3, made(t, store, "old").Counter, "the second one is in the trash")
+	require.EqualValues(t, 2, made(t, store, "bad").Counter, "the first one is in corrupted/")
+	require.NoError(t, store.Restore(t.Context(), second), "its ID is its own")
+}

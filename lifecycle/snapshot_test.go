@@ -103,3 +103,33 @@ func TestReadAtAcrossAHole(t *testing.T) {
 		require.ErrorIs(t, err, lifecycle.ErrCorrupt, "record %d", seq)
 	}
 }
+
+// Retention drops snapshots, but never one that a record names: what it says was
+// acknowledged, and stands nowhere else.
+func TestRetentionKeepsWhatRecordsName(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, crashfs.Ext4)
+	s.init()
+	s.store.SetPolicy(lifecycle.Policy{Interval: 1, Retention: 1})
+	require.NoError(t, s.create())
+	for _, bulk := range []int{6000, 7000, 6000, 10, 10, 10} { // three changes too large for a record
+		require.NoError(t, s.save(bulk))
+		require.NoError(t, s.flush())
+	}
+	require.NoError(t, s.close())
+	all, err := s.store.Snapshots(s.id)
+	require.NoError(t, err)
+	kinds := map[history.Reason]int{}
+	for _, m := range all {
+		kinds[m.Reason]++
+	}
+	require.Equal(t, 1, kinds[history.Interval], "or nothing was dropped and this test proves nothing")
+	for n, want := range s.states {
+		st, err := s.store.ReadAt(s.id, uint64(n+1))
+		require.NoError(t, err, "record %d", n+1)
+		require.Equal(t, image(want), image(st))
+	}
+	r, err := s.store.Verify(s.id)
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Intact, r.Condition, "%v", r.Faults)
+}

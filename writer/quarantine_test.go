@@ -1,0 +1,35 @@
+package writer
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestQuarantineOrder(t *testing.T) {
+	t.Parallel()
+	dir := &faultFS{FS: openTemp(t)}
+	require.NoError(t, dir.Mkdir("in", 0o700))
+	require.NoError(t, dir.Mkdir("in/s", 0o700))
+	dir.calls = nil
+	name, err := Quarantine(dir, "in/s", "aside", "s", []byte("why"))
+	require.NoError(t, err)
+	require.Equal(t, "aside/s", name)
+	require.Equal(t, "why", get(t, dir, "aside/s.json"))
+	require.DirExists(t, dir.Name()+"/aside/s")
+	last := dir.calls[len(dir.calls)-3:]
+	require.Equal(t, []string{"rename aside/s", "syncdir in", "syncdir aside"}, last, "both names are durable before it returns")
+}
+
+// A folder whose move may not last says so, and where it is.
+func TestQuarantineNotDurable(t *testing.T) {
+	t.Parallel()
+	dir := &faultFS{FS: openTemp(t)}
+	require.NoError(t, dir.Mkdir("in", 0o700))
+	require.NoError(t, dir.Mkdir("in/s", 0o700))
+	dir.decide = failCalls(map[string]fault{"syncdir in": {err: syscall.EIO}})
+	name, err := Quarantine(dir, "in/s", "aside", "s", []byte("why"))
+	require.Equal(t, "aside/s", name)
+	failed(t, err, dir.Name()+"/aside/s", NotDurable, syscall.EIO)
+}
