@@ -26,13 +26,14 @@ type movedAside struct {
 }
 
 // setAside moves a damaged session to corrupted/, whole, with the reason beside
-// it, and returns why, with where it is now. What only was edited outside, was
-// written by a newer version or could not be read stays. The caller holds the
-// session's lease. When moving fails the session stays as it is and is still not
-// opened.
+// it, and returns why, with where it is now, as a [*DamagedError]. What only was
+// edited outside, was written by a newer version or could not be read stays. The
+// caller holds the session's lease. When moving fails the session stays as it is and
+// is still not opened.
 func (s *Store) setAside(id session.ID, cause error) error {
-	if !errors.Is(cause, ErrCorrupt) || errors.Is(cause, session.ErrChecksum) {
-		return cause
+	place := sessionsDir + "/" + id.String()
+	if !errors.Is(cause, ErrCorrupt) || errors.Is(cause, ErrEdited) {
+		return damagedIn(id, place, cause)
 	}
 	now := s.opts.Now().UTC()
 	reason, err := json.Marshal(movedAside{1, id.String(), now, cause.Error()})
@@ -40,12 +41,12 @@ func (s *Store) setAside(id session.ID, cause error) error {
 		return errors.Join(cause, err)
 	}
 	label := id.String() + "-" + now.Format(asideTime)
-	to, err := writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, label, append(reason, '\n'))
+	to, err := writer.Quarantine(s.root(), place, corruptedDir, label, append(reason, '\n'))
 	if err != nil {
-		return fmt.Errorf("%w; it could not be moved aside and stays where it is: %w", cause, err)
+		return damagedIn(id, place, fmt.Errorf("%w; it could not be moved aside and stays where it is: %w", cause, err))
 	}
 	s.opts.Logger.Warn().Stringer("session", id).AnErr("reason", cause).Str("path", to).Msg("damaged session moved aside")
-	return fmt.Errorf("%w; the session was moved to %s/%s", cause, Dir, to)
+	return damagedIn(id, to, cause)
 }
 
 // errGone says that a session's folder is not there any more.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,12 +56,17 @@ func (s *Store) Doctor(ctx context.Context) []Finding {
 	all := []Finding{s.lookAtFS(), s.lookAtSync(), s.lookAtSpace(), s.lookAtModes(), s.lookAtLock(ctx), s.lookAtBallast()}
 	all = append(all, s.lookAtBytes())
 	all = append(all, s.lookAtSessions()...)
-	if entries, err := s.root().ReadDir(corruptedDir); err == nil {
-		aside := slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
-		if len(aside) > 0 {
-			all = append(all, Finding{"corrupted", fmt.Sprintf("%d damaged sessions were moved aside", len(aside)), false,
-				"the reason lies beside each: cat " + filepath.Join(s.Path(), corruptedDir, "*.json")})
-		}
+	return append(all, s.lookAtCorrupted()...)
+}
+
+// lookAtCorrupted names the damaged sessions from which none was recovered.
+func (s *Store) lookAtCorrupted() (all []Finding) {
+	lost, err := s.Aside()
+	if err != nil {
+		return []Finding{{corruptedDir, err.Error(), true, writer.ClassOf(err).Hint()}}
+	}
+	for _, i := range lost {
+		all = append(all, Finding{i.ID.String(), i.Err.Error(), false, "lopen session recover " + i.ID.String()})
 	}
 	return all
 }
@@ -209,6 +213,12 @@ func (s *Store) lookAtSessions() (all []Finding) {
 		if r.Err != nil {
 			f.Found += ": " + r.Err.Error()
 		}
+		if r.Orphan != nil {
+			all = append(all, Finding{id.String(), "its run was killed, its command still works: " + r.Orphan.String(), true, HowToEnd(r.Orphan, id)})
+		}
+		if r.Status == session.StatusInterrupted {
+			f.Found = "interrupted, " + f.Found
+		}
 		switch {
 		case r.Condition == Torn && r.Holder == nil:
 			f.Mend = fmt.Sprintf("nothing is lost; the next run goes on without it: lopen session resume %s", id)
@@ -222,6 +232,9 @@ func (s *Store) lookAtSessions() (all []Finding) {
 			f.Problem, f.Mend = true, fmt.Sprintf("look at it, then: lopen session recover %s --accept-edit", id)
 		case r.Condition == Corrupt || r.Condition == Unreadable:
 			f.Problem, f.Mend = true, fmt.Sprintf("lopen session recover %s --dry-run says what is left of it", id)
+		case r.Status == session.StatusInterrupted:
+			intact++
+			f.Mend = "nobody runs it; go on with: lopen run " + id.Module
 		default:
 			intact++
 			continue

@@ -39,13 +39,15 @@ func TestPreflight(t *testing.T) {
 func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
-	good, bad := made(t, store, "auth"), made(t, store, "auth")
+	good, bad := completed(t, store, "auth"), made(t, store, "auth")
 	all := findings(store.Doctor(t.Context()))
 	require.Contains(t, all["fsync"].Found, "fdatasync of 512 bytes takes")
 	require.Contains(t, all["sessions"].Found, "2 of 2 are intact")
 	for name, f := range all {
 		require.False(t, f.Problem, name)
 	}
+	require.Equal(t, "interrupted, intact", all[bad.String()].Found)
+	require.Contains(t, all[bad.String()].Mend, "lopen run auth")
 	write(t, path(store, "sessions", bad.String(), "state.json"), "{}")
 	all = findings(store.Doctor(t.Context()))
 	require.True(t, all[bad.String()].Problem)
@@ -54,7 +56,8 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	_, err := store.Open(bad)
 	require.Error(t, err)
 	all = findings(store.Doctor(t.Context()))
-	require.Contains(t, all["corrupted"].Found, "1 damaged sessions")
+	require.Contains(t, all[bad.String()].Found, "the session was moved to .lopen/corrupted/")
+	require.Equal(t, "lopen session recover "+bad.String(), all[bad.String()].Mend)
 	require.NoError(t, os.Remove(path(store, "ballast")))
 	require.Contains(t, findings(store.Doctor(t.Context()))["reserve"].Found, "none")
 }

@@ -45,7 +45,7 @@ func (s *Store) AcceptEdit(id session.ID, dryRun bool) (Edit, error) {
 func (c *committer) acceptEdit(dryRun bool) (Edit, error) {
 	ld, err := join(c.dir, c.id)
 	if err != nil {
-		return Edit{}, unreadable("load session", c.dir.Name(), err)
+		return Edit{}, damagedIn(c.id, sessionsDir+"/"+c.id.String(), unreadable("load session", c.dir.Name(), err))
 	}
 	if ld.edited == nil {
 		return Edit{}, &Error{Op: "accept edit", Path: c.dir.Name(), Class: writer.ClassInvalid, Err: errors.New("it was not edited outside")}

@@ -192,9 +192,10 @@ func TestFault27MovingAsideFails(t *testing.T) {
 		require.ErrorContains(t, err, "stays where it is", call)
 		_, err = dir.Stat("journal-1-1.jsonl")
 		require.NoError(t, err, call)
-		_, found, err := b.store.Unfinished("sim")
+		info, found, err := b.store.Unfinished("sim")
 		require.NoError(t, err)
-		require.False(t, found, "it is left out of what can be resumed")
+		require.True(t, found)
+		require.ErrorIs(t, info.Err, lifecycle.ErrCorrupt, "it is left out of what can be resumed")
 	}
 	b.fail(nil)
 	_, err = b.store.Open(b.id)

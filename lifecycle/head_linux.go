@@ -1,6 +1,10 @@
 package lifecycle
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
 
 // beneath is how a file is opened: without a way out, without waiting for the other
 // end of a FIFO that stands in its place. The kernel has it since 5.6; some
@@ -28,4 +32,23 @@ func (h heads) read(name string, buf []byte) (n int, ok bool) {
 	}
 	n, err = unix.Read(fd, buf)
 	return n, err == nil
+}
+
+// lease is [writer.Holder] for a listing: whether somebody holds the lock of that name,
+// and whether there is one. What it cannot tell is to be asked of the FS.
+func (h heads) lease(name string) (held, ever, ok bool) {
+	if h.File == nil {
+		return false, false, false
+	}
+	how := beneath
+	fd, err := unix.Openat2(int(h.Fd()), name, &how)
+	if errors.Is(err, unix.ENOENT) {
+		return false, false, true
+	}
+	if err != nil {
+		return false, false, false
+	}
+	defer unix.Close(fd) // which lets go
+	err = unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB)
+	return err != nil, true, err == nil || errors.Is(err, unix.EWOULDBLOCK)
 }

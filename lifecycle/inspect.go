@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/lopen-dev/lopen/lifecycle/history"
@@ -14,7 +13,7 @@ import (
 // inspect notes what is damaged in a session's folder and what a crash left there.
 // It changes nothing, and refuses a session that somebody holds or a newer version
 // wrote.
-func (s *Store) inspect(dir writer.FS, r *Recovery) error {
+func inspect(dir writer.FS, r *Recovery) error {
 	if err := free(dir); err != nil {
 		return err
 	}
@@ -34,8 +33,7 @@ func (s *Store) inspect(dir writer.FS, r *Recovery) error {
 		}
 	}
 	r.Leftovers = append(r.Leftovers, report.Leftovers...)
-	if orphan := s.orphanIn(dir, r.From.Module); orphan != "" {
-		r.Leftovers = append(r.Leftovers, orphan)
+	if report.Orphan != nil {
 		r.Advice = append(r.Advice, "end what is left of the old command before the new session runs: it may still change files")
 	}
 	return nil
@@ -72,27 +70,13 @@ func leftovers(dir writer.FS, st *session.State) (all []string) {
 	return all
 }
 
-// orphanIn names the command that a session's folder says still lives, "" for none.
-// It holds the module meanwhile, so that no run takes the child's lock just now; of a
-// module that runs it says so.
-func (s *Store) orphanIn(dir writer.FS, module string) string {
-	if _, err := dir.Lstat(childFile); errors.Is(err, fs.ErrNotExist) {
-		return ""
-	}
-	lock, err := s.LockModule(module)
-	if errors.Is(err, ErrBusy) {
-		return fmt.Sprintf("module %s is being run: whether the old command lives cannot be told from %s now", module, filepath.Join(dir.Name(), childFile))
-	}
-	var orphan *writer.Orphan
-	if err == nil {
-		orphan, err = writer.FindOrphan(dir, childFile)
-		err = errors.Join(err, lock.Unlock())
-	}
-	switch {
+// orphan names the command of a session's folder that outlived its loop.
+func (r *Report) orphan(dir writer.FS) {
+	var err error
+	switch r.Orphan, err = abandoned(dir); {
 	case err != nil:
-		return "whether the old command lives cannot be told: " + err.Error()
-	case orphan == nil || !orphan.Alive:
-		return ""
+		r.Leftovers = append(r.Leftovers, "whether the old command lives cannot be told: "+err.Error())
+	case r.Orphan != nil:
+		r.Leftovers = append(r.Leftovers, fmt.Sprintf("the command of the session lives: %s; %s", r.Orphan, HowToEnd(r.Orphan, r.ID)))
 	}
-	return "the command of the session lives: " + orphan.String()
 }

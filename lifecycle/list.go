@@ -22,8 +22,9 @@ import (
 // stand in the first part of it.
 const summaryBytes = 4 << 10
 
-// An Info is one session as a listing shows it. With Err set the session
-// cannot be read, and only the ID is known.
+// An Info is one session as a listing shows it. Its Status is that of
+// [session.Status.Seen]. With Err set the session cannot be read, and only the ID is
+// known.
 type Info struct {
 	session.Summary
 	Err error
@@ -31,7 +32,8 @@ type Info struct {
 
 // List returns all sessions, the most recently updated first. A session that
 // cannot be read is listed with its error and hides no other. It reads the
-// beginning of each state.json, with a worker for each processor.
+// beginning of each state.json, with a worker for each processor, and looks at the
+// lease of those that are active.
 func (s *Store) List() ([]Info, error) {
 	dir, err := openDir(s.root(), sessionsDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,7 +84,29 @@ func summary(dir writer.FS, quick heads, id session.ID, buf []byte) Info {
 		}
 	}
 	sum.ID = id
-	return Info{sum, err}
+	err = damagedIn(id, sessionsDir+"/"+id.String(), err)
+	if err != nil || sum.Status != session.StatusActive {
+		return Info{sum, err}
+	}
+	if held, ever := holds(dir, quick, id); !held {
+		if ever { // its holder may have paused it before it let go
+			if again, err := readSummary(dir, quick, id, buf); err == nil {
+				sum = again
+			}
+		}
+		sum.Status = sum.Status.Seen(false)
+	}
+	return Info{sum, nil}
+}
+
+// holds says whether somebody holds a session, and whether anybody ever did.
+func holds(dir writer.FS, quick heads, id session.ID) (held, ever bool) {
+	name := id.String() + "/" + leaseFile
+	if held, ever, ok := quick.lease(name); ok {
+		return held, ever
+	}
+	_, held, err := writer.Holder(dir, name)
+	return held || err != nil, true
 }
 
 func readSummary(dir writer.FS, quick heads, id session.ID, buf []byte) (session.Summary, error) {
@@ -163,7 +187,7 @@ func (s *Store) read(id session.ID) (writer.FS, *loaded, error) {
 			alone++ // the writer may have gone since; the second time it is as it is
 		}
 	}
-	return nil, nil, fmt.Errorf("read session %s: %w", id, err)
+	return nil, nil, fmt.Errorf("read session %s: %w", id, damagedIn(id, sessionsDir+"/"+id.String(), err))
 }
 
 // readWhole is read for who goes on from what is read.
@@ -205,24 +229,10 @@ func (s *Store) Holder(id session.ID) (*Owner, error) {
 	return &owner, nil
 }
 
-// Unfinished returns the newest session of a module that is not complete and
-// can be read; the boolean is false when there is none.
-func (s *Store) Unfinished(module string) (Info, bool, error) {
-	infos, err := s.List()
-	if err != nil {
-		return Info{}, false, err
-	}
-	for _, info := range infos {
-		if info.Err == nil && info.Module == module && info.Status != session.StatusComplete {
-			return info, true, nil
-		}
-	}
-	return Info{}, false, nil
-}
-
 // Resolve turns what a person typed into an ID: an ID, the prefix of exactly
 // one, "latest" or "" for the latest session, or a module's name for its
-// newest session. An exact ID wins over a prefix, a module's name over a prefix.
+// newest session. An exact ID wins over a prefix, a module's name over a prefix. A
+// [*DamagedError] says that what is meant lies in corrupted/.
 func (s *Store) Resolve(name string) (session.ID, error) {
 	if name == "" || name == latestLink {
 		return s.Latest("")
@@ -246,6 +256,9 @@ func (s *Store) Resolve(name string) (session.ID, error) {
 	}
 	switch len(fits) {
 	case 0:
+		if bad, ok := s.inCorrupted(name); ok {
+			return session.ID{}, fmt.Errorf("session %s: %w", bad.ID, bad)
+		}
 		return session.ID{}, fmt.Errorf("session %q: %w", name, ErrNotFound)
 	case 1:
 		return fit, nil
@@ -280,7 +293,7 @@ func newest(infos []Info, module string) (session.ID, bool) {
 }
 
 // latest follows the hint; one that is missing or leads nowhere is replaced by
-// the newest session.
+// the newest session. One that leads to a session in corrupted/ is a [*DamagedError].
 func (s *Store) latest() (session.ID, error) {
 	hint, err := s.root().Readlink(sessionsDir + "/" + latestLink)
 	if err != nil {
@@ -290,6 +303,9 @@ func (s *Store) latest() (session.ID, error) {
 	if id, err := session.ParseID(hint); err == nil {
 		if info, err := s.root().Lstat(sessionsDir + "/" + id.String()); err == nil && info.IsDir() {
 			return id, nil
+		}
+		if bad, ok := s.inCorrupted(id.String()); ok {
+			return session.ID{}, fmt.Errorf("session %s: %w", id, bad)
 		}
 	}
 	infos, err := s.List()

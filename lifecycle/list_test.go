@@ -88,7 +88,12 @@ func TestDamagedSession(t *testing.T) {
 			info, found, err := store.Unfinished("auth")
 			require.NoError(t, err)
 			require.True(t, found)
-			require.Equal(t, good, info.ID)
+			require.Equal(t, bad, info.ID, "nobody has decided about it")
+			var damaged *lifecycle.DamagedError
+			require.ErrorAs(t, info.Err, &damaged)
+			require.True(t, damaged.Moved())
+			require.DirExists(t, path(store, damaged.Where))
+			require.ErrorIs(t, info.Err, lifecycle.ErrCorrupt)
 			for name, want := range map[string]session.ID{good.String(): good, "auth": good} {
 				id, err := store.Resolve(name)
 				require.NoError(t, err)
@@ -98,7 +103,11 @@ func TestDamagedSession(t *testing.T) {
 			id, err := store.Resolve("latest")
 			require.NoError(t, err)
 			require.Equal(t, good, id)
-			require.Equal(t, "auth-20260214-3", made(t, store, "auth").String())
+			next := made(t, store, "auth")
+			require.Equal(t, "auth-20260214-3", next.String())
+			info, _, err = store.Unfinished("auth")
+			require.NoError(t, err)
+			require.Equal(t, next, info.ID, "a fresh start was decided on")
 		})
 	}
 }

@@ -11,16 +11,20 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// A command that outlived its loop is named, where no run of the module may have it
-// started just now.
-func TestRecoverNamesTheOldCommand(t *testing.T) {
+// A command that outlived its loop is named, and whoever looks makes no file and needs
+// no lock.
+func TestTheOldCommandIsNamed(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	sess := create(t, store, "auth")
 	child, err := sess.HoldChild()
 	require.NoError(t, err)
 	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
+	orphan, err := store.Abandoned(sess.ID())
+	require.NoError(t, err)
+	require.Nil(t, orphan, "its loop lives")
 	require.NoError(t, sess.Close(t.Context()))
+	before := tree(t, store.Path())
 	found := func() string {
 		r, err := store.Recover(t.Context(), sess.ID().String(), "", true)
 		require.NoError(t, err)
@@ -28,10 +32,24 @@ func TestRecoverNamesTheOldCommand(t *testing.T) {
 	}
 	require.Contains(t, found(), "the command of the session lives: an unknown command")
 	require.Contains(t, found(), "end what is left of the old command")
-	lock, err := store.LockModule("auth")
+	orphan, err = store.Abandoned(sess.ID())
 	require.NoError(t, err)
-	require.Contains(t, found(), "module auth is being run")
-	require.NoError(t, lock.Unlock())
+	require.True(t, orphan.Alive)
+	report, err := store.Verify(sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, orphan, report.Orphan)
+	require.Contains(t, strings.Join(report.Leftovers, "\n"), "an unknown command")
+	require.Equal(t, before, tree(t, store.Path()), "a look makes no file")
+
+	again, err := store.Open(sess.ID())
+	require.NoError(t, err)
+	orphan, err = store.Abandoned(sess.ID())
+	require.NoError(t, err)
+	require.Nil(t, orphan, "its new holder deals with it")
+	orphan, err = store.Orphan(sess.ID())
+	require.NoError(t, err)
+	require.True(t, orphan.Alive)
+	require.NoError(t, again.Close(t.Context()))
 	require.NoError(t, child.Release())
 	require.NotContains(t, found(), "command")
 }

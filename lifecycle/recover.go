@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -104,7 +103,7 @@ func (s *Store) Recover(ctx context.Context, name, strategy string, dryRun bool)
 	}
 	defer dir.Close()
 	r := &Recovery{From: id, Where: where, Strategy: strategy}
-	if err := s.inspect(dir, r); err != nil {
+	if err := inspect(dir, r); err != nil {
 		return nil, fmt.Errorf("recover session %s: %w", id, err)
 	}
 	if err := rebuild(dir, r); err != nil {
@@ -224,29 +223,11 @@ func (s *Store) recoveryJSON(r *Recovery) []byte {
 // moved aside, the newest where there are several.
 func (s *Store) findDamaged(name string) (session.ID, string, error) {
 	id, err := s.Resolve(name)
-	if err == nil {
-		return id, sessionsDir + "/" + id.String(), nil
+	var bad *DamagedError
+	if errors.As(err, &bad) {
+		return bad.ID, bad.Where, nil
 	}
-	if !errors.Is(err, ErrNotFound) || name == "" {
-		return id, "", err
-	}
-	entries, rerr := s.root().ReadDir(corruptedDir)
-	if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
-		return id, "", fmt.Errorf("list %s: %w", corruptedDir, rerr)
-	}
-	var folders []string
-	for _, e := range entries {
-		if aside, ok := asideID(e.Name()); ok && e.IsDir() && (e.Name() == name || aside.String() == name) {
-			folders = append(folders, e.Name())
-		}
-	}
-	if len(folders) == 0 {
-		return id, "", err
-	}
-	slices.Sort(folders) // the time is in the name
-	newest := folders[len(folders)-1]
-	id, _ = asideID(newest)
-	return id, corruptedDir + "/" + newest, nil
+	return id, sessionsDir + "/" + id.String(), err
 }
 
 // asideID is the session of a folder in corrupted/: {id}-{time}, and a number where

@@ -30,7 +30,8 @@ type Session struct {
 // new epoch: what this process read is durable when Open returns. ErrNotFound, a
 // [*BusyError] that names the holder, ErrCorrupt and ErrFutureVersion say why it
 // cannot be. A damaged session is moved to corrupted/ with its reason; one that
-// was only edited outside stays where it is. A session whose last holder died
+// was only edited outside stays where it is: a [*DamagedError] says where each is now.
+// A session whose last holder died
 // without a word comes back with the exit reason "crashed".
 func (s *Store) Open(id session.ID) (*Session, error) {
 	dir, err := s.sessionDir(id)
@@ -272,30 +273,4 @@ func (s *Store) RequestPause(ctx context.Context, id session.ID) (asked bool, er
 		return false, fmt.Errorf("ask session %s to pause: %w", id, err)
 	}
 	return true, nil
-}
-
-// A Child is the lock that a session's command inherits, so that the next
-// holder of the session can see that the command still lives.
-type Child = writer.ChildLock
-
-// An Orphan is a command that outlived the loop that started it.
-type Orphan = writer.Orphan
-
-// HoldChild takes the lock that the next command inherits.
-func (s *Session) HoldChild() (*Child, error) {
-	return writer.HoldChild(s.store.root(), s.path(childFile))
-}
-
-// Orphan returns the command of a session that still holds its lock, or nil, also
-// of one that was deleted since somebody listed it. The caller holds the session's module, so that no run has it started.
-func (s *Store) Orphan(id session.ID) (*Orphan, error) {
-	dir, err := s.sessionDir(id)
-	if errors.Is(err, ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look for a command that outlived session %s: %w", id, err)
-	}
-	defer dir.Close()
-	return writer.FindOrphan(dir, childFile)
 }

@@ -55,6 +55,8 @@ type Report struct {
 	Leftovers []string          // of a crash, in words
 	Blobs     int               // that were read
 	Holder    *Owner
+	Status    session.Status // see [session.Status.Seen]; "" where it cannot be read
+	Orphan    *Orphan        // the command that outlived its loop; it is among the Leftovers
 
 	RequiresValidation bool // it was recovered, and nobody has accepted it
 }
@@ -107,6 +109,7 @@ func verify(dir writer.FS, id session.ID, holder *Owner) Report {
 		r.Seq, r.Shown = ld.at.Seq, ld.shown.Seq
 		r.Rules = ld.findings()
 		r.RequiresValidation = st.Header().RequiresValidation
+		r.Status = st.Status().Seen(holder != nil)
 		err = ld.edited
 	}
 	if err != nil {
@@ -134,6 +137,7 @@ func verify(dir writer.FS, id session.ID, holder *Owner) Report {
 	}
 	if holder == nil {
 		r.Leftovers = leftovers(dir, st)
+		r.orphan(dir)
 	}
 	base := uint64(0)
 	if ld != nil {

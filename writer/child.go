@@ -47,7 +47,7 @@ func HoldChild(dir FS, name string) (*ChildLock, error) {
 	}
 	file := of.File
 	l := &ChildLock{path: full, file: file}
-	if err := flockShared(file); err != nil {
+	if err := holdShared(file); err != nil {
 		_ = file.Close()
 		return nil, NewError("hold child lock", full, NotCommitted, err)
 	}
@@ -58,6 +58,22 @@ func HoldChild(dir FS, name string) (*ChildLock, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// holdShared takes the shared lock. Only [FindOrphan] takes another one, for a moment,
+// which is waited for.
+func holdShared(file *os.File) error {
+	tick := time.NewTicker(probeDelay)
+	defer tick.Stop()
+	for begun := time.Now(); ; <-tick.C {
+		ok, err := flockShared(file)
+		if ok || err != nil {
+			return err
+		}
+		if time.Since(begun) > patience {
+			return errors.New("a process that looks at it does not let go")
+		}
+	}
 }
 
 // File is the open file that the command is to inherit.
@@ -130,8 +146,10 @@ func (o *Orphan) String() string {
 	return s + ", since " + o.Since.Local().Format(time.DateTime)
 }
 
-// FindOrphan returns what holds the child's lock of a folder whose lease the
-// caller has, or nil when nothing does.
+// FindOrphan returns what holds the child's lock of a folder, or nil when nothing does.
+// It makes no file and may be called by anybody at any time: [HoldChild] and other
+// callers wait for it, or look again. Only who has the lease of the folder, or finds it
+// free before and after, knows that what it returns is no command of a live holder.
 func FindOrphan(dir FS, name string) (*Orphan, error) {
 	full := filepath.Join(dir.Name(), name)
 	f, _, err := OpenRegular(dir, "look at child lock", name, os.O_RDWR)
@@ -146,11 +164,11 @@ func FindOrphan(dir FS, name string) (*Orphan, error) {
 	if !ok {
 		return nil, nil
 	}
-	free, err := tryFlock(of.File)
+	held, err := sharedByOthers(of.File)
 	if err != nil {
 		return nil, NewError("look at child lock", full, NotCommitted, err)
 	}
-	if free {
+	if !held {
 		return nil, nil
 	}
 	data := make([]byte, childRecord)
@@ -161,6 +179,28 @@ func FindOrphan(dir FS, name string) (*Orphan, error) {
 	unknown := o.PGID == 0 && !o.Since.IsZero() && o.Boot == bootID()
 	o.Alive = unknown || o.lives()
 	return o, nil
+}
+
+// looks is how often an exclusive lock must be refused, and a shared one granted, before
+// the lock counts as held: another process that looks refuses it for microseconds.
+const looks = 5
+
+// sharedByOthers says whether a command has the shared lock. A command's lock refuses
+// an exclusive one; that of a process that only looks is exclusive itself, which no
+// command's lock is beside.
+func sharedByOthers(file *os.File) (bool, error) {
+	for range looks {
+		if free, err := tryFlock(file); free || err != nil {
+			return false, err
+		}
+		if shared, err := flockShared(file); !shared || err != nil {
+			return false, err
+		}
+		if err := unlock(file); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // decodeGroup reads a record. What kill(2) would take for another number never

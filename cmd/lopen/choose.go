@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // choose opens the session that the run is to go on with, or a new one. A nil
 // session without an error means that there is nothing to do.
-func (r *runCall) choose(ctx context.Context, store *lifecycle.Store) (sess *lifecycle.Session, fresh bool, err error) {
+func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *screen) (sess *lifecycle.Session, fresh bool, err error) {
 	if r.resume != "" {
 		id, err := store.Resolve(r.resume)
 		if err != nil {
@@ -24,61 +25,148 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store) (sess *lif
 		sess, err := store.Open(id)
 		return sess, false, err
 	}
+	met, err := r.mention(store)
+	if err != nil {
+		return nil, false, err
+	}
 	old, found, err := store.Unfinished(r.module)
 	if err != nil {
 		return nil, false, err
 	}
-	if err := r.mention(store); err != nil {
-		return nil, false, err
-	}
-	if found {
-		yes, err := r.wantsResume(ctx, old)
-		if err != nil {
-			return nil, false, err
+	for _, info := range met {
+		if info.ID == old.ID {
+			old.Err = info.Err
+		} else {
+			r.warn(info.Err)
 		}
-		sess, err := store.Open(old.ID)
-		if err != nil || yes {
+	}
+	switch {
+	case found:
+		if sess, err := r.goOn(ctx, store, ui, old); sess != nil || err != nil {
 			return sess, false, err
 		}
-		err = errors.Join(sess.Pause(ctx, session.TriggerSwitched, session.ExitPaused), sess.Close(ctx))
-		if err != nil {
-			return nil, false, err
-		}
-	} else if p, err := store.Plan(r.module); err == nil && !r.noResume {
-		if done, total := p.Progress(); total > 0 && done == total {
-			fmt.Fprintf(r.stderr, "nothing is left to do: %d/%d tasks of %s are done\n", done, total, lifecycle.PlanPath(r.module))
-			return nil, false, nil
+	case !r.noResume:
+		if p, err := store.Plan(r.module); err == nil {
+			if done, total := p.Progress(); total > 0 && done == total {
+				fmt.Fprintf(r.stderr, "nothing is left to do: %d/%d tasks of %s are done\n", done, total, lifecycle.PlanPath(r.module))
+				return nil, false, nil
+			}
 		}
 	}
 	sess, err = store.Create(ctx, r.module)
 	return sess, true, err
 }
 
+// goOn opens the session that the module's last run left, or one that is recovered from
+// it. A nil session without an error means that a new one is wanted.
+func (r *runCall) goOn(ctx context.Context, store *lifecycle.Store, ui *screen, old lifecycle.Info) (*lifecycle.Session, error) {
+	resume := !r.noResume
+	if old.Err == nil {
+		var err error
+		if resume, err = r.wantsResume(ctx, old); err != nil {
+			return nil, err
+		}
+		sess, err := store.Open(old.ID)
+		switch {
+		case err == nil && resume:
+			return sess, nil
+		case err == nil:
+			return nil, errors.Join(sess.Pause(ctx, session.TriggerSwitched, session.ExitPaused), sess.Close(ctx))
+		}
+		old.Err = err
+	}
+	if !resume && (errors.Is(old.Err, lifecycle.ErrCorrupt) || errors.Is(old.Err, lifecycle.ErrFutureVersion)) {
+		r.warn(old.Err)
+		return nil, nil
+	}
+	return r.instead(ctx, store, ui, old)
+}
+
+// instead asks what to do instead of resuming a session that cannot be opened, and does
+// it; where nobody can be asked, the error says what there is to type.
+func (r *runCall) instead(ctx context.Context, store *lifecycle.Store, ui *screen, old lifecycle.Info) (*lifecycle.Session, error) {
+	var bad *lifecycle.DamagedError
+	switch {
+	case errors.Is(old.Err, lifecycle.ErrFutureVersion):
+		return nil, fmt.Errorf("session %s: %w\n  or start a new session: lopen run %s --no-resume", old.ID, old.Err, r.module)
+	case !errors.As(old.Err, &bad) || errors.Is(old.Err, lifecycle.ErrEdited):
+		return nil, old.Err
+	}
+	v, err := r.settings(nil, r.flags)
+	if err != nil || !r.interactive() || v.Bool("unattended") {
+		return nil, errors.Join(err, old.Err)
+	}
+	key, err := ui.Choose(fmt.Sprintf("session %s is damaged: %v", bad.ID, bad), []loop.Choice{
+		{Key: 'r', Text: "recover: make a new session of what can be read, and go on with that"},
+		{Key: 'f', Text: "start fresh: a new session, by the boxes of the plan"},
+		{Key: 's', Text: "stop"},
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case key == 's':
+		return nil, old.Err
+	case key == 'f':
+		return nil, nil
+	}
+	rec, err := store.Recover(ctx, bad.ID.String(), "", false)
+	if err != nil {
+		return nil, err
+	}
+	r.showRecovery(rec, true)
+	return store.Open(rec.ID)
+}
+
+// warn says what is wrong with a session that this run can do without, and what to type.
+func (r *runCall) warn(err error) { fmt.Fprintf(r.stderr, "warning: %v\n%s", err, hint(err)) }
+
 // mentioned is how many other modules' sessions a run names, the newest ones.
 const mentioned = 3
 
-// mention tells of what the module's name does not cover: unfinished sessions
-// of other modules, and sessions that cannot be read.
-func (r *runCall) mention(store *lifecycle.Store) error {
+// mention tells of what the module's name does not cover: unfinished sessions of other
+// modules, and those that cannot be read. It returns those of the module that cannot be
+// opened: the damaged ones are tried, which moves them to corrupted/, what a newer lopen
+// wrote is left alone.
+func (r *runCall) mention(store *lifecycle.Store) (met []lifecycle.Info, err error) {
 	infos, err := store.List()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	others := 0
 	for _, info := range infos {
-		switch {
+		switch own := info.ID.Module == r.module; {
+		case own && info.Err == nil:
+		case own:
+			if !errors.Is(info.Err, lifecycle.ErrFutureVersion) {
+				var sess *lifecycle.Session
+				if sess, info.Err = store.Open(info.ID); info.Err == nil {
+					info.Err = closeStore(sess)
+				}
+			}
+			if info.Err != nil {
+				met = append(met, info)
+			}
 		case info.Err != nil:
-			fmt.Fprintf(r.stderr, "warning: session %s cannot be read and is left out: %v\n  what can be saved of it: lopen session recover %s --dry-run\n", info.ID, info.Err, info.ID)
-		case info.Module != r.module && info.Status != session.StatusComplete:
+			r.warn(fmt.Errorf("session %s cannot be read and is left out: %w", info.ID, info.Err))
+		case info.Status != session.StatusComplete:
 			if others++; others <= mentioned {
-				fmt.Fprintf(r.stderr, "unfinished as well: %s (%d/%d tasks)\n", info.ID, info.Progress.Done, info.Progress.Total)
+				fmt.Fprintf(r.stderr, "unfinished as well: %s (%s)\n", info.ID, howFar(info))
 			}
 		}
 	}
 	if others > mentioned {
 		fmt.Fprintf(r.stderr, "unfinished as well: %d more, see lopen session list\n", others-mentioned)
 	}
-	return nil
+	return met, nil
+}
+
+// howFar is a session's progress, and that it was interrupted.
+func howFar(info lifecycle.Info) string {
+	s := fmt.Sprintf("%d/%d tasks", info.Progress.Done, info.Progress.Total)
+	if info.Status == session.StatusInterrupted {
+		s = "interrupted, " + s
+	}
+	return s
 }
 
 // wantsResume asks whether to go on with a session; auto_resume answers where
@@ -94,7 +182,11 @@ func (r *runCall) wantsResume(ctx context.Context, old lifecycle.Info) (bool, er
 	if !r.interactive() || v.Bool("unattended") {
 		return v.Bool("auto_resume"), nil
 	}
-	question := fmt.Sprintf("Resume %s (%d/%d tasks, active %s)? [Y/n] ", old.ID, old.Progress.Done, old.Progress.Total, ago(time.Since(old.UpdatedAt)))
+	since := "active"
+	if old.Status == session.StatusInterrupted {
+		since = string(old.Status)
+	}
+	question := fmt.Sprintf("Resume %s (%d/%d tasks, %s %s)? [Y/n] ", old.ID, old.Progress.Done, old.Progress.Total, since, ago(time.Since(old.UpdatedAt)))
 	answer, err := r.ask(ctx, question)
 	if err != nil {
 		return false, err

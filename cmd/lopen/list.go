@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,9 +34,12 @@ type sessionRow struct {
 	Pinned    bool             `json:"pinned,omitempty"`
 	Bytes     int64            `json:"bytes,omitempty"`
 	HeldBy    string           `json:"heldBy,omitempty"`
+	Orphan    string           `json:"orphan,omitempty"` // the command of a run that was killed, while it works
 	Error     string           `json:"error,omitempty"`
 
 	branch string // drawn before the ID in a tree
+	advice string // what to type about an orphan or an error
+	newer  bool   // the error is that a newer lopen wrote it
 }
 
 // lineageRow is where a session comes from.
@@ -63,7 +67,7 @@ func newSessionList(a *app) *cobra.Command {
 				return err
 			}
 			defer release(store)
-			infos, err := store.List()
+			infos, err := everySession(store)
 			if err != nil {
 				return err
 			}
@@ -80,24 +84,46 @@ func newSessionList(a *app) *cobra.Command {
 			if lf.tree {
 				rows = asTree(rows)
 			}
-			return a.listSessions(rows, lf.long)
+			if err := a.listSessions(rows, lf.long); err != nil {
+				return err
+			}
+			for _, r := range rows {
+				if r.advice != "" {
+					fmt.Fprintln(a.stderr, r.advice)
+				}
+			}
+			return nil
 		},
 	})
 	f := cmd.Flags()
 	f.BoolVarP(&lf.long, "long", "l", false, "also the size on the disk and who holds it")
 	f.BoolVar(&lf.tree, "tree", false, "forks below the session that they come from")
-	f.StringVar(&lf.status, "status", "", "only those that are `active|paused|complete`")
+	f.StringVar(&lf.status, "status", "", "only those that are `active|interrupted|paused|complete`")
 	f.StringVar(&lf.module, "module", "", "only those of `MODULE`")
 	f.StringVar(&lf.sort, "sort", "activity", "`activity|created|id|progress`")
 	return cmd
 }
 
+// everySession lists the sessions, and after them those in corrupted/ from which none was
+// recovered.
+func everySession(store *lifecycle.Store) ([]lifecycle.Info, error) {
+	infos, err := store.List()
+	if err != nil {
+		return nil, err
+	}
+	lost, err := store.Aside()
+	for i := range lost {
+		lost[i].Summary = session.Summary{ID: lost[i].ID}
+	}
+	return append(infos, lost...), err
+}
+
 // pick keeps and sorts what the flags ask for.
 func (lf listFlags) pick(infos []lifecycle.Info) ([]lifecycle.Info, error) {
 	switch lf.status {
-	case "", string(session.StatusActive), string(session.StatusPaused), string(session.StatusComplete):
+	case "", string(session.StatusActive), string(session.StatusInterrupted), string(session.StatusPaused), string(session.StatusComplete):
 	default:
-		return nil, usagef("--status %q: give active, paused or complete", lf.status)
+		return nil, usagef("--status %q: give active, interrupted, paused or complete", lf.status)
 	}
 	infos = slices.DeleteFunc(infos, func(i lifecycle.Info) bool {
 		return lf.status != "" && string(i.Status) != lf.status || lf.module != "" && i.ID.Module != lf.module
@@ -129,8 +155,16 @@ func row(store *lifecycle.Store, info lifecycle.Info, long bool) sessionRow {
 			r.HeldBy = owner.String()
 		}
 	}
+	if info.Status != session.StatusComplete {
+		if o, err := store.Abandoned(info.ID); err == nil && o != nil {
+			r.Orphan, r.advice = o.String(), "the command of "+r.ID+" still works, "+o.String()+": "+lifecycle.HowToEnd(o, info.ID)
+		}
+	}
 	if info.Err != nil {
-		r.Error = info.Err.Error()
+		r.Error, r.newer = info.Err.Error(), errors.Is(info.Err, lifecycle.ErrFutureVersion)
+		if !r.newer {
+			r.advice = "session " + r.ID + " cannot be read: lopen session recover " + r.ID
+		}
 		return r
 	}
 	r.Status, r.Phase, r.Step, r.Component = string(info.Status), string(info.Phase), string(info.Step), info.Component
@@ -157,7 +191,11 @@ func (a *app) listSessions(rows []sessionRow, long bool) error {
 	}
 	for _, r := range rows {
 		if r.Error != "" {
-			fmt.Fprintf(w, "%s\t! unreadable\t%s\t%s\t\t\t\t%s\n", r.ID, r.Name, r.Module, r.Error)
+			what := "damaged"
+			if r.newer {
+				what = "newer lopen"
+			}
+			fmt.Fprintf(w, "%s\t! %s\t%s\t%s\t\t\t\t%s\n", r.ID, what, r.Name, r.Module, r.Error)
 			continue
 		}
 		fmt.Fprintf(w, "%s%s\t%s %s\t%s\t%s\t%s\t%d/%d\t%s\t%s", r.branch, r.ID, statusGlyph(r.Status), r.Status, named(r), r.Module, r.Phase,

@@ -100,9 +100,13 @@ func newSessionWatch(a *app) *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.reading(args, func(store *lifecycle.Store, id session.ID) (err error) {
-				_, seq, err := store.Read(id)
+				owner, holderErr := store.Holder(id)
+				st, seq, err := store.Read(id)
 				if err != nil {
 					return err
+				}
+				if st.Status().Seen(owner != nil || holderErr != nil) == session.StatusInterrupted {
+					fmt.Fprintf(a.stderr, "session %s is interrupted: nobody runs it; go on with: lopen run %s\n", id, id.Module)
 				}
 				teller := &teller{w: a.stdout}
 				err = store.Watch(cmd.Context(), id, seq-1, func(r session.Record) error {

@@ -51,11 +51,23 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []stri
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "lopen: %v\n", err)
-	if storageFailed(err) {
-		fmt.Fprintf(stderr, "  %s\n", lifecycle.ClassOf(err).Hint())
-	}
+	fmt.Fprintf(stderr, "lopen: %v\n%s", err, hint(err))
 	return exitCode(err)
+}
+
+// hint says what to do about an error, each way on a line of its own; "" where the error
+// itself says it.
+func hint(err error) string {
+	var bad *lifecycle.DamagedError
+	switch {
+	case errors.As(err, &bad) && errors.Is(err, lifecycle.ErrEdited):
+		return fmt.Sprintf("  take it as it was edited: lopen session recover %s --accept-edit\n  or start a new session:   lopen run %s --no-resume\n", bad.ID, bad.ID.Module)
+	case errors.As(err, &bad):
+		return fmt.Sprintf("  make a new session of what can be read: lopen session recover %s\n  or start fresh:                         lopen run %s --no-resume\n", bad.ID, bad.ID.Module)
+	case storageFailed(err):
+		return "  " + lifecycle.ClassOf(err).Hint() + "\n"
+	}
+	return ""
 }
 
 // The exit codes that are not a run's own; see loop for those.

@@ -29,21 +29,21 @@ func (a *app) overview(cmd *cobra.Command) error {
 		return err
 	}
 	defer release(store)
-	infos, err := store.List()
+	infos, err := everySession(store)
 	if err != nil {
 		return err
 	}
-	var info *lifecycle.Info
-	for i := range infos {
-		if infos[i].Err == nil {
-			info = &infos[i]
-			break
-		}
-	}
-	if info == nil {
+	if len(infos) == 0 {
 		fmt.Fprintf(a.stdout, "no session yet in %s\ntype:  lopen run MODULE -- CMD\n", store.Path())
 		return nil
 	}
+	readable := slices.IndexFunc(infos, func(i lifecycle.Info) bool { return i.Err == nil })
+	if readable < 0 {
+		a.orphans(store, infos)
+		a.unreadable(infos[1:])
+		return fmt.Errorf("session %s: %w", infos[0].ID, infos[0].Err)
+	}
+	info := &infos[readable]
 	st, _, err := store.Read(info.ID)
 	if note := readOnly(st, err); note != "" {
 		fmt.Fprintf(a.stderr, "warning: session %s: %s\n", info.ID, note)
@@ -58,35 +58,48 @@ func (a *app) overview(cmd *cobra.Command) error {
 		}
 	}
 	a.fiveLines(store, info, st)
+	a.orphans(store, infos)
+	a.unreadable(infos)
 	return nil
+}
+
+// orphans names the commands of runs that were killed which still work.
+func (a *app) orphans(store *lifecycle.Store, infos []lifecycle.Info) {
+	for _, i := range infos {
+		if i.Status == session.StatusComplete {
+			continue
+		}
+		if o, err := store.Abandoned(i.ID); err == nil && o != nil {
+			fmt.Fprintf(a.stdout, "orphan   the command of %s still works, %s\n         %s\n", i.ID, o, lifecycle.HowToEnd(o, i.ID))
+		}
+	}
+}
+
+// unreadable names the sessions that cannot be opened, and what to type.
+func (a *app) unreadable(infos []lifecycle.Info) {
+	for _, i := range infos {
+		switch {
+		case errors.Is(i.Err, lifecycle.ErrFutureVersion):
+			fmt.Fprintf(a.stdout, "newer    %s: update lopen, which this session is newer than\n", i.ID)
+		case i.Err != nil:
+			fmt.Fprintf(a.stdout, "damaged  %s: lopen session recover %s\n", i.ID, i.ID)
+		}
+	}
 }
 
 func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *session.State) {
 	owner, _ := store.Holder(info.ID)
 	what := string(info.Status)
-	switch {
-	case owner != nil:
+	if owner != nil {
 		what = fmt.Sprintf("running (pid %d)", owner.PID)
 		if t, ok := st.Task(st.ActiveTask()); ok {
 			what = fmt.Sprintf("running %q (pid %d)", t.Name, owner.PID)
 		}
-	case info.Status == session.StatusActive:
-		what = "not running: its last run was killed"
 	}
 	p := st.Progress()
 	fmt.Fprintf(a.stdout, "session  %s: %s, active %s\n", info.ID, what, ago(time.Since(info.UpdatedAt)))
 	fmt.Fprintf(a.stdout, "tasks    %d/%d done\n", p.Done, p.Total)
-	ready, waiting := tasks.Order(st)
-	ready = slices.DeleteFunc(ready, func(id string) bool { t, _ := st.Task(id); return t.State == session.TaskInProgress })
-	switch {
-	case len(ready) > 0:
-		t, _ := st.Task(ready[0])
-		fmt.Fprintf(a.stdout, "next     %s\n", printable(t.Name))
-	case len(waiting) > 0:
-		fmt.Fprintf(a.stdout, "next     nothing: %d tasks are blocked\n", len(waiting))
-	default:
-		fmt.Fprintln(a.stdout, "next     nothing is left")
-	}
+	fmt.Fprintf(a.stdout, "next     %s\n", next(st, owner != nil))
 	failed := "nothing"
 	for t := range st.All() {
 		if t.State == session.TaskFailed && len(t.Children) == 0 {
@@ -108,4 +121,26 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 		hint += " -- CMD"
 	}
 	fmt.Fprintf(a.stdout, "type     %s\n", hint)
+}
+
+// next says which task a run begins next, after the one in progress if it goes on.
+func next(st *session.State, running bool) string {
+	ready, waiting := tasks.Order(st)
+	n := len(ready)
+	if running {
+		ready = slices.DeleteFunc(ready, func(id string) bool { t, _ := st.Task(id); return t.State == session.TaskInProgress })
+	}
+	switch {
+	case len(ready) > 0:
+		t, _ := st.Task(ready[0])
+		if t.State == session.TaskInProgress {
+			return printable(t.Name) + " (was in progress, runs again)"
+		}
+		return printable(t.Name)
+	case len(waiting) > 0:
+		return fmt.Sprintf("nothing: %d tasks are blocked", len(waiting))
+	case n > 0:
+		return "nothing after it"
+	}
+	return "nothing is left"
 }

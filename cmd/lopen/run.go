@@ -239,7 +239,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	for _, f := range store.Preflight() {
 		fmt.Fprintf(r.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
 	}
-	sess, fresh, err := r.choose(ctx, store)
+	sess, fresh, err := r.choose(ctx, store, ui)
 	if err != nil {
 		return err
 	}

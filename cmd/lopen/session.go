@@ -24,28 +24,31 @@ func newSessionShow(a *app) *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.reading(args, func(store *lifecycle.Store, id session.ID) (err error) {
+				owner, holderErr := store.Holder(id) // before the State: a run that ends in between has paused it
 				st, seq, err := store.Read(id)
 				if note := readOnly(st, err); note != "" {
 					fmt.Fprintf(a.stderr, "warning: session %s: %s\n", id, note)
 					err = nil
 				}
-				if err == nil && cmd.Flags().Changed("at") {
+				past := cmd.Flags().Changed("at")
+				if err == nil && past {
 					seq = at
 					st, err = store.ReadAt(id, at)
 				}
 				if err != nil {
 					return err
 				}
+				status := st.Status().Seen(owner != nil || holderErr != nil || past)
 				if a.out.machine() {
-					return a.printJSON(a.stateJSON(store, st, seq))
+					return a.printJSON(a.stateJSON(store, st, status, seq))
 				}
 				switch format {
 				case "":
-					return a.showSession(store, st, seq)
+					return a.showSession(store, st, status, seq)
 				case "json", "yaml":
-					return a.printFormat(a.stateJSON(store, st, seq), format)
+					return a.printFormat(a.stateJSON(store, st, status, seq), format)
 				case "md":
-					return showMarkdown(a.stdout, st, seq)
+					return showMarkdown(a.stdout, st, status, seq)
 				}
 				return usagef("--format %q: give md, json or yaml", format)
 			})
@@ -77,10 +80,13 @@ func resolveArg(store *lifecycle.Store, args []string) (session.ID, error) {
 	return store.Resolve(args[0])
 }
 
-// stateJSON is state.json with the session's name and without the checksum, which
-// is of the file's bytes.
-func (a *app) stateJSON(store *lifecycle.Store, st *session.State, seq uint64) json.RawMessage {
+// stateJSON is state.json with the session's name, the status as people are shown it,
+// and without the checksum, which is of the file's bytes.
+func (a *app) stateJSON(store *lifecycle.Store, st *session.State, status session.Status, seq uint64) json.RawMessage {
 	data := session.EncodeState(st, session.Mark{Seq: seq})
+	if status != st.Status() { // before it there are numbers and the ID only
+		data = bytes.Replace(data, fmt.Appendf(nil, `"status":"%s"`, st.Status()), fmt.Appendf(nil, `"status":"%s"`, status), 1)
+	}
 	if i := bytes.LastIndex(data, []byte(`,"checksum":`)); i >= 0 {
 		data = append(data[:i:i], '}')
 	}
@@ -95,14 +101,14 @@ func (a *app) stateJSON(store *lifecycle.Store, st *session.State, seq uint64) j
 	return fmt.Appendf(nil, `{"name":%s,%s`, name, data[1:])
 }
 
-func (a *app) showSession(store *lifecycle.Store, st *session.State, seq uint64) error {
+func (a *app) showSession(store *lifecycle.Store, st *session.State, status session.Status, seq uint64) error {
 	h, p, m := st.Header(), st.Progress(), st.Totals()
 	w := a.stdout
 	fmt.Fprintf(w, "session   %s\n", st.ID())
 	if meta, err := store.Meta(st.ID()); err == nil && meta.Name != "" {
 		fmt.Fprintf(w, "name      %s\n", meta.Name)
 	}
-	fmt.Fprintf(w, "status    %s%s\n", h.Status, parenthesis(string(h.ExitReason)))
+	fmt.Fprintf(w, "status    %s%s\n", status, parenthesis(string(h.ExitReason)))
 	fmt.Fprintf(w, "phase     %s, %s\n", h.Phase, h.Step)
 	if h.Lineage != nil {
 		fmt.Fprintf(w, "from      %s, %s at record %d\n", h.Lineage.From, h.Lineage.Kind, h.Lineage.Seq)

@@ -34,10 +34,10 @@ func (a *app) printFormat(data json.RawMessage, format string) error {
 }
 
 // showMarkdown prints a session for a report or a pull request.
-func showMarkdown(w io.Writer, st *session.State, seq uint64) error {
+func showMarkdown(w io.Writer, st *session.State, status session.Status, seq uint64) error {
 	h, p, m := st.Header(), st.Progress(), st.Totals()
 	fmt.Fprintf(w, "# %s\n\n", st.ID())
-	fmt.Fprintf(w, "- status: %s%s\n- phase: %s, %s\n- progress: %d/%d done, %d failed, %d skipped\n- record: %d, %s\n", h.Status, parenthesis(string(h.ExitReason)),
+	fmt.Fprintf(w, "- status: %s%s\n- phase: %s, %s\n- progress: %d/%d done, %d failed, %d skipped\n- record: %d, %s\n", status, parenthesis(string(h.ExitReason)),
 		h.Phase, h.Step, p.Done, p.Total, p.Failed, p.Skipped, seq, h.UpdatedAt.UTC().Format(time.RFC3339))
 	if m.Iterations > 0 {
 		fmt.Fprintf(w, "- the command ran %d times, %s in all\n", m.Iterations, m.Duration.Round(time.Second))

@@ -20,7 +20,9 @@ type reportRow struct {
 	StateSeq  uint64     `json:"stateSeq"`
 	Records   int        `json:"records"`
 	Bytes     int64      `json:"bytes"`
+	Status    string     `json:"status,omitempty"`
 	HeldBy    string     `json:"heldBy,omitempty"`
+	Orphan    string     `json:"orphan,omitempty"` // it is among the leftovers
 	Faults    []faultRow `json:"faults"`
 
 	Rules              []lifecycle.FindingJSON `json:"rules"`
@@ -166,8 +168,12 @@ func newReportRow(r lifecycle.Report) reportRow {
 	if r.Err != nil {
 		row.Error = r.Err.Error()
 	}
+	row.Status = string(r.Status)
 	if r.Holder != nil {
 		row.HeldBy = r.Holder.String()
+	}
+	if r.Orphan != nil {
+		row.Orphan = r.Orphan.String()
 	}
 	for _, f := range r.Faults {
 		row.Faults = append(row.Faults, faultRow(f))
@@ -181,6 +187,9 @@ func (r reportRow) String() string {
 	fmt.Fprintf(&b, "%s  %s: %d records kept, to number %d", r.ID, r.Condition, r.Records, r.Seq)
 	if r.HeldBy != "" {
 		fmt.Fprintf(&b, ", held by %s", r.HeldBy)
+	}
+	if r.Status == string(session.StatusInterrupted) {
+		fmt.Fprintf(&b, ", %s", r.Status)
 	}
 	b.WriteByte('\n')
 	if r.Error != "" {

@@ -61,7 +61,18 @@ const (
 	StatusActive   Status = "active"
 	StatusPaused   Status = "paused"
 	StatusComplete Status = "complete"
+	// StatusInterrupted is what Seen makes of active. No file and no State has it.
+	StatusInterrupted Status = "interrupted"
 )
+
+// Seen is a status as people are shown it. held says whether a process holds the
+// session: one that is active and that nobody holds was interrupted.
+func (s Status) Seen(held bool) Status {
+	if s == StatusActive && !held {
+		return StatusInterrupted
+	}
+	return s
+}
 
 // The reasons for which a run ends. ExitCrashed is set by the next opener.
 const (

@@ -1,0 +1,244 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// A DamagedError says which session cannot be opened because its files are damaged, or
+// were edited outside ([ErrEdited]), and where they are now. It wraps the reason.
+type DamagedError struct {
+	ID    session.ID
+	Where string // the session's folder below .lopen: in corrupted/, or still in sessions/
+	Err   error
+}
+
+func (e *DamagedError) Error() string {
+	if e.Moved() {
+		return fmt.Sprintf("%v; the session was moved to %s/%s", e.Err, Dir, e.Where)
+	}
+	return e.Err.Error()
+}
+
+// Moved says whether the session lies in corrupted/.
+func (e *DamagedError) Moved() bool { return strings.HasPrefix(e.Where, corruptedDir+"/") }
+
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// damagedIn is err, as a [*DamagedError] where it says that files are damaged.
+func damagedIn(id session.ID, where string, err error) error {
+	var known *DamagedError
+	if !errors.Is(err, ErrCorrupt) || errors.As(err, &known) {
+		return err
+	}
+	return &DamagedError{ID: id, Where: where, Err: err}
+}
+
+// aside is a session in corrupted/.
+type aside struct {
+	Info
+	at time.Time // when it was moved; zero if that is not known
+}
+
+// Aside lists the sessions in corrupted/ from which none was recovered, the newest ID
+// first. Of each it returns as much of the summary as can be read, and a
+// [*DamagedError].
+func (s *Store) Aside() ([]Info, error) {
+	if _, err := s.root().Lstat(corruptedDir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	infos, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.aside(infos)
+	if err != nil {
+		return nil, err
+	}
+	lost := make([]Info, len(all))
+	for i, a := range all {
+		lost[i] = a.Info
+	}
+	return lost, nil
+}
+
+// aside is Aside beside the sessions that List returned. A folder whose session is
+// among these is what was left of it when it was made again.
+func (s *Store) aside(infos []Info) ([]aside, error) {
+	folders, err := s.corrupted()
+	if err != nil {
+		return nil, err
+	}
+	var all []aside
+	for _, folder := range folders {
+		id, _ := asideID(folder)
+		if n := len(all); n > 0 && all[n-1].ID == id || recoveredFrom(infos, id) ||
+			slices.ContainsFunc(infos, func(i Info) bool { return i.ID == id }) {
+			continue
+		}
+		all = append(all, s.lookAside(id, folder))
+	}
+	return all, nil
+}
+
+// corrupted lists the folders of sessions in corrupted/, the newest ID first and of one
+// ID the folder that was moved last.
+func (s *Store) corrupted() ([]string, error) {
+	entries, err := s.root().ReadDir(corruptedDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", corruptedDir, err)
+	}
+	var folders []string
+	for _, e := range entries {
+		if _, ok := asideID(e.Name()); ok && e.IsDir() {
+			folders = append(folders, e.Name())
+		}
+	}
+	slices.SortFunc(folders, func(a, b string) int {
+		x, _ := asideID(a)
+		y, _ := asideID(b)
+		if c := y.Compare(x); c != 0 {
+			return c
+		}
+		return strings.Compare(b, a) // the time is in the name
+	})
+	return folders, nil
+}
+
+// inCorrupted finds what is meant by a name in corrupted/: a folder there, the ID of a
+// session, or a module for its newest one.
+func (s *Store) inCorrupted(name string) (*DamagedError, bool) {
+	folders, err := s.corrupted()
+	if err != nil {
+		return nil, false
+	}
+	for _, folder := range folders {
+		if id, _ := asideID(folder); folder == name || id.String() == name || id.Module == name {
+			return s.damagedAside(id, folder, s.moved(folder).Reason), true
+		}
+	}
+	return nil, false
+}
+
+func (s *Store) lookAside(id session.ID, folder string) aside {
+	note := s.moved(folder)
+	a := aside{Info: Info{Err: s.damagedAside(id, folder, note.Reason)}, at: note.At}
+	buf := make([]byte, summaryBytes)
+	if n, err := readHead(s.root(), corruptedDir+"/"+folder+"/"+stateFile, buf); err == nil {
+		if sum, err := session.DecodeSummary(buf[:n]); err == nil && sum.ID == id {
+			a.Summary = sum
+			a.Status = a.Status.Seen(false)
+		}
+	}
+	a.ID = id
+	return a
+}
+
+// moved reads the note beside a folder in corrupted/. Of one that cannot be read
+// nothing is known.
+func (s *Store) moved(folder string) (note movedAside) {
+	if data, err := writer.ReadFile(s.root(), corruptedDir+"/"+folder+".json", 64<<10); err == nil {
+		_ = json.Unmarshal(data, &note)
+	}
+	return note
+}
+
+func (s *Store) damagedAside(id session.ID, folder, reason string) *DamagedError {
+	if reason == "" {
+		reason = "its files are damaged, and the note of why is missing"
+	}
+	where := corruptedDir + "/" + folder
+	return &DamagedError{ID: id, Where: where, Err: &reasonError{reason, filepath.Join(s.Path(), where)}}
+}
+
+// reasonError is why a session was moved aside, as the note beside it says.
+type reasonError struct{ reason, path string }
+
+func (e *reasonError) Error() string { return e.reason }
+
+func (e *reasonError) Unwrap() error {
+	return &Error{Op: "open", Path: e.path, Class: writer.ClassCorrupt, Err: errors.New(e.reason)}
+}
+
+func recoveredFrom(infos []Info, id session.ID) bool {
+	return slices.ContainsFunc(infos, func(i Info) bool {
+		return i.Lineage != nil && i.Lineage.Kind == session.LineageRecovered && i.Lineage.From == id
+	})
+}
+
+// Unfinished returns the session that a run of a module resumes: the one that is not
+// complete and was updated last; the boolean is false when there is none. With Err set
+// it is one that cannot be opened, in its place or in corrupted/, and that nobody has
+// decided about: no session was recovered from it, and none was begun after it. Of
+// those whose state.json does not say when they were updated the newest ID counts.
+func (s *Store) Unfinished(module string) (Info, bool, error) {
+	infos, err := s.List()
+	if err != nil {
+		return Info{}, false, err
+	}
+	moved, err := s.aside(infos)
+	if err != nil {
+		return Info{}, false, err
+	}
+	infos = slices.DeleteFunc(infos, func(i Info) bool { return i.ID.Module != module })
+	for _, i := range infos {
+		if i.Err != nil && !recoveredFrom(infos, i.ID) {
+			moved = append(moved, aside{Info: i})
+		}
+	}
+	var best Info
+	for _, i := range infos {
+		if i.Err == nil && i.Status != session.StatusComplete {
+			best = i
+			break
+		}
+	}
+	for _, a := range moved {
+		if a.ID.Module == module && !s.decided(a, infos) && (best.ID.IsZero() || a.later(best)) {
+			best = a.Info
+		}
+	}
+	return best, !best.ID.IsZero(), nil
+}
+
+// later says whether a session that cannot be opened counts rather than another one.
+func (a aside) later(than Info) bool {
+	if a.UpdatedAt.IsZero() || than.UpdatedAt.IsZero() {
+		return a.ID.Compare(than.ID) > 0
+	}
+	return a.UpdatedAt.After(than.UpdatedAt)
+}
+
+// decided says whether a run may pass a session that cannot be opened over. infos are
+// those of its module.
+func (s *Store) decided(a aside, infos []Info) bool {
+	if a.Status == session.StatusComplete {
+		return true
+	}
+	if errors.Is(a.Err, ErrFutureVersion) {
+		st, _, _ := s.Read(a.ID)
+		if st != nil && st.Status() == session.StatusComplete {
+			return true
+		}
+	}
+	known := !a.at.IsZero() && !a.UpdatedAt.IsZero()
+	for _, i := range infos {
+		if i.Err == nil && (known && i.CreatedAt.After(a.at) || !known && i.ID.Compare(a.ID) > 0) {
+			return true
+		}
+	}
+	pruned, _ := s.root().ReadDir(trashDir)
+	return slices.ContainsFunc(idsOf(pruned), func(id session.ID) bool { return id.Module == a.ID.Module && id.Compare(a.ID) > 0 })
+}
