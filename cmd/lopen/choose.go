@@ -44,11 +44,8 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store) (sess *lif
 		if err != nil {
 			return nil, false, err
 		}
-	} else if p, err := store.Plan(r.module); err == nil && !r.noResume {
-		if done, total := p.Progress(); total > 0 && done == total {
-			fmt.Fprintf(r.stderr, "nothing is left to do: %d/%d tasks of %s are done\n", done, total, lifecycle.PlanPath(r.module))
-			return nil, false, nil
-		}
+	} else if over, err := r.nothingLeft(store); over || err != nil {
+		return nil, false, err
 	}
 	sess, err = store.Create(ctx, r.module)
 	return sess, true, err
