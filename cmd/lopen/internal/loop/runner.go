@@ -25,7 +25,7 @@ type Runner struct {
 	dir       string // temporary folder of this run: prompt and metrics file
 	starts    int    // of the command, in this run
 	limits    limits
-	last      lastOutput
+	last      map[string]lastOutput // of units that failed, by ID
 	at        working
 	since     []files.Change  // that the next command is told of
 	unchanged []string        // units that are done and changed no file
@@ -45,7 +45,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("make a folder for prompts: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	r := &Runner{cfg: cfg, sess: cfg.Session, dir: dir, warned: map[string]bool{}}
+	r := &Runner{cfg: cfg, sess: cfg.Session, dir: dir, warned: map[string]bool{}, last: map[string]lastOutput{}}
 	err = r.run(ctx)
 	var exit *Exit
 	if err == nil || errors.As(err, &exit) {
@@ -116,7 +116,9 @@ func (r *Runner) prepare(ctx context.Context) error {
 		r.drift("the last run")
 	}
 	if !fresh {
-		r.lookBack(ctx)
+		if err := r.lookBack(ctx); err != nil {
+			return err
+		}
 	}
 	if err := r.change(session.TriggerPhaseChanged, func(e *session.Edit) error {
 		h := e.Header()
