@@ -40,7 +40,9 @@ func rebuild(dir writer.FS, r *Recovery) error {
 	case r.Strategy == Partial:
 		got, err = b.partly()
 	case named && name == AtCheckpoint:
-		got, err = b.atCheckpoint(cp)
+		if got, err = b.atCheckpoint(cp); err == nil {
+			got.st, err = b.withBoxes(got.st)
+		}
 	default:
 		return &Error{Op: "recover", Path: fmt.Sprintf("%q", r.Strategy), Class: writer.ClassInvalid,
 			Err: fmt.Errorf("give %s, %s=CP, %s or %s", LatestCheckpoint, AtCheckpoint, JournalAlone, Partial)}
@@ -134,6 +136,17 @@ func (b *builder) atCheckpoint(cp string) (*built, error) {
 		}
 	}
 	return nil, errors.Join(err, b.nothing("record %d of checkpoint %s cannot be reached", seq, cp))
+}
+
+// withBoxes gives a State that a person asked for the boxes that the newest one
+// remembers. Where that cannot be had the plan counts, as it does where the newest
+// State was lost: lopen ticks only what was done.
+func (b *builder) withBoxes(st *session.State) (*session.State, error) {
+	newest, _, err := b.best()
+	if err != nil {
+		return st, nil //nolint:nilerr // see above
+	}
+	return st.WithBoxes(newest.st)
 }
 
 // checkpoints is how many the new session gets. Those that cannot be read are noted.

@@ -29,10 +29,7 @@ func moduleState(store *lifecycle.Store, module string) (*session.State, error) 
 			return nil, err
 		}
 	}
-	st, _, err := store.Read(id)
-	if err != nil {
-		return nil, nil //nolint:nilerr // see above
-	}
+	st, _, _ := store.Read(id)
 	return st, nil
 }
 

@@ -146,7 +146,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return err
 	}
 	if r.dryRun {
-		return r.printDryRun(p, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec}, values)
+		return r.printDryRun(store, p, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec}, values)
 	}
 	if len(r.command) > 0 {
 		if err := child.Look(r.command, project, r.environ); err != nil {

@@ -121,6 +121,9 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, seq uint64)
 	if p.Skipped > 0 {
 		fmt.Fprintf(w, "\nskipped   %s", loop.Skipped(st, ""))
 	}
+	if differs := loop.Differs(st); differs != "" {
+		fmt.Fprintf(w, "\ndiffers   %s", differs)
+	}
 	fmt.Fprintf(w, "\ncreated   %s\nactive    %s\n", h.CreatedAt.Local().Format(time.DateTime), ago(time.Since(h.UpdatedAt)))
 	if owner, err := store.Holder(st.ID()); err == nil && owner != nil {
 		fmt.Fprintf(w, "held by   %s\n", owner)

@@ -91,6 +91,23 @@ func Skipped(st *session.State, beneath string) string {
 	return fmt.Sprintf("%s; to have one done after all: lopen plan untick %s TASK", list(ids), st.ID().Module)
 }
 
+// Differs names the tasks whose boxes in the plan are ticked while the State does not
+// have them as done, as in a fork of an earlier record, and says how one counts as done.
+// It is "" where there is none.
+func Differs(st *session.State) string {
+	var ids []string
+	for t := range st.All() {
+		if t.Box == session.BoxTicked && t.State != session.TaskComplete && len(t.Children) == 0 {
+			ids = append(ids, t.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d ticked in the plan and not done in session %s, so they run again: %s; to count one as done: lopen plan tick %s TASK",
+		len(ids), st.ID(), list(ids), st.ID().Module)
+}
+
 // WasSkipped ends a run of one task that a person skipped: it is not done.
 func WasSkipped(st *session.State, id string) *Exit {
 	if t, _ := st.Task(id); len(t.Children) == 0 {

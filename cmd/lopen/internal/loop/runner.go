@@ -145,6 +145,9 @@ func (r *Runner) prepare(ctx context.Context) error {
 	if err := r.follow(ctx, when); err != nil {
 		return err
 	}
+	if differs := Differs(r.sess.State()); differs != "" {
+		r.cfg.UI.Warn("plan: %s", differs)
+	}
 	if err := r.rest(session.TriggerStepCompleted); err != nil {
 		return err
 	}
@@ -178,32 +181,37 @@ func (r *Runner) step(phase session.Phase, step session.Step) error {
 // retryFailed gives tasks that used up their attempts in an earlier run new
 // ones: that somebody started the run again is the reason to try.
 func (r *Runner) retryFailed() error {
-	var failed []session.Task
-	for t := range r.sess.State().All() {
-		if len(t.Children) == 0 && t.State == session.TaskFailed {
-			failed = append(failed, t)
-		}
-	}
+	failed := failedLeaves(r.sess.State())
 	if len(failed) == 0 {
 		return nil
 	}
-	for _, t := range failed {
-		r.cfg.UI.Say("failed last time, tries again: %s", t.Name)
-	}
-	ids := make([]string, len(failed))
-	for i, t := range failed {
-		ids[i] = t.ID
+	for _, id := range failed {
+		r.cfg.UI.Say("failed last time, tries again: %s", r.name(id))
 	}
 	if err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
-		for _, t := range failed {
-			tasks.Set(e, t.ID, func(t *session.Task) { t.State, t.Attempts = session.TaskPending, 0 })
-		}
+		again(e, failed)
 		return nil
 	}); err != nil {
 		return err
 	}
-	r.mark(ids, plan.Mark{})
+	r.mark(failed, plan.Mark{})
 	return nil
+}
+
+func failedLeaves(st *session.State) (ids []string) {
+	for t := range st.All() {
+		if len(t.Children) == 0 && t.State == session.TaskFailed {
+			ids = append(ids, t.ID)
+		}
+	}
+	return ids
+}
+
+// again makes tasks pending, with all their attempts.
+func again(e *session.Edit, ids []string) {
+	for _, id := range ids {
+		tasks.Set(e, id, func(t *session.Task) { t.State, t.Attempts = session.TaskPending, 0 })
+	}
 }
 
 func (r *Runner) settings() session.Settings {
