@@ -375,14 +375,14 @@ func (r *runCall) assessed(project string, store *lifecycle.Store, cfg *loop.Con
 }
 
 // remembered lays the settings of the session between the flags and the
-// variables: a resume uses them unless a flag says otherwise.
+// variables: a resume uses them unless a flag says otherwise. Which settings those are
+// is decided by [session.Settings].
 func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*settings.Values, error) {
 	merged := map[string]string{}
 	if len(old.Command) > 0 {
 		merged = map[string]string{
 			"check": old.Check, "unit": old.Unit, "timeout": old.Timeout.String(), "idle_timeout": old.IdleTimeout.String(),
-			"wait": old.Wait.String(), "failure_threshold": strconv.Itoa(old.FailureThreshold),
-			"max_iterations": strconv.Itoa(old.MaxIterations), "unattended": strconv.FormatBool(old.Unattended), "require_change": strconv.FormatBool(old.RequireChange),
+			"failure_threshold": strconv.Itoa(old.FailureThreshold), "require_change": strconv.FormatBool(old.RequireChange),
 		}
 	}
 	for k, v := range r.flags {

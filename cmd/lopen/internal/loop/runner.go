@@ -218,8 +218,7 @@ func (r *Runner) settings() session.Settings {
 	c := r.cfg
 	return session.Settings{
 		Command: c.Command, Check: c.Check, Unit: c.Unit,
-		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, Wait: c.Wait,
-		FailureThreshold: c.FailureThreshold, MaxIterations: c.MaxIterations, Unattended: c.Unattended, RequireChange: c.RequireChange,
+		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, FailureThreshold: c.FailureThreshold, RequireChange: c.RequireChange,
 	}
 }
 
