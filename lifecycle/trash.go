@@ -82,6 +82,9 @@ func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired,
 		done = append(done, x)
 	}
 	s.clearDeleting()
+	if len(done) > 0 {
+		s.refreshLatest()
+	}
 	if len(gone) > 0 {
 		s.free()
 	}
@@ -267,6 +270,7 @@ func (s *Store) Delete(ctx context.Context, id session.ID) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	s.refreshLatest()
 	bytes += s.free()
 	s.opts.Logger.Info().Stringer("session", id).Int64("bytes", bytes).Msg("session deleted")
 	return bytes, nil

@@ -11,8 +11,9 @@ import (
 )
 
 // choose opens the session that the run is to go on with, or a new one. A nil
-// session without an error means that there is nothing to do.
-func (r *runCall) choose(ctx context.Context, store *lifecycle.Store) (sess *lifecycle.Session, fresh bool, err error) {
+// session without an error means that there is nothing to do. ready says whether a new
+// session could be run; it is asked before the old one is paused and before any is made.
+func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ready func() error) (sess *lifecycle.Session, fresh bool, err error) {
 	if r.resume != "" {
 		id, err := store.Resolve(r.resume)
 		if err != nil {
@@ -36,16 +37,24 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store) (sess *lif
 		if err != nil {
 			return nil, false, err
 		}
-		sess, err := store.Open(old.ID)
-		if err != nil || yes {
+		if yes {
+			sess, err := store.Open(old.ID)
 			return sess, false, err
-		}
-		err = errors.Join(sess.Pause(ctx, session.TriggerSwitched, session.ExitPaused), sess.Close(ctx))
-		if err != nil {
-			return nil, false, err
 		}
 	} else if over, err := r.nothingLeft(store); over || err != nil {
 		return nil, false, err
+	}
+	if err := ready(); err != nil {
+		return nil, false, err
+	}
+	if found {
+		sess, err := store.Open(old.ID)
+		if err == nil {
+			err = errors.Join(sess.Pause(ctx, session.TriggerSwitched, session.ExitPaused), sess.Close(ctx))
+		}
+		if err != nil {
+			return nil, false, err
+		}
 	}
 	sess, err = store.Create(ctx, r.module)
 	return sess, true, err

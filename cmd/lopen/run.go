@@ -157,6 +157,9 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return r.unsaved(ctx, project, store, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec}, p, values)
 	}
 	if store == nil {
+		if len(r.command) == 0 {
+			return r.noCommand()
+		}
 		if store, err = r.create(project); err != nil {
 			return err
 		}
@@ -195,6 +198,7 @@ func (a *app) create(project string) (*lifecycle.Store, error) {
 	return store, nil
 }
 
+// closeStore closes a store or a session within closeTimeout.
 func closeStore(store interface {
 	Close(ctx context.Context) error
 }) error {
@@ -255,7 +259,17 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	for _, f := range store.Preflight() {
 		fmt.Fprintf(r.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
 	}
-	sess, fresh, err := r.choose(ctx, store)
+	var cfg loop.Config
+	configure := func(old session.Settings) (err error) {
+		if values, err = r.remembered(store, old); err == nil {
+			cfg, err = r.config(ctx, project, docs, old, values)
+		}
+		if err == nil {
+			err = r.assessed(project, store, &cfg, values)
+		}
+		return err
+	}
+	sess, fresh, err := r.choose(ctx, store, func() error { return configure(session.Settings{}) })
 	if err != nil {
 		return err
 	}
@@ -263,18 +277,13 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if sess == nil {
 		return nil
 	}
-	old := sess.State().Header().Settings
-	var cfg loop.Config
-	if err = r.looked(ctx, sess.State()); err == nil {
-		if values, err = r.remembered(store, old); err == nil {
-			cfg, err = r.config(ctx, project, docs, old, values)
+	if !fresh {
+		if err = r.looked(ctx, sess.State()); err == nil {
+			err = configure(sess.State().Header().Settings)
 		}
-		if err == nil {
-			err = r.assessed(project, store, &cfg, values)
+		if err != nil {
+			return errors.Join(err, closeStore(sess))
 		}
-	}
-	if err != nil {
-		return errors.Join(err, r.giveBack(store, sess, fresh))
 	}
 	cfg.Store, cfg.Session, cfg.UI = store, sess, ui
 	if !fresh {
@@ -306,18 +315,6 @@ func storePolicy(v *settings.Values) (lifecycle.Policy, error) {
 		return p, usagef("redact_patterns: %w", err)
 	}
 	return p, nil
-}
-
-// giveBack closes a session on which no run could begin. One that was made for it
-// goes again: nothing happened in it.
-func (r *runCall) giveBack(store *lifecycle.Store, sess *lifecycle.Session, fresh bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	err := sess.Close(ctx)
-	if fresh && err == nil {
-		_, err = store.Delete(ctx, sess.ID())
-	}
-	return err
 }
 
 func (r *runCall) busyHint(err error) error {
