@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -153,6 +154,23 @@ func (s *Store) clearUnfinished() error {
 		}
 	}
 	return nil
+}
+
+// refreshLatest points the hint at the newest session, where the one that it names is
+// gone. The caller holds the store's lock.
+func (s *Store) refreshLatest() {
+	id, err := s.latest()
+	if err == nil {
+		if hint, herr := s.root().Readlink(sessionsDir + "/" + latestLink); herr != nil || hint != id.String() {
+			s.setLatest(id)
+		}
+		return
+	}
+	for _, name := range []string{latestLink, latestText} {
+		if err := s.root().Remove(sessionsDir + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			s.opts.Logger.Warn().Err(err).Msg("the hint to the latest session could not be removed")
+		}
+	}
 }
 
 // setLatest points the hint at id. It is a hint only, so a failure is logged

@@ -33,6 +33,9 @@ func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Sessi
 	}
 	defer dir.Close()
 	st, mark, err := forkPoint(dir, id, ld, at)
+	if err == nil {
+		st, err = st.WithBoxes(ld.state)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("fork session %s: %w", id, err)
 	}

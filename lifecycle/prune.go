@@ -83,6 +83,9 @@ func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired,
 		}
 	}
 	s.clearDeleting()
+	if len(done) > 0 {
+		s.refreshLatest()
+	}
 	if slices.ContainsFunc(done, func(x Retired) bool { return x.ForGood }) {
 		s.free()
 	}

@@ -56,7 +56,11 @@ func rebuild(dir writer.FS, r *Recovery) error {
 func (b *builder) follow(ways []way, r *Recovery) (*built, error) {
 	name, cp, named := strings.Cut(r.Strategy, "=")
 	if named && name == AtCheckpoint {
-		return b.atCheckpoint(cp)
+		got, err := b.atCheckpoint(cp)
+		if err == nil {
+			got.st, err = b.withBoxes(ways, got.st)
+		}
+		return got, err
 	}
 	if r.Strategy == "" {
 		return b.best(ways, &r.Strategy)
@@ -182,6 +186,17 @@ func (b *builder) atCheckpoint(cp string) (*built, error) {
 		}
 	}
 	return nil, errors.Join(err, b.nothing("record %d of checkpoint %s cannot be reached", seq, cp))
+}
+
+// withBoxes gives a State that a person asked for the boxes that the newest one
+// remembers. Where that cannot be had the plan counts, as it does where the newest
+// State was lost: lopen ticks only what was done.
+func (b *builder) withBoxes(ways []way, st *session.State) (*session.State, error) {
+	newest, err := b.best(ways, new(string))
+	if err != nil {
+		return st, nil //nolint:nilerr // see above
+	}
+	return st.WithBoxes(newest.st)
 }
 
 // checkpoints is how many the new session gets. Those that cannot be read are noted.

@@ -109,8 +109,7 @@ func TestReadAtAcrossAHole(t *testing.T) {
 func TestRetentionKeepsWhatRecordsName(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, crashfs.Ext4)
-	s.init()
-	s.store.SetPolicy(lifecycle.Policy{Interval: 1, Retention: 1})
+	s.initWith(lifecycle.Policy{Interval: 1, Retention: 1})
 	require.NoError(t, s.create())
 	for _, bulk := range []int{6000, 7000, 6000, 10, 10, 10} { // three changes too large for a record
 		require.NoError(t, s.save(bulk))

@@ -166,6 +166,7 @@ func (s *Store) remove(ctx context.Context, id session.ID, judge func(session.ID
 	if err != nil {
 		return 0, err
 	}
+	s.refreshLatest()
 	bytes += s.free()
 	s.opts.Logger.Info().Stringer("session", id).Int64("bytes", bytes).Msg("session deleted")
 	return bytes, nil

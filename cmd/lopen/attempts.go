@@ -36,7 +36,11 @@ func tellAttempt(w io.Writer, a session.AttemptRecord) {
 	if a.Signal != "" {
 		exit = "signal " + a.Signal
 	}
-	field("ended", "%s after %s, %s of CPU, %s of memory at most", exit, took, time.Duration(a.CPU)*time.Millisecond, bytesText(a.MaxRSS))
+	if a.Then == session.Killed {
+		field("ended", "nobody knows how: lopen was killed while it worked")
+	} else {
+		field("ended", "%s after %s, %s of CPU, %s of memory at most", exit, took, time.Duration(a.CPU)*time.Millisecond, bytesText(a.MaxRSS))
+	}
 	if a.Input+a.Output > 0 {
 		field("tokens", "%s in, %s out, $%.2f", count(a.Input), count(a.Output), a.CostUSD)
 	}

@@ -12,8 +12,9 @@ import (
 )
 
 // choose opens the session that the run is to go on with, or a new one. A nil
-// session without an error means that there is nothing to do.
-func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *screen) (sess *lifecycle.Session, fresh bool, err error) {
+// session without an error means that there is nothing to do. ready says whether a new
+// session could be run; it is asked before the old one is paused and before any is made.
+func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *screen, ready func() error) (sess *lifecycle.Session, fresh bool, err error) {
 	if r.resume != "" {
 		id, err := store.Resolve(r.resume)
 		if err != nil {
@@ -40,18 +41,15 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *screen
 			r.warn(info.Err)
 		}
 	}
-	switch {
-	case found:
-		if sess, err := r.goOn(ctx, store, ui, old); sess != nil || err != nil {
+	if found {
+		if sess, err := r.goOn(ctx, store, ui, old, ready); sess != nil || err != nil {
 			return sess, false, err
 		}
-	case !r.noResume:
-		if p, err := store.Plan(r.module); err == nil {
-			if done, total := p.Progress(); total > 0 && done == total {
-				fmt.Fprintf(r.stderr, "nothing is left to do: %d/%d tasks of %s are done\n", done, total, lifecycle.PlanPath(r.module))
-				return nil, false, nil
-			}
-		}
+	} else if over, err := r.nothingLeft(store); over || err != nil {
+		return nil, false, err
+	}
+	if err := ready(); err != nil {
+		return nil, false, err
 	}
 	sess, err = store.Create(ctx, r.module)
 	return sess, true, err
@@ -59,12 +57,17 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *screen
 
 // goOn opens the session that the module's last run left, or one that is recovered from
 // it. A nil session without an error means that a new one is wanted.
-func (r *runCall) goOn(ctx context.Context, store *lifecycle.Store, ui *screen, old lifecycle.Info) (*lifecycle.Session, error) {
+func (r *runCall) goOn(ctx context.Context, store *lifecycle.Store, ui *screen, old lifecycle.Info, ready func() error) (*lifecycle.Session, error) {
 	resume := !r.noResume
 	if old.Err == nil {
 		var err error
 		if resume, err = r.wantsResume(ctx, old); err != nil {
 			return nil, err
+		}
+		if !resume {
+			if err := ready(); err != nil {
+				return nil, err
+			}
 		}
 		sess, err := store.Open(old.ID)
 		switch {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 )
 
@@ -34,6 +35,9 @@ continued in a new one. The new session's ID is printed; lopen session resume go
 				}
 				p := sess.State().Progress()
 				fmt.Fprintf(a.stderr, "from %s, record %d: %d/%d tasks done; go on with: lopen session resume %s\n", id, sess.State().Header().Lineage.Seq, p.Done, p.Total, sess.ID())
+				if differs := loop.Differs(sess.State()); differs != "" {
+					fmt.Fprintln(a.stderr, differs)
+				}
 				_, err = fmt.Fprintln(a.stdout, sess.ID())
 				return err
 			})

@@ -177,7 +177,11 @@ func (t *teller) tell(r session.Record) error {
 		fmt.Fprintf(t.w, "          to %s; undo goes back to %s\n", w.To, w.Before)
 	}
 	for _, at := range r.Attempts {
-		fmt.Fprintf(t.w, "          %s: attempt %d took %s: %s\n", at.Task, at.Attempt, at.EndedAt.Sub(at.StartedAt).Round(time.Millisecond), at.Then)
+		took := " took " + at.EndedAt.Sub(at.StartedAt).Round(time.Millisecond).String()
+		if at.Then == session.Killed {
+			took = ""
+		}
+		fmt.Fprintf(t.w, "          %s: attempt %d%s: %s\n", at.Task, at.Attempt, took, at.Then)
 	}
 	for _, line := range happened(r) {
 		fmt.Fprintf(t.w, "          %s\n", line)

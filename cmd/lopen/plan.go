@@ -81,15 +81,13 @@ func (a *app) openPlan(module string) (*lifecycle.Store, *plan.Plan, error) {
 	return store, p, nil
 }
 
-// planState is the plan's tasks with what the module's newest session and the
+// planState is the plan's tasks with what the module's session and the
 // plan's marks say of them beyond their boxes: which failed, which one is being
 // worked on.
 func planState(store *lifecycle.Store, module string, p *plan.Plan) (*session.State, error) {
-	var st *session.State
-	if info, ok, err := store.Unfinished(module); err != nil {
+	st, err := moduleState(store, module)
+	if err != nil {
 		return nil, err
-	} else if ok {
-		st, _, _ = store.Read(info.ID) // a damaged session must not hide the plan
 	}
 	if st == nil {
 		id, err := session.NewID(module, timeNow(), 1)

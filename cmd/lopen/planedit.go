@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,10 +17,12 @@ const taskHelp = ".\n\nTASK is an ID, a unique part of the text, or :LINE."
 
 // newPlanEdit makes a command that changes one thing in a plan. change gets the
 // arguments behind MODULE; what is printed is what done says of the plans before
-// and after.
-func newPlanEdit(a *app, cmd *cobra.Command, change func(p *plan.Plan, args []string) (plan.Change, error), done func(before, after *plan.Plan)) *cobra.Command {
+// and after. then, where it is not nil, goes on while the module is still held.
+func newPlanEdit(a *app, cmd *cobra.Command, change func(p *plan.Plan, args []string) (plan.Change, error), done func(before, after *plan.Plan),
+	then func(ctx context.Context, store *lifecycle.Store, after *plan.Plan, args []string) error,
+) *cobra.Command {
 	cmd.Long = cmd.Short + taskHelp
-	cmd.RunE = func(_ *cobra.Command, args []string) (err error) {
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		store, p, err := a.openPlan(args[0])
 		if err != nil {
 			return err
@@ -49,7 +52,10 @@ func newPlanEdit(a *app, cmd *cobra.Command, change func(p *plan.Plan, args []st
 		}
 		done(p, after)
 		a.warnDangling(p, after)
-		return nil
+		if then == nil {
+			return nil
+		}
+		return then(cmd.Context(), store, after, args)
 	}
 	return cmd
 }
@@ -70,7 +76,7 @@ func (a *app) warnDangling(before, after *plan.Plan) {
 func newPlanTick(a *app, ticked bool) *cobra.Command {
 	use, short := "tick MODULE TASK", "Tick a task's box; a parent's ticks all beneath it"
 	if !ticked {
-		use, short = "untick MODULE TASK", "Untick a task's box: it runs again"
+		use, short = "untick MODULE TASK", "Untick a task's box: it runs again, also when it was skipped or failed"
 	}
 	return newPlanEdit(a, &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(2)},
 		func(p *plan.Plan, args []string) (plan.Change, error) {
@@ -80,9 +86,16 @@ func newPlanTick(a *app, ticked bool) *cobra.Command {
 		func(before, after *plan.Plan) {
 			for t := range after.All() {
 				if was, ok := before.Task(t.ID); ok && was.Checked != t.Checked {
-					fmt.Fprintf(a.stdout, "[%s] %s\n", map[bool]string{true: "x", false: " "}[t.Checked], t.ID)
+					fmt.Fprintf(a.stdout, "[%s] %s\n", tick(t.Checked), t.ID)
 				}
 			}
+		},
+		func(ctx context.Context, store *lifecycle.Store, after *plan.Plan, args []string) error {
+			t, err := after.Find(args[1])
+			if err != nil {
+				return err
+			}
+			return a.decide(ctx, store, after, args[0], plan.Closure(after, t.ID, ticked))
 		})
 }
 
@@ -92,7 +105,7 @@ func newPlanAdd(a *app) *cobra.Command {
 	return newPlanEdit(a, cmd, func(p *plan.Plan, args []string) (plan.Change, error) {
 		to, err := at.find(p)
 		return plan.Add(args[0], to), err
-	}, a.printNew)
+	}, a.printNew, nil)
 }
 
 func newPlanMove(a *app) *cobra.Command {
@@ -105,7 +118,7 @@ func newPlanMove(a *app) *cobra.Command {
 		}
 		to, err := at.find(p)
 		return plan.Move(t.ID, to), err
-	}, a.printNew)
+	}, a.printNew, nil)
 }
 
 func newPlanRename(a *app) *cobra.Command {
@@ -113,7 +126,7 @@ func newPlanRename(a *app) *cobra.Command {
 		func(p *plan.Plan, args []string) (plan.Change, error) {
 			t, err := p.Find(args[0])
 			return plan.Rename(t.ID, args[1]), err
-		}, a.printNew)
+		}, a.printNew, nil)
 }
 
 func newPlanRemove(a *app) *cobra.Command {
@@ -122,7 +135,7 @@ func newPlanRemove(a *app) *cobra.Command {
 			t, err := p.Find(args[0])
 			return plan.Remove(t.ID), err
 		},
-		func(before, after *plan.Plan) { a.printNew(after, before) })
+		func(before, after *plan.Plan) { a.printNew(after, before) }, nil)
 }
 
 func newPlanMark(a *app) *cobra.Command {
@@ -146,7 +159,7 @@ func newPlanMark(a *app) *cobra.Command {
 					fmt.Fprintf(a.stdout, "%s\n", strings.TrimSuffix(fmt.Sprintf("%s: %s", t.ID, t.Mark), ": "))
 				}
 			}
-		})
+		}, nil)
 }
 
 // printNew prints the IDs that one plan has and the other does not.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"text/template"
 	"time"
 
@@ -150,7 +151,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return err
 	}
 	if r.dryRun {
-		return r.printDryRun(p, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec}, values)
+		return r.printDryRun(store, p, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec}, values)
 	}
 	if len(r.command) > 0 {
 		if err := child.Look(r.command, project, r.environ); err != nil {
@@ -161,6 +162,9 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return r.unsaved(ctx, project, store, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec}, p, values)
 	}
 	if store == nil {
+		if len(r.command) == 0 {
+			return r.noCommand()
+		}
 		if store, err = r.create(project, opts); err != nil {
 			return err
 		}
@@ -199,6 +203,7 @@ func (a *app) create(project string, opts lifecycle.Options) (*lifecycle.Store, 
 	return store, nil
 }
 
+// closeStore closes a store or a session within closeTimeout.
 func closeStore(store interface {
 	Close(ctx context.Context) error
 }) error {
@@ -239,7 +244,18 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	for _, f := range store.Preflight() {
 		fmt.Fprintf(r.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
 	}
-	sess, fresh, err := r.choose(ctx, store, ui)
+	var cfg loop.Config
+	configure := func(old session.Settings) (err error) {
+		if values, err = r.remembered(store, old); err == nil {
+			cfg, err = r.config(ctx, project, docs, old, values)
+		}
+		if err == nil {
+			err = r.assessed(project, store, &cfg, values)
+		}
+		return err
+	}
+	ready := sync.OnceValue(func() error { return configure(session.Settings{}) })
+	sess, fresh, err := r.choose(ctx, store, ui, ready)
 	if err != nil {
 		return err
 	}
@@ -247,18 +263,13 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if sess == nil {
 		return nil
 	}
-	old := sess.State().Header().Settings
-	var cfg loop.Config
-	if err = r.looked(ctx, sess.State()); err == nil {
-		if values, err = r.remembered(store, old); err == nil {
-			cfg, err = r.config(ctx, project, docs, old, values)
+	if !fresh {
+		if err = r.looked(ctx, sess.State()); err == nil {
+			err = configure(sess.State().Header().Settings)
 		}
-		if err == nil {
-			err = r.assessed(project, store, &cfg, values)
+		if err != nil {
+			return errors.Join(err, closeStore(sess))
 		}
-	}
-	if err != nil {
-		return errors.Join(err, r.giveBack(store, sess, fresh))
 	}
 	cfg.Store, cfg.Session, cfg.UI = store, sess, ui
 	if !fresh {
@@ -290,18 +301,6 @@ func storePolicy(v *settings.Values) (lifecycle.Policy, error) {
 		return p, usagef("redact_patterns: %w", err)
 	}
 	return p, nil
-}
-
-// giveBack closes a session on which no run could begin. One that was made for it
-// goes again: nothing happened in it.
-func (r *runCall) giveBack(store *lifecycle.Store, sess *lifecycle.Session, fresh bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	err := sess.Close(ctx)
-	if fresh && err == nil {
-		_, err = store.Delete(ctx, sess.ID())
-	}
-	return err
 }
 
 func (r *runCall) busyHint(err error) error {
@@ -359,14 +358,14 @@ func (r *runCall) assessed(project string, store *lifecycle.Store, cfg *loop.Con
 }
 
 // remembered lays the settings of the session between the flags and the
-// variables: a resume uses them unless a flag says otherwise.
+// variables: a resume uses them unless a flag says otherwise. Which settings those are
+// is decided by [session.Settings].
 func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*settings.Values, error) {
 	merged := map[string]string{}
 	if len(old.Command) > 0 {
 		merged = map[string]string{
 			"check": old.Check, "unit": old.Unit, "timeout": old.Timeout.String(), "idle_timeout": old.IdleTimeout.String(),
-			"wait": old.Wait.String(), "failure_threshold": strconv.Itoa(old.FailureThreshold),
-			"max_iterations": strconv.Itoa(old.MaxIterations), "unattended": strconv.FormatBool(old.Unattended), "require_change": strconv.FormatBool(old.RequireChange),
+			"failure_threshold": strconv.Itoa(old.FailureThreshold), "require_change": strconv.FormatBool(old.RequireChange),
 		}
 	}
 	for k, v := range r.flags {

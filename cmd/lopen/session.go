@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -122,6 +123,12 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 	}
 	if p.Skipped > 0 {
 		fmt.Fprintf(w, ", %d skipped", p.Skipped)
+	}
+	if p.Skipped > 0 {
+		fmt.Fprintf(w, "\nskipped   %s", loop.Skipped(st, ""))
+	}
+	if differs := loop.Differs(st); differs != "" {
+		fmt.Fprintf(w, "\ndiffers   %s", differs)
 	}
 	fmt.Fprintf(w, "\ncreated   %s\nactive    %s\n", h.CreatedAt.Local().Format(time.DateTime), ago(time.Since(h.UpdatedAt)))
 	if owner, err := store.Holder(st.ID()); err == nil && owner != nil {

@@ -23,7 +23,7 @@ func (r *runCall) trusted(ctx context.Context, project string, old session.Setti
 		r.approve(store, project, trust.Command{Argv: command})
 	} else {
 		if command = old.Command; len(command) == 0 {
-			return nil, "", usagef("no command to run: type it after --, e.g. lopen run %s -- claude -p --permission-mode acceptEdits", r.module)
+			return nil, "", r.noCommand()
 		}
 		if err := r.insist(ctx, store, project, trust.Command{Argv: command}); err != nil {
 			return nil, "", err
@@ -40,6 +40,10 @@ func (r *runCall) trusted(ctx context.Context, project string, old session.Setti
 		}
 	}
 	return command, check, nil
+}
+
+func (r *runCall) noCommand() error {
+	return usagef("no command to run: type it after --, e.g. lopen run %s -- claude -p --permission-mode acceptEdits", r.module)
 }
 
 func (a *app) approvals() (*trust.Store, error) {

@@ -87,10 +87,8 @@ func (s *Session) Look(ctx context.Context) ([]files.Change, error) {
 	return changes, nil
 }
 
-// ChangedTasks are none: no task is done that an earlier holder left.
-func (s *Session) ChangedTasks(context.Context) ([]lifecycle.ChangedTask, bool, []files.Change, error) {
-	return nil, false, nil, nil
-}
+// Past is empty: there is no earlier holder.
+func (s *Session) Past(context.Context) (*lifecycle.Past, error) { return &lifecycle.Past{}, nil }
 
 // Release drops nothing: there is no file to read it from again.
 func (s *Session) Release() error { return nil }

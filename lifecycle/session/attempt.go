@@ -32,12 +32,19 @@ type AttemptRecord struct {
 	MoreFiles int          `json:"moreFiles,omitempty"` // beyond MaxFileChanges
 	Check     *CheckRun    `json:"check,omitempty"`
 	Failure   string       `json:"failure,omitempty"` // why it counts as failed
-	Then      string       `json:"then"`              // what followed: done, failed, limited, interrupted, paused
+	Then      string       `json:"then"`              // what followed: done, failed, limited, interrupted, or Killed
 	// Of a failed attempt, the end of what was printed, at most 16 KiB each,
 	// redacted.
 	Tail      string `json:"tail,omitempty"`
 	CheckTail string `json:"checkTail,omitempty"`
 }
+
+// Done is what followed an attempt that completed its task.
+const Done = "done"
+
+// Killed is what followed an attempt that ended with lopen itself: of how it ended only
+// the files are known.
+const Killed = "killed"
 
 // MaxFileChanges is how many files an AttemptRecord names.
 const MaxFileChanges = 1000

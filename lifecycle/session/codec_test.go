@@ -35,8 +35,8 @@ func full(t require.TestingT) *session.State {
 	h.Status, h.Phase, h.Step, h.ExitReason = session.StatusPaused, session.PhaseBuilding, session.StepIterateThroughTasks, session.ExitAgentLimit
 	h.Component, h.ActiveTask = "a", "c"
 	h.UpdatedAt, h.CompletedAt = at.Add(time.Minute), at.Add(time.Hour)
-	h.Settings = session.Settings{Command: []string{"sh", "-c", "x"}, Agent: "claude", Check: "make test", Unit: "leaf", Timeout: time.Hour, IdleTimeout: 90 * time.Second,
-		Wait: 1500 * time.Microsecond, FailureThreshold: 3, MaxIterations: 100, Unattended: true, RequireChange: true}
+	h.Settings = session.Settings{Command: []string{"sh", "-c", "x"}, Agent: "claude", Check: "make test", Unit: "leaf", Timeout: time.Hour, IdleTimeout: 1500 * time.Microsecond,
+		FailureThreshold: 3, RequireChange: true}
 	h.Cwd, h.AgentName, h.AgentSession, h.TransactionID = "sub/dir", "claude", "s-1", "t-1"
 	h.Models, h.ModelConfig, h.ContextWindow = []string{"m1", "m2"}, json.RawMessage(`{"effort":"high"}`), 200_000
 	h.TurnCount, h.TotalCostUSD = 12, 0.1+0.2

@@ -82,14 +82,8 @@ func (d *decoder) settings(s *Settings) {
 			s.Timeout = d.duration()
 		case "idleTimeout":
 			s.IdleTimeout = d.duration()
-		case "wait":
-			s.Wait = d.duration()
 		case "failureThreshold":
 			s.FailureThreshold = d.int()
-		case "maxIterations":
-			s.MaxIterations = d.int()
-		case "unattended":
-			s.Unattended = d.Bool()
 		case "requireChange":
 			s.RequireChange = d.Bool()
 		default:

@@ -17,3 +17,17 @@ func (s *State) Derive(id ID, now time.Time, l Lineage) (*State, error) {
 	}
 	return e.State()
 }
+
+// WithBoxes returns the State with the boxes that a newer one of the same module
+// remembers: a State of the past must not take what lopen itself wrote into the plan
+// since for an edit of a person.
+func (s *State) WithBoxes(newer *State) (*State, error) {
+	e := s.Edit()
+	for t := range s.All() {
+		if n, ok := newer.Task(t.ID); ok && n.Box != t.Box {
+			t.Box = n.Box
+			e.Put(t)
+		}
+	}
+	return e.State()
+}

@@ -56,10 +56,7 @@ func putSettings(e *encoder, h *Header) {
 		e.str("unit", s.Unit)
 		e.str("timeout", durationText(s.Timeout))
 		e.str("idleTimeout", durationText(s.IdleTimeout))
-		e.str("wait", durationText(s.Wait))
 		e.num("failureThreshold", int64(s.FailureThreshold))
-		e.num("maxIterations", int64(s.MaxIterations))
-		e.flag("unattended", s.Unattended)
 		e.flag("requireChange", s.RequireChange)
 	})
 }

@@ -39,14 +39,15 @@ type Header struct {
 	Extra              []Field         // fields that this version does not know, kept as they are
 }
 
-// Settings are the settings of a run that a resume uses again. 0 is off or no limit.
+// Settings are the settings of a run that a resume uses again: how a task is done and
+// judged. What bounds one run, or says whether a person is there (max_iterations, wait,
+// unattended), is of that run alone and has no place here. 0 is off or no limit.
 type Settings struct {
-	Command                    []string
-	Agent, Check, Unit         string
-	Timeout, IdleTimeout, Wait time.Duration
-	FailureThreshold           int
-	MaxIterations              int
-	Unattended, RequireChange  bool
+	Command              []string
+	Agent, Check, Unit   string
+	Timeout, IdleTimeout time.Duration // of an attempt; 0 is none
+	FailureThreshold     int           // attempts at a task; 0 is no limit
+	RequireChange        bool
 }
 
 // A RateLimit is what an agent reported of its provider's limit.

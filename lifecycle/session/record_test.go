@@ -30,7 +30,7 @@ func headline(t *rapid.T, e *session.Edit) {
 		case 1:
 			h.ActiveTask, h.Component = strings.Repeat("a", n), strings.Repeat("b", n)
 		case 2:
-			h.Settings = session.Settings{Command: []string{text}, Unattended: n > 1, Wait: time.Duration(n)}
+			h.Settings = session.Settings{Command: []string{text}, RequireChange: n > 1, Timeout: time.Duration(n)}
 		case 3:
 			h.Data = json.RawMessage(`{"rating":` + fmt.Sprint(n) + `}`)
 			if n == 0 {

@@ -131,7 +131,7 @@ func follow(t session.Task, pt plan.Task) session.Task {
 
 // fresh is a task that the State does not have, done if it is ticked.
 func fresh(pt plan.Task) session.Task {
-	t := session.Task{ID: pt.ID, State: session.TaskPending, Box: box(pt)}
+	t := session.Task{ID: pt.ID, State: session.TaskPending, Box: Box(pt)}
 	if pt.Checked && len(pt.Children) == 0 {
 		t.State = session.TaskComplete
 	}
@@ -178,7 +178,7 @@ func replaced(st *session.State, p *plan.Plan, pt plan.Task) (session.Task, bool
 
 // merge is a task of the State as its box in the plan wants it.
 func (r *Result) merge(t session.Task, pt plan.Task, when When) session.Task {
-	seen := box(pt)
+	seen := Box(pt)
 	if seen == session.BoxNone {
 		t.Box = seen
 		return t
@@ -220,7 +220,8 @@ func (r *Result) takeBack(t session.Task, when When) {
 
 func (r *Result) note(k NoteKind, id string) { r.Notes = append(r.Notes, Note{Kind: k, Task: id}) }
 
-func box(t plan.Task) session.Box {
+// Box is a task's checkbox as it stands in the plan.
+func Box(t plan.Task) session.Box {
 	switch {
 	case t.Box < 0:
 		return session.BoxNone

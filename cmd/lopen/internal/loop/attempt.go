@@ -28,12 +28,13 @@ type outcome struct {
 	result  child.Result
 	check   *session.CheckResult // nil when the check was not run
 	failure string               // why the attempt counts as failed; "" when it is done
-	limited bool
+	// checkTail is the end of what a check printed that failed.
+	checkTail []byte
+	limited   bool
 }
 
 // lastOutput is the end of what a failed attempt printed, for the next prompt.
 type lastOutput struct {
-	unit          string
 	failure       string
 	output, check []byte
 }
@@ -58,6 +59,8 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 		if err := r.after(ctx, unit, &out); err != nil && ctx.Err() == nil {
 			return err
 		}
+	} else {
+		r.lookAfterCut(ctx)
 	}
 	// Whatever the command did to the boxes comes first: the State must not
 	// learn of the outcome from a plan that the agent ticked.
@@ -82,8 +85,10 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	}
 	r.limits = limits{}
 	if out.failure != "" {
+		r.last[unit] = lastOutput{failure: out.failure, output: out.result.Tail, check: out.checkTail}
 		return r.failed(ctx, unit, leaves, out, metrics, begun)
 	}
+	delete(r.last, unit)
 	return r.done(ctx, unit, leaves, out, metrics, begun)
 }
 
@@ -97,7 +102,7 @@ func (r *Runner) consequence(ctx context.Context, out outcome) string {
 	case out.failure != "":
 		return "failed"
 	}
-	return "done"
+	return session.Done
 }
 
 // begin makes durable that the unit is being worked on and returns the number
@@ -188,7 +193,6 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 	if ctx.Err() != nil {
 		return out, m, nil
 	}
-	r.last = lastOutput{unit: unit, output: out.result.Tail}
 	switch {
 	case out.result.Exit == exitTryLater && out.result.Cause == child.CauseNone:
 		out.limited = true
@@ -199,7 +203,6 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 	default:
 		r.once("no-check", "no --check: exit 0 of the command counts as done")
 	}
-	r.last.failure = out.failure
 	return out, m, err
 }
 
@@ -214,7 +217,7 @@ func (r *Runner) check(ctx context.Context, out *outcome, env []string, deadline
 	out.check = &session.CheckResult{Command: r.cfg.Check, Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt)}
 	if res.Cause != child.CauseNone || res.Exit != 0 {
 		out.failure = fmt.Sprintf("the check %q: %s", r.cfg.Check, describe(res, r.cfg))
-		r.last.check = res.Tail
+		out.checkTail = res.Tail
 	}
 	return nil
 }

@@ -10,22 +10,29 @@ import (
 )
 
 // DryRun says what a run would do: the units that it would start the command
-// on, in order, and the first prompt. It needs neither a store nor a session
-// and changes nothing.
-func DryRun(cfg Config, p *plan.Plan) (order []string, first []byte, err error) {
-	id, err := session.NewID(cfg.Module, time.Now(), 1)
-	if err != nil {
-		return nil, nil, err
-	}
-	st, err := session.New(id, time.Now())
-	if err != nil {
-		return nil, nil, err
+// on, in order, and the first prompt. st is the State of the session that it would
+// resume, nil for a new one. Nothing is changed.
+func DryRun(cfg Config, p *plan.Plan, st *session.State) (order []string, first []byte, err error) {
+	if st == nil {
+		id, err := session.NewID(cfg.Module, time.Now(), 1)
+		if err != nil {
+			return nil, nil, err
+		}
+		if st, err = session.New(id, time.Now()); err != nil {
+			return nil, nil, err
+		}
 	}
 	cfg.UI = silent{}
 	r := &Runner{cfg: cfg, plan: p, warned: map[string]bool{}}
 	res, err := tasks.Reconcile(st, p, tasks.Between)
 	if err != nil {
 		return nil, nil, err
+	}
+	if e, failed := res.State.Edit(), failedLeaves(res.State); len(failed) > 0 {
+		again(e, failed)
+		if res.State, err = e.State(); err != nil {
+			return nil, nil, err
+		}
 	}
 	for todo := newAgenda(res.State, cfg); ; {
 		unit, leaves := todo.next()

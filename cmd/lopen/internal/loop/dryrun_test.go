@@ -22,7 +22,7 @@ func dry(t *testing.T, src, unit, only, prompt string) ([]string, string) {
 		Outlines: func(name string) (*cache.Outline, error) {
 			src, err := ReadSpec(docs, name)
 			return cache.NewOutline(src), err
-		}}, plan.Parse([]byte(src)))
+		}}, plan.Parse([]byte(src)), nil)
 	require.NoError(t, err)
 	return order, string(first)
 }

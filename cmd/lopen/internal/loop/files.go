@@ -51,21 +51,26 @@ func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (
 }
 
 // lookBack says on a resume which complete tasks have files that somebody changed
-// since. They are offered for another run and never run unasked.
-func (r *Runner) lookBack(ctx context.Context) {
-	changed, all, changes, err := r.sess.ChangedTasks(ctx)
+// since. They are offered for another run and never run unasked. What an attempt
+// changed that a kill cut off goes on record, so that it is nobody else's later.
+func (r *Runner) lookBack(ctx context.Context) error {
+	past, err := r.sess.Past(ctx)
 	if err != nil {
 		r.cfg.UI.Warn("which files changed since is not known: %v", err)
-		return
+		return nil
 	}
-	r.since = changes
-	if all {
+	r.since = past.Files
+	for unit, a := range past.Failed {
+		r.last[unit] = lastOutput{failure: a.Failure, output: []byte(a.Tail), check: []byte(a.CheckTail)}
+	}
+	if past.All {
 		r.cfg.UI.Warn("every file that the tasks of this session changed is another one now: this may be another checkout")
-		return
+	} else {
+		for _, c := range past.Changed {
+			r.cfg.UI.Warn("changed since %s was done: %s; to run it again: lopen plan untick %s %s", c.Task, list(c.Paths), r.cfg.Module, c.Task)
+		}
 	}
-	for _, c := range changed {
-		r.cfg.UI.Warn("changed since %s was done: %s; to run it again: lopen plan untick %s %s", c.Task, list(c.Paths), r.cfg.Module, c.Task)
-	}
+	return r.rememberCut(past.Cut)
 }
 
 // list names a few.
@@ -110,12 +115,22 @@ func (r *Runner) after(ctx context.Context, unit string, out *outcome) error {
 	}
 	if r.cfg.RequireChange {
 		out.failure = "no file was changed (require_change)"
-		r.last.failure = out.failure
 		return nil
 	}
 	r.unchanged = append(r.unchanged, unit)
 	r.cfg.UI.Warn("%s changed no file", r.name(unit))
 	return nil
+}
+
+// lookAfterCut finds out what a command changed that was interrupted.
+func (r *Runner) lookAfterCut(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	changes, err := r.sess.Look(ctx)
+	if err != nil {
+		r.cfg.UI.Warn("which files the interrupted command changed is not known: %v", err)
+	}
+	r.at.changes = changes
 }
 
 // fileChanges are changes as the journal has them.

@@ -17,10 +17,13 @@ func (r *Runner) finish(ctx context.Context) error {
 	case p.Total == 0:
 		r.report()
 		return r.noTask()
-	case r.cfg.Only != "" && p.Done+p.Skipped < p.Total:
+	case r.cfg.Only != "" && p.Done < p.Total:
 		r.report()
-		if t, _ := st.Task(r.cfg.Only); t.State == session.TaskFailed {
+		switch t, _ := st.Task(r.cfg.Only); t.State {
+		case session.TaskFailed:
 			return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser, "the task failed: " + r.resumeHint()})
+		case session.TaskSkipped:
+			return r.pause(session.TriggerPaused, session.ExitPaused, WasSkipped(st, r.cfg.Only))
 		}
 		if err := r.pauseOnly(session.TriggerPaused, session.ExitPaused); err != nil {
 			return err
@@ -62,7 +65,53 @@ func (r *Runner) report() {
 		line += fmt.Sprintf(", %d tokens", m.InputTokens+m.OutputTokens)
 	}
 	r.cfg.UI.Say("%s, %d starts of the command", line, r.starts)
+	if p.Skipped > 0 {
+		r.cfg.UI.Say("skipped: %s", Skipped(st, ""))
+	}
 	if len(r.unchanged) > 0 {
 		r.cfg.UI.Say("done without changing a file: %s", list(r.unchanged))
 	}
+}
+
+// Skipped names the leaves at or beneath a task, or all of them where it is "", that
+// a person passed over, and says how one comes back. It is "" where there is none.
+func Skipped(st *session.State, beneath string) string {
+	var ids []string
+	for t := range st.All() {
+		if t.State == session.TaskSkipped && len(t.Children) == 0 && (beneath == "" || within(st, t.ID, beneath)) {
+			ids = append(ids, t.ID)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%s; to have it done after all: lopen plan untick %s %s", ids[0], st.ID().Module, ids[0])
+	}
+	return fmt.Sprintf("%s; to have one done after all: lopen plan untick %s TASK", list(ids), st.ID().Module)
+}
+
+// Differs names the tasks whose boxes in the plan are ticked while the State does not
+// have them as done, as in a fork of an earlier record, and says how one counts as done.
+// It is "" where there is none.
+func Differs(st *session.State) string {
+	var ids []string
+	for t := range st.All() {
+		if t.Box == session.BoxTicked && t.State != session.TaskComplete && len(t.Children) == 0 {
+			ids = append(ids, t.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d ticked in the plan and not done in session %s, so they run again: %s; to count one as done: lopen plan tick %s TASK",
+		len(ids), st.ID(), list(ids), st.ID().Module)
+}
+
+// WasSkipped ends a run of one task that a person skipped: it is not done.
+func WasSkipped(st *session.State, id string) *Exit {
+	if t, _ := st.Task(id); len(t.Children) == 0 {
+		return &Exit{ExitUser, fmt.Sprintf("%s was skipped; to have it done after all: lopen plan untick %s %s", id, st.ID().Module, id)}
+	}
+	return &Exit{ExitUser, fmt.Sprintf("%s is not done, skipped: %s", id, Skipped(st, id))}
 }

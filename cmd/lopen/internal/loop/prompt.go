@@ -101,8 +101,8 @@ func (r *Runner) compose(st *session.State, unit string, leaves []string, n int)
 	docs, researched := r.research()
 	p.Research = docs
 	resources = append(resources, researched...)
-	if r.last.unit == unit && r.last.failure != "" {
-		p.Last = &LastOutput{Failure: r.last.failure, Output: tail(r.last.output), Check: tail(r.last.check)}
+	if last, ok := r.last[unit]; ok {
+		p.Last = &LastOutput{Failure: last.failure, Output: tail(last.output), Check: tail(last.check)}
 	}
 	var b bytes.Buffer
 	if err := r.cfg.Prompt.Execute(&b, p); err != nil {

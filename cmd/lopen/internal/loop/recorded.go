@@ -6,6 +6,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
 // working is the start of the command that goes on. Owned by the Runner; what it
@@ -49,7 +50,34 @@ func (r *Runner) remember(ctx context.Context, n int, out outcome, m metrics, th
 		a.Check = &session.CheckRun{Command: c.Command, Exit: c.Exit, Ms: c.Duration.Round(time.Millisecond).Milliseconds()}
 	}
 	if out.failure != "" {
-		a.Tail, a.CheckTail = string(r.last.output), string(r.last.check)
+		a.Tail, a.CheckTail = string(out.result.Tail), string(out.checkTail)
 	}
+	return r.tolerate(r.sess.Record(a))
+}
+
+// rememberCut puts on record the attempt that was under way when lopen was killed, of
+// which nobody knows how it ended. It began when the session was saved last.
+func (r *Runner) rememberCut(changes []files.Change) error {
+	st := r.sess.State()
+	unit := st.ActiveTask()
+	if unit == "" {
+		return nil
+	}
+	h := st.Header()
+	a := session.AttemptRecord{
+		Task: unit, Attempt: 1, Iteration: st.NumIterations() + 1, Command: h.Settings.Command,
+		StartedAt: h.UpdatedAt.UTC(), EndedAt: h.UpdatedAt.UTC(), Exit: -1, Then: session.Killed,
+	}
+	var leaves []string
+	for _, id := range tasks.Leaves(st, unit) {
+		if t, _ := st.Task(id); t.State == session.TaskInProgress {
+			leaves = append(leaves, id)
+			a.Attempt = max(a.Attempt, t.Attempts+1)
+		}
+	}
+	if len(leaves) > 1 {
+		a.Leaves = leaves
+	}
+	a.Files, a.MoreFiles = fileChanges(changes)
 	return r.tolerate(r.sess.Record(a))
 }

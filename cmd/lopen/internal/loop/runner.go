@@ -25,7 +25,7 @@ type Runner struct {
 	dir       string // temporary folder of this run: prompt and metrics file
 	starts    int    // of the command, in this run
 	limits    limits
-	last      lastOutput
+	last      map[string]lastOutput // of units that failed, by ID
 	at        working
 	since     []files.Change  // that the next command is told of
 	unchanged []string        // units that are done and changed no file
@@ -45,7 +45,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("make a folder for prompts: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	r := &Runner{cfg: cfg, sess: cfg.Session, dir: dir, warned: map[string]bool{}}
+	r := &Runner{cfg: cfg, sess: cfg.Session, dir: dir, warned: map[string]bool{}, last: map[string]lastOutput{}}
 	err = r.run(ctx)
 	var exit *Exit
 	if err == nil || errors.As(err, &exit) {
@@ -116,7 +116,9 @@ func (r *Runner) prepare(ctx context.Context) error {
 		r.drift("the last run")
 	}
 	if !fresh {
-		r.lookBack(ctx)
+		if err := r.lookBack(ctx); err != nil {
+			return err
+		}
 	}
 	if err := r.change(session.TriggerPhaseChanged, func(e *session.Edit) error {
 		h := e.Header()
@@ -142,6 +144,9 @@ func (r *Runner) prepare(ctx context.Context) error {
 	}
 	if err := r.follow(ctx, when); err != nil {
 		return err
+	}
+	if differs := Differs(r.sess.State()); differs != "" {
+		r.cfg.UI.Warn("plan: %s", differs)
 	}
 	if err := r.rest(session.TriggerStepCompleted); err != nil {
 		return err
@@ -176,40 +181,44 @@ func (r *Runner) step(phase session.Phase, step session.Step) error {
 // retryFailed gives tasks that used up their attempts in an earlier run new
 // ones: that somebody started the run again is the reason to try.
 func (r *Runner) retryFailed() error {
-	var failed []session.Task
-	for t := range r.sess.State().All() {
-		if len(t.Children) == 0 && t.State == session.TaskFailed {
-			failed = append(failed, t)
-		}
-	}
+	failed := failedLeaves(r.sess.State())
 	if len(failed) == 0 {
 		return nil
 	}
-	for _, t := range failed {
-		r.cfg.UI.Say("failed last time, tries again: %s", t.Name)
-	}
-	ids := make([]string, len(failed))
-	for i, t := range failed {
-		ids[i] = t.ID
+	for _, id := range failed {
+		r.cfg.UI.Say("failed last time, tries again: %s", r.name(id))
 	}
 	if err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
-		for _, t := range failed {
-			tasks.Set(e, t.ID, func(t *session.Task) { t.State, t.Attempts = session.TaskPending, 0 })
-		}
+		again(e, failed)
 		return nil
 	}); err != nil {
 		return err
 	}
-	r.mark(ids, plan.Mark{})
+	r.mark(failed, plan.Mark{})
 	return nil
+}
+
+func failedLeaves(st *session.State) (ids []string) {
+	for t := range st.All() {
+		if len(t.Children) == 0 && t.State == session.TaskFailed {
+			ids = append(ids, t.ID)
+		}
+	}
+	return ids
+}
+
+// again makes tasks pending, with all their attempts.
+func again(e *session.Edit, ids []string) {
+	for _, id := range ids {
+		tasks.Set(e, id, func(t *session.Task) { t.State, t.Attempts = session.TaskPending, 0 })
+	}
 }
 
 func (r *Runner) settings() session.Settings {
 	c := r.cfg
 	return session.Settings{
 		Command: c.Command, Check: c.Check, Unit: c.Unit,
-		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, Wait: c.Wait,
-		FailureThreshold: c.FailureThreshold, MaxIterations: c.MaxIterations, Unattended: c.Unattended, RequireChange: c.RequireChange,
+		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, FailureThreshold: c.FailureThreshold, RequireChange: c.RequireChange,
 	}
 }
 

@@ -39,7 +39,7 @@ type Session interface {
 
 	Checkpoint(ctx context.Context, why checkpoint.Reason, task string, paths ...string) (*checkpoint.Manifest, []files.Change, error)
 	Look(ctx context.Context) ([]files.Change, error)
-	ChangedTasks(ctx context.Context) (changed []lifecycle.ChangedTask, all bool, changes []files.Change, err error)
+	Past(ctx context.Context) (*lifecycle.Past, error)
 	Release() error
 
 	// HoldChild returns the lock that the next command inherits, nil when nobody will
