@@ -92,7 +92,7 @@ func (r *Runner) run(ctx context.Context) error {
 			return r.pause(session.TriggerPaused, session.ExitMaxIterations,
 				&Exit{ExitUser, fmt.Sprintf("stopped after %d starts of the command (max_iterations): %s", n, r.resumeHint())})
 		}
-		if err := r.baseline(ctx); err != nil {
+		if err := r.baseline(ctx, unit, leaves); err != nil {
 			return err
 		}
 		if err := r.attempt(ctx, unit, leaves); err != nil {
