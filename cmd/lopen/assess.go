@@ -82,7 +82,7 @@ func (a *app) assess(ctx context.Context, name string, scope []string, flags map
 		return err
 	}
 	if store == nil {
-		a.logger.Info().Msg("there is no .lopen here: nothing is remembered; lopen init makes one")
+		fmt.Fprintln(a.stderr, "there is no .lopen here: nothing is remembered; lopen init makes one")
 	}
 	look, err := assess.Files(project, scope)
 	if err != nil {
