@@ -29,8 +29,12 @@ func NewLive(a *actors.Actor, opts Options, r *redact.Redactor) *Live {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Live{Actor: a, id: a.State().ID(), now: opts.Now, log: opts.Logger, redact: r}
+	return &Live{Actor: a, id: a.State().ID(), now: opts.Now, log: actors.SessionLog(opts.Logger, a.State().ID()), redact: r}
 }
 
 // ID is the session's identity.
 func (s *Live) ID() session.ID { return s.id }
+
+// Logger is the session's log: each line has the session's ID. It belongs to the
+// session; a caller that wants more fields derives one of its own.
+func (s *Live) Logger() *zerolog.Logger { return &s.log }

@@ -86,7 +86,7 @@ func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired,
 		s.free()
 	}
 	for _, x := range done {
-		s.opts.Logger.Info().Stringer("session", x.ID).Str("why", x.Why).Int64("bytes", x.Bytes).Bool("for_good", x.ForGood).Msg("session pruned")
+		s.Logger(x.ID).Info().Str("reason", x.Why).Int64("bytes", x.Bytes).Bool("for_good", x.ForGood).Msg("session pruned")
 	}
 	return done, errors.Join(errs...)
 }
@@ -246,7 +246,7 @@ func (s *Store) Restore(ctx context.Context, id session.ID) error {
 	if err := s.root().Remove(from + ".json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.opts.Logger.Warn().Err(err).Msg("the note in the trash could not be removed")
 	}
-	s.opts.Logger.Info().Stringer("session", id).Msg("session restored")
+	s.Logger(id).Info().Msg("session restored")
 	return nil
 }
 
@@ -268,7 +268,7 @@ func (s *Store) Delete(ctx context.Context, id session.ID) (int64, error) {
 		return 0, err
 	}
 	bytes += s.free()
-	s.opts.Logger.Info().Stringer("session", id).Int64("bytes", bytes).Msg("session deleted")
+	s.Logger(id).Info().Int64("bytes", bytes).Msg("session deleted")
 	return bytes, nil
 }
 

@@ -277,6 +277,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 		return errors.Join(err, r.giveBack(store, sess, fresh))
 	}
 	cfg.Store, cfg.Session, cfg.UI = store, sess, ui
+	ui.log = sess.Logger()
 	if !fresh {
 		p := sess.State().Progress()
 		cfg.UI.Say("session %s goes on: %d/%d tasks done", sess.ID(), p.Done, p.Total)

@@ -47,6 +47,7 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	}
 	r.starts++
 	r.at = working{unit: unit, leaves: leaves, iteration: r.sess.State().NumIterations() + 1, git: r.git.Head}
+	r.logTaskBegins(n)
 	out, metrics, err := r.execute(ctx, unit, leaves, n)
 	if errors.Is(err, child.ErrNotStarted) {
 		return r.notStarted(leaves, err)
@@ -365,6 +366,7 @@ func (r *Runner) componentDone(unit string) error {
 		return nil
 	}
 	r.cfg.UI.Say("component done: %s", c.Name)
+	r.log.Info().Str("task", c.ID).Msg("component complete")
 	return r.change(session.TriggerComponentCompleted, func(e *session.Edit) error {
 		e.Header().Step = session.StepRepeat
 		return nil
@@ -410,6 +412,7 @@ func (r *Runner) usedUp(ctx context.Context, unit string, leaves []string, n int
 		if err := r.sync(ctx); err != nil {
 			return err
 		}
+		r.log.Info().Str("task", unit).Int("attempt", n).Str("outcome", string(state)).Msg("task used up its attempts")
 		if state == session.TaskFailed {
 			r.mark(leaves, plan.Mark{State: plan.MarkFailed, Attempts: n})
 		}
@@ -469,6 +472,7 @@ func (r *Runner) notStarted(leaves []string, cause error) error {
 	if err != nil {
 		return err
 	}
+	r.log.Error().Err(cause).Str("task", r.at.unit).Int("iteration", r.at.iteration).Str("outcome", "not-started").Msg("task ends")
 	return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitFailed, cause.Error()})
 }
 

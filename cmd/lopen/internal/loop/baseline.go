@@ -54,6 +54,7 @@ func (r *Runner) baseline(ctx context.Context, unit string, leaves []string) err
 		}
 		return nil
 	})
+	r.log.Info().Str("task", unit).Bool("passes", err == nil).Bool("remembered", hit).Str("failure", failure).Msg("check before the first task")
 	switch {
 	case ctx.Err() != nil:
 		return r.interrupted()

@@ -51,5 +51,6 @@ func (r *Runner) remember(ctx context.Context, n int, out outcome, m metrics, th
 	if out.failure != "" {
 		a.Tail, a.CheckTail = string(r.last.output), string(r.last.check)
 	}
+	r.logTaskEnds(&a)
 	return r.tolerate(r.sess.Record(a))
 }
