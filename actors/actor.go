@@ -33,7 +33,7 @@ type Options struct {
 	// Close begins. It is called in the writer goroutine, once more for each Update or
 	// Save that comes in between.
 	AtClose func(*session.State) *session.State
-	Logger  zerolog.Logger // a line a commit at debug, a line a pause at error
+	Logger  zerolog.Logger // a line a commit at debug, a line a pause at error; each with the session's ID
 }
 
 // An Actor is the one writer of one session. Make it with [Start].
@@ -70,6 +70,8 @@ type Actor struct {
 	pending   Batch            // accepted, not yet durable
 	published chan error       // result of the publication that goes on; nil when none does
 	alarm     <-chan time.Time // of the autosave; nil when none is due
+	begun     time.Time        // of the actor
+	pausedAt  time.Time        // of the pause that lasts
 }
 
 type request struct {
@@ -93,7 +95,8 @@ func Start(initial *session.State, c Committer, opts Options) *Actor {
 	a := &Actor{
 		id:       initial.ID(),
 		commit:   c,
-		log:      opts.Logger.With().Stringer("session", initial.ID()).Logger(),
+		log:      SessionLog(opts.Logger, initial.ID()),
+		begun:    time.Now(),
 		mailbox:  make(chan request, opts.Mailbox),
 		critical: make(chan error, criticalBuffer),
 		appended: make(chan struct{}, 1),
@@ -301,6 +304,7 @@ func (a *Actor) run() {
 			}
 			_ = a.awaitPublication()
 			a.closeErr = errors.Join(err, a.commit.Close())
+			a.logClosed()
 			return
 		}
 	}
@@ -345,7 +349,7 @@ func (a *Actor) settle(b barrier) error {
 		}
 	}
 	if a.paused.Swap(nil) != nil {
-		a.log.Info().Msg("session goes on after a storage error")
+		a.log.Info().Dur("duration_ms", time.Since(a.pausedAt)).Msg("goes on after a storage error")
 	}
 	return nil
 }
@@ -396,7 +400,8 @@ func (a *Actor) pause(err error, durable bool) error {
 	if a.paused.Swap(p) != nil {
 		return p
 	}
-	a.log.Error().Err(err).Bool("durable", durable).Msg("session paused on a storage error")
+	a.pausedAt = time.Now()
+	Cause(a.log.Error(), err).Bool("durable", durable).Msg("paused on a storage error")
 	for {
 		select {
 		case a.critical <- p:
@@ -405,7 +410,7 @@ func (a *Actor) pause(err error, durable bool) error {
 		}
 		select {
 		case old := <-a.critical: // nobody reads; the oldest pause makes room
-			a.log.Warn().Err(old).Msg("an unread storage error was given up")
+			Cause(a.log.Warn(), old).Msg("an unread storage error was given up")
 		default:
 		}
 	}
@@ -420,6 +425,15 @@ func (a *Actor) guard(fn func() error) (err error) {
 		}
 	}()
 	return fn()
+}
+
+// logClosed says that the session is let go of, and at warn what is not durable.
+func (a *Actor) logClosed() {
+	e := a.log.Info()
+	if a.closeErr != nil {
+		e = Cause(a.log.Warn(), a.closeErr)
+	}
+	e.Dur("duration_ms", time.Since(a.begun)).Msg("session closed")
 }
 
 func (a *Actor) logCommit(res Committed, begun time.Time) {

@@ -45,7 +45,7 @@ func (s *Store) setAside(id session.ID, cause error) error {
 	if err != nil {
 		return damagedIn(id, place, fmt.Errorf("%w; it could not be moved aside and stays where it is: %w", cause, err))
 	}
-	s.opts.Logger.Warn().Stringer("session", id).AnErr("reason", cause).Str("path", to).Msg("damaged session moved aside")
+	s.Logger(id).Warn().AnErr("reason", cause).Str("path", to).Msg("damaged session moved aside")
 	return damagedIn(id, to, cause)
 }
 
@@ -112,7 +112,7 @@ func (c *committer) makeAgain() error {
 	_ = c.Close() // of files that nobody can find any more
 	*c = *again
 	s.setLatest(c.id)
-	s.opts.Logger.Warn().Stringer("session", c.id).Str("path", c.dir.Name()).
+	s.Logger(c.id).Warn().Str("path", c.dir.Name()).
 		Msg("the session's folder was removed; it was made again from memory: its earlier history is lost, and what else lay in " + Dir)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"time"
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/cache/files"
@@ -84,7 +85,7 @@ func (s *Session) openCheckpoints() error {
 		if errors.Is(err, checkpoint.ErrNotFound) || errors.Is(err, ErrCorrupt) {
 			// It was removed, or nothing vouches for it: everything counts as seen for
 			// the first time.
-			s.store.opts.Logger.Warn().Err(err).Stringer("session", s.id).Msg("the last checkpoint cannot be read")
+			s.log.Warn().Err(err).Msg("the last checkpoint cannot be read")
 			err = nil
 		}
 		if k.last != nil && k.seen == nil {
@@ -119,7 +120,7 @@ func (s *Session) release() error {
 		return nil
 	}
 	n := k.store.Accesses()
-	s.store.opts.Logger.Debug().Stringer("session", s.id).Int("read", n.Read).Int("held", n.Held).Msg("manifests released")
+	s.log.Debug().Int("read", n.Read).Int("held", n.Held).Msg("manifests released")
 	err := k.store.Close()
 	k.store = nil
 	return err
@@ -187,7 +188,7 @@ func (s *Session) checkpoint(ctx context.Context, why checkpoint.Reason, task st
 	if err := s.Sync(ctx); err != nil { // the State that belongs to it
 		return nil, err
 	}
-	at, st := s.mark.Load(), s.State()
+	begun, at, st := time.Now(), s.mark.Load(), s.State()
 	p := st.Progress()
 	meta := checkpoint.Meta{
 		Seq: at.Seq, At: s.store.opts.Now(), Reason: why, Task: task, Messages: int(at.Messages.Count),
@@ -196,7 +197,13 @@ func (s *Session) checkpoint(ctx context.Context, why checkpoint.Reason, task st
 	if id := st.ActiveTask(); id != "" {
 		meta.Tasks.Active = append(meta.Tasks.Active, id)
 	}
-	return s.kept.store.Create(ctx, meta, s.kept.last, paths)
+	m, err := s.kept.store.Create(ctx, meta, s.kept.last, paths)
+	if err != nil {
+		return nil, err
+	}
+	s.log.Info().Stringer("checkpoint", m.ID).Str("task", task).Str("reason", string(why)).Uint64("seq", m.Seq).
+		Int("changed", m.FilesModified).Int64("bytes", m.Bytes).Dur("duration_ms", time.Since(begun)).Msg("checkpoint made")
+	return m, nil
 }
 
 // Look says which of the project's files changed since the last Look or Checkpoint
@@ -227,7 +234,7 @@ func (s *Session) look(ctx context.Context) ([]files.Change, error) {
 	k.seen, k.saved = now, now
 	if err := files.Save(s.store.project, s.seenPath(), now); err != nil {
 		k.saved = nil
-		s.store.opts.Logger.Warn().Err(err).Msg("the next holder will not know which files changed")
+		s.log.Warn().Err(err).Msg("the next holder will not know which files changed")
 	}
 	return changes, nil
 }
@@ -280,7 +287,7 @@ func (s *Session) retire(ctx context.Context) error {
 			return err
 		}
 		s.kept.fewer = true
-		s.store.opts.Logger.Info().Stringer("session", s.id).Stringer("checkpoint", r.ID).Str("why", r.Why).Msg("checkpoint removed")
+		s.log.Info().Stringer("checkpoint", r.ID).Str("reason", r.Why).Msg("checkpoint removed")
 	}
 	return ctx.Err()
 }
@@ -321,5 +328,9 @@ func (s *Session) PinCheckpoint(id checkpoint.ID, pinned bool) error {
 	if err := s.openCheckpoints(); err != nil {
 		return err
 	}
-	return s.kept.store.Pin(id, pinned)
+	if err := s.kept.store.Pin(id, pinned); err != nil {
+		return err
+	}
+	s.log.Info().Stringer("checkpoint", id).Msg("checkpoint " + pinnedText(pinned))
+	return nil
 }

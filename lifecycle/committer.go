@@ -152,8 +152,15 @@ func (c *committer) Publication(force bool) func() error {
 	}
 }
 
-// Published takes the result of the last publication.
-func (c *committer) Published(err error) { c.pub.ended(err) }
+// Published takes the result of the last publication. An error of it pauses the
+// session, which says why.
+func (c *committer) Published(err error) {
+	done := c.pub.ended(err)
+	if err == nil {
+		c.store.Logger(c.id).Debug().Uint64("seq", done.seq).Int("files", done.files).Int("snapshots", done.snapshots).
+			Int64("bytes", done.bytes).Dur("duration_ms", done.took).Msg("published")
+	}
+}
 
 // Recover goes on in a new segment of the journal. A folder that was removed is
 // made again.

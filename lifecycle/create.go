@@ -27,7 +27,11 @@ func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 	if err := s.make(ctx, module, c, session.New); err != nil {
 		return nil, err
 	}
-	return s.startNew(c)
+	sess, err := s.startNew(c)
+	if err == nil {
+		sess.log.Info().Msg("session created")
+	}
+	return sess, err
 }
 
 // startNew holds a session that was just made.
@@ -37,7 +41,6 @@ func (s *Store) startNew(c *committer) (*Session, error) {
 		return nil, err
 	}
 	s.keepBallast()
-	s.opts.Logger.Info().Stringer("session", c.id).Msg("session created")
 	return sess, nil
 }
 

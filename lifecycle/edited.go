@@ -37,7 +37,7 @@ func (s *Store) AcceptEdit(id session.ID, dryRun bool) (Edit, error) {
 	if err != nil {
 		err = fmt.Errorf("accept edit of session %s: %w", id, err)
 	} else if !dryRun {
-		s.opts.Logger.Info().Stringer("session", id).Strs("changes", edit.Changes).Msg("what was edited outside was accepted")
+		s.Logger(id).Info().Strs("changes", edit.Changes).Msg("edit accepted")
 	}
 	return edit, errors.Join(err, c.Close())
 }

@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"errors"
 
+	"github.com/rs/zerolog"
+
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
@@ -59,6 +61,10 @@ var (
 	// was taken.
 	ErrBacklogFull = actors.ErrBacklogFull
 )
+
+// LogCause adds an error to a line of a log: as "error", and of a storage error its
+// "path", its "class" and the "os_error" as well.
+func LogCause(e *zerolog.Event, err error) *zerolog.Event { return actors.Cause(e, err) }
 
 // ClassOf says which kind of storage error err is.
 func ClassOf(err error) Class { return writer.ClassOf(err) }

@@ -61,7 +61,11 @@ func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Sessi
 	if err != nil {
 		return nil, fmt.Errorf("fork session %s: %w", id, err)
 	}
-	return s.startNew(c)
+	fork, err := s.startNew(c)
+	if err == nil {
+		fork.log.Info().Stringer("from", id).Uint64("seq", mark.Seq).Msg("session forked")
+	}
+	return fork, err
 }
 
 // forkPoint is the State that a fork begins with, and how far its streams go.

@@ -34,11 +34,15 @@ func NewLive(a *actors.Actor, opts Options) *Live {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Live{actor: a, id: a.State().ID(), now: opts.Now, log: opts.Logger, redact: opts.Policy.redactor()}
+	return &Live{actor: a, id: a.State().ID(), now: opts.Now, log: actors.SessionLog(opts.Logger, a.State().ID()), redact: opts.Policy.redactor()}
 }
 
 // ID is the session's identity.
 func (s *Live) ID() session.ID { return s.id }
+
+// Logger is the session's log: each line has the session's ID. It belongs to the
+// session; a caller that wants more fields derives one of its own.
+func (s *Live) Logger() *zerolog.Logger { return &s.log }
 
 // State returns the newest accepted State, without a lock. It may not be durable yet.
 func (s *Live) State() *session.State { return s.actor.State() }

@@ -74,6 +74,7 @@ func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) e
 	if err != nil && !errors.Is(err, ErrCorrupt) { // a damaged one says nothing
 		return err
 	}
+	was := m
 	if err := change(&m); err != nil {
 		return err
 	}
@@ -83,7 +84,24 @@ func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) e
 	if err := writer.RemoveTemps(dir, ".", func(of string) bool { return of == metaFile }); err != nil {
 		return err
 	}
-	return writeMeta(dir, m)
+	if err := writeMeta(dir, m); err != nil {
+		return err
+	}
+	if m.Name != was.Name {
+		s.Logger(id).Info().Str("name", m.Name).Msg("session renamed")
+	}
+	if m.Pinned != was.Pinned {
+		s.Logger(id).Info().Msg("session " + pinnedText(m.Pinned))
+	}
+	return nil
+}
+
+// pinnedText is the end of the log line of a pin.
+func pinnedText(pinned bool) string {
+	if pinned {
+		return "pinned"
+	}
+	return "unpinned"
 }
 
 func writeMeta(dir writer.FS, m Meta) error {

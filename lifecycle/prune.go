@@ -90,7 +90,7 @@ func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired,
 		s.free()
 	}
 	for _, x := range done {
-		s.opts.Logger.Info().Stringer("session", x.ID).Str("why", x.Why).Int64("bytes", x.Bytes).Bool("for_good", x.ForGood).Msg("session pruned")
+		s.Logger(x.ID).Info().Str("reason", x.Why).Int64("bytes", x.Bytes).Bool("for_good", x.ForGood).Msg("session pruned")
 	}
 	return done, errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"slices"
+	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -22,6 +23,7 @@ type publisher struct {
 
 	running []*replacement // of the job that was handed out
 	writing int            // of the snapshots, in that job
+	took    time.Duration  // by that job; written by it and read when it has ended
 }
 
 // shown is what is known of one readable file.
@@ -80,6 +82,8 @@ func (p *publisher) job(dir writer.FS, st *session.State, at session.Mark, force
 	}
 	all, snapshots, keep := p.running, slices.Clone(p.snapshots), p.keep
 	return func() error {
+		begun := time.Now()
+		defer func() { p.took = time.Since(begun) }()
 		for _, s := range snapshots {
 			if _, err := s.write(dir); err != nil {
 				return err
@@ -101,15 +105,26 @@ func (p *publisher) job(dir writer.FS, st *session.State, at session.Mark, force
 	}
 }
 
+// published is what a job has done, for the log.
+type published struct {
+	seq              uint64 // the record that is shown
+	files, snapshots int
+	bytes            int64 // of the files
+	took             time.Duration
+}
+
 // ended notes what a job has done; of one that failed nothing counts.
-func (p *publisher) ended(err error) {
+func (p *publisher) ended(err error) (done published) {
+	done = published{files: len(p.running), snapshots: p.writing, took: p.took}
 	for _, r := range p.running {
 		if err == nil {
 			*r.file = shown{seq: r.seq, size: r.size, grown: r.file.grown - r.grown}
+			done.seq, done.bytes = r.seq, done.bytes+r.size
 		}
 	}
 	if err == nil {
 		p.snapshots = p.snapshots[min(p.writing, len(p.snapshots)):]
 	}
 	p.running, p.writing = nil, 0
+	return done
 }

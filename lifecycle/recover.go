@@ -147,7 +147,7 @@ func (s *Store) makeRecovered(ctx context.Context, r *Recovery) error {
 		r.ID = session.ID{}
 		return fmt.Errorf("recover session %s: %w", r.From, err)
 	}
-	s.opts.Logger.Info().Stringer("session", r.ID).Stringer("from", r.From).Str("strategy", r.Strategy).Uint64("seq", r.Seq).Msg("session recovered")
+	s.Logger(r.ID).Info().Stringer("from", r.From).Str("strategy", r.Strategy).Uint64("seq", r.Seq).Msg("session recovered")
 	return c.Close()
 }
 
@@ -250,5 +250,9 @@ func (s *Store) Accept(ctx context.Context, id session.ID) error {
 			return nil
 		})
 	}
-	return errors.Join(err, sess.Close(ctx))
+	err = errors.Join(err, sess.Close(ctx))
+	if err == nil {
+		sess.log.Info().Msg("session accepted")
+	}
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
@@ -74,11 +75,16 @@ func (s *Session) rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 	if err := s.note(ctx, actors.Entry{Rewind: r}); err != nil {
 		return Rewound{}, err
 	}
-	undo := s.mark.Load().Undo
+	begun, undo := time.Now(), s.mark.Load().Undo
+	s.log.Info().Str("checkpoint", r.To).Str("before", r.Before).Bool("undo", undo == r.To).
+		Bool("files", r.Files).Bool("state", r.State).Bool("force", r.Force).Msg("rewind begins")
 	done, err := s.finishRewind(ctx, r)
 	if err != nil {
+		actors.Cause(s.log.Warn(), err).Str("checkpoint", r.To).Dur("duration_ms", time.Since(begun)).Msg("rewind failed")
 		return done, s.giveUp(ctx, r, undo, err)
 	}
+	s.log.Info().Str("checkpoint", r.To).Int("changed", len(done.Changes)).Int("kept", len(done.Kept)).Int("tasks", len(done.Tasks)).
+		Dur("duration_ms", time.Since(begun)).Msg("rewind ends")
 	return done, s.retire(ctx)
 }
 

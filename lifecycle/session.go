@@ -43,15 +43,16 @@ func (s *Store) Open(id session.ID) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), c.Close())
 	}
+	event, epoch := c.event, c.journal.Epoch() // the committer is the actor's from now on
 	sess, err := s.start(st, c)
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
+	sess.log.Info().Str("event", string(event)).Uint64("seq", sess.mark.Load().Seq).Uint64("epoch", epoch).
+		Str("last_exit", string(st.Header().ExitReason)).Msg("session opened")
 	if err := sess.goOn(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), sess.Close(context.Background()))
 	}
-	s.opts.Logger.Info().Stringer("session", id).Uint64("seq", sess.mark.Load().Seq).
-		Str("last_exit", string(st.Header().ExitReason)).Msg("session opened")
 	return sess, nil
 }
 
@@ -104,14 +105,14 @@ func (c *committer) acquire() (*session.State, error) {
 // tell logs what is not as it should be and does not keep the session from being
 // opened.
 func (c *committer) tell(ld *loaded) {
-	log := &c.store.opts.Logger
+	log := c.store.Logger(c.id)
 	for _, f := range ld.log.Faults {
 		if f.Kind != journal.Settled {
-			log.Warn().Stringer("session", c.id).Stringer("fault", f).Msg("part of the journal is not applied; it stays in its file")
+			log.Warn().Stringer("fault", f).Msg("part of the journal is not applied; it stays in its file")
 		}
 	}
 	for _, f := range ld.findings() {
-		log.Warn().Stringer("session", c.id).Stringer("rule", f).Str("repair", f.Rule.Repair).Msg("a rule is broken")
+		log.Warn().Stringer("rule", f).Str("repair", f.Rule.Repair).Msg("a rule is broken")
 	}
 }
 
@@ -136,11 +137,11 @@ func (s *Session) goOn() error {
 		if err := s.openCheckpoints(); err != nil {
 			return err
 		}
-		log := s.store.opts.Logger.With().Stringer("session", s.id).Str("checkpoint", at.Rewinding.To).Logger()
+		log := s.log.With().Str("checkpoint", at.Rewinding.To).Logger()
 		done, err := s.finishRewind(context.Background(), at.Rewinding)
 		switch {
 		case errors.Is(err, ErrCorrupt), errors.Is(err, ErrNotFound), errors.Is(err, checkpoint.ErrNotFound):
-			log.Warn().Err(err).Msg("a rewind that was cut off cannot be finished: some files may be as they were before it")
+			actors.Cause(log.Warn(), err).Msg("rewind given up: it was cut off and cannot be finished; some files may be as they were before it")
 			if err := s.append(actors.Entry{Rewind: &session.Rewinding{To: at.Rewinding.To, Before: at.Rewinding.Before}, Ended: true}); err != nil {
 				return err
 			}
@@ -149,10 +150,10 @@ func (s *Session) goOn() error {
 		default:
 			for _, k := range done.Kept {
 				if k.Why == checkpoint.Denied {
-					log.Warn().Str("path", k.Path).Msg("left as it is by the rewind: the system does not allow the change")
+					log.Warn().Str("path", k.Path).Msg("the rewind left a path as it is: the system does not allow the change")
 				}
 			}
-			log.Info().Int("changes", len(done.Changes)).Msg("a rewind that was cut off is finished")
+			log.Info().Int("changed", len(done.Changes)).Int("kept", len(done.Kept)).Int("tasks", len(done.Tasks)).Msg("rewind ends: it was cut off and is finished")
 		}
 	}
 	return s.closeCalls(at.OpenCalls)
@@ -226,7 +227,7 @@ func (s *Live) Complete(ctx context.Context) error {
 	if err := s.Flush(ctx); err != nil {
 		return err
 	}
-	s.log.Info().Stringer("session", s.id).Msg("session complete")
+	s.log.Info().Msg("session complete")
 	return nil
 }
 
@@ -243,7 +244,7 @@ func (s *Live) Pause(ctx context.Context, t session.Trigger, why session.ExitRea
 	if err := s.Flush(ctx); err != nil {
 		return err
 	}
-	s.log.Info().Stringer("session", s.id).Str("reason", string(why)).Msg("session paused")
+	s.log.Info().Str("reason", string(why)).Msg("session paused")
 	return nil
 }
 
@@ -272,5 +273,6 @@ func (s *Store) RequestPause(ctx context.Context, id session.ID) (asked bool, er
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return false, fmt.Errorf("ask session %s to pause: %w", id, err)
 	}
+	s.Logger(id).Info().Msg("pause requested")
 	return true, nil
 }

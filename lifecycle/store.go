@@ -39,7 +39,7 @@ const (
 
 // Options of a store. The zero value works.
 type Options struct {
-	Logger  zerolog.Logger   // lifecycle steps at info, commits at debug; the zero value logs nothing
+	Logger  zerolog.Logger   // lifecycle steps at info, commits and publications at debug; the zero value logs nothing
 	Command string           // what the holder record says is running; "" means the name of the executable
 	Now     func() time.Time // the clock; nil means time.Now
 	Policy  Policy           // how sessions are kept; immutable once the store is open
@@ -210,6 +210,12 @@ func (s *Store) sessionDir(id session.ID) (writer.FS, error) {
 		return nil, ErrNotFound
 	}
 	return dir, err
+}
+
+// Logger returns the store's log for lines about a session: each has its ID.
+func (s *Store) Logger(id session.ID) *zerolog.Logger {
+	log := actors.SessionLog(s.opts.Logger, id)
+	return &log
 }
 
 // Path is the absolute path of the .lopen folder, for messages.

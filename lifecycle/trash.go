@@ -129,7 +129,7 @@ func (s *Store) Restore(ctx context.Context, id session.ID) error {
 	if err := s.root().Remove(from + ".json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.opts.Logger.Warn().Err(err).Msg("the note in the trash could not be removed")
 	}
-	s.opts.Logger.Info().Stringer("session", id).Msg("session restored")
+	s.Logger(id).Info().Msg("session restored")
 	return nil
 }
 
@@ -168,7 +168,7 @@ func (s *Store) remove(ctx context.Context, id session.ID, judge func(session.ID
 	}
 	s.refreshLatest()
 	bytes += s.free()
-	s.opts.Logger.Info().Stringer("session", id).Int64("bytes", bytes).Msg("session deleted")
+	s.Logger(id).Info().Int64("bytes", bytes).Msg("session deleted")
 	return bytes, nil
 }
 

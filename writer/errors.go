@@ -131,6 +131,17 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// Details are what a log says of an Error beside its text: path, class and, where
+// there is one, the OS error.
+func (e *Error) Details() map[string]any {
+	d := map[string]any{"path": e.Path, "class": e.Class.String()}
+	var errno syscall.Errno
+	if errors.As(e.Err, &errno) {
+		d["os_error"] = errno.Error()
+	}
+	return d
+}
+
 // Is makes errors.Is(err, ErrNoSpace) and the like follow the class.
 func (e *Error) Is(target error) bool {
 	for _, s := range sentinels {

@@ -72,7 +72,7 @@ func (a *app) assess(ctx context.Context, name string, scope []string, flags map
 		return err
 	}
 	if _, err := os.Lstat(filepath.Join(project, lifecycle.Dir)); errors.Is(err, fs.ErrNotExist) {
-		a.logger.Info().Msg("there is no .lopen here: nothing is remembered; lopen init makes one")
+		fmt.Fprintln(a.stderr, "there is no .lopen here: nothing is remembered; lopen init makes one")
 	}
 	look, err := assess.Files(project, scope)
 	if err != nil {

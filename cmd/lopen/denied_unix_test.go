@@ -17,9 +17,9 @@ import (
 // nobody is who may do only what modes allow: root may do anything.
 const nobody = 65534
 
-// asNobody returns a project of nobody's, and what runs the command in it and requires
-// an exit code.
-func asNobody(t *testing.T) (dir string, lopen func(code int, args ...string) string) {
+// asNobody returns a project of nobody's, what runs the command in it and requires an
+// exit code, and the command before it is started.
+func asNobody(t *testing.T) (dir string, lopen func(code int, args ...string) string, process func(args ...string) *exec.Cmd) {
 	t.Helper()
 	base, err := os.MkdirTemp("", "denied") // t.TempDir lets nobody in
 	require.NoError(t, err)
@@ -43,15 +43,18 @@ func asNobody(t *testing.T) (dir string, lopen func(code int, args ...string) st
 			require.NoError(t, os.Chown(name, nobody, nobody))
 		}
 	}
-	return dir, func(code int, args ...string) string {
-		t.Helper()
+	process = func(args ...string) *exec.Cmd {
 		cmd := command(t, dir, args...)
 		cmd.Path = bin
 		cmd.Env = append(cmd.Env, "TMPDIR="+filepath.Join(base, "tmp"))
 		if os.Getuid() == 0 {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		}
-		out, err := cmd.CombinedOutput()
+		return cmd
+	}
+	return dir, func(code int, args ...string) string {
+		t.Helper()
+		out, err := process(args...).CombinedOutput()
 		if code == 0 {
 			require.NoError(t, err, "%s", out)
 		} else {
@@ -60,7 +63,7 @@ func asNobody(t *testing.T) (dir string, lopen func(code int, args ...string) st
 			require.Equal(t, code, exit.ExitCode(), "%s", out)
 		}
 		return string(out)
-	}
+	}, process
 }
 
 // TestRewindWithoutPermission rewinds what tasks did that left a folder read-only: where
@@ -68,7 +71,7 @@ func asNobody(t *testing.T) (dir string, lopen func(code int, args ...string) st
 // changed and nobody held up, or with --force all that may be.
 func TestRewindWithoutPermission(t *testing.T) {
 	t.Parallel()
-	dir, lopen := asNobody(t)
+	dir, lopen, _ := asNobody(t)
 	files := func() string {
 		var all []string
 		for _, name := range []string{"g", "sub/f", "sub/one", "sub/two"} {
@@ -121,7 +124,7 @@ func TestRewindWithoutPermission(t *testing.T) {
 // TestStoreThatMayNotBeRead is named in full.
 func TestStoreThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
-	dir, lopen := asNobody(t)
+	dir, lopen, _ := asNobody(t)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".lopen"), 0o000))
 	require.Contains(t, lopen(14, "session", "list"), "open "+filepath.Join(dir, ".lopen")+": openat: permission denied")
 }

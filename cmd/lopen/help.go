@@ -29,7 +29,7 @@ func shortHelp(root *cobra.Command) {
 		fmt.Fprintf(w, "\nPlumbing: %s. About each: lopen COMMAND --help\n\n", strings.Join(plumbing, ", "))
 		fmt.Fprint(w, `  -C DIR               run as if started in DIR
   --color WHEN         auto, always or never
-  --log-level LEVEL    debug, info, warn or error; warn on a terminal, else info
+  --log-level LEVEL    debug, info, warn or error (default warn)
   --log-format FORMAT  console or json
   --log-file FILE      append the log to FILE
 `)

@@ -46,6 +46,7 @@ func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.S
 	ui := newScreen(ctx, r.app)
 	defer ui.stop()
 	cfg.Store, cfg.Session, cfg.UI = store, sess, unsavedScreen{ui}
+	ui.log = sess.Logger()
 	cfg.Checkpoint = false
 	cfg.GoOn = fmt.Sprintf("begin again with: lopen run %s (nothing was saved: --no-save)", r.module)
 	ui.Say("--no-save: nothing is kept of this run: no session, no checkpoint, no ticked box")

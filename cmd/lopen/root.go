@@ -60,7 +60,7 @@ func newRoot(a *app) *cobra.Command {
 	})
 	f := root.PersistentFlags()
 	f.StringVarP(&a.dir, "dir", "C", "", "run as if started in `DIR`")
-	f.StringVar(&a.logLevel, "log-level", "", "`LEVEL`: debug, info, warn or error (default warn on a terminal, else info)")
+	f.StringVar(&a.logLevel, "log-level", "warn", "`LEVEL`: debug, info, warn or error")
 	f.StringVar(&a.logFormat, "log-format", "console", "`FORMAT`: console or json")
 	f.StringVar(&a.logFile, "log-file", "", "append the log to `FILE`")
 	f.StringVar(&a.color, "color", "auto", "`WHEN`: auto, always or never")
@@ -117,16 +117,9 @@ func asUsage(cmd *cobra.Command) {
 }
 
 func (a *app) startLog() error {
-	level := a.logLevel
-	if level == "" {
-		level = "info"
-		if isTerminal(a.stderr) {
-			level = "warn"
-		}
-	}
-	lvl, err := zerolog.ParseLevel(level)
+	lvl, err := zerolog.ParseLevel(a.logLevel)
 	if err != nil || lvl == zerolog.NoLevel {
-		return usagef("--log-level %q: give debug, info, warn or error", level)
+		return usagef("--log-level %q: give debug, info, warn or error", a.logLevel)
 	}
 	sink := a.stderr
 	if a.logFile != "" {

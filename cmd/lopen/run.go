@@ -272,6 +272,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 		}
 	}
 	cfg.Store, cfg.Session, cfg.UI = store, sess, ui
+	ui.log = sess.Logger()
 	if !fresh {
 		p := sess.State().Progress()
 		cfg.UI.Say("session %s goes on: %d/%d tasks done", sess.ID(), p.Done, p.Total)
@@ -347,10 +348,10 @@ func (r *runCall) assessed(project string, store *lifecycle.Store, cfg *loop.Con
 		return err
 	}
 	check, ttl := cfg.Check, values.Duration("assessment_ttl")
-	cfg.Assess = func(ctx context.Context, run func(context.Context) error) (time.Time, bool, error) {
+	cfg.Assess = func(ctx context.Context, task string, run func(context.Context) error) (time.Time, bool, error) {
 		c := assess.Open(assess.Options{Store: store.Path(), Logger: r.logger})
 		defer c.Close()
-		res, hit, err := c.GetOrCompute(ctx, assess.Key{Name: "the check of a run", Input: []string{check}}, ttl, look,
+		res, hit, err := c.GetOrCompute(ctx, assess.Key{Name: "the check of a run", Input: []string{check, r.module, task}}, ttl, look,
 			func(ctx context.Context) ([]byte, error) { return nil, run(ctx) })
 		return res.At, hit, err
 	}

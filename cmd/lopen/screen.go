@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/term"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
@@ -25,6 +26,7 @@ type screen struct {
 	ctx  context.Context //nolint:containedctx // the run's own: it ends what is asked
 	live bool            // stderr is a terminal
 	done chan struct{}
+	log  *zerolog.Logger // Set before the run begins; of its session then.
 
 	mu     sync.Mutex
 	status loop.Status // Guarded by mu.
@@ -34,7 +36,7 @@ type screen struct {
 }
 
 func newScreen(ctx context.Context, a *app) *screen {
-	s := &screen{app: a, ctx: ctx, live: isTerminal(a.stderr), done: make(chan struct{})}
+	s := &screen{app: a, ctx: ctx, live: isTerminal(a.stderr), done: make(chan struct{}), log: &a.logger}
 	if s.live {
 		go s.tick()
 	}
@@ -91,8 +93,23 @@ func (o *above) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *screen) Say(format string, args ...any)  { s.line("", format, args...) }
-func (s *screen) Warn(format string, args ...any) { s.line("warning: ", format, args...) }
+func (s *screen) Say(format string, args ...any) {
+	s.keep(zerolog.InfoLevel, format, args...)
+	s.line("", format, args...)
+}
+
+func (s *screen) Warn(format string, args ...any) {
+	s.keep(zerolog.WarnLevel, format, args...)
+	s.line("warning: ", format, args...)
+}
+
+// keep has the log's file tell what the person was told. A log on stderr does not
+// repeat it.
+func (s *screen) keep(level zerolog.Level, format string, args ...any) {
+	if s.app.logFile != "" {
+		s.log.WithLevel(level).Str("text", fmt.Sprintf(format, args...)).Msg("said")
+	}
+}
 
 func (s *screen) Started(line string) {
 	if !s.live {

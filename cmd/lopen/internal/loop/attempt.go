@@ -48,6 +48,7 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	}
 	r.starts++
 	r.at = working{unit: unit, leaves: leaves, iteration: r.sess.State().NumIterations() + 1, git: r.git.Head}
+	r.logTaskBegins(n)
 	out, metrics, err := r.execute(ctx, unit, leaves, n)
 	if errors.Is(err, child.ErrNotStarted) {
 		return r.notStarted(leaves, err)
@@ -109,7 +110,7 @@ func (r *Runner) consequence(ctx context.Context, out outcome) string {
 // of the attempt.
 func (r *Runner) begin(ctx context.Context, unit string, leaves []string) (int, error) {
 	now := time.Now()
-	n := 0
+	n := attemptNumber(r.sess.State(), leaves)
 	if c := tasks.Component(r.sess.State(), unit); c != r.sess.State().Header().Component {
 		if err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
 			e.Header().Component, e.Header().Step = c, session.StepSelectNextComponent
@@ -127,7 +128,6 @@ func (r *Runner) begin(ctx context.Context, unit string, leaves []string) (int, 
 				if t.StartedAt.IsZero() {
 					t.StartedAt = now
 				}
-				n = max(n, t.Attempts+1)
 			})
 		}
 		return nil
@@ -136,6 +136,17 @@ func (r *Runner) begin(ctx context.Context, unit string, leaves []string) (int, 
 		return 0, err
 	}
 	return n, r.sync(ctx)
+}
+
+// attemptNumber is the number of the next attempt at a unit, from 1.
+func attemptNumber(st *session.State, leaves []string) int {
+	n := 1
+	for _, id := range leaves {
+		if t, ok := st.Task(id); ok {
+			n = max(n, t.Attempts+1)
+		}
+	}
+	return n
 }
 
 // execute runs the command and, when that succeeded, the check.
@@ -153,31 +164,26 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 	})); err != nil {
 		return out, m, err
 	}
-	promptFile, metricsFile := filepath.Join(r.dir, "prompt.md"), filepath.Join(r.dir, "metrics.json")
-	if err := os.MkdirAll(r.dir, 0o700); err != nil { // who tidies up temporary files took it, maybe
-		return out, m, fmt.Errorf("make folder for the prompt: %w", err)
+	if err := r.writePrompt(prompt); err != nil {
+		return out, m, err
 	}
+	metricsFile := filepath.Join(r.dir, metricsName)
 	if err := os.Remove(metricsFile); err != nil && !os.IsNotExist(err) {
 		return out, m, fmt.Errorf("clear metrics file: %w", err)
 	}
-	if err := os.WriteFile(promptFile, prompt, 0o600); err != nil {
-		return out, m, fmt.Errorf("write prompt: %w", err)
-	}
-	stdin, err := os.Open(promptFile)
+	stdin, err := os.Open(filepath.Join(r.dir, promptName))
 	if err != nil {
 		return out, m, fmt.Errorf("open prompt: %w", err)
 	}
 	defer stdin.Close()
 
-	changedFile, err := r.before(ctx, unit)
-	if err != nil {
+	if err := r.before(ctx, unit); err != nil {
 		return out, m, err
 	}
 	t, _ := r.sess.State().Task(unit)
 	r.status(t.Name, n)
 	r.cfg.UI.Started(r.progressLine(t, n))
-	env := append(slices.Clone(r.cfg.Environ), r.env(unit, n, promptFile, metricsFile)...)
-	env = append(env, "LOPEN_CHANGED_FILES="+changedFile)
+	env := r.env(unit, n)
 	deadline := time.Time{}
 	if r.cfg.Timeout > 0 {
 		deadline = time.Now().Add(r.cfg.Timeout)
@@ -225,7 +231,9 @@ func (r *Runner) check(ctx context.Context, out *outcome, env []string, deadline
 // supervise runs one process with the lock that says so to the next holder.
 func (r *Runner) supervise(ctx context.Context, c child.Command, what string, deadline time.Time) (child.Result, error) {
 	c.Grace, c.IdleTimeout = defaultGrace, r.cfg.IdleTimeout
-	c.Stdout, c.Stderr = r.cfg.UI.Output()
+	if c.Stdout == nil {
+		c.Stdout, c.Stderr = r.cfg.UI.Output()
+	}
 	if r.cfg.Transcript {
 		for name, w := range map[string]*io.Writer{"stdout": &c.Stdout, "stderr": &c.Stderr} {
 			s := &scribe{to: *w, tell: func(text string) { r.tell(ctx, event{Type: what, Stream: name, Text: text}) }}
@@ -361,6 +369,7 @@ func (r *Runner) componentDone(unit string) error {
 		return nil
 	}
 	r.cfg.UI.Say("component done: %s", c.Name)
+	r.log.Info().Str("task", c.ID).Msg("component complete")
 	return r.change(session.TriggerComponentCompleted, func(e *session.Edit) error {
 		e.Header().Step = session.StepRepeat
 		return nil
@@ -406,6 +415,7 @@ func (r *Runner) usedUp(ctx context.Context, unit string, leaves []string, n int
 		if err := r.sync(ctx); err != nil {
 			return err
 		}
+		r.log.Info().Str("task", unit).Int("attempt", n).Str("outcome", string(state)).Msg("task used up its attempts")
 		if state == session.TaskFailed {
 			r.mark(leaves, plan.Mark{State: plan.MarkFailed, Attempts: n})
 		}
@@ -465,23 +475,45 @@ func (r *Runner) notStarted(leaves []string, cause error) error {
 	if err != nil {
 		return err
 	}
+	r.log.Error().Err(cause).Str("task", r.at.unit).Int("iteration", r.at.iteration).Str("outcome", "not-started").Msg("task ends")
 	return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitFailed, cause.Error()})
 }
 
-func (r *Runner) env(unit string, n int, promptFile, metricsFile string) []string {
+// The files of a run's temporary folder that the variables name.
+const (
+	promptName  = "prompt.md"
+	metricsName = "metrics.json"
+	changedName = "changed"
+)
+
+// env is what the command and the check get: the environment of lopen itself, and the
+// variables of the n-th attempt at a unit.
+func (r *Runner) env(unit string, n int) []string {
 	st := r.sess.State()
 	t, _ := st.Task(unit)
-	return []string{
-		"LOPEN_SESSION_ID=" + st.ID().String(),
-		"LOPEN_MODULE=" + r.cfg.Module,
-		"LOPEN_COMPONENT=" + st.Header().Component,
-		"LOPEN_TASK_ID=" + unit,
-		"LOPEN_TASK=" + t.Name,
-		"LOPEN_ITERATION=" + strconv.Itoa(st.NumIterations()+1),
-		"LOPEN_ATTEMPT=" + strconv.Itoa(n),
-		"LOPEN_METRICS_FILE=" + metricsFile,
-		"LOPEN_PROMPT_FILE=" + promptFile,
+	return append(slices.Clone(r.cfg.Environ),
+		"LOPEN_SESSION_ID="+st.ID().String(),
+		"LOPEN_MODULE="+r.cfg.Module,
+		"LOPEN_COMPONENT="+tasks.Component(st, unit),
+		"LOPEN_TASK_ID="+unit,
+		"LOPEN_TASK="+t.Name,
+		"LOPEN_ITERATION="+strconv.Itoa(st.NumIterations()+1),
+		"LOPEN_ATTEMPT="+strconv.Itoa(n),
+		"LOPEN_METRICS_FILE="+filepath.Join(r.dir, metricsName),
+		"LOPEN_PROMPT_FILE="+filepath.Join(r.dir, promptName),
+		"LOPEN_CHANGED_FILES="+filepath.Join(r.dir, changedName),
+	)
+}
+
+// writePrompt writes the file of LOPEN_PROMPT_FILE.
+func (r *Runner) writePrompt(prompt []byte) error {
+	if err := os.MkdirAll(r.dir, 0o700); err != nil { // who tidies up temporary files took it, maybe
+		return fmt.Errorf("make folder for the prompt: %w", err)
 	}
+	if err := os.WriteFile(filepath.Join(r.dir, promptName), prompt, 0o600); err != nil {
+		return fmt.Errorf("write prompt: %w", err)
+	}
+	return nil
 }
 
 // describe says how a process ended, when it did not succeed.

@@ -23,9 +23,9 @@ type Config struct {
 	Spec     string   // the specification, relative to the project, with slashes
 	Command  []string // never empty
 	Check    string   // for sh -c; "" for none
-	// Assess runs the check, unless it remembers that it passed on the tree as it
-	// is: hit, since when. nil runs no check before the first task.
-	Assess  func(ctx context.Context, check func(context.Context) error) (at time.Time, hit bool, err error)
+	// Assess runs the check, unless it remembers that it passed for the task on the tree
+	// as it is: hit, since when. nil runs no check before the first task.
+	Assess  func(ctx context.Context, task string, check func(context.Context) error) (at time.Time, hit bool, err error)
 	Unit    string // leaf, task or component
 	Only    string // a task's ID: run this one alone
 	Prompt  *template.Template

@@ -84,22 +84,26 @@ func list(all []string) string {
 
 // before keeps the files before a start of the command, and lists for it what
 // changed since the last one.
-func (r *Runner) before(ctx context.Context, unit string) (listed string, err error) {
+func (r *Runner) before(ctx context.Context, unit string) error {
 	changes, err := r.keep(ctx, checkpoint.BeforeTask, unit)
 	if err != nil {
-		return "", err
+		return err
 	}
 	changes = append(r.since, changes...)
 	r.since = nil
+	return r.listChanged(changes)
+}
+
+// listChanged writes the file of LOPEN_CHANGED_FILES.
+func (r *Runner) listChanged(changes []files.Change) error {
 	var lines strings.Builder
 	for _, c := range changes {
 		lines.WriteString(c.Path + "\n")
 	}
-	listed = filepath.Join(r.dir, "changed")
-	if err := os.WriteFile(listed, []byte(lines.String()), 0o600); err != nil {
-		return "", fmt.Errorf("list what changed: %w", err)
+	if err := os.WriteFile(filepath.Join(r.dir, changedName), []byte(lines.String()), 0o600); err != nil {
+		return fmt.Errorf("list what changed: %w", err)
 	}
-	return listed, nil
+	return nil
 }
 
 // after keeps the files after a start of the command. A task that changed none of

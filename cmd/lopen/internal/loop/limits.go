@@ -55,6 +55,11 @@ func (r *Runner) waitLimit(ctx context.Context, m metrics) error {
 	}
 	r.cfg.UI.Say("the agent is at its limit: waiting until %s, no attempt is counted", at)
 	r.cfg.UI.Status(Status{Task: "waiting for the agent's limit", Since: time.Now(), Until: until, Progress: r.sess.State().Progress()})
+	begun := time.Now()
+	r.log.Info().Time("until", until).Msg("waits for the agent's limit")
+	defer func() {
+		r.log.Info().Dur("duration_ms", time.Since(begun)).Msg("no longer waits for the agent's limit")
+	}()
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	tick := time.NewTicker(pausePoll)

@@ -54,15 +54,24 @@ func NoOrphans(store *lifecycle.Store, module string) error {
 	return nil
 }
 
-func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI) error {
+func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI) (err error) {
 	o, err := store.Orphan(id)
 	if err != nil || o == nil {
 		return err
 	}
+	log := store.Logger(id).With().Int("process_group", o.PGID).Str("command", o.Command).Logger()
 	if !o.Alive {
+		log.Warn().Msg("orphan left alone: it is no command of a run any more")
 		ui.Warn("a process left behind by an earlier command still runs and is left alone (%s)", o)
 		return nil
 	}
+	log.Warn().Msg("orphan found")
+	begun := time.Now()
+	defer func() {
+		if err == nil {
+			log.Info().Dur("duration_ms", time.Since(begun)).Msg("orphan ended")
+		}
+	}()
 	ui.Warn("a command of an earlier run still works (%s): waiting %s before it is ended", o, orphanGrace)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

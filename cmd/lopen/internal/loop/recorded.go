@@ -52,6 +52,7 @@ func (r *Runner) remember(ctx context.Context, n int, out outcome, m metrics, th
 	if out.failure != "" {
 		a.Tail, a.CheckTail = string(out.result.Tail), string(out.checkTail)
 	}
+	r.logTaskEnds(&a)
 	return r.tolerate(r.sess.Record(a))
 }
 

@@ -7,6 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -21,6 +24,7 @@ func (e *Exit) Error() string { return e.Reason }
 type Runner struct {
 	cfg       Config
 	sess      Session
+	log       *zerolog.Logger // of the session
 	plan      *plan.Plan
 	dir       string // temporary folder of this run: prompt and metrics file
 	starts    int    // of the command, in this run
@@ -39,13 +43,16 @@ type Runner struct {
 // [*Exit], with the session paused and saved, or an error of the storage. When
 // ctx is cancelled the command is ended, the session is paused, and the Exit
 // has code 130. The session stays open.
-func Run(ctx context.Context, cfg Config) error {
+func Run(ctx context.Context, cfg Config) (err error) {
 	dir, err := os.MkdirTemp("", "lopen-run-")
 	if err != nil {
 		return fmt.Errorf("make a folder for prompts: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	r := &Runner{cfg: cfg, sess: cfg.Session, dir: dir, warned: map[string]bool{}, last: map[string]lastOutput{}}
+	r := &Runner{cfg: cfg, sess: cfg.Session, log: cfg.Session.Logger(), dir: dir, warned: map[string]bool{}, last: map[string]lastOutput{}}
+	begun := time.Now()
+	r.logBegin()
+	defer func() { r.logEnd(err, begun) }()
 	err = r.run(ctx)
 	var exit *Exit
 	if err == nil || errors.As(err, &exit) {
@@ -92,7 +99,7 @@ func (r *Runner) run(ctx context.Context) error {
 			return r.pause(session.TriggerPaused, session.ExitMaxIterations,
 				&Exit{ExitUser, fmt.Sprintf("stopped after %d starts of the command (max_iterations): %s", n, r.resumeHint())})
 		}
-		if err := r.baseline(ctx); err != nil {
+		if err := r.baseline(ctx, unit, leaves); err != nil {
 			return err
 		}
 		if err := r.attempt(ctx, unit, leaves); err != nil {

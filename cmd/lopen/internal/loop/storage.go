@@ -46,7 +46,7 @@ func (r *Runner) sync(ctx context.Context) error {
 // failed: by itself for a full disk and a denied write, for a failing device when the
 // person says so. It returns nil when retry succeeded and an Exit with code 14 when
 // PauseTimeout is over; what is no error of the storage comes back as it is.
-func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(context.Context) error) error {
+func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(context.Context) error) (err error) {
 	if ctx.Err() != nil {
 		return cause
 	}
@@ -61,6 +61,15 @@ func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(contex
 		return cause
 	}
 	since := time.Now()
+	var paused *lifecycle.PausedError
+	if !errors.As(cause, &paused) { // the session has said so itself
+		lifecycle.LogCause(r.log.Error(), cause).Msg("paused on a storage error")
+		defer func() {
+			if err == nil {
+				r.log.Info().Dur("duration_ms", time.Since(since)).Msg("goes on after a storage error")
+			}
+		}()
+	}
 	r.cfg.UI.Warn("paused, nothing can be saved: %v", cause)
 	if byItself {
 		r.cfg.UI.Say("%s: the run goes on by itself then", class.Hint())

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/rs/zerolog"
+
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
@@ -45,6 +47,9 @@ type Session interface {
 	// HoldChild returns the lock that the next command inherits, nil when nobody will
 	// look for it.
 	HoldChild() (*lifecycle.Child, error)
+
+	// Logger is the session's log: each line has the session's ID.
+	Logger() *zerolog.Logger
 }
 
 // A run is the same with files and without.

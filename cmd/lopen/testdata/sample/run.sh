@@ -9,8 +9,8 @@ unset LOPEN_SESSION_ID LOPEN_MODULE || true
 XDG_STATE_HOME=$dir/.xdg
 export XDG_STATE_HOME
 cd "$dir"
-"$lopen" -C "$dir" --log-level warn plan create tally --from plan.md
-"$lopen" -C "$dir" --log-level warn run tally --no-resume --check "sh '$here/check.sh'" -- sh "$here/agent.sh"
+"$lopen" -C "$dir" plan create tally --from plan.md
+"$lopen" -C "$dir" run tally --no-resume --check "sh '$here/check.sh'" -- sh "$here/agent.sh"
 echo
 "$lopen" -C "$dir" plan show tally
 echo

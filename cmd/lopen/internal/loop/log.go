@@ -1,0 +1,65 @@
+package loop
+
+import (
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// logBegin says what the run begins with. What the command's arguments are is in the
+// session: they may hold what no log should.
+func (r *Runner) logBegin() {
+	r.log.Info().Str("module", r.cfg.Module).Str("command", r.cfg.Command[0]).Str("check", r.cfg.Check).Msg("run begins")
+}
+
+// logEnd says how the run ended and why: the exit reason of the session, and the code
+// and the text that the caller exits with, where the run itself chose them.
+func (r *Runner) logEnd(err error, begun time.Time) {
+	var exit *Exit
+	e := r.log.Info()
+	switch {
+	case err == nil:
+		e = e.Int("exit", 0)
+	case errors.As(err, &exit):
+		e = e.Int("exit", exit.Code).Str("text", exit.Reason)
+	default:
+		e = lifecycle.LogCause(r.log.Error(), err)
+	}
+	st := r.sess.State()
+	p := st.Progress()
+	e.Str("reason", string(st.Header().ExitReason)).Int("done", p.Done).Int("total", p.Total).Int("starts", r.starts).
+		Dur("duration_ms", time.Since(begun)).Msg("run ends")
+}
+
+func (r *Runner) logTaskBegins(n int) {
+	r.log.Info().Str("task", r.at.unit).Int("attempt", n).Int("iteration", r.at.iteration).Msg("task begins")
+}
+
+// logTaskEnds says of an attempt what the journal says of it, but for the output and
+// the names of the files.
+func (r *Runner) logTaskEnds(a *session.AttemptRecord) {
+	e := r.log.Info().Str("task", a.Task).Int("attempt", a.Attempt).Int("iteration", a.Iteration).Str("outcome", a.Then).Int("exit", a.Exit)
+	optional(e, "signal", a.Signal)
+	if a.Check != nil {
+		e.Int("check_exit", a.Check.Exit)
+	}
+	optional(e, "failure", a.Failure)
+	e.Int("changed", len(a.Files)+a.MoreFiles)
+	if a.Input+a.Output+a.Cached > 0 {
+		e.Int64("input_tokens", a.Input).Int64("output_tokens", a.Output).Int64("cached_tokens", a.Cached)
+	}
+	if a.CostUSD > 0 {
+		e.Float64("cost_usd", a.CostUSD)
+	}
+	e.Dur("duration_ms", a.EndedAt.Sub(a.StartedAt)).Msg("task ends")
+}
+
+func optional(e *zerolog.Event, field, text string) {
+	if text != "" {
+		e.Str(field, text)
+	}
+}
