@@ -80,5 +80,6 @@ func (r *Runner) rememberCut(changes []files.Change) error {
 		a.Leaves = leaves
 	}
 	a.Files, a.MoreFiles = fileChanges(changes)
+	r.logTaskEnds(&a)
 	return r.tolerate(r.sess.Record(a))
 }
