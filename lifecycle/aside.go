@@ -82,9 +82,6 @@ func (c *committer) orLost(err error, segment string) error {
 	return err
 }
 
-// lockPatience bounds how long the store lock is waited for.
-const lockPatience = 10 * time.Second
-
 // makeAgain makes a removed session again, under the same ID and with the State of
 // the last commit, which is in memory. What else lay in the folder is lost.
 func (c *committer) makeAgain() error {
@@ -92,9 +89,7 @@ func (c *committer) makeAgain() error {
 	if err := s.layout(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
-	defer cancel()
-	lock, err := s.lock(ctx)
+	lock, err := s.lock(context.Background())
 	if err != nil {
 		return err
 	}

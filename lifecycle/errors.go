@@ -28,10 +28,12 @@ type (
 
 // The classes that a caller decides by.
 const (
-	ClassNoSpace = writer.ClassNoSpace
-	ClassDenied  = writer.ClassDenied
-	ClassDevice  = writer.ClassDevice
-	ClassRemoved = writer.ClassRemoved
+	ClassNoSpace   = writer.ClassNoSpace
+	ClassDenied    = writer.ClassDenied
+	ClassDevice    = writer.ClassDevice
+	ClassRemoved   = writer.ClassRemoved
+	ClassBusy      = writer.ClassBusy
+	ClassTransient = writer.ClassTransient
 )
 
 var (

@@ -1,16 +1,13 @@
 package lifecycle
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
-	"github.com/lopen-dev/lopen/writer"
 )
 
 // counters is the content of ids.json: the highest counter given out for each
@@ -34,11 +31,7 @@ func (s *Store) nextID(module string, now time.Time) (session.ID, error) {
 	if err != nil {
 		return session.ID{}, err
 	}
-	data, err := json.Marshal(c)
-	if err != nil {
-		return session.ID{}, fmt.Errorf("encode %s: %w", idsFile, err)
-	}
-	if err := writer.ReplaceFile(s.root(), idsFile, append(data, '\n'), filePerm); err != nil {
+	if err := writeSealed(s.root(), idsFile, c); err != nil {
 		return session.ID{}, fmt.Errorf("reserve session id: %w", err)
 	}
 	return id, nil
@@ -66,28 +59,15 @@ func (s *Store) loadCounters() (counters, error) {
 
 func (s *Store) readCounters() (counters, error) {
 	none := counters{SchemaVersion: 1, Counters: map[string]uint64{}}
-	data, err := writer.ReadFile(s.root(), idsFile, 64<<20)
-	if errors.Is(err, fs.ErrNotExist) {
-		return none, nil
-	}
-	if err != nil {
-		return none, fmt.Errorf("reserve session id: %w", err)
-	}
-	// The version is read by itself: of what a newer one may look like nothing
-	// else is known.
-	var version struct {
-		SchemaVersion int `json:"schemaVersion"`
-	}
-	if err = json.Unmarshal(data, &version); err == nil && version.SchemaVersion > 1 {
-		return none, &Error{Op: "read", Path: filepath.Join(s.root().Name(), idsFile), Class: writer.ClassFutureVersion,
-			Err: fmt.Errorf("schema version %d was written by a newer lopen: update this one", version.SchemaVersion)}
-	}
-	var c counters
-	if err == nil {
-		err = json.Unmarshal(data, &c)
-	}
-	if err == nil && c.SchemaVersion == 1 && c.Counters != nil {
+	c := counters{}
+	err := readSealed(s.root(), idsFile, &c)
+	switch {
+	case err == nil && c.Counters != nil:
 		return c, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return none, nil
+	case err != nil && !errors.Is(err, ErrCorrupt):
+		return none, fmt.Errorf("reserve session id: %w", err)
 	}
 	s.opts.Logger.Warn().AnErr("error", err).Str("file", idsFile).Msg("session counters are damaged: derived again from the sessions that are there")
 	return none, nil

@@ -2,11 +2,9 @@ package lifecycle
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"unicode"
 	"unicode/utf8"
 
@@ -27,7 +25,7 @@ type Meta struct {
 	Pinned bool   // prune leaves it alone
 }
 
-// metaJSON is the content of meta.json. What a later version adds is kept.
+// metaJSON is the content of meta.json.
 type metaJSON struct {
 	SchemaVersion int    `json:"schemaVersion"`
 	Name          string `json:"name,omitempty"`
@@ -40,20 +38,12 @@ func (s *Store) Meta(id session.ID) (Meta, error) {
 }
 
 func readMeta(dir writer.FS, name string) (Meta, error) {
-	data, err := writer.ReadFile(dir, name, 64<<10)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Meta{}, nil
-	}
-	if err != nil {
-		return Meta{}, err
-	}
 	var m metaJSON
-	err = json.Unmarshal(data, &m)
-	if err == nil && m.SchemaVersion > 1 {
-		return Meta{}, &Error{Op: "read", Path: filepath.Join(dir.Name(), name), Class: writer.ClassFutureVersion, Err: fmt.Errorf("schema version %d", m.SchemaVersion)}
-	}
-	if err != nil {
-		return Meta{}, &Error{Op: "read", Path: filepath.Join(dir.Name(), name), Class: writer.ClassCorrupt, Err: err}
+	if err := readSealed(dir, name, &m); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return Meta{}, err
 	}
 	return Meta{m.Name, m.Pinned}, nil
 }
@@ -105,11 +95,7 @@ func pinnedText(pinned bool) string {
 }
 
 func writeMeta(dir writer.FS, m Meta) error {
-	data, err := json.Marshal(metaJSON{1, m.Name, m.Pinned})
-	if err != nil {
-		return fmt.Errorf("encode %s: %w", metaFile, err)
-	}
-	return writer.ReplaceFile(dir, metaFile, append(data, '\n'), filePerm)
+	return writeSealed(dir, metaFile, metaJSON{1, m.Name, m.Pinned})
 }
 
 func validName(name string) error {

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -209,10 +208,7 @@ func (s *Store) readHeld(id session.ID) (*loaded, error) {
 // moveToTrash moves a session that nobody holds, if it is complete still. The caller
 // holds the store lock.
 func (s *Store) moveToTrash(x Retired) error {
-	note, err := json.Marshal(trashed{1, s.opts.Now().UTC(), x.Why})
-	if err != nil {
-		return err
-	}
+	note := trashed{1, s.opts.Now().UTC(), x.Why}
 	if err := writer.MkdirDurable(s.root(), trashDir); err != nil {
 		return err
 	}
@@ -224,7 +220,7 @@ func (s *Store) moveToTrash(x Retired) error {
 		if err != nil {
 			return err
 		}
-		if err := writer.ReplaceFile(s.root(), trashDir+"/"+x.ID.String()+".json", append(note, '\n'), filePerm); err != nil {
+		if err := writeSealed(s.root(), trashDir+"/"+x.ID.String()+".json", note); err != nil {
 			return err
 		}
 		return s.move(name, trashDir+"/"+x.ID.String())

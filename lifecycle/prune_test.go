@@ -146,17 +146,25 @@ func TestTrashInUseStays(t *testing.T) {
 	require.Equal(t, []session.ID{id}, retiredIDs(gone))
 }
 
-// A note that a newer version wrote says nothing that this one knows.
-func TestTrashOfANewerVersionStays(t *testing.T) {
+// A note that a newer version wrote, or that is damaged, says nothing of when it was.
+func TestTrashWithoutANoteStays(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	id := completed(t, store, "auth")
 	_, err := store.Prune(t.Context(), lifecycle.Retention{Age: time.Nanosecond}, false)
 	require.NoError(t, err)
-	write(t, path(store, "trash", id.String()+".json"), `{"schemaVersion":2,"at":"2001-01-01T00:00:00Z","why":"x"}`)
-	gone, err := store.Prune(t.Context(), lifecycle.Retention{Trash: time.Nanosecond}, false)
+	note := path(store, "trash", id.String()+".json")
+	written, err := os.ReadFile(note)
 	require.NoError(t, err)
-	require.Empty(t, gone)
+	for _, content := range []string{
+		string(session.Seal([]byte(`{"schemaVersion":2,"at":"2001-01-01T00:00:00Z","why":"x"`))),
+		strings.Replace(string(written), `"at":"2026`, `"at":"2006`, 1),
+	} {
+		write(t, note, content)
+		gone, err := store.Prune(t.Context(), lifecycle.Retention{Trash: time.Nanosecond}, false)
+		require.NoError(t, err)
+		require.Empty(t, gone)
+	}
 }
 
 // A session that somebody goes on with after prune has listed it is judged again under

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -130,7 +129,7 @@ func (s *Store) makeRecovered(ctx context.Context, r *Recovery) error {
 				return err
 			}
 		}
-		return writer.ReplaceFile(dir, recoveryFile, s.recoveryJSON(r), filePerm)
+		return writeSealed(dir, recoveryFile, s.recoveryJSON(r))
 	}
 	c.share = func(to string) (session.Mark, error) {
 		last, err := s.shareCheckpoints(r.Where, to, r.at, true)
@@ -209,14 +208,10 @@ func recovered(r *Recovery, now time.Time) (*session.State, error) {
 	return e.State()
 }
 
-func (s *Store) recoveryJSON(r *Recovery) []byte {
+func (s *Store) recoveryJSON(r *Recovery) recoveryJSON {
 	list := func(all []string) []string { return append([]string{}, all...) } // [] and not null
-	data, err := json.MarshalIndent(recoveryJSON{1, r.ID.String(), s.opts.Now().UTC(), r.From.String(), r.Where, r.Seq, r.Strategy, r.Base,
-		list(r.Recovered), list(r.Lost), list(r.Leftovers), FindingsJSON(r.Rules), list(r.Advice)}, "", "  ")
-	if err != nil {
-		return nil // texts and numbers can be encoded
-	}
-	return append(data, '\n')
+	return recoveryJSON{1, r.ID.String(), s.opts.Now().UTC(), r.From.String(), r.Where, r.Seq, r.Strategy, r.Base,
+		list(r.Recovered), list(r.Lost), list(r.Leftovers), FindingsJSON(r.Rules), list(r.Advice)}
 }
 
 // findDamaged finds what is meant by a name: a session in its place, or what was

@@ -236,7 +236,8 @@ func (s *Store) Close(ctx context.Context) error {
 	return errors.Join(err, s.root().Close(), s.project.Close())
 }
 
-// lock takes the store lock for a moment.
+// lock takes the store lock for a moment. It is waited for until ctx ends, at most for
+// [writer.Patience]; the error wraps a [*BusyError] that names the holder.
 func (s *Store) lock(ctx context.Context) (*writer.Lock, error) {
 	l, err := writer.LockWait(ctx, s.root(), storeLock, writer.Self(s.opts.Command))
 	if err != nil {

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,10 +71,8 @@ func (s *Store) inTrash(pick func(trashed) bool) ([]Retired, error) {
 
 // note is what is known of a session in the trash: of a note that is damaged, or that
 // a newer version wrote, nothing, and nothing expires.
-func (s *Store) note(id session.ID) trashed {
-	var t trashed
-	data, err := writer.ReadFile(s.root(), trashDir+"/"+id.String()+".json", 64<<10)
-	if err != nil || json.Unmarshal(data, &t) != nil || t.SchemaVersion != 1 {
+func (s *Store) note(id session.ID) (t trashed) {
+	if err := readSealed(s.root(), trashDir+"/"+id.String()+".json", &t); err != nil {
 		return trashed{}
 	}
 	return t

@@ -158,6 +158,12 @@ func verify(dir writer.FS, id session.ID, holder *Owner) Report {
 	if first := log.LostBegin(); first > 0 && !slices.ContainsFunc(r.Faults, func(f Fault) bool { return f.Kind == "damaged" && f.Seq < first }) {
 		r.fault(Fault{File: "journal", Seq: 1, Kind: "damaged", Problem: fmt.Sprintf("the records before %d are not there", first)})
 	}
+	for i := 1; i < len(log.Records); i++ { // of a segment whose header is damaged nothing counts
+		first, next := log.Records[i-1].Seq+1, log.Records[i].Seq
+		if first < next && !slices.ContainsFunc(r.Faults, func(f Fault) bool { return f.Kind == "damaged" && f.Seq >= first && f.Seq < next }) {
+			r.fault(Fault{File: "journal", Seq: first, Kind: "damaged", Problem: fmt.Sprintf("the records %d to %d are not there", first, next-1)})
+		}
+	}
 	r.Records = len(log.Records)
 	err = log.Lines(log.Records, func(ref *journal.Ref, line []byte) error {
 		r.Bytes += ref.Length

@@ -9,7 +9,6 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
-	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -36,12 +35,19 @@ func (r *Report) beside(dir writer.FS) {
 		r.Faults = append(r.Faults, Fault{File: u.ID.Name(), Seq: u.ID.Seq, Kind: "damaged", Problem: u.Err.Error()})
 		r.worse(HistoryDamaged)
 	}
-	_, err = readMeta(dir, metaFile)
-	if err == nil {
-		err = strict(dir, metaFile)
+	for _, each := range []struct {
+		name string
+		v    any
+	}{{metaFile, &metaJSON{}}, {recoveryFile, &recoveryJSON{}}} {
+		if err := readSealed(dir, each.name, each.v); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			r.damaged(each.name, err)
+		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.damaged(metaFile, err)
+	if cps, err := openDir(dir, checkpointsDir); err == nil {
+		if err := checkpoint.New(cps, nil, nil).CheckMarks(); err != nil {
+			r.damaged(checkpointsDir, err)
+		}
+		_ = cps.Close()
 	}
 	for _, name := range manifests(dir) {
 		if _, err := dependencies(dir, name); err != nil {
@@ -57,29 +63,30 @@ func (r *Report) streams(dir writer.FS, at session.Mark) {
 			r.damaged(messagesStream, err)
 		}
 	}
+	r.headers(dir, messagesStream, at.Messages)
 	for _, err := range journal.ReadStream(dir, transcriptStream, journal.Tail(at.Transcript)) {
 		if err != nil {
 			r.damaged(transcriptStream, err)
 		}
+	}
+	r.headers(dir, transcriptStream, at.Transcript)
+}
+
+// headers looks at what a reader of a stream can do without: which file each one goes on
+// from.
+func (r *Report) headers(dir writer.FS, name string, to session.Tail) {
+	files, err := journal.DamagedHeaders(dir, name, journal.Tail(to))
+	if err != nil {
+		r.damaged(name, err)
+	}
+	for _, file := range files {
+		r.damaged(file, errors.New("its first line is damaged; no message or event is lost by that"))
 	}
 }
 
 func (r *Report) damaged(name string, err error) {
 	r.Faults = append(r.Faults, Fault{File: name, Kind: "damaged", Problem: err.Error()})
 	r.worse(Flawed)
-}
-
-// strict reads a small file as strictly as the session's own: no key twice, nothing
-// that is not UTF-8.
-func strict(dir writer.FS, name string) error {
-	data, err := writer.ReadFile(dir, name, maxManifest)
-	if err != nil {
-		return err
-	}
-	j := strictjson.NewReader(data)
-	j.Value()
-	j.End()
-	return j.Err()
 }
 
 // manifests are the paths of a session's checkpoint manifests.

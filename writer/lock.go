@@ -31,6 +31,15 @@ const (
 	patience   = 2 * time.Second
 )
 
+// Patience is how long a lock is waited for that is held for a moment. Its holder may
+// have been stopped.
+const Patience = 10 * time.Second
+
+// WithPatience is ctx until Patience is over.
+func WithPatience(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, Patience, fmt.Errorf("waited for %s", Patience))
+}
+
 // TryLock takes the lock of that name or returns a [*BusyError]. It does not
 // wait for a holder, only for somebody who asks who it is, which takes
 // microseconds. Two Locks of one process exclude each other as well.
@@ -40,9 +49,11 @@ func TryLock(dir FS, name string, owner Owner) (*Lock, error) {
 	return lock(ctx, dir, name, owner, false)
 }
 
-// LockWait takes the lock of that name, waiting for it until ctx ends. It is
-// for locks that are held for a moment; on ctx's end it names the holder.
+// LockWait takes the lock of that name, waiting for it until ctx ends, or Patience
+// is over. It is for locks that are held for a moment; the error names the holder.
 func LockWait(ctx context.Context, dir FS, name string, owner Owner) (*Lock, error) {
+	ctx, cancel := WithPatience(ctx)
+	defer cancel()
 	l, err := lock(ctx, dir, name, owner, true)
 	if errors.Is(err, ErrBusy) {
 		return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
@@ -74,7 +85,7 @@ func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lo
 			return nil, &BusyError{Path: full, Owner: LastOwner(dir, name)}
 		}
 		if l.held, err = l.fl.Stat(); err == nil && l.Check(dir, name) == nil {
-			record(dir, name, owner)
+			RecordOwner(dir, name, owner)
 			return l, nil
 		}
 		_ = l.fl.Close() // replaced between the open and the flock
@@ -144,9 +155,9 @@ func (l *Lock) Unlock() error {
 	return nil
 }
 
-// record writes who holds. A failure, say on a full disk, costs a name in a
-// message and not the lock.
-func record(dir FS, name string, owner Owner) {
+// RecordOwner writes who holds the lock of that name, which the caller does. A
+// failure, say on a full disk, costs a name in a message and not the lock.
+func RecordOwner(dir FS, name string, owner Owner) {
 	data, err := json.Marshal(owner)
 	if err != nil {
 		return

@@ -21,14 +21,14 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"load: the checksum of state.json", "lifecycle/session/seal.go",
-		"if !bytes.Equal(data[i:], want) {",
-		"if !bytes.Equal(want, want) {",
+		"bytes.Equal(data[i:], seal(nil, data[:i]))",
+		"bytes.HasSuffix(data, data[i:])",
 		"./lifecycle", "TestEditedOutsideIsNotMoved",
 	},
 	{
-		"open: damaged sessions move aside", "lifecycle/session.go",
-		"return nil, c.store.setAside(c.id, unreadable(\"load session\", c.dir.Name(), err))",
-		"return nil, unreadable(\"load session\", c.dir.Name(), err)",
+		"open: damaged sessions move aside", "lifecycle/load.go",
+		"return nil, s.setAside(id, unreadable(\"load session\", dir.Name(), err))",
+		"return nil, unreadable(\"load session\", dir.Name(), err)",
 		"./lifecycle", "TestDamagedSession",
 	},
 	{
@@ -75,8 +75,8 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"create: the ID is reserved first", "lifecycle/ids.go",
-		"\tif err := writer.ReplaceFile(s.root(), idsFile, append(data, '\\n'), filePerm); err != nil {\n\t\treturn session.ID{}, fmt.Errorf(\"reserve session id: %w\", err)\n\t}\n",
-		"\t_ = data\n",
+		"\tif err := writeSealed(s.root(), idsFile, c); err != nil {\n\t\treturn session.ID{}, fmt.Errorf(\"reserve session id: %w\", err)\n\t}\n",
+		"",
 		"./lifecycle", "TestIDsAreNotReused",
 	},
 	{
@@ -87,9 +87,33 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"prune: the lease is taken", "lifecycle/trash.go",
-		"\tlease, err := writer.TryLock(s.root(), sessionsDir+\"/\"+id.String()+\"/\"+leaseFile, writer.Self(s.opts.Command))\n\tif err != nil {\n\t\treturn fmt.Errorf(\"session %s: %w\", id, err)\n\t}\n\treturn errors.Join(fn(), lease.Unlock())\n",
-		"\treturn fn()\n",
+		"\tlease, err := writer.TryLock(s.root(), name+\"/\"+leaseFile, writer.Self(s.opts.Command))\n\tif err != nil {\n\t\treturn fmt.Errorf(\"session %s: %w\", id, err)\n\t}\n\treturn errors.Join(fn(name), lease.Unlock())\n",
+		"\treturn fn(name)\n",
 		"./lifecycle", "TestDeleteFreesWhatItSays",
+	},
+	{
+		"prune: judged again under the lease", "lifecycle/prune.go",
+		"at, err := s.completedAt(x.ID, s.readHeld)",
+		"at, err := x.completedAt, error(nil)",
+		"./lifecycle", "TestPruneJudgesAgainUnderTheLease",
+	},
+	{
+		"prune: ranked by whole sessions", "lifecycle/prune.go",
+		"\tif len(r.exceeded(all, now)) == 0 {\n\t\treturn nil, nil, nil\n\t}\n",
+		"\tif true {\n\t\treturn r.exceeded(all, now), nil, nil\n\t}\n",
+		"./lifecycle", "TestPruneReadsSessionsWhole",
+	},
+	{
+		"locks: waited for with a bound", "writer/lock.go",
+		"return context.WithTimeoutCause(ctx, Patience,",
+		"return context.WithTimeoutCause(ctx, 100*time.Hour,",
+		"./lifecycle", "TestLocksAreNotWaitedForWithoutBound",
+	},
+	{
+		"verify: the first line of a stream", "lifecycle/verify_beside.go",
+		"for _, file := range files {",
+		"for _, file := range files[:0] {",
+		"./lifecycle", "TestVerifyNoticesEveryFlip",
 	},
 	{
 		"delete: renamed away before anything is removed", "lifecycle/trash.go",

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -15,18 +14,7 @@ const inheritedName = "inherited"
 
 // Inherited is the highest ID that the session began with; 0 where it began with none.
 func (s *Store) Inherited() (ID, error) {
-	data, err := writer.ReadFile(s.dir, inheritedName, 64)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	id, err := ParseID(strings.TrimSuffix(string(data), "\n"))
-	if err != nil {
-		return 0, damaged(s.path(inheritedName), err)
-	}
-	return id, nil
+	return s.readMark(inheritedName)
 }
 
 // UpTo returns those that a session has that goes on from a record of this one: made
@@ -88,7 +76,7 @@ func Share(root writer.FS, from, to string, ids []ID) (shared []ID, err error) {
 			return nil, failed(dir, err)
 		}
 	}
-	return shared, writer.ReplaceFile(root, to+"/"+inheritedName, []byte(shared[len(shared)-1].String()+"\n"), filePerm)
+	return shared, writeMark(root, to+"/"+inheritedName, shared[len(shared)-1])
 }
 
 func link(root writer.FS, from, to string) error {

@@ -230,7 +230,7 @@ func (s *Store) Remove(id ID) error {
 		return err
 	}
 	if id == next-1 { // the number would be given again
-		if err := writer.ReplaceFile(s.dir, lastName, []byte(id.String()+"\n"), filePerm); err != nil {
+		if err := writeMark(s.dir, lastName, id); err != nil {
 			return err
 		}
 	}
@@ -258,16 +258,9 @@ func (s *Store) nextID() (ID, error) {
 	if len(ids) > 0 {
 		last = ids[len(ids)-1]
 	}
-	data, err := writer.ReadFile(s.dir, lastName, 64)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return last + 1, nil
-	case err != nil:
-		return 0, err
-	}
-	removed, err := ParseID(strings.TrimSuffix(string(data), "\n"))
+	removed, err := s.readMark(lastName)
 	if err != nil {
-		return 0, damaged(s.path(lastName), err)
+		return 0, err
 	}
 	return max(last, removed) + 1, nil
 }

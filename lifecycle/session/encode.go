@@ -109,12 +109,7 @@ func (e *encoder) tail(key string, t Tail) {
 	})
 }
 
-// checksumKey begins what seal appends: the checksum is of all before it.
-const checksumKey = `,"checksum":"crc32c:`
-
-func (e *encoder) seal() []byte {
-	return fmt.Appendf(e.b, "%s%08x\"}\n", checksumKey, crc32.Checksum(e.b, castagnoli))
-}
+func (e *encoder) seal() []byte { return Seal(e.b) }
 
 // sums appends what is derived from tasks and iterations.
 func (e *encoder) sums(s *State) {

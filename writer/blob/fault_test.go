@@ -307,6 +307,9 @@ func tree(t testing.TB, dir writer.FS) map[string]string {
 		}
 		data, err := os.ReadFile(path)
 		files[filepath.ToSlash(rel)] = string(data)
+		if e.Name() == lockName {
+			files[filepath.ToSlash(rel)] = "" // who swept last
+		}
 		return err
 	}))
 	return files

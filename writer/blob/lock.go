@@ -27,10 +27,13 @@ type Hold struct {
 }
 
 // Hold takes the shared lock. There may be any number of holds; a sweep is
-// waited for until ctx ends, which is an error of class busy that wraps ctx's
-// cause. Anything may call it. A Hold that is never released keeps all sweeps away
+// waited for until ctx ends, or [writer.Patience] is over, which is an error of class
+// busy that wraps the cause and a [*writer.BusyError] with who sweeps. Anything may call
+// it. A Hold that is never released keeps all sweeps away
 // until its process ends.
 func (s *Store) Hold(ctx context.Context) (*Hold, error) {
+	ctx, cancel := writer.WithPatience(ctx)
+	defer cancel()
 	tick := time.NewTicker(pollDelay)
 	defer tick.Stop()
 	for {
@@ -44,7 +47,7 @@ func (s *Store) Hold(ctx context.Context) (*Hold, error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, s.busy("hold blobs", fmt.Errorf("a sweep is going on: %w", context.Cause(ctx)))
+			return nil, s.busy("hold blobs", fmt.Errorf("a sweep is going on: %w: %w", context.Cause(ctx), &writer.BusyError{Path: s.path(lockName), Owner: writer.LastOwner(s.dir, lockName)}))
 		}
 	}
 }

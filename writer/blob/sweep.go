@@ -40,6 +40,7 @@ func (s *Store) Sweep(mark func() (map[Hash]struct{}, error), dryRun bool) (swep
 			err = uerr
 		}
 	}()
+	writer.RecordOwner(s.dir, lockName, writer.Self("sweep of blobs"))
 	marked, err := mark()
 	if err != nil {
 		return Swept{}, writer.NewError(op, s.dir.Name(), writer.NotCommitted, fmt.Errorf("nothing is removed: what is needed cannot be told: %w", err))

@@ -35,7 +35,7 @@ var ErrDamaged = errors.New("damaged")
 // Tail covers does not change.
 func ReadStream(dir writer.FS, name string, to Tail) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		parts, err := streamParts(dir, name, to)
+		parts, _, err := streamParts(dir, name, to)
 		if err != nil {
 			yield(Entry{}, err)
 			return
@@ -52,7 +52,7 @@ func ReadStream(dir writer.FS, name string, to Tail) iter.Seq2[Entry, error] {
 
 // StreamFiles are the files that a stream up to a Tail stands in, in order.
 func StreamFiles(dir writer.FS, name string, to Tail) ([]string, error) {
-	parts, err := streamParts(dir, name, to)
+	parts, _, err := streamParts(dir, name, to)
 	files := make([]string, len(parts))
 	for i, p := range parts {
 		files[i] = p.File
@@ -60,29 +60,39 @@ func StreamFiles(dir writer.FS, name string, to Tail) ([]string, error) {
 	return files, err
 }
 
+// DamagedHeaders are the files that a stream up to a Tail stands in whose first line is
+// damaged. Their records are read all the same, see [streamBefore]. A file that is not
+// there is none of them: its records are missed.
+func DamagedHeaders(dir writer.FS, name string, to Tail) ([]string, error) {
+	_, damaged, err := streamParts(dir, name, to)
+	return damaged, err
+}
+
 // streamParts follows the headers back to the first file and returns how much of
-// each counts. Where a header cannot be read, the file before it is found by its
+// each counts, and which of them are damaged. There the file before is found by its
 // numbers, see [streamBefore].
-func streamParts(dir writer.FS, name string, to Tail) ([]Tail, error) {
+func streamParts(dir writer.FS, name string, to Tail) (parts []Tail, damaged []string, err error) {
 	if !to.valid(name) { // of a Tail that names nothing outside the folder, nor do the headers
-		return nil, &writer.Error{Op: "read stream", Path: filepath.Join(dir.Name(), name), Class: writer.ClassCorrupt, Err: fmt.Errorf("the file %q is none of its own", to.File)}
+		return nil, nil, &writer.Error{Op: "read stream", Path: filepath.Join(dir.Name(), name), Class: writer.ClassCorrupt, Err: fmt.Errorf("the file %q is none of its own", to.File)}
 	}
-	var parts []Tail
 	seen := map[string]bool{}
 	for at := to; at.File != "" && !seen[at.File]; {
 		seen[at.File] = true
 		parts = append(parts, at)
 		after, err := streamAfter(dir, name, at)
+		if errors.Is(err, errHeader) {
+			damaged = append(damaged, at.File)
+		}
 		if errors.Is(err, errHeader) || errors.Is(err, fs.ErrNotExist) {
 			after, err = streamBefore(dir, name, at, seen)
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		at = after
 	}
 	slices.Reverse(parts)
-	return parts, nil
+	return parts, damaged, nil
 }
 
 // streamAfter is what the header of a file names.

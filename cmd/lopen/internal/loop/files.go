@@ -15,9 +15,11 @@ import (
 )
 
 // keep makes a checkpoint, or only looks where none are wanted, and returns what
-// changed since the last time. A full disk holds the run; what else is in the way of
-// checkpoints is said once and costs them, not the run.
+// changed since the last time. A full disk holds the run; who holds the store for too
+// long costs it this checkpoint; what else is in the way of checkpoints is said once and
+// costs all of them, not the run.
 func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (changes []files.Change, err error) {
+	wanted := r.cfg.Checkpoint
 	look := func(ctx context.Context) (err error) {
 		var paused *lifecycle.PausedError
 		if errors.As(r.sess.Paused(), &paused) {
@@ -25,7 +27,7 @@ func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (
 				return err
 			}
 		}
-		if r.cfg.Checkpoint {
+		if wanted {
 			_, changes, err = r.sess.Checkpoint(ctx, why, unit)
 		} else {
 			changes, err = r.sess.Look(ctx)
@@ -41,12 +43,18 @@ func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (
 		case lifecycle.ClassNoSpace, lifecycle.ClassDevice, lifecycle.ClassRemoved:
 			return changes, r.waitStorage(ctx, err, look)
 		}
-		if !r.cfg.Checkpoint {
+		if !wanted {
 			r.once("files", fmt.Sprintf("which files change is not known: %v", err))
 			return nil, nil
 		}
-		r.cfg.Checkpoint = false
-		r.cfg.UI.Warn("no checkpoints in this run: %v", err)
+		wanted = false
+		switch lifecycle.ClassOf(err) {
+		case lifecycle.ClassBusy, lifecycle.ClassTransient:
+			r.cfg.UI.Warn("no checkpoint %s %s: %v", why, unit, err)
+		default:
+			r.cfg.Checkpoint = false
+			r.cfg.UI.Warn("no checkpoints in this run: %v", err)
+		}
 	}
 }
 

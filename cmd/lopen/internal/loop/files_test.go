@@ -1,0 +1,59 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// held is a session whose first checkpoint meets somebody who sweeps.
+type held struct {
+	Session
+	made, looked int
+}
+
+func (s *held) Paused() error { return nil }
+
+func (s *held) Checkpoint(context.Context, checkpoint.Reason, string, ...string) (*checkpoint.Manifest, []files.Change, error) {
+	if s.made++; s.made == 1 {
+		return nil, nil, &lifecycle.BusyError{Path: "blobs/.lock", Owner: writer.Owner{PID: 77}}
+	}
+	return nil, nil, nil
+}
+
+func (s *held) Look(context.Context) ([]files.Change, error) {
+	s.looked++
+	return []files.Change{{Path: "a"}}, nil
+}
+
+type warnings struct {
+	UI
+	said []string
+}
+
+func (w *warnings) Warn(format string, args ...any) {
+	w.said = append(w.said, fmt.Sprintf(format, args...))
+}
+
+// Who holds the blobs for too long costs the run one checkpoint, and not those after it.
+func TestABusyStoreCostsOneCheckpoint(t *testing.T) {
+	t.Parallel()
+	sess, ui := &held{}, &warnings{}
+	r := &Runner{cfg: Config{Checkpoint: true, UI: ui}, sess: sess}
+	changes, err := r.keep(t.Context(), checkpoint.BeforeTask, "t")
+	require.NoError(t, err)
+	require.Equal(t, []files.Change{{Path: "a"}}, changes, "what changed is known all the same")
+	require.Equal(t, []string{"no checkpoint before-task t: held by pid 77: blobs/.lock"}, ui.said)
+	_, err = r.keep(t.Context(), checkpoint.AfterTask, "t")
+	require.NoError(t, err)
+	require.Equal(t, 2, sess.made)
+	require.Equal(t, 1, sess.looked)
+	require.Len(t, ui.said, 1)
+}

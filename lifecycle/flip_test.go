@@ -1,0 +1,126 @@
+package lifecycle_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// everyFile makes a small session that has every kind of file: it was recovered, has a
+// name, two holders, a checkpoint, a snapshot, messages and events.
+func everyFile(t *testing.T) (project string, id session.ID) {
+	t.Helper()
+	project = t.TempDir()
+	store := storeWith(t, project, lifecycle.Policy{Interval: 4})
+	write(t, filepath.Join(project, "a"), "a")
+	first := create(t, store, "m")
+	_, _, err := first.Checkpoint(t.Context(), checkpoint.Manual, "")
+	require.NoError(t, err)
+	require.NoError(t, first.Close(t.Context()))
+	r, err := store.Recover(t.Context(), first.ID().String(), "", false)
+	require.NoError(t, err)
+	for n := range 2 {
+		sess, err := store.Open(r.ID)
+		require.NoError(t, err)
+		says(t, sess, fmt.Sprintf("m%d", n))
+		require.NoError(t, sess.AppendEvent([]byte(`{"e":1}`)))
+		require.NoError(t, sess.Change(session.TriggerTaskCompleted, func(e *session.Edit) error {
+			e.Put(session.Task{ID: "t", Kind: session.KindTask, State: session.TaskPending, Attempts: n})
+			e.SetRoots([]string{"t"})
+			e.AppendIteration(session.Iteration{Task: "t", StartedAt: day})
+			return nil
+		}))
+		if n == 1 {
+			m, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+			require.NoError(t, err)
+			require.NoError(t, sess.PinCheckpoint(m.ID, true))
+			require.NoError(t, sess.Pause(t.Context(), session.TriggerPaused, session.ExitPaused))
+		}
+		require.NoError(t, sess.Close(t.Context()))
+	}
+	require.NoError(t, store.SetMeta(t.Context(), r.ID, func(m *lifecycle.Meta) error {
+		m.Name, m.Pinned = "n", true
+		return nil
+	}))
+	return project, r.ID
+}
+
+// Whatever bit of a session's files is flipped, verify says so. With -deep that is one
+// bit of each byte; without, of each third one behind the first 200.
+func TestVerifyNoticesEveryFlip(t *testing.T) {
+	t.Parallel()
+	project, id := everyFile(t)
+	folder := filepath.Join(".lopen/sessions", id.String())
+	files := map[string]string{}
+	require.NoError(t, filepath.WalkDir(filepath.Join(project, folder), func(name string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		file, _ := filepath.Rel(filepath.Join(project, folder), name)
+		files[filepath.ToSlash(file)] = string(data)
+		return err
+	}))
+	type place struct {
+		file string
+		at   int
+	}
+	var places []place
+	for file, content := range files {
+		for i := range content {
+			if *deep || i < 200 || i%3 == 0 {
+				places = append(places, place{file, i})
+			}
+		}
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	missed := map[string][]int{}
+	for range runtime.GOMAXPROCS(0) {
+		copied := t.TempDir()
+		require.NoError(t, os.CopyFS(copied, os.DirFS(project)))
+		store, err := lifecycle.Open(copied, lifecycle.Options{Now: clock()})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = store.Close(t.Context()) })
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(places)); i = next.Add(1) - 1 {
+				p := places[i]
+				name := filepath.Join(copied, folder, p.file)
+				data := []byte(files[p.file])
+				data[p.at] ^= 1 << (p.at % 8)
+				write(t, name, string(data))
+				r, err := store.Verify(id)
+				require.NoError(t, err)
+				if r.Condition == lifecycle.Intact {
+					mu.Lock()
+					missed[p.file] = append(missed[p.file], p.at)
+					mu.Unlock()
+				}
+				write(t, name, files[p.file])
+			}
+		})
+	}
+	wg.Wait()
+	delete(missed, ".lock") // a record for messages: what holds the session is the lock on the file
+	for file, all := range missed {
+		if strings.HasPrefix(file, "history/") && len(all) <= 4 {
+			continue // bits that the compression does not use: the content's hash fits
+		}
+		slices.Sort(all)
+		require.Fail(t, "not noticed", "%s: bytes %v of %q", file, all, files[file])
+	}
+}
