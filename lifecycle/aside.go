@@ -1,11 +1,9 @@
 package lifecycle
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -27,106 +25,32 @@ type movedAside struct {
 
 // setAside moves a damaged session to corrupted/, whole, with the reason beside
 // it, and returns why, with where it is now. What only was edited outside, was
-// written by a newer version or could not be read stays. The caller holds the
-// session's lease. When moving fails the session stays as it is and is still not
-// opened.
-func (s *Store) setAside(id session.ID, cause error) error {
+// written by a newer version or could not be read stays. The lease is held: it is looked
+// at once more before the move. When moving fails the session stays as it is and is still
+// not opened.
+func (c *committer) setAside(cause error) error {
 	if !errors.Is(cause, ErrCorrupt) || errors.Is(cause, session.ErrChecksum) {
 		return cause
 	}
-	now := s.opts.Now().UTC()
-	reason, err := json.Marshal(movedAside{1, id.String(), now, cause.Error()})
-	if err != nil {
-		return errors.Join(cause, err)
+	err := c.lock.Check(c.store.project, Dir+"/"+c.lease)
+	var to string
+	if err == nil {
+		to, err = c.store.moveAside(c.id, cause)
 	}
-	label := id.String() + "-" + now.Format(asideTime)
-	to, err := writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, label, append(reason, '\n'))
 	if err != nil {
 		return fmt.Errorf("%w; it could not be moved aside and stays where it is: %w", cause, err)
 	}
-	s.opts.Logger.Warn().Stringer("session", id).AnErr("reason", cause).Str("path", to).Msg("damaged session moved aside")
+	c.store.opts.Logger.Warn().Stringer("session", c.id).AnErr("reason", cause).Str("path", to).Msg("damaged session moved aside")
 	return fmt.Errorf("%w; the session was moved to %s/%s", cause, Dir, to)
 }
 
-// errGone says that a session's folder is not there any more.
-var errGone = errors.New("the session's folder was removed")
-
-// check says whether this process still holds the session: the held lease must
-// be the file of that name, looked up from the store's root. It costs one stat.
-func (c *committer) check() error { return c.holds(c.journal.Segment()) }
-
-// holds is check for a goroutine beside the commits, which knows a segment.
-func (c *committer) holds(segment string) error {
-	err := c.lock.Check(c.store.root(), c.lease)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	// Whoever removes a folder may leave it behind, with what was written to it
-	// meanwhile: without lock and journal it is no session any more.
-	name := Dir + "/" + sessionsDir + "/" + c.id.String() + "/" + segment
-	if _, gone := c.store.project.Lstat(name); errors.Is(gone, fs.ErrNotExist) {
-		return &Error{Op: "save session", Path: c.dir.Name(), Class: writer.ClassRemoved, Err: errGone}
-	}
-	return err
-}
-
-// orLost is err, or that the folder was removed or the session was lost if that is
-// what is behind it: a successor removes the temporary files that it finds.
-func (c *committer) orLost(err error, segment string) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		if lost := c.holds(segment); lost != nil {
-			return lost
-		}
-	}
-	return err
-}
-
-// lockPatience bounds how long the store lock is waited for.
-const lockPatience = 10 * time.Second
-
-// makeAgain makes a removed session again, under the same ID and with the State of
-// the last commit, which is in memory. What else lay in the folder is lost.
-func (c *committer) makeAgain() error {
-	s := c.store
-	if err := s.layout(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
-	defer cancel()
-	lock, err := s.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lock.Unlock() }()
-	if err := s.clearUnfinished(); err != nil {
-		return err
-	}
-	if err := s.remains(c.id); err != nil {
-		return err
-	}
-	again := &committer{store: s, id: c.id, mark: c.mark, event: session.EventRecovered}
-	if err := again.build(c.base); err != nil {
-		return errors.Join(fmt.Errorf("make session %s again: %w", c.id, err), again.Close())
-	}
-	_ = c.Close() // of files that nobody can find any more
-	*c = *again
-	s.setLatest(c.id)
-	s.opts.Logger.Warn().Stringer("session", c.id).Str("path", c.dir.Name()).
-		Msg("the session's folder was removed; it was made again from memory: its earlier history is lost, and what else lay in " + Dir)
-	return nil
-}
-
-// remains moves aside what is left of a removed session.
-func (s *Store) remains(id session.ID) error {
-	name := sessionsDir + "/" + id.String()
-	if _, err := s.root().Lstat(name); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+// moveAside moves a session's folder to corrupted/ and returns its new name. The caller
+// holds the lease in it.
+func (s *Store) moveAside(id session.ID, why error) (to string, err error) {
 	now := s.opts.Now().UTC()
-	reason, err := json.Marshal(movedAside{1, id.String(), now, "what was left when the session's folder was removed while it ran"})
+	reason, err := json.Marshal(movedAside{1, id.String(), now, why.Error()})
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, err = writer.Quarantine(s.root(), name, corruptedDir, id.String()+"-"+now.Format(asideTime), append(reason, '\n'))
-	return err
+	return writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, id.String()+"-"+now.Format(asideTime), append(reason, '\n'))
 }

@@ -30,6 +30,7 @@ const (
 	ClassDenied  = writer.ClassDenied
 	ClassDevice  = writer.ClassDevice
 	ClassRemoved = writer.ClassRemoved
+	ClassFenced  = writer.ClassFenced
 )
 
 var (

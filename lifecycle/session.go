@@ -72,7 +72,7 @@ func (c *committer) acquire() (*session.State, error) {
 		err = ld.edited
 	}
 	if err != nil {
-		return nil, c.store.setAside(c.id, unreadable("load session", c.dir.Name(), err))
+		return nil, c.setAside(unreadable("load session", c.dir.Name(), err))
 	}
 	c.tell(ld)
 	if ld.version < session.SchemaVersion {
@@ -159,6 +159,10 @@ func (s *Session) goOn() error {
 	}
 	return s.closeCalls(at.OpenCalls)
 }
+
+// Incarnation names the folder that the session's records are in, in 16 hex digits. It
+// is another one after Unpause has made a session again whose folder was removed.
+func (s *Session) Incarnation() string { return s.mark.Load().Incarnation }
 
 // Close is [actors.Actor.Close].
 func (s *Session) Close(ctx context.Context) error {

@@ -95,6 +95,9 @@ func (s *Session) ChangedTasks(context.Context) ([]lifecycle.ChangedTask, bool, 
 // Release drops nothing: there is no file to read it from again.
 func (s *Session) Release() error { return nil }
 
+// Incarnation is none: there is no folder.
+func (s *Session) Incarnation() string { return "" }
+
 // PauseRequested is false: no other process can find the session.
 func (s *Session) PauseRequested() bool { return false }
 
