@@ -341,6 +341,10 @@ func (a *Actor) settle(b barrier) error {
 		if err := a.commitPending(); err != nil {
 			return err
 		}
+	} else if b.reply != nil {
+		if err := a.guard(a.commit.Check); err != nil { // or what was durable may be gone
+			return a.pause(err, false)
+		}
 	}
 	if b.publish {
 		a.startPublication(true)

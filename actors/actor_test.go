@@ -57,6 +57,8 @@ func (d *disk) Commit(b actors.Batch) (actors.Committed, error) {
 	return c, nil
 }
 
+func (d *disk) Check() error { return nil }
+
 func (d *disk) Publication(force bool) func() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

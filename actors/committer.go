@@ -15,6 +15,10 @@ type Committer interface {
 	// before it calls Commit again.
 	Commit(b Batch) (Committed, error)
 
+	// Check says whether the session's files are still there and this process's. It is
+	// asked when somebody waits for the disk and nothing is due.
+	Check() error
+
 	// Publication returns what has to be done to show the last committed State
 	// to those who read files, nil when nothing is due. It may put off what is
 	// expensive, unless force is set: then the files show that State, durably,

@@ -16,6 +16,7 @@ func (m *memory) Commit(b actors.Batch) (actors.Committed, error) {
 	m.last = b.State
 	return actors.Committed{Seq: 1}, nil
 }
+func (m *memory) Check() error                  { return nil }
 func (m *memory) Publication(bool) func() error { return nil }
 func (m *memory) Published(error)               {}
 func (m *memory) Recover() error                { return nil }

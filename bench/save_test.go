@@ -37,6 +37,7 @@ func (n *null) Commit(actors.Batch) (actors.Committed, error) {
 	n.commits++
 	return actors.Committed{}, nil
 }
+func (n *null) Check() error                  { return nil }
 func (n *null) Publication(bool) func() error { return nil }
 func (n *null) Published(error)               {}
 func (n *null) Recover() error                { return nil }

@@ -62,14 +62,20 @@ type kept struct {
 	seen  *files.Snapshot      // what Look and Checkpoint last saw
 	saved *files.Snapshot      // what the next holder will take for seen
 	fewer bool                 // checkpoints were removed: some contents may be needed no more
+	of    string               // the incarnation that store and last are of
 }
 
 // open makes the folders and loads what the loop last knew. The caller holds mu.
 func (s *Session) openCheckpoints() error {
 	k := &s.kept
-	if k.store != nil {
+	if k.store != nil && k.of == s.Incarnation() {
 		return nil
 	}
+	if k.store != nil { // of a folder that was removed; what was seen of the files stays true
+		_ = k.store.Close()
+		k.store, k.last, k.saved = nil, nil, nil
+	}
+	k.of = s.Incarnation()
 	dir := s.path(checkpointsDir)
 	for _, name := range []string{dir, blobsDir} {
 		if err := writer.MkdirDurable(s.store.root(), name); err != nil {
@@ -157,10 +163,11 @@ func (s *Session) Checkpoint(ctx context.Context, why checkpoint.Reason, task st
 	s.kept.mu.Lock()
 	defer s.kept.mu.Unlock()
 	err := s.recall()
-	if err != nil {
-		return nil, nil, fmt.Errorf("checkpoint of session %s: %w", s.id, err)
+	var m *checkpoint.Manifest
+	if err == nil {
+		m, err = s.checkpoint(ctx, why, task, paths)
 	}
-	m, err := s.checkpoint(ctx, why, task, paths)
+	err = s.orLost(ctx, err)
 	if err != nil {
 		return nil, nil, fmt.Errorf("checkpoint of session %s: %w", s.id, err)
 	}
@@ -178,6 +185,17 @@ func (s *Session) Checkpoint(ctx context.Context, why checkpoint.Reason, task st
 		err = s.retire(ctx)
 	}
 	return m, changes, err
+}
+
+// orLost is err, or the pause that is behind it: what is missing may be all of the
+// session's folder, of which the writer knows.
+func (s *Session) orLost(ctx context.Context, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		if lost := s.Sync(ctx); lost != nil {
+			return lost
+		}
+	}
+	return err
 }
 
 // checkpoint makes one. The caller holds mu.
@@ -211,7 +229,8 @@ func (s *Session) checkpoint(ctx context.Context, why checkpoint.Reason, task st
 func (s *Session) Look(ctx context.Context) ([]files.Change, error) {
 	s.kept.mu.Lock()
 	defer s.kept.mu.Unlock()
-	return s.look(ctx)
+	changes, err := s.look(ctx)
+	return changes, s.orLost(ctx, err)
 }
 
 // look is Look. The caller holds mu.

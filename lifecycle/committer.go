@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -78,6 +80,9 @@ func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
 	recs := c.records(b.Entries, c.store.maxRecord/2)
 	rec := &recs[len(recs)-1]
 	rec.Triggers, rec.Commit = b.Triggers, c.took
+	if c.at.Incarnation == "" {
+		rec.Incarnation = newIncarnation()
+	}
 	mark := c.at
 	mark.Seq += uint64(len(recs))
 	if err := c.appendStreams(b.Entries, mark.Seq, rec); err != nil {
@@ -132,6 +137,13 @@ func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
 	}
 	c.pub.grew(int64(size))
 	return actors.Committed{Seq: pos.Seq, Bytes: size}, nil
+}
+
+// newIncarnation names the folder of a session: 16 hex digits that no other one has.
+func newIncarnation() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
 }
 
 // Publication brings state.json and metrics.json up to the last record.

@@ -34,6 +34,7 @@ const (
 	ClassRemoved   = writer.ClassRemoved
 	ClassBusy      = writer.ClassBusy
 	ClassTransient = writer.ClassTransient
+	ClassFenced    = writer.ClassFenced
 )
 
 var (

@@ -73,6 +73,21 @@ func (s *Store) List() ([]Info, error) {
 	return infos, nil
 }
 
+// Incarnation names the folder that a session's records are in, see
+// [Session.Incarnation]; "" where it cannot be read.
+func (s *Store) Incarnation(id session.ID) string {
+	buf := make([]byte, summaryBytes)
+	n, err := readHead(s.root(), sessionsDir+"/"+id.String()+"/"+stateFile, buf)
+	if err != nil {
+		return ""
+	}
+	sum, err := session.DecodeSummary(buf[:n])
+	if err != nil {
+		return ""
+	}
+	return sum.Incarnation
+}
+
 // errDeleted says that a session went between the listing and the reading.
 var errDeleted = errors.New("deleted")
 

@@ -84,13 +84,13 @@ func join(dir writer.FS, id session.ID) (*loaded, error) {
 
 // joinHeld is join for who holds the session's lease: a damaged session is moved aside.
 // One that was edited outside is an error unless it is to be taken as it is.
-func (s *Store) joinHeld(dir writer.FS, id session.ID, edited bool) (*loaded, error) {
+func (s *Store) joinHeld(dir writer.FS, id session.ID, lease *writer.Lock, edited bool) (*loaded, error) {
 	ld, err := join(dir, id)
 	if err == nil && ld.edited != nil && !edited {
 		err = ld.edited
 	}
 	if err != nil {
-		return nil, s.setAside(id, unreadable("load session", dir.Name(), err))
+		return nil, s.setAside(id, lease, unreadable("load session", dir.Name(), err))
 	}
 	return ld, nil
 }

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
@@ -36,6 +35,9 @@ func (s *Store) CreatePlan(module string, content []byte) error {
 	if err := s.layout(); err != nil {
 		return err
 	}
+	if err := s.keepModule(module); err != nil {
+		return fmt.Errorf("create plan: %w", err)
+	}
 	if err := writer.MkdirDurable(s.root(), modulesDir+"/"+module); err != nil {
 		return fmt.Errorf("create plan: %w", err)
 	}
@@ -56,6 +58,9 @@ func (s *Store) EditPlan(module string, base *plan.Plan, change plan.Change) (*p
 		return nil, err
 	}
 	defer dir.Close()
+	if err := s.keepModule(module); err != nil {
+		return nil, fmt.Errorf("edit plan: %w", err)
+	}
 	return plan.Apply(dir, "plan.md", base, change)
 }
 
@@ -72,37 +77,4 @@ func (s *Store) moduleDir(module string) (writer.FS, error) {
 		return nil, fmt.Errorf("open plan: %w", err)
 	}
 	return dir, nil
-}
-
-// LockModule takes the lock that the one run of a module holds, and that a
-// change of its plan by another command takes for a moment. A [*BusyError] names
-// the holder.
-func (s *Store) LockModule(module string) (*ModuleLock, error) {
-	if err := session.ValidateModule(module); err != nil {
-		return nil, &Error{Op: "lock module", Path: module, Class: writer.ClassInvalid, Err: err}
-	}
-	if err := s.layout(); err != nil {
-		return nil, err
-	}
-	if err := writer.MkdirDurable(s.root(), modulesDir+"/"+module); err != nil {
-		return nil, fmt.Errorf("lock module: %w", err)
-	}
-	return writer.TryLock(s.root(), modulesDir+"/"+module+"/.lock", writer.Self(s.opts.Command))
-}
-
-// A ModuleLock is held by the run of a module until Unlock.
-type ModuleLock = writer.Lock
-
-// ModuleFree says with a [*BusyError] that somebody holds the lock of a module. It
-// takes no lock and makes no file, so that the answer may be old when it comes.
-func (s *Store) ModuleFree(module string) error {
-	if err := session.ValidateModule(module); err != nil {
-		return &Error{Op: "look at module", Path: module, Class: writer.ClassInvalid, Err: err}
-	}
-	name := modulesDir + "/" + module + "/.lock"
-	owner, held, err := writer.Holder(s.root(), name)
-	if err == nil && held {
-		err = &BusyError{Path: filepath.Join(s.Path(), name), Owner: owner}
-	}
-	return err
 }

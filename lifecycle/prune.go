@@ -56,8 +56,8 @@ func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired,
 	var errs []error
 	for _, d := range damaged {
 		if !dryRun {
-			d.err = s.withLease(sessionsDir, d.id, func(string) error {
-				_, err := s.readHeld(d.id)
+			d.err = s.withLease(sessionsDir, d.id, func(lease *writer.Lock, _ string) error {
+				_, err := s.readHeld(lease)(d.id)
 				return err
 			})
 		}
@@ -192,17 +192,19 @@ func (s *Store) readShown(id session.ID) (*loaded, error) {
 
 // readHeld reads a session whole whose lease this process has. A damaged one is moved
 // to corrupted/.
-func (s *Store) readHeld(id session.ID) (*loaded, error) {
-	dir, err := s.sessionDir(id)
-	if err != nil {
-		return nil, fmt.Errorf("read session %s: %w", id, err)
+func (s *Store) readHeld(lease *writer.Lock) func(id session.ID) (*loaded, error) {
+	return func(id session.ID) (*loaded, error) {
+		dir, err := s.sessionDir(id)
+		if err != nil {
+			return nil, fmt.Errorf("read session %s: %w", id, err)
+		}
+		defer dir.Close()
+		ld, err := s.joinHeld(dir, id, lease, false)
+		if err != nil {
+			return nil, fmt.Errorf("read session %s: %w", id, err)
+		}
+		return ld, nil
 	}
-	defer dir.Close()
-	ld, err := s.joinHeld(dir, id, false)
-	if err != nil {
-		return nil, fmt.Errorf("read session %s: %w", id, err)
-	}
-	return ld, nil
 }
 
 // moveToTrash moves a session that nobody holds, if it is complete still. The caller
@@ -212,8 +214,8 @@ func (s *Store) moveToTrash(x Retired) error {
 	if err := writer.MkdirDurable(s.root(), trashDir); err != nil {
 		return err
 	}
-	return s.withLease(sessionsDir, x.ID, func(name string) error {
-		at, err := s.completedAt(x.ID, s.readHeld)
+	return s.withLease(sessionsDir, x.ID, func(lease *writer.Lock, name string) error {
+		at, err := s.completedAt(x.ID, s.readHeld(lease))
 		if err == nil && !at.Equal(x.completedAt) {
 			err = fmt.Errorf("session %s was completed anew meanwhile: %w", x.ID, ErrNotComplete)
 		}
@@ -229,7 +231,7 @@ func (s *Store) moveToTrash(x Retired) error {
 
 // emptyTrash deletes a session in the trash for good. The caller holds the store lock.
 func (s *Store) emptyTrash(x Retired) error {
-	if err := s.withLease(trashDir, x.ID, s.removeForGood); err != nil {
+	if err := s.withLease(trashDir, x.ID, func(_ *writer.Lock, name string) error { return s.removeForGood(name) }); err != nil {
 		return err
 	}
 	_ = s.root().Remove(trashDir + "/" + x.ID.String() + ".json")

@@ -69,7 +69,7 @@ func (c *committer) acquire() (*session.State, error) {
 			return nil, err
 		}
 	}
-	ld, err := c.store.joinHeld(c.dir, c.id, c.edited)
+	ld, err := c.store.joinHeld(c.dir, c.id, c.lock, c.edited)
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +158,10 @@ func (s *Session) goOn() error {
 	}
 	return s.closeCalls(at.OpenCalls)
 }
+
+// Incarnation names the folder that the session's records are in, in 16 hex digits. It
+// is another one after Unpause has made a session again whose folder was removed.
+func (s *Session) Incarnation() string { return s.mark.Load().Incarnation }
 
 // Close is [Live.Close], and frees what removed checkpoints had.
 func (s *Session) Close(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +54,8 @@ type Store struct {
 
 	maxRecord int   // bytes; Immutable once a session is open.
 	segment   int64 // bytes; Immutable once a session is open.
+
+	held sync.Map // the locks of modules that this store holds: *ModuleLock by module
 
 	// at is .lopen; another one only after it was removed and made again.
 	at atomic.Pointer[writer.FS]

@@ -80,7 +80,7 @@ func (s *Store) note(id session.ID) (t trashed) {
 
 // withLease calls fn while this process holds the lease of a session in sessions/ or in
 // the trash, without opening the session.
-func (s *Store) withLease(in string, id session.ID, fn func(name string) error) error {
+func (s *Store) withLease(in string, id session.ID, fn func(lease *writer.Lock, name string) error) error {
 	name := in + "/" + id.String()
 	if _, err := s.root().Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("session %s: %w", id, ErrNotFound)
@@ -89,7 +89,7 @@ func (s *Store) withLease(in string, id session.ID, fn func(name string) error) 
 	if err != nil {
 		return fmt.Errorf("session %s: %w", id, err)
 	}
-	return errors.Join(fn(name), lease.Unlock())
+	return errors.Join(fn(lease, name), lease.Unlock())
 }
 
 // move renames a folder and makes both names durable.
@@ -133,28 +133,28 @@ func (s *Store) Restore(ctx context.Context, id session.ID) error {
 // Delete removes a session for good and returns how many bytes on the disk that
 // frees. ErrBusy names who holds it. The ID is never given again.
 func (s *Store) Delete(ctx context.Context, id session.ID) (int64, error) {
-	return s.remove(ctx, id, func(session.ID) error { return nil })
+	return s.remove(ctx, id, func(*writer.Lock) error { return nil })
 }
 
 // DeleteCompleted is Delete for a session that is complete, which is read whole under
 // its lease: ErrNotComplete says that it is not, and it stays. A damaged one is moved to
 // corrupted/.
 func (s *Store) DeleteCompleted(ctx context.Context, id session.ID) (int64, error) {
-	return s.remove(ctx, id, func(id session.ID) error {
-		_, err := s.completedAt(id, s.readHeld)
+	return s.remove(ctx, id, func(lease *writer.Lock) error {
+		_, err := s.completedAt(id, s.readHeld(lease))
 		return err
 	})
 }
 
-func (s *Store) remove(ctx context.Context, id session.ID, judge func(session.ID) error) (int64, error) {
+func (s *Store) remove(ctx context.Context, id session.ID, judge func(lease *writer.Lock) error) (int64, error) {
 	lock, err := s.lock(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = lock.Unlock() }()
 	var bytes int64
-	err = s.withLease(sessionsDir, id, func(name string) error {
-		if err := judge(id); err != nil {
+	err = s.withLease(sessionsDir, id, func(lease *writer.Lock, name string) error {
+		if err := judge(lease); err != nil {
 			return err
 		}
 		bytes = s.diskBytes(name, true)

@@ -133,6 +133,9 @@ func (l *Lock) Check(dir FS, name string) error {
 		err = fmt.Errorf("the lock file is gone: %w", err)
 	case !SameFile(l.held, there):
 		err = errors.New("another file has taken the lock file's place")
+		if owner, held, _ := Holder(dir, name); held {
+			err = fmt.Errorf("%w, and %s holds it", err, owner)
+		}
 	}
 	l.mu.Unlock()
 	if err != nil {

@@ -31,4 +31,10 @@ var ofActors = []mutant{
 		"if false {",
 		"./actors", "TestFullBacklogTakesNothing",
 	},
+	{
+		"removed folder: noticed by who waits for the disk", "actors/actor.go",
+		"} else if b.reply != nil {",
+		"} else if false {",
+		"./lifecycle", "TestFault32NoticedWithoutASave",
+	},
 }

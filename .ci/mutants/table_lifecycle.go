@@ -27,13 +27,13 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"open: damaged sessions move aside", "lifecycle/load.go",
-		"return nil, s.setAside(id, unreadable(\"load session\", dir.Name(), err))",
+		"return nil, s.setAside(id, lease, unreadable(\"load session\", dir.Name(), err))",
 		"return nil, unreadable(\"load session\", dir.Name(), err)",
 		"./lifecycle", "TestDamagedSession",
 	},
 	{
 		"open: what was only edited stays", "lifecycle/aside.go",
-		" || errors.Is(cause, session.ErrChecksum) {",
+		" || errors.Is(cause, ErrEdited) {",
 		" {",
 		"./lifecycle", "TestEditedOutsideIsNotMoved",
 	},
@@ -87,13 +87,13 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"prune: the lease is taken", "lifecycle/trash.go",
-		"\tlease, err := writer.TryLock(s.root(), name+\"/\"+leaseFile, writer.Self(s.opts.Command))\n\tif err != nil {\n\t\treturn fmt.Errorf(\"session %s: %w\", id, err)\n\t}\n\treturn errors.Join(fn(name), lease.Unlock())\n",
-		"\treturn fn(name)\n",
+		"\tlease, err := writer.TryLock(s.root(), name+\"/\"+leaseFile, writer.Self(s.opts.Command))\n\tif err != nil {\n\t\treturn fmt.Errorf(\"session %s: %w\", id, err)\n\t}\n\treturn errors.Join(fn(lease, name), lease.Unlock())\n",
+		"\treturn fn(nil, name)\n",
 		"./lifecycle", "TestDeleteFreesWhatItSays",
 	},
 	{
 		"prune: judged again under the lease", "lifecycle/prune.go",
-		"at, err := s.completedAt(x.ID, s.readHeld)",
+		"at, err := s.completedAt(x.ID, s.readHeld(lease))",
 		"at, err := x.completedAt, error(nil)",
 		"./lifecycle", "TestPruneJudgesAgainUnderTheLease",
 	},
@@ -116,6 +116,30 @@ var ofLifecycle = []mutant{
 		"./lifecycle", "TestVerifyNoticesEveryFlip",
 	},
 	{
+		"removed folder: a lease in its place is tried", "lifecycle/again.go",
+		"if err != nil {\n\t\treturn heldByAnother(\"make session again\", full, err)",
+		"if err != nil && false {\n\t\treturn heldByAnother(\"make session again\", full, err)",
+		"./lifecycle", "TestFault37AnotherSessionOfTheID",
+	},
+	{
+		"removed folder: another session of the ID stays", "lifecycle/again.go",
+		"err == nil && ld.at.Incarnation != c.at.Incarnation {",
+		"err == nil && false && ld != nil {",
+		"./lifecycle", "TestFault37AnotherSessionWhileItIsMadeAgain",
+	},
+	{
+		"removed folder: the module's lock is looked at", "lifecycle/module.go",
+		"\tif !errors.Is(err, fs.ErrNotExist) {\n\t\treturn err\n\t}\n\tlost",
+		"\tif true {\n\t\treturn nil\n\t}\n\tlost",
+		"./lifecycle", "TestFault38ModuleLockLost",
+	},
+	{
+		"orphan: a command whose session is held is left alone", "cmd/lopen/internal/loop/orphan.go",
+		"if err == nil && owner != nil {",
+		"if false {",
+		"./cmd/lopen/internal/loop", "TestEndOrphansLeavesACommandOfAHeldSession",
+	},
+	{
 		"delete: renamed away before anything is removed", "lifecycle/trash.go",
 		"\tif err := s.move(name, away); err != nil {\n\t\treturn err\n\t}\n",
 		"\taway = name\n",
@@ -128,7 +152,7 @@ var ofLifecycle = []mutant{
 		"./lifecycle", "TestPowerCutWhileRetiring",
 	},
 	{
-		"removed folder: noticed before a commit", "lifecycle/aside.go",
+		"removed folder: noticed before a commit", "lifecycle/again.go",
 		"return &Error{Op: \"save session\", Path: c.dir.Name(), Class: writer.ClassRemoved, Err: errGone}",
 		"return nil",
 		"./lifecycle", "TestFault32RemovedWhileRunning",

@@ -32,10 +32,14 @@ type sessionRow struct {
 	Messages  uint64           `json:"messages,omitempty"`
 	Lineage   *lineageRow      `json:"lineage,omitempty"`
 	Pinned    bool             `json:"pinned,omitempty"`
-	Bytes     int64            `json:"bytes,omitempty"`
-	HeldBy    string           `json:"heldBy,omitempty"`
-	Orphan    string           `json:"orphan,omitempty"` // the command of a run that was killed, while it works
-	Error     string           `json:"error,omitempty"`
+
+	// Incarnation is another one after the session was made again during a run.
+	Incarnation string `json:"incarnation,omitempty"`
+
+	Bytes  int64  `json:"bytes,omitempty"`
+	HeldBy string `json:"heldBy,omitempty"`
+	Orphan string `json:"orphan,omitempty"` // the command of a run that was killed, while it works
+	Error  string `json:"error,omitempty"`
 
 	branch string // drawn before the ID in a tree
 	advice string // what to type about an orphan or an error
@@ -169,7 +173,7 @@ func row(store *lifecycle.Store, info lifecycle.Info, long bool) sessionRow {
 	}
 	r.Status, r.Phase, r.Step, r.Component = string(info.Status), string(info.Phase), string(info.Step), info.Component
 	r.CreatedAt, r.UpdatedAt, r.Progress = &info.CreatedAt, &info.UpdatedAt, info.Progress
-	r.Messages = info.Messages
+	r.Messages, r.Incarnation = info.Messages, info.Incarnation
 	if l := info.Lineage; l != nil {
 		r.Lineage = &lineageRow{l.Kind, l.From.String(), l.Seq}
 	}

@@ -84,7 +84,7 @@ func resolveArg(store *lifecycle.Store, args []string) (session.ID, error) {
 // stateJSON is state.json with the session's name, the status as people are shown it,
 // and without the checksum, which is of the file's bytes.
 func (a *app) stateJSON(store *lifecycle.Store, st *session.State, status session.Status, seq uint64) json.RawMessage {
-	data := session.EncodeState(st, session.Mark{Seq: seq})
+	data := session.EncodeState(st, session.Mark{Seq: seq, Incarnation: store.Incarnation(st.ID())})
 	if status != st.Status() { // before it there are numbers and the ID only
 		data = bytes.Replace(data, fmt.Appendf(nil, `"status":"%s"`, st.Status()), fmt.Appendf(nil, `"status":"%s"`, status), 1)
 	}
@@ -105,7 +105,7 @@ func (a *app) stateJSON(store *lifecycle.Store, st *session.State, status sessio
 func (a *app) showSession(store *lifecycle.Store, st *session.State, status session.Status, seq uint64) error {
 	h, p, m := st.Header(), st.Progress(), st.Totals()
 	w := a.stdout
-	fmt.Fprintf(w, "session   %s\n", st.ID())
+	fmt.Fprintf(w, "session   %s%s\n", st.ID(), parenthesis(store.Incarnation(st.ID())))
 	if meta, err := store.Meta(st.ID()); err == nil && meta.Name != "" {
 		fmt.Fprintf(w, "name      %s\n", meta.Name)
 	}

@@ -33,5 +33,6 @@ func (s *said) all() [][]byte {
 
 func (s *said) Publication(bool) func() error { return nil }
 func (s *said) Published(error)               {}
+func (s *said) Check() error                  { return nil }
 func (s *said) Recover() error                { return nil }
 func (s *said) Close() error                  { return nil }

@@ -93,6 +93,9 @@ func (s *Session) Past(context.Context) (*lifecycle.Past, error) { return &lifec
 // Release drops nothing: there is no file to read it from again.
 func (s *Session) Release() error { return nil }
 
+// Incarnation is none: there is no folder.
+func (s *Session) Incarnation() string { return "" }
+
 // PauseRequested is false: no other process can find the session.
 func (s *Session) PauseRequested() bool { return false }
 

@@ -105,6 +105,8 @@ func decodeState(data []byte) (*stateFile, error) {
 			s.id = d.id()
 		case "module":
 			d.Raw()
+		case "incarnation":
+			d.at.Incarnation = d.Text()
 		case "progress":
 			p := d.readProgress()
 			sums.progress = &p

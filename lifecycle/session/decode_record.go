@@ -62,6 +62,8 @@ func decodeRecord(line []byte, r *Record, do func(*operation) error) error {
 			r.OpenCalls = d.strs()
 		case "attempts":
 			r.Attempts = d.attempts()
+		case "incarnation":
+			r.Incarnation = d.Text()
 		case "checkpoint":
 			r.Checkpoint = d.Text()
 		case "rewind":

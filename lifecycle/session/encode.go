@@ -27,6 +27,9 @@ type Mark struct {
 	// Rewinding a rewind that has begun and not ended.
 	Checkpoint, Undo string
 	Rewinding        *Rewinding
+	// Incarnation names the folder that the records are of: a session that was made
+	// again from memory, after its folder was removed, has another one under its old ID.
+	Incarnation string
 }
 
 // A Tail is how far a stream of a session goes, as a record of the journal names it.
@@ -45,6 +48,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func EncodeState(s *State, at Mark) []byte {
 	e := &encoder{b: make([]byte, 0, 1<<10+256*s.NumTasks())}
 	e.begin(s.id, at)
+	e.str("incarnation", at.Incarnation)
 	e.members(s.h, summaryMembers)
 	e.sums(s)
 	e.uint("iterationsSeq", at.Iterations)

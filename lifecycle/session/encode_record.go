@@ -94,6 +94,7 @@ func (e *encoder) why(r Record) {
 	e.tail("transcript", r.Transcript)
 	e.strs("openCalls", r.OpenCalls)
 	e.attempts(r.Attempts)
+	e.str("incarnation", r.Incarnation)
 	e.str("checkpoint", r.Checkpoint)
 	e.rewinding("rewind", r.Rewind)
 }

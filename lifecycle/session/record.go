@@ -18,6 +18,7 @@ type Record struct {
 	Messages, Transcript Tail
 	OpenCalls            []string // with Messages: the tool calls that have no answer yet
 	Attempts             []AttemptRecord
+	Incarnation          string     // of the session, with its first record
 	Checkpoint           string     // that was made
 	Rewind               *Rewinding // with EventRewindBegin and EventRewindEnd
 	// Snapshot is set instead of operations where the change is too large for a
@@ -57,13 +58,14 @@ const (
 	EventForked    Event = "forked"
 	EventMigrated  Event = "migrated"
 	EventRecovered Event = "recovered"
+	EventMadeAgain Event = "made-again" // from memory, after its folder was removed
 	// The files of the project are changed between these two, and the second one has
 	// the State that belongs to them.
 	EventRewindBegin Event = "rewind-begin"
 	EventRewindEnd   Event = "rewind-end"
 )
 
-var events = []Event{"", EventCreated, EventResumed, EventForked, EventMigrated, EventRecovered, EventRewindBegin, EventRewindEnd}
+var events = []Event{"", EventCreated, EventResumed, EventForked, EventMigrated, EventRecovered, EventMadeAgain, EventRewindBegin, EventRewindEnd}
 
 // The names of operations.
 const (

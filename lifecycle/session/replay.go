@@ -124,6 +124,9 @@ func (m *Mark) Follow(r *Record) {
 			}
 		}
 	}
+	if r.Incarnation != "" {
+		m.Incarnation = r.Incarnation
+	}
 	if r.Checkpoint != "" {
 		m.Checkpoint = r.Checkpoint
 	}

@@ -11,6 +11,7 @@ import (
 type Summary struct {
 	ID                        ID
 	Module                    string
+	Incarnation               string
 	Seq                       uint64
 	Status                    Status
 	Phase                     Phase
@@ -43,6 +44,8 @@ func DecodeSummary(prefix []byte) (Summary, error) {
 			s.ID = d.id()
 		case "module", "iterationsSeq":
 			d.Raw()
+		case "incarnation":
+			s.Incarnation = d.Text()
 		case "progress":
 			s.Progress = d.readProgress()
 		case "iterations":

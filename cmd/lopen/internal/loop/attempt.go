@@ -264,15 +264,12 @@ func (r *Runner) supervise(ctx context.Context, c child.Command, what string, de
 	return res, err
 }
 
-// hold takes the lock that the next command inherits. Where it cannot, a save meets
-// what became of the session's folder, waits until that is mended, and makes a
-// removed one again: an agent may clean up before its check.
+// hold takes the lock that the next command inherits. Where it cannot, it waits
+// until what became of the session's folder is mended; a removed one is made again: an
+// agent may clean up before its check.
 func (r *Runner) hold(ctx context.Context) (hold *lifecycle.Child, err error) {
 	if hold, err = r.sess.HoldChild(); err == nil {
 		return hold, nil
-	}
-	if err := r.change(session.TriggerStepCompleted, func(*session.Edit) error { return nil }); err != nil {
-		return nil, err
 	}
 	if err := r.sync(ctx); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (
 	look := func(ctx context.Context) (err error) {
 		var paused *lifecycle.PausedError
 		if errors.As(r.sess.Paused(), &paused) {
-			if err := r.sess.Unpause(ctx); err != nil {
+			if err := r.unpause(ctx); err != nil {
 				return err
 			}
 		}
@@ -42,6 +42,8 @@ func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (
 		switch lifecycle.ClassOf(err) {
 		case lifecycle.ClassNoSpace, lifecycle.ClassDevice, lifecycle.ClassRemoved:
 			return changes, r.waitStorage(ctx, err, look)
+		case lifecycle.ClassFenced:
+			return nil, err
 		}
 		if !wanted {
 			r.once("files", fmt.Sprintf("which files change is not known: %v", err))

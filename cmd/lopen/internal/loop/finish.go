@@ -43,7 +43,7 @@ func (r *Runner) finish(ctx context.Context) error {
 		if err == nil {
 			break
 		}
-		if err := r.waitStorage(ctx, err, r.sess.Unpause); err != nil {
+		if err := r.waitStorage(ctx, err, r.unpause); err != nil {
 			return err
 		}
 	}

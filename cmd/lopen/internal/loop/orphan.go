@@ -15,7 +15,8 @@ const orphanGrace = 5 * time.Second
 
 // EndOrphans makes sure that nothing works beside a run: a command of any
 // session of the module that outlived its loop is given a moment and then ended
-// with its whole group. The caller holds the module. The error is an [*Exit] with
+// with its whole group. The caller holds the module. The command of a session that
+// somebody holds is left alone, and the error is an [*Exit] with code 11. The error is an [*Exit] with
 // code 11 when one cannot be ended.
 func EndOrphans(ctx context.Context, store *lifecycle.Store, module string, ui UI) error {
 	infos, err := store.List()
@@ -59,6 +60,9 @@ func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI
 	if err != nil || o == nil {
 		return err
 	}
+	if err := unheld(store, id, o); err != nil {
+		return err
+	}
 	log := store.Logger(id).With().Int("process_group", o.PGID).Str("command", o.Command).Logger()
 	if !o.Alive {
 		log.Warn().Msg("orphan left alone: it is no command of a run any more")
@@ -89,11 +93,23 @@ func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI
 			return ctx.Err()
 		}
 	}
+	if err := unheld(store, id, o); err != nil {
+		return err
+	}
 	if err := o.End(ctx, defaultGrace); err != nil {
 		return &Exit{ExitBusy, fmt.Sprintf("a command of an earlier run still works and could not be ended (%s): %v", o, err)}
 	}
 	ui.Say("ended it: its task runs again")
 	return nil
+}
+
+// unheld says that nobody holds the session of a command: whoever does started it.
+func unheld(store *lifecycle.Store, id session.ID, o *lifecycle.Orphan) error {
+	owner, err := store.Holder(id)
+	if err == nil && owner != nil {
+		err = &Exit{ExitBusy, fmt.Sprintf("session %s is held by %s, and its command works (%s): wait for it, or pause it with: lopen session pause %s", id, owner, o, id)}
+	}
+	return err
 }
 
 // defaultGrace is the time from SIGTERM to SIGKILL.

@@ -76,7 +76,7 @@ func (r *Runner) run(ctx context.Context) error {
 		}
 		select {
 		case err := <-r.sess.Critical(): // of a save that nobody waited for
-			if err := r.waitStorage(ctx, err, r.sess.Unpause); err != nil {
+			if err := r.waitStorage(ctx, err, r.unpause); err != nil {
 				return err
 			}
 		default:

@@ -39,7 +39,17 @@ func (r *Runner) sync(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return r.waitStorage(ctx, err, r.sess.Unpause)
+	return r.waitStorage(ctx, err, r.unpause)
+}
+
+// unpause is [lifecycle.Session.Unpause], and says when the session was made again.
+func (r *Runner) unpause(ctx context.Context) error {
+	was := r.sess.Incarnation()
+	err := r.sess.Unpause(ctx)
+	if now := r.sess.Incarnation(); now != was {
+		r.cfg.UI.Warn("session %s was made again from memory, as incarnation %s: its log until now, its messages, its transcript and its checkpoints are lost", r.sess.State().ID(), now)
+	}
+	return err
 }
 
 // waitStorage holds the run while the storage does not work, and does again what
@@ -142,7 +152,7 @@ func (r *Runner) pauseOnly(t session.Trigger, why session.ExitReason) error {
 	defer cancel()
 	err := r.sess.Pause(ctx, t, why)
 	if r.tolerate(err) == nil && err != nil {
-		err = r.sess.Unpause(ctx) // the State is accepted; it may be durable with a second try
+		err = r.unpause(ctx) // the State is accepted; it may be durable with a second try
 	}
 	if err == nil {
 		return nil

@@ -38,6 +38,9 @@ type Session interface {
 	Unpause(ctx context.Context) error
 	Paused() error
 	PauseRequested() bool
+	// Incarnation is another one after Unpause has made the session again, whose folder
+	// was removed; "" where there are no folders.
+	Incarnation() string
 
 	Checkpoint(ctx context.Context, why checkpoint.Reason, task string, paths ...string) (*checkpoint.Manifest, []files.Change, error)
 	Look(ctx context.Context) ([]files.Change, error)

@@ -1,0 +1,42 @@
+//go:build unix
+
+package loop
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+)
+
+// quiet is a UI that must not be told of a command that is about to be ended.
+type quiet struct{ UI }
+
+// A second run got the module, whose lock file was removed. The command is that of a
+// session that another run holds: it is left alone.
+func TestEndOrphansLeavesACommandOfAHeldSession(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	first, _, err := lifecycle.Init(project, lifecycle.Options{Command: "lopen run auth"})
+	require.NoError(t, err)
+	defer first.Close(t.Context())
+	sess, err := first.Create(t.Context(), "auth")
+	require.NoError(t, err)
+	child, err := sess.HoldChild()
+	require.NoError(t, err)
+	second, err := lifecycle.Open(project, lifecycle.Options{})
+	require.NoError(t, err)
+	defer second.Close(t.Context())
+	lock, err := second.LockModule("auth")
+	require.NoError(t, err)
+	defer lock.Unlock()
+
+	var exit *Exit
+	require.ErrorAs(t, EndOrphans(t.Context(), second, "auth", quiet{}), &exit)
+	require.Equal(t, ExitBusy, exit.Code)
+	require.Contains(t, exit.Reason, sess.ID().String()+" is held by pid")
+	require.Contains(t, exit.Reason, "lopen run auth")
+	require.NoError(t, child.Release())
+	require.NoError(t, EndOrphans(t.Context(), second, "auth", quiet{}))
+}

@@ -1,0 +1,130 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// errGone says that a session's folder is not there any more.
+var errGone = errors.New("the session's folder was removed")
+
+// Check says whether this process still holds the session.
+func (c *committer) Check() error { return c.check() }
+
+// check says whether this process still holds the session, and its module where it
+// took that: the held lease must be the file of that name, looked up from the
+// project's folder. It costs one stat for each lock.
+func (c *committer) check() error { return c.holds(c.journal.Segment()) }
+
+// holds is check for a goroutine beside the commits, which knows a segment.
+func (c *committer) holds(segment string) error {
+	err := c.leased(segment)
+	if err != nil {
+		return err
+	}
+	if err = c.store.keepModule(c.id.Module); errors.Is(err, fs.ErrNotExist) {
+		if gone := c.leased(segment); gone != nil { // all of it was removed in between
+			return gone
+		}
+	}
+	return err
+}
+
+func (c *committer) leased(segment string) error {
+	err := c.lock.Check(c.store.project, Dir+"/"+c.lease)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// Whoever removes a folder may leave it behind, with what was written to it
+	// meanwhile: without lock and journal it is no session any more.
+	name := Dir + "/" + sessionsDir + "/" + c.id.String() + "/" + segment
+	if _, gone := c.store.project.Lstat(name); errors.Is(gone, fs.ErrNotExist) {
+		return &Error{Op: "save session", Path: c.dir.Name(), Class: writer.ClassRemoved, Err: errGone}
+	}
+	return err
+}
+
+// orLost is err, or that the folder was removed or the session was lost if that is
+// what is behind it: a successor removes the temporary files that it finds.
+func (c *committer) orLost(err error, segment string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		if lost := c.holds(segment); lost != nil {
+			return lost
+		}
+	}
+	return err
+}
+
+// lockPatience bounds how long the store lock is waited for.
+const lockPatience = 10 * time.Second
+
+// makeAgain makes a removed session again, under the same ID and with the State of
+// the last commit, which is in memory, as a new incarnation. What else lay in the
+// folder is lost. Where somebody else took the module or made a session of that ID,
+// this one is fenced.
+func (c *committer) makeAgain() error {
+	s := c.store
+	if err := s.layout(); err != nil {
+		return err
+	}
+	if err := s.keepModule(c.id.Module); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
+	defer cancel()
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Unlock() }()
+	if err := s.clearUnfinished(); err != nil {
+		return err
+	}
+	if err := c.remains(); err != nil {
+		return err
+	}
+	again := &committer{store: s, id: c.id, mark: c.mark, event: session.EventMadeAgain}
+	if err := again.build(c.base); err != nil {
+		return errors.Join(fmt.Errorf("make session %s again: %w", c.id, err), again.Close())
+	}
+	_ = c.Close() // of files that nobody can find any more
+	*c = *again
+	s.setLatest(c.id)
+	s.opts.Logger.Warn().Stringer("session", c.id).Str("incarnation", c.at.Incarnation).Str("path", c.dir.Name()).
+		Msg("the session's folder was removed; it was made again from memory: its earlier history is lost, and what else lay in " + Dir)
+	return nil
+}
+
+// remains moves aside what is left of the removed session. A session of the same ID
+// that somebody else made meanwhile, held or not, stays where it is.
+func (c *committer) remains() error {
+	s := c.store
+	name := sessionsDir + "/" + c.id.String()
+	full := filepath.Join(s.Path(), name)
+	dir, err := openDir(s.root(), name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	lease, err := writer.TryLock(dir, leaseFile, writer.Self(s.opts.Command))
+	if err != nil {
+		return heldByAnother("make session again", full, err)
+	}
+	defer func() { _ = lease.Unlock() }()
+	if ld, err := join(dir, c.id); err == nil && ld.at.Incarnation != c.at.Incarnation {
+		return &Error{Op: "make session again", Path: full, Class: writer.ClassFenced,
+			Err: fmt.Errorf("it was removed, and another session has its ID now: %s", ld.at.Incarnation)}
+	}
+	_, err = s.moveAside(c.id, errors.New("what was left when the session's folder was removed while it ran"))
+	return err
+}
