@@ -10,6 +10,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
 // second is another process of a store's project, after .lopen was removed.
@@ -66,6 +67,42 @@ func TestFault37AnotherSessionOfTheID(t *testing.T) {
 			require.NoError(t, err, "it stays where it is")
 			require.GreaterOrEqual(t, st.Header().TurnCount, 7)
 			require.NoDirExists(t, path(other, "corrupted"))
+		}
+	}
+}
+
+// The same at the moment at which this one makes its own again.
+func TestFault37AnotherSessionWhileItIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for _, held := range []bool{true, false} {
+		b := newBed(t, crashfs.Ext4)
+		require.NoError(t, b.disk.FS().RemoveAll(".lopen"))
+		accepted(t, b.save(10))
+		require.Equal(t, lifecycle.ClassRemoved, lifecycle.ClassOf(b.sync()))
+		var theirs *lifecycle.Session
+		b.watch(serial(func(op crashfs.Op) crashfs.Fault {
+			if theirs == nil && op.Call == "mkdir" && op.Name == ".lopen/modules" {
+				b.disk.SetHook(nil)
+				other, err := lifecycle.InitOn(b.disk.FS(), lifecycle.Options{Command: "lopen run sim", Now: simOptions.Now})
+				require.NoError(t, err)
+				theirs, err = other.Create(t.Context(), "sim")
+				require.NoError(t, err)
+				if !held {
+					require.NoError(t, theirs.Close(t.Context()))
+				}
+			}
+			return crashfs.Fault{}
+		}))
+		why := "another session has its ID"
+		if held {
+			why = "lopen run sim"
+		}
+		fencedBy(t, b.sess.Unpause(t.Context()), why)
+		require.Equal(t, b.id, theirs.ID())
+		require.Equal(t, theirs.Incarnation(), b.store.Incarnation(b.id), "it stays where it is")
+		if held {
+			require.NoError(t, theirs.Change(session.TriggerStepCompleted, turns(8)))
+			require.NoError(t, theirs.Sync(t.Context()))
 		}
 	}
 }
