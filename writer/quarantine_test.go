@@ -33,3 +33,18 @@ func TestQuarantineNotDurable(t *testing.T) {
 	require.Equal(t, "aside/s", name)
 	failed(t, err, dir.Name()+"/aside/s", NotDurable, syscall.EIO)
 }
+
+// A label that is taken is not given again, also where its reason was removed.
+func TestQuarantineOfATakenName(t *testing.T) {
+	t.Parallel()
+	dir := openTemp(t)
+	for i, want := range []string{"aside/s", "aside/s.2", "aside/s.3"} {
+		require.NoError(t, dir.Mkdir("s", 0o700))
+		name, err := Quarantine(dir, "s", "aside", "s", []byte("why"))
+		require.NoError(t, err)
+		require.Equal(t, want, name)
+		if i == 0 {
+			require.NoError(t, dir.Remove("aside/s.json"))
+		}
+	}
+}
