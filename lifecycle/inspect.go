@@ -73,7 +73,7 @@ func leftovers(dir writer.FS, st *session.State) (all []string) {
 // orphan names the command of a session's folder that outlived its loop.
 func (r *Report) orphan(dir writer.FS) {
 	var err error
-	switch r.Orphan, err = abandoned(dir); {
+	switch r.Orphan, err = abandoned(dir, ""); {
 	case err != nil:
 		r.Leftovers = append(r.Leftovers, "whether the old command lives cannot be told: "+err.Error())
 	case r.Orphan != nil:

@@ -38,25 +38,18 @@ func (s *Store) Orphan(id session.ID) (*Orphan, error) {
 // Abandoned returns the command of a session that nobody holds, if it still works, or
 // nil. It makes no file and keeps no run from starting; anybody may call it.
 func (s *Store) Abandoned(id session.ID) (*Orphan, error) {
-	dir, err := s.sessionDir(id)
-	if errors.Is(err, ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look for a command that outlived session %s: %w", id, err)
-	}
-	defer dir.Close()
-	if free(dir) != nil {
-		return nil, nil
-	}
-	return abandoned(dir)
+	return abandoned(s.root(), sessionsDir+"/"+id.String()+"/")
 }
 
-// abandoned is Abandoned for a session's folder that nobody held before.
-func abandoned(dir writer.FS) (*Orphan, error) {
-	orphan, err := writer.FindOrphan(dir, childFile)
-	if err != nil || orphan == nil || !orphan.Alive || free(dir) != nil { // a run began meanwhile
-		return nil, err
+// abandoned is Abandoned for a session whose files have names that begin with folder.
+func abandoned(dir writer.FS, folder string) (orphan *Orphan, err error) {
+	for range 2 { // the second look is between two at the lease: no run began meanwhile
+		if orphan, err = writer.FindOrphan(dir, folder+childFile); err != nil || orphan == nil || !orphan.Alive {
+			return nil, err
+		}
+		if _, held, err := writer.Holder(dir, folder+leaseFile); held {
+			return nil, err
+		}
 	}
 	return orphan, nil
 }

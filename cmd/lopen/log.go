@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -100,14 +101,17 @@ func newSessionWatch(a *app) *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.reading(args, func(store *lifecycle.Store, id session.ID) (err error) {
-				owner, holderErr := store.Holder(id)
-				st, seq, err := store.Read(id)
+				_, seq, err := store.Read(id)
 				if err != nil {
 					return err
 				}
-				if st.Status().Seen(owner != nil || holderErr != nil) == session.StatusInterrupted {
-					fmt.Fprintf(a.stderr, "session %s is interrupted: nobody runs it; go on with: lopen run %s\n", id, id.Module)
-				}
+				ctx, cancel := context.WithCancel(cmd.Context())
+				watching := make(chan struct{})
+				go func() {
+					defer close(watching)
+					a.tellInterrupted(ctx, store, id)
+				}()
+				defer func() { cancel(); <-watching }()
 				teller := &teller{w: a.stdout}
 				err = store.Watch(cmd.Context(), id, seq-1, func(r session.Record) error {
 					if a.out.machine() {
@@ -129,6 +133,29 @@ func newSessionWatch(a *app) *cobra.Command {
 			})
 		},
 	})
+}
+
+// tellInterrupted says whenever a session is found interrupted, until ctx ends: no record
+// tells of that.
+func (a *app) tellInterrupted(ctx context.Context, store *lifecycle.Store, id session.ID) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for told := false; ; {
+		owner, err := store.Holder(id)
+		held := owner != nil || err != nil
+		if !held && !told {
+			st, _, err := store.Read(id)
+			if told = err == nil && st.Status().Seen(held) == session.StatusInterrupted; told {
+				fmt.Fprintf(a.stderr, "session %s is interrupted: nobody runs it; go on with: lopen run %s\n", id, id.Module)
+			}
+		}
+		told = told && !held
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // errComplete ends a watch.

@@ -97,7 +97,10 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 		}
 	}
 	p := st.Progress()
-	fmt.Fprintf(a.stdout, "session  %s: %s, active %s\n", info.ID, what, ago(time.Since(info.UpdatedAt)))
+	if owner != nil || info.Status != session.StatusInterrupted {
+		what += ", active"
+	}
+	fmt.Fprintf(a.stdout, "session  %s: %s %s\n", info.ID, what, ago(time.Since(info.UpdatedAt)))
 	fmt.Fprintf(a.stdout, "tasks    %d/%d done\n", p.Done, p.Total)
 	fmt.Fprintf(a.stdout, "next     %s\n", next(st, owner != nil))
 	failed := "nothing"

@@ -130,7 +130,7 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 	if differs := loop.Differs(st); differs != "" {
 		fmt.Fprintf(w, "\ndiffers   %s", differs)
 	}
-	fmt.Fprintf(w, "\ncreated   %s\nactive    %s\n", h.CreatedAt.Local().Format(time.DateTime), ago(time.Since(h.UpdatedAt)))
+	fmt.Fprintf(w, "\ncreated   %s\nupdated   %s\n", h.CreatedAt.Local().Format(time.DateTime), ago(time.Since(h.UpdatedAt)))
 	if owner, err := store.Holder(st.ID()); err == nil && owner != nil {
 		fmt.Fprintf(w, "held by   %s\n", owner)
 	}
