@@ -14,9 +14,21 @@ import (
 // ErrNoTasks says that there is nothing in a file that a plan could be made of.
 var ErrNoTasks = errors.New("nothing to make a plan of")
 
-// inProgress is Kiro's mark of a task that somebody works on. No Markdown parser
-// takes it for a checkbox.
-var inProgress = regexp.MustCompile(`(?m)^([ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[)-(\][ \t])`)
+// Kiro's marks of a task that somebody works on, and of one that is optional. No
+// Markdown parser takes either for a checkbox.
+var (
+	inProgress = regexp.MustCompile(`(?m)^([ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[)-(\]\*?[ \t])`)
+	optional   = regexp.MustCompile(`(?m)^([ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[[ xX]\])(\*[ \t])`)
+)
+
+// withoutMarks has a checkbox for each of Kiro's tasks.
+func withoutMarks(src []byte) []byte {
+	return optional.ReplaceAll(inProgress.ReplaceAll(src, []byte("$1 $2")), []byte("$1 $2"))
+}
+
+// Dropped returns the numbers of the lines that look like tasks and of which
+// FromMarkdown makes none.
+func Dropped(src []byte) []int { return Parse(withoutMarks(src)).Lookalikes() }
 
 // FromMarkdown makes the content of a new plan of the headings and checkboxes of
 // any Markdown: a TODO list, the tasks.md of Spec Kit or Kiro. Nesting, states and
@@ -24,7 +36,10 @@ var inProgress = regexp.MustCompile(`(?m)^([ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[)
 // checkbox below them, are dropped. A task that Kiro has in progress, `[-]`, is
 // open. Without any checkbox the error wraps ErrNoTasks.
 func FromMarkdown(title string, src []byte) ([]byte, error) {
-	doc := markdown.Parse(inProgress.ReplaceAll(src, []byte("$1 $2")))
+	if err := withoutNUL(src); err != nil {
+		return nil, fmt.Errorf("make plan: %w", err)
+	}
+	doc := markdown.Parse(withoutMarks(src))
 	headings, items := doc.Headings(), doc.Items()
 	if len(items) == 0 {
 		return nil, fmt.Errorf("make plan: %w: no checkbox such as `- [ ] task` below %s", ErrNoTasks, count(len(headings), "heading"))
@@ -38,7 +53,7 @@ func FromMarkdown(title string, src []byte) ([]byte, error) {
 	if t := doc.Title(); t >= 0 {
 		keep[t] = false
 	}
-	return newPlan(title, headings, keep, items), nil
+	return newPlan(title, headings, keep, items)
 }
 
 // FromCriteria makes the content of a new plan of a specification's sections
@@ -47,6 +62,9 @@ func FromMarkdown(title string, src []byte) ([]byte, error) {
 // no checkbox. The heading around such a section is their component, if it is not
 // the specification's title. Without any criterion the error wraps ErrNoTasks.
 func FromCriteria(title string, spec []byte) ([]byte, error) {
+	if err := withoutNUL(spec); err != nil {
+		return nil, fmt.Errorf("make plan: %w", err)
+	}
 	doc := markdown.Parse(spec)
 	headings := doc.Headings()
 	var criteria []markdown.Item
@@ -83,7 +101,7 @@ func FromCriteria(title string, spec []byte) ([]byte, error) {
 	if t := doc.Title(); t >= 0 {
 		keep[t] = false
 	}
-	return newPlan(title, headings, keep, criteria), nil
+	return newPlan(title, headings, keep, criteria)
 }
 
 // within returns the items in a heading's section and the index of the first.
@@ -102,8 +120,19 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// newPlan writes a plan of the items, under those headings that are kept.
-func newPlan(title string, headings []markdown.Heading, keep []bool, items []markdown.Item) []byte {
+// newPlan writes a plan of the items, under those headings that are kept. An error names
+// the line.
+func newPlan(title string, headings []markdown.Heading, keep []bool, items []markdown.Item) ([]byte, error) {
+	for i, h := range headings {
+		if err := fits(h.Line, h.Text); keep[i] && err != nil {
+			return nil, fmt.Errorf("make plan: %w", err)
+		}
+	}
+	for i := range items {
+		if err := fits(items[i].Line, items[i].Text); err != nil {
+			return nil, fmt.Errorf("make plan: %w", err)
+		}
+	}
 	content := write(title, headings, keep, items, true)
 	// Details are put before nested items, wherever they stood. Should that
 	// make other items of them (a fence left open swallows what follows), the
@@ -111,7 +140,7 @@ func newPlan(title string, headings []markdown.Heading, keep []bool, items []mar
 	if markdown.Parse(content).NumItems() != len(items) {
 		content = write(title, headings, keep, items, false)
 	}
-	return content
+	return content, nil
 }
 
 func write(title string, headings []markdown.Heading, keep []bool, items []markdown.Item, details bool) []byte {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/lopen-dev/lopen/plan/internal/guard"
 	"github.com/lopen-dev/lopen/writer"
@@ -13,7 +14,8 @@ import (
 var ErrChanging = guard.ErrChanging
 
 // Load reads a plan: a regular file of at most 64 MiB. errors.Is(err,
-// fs.ErrNotExist) says that there is none.
+// fs.ErrNotExist) says that there is none; one that no run can work through is
+// ErrUnusable, with its line.
 func Load(fsys writer.FS, name string) (*Plan, error) {
 	return Reload(fsys, name, nil)
 }
@@ -26,7 +28,14 @@ func Reload(fsys writer.FS, name string, base *Plan) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read plan: %w", err)
 	}
-	return base.unless(src), nil
+	p := base.unless(src)
+	if p == base {
+		return p, nil
+	}
+	if err := p.usable(); err != nil {
+		return nil, fmt.Errorf("read plan: %s: %w", filepath.Join(fsys.Name(), name), err)
+	}
+	return p, nil
 }
 
 // CreateFile writes a new plan, durably, and never overwrites: errors.Is(err,
@@ -56,6 +65,10 @@ func Apply(fsys writer.FS, name string, base *Plan, change Change) (next *Plan, 
 		now := base.unless(src)
 		if next, conflict = change(base, now); next == nil {
 			return nil, conflict
+		}
+		if err := next.usable(); err != nil {
+			next = nil
+			return nil, err
 		}
 		return next.src, nil
 	})

@@ -45,6 +45,7 @@ func newPlanShow(a *app) *cobra.Command {
 				return err
 			}
 			defer release(store)
+			a.warnPlan(lifecycle.PlanPath(args[0]), p)
 			st, err := planState(store, args[0], p)
 			if err != nil {
 				return err

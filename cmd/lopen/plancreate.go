@@ -40,8 +40,10 @@ func newPlanCreate(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				done, total := plan.Parse(content).Progress()
 				fmt.Fprintf(a.stdout, "%s\n", lifecycle.PlanPath(args[0]))
+				p := plan.Parse(content)
+				a.warnMissing(lifecycle.PlanPath(args[0]), p)
+				done, total := p.Progress()
 				fmt.Fprintf(a.stderr, "%d tasks, %d of them done; next: lopen run %s -- CMD\n", total, done, args[0])
 				return nil
 			})
@@ -73,5 +75,6 @@ func (a *app) planFrom(module, from string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a plan from %s: %w", from, err)
 	}
+	a.warnLookalikes(from, plan.Dropped(src))
 	return content, nil
 }

@@ -44,7 +44,7 @@ func newPlanEdit(a *app, cmd *cobra.Command, change func(p *plan.Plan, args []st
 		}
 		defer func() { err = errors.Join(err, lock.Unlock()) }()
 		after, err := store.EditPlan(args[0], p, edit)
-		if errors.Is(err, plan.ErrText) || errors.Is(err, plan.ErrPlace) {
+		if errors.Is(err, plan.ErrText) || errors.Is(err, plan.ErrUnusable) || errors.Is(err, plan.ErrPlace) {
 			return &usageError{err}
 		}
 		if err != nil {

@@ -147,6 +147,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	r.warnPlan(lifecycle.PlanPath(r.module), p)
 	if err := r.parse(p); err != nil {
 		return err
 	}

@@ -122,10 +122,7 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 		fmt.Fprintf(w, ", %d failed", p.Failed)
 	}
 	if p.Skipped > 0 {
-		fmt.Fprintf(w, ", %d skipped", p.Skipped)
-	}
-	if p.Skipped > 0 {
-		fmt.Fprintf(w, "\nskipped   %s", loop.Skipped(st, ""))
+		fmt.Fprintf(w, ", %d skipped\nskipped   %s", p.Skipped, loop.Skipped(st, ""))
 	}
 	if differs := loop.Differs(st); differs != "" {
 		fmt.Fprintf(w, "\ndiffers   %s", differs)

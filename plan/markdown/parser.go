@@ -1,6 +1,8 @@
 package markdown
 
 import (
+	"strings"
+
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
@@ -80,7 +82,9 @@ type boxParser struct{}
 
 func (boxParser) Trigger() []byte { return []byte{'['} }
 
-// Parse takes a box at the very beginning of a list item's first paragraph.
+// Parse takes a box at the very beginning of a list item's first paragraph. As in
+// cmark-gfm, whitespace must stand behind it. The end of the line will do, so that a
+// task may be empty, or have its text on the next line.
 func (boxParser) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	item, ok := parent.Parent().(*ast.ListItem)
 	if !ok || item.FirstChild() != parent || parent.HasChildren() {
@@ -97,7 +101,7 @@ func (boxParser) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast
 	if !checked && line[1] != ' ' && line[1] != '\t' {
 		return nil
 	}
-	if len(line) > 3 && (line[3] == '(' || line[3] == '[' || line[3] == ':') {
+	if len(line) > 3 && strings.IndexByte(" \t\v\f\r\n", line[3]) < 0 {
 		return nil
 	}
 	block.Advance(3)

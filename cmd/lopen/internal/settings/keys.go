@@ -3,10 +3,11 @@ package settings
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/nearest"
 )
 
 // kind is the type of a setting's value.
@@ -75,38 +76,18 @@ func find(name string) (Key, error) {
 			return k, nil
 		}
 	}
-	return Key{}, fmt.Errorf("no setting is called %q; nearest is %q", name, nearest(name))
+	return Key{}, fmt.Errorf("no setting is called %q; nearest is %q", name, nearestKey(name))
 }
 
-// nearest returns the setting whose name takes the fewest edits from name.
-func nearest(name string) string {
-	best, least := "", math.MaxInt
-	for _, k := range keys {
-		if d := distance(name, k.Name); d < least {
-			best, least = k.Name, d
-		}
-	}
-	return best
-}
-
-// distance is Levenshtein's.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
+// nearestKey returns the setting whose name takes the fewest edits from name.
+func nearestKey(name string) string {
+	return nearest.Of(name, func(yield func(string) bool) {
+		for _, k := range keys {
+			if !yield(k.Name) {
+				return
 			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
 		}
-	}
-	return row[len(b)]
+	}, 1)[0]
 }
 
 // parse reads a value as text, from a flag, a variable or `config set`.
