@@ -30,6 +30,7 @@ func (c *committer) appendEntries(all []actors.Entry, rec *session.Record, mark 
 		rec.Checkpoint = mark.Checkpoint
 	}
 	for _, e := range all {
+		rec.Ops = append(rec.Ops, e.Ops...)
 		switch {
 		case e.Attempt != nil:
 			rec.Attempts = append(rec.Attempts, *e.Attempt)
@@ -53,6 +54,7 @@ func (c *committer) appendEntries(all []actors.Entry, rec *session.Record, mark 
 			return err
 		}
 		rec.Transcript = session.Tail(tail)
+		rec.Ops = append(rec.Ops, session.Op{Name: session.OpEventsAppended, Count: len(events)})
 	}
 	if len(messages) > 0 {
 		tail, err := c.messages.Append(mark.Seq, messages)
@@ -60,6 +62,7 @@ func (c *committer) appendEntries(all []actors.Entry, rec *session.Record, mark 
 			return err
 		}
 		rec.Messages, rec.OpenCalls = session.Tail(tail), open
+		rec.Ops = append(rec.Ops, session.Op{Name: session.OpMessagesAppended, Count: len(messages)})
 	}
 	mark.Follow(rec)
 	return nil
