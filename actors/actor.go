@@ -387,7 +387,9 @@ func (a *Actor) commitPending() error {
 	if err != nil {
 		return a.pause(err, false)
 	}
-	a.logCommit(res, begun)
+	if res.Bytes > 0 {
+		a.logCommit(res, begun)
+	}
 	a.durable.Store(a.pending.State)
 	a.release(a.pending.Entries)
 	a.pending = Batch{}

@@ -63,7 +63,8 @@ type Entry struct {
 	Checkpoint string
 	Rewind     *session.Rewinding
 	Ended      bool
-	Body       []byte // of a message or an event: members of a JSON object, without braces
+	Ops        []session.Op // what the record tells of it; of messages and events it counts them
+	Body       []byte       // of a message or an event: members of a JSON object, without braces
 }
 
 // cost is what an Entry counts for in the backlog, in bytes.
@@ -95,7 +96,7 @@ func (b *Batch) add(r request) {
 // Committed describes a successful commit, for the log.
 type Committed struct {
 	Seq   uint64 // the sequence number that the commit got
-	Bytes int    // bytes written, all files together
+	Bytes int    // bytes written, all files together; 0 where the State was a durable one's equal
 	// Pause is set when the commit is durable and yet the session has to pause:
 	// it took the last reserve of the disk.
 	Pause error

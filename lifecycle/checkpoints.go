@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -176,7 +175,8 @@ func (s *Session) Checkpoint(ctx context.Context, why checkpoint.Reason, task st
 		changes = checkpoint.Diff(s.kept.seen, m.Files)
 	}
 	s.kept.last, s.kept.seen, s.kept.saved = m, m.Files, nil
-	err = s.append(actors.Entry{Checkpoint: m.ID.String()})
+	err = s.append(checkpointMade(m, changes))
+	s.told.Store(err == nil)
 	if err == nil {
 		err = s.Sync(ctx)
 	}
@@ -251,6 +251,7 @@ func (s *Session) look(ctx context.Context) ([]files.Change, error) {
 		changes = checkpoint.Diff(k.seen, now)
 	}
 	k.seen, k.saved = now, now
+	s.told.Store(false)
 	if err := files.Save(s.store.project, s.seenPath(), now); err != nil {
 		k.saved = nil
 		s.log.Warn().Err(err).Msg("the next holder will not know which files changed")

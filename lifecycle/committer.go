@@ -102,6 +102,10 @@ func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
 		limit = 1
 	}
 	change := session.EncodeChange(c.base, b.State, *rec, limit)
+	if change.None && rec.Event == "" && b.Saves() == 0 && len(b.Entries) == 0 {
+		c.base = b.State // of the same content: a record would say nothing
+		return actors.Committed{Seq: c.at.Seq}, nil
+	}
 	if change.Iterations {
 		mark.Iterations = mark.Seq
 	}

@@ -73,13 +73,19 @@ func (s *Live) AppendEvent(event json.RawMessage) error {
 
 // Record accepts what came of one start of the command; it becomes part of the
 // journal with the next commit. The ends of the outputs are redacted.
-func (s *Live) Record(a session.AttemptRecord) error {
+func (s *Live) Record(a session.AttemptRecord) error { return s.record(a, false) }
+
+// Record is [Live.Record]. What a Checkpoint found of the files is an operation of its
+// own record and not told again.
+func (s *Session) Record(a session.AttemptRecord) error { return s.record(a, s.told.Load()) }
+
+func (s *Live) record(a session.AttemptRecord, known bool) error {
 	a.Tail, a.CheckTail = s.redactTail(a.Tail), s.redactTail(a.CheckTail)
 	size, err := a.Size()
 	if err != nil {
 		return &Error{Op: "record attempt", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
 	}
-	return s.append(actors.Entry{Attempt: &a, Size: size})
+	return s.append(attemptRecorded(&a, size, known))
 }
 
 func (s *Live) append(e actors.Entry) error {

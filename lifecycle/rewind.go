@@ -152,7 +152,7 @@ func (s *Session) finishRewind(ctx context.Context, r *session.Rewinding) (Rewou
 			return done, err
 		}
 	}
-	if err := s.append(actors.Entry{Rewind: r, Ended: true}); err != nil {
+	if err := s.append(rewindEnded(r, done.Changes)); err != nil {
 		return done, err
 	}
 	return done, s.Flush(ctx)

@@ -24,6 +24,7 @@ type Session struct {
 	store *Store
 	mark  *atomic.Pointer[session.Mark] // of the last durable record
 	kept  kept
+	told  atomic.Bool // what was last found of the files is on record, with a checkpoint
 }
 
 // Open takes the lease of a session, loads it, and goes on with its journal in a

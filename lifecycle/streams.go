@@ -55,6 +55,7 @@ func (c *committer) records(all []actors.Entry, room int) []session.Record {
 				rec.Event = session.EventRewindEnd
 			}
 		}
+		rec.Ops = append(rec.Ops, e.Ops...)
 	}
 	return recs
 }
@@ -84,6 +85,7 @@ func (c *committer) appendStreams(all []actors.Entry, seq uint64, rec *session.R
 			return err
 		}
 		rec.Transcript = session.Tail(tail)
+		rec.Ops = append(rec.Ops, session.Op{Name: session.OpEventsAppended, Count: len(events)})
 	}
 	if len(messages) > 0 {
 		tail, err := c.messages.Append(seq, messages)
@@ -91,6 +93,7 @@ func (c *committer) appendStreams(all []actors.Entry, seq uint64, rec *session.R
 			return err
 		}
 		rec.Messages, rec.OpenCalls = session.Tail(tail), open
+		rec.Ops = append(rec.Ops, session.Op{Name: session.OpMessagesAppended, Count: len(messages)})
 	}
 	return nil
 }

@@ -36,10 +36,14 @@ func tellAttempt(w io.Writer, a session.AttemptRecord) {
 	if a.Signal != "" {
 		exit = "signal " + a.Signal
 	}
+	used := fmt.Sprintf("%s of CPU", time.Duration(a.CPU)*time.Millisecond)
+	if a.MaxRSS > 0 {
+		used += fmt.Sprintf(", %s of memory at most", bytesText(a.MaxRSS))
+	}
 	if a.Then == session.Killed {
 		field("ended", "nobody knows how: lopen was killed while it worked")
 	} else {
-		field("ended", "%s after %s, %s of CPU, %s of memory at most", exit, took, time.Duration(a.CPU)*time.Millisecond, bytesText(a.MaxRSS))
+		field("ended", "%s after %s, %s", exit, took, used)
 	}
 	if a.Input+a.Output > 0 {
 		field("tokens", "%s in, %s out, $%.2f", count(a.Input), count(a.Output), a.CostUSD)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,11 +35,12 @@ type recordRow struct {
 }
 
 type opRow struct {
-	Op    string `json:"op"`
-	Task  string `json:"task,omitempty"`
-	From  string `json:"from,omitempty"`
-	To    string `json:"to,omitempty"`
-	Count int    `json:"count,omitempty"`
+	Op    string   `json:"op"`
+	Task  string   `json:"task,omitempty"`
+	From  string   `json:"from,omitempty"`
+	To    string   `json:"to,omitempty"`
+	Count int      `json:"count,omitempty"`
+	Paths []string `json:"paths,omitempty"` // the first ones
 }
 
 func newSessionLog(a *app) *cobra.Command {
@@ -172,7 +174,7 @@ func newRecordRow(r session.Record) recordRow {
 		}
 	}
 	for _, op := range r.Ops {
-		row.Ops = append(row.Ops, opRow{op.Name, op.Task, op.From, op.To, op.Count})
+		row.Ops = append(row.Ops, opRow{op.Name, op.Task, op.From, op.To, op.Count, op.Paths})
 	}
 	if r.Snapshot != nil {
 		for name, n := range r.Snapshot.Counts {
@@ -197,7 +199,7 @@ func (t *teller) tell(r session.Record) error {
 	if _, err := fmt.Fprintf(t.w, "%s  #%d  %s\n", at.Format("15:04:05"), r.Seq, cause(r)); err != nil {
 		return err
 	}
-	if r.Checkpoint != "" {
+	if r.Checkpoint != "" && r.Event != "" { // of a fork: the one that the files were last known by
 		fmt.Fprintf(t.w, "          checkpoint %s\n", r.Checkpoint)
 	}
 	if w := r.Rewind; w != nil {
@@ -230,13 +232,20 @@ func cause(r session.Record) string {
 			parts = append(parts, fmt.Sprintf("%s ×%d", session.Trigger(trigger), n))
 		}
 	}
-	if len(parts) == 0 {
+	if len(parts) == 0 { // nobody asked for a save: what came of it has to say why
+		for _, op := range r.Ops {
+			if what := strings.ReplaceAll(op.Name, "-", " "); !slices.Contains(parts, what) {
+				parts = append(parts, what)
+			}
+		}
+	}
+	if len(parts) == 0 { // too large for operations
 		return "saved"
 	}
 	return strings.Join(parts, ", ")
 }
 
-// many is how many tasks are named before they are counted.
+// many is how many tasks or files are named before they are counted.
 const many = 3
 
 // happened says what a record changed, one line a change. Many tasks of which
@@ -281,8 +290,19 @@ func alike(op session.Op) string {
 
 func told(op session.Op) string {
 	switch op.Name {
-	case session.OpModified, session.OpChildrenChanged:
-		return "" // times and order: --json has them
+	case session.OpModified, session.OpChildrenChanged, session.OpAttemptRecorded:
+		return "" // times and order: --json has them; of an attempt there is a line
+	case session.OpMessagesAppended:
+		return some(op.Count, "message")
+	case session.OpEventsAppended:
+		return some(op.Count, "event") + " of the transcript"
+	case session.OpCheckpointMade:
+		if op.Task == "" {
+			return "checkpoint " + op.To
+		}
+		return "checkpoint " + op.To + " of " + op.Task
+	case session.OpFilesChanged:
+		return filesTold(op)
 	case session.OpTaskStatusChanged:
 		return fmt.Sprintf("%s: %s → %s", op.Task, op.From, op.To)
 	case session.OpIterationsAdded:
@@ -295,6 +315,33 @@ func told(op session.Op) string {
 		return fmt.Sprintf("%s: %s → %s", what, orNone(op.From), orNone(op.To))
 	}
 	return strings.TrimSpace(op.Task + " " + strings.ReplaceAll(op.Name, "-", " "))
+}
+
+// filesTold names the files of an operation, the first ones.
+func filesTold(op session.Op) string {
+	names := make([]string, min(len(op.Paths), many))
+	for i := range names {
+		names[i] = shown(op.Paths[i])
+	}
+	list := strings.Join(names, ", ")
+	switch more := op.Count - len(names); {
+	case len(names) == 0:
+		return some(more, "more file") + " changed"
+	case more > 0:
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	if op.To == "mode" {
+		return "permissions of files: " + list
+	}
+	return fmt.Sprintf("files %s: %s", op.To, list)
+}
+
+// some is a number of things.
+func some(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 func orNone(s string) string {

@@ -12,6 +12,8 @@ import (
 var (
 	kills = flag.Int("kills", 5, "how often TestKilled kills the command")
 	seed  = flag.Uint64("seed", 0, "seed of TestKilled; 0 takes one from the clock")
+
+	updateScripts = flag.Bool("update-scripts", false, "record the files anew that scripts compare the command's output with")
 )
 
 // asCommand makes the test binary be the command: for tests that need a real
@@ -29,6 +31,11 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the scripts in testdata/script: each is a terminal session in
 // a fresh folder, with a state folder and a home of its own.
+//
+// The files that a script compares output of the command with (want, list and the like)
+// were recorded from the command and read by a person: they show that what is printed
+// changed, and not that it is right. To record them again: go test ./cmd/lopen -run
+// TestScripts -update-scripts, and read the difference.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	sample, err := filepath.Abs("testdata/sample")
@@ -42,6 +49,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
+		UpdateScripts:       *updateScripts,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "xdg-state"))

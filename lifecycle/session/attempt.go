@@ -21,7 +21,7 @@ type AttemptRecord struct {
 	Exit      int          `json:"exit"` // -1 when a signal ended it
 	Signal    string       `json:"signal,omitempty"`
 	CPU       int64        `json:"cpuMs,omitempty"`  // user and system time of the command and what it waited for
-	MaxRSS    int64        `json:"maxRSS,omitempty"` // bytes
+	MaxRSS    int64        `json:"maxRSS,omitempty"` // bytes; 0 where it is not known
 	Input     int64        `json:"inputTokens,omitempty"`
 	Output    int64        `json:"outputTokens,omitempty"`
 	Cached    int64        `json:"cachedTokens,omitempty"`

@@ -140,6 +140,12 @@ func (d *decoder) operation() (op operation) {
 			op.Task = d.Text()
 		case "from":
 			op.From = d.Text()
+		case "to":
+			op.To = d.Text()
+		case "count":
+			op.Count = d.int()
+		case "paths":
+			op.Paths = d.strs()
 		case "parent":
 			op.parent = d.Text()
 		case "task":

@@ -16,6 +16,8 @@ type Change struct {
 	Body []byte
 	// Iterations says that the iterations changed.
 	Iterations bool
+	// None says that nothing of the State differs.
+	None bool
 	// Large says that Body would be longer than the limit and was not made: the
 	// caller writes a snapshot of the State and a record that names it.
 	Large bool
@@ -24,7 +26,8 @@ type Change struct {
 // EncodeChange returns the record of what is different in to. It costs what the
 // change costs: only what the States do not share is walked. A from of nil stands
 // for nothing at all, as at the creation of a session. Of r it takes all
-// but the numbers and what it finds out itself. limit is in bytes; 0 is none.
+// but the numbers and what it finds out itself: of the operations those that tell.
+// limit is in bytes; 0 is none.
 func EncodeChange(from, to *State, r Record, limit int) Change {
 	if from == nil {
 		from = &State{id: to.id, h: &Header{}}
@@ -34,13 +37,15 @@ func EncodeChange(from, to *State, r Record, limit int) Change {
 	d.why(r)
 	d.key("ops")
 	d.b = append(d.b, '[')
-	c := Change{}
+	d.telling(r.Ops)
+	told, c := len(d.b), Change{}
 	c.Iterations = d.iterationOps()
 	d.headerOps()
 	d.taskOps()
 	if d.large() {
 		return Change{Iterations: c.Iterations, Large: true}
 	}
+	c.None = len(d.b) == told
 	c.Body = append(d.b, ']')[1:] // without the brace
 	return c
 }
@@ -49,6 +54,12 @@ func EncodeChange(from, to *State, r Record, limit int) Change {
 func EncodeSnapshotRecord(r Record, ref SnapshotRef) []byte {
 	e := &encoder{b: make([]byte, 0, 256)}
 	e.why(r)
+	if len(r.Ops) > 0 {
+		e.key("ops")
+		e.b = append(e.b, '[')
+		e.telling(r.Ops)
+		e.b = append(e.b, ']')
+	}
 	e.object("snapshot", func() {
 		e.str("sha256", ref.SHA256)
 		e.object("counts", func() {
@@ -97,6 +108,19 @@ func (e *encoder) why(r Record) {
 	e.str("incarnation", r.Incarnation)
 	e.str("checkpoint", r.Checkpoint)
 	e.rewinding("rewind", r.Rewind)
+}
+
+// telling appends the operations that tell.
+func (e *encoder) telling(ops []Op) {
+	for _, op := range ops {
+		e.element(func() {
+			e.str("op", op.Name)
+			e.str("id", op.Task)
+			e.str("to", op.To)
+			e.num("count", int64(op.Count))
+			e.strs("paths", op.Paths)
+		})
+	}
 }
 
 // differ writes the operations between two States.

@@ -45,7 +45,8 @@ type Op struct {
 	Name     string // one of the Op constants
 	Task     string // ID, for operations on a task
 	From, To string // for those that change one value
-	Count    int    // iterations, or children taken in or out
+	Count    int    // iterations, children taken in or out, messages, events or files
+	Paths    []string
 }
 
 // Event is why a record was written that no save asked for; "" for a save.
@@ -88,6 +89,25 @@ const (
 	OpResourcesChanged  = "resources-changed"
 	OpModified          = "modified" // any other members of the session
 )
+
+// The names of operations that change nothing of the State: they tell what else a
+// record made durable. Members of the record have what it takes to find that again.
+const (
+	OpMessagesAppended = "messages-appended" // Count of them
+	OpEventsAppended   = "events-appended"   // Count of them, to the transcript
+	OpAttemptRecorded  = "attempt-recorded"  // of Task; To is what followed
+	OpCheckpointMade   = "checkpoint-made"   // To is its ID, Task the one that it stands before or after
+	OpFilesChanged     = "files-changed"     // Count of the project's files; To is the kind of change, Paths are the first ones
+)
+
+// Tells says whether an operation of this name tells and changes nothing of the State.
+func Tells(name string) bool {
+	switch name {
+	case OpMessagesAppended, OpEventsAppended, OpAttemptRecorded, OpCheckpointMade, OpFilesChanged:
+		return true
+	}
+	return false
+}
 
 // headerOps are the members whose change has a name of its own.
 var headerOps = map[string]string{

@@ -150,6 +150,29 @@ func TestRecordOperations(t *testing.T) {
 	}, rec.Ops)
 }
 
+// TestRecordTells of what is no change of the State, in a record of operations and in
+// one that names a snapshot.
+func TestRecordTells(t *testing.T) {
+	t.Parallel()
+	st := family(t)
+	ops := []session.Op{
+		{Name: session.OpMessagesAppended, Count: 2},
+		{Name: session.OpFilesChanged, Task: "a", To: "created", Count: 21, Paths: []string{"x", "y z"}},
+		{Name: session.OpCheckpointMade, To: "cp-000001"},
+	}
+	c := session.EncodeChange(st, st, session.Record{At: at, Ops: ops}, 0)
+	require.True(t, c.None)
+	rec, err := session.DecodeRecord(line(5, c.Body))
+	require.NoError(t, err)
+	require.Equal(t, ops, rec.Ops)
+
+	ref := session.SnapshotRef{SHA256: strings.Repeat("a", 64), Counts: map[string]uint64{session.OpTaskCreated: 3}}
+	rec, err = session.DecodeRecord(line(5, session.EncodeSnapshotRecord(session.Record{At: at, Ops: ops}, ref)))
+	require.NoError(t, err)
+	require.Equal(t, ops, rec.Ops)
+	require.Equal(t, &ref, rec.Snapshot)
+}
+
 // TestOneTaskMoreInALongList has to cost a line, not the list.
 func TestOneTaskMoreInALongList(t *testing.T) {
 	t.Parallel()

@@ -56,9 +56,12 @@ type Result struct {
 	Signal             string // the signal's name, if one ended it
 	Cause              Cause
 	CPU                time.Duration // user and system time of the command and what it waited for
-	MaxRSS             int64         // bytes; 0 where the system does not say
-	Tail               []byte        // the last TailBytes of stdout and stderr, as they came
-	LeftBehind         bool          // something that outlived the command still holds its output
+	// MaxRSS is the largest resident set of the command or of what it waited for, in
+	// bytes; 0 where that is not known: the system does not say, or says no more than
+	// this process had itself when the command was started.
+	MaxRSS     int64
+	Tail       []byte // the last TailBytes of stdout and stderr, as they came
+	LeftBehind bool   // something that outlived the command still holds its output
 }
 
 // Run starts the command, waits until it has ended and passes its output on.
@@ -90,6 +93,9 @@ func Run(ctx context.Context, c Command) (Result, error) {
 		}
 		return Result{}, fmt.Errorf("%w: %s: %w", ErrNotStarted, c.Argv[0], err)
 	}
+	// Until the command's own program is loaded, which has happened, it is a copy of this
+	// process, and the system counts that as its peak.
+	ours := ownPeak()
 	if c.Started != nil {
 		c.Started(cmd.Process.Pid)
 	}
@@ -112,7 +118,10 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	<-copied
 	res.Tail = out.tail()
 	res.Exit, res.Signal = exitOf(cmd.ProcessState)
-	res.CPU, res.MaxRSS = cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), maxRSS(cmd.ProcessState)
+	res.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if peak := peakOf(cmd.ProcessState); peak > ours {
+		res.MaxRSS = peak
+	}
 	return res, nil
 }
 

@@ -15,7 +15,8 @@ func kill(cmd *exec.Cmd)      { _ = cmd.Process.Kill() }
 
 func exitOf(ps *os.ProcessState) (code int, signal string) { return ps.ExitCode(), "" }
 
-func maxRSS(*os.ProcessState) int64 { return 0 }
+func peakOf(*os.ProcessState) int64 { return 0 }
+func ownPeak() int64                { return 0 }
 
 func executable(path string) error {
 	for _, ext := range []string{"", ".exe", ".com", ".bat", ".cmd"} {

@@ -4,6 +4,7 @@ package child
 
 import (
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -29,13 +30,27 @@ func exitOf(ps *os.ProcessState) (code int, signal string) {
 	return ps.ExitCode(), ""
 }
 
-// maxRSS is the largest resident set of the command or of what it waited for, in
-// bytes. Linux counts in KiB.
-func maxRSS(ps *os.ProcessState) int64 {
+// peakOf is what the system says of the largest resident set of a command or of what
+// it waited for, in bytes.
+func peakOf(ps *os.ProcessState) int64 {
 	u, ok := ps.SysUsage().(*syscall.Rusage)
 	if !ok {
 		return 0
 	}
+	return maxRSS(u)
+}
+
+// ownPeak is the largest resident set that this process had, in bytes.
+func ownPeak() int64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return math.MaxInt64
+	}
+	return maxRSS(&u)
+}
+
+// maxRSS is in bytes. Linux counts in KiB.
+func maxRSS(u *syscall.Rusage) int64 {
 	if runtime.GOOS == "darwin" {
 		return u.Maxrss
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -178,4 +179,18 @@ func TestWhatCannotBeStarted(t *testing.T) {
 	for _, argv0 := range []string{"tool", "./tool", filepath.Join(dir, "tool")} {
 		require.NoError(t, child.Look([]string{argv0}, dir, env), argv0)
 	}
+}
+
+// TestPeakMemoryIsTheCommandsOwn has none told of a command that needs less than who
+// started it has: the system counts that for the command, too.
+func TestPeakMemoryIsTheCommandsOwn(t *testing.T) {
+	t.Parallel()
+	res, err := child.Run(t.Context(), shell(t, "exit 0", io.Discard))
+	require.NoError(t, err)
+	require.Zero(t, res.MaxRSS, "of a shell")
+	const buffer = 256 << 20
+	res, err = child.Run(t.Context(), shell(t, fmt.Sprintf("dd if=/dev/zero of=/dev/null bs=%d count=1", buffer), io.Discard))
+	require.NoError(t, err)
+	require.Greater(t, res.MaxRSS, int64(buffer))
+	require.Less(t, res.MaxRSS, int64(buffer+buffer/2))
 }
