@@ -144,8 +144,8 @@ func TestResolveWhatWasMoved(t *testing.T) {
 func TestListSeesWhoIsInterrupted(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
-	held, left, done := create(t, store, "auth"), made(t, store, "auth"), completed(t, store, "auth")
-	never := made(t, store, "auth")
+	held, left, done := create(t, store, "auth"), interrupted(t, store, "auth"), completed(t, store, "auth")
+	never := interrupted(t, store, "auth")
 	require.NoError(t, os.Remove(path(store, "sessions", never.String(), ".lock")))
 	status := func(id session.ID) session.Status {
 		infos, err := store.List()

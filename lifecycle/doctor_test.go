@@ -39,7 +39,7 @@ func TestPreflight(t *testing.T) {
 func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
-	good, bad := completed(t, store, "auth"), made(t, store, "auth")
+	good, bad := completed(t, store, "auth"), interrupted(t, store, "auth")
 	all := findings(store.Doctor(t.Context()))
 	require.Contains(t, all["fsync"].Found, "fdatasync of 512 bytes takes")
 	require.Contains(t, all["sessions"].Found, "2 of 2 are intact")

@@ -163,6 +163,20 @@ func create(t *testing.T, store *lifecycle.Store, module string) *lifecycle.Sess
 	return sess
 }
 
+// interrupted makes a session as a kill of its holder leaves it: its files are those of
+// before the close.
+func interrupted(t *testing.T, store *lifecycle.Store, module string) session.ID {
+	t.Helper()
+	sess := create(t, store, module)
+	dir := path(store, "sessions", sess.ID().String())
+	before := tree(t, dir)
+	require.NoError(t, sess.Close(t.Context()))
+	for name, content := range before {
+		write(t, filepath.Join(dir, name), content)
+	}
+	return sess.ID()
+}
+
 // made creates a session and gives it back at once.
 func made(t *testing.T, store *lifecycle.Store, module string) session.ID {
 	t.Helper()
