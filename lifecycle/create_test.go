@@ -36,7 +36,7 @@ func TestCreate(t *testing.T) {
 	requireLatest(t, store, "auth-x-20260214-1")
 	ids, err := os.ReadFile(path(store, "ids.json"))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"schemaVersion":1,"counters":{"auth-20260214":2,"auth-x-20260214":1}}`, string(ids))
+	require.Equal(t, string(session.Seal([]byte(`{"schemaVersion":1,"counters":{"auth-20260214":2,"auth-x-20260214":1}`))), string(ids))
 	requireNoLeftovers(t, store)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -18,28 +19,26 @@ import (
 )
 
 // lagging is a store as a killed process leaves it. Its first session was completed, and
-// opened again: it is active by its journal, and complete by its state.json, which is too
-// large to be replaced at each save. The second one is complete, and older.
-func lagging(t *testing.T) (store *lifecycle.Store, active, complete session.ID) {
+// opened again: it is active by its journal, and complete by its state.json, which was
+// not replaced yet. The second one is complete, and older.
+func lagging(t *testing.T) (store *lifecycle.Store, goesOn, complete session.ID) {
 	t.Helper()
 	old := initStore(t)
 	complete = completed(t, old, "auth")
 	sess := create(t, old, "auth")
-	require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
-		e.Header().Data = json.RawMessage(`{"plan":"` + strings.Repeat("x", 1<<20-len(`{"plan":""}`)) + `"}`)
-		return nil
-	}))
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, largePlan))
 	require.NoError(t, sess.Complete(t.Context()))
 	require.NoError(t, sess.Close(t.Context()))
-	sess, err := old.Open(sess.ID())
+	shown := path(old, "sessions", sess.ID().String(), "state.json")
+	behind, err := os.ReadFile(shown)
 	require.NoError(t, err)
-	require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
-		e.Header().Status, e.Header().CompletedAt = session.StatusActive, time.Time{}
-		return nil
-	}))
+	sess, err = old.Open(sess.ID())
+	require.NoError(t, err)
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, active))
 	require.NoError(t, sess.Sync(t.Context()))
 	project := t.TempDir() // a copy has no locks, as after a kill
 	require.NoError(t, os.CopyFS(project, os.DirFS(filepath.Dir(old.Path()))))
+	write(t, filepath.Join(project, ".lopen/sessions", sess.ID().String(), "state.json"), string(behind))
 	store = storeIn(t, project)
 	infos, err := store.List()
 	require.NoError(t, err)
@@ -49,9 +48,21 @@ func lagging(t *testing.T) (store *lifecycle.Store, active, complete session.ID)
 	return store, sess.ID(), complete
 }
 
+// largePlan makes a state.json that is too large to be replaced at each save.
+func largePlan(e *session.Edit) error {
+	e.Header().Data = json.RawMessage(`{"plan":"` + strings.Repeat("x", 1<<20-len(`{"plan":""}`)) + `"}`)
+	return nil
+}
+
+// active goes on with a session that was complete.
+func active(e *session.Edit) error {
+	e.Header().Status, e.Header().CompletedAt = session.StatusActive, time.Time{}
+	return nil
+}
+
 func TestPruneReadsSessionsWhole(t *testing.T) {
 	t.Parallel()
-	store, active, complete := lagging(t)
+	store, goesOn, complete := lagging(t)
 	for _, limit := range []lifecycle.Retention{{Sessions: 1}, {Bytes: store.Bytes(complete)}} {
 		for _, dryRun := range []bool{true, false} {
 			gone, err := store.Prune(t.Context(), limit, dryRun)
@@ -64,15 +75,15 @@ func TestPruneReadsSessionsWhole(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []session.ID{complete}, retiredIDs(gone))
 	}
-	st, _, err := store.Read(active)
+	st, _, err := store.Read(goesOn)
 	require.NoError(t, err)
 	require.Equal(t, session.StatusActive, st.Status())
 }
 
 func TestDeleteCompletedReadsSessionsWhole(t *testing.T) {
 	t.Parallel()
-	store, active, complete := lagging(t)
-	bytes, err := store.DeleteCompleted(t.Context(), active)
+	store, goesOn, complete := lagging(t)
+	bytes, err := store.DeleteCompleted(t.Context(), goesOn)
 	require.ErrorIs(t, err, lifecycle.ErrNotComplete)
 	require.Zero(t, bytes)
 	_, err = store.DeleteCompleted(t.Context(), complete)
@@ -80,7 +91,7 @@ func TestDeleteCompletedReadsSessionsWhole(t *testing.T) {
 	infos, err := store.List()
 	require.NoError(t, err)
 	require.Len(t, infos, 1)
-	require.Equal(t, active, infos[0].ID)
+	require.Equal(t, goesOn, infos[0].ID)
 }
 
 // What prune finds damaged is moved aside, as whoever opens it would. It is not put
@@ -172,10 +183,7 @@ func TestTrashWithoutANoteStays(t *testing.T) {
 func TestPruneJudgesAgainUnderTheLease(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(*session.Edit) error{
-		"active": func(e *session.Edit) error {
-			e.Header().Status = session.StatusActive
-			return nil
-		},
+		"active": active,
 		"completed anew": func(e *session.Edit) error {
 			e.Header().CompletedAt = day.Add(time.Hour)
 			return nil
@@ -236,4 +244,35 @@ func TestPruneLeavesABegunRewind(t *testing.T) {
 	gone, err = laterStore(t, disk).Prune(t.Context(), limit, false)
 	require.NoError(t, err)
 	require.Len(t, gone, 1, "it is finished")
+}
+
+// A listing shows what a session is, however large its plan: a run that looks for an
+// unfinished session goes by that.
+func TestStatusIsShownAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, err := lifecycle.InitOn(crashfs.New(crashfs.Ext4).FS(), simOptions)
+		require.NoError(t, err)
+		sess, err := store.Create(t.Context(), "sim")
+		require.NoError(t, err)
+		require.NoError(t, sess.Change(session.TriggerStepCompleted, largePlan))
+		require.NoError(t, sess.Complete(t.Context()))
+		require.NoError(t, sess.Close(t.Context()))
+		sess, err = store.Open(sess.ID())
+		require.NoError(t, err)
+		require.NoError(t, sess.Change(session.TriggerStepCompleted, active))
+		require.NoError(t, sess.Sync(t.Context()))
+		synctest.Wait()
+		info, found, err := store.Unfinished("sim")
+		require.NoError(t, err)
+		require.True(t, found)
+		seq := info.Seq
+		require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
+		require.NoError(t, sess.Sync(t.Context()))
+		synctest.Wait()
+		info, _, err = store.Unfinished("sim")
+		require.NoError(t, err)
+		require.Equal(t, seq, info.Seq, "what is no change of the status waits until there is more of it")
+		require.NoError(t, store.Close(t.Context()))
+	})
 }

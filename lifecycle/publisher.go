@@ -18,8 +18,9 @@ const small = 1 << 20
 // that are to be kept. Owned by its actor.
 type publisher struct {
 	state, metrics shown
-	snapshots      []snapshot // to be written
-	keep           int        // snapshots of each kind; 0 is all
+	status         session.Status // that state.json shows; "" where that is not known
+	snapshots      []snapshot     // to be written
+	keep           int            // snapshots of each kind; 0 is all
 
 	running []*replacement // of the job that was handed out
 	writing int            // of the snapshots, in that job
@@ -45,6 +46,20 @@ func (p *publisher) remember(s snapshot, keep int) {
 	p.snapshots, p.keep = append(p.snapshots, s), keep
 }
 
+// looked notes what the readable files of a session show that was opened.
+func (p *publisher) looked(dir writer.FS) {
+	for name, file := range map[string]*shown{stateFile: &p.state, metricsFile: &p.metrics} {
+		if info, err := dir.Lstat(name); err == nil {
+			file.size = info.Size()
+		}
+	}
+	head := make([]byte, summaryBytes)
+	if n, err := readHead(dir, stateFile, head); err == nil {
+		sum, _ := session.DecodeSummary(head[:n])
+		p.status = sum.Status
+	}
+}
+
 // wanted says whether a file is to be replaced that should show a record.
 func (s *shown) wanted(seq uint64, force bool) bool {
 	return s.seq < seq && (force || s.size <= small || s.grown >= s.size)
@@ -57,7 +72,8 @@ type replacement struct {
 	seq    uint64
 	grown  int64 // of the file's, when the job was made
 	encode func() []byte
-	size   int64 // set by the job when it is done
+	status session.Status // that it will show
+	size   int64          // set by the job when it is done
 }
 
 // grew notes what was appended to the journal.
@@ -66,16 +82,18 @@ func (p *publisher) grew(bytes int64) {
 	p.metrics.grown += bytes
 }
 
-// job replaces the files that are due; nil when none is.
+// job replaces the files that are due; nil when none is. A status that changed is shown
+// at once, however large the file is: a listing shows it, and a run looks for an
+// unfinished session there.
 func (p *publisher) job(dir writer.FS, st *session.State, at session.Mark, force bool) func() error {
 	p.running = nil
-	add := func(name string, file *shown, due uint64, encode func() []byte) {
+	add := func(name string, file *shown, due uint64, force bool, encode func() []byte) {
 		if file.wanted(due, force) {
-			p.running = append(p.running, &replacement{file: file, name: name, seq: at.Seq, grown: file.grown, encode: encode})
+			p.running = append(p.running, &replacement{file: file, name: name, seq: at.Seq, grown: file.grown, encode: encode, status: st.Status()})
 		}
 	}
-	add(metricsFile, &p.metrics, at.Iterations, func() []byte { return session.EncodeMetrics(st, at) })
-	add(stateFile, &p.state, at.Seq, func() []byte { return session.EncodeState(st, at) })
+	add(metricsFile, &p.metrics, at.Iterations, force, func() []byte { return session.EncodeMetrics(st, at) })
+	add(stateFile, &p.state, at.Seq, force || p.status != st.Status(), func() []byte { return session.EncodeState(st, at) })
 	p.writing = len(p.snapshots)
 	if p.running == nil && p.writing == 0 {
 		return nil
@@ -120,6 +138,9 @@ func (p *publisher) ended(err error) (done published) {
 		if err == nil {
 			*r.file = shown{seq: r.seq, size: r.size, grown: r.file.grown - r.grown}
 			done.seq, done.bytes = r.seq, done.bytes+r.size
+			if r.file == &p.state {
+				p.status = r.status
+			}
 		}
 	}
 	if err == nil {

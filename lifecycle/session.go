@@ -91,11 +91,7 @@ func (c *committer) acquire() (*session.State, error) {
 	if ld.version == session.SchemaVersion { // or both are due
 		c.pub.state.seq, c.pub.metrics.seq = ld.shown.Seq, ld.metrics.Seq
 	}
-	for name, file := range map[string]*shown{stateFile: &c.pub.state, metricsFile: &c.pub.metrics} {
-		if info, err := c.dir.Lstat(name); err == nil {
-			file.size = info.Size()
-		}
-	}
+	c.pub.looked(c.dir)
 	c.store.keepBallast()
 	if ld.state.Status() == session.StatusActive {
 		return crashed(ld.state, c.store.opts.Now())
