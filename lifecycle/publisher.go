@@ -24,6 +24,7 @@ type publisher struct {
 
 	running []*replacement // of the job that was handed out
 	writing int            // of the snapshots, in that job
+	seq     uint64         // the record that the job shows
 	took    time.Duration  // by that job; written by it and read when it has ended
 }
 
@@ -94,7 +95,7 @@ func (p *publisher) job(dir writer.FS, st *session.State, at session.Mark, force
 	}
 	add(metricsFile, &p.metrics, at.Iterations, force, func() []byte { return session.EncodeMetrics(st, at) })
 	add(stateFile, &p.state, at.Seq, force || p.status != st.Status(), func() []byte { return session.EncodeState(st, at) })
-	p.writing = len(p.snapshots)
+	p.writing, p.seq = len(p.snapshots), at.Seq
 	if p.running == nil && p.writing == 0 {
 		return nil
 	}
@@ -133,11 +134,11 @@ type published struct {
 
 // ended notes what a job has done; of one that failed nothing counts.
 func (p *publisher) ended(err error) (done published) {
-	done = published{files: len(p.running), snapshots: p.writing, took: p.took}
+	done = published{seq: p.seq, files: len(p.running), snapshots: p.writing, took: p.took}
 	for _, r := range p.running {
 		if err == nil {
 			*r.file = shown{seq: r.seq, size: r.size, grown: r.file.grown - r.grown}
-			done.seq, done.bytes = r.seq, done.bytes+r.size
+			done.bytes += r.size
 			if r.file == &p.state {
 				p.status = r.status
 			}

@@ -241,4 +241,34 @@ var ofLifecycle = []mutant{
 		"",
 		"./lifecycle", "TestFault25LockReplacedBeforeAPublication",
 	},
+	{
+		"run: damage is not passed over", "lifecycle/damaged.go",
+		"if a.ID.Module == module && !s.decided(a, infos)",
+		"if false && !s.decided(a, infos)",
+		"./lifecycle", "TestUnfinishedThatIsDamaged",
+	},
+	{
+		"run: a decision ends it", "lifecycle/damaged.go",
+		"if a.ID.Module == module && !s.decided(a, infos)",
+		"if a.ID.Module == module",
+		"./lifecycle", "TestUnfinishedThatIsDamaged",
+	},
+	{
+		"list: what nobody holds is interrupted", "lifecycle/list.go",
+		"sum.Status = sum.Status.Seen(false)",
+		"sum.Status = sum.Status.Seen(true)",
+		"./lifecycle", "TestListSeesWhoIsInterrupted",
+	},
+	{
+		"orphan: none while somebody holds the session", "lifecycle/orphan.go",
+		"leaseFile); held {",
+		"leaseFile); held && false {",
+		"./lifecycle", "TestTheOldCommandIsNamed",
+	},
+	{
+		"close: an active session is paused", "lifecycle/session.go",
+		"if st.Status() != session.StatusActive || st.Header().ExitReason != \"\" {",
+		"if true {",
+		"./lifecycle", "TestCloseOfAnActiveSessionIsNoCrash",
+	},
 }

@@ -181,4 +181,16 @@ var ofWriter = []mutant{
 		"",
 		"./lifecycle", "TestFault25LockReplacedWhileItIsTaken",
 	},
+	{
+		"child: a command waits for who looks", "writer/child.go",
+		"if time.Since(begun) > patience {",
+		"if time.Since(begun) >= 0 {",
+		"./writer", "TestManyLookForAnOrphan",
+	},
+	{
+		"child: who looks is no command", "writer/child.go",
+		"if shared, err := flockShared(file); !shared || err != nil {",
+		"if _, err := flockShared(file); err != nil {",
+		"./writer", "TestLookingForAnOrphanDisturbsNobody",
+	},
 }
