@@ -175,4 +175,22 @@ var ofWriter = []mutant{
 		"",
 		"./lifecycle", "TestFault25LockReplacedWhileItIsTaken",
 	},
+	{
+		"quarantine: a taken name is not given again", "writer/quarantine.go",
+		"if _, err := dir.Lstat(name); !errors.Is(err, fs.ErrNotExist) && n < maxTaken {",
+		"if false {",
+		"./writer", "TestQuarantineOfATakenName",
+	},
+	{
+		"segment: counts under the epoch of its header", "writer/journal/scan.go",
+		"s.header.Epoch == n.epoch && ",
+		"",
+		"./writer/journal", "TestEmptyAndForeignFiles",
+	},
+	{
+		"segment: counts under the number of its header", "writer/journal/scan.go",
+		" && s.header.Segment == n.n",
+		"",
+		"./writer/journal", "TestEmptyAndForeignFiles",
+	},
 }
