@@ -83,7 +83,7 @@ var ofWriter = []mutant{
 		"epoch: fsync of the folder", "writer/journal/writer.go",
 		"\tif err := dir.SyncDir(\".\"); err != nil {\n\t\tw.drop()\n\t\treturn nil, w.error(\"open journal\", writer.NotDurable, err)\n\t}\n",
 		"",
-		"./lifecycle", "TestFault31FsyncFailsThenRestartThenPowerCut",
+		"./writer/journal", "TestEveryFaultOfOpen",
 	},
 	{
 		"epoch: claimed by a link that fails", "writer/journal/writer.go",
