@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"bytes"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -88,4 +89,23 @@ func TestLookWritesOnce(t *testing.T) {
 	changes, writes = look()
 	require.Zero(t, changes+writes)
 	require.NoError(t, store.Close(t.Context()))
+}
+
+// While a manifest cannot be read nobody knows which contents it needs: none is
+// removed.
+func TestUnreadManifestKeepsAllContents(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess, ids := agentWorked(t, store, "auth")
+	require.NoError(t, sess.Close(t.Context()))
+	other := made(t, store, "other")
+	write(t, path(store, "sessions", sess.ID().String(), "checkpoints", ids[0].String(), "manifest.json"), "{")
+	before, err := filepath.Glob(path(store, "blobs", "*", "*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, before)
+	_, err = store.Delete(t.Context(), other)
+	require.NoError(t, err)
+	after, err := filepath.Glob(path(store, "blobs", "*", "*"))
+	require.NoError(t, err)
+	require.Equal(t, before, after)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -131,4 +132,32 @@ func TestRetentionKeepsWhatRecordsName(t *testing.T) {
 	r, err := s.store.Verify(s.id)
 	require.NoError(t, err)
 	require.Equal(t, lifecycle.Intact, r.Condition, "%v", r.Faults)
+}
+
+// The snapshot that a record names is believed with the record's checksum only:
+// another one under its number is none.
+func TestSnapshotThatTheRecordDoesNotName(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, crashfs.Ext4)
+	dir, err := b.disk.FS().Sub(".lopen/sessions/" + b.id.String())
+	require.NoError(t, err)
+	behind := map[string][]byte{} // the readable files, of the record before
+	for _, name := range []string{"state.json", "metrics.json"} {
+		behind[name], err = writer.ReadFile(dir, name, 1<<20)
+		require.NoError(t, err)
+	}
+	require.NoError(t, b.save(6000))
+	require.NoError(t, b.close())
+	for name, data := range behind {
+		require.NoError(t, writer.ReplaceFile(dir, name, data, 0o600))
+	}
+	require.Equal(t, 2, b.found(t), "it is read by way of the snapshot")
+	all, err := b.store.Snapshots(b.id)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	mark := session.Mark{Epoch: all[0].Epoch, Seq: all[0].Seq}
+	_, err = history.Write(dir, all[0], session.EncodeState(b.states[0], mark), session.EncodeMetrics(b.states[0], mark))
+	require.NoError(t, err)
+	_, _, err = b.store.Read(b.id)
+	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
 }

@@ -391,3 +391,18 @@ func TestNamingBesideOpening(t *testing.T) {
 	require.NoError(t, store.SetMeta(t.Context(), id, func(m *lifecycle.Meta) error { m.Name = "x"; return nil }))
 	require.NoFileExists(t, theirs, "of one that crashed: whoever has the store lock is the only one")
 }
+
+// Of a session in the trash whose note is damaged nobody knows since when it is
+// there: it does not expire.
+func TestDamagedNoteInTheTrashDoesNotExpire(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	id := completed(t, store, "auth")
+	_, err := store.Prune(t.Context(), lifecycle.Retention{Age: 1}, false)
+	require.NoError(t, err)
+	write(t, path(store, "trash", id.String()+".json"), "{")
+	gone, err := store.Prune(t.Context(), lifecycle.Retention{Trash: 1}, false)
+	require.NoError(t, err)
+	require.Empty(t, gone)
+	require.NoError(t, store.Restore(t.Context(), id))
+}

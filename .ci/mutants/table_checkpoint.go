@@ -37,4 +37,34 @@ var ofCheckpoint = []mutant{
 		"",
 		"./lifecycle", "TestPinsAreDurable",
 	},
+	{
+		"sweep: nothing goes while a manifest is unread", "lifecycle/checkpoints.go",
+		"\t\t\tif err := checkpoint.Roots(s.root(), name, needed); err != nil {\n\t\t\t\treturn nil, err\n\t\t\t}",
+		"\t\t\t_ = checkpoint.Roots(s.root(), name, needed)",
+		"./lifecycle", "TestUnreadManifestKeepsAllContents",
+	},
+	{
+		"rewind: looks again before it replaces", "lifecycle/checkpoint/apply.go",
+		"\t\tst, err := a.state(c)\n\t\tif err != nil || st != pending {\n\t\t\treturn st, err\n\t\t}\n\t\tif _, err := a.chain.to",
+		"\t\tif _, err := a.chain.to",
+		"./lifecycle/checkpoint", "TestChangedWhileItIsApplied",
+	},
+	{
+		"rewind: looks again before it removes", "lifecycle/checkpoint/apply.go",
+		"\tif c.New == nil {\n\t\tif st, err := a.state(c); err != nil || st != pending {\n\t\t\treturn st, err\n\t\t}\n\t}\n",
+		"",
+		"./lifecycle/checkpoint", "TestChangedWhileItIsApplied",
+	},
+	{
+		"rewind: modes of files are synced", "lifecycle/checkpoint/apply.go",
+		"\t\tif err = f.Chmod(c.New.Mode); err == nil {\n\t\t\terr = f.Sync()\n\t\t}\n",
+		"\t\terr = f.Chmod(c.New.Mode)\n",
+		"./lifecycle/checkpoint", "TestPowerCutInApply",
+	},
+	{
+		"checkpoint: its name is synced", "lifecycle/checkpoint/create.go",
+		"\tif err := s.dir.SyncDir(\".\"); err != nil {",
+		"\tif err := error(nil); err != nil {",
+		"./lifecycle/checkpoint", "TestPowerCutInCreate",
+	},
 }

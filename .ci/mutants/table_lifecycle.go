@@ -271,4 +271,34 @@ var ofLifecycle = []mutant{
 		"if true {",
 		"./lifecycle", "TestCloseOfAnActiveSessionIsNoCrash",
 	},
+	{
+		"load: readable files lie on the chain", "lifecycle/load.go",
+		"if !log.Holds(shown.Epoch, shown.Seq) || !log.Holds(metrics.Epoch, metrics.Seq) {",
+		"if false {",
+		"./lifecycle", "TestReadableFilesOfAnotherPast",
+	},
+	{
+		"load: the journal is of this session", "lifecycle/load.go",
+		"log.Session != \"\" && log.Session != id.String()",
+		"false",
+		"./lifecycle", "TestJournalOfAnotherSession",
+	},
+	{
+		"load: a snapshot has the checksum of its record", "lifecycle/history/history.go",
+		"want := cmp.Or(sum, m.SHA256); ",
+		"want := cmp.Or(m.SHA256, sum); ",
+		"./lifecycle", "TestSnapshotThatTheRecordDoesNotName",
+	},
+	{
+		"trash: a damaged note never expires", "lifecycle/trash.go",
+		"!t.At.IsZero() && now",
+		"now",
+		"./lifecycle", "TestDamagedNoteInTheTrashDoesNotExpire",
+	},
+	{
+		"removed folder: what is left moves aside", "lifecycle/again.go",
+		"\tif err := c.remains(); err != nil {\n\t\treturn err\n\t}\n",
+		"",
+		"./lifecycle", "TestFault32RemovedInPart",
+	},
 }

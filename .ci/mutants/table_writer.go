@@ -89,7 +89,7 @@ var ofWriter = []mutant{
 		"epoch: fsync of the folder", "writer/journal/writer.go",
 		"\tif err := dir.SyncDir(\".\"); err != nil {\n\t\tw.drop()\n\t\treturn nil, w.error(\"open journal\", writer.NotDurable, err)\n\t}\n",
 		"",
-		"./lifecycle", "TestFault31FsyncFailsThenRestartThenPowerCut",
+		"./writer/journal", "TestEveryFaultOfOpen",
 	},
 	{
 		"epoch: claimed by a link that fails", "writer/journal/writer.go",
@@ -192,5 +192,23 @@ var ofWriter = []mutant{
 		"if shared, err := flockShared(file); !shared || err != nil {",
 		"if _, err := flockShared(file); err != nil {",
 		"./writer", "TestLookingForAnOrphanDisturbsNobody",
+	},
+	{
+		"quarantine: a taken name is not given again", "writer/quarantine.go",
+		"if _, err := dir.Lstat(name); !errors.Is(err, fs.ErrNotExist) && n < maxTaken {",
+		"if false {",
+		"./writer", "TestQuarantineOfATakenName",
+	},
+	{
+		"segment: counts under the epoch of its header", "writer/journal/scan.go",
+		"s.header.Epoch == n.epoch && ",
+		"",
+		"./writer/journal", "TestEmptyAndForeignFiles",
+	},
+	{
+		"segment: counts under the number of its header", "writer/journal/scan.go",
+		" && s.header.Segment == n.n",
+		"",
+		"./writer/journal", "TestEmptyAndForeignFiles",
 	},
 }

@@ -340,3 +340,33 @@ func TestApplyClosesWhatItOpened(t *testing.T) {
 	require.Equal(t, 2, opened)
 	require.Equal(t, now, seen(t, s.tree))
 }
+
+// What somebody changes while the new contents are written beside their places is
+// kept: each place is looked at once more before anything in it is replaced or removed.
+func TestChangedWhileItIsApplied(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New(crashfs.Ext4)
+	s := simulated(t, disk)
+	lay(t, s.tree, "a", "one")
+	target, err := s.Create(context.Background(), testMeta, nil, nil)
+	require.NoError(t, err)
+	lay(t, s.tree, "a", "two", "b", "two")
+	last, err := s.Create(context.Background(), testMeta, nil, nil)
+	require.NoError(t, err)
+	disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+		if op.Call == "sync" && strings.Contains(op.Name, tempPrefix) {
+			disk.SetHook(nil)
+			require.NoError(t, writer.ReplaceFile(s.tree, "a", []byte("mine"), 0o600))
+			require.NoError(t, writer.ReplaceFile(s.tree, "b", []byte("mine"), 0o600))
+		}
+		return crashfs.Fault{}
+	})
+	done, err := s.Apply(context.Background(), NewPlan(target.Files, last.Files, last.Files, false))
+	require.NoError(t, err)
+	require.Equal(t, []Kept{{Path: "a", Why: Meanwhile}, {Path: "b", Why: Meanwhile}}, done.Kept)
+	for _, name := range []string{"a", "b"} {
+		data, err := writer.ReadFile(s.tree, name, 100)
+		require.NoError(t, err)
+		require.Equal(t, "mine", string(data))
+	}
+}
