@@ -95,11 +95,11 @@ func TestConversationAndFilesAreOperations(t *testing.T) {
 	require.ElementsMatch(t, want, operations(t, store, sess.ID()))
 
 	// Who replays the journal alone finds the same State.
-	st := sess.State()
 	require.NoError(t, sess.Close(t.Context()))
+	st := sess.State()
 	r, err := store.Recover(t.Context(), sess.ID().String(), lifecycle.JournalAlone, true)
 	require.NoError(t, err)
-	require.EqualValues(t, 9, r.Seq)
+	require.EqualValues(t, 10, r.Seq, "the last one is that of the close")
 	require.Equal(t, st.Header(), r.State().Header())
 	require.Len(t, heard(t, store, sess.ID()), 3)
 }
