@@ -38,8 +38,11 @@ func (s *Store) setAside(id session.ID, lease *writer.Lock, cause error) error {
 	if err == nil {
 		to, err = s.moveAside(id, cause)
 	}
-	if err != nil {
+	if to == "" {
 		return damagedIn(id, place, fmt.Errorf("%w; it could not be moved aside and stays where it is: %w", cause, err))
+	}
+	if err != nil {
+		cause = fmt.Errorf("%w; a power cut may bring it back to its place: %w", cause, err)
 	}
 	s.Logger(id).Warn().AnErr("reason", cause).Str("path", to).Msg("damaged session moved aside")
 	return damagedIn(id, to, cause)

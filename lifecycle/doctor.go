@@ -66,9 +66,17 @@ func (s *Store) lookAtCorrupted() (all []Finding) {
 		return []Finding{{corruptedDir, err.Error(), true, writer.ClassOf(err).Hint()}}
 	}
 	for _, i := range lost {
+		if o, err := s.Abandoned(i.ID); err == nil && o != nil {
+			all = append(all, stillWorks(i.ID, o))
+		}
 		all = append(all, Finding{i.ID.String(), i.Err.Error(), false, "lopen session recover " + i.ID.String()})
 	}
 	return all
+}
+
+// stillWorks names a command that outlived the loop of a session.
+func stillWorks(id session.ID, o *Orphan) Finding {
+	return Finding{id.String(), "its run was killed, its command still works: " + o.String(), true, HowToEnd(o, id)}
 }
 
 // lookAtBytes says where the bytes are, as du counts them.
@@ -214,7 +222,7 @@ func (s *Store) lookAtSessions() (all []Finding) {
 			f.Found += ": " + r.Err.Error()
 		}
 		if r.Orphan != nil {
-			all = append(all, Finding{id.String(), "its run was killed, its command still works: " + r.Orphan.String(), true, HowToEnd(r.Orphan, id)})
+			all = append(all, stillWorks(id, r.Orphan))
 		}
 		if r.Status == session.StatusInterrupted {
 			f.Found = "interrupted, " + f.Found

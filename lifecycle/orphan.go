@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
@@ -21,11 +22,12 @@ func (s *Session) HoldChild() (*Child, error) {
 }
 
 // Orphan returns the command of a session that still holds its lock, or nil, also
-// of one that was deleted since somebody listed it. The caller holds the session or its
-// module, so that no run has it started; others ask [Store.Abandoned].
+// of one that was deleted since somebody listed it. The session may lie in corrupted/.
+// The caller holds the session or its module, so that no run has it started; others ask
+// [Store.Abandoned].
 func (s *Store) Orphan(id session.ID) (*Orphan, error) {
-	dir, err := s.sessionDir(id)
-	if errors.Is(err, ErrNotFound) {
+	dir, err := openDir(s.root(), s.folderOf(id))
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
@@ -38,7 +40,19 @@ func (s *Store) Orphan(id session.ID) (*Orphan, error) {
 // Abandoned returns the command of a session that nobody holds, if it still works, or
 // nil. It makes no file and keeps no run from starting; anybody may call it.
 func (s *Store) Abandoned(id session.ID) (*Orphan, error) {
-	return abandoned(s.root(), sessionsDir+"/"+id.String()+"/")
+	return abandoned(s.root(), s.folderOf(id)+"/")
+}
+
+// folderOf is where a session's files are: in sessions/, or in corrupted/ once it was
+// moved there.
+func (s *Store) folderOf(id session.ID) string {
+	name := sessionsDir + "/" + id.String()
+	if _, err := s.root().Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		if moved, ok := s.inCorrupted(id.String()); ok {
+			return moved.Where
+		}
+	}
+	return name
 }
 
 // abandoned is Abandoned for a session whose files have names that begin with folder.

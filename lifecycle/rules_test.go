@@ -84,6 +84,7 @@ func TestNewerIsShownAndLeftAlone(t *testing.T) {
 		require.NoError(t, err)
 		write(t, filepath.Join(dir, name), strings.Replace(string(data), `"schemaVersion":2`, `"schemaVersion":3,"later":{"a":1}`, 1))
 	}
+	write(t, filepath.Join(dir, "pause-request"), "by the newer version\n")
 	before := tree(t, dir)
 	st, seq, err := store.Read(id)
 	require.ErrorIs(t, err, lifecycle.ErrFutureVersion)

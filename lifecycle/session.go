@@ -62,6 +62,10 @@ func (c *committer) acquire() (*session.State, error) {
 	if c.lock, err = writer.TryLock(c.store.root(), c.lease, writer.Self(c.store.opts.Command)); err != nil {
 		return nil, err
 	}
+	ld, err := c.store.joinHeld(c.dir, c.id, c.lock, c.edited)
+	if err != nil {
+		return nil, err // what a newer version wrote, or somebody edited, stays as it is
+	}
 	if err := c.dir.Remove(pauseFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, writer.NewError("remove", filepath.Join(c.dir.Name(), pauseFile), writer.NotCommitted, err)
 	}
@@ -69,10 +73,6 @@ func (c *committer) acquire() (*session.State, error) {
 		if err := writer.RemoveTemps(c.dir, dir, func(of string) bool { return of != metaFile }); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-	}
-	ld, err := c.store.joinHeld(c.dir, c.id, c.lock, c.edited)
-	if err != nil {
-		return nil, err
 	}
 	c.tell(ld)
 	if ld.version < session.SchemaVersion {

@@ -16,35 +16,42 @@ const orphanGrace = 5 * time.Second
 // EndOrphans makes sure that nothing works beside a run: a command of any
 // session of the module that outlived its loop is given a moment and then ended
 // with its whole group. The caller holds the module. The command of a session that
-// somebody holds is left alone, and the error is an [*Exit] with code 11. The error is an [*Exit] with
-// code 11 when one cannot be ended.
+// somebody holds is left alone. The error is an [*Exit] with code 11 for that one, and
+// for one that cannot be ended.
 func EndOrphans(ctx context.Context, store *lifecycle.Store, module string, ui UI) error {
-	infos, err := store.List()
-	if err != nil {
-		return err
-	}
-	for _, info := range infos {
-		if info.ID.Module == module {
-			if err := endOrphan(ctx, store, info.ID, ui); err != nil {
-				return err
-			}
+	ids, err := sessionsOf(store, module)
+	for _, id := range ids {
+		if err := endOrphan(ctx, store, id, ui); err != nil {
+			return err
 		}
 	}
-	return nil
+	return err
+}
+
+// sessionsOf lists the sessions of a module, damaged ones that were moved aside included.
+func sessionsOf(store *lifecycle.Store, module string) (ids []session.ID, err error) {
+	infos, err := store.List()
+	if err != nil {
+		return nil, err
+	}
+	aside, err := store.Aside()
+	for _, info := range append(infos, aside...) {
+		if info.ID.Module == module {
+			ids = append(ids, info.ID)
+		}
+	}
+	return ids, err
 }
 
 // NoOrphans is EndOrphans for who does not hold the module and may end nobody's
 // command: one that works is the same [*Exit].
 func NoOrphans(store *lifecycle.Store, module string) error {
-	infos, err := store.List()
+	ids, err := sessionsOf(store, module)
 	if err != nil {
 		return err
 	}
-	for _, info := range infos {
-		if info.ID.Module != module {
-			continue
-		}
-		o, err := store.Orphan(info.ID)
+	for _, id := range ids {
+		o, err := store.Orphan(id)
 		if err != nil {
 			return err
 		}
