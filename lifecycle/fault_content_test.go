@@ -197,9 +197,11 @@ func TestFault27MovingAsideFails(t *testing.T) {
 		require.True(t, found)
 		require.ErrorIs(t, info.Err, lifecycle.ErrCorrupt, "it is left out of what can be resumed")
 	}
-	b.fail(nil)
+	b.fail(func(op crashfs.Op) bool { return op.Call == "syncdir" && strings.HasSuffix(op.Name, "sessions") }, crashfs.Fault{Err: errors.New("no power")})
 	_, err = b.store.Open(b.id)
-	require.ErrorContains(t, err, "was moved to .lopen/corrupted/")
+	require.ErrorContains(t, err, "was moved to .lopen/corrupted/", "its name is not durable there")
+	require.ErrorContains(t, err, "a power cut may bring it back")
+	require.NotContains(t, err.Error(), "stays where it is")
 }
 
 // What was edited by hand keeps all rules but has another checksum.
