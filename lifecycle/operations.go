@@ -69,6 +69,12 @@ func rewindEnded(r *session.Rewinding, changes []checkpoint.Change) actors.Entry
 	return actors.Entry{Rewind: r, Ended: true, Ops: f.ops}
 }
 
+// rewindGivenUp is the entry of the end of a rewind that changed nothing: undo goes back
+// to where it went before.
+func rewindGivenUp(r *session.Rewinding, undo string) actors.Entry {
+	return actors.Entry{Rewind: &session.Rewinding{To: r.To, Before: undo}, Ended: true}
+}
+
 // rewound says of what a rewind does to a file what a look at the files afterwards
 // would say.
 var rewound = map[checkpoint.Kind]files.Kind{

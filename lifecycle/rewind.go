@@ -72,10 +72,12 @@ func (s *Session) rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 		return Rewound{}, err
 	}
 	r.Before = before.ID.String()
+	begun, undo := time.Now(), s.mark.Load().Undo
 	if err := s.note(ctx, actors.Entry{Rewind: r}); err != nil {
+		// The begin is accepted and may become durable later, when nobody wants it any more.
+		_ = s.append(rewindGivenUp(r, undo))
 		return Rewound{}, err
 	}
-	begun, undo := time.Now(), s.mark.Load().Undo
 	s.log.Info().Str("checkpoint", r.To).Str("before", r.Before).Bool("undo", undo == r.To).
 		Bool("files", r.Files).Bool("state", r.State).Bool("force", r.Force).Msg("rewind begins")
 	done, err := s.finishRewind(ctx, r)
@@ -95,7 +97,7 @@ func (s *Session) giveUp(ctx context.Context, r *session.Rewinding, undo string,
 	if !errors.Is(cause, checkpoint.ErrUnchanged) {
 		return fmt.Errorf("%w; %s", cause, howToFinish(r))
 	}
-	if err := s.note(ctx, actors.Entry{Rewind: &session.Rewinding{To: r.To, Before: undo}, Ended: true}); err != nil {
+	if err := s.note(ctx, rewindGivenUp(r, undo)); err != nil {
 		return errors.Join(cause, err) // the next holder tries it again
 	}
 	return cause

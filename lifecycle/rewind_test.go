@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -370,6 +371,33 @@ func TestRewindBegunAndDenied(t *testing.T) {
 	_, err = next.Undo(t.Context(), both)
 	require.NoError(t, err)
 	require.Equal(t, 2, done(next.State()))
+	require.NoError(t, store.Close(t.Context()))
+}
+
+// A rewind that could not be put on record has failed: it is not carried out by whoever
+// opens the session once the disk works again.
+func TestRewindThatCannotBeginIsNotFinishedLater(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New(crashfs.Ext4)
+	store, err := lifecycle.InitOn(disk.FS(), simOptions)
+	require.NoError(t, err)
+	sess, ids := agentWorked(t, store, "auth")
+	before := content(t, store)
+	disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+		if op.Call == "datasync" && strings.Contains(op.Name, "journal-") {
+			return crashfs.Fault{Err: syscall.ENOSPC}
+		}
+		return crashfs.Fault{}
+	})
+	_, err = sess.Rewind(t.Context(), ids[0], both)
+	require.ErrorIs(t, err, writer.ErrNoSpace)
+	disk.SetHook(nil)
+	require.NoError(t, sess.Unpause(t.Context()))
+	require.NoError(t, sess.Close(t.Context()))
+	again, err := store.Open(sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, before, content(t, store))
+	require.Equal(t, 2, done(again.State()))
 	require.NoError(t, store.Close(t.Context()))
 }
 

@@ -139,7 +139,7 @@ func (s *Session) goOn() error {
 		switch {
 		case errors.Is(err, ErrCorrupt), errors.Is(err, ErrNotFound), errors.Is(err, checkpoint.ErrNotFound):
 			actors.Cause(log.Warn(), err).Msg("rewind given up: it was cut off and cannot be finished; some files may be as they were before it")
-			if err := s.append(actors.Entry{Rewind: &session.Rewinding{To: at.Rewinding.To, Before: at.Rewinding.Before}, Ended: true}); err != nil {
+			if err := s.append(rewindGivenUp(at.Rewinding, at.Rewinding.Before)); err != nil {
 				return err
 			}
 		case err != nil:

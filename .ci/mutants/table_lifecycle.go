@@ -301,4 +301,10 @@ var ofLifecycle = []mutant{
 		"",
 		"./lifecycle", "TestFault32RemovedInPart",
 	},
+	{
+		"rewind: one that cannot begin is given up", "lifecycle/rewind.go",
+		"\t\t_ = s.append(rewindGivenUp(r, undo))\n",
+		"",
+		"./lifecycle", "TestRewindThatCannotBeginIsNotFinishedLater",
+	},
 }
