@@ -20,7 +20,7 @@ const (
 // for a good deal more. It is a reserve only: without it a full disk pauses at once.
 func (s *Store) keepBallast() {
 	free, err := writer.FreeBytes(s.root().Name())
-	if err == nil && free < lowSpace {
+	if low := err == nil && free < lowSpace; low != s.low.Swap(low) && low {
 		s.opts.Logger.Warn().Uint64("free_bytes", free).Str("path", s.root().Name()).Msg("the disk is nearly full")
 	}
 	if info, err := s.root().Lstat(ballastFile); err == nil && info.Size() == ballastBytes {

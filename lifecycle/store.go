@@ -52,8 +52,9 @@ type Store struct {
 	opts    Options   // Immutable after Open.
 	sup     actors.Supervisor
 
-	maxRecord int   // bytes; Immutable once a session is open.
-	segment   int64 // bytes; Immutable once a session is open.
+	low       atomic.Bool // the disk was nearly full when it was looked at last
+	maxRecord int         // bytes; Immutable once a session is open.
+	segment   int64       // bytes; Immutable once a session is open.
 
 	held sync.Map // the locks of modules that this store holds: *ModuleLock by module
 

@@ -67,6 +67,7 @@ func TestFullDiskEndsARunThatMayNotWait(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, 14, cmd.ProcessState.ExitCode(), string(out))
 	require.Contains(t, string(out), "the newest state is not on the disk")
+	require.Equal(t, 1, strings.Count(string(out), "the disk is nearly full"), "each try says it once more:\n%s", out)
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "fill")))
 	require.Contains(t, must(t, dir, "run", "m", "--", "true"), "1/1 tasks done")
