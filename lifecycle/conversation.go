@@ -39,18 +39,20 @@ func (s *Live) Append(m *session.Message) error {
 	if err := m.Validate(); err != nil {
 		return &Error{Op: "append message", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
 	}
+	kept := *m
 	body, err := session.EncodeMessage(m)
 	if err == nil {
-		plain := len(body)
+		plain := body
 		body, err = s.redactJSON(body)
-		if err == nil && len(body) != plain {
-			_, err = session.DecodeMessage(body) // what was hidden may have made an ID too long
+		if err == nil && !bytes.Equal(body, plain) {
+			kept, err = session.DecodeMessage(body) // what was hidden may have made an ID too long
 		}
 	}
 	if err != nil {
 		return &Error{Op: "append message", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
 	}
-	calls := &session.Message{ToolCalls: slices.Clone(m.ToolCalls), ToolCallID: m.ToolCallID}
+	// The record names the open calls: by the IDs that are kept.
+	calls := &session.Message{ToolCalls: slices.Clone(kept.ToolCalls), ToolCallID: kept.ToolCallID}
 	return s.append(actors.Entry{Message: calls, Body: body[1 : len(body)-1]})
 }
 

@@ -35,7 +35,8 @@ func moduleState(store *lifecycle.Store, module string) (*session.State, error) 
 
 // decide takes what a person said with plan tick and plan untick over into the
 // session where the plan's boxes cannot say it: a task that was skipped or failed
-// has an open box already, and one that a fork is to do again has a ticked one. It
+// has an open box already, one that a fork is to do again has a ticked one, and after a
+// kill the next run cannot tell a person's edit from one of the command. It
 // returns when that is durable. The module's lock is held. A session that was
 // complete is paused afterwards, so that the next run resumes it.
 func (a *app) decide(ctx context.Context, store *lifecycle.Store, after *plan.Plan, module string, want map[string]bool) error {
@@ -63,7 +64,11 @@ func (a *app) decide(ctx context.Context, store *lifecycle.Store, after *plan.Pl
 				}
 			})
 		}
-		if h := e.Header(); h.Status == session.StatusComplete {
+		h := e.Header()
+		if t, _ := e.Task(h.ActiveTask); t.State != session.TaskInProgress {
+			h.ActiveTask = ""
+		}
+		if h.Status == session.StatusComplete {
 			h.Status, h.ExitReason, h.Phase, h.CompletedAt = session.StatusPaused, session.ExitPaused, session.PhaseBuilding, time.Time{}
 		}
 		return nil
@@ -99,7 +104,8 @@ func undecided(st *session.State, p *plan.Plan, want map[string]bool) (all []pla
 			continue
 		}
 		passed := is.State == session.TaskSkipped || is.State == session.TaskFailed
-		if !ticked && passed || ticked && is.State != session.TaskComplete && is.Box == session.BoxTicked {
+		cut := st.ActiveTask() != "" && ticked != (is.State == session.TaskComplete)
+		if cut || !ticked && passed || ticked && is.State != session.TaskComplete && is.Box == session.BoxTicked {
 			all = append(all, t)
 		}
 	}
