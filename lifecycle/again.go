@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
@@ -29,7 +28,8 @@ func (c *committer) holds(segment string) error {
 	if err != nil {
 		return err
 	}
-	if err = c.store.keepModule(c.id.Module); errors.Is(err, fs.ErrNotExist) {
+	taken, err := c.store.keepModule(c.id.Module)
+	if taken || errors.Is(err, fs.ErrNotExist) {
 		if gone := c.leased(segment); gone != nil { // all of it was removed in between
 			return gone
 		}
@@ -62,9 +62,6 @@ func (c *committer) orLost(err error, segment string) error {
 	return err
 }
 
-// lockPatience bounds how long the store lock is waited for.
-const lockPatience = 10 * time.Second
-
 // makeAgain makes a removed session again, under the same ID and with the State of
 // the last commit, which is in memory, as a new incarnation. What else lay in the
 // folder is lost. Where somebody else took the module or made a session of that ID,
@@ -74,12 +71,10 @@ func (c *committer) makeAgain() error {
 	if err := s.layout(); err != nil {
 		return err
 	}
-	if err := s.keepModule(c.id.Module); err != nil {
+	if _, err := s.keepModule(c.id.Module); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
-	defer cancel()
-	lock, err := s.lock(ctx)
+	lock, err := s.lock(context.Background())
 	if err != nil {
 		return err
 	}
@@ -90,13 +85,16 @@ func (c *committer) makeAgain() error {
 	if err := c.remains(); err != nil {
 		return err
 	}
+	if err := s.reserve(c.id); err != nil { // the counters were removed as well
+		return err
+	}
 	again := &committer{store: s, id: c.id, mark: c.mark, event: session.EventMadeAgain}
 	if err := again.build(c.base); err != nil {
 		return errors.Join(fmt.Errorf("make session %s again: %w", c.id, err), again.Close())
 	}
 	_ = c.Close() // of files that nobody can find any more
 	*c = *again
-	s.setLatest(c.id)
+	s.refreshLatest()
 	s.opts.Logger.Warn().Stringer("session", c.id).Str("incarnation", c.at.Incarnation).Str("path", c.dir.Name()).
 		Msg("the session's folder was removed; it was made again from memory: its earlier history is lost, and what else lay in " + Dir)
 	return nil
@@ -125,6 +123,6 @@ func (c *committer) remains() error {
 		return &Error{Op: "make session again", Path: full, Class: writer.ClassFenced,
 			Err: fmt.Errorf("it was removed, and another session has its ID now: %s", ld.at.Incarnation)}
 	}
-	_, err = s.moveAside(c.id, errors.New("what was left when the session's folder was removed while it ran"))
+	_, err = s.moveAside(c.id, movedAside{Reason: "what was left when the session's folder was removed while it ran", Remains: true})
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -21,6 +22,8 @@ type movedAside struct {
 	Session       string    `json:"session"`
 	At            time.Time `json:"at"`
 	Reason        string    `json:"reason"`
+	RecoveredAs   string    `json:"recoveredAs,omitempty"` // the session that was made from it last
+	Remains       bool      `json:"remains,omitempty"`     // of a session that was made again: there is nothing to recover
 }
 
 // setAside moves a damaged session to corrupted/, whole, with the reason beside
@@ -36,7 +39,7 @@ func (s *Store) setAside(id session.ID, lease *writer.Lock, cause error) error {
 	err := lease.Check(s.project, Dir+"/"+place+"/"+leaseFile)
 	var to string
 	if err == nil {
-		to, err = s.moveAside(id, cause)
+		to, err = s.moveAside(id, movedAside{Reason: cause.Error()})
 	}
 	if to == "" {
 		return damagedIn(id, place, fmt.Errorf("%w; it could not be moved aside and stays where it is: %w", cause, err))
@@ -48,13 +51,30 @@ func (s *Store) setAside(id session.ID, lease *writer.Lock, cause error) error {
 	return damagedIn(id, to, cause)
 }
 
-// moveAside moves a session's folder to corrupted/ and returns its new name. The caller
-// holds the lease in it.
-func (s *Store) moveAside(id session.ID, why error) (to string, err error) {
-	now := s.opts.Now().UTC()
-	reason, err := json.Marshal(movedAside{1, id.String(), now, why.Error()})
+// moveAside moves a session's folder to corrupted/, with a note beside it, and returns
+// its new name. The caller holds the lease in it.
+func (s *Store) moveAside(id session.ID, note movedAside) (to string, err error) {
+	note.SchemaVersion, note.Session, note.At = 1, id.String(), s.opts.Now().UTC()
+	data, err := json.Marshal(note)
 	if err != nil {
 		return "", err
 	}
-	return writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, id.String()+"-"+now.Format(asideTime), append(reason, '\n'))
+	return writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, id.String()+"-"+note.At.Format(asideTime), append(data, '\n'))
+}
+
+// noteRecovered says beside a folder in corrupted/ which session was made from it, so
+// that nobody is asked about it again, whatever becomes of that session.
+func (s *Store) noteRecovered(where string, as session.ID) {
+	if !strings.HasPrefix(where, corruptedDir+"/") {
+		return
+	}
+	note := s.moved(strings.TrimPrefix(where, corruptedDir+"/"))
+	note.SchemaVersion, note.RecoveredAs = 1, as.String()
+	data, err := json.Marshal(note)
+	if err == nil {
+		err = writer.ReplaceFile(s.root(), where+".json", append(data, '\n'), filePerm)
+	}
+	if err != nil {
+		s.Logger(as).Warn().Err(err).Str("path", where).Msg("that the session was recovered could not be noted beside the damaged one")
+	}
 }

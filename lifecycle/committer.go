@@ -61,7 +61,7 @@ func (c *committer) Commit(b actors.Batch) (actors.Committed, error) {
 		return actors.Committed{}, errors.Join(full, err)
 	}
 	if res, err = c.append(b); err != nil {
-		return actors.Committed{}, err
+		return actors.Committed{}, c.orLost(err, c.journal.Segment())
 	}
 	res.Pause = full
 	return res, nil

@@ -50,15 +50,14 @@ func (s *Store) make(ctx context.Context, module string, c *committer, first fun
 	if err := session.ValidateModule(module); err != nil {
 		return &Error{Op: "create session", Path: module, Class: writer.ClassInvalid, Err: err}
 	}
+	if err := s.layout(); err != nil { // .lopen may have been removed since, with the lock
+		return err
+	}
 	lock, err := s.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lock.Unlock() }()
-
-	if err := s.layout(); err != nil {
-		return err
-	}
 	if err := s.clearUnfinished(); err != nil {
 		return err
 	}

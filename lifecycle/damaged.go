@@ -12,6 +12,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // A DamagedError says which session cannot be opened because its files are damaged, or
@@ -81,11 +82,12 @@ func (s *Store) aside(infos []Info) ([]aside, error) {
 	var all []aside
 	for _, folder := range folders {
 		id, _ := asideID(folder)
-		if n := len(all); n > 0 && all[n-1].ID == id || recoveredFrom(infos, id) ||
-			slices.ContainsFunc(infos, func(i Info) bool { return i.ID == id }) {
+		if n := len(all); n > 0 && all[n-1].ID == id || slices.ContainsFunc(infos, func(i Info) bool { return i.ID == id }) {
 			continue
 		}
-		all = append(all, s.lookAside(id, folder))
+		if note := s.moved(folder); note.RecoveredAs == "" && !note.Remains && !recoveredFrom(infos, id) {
+			all = append(all, s.lookAside(id, folder, note))
+		}
 	}
 	return all, nil
 }
@@ -132,8 +134,7 @@ func (s *Store) inCorrupted(name string) (*DamagedError, bool) {
 	return nil, false
 }
 
-func (s *Store) lookAside(id session.ID, folder string) aside {
-	note := s.moved(folder)
+func (s *Store) lookAside(id session.ID, folder string, note movedAside) aside {
 	a := aside{Info: Info{Err: s.damagedAside(id, folder, note.Reason)}, at: note.At}
 	buf := make([]byte, summaryBytes)
 	if n, err := readHead(s.root(), corruptedDir+"/"+folder+"/"+stateFile, buf); err == nil {
@@ -193,6 +194,7 @@ func (s *Store) Unfinished(module string) (Info, bool, error) {
 		return Info{}, false, err
 	}
 	infos = slices.DeleteFunc(infos, func(i Info) bool { return i.ID.Module != module })
+	s.catchUp(infos)
 	for _, i := range infos {
 		if i.Err != nil && !recoveredFrom(infos, i.ID) {
 			moved = append(moved, aside{Info: i})
@@ -211,6 +213,40 @@ func (s *Store) Unfinished(module string) (Info, bool, error) {
 		}
 	}
 	return best, !best.ID.IsZero(), nil
+}
+
+// maxCaughtUp bounds how many complete sessions of a module catchUp looks at, the newest.
+const maxCaughtUp = 16
+
+// catchUp reads sessions whole that their state.json calls complete while their journal
+// goes beyond it: a kill may come between a commit and its publication.
+func (s *Store) catchUp(infos []Info) {
+	for n := range infos[:min(len(infos), maxCaughtUp)] {
+		i := &infos[n]
+		if i.Err != nil || i.Status != session.StatusComplete || !s.lags(*i) {
+			continue
+		}
+		st, seq, err := s.Read(i.ID)
+		if err != nil {
+			continue // it is complete as far as it can be read
+		}
+		if sum, err := session.DecodeSummary(session.EncodeState(st, session.Mark{Seq: seq})); err == nil {
+			owner, err := s.Holder(i.ID)
+			sum.Status = sum.Status.Seen(err != nil || owner != nil)
+			i.Summary = sum
+		}
+	}
+}
+
+// lags says whether a session's journal goes beyond its state.json.
+func (s *Store) lags(i Info) bool {
+	dir, err := s.sessionDir(i.ID)
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	log, err := journal.Read(dir, i.Seq, false)
+	return err == nil && log.Last() > i.Seq
 }
 
 // later says whether a session that cannot be opened counts rather than another one.

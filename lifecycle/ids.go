@@ -37,6 +37,20 @@ func (s *Store) nextID(module string, now time.Time) (session.ID, error) {
 	return id, nil
 }
 
+// reserve has an ID count as given, durably. The caller holds the store lock.
+func (s *Store) reserve(id session.ID) error {
+	c, err := s.loadCounters()
+	if err != nil {
+		return err
+	}
+	key := id.Module + "-" + id.Day
+	c.Counters[key] = max(c.Counters[key], id.Counter)
+	if err := writeSealed(s.root(), idsFile, c); err != nil {
+		return fmt.Errorf("reserve session id again: %w", err)
+	}
+	return nil
+}
+
 // loadCounters reads ids.json and raises it to the sessions that are there,
 // which are ahead of one that is missing, damaged, or back from a backup. Only
 // the IDs of deleted sessions could come back then, and the log says that this

@@ -86,7 +86,8 @@ func (s *Live) Unpause(ctx context.Context) error { return s.actor.Unpause(ctx) 
 // session's lease until the stuck call has returned.
 //
 // A session that is still active is paused by it, with the reason "paused": only one
-// whose process died is found active and counts as crashed.
+// whose process died is found active and counts as crashed. One that was found crashed
+// stays so if nothing was saved since.
 func (s *Live) Close(ctx context.Context) error { return s.actor.Close(ctx) }
 
 // Done is closed when the writer goroutine has ended and the lease is free.

@@ -81,10 +81,22 @@ func TestCloseOfACrashedSessionLeavesItCrashed(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, holder.Process.Kill())
 	_ = holder.Wait()
+	left, _, err := store.Read(id)
+	require.NoError(t, err)
 	for range 2 {
 		sess, err := store.Open(id)
 		require.NoError(t, err)
-		require.Equal(t, session.ExitCrashed, sess.State().Header().ExitReason)
+		h := sess.State().Header()
+		require.Equal(t, session.ExitCrashed, h.ExitReason)
+		require.Equal(t, left.Header().UpdatedAt, h.UpdatedAt, "a look is no activity")
 		require.NoError(t, sess.Close(t.Context()))
 	}
+	sess, err := store.Open(id)
+	require.NoError(t, err)
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(99)))
+	require.NoError(t, sess.Close(t.Context()))
+	again, err := store.Open(id)
+	require.NoError(t, err)
+	require.Equal(t, session.ExitPaused, again.State().Header().ExitReason, "it was resumed, and closed")
+	require.NoError(t, again.Close(t.Context()))
 }

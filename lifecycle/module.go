@@ -13,14 +13,15 @@ import (
 
 // A ModuleLock is held by the run of a module until Unlock. Before each commit of a
 // session of the module, and before the store writes its plan, the lock file must still
-// be the one that is held. One that was removed is taken again; where somebody else was
-// faster, or the file is another one, nothing is written and the error has class fenced.
+// be the one that is held. One that was removed or replaced is taken again; where
+// somebody else holds it nothing is written and the error has class fenced.
 type ModuleLock struct {
 	store  *Store
 	module string
 
-	mu   sync.Mutex
-	lock *writer.Lock // Guarded by mu.
+	mu       sync.Mutex
+	lock     *writer.Lock // Guarded by mu.
+	released bool         // Unlock was called. Guarded by mu.
 }
 
 func moduleLock(module string) string { return modulesDir + "/" + module + "/.lock" }
@@ -58,6 +59,7 @@ func (l *ModuleLock) take() (err error) {
 func (l *ModuleLock) Unlock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.released = true
 	if err := l.check(); err == nil || errors.Is(err, fs.ErrNotExist) {
 		l.store.held.CompareAndDelete(l.module, l)
 	}
@@ -70,27 +72,32 @@ func (l *ModuleLock) check() error {
 }
 
 // keepModule says whether this store still holds the lock of a module, if it took it,
-// and takes it again where the file was removed.
-func (s *Store) keepModule(module string) error {
+// and takes it again where the file was removed, or replaced by one that nobody holds: a
+// command that takes the lock for a moment leaves such a file behind, and what it did to
+// the plan is seen when the plan is read next.
+func (s *Store) keepModule(module string) (taken bool, err error) {
 	held, ok := s.held.Load(module)
 	if !ok {
-		return nil
+		return false, nil
 	}
 	l := held.(*ModuleLock) //nolint:forcetypeassert // nothing else is stored there
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.check()
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
+	path := filepath.Join(s.Path(), moduleLock(module))
+	if l.released {
+		return false, &Error{Op: "check lock", Path: path, Class: writer.ClassFenced, Err: errors.New("it was lost to another process")}
+	}
+	if err := l.check(); err == nil {
+		return false, nil
 	}
 	lost := l.lock
 	if err := l.take(); err != nil {
 		l.lock = lost
-		return heldByAnother("lock module", filepath.Join(s.Path(), moduleLock(module)), err)
+		return false, heldByAnother("lock module", path, err)
 	}
 	_ = lost.Unlock() // of a file that nobody can find any more
-	s.opts.Logger.Warn().Str("path", filepath.Join(s.Path(), moduleLock(module))).Msg("the module's lock file was removed; the lock was taken again")
-	return nil
+	s.opts.Logger.Warn().Str("path", path).Msg("the module's lock file was removed or replaced; the lock was taken again")
+	return true, nil
 }
 
 // heldByAnother gives an error its class where somebody else took what this process

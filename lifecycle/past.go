@@ -35,12 +35,13 @@ type ChangedTask struct {
 }
 
 // Past reads the session's log once and compares what its tasks left behind with the
-// files as they are: content that differs belongs to the task that changed it last.
+// files as they are: content that differs belongs to the task that changed it last. With
+// an error the Past has what could be read: of the log, where the files are in the way.
 func (s *Session) Past(ctx context.Context) (*Past, error) {
 	p := &Past{Failed: map[string]session.AttemptRecord{}}
 	left, by, err := s.leftBehind(p)
 	if err != nil {
-		return nil, fmt.Errorf("look back at session %s: %w", s.id, err)
+		return p, fmt.Errorf("look back at session %s: %w", s.id, err)
 	}
 	s.kept.mu.Lock()
 	begun, err := s.cutOff()
@@ -50,7 +51,7 @@ func (s *Session) Past(ctx context.Context) (*Past, error) {
 	now := s.kept.seen
 	s.kept.mu.Unlock()
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	cut := s.State().ActiveTask() != ""
 	if begun != nil {
@@ -68,9 +69,9 @@ func (s *Session) Past(ctx context.Context) (*Past, error) {
 		whole++
 		is := now.Find(path)
 		switch {
-		case hashOf(is) == f.After:
+		case is.Content() == f.After:
 			continue
-		case begun != nil && hashOf(begun.Find(path)) == f.After:
+		case begun != nil && begun.Find(path).Content() == f.After:
 			continue
 		case cut && begun == nil: // nobody can tell
 			if !slices.ContainsFunc(p.Cut, func(c files.Change) bool { return c.Path == path }) {
@@ -141,14 +142,6 @@ func (s *Session) cutOff() (*files.Snapshot, error) {
 		return nil, nil
 	}
 	return last.Files, nil
-}
-
-// hashOf is the content's hash as attempts have it, "" of nothing.
-func hashOf(f *files.Fingerprint) string {
-	if f == nil {
-		return ""
-	}
-	return f.Hash.String()
 }
 
 // changeTo is a change to what a path is now, of which it is not known what it was.

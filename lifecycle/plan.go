@@ -35,7 +35,7 @@ func (s *Store) CreatePlan(module string, content []byte) error {
 	if err := s.layout(); err != nil {
 		return err
 	}
-	if err := s.keepModule(module); err != nil {
+	if _, err := s.keepModule(module); err != nil {
 		return fmt.Errorf("create plan: %w", err)
 	}
 	if err := writer.MkdirDurable(s.root(), modulesDir+"/"+module); err != nil {
@@ -58,7 +58,7 @@ func (s *Store) EditPlan(module string, base *plan.Plan, change plan.Change) (*p
 		return nil, err
 	}
 	defer dir.Close()
-	if err := s.keepModule(module); err != nil {
+	if _, err := s.keepModule(module); err != nil {
 		return nil, fmt.Errorf("edit plan: %w", err)
 	}
 	return plan.Apply(dir, "plan.md", base, change)

@@ -146,6 +146,7 @@ func (s *Store) makeRecovered(ctx context.Context, r *Recovery) error {
 		r.ID = session.ID{}
 		return fmt.Errorf("recover session %s: %w", r.From, err)
 	}
+	s.noteRecovered(r.Where, r.ID)
 	s.Logger(r.ID).Info().Stringer("from", r.From).Str("strategy", r.Strategy).Uint64("seq", r.Seq).Msg("session recovered")
 	return c.Close()
 }

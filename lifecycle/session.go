@@ -32,8 +32,10 @@ type Session struct {
 // [*BusyError] that names the holder, ErrCorrupt and ErrFutureVersion say why it
 // cannot be. A damaged session is moved to corrupted/ with its reason; one that
 // was only edited outside stays where it is: a [*DamagedError] says where each is now.
-// A session whose last holder died
-// without a word comes back with the exit reason "crashed".
+//
+// A session that its files call active comes back with the exit reason "crashed": its
+// last holder died. A loop that resumes a session sets the status to active again, so
+// that its own death is seen as well.
 func (s *Store) Open(id session.ID) (*Session, error) {
 	dir, err := s.sessionDir(id)
 	if err != nil {
@@ -94,7 +96,7 @@ func (c *committer) acquire() (*session.State, error) {
 	c.pub.looked(c.dir)
 	c.store.keepBallast()
 	if ld.state.Status() == session.StatusActive {
-		return crashed(ld.state, c.store.opts.Now())
+		return crashed(ld.state)
 	}
 	return ld.state, nil
 }
@@ -117,7 +119,7 @@ func (c *committer) tell(ld *loaded) {
 func (s *Store) start(st *session.State, c *committer) (*Session, error) {
 	at := c.at
 	c.mark.Store(&at)
-	a, err := s.sup.Start(st, c, s.opts.ofActor())
+	a, err := s.sup.Start(st, c, s.opts.ofActor(st))
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -166,10 +168,12 @@ func (s *Session) Close(ctx context.Context) error {
 	return errors.Join(err, s.closeCheckpoints(ctx))
 }
 
-// ofActor are the options of a session's actor.
-func (o *Options) ofActor() actors.Options {
+// ofActor are the options of the actor of a session that begins with a State. A session
+// that was found crashed stays so where nothing was saved since: who opens it for a
+// moment has not resumed it.
+func (o *Options) ofActor(initial *session.State) actors.Options {
 	return actors.Options{Logger: o.Logger, Autosave: o.Policy.Autosave, AtClose: func(st *session.State) *session.State {
-		if st.Status() != session.StatusActive || st.Header().ExitReason != "" {
+		if st.Status() != session.StatusActive || st == initial && st.Header().ExitReason != "" {
 			return st
 		}
 		e := st.Edit()
@@ -182,12 +186,11 @@ func (o *Options) ofActor() actors.Options {
 	}}
 }
 
-// crashed notes on a State that its last holder ended without saying so.
-func crashed(st *session.State, now time.Time) (*session.State, error) {
+// crashed notes on a State that its last holder ended without saying so. When that
+// holder worked last is left as it is.
+func crashed(st *session.State) (*session.State, error) {
 	e := st.Edit()
-	h := e.Header()
-	h.ExitReason = session.ExitCrashed
-	h.UpdatedAt = now
+	e.Header().ExitReason = session.ExitCrashed
 	return e.State()
 }
 

@@ -93,13 +93,18 @@ func (s *sim) take(op string) {
 	if !s.capture.Load() {
 		return
 	}
+	// What was acknowledged before the image was taken must be in it, and what was
+	// accepted until afterwards may be.
+	s.mu.Lock()
+	acked, heard := s.acked, s.heard
+	s.mu.Unlock()
 	disk := s.disk.Snapshot()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.capture.Load() {
 		return
 	}
-	s.points = append(s.points, point{disk, op, s.id, s.acked, len(s.states) - 1, s.aside, s.said, s.told, s.heard, s.saidAt})
+	s.points = append(s.points, point{disk, op, s.id, acked, len(s.states) - 1, s.aside, s.said, s.told, heard, s.saidAt})
 }
 
 var simOptions = lifecycle.Options{Command: "sim", Now: func() time.Time { return day }}

@@ -25,30 +25,27 @@ func (c *committer) openStreams() {
 func (c *committer) records(all []actors.Entry, room int) []session.Record {
 	recs := []session.Record{{Event: c.event}}
 	rec := &recs[0]
+	used := 0
 	next := func() {
 		recs = append(recs, session.Record{})
-		rec = &recs[len(recs)-1]
+		rec, used = &recs[len(recs)-1], 0
 	}
-	used := 0
 	for _, e := range all {
 		switch {
 		case e.Attempt != nil:
 			if used > 0 && used+e.Size > room {
 				next()
-				used = 0
 			}
 			rec.Attempts = append(rec.Attempts, *e.Attempt)
 			used += e.Size
 		case e.Checkpoint != "":
 			if rec.Checkpoint != "" {
 				next()
-				used = 0
 			}
 			rec.Checkpoint = e.Checkpoint
 		case e.Rewind != nil:
-			if rec.Rewind != nil || rec.Checkpoint != "" {
+			if rec.Event != "" || rec.Rewind != nil || rec.Checkpoint != "" {
 				next()
-				used = 0
 			}
 			rec.Event, rec.Rewind = session.EventRewindBegin, e.Rewind
 			if e.Ended {

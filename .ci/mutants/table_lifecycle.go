@@ -129,8 +129,8 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"removed folder: the module's lock is looked at", "lifecycle/module.go",
-		"\tif !errors.Is(err, fs.ErrNotExist) {\n\t\treturn err\n\t}\n\tlost",
-		"\tif true {\n\t\treturn nil\n\t}\n\tlost",
+		"\tif err := l.check(); err == nil {\n\t\treturn false, nil",
+		"\tif true {\n\t\treturn false, nil",
 		"./lifecycle", "TestFault38ModuleLockLost",
 	},
 	{
@@ -267,7 +267,7 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"close: an active session is paused", "lifecycle/session.go",
-		"if st.Status() != session.StatusActive || st.Header().ExitReason != \"\" {",
+		"if st.Status() != session.StatusActive || st == initial && st.Header().ExitReason != \"\" {",
 		"if true {",
 		"./lifecycle", "TestCloseOfAnActiveSessionIsNoCrash",
 	},

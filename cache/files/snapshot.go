@@ -29,6 +29,14 @@ type Fingerprint struct {
 	Target     string    // of a symlink, as it is written
 }
 
+// Content is the hash of the content in hex, "" of nothing and of a folder, which has none.
+func (f *Fingerprint) Content() string {
+	if f == nil || f.Mode.IsDir() {
+		return ""
+	}
+	return f.Hash.String()
+}
+
 // sameContent says whether both are of one type and content.
 func (f *Fingerprint) sameContent(g *Fingerprint) bool {
 	return f.Mode.Type() == g.Mode.Type() && f.Hash == g.Hash

@@ -150,11 +150,15 @@ func readHeader(dir writer.FS, n name) (header, bool, error) {
 // Empty says that the folder has no segment at all.
 func (l *Log) Empty() bool { return len(l.names) == 0 }
 
-// LostBegin is the number of the first record that is there, where segments before
-// its own must have held earlier ones; 0 where nothing is missing at the begin. It is
-// of use after a Read of all segments.
+// LostBegin is the number of the first record that is there, where earlier ones must
+// have been in segments that are not; 0 where nothing is missing at the begin. A journal
+// that began with a State of before there were journals goes on from a record of epoch
+// 0. It is of use after a Read of all segments.
 func (l *Log) LostBegin() uint64 {
-	if len(l.Records) == 0 || l.Records[0].Seq <= 1 || l.names[0] == l.Records[0].segment {
+	if len(l.Records) == 0 || l.Records[0].Seq <= 1 {
+		return 0
+	}
+	if l.names[0] == l.Records[0].segment && len(l.after) > 0 && l.after[0].after.Epoch == 0 {
 		return 0
 	}
 	return l.Records[0].Seq

@@ -41,7 +41,8 @@ func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (
 		}
 		switch lifecycle.ClassOf(err) {
 		case lifecycle.ClassNoSpace, lifecycle.ClassDevice, lifecycle.ClassRemoved:
-			return changes, r.waitStorage(ctx, err, look)
+			err = r.waitStorage(ctx, err, look)
+			return changes, err
 		case lifecycle.ClassFenced:
 			return nil, err
 		}
@@ -67,7 +68,6 @@ func (r *Runner) lookBack(ctx context.Context) error {
 	past, err := r.sess.Past(ctx)
 	if err != nil {
 		r.cfg.UI.Warn("which files changed since is not known: %v", err)
-		return nil
 	}
 	r.since = past.Files
 	for unit, a := range past.Failed {
@@ -152,14 +152,8 @@ func fileChanges(changes []files.Change) (all []session.FileChange, more int) {
 	if len(changes) > session.MaxFileChanges {
 		changes, more = changes[:session.MaxFileChanges], len(changes)-session.MaxFileChanges
 	}
-	hash := func(f *files.Fingerprint) string {
-		if f == nil || f.Mode.IsDir() {
-			return ""
-		}
-		return f.Hash.String()
-	}
 	for _, c := range changes {
-		all = append(all, session.FileChange{Path: strings.ToValidUTF8(c.Path, "\ufffd"), Change: string(c.Kind), From: strings.ToValidUTF8(c.From, "\ufffd"), Before: hash(c.Old), After: hash(c.New)})
+		all = append(all, session.FileChange{Path: strings.ToValidUTF8(c.Path, "\ufffd"), Change: string(c.Kind), From: strings.ToValidUTF8(c.From, "\ufffd"), Before: c.Old.Content(), After: c.New.Content()})
 	}
 	return all, more
 }

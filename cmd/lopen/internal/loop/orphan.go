@@ -51,11 +51,11 @@ func NoOrphans(store *lifecycle.Store, module string) error {
 		return err
 	}
 	for _, id := range ids {
-		o, err := store.Orphan(id)
+		o, err := store.Abandoned(id)
 		if err != nil {
 			return err
 		}
-		if o != nil && o.Alive {
+		if o != nil {
 			return &Exit{ExitBusy, fmt.Sprintf("a command of an earlier run still works (%s): wait for it, or end it with: lopen run %s", o, module)}
 		}
 	}
