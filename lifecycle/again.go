@@ -100,6 +100,61 @@ func (c *committer) makeAgain() error {
 	return nil
 }
 
+// retake takes the lease of a session again whose lock file was removed or replaced,
+// also with the whole folder, as by a tool that carries it away and back. It opens the
+// session as any process would, which keeps out whoever has it, and goes on only if the
+// files end with the last acknowledged record: else somebody went on with them, or they
+// are an older copy. The error is lost, or says who holds the session.
+func (c *committer) retake(lost error) error {
+	s := c.store
+	if err := s.layout(); err != nil {
+		return err
+	}
+	if _, err := s.keepModule(c.id.Module); err != nil {
+		return err
+	}
+	full := filepath.Join(s.Path(), sessionsDir, c.id.String())
+	dir, err := s.sessionDir(c.id)
+	if err != nil {
+		return errors.Join(lost, err)
+	}
+	again := &committer{store: s, id: c.id, mark: c.mark, dir: dir, lease: c.lease, event: c.event, since: c.since}
+	if owner, err := s.Holder(c.id); err == nil && owner != nil {
+		return errors.Join(heldByAnother("take lease again", full, &BusyError{Path: full, Owner: *owner}), again.Close())
+	}
+	if ld, err := join(dir, c.id); err == nil { // a look, which leaves no trace in what is another's
+		err = c.same(full, ld.at)
+		if err != nil {
+			return errors.Join(err, again.Close())
+		}
+	}
+	if _, err := again.acquire(); err != nil {
+		return errors.Join(heldByAnother("take lease again", full, err), again.Close())
+	}
+	if err := c.same(full, again.at); err != nil {
+		return errors.Join(err, again.Close())
+	}
+	again.base = c.base
+	_ = c.Close() // of files that nobody can find any more
+	*c = *again
+	s.Logger(c.id).Warn().Str("path", filepath.Join(full, leaseFile)).AnErr("reason", lost).Msg("the session's lock was lost and is taken again; nobody had gone on with the session")
+	return nil
+}
+
+// same says whether files end with the record that this process wrote last.
+func (c *committer) same(path string, at session.Mark) error {
+	var err error
+	switch {
+	case at.Incarnation != c.at.Incarnation:
+		err = fmt.Errorf("another session has its ID now: %s", at.Incarnation)
+	case at.Epoch != c.at.Epoch || at.Seq != c.at.Seq:
+		err = fmt.Errorf("its files are at record %d and this process is at %d: another process went on with them, or they are an older copy", at.Seq, c.at.Seq)
+	default:
+		return nil
+	}
+	return &Error{Op: "take lease again", Path: path, Class: writer.ClassFenced, Err: err}
+}
+
 // remains moves aside what is left of the removed session. A session of the same ID
 // that somebody else made meanwhile, held or not, stays where it is.
 func (c *committer) remains() error {
@@ -120,8 +175,7 @@ func (c *committer) remains() error {
 	}
 	defer func() { _ = lease.Unlock() }()
 	if ld, err := join(dir, c.id); err == nil && ld.at.Incarnation != c.at.Incarnation {
-		return &Error{Op: "make session again", Path: full, Class: writer.ClassFenced,
-			Err: fmt.Errorf("it was removed, and another session has its ID now: %s", ld.at.Incarnation)}
+		return c.same(full, ld.at)
 	}
 	_, err = s.moveAside(c.id, movedAside{Reason: "what was left when the session's folder was removed while it ran", Remains: true})
 	return err

@@ -53,6 +53,18 @@ func (s *Store) Checkpoints(id session.ID) (*Checkpoints, error) {
 	return c, nil
 }
 
+// at says whether the open folders are still those of their names.
+func (c *Checkpoints) at(root writer.FS, names ...string) bool {
+	for i, name := range names {
+		held, err := c.dirs[i].Stat(".")
+		there, err2 := root.Lstat(name)
+		if err != nil || err2 != nil || !writer.SameFile(held, there) {
+			return false
+		}
+	}
+	return true
+}
+
 // kept is what an open session knows of the project's files. Guarded by mu.
 type kept struct {
 	mu    sync.Mutex
@@ -61,20 +73,18 @@ type kept struct {
 	seen  *files.Snapshot      // what Look and Checkpoint last saw
 	saved *files.Snapshot      // what the next holder will take for seen
 	fewer bool                 // checkpoints were removed: some contents may be needed no more
-	of    string               // the incarnation that store and last are of
 }
 
 // open makes the folders and loads what the loop last knew. The caller holds mu.
 func (s *Session) openCheckpoints() error {
 	k := &s.kept
-	if k.store != nil && k.of == s.Incarnation() {
+	if k.store != nil && k.store.at(s.store.root(), s.path(checkpointsDir), blobsDir) {
 		return nil
 	}
-	if k.store != nil { // of a folder that was removed; what was seen of the files stays true
+	if k.store != nil { // of folders that were removed; what was seen of the files stays true
 		_ = k.store.Close()
 		k.store, k.last, k.saved = nil, nil, nil
 	}
-	k.of = s.Incarnation()
 	dir := s.path(checkpointsDir)
 	for _, name := range []string{dir, blobsDir} {
 		if err := writer.MkdirDurable(s.store.root(), name); err != nil {

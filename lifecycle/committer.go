@@ -179,11 +179,14 @@ func (c *committer) Published(err error) {
 }
 
 // Recover goes on in a new segment of the journal. A folder that was removed is
-// made again.
+// made again, a lease that was lost is taken again unless somebody else went on.
 func (c *committer) Recover() error {
 	err := c.check()
-	if errors.Is(err, errGone) {
+	switch {
+	case errors.Is(err, errGone):
 		err = c.makeAgain()
+	case writer.ClassOf(err) == writer.ClassFenced:
+		err = c.retake(err)
 	}
 	if err != nil {
 		return err

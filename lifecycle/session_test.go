@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -267,7 +268,7 @@ func TestChangeThatFails(t *testing.T) {
 }
 
 // The lease is the file of that name: a holder whose file was replaced has lost
-// it, whatever its flock says.
+// it, whatever its flock says. Unpause takes it again where the files are as they were.
 func TestLeaseReplacedUnderTheHolder(t *testing.T) {
 	t.Parallel()
 	for name, replace := range map[string]func(t *testing.T, dir string){
@@ -282,12 +283,24 @@ func TestLeaseReplacedUnderTheHolder(t *testing.T) {
 			require.NoError(t, os.Rename(dir, dir+"-away"))
 			require.NoError(t, os.CopyFS(dir, os.DirFS(dir+"-away")))
 		},
+		"an older copy": func(t *testing.T, dir string) {
+			require.NoError(t, os.RemoveAll(dir))
+			require.NoError(t, os.Rename(dir+"-old", dir))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := initStore(t)
 			sess := create(t, store, "auth")
 			dir := path(store, "sessions", sess.ID().String())
+			require.NoError(t, os.CopyFS(dir+"-old", os.DirFS(dir)))
+			if name == "an older copy" {
+				require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(9)))
+				require.NoError(t, sess.Flush(t.Context()))
+			}
+			_, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+			require.NoError(t, err)
+			require.NoError(t, sess.Flush(t.Context())) // nothing is written from now on
 			replace(t, dir)
 			before, err := os.ReadFile(filepath.Join(dir, "state.json"))
 			require.NoError(t, err)
@@ -297,10 +310,30 @@ func TestLeaseReplacedUnderTheHolder(t *testing.T) {
 			require.ErrorAs(t, err, &paused)
 			require.Equal(t, "fenced", lifecycle.ClassOf(err).String())
 			require.ErrorAs(t, sess.Change(session.TriggerStepCompleted, turns(2)), &paused)
-			require.ErrorAs(t, sess.Unpause(t.Context()), &paused, "it does not come back by itself")
 			after, err := os.ReadFile(filepath.Join(dir, "state.json"))
 			require.NoError(t, err)
 			require.Equal(t, before, after, "nothing was written after the lease was lost")
+			if name == "an older copy" {
+				require.ErrorContains(t, sess.Unpause(t.Context()), "its files are at record 1 and this process is at 3")
+				return
+			}
+			_, _, err = sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+			require.Error(t, err)
+			require.NoError(t, sess.Unpause(t.Context()))
+			cp, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+			require.NoError(t, err)
+			require.NoError(t, sess.Close(t.Context()))
+			r, err := store.Verify(sess.ID())
+			require.NoError(t, err)
+			require.Equal(t, lifecycle.Intact, r.Condition)
+			st, _, err := store.Read(sess.ID())
+			require.NoError(t, err)
+			require.Equal(t, 2, st.Header().TurnCount)
+			cps, err := store.Checkpoints(sess.ID())
+			require.NoError(t, err)
+			defer cps.Close()
+			_, err = cps.Load(cp.ID)
+			require.NoError(t, err, "it is in the folder that has the name")
 		})
 	}
 }

@@ -307,4 +307,10 @@ var ofLifecycle = []mutant{
 		"",
 		"./lifecycle", "TestRewindThatCannotBeginIsNotFinishedLater",
 	},
+	{
+		"lost lease: taken again only where nobody went on", "lifecycle/again.go",
+		"case at.Epoch != c.at.Epoch || at.Seq != c.at.Seq:",
+		"case false:",
+		"./lifecycle", "TestLeaseReplacedUnderTheHolder",
+	},
 }

@@ -40,11 +40,9 @@ func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (
 			return changes, ctx.Err()
 		}
 		switch lifecycle.ClassOf(err) {
-		case lifecycle.ClassNoSpace, lifecycle.ClassDevice, lifecycle.ClassRemoved:
+		case lifecycle.ClassNoSpace, lifecycle.ClassDevice, lifecycle.ClassRemoved, lifecycle.ClassFenced:
 			err = r.waitStorage(ctx, err, look)
 			return changes, err
-		case lifecycle.ClassFenced:
-			return nil, err
 		}
 		if !wanted {
 			r.once("files", fmt.Sprintf("which files change is not known: %v", err))

@@ -66,6 +66,13 @@ func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(contex
 	default:
 	}
 	class := lifecycle.ClassOf(cause)
+	if class == lifecycle.ClassFenced { // taken again where nobody else went on
+		if err := retry(ctx); err != nil {
+			return err
+		}
+		r.cfg.UI.Warn("a lock was lost and is taken again, nobody had gone on: %v", cause)
+		return nil
+	}
 	byItself := class == lifecycle.ClassNoSpace || class == lifecycle.ClassDenied || class == lifecycle.ClassRemoved
 	if !byItself && class != lifecycle.ClassDevice {
 		return cause
