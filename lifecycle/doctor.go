@@ -76,7 +76,7 @@ func (s *Store) lookAtCorrupted() (all []Finding) {
 
 // stillWorks names a command that outlived the loop of a session.
 func stillWorks(id session.ID, o *Orphan) Finding {
-	return Finding{id.String(), "its run was killed, its command still works: " + o.String(), true, HowToEnd(o, id)}
+	return Finding{id.String(), "what its command left behind still works: " + o.String(), true, HowToEnd(o, id)}
 }
 
 // lookAtBytes says where the bytes are, as du counts them.

@@ -77,6 +77,6 @@ func (r *Report) orphan(dir writer.FS) {
 	case err != nil:
 		r.Leftovers = append(r.Leftovers, "whether the old command lives cannot be told: "+err.Error())
 	case r.Orphan != nil:
-		r.Leftovers = append(r.Leftovers, fmt.Sprintf("the command of the session lives: %s; %s", r.Orphan, HowToEnd(r.Orphan, r.ID)))
+		r.Leftovers = append(r.Leftovers, fmt.Sprintf("it was left behind: %s; %s", r.Orphan, HowToEnd(r.Orphan, r.ID)))
 	}
 }

@@ -96,6 +96,8 @@ func summary(dir writer.FS, quick heads, id session.ID, buf []byte) Info {
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := dir.Lstat(id.String()); gone != nil {
 			err = errDeleted
+		} else {
+			err = unreadable("read", filepath.Join(dir.Name(), id.String()), fmt.Errorf("%w: %s is missing", session.ErrCorrupt, stateFile))
 		}
 	}
 	sum.ID = id

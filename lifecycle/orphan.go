@@ -37,8 +37,8 @@ func (s *Store) Orphan(id session.ID) (*Orphan, error) {
 	return writer.FindOrphan(dir, childFile)
 }
 
-// Abandoned returns the command of a session that nobody holds, if it still works, or
-// nil. It makes no file and keeps no run from starting; anybody may call it.
+// Abandoned returns the command of a session that nobody holds, if it still works, or a
+// process that it left behind, or nil. It makes no file and keeps no run from starting; anybody may call it.
 func (s *Store) Abandoned(id session.ID) (*Orphan, error) {
 	return abandoned(s.root(), s.folderOf(id)+"/")
 }
@@ -58,7 +58,7 @@ func (s *Store) folderOf(id session.ID) string {
 // abandoned is Abandoned for a session whose files have names that begin with folder.
 func abandoned(dir writer.FS, folder string) (orphan *Orphan, err error) {
 	for range 2 { // the second look is between two at the lease: no run began meanwhile
-		if orphan, err = writer.FindOrphan(dir, folder+childFile); err != nil || orphan == nil || !orphan.Alive {
+		if orphan, err = writer.FindOrphan(dir, folder+childFile); err != nil || orphan == nil {
 			return nil, err
 		}
 		if _, held, err := writer.Holder(dir, folder+leaseFile); held {
@@ -70,7 +70,7 @@ func abandoned(dir writer.FS, folder string) (orphan *Orphan, err error) {
 
 // HowToEnd says how to end a command that outlived the loop of a session.
 func HowToEnd(o *Orphan, id session.ID) string {
-	if o.PGID == 0 {
+	if o.PGID == 0 || !o.Alive {
 		return "find it with fuser or lsof and end it: its process group is not known"
 	}
 	return fmt.Sprintf("lopen run %s ends it; or: kill -- -%d", id.Module, o.PGID)

@@ -30,7 +30,7 @@ func TestTheOldCommandIsNamed(t *testing.T) {
 		require.NoError(t, err)
 		return strings.Join(append(r.Leftovers, r.Advice...), "\n")
 	}
-	require.Contains(t, found(), "the command of the session lives: an unknown command")
+	require.Contains(t, found(), "it was left behind: an unknown command")
 	require.Contains(t, found(), "end what is left of the old command")
 	orphan, err = store.Abandoned(sess.ID())
 	require.NoError(t, err)

@@ -44,7 +44,7 @@ func (c *committer) records(all []actors.Entry, room int) []session.Record {
 			}
 			rec.Checkpoint = e.Checkpoint
 		case e.Rewind != nil:
-			if rec.Event != "" || rec.Rewind != nil || rec.Checkpoint != "" {
+			if rec.Rewind != nil || rec.Checkpoint != "" {
 				next()
 			}
 			rec.Event, rec.Rewind = session.EventRewindBegin, e.Rewind

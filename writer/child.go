@@ -136,6 +136,9 @@ type Orphan struct {
 }
 
 func (o *Orphan) String() string {
+	if !o.Alive {
+		return "a process that an earlier command left behind, which holds " + o.path
+	}
 	if o.PGID == 0 {
 		return "an unknown command that holds " + o.path
 	}

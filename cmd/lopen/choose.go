@@ -91,7 +91,7 @@ func (r *runCall) instead(ctx context.Context, store *lifecycle.Store, ui *scree
 	var bad *lifecycle.DamagedError
 	switch {
 	case errors.Is(old.Err, lifecycle.ErrFutureVersion):
-		return nil, fmt.Errorf("session %s: %w\n  or start a new session: lopen run %s --no-resume", old.ID, old.Err, r.module)
+		return nil, fmt.Errorf("session %s: %w\n  update lopen, or start a new session: lopen run %s --no-resume -- CMD", old.ID, old.Err, r.module)
 	case !errors.As(old.Err, &bad) || errors.Is(old.Err, lifecycle.ErrEdited):
 		return nil, old.Err
 	}
@@ -120,8 +120,14 @@ func (r *runCall) instead(ctx context.Context, store *lifecycle.Store, ui *scree
 	return store.Open(rec.ID)
 }
 
-// warn says what is wrong with a session that this run can do without, and what to type.
-func (r *runCall) warn(err error) { fmt.Fprintf(r.stderr, "warning: %v\n%s", err, hint(err)) }
+// warn says what is wrong with a session that this run can do without, and what to type
+// unless that was typed.
+func (r *runCall) warn(err error) {
+	fmt.Fprintf(r.stderr, "warning: %v\n", err)
+	if !r.noResume {
+		fmt.Fprint(r.stderr, hint(err))
+	}
+}
 
 // mentioned is how many other modules' sessions a run names, the newest ones.
 const mentioned = 3

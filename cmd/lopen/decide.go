@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
@@ -68,7 +69,7 @@ func (a *app) decide(ctx context.Context, store *lifecycle.Store, after *plan.Pl
 		if t, _ := e.Task(h.ActiveTask); t.State != session.TaskInProgress {
 			h.ActiveTask = ""
 		}
-		if h.Status == session.StatusComplete {
+		if h.Status == session.StatusComplete && slices.ContainsFunc(decided, func(t plan.Task) bool { return !t.Checked }) {
 			h.Status, h.ExitReason, h.Phase, h.CompletedAt = session.StatusPaused, session.ExitPaused, session.PhaseBuilding, time.Time{}
 		}
 		return nil
@@ -105,7 +106,7 @@ func undecided(st *session.State, p *plan.Plan, want map[string]bool) (all []pla
 		}
 		passed := is.State == session.TaskSkipped || is.State == session.TaskFailed
 		cut := st.ActiveTask() != "" && ticked != (is.State == session.TaskComplete)
-		if cut || !ticked && passed || ticked && is.State != session.TaskComplete && is.Box == session.BoxTicked {
+		if cut || passed || ticked && is.State != session.TaskComplete && is.Box == session.BoxTicked {
 			all = append(all, t)
 		}
 	}

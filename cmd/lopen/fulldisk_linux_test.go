@@ -46,6 +46,8 @@ func TestFullDiskPausesAndGoesOn(t *testing.T) {
 	require.NoError(t, cmd.Wait(), all.String())
 	require.True(t, paused, all.String())
 	require.Contains(t, all.String(), "saved again after")
+	require.NotContains(t, all.String(), " ERR ", "it is said once, in the run's words")
+	require.NotContains(t, all.String(), " WRN the disk")
 	require.Contains(t, all.String(), "2/2 tasks done")
 	require.JSONEq(t, `["complete",2]`, lastLine(must(t, dir, "session", "show", "--jq", `[.status, .progress.done]`)))
 }
@@ -61,7 +63,7 @@ func TestFullDiskEndsARunThatMayNotWait(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n"), 0o600))
 	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
-	cmd := command(t, dir, "run", "m", "--pause-timeout", "1500ms", "--", "sh", "-c", `cat /dev/zero >fill 2>/dev/null; true`)
+	cmd := command(t, dir, "run", "m", "--log-level", "warn", "--pause-timeout", "1500ms", "--", "sh", "-c", `cat /dev/zero >fill 2>/dev/null; true`)
 	cmd.Env = append(cmd.Env, "TMPDIR="+outside)
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)

@@ -161,7 +161,7 @@ func row(store *lifecycle.Store, info lifecycle.Info, long bool) sessionRow {
 	}
 	if info.Status != session.StatusComplete {
 		if o, err := store.Abandoned(info.ID); err == nil && o != nil {
-			r.Orphan, r.advice = o.String(), "the command of "+r.ID+" still works, "+o.String()+": "+lifecycle.HowToEnd(o, info.ID)
+			r.Orphan, r.advice = o.String(), r.ID+" left behind "+o.String()+": "+lifecycle.HowToEnd(o, info.ID)
 		}
 	}
 	if info.Err != nil {

@@ -70,7 +70,7 @@ func (a *app) orphans(store *lifecycle.Store, infos []lifecycle.Info) {
 			continue
 		}
 		if o, err := store.Abandoned(i.ID); err == nil && o != nil {
-			fmt.Fprintf(a.stdout, "orphan   the command of %s still works, %s\n         %s\n", i.ID, o, lifecycle.HowToEnd(o, i.ID))
+			fmt.Fprintf(a.stdout, "orphan   of %s: %s\n         %s\n", i.ID, o, lifecycle.HowToEnd(o, i.ID))
 		}
 	}
 }
@@ -120,8 +120,10 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 		hint = "lopen session pause " + info.Module
 	case info.Status == session.StatusComplete && p.Done+p.Skipped == p.Total:
 		hint = "lopen session show " + info.ID.String()
-	case len(st.Header().Settings.Command) == 0:
-		hint += " -- CMD"
+	case info.Status == session.StatusComplete, len(st.Header().Settings.Command) == 0:
+		hint += " -- CMD" // a new session has no command yet
+	case st.Header().RequiresValidation:
+		hint = "lopen session verify " + info.ID.String() + " --accept"
 	}
 	fmt.Fprintf(a.stdout, "type     %s\n", hint)
 }

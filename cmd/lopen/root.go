@@ -44,8 +44,8 @@ func newRoot(a *app) *cobra.Command {
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			return a.startLog()
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return a.startLog(cmd.Flags().Changed("log-level"))
 		},
 		PersistentPostRun: func(*cobra.Command, []string) {
 			if a.logSink != nil {
@@ -116,7 +116,8 @@ func asUsage(cmd *cobra.Command) {
 	}
 }
 
-func (a *app) startLog() error {
+// startLog makes the log. asked says that its level was typed.
+func (a *app) startLog(asked bool) error {
 	lvl, err := zerolog.ParseLevel(a.logLevel)
 	if err != nil || lvl == zerolog.NoLevel {
 		return usagef("--log-level %q: give debug, info, warn or error", a.logLevel)
@@ -138,6 +139,9 @@ func (a *app) startLog() error {
 	}
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	a.logger = zerolog.New(zerolog.SyncWriter(sink)).Level(lvl).With().Timestamp().Logger()
+	if !asked && a.logFile == "" {
+		a.logger = a.logger.Hook(once{})
+	}
 	switch a.color {
 	case "auto", "always", "never":
 		return nil

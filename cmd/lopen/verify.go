@@ -101,6 +101,15 @@ func (a *app) verify(ctx context.Context, store *lifecycle.Store, args []string,
 			fmt.Fprint(a.stdout, r)
 		}
 	}
+	aside, aerr := store.Aside()
+	if aerr == nil && len(args) == 0 {
+		for _, i := range aside {
+			fmt.Fprintf(a.stderr, "%v\n%s", i.Err, hint(i.Err))
+		}
+		if len(aside) > 0 && bad == 0 && err == nil {
+			return &problemsError{fmt.Sprintf("%d damaged sessions lie in corrupted/", len(aside))}
+		}
+	}
 	if err == nil && vf.readData && len(args) == 0 {
 		err = a.verifyBlobs(store)
 	}

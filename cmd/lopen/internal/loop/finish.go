@@ -32,7 +32,7 @@ func (r *Runner) finish(ctx context.Context) error {
 		return nil
 	case p.Failed > 0:
 		for _, w := range waiting {
-			r.cfg.UI.Say("blocked by what failed: %s", w.Task)
+			r.cfg.UI.Say("blocked: %s, which waits for %s", w.Task, list(w.For))
 		}
 		r.report()
 		return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser,

@@ -55,7 +55,7 @@ func NoOrphans(store *lifecycle.Store, module string) error {
 		if err != nil {
 			return err
 		}
-		if o != nil {
+		if o != nil && o.Alive {
 			return &Exit{ExitBusy, fmt.Sprintf("a command of an earlier run still works (%s): wait for it, or end it with: lopen run %s", o, module)}
 		}
 	}
@@ -73,7 +73,7 @@ func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI
 	log := store.Logger(id).With().Int("process_group", o.PGID).Str("command", o.Command).Logger()
 	if !o.Alive {
 		log.Warn().Msg("orphan left alone: it is no command of a run any more")
-		ui.Warn("a process left behind by an earlier command still runs and is left alone (%s)", o)
+		ui.Warn("%s, still runs and is left alone; %s", o, lifecycle.HowToEnd(o, id))
 		return nil
 	}
 	log.Warn().Msg("orphan found")
