@@ -243,18 +243,24 @@ func (b *bed) takeOver(t *testing.T, match func(crashfs.Op) bool, then func(*lif
 		if *taken != nil || !match(op) {
 			return crashfs.Fault{}
 		}
-		b.disk.SetHook(nil)
-		root, err := b.disk.FS().Sub(".lopen/sessions/" + b.id.String())
-		require.NoError(t, err)
-		require.NoError(t, root.Rename(".lock", ".lock.stolen"))
-		store, err := lifecycle.OpenOn(b.disk.FS(), simOptions)
-		require.NoError(t, err)
-		store.Shrink(4<<10, 8<<10)
-		*taken, err = store.Open(b.id)
-		require.NoError(t, err)
+		*taken = b.succeed(t)
 		then(*taken)
 		return crashfs.Fault{}
 	}))
+	return taken
+}
+
+// succeed is another process that opens the bed's session, whose lock file vanished.
+func (b *bed) succeed(t *testing.T) *lifecycle.Session {
+	b.disk.SetHook(nil)
+	root, err := b.disk.FS().Sub(".lopen/sessions/" + b.id.String())
+	require.NoError(t, err)
+	require.NoError(t, root.Rename(".lock", ".lock.stolen"))
+	store, err := lifecycle.OpenOn(b.disk.FS(), simOptions)
+	require.NoError(t, err)
+	store.Shrink(4<<10, 8<<10)
+	taken, err := store.Open(b.id)
+	require.NoError(t, err)
 	return taken
 }
 
@@ -269,8 +275,13 @@ func TestFault26WriterThatLostItsLockGoesOn(t *testing.T) {
 			require.NoError(t, s.Change(session.TriggerPaused, turns(77)))
 			require.NoError(t, s.Flush(t.Context()))
 		})
-		accepted(t, b.save(10))
-		err := b.sync()
+		// Sync makes the commit itself, so that nothing but the commit can refuse.
+		require.NoError(t, b.sess.Update(func(st *session.State) (*session.State, error) {
+			e := st.Edit()
+			e.Header().TurnCount = 55
+			return e.State()
+		}))
+		err := b.sess.Sync(t.Context())
 		require.Equal(t, "fenced", lifecycle.ClassOf(err).String(), "%s: %v", call, err)
 		_ = b.sess.Save(nil, session.TriggerPaused)
 		require.Equal(t, "fenced", lifecycle.ClassOf(b.sess.Unpause(t.Context())).String(), call)

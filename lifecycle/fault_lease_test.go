@@ -2,7 +2,6 @@ package lifecycle_test
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,36 +9,47 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
-// The lease is lost while the readable files lag behind the journal. What is
-// published from then on would overwrite what the next holder shows.
-func TestFault25LockReplacedBeforeAPublication(t *testing.T) {
+// The session is taken over between the acknowledgement of a record and its
+// publication. What the old holder published then would overwrite what the next one
+// shows.
+func TestFault25LeaseLostBeforeAPublication(t *testing.T) {
 	t.Parallel()
-	store := initStore(t)
-	sess := create(t, store, "auth")
-	require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
-		e.Header().Data = []byte(`{"x":"` + strings.Repeat("x", 1<<20-8) + `"}`)
-		return nil
+	b := newBed(t, crashfs.Ext4)
+	synced, confirmed := false, false
+	var shown []byte
+	read := func() []byte {
+		dir, err := b.disk.FS().Sub(".lopen/sessions/" + b.id.String())
+		require.NoError(t, err)
+		data, err := writer.ReadFile(dir, "state.json", 1<<20)
+		require.NoError(t, err)
+		return data
+	}
+	var taken *lifecycle.Session
+	b.disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {
+		switch {
+		case taken != nil:
+		case op.Call == "datasync":
+			synced = true
+		case synced && !confirmed:
+			confirmed = strings.HasSuffix(op.Name, "/.lock") // the look after the sync
+		case confirmed: // whatever comes next
+			taken = b.succeed(t)
+			require.NoError(t, taken.Change(session.TriggerPaused, turns(77)))
+			require.NoError(t, taken.Flush(t.Context()))
+			shown = read()
+		}
+		return crashfs.Fault{}
 	}))
-	require.NoError(t, sess.Flush(t.Context()))
-	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(2)))
-	require.NoError(t, sess.Sync(t.Context()))
-	dir := path(store, "sessions", sess.ID().String())
-	lock := filepath.Join(dir, ".lock")
-	require.NoError(t, os.Rename(lock, lock+".stolen"))
-	other, err := lifecycle.Open(filepath.Dir(store.Path()), lifecycle.Options{Now: clock()})
-	require.NoError(t, err)
-	defer other.Close(t.Context())
-	taken, err := other.Open(sess.ID())
-	require.NoError(t, err)
-	require.Equal(t, 2, taken.State().Header().TurnCount, "what was acknowledged")
-	require.NoError(t, taken.Change(session.TriggerStepCompleted, turns(77)))
-	require.NoError(t, taken.Flush(t.Context()))
-	before := tree(t, dir)
-	require.Equal(t, "fenced", lifecycle.ClassOf(sess.Flush(t.Context())).String())
-	require.Equal(t, before, tree(t, dir), "nothing was written")
+	accepted(t, b.save(10))
+	err := b.flush()
+	require.Equal(t, "fenced", lifecycle.ClassOf(err).String(), "%v", err)
+	require.NotNil(t, taken)
+	require.Equal(t, string(shown), string(read()), "nothing was written")
+	require.NoError(t, taken.Close(t.Context()))
 }
 
 // The lock file is replaced between the moment in which an opener opens it and the

@@ -119,7 +119,7 @@ var ofLifecycle = []mutant{
 		"removed folder: a lease in its place is tried", "lifecycle/again.go",
 		"if err != nil {\n\t\treturn heldByAnother(\"make session again\", full, err)",
 		"if err != nil && false {\n\t\treturn heldByAnother(\"make session again\", full, err)",
-		"./lifecycle", "TestFault37AnotherSessionOfTheID",
+		"./lifecycle", "TestFault37AnotherSessionWhileItIsMadeAgain",
 	},
 	{
 		"removed folder: another session of the ID stays", "lifecycle/again.go",
@@ -239,7 +239,7 @@ var ofLifecycle = []mutant{
 		"publish: the lease is looked at", "lifecycle/committer.go",
 		"\tif err := c.check(); err != nil {\n\t\treturn func() error { return err }\n\t}\n",
 		"",
-		"./lifecycle", "TestFault25LockReplacedBeforeAPublication",
+		"./lifecycle", "TestFault25LeaseLostBeforeAPublication",
 	},
 	{
 		"run: damage is not passed over", "lifecycle/damaged.go",

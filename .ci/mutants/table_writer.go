@@ -28,8 +28,8 @@ var ofWriter = []mutant{
 	{
 		"folder: one whose name cannot be synced is made anew", "writer/replace.go",
 		"\t\tif made {",
-		"\t\tif false {",
-		"./writer", "TestMkdirDurable",
+		"\t\tif made && false {",
+		"./writer", "TestMkdirDurableFaults",
 	},
 	{
 		"lock: the held file is the one of the name", "writer/lock.go",

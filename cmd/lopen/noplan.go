@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -50,8 +51,21 @@ type boxFile struct {
 }
 
 // openBoxes looks for Markdown files that a plan could be made from. It is a
-// help in an error message, so it is bounded and says nothing of what it cannot read.
+// help in an error message, so it is bounded, also in time: a mount that does not
+// answer must not hold the message back.
 func openBoxes(project string) []boxFile {
+	found := make(chan []boxFile, 1)
+	go func() { found <- findBoxes(project) }()
+	select {
+	case all := <-found:
+		return all
+	case <-time.After(2 * time.Second):
+		return nil
+	}
+}
+
+// findBoxes says nothing of what it cannot read.
+func findBoxes(project string) []boxFile {
 	const maxFiles, maxSize, maxFound = 2000, 1 << 20, 10
 	var found []boxFile
 	seen := 0
