@@ -110,6 +110,9 @@ func (c *committer) tell(ld *loaded) {
 			log.Warn().Stringer("fault", f).Msg("part of the journal is not applied; it stays in its file")
 		}
 	}
+	if last := ld.log.Last(); ld.base.Epoch > 0 && last < ld.base.Seq {
+		log.Warn().Uint64("seq", ld.base.Seq).Msg("the journal is gone or ends before state.json: the session resumes from that, and its log has a hole")
+	}
 	for _, f := range ld.findings() {
 		log.Warn().Stringer("rule", f).Str("repair", f.Rule.Repair).Msg("a rule is broken")
 	}
