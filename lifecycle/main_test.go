@@ -213,7 +213,7 @@ func write(t *testing.T, name, content string) {
 // storeLogging is another store of the same project, with a log.
 func storeLogging(t *testing.T, store *lifecycle.Store, w io.Writer) *lifecycle.Store {
 	t.Helper()
-	s, err := lifecycle.Open(filepath.Dir(store.Path()), lifecycle.Options{Now: clock(), Logger: zerolog.New(w)})
+	s, err := lifecycle.Open(filepath.Dir(store.Path()), lifecycle.Options{Now: clock(), Logger: zerolog.New(zerolog.SyncWriter(w))})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close(context.Background()) })
 	return s

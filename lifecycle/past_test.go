@@ -18,7 +18,9 @@ func TestReadableFilesOfAnotherPast(t *testing.T) {
 	sess := create(t, store, "auth")
 	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(5)))
 	require.NoError(t, sess.Close(t.Context()))
-	again, err := store.Open(sess.ID()) // begins epoch 2 behind record 2
+	_, last, err := store.Read(sess.ID())
+	require.NoError(t, err)
+	again, err := store.Open(sess.ID()) // begins epoch 2 behind that
 	require.NoError(t, err)
 	require.NoError(t, again.Close(t.Context()))
 
@@ -26,7 +28,7 @@ func TestReadableFilesOfAnotherPast(t *testing.T) {
 	e.Header().TurnCount = 99
 	void, err := e.State()
 	require.NoError(t, err)
-	mark := session.Mark{Epoch: 1, Seq: 3, Iterations: 3}
+	mark := session.Mark{Epoch: 1, Seq: last + 1, Iterations: last + 1}
 	write(t, path(store, "sessions", sess.ID().String(), "state.json"), string(session.EncodeState(void, mark)))
 	write(t, path(store, "sessions", sess.ID().String(), "metrics.json"), string(session.EncodeMetrics(void, mark)))
 	st, _, err := store.Read(sess.ID())

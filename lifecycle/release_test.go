@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -14,11 +15,29 @@ import (
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
+// A lockedBuffer takes the log of several goroutines and is read meanwhile.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer // Guarded by mu.
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 // What is released is read again, and nothing is forgotten with it: neither what was
 // last seen of the files nor whose work they are.
 func TestRelease(t *testing.T) {
 	t.Parallel()
-	var log bytes.Buffer
+	var log lockedBuffer
 	store, err := lifecycle.InitOn(crashfs.New(crashfs.Ext4).FS(), lifecycle.Options{Now: simOptions.Now, Logger: zerolog.New(&log)})
 	require.NoError(t, err)
 	sess, ids := agentWorked(t, store, "auth")

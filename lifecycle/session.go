@@ -61,7 +61,7 @@ func (s *Store) Open(id session.ID) (*Session, error) {
 
 func (c *committer) acquire() (*session.State, error) {
 	var err error
-	if c.lock, err = writer.TryLock(c.store.root(), c.lease, writer.Self(c.store.opts.Command)); err != nil {
+	if c.lock, err = c.store.lease(sessionsDir, c.id); err != nil {
 		return nil, err
 	}
 	ld, err := c.store.joinHeld(c.dir, c.id, c.lock, c.edited)

@@ -81,15 +81,24 @@ func (s *Store) note(id session.ID) (t trashed) {
 // withLease calls fn while this process holds the lease of a session in sessions/ or in
 // the trash, without opening the session.
 func (s *Store) withLease(in string, id session.ID, fn func(lease *writer.Lock, name string) error) error {
-	name := in + "/" + id.String()
-	if _, err := s.root().Lstat(name); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("session %s: %w", id, ErrNotFound)
-	}
-	lease, err := writer.TryLock(s.root(), name+"/"+leaseFile, writer.Self(s.opts.Command))
+	lease, err := s.lease(in, id)
 	if err != nil {
 		return fmt.Errorf("session %s: %w", id, err)
 	}
-	return errors.Join(fn(lease, name), lease.Unlock())
+	return errors.Join(fn(lease, in+"/"+id.String()), lease.Unlock())
+}
+
+// lease takes the lease of a session in a folder of the store. ErrNotFound says that the
+// session is not there, or was moved away in this moment.
+func (s *Store) lease(in string, id session.ID) (*writer.Lock, error) {
+	name := in + "/" + id.String()
+	lease, err := writer.TryLock(s.root(), name+"/"+leaseFile, writer.Self(s.opts.Command))
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, gone := s.root().Lstat(name); errors.Is(gone, fs.ErrNotExist) {
+			return nil, ErrNotFound
+		}
+	}
+	return lease, err
 }
 
 // move renames a folder and makes both names durable.

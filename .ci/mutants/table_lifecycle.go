@@ -87,8 +87,8 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"prune: the lease is taken", "lifecycle/trash.go",
-		"\tlease, err := writer.TryLock(s.root(), name+\"/\"+leaseFile, writer.Self(s.opts.Command))\n\tif err != nil {\n\t\treturn fmt.Errorf(\"session %s: %w\", id, err)\n\t}\n\treturn errors.Join(fn(lease, name), lease.Unlock())\n",
-		"\treturn fn(nil, name)\n",
+		"\tlease, err := s.lease(in, id)\n\tif err != nil {\n\t\treturn fmt.Errorf(\"session %s: %w\", id, err)\n\t}\n\treturn errors.Join(fn(lease, in+\"/\"+id.String()), lease.Unlock())\n",
+		"\treturn fn(nil, in+\"/\"+id.String())\n",
 		"./lifecycle", "TestDeleteFreesWhatItSays",
 	},
 	{
