@@ -95,7 +95,7 @@ func (c *committer) makeAgain() error {
 	_ = c.Close() // of files that nobody can find any more
 	*c = *again
 	s.refreshLatest()
-	s.opts.Logger.Warn().Stringer("session", c.id).Str("incarnation", c.at.Incarnation).Str("path", c.dir.Name()).
+	s.Logger(c.id).Warn().Str("incarnation", c.at.Incarnation).Str("path", c.dir.Name()).
 		Msg("the session's folder was removed; it was made again from memory: its earlier history is lost, and what else lay in " + Dir)
 	return nil
 }
@@ -135,7 +135,8 @@ func (c *committer) retake(lost error) error {
 		return errors.Join(err, again.Close())
 	}
 	again.base = c.base
-	_ = c.Close() // of files that nobody can find any more
+	again.pub.state.seq, again.pub.metrics.seq = 0, 0 // who carried the files back may not have synced them
+	_ = c.Close()                                     // of files that nobody can find any more
 	*c = *again
 	s.Logger(c.id).Warn().Str("path", filepath.Join(full, leaseFile)).AnErr("reason", lost).Msg("the session's lock was lost and is taken again; nobody had gone on with the session")
 	return nil
