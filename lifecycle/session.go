@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/history"
@@ -114,7 +116,11 @@ func (c *committer) tell(ld *loaded) {
 		log.Warn().Uint64("seq", ld.base.Seq).Msg("the journal is gone or ends before state.json: the session resumes from that, and its log has a hole")
 	}
 	for _, f := range ld.findings() {
-		log.Warn().Stringer("rule", f).Str("repair", f.Rule.Repair).Msg("a rule is broken")
+		level := zerolog.WarnLevel
+		if f.Rule.Severity == session.SeverityWarning { // of the plan, say, which is told where it is read
+			level = zerolog.InfoLevel
+		}
+		log.WithLevel(level).Stringer("rule", f).Str("repair", f.Rule.Repair).Msg("a rule is broken")
 	}
 }
 
