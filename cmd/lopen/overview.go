@@ -101,7 +101,11 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 		what += ", active"
 	}
 	fmt.Fprintf(a.stdout, "session  %s: %s %s\n", info.ID, what, ago(time.Since(info.UpdatedAt)))
-	fmt.Fprintf(a.stdout, "tasks    %d/%d done\n", p.Done, p.Total)
+	done := fmt.Sprintf("%d/%d done", p.Done, p.Total)
+	if p.Skipped > 0 {
+		done += fmt.Sprintf(", %d skipped", p.Skipped)
+	}
+	fmt.Fprintf(a.stdout, "tasks    %s\n", done)
 	fmt.Fprintf(a.stdout, "next     %s\n", next(st, owner != nil))
 	failed := "nothing"
 	for t := range st.All() {
