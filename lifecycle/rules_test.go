@@ -34,7 +34,7 @@ func TestBrokenRulesAreTold(t *testing.T) {
 	var log bytes.Buffer
 	again, err := storeLogging(t, store, &log).Open(sess.ID())
 	require.NoError(t, err)
-	require.Contains(t, log.String(), `"level":"warn","session":"auth-20260214-1","rule":"dependency-exists (warning): task \"a\" depends on \"gone\", which is not there","repair":"correct the plan`)
+	require.Contains(t, log.String(), `"level":"info","session":"auth-20260214-1","rule":"dependency-exists (warning): task \"a\" depends on \"gone\", which is not there","repair":"correct the plan`)
 	require.NoError(t, again.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
 		a, _ := e.Task("a")
 		a.DependsOn = []string{"a"}
