@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -33,7 +34,14 @@ func TestLookingForAnOrphanDisturbsNobody(t *testing.T) {
 	require.NoError(t, l.File().Close())
 	look := looking(t, dir)
 	syscall.ForkLock.RUnlock()
+	unlocked := make(chan error, 1)
+	ends := time.AfterFunc(exclusively/10*probeDelay, func() { unlocked <- unlock(look) })
 	nobody(t, dir)
+	require.False(t, ends.Stop())
+	require.NoError(t, <-unlocked)
+	ok, err := tryFlock(look)
+	require.NoError(t, err)
+	require.True(t, ok)
 
 	held := make(chan error, 1)
 	begun := make(chan struct{})

@@ -4,6 +4,7 @@ package writer
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 )
 
@@ -14,5 +15,9 @@ func unlock(*os.File) error                 { return nil }
 func tryFlock(*os.File) (bool, error)       { return true, nil }
 func groupExists(int) bool                  { return false }
 func signalGroup(pgid int, kill bool) error { return errors.ErrUnsupported }
+func ours(int) bool                         { return false }
 func processStart(int) string               { return "" }
 func bootID() string                        { return "" }
+
+func groupHolds(int, fs.FileInfo) answer { return unknown }
+func holders(fs.FileInfo) []int          { return nil }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // flockShared takes a shared lock: that of a process left behind by an earlier
@@ -32,4 +34,10 @@ func signalGroup(pgid int, kill bool) error {
 		sig = syscall.SIGKILL
 	}
 	return syscall.Kill(-pgid, sig)
+}
+
+// ours says whether a group is that of this process, or of the leader of its session.
+func ours(pgid int) bool {
+	sid, err := unix.Getsid(0)
+	return pgid == syscall.Getpgrp() || err == nil && pgid == sid
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 const childName = ".child"
@@ -109,8 +110,17 @@ func forge(t *testing.T, dir FS, change func(*Group)) {
 	put(t, dir, childName, string(data))
 }
 
+// tells skips a test where no group is ended, as nobody knows whose it is.
+func tells(t *testing.T) {
+	t.Helper()
+	if groupHolds(syscall.Getpgrp(), nil) == unknown {
+		t.Skip("no /proc: which process holds a lock cannot be told, and none is ended")
+	}
+}
+
 func TestOrphanIsFoundAndEnded(t *testing.T) {
 	t.Parallel()
+	tells(t)
 	dir := openTemp(t)
 	nobody(t, dir)
 	cmd := leave(t, dir, "echo ready; sleep 60; :")
@@ -132,6 +142,7 @@ func TestOrphanIsFoundAndEnded(t *testing.T) {
 
 func TestOrphanThatIgnoresTermIsKilled(t *testing.T) {
 	t.Parallel()
+	tells(t)
 	dir := openTemp(t)
 	cmd := leave(t, dir, `trap "" TERM; echo ready; while :; do sleep 1; done`)
 	require.Equal(t, "ready", cmd.line(t))
@@ -145,6 +156,7 @@ func TestOrphanThatIgnoresTermIsKilled(t *testing.T) {
 // The leader has ended, the rest of its group has not: it is the same group.
 func TestOrphanWithoutItsLeader(t *testing.T) {
 	t.Parallel()
+	tells(t)
 	dir := openTemp(t)
 	cmd := leave(t, dir, "sleep 60 & exit 0")
 	require.NoError(t, <-cmd.ended)
@@ -159,6 +171,7 @@ func TestOrphanWithoutItsLeader(t *testing.T) {
 // End returns with its context, and what does not end is not said to have ended.
 func TestOrphanEndStopsWithItsContext(t *testing.T) {
 	t.Parallel()
+	tells(t)
 	dir := openTemp(t)
 	cmd := leave(t, dir, `trap "" TERM; echo ready; while :; do sleep 1; done`)
 	require.Equal(t, "ready", cmd.line(t))
@@ -174,6 +187,7 @@ func TestOrphanEndStopsWithItsContext(t *testing.T) {
 // signalled for it.
 func TestDaemonLeftBehind(t *testing.T) {
 	t.Parallel()
+	tells(t)
 	dir := openTemp(t)
 	cmd := start(t, dir, process(t, dir, "daemon"), true)
 	pid, err := strconv.Atoi(cmd.line(t))
@@ -309,4 +323,99 @@ func TestFIFOHangsNobody(t *testing.T) {
 	_, err := ReadFile(racing, "file", 100)
 	require.ErrorIs(t, err, ErrInvalid)
 	racing.never(t)
+}
+
+// bystander is a process in a group of its own that works on something else. Its
+// standard input is a file, if there is one.
+func bystander(t *testing.T, stdin *os.File) int {
+	t.Helper()
+	cmd := exec.Command("sleep", "60")
+	detach(cmd)
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		require.Equal(t, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), "something else ended it")
+	})
+	return cmd.Process.Pid
+}
+
+// Whoever may write in the project may write the record, and hold a lock as well: no
+// group is ended that does not hold it itself.
+func TestForgedGroupIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	tells(t)
+	for name, victim := range map[string]func(t *testing.T, dir FS) int{
+		"a bystander": func(t *testing.T, _ FS) int { return bystander(t, nil) },
+		"one that has the file open": func(t *testing.T, dir FS) int {
+			f, err := os.Open(filepath.Join(dir.Name(), childName))
+			require.NoError(t, err)
+			defer f.Close()
+			return bystander(t, f)
+		},
+		"one that holds another lock": func(t *testing.T, _ FS) int {
+			f, err := os.Create(filepath.Join(t.TempDir(), "another"))
+			require.NoError(t, err)
+			defer f.Close()
+			require.NoError(t, holdShared(f, f.Name()))
+			return bystander(t, f)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := openTemp(t)
+			holder := leave(t, dir, "echo ready; sleep 60; :")
+			require.Equal(t, "ready", holder.line(t))
+			pid := victim(t, dir)
+			forge(t, dir, func(g *Group) { g.PGID, g.Start = pid, processStart(pid) })
+			o := find(t, dir)
+			require.NotNil(t, o, "something holds the lock")
+			require.Equal(t, pid, o.PGID)
+			require.False(t, o.Alive)
+			require.ErrorContains(t, o.End(t.Context(), time.Millisecond), "none of its processes holds "+o.path)
+			require.True(t, groupExists(pid))
+		})
+	}
+}
+
+// The group of this process, and that of its session's leader, are never a command's,
+// whatever they hold.
+func TestOwnGroupIsNeverEnded(t *testing.T) {
+	t.Parallel()
+	dir := openTemp(t)
+	l, err := HoldChild(dir, childName)
+	require.NoError(t, err)
+	sid, err := unix.Getsid(0)
+	require.NoError(t, err)
+	for _, pgid := range []int{syscall.Getpgrp(), sid} {
+		if pgid <= 1 {
+			continue // in a container: outside its PID namespace, or its first process; no record names either
+		}
+		require.NoError(t, l.Record(pgid, "a shell"))
+		o := find(t, dir)
+		require.NotNil(t, o)
+		require.False(t, o.Alive)
+		require.NoError(t, o.End(t.Context(), time.Millisecond))
+	}
+	require.NoError(t, l.Release())
+}
+
+// What another user wrote names nobody's group.
+func TestChildLockOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	dir := openTemp(t)
+	cmd := leave(t, dir, "echo ready; sleep 60; :")
+	require.Equal(t, "ready", cmd.line(t))
+	if err := os.Chown(filepath.Join(dir.Name(), childName), 12345, -1); err != nil {
+		t.Skipf("a file can be given to another user by root only: %v", err)
+	}
+	o := find(t, dir)
+	require.NotNil(t, o)
+	require.False(t, o.Alive)
+	require.Zero(t, o.PGID)
+	require.Error(t, o.End(t.Context(), time.Millisecond))
+	require.True(t, groupExists(cmd.Process.Pid))
 }

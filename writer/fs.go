@@ -16,6 +16,9 @@ import (
 // never lead outside, whatever symlinks say. It is the seam under everything that
 // this project writes: the real one is made by [OpenFS], tests put others in its
 // place. All methods may be called from any goroutine.
+//
+// No method waits for what stands in a name's place: a FIFO, a socket or a device is
+// refused, with class invalid, where a file or a folder is opened.
 type FS interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 	Mkdir(name string, perm fs.FileMode) error
@@ -27,6 +30,7 @@ type FS interface {
 	Readlink(name string) (string, error)
 	Lstat(name string) (fs.FileInfo, error)
 	Stat(name string) (fs.FileInfo, error)
+	// ReadDir lists a folder. One that is named by a symlink is refused.
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// SyncDir makes the names in a folder durable. Where the system cannot
 	// sync a folder (Windows) it does nothing: names are as durable there as
@@ -95,7 +99,7 @@ func OpenFS(path string) (FS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open folder: %w", err)
 	}
-	r, err := os.OpenRoot(abs)
+	r, err := os.OpenRoot(within(abs))
 	if err != nil {
 		e := NewError("open folder", abs, NotCommitted, err)
 		if info, err := os.Stat(abs); err == nil && !info.IsDir() {
@@ -106,9 +110,25 @@ func OpenFS(path string) (FS, error) {
 	return &root{r: r, name: abs}, nil
 }
 
+// within names a folder by the entry that only a folder has. The system says ENOTDIR
+// of anything else without opening it, where an open of a FIFO would wait for its
+// other end. os.OpenRoot takes no O_DIRECTORY and no O_NONBLOCK.
+func within(name string) string { return name + "/." }
+
 func (d *root) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	f, err := d.r.OpenFile(name, flag, perm)
+	f, err := d.r.OpenFile(name, flag|noFollow, perm)
 	if err != nil {
+		return nil, err
+	}
+	if flag&(os.O_CREATE|os.O_EXCL) == os.O_CREATE|os.O_EXCL {
+		return osFile{f}, nil // it was made by the open
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = notRegular("open", filepath.Join(d.name, name), info.Mode())
+	}
+	if err != nil {
+		_ = f.Close()
 		return nil, err
 	}
 	return osFile{f}, nil
@@ -131,7 +151,23 @@ func (d *root) Name() string                              { return d.name }
 func (d *root) Close() error                              { return d.r.Close() }
 
 func (d *root) ReadDir(name string) ([]fs.DirEntry, error) {
-	f, err := d.r.Open(name)
+	full := filepath.Join(d.name, name)
+	info, err := d.r.Lstat(name)
+	if err == nil && !info.IsDir() {
+		return nil, &Error{Op: "list", Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no folder but %s; move it away", kind(info.Mode()))}
+	}
+	var entries []fs.DirEntry
+	if err == nil {
+		entries, err = d.readDir(name)
+	}
+	if err != nil {
+		return nil, NewError("list", full, NotCommitted, err)
+	}
+	return entries, nil
+}
+
+func (d *root) readDir(name string) ([]fs.DirEntry, error) {
+	f, err := d.r.Open(within(name))
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +179,7 @@ func (d *root) SyncDir(name string) error {
 	if !canSyncDir {
 		return nil
 	}
-	f, err := d.r.Open(name)
+	f, err := d.r.Open(within(name))
 	if err != nil {
 		return err
 	}
@@ -158,7 +194,7 @@ func (d *root) SyncDir(name string) error {
 }
 
 func (d *root) Sub(name string) (FS, error) {
-	r, err := d.r.OpenRoot(name)
+	r, err := d.r.OpenRoot(within(name))
 	if err != nil {
 		return nil, err
 	}

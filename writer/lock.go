@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,9 @@ import (
 // A Lock is an flock on a permanent file. The file is never unlinked: if it
 // were, two processes could hold two files of one name. The kernel lets go when
 // the holder dies, so there is nothing to steal and no age to judge by.
+//
+// A lock file that is a hard link is refused with class invalid: two locks may then be
+// one file, and the owner's record be written into a file of somebody else.
 type Lock struct {
 	path string
 	fl   Flock
@@ -165,12 +169,14 @@ func RecordOwner(dir FS, name string, owner Owner) {
 	if err != nil {
 		return
 	}
-	f, _, err := OpenRegular(dir, "record owner", name, os.O_WRONLY|os.O_TRUNC)
+	f, info, err := OpenRegular(dir, "record owner", name, os.O_WRONLY)
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	_, _ = f.Write(append(data, '\n'))
+	// One write, with blanks over the end of a longer record: none is ever seen half.
+	blanks := max(0, min(info.Size(), maxRecord)-int64(len(data))-1)
+	_, _ = f.Write(append(append(data, bytes.Repeat([]byte(" "), int(blanks))...), '\n'))
 }
 
 // LastOwner is the record of whoever holds the lock of that name, or held it last.
@@ -195,7 +201,10 @@ func Holder(dir FS, name string) (owner Owner, held bool, err error) {
 		return Owner{}, false, NewError("look at lock", full, NotCommitted, err)
 	}
 	if !info.Mode().IsRegular() {
-		return Owner{}, false, &Error{Op: "look at lock", Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no regular file but %s", kind(info.Mode()))}
+		return Owner{}, false, notRegular("look at lock", full, info.Mode())
+	}
+	if err := alone("look at lock", full, os.O_RDWR, info); err != nil { // it may be held as another lock
+		return Owner{}, false, err
 	}
 	fl := dir.Flock(name, os.O_RDONLY)
 	defer fl.Close()

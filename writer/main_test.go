@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -55,6 +56,13 @@ func other(mode string) error {
 		fmt.Println("held")
 		_, err = bufio.NewReader(os.Stdin).ReadByte() // until it is killed, or the test is gone
 		return err
+	case "exclusive": // makes the lock that it inherits exclusive
+		if ok, err := tryFlock(os.NewFile(3, "lock")); !ok || err != nil {
+			return fmt.Errorf("not exclusive: %t, %w", ok, err)
+		}
+		fmt.Println("exclusive")
+		time.Sleep(time.Minute)
+		return nil
 	case "daemon": // starts a process in a group of its own, hands it the lock, and ends
 		cmd := exec.Command("sleep", "60")
 		detach(cmd)

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,8 @@ import (
 // invalid, as is everything else that is no file. os.Root follows a symlink that
 // stays inside whatever O_NOFOLLOW says, so the name is looked at before the open
 // and the opened file compared with what was seen; a new file is made with
-// O_EXCL, which never follows. op is what an error says was being done.
+// O_EXCL, which never follows. O_TRUNC is not for it: that would empty a file before it
+// is looked at. op is what an error says was being done.
 func OpenRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 	full := filepath.Join(dir.Name(), name)
 	var missing error
@@ -29,7 +31,7 @@ func OpenRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 		case err != nil:
 			return nil, nil, NewError(op, full, NotCommitted, err)
 		case !info.Mode().IsRegular():
-			return nil, nil, &Error{Op: op, Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no regular file but %s", kind(info.Mode()))}
+			return nil, nil, notRegular(op, full, info.Mode())
 		}
 		var f File
 		err = Retry(func() (err error) {
@@ -45,7 +47,9 @@ func OpenRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 		}
 		opened, err := f.Stat()
 		if err == nil && (create || SameFile(info, opened)) {
-			return f, opened, nil
+			if err = alone(op, full, flag, opened); err == nil {
+				return f, opened, nil
+			}
 		}
 		_ = f.Close()
 		if err != nil {
@@ -58,17 +62,82 @@ func OpenRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 	return nil, nil, &Error{Op: op, Path: full, Class: ClassTransient, Err: errors.New("the file is replaced again and again")}
 }
 
+// alone refuses to write to a file that has another name.
+func alone(op, full string, flag int, info fs.FileInfo) error {
+	if flag&(os.O_WRONLY|os.O_RDWR) == 0 || !Shared(info) {
+		return nil
+	}
+	return &Error{Op: op, Path: full, Class: ClassInvalid,
+		Err: errors.New("it is a hard link: what is written to it would be written to another file as well; remove this name, and a new file is made")}
+}
+
+func notRegular(op, full string, mode fs.FileMode) error {
+	return &Error{Op: op, Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no regular file but %s; move it away", kind(mode))}
+}
+
 // kind names what stands in a file's place.
 func kind(mode fs.FileMode) string {
 	switch mode.Type() {
+	case 0:
+		return "a file"
 	case fs.ModeSymlink:
 		return "a symlink"
 	case fs.ModeDir:
 		return "a folder"
 	case fs.ModeNamedPipe:
 		return "a named pipe"
+	case fs.ModeSocket:
+		return "a socket"
+	case fs.ModeDevice, fs.ModeDevice | fs.ModeCharDevice:
+		return "a device"
 	}
 	return "a special file"
+}
+
+// scanned is the size in bytes from which on a text is looked through before memory is
+// taken for it.
+const scanned = 1 << 20
+
+// ReadText is ReadFile for a format that has no NUL: what stands behind the first one is
+// not read, so that a sparse file takes the memory of what was written into it.
+func ReadText(dir FS, name string, limit int64) ([]byte, error) {
+	f, info, err := OpenRegular(dir, "read", name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.Size() <= scanned || info.Size() > limit {
+		return ReadFile(dir, name, limit)
+	}
+	full, text := filepath.Join(dir.Name(), name), int64(0)
+	for buf := make([]byte, 64<<10); ; {
+		n, err := f.Read(buf)
+		if nul := bytes.IndexByte(buf[:n], 0); nul >= 0 {
+			return readBegin(dir, name, text+int64(nul)+1)
+		}
+		text += int64(n)
+		if errors.Is(err, io.EOF) {
+			return ReadFile(dir, name, limit)
+		}
+		if err != nil {
+			return nil, NewError("read", full, NotCommitted, err)
+		}
+	}
+}
+
+// readBegin reads the first n bytes of a file.
+func readBegin(dir FS, name string, n int64) ([]byte, error) {
+	f, _, err := OpenRegular(dir, "read", name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data := make([]byte, n)
+	have, err := io.ReadFull(f, data)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return nil, NewError("read", filepath.Join(dir.Name(), name), NotCommitted, err)
+	}
+	return data[:have], nil
 }
 
 // ReadFile reads a regular file of at most limit bytes. A symlink, a FIFO or a

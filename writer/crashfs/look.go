@@ -37,7 +37,7 @@ func (f *folder) stat(call, name string, follow bool) (info fs.FileInfo, err err
 
 func (f *folder) ReadDir(name string) (entries []fs.DirEntry, err error) {
 	err = f.call("readdir", name, false, func() error {
-		p, err := f.find(name, true)
+		p, err := f.find(name, false)
 		if err != nil {
 			return err
 		}

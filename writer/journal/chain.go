@@ -38,10 +38,10 @@ func (c *chain) build(all []*segment) {
 			c.records(s, nil)
 		}
 	}
-	for i, s := range all {
+	for _, s := range all {
 		if !s.valid && s.size > 0 {
 			kind := Torn
-			if slices.ContainsFunc(all[i+1:], func(later *segment) bool { return later.valid }) {
+			if len(valid) > 0 && s.name.compare(valid[len(valid)-1].name) < 0 { // a later one goes on
 				kind = Settled
 			}
 			c.fault(kind, s, 0, s.size)

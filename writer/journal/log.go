@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -218,10 +219,9 @@ func (l *Log) position(seq uint64) (p Position) {
 // wraps ErrCorrupt; a segment that was removed meanwhile, fs.ErrNotExist.
 func (l *Log) Lines(refs []Ref, fn func(r *Ref, line []byte) error) error {
 	for len(refs) > 0 {
-		n := refs[0].segment
-		end := slices.IndexFunc(refs, func(r Ref) bool { return r.segment != n })
-		if end < 0 {
-			end = len(refs)
+		n, end := refs[0].segment, 1
+		for end < len(refs) && refs[end].segment == n && refs[end].Offset > refs[end-1].Offset {
+			end++
 		}
 		if err := l.linesOf(n, refs[:end], fn); err != nil {
 			return err
@@ -239,6 +239,11 @@ func (l *Log) linesOf(n name, refs []Ref, fn func(*Ref, []byte) error) error {
 	defer f.Close()
 	full := filepath.Join(l.dir.Name(), n.String())
 	in := newLines(f)
+	if file, ok := f.(io.Seeker); ok { // or what is before is read as well
+		if in.end, err = file.Seek(refs[0].Offset, io.SeekStart); err != nil {
+			return writer.NewError("read journal", full, writer.NotCommitted, err)
+		}
+	}
 	for i := 0; i < len(refs); {
 		line, err := in.next()
 		if err != nil {

@@ -14,6 +14,10 @@ import (
 // record; a longer line is no record.
 const maxLine = 16 << 20
 
+// maxGap is how far a line feed is looked for, in bytes: a sparse file can be larger than
+// anybody has time to read. What stands behind so long a gap is not looked at.
+const maxGap = 1 << 30
+
 // A segment is what one file holds: its header, and valid records and holes in
 // the order in which they stand.
 type segment struct {
@@ -80,12 +84,16 @@ type lines struct {
 	r          *bufio.Reader
 	start, end int64 // of the last line, in bytes from the file's begin
 	buf        []byte
+	given      bool // up: what is left has no line within maxGap
 }
 
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
 
 func (l *lines) next() ([]byte, error) {
 	l.start, l.buf = l.end, l.buf[:0]
+	if l.given {
+		return nil, io.EOF
+	}
 	for {
 		part, err := l.r.ReadSlice('\n')
 		l.end += int64(len(part))
@@ -93,6 +101,9 @@ func (l *lines) next() ([]byte, error) {
 			l.buf = append(l.buf, part...)
 		}
 		switch {
+		case errors.Is(err, bufio.ErrBufferFull) && l.end-l.start > maxGap:
+			l.given = true
+			return nil, nil
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF) && l.end > l.start:

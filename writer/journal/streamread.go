@@ -76,6 +76,7 @@ func streamParts(dir writer.FS, name string, to Tail) (parts []Tail, damaged []s
 		return nil, nil, &writer.Error{Op: "read stream", Path: filepath.Join(dir.Name(), name), Class: writer.ClassCorrupt, Err: fmt.Errorf("the file %q is none of its own", to.File)}
 	}
 	seen := map[string]bool{}
+	var begins streamBegins
 	for at := to; at.File != "" && !seen[at.File]; {
 		seen[at.File] = true
 		parts = append(parts, at)
@@ -84,7 +85,7 @@ func streamParts(dir writer.FS, name string, to Tail) (parts []Tail, damaged []s
 			damaged = append(damaged, at.File)
 		}
 		if errors.Is(err, errHeader) || errors.Is(err, fs.ErrNotExist) {
-			after, err = streamBefore(dir, name, at, seen)
+			after, err = streamBefore(dir, name, at, seen, &begins)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -121,11 +122,7 @@ func streamAfter(dir writer.FS, name string, at Tail) (Tail, error) {
 // fork. Of two that begin alike the earlier one was given up. What of it counts ends
 // before the first record that can be read of the damaged one; where that has none,
 // its end may be a batch that was given up.
-func streamBefore(dir writer.FS, name string, at Tail, seen map[string]bool) (Tail, error) {
-	entries, err := dir.ReadDir(".")
-	if err != nil {
-		return Tail{}, writer.NewError("read stream", dir.Name(), writer.NotCommitted, err)
-	}
+func streamBefore(dir writer.FS, name string, at Tail, seen map[string]bool, begins *streamBegins) (Tail, error) {
 	upto := at.Count
 	if first, err := streamFirst(dir, at); err != nil {
 		return Tail{}, err
@@ -135,22 +132,55 @@ func streamBefore(dir writer.FS, name string, at Tail, seen map[string]bool) (Ta
 	if upto <= 1 {
 		return Tail{}, nil // there is nothing before it
 	}
+	if err := begins.read(dir, name); err != nil {
+		return Tail{}, err
+	}
 	var before Tail
 	highest := uint64(0)
+	for _, f := range begins.files {
+		if f.first >= upto || f.first < highest || seen[f.name] {
+			continue
+		}
+		highest, before = f.first, Tail{File: f.name, Bytes: maxNumber, Count: upto - 1}
+	}
+	return before, nil
+}
+
+// streamBegins are the files of a stream by their names' order, each with the number of
+// its first record that can be read. They are read once, however many headers are damaged.
+type streamBegins struct {
+	files []streamBegin
+	done  bool
+}
+
+type streamBegin struct {
+	name  string
+	first uint64
+}
+
+func (b *streamBegins) read(dir writer.FS, name string) error {
+	if b.done {
+		return nil
+	}
+	entries, err := dir.ReadDir(".")
+	if err != nil {
+		return writer.NewError("read stream", dir.Name(), writer.NotCommitted, err)
+	}
 	for _, e := range entries {
-		if !isStreamFile(name, e.Name()) || seen[e.Name()] {
+		if !isStreamFile(name, e.Name()) {
 			continue
 		}
 		first, err := streamFirst(dir, Tail{File: e.Name(), Bytes: maxNumber, Count: maxNumber})
 		if err != nil {
-			return Tail{}, err
+			return err
 		}
-		if first == 0 || first >= upto || first < highest || first == highest && compareStreamFiles(name, e.Name(), before.File) < 0 {
-			continue
+		if first > 0 {
+			b.files = append(b.files, streamBegin{e.Name(), first})
 		}
-		highest, before = first, Tail{File: e.Name(), Bytes: maxNumber, Count: upto - 1}
 	}
-	return before, nil
+	slices.SortFunc(b.files, func(x, y streamBegin) int { return compareStreamFiles(name, x.name, y.name) })
+	b.done = true
+	return nil
 }
 
 // streamFirst is the number of the first record of a file that can be read, 0
