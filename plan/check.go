@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+
+	"github.com/lopen-dev/lopen/plan/markdown"
 )
 
 // maxName bounds the text of a task, in bytes: a command is told of its task in its
@@ -15,9 +17,13 @@ const maxName = 32 << 10
 var ErrUnusable = errors.New("no command can be given it")
 
 // usable says why a plan cannot be worked through: it has a NUL byte, which no
-// environment takes, or a text of more than maxName bytes.
+// environment takes, a text of more than maxName bytes, or a block that is not read to
+// its end.
 func (p *Plan) usable() error {
 	if err := withoutNUL(p.src); err != nil {
+		return err
+	}
+	if err := whole(p.over); err != nil {
 		return err
 	}
 	for i := range p.tasks {
@@ -38,6 +44,14 @@ func withoutNUL(src []byte) error {
 func fits(line int, name string) error {
 	if len(name) > maxName {
 		return fmt.Errorf("line %d: a text of %d bytes: %w: a task has at most %d, put the rest on the lines below it", line, len(name), ErrUnusable, maxName)
+	}
+	return nil
+}
+
+func whole(over int) error {
+	if over > 0 {
+		return fmt.Errorf("line %d: a list item or block of more than %d lines, or more than %d headings: %w: divide it",
+			over, markdown.MaxUnits, markdown.MaxHeadings, ErrUnusable)
 	}
 	return nil
 }

@@ -40,6 +40,9 @@ func FromMarkdown(title string, src []byte) ([]byte, error) {
 		return nil, fmt.Errorf("make plan: %w", err)
 	}
 	doc := markdown.Parse(withoutMarks(src))
+	if err := whole(doc.Over()); err != nil {
+		return nil, fmt.Errorf("make plan: %w", err)
+	}
 	headings, items := doc.Headings(), doc.Items()
 	if len(items) == 0 {
 		return nil, fmt.Errorf("make plan: %w: no checkbox such as `- [ ] task` below %s", ErrNoTasks, count(len(headings), "heading"))
@@ -66,6 +69,9 @@ func FromCriteria(title string, spec []byte) ([]byte, error) {
 		return nil, fmt.Errorf("make plan: %w", err)
 	}
 	doc := markdown.Parse(spec)
+	if err := whole(doc.Over()); err != nil {
+		return nil, fmt.Errorf("make plan: %w", err)
+	}
 	headings := doc.Headings()
 	var criteria []markdown.Item
 	keep := make([]bool, len(headings))

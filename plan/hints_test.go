@@ -41,7 +41,8 @@ func TestUnusable(t *testing.T) {
 	for src, want := range map[string]string{
 		"- [ ] a\n- [ ] b\x00c\n": "line 2: a NUL byte",
 		"\n\n\x00":                "line 3: a NUL byte",
-		"# T\n- [ ] a\n## " + strings.Repeat("x", 40000) + "\n- [ ] b": "line 3: a text of 40000 bytes",
+		"# T\n- [ ] a\n- [ ] " + strings.Repeat("x", 40000) + "\n": "line 3: a text of 40000 bytes",
+		"- [ ] a\n- [ ] b\n" + strings.Repeat("  - c\n", 50_000):   "line 2: a list item or block of more than 100000 lines",
 	} {
 		_, err := plan.FromMarkdown("m", []byte(src))
 		require.ErrorContains(t, err, want)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +14,9 @@ import (
 // each level.
 const maxSlug = 64
 
+// maxLinks bounds the links of a task, its own and those of what is around it.
+const maxLinks = 64
+
 // Parse reads a plan. Any bytes are a plan; one without a checkbox has no tasks.
 func Parse(src []byte) *Plan { return parse(bytes.Clone(src)) }
 
@@ -20,7 +24,7 @@ func Parse(src []byte) *Plan { return parse(bytes.Clone(src)) }
 func parse(src []byte) *Plan {
 	doc := markdown.Parse(src)
 	b := builder{
-		plan:       &Plan{src: src},
+		plan:       &Plan{src: src, over: doc.Over()},
 		headings:   doc.Headings(),
 		components: map[int]int{},
 		suffix:     map[string]int{},
@@ -37,6 +41,7 @@ func parse(src []byte) *Plan {
 	n := doc.NumItems()
 	b.items = make([]int, n)
 	b.owners = make([]int, len(b.headings))
+	b.links = make([][]string, len(b.headings))
 	b.plan.tasks = make([]Task, 0, n+n/8)
 	b.plan.spans = make([]span, 0, cap(b.plan.tasks))
 	b.parents = make([]int, 0, cap(b.plan.tasks))
@@ -56,6 +61,7 @@ type builder struct {
 	headings   []markdown.Heading
 	title      int
 	components map[int]int    // heading to position in tasks
+	links      [][]string     // of each heading, what headingLinks said
 	owners     []int          // of each heading, what component said, plus 2; 0 before
 	items      []int          // item to position in tasks
 	parents    []int          // of each task, its parent's position or -1
@@ -66,15 +72,14 @@ type builder struct {
 func (b *builder) item(i int, it *markdown.Item) {
 	t := Task{Kind: KindTask, Name: it.Text, Line: it.Line, Box: it.Box}
 	t.Details, t.After, t.Mark = notes(it)
-	t.Links = append(t.Links, it.Links...)
 	var parent int
 	if it.Parent >= 0 {
 		t.Kind = KindSubtask
 		parent = b.items[it.Parent]
-		t.Links = append(t.Links, b.plan.tasks[parent].Links...)
+		t.Links = inherit(it.Links, b.plan.tasks[parent].Links)
 	} else {
 		parent = b.component(it.Heading)
-		t.Links = append(t.Links, b.headingLinks(it.Heading)...)
+		t.Links = inherit(it.Links, b.headingLinks(it.Heading))
 	}
 	start := it.Start
 	if start == 0 && bytes.HasPrefix(b.plan.src, bom) {
@@ -111,12 +116,25 @@ func (b *builder) findComponent(h int) int {
 	return at
 }
 
+// headingLinks returns the links of a heading and of those around it.
 func (b *builder) headingLinks(h int) []string {
-	var links []string
-	for ; h >= 0; h = b.headings[h].Parent {
-		links = append(links, b.headings[h].Links...)
+	if h < 0 {
+		return nil
 	}
-	return links
+	if b.links[h] == nil {
+		b.links[h] = inherit(b.headings[h].Links, b.headingLinks(b.headings[h].Parent))
+	}
+	return b.links[h]
+}
+
+// inherit returns own links and those of what is around them, at most maxLinks: shared
+// with what is around where there are no own ones, as there are many tasks to a heading.
+func inherit(own, around []string) []string {
+	if len(own) == 0 {
+		return around
+	}
+	all := append(slices.Clip(own), around...)
+	return slices.Clip(all[:min(len(all), maxLinks)])
 }
 
 func (b *builder) add(t Task, parent int, lines span) int {

@@ -24,7 +24,7 @@ type Task struct {
 	Box       int      // offset of the byte between the brackets, -1 for components
 	Checked   bool     // whether the box is ticked; false for components
 	Details   string   // the lines under the item that are no items
-	Links     []string // link destinations: its own, its parents', its headings', innermost first
+	Links     []string // link destinations: its own, its parents', its headings', innermost first, the first 64
 	After     []string // IDs that <!-- after: ID, ID --> at the item's end names
 	Mark      Mark     // what <!-- lopen: ... --> at the item's end says
 	Parent    string   // ID of the item or component that it is directly beneath, "" at the top
@@ -43,6 +43,7 @@ type Plan struct {
 	heads string         // level and text of every heading, one a line
 	index map[string]int // ID to position in tasks
 	roots []string
+	over  int // line of a block that is too large to be read, 0 for none
 }
 
 // A span is the bytes of whole lines: an item with all that is nested in it,

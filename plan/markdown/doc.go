@@ -23,10 +23,19 @@
 //
 // # Memory
 //
-// goldmark's tree takes 25 to 40 times its text, so a large file is parsed in pieces
-// of 256 KiB or more that begin with a heading, and one tree is in memory at a time.
-// A file of more than 8 MiB that has link definitions is parsed once before, for
-// those alone, a smaller one is one piece. So is what has no ATX heading in it.
+// goldmark's tree takes 25 to 40 times its text, and 500 times a text made for that, so
+// a large file is parsed in pieces of 64 KiB or more that begin with a block or list item
+// at the top level, and one tree is in memory at a time. A file in pieces that has
+// link definitions is parsed once before, for those alone.
+//
+// # Bounds
+//
+// Time and memory are linear in the input. What lies beyond a bound is text: inline markup
+// and link definitions in a text of more than 8 KiB, after 256 marks of one text or 65,536
+// of a piece; definitions in a paragraph of more than 1,000 lines, and after 10,000 of
+// a file; links after 64 of an item or heading, or of more than 1 KiB. A table's cells are
+// not parsed one by one. A file with a block or item of more than [MaxUnits] lines and
+// blocks, or more than [MaxHeadings] headings, is read up to there; see [Document.Over].
 //
 // # Caveats
 //

@@ -14,6 +14,7 @@ type Document struct {
 	headings []Heading
 	items    []Item
 	bullets  []Item
+	over     int
 }
 
 // A Heading is an ATX or Setext heading at the top level of the document; those
@@ -21,14 +22,14 @@ type Document struct {
 // line to the next heading of the same or a higher level.
 type Heading struct {
 	Level        int      // 1 to 6
-	Text         string   // inline markup reduced to text
+	Text         string   // inline markup reduced to text, at most 256 bytes of it
 	Raw          string   // as written, without the marks of the heading itself
 	Anchor       string   // as GitHub derives it; duplicates get -1, -2
 	Start        int      // first byte of the heading's first line
 	ContentStart int      // first byte of the line after the heading
 	End          int      // end of the section
 	Line         int      // of Start, 1-based
-	Links        []string // destinations of the links in the heading
+	Links        []string // destinations of the first 64 links in the heading, of at most 1 KiB each
 	Parent       int      // index of the enclosing heading, -1 at the top
 }
 
@@ -45,7 +46,7 @@ type Item struct {
 	// Details are the other lines of the item that belong to no task-list item
 	// nested in it, without their common indentation and a trailing comment.
 	Details string
-	Links   []string // link destinations in text and details
+	Links   []string // link destinations in text and details, as a heading has them
 	// Comment holds the contents of the HTML comments at the end of the first
 	// line, or else of the one at the item's end, one a line.
 	Comment string
@@ -72,6 +73,11 @@ func (d *Document) Title() int {
 // Lines returns the number of lines, at least 1. What ends the last line begins
 // no other.
 func (d *Document) Lines() int { return d.lines }
+
+// Over returns the line, from 1, of a block of more than MaxUnits, or of the heading
+// after MaxHeadings, or 0. Headings and items from there on are not in the Document, and
+// the text belongs to the section before them.
+func (d *Document) Over() int { return d.over }
 
 // Items returns the task-list items in file order: those that carry a checkbox,
 // whatever their bullet or number and however deep they are, in quotes too.
@@ -105,16 +111,41 @@ func parse(src []byte, p parser.Parser, headings bool, size int) *Document {
 		base:    base,
 		lines:   lineStarts(norm),
 		anchors: anchors{},
+		dests:   map[string]string{},
 		heading: -1,
 		only:    headings,
 	}
 	for piece := range pieces(w.body, p, size) {
 		w.reserve(piece)
 		w.blocks(piece.root, scope{task: -1})
+		if piece.over >= 0 {
+			w.doc.over = w.line(piece.over+base) + 1
+		}
+		if len(w.doc.headings) > MaxHeadings {
+			w.cutHeadings()
+			break
+		}
 	}
 	w.finish()
 	w.doc.lines = len(w.lines)
 	return w.doc
+}
+
+// cutHeadings leaves MaxHeadings: what is behind them belongs to the last ones.
+func (w *walker) cutHeadings() {
+	cut := w.doc.headings[MaxHeadings]
+	w.doc.over = cut.Line
+	w.doc.headings = w.doc.headings[:MaxHeadings]
+	for i := range w.doc.headings {
+		if h := &w.doc.headings[i]; h.End >= cut.Start {
+			h.End = len(w.norm)
+		}
+	}
+	for _, items := range [][]Item{w.doc.items, w.doc.bullets} {
+		for i := range items {
+			items[i].Heading = min(items[i].Heading, MaxHeadings-1)
+		}
+	}
 }
 
 // normalize returns src with CR LF as space LF and a lone CR as LF: the same

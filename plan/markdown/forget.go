@@ -8,37 +8,50 @@ import (
 
 // The parsers of Parse, of ParseHeadings, and of link definitions alone.
 var (
-	engine        = newEngine(func(n ast.Node) bool { return isHeading(n) || n.Kind() == ast.KindListItem })
-	headingEngine = newEngine(isHeading)
-	nothingEngine = newEngine(func(ast.Node) bool { return false })
+	engine          = newEngine(func(n ast.Node) bool { return isHeading(n) || n.Kind() == ast.KindListItem }, true)
+	headingEngine   = newEngine(isHeading, true)
+	referenceEngine = newEngine(func(ast.Node) bool { return false }, false)
 )
 
 func isHeading(n ast.Node) bool { return n.Kind() == ast.KindHeading }
 
 // forgetful takes what is finished and holds nothing to keep out of the tree each
 // time a block begins at the top level, before its inline markup is looked at: so
-// time and memory follow what is kept and the largest block, not the file.
+// time and memory follow what is kept and the largest block, not the file. It tells
+// the reader where a piece may end.
 type forgetful struct {
 	parser.BlockParser
 	keep func(ast.Node) bool
 }
 
+// keptKey is of the last block at the top level that was found to be one to keep.
+var keptKey = parser.NewContextKey()
+
 func (f forgetful) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
 	_, at := reader.Position()
 	node, state := f.BlockParser.Open(parent, reader, pc)
-	doc, top := parent.(*ast.Document)
-	if node != nil && top && isHeading(node) && state&parser.RequireParagraph == 0 { // ATX
-		if r, ok := reader.(*pieceReader); ok {
-			r.heading(at.Start)
-		}
+	if node == nil {
+		return node, state
 	}
-	if node == nil || !top || doc.LastChild() == nil {
+	doc, top := parent.(*ast.Document)
+	// The underline of a Setext heading begins nothing: it makes a heading of what is open.
+	begins := top && state&parser.RequireParagraph == 0
+	if r, ok := reader.(*pieceReader); ok {
+		item := node.Kind() == ast.KindListItem && parent.Parent().Kind() == ast.KindDocument
+		r.begins(at.Start, begins, item)
+	}
+	if !top || doc.LastChild() == nil {
 		return node, state
 	}
 	// The last one may still be open: it is closed after this, or becomes a
 	// Setext heading. Those before it are closed, and looked at once: the first
 	// that is kept ends the loop.
-	for last := doc.LastChild().PreviousSibling(); last != nil && !f.holds(last); {
+	kept := pc.Get(keptKey)
+	for last := doc.LastChild().PreviousSibling(); last != nil && last != kept; {
+		if f.holds(last) {
+			pc.Set(keptKey, last)
+			break
+		}
 		before := last.PreviousSibling()
 		doc.RemoveChild(doc, last)
 		last = before

@@ -33,17 +33,28 @@ func inlines(block ast.Node, fn func(ast.Node) bool) {
 	}
 }
 
-// links returns the destinations of the links in a block's own text.
-func (w *walker) links(block ast.Node) []string {
-	var dests []string
+// links appends the destinations of the links in a block's own text, as far as there is
+// room for them. A definition's destination is in memory once, however often it is used.
+func (w *walker) links(dests []string, block ast.Node) []string {
 	inlines(block, func(n ast.Node) bool {
+		var dest []byte
 		switch n := n.(type) {
 		case *ast.Link:
-			dests = append(dests, string(n.Destination))
+			dest = n.Destination
 		case *ast.AutoLink:
-			dests = append(dests, string(n.URL(w.body)))
+			dest = n.URL(w.body)
+		default:
+			return true
 		}
-		return true
+		if len(dests) < maxLinks && len(dest) <= maxLink {
+			s, known := w.dests[string(dest)]
+			if !known {
+				s = string(dest)
+				w.dests[s] = s
+			}
+			dests = append(dests, s)
+		}
+		return len(dests) < maxLinks
 	})
 	return dests
 }

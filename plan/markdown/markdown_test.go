@@ -298,6 +298,9 @@ func TestMeta(t *testing.T) {
 func FuzzMeta(f *testing.F) {
 	f.Add([]byte("---\nname: a\nlist: [b, {c: d}]\n...\n"))
 	f.Add([]byte("---\na: &x [1]\nb: *x\n---\n"))
+	for _, s := range []string{strings.Repeat("[", 60_000), strings.Repeat("[", 32) + strings.Repeat("]", 32), strings.Repeat("{a: ", 31), "\n " + strings.Repeat("- ", 30_000), strings.Repeat("!!seq ", 40)} {
+		f.Add([]byte("---\na: " + s + "\n---\n"))
+	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		start, end := markdown.FrontMatter(src)
 		require.True(t, 0 <= start && start <= end && end <= len(src))
@@ -327,7 +330,11 @@ func FuzzToggle(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
+	for _, e := range evil() {
+		f.Add([]byte(e.text(200)))
+	}
 	f.Fuzz(func(t *testing.T, src []byte) {
+		require.LessOrEqual(t, allocated(src), uint64(1000*len(src)+4<<20))
 		doc := markdown.Parse(src)
 		requireToggles(t, src)
 		require.Equal(t, doc.Headings(), markdown.ParseHeadings(src).Headings())

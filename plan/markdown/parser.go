@@ -17,8 +17,8 @@ const maxDepth = 200
 // newEngine makes a parser of CommonMark with GitHub's tables, strikethrough and
 // checkboxes. Bare addresses are left as text: they never lead to a section. The
 // priorities are goldmark's own. Of what stands at the top level only that which
-// holds something to keep is in the tree.
-func newEngine(keep func(ast.Node) bool) parser.Parser {
+// holds something to keep is in the tree. Without markup, inline markup is text.
+func newEngine(keep func(ast.Node) bool, markup bool) parser.Parser {
 	blocks := []util.PrioritizedValue{
 		util.Prioritized(parser.NewSetextHeadingParser(), 100),
 		util.Prioritized(parser.NewThematicBreakParser(), 200),
@@ -34,14 +34,23 @@ func newEngine(keep func(ast.Node) bool) parser.Parser {
 	for i, b := range blocks {
 		blocks[i].Value = forgetful{b.Value.(parser.BlockParser), keep}
 	}
+	var inline []util.PrioritizedValue
+	if markup {
+		inline = append(parser.DefaultInlineParsers(), util.Prioritized(extension.NewStrikethroughParser(), 500))
+		for i, p := range inline {
+			inline[i].Value = few{p.Value.(parser.InlineParser)}
+		}
+		inline = append(inline, util.Prioritized(boxParser{}, 0))
+	}
+	transformers := parser.DefaultParagraphTransformers()
+	for i, t := range transformers {
+		transformers[i].Value = short{t.Value.(parser.ParagraphTransformer)}
+	}
 	return parser.NewParser(
 		parser.WithBlockParsers(blocks...),
-		parser.WithInlineParsers(append(parser.DefaultInlineParsers(),
-			util.Prioritized(boxParser{}, 0),
-			util.Prioritized(extension.NewStrikethroughParser(), 500),
-		)...),
-		parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
-			util.Prioritized(extension.NewTableParagraphTransformer(), 200),
+		parser.WithInlineParsers(inline...),
+		parser.WithParagraphTransformers(append(transformers,
+			util.Prioritized(tables{extension.NewTableParagraphTransformer()}, 200),
 		)...),
 	)
 }

@@ -3,6 +3,7 @@ package markdown
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/yuin/goldmark/ast"
 )
@@ -17,8 +18,9 @@ type walker struct {
 	lines   []int // offsets into norm
 	near    int   // the line that was asked for last
 	anchors anchors
-	heading int  // index of the heading that was passed last, -1 before the first
-	only    bool // headings, no items
+	dests   map[string]string // every link destination
+	heading int               // index of the heading that was passed last, -1 before the first
+	only    bool              // headings, no items
 
 	// Line ranges of the items, and of the text that names them, parallel to
 	// doc.items and doc.bullets. finish makes the details of them.
@@ -67,12 +69,13 @@ func (w *walker) reserve(p piece) {
 }
 
 // room makes room for n more values, and where they do not fit for as many as the
-// rest of the file holds if it is like the part before it.
+// rest of the file holds if it is like the part before it, or for twice as many: the
+// rest may be of another kind.
 func room[T any](all []T, n int, part float64) []T {
 	if n += len(all); n <= cap(all) {
 		return all
 	}
-	return slices.Grow(all, int(float64(n)/part)-len(all))
+	return slices.Grow(all, min(int(float64(n)/part), 2*n)-len(all))
 }
 
 func (w *walker) blocks(parent ast.Node, in scope) {
@@ -96,10 +99,10 @@ func (w *walker) blocks(parent ast.Node, in scope) {
 		}
 		if in.task >= 0 {
 			it := &w.doc.items[in.task]
-			it.Links = append(it.Links, w.links(n)...)
+			it.Links = w.links(it.Links, n)
 		} else if in.bullet {
 			it := &w.doc.bullets[len(w.doc.bullets)-1]
-			it.Links = append(it.Links, w.links(n)...)
+			it.Links = w.links(it.Links, n)
 		}
 		w.blocks(n, in)
 	}
@@ -109,6 +112,7 @@ func (w *walker) blocks(parent ast.Node, in scope) {
 // its anchor, as it does on GitHub, and is content otherwise.
 func (w *walker) addHeading(n *ast.Heading) {
 	text, _ := w.plain(n, false)
+	text = strings.ToValidUTF8(text[:min(len(text), maxHeading)], "")
 	anchor := w.anchors.next(text)
 	if _, top := n.Parent().(*ast.Document); !top {
 		return
@@ -124,7 +128,7 @@ func (w *walker) addHeading(n *ast.Heading) {
 	h := Heading{
 		Level: n.Level, Text: text, Raw: rawText(n, w.body), Anchor: anchor,
 		Start: max(w.lineStart(first), w.base), ContentStart: w.lineStart(last + 1), End: len(w.norm),
-		Line: first + 1, Links: w.links(n), Parent: w.heading,
+		Line: first + 1, Links: w.links(nil, n), Parent: w.heading,
 	}
 	for h.Parent >= 0 && w.doc.headings[h.Parent].Level >= h.Level {
 		w.doc.headings[h.Parent].End = h.Start

@@ -46,6 +46,9 @@ func Create(folder string, d Document, body []byte) (file string, err error) {
 // for a line end at its end; a text that stands before its first heading becomes the
 // summary.
 func Compose(d Document, body []byte) ([]byte, error) {
+	if err := checkSections(d.Sections); err != nil {
+		return nil, fmt.Errorf("write front matter: %w", err)
+	}
 	front, err := yaml.Marshal(frontMatter{Topic: d.Topic, Created: d.Created.UTC().Format("2006-01-02T15:04:05Z"),
 		Specification: d.Specification, Sections: d.Sections})
 	if err != nil {

@@ -1,12 +1,10 @@
 package research
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/lopen-dev/lopen/plan/markdown"
+	"github.com/lopen-dev/lopen/writer"
 )
 
 const (
@@ -23,6 +22,8 @@ const (
 	suffix    = ".md"
 	// maxSize bounds what is read of one document, in bytes.
 	maxSize = 16 << 20
+	// maxSections bounds the sections that a document is about.
+	maxSections = 1000
 	// maxSlug bounds the topic in a file's name, in bytes.
 	maxSlug = 64
 )
@@ -82,7 +83,7 @@ func List(docs fs.FS, folder string) ([]Document, error) {
 	for _, e := range entries {
 		if isDocument(e.Name()) && !e.IsDir() {
 			d := Document{File: e.Name()}
-			src, err := read(docs, path.Join(folder, e.Name()))
+			src, err := writer.ReadDocument(docs, path.Join(folder, e.Name()), maxSize)
 			if d.Err = err; err == nil {
 				d = Parse(e.Name(), src)
 			}
@@ -95,29 +96,13 @@ func List(docs fs.FS, folder string) ([]Document, error) {
 	return all, nil
 }
 
-func read(docs fs.FS, name string) ([]byte, error) {
-	info, err := fs.Stat(docs, name) // before the open, which waits where the name is of a FIFO
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxSize {
-		return nil, fmt.Errorf("read %s: it is not a file of at most %d MiB", name, maxSize>>20)
-	}
-	f, err := docs.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxSize))
-}
-
 // Parse reads a document. Any bytes are one; Err says what is wrong with its
 // front matter.
 func Parse(file string, src []byte) Document {
 	sum := sha256.Sum256(src)
 	d := Document{File: file, SHA256: hex.EncodeToString(sum[:]), Bytes: len(src)}
-	if start, end := markdown.FrontMatter(src); end > 0 {
-		if err := d.front(inner(src[start:end])); err != nil {
+	if _, end := markdown.FrontMatter(src); end > 0 {
+		if err := d.front(src); err != nil {
 			d.Err = fmt.Errorf("read front matter of %s: %w", file, err)
 		}
 	}
@@ -129,21 +114,16 @@ func Parse(file string, src []byte) Document {
 	return d
 }
 
-// inner returns front matter without the lines around it.
-func inner(block []byte) []byte {
-	lines := bytes.SplitAfter(bytes.ReplaceAll(block, []byte("\r"), nil), []byte{'\n'})
-	for len(lines) > 0 && len(bytes.TrimSpace(lines[len(lines)-1])) == 0 {
-		lines = lines[:len(lines)-1]
-	}
-	return bytes.Join(lines[min(1, len(lines)):max(len(lines)-1, 1)], nil)
-}
-
-func (d *Document) front(block []byte) error {
+func (d *Document) front(src []byte) error {
 	var m frontMatter
-	if err := yaml.Unmarshal(block, &m); err != nil {
+	if err := markdown.DecodeMeta(src, &m); err != nil {
 		return errors.New(yaml.FormatError(err, false, false))
 	}
-	d.Topic, d.Specification, d.Sections = oneLine(m.Topic), m.Specification, m.Sections
+	d.Topic, d.Specification = oneLine(m.Topic), m.Specification
+	if err := checkSections(m.Sections); err != nil {
+		return err
+	}
+	d.Sections = m.Sections
 	if m.Created == "" {
 		return nil
 	}
@@ -155,6 +135,13 @@ func (d *Document) front(block []byte) error {
 		}
 	}
 	return fmt.Errorf("created: %q is no date such as 2026-02-14", m.Created)
+}
+
+func checkSections(all []Section) error {
+	if len(all) > maxSections {
+		return fmt.Errorf("sections: it has %d entries, more than the %d that a document may have: divide it", len(all), maxSections)
+	}
+	return nil
 }
 
 // oneLine is a text without what would break a line or hide something.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -31,12 +30,12 @@ var (
 
 func reindex(fsys writer.FS) error {
 	err := guard.Edit(fsys, indexName, 0o644, nil, func(src []byte) ([]byte, error) {
-		root, err := os.OpenRoot(fsys.Name())
+		docs, err := writer.OpenDocuments(fsys.Name())
 		if err != nil {
 			return nil, err
 		}
-		defer root.Close()
-		all, err := List(root.FS(), ".")
+		defer docs.Close()
+		all, err := List(docs, ".")
 		if err != nil {
 			return nil, err
 		}

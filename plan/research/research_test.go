@@ -280,3 +280,21 @@ func ExampleIndex() {
 	// <!-- /lopen:research -->
 	// <nil>
 }
+
+// A document that names too many sections is in the list, with what is wrong; none is
+// made.
+func TestSectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	front := func(n int) []byte {
+		return []byte("---\ntopic: t\nspecification: s.md\nsections:\n" + strings.Repeat("- {header: a}\n", n) + "---\n# b\n")
+	}
+	d := research.Parse("RESEARCH-t.md", front(1000))
+	require.NoError(t, d.Err)
+	require.Len(t, d.Sections, 1000)
+	d = research.Parse("RESEARCH-t.md", front(1001))
+	require.ErrorContains(t, d.Err, "sections: it has 1001 entries, more than the 1000")
+	require.Empty(t, d.Sections)
+	require.Equal(t, "t", d.Topic)
+	_, err := research.Compose(research.Document{Topic: "t", Sections: make([]research.Section, 1001)}, nil)
+	require.ErrorContains(t, err, "more than the 1000")
+}
