@@ -25,10 +25,12 @@ type builder struct {
 // A base is a whole State that records can be applied to. The zero value is
 // nothing, before the first record.
 type base struct {
-	name           string
-	at             session.Mark // of the older of the two files
-	state, metrics []byte
-	lost           []string // in words: what of it is not whole
+	name string
+	at   session.Mark // of the older of the two files
+	// read returns the two files; nil of the zero value. Of many that are large one is
+	// in memory at a time.
+	read func() (state, metrics []byte, err error)
+	lost []string // in words: what of it is not whole
 }
 
 func (b base) String() string { return cmp.Or(b.name, "nothing") }
@@ -56,32 +58,33 @@ func (b *builder) read() (err error) {
 	for _, u := range unread {
 		b.unread = append(b.unread, u.Err.Error())
 	}
+	names := namedIn(b.log, all)
 	for _, m := range all {
-		if known, same := recordOf(b.log, m); known && !same || !b.log.Holds(m.Epoch, m.Seq) {
+		if known, same := names.recordOf(b.log, m); known && !same || !b.log.Holds(m.Epoch, m.Seq) {
 			continue // of a record that never counted
 		}
-		state, metrics, err := history.Read(b.dir, m.ID(), m.SHA256)
-		if err != nil {
+		read := func() (state, metrics []byte, err error) { return history.Read(b.dir, m.ID(), m.SHA256) }
+		if _, _, err := read(); err != nil {
 			b.unread = append(b.unread, err.Error())
 			continue
 		}
-		b.bases = append(b.bases, base{history.Path(b.dir, m.ID()), session.Mark{Epoch: m.Epoch, Seq: m.Seq}, state, metrics, nil})
+		b.bases = append(b.bases, base{history.Path(b.dir, m.ID()), session.Mark{Epoch: m.Epoch, Seq: m.Seq}, read, nil})
 	}
 	if r, err := snapshots(b.dir); err != nil {
 		b.unread = append(b.unread, err.Error())
 	} else if err := b.onChain(r); err != nil {
 		b.unread = append(b.unread, err.Error())
 	} else {
-		state, serr := writer.ReadFile(b.dir, stateFile, maxFile)
-		metrics, merr := writer.ReadFile(b.dir, metricsFile, maxFile)
-		if err := errors.Join(serr, merr); err != nil {
-			return err
-		}
 		at := r.At()
 		if r.Metrics().Seq < at.Seq {
 			at = r.Metrics()
 		}
-		b.bases = append(b.bases, base{stateFile, at, state, metrics, nil})
+		read := func() (state, metrics []byte, err error) {
+			state, serr := writer.ReadText(b.dir, stateFile, maxFile)
+			metrics, merr := writer.ReadText(b.dir, metricsFile, maxFile)
+			return state, metrics, errors.Join(serr, merr)
+		}
+		b.bases = append(b.bases, base{stateFile, at, read, nil})
 	}
 	slices.SortStableFunc(b.bases, func(x, y base) int { return cmp.Compare(y.at.Seq, x.at.Seq) })
 	return nil
@@ -147,8 +150,12 @@ func (b *builder) goOn(from base, upto uint64) (*built, error) {
 // apply is a State from a base and records; n is how many could be applied.
 func (b *builder) apply(from base, refs []journal.Ref) (got *built, n int, err error) {
 	r := &session.Replay{}
-	if from.state != nil {
-		if err := r.Load(from.state, from.metrics); err != nil {
+	if from.read != nil {
+		state, metrics, err := from.read()
+		if err == nil {
+			err = r.Load(state, metrics)
+		}
+		if err != nil {
 			return nil, len(refs), err
 		}
 	}

@@ -74,7 +74,7 @@ func (s *Live) AppendEvent(event json.RawMessage) error {
 }
 
 // Record accepts what came of one start of the command; it becomes part of the
-// journal with the next commit. The ends of the outputs are redacted.
+// journal with the next commit. Its texts are redacted.
 func (s *Live) Record(a session.AttemptRecord) error { return s.record(a, false) }
 
 // Record is [Live.Record]. What a Checkpoint found of the files is an operation of its
@@ -82,7 +82,13 @@ func (s *Live) Record(a session.AttemptRecord) error { return s.record(a, false)
 func (s *Session) Record(a session.AttemptRecord) error { return s.record(a, s.told.Load()) }
 
 func (s *Live) record(a session.AttemptRecord, known bool) error {
-	a.Tail, a.CheckTail = s.redactTail(a.Tail), s.redactTail(a.CheckTail)
+	a.Tail, a.CheckTail, a.Failure = s.Redact(a.Tail), s.Redact(a.CheckTail), s.Redact(a.Failure)
+	a.Command = s.RedactArgs(a.Command)
+	if a.Check != nil {
+		check := *a.Check
+		check.Command = s.Redact(check.Command)
+		a.Check = &check
+	}
 	size, err := a.Size()
 	if err != nil {
 		return &Error{Op: "record attempt", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}

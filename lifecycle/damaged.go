@@ -80,12 +80,16 @@ func (s *Store) aside(infos []Info) ([]aside, error) {
 		return nil, err
 	}
 	var all []aside
+	there, recovered := map[session.ID]bool{}, recoveredFrom(infos)
+	for _, i := range infos {
+		there[i.ID] = true
+	}
 	for _, folder := range folders {
 		id, _ := asideID(folder)
-		if n := len(all); n > 0 && all[n-1].ID == id || slices.ContainsFunc(infos, func(i Info) bool { return i.ID == id }) {
+		if n := len(all); n > 0 && all[n-1].ID == id || there[id] {
 			continue
 		}
-		if note := s.moved(folder); note.RecoveredAs == "" && !note.Remains && !recoveredFrom(infos, id) {
+		if note := s.moved(folder); note.RecoveredAs == "" && !note.Remains && !recovered[id] {
 			all = append(all, s.lookAside(id, folder, note))
 		}
 	}
@@ -173,10 +177,15 @@ func (e *reasonError) Unwrap() error {
 	return &Error{Op: "open", Path: e.path, Class: writer.ClassCorrupt, Err: errors.New(e.reason)}
 }
 
-func recoveredFrom(infos []Info, id session.ID) bool {
-	return slices.ContainsFunc(infos, func(i Info) bool {
-		return i.Lineage != nil && i.Lineage.Kind == session.LineageRecovered && i.Lineage.From == id
-	})
+// recoveredFrom are the sessions from which one of these was recovered.
+func recoveredFrom(infos []Info) map[session.ID]bool {
+	from := map[session.ID]bool{}
+	for _, i := range infos {
+		if i.Lineage != nil && i.Lineage.Kind == session.LineageRecovered {
+			from[i.Lineage.From] = true
+		}
+	}
+	return from
 }
 
 // Unfinished returns the session that a run of a module resumes: the one that is not
@@ -195,8 +204,9 @@ func (s *Store) Unfinished(module string) (Info, bool, error) {
 	}
 	infos = slices.DeleteFunc(infos, func(i Info) bool { return i.ID.Module != module })
 	s.catchUp(infos)
+	recovered := recoveredFrom(infos)
 	for _, i := range infos {
-		if i.Err != nil && !recoveredFrom(infos, i.ID) {
+		if i.Err != nil && !recovered[i.ID] {
 			moved = append(moved, aside{Info: i})
 		}
 	}
@@ -208,7 +218,7 @@ func (s *Store) Unfinished(module string) (Info, bool, error) {
 		}
 	}
 	for _, a := range moved {
-		if a.ID.Module == module && !s.decided(a, infos) && (best.ID.IsZero() || a.later(best)) {
+		if a.ID.Module == module && (best.ID.IsZero() || a.later(best)) && !s.decided(a, infos) {
 			best = a.Info
 		}
 	}

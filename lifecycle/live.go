@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -25,7 +24,6 @@ type Live struct {
 	now    func() time.Time
 	log    zerolog.Logger
 	redact *redact.Redactor
-	hidden atomic.Int64
 }
 
 // NewLive makes the session of an actor that has been started. Of opts the clock, the

@@ -137,7 +137,7 @@ func snapshots(dir writer.FS) (*session.Replay, error) {
 			err = sealed(dir, name)
 		}
 		if err == nil {
-			files[i], err = writer.ReadFile(dir, name, maxFile)
+			files[i], err = writer.ReadText(dir, name, maxFile)
 		}
 		if err != nil {
 			return nil, err
@@ -192,12 +192,18 @@ func applyLine(dir writer.FS, r *session.Replay, line []byte) error {
 	return r.Load(state, metrics) // what it covers of later records comes after it once more
 }
 
-// damage names the places of a log that are damaged.
+// damage names the first places of a log that are damaged.
 func damage(log *journal.Log) (s string) {
+	n := 0
 	for _, f := range log.Faults {
 		if f.Kind == journal.Damaged {
-			s += "; " + f.String()
+			if n++; n <= maxNamed {
+				s += "; " + f.String()
+			}
 		}
+	}
+	if n > maxNamed {
+		s += fmt.Sprintf("; and %d more places", n-maxNamed)
 	}
 	return s
 }

@@ -48,7 +48,8 @@ func readMeta(dir writer.FS, name string) (Meta, error) {
 	return Meta{m.Name, m.Pinned}, nil
 }
 
-// SetMeta changes what is said of a session, durably, whoever holds it.
+// SetMeta changes what is said of a session, durably, whoever holds it. A name is
+// redacted.
 func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) error) error {
 	lock, err := s.lock(ctx)
 	if err != nil {
@@ -68,6 +69,7 @@ func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) e
 	if err := change(&m); err != nil {
 		return err
 	}
+	m.Name, _ = s.opts.Policy.redactor().String(m.Name)
 	if err := validName(m.Name); err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func abandoned(dir writer.FS, folder string) (orphan *Orphan, err error) {
 // HowToEnd says how to end a command that outlived the loop of a session.
 func HowToEnd(o *Orphan, id session.ID) string {
 	if o.PGID == 0 || !o.Alive {
-		return "find it with fuser or lsof and end it: its process group is not known"
+		return o.ByHand()
 	}
 	return fmt.Sprintf("lopen run %s ends it; or: kill -- -%d", id.Module, o.PGID)
 }

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,40 +45,98 @@ func (b *builder) from(ways []beginning) *built {
 			*got = built{base: from, st: st, at: at, lost: slices.Clone(from.lost)}
 		}
 	}
-	skipped := 0
-	due := got.at.Seq + 1
-	for _, ref := range log.Above(got.at.Seq) {
+	f := fitter{b: b, built: got}
+	gaps, size, due := 0, 0, got.at.Seq+1
+	var batch []line
+	err := log.Lines(log.Above(got.at.Seq), func(ref *journal.Ref, text []byte) error {
 		if ref.Seq > due {
-			got.lost = append(got.lost, records(due, ref.Seq-1))
-		}
-		due = ref.Seq + 1
-		err := log.Lines([]journal.Ref{ref}, func(_ *journal.Ref, line []byte) error { return got.try(b, line) })
-		if err != nil {
-			if skipped++; skipped <= maxNamed {
-				got.lost = append(got.lost, fmt.Sprintf("record %d: %v", ref.Seq, err))
+			if gaps++; gaps <= maxNamed {
+				got.lost = append(got.lost, records(due, ref.Seq-1))
 			}
 		}
+		due = ref.Seq + 1
+		batch = append(batch, line{ref.Seq, bytes.Clone(text)})
+		if size += len(text); size >= maxBatch {
+			f.take(batch)
+			batch, size = nil, 0
+		}
+		return nil
+	})
+	f.take(batch)
+	if err != nil { // the files changed meanwhile
+		got.lost = append(got.lost, err.Error())
 	}
-	if skipped > maxNamed {
-		got.lost = append(got.lost, fmt.Sprintf("%d more records that do not fit", skipped-maxNamed))
+	if gaps > maxNamed {
+		got.lost = append(got.lost, fmt.Sprintf("%d more gaps between the records", gaps-maxNamed))
+	}
+	if f.skipped > maxNamed {
+		got.lost = append(got.lost, fmt.Sprintf("%d more records that do not fit", f.skipped-maxNamed))
+	}
+	if f.left > 0 {
+		got.lost = append(got.lost, fmt.Sprintf("%d records behind these, which nobody tried", f.left))
 	}
 	return got
 }
 
-// maxNamed bounds how many of the records that do not fit, and of the tasks that are
-// lost, are named.
-const maxNamed = 10
+const (
+	// maxNamed bounds how many of the records that do not fit, and of the tasks that are
+	// lost, are named.
+	maxNamed = 10
+	// maxSkipped bounds how many records are found not to fit: each costs as much as the
+	// State is large.
+	maxSkipped = 100
+	// maxBatch is how many bytes of records are tried together.
+	maxBatch = 1 << 20
+)
 
-// try applies one record if what it comes to is a State. The State before stays
+// A line is a record.
+type line struct {
+	seq  uint64
+	text []byte
+}
+
+// A fitter takes the records that fit.
+type fitter struct {
+	b *builder
+	*built
+	skipped, left int
+}
+
+// take applies records, all at once where that comes to a State, else one half and then
+// the other.
+func (f *fitter) take(all []line) {
+	switch {
+	case len(all) == 0:
+		return
+	case f.skipped == maxSkipped:
+		f.left += len(all)
+		return
+	}
+	err := f.try(f.b, all)
+	switch {
+	case err == nil:
+	case len(all) > 1:
+		f.take(all[:len(all)/2])
+		f.take(all[len(all)/2:])
+	default:
+		if f.skipped++; f.skipped <= maxNamed {
+			f.lost = append(f.lost, fmt.Sprintf("record %d: %v", all[0].seq, err))
+		}
+	}
+}
+
+// try applies records if what they come to is a State. The State before stays
 // otherwise.
-func (g *built) try(b *builder, line []byte) error {
+func (g *built) try(b *builder, all []line) error {
 	r := &session.Replay{}
 	if g.st != nil {
 		r = session.Continue(g.st, g.at)
 	}
 	r.Lenient = true
-	if err := applyLine(b.dir, r, line); err != nil {
-		return err
+	for _, l := range all {
+		if err := applyLine(b.dir, r, l.text); err != nil {
+			return err
+		}
 	}
 	st, at, err := r.State(b.id)
 	if err != nil {
@@ -92,7 +151,7 @@ func (g *built) try(b *builder, line []byte) error {
 // the records alone.
 func (b *builder) begins() (all []beginning) {
 	all = append(all, func() (base, *session.State, session.Mark, error) {
-		state, err := writer.ReadFile(b.dir, stateFile, maxFile)
+		state, err := writer.ReadText(b.dir, stateFile, maxFile)
 		if err != nil {
 			return base{}, nil, session.Mark{}, err
 		}
@@ -122,15 +181,12 @@ func (b *builder) alone(state []byte, prefix string) (base, *session.State, sess
 	}
 	head, _ := session.DecodeSummary(state) // of one that cannot be read nothing is missed
 	r.Lenient = true
-	for _, ref := range b.all.Above(r.Metrics().Seq) {
-		if ref.Seq > r.At().Seq {
-			break
-		}
-		_ = b.all.Lines([]journal.Ref{ref}, func(_ *journal.Ref, line []byte) error {
-			_, err := r.Apply(line) // iterations only
-			return err
-		})
-	}
+	refs := b.all.Above(r.Metrics().Seq)
+	refs = refs[:max(len(refs)-len(b.all.Above(r.At().Seq)), 0)]
+	_ = b.all.Lines(refs, func(_ *journal.Ref, line []byte) error {
+		_, _ = r.Apply(line) // iterations only
+		return nil
+	})
 	r.Level()
 	st, at, err := r.State(b.id)
 	from := base{name: prefix + name, at: at}
@@ -143,7 +199,7 @@ func (b *builder) alone(state []byte, prefix string) (base, *session.State, sess
 // cutState is what is whole of a state.json that is cut off or damaged. What is not
 // is noted.
 func (b *builder) cutState() (base, *session.State, session.Mark, error) {
-	data, err := writer.ReadFile(b.dir, stateFile, maxFile)
+	data, err := writer.ReadText(b.dir, stateFile, maxFile)
 	if err != nil {
 		return base{}, nil, session.Mark{}, err
 	}
@@ -173,7 +229,7 @@ func (b *builder) cutState() (base, *session.State, session.Mark, error) {
 // load takes the content of a state.json whatever its checksum is, with metrics.json
 // where that can be read, and says what it took.
 func (b *builder) load(state []byte) (*session.Replay, string, error) {
-	metrics, err := writer.ReadFile(b.dir, metricsFile, maxFile)
+	metrics, err := writer.ReadText(b.dir, metricsFile, maxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", err
 	}

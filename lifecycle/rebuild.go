@@ -152,6 +152,9 @@ func (b *builder) fromNewest(upto uint64) (*built, error) {
 		if each.at.Seq > upto {
 			continue
 		}
+		if len(errs) == maxBegins {
+			break
+		}
 		got, err := b.goOn(each, upto)
 		if err == nil {
 			return got, nil

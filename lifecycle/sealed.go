@@ -10,8 +10,9 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// maxSealed bounds what is read of a small file, in bytes.
-const maxSealed = 64 << 20
+// maxSealed bounds what is read of a small file, in bytes. The largest is ids.json, with
+// thirty bytes for each module and day.
+const maxSealed = 4 << 20
 
 // writeSealed replaces a small file of the store, durably, by a value as one line of
 // JSON that ends in a checksum, as state.json does.

@@ -153,15 +153,24 @@ func stateAt(dir writer.FS, id session.ID, seq uint64) (*session.State, session.
 	return nearest(dir, id, log, all, seq)
 }
 
+// maxBegins bounds how many snapshots are gone on from, one after the other, where the
+// records after one do not lead on: those after an earlier one lead through them.
+const maxBegins = 8
+
 // nearest is the State of a record from the nearest snapshot and the records after
 // it.
 func nearest(dir writer.FS, id session.ID, log *journal.Log, all []history.Manifest, seq uint64) (*session.State, session.Mark, error) {
+	names := namedIn(log, all)
+	tries := 0
 	for _, m := range slices.Backward(all) {
 		if m.Seq > seq || !log.Holds(m.Epoch, m.Seq) {
 			continue
 		}
-		if _, same := recordOf(log, m); m.Reason == history.Large && !same {
+		if _, same := names.recordOf(log, m); m.Reason == history.Large && !same {
 			continue // it was written before its record, which became another one or is not at hand
+		}
+		if tries++; tries > maxBegins {
+			break
 		}
 		if r, err := fromSnapshot(dir, m); err == nil {
 			if st, at, err := replayTo(dir, id, r, log, m.Seq, seq); err == nil {
@@ -172,22 +181,44 @@ func nearest(dir writer.FS, id session.ID, log *journal.Log, all []history.Manif
 	return replayTo(dir, id, &session.Replay{}, log, 0, seq)
 }
 
+// snapshotNames are the checksums of the snapshots that records name, by the record.
+type snapshotNames map[uint64]string
+
+// namedIn reads the records of the snapshots that are of large changes.
+func namedIn(log *journal.Log, all []history.Manifest) snapshotNames {
+	names, last := snapshotNames{}, uint64(0)
+	var refs []journal.Ref
+	for _, m := range all {
+		if ref, ok := refOf(log, m.Seq); ok && m.Reason == history.Large && m.Seq > last {
+			refs, last = append(refs, ref), m.Seq
+		}
+	}
+	// A segment that changes while it is read leaves the rest unnamed, and so not believed.
+	_ = log.Lines(refs, func(ref *journal.Ref, line []byte) error {
+		if rec, err := session.DecodeRecord(line); err == nil && rec.Snapshot != nil {
+			names[ref.Seq] = rec.Snapshot.SHA256
+		}
+		return nil
+	})
+	return names
+}
+
+func refOf(log *journal.Log, seq uint64) (journal.Ref, bool) {
+	refs := log.Above(seq - 1)
+	if len(refs) == 0 || refs[0].Seq != seq {
+		return journal.Ref{}, false
+	}
+	return refs[0], true
+}
+
 // recordOf says whether the record of a snapshot's number is at hand, and whether the
 // snapshot is of it: one of a large change is if the record names its content.
-func recordOf(log *journal.Log, m history.Manifest) (known, same bool) {
-	refs := log.Above(m.Seq - 1)
-	if len(refs) == 0 || refs[0].Seq != m.Seq {
+func (n snapshotNames) recordOf(log *journal.Log, m history.Manifest) (known, same bool) {
+	ref, ok := refOf(log, m.Seq)
+	if !ok {
 		return false, false
 	}
-	if refs[0].Epoch != m.Epoch || m.Reason != history.Large {
-		return true, refs[0].Epoch == m.Epoch
-	}
-	err := log.Lines(refs[:1], func(_ *journal.Ref, line []byte) error {
-		rec, err := session.DecodeRecord(line)
-		same = err == nil && rec.Snapshot != nil && rec.Snapshot.SHA256 == m.SHA256
-		return err
-	})
-	return err == nil, same
+	return true, ref.Epoch == m.Epoch && (m.Reason != history.Large || n[m.Seq] == m.SHA256)
 }
 
 func fromSnapshot(dir writer.FS, m history.Manifest) (*session.Replay, error) {

@@ -158,9 +158,16 @@ func verify(dir writer.FS, id session.ID, holder *Owner) Report {
 	if first := log.LostBegin(); first > 0 && !slices.ContainsFunc(r.Faults, func(f Fault) bool { return f.Kind == "damaged" && f.Seq < first }) {
 		r.fault(Fault{File: "journal", Seq: 1, Kind: "damaged", Problem: fmt.Sprintf("the records before %d are not there", first)})
 	}
+	var told []uint64
+	for _, f := range r.Faults {
+		if f.Kind == "damaged" {
+			told = append(told, f.Seq)
+		}
+	}
+	slices.Sort(told)
 	for i := 1; i < len(log.Records); i++ { // of a segment whose header is damaged nothing counts
 		first, next := log.Records[i-1].Seq+1, log.Records[i].Seq
-		if first < next && !slices.ContainsFunc(r.Faults, func(f Fault) bool { return f.Kind == "damaged" && f.Seq >= first && f.Seq < next }) {
+		if at, _ := slices.BinarySearch(told, first); first < next && (at == len(told) || told[at] >= next) {
 			r.fault(Fault{File: "journal", Seq: first, Kind: "damaged", Problem: fmt.Sprintf("the records %d to %d are not there", first, next-1)})
 		}
 	}

@@ -14,10 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-const (
-	manifestFile = "manifest.json"
-	maxManifest  = 64 << 20 // bytes
-)
+const manifestFile = "manifest.json"
 
 // beside reads what a session has beside its state: what is damaged of it costs
 // what it is for, and not the session.
@@ -106,7 +103,7 @@ func manifests(dir writer.FS) (all []string) {
 
 // dependencies are the blobs that a checkpoint's manifest names.
 func dependencies(dir writer.FS, name string) (all []blob.Hash, err error) {
-	data, err := writer.ReadFile(dir, name, maxManifest)
+	data, err := writer.ReadText(dir, name, checkpoint.MaxManifest)
 	if err != nil {
 		return nil, err
 	}

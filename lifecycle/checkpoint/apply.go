@@ -33,7 +33,7 @@ var ErrUnchanged = errors.New("no file was changed")
 func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := &applier{s: s, plan: p, chain: chain{root: s.tree}, over: map[*Change]bool{}, temps: map[*Change]staged{}, makes: map[string]bool{}, touched: map[string]bool{}}
+	a := &applier{s: s, plan: p, chain: chain{root: s.tree}, over: map[*Change]bool{}, linked: map[*Change]bool{}, temps: map[*Change]staged{}, makes: map[string]bool{}, touched: map[string]bool{}}
 	defer a.chain.cut(0)
 	defer a.closeFolders()
 	defer a.discard()
@@ -66,6 +66,7 @@ type applier struct {
 	chain   chain
 	changes []*Change          // the plan's, sorted by Path
 	over    map[*Change]bool   // those that are finished or kept
+	linked  map[*Change]bool   // files with another name, whose mode changes
 	temps   map[*Change]staged // made, not in its place yet
 	makes   map[string]bool    // folders of the plan
 	touched map[string]bool    // folders with other names than before
@@ -141,12 +142,24 @@ func (a *applier) skipFinished() error {
 	return a.each(a.changes, func(*Change) bool { return true }, func(c *Change) (state, error) {
 		a.touched[parent(c.Path)] = true // its name may not be durable
 		st, err := a.state(c)
+		if st == pending && c.Kind == KindMode && c.New.Mode.IsRegular() {
+			var dir writer.FS
+			if dir, err = a.chain.to(parent(c.Path)); err == nil {
+				var info fs.FileInfo
+				info, err = dir.Lstat(base(c.Path))
+				a.linked[c] = err == nil && writer.Shared(info)
+			}
+		}
 		if st == finished && c.New != nil && (c.New.Mode.IsDir() || c.Kind == KindMode) {
 			st = pending // nor its mode
 		}
 		return st, err
 	})
 }
+
+// stages says whether a file or symlink is made beside its place first. So is one whose
+// mode alone changes, if it is a hard link: the other name may be outside.
+func (a *applier) stages(c *Change) bool { return c.stages() || a.linked[c] }
 
 // clearTheWay removes what has another kind than what is to come: a file or symlink
 // where a folder is wanted, and a folder, with what is known of it, where a file is.
@@ -245,7 +258,7 @@ func unreachable(err error) bool {
 // moveIn renames what was staged into its place, after one more look at what it
 // replaces.
 func (a *applier) moveIn() error {
-	return a.each(a.changes, func(c *Change) bool { return c.stages() }, func(c *Change) (state, error) {
+	return a.each(a.changes, a.stages, func(c *Change) (state, error) {
 		st, err := a.state(c)
 		if err != nil || st != pending {
 			return st, err
@@ -284,11 +297,14 @@ func (a *applier) changeModes() error {
 		if err != nil {
 			return 0, err
 		}
-		f, _, err := writer.OpenRegular(dir, "change mode", base(c.Path), os.O_RDONLY)
+		f, info, err := writer.OpenRegular(dir, "change mode", base(c.Path), os.O_RDONLY)
 		if err != nil {
 			return 0, err
 		}
-		if err = f.Chmod(c.New.Mode); err == nil {
+		if st == pending && writer.Shared(info) { // linked since
+			return altered, f.Close()
+		}
+		if err = f.Chmod(c.New.Mode.Perm() | info.Mode()&specialBits); err == nil {
 			err = f.Sync()
 		}
 		if cerr := f.Close(); err == nil {

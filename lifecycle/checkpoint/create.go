@@ -182,8 +182,12 @@ func withFolders(snapshot *files.Snapshot, modes map[string]fs.FileMode) *files.
 	return &files.Snapshot{At: snapshot.At, Files: append(all, folders...), Skipped: snapshot.Skipped, Paths: snapshot.Paths}
 }
 
-// modeBits are those that a fingerprint has.
-const modeBits = fs.ModeType | fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+// modeBits are those that a fingerprint has; specialBits are those that a checkpoint does
+// not keep, and a rewind neither sets nor clears.
+const (
+	modeBits    = fs.ModeType | fs.ModePerm
+	specialBits = fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+)
 
 // modified counts the files that are not as the base has them, and those that it
 // alone has.

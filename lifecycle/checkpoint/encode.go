@@ -19,9 +19,9 @@ import (
 const (
 	schemaVersion = 1
 	// MaxManifest bounds what is read of one manifest, in bytes.
-	MaxManifest = 1 << 30
+	MaxManifest = files.MaxEncoded
 	// maxHeader bounds what stands before the files, in bytes.
-	maxHeader = 16 << 20
+	maxHeader = 64 << 10
 )
 
 // The joints of a manifest. A quote within a string is escaped and the header has
@@ -137,9 +137,9 @@ func decodeHeader(head []byte) (Header, error) {
 		case "tasks":
 			h.Tasks = decodeTasks(r)
 		case "filesModified":
-			h.FilesModified = int(r.Uint())
+			h.FilesModified = int(r.Int())
 		case "messages":
-			h.Messages = int(r.Uint())
+			h.Messages = int(r.Int())
 		case "bytes":
 			h.Bytes = r.Int()
 		default:
@@ -150,7 +150,7 @@ func decodeHeader(head []byte) (Header, error) {
 	if err := r.Err(); err != nil {
 		return Header{}, err
 	}
-	if h.ID == 0 || h.Reason == "" || h.Bytes < 0 || h.FilesModified < 0 || h.Messages < 0 {
+	if h.ID == 0 || h.Reason == "" || h.Bytes < 0 || h.FilesModified < 0 || h.Messages < 0 || h.Tasks.Total < 0 || h.Tasks.Completed < 0 {
 		return Header{}, errors.New("a member is missing, or below 0")
 	}
 	return h, nil
@@ -161,9 +161,9 @@ func decodeTasks(r *strictjson.Reader) Tasks {
 	r.Object(func(key string) {
 		switch key {
 		case "total":
-			t.Total = int(r.Uint())
+			t.Total = int(r.Int())
 		case "completed":
-			t.Completed = int(r.Uint())
+			t.Completed = int(r.Int())
 		case "active":
 			r.Array(func() { t.Active = append(t.Active, r.Text()) })
 		default:
@@ -179,6 +179,7 @@ func decodeTasks(r *strictjson.Reader) Tasks {
 func checkFiles(m *Manifest) error {
 	var bytes int64
 	parent := "."
+	looked := map[string]bool{} // folders, with those above them
 	for i := range m.Files.Files {
 		f := &m.Files.Files[i]
 		dir, parts, name := ".", f.Path, strings.LastIndexByte(f.Path, '/')+1
@@ -194,7 +195,8 @@ func checkFiles(m *Manifest) error {
 			}
 		}
 		if dir != parent {
-			for up := dir; up != "."; up = path.Dir(up) {
+			for up := dir; up != "." && !looked[up]; up = path.Dir(up) {
+				looked[up] = true
 				if above := m.Files.Find(up); above != nil && !above.Mode.IsDir() {
 					return fmt.Errorf("%q is in what is no folder", f.Path)
 				}

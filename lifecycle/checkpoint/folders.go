@@ -101,7 +101,7 @@ func chmodFolder(dir writer.FS, name string, mode fs.FileMode) error {
 		err = errNotFolder
 	}
 	if err == nil {
-		err = f.Chmod(mode &^ fs.ModeDir)
+		err = f.Chmod(mode.Perm() | info.Mode()&specialBits)
 	}
 	if err == nil {
 		err = syncHandle(f)

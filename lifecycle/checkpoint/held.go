@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// maxHeld bounds the manifests in memory by the bytes that their files have.
+// maxHeld bounds the manifests in memory, in bytes: those of their files, of which their
+// texts are parts, and a fingerprint for each path.
 const maxHeld = 64 << 20
 
 // held keeps manifests that were read, the most recently used of them: the limits of

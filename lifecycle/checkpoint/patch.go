@@ -153,7 +153,13 @@ func (s *Store) text(f *files.Fingerprint) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return io.ReadAll(r)
+	// As many bytes as the fingerprint says: in the blob's place may stand a file of any size.
+	data, err := io.ReadAll(io.LimitReader(r, f.Size+1))
+	if err == nil && int64(len(data)) != f.Size {
+		err = &writer.Error{Op: "read blob", Path: f.Hash.String(), Class: writer.ClassCorrupt,
+			Err: fmt.Errorf("of %s it should have %d bytes, and has another number of them", f.Path, f.Size)}
+	}
+	return data, err
 }
 
 // fromTree reads what was never stored: a file as the project has it.

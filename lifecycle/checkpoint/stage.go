@@ -68,7 +68,7 @@ func (a *applier) clearFolder(dir string) error {
 func (a *applier) room() error {
 	var need int64
 	for _, c := range a.changes {
-		if a.over[c] || !c.stages() || !c.New.Mode.IsRegular() {
+		if a.over[c] || !a.stages(c) || !c.New.Mode.IsRegular() {
 			continue
 		}
 		need += c.New.Size
@@ -94,7 +94,7 @@ func (a *applier) stage(ctx context.Context) error {
 	var unsynced []writer.File
 	defer func() { _ = blob.SyncAll(unsynced) }() // after an error: closes them
 	for _, c := range a.changes {
-		if a.over[c] || !c.stages() {
+		if a.over[c] || !a.stages(c) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -161,7 +161,7 @@ func (a *applier) write(dir writer.FS, name string, c *Change) (writer.File, err
 		err = fmt.Errorf("blob %s has %d bytes, not %d", c.New.Hash, w.Size(), c.New.Size)
 	}
 	if err == nil {
-		err = f.Chmod(c.New.Mode)
+		err = f.Chmod(c.New.Mode.Perm())
 	}
 	if err != nil {
 		_ = f.Close()

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unsafe"
 
+	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 )
@@ -83,9 +85,9 @@ func (s *Store) Load(id ID) (*Manifest, error) {
 	})
 }
 
-// load returns a manifest, and how many bytes its file has.
+// load returns a manifest, and how many bytes it takes in memory.
 func load(dir writer.FS, name string) (*Manifest, int64, error) {
-	data, err := writer.ReadFile(dir, name, MaxManifest)
+	data, err := writer.ReadText(dir, name, MaxManifest)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -93,7 +95,7 @@ func load(dir writer.FS, name string) (*Manifest, int64, error) {
 	if err != nil {
 		return nil, 0, damaged(filepath.Join(dir.Name(), name), err)
 	}
-	return m, int64(len(data)), nil
+	return m, int64(len(data)) + int64(len(m.Files.Files))*int64(unsafe.Sizeof(files.Fingerprint{})), nil
 }
 
 // damaged is the error of a manifest that cannot be used.

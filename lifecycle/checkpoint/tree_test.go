@@ -117,7 +117,7 @@ func look(t require.TestingT, root string) map[string]string {
 				text = fmt.Sprintf("%d bytes, %x", len(data), sha256.Sum256(data))
 			}
 		}
-		all[name] = fmt.Sprintf("%s %q", info.Mode(), text)
+		all[name] = fmt.Sprintf("%s %q", info.Mode()&^specialBits, text)
 		return err
 	}))
 	return all

@@ -5,16 +5,19 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -25,8 +28,27 @@ import (
 // Dir is the folder's name in that of a session.
 const Dir = "history"
 
-// MaxBytes bounds what is read of one snapshot, before and after decompression.
-const MaxBytes = 2 << 30
+const (
+	// MaxBytes bounds what is read of one snapshot, before and after decompression.
+	MaxBytes = 1 << 30
+	// maxRatio bounds how many bytes come of one byte of a file, beyond the first free
+	// ones: so the memory for a file of a stranger follows its size. What compresses
+	// better is written with so many bytes behind it that it keeps the bound.
+	maxRatio, free = 32, 4 << 20
+	// maxWindow is how far back zstd may refer, in bytes: as far as the encoder does.
+	maxWindow = 8 << 20
+	// maxManifest bounds the first line, in bytes: it names one task at most.
+	maxManifest = 16 << 10
+	// maxHead is in how many bytes of a file its first line is looked for: the encoder
+	// flushes each block of 128 KiB, but a frame that holds nothing can be of any size.
+	maxHead = 1 << 20
+	// maxNames bounds the active tasks and the blobs of a manifest: of 10,000 snapshots
+	// all manifests are in memory.
+	maxNames = 16
+)
+
+// decoded is how many bytes a file of so many bytes may come to.
+func decoded(packed int64) int64 { return min(MaxBytes, free+maxRatio*packed) }
 
 // Reason says why a snapshot was taken.
 type Reason string
@@ -126,50 +148,109 @@ func Write(dir writer.FS, m Manifest, state, metrics []byte) (Manifest, error) {
 
 func pack(parts ...[]byte) ([]byte, error) {
 	var out bytes.Buffer
-	z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
+	z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(maxWindow))
 	if err != nil {
 		return nil, err
 	}
+	size := int64(0)
 	for _, part := range parts {
+		size += int64(len(part))
 		if _, err := z.Write(part); err != nil {
 			return nil, err
 		}
 	}
-	err = z.Close()
-	return out.Bytes(), err
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	if size > MaxBytes {
+		return nil, fmt.Errorf("it has %d bytes, more than the %d that are read", size, MaxBytes)
+	}
+	if short := (size-free+maxRatio-1)/maxRatio - int64(out.Len()); short > 0 {
+		pad(&out, uint32(short))
+	}
+	return out.Bytes(), nil
+}
+
+// pad appends a frame of zeros that every decoder skips.
+func pad(out *bytes.Buffer, n uint32) {
+	const skippable = 0x184D2A50 // RFC 8878, 3.1.2
+	head := binary.LittleEndian.AppendUint32(nil, skippable)
+	out.Write(binary.LittleEndian.AppendUint32(head, n))
+	out.Write(make([]byte, n))
+}
+
+// decoders are kept: each has a window of its own, and a folder may have many snapshots.
+var decoders = sync.Pool{New: func() any {
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeBuffersBelow(0))
+	if err != nil {
+		panic(err) // of the options, which are constant
+	}
+	return z
+}}
+
+// decompress has fn read what comes of a file, with bounded memory whatever the bytes are.
+func decompress(packed io.Reader, fn func(in *bufio.Reader) error) error {
+	z, ok := decoders.Get().(*zstd.Decoder)
+	if !ok {
+		return errors.New("no decoder")
+	}
+	err := z.Reset(packed)
+	if err == nil {
+		err = fn(bufio.NewReader(z))
+	}
+	if z.Reset(nil) == nil { // it holds the file no longer
+		decoders.Put(z)
+	}
+	return err
 }
 
 // Read returns the contents of state.json and metrics.json of a record. sum is
 // the SHA256 that is asked for; "" takes the manifest's word. The error has class
-// corrupt when the content is another.
+// corrupt when the content is another, and when it is larger than its file allows: it
+// takes 32 times the memory of the file, and 256 KiB, before that is seen.
 func Read(dir writer.FS, id ID, sum string) (state, metrics []byte, err error) {
-	packed, err := writer.ReadFile(dir, id.Name(), MaxBytes)
+	f, info, err := writer.OpenRegular(dir, "read snapshot", id.Name(), os.O_RDONLY)
 	if err != nil {
 		return nil, nil, err
 	}
-	state, metrics, err = unpack(packed, id, sum)
+	defer f.Close()
+	state, metrics, err = unpack(f, info.Size(), id, sum)
 	if err != nil {
 		return nil, nil, &writer.Error{Op: "read snapshot", Path: Path(dir, id), Class: writer.ClassCorrupt, Err: err}
 	}
 	return state, metrics, nil
 }
 
-func unpack(packed []byte, id ID, sum string) (state, metrics []byte, err error) {
-	z, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+func unpack(packed io.Reader, size int64, id ID, sum string) (state, metrics []byte, err error) {
+	if size > MaxBytes {
+		return nil, nil, fmt.Errorf("it has %d bytes, more than the %d that are read", size, MaxBytes)
+	}
+	err = decompress(io.LimitReader(packed, size), func(in *bufio.Reader) error {
+		state, metrics, err = content(in, size, id, sum)
+		return err
+	})
+	return state, metrics, err
+}
+
+// content is what comes of a file of so many bytes.
+func content(in *bufio.Reader, size int64, id ID, sum string) (state, metrics []byte, err error) {
+	m, err := readManifest(in, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer z.Close()
-	content, err := io.ReadAll(io.LimitReader(z, MaxBytes+1))
-	if err != nil {
-		return nil, nil, err
+	// The buffer is as large as the manifest says and never grows: what comes is that
+	// many bytes, or the manifest is wrong.
+	if limit := decoded(size); m.Bytes < 0 || m.Bytes > limit {
+		return nil, nil, fmt.Errorf("%d bytes stand for %d, more than the %d that are read of so many", size, m.Bytes, limit)
 	}
-	if len(content) > MaxBytes {
-		return nil, nil, fmt.Errorf("it is larger than %d bytes", MaxBytes)
+	both := make([]byte, m.Bytes)
+	if n, err := io.ReadFull(in, both); err != nil {
+		return nil, nil, fmt.Errorf("after %d of %d bytes: %w", n, m.Bytes, err)
 	}
-	first, both, _ := bytes.Cut(content, []byte("\n"))
-	m, err := decodeManifest(first, id)
-	if err != nil {
+	switch _, err := in.ReadByte(); {
+	case err == nil:
+		return nil, nil, fmt.Errorf("there is more in it than the %d bytes that its manifest names", m.Bytes)
+	case !errors.Is(err, io.EOF):
 		return nil, nil, err
 	}
 	have := sha256.Sum256(both)
@@ -180,6 +261,23 @@ func unpack(packed []byte, id ID, sum string) (state, metrics []byte, err error)
 	return both[:end], both[end:], nil
 }
 
+// readManifest reads the first line, of bounded length.
+func readManifest(in *bufio.Reader, id ID) (Manifest, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if line = append(line, part...); len(line) > maxManifest {
+			return Manifest{}, fmt.Errorf("its first line has more than the %d bytes of a manifest", maxManifest)
+		}
+		if err == nil {
+			return decodeManifest(line, id)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return Manifest{}, fmt.Errorf("manifest: %w", err)
+		}
+	}
+}
+
 func decodeManifest(line []byte, id ID) (Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -187,6 +285,9 @@ func decodeManifest(line []byte, id ID) (Manifest, error) {
 	}
 	if m.SchemaVersion > 1 {
 		return m, fmt.Errorf("manifest of version %d: %w", m.SchemaVersion, writer.ErrFutureVersion)
+	}
+	if len(m.Tasks.Active)+len(m.Dependencies) > maxNames {
+		return m, fmt.Errorf("the manifest names more than %d tasks and blobs", maxNames)
 	}
 	if m.SchemaVersion < 1 || m.ID() != id || len(m.SHA256) != 64 {
 		return m, fmt.Errorf("the manifest is not that of snapshot %s", id)
@@ -239,26 +340,19 @@ func IDs(dir writer.FS) (ids []ID, err error) {
 	return ids, nil
 }
 
-// maxManifest bounds the first line, in bytes.
-const maxManifest = 16 << 20
-
 // ReadManifest reads a snapshot's first line.
 func ReadManifest(dir writer.FS, id ID) (Manifest, error) {
-	f, _, err := writer.OpenRegular(dir, "read snapshot", id.Name(), 0)
+	f, _, err := writer.OpenRegular(dir, "read snapshot", id.Name(), os.O_RDONLY)
 	if err != nil {
 		return Manifest{}, err
 	}
 	defer f.Close()
-	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
-	if err != nil {
-		return Manifest{}, err
-	}
-	defer z.Close()
-	line, err := bufio.NewReader(io.LimitReader(z, maxManifest)).ReadBytes('\n')
-	if err != nil {
-		return Manifest{}, err
-	}
-	return decodeManifest(line, id)
+	var m Manifest
+	err = decompress(io.LimitReader(f, maxHead), func(in *bufio.Reader) error {
+		m, err = readManifest(in, id)
+		return err
+	})
+	return m, err
 }
 
 // Keep drops the oldest snapshots of each reason beyond n; 0 keeps all. Those of

@@ -12,62 +12,153 @@ const maxQuoted = 4096
 // value behind, as in NAME=value, "name": "value", name := `value`, name => 'v'
 // and Authorization: Basic value.
 func matchAssignment(b []byte, i int) (span, int) {
-	start, name := nameBefore(b, i)
-	kind := nameKind(name)
+	kind := nameKind(nameBefore(b, i))
 	if kind == "" {
 		return span{}, i + 1
 	}
 	from, to, quoted := valueAfter(b, i+1, kind)
-	at, ok := secretIn(kind, b[from:min(to, from+maxQuoted)], quoted)
+	return hideValue(b, i, from, to, kind, quoted)
+}
+
+// hideValue hides what is secret in the value b[from:to] behind the sign b[i].
+func hideValue(b []byte, i, from, to int, kind string, quoted bool) (span, int) {
+	value := b[from:min(to, from+maxQuoted)]
+	plain := bare(value)
+	at, end, ok := secretIn(kind, plain, quoted)
 	if !ok {
 		return span{}, i + 1
 	}
-	return span{ctx: start, start: from + at, end: to, rank: rankContext, kind: kind}, to
+	if len(plain) < len(value) {
+		at = 0
+	} else if end < len(plain) {
+		to = from + end
+	}
+	return span{start: from + at, end: to, rank: rankContext, kind: kind}, to
 }
 
-// nameBefore returns the name that ends before b[i] and where it begins, past
-// blanks and closing quotes, which are escaped when JSON stands within JSON.
-func nameBefore(b []byte, i int) (int, []byte) {
-	end := i
-	for end > 0 && i-end < maxGap && (b[end-1] == ' ' || b[end-1] == '\t') {
-		end--
+// nameBefore returns the name that ends before b[i], past blanks, closing quotes, which
+// are escaped when JSON stands within JSON, and the rest of a sign such as "?=". A type
+// is no name, and value="..." has the name of what stands before it.
+func nameBefore(b []byte, i int) []byte {
+	end := skipBack(b, i, blank)
+	if i < len(b) && b[i] == '=' {
+		end = skipBack(b, skipBack(b, end, operator), blank)
 	}
-	for end > 0 && i-end < maxGap && (b[end-1] == '"' || b[end-1] == '\'' || b[end-1] == '\\' || b[end-1] == ']') {
-		end--
+	name := nameAt(b, &end)
+	switch string(name) {
+	case "string", "String", "str":
+		end = skipBack(b, end, beforeType)
+		name = nameAt(b, &end)
+	case "value":
+		end = skipBack(b, end, beforeValue)
+		name = nameAt(b, &end)
 	}
-	start := end
-	for start > 0 && end-start < maxName && nameChar[b[start-1]] {
+	return name
+}
+
+// nameAt returns the name that ends at b[*end] and sets end to where it begins.
+func nameAt(b []byte, end *int) []byte {
+	to := skipBack(b, *end, closing)
+	start := to
+	for start > 0 && to-start < maxName && nameChar[b[start-1]] {
 		start--
 	}
-	return start, b[start:end]
+	*end = start
+	return b[start:to]
+}
+
+// skipBack returns where the run of chars that ends at b[i] begins.
+func skipBack(b []byte, i int, chars *class) int {
+	for stop := max(0, i-maxGap); i > stop && chars[b[i-1]]; {
+		i--
+	}
+	return i
 }
 
 // valueAfter returns the value that begins behind the sign which ends at b[i].
 func valueAfter(b []byte, i int, kind string) (from, to int, quoted bool) {
-	if i < len(b) && (b[i] == '=' || b[i] == '>') {
+	for n := 0; n < 3 && i < len(b) && (b[i] == '=' || b[i] == '>' || b[i] == ':'); n++ {
 		i++
 	}
-	for n := 0; n < maxGap && i < len(b) && (b[i] == ' ' || b[i] == '\t'); n++ {
-		i++
+	i = run(b, i, gap, maxGap)
+	if from, to, ok := quotedAt(b, &i); ok {
+		return from, to, true
 	}
-	open := i
-	for open < len(b) && open-i < 8 && b[open] == '\\' {
+	from = i
+	switch kind {
+	case "authorization":
+		i += scheme(b[i:])
+	case "cookie":
+		return from, runUntil(b[:min(len(b), i+maxQuoted)], i, lineEnd), false
+	}
+	return from, runUntil(b, i, valueEnd), false
+}
+
+// quotedAt returns what stands between the quotes that open at b[*i]. Where they do not
+// close, i is set to what is left of the value.
+func quotedAt(b []byte, i *int) (from, to int, ok bool) {
+	open := *i
+	for open < len(b) && open-*i < 8 && b[open] == '\\' {
 		open++
 	}
 	if open < len(b) && (b[open] == '"' || b[open] == '\'' || b[open] == '`') {
 		// An escaped quote ends at the same escaped quote.
-		quote, from := b[i:open+1], open+1
+		quote, from := b[*i:open+1], open+1
 		text := b[from:min(len(b), from+maxQuoted)]
 		if n := bytes.Index(text, quote); n >= 0 && bytes.IndexByte(text[:n], '\n') < 0 {
 			return from, from + n, true
 		}
-		i = from // cut off: what is left of the value
+		*i = from
 	}
-	from = i
-	if kind == "authorization" {
-		i += scheme(b[i:])
+	return 0, 0, false
+}
+
+// matchElement is called at ">" and looks at <name>value<.
+func matchElement(b []byte, i int) (span, int) {
+	if i == 0 || !alnum[b[i-1]] {
+		return span{}, i + 1
 	}
-	return from, runUntil(b, i, valueEnd), false
+	start := i
+	for start > 0 && i-start < maxName && nameChar[b[start-1]] {
+		start--
+	}
+	if start == 0 || b[start-1] != '<' {
+		return span{}, i + 1
+	}
+	kind := nameKind(b[start:i])
+	if kind == "" || kind == "cookie" {
+		return span{}, i + 1
+	}
+	from := i + 1
+	for n := 0; n < maxGap && from < len(b) && b[from] <= ' ' && b[from] != mark; n++ {
+		from++
+	}
+	text := b[from:min(len(b), from+maxQuoted)]
+	end := bytes.IndexByte(text, '<')
+	if end < 0 {
+		return span{}, i + 1
+	}
+	text = bytes.TrimRight(text[:end], " \t\r\n")
+	return hideValue(b, i, from, from+len(text), kind, true)
+}
+
+// matchSecond is called at a quote and a comma: set("name", "value").
+func matchSecond(b []byte, i int) (span, int) {
+	end := i
+	name := nameAt(b, &end)
+	kind := nameKind(name)
+	if kind == "" || kind == "cookie" || end == 0 || b[end-1] != b[i] {
+		return span{}, i + 1
+	}
+	at := i + 2
+	for n := 0; n < maxGap && at < len(b) && (b[at] == ' ' || b[at] == '\t'); n++ {
+		at++
+	}
+	from, to, ok := quotedAt(b, &at)
+	if !ok || !randomToken(bare(b[from:to])) && !isUUID(b[from:to]) {
+		return span{}, i + 1
+	}
+	return hideValue(b, i, from, to, kind, true)
 }
 
 // runUntil returns the end of the run, from i on, of bytes that are not in c.

@@ -17,22 +17,43 @@ func classOf(ranges string, more string) *class {
 }
 
 var (
-	hex      = classOf("09afAF", "")
-	upperNum = classOf("AZ09", "")
-	alnum    = classOf("AZaz09", "")
-	word     = classOf("AZaz09", "_")
-	dash     = classOf("AZaz09", "_-")
-	dotted   = classOf("AZaz09", "_-.")
-	bearer   = classOf("AZaz09", "_-.~+/=")
-	base64   = classOf("AZaz09", "+/=_-")
-	pemWord  = classOf("AZaz09", "+/=")
-	cookie   = classOf("AZaz09", "+/=_-%")
-	kindChar = classOf("az09", "-")
-	nameChar = classOf("AZaz09", "_-.")
-	// valueEnd ends a value that stands without quotes.
-	valueEnd = classOf("\x00 ", "\"'`,;&<>(){}]")
+	hex       = classOf("09afAF", "")
+	upperNum  = classOf("AZ09", "")
+	alnum     = classOf("AZaz09", "")
+	word      = classOf("AZaz09", "_")
+	dash      = classOf("AZaz09", "_-")
+	dotted    = classOf("AZaz09", "_-.")
+	bearer    = classOf("AZaz09", "_-.~+/=")
+	base64    = classOf("AZaz09", "+/=_-")
+	pemWord   = classOf("AZaz09", "+/=")
+	cookie    = classOf("AZaz09", "+/=_-%")
+	capitals  = classOf("AZ09", "_")
+	hexDash   = classOf("09afAF", "-")
+	capital   = classOf("AZ09", "-")
+	classDash = classOf("", "-")
+	backslash = classOf("", "\\")
+	letters   = classOf("AZaz09", "#")
+	teams     = classOf("AZaz09", "-@/")
+	kindChar  = classOf("az09", "-")
+	nameChar  = classOf("AZaz09", "_-.")
+	tilde     = classOf("AZaz09", "_-.~")
+	// valueEnd ends a value that stands without quotes; a mark does not.
+	valueEnd = classOf("\x00\x00\x02 ", "\"'`,;&<>(){}]")
+	// netrcEnd ends a word of a netrc.
+	netrcEnd = classOf("\x00\x00\x02 ", "")
+	// What may stand before a sign or a name.
+	blank       = classOf("", " \t")
+	gap         = classOf("", " \t\r\b\v\f\x7f")
+	operator    = classOf("", "?+.|:")
+	beforeType  = classOf("", " \t:")
+	beforeValue = classOf("", " \t\r\n\"',")
+	closing     = classOf("", "\"'\\]")
+	// lineEnd ends a header's value.
+	lineEnd = classOf("", "\r\n\"'`")
+	// parameter is what a terminal's control sequence has before its letter.
+	parameter = classOf("09", ";:?")
 	// urlEnd ends a URL's authority.
-	urlEnd = classOf("\x00 ", "\"'`<>/?#\\")
+	urlEnd = classOf("\x00\x00\x02 ", "\"'`<>/?#\\")
 )
 
 // run returns the end of the run of c's bytes that starts at i, looking at most

@@ -32,8 +32,13 @@ func (r *Redactor) JSON(raw []byte) ([]byte, int, error) {
 			i = w.text(i)
 		case ' ', '\t', '\r', '\n', ':':
 			i++
+		case ',':
+			if !w.argument {
+				w.name = ""
+			}
+			i++
 		default:
-			w.name = "" // the name was for a string; this is none
+			w.name, w.argument = "", false // the name was for a string; this is none
 			i++
 		}
 	}
@@ -53,6 +58,8 @@ type jsonWalk struct {
 	count  int
 	names  int    // names hidden so far
 	name   string // kind of the value that the name just read asks for
+	// argument says that the name was a command's flag, whose value is the next string.
+	argument bool
 }
 
 // text handles the string that opens at raw[i] and returns where it ends.
@@ -76,13 +83,13 @@ func (w *jsonWalk) text(i int) int {
 	isName := after < len(w.raw) && w.raw[after] == ':'
 
 	spans := w.r.find(body)
-	if w.name != "" && !isName && len(markers(body)) == 0 {
-		if from, ok := secretIn(w.name, body, true); ok {
+	if w.name != "" && !isName {
+		if from, ok := secretBehind(w.name, body, spans); ok {
 			spans = unite(append(spans, span{start: from, end: len(body), rank: rankContext, kind: w.name}))
 		}
 	}
 	w.hide(open, end, spans)
-	w.name = ""
+	w.name, w.argument = "", false
 	if isName {
 		if len(spans) > 0 {
 			if w.names++; w.names > 1 {
@@ -94,8 +101,25 @@ func (w *jsonWalk) text(i int) int {
 		if len(markers(body)) > 0 || len(spans) > 0 {
 			w.name = ""
 		}
+	} else if kind := argumentKind(body); kind != "" {
+		w.name, w.argument = kind, true
 	}
 	return end + 1
+}
+
+// secretBehind is secretIn for a whole string behind a name: as it is, and as it is
+// with spans hidden.
+func secretBehind(kind string, body []byte, spans []span) (from int, ok bool) {
+	if from, _, ok = secretIn(kind, body, true); ok && len(markers(body)) == 0 {
+		return from, true
+	}
+	v := newView(body, spans, false)
+	text := bare(v.text)
+	if from, _, ok = secretIn(kind, text, true); ok && len(text) == len(v.text) {
+		from, _ = v.origin(from, len(text))
+		return from, true
+	}
+	return 0, ok // with marks between it is hidden whole
 }
 
 // hide replaces the spans of the string raw[open:end], which count decoded

@@ -34,6 +34,10 @@ func TestJSON(t *testing.T) {
 		{"across strings", `["-----BEGIN PRIVATE KEY-----","` + pemBody + `"]`, `["-----BEGIN PRIVATE KEY-----","` + pemBody + `"]`, 0},
 		{"half a pair", `"\ud800\u0067` + key[1:] + `"`, `"\ud800[redacted:github-token]"`, 1},
 		{"again", `{"password":"a1![redacted:custom]"}`, `{"password":"a1![redacted:custom]"}`, 0},
+		{"a flag's value", `["deploy","--token","` + body(24) + `","--x"]`, `["deploy","--token","[redacted:token]","--x"]`, 1},
+		{"a flag's value, only the next", `["--password",1,"hunter2"]`, `["--password",1,"hunter2"]`, 0},
+		{"beside a forged marker", `{"password":"[redacted:x]hunter2"}`, `{"password":"[redacted:password]"}`, 1},
+		{"coloured", `{"password":"\u001b[31mhunter2"}`, `{"password":"\u001b[31m[redacted:password]"}`, 1},
 		{"again, with blanks", `{"password":"a1 [redacted:custom] b2"}`, `{"password":"a1 [redacted:custom] b2"}`, 0},
 	} {
 		got, n, err := r.JSON([]byte(c.in))

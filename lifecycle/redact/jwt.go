@@ -27,7 +27,7 @@ func matchJWT(b []byte, i int) (span, int) {
 	if parts < 2 || parts == 2 && !claims {
 		return span{}, next
 	}
-	return span{ctx: i, start: i, end: end, rank: rankToken, kind: "jwt"}, end
+	return span{start: i, end: end, rank: rankToken, kind: "jwt"}, end
 }
 
 // matchSendGrid takes "SG.", 22 bytes, a dot, 43 bytes.
@@ -40,5 +40,5 @@ func matchSendGrid(b []byte, i int) (span, int) {
 	if end-id-1 < 40 {
 		return span{}, i + 1
 	}
-	return span{ctx: i, start: i, end: end, rank: rankToken, kind: "sendgrid-key"}, end
+	return span{start: i, end: end, rank: rankToken, kind: "sendgrid-key"}, end
 }

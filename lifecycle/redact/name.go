@@ -1,6 +1,10 @@
 package redact
 
-import "strings"
+import (
+	"bytes"
+	b64 "encoding/base64"
+	"strings"
+)
 
 // names are what the name of a secret ends in, lower case and without "_", "-",
 // "." and " ", with the kind of its value. What only contains one of them is
@@ -29,6 +33,34 @@ var names = []struct{ suffix, kind string }{
 	{"token", "token"},
 	{"credential", "secret"},
 	{"credentials", "secret"},
+	{"creds", "secret"},
+	{"deploykey", "secret"},
+	{"amzsignature", "signature"},
+	{"googsignature", "signature"},
+	{"gitlabsession", "cookie"},
+}
+
+// byLast has the names by their last byte.
+var byLast = func() (t [256][]struct{ suffix, kind string }) {
+	for _, n := range names {
+		last := n.suffix[len(n.suffix)-1]
+		t[last] = append(t[last], n)
+	}
+	return t
+}()
+
+// wholeName returns the kind of names that mean a secret only when nothing stands before
+// them: auth of Docker's config.json and of .npmrc, sig of a shared access signature.
+func wholeName(low []byte) string {
+	switch string(low) {
+	case "auth":
+		return "auth"
+	case "sig":
+		return "signature"
+	case "cookie", "setcookie":
+		return "cookie"
+	}
+	return ""
 }
 
 // maxName bounds how much of a name is looked at, from its end.
@@ -56,21 +88,34 @@ func nameKind(name []byte) string {
 	if len(low) < len("pwd") {
 		return ""
 	}
-	for _, n := range names {
+	for _, n := range byLast[low[len(low)-1]] {
 		if len(low) >= len(n.suffix) && string(low[len(low)-len(n.suffix):]) == n.suffix {
 			return n.kind
 		}
 	}
-	return ""
+	if isPass(name) {
+		return "password"
+	}
+	return wholeName(low)
+}
+
+// isPass reports whether name is, or ends in, the word pass: DB_PASS, dbPass, and
+// neither bypass nor compass.
+func isPass(name []byte) bool {
+	n := len(name) - len("pass")
+	if n < 0 || !bytes.EqualFold(name[n:], []byte("pass")) {
+		return false
+	}
+	return n == 0 || !isLetter(name[n-1]) || isLower(name[n-1]) && isUpper(name[n]) && isLower(name[n+1])
 }
 
 // schemes are what stands before the credential in an Authorization header.
-var schemes = []string{"bearer", "basic", "token", "apikey", "digest", "negotiate"}
+var schemes = []string{"bearer", "basic", "token", "apikey", "api-token", "digest", "negotiate"}
 
 // scheme returns the length of the scheme and the blank that value begins with,
 // 0 for none.
 func scheme(value []byte) int {
-	n := run(value, 0, alnum, 12)
+	n := run(value, 0, dash, 12)
 	if n == len(value) || value[n] != ' ' {
 		return 0
 	}
@@ -82,25 +127,83 @@ func scheme(value []byte) int {
 	return 0
 }
 
-// secretIn returns where in value the secret begins, and whether there is one:
+// secretIn returns where in value the secret begins and ends, and whether there is one:
 // value stands behind a name of that kind. quoted says that value was a string
 // of its own and not a piece of code or prose.
-func secretIn(kind string, value []byte, quoted bool) (from int, ok bool) {
+func secretIn(kind string, value []byte, quoted bool) (from, to int, ok bool) {
+	to = len(value)
 	if kind == "authorization" {
 		from = scheme(value)
 		if from == 0 {
-			return 0, randomToken(value)
+			return 0, to, randomToken(value)
 		}
-		return from, !placeholder(value[from:]) && len(value)-from >= 6 && mixed(value[from:])
+		return from, to, !placeholder(value[from:]) && len(value)-from >= 6 && mixed(value[from:])
 	}
 	if placeholder(value) {
-		return 0, false
+		return 0, 0, false
 	}
 	switch kind {
 	case "password":
-		return 0, likePassword(value, quoted)
+		return 0, to, likePassword(value, quoted)
 	case "aws-secret-key":
-		return 0, len(value) >= 16 && mixed(value)
+		return 0, to, len(value) >= 16 && mixed(value)
+	case "auth":
+		return 0, to, userAndPassword(value)
+	case "cookie":
+		return cookieIn(value)
 	}
-	return 0, randomToken(value)
+	return 0, to, randomToken(value) || isUUID(value)
 }
+
+// userAndPassword reports whether value is the base64 of user:password.
+func userAndPassword(value []byte) bool {
+	value = bytes.TrimRight(value, "=")
+	if len(value) < 6 || len(value) > maxQuoted {
+		return false
+	}
+	plain := make([]byte, b64.RawStdEncoding.DecodedLen(len(value)))
+	n, err := b64.RawStdEncoding.Decode(plain, value)
+	if err != nil {
+		n, err = b64.RawURLEncoding.Decode(plain, value)
+	}
+	colon := bytes.IndexByte(plain[:n], ':')
+	return err == nil && colon > 0 && bytes.IndexFunc(plain[:colon], func(c rune) bool { return c < ' ' || c > '~' }) < 0
+}
+
+// cookieIn returns where in a cookie's text its first secret begins, the value of a pair
+// or the text itself where it has none, and where the last one ends with the pairs behind
+// it. Attributes and settings are none. A blank within a pair ends the cookie, and more
+// than prose must stand before it.
+func cookieIn(text []byte) (from, to int, ok bool) {
+	const minLen = 8
+	ended := false
+	for at := 0; at < len(text); {
+		end := len(text)
+		if n := bytes.IndexByte(text[at:], ';'); n >= 0 {
+			end = at + n
+		}
+		n := bytes.IndexByte(text[at:end], '=')
+		name, value := bytes.TrimSpace(text[at:at+max(n, 0)]), text[at+n+1:end]
+		_, attribute := attributes[string(bytes.ToLower(name))]
+		rest := 0 // behind a blank
+		if blank := bytes.IndexByte(value, ' '); blank >= 0 && n >= 0 && !attribute || blank > 0 && n < 0 && at == 0 {
+			rest = len(value) - blank
+			value = value[:blank]
+		}
+		if !attribute && (n >= 0 || at == 0 && randomToken(value)) && len(value) >= minLen && !placeholder(value) && mixed(value) &&
+			(rest == 0 || bytes.ContainsAny(value, "0123456789")) {
+			if !ok {
+				from, ok = at+n+1, true
+			}
+			ended = false
+		}
+		if !ended {
+			to = end - rest
+			ended = rest > 0
+		}
+		at = end + 1
+	}
+	return from, to, ok
+}
+
+var attributes = map[string]struct{}{"path": {}, "domain": {}, "expires": {}, "max-age": {}, "samesite": {}, "priority": {}}

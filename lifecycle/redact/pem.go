@@ -29,7 +29,64 @@ func matchPEM(b []byte, i int) (span, int) {
 	if end == body {
 		return span{}, i + 1 // the line alone, as prose about keys has it
 	}
-	return span{ctx: i, start: i, end: end, rank: rankToken, kind: "private-key"}, end
+	return span{start: i, end: end, rank: rankToken, kind: "private-key"}, end
+}
+
+// matchPEMEnd takes the rest of a private key block whose first line is not there: the
+// lines of base64 before its last line. It is what the end of an output begins with.
+func matchPEMEnd(b []byte, i int) (span, int) {
+	const minWord = 16
+	label := i + len(pemClose)
+	stop := bytes.Index(b[label:min(len(b), label+64)], []byte(pemDash))
+	if stop < 0 || !bytes.Contains(b[label:label+stop], []byte(pemLabel)) {
+		return span{}, label
+	}
+	start, short := i, 0
+	long := false
+	for at := i; at > 0 && i-at < pemReach; {
+		to := pemSpaceBack(b, at)
+		at = to
+		for at > 0 && to-at < pemReach && pemWord[b[at-1]] {
+			at--
+		}
+		switch {
+		case at == to:
+			at = 0 // neither space nor a word
+			continue
+		case to-at >= minWord:
+			long = true
+		case at == 0:
+			long = true // a line that was cut
+		case long || short == 2:
+			at = 0
+			continue
+		default:
+			short++ // the last line, and the checksum of PGP
+			continue
+		}
+		start = at
+	}
+	if !long {
+		return span{}, label
+	}
+	end := label + stop + len(pemDash)
+	return span{start: start, end: end, rank: rankToken, kind: "private-key"}, end
+}
+
+// pemSpaceBack is pemSpace backwards from b[i].
+func pemSpaceBack(b []byte, i int) int {
+	for i > 0 {
+		escaped := i > 1 && b[i-2] == '\\' && (b[i-1] == 'n' || b[i-1] == 'r' || b[i-1] == 't')
+		switch {
+		case escaped:
+			i -= 2
+		case bytes.IndexByte([]byte(" \t\r\n\"',>|#\\"), b[i-1]) >= 0:
+			i--
+		default:
+			return i
+		}
+	}
+	return i
 }
 
 // pemEnd returns the end of the block's closing line, or 0.

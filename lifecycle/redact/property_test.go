@@ -86,6 +86,8 @@ func FuzzBytes(f *testing.F) {
 		f.Add([]byte(fill(c.text, c.secret) + "]" + fill(c.text, c.secret)))
 	}
 	f.Add([]byte("password=[redacted:x]hunter2 ://a:[redacted:y]b@c"))
+	f.Add([]byte("p\x00a\x00s\x00s\x00=\x00h\x00u\x00n\x00t\x00e\x00r\x002\x00 \x1b[1mtoken\x1b[m: \\u001b[3ma1b2c3d4e5f6"))
+	f.Add([]byte("AKIA" + "IOSFODNN7EXAMPLEsk-" + hexBody(32) + "hf_" + body(34)))
 	r, err := redact.New([]string{`\b[a-c]+\b`, `^.`, `x.*y`})
 	require.NoError(f, err)
 	plain, err := redact.New(nil)

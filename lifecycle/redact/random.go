@@ -109,3 +109,17 @@ func identifiers(value []byte) bool {
 	}
 	return dots > 0
 }
+
+// isUUID reports whether value is a UUID, and at most an escape behind it.
+func isUUID(value []byte) bool {
+	const size = 36
+	if len(value) < size || len(value) > size && dotted[value[size]] {
+		return false
+	}
+	for i, c := range value[:size] {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (c == '-') || !dash && !hex[c] {
+			return false
+		}
+	}
+	return true
+}

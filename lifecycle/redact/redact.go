@@ -3,6 +3,7 @@ package redact
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 )
 
@@ -12,12 +13,34 @@ type Redactor struct {
 	extra []*regexp.Regexp
 }
 
+// Bounds of the caller's patterns, which a stranger's project may bring: the time for a
+// text grows with the number of their instructions.
+const (
+	MaxPatterns = 64   // how many
+	MaxPattern  = 1000 // bytes of one
+	maxSize     = 4000 // instructions of all, about
+)
+
 // New returns a Redactor with the built-in rules and the regular expressions
 // (RE2 syntax) in extra, whose matches become "[redacted:custom]". An expression
-// that does not compile is an error that names it.
+// that does not compile is an error that names it; so is one beyond the bounds.
 func New(extra []string) (*Redactor, error) {
+	if len(extra) > MaxPatterns {
+		return nil, fmt.Errorf("%d redact patterns, more than %d", len(extra), MaxPatterns)
+	}
 	r := &Redactor{}
+	size := 0
 	for _, p := range extra {
+		if len(p) > MaxPattern {
+			return nil, fmt.Errorf("redact pattern %q...: %d bytes, more than %d", p[:40], len(p), MaxPattern)
+		}
+		tree, err := syntax.Parse(p, syntax.Perl)
+		if err != nil {
+			return nil, fmt.Errorf("compile redact pattern %q: %w", p, err)
+		}
+		if size += instructions(tree); size > maxSize {
+			return nil, fmt.Errorf("redact pattern %q: with it the patterns take more than %d steps for each byte: repeat less", p, maxSize)
+		}
 		re, err := regexp.Compile(p)
 		if err != nil {
 			return nil, fmt.Errorf("compile redact pattern %q: %w", p, err)
@@ -27,6 +50,19 @@ func New(extra []string) (*Redactor, error) {
 	return r, nil
 }
 
+// instructions returns about how many instructions an expression compiles to, without
+// compiling it.
+func instructions(re *syntax.Regexp) int {
+	n := 1 + len(re.Rune)/2
+	for _, sub := range re.Sub {
+		n += instructions(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return min(n, maxSize+1)
+}
+
 // Bytes returns b with its credentials hidden, and how many pieces it hid. It
 // does not change b, and returns b itself when there was nothing to hide.
 func (r *Redactor) Bytes(b []byte) ([]byte, int) {
@@ -34,6 +70,11 @@ func (r *Redactor) Bytes(b []byte) ([]byte, int) {
 	if len(spans) == 0 {
 		return b, 0
 	}
+	return hide(b, spans), len(spans)
+}
+
+// hide returns b with markers in the place of spans.
+func hide(b []byte, spans []span) []byte {
 	out := make([]byte, 0, len(b)+len(spans)*16)
 	at := 0
 	for _, s := range spans {
@@ -41,7 +82,7 @@ func (r *Redactor) Bytes(b []byte) ([]byte, int) {
 		out = appendMarker(out, s.kind)
 		at = s.end
 	}
-	return append(out, b[at:]...), len(spans)
+	return append(out, b[at:]...)
 }
 
 // String is [Redactor.Bytes] for a string.
@@ -56,12 +97,12 @@ func (r *Redactor) String(s string) (string, int) {
 	return string(out), n
 }
 
-// span is a piece to hide: b[start:end]. The decision was made on the bytes from
-// ctx on. Of spans that overlap, the kind with the lowest rank names the union.
+// span is a piece to hide: b[start:end]. Of spans that overlap, the kind with the
+// lowest rank names the union.
 type span struct {
-	ctx, start, end int
-	rank            int
-	kind            string
+	start, end int
+	rank       int
+	kind       string
 }
 
 const (
@@ -70,26 +111,67 @@ const (
 	rankExtra
 )
 
+// maxRounds bounds how often the rules look again at what others have hidden a part
+// of. Two are what it takes; text made for it may take one more each time.
+const maxRounds = 12
+
 // find returns what is to be hidden in b, ascending, neither overlapping nor
-// touching.
+// touching. The rules look at b until they find no more, with what they found hidden,
+// so that looking at the result finds nothing: that is what makes redacting twice the
+// same as once.
 func (r *Redactor) find(b []byte) []span {
 	if r == nil {
 		return nil
 	}
-	spans := scan(b)
+	spans, plain := scan(b, true)
+	if !plain {
+		spans = look(b, nil)
+	}
 	for _, re := range r.extra {
-		for _, m := range re.FindAllIndex(b, -1) {
-			if m[0] < m[1] {
-				spans = append(spans, span{ctx: m[0], start: m[0], end: m[1], rank: rankExtra, kind: "custom"})
+		var old [][2]int
+		for n, m := range re.FindAllIndex(b, -1) {
+			if n == 0 {
+				old = markers(b)
+			}
+			if m[0] < m[1] && !touches(old, m[0], m[1]) {
+				spans = append(spans, span{start: m[0], end: m[1], rank: rankExtra, kind: "custom"})
 			}
 		}
 	}
 	if len(spans) == 0 {
 		return nil
 	}
-	old := markers(b)
-	spans = slices.DeleteFunc(spans, func(s span) bool { return touches(old, s.ctx, s.end) })
-	return unite(spans)
+	spans = unite(spans)
+	for range maxRounds {
+		more := look(b, spans)
+		if len(more) == 0 {
+			break
+		}
+		spans = unite(append(spans, more...))
+	}
+	return spans
+}
+
+// look returns what the rules find in the views of b.
+func look(b []byte, hidden []span) []span {
+	v := newView(b, hidden, false)
+	found := v.look()
+	if v.left {
+		found = append(found, newView(b, hidden, true).look()...)
+	}
+	return found
+}
+
+func (v *view) look() []span {
+	spans, _ := scan(v.text, false)
+	found := spans[:0]
+	for _, s := range spans {
+		if len(bare(v.text[s.start:s.end])) > 0 {
+			s.start, s.end = v.origin(s.start, s.end)
+			found = append(found, s)
+		}
+	}
+	return found
 }
 
 // unite sorts spans and merges those that overlap or touch. That touching ones

@@ -78,6 +78,118 @@ var tokens = []token{
 	{"vault-token", "hvs.", dash, 24, looksIssued},
 	{"grafana-token", "glsa_", word, 32, looksIssued},
 	{"age-key", "AGE-SECRET-KEY-1", upperNum, 50, nil},
+	{"1password-token", "ops_eyJ", base64, 100, nil},
+	{"1password-key", "A3-", capital, 31, dashedKey},
+	{"adobe-secret", "p8e-", alnum, 32, looksIssued},
+	{"airtable-token", "pat", dotted, 79, airtableShape},
+	{"alibaba-key", "LTAI", alnum, 20, wholeWord},
+	{"artifactory-key", "AKCp", alnum, 60, wholeWord},
+	{"artifactory-key", "cmVmd", alnum, 55, wholeWord},
+	{"atlassian-token", "ATATT3", bearer, 50, looksIssued},
+	{"atlassian-token", "ATCTT3", bearer, 50, looksIssued},
+	{"atlassian-token", "ATBB", alnum, 28, looksIssued},
+	{"bedrock-key", "ABSK", base64, 80, wholeWord},
+	{"bedrock-key", "bedrock-api-key-", base64, 20, looksIssued},
+	{"buildkite-token", "bkua_", hex, 40, nil},
+	{"circleci-token", "CCIPAT_", word, 40, looksIssued},
+	{"clickhouse-key", "4b1d", alnum, 38, threeCases},
+	{"clojars-token", "CLOJARS_", alnum, 50, looksIssued},
+	{"cloudflare-key", "v1.0-", hexDash, 100, nil},
+	{"contentful-token", "CFPAT-", dash, 40, looksIssued},
+	{"defined-token", "dnkey-", dash, 60, looksIssued},
+	{"discord-webhook", "discord.com/api/webhooks/", base64, 60, looksIssued},
+	{"discord-webhook", "discordapp.com/api/webhooks/", base64, 60, looksIssued},
+	{"docker-token", "dckr_oat_", dash, 20, looksIssued},
+	{"doppler-token", "dp.pt.", alnum, 40, looksIssued},
+	{"doppler-token", "dp.st.", dotted, 40, looksIssued},
+	{"doppler-token", "dp.ct.", alnum, 40, looksIssued},
+	{"doppler-token", "dp.sa.", alnum, 40, looksIssued},
+	{"duffel-token", "duffel_test_", bearer, 40, looksIssued},
+	{"duffel-token", "duffel_live_", bearer, 40, looksIssued},
+	{"dynatrace-token", "dt0c01.", dotted, 60, looksIssued},
+	{"dynatrace-token", "dt0s16.", dotted, 60, looksIssued},
+	{"e2b-key", "e2b_", hex, 40, nil},
+	{"easypost-key", "EZAK", alnum, 50, wholeWord},
+	{"easypost-key", "EZTK", alnum, 50, wholeWord},
+	{"facebook-token", "EAAM", alnum, 80, wholeWord},
+	{"facebook-token", "EAAC", alnum, 80, wholeWord},
+	{"figma-token", "figd_", dash, 36, looksIssued},
+	{"flutterwave-key", "FLWSECK_TEST-", dash, 12, looksIssued},
+	{"flutterwave-key", "FLWPUBK_TEST-", dash, 12, looksIssued},
+	{"flutterwave-key", "FLWSECK-", dash, 30, looksIssued},
+	{"fly-token", "fo1_", dash, 40, looksIssued},
+	{"fly-token", "fm1a_", base64, 80, looksIssued},
+	{"fly-token", "fm1r_", base64, 80, looksIssued},
+	{"fly-token", "fm2_", base64, 80, looksIssued},
+	{"frameio-token", "fio-u-", bearer, 60, looksIssued},
+	{"gitlab-token", "glffct-", dotted, 20, nil},
+	{"gitlab-token", "GR1348941", dash, 20, looksIssued},
+	{"grafana-token", "eyJrIjoi", base64, 60, looksIssued},
+	{"grafana-token", "glc_", base64, 32, looksIssued},
+	{"harness-token", "pat.", dotted, 68, harnessShape},
+	{"harness-token", "sat.", dotted, 68, harnessShape},
+	{"heroku-key", "HRKU-", dash, 36, looksIssued},
+	{"infracost-key", "ico-", alnum, 32, issuedWord},
+	{"intra42-secret", "s-s4t2ud-", hex, 60, nil},
+	{"intra42-secret", "s-s4t2af-", hex, 60, nil},
+	{"jwt", "ZXlK", base64, 40, wholeWord},
+	{"langfuse-key", "sk-lf-", hexDash, 36, nil},
+	{"langsmith-key", "lsv2_pt_", word, 32, looksIssued},
+	{"langsmith-key", "lsv2_sk_", word, 32, looksIssued},
+	{"linear-key", "lin_api_", alnum, 30, looksIssued},
+	{"linear-key", "lin_oauth_", alnum, 30, looksIssued},
+	{"newrelic-key", "NRAK-", alnum, 27, looksIssued},
+	{"newrelic-key", "NRII-", dash, 32, looksIssued},
+	{"newrelic-key", "NRJS-", hex, 19, nil},
+	{"notion-token", "ntn_", alnum, 40, looksIssued},
+	{"notion-token", "secret_", alnum, 43, threeCases},
+	{"nvidia-key", "nvapi-", dash, 50, looksIssued},
+	{"octopus-key", "API-", upperNum, 26, octopusShape},
+	{"openshift-token", "sha256~", dash, 43, looksIssued},
+	{"perplexity-key", "pplx-", alnum, 40, looksIssued},
+	{"pinecone-key", "pcsk_", word, 40, looksIssued},
+	{"plaid-token", "access-sandbox-", hexDash, 36, nil},
+	{"plaid-token", "access-development-", hexDash, 36, nil},
+	{"plaid-token", "access-production-", hexDash, 36, nil},
+	{"planetscale-token", "pscale_tkn_", dotted, 32, looksIssued},
+	{"planetscale-token", "pscale_oauth_", dotted, 32, looksIssued},
+	{"planetscale-token", "pscale_pw_", dotted, 32, looksIssued},
+	{"postman-key", "PMAK-", dash, 50, looksIssued},
+	{"prefect-key", "pnu_", alnum, 36, looksIssued},
+	{"pulumi-token", "pul-", hex, 40, issuedWord},
+	{"readme-key", "rdme_", alnum, 60, looksIssued},
+	{"replicate-token", "r8_", alnum, 37, looksIssued},
+	{"rubygems-key", "rubygems_", hex, 48, nil},
+	{"scalingo-token", "tk-us-", dash, 48, looksIssued},
+	{"sendinblue-key", "xkeysib-", dash, 70, looksIssued},
+	{"sendinblue-key", "xsmtpsib-", dash, 70, looksIssued},
+	{"sentry-token", "sntrys_", base64, 60, looksIssued},
+	{"sentry-token", "sntryu_", hex, 60, nil},
+	{"settlemint-token", "sm_aat_", alnum, 16, looksIssued},
+	{"settlemint-token", "sm_pat_", alnum, 16, looksIssued},
+	{"settlemint-token", "sm_sat_", alnum, 16, looksIssued},
+	{"shippo-token", "shippo_live_", hex, 40, nil},
+	{"shippo-token", "shippo_test_", hex, 40, nil},
+	{"shopify-token", "shppa_", hex, 32, nil},
+	{"slack-token", "xoxo-", dash, 20, hasDigit},
+	{"slack-token", "xoxe.xox", dash, 40, hasDigit},
+	{"slack-webhook", "hooks.slack.com/workflows/", base64, 20, nil},
+	{"slack-webhook", "hooks.slack.com/triggers/", base64, 20, nil},
+	{"sourcegraph-token", "sgp_", word, 40, looksIssued},
+	{"square-token", "sq0atp-", dash, 22, looksIssued},
+	{"square-token", "sq0csp-", dash, 22, looksIssued},
+	{"square-token", "EAAA", dash, 50, wholeWord},
+	{"stripe-key", "sk_prod_", alnum, 16, looksIssued},
+	{"stripe-key", "rk_prod_", alnum, 16, looksIssued},
+	{"supabase-key", "sbp_", hex, 40, nil},
+	{"supabase-key", "sb_secret_", dash, 20, looksIssued},
+	{"tailscale-key", "tskey-", dash, 20, looksIssued},
+	{"teams-webhook", ".webhook.office.com/webhookb2/", teams, 60, nil},
+	{"twilio-key", "SK", hex, 32, issuedWord},
+	{"typeform-token", "tfp_", dotted, 50, looksIssued},
+	{"vault-token", "hvb.", dotted, 100, looksIssued},
+	{"vault-token", "hvr.", dotted, 24, looksIssued},
+	{"yandex-key", "AQVN", dash, 35, wholeWord},
 }
 
 func tokenRules() []rule {
@@ -99,7 +211,7 @@ func (t token) match(b []byte, i int) (span, int) {
 	for b[end-1] == '.' {
 		end-- // the full stop of a sentence
 	}
-	return span{ctx: i, start: i, end: end, rank: rankToken, kind: t.kind}, next
+	return span{start: i, end: end, rank: rankToken, kind: t.kind}, next
 }
 
 // awsShape wants a digit, which one key in thirty lacks; without one it takes
@@ -134,4 +246,42 @@ func cases(b []byte) (upper, lower, digit bool) {
 		digit = digit || isDigit(c)
 	}
 	return upper, lower, digit
+}
+
+// threeCases wants a body with capitals, small letters and digits at a word's start,
+// where the prefix alone may be part of a hash or a name.
+func threeCases(b []byte, start, body, end int) bool {
+	u, l, d := cases(b[body:end])
+	return u && l && d && wordStart(b, start)
+}
+
+// issuedWord is looksIssued at a word's start, for prefixes of which there are many.
+func issuedWord(b []byte, start, body, end int) bool {
+	return wordStart(b, start) && looksIssued(b, start, body, end)
+}
+
+// wholeWord wants that no base64 stands before the prefix, which any may contain.
+func wholeWord(b []byte, start, body, end int) bool {
+	return (start == 0 || !base64[b[start-1]] || b[start-1] == '=') && looksIssued(b, start, body, end)
+}
+
+// dashedKey is A3-XXXXXX-, then groups of five or more.
+func dashedKey(b []byte, start, body, end int) bool {
+	return b[body+6] == '-' && wordStart(b, start) && hasDigit(b, start, body, end)
+}
+
+// airtableShape is pat, 14 bytes, a dot, hexadecimal.
+func airtableShape(b []byte, start, body, _ int) bool {
+	const id = 14
+	return b[body+id] == '.' && wordStart(b, start) && run(b, body+id+1, hex, 64)-body-id-1 == 64
+}
+
+// harnessShape is 22 bytes, a dot, 24, a dot, 20.
+func harnessShape(b []byte, start, body, end int) bool {
+	return b[body+22] == '.' && b[body+47] == '.' && looksIssued(b, start, body, end)
+}
+
+// octopusShape is exactly 26 bytes at a word's start.
+func octopusShape(b []byte, start, body, end int) bool {
+	return end-body == 26 && issuedWord(b, start, body, end)
 }

@@ -6,7 +6,8 @@ import "bytes"
 const maxAuthority = 512
 
 // matchURL is called at "://" and hides the password of user:password@host,
-// plain words too: nobody writes a password into a URL that is none.
+// plain words too: nobody writes a password into a URL that is none. A user that looks
+// random is a token: token@host, token:x-oauth-basic@host.
 func matchURL(b []byte, i int) (span, int) {
 	from := i + 1
 	for from < len(b) && from < i+5 && (b[from] == '/' || b[from] == '\\') {
@@ -19,10 +20,18 @@ func matchURL(b []byte, i int) (span, int) {
 		return span{}, i + 1
 	}
 	colon := bytes.IndexByte(authority[:at], ':')
-	if colon < 0 || placeholder(authority[colon+1:at]) {
+	start := from + colon + 1
+	switch user := bare(authority[:max(colon, 0)]); {
+	case colon < 0:
+		if user = bare(authority[:at]); !randomToken(user) && !isUUID(user) || placeholder(user) {
+			return span{}, i + 1
+		}
+	case randomToken(user) || isUUID(user):
+		start = from // a token, and x-oauth-basic or nothing for the password
+	case placeholder(bare(authority[colon+1 : at])):
 		return span{}, i + 1
 	}
-	s := span{ctx: i, start: from + colon + 1, end: from + at, rank: rankContext, kind: "url-password"}
+	s := span{start: start, end: from + at, rank: rankContext, kind: "url-password"}
 	return s, s.end
 }
 
@@ -30,9 +39,12 @@ func matchURL(b []byte, i int) (span, int) {
 // their names.
 func matchBearer(b []byte, i int) (span, int) {
 	from := i + len("Bearer ")
+	for from < len(b) && b[from] == mark {
+		from++
+	}
 	to := run(b, from, bearer, -1)
 	if to-from < 16 || !randomToken(b[from:min(to, from+sureBytes)]) {
 		return span{}, to
 	}
-	return span{ctx: i, start: from, end: to, rank: rankContext, kind: "authorization"}, to
+	return span{start: from, end: to, rank: rankContext, kind: "authorization"}, to
 }

@@ -8,7 +8,8 @@ import (
 
 // An AttemptRecord is one start of the command with all that came of it. It stands
 // in the journal beside the change that it caused, and nowhere else: a rewind does
-// not touch it.
+// not touch it. Its texts are redacted, the command's arguments among them: it says what
+// ran and is not what a resume runs.
 type AttemptRecord struct {
 	Task      string       `json:"task"`
 	Leaves    []string     `json:"leaves,omitempty"` // the tasks of a unit that has several
@@ -97,9 +98,31 @@ func (e *encoder) attempts(all []AttemptRecord) {
 	}
 }
 
+// The members that are always written take so many bytes, at least, in an AttemptRecord,
+// a FileChange and a ContextUse. What is shorter is none: "{}" would be four hundred bytes
+// in memory.
+const minAttempt, minFileChange, minContextUse = 128, 20, 20
+
 func (d *decoder) attempts() (all []AttemptRecord) {
-	if err := json.Unmarshal([]byte(d.Raw()), &all); err != nil && d.Reader.Err() == nil {
-		d.Fail("attempts: %v", err)
-	}
+	d.Array(func() {
+		var a AttemptRecord
+		raw := d.Raw()
+		if d.Reader.Err() != nil {
+			return
+		}
+		if len(raw) > MaxAttempt {
+			d.Fail("an attempt of more than %d bytes", MaxAttempt)
+			return
+		}
+		if err := json.Unmarshal([]byte(raw), &a); err != nil {
+			d.Fail("attempts: %v", err)
+			return
+		}
+		if len(raw) < minAttempt+minFileChange*len(a.Files)+minContextUse*len(a.Context) {
+			d.Fail("members of an attempt are missing")
+			return
+		}
+		all = append(all, a)
+	})
 	return all
 }

@@ -95,8 +95,13 @@ func (w *waits) needs(m moment, i int) (next moment, more bool) {
 // maxLinks bounds how many dependencies of a circle are named.
 const maxLinks = 8
 
-// cycle names the dependencies on the path from a moment back to itself.
+// cycle names the dependencies on the path from a moment back to itself. Beyond as many
+// as a Finding names they are only counted: each may be as long as the plan.
 func (w *waits) cycle(from moment) {
+	if have := w.found[&ruleCycle]; have != nil && have.Count >= maxWhere {
+		have.Count++
+		return
+	}
 	i := slices.IndexFunc(w.path, func(s stop) bool { return s.moment == from })
 	var links []string
 	around := append(slices.Clone(w.path[i:]), stop{moment: from})

@@ -127,7 +127,7 @@ func decodeState(data []byte) (*stateFile, error) {
 		case "transcript":
 			d.at.Transcript = d.tail()
 		case "openCalls":
-			d.at.OpenCalls = d.strs()
+			d.at.OpenCalls = d.openCalls()
 		case "checkpoint":
 			d.at.Checkpoint = d.Text()
 		case "undo":
@@ -309,6 +309,18 @@ func (d *decoder) int() int {
 
 func (d *decoder) strs() (all []string) {
 	d.Array(func() { all = append(all, d.Text()) })
+	return all
+}
+
+// openCalls reads tool calls without an answer, of which there is a highest number.
+func (d *decoder) openCalls() (all []string) {
+	d.Array(func() {
+		if len(all) == MaxOpenCalls {
+			d.Fail("more than %d open calls", MaxOpenCalls)
+			return
+		}
+		all = append(all, d.Text())
+	})
 	return all
 }
 

@@ -16,6 +16,10 @@ func DecodeRecord(line []byte) (Record, error) {
 	return r, err
 }
 
+// maxOps bounds the operations of a record. A writer that has more keeps the State whole:
+// the shortest has 30 bytes, and all together 4 MiB.
+const maxOps = 1 << 18
+
 // An operation is an Op with what it takes to do it again.
 type operation struct {
 	Op
@@ -59,7 +63,7 @@ func decodeRecord(line []byte, r *Record, do func(*operation) error) error {
 		case "transcript":
 			r.Transcript = d.tail()
 		case "openCalls":
-			r.OpenCalls = d.strs()
+			r.OpenCalls = d.openCalls()
 		case "attempts":
 			r.Attempts = d.attempts()
 		case "incarnation":
@@ -74,6 +78,10 @@ func decodeRecord(line []byte, r *Record, do func(*operation) error) error {
 			d.Array(func() {
 				op := d.operation()
 				if d.Reader.Err() != nil {
+					return
+				}
+				if op.Name == "" || len(r.Ops) == maxOps {
+					d.Fail("an operation without a name, or more than %d", maxOps)
 					return
 				}
 				r.Ops = append(r.Ops, op.Op)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,14 +101,47 @@ func EncodeMessage(m *Message) ([]byte, error) {
 // DecodeMessage reads a line of a stream of messages. The error wraps ErrCorrupt.
 func DecodeMessage(line []byte) (Message, error) {
 	var m Message
-	err := json.Unmarshal(line, &m)
+	read := struct {
+		*Message
+		ToolCalls toolCalls `json:"toolCalls"`
+	}{Message: &m}
+	err := json.Unmarshal(line, &read)
 	if err == nil {
+		m.ToolCalls = read.ToolCalls
 		err = m.Validate()
 	}
 	if err != nil {
 		return Message{}, fmt.Errorf("%w: message: %w", ErrCorrupt, err)
 	}
 	return m, nil
+}
+
+// toolCalls reads one call after the other, and no more than a message may have: of
+// three bytes, as in "{},", would come sixty in memory.
+type toolCalls []ToolCall
+
+// UnmarshalJSON is for package json.
+func (t *toolCalls) UnmarshalJSON(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	switch begin, err := d.Token(); {
+	case err != nil:
+		return err
+	case begin == nil: // null
+		return nil
+	case begin != json.Delim('['):
+		return errors.New("want an array of tool calls")
+	}
+	for d.More() {
+		if len(*t) == MaxOpenCalls {
+			return fmt.Errorf("more than %d tool calls", MaxOpenCalls)
+		}
+		var c ToolCall
+		if err := d.Decode(&c); err != nil {
+			return err
+		}
+		*t = append(*t, c)
+	}
+	return nil
 }
 
 // Answered returns the tool calls without an answer after one more message: at most

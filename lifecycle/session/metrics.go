@@ -69,6 +69,7 @@ const chunkSize = 32
 
 type chunk struct {
 	before *chunk
+	totals Totals // of this chunk and those before it
 	items  [chunkSize]Iteration
 }
 
@@ -76,10 +77,11 @@ type chunk struct {
 func newIterations(all []Iteration) (l iterations) {
 	for i := range all {
 		l.totals.add(&all[i])
+		if (i+1)%chunkSize == 0 {
+			l.full = &chunk{before: l.full, totals: l.totals, items: [chunkSize]Iteration(all[i+1-chunkSize:])}
+		}
 	}
-	for ; len(all) >= chunkSize; all = all[chunkSize:] {
-		l.full = &chunk{before: l.full, items: [chunkSize]Iteration(all)}
-	}
+	all = all[len(all)/chunkSize*chunkSize:]
 	l.tail = slices.Clone(all) // all may be long and need not stay
 	return l
 }
@@ -91,10 +93,29 @@ func (l iterations) append(it Iteration) iterations {
 	copy(tail, l.tail)
 	tail[len(l.tail)] = it
 	l.tail = tail
-	if len(tail) == chunkSize {
-		l.full, l.tail = &chunk{before: l.full, items: [chunkSize]Iteration(tail)}, nil
-	}
 	l.totals.add(&it)
+	if len(tail) == chunkSize {
+		l.full, l.tail = &chunk{before: l.full, totals: l.totals, items: [chunkSize]Iteration(tail)}, nil
+	}
+	return l
+}
+
+// truncate returns the first n, or all where there are no more. The cost follows what
+// is left out.
+func (l iterations) truncate(n int) iterations {
+	if n >= l.len() {
+		return l
+	}
+	for fulls := l.len() / chunkSize; fulls > n/chunkSize; fulls-- {
+		l.tail, l.full = l.full.items[:], l.full.before
+	}
+	l.tail, l.totals = slices.Clone(l.tail[:n%chunkSize]), Totals{}
+	if l.full != nil {
+		l.totals = l.full.totals
+	}
+	for i := range l.tail {
+		l.totals.add(&l.tail[i])
+	}
 	return l
 }
 

@@ -14,9 +14,16 @@ import (
 type Replay struct {
 	state   stateFile
 	metrics metricsFile
-	changed uint64 // the last record that changed the iterations
+	// iterations are those of the metrics, in a form whose versions share memory: a journal
+	// may replace the last one as often as it has records.
+	iterations iterations
+	changed    uint64 // the last record that changed the iterations
 
-	edit    *Edit   // of the State, while records are applied
+	edit *Edit // of the State, while records are applied
+	// lists are the children of a parent ("" for the outermost tasks) while records change
+	// them: each change in place, and the tasks that have them made once.
+	lists   map[string][]string
+	moved   int     // how many IDs had to move for that
 	members []Field // the header as it is written; nil while it is the State's own
 	touched bool    // members differ from the State's header
 
@@ -29,7 +36,7 @@ type Replay struct {
 
 // Continue goes on from a State that is of a record.
 func Continue(st *State, at Mark) *Replay {
-	return &Replay{state: stateFile{state: st, at: at}, metrics: metricsFile{id: st.id, at: at, iterations: slices.Collect(st.Iterations())}, changed: at.Iterations}
+	return &Replay{state: stateFile{state: st, at: at}, metrics: metricsFile{id: st.id, at: at}, iterations: st.iterations, changed: at.Iterations}
 }
 
 // Level takes the iterations that there are for those of the State, where the
@@ -44,7 +51,8 @@ func (r *Replay) Load(state, metrics []byte) error {
 	if s == nil {
 		return err
 	}
-	*r = Replay{state: *s, metrics: *m, changed: s.at.Iterations, found: compare(s, m)}
+	*r = Replay{state: *s, metrics: *m, iterations: newIterations(m.iterations), changed: s.at.Iterations, found: compare(s, m)}
+	r.metrics.iterations = nil
 	if m.at.Seq >= s.at.Iterations && m.at.Seq < s.at.Seq {
 		r.metrics.at = s.at // nothing was added in between
 	}
@@ -139,21 +147,18 @@ func (m *Mark) Follow(r *Record) {
 }
 
 func (r *Replay) addIterations(op *operation) error {
-	l := &r.metrics.iterations
 	if op.keep >= 0 {
-		if op.keep > len(*l) && !r.Lenient {
-			return fmt.Errorf("iterations from %d on where there are %d", op.keep, len(*l))
+		if n := r.iterations.len(); op.keep > n && !r.Lenient {
+			return fmt.Errorf("iterations from %d on where there are %d", op.keep, n)
 		}
-		*l = slices.Clip((*l)[:min(op.keep, len(*l))])
+		r.iterations = r.iterations.truncate(op.keep)
 	}
 	for _, it := range op.added {
-		if r.Lenient {
-			it.Number = len(*l) + 1
+		next := r.iterations.len() + 1
+		if it.Number != next && !r.Lenient {
+			return fmt.Errorf("iteration %d after %d", it.Number, next-1)
 		}
-		if it.Number != len(*l)+1 {
-			return fmt.Errorf("iteration %d after %d", it.Number, len(*l))
-		}
-		*l = append(*l, it)
+		r.iterations = r.iterations.append(it) // which numbers it
 	}
 	return nil
 }
@@ -177,24 +182,29 @@ func (r *Replay) do(op *operation) error {
 	switch op.Name {
 	case OpTaskCreated, OpTaskStatusChanged, OpTaskModified, OpTaskMoved, OpDependencyAdded, OpDependencyRemoved:
 		if old, ok := e.tasks.Get(op.task.ID); ok {
-			op.task.Children = old.Children
+			op.task.Children = old.Children // or what is in lists, in the end
 		}
 		e.Put(op.task)
 	case OpTaskRemoved:
 		e.drop(op.Task)
+		delete(r.lists, op.Task)
 	case OpChildrenChanged:
-		return e.splice(op, r.Lenient)
+		return r.splice(op)
 	default:
 		if len(op.set)+len(op.unset) == 0 {
 			return fmt.Errorf("the operation %q is none of those that this version knows", op.Name)
 		}
-		r.header(op)
+		return r.header(op)
 	}
 	return nil
 }
 
+// maxMembers bounds the members of a header while records change it: those that are known
+// and as many others as a State has.
+const maxMembers = 2 * maxExtra
+
 // header changes the members of the header, which are read when all is done.
-func (r *Replay) header(op *operation) {
+func (r *Replay) header(op *operation) error {
 	if r.members == nil {
 		r.members = writtenMembers(r.state.state.h)
 	}
@@ -205,8 +215,12 @@ func (r *Replay) header(op *operation) {
 		} else {
 			r.members = append(r.members, f)
 		}
+		if len(r.members) > maxMembers {
+			return fmt.Errorf("the operation %q sets more than %d members", op.Name, maxMembers)
+		}
 	}
 	r.members = slices.DeleteFunc(r.members, func(m Field) bool { return slices.Contains(op.unset, m.Key) })
+	return nil
 }
 
 // writtenMembers are the members of a header as state.json has them.
@@ -231,30 +245,56 @@ func (e *Edit) drop(id string) {
 	}
 }
 
-func (e *Edit) splice(op *operation, lenient bool) error {
-	was := e.roots
-	t, ok := e.Task(op.Task)
-	if op.Task != "" {
-		if !ok {
-			return fmt.Errorf("children of the task %q, which is not there", op.Task)
+// maxMoved bounds how many IDs records move within lists of children: in a list of a
+// million, a few thousand insertions at its begin.
+const maxMoved = 1 << 31
+
+func (r *Replay) splice(op *operation) error {
+	list, ok := r.lists[op.Task]
+	if !ok {
+		list = r.edit.roots
+		if op.Task != "" {
+			t, there := r.edit.tasks.Get(op.Task)
+			if !there {
+				return fmt.Errorf("children of the task %q, which is not there", op.Task)
+			}
+			list = t.Children
 		}
-		was = t.Children
+		r.moved += len(list)
+		list = slices.Clone(list)
 	}
-	if lenient {
-		op.at = min(op.at, len(was))
-		op.removed = min(op.removed, len(was)-max(op.at, 0))
+	at, removed := op.at, op.removed
+	if r.Lenient {
+		at = min(at, len(list))
+		removed = min(removed, len(list)-max(at, 0))
 	}
-	if op.at < 0 || op.removed < 0 || op.removed > len(was) || op.at > len(was)-op.removed {
-		return fmt.Errorf("%d of the %d children of %q from %d on", op.removed, len(was), op.Task, op.at)
+	if at < 0 || removed < 0 || removed > len(list) || at > len(list)-removed {
+		return fmt.Errorf("%d of the %d children of %q from %d on", removed, len(list), op.Task, at)
 	}
-	now := slices.Concat(was[:op.at], op.inserted, was[op.at+op.removed:])
-	if op.Task == "" {
-		e.SetRoots(now)
-		return nil
+	if removed != len(op.inserted) {
+		r.moved += len(list) - at
 	}
-	t.Children = now
-	e.Put(t)
+	if r.moved > maxMoved {
+		return fmt.Errorf("the records move more than %d children", maxMoved)
+	}
+	if r.lists == nil {
+		r.lists = map[string][]string{}
+	}
+	r.lists[op.Task] = slices.Replace(list, at, at+removed, op.inserted...)
 	return nil
+}
+
+// keepLists gives the tasks the children that records left them.
+func (r *Replay) keepLists(e *Edit) {
+	for id, list := range r.lists {
+		if id == "" {
+			e.SetRoots(list)
+		} else if t, ok := e.Task(id); ok {
+			t.Children = slices.Clone(list)
+			e.Put(t)
+		}
+	}
+	r.lists = nil
 }
 
 // State returns what the snapshots and records come to, with the mark of the last
@@ -271,6 +311,7 @@ func (r *Replay) State(id ID) (*State, Mark, error) {
 	s.id = id
 	e := r.edit
 	r.edit = nil
+	r.keepLists(e)
 	e.base = &s
 	if r.touched {
 		h, err := readMembers(r.members)
@@ -279,7 +320,7 @@ func (r *Replay) State(id ID) (*State, Mark, error) {
 		}
 		e.header = h
 	}
-	e.iterations = newIterations(r.metrics.iterations)
+	e.iterations = r.iterations
 	st, err := e.State()
 	if err != nil {
 		return nil, Mark{}, fmt.Errorf("%w: %w", ErrCorrupt, err)

@@ -80,6 +80,7 @@ func Reconcile(st *session.State, p *plan.Plan, when When) (Result, error) {
 	r := Result{Boxes: map[string]bool{}}
 	first := st.NumTasks() == 0
 	e := st.Edit()
+	before := stood(st, p)
 	inPlan := make(map[string]bool)
 	for _, pt := range p.Tasks() {
 		inPlan[pt.ID] = true
@@ -90,7 +91,11 @@ func Reconcile(st *session.State, p *plan.Plan, when When) (Result, error) {
 		case first:
 			t = fresh(pt)
 		default:
-			t = r.appeared(st, p, pt, when)
+			var was session.Task
+			if _, still := p.Task(before[pt.ID]); !still {
+				was, _ = st.Task(before[pt.ID])
+			}
+			t = r.appeared(was, pt, when)
 		}
 		e.Put(follow(t, pt))
 	}
@@ -142,9 +147,10 @@ func fresh(pt plan.Task) session.Task {
 // ticked while the command runs is taken back as well: an agent that rewords its
 // task as it ticks it decides no more than one that only ticks. A task that was
 // done and is reworded stays done.
-func (r *Result) appeared(st *session.State, p *plan.Plan, pt plan.Task, when When) session.Task {
-	was, reworded := replaced(st, p, pt)
-	if reworded {
+//
+// was is the task that stood in its place, if it is gone from the plan.
+func (r *Result) appeared(was session.Task, pt plan.Task, when When) session.Task {
+	if was.ID != "" {
 		r.Notes = append(r.Notes, Note{Kind: Reworded, Task: pt.ID, Was: was.ID})
 	} else {
 		r.note(New, pt.ID)
@@ -157,23 +163,25 @@ func (r *Result) appeared(st *session.State, p *plan.Plan, pt plan.Task, when Wh
 	return t
 }
 
-// replaced returns the task that stood where pt is now, under the same parent,
-// if it is gone from the plan and nothing else there moved.
-func replaced(st *session.State, p *plan.Plan, pt plan.Task) (session.Task, bool) {
-	was, now := st.Roots(), p.Roots()
-	if pt.Parent != "" {
-		before, _ := st.Task(pt.Parent)
-		planned, _ := p.Task(pt.Parent)
-		was, now = before.Children, planned.Children
+// stood returns the task of the State that stood where a task of the plan is now, under
+// the same parent, by the ID of the latter. Where a parent has more or fewer children
+// than before nobody can tell.
+func stood(st *session.State, p *plan.Plan) map[string]string {
+	at := map[string]string{}
+	pair := func(was, now []string) {
+		if len(was) == len(now) {
+			for i, id := range now {
+				at[id] = was[i]
+			}
+		}
 	}
-	if len(was) != len(now) {
-		return session.Task{}, false
+	pair(st.Roots(), p.Roots())
+	for _, pt := range p.Tasks() {
+		if t, ok := st.Task(pt.ID); ok {
+			pair(t.Children, pt.Children)
+		}
 	}
-	id := was[slices.Index(now, pt.ID)]
-	if _, still := p.Task(id); still {
-		return session.Task{}, false
-	}
-	return st.Task(id)
+	return at
 }
 
 // merge is a task of the State as its box in the plan wants it.

@@ -1,6 +1,8 @@
 package tasks_test
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -349,4 +351,27 @@ func TestSetDerivesParents(t *testing.T) {
 		require.Equal(t, tt.p, got["c/p"], "%+v", tt)
 		require.Equal(t, tt.c, got["c"], "%+v", tt)
 	}
+}
+
+// Whoever replaces a plan by another one, all of whose tasks are new, waits for twice as
+// many tasks twice as long.
+func TestReconcileIsLinear(t *testing.T) {
+	allocated := func(n int) uint64 {
+		texts := func(what string) *plan.Plan {
+			var b strings.Builder
+			for i := range n {
+				fmt.Fprintf(&b, "- [ ] %s %d\n", what, i)
+			}
+			return plan.Parse([]byte(b.String()))
+		}
+		st, p := from(t, texts("old")), texts("new")
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := tasks.Reconcile(st, p, tasks.Between)
+		require.NoError(t, err)
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	few, many := allocated(1000), allocated(2000)
+	require.Less(t, float64(many), 2.5*float64(few))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -33,7 +34,7 @@ func NewReader(data []byte) *Reader { return newReader(data, string(data)) }
 // NewSharing is NewReader without a copy: the texts that are read are parts of data,
 // so nobody may write to it any more.
 func NewSharing(data []byte) *Reader {
-	return newReader(data, unsafe.String(unsafe.SliceData(data), len(data)))
+	return newReader(data, unsafe.String(unsafe.SliceData(data), len(data))) //nolint:gosec // a string of bytes that nobody writes to
 }
 
 func newReader(data []byte, s string) *Reader {
@@ -77,8 +78,14 @@ func invalidAt(s string) int {
 // Err returns the first error, which names the offset in bytes.
 func (r *Reader) Err() error { return r.err }
 
+// maxWhat bounds what an error quotes of the input, in bytes: a value may be all of it.
+const maxWhat = 256
+
 func (r *Reader) fail(what string) {
 	if r.err == nil {
+		if len(what) > maxWhat {
+			what = strings.ToValidUTF8(what[:maxWhat], "") + "..."
+		}
 		r.err = fmt.Errorf("byte %d: %s", r.pos, what)
 	}
 }

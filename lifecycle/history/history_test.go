@@ -1,0 +1,88 @@
+package history
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// A State of which a lot comes of few bytes is written so that it can be read.
+func TestRatio(t *testing.T) {
+	t.Parallel()
+	dir, err := writer.OpenFS(t.TempDir())
+	require.NoError(t, err)
+	defer dir.Close()
+	state, metrics := []byte(strings.Repeat("x", 4<<20)+"\n"), []byte("{}\n")
+	m, err := Write(dir, Manifest{Epoch: 1, Seq: 2}, state, metrics)
+	require.NoError(t, err)
+	info, err := dir.Lstat(m.ID().Name())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, decoded(info.Size()), m.Bytes)
+	require.Less(t, info.Size(), int64(1<<20), "it is compressed nevertheless")
+	s, n, err := Read(dir, m.ID(), m.SHA256)
+	require.NoError(t, err)
+	require.Equal(t, state, s)
+	require.Equal(t, metrics, n)
+	got, err := ReadManifest(dir, m.ID())
+	require.NoError(t, err)
+	require.Equal(t, m.SHA256, got.SHA256)
+}
+
+// What is beyond a bound is refused before memory is taken for it.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	whole := func(bytes int, active string) []byte {
+		content := strings.Repeat(" ", bytes)
+		var out strings.Builder
+		fmt.Fprintf(&out, `{"schemaVersion":1,"epoch":1,"seq":2,"bytes":%d,"sha256":"%x","tasks":{"active":[%s]}}`+"\n%s",
+			bytes, sha256.Sum256([]byte(content)), active, content)
+		data, err := pack([]byte(out.String()))
+		require.NoError(t, err)
+		return bytesBefore(data)
+	}
+	for want, data := range map[string][]byte{
+		"more than the":   whole(8<<20, ""),
+		"of a manifest":   whole(1, `"`+strings.Repeat("x", 1<<20)+`"`),
+		"names more than": whole(1, strings.Repeat(`"",`, 20)+`""`),
+	} {
+		_, _, err := unpack(bytes.NewReader(data), int64(len(data)), ID{1, 2}, "")
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// bytesBefore is a file without the frame that Write puts behind what compresses too well.
+func bytesBefore(data []byte) []byte {
+	if i := bytes.LastIndex(data, []byte{0x50, 0x2a, 0x4d, 0x18}); i >= 0 {
+		return data[:i]
+	}
+	return data
+}
+
+// FuzzUnpack requires of any bytes that what comes of them follows their number.
+func FuzzUnpack(f *testing.F) {
+	line := func(content string) []byte {
+		return fmt.Appendf(nil, `{"schemaVersion":1,"epoch":1,"seq":2,"bytes":%d,"sha256":"%x"}`+"\n", len(content), sha256.Sum256([]byte(content)))
+	}
+	for _, content := range []string{"", "{}\n{}\n", strings.Repeat(" ", 1<<20) + "\n"} {
+		data, err := pack(line(content), []byte(content))
+		require.NoError(f, err)
+		f.Add(data)
+		f.Add(append(data, data...))
+		f.Add(data[:len(data)/2])
+	}
+	bomb, err := pack(bytes.Repeat([]byte(" "), 64<<20))
+	require.NoError(f, err)
+	f.Add(bytesBefore(bomb))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		state, metrics, err := unpack(bytes.NewReader(data), int64(len(data)), ID{1, 2}, "")
+		if err == nil {
+			require.LessOrEqual(t, int64(len(state)+len(metrics)), decoded(int64(len(data))))
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package redact
+
+// Tokens that have their vendor's mark not at their beginning.
+
+// before reports whether the n bytes before b[i] are of class c, and no more of them.
+func before(b []byte, i, n int, c *class) bool {
+	if i < n || i > n && c[b[i-n-1]] {
+		return false
+	}
+	return run(b, i-n, c, n) == i
+}
+
+// matchAzure takes a client secret of Azure: three bytes, a digit, "Q~", and 31 to 34.
+func matchAzure(b []byte, i int) (span, int) {
+	const head, minBody, maxBody = 4, 31, 34
+	end := run(b, i+2, tilde, maxBody+1)
+	if end-i-2 < minBody || end-i-2 > maxBody || i < head || !isDigit(b[i-1]) || !before(b, i, head, tilde) {
+		return span{}, i + 1
+	}
+	return span{start: i - head, end: end, rank: rankToken, kind: "azure-secret"}, end
+}
+
+// matchTerraform takes 14 bytes, ".atlasv1.", and from 60 on.
+func matchTerraform(b []byte, i int) (span, int) {
+	const head, minBody = 14, 60
+	body := i + len(".atlasv1.")
+	end := run(b, body, base64, -1)
+	if end-body < minBody || !before(b, i, head, alnum) {
+		return span{}, i + 1
+	}
+	return span{start: i - head, end: end, rank: rankToken, kind: "terraform-token"}, end
+}
+
+// matchMaxMind takes six bytes, "_", 29 bytes, "_mmk".
+func matchMaxMind(b []byte, i int) (span, int) {
+	const tail, head = 29, 6
+	if !before(b, i, tail, alnum) || i < tail+1+head || b[i-tail-1] != '_' || run(b, i-tail-1-head, alnum, head) != i-tail-1 {
+		return span{}, i + 1
+	}
+	end := i + len("_mmk")
+	return span{start: i - tail - 1 - head, end: end, rank: rankToken, kind: "maxmind-key"}, end
+}
+
+// matchTelegram takes the number of a bot, ":A", and 34 bytes.
+func matchTelegram(b []byte, i int) (span, int) {
+	const minID, maxID, minBody = 5, 16, 33
+	end := run(b, i+1, dash, -1)
+	start := i
+	for start > 0 && i-start <= maxID && isDigit(b[start-1]) {
+		start--
+	}
+	if end-i-2 < minBody || i-start < minID || i-start > maxID || start > 0 && isLetter(b[start-1]) || !looksIssued(b, i, i+1, min(end, i+sureBytes)) {
+		return span{}, i + 1
+	}
+	return span{start: start, end: end, rank: rankToken, kind: "telegram-token"}, end
+}
