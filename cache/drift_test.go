@@ -1,6 +1,9 @@
 package cache_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -9,7 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/cache"
 )
 
-func TestDriftOf(t *testing.T) {
+func TestDrift(t *testing.T) {
 	t.Parallel()
 	const spec = "# Title\n\nintro\n\n## Login\n\ntext\n\n## Logout\n\nother\n"
 	given := func(src string, names ...string) []cache.Given {
@@ -19,7 +22,7 @@ func TestDriftOf(t *testing.T) {
 		return all
 	}
 	drift := func(g cache.Given, now string) cache.Drift {
-		return cache.DriftOf(cache.NewOutline([]byte(now)), g.Header, g.SHA256, len(g.Content))
+		return cache.NewComparer(cache.NewOutline([]byte(now))).Given(g.Header, g.SHA256, len(g.Content))
 	}
 	login := given(spec, "Login")[0]
 	require.Equal(t, "Login", login.Header)
@@ -44,4 +47,39 @@ func TestDriftOf(t *testing.T) {
 	require.True(t, cut.Truncated)
 	require.Equal(t, cache.Same, drift(cut, long))
 	require.Equal(t, cache.Changed, drift(cut, strings.Replace(long, "a line", "b line", 1)))
+}
+
+// However many entries name a section, the preamble or the outline: it is hashed and
+// put together once.
+func TestComparerDerivesOnce(t *testing.T) { //nolint:paralleltest // it measures what is allocated
+	src := "intro\n" + strings.Repeat("# a b c d e f\n", 10_000) + "# Long\n\n" + strings.Repeat("x", 1<<20) + "\n"
+	o := cache.NewOutline([]byte(src))
+	s, err := o.Find("Long")
+	require.NoError(t, err)
+	raw := sha256.Sum256([]byte(o.Text(s)))
+	sum := hex.EncodeToString(raw[:])
+	c := cache.NewComparer(o)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 1000 {
+		require.Equal(t, cache.Same, c.Section("long", sum))
+		require.Equal(t, cache.Changed, c.Given("Long", sum, s.End-s.Start), "nothing was given as long as this")
+		require.Equal(t, cache.Changed, c.Given(cache.HeaderPreamble, sum, 1<<30))
+		require.Equal(t, cache.Changed, c.Given(cache.HeaderOutline, sum, 1<<30))
+		require.Equal(t, cache.Gone, c.Given("a b c d e f", sum, 1))
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))
+}
+
+// A file in which a header repeats itself is not given section by section.
+func TestGivenSectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	o := cache.NewOutline([]byte(strings.Repeat("## Acceptance Criteria\n", 90_000)))
+	for _, names := range [][]string{nil, {"acceptance criteria"}} {
+		all, err := cache.ForTask(func(string) (*cache.Outline, error) { return o, nil }, "s.md", nil, names)
+		require.NoError(t, err)
+		require.Greater(t, len(all), 200)
+		require.LessOrEqual(t, len(all), 256)
+	}
 }

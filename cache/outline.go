@@ -143,10 +143,29 @@ func (o *Outline) preambleEnd() int {
 // end of its path, its bare header say, where no other section's path ends so.
 // Case does not matter. The error is an *AmbiguousError or wraps ErrNoSection.
 func (o *Outline) Find(query string) (Section, error) {
+	found := o.matches(query)
+	switch {
+	case len(found) == 0:
+		return Section{}, fmt.Errorf("find section: %w: %q", ErrNoSection, query)
+	case len(found) > 1:
+		err := &AmbiguousError{Query: query}
+		for _, i := range found {
+			err.Candidates = append(err.Candidates, o.section(i))
+		}
+		return Section{}, err
+	}
+	return o.section(found[0]), nil
+}
+
+// matches returns the sections that a query could name, by their index.
+func (o *Outline) matches(query string) []int {
 	q := strings.ToLower(strings.Join(strings.Fields(query), " "))
+	if q == "" {
+		return nil
+	}
 	if anchor, ok := strings.CutPrefix(q, "#"); ok {
 		if i, ok := o.anchors[anchor]; ok {
-			return o.section(i), nil
+			return []int{i}
 		}
 	}
 	var whole, ends []int
@@ -158,21 +177,10 @@ func (o *Outline) Find(query string) (Section, error) {
 			ends = append(ends, i)
 		}
 	}
-	found := whole
-	if len(found) == 0 {
-		found = ends
+	if len(whole) > 0 {
+		return whole
 	}
-	switch {
-	case q == "" || len(found) == 0:
-		return Section{}, fmt.Errorf("find section: %w: %q", ErrNoSection, query)
-	case len(found) > 1:
-		err := &AmbiguousError{Query: query}
-		for _, i := range found {
-			err.Candidates = append(err.Candidates, o.section(i))
-		}
-		return Section{}, err
-	}
-	return o.section(found[0]), nil
+	return ends
 }
 
 // endsIn says whether a section's path, with the title in front, ends in q at a

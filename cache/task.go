@@ -15,6 +15,10 @@ import (
 // MaxGiven bounds what ForTask returns, in bytes of content.
 const MaxGiven = 32 << 10
 
+// maxSections bounds how many sections are given with a task: headers may repeat
+// themselves, and each section is compared with those before.
+const maxSections = 250
+
 // Headers of what is given without being a section.
 const (
 	HeaderPreamble = "(before the first section)"
@@ -42,7 +46,8 @@ type Given struct {
 // cannot open is an error.
 //
 // All together is at most MaxGiven bytes, cut at the end of a line. What found no
-// room at all is given without content, so that the reader knows of it.
+// room at all is given without content, so that the reader knows of it, but for
+// what comes after 250 sections.
 func ForTask(docs func(path string) (*Outline, error), specPath string, links, names []string) ([]Given, error) {
 	spec, err := docs(specPath)
 	if err != nil {
@@ -99,6 +104,9 @@ type giver struct {
 
 // section gives a section, unless one that holds it was given before.
 func (g *giver) section(name string, o *Outline, s Section) {
+	if len(g.given) >= maxSections {
+		return
+	}
 	for _, have := range g.seen[name] {
 		if have.Start <= s.Start && s.End <= have.End {
 			return
@@ -118,13 +126,18 @@ func (g *giver) overview(name string, o *Outline) {
 			g.section(name, o, o.section(i))
 		}
 	}
+	if list := o.list(); list != "" {
+		g.add(name, HeaderOutline, list)
+	}
+}
+
+// list is the content that is given as the outline of a file.
+func (o *Outline) list() string {
 	var list strings.Builder
 	for _, s := range o.sections {
 		fmt.Fprintf(&list, "%s- %s (#%s, lines %d-%d)\n", strings.Repeat("  ", s.Level-1), s.Header, s.Anchor, s.FirstLine, s.LastLine)
 	}
-	if list.Len() > 0 {
-		g.add(name, HeaderOutline, list.String())
-	}
+	return list.String()
 }
 
 func (g *giver) add(name, header, content string) {

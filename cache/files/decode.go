@@ -21,7 +21,11 @@ import (
 // MaxEncoded bounds what Decode takes, in bytes.
 const MaxEncoded = 1 << 30
 
-// Decode reads what Encode returns. Members that it does not know are ignored. The
+// maxPath bounds a path, in bytes: what [Take] finds within its depth.
+const maxPath = maxDepth * 256
+
+// Decode reads what Encode returns. Members that it does not know are ignored. The Snapshot
+// shares the memory of data, which must not be changed afterwards. The
 // error has class future-version for a newer schemaVersion, else class corrupt.
 func Decode(data []byte) (*Snapshot, error) {
 	s, err := decode(data)
@@ -39,7 +43,7 @@ func decode(data []byte) (*Snapshot, error) {
 	if len(data) > MaxEncoded {
 		return nil, fmt.Errorf("it has %d bytes, more than the %d that are read", len(data), MaxEncoded)
 	}
-	d := decoder{strictjson.NewReader(data)}
+	d := decoder{strictjson.NewSharing(data)}
 	s := &Snapshot{}
 	version, sealed := int64(0), false
 	d.Object(func(key string) {
@@ -116,6 +120,8 @@ func (d decoder) bytes() string {
 func (d decoder) checkPath(p, before string, first bool) {
 	switch {
 	case d.Err() != nil:
+	case len(p) > maxPath || strings.Count(p, "/") > maxDepth+1:
+		d.Fail("a path of %d bytes, %d levels deep: more than %d or %d", len(p), strings.Count(p, "/"), maxPath, maxDepth+1)
 	case p == "" || p != path.Clean(p) || path.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../") || strings.ContainsRune(p, 0):
 		d.Fail("%q is no path inside", p)
 	case !first && p <= before:

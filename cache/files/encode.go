@@ -139,11 +139,6 @@ const (
 	typeLink = 0o120000
 )
 
-var specialBits = []struct {
-	mode fs.FileMode
-	bit  uint32
-}{{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}}
-
 // unixMode is a fingerprint's mode as st_mode has it.
 func unixMode(m fs.FileMode) uint32 {
 	u := uint32(m.Perm())
@@ -155,15 +150,11 @@ func unixMode(m fs.FileMode) uint32 {
 	default:
 		u |= typeReg
 	}
-	for _, s := range specialBits {
-		if m&s.mode != 0 {
-			u |= s.bit
-		}
-	}
 	return u
 }
 
-// fileMode is the reverse, false for what unixMode does not return.
+// fileMode is the reverse, false for what unixMode does not return: a mode with setuid,
+// setgid or sticky was never written by lopen.
 func fileMode(u uint32) (fs.FileMode, bool) {
 	m := fs.FileMode(u & 0o777)
 	switch u & typeMask {
@@ -172,11 +163,6 @@ func fileMode(u uint32) (fs.FileMode, bool) {
 		m |= fs.ModeDir
 	case typeLink:
 		m |= fs.ModeSymlink
-	}
-	for _, s := range specialBits {
-		if u&s.bit != 0 {
-			m |= s.mode
-		}
 	}
 	return m, unixMode(m) == u && (m&fs.ModeSymlink == 0 || m == fs.ModeSymlink)
 }

@@ -93,7 +93,7 @@ func (d fdFolder) stat(path, name string) (stat, error) {
 	}
 }
 
-// modeOf is what os.Lstat makes of st_mode, whose type differs by system.
+// modeOf is the type and the permissions in st_mode, whose type differs by system.
 func modeOf[M uint16 | uint32](m M) fs.FileMode {
 	mode := fs.FileMode(m & 0o777)
 	switch m & unix.S_IFMT {
@@ -104,15 +104,6 @@ func modeOf[M uint16 | uint32](m M) fs.FileMode {
 		mode |= fs.ModeSymlink
 	default:
 		mode |= fs.ModeIrregular
-	}
-	if m&unix.S_ISUID != 0 {
-		mode |= fs.ModeSetuid
-	}
-	if m&unix.S_ISGID != 0 {
-		mode |= fs.ModeSetgid
-	}
-	if m&unix.S_ISVTX != 0 {
-		mode |= fs.ModeSticky
 	}
 	return mode
 }

@@ -127,6 +127,38 @@ func TestIgnoreFileOfAnotherKind(t *testing.T) {
 	require.NotNil(t, s.Find("a"))
 }
 
+// The ignore files along a path are bounded together, those of one branch apart from
+// another's. One that exceeds the bound holds nothing, one below that fits does.
+func TestIgnoreFilesAreBounded(t *testing.T) {
+	t.Parallel()
+	x := newTree(t)
+	part := "x\n" + strings.Repeat("#", maxIgnore/4-2)
+	x.write(".gitignore", part)
+	for _, branch := range []string{"a", "b"} {
+		x.write(branch+"/.gitignore", part)
+		x.write(branch+"/.lopenignore", part)
+		x.write(branch+"/c/.gitignore", "y\n"+part)
+		x.write(branch+"/c/.lopenignore", "z\n")
+		x.write(branch+"/c/d/.gitignore", part)
+		for _, name := range []string{"x", "y", "z"} {
+			x.write(branch+"/c/d/"+name, name)
+		}
+	}
+	s, err := Take(t.Context(), x.root, nil, Options{})
+	require.NoError(t, err)
+	var skipped []string
+	for _, f := range s.Skipped {
+		require.Equal(t, Unreadable, f.Reason)
+		skipped = append(skipped, f.Path)
+	}
+	require.ElementsMatch(t, []string{"a/c/.gitignore", "a/c/d/.gitignore", "b/c/.gitignore", "b/c/d/.gitignore"}, skipped)
+	for _, branch := range []string{"a", "b"} {
+		require.Nil(t, s.Find(branch+"/c/d/x"), "of the files above")
+		require.NotNil(t, s.Find(branch+"/c/d/y"), "of one that is too large")
+		require.Nil(t, s.Find(branch+"/c/d/z"), "of one that fits beside it")
+	}
+}
+
 // TestIgnoredAsGit compares with what git takes of random trees with random rules.
 func TestIgnoredAsGit(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,8 @@ import (
 type Fingerprint struct {
 	// Path is relative to the root, with '/' between its parts; any bytes but NUL.
 	Path string
-	// Mode is the type (regular, ModeDir or ModeSymlink) with the permission bits,
-	// ModeSetuid, ModeSetgid and ModeSticky; a symlink has its type only. Folders are
+	// Mode is the type (regular, ModeDir or ModeSymlink) with the permission bits, and
+	// never setuid, setgid or sticky; a symlink has its type only. Folders are
 	// recorded when they are empty, and have no more than Path and Mode.
 	Mode fs.FileMode
 	Size int64 // in bytes

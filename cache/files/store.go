@@ -17,7 +17,7 @@ func Save(dir writer.FS, name string, s *Snapshot) error {
 // Load reads what Save wrote. The error is an fs.ErrNotExist when there is none, and
 // one of Decode's for what is damaged.
 func Load(dir writer.FS, name string) (*Snapshot, error) {
-	data, err := writer.ReadFile(dir, name, MaxEncoded)
+	data, err := writer.ReadText(dir, name, MaxEncoded)
 	if err != nil {
 		return nil, err
 	}

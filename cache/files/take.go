@@ -233,8 +233,9 @@ type stat struct {
 	inode            uint64
 }
 
-// modeBits are those that a fingerprint has.
-const modeBits = fs.ModeType | fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+// modeBits are those that a fingerprint has. Setuid, setgid and sticky are not among
+// them, as for git: what brings a mode back must never give a file somebody's rights.
+const modeBits = fs.ModeType | fs.ModePerm
 
 // fingerprint is that of a path, without its content.
 func (s stat) fingerprint(path string) Fingerprint {

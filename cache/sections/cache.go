@@ -25,7 +25,7 @@ import (
 const DefaultBytes = 64 << 20
 
 // MaxFile is the size of the largest file that is read, in bytes.
-const MaxFile = 64 << 20
+const MaxFile = 16 << 20
 
 // ErrNotRegular says that a name is of no regular file of at most MaxFile bytes.
 var ErrNotRegular = fmt.Errorf("not a file of at most %d MiB", MaxFile>>20)

@@ -20,6 +20,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 )
 
 // maxAssessed is how much output of a command is remembered, in bytes. What
@@ -36,7 +37,8 @@ func newAssess(a *app) *cobra.Command {
 The scope is the project's files, or those that the patterns name, relative to the
 project. What .gitignore and .lopenignore leave out is left out, but for a file or
 folder that a pattern names without wildcards. CMD runs in the current folder. Only
-what ended with exit 0 is remembered, and nothing if CMD changed the scope.`,
+what ended with exit 0 is remembered, and nothing if CMD changed the scope or printed
+a credential.`,
 		Example: `  lopen assess lint --scope '**/*.go' --scope go.mod -- golangci-lint run`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n != 1 || len(args) < 2 {
@@ -93,19 +95,20 @@ func (a *app) assess(ctx context.Context, name string, scope []string, flags map
 	}
 	a.logger.Debug().Str("name", name).Time("at", r.At).Msg("nothing in the scope changed: the output is that of last time")
 	fmt.Fprintf(a.stderr, "%s: unchanged since %s\n", name, ago(time.Since(r.At)))
-	return replay(r.Data, a.stdout, a.stderr)
+	return replay(r.Data, a.stdout.Output(), a.stderr.Output())
 }
 
-// tooMuch says that a command did well and printed more than is remembered.
+// tooMuch says that a command did well and printed what is not remembered: more than
+// maxAssessed, or a credential.
 type tooMuch struct{}
 
-func (*tooMuch) Error() string { return "it printed too much to be remembered" }
+func (*tooMuch) Error() string { return "it printed too much, or a credential, to be remembered" }
 
 // assessed runs a command, passes its output on and returns it for replay.
 func (a *app) assessed(ctx context.Context, dir string, argv []string) ([]byte, error) {
 	rec := &recording{}
 	res, err := child.Run(ctx, child.Command{Argv: argv, Dir: dir, Env: a.environ,
-		Stdout: rec.tee(1, a.stdout), Stderr: rec.tee(2, a.stderr)})
+		Stdout: rec.tee(1, a.stdout.Output()), Stderr: rec.tee(2, a.stderr.Output())})
 	switch {
 	case err != nil:
 		return nil, err
@@ -115,6 +118,10 @@ func (a *app) assessed(ctx context.Context, dir string, argv []string) ([]byte, 
 		return nil, &loop.Exit{Code: max(res.Exit, 1), Reason: fmt.Sprintf("%s: exit %d", argv[0], res.Exit)}
 	case res.LeftBehind, rec.full:
 		return nil, &tooMuch{}
+	}
+	var rules redact.Redactor
+	if _, n := rules.Bytes(rec.data.Bytes()); n > 0 {
+		return nil, &tooMuch{} // what has a credential in it is not kept
 	}
 	return rec.data.Bytes(), nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -27,14 +29,14 @@ func attemptsOf(r session.Record, task string) (all []session.AttemptRecord) {
 // tellAttempt tells of one start of the command all that is known.
 func tellAttempt(w io.Writer, a session.AttemptRecord) {
 	took := a.EndedAt.Sub(a.StartedAt).Round(time.Millisecond)
-	fmt.Fprintf(w, "%s  iteration %d: %s, attempt %d: %s\n", a.StartedAt.Local().Format(time.DateTime), a.Iteration, a.Task, a.Attempt, a.Then)
+	fmt.Fprintf(w, "%s  iteration %d: %s, attempt %d: %s\n", a.StartedAt.Local().Format(time.DateTime), a.Iteration, plain.Line(a.Task), a.Attempt, plain.Line(a.Then))
 	field := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	field("command", "%s", quoted(a.Command))
 	exit := fmt.Sprintf("exit %d", a.Exit)
 	if a.Signal != "" {
-		exit = "signal " + a.Signal
+		exit = "signal " + plain.Line(a.Signal)
 	}
 	used := fmt.Sprintf("%s of CPU", time.Duration(a.CPU)*time.Millisecond)
 	if a.MaxRSS > 0 {
@@ -49,30 +51,30 @@ func tellAttempt(w io.Writer, a session.AttemptRecord) {
 		field("tokens", "%s in, %s out, $%.2f", count(a.Input), count(a.Output), a.CostUSD)
 	}
 	for _, c := range a.Context {
-		field("given", "%s, %d bytes", strings.TrimSpace(c.Path+" "+c.Header), c.Bytes)
+		field("given", "%s, %d bytes", strings.TrimSpace(shown(c.Path)+" "+plain.Line(c.Header)), c.Bytes)
 	}
 	if a.Before != a.After {
-		field("git", "%.12s → %.12s", a.Before, a.After)
+		field("git", "%.12s → %.12s", plain.Line(a.Before), plain.Line(a.After))
 	}
 	for _, f := range a.Files {
-		name := f.Path
+		name := shown(f.Path)
 		if f.From != "" {
-			name = f.From + " → " + f.Path
+			name = shown(f.From) + " → " + name
 		}
-		field("file", "%s: %s", f.Change, name)
+		field("file", "%s: %s", plain.Line(f.Change), name)
 	}
 	if a.MoreFiles > 0 {
 		field("file", "and %d more", a.MoreFiles)
 	}
 	if a.Check != nil {
-		field("check", "%s: exit %d after %s", a.Check.Command, a.Check.Exit, time.Duration(a.Check.Ms)*time.Millisecond)
+		field("check", "%s: exit %d after %s", trust.Line(a.Check.Command), a.Check.Exit, time.Duration(a.Check.Ms)*time.Millisecond)
 	}
 	if a.Failure != "" {
-		field("failed", "%s", a.Failure)
+		field("failed", "%s", plain.Line(a.Failure))
 	}
 	for name, text := range map[string]string{"output": a.Tail, "check's": a.CheckTail} {
 		for line := range strings.Lines(text) {
-			fmt.Fprintf(w, "  %-9s | %s\n", name, printable(strings.TrimRight(line, "\r\n")))
+			fmt.Fprintf(w, "  %-9s | %s\n", name, strings.TrimRight(line, "\r\n"))
 		}
 	}
 }

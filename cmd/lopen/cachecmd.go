@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cache/assess"
 	"github.com/lopen-dev/lopen/cache/sections"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 )
@@ -110,7 +110,7 @@ func newCacheWarm(a *app) *cobra.Command {
 
 // warm makes sure of the outlines of documents, with a bar on a terminal.
 func (a *app) warm(ctx context.Context, project string, values *settings.Values, names []string) error {
-	docs, err := os.OpenRoot(project)
+	docs, err := lifecycle.OpenDocuments(project)
 	if err != nil {
 		return err
 	}
@@ -119,9 +119,12 @@ func (a *app) warm(ctx context.Context, project string, values *settings.Values,
 	defer c.Close()
 	begun := time.Now()
 	var step func(int)
-	if isTerminal(a.stderr) {
-		step = func(done int) { fmt.Fprintf(a.stderr, "\r\x1b[K%s", bar(done, len(names), 40)) }
-		defer fmt.Fprint(a.stderr, "\r\x1b[K")
+	if a.stderr.Terminal() {
+		step = func(done int) {
+			a.stderr.Control(eraseLine)
+			fmt.Fprint(a.stderr, bar(done, len(names), 40))
+		}
+		defer a.stderr.Control(eraseLine)
 	}
 	err = c.Warm(ctx, names, step)
 	s := c.Stats()
@@ -142,6 +145,11 @@ func (a *app) documents(project string, values *settings.Values, paths []string)
 	if !typed {
 		paths = []string{filepath.Join(project, filepath.FromSlash(values.String("requirements_dir")))}
 	}
+	docs, err := lifecycle.OpenDocuments(project)
+	if err != nil {
+		return nil, err
+	}
+	defer docs.Close()
 	for _, p := range paths {
 		if p, err = a.path(p); err != nil {
 			return nil, err
@@ -150,16 +158,15 @@ func (a *app) documents(project string, values *settings.Values, paths []string)
 		if err != nil || !filepath.IsLocal(rel) {
 			return nil, usagef("%s is not in the project %s", p, project)
 		}
-		err = filepath.WalkDir(p, func(path string, d fs.DirEntry, err error) error {
+		top := filepath.ToSlash(rel)
+		err = fs.WalkDir(docs, top, func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
-			case d.IsDir() && path != p && (d.Name() == lifecycle.Dir || d.Name() == ".git"):
+			case d.IsDir() && name != top && (d.Name() == lifecycle.Dir || d.Name() == git.Mark):
 				return fs.SkipDir
-			case d.Type().IsRegular() && (path == p || isMarkdown(d.Name())):
-				rel, err := filepath.Rel(project, path)
-				names = append(names, filepath.ToSlash(rel))
-				return err
+			case d.Type().IsRegular() && (name == top || isMarkdown(d.Name())):
+				names = append(names, name)
 			}
 			return nil
 		})

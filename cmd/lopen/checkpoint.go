@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -50,7 +49,7 @@ func (a *app) withSession(ctx context.Context, name string, permitted bool, fn f
 			return err
 		}
 		if o, oerr := store.Orphan(id); oerr == nil && o != nil && o.Alive {
-			err := &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("a command of an earlier run still works on the files (%s): end it with: lopen run %s", o, id.Module)}
+			err := &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("a command of an earlier run still works on the files (%s): %s", o, lifecycle.HowToEnd(o, id))}
 			return errors.Join(err, sess.Close(ctx))
 		}
 		err = fn(store, sess)
@@ -67,20 +66,6 @@ func (a *app) lookingAt(name string, fn func(store *lifecycle.Store, id session.
 		}
 		return errors.Join(fn(store, id, cps), cps.Close())
 	})
-}
-
-// forTerminal takes from contents what would move the cursor or change colours, where
-// they go to a terminal.
-func forTerminal(w io.Writer, text string) string {
-	if !isTerminal(w) {
-		return text
-	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' && r != '\n' || r >= 0x7f && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, text)
 }
 
 // findCheckpoint turns a name into an ID: cp-000012, 12, last, before:TASK or
@@ -355,7 +340,7 @@ func (a *app) printPatches(cps *lifecycle.Checkpoints, changes []files.Change) e
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprint(a.stdout, forTerminal(a.stdout, patch)); err != nil {
+		if _, err := fmt.Fprint(a.stdout.Content(), patch); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ func newConfigShow(a *app) *cobra.Command {
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
 			for _, e := range values.All() {
-				fmt.Fprintf(w, "%s\t%v\t%s\t%s\n", e.Key, e.Value, e.Source, e.Help)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.Key, trust.Line(fmt.Sprint(e.Value)), e.Source, e.Help)
 			}
 			return w.Flush()
 		},
@@ -48,7 +48,7 @@ func newConfigSet(a *app) *cobra.Command {
 		Use:   "set KEY VALUE",
 		Short: "Set a setting of this project, in .lopen/config.json",
 		Args:  cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.making(func(project string, store *lifecycle.Store) error {
 				old, err := store.Config()
 				if err != nil {
@@ -68,7 +68,7 @@ func newConfigSet(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				a.approve(approvals, project, trust.Command{Shell: args[1]})
+				a.approve(approvals, a.known(cmd.Context(), project), trust.Command{Shell: args[1]})
 				return nil
 			})
 		},

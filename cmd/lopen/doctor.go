@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 )
 
 // findingRow is what `doctor --json` prints of one finding.
@@ -43,9 +45,9 @@ func newDoctor(a *app) *cobra.Command {
 					case f.Mend != "":
 						sign = "!"
 					}
-					fmt.Fprintf(a.stdout, "%s %-12s %s\n", sign, f.Name, f.Found)
+					fmt.Fprintf(a.stdout, "%s %-12s %s\n", sign, f.Name, plain.Line(f.Found))
 					if f.Mend != "" {
-						fmt.Fprintf(a.stdout, "  %-12s %s\n", "", f.Mend)
+						fmt.Fprintf(a.stdout, "  %-12s %s\n", "", plain.Line(f.Mend))
 					}
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -29,13 +30,14 @@ func (r *runCall) printDryRun(store *lifecycle.Store, p *plan.Plan, docs loop.Co
 		return err
 	}
 	for i, line := range order {
-		fmt.Fprintf(r.stdout, "%3d  %s\n", i+1, line)
+		fmt.Fprintf(r.stdout, "%3d  %s\n", i+1, plain.Line(line))
 	}
 	if len(order) == 0 {
 		fmt.Fprintln(r.stdout, "nothing would run")
 		return nil
 	}
-	_, err = fmt.Fprintf(r.stdout, "\nThe first prompt:\n\n%s", first)
+	fmt.Fprint(r.stdout, "\nThe first prompt:\n\n")
+	_, err = fmt.Fprintf(r.stdout.Content(), "%s", first)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -46,8 +47,10 @@ func glyph(s session.TaskState) string {
 	return "○"
 }
 
-// paint colours text by what a task's state means to a person.
+// paint colours text by what a task's state means to a person, on one line. It is for
+// [plain.Stream.Colored]; no colour within the text passes.
 func paint(text string, s session.TaskState, colored bool) string {
+	text = plain.Line(text)
 	code := ""
 	switch s {
 	case session.TaskComplete:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -183,8 +185,8 @@ func row(store *lifecycle.Store, info lifecycle.Info, long bool) sessionRow {
 
 // listSessions prints a table on a terminal and tab-separated text elsewhere.
 func (a *app) listSessions(rows []sessionRow, long bool) error {
-	w := a.stdout
-	if isTerminal(a.stdout) {
+	w := io.Writer(a.stdout)
+	if a.stdout.Terminal() {
 		if len(rows) == 0 {
 			_, err := fmt.Fprintln(a.stderr, "no sessions here: lopen run MODULE -- CMD makes one")
 			return err
@@ -199,13 +201,13 @@ func (a *app) listSessions(rows []sessionRow, long bool) error {
 			if r.newer {
 				what = "newer lopen"
 			}
-			fmt.Fprintf(w, "%s\t! %s\t%s\t%s\t\t\t\t%s\n", r.ID, what, r.Name, r.Module, r.Error)
+			fmt.Fprintf(w, "%s\t! %s\t%s\t%s\t\t\t\t%s\n", r.ID, what, plain.Line(r.Name), r.Module, plain.Line(r.Error))
 			continue
 		}
 		fmt.Fprintf(w, "%s%s\t%s %s\t%s\t%s\t%s\t%d/%d\t%s\t%s", r.branch, r.ID, statusGlyph(r.Status), r.Status, named(r), r.Module, r.Phase,
 			r.Progress.Done, r.Progress.Total, ago(time.Since(*r.UpdatedAt)), count(r.Tokens))
 		if long {
-			fmt.Fprintf(w, "\t%s\t%s", bytesText(r.Bytes), r.HeldBy)
+			fmt.Fprintf(w, "\t%s\t%s", bytesText(r.Bytes), plain.Line(r.HeldBy))
 		}
 		fmt.Fprintln(w)
 	}
@@ -215,9 +217,9 @@ func (a *app) listSessions(rows []sessionRow, long bool) error {
 // named is a session's name, with a sign when it is pinned.
 func named(r sessionRow) string {
 	if r.Pinned {
-		return strings.TrimSpace(r.Name + " (pinned)")
+		return strings.TrimSpace(plain.Line(r.Name) + " (pinned)")
 	}
-	return r.Name
+	return plain.Line(r.Name)
 }
 
 func statusGlyph(status string) string {

@@ -7,18 +7,28 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 
 	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) }
 
+// softLimit is the memory in bytes from which on the collector works harder than it would:
+// it lets garbage grow to as much again as what is in use. What needs more gets it, at up
+// to half of the processor's time. GOMEMLIMIT says otherwise.
+const softLimit = 160 << 20
+
 // run is the whole program. The first interrupt cancels what goes on, which
 // saves and says how to go on; the second ends the process at once.
 func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []string) int {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(softLimit)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
@@ -41,17 +51,19 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []stri
 			}
 		}
 	}()
-	app := &app{stdin: stdin, stdout: stdout, stderr: stderr, environ: environ}
+	app := &app{stdin: stdin, environ: environ}
+	app.stdout, app.stderr = plain.Streams(stdout, stderr)
+	defer func() { _ = errors.Join(app.stdout.Close(), app.stderr.Close()) }()
 	root := newRoot(app)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(app.stdout)
+	root.SetErr(app.stderr)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "lopen: %v\n%s", err, hint(err))
+	fmt.Fprintf(app.stderr, "lopen: %v\n%s", err, hint(err))
 	return exitCode(err)
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -89,7 +88,7 @@ func findBoxes(project string) []boxFile {
 		if info, err := d.Info(); err != nil || !info.Mode().IsRegular() || info.Size() > maxSize {
 			return nil //nolint:nilerr // see above
 		}
-		src, err := os.ReadFile(path)
+		src, err := lifecycle.ReadRegular(path, maxSize)
 		if err != nil {
 			return nil //nolint:nilerr // see above
 		}

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"text/template"
 
 	"github.com/itchyny/gojq"
 	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 )
 
 // outputFlags choose how a command that reads prints.
@@ -42,7 +43,7 @@ func (a *app) printJSON(v any) error {
 		return err
 	}
 	if a.out.fields == "" && a.out.jq == "" && a.out.template == "" {
-		_, err = fmt.Fprintf(a.stdout, "%s\n", data)
+		_, err = fmt.Fprintf(a.stdout.JSON(), "%s\n", data)
 		return err
 	}
 	var tree any
@@ -66,13 +67,13 @@ func (a *app) printJSON(v any) error {
 		if err := t.Execute(&b, tree); err != nil {
 			return usagef("--template: %w", err)
 		}
-		_, err = fmt.Fprintln(a.stdout, b.String())
+		_, err = fmt.Fprintln(a.stdout.Content(), b.String())
 		return err
 	}
 	if data, err = compactJSON(tree); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s\n", data)
+	_, err = fmt.Fprintf(a.stdout.JSON(), "%s\n", data)
 	return err
 }
 
@@ -109,7 +110,7 @@ func pick(tree any, fields []string) (any, error) {
 	return nil, usagef("--fields: the output has no fields")
 }
 
-func printJQ(w io.Writer, query string, tree any) error {
+func printJQ(w *plain.Stream, query string, tree any) error {
 	q, err := gojq.Parse(query)
 	if err != nil {
 		return usagef("--jq: %w", err)
@@ -123,14 +124,14 @@ func printJQ(w io.Writer, query string, tree any) error {
 		if err, ok := v.(error); ok {
 			return usagef("--jq: %w", err)
 		}
-		if s, ok := v.(string); ok { // as jq -r does: a string is printed for a person or a script
-			fmt.Fprintln(w, s)
+		if s, ok := v.(string); ok { // as jq -r does: byte for byte into a pipe
+			fmt.Fprintln(w.Content(), s)
 			continue
 		}
 		data, err := compactJSON(v)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s\n", data)
+		fmt.Fprintf(w.JSON(), "%s\n", data)
 	}
 }

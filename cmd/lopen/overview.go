@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -70,7 +71,7 @@ func (a *app) orphans(store *lifecycle.Store, infos []lifecycle.Info) {
 			continue
 		}
 		if o, err := store.Abandoned(i.ID); err == nil && o != nil {
-			fmt.Fprintf(a.stdout, "orphan   of %s: %s\n         %s\n", i.ID, o, lifecycle.HowToEnd(o, i.ID))
+			fmt.Fprintf(a.stdout, "orphan   of %s: %s\n         %s\n", i.ID, plain.Line(o.String()), lifecycle.HowToEnd(o, i.ID))
 		}
 	}
 }
@@ -110,7 +111,7 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 	failed := "nothing"
 	for t := range st.All() {
 		if t.State == session.TaskFailed && len(t.Children) == 0 {
-			failed = printable(fmt.Sprintf("%s (%s)", t.Name, t.LastError))
+			failed = plain.Line(fmt.Sprintf("%s (%s)", t.Name, t.LastError))
 			if p.Failed > 1 {
 				failed += fmt.Sprintf(" and %d more", p.Failed-1)
 			}
@@ -143,9 +144,9 @@ func next(st *session.State, running bool) string {
 	case len(ready) > 0:
 		t, _ := st.Task(ready[0])
 		if t.State == session.TaskInProgress {
-			return printable(t.Name) + " (was in progress, runs again)"
+			return plain.Line(t.Name) + " (was in progress, runs again)"
 		}
-		return printable(t.Name)
+		return plain.Line(t.Name)
 	case len(waiting) > 0:
 		return fmt.Sprintf("nothing: %d tasks are blocked", len(waiting))
 	case n > 0:

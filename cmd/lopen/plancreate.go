@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -62,14 +61,9 @@ func (a *app) planFrom(module, from string) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(start, path)
 	}
-	dir, err := os.OpenRoot(filepath.Dir(path))
+	src, err := lifecycle.ReadRegular(path, loop.MaxSpec)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", from, err)
-	}
-	defer dir.Close()
-	src, err := loop.ReadSpec(dir.FS(), filepath.Base(path))
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make a plan from %s: %w", from, err)
 	}
 	content, err := plan.FromMarkdown(module, src)
 	if err != nil {

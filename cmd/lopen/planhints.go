@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/nearest"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/plan"
 )
 
@@ -30,7 +31,7 @@ func (a *app) warnMissing(path string, p *plan.Plan) {
 		if near := nearestID(m.For, ids); len(near) > 0 {
 			hint = "; nearest: " + strings.Join(near, ", ")
 		}
-		fmt.Fprintf(a.stderr, "warning: %s:%d: %s waits for %s, which the plan does not have, and stays blocked%s\n", path, m.Line, m.Task, printable(m.For), hint)
+		fmt.Fprintf(a.stderr, "warning: %s:%d: %s waits for %s, which the plan does not have, and stays blocked%s\n", path, m.Line, m.Task, plain.Line(m.For), hint)
 	}
 	a.andMore(path, len(missing), "tasks wait for what is not there")
 }

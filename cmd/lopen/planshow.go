@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
@@ -20,7 +21,7 @@ type planPrinter struct {
 // printPlan prints the tree, and below it how far the plan is and what is next.
 func (a *app) printPlan(st *session.State, view planView) error {
 	_, waiting := tasks.Order(st)
-	p := planPrinter{w: bufio.NewWriter(a.stdout), st: st, waiting: make(map[string][]string, len(waiting)), colored: a.colored(a.stdout)}
+	p := planPrinter{w: bufio.NewWriter(a.stdout.Colored()), st: st, waiting: make(map[string][]string, len(waiting)), colored: a.colored(a.stdout)}
 	for _, w := range waiting {
 		p.waiting[w.Task] = w.For
 	}
@@ -36,7 +37,7 @@ func (a *app) printPlan(st *session.State, view planView) error {
 		}
 	}
 	if view.Next != "" {
-		fmt.Fprintf(p.w, ", next: %s", view.Next)
+		fmt.Fprintf(p.w, ", next: %s", plain.Line(view.Next))
 	}
 	fmt.Fprintln(p.w)
 	return p.w.Flush()
@@ -46,15 +47,15 @@ func (a *app) printPlan(st *session.State, view planView) error {
 func (p *planPrinter) tree(ids []string, depth int) {
 	for _, id := range ids {
 		t, _ := p.st.Task(id)
-		line := fmt.Sprintf("%s %s", glyph(t.State), printable(t.Name))
+		line := fmt.Sprintf("%s %s", glyph(t.State), t.Name)
 		switch {
 		case len(t.Children) > 0:
 			done, total := p.count(t)
 			line += fmt.Sprintf("  %d/%d", done, total)
 		case t.LastError != "" && t.State != session.TaskComplete:
-			line += fmt.Sprintf("  (%s)", printable(t.LastError))
+			line += fmt.Sprintf("  (%s)", t.LastError)
 		case len(p.waiting[id]) > 0:
-			line += fmt.Sprintf("  (waits for %s)", printable(strings.Join(p.waiting[id], ", ")))
+			line += fmt.Sprintf("  (waits for %s)", strings.Join(p.waiting[id], ", "))
 		}
 		fmt.Fprintf(p.w, "%*s%s\n", 2*depth, "", paint(line, t.State, p.colored))
 		p.tree(t.Children, depth+1)
@@ -76,24 +77,4 @@ func (p *planPrinter) count(t session.Task) (done, total int) {
 		}
 	}
 	return done, total
-}
-
-// printable is a text without control characters, which must not reach the
-// terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
-// printableLines is printable of a text of several lines.
-func printableLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, l := range lines {
-		lines[i] = printable(l)
-	}
-	return strings.Join(lines, "\n")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -112,7 +113,7 @@ func (a *app) showRecovery(r *lifecycle.Recovery, rebuilt bool) {
 	fmt.Fprintf(w, "session %s in %s\n", r.From, r.Where)
 	list := func(title string, all []string) {
 		for _, s := range all {
-			fmt.Fprintf(w, "  %-14s %s\n", title, s)
+			fmt.Fprintf(w, "  %-14s %s\n", title, plain.Line(s))
 			title = ""
 		}
 	}
@@ -174,9 +175,9 @@ func (a *app) acceptEdit(store *lifecycle.Store, name string, dryRun bool) error
 	case what == "":
 		what = "nothing that means anything: spaces, or the order of members"
 	}
-	fmt.Fprintf(a.stdout, "%s  edited: %s\n", id, what)
+	fmt.Fprintf(a.stdout, "%s  edited: %s\n", id, plain.Line(what))
 	for _, f := range edit.Rules {
-		fmt.Fprintf(a.stdout, "  %s\n", f)
+		fmt.Fprintf(a.stdout, "  %s\n", plain.Line(f.String()))
 	}
 	if !dryRun {
 		fmt.Fprintf(a.stderr, "accepted: session %s can be gone on with\n", id)
@@ -226,7 +227,7 @@ func readOnly(st *session.State, err error) string {
 // rulesText are findings for a person.
 func rulesText(all []lifecycle.FindingJSON) (s string) {
 	for _, f := range all {
-		s += fmt.Sprintf("  %s: %s (%s, %s): %s", f.Severity, f.Rule, f.Component, f.Kind, strings.Join(f.Where, "; "))
+		s += fmt.Sprintf("  %s: %s (%s, %s): %s", f.Severity, f.Rule, f.Component, f.Kind, plain.Line(strings.Join(f.Where, "; ")))
 		if more := f.Count - len(f.Where); more > 0 {
 			s += fmt.Sprintf("; and %d more", more)
 		}

@@ -10,12 +10,15 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan/research"
 )
@@ -42,9 +45,9 @@ type researchSection struct {
 
 // A researchPlace is where a module's research documents are.
 type researchPlace struct {
-	project *os.Root
-	folder  string // of the specification, relative to the project, with slashes
-	spec    string // the specification's name in it
+	docs   *lifecycle.Documents // the project
+	folder string               // of the specification, relative to the project, with slashes
+	spec   string               // the specification's name in it
 }
 
 func (a *app) researchPlace(module string) (*researchPlace, error) {
@@ -64,18 +67,17 @@ func (a *app) researchPlace(module string) (*researchPlace, error) {
 	if err != nil {
 		return nil, err
 	}
-	project, err := os.OpenRoot(filepath.Dir(store.Path()))
+	docs, err := lifecycle.OpenDocuments(filepath.Dir(store.Path()))
 	if err != nil {
 		return nil, err
 	}
 	spec := SpecPath(values, module)
-	return &researchPlace{project: project, folder: path.Dir(spec), spec: path.Base(spec)}, nil
+	return &researchPlace{docs: docs, folder: path.Dir(spec), spec: path.Base(spec)}, nil
 }
 
-// outline returns the specification of a name in the folder, nil where there is
-// none.
-func (p *researchPlace) outline(name string) (*cache.Outline, error) {
-	src, err := loop.ReadSpec(p.project.FS(), path.Join(p.folder, name))
+// outline returns a specification, nil where there is none.
+func (p *researchPlace) outline(file string) (*cache.Outline, error) {
+	src, err := loop.ReadSpec(p.docs, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -95,27 +97,24 @@ func newResearchList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer place.project.Close()
-			docs, err := research.List(place.project.FS(), place.folder)
+			defer place.docs.Close()
+			docs, err := research.List(place.docs, place.folder)
 			if err != nil {
 				return err
 			}
-			rows := make([]researchRow, len(docs))
-			for i, d := range docs {
-				rows[i] = place.row(d)
-			}
+			rows := place.rows(docs)
 			if a.out.machine() {
 				return a.printJSON(rows)
 			}
 			for _, r := range rows {
-				fmt.Fprintf(a.stdout, "%s\t%s\n", r.Path, r.Topic)
+				fmt.Fprintf(a.stdout, "%s\t%s\n", shown(r.Path), plain.Line(r.Topic))
 				for _, s := range r.Sections {
 					if s.Drift != cache.Same {
 						fmt.Fprintf(a.stdout, "  drift: section %q is %s since\n", s.Header, s.Drift)
 					}
 				}
 				if r.Error != "" {
-					fmt.Fprintf(a.stdout, "  %s\n", r.Error)
+					fmt.Fprintf(a.stdout, "  %s\n", plain.Line(r.Error))
 				}
 			}
 			return nil
@@ -123,7 +122,31 @@ func newResearchList(a *app) *cobra.Command {
 	})
 }
 
-func (p *researchPlace) row(d research.Document) researchRow {
+// rows returns those of the documents, in their order. Each specification is read
+// once, and one at a time is in memory.
+func (p *researchPlace) rows(docs []research.Document) []researchRow {
+	rows := make([]researchRow, len(docs))
+	bySpec := map[string][]int{}
+	for i, d := range docs {
+		file := path.Join(p.folder, d.Specification)
+		bySpec[file] = append(bySpec[file], i)
+	}
+	for file, list := range bySpec {
+		spec := sync.OnceValues(func() (*cache.Comparer, error) {
+			o, err := p.outline(file)
+			if o == nil {
+				return nil, err
+			}
+			return cache.NewComparer(o), nil
+		})
+		for _, i := range list {
+			rows[i] = p.row(docs[i], spec)
+		}
+	}
+	return rows
+}
+
+func (p *researchPlace) row(d research.Document, spec func() (*cache.Comparer, error)) researchRow {
 	r := researchRow{Path: path.Join(p.folder, d.File), Topic: d.Topic, Specification: d.Specification}
 	if !d.Created.IsZero() {
 		r.Created = &d.Created
@@ -134,30 +157,19 @@ func (p *researchPlace) row(d research.Document) researchRow {
 	if len(d.Sections) == 0 {
 		return r
 	}
-	o, err := p.outline(d.Specification)
+	c, err := spec()
 	if err != nil && r.Error == "" {
 		r.Error = err.Error()
 	}
 	for _, s := range d.Sections {
 		drift := cache.Gone
-		if o != nil {
-			drift = sectionDrift(o, s)
+		if c != nil {
+			drift = c.Section(s.Header, s.SHA256)
 		}
 		r.Sections = append(r.Sections, researchSection{Header: s.Header, SHA256: s.SHA256, Drift: drift})
 		r.Drift = r.Drift || drift != cache.Same
 	}
 	return r
-}
-
-func sectionDrift(o *cache.Outline, s research.Section) cache.Drift {
-	now, err := o.Find(s.Header)
-	switch {
-	case err != nil:
-		return cache.Gone
-	case sumOf(o.Text(now)) != s.SHA256:
-		return cache.Changed
-	}
-	return cache.Same
 }
 
 func sumOf(text string) string {
@@ -181,7 +193,7 @@ follows it, empty.`,
 			if err != nil {
 				return err
 			}
-			defer place.project.Close()
+			defer place.docs.Close()
 			d := research.Document{Topic: args[1], Created: timeNow(), Specification: place.spec}
 			if d.Sections, err = place.sections(headers); err != nil {
 				return err
@@ -190,10 +202,15 @@ follows it, empty.`,
 			if err != nil {
 				return err
 			}
-			if err := place.project.MkdirAll(filepath.FromSlash(place.folder), 0o755); err != nil {
+			project, err := os.OpenRoot(place.docs.Name())
+			if err != nil {
+				return err
+			}
+			defer project.Close()
+			if err := project.MkdirAll(filepath.FromSlash(place.folder), 0o755); err != nil {
 				return fmt.Errorf("make the folder of the document: %w", err)
 			}
-			file, err := research.Create(filepath.Join(place.project.Name(), filepath.FromSlash(place.folder)), d, body)
+			file, err := research.Create(filepath.Join(place.docs.Name(), filepath.FromSlash(place.folder)), d, body)
 			switch {
 			case errors.Is(err, research.ErrTopic):
 				return &usageError{err}
@@ -215,7 +232,7 @@ func (p *researchPlace) sections(headers []string) (found []research.Section, er
 	if len(headers) == 0 {
 		return nil, nil
 	}
-	o, err := p.outline(p.spec)
+	o, err := p.outline(path.Join(p.folder, p.spec))
 	if err != nil {
 		return nil, err
 	}

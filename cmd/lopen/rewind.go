@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -162,7 +162,7 @@ func newRewindRow(r lifecycle.Rewound) rewindRow {
 }
 
 // showRewind tells what a rewind changes, with patches before it is done.
-func (a *app) showRewind(w io.Writer, store *lifecycle.Store, id session.ID, r lifecycle.Rewound, patches bool) error {
+func (a *app) showRewind(w *plain.Stream, store *lifecycle.Store, id session.ID, r lifecycle.Rewound, patches bool) error {
 	cps, err := store.Checkpoints(id)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (a *app) showRewind(w io.Writer, store *lifecycle.Store, id session.ID, r l
 		if err != nil {
 			return err
 		}
-		fmt.Fprint(w, forTerminal(w, patch))
+		fmt.Fprint(w.Content(), patch)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +15,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 )
 
 // app is what every command shares: the streams, the global flags, and the
@@ -23,9 +26,10 @@ import (
 type app struct {
 	stdin          *os.File
 	lines          *bufio.Reader // of stdin, once something was asked
-	stdout, stderr io.Writer
+	stdout, stderr *plain.Stream
 	environ        []string
 
+	invoked   string // what a lock says of who holds it
 	dir       string
 	logLevel  string
 	logFormat string
@@ -35,6 +39,8 @@ type app struct {
 	logger  zerolog.Logger
 	logSink io.Closer
 	out     outputFlags
+
+	ignoredSaid bool // that the project's config.json holds what it may not
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -44,7 +50,8 @@ func newRoot(a *app) *cobra.Command {
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			a.invoked = invocation(cmd, args)
 			return a.startLog(cmd.Flags().Changed("log-level"))
 		},
 		PersistentPostRun: func(*cobra.Command, []string) {
@@ -78,6 +85,7 @@ func newRoot(a *app) *cobra.Command {
 		group("cache", "Warm, look at and clear what is kept of documents", newCacheWarm(a), newCacheStatus(a), newCacheClear(a)),
 		newAssess(a),
 		group("files", "Record the project's files, and list what changed since", newFilesRecord(a), newFilesChanged(a)),
+		group("trust", "List and revoke the commands that you approved", newTrustList(a), newTrustRevoke(a)),
 		group("config", "Show and set the settings", newConfigShow(a), newConfigSet(a)),
 		group("checkpoint", "Keep the project's files, compare them, bring them back",
 			newCheckpointCreate(a), newCheckpointList(a), newCheckpointShow(a), newCheckpointDiff(a), newCheckpointRewind(a)),
@@ -122,23 +130,26 @@ func (a *app) startLog(asked bool) error {
 	if err != nil || lvl == zerolog.NoLevel {
 		return usagef("--log-level %q: give debug, info, warn or error", a.logLevel)
 	}
-	sink := a.stderr
+	to := a.stderr
 	if a.logFile != "" {
-		f, err := os.OpenFile(a.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		f, err := lifecycle.AppendRegular(a.logFile)
 		if err != nil {
 			return fmt.Errorf("open log file: %w", err)
 		}
-		sink, a.logSink = f, f
+		to, a.logSink = plain.New(f), f
 	}
+	var sink io.Writer
 	switch a.logFormat {
 	case "json":
+		sink = to.JSON()
 	case "console":
-		sink = zerolog.ConsoleWriter{Out: sink, NoColor: a.logFile != "" || !a.colored(sink), TimeFormat: "15:04:05.000"}
+		sink = zerolog.ConsoleWriter{Out: to.Colored(), NoColor: a.logFile != "" || !a.colored(to), TimeFormat: "15:04:05.000"}
 	default:
 		return usagef("--log-format %q: give console or json", a.logFormat)
 	}
 	zerolog.TimeFieldFormat = time.RFC3339Nano
-	a.logger = zerolog.New(zerolog.SyncWriter(sink)).Level(lvl).With().Timestamp().Logger()
+	// A log is kept, and errors quote what they are about.
+	a.logger = zerolog.New(zerolog.SyncWriter(redacting{sink})).Level(lvl).With().Timestamp().Logger()
 	if !asked && a.logFile == "" {
 		a.logger = a.logger.Hook(once{})
 	}
@@ -149,25 +160,22 @@ func (a *app) startLog(asked bool) error {
 	return usagef("--color %q: give auto, always or never", a.color)
 }
 
-// colored says whether output to w is coloured: --color, then NO_COLOR, then
-// whether w is a terminal.
-func (a *app) colored(w io.Writer) bool {
+// colored says whether output to s is coloured: --color, then NO_COLOR, then
+// whether s is a terminal.
+func (a *app) colored(s *plain.Stream) bool {
 	switch a.color {
 	case "always":
 		return true
 	case "never":
 		return false
 	}
-	return a.getenv("NO_COLOR") == "" && isTerminal(w)
-}
-
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	return ok && f != nil && term.IsTerminal(int(f.Fd()))
+	return a.getenv("NO_COLOR") == "" && s.Terminal()
 }
 
 // interactive says whether there is a person to ask.
-func (a *app) interactive() bool { return isTerminal(a.stdin) && isTerminal(a.stderr) }
+func (a *app) interactive() bool { return isTerminal(a.stdin) && a.stderr.Terminal() }
+
+func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
 func (a *app) getenv(key string) string {
 	for i := len(a.environ) - 1; i >= 0; i-- {
@@ -176,63 +184,6 @@ func (a *app) getenv(key string) string {
 		}
 	}
 	return ""
-}
-
-// start is the folder that the command was called in or sent to.
-func (a *app) start() (string, error) {
-	dir := a.dir
-	if dir == "" {
-		dir = "."
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	info, err := os.Stat(dir)
-	if err == nil && !info.IsDir() {
-		return "", usagef("-C %s: it is not a folder", dir)
-	}
-	if err != nil {
-		return "", usagef("-C: %w", err)
-	}
-	return dir, nil
-}
-
-// project finds the project's folder: the nearest one upwards that holds a
-// .lopen, else the top of the git work tree, else the current one. The home
-// folder and the root are taken only when -C names them.
-func (a *app) project() (string, error) {
-	start, err := a.start()
-	if err != nil {
-		return "", err
-	}
-	forbidden := func(dir string) bool {
-		if a.dir != "" && dir == start {
-			return false
-		}
-		home := a.getenv("HOME")
-		return dir == filepath.Dir(dir) || (home != "" && sameDir(dir, home))
-	}
-	for _, mark := range []string{lifecycle.Dir, ".git"} {
-		for dir := start; ; dir = filepath.Dir(dir) {
-			if _, err := os.Lstat(filepath.Join(dir, mark)); err == nil && !forbidden(dir) {
-				return dir, nil
-			}
-			if dir == filepath.Dir(dir) {
-				break
-			}
-		}
-	}
-	if forbidden(start) {
-		return "", usagef("%s is taken as a project only when it is named: lopen -C %s ...", start, start)
-	}
-	return start, nil
-}
-
-func sameDir(a, b string) bool {
-	ai, aerr := os.Stat(a)
-	bi, berr := os.Stat(b)
-	return aerr == nil && berr == nil && os.SameFile(ai, bi)
 }
 
 // open opens the project's store for a command that needs one.
@@ -244,8 +195,18 @@ func (a *app) open() (*lifecycle.Store, error) {
 	return lifecycle.Open(project, a.storeOptions())
 }
 
+// invocation is the command and what it is about, the module or the session. What else
+// was typed may hold a credential, and others read the locks.
+func invocation(cmd *cobra.Command, args []string) string {
+	name := cmd.CommandPath()
+	if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+		name += " " + args[0]
+	}
+	return name
+}
+
 func (a *app) storeOptions() lifecycle.Options {
-	return lifecycle.Options{Logger: a.logger, Command: "lopen " + strings.Join(os.Args[min(1, len(os.Args)):min(3, len(os.Args))], " ")}
+	return lifecycle.Options{Logger: a.logger, Command: a.invoked}
 }
 
 // settings loads the layers of settings for a project. config is the content of
@@ -259,23 +220,39 @@ func (a *app) settings(config []byte, flags map[string]string) (*settings.Values
 	if err != nil {
 		return nil, &usageError{err}
 	}
+	if !a.ignoredSaid {
+		for _, text := range v.Ignored() {
+			a.ignoredSaid = true
+			fmt.Fprintf(a.stderr, "warning: %s\n", text)
+		}
+	}
 	return v, nil
 }
 
+// maxConfig bounds the user's config.json, in bytes, as it bounds the project's.
+const maxConfig = 1 << 20
+
 func (a *app) userConfig() ([]byte, error) {
-	dir := a.getenv("XDG_CONFIG_HOME")
-	if dir == "" {
-		d, err := os.UserConfigDir()
-		if err != nil {
-			return nil, nil //nolint:nilerr // a user without a home has no config
-		}
-		dir = d
+	path, err := a.userConfigPath()
+	if err != nil {
+		return nil, nil //nolint:nilerr // a user without a home has no config
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "lopen", "config.json"))
+	data, err := lifecycle.ReadRegular(path, maxConfig)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
 	return data, err
+}
+
+func (a *app) userConfigPath() (string, error) {
+	dir := a.getenv("XDG_CONFIG_HOME")
+	if dir == "" {
+		var err error
+		if dir, err = os.UserConfigDir(); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(dir, "lopen", "config.json"), nil
 }
 
 // refuseInside refuses what would change the session of the run that this
@@ -290,4 +267,25 @@ func (a *app) refuseInside(store *lifecycle.Store) error {
 		return nil //nolint:nilerr // another project's run
 	}
 	return fmt.Errorf("refused inside the run of session %s: lopen itself keeps its plan and its state; do the task only", name)
+}
+
+// redacting hides the credentials of each line that is written to it, with the rules
+// that are built in: the log begins before there are settings.
+type redacting struct{ to io.Writer }
+
+func (w redacting) Write(p []byte) (int, error) {
+	var rules redact.Redactor
+	line, n, err := rules.JSON(bytes.TrimRight(p, "\n"))
+	if err != nil {
+		line, n = rules.Bytes(p)
+	} else if n > 0 {
+		line = append(line, '\n')
+	}
+	if n == 0 {
+		return w.to.Write(p)
+	}
+	if _, err := w.to.Write(line); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -15,8 +14,10 @@ import (
 
 	"github.com/lopen-dev/lopen/cache/assess"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -102,6 +103,8 @@ type runCall struct {
 	pauseTimeoutSet bool
 
 	only     string             // ID of --task
+	used     []trust.Command    // what this run may run, as it was approved
+	began    git.Identity       // of the project when it was approved
 	template *template.Template // of --prompt, or the built-in one
 }
 
@@ -136,14 +139,14 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		}
 	}
 	spec := SpecPath(values, r.module)
-	docs, err := os.OpenRoot(project)
+	docs, err := lifecycle.OpenDocuments(project)
 	if err != nil {
 		return err
 	}
 	defer docs.Close()
 	outlines := openSections(r.app, docs, project, values, !r.noSave)
 	defer outlines.Close()
-	p, err := r.plannable(project, store, docs.FS(), spec)
+	p, err := r.plannable(project, store, docs, spec)
 	if err != nil {
 		return err
 	}
@@ -152,7 +155,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return err
 	}
 	if r.dryRun {
-		return r.printDryRun(store, p, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec}, values)
+		return r.printDryRun(store, p, loop.Config{Docs: docs, Outlines: outlines.Outline, Spec: spec}, values)
 	}
 	if len(r.command) > 0 {
 		if err := child.Look(r.command, project, r.environ); err != nil {
@@ -160,7 +163,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		}
 	}
 	if r.noSave {
-		return r.unsaved(ctx, project, store, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec}, p, values)
+		return r.unsaved(ctx, project, store, loop.Config{Docs: docs, Outlines: outlines.Outline, Spec: spec}, p, values)
 	}
 	if store == nil {
 		if len(r.command) == 0 {
@@ -171,7 +174,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		}
 	}
 	defer watched(ctx, outlines, r.logger, spec)()
-	return r.hold(ctx, project, store, values, loop.Config{Docs: docs.FS(), Outlines: outlines.Outline, Spec: spec})
+	return r.hold(ctx, project, store, values, loop.Config{Docs: docs, Outlines: outlines.Outline, Spec: spec})
 }
 
 // making runs fn on the project's store, which is made where there is none. A command
@@ -282,6 +285,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	}
 	err = loop.Run(ctx, cfg)
 	ui.stop()
+	r.approveAgain(context.WithoutCancel(ctx), project)
 	if err != nil {
 		return err
 	}
@@ -321,7 +325,11 @@ func (r *runCall) epilogue(store *lifecycle.Store, sess *lifecycle.Session) {
 // config puts the run together: what was typed, what the session remembers,
 // what the settings say.
 func (r *runCall) config(ctx context.Context, project string, docs loop.Config, old session.Settings, values *settings.Values) (loop.Config, error) {
-	command, check, err := r.trusted(ctx, project, old, values)
+	policy, err := storePolicy(values)
+	if err != nil {
+		return loop.Config{}, err
+	}
+	command, check, err := r.trusted(ctx, project, old, values, policy.Redact)
 	if err != nil {
 		return loop.Config{}, err
 	}
@@ -366,8 +374,11 @@ func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*set
 	merged := map[string]string{}
 	if len(old.Command) > 0 {
 		merged = map[string]string{
-			"check": old.Check, "unit": old.Unit, "timeout": old.Timeout.String(), "idle_timeout": old.IdleTimeout.String(),
+			"unit": old.Unit, "timeout": old.Timeout.String(), "idle_timeout": old.IdleTimeout.String(),
 			"failure_threshold": strconv.Itoa(old.FailureThreshold), "require_change": strconv.FormatBool(old.RequireChange),
+		}
+		if old.Check != "" { // else a variable or the configuration may name one
+			merged["check"] = old.Check
 		}
 	}
 	for k, v := range r.flags {
@@ -399,6 +410,9 @@ func (r *runCall) parse(p *plan.Plan) error {
 	return nil
 }
 
+// maxPrompt bounds the template of --prompt, in bytes.
+const maxPrompt = 1 << 20
+
 func (r *runCall) promptText() (string, error) {
 	if r.prompt == "" {
 		return "", nil
@@ -411,7 +425,7 @@ func (r *runCall) promptText() (string, error) {
 		}
 		path = filepath.Join(start, path)
 	}
-	data, err := os.ReadFile(path)
+	data, err := lifecycle.ReadRegular(path, maxPrompt)
 	if err != nil {
 		return "", usagef("--prompt: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 )
 
 // screen is the person in front of a run: on a terminal a status line below
@@ -36,7 +37,7 @@ type screen struct {
 }
 
 func newScreen(ctx context.Context, a *app) *screen {
-	s := &screen{app: a, ctx: ctx, live: isTerminal(a.stderr), done: make(chan struct{}), log: &a.logger}
+	s := &screen{app: a, ctx: ctx, live: a.stderr.Terminal(), done: make(chan struct{}), log: &a.logger}
 	if s.live {
 		go s.tick()
 	}
@@ -71,7 +72,7 @@ func (s *screen) stop() {
 }
 
 func (s *screen) Output() (io.Writer, io.Writer) {
-	return &above{s, s.app.stdout, isTerminal(s.app.stdout)}, &above{s, s.app.stderr, true}
+	return &above{s, s.app.stdout.Output(), s.app.stdout.Terminal()}, &above{s, s.app.stderr.Output(), true}
 }
 
 // above writes a command's output above the status line.
@@ -89,7 +90,7 @@ func (o *above) Write(p []byte) (int, error) {
 	defer o.s.mu.Unlock()
 	o.s.erase()
 	n, err := o.w.Write(p)
-	o.s.inLine = len(p) > 0 && p[len(p)-1] != '\n'
+	o.s.inLine = o.s.app.stderr.InLine()
 	return n, err
 }
 
@@ -131,7 +132,7 @@ func (s *screen) line(prefix, format string, args ...any) {
 		fmt.Fprintln(s.app.stderr)
 		s.inLine = false
 	}
-	fmt.Fprintf(s.app.stderr, "%s%s\n", prefix, printableLines(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(s.app.stderr, "%s%s\n", prefix, fmt.Sprintf(format, args...))
 	s.draw()
 }
 
@@ -142,9 +143,12 @@ func (s *screen) Status(st loop.Status) {
 	s.draw()
 }
 
+// eraseLine begins the terminal's line anew.
+const eraseLine = "\r\x1b[K"
+
 func (s *screen) erase() {
 	if s.drawn {
-		fmt.Fprint(s.app.stderr, "\r\x1b[K")
+		s.app.stderr.Control(eraseLine)
 		s.drawn = false
 	}
 }
@@ -155,12 +159,13 @@ func (s *screen) draw() {
 		return
 	}
 	width := 80
-	if f, ok := s.app.stderr.(*os.File); ok {
+	if f, ok := s.app.stderr.Unwrap().(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			width = w
 		}
 	}
-	fmt.Fprintf(s.app.stderr, "\r\x1b[K%s", fit(statusLine(s.status, time.Now()), width-1))
+	s.app.stderr.Control(eraseLine)
+	fmt.Fprint(s.app.stderr, fit(statusLine(s.status, time.Now()), width-1))
 	s.drawn = true
 }
 
@@ -182,7 +187,7 @@ func statusLine(st loop.Status, now time.Time) string {
 
 // fit cuts a line to a number of columns.
 func fit(line string, width int) string {
-	line = printable(line)
+	line = plain.Line(line)
 	if utf8.RuneCountInString(line) <= width {
 		return line
 	}
@@ -192,9 +197,9 @@ func fit(line string, width int) string {
 
 func (s *screen) Choose(question string, choices []loop.Choice) (rune, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", printableLines(question))
+	fmt.Fprintf(&b, "%s\n", question)
 	for _, c := range choices {
-		fmt.Fprintf(&b, "  %c  %s\n", c.Key, printable(c.Text))
+		fmt.Fprintf(&b, "  %c  %s\n", c.Key, plain.Line(c.Text))
 	}
 	for {
 		s.mu.Lock()
@@ -222,7 +227,7 @@ func (s *screen) Edit(path string) error {
 		editor = "vi"
 	}
 	cmd := exec.CommandContext(s.ctx, "sh", "-c", editor+` "$1"`, "sh", path)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = s.app.stdin, s.app.stdout, s.app.stderr, s.app.environ
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = s.app.stdin, s.app.stdout.Unwrap(), s.app.stderr.Unwrap(), s.app.environ
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("edit %s with %s: %w", path, editor, err)
 	}

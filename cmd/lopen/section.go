@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -18,6 +16,7 @@ import (
 	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cache/sections"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -44,12 +43,12 @@ func rowOf(s cache.Section) sectionRow {
 
 // openSections opens the section cache of a project's documents. It keeps
 // nothing on the disk where there is no store.
-func openSections(a *app, docs *os.Root, project string, values *settings.Values, keep bool) *sections.Cache {
+func openSections(a *app, docs fs.FS, project string, values *settings.Values, keep bool) *sections.Cache {
 	store := ""
 	if keep {
 		store = filepath.Join(project, lifecycle.Dir)
 	}
-	return sections.Open(sections.Options{Docs: docs.FS(), Root: project, Store: store,
+	return sections.Open(sections.Options{Docs: docs, Root: project, Store: store,
 		Bytes: int64(values.Int("cache_bytes")), Logger: a.logger})
 }
 
@@ -87,7 +86,7 @@ func (a *app) outlineOf(file string) (*cache.Outline, error) {
 			}
 		}
 	}
-	docs, err := os.OpenRoot(top)
+	docs, err := lifecycle.OpenDocuments(top)
 	if err != nil {
 		return nil, notFound(err)
 	}
@@ -167,7 +166,7 @@ func newSectionList(a *app) *cobra.Command {
 				fmt.Fprintln(w, "LINES\tBYTES\tTOKENS\tSECTION\tANCHOR")
 			}
 			for _, r := range rows {
-				fmt.Fprintf(w, "%d-%d\t%d\t~%d\t%s%s\t#%s\n", r.FirstLine, r.LastLine, r.Bytes, r.Tokens, strings.Repeat("  ", r.Level-1), printable(firstLine(r.Header)), r.Anchor)
+				fmt.Fprintf(w, "%d-%d\t%d\t~%d\t%s%s\t#%s\n", r.FirstLine, r.LastLine, r.Bytes, r.Tokens, strings.Repeat("  ", r.Level-1), firstLine(r.Header), r.Anchor)
 			}
 			return w.Flush()
 		},
@@ -186,7 +185,7 @@ func printMeta(w io.Writer, o *cache.Outline) error {
 	for _, f := range fields {
 		switch f.Value.(type) {
 		case string, bool, int64, uint64, float64:
-			fmt.Fprintf(w, "%s: %s\n", f.Name, firstLine(fmt.Sprint(f.Value)))
+			fmt.Fprintf(w, "%s: %s\n", plain.Line(f.Name), firstLine(fmt.Sprint(f.Value)))
 			said = true
 		}
 	}
@@ -196,10 +195,10 @@ func printMeta(w io.Writer, o *cache.Outline) error {
 	return err
 }
 
-// firstLine is what of a text of the file's may reach a terminal.
+// firstLine is the first line of a text of the file's.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
-	return fit(line, math.MaxInt)
+	return plain.Line(line)
 }
 
 func newSectionShow(a *app) *cobra.Command {
@@ -225,7 +224,7 @@ func newSectionShow(a *app) *cobra.Command {
 				row.Text = &text
 				return a.printJSON(row)
 			}
-			_, err = fmt.Fprint(a.stdout, text)
+			_, err = fmt.Fprint(a.stdout.Content(), text)
 			return err
 		},
 	})
@@ -265,7 +264,7 @@ func (a *app) printDrift(rows []loop.Drift) {
 		if header == "" {
 			header = "(the whole file)"
 		}
-		fmt.Fprintf(a.stdout, "%-8s %s  %s\n", d.State, d.Path, header)
+		fmt.Fprintf(a.stdout, "%-8s %s  %s\n", d.State, shown(d.Path), plain.Line(header))
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(a.stderr, "nothing drifted")
@@ -298,7 +297,7 @@ func (a *app) drifted(module string) ([]loop.Drift, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := os.OpenRoot(project)
+	docs, err := lifecycle.OpenDocuments(project)
 	if err != nil {
 		return nil, err
 	}

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -107,7 +108,7 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 	w := a.stdout
 	fmt.Fprintf(w, "session   %s%s\n", st.ID(), parenthesis(store.Incarnation(st.ID())))
 	if meta, err := store.Meta(st.ID()); err == nil && meta.Name != "" {
-		fmt.Fprintf(w, "name      %s\n", meta.Name)
+		fmt.Fprintf(w, "name      %s\n", plain.Line(meta.Name))
 	}
 	fmt.Fprintf(w, "status    %s%s\n", status, parenthesis(string(h.ExitReason)))
 	fmt.Fprintf(w, "phase     %s, %s\n", h.Phase, h.Step)
@@ -129,11 +130,11 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 	}
 	fmt.Fprintf(w, "\ncreated   %s\nupdated   %s\n", h.CreatedAt.Local().Format(time.DateTime), ago(time.Since(h.UpdatedAt)))
 	if owner, err := store.Holder(st.ID()); err == nil && owner != nil {
-		fmt.Fprintf(w, "held by   %s\n", owner)
+		fmt.Fprintf(w, "held by   %s\n", plain.Line(owner.String()))
 	}
 	fmt.Fprintf(w, "command   %s\n", quoted(h.Settings.Command))
 	if h.Settings.Check != "" {
-		fmt.Fprintf(w, "check     %s\n", h.Settings.Check)
+		fmt.Fprintf(w, "check     %s\n", trust.Line(h.Settings.Check))
 	}
 	if st.NumIterations() > 0 {
 		fmt.Fprintf(w, "starts    %d, %s in all\n", st.NumIterations(), m.Duration.Round(time.Second))
@@ -145,19 +146,19 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 		fmt.Fprintf(w, "cost      $%.2f\n", h.TotalCostUSD)
 	}
 	fmt.Fprintf(w, "state     %s (sequence number %d)\n\n", filepath.Join(store.Path(), "sessions", st.ID().String(), "state.json"), seq)
-	a.printTree(w, st, st.Roots(), 0)
+	a.printTree(st, st.Roots(), 0)
 	return nil
 }
 
-func (a *app) printTree(w io.Writer, st *session.State, ids []string, depth int) {
+func (a *app) printTree(st *session.State, ids []string, depth int) {
 	for _, id := range ids {
 		t, _ := st.Task(id)
-		line := fmt.Sprintf("%*s%s %s", 2*depth, "", glyph(t.State), printable(t.Name))
+		line := fmt.Sprintf("%*s%s %s", 2*depth, "", glyph(t.State), t.Name)
 		if t.LastError != "" && t.State != session.TaskComplete {
-			line += fmt.Sprintf("  (%s)", printable(t.LastError))
+			line += fmt.Sprintf("  (%s)", t.LastError)
 		}
-		fmt.Fprintln(w, paint(line, t.State, a.colored(a.stdout)))
-		a.printTree(w, st, t.Children, depth+1)
+		fmt.Fprintln(a.stdout.Colored(), paint(line, t.State, a.colored(a.stdout)))
+		a.printTree(st, t.Children, depth+1)
 	}
 }
 

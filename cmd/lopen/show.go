@@ -1,36 +1,92 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
+// maxYAML bounds the JSON that is turned into YAML, in bytes: that takes two hundred times
+// the memory.
+const maxYAML = 512 << 10
+
 // printFormat prints JSON indented, or as YAML.
 func (a *app) printFormat(data json.RawMessage, format string) error {
-	var out []byte
-	if format == "yaml" {
-		var err error
-		if out, err = yaml.JSONToYAML(data); err != nil {
-			return fmt.Errorf("write yaml: %w", err)
-		}
-	} else {
-		var b bytes.Buffer
-		if err := json.Indent(&b, data, "", "  "); err != nil {
-			return err
-		}
-		b.WriteByte('\n')
-		out = b.Bytes()
+	if format != "yaml" {
+		return indent(a.stdout.JSON(), data)
 	}
-	_, err := a.stdout.Write(out)
+	if len(data) > maxYAML {
+		return usagef("--format yaml takes a session of %d bytes of JSON at most, and this one has %d: give --format json", maxYAML, len(data))
+	}
+	var tree any
+	err := yaml.UnmarshalWithOptions(data, &tree, yaml.UseOrderedMap())
+	if err != nil {
+		return fmt.Errorf("write yaml: %w", err)
+	}
+	out, err := yaml.MarshalWithOptions(tree, yaml.CustomMarshaler(yamlString))
+	if err != nil {
+		return fmt.Errorf("write yaml: %w", err)
+	}
+	_, err = a.stdout.Write(out)
 	return err
+}
+
+// yamlString writes a string between quotation marks where a rune of it is to be seen as
+// an escape sequence: elsewhere YAML has none.
+func yamlString(s string) ([]byte, error) {
+	if strings.ContainsFunc(s, func(r rune) bool { return !plain.Visible(r) && r != '\n' && r != '\t' }) {
+		return strconv.AppendQuote(nil, s), nil
+	}
+	return yaml.Marshal(s)
+}
+
+// indent prints compact JSON as json.Indent does, with two spaces a level, without having
+// all of it in memory: deep in a list a byte has a hundred of them before it.
+func indent(w io.Writer, data []byte) error {
+	out := bufio.NewWriter(w) // whose errors stick: Flush returns them
+	depth, text, escaped := 0, false, false
+	line := func() {
+		_ = out.WriteByte('\n')
+		for range depth {
+			_, _ = out.WriteString("  ")
+		}
+	}
+	for i, c := range data {
+		switch {
+		case text:
+			text, escaped = escaped || c != '"', !escaped && c == '\\'
+			_ = out.WriteByte(c)
+		case c == '{' || c == '[':
+			_ = out.WriteByte(c)
+			if depth++; i+1 < len(data) && data[i+1] != c+2 { // what closes it
+				line()
+			}
+		case c == '}' || c == ']':
+			if depth--; data[i-1] != c-2 {
+				line()
+			}
+			_ = out.WriteByte(c)
+		case c == ',':
+			_ = out.WriteByte(c)
+			line()
+		case c == ':':
+			_, _ = out.WriteString(": ")
+		default:
+			text = c == '"'
+			_ = out.WriteByte(c)
+		}
+	}
+	_ = out.WriteByte('\n')
+	return out.Flush()
 }
 
 // showMarkdown prints a session for a report or a pull request.
@@ -56,7 +112,7 @@ func markdownTasks(w io.Writer, st *session.State, ids []string, depth int) erro
 		if t.State == session.TaskComplete {
 			box = "x"
 		}
-		line := fmt.Sprintf("%s- [%s] %s", strings.Repeat("  ", depth), box, printable(t.Name))
+		line := fmt.Sprintf("%s- [%s] %s", strings.Repeat("  ", depth), box, plain.Line(t.Name))
 		if t.State != session.TaskComplete && t.State != session.TaskPending {
 			line += " (" + string(t.State) + ")"
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -195,7 +196,7 @@ func (r reportRow) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s: %d records kept, to number %d", r.ID, r.Condition, r.Records, r.Seq)
 	if r.HeldBy != "" {
-		fmt.Fprintf(&b, ", held by %s", r.HeldBy)
+		fmt.Fprintf(&b, ", held by %s", plain.Line(r.HeldBy))
 	}
 	if r.Status == string(session.StatusInterrupted) {
 		fmt.Fprintf(&b, ", %s", r.Status)
@@ -209,7 +210,7 @@ func (r reportRow) String() string {
 	}
 	for _, f := range r.Faults {
 		if f.Length == 0 {
-			fmt.Fprintf(&b, "  %s is damaged: %s\n", f.File, f.Problem)
+			fmt.Fprintf(&b, "  %s is damaged: %s\n", shown(f.File), plain.Line(f.Problem))
 			continue
 		}
 		what := map[string]string{
@@ -219,13 +220,13 @@ func (r reportRow) String() string {
 		}[f.Kind]
 		fmt.Fprintf(&b, "  %s: %d bytes from %d on %s (record %d)", f.File, f.Length, f.Offset, what, f.Seq)
 		if f.Problem != "" {
-			fmt.Fprintf(&b, ": %s", f.Problem)
+			fmt.Fprintf(&b, ": %s", plain.Line(f.Problem))
 		}
 		b.WriteByte('\n')
 	}
 	b.WriteString(rulesText(r.Rules))
 	for _, s := range r.Leftovers {
-		fmt.Fprintf(&b, "  %s\n", s)
+		fmt.Fprintf(&b, "  %s\n", plain.Line(s))
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ type Result struct {
 	// bytes; 0 where that is not known: the system does not say, or says no more than
 	// this process had itself when the command was started.
 	MaxRSS     int64
-	Tail       []byte // the last TailBytes of stdout and stderr, as they came
+	Tail       []byte // the last whole lines of stdout and stderr, as they came: see LastLines
 	LeftBehind bool   // something that outlived the command still holds its output
 }
 
@@ -239,7 +240,7 @@ type output struct {
 	active chan struct{} // gets a token when something was printed
 
 	mu   sync.Mutex
-	ring []byte // Guarded by mu: at most twice TailBytes.
+	ring []byte // Guarded by mu: at most twice TailBytes and a bit.
 }
 
 type pipes struct {
@@ -308,11 +309,12 @@ func (o *output) keep(b []byte) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(b) > TailBytes {
-		b = b[len(b)-TailBytes:]
+	const keep = TailBytes + 1 // the byte before says whether a line begins
+	if len(b) > keep {
+		b = b[len(b)-keep:]
 	}
-	if len(o.ring)+len(b) > 2*TailBytes {
-		o.ring = append(o.ring[:0], o.ring[len(o.ring)-TailBytes:]...)
+	if len(o.ring)+len(b) > 2*keep {
+		o.ring = append(o.ring[:0], o.ring[len(o.ring)-keep:]...)
 	}
 	o.ring = append(o.ring, b...)
 }
@@ -320,8 +322,19 @@ func (o *output) keep(b []byte) {
 func (o *output) tail() []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.ring) > TailBytes {
-		return o.ring[len(o.ring)-TailBytes:]
+	return LastLines(o.ring, TailBytes)
+}
+
+// LastLines returns the last whole lines of text, at most size bytes of it. A line that
+// is cut is left out: its beginning may be what says that the rest is a secret. Of a
+// line that is longer than that a note is left.
+func LastLines(text []byte, size int) []byte {
+	if len(text) <= size {
+		return text
 	}
-	return o.ring
+	text = text[len(text)-size-1:]
+	if _, rest, ok := bytes.Cut(text, []byte{'\n'}); ok && len(rest) > 0 {
+		return rest
+	}
+	return fmt.Appendf(nil, "[the last line is longer than %d bytes and left out]\n", size)
 }

@@ -3,7 +3,9 @@
 package child
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -13,9 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownGroup makes the command the leader of a process group of its own, so that
-// a Ctrl-C on the terminal reaches lopen alone and the group can be ended whole.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// ownGroup makes the command the leader of a session and of a process group of its own,
+// so that a Ctrl-C on the terminal reaches lopen alone, the group can be ended whole, and
+// the command has no terminal: neither to write on past lopen nor to type into.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
 func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 
@@ -40,8 +43,16 @@ func peakOf(ps *os.ProcessState) int64 {
 	return maxRSS(u)
 }
 
-// ownPeak is the largest resident set that this process had, in bytes.
+// ownPeak is the largest resident set that this process had, in bytes. What getrusage
+// says counts in who started it, which a command of its own does not inherit.
 func ownPeak() int64 {
+	if status, err := os.ReadFile("/proc/self/status"); err == nil {
+		var kib int64
+		_, peak, _ := bytes.Cut(status, []byte("VmHWM:"))
+		if n, _ := fmt.Sscan(string(peak[:min(len(peak), 32)]), &kib); n == 1 {
+			return kib << 10
+		}
+	}
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return math.MaxInt64

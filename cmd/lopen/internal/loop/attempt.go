@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,11 +31,9 @@ type outcome struct {
 	limited   bool
 }
 
-// lastOutput is the end of what a failed attempt printed, for the next prompt.
-type lastOutput struct {
-	failure       string
-	output, check []byte
-}
+// lastOutput is the end of what a failed attempt printed, for the next prompt: redacted
+// before a line of it is left out, so that no cut parts a credential from its name.
+type lastOutput struct{ failure, output, check string }
 
 // attempt starts the command once on a unit and takes the consequences.
 func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) error {
@@ -85,7 +82,7 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	}
 	r.limits = limits{}
 	if out.failure != "" {
-		r.last[unit] = lastOutput{failure: out.failure, output: out.result.Tail, check: out.checkTail}
+		r.last[unit] = lastOutput{failure: r.sess.Redact(out.failure), output: r.sess.Redact(string(out.result.Tail)), check: r.sess.Redact(string(out.checkTail))}
 		return r.failed(ctx, unit, leaves, out, metrics, begun)
 	}
 	delete(r.last, unit)
@@ -163,16 +160,9 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 	})); err != nil {
 		return out, m, err
 	}
-	if err := r.writePrompt(prompt); err != nil {
-		return out, m, err
-	}
-	metricsFile := filepath.Join(r.dir, metricsName)
-	if err := os.Remove(metricsFile); err != nil && !os.IsNotExist(err) {
-		return out, m, fmt.Errorf("clear metrics file: %w", err)
-	}
-	stdin, err := os.Open(filepath.Join(r.dir, promptName))
+	stdin, err := r.writePrompt(prompt)
 	if err != nil {
-		return out, m, fmt.Errorf("open prompt: %w", err)
+		return out, m, err
 	}
 	defer stdin.Close()
 
@@ -191,7 +181,8 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 	if out.result, err = r.supervise(ctx, cmd, "output", deadline); err != nil {
 		return out, m, err
 	}
-	m, warning := readMetrics(metricsFile)
+	m, warning := r.readMetrics(time.Now())
+	m.Model, m.AgentSession = r.sess.Redact(m.Model), r.sess.Redact(m.AgentSession)
 	if warning != nil {
 		r.cfg.UI.Warn("%v", warning)
 	}
@@ -204,14 +195,14 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 	case out.result.Cause != child.CauseNone || out.result.Exit != 0:
 		out.failure = describe(out.result, r.cfg)
 	case r.cfg.Check != "":
-		err = r.check(ctx, &out, env, deadline)
+		err = r.judge(ctx, &out, env, deadline)
 	default:
 		r.once("no-check", "no --check: exit 0 of the command counts as done")
 	}
 	return out, m, err
 }
 
-func (r *Runner) check(ctx context.Context, out *outcome, env []string, deadline time.Time) error {
+func (r *Runner) judge(ctx context.Context, out *outcome, env []string, deadline time.Time) error {
 	res, err := r.supervise(ctx, child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Project, Env: env}, "check", deadline)
 	if err != nil {
 		return err
@@ -219,9 +210,9 @@ func (r *Runner) check(ctx context.Context, out *outcome, env []string, deadline
 	if ctx.Err() != nil {
 		return nil
 	}
-	out.check = &session.CheckResult{Command: r.cfg.Check, Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt)}
+	out.check = &session.CheckResult{Command: r.check, Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt)}
 	if res.Cause != child.CauseNone || res.Exit != 0 {
-		out.failure = fmt.Sprintf("the check %q: %s", r.cfg.Check, describe(res, r.cfg))
+		out.failure = fmt.Sprintf("the check %q: %s", r.check, describe(res, r.cfg))
 		out.checkTail = res.Tail
 	}
 	return nil
@@ -247,11 +238,15 @@ func (r *Runner) supervise(ctx context.Context, c child.Command, what string, de
 	if err != nil {
 		return child.Result{}, fmt.Errorf("hold the command's lock: %w", err)
 	}
+	if lock := r.dir.Lock(); lock != nil {
+		c.Inherit = append(c.Inherit, lock)
+	}
 	var recordErr error
 	if hold != nil {
 		defer func() { _ = hold.Release() }()
-		c.Inherit = []*os.File{hold.File()}
-		c.Started = func(pid int) { recordErr = hold.Record(pid, strings.Join(c.Argv, " ")) }
+		c.Inherit = append(c.Inherit, hold.File())
+		shown := strings.Join(r.sess.RedactArgs(c.Argv), " ")
+		c.Started = func(pid int) { recordErr = hold.Record(pid, shown) }
 	}
 	res, err := child.Run(ctx, c)
 	if recordErr != nil {
@@ -296,21 +291,27 @@ func (r *Runner) env(unit string, n int) []string {
 		"LOPEN_TASK="+t.Name,
 		"LOPEN_ITERATION="+strconv.Itoa(st.NumIterations()+1),
 		"LOPEN_ATTEMPT="+strconv.Itoa(n),
-		"LOPEN_METRICS_FILE="+filepath.Join(r.dir, metricsName),
-		"LOPEN_PROMPT_FILE="+filepath.Join(r.dir, promptName),
-		"LOPEN_CHANGED_FILES="+filepath.Join(r.dir, changedName),
+		"LOPEN_METRICS_FILE="+r.given.metrics,
+		"LOPEN_PROMPT_FILE="+r.given.prompt,
+		"LOPEN_CHANGED_FILES="+r.given.changed,
 	)
 }
 
-// writePrompt writes the file of LOPEN_PROMPT_FILE.
-func (r *Runner) writePrompt(prompt []byte) error {
-	if err := os.MkdirAll(r.dir, 0o700); err != nil { // who tidies up temporary files took it, maybe
-		return fmt.Errorf("make folder for the prompt: %w", err)
+// given are the paths of the files that the command is given. Each start of it has others:
+// what an earlier one put in their places is not met again.
+type given struct{ prompt, changed, metrics string }
+
+// writePrompt writes the file of LOPEN_PROMPT_FILE, which it returns, open at its
+// beginning, and names that of LOPEN_METRICS_FILE.
+func (r *Runner) writePrompt(prompt []byte) (f *os.File, err error) {
+	if err := r.dir.Renew(); err != nil {
+		return nil, fmt.Errorf("write prompt: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(r.dir, promptName), prompt, 0o600); err != nil {
-		return fmt.Errorf("write prompt: %w", err)
+	r.given = given{metrics: r.dir.Name("metrics", ".json")}
+	if f, r.given.prompt, err = r.dir.Write("prompt", ".md", prompt); err != nil {
+		return nil, fmt.Errorf("write prompt: %w", err)
 	}
-	return nil
+	return f, nil
 }
 
 // describe says how a process ended, when it did not succeed.

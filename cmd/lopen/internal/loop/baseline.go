@@ -30,9 +30,11 @@ func (r *Runner) baseline(ctx context.Context, unit string, leaves []string) err
 		if err != nil {
 			return err
 		}
-		if err := r.writePrompt(prompt); err != nil {
+		f, err := r.writePrompt(prompt)
+		if err != nil {
 			return err
 		}
+		_ = f.Close() // the check reads it by its name, if at all
 		if err := r.listChanged(r.since); err != nil {
 			return err
 		}
@@ -59,13 +61,13 @@ func (r *Runner) baseline(ctx context.Context, unit string, leaves []string) err
 	case ctx.Err() != nil:
 		return r.interrupted()
 	case errors.Is(err, red):
-		r.cfg.UI.Say("before the first task, the check %q fails: %s; this decides nothing", r.cfg.Check, failure)
+		r.cfg.UI.Say("before the first task, the check %q fails: %s; this decides nothing", r.check, failure)
 	case err != nil:
 		return fmt.Errorf("check before the first task: %w", err)
 	case hit:
-		r.cfg.UI.Say("before the first task, the check %q passes: nothing changed since %s", r.cfg.Check, at.Local().Format(time.DateTime))
+		r.cfg.UI.Say("before the first task, the check %q passes: nothing changed since %s", r.check, at.Local().Format(time.DateTime))
 	default:
-		r.cfg.UI.Say("before the first task, the check %q passes", r.cfg.Check)
+		r.cfg.UI.Say("before the first task, the check %q passes", r.check)
 	}
 	return nil
 }

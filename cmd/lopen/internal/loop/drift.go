@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -40,26 +43,32 @@ type Drift struct {
 
 // Drifted compares what prompts were made of with the documents as they are. A
 // document that cannot be read for another reason than that it is gone is passed
-// over. outlines is as in Config.
+// over, and so is what is before the last 256 resources: no session remembers more.
+// The files are in order. outlines is as in Config.
 func Drifted(outlines func(name string) (*cache.Outline, error), resources []session.Resource) []Drift {
 	var all []Drift
-	docs := map[string]*cache.Outline{}
+	resources = slices.Clone(resources[max(0, len(resources)-maxResources):])
+	slices.SortStableFunc(resources, func(a, b session.Resource) int { return strings.Compare(path.Clean(a.Path), path.Clean(b.Path)) })
+	var now *cache.Comparer // with the file of the last path; nil where it could not be read
+	last := ""
 	for _, res := range resources {
 		if res.Kind != "specification" {
 			continue
 		}
-		o, ok := docs[res.Path]
-		if !ok {
-			var err error
-			if o, err = outlines(res.Path); errors.Is(err, fs.ErrNotExist) {
+		if name := path.Clean(res.Path); name != last {
+			now, last = nil, name // one file at a time is in memory
+			o, err := outlines(name)
+			if errors.Is(err, fs.ErrNotExist) {
 				all = append(all, Drift{Path: res.Path, State: cache.Gone})
 			}
-			docs[res.Path] = o
+			if err == nil && o != nil {
+				now = cache.NewComparer(o)
+			}
 		}
-		if o == nil {
+		if now == nil {
 			continue
 		}
-		if d := cache.DriftOf(o, res.Header, res.SHA256, res.Bytes); d != cache.Same {
+		if d := now.Given(res.Header, res.SHA256, res.Bytes); d != cache.Same {
 			all = append(all, Drift{Path: res.Path, Header: res.Header, State: d})
 		}
 	}

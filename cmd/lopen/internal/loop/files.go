@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/lopen-dev/lopen/cache/files"
@@ -69,7 +67,7 @@ func (r *Runner) lookBack(ctx context.Context) error {
 	}
 	r.since = past.Files
 	for unit, a := range past.Failed {
-		r.last[unit] = lastOutput{failure: a.Failure, output: []byte(a.Tail), check: []byte(a.CheckTail)}
+		r.last[unit] = lastOutput{failure: a.Failure, output: a.Tail, check: a.CheckTail}
 	}
 	if past.All {
 		r.cfg.UI.Warn("every file that the tasks of this session changed is another one now: this may be another checkout")
@@ -108,10 +106,12 @@ func (r *Runner) listChanged(changes []files.Change) error {
 	for _, c := range changes {
 		lines.WriteString(c.Path + "\n")
 	}
-	if err := os.WriteFile(filepath.Join(r.dir, changedName), []byte(lines.String()), 0o600); err != nil {
+	f, path, err := r.dir.Write("changed", "", []byte(lines.String()))
+	if err != nil {
 		return fmt.Errorf("list what changed: %w", err)
 	}
-	return nil
+	r.given.changed = path
+	return f.Close()
 }
 
 // after keeps the files after a start of the command. A task that changed none of

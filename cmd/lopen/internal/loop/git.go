@@ -1,38 +1,25 @@
 package loop
 
 import (
-	"bytes"
 	"context"
-	"os/exec"
-	"time"
+	"fmt"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // gitState returns what git says of the project, the zero value without git or
-// outside a work tree. It only looks: no lock of git's is taken.
-func gitState(ctx context.Context, project string) session.Git {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", "--no-optional-locks", "-C", project,
-		"status", "--porcelain=v2", "--branch", "--untracked-files=normal")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	if err != nil {
-		return session.Git{}
+// outside a work tree. It only looks, and runs nothing that the repository names. What
+// keeps git from its end once (a FIFO that it reads) keeps it each time: it is not asked again.
+func (r *Runner) gitState(ctx context.Context) session.Git {
+	const waits = "git waits"
+	var s git.State
+	var err error
+	if r.warned[waits] {
+		s = git.Head(ctx, r.cfg.Project, r.cfg.Environ)
+	} else if s, err = git.Look(ctx, r.cfg.Project, r.cfg.Environ); err != nil && ctx.Err() == nil {
+		r.once(waits, fmt.Sprintf("git did not say within %s whether something of the project is changed (a named pipe in the place of "+
+			"a .gitignore?): it is not asked again in this run, and nothing counts as changed", git.LookPatience))
 	}
-	var g session.Git
-	for line := range bytes.Lines(out) {
-		line = bytes.TrimRight(line, "\n")
-		if v, ok := bytes.CutPrefix(line, []byte("# branch.oid ")); ok {
-			if g.Head = string(v); g.Head == "(initial)" {
-				g.Head = ""
-			}
-		} else if v, ok := bytes.CutPrefix(line, []byte("# branch.head ")); ok {
-			g.Branch = string(v)
-		} else if len(line) > 0 && line[0] != '#' {
-			g.Dirty = true
-		}
-	}
-	return g
+	return session.Git{Head: s.Head, Branch: s.Branch, Dirty: s.Dirty}
 }

@@ -29,9 +29,9 @@ func (l *limits) plan(now time.Time, retryAt *time.Time, budget time.Duration) (
 	d := l.next
 	l.next = min(2*l.next, maxLimitWait)
 	if retryAt != nil {
-		d = max(retryAt.Sub(now), 0)
+		d = max(retryAt.Sub(now), 0) // up to 292 years: nothing may be added to it
 	}
-	if budget > 0 && l.waited+d > budget {
+	if budget > 0 && d > budget-l.waited {
 		return now.Add(d), false
 	}
 	l.waited += d

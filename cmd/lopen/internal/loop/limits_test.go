@@ -49,4 +49,7 @@ func TestLimitFollowsRetryAt(t *testing.T) {
 	late := now.Add(7 * time.Hour)
 	_, ok = l.plan(now, &late, 6*time.Hour)
 	require.False(t, ok, "waiting that cannot help is not begun")
+	never := time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+	_, ok = l.plan(now, &never, 6*time.Hour)
+	require.False(t, ok, "nor is one so long that, with what was waited, no Duration holds it")
 }

@@ -4,8 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -38,48 +37,38 @@ const maxMetrics = 1 << 20
 // readMetrics reads the file if the command wrote it. One that is malformed
 // counts as absent and comes with an error to warn with: a slip in the metrics
 // must not fail a task that is done.
-func readMetrics(path string) (metrics, error) {
-	info, err := os.Stat(path) // before the open, which waits where the command left a FIFO
-	if errors.Is(err, os.ErrNotExist) {
+func (r *Runner) readMetrics(now time.Time) (metrics, error) {
+	data, err := r.dir.Read(r.given.metrics, maxMetrics)
+	if errors.Is(err, fs.ErrNotExist) {
 		return metrics{}, nil
 	}
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
 	if err != nil {
-		return metrics{}, fmt.Errorf("metrics ignored: %w", err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return metrics{}, fmt.Errorf("metrics ignored: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxMetrics+1))
-	if err != nil {
-		return metrics{}, fmt.Errorf("metrics ignored: %w", err)
-	}
-	if len(data) > maxMetrics {
-		return metrics{}, fmt.Errorf("metrics ignored: LOPEN_METRICS_FILE is larger than %d bytes", maxMetrics)
+		return metrics{}, fmt.Errorf("metrics ignored: LOPEN_METRICS_FILE: %w", err)
 	}
 	var m metrics
 	if err := json.Unmarshal(data, &m); err != nil {
 		return metrics{}, fmt.Errorf("metrics ignored: LOPEN_METRICS_FILE: %w", err)
 	}
-	if !m.plausible() {
-		return metrics{}, errors.New("metrics ignored: LOPEN_METRICS_FILE holds a number below 0 or beyond 10^12, or a name of more than 1024 bytes")
+	if !m.plausible(now) {
+		return metrics{}, errors.New("metrics ignored: LOPEN_METRICS_FILE holds a number below 0 or beyond 10^12, a name of more than 1024 bytes, " +
+			"or a time more than a year ahead or before the year 1")
 	}
 	return m, nil
 }
 
 // plausible keeps nonsense out of the sums, where it would stay.
-func (m *metrics) plausible() bool {
+func (m *metrics) plausible(now time.Time) bool {
 	for _, n := range []float64{float64(m.InputTokens), float64(m.OutputTokens), float64(m.CachedTokens), float64(m.ContextWindow),
 		float64(m.Turns), m.PremiumRequests, m.CostUSD} {
 		if n < 0 || n > 1e12 {
 			return false
 		}
 	}
-	if rl := m.RateLimit; rl != nil && (rl.Limit < 0 || rl.Remaining < 0) {
+	late := now.AddDate(1, 0, 0)
+	if m.RetryAt != nil && m.RetryAt.After(late) {
+		return false
+	}
+	if rl := m.RateLimit; rl != nil && (rl.Limit < 0 || rl.Remaining < 0 || rl.ResetsAt.After(late) || rl.ResetsAt.UTC().Year() < 1) {
 		return false
 	}
 	return len(m.Model) <= 1024 && len(m.AgentSession) <= 1024

@@ -2,18 +2,19 @@ package loop
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 func TestReadMetrics(t *testing.T) {
 	t.Parallel()
+	now := time.Date(2026, 2, 14, 23, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		content string
 		want    metrics
@@ -27,13 +28,16 @@ func TestReadMetrics(t *testing.T) {
 		"absurd":         {content: `{"inputTokens":9223372036854775807}`, warning: "beyond"},
 		"long name":      {content: `{"model":"` + strings.Repeat("x", 2000) + `"}`, warning: "1024"},
 		"wrong type":     {content: `{"turns":"many"}`, warning: "turns"},
-		"too large":      {content: `{"model":"` + strings.Repeat("x", maxMetrics) + `"}`, warning: "larger than"},
+		"late retry":     {content: `{"retryAt":"9999-01-01T00:00:00Z"}`, warning: "more than a year ahead"},
+		"late reset":     {content: `{"rateLimit":{"resetsAt":"9999-12-31T23:59:59-23:00"}}`, warning: "more than a year ahead"}, // in UTC, no year that is kept
+		"early reset":    {content: `{"rateLimit":{"resetsAt":"0000-01-01T00:00:00Z"}}`, warning: "before the year 1"},
+		"too large":      {content: `{"model":"` + strings.Repeat("x", maxMetrics) + `"}`, warning: "more than the"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(t.TempDir(), "metrics.json")
-			require.NoError(t, os.WriteFile(path, []byte(c.content), 0o600))
-			m, err := readMetrics(path)
+			r := given1(t)
+			require.NoError(t, os.WriteFile(r.given.metrics, []byte(c.content), 0o600))
+			m, err := r.readMetrics(now)
 			if c.warning != "" {
 				require.ErrorContains(t, err, c.warning)
 			} else {
@@ -42,11 +46,22 @@ func TestReadMetrics(t *testing.T) {
 			require.Equal(t, c.want, m)
 		})
 	}
-	m, err := readMetrics(filepath.Join(t.TempDir(), "none"))
-	require.NoError(t, err)
+	r := given1(t)
+	m, err := r.readMetrics(now)
+	require.NoError(t, err, "none was written")
 	require.Equal(t, metrics{}, m)
-	_, err = readMetrics(t.TempDir())
-	require.Error(t, err, "a folder")
+	require.NoError(t, os.Mkdir(r.given.metrics, 0o700))
+	_, err = r.readMetrics(now)
+	require.ErrorContains(t, err, "no regular file but a folder")
+}
+
+// given1 is a run whose command was given a name for its metrics.
+func given1(t *testing.T) *Runner {
+	t.Helper()
+	dir, err := scratch.New()
+	require.NoError(t, err)
+	t.Cleanup(dir.Close)
+	return &Runner{dir: dir, given: given{metrics: dir.Name("metrics", ".json")}}
 }
 
 func TestMetricsOnTheHeader(t *testing.T) {

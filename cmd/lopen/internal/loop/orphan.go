@@ -56,7 +56,7 @@ func NoOrphans(store *lifecycle.Store, module string) error {
 			return err
 		}
 		if o != nil && o.Alive {
-			return &Exit{ExitBusy, fmt.Sprintf("a command of an earlier run still works (%s): wait for it, or end it with: lopen run %s", o, module)}
+			return &Exit{ExitBusy, fmt.Sprintf("a command of an earlier run still works (%s): wait for it, or: %s", o, lifecycle.HowToEnd(o, id))}
 		}
 	}
 	return nil
@@ -83,7 +83,11 @@ func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI
 			log.Info().Dur("duration_ms", time.Since(begun)).Msg("orphan ended")
 		}
 	}()
-	ui.Warn("a command of an earlier run still works (%s): waiting %s before it is ended", o, orphanGrace)
+	then := "before it is ended"
+	if o.PGID == 0 {
+		then = "for its end; " + o.ByHand()
+	}
+	ui.Warn("a command of an earlier run still works (%s): waiting %s %s", o, orphanGrace, then)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	timeout := time.NewTimer(orphanGrace)

@@ -18,7 +18,7 @@ import (
 // is one of the agent's own; final, when not nil, decides what became of a task.
 func (r *Runner) record(unit string, leaves []string, out outcome, m metrics, begun time.Time, t session.Trigger, counted bool, final func(*session.Header, *session.Task)) error {
 	res := out.result
-	log := session.Attempt{StartedAt: res.StartedAt, EndedAt: res.EndedAt, Exit: res.Exit, Signal: res.Signal, Error: clip(out.failure, 1<<10)}
+	log := session.Attempt{StartedAt: res.StartedAt, EndedAt: res.EndedAt, Exit: res.Exit, Signal: res.Signal, Error: clip(r.sess.Redact(out.failure), 1<<10)}
 	return r.change(t, func(e *session.Edit) error {
 		h := e.Header()
 		h.ActiveTask = ""
@@ -203,10 +203,3 @@ func (r *Runner) notStarted(leaves []string, cause error) error {
 	r.log.Error().Err(cause).Str("task", r.at.unit).Int("iteration", r.at.iteration).Str("outcome", "not-started").Msg("task ends")
 	return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitFailed, cause.Error()})
 }
-
-// The files of a run's temporary folder that the variables name.
-const (
-	promptName  = "prompt.md"
-	metricsName = "metrics.json"
-	changedName = "changed"
-)

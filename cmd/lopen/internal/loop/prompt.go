@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cache"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
@@ -125,14 +126,8 @@ func (r *Runner) sections(links, names []string) ([]cache.Given, error) {
 		path.Base(r.cfg.Spec), links, names)
 }
 
-func tail(b []byte) string {
-	if len(b) > tailInPrompt {
-		b = b[len(b)-tailInPrompt:]
-		if i := bytes.IndexByte(b, '\n'); i >= 0 {
-			b = b[i+1:]
-		}
-	}
-	return strings.ToValidUTF8(string(b), "\uFFFD")
+func tail(text string) string {
+	return strings.ToValidUTF8(string(child.LastLines([]byte(text), tailInPrompt)), "\uFFFD")
 }
 
 func indent(text string) string {

@@ -26,7 +26,7 @@ type working struct {
 func (r *Runner) remember(ctx context.Context, n int, out outcome, m metrics, then string) error {
 	res := out.result
 	a := session.AttemptRecord{
-		Task: r.at.unit, Attempt: n, Iteration: r.at.iteration, Command: r.cfg.Command,
+		Task: r.at.unit, Attempt: n, Iteration: r.at.iteration, Command: r.command,
 		StartedAt: res.StartedAt.UTC(), EndedAt: res.EndedAt.UTC(), Exit: res.Exit, Signal: res.Signal,
 		CPU: res.CPU.Milliseconds(), MaxRSS: res.MaxRSS,
 		Input: m.InputTokens, Output: m.OutputTokens, Cached: m.CachedTokens, CostUSD: m.CostUSD,
@@ -43,7 +43,7 @@ func (r *Runner) remember(ctx context.Context, n int, out outcome, m metrics, th
 	}
 	a.Files, a.MoreFiles = fileChanges(r.at.changes)
 	if ctx.Err() == nil {
-		r.git = gitState(ctx, r.cfg.Project)
+		r.git = r.gitState(ctx)
 	}
 	a.After = r.git.Head
 	if c := out.check; c != nil {

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
@@ -26,8 +25,9 @@ type Runner struct {
 	sess      Session
 	log       *zerolog.Logger // of the session
 	plan      *plan.Plan
-	dir       string // temporary folder of this run: prompt and metrics file
-	starts    int    // of the command, in this run
+	dir       *scratch.Dir // temporary folder of this run
+	given     given
+	starts    int // of the command, in this run
 	limits    limits
 	last      map[string]lastOutput // of units that failed, by ID
 	at        working
@@ -37,6 +37,8 @@ type Runner struct {
 	warned    map[string]bool // what is said once a run
 	followed  *plan.Plan      // what the State was brought in step with last, if nothing was written since
 	assessed  bool            // the check was run before the first task
+	command   []string        // of Config, without credentials: what is kept and shown
+	check     string          // likewise
 }
 
 // Run works until the module is complete (nil), or returns why it ended: an
@@ -44,12 +46,13 @@ type Runner struct {
 // ctx is cancelled the command is ended, the session is paused, and the Exit
 // has code 130. The session stays open.
 func Run(ctx context.Context, cfg Config) (err error) {
-	dir, err := os.MkdirTemp("", "lopen-run-")
+	dir, err := scratch.New()
 	if err != nil {
-		return fmt.Errorf("make a folder for prompts: %w", err)
+		return err
 	}
-	defer os.RemoveAll(dir)
+	defer dir.Close()
 	r := &Runner{cfg: cfg, sess: cfg.Session, log: cfg.Session.Logger(), dir: dir, warned: map[string]bool{}, last: map[string]lastOutput{}}
+	r.command, r.check = cfg.Session.RedactArgs(cfg.Command), cfg.Session.Redact(cfg.Check)
 	begun := time.Now()
 	r.logBegin()
 	defer func() { r.logEnd(err, begun) }()
@@ -66,7 +69,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 }
 
 func (r *Runner) run(ctx context.Context) error {
-	r.git = gitState(ctx, r.cfg.Project)
+	r.git = r.gitState(ctx)
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
@@ -224,7 +227,7 @@ func again(e *session.Edit, ids []string) {
 func (r *Runner) settings() session.Settings {
 	c := r.cfg
 	return session.Settings{
-		Command: c.Command, Check: c.Check, Unit: c.Unit,
+		Command: r.command, Check: r.check, Unit: c.Unit,
 		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, FailureThreshold: c.FailureThreshold, RequireChange: c.RequireChange,
 	}
 }
@@ -236,21 +239,14 @@ func (r *Runner) resumeHint() string {
 	return fmt.Sprintf("go on with: lopen run %s", r.cfg.Module)
 }
 
-// ReadSpec reads a specification, at most 64 MiB of it.
+// ReadSpec reads a specification, at most 16 MiB of it.
 func ReadSpec(docs fs.FS, name string) ([]byte, error) {
-	info, err := fs.Stat(docs, name) // before the open, which waits where the name is of a FIFO
+	src, err := lifecycle.ReadDocument(docs, name, MaxSpec)
 	if err != nil {
 		return nil, fmt.Errorf("read specification: %w", err)
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxSpec {
-		return nil, fmt.Errorf("read specification: %s is not a file of at most %d MiB", name, maxSpec>>20)
-	}
-	f, err := docs.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read specification: %w", err)
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxSpec))
+	return src, nil
 }
 
-const maxSpec = 64 << 20
+// MaxSpec bounds a specification, in bytes.
+const MaxSpec = 16 << 20

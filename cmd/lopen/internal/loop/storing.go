@@ -30,6 +30,8 @@ type Session interface {
 	Change(t session.Trigger, fn func(*session.Edit) error) error
 	Record(a session.AttemptRecord) error
 	AppendEvent(event json.RawMessage) error
+	Redact(text string) string
+	RedactArgs(argv []string) []string
 
 	Sync(ctx context.Context) error
 	Pause(ctx context.Context, t session.Trigger, why session.ExitReason) error

@@ -68,7 +68,10 @@ func (s *scribe) Write(p []byte) (int, error) {
 			cut = begin
 		}
 		if cut == 0 && len(s.held) > maxHeld {
-			cut = len(s.held)
+			cut = bytes.LastIndexAny(s.held, ",;\r") + 1 // of a long line; not between a name and its value
+			if cut == 0 {
+				cut = len(s.held)
+			}
 		}
 		if cut > 0 {
 			s.tell(string(s.held[:cut]))

@@ -3,6 +3,7 @@ package settings
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,12 @@ type Key struct {
 	Help    string
 	kind    kind
 	oneOf   []string
+	// userOnly says that a project's config.json does not count: what comes with a
+	// clone must not decide it. The user's config.json, the variable and the flag do.
+	userOnly bool
+	// adds says of a list that the project's is appended to the user's and replaces none of it.
+	adds   bool
+	inside bool // is a path that stays within the project
 }
 
 // Flag is the setting's flag: its name with dashes.
@@ -52,8 +59,8 @@ var keys = []Key{
 	{Name: "checkpoint_bytes", kind: kindInt, Default: 2 << 30, Help: "bytes that a session's checkpoints may take"},
 	{Name: "require_change", kind: kindBool, Default: false, Help: "a task that changed no file has failed"},
 	{Name: "transcript", kind: kindBool, Default: false, Help: "keep the prompts and what the commands print"},
-	{Name: "redact", kind: kindBool, Default: true, Help: "hide credentials in what is kept"},
-	{Name: "redact_patterns", kind: kindStrings, Default: []string(nil), Help: "regular expressions of what else is hidden"},
+	{Name: "redact", kind: kindBool, Default: true, Help: "hide credentials in what is kept; a project cannot set it", userOnly: true},
+	{Name: "redact_patterns", kind: kindStrings, Default: []string(nil), Help: "regular expressions of what else is hidden; a project's add to the user's", adds: true},
 	{Name: "failure_threshold", kind: kindInt, Default: 3, Help: "attempts at a task before it has failed"},
 	{Name: "max_iterations", kind: kindInt, Default: 100, Help: "starts of the command in one run"},
 	{Name: "unattended", kind: kindBool, Default: false, Help: "never ask: failed tasks are left, the rest goes on"},
@@ -64,7 +71,8 @@ var keys = []Key{
 	{Name: "wait", kind: kindDuration, Default: 6 * time.Hour, Help: "wait at most this long in all for the agent's limit"},
 	{Name: "cache_bytes", kind: kindInt, Default: 64 << 20, Help: "bytes that cached outlines may take, in memory and again on the disk"},
 	{Name: "assessment_ttl", kind: kindDuration, Default: 15 * time.Minute, Help: "how long the result of assess counts"},
-	{Name: "requirements_dir", kind: kindString, Default: "docs/requirements", Help: "folder of the specifications, relative to the project"},
+	{Name: "requirements_dir", kind: kindString, Default: "docs/requirements", Help: "folder of the specifications, relative to the project", inside: true},
+	{Name: "safe_directories", kind: kindStrings, Default: []string(nil), Help: "projects of other users that may be run", userOnly: true},
 }
 
 // Keys returns all settings.
@@ -128,6 +136,9 @@ func (k Key) parse(s string) (any, error) {
 			}
 		}
 		return nil, k.bad(s, "one of "+strings.Join(k.oneOf, ", "))
+	}
+	if k.inside && !filepath.IsLocal(filepath.FromSlash(s)) {
+		return nil, k.bad(s, "a folder within the project, relative to it")
 	}
 	return s, nil
 }

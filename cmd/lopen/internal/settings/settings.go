@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,8 +31,9 @@ type Entry struct {
 
 // Values are the settings in force.
 type Values struct {
-	value  map[string]any
-	source map[string]Source
+	value   map[string]any
+	source  map[string]Source
+	ignored []string
 }
 
 // Load lays the sources over each other. project and user are the contents of
@@ -87,14 +89,30 @@ func (v *Values) file(data []byte, from Source, where string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
+		if k.userOnly && from == SourceProject {
+			v.ignored = append(v.ignored, fmt.Sprintf("%s: %s is ignored: %s", where, name, k.whose()))
+			continue
+		}
 		parsed, err := k.parseJSON(raw)
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
+		if list, ok := parsed.([]string); ok && k.adds {
+			parsed = append(slices.Clip(v.value[name].([]string)), list...)
+		}
 		v.value[name], v.source[name] = parsed, from
 	}
+	slices.Sort(v.ignored)
 	return nil
 }
+
+// whose says where a setting that is the user's alone is set.
+func (k Key) whose() string {
+	return fmt.Sprintf("a project cannot set it; set it in lopen/config.json in the folder of your own settings, or for one run with %s", k.Variable())
+}
+
+// Ignored says what the project's config.json tried to set and may not, a sentence each.
+func (v *Values) Ignored() []string { return slices.Clone(v.ignored) }
 
 const schemaVersion = 1
 
@@ -116,12 +134,15 @@ func decode(data []byte) (map[string]any, error) {
 	return members, nil
 }
 
-// Set returns the content of a config.json with one setting changed; data is
-// the old content, or nil.
+// Set returns the content of a project's config.json with one setting changed; data is
+// the old content, or nil. A setting that is the user's alone is an error.
 func Set(data []byte, name, value string) ([]byte, error) {
 	k, err := find(name)
 	if err != nil {
 		return nil, err
+	}
+	if k.userOnly {
+		return nil, fmt.Errorf("%s: %s", name, k.whose())
 	}
 	parsed, err := k.parse(value)
 	if err != nil {

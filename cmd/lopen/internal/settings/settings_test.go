@@ -43,6 +43,8 @@ func TestBadValuesSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{project: `{"auto_resume":"perhaps"}`, want: []string{"auto_resume", "true or false"}},
 		{project: `{"auto_resum":true}`, want: []string{`"auto_resum"`, `nearest is "auto_resume"`}},
 		{project: `{"check":7}`, want: []string{"check"}},
+		{project: `{"requirements_dir":"../x"}`, want: []string{"within the project"}},
+		{env: "LOPEN_REQUIREMENTS_DIR=/x", want: []string{"within the project"}},
 		{project: `{"schemaVersion":2}`, want: []string{"newer lopen"}},
 		{project: `[]`, want: []string{"not a JSON object"}},
 		{env: "LOPEN_WAIT=soon", want: []string{"LOPEN_WAIT", "soon", "90s, 10m, 6h or 7d"}},
@@ -86,6 +88,8 @@ func TestSetIsReadAgain(t *testing.T) {
 	require.ErrorContains(t, err, `nearest is "check"`)
 	_, err = settings.Set(config, "unit", "page")
 	require.Error(t, err)
+	_, err = settings.Set(config, "safe_directories", `["/x"]`)
+	require.ErrorContains(t, err, "a project cannot set it")
 	_, err = settings.Set([]byte("{"), "unit", "leaf")
 	require.Error(t, err)
 }
@@ -101,4 +105,30 @@ func TestEverySettingHasItsDefault(t *testing.T) {
 		require.Equal(t, settings.SourceDefault, e.Source)
 		require.NotEmpty(t, e.Help)
 	}
+}
+
+// A clone brings its config.json along: it must not switch redaction off, nor take
+// away what the user has hidden.
+func TestAProjectCannotSwitchRedactionOff(t *testing.T) {
+	t.Parallel()
+	project := []byte(`{"redact": false, "redact_patterns": ["theirs"]}`)
+	v, err := settings.Load(project, []byte(`{"redact_patterns": ["mine"]}`), nil, nil)
+	require.NoError(t, err)
+	require.True(t, v.Bool("redact"))
+	require.Equal(t, settings.SourceDefault, v.Source("redact"))
+	require.Equal(t, []string{"mine", "theirs"}, v.Strings("redact_patterns"))
+	require.Len(t, v.Ignored(), 1)
+	for _, want := range []string{".lopen/config.json", "redact is ignored", "LOPEN_REDACT"} {
+		require.Contains(t, v.Ignored()[0], want)
+	}
+
+	v, err = settings.Load(project, []byte(`{"redact": false}`), nil, nil)
+	require.NoError(t, err)
+	require.False(t, v.Bool("redact"), "the user may")
+	v, err = settings.Load(project, nil, []string{"LOPEN_REDACT=false"}, nil)
+	require.NoError(t, err)
+	require.False(t, v.Bool("redact"), "the variable may")
+
+	_, err = settings.Set(nil, "redact", "false")
+	require.ErrorContains(t, err, "LOPEN_REDACT")
 }

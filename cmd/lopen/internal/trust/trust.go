@@ -11,6 +11,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle"
 )
 
 // A Command is what is approved: exactly one of Argv and Shell is set.
@@ -28,18 +32,73 @@ func (c Command) String() string {
 
 func (c Command) equal(d Command) bool { return c.Shell == d.Shell && slices.Equal(c.Argv, d.Argv) }
 
-// Quote writes a command as a POSIX shell would have to be given it.
+// Quote writes a command on one line as a shell would have to be given it. A word in
+// which a rune is not printable, or that has many spaces in a row, is written as $'...'
+// with those bytes in octal, as bash, zsh and POSIX.1-2024 understand it: whoever reads
+// the line sees each byte that would run.
 func Quote(argv []string) string {
 	words := make([]string, len(argv))
 	for i, w := range argv {
-		words[i] = w
-		if w == "" || strings.ContainsFunc(w, func(r rune) bool {
+		switch {
+		case !showsAll(w):
+			words[i] = escaped(w)
+		case w == "" || strings.ContainsFunc(w, func(r rune) bool {
 			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:=@%+,", r))
-		}) {
+		}):
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		default:
+			words[i] = w
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// Line is a command for sh -c as it is where that is one line on which everything is
+// seen, else as Quote writes it.
+func Line(shell string) string {
+	if showsAll(shell) {
+		return shell
+	}
+	return escaped(shell)
+}
+
+// gap is a number of spaces that may push what follows out of sight.
+const gap = "        "
+
+// showsAll says that a text hides nothing from who sees it on a line.
+func showsAll(s string) bool {
+	return utf8.ValidString(s) && !strings.Contains(s, gap) && !strings.ContainsFunc(s, func(r rune) bool { return !plain.Printable(r) })
+}
+
+// escaped writes a word as $'...'. Octal has three digits whatever follows; \x and \u
+// have as many as the shell and its locale please.
+func escaped(s string) string {
+	b := []byte("$'")
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		if strings.HasPrefix(s, gap) {
+			size = len(s) - len(strings.TrimLeft(s, " "))
+			b = append(b, strings.Repeat(`\040`, size)...)
+			s = s[size:]
+			continue
+		}
+		switch {
+		case r == '\'' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r == '\n':
+			b = append(b, `\n`...)
+		case r == '\t':
+			b = append(b, `\t`...)
+		case plain.Printable(r) && !(r == utf8.RuneError && size == 1):
+			b = append(b, s[:size]...)
+		default:
+			for i := range size {
+				b = fmt.Appendf(b, `\%03o`, s[i])
+			}
+		}
+		s = s[size:]
+	}
+	return string(append(b, '\''))
 }
 
 // A Store keeps one user's approvals.
@@ -68,10 +127,32 @@ func DefaultDir(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "state", "lopen"), nil
 }
 
+// A Project is what approvals are given for: the repository where there is one, so that
+// it may be moved and that another repository in its place has none of them, else the
+// folder.
+type Project struct {
+	Folder     string // its path
+	Repository string // what tells it from others, wherever it lies; "" where it is none
+}
+
+// Is says whether q is the same project: the same repository, or the same folder. Folders
+// count by their real path.
+func (p Project) Is(q Project) bool {
+	if p.Repository != "" && p.Repository == q.Repository {
+		return true
+	}
+	folder := p.Folder
+	if target, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = target
+	}
+	return folder == q.Folder
+}
+
 // record is the content of a project's file.
 type record struct {
-	Folder   string     `json:"folder"`
-	Commands []approval `json:"commands"`
+	Folder     string     `json:"folder"` // where it lay when something was approved last
+	Repository string     `json:"repository,omitempty"`
+	Commands   []approval `json:"commands"`
 }
 
 type approval struct {
@@ -79,9 +160,9 @@ type approval struct {
 	ApprovedAt time.Time `json:"approvedAt"`
 }
 
-// Approve remembers that the user approved exactly c for a folder.
-func (s *Store) Approve(folder string, c Command) error {
-	path, folder, err := s.file(folder)
+// Approve remembers that the user approved exactly c for a project.
+func (s *Store) Approve(p Project, c Command) error {
+	path, p, err := s.file(p)
 	if err != nil {
 		return err
 	}
@@ -89,10 +170,10 @@ func (s *Store) Approve(folder string, c Command) error {
 	if err != nil && !errors.Is(err, errDamaged) {
 		return err
 	}
-	if r.approved(c) {
+	if r.find(c.equal) != nil {
 		return nil
 	}
-	r.Folder = folder
+	r.Folder, r.Repository = p.Folder, p.Repository
 	r.Commands = append(r.Commands, approval{Command: c, ApprovedAt: time.Now().UTC().Truncate(time.Second)})
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -104,36 +185,119 @@ func (s *Store) Approve(folder string, c Command) error {
 	return replace(path, append(data, '\n'))
 }
 
-// Approved says whether the user approved exactly c for a folder. A file that
-// cannot be read approves nothing, and the error says so.
-func (s *Store) Approved(folder string, c Command) (bool, error) {
-	path, _, err := s.file(folder)
+// Approved returns c if the user approved exactly it for a project; else, of the
+// approved ones that become c when kept makes of them what is written into the project,
+// the one that was approved last. nil is none. A file that cannot be read approves
+// nothing, and the error says so.
+func (s *Store) Approved(p Project, c Command, kept func(Command) Command) (*Command, error) {
+	path, _, err := s.file(p)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	r, err := read(path)
-	return err == nil && r.approved(c), err
+	if err != nil {
+		return nil, err
+	}
+	if found := r.find(c.equal); found != nil {
+		return found, nil
+	}
+	return r.find(func(a Command) bool { return kept(a).equal(c) }), nil
 }
 
-func (r *record) approved(c Command) bool {
-	return slices.ContainsFunc(r.Commands, func(a approval) bool { return a.equal(c) })
+// find returns the command that was approved last of those that are right.
+func (r *record) find(right func(Command) bool) *Command {
+	for _, a := range slices.Backward(r.Commands) {
+		if right(a.Command) {
+			return &a.Command
+		}
+	}
+	return nil
 }
 
-// file returns the path of a folder's file and the folder's real path.
-func (s *Store) file(folder string) (path, name string, err error) {
-	if name, err = filepath.Abs(folder); err == nil {
-		name, err = filepath.EvalSymlinks(name)
+// An Approval is a command that the user approved for a project.
+type Approval struct {
+	Project
+	Command
+	At time.Time
+}
+
+// All returns every approval, by folder and in the order in which they were given. A
+// file that cannot be read approves nothing and is left out; the error names it.
+func (s *Store) All() ([]Approval, error) {
+	var all []Approval
+	err := s.each(func(_ string, r record) error {
+		for _, a := range r.Commands {
+			all = append(all, Approval{Project{r.Folder, r.Repository}, a.Command, a.ApprovedAt})
+		}
+		return nil
+	})
+	slices.SortStableFunc(all, func(a, b Approval) int { return strings.Compare(a.Folder, b.Folder) })
+	return all, err
+}
+
+// Revoke forgets every approval of the projects that match, and returns how many
+// there were. What cannot be read is left, as it approves nothing; the error names it.
+func (s *Store) Revoke(match func(Project) bool) (int, error) {
+	n := 0
+	err := s.each(func(path string, r record) error {
+		if !match(Project{r.Folder, r.Repository}) {
+			return nil
+		}
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("revoke approvals: %w", err)
+		}
+		n += len(r.Commands)
+		return nil
+	})
+	return n, err
+}
+
+// each calls fn with every project's file, and joins what went wrong.
+func (s *Store) each(fn func(path string, r record) error) error {
+	paths, err := filepath.Glob(filepath.Join(s.dir, "approved-*.json"))
+	if err != nil {
+		return fmt.Errorf("list approvals: %w", err)
+	}
+	var all error
+	for _, path := range paths {
+		r, err := read(path)
+		if err == nil && filepath.Base(path) == fileOf(Project{r.Folder, r.Repository}) { // else it approves nothing
+			err = fn(path, r)
+		}
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// file returns the path of a project's file, and the project with the folder's real path.
+func (s *Store) file(p Project) (string, Project, error) {
+	folder, err := filepath.Abs(p.Folder)
+	if err == nil {
+		folder, err = filepath.EvalSymlinks(folder)
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("find the approvals of %s: %w", folder, err)
+		return "", p, fmt.Errorf("find the approvals of %s: %w", p.Folder, err)
 	}
-	return filepath.Join(s.dir, fmt.Sprintf("approved-%x.json", sha256.Sum256([]byte(name)))), name, nil
+	p.Folder = folder
+	return filepath.Join(s.dir, fileOf(p)), p, nil
 }
+
+// fileOf is the name of a project's file. Its folder is a real path.
+func fileOf(p Project) string {
+	key := "folder\x00" + p.Folder
+	if p.Repository != "" {
+		key = "repository\x00" + p.Repository
+	}
+	return fmt.Sprintf("approved-%x.json", sha256.Sum256([]byte(key)))
+}
+
+// maxApprovals bounds the file of one project's approvals, in bytes.
+const maxApprovals = 16 << 20
 
 var errDamaged = errors.New("the file of approvals is damaged and counts as empty")
 
 func read(path string) (record, error) {
-	data, err := os.ReadFile(path)
+	data, err := lifecycle.ReadRegular(path, maxApprovals)
 	if errors.Is(err, os.ErrNotExist) {
 		return record{}, nil
 	}

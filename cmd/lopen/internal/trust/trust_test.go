@@ -11,8 +11,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 )
+
+// asIs keeps a command as it is.
+func asIs(c trust.Command) trust.Command { return c }
+
+func approved(t *testing.T, s *trust.Store, p trust.Project, c trust.Command) bool {
+	t.Helper()
+	found, err := s.Approved(p, c, asIs)
+	require.NoError(t, err)
+	return found != nil
+}
+
+func folder(path string) trust.Project { return trust.Project{Folder: path} }
 
 func TestApprovalIsExact(t *testing.T) {
 	t.Parallel()
@@ -20,11 +33,9 @@ func TestApprovalIsExact(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state", "lopen")
 	s := trust.Open(dir)
 	c := trust.Command{Argv: []string{"make", "test"}}
-	ok, err := s.Approved(project, c)
-	require.NoError(t, err)
-	require.False(t, ok)
-	require.NoError(t, s.Approve(project, c))
-	require.NoError(t, s.Approve(project, trust.Command{Shell: "make lint"}))
+	require.False(t, approved(t, s, folder(project), c))
+	require.NoError(t, s.Approve(folder(project), c))
+	require.NoError(t, s.Approve(folder(project), trust.Command{Shell: "make lint"}))
 	for _, q := range []struct {
 		folder string
 		c      trust.Command
@@ -37,22 +48,79 @@ func TestApprovalIsExact(t *testing.T) {
 		{project, trust.Command{Argv: []string{"make test"}}, false},
 		{other, c, false},
 	} {
-		ok, err := trust.Open(dir).Approved(q.folder, q.c)
-		require.NoError(t, err)
-		require.Equal(t, q.want, ok, "%s in %s", q.c, q.folder)
+		require.Equal(t, q.want, approved(t, trust.Open(dir), folder(q.folder), q.c), "%s in %s", q.c, q.folder)
 	}
 	link := filepath.Join(other, "link")
 	if os.Symlink(project, link) == nil {
-		ok, err = s.Approved(link, c)
-		require.NoError(t, err)
-		require.True(t, ok, "a symlink to the folder is the folder")
+		require.True(t, approved(t, s, folder(link), c), "a symlink to the folder is the folder")
 	}
+}
+
+// What is approved for a repository is so wherever it lies, and for no other one that
+// lies where it was.
+func TestApprovalIsTheRepositorys(t *testing.T) {
+	t.Parallel()
+	s, c := trust.Open(t.TempDir()), trust.Command{Shell: "make test"}
+	here, there := t.TempDir(), t.TempDir()
+	require.NoError(t, s.Approve(trust.Project{Folder: here, Repository: "one"}, c))
+	require.True(t, approved(t, s, trust.Project{Folder: there, Repository: "one"}, c), "moved")
+	require.False(t, approved(t, s, trust.Project{Folder: here, Repository: "two"}, c), "another one in its place")
+	require.False(t, approved(t, s, folder(here), c), "a folder without a repository in its place")
+	require.NoError(t, s.Approve(folder(there), c))
+	require.False(t, approved(t, s, trust.Project{Folder: there, Repository: "two"}, c), "a repository where there was none")
+}
+
+// What the project keeps of a command has no credentials; the approval has, and the
+// newest one that fits is meant.
+func TestApprovedAsKept(t *testing.T) {
+	t.Parallel()
+	s, p := trust.Open(t.TempDir()), folder(t.TempDir())
+	kept := func(c trust.Command) trust.Command {
+		c.Shell = strings.NewReplacer("first", "[x]", "second", "[x]").Replace(c.Shell)
+		return c
+	}
+	for _, sh := range []string{"agent first", "agent second", "agent [y]"} {
+		require.NoError(t, s.Approve(p, trust.Command{Shell: sh}))
+	}
+	for asked, want := range map[string]string{"agent [x]": "agent second", "agent first": "agent first", "agent [y]": "agent [y]"} {
+		found, err := s.Approved(p, trust.Command{Shell: asked}, kept)
+		require.NoError(t, err)
+		require.Equal(t, &trust.Command{Shell: want}, found, asked)
+	}
+	found, err := s.Approved(p, trust.Command{Shell: "[x]"}, kept)
+	require.NoError(t, err)
+	require.Nil(t, found)
+}
+
+func TestListAndRevoke(t *testing.T) {
+	t.Parallel()
+	dir, a, b := t.TempDir(), t.TempDir(), t.TempDir()
+	s := trust.Open(dir)
+	all, err := s.All()
+	require.NoError(t, err)
+	require.Empty(t, all)
+	repo := trust.Project{Folder: b, Repository: "r"}
+	require.NoError(t, s.Approve(folder(a), trust.Command{Shell: "one"}))
+	require.NoError(t, s.Approve(folder(a), trust.Command{Argv: []string{"two"}}))
+	require.NoError(t, s.Approve(repo, trust.Command{Shell: "three"}))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "approved-x.json"), []byte("{"), 0o600))
+	all, err = s.All()
+	require.ErrorContains(t, err, "approved-x.json")
+	require.Len(t, all, 3)
+	n, err := s.Revoke(folder(a).Is)
+	require.Error(t, err)
+	require.Equal(t, 2, n)
+	require.False(t, approved(t, s, folder(a), trust.Command{Shell: "one"}))
+	require.True(t, approved(t, s, repo, trust.Command{Shell: "three"}))
+	n, _ = s.Revoke(folder(b).Is)
+	require.Equal(t, 1, n, "a repository is found by its folder, too")
+	require.False(t, approved(t, s, repo, trust.Command{Shell: "three"}))
 }
 
 func TestFilesAreTheUsersAlone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "lopen")
-	require.NoError(t, trust.Open(dir).Approve(t.TempDir(), trust.Command{Shell: "x"}))
+	require.NoError(t, trust.Open(dir).Approve(folder(t.TempDir()), trust.Command{Shell: "x"}))
 	info, err := os.Stat(dir)
 	require.NoError(t, err)
 	files, err := os.ReadDir(dir)
@@ -71,18 +139,16 @@ func TestDamagedFileApprovesNothingAndIsReplaced(t *testing.T) {
 	dir, project := t.TempDir(), t.TempDir()
 	s := trust.Open(dir)
 	c := trust.Command{Shell: "x"}
-	require.NoError(t, s.Approve(project, c))
+	require.NoError(t, s.Approve(folder(project), c))
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
 	require.NoError(t, os.WriteFile(files[0], []byte(`{"commands":[`), 0o600))
-	ok, err := s.Approved(project, c)
-	require.False(t, ok)
+	found, err := s.Approved(folder(project), c, asIs)
+	require.Nil(t, found)
 	require.ErrorContains(t, err, "damaged")
-	require.NoError(t, s.Approve(project, c))
-	ok, err = s.Approved(project, c)
-	require.NoError(t, err)
-	require.True(t, ok)
+	require.NoError(t, s.Approve(folder(project), c))
+	require.True(t, approved(t, s, folder(project), c))
 }
 
 func TestManyApproveAtOnce(t *testing.T) {
@@ -92,10 +158,10 @@ func TestManyApproveAtOnce(t *testing.T) {
 	for i := range 16 {
 		wg.Go(func() {
 			s := trust.Open(dir)
-			if err := s.Approve(project, trust.Command{Shell: fmt.Sprint(i)}); err != nil {
+			if err := s.Approve(folder(project), trust.Command{Shell: fmt.Sprint(i)}); err != nil {
 				t.Error(err)
 			}
-			if _, err := s.Approved(project, trust.Command{Shell: "x"}); err != nil {
+			if _, err := s.Approved(folder(project), trust.Command{Shell: "x"}, asIs); err != nil {
 				t.Error(err)
 			}
 		})
@@ -115,15 +181,47 @@ func TestDefaultDir(t *testing.T) {
 }
 
 func FuzzQuote(f *testing.F) {
-	for _, s := range []string{"", "plain", "two words", "it's", `"$HOME"`, "a\nb", "-n", "*", "ä", `\`} {
+	for _, s := range []string{
+		"", "plain", "two words", "it's", `"$HOME"`, "a\nb", "-n", "*", "ä", `\`, "\x1b[2Jit's", "\u202e1", "\xff7", `\x` + "\r", "a" + strings.Repeat(" ", 99) + "b",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, word string) {
 		if strings.ContainsRune(word, 0) {
 			t.Skip("no argument can hold a NUL")
 		}
-		out, err := exec.Command("sh", "-c", "printf '%s|' "+trust.Quote([]string{word, "next"})).Output()
+		quoted := trust.Quote([]string{word})
+		require.Equal(t, quoted, plain.Line(quoted), "nothing is left to be shown otherwise")
+		require.NotContains(t, quoted, "        ")
+		shell := "sh"
+		if strings.HasPrefix(quoted, "$'") {
+			if shell = "bash"; !found(shell) {
+				t.Skip("there is no bash, which understands $'...'")
+			}
+		}
+		out, err := exec.Command(shell, "-c", "printf '%s|' "+quoted+" next").Output()
 		require.NoError(t, err)
 		require.Equal(t, word+"|next|", string(out))
 	})
+}
+
+func found(command string) bool { _, err := exec.LookPath(command); return err == nil }
+
+func TestQuoteShowsWhatRuns(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"make test":                "'make test'",
+		"grep Größe":               "'grep Größe'",
+		"evil #\x1b[2K\rmake test": `$'evil #\033[2K\015make test'`,
+		"it's\n\tevil\\":           `$'it\'s\n\tevil\\'`,
+		"\u202etset ekam":          `$'\342\200\256tset ekam'`,
+		"make\u00a0test":           `$'make\302\240test'`,
+		"\x9b7":                    `$'\2337'`,
+		"make test" + strings.Repeat(" ", 9) + "&": `$'make test` + strings.Repeat(`\040`, 9) + "&'",
+		"\u3164\u2800\ufe0f":                       `$'\343\205\244\342\240\200\357\270\217'`,
+	} {
+		require.Equal(t, want, trust.Quote([]string{in}))
+	}
+	require.Equal(t, "make test && lint", trust.Line("make test && lint"))
+	require.Equal(t, `$'true\nstatus    complete'`, trust.Line("true\nstatus    complete"))
 }

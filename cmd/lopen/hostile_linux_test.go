@@ -1,0 +1,305 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// evil steers a terminal in each way there is, and hides what it does.
+const evil = "\x1b]0;title\x07\x1b]52;c;eA==\x1b\\\x1b[?1049h\x1b[2J\x1b[8m\x1b[31m\x08\u009b2J\u0085\u202etxt\u2066\u200b\u3164\x7f"
+
+// forged begins a line that lopen did not write.
+const forged = "\nFORGED"
+
+// A hostileCase is one way to call a command.
+type hostileCase struct {
+	args    []string
+	content bool // prints what was asked for byte for byte into a pipe, or what has lines of its own
+}
+
+// hostileCases calls each command. The key is its path; one that is not here fails the
+// test.
+var hostileCases = map[string][]hostileCase{
+	"lopen":                   {{}},
+	"lopen assess":            {{[]string{"lint", "--", "sh", "agent.sh"}, true}},
+	"lopen cache clear":       {{}},
+	"lopen cache status":      {{}},
+	"lopen cache warm":        {{}, {args: []string{"no" + evil}}},
+	"lopen checkpoint create": {{}, {args: []string{"no" + evil}}},
+	"lopen checkpoint diff":   {{[]string{"before:task-one"}, true}, {args: []string{"before:task-one", "--name-only"}}, {args: []string{"before:task-one", "--stat"}}, {args: []string{"x" + evil}}},
+	"lopen checkpoint list":   {{}},
+	"lopen checkpoint rewind": {{[]string{"before:task-one", "--dry-run"}, true}, {args: []string{"before:task-one", "--yes"}}},
+	"lopen checkpoint show":   {{args: []string{"before:task-one"}}, {args: []string{"x" + evil}}},
+	"lopen config set":        {{args: []string{"check", evil}}, {args: []string{evil, "x"}}, {args: []string{"unit", evil}}},
+	"lopen trust list":        {{}},
+	"lopen trust revoke":      {{}, {args: []string{evil + forged}}},
+	"lopen config show":       {{}},
+	"lopen doctor":            {{}},
+	"lopen files changed":     {{}},
+	"lopen files record":      {{}},
+	"lopen init":              {{}, {args: []string{"x" + evil}}},
+	"lopen plan add":          {{args: []string{"m", "new" + evil}}, {args: []string{"m", evil + forged}}},
+	"lopen plan create":       {{args: []string{"n", "--from", "TODO.md"}}, {args: []string{"n", "--from", "blocked.md"}}, {args: []string{"n", "--from", evil}}},
+	"lopen plan mark":         {{args: []string{"m", "task-two", "failed"}}, {args: []string{"m", "task-two", evil}}},
+	"lopen plan move":         {{args: []string{"m", "task-two"}}, {args: []string{"m", evil}}},
+	"lopen plan remove":       {{args: []string{"m", "task-two"}}},
+	"lopen plan rename":       {{args: []string{"m", "task-two", "other" + evil}}},
+	"lopen plan show":         {{args: []string{"m"}}},
+	"lopen plan tick":         {{args: []string{"m", "task-two"}}},
+	"lopen plan untick":       {{args: []string{"m", "task-one"}}},
+	"lopen research list":     {{args: []string{"m"}}},
+	"lopen research new":      {{args: []string{"m", "other" + evil}}, {args: []string{"m", "x", "--section", evil}}},
+	"lopen run": {{args: []string{"m"}}, {[]string{"m", "--dry-run"}, true}, {[]string{"m", "--no-resume", "--check", "true #" + evil, "--", "sh", "agent.sh", evil}, true},
+		{args: []string{"m", "--", "no" + evil}}, {args: []string{"m", "--task", evil}}, {args: []string{"m", "--prompt", evil}}, {args: []string{evil}}, {args: []string{"--" + evil}}, {args: []string{"held", "--", "true"}}},
+	"lopen section drift":   {{args: []string{"m"}}},
+	"lopen section list":    {{args: []string{"docs/requirements/m/SPECIFICATION.md"}}, {args: []string{evil}}},
+	"lopen section show":    {{[]string{"docs/requirements/m/SPECIFICATION.md", "#tokens"}, true}, {args: []string{"docs/requirements/m/SPECIFICATION.md", evil}}},
+	"lopen session delete":  {{args: []string{"m", "--yes"}}, {args: []string{evil}}},
+	"lopen session fork":    {{args: []string{"m"}}},
+	"lopen session list":    {{}, {args: []string{"--long", "--tree"}}, {args: []string{"--status", evil}}},
+	"lopen session log":     {{args: []string{"m"}}, {args: []string{"m", "--task", "task-one"}}, {args: []string{"m", "--task", evil}}},
+	"lopen session pause":   {{args: []string{"m"}}, {args: []string{"held"}}},
+	"lopen session pin":     {{args: []string{"m"}}},
+	"lopen session prune":   {{}},
+	"lopen session recover": {{args: []string{"edited", "--dry-run"}}, {args: []string{"edited", "--accept-edit"}}, {args: []string{"broken", "--dry-run"}}},
+	"lopen session rename":  {{args: []string{"m", evil}}},
+	"lopen session restore": {{}, {args: []string{evil}}},
+	"lopen session resume":  {{args: []string{"m"}}, {args: []string{"broken"}}},
+	"lopen session show":    {{args: []string{"m"}}, {args: []string{"edited"}}, {args: []string{"held"}}, {args: []string{"m", "--format", "md"}}, {args: []string{"m", "--format", "json"}}, {args: []string{"m", "--format", "yaml"}}, {args: []string{evil}}, {args: []string{"m", "--jq", evil}}, {args: []string{"m", "--template", "{{" + evil}}},
+	"lopen session unpin":   {{args: []string{"m"}}},
+	"lopen session verify":  {{}, {args: []string{"--read-data"}}, {args: []string{"m"}}},
+	"lopen session watch":   {{args: []string{evil}}},
+	"lopen undo":            {{args: []string{"--dry-run"}}},
+	"lopen version":         {{}},
+}
+
+// TestNothingSteersTheTerminal calls every command in a project in which everything that
+// can be named is named so that it steers a terminal: on a terminal, and into a pipe.
+func TestNothingSteersTheTerminal(t *testing.T) {
+	t.Parallel()
+	project := hostileProject(t)
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+		path := cmd.CommandPath()
+		if cmd.HasSubCommands() && path != "lopen" {
+			return
+		}
+		require.True(t, hostileCases[path] != nil, "%s has no case", path)
+		for i, c := range hostileCases[path] {
+			t.Run(strings.ReplaceAll(path, " ", "-")+"/"+strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				words := append(strings.Fields(path)[1:], c.args...)
+				if path == "lopen run" && len(c.args) > 1 { // flags end at --
+					words = append([]string{"--log-level", "debug"}, words...)
+				} else {
+					words = append(words, "--log-level", "debug")
+				}
+				if path == "lopen assess" {
+					words = append([]string{"--log-level", "debug"}, words[:len(words)-2]...)
+				}
+				dir := hostileCopy(t, project)
+				out := onTerminal(t, dir, words...)
+				requireHarmless(t, out)
+				requireNoForgedLine(t, out, c.content)
+				out = intoPipe(t, dir, append([]string{"--log-format", "json"}, words...)...)
+				if !c.content {
+					requireHarmless(t, out)
+					require.NotContains(t, out, "\x1b")
+					requireNoForgedLine(t, out, false)
+				}
+				if cmd.Flags().Lookup("json") != nil && !testing.Short() {
+					out = intoPipe(t, dir, append(words, "--json")...)
+					requireHarmless(t, out)
+					require.NotContains(t, out, "\x1b")
+					requireHarmless(t, onTerminal(t, dir, append(words, "--template", "{{.}}")...))
+				}
+			})
+		}
+	}
+	walk(newRoot(&app{}))
+}
+
+func requireNoForgedLine(t *testing.T, out string, content bool) {
+	t.Helper()
+	if !content {
+		require.NotContains(t, out, forged)
+	}
+}
+
+var sgrSequence = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// requireHarmless requires that nothing in a text but colours is more than text to a
+// terminal, and that no colour goes on beyond a line.
+func requireHarmless(t *testing.T, out string) {
+	t.Helper()
+	for line := range strings.Lines(out) {
+		if all := sgrSequence.FindAllString(line, -1); len(all) > 0 {
+			require.Equal(t, "\x1b[0m", all[len(all)-1], "%q", line)
+		}
+		line = sgrSequence.ReplaceAllString(line, "")
+		require.True(t, utf8.ValidString(line), "%q", line)
+		require.False(t, strings.ContainsFunc(line, func(r rune) bool {
+			return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
+		}), "%q", line)
+	}
+}
+
+// hostileProject makes the project: sessions that ran, that somebody holds, edited and
+// broke, with everything foreign that a store can hold.
+func hostileProject(t *testing.T) string {
+	dir := filepath.Join(t.TempDir(), "pro"+strings.NewReplacer("\\", "", "/", "").Replace(evil)+"ject")
+	put := func(name, text string) {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	put("TODO.md", "- [ ] task one\n- [ ] task two\n- [ ] third "+evil+" \xff\n- [ ]none"+evil+"\n\n## Part "+evil+"\n\n- [ ] last\n")
+	put("blocked.md", "- [ ] one <!-- after: no"+evil+" -->\n")
+	put("docs/requirements/m/SPECIFICATION.md", "---\nname: \"a\\e[2J\\u202E\\nFORGED\"\n---\n# Spec "+evil+"\n\n## Tokens\n\n"+evil+" \xff text"+forged+"\n\n## Other "+evil+"\n\nx\n")
+	put("docs/requirements/m/RESEARCH-one.md", "---\ntopic: \"t\\e[2J\\u202E\\nFORGED\"\nspecification: SPECIFICATION.md\nsections:\n  - header: \"no\\e[2J\\nFORGED\"\n    sha256: 00\n---\n# x\n")
+	put("docs/requirements/m/RESEARCH-two.md", "---\ntopic: ["+evil+"\n---\n# x\n")
+	put("f"+strings.ReplaceAll(evil, "/", "")+forged, evil+forged+"\n")
+	put("agent.sh", "printf '"+strings.ReplaceAll(evil, "\\", "\\\\")+" \\rover\\n\\033[41mred\\n' | tee -a file.txt\nprintf '"+strings.ReplaceAll(evil, "\\", "\\\\")+"' >&2\necho x >\"new$(date +%N)\"\n")
+	put("fail.sh", "sh agent.sh; exit 1\n")
+	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
+	for _, m := range []string{"edited", "broken", "held"} {
+		put("plain.md", "- [ ] one\n")
+		must(t, dir, "plan", "create", m, "--from", "plain.md")
+		_ = command(t, dir, "run", m, "--max-iterations", "1", "--", "false").Run()
+	}
+	must(t, dir, "files", "record")
+	_ = command(t, dir, "run", "m", "--max-iterations", "1", "--transcript", "--check", "sh fail.sh # "+evil+forged, "--", "sh", "agent.sh", evil+forged).Run()
+	put(".lopen/config.json", `{"check": `+quoteJSON(t, "true # "+evil+forged)+`}`)
+	put("later"+strings.ReplaceAll(evil, "/", "")+forged, evil)
+
+	of := func(module string) string { return sessionFolder(t, dir, module) }
+	for _, m := range []string{"m", "edited", "held"} {
+		object := `{"schemaVersion":1,"name":` + quoteJSON(t, "name"+evil+forged)
+		put(of(m)+"/meta.json", string(session.Seal([]byte(object))))
+	}
+	put(of("held")+"/.lock", hostileOwner(t))
+	put(".lopen/modules/held/.lock", hostileOwner(t))
+	state, err := os.ReadFile(filepath.Join(dir, of("edited"), "state.json"))
+	require.NoError(t, err)
+	edited := bytes.ReplaceAll(state, []byte(`"name":"one"`), []byte(`"name":`+quoteJSON(t, "one"+evil+forged)))
+	require.NotEqual(t, state, edited)
+	put(of("edited")+"/state.json", string(edited))
+	put(of("broken")+"/state.json", `{"schemaVersion":1,"id":`+quoteJSON(t, evil+forged))
+	put(of("broken")+"/left"+strings.ReplaceAll(evil, "/", "")+forged, evil)
+	return dir
+}
+
+// sessionFolder is the folder of a module's only session, in the project.
+func sessionFolder(t *testing.T, dir, module string) string {
+	t.Helper()
+	all, err := os.ReadDir(filepath.Join(dir, ".lopen", "sessions"))
+	require.NoError(t, err)
+	i := slices.IndexFunc(all, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), module+"-") })
+	require.GreaterOrEqual(t, i, 0, module)
+	return filepath.Join(".lopen", "sessions", all[i].Name())
+}
+
+func hostileOwner(t *testing.T) string {
+	return `{"pid":` + strconv.Itoa(os.Getpid()) + `,"host":` + quoteJSON(t, evil+forged) + `,"command":` + quoteJSON(t, evil+forged) + `,"since":"2026-02-14T00:00:00Z"}`
+}
+
+func quoteJSON(t *testing.T, s string) string {
+	data, err := json.Marshal(s)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// hostileCopy copies the project, and holds the locks of module held as a process that
+// forged its record would.
+func hostileCopy(t *testing.T, project string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), filepath.Base(project))
+	out, err := exec.Command("cp", "-a", project, dir).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for _, name := range []string{sessionFolder(t, dir, "held"), ".lopen/modules/held"} {
+		f, err := os.OpenFile(filepath.Join(dir, name, ".lock"), os.O_RDWR, 0)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = f.Close() })
+		require.NoError(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
+	}
+	return dir
+}
+
+// intoPipe returns stdout and stderr of a command. How it ends does not matter.
+func intoPipe(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	out, err := command(t, dir, args...).CombinedOutput()
+	requireEnded(t, err)
+	return string(out)
+}
+
+func requireEnded(t *testing.T, err error) {
+	t.Helper()
+	var exit *exec.ExitError
+	if err != nil {
+		require.ErrorAs(t, err, &exit)
+		require.True(t, exit.Exited(), "%v", err) // and was not killed, by a panic or for being late
+	}
+}
+
+// onTerminal returns what a command shows on a terminal on which each question is
+// answered with n.
+func onTerminal(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("there are no pseudo-terminals here")
+	}
+	require.NoError(t, err)
+	defer ptmx.Close()
+	require.NoError(t, unix.IoctlSetPointerInt(int(ptmx.Fd()), unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(int(ptmx.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(t, err)
+	defer tty.Close()
+	attrs, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+	require.NoError(t, err)
+	attrs.Lflag &^= unix.ECHO
+	require.NoError(t, unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, attrs))
+	_, err = ptmx.WriteString("n\nn\ns\nn\n\x04")
+	require.NoError(t, err)
+	cmd := command(t, dir, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	var out bytes.Buffer
+	read := make(chan struct{})
+	require.NoError(t, cmd.Start())
+	require.NoError(t, tty.Close())
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(&out, ptmx)
+	}()
+	limit := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer limit.Stop()
+	requireEnded(t, cmd.Wait())
+	<-read
+	return strings.ReplaceAll(strings.ReplaceAll(out.String(), "\r\n", "\n"), eraseLine, "") // the terminal's own CR, and the status line's
+}

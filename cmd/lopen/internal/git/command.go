@@ -1,0 +1,195 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
+)
+
+// patience bounds each start of git.
+const patience = 10 * time.Second
+
+// kept are the keys of a repository's configuration that git is given: what its files
+// are compared by. None names a program, a path or another repository.
+var kept = []string{
+	"core.repositoryformatversion", "core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode",
+	"core.protecthfs", "core.protectntfs", "core.longpaths", "core.autocrlf", "core.eol", "core.checkstat", "core.trustctime",
+	"core.sparsecheckout", "core.sparsecheckoutcone", "extensions.objectformat",
+}
+
+// always is what git is told besides, over the user's own configuration: the built-in
+// fsmonitor would be started for a directory that goes at once, and the repository's
+// commit-graph need not agree with its commits.
+var always = []string{
+	"--no-pager", "--no-optional-locks", "--no-replace-objects",
+	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.commitGraph=false", "-c", "status.renames=false",
+}
+
+// config reads the repository's configuration with git's own parser, as text on stdin:
+// nothing is included, and nothing of it is in force. Keys are in lower case but for the
+// middle part; of several values the last counts.
+func (r *repository) config(ctx context.Context) (map[string]string, error) {
+	text, err := read(r.common, "config", maxConfig)
+	if err != nil {
+		return nil, err
+	}
+	cmd, end := r.command(ctx, filepath.Join(at(r.dir), "none"), "config", "--file", "-", "--no-includes", "--null", "--list")
+	defer end()
+	defer endsWithUs(cmd)()
+	cmd.Dir, cmd.Stdin = os.TempDir(), bytes.NewReader(text)
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("git config of %s: %w", filepath.Join(at(r.common), "config"), err)
+	}
+	config := map[string]string{}
+	for entry := range strings.SplitSeq(string(out), "\x00") {
+		key, value, ok := strings.Cut(entry, "\n")
+		if !ok {
+			value = "true" // a key alone
+		}
+		config[key] = value
+	}
+	return config, nil
+}
+
+// folder makes a folder among the user's own state. The temporary folder would not do: an
+// agent that is confined to it and to the project could write a filter into the
+// configuration before git reads it.
+func (r *repository) folder() (string, error) {
+	state, err := trust.DefaultDir(func(name string) string {
+		for _, kv := range slices.Backward(r.environ) {
+			if value, ok := strings.CutPrefix(kv, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return "", err
+	}
+	if left, err := filepath.Glob(filepath.Join(state, "git-*")); err == nil {
+		for _, dir := range left { // of a process that was killed: git has seconds
+			if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > time.Hour {
+				_ = os.RemoveAll(dir)
+			}
+		}
+	}
+	return os.MkdirTemp(state, "git-*")
+}
+
+// synthetic makes a git directory of our own at a commit, "" for none yet, and returns
+// what removes it.
+func (r *repository) synthetic(config map[string]string, commit string) (string, func(), error) {
+	dir, err := r.folder()
+	if err != nil {
+		return "", nil, err
+	}
+	remove := func() { _ = os.RemoveAll(dir) }
+	var own strings.Builder
+	for _, key := range kept {
+		value, ok := config[key]
+		if ok && len(value) <= 16 && isWord(value) {
+			section, name, _ := strings.Cut(key, ".")
+			fmt.Fprintf(&own, "[%s]\n\t%s = %s\n", section, name, value)
+		}
+	}
+	if commit == "" {
+		commit = "ref: refs/heads/none"
+	}
+	files := map[string]string{"config": own.String(), "HEAD": commit + "\n"}
+	for _, name := range []string{"info/exclude", "info/attributes"} {
+		if text, err := read(r.common, name, maxConfig); err == nil {
+			files[name] = string(text)
+		}
+	}
+	for _, sub := range []string{"refs", "info"} {
+		err = errors.Join(err, os.Mkdir(filepath.Join(dir, sub), 0o700))
+	}
+	for name, text := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text), 0o600))
+	}
+	if err != nil {
+		remove()
+		return "", nil, err
+	}
+	return dir, remove, nil
+}
+
+// isWord says whether a value is a word or a number, which needs no quotes.
+func isWord(s string) bool {
+	return strings.Trim(strings.ToLower(s), "0123456789abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+// command is git on a directory of our own. Of the caller's GIT_ variables stay those
+// that say where git and the user's own configuration are.
+func (r *repository) command(ctx context.Context, dir string, args ...string) (*exec.Cmd, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	cmd := exec.CommandContext(ctx, "git", append(slices.Clone(always), args...)...)
+	cmd.Dir, cmd.WaitDelay = r.top, time.Second
+	cmd.Env = slices.DeleteFunc(slices.Clone(r.environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		switch strings.ToUpper(name) {
+		case "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH":
+			return false
+		}
+		return strings.HasPrefix(strings.ToUpper(name), "GIT_")
+	})
+	cmd.Env = append(cmd.Env, "GIT_DIR="+dir, "GIT_WORK_TREE="+r.top,
+		"GIT_INDEX_FILE="+filepath.Join(at(r.dir), "index"), "GIT_OBJECT_DIRECTORY="+filepath.Join(at(r.common), "objects"),
+		"GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "GIT_ALLOC_LIMIT=128m", "LC_ALL=C")
+	return cmd, cancel
+}
+
+// run starts git on a synthetic directory and returns the first limit bytes of what it
+// prints. Git is ended there.
+func (r *repository) run(ctx context.Context, config map[string]string, commit string, limit int64, args ...string) ([]byte, error) {
+	dir, remove, err := r.synthetic(config, commit)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	cmd, end := r.command(ctx, dir, args...)
+	defer end()
+	defer endsWithUs(cmd)()
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	out, err := io.ReadAll(io.LimitReader(pipe, limit))
+	if int64(len(out)) == limit {
+		end()
+		_ = cmd.Wait()
+		return out, nil
+	}
+	return out, errors.Join(err, cmd.Wait())
+}
+
+// comparable says whether git can be started on the repository's objects and index: they
+// are a folder and a file, and objects are named as git on this machine knows it.
+func (r *repository) comparable(config map[string]string) bool {
+	objects, err := r.common.Lstat("objects")
+	if err != nil || !objects.IsDir() {
+		return false
+	}
+	index, err := r.dir.Lstat("index")
+	if err == nil && (!index.Mode().IsRegular() || index.Size() > maxIndex) {
+		return false
+	}
+	return config["extensions.refstorage"] == "" || config["extensions.refstorage"] == "files"
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
+	"github.com/lopen-dev/lopen/lifecycle"
+)
+
+// start is the folder that the command was called in or sent to.
+func (a *app) start() (string, error) {
+	dir := a.dir
+	if dir == "" {
+		dir = "."
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		return "", usagef("-C %s: it is not a folder", dir)
+	}
+	if err != nil {
+		return "", usagef("-C: %w", err)
+	}
+	return dir, nil
+}
+
+// project finds the project's folder: the nearest one upwards that holds a .lopen, else
+// the top of the git work tree, else the current one. It belongs to this user, or they
+// trust it.
+func (a *app) project() (string, error) {
+	start, err := a.start()
+	if err != nil {
+		return "", err
+	}
+	dir := a.search(start)
+	if a.forbidden(dir, start) {
+		return "", usagef("%s is taken as a project only when it is named: lopen -C %s ...", dir, dir)
+	}
+	return dir, a.owned(dir, start)
+}
+
+// search goes upwards until the first .git: a .lopen above it is another project's. A linked
+// work tree that has no .lopen leads to its main one's.
+func (a *app) search(start string) string {
+	for dir := start; ; dir = filepath.Dir(dir) {
+		may := !a.forbidden(dir, start)
+		if may && holds(dir, lifecycle.Dir) {
+			return dir
+		}
+		if holds(dir, git.Mark) {
+			if main, ok := git.MainWorkTree(dir); ok && holds(main, lifecycle.Dir) && !a.forbidden(main, start) {
+				return main
+			}
+			if may {
+				return dir
+			}
+			return start
+		}
+		if dir == filepath.Dir(dir) {
+			return start
+		}
+	}
+}
+
+// forbidden says of the home folder and the root that they are no project, unless -C
+// names them.
+func (a *app) forbidden(dir, start string) bool {
+	if a.dir != "" && dir == start {
+		return false
+	}
+	home := a.getenv("HOME")
+	return dir == filepath.Dir(dir) || (home != "" && sameDir(dir, home))
+}
+
+func holds(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil
+}
+
+func sameDir(a, b string) bool {
+	ai, aerr := os.Stat(a)
+	bi, berr := os.Stat(b)
+	return aerr == nil && berr == nil && os.SameFile(ai, bi)
+}
+
+// owned refuses a project whose folder, or .lopen, belongs to another user: its plan, its
+// specification and its files would be worked through in this user's name. Git refuses such a
+// work tree for the same reason.
+func (a *app) owned(dir, start string) error {
+	for _, path := range []string{filepath.Join(dir, lifecycle.Dir), dir + string(filepath.Separator)} {
+		info, err := os.Lstat(path)
+		if err != nil || !owner.Foreign(info) {
+			continue
+		}
+		if safe, err := a.safe(dir); safe || err != nil {
+			return err
+		}
+		return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%s belongs to %s: lopen works through no plan of another user\n%s",
+			filepath.Clean(path), owner.Name(info), a.howToTrust(dir, start))}
+	}
+	return nil
+}
+
+// safe says whether the user's own settings, never a project's, name the folder.
+func (a *app) safe(dir string) (bool, error) {
+	values, err := a.settings(nil, nil)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(values.Strings("safe_directories"), func(safe string) bool {
+		return safe == "*" || filepath.IsAbs(safe) && sameDir(safe, dir)
+	}), nil
+}
+
+func (a *app) howToTrust(dir, start string) string {
+	list, err := json.Marshal([]string{dir})
+	if err != nil {
+		return ""
+	}
+	var ways strings.Builder
+	if path, err := a.userConfigPath(); err == nil {
+		fmt.Fprintf(&ways, "  trust it:         add \"safe_directories\": %s to %s\n", list, path)
+	}
+	fmt.Fprintf(&ways, "  for this command: LOPEN_SAFE_DIRECTORIES=%s lopen ...", quoted([]string{string(list)}))
+	if dir != start {
+		fmt.Fprintf(&ways, "\n  or begin your own project: %s", quoted([]string{"mkdir", filepath.Join(start, lifecycle.Dir)}))
+	}
+	return ways.String()
+}
