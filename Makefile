@@ -1,12 +1,13 @@
 # The habits of this project. `make` alone lists them.
 GO ?= go
 GOLANGCI = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 FUZZTIME ?= 30s
 KILLS ?= 50
 RANDOM_CUTS ?= 20
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race mutants crash fuzz bench bench-quick bench-report bench-compare lint fmt tidy-check cross ci
+.PHONY: help run build test race mutants crash fuzz corpora vulns hostile bench bench-quick bench-report bench-compare lint fmt tidy-check cross ci
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,7 +22,7 @@ test: ## run the tests
 	$(GO) test ./... ./.ci/mutants
 
 race: ## run the tests under the race detector, with fewer crash states
-	$(GO) test -race -short ./...
+	$(GO) test -race -short -timeout 15m ./...
 
 mutants: ## take each safety mechanism out and require that a test notices
 	$(GO) run ./.ci/mutants
@@ -38,6 +39,16 @@ fuzz: ## fuzz every decoder and parser, FUZZTIME each
 			echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
+
+corpora: ## replay the committed corpus of every parser under a memory limit
+	@.ci/corpora
+
+hostile: ## put every kind of file in every place and run every command, at length
+	$(GO) test -count=1 -timeout 60m -run 'TestPlaces|TestHostileSession' ./cmd/lopen -hostile
+	$(GO) test -count=1 -timeout 60m -run 'TestFault45' ./lifecycle -deep
+
+vulns: ## look for known vulnerabilities in what is called, if the database can be reached
+	@GOVULNCHECK=$(GOVULNCHECK) .ci/vulns
 
 bench: ## measure beside everything else a loop could use: bench/RESULTS.md, charts, README's table; half an hour
 	cd bench/peers && $(GO) run . -out .. -readme ../../README.md
@@ -69,5 +80,7 @@ ci: tidy-check ## everything that a change must pass
 	$(GO) vet ./... ./.ci/mutants
 	$(MAKE) lint
 	$(MAKE) cross
+	$(MAKE) vulns
+	$(MAKE) corpora
 	$(MAKE) race
 	$(MAKE) run

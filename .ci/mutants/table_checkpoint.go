@@ -32,6 +32,12 @@ var ofCheckpoint = []mutant{
 		"./cache/assess", "TestWhatIsNotStored",
 	},
 	{
+		"ignore files: those of the folders above count", "cache/files/ignore.go",
+		"int64(maxIgnore-size)",
+		"int64(maxIgnore)",
+		"./cache/files", "TestIgnoreFilesAreBounded",
+	},
+	{
 		"unpin: fsync of the folder", "lifecycle/checkpoint/store.go",
 		"\tif err := s.dir.SyncDir(id.String()); err != nil {\n\t\treturn writer.NewError(\"unpin checkpoint\", s.path(name), writer.NotDurable, err)\n\t}\n",
 		"",
@@ -57,9 +63,27 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"rewind: modes of files are synced", "lifecycle/checkpoint/apply.go",
-		"\t\tif err = f.Chmod(c.New.Mode); err == nil {\n\t\t\terr = f.Sync()\n\t\t}\n",
-		"\t\terr = f.Chmod(c.New.Mode)\n",
+		"info.Mode()&specialBits); err == nil {\n\t\t\terr = f.Sync()\n\t\t}\n",
+		"info.Mode()&specialBits); err == nil {\n\t\t\terr = error(nil)\n\t\t}\n",
 		"./lifecycle/checkpoint", "TestPowerCutInApply",
+	},
+	{
+		"rewind: permission bits only", "lifecycle/checkpoint/stage.go",
+		"f.Chmod(c.New.Mode.Perm())",
+		"f.Chmod(c.New.Mode)",
+		"./lifecycle/checkpoint", "TestManifestWithSpecialBitsIsRefused",
+	},
+	{
+		"rewind: special bits of a folder stay", "lifecycle/checkpoint/folders.go",
+		"f.Chmod(mode.Perm() | info.Mode()&specialBits)",
+		"f.Chmod(mode.Perm())",
+		"./lifecycle/checkpoint", "TestRewindLeavesSpecialBits",
+	},
+	{
+		"rewind: no mode through a hard link", "lifecycle/checkpoint/apply.go",
+		"a.linked[c] = err == nil && writer.Shared(info)",
+		"a.linked[c] = err == nil && writer.Shared(info) && false",
+		"./lifecycle/checkpoint", "TestModeOfAHardLink",
 	},
 	{
 		"checkpoint: its name is synced", "lifecycle/checkpoint/create.go",

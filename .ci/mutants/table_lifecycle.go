@@ -2,6 +2,24 @@ package main
 
 var ofLifecycle = []mutant{
 	{
+		"history: what comes of a file follows its size", "lifecycle/history/history.go",
+		"m.Bytes < 0 || m.Bytes > limit",
+		"m.Bytes < 0",
+		"./lifecycle/history", "TestRefused",
+	},
+	{
+		"history: what is written can be read", "lifecycle/history/history.go",
+		"short > 0 {",
+		"false {",
+		"./lifecycle/history", "TestRatio",
+	},
+	{
+		"history: a manifest is short", "lifecycle/history/history.go",
+		"len(line) > maxManifest {",
+		"false {",
+		"./lifecycle/history", "TestRefused",
+	},
+	{
 		"read: a lost record excludes", "lifecycle/load.go",
 		"if log.Lost > 0 {",
 		"if false {",
@@ -170,6 +188,66 @@ var ofLifecycle = []mutant{
 		"./lifecycle", "TestFaultAndPowerCut/ext4/no-space-left-on-device/restart=false",
 	},
 	{
+		"redact: a forged marker saves nothing", "lifecycle/redact/redact.go",
+		"\tspans, plain := scan(b, true)\n\tif !plain {\n",
+		"\tspans, plain := scan(b, true)\n\tif !plain && false {\n",
+		"./lifecycle/redact", "TestMarkersSaveNothing",
+	},
+	{
+		"redact: a key without its first line", "lifecycle/redact/scan.go",
+		"\t\trule{pemClose, matchPEMEnd},\n",
+		"",
+		"./lifecycle/redact", "TestKinds",
+	},
+	{
+		"redact: a word behind a flag is its value", "lifecycle/redact/args.go",
+		"if s, ok := flag.secret(word, 0); ok {",
+		"if s, ok := flag.secret(word, 0); ok && false {",
+		"./lifecycle/redact", "TestArgsJudgesWords",
+	},
+	{
+		"redact: each word alone", "lifecycle/redact/args.go",
+		"\t\tfound := r.find(word)\n",
+		"\t\tfound := []span(nil)\n",
+		"./lifecycle/redact", "TestArgsJudgesWords",
+	},
+	{
+		"redact: control strings are text too", "lifecycle/redact/redact.go",
+		"if v.left {",
+		"if false {",
+		"./lifecycle/redact", "TestForms",
+	},
+	{
+		"redact: characters without width", "lifecycle/redact/view.go",
+		"if b[at] >= 0xc2 {",
+		"if false {",
+		"./lifecycle/redact", "TestForms",
+	},
+	{
+		"redact: patterns are bounded", "lifecycle/redact/redact.go",
+		"size > maxSize {",
+		"size < 0 {",
+		"./lifecycle/redact", "TestPatternsAreBounded",
+	},
+	{
+		"tail: begins with a line", "cmd/lopen/internal/child/child.go",
+		"\t\treturn rest\n",
+		"\t\treturn text\n",
+		"./cmd/lopen/internal/child", "TestTheTailBeginsWithALine",
+	},
+	{
+		"settings: redact is the user's alone", "cmd/lopen/internal/settings/settings.go",
+		"if k.userOnly && from == SourceProject {",
+		"if false && k.userOnly && from == SourceProject {",
+		"./cmd/lopen/internal/settings", "TestAProjectCannotSwitchRedactionOff",
+	},
+	{
+		"log: redacted", "cmd/lopen/root.go",
+		"zerolog.SyncWriter(redacting{sink})",
+		"zerolog.SyncWriter(sink)",
+		"./cmd/lopen", "TestTheLogIsRedacted",
+	},
+	{
 		"append: redacted before it is kept", "lifecycle/conversation.go",
 		"\t\tbody, err = s.redactJSON(body)\n",
 		"\t\t_, err = s.redactJSON(body)\n",
@@ -243,14 +321,14 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"run: damage is not passed over", "lifecycle/damaged.go",
-		"if a.ID.Module == module && !s.decided(a, infos)",
+		"if a.ID.Module == module && (best.ID.IsZero() || a.later(best)) && !s.decided(a, infos)",
 		"if false && !s.decided(a, infos)",
 		"./lifecycle", "TestUnfinishedThatIsDamaged",
 	},
 	{
 		"run: a decision ends it", "lifecycle/damaged.go",
-		"if a.ID.Module == module && !s.decided(a, infos)",
-		"if a.ID.Module == module",
+		" && (best.ID.IsZero() || a.later(best)) && !s.decided(a, infos)",
+		" && (best.ID.IsZero() || a.later(best))",
 		"./lifecycle", "TestUnfinishedThatIsDamaged",
 	},
 	{

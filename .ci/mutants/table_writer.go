@@ -182,6 +182,54 @@ var ofWriter = []mutant{
 		"./lifecycle", "TestFault25LockReplacedWhileItIsTaken",
 	},
 	{
+		"seam: no open of a FIFO waits", "writer/fs.go",
+		"return name + \"/.\"",
+		"return name",
+		"./writer", "TestNothingWaitsForAFIFO",
+	},
+	{
+		"seam: an opened file is a file", "writer/fs.go",
+		"if err == nil && !info.Mode().IsRegular() && !info.IsDir() {",
+		"if false {",
+		"./writer", "TestNothingWaitsForAFIFO",
+	},
+	{
+		"seam: nothing is written to a hard link", "writer/read.go",
+		"if flag&(os.O_WRONLY|os.O_RDWR) == 0 || !Shared(info) {",
+		"if true {",
+		"./writer", "TestHardLinksAreNotWritten",
+	},
+	{
+		"child: a group that does not hold the lock is no command", "writer/child.go",
+		"o.lives() && o.holds() != no",
+		"o.lives()",
+		"./writer", "TestForgedGroupIsLeftAlone",
+	},
+	{
+		"child: a group that does not hold the lock is not ended", "writer/child.go",
+		"if has := o.holds(); has != yes && o.lives() {",
+		"if has := o.holds(); false {",
+		"./writer", "TestForgedGroupIsLeftAlone",
+	},
+	{
+		"child: to have the file open is not to hold it", "writer/process_linux.go",
+		"if err != nil || !hasFlock(data) {",
+		"if err != nil || data == nil {",
+		"./writer", "TestForgedGroupIsLeftAlone",
+	},
+	{
+		"child: the own group is no command", "writer/child.go",
+		" || ours(o.PGID) || ",
+		" || ",
+		"./writer", "TestOwnGroupIsNeverEnded",
+	},
+	{
+		"child: another user's record counts for nothing", "writer/child.go",
+		"if !Mine(info) {",
+		"if false {",
+		"./writer", "TestChildLockOfAnotherUser",
+	},
+	{
 		"child: a command waits for who looks", "writer/child.go",
 		"if time.Since(begun) > patience {",
 		"if time.Since(begun) >= 0 {",
@@ -189,9 +237,15 @@ var ofWriter = []mutant{
 	},
 	{
 		"child: who looks is no command", "writer/child.go",
-		"if shared, err := flockShared(file); !shared || err != nil {",
-		"if _, err := flockShared(file); err != nil {",
+		"refused++\n\t\t\t<-tick.C",
+		"refused = exclusively",
 		"./writer", "TestLookingForAnOrphanDisturbsNobody",
+	},
+	{
+		"child: an exclusive lock that stays is a command's", "writer/child.go",
+		"refused++\n",
+		"return false, nil\n",
+		"./writer", "TestOrphanWithAnExclusiveLock",
 	},
 	{
 		"quarantine: a taken name is not given again", "writer/quarantine.go",
@@ -210,5 +264,23 @@ var ofWriter = []mutant{
 		" && s.header.Segment == n.n",
 		"",
 		"./writer/journal", "TestEmptyAndForeignFiles",
+	},
+	{
+		"documents: a folder is opened without waiting", "writer/regular.go",
+		"return os.OpenRoot(within(path))",
+		"return os.OpenRoot(path)",
+		"./writer", "TestDocumentsAreFilesInside",
+	},
+	{
+		"documents: no more is read than the limit", "writer/regular.go",
+		"case info.Size() > limit:",
+		"case false:",
+		"./writer", "TestDocumentsAreFilesInside",
+	},
+	{
+		"log file: no symlink is followed", "writer/regular.go",
+		"|noWait|noFollow, tempPerm",
+		"|noWait, tempPerm",
+		"./writer", "TestAnOpenDoesNotWait",
 	},
 }
