@@ -140,7 +140,7 @@ func readHeader(dir writer.FS, n name) (header, bool, error) {
 		return header{}, false, err
 	}
 	defer f.Close()
-	line, err := newLines(f).next()
+	line, err := newLines(f, headerSize).next()
 	if err != nil {
 		return header{}, false, nil // empty, or the scan will tell
 	}
@@ -232,13 +232,13 @@ func (l *Log) Lines(refs []Ref, fn func(r *Ref, line []byte) error) error {
 }
 
 func (l *Log) linesOf(n name, refs []Ref, fn func(*Ref, []byte) error) error {
-	f, _, err := writer.OpenRegular(l.dir, "read journal", n.String(), os.O_RDONLY)
+	f, info, err := writer.OpenRegular(l.dir, "read journal", n.String(), os.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	full := filepath.Join(l.dir.Name(), n.String())
-	in := newLines(f)
+	in := newLines(f, info.Size()-refs[0].Offset+1)
 	if file, ok := f.(io.Seeker); ok { // or what is before is read as well
 		if in.end, err = file.Seek(refs[0].Offset, io.SeekStart); err != nil {
 			return writer.NewError("read journal", full, writer.NotCommitted, err)

@@ -37,13 +37,13 @@ type item struct {
 // scan reads a segment from end to end, with memory for one line. Only reading
 // itself fails: whatever the bytes are, they become records and holes.
 func scan(dir writer.FS, n name) (*segment, error) {
-	f, _, err := writer.OpenRegular(dir, "read journal", n.String(), os.O_RDONLY)
+	f, info, err := writer.OpenRegular(dir, "read journal", n.String(), os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	s := &segment{name: n}
-	lines := newLines(f)
+	lines := newLines(f, info.Size()+1)
 	for {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) {
@@ -87,7 +87,14 @@ type lines struct {
 	given      bool // up: what is left has no line within maxGap
 }
 
-func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
+// newLines reads ahead by 64 KiB, or by less where no more is expected: most files are
+// small, and what is read ahead has to be cleared and collected.
+func newLines(r io.Reader, expected int64) *lines {
+	return &lines{r: bufio.NewReaderSize(r, int(min(max(expected, headerSize), 64<<10)))}
+}
+
+// headerSize is read where only the first line of a file is asked for, in bytes.
+const headerSize = 4 << 10
 
 func (l *lines) next() ([]byte, error) {
 	l.start, l.buf = l.end, l.buf[:0]

@@ -103,7 +103,7 @@ func streamAfter(dir writer.FS, name string, at Tail) (Tail, error) {
 		return Tail{}, err
 	}
 	defer f.Close()
-	line, err := newLines(f).next()
+	line, err := newLines(f, headerSize).next()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return Tail{}, err
 	}
@@ -230,7 +230,7 @@ type hole struct {
 
 // part yields the records of one file; false ends it all.
 func (r *streamReader) part(p Tail) bool {
-	f, _, err := writer.OpenRegular(r.dir, "read stream", p.File, os.O_RDONLY)
+	f, info, err := writer.OpenRegular(r.dir, "read stream", p.File, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		r.gap(p.File, 0, p.Bytes)
 		return true // what is missing shows by the numbers
@@ -239,7 +239,7 @@ func (r *streamReader) part(p Tail) bool {
 		return r.fail(err)
 	}
 	defer f.Close()
-	in := newLines(io.LimitReader(f, p.Bytes))
+	in := newLines(io.LimitReader(f, p.Bytes), min(p.Bytes, info.Size())+1)
 	for {
 		line, err := in.next()
 		if errors.Is(err, io.EOF) {
