@@ -147,8 +147,8 @@ var ofWriter = []mutant{
 	},
 	{
 		"stream: what the record does not name does not count", "writer/journal/streamread.go",
-		"\tin := newLines(io.LimitReader(f, p.Bytes))\n",
-		"\tp.Bytes, p.Count = maxNumber, maxNumber\n\tin := newLines(io.LimitReader(f, p.Bytes))\n",
+		"\tin := newLines(io.LimitReader(f, p.Bytes), min(p.Bytes, info.Size())+1)\n",
+		"\tp.Bytes, p.Count = maxNumber, maxNumber\n\tin := newLines(io.LimitReader(f, p.Bytes), min(p.Bytes, info.Size())+1)\n",
 		"./writer/journal", "TestStreamIsReadAsFarAsItCounts",
 	},
 	{
