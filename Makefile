@@ -22,7 +22,7 @@ test: ## run the tests
 	$(GO) test ./... ./.ci/mutants
 
 race: ## run the tests under the race detector, with fewer crash states
-	$(GO) test -race -short -timeout 15m ./...
+	GORACE=atexit_sleep_ms=20 $(GO) test -race -short -timeout 15m ./...
 
 mutants: ## take each safety mechanism out and require that a test notices
 	$(GO) run ./.ci/mutants
@@ -31,7 +31,7 @@ crash: ## cut the power and kill processes at length: simulated disks, real file
 	$(GO) test -count=1 -v -timeout 120m -run 'TestPowerCutAnywhere|TestTakeover|TestFaultAndPowerCut|TestAnyHistory|TestVerifyNoticesEveryFlip' ./lifecycle \
 		-deep -random $(RANDOM_CUTS) -rapid.checks 50000 -rapid.seed 0 | grep -v '^=== '
 	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCut$$|TestKill9' ./lifecycle -cuts 100 -kills 1000 | grep -v '^=== '
-	$(GO) test -count=1 -run TestKilled -v -timeout 60m ./cmd/lopen -kills $(KILLS)
+	$(GO) test -count=1 -run TestKilled -v -timeout 60m ./cmd/lopen -kills $(KILLS) -seed 0
 
 fuzz: ## fuzz every decoder and parser, FUZZTIME each
 	@$(GO) list ./... | while read -r pkg; do \
