@@ -18,7 +18,7 @@ func TestRatio(t *testing.T) {
 	dir, err := writer.OpenFS(t.TempDir())
 	require.NoError(t, err)
 	defer dir.Close()
-	state, metrics := []byte(strings.Repeat("x", 4<<20)+"\n"), []byte("{}\n")
+	state, metrics := []byte(strings.Repeat("x", 4*free)+"\n"), []byte("{}\n")
 	m, err := Write(dir, Manifest{Epoch: 1, Seq: 2}, state, metrics)
 	require.NoError(t, err)
 	info, err := dir.Lstat(m.ID().Name())
