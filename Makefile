@@ -19,10 +19,10 @@ build: ## build bin/lopen
 	@$(GO) build -o bin/lopen ./cmd/lopen
 
 test: ## run the tests
-	$(GO) test ./... ./.ci/mutants
+	$(GO) test -count=1 ./... ./.ci/mutants
 
 race: ## run the tests under the race detector, with fewer crash states
-	GORACE=atexit_sleep_ms=20 $(GO) test -race -short -timeout 15m ./...
+	GORACE=atexit_sleep_ms=20 $(GO) test -count=1 -race -short -timeout 15m ./...
 
 mutants: ## take each safety mechanism out and require that a test notices
 	$(GO) run ./.ci/mutants

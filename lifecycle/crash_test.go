@@ -168,12 +168,16 @@ func TestTakeover(t *testing.T) {
 // TestFaultAndPowerCut fails each call once, with each errno, pauses, goes on
 // when the cause is gone, and cuts the power at every call from the fault on. The
 // last process dies before a second one takes over, too: fsync failed, the process
-// was restarted, it saved, then the power was cut.
+// was restarted, it saved, then the power was cut. Without -deep these are four of the
+// eight combinations, such that each two of file system, errno and restart meet.
 func TestFaultAndPowerCut(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
 		for _, errno := range []syscall.Errno{syscall.EIO, syscall.ENOSPC} {
 			for _, restart := range []bool{false, true} {
+				if !*deep && restart != ((mode == crashfs.Ext4) == (errno == syscall.EIO)) {
+					continue
+				}
 				t.Run(fmt.Sprintf("%s/%s/restart=%v", mode, strings.ReplaceAll(errno.Error(), " ", "-"), restart), func(t *testing.T) {
 					t.Parallel()
 					for k := 1; faultThenCut(t, mode, errno, restart, k); k++ {
