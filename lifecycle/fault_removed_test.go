@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,7 +19,7 @@ func second(t *testing.T, store *lifecycle.Store) *lifecycle.Store {
 	t.Helper()
 	other, _, err := lifecycle.Init(filepath.Dir(store.Path()), lifecycle.Options{Now: clock(), Command: "lopen run auth"})
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = other.Close(t.Context()) })
+	t.Cleanup(func() { _ = other.Close(context.Background()) })
 	return other
 }
 

@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -95,7 +96,7 @@ func TestVerifyNoticesEveryFlip(t *testing.T) {
 		require.NoError(t, os.CopyFS(copied, os.DirFS(project)))
 		store, err := lifecycle.Open(copied, lifecycle.Options{Now: clock()})
 		require.NoError(t, err)
-		t.Cleanup(func() { _ = store.Close(t.Context()) })
+		t.Cleanup(func() { _ = store.Close(context.Background()) })
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(places)); i = next.Add(1) - 1 {
 				p := places[i]
