@@ -35,8 +35,8 @@ func lagging(t *testing.T) (store *lifecycle.Store, goesOn, complete session.ID)
 	sess, err = old.Open(sess.ID())
 	require.NoError(t, err)
 	require.NoError(t, sess.Change(session.TriggerStepCompleted, active))
-	require.NoError(t, sess.Sync(t.Context()))
-	project := t.TempDir() // a copy has no locks, as after a kill
+	require.NoError(t, sess.Flush(t.Context())) // or the copy meets what is being replaced
+	project := t.TempDir()                      // a copy has no locks, as after a kill
 	require.NoError(t, os.CopyFS(project, os.DirFS(filepath.Dir(old.Path()))))
 	write(t, filepath.Join(project, ".lopen/sessions", sess.ID().String(), "state.json"), string(behind))
 	store = storeIn(t, project)

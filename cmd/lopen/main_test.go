@@ -4,7 +4,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -32,7 +34,8 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	testscript.Main(m, map[string]func(){
-		"lopen": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) },
+		"lopen":   func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) },
+		"drained": drained,
 	})
 }
 
@@ -76,6 +79,23 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
+}
+
+// drained COMMAND... runs a command on the terminal of a script and returns when all that
+// it printed there was read: testscript closes the terminal as soon as the command has
+// ended. More than a terminal buffers (64 KiB on Linux) can be written behind it only then.
+func drained() {
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err := cmd.Run()
+	if err != nil && cmd.ProcessState == nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(127)
+	}
+	if tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
+		_, _ = tty.WriteString(strings.Repeat("\n", 256<<10))
+	}
+	os.Exit(cmd.ProcessState.ExitCode())
 }
 
 // exits CODE COMMAND... runs a command that must end with an exit code.
