@@ -28,6 +28,9 @@ type FS interface {
 	Link(oldname, newname string) error
 	Symlink(target, name string) error
 	Readlink(name string) (string, error)
+	// Chmod changes a mode, also of what may not be opened. It follows a symlink that
+	// stays inside.
+	Chmod(name string, mode fs.FileMode) error
 	Lstat(name string) (fs.FileInfo, error)
 	Stat(name string) (fs.FileInfo, error)
 	// ReadDir lists a folder. One that is named by a symlink is refused.
@@ -51,6 +54,7 @@ type FS interface {
 // A File is an open file.
 type File interface {
 	io.Reader
+	io.ReaderAt
 	io.Writer
 	io.WriterAt
 	Sync() error     // fsync: data and metadata are on the disk
@@ -145,6 +149,7 @@ func (d *root) RemoveAll(name string) error               { return d.r.RemoveAll
 func (d *root) Link(oldname, newname string) error        { return d.r.Link(oldname, newname) }
 func (d *root) Symlink(target, name string) error         { return d.r.Symlink(target, name) }
 func (d *root) Readlink(name string) (string, error)      { return d.r.Readlink(name) }
+func (d *root) Chmod(name string, mode fs.FileMode) error { return d.r.Chmod(name, mode) }
 func (d *root) Lstat(name string) (fs.FileInfo, error)    { return d.r.Lstat(name) }
 func (d *root) Stat(name string) (fs.FileInfo, error)     { return d.r.Stat(name) }
 func (d *root) Name() string                              { return d.name }

@@ -2,11 +2,8 @@ package blob
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -15,6 +12,8 @@ import (
 )
 
 const (
+	// opPut is what errors of a Batch say was being done.
+	opPut = "store blob"
 	// MaxUnsynced bounds the files that are open at once because they are not synced
 	// yet.
 	MaxUnsynced = 64
@@ -23,24 +22,30 @@ const (
 	syncers = 8
 )
 
-// A Batch stores many contents for the price of few waits: the contents are
-// written as they come, synced side by side, renamed together, and each folder is
+// A Batch stores many contents for the price of few waits. Those of up to [PackMax]
+// bytes go into one pack; each larger one is a file of its own. The files are written as
+// the contents come, synced side by side, renamed together, and each folder is
 // synced once. Nothing of it is durable, nor under its name, before
 // [Batch.Commit] returns nil. Make one with [Hold.Batch].
 type Batch struct {
-	h *Hold
+	h    *Hold
+	look sync.Once // at the packs: those that are there stay while the Hold is out
 
 	mu       sync.Mutex
-	seen     map[Hash]struct{} // Guarded by mu: in the Batch, or whole in the store.
-	unsynced []unsynced        // Guarded by mu.
-	synced   []temp            // Guarded by mu: closed, waiting for their names.
-	err      error             // Guarded by mu: sticky.
-	done     bool              // Guarded by mu.
+	seen     map[Hash]struct{}     // Guarded by mu: in the Batch, or whole in the store.
+	folders  [packsFolder + 1]bool // Guarded by mu: to make and to sync at Commit.
+	packing  *packWriter           // Guarded by mu: takes contents; nil before the first.
+	unsynced []unsynced            // Guarded by mu.
+	synced   []temp                // Guarded by mu: closed, waiting for their names.
+	err      error                 // Guarded by mu: sticky.
+	done     bool                  // Guarded by mu.
 }
 
+// A temp is a complete file that waits for its name.
 type temp struct {
 	name string
-	hash Hash
+	hash Hash  // of the content
+	pack *pack // nil for a single content
 }
 
 type unsynced struct {
@@ -51,11 +56,14 @@ type unsynced struct {
 // Batch begins a Batch. One that is not committed must be discarded.
 func (h *Hold) Batch() *Batch { return &Batch{h: h, seen: map[Hash]struct{}{}} }
 
-// Put is [Hold.Put] but for what it promises: the content is durable when
-// [Batch.Commit] has returned nil. stored, if not zero, is a hash that a durable
+// Put stores what r has, to its end, and returns the hash and the number of
+// bytes; the content is durable when [Batch.Commit] has returned nil. Content that is
+// there is read to see that it is whole; what is damaged is stored anew. Put needs the
+// memory of one buffer, whatever the size. stored, if not zero, is a hash that a durable
 // manifest names: the caller vouches for it, and a content that has it costs no more
-// than the reading. Any goroutine may call Put, until Commit. After an error that is
-// not of r the Batch cannot be committed any more.
+// than the reading. Any goroutine may call Put, until Commit. An error of r has its own
+// class, is wrapped and stores nothing. After another one the Batch cannot be committed
+// any more.
 func (b *Batch) Put(r io.Reader, stored Hash) (Hash, int64, error) {
 	b.h.mu.RLock()
 	defer b.h.mu.RUnlock()
@@ -63,67 +71,33 @@ func (b *Batch) Put(r io.Reader, stored Hash) (Hash, int64, error) {
 		return Hash{}, 0, err
 	}
 	s := b.h.s
-	buf := heads.Get().(*[chunk]byte)
+	buf := heads.Get().(*[PackMax + 1]byte)
 	defer heads.Put(buf)
-	first, ended, err := head(r, buf[:])
+	first, ended, err := head(r, buf[:s.packMax+1])
 	if err != nil {
 		return Hash{}, 0, writer.NewError(opPut, s.dir.Name(), writer.NotCommitted, err)
 	}
-	if ended { // a small content that is there is not written at all
-		if sum := Hash(sha256.Sum256(first)); sum == stored || b.has(sum) {
-			return sum, int64(len(first)), nil
+	if ended {
+		sum := s.sum(first)
+		if sum != stored && !b.has(sum, packsFolder) {
+			err = b.pack(sum, first)
 		}
+		return sum, int64(len(first)), err
 	}
 	name, f, sum, size, err := s.fillTemp(io.MultiReader(bytes.NewReader(first), r))
 	if err != nil {
 		return Hash{}, 0, err
 	}
-	if sum == stored || b.has(sum) {
-		_ = f.Close()
-		_ = s.dir.Remove(name)
+	if sum == stored || b.has(sum, sum.folder()) {
+		discard(s.dir, name, f)
 		return sum, size, nil
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, twice := b.seen[sum]; twice { // by another goroutine, since
-		_ = f.Close()
-		_ = s.dir.Remove(name)
-		return sum, size, b.err
-	}
-	b.seen[sum] = struct{}{}
-	b.unsynced = append(b.unsynced, unsynced{temp{name, sum}, f})
-	if len(b.unsynced) >= MaxUnsynced {
-		b.sync()
-	}
-	return sum, size, b.err
+	return sum, size, b.add(unsynced{temp{name: name, hash: sum}, f})
 }
 
-var heads = sync.Pool{New: func() any { return new([chunk]byte) }}
-
-// head reads the beginning of r, and says whether that is all.
-func head(r io.Reader, first []byte) (_ []byte, ended bool, err error) {
-	n, empty := 0, 0
-	for n < len(first) {
-		m, err := r.Read(first[n:])
-		n += m
-		if empty++; m > 0 {
-			empty = 0
-		}
-		switch {
-		case err == io.EOF: // not errors.Is, as in copyHash
-			return first[:n], true, nil
-		case err != nil:
-			return nil, false, fmt.Errorf("read the content: %w", err)
-		case empty >= maxEmptyReads:
-			return nil, false, fmt.Errorf("read the content: %w", io.ErrNoProgress)
-		}
-	}
-	return first, false, nil
-}
-
-// has says whether a content needs no storing, and notes that its folder is to be
-// synced: who stored it may not have come to that.
-func (b *Batch) has(sum Hash) bool {
+// has says whether a content that belongs into a folder needs no storing, and notes
+// whether the folder is to be synced: who stored it may not have come to that.
+func (b *Batch) has(sum Hash, in folder) bool {
 	b.mu.Lock()
 	_, twice := b.seen[sum]
 	b.mu.Unlock()
@@ -131,13 +105,78 @@ func (b *Batch) has(sum Hash) bool {
 		return true
 	}
 	s := b.h.s
-	if s.shards[sum[0]].suspect.Load() || s.verify(opPut, sum) != nil {
+	suspect, durable := s.folders[in].suspect.Load(), false
+	if in == packsFolder {
+		b.look.Do(func() { _, _ = s.look() }) // without it something may be stored twice, no more
+		_, p, err := s.fromPack(opPut, sum, func(p *pack) bool { return p.durable.Load() || !suspect })
+		if err != nil {
+			return false
+		}
+		durable = p.durable.Load()
+	} else if suspect || s.verifyLoose(opPut, sum) != nil {
 		return false
 	}
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.seen[sum] = struct{}{}
-	b.mu.Unlock()
+	b.folders[in] = b.folders[in] || !durable
 	return true
+}
+
+// add takes a file of its own of a content.
+func (b *Batch) add(u unsynced) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, twice := b.seen[u.hash]; twice || b.done { // by another goroutine, since
+		discard(b.h.s.dir, u.name, u.f)
+		return b.err
+	}
+	b.seen[u.hash] = struct{}{}
+	b.folders[u.hash.folder()] = true
+	b.unsynced = append(b.unsynced, u)
+	if len(b.unsynced) >= MaxUnsynced {
+		b.sync()
+	}
+	return b.err
+}
+
+// pack takes a content into the pack.
+func (b *Batch) pack(sum Hash, data []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, twice := b.seen[sum]; twice || b.done || b.err != nil {
+		return b.err
+	}
+	if b.packing == nil {
+		if b.packing, b.err = b.h.s.newPack(); b.err != nil {
+			return b.err
+		}
+	}
+	b.seen[sum] = struct{}{}
+	b.folders[packsFolder] = true
+	err := b.packing.add(sum, data)
+	if err == nil && len(b.packing.records) == b.h.s.objects {
+		err = b.endPack()
+	}
+	if err != nil {
+		b.err = writer.NewError(opPut, b.h.s.dir.Name(), writer.NotCommitted, err)
+	}
+	return b.err
+}
+
+// endPack completes the pack but for its sync. The caller holds mu.
+func (b *Batch) endPack() error {
+	w := b.packing
+	if w == nil {
+		return nil
+	}
+	p, err := w.end()
+	if err != nil {
+		return err
+	}
+	b.packing = nil
+	b.unsynced = append(b.unsynced, unsynced{temp{name: w.temp, pack: p}, w.f})
+	return nil
 }
 
 func (b *Batch) usable() error {
@@ -179,96 +218,8 @@ func SyncAll(open []writer.File) error {
 	return g.Wait()
 }
 
-// Commit makes everything that was put durable. After an error some contents may
-// be stored, whole; storing them again is fine. The Batch is over either way.
-func (b *Batch) Commit() error {
-	b.h.mu.RLock()
-	defer b.h.mu.RUnlock()
-	defer b.Discard()
-	if err := b.usable(); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := b.h.s
-	if b.sync(); b.err != nil {
-		return b.err
-	}
-	if b.err = s.makeShards(b.seen); b.err != nil {
-		return b.err
-	}
-	for len(b.synced) > 0 {
-		t := b.synced[0]
-		b.synced = b.synced[1:]
-		if b.err = s.rename(t.name, t.hash); b.err != nil {
-			return b.err
-		}
-	}
-	b.err = s.syncShards(b.seen)
-	return b.err
-}
-
-// Discard removes what was put and not committed. It is idempotent; after Commit
-// it does nothing.
-func (b *Batch) Discard() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.done = true
-	for _, u := range b.unsynced {
-		_ = u.f.Close()
-		_ = b.h.s.dir.Remove(u.name)
-	}
-	for _, t := range b.synced {
-		_ = b.h.s.dir.Remove(t.name)
-	}
-	b.unsynced, b.synced = nil, nil
-}
-
-// makeShards is makeShard for many, with one sync of the store's folder.
-func (s *Store) makeShards(hashes map[Hash]struct{}) error {
-	var made []*shardState
-	var last Hash
-	for h := range hashes {
-		state := &s.shards[h[0]]
-		if state.durable.Load() {
-			continue
-		}
-		// The last one syncs the names of all of them.
-		err := writer.Retry(func() error { return s.dir.Mkdir(h.shard(), 0o700) })
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return s.failed(opPut, h, writer.NotCommitted, err)
-		}
-		made, last = append(made, state), h
-	}
-	if len(made) == 0 {
-		return nil
-	}
-	if err := s.makeShard(last); err != nil {
-		return err
-	}
-	for _, state := range made {
-		state.durable.Store(true)
-	}
-	return nil
-}
-
-// syncShards syncs each folder that one of the blobs is in, once. A blob that was
-// there is synced too: who renamed it may not have come to that.
-func (s *Store) syncShards(hashes map[Hash]struct{}) error {
-	one := map[byte]Hash{}
-	for h := range hashes {
-		one[h[0]] = h
-	}
-	var g errgroup.Group
-	g.SetLimit(syncers)
-	for first, h := range one {
-		g.Go(func() error {
-			if err := s.dir.SyncDir(h.shard()); err != nil {
-				s.shards[first].suspect.Store(true)
-				return s.failed(opPut, h, writer.NotDurable, err)
-			}
-			return nil
-		})
-	}
-	return g.Wait()
+// discard closes and removes a file that is not needed.
+func discard(dir writer.FS, name string, f writer.File) {
+	_ = f.Close()
+	_ = dir.Remove(name)
 }

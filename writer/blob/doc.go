@@ -1,12 +1,18 @@
-// Package blob keeps contents under the SHA-256 of their bytes, durably. The
+// Package blob keeps contents under names that are made of their bytes, durably. The
 // same content is kept once, whoever stores it, and is never changed: a blob is
 // there whole or damaged, and reading it tells which.
 //
-// A [Store] is one folder of blobs: ab/cdef... holds the content whose hash begins
-// with abcdef. A [Hold] keeps a sweep away while somebody stores, a [Hash] names
-// what was stored. What is still needed is not known here: the caller has manifests
+// A [Store] is one folder of blobs, and a [Hash] names one: its SHA-256, by
+// [Store.NewHash]. A content of up to [PackMax] bytes is in a pack, packs/*.pack, with the
+// others of its [Batch]; pack.go has the format. A larger one has a file of its own:
+// ab/cdef... holds the content whose hash begins with abcdef. A [Hold] keeps a sweep away
+// while somebody stores. What is still needed is not known here: the caller has manifests
 // that name hashes, and tells [Store.Sweep] which those are. Every error but
 // io.EOF is a [*writer.Error].
+//
+// The index of a pack is read when it is needed, the newest pack first, checked and kept:
+// 40 bytes a content. No file is open between two calls. An object that is not found makes
+// the Store look for packs that came since, and so does a pack that a sweep has removed.
 //
 // # Concurrency
 //
@@ -19,12 +25,14 @@
 //
 // # Crash safety
 //
-// [Hold.Put] writes a temporary file, syncs and closes it, renames it to its hash
-// and syncs the folder, in this order; it acknowledges after the last step. A crash
-// before that leaves no blob, the whole one or, where a file system kept the name
-// and not the data, a husk, which the next Put of the same content replaces.
-// A [Batch] takes the same steps for many contents at once, all of one kind before
-// the first of the next, and acknowledges with [Batch.Commit].
+// A Batch writes temporary files, syncs and closes them, renames them to their names and
+// syncs the folders: all of one kind before the first of the next. [Batch.Commit]
+// acknowledges after the last step. A crash before that leaves no file, the whole one or,
+// where a file system kept the name and not the data, a husk. A damaged file costs what it
+// holds: the next Batch that is given such a content stores it anew, in the place of a file
+// of its own, or in another pack, and a reader takes whichever copy is whole.
+//
+// A sweep that writes a pack anew makes the new one durable before it removes the old one.
 // Temporary files that a crash left are removed by the next sweep. fsync and close
 // are never tried again, for the reason that package writer gives.
 //
@@ -37,5 +45,6 @@
 //
 // Locks are those of package writer, and so are their limits on network file
 // systems. A folder whose sync failed is not trusted any more by the Store that saw
-// it; another process does not learn of it.
+// it; another process does not learn of it. Nor does a Store that has read the index of a
+// pack notice that it is damaged since, while the contents are whole.
 package blob

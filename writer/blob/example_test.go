@@ -33,8 +33,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	hash, size, err := hold.Put(strings.NewReader("hello\n"))
+	batch := hold.Batch()
+	hash, size, err := batch.Put(strings.NewReader("hello\n"), blob.Hash{})
 	fmt.Println(size, err)
+	fmt.Println(batch.Commit())
 	// Here the manifest that names the hash is made durable.
 	fmt.Println(hold.Release())
 
@@ -53,7 +55,8 @@ func Example() {
 	// Output:
 	// 6 <nil>
 	// <nil>
+	// <nil>
 	// "hello\n" <nil>
-	// 1 6 <nil>
+	// 1 62 <nil>
 	// false <nil>
 }

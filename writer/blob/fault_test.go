@@ -2,6 +2,7 @@ package blob
 
 import (
 	"context"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -48,10 +49,13 @@ type faultFlock struct {
 	name string
 }
 
-var random = regexp.MustCompile(`-[A-Z2-7]{26}$`) // what writer.TempName appends
+var (
+	random   = regexp.MustCompile(`-[A-Z2-7]{26}$`) // what writer.TempName appends
+	packName = regexp.MustCompile(`[0-9a-f]{16}-[A-Z2-7]{26}\.pack$`)
+)
 
 func (f *faultFS) do(op, name string, fn func() error) error {
-	call := op + " " + random.ReplaceAllString(name, "-*")
+	call := op + " " + packName.ReplaceAllString(random.ReplaceAllString(name, "-*"), "*.pack")
 	f.mu.Lock()
 	f.calls = append(f.calls, call)
 	n := len(f.calls)
@@ -169,6 +173,14 @@ func (f *faultFile) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
+func (f *faultFile) ReadAt(p []byte, off int64) (n int, err error) {
+	err = f.fs.do("read", f.name, func() (err error) {
+		n, err = f.File.ReadAt(p, off)
+		return err
+	})
+	return n, err
+}
+
 func (f *faultFile) Write(p []byte) (n int, err error) {
 	switch {
 	case f.fs.chunk < 0:
@@ -267,17 +279,35 @@ func openTemp(t testing.TB) writer.FS {
 	return openDir(t, t.TempDir())
 }
 
+// loose is a Store that makes no packs.
+func loose(dir writer.FS) *Store { return NewPacking(dir, -1) }
+
 // put stores a content through a fresh Hold.
 func put(t testing.TB, s *Store, content string) Hash {
 	t.Helper()
 	h := hold(t, s)
-	sum, size, err := h.Put(strings.NewReader(content))
+	b := h.Batch()
+	sum, size, err := b.Put(strings.NewReader(content), Hash{})
 	require.NoError(t, err)
 	require.EqualValues(t, len(content), size)
 	require.Equal(t, hashOf(content), sum)
+	require.NoError(t, b.Commit())
 	require.NoError(t, h.Release())
 	return sum
 }
+
+// put stores a content without a lock: its calls have tests of their own.
+func (s *Store) put(r io.Reader) (Hash, int64, error) {
+	b := (&Hold{s: s, fl: noLock{}}).Batch()
+	defer b.Discard()
+	sum, size, err := b.Put(r, Hash{})
+	if err == nil {
+		err = b.Commit()
+	}
+	return sum, size, err
+}
+
+type noLock struct{ writer.Flock }
 
 func hold(t testing.TB, s *Store) *Hold {
 	t.Helper()
@@ -324,4 +354,14 @@ func temps(t testing.TB, dir writer.FS) (list []string) {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// list are the objects that a Store says it has.
+func list(t testing.TB, s *Store) (all []Hash) {
+	t.Helper()
+	for h, err := range s.All() {
+		require.NoError(t, err)
+		all = append(all, h)
+	}
+	return all
 }

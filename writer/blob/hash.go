@@ -1,16 +1,14 @@
 package blob
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// A Hash is the SHA-256 of a content, 32 bytes. It is comparable and has no
-// invalid values.
-type Hash [sha256.Size]byte
+// A Hash names a content, by its SHA-256. It is comparable and has no invalid values.
+type Hash [32]byte
 
 // shardLen is the number of hex digits that name a blob's folder: 256 folders
 // keep each one small.
@@ -46,5 +44,8 @@ func ParseHash(s string) (Hash, error) {
 // name is the blob's path inside the store.
 func (h Hash) name() string { return h.shard() + "/" + h.String()[shardLen:] }
 
-// shard is the folder that the blob is in.
-func (h Hash) shard() string { return h.String()[:shardLen] }
+// folder is the one that the blob is in when it has a file of its own.
+func (h Hash) folder() folder { return folder(h[0]) }
+
+// shard is the name of folder.
+func (h Hash) shard() string { return h.folder().name() }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -42,7 +43,7 @@ func TestPut(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d bytes", state, len(c)), func(t *testing.T) {
 				dir := openTemp(t)
 				prepare(t, dir, state)
-				s := New(dir)
+				s := loose(dir)
 				sum := put(t, s, c)
 				require.NoError(t, s.Verify(sum))
 				require.Equal(t, c, tree(t, dir)[sum.name()])
@@ -62,32 +63,26 @@ func TestPut(t *testing.T) {
 // the folder's name before the blob's, and nothing is acknowledged before the last.
 func TestPutOrder(t *testing.T) {
 	h := hashOf(content)
-	writes := []string{"open .tmp-blob-*", "write .tmp-blob-*", "sync .tmp-blob-*", "close .tmp-blob-*"}
-	shard := []string{"mkdir " + h.shard(), "syncdir ."}
+	write := []string{"open .tmp-blob-*", "write .tmp-blob-*"}
 	look := []string{"lstat " + h.name()}
-	read := []string{"open " + h.name(), "fstat " + h.name(), "read " + h.name(), "read " + h.name(), "close " + h.name()}
-	ends := map[string][]string{
-		"absent":  {"rename " + h.name(), "syncdir " + h.shard()},
-		"whole":   {"remove .tmp-blob-*", "syncdir " + h.shard()},
-		"damaged": {"rename " + h.name(), "syncdir " + h.shard()},
-	}
-	for state, end := range ends {
+	read := []string{"lstat " + h.name(), "open " + h.name(), "fstat " + h.name(), "read " + h.name(), "read " + h.name(), "close " + h.name()}
+	sync := []string{"sync .tmp-blob-*", "close .tmp-blob-*"}
+	drop := []string{"close .tmp-blob-*", "remove .tmp-blob-*"}
+	made := []string{"mkdir " + h.shard(), "syncdir ."}
+	there := []string{"mkdir " + h.shard(), "lstat " + h.shard(), "syncdir ."}
+	rename := []string{"rename " + h.name(), "syncdir " + h.shard()}
+	for state, want := range map[string][]string{
+		"absent":  slices.Concat(write, look, sync, made, rename),
+		"whole":   slices.Concat(write, read, drop, there, rename[1:]),
+		"damaged": slices.Concat(write, read, sync, there, rename),
+	} {
 		t.Run(state, func(t *testing.T) {
 			dir := openTemp(t)
 			prepare(t, dir, state)
 			f := &faultFS{FS: dir}
-			_, _, err := New(f).put(strings.NewReader(content))
+			_, _, err := loose(f).put(strings.NewReader(content))
 			require.NoError(t, err)
-			want := append(append([]string{}, writes...), shard...)
-			if state != "absent" {
-				want = append(want, "lstat "+h.shard()) // writer.MkdirDurable looks what is there
-				want[len(want)-1], want[len(want)-2] = want[len(want)-2], want[len(want)-1]
-			}
-			want = append(want, look...)
-			if state != "absent" {
-				want = append(want, read...)
-			}
-			require.Equal(t, append(want, end...), f.calls)
+			require.Equal(t, want, f.calls)
 		})
 	}
 }
@@ -100,7 +95,7 @@ func TestPutFaults(t *testing.T) {
 			dir := openTemp(t)
 			prepare(t, dir, state)
 			f := &faultFS{FS: dir}
-			_, _, err := New(f).put(strings.NewReader(content))
+			_, _, err := loose(f).put(strings.NewReader(content))
 			require.NoError(t, err)
 			for k, call := range f.calls {
 				for errno, class := range classes {
@@ -110,15 +105,18 @@ func TestPutFaults(t *testing.T) {
 							dir := openTemp(t)
 							prepare(t, dir, state)
 							f := &faultFS{FS: dir, decide: failNth(k+1, fault{err: errno, done: done})}
-							_, _, err := New(f).put(strings.NewReader(content))
+							_, _, err := loose(f).put(strings.NewReader(content))
 							f.never(t)
 							got, there := tree(t, dir)[h.name()]
 							if err == nil {
 								require.Equal(t, content, got)
 								last := f.calls[len(f.calls)-1]
 								require.Equal(t, "syncdir "+h.shard(), last)
-								require.NotContains(t, []string{"sync .tmp-blob-*", "close .tmp-blob-*", "syncdir .", "syncdir " + h.shard()}, call,
-									"a failed sync or close must show")
+								must := []string{"sync .tmp-blob-*", "syncdir .", "syncdir " + h.shard()}
+								if state != "whole" { // what was there is not written
+									must = append(must, "close .tmp-blob-*")
+								}
+								require.NotContains(t, must, call, "a failed sync or close must show")
 							} else {
 								var e *writer.Error
 								require.ErrorAs(t, err, &e)
@@ -156,7 +154,7 @@ func TestPutKilled(t *testing.T) {
 			dir := openTemp(t)
 			prepare(t, dir, state)
 			f := &faultFS{FS: dir, decide: failFrom(k, syscall.EIO)}
-			_, _, err := New(f).put(strings.NewReader(content))
+			_, _, err := loose(f).put(strings.NewReader(content))
 			f.never(t)
 			got, there := tree(t, dir)[h.name()]
 			if err == nil {
@@ -175,7 +173,7 @@ func TestPutKilled(t *testing.T) {
 // recovered checks that whatever was left, a Put and a sweep put it right.
 func recovered(t testing.TB, dir writer.FS) {
 	t.Helper()
-	s := New(dir)
+	s := loose(dir)
 	h := put(t, s, content)
 	require.NoError(t, s.Verify(h))
 	_, err := s.Sweep(func() (map[Hash]struct{}, error) { return map[Hash]struct{}{h: {}}, nil }, false)
@@ -185,12 +183,12 @@ func recovered(t testing.TB, dir writer.FS) {
 
 func TestPutShortWrites(t *testing.T) {
 	dir := openTemp(t)
-	sum, size, err := New(&faultFS{FS: dir, chunk: 3}).put(strings.NewReader(content))
+	sum, size, err := loose(&faultFS{FS: dir, chunk: 3}).put(strings.NewReader(content))
 	require.NoError(t, err)
 	require.EqualValues(t, len(content), size)
 	require.Equal(t, content, tree(t, dir)[sum.name()])
 
-	_, _, err = New(&faultFS{FS: dir, chunk: -1}).put(strings.NewReader("another"))
+	_, _, err = loose(&faultFS{FS: dir, chunk: -1}).put(strings.NewReader("another"))
 	require.ErrorIs(t, err, io.ErrShortWrite)
 	require.Empty(t, temps(t, dir))
 }
@@ -207,12 +205,12 @@ func TestPutTransient(t *testing.T) {
 			}
 			return fault{}
 		}
-		_, _, err := New(f).put(strings.NewReader(content))
+		_, _, err := loose(f).put(strings.NewReader(content))
 		require.NoError(t, err)
 		require.Equal(t, 3, f.count(call))
 
 		f = &faultFS{FS: openTemp(t), decide: failCalls(map[string]fault{call: {err: syscall.EMFILE}})}
-		_, _, err = New(f).put(strings.NewReader(content))
+		_, _, err = loose(f).put(strings.NewReader(content))
 		require.ErrorIs(t, err, syscall.EMFILE)
 		require.Empty(t, temps(t, f))
 	}
@@ -228,7 +226,7 @@ func TestPutRenameUnknown(t *testing.T) {
 	f := &faultFS{FS: dir, decide: failCalls(map[string]fault{
 		"rename " + h.name(): {err: syscall.EIO, done: true}, "read " + h.name(): eio, "remove .tmp-blob-*": eio,
 	})}
-	_, _, err := New(f).put(strings.NewReader(content))
+	_, _, err := loose(f).put(strings.NewReader(content))
 	var e *writer.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, writer.OutcomeUnknown, e.Outcome)
@@ -242,7 +240,7 @@ func TestPutAfterFailedDirSync(t *testing.T) {
 	h := hashOf(content)
 	dir := openTemp(t)
 	f := &faultFS{FS: dir, decide: failCalls(map[string]fault{"syncdir " + h.shard(): {err: syscall.EIO}})}
-	s := New(f)
+	s := loose(f)
 	_, _, err := s.put(strings.NewReader(content))
 	var e *writer.Error
 	require.ErrorAs(t, err, &e)
@@ -264,7 +262,7 @@ func TestPutAfterFailedDirSync(t *testing.T) {
 // The folders' own names are synced once for each Store, and after they vanished.
 func TestPutShardOnce(t *testing.T) {
 	f := &faultFS{FS: openTemp(t)}
-	s := New(f)
+	s := loose(f)
 	h := hashOf(content)
 	for range 3 {
 		_, _, err := s.put(strings.NewReader(content))
@@ -281,7 +279,8 @@ func TestPutShardOnce(t *testing.T) {
 	require.Equal(t, 2, f.count("syncdir ."))
 }
 
-// What is no regular file in a blob's or its folder's place is left alone.
+// What is no regular file in a blob's or its folder's place is never written to. A symlink
+// is replaced; a folder has to be moved away.
 func TestPutRefused(t *testing.T) {
 	h := hashOf(content)
 	for name, plant := range map[string]func(root string) error{
@@ -310,17 +309,22 @@ func TestPutRefused(t *testing.T) {
 			dir := openTemp(t)
 			require.NoError(t, os.Mkdir(filepath.Join(dir.Name(), h.shard()), 0o700))
 			require.NoError(t, plant(dir.Name()))
-			s := New(dir)
-			_, _, err := s.put(strings.NewReader(content))
-			require.ErrorIs(t, err, writer.ErrInvalid)
+			s := loose(dir)
+			_, err := s.Open(h)
+			require.Error(t, err)
+			_, _, err = s.put(strings.NewReader(content))
+			if strings.HasSuffix(name, "symlink") || strings.HasPrefix(name, "symlink to") {
+				require.NoError(t, err)
+				require.NoError(t, s.Verify(h))
+			} else {
+				require.Error(t, err)
+			}
+			_, serr := os.Lstat(filepath.Join(dir.Name(), "..", "outside"))
+			require.ErrorIs(t, serr, fs.ErrNotExist)
 			list, rerr := dir.ReadDir(".")
 			require.NoError(t, rerr)
 			for _, e := range list {
 				require.False(t, strings.HasPrefix(e.Name(), ".tmp-"))
-			}
-			if strings.HasSuffix(name, "symlink") || name == "folder" {
-				_, err = s.Open(h)
-				require.ErrorIs(t, err, writer.ErrInvalid)
 			}
 		})
 	}
@@ -329,7 +333,7 @@ func TestPutRefused(t *testing.T) {
 // A reader's failure is its own and stores nothing.
 func TestPutReader(t *testing.T) {
 	dir := openTemp(t)
-	s := New(dir)
+	s := loose(dir)
 	own := errors.New("the reader's own")
 	for _, r := range []io.Reader{
 		iotest.ErrReader(own),
@@ -346,7 +350,7 @@ func TestPutReader(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrNoProgress)
 
 	f := &faultFS{FS: dir}
-	require.Panics(t, func() { _, _, _ = New(f).put(panics{}) })
+	require.Panics(t, func() { _, _, _ = loose(f).put(panics{}) })
 	f.never(t)
 	require.Empty(t, tree(t, dir))
 
@@ -373,7 +377,7 @@ func TestPutConcurrent(t *testing.T) {
 	prepare(t, dir, "husk")
 	var wg sync.WaitGroup
 	errs := make([]error, 16)
-	stores := []*Store{New(dir), New(openDir(t, dir.Name()))}
+	stores := []*Store{loose(dir), loose(openDir(t, dir.Name()))}
 	for i := range errs {
 		wg.Go(func() {
 			s := stores[i%len(stores)]
@@ -382,7 +386,9 @@ func TestPutConcurrent(t *testing.T) {
 				errs[i] = err
 				return
 			}
-			sum, size, err := h.Put(strings.NewReader(content))
+			b := h.Batch()
+			sum, size, err := b.Put(strings.NewReader(content), Hash{})
+			err = errors.Join(err, b.Commit())
 			if err == nil && (sum != hashOf(content) || size != int64(len(content))) {
 				err = fmt.Errorf("%v, %d bytes", sum, size)
 			}
@@ -398,7 +404,7 @@ func TestPutConcurrent(t *testing.T) {
 func TestPutLarge(t *testing.T) {
 	const size = 128 << 20
 	dir := openTemp(t)
-	s := New(dir)
+	s := loose(dir)
 	var start, end runtime.MemStats
 	runtime.ReadMemStats(&start)
 	sum, n, err := s.put(io.LimitReader(pattern{}, size))
@@ -420,12 +426,12 @@ func (pattern) Read(p []byte) (int, error) {
 
 // Release waits for the Puts that are going on, and nothing is stored after it.
 func TestHoldRelease(t *testing.T) {
-	s := New(openTemp(t))
+	s := loose(openTemp(t))
 	h := hold(t, s)
 	r, w := io.Pipe()
 	stored := make(chan error, 1)
 	go func() {
-		_, _, err := h.Put(r)
+		_, _, err := h.Batch().Put(r, Hash{})
 		stored <- err
 	}()
 	_, err := io.WriteString(w, content) // returns when Put has read it
@@ -443,6 +449,6 @@ func TestHoldRelease(t *testing.T) {
 	require.NoError(t, <-stored)
 	require.NoError(t, <-released)
 	require.NoError(t, h.Release())
-	_, _, err = h.Put(strings.NewReader(content))
+	_, _, err = h.Batch().Put(strings.NewReader(content), Hash{})
 	require.ErrorIs(t, err, writer.ErrInvalid)
 }

@@ -2,8 +2,9 @@ package blob
 
 import (
 	"bufio"
-	"crypto/sha256"
+	"bytes"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
 	"os"
@@ -14,56 +15,114 @@ import (
 // chunk is how many bytes are read or written at once.
 const chunk = 64 << 10
 
-// Open opens the blob of h for reading. The bytes are hashed as they are read,
+// Open opens the blob of h for reading. A content in a pack is read and verified by Open
+// itself. The bytes of another one are hashed as they are read,
 // and the last ones are handed out only when the hash fits: who has read to io.EOF
 // has the content, and who got an error has no more than a beginning that nothing
-// vouches for. The reader's error has class corrupt for a damaged blob. It is for
-// one goroutine at a time; closing it early is fine.
+// vouches for. The error of Open or of the reader has class corrupt for a damaged blob,
+// also where it may be in a pack whose index is damaged. The reader is
+// for one goroutine at a time; closing it early is fine.
 //
 // A missing blob is an fs.ErrNotExist; anything but a regular file in its place,
 // a symlink too, has class invalid. Anything may call Open, without a [Hold] for
 // what a durable manifest names.
 func (s *Store) Open(h Hash) (io.ReadCloser, error) {
-	r, err := s.open("read blob", h)
-	if err != nil {
+	data, r, err := s.open("read blob", h)
+	switch {
+	case err != nil:
 		return nil, err // not r: a nil *reader is no nil interface
+	case r == nil:
+		return io.NopCloser(bytes.NewReader(data)), nil
 	}
 	return r, nil
 }
 
-func (s *Store) open(op string, h Hash) (*reader, error) {
+// open returns the content of h, or a reader where it has a file of its own.
+func (s *Store) open(op string, h Hash) (data []byte, r *reader, err error) {
+	err = s.find(op, h, func() (err error) {
+		data, _, err = s.fromPack(op, h, nil)
+		return err
+	}, func() (err error) {
+		r, err = s.openLoose(op, h)
+		return err
+	})
+	return data, r, err
+}
+
+// openLoose opens the file of its own that h has. Its error does not name h.
+func (s *Store) openLoose(op string, h Hash) (*reader, error) {
 	f, info, err := writer.OpenRegular(s.dir, op, h.name(), os.O_RDONLY)
 	if err != nil {
-		return nil, s.failed(op, h, writer.NotCommitted, err)
+		return nil, err
 	}
-	return &reader{s: s, op: op, h: h, f: f, br: bufio.NewReaderSize(f, int(min(chunk, info.Size()+1))), sum: sha256.New()}, nil
+	return &reader{s: s, op: op, h: h, f: f, size: info.Size(), br: bufio.NewReaderSize(f, int(min(chunk, info.Size()+1))), sum: s.NewHash()}, nil
+}
+
+// Read returns the content of h, verified. One of more than limit bytes has class
+// invalid. The other errors are those of [Store.Open] and its reader.
+func (s *Store) Read(h Hash, limit int64) ([]byte, error) {
+	const op = "read blob"
+	data, r, err := s.open(op, h)
+	if err != nil {
+		return nil, err
+	}
+	size := int64(len(data))
+	if r != nil {
+		defer r.Close()
+		size = r.size
+	}
+	if size > limit {
+		return nil, s.failed(op, h, writer.NotCommitted, &writer.Error{Class: writer.ClassInvalid, Err: fmt.Errorf("it has %d bytes, more than the %d that are read", size, limit)})
+	}
+	if r == nil {
+		return data, nil
+	}
+	buf := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	n, err := buf.ReadFrom(io.LimitReader(r, size+1))
+	if err == nil && n > size {
+		return nil, s.failed(op, h, writer.NotCommitted, damaged(errors.New("it grows")))
+	}
+	return buf.Bytes(), err
 }
 
 // Verify reads the whole blob of h and returns nil if it has that hash. The
 // errors are those of [Store.Open] and its reader. It needs the memory of one
 // buffer, whatever the size.
-func (s *Store) Verify(h Hash) error { return s.verify("verify blob", h) }
+func (s *Store) Verify(h Hash) error {
+	_, r, err := s.open("verify blob", h)
+	if err != nil || r == nil {
+		return err
+	}
+	return r.verify()
+}
 
-func (s *Store) verify(op string, h Hash) error {
-	r, err := s.open(op, h)
+// verifyLoose is Verify of the file of its own that a blob has.
+func (s *Store) verifyLoose(op string, h Hash) error {
+	r, err := s.openLoose(op, h)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, r)
-	_ = r.Close() // nothing was written: its failure takes nothing back
-	return err
+	return r.verify()
 }
 
 // reader hashes what it hands out. It looks one byte ahead, so that it knows the
 // end before it hands out what comes before it.
 type reader struct {
-	s   *Store
-	op  string // what errors say was being done
-	h   Hash
-	f   writer.File
-	br  *bufio.Reader
-	sum hash.Hash
-	err error // what every further Read returns
+	s    *Store
+	op   string // what errors say was being done
+	h    Hash
+	f    writer.File
+	size int64 // of the file when it was opened
+	br   *bufio.Reader
+	sum  hash.Hash
+	err  error // what every further Read returns
+}
+
+// verify reads to the end and closes.
+func (r *reader) verify() error {
+	_, err := io.Copy(io.Discard, r)
+	_ = r.Close() // nothing was written: its failure takes nothing back
+	return err
 }
 
 func (r *reader) Read(p []byte) (int, error) {
@@ -84,9 +143,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	case !errors.Is(err, io.EOF):
 		r.err = r.s.failed(r.op, r.h, writer.NotCommitted, err)
 	case Hash(r.sum.Sum(nil)) != r.h:
-		e := r.s.failed(r.op, r.h, writer.NotCommitted, errors.New("its content is damaged: it has another hash"))
-		e.Class = writer.ClassCorrupt
-		r.err, n = e, 0
+		r.err, n = r.s.failed(r.op, r.h, writer.NotCommitted, errOther), 0
 	default:
 		r.err = io.EOF
 	}

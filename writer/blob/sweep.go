@@ -4,20 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
 )
 
+const opSweep = "sweep blobs"
+
 // Swept is what a sweep removed, or would remove.
 type Swept struct {
-	Hashes []Hash // in ascending order
-	Bytes  int64  // of their contents
+	Hashes []Hash // that are not there any more, in ascending order
+	Bytes  int64  // that were freed: the lengths of files
+	Waste  int64  // bytes of contents that nobody needs, in packs that stay
 }
 
 // Sweep removes the blobs that mark does not name, and the temporary files of
-// dead writers. It takes the lock for itself, or, while a [Hold] or another sweep
+// dead writers. A pack goes when nothing in it is needed; one of which less than half
+// is needed is written anew, if there is room for that, and stays as it is otherwise. It
+// frees first what needs no room, then what needs the least. A pack whose index cannot
+// be read stays while anything that mark names is missing.
+//
+// It takes the lock for itself, or, while a [Hold] or another sweep
 // is out, steps aside with an error of class busy; it never waits. mark is called
 // under the lock and returns the hashes of every manifest; if it fails nothing is
 // removed. With dryRun nothing is removed either way. What is no blob by name and
@@ -27,60 +33,50 @@ type Swept struct {
 // what was removed until then; the next sweep goes on. An error of mark has its own
 // class and is wrapped. Removals are not synced: see the package's Crash safety.
 func (s *Store) Sweep(mark func() (map[Hash]struct{}, error), dryRun bool) (swept Swept, err error) {
-	const op = "sweep blobs"
-	fl, err := s.tryLock(op, writer.Flock.TryLock)
+	fl, err := s.tryLock(opSweep, writer.Flock.TryLock)
 	if err != nil {
 		return Swept{}, err
 	}
 	if fl == nil {
-		return Swept{}, s.busy(op, errors.New("somebody is storing or sweeping"))
+		return Swept{}, s.busy(opSweep, errors.New("somebody is storing or sweeping"))
 	}
 	defer func() { // mark is foreign code and may panic
-		if uerr := s.unlock(op, fl); err == nil {
+		if uerr := s.unlock(opSweep, fl); err == nil {
 			err = uerr
 		}
 	}()
 	writer.RecordOwner(s.dir, lockName, writer.Self("sweep of blobs"))
 	marked, err := mark()
 	if err != nil {
-		return Swept{}, writer.NewError(op, s.dir.Name(), writer.NotCommitted, fmt.Errorf("nothing is removed: what is needed cannot be told: %w", err))
+		return Swept{}, writer.NewError(opSweep, s.dir.Name(), writer.NotCommitted, fmt.Errorf("nothing is removed: what is needed cannot be told: %w", err))
 	}
-	for first := range 256 {
-		if err := s.sweepShard(byte(first), marked, dryRun, &swept); err != nil {
+	if !dryRun {
+		if err := writer.RemoveTemps(s.dir, ".", nil); err != nil {
+			return Swept{}, err
+		}
+	}
+	shards, err := s.shards(opSweep)
+	if err != nil {
+		return Swept{}, err
+	}
+	for _, shard := range shards {
+		if err := s.sweepShard(shard, marked, dryRun, &swept); err != nil {
 			return swept, err
 		}
 	}
-	if !dryRun {
-		err = writer.RemoveTemps(s.dir, ".", nil)
-	}
+	c := &packSweep{s: s, marked: marked, dryRun: dryRun, swept: &swept}
+	err = c.run()
 	return swept, err
 }
 
-// sweepShard sweeps the blobs whose hash begins with a byte. The folder stays:
-// others count on it.
-func (s *Store) sweepShard(first byte, marked map[Hash]struct{}, dryRun bool, swept *Swept) error {
-	const op = "sweep blobs"
-	shard := Hash{first}.shard()
-	info, err := s.dir.Lstat(shard)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return nil
-	}
-	var entries []fs.DirEntry
-	if err == nil {
-		err = writer.Retry(func() (err error) {
-			entries, err = s.dir.ReadDir(shard)
-			return err
-		})
-	}
+// sweepShard sweeps the blobs that have files of their own in a folder. The folder
+// stays: others count on it.
+func (s *Store) sweepShard(shard string, marked map[Hash]struct{}, dryRun bool, swept *Swept) error {
+	hashes, err := s.loose(opSweep, shard)
 	if err != nil {
-		return writer.NewError(op, s.path(shard), writer.NotCommitted, err)
+		return err
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	for _, e := range entries {
-		h, err := ParseHash(shard + e.Name())
-		if err != nil {
-			continue
-		}
+	for _, h := range hashes {
 		if _, ok := marked[h]; ok {
 			continue
 		}
@@ -89,7 +85,7 @@ func (s *Store) sweepShard(first byte, marked map[Hash]struct{}, dryRun bool, sw
 			continue
 		}
 		if err != nil {
-			return s.failed(op, h, writer.NotCommitted, err)
+			return s.failed(opSweep, h, writer.NotCommitted, err)
 		}
 		swept.Hashes = append(swept.Hashes, h)
 		swept.Bytes += size

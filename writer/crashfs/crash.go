@@ -57,18 +57,17 @@ func (d *Disk) crash(v Variant) *Disk {
 		slab = append(slab, inode{ino: ino, mode: old.mode, durableMode: old.mode, mtime: old.mtime, nlink: 1, target: old.target})
 		i := &slab[len(slab)-1]
 		n.inodes[ino] = i
+		x, ok := v.special[ino]
+		if !ok {
+			x = v.rest
+		}
+		i.data, i.mode = old.content(x)
+		i.data = clip(i.data)
+		i.durable, i.durableMode, i.frozen = i.data, i.mode, len(i.data)
+		n.count(i)
 		if !old.mode.IsDir() {
-			x, ok := v.special[ino]
-			if !ok {
-				x = v.rest
-			}
-			i.data, i.mode = old.content(x)
-			i.data = clip(i.data)
-			i.durable, i.durableMode, i.frozen = i.data, i.mode, len(i.data)
-			n.count(i)
 			continue
 		}
-		n.count(i)
 		i.entries = changed[ino]
 		if i.entries == nil {
 			i.entries = old.durableEntries

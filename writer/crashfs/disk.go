@@ -15,13 +15,13 @@ const (
 	Ext4 Mode = iota
 	// XFS shows the durable content after a failed sync.
 	XFS
+	// Folding is Ext4 with names that differ in case only being one: a name is kept
+	// as it was made. A rename to such a name of the same file does nothing, as on Linux.
+	Folding
 )
 
 func (m Mode) String() string {
-	if m == XFS {
-		return "xfs"
-	}
-	return "ext4"
+	return [...]string{"ext4", "xfs", "folding"}[m]
 }
 
 // rootIno is the number of the root folder. 0 is no inode.

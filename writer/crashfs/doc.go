@@ -8,8 +8,8 @@
 // between. Sync makes the changes durable, not the file's name; Datasync leaves a
 // change of mode out. A folder has cached and durable entries; the changes in
 // between are in one list for the whole disk, since a rename belongs to two
-// folders and happens as a whole. SyncDir makes those of a folder durable, and of
-// another folder those before a rename that it shares with the first. A file
+// folders and happens as a whole. SyncDir makes those of a folder durable, with its
+// mode, and of another folder those before a rename that it shares with the first. A file
 // without a durable name is gone after a cut.
 //
 // A failed sync loses what it was to write, as on Linux: on [Ext4] the cache keeps

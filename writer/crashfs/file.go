@@ -96,24 +96,42 @@ func (f *file) call(call string, bytes int, counted bool, fn func(Fault) error) 
 }
 
 func (f *file) Read(p []byte) (n int, err error) {
-	err = f.call("read", len(p), false, func(x Fault) error {
-		switch {
-		case x.Err != nil:
-			return x.Err
-		case f.flag&accessModes == os.O_WRONLY:
-			return syscall.EBADF
-		case f.node.mode.IsDir():
-			return syscall.EISDIR
-		case len(p) == 0:
-			return nil
-		case f.off >= int64(len(f.node.data)):
-			return io.EOF
-		}
-		n = copy(p, f.node.data[f.off:])
+	err = f.call("read", len(p), false, func(x Fault) (err error) {
+		n, err = f.get(p, f.off, x)
 		f.off += int64(n)
-		return nil
+		return err
 	})
 	return n, err
+}
+
+// ReadAt returns io.EOF with fewer bytes than asked for, as os.File does.
+func (f *file) ReadAt(p []byte, off int64) (n int, err error) {
+	err = f.call("read", len(p), false, func(x Fault) (err error) {
+		if off < 0 {
+			return syscall.EINVAL
+		}
+		if n, err = f.get(p, off, x); err == nil && n < len(p) {
+			err = io.EOF
+		}
+		return err
+	})
+	return n, err
+}
+
+func (f *file) get(p []byte, off int64, x Fault) (int, error) {
+	switch {
+	case x.Err != nil:
+		return 0, x.Err
+	case f.flag&accessModes == os.O_WRONLY:
+		return 0, syscall.EBADF
+	case f.node.mode.IsDir():
+		return 0, syscall.EISDIR
+	case len(p) == 0:
+		return 0, nil
+	case off >= int64(len(f.node.data)):
+		return 0, io.EOF
+	}
+	return copy(p, f.node.data[off:]), nil
 }
 
 func (f *file) Write(p []byte) (n int, err error) {

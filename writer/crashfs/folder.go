@@ -68,6 +68,16 @@ func (f *folder) Mkdir(name string, perm fs.FileMode) error {
 	}))
 }
 
+func (f *folder) Chmod(name string, mode fs.FileMode) error {
+	return pathError("chmod", name, f.call("chmod", name, true, func() error {
+		p, err := f.find(name, true)
+		if err == nil {
+			f.d.chmod(p.node, mode)
+		}
+		return err
+	}))
+}
+
 func (f *folder) Symlink(target, name string) error {
 	return linkError("symlink", target, name, f.call("symlink", name, true, func() error {
 		if target == "" {
@@ -223,8 +233,10 @@ func (d *Disk) syncOrFail(i *inode, fault error, dataOnly bool) error {
 	switch isDir := i.mode.IsDir(); {
 	case isDir && fault != nil:
 		d.failSyncDir(i)
+		d.failSync(i)
 	case isDir:
 		d.syncDir(i)
+		i.sync(false)
 	case fault != nil:
 		d.failSync(i)
 	default:

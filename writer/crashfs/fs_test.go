@@ -3,6 +3,7 @@ package crashfs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -136,6 +137,30 @@ func TestHandles(t *testing.T) {
 	require.ErrorIs(t, dir.SyncDir("."), os.ErrClosed)
 }
 
+// ReadAt reads at an offset, whatever the file's own is, and says where it ends.
+func TestReadAt(t *testing.T) {
+	d := New(Ext4)
+	putSynced(t, d.FS(), "a", "0123456789")
+	f := open(t, d.FS(), "a", os.O_RDONLY)
+	b := make([]byte, 4)
+	n, err := f.ReadAt(b, 3)
+	require.NoError(t, err)
+	require.Equal(t, "3456", string(b[:n]))
+	n, err = f.ReadAt(b, 8)
+	require.Equal(t, io.EOF, err)
+	require.Equal(t, "89", string(b[:n]))
+	_, err = f.ReadAt(b, 10)
+	require.Equal(t, io.EOF, err)
+	_, err = f.ReadAt(b, -1)
+	require.ErrorIs(t, err, syscall.EINVAL)
+	n, err = f.Read(b)
+	require.NoError(t, err)
+	require.Equal(t, "0123", string(b[:n]))
+	d.SetHook(func(Op) Fault { return Fault{Err: syscall.EIO} })
+	_, err = f.ReadAt(b, 0)
+	require.ErrorIs(t, err, syscall.EIO)
+}
+
 // A mode is synced with the file, not by Datasync.
 func TestChmod(t *testing.T) {
 	d := New(Ext4)
@@ -244,4 +269,51 @@ func TestConcurrentUse(t *testing.T) {
 			require.Equal(t, name, read(t, nothing(d).FS(), name))
 		}
 	}
+}
+
+// Names fold, and each is kept as it was made, also by what takes its place.
+func TestFolding(t *testing.T) {
+	d := New(Folding)
+	dir := d.FS()
+	require.NoError(t, dir.Mkdir("Dir", 0o700))
+	putFile(t, dir, "dir/File", "one")
+	_, err := dir.OpenFile("DIR/file", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	require.ErrorIs(t, err, syscall.EEXIST)
+	require.ErrorIs(t, dir.Mkdir("DIR", 0o700), syscall.EEXIST)
+	require.Equal(t, "one", read(t, dir, "DIR/fILE"))
+	one, err := dir.Lstat("DIR/file")
+	require.NoError(t, err)
+	other, err := dir.Lstat("Dir/File")
+	require.NoError(t, err)
+	require.True(t, writer.SameFile(one, other))
+	require.NoError(t, dir.Rename("Dir/File", "Dir/FILE"))
+	require.Equal(t, []string{"File"}, names(t, dir, "Dir"), "one name of one file")
+	putFile(t, dir, "new", "two")
+	require.NoError(t, dir.Rename("new", "dir/FILE"))
+	require.Equal(t, []string{"File"}, names(t, dir, "Dir"))
+	require.Equal(t, "two", read(t, dir, "dir/file"))
+	require.NoError(t, dir.Remove("dir/FILE"))
+	require.Equal(t, []string{}, names(t, dir, "Dir"))
+	require.NoError(t, dir.RemoveAll("DIR"))
+	require.Equal(t, []string{}, names(t, dir, "."))
+}
+
+// A folder's mode is durable when the folder was synced.
+func TestFolderModes(t *testing.T) {
+	d := New(Ext4)
+	dir := d.FS()
+	require.NoError(t, dir.Mkdir("a", 0o700))
+	require.NoError(t, dir.SyncDir("."))
+	mode := func(d *Disk) fs.FileMode {
+		info, err := d.FS().Lstat("a")
+		require.NoError(t, err)
+		return info.Mode().Perm()
+	}
+	require.ErrorIs(t, dir.Chmod("none", 0o500), syscall.ENOENT)
+	require.NoError(t, dir.Chmod("a", 0o500))
+	require.Equal(t, fs.FileMode(0o500), mode(d))
+	require.Equal(t, fs.FileMode(0o700), mode(nothing(d)))
+	require.Equal(t, fs.FileMode(0o500), mode(all(t, d)))
+	require.NoError(t, dir.SyncDir("a"))
+	require.Equal(t, fs.FileMode(0o500), mode(nothing(d)))
 }

@@ -128,10 +128,6 @@ func (d *Disk) truncate(i *inode) {
 
 func (d *Disk) chmod(i *inode, mode fileMode) {
 	i.mode = i.mode.Type() | mode.Perm()
-	if i.mode.IsDir() {
-		i.durableMode = i.mode // not modelled: nothing here depends on it
-		return
-	}
 	i.pend = append(i.pend, change{kind: modeSet, mode: i.mode})
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -18,7 +19,7 @@ import (
 func TestRandomCalls(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		d := New(Mode(seed % 2))
+		d := New(Mode(seed % 3))
 		dir := d.FS()
 		for _, name := range []string{"x", "y"} {
 			require.NoError(t, dir.Mkdir(name, 0o700))
@@ -32,7 +33,7 @@ func TestRandomCalls(t *testing.T) {
 			}
 			return Fault{}
 		})
-		name := func() string { return []string{"x/", "y/", ""}[rng.IntN(3)] + string(rune('a'+rng.IntN(4))) }
+		name := func() string { return []string{"x/", "y/", ""}[rng.IntN(3)] + string("abAB"[rng.IntN(4)]) }
 		var open []writer.File
 		var snap *Disk
 		var before string
@@ -77,6 +78,15 @@ func TestRandomCalls(t *testing.T) {
 		for _, v := range d.Variants(rng, 20) {
 			c := d.Crash(v)
 			require.Equal(t, tree(t, c), tree(t, nothing(c)), "seed %d, %s", seed, v.Name)
+			if d.mode == Folding {
+				for _, at := range []string{".", "x", "y"} {
+					if _, err := c.FS().Lstat(at); err == nil {
+						list := strings.Fields(strings.ToLower(strings.Join(names(t, c.FS(), at), " ")))
+						slices.Sort(list)
+						require.Len(t, slices.Compact(slices.Clone(list)), len(list), "seed %d, %s", seed, v.Name)
+					}
+				}
+			}
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package crashfs
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A set is one entry after a change: ino, or no entry if that is 0.
 type set struct {
@@ -124,18 +127,18 @@ func (d *Disk) failSyncDir(dir *inode) {
 
 // closeDrops drops what builds on a dropped change: a later one of the same name,
 // and the rename of a folder into or out of a folder whose own name was dropped.
-func closeDrops(ops []nameOp, kept []bool) {
+func (d *Disk) closeDrops(kept []bool) {
 	for k := range kept {
 		for e := 0; e < k && kept[k]; e++ {
-			kept[k] = kept[e] || !dependent(&ops[k], &ops[e])
+			kept[k] = kept[e] || !d.dependent(&d.ops[k], &d.ops[e])
 		}
 	}
 }
 
-func dependent(later, earlier *nameOp) bool {
+func (d *Disk) dependent(later, earlier *nameOp) bool {
 	for _, a := range later.list() {
 		for _, b := range earlier.list() {
-			if a.dir == b.dir && a.name == b.name || later.folder && a.dir == b.ino {
+			if a.dir == b.dir && (a.name == b.name || d.mode == Folding && strings.EqualFold(a.name, b.name)) || later.folder && a.dir == b.ino {
 				return true
 			}
 		}

@@ -58,7 +58,7 @@ type lister struct {
 }
 
 func (l *lister) add(v Variant) {
-	closeDrops(l.d.ops, v.names)
+	l.d.closeDrops(v.names)
 	if sum := l.hasher.disk(l.d.crash(v)); !l.seen[sum] {
 		l.seen[sum] = true
 		l.list = append(l.list, v)
@@ -176,7 +176,7 @@ func (l *lister) random(n int) {
 			v.names[k] = l.rng.IntN(3) > 0
 		}
 	}
-	closeDrops(l.d.ops, v.names)
+	l.d.closeDrops(v.names)
 	for k, kept := range v.names {
 		if !kept {
 			v.Name += ", no " + l.d.ops[k].String()

@@ -57,7 +57,8 @@ func (f *folder) walk(name string, follow bool) (place, error) {
 			stack = stack[:len(stack)-1]
 			continue
 		}
-		node := f.d.inodes[cur.entries[c]]
+		c, ino := f.d.entry(cur, c)
+		node := f.d.inodes[ino]
 		switch {
 		case node == nil && last:
 			return place{cur, c, nil}, nil
@@ -80,6 +81,19 @@ func (f *folder) walk(name string, follow bool) (place, error) {
 		}
 	}
 	return place{nil, ".", stack[len(stack)-1]}, nil
+}
+
+// entry is the entry of a folder that a name stands for, with its own name.
+func (d *Disk) entry(dir *inode, name string) (string, uint64) {
+	if ino := dir.entries[name]; ino != 0 || d.mode != Folding {
+		return name, ino
+	}
+	for other, ino := range dir.entries {
+		if strings.EqualFold(other, name) {
+			return other, ino
+		}
+	}
+	return name, 0
 }
 
 // find is walk to something that is there.

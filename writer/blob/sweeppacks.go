@@ -1,0 +1,234 @@
+package blob
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// A packSweep sweeps the packs, under the lock.
+type packSweep struct {
+	s      *Store
+	marked map[Hash]struct{}
+	dryRun bool
+	swept  *Swept
+
+	kept    []index // of the packs that stay
+	damaged []*pack // whose index cannot be read
+}
+
+// A part is what is needed of a pack.
+type part struct {
+	p          *pack
+	x          index
+	live, dead int64 // bytes, with those of the records
+}
+
+func (c *packSweep) run() error {
+	if _, err := c.s.look(); err != nil {
+		return err
+	}
+	packs, err := c.s.known()
+	if err != nil {
+		return err
+	}
+	defer c.settle()
+	var sparse []part
+	for _, p := range packs {
+		at, perr := c.part(p)
+		switch {
+		case errors.Is(perr, writer.ErrCorrupt):
+			c.damaged = append(c.damaged, p)
+		case errors.Is(perr, writer.ErrFutureVersion), errors.Is(perr, fs.ErrNotExist):
+			// A newer version knows what is in it; or a person removed it.
+		case perr != nil:
+			err = cmp.Or(err, perr) // and the others are swept
+		case at.live == 0:
+			if err := c.remove(at); err != nil {
+				return err
+			}
+		case at.live < p.bytes/2:
+			sparse = append(sparse, at)
+		default:
+			c.keep(at)
+		}
+	}
+	slices.SortFunc(sparse, func(a, b part) int { return cmp.Compare(a.live, b.live) })
+	for _, at := range sparse {
+		perr := c.rewrite(at)
+		if perr == nil {
+			continue
+		}
+		c.keep(at)
+		if !errors.Is(perr, writer.ErrNoSpace) && !errors.Is(perr, writer.ErrCorrupt) {
+			err = cmp.Or(err, perr)
+		}
+	}
+	return cmp.Or(err, c.removeDamaged())
+}
+
+// part reads what a pack has.
+func (c *packSweep) part(p *pack) (part, error) {
+	x, err := c.s.index(opSweep, p)
+	if err != nil {
+		return part{}, err
+	}
+	at := part{p: p, x: x}
+	for i := range x.len() {
+		r := x.at(i)
+		if _, ok := c.marked[r.hash()]; ok {
+			at.live += int64(r.size() + recordSize)
+		} else {
+			at.dead += int64(r.size() + recordSize)
+		}
+	}
+	return at, nil
+}
+
+func (c *packSweep) keep(at part) {
+	c.kept = append(c.kept, at.x)
+	c.swept.Waste += at.dead
+}
+
+// gone notes the contents of a pack that nobody needs.
+func (c *packSweep) gone(at part, bytes int64) {
+	for i := range at.x.len() {
+		h := at.x.at(i).hash()
+		if _, ok := c.marked[h]; !ok {
+			c.swept.Hashes = append(c.swept.Hashes, h)
+		}
+	}
+	c.swept.Bytes += bytes
+}
+
+// remove removes a pack that nobody needs.
+func (c *packSweep) remove(at part) error {
+	if err := c.unlink(at.p); err != nil {
+		return err
+	}
+	c.gone(at, at.p.bytes)
+	return nil
+}
+
+func (c *packSweep) unlink(p *pack) error {
+	if c.dryRun {
+		return nil
+	}
+	err := writer.Retry(func() error { return c.s.dir.Remove(p.path()) })
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c.s.packError(opSweep, p, err)
+	}
+	return nil
+}
+
+// rewrite makes a pack of what is needed of another one, durable, and removes that. After
+// an error both are as they were: there was no room, say, or a content that is needed is
+// damaged and nowhere else.
+func (c *packSweep) rewrite(at part) error {
+	size := int64(headerSize) + at.live + trailerSize
+	if !c.dryRun {
+		made, err := c.s.copyPack(at, c.marked)
+		if err != nil {
+			return err
+		}
+		c.kept = append(c.kept, made.index)
+		size = made.bytes
+	}
+	if err := c.unlink(at.p); err != nil {
+		return err
+	}
+	c.gone(at, at.p.bytes-size)
+	return nil
+}
+
+// copyPack makes a durable pack of what is marked of another one. It has no bytes where
+// all of that was stored again since, because it is damaged.
+func (s *Store) copyPack(at part, marked map[Hash]struct{}) (made *pack, err error) {
+	f, _, err := s.openPack(opSweep, at.p)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	w, err := s.newPack()
+	if err != nil {
+		return nil, err
+	}
+	written := false
+	defer func() {
+		if !written {
+			w.discard()
+		}
+	}()
+	for i := range at.x.len() {
+		r := at.x.at(i)
+		if _, ok := marked[r.hash()]; !ok {
+			continue
+		}
+		data, err := s.readObject(f, r)
+		if errors.Is(err, writer.ErrCorrupt) {
+			if _, _, elsewhere := s.fromPack(opSweep, r.hash(), func(p *pack) bool { return p != at.p }); elsewhere == nil {
+				continue // it was stored again since
+			}
+		}
+		if err == nil {
+			err = w.add(r.hash(), data)
+		}
+		if err != nil {
+			return nil, s.failedAt(opSweep, at.p.path(), r.hash(), writer.NotCommitted, err)
+		}
+	}
+	if len(w.records) == 0 {
+		return &pack{}, nil
+	}
+	made, err = w.end()
+	if err != nil {
+		return nil, s.packError(opSweep, at.p, err)
+	}
+	written = true
+	if err := SyncAll([]writer.File{w.f}); err != nil {
+		_ = s.dir.Remove(w.temp)
+		return nil, s.packError(opSweep, at.p, err)
+	}
+	if err := s.rename(temp{name: w.temp, pack: made}); err != nil {
+		return nil, err
+	}
+	if err := s.syncFolder(packsFolder); err != nil {
+		_ = s.dir.Remove(made.path()) // the other one stays
+		return nil, err
+	}
+	s.add(made)
+	return made, nil
+}
+
+// removeDamaged removes the packs of which nobody can tell what they have, if nothing is
+// missing that they may have.
+func (c *packSweep) removeDamaged() error {
+	if len(c.damaged) == 0 {
+		return nil
+	}
+	for h := range c.marked {
+		if _, err := c.s.Size(h); err != nil {
+			return nil //nolint:nilerr // it may be in one of them
+		}
+	}
+	for _, p := range c.damaged {
+		if err := c.unlink(p); err != nil {
+			return err
+		}
+		c.swept.Bytes += p.bytes
+	}
+	return nil
+}
+
+// settle sorts what was removed, without what is in another pack still.
+func (c *packSweep) settle() {
+	c.swept.Hashes = slices.DeleteFunc(c.swept.Hashes, func(h Hash) bool {
+		return slices.ContainsFunc(c.kept, func(x index) bool { return x.find(h) != nil })
+	})
+	slices.SortFunc(c.swept.Hashes, func(a, b Hash) int { return bytes.Compare(a[:], b[:]) })
+	c.swept.Hashes = slices.Compact(c.swept.Hashes)
+}
