@@ -89,6 +89,8 @@ func (c *committer) makeAgain() error {
 		return err
 	}
 	again := &committer{store: s, id: c.id, mark: c.mark, event: session.EventMadeAgain}
+	last := c.at.Checkpoint // the project's checkpoints may still be there
+	again.share = func(string) (session.Mark, error) { return session.Mark{Checkpoint: last}, nil }
 	if err := again.build(c.base); err != nil {
 		return errors.Join(fmt.Errorf("make session %s again: %w", c.id, err), again.Close())
 	}

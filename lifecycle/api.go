@@ -60,12 +60,11 @@ type Conversation interface {
 	// MessagesUpTo ends with the message of an ID. An error that wraps ErrNotFound, alone,
 	// says that there is none.
 	MessagesUpTo(last string) iter.Seq2[session.Message, error]
-	// Checkpoint keeps the project's files, or those named, with the State, durably. The
-	// changes are those since the last one. Where files cannot be kept the error wraps
-	// errors.ErrUnsupported.
-	Checkpoint(ctx context.Context, why checkpoint.Reason, task string, paths ...string) (*checkpoint.Manifest, []files.Change, error)
+	// Checkpoint keeps the project's files with the State, durably. The changes are those
+	// since the last one. Where files cannot be kept the error wraps errors.ErrUnsupported.
+	Checkpoint(ctx context.Context, why checkpoint.Reason, task string) (*checkpoint.Entry, []files.Change, error)
 	// Rewind brings files, State or both back to a checkpoint, durably, or says what it
-	// would do. ErrNotFound says that the session has no such checkpoint.
+	// would do. ErrNotFound says that there is no such checkpoint.
 	Rewind(ctx context.Context, to checkpoint.ID, opts RewindOptions) (Rewound, error)
 	// Sync returns nil when everything accepted before the call is durable.
 	Sync(ctx context.Context) error

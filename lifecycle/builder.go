@@ -20,6 +20,7 @@ type builder struct {
 	all    *journal.Log // every whole record, whether it counts or not
 	bases  []base       // those that can be read, the newest first
 	unread []string     // in words
+	cps    *Checkpoints // of the project; nil when there are none
 }
 
 // A base is a whole State that records can be applied to. The zero value is

@@ -136,7 +136,7 @@ func damaged(t *testing.T) (project string, bad, good session.ID, files []string
 	}
 	require.NoError(t, store.Close(t.Context()))
 	return project, bad, good, []string{"state.json", "metrics.json", "journal-1-1.jsonl", behindJournal, "history/1-6.json.zst", "meta.json", ".lock",
-		"../latest", "checkpoints/cp-000001/manifest.json", "messages.jsonl"}
+		"../latest", "../../checkpoints/main.jsonl", "messages.jsonl"}
 }
 
 // behindJournal is the journal where the readable files are of an early record, so

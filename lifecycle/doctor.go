@@ -54,7 +54,7 @@ const syncs = 20
 // temporary file and removes it.
 func (s *Store) Doctor(ctx context.Context) []Finding {
 	all := []Finding{s.lookAtFS(), s.lookAtSync(), s.lookAtSpace(), s.lookAtModes(), s.lookAtLock(ctx), s.lookAtBallast()}
-	all = append(all, s.lookAtBytes())
+	all = append(all, s.lookAtBytes(), s.lookAtCheckpoints())
 	all = append(all, s.lookAtSessions()...)
 	return append(all, s.lookAtCorrupted()...)
 }
@@ -82,12 +82,27 @@ func stillWorks(id session.ID, o *Orphan) Finding {
 // lookAtBytes says where the bytes are, as du counts them.
 func (s *Store) lookAtBytes() Finding {
 	var parts []string
-	for _, name := range []string{sessionsDir, blobsDir, trashDir, corruptedDir, "cache"} {
+	for _, name := range []string{sessionsDir, checkpointsDir, blobsDir, trashDir, corruptedDir, "cache"} {
 		if n := s.diskBytes(name, false); n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %.1f MiB", name, float64(n)/(1<<20)))
 		}
 	}
 	return Finding{Name: "bytes", Found: strings.Join(parts, ", ")}
+}
+
+// lookAtCheckpoints says what the checkpoints take, to the byte.
+func (s *Store) lookAtCheckpoints() Finding {
+	f := Finding{Name: "checkpoints"}
+	u, err := s.CheckpointUsage()
+	if err != nil {
+		f.Found, f.Problem, f.Mend = err.Error(), true, writer.ClassOf(err).Hint()
+		return f
+	}
+	f.Found = fmt.Sprintf("%d, in %d bytes of contents and %d bytes of their chain", u.Checkpoints, u.Blobs, u.Chain)
+	if u.Unneeded > 0 {
+		f.Found += fmt.Sprintf("; %d bytes of the contents are of none of them, in packs that are at least half needed or wait for the next prune", u.Unneeded)
+	}
+	return f
 }
 
 func (s *Store) lookAtFS() Finding {

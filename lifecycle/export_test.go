@@ -8,3 +8,6 @@ var (
 
 // Shrink makes records and segments of a store small, both in bytes.
 func (s *Store) Shrink(maxRecord int, segment int64) { s.maxRecord, s.segment = maxRecord, segment }
+
+// CheckpointLimit is how many bytes the checkpoints of the project may take.
+func (s *Store) CheckpointLimit(cps *Checkpoints) (int64, error) { return s.checkpointLimit(cps) }

@@ -3,7 +3,7 @@
 package lifecycle_test
 
 import (
-	"crypto/sha256"
+	"bytes"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -15,24 +15,30 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// FAULT 30: a manifest and a journal may come from anywhere, with right checksums. What
+// forgedNames are names of files in folders of their own, and what is made of them.
+var forgedNames = map[string]string{"xx": "..", "xprecious": "/precious", "xgit": ".git", "xlopen": ".lopen", "xx-outside-precious": "../outside/precious"}
+
+// FAULT 30: a tree and a journal may come from anywhere, with right checksums. What
 // they name outside is neither read nor written.
 func TestFault30ForgedPaths(t *testing.T) {
 	t.Parallel()
 	model := memory(t)
+	for name := range forgedNames {
+		require.NoError(t, os.Mkdir(filepath.Join(model, "in-"+name), 0o700))
+		write(t, filepath.Join(model, "in-"+name, name), "forged")
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(model, "link"), 0o700))
+	write(t, filepath.Join(model, "link", "precious"), "forged")
 	id := furnished(t, model)[0]
 	folder := filepath.Join(".lopen", "sessions", id.String())
-	for name, forge := range map[string]func(t *testing.T, project string){
-		"manifest, ..":       forgedManifest(folder, "../outside/precious"),
-		"manifest, absolute": forgedManifest(folder, "/precious"),
-		"manifest, .git":     forgedManifest(folder, ".git/hooks/pre-commit"),
-		"manifest, .lopen":   forgedManifest(folder, ".lopen/config.json"),
+	cases := map[string]func(t *testing.T, project string){
 		"folder is a symlink": func(t *testing.T, project string) {
-			require.NoError(t, os.Remove(filepath.Join(project, "a")))
-			require.NoError(t, os.Symlink("../outside", filepath.Join(project, "a")))
-			forgedManifest(folder, "a/precious")(t, project)
+			require.NoError(t, os.RemoveAll(filepath.Join(project, "link")))
+			require.NoError(t, os.Symlink("../outside", filepath.Join(project, "link")))
 		},
 		"stream": func(t *testing.T, project string) {
 			all, err := filepath.Glob(filepath.Join(project, folder, "journal-*.jsonl"))
@@ -53,7 +59,11 @@ func TestFault30ForgedPaths(t *testing.T) {
 			}
 			require.NotZero(t, forged)
 		},
-	} {
+	}
+	for was, is := range forgedNames {
+		cases["tree, "+strings.ReplaceAll(is, "/", "!")] = func(t *testing.T, project string) { forgeTree(t, project, was, is) }
+	}
+	for name, forge := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			top := memory(t)
@@ -68,9 +78,6 @@ func TestFault30ForgedPaths(t *testing.T) {
 			}
 			require.NoError(t, os.MkdirAll(filepath.Join(project, ".git", "hooks"), 0o700))
 			forge(t, project)
-			if strings.HasPrefix(name, "manifest") {
-				refusedManifest(t, project, id)
-			}
 			before, git := look(t, outside), look(t, filepath.Join(project, ".git"))
 			for _, op := range everything(project, []session.ID{id, id}) {
 				within(t, op.name, op.do)
@@ -81,38 +88,67 @@ func TestFault30ForgedPaths(t *testing.T) {
 	}
 }
 
-// refusedManifest requires that the checkpoints are refused for the path in them.
-func refusedManifest(t *testing.T, project string, id session.ID) {
+// forgeTree has every checkpoint of a project name a file by another name of the same
+// length, with the objects and the chain that this takes.
+func forgeTree(t *testing.T, project, was, is string) {
 	t.Helper()
-	store, err := lifecycle.Open(project, lifecycle.Options{Now: clock()})
+	root, err := writer.OpenFS(filepath.Join(project, ".lopen", "blobs"))
 	require.NoError(t, err)
-	defer store.Close(t.Context())
-	cps, err := store.Checkpoints(id)
-	require.NoError(t, err)
-	defer cps.Close()
-	_, err = cps.Load(1)
-	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
-	require.ErrorContains(t, err, "path")
-}
-
-// forgedManifest has every checkpoint of a session name another path for the file a.
-func forgedManifest(folder, path string) func(t *testing.T, project string) {
-	return func(t *testing.T, project string) {
-		all, err := filepath.Glob(filepath.Join(project, folder, "checkpoints", "*", "manifest.json"))
+	defer root.Close()
+	store := blob.New(root)
+	objects := map[blob.Hash][]byte{}
+	for h, err := range store.All() {
 		require.NoError(t, err)
-		require.NotEmpty(t, all)
-		for _, file := range all {
-			data, err := os.ReadFile(file)
+		objects[h], err = store.Read(h, 1<<20)
+		require.NoError(t, err)
+	}
+	hold, err := store.Hold(t.Context())
+	require.NoError(t, err)
+	batch := hold.Batch()
+	file := filepath.Join(project, ".lopen", "checkpoints", "main.jsonl")
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	chain := string(data)
+	var replace func(old, by []byte)
+	replace = func(old, by []byte) {
+		for h, data := range objects {
+			if !bytes.HasPrefix(data, []byte("tree ")) || !bytes.Contains(data, old) {
+				continue
+			}
+			data = bytes.ReplaceAll(data, old, by)
+			forged, _, err := batch.Put(bytes.NewReader(data), blob.Hash{})
 			require.NoError(t, err)
-			body, _, found := strings.Cut(string(data), `,"sha256":"`)
-			require.True(t, found)
-			require.Contains(t, body, `"path":"a"`)
-			body = strings.Replace(body, `"path":"a"`, `"path":"`+path+`"`, 1)
-			snapshot := strings.Index(body, `,"files":{`) + len(`,"files":`)
-			inner, _, found := strings.Cut(body[snapshot:], `,"checksum":"crc32c:`)
-			require.True(t, found)
-			body = body[:snapshot] + inner + fmt.Sprintf(`,"checksum":"crc32c:%08x"}`+"\n", crc32.Checksum([]byte(inner), crc32.MakeTable(crc32.Castagnoli)))
-			write(t, file, fmt.Sprintf("%s,\"sha256\":\"%x\"}\n", body, sha256.Sum256([]byte(body))))
+			delete(objects, h)
+			objects[forged] = data
+			chain = strings.ReplaceAll(chain, h.String(), forged.String())
+			replace(h[:], forged[:])
 		}
 	}
+	replace(append([]byte{byte(len(was))}, was...), append([]byte{byte(len(is))}, is...))
+	require.NoError(t, batch.Commit())
+	require.NoError(t, hold.Release())
+	require.NotEqual(t, string(data), chain)
+	var sealed strings.Builder
+	for line := range strings.Lines(chain) {
+		body, _, found := strings.Cut(line, `,"checksum":"`)
+		require.True(t, found)
+		fmt.Fprintf(&sealed, "%s,\"checksum\":\"crc32c:%08x\"}\n", body, crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli)))
+	}
+	write(t, file, sealed.String())
+
+	lifecycles, err := lifecycle.Open(project, lifecycle.Options{Now: clock()})
+	require.NoError(t, err)
+	defer lifecycles.Close(t.Context())
+	cps, err := lifecycles.Checkpoints()
+	require.NoError(t, err)
+	defer cps.Close()
+	e, err := cps.At(1)
+	require.NoError(t, err)
+	for _, err = range cps.Tree(e.Root).All() {
+		if err != nil {
+			break
+		}
+	}
+	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
+	require.ErrorContains(t, err, "is no name")
 }

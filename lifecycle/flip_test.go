@@ -47,7 +47,7 @@ func everyFile(t *testing.T) (project string, id session.ID) {
 		if n == 1 {
 			m, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
 			require.NoError(t, err)
-			require.NoError(t, sess.PinCheckpoint(m.ID, true))
+			require.NoError(t, sess.PinCheckpoint(t.Context(), m.ID, true))
 			require.NoError(t, sess.Pause(t.Context(), session.TriggerPaused, session.ExitPaused))
 		}
 		require.NoError(t, sess.Close(t.Context()))
@@ -75,6 +75,10 @@ func TestVerifyNoticesEveryFlip(t *testing.T) {
 		files[filepath.ToSlash(file)] = string(data)
 		return err
 	}))
+	const chain = "../../checkpoints/main.jsonl"
+	data, err := os.ReadFile(filepath.Join(project, folder, chain))
+	require.NoError(t, err)
+	files[chain] = string(data)
 	type place struct {
 		file string
 		at   int
@@ -118,6 +122,9 @@ func TestVerifyNoticesEveryFlip(t *testing.T) {
 	wg.Wait()
 	delete(missed, ".lock") // a record for messages: what holds the session is the lock on the file
 	for file, all := range missed {
+		if end := strings.LastIndexByte(strings.TrimSuffix(files[file], "\n"), '\n'); file == chain && slices.Min(all) > end {
+			continue // a last line that no journal names, the pin, looks as a crash leaves one
+		}
 		if strings.HasPrefix(file, "history/") && len(all) <= 4 {
 			continue // bits that the compression does not use: the content's hash fits
 		}

@@ -33,7 +33,7 @@ func furnished(t *testing.T, project string) []session.ID {
 	require.NoError(t, sess.AppendEvent(json.RawMessage(`{"a":1}`)))
 	_, err := sess.Rewind(t.Context(), cps[1], both)
 	require.NoError(t, err)
-	require.NoError(t, sess.PinCheckpoint(cps[0], true))
+	require.NoError(t, sess.PinCheckpoint(t.Context(), cps[0], true))
 	require.NoError(t, sess.Change(session.TriggerTaskCompleted, bulky(600)))
 	child, err := sess.HoldChild()
 	require.NoError(t, err)
@@ -199,23 +199,36 @@ func everything(project string, ids []session.ID) []operation {
 			}
 		})
 	}
-	drain := func(cps *lifecycle.Checkpoints) {
-		infos, _ := cps.List()
-		var last *checkpoint.Manifest
-		for _, info := range infos {
-			m, err := cps.Load(info.ID)
-			if err != nil {
-				continue
+	first := func(store *lifecycle.Store) (id checkpoint.ID) {
+		if cps, err := store.Checkpoints(); err == nil {
+			if e, err := cps.At(1); err == nil {
+				id = e.ID
 			}
+			_ = cps.Close()
+		}
+		return id
+	}
+	drain := func(cps *lifecycle.Checkpoints) {
+		all, _, _ := cps.List()
+		var last *checkpoint.Tree
+		for _, e := range all {
+			now := cps.Tree(e.Root)
 			if last != nil {
-				for _, c := range checkpoint.Diff(last.Files, m.Files) {
-					_, _ = cps.Patch(last.Files.Find(c.Path), m.Files.Find(c.Path))
+				changes, _ := checkpoint.Diff(last, now)
+				for _, c := range changes {
+					_, _ = cps.Patch(c.Old, c.New)
 				}
 			}
-			last = m
+			last = now
 		}
 		_ = cps.Close()
 	}
+	add("checkpoints", func() {
+		if cps, err := store.Checkpoints(); err == nil {
+			drain(cps)
+		}
+	})
+	add("usage", func() { _, _ = store.CheckpointUsage() })
 	add("list", func() { _, _ = store.List() })
 	add("latest", func() { _, _ = store.Latest("") })
 	add("resolve", func() { _, _ = store.Resolve("auth") })
@@ -251,12 +264,8 @@ func everything(project string, ids []session.ID) []operation {
 		add("orphan", func() { _, _ = store.Orphan(id) })
 		add("abandoned", func() { _, _ = store.Abandoned(id) })
 		add("bytes", func() { _, _ = store.Bytes(id), store.Incarnation(id) })
-		add("plan rewind", func() { _, _ = store.PlanRewind(ctx, id, 1, both) })
-		add("checkpoints", func() {
-			if cps, err := store.Checkpoints(id); err == nil {
-				drain(cps)
-			}
-		})
+		add("plan undo", func() { _, _ = store.PlanRewind(ctx, id, checkpoint.ID{}, both) })
+		add("plan rewind", func() { _, _ = store.PlanRewind(ctx, id, first(store), both) })
 		add("recover dry", func() { _, _ = store.Recover(ctx, id.String(), "", true) })
 	}
 	add("prune dry", func() { _, _ = store.Prune(ctx, lifecycle.Retention{Age: 1, Trash: 1}, true) })
@@ -287,7 +296,7 @@ func everything(project string, ids []session.ID) []operation {
 		_ = sess.AppendEvent(json.RawMessage(`{"a":1}`))
 	})
 	held("checkpoint", func() { _, _, _ = sess.Checkpoint(ctx, checkpoint.Manual, "") })
-	held("rewind", func() { _, _ = sess.Rewind(ctx, 1, both) })
+	held("rewind", func() { _, _ = sess.Rewind(ctx, first(store), both) })
 	held("undo", func() { _, _ = sess.Undo(ctx, both) })
 	held("close", func() { _ = sess.Close(ctx) })
 	add("fork", func() {

@@ -24,8 +24,9 @@ type ForkOptions struct {
 // Fork makes a new session from another one as it is or was, and holds the new one.
 // The other one may be live in any process; it is not touched. What both have is not
 // copied: the fork links the files of messages and events up to the length that is
-// its own, and the checkpoints that were made up to then, and deleting the other session takes nothing from it. When Fork returns the new
-// session is durable. ErrNotFound names a record or message that is not there.
+// its own, its line of checkpoints goes on from the one that the other one last knew the
+// project's files by, and deleting the other session takes nothing from it. When Fork
+// returns the new session is durable. ErrNotFound names a record or message that is not there.
 func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Session, error) {
 	dir, ld, err := s.readWhole(id)
 	if err != nil {
@@ -45,15 +46,13 @@ func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Sessi
 	}
 	c := &committer{event: session.EventForked}
 	c.share = func(to string) (session.Mark, error) {
-		streams := session.Mark{Messages: mark.Messages, Transcript: mark.Transcript, OpenCalls: mark.OpenCalls}
+		shared := session.Mark{Messages: mark.Messages, Transcript: mark.Transcript, OpenCalls: mark.OpenCalls, Checkpoint: mark.Checkpoint}
 		for name, tail := range map[string]session.Tail{messagesStream: mark.Messages, transcriptStream: mark.Transcript} {
 			if err := s.share(dir, id, to, name, tail); err != nil {
 				return session.Mark{}, err
 			}
 		}
-		var err error
-		streams.Checkpoint, err = s.shareCheckpoints(sessionsDir+"/"+id.String(), to, mark, false)
-		return streams, err
+		return shared, nil
 	}
 	err = s.make(ctx, id.Module, c, func(fork session.ID, now time.Time) (*session.State, error) {
 		return st.Derive(fork, now, session.Lineage{Kind: kind, From: id, Seq: mark.Seq})

@@ -1,8 +1,10 @@
 package lifecycle_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,39 +17,52 @@ import (
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
-// cps lists the checkpoints of a session.
-func cps(t *testing.T, store *lifecycle.Store, id session.ID) []checkpoint.Info {
+// cps lists the checkpoints of a project that were not removed.
+func cps(t *testing.T, store *lifecycle.Store) []*checkpoint.Entry {
 	t.Helper()
-	c, err := store.Checkpoints(id)
+	c, err := store.Checkpoints()
 	require.NoError(t, err)
 	defer c.Close()
-	all, err := c.List()
+	all, faults, err := c.List()
 	require.NoError(t, err)
+	require.Empty(t, faults)
+	return slices.DeleteFunc(all, func(e *checkpoint.Entry) bool { return e.Removed != "" })
+}
+
+// blobFiles are the lengths of the files that hold contents.
+func blobFiles(t *testing.T, store *lifecycle.Store) map[string]int64 {
+	t.Helper()
+	all := map[string]int64{}
+	require.NoError(t, filepath.WalkDir(path(store, "blobs"), func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || e.Name() == ".lock" {
+			return err
+		}
+		info, err := e.Info()
+		all[name] = info.Size()
+		return err
+	}))
 	return all
 }
 
-// A fork has the checkpoints that were made up to then, copies none of them, brings
-// back files and tasks as the other session does, and keeps the files when that is
-// deleted.
-func TestForkHasTheCheckpoints(t *testing.T) {
+// chain is the file of a project's checkpoints.
+func chain(t *testing.T, store *lifecycle.Store) string {
+	t.Helper()
+	data, err := os.ReadFile(path(store, "checkpoints", "main.jsonl"))
+	require.NoError(t, err)
+	return string(data)
+}
+
+// A fork's line of checkpoints goes on from where it was forked, without a copy or a line
+// of its own: it brings back files and tasks as the other session does, and keeps the
+// files when that is deleted.
+func TestForkGoesOnFromTheCheckpoints(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	parent, ids := agentWorked(t, store, "auth")
-	require.NoError(t, parent.PinCheckpoint(ids[0], true))
+	require.NoError(t, parent.PinCheckpoint(t.Context(), ids[0], true))
+	before := chain(t, store)
 	child := fork(t, store, parent.ID(), lifecycle.ForkOptions{})
-	all := cps(t, store, child.ID())
-	require.Len(t, all, 4)
-	for i, info := range all {
-		require.Equal(t, ids[i], info.ID)
-		require.True(t, info.Inherited)
-		require.Equal(t, i == 0, info.Pinned)
-		name := filepath.Join("checkpoints", info.ID.String(), "manifest.json")
-		one, err := os.Stat(path(store, "sessions", parent.ID().String(), name))
-		require.NoError(t, err)
-		two, err := os.Stat(path(store, "sessions", child.ID().String(), name))
-		require.NoError(t, err)
-		require.True(t, os.SameFile(one, two), "nothing is copied")
-	}
+	require.Equal(t, before, chain(t, store), "nothing is copied, nothing is added")
 
 	// The loop's work is the loop's in the fork, too.
 	back, err := child.Rewind(t.Context(), ids[0], both)
@@ -63,11 +78,19 @@ func TestForkHasTheCheckpoints(t *testing.T) {
 	require.Equal(t, 2, done(child.State()))
 	_, err = child.Rewind(t.Context(), ids[1], lifecycle.RewindOptions{Files: true, State: true, DryRun: true})
 	require.NoError(t, err)
-	all = cps(t, store, child.ID())
-	require.Len(t, all, 6)
-	require.Equal(t, checkpoint.ID(5), all[4].ID, "the numbers go on")
-	require.False(t, all[4].Inherited)
-	require.Len(t, cps(t, store, parent.ID()), 4)
+	all := cps(t, store)
+	require.Len(t, all, 8, "two for each rewind")
+	for i, e := range all {
+		require.EqualValues(t, i+1, e.Number, "the numbers go on")
+		require.Equal(t, i == 0, e.Pinned)
+		if i < 4 {
+			require.Equal(t, ids[i], e.ID)
+			require.Equal(t, parent.ID().String(), e.Session)
+		} else {
+			require.EqualValues(t, i, e.Parent)
+			require.Equal(t, child.ID().String(), e.Session)
+		}
+	}
 
 	// Its first record names the one that the loop last knew.
 	first := fork(t, store, child.ID(), lifecycle.ForkOptions{Seq: 1})
@@ -77,6 +100,7 @@ func TestForkHasTheCheckpoints(t *testing.T) {
 	require.NoError(t, first.Close(t.Context()))
 	_, err = store.Delete(t.Context(), first.ID())
 	require.NoError(t, err)
+	require.Len(t, cps(t, store), 8)
 
 	// A fork of the fork outlives both.
 	grandchild := fork(t, store, child.ID(), lifecycle.ForkOptions{})
@@ -89,6 +113,7 @@ func TestForkHasTheCheckpoints(t *testing.T) {
 	require.NoError(t, child.Close(t.Context()))
 	_, err = store.Delete(t.Context(), child.ID())
 	require.NoError(t, err)
+	require.Len(t, cps(t, store), 9, "all are on its line")
 	require.NoError(t, grandchild.Close(t.Context()))
 	report, err := store.Verify(grandchild.ID())
 	require.NoError(t, err)
@@ -107,66 +132,80 @@ func TestForkHasTheCheckpoints(t *testing.T) {
 	require.NoError(t, again.Close(t.Context()))
 	_, err = store.Delete(t.Context(), grandchild.ID())
 	require.NoError(t, err)
-	blobs, err := filepath.Glob(path(store, "blobs", "*", "*"))
-	require.NoError(t, err)
-	require.Empty(t, blobs, "the last one takes them along")
+	require.Empty(t, cps(t, store), "the last one takes them along, pinned or not")
+	require.Empty(t, blobFiles(t, store))
 }
 
-// A fork at an earlier record has those of then. What the other session did since is
-// not the fork's work.
-func TestForkAtHasTheCheckpointsOfThen(t *testing.T) {
+// A fork at an earlier record goes on from the checkpoint of then. What the other session
+// did since is not the fork's work.
+func TestForkAtGoesOnFromTheCheckpointOfThen(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	parent, ids := agentWorked(t, store, "auth")
-	all := cps(t, store, parent.ID())
-	child := fork(t, store, parent.ID(), lifecycle.ForkOptions{Seq: all[1].Seq})
-	require.Len(t, cps(t, store, child.ID()), 2)
+	all := cps(t, store)
+	child := fork(t, store, parent.ID(), lifecycle.ForkOptions{Seq: all[2].Seq})
 	back, err := child.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, State: true, DryRun: true})
 	require.NoError(t, err)
+	require.Empty(t, back.Changes)
 	var kept []string
 	for _, k := range back.Kept {
+		require.Equal(t, checkpoint.Foreign, k.Why)
+		require.Contains(t, k.By, parent.ID().String())
 		kept = append(kept, k.Path)
 	}
-	require.Equal(t, []string{"a", "gone"}, kept)
+	require.Equal(t, []string{"a", "gone", "new"}, kept)
 
 	none := fork(t, store, parent.ID(), lifecycle.ForkOptions{Seq: 1})
-	_, err = store.Checkpoints(none.ID())
-	require.ErrorIs(t, err, lifecycle.ErrNotFound)
+	_, err = none.Rewind(t.Context(), ids[0], both)
+	require.ErrorIs(t, err, lifecycle.ErrNotFound, "it does not come from there")
+	require.ErrorContains(t, err, "--scope files")
+	back, err = none.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true})
+	require.NoError(t, err)
+	require.Empty(t, back.Changes)
+	require.Len(t, back.Kept, 3, "nothing of it is its own work")
+	require.Equal(t, "2 (none) 2", content(t, store))
 }
 
-// A recovered session has the checkpoints of the damaged one that can be read.
-func TestRecoverHasTheCheckpoints(t *testing.T) {
+// A recovered session's line goes on from the newest checkpoint of the damaged one. One
+// that cannot be read is named, and costs itself.
+func TestRecoverGoesOnFromTheCheckpoints(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	sess, ids := agentWorked(t, store, "auth")
 	require.NoError(t, sess.Close(t.Context()))
 	dir := path(store, "sessions", sess.ID().String())
-	name := filepath.Join(dir, "checkpoints", ids[1].String(), "manifest.json")
-	data, err := os.ReadFile(name)
+	file := path(store, "checkpoints", "main.jsonl")
+	lines := strings.SplitAfter(chain(t, store), "\n")
+	lines[1] = strings.Replace(lines[1], `"root":"`, `"root":"0`, 1)
+	write(t, file, strings.Join(lines, ""))
+	report, err := store.Verify(sess.ID())
 	require.NoError(t, err)
-	write(t, name, strings.Replace(string(data), `"path"`, `"Path"`, 1))
+	require.Equal(t, lifecycle.Flawed, report.Condition)
+	require.Equal(t, "checkpoints/main.jsonl", report.Faults[0].File)
 	write(t, filepath.Join(dir, "state.json"), "{}")
 	_, err = store.Open(sess.ID())
 	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
 
 	r, err := store.Recover(t.Context(), sess.ID().String(), "", false)
 	require.NoError(t, err)
-	require.Contains(t, r.Recovered, "3 checkpoints of the files")
-	require.Contains(t, strings.Join(r.Lost, "\n"), "cp-000002/manifest.json")
-	require.Len(t, cps(t, store, r.ID), 3)
+	require.Contains(t, strings.Join(r.Recovered, "\n"), "checkpoints of the files")
+	require.Contains(t, strings.Join(r.Lost, "\n"), "main.jsonl")
 	next, err := store.Open(r.ID)
 	require.NoError(t, err)
-	_, err = next.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true})
+	back, err := next.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, Force: true})
 	require.NoError(t, err)
-	require.Equal(t, "0 old (none)", content(t, store))
+	require.Equal(t, "0 old", strings.Join(strings.Fields(content(t, store))[:2], " "), "%v", back.Kept)
+	_, err = next.Undo(t.Context(), lifecycle.RewindOptions{Files: true})
+	require.NoError(t, err)
+	require.Equal(t, "2 (none) 2", content(t, store))
 	require.NoError(t, next.Close(t.Context()))
-	_, err = store.Recover(t.Context(), r.ID.String(), "checkpoint=cp-000001", true)
+	_, err = store.Recover(t.Context(), r.ID.String(), "checkpoint="+ids[0].String(), true)
 	require.ErrorContains(t, err, "no checkpoint", "its record is in another log")
 }
 
-// It has those, too, that were made after what could be recovered: the files are
-// there, whatever became of the tasks.
-func TestRecoverHasTheCheckpointsMadeLater(t *testing.T) {
+// It goes on from those, too, that were made after what could be recovered: the files are
+// there, whatever became of the tasks, and what the loop did is the loop's.
+func TestRecoverGoesOnFromTheCheckpointsMadeLater(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	sess, ids := agentWorked(t, store, "auth")
@@ -179,21 +218,103 @@ func TestRecoverHasTheCheckpointsMadeLater(t *testing.T) {
 	write(t, journal, strings.Join(strings.SplitAfter(string(data), "\n")[:2], "")) // its header and one record
 	r, err := store.Recover(t.Context(), sess.ID().String(), "", false)
 	require.NoError(t, err)
-	all := cps(t, store, r.ID)
-	require.Len(t, all, len(ids))
-	require.Less(t, r.Seq, all[0].Seq)
+	require.Less(t, r.Seq, cps(t, store)[0].Seq)
 	require.Contains(t, r.Recovered, "4 checkpoints of the files")
 	next, err := store.Open(r.ID)
 	require.NoError(t, err)
-	_, err = next.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, Force: true})
+	back, err := next.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true})
 	require.NoError(t, err)
-	require.Equal(t, "0 old 2", content(t, store), "whose the new file is nobody knows any more")
+	require.Empty(t, back.Kept)
+	require.Equal(t, "0 old (none)", content(t, store))
 	require.NoError(t, next.Close(t.Context()))
 }
 
-// TestPowerCutWhileCheckpointsAreShared cuts the power before each call of a fork,
-// with links and without: a fork that is there has all of them, whole.
-func TestPowerCutWhileCheckpointsAreShared(t *testing.T) {
+// A fork of a fork of a recovered session knows whose work each file is, brings it back
+// and leaves a person's alone, also when all sessions that it comes from are deleted.
+func TestForkOfAForkOfARecoveredSession(t *testing.T) {
+	t.Parallel()
+	for _, deleted := range []bool{false, true} {
+		store := initStore(t)
+		damaged, ids := agentWorked(t, store, "auth")
+		require.NoError(t, damaged.Close(t.Context()))
+		write(t, path(store, "sessions", damaged.ID().String(), "state.json"), "{}")
+		_, err := store.Open(damaged.ID())
+		require.ErrorIs(t, err, lifecycle.ErrCorrupt)
+		r, err := store.Recover(t.Context(), damaged.ID().String(), "", false)
+		require.NoError(t, err)
+
+		task := func(sess *lifecycle.Session, name string) {
+			_, _, err := sess.Checkpoint(t.Context(), checkpoint.BeforeTask, name)
+			require.NoError(t, err)
+			put(t, store.Project(), name, "of "+name)
+			_, _, err = sess.Checkpoint(t.Context(), checkpoint.AfterTask, name)
+			require.NoError(t, err)
+			require.NoError(t, sess.Close(t.Context()))
+		}
+		recovered, err := store.Open(r.ID)
+		require.NoError(t, err)
+		task(recovered, "recovered")
+		put(t, store.Project(), "mine", "of a person")
+		first := fork(t, store, r.ID, lifecycle.ForkOptions{})
+		task(first, "first")
+		put(t, store.Project(), "gone", "made again by a person")
+		second := fork(t, store, first.ID(), lifecycle.ForkOptions{})
+		task(second, "second")
+		if deleted {
+			for _, id := range []session.ID{r.ID, first.ID()} {
+				_, err := store.Delete(t.Context(), id)
+				require.NoError(t, err)
+			}
+		}
+		sess, err := store.Open(second.ID())
+		require.NoError(t, err)
+		all := func() string {
+			dir := store.Project()
+			return content(t, store) + ", " + got(t, dir, "recovered") + ", " + got(t, dir, "first") + ", " + got(t, dir, "second") + ", " + got(t, dir, "mine")
+		}
+		before := all()
+		back, err := sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true})
+		require.NoError(t, err)
+		require.Equal(t, "0 made again by a person (none), (none), (none), (none), of a person", all())
+		var kept []string
+		for _, k := range back.Kept {
+			kept = append(kept, k.Path)
+		}
+		require.Equal(t, []string{"gone", "mine"}, kept)
+		_, err = sess.Undo(t.Context(), lifecycle.RewindOptions{Files: true})
+		require.NoError(t, err)
+		require.Equal(t, before, all())
+		require.NoError(t, sess.Close(t.Context()))
+	}
+}
+
+// A newest checkpoint that is lost looks in the chain as if a crash had cut it off: the
+// journal that names it tells. The session goes on, and what was changed since is seen.
+func TestVerifyTellsOfALostCheckpoint(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess, _ := agentWorked(t, store, "auth")
+	require.NoError(t, sess.Close(t.Context()))
+	lines := strings.SplitAfter(strings.TrimSuffix(chain(t, store), "\n"), "\n")
+	write(t, path(store, "checkpoints", "main.jsonl"), strings.Join(lines[:len(lines)-1], ""))
+	report, err := store.Verify(sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Flawed, report.Condition)
+	require.Len(t, report.Faults, 1)
+	require.Equal(t, "checkpoints/main.jsonl", report.Faults[0].File)
+	again, err := store.Open(sess.ID())
+	require.NoError(t, err)
+	_, _, err = again.Checkpoint(t.Context(), checkpoint.Manual, "")
+	require.NoError(t, err)
+	require.NoError(t, again.Close(t.Context()))
+	report, err = store.Verify(sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Intact, report.Condition)
+}
+
+// TestPowerCutWhileForkingWithCheckpoints cuts the power before each call of a fork, with links and
+// without: a fork that is there goes on from the checkpoints.
+func TestPowerCutWhileForkingWithCheckpoints(t *testing.T) {
 	t.Parallel()
 	for _, refused := range []bool{false, true} {
 		disk := crashfs.New(crashfs.Ext4)
@@ -227,16 +348,10 @@ func TestPowerCutWhileCheckpointsAreShared(t *testing.T) {
 					continue
 				}
 				there++
-				all := cps(t, after, child.ID())
-				require.Len(t, all, len(ids), v.Name)
-				made, err := after.Checkpoints(child.ID())
-				require.NoError(t, err)
-				for _, info := range all {
-					require.True(t, info.Inherited)
-					_, err := made.Load(info.ID)
-					require.NoError(t, err, v.Name)
-				}
-				require.NoError(t, made.Close())
+				would, err := after.PlanRewind(t.Context(), child.ID(), ids[0], both)
+				require.NoError(t, err, v.Name)
+				require.Len(t, would.Changes, 3, v.Name)
+				require.Empty(t, would.Kept, v.Name)
 			}
 		}
 		require.Greater(t, there, 1)

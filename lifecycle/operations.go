@@ -32,7 +32,7 @@ func (f *filesChanged) add(kind, path string) {
 }
 
 // checkpointMade is the entry of a checkpoint, with what changed since the last look.
-func checkpointMade(m *checkpoint.Manifest, changes []files.Change) actors.Entry {
+func checkpointMade(m *checkpoint.Entry, changes []files.Change) actors.Entry {
 	f := filesChanged{task: m.Task, ops: []session.Op{{Name: session.OpCheckpointMade, Task: m.Task, To: m.ID.String()}}}
 	for _, c := range changes {
 		f.add(string(c.Kind), c.Path)

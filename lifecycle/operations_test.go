@@ -43,7 +43,7 @@ func TestConversationAndFilesAreOperations(t *testing.T) {
 	says(t, sess, "m1") // one: of several the first may be committed alone
 	require.NoError(t, sess.AppendEvent([]byte(`{"type":"turn"}`)))
 	require.NoError(t, sess.Sync(t.Context()))
-	cp, _, err := sess.Checkpoint(t.Context(), checkpoint.BeforeTask, "x/y")
+	before, _, err := sess.Checkpoint(t.Context(), checkpoint.BeforeTask, "x/y")
 	require.NoError(t, err)
 
 	// A task changes many files; the checkpoint after it names the first ones, and the
@@ -52,7 +52,7 @@ func TestConversationAndFilesAreOperations(t *testing.T) {
 	for i := range 25 {
 		put(fmt.Sprintf("new-%02d", i), "new")
 	}
-	_, changes, err := sess.Checkpoint(t.Context(), checkpoint.AfterTask, "x/y")
+	after, changes, err := sess.Checkpoint(t.Context(), checkpoint.AfterTask, "x/y")
 	require.NoError(t, err)
 	require.Len(t, changes, 26)
 	attempt := session.AttemptRecord{Task: "x/y", Attempt: 1, Then: "done", Files: []session.FileChange{{Path: "a.txt", Change: "modified"}}}
@@ -71,7 +71,7 @@ func TestConversationAndFilesAreOperations(t *testing.T) {
 	require.NoError(t, sess.Update(func(st *session.State) (*session.State, error) { return st.Edit().State() }))
 	require.NoError(t, sess.Sync(t.Context()))
 
-	_, err = sess.Rewind(t.Context(), cp.ID, lifecycle.RewindOptions{Files: true, Force: true})
+	_, err = sess.Rewind(t.Context(), before.ID, lifecycle.RewindOptions{Files: true, Force: true})
 	require.NoError(t, err)
 	var created []string
 	for i := range 20 {
@@ -81,8 +81,8 @@ func TestConversationAndFilesAreOperations(t *testing.T) {
 	want := []string{
 		"2 messages-appended 1",
 		"3 events-appended 1",
-		"4 checkpoint-made x/y cp-000001 0",
-		"5 checkpoint-made x/y cp-000002 0",
+		"4 checkpoint-made x/y " + before.ID.String() + " 0",
+		"5 checkpoint-made x/y " + after.ID.String() + " 0",
 		"5 files-changed x/y modified 1 a.txt",
 		"5 files-changed x/y created 25 " + names,
 		"6 attempt-recorded x/y done 0",

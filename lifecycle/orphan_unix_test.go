@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -66,4 +67,30 @@ func TestOrphanOfADeletedSession(t *testing.T) {
 	orphan, err := store.Orphan(sess.ID())
 	require.NoError(t, err)
 	require.Nil(t, orphan)
+}
+
+// What happens while a command works on that outlived its loop may be its doing.
+func TestOrphanIsAtWork(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	killed := create(t, store, "auth")
+	child, err := killed.HoldChild()
+	require.NoError(t, err)
+	_, _, err = killed.Checkpoint(t.Context(), checkpoint.BeforeTask, "t")
+	require.NoError(t, err)
+	require.NoError(t, killed.Close(t.Context()))
+	other := create(t, store, "other")
+	task := func() *checkpoint.Entry {
+		_, _, err := other.Checkpoint(t.Context(), checkpoint.BeforeTask, "u")
+		require.NoError(t, err)
+		put(t, store.Project(), "a", child.File().Name())
+		e, _, err := other.Checkpoint(t.Context(), checkpoint.AfterTask, "u")
+		require.NoError(t, err)
+		return e
+	}
+	require.True(t, task().Contested())
+	require.NoError(t, child.Release())
+	_ = task()
+	require.False(t, task().Contested(), "it has ended")
+	require.NoError(t, other.Close(t.Context()))
 }

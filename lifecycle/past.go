@@ -44,19 +44,13 @@ func (s *Session) Past(ctx context.Context) (*Past, error) {
 		return p, fmt.Errorf("look back at session %s: %w", s.id, err)
 	}
 	s.kept.mu.Lock()
-	begun, err := s.cutOff()
-	if err == nil {
-		p.Files, err = s.look(ctx)
-	}
-	now := s.kept.seen
-	s.kept.mu.Unlock()
+	defer s.kept.mu.Unlock()
+	begun, now, err := s.lookAround(ctx, p)
 	if err != nil {
 		return p, err
 	}
 	cut := s.State().ActiveTask() != ""
-	if begun != nil {
-		p.Cut = checkpoint.Diff(begun, now)
-	} else if cut {
+	if begun == nil && cut {
 		p.Cut = p.Files
 	}
 	paths := map[string][]string{}
@@ -67,13 +61,22 @@ func (s *Session) Past(ctx context.Context) (*Past, error) {
 			continue // it runs again, or a rewind took it back
 		}
 		whole++
-		is := now.Find(path)
-		switch {
-		case is.Content() == f.After:
+		is, known, err := now(path)
+		if err != nil {
+			return p, err
+		}
+		if !known || is.Content() == f.After {
 			continue
-		case begun != nil && begun.Find(path).Content() == f.After:
-			continue
-		case cut && begun == nil: // nobody can tell
+		}
+		if begun != nil {
+			was, known, err := begun.Find(path)
+			if err != nil {
+				return p, err
+			}
+			if !known || was.Content() == f.After {
+				continue
+			}
+		} else if cut { // nobody can tell
 			if !slices.ContainsFunc(p.Cut, func(c files.Change) bool { return c.Path == path }) {
 				p.Cut = append(p.Cut, changeTo(path, is))
 			}
@@ -120,28 +123,56 @@ func (s *Session) leftBehind(p *Past) (left map[string]session.FileChange, by ma
 	return left, by, err
 }
 
-// cutOff returns the files as they were when the attempt began that a kill cut off,
-// nil where none was or where no checkpoint tells. The caller holds mu.
-func (s *Session) cutOff() (*files.Snapshot, error) {
-	unit := s.State().ActiveTask()
-	if unit == "" || s.mark.Load().Checkpoint == "" {
+// lookAround puts into p what changed since the session last saw the files, and since the
+// attempt began that a kill cut off. begun is the files as they were then, nil where no
+// attempt was cut off or no checkpoint tells, and now finds what is at a path. The caller
+// holds mu.
+func (s *Session) lookAround(ctx context.Context, p *Past) (begun *checkpoint.Tree, now func(string) (*files.Fingerprint, bool, error), err error) {
+	k := &s.kept
+	if err := s.recall(); err != nil {
+		return nil, nil, err
+	}
+	if k.last == nil { // the session has no checkpoint
+		p.Files, err = s.look(ctx)
+		return nil, func(path string) (*files.Fingerprint, bool, error) {
+			return k.seen.Find(path), k.seen.Covers(path), nil
+		}, err
+	}
+	meta := s.store.meta(s.id, s.State(), *s.mark.Load(), k.last)
+	meta.Reason = checkpoint.Manual
+	_, tree, err := k.store.Look(ctx, meta)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Files = s.sees(tree)
+	s.told.Store(false)
+	began, err := s.cutOff()
+	if err != nil || began == nil {
+		return nil, tree.Find, err
+	}
+	begun = k.store.Tree(began.Root)
+	p.Cut, err = checkpoint.Diff(begun, tree)
+	return begun, tree.Find, err
+}
+
+// cutOff returns the checkpoint before the attempt that a kill cut off, nil where none
+// was or it is not there any more. The caller holds mu.
+func (s *Session) cutOff() (*checkpoint.Entry, error) {
+	unit, last := s.State().ActiveTask(), s.kept.last
+	if unit == "" || last.Task != unit {
 		return nil, nil
 	}
-	if err := errors.Join(s.recall(), s.openCheckpoints()); err != nil {
-		return nil, err
-	}
-	last := s.kept.last
-	if last != nil && last.Reason == checkpoint.AfterTask && last.ID > 1 { // killed before the attempt was on record
-		before, err := s.kept.store.Load(last.ID - 1)
-		if err != nil && !errors.Is(err, checkpoint.ErrNotFound) && !errors.Is(err, ErrCorrupt) {
+	if last.Reason == checkpoint.AfterTask && last.Parent > 0 { // killed before the attempt was on record
+		before, err := s.kept.store.At(last.Parent)
+		if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
 			return nil, err
 		}
 		last = before
 	}
-	if last == nil || last.Reason != checkpoint.BeforeTask || last.Task != unit {
+	if last == nil || last.Reason != checkpoint.BeforeTask || last.Task != unit || last.Removed != "" {
 		return nil, nil
 	}
-	return last.Files, nil
+	return last, nil
 }
 
 // changeTo is a change to what a path is now, of which it is not known what it was.

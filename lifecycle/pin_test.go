@@ -20,10 +20,10 @@ func TestPinsAreDurable(t *testing.T) {
 	require.NoError(t, sess.Flush(t.Context()))
 	for _, pinned := range []bool{true, false} {
 		require.NoError(t, store.SetMeta(t.Context(), sess.ID(), func(m *lifecycle.Meta) error { m.Pinned = pinned; return nil }))
-		require.NoError(t, sess.PinCheckpoint(ids[0], pinned))
+		require.NoError(t, sess.PinCheckpoint(t.Context(), ids[0], pinned))
 		after, err := lifecycle.OpenOn(disk.Crash(crashfs.Variant{}).FS(), simOptions)
 		require.NoError(t, err)
-		require.Equal(t, pinned, cps(t, after, sess.ID())[0].Pinned)
+		require.Equal(t, pinned, cps(t, after)[0].Pinned)
 		m, err := after.Meta(sess.ID())
 		require.NoError(t, err)
 		require.Equal(t, pinned, m.Pinned)

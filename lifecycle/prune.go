@@ -32,7 +32,8 @@ type Retired struct {
 }
 
 // Prune moves completed sessions beyond the limits to the trash, the oldest
-// completed first, and deletes for good what lay there too long. Sessions that are
+// completed first, deletes for good what lay there too long, and frees the contents that
+// no checkpoint needs any more. Sessions that are
 // active, paused, pinned, held or edited outside are never touched. What a listing
 // shows decides nothing: a session is read whole, and once more under its lease right
 // before it is moved. One that turns out to be damaged is moved to corrupted/ instead.
@@ -72,7 +73,7 @@ func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired,
 	for _, x := range append(goes, gone...) {
 		retire := s.moveToTrash
 		if x.ForGood {
-			retire = s.emptyTrash
+			retire = func(x Retired) error { return s.emptyTrash(ctx, x) }
 		}
 		switch err := retire(x); {
 		case err == nil:
@@ -81,13 +82,11 @@ func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired,
 			errs = append(errs, err)
 		}
 	}
-	s.clearDeleting()
+	s.clearDeleting(ctx)
 	if len(done) > 0 {
 		s.refreshLatest()
 	}
-	if slices.ContainsFunc(done, func(x Retired) bool { return x.ForGood }) {
-		s.free()
-	}
+	s.free()
 	for _, x := range done {
 		s.Logger(x.ID).Info().Str("reason", x.Why).Int64("bytes", x.Bytes).Bool("for_good", x.ForGood).Msg("session pruned")
 	}
@@ -230,8 +229,8 @@ func (s *Store) moveToTrash(x Retired) error {
 }
 
 // emptyTrash deletes a session in the trash for good. The caller holds the store lock.
-func (s *Store) emptyTrash(x Retired) error {
-	if err := s.withLease(trashDir, x.ID, func(_ *writer.Lock, name string) error { return s.removeForGood(name) }); err != nil {
+func (s *Store) emptyTrash(ctx context.Context, x Retired) error {
+	if err := s.withLease(trashDir, x.ID, func(_ *writer.Lock, name string) error { return s.removeForGood(ctx, name, x.ID) }); err != nil {
 		return err
 	}
 	_ = s.root().Remove(trashDir + "/" + x.ID.String() + ".json")

@@ -3,12 +3,9 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -22,8 +19,8 @@ const (
 )
 
 // rebuild does what the Recovery's strategy says, and notes what the others come to.
-func rebuild(dir writer.FS, r *Recovery) error {
-	b := &builder{dir: dir, id: r.From}
+func rebuild(dir writer.FS, r *Recovery, cps *Checkpoints) error {
+	b := &builder{dir: dir, id: r.From, cps: cps}
 	if err := b.read(); err != nil {
 		return err
 	}
@@ -35,7 +32,8 @@ func rebuild(dir writer.FS, r *Recovery) error {
 	r.state, r.at, r.Base, r.Seq = got.st, got.at, got.base.String(), got.at.Seq
 	r.Rules = append(r.Rules, session.Check(got.st)...)
 	r.Recovered = append(r.Recovered, fmt.Sprintf("record %d, from %s", got.at.Seq, got.base), got.counts())
-	if n := b.checkpoints(); n > 0 {
+	var n int
+	if r.checkpoint, n = b.line(got.at); n > 0 {
 		r.Recovered = append(r.Recovered, fmt.Sprintf("%d checkpoints of the files", n))
 	}
 	for _, w := range ways {
@@ -200,62 +198,4 @@ func (b *builder) withBoxes(ways []way, st *session.State) (*session.State, erro
 		return st, nil //nolint:nilerr // see above
 	}
 	return st.WithBoxes(newest.st)
-}
-
-// checkpoints is how many the new session gets. Those that cannot be read are noted.
-func (b *builder) checkpoints() (n int) {
-	dir, err := openDir(b.dir, checkpointsDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0
-	}
-	if err != nil {
-		b.unread = append(b.unread, err.Error())
-		return 0
-	}
-	defer dir.Close()
-	cps := checkpoint.New(dir, nil, nil)
-	all, err := cps.List()
-	if err != nil {
-		b.unread = append(b.unread, err.Error())
-	}
-	for _, info := range all {
-		if _, err := cps.Load(info.ID); err != nil {
-			b.unread = append(b.unread, err.Error())
-		} else {
-			n++
-		}
-	}
-	return n
-}
-
-// ownCheckpoint reads the manifest of a checkpoint that was made in this session: an
-// inherited one notes a record of another log.
-func (b *builder) ownCheckpoint(id checkpoint.ID) (*checkpoint.Manifest, error) {
-	dir, err := openDir(b.dir, checkpointsDir)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	cps := checkpoint.New(dir, nil, nil)
-	if inherited, err := cps.Inherited(); err != nil || id <= inherited {
-		return nil, errors.Join(err, checkpoint.ErrNotFound)
-	}
-	return cps.Load(id)
-}
-
-func (b *builder) checkpointSeq(cp string) (uint64, error) {
-	if id, err := checkpoint.ParseID(cp); err == nil {
-		if m, err := b.ownCheckpoint(id); err == nil && m.Seq > 0 {
-			return m.Seq, nil
-		}
-	}
-	seq, err := strconv.ParseUint(cp, 10, 63)
-	if err == nil && slices.ContainsFunc(b.bases, func(each base) bool { return each.at.Seq == seq }) {
-		return seq, nil
-	}
-	var have []string
-	for _, each := range b.bases {
-		have = append(have, strconv.FormatUint(each.at.Seq, 10))
-	}
-	return 0, b.nothing("it has no checkpoint %q that can be read; its snapshots: %s", cp, strings.Join(have, ", "))
 }

@@ -32,6 +32,8 @@ type Recovery struct {
 	state *session.State
 	at    session.Mark // of the record that was reached
 	meta  Meta         // of the damaged session: the new one goes by the same name
+
+	checkpoint string // that the new session's line goes on from; "" for none
 }
 
 // State is what was recovered, under the damaged session's ID.
@@ -105,7 +107,13 @@ func (s *Store) Recover(ctx context.Context, name, strategy string, dryRun bool)
 	if err := inspect(dir, r); err != nil {
 		return nil, fmt.Errorf("recover session %s: %w", id, err)
 	}
-	if err := rebuild(dir, r); err != nil {
+	cps, err := s.Checkpoints()
+	if err == nil {
+		defer cps.Close()
+	} else if !errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("recover session %s: %w", id, err)
+	}
+	if err := rebuild(dir, r, cps); err != nil {
 		return r, fmt.Errorf("recover session %s: %w", id, err)
 	}
 	r.named(dir)
@@ -131,10 +139,7 @@ func (s *Store) makeRecovered(ctx context.Context, r *Recovery) error {
 		}
 		return writeSealed(dir, recoveryFile, s.recoveryJSON(r))
 	}
-	c.share = func(to string) (session.Mark, error) {
-		last, err := s.shareCheckpoints(r.Where, to, r.at, true)
-		return session.Mark{Checkpoint: last}, err
-	}
+	c.share = func(string) (session.Mark, error) { return session.Mark{Checkpoint: r.checkpoint}, nil }
 	err := s.make(ctx, r.From.Module, c, func(id session.ID, now time.Time) (*session.State, error) {
 		r.ID = id
 		for i := range r.Advice {

@@ -10,10 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
 )
 
 // worked makes a session of eight records, snapshots at 2, 4, 6 and 8, and the
@@ -100,14 +101,14 @@ func TestRecoverStrategies(t *testing.T) {
 		"a number":              {8, nil, "checkpoint=4", 4, "history/1-4.json.zst", 3, 3, "records 5 to 8"},
 		"no such number":        {8, nil, "checkpoint=5", 0, "", 0, 0, `it has no checkpoint "5" that can be read; its snapshots: 8, 8, 6, 4, 2`},
 		"a way out":             {8, nil, "checkpoint=../..", 0, "", 0, 0, "no checkpoint"},
-		"a checkpoint":          {8, note(5), "checkpoint=cp-000001", 5, "history/1-4.json.zst", 4, 4, "records 6 to 8"},
-		"a checkpoint, journal": {8, func(t *testing.T, dir string) { note(5)(t, dir); gone("history")(t, dir) }, "checkpoint=cp-000001", 5, "nothing", 4, 4, "records 6 to 8"},
-		"a checkpoint, damaged": {8, note(0), "checkpoint=cp-000001", 0, "", 0, 0, "no checkpoint"},
+		"a checkpoint":          {8, note(5), "checkpoint=1", 5, "history/1-4.json.zst", 4, 4, "records 6 to 8"},
+		"a checkpoint, journal": {8, func(t *testing.T, dir string) { note(5)(t, dir); gone("history")(t, dir) }, "checkpoint=1", 5, "nothing", 4, 4, "records 6 to 8"},
+		"a checkpoint, damaged": {8, note(0), "checkpoint=1", 0, "", 0, 0, "no checkpoint"},
 		"a checkpoint, no record": {4, func(t *testing.T, dir string) {
 			note(7)(t, dir)
 			gone("history")(t, dir)
 			dropRecord(t, dir, 6)
-		}, "checkpoint=cp-000001", 0, "", 0, 0, "record 7 of checkpoint cp-000001 cannot be reached"},
+		}, "checkpoint=1", 0, "", 0, 0, "record 7 of checkpoint 1 cannot be reached"},
 		"journal":                    {8, gone("state.json", "metrics.json", "history"), "journal", 8, "nothing", 7, 7, "state.json is missing"},
 		"journal, a hole":            {8, func(t *testing.T, dir string) { dropRecord(t, dir, 5) }, "journal", 4, "nothing", 3, 3, "records 5 to 8"},
 		"journal, no begin":          {8, func(t *testing.T, dir string) { dropRecord(t, dir, 1) }, "journal", 0, "", 0, 0, "the first record of its journal is missing"},
@@ -211,17 +212,28 @@ func TestRecoverNamesTheOtherStrategies(t *testing.T) {
 	require.Contains(t, r.Others[0], "latest-checkpoint: nothing: ")
 }
 
-// note writes the manifest of a checkpoint of a record; of a record 0, half of one.
+// note writes the checkpoint of a record; of a record 0, half of one.
 func note(seq uint64) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
-		m := checkpoint.Manifest{Header: checkpoint.Header{ID: 1, Meta: checkpoint.Meta{Seq: seq, At: day, Reason: checkpoint.Manual}}, Files: &files.Snapshot{At: day}}
-		data, err := m.Encode()
+		project := filepath.Dir(filepath.Dir(filepath.Dir(dir)))
+		var dirs []writer.FS
+		for _, name := range []string{"checkpoints", "blobs", ".."} {
+			name = filepath.Join(project, ".lopen", name)
+			require.NoError(t, os.MkdirAll(name, 0o700))
+			dir, err := writer.OpenFS(name)
+			require.NoError(t, err)
+			defer dir.Close()
+			dirs = append(dirs, dir)
+		}
+		store := checkpoint.New(dirs[0], checkpoint.MainTree, blob.New(dirs[1]), dirs[2], checkpoint.Options{})
+		_, err := store.Create(t.Context(), checkpoint.Meta{Session: filepath.Base(dir), Seq: seq, At: day, Reason: checkpoint.Manual})
 		require.NoError(t, err)
 		if seq == 0 {
-			data = data[:len(data)/2]
+			file := filepath.Join(project, ".lopen", "checkpoints", "main.jsonl")
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			write(t, file, string(data[:len(data)/2]))
 		}
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, "checkpoints", "cp-000001"), 0o700))
-		write(t, filepath.Join(dir, "checkpoints", "cp-000001", "manifest.json"), string(data))
 	}
 }
 

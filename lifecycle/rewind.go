@@ -16,22 +16,25 @@ import (
 // RewindOptions say what a rewind changes.
 type RewindOptions struct {
 	Files, State bool
-	Force        bool // also what somebody else changed since the last checkpoint; what the system does not allow is left as it is
-	DryRun       bool // nothing: it is only said
+	Paths        []string // of the files these and what is beneath them; nil is everything
+	Contested    bool     // also what changed while this session and others were at work
+	Force        bool     // also what somebody else changed; what the system does not allow is left as it is
+	DryRun       bool     // nothing: it is only said
 }
 
 // A Rewound is what a rewind did, or would do.
 type Rewound struct {
-	To      checkpoint.ID
-	Before  checkpoint.ID // what [Session.Undo] goes back to; 0 in a dry run
+	To      *checkpoint.Entry
+	Before  *checkpoint.Entry // what [Session.Undo] goes back to; nil of one that changed nothing
 	Changes []checkpoint.Change
 	Kept    []checkpoint.Kept
 	Tasks   []session.Task // whose state changes, as they are afterwards
+	Later   bool           // the repository's HEAD or branch is another one than at To
 }
 
-// Rewind brings the project's files, the State, or both back to a checkpoint of the
-// session. It makes a checkpoint first, to which Undo goes back. What somebody else
-// than the loop changed since its last checkpoint is kept and reported. The begin is
+// Rewind brings the project's files, the State, or both back to a checkpoint. It makes
+// a checkpoint first, to which Undo goes back. Of the files only what this session's own
+// tasks changed since is brought back; the rest is kept and reported. The begin is
 // on record before the first file is changed, and the end with the State after the
 // last: a rewind that is cut off is finished by the next Open. What the plan's boxes
 // say follows the State.
@@ -39,18 +42,15 @@ func (s *Session) Rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 	s.kept.mu.Lock()
 	defer s.kept.mu.Unlock()
 	done, err := s.rewind(ctx, to, opts)
-	if errors.Is(err, checkpoint.ErrNotFound) {
-		err = fmt.Errorf("%w: %w", err, ErrNotFound)
-	}
 	if err != nil {
-		return done, fmt.Errorf("rewind session %s to %s: %w", s.id, to, err)
+		return done, rewinding(s.id, to, err)
 	}
 	return done, nil
 }
 
 // Undo takes the last rewind back: files and State are as they were before it, but
-// for what somebody else changed since. An Undo can be undone as well. ErrNotFound
-// says that there was no rewind.
+// for what was changed since. An Undo can be undone as well. ErrNotFound says that there
+// was no rewind.
 func (s *Session) Undo(ctx context.Context, opts RewindOptions) (Rewound, error) {
 	id, err := undoOf(s.id, *s.mark.Load())
 	if err != nil {
@@ -63,13 +63,16 @@ func (s *Session) rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 	if err := s.openCheckpoints(); err != nil {
 		return Rewound{}, err
 	}
-	r, would, err := s.planner().look(ctx, to, s.kept.last, opts)
+	r, would, err := s.planner().preview(ctx, to, opts)
 	if err != nil || opts.DryRun || len(would.Changes)+len(would.Tasks) == 0 {
 		return would, err // one that changes nothing must not take the place of what undo goes back to
 	}
-	before, err := s.checkpoint(ctx, checkpoint.BeforeRewind, "", nil)
+	before, err := s.checkpoint(ctx, checkpoint.BeforeRewind, "", would.To.Number)
 	if err != nil {
 		return Rewound{}, err
+	}
+	if _, err := s.kept.store.Find(to); err != nil { // it was removed meanwhile
+		return Rewound{}, fmt.Errorf("%w: %w", checkpoint.ErrUnchanged, err)
 	}
 	r.Before = before.ID.String()
 	begun, undo := time.Now(), s.mark.Load().Undo
@@ -79,7 +82,7 @@ func (s *Session) rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 		return Rewound{}, err
 	}
 	s.log.Info().Str("checkpoint", r.To).Str("before", r.Before).Bool("undo", undo == r.To).
-		Bool("files", r.Files).Bool("state", r.State).Bool("force", r.Force).Msg("rewind begins")
+		Bool("files", r.Files).Bool("state", r.State).Bool("force", r.Force).Bool("contested", r.Contested).Int("paths", len(r.Paths)).Msg("rewind begins")
 	done, err := s.finishRewind(ctx, r)
 	if err != nil {
 		actors.Cause(s.log.Warn(), err).Str("checkpoint", r.To).Dur("duration_ms", time.Since(begun)).Msg("rewind failed")
@@ -87,7 +90,8 @@ func (s *Session) rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 	}
 	s.log.Info().Str("checkpoint", r.To).Int("changed", len(done.Changes)).Int("kept", len(done.Kept)).Int("tasks", len(done.Tasks)).
 		Dur("duration_ms", time.Since(begun)).Msg("rewind ends")
-	return done, s.retire(ctx)
+	s.thin(ctx)
+	return done, nil
 }
 
 // giveUp ends a rewind that failed before it changed anything: it holds nobody up, and
@@ -105,8 +109,11 @@ func (s *Session) giveUp(ctx context.Context, r *session.Rewinding, undo string,
 
 // howToFinish says what to do about a rewind that has begun and cannot be ended.
 func howToFinish(r *session.Rewinding) string {
-	return fmt.Sprintf("see to the path, and whatever opens the session next finishes the rewind; to leave what may not be written as it is: lopen checkpoint rewind %s --force --yes", r.To)
+	return fmt.Sprintf("see to the path, and whatever opens the session next finishes the rewind; to leave what may not be written as it is: lopen checkpoint rewind %s --force --yes", short(r.To))
 }
+
+// short is the ID of a checkpoint as messages show it.
+func short(id string) string { return id[:min(len(id), 8)] }
 
 // note makes an entry durable.
 func (s *Session) note(ctx context.Context, e actors.Entry) error {
@@ -119,30 +126,38 @@ func (s *Session) note(ctx context.Context, e actors.Entry) error {
 // finishRewind does what the begin on record says and puts the end on record, with
 // the State that belongs to it. It may be done again from the begin on.
 func (s *Session) finishRewind(ctx context.Context, r *session.Rewinding) (Rewound, error) {
-	target, err := s.loadCheckpoint(r.To)
+	k := &s.kept
+	target, err := k.store.entry(r.To)
 	if err != nil {
 		return Rewound{}, err
 	}
-	before, err := s.loadCheckpoint(r.Before)
+	before, err := k.store.entry(r.Before)
 	if err != nil {
 		return Rewound{}, err
 	}
-	plan, done, err := s.planner().plan(r, target, before.Files)
+	plan, done, err := s.planner().plan(ctx, r, target, before, k.store.Tree(before.Root))
 	if err != nil {
 		return done, err
 	}
-	done.Before = before.ID
+	done.Before = before
+	ended := *r
 	if r.Files {
-		plan.Permitted = r.Force || s.store.opts.Policy.RewindPermitted
-		applied, err := s.kept.store.Apply(ctx, plan)
+		applied, err := k.store.Apply(ctx, plan)
 		done.Kept = append(done.Kept, applied.Kept...)
 		if err != nil {
 			return done, err
 		}
-		s.kept.last, s.kept.seen = target, target.Files
+		k.last = before // the session's line continues through it
+		after, err := s.checkpoint(ctx, checkpoint.AfterRewind, "", target.Number)
+		if err != nil {
+			return done, err
+		}
+		k.last = after
+		k.tree, k.seen, k.saved = k.store.Tree(k.last.Root), k.store.Seen(), k.store.Seen()
+		ended.After = k.last.ID.String()
 	}
 	if r.State {
-		st, err := s.planner().stateBefore(r)
+		st, err := s.planner().stateBefore(target)
 		if err == nil {
 			st, err = s.followBoxes(st)
 		}
@@ -154,7 +169,7 @@ func (s *Session) finishRewind(ctx context.Context, r *session.Rewinding) (Rewou
 			return done, err
 		}
 	}
-	if err := s.append(rewindEnded(r, done.Changes)); err != nil {
+	if err := s.append(rewindEnded(&ended, done.Changes)); err != nil {
 		return done, err
 	}
 	return done, s.Flush(ctx)

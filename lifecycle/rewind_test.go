@@ -95,6 +95,13 @@ func content(t require.TestingT, store *lifecycle.Store) string {
 	return got(t, dir, "a") + " " + got(t, dir, "gone") + " " + got(t, dir, "new")
 }
 
+func keptPaths(r lifecycle.Rewound) (paths []string) {
+	for _, k := range r.Kept {
+		paths = append(paths, k.Path)
+	}
+	return paths
+}
+
 func done(st *session.State) int { return st.Progress().Done }
 
 func TestRewindAndUndo(t *testing.T) {
@@ -140,6 +147,110 @@ func TestRewindAndUndo(t *testing.T) {
 	require.Equal(t, lifecycle.Intact, report.Condition)
 }
 
+// The checkpoint after a rewind is of the State that the rewind made.
+func TestRewindToTheEndOfARewind(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess, ids := agentWorked(t, store, "auth")
+	_, err := sess.Rewind(t.Context(), ids[1], both)
+	require.NoError(t, err)
+	all := cps(t, store)
+	after := all[len(all)-1]
+	require.Equal(t, checkpoint.AfterRewind, after.Reason)
+	_, err = sess.Undo(t.Context(), both)
+	require.NoError(t, err)
+	require.Equal(t, 2, done(sess.State()))
+	_, err = sess.Rewind(t.Context(), after.ID, both)
+	require.NoError(t, err)
+	require.Equal(t, "1 old (none)", content(t, store))
+	require.Equal(t, 1, done(sess.State()))
+	require.NoError(t, sess.Close(t.Context()))
+	r, err := store.Recover(t.Context(), sess.ID().String(), "checkpoint="+after.ID.Short(), true)
+	require.NoError(t, err)
+	require.Equal(t, 1, done(r.State()))
+}
+
+// Single files are brought back by their paths, also when that is cut off, with the same
+// guards and the same undo.
+func TestRewindOfPaths(t *testing.T) {
+	t.Parallel()
+	for _, cut := range []bool{false, true} {
+		disk := crashfs.New(crashfs.Ext4)
+		store, err := lifecycle.InitOn(disk.FS(), simOptions)
+		require.NoError(t, err)
+		sess, ids := agentWorked(t, store, "sim")
+		opts := lifecycle.RewindOptions{Files: true, Paths: []string{"a", "none"}}
+		if cut {
+			var at *crashfs.Disk
+			disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {
+				if at == nil && op.Call == "rename" && op.Name == "a" {
+					at = disk.Snapshot()
+				}
+				return crashfs.Fault{}
+			}))
+			_, err := sess.Rewind(t.Context(), ids[0], opts)
+			require.NoError(t, err)
+			require.NoError(t, store.Close(t.Context()))
+			store, err = lifecycle.OpenOn(at.FS(), simOptions)
+			require.NoError(t, err)
+			require.Equal(t, "2 (none) 2", content(t, store))
+			sess, err = store.Open(sess.ID())
+			require.NoError(t, err)
+		} else {
+			_, err := sess.Rewind(t.Context(), ids[0], opts)
+			require.NoError(t, err)
+		}
+		require.Equal(t, "0 (none) 2", content(t, store))
+		require.Equal(t, 2, done(sess.State()), "the tasks stay")
+		_, err = sess.Undo(t.Context(), lifecycle.RewindOptions{Files: true})
+		require.NoError(t, err)
+		require.Equal(t, "2 (none) 2", content(t, store))
+		put(t, store.Project(), "a", "of a person")
+		kept, err := sess.Rewind(t.Context(), ids[0], opts)
+		require.NoError(t, err)
+		require.Equal(t, []string{"a"}, keptPaths(kept))
+		require.Equal(t, "of a person (none) 2", content(t, store))
+		require.NoError(t, store.Close(t.Context()))
+	}
+}
+
+// What a task of the session and another session changed side by side is brought back
+// only where that was asked for, and can be undone.
+func TestRewindOfContestedPaths(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	one, two := create(t, store, "one"), create(t, store, "two")
+	take := func(sess *lifecycle.Session, why checkpoint.Reason) checkpoint.ID {
+		e, _, err := sess.Checkpoint(t.Context(), why, "t")
+		require.NoError(t, err)
+		return e.ID
+	}
+	put(t, store.Project(), "a", "0")
+	before := take(one, checkpoint.BeforeTask)
+	take(two, checkpoint.BeforeTask)
+	put(t, store.Project(), "a", "1")
+	take(one, checkpoint.AfterTask)
+	put(t, store.Project(), "b", "of the second one alone")
+	take(two, checkpoint.AfterTask)
+	files := lifecycle.RewindOptions{Files: true}
+	back, err := one.Rewind(t.Context(), before, files)
+	require.NoError(t, err)
+	require.Empty(t, back.Changes)
+	require.Equal(t, []string{"a", "b"}, keptPaths(back))
+	require.Equal(t, checkpoint.Contested, back.Kept[0].Why)
+	require.Contains(t, back.Kept[0].By, two.ID().String())
+	require.Equal(t, checkpoint.Foreign, back.Kept[1].Why)
+	files.Contested = true
+	back, err = one.Rewind(t.Context(), before, files)
+	require.NoError(t, err)
+	require.Equal(t, []string{"b"}, keptPaths(back))
+	require.Equal(t, "0", got(t, store.Project(), "a"))
+	_, err = one.Undo(t.Context(), files)
+	require.NoError(t, err)
+	require.Equal(t, "1", got(t, store.Project(), "a"))
+	require.Equal(t, "of the second one alone", got(t, store.Project(), "b"))
+}
+
 func planOf(t require.TestingT, store *lifecycle.Store, module string) string {
 	return got(t, store.Project(), lifecycle.PlanPath(module))
 }
@@ -165,7 +276,7 @@ func TestRewindScopesAndOtherPeoplesWork(t *testing.T) {
 	_, err = sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, Force: true})
 	require.NoError(t, err)
 	require.Equal(t, "0 old (none)", content(t, store))
-	_, err = sess.Rewind(t.Context(), 99, both)
+	_, err = sess.Rewind(t.Context(), checkpoint.ID{99}, both)
 	require.ErrorIs(t, err, checkpoint.ErrNotFound)
 	other := create(t, store, "other")
 	_, err = other.Undo(t.Context(), both)
@@ -260,7 +371,7 @@ func TestRewindAfterUndo(t *testing.T) {
 	require.NoError(t, err)
 	would, err := sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, State: true, DryRun: true})
 	require.NoError(t, err)
-	require.Empty(t, would.Kept)
+	require.Equal(t, []string{"mine"}, keptPaths(would))
 	require.Len(t, would.Changes, 3)
 	for _, why := range []checkpoint.Reason{checkpoint.BeforeTask, checkpoint.AfterTask} { // another task
 		_, _, err = sess.Checkpoint(t.Context(), why, "t")
@@ -269,7 +380,7 @@ func TestRewindAfterUndo(t *testing.T) {
 	}
 	back, err := sess.Rewind(t.Context(), ids[0], both)
 	require.NoError(t, err)
-	require.Empty(t, back.Kept)
+	require.Equal(t, []string{"mine"}, keptPaths(back))
 	require.Equal(t, "0 old (none)", content(t, store))
 	require.Equal(t, "of a person", got(t, store.Project(), "mine"))
 }
@@ -348,8 +459,8 @@ func TestRewindBegunAndDenied(t *testing.T) {
 	for range 2 {
 		_, err = store.Open(sess.ID())
 		require.ErrorIs(t, err, writer.ErrDenied)
-		require.ErrorContains(t, err, "finish the rewind to cp-000001 that was begun")
-		require.ErrorContains(t, err, "lopen checkpoint rewind cp-000001 --force --yes")
+		require.ErrorContains(t, err, "finish the rewind to checkpoint "+ids[0].Short()+" that was begun")
+		require.ErrorContains(t, err, "lopen checkpoint rewind "+ids[0].Short()+" --force --yes")
 	}
 	st, _, err := store.Read(sess.ID())
 	require.NoError(t, err)
@@ -401,52 +512,152 @@ func TestRewindThatCannotBeginIsNotFinishedLater(t *testing.T) {
 	require.NoError(t, store.Close(t.Context()))
 }
 
+// What the checkpoints take is bounded, the oldest but the session's first one go first, and the room is there at
+// once: a disk that fills up at night must not wait for the end of the run.
 func TestCheckpointsAreBounded(t *testing.T) {
 	t.Parallel()
-	store := storeWith(t, t.TempDir(), lifecycle.Policy{Checkpoints: 3})
+	const size = 100 << 10
+	const limit = 4*size + 32<<10
+	store := storeWith(t, t.TempDir(), lifecycle.Policy{CheckpointBytes: limit})
 	sess := create(t, store, "auth")
 	for i := range 6 {
-		put(t, store.Project(), "a", fmt.Sprint(i))
+		put(t, store.Project(), "a", strings.Repeat(fmt.Sprint(i), size))
 		_, changes, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
 		require.NoError(t, err)
 		if i > 0 {
 			require.Len(t, changes, 1)
 		}
+		taken := int64(0)
+		for _, n := range blobFiles(t, store) {
+			taken += n
+		}
+		require.LessOrEqual(t, taken, int64(limit))
+		usage, err := store.CheckpointUsage()
+		require.NoError(t, err)
+		lock, err := os.Stat(path(store, "blobs", ".lock"))
+		require.NoError(t, err)
+		require.Equal(t, taken+lock.Size(), usage.Blobs, "to the byte")
 	}
-	cps, err := store.Checkpoints(sess.ID())
-	require.NoError(t, err)
-	defer cps.Close()
-	all, err := cps.List()
-	require.NoError(t, err)
-	require.Len(t, all, 3)
-	blobs, err := filepath.Glob(path(store, "blobs", "*", "*"))
-	require.NoError(t, err)
-	require.Len(t, blobs, 6)
+	require.Zero(t, sess.CheckpointsOver())
+	var left []uint64
+	for _, e := range cps(t, store) {
+		left = append(left, e.Number)
+	}
+	require.Equal(t, []uint64{1, 4, 5, 6}, left)
 	require.NoError(t, sess.Close(t.Context()))
-	blobs, err = filepath.Glob(path(store, "blobs", "*", "*"))
-	require.NoError(t, err)
-	require.Len(t, blobs, 3, "what removed checkpoints had is freed")
 	freed, err := store.Delete(t.Context(), sess.ID())
 	require.NoError(t, err)
-	require.Positive(t, freed)
-	blobs, err = filepath.Glob(path(store, "blobs", "*", "*"))
-	require.NoError(t, err)
-	require.Empty(t, blobs, "a deleted session's contents go with it")
+	require.Greater(t, freed, int64(3*size))
+	require.Empty(t, blobFiles(t, store), "a deleted session's contents go with it")
 }
 
-// The limits leave the checkpoint that was gone back to, be it the oldest: without it
-// undo would take all files for somebody else's work.
+// Whatever the policy allows, the checkpoints leave most of the disk to others.
+func TestCheckpointsLeaveRoom(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, t.TempDir(), lifecycle.Policy{CheckpointBytes: 1 << 60})
+	free, err := writer.FreeBytes(store.Path())
+	if err != nil {
+		t.Skip(err)
+	}
+	sess := create(t, store, "auth")
+	_, _, err = sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+	require.NoError(t, err)
+	all, err := store.Checkpoints()
+	require.NoError(t, err)
+	defer all.Close()
+	limit, err := store.CheckpointLimit(all)
+	require.NoError(t, err)
+	require.Less(t, uint64(limit), free/5, "a tenth, but for what others write meanwhile")
+	require.NoError(t, sess.Close(t.Context()))
+}
+
+// What undo needs stays, be it alone above the limit: that is said.
+func TestCheckpointsThatMustStay(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, t.TempDir(), lifecycle.Policy{CheckpointBytes: 1})
+	sess := create(t, store, "auth")
+	put(t, store.Project(), "a", "1")
+	for range 2 {
+		_, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+		require.NoError(t, err)
+	}
+	require.Positive(t, sess.CheckpointsOver())
+	require.NoError(t, sess.Close(t.Context()))
+}
+
+// A pinned checkpoint is never removed for the limit's sake.
+func TestPinnedCheckpointsStay(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, t.TempDir(), lifecycle.Policy{CheckpointBytes: 1})
+	sess := create(t, store, "auth")
+	for i := range 5 {
+		put(t, store.Project(), "a", fmt.Sprint(i))
+		e, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+		require.NoError(t, err)
+		if i == 0 {
+			require.NoError(t, sess.PinCheckpoint(t.Context(), e.ID, true))
+		}
+	}
+	var left []uint64
+	for _, e := range cps(t, store) {
+		left = append(left, e.Number)
+	}
+	require.Equal(t, []uint64{1, 4, 5}, left)
+	require.NoError(t, sess.Close(t.Context()))
+}
+
+// On a full disk a checkpoint makes room by what the limit does not keep.
+func TestAFullDiskFreesOldCheckpoints(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New(crashfs.Ext4)
+	opts := simOptions
+	store, err := lifecycle.InitOn(disk.FS(), opts)
+	require.NoError(t, err)
+	sess := create(t, store, "sim")
+	keep := func(n int) error {
+		put(t, store.Project(), "a", strings.Repeat(fmt.Sprint(n), 100<<10))
+		_, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+		return err
+	}
+	for n := range 4 {
+		require.NoError(t, keep(n))
+	}
+	require.NoError(t, store.Close(t.Context()))
+	opts.Policy.CheckpointBytes = 1
+	store, err = lifecycle.OpenOn(disk.FS(), opts)
+	require.NoError(t, err)
+	sess, err = store.Open(sess.ID())
+	require.NoError(t, err)
+	full := true
+	disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {
+		if op.N > 0 && op.Call == "remove" && strings.Contains(op.Name, "blobs") && !strings.Contains(op.Name, "tmp") {
+			full = false // something was freed
+		}
+		if full && op.Call == "create" && strings.Contains(op.Name, "blobs/") {
+			return crashfs.Fault{Err: syscall.ENOSPC}
+		}
+		return crashfs.Fault{}
+	}))
+	require.NoError(t, keep(4))
+	require.False(t, full)
+	disk.SetHook(nil)
+	require.NoError(t, store.Close(t.Context()))
+}
+
+// The limit leaves what undo needs, be it the oldest: without it undo would take all
+// files for somebody else's work.
 func TestUndoAfterARewindToTheOldest(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	sess, ids := agentWorked(t, store, "auth")
 	require.NoError(t, sess.Close(t.Context()))
-	store = storeWith(t, filepath.Dir(store.Path()), lifecycle.Policy{Checkpoints: len(ids)})
+	store = storeWith(t, filepath.Dir(store.Path()), lifecycle.Policy{CheckpointBytes: 1})
 	sess, err := store.Open(sess.ID())
 	require.NoError(t, err)
 	_, err = sess.Rewind(t.Context(), ids[0], both)
 	require.NoError(t, err)
 	require.Equal(t, "0 old (none)", content(t, store))
+	require.Less(t, len(cps(t, store)), len(ids)+2, "some were removed")
 	require.NoError(t, sess.Close(t.Context()))
 	again, err := store.Open(sess.ID())
 	require.NoError(t, err)
@@ -455,5 +666,31 @@ func TestUndoAfterARewindToTheOldest(t *testing.T) {
 	require.Empty(t, back.Kept)
 	require.Equal(t, "2 (none) 2", content(t, store))
 	require.Equal(t, 2, done(again.State()))
+	require.NoError(t, again.Close(t.Context()))
+}
+
+// The limit leaves what the undo of a session needs that is not open, whatever another one
+// makes.
+func TestUndoWhileAnotherSessionWorks(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess, ids := agentWorked(t, store, "auth")
+	_, err := sess.Rewind(t.Context(), ids[0], both)
+	require.NoError(t, err)
+	require.NoError(t, sess.Close(t.Context()))
+	store = storeWith(t, filepath.Dir(store.Path()), lifecycle.Policy{CheckpointBytes: 1})
+	other := create(t, store, "other")
+	for i := range 3 {
+		put(t, store.Project(), "other", fmt.Sprint(i))
+		_, _, err := other.Checkpoint(t.Context(), checkpoint.Manual, "")
+		require.NoError(t, err)
+	}
+	require.NoError(t, other.Close(t.Context()))
+	again, err := store.Open(sess.ID())
+	require.NoError(t, err)
+	back, err := again.Undo(t.Context(), both)
+	require.NoError(t, err)
+	require.Equal(t, []string{"other"}, keptPaths(back))
+	require.Equal(t, "2 (none) 2", content(t, store))
 	require.NoError(t, again.Close(t.Context()))
 }

@@ -5,24 +5,25 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// A rewindPlanner says what a rewind would do. It only reads.
+// A rewindPlanner says what a rewind of a session would do. It only reads.
 type rewindPlanner struct {
 	store *Store
 	id    session.ID
 	state *session.State // the newest
+	mark  session.Mark
 	cps   *Checkpoints
+	last  *checkpoint.Entry // the session's newest; nil when there is none
 }
 
 func (s *Session) planner() *rewindPlanner {
-	return &rewindPlanner{s.store, s.id, s.State(), s.kept.store}
+	return &rewindPlanner{s.store, s.id, s.State(), *s.mark.Load(), s.kept.store, s.kept.last}
 }
 
-// PlanRewind says what [Session.Rewind] would do, or, where to is 0, [Session.Undo],
+// PlanRewind says what [Session.Rewind] would do, or, where to is zero, [Session.Undo],
 // without a lock and without changing anything, whoever holds the session.
 func (s *Store) PlanRewind(ctx context.Context, id session.ID, to checkpoint.ID, opts RewindOptions) (Rewound, error) {
 	dir, ld, err := s.readWhole(id)
@@ -30,83 +31,89 @@ func (s *Store) PlanRewind(ctx context.Context, id session.ID, to checkpoint.ID,
 		return Rewound{}, err
 	}
 	defer dir.Close()
-	cps, err := s.Checkpoints(id)
-	if err != nil {
-		return Rewound{}, err
-	}
-	defer cps.Close()
-	if to == 0 {
+	if to.IsZero() {
 		if to, err = undoOf(id, ld.at); err != nil {
 			return Rewound{}, err
 		}
 	}
-	p := &rewindPlanner{s, id, ld.state, cps}
-	var last *checkpoint.Manifest
+	cps, err := s.Checkpoints()
+	if err != nil {
+		return Rewound{}, err
+	}
+	defer cps.Close()
+	p := &rewindPlanner{store: s, id: id, state: ld.state, mark: ld.at, cps: cps}
 	if name := ld.at.Checkpoint; name != "" {
-		if last, err = p.load(name); err != nil && !errors.Is(err, checkpoint.ErrNotFound) && !errors.Is(err, ErrCorrupt) {
+		if p.last, err = cps.entry(name); err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
 			return Rewound{}, err
 		}
 	}
-	_, would, err := p.look(ctx, to, last, opts)
+	_, would, err := p.preview(ctx, to, opts)
 	if err != nil {
-		return would, fmt.Errorf("rewind session %s to %s: %w", id, to, err)
+		return would, rewinding(id, to, err)
 	}
 	return would, nil
+}
+
+// rewinding is the error of a rewind that was asked for.
+func rewinding(id session.ID, to checkpoint.ID, err error) error {
+	if errors.Is(err, checkpoint.ErrNotFound) && !errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: %w", err, ErrNotFound)
+	}
+	return fmt.Errorf("rewind session %s to checkpoint %s: %w", id, to.Short(), err)
 }
 
 // undoOf is the checkpoint that undo goes back to.
 func undoOf(id session.ID, at session.Mark) (checkpoint.ID, error) {
 	if at.Undo == "" {
-		return 0, fmt.Errorf("undo in session %s: no rewind was made: %w", id, ErrNotFound)
+		return checkpoint.ID{}, fmt.Errorf("undo in session %s: no rewind was made: %w", id, ErrNotFound)
 	}
 	return checkpoint.ParseID(at.Undo)
 }
 
-func (p *rewindPlanner) load(name string) (*checkpoint.Manifest, error) {
-	id, err := checkpoint.ParseID(name)
-	if err != nil {
-		return nil, err
-	}
-	return p.cps.Load(id)
-}
-
-// look plans a rewind of the files as they are now. last is what the loop last knew
-// of them, nil where nobody knows.
-func (p *rewindPlanner) look(ctx context.Context, to checkpoint.ID, last *checkpoint.Manifest, opts RewindOptions) (*session.Rewinding, Rewound, error) {
-	target, err := p.cps.Load(to)
+// preview plans a rewind of the files as they are now.
+func (p *rewindPlanner) preview(ctx context.Context, to checkpoint.ID, opts RewindOptions) (*session.Rewinding, Rewound, error) {
+	target, err := p.cps.Find(to)
 	if err != nil {
 		return nil, Rewound{}, err
 	}
-	r := &session.Rewinding{To: to.String(), From: to.String(), Seq: target.Seq, Files: opts.Files, State: opts.State, Force: opts.Force}
-	if last != nil {
-		r.From = last.ID.String()
+	r := &session.Rewinding{To: to.String(), Files: opts.Files, State: opts.State, Force: opts.Force, Contested: opts.Contested}
+	for _, path := range opts.Paths {
+		r.Paths = append(r.Paths, []byte(path))
 	}
-	now, err := p.cps.Look(ctx, last, nil)
+	now, tree, err := p.cps.Look(ctx, p.meta(checkpoint.BeforeRewind, target.Number))
 	if err != nil {
 		return nil, Rewound{}, err
 	}
-	_, would, err := p.plan(r, target, now)
+	_, would, err := p.plan(ctx, r, target, now, tree)
 	return r, would, err
 }
 
-// plan says what a rewind does to files and tasks. It follows from checkpoints and the
-// journal alone, so that it can be made again after a crash.
-func (p *rewindPlanner) plan(r *session.Rewinding, target *checkpoint.Manifest, now *files.Snapshot) (*checkpoint.Plan, Rewound, error) {
-	done := Rewound{To: target.ID}
-	last, err := p.load(r.From)
-	if err != nil {
-		return nil, done, err
+// meta is what the session says of a checkpoint for a rewind.
+func (p *rewindPlanner) meta(why checkpoint.Reason, target uint64) checkpoint.Meta {
+	m := p.store.meta(p.id, p.state, p.mark, p.last)
+	m.Reason, m.Target = why, target
+	return m
+}
+
+// plan says what a rewind does to files and tasks, now being the entry that was made for
+// it, or what Look returned. It follows from the chain and the journals alone, so that it
+// can be made again after a crash.
+func (p *rewindPlanner) plan(ctx context.Context, r *session.Rewinding, target, now *checkpoint.Entry, tree *checkpoint.Tree) (*checkpoint.Plan, Rewound, error) {
+	done := Rewound{To: target}
+	opts := checkpoint.RewindOptions{Contested: r.Contested, Force: r.Force, Permitted: r.Force || p.store.opts.Policy.RewindPermitted}
+	for _, path := range r.Paths {
+		opts.Paths = append(opts.Paths, string(path))
 	}
-	loops, err := p.loopsWork(target, last)
-	if err != nil {
-		return nil, done, err
-	}
-	plan := checkpoint.NewPlan(target.Files, loops, now, r.Force)
+	var plan *checkpoint.Plan
 	if r.Files {
-		done.Changes, done.Kept = plan.Changes, plan.Kept
+		var err error
+		if plan, err = p.cps.Plan(ctx, target, now, tree, now.Parent, opts); err != nil {
+			return nil, done, err
+		}
+		done.Changes, done.Kept, done.Later = plan.Changes, plan.Kept, plan.Later
 	}
 	if r.State {
-		st, err := p.stateBefore(r)
+		st, err := p.stateBefore(target)
 		if err != nil {
 			return nil, done, err
 		}
@@ -124,17 +131,47 @@ func (p *rewindPlanner) plan(r *session.Rewinding, target *checkpoint.Manifest, 
 	return plan, done, nil
 }
 
-// stateBefore is the State that a rewind ends with, but for the plan's boxes.
-func (p *rewindPlanner) stateBefore(r *session.Rewinding) (*session.State, error) {
-	to, err := checkpoint.ParseID(r.To)
+// stateBefore is the State that a rewind ends with, but for the plan's boxes: that of the
+// session that made the checkpoint, which must be on this session's line.
+func (p *rewindPlanner) stateBefore(target *checkpoint.Entry) (*session.State, error) {
+	made, err := session.ParseID(target.Session)
 	if err != nil {
 		return nil, err
 	}
-	made, err := p.madeIn(to)
-	if err != nil {
-		return nil, err
+	incarnation := p.mark.Incarnation
+	if made != p.id {
+		own := map[uint64]bool{}
+		if p.last != nil {
+			if own, err = p.cps.Line(p.last.Number); err != nil {
+				return nil, err
+			}
+		}
+		if !own[target.Number] {
+			return nil, filesAlone(target, "and session %s does not come from that one", p.id)
+		}
+		dir, ld, err := p.store.readWhole(made)
+		if err != nil {
+			return nil, filesAlone(target, "which cannot be read: %v", err)
+		}
+		incarnation = ld.at.Incarnation
+		_ = dir.Close() // nothing was written
 	}
-	earlier, err := p.store.ReadAt(made, r.Seq)
+	if incarnation != target.Incarnation {
+		return nil, filesAlone(target, "whose folder was removed since and made again")
+	}
+	seq := target.Seq
+	if target.Reason == checkpoint.AfterRewind { // its State is that of the rewind's end
+		err := p.store.Log(made, seq, func(r session.Record) error {
+			if endsWith(r, target) {
+				seq = r.Seq
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	earlier, err := p.store.ReadAt(made, seq)
 	if err != nil {
 		return nil, err
 	}
@@ -142,4 +179,10 @@ func (p *rewindPlanner) stateBefore(r *session.Rewinding) (*session.State, error
 		return nil, err
 	}
 	return p.state.RewindTo(earlier, p.store.opts.Now())
+}
+
+// filesAlone says why the tasks of a checkpoint cannot be brought back.
+func filesAlone(e *checkpoint.Entry, format string, args ...any) error {
+	return fmt.Errorf("the tasks at checkpoint %d are in the log of session %s, %s: bring back the files alone, with --scope files: %w",
+		e.Number, e.Session, fmt.Sprintf(format, args...), ErrNotFound)
 }

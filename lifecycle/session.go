@@ -154,7 +154,7 @@ func (s *Session) goOn() error {
 				return err
 			}
 		case err != nil:
-			return fmt.Errorf("finish the rewind to %s that was begun: %w; %s", at.Rewinding.To, err, howToFinish(at.Rewinding))
+			return fmt.Errorf("finish the rewind to checkpoint %s that was begun: %w; %s", short(at.Rewinding.To), err, howToFinish(at.Rewinding))
 		default:
 			for _, k := range done.Kept {
 				if k.Why == checkpoint.Denied {
@@ -174,7 +174,7 @@ func (s *Session) Incarnation() string { return s.mark.Load().Incarnation }
 // Close is [Live.Close], and frees what removed checkpoints had.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.Live.Close(ctx)
-	return errors.Join(err, s.closeCheckpoints(ctx))
+	return errors.Join(err, s.closeCheckpoints())
 }
 
 // ofActor are the options of the actor of a session that begins with a State. A session

@@ -329,10 +329,10 @@ func TestLeaseReplacedUnderTheHolder(t *testing.T) {
 			st, _, err := store.Read(sess.ID())
 			require.NoError(t, err)
 			require.Equal(t, 2, st.Header().TurnCount)
-			cps, err := store.Checkpoints(sess.ID())
+			cps, err := store.Checkpoints()
 			require.NoError(t, err)
 			defer cps.Close()
-			_, err = cps.Load(cp.ID)
+			_, err = cps.Find(cp.ID)
 			require.NoError(t, err, "it is in the folder that has the name")
 		})
 	}

@@ -26,9 +26,8 @@ type Policy struct {
 	Redact *redact.Redactor
 	// Unredacted keeps credentials as they are: Redact does not count.
 	Unredacted bool
-	// Checkpoints and CheckpointBytes bound a session's checkpoints, by number and by
-	// the bytes of their contents; 0 is no bound.
-	Checkpoints     int
+	// CheckpointBytes bounds what the project's checkpoints take on the disk, which is
+	// never more than a tenth of the free space; 0 is no bound.
 	CheckpointBytes int64
 	Retention       int // how many of each kind are kept; 0 is all. Those of iterations are all kept
 	// RewindPermitted lets Open finish a rewind that was begun although the system does

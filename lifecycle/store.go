@@ -14,6 +14,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -44,6 +46,10 @@ type Options struct {
 	Command string           // what the holder record says is running; "" means the name of the executable
 	Now     func() time.Time // the clock; nil means time.Now
 	Policy  Policy           // how sessions are kept; immutable once the store is open
+	// Outside are the ignore files from outside of the project's tree, see
+	// [checkpoint.Options], and Git is what its repository is now. nil is none.
+	Outside func() []files.IgnoreFile
+	Git     func() checkpoint.Git
 }
 
 // A Store is the .lopen folder of one project.

@@ -167,7 +167,7 @@ func (s *Store) remove(ctx context.Context, id session.ID, judge func(lease *wri
 			return err
 		}
 		bytes = s.diskBytes(name, true)
-		return s.removeForGood(name)
+		return s.removeForGood(ctx, name, id)
 	})
 	if err != nil {
 		return 0, err
@@ -178,30 +178,44 @@ func (s *Store) remove(ctx context.Context, id session.ID, judge func(lease *wri
 	return bytes, nil
 }
 
-// removeForGood renames a folder away, durably, before any of it is removed.
-func (s *Store) removeForGood(name string) error {
+// removeForGood renames a session's folder away, durably, before any of it and of its
+// checkpoints is removed.
+func (s *Store) removeForGood(ctx context.Context, name string, id session.ID) error {
 	if err := writer.MkdirDurable(s.root(), trashDir); err != nil {
 		return err
 	}
-	away := trashDir + "/" + deletingPrefix + rand.Text()
-	if err := s.move(name, away); err != nil {
+	away := deletingPrefix + rand.Text() + "-" + id.String()
+	if err := s.move(name, trashDir+"/"+away); err != nil {
 		return err
 	}
-	if err := s.root().RemoveAll(away); err != nil {
-		return writer.NewError("delete", filepath.Join(s.Path(), away), writer.NotDurable, err)
+	return s.finishDeleting(ctx, away)
+}
+
+// finishDeleting removes the checkpoints that only a session needs that is being deleted,
+// and then its folder. It may be done again.
+func (s *Store) finishDeleting(ctx context.Context, away string) error {
+	if _, name, ok := strings.Cut(strings.TrimPrefix(away, deletingPrefix), "-"); ok {
+		if err := s.forgetCheckpoints(ctx, name, trashDir+"/"+away); err != nil {
+			return err
+		}
+	}
+	if err := s.root().RemoveAll(trashDir + "/" + away); err != nil {
+		return writer.NewError("delete", filepath.Join(s.Path(), trashDir, away), writer.NotDurable, err)
 	}
 	return nil
 }
 
-// clearDeleting removes what a deletion that was cut off left behind.
-func (s *Store) clearDeleting() {
+// clearDeleting finishes deletions that were cut off.
+func (s *Store) clearDeleting(ctx context.Context) {
 	entries, err := s.root().ReadDir(trashDir)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), deletingPrefix) {
-			_ = s.root().RemoveAll(trashDir + "/" + e.Name())
+			if err := s.finishDeleting(ctx, e.Name()); err != nil {
+				s.opts.Logger.Warn().Err(err).Msg("a deletion that was cut off is not finished")
+			}
 		}
 	}
 }
@@ -237,11 +251,16 @@ func (s *Store) diskBytes(name string, alone bool) (n int64) {
 // free removes the contents that no checkpoint needs any more and returns how much
 // room that made, in bytes. What cannot be freed now is left to the next time.
 func (s *Store) free() int64 {
-	before := s.diskBytes(blobsDir, false)
-	if before == 0 {
+	cps, err := s.Checkpoints()
+	if errors.Is(err, ErrNotFound) {
 		return 0
 	}
-	if _, err := s.sweep(); err != nil {
+	before := s.diskBytes(blobsDir, false)
+	if err == nil {
+		_, err = cps.sweep()
+		_ = cps.Close() // nothing was written through it
+	}
+	if err != nil {
 		s.opts.Logger.Warn().Err(err).Msg("what deleted sessions had is not all freed")
 	}
 	return before - s.diskBytes(blobsDir, false)

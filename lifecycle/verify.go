@@ -59,6 +59,8 @@ type Report struct {
 	Orphan    *Orphan        // the command that outlived its loop; it is among the Leftovers
 
 	RequiresValidation bool // it was recovered, and nobody has accepted it
+
+	checkpoint string // that the session knows the project's files by
 }
 
 // A Fault is a place in a session's files where something is not as it was written.
@@ -93,6 +95,7 @@ func (s *Store) Verify(id session.ID) (Report, error) {
 			return r, err
 		}
 		r = verify(dir, id, r.Holder)
+		r.chain(s)
 		if r.Condition == Intact || r.Holder == nil {
 			break
 		}
@@ -106,7 +109,7 @@ func verify(dir writer.FS, id session.ID, holder *Owner) Report {
 	var st *session.State
 	if err == nil {
 		st = ld.state
-		r.Seq, r.Shown = ld.at.Seq, ld.shown.Seq
+		r.Seq, r.Shown, r.checkpoint = ld.at.Seq, ld.shown.Seq, ld.at.Checkpoint
 		r.Rules = ld.findings()
 		r.RequiresValidation = st.Header().RequiresValidation
 		r.Status = st.Status().Seen(holder != nil)

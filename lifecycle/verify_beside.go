@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
@@ -13,8 +14,6 @@ import (
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
-
-const manifestFile = "manifest.json"
 
 // beside reads what a session has beside its state: what is damaged of it costs
 // what it is for, and not the session.
@@ -38,17 +37,6 @@ func (r *Report) beside(dir writer.FS) {
 	}{{metaFile, &metaJSON{}}, {recoveryFile, &recoveryJSON{}}} {
 		if err := readSealed(dir, each.name, each.v); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			r.damaged(each.name, err)
-		}
-	}
-	if cps, err := openDir(dir, checkpointsDir); err == nil {
-		if err := checkpoint.New(cps, nil, nil).CheckMarks(); err != nil {
-			r.damaged(checkpointsDir, err)
-		}
-		_ = cps.Close()
-	}
-	for _, name := range manifests(dir) {
-		if _, err := dependencies(dir, name); err != nil {
-			r.damaged(name, err)
 		}
 	}
 }
@@ -86,69 +74,76 @@ func (r *Report) damaged(name string, err error) {
 	r.worse(Flawed)
 }
 
-// manifests are the paths of a session's checkpoint manifests.
-func manifests(dir writer.FS) (all []string) {
-	entries, err := dir.ReadDir(checkpointsDir)
-	if err != nil {
-		return nil // there are none
+// chain reads the chain of checkpoints, and the trees of those that the session made.
+func (r *Report) chain(s *Store) {
+	cps, err := s.Checkpoints()
+	if errors.Is(err, ErrNotFound) && r.checkpoint == "" {
+		return
 	}
-	for _, e := range entries {
-		if _, err := checkpoint.ParseID(e.Name()); err == nil && e.IsDir() {
-			all = append(all, checkpointsDir+"/"+e.Name()+"/"+manifestFile)
+	if err != nil {
+		r.damaged(checkpointsDir, err)
+		return
+	}
+	defer cps.Close()
+	all, faults, err := cps.List()
+	if err != nil {
+		r.damaged(chainFile, err)
+		return
+	}
+	named := func(e *checkpoint.Entry) bool { return e.ID.String() == r.checkpoint }
+	dropped := len(all) > 0 && all[0].Number > 1 // the lines of entries that were removed
+	if r.checkpoint != "" && !dropped && !slices.ContainsFunc(all, named) {
+		r.damaged(chainFile, fmt.Errorf("checkpoint %s is not there, by which the session knows the project's files", short(r.checkpoint)))
+	}
+	if made := madeBy(all, r.ID); len(made) > 0 || r.checkpoint != "" {
+		for _, err := range faults { // any of them may have been of this session
+			r.damaged(chainFile, err)
+		}
+		seen := map[blob.Hash]struct{}{}
+		for _, e := range made {
+			if err := cps.Objects(e, unseen(seen)); err != nil {
+				r.damaged(chainFile, fmt.Errorf("checkpoint %d: %w", e.Number, err))
+			}
 		}
 	}
-	slices.Sort(all)
-	return all
 }
 
-// dependencies are the blobs that a checkpoint's manifest names.
-func dependencies(dir writer.FS, name string) (all []blob.Hash, err error) {
-	data, err := writer.ReadText(dir, name, checkpoint.MaxManifest)
-	if err != nil {
-		return nil, err
-	}
-	m, err := checkpoint.Decode(data)
-	if err != nil {
-		return nil, err
-	}
-	m.Blobs(func(h blob.Hash, _ int64) { all = append(all, h) })
-	return all, nil
+// madeBy are those of some checkpoints that a session made and that were not removed.
+func madeBy(all []*checkpoint.Entry, id session.ID) []*checkpoint.Entry {
+	return slices.DeleteFunc(all, func(e *checkpoint.Entry) bool { return e.Session != id.String() || e.Removed != "" })
 }
 
-// VerifyData reads every blob that the session of a report names, which may be many
-// bytes, and adds to the report what is damaged or missing.
+const chainFile = checkpointsDir + "/" + checkpoint.MainTree + ".jsonl"
+
+// VerifyData reads every blob that the checkpoints of the session of a report need, which
+// may be many bytes, and adds to the report what is damaged or missing.
 func (s *Store) VerifyData(r *Report) error {
-	dir, err := s.sessionDir(r.ID)
-	if err != nil {
-		return fmt.Errorf("verify session %s: %w", r.ID, err)
+	cps, err := s.Checkpoints()
+	if errors.Is(err, ErrNotFound) {
+		return nil
 	}
-	defer dir.Close()
-	root, err := openDir(s.root(), blobsDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return err
 	}
-	read := map[blob.Hash]error{}
-	for _, name := range manifests(dir) {
-		all, _ := dependencies(dir, name) // beside tells of a damaged one
-		for _, h := range all {
-			_, seen := read[h]
-			switch {
-			case seen:
-				continue
-			case root == nil:
-				read[h] = ErrNotFound
-			default:
-				read[h] = blob.New(root).Verify(h)
-			}
-			if err := read[h]; err != nil {
-				r.damaged(blobsDir+"/"+h.String()[:2]+"/"+h.String()[2:], fmt.Errorf("%s names it: %w", name, err))
-			}
-		}
+	defer cps.Close()
+	all, _, err := cps.List()
+	if err != nil {
+		return err
 	}
-	r.Blobs = len(read)
-	if root != nil {
-		return root.Close()
+	seen := map[blob.Hash]struct{}{}
+	first := unseen(seen)
+	for _, e := range madeBy(all, r.ID) {
+		_ = cps.Objects(e, func(h blob.Hash) bool { // Verify tells of a folder that cannot be read
+			if !first(h) {
+				return false
+			}
+			if err := cps.blobs.Verify(h); err != nil {
+				r.damaged(s.fileOf(err), fmt.Errorf("checkpoint %d needs it: %w", e.Number, err))
+			}
+			return true
+		})
 	}
+	r.Blobs = len(seen)
 	return nil
 }
 
@@ -164,29 +159,28 @@ func (s *Store) VerifyBlobs() (n int, damaged []Fault, err error) {
 	}
 	defer root.Close()
 	store := blob.New(root)
-	shards, err := root.ReadDir(".")
-	if err != nil {
-		return 0, nil, fmt.Errorf("list blobs: %w", err)
-	}
-	for _, shard := range shards {
-		if !shard.IsDir() {
-			continue
-		}
-		blobs, err := root.ReadDir(shard.Name())
-		if err != nil {
-			return n, damaged, fmt.Errorf("list blobs: %w", err)
-		}
-		for _, e := range blobs {
-			h, err := blob.ParseHash(shard.Name() + e.Name())
-			if err != nil {
-				continue // a temporary file
-			}
+	for h, err := range store.All() {
+		switch {
+		case err == nil:
 			n++
 			err = store.Verify(h)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // or swept meanwhile
-				damaged = append(damaged, Fault{File: blobsDir + "/" + shard.Name() + "/" + e.Name(), Kind: "damaged", Problem: err.Error()})
-			}
+		case ClassOf(err) != writer.ClassCorrupt: // or it is a pack that is left out
+			return n, damaged, fmt.Errorf("list blobs: %w", err)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // or swept meanwhile
+			damaged = append(damaged, Fault{File: s.fileOf(err), Kind: "damaged", Problem: err.Error()})
 		}
 	}
 	return n, damaged, nil
+}
+
+// fileOf is the file that an error on a blob is of, below .lopen.
+func (s *Store) fileOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		if name, err := filepath.Rel(s.Path(), e.Path); err == nil {
+			return filepath.ToSlash(name)
+		}
+	}
+	return blobsDir
 }

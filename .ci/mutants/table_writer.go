@@ -128,10 +128,28 @@ var ofWriter = []mutant{
 		"./lifecycle", "TestSnapshotOfAnotherPastIsNoLoss",
 	},
 	{
-		"blob: fsync of the content", "writer/blob/put.go",
-		"err = f.Sync()",
-		"err = error(nil)",
-		"./writer/blob", "TestPutOrder",
+		"blob: fsync of a pack that is written anew", "writer/blob/sweeppacks.go",
+		"err := SyncAll([]writer.File{w.f})",
+		"err := w.f.Close()",
+		"./writer/blob", "TestPowerCutInSweep",
+	},
+	{
+		"blob: a new pack has its name before the old one goes", "writer/blob/sweeppacks.go",
+		"err := s.syncFolder(packsFolder)",
+		"err := error(nil)",
+		"./writer/blob", "TestPowerCutInSweep",
+	},
+	{
+		"blob: the folders are synced", "writer/blob/commit.go",
+		"err := s.syncFolders(b.folders[:])",
+		"err := error(nil)",
+		"./writer/blob", "TestPowerCutInBatch",
+	},
+	{
+		"blob: a content has its hash", "writer/blob/pack.go",
+		"if s.sum(data) != r.hash() {",
+		"if false {",
+		"./writer/blob", "TestPackDamaged",
 	},
 	{
 		"stream: fdatasync", "writer/journal/stream.go",

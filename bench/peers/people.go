@@ -76,9 +76,8 @@ func (h *home) make() error {
 	for i := range usual {
 		fmt.Fprintf(&plan, "- [ ] %s, number %d\n", workload.TaskName, i)
 	}
-	// As the command has it. Without a bound there are hundreds of checkpoints after a
-	// while of measuring, which no project has.
-	if h.store, _, err = lifecycle.Init(h.dir, lifecycle.Options{Policy: lifecycle.Policy{Checkpoints: 20}}); err != nil {
+	// As the command has it.
+	if h.store, _, err = lifecycle.Init(h.dir, lifecycle.Options{Policy: lifecycle.Policy{CheckpointBytes: 2 << 30}}); err != nil {
 		return err
 	}
 	if err := h.store.CreatePlan("bench", []byte(plan.String())); err != nil {

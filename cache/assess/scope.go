@@ -1,8 +1,8 @@
 package assess
 
 import (
-	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,7 +68,7 @@ type part struct {
 	whole    bool     // one of them is the path: all that is in it
 }
 
-// look is a Look. Its snapshots are those of the parts, one a line.
+// look is a Look. Its snapshots are those of the parts.
 func (s scope) look(ctx context.Context, last []byte) ([]byte, bool, error) {
 	root, err := writer.OpenFS(s.root)
 	if err != nil {
@@ -90,22 +90,31 @@ func (s scope) look(ctx context.Context, last []byte) ([]byte, bool, error) {
 	if same && settled {
 		return last, true, nil
 	}
-	var b []byte
+	return encode(all), same, nil
+}
+
+// encode returns the snapshots' bytes, each behind its length.
+func encode(all []*files.Snapshot) (b []byte) {
 	for _, s := range all {
-		b = append(b, s.Encode()...)
+		one := s.Encode()
+		b = append(binary.AppendUvarint(b, uint64(len(one))), one...)
 	}
-	return b, same, nil
+	return b
 }
 
 // decode returns the snapshots of n parts, all nil when data is not of so many.
 func decode(data []byte, n int) []*files.Snapshot {
 	all := make([]*files.Snapshot, 0, n)
-	for line := range bytes.Lines(data) {
-		s, err := files.Decode(line)
+	for len(data) > 0 {
+		size, at := binary.Uvarint(data)
+		if at <= 0 || size > uint64(len(data)-at) {
+			return make([]*files.Snapshot, n)
+		}
+		s, err := files.Decode(data[at : at+int(size)])
 		if err != nil {
 			return make([]*files.Snapshot, n)
 		}
-		all = append(all, s)
+		all, data = append(all, s), data[at+int(size):]
 	}
 	if len(all) != n {
 		return make([]*files.Snapshot, n)
@@ -116,7 +125,7 @@ func decode(data []byte, n int) []*files.Snapshot {
 // take looks at a part. What the tracker cannot tell of is an error: it may have
 // changed. What is ignored by now is gone from the scope.
 func (p part) take(ctx context.Context, root writer.FS, base *files.Snapshot) (*files.Snapshot, error) {
-	s, err := files.Take(ctx, root, base, files.Options{Paths: []string{p.path}, Only: p.names})
+	s, err := files.Take(ctx, root, base, files.Options{Paths: []string{p.path}, Only: p.names, Nested: true})
 	if err != nil {
 		return nil, err
 	}
@@ -141,9 +150,7 @@ func compare(before, now *files.Snapshot) (same, alike bool) {
 	if before == nil || !slices.Equal(before.Paths, now.Paths) || !slices.Equal(before.Skipped, now.Skipped) {
 		return false, false
 	}
-	changes := files.Compare(before, now)
-	same = !slices.ContainsFunc(changes, func(c files.Change) bool { return c.Kind != files.Touched })
-	return same, len(changes) == 0 && before.Settled()
+	return len(files.Compare(before, now)) == 0, before.Equal(now) && before.Settled()
 }
 
 // names says whether a pattern names a file or a folder around it.

@@ -1,8 +1,12 @@
 package files
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -10,77 +14,113 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// sealed puts a checksum behind a body.
+// sealed puts the magic before and a checksum behind a body.
 func sealed(body string) []byte {
-	return fmt.Appendf([]byte(body), "%s%08x\"}\n", checksumKey, crc32.Checksum([]byte(body), castagnoli))
+	b := append([]byte(magic), body...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-const head = `{"schemaVersion":1,"at":"2026-02-14T09:00:00Z"`
+// body is what is sealed.
+func body(s *Snapshot) string {
+	b := s.Encode()
+	return string(b[len(magic) : len(b)-crc32.Size])
+}
 
-func TestDecode(t *testing.T) {
-	t.Parallel()
-	hash := strings.Repeat("ab", 32)
-	file := `{"path":"a","mode":"100644","size":1,"hash":"` + hash + `"}`
-	for name, body := range map[string]string{
-		"a file":         head + `,"files":[` + file + `]`,
-		"unknown member": head + `,"new":{"x":[1]},"files":[]`,
-	} {
-		s, err := Decode(sealed(body))
-		require.NoError(t, err, name)
-		require.Equal(t, time.Date(2026, 2, 14, 9, 0, 0, 0, time.UTC), s.At)
+func sample() *Snapshot {
+	link := sha256.Sum256([]byte("to\xff"))
+	return &Snapshot{
+		At: time.Unix(1, 2).UTC(), Stored: blob.Hash{7}, Paths: []string{"a", "\xff"},
+		Skipped: []Skip{{Path: "p", Reason: Special}, {Path: "p/q", Reason: Nested}, {Path: "r", Reason: Unreadable, Err: "why"}},
+		Files: []Fingerprint{
+			{Path: "a", Mode: fs.ModeDir | 0o750}, {Path: "a/b", Mode: 0o644, Size: 3, ModTime: -5, ChangeTime: 1 << 60, Inode: math.MaxUint64, Hash: blob.Hash{1}},
+			{Path: "a/b.c", Mode: fs.ModeSymlink, Size: 4, ModTime: 1, Target: "to\xff", Hash: link}, {Path: "é", Mode: 0, Hash: blob.Hash{2}},
+		},
 	}
+}
+
+func TestEncode(t *testing.T) {
+	t.Parallel()
+	s := sample()
+	again, err := Decode(s.Encode())
+	require.NoError(t, err)
+	require.Equal(t, s, again)
+	for i := range s.Encode() { // every byte counts
+		damaged := s.Encode()
+		damaged[i] ^= 1
+		_, err := Decode(damaged)
+		require.Error(t, err, "byte %d", i)
+		_, err = Decode(damaged[:i])
+		require.Error(t, err, "cut at %d", i)
+	}
+	_, err = Decode(sealed("\x02what"))
+	require.ErrorIs(t, err, writer.ErrFutureVersion)
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	files := func(all ...Fingerprint) string { return body(&Snapshot{Files: all}) }
+	dir := func(p string) Fingerprint { return Fingerprint{Path: p, Mode: fs.ModeDir | 0o755} }
 	for name, body := range map[string]string{
-		"no version":      `{"at":"2026-02-14T09:00:00Z","files":[]`,
-		"version 0":       `{"schemaVersion":0,"at":"2026-02-14T09:00:00Z","files":[]`,
-		"no time":         `{"schemaVersion":1,"files":[]`,
-		"local time":      `{"schemaVersion":1,"at":"2026-02-14T09:00:00+01:00","files":[]`,
-		"twice":           head + `,"files":[` + file + `,` + file + `]`,
-		"not sorted":      head + `,"files":[{"path":"b","mode":"40755"},` + file + `]`,
-		"outside":         head + `,"files":[{"path":"../a","mode":"40755"}]`,
-		"absolute":        head + `,"files":[{"path":"/a","mode":"40755"}]`,
-		"not clean":       head + `,"files":[{"path":"a//b","mode":"40755"}]`,
-		"NUL":             head + `,"files":[{"path":"a\u0000","mode":"40755"}]`,
-		"no path":         head + `,"files":[{"mode":"40755"}]`,
-		"no mode":         head + `,"files":[{"path":"a","hash":"` + hash + `"}]`,
-		"mode of a FIFO":  head + `,"files":[{"path":"a","mode":"10644","hash":"` + hash + `"}]`,
-		"setuid":          head + `,"files":[{"path":"a","mode":"104755","hash":"` + hash + `"}]`,
-		"setgid":          head + `,"files":[{"path":"a","mode":"102755","hash":"` + hash + `"}]`,
-		"sticky":          head + `,"files":[{"path":"a","mode":"41777"}]`,
-		"mode in decimal": head + `,"files":[{"path":"a","mode":"999","hash":"` + hash + `"}]`,
-		"no hash":         head + `,"files":[{"path":"a","mode":"100644"}]`,
-		"folder's hash":   head + `,"files":[{"path":"a","mode":"40755","hash":"` + hash + `"}]`,
-		"folder's size":   head + `,"files":[{"path":"a","mode":"40755","size":1}]`,
-		"negative size":   head + `,"files":[{"path":"a","mode":"100644","size":-1,"hash":"` + hash + `"}]`,
-		"file's target":   head + `,"files":[{"path":"a","mode":"100644","target":"x","hash":"` + hash + `"}]`,
-		"link's hash":     head + `,"files":[{"path":"a","mode":"120000","target":"x","hash":"` + hash + `"}]`,
-		"plain in base64": head + `,"files":[{"pathBytes":"YQ==","mode":"40755"}]`,
-		"bad base64":      head + `,"files":[{"pathBytes":"YQ","mode":"40755"}]`,
-		"a reason":        head + `,"skipped":[{"path":"a","reason":"mood"}],"files":[]`,
-		"after the end":   head + `,"files":[],"checksum":"x"`,
+		"version 0":          "\x00" + body(sample())[1:],
+		"something behind":   body(sample()) + "\x00",
+		"cut off":            body(sample())[:40],
+		"twice":              files(dir("a"), dir("a")),
+		"not sorted":         files(dir("b"), dir("a")),
+		"outside":            files(dir("../a")),
+		"the folder above":   files(dir("..")),
+		"the root":           files(dir(".")),
+		"absolute":           files(dir("/a")),
+		"not clean":          files(dir("a//b")),
+		"a slash at the end": files(dir("a/")),
+		"NUL":                files(dir("a\x00")),
+		"no path":            files(dir("")),
+		"a .git":             files(dir(".gitignore"), dir("a/.Git/x")),
+		"a .lopen":           files(dir(".lopen")),
+		"too deep":           files(dir(strings.Repeat("a/", maxDepth+2) + "a")),
+		"too long":           files(dir(strings.Repeat("a", maxPath+1))),
+		"a size below 0":     files(Fingerprint{Path: "a", Size: -1}),
+		"mode of a FIFO":     files(Fingerprint{Path: "a", Mode: fs.ModeNamedPipe}),
+		"a link's mode":      files(Fingerprint{Path: "a", Mode: fs.ModeSymlink | 0o777}),
+		"a reason":           body(&Snapshot{Skipped: []Skip{{Path: "a", Reason: "mood"}}}),
+		"a count":            body(&Snapshot{})[:33] + "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
 	} {
 		_, err := Decode(sealed(body))
 		require.ErrorIs(t, err, writer.ErrCorrupt, name)
 	}
-	_, err := Decode(sealed(`{"schemaVersion":2,"what":1`))
-	require.ErrorIs(t, err, writer.ErrFutureVersion)
-	whole := sealed(head + `,"files":[` + file + `]`)
-	for i := range whole { // every byte counts
-		damaged := append([]byte{}, whole...)
-		damaged[i] ^= 1
-		_, err := Decode(damaged)
-		require.Error(t, err, "byte %d", i)
-		_, err = Decode(whole[:i])
-		require.Error(t, err, "cut at %d", i)
+	setuid := strings.Replace(files(Fingerprint{Path: "a", Mode: 0o755}), "\xb4\x0f", "\xb4\x4f", 1)
+	_, err := Decode(sealed(setuid))
+	require.ErrorContains(t, err, "mode", "setuid")
+}
+
+// What is decoded takes memory in proportion to its bytes, also when each path shares a
+// long part with the one before.
+func TestDecodeIsBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat(strings.Repeat("x", 200)+"/", 200)
+	s := &Snapshot{}
+	for i := range 20_000 {
+		s.Files = append(s.Files, Fingerprint{Path: fmt.Sprintf("%s%05d", long, i), Mode: fs.ModeDir | 0o755})
 	}
+	data := s.Encode()
+	require.Less(t, len(data), 300_000)
+	_, err := Decode(data)
+	require.ErrorIs(t, err, writer.ErrCorrupt)
+	require.ErrorContains(t, err, "more bytes")
+	// A tree that is as deep as Take goes can be read again.
+	s.Files = nil
+	for i := range maxDepth {
+		s.Files = append(s.Files, Fingerprint{Path: strings.Repeat("d/", i) + "d", Mode: fs.ModeDir | 0o755})
+	}
+	_, err = Decode(s.Encode())
+	require.NoError(t, err)
 }
 
 func FuzzDecode(f *testing.F) {
-	x := Snapshot{At: time.Unix(1, 2), Paths: []string{"a", "\xff"}, Skipped: []Skip{{Path: "p", Reason: Special}},
-		Files: []Fingerprint{{Path: "a", Mode: 0o644, Size: 3}, {Path: "a\xff", Mode: 0o4755}}}
-	f.Add(string(x.Encode()))
-	f.Add(head + `,"files":[{"path":"d","mode":"40755"}]`)
+	f.Add(body(sample()))
+	f.Add(body(&Snapshot{Files: []Fingerprint{{Path: "d", Mode: fs.ModeDir | 0o755}}}))
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, data := range [][]byte{[]byte(body), sealed(body)} {
 			s, err := Decode(data)

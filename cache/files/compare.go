@@ -3,6 +3,7 @@ package files
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/lopen-dev/lopen/writer/blob"
@@ -16,9 +17,8 @@ const (
 	Created  Kind = "created"
 	Modified Kind = "modified" // the content or the type; the mode may differ as well
 	Deleted  Kind = "deleted"
-	Moved    Kind = "moved"   // the same content at another path, and gone from its own; the mode may differ
-	Mode     Kind = "mode"    // the permissions only
-	Touched  Kind = "touched" // nothing but times or the inode: not a change, but the newer snapshot spares the next reading
+	Moved    Kind = "moved" // the same content at another path, and gone from its own; the mode may differ
+	Mode     Kind = "mode"  // the permissions only
 )
 
 // A Change is one difference between two snapshots.
@@ -29,11 +29,32 @@ type Change struct {
 	Old, New *Fingerprint // nil where there is none; shared with the snapshots, not to be written
 }
 
-// Compare returns what differs, sorted by Path. Paths that one of the snapshots
-// does not cover are left out.
+// Compare returns what differs, sorted by Path; times and inodes do not count. Paths that
+// one of the snapshots does not cover are left out, and folders that come and go with
+// what is recorded in them.
 func Compare(old, next *Snapshot) []Change {
 	var changes []Change
 	var gone, come []*Fingerprint
+	each(old, next, func(a, b *Fingerprint) {
+		switch {
+		case b == nil:
+			gone = append(gone, a)
+		case a == nil:
+			come = append(come, b)
+		case !a.sameContent(b):
+			changes = append(changes, Change{Kind: Modified, Path: b.Path, Old: a, New: b})
+		case a.Mode != b.Mode:
+			changes = append(changes, Change{Kind: Mode, Path: b.Path, Old: a, New: b})
+		}
+	})
+	changes = append(changes, Moves(gone, come)...)
+	sortChanges(changes)
+	return changes
+}
+
+// each calls fn with the fingerprints of each path that both snapshots cover, in order;
+// nil is where there is none.
+func each(old, next *Snapshot, fn func(a, b *Fingerprint)) {
 	i, j := 0, 0
 	for i < len(old.Files) || j < len(next.Files) {
 		order := 1
@@ -46,48 +67,36 @@ func Compare(old, next *Snapshot) []Change {
 		switch {
 		case order < 0:
 			if next.Covers(old.Files[i].Path) {
-				gone = append(gone, &old.Files[i])
+				fn(&old.Files[i], nil)
 			}
 			i++
 		case order > 0:
 			if old.Covers(next.Files[j].Path) {
-				come = append(come, &next.Files[j])
+				fn(nil, &next.Files[j])
 			}
 			j++
 		default:
-			if kind := differ(&old.Files[i], &next.Files[j]); kind != "" {
-				changes = append(changes, Change{Kind: kind, Path: next.Files[j].Path, Old: &old.Files[i], New: &next.Files[j]})
-			}
+			fn(&old.Files[i], &next.Files[j])
 			i++
 			j++
 		}
 	}
-	changes = append(changes, moves(gone, come)...)
+}
+
+func sortChanges(changes []Change) {
 	slices.SortFunc(changes, func(a, b Change) int {
 		// A folder that became a file: the deletion of what was in it comes after, by path.
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.From, b.From))
 	})
-	return changes
 }
 
-// differ tells how one path's fingerprints differ, "" when they do not.
-func differ(a, b *Fingerprint) Kind {
-	switch {
-	case !a.sameContent(b):
-		return Modified
-	case a.Mode != b.Mode:
-		return Mode
-	case !a.sameStat(b):
-		return Touched
-	}
-	return ""
-}
-
-// moves pairs what is gone with what has come by content. The inode chooses among
-// several of one content, and alone proves nothing: file systems give the number of
-// a deleted file to the next new one. Of empty files all have one content, so they
-// are paired by inode only; empty folders not at all.
-func moves(gone, come []*Fingerprint) []Change {
+// Moves returns the changes that lead from what is gone to what has come, sorted by Path.
+// It pairs files and symlinks by content. The inode chooses among several of one content,
+// and alone proves nothing: file systems give the number of a deleted file to the next
+// new one. Of empty files all have one content, so they are paired by inode only. A
+// folder is told only when nothing in it is gone, or has come, with it.
+func Moves(gone, come []*Fingerprint) []Change {
+	gone, come = told(gone), told(come)
 	// What is left of the gone ones, by what must be equal. Each goes at most once.
 	type inode struct {
 		hash blob.Hash
@@ -135,5 +144,27 @@ func moves(gone, come []*Fingerprint) []Change {
 			changes = append(changes, Change{Kind: Deleted, Path: g.Path, Old: g})
 		}
 	}
+	sortChanges(changes)
 	return changes
+}
+
+// told returns what is left, sorted by path, without the folders that have something in
+// them.
+func told(all []*Fingerprint) []*Fingerprint {
+	byPath := func(a, b *Fingerprint) int { return strings.Compare(a.Path, b.Path) }
+	if !slices.IsSortedFunc(all, byPath) {
+		all = slices.SortedFunc(slices.Values(all), byPath)
+	}
+	var left []*Fingerprint
+	for i, f := range all {
+		if f.Mode.IsDir() {
+			from := all[i+1:]
+			j := sort.Search(len(from), func(j int) bool { return from[j].Path > f.Path+"/" })
+			if j < len(from) && strings.HasPrefix(from[j].Path, f.Path+"/") {
+				continue
+			}
+		}
+		left = append(left, f)
+	}
+	return left
 }

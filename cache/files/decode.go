@@ -1,229 +1,181 @@
 package files
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io/fs"
-	"path"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
 	"github.com/lopen-dev/lopen/writer"
-	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// MaxEncoded bounds what Decode takes, in bytes.
-const MaxEncoded = 1 << 30
+const (
+	// MaxEncoded bounds what Decode takes, in bytes.
+	MaxEncoded = 1 << 30
+	// maxPath bounds a path, in bytes: what [Take] finds within its depth.
+	maxPath = maxDepth * 256
+	// maxPaths bounds all paths together, in bytes: each may share nearly all of its own
+	// with another. maxShare bounds them in times of what is decoded.
+	maxPaths, maxShare = 1 << 28, 128
+)
 
-// maxPath bounds a path, in bytes: what [Take] finds within its depth.
-const maxPath = maxDepth * 256
-
-// Decode reads what Encode returns. Members that it does not know are ignored. The Snapshot
-// shares the memory of data, which must not be changed afterwards. The
-// error has class future-version for a newer schemaVersion, else class corrupt.
+// Decode reads what Encode returns. The error has class future-version for a newer
+// version, else class corrupt.
 func Decode(data []byte) (*Snapshot, error) {
-	s, err := decode(data)
-	if err != nil {
+	d := decoder{b: data, room: min(maxPaths, maxPath+maxShare*len(data))}
+	s := d.snapshot()
+	if d.err != nil {
 		class := writer.ClassCorrupt
-		if errors.Is(err, writer.ErrFutureVersion) {
+		if errors.Is(d.err, writer.ErrFutureVersion) {
 			class = writer.ClassFutureVersion
 		}
-		return nil, &writer.Error{Op: "decode", Path: "snapshot", Class: class, Err: err}
+		return nil, &writer.Error{Op: "decode", Path: "snapshot", Class: class, Err: d.err}
 	}
 	return s, nil
 }
 
-func decode(data []byte) (*Snapshot, error) {
-	if len(data) > MaxEncoded {
-		return nil, fmt.Errorf("it has %d bytes, more than the %d that are read", len(data), MaxEncoded)
+// A decoder reads from b, which is empty after an error.
+type decoder struct {
+	b    []byte
+	err  error
+	last string // the path before
+	buf  []byte // where the next one is put together
+	room int    // bytes that paths may still have
+}
+
+func (d *decoder) snapshot() *Snapshot {
+	all, end := d.b, len(d.b)-crc32.Size
+	if end < 0 || len(all) > MaxEncoded || string(d.bytes(len(magic))) != magic {
+		d.fail("it is no snapshot")
+		return nil
 	}
-	d := decoder{strictjson.NewSharing(data)}
+	if v := d.uint(); v > version {
+		d.fail("version %d: %w", v, writer.ErrFutureVersion)
+	} else if v != version || binary.LittleEndian.Uint32(all[end:]) != crc32.Checksum(all[:end], castagnoli) {
+		d.fail("the checksum is not that of the content")
+	}
 	s := &Snapshot{}
-	version, sealed := int64(0), false
-	d.Object(func(key string) {
-		if version == 0 && key != "schemaVersion" {
-			d.Fail("schemaVersion is not the first member")
-			return
+	d.b = d.b[:max(0, len(d.b)-crc32.Size)]
+	s.At = time.Unix(0, d.int()).UTC()
+	copy(s.Stored[:], d.bytes(len(s.Stored)))
+	d.list(func(int) { s.Paths = append(s.Paths, d.path()) })
+	d.list(func(int) {
+		k := Skip{Path: d.path()}
+		if n := d.uint(); n < uint64(len(reasons)) {
+			k.Reason = reasons[n]
+		} else {
+			d.fail("%q was skipped for the reason %d", k.Path, n)
 		}
-		if sealed {
-			d.Fail("the checksum is not the last member")
-			return
+		k.Err = string(d.text())
+		s.Skipped = append(s.Skipped, k)
+	})
+	d.list(func(n int) { s.Files = append(slices.Grow(s.Files, n), d.file()) })
+	if len(d.b) > 0 {
+		d.fail("something stands behind the files")
+	}
+	return s
+}
+
+func (d *decoder) fail(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf(format, args...)
+	}
+	d.b = nil
+}
+
+func (d *decoder) uint() uint64 { return number(d, binary.Uvarint) }
+func (d *decoder) int() int64   { return number(d, binary.Varint) }
+
+func number[T uint64 | int64](d *decoder, read func([]byte) (T, int)) T {
+	n, size := read(d.b)
+	if size <= 0 {
+		d.fail("a number is cut off")
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
+func (d *decoder) bytes(n int) []byte {
+	if n > len(d.b) {
+		d.fail("it is cut off")
+		return nil
+	}
+	b := d.b[:n]
+	d.b = d.b[n:]
+	return b
+}
+
+func (d *decoder) text() []byte { return d.bytes(int(min(d.uint(), MaxEncoded))) }
+
+// list calls fn with how many there still are, for each. None takes less than 4 bytes
+// but a path of one byte.
+func (d *decoder) list(fn func(left int)) {
+	n := d.uint()
+	if n > uint64(len(d.b))/3 {
+		d.fail("a list of %d is cut off", n)
+	}
+	d.last = ""
+	for ; n > 0 && d.err == nil; n-- {
+		fn(int(n))
+	}
+}
+
+// path reads one that Take may find, and that comes after the one before.
+func (d *decoder) path() string {
+	shared, rest := d.uint(), d.text()
+	d.room -= int(min(shared, maxPath)) + len(rest)
+	if d.err != nil || shared > uint64(len(d.last)) || d.room < 0 {
+		d.fail("the paths have more bytes than there can be")
+		return ""
+	}
+	d.buf = append(append(d.buf[:0], d.last[:shared]...), rest...)
+	p := string(d.buf)
+	if len(p) > maxPath || strings.Count(p, "/") > maxDepth+1 || p <= d.last || p != "." && !clean(p) {
+		d.fail("no path inside is %.100q, behind %.100q", p, d.last)
+	}
+	d.last = p
+	return p
+}
+
+// clean says whether a path is one that Take may find.
+func clean(p string) bool {
+	for part := range strings.SplitSeq(p, "/") {
+		if part == "" || part == "." || part == ".." || never(part) {
+			return false
 		}
-		switch key {
-		case "schemaVersion":
-			if version = d.Int(); version < 1 {
-				d.Fail("schemaVersion %d", version)
-			} else if version > schemaVersion {
-				d.Fail("")
-			}
-		case "at":
-			s.At = d.time()
-		case "paths":
-			s.Paths = d.paths()
-		case "skipped":
-			s.Skipped = d.skips()
-		case "files":
-			s.Files = d.files()
-		case "checksum":
-			_ = d.Text()
-			sealed = true
-		default:
-			d.Raw()
-		}
-	})
-	d.End()
-	switch {
-	case version > schemaVersion:
-		return nil, fmt.Errorf("schemaVersion %d: %w", version, writer.ErrFutureVersion)
-	case d.Err() != nil:
-		return nil, d.Err()
-	case !sealed || s.At.IsZero():
-		return nil, errors.New("a member is missing")
 	}
-	body := bytes.LastIndex(data, []byte(checksumKey))
-	if want := fmt.Sprintf("%s%08x\"}\n", checksumKey, crc32.Checksum(data[:max(body, 0)], castagnoli)); body < 0 || string(data[body:]) != want {
-		return nil, errors.New("the checksum is not that of the content")
+	return strings.IndexByte(p, 0) < 0
+}
+
+func (d *decoder) file() (f Fingerprint) {
+	f.Path = d.path()
+	mode := d.uint()
+	f.Mode = fs.FileMode(mode>>2) & fs.ModePerm
+	if n := mode & 3; n < uint64(len(types)) {
+		f.Mode |= types[n]
 	}
-	return s, nil
-}
-
-type decoder struct{ *strictjson.Reader }
-
-func (d decoder) time() time.Time {
-	t, err := time.Parse(time.RFC3339Nano, d.Text())
-	if err != nil || t.Location() != time.UTC {
-		d.Fail("want a time in UTC")
+	if modeNumber(f.Mode) != mode || f.Mode&fs.ModeSymlink != 0 && f.Mode != fs.ModeSymlink || f.Path == "." {
+		d.fail("%q has the mode %o", f.Path, mode)
 	}
-	return t
-}
-
-// bytes reads a member that holds what is not UTF-8.
-func (d decoder) bytes() string {
-	b, err := base64.StdEncoding.Strict().DecodeString(d.Text())
-	if err != nil {
-		d.Fail("want base64")
+	if f.Mode.IsDir() {
+		return f
 	}
-	if plain, _ := text(string(b)); plain != "" || len(b) == 0 {
-		d.Fail("base64 of what could be written plainly")
+	f.Size, f.ModTime = int64(d.uint()), d.int()
+	f.ChangeTime, f.Inode = f.ModTime+d.int(), d.uint()
+	if f.Size < 0 {
+		d.fail("%q has a size below 0", f.Path)
 	}
-	return string(b)
-}
-
-// checkPath refuses what is no clean path below the root, and what does not come
-// after the one before.
-func (d decoder) checkPath(p, before string, first bool) {
-	switch {
-	case d.Err() != nil:
-	case len(p) > maxPath || strings.Count(p, "/") > maxDepth+1:
-		d.Fail("a path of %d bytes, %d levels deep: more than %d or %d", len(p), strings.Count(p, "/"), maxPath, maxDepth+1)
-	case p == "" || p != path.Clean(p) || path.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../") || strings.ContainsRune(p, 0):
-		d.Fail("%q is no path inside", p)
-	case !first && p <= before:
-		d.Fail("%q stands behind %q", p, before)
-	}
-}
-
-func (d decoder) paths() (all []string) {
-	last := ""
-	d.Array(func() {
-		p := ""
-		d.Object(func(key string) { d.path(key, &p) })
-		d.checkPath(p, last, len(all) == 0)
-		all, last = append(all, p), p
-	})
-	return all
-}
-
-// path reads a member that may be the path.
-func (d decoder) path(key string, p *string) {
-	switch key {
-	case "path":
-		*p = d.Text()
-	case "pathBytes":
-		*p = d.bytes()
-	default:
-		d.Raw()
-	}
-}
-
-func (d decoder) skips() (all []Skip) {
-	last := ""
-	d.Array(func() {
-		var k Skip
-		d.Object(func(key string) {
-			switch key {
-			case "reason":
-				if k.Reason = Reason(d.Text()); !k.Reason.valid() {
-					d.Fail("a reason %q", k.Reason)
-				}
-			case "error":
-				k.Err = d.Text()
-			default:
-				d.path(key, &k.Path)
-			}
-		})
-		d.checkPath(k.Path, last, len(all) == 0)
-		all, last = append(all, k), k.Path
-	})
-	return all
-}
-
-func (d decoder) files() (all []Fingerprint) {
-	last := ""
-	d.Array(func() {
-		f := d.file()
-		d.checkPath(f.Path, last, len(all) == 0)
-		all, last = append(all, f), f.Path
-	})
-	return all
-}
-
-func (d decoder) file() (f Fingerprint) {
-	moded, hashed := false, false
-	d.Object(func(key string) {
-		switch key {
-		case "mode":
-			u, err := strconv.ParseUint(d.Text(), 8, 32)
-			if f.Mode, moded = fileMode(uint32(u)); err != nil {
-				moded = false
-			}
-		case "size":
-			f.Size = d.Int()
-		case "modTime":
-			f.ModTime = d.Int()
-		case "changeTime":
-			f.ChangeTime = d.Int()
-		case "inode":
-			f.Inode = d.Uint()
-		case "hash":
-			var err error
-			if f.Hash, err = blob.ParseHash(d.Text()); err != nil {
-				d.Fail("%v", err)
-			}
-			hashed = true
-		case "target":
-			f.Target = d.Text()
-		case "targetBytes":
-			f.Target = d.bytes()
-		default:
-			d.path(key, &f.Path)
-		}
-	})
-	link := f.Mode.Type() == fs.ModeSymlink
-	switch {
-	case d.Err() != nil:
-	case !moded:
-		d.Fail("%q has no mode of a file, a folder or a symlink", f.Path)
-	case f.Mode.IsDir() && f != Fingerprint{Path: f.Path, Mode: f.Mode}, hashed == f.Mode.IsDir(), f.Size < 0, !link && f.Target != "":
-		d.Fail("%q has members that do not fit its mode", f.Path)
-	case link && f.Hash != sha256.Sum256([]byte(f.Target)):
-		d.Fail("the hash of %q is not that of its target", f.Path)
+	if f.Mode.IsRegular() {
+		copy(f.Hash[:], d.bytes(len(f.Hash)))
+	} else {
+		f.Target = string(d.text())
+		f.Hash = sha256.Sum256([]byte(f.Target))
 	}
 	return f
 }

@@ -1,7 +1,7 @@
 // Package files remembers what the files of a folder are, and says which of them
 // changed since. It knows nothing of sessions.
 //
-// A [Fingerprint] is what is remembered of one file, symlink or empty folder, a
+// A [Fingerprint] is what is remembered of one file, symlink or folder, a
 // [Snapshot] holds those of a tree. [Take] makes one, [Compare] tells two apart,
 // [Snapshot.Encode] and [Decode] carry one through a file, as [Save] and [Load] do.
 //
@@ -13,8 +13,11 @@
 // back as well, passes unseen.
 //
 // What .gitignore and .lopenignore leave out is left out, with git's rules; .git
-// and .lopen always are. What cannot be taken is never dropped silently: a
-// [Skip] of the Snapshot names it, and Compare says nothing of such paths.
+// and .lopen always are, and so are repositories within the tree. Who knows what was
+// taken before, and which [Rules] hold beside those of the tree, says so in [Options]:
+// then a change of the ignore files takes nothing out and uncovers nothing. What cannot
+// be taken is never dropped silently: a [Skip] of the Snapshot names it, and Compare
+// says nothing of such paths.
 //
 // # Concurrency
 //

@@ -1,173 +1,93 @@
 package files
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
+	"encoding/binary"
 	"hash/crc32"
 	"io/fs"
 	"slices"
-	"strconv"
-	"time"
-	"unicode/utf8"
 )
 
-// schemaVersion is that of the encoded form.
-const schemaVersion = 1
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// checksumKey begins what Encode ends with: the checksum is of all before it.
-const checksumKey = `,"checksum":"crc32c:`
-
-// text is a string of any bytes: JSON has no others than UTF-8, so any other is
-// written in base64 under the member's name with "Bytes" behind it.
-func text(s string) (plain string, raw []byte) {
-	if utf8.ValidString(s) {
-		return s, nil
-	}
-	return "", []byte(s)
-}
-
-type skipJSON struct {
-	Path      string `json:"path,omitempty"`
-	PathBytes []byte `json:"pathBytes,omitempty"`
-	Reason    Reason `json:"reason"`
-	Error     string `json:"error,omitempty"`
-}
-
-type pathJSON struct {
-	Path      string `json:"path,omitempty"`
-	PathBytes []byte `json:"pathBytes,omitempty"`
-}
-
-type snapshotJSON struct {
-	SchemaVersion int        `json:"schemaVersion"`
-	At            time.Time  `json:"at"`
-	Paths         []pathJSON `json:"paths,omitempty"`
-	Skipped       []skipJSON `json:"skipped,omitempty"`
-}
-
-// Encode returns the snapshot as compact JSON of one line, schemaVersion first, a
-// checksum of all bytes before it last. Paths and targets that are not UTF-8 are
-// written in base64, as pathBytes and targetBytes; modes as git and stat write them,
-// in octal.
-func (s *Snapshot) Encode() []byte {
-	v := snapshotJSON{SchemaVersion: schemaVersion, At: s.At.UTC()}
-	for _, p := range s.Paths {
-		var j pathJSON
-		j.Path, j.PathBytes = text(p)
-		v.Paths = append(v.Paths, j)
-	}
-	for _, k := range s.Skipped {
-		j := skipJSON{Reason: k.Reason, Error: k.Err}
-		j.Path, j.PathBytes = text(k.Path)
-		v.Skipped = append(v.Skipped, j)
-	}
-	head := bytes.TrimSuffix(encoded(v), []byte("}"))
-	out := make([]byte, 0, len(head)+256*len(s.Files)+64)
-	out = append(append(out, head...), `,"files":[`...)
-	for i := range s.Files {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = s.Files[i].append(out)
-	}
-	out = append(out, ']')
-	return fmt.Appendf(out, "%s%08x\"}\n", checksumKey, crc32.Checksum(out, castagnoli))
-}
-
-// append appends the fingerprint's object. encoding/json takes five times as long for
-// the thousands that a snapshot has.
-func (f *Fingerprint) append(b []byte) []byte {
-	b = appendText(append(b, '{'), "path", f.Path)
-	b = append(b, `,"mode":"`...)
-	b = append(strconv.AppendUint(b, uint64(unixMode(f.Mode)), 8), '"')
-	for _, n := range []struct {
-		key   string
-		value int64
-	}{{`,"size":`, f.Size}, {`,"modTime":`, f.ModTime}, {`,"changeTime":`, f.ChangeTime}} {
-		if n.value != 0 {
-			b = strconv.AppendInt(append(b, n.key...), n.value, 10)
-		}
-	}
-	if f.Inode != 0 {
-		b = strconv.AppendUint(append(b, `,"inode":`...), f.Inode, 10)
-	}
-	if !f.Mode.IsDir() {
-		b = append(hex.AppendEncode(append(b, `,"hash":"`...), f.Hash[:]), '"')
-	}
-	if f.Target != "" {
-		b = appendText(append(b, ','), "target", f.Target)
-	}
-	return append(b, '}')
-}
-
-// appendText appends a member that may be any bytes, see text.
-func appendText(b []byte, key, s string) []byte {
-	b = append(append(b, '"'), key...)
-	plain, raw := text(s)
-	if raw != nil {
-		b = append(b, `Bytes":"`...)
-		return append(base64.StdEncoding.AppendEncode(b, raw), '"')
-	}
-	b = append(b, `":`...)
-	for i := range len(plain) {
-		if c := plain[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
-			return append(b, encoded(plain)...)
-		}
-	}
-	return append(append(append(b, '"'), plain...), '"')
-}
-
-// encoded is v as encoding/json has it, compact, with no escapes for HTML's sake.
-func encoded(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // no type that comes here can fail, nor can a Buffer
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// The bits of st_mode.
+// The encoded form is, numbers being varints, signed ones in zigzag, and texts their
+// length and their bytes:
+//
+//	magic, version, At, Stored
+//	number of Paths, the paths
+//	number of Skipped, of each the path, the index of the reason, and Err
+//	number of Files, of each the path and the mode, and but for a folder Size, ModTime,
+//	ChangeTime less ModTime, Inode, and the hash of a file or the target of a symlink
+//	CRC-32C of all before, little endian
+//
+// A path is the number of bytes that it shares with the one before in its list, and the
+// rest as a text.
 const (
-	typeMask = 0o170000
-	typeReg  = 0o100000
-	typeDir  = 0o040000
-	typeLink = 0o120000
+	magic   = "lopenfiles"
+	version = 1
 )
 
-// unixMode is a fingerprint's mode as st_mode has it.
-func unixMode(m fs.FileMode) uint32 {
-	u := uint32(m.Perm())
-	switch m.Type() {
-	case fs.ModeDir:
-		u |= typeDir
-	case fs.ModeSymlink:
-		u |= typeLink
-	default:
-		u |= typeReg
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	// reasons and types stand at the numbers that mean them.
+	reasons = []Reason{Special, TooLarge, TooDeep, Unreadable, Unstable, Symlinked, Ignored, Nested}
+	types   = []fs.FileMode{0, fs.ModeDir, fs.ModeSymlink}
+)
+
+// Encode returns the snapshot without its Rules.
+func (s *Snapshot) Encode() []byte {
+	e := encoder{b: make([]byte, 0, 96*len(s.Files)+256)}
+	e.b = binary.AppendUvarint(append(e.b, magic...), version)
+	e.b = append(binary.AppendVarint(e.b, s.At.UnixNano()), s.Stored[:]...)
+	e.list(len(s.Paths))
+	for _, p := range s.Paths {
+		e.path(p)
 	}
-	return u
+	e.list(len(s.Skipped))
+	for _, k := range s.Skipped {
+		e.path(k.Path)
+		e.b = binary.AppendUvarint(e.b, uint64(slices.Index(reasons, k.Reason)))
+		e.text(k.Err)
+	}
+	e.list(len(s.Files))
+	for i := range s.Files {
+		f := &s.Files[i]
+		e.path(f.Path)
+		e.b = binary.AppendUvarint(e.b, modeNumber(f.Mode))
+		if f.Mode.IsDir() {
+			continue
+		}
+		e.b = binary.AppendUvarint(e.b, uint64(f.Size))
+		e.b = binary.AppendVarint(e.b, f.ModTime)
+		e.b = binary.AppendVarint(e.b, f.ChangeTime-f.ModTime)
+		e.b = binary.AppendUvarint(e.b, f.Inode)
+		if f.Mode.IsRegular() {
+			e.b = append(e.b, f.Hash[:]...)
+		} else {
+			e.text(f.Target)
+		}
+	}
+	return binary.LittleEndian.AppendUint32(e.b, crc32.Checksum(e.b, castagnoli))
 }
 
-// fileMode is the reverse, false for what unixMode does not return: a mode with setuid,
-// setgid or sticky was never written by lopen.
-func fileMode(u uint32) (fs.FileMode, bool) {
-	m := fs.FileMode(u & 0o777)
-	switch u & typeMask {
-	case typeReg:
-	case typeDir:
-		m |= fs.ModeDir
-	case typeLink:
-		m |= fs.ModeSymlink
-	}
-	return m, unixMode(m) == u && (m&fs.ModeSymlink == 0 || m == fs.ModeSymlink)
+func modeNumber(m fs.FileMode) uint64 {
+	return uint64(m.Perm())<<2 | uint64(slices.Index(types, m.Type()))
 }
 
-// reasons are those that Decode takes.
-var reasons = []Reason{Special, TooLarge, TooDeep, Unreadable, Unstable, Symlinked, Ignored}
+type encoder struct {
+	b    []byte
+	last string // the path before
+}
 
-func (r Reason) valid() bool { return slices.Contains(reasons, r) }
+func (e *encoder) list(n int) {
+	e.b, e.last = binary.AppendUvarint(e.b, uint64(n)), ""
+}
+
+func (e *encoder) text(s string) { e.b = append(binary.AppendUvarint(e.b, uint64(len(s))), s...) }
+
+func (e *encoder) path(p string) {
+	n := 0
+	for n < len(p) && n < len(e.last) && p[n] == e.last[n] {
+		n++
+	}
+	e.b = binary.AppendUvarint(e.b, uint64(n))
+	e.text(p[n:])
+	e.last = p
+}

@@ -41,11 +41,11 @@ func Example() {
 	_ = os.Remove(filepath.Join(dir, "c.go"))
 
 	// The snapshot survives a process.
-	if err := files.Save(root, ".lopen/files.json", before); err != nil {
+	if err := files.Save(root, ".lopen/files.bin", before); err != nil {
 		fmt.Println(err)
 		return
 	}
-	if before, err = files.Load(root, ".lopen/files.json"); err != nil {
+	if before, err = files.Load(root, ".lopen/files.bin"); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -14,74 +14,148 @@ import (
 // ignoreFiles hold the rules, a later one's over an earlier one's of the same folder.
 var ignoreFiles = []string{".gitignore", ".lopenignore"}
 
-// maxIgnore bounds the ignore files that hold for a path, those of all folders above
-// it together, in bytes: every name is compared with all their patterns. Of a file
-// that would exceed it nothing holds, and it is noted as unreadable.
-const maxIgnore = 256 << 10
+const (
+	// maxIgnore bounds the ignore files that hold for a path, those of all folders above
+	// it together, in bytes: every name is compared with all their patterns. Of a file
+	// that would exceed it nothing holds, and it is noted as unreadable.
+	maxIgnore = 256 << 10
+	// maxRules bounds all ignore files of a tree together, in bytes: a Snapshot keeps them.
+	maxRules = 32 << 20
+)
 
 // never says of which names nothing is ever taken. git as well refuses them in any
 // case, because there are file systems that do.
-func never(name string) bool {
-	return strings.EqualFold(name, ".git") || strings.EqualFold(name, ".lopen")
-}
+func never(name string) bool { return isGit(name) || strings.EqualFold(name, ".lopen") }
 
-// rules are those of one folder and of the ones above. Immutable.
-type rules struct {
-	above    *rules
+func isGit(name string) bool { return strings.EqualFold(name, ".git") }
+
+// A level is the rules of one folder and of the ones above. Immutable.
+type level struct {
+	above    *level
 	prefix   int // length of the folder's path with its '/'
 	patterns []pattern
 	size     int // of the ignore files of this folder and of those above, in bytes
 }
 
-// rules adds what the ignore files among a folder's names say. As git since 2.32
-// does, it takes a symlink for no ignore file.
-func (w *walker) rules(above *rules, dir string, names []string) *rules {
-	var patterns []pattern
-	size := 0
-	if above != nil {
-		size = above.size
+// add returns the rules of a folder below, which has these ignore files.
+func (l *level) add(dir string, files []IgnoreFile) *level {
+	sub := &level{above: l, size: l.bytes()}
+	if dir != "." && dir != "" {
+		sub.prefix = len(dir) + 1
 	}
+	for _, f := range files {
+		if sub.size+len(f.Data) <= maxIgnore {
+			sub.size += len(f.Data)
+			sub.patterns = append(sub.patterns, parseIgnore(string(f.Data))...)
+		}
+	}
+	if sub.patterns == nil {
+		return l
+	}
+	return sub
+}
+
+func (l *level) bytes() int {
+	if l == nil {
+		return 0
+	}
+	return l.size
+}
+
+// ignored judges a path whose folders are not ignored: the last pattern that
+// matches decides, those of the nearest folder first. name is the last part.
+func (l *level) ignored(path, name string, isDir bool) bool {
+	for ; l != nil; l = l.above {
+		for i := len(l.patterns) - 1; i >= 0; i-- {
+			if p := &l.patterns[i]; p.match(path[l.prefix:], name, isDir) {
+				return !p.negated
+			}
+		}
+	}
+	return false
+}
+
+// A judge says what is left out of a folder, by the rules that were found in the tree
+// and by those that are in force. They are one where their files have the same bytes.
+type judge struct {
+	found, force *level
+}
+
+// enter returns the judge of a folder that has these ignore files; "" is outside.
+func (j judge) enter(dir string, found, force []IgnoreFile) judge {
+	if j.found == j.force && slices.EqualFunc(found, force, IgnoreFile.equal) {
+		both := j.found.add(dir, found)
+		return judge{both, both}
+	}
+	return judge{j.found.add(dir, found), j.force.add(dir, force)}
+}
+
+// leaves says whether a path is left out. One that only the rules that were found ignore
+// is taken where Options.Keep says so, and what is beneath it too.
+func (w *walker) leaves(at *place, name string, isDir bool) bool {
+	if at.force.ignored(at.path, name, isDir) {
+		return true
+	}
+	if at.whole || at.found == at.force || !at.found.ignored(at.path, name, isDir) {
+		return false
+	}
+	at.whole = w.keeps(at.path)
+	return !at.whole
+}
+
+func (w *walker) keeps(path string) bool { return w.opts.Keep != nil && w.opts.Keep(path) }
+
+// enter reads the ignore files among a folder's names, and returns its judge. As git
+// since 2.32 does, it takes a symlink for no ignore file.
+func (w *walker) enter(at place, names []string) (judge, error) {
+	var found []IgnoreFile
+	force := w.opts.InForce.of(at.path)
+	left := maxIgnore - at.found.bytes()
 	for _, name := range ignoreFiles {
 		if !slices.Contains(names, name) {
 			continue
 		}
-		file := path.Join(dir, name)
+		file := path.Join(at.path, name)
 		info, err := w.root.Lstat(file)
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		data, err := writer.ReadFile(w.root, file, int64(maxIgnore-size))
+		data, err := writer.ReadFile(w.root, file, int64(left))
 		if err != nil {
 			if writer.ClassOf(err) == writer.ClassInvalid {
-				err = fmt.Errorf("of %d KiB for the ignore files along a path %d bytes are left: %w", maxIgnore>>10, maxIgnore-size, err)
+				err = fmt.Errorf("of %d KiB for the ignore files along a path %d bytes are left: %w", maxIgnore>>10, left, err)
 			}
 			if !errors.Is(err, fs.ErrNotExist) {
 				w.skip(file, Unreadable, err)
 			}
 			continue
 		}
-		size += len(data)
-		patterns = append(patterns, parseIgnore(string(data))...)
+		left -= len(data)
+		f := IgnoreFile{file, data}
+		if i := slices.IndexFunc(force, f.equal); i >= 0 {
+			f = force[i] // one copy in memory
+		}
+		found = append(found, f)
 	}
-	if patterns == nil {
-		return above
+	if len(found) == 0 && len(force) == 0 {
+		return at.judge, nil
 	}
-	r := &rules{above: above, patterns: patterns, size: size}
-	if dir != "." {
-		r.prefix = len(dir) + 1
-	}
-	return r
+	return at.enter(at.path, found, force), w.keepRules(found)
 }
 
-// ignored judges a path whose folders are not ignored: the last pattern that
-// matches decides, those of the nearest folder first. name is the last part.
-func (r *rules) ignored(path, name string, isDir bool) bool {
-	for ; r != nil; r = r.above {
-		for i := len(r.patterns) - 1; i >= 0; i-- {
-			if p := &r.patterns[i]; p.match(path[r.prefix:], name, isDir) {
-				return !p.negated
-			}
-		}
+// keepRules keeps what is found for Snapshot.Rules.
+func (w *walker) keepRules(found []IgnoreFile) error {
+	if w.opts.Paths != nil {
+		return nil // they would be found for each path
 	}
-	return false
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rules = append(w.rules, found...)
+	for _, f := range found {
+		w.ruleBytes += len(f.Data)
+	}
+	if w.ruleBytes > maxRules {
+		return fmt.Errorf("the ignore files have more than %d MiB together: %w", maxRules>>20, ErrTooMany)
+	}
+	return nil
 }

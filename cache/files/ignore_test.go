@@ -34,6 +34,11 @@ func TestPattern(t *testing.T) {
 		{"a/**/b/c", "a/b/x/b/c", "a/b/x/c"},
 		{"a/***/b", "a/x/y/b", "ab"},
 		{"a**b/c", "axb/c", "a/x/b/c"},
+		{"a**/*", "a ab a/x ax/y", "b x/a"},
+		{"a**/b", "ab a/b ax/b a/x/b ax/y/b", "axb xa/b b"},
+		{"a*/**", "ab/x a/x", "a ab"},
+		{"/a**", "a ab a/x ab/x/y", "x/a b"},
+		{"[a]**/b", "ax/b a/b", "ab a/x/b"},
 		{"a/*", "a/x", "a/x/y"},
 		{"[!a]x", "bx", "ax x"},
 		{"[]a]", "] a", "b"},
@@ -77,10 +82,8 @@ func TestParseIgnore(t *testing.T) {
 func TestIgnored(t *testing.T) {
 	t.Parallel()
 	x := newTree(t)
-	for _, name := range []string{"a.o", "keep.o", "d/a.o", "d/keep.o", "d/x.tmp", "build/keep.o", ".git/config", "d/.GIT/x", ".lopen/x", "d/.git"} {
-		if name != "d/.git" {
-			x.write(name, name)
-		}
+	for _, name := range []string{"a.o", "keep.o", "d/a.o", "d/keep.o", "d/x.tmp", "build/keep.o", ".git/config", ".lopen/x", "d/.LOPEN/x"} {
+		x.write(name, name)
 	}
 	x.write(".gitignore", "*.o\n!keep.o\nbuild/\n")
 	x.write("d/.gitignore", "!a.o\n*.tmp\n")
@@ -116,7 +119,7 @@ func TestIgnoreFileOfAnotherKind(t *testing.T) {
 	x.write("a", "*\n")
 	require.NoError(t, os.Symlink("a", x.path(".gitignore")))
 	require.NoError(t, os.Mkdir(x.path(".lopenignore"), 0o755))
-	require.Equal(t, []string{".gitignore", ".lopenignore", "a"}, paths(x.take(nil, Options{})))
+	require.Equal(t, []string{".gitignore", ".lopenignore", "a"}, every(x.take(nil, Options{})))
 
 	require.NoError(t, os.Remove(x.path(".gitignore")))
 	x.write(".gitignore", "a\n"+strings.Repeat("#", maxIgnore))
@@ -159,7 +162,8 @@ func TestIgnoreFilesAreBounded(t *testing.T) {
 	}
 }
 
-// TestIgnoredAsGit compares with what git takes of random trees with random rules.
+// TestIgnoredAsGit compares with what git takes of random trees with random rules, in the
+// tree and outside of it, and Rules with what git says of each path alone.
 func TestIgnoredAsGit(t *testing.T) {
 	t.Parallel()
 	git, err := exec.LookPath("git")
@@ -170,25 +174,55 @@ func TestIgnoredAsGit(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			x := newTree(t)
-			randomRules(x, rand.New(rand.NewPCG(seed, 1)))
-			cmd := exec.Command(git, "ls-files", "-z", "--others", "--exclude-per-directory=.gitignore")
-			cmd.Dir = x.dir
-			cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CEILING_DIRECTORIES="+path.Dir(x.dir))
-			out, err := cmd.Output()
-			require.NoError(t, err)
-			want := strings.Split(string(out), "\x00")
-			slices.Sort(want) // "", of behind the last, comes first
-			s := x.take(nil, Options{})
-			got := slices.DeleteFunc(s.Files, func(f Fingerprint) bool { return f.Mode.IsDir() })
-			require.Equal(t, want[1:], paths(&Snapshot{Files: got}))
+			outside := randomRules(x, rand.New(rand.NewPCG(seed, 1)))
+			ask := func(in []string, args ...string) []string {
+				cmd := exec.Command(git, args...)
+				cmd.Dir, cmd.Stdin = x.dir, strings.NewReader(strings.Join(in, "\x00"))
+				cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CEILING_DIRECTORIES="+path.Dir(x.dir),
+					"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.excludesFile", "GIT_CONFIG_VALUE_0="+x.path(".git/user"))
+				out, err := cmd.Output()
+				var exit *exec.ExitError
+				if !errors.As(err, &exit) || exit.ExitCode() != 1 { // nothing is ignored
+					require.NoError(t, err)
+				}
+				got := strings.Split(string(out), "\x00")
+				slices.Sort(got)
+				return append([]string(nil), got[1:]...) // "", of behind the last, comes first
+			}
+			s := x.take(nil, Options{Outside: outside})
+			require.Equal(t, ask(nil, "ls-files", "-z", "--others", "--exclude-standard"), paths(s))
+
+			var all, ignored []string
+			require.NoError(t, fs.WalkDir(os.DirFS(x.dir), ".", func(p string, d fs.DirEntry, err error) error {
+				if p == ".git" {
+					return fs.SkipDir
+				}
+				if p != "." {
+					all = append(all, p)
+					if s.Rules.Ignored(p, d.IsDir()) {
+						ignored = append(ignored, p)
+					}
+				}
+				return err
+			}))
+			slices.Sort(ignored)
+			require.Equal(t, ask(all, "check-ignore", "-z", "--stdin"), ignored)
+			rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+			again := NewRules(s.Rules.Files())
+			for _, p := range all { // the order is of no account
+				info, err := os.Lstat(x.path(p))
+				require.NoError(t, err)
+				require.Equal(t, slices.Contains(ignored, p), again.Ignored(p, info.IsDir()), p)
+			}
 		})
 	}
 }
 
 var gitTrees = flag.Int("trees", 60, "how many random trees TestIgnoredAsGit compares")
 
-// randomRules makes a repository of names and patterns that are likely to meet.
-func randomRules(x tree, r *rand.Rand) {
+// randomRules makes a repository of names and patterns that are likely to meet. It
+// returns what git reads from outside of the tree.
+func randomRules(x tree, r *rand.Rand) (outside []IgnoreFile) {
 	parts := []string{"a", "b", "ab", "a.o", "b.o", "foo", "foo.txt", "é", "a b", "[x]", "x]", "{a,b}", `a\b`, "!n", "#h", "b ", "-", "]"}
 	segments := []string{"a", "b", "*", "**", "***", "*.o", "a*", "?", "??", "[ab]", "[!a]", "[^a]", "[[:alpha:]]", "[![:alpha:]a]", "foo", "f*.t?t", `\[x\]`,
 		"{a,b}", `a\\b`, "[a-c]", "[]x]", "[a-]", "[-a]", "[a", "[[:al]", "[[:foo:]]", "a**", "**o", `\!n`, `\#h`, `b\ `, "#h", "é", "[é]", `a\`, "!n", "*o*", `[\]]`, `[a-\c]`}
@@ -198,6 +232,13 @@ func randomRules(x tree, r *rand.Rand) {
 			picked = append(picked, of(all...))
 		}
 		return picked
+	}
+	lines := func() string {
+		var all []string
+		for range 1 + r.IntN(4) {
+			all = append(all, of("", "", "!")+of("", "", "/")+path.Join(some(segments, 1+r.IntN(3))...)+of("", "", "/")+of("", "", "", " ", "\r"))
+		}
+		return strings.Join(all, "\n")
 	}
 	for _, dir := range []string{".git/objects", ".git/refs"} { // the least that git takes for a repository
 		require.NoError(x.t, os.MkdirAll(x.path(dir), 0o755))
@@ -220,10 +261,12 @@ func randomRules(x tree, r *rand.Rand) {
 		if r.IntN(5) > 0 {
 			continue
 		}
-		var lines []string
-		for range 1 + r.IntN(4) {
-			lines = append(lines, of("", "", "!")+of("", "", "/")+path.Join(some(segments, 1+r.IntN(3))...)+of("", "", "/")+of("", "", "", " ", "\r"))
-		}
-		x.write(path.Join(dir, ".gitignore"), strings.Join(lines, "\n"))
+		x.write(path.Join(dir, ".gitignore"), lines())
 	}
+	for _, name := range []string{".git/user", ".git/info/exclude"} {
+		text := lines()
+		x.write(name, text)
+		outside = append(outside, IgnoreFile{"//" + name, []byte(text)})
+	}
+	return outside
 }

@@ -46,11 +46,23 @@ func (x tree) take(base *Snapshot, opts Options) *Snapshot {
 	return s
 }
 
-// paths are those of a snapshot.
+// every are the paths of a snapshot.
+func every(s *Snapshot) []string { return pathsOf(s, func(Fingerprint) bool { return true }) }
+
+// paths are those of the files and symlinks, folders those of the folders.
 func paths(s *Snapshot) []string {
-	all := []string{}
-	for i := range s.Files {
-		all = append(all, s.Files[i].Path)
+	return pathsOf(s, func(f Fingerprint) bool { return !f.Mode.IsDir() })
+}
+
+func folders(s *Snapshot) []string {
+	return pathsOf(s, func(f Fingerprint) bool { return f.Mode.IsDir() })
+}
+
+func pathsOf(s *Snapshot, which func(Fingerprint) bool) (all []string) {
+	for _, f := range s.Files {
+		if which(f) {
+			all = append(all, f.Path)
+		}
 	}
 	return all
 }

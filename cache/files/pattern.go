@@ -20,6 +20,7 @@ type pattern struct {
 	// name alone.
 	anchored bool
 	kind     patternKind
+	before   string // of an anchored glob: what stands before the first wildcard
 	text     string
 }
 
@@ -65,6 +66,10 @@ func parsePattern(line string) (p pattern, ok bool) {
 		p.kind, p.text = suffix, rest
 	default:
 		p.kind = glob
+		if p.anchored { // git compares it apart, so that stars behind it stand at the begin: a**/b is ab, too
+			i := strings.IndexAny(line, special)
+			p.before, line = line[:i], line[i:]
+		}
 		p.text, ok = translate(line)
 		return p, ok
 	}
@@ -101,7 +106,11 @@ func (p *pattern) match(path, name string, isDir bool) bool {
 	case suffix:
 		return strings.HasSuffix(path, p.text)
 	}
-	return doublestar.MatchUnvalidated(p.text, asRunes(path))
+	path, ok := strings.CutPrefix(path, p.before)
+	if path == "" { // for git, folders that are left away leave no slash
+		return ok && strings.Trim(strings.ReplaceAll(p.text, "**/", ""), "*") == ""
+	}
+	return ok && doublestar.MatchUnvalidated(p.text, asRunes(path))
 }
 
 // asRunes makes a character of each byte: git compares bytes, so that two '?' stand
@@ -139,7 +148,7 @@ func translate(p string) (string, bool) {
 			}
 			alone := end-i > 1 && (i == 0 || p[i-1] == '/') && (end == len(p) || p[end] == '/')
 			switch {
-			case alone && end == len(p):
+			case alone && end == len(p) && i > 0:
 				b.WriteString("**/*")
 			case alone:
 				b.WriteString("**")

@@ -5,28 +5,38 @@ package files
 // next does not cover is as it was. What was created, modified or moved stays as it
 // was in s and is told again, until somebody takes a new base.
 func (s *Snapshot) Refresh(next *Snapshot) *Snapshot {
-	dropped, replaced := map[string]bool{}, map[string]Fingerprint{}
+	stays := map[string]bool{} // gone, but told again: what was moved, and the folders it was in
 	for _, c := range Compare(s, next) {
-		switch c.Kind {
-		case Deleted:
-			dropped[c.Path] = true
-		case Touched:
-			replaced[c.Path] = *c.New
-		case Modified, Mode:
-			// The stat of what differs must not be taken for proof later, when At has moved
-			// on: in the racy window the content changed under this very stat.
-			f := *c.Old
-			f.ModTime, f.ChangeTime, f.Inode = 0, 0, 0
-			replaced[c.Path] = f
+		if c.Kind == Moved {
+			for p := c.From; p != "."; p = parent(p) {
+				stays[p] = true
+			}
 		}
 	}
+	replaced := map[string]*Fingerprint{} // nil: dropped
+	each(s, next, func(a, b *Fingerprint) {
+		switch {
+		case b == nil && !stays[a.Path]:
+			replaced[a.Path] = nil
+		case a == nil || b == nil || *a == *b:
+		case a.sameContent(b) && a.Mode == b.Mode:
+			replaced[a.Path] = b
+		default:
+			// The stat of what differs must not be taken for proof later, when At has moved
+			// on: in the racy window the content changed under this very stat.
+			f := *a
+			f.ModTime, f.ChangeTime, f.Inode = 0, 0, 0
+			replaced[a.Path] = &f
+		}
+	})
 	out := &Snapshot{At: next.At, Paths: s.Paths, Skipped: s.Skipped, Files: make([]Fingerprint, 0, len(s.Files))}
 	for _, f := range s.Files {
-		if r, ok := replaced[f.Path]; ok {
-			f = r
-		}
-		if !dropped[f.Path] {
+		r, ok := replaced[f.Path]
+		switch {
+		case !ok:
 			out.Files = append(out.Files, f)
+		case r != nil:
+			out.Files = append(out.Files, *r)
 		}
 	}
 	return out

@@ -16,8 +16,9 @@ type Fingerprint struct {
 	// Path is relative to the root, with '/' between its parts; any bytes but NUL.
 	Path string
 	// Mode is the type (regular, ModeDir or ModeSymlink) with the permission bits, and
-	// never setuid, setgid or sticky; a symlink has its type only. Folders are
-	// recorded when they are empty, and have no more than Path and Mode.
+	// never setuid, setgid or sticky; a symlink has its type only. A folder is recorded
+	// when it is empty and when something in it is recorded or skipped, and has no more
+	// than Path and Mode.
 	Mode fs.FileMode
 	Size int64 // in bytes
 	// ModTime and ChangeTime are mtime and ctime in nanoseconds since 1970. ChangeTime
@@ -60,10 +61,12 @@ const (
 	Unstable   Reason = "unstable"   // it changed at every attempt to read it
 	Symlinked  Reason = "symlinked"  // a path of Options.Paths leads through a symlink
 	Ignored    Reason = "ignored"    // ignored now, and known to the base snapshot
+	Nested     Reason = "repository" // the folder is a repository of its own, or a submodule
 )
 
 // A Skip is a path that exists and of which a Snapshot knows nothing, nor of what
-// is beneath it.
+// is beneath it. An ignore file that could not be read for its rules is in Skipped, and
+// may be in Files as well.
 type Skip struct {
 	Path   string
 	Reason Reason
@@ -76,6 +79,10 @@ type Snapshot struct {
 	Files   []Fingerprint // sorted by Path, each path once
 	Skipped []Skip        // sorted by Path
 	Paths   []string      // what it is of: Options.Paths, sorted; nil is the whole tree
+	Rules   *Rules        // that were found, those from outside included; nil with Paths, and not encoded
+	// Stored is the root of the tree of objects that this was stored as, zero when it is
+	// not known. Take leaves it zero; who stores the Snapshot sets it before sharing it.
+	Stored blob.Hash
 
 	once  sync.Once
 	index map[string]int32 // into Files, for Take

@@ -47,12 +47,9 @@ type Options struct {
 	// tree. One that is named is taken although it is ignored; what is in it is judged
 	// as ever. One that is not there is covered, like a deleted file.
 	Paths []string
-	// Only chooses among the files and symlinks by path; with it, empty folders are
-	// left out. nil takes all. It is called by several goroutines at once.
-	Only func(path string) bool
-	// Folder is told of each folder that is looked into, whatever is in it, and of those
-	// on the way to Paths. It is called by several goroutines at once. nil is not.
-	Folder   func(path string, mode fs.FileMode)
+	// Only chooses among the files and symlinks by path; with it, folders are not
+	// recorded. nil takes all. It is called by several goroutines at once.
+	Only     func(path string) bool
 	MaxFiles int   // fingerprints; above it Take fails with ErrTooMany. 0 is DefaultMaxFiles
 	MaxBytes int64 // of one file, above which it is skipped as TooLarge. 0 is DefaultMaxBytes
 	// Hash reads a regular file to its end and returns the SHA-256 and the number of
@@ -60,6 +57,22 @@ type Options struct {
 	// for files that are new or not the base's by their stat, several at once, and
 	// again for one that changed meanwhile. An error of it that is not of r ends Take.
 	Hash func(ctx context.Context, path string, r io.Reader) (blob.Hash, int64, error)
+
+	// Outside are ignore files from outside of the tree, the weakest first: git's
+	// core.excludesFile, then its info/exclude. All others are stronger.
+	Outside []IgnoreFile
+	// InForce are rules that hold beside those that are found, in the tree and in Outside;
+	// nil is none. A path that they ignore is left out. One that only the rules found
+	// ignore is left out as well, unless Keep says that it is to be taken: then it is, and
+	// what is beneath it is judged by InForce alone.
+	InForce *Rules
+	// Keep says of a path whether it was taken before. nil says it of none. With it, what is
+	// left out is in Skipped where Keep says so; without it, where the base knows it. It is
+	// called by several goroutines at once.
+	Keep func(path string) bool
+	// Nested goes into repositories within the tree: folders with a .git. Without it they
+	// are skipped, unless Keep says that they are to be taken.
+	Nested bool
 
 	now func() time.Time // of tests
 }
@@ -86,7 +99,8 @@ func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*S
 	if err != nil {
 		return nil, err
 	}
-	w := &walker{root: root, base: base, opts: opts, fresh: math.MinInt64, kept: make([]bool, len(base.Files))}
+	opts.Paths = paths
+	w := &walker{root: root, base: base, opts: opts, rules: slices.Clone(opts.Outside), fresh: math.MinInt64, kept: make([]bool, len(base.Files))}
 	if !base.At.IsZero() {
 		w.fresh = base.fresh()
 	}
@@ -95,6 +109,9 @@ func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*S
 		return nil, fmt.Errorf("take snapshot of %s: %w", root.Name(), err)
 	}
 	out.Files, out.Skipped = w.result()
+	if paths == nil {
+		out.Rules = NewRules(w.rules)
+	}
 	return out, nil
 }
 
@@ -146,9 +163,11 @@ type walker struct {
 	count atomic.Int64
 	group *errgroup.Group
 
-	mu    sync.Mutex
-	found []Fingerprint // Guarded by mu.
-	skips []Skip        // Guarded by mu.
+	mu        sync.Mutex
+	found     []Fingerprint // Guarded by mu.
+	skips     []Skip        // Guarded by mu.
+	rules     []IgnoreFile  // Guarded by mu: those that were found.
+	ruleBytes int           // Guarded by mu: of those in the tree.
 }
 
 func (w *walker) run(ctx context.Context, paths []string) error {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -26,12 +28,13 @@ func (w *walker) start(ctx context.Context, paths []string) error {
 	if err != nil {
 		return writer.NewError("open folder", w.root.Name(), writer.NotCommitted, err)
 	}
+	at := place{path: ".", judge: judge{}.enter("", w.opts.Outside, w.opts.InForce.of(""))}
 	if paths == nil {
-		return w.walk(ctx, top, place{path: "."})
+		return w.walk(ctx, top, at, true)
 	}
 	defer top.close()
 	for _, p := range paths {
-		if err := w.named(ctx, top, p); err != nil {
+		if err := w.named(ctx, top, at, p); err != nil {
 			return err
 		}
 	}
@@ -40,16 +43,41 @@ func (w *walker) start(ctx context.Context, paths []string) error {
 
 // A place is where the walk is.
 type place struct {
+	judge // of the folder that the path is in
 	path  string
-	rules *rules // of the folders above
+	whole bool // a folder above was kept: what is found in the tree rules nothing
 	depth int
 	mode  fs.FileMode
+	in    *enclosing
+}
+
+// An enclosing is a folder that is walked. It is recorded once something in it is, or
+// is skipped, so that a folder of which all is left out is not. nil is none.
+type enclosing struct {
+	above    *enclosing
+	path     string
+	mode     fs.FileMode
+	recorded atomic.Bool
+}
+
+// record records a folder and those above it, once.
+func (w *walker) record(ctx context.Context, dir *enclosing) error {
+	for ; dir != nil && !dir.recorded.Load() && dir.recorded.CompareAndSwap(false, true); dir = dir.above {
+		if err := w.take(ctx, Fingerprint{Path: dir.path, Mode: dir.mode}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // named goes down to a path that was asked for. The folders on the way are not
 // judged, but their rules hold below.
-func (w *walker) named(ctx context.Context, dir folder, path string) error {
-	p := place{depth: 1, rules: w.rules(nil, ".", ignoreFiles)}
+func (w *walker) named(ctx context.Context, dir folder, top place, path string) error {
+	rules, err := w.enter(top, ignoreFiles)
+	if err != nil {
+		return err
+	}
+	p := place{depth: 1, judge: rules}
 	for end := 0; ; end++ {
 		i := strings.IndexByte(path[end:], '/')
 		if i < 0 {
@@ -73,13 +101,16 @@ func (w *walker) named(ctx context.Context, dir folder, path string) error {
 			return nil
 		}
 		defer sub.close()
-		w.folder(p.path, st.mode&modeBits)
-		dir, p.rules, p.depth = sub, w.rules(p.rules, p.path, ignoreFiles), p.depth+1
+		if p.judge, err = w.enter(p, ignoreFiles); err != nil {
+			return err
+		}
+		dir, p.depth = sub, p.depth+1
 	}
 }
 
-// walk looks at all that is in a folder, and closes it.
-func (w *walker) walk(ctx context.Context, dir folder, at place) error {
+// walk looks at all that is in a folder, and closes it. named says that it was asked
+// for.
+func (w *walker) walk(ctx context.Context, dir folder, at place, named bool) error {
 	defer dir.close()
 	if err := ctx.Err(); err != nil {
 		return err
@@ -87,15 +118,22 @@ func (w *walker) walk(ctx context.Context, dir folder, at place) error {
 	names, err := dir.names()
 	if err != nil {
 		w.failed(at.path, err)
-		return nil
+		return w.record(ctx, at.in)
 	}
-	if len(names) == 0 && at.path != "." {
-		if w.opts.Only != nil {
-			return nil
-		}
-		return w.take(ctx, Fingerprint{Path: at.path, Mode: at.mode})
+	if !named && !w.opts.Nested && slices.ContainsFunc(names, isGit) && !w.keeps(at.path) {
+		w.skip(at.path, Nested, nil)
+		return w.record(ctx, at.in)
 	}
-	below := place{rules: w.rules(at.rules, at.path, names), depth: at.depth + 1}
+	below := place{whole: at.whole, depth: at.depth + 1}
+	if at.path != "." && w.opts.Only == nil {
+		below.in = &enclosing{above: at.in, path: at.path, mode: at.mode}
+	}
+	if len(names) == 0 {
+		return w.record(ctx, below.in)
+	}
+	if below.judge, err = w.enter(at, names); err != nil {
+		return err
+	}
 	prefix := at.path + "/"
 	if at.path == "." {
 		prefix = ""
@@ -120,43 +158,42 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 	}
 	if err != nil {
 		w.failed(at.path, err)
-		return nil
-	}
-	if !named && at.rules.ignored(at.path, name, st.mode.IsDir()) {
-		if w.base.knows(at.path) {
-			w.skip(at.path, Ignored, nil)
-		}
-		return nil
+		return w.record(ctx, at.in)
 	}
 	f := st.fingerprint(at.path)
-	if !f.Mode.IsDir() && w.opts.Only != nil && !w.opts.Only(at.path) {
+	isDir := f.Mode.IsDir()
+	if !named && w.leaves(&at, name, isDir) {
+		if w.opts.Keep == nil && w.base.knows(at.path) || w.keeps(at.path) {
+			w.skip(at.path, Ignored, nil)
+			return w.record(ctx, at.in)
+		}
 		return nil
 	}
-	switch f.Mode.Type() {
-	case fs.ModeDir:
-		if at.depth > maxDepth {
-			w.skip(at.path, TooDeep, nil)
+	if !isDir {
+		if w.opts.Only != nil && !w.opts.Only(at.path) {
 			return nil
 		}
-		sub, err := dir.open(at.path, name)
-		if err != nil {
-			w.failed(at.path, err)
-			return nil
+		if err := w.record(ctx, at.in); err != nil {
+			return err
 		}
-		at.mode = f.Mode
-		w.folder(at.path, f.Mode)
-		return w.spawn(func() error { return w.walk(ctx, sub, at) })
-	case 0, fs.ModeSymlink:
-		return w.take(ctx, f)
+		if f.Mode.IsRegular() || f.Mode.Type() == fs.ModeSymlink {
+			return w.take(ctx, f)
+		}
+		w.skip(at.path, Special, nil)
+		return nil
 	}
-	w.skip(at.path, Special, nil)
-	return nil
-}
-
-func (w *walker) folder(path string, mode fs.FileMode) {
-	if w.opts.Folder != nil {
-		w.opts.Folder(path, mode)
+	if at.depth > maxDepth {
+		w.skip(at.path, TooDeep, nil)
+		return w.record(ctx, at.in)
 	}
+	sub, err := dir.open(at.path, name)
+	if err != nil {
+		w.failed(at.path, err)
+		return w.record(ctx, at.in)
+	}
+	below := at // for a folder only: what the function has is on the heap
+	below.mode = f.Mode
+	return w.spawn(func() error { return w.walk(ctx, sub, below, named) })
 }
 
 // failed notes a path that could not be looked at, unless it has vanished.

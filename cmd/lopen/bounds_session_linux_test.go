@@ -17,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // A foreign project has one session, whose files a test replaces.
@@ -115,12 +116,12 @@ func repeated(s string, n int) string { return strings.TrimSuffix(strings.Repeat
 // reading are commands that read a session; what they say of a hostile one is theirs. The
 // first three read every file between them.
 var reading = [][]string{
-	{"session", "verify"}, {"checkpoint", "diff", "cp-000001", "cp-000002"}, {"session", "recover", "ID", "--dry-run"},
+	{"session", "verify"}, {"checkpoint", "diff", "1", "2"}, {"session", "recover", "ID", "--dry-run"},
 	{}, {"session", "show", "--format", "json"}, {"session", "show", "--at", "2"},
 }
 
 // guards are the cases that were within the bounds before there were any.
-var guards = []string{"tasks in circles", "children one by one", "2,000 segments", "500 snapshots", "snapshot without a line", "a manifest of folders"}
+var guards = []string{"tasks in circles", "children one by one", "2,000 segments", "500 snapshots", "snapshot without a line"}
 
 // TestHostileSession has commands read what a stranger put into a session: three, and with
 // -hostile all. Under the race detector nothing bounds their memory, and -short leaves it out.
@@ -162,11 +163,10 @@ func TestHostileSession(t *testing.T) {
 			}
 		},
 		"sparse files": func(f foreign) {
-			for _, name := range []string{"ids.json", "config.json", "sessions/latest.txt"} {
+			for _, name := range []string{"ids.json", "config.json", "sessions/latest.txt", "checkpoints/main.files"} {
 				f.sparse(".lopen/"+name, gib)
 			}
-			for _, name := range []string{"metrics.json", "meta.json", "recovery.json", ".lock", ".child", "pause-request", "files.json", "checkpoints/last", "checkpoints/inherited",
-				"checkpoints/cp-000001/manifest.json", "history/1-2.json.zst", "transcript.jsonl", "state.v1.json"} {
+			for _, name := range []string{"metrics.json", "meta.json", "recovery.json", ".lock", ".child", "pause-request", "files", "history/1-2.json.zst", "transcript.jsonl", "state.v1.json"} {
 				f.sparse(f.in(name), gib)
 			}
 		},
@@ -185,13 +185,29 @@ func TestHostileSession(t *testing.T) {
 			require.NoError(f, file.Close())
 		},
 		"a sparse stream": func(f foreign) { f.sparse(f.in("messages.jsonl"), gib) },
-		"a sparse blob": func(f foreign) {
-			blobs, err := filepath.Glob(filepath.Join(f.dir, ".lopen/blobs/??/*"))
+		"sparse packs": func(f foreign) {
+			packs, err := filepath.Glob(filepath.Join(f.dir, ".lopen/blobs/packs/*.pack"))
 			require.NoError(f, err)
-			require.Len(f, blobs, 2)
-			for _, b := range blobs {
-				require.NoError(f, os.Truncate(b, 2*gib))
+			require.NotEmpty(f, packs)
+			for _, p := range packs {
+				require.NoError(f, os.Truncate(p, 2*gib))
 			}
+		},
+		"a sparse chain": func(f foreign) { f.sparse(".lopen/checkpoints/main.jsonl", 2*gib) },
+		"a chain of nothing": func(f foreign) {
+			f.put(".lopen/checkpoints/main.jsonl", bytes.Repeat([]byte("\n"), 64<<20))
+		},
+		"a chain of pins": func(f foreign) {
+			data := f.get(".lopen/checkpoints/main.jsonl")
+			for _, pinned := range []bool{true, false} {
+				line, err := envelope.Format{Version: 1, Max: 1 << 10}.Encode(map[string]any{"pin": 1, "pinned": pinned})
+				require.NoError(f, err)
+				data = append(data, bytes.Repeat(line, 24<<20/len(line))...)
+			}
+			f.put(".lopen/checkpoints/main.jsonl", data)
+		},
+		"a chain of one line": func(f foreign) {
+			f.put(".lopen/checkpoints/main.jsonl", append(bytes.Repeat([]byte("["), 64<<20), '\n'))
 		},
 		"attempts of nothing":   func(f foreign) { f.journal(`"attempts":[` + repeated(`{}`, 4<<20) + `],"ops":[]`) },
 		"operations of nothing": func(f foreign) { f.journal(`"ops":[` + repeated(`{}`, 4<<20) + `]`) },
@@ -246,16 +262,6 @@ func TestHostileSession(t *testing.T) {
 			}
 			f.state(`,"tasks":[` + strings.TrimSuffix(b.String(), ",") + `]`)
 		},
-		"a manifest of one path": func(f foreign) {
-			f.manifest(`{"path":"` + strings.Repeat("a/", 1<<20) + `a","mode":"40755"}`)
-		},
-		"a manifest of folders": func(f foreign) {
-			var b strings.Builder
-			for i := 0; b.Len() < 4<<20; i++ {
-				fmt.Fprintf(&b, `{"path":"%08d","mode":"40755"},`, i)
-			}
-			f.manifest(strings.TrimSuffix(b.String(), ","))
-		},
 		"1,000 streams with damaged headers": func(f foreign) {
 			data := f.get(f.in("messages.jsonl"))
 			for i := range 1000 {
@@ -299,12 +305,4 @@ func iterations(n int) string {
 		fmt.Fprintf(&b, `{"number":%d,"task":"a","attempt":1,"startedAt":"2026-02-14T09:30:00Z","duration":"1s"},`, i+1)
 	}
 	return strings.TrimSuffix(b.String(), ",")
-}
-
-// manifest replaces the first checkpoint's by one of these files.
-func (f foreign) manifest(all string) {
-	snapshot := fmt.Sprintf(`{"schemaVersion":1,"at":"2026-02-14T09:30:00Z","files":[%s]`, all)
-	snapshot = fmt.Sprintf("%s,\"checksum\":\"crc32c:%08x\"}\n", snapshot, crc32.Checksum([]byte(snapshot), crc32.MakeTable(crc32.Castagnoli)))
-	data := `{"schemaVersion":1,"id":"cp-000001","seq":2,"at":"2026-02-14T09:30:00Z","reason":"manual","tasks":{"total":0,"completed":0,"active":[]},"messages":0,"filesModified":0,"bytes":0,"files":` + snapshot
-	f.put(f.in("checkpoints/cp-000001/manifest.json"), fmt.Appendf(nil, "%s,\"sha256\":\"%x\"}\n", data, sha256.Sum256([]byte(data))))
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // filesRecord is where `files record` keeps its snapshot, from the project on.
-const filesRecord = lifecycle.Dir + "/cache/files.json"
+const filesRecord = lifecycle.Dir + "/cache/files.bin"
 
 func newFilesRecord(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -39,7 +39,7 @@ func newFilesRecord(a *app) *cobra.Command {
 			if err != nil {
 				before = nil // it spares reading, no more
 			}
-			now, err := files.Take(cmd.Context(), store.Project(), before, files.Options{Paths: named})
+			now, err := files.Take(cmd.Context(), store.Project(), before, files.Options{Paths: named, Nested: true})
 			if errors.Is(err, lifecycle.ErrInvalid) {
 				return &usageError{err}
 			}
@@ -49,12 +49,15 @@ func newFilesRecord(a *app) *cobra.Command {
 			if err := files.Save(store.Project(), filesRecord, now); err != nil {
 				return err
 			}
-			a.saySkipped(now)
-			var bytes int64
+			a.saySkipped(now.Skipped)
+			count, bytes := 0, int64(0)
 			for i := range now.Files {
+				if !now.Files[i].Mode.IsDir() {
+					count++
+				}
 				bytes += now.Files[i].Size
 			}
-			fmt.Fprintf(a.stdout, "%d files recorded, %d bytes, %d skipped\n", len(now.Files), bytes, len(now.Skipped))
+			fmt.Fprintf(a.stdout, "%d files recorded, %d bytes, %d skipped\n", count, bytes, len(now.Skipped))
 			return nil
 		},
 	}
@@ -85,8 +88,8 @@ func (a *app) inProject(store *lifecycle.Store, args []string) ([]string, error)
 }
 
 // saySkipped names what was left out but for the ignored.
-func (a *app) saySkipped(s *files.Snapshot) {
-	for _, k := range s.Skipped {
+func (a *app) saySkipped(skipped []files.Skip) {
+	for _, k := range skipped {
 		if k.Reason == files.Ignored {
 			continue
 		}
@@ -117,11 +120,11 @@ func newFilesChanged(a *app) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%w; record the files anew with `lopen files record`", err)
 			}
-			now, err := files.Take(cmd.Context(), store.Project(), base, files.Options{Paths: base.Paths})
+			now, err := files.Take(cmd.Context(), store.Project(), base, files.Options{Paths: base.Paths, Nested: true})
 			if err != nil {
 				return err
 			}
-			a.saySkipped(now)
+			a.saySkipped(now.Skipped)
 			if err := a.printChanges(files.Compare(base, now)); err != nil {
 				return err
 			}
@@ -143,15 +146,12 @@ type changeRow struct {
 	FromBytes []byte     `json:"fromBytes,omitempty"`
 }
 
-// letters are what a line begins with. Touched files have none: nothing changed.
+// letters are what a line begins with.
 var letters = map[files.Kind]string{files.Created: "A", files.Modified: "M", files.Deleted: "D", files.Moved: "R", files.Mode: "m"}
 
 func (a *app) printChanges(changes []files.Change) error {
 	rows := []changeRow{}
 	for _, c := range changes {
-		if letters[c.Kind] == "" {
-			continue
-		}
 		row := changeRow{Kind: c.Kind, Path: c.Path, From: c.From}
 		if !utf8.ValidString(c.Path) {
 			row.PathBytes = []byte(c.Path)

@@ -15,9 +15,10 @@ func newSessionFork(a *app) *cobra.Command {
 		Use:   "fork [ID]",
 		Short: "Start a new session from another one, as it is or as it was",
 		Long: `Start a new session from another one, as it is or as it was. The other one stays as
-it is, may be running, and may be deleted afterwards. The new one has its checkpoints up to
-then; what they know of tasks is lost with the other one, files are not. Without ID the newest session is
-continued in a new one. The new session's ID is printed; lopen session resume goes on with it.`,
+it is, may be running, and may be deleted afterwards. The checkpoints up to then are on
+the new one's line; what they know of tasks is lost with the other one, files are not.
+Without ID the newest session is continued in a new one. The new session's ID is printed;
+lopen session resume goes on with it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changes(func(store *lifecycle.Store) error {

@@ -31,6 +31,9 @@ const evil = "\x1b]0;title\x07\x1b]52;c;eA==\x1b\\\x1b[?1049h\x1b[2J\x1b[8m\x1b[
 // forged begins a line that lopen did not write.
 const forged = "\nFORGED"
 
+// hostileFile is a file of the project.
+var hostileFile = "f" + strings.ReplaceAll(evil, "/", "") + forged
+
 // A hostileCase is one way to call a command.
 type hostileCase struct {
 	args    []string
@@ -40,35 +43,39 @@ type hostileCase struct {
 // hostileCases calls each command. The key is its path; one that is not here fails the
 // test.
 var hostileCases = map[string][]hostileCase{
-	"lopen":                   {{}},
-	"lopen assess":            {{[]string{"lint", "--", "sh", "agent.sh"}, true}},
-	"lopen cache clear":       {{}},
-	"lopen cache status":      {{}},
-	"lopen cache warm":        {{}, {args: []string{"no" + evil}}},
-	"lopen checkpoint create": {{}, {args: []string{"no" + evil}}},
-	"lopen checkpoint diff":   {{[]string{"before:task-one"}, true}, {args: []string{"before:task-one", "--name-only"}}, {args: []string{"before:task-one", "--stat"}}, {args: []string{"x" + evil}}},
-	"lopen checkpoint list":   {{}},
-	"lopen checkpoint rewind": {{[]string{"before:task-one", "--dry-run"}, true}, {args: []string{"before:task-one", "--yes"}}},
-	"lopen checkpoint show":   {{args: []string{"before:task-one"}}, {args: []string{"x" + evil}}},
-	"lopen config set":        {{args: []string{"check", evil}}, {args: []string{evil, "x"}}, {args: []string{"unit", evil}}},
-	"lopen trust list":        {{}},
-	"lopen trust revoke":      {{}, {args: []string{evil + forged}}},
-	"lopen config show":       {{}},
-	"lopen doctor":            {{}},
-	"lopen files changed":     {{}},
-	"lopen files record":      {{}},
-	"lopen init":              {{}, {args: []string{"x" + evil}}},
-	"lopen plan add":          {{args: []string{"m", "new" + evil}}, {args: []string{"m", evil + forged}}},
-	"lopen plan create":       {{args: []string{"n", "--from", "TODO.md"}}, {args: []string{"n", "--from", "blocked.md"}}, {args: []string{"n", "--from", evil}}},
-	"lopen plan mark":         {{args: []string{"m", "task-two", "failed"}}, {args: []string{"m", "task-two", evil}}},
-	"lopen plan move":         {{args: []string{"m", "task-two"}}, {args: []string{"m", evil}}},
-	"lopen plan remove":       {{args: []string{"m", "task-two"}}},
-	"lopen plan rename":       {{args: []string{"m", "task-two", "other" + evil}}},
-	"lopen plan show":         {{args: []string{"m"}}},
-	"lopen plan tick":         {{args: []string{"m", "task-two"}}},
-	"lopen plan untick":       {{args: []string{"m", "task-one"}}},
-	"lopen research list":     {{args: []string{"m"}}},
-	"lopen research new":      {{args: []string{"m", "other" + evil}}, {args: []string{"m", "x", "--section", evil}}},
+	"lopen":                    {{}},
+	"lopen assess":             {{[]string{"lint", "--", "sh", "agent.sh"}, true}},
+	"lopen cache clear":        {{}},
+	"lopen cache status":       {{}},
+	"lopen cache warm":         {{}, {args: []string{"no" + evil}}},
+	"lopen checkpoint cat":     {{[]string{"last", hostileFile}, true}, {args: []string{"last", "no" + evil}}, {[]string{"last", "link"}, true}},
+	"lopen checkpoint create":  {{}, {args: []string{"no" + evil}}},
+	"lopen checkpoint diff":    {{[]string{"before:task-one"}, true}, {args: []string{"before:task-one", "--name-only"}}, {args: []string{"before:task-one", "--stat"}}, {args: []string{"x" + evil}}},
+	"lopen checkpoint list":    {{}},
+	"lopen checkpoint pin":     {{args: []string{"last"}}, {args: []string{"x" + evil}}},
+	"lopen checkpoint restore": {{args: []string{"before:task-one", hostileFile, "--dry-run"}}, {[]string{"before:task-one", "file.txt", "--diff"}, true}, {args: []string{"before:task-one", "no" + evil, "--yes"}}},
+	"lopen checkpoint rewind":  {{args: []string{"before:task-one", "--dry-run"}}, {[]string{"before:task-one", "--dry-run", "--diff"}, true}, {args: []string{"before:task-one", "--yes"}}, {args: []string{"before:task-one", "--yes", "--contested"}}},
+	"lopen checkpoint show":    {{args: []string{"before:task-one"}}, {args: []string{"last", hostileFile}}, {args: []string{"last", "no" + evil}}, {args: []string{"x" + evil}}},
+	"lopen checkpoint unpin":   {{args: []string{"last"}}, {args: []string{evil}}},
+	"lopen config set":         {{args: []string{"check", evil}}, {args: []string{evil, "x"}}, {args: []string{"unit", evil}}},
+	"lopen trust list":         {{}},
+	"lopen trust revoke":       {{}, {args: []string{evil + forged}}},
+	"lopen config show":        {{}},
+	"lopen doctor":             {{}},
+	"lopen files changed":      {{}},
+	"lopen files record":       {{}},
+	"lopen init":               {{}, {args: []string{"x" + evil}}},
+	"lopen plan add":           {{args: []string{"m", "new" + evil}}, {args: []string{"m", evil + forged}}},
+	"lopen plan create":        {{args: []string{"n", "--from", "TODO.md"}}, {args: []string{"n", "--from", "blocked.md"}}, {args: []string{"n", "--from", evil}}},
+	"lopen plan mark":          {{args: []string{"m", "task-two", "failed"}}, {args: []string{"m", "task-two", evil}}},
+	"lopen plan move":          {{args: []string{"m", "task-two"}}, {args: []string{"m", evil}}},
+	"lopen plan remove":        {{args: []string{"m", "task-two"}}},
+	"lopen plan rename":        {{args: []string{"m", "task-two", "other" + evil}}},
+	"lopen plan show":          {{args: []string{"m"}}},
+	"lopen plan tick":          {{args: []string{"m", "task-two"}}},
+	"lopen plan untick":        {{args: []string{"m", "task-one"}}},
+	"lopen research list":      {{args: []string{"m"}}},
+	"lopen research new":       {{args: []string{"m", "other" + evil}}, {args: []string{"m", "x", "--section", evil}}},
 	"lopen run": {{args: []string{"m"}}, {[]string{"m", "--dry-run"}, true}, {[]string{"m", "--no-resume", "--check", "true #" + evil, "--", "sh", "agent.sh", evil}, true},
 		{args: []string{"m", "--", "no" + evil}}, {args: []string{"m", "--task", evil}}, {args: []string{"m", "--prompt", evil}}, {args: []string{evil}}, {args: []string{"--" + evil}}, {args: []string{"held", "--", "true"}}},
 	"lopen section drift":   {{args: []string{"m"}}},
@@ -182,7 +189,8 @@ func hostileProject(t *testing.T) string {
 	put("docs/requirements/m/SPECIFICATION.md", "---\nname: \"a\\e[2J\\u202E\\nFORGED\"\n---\n# Spec "+evil+"\n\n## Tokens\n\n"+evil+" \xff text"+forged+"\n\n## Other "+evil+"\n\nx\n")
 	put("docs/requirements/m/RESEARCH-one.md", "---\ntopic: \"t\\e[2J\\u202E\\nFORGED\"\nspecification: SPECIFICATION.md\nsections:\n  - header: \"no\\e[2J\\nFORGED\"\n    sha256: 00\n---\n# x\n")
 	put("docs/requirements/m/RESEARCH-two.md", "---\ntopic: ["+evil+"\n---\n# x\n")
-	put("f"+strings.ReplaceAll(evil, "/", "")+forged, evil+forged+"\n")
+	put(hostileFile, evil+forged+"\n")
+	require.NoError(t, os.Symlink(evil, filepath.Join(dir, "link")))
 	put("agent.sh", "printf '"+strings.ReplaceAll(evil, "\\", "\\\\")+" \\rover\\n\\033[41mred\\n' | tee -a file.txt\nprintf '"+strings.ReplaceAll(evil, "\\", "\\\\")+"' >&2\necho x >\"new$(date +%N)\"\n")
 	put("fail.sh", "sh agent.sh; exit 1\n")
 	must(t, dir, "plan", "create", "m", "--from", "TODO.md")

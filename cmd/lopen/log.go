@@ -200,10 +200,10 @@ func (t *teller) tell(r session.Record) error {
 		return err
 	}
 	if r.Checkpoint != "" && r.Event != "" { // of a fork: the one that the files were last known by
-		fmt.Fprintf(t.w, "          checkpoint %s\n", r.Checkpoint)
+		fmt.Fprintf(t.w, "          checkpoint %s\n", shortID(r.Checkpoint))
 	}
 	if w := r.Rewind; w != nil {
-		fmt.Fprintf(t.w, "          to %s; undo goes back to %s\n", w.To, w.Before)
+		fmt.Fprintf(t.w, "          to %s; undo goes back to %s\n", shortID(w.To), shortID(w.Before))
 	}
 	for _, at := range r.Attempts {
 		took := " took " + at.EndedAt.Sub(at.StartedAt).Round(time.Millisecond).String()
@@ -298,9 +298,9 @@ func told(op session.Op) string {
 		return some(op.Count, "event") + " of the transcript"
 	case session.OpCheckpointMade:
 		if op.Task == "" {
-			return "checkpoint " + op.To
+			return "checkpoint " + shortID(op.To)
 		}
-		return "checkpoint " + op.To + " of " + op.Task
+		return "checkpoint " + shortID(op.To) + " of " + op.Task
 	case session.OpFilesChanged:
 		return filesTold(op)
 	case session.OpTaskStatusChanged:

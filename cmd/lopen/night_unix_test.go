@@ -27,7 +27,7 @@ func (l line) num(key string) int     { f, _ := l[key].(float64); return int(f) 
 var fields = strings.Fields(`session module task attempt iteration outcome exit signal check_exit failure passes remembered
 	changed input_tokens output_tokens cached_tokens cost_usd duration_ms starts done total command check reason text until
 	seq epoch event last_exit saves triggers entries bytes commit_us durable_us files snapshots read held
-	checkpoint before undo state force kept tasks from name for_good strategy changes
+	checkpoint number before undo state force contested paths kept tasks from name for_good strategy changes
 	error path class os_error durable process_group fault rule repair free_bytes file`)
 
 // levels are those of the lines that tell a night.
@@ -39,7 +39,7 @@ var levels = map[string]string{
 	"checkpoint made": "info", "checkpoint pinned": "info", "checkpoint removed": "info", "rewind begins": "info", "rewind ends": "info",
 	"run begins": "info", "run ends": "info", "task begins": "info", "task ends": "info", "task used up its attempts": "info",
 	"component complete": "info", "check before the first task": "info", "waits for the agent's limit": "info", "no longer waits for the agent's limit": "info",
-	"commit": "debug", "published": "debug", "manifests released": "debug", "documents are read when they are asked for": "debug", "assessment is not stored: its scope changed meanwhile": "info",
+	"commit": "debug", "published": "debug", "documents are read when they are asked for": "debug", "assessment is not stored: its scope changed meanwhile": "info",
 	"paused on a storage error": "error", "goes on after a storage error": "info",
 }
 
@@ -243,7 +243,7 @@ func trimmed(all []string, prefix string) []string {
 
 // checkpoints are those that there are, and the rewinds those of the journal.
 func (n *night) checkpoints(all []line, id string) {
-	query := `.[] | [.id, .reason, (.task // ""), .seq, .filesModified, .bytes] | map(tostring) | join(" ")`
+	query := `.[] | [.id, .reason, (.task // ""), .seq, .changed, .bytes] | map(tostring) | join(" ")`
 	want := n.query(query, "checkpoint", "list")
 	got := each(linesOf(all, id, "checkpoint made"), "checkpoint", "reason", "task", "seq", "changed", "bytes")
 	slices.Sort(want)

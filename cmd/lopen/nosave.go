@@ -27,7 +27,7 @@ func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.S
 			return err
 		}
 	}
-	store, err := noop.Open(project, r.storeOptions())
+	store, err := noop.Open(project, r.storeOptions(project))
 	if err != nil {
 		return err
 	}

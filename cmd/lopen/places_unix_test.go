@@ -71,8 +71,11 @@ cache warm
 files changed
 config show
 checkpoint list
-checkpoint show cp-000002
-checkpoint diff cp-000001 cp-000002
+checkpoint show 2
+checkpoint cat 2 TODO.md
+checkpoint diff 1 2
+checkpoint diff 1
+checkpoint rewind 1 --dry-run
 session prune --dry-run
 run m --dry-run -- true
 `
@@ -85,11 +88,13 @@ plan tick m :2
 research new m other
 files record
 config set unit leaf
-checkpoint create m
+checkpoint create
 session fork m
 session pause m
 cache clear
-checkpoint rewind cp-000001 --yes
+checkpoint pin 1
+checkpoint restore 1 TODO.md --yes
+checkpoint rewind 1 --yes
 undo --yes
 session rename m x
 session pin m

@@ -36,19 +36,24 @@ func TestRewindOfARealTree(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".lopenignore"), []byte(".xdg\n.home\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n"), 0o600))
 	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
-	require.Error(t, command(t, dir, "run", "m", "--failure-threshold", "1", "--", "false").Run())
+	work := func(script string) { // by a task, which fails and stays to be done
+		path := filepath.Join(t.TempDir(), "script")
+		require.NoError(t, os.WriteFile(path, []byte(script+"exit 1\n"), 0o600))
+		out, err := command(t, dir, "run", "m", "--max-iterations", "1", "--failure-threshold", "0", "--", "sh", path).CombinedOutput()
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit, "%s", out)
+		require.Equal(t, 2, exit.ExitCode(), "%s", out)
+	}
 
 	s := *seed
 	t.Logf("go test -run RealTree ./cmd/lopen -rounds %d -seed %d", *rounds, s)
 	rng := rand.New(rand.NewPCG(s, 5))
 	for round := range *rounds {
-		scramble(t, rng, dir)
-		cp := strings.TrimSpace(lastLine(must(t, dir, "checkpoint", "create")))
+		work(scramble(t, rng, dir))
+		cp := strings.TrimSpace(must(t, dir, "checkpoint", "list", "--jq", ".[-1].number"))
 		want := look(t, dir)
-		scramble(t, rng, dir)
+		work(scramble(t, rng, dir))
 		edited := look(t, dir)
-		// The edits count as the loop's: a checkpoint has them.
-		must(t, dir, "checkpoint", "create")
 		if rng.IntN(2) == 0 {
 			cmd := command(t, dir, "checkpoint", "rewind", cp, "--yes")
 			require.NoError(t, cmd.Start())
@@ -58,7 +63,7 @@ func TestRewindOfARealTree(t *testing.T) {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}
-		must(t, dir, "checkpoint", "rewind", cp, "--yes", "--force")
+		must(t, dir, "checkpoint", "rewind", cp, "--yes")
 		require.Equal(t, want, look(t, dir), "round %d", round)
 		must(t, dir, "undo", "--yes")
 		if now := look(t, dir); now != want { // a killed one had finished: then undo goes back to what was rewound already
@@ -68,8 +73,8 @@ func TestRewindOfARealTree(t *testing.T) {
 	}
 }
 
-// scramble does what agents do to a tree.
-func scramble(t *testing.T, rng *rand.Rand, dir string) {
+// scramble returns a script of what agents do to a tree.
+func scramble(t *testing.T, rng *rand.Rand, dir string) string {
 	var names []string
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != dir {
@@ -80,15 +85,16 @@ func scramble(t *testing.T, rng *rand.Rand, dir string) {
 		}
 		return err
 	}))
+	var script strings.Builder
 	for range 12 {
-		a, b := names[rng.IntN(len(names))], names[rng.IntN(len(names))]
-		script := []string{
-			`echo more >>"$1"`, `rm -f "$1"`, `mv "$1" "$1.moved" 2>/dev/null`, `chmod 755 "$1"`, `ln -sf "$2" "$1.link"`, `truncate -s 10 "$1"`,
+		fmt.Fprintf(&script, "set -- '%s' '%s'\n", names[rng.IntN(len(names))], names[rng.IntN(len(names))])
+		script.WriteString([]string{
+			`echo more >>"$1"`, `rm -f "$1"`, `mv "$1" "$1.moved"`, `chmod 755 "$1"`, `ln -sf "$2" "$1.link"`, `truncate -s 10 "$1"`,
 			`head -c 5000 /dev/urandom >"$1.bin"`, `mkdir -p "$1.d/e"; cp "$2" "$1.d/e/"`, `rm -rf "$(dirname "$1")/x"; mkdir "$(dirname "$1")/x"`,
 			`rm -f "$1"; mkdir -p "$1"; echo in >"$1/side"`, `sed -i s/func/FUNC/ "$1"`, "printf x >\"$1$(printf '\\377')\"",
-		}[rng.IntN(12)]
-		_ = exec.Command("sh", "-c", script, "sh", a, b).Run() // what is gone by now is gone
+		}[rng.IntN(12)] + " 2>/dev/null\n") // what is gone by now is gone
 	}
+	return script.String()
 }
 
 // look is what a tree is: names, types, modes, contents.

@@ -53,7 +53,7 @@ func (a *app) changing(policy lifecycle.Policy, fn func(store *lifecycle.Store) 
 	if err != nil {
 		return err
 	}
-	opts := a.storeOptions()
+	opts := a.storeOptions(project)
 	opts.Policy = policy
 	store, err := lifecycle.Open(project, opts)
 	if err != nil {

@@ -6,30 +6,34 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// rewindFlags are those of `checkpoint rewind` and `undo`.
+// rewindFlags are those of `checkpoint rewind`, `checkpoint restore` and `undo`.
 type rewindFlags struct {
-	session            string
-	scope              string
-	dryRun, force, yes bool
+	session                             string
+	scope                               string
+	dryRun, diff, contested, force, yes bool
 }
 
 func (rf *rewindFlags) add(cmd *cobra.Command) {
 	sessionFlag(cmd, &rf.session)
 	f := cmd.Flags()
-	f.StringVar(&rf.scope, "scope", "both", "`files|state|both`")
-	f.BoolVar(&rf.dryRun, "dry-run", false, "say what would change, change nothing")
-	f.BoolVar(&rf.force, "force", false, "also overwrite what somebody else changed since the last checkpoint, and leave\nwhat may not be written as it is")
+	f.BoolVar(&rf.dryRun, "dry-run", false, "say of each path what would change, change nothing")
+	f.BoolVar(&rf.diff, "diff", false, "show what would change line by line")
+	f.BoolVar(&rf.contested, "contested", false, "also what changed while a task of this session and others were at work, or one\nthat was cut off; not where the setting unattended is true")
+	f.BoolVar(&rf.force, "force", false, "also what somebody else changed, and leave what may not be written as it is;\nwhat only somebody else made is never deleted")
 	f.BoolVarP(&rf.yes, "yes", "y", false, "do not ask")
 }
 
+func (rf *rewindFlags) addScope(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&rf.scope, "scope", "both", "`files|state|both`")
+}
+
 func (rf *rewindFlags) options() (lifecycle.RewindOptions, error) {
-	o := lifecycle.RewindOptions{Files: rf.scope != "state", State: rf.scope != "files", Force: rf.force}
+	o := lifecycle.RewindOptions{Files: rf.scope != "state", State: rf.scope != "files", Contested: rf.contested, Force: rf.force}
 	switch rf.scope {
 	case "files", "state", "both":
 		return o, nil
@@ -37,20 +41,38 @@ func (rf *rewindFlags) options() (lifecycle.RewindOptions, error) {
 	return o, usagef("--scope %q: give files, state or both", rf.scope)
 }
 
+const rewindLong = `
+Brought back is what the tasks of this session alone changed since. What somebody else
+changed is kept and named, with who and with the checkpoint that has it, and so is what
+is ignored and what is in another repository. .git is never touched: commits and branches
+stay as they are. A checkpoint is made first: lopen undo goes back to it. A rewind that is
+cut off is finished by the next command that opens the session. Where a file or folder may
+not be written nothing is changed; with --force everything else is, and what may not is
+named.
+CP is a number, the begin of an ID, last, before:TASK or after:TASK.`
+
 func newCheckpointRewind(a *app) *cobra.Command {
 	var rf rewindFlags
 	cmd := a.reads(&cobra.Command{
 		Use:   "rewind CP",
 		Short: "Bring files, tasks or both back to a checkpoint; lopen undo takes it back",
-		Long: `Bring files, tasks or both back to a checkpoint. What somebody else than the loop changed
-since the last checkpoint is kept and named, and so is what the checkpoint did not know of.
-A checkpoint is made first: lopen undo goes back to it. A rewind that is cut off is finished
-by the next command that opens the session. Where a file or folder may not be written nothing is
-changed; with --force everything else is, and what may not is named.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.rewind(cmd.Context(), rf, func(cps *lifecycle.Checkpoints) (checkpoint.ID, error) { return findCheckpoint(cps, args[0]) })
-		},
+		Long:  "Bring files, tasks or both back to a checkpoint." + rewindLong,
+		Args:  cobra.ExactArgs(1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return a.rewind(cmd.Context(), rf, args[0], nil) },
+	})
+	rf.add(cmd)
+	rf.addScope(cmd)
+	return cmd
+}
+
+func newCheckpointRestore(a *app) *cobra.Command {
+	rf := rewindFlags{scope: "files"}
+	cmd := a.reads(&cobra.Command{
+		Use:   "restore CP PATH...",
+		Short: "Bring single files or folders back to a checkpoint; lopen undo takes it back",
+		Long:  "Bring single files or folders, with what is in them, back to a checkpoint; tasks stay as they are." + rewindLong,
+		Args:  cobra.MinimumNArgs(2),
+		RunE:  func(cmd *cobra.Command, args []string) error { return a.rewind(cmd.Context(), rf, args[0], args[1:]) },
 	})
 	rf.add(cmd)
 	return cmd
@@ -62,26 +84,43 @@ func newUndo(a *app) *cobra.Command {
 		Use:   "undo",
 		Short: "Take the last rewind back",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.rewind(cmd.Context(), rf, func(*lifecycle.Checkpoints) (checkpoint.ID, error) { return 0, nil })
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.rewind(cmd.Context(), rf, "", nil) },
 	})
 	rf.add(cmd)
+	rf.addScope(cmd)
 	return cmd
 }
 
-// rewind says what would change, asks on a terminal, and does it. find names the
-// checkpoint; 0 is the one that undo goes back to.
-func (a *app) rewind(ctx context.Context, rf rewindFlags, find func(*lifecycle.Checkpoints) (checkpoint.ID, error)) error {
+// rewind says what would change, asks on a terminal, and does it. name is the checkpoint,
+// "" the one that undo goes back to; paths are those of a restore, from where the command
+// was called.
+func (a *app) rewind(ctx context.Context, rf rewindFlags, name string, paths []string) error {
 	opts, err := rf.options()
 	if err != nil {
 		return err
 	}
+	if err := a.watched(rf); err != nil {
+		return err
+	}
 	var to checkpoint.ID
 	var would lifecycle.Rewound
-	err = a.lookingAt(rf.session, func(store *lifecycle.Store, id session.ID, cps *lifecycle.Checkpoints) (err error) {
-		if to, err = find(cps); err != nil || rf.yes && !rf.dryRun {
-			return err
+	err = a.lookingAt(rf.session, func(store *lifecycle.Store, id session.ID, cps *chain) error {
+		if name != "" {
+			e, err := cps.find(name)
+			if err != nil {
+				return err
+			}
+			to = e.ID
+			for _, p := range paths {
+				path, err := a.restorable(store, cps.Tree(e.Root), p)
+				if err != nil {
+					return err
+				}
+				opts.Paths = append(opts.Paths, path)
+			}
+		}
+		if rf.yes && !rf.dryRun && !rf.contested {
+			return nil
 		}
 		if would, err = store.PlanRewind(ctx, id, to, opts); err != nil {
 			return err
@@ -90,24 +129,24 @@ func (a *app) rewind(ctx context.Context, rf rewindFlags, find func(*lifecycle.C
 		case rf.dryRun && a.out.machine():
 			return a.printJSON(newRewindRow(would))
 		case rf.dryRun:
-			return a.showRewind(a.stdout, store, id, would, true)
-		case !a.interactive():
+			return a.preview(a.stdout, cps, would, true, rf.diff)
+		case !rf.yes && !a.interactive():
 			return usagef("nobody can be asked here: look with --dry-run, then give --yes")
 		}
-		return a.showRewind(a.stderr, store, id, would, true)
+		return a.preview(a.stderr, cps, would, rf.contested, rf.diff)
 	})
 	if err != nil || rf.dryRun {
 		return err
 	}
 	if !rf.yes {
-		answer, err := a.ask(ctx, fmt.Sprintf("Rewind to %s? [y/N] ", would.To))
+		answer, err := a.ask(ctx, fmt.Sprintf("Rewind to %s? [y/N] ", numbered(would.To)))
 		if err != nil || answer == "" || answer[0] != 'y' && answer[0] != 'Y' {
 			return err
 		}
 	}
-	return a.withSession(ctx, rf.session, rf.force, func(store *lifecycle.Store, sess *lifecycle.Session) error {
+	return a.withSession(ctx, rf.session, rf.force, func(_ *lifecycle.Store, sess *lifecycle.Session) error {
 		var done lifecycle.Rewound
-		if to == 0 {
+		if name == "" {
 			done, err = sess.Undo(ctx, opts)
 		} else {
 			done, err = sess.Rewind(ctx, to, opts)
@@ -118,81 +157,48 @@ func (a *app) rewind(ctx context.Context, rf rewindFlags, find func(*lifecycle.C
 		if a.out.machine() {
 			return a.printJSON(newRewindRow(done))
 		}
-		if err := a.showRewind(a.stdout, store, sess.ID(), done, false); err != nil {
-			return err
-		}
-		if done.Before != 0 {
-			fmt.Fprintf(a.stderr, "rewound to %s; lopen undo takes it back\n", done.To)
+		showRewind(a.stdout, done, false)
+		if done.Before != nil {
+			fmt.Fprintf(a.stderr, "rewound to %s; lopen undo takes it back\n", numbered(done.To))
 		}
 		return nil
 	})
 }
 
-// rewindRow is a rewind as --json prints it.
-type rewindRow struct {
-	To      checkpoint.ID     `json:"to"`
-	Before  *checkpoint.ID    `json:"before,omitempty"`
-	Changes []rewindChange    `json:"changes"`
-	Kept    []checkpoint.Kept `json:"kept"`
-	Tasks   []rewindTask      `json:"tasks"`
-}
-
-type rewindChange struct {
-	Kind checkpoint.Kind `json:"kind"`
-	Path string          `json:"path"`
-}
-
-type rewindTask struct {
-	ID    string `json:"id"`
-	State string `json:"state"`
-}
-
-func newRewindRow(r lifecycle.Rewound) rewindRow {
-	row := rewindRow{To: r.To, Changes: []rewindChange{}, Kept: append([]checkpoint.Kept{}, r.Kept...), Tasks: []rewindTask{}}
-	if r.Before != 0 {
-		row.Before = &r.Before
+// restorable is pathOf for a path that is to be brought back: something is there, in the
+// tree or in the project, that a rewind may touch.
+func (a *app) restorable(store *lifecycle.Store, tree *checkpoint.Tree, arg string) (string, error) {
+	if arg == "" {
+		return "", usagef("an empty PATH names nothing: give . for everything beneath it")
 	}
-	for _, c := range r.Changes {
-		row.Changes = append(row.Changes, rewindChange{c.Kind, c.Path})
+	path, err := a.pathOf(store, []string{arg})
+	if err != nil {
+		return "", err
 	}
-	for _, t := range r.Tasks {
-		row.Tasks = append(row.Tasks, rewindTask{t.ID, string(t.State)})
+	if checkpoint.Reserved(path) {
+		return "", usagef("%s: no checkpoint has what is in .git and .lopen", shown(path))
 	}
-	return row
+	if _, err := store.Project().Lstat(path); err == nil {
+		return path, nil
+	}
+	if f, known, err := tree.Find(path); err != nil || f != nil || !known {
+		return path, err
+	}
+	return "", fmt.Errorf("%s: it is neither in the checkpoint nor in the project: %w", shown(path), lifecycle.ErrNotFound)
 }
 
-// showRewind tells what a rewind changes, with patches before it is done.
-func (a *app) showRewind(w *plain.Stream, store *lifecycle.Store, id session.ID, r lifecycle.Rewound, patches bool) error {
-	cps, err := store.Checkpoints(id)
+// watched refuses --contested where nobody watches.
+func (a *app) watched(rf rewindFlags) error {
+	if !rf.contested || rf.dryRun {
+		return nil
+	}
+	project, err := a.project()
 	if err != nil {
 		return err
 	}
-	defer cps.Close()
-	for _, c := range r.Changes {
-		fmt.Fprintf(w, "%-9s %s\n", c.Kind, shown(c.Path))
+	values, err := a.projectSettings(project, nil)
+	if err == nil && values.Bool("unattended") {
+		err = usagef("--contested is for a person to decide, and the setting unattended says that nobody is there")
 	}
-	for _, k := range r.Kept {
-		to := ""
-		if k.To != "" {
-			to = " to " + shown(k.To)
-		}
-		fmt.Fprintf(w, "%-9s %s (%s%s)\n", "keep", shown(k.Path), k.Why, to)
-	}
-	for _, t := range r.Tasks {
-		fmt.Fprintf(w, "%-9s %s: %s\n", "task", t.ID, t.State)
-	}
-	if len(r.Changes)+len(r.Tasks) == 0 {
-		fmt.Fprintln(w, "nothing changes")
-	}
-	if !patches {
-		return nil
-	}
-	for _, c := range r.Changes {
-		patch, err := cps.Patch(c.Old, c.New)
-		if err != nil {
-			return err
-		}
-		fmt.Fprint(w.Content(), patch)
-	}
-	return nil
+	return err
 }

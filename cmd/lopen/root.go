@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +16,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 )
 
@@ -88,7 +91,8 @@ func newRoot(a *app) *cobra.Command {
 		group("trust", "List and revoke the commands that you approved", newTrustList(a), newTrustRevoke(a)),
 		group("config", "Show and set the settings", newConfigShow(a), newConfigSet(a)),
 		group("checkpoint", "Keep the project's files, compare them, bring them back",
-			newCheckpointCreate(a), newCheckpointList(a), newCheckpointShow(a), newCheckpointDiff(a), newCheckpointRewind(a)),
+			newCheckpointCreate(a), newCheckpointList(a), newCheckpointShow(a), newCheckpointCat(a), newCheckpointDiff(a),
+			newCheckpointRewind(a), newCheckpointRestore(a), newCheckpointPin(a, true), newCheckpointPin(a, false)),
 		newUndo(a), newDoctor(a), newVersion(a),
 	)
 	asUsage(root)
@@ -192,7 +196,7 @@ func (a *app) open() (*lifecycle.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lifecycle.Open(project, a.storeOptions())
+	return lifecycle.Open(project, a.storeOptions(project))
 }
 
 // invocation is the command and what it is about, the module or the session. What else
@@ -205,8 +209,15 @@ func invocation(cmd *cobra.Command, args []string) string {
 	return name
 }
 
-func (a *app) storeOptions() lifecycle.Options {
-	return lifecycle.Options{Logger: a.logger, Command: a.invoked}
+func (a *app) storeOptions(project string) lifecycle.Options {
+	return lifecycle.Options{
+		Logger: a.logger, Command: a.invoked,
+		Outside: git.Excludes(project, a.environ, a.logger),
+		Git: func() checkpoint.Git {
+			s := git.Head(context.Background(), project, a.environ)
+			return checkpoint.Git{Head: s.Head, Branch: s.Branch}
+		},
+	}
 }
 
 // settings loads the layers of settings for a project. config is the content of

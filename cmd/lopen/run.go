@@ -120,7 +120,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	opts := r.storeOptions()
+	opts := r.storeOptions(project)
 	if opts.Policy, err = storePolicy(values); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (a *app) making(fn func(project string, store *lifecycle.Store) error) (err
 	if err != nil {
 		return err
 	}
-	store, err := a.create(project, a.storeOptions())
+	store, err := a.create(project, a.storeOptions(project))
 	if err != nil {
 		return err
 	}
@@ -297,7 +297,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 func storePolicy(v *settings.Values) (lifecycle.Policy, error) {
 	p := lifecycle.Policy{
 		Autosave: v.Duration("autosave_interval"), Interval: v.Int("snapshot_interval"), Retention: v.Int("snapshot_retention"), Iterations: v.Bool("save_iteration_history"),
-		Checkpoints: v.Int("checkpoint_retention"), CheckpointBytes: int64(v.Int("checkpoint_bytes")),
+		CheckpointBytes: int64(v.Int("checkpoint_bytes")),
 	}
 	if p.Unredacted = !v.Bool("redact"); p.Unredacted {
 		return p, nil

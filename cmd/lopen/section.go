@@ -117,7 +117,7 @@ func (a *app) path(typed string) (string, error) {
 // projectSettings are the settings of a project, with or without a store. flags are
 // those that were typed; nil for none.
 func (a *app) projectSettings(project string, flags map[string]string) (*settings.Values, error) {
-	store, err := lifecycle.Open(project, a.storeOptions())
+	store, err := lifecycle.Open(project, a.storeOptions(project))
 	if errors.Is(err, lifecycle.ErrNoStore) {
 		return a.settings(nil, flags)
 	}
@@ -277,7 +277,7 @@ func (a *app) drifted(module string) ([]loop.Drift, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := lifecycle.Open(project, a.storeOptions())
+	store, err := lifecycle.Open(project, a.storeOptions(project))
 	if err != nil {
 		return nil, err
 	}

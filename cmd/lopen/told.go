@@ -17,6 +17,7 @@ var toldTwice = []string{
 	"the session's lock was lost and is taken again; nobody had gone on with the session",
 	"the disk is nearly full",
 	"session closed",
+	"the checkpoints that may not be removed take more than the limit",
 }
 
 // once leaves out what the command tells itself.

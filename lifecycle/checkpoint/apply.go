@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,20 +34,32 @@ var ErrUnchanged = errors.New("no file was changed")
 func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := &applier{s: s, plan: p, chain: chain{root: s.tree}, over: map[*Change]bool{}, linked: map[*Change]bool{}, temps: map[*Change]staged{}, makes: map[string]bool{}, touched: map[string]bool{}}
-	defer a.chain.cut(0)
+	a := &applier{s: s, plan: p, id: p.id, descent: descent{root: s.tree}, over: map[*Change]bool{}, linked: map[*Change]bool{},
+		temps: map[*Change]staged{}, found: map[*Change]fs.FileMode{}, turns: map[string]bool{}, touched: map[string]bool{}}
+	if a.id == "" {
+		a.id = rand.Text()
+	}
+	defer a.descent.cut(0)
 	defer a.closeFolders()
 	defer a.discard()
 	for i := range p.Changes {
 		c := &p.Changes[i]
-		a.changes = append(a.changes, c)
-		if c.New != nil && c.New.Mode.IsDir() {
-			a.makes[c.Path] = true
+		switch {
+		case Reserved(c.Path):
+			a.keep(c, Nested)
+			continue
+		case isDir(c.Old) || isDir(c.New):
+			a.folders = append(a.folders, c)
 		}
+		a.changes = append(a.changes, c)
 	}
+	for _, f := range p.shut {
+		a.folders = append(a.folders, &Change{Kind: KindMode, Path: f.Path, Old: f, New: f})
+	}
+	slices.SortFunc(a.folders, func(x, y *Change) int { return strings.Compare(x.Path, y.Path) })
 	for _, step := range []func() error{
-		a.clear, a.skipFinished, a.room, a.openFolders, func() error { return a.stage(ctx) }, a.tryFolders,
-		a.begin, a.clearTheWay, a.makeFolders, a.moveIn, a.changeModes, a.remove, a.folderModes, a.sync,
+		a.openFolders, a.list, a.look, a.room, func() error { return a.stage(ctx) }, a.tryFolders,
+		a.begin, a.clearTheWay, a.makeFolders, a.moveIn, a.changeModes, a.remove, a.settle,
 	} {
 		if err := step(); err != nil {
 			if !a.begun {
@@ -63,16 +76,18 @@ func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 type applier struct {
 	s       *Store
 	plan    *Plan
-	chain   chain
-	changes []*Change          // the plan's, sorted by Path
-	over    map[*Change]bool   // those that are finished or kept
-	linked  map[*Change]bool   // files with another name, whose mode changes
-	temps   map[*Change]staged // made, not in its place yet
-	makes   map[string]bool    // folders of the plan
-	touched map[string]bool    // folders with other names than before
-	opened  []*Change          // folders that let us in only since openFolders
-	denied  []string           // paths that may not be changed
-	begun   bool               // something may be seen
+	id      string // of the temporary names
+	descent descent
+	changes []*Change               // the plan's, sorted by Path
+	folders []*Change               // what is or becomes a folder, and what is opened for the others, sorted by Path
+	over    map[*Change]bool        // those that are finished or kept
+	linked  map[*Change]bool        // files with another name, whose mode changes
+	temps   map[*Change]staged      // made, not in its place yet
+	found   map[*Change]fs.FileMode // of folders that stand open: the modes that they had
+	turns   map[string]bool         // paths that are removed before anything is made
+	touched map[string]bool         // folders with other names than before
+	denied  []string                // paths that may not be changed
+	begun   bool                    // something may be seen
 	out     Applied
 }
 
@@ -93,6 +108,11 @@ func (a *applier) failed(path string, err error) error {
 	return writer.NewError("rewind", filepath.Join(a.s.tree.Name(), path), outcome, err)
 }
 
+func (a *applier) keep(c *Change, why Why) {
+	a.over[c] = true
+	a.out.Kept = append(a.out.Kept, Kept{Path: c.Path, Why: why})
+}
+
 // each calls fn with the changes that are not over and that it is for. fn says how
 // far it came; what it finds altered is kept and reported.
 func (a *applier) each(changes []*Change, wants func(*Change) bool, fn func(*Change) (state, error)) error {
@@ -101,16 +121,16 @@ func (a *applier) each(changes []*Change, wants func(*Change) bool, fn func(*Cha
 			continue
 		}
 		st, err := fn(c)
-		if err != nil {
+		switch {
+		case err != nil:
 			if err := a.permitted(c, err); err != nil {
 				return err
 			}
-			continue
+		case st == altered:
+			a.keep(c, a.why(c))
+		default:
+			a.over[c] = st == finished
 		}
-		if st == altered {
-			a.out.Kept = append(a.out.Kept, Kept{Path: c.Path, Why: a.why(c)})
-		}
-		a.over[c] = st != pending
 	}
 	return nil
 }
@@ -120,9 +140,8 @@ func (a *applier) permitted(c *Change, err error) error {
 	if !a.plan.Permitted || writer.ClassOf(err) != writer.ClassDenied {
 		return a.failed(c.Path, err)
 	}
-	a.over[c] = true
 	a.denied = append(a.denied, c.Path)
-	a.out.Kept = append(a.out.Kept, Kept{Path: c.Path, Why: Denied})
+	a.keep(c, Denied)
 	return nil
 }
 
@@ -137,22 +156,19 @@ func (a *applier) why(c *Change) Why {
 	return Meanwhile
 }
 
-// skipFinished sets aside what an earlier Apply did and what somebody changed.
-func (a *applier) skipFinished() error {
+// look sets aside what an earlier Apply did and what somebody changed.
+func (a *applier) look() error {
 	return a.each(a.changes, func(*Change) bool { return true }, func(c *Change) (state, error) {
 		a.touched[parent(c.Path)] = true // its name may not be durable
 		st, err := a.state(c)
-		if st == pending && c.Kind == KindMode && c.New.Mode.IsRegular() {
-			var dir writer.FS
-			if dir, err = a.chain.to(parent(c.Path)); err == nil {
-				var info fs.FileInfo
-				info, err = dir.Lstat(base(c.Path))
-				a.linked[c] = err == nil && writer.Shared(info)
-			}
+		if err != nil || c.Kind != KindMode || isDir(c.New) {
+			return st, err
 		}
-		if st == finished && c.New != nil && (c.New.Mode.IsDir() || c.Kind == KindMode) {
-			st = pending // nor its mode
+		if st == finished {
+			return pending, nil // its mode may not be durable
 		}
+		_, info, err := a.descent.stat(c.Path)
+		a.linked[c] = err == nil && st == pending && writer.Shared(info)
 		return st, err
 	})
 }
@@ -161,39 +177,19 @@ func (a *applier) skipFinished() error {
 // mode alone changes, if it is a hard link: the other name may be outside.
 func (a *applier) stages(c *Change) bool { return c.stages() || a.linked[c] }
 
-// clearTheWay removes what has another kind than what is to come: a file or symlink
-// where a folder is wanted, and a folder, with what is known of it, where a file is.
+// clearTheWay removes what has another kind than what is to come, with what is known of
+// a folder, and what has the place of a name that differs in case only.
 func (a *applier) clearTheWay() error {
-	turns := map[string]bool{} // folders that become something else
 	for _, c := range a.changes {
-		if !a.over[c] && c.Old != nil && c.New != nil && c.Old.Mode.IsDir() && !c.New.Mode.IsDir() {
-			turns[c.Path] = true
+		if !a.over[c] && c.Old != nil && c.New != nil && isDir(c.Old) != isDir(c.New) {
+			a.turns[c.Path] = true
 		}
-	}
-	inOne := func(c *Change) bool {
-		for dir := parent(c.Path); dir != "." && len(turns) > 0; dir = parent(dir) {
-			if turns[dir] {
-				return c.New == nil
-			}
-		}
-		return false
-	}
-	if err := a.each(a.deepestFirst(), inOne, a.removeOne); err != nil {
-		return err
 	}
 	inTheWay := func(c *Change) bool {
-		return c.Old != nil && c.New != nil && c.Old.Mode.IsDir() != c.New.Mode.IsDir()
+		return len(a.turns) > 0 && (a.turns[c.Path] || c.New == nil && underOne(a.turns, c.Path))
 	}
-	return a.each(a.deepestFirst(), inTheWay, func(c *Change) (state, error) {
-		st, err := a.state(c)
-		if err != nil || st != pending {
-			return st, err
-		}
-		if st, err = a.removeOne(c); st == finished {
-			st = pending // the new one is still to come
-		}
-		return st, err
-	})
+	defer func() { a.descent.folded = nil }()
+	return a.each(a.deepestFirst(), inTheWay, a.removeOne)
 }
 
 func (a *applier) deepestFirst() []*Change {
@@ -202,57 +198,52 @@ func (a *applier) deepestFirst() []*Change {
 	return list
 }
 
-// removeOne removes what stands in a change's place. A folder with anything in it
+// removeOne removes what the plan saw in a change's place. A folder with anything in it
 // stays, and is reported.
 func (a *applier) removeOne(c *Change) (state, error) {
-	if c.New == nil {
-		if st, err := a.state(c); err != nil || st != pending {
-			return st, err
-		}
+	st, err := a.state(c)
+	if err != nil || st != pending {
+		return st, err
 	}
-	a.chain.forget(c.Path)
-	dir, err := a.chain.to(parent(c.Path))
+	a.descent.forget(c.Path)
+	dir, err := a.descent.to(parent(c.Path))
 	if err == nil {
 		err = writer.Retry(func() error { return dir.Remove(base(c.Path)) })
 	}
 	switch {
-	case err == nil, errors.Is(err, fs.ErrNotExist):
-		return finished, nil
-	case c.Old.Mode.IsDir() && errors.Is(err, fs.ErrExist): // not empty
+	case err != nil && isDir(c.Old) && errors.Is(err, fs.ErrExist): // not empty
 		return altered, nil
+	case err != nil && !unreachable(err):
+		return 0, err
+	case c.New != nil:
+		return vacant, nil // the new one is still to come
 	}
-	return 0, err
+	return finished, nil
 }
 
 // makeFolders makes the new folders, those above first. Until all is in them their
 // mode is one that lets us in.
 func (a *applier) makeFolders() error {
-	wants := func(c *Change) bool { return c.New != nil && c.New.Mode.IsDir() && c.Kind != KindMode }
-	return a.each(a.changes, wants, func(c *Change) (state, error) {
-		dir, err := a.chain.to(parent(c.Path))
+	return a.each(a.changes, func(c *Change) bool { return isDir(c.New) && !isDir(c.Old) }, func(c *Change) (state, error) {
+		dir, err := a.descent.to(parent(c.Path))
 		if unreachable(err) {
 			return altered, nil
 		}
 		if err == nil {
-			err = writer.Retry(func() error { return dir.Mkdir(base(c.Path), 0o700) })
+			err = writer.Retry(func() error { return dir.Mkdir(base(c.Path), letsIn) })
 		}
-		if errors.Is(err, fs.ErrExist) {
-			info, lerr := dir.Lstat(base(c.Path))
-			if lerr != nil {
-				return 0, lerr
-			}
-			if !info.IsDir() {
-				return altered, nil
-			}
-			err = nil
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return 0, err
 		}
-		return pending, err // its mode is still to come
+		info, err := dir.Lstat(base(c.Path))
+		if err == nil && !info.IsDir() {
+			return altered, nil
+		}
+		if err == nil && info.Mode()&letsIn != letsIn { // an odd umask
+			err = dir.Chmod(base(c.Path), info.Mode()|letsIn)
+		}
+		return vacant, err // its mode is still to come
 	})
-}
-
-// unreachable says that a folder is not there, or is none any more.
-func unreachable(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotFolder)
 }
 
 // moveIn renames what was staged into its place, after one more look at what it
@@ -260,27 +251,23 @@ func unreachable(err error) bool {
 func (a *applier) moveIn() error {
 	return a.each(a.changes, a.stages, func(c *Change) (state, error) {
 		st, err := a.state(c)
-		if err != nil || st != pending {
+		if err != nil || st == altered || st == finished {
 			return st, err
 		}
-		if _, err := a.chain.to(parent(c.Path)); unreachable(err) { // what os.Root would follow is looked at here
+		if _, err := a.descent.to(parent(c.Path)); unreachable(err) { // what os.Root would follow is looked at here
 			return altered, nil
 		} else if err != nil {
 			return 0, err
 		}
 		t := a.temps[c]
-		dir, err := a.chain.to(t.dir)
+		dir, err := a.descent.to(t.dir)
 		if err != nil {
 			return 0, err
 		}
-		to := c.Path
-		if t.dir != "." {
-			to = c.Path[len(t.dir)+1:]
-		}
+		to := strings.TrimPrefix(c.Path, t.dir+"/")
 		if err := writer.Retry(func() error { return dir.Rename(t.name, to) }); err != nil {
 			return 0, err
 		}
-		a.touched[t.dir] = true
 		delete(a.temps, c)
 		return finished, nil
 	})
@@ -288,12 +275,12 @@ func (a *applier) moveIn() error {
 
 // changeModes changes the modes of files, each synced.
 func (a *applier) changeModes() error {
-	return a.each(a.changes, func(c *Change) bool { return c.Kind == KindMode && !c.New.Mode.IsDir() }, func(c *Change) (state, error) {
+	return a.each(a.changes, func(c *Change) bool { return c.Kind == KindMode && !isDir(c.New) }, func(c *Change) (state, error) {
 		st, err := a.state(c)
 		if err != nil || st == altered {
 			return st, err
 		}
-		dir, err := a.chain.to(parent(c.Path))
+		dir, err := a.descent.to(parent(c.Path))
 		if err != nil {
 			return 0, err
 		}
@@ -304,67 +291,11 @@ func (a *applier) changeModes() error {
 		if st == pending && writer.Shared(info) { // linked since
 			return altered, f.Close()
 		}
-		if err = f.Chmod(c.New.Mode.Perm() | info.Mode()&specialBits); err == nil {
-			err = f.Sync()
-		}
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-		return finished, err
+		return finished, chmod(f, info, c.New.Mode)
 	})
 }
 
 // remove removes what is not wanted any more, what is in a folder before it.
 func (a *applier) remove() error {
 	return a.each(a.deepestFirst(), func(c *Change) bool { return c.New == nil }, a.removeOne)
-}
-
-// folderModes gives the folders their modes, at last and the deepest first: they
-// may forbid what was done in them.
-func (a *applier) folderModes() error {
-	return a.each(a.deepestFirst(), func(c *Change) bool { return c.New != nil && c.New.Mode.IsDir() }, func(c *Change) (state, error) {
-		if err := a.syncFolder(c.Path); err != nil { // as long as it can be opened
-			return 0, err
-		}
-		a.chain.forget(c.Path)
-		dir, err := a.chain.to(parent(c.Path))
-		if unreachable(err) {
-			return altered, nil
-		}
-		if err != nil {
-			return 0, err
-		}
-		return finished, chmodFolder(dir, base(c.Path), c.New.Mode)
-	})
-}
-
-// sync makes the names durable: one sync for each folder.
-func (a *applier) sync() error {
-	dirs := make([]string, 0, len(a.touched))
-	for dir := range a.touched {
-		dirs = append(dirs, dir)
-	}
-	slices.Sort(dirs)
-	for _, dir := range dirs {
-		if err := a.syncFolder(dir); err != nil {
-			return a.failed(dir, err)
-		}
-	}
-	return nil
-}
-
-// syncFolder syncs a folder that is there, once.
-func (a *applier) syncFolder(dir string) error {
-	if !a.touched[dir] {
-		return nil
-	}
-	delete(a.touched, dir)
-	at, err := a.chain.to(dir)
-	if unreachable(err) {
-		return nil // it was removed, which the folder above will say
-	}
-	if err != nil {
-		return err
-	}
-	return at.SyncDir(".")
 }

@@ -1,109 +1,219 @@
 package checkpoint
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io/fs"
-	"strings"
+	"slices"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// errNotFolder says that something else has the place of a folder.
-var errNotFolder = errors.New("it is no folder")
+const (
+	chainSuffix = ".jsonl"
+	lockName    = ".lock"
+	filePerm    = 0o600
+	// maxChain bounds the file of a chain that is read, in bytes, and maxDead what it keeps
+	// in front of the oldest entry that was not removed.
+	maxChain = 64 << 20
+	// maxFaults is how many lines that cannot be read are named, the first ones.
+	maxFaults = 100
+	maxDead   = 1 << 20
+)
 
-// A chain is the open folders on the way to one of them. Each was looked at without
-// following it and opened in the one above, so that no symlink is ever passed, not
-// even one that leads elsewhere inside. It is for one goroutine.
+// minLine is less than any line has, in bytes.
+const minLine = 32
+
+var errShort = fmt.Errorf("it is too short for a line: %w", writer.ErrCorrupt)
+
+// lineFormat is the frame of a chain's lines.
+var lineFormat = envelope.Format{Version: 1, Max: 64 << 10}
+
+// A removal is a line that removes an entry.
+type removal struct {
+	Removed uint64 `json:"removed,omitempty"` // its number
+	Why     string `json:"why,omitempty"`
+}
+
+// A pinning is a line that pins an entry, or takes the pin away.
+type pinning struct {
+	Pin    uint64 `json:"pin,omitempty"` // its number
+	Pinned bool   `json:"pinned"`
+}
+
+// A chain is what the file of one says. It is immutable but for what parse adds to one of
+// its own.
 type chain struct {
-	root  writer.FS
-	names []string
-	open  []writer.FS
+	entries []*Entry // in ascending order of their numbers
+	starts  []int64  // of their lines in the file
+	owned   bool     // entries belongs to no other chain
+	faults  []error
+	lost    bool   // lines that could not be read stood before whole, and no entry after them
+	next    uint64 // the number after the newest entry's
+	tail    int    // lines at the end that cannot be read
+
+	info  fs.FileInfo // of the file when it was read; nil without one
+	whole int64       // bytes up to the end of the last line that can be read
+	count int         // of the lines in them
+	sum   uint32      // a checksum of them
 }
 
-// to goes to a folder of the tree, "." for its root. What it returns is good until
-// the next call. The error is an fs.ErrNotExist, or errNotFolder.
-func (c *chain) to(dir string) (writer.FS, error) {
-	var parts []string
-	if dir != "." {
-		parts = strings.Split(dir, "/")
-	}
-	shared := 0
-	for shared < len(parts) && shared < len(c.names) && parts[shared] == c.names[shared] {
-		shared++
-	}
-	c.cut(shared)
-	for _, part := range parts[shared:] {
-		at := c.at()
-		info, err := at.Lstat(part)
-		if err != nil {
-			return nil, err
-		}
-		if !info.IsDir() {
-			return nil, errNotFolder
-		}
-		var sub writer.FS
-		err = writer.Retry(func() (err error) {
-			sub, err = at.Sub(part)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		opened, err := sub.Lstat(".")
-		if err == nil && !writer.SameFile(info, opened) {
-			err = errNotFolder // replaced between the two
-		}
-		if err != nil {
-			_ = sub.Close()
-			return nil, err
-		}
-		c.names, c.open = append(c.names, part), append(c.open, sub)
-	}
-	return c.at(), nil
-}
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func (c *chain) at() writer.FS {
-	if len(c.open) == 0 {
-		return c.root
+// parse reads the file of a chain. known is what was read of it before. The error wraps
+// writer.ErrFutureVersion.
+func parse(data []byte, path string, known *chain) (*chain, error) {
+	c := &chain{next: 1}
+	if known != nil && known.whole <= int64(len(data)) && known.sum == crc32.Checksum(data[:known.whole], castagnoli) {
+		*c = *known
 	}
-	return c.open[len(c.open)-1]
-}
-
-// cut closes all folders but the first n.
-func (c *chain) cut(n int) {
-	for i := n; i < len(c.open); i++ {
-		_ = c.open[i].Close() // nothing was written through it
-	}
-	c.names, c.open = c.names[:n], c.open[:n]
-}
-
-// nearest is the deepest folder on the way to dir that is there.
-func (c *chain) nearest(dir string) (writer.FS, string, error) {
+	c.owned = false
+	rest, count := data[c.whole:], c.count
+	var bad []error // of lines behind the last one that can be read
+	lines := 0      // those lines
 	for {
-		at, err := c.to(dir)
-		if err == nil {
-			return at, dir, nil
+		end := bytes.IndexByte(rest, '\n') + 1
+		if end == 0 {
+			break
 		}
-		if dir == "." || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNotFolder) {
-			return nil, "", err
+		line := rest[:end]
+		rest = rest[end:]
+		count++
+		err := c.add(line, int64(len(data)-len(rest)-len(line)), lines > 0)
+		if errors.Is(err, writer.ErrFutureVersion) {
+			return nil, err
 		}
-		dir = parent(dir)
+		if err != nil {
+			if lines++; len(c.faults)+len(bad) < maxFaults {
+				bad = append(bad, damaged(path, fmt.Errorf("line %d: %w", count, err)))
+			}
+			continue
+		}
+		c.faults, bad, lines = append(slices.Clip(c.faults), bad...), nil, 0
+		c.whole, c.count = int64(len(data)-len(rest)), count
 	}
+	c.tail = lines
+	c.sum = crc32.Checksum(data[:c.whole], castagnoli)
+	return c, nil
 }
 
-// forget closes a folder that is to be removed, and what is in it, where an open
-// one cannot be.
-func (c *chain) forget(dir string) {
-	if len(c.names) > 0 && strings.HasPrefix(strings.Join(c.names, "/")+"/", dir+"/") {
-		c.cut(strings.Count(dir, "/"))
+// add takes the line in that begins at start. gap says that the ones before it could not
+// be read.
+func (c *chain) add(line []byte, start int64, gap bool) error {
+	if len(line) < minLine {
+		return errShort // at once: a file may have millions
 	}
+	var l struct {
+		Entry
+		removal
+		pinning
+	}
+	if err := lineFormat.Decode(line, &l); err != nil {
+		return err
+	}
+	e := &l.Entry
+	switch {
+	case e.Number > 0 && l.removal.Removed == 0 && l.Pin == 0:
+		if err := e.check(c.next); err != nil {
+			return fmt.Errorf("%w: %w", err, writer.ErrCorrupt)
+		}
+		e.ID = idOf(line)
+		if n := len(c.entries); n > 0 && c.entries[n-1].ID != e.Previous || gap || c.lost {
+			e.Cut = true // nobody knows who was at work in what is missing
+		}
+		c.entries, c.starts = append(c.entries, e), append(c.starts, start)
+		c.next, c.lost = e.Number+1, false
+	case e.Number == 0 && l.removal.Removed > 0 && l.Pin == 0 && l.Why != "":
+		c.change(l.removal.Removed, func(e *Entry) { e.Removed = l.Why })
+		c.lost = c.lost || gap
+	case e.Number == 0 && l.removal.Removed == 0 && l.Pin > 0:
+		c.change(l.Pin, func(e *Entry) { e.Pinned = l.pinning.Pinned })
+		c.lost = c.lost || gap
+	default:
+		return fmt.Errorf("it is no entry, no removal and no pin: %w", writer.ErrCorrupt)
+	}
+	return nil
 }
 
-func parent(p string) string {
-	if i := strings.LastIndexByte(p, '/'); i >= 0 {
-		return p[:i]
+// idOf names an entry by its line, without the line feed.
+func idOf(line []byte) ID { return sha256.Sum256(line[:len(line)-1]) }
+
+// check says whether an entry can be the next one, from a number on.
+func (e *Entry) check(next uint64) error {
+	begun := func(tasks []Active, limit uint64) bool {
+		return slices.ContainsFunc(tasks, func(a Active) bool { return a.Begun == 0 || a.Begun > limit })
 	}
-	return "."
+	switch {
+	case e.Number < next || e.Number > 1<<53:
+		return fmt.Errorf("its number %d is not one that follows", e.Number)
+	case !e.Reason.valid():
+		return fmt.Errorf("there is no reason %s", quote(string(e.Reason)))
+	case e.Parent >= e.Number || e.Target >= e.Number || begun(e.By, e.Number-1) || begun(e.Active, e.Number):
+		return errors.New("it names an entry that came later")
+	case e.Changed < 0 || e.Files < 0 || e.Bytes < 0:
+		return errors.New("it has a negative count")
+	}
+	return nil
 }
 
-func base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
+// change replaces an entry by a changed copy. A number that is not there is one that
+// could not be read.
+func (c *chain) change(number uint64, fn func(*Entry)) {
+	i, ok := c.find(number)
+	if !ok {
+		return
+	}
+	if !c.owned {
+		c.entries, c.owned = slices.Clone(c.entries), true
+	}
+	e := *c.entries[i]
+	fn(&e)
+	c.entries[i] = &e
+}
+
+func (c *chain) find(number uint64) (int, bool) {
+	return slices.BinarySearchFunc(c.entries, number, func(e *Entry, n uint64) int {
+		switch {
+		case e.Number < n:
+			return -1
+		case e.Number > n:
+			return 1
+		}
+		return 0
+	})
+}
+
+// newest is the entry at the end, nil without one.
+func (c *chain) newest() *Entry {
+	if len(c.entries) == 0 {
+		return nil
+	}
+	return c.entries[len(c.entries)-1]
+}
+
+// live is the newest entry that was not removed and that fn wants, nil without one.
+func (c *chain) live(fn func(*Entry) bool) *Entry {
+	for _, e := range slices.Backward(c.entries) {
+		if e.Removed == "" && fn(e) {
+			return e
+		}
+	}
+	return nil
+}
+
+// dead is where the lines begin that a chain has to keep: nobody asks for what came before
+// the oldest entry that was not removed. As long as it is little it is kept.
+func (c *chain) dead() int64 {
+	i := slices.IndexFunc(c.entries, func(e *Entry) bool { return e.Removed == "" })
+	if i < 0 {
+		i = len(c.entries) - 1 // its number is not to be given again
+	}
+	if i < 0 || c.starts[i] < maxDead {
+		return 0
+	}
+	return c.starts[i]
+}

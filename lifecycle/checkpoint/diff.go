@@ -1,31 +1,125 @@
 package checkpoint
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// Diff returns what differs from a to b, sorted by path: [files.Compare] without
-// what is only touched, and without the folders that come and go with what is in
-// them.
-func Diff(a, b *files.Snapshot) []files.Change {
-	var diff []files.Change
-	for _, c := range files.Compare(a, b) {
+// Diff returns what differs from a to b, sorted by path, as [files.Compare] does: moves
+// are found, folders that come and go with what is in them are left out, and paths that
+// one of the trees does not know are too. It reads the folders that differ only.
+func Diff(a, b *Tree) (diff []files.Change, err error) {
+	var gone, come []*files.Fingerprint
+	err = paths(a, b, func(path string, old, next *files.Fingerprint) error {
+		kind := files.Modified
 		switch {
-		case c.Kind == files.Touched:
-		case c.Kind == files.Created && c.New.Mode.IsDir() && !empty(b, c.Path):
-		case c.Kind == files.Deleted && c.Old.Mode.IsDir() && !empty(a, c.Path):
-		default:
-			diff = append(diff, c)
+		case unknown(old) || unknown(next):
+			return nil
+		case next == nil:
+			gone = append(gone, old)
+			return nil
+		case old == nil:
+			come = append(come, next)
+			return nil
+		case old.Mode.Type() == next.Mode.Type() && old.Hash == next.Hash:
+			kind = files.Mode
 		}
+		diff = append(diff, files.Change{Kind: kind, Path: path, Old: old, New: next})
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return diff
+	byPath := func(a, b *files.Fingerprint) int { return strings.Compare(a.Path, b.Path) }
+	slices.SortFunc(gone, byPath)
+	slices.SortFunc(come, byPath)
+	diff = append(diff, files.Moves(gone, come)...)
+	slices.SortFunc(diff, func(a, b files.Change) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.From, b.From))
+	})
+	return diff, nil
 }
 
-// empty says whether a snapshot has nothing in a folder.
-func empty(s *files.Snapshot, dir string) bool {
-	i := sort.Search(len(s.Files), func(i int) bool { return s.Files[i].Path > dir+"/" })
-	return i == len(s.Files) || !strings.HasPrefix(s.Files[i].Path, dir+"/")
+// paths calls fn with each path that differs from a to b, folders included and before
+// what is in them, moves not paired. old and next are nil where there is nothing. What a
+// tree does not know is a fingerprint that [unknown] accepts, with the Path at which it is
+// unknown: it is given for that path, and for every path beneath it that the other tree
+// has. What neither knows does not differ.
+func paths(a, b *Tree, fn func(path string, old, next *files.Fingerprint) error) error {
+	return pathsIn("", [2]side{{tree: a, root: a.Root}, {tree: b, root: b.Root}}, 1, fn)
+}
+
+// A side is a folder of one of two trees that are compared.
+type side struct {
+	tree    *Tree
+	root    blob.Hash          // zero where it has no such folder
+	unknown *files.Fingerprint // the folder, or one above it, that it does not know
+}
+
+// pathsIn is paths for the folders of one path, which ends with '/' unless it is empty.
+func pathsIn(prefix string, sides [2]side, depth int, fn func(path string, old, next *files.Fingerprint) error) error {
+	if sides[0].root == sides[1].root {
+		return nil
+	}
+	if depth > maxDepth {
+		return tooDeep(prefix)
+	}
+	var left [2][]item
+	for n, s := range sides {
+		var err error
+		if left[n], err = s.tree.folder(s.root); err != nil {
+			return err
+		}
+	}
+	for len(left[0])+len(left[1]) > 0 {
+		name, pair := nextPair(&left)
+		if pair[0] != nil && pair[1] != nil && *pair[0] == *pair[1] {
+			continue
+		}
+		path := prefix + name
+		below, found := sides, [2]*files.Fingerprint{}
+		for n, it := range pair {
+			found[n], below[n].root = sides[n].tree.fingerprint(path, it), blob.Hash{}
+			switch {
+			case sides[n].unknown != nil:
+				found[n] = sides[n].unknown
+			case it != nil && it.kind == kindFolder:
+				below[n].root = it.hash
+			case unknown(found[n]):
+				below[n].unknown = found[n]
+			}
+		}
+		if unknown(found[0]) && unknown(found[1]) {
+			continue
+		}
+		if !same(found[0], found[1]) {
+			if err := fn(path, found[0], found[1]); err != nil {
+				return err
+			}
+		}
+		if err := pathsIn(path+"/", below, depth+1, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nextPair takes the first name from two lists, nil where one does not have it.
+func nextPair(left *[2][]item) (name string, pair [2]*item) {
+	take := [2]bool{len(left[0]) > 0, len(left[1]) > 0}
+	if take[0] && take[1] {
+		order := strings.Compare(left[0][0].name, left[1][0].name)
+		take = [2]bool{order <= 0, order >= 0}
+	}
+	for n := range left {
+		if take[n] {
+			pair[n], left[n] = &left[n][0], left[n][1:]
+			name = pair[n].name
+		}
+	}
+	return name, pair
 }

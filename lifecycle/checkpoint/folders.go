@@ -1,110 +1,198 @@
 package checkpoint
 
 import (
-	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
+	"runtime"
+	"slices"
+	"syscall"
 
+	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// letsIn are the permissions that a folder's owner needs to change names in it.
-const letsIn fs.FileMode = 0o300
+// letsIn are the permissions that a folder's owner needs to list it and to change names
+// in it.
+const letsIn fs.FileMode = 0o700
 
-// openFolders gives the folders that the plan gives other modes, or removes, one that
-// lets us in. Others are not opened: after a crash nobody would know to close them.
-func (a *applier) openFolders() error {
-	for _, c := range a.changes {
-		if a.over[c] || c.Old == nil || !c.Old.Mode.IsDir() || c.Old.Mode&letsIn == letsIn {
+// shutFolders returns the folders in which names change and whose mode forbids that and
+// stays. They are a part of the plan, so that they are closed again after a crash.
+// find says what is at a path now, nil for nothing.
+func shutFolders(changes []Change, find func(path string) (*files.Fingerprint, error)) (shut []*files.Fingerprint, err error) {
+	known := map[string]bool{".": true}
+	for _, c := range changes {
+		known[c.Path] = isDir(c.Old) || isDir(c.New)
+	}
+	for _, c := range changes {
+		dir := parent(c.Path)
+		if known[dir] {
 			continue
 		}
-		dir, err := a.chain.to(parent(c.Path))
-		if err == nil {
-			err = chmodFolder(dir, base(c.Path), c.Old.Mode|letsIn)
-		}
-		if unreachable(err) {
-			continue // what is to be done in it will tell
-		}
+		known[dir] = true
+		f, err := find(dir)
 		if err != nil {
-			if err := a.permitted(c, err); err != nil {
-				return err
-			}
+			return nil, err
+		}
+		if isDir(f) && f.Mode&letsIn != letsIn {
+			shut = append(shut, f)
+		}
+	}
+	return shut, nil
+}
+
+func isDir(f *files.Fingerprint) bool { return f != nil && f.Mode.IsDir() }
+
+// ours says whether a folder's mode is one that the plan saw or wants, or that an Apply
+// gave it meanwhile. Of a new folder any is.
+func ours(c *Change, mode fs.FileMode) bool {
+	mode &= modeBits
+	is := func(f *files.Fingerprint) bool { return isDir(f) && (mode == f.Mode || mode == f.Mode|letsIn) }
+	return !isDir(c.Old) || is(c.Old) || is(c.New)
+}
+
+// openFolders gives the folders of the plan a mode that lets us in, those above first.
+// What may not be opened is not: what is to be done in it will tell.
+func (a *applier) openFolders() error {
+	for _, c := range a.folders {
+		dir, info, err := a.descent.stat(c.Path)
+		if err != nil || !info.IsDir() || !ours(c, info.Mode()) {
 			continue
 		}
-		a.opened = append(a.opened, c)
+		mode := info.Mode()
+		if mode&letsIn != letsIn && dir.Chmod(base(c.Path), mode|letsIn) != nil {
+			continue
+		}
+		if isDir(c.Old) && mode&modeBits == c.Old.Mode|letsIn { // opened by an Apply that was cut off
+			mode = c.Old.Mode
+		}
+		if mode&letsIn != letsIn {
+			a.found[c] = mode
+		}
 	}
 	return nil
 }
 
 // closeFolders takes back what openFolders did, where nothing else was done.
 func (a *applier) closeFolders() {
-	for i := len(a.opened) - 1; i >= 0 && !a.begun; i-- {
-		c := a.opened[i]
-		if dir, err := a.chain.to(parent(c.Path)); err == nil {
-			_ = chmodFolder(dir, base(c.Path), c.Old.Mode)
+	for _, c := range slices.Backward(a.folders) {
+		if mode, opened := a.found[c]; opened && !a.begun {
+			if dir, err := a.descent.to(c.Path); err == nil {
+				_ = chmodFolder(dir, mode)
+			}
 		}
 	}
 }
 
 // tryFolders finds out, before anything can be seen, where names may not be changed:
-// in folders that something is removed from or made in. Where a file was staged that
-// is known already.
+// in folders that something is removed from or made in, and which modes may not be.
+// Where a file was staged the first is known already.
 func (a *applier) tryFolders() error {
 	tried := map[string]error{}
 	for _, t := range a.temps {
 		tried[t.dir] = nil
 	}
-	for _, c := range a.changes {
-		if a.over[c] || c.Kind == KindMode {
-			continue
+	return a.each(a.changes, func(c *Change) bool { return !a.stages(c) }, func(c *Change) (state, error) {
+		if c.Kind == KindMode {
+			dir, info, err := a.descent.stat(c.Path)
+			if err == nil {
+				err = dir.Chmod(base(c.Path), info.Mode())
+			}
+			return pending, err
 		}
-		at, dir, err := a.chain.nearest(parent(c.Path))
+		at, dir, err := a.descent.nearest(parent(c.Path))
 		if err == nil {
 			if _, known := tried[dir]; !known {
-				tried[dir] = a.try(at, dir)
+				tried[dir] = a.try(c, at, dir)
 			}
 			err = tried[dir]
 		}
-		if err != nil {
-			if err := a.permitted(c, err); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+		return pending, err
+	})
 }
 
 // try makes a name in a folder and removes it.
-func (a *applier) try(dir writer.FS, path string) error {
-	name := tempPrefix + rand.Text()
-	f, err := dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+func (a *applier) try(c *Change, dir writer.FS, path string) error {
+	name := a.tempName(c)
+	var f writer.File
+	err := anew(dir, name, func() (err error) {
+		f, err = dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	err = f.Close()
 	if rerr := dir.Remove(name); rerr != nil {
-		a.temps[&Change{}] = staged{path, name} // discard tries again
+		a.temps[c] = staged{path, name} // discard tries again
 		err = errors.Join(err, rerr)
 	}
 	return err
 }
 
-// chmodFolder gives a folder a mode, durably.
-func chmodFolder(dir writer.FS, name string, mode fs.FileMode) error {
-	f, err := dir.OpenFile(name, os.O_RDONLY, 0)
+// settle gives the folders their modes and makes modes and names durable, the deepest
+// first: a mode may forbid what was done in a folder. One that the plan removes and that
+// stays, for what is in it, gets the mode that it had.
+func (a *applier) settle() error {
+	modes := map[string]*Change{}
+	for _, c := range a.folders {
+		a.touched[c.Path], modes[c.Path] = true, c
+	}
+	dirs := make([]string, 0, len(a.touched))
+	for dir := range a.touched {
+		dirs = append(dirs, dir)
+	}
+	slices.Sort(dirs)
+	for _, path := range slices.Backward(dirs) {
+		if err := a.settleOne(path, modes[path]); err != nil && !(a.plan.Permitted && writer.ClassOf(err) == writer.ClassDenied) {
+			return a.failed(path, err)
+		}
+	}
+	return nil
+}
+
+func (a *applier) settleOne(path string, c *Change) error {
+	dir, err := a.descent.to(path)
+	if unreachable(err) {
+		return nil // it was removed, which the folder above will say
+	}
+	if err != nil {
+		return err
+	}
+	info, err := dir.Lstat(".")
+	switch {
+	case err != nil:
+		return err
+	case c == nil || !ours(c, info.Mode()):
+		return dir.SyncDir(".")
+	case isDir(c.New):
+		return chmodFolder(dir, c.New.Mode)
+	}
+	return chmodFolder(dir, c.Old.Mode)
+}
+
+// chmodFolder gives an open folder a mode, durably, and makes its names durable.
+func chmodFolder(dir writer.FS, mode fs.FileMode) error {
+	f, err := dir.OpenFile(".", os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.IsDir() {
-		err = errNotFolder
+	if err != nil {
+		return errors.Join(err, f.Close())
 	}
-	if err == nil {
-		err = f.Chmod(mode.Perm() | info.Mode()&specialBits)
+	return chmod(f, info, mode)
+}
+
+// chmod gives an open file or folder permissions, durably, and closes it. Special bits
+// stay as they are.
+func chmod(f writer.File, info fs.FileInfo, mode fs.FileMode) error {
+	err := f.Chmod(mode.Perm() | info.Mode()&specialBits)
+	if err == nil && (runtime.GOOS != "windows" || !info.IsDir()) {
+		err = f.Sync()
 	}
-	if err == nil {
-		err = syncHandle(f)
+	if info.IsDir() && (errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)) {
+		err = nil // as writer.FS has it of folders
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr

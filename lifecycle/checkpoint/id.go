@@ -1,32 +1,36 @@
 package checkpoint
 
 import (
+	"encoding/hex"
 	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// An ID is the number of a checkpoint, from 1 on, in the order in which a
-// session's checkpoints were made. It is never given twice. 0 is none.
-type ID uint64
+// String is the ID in 64 hex digits.
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-const idPrefix = "cp-"
+// Short is the begin of the ID that messages show.
+func (id ID) Short() string { return id.String()[:8] }
 
-// String is the name of the checkpoint: cp-000001.
-func (id ID) String() string { return fmt.Sprintf("%s%06d", idPrefix, uint64(id)) }
+// IsZero says that it is none.
+func (id ID) IsZero() bool { return id == ID{} }
 
 // MarshalText is String; it never fails.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
+// UnmarshalText is [ParseID].
+func (id *ID) UnmarshalText(text []byte) (err error) {
+	*id, err = ParseID(string(text))
+	return err
+}
+
 // ParseID reads what String returns and nothing else. The error has class invalid.
-func ParseID(s string) (ID, error) {
-	digits, ok := strings.CutPrefix(s, idPrefix)
-	n, err := strconv.ParseUint(digits, 10, 63)
-	if id := ID(n); ok && err == nil && n > 0 && id.String() == s {
-		return id, nil
+func ParseID(s string) (id ID, err error) {
+	b, err := hex.DecodeString(s)
+	if err != nil || len(b) != len(id) || ID(b).String() != s {
+		return ID{}, &writer.Error{Op: "parse checkpoint", Path: strconv.Quote(s), Class: writer.ClassInvalid, Err: errors.New("the ID of a checkpoint has 64 hex digits")}
 	}
-	return 0, &writer.Error{Op: "parse checkpoint", Path: strconv.Quote(s), Class: writer.ClassInvalid, Err: errors.New("the name of a checkpoint is like cp-000001")}
+	return ID(b), nil
 }

@@ -131,7 +131,7 @@ func (s *Store) sides(from, to *files.Fingerprint) (a, b, why string, err error)
 	if err != nil {
 		return "", "", "", err
 	}
-	if binary(old) || binary(next) {
+	if isBinary(old) || isBinary(next) {
 		return "", "", "Binary files", nil
 	}
 	return string(old), string(next), "", nil
@@ -145,26 +145,20 @@ func (s *Store) text(f *files.Fingerprint) ([]byte, error) {
 	case f.Mode&fs.ModeSymlink != 0:
 		return []byte(f.Target), nil
 	}
-	r, err := s.blobs.Open(f.Hash)
+	data, err := s.blobs.Read(f.Hash, MaxPatch)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s.fromTree(f)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	// As many bytes as the fingerprint says: in the blob's place may stand a file of any size.
-	data, err := io.ReadAll(io.LimitReader(r, f.Size+1))
-	if err == nil && int64(len(data)) != f.Size {
-		err = &writer.Error{Op: "read blob", Path: f.Hash.String(), Class: writer.ClassCorrupt,
-			Err: fmt.Errorf("of %s it should have %d bytes, and has another number of them", f.Path, f.Size)}
 	}
 	return data, err
 }
 
+// Content opens the content of a file that a checkpoint has. What is read is verified: an
+// error at its end says that it is damaged.
+func (s *Store) Content(f *files.Fingerprint) (io.ReadCloser, error) { return s.blobs.Open(f.Hash) }
+
 // fromTree reads what was never stored: a file as the project has it.
 func (s *Store) fromTree(f *files.Fingerprint) ([]byte, error) {
-	c := chain{root: s.tree}
+	c := descent{root: s.tree}
 	defer c.cut(0)
 	dir, err := c.to(parent(f.Path))
 	if err != nil {
@@ -175,13 +169,13 @@ func (s *Store) fromTree(f *files.Fingerprint) ([]byte, error) {
 		return nil, err
 	}
 	_ = file.Close()
-	if fits, err := content(dir, base(f.Path), info, f); err != nil || !fits {
+	if fits, err := s.content(dir, base(f.Path), info, f); err != nil || !fits {
 		return nil, errors.Join(fmt.Errorf("read %s: it changed since it was looked at", f.Path), err)
 	}
 	return writer.ReadFile(dir, base(f.Path), MaxPatch)
 }
 
-func binary(b []byte) bool { return bytes.IndexByte(b[:min(len(b), sniff)], 0) >= 0 }
+func isBinary(b []byte) bool { return bytes.IndexByte(b[:min(len(b), sniff)], 0) >= 0 }
 
 // quote makes a path fit for a line of text, when it is not so by itself.
 func quote(path string) string {

@@ -1,62 +1,165 @@
 package checkpoint
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"path"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// deletingPrefix begins the name of what is being deleted for good: its manifests
-// do not count any more.
-const deletingPrefix = ".deleting-"
+// kindRules is the kind of a node that is the rules of an entry.
+const kindRules = 'r'
 
-// maxNesting bounds how deep Roots looks: sessions/{id}/checkpoints/{cp} and what
-// a quarantine may put around it.
-const maxNesting = 16
-
-// Roots adds the hashes of every manifest anywhere below a folder, for
-// [blob.Store.Sweep], which calls it under its lock. A folder that is not there has
-// none. The error names the first manifest that cannot be read in full: nothing may
-// be swept then. Links are not followed.
-func Roots(dir writer.FS, name string, into map[blob.Hash]struct{}) error {
-	return roots(dir, name, into, 0)
+// A node is an object in the part that it plays: a file's content may have the bytes of a
+// folder's object, and names nothing all the same.
+type node struct {
+	kind byte // kindFile for every content
+	hash blob.Hash
 }
 
-func roots(dir writer.FS, name string, into map[blob.Hash]struct{}, depth int) error {
-	failed := func(err error) error {
-		return writer.NewError("look for checkpoints", filepath.Join(dir.Name(), name), writer.NotCommitted, err)
+// nodes are the two objects that an entry names.
+func (e *Entry) nodes() [2]node { return [2]node{{kindRules, e.Rules}, {kindFolder, e.Root}} }
+
+// below returns the objects that a node names.
+func (t *Tree) below(n node) (all []node, err error) {
+	switch n.kind {
+	case kindFolder:
+		items, err := t.folder(n.hash)
+		for i := range items {
+			if k := items[i].kind; k == kindFile || k == kindFolder {
+				all = append(all, node{k, items[i].hash})
+			}
+		}
+		return all, err
+	case kindRules:
+		lists, err := readRules(t.blobs, n.hash)
+		for _, f := range slices.Concat(lists[0], lists[1]) {
+			all = append(all, node{kindFile, f.hash})
+		}
+		return all, err
 	}
-	if depth > maxNesting {
-		return failed(fmt.Errorf("more than %d folders deep", maxNesting))
+	return nil, nil
+}
+
+// walk calls visit with a node and, where that returns true, with those below it.
+func (t *Tree) walk(n node, depth int, visit func(node) bool) error {
+	if !visit(n) {
+		return nil
 	}
-	entries, err := dir.ReadDir(name)
-	if depth == 0 && errors.Is(err, fs.ErrNotExist) {
+	all, err := t.below(n)
+	if err == nil && depth > maxDepth+1 {
+		err = tooDeep(n.hash.String())
+	}
+	if err != nil {
+		return err
+	}
+	for _, sub := range all {
+		if err := t.walk(sub, depth+1, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Objects calls visit with the hash of each object that an entry needs: its rules, and
+// from the root down its folders and the contents of its files. It goes into a folder
+// only where visit returned true. The error is that of a tree that cannot be read.
+func (s *Store) Objects(e *Entry, visit func(blob.Hash) bool) error {
+	for _, n := range e.nodes() {
+		if err := s.Tree(e.Root).walk(n, 1, func(n node) bool { return visit(n.hash) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Roots adds the hashes of all objects that an entry of any chain in dir needs, for
+// [blob.Store.Sweep], which calls it under its lock. An entry needs its objects until
+// its removal is durable. The error is that of a tree that cannot be read, which is no
+// entry's fault alone, or of a chain of a newer version: nothing may be swept then.
+func Roots(dir writer.FS, blobs *blob.Store, into map[blob.Hash]struct{}) error {
+	names, err := dir.ReadDir(".")
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return failed(err)
+		return writer.NewError("look for checkpoints", dir.Name(), writer.NotCommitted, err)
+	}
+	entries, err := readChains(dir, names)
+	if err != nil {
+		return err
+	}
+	tree := &Tree{blobs: blobs, cache: &folderCache{}}
+	visited := map[node]bool{}
+	visit := func(n node) bool {
+		into[n.hash] = struct{}{}
+		if n.kind == kindFile || visited[n] {
+			return false
+		}
+		visited[n] = true
+		return true
 	}
 	for _, e := range entries {
-		child := path.Join(name, e.Name())
-		switch {
-		case strings.HasPrefix(e.Name(), leavingPrefix), strings.HasPrefix(e.Name(), deletingPrefix):
-		case e.Name() == manifestName:
-			m, _, err := load(dir, child)
-			if err != nil {
-				return err
-			}
-			m.Blobs(func(h blob.Hash, _ int64) { into[h] = struct{}{} })
-		case e.IsDir():
-			if err := roots(dir, child, into, depth+1); err != nil {
+		for _, n := range e.nodes() {
+			if err := tree.walk(n, 1, visit); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// readChains are the entries of all chains that were not removed. Under the lock no line
+// is written that is not synced. Afterwards it is free: the caller keeps out who makes an
+// entry, and one that is removed meanwhile only keeps what it needed.
+func readChains(dir writer.FS, names []fs.DirEntry) (entries []*Entry, err error) {
+	lock, err := writer.LockWait(context.Background(), dir, lockName, writer.Self("sweep of checkpoints"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = lock.Unlock() }()
+	for _, f := range names {
+		if !strings.HasSuffix(f.Name(), chainSuffix) {
+			continue
+		}
+		c, err := readChain(dir, f.Name())
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range c.entries {
+			if e.Removed == "" {
+				entries = append(entries, e)
+			}
+		}
+	}
+	return entries, nil
+}
+
+// readChain reads a chain whose lock the caller has, and makes what it read durable: who
+// appended it may have been killed before that.
+func readChain(dir writer.FS, name string) (*chain, error) {
+	path := filepath.Join(dir.Name(), name)
+	f, _, err := writer.OpenRegular(dir, "read checkpoints", name, os.O_RDWR)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := writer.ReadText(dir, name, maxChain)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Datasync(); err != nil {
+		return nil, writer.NewError("read checkpoints", path, writer.NotDurable, err)
+	}
+	c, err := parse(data, path, nil)
+	if err != nil {
+		return nil, damaged(path, err)
+	}
+	return c, nil
 }

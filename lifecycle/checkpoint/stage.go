@@ -2,16 +2,13 @@ package checkpoint
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
-	"strings"
 	"syscall"
-
-	"crypto/rand"
 
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
@@ -23,44 +20,12 @@ const tempPrefix = ".lopen-rewind-"
 // staged is a file or symlink that is complete and not in its place yet.
 type staged struct{ dir, name string }
 
-// clear removes what an Apply that was cut off left in the folders of the plan.
-func (a *applier) clear() error {
-	seen := map[string]bool{}
-	for _, c := range a.changes {
-		for dir := parent(c.Path); !seen[dir]; dir = parent(dir) {
-			seen[dir] = true
-			err := a.clearFolder(dir)
-			if a.plan.Permitted && writer.ClassOf(err) == writer.ClassDenied {
-				continue // nor can anything be done in it, which is reported then
-			}
-			if err != nil {
-				return a.failed(dir, err)
-			}
-		}
-	}
-	return nil
-}
-
-func (a *applier) clearFolder(dir string) error {
-	at, err := a.chain.to(dir)
-	if unreachable(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	entries, err := at.ReadDir(".")
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) && !e.IsDir() {
-			if err := at.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-	}
-	return nil
+// tempName is the name of what a change makes before it is in its place: an Apply of the
+// same plan knows it again, and takes no other name for one.
+func (a *applier) tempName(c *Change) string {
+	sum := a.s.blobs.NewHash()
+	_, _ = io.WriteString(sum, a.id+"\x00"+c.Path)
+	return tempPrefix + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
 // room refuses at once what cannot be done: no space for what is to be written, or
@@ -92,47 +57,41 @@ func (a *applier) room() error {
 // folder that is there is on the file system of those that are to be made in it.
 func (a *applier) stage(ctx context.Context) error {
 	var unsynced []writer.File
-	defer func() { _ = blob.SyncAll(unsynced) }() // after an error: closes them
-	for _, c := range a.changes {
-		if a.over[c] || !a.stages(c) {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("rewind %s: %w", a.s.tree.Name(), context.Cause(ctx))
+	flush := func() error {
+		list := unsynced
+		unsynced = nil
+		return blob.SyncAll(list)
+	}
+	defer func() { _ = flush() }() // after an error: closes them
+	err := a.each(a.changes, a.stages, func(c *Change) (state, error) {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
 		}
 		f, err := a.stageOne(c)
-		if err != nil {
-			if err := a.permitted(c, err); err != nil {
-				return err
-			}
-			continue
+		if f != nil { // no symlink
+			unsynced = append(unsynced, f)
 		}
-		if f == nil {
-			continue // a symlink
+		if len(unsynced) == blob.MaxUnsynced {
+			err = flush()
 		}
-		if unsynced = append(unsynced, f); len(unsynced) == blob.MaxUnsynced {
-			list := unsynced
-			unsynced = nil
-			if err := blob.SyncAll(list); err != nil {
-				return a.failed(c.Path, err)
-			}
-		}
+		return pending, err
+	})
+	if err != nil {
+		return err
 	}
-	list := unsynced
-	unsynced = nil
-	return a.failed(".", blob.SyncAll(list))
+	return a.failed(".", flush())
 }
 
 // stageOne makes the new file or symlink of a change. A file is left open to be synced.
 func (a *applier) stageOne(c *Change) (writer.File, error) {
-	dir, at, err := a.chain.nearest(parent(c.Path))
+	dir, at, err := a.descent.nearest(parent(c.Path))
 	if err != nil {
 		return nil, err
 	}
-	t := staged{at, tempPrefix + rand.Text()}
+	t := staged{at, a.tempName(c)}
 	a.temps[c] = t
 	if c.New.Mode&fs.ModeSymlink != 0 {
-		return nil, dir.Symlink(c.New.Target, t.name)
+		return nil, anew(dir, t.name, func() error { return dir.Symlink(c.New.Target, t.name) })
 	}
 	return a.write(dir, t.name, c)
 }
@@ -145,15 +104,18 @@ func (a *applier) write(dir writer.FS, name string, c *Change) (writer.File, err
 	}
 	defer r.Close()
 	var f writer.File
-	err = writer.Retry(func() (err error) {
-		f, err = dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		return err
+	err = anew(dir, name, func() error {
+		return writer.Retry(func() (err error) {
+			f, err = dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+			return err
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	w := blob.NewSparse(f)
-	_, err = io.CopyBuffer(w, r, make([]byte, 64<<10))
+	w, buf := blob.NewSparse(f), buffers.Get().(*[64 << 10]byte)
+	defer buffers.Put(buf)
+	_, err = io.CopyBuffer(w, struct{ io.Reader }{r}, buf[:])
 	if err == nil {
 		err = w.End()
 	}
@@ -170,14 +132,14 @@ func (a *applier) write(dir writer.FS, name string, c *Change) (writer.File, err
 	return f, nil
 }
 
-// syncHandle syncs an open folder, where the system can.
-func syncHandle(f writer.File) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	err := f.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		return nil
+// anew makes a temporary name. One that an Apply that was cut off left, and that list was
+// not allowed to remove, is in the way of that with the same error.
+func anew(dir writer.FS, name string, create func() error) error {
+	err := create()
+	if errors.Is(err, fs.ErrExist) {
+		if err = dir.Remove(name); err == nil {
+			err = create()
+		}
 	}
 	return err
 }
@@ -185,7 +147,7 @@ func syncHandle(f writer.File) error {
 // discard removes what was staged and did not come into its place.
 func (a *applier) discard() {
 	for _, t := range a.temps {
-		if dir, err := a.chain.to(t.dir); err == nil {
+		if dir, err := a.descent.to(t.dir); err == nil {
 			_ = dir.Remove(t.name)
 		}
 	}

@@ -1,12 +1,10 @@
 package checkpoint
 
 import (
-	"crypto/sha256"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
-	"time"
+	"sync"
 
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/writer"
@@ -17,102 +15,59 @@ import (
 type state int
 
 const (
-	pending  state = iota // what stands is what the plan saw, or nothing
+	pending  state = iota // what stands is what the plan saw
+	vacant                // nothing stands, or a folder where one is wanted
 	finished              // what stands is what the plan wants
 	altered               // somebody changed it since: it is not ours to replace
 )
 
-// granularity is that of the coarsest clock of a file system in use (FAT): what was
-// modified so shortly before the look may have been modified again without a new
-// time.
-const granularity = 2 * time.Second
-
-// state looks at what stands in a change's place. A file that has the size, time
-// and mode that the plan saw is not read, unless it was too new then.
+// state looks at what stands in a change's place. Once changes can be seen what is to be
+// replaced or removed is read: to change a content need not change any time.
 func (a *applier) state(c *Change) (state, error) {
-	dir, err := a.chain.to(parent(c.Path))
-	var info fs.FileInfo
-	if err == nil {
-		info, err = dir.Lstat(base(c.Path))
-	}
+	dir, info, err := a.descent.stat(c.Path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if c.New == nil {
-			return finished, nil
-		}
-		if c.Kind == KindMode && !c.New.Mode.IsDir() {
-			return altered, nil // there is nothing to change
-		}
-		return pending, nil // what it stood for is gone: nothing is lost by making it
-	case errors.Is(err, errNotFolder):
-		if c.New == nil {
-			return finished, nil
-		}
-		return a.blocked(c), nil
+	case unreachable(err) && c.New == nil:
+		return finished, nil
+	case unreachable(err) && c.Kind == KindMode:
+		return altered, nil // there is nothing to change
+	case unreachable(err):
+		return vacant, nil // what it stood for is gone: nothing is lost by making it
 	case err != nil:
 		return 0, err
-	}
-	if c.Old != nil && a.looksLike(info, c.Old) {
-		return pending, nil
-	}
-	if info.IsDir() {
-		switch {
-		case c.New != nil && c.New.Mode.IsDir() && info.Mode()&modeBits == c.New.Mode:
-			return finished, nil
-		case c.New != nil && c.New.Mode.IsDir() && (c.Old == nil || !c.Old.Mode.IsDir()): // made by an Apply that was cut off, or never recorded
-			return pending, nil
-		case c.Old != nil && c.Old.Mode.IsDir() && (c.New == nil || !c.New.Mode.IsDir()):
-			return pending, nil // removing it fails if anything is in it
-		}
+	case info.IsDir() && isDir(c.New) && !isDir(c.Old):
+		return vacant, nil // made by an Apply that was cut off, or what it would make
+	case info.IsDir() && isDir(c.Old) && (!isDir(c.New) || ours(c, info.Mode())):
+		return pending, nil // removing it fails if anything is in it
+	case info.IsDir():
 		return altered, nil
 	}
-	for _, want := range []struct {
-		f *files.Fingerprint
-		s state
-	}{{c.New, finished}, {c.Old, pending}} {
-		if want.f == nil || want.f.Mode != info.Mode()&modeBitsOf(info) {
-			continue
-		}
-		fits, err := content(dir, base(c.Path), info, want.f)
-		if err != nil || fits {
-			return want.s, err
-		}
+	if fits, err := a.fits(c.New, dir, base(c.Path), info, true); err != nil || fits {
+		return finished, err
+	}
+	if fits, err := a.fits(c.Old, dir, base(c.Path), info, a.begun); err != nil || fits {
+		return pending, err
 	}
 	return altered, nil
 }
 
-// blocked is the state of what is in something that is no folder: pending if the
-// plan itself makes a folder of that.
-func (a *applier) blocked(c *Change) state {
-	for dir := parent(c.Path); dir != "."; dir = parent(dir) {
-		if a.makes[dir] {
-			return pending
-		}
-	}
-	return altered
-}
-
-// modeBitsOf are those of its mode that a fingerprint has: of a symlink, the type.
-func modeBitsOf(info fs.FileInfo) fs.FileMode {
+// fits says whether a file or symlink is what a fingerprint says, its content too where
+// that is to be read.
+func (a *applier) fits(f *files.Fingerprint, dir writer.FS, name string, info fs.FileInfo, read bool) (bool, error) {
+	bits := modeBits
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return fs.ModeSymlink
+		bits = fs.ModeSymlink
 	}
-	return modeBits
-}
-
-func (a *applier) looksLike(info fs.FileInfo, f *files.Fingerprint) bool {
-	if info.Mode()&modeBitsOf(info) != f.Mode {
-		return false
+	if f == nil || f.Mode != info.Mode()&bits {
+		return false, nil
 	}
-	if f.Mode.IsDir() {
-		return true
+	if !read && f.Mode.IsRegular() {
+		return info.Size() == f.Size, nil
 	}
-	racy := !time.Unix(0, f.ModTime).Before(a.plan.at.Add(-granularity))
-	return !racy && f.Mode.IsRegular() && info.Size() == f.Size && info.ModTime().UnixNano() == f.ModTime
+	return a.s.content(dir, name, info, f)
 }
 
 // content says whether a file or symlink has the content of a fingerprint.
-func content(dir writer.FS, name string, info fs.FileInfo, f *files.Fingerprint) (bool, error) {
+func (s *Store) content(dir writer.FS, name string, info fs.FileInfo, f *files.Fingerprint) (bool, error) {
 	if f.Mode&fs.ModeSymlink != 0 {
 		target, err := dir.Readlink(name)
 		return target == f.Target, err
@@ -125,9 +80,20 @@ func content(dir writer.FS, name string, info fs.FileInfo, f *files.Fingerprint)
 		return false, err
 	}
 	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, struct{ io.Reader }{file}); err != nil {
+	sum, buf := s.blobs.NewHash(), buffers.Get().(*[64 << 10]byte)
+	defer buffers.Put(buf)
+	if _, err := io.CopyBuffer(sum, struct{ io.Reader }{file}, buf[:]); err != nil {
 		return false, writer.NewError("read", dir.Name()+"/"+name, writer.NotCommitted, err)
 	}
 	return blob.Hash(sum.Sum(nil)) == f.Hash, nil
 }
+
+// buffers are for copying contents.
+var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// modeBits are those that a fingerprint has; specialBits are those that a checkpoint does
+// not keep, and a rewind neither sets nor clears.
+const (
+	modeBits    = fs.ModeType | fs.ModePerm
+	specialBits = fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+)

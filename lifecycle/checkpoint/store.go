@@ -1,284 +1,221 @@
 package checkpoint
 
 import (
-	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"unsafe"
+	"sync/atomic"
 
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-const (
-	manifestName = "manifest.json"
-	pinName      = "pinned"
-	lastName     = "last"
-	filePerm     = 0o600
-	// leavingPrefix begins the name of a folder that is being made or removed: the
-	// one of package writer for what a crash leaves behind.
-	leavingPrefix = ".tmp-"
-)
+// MainTree is the name of the chain of a project's main work tree.
+const MainTree = "main"
 
-// A Store is the checkpoints of one session.
-type Store struct {
-	dir   writer.FS
-	blobs *blob.Store
-	tree  writer.FS
-
-	held held
-
-	mu sync.Mutex // held by what writes
-}
-
-// New is the Store of a session's checkpoints folder, the blobs, and the project's
-// folder. All three stay the caller's to close. It touches nothing.
-func New(dir writer.FS, blobs *blob.Store, tree writer.FS) *Store {
-	return &Store{dir: dir, blobs: blobs, tree: tree}
-}
-
-func (s *Store) path(name string) string { return filepath.Join(s.dir.Name(), name) }
-
-// ErrNotFound says that there is no checkpoint of an ID.
+// ErrNotFound says that there is no such checkpoint, or no more.
 var ErrNotFound = errors.New("no such checkpoint")
 
-// ids returns those that are there, in ascending order.
-func (s *Store) ids() ([]ID, error) {
-	entries, err := s.dir.ReadDir(".")
-	if err != nil {
-		return nil, writer.NewError("list checkpoints", s.dir.Name(), writer.NotCommitted, err)
-	}
-	var ids []ID
-	for _, e := range entries {
-		if id, err := ParseID(e.Name()); err == nil && e.IsDir() {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids, nil
+// Options of a Store. The zero value works.
+type Options struct {
+	// Alive says whether somebody holds a session: the tasks of one that nobody holds
+	// were cut off. nil means that all are.
+	Alive func(session string) bool
+	// Outside are ignore files from outside of the tree (git's info/exclude and
+	// core.excludesFile), the weakest first. nil is none.
+	Outside func() []files.IgnoreFile
 }
 
-// Load reads a checkpoint in full and checks it; up to 64 MiB of manifests that were
-// read stay in memory, the most recently used. The error is [ErrNotFound], or has
-// class corrupt or future-version and names the file.
-func (s *Store) Load(id ID) (*Manifest, error) {
-	return s.held.get(id, func() (*Manifest, int64, error) {
-		m, bytes, err := load(s.dir, id.String()+"/"+manifestName)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, 0, fmt.Errorf("%s: %w", id, ErrNotFound)
+// A Store is the checkpoints of one work tree.
+type Store struct {
+	dir   writer.FS
+	name  string
+	blobs *blob.Store
+	tree  writer.FS
+	opts  Options
+
+	folders folderCache
+	grown   atomic.Int64 // bytes that were stored since they were counted
+
+	chainMu sync.Mutex
+	read    *chain               // Guarded by chainMu: what was last read of the file.
+	rules   map[blob.Hash]*Rules // Guarded by chainMu.
+
+	mu      sync.Mutex
+	base    *files.Snapshot   // Guarded by mu: what the newest Create here stored; nil before.
+	loaded  bool              // Guarded by mu: base was looked for.
+	begun   map[string]uint64 // Guarded by mu: by session, the entry before the task that it is at.
+	mine    fs.FileInfo       // Guarded by mu: the chain's file, which this Store wrote last; nil if another may have.
+	objects int64             // Guarded by mu: bytes of what is needed, -1 before they were counted.
+
+	seenMu sync.Mutex
+	seen   *files.Snapshot // Guarded by seenMu.
+}
+
+// New is the Store of the chain name in the checkpoints folder dir, the blobs, and the
+// work tree's folder. All three stay the caller's to close. It touches nothing.
+func New(dir writer.FS, name string, blobs *blob.Store, tree writer.FS, opts Options) *Store {
+	return &Store{dir: dir, name: name, blobs: blobs, tree: tree, opts: opts, begun: map[string]uint64{}, objects: -1}
+}
+
+// Continue takes over from a Store of the same caller, which is used no more, which tasks
+// the caller is at: they are not cut off because the folders were opened anew.
+func (s *Store) Continue(old *Store) {
+	old.mu.Lock()
+	begun := maps.Clone(old.begun)
+	old.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = begun
+}
+
+// List returns all entries, those that were removed included, the oldest first. Lines
+// that cannot be read are reported as faults; they cost the entries in them only. A
+// last line without an end is none, but left out: a crash leaves one. The error is that
+// of reading the file, or has class future-version.
+func (s *Store) List() (entries []*Entry, faults []error, err error) {
+	c, err := s.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	return slices.Clone(c.entries), slices.Clone(c.faults), nil
+}
+
+// Find returns the entry of an ID. The error is [ErrNotFound] where there is none or it
+// was removed.
+func (s *Store) Find(id ID) (*Entry, error) {
+	c, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	if e := c.live(func(e *Entry) bool { return e.ID == id }); e != nil {
+		return e, nil
+	}
+	return nil, fmt.Errorf("checkpoint %s: %w", id.Short(), ErrNotFound)
+}
+
+// At returns the entry of a number, also one that was removed. The error is [ErrNotFound].
+func (s *Store) At(number uint64) (*Entry, error) {
+	c, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	if i, ok := c.find(number); ok {
+		return c.entries[i], nil
+	}
+	return nil, fmt.Errorf("checkpoint %d: %w", number, ErrNotFound)
+}
+
+// Line are the numbers of the entries on a session's line: the entry that it last knew
+// the files by, that one's parent, and so on. Where one of them is damaged it goes on with
+// the session's own before it.
+func (s *Store) Line(last uint64) (map[uint64]bool, error) {
+	c, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	line := map[uint64]bool{}
+	for session := ""; last > 0; {
+		i, ok := c.find(last)
+		if !ok { // it is damaged: the session's own entry before it was on the line too
+			for i--; i >= 0 && c.entries[i].Session != session; i-- {
+			}
+			if i < 0 {
+				break
+			}
 		}
+		e := c.entries[i]
+		line[e.Number] = true
+		last, session = e.Parent, e.Session // a smaller number
+	}
+	return line, nil
+}
+
+// Seen is what Create or Look last saw, nil before.
+func (s *Store) Seen() *files.Snapshot {
+	s.seenMu.Lock()
+	defer s.seenMu.Unlock()
+	return s.seen
+}
+
+// Remember writes what the tracker knows, so that another process need not read every
+// file again. It is derived: nothing depends on its success.
+func (s *Store) Remember() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.base == nil {
+		return nil
+	}
+	return s.locked(context.Background(), func(*chain) error { return files.Save(s.dir, s.trackerFile(), s.base) })
+}
+
+func (s *Store) trackerFile() string { return s.name + ".files" }
+
+// Pin says durably that a checkpoint is to be kept, or not any more.
+func (s *Store) Pin(ctx context.Context, id ID, pinned bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.locked(ctx, func(c *chain) error {
+		e := c.live(func(e *Entry) bool { return e.ID == id })
+		if e == nil {
+			return fmt.Errorf("checkpoint %s: %w", id.Short(), ErrNotFound)
+		}
+		if e.Pinned == pinned {
+			return nil
+		}
+		line, err := lineFormat.Encode(pinning{Pin: e.Number, Pinned: pinned})
 		if err != nil {
-			return nil, 0, err
+			return err
 		}
-		if m.ID != id {
-			return nil, 0, damaged(s.path(id.String()+"/"+manifestName), fmt.Errorf("it is that of %s", m.ID))
-		}
-		m.from = s
-		return m, bytes, nil
+		return s.append(c, line)
 	})
 }
 
-// load returns a manifest, and how many bytes it takes in memory.
-func load(dir writer.FS, name string) (*Manifest, int64, error) {
-	data, err := writer.ReadText(dir, name, MaxManifest)
-	if err != nil {
-		return nil, 0, err
-	}
-	m, err := Decode(data)
-	if err != nil {
-		return nil, 0, damaged(filepath.Join(dir.Name(), name), err)
-	}
-	return m, int64(len(data)) + int64(len(m.Files.Files))*int64(unsafe.Sizeof(files.Fingerprint{})), nil
+// Forget removes durably the entries that fn names, pinned or not, with the reason.
+func (s *Store) Forget(ctx context.Context, why string, fn func(*Entry) bool) (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = s.locked(ctx, func(c *chain) error {
+		removed, err := s.remove(c, why, fn)
+		n = len(removed)
+		return err
+	})
+	return n, err
 }
 
-// damaged is the error of a manifest that cannot be used.
+// remove is Forget under the lock.
+func (s *Store) remove(c *chain, why string, fn func(*Entry) bool) (removed []*Entry, err error) {
+	var add []byte
+	for _, e := range c.entries {
+		if e.Removed != "" || !fn(e) {
+			continue
+		}
+		line, err := lineFormat.Encode(removal{Removed: e.Number, Why: cmp.Or(why, "removed")})
+		if err != nil {
+			return nil, err
+		}
+		add, removed = append(add, line...), append(removed, e)
+	}
+	if len(removed) == 0 {
+		return nil, nil
+	}
+	if err := s.append(c, add); err != nil {
+		return nil, err
+	}
+	return removed, nil
+}
+
+// damaged is the error of a part of a checkpoint that cannot be used.
 func damaged(path string, err error) error {
 	class := writer.ClassCorrupt
 	if errors.Is(err, writer.ErrFutureVersion) {
 		class = writer.ClassFutureVersion
 	}
 	return &writer.Error{Op: "read checkpoint", Path: path, Class: class, Err: err}
-}
-
-// Info is what [Store.List] knows of a checkpoint.
-type Info struct {
-	Header
-	Pinned bool `json:"pinned"`
-	// Inherited says that it was made in the session that this one comes from.
-	Inherited bool  `json:"inherited"`
-	Err       error `json:"-"` // why the header cannot be read; of it only the ID is set then
-}
-
-// List returns all checkpoints, the oldest first. It reads the headers only and
-// checks no checksum: Load does.
-func (s *Store) List() ([]Info, error) {
-	ids, err := s.ids()
-	if err != nil {
-		return nil, err
-	}
-	inherited, err := s.Inherited()
-	if err != nil {
-		return nil, err
-	}
-	list := make([]Info, 0, len(ids))
-	for _, id := range ids {
-		info := Info{}
-		info.Header, info.Err = s.header(id)
-		if info.Err == nil && info.ID != id {
-			info.Err = damaged(s.path(id.String()+"/"+manifestName), fmt.Errorf("it is that of %s", info.ID))
-		}
-		info.ID, info.Inherited = id, id <= inherited
-		info.Pinned, err = s.pinned(id)
-		if info.Err == nil {
-			info.Err = err
-		}
-		list = append(list, info)
-	}
-	return list, nil
-}
-
-func (s *Store) header(id ID) (Header, error) {
-	name := id.String() + "/" + manifestName
-	f, _, err := writer.OpenRegular(s.dir, "read checkpoint", name, os.O_RDONLY)
-	if err != nil {
-		return Header{}, err
-	}
-	defer f.Close()
-	var data []byte
-	for buf := make([]byte, 4<<10); len(data) < maxHeader; {
-		n, err := f.Read(buf)
-		data = append(data, buf[:n]...)
-		if head, _, ok := bytes.Cut(data, []byte(filesKey)); ok {
-			if err := version(head); err != nil {
-				return Header{}, damaged(s.path(name), err)
-			}
-			h, err := decodeHeader(head)
-			if err != nil {
-				return Header{}, damaged(s.path(name), err)
-			}
-			return h, nil
-		}
-		if err != nil {
-			break
-		}
-	}
-	if err := version(data); errors.Is(err, writer.ErrFutureVersion) {
-		return Header{}, damaged(s.path(name), err)
-	}
-	return Header{}, damaged(s.path(name), errors.New("its header has no end"))
-}
-
-func (s *Store) pinned(id ID) (bool, error) {
-	_, err := s.dir.Lstat(id.String() + "/" + pinName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, writer.NewError("look at checkpoint", s.path(id.String()), writer.NotCommitted, err)
-	}
-	return true, nil
-}
-
-// Pin says durably that a checkpoint is to be kept, or not any more. Only the
-// holder of the session calls it.
-func (s *Store) Pin(id ID, pinned bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.there(id); err != nil {
-		return err
-	}
-	name := id.String() + "/" + pinName
-	if pinned {
-		return writer.ReplaceFile(s.dir, name, nil, filePerm)
-	}
-	err := s.dir.Remove(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return writer.NewError("unpin checkpoint", s.path(name), writer.NotCommitted, err)
-	}
-	if err := s.dir.SyncDir(id.String()); err != nil {
-		return writer.NewError("unpin checkpoint", s.path(name), writer.NotDurable, err)
-	}
-	return nil
-}
-
-func (s *Store) there(id ID) error {
-	info, err := s.dir.Lstat(id.String())
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return fmt.Errorf("%s: %w", id, ErrNotFound)
-	}
-	if err != nil {
-		return writer.NewError("look at checkpoint", s.path(id.String()), writer.NotCommitted, err)
-	}
-	return nil
-}
-
-// Remove removes a checkpoint, pinned or not, durably: a sweep of the blobs may
-// follow. Only the holder of the session calls it.
-func (s *Store) Remove(id ID) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.there(id); err != nil {
-		return err
-	}
-	next, err := s.nextID()
-	if err != nil {
-		return err
-	}
-	if id == next-1 { // the number would be given again
-		if err := writeMark(s.dir, lastName, id); err != nil {
-			return err
-		}
-	}
-	s.held.forget(id)
-	away := writer.TempName(id.String())
-	if err := s.dir.Rename(id.String(), away); err != nil {
-		return writer.NewError("remove checkpoint", s.path(id.String()), writer.NotCommitted, err)
-	}
-	if err := s.dir.SyncDir("."); err != nil {
-		return writer.NewError("remove checkpoint", s.path(id.String()), writer.NotDurable, err)
-	}
-	if err := s.dir.RemoveAll(away); err != nil {
-		return writer.NewError("remove checkpoint", s.path(away), writer.NotDurable, err)
-	}
-	return nil
-}
-
-// nextID is one more than any that was ever given.
-func (s *Store) nextID() (ID, error) {
-	ids, err := s.ids()
-	if err != nil {
-		return 0, err
-	}
-	var last ID
-	if len(ids) > 0 {
-		last = ids[len(ids)-1]
-	}
-	removed, err := s.readMark(lastName)
-	if err != nil {
-		return 0, err
-	}
-	return max(last, removed) + 1, nil
-}
-
-// clear removes the folders that a crash left half made or half removed.
-func (s *Store) clear() error {
-	entries, err := s.dir.ReadDir(".")
-	if err != nil {
-		return writer.NewError("clear checkpoints", s.dir.Name(), writer.NotCommitted, err)
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), leavingPrefix) {
-			if err := s.dir.RemoveAll(e.Name()); err != nil {
-				return writer.NewError("clear checkpoints", s.path(e.Name()), writer.NotCommitted, err)
-			}
-		}
-	}
-	return nil
 }

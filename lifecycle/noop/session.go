@@ -62,13 +62,16 @@ func (s *Session) MessagesUpTo(last string) iter.Seq2[session.Message, error] {
 }
 
 // Checkpoint keeps nothing and says so.
-func (s *Session) Checkpoint(context.Context, checkpoint.Reason, string, ...string) (*checkpoint.Manifest, []files.Change, error) {
+func (s *Session) Checkpoint(context.Context, checkpoint.Reason, string) (*checkpoint.Entry, []files.Change, error) {
 	return nil, nil, fmt.Errorf("checkpoint of session %s: nothing is kept here: %w", s.ID(), errors.ErrUnsupported)
 }
 
+// CheckpointsOver is 0: nothing is kept.
+func (s *Session) CheckpointsOver() int64 { return 0 }
+
 // Rewind finds no checkpoint to go back to.
 func (s *Session) Rewind(_ context.Context, to checkpoint.ID, _ lifecycle.RewindOptions) (lifecycle.Rewound, error) {
-	return lifecycle.Rewound{}, missing("rewind to %s", to)
+	return lifecycle.Rewound{}, missing("rewind to checkpoint %s", to.Short())
 }
 
 // Look says which of the project's files changed since the last Look of the session.
@@ -81,7 +84,7 @@ func (s *Session) Look(ctx context.Context) ([]files.Change, error) {
 	}
 	var changes []files.Change
 	if s.seen != nil {
-		changes = checkpoint.Diff(s.seen, now)
+		changes = files.Compare(s.seen, now)
 	}
 	s.seen = now
 	return changes, nil

@@ -22,8 +22,8 @@ type Mark struct {
 	// OpenCalls are the IDs of the tool calls among the messages that have no
 	// answer yet.
 	OpenCalls []string
-	// Checkpoint is the one that the project's files were last known by: the newest,
-	// or after a rewind its target. Undo is the one to which undo goes back, and
+	// Checkpoint is the one that the project's files were last known by: the newest
+	// of the session. Undo is the one to which undo goes back, and
 	// Rewinding a rewind that has begun and not ended.
 	Checkpoint, Undo string
 	Rewinding        *Rewinding

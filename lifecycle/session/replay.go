@@ -127,8 +127,8 @@ func (m *Mark) Follow(r *Record) {
 	case EventRewindEnd:
 		if m.Rewinding = nil; r.Rewind != nil {
 			m.Undo = r.Rewind.Before
-			if r.Rewind.Files {
-				m.Checkpoint = r.Rewind.To
+			if r.Rewind.After != "" {
+				m.Checkpoint = r.Rewind.After
 			}
 		}
 	}

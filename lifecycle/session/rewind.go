@@ -9,12 +9,15 @@ import (
 // have it. The checkpoints are named by their IDs.
 type Rewinding struct {
 	To     string `json:"to"`
-	From   string `json:"from"`   // what the loop last knew
-	Before string `json:"before"` // what undo goes back to
-	Seq    uint64 `json:"seq"`    // the record of the State that To belongs to
+	Before string `json:"before"`          // what undo goes back to
+	After  string `json:"after,omitempty"` // of the end: what the files are known by from then on
 	Files  bool   `json:"files,omitempty"`
 	State  bool   `json:"state,omitempty"`
-	Force  bool   `json:"force,omitempty"`
+	// Force, Contested and Paths are what the rewind was asked for with. Paths need not be
+	// text.
+	Force     bool     `json:"force,omitempty"`
+	Contested bool     `json:"contested,omitempty"`
+	Paths     [][]byte `json:"paths,omitempty"`
 }
 
 // RewindTo returns the State with the tasks of an earlier one of the same session,

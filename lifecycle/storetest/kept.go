@@ -201,7 +201,7 @@ func rewind[S lifecycle.Conversation](p *place[S]) {
 		}
 		return string(all)
 	}
-	take := func(why checkpoint.Reason) (*checkpoint.Manifest, int) {
+	take := func(why checkpoint.Reason) (*checkpoint.Entry, int) {
 		m, changes, err := sess.Checkpoint(p.Context(), why, "t")
 		require.NoError(p, err)
 		return m, len(changes)
@@ -241,15 +241,15 @@ func rewind[S lifecycle.Conversation](p *place[S]) {
 	require.Equal(p, 2, turn(sess), "what was spent is not rewound")
 	require.Equal(p, []string{"m"}, p.heard(sess.Messages()), "messages stay")
 
-	undone, err := sess.Rewind(p.Context(), done.Before, both)
+	undone, err := sess.Rewind(p.Context(), done.Before.ID, both)
 	require.NoError(p, err)
 	require.Equal(p, "two new ", look())
 	require.Equal(p, "second", component())
 
-	_, err = sess.Rewind(p.Context(), undone.Before, lifecycle.RewindOptions{Files: true})
+	_, err = sess.Rewind(p.Context(), undone.Before.ID, lifecycle.RewindOptions{Files: true})
 	require.NoError(p, err)
 	require.Equal(p, "one  ", look())
 	require.Equal(p, "second", component(), "only the files were asked for")
-	_, err = sess.Rewind(p.Context(), 999, both)
+	_, err = sess.Rewind(p.Context(), checkpoint.ID{9}, both)
 	require.ErrorIs(p, err, lifecycle.ErrNotFound)
 }

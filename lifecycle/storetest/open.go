@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -222,6 +223,6 @@ func unknown[S lifecycle.Conversation](p *place[S]) {
 	require.NoError(p, err)
 	require.Empty(p, all)
 	sess := p.create(store, "auth")
-	_, err = sess.Rewind(p.Context(), 999, lifecycle.RewindOptions{Files: true, State: true})
+	_, err = sess.Rewind(p.Context(), checkpoint.ID{9}, lifecycle.RewindOptions{Files: true, State: true})
 	require.ErrorIs(p, err, lifecycle.ErrNotFound)
 }

@@ -35,6 +35,9 @@ var always = []string{
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.commitGraph=false", "-c", "status.renames=false",
 }
 
+// nowhere is a git directory that nobody can make.
+var nowhere = filepath.Join(os.DevNull, "none")
+
 // config reads the repository's configuration with git's own parser, as text on stdin:
 // nothing is included, and nothing of it is in force. Keys are in lower case but for the
 // middle part; of several values the last counts.
@@ -43,7 +46,7 @@ func (r *repository) config(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd, end := r.command(ctx, filepath.Join(at(r.dir), "none"), "config", "--file", "-", "--no-includes", "--null", "--list")
+	cmd, end := r.command(ctx, nowhere, "config", "--file", "-", "--no-includes", "--null", "--list")
 	defer end()
 	defer endsWithUs(cmd)()
 	cmd.Dir, cmd.Stdin = os.TempDir(), bytes.NewReader(text)

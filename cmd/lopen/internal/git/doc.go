@@ -1,6 +1,6 @@
 // Package git reads what a git repository says of itself (commit, branch, whether
-// something is changed, which repository it is) and executes nothing that the
-// repository names.
+// something is changed, which repository it is, what it ignores) and executes nothing
+// that the repository names.
 //
 // A repository is foreign text: its configuration can name programs (core.fsmonitor,
 // filters, hooks, core.sshCommand), another work tree, or files to include. What is
@@ -23,6 +23,12 @@
 // Otherwise an archive could pass for any repository on this machine by naming it.
 // A git directory has to belong to this user, or to the owner of the folder that was
 // asked about.
+//
+// # Ignore files
+//
+// What an ignore file says is copied into checkpoints. So core.excludesFile of the
+// repository's configuration counts only within the work tree and the git directory; no
+// repository can have another file of the user's copied by naming it.
 //
 // # Bounds
 //

@@ -57,7 +57,7 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 			return err
 		}
 	} else {
-		r.lookAfterCut(ctx)
+		r.keepAfterCut(ctx, unit)
 	}
 	// Whatever the command did to the boxes comes first: the State must not
 	// learn of the outcome from a plan that the agent ticked.

@@ -35,6 +35,9 @@ func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (
 	for {
 		err := look(ctx)
 		if err == nil || ctx.Err() != nil {
+			if over := r.sess.CheckpointsOver(); wanted && over > 0 {
+				r.once("over", fmt.Sprintf("checkpoints take %d bytes more than checkpoint_bytes or a tenth of the free space allows, and all of them are needed: delete sessions or unpin checkpoints that are not, or set checkpoint_bytes", over))
+			}
 			return changes, ctx.Err()
 		}
 		switch lifecycle.ClassOf(err) {
@@ -134,10 +137,19 @@ func (r *Runner) after(ctx context.Context, unit string, out *outcome) error {
 	return nil
 }
 
-// lookAfterCut finds out what a command changed that was interrupted.
-func (r *Runner) lookAfterCut(ctx context.Context) {
+// keepAfterCut keeps the files after a command that was interrupted: without a checkpoint
+// of its end nobody could tell its changes from those of somebody else.
+func (r *Runner) keepAfterCut(ctx context.Context, unit string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
+	if r.cfg.Checkpoint {
+		_, changes, err := r.sess.Checkpoint(ctx, checkpoint.AfterTask, unit)
+		if err == nil {
+			r.at.changes = changes
+			return
+		}
+		r.cfg.UI.Warn("no checkpoint after %s, which was interrupted: %v", unit, err)
+	}
 	changes, err := r.sess.Look(ctx)
 	if err != nil {
 		r.cfg.UI.Warn("which files the interrupted command changed is not known: %v", err)

@@ -21,7 +21,9 @@ type held struct {
 
 func (s *held) Paused() error { return nil }
 
-func (s *held) Checkpoint(context.Context, checkpoint.Reason, string, ...string) (*checkpoint.Manifest, []files.Change, error) {
+func (s *held) CheckpointsOver() int64 { return 4711 }
+
+func (s *held) Checkpoint(context.Context, checkpoint.Reason, string) (*checkpoint.Entry, []files.Change, error) {
 	if s.made++; s.made == 1 {
 		return nil, nil, &lifecycle.BusyError{Path: "blobs/.lock", Owner: writer.Owner{PID: 77}}
 	}
@@ -46,7 +48,7 @@ func (w *warnings) Warn(format string, args ...any) {
 func TestABusyStoreCostsOneCheckpoint(t *testing.T) {
 	t.Parallel()
 	sess, ui := &held{}, &warnings{}
-	r := &Runner{cfg: Config{Checkpoint: true, UI: ui}, sess: sess}
+	r := &Runner{cfg: Config{Checkpoint: true, UI: ui}, sess: sess, warned: map[string]bool{}}
 	changes, err := r.keep(t.Context(), checkpoint.BeforeTask, "t")
 	require.NoError(t, err)
 	require.Equal(t, []files.Change{{Path: "a"}}, changes, "what changed is known all the same")
@@ -55,5 +57,9 @@ func TestABusyStoreCostsOneCheckpoint(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, sess.made)
 	require.Equal(t, 1, sess.looked)
-	require.Len(t, ui.said, 1)
+	require.Len(t, ui.said, 2)
+	require.Contains(t, ui.said[1], "4711 bytes more than checkpoint_bytes")
+	_, err = r.keep(t.Context(), checkpoint.AfterTask, "t")
+	require.NoError(t, err)
+	require.Len(t, ui.said, 2, "it is said once")
 }

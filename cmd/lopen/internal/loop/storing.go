@@ -44,7 +44,9 @@ type Session interface {
 	// was removed; "" where there are no folders.
 	Incarnation() string
 
-	Checkpoint(ctx context.Context, why checkpoint.Reason, task string, paths ...string) (*checkpoint.Manifest, []files.Change, error)
+	Checkpoint(ctx context.Context, why checkpoint.Reason, task string) (*checkpoint.Entry, []files.Change, error)
+	// CheckpointsOver is by how many bytes the checkpoints that have to stay exceed the limit.
+	CheckpointsOver() int64
 	Look(ctx context.Context) ([]files.Change, error)
 	Past(ctx context.Context) (*lifecycle.Past, error)
 	Release() error

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+)
+
+// TestNamesOfCheckpoints holds what finds a checkpoint.
+func TestNamesOfCheckpoints(t *testing.T) {
+	t.Parallel()
+	entry := func(number uint64, id byte, why checkpoint.Reason, task string) *checkpoint.Entry {
+		e := &checkpoint.Entry{Number: number, ID: checkpoint.ID{0xab, 0xcd, id}}
+		e.Reason, e.Task = why, task
+		return e
+	}
+	c := &chain{line: map[uint64]bool{1: true, 2: true, 4: true, 5: true, 1234: true}, all: []*checkpoint.Entry{
+		entry(1, 1, checkpoint.BeforeTask, "auth/login"), entry(2, 2, checkpoint.AfterTask, "auth/login"), entry(3, 3, checkpoint.AfterTask, "auth/login"),
+		entry(4, 4, checkpoint.BeforeTask, "auth/logout"), entry(5, 5, checkpoint.AfterTask, "auth/logout"), entry(1234, 6, checkpoint.Manual, ""),
+		{Number: 1235, ID: checkpoint.ID{0x12, 0x34}},
+	}}
+	for name, want := range map[string]uint64{
+		"1": 1, "1234": 1234, "12340": 1235, "1235": 1235, "abcd03": 3, c.all[4].ID.String(): 5, "last": 1234,
+		"before:login": 1, "after:login": 2, "before:auth/login": 1, "before:auth": 1, "after:auth": 5,
+	} {
+		e, err := c.find(name)
+		require.NoError(t, err, name)
+		require.Equal(t, want, e.Number, name)
+	}
+	for name, want := range map[string]int{
+		"abcd": exitUsage, "abcd0": exitUsage, "during:login": exitUsage, "6": exitNotFound, "abc": exitNotFound, "ABCD03": exitNotFound, "": exitNotFound, "before:in": exitNotFound, "before:": exitNotFound, "-1": exitNotFound,
+	} {
+		_, err := c.find(name)
+		require.Error(t, err, name)
+		require.Equal(t, want, exitCode(err), name)
+	}
+	c.line = nil
+	_, err := c.find("last")
+	require.ErrorIs(t, err, checkpoint.ErrNotFound)
+}
+
+// TestSummaryOfARewind holds what is said of many paths, and of each.
+func TestSummaryOfARewind(t *testing.T) {
+	t.Parallel()
+	var r lifecycle.Rewound
+	for i := range namedPaths + 3 {
+		r.Changes = append(r.Changes, checkpoint.Change{Kind: checkpoint.KindCreate, Path: fmt.Sprintf("made-%02d", i)})
+		r.Kept = append(r.Kept, checkpoint.Kept{Path: fmt.Sprintf("kept-%02d", i), Why: checkpoint.Foreign, By: "b-1 one", At: 7})
+	}
+	r.Kept[0] = checkpoint.Kept{Path: "kept\n", Why: checkpoint.Ignored}
+	show := func(whole bool) string {
+		var out bytes.Buffer
+		w := plain.New(&out)
+		showRewind(w, r, whole)
+		require.NoError(t, w.Close())
+		return out.String()
+	}
+	whole := show(true)
+	require.Equal(t, 2*(namedPaths+3), bytes.Count([]byte(whole), []byte("\n")))
+	require.Contains(t, whole, "keep      kept-12 (changed by somebody else: b-1 one; 7 has it)\n")
+	require.Contains(t, whole, `keep      "kept\n" (ignored)`+"\n")
+	summary := show(false)
+	require.NotContains(t, summary, "made-10")
+	require.Contains(t, summary, "          and 3 more (create)\n")
+	require.Contains(t, summary, "          and 2 more (kept: changed by somebody else)\n")
+	require.Contains(t, summary, "in all: 13 create, 1 kept: ignored, 12 kept: changed by somebody else\n")
+}

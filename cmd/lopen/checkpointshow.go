@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// errNotThere says that a checkpoint has nothing at a path.
+var errNotThere = fmt.Errorf("the checkpoint has no such path: %w", lifecycle.ErrNotFound)
+
+func newCheckpointShow(a *app) *cobra.Command {
+	var name string
+	cmd := a.reads(&cobra.Command{
+		Use:   "show CP [PATH]",
+		Short: "Show what a checkpoint holds, of all files or of one file or folder",
+		Args:  cobra.RangeArgs(1, 2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.lookingAt(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
+				e, err := cps.find(args[0])
+				if err != nil {
+					return err
+				}
+				path, err := a.pathOf(store, args[1:])
+				if err != nil {
+					return err
+				}
+				row := newCheckpointRow(e, cps.line)
+				if row.Entries, err = beneath(cps.Tree(e.Root), path); err != nil {
+					return err
+				}
+				if a.out.machine() {
+					return a.printJSON(row)
+				}
+				fmt.Fprintf(a.stdout, "%s  %s  %s %s, %s, record %d, %d/%d tasks done, %s\n", numbered(e), e.At.Local().Format(time.DateTime), e.Reason, e.Task,
+					e.Session, e.Seq, e.Tasks.Completed, e.Tasks.Total, bytesText(e.Bytes))
+				if e.Git != (checkpoint.Git{}) {
+					fmt.Fprintf(a.stdout, "git: %s\n", gitText(e.Git))
+				}
+				for _, f := range row.Entries {
+					fmt.Fprintf(a.stdout, "%s %10d %s\n", f.Mode, f.Size, shown(f.Path))
+				}
+				return a.sayUnknown(store, e)
+			})
+		},
+	})
+	sessionFlag(cmd, &name)
+	return cmd
+}
+
+// beneath is what a tree has at a path and in it.
+func beneath(tree *checkpoint.Tree, path string) ([]checkpointEnt, error) {
+	all := []checkpointEnt{}
+	for f, err := range tree.All() {
+		if err != nil {
+			return nil, err
+		}
+		if path != "." && f.Path != path && !strings.HasPrefix(f.Path, path+"/") {
+			continue
+		}
+		ent := checkpointEnt{Path: f.Path, Mode: f.Mode.String(), Size: f.Size, Target: f.Target}
+		if f.Mode.IsRegular() {
+			ent.SHA256 = f.Hash.String()
+		}
+		all = append(all, ent)
+	}
+	if path == "." || len(all) > 0 {
+		return all, nil
+	}
+	_, err := at(tree, path)
+	return nil, err
+}
+
+// at is what a tree has at a path. The error is errNotThere where there is nothing.
+func at(tree *checkpoint.Tree, path string) (*files.Fingerprint, error) {
+	f, known, err := tree.Find(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case f == nil && !known:
+		return nil, fmt.Errorf("%s: it was there and could not be recorded: %w", shown(path), lifecycle.ErrNotFound)
+	case f == nil:
+		return nil, fmt.Errorf("%s: %w", shown(path), errNotThere)
+	}
+	return f, nil
+}
+
+// pathOf turns a path from where the command was called into one of the project, "." for
+// none. Nothing needs to be there.
+func (a *app) pathOf(store *lifecycle.Store, args []string) (string, error) {
+	if len(args) == 0 {
+		return ".", nil
+	}
+	start, err := a.start()
+	if err != nil {
+		return "", err
+	}
+	full := args[0]
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(start, full)
+	}
+	name, err := filepath.Rel(store.Project().Name(), full)
+	if err != nil || !filepath.IsLocal(name) {
+		return "", usagef("%s is not in the project %s", args[0], store.Project().Name())
+	}
+	return filepath.ToSlash(name), nil
+}
+
+func newCheckpointCat(a *app) *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "cat CP PATH",
+		Short: "Print a file as it is in a checkpoint, or the target of a symlink",
+		Long:  "Print a file as it is in a checkpoint, or the target of a symlink: byte for byte\ninto a file or a pipe; on a terminal what would steer it is escaped.",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.lookingAt(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
+				e, err := cps.find(args[0])
+				if err != nil {
+					return err
+				}
+				path, err := a.pathOf(store, args[1:])
+				if err != nil {
+					return err
+				}
+				f, err := at(cps.Tree(e.Root), path)
+				if err != nil {
+					return err
+				}
+				if f.Mode.IsDir() {
+					return usagef("%s is a folder: lopen checkpoint show %d PATH lists it", shown(path), e.Number)
+				}
+				if f.Mode&fs.ModeSymlink != 0 {
+					_, err = io.WriteString(a.stdout.Content(), f.Target)
+					return err
+				}
+				r, err := cps.Content(f)
+				if err != nil {
+					return err
+				}
+				_, err = io.Copy(a.stdout.Content(), r)
+				return errors.Join(err, r.Close())
+			})
+		},
+	}
+	sessionFlag(cmd, &name)
+	return cmd
+}
+
+// gitText is a repository's HEAD on a line.
+func gitText(g checkpoint.Git) string {
+	head := g.Head
+	switch {
+	case g == checkpoint.Git{}:
+		return "no repository"
+	case head == "":
+		head = "no commit"
+	case len(head) > 12:
+		head = head[:12]
+	}
+	return head + parenthesis(g.Branch)
+}

@@ -1,0 +1,190 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle"
+)
+
+// maxExcludes bounds an ignore file from outside of the tree, in bytes, as git's
+// ignore files in the tree are bounded.
+const maxExcludes = 256 << 10
+
+// errNone says that the repository names no core.excludesFile that counts.
+var errNone = errors.New("no core.excludesFile")
+
+// Excludes returns a function that reads the ignore files which git uses in a folder
+// beside its .gitignore files, the weakest first: core.excludesFile and info/exclude.
+// What is not there, or is not a regular file of at most 256 KiB, is left out. There are
+// none where the folder is in no repository.
+//
+// core.excludesFile is the repository's own where that lies in its work tree or its git
+// directory. One that lies elsewhere does not count, and is logged: the repository is
+// foreign text, and what it names would be copied. The user's own counts then, which git
+// is asked for at the first call; without git that is the default file. A condition on
+// the repository in the user's configuration (includeIf) does not hold.
+//
+// Where the folder is below the top of the work tree, patterns are those that hold in it.
+func Excludes(folder string, environ []string, log zerolog.Logger) func() []files.IgnoreFile {
+	var once sync.Once
+	var users string // Guarded by once.
+	return func() (all []files.IgnoreFile) {
+		ctx := context.Background()
+		r, err := find(ctx, folder, environ)
+		if err != nil {
+			return nil
+		}
+		defer r.close()
+		once.Do(func() { users = r.usersExcludes(ctx) })
+		add := func(name string, data []byte, err error) {
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				log.Debug().Err(err).Str("name", name).Msg("ignore file left out")
+			}
+			if data = below(data, r.prefix(folder)); len(data) > 0 {
+				all = append(all, files.IgnoreFile{Path: "//" + name, Data: data})
+			}
+		}
+		data, err := r.ownExcludes(ctx, log)
+		if errors.Is(err, errNone) {
+			data, err = r.inside(users, lifecycle.ReadRegular)
+		}
+		add("core.excludesFile", data, err)
+		data, err = read(r.common, "info/exclude", maxExcludes)
+		add("info/exclude", data, err)
+		return all
+	}
+}
+
+// ownExcludes reads the core.excludesFile that the repository's configuration names. The
+// error is errNone where it names none that counts.
+func (r *repository) ownExcludes(ctx context.Context, log zerolog.Logger) ([]byte, error) {
+	text, err := read(r.common, "config", maxConfig)
+	if err != nil || !bytes.Contains(bytes.ToLower(text), []byte("excludesfile")) {
+		return nil, errNone // nor is git started
+	}
+	config, err := r.config(ctx)
+	if err != nil {
+		return nil, errNone
+	}
+	name, ok := config["core.excludesfile"]
+	if !ok {
+		return nil, errNone
+	}
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		name = filepath.Join(r.getenv("HOME"), rest)
+	}
+	return r.inside(name, func(path string, _ int64) ([]byte, error) {
+		log.Debug().Str("path", path).Msg("core.excludesFile of the repository lies outside of it and does not count")
+		return nil, errNone
+	})
+}
+
+// inside reads a file through the work tree or a git directory where its path lies in
+// one of them, so that no symlink leads out, and else by what is given.
+func (r *repository) inside(name string, elsewhere func(string, int64) ([]byte, error)) ([]byte, error) {
+	if name == "" {
+		return nil, nil
+	}
+	name = rebase(r.top, name)
+	top, err := lifecycle.OpenRoot(r.top)
+	if err != nil {
+		return nil, err
+	}
+	defer top.Close()
+	for _, root := range []*os.Root{r.dir, r.common, top} {
+		if below, err := filepath.Rel(at(root), name); err == nil && filepath.IsLocal(below) {
+			return read(root, filepath.ToSlash(below), maxExcludes)
+		}
+	}
+	return elsewhere(name, maxExcludes)
+}
+
+// usersExcludes is the core.excludesFile of the user and the system, else git's default.
+func (r *repository) usersExcludes(ctx context.Context) string {
+	cmd, end := r.command(ctx, nowhere, "config", "--includes", "--type=path", "--null", "--get", "core.excludesFile")
+	defer end()
+	defer endsWithUs(cmd)()
+	cmd.Dir = os.TempDir()
+	if out, err := cmd.Output(); err == nil {
+		return strings.TrimSuffix(string(out), "\x00")
+	}
+	dir := r.getenv("XDG_CONFIG_HOME")
+	if dir == "" {
+		home := r.getenv("HOME")
+		if home == "" {
+			return ""
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "git", "ignore")
+}
+
+func (r *repository) getenv(name string) string {
+	for _, kv := range slices.Backward(r.environ) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// prefix is a folder from the top of the work tree on, "." for the top itself.
+func (r *repository) prefix(folder string) string {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return "."
+	}
+	prefix, err := filepath.Rel(r.top, folder)
+	if err != nil {
+		return "."
+	}
+	return filepath.ToSlash(prefix)
+}
+
+// below turns patterns that hold at the top of a work tree into those that hold in a
+// folder of it. What ignores the folder itself is left out: somebody works there.
+func below(text []byte, prefix string) []byte {
+	if prefix == "." {
+		return text
+	}
+	var out bytes.Buffer
+	for line := range bytes.Lines(text) {
+		pattern := strings.TrimRight(string(line), "\r\n")
+		not := strings.HasPrefix(pattern, "!")
+		pattern = strings.TrimPrefix(pattern, "!")
+		if strings.Contains(strings.TrimSuffix(pattern, "/"), "/") { // it begins at the top
+			parts, ok := strings.Split(strings.TrimPrefix(pattern, "/"), "/"), true
+			for _, name := range strings.Split(prefix, "/") {
+				if parts[0] == "**" {
+					break
+				}
+				match, err := path.Match(parts[0], name)
+				if ok = err == nil && match && len(parts) > 1 && parts[1] != ""; !ok {
+					break
+				}
+				parts = parts[1:]
+			}
+			if !ok {
+				continue
+			}
+			pattern = "/" + strings.Join(parts, "/")
+		}
+		if not {
+			pattern = "!" + pattern
+		}
+		out.WriteString(pattern + "\n")
+	}
+	return out.Bytes()
+}

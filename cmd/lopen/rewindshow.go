@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+)
+
+// nobodys is who a [checkpoint.Kept] names where no task was active.
+const nobodys = "nobody's task"
+
+// A summary of a rewind names so many paths of a kind, or of a reason to be kept.
+const namedPaths = 10
+
+// rewindRow is a rewind as --json prints it.
+type rewindRow struct {
+	To      checkpointRef       `json:"to"`
+	Before  *checkpointRef      `json:"before,omitempty"`
+	Later   bool                `json:"later"` // commits or branches came after the target
+	Changes []checkpoint.Change `json:"changes"`
+	Kept    []checkpoint.Kept   `json:"kept"`
+	Tasks   []rewindTask        `json:"tasks"`
+}
+
+type checkpointRef struct {
+	ID     checkpoint.ID `json:"id"`
+	Number uint64        `json:"number"`
+}
+
+type rewindTask struct {
+	ID    string `json:"id"`
+	State string `json:"state"`
+}
+
+func newRewindRow(r lifecycle.Rewound) rewindRow {
+	row := rewindRow{To: checkpointRef{r.To.ID, r.To.Number}, Later: r.Later, Changes: append([]checkpoint.Change{}, r.Changes...),
+		Kept: append([]checkpoint.Kept{}, r.Kept...), Tasks: []rewindTask{}}
+	if r.Before != nil {
+		row.Before = &checkpointRef{r.Before.ID, r.Before.Number}
+	}
+	for _, t := range r.Tasks {
+		row.Tasks = append(row.Tasks, rewindTask{t.ID, string(t.State)})
+	}
+	return row
+}
+
+// preview tells what a rewind would change, each path or a summary, and with patches
+// line by line.
+func (a *app) preview(w *plain.Stream, cps *chain, r lifecycle.Rewound, whole, patches bool) error {
+	showRewind(w, r, whole)
+	for _, c := range r.Changes {
+		if !patches {
+			break
+		}
+		patch, err := cps.Patch(c.Old, c.New)
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(w.Content(), patch)
+	}
+	return nil
+}
+
+// showRewind tells what a rewind changes and keeps: each path with the checkpoint that
+// has what it replaces, or the first of each kind.
+func showRewind(w *plain.Stream, r lifecycle.Rewound, whole bool) {
+	l := lister{w: w, whole: whole}
+	for _, c := range r.Changes {
+		has := ""
+		if c.Old != nil && c.At != 0 {
+			has = fmt.Sprintf(" (%d has what is there now)", c.At)
+		}
+		l.add(string(c.Kind), fmt.Sprintf("%-9s %s%s", c.Kind, shown(c.Path), has))
+	}
+	l.more()
+	for _, k := range r.Kept {
+		l.add("kept: "+string(k.Why), fmt.Sprintf("%-9s %s (%s)", "keep", shown(k.Path), whyKept(k)))
+	}
+	l.more()
+	for _, t := range r.Tasks {
+		l.add("task", fmt.Sprintf("%-9s %s: %s", "task", t.ID, t.State))
+	}
+	l.more()
+	switch {
+	case len(r.Changes)+len(r.Tasks) == 0:
+		fmt.Fprintln(w, "nothing changes")
+	case l.hidden:
+		fmt.Fprintln(w, "in all: "+strings.Join(l.totals(), ", "))
+	}
+	if r.Later {
+		fmt.Fprintln(w, "git's HEAD or branch is another one than at the checkpoint: commits and branches stay as they are")
+	}
+}
+
+// whyKept says why a path is kept, who changed it, and which checkpoint has it.
+func whyKept(k checkpoint.Kept) string {
+	why := string(k.Why)
+	switch {
+	case k.By == nobodys && k.Why == checkpoint.Foreign:
+		why = "changed while no task was at work"
+	case k.By != "" && k.By != nobodys:
+		why += ": " + k.By
+	}
+	if k.At != 0 {
+		why += fmt.Sprintf("; %d has it", k.At)
+	}
+	return why
+}
+
+// A lister writes lines, of each kind the first ones, and counts them.
+type lister struct {
+	w      *plain.Stream
+	whole  bool
+	kinds  []string
+	counts map[string]int
+	told   int // kinds whose rest was told
+	hidden bool
+}
+
+func (l *lister) add(kind, line string) {
+	if l.counts == nil {
+		l.counts = map[string]int{}
+	}
+	if l.counts[kind]++; l.counts[kind] == 1 {
+		l.kinds = append(l.kinds, kind)
+	}
+	if l.whole || l.counts[kind] <= namedPaths {
+		fmt.Fprintln(l.w, line)
+	}
+}
+
+// more says how many lines of the kinds so far were left out.
+func (l *lister) more() {
+	for _, kind := range l.kinds[l.told:] {
+		if n := l.counts[kind] - namedPaths; n > 0 && !l.whole {
+			fmt.Fprintf(l.w, "          and %d more (%s)\n", n, kind)
+			l.hidden = true
+		}
+	}
+	l.told = len(l.kinds)
+}
+
+func (l *lister) totals() (all []string) {
+	for _, kind := range l.kinds {
+		all = append(all, fmt.Sprintf("%d %s", l.counts[kind], kind))
+	}
+	return all
+}

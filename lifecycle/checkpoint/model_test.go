@@ -1,0 +1,710 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/crashfs"
+)
+
+// The same examples in every run; -rapid.seed 0 draws others.
+func init() { _ = flag.Set("rapid.seed", "1") }
+
+// TestModel makes random histories of a project: edits by sessions in their tasks and by
+// people, rules, repositories, rewinds, undos, restores, forks, what is thinned, processes
+// that are killed and power cuts at any call. The model looks at the disk alone and knows
+// nothing of trees, chains and rules. After each rewind it holds that
+//
+//   - what a person or another session wrote, or brought back, since the target stands;
+//   - each path is what it was before, or what it was at the target;
+//   - what stood before the session's first task stands;
+//   - nothing in a repository's .git is touched, nor what is not among the given paths;
+//   - undo gives the tree before, byte for byte;
+//   - what the session's tasks alone wrote is brought back, in the plain histories.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := &model{world: newWorld(t), t: t, moments: map[uint64]*moment{}, wrote: map[string]*event{}, acked: map[uint64]bool{}, touched: map[string][]touch{}, plain: rapid.Bool().Draw(t, "plain")}
+		m.moments[0] = &moment{all: map[string]string{}, events: map[string][]*event{}}
+		m.latest = m.moments[0]
+		for range rapid.IntRange(0, 3).Draw(t, "first") {
+			m.byPerson()
+		}
+		m.begin("s", 0, nil)
+		t.Repeat(m.steps())
+		m.finishAll()
+	})
+}
+
+// An event is that a path became something else, between two entries.
+type event struct {
+	person bool   // one wrote it
+	alone  uint64 // the entry before the task that was the only one at work all the time, 0 where there is none
+	known  bool   // it was written by an edit, not left by a rewind that was cut off
+	at     uint64 // the entry at the end of its interval
+}
+
+// of says that a task of the session made it, alone.
+func (e *event) of(a *actor) bool { return e.known && e.alone > 0 && e.at <= a.own[e.alone] }
+
+// foreign says that the session must let stand what came of it.
+func (e *event) foreign(a *actor) bool {
+	return e.known && !e.of(a) && (e.alone > 0 || e.person)
+}
+
+// A moment is the whole tree, ignored or not, and what happened to each path.
+type moment struct {
+	all    map[string]string
+	events map[string][]*event
+}
+
+// A touch is that a path is another one at an entry than at the one before it.
+type touch struct {
+	number uint64
+	by     *actor // whose rewind made that, nil without one
+	rewind *going
+}
+
+// of says that a rewind on the session's line made it.
+func (t touch) of(a *actor) bool {
+	return t.by == a || t.by != nil && slices.Contains(a.line, t.rewind.end)
+}
+
+type model struct {
+	*world
+	t       *rapid.T
+	plain   bool // no rules, no repositories, nothing removed, no crashes
+	calm    bool // no crashes any more
+	n       int  // of contents
+	moments map[uint64]*moment
+	latest  *moment         // at the newest entry
+	acked   map[uint64]bool // entries that a session knows of
+	touched map[string][]touch
+	wrote   map[string]*event // since then
+	all     []*actor
+}
+
+// An actor is a session.
+type actor struct {
+	*worker
+	line    []uint64
+	own     map[uint64]uint64 // up to which entry a task is its own, by the entry before it
+	working uint64            // the entry before the task at work, 0 for none
+	undo    *Entry            // before the newest rewind
+	undone  *moment           // what that one left
+	after   uint64            // its entry
+	going   *going
+}
+
+// going is a rewind that is not finished.
+type going struct {
+	target, before *Entry
+	last           uint64
+	opts           RewindOptions
+	stays          map[string]string // what must stand afterwards
+	undoes         bool              // it must give the target exactly
+	alone          bool              // nothing else has happened since it began
+	end            uint64            // the entry after it
+}
+
+func (m *model) begin(id string, from uint64, parent *actor) {
+	a := &actor{worker: m.worker(id, from), own: map[uint64]uint64{}}
+	if parent != nil {
+		for _, n := range parent.line {
+			if n > from {
+				break
+			}
+			a.line = append(a.line, n)
+			if parent.own[n] > 0 {
+				a.own[n] = min(parent.own[n], from)
+			}
+		}
+	}
+	m.all = append(m.all, a)
+}
+
+// active are the tasks at work now.
+func (m *model) active() (all []uint64) {
+	for _, a := range m.all {
+		if a.working > 0 && m.alive[a.id] {
+			all = append(all, a.working)
+		}
+	}
+	return all
+}
+
+// write notes what an edit did.
+func (m *model) write(person bool, edit func() error) {
+	was := m.look()
+	err := edit()
+	now := m.look()
+	if err != nil { // what the tree does not allow is not done, durably
+		require.NoError(m.t, m.tree.SyncDir("."))
+		for file, text := range now {
+			if strings.HasPrefix(text, "d") {
+				require.NoError(m.t, m.tree.SyncDir(file))
+			}
+		}
+	}
+	alone := uint64(0)
+	if active := m.active(); len(active) == 1 {
+		alone = active[0]
+	}
+	for file := range either(was, now) {
+		if was[file] == now[file] {
+			continue
+		}
+		if e := m.wrote[file]; e != nil {
+			e.person = e.person || person
+			if e.alone != alone {
+				e.alone = 0
+			}
+		} else {
+			m.wrote[file] = &event{person: person, alone: alone, known: true}
+		}
+		for _, a := range m.all {
+			if a.going == nil {
+				continue
+			}
+			a.going.alone = false
+			if delete(a.going.stays, file); now[file] != "" && now[file][0] != 'd' && person { // one folder is like another
+				a.going.stays[file] = now[file]
+			}
+		}
+	}
+}
+
+func either(a, b map[string]string) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range []map[string]string{a, b} {
+		for file := range m {
+			all[file] = true
+		}
+	}
+	return all
+}
+
+// reached notes that an entry has the tree as it is now. Its interval is over; whose
+// rewind it was is by.
+func (m *model) reached(number uint64, all map[string]string, by *actor) {
+	next := &moment{all: all, events: maps.Clone(m.latest.events)}
+	for file := range either(all, m.latest.all) {
+		if all[file] == m.latest.all[file] {
+			continue
+		}
+		e, t := m.wrote[file], touch{number: number}
+		if e == nil {
+			if e, t.by = (&event{}), by; by == nil {
+				t.by = m.rewinder()
+			}
+			if t.by != nil {
+				t.rewind = t.by.going
+			}
+		}
+		e.at = number
+		m.touched[file] = append(m.touched[file], t)
+		next.events[file] = append(slices.Clip(next.events[file]), e)
+	}
+	m.moments[number], m.latest, m.wrote = next, next, map[string]*event{}
+}
+
+// rewinder is the only one whose rewind has begun, nil where there is none or more.
+func (m *model) rewinder() (by *actor) {
+	for _, a := range m.all {
+		if a.going != nil && by != nil {
+			return nil
+		}
+		if a.going != nil {
+			by = a
+		}
+	}
+	return by
+}
+
+// attempt runs a part of a process's work, which may be killed at any call, or the power
+// be cut there. false says that it was, and that the process is no more.
+func (m *model) attempt(a *actor, fn func() error) bool {
+	if m.plain || m.calm || !rapid.Bool().Draw(m.t, "crashes") {
+		require.NoError(m.t, fn())
+		return true
+	}
+	at, power := rapid.IntRange(1, 60).Draw(m.t, "call"), rapid.IntRange(0, 2).Draw(m.t, "power") == 0
+	var mu sync.Mutex
+	var found *crashfs.Disk
+	n := 0
+	m.disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if op.N > 0 && op.Call != "close" {
+			n++
+		}
+		if n < at {
+			return crashfs.Fault{}
+		}
+		if found == nil {
+			found = m.disk.Snapshot()
+		}
+		return crashfs.Fault{Err: syscall.EIO} // of no consequence: it is another disk that is found
+	})
+	err := fn()
+	m.disk.SetHook(nil)
+	if n < at {
+		require.NoError(m.t, err)
+		return true
+	}
+	dead := []*actor{a}
+	if power {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(m.t, "seed"), 0))
+		cuts := found.Variants(rng, 2)
+		found = found.Crash(cuts[rng.IntN(len(cuts))])
+		dead = m.all
+	}
+	m.open(found)
+	for _, d := range dead {
+		m.alive[d.id], d.cps = false, nil
+	}
+	m.whole()
+	if newest := m.newest(); power { // what a process that was killed left in the cache may be lost
+		for number := range m.moments {
+			if number > newest {
+				require.NotContains(m.t, m.acked, number)
+				delete(m.moments, number)
+				m.latest, m.wrote = m.moments[newest], map[string]*event{}
+				for file, list := range m.touched {
+					m.touched[file] = slices.DeleteFunc(list, func(t touch) bool { return t.number > newest })
+				}
+			}
+		}
+	}
+	return false
+}
+
+// newest is the number of the newest entry.
+func (m *model) newest() uint64 {
+	entries, _, err := m.reader().List() // a power cut may leave a torn line
+	require.NoError(m.t, err)
+	newest := uint64(0)
+	for _, e := range entries {
+		newest = e.Number
+	}
+	return newest
+}
+
+// whole checks that all objects are there that an entry needs.
+func (m *model) whole() {
+	s := m.reader()
+	entries, _, err := s.List()
+	require.NoError(m.t, err)
+	for _, e := range entries {
+		if e.Removed != "" {
+			continue
+		}
+		require.NoError(m.t, s.Objects(e, func(h blob.Hash) bool {
+			has, err := s.blobs.Has(h)
+			require.NoError(m.t, err)
+			require.True(m.t, has, "checkpoint %d needs %s", e.Number, h)
+			return true
+		}))
+	}
+}
+
+// create makes a checkpoint, and says whether the session knows of it. It may be there
+// although it does not.
+func (m *model) create(a *actor, why Reason, target uint64) *Entry {
+	all := m.look()
+	var e *Entry
+	ok := m.attempt(a, func() (err error) {
+		e, err = a.make(why, target)
+		return err
+	})
+	number := m.newest()
+	if !ok {
+		if e = nil; m.moments[number] != nil {
+			return nil
+		}
+	} else {
+		require.Equal(m.t, number, e.Number)
+		m.acked[number] = true
+	}
+	var by *actor
+	if why == AfterRewind {
+		by, a.going.end = a, number
+	}
+	m.reached(number, all, by)
+	if e != nil {
+		a.line = append(a.line, number)
+		switch why {
+		case BeforeTask:
+			a.own[number], a.working = math.MaxUint64, number
+		case AfterTask:
+			a.working = 0
+		}
+	}
+	return e
+}
+
+// reader is a Store that makes nothing.
+func (m *model) reader() *Store {
+	return New(m.checkpoints, MainTree, blob.New(m.blobs), m.tree, Options{})
+}
+
+// wake is a new process of a session that was killed. It finishes its rewind. The next
+// entry that it makes ends what was cut off.
+func (m *model) wake(a *actor) {
+	a.start()
+	a.working = 0
+	if a.going != nil {
+		m.finish(a)
+	}
+}
+
+func (m *model) finishAll() {
+	m.calm = true
+	for _, a := range m.all {
+		if !m.alive[a.id] {
+			m.wake(a)
+		}
+	}
+}
+
+// steps are what may happen, by name.
+func (m *model) steps() map[string]func(*rapid.T) {
+	all := map[string]func(){
+		"person": m.byPerson,
+		"loop":   func() { m.edits(false, m.session(func(a *actor) bool { return a.working > 0 }).id) },
+		"task":   func() { m.turns(m.session(awake)) },
+		"works": func() {
+			if a := m.session(idle); m.turns(a) {
+				m.edits(false, a.id)
+				m.turns(a)
+			}
+		},
+		"manual":  func() { m.create(m.session(awake), Manual, 0) },
+		"rewind":  func() { m.rewinds(m.session(idle), m.target(), m.how(), false) },
+		"undo":    m.undoes,
+		"restore": func() { m.restores(m.session(idle)) },
+		"another": func() { m.another(0, nil) },
+		"fork": func() {
+			a := m.session(func(a *actor) bool { return len(a.line) > 0 })
+			m.another(rapid.SampledFrom(a.line).Draw(m.t, "at"), a)
+		},
+	}
+	if !m.plain {
+		all["rules"] = m.rules
+		all["repository"] = m.repository
+		all["forget"] = func() { m.forgets(m.session(awake)) }
+		all["kill"] = func() { m.alive[m.session(awake).id] = false }
+		all["wake"] = func() { m.wake(m.session(func(a *actor) bool { return !awake(a) })) }
+	}
+	steps := map[string]func(*rapid.T){}
+	for name, fn := range all {
+		steps[name] = func(t *rapid.T) {
+			m.t, m.world.t = t, t
+			fn()
+		}
+	}
+	return steps
+}
+
+func awake(a *actor) bool { return a.alive[a.id] }
+func idle(a *actor) bool  { return awake(a) && a.working == 0 }
+
+// session is one of some.
+func (m *model) session(fits func(*actor) bool) *actor {
+	var some []*actor
+	for _, a := range m.all {
+		if fits(a) {
+			some = append(some, a)
+		}
+	}
+	if len(some) == 0 {
+		m.t.Skip("no session")
+	}
+	return some[rapid.IntRange(0, len(some)-1).Draw(m.t, "session")]
+}
+
+// turns begins or ends a task.
+func (m *model) turns(a *actor) bool {
+	if a.working > 0 {
+		return m.create(a, AfterTask, 0) != nil
+	}
+	a.task++
+	return m.create(a, BeforeTask, 0) != nil
+}
+
+func (m *model) another(from uint64, parent *actor) {
+	if len(m.all) == 4 {
+		m.t.Skip("enough sessions")
+	}
+	m.begin(fmt.Sprintf("s%d", len(m.all)), from, parent)
+}
+
+func (m *model) rules() {
+	file := path.Join(rapid.SampledFrom([]string{"", "d", "d/e"}).Draw(m.t, "where"), rapid.SampledFrom([]string{".gitignore", ".lopenignore"}).Draw(m.t, "file"))
+	text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "d/", "e/", "!a", "*", "x", "!e", "/b"}), 1, 2).Draw(m.t, "rules"), "\n")
+	if text += fmt.Sprintf("\n#%d", m.next()); rapid.IntRange(0, 2).Draw(m.t, "none") == 0 {
+		text = "-"
+	}
+	m.write(rapid.Bool().Draw(m.t, "by person"), func() error { return m.change(file, text) })
+}
+
+func (m *model) repository() {
+	dir := rapid.SampledFrom([]string{"d", "d/e", "g"}).Draw(m.t, "repository")
+	text := rapid.SampledFrom([]string{"ref", "-"}).Draw(m.t, "head")
+	m.write(true, func() error { return m.change(dir+"/.git/HEAD", text) })
+}
+
+func (m *model) undoes() {
+	a := m.session(func(a *actor) bool { return idle(a) && a.undo != nil })
+	same := maps.Equal(m.look(), a.undone.all) && m.latest == a.undone
+	m.rewinds(a, a.undo, RewindOptions{}, same)
+}
+
+func (m *model) restores(a *actor) {
+	opts := m.how()
+	opts.Paths = []string{rapid.SampledFrom(append(slices.Clone(places), "d", "d/e")).Draw(m.t, "path")}
+	m.rewinds(a, m.target(), opts, false)
+}
+
+// target is an entry that is there.
+func (m *model) target() *Entry {
+	entries, _, err := m.reader().List()
+	require.NoError(m.t, err)
+	if entries = slices.DeleteFunc(entries, func(e *Entry) bool { return e.Removed != "" }); len(entries) == 0 {
+		m.t.Skip("no checkpoint")
+	}
+	return entries[rapid.IntRange(0, len(entries)-1).Draw(m.t, "target")]
+}
+
+func (m *model) how() (opts RewindOptions) {
+	how := rapid.IntRange(0, 5).Draw(m.t, "how")
+	return RewindOptions{Contested: how == 1, Force: how == 2}
+}
+
+// rewinds begins a rewind. undoes says that nothing happened since that which it undoes.
+func (m *model) rewinds(a *actor, target *Entry, opts RewindOptions, undoes bool) {
+	last := a.last
+	before := m.create(a, BeforeRewind, target.Number)
+	if before == nil {
+		return
+	}
+	g := &going{target: target, before: before, last: last, opts: opts, undoes: undoes, alone: true, stays: map[string]string{}}
+	now := m.latest
+	for file, text := range now.all {
+		if m.mustStay(a, file, text, target.Number, last, now, opts) {
+			g.stays[file] = text
+		}
+	}
+	a.going = g
+	m.finish(a)
+}
+
+// mustStay says whether a rewind must leave a path as it is. last is the session's newest
+// entry: what others' rewinds brought back since then as it was there is nothing of theirs.
+func (m *model) mustStay(a *actor, file, text string, target, last uint64, now *moment, opts RewindOptions) bool {
+	then := m.moments[target]
+	if then.all[file] == text || slices.Contains(strings.Split(file, "/"), ".git") || !within(opts, file) {
+		return true
+	}
+	events := now.events[file]
+	newest := events[len(events)-1]
+	had := m.moments[last]
+	back := had != nil && had.all[file] == text && slices.Equal(had.events[file], events)
+	if list := m.touched[file]; !opts.Force && !opts.Contested && !back && m.foreign(a, list[len(list)-1], target) {
+		return true
+	}
+	loose := opts.Force || opts.Contested && (!m.plain || newest.alone == 0 || a.own[newest.alone] > 0)
+	return !slices.Contains(then.events[file], newest) && m.since(a, file, target) && newest.foreign(a) && !loose
+}
+
+// since says that something but the session's rewinds happened to a path since the target.
+func (m *model) since(a *actor, file string, target uint64) bool {
+	return slices.ContainsFunc(m.touched[file], func(t touch) bool {
+		return t.number > target && !t.of(a)
+	})
+}
+
+// foreign says that another session's rewind made something of a path since the target.
+func (m *model) foreign(a *actor, t touch, target uint64) bool {
+	return t.number > target && t.by != nil && !t.of(a)
+}
+
+func within(opts RewindOptions, file string) bool {
+	return opts.Paths == nil || slices.ContainsFunc(opts.Paths, func(in string) bool { return file == in || strings.HasPrefix(file, in+"/") })
+}
+
+// finish does what is left of a rewind.
+func (m *model) finish(a *actor) {
+	g := a.going
+	now, then := m.moments[g.before.Number], m.moments[g.target.Number]
+	var plan *Plan
+	var done Applied
+	ok := m.attempt(a, func() (err error) {
+		plan, err = a.cps.Plan(context.Background(), g.target, g.before, a.cps.Tree(g.before.Root), g.last, g.opts)
+		if err == nil {
+			done, err = a.cps.Apply(context.Background(), plan)
+		}
+		return err
+	})
+	after := m.look()
+	for _, other := range m.all {
+		if other != a && other.going != nil {
+			other.going.alone = false
+			maps.DeleteFunc(other.going.stays, func(file, text string) bool { return after[file] != text })
+		}
+	}
+	for file, text := range g.stays {
+		if ok || strings.HasPrefix(text, "-") || strings.HasPrefix(text, "L") { // of folders, modes may be other ones meanwhile
+			require.Equal(m.t, text, after[file], "%s stays as it is: session %s, to %d from %d", file, a.id, g.target.Number, g.before.Number)
+		}
+	}
+	if !ok {
+		return
+	}
+	if g.alone {
+		m.holds(a, g, now, then, after, plan)
+		require.True(m.t, !m.plain || len(done.Kept) == 0, done.Kept)
+	}
+	for _, other := range m.all { // an entry in the middle is nothing to the rewind
+		if other != a && idle(other) && rapid.IntRange(0, 3).Draw(m.t, "meanwhile") == 0 {
+			m.turns(other)
+		}
+	}
+	if !awake(a) || m.create(a, AfterRewind, g.target.Number) == nil {
+		return // it is done again
+	}
+	reached := m.latest
+	for file := range either(now.all, after) {
+		if now.all[file] != after[file] && then.all[file] == after[file] {
+			reached.events[file] = then.events[file]
+		}
+	}
+	if a.undo = nil; g.alone {
+		a.undo, a.undone, a.after = g.before, reached, a.last
+	}
+	a.going = nil
+}
+
+// holds checks what a rewind did beside which nothing happened.
+func (m *model) holds(a *actor, g *going, now, then *moment, after map[string]string, plan *Plan) {
+	if g.undoes {
+		require.Equal(m.t, then.all, after, "undo is exact")
+	}
+	first := then
+	if len(a.line) > 0 {
+		first = m.moments[a.line[0]]
+	}
+	for file := range either(now.all, after) {
+		was, is, want := now.all[file], after[file], then.all[file]
+		events := now.events[file]
+		since := len(events) > 0 && !slices.Contains(then.events[file], events[len(events)-1])
+		dir := strings.HasPrefix(was, "d") || strings.HasPrefix(is, "d")
+		if is != was && is != want {
+			require.True(m.t, dir && m.above(file, was, is, then), "%s is neither what it was nor what it is to be: %q, was %q, want %q", file, is, was, want)
+		}
+		if was != "" && is == "" && since && m.since(a, file, g.target.Number) {
+			require.Empty(m.t, first.all[file], "%s stood before the first task", file)
+		}
+		if !m.plain || !within(g.opts, file) || is == want || dir || want == "" && first.all[file] != "" {
+			continue
+		}
+		own := !slices.ContainsFunc(m.touched[file], func(t touch) bool { return m.foreign(a, t, g.target.Number) })
+		for _, e := range events {
+			own = own && (slices.Contains(then.events[file], e) || e.of(a))
+		}
+		require.False(m.t, own, "%s is the session's alone and was not brought back: %q, want %q; %v", file, is, want, said(plan))
+	}
+}
+
+// above says whether a folder may have become what it is for something in it.
+func (m *model) above(dir, was, is string, then *moment) bool {
+	if was == "" {
+		return strings.HasPrefix(then.all[dir], "d")
+	}
+	return is == "" && then.all[dir] == ""
+}
+
+// forgets removes entries, and sweeps what nobody needs any more.
+func (m *model) forgets(a *actor) {
+	entries, _, err := a.cps.List()
+	require.NoError(m.t, err)
+	needed := map[uint64]bool{}
+	for _, a := range m.all {
+		needed[a.last] = true
+		if len(a.line) > 0 {
+			needed[a.line[0]] = true
+		}
+		if a.undo != nil {
+			needed[a.undo.Number], needed[a.undo.Target], needed[a.after] = true, true, true
+		}
+		if a.going != nil {
+			needed[a.going.before.Number], needed[a.going.target.Number], needed[a.going.last] = true, true, true
+		}
+	}
+	goes := map[uint64]bool{}
+	for _, e := range entries[:max(0, len(entries)-2)] {
+		goes[e.Number] = !needed[e.Number] && rapid.Bool().Draw(m.t, "goes")
+	}
+	m.attempt(a, func() error {
+		if _, err := a.cps.Forget(context.Background(), "a test", func(e *Entry) bool { return goes[e.Number] }); err != nil {
+			return err
+		}
+		_, err := a.cps.blobs.Sweep(func() (map[blob.Hash]struct{}, error) {
+			into := map[blob.Hash]struct{}{}
+			return into, Roots(a.cps.dir, a.cps.blobs, into)
+		}, false)
+		return err
+	})
+}
+
+var places = []string{"a", "b", "d/a", "d/b", "d/e/a", "d/e/f/x", "g/a", "x"}
+
+func (m *model) next() int { m.n++; return m.n }
+
+func (m *model) byPerson() { m.edits(true, "person") }
+
+// edits makes a few changes.
+func (m *model) edits(person bool, who string) {
+	for range rapid.IntRange(1, 3).Draw(m.t, "edits") {
+		file := rapid.SampledFrom(places).Draw(m.t, "file")
+		text := fmt.Sprintf("%s %d", who, m.next())
+		kinds := []string{"write", "write", "write", "remove"}
+		if !m.plain {
+			kinds = append(kinds, "folder", "link", "x", "move", "removes", "turns")
+		}
+		m.write(person, func() error {
+			switch rapid.SampledFrom(kinds).Draw(m.t, "edit") {
+			case "write":
+				return m.change(file, text)
+			case "remove":
+				return m.change(file, "-")
+			case "folder":
+				return m.change(file+"/", "")
+			case "link":
+				return m.change(file, "-> "+text)
+			case "x":
+				return m.change(file, text+"+x")
+			case "move":
+				return m.change(rapid.SampledFrom(places).Draw(m.t, "to"), "<- "+file)
+			case "removes": // with what is beside it
+				return m.change(strings.Split(file, "/")[0], "-")
+			}
+			return errors.Join(m.change(file, "-"), m.change(file+"/in", text))
+		})
+	}
+}

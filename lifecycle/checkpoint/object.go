@@ -1,0 +1,196 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
+)
+
+// A folder is an object of these bytes, and there are no others for the same folder:
+//
+//	"tree 1\n"
+//	for each name, in ascending order of bytes:
+//	  kind     'f' file, 'l' symlink, 'd' folder, '?' something that was not recorded
+//	  name     its length, then its bytes
+//	  'f'      permissions in 2 bytes, size, hash of the content
+//	  'l'      length of the target, then its bytes
+//	  'd'      permissions in 2 bytes, hash of the folder's object
+//	  '?'      the reason in 1 byte
+//
+// Numbers are big-endian; lengths and sizes are the shortest form of a uvarint.
+const (
+	treeMagic = "tree 1\n"
+	// maxObject bounds a folder's object, in bytes, and maxItems the names in it.
+	maxObject = 64 << 20
+	maxItems  = files.DefaultMaxFiles
+	// maxDepth bounds how deep folders are nested: those of a snapshot, and the root.
+	maxDepth = 257
+)
+
+// The kinds of an item.
+const (
+	kindFile    = 'f'
+	kindLink    = 'l'
+	kindFolder  = 'd'
+	kindUnknown = '?'
+)
+
+// reasons are those of an unknown item; their places in the list are in objects.
+var reasons = []files.Reason{files.Special, files.TooLarge, files.TooDeep, files.Unreadable, files.Unstable, files.Symlinked, files.Ignored, files.Nested}
+
+// readObject reads an object that an entry needs: one that is not there is damage.
+func readObject(blobs *blob.Store, h blob.Hash, limit int64) ([]byte, error) {
+	data, err := blobs.Read(h, limit)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = damaged(h.String(), err)
+	}
+	return data, err
+}
+
+// An item is a name in a folder.
+type item struct {
+	name string
+	kind byte
+	mode fs.FileMode // the permissions of a file or folder
+	size int64       // of a file, in bytes
+	hash blob.Hash   // of a file's content or a folder's object
+	text string      // a symlink's target, or why something is unknown
+}
+
+// fits says whether an item can be in an object.
+func (it *item) fits() error {
+	clean, err := files.CleanPath(it.name)
+	switch {
+	case err != nil || clean != it.name || clean == "." || strings.Contains(clean, "/"):
+		return fmt.Errorf("%s is no name", quote(it.name))
+	case it.mode&^fs.ModePerm != 0 || it.size < 0:
+		return fmt.Errorf("%s has an impossible mode or size", quote(it.name))
+	case it.kind == kindLink && strings.ContainsRune(it.text, 0):
+		return fmt.Errorf("%s has an impossible target", quote(it.name))
+	case it.kind == kindUnknown && !slices.Contains(reasons, files.Reason(it.text)):
+		return fmt.Errorf("%s was not recorded for a reason that cannot be kept: %s", quote(it.name), quote(it.text))
+	}
+	return nil
+}
+
+// encodeFolder makes the object of a folder's items, which are sorted by name.
+func encodeFolder(items []item) ([]byte, error) {
+	size := len(treeMagic)
+	for i := range items {
+		size += len(items[i].name) + len(items[i].text) + 48
+	}
+	b := append(make([]byte, 0, size), treeMagic...)
+	for i := range items {
+		it := &items[i]
+		if err := it.fits(); err != nil {
+			return nil, err
+		}
+		b = appendText(append(b, it.kind), it.name)
+		switch it.kind {
+		case kindFile:
+			b = binary.AppendUvarint(binary.BigEndian.AppendUint16(b, uint16(it.mode)), uint64(it.size))
+			b = append(b, it.hash[:]...)
+		case kindFolder:
+			b = append(binary.BigEndian.AppendUint16(b, uint16(it.mode)), it.hash[:]...)
+		case kindLink:
+			b = appendText(b, it.text)
+		default:
+			b = append(b, byte(slices.Index(reasons, files.Reason(it.text))))
+		}
+	}
+	if len(b) > maxObject || len(items) > maxItems {
+		return nil, fmt.Errorf("a folder has %d names of %d bytes, more than can be kept", len(items), len(b))
+	}
+	return b, nil
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// decodeFolder reads what encodeFolder makes, and nothing else. The error wraps
+// writer.ErrFutureVersion where a newer version made it.
+func decodeFolder(data []byte) ([]item, error) {
+	if !bytes.HasPrefix(data, []byte(treeMagic)) {
+		if bytes.HasPrefix(data, []byte(treeMagic[:len("tree ")])) {
+			return nil, fmt.Errorf("folder of another version: %w", writer.ErrFutureVersion)
+		}
+		return nil, errors.New("it is no folder")
+	}
+	c := objectReader{data: data[len(treeMagic):]}
+	var items []item
+	for len(c.data) > 0 && !c.bad {
+		it := item{kind: c.bytes(1)[0], name: c.text()}
+		switch it.kind {
+		case kindFile:
+			it.mode, it.size, it.hash = c.mode(), c.uvarint(), c.hash()
+		case kindFolder:
+			it.mode, it.hash = c.mode(), c.hash()
+		case kindLink:
+			it.text = c.text()
+		case kindUnknown:
+			if n := int(c.bytes(1)[0]); n < len(reasons) {
+				it.text = string(reasons[n])
+			} else {
+				c.bad = true
+			}
+		default:
+			c.bad = true
+		}
+		if c.bad || len(items) == maxItems || len(items) > 0 && items[len(items)-1].name >= it.name {
+			return nil, fmt.Errorf("item %d of the folder is damaged", len(items))
+		}
+		if err := it.fits(); err != nil {
+			return nil, err
+		}
+		items = append(items, it)
+	}
+	return items, nil
+}
+
+// An objectReader cuts an object into its parts. Once bad, it returns zeros.
+type objectReader struct {
+	data []byte
+	bad  bool
+}
+
+func (c *objectReader) bytes(n int) []byte {
+	if c.bad || n > len(c.data) {
+		c.bad = true
+		return make([]byte, min(n, len(blob.Hash{})))
+	}
+	b := c.data[:n]
+	c.data = c.data[n:]
+	return b
+}
+
+func (c *objectReader) uvarint() int64 {
+	v, n := binary.Uvarint(c.data)
+	if n <= 0 || v > 1<<62 || n > 1 && c.data[n-1] == 0 { // a longer form than need be
+		c.bad = true
+		return 0
+	}
+	c.data = c.data[n:]
+	return int64(v)
+}
+
+func (c *objectReader) text() string {
+	n := c.uvarint()
+	if n > int64(len(c.data)) {
+		c.bad = true
+		return ""
+	}
+	return string(c.bytes(int(n)))
+}
+
+func (c *objectReader) mode() fs.FileMode { return fs.FileMode(binary.BigEndian.Uint16(c.bytes(2))) }
+
+func (c *objectReader) hash() blob.Hash { return blob.Hash(c.bytes(len(blob.Hash{}))) }

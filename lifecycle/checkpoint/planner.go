@@ -1,0 +1,250 @@
+package checkpoint
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lopen-dev/lopen/cache/files"
+)
+
+// A planner makes one Plan. It knows the paths that differ only.
+type planner struct {
+	now       *Entry
+	opts      RewindOptions
+	line      map[uint64]bool
+	until     map[string]uint64 // the newest entry on the line of each session
+	then, is  history
+	had       history        // at the session's newest entry before, nil where that is not known
+	rules     []*files.Rules // in force at the target and now
+	first     *Tree          // of the oldest entry on the line that is there, nil without one
+	firstSaid *files.Rules   // in force there
+
+	differ  map[string]differing
+	order   []string // the paths of differ, folders before what is in them
+	changes map[string]Change
+	kept    map[string]Kept
+}
+
+// differing is what stands now, and what stood at the target.
+type differing struct{ now, was *files.Fingerprint }
+
+// read reads what the decisions depend on.
+func (p *planner) read(ctx context.Context, s *Store, target *Entry, tree *Tree, last uint64) error {
+	entries, _, err := s.List()
+	if err != nil {
+		return err
+	}
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e *Entry) bool { return e.Number >= p.now.Number })
+	if p.line, err = s.Line(last); err != nil {
+		return err
+	}
+	p.until = map[string]uint64{p.now.Session: p.now.Number}
+	var own uint64
+	for _, e := range entries {
+		if p.line[e.Number] {
+			own = e.Number
+			p.until[e.Session] = max(p.until[e.Session], e.Number)
+		}
+	}
+	i := slices.IndexFunc(entries, func(e *Entry) bool { return p.line[e.Number] && e.Removed == "" })
+	if p.then, p.had, p.is, err = s.histories(ctx, append(entries, p.now), target, own, tree); err != nil {
+		return err
+	}
+	for _, e := range []*Entry{target, p.now} {
+		rules, err := s.Rules(e)
+		if err != nil {
+			return err
+		}
+		p.rules = append(p.rules, rules.InForce)
+	}
+	if i >= 0 {
+		p.first = s.Tree(entries[i].Root)
+		rules, err := s.Rules(entries[i])
+		if err != nil {
+			return err
+		}
+		p.firstSaid = rules.InForce
+	}
+	return nil
+}
+
+// decide says what becomes of a path that differs.
+func (p *planner) decide(path string, now, was *files.Fingerprint) error {
+	if p.opts.Paths != nil && !slices.ContainsFunc(p.opts.Paths, func(in string) bool { return in == "." || path == in || strings.HasPrefix(path, in+"/") }) {
+		return nil
+	}
+	k := p.hidden(path, now, was)
+	nodes, undone := p.is.since(p.then, p.had, path, p.own)
+	if k.Why == "" && !undone {
+		k = p.others(path, nodes, was == nil)
+		if k.Why == "" && was == nil {
+			var err error
+			if k.Why, err = p.early(path, now.Mode.IsDir()); err != nil {
+				return err
+			}
+		}
+	}
+	if k.Why == "" {
+		p.changes[path] = p.change(path, now, was)
+	} else {
+		p.kept[k.Path] = k
+	}
+	return nil
+}
+
+// own says whether an entry is the session's.
+func (p *planner) own(e *Entry) bool { return p.line[e.Number] || e.Session == p.now.Session }
+
+// hidden keeps what rules that no task made ignore, and what one of the trees does not
+// know.
+func (p *planner) hidden(path string, now, was *files.Fingerprint) Kept {
+	dir := isDir(now) || isDir(was)
+	if slices.ContainsFunc(p.rules, func(r *files.Rules) bool { return r.Ignored(path, dir) }) {
+		return Kept{Path: path, Why: Ignored}
+	}
+	for _, f := range []*files.Fingerprint{now, was} {
+		if !unknown(f) {
+			continue
+		}
+		switch files.Reason(f.Target) {
+		case files.Ignored:
+			return Kept{Path: f.Path, Why: Ignored}
+		case files.Nested:
+			return Kept{Path: f.Path, Why: Nested}
+		}
+		return Kept{Path: f.Path, Why: Unknown}
+	}
+	return Kept{Path: path}
+}
+
+// others keeps what not the session's own tasks alone changed since the target, and says
+// who did.
+func (p *planner) others(path string, nodes []*change, deletes bool) Kept {
+	k := Kept{Path: path}
+	var who []string
+	name := func(one string) {
+		if !slices.Contains(who, one) {
+			who = append(who, one)
+		}
+	}
+	own, nobody := false, false
+	for _, c := range nodes {
+		rewind := c.rewind != nil && !p.own(c.rewind)
+		mine, doubt := 0, c.doubt || c.nobody || rewind
+		for _, a := range c.who {
+			if p.line[a.Begun] {
+				mine++
+				doubt = doubt || c.at.Number > p.until[a.Session] // that session may have worked on
+			}
+		}
+		own = own || mine > 0
+		switch {
+		case c.uncovered:
+			k.Why = Uncovered
+		case mine > 0 && (p.opts.Contested || mine == len(c.who) && !doubt):
+			continue
+		case mine > 0 && k.Why == "":
+			k.Why = Contested
+		case mine == 0 && k.Why != Uncovered:
+			k.Why = Foreign
+		}
+		k.At, nobody = max(k.At, c.at.Number), nobody || c.nobody
+		for _, a := range c.who {
+			name(a.Session + " " + a.Task)
+		}
+		if rewind {
+			name(c.rewind.Session + "'s rewind")
+		}
+	}
+	if p.opts.Force && !(deletes && (!own || k.Why == Uncovered)) {
+		return Kept{Path: path}
+	}
+	if nobody {
+		who = append(who, "nobody's task")
+	}
+	k.By = strings.Join(who, ", ")
+	return k
+}
+
+// early keeps what stood, recorded or ignored, before the session's first task.
+func (p *planner) early(path string, dir bool) (Why, error) {
+	if p.first == nil {
+		return "", nil
+	}
+	if p.firstSaid.Ignored(path, dir) {
+		return Ignored, nil
+	}
+	f, known, err := p.first.Find(path)
+	if f != nil || !known {
+		return First, err
+	}
+	return "", err
+}
+
+func (p *planner) change(path string, from, to *files.Fingerprint) Change {
+	c := Change{Kind: KindOverwrite, Path: path, Old: from, New: to, At: p.now.Number}
+	if node := p.is[path]; node != nil {
+		c.At = node.at.Number
+	}
+	switch {
+	case from == nil:
+		c.Kind = KindCreate
+	case to == nil:
+		c.Kind = KindDelete
+	case from.Mode.Type() == to.Mode.Type() && from.Hash == to.Hash:
+		c.Kind = KindMode
+	case from.Target != "" && to.Target != "":
+		c.Kind = KindRetarget
+	}
+	return c
+}
+
+// settle makes the changes fit each other and what stays: a folder that something
+// is created in is created as well, and what cannot be done because of a path that
+// is kept is kept too.
+func (p *planner) settle() {
+	holds := map[string]bool{} // folders in which something stays
+	for _, file := range p.order {
+		c, ok := p.changes[file]
+		if p.differ[file].now == nil || ok && c.New == nil {
+			continue
+		}
+		for dir := path.Dir(file); dir != "." && !holds[dir]; dir = path.Dir(dir) {
+			holds[dir] = true
+		}
+	}
+	for _, file := range p.order {
+		c, ok := p.changes[file]
+		switch {
+		case !ok:
+		case isDir(c.Old) && holds[file] && c.New == nil:
+			delete(p.changes, file) // it stays for what is in it
+		case isDir(c.Old) && holds[file] && !c.New.Mode.IsDir(), c.New != nil && !p.reachable(file):
+			delete(p.changes, file)
+			p.kept[file] = Kept{Path: file, Why: Blocked}
+		}
+	}
+}
+
+// reachable says whether the folders above a path are or will be there, and adds
+// those that are to be created: somebody removed them since, with what was in them.
+func (p *planner) reachable(file string) bool {
+	for i, r := range file {
+		if r != '/' {
+			continue
+		}
+		dir := file[:i]
+		d, differs := p.differ[dir]
+		switch c, ok := p.changes[dir]; {
+		case ok && isDir(c.New), !differs, isDir(d.now) && !ok:
+		case d.now == nil && isDir(d.was):
+			p.changes[dir] = p.change(dir, nil, d.was)
+			delete(p.kept, dir)
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,225 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/writer/blob"
+)
+
+// A Tree is the files of a work tree at a moment. It is immutable, and reads its
+// folders when they are asked for. It may be used by several goroutines.
+type Tree struct {
+	Root   blob.Hash
+	blobs  *blob.Store
+	cache  *folderCache
+	unkept map[blob.Hash][]item // folders that are not stored, of a look
+}
+
+// Tree is the tree of a root.
+func (s *Store) Tree(root blob.Hash) *Tree {
+	return &Tree{Root: root, blobs: s.blobs, cache: &s.folders}
+}
+
+// folder returns the items of an object; the zero hash is an empty folder.
+func (t *Tree) folder(h blob.Hash) ([]item, error) {
+	if items, ok := t.unkept[h]; ok || h == (blob.Hash{}) {
+		return items, nil
+	}
+	if items, ok := t.cache.get(h); ok {
+		return items, nil
+	}
+	data, err := readObject(t.blobs, h, maxObject)
+	if err != nil {
+		return nil, err
+	}
+	items, err := decodeFolder(data)
+	if err != nil {
+		return nil, damaged(h.String(), err)
+	}
+	t.cache.add(h, items)
+	return items, nil
+}
+
+// unknown says that something is there that could not be recorded; Target is then its
+// [files.Reason], and Mode is fs.ModeIrregular.
+func unknown(f *files.Fingerprint) bool { return f != nil && f.Mode == fs.ModeIrregular }
+
+// fingerprint is an item as the rest of the program has it, nil of nothing.
+func (t *Tree) fingerprint(path string, it *item) *files.Fingerprint {
+	if it == nil {
+		return nil
+	}
+	f := &files.Fingerprint{Path: path, Mode: it.mode}
+	switch it.kind {
+	case kindFolder:
+		f.Mode |= fs.ModeDir
+	case kindFile:
+		f.Size, f.Hash = it.size, it.hash
+	case kindLink:
+		sum := t.blobs.NewHash()
+		_, _ = sum.Write([]byte(it.text)) // never fails
+		f.Mode, f.Size, f.Target, f.Hash = fs.ModeSymlink, int64(len(it.text)), it.text, blob.Hash(sum.Sum(nil))
+	default:
+		f.Mode, f.Target = fs.ModeIrregular, it.text
+	}
+	return f
+}
+
+// find returns the item at a path, or the unknown one above it.
+func (t *Tree) find(path string) (*item, error) {
+	there := &item{kind: kindFolder, hash: t.Root}
+	for name := range strings.SplitSeq(path, "/") {
+		if there.kind == kindUnknown {
+			return there, nil
+		}
+		if there.kind != kindFolder {
+			return nil, nil
+		}
+		items, err := t.folder(there.hash)
+		if err != nil {
+			return nil, err
+		}
+		if there = at(items, name); there == nil {
+			return nil, nil
+		}
+	}
+	return there, nil
+}
+
+// at is the item of a name, nil without one.
+func at(items []item, name string) *item {
+	i, ok := slices.BinarySearchFunc(items, name, func(it item, name string) int { return strings.Compare(it.name, name) })
+	if !ok {
+		return nil
+	}
+	return &items[i]
+}
+
+// Find returns what is at a path, nil for nothing; times and inode are 0. known is false
+// where something is at the path, or above it, that could not be recorded. The error is
+// that of an object that cannot be read.
+func (t *Tree) Find(path string) (f *files.Fingerprint, known bool, err error) {
+	it, err := t.find(path)
+	if err != nil || it != nil && it.kind == kindUnknown {
+		return nil, false, err
+	}
+	return t.fingerprint(path, it), true, nil
+}
+
+// All returns everything in the tree, folders before what is in them, by path. After an
+// error the iteration ends.
+func (t *Tree) All() iter.Seq2[*files.Fingerprint, error] {
+	return func(yield func(*files.Fingerprint, error) bool) {
+		err := t.each("", t.Root, 1, func(path string, it *item) error {
+			if it.kind != kindUnknown && !yield(t.fingerprint(path, it), nil) {
+				return errStop
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(nil, err)
+		}
+	}
+}
+
+// Skipped are the paths that could not be recorded.
+func (t *Tree) Skipped() (skipped []files.Skip, err error) {
+	err = t.each("", t.Root, 1, func(path string, it *item) error {
+		if it.kind == kindUnknown {
+			skipped = append(skipped, files.Skip{Path: path, Reason: files.Reason(it.text)})
+		}
+		return nil
+	})
+	return skipped, err
+}
+
+// errStop ends an iteration.
+var errStop = errors.New("stop")
+
+// each calls fn with all that is beneath a folder, in the order of the paths' bytes: what
+// is in a folder comes after its siblings whose names go on with a byte below '/'.
+func (t *Tree) each(prefix string, h blob.Hash, depth int, fn func(path string, it *item) error) error {
+	items, err := t.folder(h)
+	if err == nil && depth > maxDepth {
+		err = tooDeep(prefix)
+	}
+	if err != nil {
+		return err
+	}
+	var open []*item // folders whose items are still to come
+	until := func(name string) error {
+		for len(open) > 0 && (name == "" || open[len(open)-1].name+"/" < name) {
+			last := open[len(open)-1]
+			open = open[:len(open)-1]
+			if err := t.each(prefix+last.name+"/", last.hash, depth+1, fn); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for i := range items {
+		it := &items[i]
+		if err := until(it.name); err != nil {
+			return err
+		}
+		if err := fn(prefix+it.name, it); err != nil {
+			return err
+		}
+		if it.kind == kindFolder {
+			open = append(open, it)
+		}
+	}
+	return until("")
+}
+
+func tooDeep(path string) error {
+	return damaged(path, fmt.Errorf("its folders are more than %d deep", maxDepth))
+}
+
+// maxCached bounds the folders in memory, in bytes, each half of a folderCache.
+const maxCached = 8 << 20
+
+// A folderCache keeps folders that were read or built: those used since the newer half
+// was begun, and those used in the time before.
+type folderCache struct {
+	mu           sync.Mutex
+	newer, older map[blob.Hash][]item // Guarded by mu.
+	bytes        int                  // of newer. Guarded by mu.
+}
+
+func (c *folderCache) get(h blob.Hash) ([]item, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	items, ok := c.newer[h]
+	if !ok {
+		if items, ok = c.older[h]; ok {
+			c.put(h, items)
+		}
+	}
+	return items, ok
+}
+
+func (c *folderCache) add(h blob.Hash, items []item) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.put(h, items)
+}
+
+// put is add under the lock.
+func (c *folderCache) put(h blob.Hash, items []item) {
+	if c.newer == nil || c.bytes > maxCached {
+		c.older, c.newer, c.bytes = c.newer, map[blob.Hash][]item{}, 0
+	}
+	c.newer[h] = items
+	c.bytes += 64
+	for i := range items {
+		c.bytes += 128 + len(items[i].name) + len(items[i].text)
+	}
+}

@@ -1,0 +1,122 @@
+package lifecycle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/journal"
+)
+
+// made are the checkpoints that the damaged session made, in the folder of its newest
+// record where that is known.
+func (b *builder) made(incarnation string) (made []*checkpoint.Entry) {
+	if b.cps == nil {
+		return nil
+	}
+	all, faults, err := b.cps.List()
+	for _, err := range append(faults, err) {
+		if err != nil {
+			b.unread = append(b.unread, err.Error())
+		}
+	}
+	for _, e := range all {
+		if e.Session == b.id.String() && (incarnation == "" || e.Incarnation == incarnation) {
+			made = append(made, e)
+		}
+	}
+	return made
+}
+
+// line is the checkpoint that the new session's line goes on from, and how many are on
+// it: the newest that the damaged session made, since the record that could be recovered
+// says nothing of what files there are, and who has lost the tasks needs the files most.
+// Where it made none it is the one that the record names. Those that cannot be read are
+// noted.
+func (b *builder) line(at session.Mark) (last string, n int) {
+	if made := b.made(at.Incarnation); len(made) > 0 {
+		last = made[len(made)-1].ID.String()
+	} else {
+		last = at.Checkpoint
+	}
+	if last == "" || b.cps == nil {
+		return "", 0
+	}
+	e, err := b.cps.entry(last)
+	if err != nil {
+		b.unread = append(b.unread, err.Error())
+		return "", 0
+	}
+	line, err := b.cps.Line(e.Number)
+	if err != nil {
+		b.unread = append(b.unread, err.Error())
+	}
+	read := map[blob.Hash]struct{}{}
+	for _, number := range slices.Sorted(maps.Keys(line)) {
+		e, err := b.cps.At(number)
+		if err != nil || e.Removed != "" {
+			continue
+		}
+		if err := b.cps.Objects(e, unseen(read)); err != nil {
+			b.unread = append(b.unread, fmt.Sprintf("checkpoint %d: %v", number, err))
+			clear(read) // others may share what cannot be read
+			continue
+		}
+		n++
+	}
+	return last, n
+}
+
+// unseen says of each hash whether it is the first time, for [checkpoint.Store.Objects].
+func unseen(seen map[blob.Hash]struct{}) func(blob.Hash) bool {
+	return func(h blob.Hash) bool {
+		_, known := seen[h]
+		seen[h] = struct{}{}
+		return !known
+	}
+}
+
+// endOf is the record of the State that a checkpoint is of: after a rewind that of its
+// end, which names it.
+func (b *builder) endOf(e *checkpoint.Entry) uint64 {
+	seq := e.Seq
+	if e.Reason == checkpoint.AfterRewind {
+		_ = b.log.Lines(b.log.Above(seq), func(_ *journal.Ref, line []byte) error {
+			if rec, err := session.DecodeRecord(line); err == nil && endsWith(rec, e) {
+				seq = rec.Seq
+			}
+			return nil
+		})
+	}
+	return seq
+}
+
+// endsWith says whether a record is the end of the rewind that a checkpoint was made
+// after.
+func endsWith(r session.Record, e *checkpoint.Entry) bool {
+	return r.Rewind != nil && r.Rewind.After == e.ID.String()
+}
+
+// checkpointSeq is the record that is meant by a snapshot's number, or by the number or
+// the begin of the ID of a checkpoint that the session made.
+func (b *builder) checkpointSeq(cp string) (uint64, error) {
+	number, nerr := strconv.ParseUint(cp, 10, 63)
+	if nerr == nil && slices.ContainsFunc(b.bases, func(each base) bool { return each.at.Seq == number }) {
+		return number, nil
+	}
+	for _, e := range b.made("") {
+		if e.Seq > 0 && (nerr == nil && e.Number == number || len(cp) >= 4 && strings.HasPrefix(e.ID.String(), cp)) {
+			return b.endOf(e), nil
+		}
+	}
+	var have []string
+	for _, each := range b.bases {
+		have = append(have, strconv.FormatUint(each.at.Seq, 10))
+	}
+	return 0, b.nothing("it has no checkpoint %q that can be read; its snapshots: %s", cp, strings.Join(have, ", "))
+}
