@@ -274,7 +274,8 @@ func TestPackStreams(t *testing.T) {
 	}
 	require.NoError(t, b.Commit())
 	runtime.ReadMemStats(&end)
-	require.Less(t, end.TotalAlloc-start.TotalAlloc, uint64(4<<20))
+	// The race detector has a pool forget some of its buffers.
+	require.Less(t, end.TotalAlloc-start.TotalAlloc, uint64(500*PackMax/2))
 }
 
 // Names are made by the store's hash alone.
