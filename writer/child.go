@@ -1,16 +1,15 @@
 package writer
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,6 +30,10 @@ type ChildLock struct {
 	file     *os.File
 	recorded bool // a command has started. Owned by the one caller of Record and Release.
 	once     sync.Once
+
+	mark  int64       // the position in the open file, by which it is known in other processes
+	info  fs.FileInfo // of the file
+	group atomic.Pointer[Group]
 }
 
 // HoldChild takes the child's lock. The caller has the lease of the same
@@ -38,7 +41,7 @@ type ChildLock struct {
 // earlier command left a process behind, and the lock is shared with that one.
 func HoldChild(dir FS, name string) (*ChildLock, error) {
 	full := filepath.Join(dir.Name(), name)
-	f, _, err := OpenRegular(dir, "hold child lock", name, os.O_CREATE|os.O_RDWR)
+	f, info, err := OpenRegular(dir, "hold child lock", name, os.O_CREATE|os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
@@ -48,10 +51,20 @@ func HoldChild(dir FS, name string) (*ChildLock, error) {
 		return nil, &Error{Op: "hold child lock", Path: full, Class: ClassInvalid, Err: errors.New("this file system's files cannot be inherited")}
 	}
 	file := of.File
-	l := &ChildLock{path: full, file: file}
-	if err := holdShared(file, full); err != nil {
+	l := &ChildLock{path: full, file: file, info: info}
+	err = holdShared(file, full)
+	if err == nil {
+		l.mark, err = file.Seek(newMark(), io.SeekStart)
+	}
+	if err != nil {
 		_ = file.Close()
 		return nil, NewError("hold child lock", full, NotCommitted, err)
+	}
+	if info.Size() < childBytes { // a full disk is met here, not at the start of a command
+		if err := l.Forget(); err != nil {
+			_ = file.Close()
+			return nil, err
+		}
 	}
 	// From here on a command may be running; until Record says which, the lock
 	// is that of an unknown one.
@@ -85,7 +98,9 @@ func (l *ChildLock) File() *os.File { return l.file }
 // Record notes the group that the command leads, right after it started.
 func (l *ChildLock) Record(pgid int, command string) error {
 	l.recorded = true
-	return l.write(Group{PGID: pgid, Start: processStart(pgid), Boot: bootID(), Command: command, Since: time.Now().UTC()})
+	g := Group{PGID: pgid, Start: processStart(pgid), Boot: bootID(), Command: command, Since: time.Now().UTC()}
+	l.group.Store(&g)
+	return l.write(g)
 }
 
 // write puts a record in place. It needs to outlive this process, not a power
@@ -112,8 +127,6 @@ func (l *ChildLock) write(g Group) error {
 	return nil
 }
 
-const childRecord = 4096
-
 // Release closes this process's descriptor. The lock stays with a command that
 // still has its own. When none started, what else may hold the lock is no
 // unknown command but a process left behind, and the record says so. It is
@@ -129,214 +142,4 @@ func (l *ChildLock) Release() error {
 		}
 	})
 	return err
-}
-
-// An Orphan is what still holds a child's lock.
-type Orphan struct {
-	Group
-	Alive bool // the recorded group, or an unknown command, lives and holds the lock; false for a mere process left behind
-	path  string
-	file  fs.FileInfo // the lock file
-	pids  []int       // of processes that hold the lock, where the group is not known to
-}
-
-func (o *Orphan) String() string {
-	if !o.Alive {
-		return "a process that an earlier command left behind, which holds " + o.path + listed(o.pids)
-	}
-	if o.PGID == 0 {
-		return "an unknown command that holds " + o.path + listed(o.pids)
-	}
-	s := fmt.Sprintf("process group %d", o.PGID)
-	if o.Command != "" {
-		s += ", " + printable(o.Command)
-	}
-	return s + ", since " + o.Since.Local().Format(time.DateTime)
-}
-
-// ByHand says how to end what holds the lock where no process group is known to.
-func (o *Orphan) ByHand() string { return byHand(o.path, o.pids) }
-
-func byHand(path string, pids []int) string {
-	if len(pids) == 0 {
-		return "find it with: fuser '" + strings.ReplaceAll(path, "'", `'\''`) + "'; and end it with: kill PID"
-	}
-	return "end it with: kill " + strings.Trim(fmt.Sprint(pids), "[]")
-}
-
-func listed(pids []int) string {
-	if len(pids) == 0 {
-		return ""
-	}
-	return " (PID " + strings.Trim(fmt.Sprint(pids), "[]") + ")"
-}
-
-// holdersOf names processes that hold the lock of an open file, none where that fails.
-func holdersOf(file *os.File) []int {
-	info, err := file.Stat()
-	if err != nil {
-		return nil
-	}
-	return holders(info)
-}
-
-// FindOrphan returns what holds the child's lock of a folder, or nil when nothing does.
-// It makes no file and may be called by anybody at any time: [HoldChild] and other
-// callers wait for it, or look again. Only who has the lease of the folder, or finds it
-// free before and after, knows that what it returns is no command of a live holder.
-//
-// Whoever may write in the folder may write the record. So a group counts as alive only
-// if a process of this user in it has the descriptor that holds the lock, as far as the
-// system tells (Linux does), and nothing in another user's file counts at all.
-func FindOrphan(dir FS, name string) (*Orphan, error) {
-	full := filepath.Join(dir.Name(), name)
-	f, info, err := OpenRegular(dir, "look at child lock", name, os.O_RDWR)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	of, ok := f.(osFile)
-	if !ok {
-		return nil, nil
-	}
-	held, err := heldByOthers(of.File)
-	if err != nil {
-		return nil, NewError("look at child lock", full, NotCommitted, err)
-	}
-	if !held {
-		return nil, nil
-	}
-	data := make([]byte, childRecord)
-	n, _ := of.ReadAt(data, 0)
-	o := &Orphan{Group: decodeGroup(data[:n]), path: full, file: info}
-	if !Mine(info) {
-		o.Group, o.pids = Group{}, holders(info)
-		return o, nil
-	}
-	// The record of a command not yet known has a time, the one that Release
-	// leaves has none; the boot alone tells them apart only where it is known.
-	unnamed := o.PGID == 0 && !o.Since.IsZero() && o.Boot == bootID()
-	o.Alive = unnamed || o.lives() && o.holds() != no
-	if unnamed || !o.Alive {
-		o.pids = holders(info)
-	}
-	return o, nil
-}
-
-// looks is how often an exclusive lock must be refused, and a shared one granted, before
-// the lock counts as held: another process that looks refuses it for microseconds.
-const looks = 5
-
-// exclusively is how often, with a probeDelay between, a shared lock must be refused
-// before the lock counts as a command's, which made it exclusive.
-const exclusively = 200
-
-// heldByOthers says whether a command has the lock. A command's lock refuses an
-// exclusive one; that of a process that only looks is exclusive itself, which no
-// command's lock is beside, and is gone in a moment. A command can make its own
-// exclusive as well, and keeps it.
-func heldByOthers(file *os.File) (bool, error) {
-	tick := time.NewTicker(probeDelay)
-	defer tick.Stop()
-	for shared, refused := 0, 0; shared < looks && refused < exclusively; {
-		if free, err := tryFlock(file); free || err != nil {
-			return false, err
-		}
-		ok, err := flockShared(file)
-		if err != nil {
-			return false, err
-		}
-		if !ok {
-			refused++
-			<-tick.C
-			continue
-		}
-		shared++
-		if err := unlock(file); err != nil {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// decodeGroup reads a record. What kill(2) would take for another number never
-// comes out: -1 is every process, and of more than 32 bits it looks at the lower
-// ones only.
-func decodeGroup(data []byte) Group {
-	var g Group
-	if json.Unmarshal(data, &g) != nil || g.PGID < 0 || g.PGID == 1 || g.PGID > math.MaxInt32 {
-		return Group{}
-	}
-	return g
-}
-
-// An answer is what the system knows.
-type answer int
-
-const (
-	unknown answer = iota
-	no
-	yes
-)
-
-// holds says whether a member of the group holds the lock.
-func (o *Orphan) holds() answer { return groupHolds(o.PGID, o.file) }
-
-// lives says whether the group is the recorded one and has a member. A PID is
-// not given anew while a group of that number exists, so a group whose leader is
-// gone is still the recorded one. The group and the session of this process are no
-// command's.
-func (o *Orphan) lives() bool {
-	if o.PGID <= 1 || o.Boot != bootID() || ours(o.PGID) || !groupExists(o.PGID) {
-		return false
-	}
-	start := processStart(o.PGID)
-	return start == "" || start == o.Start
-}
-
-// End ends the group: SIGTERM, and SIGKILL after grace. It returns when no
-// member is left, and never signals a group that is not the recorded one, nor one of
-// which the system does not say that a member holds the lock.
-func (o *Orphan) End(ctx context.Context, grace time.Duration) error {
-	if o.PGID == 0 {
-		return errors.New("its process group is not known; " + o.ByHand())
-	}
-	if has := o.holds(); has != yes && o.lives() {
-		why := "none of its processes holds " + o.path
-		if has == unknown {
-			why = "this system does not tell whether it holds " + o.path
-		}
-		return fmt.Errorf("process group %d is left alone: %s; look at it, and end it with: kill -- -%d", o.PGID, why, o.PGID)
-	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for _, step := range []struct {
-		kill bool
-		wait time.Duration
-	}{{false, grace}, {true, 10 * time.Second}} {
-		if !o.lives() {
-			return nil
-		}
-		if err := signalGroup(o.PGID, step.kill); err != nil && o.lives() {
-			return fmt.Errorf("end process group %d: %w", o.PGID, err)
-		}
-		timeout := time.NewTimer(step.wait)
-		defer timeout.Stop()
-		for waiting := true; waiting; {
-			select {
-			case <-tick.C:
-				if !o.lives() {
-					return nil
-				}
-			case <-timeout.C:
-				waiting = false
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-	}
-	return fmt.Errorf("end process group %d: it does not end", o.PGID)
 }

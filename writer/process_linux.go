@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -116,16 +117,51 @@ func holders(file fs.FileInfo) (found []int) {
 	return found
 }
 
+// strays are the other processes of this user that have a descriptor of file which holds
+// an flock, and are members neither of a group nor of this process's one. ours have the
+// position mark and began with the group's leader or later.
+func strays(file fs.FileInfo, mark int64, of Group) (ours, others []int) {
+	begun, _ := strconv.ParseUint(of.Start, 10, 64)
+	self := strconv.Itoa(syscall.Getpgrp()) // a program that this process is just starting has its descriptors for a moment
+	pids, _ := processes()
+	for _, pid := range pids {
+		n, err := strconv.Atoi(pid)
+		if err != nil || n == os.Getpid() {
+			continue
+		}
+		at := flocks(pid, file)
+		if len(at) == 0 {
+			continue
+		}
+		f := statFields(pid)
+		if len(f) < 20 || string(f[2]) == self || string(f[2]) == strconv.Itoa(of.PGID) {
+			continue
+		}
+		start, err := strconv.ParseUint(string(f[19]), 10, 64)
+		if err == nil && begun > 0 && start >= begun && slices.Contains(at, mark) {
+			ours = append(ours, n)
+		} else if len(others) < maxHolders {
+			others = append(others, n)
+		}
+	}
+	return ours, others
+}
+
 // holdsFlock says whether a process of this user has a descriptor of file that holds an
-// flock. Other files are not looked at: on a network file system that could take long.
-func holdsFlock(pid string, file fs.FileInfo) bool {
+// flock.
+func holdsFlock(pid string, file fs.FileInfo) bool { return len(flocks(pid, file)) > 0 }
+
+// flocks are the positions of a process's descriptors of file that hold an flock, if it is
+// one of this user. Other files are not looked at: on a network file system that could
+// take long.
+func flocks(pid string, file fs.FileInfo) (at []int64) {
 	proc := "/proc/" + pid
 	if info, err := os.Stat(proc); err != nil || !Mine(info) {
-		return false
+		return nil
 	}
 	fds, err := os.ReadDir(proc + "/fdinfo")
 	if err != nil {
-		return false
+		return nil
 	}
 	for _, fd := range fds {
 		data, err := os.ReadFile(proc + "/fdinfo/" + fd.Name())
@@ -133,10 +169,22 @@ func holdsFlock(pid string, file fs.FileInfo) bool {
 			continue
 		}
 		if info, err := os.Stat(proc + "/fd/" + fd.Name()); err == nil && os.SameFile(info, file) {
-			return true
+			at = append(at, position(data))
 		}
 	}
-	return false
+	return at
+}
+
+// position reads a line like "pos:	8192", -1 where there is none.
+func position(fdinfo []byte) int64 {
+	for line := range bytes.Lines(fdinfo) {
+		if f := bytes.Fields(line); len(f) == 2 && string(f[0]) == "pos:" {
+			if n, err := strconv.ParseInt(string(f[1]), 10, 64); err == nil {
+				return n
+			}
+		}
+	}
+	return -1
 }
 
 // hasFlock looks for a line like "lock:	1: FLOCK  ADVISORY  READ 20421 fe:00:9977875 0 EOF".
