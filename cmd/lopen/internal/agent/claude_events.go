@@ -1,0 +1,252 @@
+package agent
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// hopelessRetry is at which of its own retries, in a row, an agent is stopped. Two of them
+// pass within seconds and keep its work; from the third on it would wait for minutes with
+// nothing to see, while the run's own waits are shown, end early, and resume the session.
+const hopelessRetry = 3
+
+// claudeEvents are those of claude --output-format stream-json --verbose, as of 2.1.
+type claudeEvents struct {
+	keySource string // of system init: ANTHROPIC_API_KEY, none
+	retries   int    // in a row
+	rejected  *Problem
+	code      string // of the last message that is an error: rate_limit, authentication_failed
+	result    *claudeEvent
+	shown     string // the last text that was rendered
+	streamed  int    // bytes of the text that is being said
+}
+
+type claudeEvent struct {
+	Type      string `json:"type"`
+	Subtype   string `json:"subtype"`
+	SessionID string `json:"session_id"`
+	Model     string `json:"model"`
+	KeySource string `json:"apiKeySource"`
+	Message   *struct {
+		Model   string          `json:"model"`
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+	Error json.RawMessage `json:"error"` // a code
+	// Of stream_event.
+	Parent string `json:"parent_tool_use_id"` // of a subagent
+	Event  struct {
+		Type  string `json:"type"`
+		Delta struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"delta"`
+	} `json:"event"`
+	// Of api_retry.
+	Attempt float64  `json:"attempt"`
+	Max     float64  `json:"max_retries"`
+	Status  *float64 `json:"error_status"`
+	// Of rate_limit_event.
+	Info *struct {
+		Status   string  `json:"status"`
+		ResetsAt float64 `json:"resetsAt"`
+		Overage  bool    `json:"isUsingOverage"`
+	} `json:"rate_limit_info"`
+	// Of result.
+	IsError   json.RawMessage        `json:"is_error"` // false, or it has failed
+	APIStatus *float64               `json:"api_error_status"`
+	Result    string                 `json:"result"`
+	Errors    []string               `json:"errors"`
+	NumTurns  float64                `json:"num_turns"`
+	Cost      *float64               `json:"total_cost_usd"`
+	Usage     claudeUsage            `json:"usage"`
+	Models    map[string]claudeModel `json:"modelUsage"`
+	Denials   []struct {
+		Tool  string                     `json:"tool_name"`
+		Input map[string]json.RawMessage `json:"tool_input"`
+	} `json:"permission_denials"`
+}
+
+type claudeUsage struct {
+	Input  float64 `json:"input_tokens"`
+	Made   float64 `json:"cache_creation_input_tokens"`
+	Cached float64 `json:"cache_read_input_tokens"`
+	Output float64 `json:"output_tokens"`
+}
+
+type claudeModel struct {
+	Input  float64 `json:"inputTokens"`
+	Made   float64 `json:"cacheCreationInputTokens"`
+	Cached float64 `json:"cacheReadInputTokens"`
+	Output float64 `json:"outputTokens"`
+	Window float64 `json:"contextWindow"`
+}
+
+// Some versions write notices of limits into the middle of a message.
+func (c *claudeEvents) injected() string { return `{"type":"rate_limit_event"` }
+
+func (c *claudeEvents) cumulative() bool { return false }
+
+func (c *claudeEvents) read(r *Reader, event json.RawMessage) {
+	var e claudeEvent
+	if !decode(event, &e) {
+		return
+	}
+	r.session(e.SessionID)
+	switch e.Type {
+	case "system":
+		switch e.Subtype {
+		case "init":
+			c.keySource = e.KeySource
+			r.report.Model = oneLine(e.Model, maxName)
+		case "api_retry":
+			c.retry(r, &e)
+		}
+	case "rate_limit_event":
+		if e.Info != nil {
+			c.rejected = nil
+			if e.Info.Status == "rejected" && !e.Info.Overage {
+				c.rejected = &Problem{Kind: Limit, Text: "the usage limit is reached", ResetAt: unix(e.Info.ResetsAt, r.now())}
+			}
+		}
+	case "stream_event":
+		c.stream(r, &e)
+	case "assistant":
+		c.message(r, &e)
+	case "result":
+		c.result = &e
+		if text := e.words(); string(e.IsError) == "true" && text != c.shown {
+			r.say("error: " + oneLine(text, maxText))
+		}
+	}
+}
+
+// stream renders text as it comes. The message that follows has all of it again.
+func (c *claudeEvents) stream(r *Reader, e *claudeEvent) {
+	switch text := e.Event.Delta.Text; {
+	case e.Parent != "":
+	case e.Event.Type == "message_start" || e.Event.Type == "content_block_start":
+		c.streamed = 0
+	case e.Event.Type == "content_block_delta" && e.Event.Delta.Type == "text_delta" && text != "":
+		if c.streamed == 0 {
+			r.endLine()
+		}
+		r.report.Spoke, r.open = true, !strings.HasSuffix(text, "\n")
+		r.put(text)
+		c.streamed += len(text)
+		c.retries = 0
+	}
+}
+
+// message renders an assistant's message. One that claude made up itself is an error.
+func (c *claudeEvents) message(r *Reader, e *claudeEvent) {
+	if e.Message == nil {
+		return
+	}
+	var code string
+	_ = json.Unmarshal(e.Error, &code)
+	if c.code = code; code == "" && e.Message.Model != "<synthetic>" {
+		c.retries = 0
+	}
+	var blocks []struct {
+		Type  string                     `json:"type"`
+		Text  string                     `json:"text"`
+		Name  string                     `json:"name"`
+		Input map[string]json.RawMessage `json:"input"`
+	}
+	_ = json.Unmarshal(e.Message.Content, &blocks) // those before one that is odd are there
+	for _, b := range blocks {
+		switch {
+		case b.Type == "text" && strings.TrimSpace(b.Text) != "":
+			if c.streamed == len(b.Text) {
+				r.endLine()
+			} else {
+				r.say(b.Text)
+			}
+			c.shown, c.streamed = b.Text, 0
+			if code == "" && e.Message.Model != "<synthetic>" {
+				r.report.Spoke = true
+			}
+		case b.Type == "tool_use" || b.Type == "server_tool_use":
+			r.tool(b.Name, detail(b.Input))
+		}
+	}
+}
+
+// retry counts a try that failed and that claude makes again by itself.
+func (c *claudeEvents) retry(r *Reader, e *claudeEvent) {
+	c.retries++
+	var code string
+	_ = json.Unmarshal(e.Error, &code)
+	status := 0
+	if e.Status != nil {
+		status = int(count(*e.Status))
+	}
+	p := c.problem(r, status, code, oneLine("the API answered "+statusText(status)+" "+code, maxDetail))
+	r.say(oneLine("retry "+number(e.Attempt)+" of "+number(e.Max)+": "+statusText(status)+" "+code, maxDetail))
+	switch {
+	case p == nil:
+		p = &Problem{Kind: Network, Text: "the API cannot be reached"}
+		if status != 0 {
+			return
+		}
+		fallthrough
+	case p.Kind.Waits():
+		if c.retries >= hopelessRetry {
+			r.give(*p)
+		}
+	default:
+		r.give(*p)
+	}
+}
+
+// problem is what a status and a code of the API say, and the words with them.
+func (c *claudeEvents) problem(r *Reader, status int, code, text string) *Problem {
+	words := problemOf(text, r.now())
+	p := &Problem{Text: text}
+	switch {
+	case status == 401 || code == "authentication_failed" || code == "oauth_org_not_allowed":
+		p.Kind = Login
+	case code == "billing_error":
+		p.Kind = Login
+	case status == 429 || code == "rate_limit":
+		p.Kind = Limit
+		if c.rejected != nil {
+			p.ResetAt = c.rejected.ResetAt
+		}
+		if p.ResetAt.IsZero() {
+			p.ResetAt = resetAt(text, r.now())
+		}
+	case status >= 500 && status < 600 || code == "overloaded":
+		p.Kind = Overload
+	case code == "model_not_found":
+		p.Kind = Model
+	case words != nil:
+		p = words
+	case code == "server_error":
+		p.Kind = Overload
+	default:
+		return nil
+	}
+	switch p.Kind {
+	case Login:
+		switch {
+		case code == "billing_error" || billing.MatchString(text):
+		case c.keySource == "ANTHROPIC_API_KEY":
+			p.Mend = "export ANTHROPIC_API_KEY=KEY"
+		default:
+			p.Mend = "claude auth login"
+		}
+	case Model:
+		p.Mend = "claude --model NAME"
+	}
+	return p
+}
+
+// unix is a time in seconds since 1970, zero when it is no time to wait for.
+func unix(seconds float64, now time.Time) time.Time {
+	if !(seconds > 0 && seconds < maxCount) {
+		return time.Time{}
+	}
+	return plausible(time.Unix(int64(seconds), 0), now)
+}

@@ -1,0 +1,48 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+)
+
+// decode reads an event. A member of another type than the one that is known is skipped,
+// and the others count.
+func decode(event json.RawMessage, v any) bool {
+	err := json.Unmarshal(event, v)
+	var odd *json.UnmarshalTypeError
+	return err == nil || errors.As(err, &odd) && odd.Field != ""
+}
+
+// details are the members of a tool's input that say what it is about, the first of which
+// counts.
+var details = []string{"command", "cmd", "file_path", "filePath", "notebook_path", "path", "pattern", "query", "url", "skill", "description", "prompt", "name"}
+
+// detail says what a tool call is about: a command, or a file.
+func detail(input map[string]json.RawMessage) string {
+	for _, name := range details {
+		var text string
+		if json.Unmarshal(input[name], &text) == nil && text != "" {
+			return text
+		}
+		var words []string // a command as its arguments
+		if json.Unmarshal(input[name], &words) == nil && len(words) > 0 {
+			text = quote(words[0])
+			for _, w := range words[1:min(len(words), 100)] {
+				text += " " + quote(w)
+			}
+			return text
+		}
+	}
+	return ""
+}
+
+func number(n float64) string { return strconv.FormatInt(count(n), 10) }
+
+// statusText is a status of HTTP, "" for none.
+func statusText(status int) string {
+	if status == 0 {
+		return ""
+	}
+	return strconv.Itoa(status)
+}
