@@ -32,6 +32,8 @@ type Given struct {
 	SHA256    string // of Content, in hex
 	Content   []byte
 	Truncated bool // there is more in the file than MaxGiven left room for
+	// The lines of the file that Content is from, from 1; 0 of an outline and of what found no room.
+	FirstLine, LastLine int
 }
 
 // ForTask returns what the specification says of a task. links are the
@@ -113,13 +115,13 @@ func (g *giver) section(name string, o *Outline, s Section) {
 		}
 	}
 	g.seen[name] = append(g.seen[name], s)
-	g.add(name, s.Path, o.src[s.Start:s.End])
+	g.add(name, s.Path, o.src[s.Start:s.End], s.FirstLine)
 }
 
 func (g *giver) overview(name string, o *Outline) {
 	end := o.preambleEnd()
 	if strings.TrimSpace(o.src[:end]) != "" {
-		g.add(name, HeaderPreamble, o.src[:end])
+		g.add(name, HeaderPreamble, o.src[:end], 1)
 	}
 	for i, s := range o.sections {
 		if s.Start >= end && markdown.Name(s.Header) == markdown.Criteria {
@@ -127,7 +129,7 @@ func (g *giver) overview(name string, o *Outline) {
 		}
 	}
 	if list := o.list(); list != "" {
-		g.add(name, HeaderOutline, list)
+		g.add(name, HeaderOutline, list, 0)
 	}
 }
 
@@ -140,15 +142,20 @@ func (o *Outline) list() string {
 	return list.String()
 }
 
-func (g *giver) add(name, header, content string) {
+// add gives a content that begins on a line of its file, 0 for none of it.
+func (g *giver) add(name, header, content string, line int) {
 	cut := len(content) > g.room
 	if cut {
 		content = content[:fit(content, g.room)]
 	}
 	g.room -= len(content)
 	sum := sha256.Sum256([]byte(content))
+	last := line + strings.Count(strings.TrimSuffix(content, "\n"), "\n")
+	if content == "" || line == 0 {
+		line, last = 0, 0
+	}
 	g.given = append(g.given, Given{Path: name, Header: header, SHA256: hex.EncodeToString(sum[:]),
-		Content: []byte(content), Truncated: cut})
+		Content: []byte(content), Truncated: cut, FirstLine: line, LastLine: last})
 	if cut {
 		g.room = 0
 	}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -31,15 +33,17 @@ func withoutMarks(src []byte) []byte {
 func Dropped(src []byte) []int { return Parse(withoutMarks(src)).Lookalikes() }
 
 // FromMarkdown makes the content of a new plan of the headings and checkboxes of
-// any Markdown: a TODO list, the tasks.md of Spec Kit or Kiro. Nesting, states and
-// the lines indented under an item are kept; prose, and headings with no
-// checkbox below them, are dropped. A task that Kiro has in progress, `[-]`, is
+// any Markdown: a TODO list, the tasks.md of Spec Kit or Kiro. Nesting, states, the
+// lines indented under an item, headings and prose are kept, the old title as a line of
+// text; prose that would be read as something else in the plan is dropped, and headings
+// with no checkbox below them with it. A task that Kiro has in progress, `[-]`, is
 // open. Without any checkbox the error wraps ErrNoTasks.
 func FromMarkdown(title string, src []byte) ([]byte, error) {
 	if err := withoutNUL(src); err != nil {
 		return nil, fmt.Errorf("make plan: %w", err)
 	}
-	doc := markdown.Parse(withoutMarks(src))
+	src = withoutMarks(src)
+	doc := markdown.Parse(src)
 	if err := whole(doc.Over()); err != nil {
 		return nil, fmt.Errorf("make plan: %w", err)
 	}
@@ -56,7 +60,17 @@ func FromMarkdown(title string, src []byte) ([]byte, error) {
 	if t := doc.Title(); t >= 0 {
 		keep[t] = false
 	}
-	return newPlan(title, headings, keep, items)
+	bare, err := newPlan(title, headings, keep, items)
+	if err != nil {
+		return nil, err
+	}
+	for i := range keep {
+		keep[i] = i != doc.Title()
+	}
+	if whole := write(title, headings, keep, items, prose(src, doc), true); sameTasks(bare, whole) {
+		return whole, nil
+	}
+	return bare, nil
 }
 
 // FromCriteria makes the content of a new plan of a specification's sections
@@ -139,17 +153,20 @@ func newPlan(title string, headings []markdown.Heading, keep []bool, items []mar
 			return nil, fmt.Errorf("make plan: %w", err)
 		}
 	}
-	content := write(title, headings, keep, items, true)
+	content := write(title, headings, keep, items, nil, true)
 	// Details are put before nested items, wherever they stood. Should that
 	// make other items of them (a fence left open swallows what follows), the
 	// tasks matter more than their details.
-	if markdown.Parse(content).NumItems() != len(items) {
-		content = write(title, headings, keep, items, false)
+	same := func(a, b markdown.Item) bool { return a.Checked == b.Checked && a.Parent == b.Parent }
+	if !slices.EqualFunc(markdown.Parse(content).Items(), items, same) {
+		content = write(title, headings, keep, items, nil, false)
 	}
 	return content, nil
 }
 
-func write(title string, headings []markdown.Heading, keep []bool, items []markdown.Item, details bool) []byte {
+// write writes headings and items in file order, and before each of them the prose that
+// stands before it, by offset; what has the offset -1 stands at the end.
+func write(title string, headings []markdown.Heading, keep []bool, items []markdown.Item, prose map[int]string, details bool) []byte {
 	// The plan's title is to stay the only heading of level 1.
 	shift := 0
 	for i, h := range headings {
@@ -160,16 +177,28 @@ func write(title string, headings []markdown.Heading, keep []bool, items []markd
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Plan: %s\n", strings.Join(strings.Fields(title), " "))
 	depth := make([]int, len(items))
-	next, heading := 0, -2
-	for i, it := range items {
-		for ; next < len(headings) && headings[next].Start < it.Start; next++ {
+	next, heading, apart := 0, -2, false
+	text := func(at int) {
+		if prose[at] != "" {
+			b.WriteString("\n" + prose[at] + "\n")
+			apart = true
+		}
+	}
+	head := func(before int) {
+		for ; next < len(headings) && headings[next].Start < before; next++ {
+			text(headings[next].Start)
 			if keep[next] {
 				fmt.Fprintf(&b, "\n%s %s\n", strings.Repeat("#", min(headings[next].Level+shift, 6)), headings[next].Raw)
+			} else if prose != nil {
+				fmt.Fprintf(&b, "\n%s\n", headings[next].Raw) // the old title
 			}
 		}
-		if it.Heading != heading {
+	}
+	for i, it := range items {
+		head(it.Start)
+		if text(it.Start); it.Heading != heading || apart {
 			b.WriteByte('\n')
-			heading = it.Heading
+			heading, apart = it.Heading, false
 		}
 		if it.Parent >= 0 {
 			depth[i] = depth[it.Parent] + 1
@@ -184,7 +213,60 @@ func write(title string, headings []markdown.Heading, keep []bool, items []markd
 			writeDetails(&b, indent+"  ", it.Details)
 		}
 	}
+	if prose != nil {
+		head(math.MaxInt)
+	}
+	text(-1)
 	return b.Bytes()
+}
+
+// prose is what stands between the headings and the outermost items of a document, by
+// the offset of what it stands before.
+func prose(src []byte, doc *markdown.Document) map[int]string {
+	all := map[int]string{}
+	_, at := markdown.FrontMatter(src)
+	if at == 0 && bytes.HasPrefix(src, bom) {
+		at = len(bom)
+	}
+	inList := false
+	headings, items := doc.Headings(), doc.Items()
+	items = slices.DeleteFunc(items, func(it markdown.Item) bool { return it.Parent >= 0 })
+	gap := func(to, before int) {
+		text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(src[at:max(at, to)]))
+		lines := strings.Split(strings.ToValidUTF8(text, "\uFFFD"), "\n")
+		for len(lines) > 0 && strings.TrimSpace(lines[0]) == "" {
+			lines = lines[1:]
+		}
+		if inList && len(lines) > 0 { // it is the text of a list item without a box, or of none
+			indent := lines[0][:len(lines[0])-len(strings.TrimLeft(lines[0], " \t"))]
+			for i := range lines {
+				lines[i] = strings.TrimPrefix(lines[i], indent)
+			}
+		}
+		if text = strings.TrimRight(strings.Join(lines, "\n"), " \t\n"); text != "" {
+			all[before] = text
+		}
+	}
+	for len(headings)+len(items) > 0 {
+		if len(items) == 0 || len(headings) > 0 && headings[0].Start < items[0].Start {
+			gap(headings[0].Start, headings[0].Start)
+			at, inList, headings = headings[0].ContentStart, false, headings[1:]
+			continue
+		}
+		gap(items[0].Start, items[0].Start)
+		at, inList, items = max(at, items[0].End), true, items[1:]
+	}
+	gap(len(src), -1)
+	return all
+}
+
+// sameTasks says whether two plans have the same tasks with the same details under the
+// same headings.
+func sameTasks(a, b []byte) bool {
+	x, y := Parse(a), Parse(b)
+	return slices.EqualFunc(x.Tasks(), y.Tasks(), func(s, t Task) bool {
+		return s.ID == t.ID && s.Name == t.Name && s.Checked == t.Checked && s.Details == t.Details && s.Mark == t.Mark && slices.Equal(s.After, t.After)
+	})
 }
 
 // continues matches lines that may stand directly under an item's text without

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,11 +17,16 @@ func TestFromMarkdown(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, src, want string }{
 		{"TODO", "prose\n\n* [ ] a\n  b\n\n   c\n1) [X] **d** <!-- after: a -->\n",
-			"# Plan: m\n\n- [ ] a\n  b\n\n   c\n- [x] **d** <!-- after: a -->\n"},
+			"# Plan: m\n\nprose\n\n- [ ] a\n  b\n\n   c\n- [x] **d** <!-- after: a -->\n"},
 		{"Spec Kit", "---\ndescription: \"x\"\n---\n# Tasks: F\n\n## Format: `[ID]`\n- plain\n\n## Phase 1: Setup\n\n- [ ] T001 Create `src/`\n- [x] T002 [P] Init\n\n---\n\n### Tests\n- [ ] T003 t\n## Notes\n",
-			"# Plan: m\n\n## Phase 1: Setup\n\n- [ ] T001 Create `src/`\n- [x] T002 [P] Init\n\n### Tests\n\n- [ ] T003 t\n"},
+			"# Plan: m\n\nTasks: F\n\n## Format: `[ID]`\n\n- plain\n\n## Phase 1: Setup\n\n- [ ] T001 Create `src/`\n- [x] T002 [P] Init\n\n---\n\n### Tests\n\n- [ ] T003 t\n\n## Notes\n"},
+		{"items in a list without boxes", "- Group\n  - [ ] a\n    b\n\n  more\n- Other\n  - [ ] c\n",
+			"# Plan: m\n\n- Group\n\n- [ ] a\n  b\n\nmore\n- Other\n\n- [ ] c\n"},
+		{"prose between items", "a\r\n\r\n- [ ] b\r\n\r\nc\r\n\r\n- [ ] d\r\n\r\ne", "# Plan: m\n\na\n\n- [ ] b\n\nc\n\n- [ ] d\n\ne\n"},
+		{"prose that would be an item", "- [ ] a\n\n# x\n\n    - [ ] code\n\n<!-- open\n", "# Plan: m\n\n- [ ] a\n\nx\n\n    - [ ] code\n\n<!-- open\n"},
+		{"a title that would be an item", "# - [ ] t\n\n- [ ] a\n", "# Plan: m\n\n- [ ] a\n"},
 		{"Kiro", "# Implementation Plan\n\n- [x] 1. Set up\n  - Create it\n  - _Requirements: 1.1_\n\n  - [-] 1.1 Now\n    - d\n  - [ ]* 1.2 Tests\n- [ ] 2. Next\n",
-			"# Plan: m\n\n- [x] 1. Set up\n  - Create it\n  - _Requirements: 1.1_\n  - [ ] 1.1 Now\n    - d\n  - [ ] * 1.2 Tests\n- [ ] 2. Next\n"},
+			"# Plan: m\n\nImplementation Plan\n\n- [x] 1. Set up\n  - Create it\n  - _Requirements: 1.1_\n  - [ ] 1.1 Now\n    - d\n  - [ ] * 1.2 Tests\n- [ ] 2. Next\n"},
 		{"two titles", "# A\n- [ ] a\n# B\n###### C\n- [ ] b\n",
 			"# Plan: m\n\n## A\n\n- [ ] a\n\n## B\n\n###### C\n\n- [ ] b\n"},
 		{"carriage returns, tabs and quotes", "T\r\n-\r\n> -\t[ ] a\r\n>\tb\r\n", "# Plan: m\n\n## T\n\n- [ ] a\n  b\n"},
@@ -88,14 +94,17 @@ func TestFromMarkdownKeepsItems(t *testing.T) {
 	})
 }
 
+var stars = regexp.MustCompile(`\]\*+`)
+
 func FuzzFromMarkdown(f *testing.F) {
 	f.Add([]byte("- [ ] a\n  - [ ] b\n\n  ```\n- [ ] c\n"))
 	f.Add([]byte("# A\n\n> - [ ] a\n>   <!-- x\n> - [x] b\n\nT\n=\n1. [ ] c\n   ---\n"))
 	f.Add([]byte("- [ ] <div>\n  <pre>\n- [x] b\n\t- [ ] a | b\n\t  -|-\n"))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		// The marks [-] and [x]* are checkboxes here and nowhere else. A NUL is refused, with its line.
-		src = bytes.ReplaceAll(bytes.ReplaceAll(src, []byte("[-]"), nil), []byte("]*"), []byte("]"))
-		requireKept(t, bytes.ReplaceAll(src, []byte{0}, nil))
+		// A NUL is refused, with its line. The marks [-] and [x]* are checkboxes here and nowhere
+		// else; what replaces one does not make another.
+		src = stars.ReplaceAll(bytes.ReplaceAll(src, []byte{0}, nil), []byte("]"))
+		requireKept(t, bytes.ReplaceAll(src, []byte("[-]"), []byte("[_]")))
 	})
 }
 
@@ -120,6 +129,10 @@ func ExampleFromMarkdown() {
 	fmt.Printf("%s%v", out, err)
 	// Output:
 	// # Plan: auth
+	//
+	// TODO
+	//
+	// Later:
 	//
 	// ## Login
 	//

@@ -36,6 +36,10 @@
 // number that another sibling has by its name is passed over. So an ID survives
 // whatever happens to other tasks, equal siblings excepted.
 //
+// What belongs to no item is prose: [Plan.Intro] and [Plan.Around] say what stands above
+// the first task and around one. [Plan.Origin] is the file that a plan was made from, as a
+// comment behind the title says: `<!-- lopen:from specs/001/tasks.md -->`.
+//
 // # Life
 //
 // A Plan does not change. Apply returns the one that the file holds afterwards;

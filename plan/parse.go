@@ -30,14 +30,14 @@ func parse(src []byte) *Plan {
 		suffix:     map[string]int{},
 	}
 	b.title = doc.Title()
-	if b.title >= 0 {
+	if b.plan.titled = b.title >= 0; b.plan.titled {
 		b.plan.title = b.headings[b.title].Text
 	}
 	var heads strings.Builder
 	for _, h := range b.headings {
 		heads.WriteString(strconv.Itoa(h.Level) + h.Text + "\n")
 	}
-	b.plan.heads = heads.String()
+	b.plan.heads, b.plan.headings = heads.String(), b.headings
 	n := doc.NumItems()
 	b.items = make([]int, n)
 	b.owners = make([]int, len(b.headings))

@@ -36,14 +36,16 @@ type Task struct {
 // A Plan is a parsed plan and its source. Immutable. Whether a task is ticked is
 // read from the source, so that plans which differ in boxes alone share the rest.
 type Plan struct {
-	src   []byte
-	title string
-	tasks []Task         // Checked is not set in these
-	spans []span         // of each task, the lines that it lies on
-	heads string         // level and text of every heading, one a line
-	index map[string]int // ID to position in tasks
-	roots []string
-	over  int // line of a block that is too large to be read, 0 for none
+	src      []byte
+	title    string
+	titled   bool   // the first heading is the title
+	tasks    []Task // Checked is not set in these
+	spans    []span // of each task, the lines that it lies on
+	heads    string // level and text of every heading, one a line
+	headings []markdown.Heading
+	index    map[string]int // ID to position in tasks
+	roots    []string
+	over     int // line of a block that is too large to be read, 0 for none
 }
 
 // A span is the bytes of whole lines: an item with all that is nested in it,
