@@ -51,8 +51,8 @@ type Batch struct {
 }
 
 // An Entry is something of a session that is appended and never coalesced: a
-// message, an attempt at a task, a checkpoint, a rewind, or, with none of these, an
-// event of the transcript.
+// message, an attempt at a task, a checkpoint, a rewind, operations that tell, or, with a
+// Body and none of these, an event of the transcript.
 // Immutable.
 type Entry struct {
 	Message *session.Message

@@ -83,7 +83,12 @@ func (s *Session) Record(a session.AttemptRecord) error { return s.record(a, s.t
 
 func (s *Live) record(a session.AttemptRecord, known bool) error {
 	a.Tail, a.CheckTail, a.Failure = s.Redact(a.Tail), s.Redact(a.CheckTail), s.Redact(a.Failure)
+	a.Said, a.Model, a.AgentSession = s.Redact(a.Said), s.Redact(a.Model), s.Redact(a.AgentSession)
 	a.Command = s.RedactArgs(a.Command)
+	a.Denied = slices.Clone(a.Denied)
+	for i, text := range a.Denied {
+		a.Denied[i] = s.Redact(text)
+	}
 	if a.Check != nil {
 		check := *a.Check
 		check.Command = s.Redact(check.Command)

@@ -283,6 +283,7 @@ func everything(project string, ids []session.ID) []operation {
 	add("set config", func() { _ = store.SetConfig([]byte("{ }\n")) })
 	add("set meta", func() { _ = store.SetMeta(ctx, id, func(m *lifecycle.Meta) error { m.Pinned = true; return nil }) })
 	add("request pause", func() { _, _ = store.RequestPause(ctx, id) })
+	add("request wake", func() { _, _ = store.RequestWake(ctx, id) })
 	add("open", func() { sess, _ = store.Open(id) })
 	held("hold child", func() {
 		if child, err := sess.HoldChild(); err == nil {

@@ -70,9 +70,9 @@ func rewindEnded(r *session.Rewinding, changes []checkpoint.Change) actors.Entry
 }
 
 // rewindGivenUp is the entry of the end of a rewind that changed nothing: undo goes back
-// to where it went before.
+// to where it went before, as it does after one that sets a task back.
 func rewindGivenUp(r *session.Rewinding, undo string) actors.Entry {
-	return actors.Entry{Rewind: &session.Rewinding{To: r.To, Before: undo}, Ended: true}
+	return actors.Entry{Rewind: &session.Rewinding{To: r.To, Before: undo, Task: r.Task}, Ended: true}
 }
 
 // rewound says of what a rewind does to a file what a look at the files afterwards

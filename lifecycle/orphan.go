@@ -21,6 +21,13 @@ func (s *Session) HoldChild() (*Child, error) {
 	return writer.HoldChild(s.store.root(), s.path(childFile))
 }
 
+// ChildHeld says whether something still holds the lock that the last command inherited: the
+// command, or a process that it left behind. The caller is about to start none.
+func (s *Session) ChildHeld() (bool, error) {
+	o, err := writer.FindOrphan(s.store.root(), s.path(childFile))
+	return o != nil || err != nil, err
+}
+
 // Orphan returns the command of a session that still holds its lock, or nil, also
 // of one that was deleted since somebody listed it. The session may lie in corrupted/.
 // The caller holds the session or its module, so that no run has it started; others ask

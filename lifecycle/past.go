@@ -24,8 +24,57 @@ type Past struct {
 	// Cut are the changes since the attempt began that a kill cut off; it may have made
 	// them, so that they are not in Changed. They are not on record yet.
 	Cut []files.Change
-	// Failed has the last failed attempt of each unit that is not complete.
-	Failed map[string]session.AttemptRecord
+	// Done is the last attempt that completed a task by a check, and the task is complete
+	// still; nil for none.
+	Done *session.AttemptRecord
+	// Last is the last attempt on record, nil where there is none. Used are the tokens of
+	// all attempts in its agent's session.
+	Last *session.AttemptRecord
+	Used session.Totals
+	// Failed has the last failed attempts of each unit that is not complete.
+	Failed Failures
+}
+
+// MaxFailures bounds the attempts that Failures has of a unit.
+const MaxFailures = 3
+
+// Failures are, by unit, the last attempts that failed since the unit was done last, the
+// newest at the end.
+type Failures map[string][]session.AttemptRecord
+
+// Recorded reads Last and Failed of a Past from the log of st's session. It needs no lock.
+func (s *Store) Recorded(st *session.State) (*Past, error) {
+	p := &Past{Failed: Failures{}}
+	err := s.Log(st.ID(), 0, func(r session.Record) error {
+		for _, a := range r.Attempts {
+			p.Last = &a
+		}
+		p.Failed.add(r.Attempts)
+		return nil
+	})
+	p.Failed.open(st)
+	return p, err
+}
+
+func (f Failures) add(attempts []session.AttemptRecord) {
+	for _, a := range attempts {
+		switch a.Then {
+		case session.Failed:
+			f[a.Task] = append(f[a.Task], a)
+			f[a.Task] = slices.Delete(f[a.Task], 0, max(len(f[a.Task])-MaxFailures, 0))
+		case session.Done:
+			delete(f, a.Task)
+		}
+	}
+}
+
+// open leaves the units that are not complete.
+func (f Failures) open(st *session.State) {
+	for unit := range f {
+		if t, ok := st.Task(unit); !ok || t.State == session.TaskComplete {
+			delete(f, unit)
+		}
+	}
 }
 
 // A ChangedTask is a complete task with files that somebody changed since.
@@ -38,7 +87,7 @@ type ChangedTask struct {
 // files as they are: content that differs belongs to the task that changed it last. With
 // an error the Past has what could be read: of the log, where the files are in the way.
 func (s *Session) Past(ctx context.Context) (*Past, error) {
-	p := &Past{Failed: map[string]session.AttemptRecord{}}
+	p := &Past{Failed: Failures{}}
 	left, by, err := s.leftBehind(p)
 	if err != nil {
 		return p, fmt.Errorf("look back at session %s: %w", s.id, err)
@@ -106,20 +155,21 @@ func (s *Session) leftBehind(p *Past) (left map[string]session.FileChange, by ma
 				}
 				left[f.Path], by[f.Path] = f, a.Task
 			}
-			switch {
-			case a.Failure != "":
-				p.Failed[a.Task] = a
-			case a.Then == session.Done:
-				delete(p.Failed, a.Task)
+			if p.Last == nil || p.Last.AgentSession != a.AgentSession {
+				p.Used = session.Totals{}
+			}
+			p.Used.InputTokens += a.Input
+			p.Used.OutputTokens += a.Output
+			p.Used.CachedTokens += a.Cached
+			p.Last = &a
+			if t, ok := s.State().Task(a.Task); ok && a.Then == session.Done && t.State == session.TaskComplete && a.Check != nil {
+				p.Done = &a
 			}
 		}
+		p.Failed.add(r.Attempts)
 		return nil
 	})
-	for unit := range p.Failed {
-		if t, ok := s.State().Task(unit); !ok || t.State == session.TaskComplete {
-			delete(p.Failed, unit)
-		}
-	}
+	p.Failed.open(s.State())
 	return left, by, err
 }
 

@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
@@ -14,6 +16,26 @@ func PlanPath(module string) string { return Dir + "/" + modulesDir + "/" + modu
 
 // Plan reads a module's plan. errors.Is(err, fs.ErrNotExist) says that there is none.
 func (s *Store) Plan(module string) (*plan.Plan, error) { return s.ReloadPlan(module, nil) }
+
+// Modules returns the modules that have a folder, by name. Whether they have a plan
+// [Store.Plan] says.
+func (s *Store) Modules() ([]string, error) {
+	entries, err := s.root().ReadDir(modulesDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list modules: %w", err)
+	}
+	var all []string
+	for _, e := range entries {
+		if e.IsDir() && session.ValidateModule(e.Name()) == nil {
+			all = append(all, e.Name())
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
 
 // ReloadPlan reads a module's plan of which base was read before: it is base
 // itself while the file says the same. See plan.Reload.

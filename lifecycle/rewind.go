@@ -30,6 +30,7 @@ type Rewound struct {
 	Kept    []checkpoint.Kept
 	Tasks   []session.Task // whose state changes, as they are afterwards
 	Later   bool           // the repository's HEAD or branch is another one than at To
+	others  []string       // tasks of other sessions that are at work, each with its session
 }
 
 // Rewind brings the project's files, the State, or both back to a checkpoint. It makes
@@ -67,11 +68,16 @@ func (s *Session) rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 	if err != nil || opts.DryRun || len(would.Changes)+len(would.Tasks) == 0 {
 		return would, err // one that changes nothing must not take the place of what undo goes back to
 	}
-	before, err := s.checkpoint(ctx, checkpoint.BeforeRewind, "", would.To.Number)
+	return s.carryOut(ctx, r, would)
+}
+
+// carryOut does what was planned. The caller holds mu.
+func (s *Session) carryOut(ctx context.Context, r *session.Rewinding, would Rewound) (Rewound, error) {
+	before, err := s.checkpoint(ctx, checkpoint.BeforeRewind, r.Task, would.To.Number)
 	if err != nil {
 		return Rewound{}, err
 	}
-	if _, err := s.kept.store.Find(to); err != nil { // it was removed meanwhile
+	if _, err := s.kept.store.Find(would.To.ID); err != nil { // it was removed meanwhile
 		return Rewound{}, fmt.Errorf("%w: %w", checkpoint.ErrUnchanged, err)
 	}
 	r.Before = before.ID.String()
@@ -81,7 +87,7 @@ func (s *Session) rewind(ctx context.Context, to checkpoint.ID, opts RewindOptio
 		_ = s.append(rewindGivenUp(r, undo))
 		return Rewound{}, err
 	}
-	s.log.Info().Str("checkpoint", r.To).Str("before", r.Before).Bool("undo", undo == r.To).
+	s.log.Info().Str("checkpoint", r.To).Str("before", r.Before).Str("task", r.Task).Bool("undo", undo == r.To).
 		Bool("files", r.Files).Bool("state", r.State).Bool("force", r.Force).Bool("contested", r.Contested).Int("paths", len(r.Paths)).Msg("rewind begins")
 	done, err := s.finishRewind(ctx, r)
 	if err != nil {
@@ -148,7 +154,7 @@ func (s *Session) finishRewind(ctx context.Context, r *session.Rewinding) (Rewou
 			return done, err
 		}
 		k.last = before // the session's line continues through it
-		after, err := s.checkpoint(ctx, checkpoint.AfterRewind, "", target.Number)
+		after, err := s.checkpoint(ctx, checkpoint.AfterRewind, r.Task, target.Number)
 		if err != nil {
 			return done, err
 		}

@@ -85,6 +85,11 @@ func (p *rewindPlanner) preview(ctx context.Context, to checkpoint.ID, opts Rewi
 		return nil, Rewound{}, err
 	}
 	_, would, err := p.plan(ctx, r, target, now, tree)
+	for _, a := range now.Active {
+		if a.Session != now.Session {
+			would.others = append(would.others, a.Session+" "+a.Task)
+		}
+	}
 	return r, would, err
 }
 

@@ -70,8 +70,10 @@ func (c *committer) acquire() (*session.State, error) {
 	if err != nil {
 		return nil, err // what a newer version wrote, or somebody edited, stays as it is
 	}
-	if err := c.dir.Remove(pauseFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, writer.NewError("remove", filepath.Join(c.dir.Name(), pauseFile), writer.NotCommitted, err)
+	for _, request := range []string{pauseFile, wakeFile} {
+		if err := c.dir.Remove(request); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, writer.NewError("remove", filepath.Join(c.dir.Name(), request), writer.NotCommitted, err)
+		}
 	}
 	for _, dir := range []string{".", history.Dir} {
 		if err := writer.RemoveTemps(c.dir, dir, func(of string) bool { return of != metaFile }); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"sync"
@@ -174,6 +175,51 @@ func TestSecondOpener(t *testing.T) {
 	_, err = store.Open(id)
 	require.ErrorAs(t, err, &busy, "one process excludes itself too")
 	require.Equal(t, os.Getpid(), busy.Owner.PID)
+}
+
+func TestAWaitIsEndedFromElsewhere(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	id := sess.ID()
+	require.False(t, sess.WakeRequested())
+	ended := make(chan struct{})
+	go func() { // it waits, and looks for requests
+		defer close(ended)
+		for !sess.WakeRequested() {
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	woken, err := store.RequestWake(t.Context(), id)
+	require.NoError(t, err)
+	require.True(t, woken)
+	<-ended
+	require.False(t, sess.WakeRequested(), "once for each request")
+
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		e.Header().ActiveTask = "a"
+		return nil
+	}))
+	require.NoError(t, sess.Flush(t.Context()))
+	woken, err = store.RequestWake(t.Context(), id)
+	require.NoError(t, err)
+	require.False(t, woken, "a task is in progress")
+	require.NoError(t, sess.Close(t.Context()))
+	woken, err = store.RequestWake(t.Context(), id)
+	require.NoError(t, err)
+	require.False(t, woken, "nobody holds it")
+}
+
+func TestARequestToEndAWaitThatIsNoneIsTakenBack(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	woken, err := store.RequestWake(ctx, sess.ID())
+	require.NoError(t, err)
+	require.False(t, woken)
+	require.False(t, sess.WakeRequested())
 }
 
 func TestRequestPauseOfWhatNobodyHolds(t *testing.T) {

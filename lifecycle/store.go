@@ -31,6 +31,7 @@ const (
 	leaseFile   = ".lock"
 	childFile   = ".child"
 	pauseFile   = "pause-request"
+	wakeFile    = "wake-request"
 	idsFile     = "ids.json"
 	stateFile   = "state.json"
 	metricsFile = "metrics.json"

@@ -68,7 +68,7 @@ func (c *committer) appendStreams(all []actors.Entry, seq uint64, rec *session.R
 	}
 	for _, e := range all {
 		switch {
-		case e.Attempt != nil, e.Checkpoint != "", e.Rewind != nil:
+		case e.Attempt != nil, e.Checkpoint != "", e.Rewind != nil, e.Body == nil:
 		case e.Message != nil:
 			messages = append(messages, e.Body)
 			open = session.Answered(open, e.Message)

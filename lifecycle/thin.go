@@ -86,7 +86,8 @@ func (s *Store) checkpointLimit(cps *Checkpoints) (int64, error) {
 }
 
 // keeps names of all entries those that stay whatever they take: the one that the session
-// knows the files by, the one that its undo goes back to, and what rewinds need.
+// knows the files by, the one that its undo goes back to, what rewinds need, and the trees
+// of tasks that were set back. It is all of them where these cannot be told.
 func (s *Session) keeps(all []*checkpoint.Entry) func(*checkpoint.Entry) bool {
 	at := s.mark.Load()
 	stays := map[string]bool{at.Checkpoint: true, at.Undo: true}
@@ -94,12 +95,16 @@ func (s *Session) keeps(all []*checkpoint.Entry) func(*checkpoint.Entry) bool {
 		stays[at.Rewinding.To], stays[at.Rewinding.Before] = true, true
 	}
 	needed := neededByRewinds(all, func(string) bool { return true })
-	return func(e *checkpoint.Entry) bool { return stays[e.ID.String()] || needed[e.Number] }
+	failed, err := s.store.neededByFailed(all)
+	return func(e *checkpoint.Entry) bool {
+		return stays[e.ID.String()] || needed[e.Number] || failed[e.Number] || err != nil
+	}
 }
 
 // neededByRewinds are the numbers of the entries that rewinds of some sessions need, of all
-// entries in their order. Of each session these are its newest rewind that ended, what undo
-// goes back to and the target of that, and the newest that began, with its target. Where
+// entries in their order. Of each session these are its newest rewind that ended and set no
+// task back, what undo goes back to and the target of that, and the newest that began, with
+// its target. Where
 // the session made nothing since, that one may have to be finished: its plan is made again
 // from the entries since its target.
 func neededByRewinds(all []*checkpoint.Entry, of func(session string) bool) map[uint64]bool {
@@ -110,7 +115,7 @@ func neededByRewinds(all []*checkpoint.Entry, of func(session string) bool) map[
 		case e.Removed != "" || !of(e.Session):
 		case e.Reason == checkpoint.BeforeRewind:
 			begun[e.Session] = e
-		case e.Reason == checkpoint.AfterRewind:
+		case e.Reason == checkpoint.AfterRewind && e.Task == "":
 			ended[e.Session] = e
 		}
 	}

@@ -45,8 +45,8 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"rewind: the target is there when it begins", "lifecycle/rewind.go",
-		"_, err := s.kept.store.Find(to); err != nil {",
-		"_, err := s.kept.store.Find(to); err != nil && false {",
+		"_, err := s.kept.store.Find(would.To.ID); err != nil {",
+		"_, err := s.kept.store.Find(would.To.ID); err != nil && false {",
 		"./lifecycle", "TestTargetIsRemovedBeforeTheRewindBegins",
 	},
 	{

@@ -38,10 +38,40 @@ var ofCommand = []mutant{
 		"./cmd/lopen", "TestScripts/leftover",
 	},
 	{
-		"limit: a far retryAt is not added to", "cmd/lopen/internal/loop/limits.go",
-		"d > budget-l.waited",
-		"l.waited+d > budget",
-		"./cmd/lopen/internal/loop", "TestLimitFollowsRetryAt",
+		"limit: a far retryAt is not added to", "cmd/lopen/internal/loop/waits.go",
+		"d > r.cfg.Wait-r.waited",
+		"r.waited+d > r.cfg.Wait",
+		"./cmd/lopen/internal/loop", "TestWaitIsForAllWaitsTogether",
+	},
+	{
+		"on_event: one that came with the project is approved first", "cmd/lopen/trusted.go",
+		`shell("on_event", false)`,
+		`shell("on_event", true)`,
+		"./cmd/lopen", "TestScripts/on-event",
+	},
+	{
+		"on_event: an event has no credentials", "cmd/lopen/internal/loop/event.go",
+		"clip(r.sess.Redact(e.Name), maxEventName)",
+		"clip(e.Name, maxEventName)",
+		"./cmd/lopen/internal/loop", "TestEventsAreToldInOrder",
+	},
+	{
+		"on_event: one that hangs is ended", "cmd/lopen/internal/loop/event.go",
+		"err = fmt.Errorf(\"ended after %s\", limit)",
+		"",
+		"./cmd/lopen/internal/loop", "TestAHangingOnEventIsEnded",
+	},
+	{
+		"on_event: of what waits the oldest is dropped", "cmd/lopen/internal/loop/event.go",
+		"\t\t\te.dropped(old)\n",
+		"\t\t\te.dropped(m)\n\t\t\tm = old\n",
+		"./cmd/lopen/internal/loop", "TestEventsThatWaitAreBounded",
+	},
+	{
+		"report: what the circuit breaker took back is no failure", "cmd/lopen/internal/report/reader.go",
+		"\t\t\ts.u.judgement = s.before\n",
+		"",
+		"./cmd/lopen/internal/report", "TestWhatTheCircuitBreakerTookBack",
 	},
 	{
 		"metrics: times are bounded", "cmd/lopen/internal/loop/metrics.go",
@@ -56,7 +86,7 @@ var ofCommand = []mutant{
 	},
 	{
 		what: "loop: a session has a command without its credentials", file: "cmd/lopen/internal/loop/runner.go",
-		from: "r.command, r.check = cfg.Session.RedactArgs(cfg.Command), ", to: "r.command, r.check = cfg.Command, ",
+		from: "command: cfg.Session.RedactArgs(a.Argv())", to: "command: a.Argv()",
 		pkg: "./cmd/lopen", test: "TestScripts/trust-kept",
 	},
 	{
@@ -80,5 +110,25 @@ var ofCommand = []mutant{
 		what: "trust: a saved session does not silence LOPEN_CHECK", file: "cmd/lopen/run.go",
 		from: `if old.Check != "" {`, to: `if true {`,
 		pkg: "./cmd/lopen", test: "TestScripts/trust",
+	},
+	{
+		what: "prompt: no text ends its fence", file: "cmd/lopen/internal/loop/bounds.go",
+		from: "max(longest+1, 3)", to: "3",
+		pkg: "./cmd/lopen/internal/loop", test: "TestFence",
+	},
+	{
+		what: "prompt: its parts are bounded", file: "cmd/lopen/internal/loop/bounds.go",
+		from: "if r.fits(len(text)) {", to: "if true {",
+		pkg: "./cmd/lopen/internal/loop", test: "TestPromptIsBounded",
+	},
+	{
+		what: "diff: a task's patch begins before its first attempt", file: "lifecycle/patch.go",
+		from: "\t\t\tfirst = e\n", to: "\t\t\t_ = first\n",
+		pkg: "./lifecycle", test: "TestPatchOfATask",
+	},
+	{
+		what: "plan: prose never becomes a task of a new plan", file: "plan/create.go",
+		from: "; sameTasks(bare, whole) {", to: "; true {",
+		pkg: "./plan", test: "TestFromMarkdown",
 	},
 }

@@ -230,7 +230,7 @@ var ofLifecycle = []mutant{
 		"./lifecycle/redact", "TestPatternsAreBounded",
 	},
 	{
-		"tail: begins with a line", "cmd/lopen/internal/child/child.go",
+		"tail: begins with a line", "cmd/lopen/internal/child/output.go",
 		"\t\treturn rest\n",
 		"\t\treturn text\n",
 		"./cmd/lopen/internal/child", "TestTheTailBeginsWithALine",

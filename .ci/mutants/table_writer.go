@@ -218,13 +218,13 @@ var ofWriter = []mutant{
 		"./writer", "TestHardLinksAreNotWritten",
 	},
 	{
-		"child: a group that does not hold the lock is no command", "writer/child.go",
+		"child: a group that does not hold the lock is no command", "writer/orphan.go",
 		"o.lives() && o.holds() != no",
 		"o.lives()",
 		"./writer", "TestForgedGroupIsLeftAlone",
 	},
 	{
-		"child: a group that does not hold the lock is not ended", "writer/child.go",
+		"child: a group that does not hold the lock is not ended", "writer/orphan.go",
 		"if has := o.holds(); has != yes && o.lives() {",
 		"if has := o.holds(); false {",
 		"./writer", "TestForgedGroupIsLeftAlone",
@@ -236,13 +236,13 @@ var ofWriter = []mutant{
 		"./writer", "TestForgedGroupIsLeftAlone",
 	},
 	{
-		"child: the own group is no command", "writer/child.go",
+		"child: the own group is no command", "writer/orphan.go",
 		" || ours(o.PGID) || ",
 		" || ",
 		"./writer", "TestOwnGroupIsNeverEnded",
 	},
 	{
-		"child: another user's record counts for nothing", "writer/child.go",
+		"child: another user's record counts for nothing", "writer/orphan.go",
 		"if !Mine(info) {",
 		"if false {",
 		"./writer", "TestChildLockOfAnotherUser",
@@ -254,13 +254,13 @@ var ofWriter = []mutant{
 		"./writer", "TestManyLookForAnOrphan",
 	},
 	{
-		"child: who looks is no command", "writer/child.go",
+		"child: who looks is no command", "writer/orphan.go",
 		"refused++\n\t\t\t<-tick.C",
 		"refused = exclusively",
 		"./writer", "TestLookingForAnOrphanDisturbsNobody",
 	},
 	{
-		"child: an exclusive lock that stays is a command's", "writer/child.go",
+		"child: an exclusive lock that stays is a command's", "writer/orphan.go",
 		"refused++\n",
 		"return false, nil\n",
 		"./writer", "TestOrphanWithAnExclusiveLock",

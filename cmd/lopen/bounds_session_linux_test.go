@@ -117,7 +117,7 @@ func repeated(s string, n int) string { return strings.TrimSuffix(strings.Repeat
 // first three read every file between them.
 var reading = [][]string{
 	{"session", "verify"}, {"checkpoint", "diff", "1", "2"}, {"session", "recover", "ID", "--dry-run"},
-	{}, {"session", "show", "--format", "json"}, {"session", "show", "--at", "2"},
+	{}, {"session", "show", "--format", "json"}, {"session", "show", "--at", "2"}, {"session", "output"},
 }
 
 // guards are the cases that were within the bounds before there were any.
@@ -166,7 +166,7 @@ func TestHostileSession(t *testing.T) {
 			for _, name := range []string{"ids.json", "config.json", "sessions/latest.txt", "checkpoints/main.files"} {
 				f.sparse(".lopen/"+name, gib)
 			}
-			for _, name := range []string{"metrics.json", "meta.json", "recovery.json", ".lock", ".child", "pause-request", "files", "history/1-2.json.zst", "transcript.jsonl", "state.v1.json"} {
+			for _, name := range []string{"metrics.json", "meta.json", "recovery.json", ".lock", ".child", "pause-request", "files", "history/1-2.json.zst", "transcript.jsonl", "state.v1.json", "output/000001.json", "output/000001.log"} {
 				f.sparse(f.in(name), gib)
 			}
 		},

@@ -106,7 +106,9 @@ func (a *app) sayUnknown(store *lifecycle.Store, e *checkpoint.Entry) error {
 type checkpointRow struct {
 	ID checkpoint.ID `json:"id"`
 	*checkpoint.Entry
-	Pinned    bool `json:"pinned"`
+	Pinned bool `json:"pinned"`
+	// Failed says that it has the tree of a failed task and stays until its session is pruned.
+	Failed    bool `json:"failed,omitempty"`
 	Contested bool `json:"contested"`
 	// Line says that it is on the session's line: its own, or of the one that it comes from.
 	Line    bool            `json:"line"`
@@ -138,13 +140,16 @@ it comes from up to there.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			rows := []checkpointRow{}
-			list := func(_ *lifecycle.Store, _ session.ID, cps *chain) error {
+			list := func(store *lifecycle.Store, _ session.ID, cps *chain) error {
+				failed, err := store.FailedTrees(cps.all)
 				for _, e := range cps.all {
 					if name == "" || cps.line[e.Number] {
-						rows = append(rows, newCheckpointRow(e, cps.line))
+						row := newCheckpointRow(e, cps.line)
+						row.Failed = failed[e.Number]
+						rows = append(rows, row)
 					}
 				}
-				return nil
+				return err
 			}
 			err := a.lookingAt(name, list)
 			if err != nil && (!errors.Is(err, lifecycle.ErrNotFound) || name != "") {
@@ -158,6 +163,9 @@ it comes from up to there.`,
 				var marks []string
 				if r.Pinned {
 					marks = append(marks, "pinned")
+				}
+				if r.Failed {
+					marks = append(marks, "pinned as failed:"+r.Task)
 				}
 				if r.Contested {
 					marks = append(marks, "contested")
@@ -180,10 +188,15 @@ func newCheckpointPin(a *app, pinned bool) *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var id checkpoint.ID
-		err := a.lookingAt(name, func(_ *lifecycle.Store, _ session.ID, cps *chain) error {
+		err := a.lookingAt(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
 			e, err := cps.find(args[0])
-			if err == nil {
-				id = e.ID
+			if err != nil {
+				return err
+			}
+			id = e.ID
+			failed, err := store.FailedTrees(cps.all)
+			if failed[e.Number] && !pinned && !e.Pinned {
+				return usagef("checkpoint %s has the tree of a failed task and stays until session %s is pruned or deleted", numbered(e), e.Session)
 			}
 			return err
 		})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,13 +58,18 @@ func (a *app) chain(store *lifecycle.Store) (*chain, error) {
 }
 
 // find turns a name into a checkpoint: a number, the begin of an ID (of four digits or
-// more; a number goes first), last, before:TASK or after:TASK, where TASK is an ID or the
-// end of one. Of a task with others beneath it that is before the first of them and after
-// the last. What is no number or ID is looked for on the session's line.
+// more; a number goes first), last, before:TASK, after:TASK or failed:TASK, where TASK is an ID
+// or the end of one. Of a task with others beneath it that is before the first of them and
+// after the last; failed is as a task left the files that were set back then. What is no
+// number or ID is looked for on the session's line.
 func (c *chain) find(name string) (*checkpoint.Entry, error) {
 	if when, task, ok := strings.Cut(name, ":"); ok {
-		if when != "before" && when != "after" {
-			return nil, usagef("%q names no checkpoint: give a number, an ID, last, before:TASK or after:TASK", name)
+		switch when {
+		case "before", "after":
+		case "failed":
+			return orMissing(c.onLine(func(e *checkpoint.Entry) bool { return e.SetBack() && strings.HasSuffix("/"+e.Task, "/"+task) }), name)
+		default:
+			return nil, usagef("%q names no checkpoint: give a number, an ID, last, before:TASK, after:TASK or failed:TASK", name)
 		}
 		return orMissing(c.ofTask(checkpoint.Reason(when+"-task"), task), name)
 	}
@@ -119,6 +125,28 @@ func (c *chain) ofTask(why checkpoint.Reason, task string) *checkpoint.Entry {
 		return exact
 	}
 	return beneath
+}
+
+// setBack are the paths that were set back from the tree of a failed task.
+func (c *chain) setBack(failed *checkpoint.Entry) (paths []string, err error) {
+	for _, e := range c.all {
+		if e.Reason != checkpoint.AfterRewind || e.Parent != failed.Number {
+			continue
+		}
+		changes, err := checkpoint.Diff(c.Tree(e.Root), c.Tree(failed.Root))
+		if err != nil {
+			return nil, err
+		}
+		for _, ch := range changes {
+			if ch.From != "" {
+				paths = append(paths, ch.From)
+			}
+			if f := cmp.Or(ch.New, ch.Old); !f.Mode.IsDir() {
+				paths = append(paths, ch.Path) // with a folder would come what others put into it since
+			}
+		}
+	}
+	return paths, nil
 }
 
 // numbered is a checkpoint as a message has it.

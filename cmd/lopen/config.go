@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -58,19 +59,65 @@ func newConfigSet(a *app) *cobra.Command {
 				if err != nil {
 					return &usageError{err}
 				}
-				if err := store.SetConfig(config); err != nil {
+				commands, err := a.commandsOf(config, args[0])
+				if err != nil {
 					return err
 				}
-				if args[0] != "check" || args[1] == "" {
-					return nil
+				if err := store.SetConfig(config); err != nil || len(commands) == 0 {
+					return err
 				}
 				approvals, err := a.approvals()
 				if err != nil {
 					return err
 				}
-				a.approve(approvals, a.known(cmd.Context(), project), trust.Command{Shell: args[1]})
+				for _, c := range commands {
+					a.approve(approvals, a.known(cmd.Context(), project), c)
+				}
 				return nil
 			})
 		},
 	}
+}
+
+// commandsOf are the commands that a setting of the project's config has a run start:
+// whoever sets it has approved them.
+func (a *app) commandsOf(config []byte, key string) (all []trust.Command, err error) {
+	v, err := settings.Load(config, nil, nil, nil)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	var names []string
+	switch key {
+	case "check", "on_event":
+		if shell := v.String(key); shell != "" {
+			all = append(all, trust.Command{Shell: shell})
+		}
+	case "command":
+		if argv := v.Strings(key); len(argv) > 0 {
+			all = append(all, trust.Command{Argv: argv})
+		}
+	case "agent":
+		names = []string{v.String(key)}
+	case "fallback":
+		names = v.Strings(key)
+	}
+	own, err := a.settings(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	recipes, err := agent.Recipes(own.Object("agents"))
+	if err != nil {
+		return nil, usagef("agents: %w", err)
+	}
+	for _, name := range names {
+		if name == "" || name == agent.None {
+			continue
+		}
+		argv, err := agent.Start(name, recipes)
+		if err != nil {
+			return nil, &usageError{err}
+		}
+		all = append(all, trust.Command{Argv: argv})
+	}
+	return all, nil
 }

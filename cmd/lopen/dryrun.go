@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"text/tabwriter"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
@@ -11,34 +13,65 @@ import (
 	"github.com/lopen-dev/lopen/plan"
 )
 
-// printDryRun lists the tasks that would run, in order, and the first prompt.
+// printDryRun lists the tasks that would run, in order, and the first prompt with its parts.
 // docs is where documents are; store is nil where there is none.
 func (r *runCall) printDryRun(store *lifecycle.Store, p *plan.Plan, docs loop.Config, values *settings.Values) error {
 	st, err := r.wouldResume(store, p)
 	if err != nil {
 		return err
 	}
+	past := &lifecycle.Past{}
 	if st != nil {
+		if past, err = store.Recorded(st); err != nil {
+			return err
+		}
 		if values, err = r.remembered(store, st.Header().Settings); err != nil {
 			return err
 		}
 	}
 	cfg := docs
 	cfg.Module, cfg.Check, cfg.Unit, cfg.Prompt, cfg.Only = r.module, values.String("check"), values.String("unit"), r.template, r.only
-	order, first, err := loop.DryRun(cfg, p, st)
+	h, err := loop.DryRun(cfg, p, st, past)
 	if err != nil {
 		return err
 	}
-	for i, line := range order {
+	for i, line := range h.Order {
 		fmt.Fprintf(r.stdout, "%3d  %s\n", i+1, plain.Line(line))
 	}
-	if len(order) == 0 {
+	title := "The first prompt:"
+	if len(h.Order) == 0 {
 		fmt.Fprintln(r.stdout, "nothing would run")
+		title = "The prompt, if it ran:"
+	}
+	if h.Prompt == nil {
 		return nil
 	}
-	fmt.Fprint(r.stdout, "\nThe first prompt:\n\n")
-	_, err = fmt.Fprintf(r.stdout.Content(), "%s", first)
+	fmt.Fprintf(r.stdout, "\n%s\n\n", title)
+	if err := r.printParts(h); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(r.stdout.Content(), "\n%s", h.Prompt)
 	return err
+}
+
+// printParts prints how large each part of a prompt is, and where it is from.
+func (r *runCall) printParts(h *loop.Rehearsal) error {
+	w := tabwriter.NewWriter(r.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PART\tBYTES\tFROM")
+	rest := len(h.Prompt)
+	for _, p := range h.Parts {
+		cut := ""
+		if p.Cut {
+			cut = " (cut)"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s%s\n", p.Name, p.Bytes, plain.Line(p.Origin), cut)
+		rest -= p.Bytes
+	}
+	if rest >= 0 { // else the template does not use them all
+		fmt.Fprintf(w, "headings and rules\t%d\t%s\n", rest, plain.Line(cmp.Or(r.prompt, "the built-in template")))
+	}
+	fmt.Fprintf(w, "the whole prompt\t%d\t\n", len(h.Prompt))
+	return w.Flush()
 }
 
 // wouldResume is the State of the session that a run resumes where nobody is asked, nil

@@ -26,7 +26,7 @@ func shortHelp(root *cobra.Command) {
 				fmt.Fprintf(w, "  lopen %-11s %s\n", c.Name(), c.Short)
 			}
 		}
-		fmt.Fprintf(w, "\nPlumbing: %s. About each: lopen COMMAND --help\n\n", strings.Join(plumbing, ", "))
+		fmt.Fprintf(w, "\nPlumbing: %s. About each: lopen COMMAND --help\nThe prompt and the variables of a command: lopen help prompt\n\n", strings.Join(plumbing, ", "))
 		fmt.Fprint(w, `  -C DIR               run as if started in DIR
   --color WHEN         auto, always or never
   --log-level LEVEL    debug, info, warn or error (default warn)

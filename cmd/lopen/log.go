@@ -90,8 +90,9 @@ func (a *app) showAttempts(id session.ID, task string, all []session.AttemptReco
 	if a.out.machine() {
 		return a.printJSON(all)
 	}
+	recipes := a.recipes()
 	for _, at := range all {
-		tellAttempt(a.stdout, at)
+		tellAttempt(a.stdout, at, id, recipes)
 	}
 	return nil
 }
@@ -202,7 +203,9 @@ func (t *teller) tell(r session.Record) error {
 	if r.Checkpoint != "" && r.Event != "" { // of a fork: the one that the files were last known by
 		fmt.Fprintf(t.w, "          checkpoint %s\n", shortID(r.Checkpoint))
 	}
-	if w := r.Rewind; w != nil {
+	if w := r.Rewind; w != nil && w.Task != "" {
+		fmt.Fprintf(t.w, "          set back to %s, which is before %s; what it left is failed:%s\n", shortID(w.To), w.Task, w.Task)
+	} else if w != nil {
 		fmt.Fprintf(t.w, "          to %s; undo goes back to %s\n", shortID(w.To), shortID(w.Before))
 	}
 	for _, at := range r.Attempts {
@@ -301,6 +304,8 @@ func told(op session.Op) string {
 			return "checkpoint " + shortID(op.To)
 		}
 		return "checkpoint " + shortID(op.To) + " of " + op.Task
+	case session.OpNotSetBack:
+		return fmt.Sprintf("the files stay as %s left them: %s", op.Task, shown(op.To))
 	case session.OpFilesChanged:
 		return filesTold(op)
 	case session.OpTaskStatusChanged:

@@ -6,17 +6,20 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
 
 	"github.com/lopen-dev/lopen/cache"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) }
+func main() {
+	child.KeepIfAsked()
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+}
 
 // softLimit is the memory in bytes from which on the collector works harder than it would:
 // it lets garbage grow to as much again as what is in use. What needs more gets it, at up
@@ -24,35 +27,16 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Enviro
 const softLimit = 160 << 20
 
 // run is the whole program. The first interrupt cancels what goes on, which
-// saves and says how to go on; the second ends the process at once.
+// saves and says how to go on; the second kills what was started: see interrupts.
 func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []string) int {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(softLimit)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, endSignals...)
-	defer signal.Stop(signals)
-	go func() {
-		for n := 0; ; n++ {
-			select {
-			case <-signals:
-				if n > 0 {
-					os.Exit(loop.ExitInterrupted)
-				}
-				cancel()
-			case <-ctx.Done():
-				if n == 0 {
-					return // the program ends by itself
-				}
-				<-signals
-				os.Exit(loop.ExitInterrupted)
-			}
-		}
-	}()
-	app := &app{stdin: stdin, environ: environ}
+	app := &app{stdin: stdin, args: args, environ: environ}
 	app.stdout, app.stderr = plain.Streams(stdout, stderr)
+	defer interrupts(cancel, app.stderr)()
 	defer func() { _ = errors.Join(app.stdout.Close(), app.stderr.Close()) }()
 	root := newRoot(app)
 	root.SetArgs(args)

@@ -8,8 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 )
 
 var (
@@ -23,9 +27,26 @@ var (
 // process to kill.
 const asCommand = "LOPEN_TEST_AS_COMMAND=1"
 
+// shortWaits is a duration that the waits of a run take in place of their own, for tests.
+const shortWaits = "LOPEN_TEST_WAIT"
+
+// shortIdle is a duration that unattendedIdle takes in place of its own, for tests.
+const shortIdle = "LOPEN_TEST_IDLE"
+
+// pidVariable is the command's own PID in what the tests start, which kills it: its parent
+// is the keeper.
+const pidVariable = "LOPEN_TEST_PID"
+
 func TestMain(m *testing.M) {
+	child.KeepIfAsked()
+	if d, err := time.ParseDuration(os.Getenv(shortWaits)); err == nil {
+		loop.Waits.Limit, loop.Waits.Overload, loop.Waits.Longest, loop.Waits.Poll = d, d, 4*d, d
+	}
+	if d, err := time.ParseDuration(os.Getenv(shortIdle)); err == nil {
+		unattendedIdle = d
+	}
 	if os.Getenv("LOPEN_TEST_AS_COMMAND") != "" {
-		code := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())
+		code := asMain()
 		if to := os.Getenv("LOPEN_TEST_STATUS"); to != "" { // see runBounded
 			if status, err := os.ReadFile("/proc/self/status"); err == nil {
 				_ = os.WriteFile(to, status, 0o600)
@@ -34,9 +55,20 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	testscript.Main(m, map[string]func(){
-		"lopen":   func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) },
+		"lopen":   func() { os.Exit(asMain()) },
 		"drained": drained,
 	})
+}
+
+// asMain is what main does. SIGUSR1 makes the command panic in a goroutine.
+func asMain() int {
+	usr1 := make(chan os.Signal, 1)
+	panicSignal(usr1)
+	go func() {
+		<-usr1
+		panic("of a test")
+	}()
+	return run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, append(os.Environ(), fmt.Sprintf("%s=%d", pidVariable, os.Getpid())))
 }
 
 // TestScripts runs the scripts in testdata/script: each is a terminal session in
@@ -56,6 +88,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	standin, err := filepath.Abs("testdata/standin")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -66,6 +102,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "xdg-config"))
 			env.Setenv("SAMPLE", sample)
 			env.Setenv("V1", v1)
+			env.Setenv("STANDIN", standin) // agents that print what the real ones print
 			env.Setenv("TZ", "UTC")
 			// Under the race detector each command would sleep for a second before it exits.
 			env.Setenv("GORACE", os.Getenv("GORACE"))

@@ -24,7 +24,7 @@ func (l line) num(key string) int     { f, _ := l[key].(float64); return int(f) 
 
 // fields are all that a line of the log may have beside time, level and message. A name
 // means the same in each line.
-var fields = strings.Fields(`session module task attempt iteration outcome exit signal check_exit failure passes remembered
+var fields = strings.Fields(`session evidence agent agent_session problem woken module task attempt iteration outcome exit signal check_exit failure passes remembered
 	changed input_tokens output_tokens cached_tokens cost_usd duration_ms starts done total command check reason text until
 	seq epoch event last_exit saves triggers entries bytes commit_us durable_us files snapshots read held
 	checkpoint number before undo state force contested paths kept tasks from name for_good strategy changes
@@ -32,13 +32,16 @@ var fields = strings.Fields(`session module task attempt iteration outcome exit 
 
 // levels are those of the lines that tell a night.
 var levels = map[string]string{
-	"store created": "info", "session created": "info", "session opened": "info", "session closed": "info", "session paused": "info",
+	"store created": "info", "the machine may fall asleep": "debug", "session created": "info", "session opened": "info", "session closed": "info", "session paused": "info",
 	"session complete": "info", "session forked": "info", "session renamed": "info", "session pinned": "info", "session unpinned": "info",
 	"session pruned": "info", "session restored": "info", "session deleted": "info", "session recovered": "info", "session accepted": "info",
 	"edit accepted": "info", "pause requested": "info",
 	"checkpoint made": "info", "checkpoint pinned": "info", "checkpoint removed": "info", "rewind begins": "info", "rewind ends": "info",
 	"run begins": "info", "run ends": "info", "task begins": "info", "task ends": "info", "task used up its attempts": "info",
-	"component complete": "info", "check before the first task": "info", "waits for the agent's limit": "info", "no longer waits for the agent's limit": "info",
+	"component complete": "info", "check before the first task": "info", "wait begins": "info", "wait ends": "info",
+	"agent set aside": "info", "agent session continues": "info", "a person is needed": "warn", "budget reached": "info",
+	"check of a task that was cut off": "info", "check after a task failed": "info", "task not set back": "info",
+	"circuit breaker opens": "warn", "circuit breaker closes": "info", "wait ended on request": "info",
 	"commit": "debug", "published": "debug", "documents are read when they are asked for": "debug", "assessment is not stored: its scope changed meanwhile": "info",
 	"paused on a storage error": "error", "goes on after a storage error": "info",
 }
@@ -94,8 +97,8 @@ func (n *night) query(query string, args ...string) []string {
 	return strings.Split(strings.TrimSpace(n.lopen(0, append(args, "--jq", query)...)), "\n")
 }
 
-// agent is a stand-in whose tasks end in all the ways that there are.
-const agent = `cat >/dev/null
+// nightAgent is a stand-in whose tasks end in all the ways that there are.
+const nightAgent = `cat >/dev/null
 echo "$LOPEN_TASK $LOPEN_ATTEMPT" >>work
 case $LOPEN_TASK-$LOPEN_ATTEMPT in
 red-1) exit 0 ;;
@@ -106,7 +109,7 @@ touch "been-$LOPEN_TASK"
 case $LOPEN_TASK in
 limited) printf '{"retryAt":"2020-01-01T00:00:00Z","inputTokens":5,"outputTokens":2,"costUSD":0.25}' >"$LOPEN_METRICS_FILE"; exit 75 ;;
 locked) chmod 500 ".lopen/sessions/$LOPEN_SESSION_ID" ;;
-killed) kill -9 $PPID ;;
+killed) kill -9 $LOPEN_TEST_PID; exit 1 ;;
 esac
 exit 0
 `
@@ -122,7 +125,7 @@ func TestTheNightCanBeToldFromTheLog(t *testing.T) {
 		return append([]string{"--log-level", "debug", "--log-format", "json", "--log-file", n.log}, args...)
 	}
 	plan := "- [ ] plain\n- [ ] red\n- [ ] limited\n- [ ] locked\n- [ ] killed\n"
-	for name, text := range map[string]string{"TODO.md": plan, "agent.sh": agent, "work": ""} {
+	for name, text := range map[string]string{"TODO.md": plan, "agent.sh": nightAgent, "work": ""} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 		require.NoError(t, os.Chmod(filepath.Join(dir, name), 0o666))
 	}
@@ -223,14 +226,14 @@ func (n *night) tasks(all []line, id string) {
 		"begins limited 1", "ends limited 1", "begins limited 1", "ends limited 1", "begins locked 1", "ends locked 1",
 		"begins killed 1", "ends killed 1", "begins killed 1", "ends killed 1",
 	}, trimmed(each(linesOf(all, id, "task begins", "task ends"), "message", "task", "attempt"), "task "))
-	require.Equal(n, []string{"done", "failed", "failed", "done", "limited", "done", "done", "killed", "done"}, each(ends, "outcome"))
+	require.Equal(n, []string{"done", "failed", "failed", "done", "waits", "done", "done", "killed", "done"}, each(ends, "outcome"))
 	require.Equal(n, []string{`the check "[ \"$LOPEN_TASK-$LOPEN_ATTEMPT\" != red-1 ]": exit 1`, "exit 3"}, each(ends[1:3], "failure"))
 	for _, l := range ends {
 		if l.text("outcome") != "killed" { // nobody saw how long that took
 			require.Positive(n, l["duration_ms"], "%v", l)
 		}
 	}
-	require.Len(n, linesOf(all, id, "waits for the agent's limit", "no longer waits for the agent's limit"), 2)
+	require.Len(n, linesOf(all, id, "wait begins", "wait ends"), 2)
 	require.Equal(n, n.query(`.progress | "\(.done) \(.total)"`, "session", "show", id), each(linesOf(all, id, "run ends"), "done", "total"))
 }
 

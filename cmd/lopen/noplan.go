@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/plan"
@@ -32,15 +33,23 @@ func (r *runCall) plannable(project string, store *lifecycle.Store, docs fs.FS, 
 }
 
 func (r *runCall) noPlan(project, spec string) error {
-	msg := fmt.Sprintf("no plan for %s, and no specification at %s\n  make a plan from a list:  lopen plan create %s --from FILE\n  or write a specification: lopen init %s",
-		r.module, spec, r.module, r.module)
+	msg := fmt.Sprintf("no plan for %s, and no specification at %s\n", r.module, spec)
+	if child.Look([]string{r.module}, project, r.environ) == nil {
+		msg += fmt.Sprintf("  if it is the command, put -- before it: lopen run -- %s\n", r.module)
+	}
+	return errors.New(msg + howToPlan(project, r.module))
+}
+
+// howToPlan says how a module comes to a plan.
+func howToPlan(project, module string) string {
+	msg := fmt.Sprintf("  make a plan from a list:  lopen plan create %s --from FILE\n  or write a specification: lopen init %s", module, module)
 	if files := openBoxes(project); len(files) > 0 {
 		msg += "\nfiles here with unticked boxes:"
 		for _, f := range files {
 			msg += fmt.Sprintf("\n  %s (%d)", f.path, f.open)
 		}
 	}
-	return errors.New(msg)
+	return msg
 }
 
 // boxFile is a Markdown file with open boxes.

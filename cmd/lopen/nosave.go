@@ -50,7 +50,7 @@ func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.S
 	cfg.Checkpoint = false
 	cfg.GoOn = fmt.Sprintf("begin again with: lopen run %s (nothing was saved: --no-save)", r.module)
 	ui.Say("--no-save: nothing is kept of this run: no session, no checkpoint, no ticked box")
-	err = loop.Run(ctx, cfg)
+	err = r.work(ctx, cfg)
 	ui.stop()
 	if err == nil {
 		fmt.Fprintln(r.stderr, "nothing was saved (--no-save): the boxes are as they were")

@@ -131,6 +131,9 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 		hint = "lopen session verify " + info.ID.String() + " --accept"
 	}
 	fmt.Fprintf(a.stdout, "type     %s\n", hint)
+	if owner == nil && p.Failed > 0 {
+		fmt.Fprintf(a.stdout, "report   lopen report %s\n", info.ID)
+	}
 }
 
 // next says which task a run begins next, after the one in progress if it goes on.

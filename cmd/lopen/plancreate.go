@@ -27,11 +27,19 @@ func newPlanCreate(a *app) *cobra.Command {
 			if from == "" {
 				return usagef("--from FILE is missing: a Markdown file with checkboxes, such as TODO.md or tasks.md")
 			}
-			content, err := a.planFrom(args[0], from)
+			path, err := a.path(from)
 			if err != nil {
 				return err
 			}
-			return a.making(func(_ string, store *lifecycle.Store) error {
+			content, err := a.planFrom(args[0], from, path)
+			if err != nil {
+				return err
+			}
+			return a.making(func(project string, store *lifecycle.Store) error {
+				if rel, err := filepath.Rel(project, path); err == nil && filepath.IsLocal(rel) {
+					path = rel
+				}
+				content = plan.WithOrigin(content, filepath.ToSlash(path))
 				err = store.CreatePlan(args[0], content)
 				if errors.Is(err, fs.ErrExist) {
 					return fmt.Errorf("module %s has a plan already, which was left alone: %s", args[0], lifecycle.PlanPath(args[0]))
@@ -52,15 +60,7 @@ func newPlanCreate(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) planFrom(module, from string) ([]byte, error) {
-	start, err := a.start()
-	if err != nil {
-		return nil, err
-	}
-	path := from
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(start, path)
-	}
+func (a *app) planFrom(module, from, path string) ([]byte, error) {
 	src, err := lifecycle.ReadRegular(path, loop.MaxSpec)
 	if err != nil {
 		return nil, fmt.Errorf("make a plan from %s: %w", from, err)

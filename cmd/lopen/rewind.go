@@ -49,7 +49,7 @@ stay as they are. A checkpoint is made first: lopen undo goes back to it. A rewi
 cut off is finished by the next command that opens the session. Where a file or folder may
 not be written nothing is changed; with --force everything else is, and what may not is
 named.
-CP is a number, the begin of an ID, last, before:TASK or after:TASK.`
+CP is a number, the begin of an ID, last, before:TASK, after:TASK or failed:TASK.`
 
 func newCheckpointRewind(a *app) *cobra.Command {
 	var rf rewindFlags
@@ -68,10 +68,10 @@ func newCheckpointRewind(a *app) *cobra.Command {
 func newCheckpointRestore(a *app) *cobra.Command {
 	rf := rewindFlags{scope: "files"}
 	cmd := a.reads(&cobra.Command{
-		Use:   "restore CP PATH...",
+		Use:   "restore CP [PATH...]",
 		Short: "Bring single files or folders back to a checkpoint; lopen undo takes it back",
-		Long:  "Bring single files or folders, with what is in them, back to a checkpoint; tasks stay as they are." + rewindLong,
-		Args:  cobra.MinimumNArgs(2),
+		Long:  "Bring single files or folders, with what is in them, back to a checkpoint; tasks stay as they are.\nOf failed:TASK it is without a PATH all that was set back when the task had failed." + rewindLong,
+		Args:  cobra.MinimumNArgs(1),
 		RunE:  func(cmd *cobra.Command, args []string) error { return a.rewind(cmd.Context(), rf, args[0], args[1:]) },
 	})
 	rf.add(cmd)
@@ -93,7 +93,7 @@ func newUndo(a *app) *cobra.Command {
 
 // rewind says what would change, asks on a terminal, and does it. name is the checkpoint,
 // "" the one that undo goes back to; paths are those of a restore, from where the command
-// was called.
+// was called, nil of anything else.
 func (a *app) rewind(ctx context.Context, rf rewindFlags, name string, paths []string) error {
 	opts, err := rf.options()
 	if err != nil {
@@ -117,6 +117,17 @@ func (a *app) rewind(ctx context.Context, rf rewindFlags, name string, paths []s
 					return err
 				}
 				opts.Paths = append(opts.Paths, path)
+			}
+			if paths != nil && len(paths) == 0 {
+				if !e.SetBack() {
+					return usagef("give the PATH of what is to be brought back: files or folders, or . for everything")
+				}
+				if opts.Paths, err = cps.setBack(e); err != nil {
+					return err
+				}
+				if len(opts.Paths) == 0 {
+					return fmt.Errorf("what was set back from checkpoint %s is not known: %w: name it, or bring everything back with: lopen checkpoint rewind %s --scope files", numbered(e), lifecycle.ErrNotFound, e.ID.Short())
+				}
 			}
 		}
 		if rf.yes && !rf.dryRun && !rf.contested {

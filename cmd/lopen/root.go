@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -30,7 +31,7 @@ type app struct {
 	stdin          *os.File
 	lines          *bufio.Reader // of stdin, once something was asked
 	stdout, stderr *plain.Stream
-	environ        []string
+	args, environ  []string
 
 	invoked   string // what a lock says of who holds it
 	dir       string
@@ -77,9 +78,9 @@ func newRoot(a *app) *cobra.Command {
 	f.SortFlags = false
 
 	root.AddCommand(
-		newInit(a), newRun(a),
+		newInit(a), newRun(a), newReport(a),
 		group("session", "List, show, resume, check and tidy sessions",
-			newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a), newSessionFork(a), newSessionLog(a), newSessionWatch(a), newSessionVerify(a), newSessionRecover(a),
+			newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a), newSessionFork(a), newSessionLog(a), newSessionOutput(a), newSessionWatch(a), newSessionVerify(a), newSessionRecover(a),
 			newSessionRename(a), newSessionPin(a, true), newSessionPin(a, false), newSessionDelete(a), newSessionRestore(a), newSessionPrune(a)),
 		group("plan", "Show, create and edit plans", newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false),
 			newPlanAdd(a), newPlanRemove(a), newPlanMove(a), newPlanRename(a), newPlanMark(a)),
@@ -94,6 +95,7 @@ func newRoot(a *app) *cobra.Command {
 			newCheckpointCreate(a), newCheckpointList(a), newCheckpointShow(a), newCheckpointCat(a), newCheckpointDiff(a),
 			newCheckpointRewind(a), newCheckpointRestore(a), newCheckpointPin(a, true), newCheckpointPin(a, false)),
 		newUndo(a), newDoctor(a), newVersion(a),
+		&cobra.Command{Use: "prompt", Short: "What a command is told: the prompt, the variables, the template", Long: loop.PromptHelp},
 	)
 	asUsage(root)
 	shortHelp(root)

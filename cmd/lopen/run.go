@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cache/assess"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/awake"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
@@ -23,6 +24,10 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
 )
+
+// unattendedIdle is how long an agent may say nothing where nobody watches it. Tests shorten
+// it before the first run; nothing else sets it.
+var unattendedIdle = 30 * time.Minute
 
 // closeTimeout bounds what the end of a command waits for the disk.
 const closeTimeout = 10 * time.Second
@@ -37,58 +42,75 @@ type runFlags struct {
 	pauseTimeout time.Duration
 	noCheckpoint bool
 	noSave       bool
+	requireGreen bool
+	keepFailed   bool
+	until        string
 }
 
 func newRun(a *app) *cobra.Command {
 	var rf runFlags
 	cmd := &cobra.Command{
-		Use:   "run MODULE [flags] [-- CMD [ARG...]]",
+		Args:  cobra.ArbitraryArgs,
+		Use:   "run [MODULE] [flags] [-- CMD [ARG...]]",
 		Short: "Start CMD on each task of a module's plan until all are done",
 		Example: `  lopen run auth --check 'make test' -- claude -p --permission-mode acceptEdits
   lopen run auth --check 'make test' -- codex exec --sandbox workspace-write -
-  lopen run auth            goes on with the command that the session remembers`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			before := len(args)
-			if n := cmd.ArgsLenAtDash(); n >= 0 {
-				before = n
-			}
-			if before != 1 {
-				return fmt.Errorf("give one MODULE, and the command after --: lopen run MODULE -- CMD")
-			}
-			return nil
-		},
+  lopen run auth            goes on with the command that the session remembers
+  lopen run                 the same, where one module alone is not finished`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := runCall{app: a, runFlags: rf, module: args[0], flags: changedSettings(cmd.Flags()), checkTyped: cmd.Flags().Changed("check")}
-			if n := cmd.ArgsLenAtDash(); n >= 0 {
-				r.command = args[n:]
+			before, command := atDash(cmd, args)
+			if len(before) > 1 {
+				if dashes := a.putDashes(cmd); dashes != "" {
+					return usagef("%s", dashes)
+				}
+				return usagef("give one MODULE at most, and the command after --: lopen run MODULE -- CMD")
+			}
+			r := runCall{app: a, runFlags: rf, command: command, flags: changedSettings(cmd.Flags()), checkTyped: cmd.Flags().Changed("check")}
+			if len(before) > 0 {
+				r.module = before[0]
 			}
 			r.pauseTimeoutSet = cmd.Flags().Changed("pause-timeout")
 			return r.run(cmd.Context())
 		},
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if dashes := a.putDashes(cmd); dashes != "" {
+			return usagef("%w; %s", err, dashes)
+		}
+		return usagef("%w; see `%s --help`", err, cmd.CommandPath())
+	})
 	f := cmd.Flags()
 	f.SortFlags = false
 	settingFlag(f, "check", "shell `COMMAND` that judges a task: exit 0 is done")
 	settingFlag(f, "unit", "what one start of CMD works on: `leaf|task|component`")
+	settingFlag(f, "agent", "the `NAME` of the agent: claude, codex, opencode, one of your own, or none (default: by CMD's name)")
+	f.Var(&listValue{}, "fallback", "agent `NAME` that works while the ones before it are limited; repeatable")
 	f.StringVar(&rf.task, "task", "", "run one `TASK` only: an ID, a part of its text, or :LINE")
 	f.StringVar(&rf.resume, "resume", "", "go on with the session `ID`")
 	f.BoolVar(&rf.noResume, "no-resume", false, "start a new session")
 	settingFlag(f, "timeout", "end an attempt after `DURATION` (0: never)")
-	settingFlag(f, "idle-timeout", "end an attempt after `DURATION` without output (0: never)")
+	settingFlag(f, "idle-timeout", "end an attempt, or its check, after `DURATION` without output (0: never; unattended 30m where it is not set)")
 	settingFlag(f, "wait", "wait at most `DURATION` in all for the agent's limit")
 	f.DurationVar(&rf.pauseTimeout, "pause-timeout", 0, "wait at most `DURATION` for a storage error to end (default never on a terminal, else 10m)")
+	settingFlag(f, "max-cost", "pause when this run has cost `USD` (0: no limit)")
+	settingFlag(f, "max-tokens", "pause when this run has used `N` tokens (0: no limit)")
+	f.StringVar(&rf.until, "until", "", "start nothing from `TIME` on, like 07:00")
 	settingFlag(f, "max-iterations", "start CMD at most `N` times (0: no limit)")
 	settingFlag(f, "failure-threshold", "`N` attempts at a task before it has failed")
+	f.BoolVar(&rf.requireGreen, "require-green", false, "stop when the check fails before the first task")
+	f.BoolVar(&rf.keepFailed, "keep-failed", false, "leave the files of a failed task as they are (unattended)")
 	settingBool(f, "require-change", "a task that changed no file has failed")
 	f.BoolVar(&rf.noCheckpoint, "no-checkpoint", false, "do not keep the files before and after each task")
-	settingBool(f, "transcript", "keep the prompts and what CMD prints, redacted")
+	settingBool(f, "output", "keep what each attempt printed: lopen session output")
+	settingBool(f, "transcript", "keep each attempt's prompt and raw output as well")
 	settingBool(f, "unattended", "never ask: a task that used up its attempts has failed, the rest goes on")
 	f.BoolVar(&rf.noSave, "no-save", false, "keep nothing: no session, no ticked box, no byte below .lopen")
-	f.StringVar(&rf.prompt, "prompt", "", "template `FILE` (text/template) in place of the built-in prompt")
-	f.BoolVar(&rf.dryRun, "dry-run", false, "list what would run, print the first prompt, change nothing")
+	f.StringVar(&rf.prompt, "prompt", "", "template `FILE` in place of the built-in prompt: lopen help prompt")
+	f.BoolVar(&rf.dryRun, "dry-run", false, "list what would run, print the first prompt and the size and origin of its parts, change nothing")
 	cmd.MarkFlagsMutuallyExclusive("resume", "no-resume")
 	cmd.MarkFlagsMutuallyExclusive("resume", "no-save")
 	cmd.MarkFlagsMutuallyExclusive("transcript", "no-save")
+	cmd.MarkFlagsMutuallyExclusive("output", "no-save")
 	return cmd
 }
 
@@ -109,8 +131,10 @@ type runCall struct {
 }
 
 func (r *runCall) run(ctx context.Context) (err error) {
-	if err := session.ValidateModule(r.module); err != nil {
-		return &usageError{err}
+	if r.module != "" {
+		if err := session.ValidateModule(r.module); err != nil {
+			return &usageError{err}
+		}
 	}
 	project, err := r.project()
 	if err != nil {
@@ -133,6 +157,11 @@ func (r *runCall) run(ctx context.Context) (err error) {
 			err = errors.Join(err, closeStore(store))
 		}
 	}()
+	if r.module == "" {
+		if r.module, err = r.theModule(project, store); r.module == "" {
+			return err
+		}
+	}
 	if store != nil {
 		if err := r.busyInside(store); err != nil {
 			return err
@@ -166,8 +195,8 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return r.unsaved(ctx, project, store, loop.Config{Docs: docs, Outlines: outlines.Outline, Spec: spec}, p, values)
 	}
 	if store == nil {
-		if len(r.command) == 0 {
-			return r.noCommand()
+		if _, err := r.choices(session.Settings{}, values); err != nil {
+			return err
 		}
 		if store, err = r.create(project, opts); err != nil {
 			return err
@@ -252,6 +281,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	configure := func(old session.Settings) (err error) {
 		if values, err = r.remembered(store, old); err == nil {
 			cfg, err = r.config(ctx, project, docs, old, values)
+			cfg.Budget.Today = today(store)
 		}
 		if err == nil {
 			err = r.assessed(project, store, &cfg, values)
@@ -283,14 +313,25 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	} else {
 		cfg.UI.Say("session %s", sess.ID())
 	}
-	err = loop.Run(ctx, cfg)
+	err = r.work(ctx, cfg)
 	ui.stop()
 	r.approveAgain(context.WithoutCancel(ctx), project)
+	if cfg.Unattended {
+		r.reportEnd(store, sess.ID())
+	}
 	if err != nil {
 		return err
 	}
 	r.epilogue(store, sess)
 	return nil
+}
+
+// work runs the plan. While nobody watches it, the machine does not fall asleep.
+func (r *runCall) work(ctx context.Context, cfg loop.Config) error {
+	if cfg.Unattended {
+		defer awake.Keep("lopen run "+r.module, &r.logger)()
+	}
+	return loop.Run(ctx, cfg)
 }
 
 // storePolicy is what the settings say of how sessions are kept.
@@ -329,20 +370,31 @@ func (r *runCall) config(ctx context.Context, project string, docs loop.Config, 
 	if err != nil {
 		return loop.Config{}, err
 	}
-	command, check, err := r.trusted(ctx, project, old, values, policy.Redact)
+	approved, err := r.trusted(ctx, project, old, values, policy.Redact)
 	if err != nil {
 		return loop.Config{}, err
 	}
-	if err := child.Look(command, project, r.environ); err != nil {
+	for _, a := range approved.agents {
+		if err := child.Look(a.Argv(), project, r.environ); err != nil {
+			return loop.Config{}, err
+		}
+	}
+	until, err := r.untilTime(time.Now())
+	if err != nil {
 		return loop.Config{}, err
 	}
 	cfg := loop.Config{
 		Docs: docs.Docs, Outlines: docs.Outlines, Spec: docs.Spec, Module: r.module, Project: project,
-		Command: command, Check: check, Unit: values.String("unit"), Prompt: r.template, Only: r.only, Environ: r.environ,
+		Agents: approved.agents, Check: approved.check, OnEvent: approved.onEvent, ExitCode: exitCode, Unit: values.String("unit"), Prompt: r.template, Only: r.only, Environ: r.environ,
 		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
 		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),
 		Checkpoint: values.Bool("checkpoint") && !r.noCheckpoint, RequireChange: values.Bool("require_change"),
-		Transcript: values.Bool("transcript"), Unattended: values.Bool("unattended"), ByTerminal: r.interactive(),
+		RequireGreen: r.requireGreen, KeepFailed: r.keepFailed, Output: values.Bool("output"), Transcript: values.Bool("transcript"),
+		Budget:     loop.Budget{Cost: values.Number("max_cost"), Tokens: int64(values.Int("max_tokens")), DayCost: values.Number("day_cost"), DayTokens: int64(values.Int("day_tokens")), Until: until},
+		Unattended: values.Bool("unattended"), ByTerminal: r.interactive(),
+	}
+	if cfg.Unattended && values.Source("idle_timeout") == settings.SourceDefault {
+		cfg.UnwatchedIdle = unattendedIdle
 	}
 	if !r.pauseTimeoutSet && !cfg.ByTerminal {
 		cfg.PauseTimeout = 10 * time.Minute
@@ -374,8 +426,11 @@ func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*set
 	merged := map[string]string{}
 	if len(old.Command) > 0 {
 		merged = map[string]string{
-			"unit": old.Unit, "timeout": old.Timeout.String(), "idle_timeout": old.IdleTimeout.String(),
+			"unit": old.Unit, "timeout": old.Timeout.String(),
 			"failure_threshold": strconv.Itoa(old.FailureThreshold), "require_change": strconv.FormatBool(old.RequireChange),
+		}
+		if old.IdleTimeout > 0 { // else nobody named one, and a run that nobody watches has its own
+			merged["idle_timeout"] = old.IdleTimeout.String()
 		}
 		if old.Check != "" { // else a variable or the configuration may name one
 			merged["check"] = old.Check

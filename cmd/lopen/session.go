@@ -82,8 +82,8 @@ func resolveArg(store *lifecycle.Store, args []string) (session.ID, error) {
 	return store.Resolve(args[0])
 }
 
-// stateJSON is state.json with the session's name, the status as people are shown it,
-// and without the checksum, which is of the file's bytes.
+// stateJSON is state.json with the session's name, its agents' sessions, the status as
+// people are shown it, and without the checksum, which is of the file's bytes.
 func (a *app) stateJSON(store *lifecycle.Store, st *session.State, status session.Status, seq uint64) json.RawMessage {
 	data := session.EncodeState(st, session.Mark{Seq: seq, Incarnation: store.Incarnation(st.ID())})
 	if status != st.Status() { // before it there are numbers and the ID only
@@ -92,15 +92,13 @@ func (a *app) stateJSON(store *lifecycle.Store, st *session.State, status sessio
 	if i := bytes.LastIndex(data, []byte(`,"checksum":`)); i >= 0 {
 		data = append(data[:i:i], '}')
 	}
-	m, err := store.Meta(st.ID())
-	if err != nil || m.Name == "" {
-		return data
+	if all := a.agentSessions(store, st, seq); len(all) > 0 {
+		data = withMember(data, "agentSessions", all)
 	}
-	name, err := json.Marshal(m.Name)
-	if err != nil {
-		return data
+	if m, err := store.Meta(st.ID()); err == nil && m.Name != "" {
+		data = withMember(data, "name", m.Name)
 	}
-	return fmt.Appendf(nil, `{"name":%s,%s`, name, data[1:])
+	return data
 }
 
 func (a *app) showSession(store *lifecycle.Store, st *session.State, status session.Status, seq uint64) error {
@@ -147,6 +145,7 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 	}
 	fmt.Fprintf(w, "state     %s (sequence number %d)\n\n", filepath.Join(store.Path(), "sessions", st.ID().String(), "state.json"), seq)
 	a.printTree(st, st.Roots(), 0)
+	tellAgentSessions(w, a.agentSessions(store, st, seq))
 	return nil
 }
 
@@ -172,7 +171,7 @@ func parenthesis(s string) string {
 func newSessionResume(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "resume [ID]",
-		Short: "Go on with a session: lopen run, with what the session remembers",
+		Short: "Go on with a session, or end the wait of a run: lopen run, with what the session remembers",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := a.open()
@@ -180,8 +179,16 @@ func newSessionResume(a *app) *cobra.Command {
 				return err
 			}
 			id, err := resolveArg(store, args)
+			woken := false
+			if err == nil && a.refuseInside(store) == nil {
+				woken, err = store.RequestWake(cmd.Context(), id)
+			}
 			if err = errors.Join(err, closeStore(store)); err != nil {
 				return err
+			}
+			if woken {
+				fmt.Fprintf(a.stderr, "session %s waits no longer: its run goes on\n", id)
+				return nil
 			}
 			r := runCall{app: a, runFlags: runFlags{resume: id.String()}, module: id.Module}
 			return r.run(cmd.Context())

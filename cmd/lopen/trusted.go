@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
@@ -14,46 +15,143 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// trusted decides which command and check the run uses. What was typed is
-// approved by having been typed; what comes from inside the project (a session,
+// approvedRun is what a run may run: agents, the check, and what is told of its events.
+type approvedRun struct {
+	agents  []*agent.Agent
+	check   string
+	onEvent string
+}
+
+// trusted decides which agents and check the run uses. What was typed, or stands in the
+// user's own config, is approved by that; what comes from inside the project (a session,
 // config.json) runs only if this user approved exactly it for this project. A session
 // has neither with its credentials: those are in the approval.
-func (r *runCall) trusted(ctx context.Context, project string, old session.Settings, v *settings.Values, hide *redact.Redactor) ([]string, string, error) {
+func (r *runCall) trusted(ctx context.Context, project string, old session.Settings, v *settings.Values, hide *redact.Redactor) (approvedRun, error) {
+	var none approvedRun
 	store, err := r.approvals()
 	if err != nil {
-		return nil, "", err
+		return none, err
 	}
 	id := r.identity(ctx, project)
 	g := gate{runCall: r, store: store, project: trust.Project{Folder: project, Repository: id.String()}, hide: hide}
-	command := trust.Command{Argv: r.command}
-	if len(r.command) > 0 {
-		r.approve(store, g.project, command)
-	} else {
-		if len(old.Command) == 0 {
-			return nil, "", r.noCommand()
+	r.used, r.began = nil, id
+	approved := approvedRun{}
+	shell := func(name string, typed bool) (string, error) {
+		c := trust.Command{Shell: v.String(name)}
+		if c.Shell == "" {
+			return "", nil
 		}
-		if command, err = g.insist(ctx, trust.Command{Argv: old.Command}); err != nil {
-			return nil, "", err
-		}
+		return c.Shell, g.pass(ctx, &c, typed || r.own(v, name))
 	}
-	r.used, r.began = []trust.Command{command}, id
-	check := trust.Command{Shell: v.String("check")}
-	switch {
-	case check.Shell == "":
-		return command.Argv, "", nil
-	case r.checkTyped || r.getenv("LOPEN_CHECK") == check.Shell || v.Source("check") == settings.SourceUser:
-		r.approve(store, g.project, check)
+	if approved.check, err = shell("check", r.checkTyped); err != nil {
+		return none, err
+	}
+	if approved.onEvent, err = shell("on_event", false); err != nil {
+		return none, err
+	}
+	choices, err := r.choices(old, v)
+	if err != nil {
+		return none, err
+	}
+	for _, c := range choices {
+		command := trust.Command{Argv: c.argv}
+		if err := g.pass(ctx, &command, c.own); err != nil {
+			return none, err
+		}
+		a, note, err := agent.Choose(c.name, command.Argv, c.recipes, approved.check)
+		if err != nil {
+			return none, &usageError{err}
+		}
+		if note != "" {
+			fmt.Fprintln(r.stderr, note)
+		}
+		approved.agents = append(approved.agents, a)
+	}
+	return approved, nil
+}
+
+// own says whether a setting's value is the user's and none of the project's.
+func (r *runCall) own(v *settings.Values, name string) bool {
+	s := v.Source(name)
+	if s == settings.SourceFlag { // or what the session remembers, which stands in for a flag
+		_, typed := r.flags[name]
+		return typed
+	}
+	return s == settings.SourceUser || s == settings.SourceVariable || s == settings.SourceDefault
+}
+
+// pass lets a command through that is the user's own, or insists on an approval of it.
+func (g *gate) pass(ctx context.Context, c *trust.Command, own bool) (err error) {
+	if own {
+		g.approve(g.store, g.project, *c)
+	} else if *c, err = g.insist(ctx, *c); err != nil {
+		return err
+	}
+	g.used = append(g.used, *c)
+	return nil
+}
+
+// A choice is an agent that a run is to use: its name, "" for the one of its command, and
+// its command line.
+type choice struct {
+	name    string
+	argv    []string
+	own     bool // the user's, and none of the project's
+	recipes map[string]agent.Profile
+}
+
+// choices are the agents of a run, the first one and those of --fallback. The first is
+// what was typed, or --agent, or what the session remembers, or what the settings name.
+func (r *runCall) choices(old session.Settings, v *settings.Values) ([]choice, error) {
+	recipes, err := agent.Recipes(v.Object("agents"))
+	if err != nil {
+		return nil, usagef("agents: %w", err)
+	}
+	name := v.String("agent")
+	start := func(name string, own bool) (choice, error) {
+		argv, err := agent.Start(name, recipes)
+		if err != nil {
+			return choice{}, &usageError{err}
+		}
+		return choice{name, argv, own, recipes}, nil
+	}
+	var first choice
+	switch _, typed := r.flags["agent"]; {
+	case len(r.command) > 0:
+		if !typed && v.Source("agent") != settings.SourceVariable {
+			name = "" // by the command
+		}
+		first = choice{name, r.command, true, recipes}
+	case typed && name != agent.None:
+		first, err = start(name, true)
+	case len(old.Command) > 0:
+		if !typed {
+			name = old.Agent
+		}
+		first = choice{name, old.Command, false, recipes}
+	case len(v.Strings("command")) > 0:
+		first = choice{name, v.Strings("command"), r.own(v, "command"), recipes}
+	case name != "" && name != agent.None:
+		first, err = start(name, r.own(v, "agent"))
 	default:
-		if check, err = g.insist(ctx, check); err != nil {
-			return nil, "", err
-		}
+		return nil, r.noCommand()
 	}
-	r.used = append(r.used, check)
-	return command.Argv, check.Shell, nil
+	if err != nil {
+		return nil, err
+	}
+	all := []choice{first}
+	for _, name := range v.Strings("fallback") {
+		next, err := start(name, r.own(v, "fallback"))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, next)
+	}
+	return all, nil
 }
 
 func (r *runCall) noCommand() error {
-	return usagef("no command to run: type it after --, e.g. lopen run %s -- claude -p --permission-mode acceptEdits", r.module)
+	return usagef("no command to run: name an agent, lopen run %[1]s --agent claude, or type its command, lopen run %[1]s -- CMD", r.module)
 }
 
 func (a *app) approvals() (*trust.Store, error) {
@@ -135,7 +233,7 @@ func (g *gate) insist(ctx context.Context, c trust.Command) (trust.Command, erro
 	if found != nil {
 		return *found, nil
 	}
-	typed := fmt.Sprintf("type it yourself to approve it: lopen run %s -- CMD, or --check CMD", g.module)
+	typed := fmt.Sprintf("type it yourself to approve it: lopen run %s -- CMD, or --check CMD, or lopen config set", g.module)
 	if strings.Contains(c.String(), "[redacted:") {
 		return c, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("of this command the session has no credentials, and none that was approved here fits it:\n  %s\n%s", c, typed)}
 	}

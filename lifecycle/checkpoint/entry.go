@@ -49,7 +49,7 @@ type Meta struct {
 	Parent      uint64    `json:"parent,omitempty"`      // the number of the entry that the session last knew the files by; 0 is none
 	At          time.Time `json:"at"`
 	Reason      Reason    `json:"reason"`
-	Task        string    `json:"task,omitempty"` // the ID of the one that it stands before or after
+	Task        string    `json:"task,omitempty"` // the ID of the one that it stands before or after, or that a rewind sets back
 	Tasks       Tasks     `json:"tasks"`
 	Messages    int       `json:"messages,omitempty"` // how many the session had
 	Git         Git       `json:"git,omitzero"`
@@ -89,6 +89,9 @@ type Entry struct {
 
 	rules *Rules // of what Look returned, where no object has them
 }
+
+// SetBack says that it has the tree of a failed task, whose files were set back then.
+func (e *Entry) SetBack() bool { return e.Reason == BeforeRewind && e.Task != "" }
 
 // Contested says that nobody can tell which task changed what since the previous entry.
 func (e *Entry) Contested() bool { return len(e.By) > 1 || e.Cut }

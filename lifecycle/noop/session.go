@@ -11,6 +11,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -66,12 +67,22 @@ func (s *Session) Checkpoint(context.Context, checkpoint.Reason, string) (*check
 	return nil, nil, fmt.Errorf("checkpoint of session %s: nothing is kept here: %w", s.ID(), errors.ErrUnsupported)
 }
 
+// Patch finds no checkpoint to begin at.
+func (s *Session) Patch(_ context.Context, task string, _ int) ([]byte, error) {
+	return nil, fmt.Errorf("patch of %s: nothing is kept here: %w", task, errors.ErrUnsupported)
+}
+
 // CheckpointsOver is 0: nothing is kept.
 func (s *Session) CheckpointsOver() int64 { return 0 }
 
 // Rewind finds no checkpoint to go back to.
 func (s *Session) Rewind(_ context.Context, to checkpoint.ID, _ lifecycle.RewindOptions) (lifecycle.Rewound, error) {
 	return lifecycle.Rewound{}, missing("rewind to checkpoint %s", to.Short())
+}
+
+// SetBack finds no checkpoint to go back to.
+func (s *Session) SetBack(context.Context, string) (lifecycle.Rewound, string, error) {
+	return lifecycle.Rewound{}, "no checkpoints are kept", nil
 }
 
 // Look says which of the project's files changed since the last Look of the session.
@@ -104,3 +115,15 @@ func (s *Session) PauseRequested() bool { return false }
 
 // HoldChild returns nil: no later holder looks for the command.
 func (s *Session) HoldChild() (*lifecycle.Child, error) { return nil, nil }
+
+// ChildHeld is false: there is no earlier command.
+func (s *Session) ChildHeld() (bool, error) { return false, nil }
+
+// WakeRequested is false: no other process can find the session.
+func (s *Session) WakeRequested() bool { return false }
+
+// CommandEnded is nil: there is no earlier holder.
+func (s *Session) CommandEnded() (*lifecycle.Ended, error) { return nil, nil }
+
+// Output is nil: nothing is kept.
+func (s *Session) Output(int, output.Attempt) (*output.Writer, error) { return nil, nil }

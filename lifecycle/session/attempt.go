@@ -27,25 +27,41 @@ type AttemptRecord struct {
 	Output    int64        `json:"outputTokens,omitempty"`
 	Cached    int64        `json:"cachedTokens,omitempty"`
 	CostUSD   float64      `json:"costUSD,omitempty"`
-	Before    string       `json:"gitBefore,omitempty"` // HEAD
-	After     string       `json:"gitAfter,omitempty"`
-	Files     []FileChange `json:"files,omitempty"`
-	MoreFiles int          `json:"moreFiles,omitempty"` // beyond MaxFileChanges
-	Check     *CheckRun    `json:"check,omitempty"`
-	Failure   string       `json:"failure,omitempty"` // why it counts as failed
-	Then      string       `json:"then"`              // what followed: done, failed, limited, interrupted, or Killed
+	// NoCost says that the agent does not tell what it costs, so that CostUSD is no sum.
+	NoCost       bool         `json:"noCost,omitempty"`
+	Agent        string       `json:"agent,omitempty"`        // the profile's name: claude, codex, a recipe's, none
+	AgentSession string       `json:"agentSession,omitempty"` // the agent's own name for its session
+	Model        string       `json:"model,omitempty"`
+	Turns        int          `json:"turns,omitempty"`
+	Before       string       `json:"gitBefore,omitempty"` // HEAD
+	After        string       `json:"gitAfter,omitempty"`
+	Files        []FileChange `json:"files,omitempty"`
+	MoreFiles    int          `json:"moreFiles,omitempty"` // beyond MaxFileChanges
+	Check        *CheckRun    `json:"check,omitempty"`
+	Failure      string       `json:"failure,omitempty"` // why it counts as failed
+	Then         string       `json:"then"`              // what followed: Done, Failed, Waits, Needed, Uncounted, Interrupted or Killed
+	// Problem is what kept the agent from working and was not the task's fault: limit,
+	// overload, network, login, model, no-git or nested; "" when there was none.
+	Problem string     `json:"problem,omitempty"`
+	Said    string     `json:"said,omitempty"`    // the agent's own words about what went wrong, at most 1 KiB
+	RetryAt *time.Time `json:"retryAt,omitempty"` // until when the run waits then; nil when it does not
+	Denied  []string   `json:"denied,omitempty"`  // permissions that were refused, at most 20
 	// Of a failed attempt, the end of what was printed, at most 16 KiB each,
 	// redacted.
 	Tail      string `json:"tail,omitempty"`
 	CheckTail string `json:"checkTail,omitempty"`
 }
 
-// Done is what followed an attempt that completed its task.
-const Done = "done"
-
-// Killed is what followed an attempt that ended with lopen itself: of how it ended only
-// the files are known.
-const Killed = "killed"
+// What followed an attempt. Done and Failed alone count as one of the task's attempts.
+const (
+	Done        = "done"        // the task is complete
+	Failed      = "failed"      // it is tried again, or has failed
+	Waits       = "waits"       // a limit, an overload or a network: nobody's fault
+	Needed      = "needed"      // a person is: a login, a model, a repository
+	Uncounted   = "uncounted"   // the circuit breaker, a used up budget or a session that the agent lost took it back
+	Interrupted = "interrupted" // by a person
+	Killed      = "killed"      // lopen itself was: of how the command ended only the files are known
+)
 
 // MaxFileChanges is how many files an AttemptRecord names.
 const MaxFileChanges = 1000

@@ -44,7 +44,7 @@ func full(t require.TestingT) *session.State {
 	h.Git = session.Git{Head: "abc", Branch: "main", Dirty: true, LastTaskCommit: "def"}
 	h.Lineage = &session.Lineage{Kind: session.LineageForked, From: fresh(t).ID(), Seq: math.MaxUint64}
 	h.RequiresValidation = true
-	h.Check = &session.CheckResult{Command: "make test", Exit: 2, At: at, Duration: time.Second}
+	h.Check = &session.CheckResult{Command: "make test", Exit: 2, At: at, Duration: time.Second, Task: "a"}
 	h.Resources = []session.Resource{{Kind: "plan", Path: "plan.md", Header: "H", SHA256: "00ff", Bytes: 12}}
 	h.Data = json.RawMessage(`{"ratings":[1,2.5e3]}`)
 	h.Extra = []session.Field{{Key: "later", Value: json.RawMessage(`[true]`)}}

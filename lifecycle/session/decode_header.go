@@ -157,6 +157,8 @@ func (d *decoder) check() *CheckResult {
 			c.At = d.time()
 		case "duration":
 			c.Duration = d.duration()
+		case "task":
+			c.Task = d.Text()
 		default:
 			d.Raw()
 		}

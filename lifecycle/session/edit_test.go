@@ -85,6 +85,7 @@ func TestEditRefuses(t *testing.T) {
 		`models`:                               header(func(h *session.Header) { h.Models = []string{"\xff"} }),
 		`resource`:                             header(func(h *session.Header) { h.Resources = []session.Resource{{}, {Path: "\xff"}} }),
 		`check`:                                header(func(h *session.Header) { h.Check = &session.CheckResult{Command: "\xff"} }),
+		`check "\xfe"`:                         header(func(h *session.Header) { h.Check = &session.CheckResult{Task: "\xfe"} }),
 		`time "10000-`:                         header(func(h *session.Header) { h.Check = &session.CheckResult{At: far} }),
 		`time "`:                               header(func(h *session.Header) { h.RateLimit = &session.RateLimit{SeenAt: far} }),
 		`time`:                                 header(func(h *session.Header) { h.UpdatedAt = far }),

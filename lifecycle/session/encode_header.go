@@ -98,6 +98,7 @@ func putCheck(e *encoder, h *Header) {
 			e.exit(c.Exit)
 			e.time("at", c.At)
 			e.str("duration", durationText(c.Duration))
+			e.str("task", c.Task)
 		})
 	}
 }

@@ -81,6 +81,8 @@ const (
 	ExitInterrupted   ExitReason = "interrupted"
 	ExitFailed        ExitReason = "failed"
 	ExitAgentLimit    ExitReason = "agent-limit"
+	ExitBudget        ExitReason = "budget"
+	ExitNeeded        ExitReason = "needed" // a person is
 	ExitMaxIterations ExitReason = "max-iterations"
 	ExitStorageError  ExitReason = "storage-error"
 	ExitCrashed       ExitReason = "crashed"
@@ -101,7 +103,7 @@ var (
 	taskStates  = []TaskState{TaskPending, TaskInProgress, TaskComplete, TaskFailed, TaskSkipped}
 	statuses    = []Status{StatusActive, StatusPaused, StatusComplete}
 	lineages    = []string{LineageForked, LineageContinued, LineageRecovered}
-	exitReasons = []ExitReason{"", ExitComplete, ExitPaused, ExitInterrupted, ExitFailed, ExitAgentLimit, ExitMaxIterations, ExitStorageError, ExitCrashed}
+	exitReasons = []ExitReason{"", ExitComplete, ExitPaused, ExitInterrupted, ExitFailed, ExitAgentLimit, ExitBudget, ExitNeeded, ExitMaxIterations, ExitStorageError, ExitCrashed}
 )
 
 // oneOfText names the values that there are.

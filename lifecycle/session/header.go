@@ -76,6 +76,7 @@ type CheckResult struct {
 	Exit     int // -1 when a signal or a timeout ended it
 	At       time.Time
 	Duration time.Duration
+	Task     string // ID of the task, or of the unit of several, that it judged
 }
 
 // A Resource is a part of a document that was used.

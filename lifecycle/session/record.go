@@ -97,13 +97,14 @@ const (
 	OpEventsAppended   = "events-appended"   // Count of them, to the transcript
 	OpAttemptRecorded  = "attempt-recorded"  // of Task; To is what followed
 	OpCheckpointMade   = "checkpoint-made"   // To is its ID, Task the one that it stands before or after
+	OpNotSetBack       = "not-set-back"      // the files of Task, which failed, stay as it left them; To is why
 	OpFilesChanged     = "files-changed"     // Count of the project's files; To is the kind of change, Paths are the first ones
 )
 
 // Tells says whether an operation of this name tells and changes nothing of the State.
 func Tells(name string) bool {
 	switch name {
-	case OpMessagesAppended, OpEventsAppended, OpAttemptRecorded, OpCheckpointMade, OpFilesChanged:
+	case OpMessagesAppended, OpEventsAppended, OpAttemptRecorded, OpCheckpointMade, OpNotSetBack, OpFilesChanged:
 		return true
 	}
 	return false

@@ -44,7 +44,7 @@ func headline(t *rapid.T, e *session.Edit) {
 		case 5:
 			h.Check = nil
 			if n > 0 {
-				h.Check = &session.CheckResult{Command: text, Exit: n, At: at}
+				h.Check = &session.CheckResult{Command: text, Exit: n, At: at, Task: text}
 			}
 		case 6:
 			h.UpdatedAt = at.Add(time.Duration(n) * time.Second)
@@ -159,6 +159,7 @@ func TestRecordTells(t *testing.T) {
 		{Name: session.OpMessagesAppended, Count: 2},
 		{Name: session.OpFilesChanged, Task: "a", To: "created", Count: 21, Paths: []string{"x", "y z"}},
 		{Name: session.OpCheckpointMade, To: "cp-000001"},
+		{Name: session.OpNotSetBack, Task: "a", To: "HEAD moved"},
 	}
 	c := session.EncodeChange(st, st, session.Record{At: at, Ops: ops}, 0)
 	require.True(t, c.None)

@@ -126,7 +126,9 @@ func (m *Mark) Follow(r *Record) {
 		m.Rewinding = r.Rewind
 	case EventRewindEnd:
 		if m.Rewinding = nil; r.Rewind != nil {
-			m.Undo = r.Rewind.Before
+			if r.Rewind.Task == "" {
+				m.Undo = r.Rewind.Before
+			}
 			if r.Rewind.After != "" {
 				m.Checkpoint = r.Rewind.After
 			}

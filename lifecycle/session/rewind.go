@@ -13,6 +13,9 @@ type Rewinding struct {
 	After  string `json:"after,omitempty"` // of the end: what the files are known by from then on
 	Files  bool   `json:"files,omitempty"`
 	State  bool   `json:"state,omitempty"`
+	// Task is the failed task whose files are set back, "" of a rewind that a person asked
+	// for. Undo goes where it went before.
+	Task string `json:"task,omitempty"`
 	// Force, Contested and Paths are what the rewind was asked for with. Paths need not be
 	// text.
 	Force     bool     `json:"force,omitempty"`

@@ -131,7 +131,7 @@ func (h *Header) validate(base *Header) error {
 
 func (h *Header) pointers() error {
 	if c := h.Check; c != nil {
-		if err := texts("check", c.Command); err != nil {
+		if err := texts("check", c.Command, c.Task); err != nil {
 			return err
 		}
 		if err := times(c.At); err != nil {

@@ -1,17 +1,15 @@
 package child
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle"
 )
 
 const (
@@ -34,9 +32,21 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	Timeout        time.Duration // 0 is none
 	IdleTimeout    time.Duration // without a byte of output; 0 is none
-	Grace          time.Duration // from SIGTERM to SIGKILL; 0 is ten seconds
-	Inherit        []*os.File    // kept open in the command
-	Started        func(pid int) // called once, right after the start; may be nil
+	// Activity, where it is not nil, is what IdleTimeout counts in place of output.
+	Activity <-chan struct{}
+	// Stop ends the command like ctx when it is closed; nil is never.
+	Stop    <-chan struct{}
+	Grace   time.Duration // from SIGTERM to SIGKILL; 0 is ten seconds
+	Inherit []*os.File    // kept open in the command
+	Started func(pid int) // called once, right after the start; may be nil
+	// Keep has a keeper start the command, where there is one: see the package.
+	Keep bool
+	// Lock is the lock whose file is among Inherit. Once Started has recorded the command
+	// there, who inherited it in other groups is ended with the command. nil is none.
+	Lock *lifecycle.Child
+	// Iteration, above 0, has the keeper note in Lock how the command of this iteration
+	// ended. What was noted of an earlier one is forgotten before the start.
+	Iteration int
 }
 
 // Cause is why Run ended the command, if it did.
@@ -48,6 +58,7 @@ const (
 	CauseTimeout               // Timeout was over
 	CauseIdle                  // IdleTimeout was over
 	CauseCanceled              // the context ended
+	CauseStopped               // Stop was closed
 )
 
 // A Result is how a command ended.
@@ -63,29 +74,38 @@ type Result struct {
 	MaxRSS     int64
 	Tail       []byte // the last whole lines of stdout and stderr, as they came: see LastLines
 	LeftBehind bool   // something that outlived the command still holds its output
+	// Left are the PIDs of what holds Lock after Run ended the command, and was left alone:
+	// another command started it, or this one in a way that does not show it.
+	Left []int
 }
 
 // Run starts the command, waits until it has ended and passes its output on.
 // When ctx or a limit ends it, its whole group gets SIGTERM and, after Grace,
-// SIGKILL. The error is only that it could not be started: it wraps ErrNotStarted
-// and names the command and the OS error.
+// SIGKILL, and so does what it started in other groups, if it has Lock. The error is only
+// that it could not be started: it wraps ErrNotStarted and names the command and the OS
+// error; or that Lock's file cannot be written.
 func Run(ctx context.Context, c Command) (Result, error) {
 	path, err := lookPath(c.Argv, c.Dir, c.Env)
 	if err != nil {
 		return Result{}, err
 	}
-	cmd := &exec.Cmd{Path: path, Args: c.Argv, Dir: c.Dir, Env: c.Env, ExtraFiles: c.Inherit}
-	if c.Stdin != nil {
-		cmd.Stdin = c.Stdin
+	if c.Lock != nil && c.Iteration > 0 {
+		if err := c.Lock.Forget(); err != nil {
+			return Result{}, err
+		}
 	}
-	ownGroup(cmd)
 	out := &output{active: make(chan struct{}, 1)}
-	pipes, err := out.connect(cmd, c)
+	pipes, err := connect(c)
 	if err != nil {
 		return Result{}, fmt.Errorf("%w: %s: %w", ErrNotStarted, c.Argv[0], err)
 	}
+	p := newProcess(c.Lock)
+	defer p.remove()
+	defer endOnPanic()
+	begun := sync.OnceFunc(func() { close(p.begun) })
+	defer begun()
 	res := Result{StartedAt: time.Now()}
-	err = cmd.Start()
+	err = p.start(c, path, pipes)
 	pipes.closeChildEnds()
 	if err != nil {
 		pipes.closeOurEnds()
@@ -94,19 +114,18 @@ func Run(ctx context.Context, c Command) (Result, error) {
 		}
 		return Result{}, fmt.Errorf("%w: %s: %w", ErrNotStarted, c.Argv[0], err)
 	}
-	// Until the command's own program is loaded, which has happened, it is a copy of this
-	// process, and the system counts that as its peak.
-	ours := ownPeak()
 	if c.Started != nil {
-		c.Started(cmd.Process.Pid)
+		c.Started(p.leader())
 	}
+	begun()
 	copied := out.copy(pipes)
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // how it ended is in cmd.ProcessState
-		close(ended)
-	}()
-	res.Cause = watch(ctx, c, cmd, out.active, ended)
+	go p.wait()
+	if running.over.Load() {
+		p.kill()
+	}
+	if res.Cause = p.watch(ctx, c, out.active); res.Cause != CauseNone {
+		res.Left = p.left()
+	}
 	res.EndedAt = time.Now()
 	drain := time.NewTimer(drainTime)
 	defer drain.Stop()
@@ -117,224 +136,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	}
 	pipes.closeOurEnds()
 	<-copied
-	res.Tail = out.tail()
-	res.Exit, res.Signal = exitOf(cmd.ProcessState)
-	res.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	if peak := peakOf(cmd.ProcessState); peak > ours {
-		res.MaxRSS = peak
-	}
+	res.Tail = out.tail.Lines()
+	res.Exit, res.Signal, res.CPU, res.MaxRSS = p.end.Exit, p.end.Signal, p.end.CPU, p.end.MaxRSS
 	return res, nil
-}
-
-// watch waits until the command has ended, and ends it when it must.
-func watch(ctx context.Context, c Command, cmd *exec.Cmd, active <-chan struct{}, ended <-chan struct{}) Cause {
-	timeout, stopTimeout := after(c.Timeout)
-	defer stopTimeout()
-	idle := time.NewTimer(max(c.IdleTimeout, time.Nanosecond))
-	defer idle.Stop()
-	idleC := idle.C
-	if c.IdleTimeout <= 0 {
-		idleC = nil
-	}
-	for {
-		var cause Cause
-		select {
-		case <-ended:
-			return CauseNone
-		case <-active:
-			if c.IdleTimeout > 0 {
-				idle.Reset(c.IdleTimeout)
-			}
-			continue
-		case <-timeout:
-			cause = CauseTimeout
-		case <-idleC:
-			cause = CauseIdle
-		case <-ctx.Done():
-			cause = CauseCanceled
-		}
-		end(c, cmd, ended)
-		return cause
-	}
-}
-
-// end takes the command's group down and waits for the command.
-func end(c Command, cmd *exec.Cmd, ended <-chan struct{}) {
-	grace := c.Grace
-	if grace <= 0 {
-		grace = defaultGrace
-	}
-	terminate(cmd)
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-ended:
-		kill(cmd) // members of the group that ignored SIGTERM
-	case <-timer.C:
-		kill(cmd)
-		<-ended
-	}
-}
-
-func after(d time.Duration) (<-chan time.Time, func() bool) {
-	if d <= 0 {
-		return nil, func() bool { return true }
-	}
-	t := time.NewTimer(d)
-	return t.C, t.Stop
-}
-
-// Look says whether a command can be started at all: found, executable, and no
-// folder. Its error wraps ErrNotStarted.
-func Look(argv []string, dir string, env []string) error {
-	_, err := lookPath(argv, dir, env)
-	return err
-}
-
-// lookPath finds the executable as a shell in dir with env would.
-func lookPath(argv []string, dir string, env []string) (string, error) {
-	if len(argv) == 0 || argv[0] == "" {
-		return "", fmt.Errorf("%w: it is empty", ErrNotStarted)
-	}
-	name := argv[0]
-	if filepath.Base(name) != name {
-		path := name
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
-		}
-		if err := executable(path); err != nil {
-			return "", fmt.Errorf("%w: %s: %w", ErrNotStarted, name, err)
-		}
-		return path, nil
-	}
-	search := os.Getenv("PATH")
-	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
-			search = v
-		}
-	}
-	var first error
-	for _, d := range filepath.SplitList(search) {
-		if d == "" {
-			d = "."
-		}
-		if !filepath.IsAbs(d) {
-			d = filepath.Join(dir, d)
-		}
-		err := executable(filepath.Join(d, name))
-		if err == nil {
-			return filepath.Join(d, name), nil
-		}
-		if first == nil && !errors.Is(err, os.ErrNotExist) {
-			first = err
-		}
-	}
-	if first == nil {
-		first = errors.New("not found in PATH")
-	}
-	return "", fmt.Errorf("%w: %s: %w", ErrNotStarted, name, first)
-}
-
-// output passes a command's output on and keeps its end.
-type output struct {
-	active chan struct{} // gets a token when something was printed
-
-	mu   sync.Mutex
-	ring []byte // Guarded by mu: at most twice TailBytes and a bit.
-}
-
-type pipes struct {
-	ours, theirs []*os.File
-	to           []io.Writer
-}
-
-func (o *output) connect(cmd *exec.Cmd, c Command) (*pipes, error) {
-	p := &pipes{to: []io.Writer{c.Stdout, c.Stderr}}
-	for range p.to {
-		r, w, err := os.Pipe()
-		if err != nil {
-			p.closeOurEnds()
-			p.closeChildEnds()
-			return nil, err
-		}
-		p.ours, p.theirs = append(p.ours, r), append(p.theirs, w)
-	}
-	cmd.Stdout, cmd.Stderr = p.theirs[0], p.theirs[1]
-	return p, nil
-}
-
-func (p *pipes) closeOurEnds()   { closeAll(p.ours) }
-func (p *pipes) closeChildEnds() { closeAll(p.theirs) }
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		_ = f.Close()
-	}
-}
-
-// copy passes both streams on until they end or are closed. A writer that fails
-// (a terminal that went away) must not stop the command: the rest is read and
-// only its end is kept.
-func (o *output) copy(p *pipes) <-chan struct{} {
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	for i, r := range p.ours {
-		wg.Go(func() {
-			buf := make([]byte, 32<<10)
-			w := p.to[i]
-			for {
-				n, err := r.Read(buf)
-				if n > 0 {
-					o.keep(buf[:n])
-					if w != nil {
-						if _, werr := w.Write(buf[:n]); werr != nil {
-							w = nil
-						}
-					}
-				}
-				if err != nil {
-					return
-				}
-			}
-		})
-	}
-	go func() { wg.Wait(); close(done) }()
-	return done
-}
-
-func (o *output) keep(b []byte) {
-	select {
-	case o.active <- struct{}{}:
-	default:
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	const keep = TailBytes + 1 // the byte before says whether a line begins
-	if len(b) > keep {
-		b = b[len(b)-keep:]
-	}
-	if len(o.ring)+len(b) > 2*keep {
-		o.ring = append(o.ring[:0], o.ring[len(o.ring)-keep:]...)
-	}
-	o.ring = append(o.ring, b...)
-}
-
-func (o *output) tail() []byte {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return LastLines(o.ring, TailBytes)
-}
-
-// LastLines returns the last whole lines of text, at most size bytes of it. A line that
-// is cut is left out: its beginning may be what says that the rest is a secret. Of a
-// line that is longer than that a note is left.
-func LastLines(text []byte, size int) []byte {
-	if len(text) <= size {
-		return text
-	}
-	text = text[len(text)-size-1:]
-	if _, rest, ok := bytes.Cut(text, []byte{'\n'}); ok && len(rest) > 0 {
-		return rest
-	}
-	return fmt.Appendf(nil, "[the last line is longer than %d bytes and left out]\n", size)
 }

@@ -8,15 +8,31 @@ import (
 	"os/exec"
 )
 
-// Without process groups the command alone is ended, and at once.
-func ownGroup(*exec.Cmd)      {}
-func terminate(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
-func kill(cmd *exec.Cmd)      { _ = cmd.Process.Kill() }
+// Without process groups the command alone is ended, and at once; and there is no keeper.
+func ownSession(*exec.Cmd)    {}
+func (p *process) terminate() { p.kill() }
+func (p *process) kill() {
+	if p.leader() != 0 {
+		_ = p.cmd.Process.Kill()
+	}
+}
+func (p *process) pause()   {}
+func (p *process) proceed() {}
 
-func exitOf(ps *os.ProcessState) (code int, signal string) { return ps.ExitCode(), "" }
+func endOf(ps *os.ProcessState, _ int64) end {
+	return end{Exit: ps.ExitCode(), CPU: ps.UserTime() + ps.SystemTime()}
+}
 
-func peakOf(*os.ProcessState) int64 { return 0 }
-func ownPeak() int64                { return 0 }
+func ownPeak() int64 { return 0 }
+
+type reports struct{}
+
+// KeepIfAsked does nothing: there is no keeper.
+func KeepIfAsked() {}
+
+func (p *process) startKept(Command, string, *pipes) (bool, error) { return false, nil }
+func (p *process) waitKept()                                       {}
+func orderKill()                                                   {}
 
 func executable(path string) error {
 	for _, ext := range []string{"", ".exe", ".com", ".bat", ".cmd"} {

@@ -15,22 +15,53 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownGroup makes the command the leader of a session and of a process group of its own,
+// ownSession makes the command the leader of a session and of a process group of its own,
 // so that a Ctrl-C on the terminal reaches lopen alone, the group can be ended whole, and
 // the command has no terminal: neither to write on past lopen nor to type into.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+func ownSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-func terminate(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+// terminate asks the group to end, and what the command started elsewhere.
+func (p *process) terminate() { p.signal(syscall.SIGTERM) }
 
-// kill ends what is left of the group. Its number is not given to another one
-// while a member lives; when none does, there is nothing to signal.
-func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+func (p *process) pause()   { p.signal(syscall.SIGSTOP) }
+func (p *process) proceed() { p.signal(syscall.SIGCONT) }
 
-func exitOf(ps *os.ProcessState) (code int, signal string) {
-	if ws, ok := ps.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return -1, unix.SignalName(ws.Signal())
+// kill ends what is left of the group, and of what the command started elsewhere, which
+// may have started more meanwhile.
+func (p *process) kill() {
+	for range 10 {
+		if p.signal(syscall.SIGKILL) == 0 {
+			return
+		}
 	}
-	return ps.ExitCode(), ""
+}
+
+// signal sends a signal to the command's group, and to the processes in other groups that
+// inherited its lock, of which it returns the number. The group's number is not given to
+// another one while a member lives; when none does, there is nothing to signal.
+func (p *process) signal(s syscall.Signal) (strays int) {
+	pgid := p.leader()
+	if pgid == 0 {
+		return 0
+	}
+	_ = syscall.Kill(-pgid, s)
+	for _, pid := range p.strays() {
+		if syscall.Kill(pid, s) == nil {
+			strays++
+		}
+	}
+	return strays
+}
+
+func endOf(ps *os.ProcessState, peak int64) end {
+	e := end{Exit: ps.ExitCode(), CPU: ps.UserTime() + ps.SystemTime()}
+	if ws, ok := ps.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		e.Exit, e.Signal = -1, unix.SignalName(ws.Signal())
+	}
+	if m := peakOf(ps); m > peak {
+		e.MaxRSS = m
+	}
+	return e
 }
 
 // peakOf is what the system says of the largest resident set of a command or of what

@@ -25,8 +25,26 @@ func shell(t *testing.T, script string, out io.Writer) child.Command {
 	return child.Command{Argv: []string{"sh", "-c", script}, Dir: t.TempDir(), Env: os.Environ(), Stdout: out, Stderr: out}
 }
 
-func TestHowACommandEnds(t *testing.T) {
+// kept is shell with a keeper.
+func kept(t *testing.T, script string, out io.Writer) child.Command {
+	t.Helper()
+	c := shell(t, script, out)
+	c.Keep = true
+	return c
+}
+
+// bothWays runs a test of commands without and with a keeper.
+func bothWays(t *testing.T, test func(t *testing.T, shell func(*testing.T, string, io.Writer) child.Command)) {
+	t.Helper()
 	t.Parallel()
+	t.Run("alone", func(t *testing.T) { t.Parallel(); test(t, shell) })
+	t.Run("kept", func(t *testing.T) { t.Parallel(); test(t, kept) })
+}
+
+func TestHowACommandEnds(t *testing.T) { bothWays(t, howACommandEnds) }
+
+func howACommandEnds(t *testing.T, shell func(*testing.T, string, io.Writer) child.Command) {
+	t.Helper()
 	for name, c := range map[string]struct {
 		script string
 		change func(*child.Command)
@@ -39,7 +57,7 @@ func TestHowACommandEnds(t *testing.T) {
 		"signal":       {script: "kill -SEGV $$", exit: -1, signal: "SIGSEGV"},
 		"timeout":      {script: "sleep 60", change: func(c *child.Command) { c.Timeout = 50 * time.Millisecond }, exit: -1, signal: "SIGTERM", cause: child.CauseTimeout},
 		"idle":         {script: "sleep 60", change: func(c *child.Command) { c.IdleTimeout = 50 * time.Millisecond }, exit: -1, signal: "SIGTERM", cause: child.CauseIdle},
-		"kept alive":   {script: "for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done", change: func(c *child.Command) { c.IdleTimeout = time.Second }},
+		"kept alive":   {script: "for i in 1 2 3 4 5 6; do echo $i; sleep 0.4; done", change: func(c *child.Command) { c.IdleTimeout = 2 * time.Second }},
 		"ignores TERM": {script: "trap '' TERM; while :; do sleep 60; done", change: func(c *child.Command) { c.Timeout, c.Grace = 50*time.Millisecond, 50*time.Millisecond }, exit: -1, signal: "SIGKILL", cause: child.CauseTimeout},
 		"stdin":        {script: `[ "$(cat)" = "" ]`},
 	} {
@@ -60,8 +78,10 @@ func TestHowACommandEnds(t *testing.T) {
 	}
 }
 
-func TestCancelEndsTheWholeGroup(t *testing.T) {
-	t.Parallel()
+func TestCancelEndsTheWholeGroup(t *testing.T) { bothWays(t, cancelEndsTheWholeGroup) }
+
+func cancelEndsTheWholeGroup(t *testing.T, shell func(*testing.T, string, io.Writer) child.Command) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := shell(t, `sh -c 'exec 7>alive; sleep 600' & wait`, io.Discard)
 	fifo := filepath.Join(cmd.Dir, "alive")
@@ -83,7 +103,11 @@ func TestCancelEndsTheWholeGroup(t *testing.T) {
 }
 
 func TestOutputComesThroughAndItsEndIsKept(t *testing.T) {
-	t.Parallel()
+	bothWays(t, outputComesThroughAndItsEndIsKept)
+}
+
+func outputComesThroughAndItsEndIsKept(t *testing.T, shell func(*testing.T, string, io.Writer) child.Command) {
+	t.Helper()
 	var n countingWriter
 	res, err := child.Run(t.Context(), shell(t, `head -c 64M /dev/zero | tr '\0' x; printf END`, &n))
 	require.NoError(t, err)
@@ -92,8 +116,10 @@ func TestOutputComesThroughAndItsEndIsKept(t *testing.T) {
 }
 
 // The beginning of a line may be what says that the rest is a secret.
-func TestTheTailBeginsWithALine(t *testing.T) {
-	t.Parallel()
+func TestTheTailBeginsWithALine(t *testing.T) { bothWays(t, theTailBeginsWithALine) }
+
+func theTailBeginsWithALine(t *testing.T, shell func(*testing.T, string, io.Writer) child.Command) {
+	t.Helper()
 	for script, want := range map[string]string{
 		`printf 'password='; head -c 16k /dev/zero | tr '\0' x; echo; echo END`:  "END\n",
 		`echo first; head -c 16379 /dev/zero | tr '\0' x; echo; echo END`:        strings.Repeat("x", 16379) + "\nEND\n",
@@ -122,7 +148,11 @@ func (n *countingWriter) Write(p []byte) (int, error) {
 }
 
 func TestOutputThatNobodyTakesDoesNotStopTheCommand(t *testing.T) {
-	t.Parallel()
+	bothWays(t, outputThatNobodyTakesDoesNotStopTheCommand)
+}
+
+func outputThatNobodyTakesDoesNotStopTheCommand(t *testing.T, shell func(*testing.T, string, io.Writer) child.Command) {
+	t.Helper()
 	cmd := shell(t, `head -c 1M /dev/zero | tr '\0' x; printf END`, nil)
 	cmd.Stdout = failingWriter{}
 	res, err := child.Run(t.Context(), cmd)
@@ -135,8 +165,10 @@ type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("the terminal went away") }
 
-func TestDaemonIsLeftBehind(t *testing.T) {
-	t.Parallel()
+func TestDaemonIsLeftBehind(t *testing.T) { bothWays(t, daemonIsLeftBehind) }
+
+func daemonIsLeftBehind(t *testing.T, shell func(*testing.T, string, io.Writer) child.Command) {
+	t.Helper()
 	cmd := shell(t, `setsid sh -c 'echo $$ >pid; exec sleep 600' & while [ ! -s pid ]; do :; done; exit 3`, io.Discard)
 	if _, err := os.Stat("/usr/bin/setsid"); err != nil {
 		t.Skip("setsid is not here")
@@ -156,8 +188,10 @@ func TestDaemonIsLeftBehind(t *testing.T) {
 	require.True(t, res.LeftBehind)
 }
 
-func TestInheritedFileAndStart(t *testing.T) {
-	t.Parallel()
+func TestInheritedFileAndStart(t *testing.T) { bothWays(t, inheritedFileAndStart) }
+
+func inheritedFileAndStart(t *testing.T, shell func(*testing.T, string, io.Writer) child.Command) {
+	t.Helper()
 	f, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)
 	defer f.Close()
@@ -194,9 +228,17 @@ func TestWhatCannotBeStarted(t *testing.T) {
 		_, err = child.Run(t.Context(), child.Command{Argv: []string{argv0}, Dir: dir, Env: env})
 		require.ErrorIs(t, err, child.ErrNotStarted, argv0)
 	}
-	_, err := child.Run(t.Context(), child.Command{Argv: []string{filepath.Join(dir, "tool")}, Dir: filepath.Join(dir, "moved"), Env: env})
-	require.ErrorIs(t, err, child.ErrNotStarted)
-	require.ErrorContains(t, err, "stat "+filepath.Join(dir, "moved")+": no such file or directory", "not the tool")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "for-nobody"), []byte("#!/no/such/interpreter\n"), 0o700))
+	for _, keep := range []bool{false, true} {
+		begun := func(int) { t.Error("it began") }
+		_, err := child.Run(t.Context(), child.Command{Argv: []string{filepath.Join(dir, "tool")}, Dir: filepath.Join(dir, "moved"), Env: env, Keep: keep, Started: begun})
+		require.ErrorIs(t, err, child.ErrNotStarted)
+		require.ErrorContains(t, err, "stat "+filepath.Join(dir, "moved")+": no such file or directory", "not the tool")
+		_, err = child.Run(t.Context(), child.Command{Argv: []string{"for-nobody"}, Dir: dir, Env: env, Keep: keep, Started: begun})
+		require.ErrorIs(t, err, child.ErrNotStarted)
+		require.EqualError(t, err, "the command cannot be started: for-nobody: fork/exec "+filepath.Join(dir, "for-nobody")+": no such file or directory")
+		require.ErrorIs(t, err, os.ErrNotExist)
+	}
 	for _, argv0 := range []string{"tool", "./tool", filepath.Join(dir, "tool")} {
 		require.NoError(t, child.Look([]string{argv0}, dir, env), argv0)
 	}
@@ -204,8 +246,10 @@ func TestWhatCannotBeStarted(t *testing.T) {
 
 // TestPeakMemoryIsTheCommandsOwn has none told of a command that needs less than who
 // started it has: the system counts that for the command, too.
-func TestPeakMemoryIsTheCommandsOwn(t *testing.T) {
-	t.Parallel()
+func TestPeakMemoryIsTheCommandsOwn(t *testing.T) { bothWays(t, peakMemoryIsTheCommandsOwn) }
+
+func peakMemoryIsTheCommandsOwn(t *testing.T, shell func(*testing.T, string, io.Writer) child.Command) {
+	t.Helper()
 	res, err := child.Run(t.Context(), shell(t, "exit 0", io.Discard))
 	require.NoError(t, err)
 	require.Zero(t, res.MaxRSS, "of a shell")
@@ -214,4 +258,52 @@ func TestPeakMemoryIsTheCommandsOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, res.MaxRSS, int64(buffer))
 	require.Less(t, res.MaxRSS, int64(buffer+buffer/2))
+}
+
+// What a caller calls activity counts in place of output.
+func TestActivity(t *testing.T) {
+	t.Parallel()
+	cmd := shell(t, `while :; do echo noise; sleep 0.01; done`, io.Discard)
+	cmd.Activity, cmd.IdleTimeout = make(chan struct{}), 100*time.Millisecond
+	res, err := child.Run(t.Context(), cmd)
+	require.NoError(t, err)
+	require.Equal(t, child.CauseIdle, res.Cause, "output is none")
+
+	active := make(chan struct{})
+	cmd = shell(t, `sleep 0.5`, io.Discard)
+	cmd.Activity, cmd.IdleTimeout = active, 250*time.Millisecond
+	done := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				select {
+				case active <- struct{}{}:
+				case <-done:
+					return
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	res, err = child.Run(t.Context(), cmd)
+	close(done)
+	require.NoError(t, err)
+	require.Equal(t, child.CauseNone, res.Cause)
+}
+
+func TestStop(t *testing.T) { bothWays(t, stop) }
+
+func stop(t *testing.T, shell func(*testing.T, string, io.Writer) child.Command) {
+	t.Helper()
+	end := make(chan struct{})
+	cmd := shell(t, `sleep 60`, io.Discard)
+	cmd.Stop, cmd.Started = end, func(int) { close(end) }
+	res, err := child.Run(t.Context(), cmd)
+	require.NoError(t, err)
+	require.Equal(t, child.CauseStopped, res.Cause)
+	require.Equal(t, "SIGTERM", res.Signal)
 }

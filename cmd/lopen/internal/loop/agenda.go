@@ -3,7 +3,6 @@ package loop
 import (
 	"container/heap"
 	"slices"
-	"sort"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
@@ -21,19 +20,21 @@ type agenda struct {
 	left  []int         // of each task, children that are not done
 	unmet []int         // of each task, dependencies of its own that are not done
 	waits map[int][]int // tasks that depend on one, once for each time they name it
-	ready sort.IntSlice // leaves that may run; a heap
+	early []bool        // of the unit that comes first
+	ready []int         // leaves that may run; a heap
 }
 
-func newAgenda(st *session.State, cfg Config) *agenda {
+func newAgenda(st *session.State, cfg Config, early string) *agenda {
 	a := &agenda{st: st, cfg: cfg, at: make(map[string]int, st.NumTasks()), waits: map[int][]int{}}
 	for t := range st.All() {
 		a.at[t.ID] = len(a.tasks)
 		a.tasks = append(a.tasks, t)
 	}
 	n := len(a.tasks)
-	a.done, a.left, a.unmet = make([]bool, n), make([]int, n), make([]int, n)
+	a.done, a.early, a.left, a.unmet = make([]bool, n), make([]bool, n), make([]int, n), make([]int, n)
 	for i := range a.tasks {
 		t := &a.tasks[i]
+		a.early[i] = early != "" && within(st, t.ID, early)
 		a.done[i] = t.State == session.TaskComplete || t.State == session.TaskSkipped
 		if p, ok := a.at[t.Parent]; ok && !a.done[i] {
 			a.left[p]++
@@ -56,7 +57,8 @@ func newAgenda(st *session.State, cfg Config) *agenda {
 			a.ready = append(a.ready, i)
 		}
 	}
-	return a // positions that grow are a heap
+	heap.Init(a)
+	return a
 }
 
 // open says whether a task is a leaf that is to be done.
@@ -148,10 +150,13 @@ func (a *agenda) finish(i int) {
 
 // An agenda is the heap of what is ready.
 
-func (a *agenda) Len() int           { return len(a.ready) }
-func (a *agenda) Less(i, j int) bool { return a.ready.Less(i, j) }
-func (a *agenda) Swap(i, j int)      { a.ready.Swap(i, j) }
-func (a *agenda) Push(x any)         { a.ready = append(a.ready, x.(int)) }
+func (a *agenda) Len() int { return len(a.ready) }
+func (a *agenda) Less(i, j int) bool {
+	i, j = a.ready[i], a.ready[j]
+	return a.early[i] && !a.early[j] || a.early[i] == a.early[j] && i < j
+}
+func (a *agenda) Swap(i, j int) { a.ready[i], a.ready[j] = a.ready[j], a.ready[i] }
+func (a *agenda) Push(x any)    { a.ready = append(a.ready, x.(int)) }
 func (a *agenda) Pop() any {
 	last := a.ready[len(a.ready)-1]
 	a.ready = a.ready[:len(a.ready)-1]

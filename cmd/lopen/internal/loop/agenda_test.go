@@ -67,9 +67,13 @@ func TestAgendaIsChoose(t *testing.T) {
 		res, err := tasks.Reconcile(fresh, plan.Parse([]byte(src)), tasks.Between)
 		require.NoError(rt, err)
 		st := res.State
-		todo := newAgenda(st, cfg)
+		early := ""
+		if len(ids) > 0 && rapid.Bool().Draw(rt, "halfway") {
+			early = rapid.SampledFrom(ids).Draw(rt, "early")
+		}
+		todo := newAgenda(st, cfg, early)
 		for {
-			unit, leaves := choose(st, cfg)
+			unit, leaves := choose(st, cfg, early)
 			gotUnit, gotLeaves := todo.next()
 			require.Equal(rt, unit, gotUnit, src)
 			require.Equal(rt, leaves, gotLeaves, src)

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
@@ -21,32 +22,50 @@ import (
 // that is nobody's fault: EX_TEMPFAIL of sysexits.h.
 const exitTryLater = 75
 
-// outcome is how one start of the command ended.
+// outcome is how one start of the command ended, and what follows.
 type outcome struct {
-	result  child.Result
-	check   *session.CheckResult // nil when the check was not run
-	failure string               // why the attempt counts as failed; "" when it is done
+	start
+	verdict
+	check *session.CheckResult // nil when the check was not run
 	// checkTail is the end of what a check printed that failed.
 	checkTail []byte
-	limited   bool
+	until     time.Time // of the wait that follows; zero for none
+	opened    bool      // it opened the circuit breaker
 }
 
 // lastOutput is the end of what a failed attempt printed, for the next prompt: redacted
 // before a line of it is left out, so that no cut parts a credential from its name.
-type lastOutput struct{ failure, output, check string }
+type lastOutput struct {
+	failure, output, check string
+	attempt                int
+	earlier                []lastOutput // the newest first, two at most
+}
+
+// then is what to remember after another failed attempt.
+func (l lastOutput) then(next lastOutput) lastOutput {
+	if l.failure != "" {
+		next.earlier = append([]lastOutput{{failure: l.failure, output: l.output, check: l.check, attempt: l.attempt}}, l.earlier...)
+		next.earlier = next.earlier[:min(len(next.earlier), lifecycle.MaxFailures-1)]
+	}
+	return next
+}
 
 // attempt starts the command once on a unit and takes the consequences.
 func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) error {
 	begun := time.Now()
-	n, err := r.begin(ctx, unit, leaves)
+	w := r.pick()
+	n, err := r.begin(ctx, w, unit, leaves)
 	if err != nil {
 		return err
 	}
 	r.starts++
-	r.at = working{unit: unit, leaves: leaves, iteration: r.sess.State().NumIterations() + 1, git: r.git.Head}
+	r.at = working{unit: unit, leaves: leaves, iteration: r.sess.State().NumIterations() + 1, git: r.git.Head, worker: w, session: r.sess.State().Header().AgentSession}
 	r.logTaskBegins(n)
+	r.openOutput(unit, n)
+	defer r.closeOutput(session.Interrupted, "") // where an error ends it
 	out, metrics, err := r.execute(ctx, unit, leaves, n)
 	if errors.Is(err, child.ErrNotStarted) {
+		r.closeOutput(session.Needed, err.Error())
 		return r.notStarted(leaves, err)
 	}
 	if err != nil {
@@ -64,48 +83,84 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	if err := r.follow(context.WithoutCancel(ctx), tasks.During); err != nil {
 		return err
 	}
-	if err := r.remember(ctx, n, out, metrics, r.consequence(ctx, out)); err != nil {
+	r.consequence(ctx, &out)
+	r.leave(&out)
+	r.closeOutput(out.then, out.failure)
+	if err := r.remember(ctx, n, out, metrics, out.then); err != nil {
 		return err
 	}
 	leaves = slices.DeleteFunc(slices.Clone(leaves), func(id string) bool { _, ok := r.sess.State().Task(id); return !ok })
-	if ctx.Err() != nil {
+	switch out.then {
+	case session.Failed, session.Done:
+	default: // nobody's fault: it is no attempt of the task
 		if err := r.record(unit, leaves, out, metrics, begun, session.TriggerPaused, false, nil); err != nil {
 			return err
 		}
-		return r.interrupted()
+		return r.excuse(ctx, &out)
 	}
-	if out.limited {
-		if err := r.record(unit, leaves, out, metrics, begun, session.TriggerPaused, false, nil); err != nil {
-			return err
-		}
-		return r.waitLimit(ctx, metrics)
+	if !out.empty() || out.then == session.Done {
+		r.through(w)
 	}
-	r.limits = limits{}
 	if out.failure != "" {
-		r.last[unit] = lastOutput{failure: r.sess.Redact(out.failure), output: r.sess.Redact(string(out.result.Tail)), check: r.sess.Redact(string(out.checkTail))}
+		r.last[unit] = r.last[unit].then(lastOutput{attempt: n, failure: r.sess.Redact(out.failure), output: r.sess.Redact(string(out.result.Tail)), check: r.sess.Redact(string(out.checkTail))})
 		return r.failed(ctx, unit, leaves, out, metrics, begun)
 	}
 	delete(r.last, unit)
 	return r.done(ctx, unit, leaves, out, metrics, begun)
 }
 
-// consequence names what follows a start of the command.
-func (r *Runner) consequence(ctx context.Context, out outcome) string {
+// consequence decides what follows a start of the command.
+func (r *Runner) consequence(ctx context.Context, out *outcome) {
+	if ctx.Err() != nil {
+		out.verdict = verdict{then: session.Interrupted}
+		return
+	}
+	if out.guessed = r.guessed; !out.knows {
+		if out.guess = agent.Classify(out.result.Tail, time.Now()); out.guess != nil {
+			out.guess.Text = r.words(out.guess.Text)
+		}
+	}
+	out.verdict = out.weigh()
+	if r.guessed++; !out.byWords {
+		r.guessed = 0
+	}
+	switch {
+	case out.then == session.Waits:
+		out.until = r.setAside(r.at.worker, out.problem)
+	case out.then == session.Failed && out.empty():
+		wasOpen := r.breaker.open
+		last, had := r.last[r.at.unit]
+		if !r.breaker.blame(r.at.unit, r.at.leaves, last, had) {
+			return
+		}
+		out.then, out.opened = session.Uncounted, !wasOpen
+		if r.cfg.Unattended {
+			out.until = r.breaker.wait()
+		}
+	}
+}
+
+// excuse goes on after a start that is no attempt of its task, or ends the run.
+func (r *Runner) excuse(ctx context.Context, out *outcome) error {
+	w := r.at.worker
 	switch {
 	case ctx.Err() != nil:
-		return "interrupted"
-	case out.limited:
-		return "limited"
-	case out.failure != "":
-		return "failed"
+		return r.interrupted()
+	case out.then == session.Waits:
+		return r.waitOut(ctx, w, out.problem, out.until)
+	case out.then == session.Needed:
+		return r.needed(w, out.problem)
+	case r.breaker.open && out.empty() && !out.lost():
+		return r.tripped(ctx, w, out)
 	}
-	return session.Done
+	r.cfg.UI.Say("no attempt is counted: %s", plain.Line(clip(out.failure, 300)))
+	return nil
 }
 
 // begin makes durable that the unit is being worked on and returns the number
 // of the attempt.
-func (r *Runner) begin(ctx context.Context, unit string, leaves []string) (int, error) {
-	now := time.Now()
+func (r *Runner) begin(ctx context.Context, w *worker, unit string, leaves []string) (int, error) {
+	now, fresh := time.Now(), w.NewSession()
 	n := attemptNumber(r.sess.State(), leaves)
 	if c := tasks.Component(r.sess.State(), unit); c != r.sess.State().Header().Component {
 		if err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
@@ -118,6 +173,7 @@ func (r *Runner) begin(ctx context.Context, unit string, leaves []string) (int, 
 	err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
 		h := e.Header()
 		h.ActiveTask, h.Step = unit, session.StepIterateThroughTasks
+		h.AgentName, h.AgentSession = w.Name(), fresh
 		for _, id := range leaves {
 			tasks.Set(e, id, func(t *session.Task) {
 				t.State = session.TaskInProgress
@@ -147,26 +203,22 @@ func attemptNumber(st *session.State, leaves []string) int {
 
 // execute runs the command and, when that succeeded, the check.
 func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n int) (out outcome, m metrics, err error) {
-	prompt, resources, err := r.compose(r.sess.State(), unit, leaves, n)
+	changes, err := r.before(ctx, unit)
 	if err != nil {
 		return out, m, err
 	}
-	r.at.context = resources
-	r.tell(ctx, event{Type: "prompt", Text: string(prompt)})
-	if err := r.tolerate(r.sess.Update(func(st *session.State) (*session.State, error) {
-		e := st.Edit()
-		e.Header().Resources = used(st.Header().Resources, resources)
-		return e.State()
-	})); err != nil {
+	w := r.at.worker
+	prompt, launch, err := r.approach(ctx, w, unit, leaves, n)
+	if err != nil {
 		return out, m, err
 	}
+	r.keepPrompt(prompt)
 	stdin, err := r.writePrompt(prompt)
 	if err != nil {
 		return out, m, err
 	}
 	defer stdin.Close()
-
-	if err := r.before(ctx, unit); err != nil {
+	if err := r.listChanged(changes); err != nil {
 		return out, m, err
 	}
 	t, _ := r.sess.State().Task(unit)
@@ -177,23 +229,29 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 	if r.cfg.Timeout > 0 {
 		deadline = time.Now().Add(r.cfg.Timeout)
 	}
-	cmd := child.Command{Argv: r.cfg.Command, Dir: r.cfg.Project, Env: env, Stdin: stdin}
-	if out.result, err = r.supervise(ctx, cmd, "output", deadline); err != nil {
+	cmd := child.Command{Argv: w.Launch(launch), Dir: r.cfg.Project, Env: env, Iteration: r.at.iteration}
+	if w.Stdin() {
+		cmd.Stdin = stdin
+	}
+	resumed := launch.Session != "" && !launch.New
+	if !resumed {
+		r.trail.used = agent.Usage{}
+	}
+	if out.start, err = r.work(ctx, w, cmd, r.trail.used, deadline); err != nil {
 		return out, m, err
 	}
+	out.budget, out.resumed = launch.Budget, resumed
 	m, warning := r.readMetrics(time.Now())
-	m.Model, m.AgentSession = r.sess.Redact(m.Model), r.sess.Redact(m.AgentSession)
 	if warning != nil {
 		r.cfg.UI.Warn("%v", warning)
 	}
+	out.retryAt = m.RetryAt
+	r.account(w, &m, &out)
 	if ctx.Err() != nil {
 		return out, m, nil
 	}
 	switch {
-	case out.result.Exit == exitTryLater && out.result.Cause == child.CauseNone:
-		out.limited = true
-	case out.result.Cause != child.CauseNone || out.result.Exit != 0:
-		out.failure = describe(out.result, r.cfg)
+	case out.weigh().then != session.Done:
 	case r.cfg.Check != "":
 		err = r.judge(ctx, &out, env, deadline)
 	default:
@@ -202,35 +260,64 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 	return out, m, err
 }
 
+// approach decides whether an attempt continues a session of the agent, and writes its
+// prompt. What it continues is durable before the start.
+func (r *Runner) approach(ctx context.Context, w *worker, unit string, leaves []string, n int) ([]byte, agent.Launch, error) {
+	launch := agent.Launch{Session: r.at.session, New: r.at.session != "", Budget: r.left}
+	if id := r.trail.follows(w, unit, n); id != "" {
+		launch.Session, launch.New, r.at.session = id, false, id
+		if err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
+			e.Header().AgentSession = id
+			return nil
+		}); err != nil {
+			return nil, launch, err
+		}
+		if err := r.sync(ctx); err != nil {
+			return nil, launch, err
+		}
+		r.log.Info().Str("agent", w.Name()).Str("agent_session", id).Msg("agent session continues")
+		prompt, err := r.proceed(unit)
+		launch.Prompt = string(prompt)
+		return prompt, launch, err
+	}
+	prompt, resources, err := r.compose(r.sess.State(), unit, leaves, n)
+	if err != nil {
+		return nil, launch, err
+	}
+	r.at.context = resources
+	launch.Prompt = string(prompt)
+	return prompt, launch, r.tolerate(r.sess.Update(func(st *session.State) (*session.State, error) {
+		e := st.Edit()
+		e.Header().Resources = used(st.Header().Resources, resources)
+		return e.State()
+	}))
+}
+
 func (r *Runner) judge(ctx context.Context, out *outcome, env []string, deadline time.Time) error {
-	res, err := r.supervise(ctx, child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Project, Env: env}, "check", deadline)
+	env = r.withDiff(ctx, r.at.unit, env)
+	stdout, stderr := r.cfg.UI.Output()
+	r.checkBegins()
+	c := child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Project, Env: env, Stdout: r.rendered(stdout), Stderr: r.rendered(stderr)}
+	res, err := r.supervise(ctx, c, deadline, nil)
 	if err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
-	out.check = &session.CheckResult{Command: r.check, Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt)}
+	out.check = r.result(res, r.at.unit)
 	if res.Cause != child.CauseNone || res.Exit != 0 {
-		out.failure = fmt.Sprintf("the check %q: %s", r.check, describe(res, r.cfg))
+		out.red = fmt.Sprintf("the check %q: %s", r.check, describe(res, r.cfg))
 		out.checkTail = res.Tail
 	}
 	return nil
 }
 
 // supervise runs one process with the lock that says so to the next holder.
-func (r *Runner) supervise(ctx context.Context, c child.Command, what string, deadline time.Time) (child.Result, error) {
-	c.Grace, c.IdleTimeout = defaultGrace, r.cfg.IdleTimeout
-	if c.Stdout == nil {
-		c.Stdout, c.Stderr = r.cfg.UI.Output()
-	}
-	if r.cfg.Transcript {
-		for name, w := range map[string]*io.Writer{"stdout": &c.Stdout, "stderr": &c.Stderr} {
-			s := &scribe{to: *w, tell: func(text string) { r.tell(ctx, event{Type: what, Stream: name, Text: text}) }}
-			defer s.flush()
-			*w = s
-		}
-	}
+// well says of a command that ended whether its agent ended well, which is noted where the
+// next holder looks for it; nil of a check.
+func (r *Runner) supervise(ctx context.Context, c child.Command, deadline time.Time, well func(child.Result) bool) (child.Result, error) {
+	c.Grace, c.IdleTimeout, c.Keep = defaultGrace, r.cfg.idle(), true
 	if !deadline.IsZero() {
 		c.Timeout = max(time.Until(deadline), time.Millisecond)
 	}
@@ -244,16 +331,27 @@ func (r *Runner) supervise(ctx context.Context, c child.Command, what string, de
 	var recordErr error
 	if hold != nil {
 		defer func() { _ = hold.Release() }()
-		c.Inherit = append(c.Inherit, hold.File())
+		c.Inherit, c.Lock = append(c.Inherit, hold.File()), hold
 		shown := strings.Join(r.sess.RedactArgs(c.Argv), " ")
 		c.Started = func(pid int) { recordErr = hold.Record(pid, shown) }
 	}
 	res, err := child.Run(ctx, c)
+	if err == nil && well != nil {
+		ended := lifecycle.Ended{Iteration: c.Iteration, Exit: res.Exit, Signal: res.Signal, Success: well(res)}
+		if hold != nil {
+			if err := hold.Ended(ended); err != nil {
+				r.log.Warn().Err(err).Msg("how the command ended is not noted")
+			}
+		}
+	}
 	if recordErr != nil {
 		r.cfg.UI.Warn("the command's process group could not be noted: %v", recordErr)
 	}
 	if res.LeftBehind {
 		r.cfg.UI.Warn("the command left a process behind that still holds its output")
+	}
+	if len(res.Left) > 0 {
+		r.cfg.UI.Warn("processes that the command may have started still run and are left alone (PID %s)", strings.Trim(fmt.Sprint(res.Left), "[]"))
 	}
 	return res, err
 }
@@ -294,12 +392,13 @@ func (r *Runner) env(unit string, n int) []string {
 		"LOPEN_METRICS_FILE="+r.given.metrics,
 		"LOPEN_PROMPT_FILE="+r.given.prompt,
 		"LOPEN_CHANGED_FILES="+r.given.changed,
+		"LOPEN_DIFF_FILE="+r.given.diff, // empty; withDiff names another one
 	)
 }
 
 // given are the paths of the files that the command is given. Each start of it has others:
 // what an earlier one put in their places is not met again.
-type given struct{ prompt, changed, metrics string }
+type given struct{ prompt, changed, metrics, diff string }
 
 // writePrompt writes the file of LOPEN_PROMPT_FILE, which it returns, open at its
 // beginning, and names that of LOPEN_METRICS_FILE.
@@ -320,7 +419,7 @@ func describe(res child.Result, cfg Config) string {
 	case child.CauseTimeout:
 		return fmt.Sprintf("ended after the timeout of %s", cfg.Timeout)
 	case child.CauseIdle:
-		return fmt.Sprintf("ended after %s without output", cfg.IdleTimeout)
+		return fmt.Sprintf("ended after %s without output", cfg.idle())
 	}
 	if res.Signal != "" {
 		return "killed by signal " + res.Signal

@@ -8,66 +8,110 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
+
+// A green is a unit whose check passed, and the number of the attempt that it judged.
+type green struct {
+	unit  string // "" for none
+	n     int
+	begun bool // it passed before the first task, of which the unit was to be
+}
 
 // baseline runs the check once before the first task and says whether the tree
 // was green to begin with: what an agent is blamed for must not have been there
-// before it. The check gets the variables of the check after that task, and the files
-// that they name, because it may judge by them. It decides nothing, and most new
-// projects begin red, so its output is not shown. Where Config.Assess remembers that
-// the check passed for this task on the tree as it is, it is not run.
+// before it. Most new projects begin red, so its output is not shown, and it decides nothing
+// but where RequireGreen is set. Where Config.Assess remembers that the check passed for this
+// task on the tree as it is, it is not run. The result is saved: should lopen be killed, the
+// next run knows whether the check was red when the task began.
 func (r *Runner) baseline(ctx context.Context, unit string, leaves []string) error {
 	if r.cfg.Check == "" || r.cfg.Assess == nil || r.assessed {
 		return nil
 	}
 	r.assessed = true
 	red := errors.New("the check fails")
-	failure := ""
-	at, hit, err := r.cfg.Assess(ctx, unit, func(ctx context.Context) error {
+	n := attemptNumber(r.sess.State(), leaves)
+	checked, failure := &session.CheckResult{Command: r.check, Task: unit}, ""
+	at, hit, err := r.cfg.Assess(ctx, unit, func(ctx context.Context) (err error) {
 		r.status("the check, before the first task", 0)
-		n := attemptNumber(r.sess.State(), leaves)
-		prompt, _, err := r.compose(r.sess.State(), unit, leaves, n)
-		if err != nil {
-			return err
+		if checked, failure, err = r.checkAlone(ctx, unit, leaves, n, io.Discard, io.Discard); err == nil && failure != "" {
+			err = red
 		}
-		f, err := r.writePrompt(prompt)
-		if err != nil {
-			return err
-		}
-		_ = f.Close() // the check reads it by its name, if at all
-		if err := r.listChanged(r.since); err != nil {
-			return err
-		}
-		deadline := time.Time{}
-		if r.cfg.Timeout > 0 {
-			deadline = time.Now().Add(r.cfg.Timeout)
-		}
-		c := child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Project, Env: r.env(unit, n), Stdout: io.Discard, Stderr: io.Discard}
-		res, err := r.supervise(ctx, c, "check", deadline)
-		if err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if res.Cause != child.CauseNone || res.Exit != 0 {
-			failure = describe(res, r.cfg)
-			return red
-		}
-		return nil
+		return err
 	})
 	r.log.Info().Str("task", unit).Bool("passes", err == nil).Bool("remembered", hit).Str("failure", failure).Msg("check before the first task")
 	switch {
 	case ctx.Err() != nil:
 		return r.interrupted()
-	case errors.Is(err, red):
-		r.cfg.UI.Say("before the first task, the check %q fails: %s; this decides nothing", r.check, failure)
-	case err != nil:
+	case err != nil && !errors.Is(err, red):
 		return fmt.Errorf("check before the first task: %w", err)
+	case hit:
+		checked.At = at
+	}
+	if err := r.checked(checked); err != nil {
+		return err
+	}
+	switch {
+	case err != nil && r.cfg.RequireGreen:
+		return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser,
+			fmt.Sprintf("before the first task, the check %q fails: %s; --require-green stops here: mend it, then %s", r.check, failure, r.resumeHint())})
+	case err != nil:
+		r.cfg.UI.Say("before the first task, the check %q fails: %s; this decides nothing", r.check, failure)
+		return nil
 	case hit:
 		r.cfg.UI.Say("before the first task, the check %q passes: nothing changed since %s", r.check, at.Local().Format(time.DateTime))
 	default:
 		r.cfg.UI.Say("before the first task, the check %q passes", r.check)
 	}
+	if r.green.unit == "" {
+		r.green = green{unit, n, true}
+	}
 	return nil
+}
+
+// checkAlone runs the check without a start of the command, with the variables of the n-th
+// attempt at a unit and the files that they name, because it may judge by them. failure is
+// "" where it passes. The result is nil where the context ended it.
+func (r *Runner) checkAlone(ctx context.Context, unit string, leaves []string, n int, stdout, stderr io.Writer) (checked *session.CheckResult, failure string, err error) {
+	prompt, _, err := r.compose(r.sess.State(), unit, leaves, n)
+	if err != nil {
+		return nil, "", err
+	}
+	f, err := r.writePrompt(prompt)
+	if err != nil {
+		return nil, "", err
+	}
+	_ = f.Close() // the check reads it by its name, if at all
+	if err := r.listChanged(r.since); err != nil {
+		return nil, "", err
+	}
+	deadline := time.Time{}
+	if r.cfg.Timeout > 0 {
+		deadline = time.Now().Add(r.cfg.Timeout)
+	}
+	c := child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Project, Env: r.withDiff(ctx, unit, r.env(unit, n)), Stdout: stdout, Stderr: stderr}
+	res, err := r.supervise(ctx, c, deadline, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	if ctx.Err() != nil {
+		return nil, "", ctx.Err()
+	}
+	if res.Cause != child.CauseNone || res.Exit != 0 {
+		failure = describe(res, r.cfg)
+	}
+	return r.result(res, unit), failure, nil
+}
+
+// result is how the check of a unit ended, for the State.
+func (r *Runner) result(res child.Result, unit string) *session.CheckResult {
+	return &session.CheckResult{Command: r.check, Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt), Task: unit}
+}
+
+// checked saves how the check ended last, nil where that says nothing of the files any more.
+func (r *Runner) checked(c *session.CheckResult) error {
+	return r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		e.Header().Check = c
+		return nil
+	})
 }

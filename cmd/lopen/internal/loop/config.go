@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cache"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -20,9 +22,11 @@ type Config struct {
 	Docs    fs.FS  // the project's folder again, for reading documents; nothing leads out of it
 	// Outlines returns the outline of a document of Docs.
 	Outlines func(name string) (*cache.Outline, error)
-	Spec     string   // the specification, relative to the project, with slashes
-	Command  []string // never empty
-	Check    string   // for sh -c; "" for none
+	Spec     string // the specification, relative to the project, with slashes
+	// Agents are never empty: the first one works, and each of the others while those
+	// before it are limited.
+	Agents []*agent.Agent
+	Check  string // for sh -c; "" for none
 	// Assess runs the check, unless it remembers that it passed for the task on the tree
 	// as it is: hit, since when. nil runs no check before the first task.
 	Assess  func(ctx context.Context, task string, check func(context.Context) error) (at time.Time, hit bool, err error)
@@ -33,15 +37,40 @@ type Config struct {
 	GoOn    string // what to do after a run that ended early; "" for running again
 
 	Timeout, IdleTimeout   time.Duration
+	UnwatchedIdle          time.Duration // in place of an IdleTimeout that is 0; nothing remembers it
 	Wait                   time.Duration // in all, for an agent's limit
 	PauseTimeout           time.Duration // for a storage error to go away
 	Checkpoint             bool          // keep the files before and after each task
 	RequireChange          bool          // a task that changes no file has failed
-	Transcript             bool          // keep the prompts and what the command prints
-	FailureThreshold       int           // attempts at a task; 0 means no limit
-	MaxIterations          int           // starts of the command in this run; 0 means no limit
-	Unattended, ByTerminal bool          // never asks; there is a person to ask
+	RequireGreen           bool          // a red check before the first task ends the run
+	KeepFailed             bool          // the files of a task that failed stay as they are
+	Output                 bool          // keep what each attempt printed, rendered
+	Transcript             bool          // keep the prompt and the raw output of each attempt as well
+	Budget                 Budget
+	OnEvent                string // for sh -c: gets each Event on stdin; "" for none
+	FailureThreshold       int    // attempts at a task; 0 means no limit
+	MaxIterations          int    // starts of the command in this run; 0 means no limit
+	Unattended, ByTerminal bool   // never asks; there is a person to ask
 	UI                     UI
+
+	// ExitCode is what the process exits with after a run that ended with err: OnEvent is
+	// told. It may be nil without OnEvent.
+	ExitCode func(err error) int
+}
+
+// idle is how long the command or the check may say nothing.
+func (c *Config) idle() time.Duration { return cmp.Or(c.IdleTimeout, c.UnwatchedIdle) }
+
+// A Budget bounds what runs cost. 0 is no limit.
+type Budget struct {
+	Cost      float64 // USD of this run
+	Tokens    int64   // of this run; cached ones do not count
+	DayCost   float64 // USD of all runs of this project since midnight, local time
+	DayTokens int64
+	Until     time.Time // no attempt starts from then on; the zero time is never
+	// Today returns what all runs of this project have used since midnight, this one
+	// included, as far as it is on the disk.
+	Today func() (cost float64, tokens int64, err error)
 }
 
 // UI is the person in front of the run.
@@ -58,6 +87,9 @@ type UI interface {
 	Done(line string)
 	// Status shows what is going on; it may show nothing.
 	Status(Status)
+	// Key returns a channel that gets a value when the person presses Enter, which ends
+	// a wait early; nil where there is no terminal. stop ends the looking for one.
+	Key() (pressed <-chan struct{}, stop func())
 	// Choose asks; it is called only when Config.ByTerminal is set. It
 	// returns the key of one of the choices, or an error when the person left.
 	Choose(question string, choices []Choice) (rune, error)

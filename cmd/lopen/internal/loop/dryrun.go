@@ -4,47 +4,70 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
 )
 
-// DryRun says what a run would do: the units that it would start the command
-// on, in order, and the first prompt. st is the State of the session that it would
-// resume, nil for a new one. Nothing is changed.
-func DryRun(cfg Config, p *plan.Plan, st *session.State) (order []string, first []byte, err error) {
+// A Rehearsal is what a run would do.
+type Rehearsal struct {
+	Order []string // the leaves of each unit that the command would be started on
+	// Prompt is that of the first unit, or of Config.Only where nothing of it would run;
+	// nil without either. Parts are what it is written from.
+	Prompt []byte
+	Parts  []Part
+}
+
+// DryRun says what a run would do. st is the State of the session that it would
+// resume, nil for a new one, and past what is recorded of it. Nothing is changed.
+func DryRun(cfg Config, p *plan.Plan, st *session.State, past *lifecycle.Past) (*Rehearsal, error) {
 	if st == nil {
 		id, err := session.NewID(cfg.Module, time.Now(), 1)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if st, err = session.New(id, time.Now()); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	cfg.UI = silent{}
-	r := &Runner{cfg: cfg, plan: p, warned: map[string]bool{}}
+	r := &Runner{cfg: cfg, plan: p, warned: map[string]bool{}, last: map[string]lastOutput{}}
+	r.recall(past.Failed)
+	if r.trail = pickUp(past); st.ActiveTask() != "" {
+		r.trail = trail{unit: st.ActiveTask(), then: session.Killed}
+	}
 	res, err := tasks.Reconcile(st, p, tasks.Between)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if e, failed := res.State.Edit(), failedLeaves(res.State); len(failed) > 0 {
 		again(e, failed)
 		if res.State, err = e.State(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	for todo := newAgenda(res.State, cfg); ; {
+	h := &Rehearsal{}
+	for todo := newAgenda(res.State, cfg, r.trail.halfway()); ; {
 		unit, leaves := todo.next()
-		if unit == "" {
-			return order, first, nil
+		done := unit == ""
+		if done {
+			unit, leaves = cfg.Only, tasks.Leaves(res.State, cfg.Only)
 		}
-		if first == nil {
-			if first, _, err = r.compose(res.State, unit, leaves, 1); err != nil {
-				return nil, nil, err
+		if h.Prompt == nil && unit != "" {
+			g, err := r.gather(res.State, unit, leaves, attemptNumber(res.State, leaves))
+			if err != nil {
+				return nil, err
+			}
+			h.Parts = g.parts
+			if h.Prompt, err = g.write(cfg.Prompt); err != nil {
+				return nil, err
 			}
 		}
-		order = append(order, strings.Join(leaves, ", "))
+		if done {
+			return h, nil
+		}
+		h.Order = append(h.Order, strings.Join(leaves, ", "))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/cache"
+	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/plan"
 )
 
@@ -17,14 +18,14 @@ func dry(t *testing.T, src, unit, only, prompt string) ([]string, string) {
 	tmpl, err := ParsePrompt(prompt)
 	require.NoError(t, err)
 	docs := fstest.MapFS{"docs/m/SPECIFICATION.md": {Data: []byte(spec)}}
-	order, first, err := DryRun(Config{Module: "m", Docs: docs, Spec: "docs/m/SPECIFICATION.md", Unit: unit, Only: only,
+	h, err := DryRun(Config{Module: "m", Docs: docs, Spec: "docs/m/SPECIFICATION.md", Unit: unit, Only: only,
 		Check: "make test", Prompt: tmpl,
 		Outlines: func(name string) (*cache.Outline, error) {
 			src, err := ReadSpec(docs, name)
 			return cache.NewOutline(src), err
-		}}, plan.Parse([]byte(src)), nil)
+		}}, plan.Parse([]byte(src)), nil, &lifecycle.Past{})
 	require.NoError(t, err)
-	return order, string(first)
+	return h.Order, string(h.Prompt)
 }
 
 func TestOrderOfARun(t *testing.T) {

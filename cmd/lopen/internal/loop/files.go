@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -19,11 +18,8 @@ import (
 func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (changes []files.Change, err error) {
 	wanted := r.cfg.Checkpoint
 	look := func(ctx context.Context) (err error) {
-		var paused *lifecycle.PausedError
-		if errors.As(r.sess.Paused(), &paused) {
-			if err := r.unpause(ctx); err != nil {
-				return err
-			}
+		if err := r.unpaused(ctx); err != nil {
+			return err
 		}
 		if wanted {
 			_, changes, err = r.sess.Checkpoint(ctx, why, unit)
@@ -46,10 +42,12 @@ func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (
 			return changes, err
 		}
 		if !wanted {
+			r.blind = true
 			r.once("files", fmt.Sprintf("which files change is not known: %v", err))
 			return nil, nil
 		}
 		wanted = false
+		r.unkept = append(r.unkept, unit)
 		switch lifecycle.ClassOf(err) {
 		case lifecycle.ClassBusy, lifecycle.ClassTransient:
 			r.cfg.UI.Warn("no checkpoint %s %s: %v", why, unit, err)
@@ -68,10 +66,12 @@ func (r *Runner) lookBack(ctx context.Context) error {
 	if err != nil {
 		r.cfg.UI.Warn("which files changed since is not known: %v", err)
 	}
-	r.since = past.Files
-	for unit, a := range past.Failed {
-		r.last[unit] = lastOutput{failure: a.Failure, output: a.Tail, check: a.CheckTail}
+	r.since, r.cut = past.Files, past.Cut
+	if a := past.Done; a != nil && a.Check.Command == r.check {
+		r.green = green{unit: a.Task, n: a.Attempt}
 	}
+	r.recall(past.Failed)
+	r.trail = pickUp(past)
 	if past.All {
 		r.cfg.UI.Warn("every file that the tasks of this session changed is another one now: this may be another checkout")
 	} else {
@@ -80,6 +80,15 @@ func (r *Runner) lookBack(ctx context.Context) error {
 		}
 	}
 	return r.rememberCut(past.Cut)
+}
+
+// recall remembers what failed in earlier runs, for the prompts of this one.
+func (r *Runner) recall(failed lifecycle.Failures) {
+	for unit, attempts := range failed {
+		for _, a := range attempts {
+			r.last[unit] = r.last[unit].then(lastOutput{attempt: a.Attempt, failure: a.Failure, output: a.Tail, check: a.CheckTail})
+		}
+	}
 }
 
 // list names a few.
@@ -91,19 +100,25 @@ func list(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// before keeps the files before a start of the command, and lists for it what
-// changed since the last one.
-func (r *Runner) before(ctx context.Context, unit string) error {
+// before keeps the files before a start of the command, and returns what changed since the
+// last one. What somebody else may have changed ends the trail.
+func (r *Runner) before(ctx context.Context, unit string) ([]files.Change, error) {
 	changes, err := r.keep(ctx, checkpoint.BeforeTask, unit)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	others := len(changes) > 0 || r.blind
+	if r.trail.then != session.Killed { // what changed since the last look, that attempt itself may have changed
+		others = others || len(r.since) > 0
+	}
+	r.trail.touched = r.trail.touched || others
 	changes = append(r.since, changes...)
 	r.since = nil
-	return r.listChanged(changes)
+	return changes, nil
 }
 
-// listChanged writes the file of LOPEN_CHANGED_FILES.
+// listChanged writes the files of LOPEN_CHANGED_FILES and of LOPEN_DIFF_FILE: the task has
+// changed nothing yet.
 func (r *Runner) listChanged(changes []files.Change) error {
 	var lines strings.Builder
 	for _, c := range changes {
@@ -114,6 +129,12 @@ func (r *Runner) listChanged(changes []files.Change) error {
 		return fmt.Errorf("list what changed: %w", err)
 	}
 	r.given.changed = path
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if f, r.given.diff, err = r.dir.Write("diff", ".patch", nil); err != nil {
+		return fmt.Errorf("list what changed: %w", err)
+	}
 	return f.Close()
 }
 
@@ -124,12 +145,12 @@ func (r *Runner) after(ctx context.Context, unit string, out *outcome) error {
 	if err != nil {
 		return err
 	}
-	r.at.changes = changes
-	if out.failure != "" || out.limited || len(changes) > 0 {
+	r.at.changes, out.changed = changes, len(changes) > 0 || r.blind
+	if out.weigh().then != session.Done || len(changes) > 0 {
 		return nil
 	}
 	if r.cfg.RequireChange {
-		out.failure = "no file was changed (require_change)"
+		out.red = "no file was changed (require_change)"
 		return nil
 	}
 	r.unchanged = append(r.unchanged, unit)

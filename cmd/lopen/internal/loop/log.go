@@ -13,7 +13,7 @@ import (
 // logBegin says what the run begins with. What the command's arguments are is in the
 // session: they may hold what no log should.
 func (r *Runner) logBegin() {
-	r.log.Info().Str("module", r.cfg.Module).Str("command", r.command[0]).Str("check", r.check).Msg("run begins")
+	r.log.Info().Str("module", r.cfg.Module).Str("command", r.workers[0].command[0]).Str("check", r.check).Msg("run begins")
 }
 
 // logEnd says how the run ended and why: the exit reason of the session, and the code

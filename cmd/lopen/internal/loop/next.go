@@ -13,7 +13,7 @@ import (
 // that nothing is left to run.
 func (r *Runner) next() (unit string, leaves []string, err error) {
 	st := r.sess.State()
-	if unit, leaves = choose(st, r.cfg); unit != "" {
+	if unit, leaves = choose(st, r.cfg, r.trail.halfway()); unit != "" {
 		return unit, leaves, nil
 	}
 	if _, ok := st.Task(r.cfg.Only); !ok && r.cfg.Only != "" {
@@ -28,8 +28,8 @@ func (r *Runner) next() (unit string, leaves []string, err error) {
 }
 
 // choose returns the unit of st that is to run next with the leaves that are to
-// be done in it, or nothing.
-func choose(st *session.State, cfg Config) (unit string, leaves []string) {
+// be done in it, or nothing. What may run of the unit early comes before the rest.
+func choose(st *session.State, cfg Config, early string) (unit string, leaves []string) {
 	ready, waiting := tasks.Order(st)
 	if cfg.Only != "" {
 		ready = slices.DeleteFunc(ready, func(id string) bool { return !within(st, id, cfg.Only) })
@@ -37,7 +37,8 @@ func choose(st *session.State, cfg Config) (unit string, leaves []string) {
 	if len(ready) == 0 {
 		return "", nil
 	}
-	unit = tasks.Unit(st, ready[0], cfg.Unit)
+	at := max(slices.IndexFunc(ready, func(id string) bool { return within(st, id, early) }), 0)
+	unit = tasks.Unit(st, ready[at], cfg.Unit)
 	if cfg.Only != "" && !within(st, unit, cfg.Only) {
 		unit = cfg.Only
 	}

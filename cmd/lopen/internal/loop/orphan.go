@@ -110,7 +110,7 @@ func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI
 	if err := o.End(ctx, defaultGrace); err != nil {
 		return &Exit{ExitBusy, fmt.Sprintf("a command of an earlier run still works and could not be ended (%s): %v", o, err)}
 	}
-	ui.Say("ended it: its task runs again")
+	ui.Say("ended it: its task runs again, unless its check says that it is done")
 	return nil
 }
 

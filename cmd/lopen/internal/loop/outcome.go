@@ -62,6 +62,9 @@ func (r *Runner) done(ctx context.Context, unit string, leaves []string, out out
 	if err := r.sync(ctx); err != nil {
 		return err
 	}
+	if out.check != nil {
+		r.green = green{unit: unit, n: attemptNumber(r.sess.State(), leaves) - 1} // this one is counted
+	}
 	boxes := map[string]bool{}
 	for _, id := range leaves {
 		boxes[id] = true
@@ -70,6 +73,7 @@ func (r *Runner) done(ctx context.Context, unit string, leaves []string, out out
 		return err
 	}
 	r.cfg.UI.Done(fmt.Sprintf("done: %s (%s)", r.name(unit), round(time.Since(begun))))
+	r.emit(Event{Event: EventDone, Task: unit, Name: r.name(unit), Duration: time.Since(begun).Seconds()})
 	return r.componentDone(unit)
 }
 
@@ -143,11 +147,15 @@ func (r *Runner) usedUp(ctx context.Context, unit string, leaves []string, n int
 		r.log.Info().Str("task", unit).Int("attempt", n).Str("outcome", string(state)).Msg("task used up its attempts")
 		if state == session.TaskFailed {
 			r.mark(leaves, plan.Mark{State: plan.MarkFailed, Attempts: n})
+			r.emit(Event{Event: EventFailed, Task: unit, Name: r.name(unit), Text: r.last[unit].failure})
 		}
 		return nil
 	}
 	if r.cfg.Unattended {
-		return set(session.TaskFailed, session.TriggerTaskFailed)
+		if err := set(session.TaskFailed, session.TriggerTaskFailed); err != nil {
+			return err
+		}
+		return r.setBack(ctx, unit)
 	}
 	stop := func() error {
 		if err := set(session.TaskFailed, session.TriggerTaskFailed); err != nil {

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
 
 	"github.com/lopen-dev/lopen/cache"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
-	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
@@ -21,24 +20,55 @@ import (
 //go:embed prompt.tmpl
 var defaultPrompt string
 
-// tailInPrompt is how much of the last attempt's output the next prompt quotes.
-const tailInPrompt = 4 << 10
+// PromptHelp is what `lopen help prompt` says: the parts of a prompt, each field of
+// Prompt, and each variable of the command and of the check.
+//
+//go:embed prompt.txt
+var PromptHelp string
 
-// Prompt is what a template of --prompt is executed with.
+// Prompt is what a template of --prompt is executed with. Texts of files and of earlier
+// output are bounded; what Truncated says of them holds for the More numbers as well.
 type Prompt struct {
 	Module, Component, TaskID, Task, Unit string
 	Attempt                               int
-	Path                                  []string    // the names of the items above the task, outermost first
-	Tasks                                 []PlanTask  // what is to be done: one, or a unit's open leaves
-	Sections                              []Section   // of the specification
-	Research                              []Document  // of the module
-	Done                                  []string    // names of the tasks that are done
-	Check                                 string      // the command that judges; "" for none
-	Last                                  *LastOutput // from the second attempt on
+	Path                                  []string   // the names of the items above the task, outermost first
+	Plan                                  PlanFile   // where the tasks are from
+	Tasks                                 []PlanTask // what is to be done: one, or a unit's open leaves
+	MoreTasks                             int
+	Above                                 []PlanTask // the items above the task that have details, outermost first
+	Around                                []Passage  // headings and prose of the plan around the task
+	Intro                                 []Passage  // the text above the plan's first task: one, or none
+	Siblings                              []Sibling  // the nearest tasks at the same place of the plan, in its order
+	MoreSiblings                          int
+	Sections                              []Section  // of the specification
+	Research                              []Document // linked ones with their text, then others of the module
+	Done                                  []string   // names of the tasks that are done, the last ones of the plan
+	MoreDone                              int
+	Check                                 string       // the command that judges; "" for none
+	Last                                  *LastOutput  // from the second attempt on
+	Failures                              []LastOutput // Last and the two before it, the newest first
 }
 
+// A PlanFile is a plan and what it was made from, as paths in the project.
+type PlanFile struct{ Path, Title, From string }
+
 // A PlanTask is one task to be done.
-type PlanTask struct{ ID, Name, Details string }
+type PlanTask struct {
+	ID, Name, Details string
+	Line              int // in the plan
+	Truncated         bool
+}
+
+// A Passage is a part of the plan that belongs to no task.
+type Passage struct {
+	Line, End int // its first and its last line in the plan, the part that was cut off included
+	Text      string
+	Truncated bool
+}
+
+// A Sibling is a task beside the one that is to be done. State is open, done, failed,
+// skipped or in progress.
+type Sibling struct{ ID, Name, State string }
 
 // A Section is a part of a document that belongs to the task.
 type Section struct {
@@ -46,70 +76,73 @@ type Section struct {
 	Truncated          bool
 }
 
-// LastOutput is how the attempt before this one ended.
-type LastOutput struct{ Failure, Output, Check string }
+// LastOutput is how an earlier attempt ended.
+type LastOutput struct {
+	Failure, Output, Check string
+	Attempt                int // its number; 0 where it is not known
+}
 
 // ParsePrompt parses the template of --prompt; the empty text is the default one.
 func ParsePrompt(text string) (*template.Template, error) {
 	if text == "" {
 		text = defaultPrompt
 	}
-	return template.New("prompt").Funcs(template.FuncMap{"indent": indent, "join": strings.Join}).Option("missingkey=error").Parse(text)
+	return template.New("prompt").Funcs(template.FuncMap{"indent": indent, "fence": fence, "join": strings.Join}).Option("missingkey=error").Parse(text)
 }
 
 // compose writes the prompt for a unit of st and says which sections it holds.
 func (r *Runner) compose(st *session.State, unit string, leaves []string, n int) ([]byte, []session.Resource, error) {
+	g, err := r.gather(st, unit, leaves, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := g.write(r.cfg.Prompt)
+	return text, g.resources, err
+}
+
+func (g *gathered) write(t *template.Template) ([]byte, error) {
+	var b bytes.Buffer
+	if err := t.Execute(&b, g.p); err != nil {
+		return nil, fmt.Errorf("write prompt: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// gather collects what the prompt for a unit of st holds.
+func (r *Runner) gather(st *session.State, unit string, leaves []string, n int) (*gathered, error) {
 	t, _ := st.Task(unit)
-	p := Prompt{Module: r.cfg.Module, TaskID: unit, Task: t.Name, Unit: r.cfg.Unit, Attempt: n, Check: r.cfg.Check}
+	g := &gathered{p: Prompt{Module: r.cfg.Module, TaskID: unit, Task: oneLine(t.Name, maxTitle), Unit: r.cfg.Unit, Attempt: n}, plan: r.plan}
+	names, links := []string{t.Name}, g.tasks(unit, leaves)
 	for id := t.Parent; id != ""; {
 		parent, ok := st.Task(id)
 		if !ok {
 			break
 		}
-		p.Path = append([]string{parent.Name}, p.Path...)
+		names = append(names, parent.Name)
 		id = parent.Parent
 	}
-	names, links := []string{t.Name}, []string{}
-	for _, id := range leaves {
-		pt, ok := r.plan.Task(id)
-		if !ok {
-			continue
+	left := room(maxTitle)
+	for _, name := range names[1:] {
+		if name = oneLine(name, maxName); left.fits(len(name)) {
+			g.p.Path = append(g.p.Path, name)
 		}
-		p.Tasks = append(p.Tasks, PlanTask{ID: id, Name: pt.Name, Details: pt.Details})
-		links = append(links, pt.Links...)
 	}
-	for i := len(p.Path) - 1; i >= 0; i-- {
-		names = append(names, p.Path[i])
-	}
+	slices.Reverse(g.p.Path)
 	if c, ok := st.Task(tasks.Component(st, unit)); ok {
-		p.Component = c.Name
+		g.p.Component = oneLine(c.Name, maxName)
 	}
-	for task := range st.All() {
-		if len(task.Children) == 0 && task.State == session.TaskComplete {
-			p.Done = append(p.Done, task.Name)
-		}
-	}
+	g.prose(unit)
+	g.siblings(st, t)
 	given, err := r.sections(links, names)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	resources := []session.Resource{{Kind: "plan", Path: lifecycle.PlanPath(r.cfg.Module)}}
-	for _, g := range given {
-		g.Path = path.Join(path.Dir(r.cfg.Spec), g.Path) // as the agent, who works in the project, finds it
-		p.Sections = append(p.Sections, Section{Path: g.Path, Header: g.Header, Text: string(g.Content), Truncated: g.Truncated})
-		resources = append(resources, session.Resource{Kind: "specification", Path: g.Path, Header: g.Header, SHA256: g.SHA256, Bytes: len(g.Content)})
-	}
-	docs, researched := r.research()
-	p.Research = docs
-	resources = append(resources, researched...)
-	if last, ok := r.last[unit]; ok {
-		p.Last = &LastOutput{Failure: last.failure, Output: tail(last.output), Check: tail(last.check)}
-	}
-	var b bytes.Buffer
-	if err := r.cfg.Prompt.Execute(&b, p); err != nil {
-		return nil, nil, fmt.Errorf("write prompt: %w", err)
-	}
-	return b.Bytes(), resources, nil
+	g.specification(given)
+	r.research(g, links, given)
+	g.done(st)
+	g.failures(r.last[unit])
+	g.check(r.cfg.Check)
+	return g, nil
 }
 
 // sections finds what the specification says of a task. Without a specification
@@ -122,16 +155,12 @@ func (r *Runner) sections(links, names []string) ([]cache.Given, error) {
 		return nil, nil
 	}
 	dir := path.Dir(r.cfg.Spec)
-	return cache.ForTask(func(name string) (*cache.Outline, error) { return r.cfg.Outlines(path.Join(dir, name)) },
+	given, err := cache.ForTask(func(name string) (*cache.Outline, error) { return r.cfg.Outlines(path.Join(dir, name)) },
 		path.Base(r.cfg.Spec), links, names)
-}
-
-func tail(text string) string {
-	return strings.ToValidUTF8(string(child.LastLines([]byte(text), tailInPrompt)), "\uFFFD")
-}
-
-func indent(text string) string {
-	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+	for i := range given {
+		given[i].Path = path.Join(dir, given[i].Path) // as the agent, who works in the project, finds it
+	}
+	return given, err
 }
 
 func round(d time.Duration) time.Duration {

@@ -1,16 +1,16 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/session"
-	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
-// working is the start of the command that goes on. Owned by the Runner; what it
-// says of the start does not change while the command runs.
+// working is the start of the command that is under way. Owned by the Runner; while the
+// command runs, session belongs to the goroutine that copies its output.
 type working struct {
 	unit      string
 	leaves    []string
@@ -18,6 +18,8 @@ type working struct {
 	context   []session.Resource
 	git       string // HEAD before
 	changes   []files.Change
+	worker    *worker
+	session   string // of the agent, as far as it is known
 }
 
 // remember puts what came of a start of the command into the journal. The change of
@@ -26,7 +28,8 @@ type working struct {
 func (r *Runner) remember(ctx context.Context, n int, out outcome, m metrics, then string) error {
 	res := out.result
 	a := session.AttemptRecord{
-		Task: r.at.unit, Attempt: n, Iteration: r.at.iteration, Command: r.command,
+		Task: r.at.unit, Attempt: n, Iteration: r.at.iteration, Command: r.at.worker.command,
+		Agent: r.at.worker.Name(), AgentSession: r.sess.Redact(r.at.session), Model: m.Model, Turns: m.Turns, NoCost: out.noCost, Denied: out.denied(),
 		StartedAt: res.StartedAt.UTC(), EndedAt: res.EndedAt.UTC(), Exit: res.Exit, Signal: res.Signal,
 		CPU: res.CPU.Milliseconds(), MaxRSS: res.MaxRSS,
 		Input: m.InputTokens, Output: m.OutputTokens, Cached: m.CachedTokens, CostUSD: m.CostUSD,
@@ -49,6 +52,14 @@ func (r *Runner) remember(ctx context.Context, n int, out outcome, m metrics, th
 	if c := out.check; c != nil {
 		a.Check = &session.CheckRun{Command: c.Command, Exit: c.Exit, Ms: c.Duration.Round(time.Millisecond).Milliseconds()}
 	}
+	if p := out.problem; p != nil {
+		a.Problem, a.Said = string(p.Kind), p.Text
+	}
+	a.Said = cmp.Or(a.Said, out.report.Error)
+	if !out.until.IsZero() && r.tooLong(out.until) == "" {
+		until := out.until.UTC()
+		a.RetryAt = &until
+	}
 	if out.failure != "" {
 		a.Tail, a.CheckTail = string(out.result.Tail), string(out.checkTail)
 	}
@@ -66,16 +77,16 @@ func (r *Runner) rememberCut(changes []files.Change) error {
 	}
 	h := st.Header()
 	a := session.AttemptRecord{
-		Task: unit, Attempt: 1, Iteration: st.NumIterations() + 1, Command: h.Settings.Command,
+		Task: unit, Iteration: st.NumIterations() + 1, Command: h.Settings.Command,
 		StartedAt: h.UpdatedAt.UTC(), EndedAt: h.UpdatedAt.UTC(), Exit: -1, Then: session.Killed,
+		Agent: h.AgentName, AgentSession: h.AgentSession,
 	}
-	var leaves []string
-	for _, id := range tasks.Leaves(st, unit) {
-		if t, _ := st.Task(id); t.State == session.TaskInProgress {
-			leaves = append(leaves, id)
-			a.Attempt = max(a.Attempt, t.Attempts+1)
-		}
+	if r.trail.unit != unit || r.trail.session != h.AgentSession {
+		r.trail = trail{unit: unit, agent: h.AgentName, session: h.AgentSession}
 	}
+	r.trail.then = session.Killed
+	leaves := inProgress(st, unit)
+	a.Attempt = attemptNumber(st, leaves)
 	if len(leaves) > 1 {
 		a.Leaves = leaves
 	}

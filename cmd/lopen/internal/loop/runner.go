@@ -12,6 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
@@ -27,18 +28,31 @@ type Runner struct {
 	plan      *plan.Plan
 	dir       *scratch.Dir // temporary folder of this run
 	given     given
-	starts    int // of the command, in this run
-	limits    limits
+	starts    int           // of the command, in this run
+	workers   []*worker     // never empty
+	worker    *worker       // that was started last
+	asked     bool          // whether the agents can work
+	waited    time.Duration // since the last start that got through
+	guessed   int           // starts in a row that wait because of their last lines
+	breaker   breaker
+	trail     trail
+	bygone    session.Totals        // of the runs before this one
+	left      float64               // USD that the next attempt may cost; 0 is no limit
+	blind     bool                  // which files change is not known
 	last      map[string]lastOutput // of units that failed, by ID
 	at        working
+	output    *output.Writer  // of the attempt that is under way; nil between two, and where none is kept
 	since     []files.Change  // that the next command is told of
 	unchanged []string        // units that are done and changed no file
 	git       session.Git     // as it was last seen
 	warned    map[string]bool // what is said once a run
 	followed  *plan.Plan      // what the State was brought in step with last, if nothing was written since
 	assessed  bool            // the check was run before the first task
-	command   []string        // of Config, without credentials: what is kept and shown
-	check     string          // likewise
+	green     green           // what the check passed for last
+	unkept    []string        // units before or after which a checkpoint could not be made
+	cut       []files.Change  // since the attempt began that a kill cut off
+	check     string          // without credentials: what is kept and shown
+	events    *events         // nil where nothing is to be told
 }
 
 // Run works until the module is complete (nil), or returns why it ended: an
@@ -52,10 +66,24 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	defer dir.Close()
 	r := &Runner{cfg: cfg, sess: cfg.Session, log: cfg.Session.Logger(), dir: dir, warned: map[string]bool{}, last: map[string]lastOutput{}}
-	r.command, r.check = cfg.Session.RedactArgs(cfg.Command), cfg.Session.Redact(cfg.Check)
+	r.check = cfg.Session.Redact(cfg.Check)
+	for _, a := range cfg.Agents {
+		r.workers = append(r.workers, &worker{Agent: a, command: cfg.Session.RedactArgs(a.Argv())})
+	}
+	r.bygone = cfg.Session.State().Totals()
 	begun := time.Now()
 	r.logBegin()
-	defer func() { r.logEnd(err, begun) }()
+	if cfg.OnEvent != "" {
+		r.events = newEvents(r.log, eventLimit, r.onEvent(eventLimit))
+		r.events.cost = cfg.Session.State().Totals().CostUSD
+		defer r.events.stop()
+	}
+	defer func() {
+		r.logEnd(err, begun)
+		if r.events != nil {
+			r.emit(r.ended(err, begun))
+		}
+	}()
 	err = r.run(ctx)
 	var exit *Exit
 	if err == nil || errors.As(err, &exit) {
@@ -73,6 +101,7 @@ func (r *Runner) run(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
+	r.emit(Event{Event: EventBegun})
 	for {
 		if ctx.Err() != nil {
 			return r.interrupted()
@@ -101,6 +130,12 @@ func (r *Runner) run(ctx context.Context) error {
 		if n := r.cfg.MaxIterations; n > 0 && r.starts >= n {
 			return r.pause(session.TriggerPaused, session.ExitMaxIterations,
 				&Exit{ExitUser, fmt.Sprintf("stopped after %d starts of the command (max_iterations): %s", n, r.resumeHint())})
+		}
+		if err := r.budget(); err != nil {
+			return err
+		}
+		if err := r.ready(ctx); err != nil {
+			return err
 		}
 		if err := r.baseline(ctx, unit, leaves); err != nil {
 			return err
@@ -157,6 +192,9 @@ func (r *Runner) prepare(ctx context.Context) error {
 	}
 	if differs := Differs(r.sess.State()); differs != "" {
 		r.cfg.UI.Warn("plan: %s", differs)
+	}
+	if err := r.judgeCut(ctx); err != nil {
+		return err
 	}
 	if err := r.rest(session.TriggerStepCompleted); err != nil {
 		return err
@@ -227,7 +265,7 @@ func again(e *session.Edit, ids []string) {
 func (r *Runner) settings() session.Settings {
 	c := r.cfg
 	return session.Settings{
-		Command: r.command, Check: r.check, Unit: c.Unit,
+		Command: r.workers[0].command, Agent: c.Agents[0].Name(), Check: r.check, Unit: c.Unit,
 		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, FailureThreshold: c.FailureThreshold, RequireChange: c.RequireChange,
 	}
 }

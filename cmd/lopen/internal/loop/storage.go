@@ -47,9 +47,18 @@ func (r *Runner) unpause(ctx context.Context) error {
 	was := r.sess.Incarnation()
 	err := r.sess.Unpause(ctx)
 	if now := r.sess.Incarnation(); now != was {
-		r.cfg.UI.Warn("session %s was made again from memory, as incarnation %s: its log until now, its messages, its transcript and its checkpoints are lost", r.sess.State().ID(), now)
+		r.cfg.UI.Warn("session %s was made again from memory, as incarnation %s: its log until now, the output of its attempts and its checkpoints are lost", r.sess.State().ID(), now)
 	}
 	return err
+}
+
+// unpaused unpauses the session where its storage is paused.
+func (r *Runner) unpaused(ctx context.Context) error {
+	var paused *lifecycle.PausedError
+	if errors.As(r.sess.Paused(), &paused) {
+		return r.unpause(ctx)
+	}
+	return nil
 }
 
 // waitStorage holds the run while the storage does not work, and does again what
@@ -88,6 +97,7 @@ func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(contex
 		}()
 	}
 	r.cfg.UI.Warn("paused, nothing can be saved: %v", cause)
+	r.emit(Event{Event: EventPaused, Text: cause.Error()})
 	if byItself {
 		r.cfg.UI.Say("%s: the run goes on by itself then", class.Hint())
 	} else {

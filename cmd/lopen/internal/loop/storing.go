@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/rs/zerolog"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/noop"
+	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
 )
@@ -29,7 +29,8 @@ type Session interface {
 	Update(fn func(*session.State) (*session.State, error)) error
 	Change(t session.Trigger, fn func(*session.Edit) error) error
 	Record(a session.AttemptRecord) error
-	AppendEvent(event json.RawMessage) error
+	// Output keeps what an attempt prints; nil where nothing is kept.
+	Output(iteration int, a output.Attempt) (*output.Writer, error)
 	Redact(text string) string
 	RedactArgs(argv []string) []string
 
@@ -40,6 +41,12 @@ type Session interface {
 	Unpause(ctx context.Context) error
 	Paused() error
 	PauseRequested() bool
+	// WakeRequested is true once for each request of another process to end a wait.
+	WakeRequested() bool
+	// CommandEnded is how the command of the last attempt ended, nil where nobody knows.
+	CommandEnded() (*lifecycle.Ended, error)
+	// ChildHeld says whether something still holds the lock that the last command inherited.
+	ChildHeld() (bool, error)
 	// Incarnation is another one after Unpause has made the session again, whose folder
 	// was removed; "" where there are no folders.
 	Incarnation() string
@@ -48,6 +55,12 @@ type Session interface {
 	// CheckpointsOver is by how many bytes the checkpoints that have to stay exceed the limit.
 	CheckpointsOver() int64
 	Look(ctx context.Context) ([]files.Change, error)
+	// SetBack brings the files that a failed task changed back; why says why not.
+	SetBack(ctx context.Context, task string) (done lifecycle.Rewound, why string, err error)
+	// NotSetBack puts on record why the files of a failed task stay as it left them.
+	NotSetBack(task, why string) error
+	// Patch is what a task has changed so far.
+	Patch(ctx context.Context, task string, limit int) ([]byte, error)
 	Past(ctx context.Context) (*lifecycle.Past, error)
 	Release() error
 

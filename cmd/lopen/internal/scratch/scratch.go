@@ -98,13 +98,17 @@ func (d *Dir) there() bool {
 // as long as the command; nil where there is no lock.
 func (d *Dir) Lock() *os.File { return d.hold }
 
-// Renew removes the files that were named since the last call. When the command moved the
-// folder away, or removed it, another one is made.
+// Renew removes the files that were named since the last call, and mends the folder.
 func (d *Dir) Renew() error {
 	for _, name := range d.files {
 		_ = d.root.Remove(name) // a folder in a file's place stays until Close
 	}
 	d.files = nil
+	return d.Mend()
+}
+
+// Mend makes another folder where the command moved this one away, or removed it.
+func (d *Dir) Mend() error {
 	if d.there() {
 		return d.root.Chmod(".", 0o700)
 	}

@@ -3,6 +3,7 @@ package settings
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,6 +21,8 @@ const (
 	kindDuration
 	kindString
 	kindStrings // a JSON array of strings
+	kindNumber  // a JSON number from 0 on
+	kindObject  // a JSON object, read by who uses it; only in a file
 )
 
 // A Key is one setting.
@@ -57,16 +60,26 @@ var keys = []Key{
 	{Name: "checkpoint", kind: kindBool, Default: true, Help: "keep the project's files before and after each task"},
 	{Name: "checkpoint_bytes", kind: kindInt, Default: 2 << 30, Help: "bytes that checkpoints may take, at most a tenth of the free space"},
 	{Name: "require_change", kind: kindBool, Default: false, Help: "a task that changed no file has failed"},
-	{Name: "transcript", kind: kindBool, Default: false, Help: "keep the prompts and what the commands print"},
+	{Name: "output", kind: kindBool, Default: true, Help: "keep what each attempt printed, rendered and redacted"},
+	{Name: "transcript", kind: kindBool, Default: false, Help: "keep each attempt's prompt and raw output too, not only of failed ones"},
 	{Name: "redact", kind: kindBool, Default: true, Help: "hide credentials in what is kept; a project cannot set it", userOnly: true},
 	{Name: "redact_patterns", kind: kindStrings, Default: []string(nil), Help: "regular expressions of what else is hidden; a project's add to the user's", adds: true},
 	{Name: "failure_threshold", kind: kindInt, Default: 3, Help: "attempts at a task before it has failed"},
 	{Name: "max_iterations", kind: kindInt, Default: 100, Help: "starts of the command in one run"},
 	{Name: "unattended", kind: kindBool, Default: false, Help: "never ask: failed tasks are left, the rest goes on"},
+	{Name: "agent", kind: kindString, Default: "", Help: "the agent that works, by name; none for a command that is not looked into"},
+	{Name: "agents", kind: kindObject, Default: json.RawMessage(nil), Help: "recipes of other agents, by name", userOnly: true},
+	{Name: "fallback", kind: kindStrings, Default: []string(nil), Help: "agents that work while the ones before them are limited"},
+	{Name: "command", kind: kindStrings, Default: []string(nil), Help: "command line of the agent, when none is typed"},
+	{Name: "on_event", kind: kindString, Default: "", Help: "shell command that gets each event of a run as JSON on stdin"},
+	{Name: "max_cost", kind: kindNumber, Default: 0.0, Help: "USD that one run may cost"},
+	{Name: "max_tokens", kind: kindInt, Default: 0, Help: "tokens that one run may use, cached ones not counted"},
+	{Name: "day_cost", kind: kindNumber, Default: 0.0, Help: "USD that all runs of a day may cost in this project"},
+	{Name: "day_tokens", kind: kindInt, Default: 0, Help: "tokens that all runs of a day may use in this project"},
 	{Name: "check", kind: kindString, Default: "", Help: "shell command that judges a task: exit 0 is done"},
 	{Name: "unit", kind: kindString, Default: "leaf", Help: "what one start of the command works on", oneOf: []string{"leaf", "task", "component"}},
 	{Name: "timeout", kind: kindDuration, Default: time.Duration(0), Help: "end an attempt after this time"},
-	{Name: "idle_timeout", kind: kindDuration, Default: time.Duration(0), Help: "end an attempt after this time without output"},
+	{Name: "idle_timeout", kind: kindDuration, Default: time.Duration(0), Help: "end an attempt, or its check, after this time without output; unattended 30m where it is not set"},
 	{Name: "wait", kind: kindDuration, Default: 6 * time.Hour, Help: "wait at most this long in all for the agent's limit"},
 	{Name: "cache_bytes", kind: kindInt, Default: 64 << 20, Help: "bytes that cached outlines may take, in memory and again on the disk"},
 	{Name: "assessment_ttl", kind: kindDuration, Default: 15 * time.Minute, Help: "how long the result of assess counts"},
@@ -128,6 +141,16 @@ func (k Key) parse(s string) (any, error) {
 		}
 		return all, nil
 	}
+	switch k.kind {
+	case kindNumber:
+		n, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(n >= 0) || math.IsInf(n, 0) {
+			return nil, k.bad(s, "a number from 0 on")
+		}
+		return n, nil
+	case kindObject:
+		return nil, fmt.Errorf("%s is an object: write it into config.json", k.Name)
+	}
 	if len(k.oneOf) > 0 {
 		for _, v := range k.oneOf {
 			if s == v {
@@ -178,13 +201,19 @@ func (k Key) parseJSON(v any) (any, error) {
 		if k.kind == kindBool {
 			return x, nil
 		}
+	case map[string]any:
+		if k.kind == kindObject {
+			return marshal(x)
+		}
 	case float64:
-		if k.kind == kindInt || k.kind == kindDuration && x == 0 {
+		if k.kind == kindNumber || k.kind == kindInt || k.kind == kindDuration && x == 0 {
 			return k.parse(strconv.FormatFloat(x, 'f', -1, 64))
 		}
 	}
 	return nil, k.bad(v, "a value of its own type")
 }
+
+func marshal(v any) (json.RawMessage, error) { return json.Marshal(v) }
 
 // shown is a value as config.json and `config show` have it.
 func shown(v any) any {

@@ -180,6 +180,12 @@ func (v *Values) Int(name string) int { return v.value[name].(int) }
 // Duration returns a setting that is a time; see Bool.
 func (v *Values) Duration(name string) time.Duration { return v.value[name].(time.Duration) }
 
+// Number returns a setting that is a number with a fraction; see Bool.
+func (v *Values) Number(name string) float64 { return v.value[name].(float64) }
+
+// Object returns a setting that is an object, nil where none is set; see Bool.
+func (v *Values) Object(name string) json.RawMessage { return v.value[name].(json.RawMessage) }
+
 // String returns a setting that is text; see Bool.
 func (v *Values) String(name string) string { return v.value[name].(string) }
 

@@ -1,0 +1,49 @@
+package main
+
+var ofChild = []mutant{
+	{
+		what: "keeper: output is read when lopen is gone", file: "cmd/lopen/internal/child/keeper_unix.go",
+		from: "go func() { _, _ = io.Copy(io.Discard, r) }()", to: "_ = io.Discard\n\t\t_ = r.Close()",
+		pkg: "./cmd/lopen/internal/child", test: "TestCommandOutlivesItsLoop",
+	},
+	{
+		what: "keeper: kills when lopen panics", file: "cmd/lopen/internal/child/keeper_unix.go",
+		from: "\t\t_ = syscall.Kill(-pgid, syscall.SIGKILL)\n\t\treturn\n", to: "\t\treturn\n",
+		pkg: "./cmd/lopen/internal/child", test: "TestPanicEndsTheCommand",
+	},
+	{
+		what: "keeper: what it notes is of one attempt", file: "lifecycle/ended.go",
+		from: " || e.Iteration != s.State().NumIterations()+1", to: "",
+		pkg: "./lifecycle", test: "TestCommandEnded",
+	},
+	{
+		what: "keeper: an earlier end is forgotten", file: "cmd/lopen/internal/child/child.go",
+		from: "c.Lock != nil && c.Iteration > 0", to: "false",
+		pkg: "./cmd/lopen/internal/child", test: "TestAnEarlierEndIsForgotten",
+	},
+	{
+		what: "keeper: its end ends the command", file: "cmd/lopen/internal/child/keep_unix.go",
+		from: "\t\t_ = syscall.Kill(-p.leader(), syscall.SIGKILL)\n", to: "",
+		pkg: "./cmd/lopen/internal/child", test: "TestCommandKillsItsKeeper",
+	},
+	{
+		what: "stop: a second signal kills the group", file: "cmd/lopen/internal/child/running.go",
+		from: "\torderKill()\n\tfor _, p := range all {\n\t\tp.kill()\n\t}\n", to: "",
+		pkg: "./cmd/lopen", test: "TestStopMeansStop/ignores_SIGTERM",
+	},
+	{
+		what: "stop: processes in other groups are ended", file: "cmd/lopen/internal/child/child_unix.go",
+		from: "for _, pid := range p.strays() {", to: "for _, pid := range []int(nil) {",
+		pkg: "./cmd/lopen", test: "TestStopMeansStop/children_in_other_groups",
+	},
+	{
+		what: "stop: what others started is left alone", file: "writer/process_linux.go",
+		from: " && slices.Contains(at, mark)", to: " && (mark > 0 || slices.Contains(at, mark))",
+		pkg: "./writer", test: "TestStrays",
+	},
+	{
+		what: "stop: what was there before the command is left alone", file: "writer/process_linux.go",
+		from: " && start >= begun", to: " && (start > 0 || start >= begun)",
+		pkg: "./writer", test: "TestStrays",
+	},
+}

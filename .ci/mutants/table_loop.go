@@ -1,0 +1,70 @@
+package main
+
+var ofLoop = []mutant{
+	{
+		"verdict: an error counts whatever the exit code is", "cmd/lopen/internal/loop/verdict.go",
+		"(!s.knows || s.report.Final && s.report.Success)",
+		"true",
+		"./cmd/lopen/internal/loop", "TestVerdict",
+	},
+	{
+		"verdict: a guess needs unchanged files", "cmd/lopen/internal/loop/verdict.go",
+		"ended && !s.changed && s.guessed",
+		"ended && s.guessed",
+		"./cmd/lopen/internal/loop", "TestVerdict",
+	},
+	{
+		"verdict: guesses in a row are bounded", "cmd/lopen/internal/loop/verdict.go",
+		" && s.guessed < maxGuesses",
+		"",
+		"./cmd/lopen/internal/loop", "TestVerdict",
+	},
+	{
+		"wait: the wall clock counts", "cmd/lopen/internal/loop/waits.go",
+		"for until.After(now()) {",
+		"for end := time.Now().Add(until.Sub(now())); time.Now().Before(end); {",
+		"./cmd/lopen/internal/loop", "TestAWaitFollowsTheWallClock",
+	},
+	{
+		"wait: a reset that did not help is not waited for again", "cmd/lopen/internal/loop/waits.go",
+		"max(left, 0) >= b.next {",
+		"true {",
+		"./cmd/lopen/internal/loop", "TestAWaitUntilTheTimeThatTheAgentNames",
+	},
+	{
+		"breaker: one task alone is a task that fails", "cmd/lopen/internal/loop/breaker.go",
+		" && len(b.units) > 1",
+		"",
+		"./cmd/lopen/internal/loop", "TestBreakerOpens",
+	},
+	{
+		"breaker: what it took back is no attempt", "cmd/lopen/internal/loop/breaker.go",
+		"t.Attempts = max(t.Attempts-u.counts, 0)",
+		"t.Attempts = max(t.Attempts, 0)",
+		"./cmd/lopen", "TestScripts/breaker",
+	},
+	{
+		"continue: not after somebody else changed a file", "cmd/lopen/internal/loop/files.go",
+		"others = others || len(r.since) > 0",
+		"others = others || false",
+		"./cmd/lopen", "TestScripts/continue",
+	},
+	{
+		"continue: a session's name is no flag", "cmd/lopen/internal/loop/continue.go",
+		" || !plausibleID.MatchString(t.session)",
+		" || t.session == \"\"",
+		"./cmd/lopen/internal/loop", "TestWhatIsContinued",
+	},
+	{
+		"continue: what was left in the middle comes first", "cmd/lopen/internal/loop/next.go",
+		"return within(st, id, early) }",
+		"return within(st, id, early) && false }",
+		"./cmd/lopen", "TestScripts/halfway",
+	},
+	{
+		"budget: what is left is handed on", "cmd/lopen/internal/loop/attempt.go",
+		"Budget: r.left}",
+		"Budget: 0}",
+		"./cmd/lopen", "TestScripts/budget",
+	},
+}

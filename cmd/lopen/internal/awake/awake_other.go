@@ -1,0 +1,7 @@
+//go:build !linux && !darwin
+
+package awake
+
+import "os/exec"
+
+func request(string) *exec.Cmd { return nil }

@@ -1,0 +1,88 @@
+//go:build unix
+
+package child
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+)
+
+// KeepIfAsked makes this process the keeper of a command if Run started it as that: then
+// it does not return. It is the first call of main, and of TestMain where Run is used.
+func KeepIfAsked() {
+	text, asked := os.LookupEnv(keeperEnv)
+	if !asked || len(os.Args) < 3 || os.Args[0] != keeperName {
+		return
+	}
+	_ = os.Unsetenv(keeperEnv)
+	var d duty
+	if json.Unmarshal([]byte(text), &d) != nil || d.Inherited < 0 || d.Inherited > 100 {
+		os.Exit(2)
+	}
+	os.Exit(keep(d, os.Args[1], os.Args[2:]))
+}
+
+// keep starts the command, waits for its end, and says and notes how it ended.
+func keep(d duty, path string, argv []string) int {
+	// The command gets its own descriptors alone, and is asked to end, not its keeper: what
+	// is caught here is not ignored there.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+	files := make([]*os.File, fdCommand+3+d.Inherited)
+	for fd := fdControl; fd < len(files); fd++ {
+		syscall.CloseOnExec(fd)
+		files[fd] = os.NewFile(uintptr(fd), "inherited")
+	}
+	given := files[fdCommand:]
+	cmd := &exec.Cmd{Path: path, Args: argv, Env: os.Environ(), Stdin: given[0], Stdout: given[1], Stderr: given[2], ExtraFiles: given[3:],
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+	reports := json.NewEncoder(files[fdReports])
+	if gone(fdControl) {
+		return 1
+	}
+	if err := cmd.Start(); err != nil {
+		var errno syscall.Errno
+		_ = errors.As(err, &errno)
+		_ = reports.Encode(started{Errno: errno, Error: err.Error()})
+		return 1
+	}
+	peak := ownPeak()
+	closeAll(given)
+	_ = reports.Encode(started{PID: cmd.Process.Pid})
+	go guard(files[fdControl], cmd.Process.Pid, files[fdStdout], files[fdStderr])
+	_ = cmd.Wait() // how it ended is in ProcessState
+	e := endOf(cmd.ProcessState, peak)
+	if d.Lock && d.Iteration > 0 {
+		_ = lifecycle.NoteEnded(files[fdLock], lifecycle.Ended{Iteration: d.Iteration, Exit: e.Exit, Signal: e.Signal, Success: e.Exit == 0})
+	}
+	_ = reports.Encode(e)
+	return 0
+}
+
+// guard waits until lopen orders the command's end, or is gone: then the command works on,
+// and neither waits for a reader of its output nor dies for want of one.
+func guard(control *os.File, pgid int, output ...*os.File) {
+	if n, _ := control.Read(make([]byte, 1)); n > 0 {
+		_ = syscall.Kill(-pgid, syscall.SIGKILL)
+		return
+	}
+	for _, r := range output {
+		go func() { _, _ = io.Copy(io.Discard, r) }()
+	}
+	_ = syscall.Kill(-pgid, syscall.SIGCONT) // lopen may have been stopped, and the command with it
+}
+
+// gone says whether nobody holds the other end of a pipe.
+func gone(fd int) bool {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n == 1 && fds[0].Revents&unix.POLLHUP != 0
+}

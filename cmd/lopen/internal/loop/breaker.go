@@ -1,0 +1,176 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/plan"
+)
+
+// tripsAt is how many empty starts in a row, at two units or more, open the circuit breaker.
+const tripsAt = 3
+
+// A breaker tells a broken agent from tasks that fail: see [start.empty].
+type breaker struct {
+	starts  int // in a row that were empty and have counted
+	units   map[string]*blamed
+	open    bool // nothing counts until a start gets through
+	backoff backoff
+}
+
+// blamed is a unit that failed in empty starts.
+type blamed struct {
+	leaves []string
+	counts int // attempts to be given back
+	last   lastOutput
+	had    bool // last is there
+}
+
+// blame notes an empty start at a unit before it counts. It opens the breaker at the
+// start that is one too many, which is not to count then.
+func (b *breaker) blame(unit string, leaves []string, last lastOutput, had bool) (open bool) {
+	if b.open {
+		return true
+	}
+	if b.units == nil {
+		b.units = map[string]*blamed{}
+	}
+	u := b.units[unit]
+	if u == nil {
+		u = &blamed{leaves: slices.Clone(leaves), last: last, had: had}
+		b.units[unit] = u
+	}
+	b.starts++
+	if b.open = b.starts >= tripsAt && len(b.units) > 1; !b.open {
+		u.counts++
+	}
+	return b.open
+}
+
+// wait is the end of the wait before the next probe.
+func (b *breaker) wait() time.Time {
+	return b.backoff.until(wallClock(), &agent.Problem{Kind: agent.Overload})
+}
+
+// giveBack makes what the empty starts did to their tasks undone: their attempts, and that
+// they failed. Their records in the journal stay as they are; the State is what counts.
+func (r *Runner) giveBack() error {
+	var marked []string
+	err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		marked = nil
+		for _, u := range r.breaker.units {
+			for _, id := range u.leaves {
+				t, ok := e.Task(id)
+				if !ok || u.counts == 0 {
+					continue
+				}
+				failed := t.State == session.TaskFailed
+				if failed {
+					marked = append(marked, id)
+				}
+				tasks.Set(e, id, func(t *session.Task) {
+					t.Attempts = max(t.Attempts-u.counts, 0)
+					if failed {
+						t.State = session.TaskPending
+					}
+				})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for unit, u := range r.breaker.units {
+		delete(r.last, unit)
+		if u.had {
+			r.last[unit] = u.last
+		}
+	}
+	if len(marked) > 0 {
+		slices.Sort(marked)
+		r.mark(marked, plan.Mark{})
+	}
+	return nil
+}
+
+// tripped takes the consequences of a start that did not count because the breaker is open:
+// it waits before the next start, which is a probe, or a person decides.
+func (r *Runner) tripped(ctx context.Context, w *worker, out *outcome) error {
+	said := plain.Line(clip(r.said(out), 300))
+	if out.opened {
+		n := len(r.breaker.units)
+		if err := r.giveBack(); err != nil {
+			return err
+		}
+		r.cfg.UI.Warn("circuit breaker: %d starts in a row at %d tasks came to nothing, so %s is what fails, not the tasks: no attempt is counted; it said: %s",
+			r.breaker.starts, n, w, said)
+		r.log.Warn().Str("agent", w.Name()).Str("failure", said).Int("starts", r.breaker.starts).Msg("circuit breaker opens")
+	}
+	if err := r.sync(ctx); err != nil {
+		return err
+	}
+	stop := func(why string) error {
+		text := fmt.Sprintf("%s fails at every task (%s): %s", w, said, why)
+		r.emit(Event{Event: EventNeeded, Text: text})
+		return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser, text + "; no attempt is counted; when it works again, " + r.resumeHint()})
+	}
+	switch {
+	case r.cfg.Unattended:
+	case !r.cfg.ByTerminal:
+		return stop("nobody can be asked")
+	default:
+		r.emit(Event{Event: EventNeeded, Text: fmt.Sprintf("%s fails at every task: %s", w, said)})
+		key, err := r.cfg.UI.Choose(fmt.Sprintf("%s fails at every task. What now?", w), []Choice{
+			{'g', "go on: try again at once"}, {'w', "wait, and try one task at a time"}, {'q', "stop"},
+		})
+		if err != nil || key == 'q' {
+			return stop("stopped")
+		}
+		if key == 'g' {
+			r.breaker = breaker{}
+			return nil
+		}
+	}
+	until := out.until
+	if until.IsZero() {
+		until = r.breaker.wait()
+	}
+	if why := r.tooLong(until); why != "" {
+		return stop(fmt.Sprintf("the next try would be at %s, %s", clock(until), why))
+	}
+	return r.wait(ctx, "circuit breaker", fmt.Sprintf("circuit breaker: one task is tried at %s, no attempt is counted; %s said: %s", clock(until), w, said), until)
+}
+
+// through says that a start came to something.
+func (r *Runner) through(w *worker) {
+	if r.breaker.open {
+		r.cfg.UI.Say("%s works again: the run goes through the plan", w)
+		r.log.Info().Str("agent", w.Name()).Msg("circuit breaker closes")
+	}
+	r.breaker, r.waited, w.backoff = breaker{}, 0, backoff{}
+}
+
+// said is what an agent said about a failure: its error, else the last line it printed.
+func (r *Runner) said(out *outcome) string {
+	if out.report.Error != "" {
+		return out.report.Error
+	}
+	return lastLineOf(r.sess.Redact(string(out.result.Tail)), out.failure)
+}
+
+// lastLineOf is the failure with the last line of a text that is not blank.
+func lastLineOf(text, failure string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return failure
+	}
+	return failure + ": " + strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}

@@ -1,0 +1,120 @@
+package loop
+
+import (
+	"context"
+	"time"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+)
+
+// judgeCut has the check judge the task that was in progress when its loop died, before
+// it runs again: done is what the check passes and whose agent's success was seen, or whose
+// check was red when the task began. What still holds the command's lock may change the files
+// after the check, so it is not judged then.
+func (r *Runner) judgeCut(ctx context.Context) error {
+	st := r.sess.State()
+	unit := st.ActiveTask()
+	leaves := inProgress(st, unit)
+	if len(leaves) == 0 || r.cfg.Check == "" || r.cfg.Only != "" && !within(st, unit, r.cfg.Only) ||
+		r.cfg.RequireChange && len(r.cut) == 0 {
+		return nil
+	}
+	why := r.evidence(st, unit)
+	if why == "" {
+		return nil
+	}
+	if held, err := r.childHeld(ctx); held {
+		r.log.Warn().Err(err).Str("task", unit).Msg("task not judged: something holds the lock of its command")
+		r.cfg.UI.Warn("%s was in progress when lopen was killed, and a process that its command left behind still runs: it runs again", r.name(unit))
+		return nil
+	}
+	n := attemptNumber(st, leaves)
+	r.at = working{unit: unit, leaves: leaves, iteration: st.NumIterations() + 1, git: r.git.Head, changes: r.cut}
+	r.at.worker, r.at.session = r.cutAgent(st.Header())
+	r.cfg.UI.Say("%s was in progress when lopen was killed, and %s: the check judges it", r.name(unit), why)
+	r.status("the check, of "+r.name(unit), 0)
+	stdout, stderr := r.cfg.UI.Output()
+	begun := time.Now()
+	checked, failure, err := r.checkAlone(ctx, unit, leaves, n, stdout, stderr)
+	if ctx.Err() != nil {
+		return r.interrupted()
+	}
+	if err != nil {
+		return err
+	}
+	r.log.Info().Str("task", unit).Str("evidence", why).Str("failure", failure).Msg("check of a task that was cut off")
+	if failure != "" {
+		r.cfg.UI.Say("the check %q fails: %s; %s runs again", r.check, failure, r.name(unit))
+		return r.checked(checked)
+	}
+	if _, err := r.keep(ctx, checkpoint.AfterTask, unit); err != nil {
+		return err
+	}
+	if len(r.cut) == 0 {
+		r.unchanged = append(r.unchanged, unit)
+		r.cfg.UI.Warn("%s changed no file", r.name(unit))
+	}
+	out := outcome{start: start{result: child.Result{StartedAt: begun, EndedAt: time.Now()}}, verdict: verdict{then: session.Done}, check: checked}
+	if err := r.remember(ctx, n, out, metrics{}, session.Done); err != nil {
+		return err
+	}
+	return r.done(ctx, unit, leaves, out, metrics{}, begun)
+}
+
+// cutAgent is who worked when the loop died, and the agent's session; where the run has no
+// such agent it is the first one, which has none.
+func (r *Runner) cutAgent(h session.Header) (w *worker, id string) {
+	for _, w := range r.workers {
+		if w.Name() == h.AgentName {
+			return w, h.AgentSession
+		}
+	}
+	return r.workers[0], ""
+}
+
+// childHeld says whether something holds the lock of the command that was cut off and does
+// not end in this moment.
+func (r *Runner) childHeld(ctx context.Context) (held bool, err error) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for range 10 {
+		if held, err = r.sess.ChildHeld(); !held || err != nil {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return held, ctx.Err()
+		}
+	}
+	return held, err
+}
+
+// evidence says what speaks for it that a unit which was cut off is done, should the check
+// pass; "" for nothing: a check that passed before says nothing by passing again.
+func (r *Runner) evidence(st *session.State, unit string) string {
+	ended, err := r.sess.CommandEnded()
+	if err != nil {
+		r.cfg.UI.Warn("how the last command ended is not known: %v", err)
+	}
+	if ended != nil && ended.Success {
+		return "its command ended well"
+	}
+	if c := st.Header().Check; c != nil && c.Task == unit && c.Command == r.check && c.Exit != 0 {
+		return "its check failed when it began"
+	}
+	return ""
+}
+
+// inProgress are the leaves of a unit that a start of the command works on.
+func inProgress(st *session.State, unit string) (leaves []string) {
+	for _, id := range tasks.Leaves(st, unit) {
+		if t, _ := st.Task(id); t.State == session.TaskInProgress {
+			leaves = append(leaves, id)
+		}
+	}
+	return leaves
+}

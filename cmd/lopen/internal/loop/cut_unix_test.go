@@ -1,0 +1,190 @@
+//go:build unix
+
+package loop
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/cache"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// lines is a UI that keeps what is said.
+type lines struct {
+	UI
+	said []string
+}
+
+func (l *lines) Output() (stdout, stderr io.Writer) { return io.Discard, io.Discard }
+func (l *lines) Say(format string, args ...any) {
+	l.said = append(l.said, fmt.Sprintf(format, args...))
+}
+func (l *lines) Warn(format string, args ...any)       { l.Say(format, args...) }
+func (l *lines) Started(string)                        {}
+func (l *lines) Done(string)                           {}
+func (l *lines) Status(Status)                         {}
+func (l *lines) Key() (<-chan struct{}, func())        { return nil, func() {} }
+func (l *lines) has(text string) bool                  { return strings.Contains(strings.Join(l.said, "\n"), text) }
+func (l *lines) Choose(string, []Choice) (rune, error) { return 0, context.Canceled }
+
+// bed is a run of a plan with two tasks in a real store.
+func bed(t *testing.T, command, check string) (Config, *lifecycle.Session, *lines) {
+	t.Helper()
+	project := t.TempDir()
+	store, _, err := lifecycle.Init(project, lifecycle.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close(context.WithoutCancel(t.Context()))) })
+	require.NoError(t, store.CreatePlan("todo", []byte("- [ ] one\n- [ ] two\n")))
+	sess, err := store.Create(t.Context(), "todo")
+	require.NoError(t, err)
+	a, _, err := agent.Choose(agent.None, []string{"sh", "-c", "echo $LOPEN_TASK_ID >>starts; " + command}, nil, check)
+	require.NoError(t, err)
+	prompt, err := ParsePrompt("")
+	require.NoError(t, err)
+	ui := &lines{}
+	docs, err := lifecycle.OpenDocuments(project)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, docs.Close()) })
+	return Config{Store: store, Session: sess, Module: "todo", Project: project, Docs: docs, Spec: "none.md",
+		Outlines: func(string) (*cache.Outline, error) { return nil, fs.ErrNotExist }, Agents: []*agent.Agent{a}, Check: check, Unit: "leaf",
+		Prompt: prompt, Environ: os.Environ(), Checkpoint: true, Unattended: true, UI: ui, FailureThreshold: 1,
+		Assess: func(ctx context.Context, _ string, check func(context.Context) error) (time.Time, bool, error) {
+			return time.Time{}, false, check(ctx)
+		}}, sess, ui
+}
+
+// ended is a session whose last command ended while nobody looked.
+type ended struct {
+	*lifecycle.Session
+	how  *lifecycle.Ended
+	held bool
+}
+
+func (s *ended) CommandEnded() (*lifecycle.Ended, error) { return s.how, nil }
+func (s *ended) ChildHeld() (bool, error)                { return s.held, nil }
+
+// A task that was in progress when its loop died, with a check that passed when it began, is
+// done only if its own command was seen to end well and nothing of it works any more.
+func TestCutTaskIsJudgedByHowItsCommandEnded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		session ended
+		check   string
+		done    bool
+		said    string
+	}{
+		"success":         {ended{how: &lifecycle.Ended{Iteration: 2, Success: true}}, "true", true, "its command ended well"},
+		"failure":         {ended{how: &lifecycle.Ended{Iteration: 2, Exit: 1}}, "true", false, ""},
+		"not known":       {ended{}, "true", false, ""},
+		"held":            {ended{how: &lifecycle.Ended{Iteration: 2, Success: true}, held: true}, "true", false, "a process that its command left behind still runs"},
+		"the check fails": {ended{how: &lifecycle.Ended{Iteration: 2, Success: true}}, "test $(wc -l <starts) != 1", false, "two runs again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg, sess, ui := bed(t, "exit 0", "")
+			cfg.MaxIterations = 1
+			var exit *Exit
+			require.ErrorAs(t, Run(t.Context(), cfg), &exit)
+			require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error { // as begin leaves it
+				e.Header().ActiveTask, e.Header().Status = "two", session.StatusActive
+				two, _ := e.Task("two")
+				two.State = session.TaskInProgress
+				e.Put(two)
+				return nil
+			}))
+			c.session.Session = sess
+			cfg.Session, cfg.Check, cfg.MaxIterations = &c.session, c.check, 0
+			require.NoError(t, Run(t.Context(), cfg))
+			starts, err := os.ReadFile(filepath.Join(cfg.Project, "starts"))
+			require.NoError(t, err)
+			require.Equal(t, c.done, string(starts) == "one\n", "%s", ui.said)
+			require.True(t, ui.has(c.said), "%s", ui.said)
+			two, _ := sess.State().Task("two")
+			require.Equal(t, session.TaskComplete, two.State)
+			require.Equal(t, 1, two.Attempts)
+			require.Equal(t, session.BoxTicked, two.Box)
+		})
+	}
+}
+
+// What is on record of a task that was cut off names the agent that worked at it, which
+// opens its session, also where another one works first now.
+func TestCutTaskIsThatOfItsAgent(t *testing.T) {
+	t.Parallel()
+	cfg, sess, _ := bed(t, "exit 0", "")
+	helper, _, err := agent.Choose("helper", nil, map[string]agent.Profile{"helper": {Start: []string{"true"}}}, "")
+	require.NoError(t, err)
+	cfg.MaxIterations = 1
+	var exit *Exit
+	require.ErrorAs(t, Run(t.Context(), cfg), &exit)
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error { // as begin leaves it
+		h := e.Header()
+		h.ActiveTask, h.Status, h.AgentName, h.AgentSession = "two", session.StatusActive, "helper", "s-1"
+		two, _ := e.Task("two")
+		two.State = session.TaskInProgress
+		e.Put(two)
+		return nil
+	}))
+	cfg.Agents = append(cfg.Agents, helper)
+	cfg.Session, cfg.Check, cfg.MaxIterations = &ended{Session: sess, how: &lifecycle.Ended{Iteration: 2, Success: true}}, "true", 0
+	require.NoError(t, Run(t.Context(), cfg))
+	past, err := sess.Past(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, session.Done, past.Last.Then)
+	require.Equal(t, "helper", past.Last.Agent)
+	require.Equal(t, "s-1", past.Last.AgentSession)
+	require.Equal(t, []string{"true"}, past.Last.Command)
+}
+
+// A check that says nothing ends as well in a run that nobody watches.
+func TestNobodyWatchesASilentCheck(t *testing.T) {
+	t.Parallel()
+	cfg, sess, ui := bed(t, "exit 0", "[ -e starts ] && sleep 60")
+	cfg.UnwatchedIdle, cfg.MaxIterations = 300*time.Millisecond, 1
+	var exit *Exit
+	require.ErrorAs(t, Run(t.Context(), cfg), &exit)
+	require.True(t, ui.has("ended after 300ms without output"), "%s", ui.said)
+	require.Zero(t, sess.State().Header().Settings.IdleTimeout)
+}
+
+// What the last line of a command says that needs a person has no credential in it where the
+// person is told.
+func TestWordsOfAGuessAreRedacted(t *testing.T) {
+	t.Parallel()
+	const secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
+	cfg, _, _ := bed(t, "", "")
+	a, _, err := agent.Choose(agent.None, []string{"sh", "-c", "echo 'Failed to authenticate. API Error: 401 " + secret + "'; exit 1"}, nil, "")
+	require.NoError(t, err)
+	cfg.Agents = []*agent.Agent{a}
+	var exit *Exit
+	require.ErrorAs(t, Run(t.Context(), cfg), &exit)
+	require.Contains(t, exit.Reason, "the agent needs you (login): Failed to authenticate.")
+	require.NotContains(t, exit.Reason, secret)
+}
+
+// A start that did not count is not told of as a failed attempt in the prompts of the next run.
+func TestUncountedStartsAreNotRecalled(t *testing.T) {
+	t.Parallel()
+	cfg, sess, _ := bed(t, "exit 7", "")
+	cfg.FailureThreshold, cfg.MaxIterations = 3, 1
+	var exit *Exit
+	require.ErrorAs(t, Run(t.Context(), cfg), &exit)
+	require.NoError(t, sess.Record(session.AttemptRecord{Task: "one", Attempt: 2, Iteration: 2, Then: session.Uncounted, Failure: "lost"}))
+	require.NoError(t, sess.Sync(t.Context()))
+	past, err := sess.Past(t.Context())
+	require.NoError(t, err)
+	require.Len(t, past.Failed["one"], 1)
+	require.Equal(t, "exit 7", past.Failed["one"][0].Failure)
+}

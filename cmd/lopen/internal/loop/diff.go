@@ -1,0 +1,40 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// maxDiff bounds the file of LOPEN_DIFF_FILE, in bytes.
+const maxDiff = 4 << 20
+
+var errNoCheckpoints = errors.New("checkpoints are off in this run")
+
+// withDiff is the environment of a check that judges a unit: it names a file that holds
+// what the unit changed, or one line that says why nobody knows. Where the unit is not at
+// work it stays the empty one.
+func (r *Runner) withDiff(ctx context.Context, unit string, env []string) []string {
+	var text []byte
+	err := errNoCheckpoints
+	if r.cfg.Checkpoint {
+		text, err = r.sess.Patch(ctx, unit, maxDiff)
+	}
+	if err != nil && r.sess.State().ActiveTask() != unit {
+		return env // before the first task, or of one that is done and whose checkpoints are gone
+	}
+	if err != nil {
+		text = fmt.Appendf(nil, "What this task changed is not known: %v\n", err)
+	}
+	if err := r.dir.Mend(); err != nil {
+		r.cfg.UI.Warn("the check gets no LOPEN_DIFF_FILE: %v", err)
+		return env
+	}
+	f, path, err := r.dir.Write("diff", ".patch", text)
+	if err != nil {
+		r.cfg.UI.Warn("the check gets no LOPEN_DIFF_FILE: %v", err)
+		return env
+	}
+	_ = f.Close() // the check reads it by its name
+	return append(env, "LOPEN_DIFF_FILE="+path)
+}

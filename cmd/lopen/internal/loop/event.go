@@ -1,0 +1,214 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+)
+
+// An Event is something that a person may want to be told of while they are elsewhere:
+// one JSON object on stdin of Config.OnEvent.
+type Event struct {
+	Event    string     `json:"event"` // one of the constants
+	At       time.Time  `json:"at"`
+	Session  string     `json:"session"`
+	Module   string     `json:"module"`
+	Project  string     `json:"project"`
+	Task     string     `json:"task,omitempty"` // ID
+	Name     string     `json:"name,omitempty"` // of the task
+	Text     string     `json:"text"`           // what a person would read, a sentence or two
+	Problem  string     `json:"problem,omitempty"`
+	Until    *time.Time `json:"until,omitempty"` // of a wait
+	Exit     *int       `json:"exit,omitempty"`  // of a run that ended
+	Done     int        `json:"done"`
+	Total    int        `json:"total"`
+	FailedN  int        `json:"failed"`
+	CostUSD  float64    `json:"costUSD,omitempty"` // of this run so far
+	Duration float64    `json:"seconds,omitempty"` // of the task, or of the run
+}
+
+// The events.
+const (
+	EventBegun   = "run-begun"
+	EventDone    = "task-done"
+	EventFailed  = "task-failed"
+	EventWaiting = "waiting"
+	EventNeeded  = "needed" // a person is
+	EventPaused  = "paused" // on a storage error, a budget, or as asked
+	EventEnded   = "run-ended"
+)
+
+// Bounds of what an event's command is given, in bytes before JSON escapes them, and of
+// how many events wait for it.
+const (
+	maxEventName  = 1 << 10
+	maxEventText  = 4 << 10
+	maxWaiting    = 64
+	eventLimit    = 10 * time.Second // of one start of the command, and of the wait at the end of the run
+	eventGrace    = eventLimit / 20  // the end of it: from SIGTERM to SIGKILL
+	eventTailShow = 4 << 10          // of the command's output, in the log
+)
+
+// emit tells of an event what is not the same for all. It never waits.
+func (r *Runner) emit(e Event) {
+	if r.events == nil {
+		return
+	}
+	st := r.sess.State()
+	p := st.Progress()
+	e.At, e.Session, e.Module, e.Project = time.Now().UTC(), st.ID().String(), r.cfg.Module, r.cfg.Project
+	e.Done, e.Total, e.FailedN = p.Done, p.Total, p.Failed
+	e.CostUSD = max(st.Totals().CostUSD-r.events.cost, 0)
+	e.Text = cmp.Or(e.Text, e.Name, fmt.Sprintf("%d of %d tasks done", p.Done, p.Total))
+	e.Name, e.Text = clip(r.sess.Redact(e.Name), maxEventName), clip(r.sess.Redact(e.Text), maxEventText)
+	data, err := json.Marshal(e)
+	if err != nil { // a cost beyond JSON's numbers
+		r.log.Warn().Err(err).Str("name", e.Event).Msg("event left out")
+		return
+	}
+	r.events.send(message{e.Event, append(data, '\n')})
+}
+
+// ended is the event of a run that ends with err.
+func (r *Runner) ended(err error, begun time.Time) Event {
+	e := Event{Event: EventEnded, Duration: time.Since(begun).Seconds()}
+	code := 0
+	if err != nil {
+		code, e.Text = r.cfg.ExitCode(err), err.Error()
+	}
+	e.Exit = &code
+	return e
+}
+
+// A message is an event on its way to the command.
+type message struct {
+	name string
+	data []byte
+}
+
+// events hands messages to Config.OnEvent, in order and out of the run's way: one
+// goroutine starts the command, and what it cannot keep up with waits in a queue that
+// loses the oldest ones.
+type events struct {
+	cost   float64 // of the session before this run
+	queue  chan message
+	log    *zerolog.Logger
+	limit  time.Duration
+	cancel context.CancelFunc
+	over   chan struct{} // closed when the goroutine has ended
+}
+
+// newEvents starts the goroutine, which calls tell for each message until stop.
+func newEvents(log *zerolog.Logger, limit time.Duration, tell func(context.Context, message)) *events {
+	ctx, cancel := context.WithCancel(context.Background())
+	e := &events{queue: make(chan message, maxWaiting), log: log, limit: limit, cancel: cancel, over: make(chan struct{})}
+	go func() {
+		defer close(e.over)
+		for m := range e.queue {
+			if ctx.Err() != nil {
+				e.dropped(m)
+				continue
+			}
+			tell(ctx, m)
+		}
+	}()
+	return e
+}
+
+// send puts a message into the queue. It is called by the run's goroutine alone.
+func (e *events) send(m message) {
+	for {
+		select {
+		case e.queue <- m:
+			return
+		default:
+		}
+		select {
+		case old := <-e.queue:
+			e.dropped(old)
+		default:
+		}
+	}
+}
+
+func (e *events) dropped(m message) {
+	e.log.Warn().Str("name", m.name).Msg("on_event is too slow: event dropped")
+}
+
+// stop waits until all messages are told of, at most for the limit; what is told then is
+// ended.
+func (e *events) stop() {
+	close(e.queue)
+	defer e.cancel()
+	late := time.NewTimer(e.limit - 2*eventGrace)
+	defer late.Stop()
+	select {
+	case <-e.over:
+		return
+	case <-late.C:
+	}
+	e.cancel()
+	gone := time.NewTimer(2 * eventGrace)
+	defer gone.Stop()
+	select {
+	case <-e.over:
+	case <-gone.C:
+	}
+}
+
+// onEvent returns what tells Config.OnEvent of messages: a process group of its own,
+// without a terminal, which inherits no lock. It is for one goroutine.
+func (r *Runner) onEvent(limit time.Duration) func(context.Context, message) {
+	warned := false
+	command := r.sess.Redact(r.cfg.OnEvent)
+	env := append(slices.Clone(r.cfg.Environ), "LOPEN_SESSION_ID="+r.sess.State().ID().String(), "LOPEN_MODULE="+r.cfg.Module)
+	return func(ctx context.Context, m message) {
+		res, err := runOnEvent(ctx, child.Command{
+			Argv: []string{"sh", "-c", r.cfg.OnEvent}, Dir: r.cfg.Project, Env: append(slices.Clip(env), "LOPEN_EVENT="+m.name),
+			Stdout: io.Discard, Stderr: io.Discard, Timeout: limit - eventGrace, Grace: eventGrace,
+		}, m.data)
+		line := r.log.Debug().Str("name", m.name)
+		tail := clip(r.sess.Redact(string(res.Tail)), eventTailShow)
+		optional(line, "text", tail)
+		line.Int("exit", res.Exit).Msg("event told")
+		switch {
+		case err == nil && res.Cause == child.CauseTimeout:
+			err = fmt.Errorf("ended after %s", limit)
+		case err == nil && res.Cause == child.CauseNone && res.Exit != 0:
+			err = fmt.Errorf("%s", describe(res, r.cfg))
+		}
+		if err != nil && ctx.Err() == nil && !warned {
+			warned = true
+			r.cfg.UI.Warn("on_event %q at %s: %v; --log-level debug shows what it prints", command, m.name, err)
+		}
+	}
+}
+
+// runOnEvent runs a command with data on stdin. The command may leave it unread.
+func runOnEvent(ctx context.Context, c child.Command, data []byte) (child.Result, error) {
+	stdin, to, err := os.Pipe()
+	if err != nil {
+		return child.Result{}, fmt.Errorf("open pipe: %w", err)
+	}
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_, _ = to.Write(data)
+		_ = to.Close()
+	}()
+	c.Stdin = stdin
+	res, err := child.Run(ctx, c)
+	_ = to.SetWriteDeadline(time.Now()) // something that outlived the command may hold the other end
+	<-written
+	return res, errors.Join(err, stdin.Close())
+}

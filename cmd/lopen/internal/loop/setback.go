@@ -1,0 +1,130 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+)
+
+// setBack brings the files that a failed unit changed back to what they were before its
+// first attempt, and runs the check of the last task that was done again: one red task
+// must not cost the others. It is called unattended, after the unit is marked as failed.
+// The error is an [*Exit] where the check is red.
+func (r *Runner) setBack(ctx context.Context, unit string) error {
+	why := "--keep-failed"
+	if !r.cfg.KeepFailed {
+		var err error
+		if why, err = r.filesBack(ctx, unit); ctx.Err() != nil {
+			return r.interrupted()
+		} else if err != nil {
+			return err
+		}
+	}
+	if why != "" {
+		r.log.Info().Str("task", unit).Str("reason", why).Msg("task not set back")
+		r.cfg.UI.Warn("the files stay as %s left them: %s", r.name(unit), why)
+		if err := r.tolerate(r.sess.NotSetBack(unit, why)); err != nil {
+			return err
+		}
+	}
+	if r.cfg.KeepFailed {
+		return nil
+	}
+	return r.checkAgain(ctx, unit)
+}
+
+// filesBack is setBack for the files alone. why says why they stay as they are, "" where
+// they do not.
+func (r *Runner) filesBack(ctx context.Context, unit string) (why string, err error) {
+	switch {
+	case !r.cfg.Checkpoint:
+		return "checkpoints are off", nil
+	case slices.Contains(r.unkept, unit):
+		return "a checkpoint before or after it could not be made", nil
+	}
+	var done lifecycle.Rewound
+	try := func(ctx context.Context) (err error) {
+		if err := r.unpaused(ctx); err != nil {
+			return err
+		}
+		done, why, err = r.sess.SetBack(ctx, unit)
+		return err
+	}
+	if err = try(ctx); errors.Is(err, checkpoint.ErrUnchanged) && ctx.Err() == nil {
+		switch lifecycle.ClassOf(err) {
+		case lifecycle.ClassNoSpace, lifecycle.ClassDevice, lifecycle.ClassRemoved, lifecycle.ClassFenced:
+			err = r.waitStorage(ctx, err, try)
+		default:
+			return err.Error(), nil
+		}
+	}
+	if err != nil || why != "" || done.Before == nil {
+		return why, err
+	}
+	var paths, kept []string
+	for _, c := range done.Changes {
+		paths = append(paths, c.Path)
+		r.since = append(r.since, files.Change{Path: c.Path})
+	}
+	for _, k := range done.Kept {
+		kept = append(kept, k.Path)
+	}
+	id := r.sess.State().ID()
+	r.cfg.UI.Warn("set back to before %s: %s", r.name(unit), list(paths))
+	if len(kept) > 0 {
+		r.cfg.UI.Say("kept, because its attempts alone did not change it: %s", list(kept))
+	}
+	r.cfg.UI.Say("to see what it left: %s; to bring that back: %s", ShowFailed(id, unit, done.To.ID.Short()), RestoreFailed(id, unit))
+	return "", nil
+}
+
+// ShowFailed is the command that shows what a failed task left whose files were set back to
+// a checkpoint, named by its ID or the begin of it: all of its attempts, of which before:TASK
+// is the last one's.
+func ShowFailed(id session.ID, task, to string) string {
+	return fmt.Sprintf("lopen checkpoint diff %s failed:%s --session %s", to, task, id)
+}
+
+// RestoreFailed is the command that brings that back, and nothing of what others did since.
+func RestoreFailed(id session.ID, task string) string {
+	return fmt.Sprintf("lopen checkpoint restore failed:%s --session %s", task, id)
+}
+
+// checkAgain runs the check for what it passed last, after a failed unit: a red one is no
+// fault of the tasks that are left, and stops the run.
+func (r *Runner) checkAgain(ctx context.Context, failed string) error {
+	g := r.green
+	if _, ok := r.sess.State().Task(g.unit); r.cfg.Check == "" || !ok {
+		return r.checked(nil) // what it said of the failed unit is no longer so
+	}
+	r.status("the check, after "+r.name(failed)+" failed", 0)
+	stdout, stderr := r.cfg.UI.Output()
+	checked, failure, err := r.checkAlone(ctx, g.unit, tasks.Leaves(r.sess.State(), g.unit), g.n, stdout, stderr)
+	if ctx.Err() != nil {
+		return r.interrupted()
+	}
+	if err != nil {
+		return fmt.Errorf("check after a task failed: %w", err)
+	}
+	r.log.Info().Str("task", g.unit).Str("failed", failed).Str("failure", failure).Msg("check after a task failed")
+	if err := r.checked(checked); err != nil || failure == "" {
+		return err
+	}
+	what, see := "passed for "+r.name(g.unit), "lopen checkpoint diff after:"+g.unit
+	if g.begun {
+		what, see = "passed before the first task", "lopen checkpoint diff before:"+g.unit
+	}
+	text := fmt.Sprintf("the check %q %s and fails after %s failed: %s", r.check, what, r.name(failed), failure)
+	r.emit(Event{Event: EventNeeded, Task: failed, Name: r.name(failed), Text: text})
+	if r.cfg.Checkpoint {
+		text += fmt.Sprintf("; what differs: %s --session %s", see, r.sess.State().ID())
+	}
+	return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser, fmt.Sprintf("%s; mend it, then %s", text, r.resumeHint())})
+}

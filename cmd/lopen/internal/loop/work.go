@@ -1,0 +1,169 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// maxDenied bounds how many refused permissions are kept of an attempt.
+const maxDenied = 20
+
+// work runs the agent and reads what it prints; resumed is what the session that it continues
+// has used. It is ended when it says nothing for too long, and at the first event from which
+// on it only retries what cannot succeed.
+func (r *Runner) work(ctx context.Context, w *worker, c child.Command, resumed agent.Usage, deadline time.Time) (s start, err error) {
+	stop, active := make(chan struct{}), make(chan struct{}, 1)
+	c.Stop = stop
+	if w.Knows() {
+		c.Activity = active
+	}
+	var reader *agent.Reader
+	var hopeless *agent.Problem
+	stdout, stderr := r.cfg.UI.Output()
+	shown, errs := &child.Tail{}, &child.Tail{}
+	reader = w.Read(&onto{shown, r.rendered(stdout)}, func() {
+		select {
+		case active <- struct{}{}:
+		default:
+		}
+		if r.at.session == "" {
+			r.noteSession(reader.Report().Session)
+		}
+	}, func(p agent.Problem) {
+		hopeless = &p
+		close(stop)
+	})
+	reader.Before(resumed)
+	c.Stdout, c.Stderr = r.raw(reader, w.Partial()), r.raw(&onto{errs, &onto{shown, r.rendered(stderr)}}, "")
+	s = start{knows: w.Knows()}
+	s.result, err = r.supervise(ctx, c, deadline, func(res child.Result) bool {
+		_ = reader.Close() // what is behind it reports no errors
+		reader.Stderr(errs.Lines())
+		report := reader.Report()
+		return res.Cause == child.CauseNone && res.Exit == 0 && (!w.Knows() || report.Final && report.Success)
+	})
+	if err != nil {
+		return s, err
+	}
+	s.ended = describe(s.result, r.cfg)
+	if !w.Knows() {
+		return s, nil
+	}
+	s.result.Tail = shown.Lines()
+	s.report = reader.Report()
+	if s.report.Problem == nil {
+		s.report.Problem = hopeless
+	}
+	s.report.Error = r.words(s.report.Error)
+	if p := s.report.Problem; p != nil {
+		known := *p
+		known.Text = r.words(p.Text)
+		if known.Kind == agent.Login {
+			known.Mend = cmp.Or(known.Mend, w.Login())
+		}
+		s.report.Problem = &known
+	}
+	r.warnDenied(w, &s)
+	return s, nil
+}
+
+// noteSession makes known which session the agent has made, as soon as it says so. It is
+// called from the goroutine that copies the agent's output, while the Runner's own waits.
+func (r *Runner) noteSession(id string) {
+	if !plausibleID.MatchString(id) {
+		return
+	}
+	r.at.session = id
+	_ = r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		e.Header().AgentSession = r.sess.Redact(id)
+		return nil
+	}) // an error of the storage comes back with the next change
+}
+
+// account puts what the agent's events say of its cost in the place of what its metrics say.
+// Where both name something the events count, field by field.
+func (r *Runner) account(w *worker, m *metrics, out *outcome) {
+	u := out.report.Usage
+	events := metrics{InputTokens: u.Input, OutputTokens: u.Output, CachedTokens: u.Cached, ContextWindow: u.ContextWindow,
+		CostUSD: u.CostUSD, Model: clip(u.Model, 1<<10), Turns: u.Turns}
+	if !events.plausible(time.Now()) {
+		r.cfg.UI.Warn("what %s says it used is ignored: a number below 0 or beyond 10^12", w)
+		events = metrics{}
+		u.CostKnown = false
+	}
+	if u.CostKnown {
+		m.CostUSD = events.CostUSD
+	}
+	out.noCost = !u.CostKnown && m.CostUSD == 0
+	out.report.CostUSD = m.CostUSD
+	m.InputTokens, m.OutputTokens = cmp.Or(events.InputTokens, m.InputTokens), cmp.Or(events.OutputTokens, m.OutputTokens)
+	m.CachedTokens, m.ContextWindow = cmp.Or(events.CachedTokens, m.CachedTokens), cmp.Or(events.ContextWindow, m.ContextWindow)
+	m.Model, m.Turns = r.sess.Redact(cmp.Or(events.Model, m.Model)), cmp.Or(events.Turns, m.Turns)
+	for _, id := range []string{m.AgentSession, out.report.Session} {
+		if plausibleID.MatchString(id) {
+			r.at.session = id
+		}
+	}
+	m.AgentSession = r.sess.Redact(r.at.session)
+	if p := out.report.Problem; m.RateLimit == nil && p != nil && p.Kind == agent.Limit && !p.ResetAt.IsZero() {
+		m.RateLimit = &rateLimit{ResetsAt: p.ResetAt}
+	}
+	r.tellsCost(w, !out.noCost)
+}
+
+// warnDenied names each refused permission once a run, with the flag that grants it.
+func (r *Runner) warnDenied(w *worker, s *start) {
+	for i, d := range s.report.Denied {
+		if i >= maxDenied {
+			r.cfg.UI.Warn("%s was refused %d more permissions", w, len(s.report.Denied)-i)
+			s.report.Denied = s.report.Denied[:i]
+			return
+		}
+		what := d
+		what.Tool, what.Detail, what.Grant = r.sess.Redact(d.Tool), r.sess.Redact(d.Detail), r.sess.Redact(d.Grant)
+		text := plain.Line(refused(what))
+		r.once("denied "+text, fmt.Sprintf("%s was refused a permission: %s", w, text))
+	}
+}
+
+// refused names a permission, with the flag that grants it.
+func refused(d agent.Denied) string {
+	text := d.Tool
+	if d.Detail != "" {
+		text = fmt.Sprintf("%s(%s)", text, d.Detail)
+	}
+	if d.Grant != "" {
+		text += "; to grant it: " + d.Grant
+	}
+	return text
+}
+
+// denied are the refused permissions as the journal has them.
+func (s *start) denied() (all []string) {
+	for _, d := range s.report.Denied[:min(len(s.report.Denied), maxDenied)] {
+		all = append(all, strings.ToValidUTF8(refused(d), "\ufffd"))
+	}
+	return all
+}
+
+// onto writes to two places. That the second one fails, a terminal that went away, must not
+// keep the events before it from being read.
+type onto struct{ kept, shown io.Writer }
+
+func (o *onto) Write(p []byte) (int, error) {
+	if o.shown != nil {
+		if _, err := o.shown.Write(p); err != nil {
+			o.shown = nil
+		}
+	}
+	return o.kept.Write(p)
+}

@@ -1,0 +1,361 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+)
+
+// Bounds of what a report keeps.
+const (
+	maxDenied      = 50
+	maxDeniedTasks = 5
+	maxTakenBack   = 100
+	maxWaits       = 1000
+)
+
+// A Reader takes the records of a session's log. The zero value takes all of them.
+// It is for one goroutine.
+type Reader struct {
+	Since time.Time // records before it are not counted
+
+	from, last, over time.Time // over is the end of the last run, zero while one goes on
+	units            map[string]*unit
+	order            []*unit
+	waits            []Wait
+	waiting          bool // the last wait has no end yet
+	taken            []Attempt
+	denied           []Denied
+	totals           Totals
+	kills            int
+	resting          bool // the last run said that it ends
+	streak           []streaked
+	then, problem    string // of the last attempt
+	said             string
+}
+
+// streaked is an attempt that failed without anything to show for it: the circuit breaker
+// may take it back. Its record stays, the State has forgotten it.
+type streaked struct {
+	Attempt
+	u      *unit
+	before judgement
+}
+
+// judgement is what the last attempt at a unit that counted came to.
+type judgement struct {
+	then, message string
+	lines         []string
+}
+
+// unit is what is known of a task, or of a unit of several.
+type unit struct {
+	Failure
+	judgement
+	to    string          // the checkpoint that its files were set back to
+	files map[string]bool // nil after its last attempt was done
+}
+
+// Add takes the next record.
+func (r *Reader) Add(rec session.Record) {
+	rested := r.resting
+	for _, op := range rec.Ops {
+		if op.Name == session.OpStatusChanged {
+			r.resting = op.To != string(session.StatusActive)
+		}
+	}
+	if rec.At.Before(r.Since) {
+		return
+	}
+	if r.units == nil {
+		r.units, r.from, r.totals.Then = map[string]*unit{}, rec.At, map[string]int{}
+	}
+	if rec.Event == session.EventResumed {
+		if !rested {
+			r.kills++
+		}
+		r.endWait(rec.At, true)
+	}
+	r.last = rec.At
+	for i := range rec.Attempts {
+		r.attempt(&rec.Attempts[i])
+	}
+	for _, op := range rec.Ops {
+		switch op.Name {
+		case session.OpStatusChanged:
+			r.over = time.Time{}
+			if op.To != string(session.StatusActive) {
+				r.over = rec.At
+				r.endWait(rec.At, false)
+			}
+		case session.OpNotSetBack:
+			if u := r.units[op.Task]; u != nil {
+				u.Left, u.Kept, u.to = op.To, "", ""
+			}
+		}
+	}
+	if w := rec.Rewind; w != nil && rec.Event == session.EventRewindEnd && w.After != "" {
+		if u := r.units[w.Task]; u != nil {
+			u.Left, u.Kept, u.to = "", "failed:"+w.Task, w.To
+		}
+	}
+}
+
+// endWait ends the wait that goes on, if there is one. A run that was killed does not wait
+// beyond the time that it was to wait.
+func (r *Reader) endWait(at time.Time, killed bool) {
+	if !r.waiting {
+		return
+	}
+	r.waiting = false
+	w := &r.waits[len(r.waits)-1]
+	if killed && w.To.Before(at) {
+		at = w.To
+	}
+	w.end(at)
+	w.Open = false
+}
+
+func (w *Wait) end(at time.Time) {
+	if at.Before(w.From) {
+		at = w.From
+	}
+	w.To, w.Seconds = at, at.Sub(w.From).Seconds()
+}
+
+func (r *Reader) attempt(a *session.AttemptRecord) {
+	if a.Then != session.Killed { // nobody knows when it was started
+		r.endWait(a.StartedAt, false)
+	}
+	r.then, r.problem, r.said = a.Then, a.Problem, a.Said
+	r.totals.add(a)
+	r.totals.Then[a.Then]++
+	for _, text := range a.Denied {
+		r.deny(text, a.Task)
+	}
+	u := r.units[a.Task]
+	if u == nil {
+		u = &unit{files: map[string]bool{}}
+		u.Task.Task = a.Task
+		r.units[a.Task] = u
+		r.order = append(r.order, u)
+	}
+	u.add(a)
+	u.At = a.EndedAt
+	if a.Then == session.Uncounted {
+		r.takeBack(u, a)
+	}
+	if a.Then == session.Failed && a.Check == nil && a.Output == 0 && len(a.Files) == 0 {
+		r.streak = append(r.streak, streaked{Attempt{a.Task, a.EndedAt, cmp.Or(a.Said, a.Failure)}, u, u.judgement})
+	} else if a.Then == session.Failed || a.Then == session.Done {
+		r.streak = nil
+	}
+	if a.Then == session.Failed || a.Then == session.Done {
+		u.judged(a)
+	}
+	if a.Then == session.Waits || a.Then == session.Uncounted && a.RetryAt != nil {
+		r.wait(a)
+	}
+}
+
+// takeBack notes an attempt that does not count. Where it opens the circuit breaker, those
+// before it do not count either.
+func (r *Reader) takeBack(u *unit, a *session.AttemptRecord) {
+	others := slices.ContainsFunc(r.streak, func(s streaked) bool { return s.u != r.streak[0].u || s.u != u })
+	if len(r.streak) > 1 && others && a.Output == 0 && len(a.Files) == 0 {
+		for _, s := range slices.Backward(r.streak) {
+			s.u.judgement = s.before
+			s.u.Attempts--
+		}
+		for _, s := range r.streak {
+			r.takenBack(s.Attempt)
+		}
+	}
+	r.streak = nil
+	r.takenBack(Attempt{a.Task, a.EndedAt, cmp.Or(a.Said, a.Failure)})
+}
+
+func (r *Reader) takenBack(a Attempt) {
+	if len(r.taken) < maxTakenBack {
+		r.taken = append(r.taken, a)
+	}
+}
+
+// judged notes an attempt that counts.
+func (u *unit) judged(a *session.AttemptRecord) {
+	if u.files == nil { // it was done before
+		u.files, u.Files, u.Attempts = map[string]bool{}, 0, 0
+	}
+	for _, f := range a.Files {
+		u.files[f.Path] = true
+	}
+	u.Files = max(u.Files, len(u.files)+a.MoreFiles)
+	u.Attempts++
+	u.Kept, u.Left, u.to = "", "", ""
+	u.judgement = judgement{then: a.Then}
+	if a.Then == session.Done {
+		u.files = nil
+		return
+	}
+	u.message = a.Failure
+	if u.lines = Useful(a.CheckTail, maxLines); len(u.lines) == 0 {
+		u.lines = Useful(a.Tail, maxLines)
+	}
+}
+
+func (r *Reader) wait(a *session.AttemptRecord) {
+	if len(r.waits) == maxWaits {
+		return
+	}
+	problem := cmp.Or(a.Problem, "limit")
+	if a.Then == session.Uncounted {
+		problem = "circuit breaker"
+	}
+	w := Wait{Problem: problem, Agent: a.Agent, Task: a.Task, Said: a.Said, From: a.EndedAt, To: a.EndedAt, Open: true}
+	if a.RetryAt != nil && a.RetryAt.After(w.From) {
+		w.To = *a.RetryAt
+	}
+	r.waits, r.waiting = append(r.waits, w), true
+}
+
+func (r *Reader) deny(text, task string) {
+	i := slices.IndexFunc(r.denied, func(d Denied) bool { return d.Text == text })
+	if i < 0 {
+		if len(r.denied) == maxDenied {
+			return
+		}
+		i = len(r.denied)
+		r.denied = append(r.denied, Denied{Text: text})
+	}
+	d := &r.denied[i]
+	d.Times++
+	if len(d.Tasks) < maxDeniedTasks && !slices.Contains(d.Tasks, task) {
+		d.Tasks = append(d.Tasks, task)
+	}
+}
+
+// Report is what the records so far tell, with the State that they lead to. held says that
+// a process holds the session; now is the time.
+func (r *Reader) Report(st *session.State, held bool, now time.Time) *Report {
+	rep := &Report{
+		Session: st.ID().String(), Module: st.ID().Module, Status: string(st.Status().Seen(held)),
+		From: r.from, To: r.last, Kills: r.kills, Active: st.ActiveTask(),
+		Progress: st.Progress(), Blocked: blocked(st),
+		Failures: []Failure{}, Waits: append([]Wait{}, r.waits...), Waited: []Waited{}, TakenBack: append([]Attempt{}, r.taken...),
+		Denied: append([]Denied{}, r.denied...), Done: []Task{}, Unchanged: []string{}, Totals: r.totals,
+	}
+	if !r.over.IsZero() {
+		rep.To = r.over
+	}
+	rep.Totals.Then = map[string]int{}
+	maps.Copy(rep.Totals.Then, r.totals.Then)
+	for _, u := range r.order {
+		rep.judge(st, u)
+	}
+	rep.addLost(st, r.Since.IsZero())
+	if r.waiting {
+		w := &rep.Waits[len(rep.Waits)-1]
+		switch {
+		case held && w.To.After(now): // Seconds are those until now
+			w.Seconds = now.Sub(w.From).Seconds()
+		case held:
+			w.end(now)
+		default:
+			w.Open = false
+			w.end(minTime(w.To, now))
+		}
+	}
+	for _, w := range rep.Waits {
+		i := slices.IndexFunc(rep.Waited, func(s Waited) bool { return s.Problem == w.Problem })
+		if i < 0 {
+			i = len(rep.Waited)
+			rep.Waited = append(rep.Waited, Waited{Problem: w.Problem})
+		}
+		rep.Waited[i].Waits++
+		rep.Waited[i].Seconds += w.Seconds
+	}
+	if rep.Status == string(session.StatusInterrupted) {
+		rep.Ended = string(session.ExitCrashed)
+		rep.Kills++
+	} else if rep.Status != string(session.StatusActive) {
+		rep.Ended = string(st.Header().ExitReason)
+	}
+	rep.Why = r.why(rep, st)
+	rep.Next = next(rep, st)
+	return rep
+}
+
+// blocked is how many tasks wait for one that failed, or for one that does.
+func blocked(st *session.State) int {
+	if st.Progress().Failed == 0 {
+		return 0
+	}
+	_, waiting := tasks.Order(st)
+	stuck := map[string]bool{}
+	on := func(item string) bool {
+		return slices.ContainsFunc(tasks.Leaves(st, item), func(id string) bool {
+			t, _ := st.Task(id)
+			return t.State == session.TaskFailed || stuck[id]
+		})
+	}
+	for more := true; more; {
+		more = false
+		for _, w := range waiting {
+			if !stuck[w.Task] && slices.ContainsFunc(w.For, on) {
+				stuck[w.Task], more = true, true
+			}
+		}
+	}
+	return len(stuck)
+}
+
+// addLost tells what the State alone knows, where the session was made again and its log is
+// lost: tasks that failed, and how many starts there were.
+func (rep *Report) addLost(st *session.State, whole bool) {
+	if !whole {
+		return
+	}
+	rep.Lost = max(st.NumIterations()-rep.Totals.Starts, 0)
+	for t := range st.All() {
+		if len(t.Children) > 0 || t.State != session.TaskFailed || slices.ContainsFunc(rep.Failures, func(f Failure) bool { return f.Task.Task == t.ID }) {
+			continue
+		}
+		rep.Failures = append(rep.Failures, Failure{
+			Task:    Task{Task: t.ID, Name: t.Name, State: string(t.State), Attempts: t.Attempts},
+			Message: t.LastError, Lines: []string{}, Commands: []string{},
+		})
+	}
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// judge puts a unit where it belongs: with what failed or with what is done.
+func (rep *Report) judge(st *session.State, u *unit) {
+	t, ok := st.Task(u.Task.Task)
+	f := u.Failure
+	f.Name, f.State, f.Message = t.Name, string(t.State), u.message
+	complete := t.State == session.TaskComplete
+	switch {
+	case u.then == session.Failed && ok && !complete && t.State != session.TaskSkipped:
+		f.Lines, f.Commands = append([]string{}, u.lines...), []string{}
+		if f.Kept != "" {
+			f.Commands = []string{loop.ShowFailed(st.ID(), f.Task.Task, u.to[:min(len(u.to), 8)]), loop.RestoreFailed(st.ID(), f.Task.Task)}
+		}
+		rep.Failures = append(rep.Failures, f)
+	case complete, u.then == session.Done:
+		rep.Done = append(rep.Done, f.Task)
+		if complete && u.then == session.Done && f.Files == 0 {
+			rep.Unchanged = append(rep.Unchanged, f.Task.Task)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// theModule is the module of a run that names none: that of --resume, or the only one
+// that is not finished. Without an error and a module there is nothing to do, which is
+// said. store may be nil.
+func (r *runCall) theModule(project string, store *lifecycle.Store) (string, error) {
+	if store == nil {
+		return "", noModule(project)
+	}
+	if r.resume != "" {
+		id, err := store.Resolve(r.resume)
+		return id.Module, err
+	}
+	open, done, err := unfinished(store)
+	switch {
+	case err != nil:
+		return "", err
+	case len(open) == 1:
+		fmt.Fprintf(r.stderr, "module %s, %s\n", open[0].name, open[0].far)
+		return open[0].name, nil
+	case len(open) > 1:
+		msg := "several modules are not finished: name one, lopen run MODULE"
+		for _, m := range open {
+			msg += fmt.Sprintf("\n  lopen run %s  (%s)", m.name, m.far)
+		}
+		return "", usagef("%s", msg)
+	case len(done) > 0:
+		fmt.Fprintf(r.stderr, "nothing is left to do: %s\n  one more task: lopen plan add %s TEXT\n", strings.Join(done, ", "), done[0])
+		return "", nil
+	}
+	return "", noModule(project)
+}
+
+func noModule(project string) error {
+	return usagef("no module has a plan here\n%s", howToPlan(project, "MODULE"))
+}
+
+// An openModule is one that is not finished, with how far it is.
+type openModule struct{ name, far string }
+
+// unfinished are the modules whose plan has something to do or whose newest session goes
+// on, and those that are done.
+func unfinished(store *lifecycle.Store) (open []openModule, done []string, err error) {
+	names, err := store.Modules()
+	if err != nil {
+		return nil, nil, err
+	}
+	infos, err := store.List()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(infos, func(i lifecycle.Info) bool { return i.ID.Module == name })
+		goesOn := i >= 0 && (infos[i].Err != nil || infos[i].Status != session.StatusComplete)
+		p, err := store.Plan(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !goesOn:
+			continue
+		case err != nil:
+			open = append(open, openModule{name, "its plan cannot be read"}) // the run says why
+			continue
+		}
+		n, total := p.Progress()
+		if total == 0 && !goesOn {
+			continue
+		}
+		if finished, _ := over(store, name, p); finished && !goesOn {
+			done = append(done, name)
+			continue
+		}
+		open = append(open, openModule{name, fmt.Sprintf("%d/%d tasks done", n, total)})
+	}
+	return open, done, nil
+}
+
+// atDash parts the words of a command line at --.
+func atDash(cmd *cobra.Command, args []string) (before, after []string) {
+	if n := cmd.ArgsLenAtDash(); n >= 0 {
+		return args[:n], args[n:]
+	}
+	return args, nil
+}
+
+// putDashes says to put -- before the agent's command, with the line to type: it was
+// typed behind the module, or in its place. "" means that it was not.
+func (a *app) putDashes(cmd *cobra.Command) string {
+	words := cmd.Flags().Args() // up to a flag that is not known
+	at := 1
+	if len(words) == 1 && !a.planned(words[0]) && child.Look(words, ".", a.environ) == nil {
+		at = 0
+	}
+	if len(words) <= at || slices.Contains(a.args, "--") {
+		return ""
+	}
+	i := wordAt(cmd.Flags(), a.args, at+1) // the first one is run
+	return "put -- before the command:\n  " + trust.Quote(slices.Concat([]string{"lopen"}, a.args[:i], []string{"--"}, a.args[i:]))
+}
+
+// planned says whether there is a plan of a module.
+func (a *app) planned(module string) bool {
+	project, err := a.project()
+	if err != nil || session.ValidateModule(module) != nil {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(project, filepath.FromSlash(lifecycle.PlanPath(module))))
+	return err == nil
+}
+
+// wordAt is the index of the n-th argument that is no flag and no value of one.
+func wordAt(flags *pflag.FlagSet, args []string, n int) int {
+	for i := 0; i < len(args); i++ {
+		name, long := strings.CutPrefix(args[i], "--")
+		short, dash := strings.CutPrefix(args[i], "-")
+		var flag *pflag.Flag
+		switch {
+		case long && !strings.Contains(name, "="):
+			flag = flags.Lookup(name)
+		case long, dash && len(short) > 1:
+		case dash && len(short) == 1:
+			flag = flags.ShorthandLookup(short)
+		default:
+			if n--; n < 0 {
+				return i
+			}
+		}
+		if flag != nil && flag.NoOptDefVal == "" {
+			i++ // its value
+		}
+	}
+	return len(args)
+}

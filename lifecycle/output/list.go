@@ -1,0 +1,169 @@
+package output
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// A File is one of the files of an attempt: the end of its name.
+type File string
+
+// The files that an attempt has. Raw and Prompt are kept of those that failed, or of all.
+const (
+	Log    File = ".log"
+	Raw    File = ".raw"
+	Prompt File = ".prompt.md"
+
+	metaEnd = ".json"
+)
+
+// A Kept is an attempt of which there is output.
+type Kept struct {
+	Attempt
+	Iteration int    // of the session
+	Name      string // of its files, without what tells them apart
+	Files     []File // that it has
+	Bytes     int64  // of the log that are kept
+
+	again int      // a later one of the same iteration, from 2
+	all   []string // the names of its files
+	sum   int64    // of their bytes
+}
+
+// Has says whether an attempt has a file.
+func (k *Kept) Has(f File) bool { return slices.Contains(k.Files, f) }
+
+// fileName is what the files of an attempt are called: iteration, which of that number,
+// what it is, from which byte on.
+var fileName = regexp.MustCompile(`^(([0-9]{6,9})(?:-([0-9]{1,4}))?)(\.json|\.log|\.raw|\.prompt\.md)(?:\.([0-9]{1,18}))?$`)
+
+// maxMeta bounds what is read of a file about an attempt, in bytes.
+const maxMeta = 64 << 10
+
+// List returns the attempts of which a folder has output, the oldest first. Files that are
+// none of theirs do not count. Of one whose .json cannot be read only the names tell.
+func List(dir writer.FS) ([]Kept, error) {
+	all, err := names(dir)
+	for i := range all {
+		data, err := writer.ReadFile(dir, all[i].Name+metaEnd, maxMeta)
+		if err != nil {
+			continue
+		}
+		lines := json.NewDecoder(bytes.NewReader(data))
+		for range 2 { // a line that is cut off says nothing
+			a := all[i].Attempt
+			if lines.Decode(&a) != nil {
+				break
+			}
+			all[i].Attempt = a
+		}
+	}
+	return all, err
+}
+
+// names is List without what the files about the attempts say.
+func names(dir writer.FS) ([]Kept, error) {
+	entries, err := dir.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]*Kept{}
+	for _, e := range entries {
+		m := fileName.FindStringSubmatch(e.Name())
+		info, err := e.Info()
+		if m == nil || err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		k := byName[m[1]]
+		if k == nil {
+			k = &Kept{Name: m[1]}
+			k.Iteration, _ = strconv.Atoi(m[2])
+			k.again, _ = strconv.Atoi(m[3])
+			byName[m[1]] = k
+		}
+		k.sum += min(info.Size(), MaxFile) // a larger one is sparse, and no output
+		k.all = append(k.all, e.Name())
+		if File(m[4]) == Log {
+			k.Bytes += info.Size()
+		}
+		if m[4] != metaEnd && m[5] == "" {
+			k.Files = append(k.Files, File(m[4]))
+		}
+	}
+	all := make([]Kept, 0, len(byName))
+	for _, k := range byName {
+		all = append(all, *k)
+	}
+	slices.SortFunc(all, func(a, b Kept) int {
+		return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), cmp.Compare(a.again, b.again), cmp.Compare(a.Name, b.Name))
+	})
+	return all, nil
+}
+
+// thin removes the oldest attempts, those that succeeded first, until the folder takes no
+// more than limit bytes. The one that is named stays.
+func thin(dir writer.FS, stays string, limit int64) error {
+	all, err := names(dir)
+	if err != nil {
+		return err
+	}
+	var sum int64
+	for _, k := range all {
+		sum += k.sum
+	}
+	if sum <= limit {
+		return nil
+	}
+	if all, err = List(dir); err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, func(a, b Kept) int { return cmp.Compare(lasts(a), lasts(b)) })
+	var errs []error
+	for _, k := range all {
+		if sum <= limit {
+			break
+		}
+		if k.Name == stays {
+			continue
+		}
+		sum -= k.sum
+		for _, name := range k.all {
+			errs = append(errs, remove(dir, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lasts is 0 for what goes first.
+func lasts(k Kept) int {
+	if k.Outcome == session.Done {
+		return 0
+	}
+	return 1
+}
+
+// removeFiles removes one of an attempt's files, with the parts of its end.
+func removeFiles(dir writer.FS, name string, f File) error {
+	parts, err := partsOf(dir, name+string(f))
+	for _, p := range parts {
+		err = errors.Join(err, remove(dir, p.name))
+	}
+	return errors.Join(err, remove(dir, name+string(f)))
+}
+
+func remove(dir writer.FS, name string) error {
+	if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return writer.NewError("remove", filepath.Join(dir.Name(), name), writer.NotCommitted, err)
+	}
+	return nil
+}
