@@ -7,7 +7,7 @@ KILLS ?= 50
 RANDOM_CUTS ?= 20
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race mutants crash fuzz corpora vulns hostile bench bench-quick bench-report bench-compare lint fmt tidy-check cross ci
+.PHONY: help run build test race mutants crash fuzz corpora vulns hostile night bench bench-quick bench-report bench-compare agents lint fmt tidy-check cross ci
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ hostile: ## put every kind of file in every place and run every command, at leng
 vulns: ## look for known vulnerabilities in what is called, if the database can be reached
 	@GOVULNCHECK=$(GOVULNCHECK) .ci/vulns
 
+night: ## a plan of 40 tasks with a stand-in that fails in known ways, alone and with ten kills; RALPHEX=path runs that as well
+	$(GO) run ./bench/night -kills 10 $(if $(RALPHEX),-ralphex $(RALPHEX))
+
 bench: ## measure beside everything else a loop could use: bench/RESULTS.md, charts, README's table; half an hour
 	cd bench/peers && $(GO) run . -out .. -readme ../../README.md
 
@@ -63,6 +66,9 @@ bench-report: ## write the tables and charts of bench/results.json again, README
 
 bench-compare: ## compare the benchmarks of REF with those of here, in turns
 	@GO=$(GO) .ci/bench-compare $(REF)
+
+agents: ## run the real claude, codex and opencode against mocks of their APIs; AGENTS=DIR has them, RECORD=DIR records samples
+	@GO=$(GO) AGENTS=$(AGENTS) RECORD=$(RECORD) .ci/agents
 
 lint: ## run the linters, import rules included
 	$(GOLANGCI) run ./... ./.ci/mutants
