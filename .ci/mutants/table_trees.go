@@ -342,13 +342,13 @@ var ofTrees = []mutant{
 	{
 		"set back: what the task left stays", "lifecycle/thin.go",
 		" || failed[e.Number] ||",
-		" ||",
+		" || len(failed) < 0 ||",
 		"./lifecycle", "TestFailedTreesStayUntilTheSessionIsPruned",
 	},
 	{
 		"set back: and goes with its session", "lifecycle/setback.go",
 		" && slices.Contains(ids, id) {",
-		" && len(ids) > 0 && id.Module != \"\" {",
+		" && slices.ContainsFunc(ids, func(session.ID) bool { return id.Module != \"\" }) {",
 		"./lifecycle", "TestFailedTreesStayUntilTheSessionIsPruned",
 	},
 	{
