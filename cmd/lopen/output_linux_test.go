@@ -31,7 +31,7 @@ func TestOutputLeavesRoomForTheState(t *testing.T) {
 		require.NoError(t, cmd.Run(), stderr.String())
 		return stderr.String()
 	}
-	said := run(dir, "run", "m", "--", "sh", "-c", `echo begin; yes "a line of the output" | head -c 41943040; echo end`)
+	said := run(dir, "run", "m", "--pause-timeout", "1s", "--", "sh", "-c", `echo begin; yes "a line of the output" | head -c 41943040; echo end`)
 	require.Equal(t, 1, strings.Count(said, "the output of this attempt is not kept: keep output: "), said)
 	require.Contains(t, said, "are for the state")
 	require.NotContains(t, said, "paused")
