@@ -44,7 +44,7 @@ const (
 	EventFailed  = "task-failed"
 	EventWaiting = "waiting"
 	EventNeeded  = "needed" // a person is
-	EventPaused  = "paused" // on a storage error, a budget, or as asked
+	EventPaused  = "paused" // on a storage error, a budget, max_iterations, or as asked
 	EventEnded   = "run-ended"
 )
 

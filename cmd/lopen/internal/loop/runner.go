@@ -114,7 +114,9 @@ func (r *Runner) run(ctx context.Context) error {
 		default:
 		}
 		if r.sess.PauseRequested() {
-			return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser, "paused as asked: " + r.resumeHint()})
+			text := "paused as asked: " + r.resumeHint()
+			r.emit(Event{Event: EventPaused, Text: text})
+			return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser, text})
 		}
 		if err := r.follow(ctx, tasks.Between); err != nil {
 			return err
@@ -128,8 +130,9 @@ func (r *Runner) run(ctx context.Context) error {
 			return r.finish(ctx)
 		}
 		if n := r.cfg.MaxIterations; n > 0 && r.starts >= n {
-			return r.pause(session.TriggerPaused, session.ExitMaxIterations,
-				&Exit{ExitUser, fmt.Sprintf("stopped after %d starts of the command (max_iterations): %s", n, r.resumeHint())})
+			text := fmt.Sprintf("stopped after %d starts of the command (max_iterations): %s", n, r.resumeHint())
+			r.emit(Event{Event: EventPaused, Text: text})
+			return r.pause(session.TriggerPaused, session.ExitMaxIterations, &Exit{ExitUser, text})
 		}
 		if err := r.budget(); err != nil {
 			return err
