@@ -94,6 +94,7 @@ func (f osFile) Datasync() error {
 type root struct {
 	r    *os.Root
 	name string
+	dir  *os.File // the folder itself, of one that OpenFS opened; nil where is has no use for it
 }
 
 // OpenFS opens a folder. A path whose last part is a symlink is followed: who
@@ -111,7 +112,7 @@ func OpenFS(path string) (FS, error) {
 		}
 		return nil, e
 	}
-	return &root{r: r, name: abs}, nil
+	return &root{r: r, name: abs, dir: openSelf(r)}, nil
 }
 
 // within names a folder by the entry that only a folder has. The system says ENOTDIR
@@ -153,7 +154,11 @@ func (d *root) Chmod(name string, mode fs.FileMode) error { return d.r.Chmod(nam
 func (d *root) Lstat(name string) (fs.FileInfo, error)    { return d.r.Lstat(name) }
 func (d *root) Stat(name string) (fs.FileInfo, error)     { return d.r.Stat(name) }
 func (d *root) Name() string                              { return d.name }
-func (d *root) Close() error                              { return d.r.Close() }
+
+func (d *root) Close() error {
+	_ = d.dir.Close() // nothing was written to it; nil says so
+	return d.r.Close()
+}
 
 func (d *root) ReadDir(name string) ([]fs.DirEntry, error) {
 	full := filepath.Join(d.name, name)

@@ -27,23 +27,38 @@ const tempPerm = 0o600
 // NotDurable, the new content whole but perhaps not for long. There is never a
 // mixture. Callers make sure that there is one writer to a name.
 func ReplaceFile(dir FS, name string, data []byte, perm fs.FileMode) error {
-	temp, err := writeTemp(dir, name, data, perm)
+	return replaceFile(dir, name, data, perm, true)
+}
+
+// ReplaceUnsynced is ReplaceFile without the syncs, for a file that can be made again:
+// whoever reads it while the system runs finds the old content or the new one, whole.
+// After a power cut it may be either, or torn, or empty.
+func ReplaceUnsynced(dir FS, name string, data []byte, perm fs.FileMode) error {
+	return replaceFile(dir, name, data, perm, false)
+}
+
+func replaceFile(dir FS, name string, data []byte, perm fs.FileMode, durable bool) error {
+	temp, err := writeTemp(dir, name, data, perm, durable)
 	if err != nil {
 		return NewError("replace", filepath.Join(dir.Name(), name), NotCommitted, err)
 	}
-	return publish(dir, temp, name, func() (bool, error) {
+	return publish(dir, temp, name, durable, func() (bool, error) {
 		now, err := ReadFile(dir, name, int64(len(data)))
 		return bytes.Equal(now, data), err
 	})
 }
 
-// publish renames a complete temporary file into place and syncs the folder.
+// publish renames a complete temporary file into place and syncs the folder, where it is
+// to be durable.
 // A failed rename may have been done all the same (a network server's answer got
 // lost): stands re-reads whether name is the new file.
-func publish(dir FS, temp, name string, stands func() (bool, error)) error {
+func publish(dir FS, temp, name string, durable bool, stands func() (bool, error)) error {
 	full := filepath.Join(dir.Name(), name)
 	if err := Retry(func() error { return dir.Rename(temp, name) }); err != nil {
 		return NewError("replace", full, failedRename(dir, temp, stands), err)
+	}
+	if !durable {
+		return nil
 	}
 	if err := dir.SyncDir(path.Dir(name)); err != nil {
 		return NewError("replace", full, NotDurable, err)
@@ -77,7 +92,7 @@ func failedRename(dir FS, temp string, stands func() (bool, error)) Outcome {
 // hard links it may be empty then.
 func CreateFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 	full := filepath.Join(dir.Name(), name)
-	temp, err := writeTemp(dir, name, data, perm)
+	temp, err := writeTemp(dir, name, data, perm, true)
 	if err != nil {
 		return NewError("create", full, NotCommitted, err)
 	}
@@ -120,7 +135,7 @@ func claim(dir FS, temp, name string, data []byte, perm fs.FileMode) error {
 		_ = dir.Remove(temp)
 		err = NewError("create", full, NotCommitted, err)
 	} else {
-		err = publish(dir, temp, name, func() (bool, error) {
+		err = publish(dir, temp, name, true, func() (bool, error) {
 			now, err := ReadFile(dir, name, int64(len(data)))
 			return bytes.Equal(now, data), err
 		})
@@ -143,7 +158,7 @@ func ReplaceSymlink(dir FS, target, name string) error {
 		}
 		return err
 	}
-	return publish(dir, temp, name, func() (bool, error) {
+	return publish(dir, temp, name, true, func() (bool, error) {
 		now, err := dir.Readlink(name)
 		return now == target, err
 	})
@@ -216,9 +231,9 @@ func Temps(dir FS, name string) (temps []string, err error) {
 	return temps, nil
 }
 
-// writeTemp writes and syncs a new temporary file beside name. On an error it
+// writeTemp writes a new temporary file beside name, and syncs it where it is to be durable. On an error it
 // is removed again, as far as that goes.
-func writeTemp(dir FS, name string, data []byte, perm fs.FileMode) (temp string, err error) {
+func writeTemp(dir FS, name string, data []byte, perm fs.FileMode, durable bool) (temp string, err error) {
 	temp = TempName(name)
 	var f File
 	err = Retry(func() (err error) {
@@ -238,7 +253,7 @@ func writeTemp(dir FS, name string, data []byte, perm fs.FileMode) (temp string,
 	if err == nil && perm != tempPerm {
 		err = f.Chmod(perm) // not at the open, where the umask would take bits off a file that is replaced
 	}
-	if err == nil {
+	if err == nil && durable {
 		err = f.Sync()
 	}
 	if cerr := f.Close(); err == nil {

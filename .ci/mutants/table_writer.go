@@ -3,7 +3,7 @@ package main
 var ofWriter = []mutant{
 	{
 		"replace: fsync of the file", "writer/replace.go",
-		"\tif err == nil {\n\t\terr = f.Sync()\n\t}\n",
+		"\tif err == nil && durable {\n\t\terr = f.Sync()\n\t}\n",
 		"",
 		"./writer", "TestReplaceFileOrder",
 	},

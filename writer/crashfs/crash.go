@@ -14,7 +14,12 @@ type Variant struct {
 	names   []bool // the changes of entries that are kept
 	rest    fate   // of the files that are not special
 	special map[uint64]fate
+	sum     uint64
 }
+
+// Sum is the same for outcomes in which a reader finds the same files, also of other
+// moments of the disk. It differs from process to process.
+func (v Variant) Sum() uint64 { return v.sum }
 
 // Crash is the disk that is found after a power cut: all of it is durable, nothing
 // is open or locked, and there is no hook. d stays as it is.
@@ -93,7 +98,10 @@ type span struct {
 	n  int
 }
 
-func newHasher() *hasher { return &hasher{maphash.MakeSeed(), map[span]uint64{}} }
+// seed is one for all disks: their sums can be compared.
+var seed = maphash.MakeSeed()
+
+func newHasher() *hasher { return &hasher{seed, map[span]uint64{}} }
 
 // disk hashes what a reader of a durable image finds. Sums do not depend on the
 // order of the maps.

@@ -59,8 +59,8 @@ type lister struct {
 
 func (l *lister) add(v Variant) {
 	l.d.closeDrops(v.names)
-	if sum := l.hasher.disk(l.d.crash(v)); !l.seen[sum] {
-		l.seen[sum] = true
+	if v.sum = l.hasher.disk(l.d.crash(v)); !l.seen[v.sum] {
+		l.seen[v.sum] = true
 		l.list = append(l.list, v)
 	}
 }
