@@ -25,8 +25,8 @@
 // # Speed
 //
 // The built-in rules are no regular expressions: Go's engine skips ahead by one
-// literal prefix, and these have two hundred. One pass looks each pair of bytes up in a
-// table and compares literal prefixes there; every check behind
+// literal prefix, and these have two hundred. One pass looks three bytes in a row up in a
+// table, at eight places together, and compares literal prefixes where one may begin; every check behind
 // one has a fixed bound or is not repeated over the same bytes, so the time is
 // linear. Patterns of the caller's own are RE2, linear too, and cost one more
 // pass each.

@@ -1,26 +1,26 @@
 package redact
 
 import (
+	"bytes"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// unescape decodes the inside of a valid JSON string. Bytes that are no UTF-8
-// stay as they are; half a surrogate pair becomes U+FFFD.
+// unescape decodes the inside of a valid JSON string, which is returned itself where it
+// has no escapes. Bytes that are no UTF-8 stay as they are; half a surrogate pair becomes U+FFFD.
 func unescape(raw []byte) []byte {
-	out := make([]byte, 0, len(raw))
-	for i := 0; i < len(raw); {
-		if raw[i] != '\\' {
-			out = append(out, raw[i])
-			i++
-			continue
-		}
-		c, width := escape(raw[i:])
-		out = utf8.AppendRune(out, c)
-		i += width
+	i := bytes.IndexByte(raw, '\\')
+	if i < 0 {
+		return raw
 	}
-	return out
+	out := make([]byte, 0, len(raw))
+	for ; i >= 0; i = bytes.IndexByte(raw, '\\') {
+		c, width := escape(raw[i:])
+		out = utf8.AppendRune(append(out, raw[:i]...), c)
+		raw = raw[i+width:]
+	}
+	return append(out, raw...)
 }
 
 // escape decodes the escape that raw begins with and returns its width.

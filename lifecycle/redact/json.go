@@ -1,10 +1,11 @@
 package redact
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
 )
 
 // JSON returns one JSON value with the credentials in its strings hidden, and
@@ -21,9 +22,8 @@ func (r *Redactor) JSON(raw []byte) ([]byte, int, error) {
 	if r == nil {
 		return raw, 0, nil
 	}
-	if !json.Valid(raw) {
-		var value json.RawMessage
-		return nil, 0, fmt.Errorf("redact json: %w", json.Unmarshal(raw, &value)) // says why
+	if err := strictjson.Check(raw); err != nil {
+		return nil, 0, fmt.Errorf("redact json: %w", err)
 	}
 	w := jsonWalk{r: r, raw: raw}
 	for i := 0; i < len(raw); {
@@ -64,18 +64,8 @@ type jsonWalk struct {
 
 // text handles the string that opens at raw[i] and returns where it ends.
 func (w *jsonWalk) text(i int) int {
-	open, end, escaped := i+1, i+1, false
-	for w.raw[end] != '"' {
-		if w.raw[end] == '\\' {
-			escaped = true
-			end++
-		}
-		end++
-	}
-	body := w.raw[open:end]
-	if escaped {
-		body = unescape(body)
-	}
+	open, end := i+1, strictjson.TextEnd(w.raw, i+1)
+	body := unescape(w.raw[open:end])
 	after := end + 1
 	for after < len(w.raw) && (w.raw[after] == ' ' || w.raw[after] == '\t' || w.raw[after] == '\r' || w.raw[after] == '\n') {
 		after++

@@ -154,3 +154,21 @@ func shape(t *testing.T, raw []byte) string {
 		fmt.Fprintf(&b, "%T %v\n", tok, tok)
 	}
 }
+
+// A key is hidden at every place of a text and before every byte: places are asked eight at
+// a time.
+func TestAtEveryPlace(t *testing.T) {
+	t.Parallel()
+	r := &redact.Redactor{}
+	for _, key := range []string{"ghp_" + body(36), "AKIA" + strings.ToUpper(body(16)), "--password hunter22x", "é\u200b=", "SK" + hexBody(32), "https://bob:hunter2@host"} {
+		alone, n := r.String("\n" + key)
+		for i := range 40 {
+			text := strings.Repeat("w ", i) + "\n" + key
+			for _, behind := range []string{"", "\n", "\n" + strings.Repeat(" w", i)} {
+				got, m := r.String(text + behind)
+				require.Equal(t, strings.Repeat("w ", i)+alone+behind, got)
+				require.Equal(t, n, m)
+			}
+		}
+	}
+}

@@ -1,5 +1,11 @@
 package redact
 
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
 // rule finds one shape. match is called where trigger stands and returns the
 // span from there (end 0: none) and where the rule may look next. That position
 // keeps the whole linear: a rule which walked over many bytes does not start
@@ -12,7 +18,7 @@ type rule struct {
 // byPair has the rules by the first two bytes of their triggers, in lists of which
 // listOf has the number, and ruleCount how many there are. A trigger of one byte is in
 // the lists of all pairs that it begins.
-var byPair, listOf, ruleCount = func() (lists [][]numbered, number *[1 << 16]uint16, n int) {
+var byPair, listOf, ruleCount, places = func() (lists [][]numbered, number *[1 << 16]uint16, n int, places *[256]uint64) {
 	all := append(tokenRules(),
 		rule{"eyJ", matchJWT},
 		rule{"SG.", matchSendGrid},
@@ -60,20 +66,50 @@ var byPair, listOf, ruleCount = func() (lists [][]numbered, number *[1 << 16]uin
 			lists[number[pair]] = append(lists[number[pair]], numbered{rule: r, index: i})
 		}
 	}
-	return lists, number, len(all)
+	return lists, number, len(all), placesOf(all)
 }()
 
-// pairs says of two bytes whether a trigger begins with them, or is the first of
-// them: in most text that is the only question, asked of 8 KiB that stay in the
-// cache.
-var pairs = func() (set [1 << 16 / 64]uint64) {
-	for pair, list := range listOf {
-		if list > 0 {
-			set[pair/64] |= 1 << (pair % 64)
+// groups is how many the triggers are put into.
+const groups = 21
+
+// placesOf says of each byte in which groups it is the first byte of a trigger, the second one
+// and the third one: groups bits for each. A trigger that is shorter may have any byte there. Only
+// where three bytes in a row have a group in common a trigger may begin, which is so at
+// one place of twenty in most text, and eight places are asked at once.
+func placesOf(all []rule) *[256]uint64 {
+	all = slices.SortedFunc(slices.Values(all), func(a, b rule) int {
+		return cmp.Or(min(len(a.trigger), 3)-min(len(b.trigger), 3), strings.Compare(a.trigger, b.trigger))
+	})
+	t, long := new([256]uint64), slices.IndexFunc(all, func(r rule) bool { return len(r.trigger) > 2 })
+	for i, r := range all {
+		group := len(r.trigger) - 1
+		if i >= long { // those that begin alike are together
+			group = 2 + (i-long)*(groups-2)/(len(all)-long)
+		}
+		for k := range 3 {
+			for c := range t {
+				if k >= len(r.trigger) || int(r.trigger[k]) == c {
+					t[c] |= 1 << (k*groups + group)
+				}
+			}
 		}
 	}
-	return set
-}()
+	return t
+}
+
+// common has the groups, in its lowest bits, that a trigger may be of that begins with
+// bytes of these places.
+func common(first, second, third uint64) uint64 {
+	return first & (second >> groups) & (third >> (2 * groups)) & (1<<groups - 1)
+}
+
+// none says that no trigger begins at the first eight of b.
+func none(b *[10]byte) bool {
+	t0, t1, t2, t3, t4 := places[b[0]], places[b[1]], places[b[2]], places[b[3]], places[b[4]]
+	t5, t6, t7, t8, t9 := places[b[5]], places[b[6]], places[b[7]], places[b[8]], places[b[9]]
+	return common(t0, t1, t2)|common(t1, t2, t3)|common(t2, t3, t4)|common(t3, t4, t5)|
+		common(t4, t5, t6)|common(t5, t6, t7)|common(t6, t7, t8)|common(t7, t8, t9) == 0
+}
 
 type numbered struct {
 	rule
@@ -83,28 +119,37 @@ type numbered struct {
 // scan returns what the built-in rules find in b, in order of discovery. original says
 // that b is no view; plain comes back false when it has to be one.
 func scan(b []byte, original bool) (spans []span, plain bool) {
-	next := make([]int, ruleCount)
-	for i, c := range b {
+	var next []int
+	each := 0 // up to here each place is asked alone
+	for i := 0; i < len(b); i++ {
+		if i >= each {
+			for i+10 <= len(b) && none((*[10]byte)(b[i:])) {
+				i += 8
+			}
+			each = i + 8
+		}
 		second := byte(0)
+		if i+2 < len(b) && common(places[b[i]], places[b[i+1]], places[b[i+2]]) == 0 {
+			continue
+		}
 		if i+1 < len(b) {
 			second = b[i+1]
 		}
-		pair := int(c)<<8 | int(second)
-		if pairs[pair/64]&(1<<(second%64)) == 0 {
-			continue
-		}
-		list := byPair[listOf[pair]]
+		list := byPair[listOf[int(b[i])<<8|int(second)]]
 		for k := range list {
 			r := &list[k]
 			if len(r.trigger) > 2 && (i+2 >= len(b) || b[i+2] != r.trigger[2]) {
 				continue // most end here, without a call
 			}
-			if len(b)-i < len(r.trigger) || string(b[i:i+len(r.trigger)]) != r.trigger || i < next[r.index] {
+			if len(b)-i < len(r.trigger) || string(b[i:i+len(r.trigger)]) != r.trigger || next != nil && i < next[r.index] {
 				continue
 			}
 			s, n := r.match(b, i)
 			if original && s.kind == asView {
 				return nil, false
+			}
+			if next == nil {
+				next = make([]int, ruleCount)
 			}
 			next[r.index] = n
 			if s.end > 0 {

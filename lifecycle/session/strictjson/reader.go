@@ -3,6 +3,7 @@ package strictjson
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,7 +21,7 @@ const (
 
 // A Reader reads the values of one JSON text.
 type Reader struct {
-	b     []byte // the input, for scanning; never written to
+	b     []byte // the input, for scanning; never written to, and none after an error
 	s     string // the same, for what is returned
 	pos   int
 	depth int
@@ -38,7 +39,7 @@ func NewSharing(data []byte) *Reader {
 }
 
 func newReader(data []byte, s string) *Reader {
-	r := &Reader{b: data, s: s, keys: make([]string, 0, fewKeys)}
+	r := &Reader{b: data, s: s}
 	if i := invalidAt(r.s); i < len(r.s) {
 		r.pos = i
 		r.fail("a byte that is not UTF-8")
@@ -81,12 +82,15 @@ func (r *Reader) Err() error { return r.err }
 // maxWhat bounds what an error quotes of the input, in bytes: a value may be all of it.
 const maxWhat = 256
 
+// end is where reading goes no further: nothing is left for who looks at the next byte.
+func (r *Reader) end(err error) { r.err, r.b = err, nil }
+
 func (r *Reader) fail(what string) {
 	if r.err == nil {
 		if len(what) > maxWhat {
 			what = strings.ToValidUTF8(what[:maxWhat], "") + "..."
 		}
-		r.err = fmt.Errorf("byte %d: %s", r.pos, what)
+		r.end(fmt.Errorf("byte %d: %s", r.pos, what))
 	}
 }
 
@@ -102,7 +106,7 @@ func (r *Reader) Fail(format string, args ...any) {
 // unless there is another already.
 func (r *Reader) Stop() {
 	if r.err == nil {
-		r.err = ErrStopped
+		r.end(ErrStopped)
 	}
 }
 
@@ -121,8 +125,17 @@ func (r *Reader) peek() byte {
 	return 0
 }
 
-// take reads one byte that must be c.
+// take reads one byte that must be c. Mostly nothing stands before it.
 func (r *Reader) take(c byte) bool {
+	if r.pos < len(r.b) && r.b[r.pos] == c {
+		r.pos++
+		return true
+	}
+	return r.find(c)
+}
+
+// find is take behind white space, and where there is none.
+func (r *Reader) find(c byte) bool {
 	if r.err != nil {
 		return false
 	}
@@ -150,25 +163,38 @@ func (r *Reader) End() {
 
 // Object reads an object and calls fn at each member's value, which fn must read.
 func (r *Reader) Object(fn func(key string)) {
+	r.ObjectOf(nil, func(_ int, key string) { fn(key) })
+}
+
+// ObjectOf is Object with the place of a key among those that are known, at most 64, -1
+// for another one. It is faster where the members come in that order: then a key is
+// compared with the next ones, and cannot stand twice. Known keys need no escapes.
+func (r *Reader) ObjectOf(known []string, fn func(i int, key string)) {
 	if !r.open('{') {
 		return
 	}
-	seen := keySet{base: len(r.keys)}
+	seen := keySet{base: len(r.keys), known: known}
 	for first := true; r.peek() != '}'; first = false {
 		if !first && !r.take(',') {
 			return
 		}
 		r.peek()
-		at := r.pos
-		key := r.Text()
-		if r.err == nil && !seen.add(r, key) {
-			r.pos = at
-			r.fail(fmt.Sprintf("the key %q stands twice", key))
+		i, ok := seen.next(r)
+		var key string
+		if ok {
+			key = known[i]
+		} else {
+			at := r.pos
+			if key = r.Text(); r.err == nil && !seen.add(r, key) {
+				r.pos = at
+				r.fail(fmt.Sprintf("the key %q stands twice", key))
+			}
+			i = slices.Index(known, key)
 		}
 		if !r.take(':') {
 			return
 		}
-		if fn(key); r.err != nil {
+		if fn(i, key); r.err != nil {
 			return
 		}
 	}
@@ -237,7 +263,7 @@ func (r *Reader) skip(depth int) {
 	case '[':
 		r.Array(func() { r.skip(depth + 1) })
 	case '"':
-		_ = r.Text()
+		_ = r.take('"') && r.chars(nil)
 	case 't', 'f':
 		r.Bool()
 	case 'n':
@@ -251,12 +277,37 @@ func (r *Reader) skip(depth int) {
 // beats a map; the filter spares even that for most; many go into a map, so that
 // an object of a million keys costs no more for each.
 type keySet struct {
+	known  []string // by the caller, while they come in their order; these are not added
+	passed int      // of the known ones, read or left out
+	read   uint64   // which of them were read, one bit each
+
 	base   int    // where they begin in Reader.keys
 	filter uint64 // one bit a key, by length and ends: clear means not there
 	many   map[string]struct{}
 }
 
 const fewKeys = 32
+
+// next reads a key if it is a known one that is due. If not, those before it are
+// added, and the object is read as any other from then on.
+func (k *keySet) next(r *Reader) (int, bool) {
+	rest := r.s[r.pos:]
+	for i := k.passed; i < len(k.known); i++ {
+		key := k.known[i]
+		if n := len(key) + 1; len(rest) > n && rest[n] == '"' && rest[0] == '"' && rest[1:n] == key {
+			r.pos += n + 1
+			k.passed, k.read = i+1, k.read|1<<i
+			return i, true
+		}
+	}
+	for i, key := range k.known {
+		if k.read>>i&1 != 0 {
+			k.add(r, key)
+		}
+	}
+	k.known = nil
+	return 0, false
+}
 
 // add says whether the key is new.
 func (k *keySet) add(r *Reader, key string) bool {

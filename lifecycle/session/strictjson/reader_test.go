@@ -1,6 +1,7 @@
 package strictjson_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -189,6 +190,47 @@ func TestStringsOfEveryLength(t *testing.T) {
 	}
 }
 
+// members reads an object, of which some keys are known, and returns its keys.
+func members(data string, known []string) (keys []string, err error) {
+	r := strictjson.NewReader([]byte(data))
+	r.ObjectOf(known, func(_ int, key string) {
+		keys = append(keys, key)
+		r.Raw()
+	})
+	r.End()
+	return keys, r.Err()
+}
+
+func TestKnownKeys(t *testing.T) {
+	t.Parallel()
+	known := []string{"a", "bc", "d", "e"}
+	for data, want := range map[string]string{
+		`{"a":1,"bc":2,"d":3,"e":4}`:        "",
+		`{ "a" :1, "e" :4 }`:                "",
+		`{"d":3,"a":1,"bc":{"a":1}}`:        "",
+		`{"a":1,"other":0,"bc":2}`:          "",
+		`{"a":1,"a":2}`:                     `byte 7: the key "a" stands twice`,
+		`{"a":1,"\u0061":2}`:                `byte 7: the key "a" stands twice`,
+		`{"a":1,"bc":2,"a":3}`:              `byte 14: the key "a" stands twice`,
+		`{"bc":1,"a":2,"bc":3}`:             `byte 14: the key "bc" stands twice`,
+		`{"other":1,"a":2,"d":3,"d":4}`:     `byte 23: the key "d" stands twice`,
+		`{"a":1,"other":1,"d":3,"other":4}`: `byte 23: the key "other" stands twice`,
+		`{"a" 1}`:                           `byte 5: want ':'`,
+		`{"a`:                               `byte 3: a string without an end`,
+		`{"a"`:                              `byte 4: want ':', have the end`,
+	} {
+		keys, err := members(data, known)
+		if want == "" {
+			require.NoError(t, err, data)
+		} else {
+			require.ErrorContains(t, err, want, data)
+		}
+		plain, errPlain := members(data, nil)
+		require.Equal(t, plain, keys, data)
+		require.Equal(t, errPlain, err, data)
+	}
+}
+
 // FuzzRaw holds the reader against encoding/json: what it accepts is JSON, and a
 // string that it reads is the same.
 func FuzzRaw(f *testing.F) {
@@ -196,6 +238,15 @@ func FuzzRaw(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		keys, errKeys := members(string(data), []string{"a", "b", "ab"})
+		same, errSame := members(string(data), nil)
+		require.Equal(t, same, keys)
+		require.Equal(t, errSame, errKeys)
+		var plain bytes.Buffer
+		wrong := json.Compact(&plain, data)
+		compact, err := strictjson.AppendCompact([]byte("["), data)
+		require.Equal(t, wrong == nil, err == nil, "%v: %q", err, data)
+		require.Equal(t, "["+plain.String(), string(compact))
 		v, err := whole(string(data))
 		if err != nil {
 			return

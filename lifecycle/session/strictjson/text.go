@@ -14,14 +14,20 @@ func (r *Reader) Text() string {
 	if !r.take('"') {
 		return ""
 	}
-	start := r.pos
-	r.pos = plain(r.b, start)
-	if r.pos < len(r.b) && r.b[r.pos] == '"' {
-		r.pos++
-		return r.s[start : r.pos-1]
+	start, end := r.pos, plain(r.b, r.pos)
+	if end < len(r.b) && r.b[end] == '"' {
+		r.pos = end + 1
+		return r.s[start:end]
 	}
-	return r.escaped(start)
+	var text strings.Builder
+	if !r.chars(&text) {
+		return ""
+	}
+	return text.String()
 }
+
+// Plain says whether JSON writes a string as it is.
+func Plain(s string) bool { return plain([]byte(s), 0) == len(s) }
 
 // plain returns the first place from i on where a string ends or has something
 // to be looked at: a quote, a backslash or a control character. It looks at eight
@@ -32,7 +38,7 @@ func plain(b []byte, i int) int {
 	for ; i+8 <= len(b); i += 8 {
 		w := binary.LittleEndian.Uint64(b[i:])
 		quote, slash := w^ones*'"', w^ones*'\\'
-		found := ((w-ones*' ')&^w | (quote-ones)&^quote | (slash-ones)&^slash) & high
+		found := ((w - ones*' ') | (quote - ones) | (slash - ones)) &^ w & high
 		if found != 0 {
 			return i + bits.TrailingZeros64(found)/8
 		}
@@ -43,30 +49,34 @@ func plain(b []byte, i int) int {
 	return i
 }
 
-// escaped reads on in a string that began at start and is plain up to r.pos.
-func (r *Reader) escaped(start int) string {
-	var text strings.Builder
+// chars reads on to the end of a string, into text unless that is nil.
+func (r *Reader) chars(text *strings.Builder) bool {
 	for {
-		text.WriteString(r.s[start:r.pos])
+		start := r.pos
+		r.pos = plain(r.b, start)
+		if text != nil {
+			text.WriteString(r.s[start:r.pos])
+		}
 		switch {
 		case r.pos == len(r.b):
 			r.fail("a string without an end")
-			return ""
+			return false
 		case r.b[r.pos] == '"':
 			r.pos++
-			return text.String()
+			return true
 		case r.b[r.pos] != '\\':
 			r.fail("a control character in a string")
-			return ""
+			return false
 		}
 		c, n := unescape(r.s[r.pos:])
 		if n == 0 {
 			r.fail("an escape that stands for nothing")
-			return ""
+			return false
 		}
-		text.WriteRune(c)
-		start = r.pos + n
-		r.pos = plain(r.b, start)
+		if text != nil {
+			text.WriteRune(c)
+		}
+		r.pos += n
 	}
 }
 

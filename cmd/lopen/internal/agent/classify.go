@@ -5,13 +5,15 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 )
 
 // A lastLine is how an agent's output ends when it cannot work: the whole line, as it was
 // recorded, with what varies in it.
 type lastLine struct {
 	kind Kind
-	line *regexp.Regexp
+	line func() *regexp.Regexp
 }
 
 // lastLines hold sentences of known agents only, each with what no other program prints: a
@@ -45,7 +47,7 @@ var lastLines = []lastLine{
 }
 
 func whole(k Kind, line string) lastLine {
-	return lastLine{k, regexp.MustCompile(`^(?:` + line + `)$`)}
+	return lastLine{k, plain.Pattern(`^(?:` + line + `)$`)}
 }
 
 // maxLast bounds the line that Classify reads, in bytes.
@@ -65,7 +67,7 @@ func Classify(tail []byte, now time.Time) *Problem {
 		return nil
 	}
 	for _, l := range lastLines {
-		if !l.line.MatchString(line) {
+		if !l.line().MatchString(line) {
 			continue
 		}
 		p := &Problem{Kind: l.kind, Text: clip(line, maxText)}

@@ -231,7 +231,7 @@ func (c *claudeEvents) problem(r *Reader, status int, code, text string) *Proble
 	switch p.Kind {
 	case Login:
 		switch {
-		case code == "billing_error" || billing.MatchString(text):
+		case code == "billing_error" || billing().MatchString(text):
 		case c.keySource == "ANTHROPIC_API_KEY":
 			p.Mend = "export ANTHROPIC_API_KEY=KEY"
 		default:

@@ -34,7 +34,7 @@ func (c *claudeEvents) end(r *Reader) {
 	}
 	text := e.words()
 	r.report.Error = oneLine(text, maxText)
-	r.report.Gone = gone.MatchString(text)
+	r.report.Gone = gone().MatchString(text)
 	switch e.Subtype {
 	case "error_max_budget_usd", "error_max_turns": // bounds that a person has set
 		r.report.Problem = nil

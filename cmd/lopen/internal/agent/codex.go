@@ -221,7 +221,7 @@ func (c *codexEvents) mishap(r *Reader, text string) {
 
 func (c *codexEvents) mend(p *Problem) {
 	switch {
-	case p.Kind == Login && !billing.MatchString(p.Text) && !strings.Contains(p.Text, "environment variable"):
+	case p.Kind == Login && !billing().MatchString(p.Text) && !strings.Contains(p.Text, "environment variable"):
 		p.Mend = "codex login"
 	case p.Kind == Model:
 		p.Mend = "codex --model NAME"

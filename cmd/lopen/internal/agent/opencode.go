@@ -174,7 +174,7 @@ func (o *opencodeEvents) failed(r *Reader, e *opencodeEvent) {
 	}
 	p.Text = r.report.Error
 	switch {
-	case p.Kind == Login && !billing.MatchString(text):
+	case p.Kind == Login && !billing().MatchString(text):
 		p.Mend = "opencode auth login"
 	case p.Kind == Model:
 		p.Mend = "opencode run --model PROVIDER/MODEL"

@@ -153,7 +153,7 @@ func (r *Reader) Report() Report {
 func (r *Reader) readStderr() {
 	for line := range strings.Lines(string(r.stderr)) {
 		line = strings.TrimSpace(colours.ReplaceAllString(line, ""))
-		if gone.MatchString(line) {
+		if gone().MatchString(line) {
 			r.report.Gone, r.report.Error = true, line
 			return
 		}

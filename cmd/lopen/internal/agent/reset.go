@@ -1,36 +1,37 @@
 package agent
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 )
 
 // maxReset is the farthest that a limit's end is believed to be away.
 const maxReset = 32 * 24 * time.Hour
 
 var (
-	epochs = regexp.MustCompile(`\|(\d{10})(?:\D|$)`)
+	epochs = plain.Pattern(`\|(\d{10})(?:\D|$)`)
 	// in 2 hours 5 minutes, in 1.5s, in 6m0s, after 30 seconds
-	spans = regexp.MustCompile(`(?i)\b(?:in|after) ((?:(?:about )?\d+(?:\.\d+)? ?(?:days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|ms|s)\b ?(?:and )?,? ?)+|(?:\d+(?:\.\d+)?(?:d|h|ms|m|s))+)`)
-	parts = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?) ?(days?|d|hours?|hrs?|h|minutes?|mins?|ms|m|seconds?|secs?|s)`)
+	spans = plain.Pattern(`(?i)\b(?:in|after) ((?:(?:about )?\d+(?:\.\d+)? ?(?:days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|ms|s)\b ?(?:and )?,? ?)+|(?:\d+(?:\.\d+)?(?:d|h|ms|m|s))+)`)
+	parts = plain.Pattern(`(?i)(\d+(?:\.\d+)?) ?(days?|d|hours?|hrs?|h|minutes?|mins?|ms|m|seconds?|secs?|s)`)
 	// 3am, 3:30pm (Europe/Berlin), at 11:26 PM, Nov 23rd, 2026 1:00 PM, Oct 9, 5pm, Nov 23 at 3pm, 15:04
-	moments = regexp.MustCompile(`(?i)\b(?:resets?|again|available|at)(?: at| on)? (?:(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* (\d{1,2})(?:st|nd|rd|th)?,?(?: (\d{4}),?)?(?: at)? ?)?` +
+	moments = plain.Pattern(`(?i)\b(?:resets?|again|available|at)(?: at| on)? (?:(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* (\d{1,2})(?:st|nd|rd|th)?,?(?: (\d{4}),?)?(?: at)? ?)?` +
 		`(?:(\d{1,2})(?::(\d{2}))?(?::\d{2})? ?(am|pm)|(\d{1,2}):(\d{2}))(?: ?\(([A-Za-z0-9_+/-]{1,64})\))?`)
 )
 
 // resetAt finds in the words about a limit when it is over: the next such moment after now,
 // in the zone that is named, else in now's. It is zero when they do not say.
 func resetAt(text string, now time.Time) time.Time {
-	if m := epochs.FindStringSubmatch(text); m != nil {
+	if m := epochs().FindStringSubmatch(text); m != nil {
 		n, _ := strconv.ParseInt(m[1], 10, 64) // ten digits
 		return plausible(time.Unix(n, 0), now)
 	}
-	if m := moments.FindStringSubmatch(text); m != nil {
+	if m := moments().FindStringSubmatch(text); m != nil {
 		return plausible(moment(m, now), now)
 	}
-	if m := spans.FindStringSubmatch(text); m != nil {
+	if m := spans().FindStringSubmatch(text); m != nil {
 		return plausible(now.Add(span(m[1])), now)
 	}
 	return time.Time{}
@@ -88,7 +89,7 @@ func moment(m []string, now time.Time) time.Time {
 
 // span is a duration in words, at most a little more than maxReset.
 func span(s string) (d time.Duration) {
-	for _, p := range parts.FindAllStringSubmatch(s, 10) {
+	for _, p := range parts().FindAllStringSubmatch(s, 10) {
 		n, err := strconv.ParseFloat(p[1], 64)
 		if err != nil || n > 1e6 {
 			return maxReset + time.Hour

@@ -1,8 +1,9 @@
 package report
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 )
 
 const (
@@ -12,14 +13,14 @@ const (
 )
 
 var (
-	colors = regexp.MustCompile("\x1b\\[[0-9;:]*[A-Za-z]")
+	colors = plain.Pattern("\x1b\\[[0-9;:]*[A-Za-z]")
 
 	// blank is a line without a word, or one of the source beside its number.
-	blank = regexp.MustCompile(`^([\s\pP\pS]*|\s*>?\s*\d+ \|.*)$`)
+	blank = plain.Pattern(`^([\s\pP\pS]*|\s*>?\s*\d+ \|.*)$`)
 
 	// noise is what stands below each failure and says nothing of it, progress, and the
 	// frames of a stack.
-	noise = regexp.MustCompile(`^(` + strings.Join([]string{
+	noise = plain.Pattern(`^(` + strings.Join([]string{
 		// go
 		`FAIL|FAIL\t.*|ok  \t.*|\?   \t.*|PASS|exit status \d+|=== .*|\s*--- (PASS|SKIP).*|# \S+ \[.*|# \[.*`,
 		`goroutine \d+ .*|created by .*|\[signal .*|\S+\(.*\)|\s+(\S*/)?[^\s/]+\.(go|s):\d+( \+0x.*)?`,
@@ -38,7 +39,7 @@ var (
 	}, "|") + `)$`)
 
 	// names is what says by itself what failed.
-	names = regexp.MustCompile(strings.Join([]string{
+	names = plain.Pattern(strings.Join([]string{
 		`^\s*--- FAIL: `, `^panic: `, `^\s+\S+_test\.go:\d+: `, `^(vet: )?\S+\.\w+:\d+(:\d+)?: `, // go, compilers
 		`^FAILED `, `^E  `, `^ERROR `, // pytest
 		`^not ok `, `^\s*(✖|✕|×|●) `, `^\s*(Expected|Received|expected|actual|received):`, // node, jest
@@ -56,17 +57,17 @@ func Useful(output string, n int) []string {
 	for text := range strings.Lines(output) {
 		text = strings.TrimRight(text, "\r\n")
 		text = text[strings.LastIndexByte(text, '\r')+1:]
-		text = strings.TrimRight(colors.ReplaceAllString(text, ""), " \t")
-		if blank.MatchString(text) {
+		text = strings.TrimRight(colors().ReplaceAllString(text, ""), " \t")
+		if blank().MatchString(text) {
 			continue
 		}
-		if noise.MatchString(text) {
+		if noise().MatchString(text) {
 			context = 0
 			continue
 		}
 		text = cut(strings.ReplaceAll(text, "\t", "    "), maxLine)
 		switch {
-		case names.MatchString(text):
+		case names().MatchString(text):
 			useful, context = append(useful, text), maxContext
 		case context > 0:
 			useful = append(useful, text)
