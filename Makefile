@@ -28,8 +28,9 @@ mutants: ## take each safety mechanism out and require that a test notices
 	$(GO) run ./.ci/mutants
 
 crash: ## cut the power and kill processes at length: simulated disks, real file systems, the real command
-	$(GO) test -count=1 -v -timeout 120m -run 'TestPowerCutAnywhere|TestTakeover|TestFaultAndPowerCut|TestAnyHistory|TestVerifyNoticesEveryFlip' ./lifecycle \
+	$(GO) test -count=1 -v -timeout 120m -run 'TestPowerCutAnywhere|TestTakeover|TestFaultAndPowerCut|TestAnyHistory|TestVerifyNoticesEveryFlip|InACompaction' ./lifecycle \
 		-deep -random $(RANDOM_CUTS) -rapid.checks 50000 -rapid.seed 0 | grep -v '^=== '
+	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCuts|TestEveryByteOfAPackedSegment' ./writer/journal -deep | grep -v '^=== '
 	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCut$$|TestKill9' ./lifecycle -cuts 100 -kills 1000 | grep -v '^=== '
 	$(GO) test -count=1 -v -timeout 60m -run 'TestApply.*Anywhere' ./lifecycle/checkpoint -rewinds 500 -images 0 | grep -v '^=== '
 	$(GO) test -count=1 -v -timeout 120m -run 'TestModel$$' ./lifecycle/checkpoint -rapid.checks 50000 -rapid.seed 0 | grep -v '^=== '

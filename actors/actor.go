@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 const (
 	defaultMailbox = 256
 	defaultBacklog = 32 << 20
+	defaultQuiet   = 100 * time.Millisecond
+	defaultEvery   = 2 * time.Second
 	// criticalBuffer is how many pauses nobody has looked at are remembered.
 	// Each needs an Unpause in between, so a reader this far behind is gone;
 	// then the oldest one makes room.
@@ -29,6 +32,10 @@ type Options struct {
 	// Autosave is how long after an Update, at the latest, what it changed is
 	// committed without a Save; 0 leaves it to the next Save, Sync, Flush or Close.
 	Autosave time.Duration
+	// The readable files follow when the session was quiet for Quiet (0 means 100 ms), and
+	// not more often than Every (0 means two seconds), after which they follow a session that
+	// is never quiet as well. Negative values are no time at all.
+	Quiet, Every time.Duration
 	// AtClose, unless nil, makes the State of the last commit from the newest one when
 	// Close begins. It is called in the writer goroutine, once more for each Update or
 	// Save that comes in between.
@@ -43,6 +50,7 @@ type Actor struct {
 	log    zerolog.Logger
 
 	newest   atomic.Pointer[session.State] // the newest accepted State; Save and Update store, all read
+	commits  atomic.Uint64                 // that were begun
 	mailbox  chan request
 	overflow [session.NumTriggers]atomic.Uint64 // triggers that found the mailbox full
 	durable  atomic.Pointer[session.State]      // the last State that a commit covered; stored by run only
@@ -52,6 +60,8 @@ type Actor struct {
 	dirty    chan struct{} // says that an Update changed something; nil without Autosave
 	autosave time.Duration // Immutable after Start.
 	atClose  func(*session.State) *session.State
+	quiet    time.Duration // Immutable after Start.
+	every    time.Duration // Immutable after Start.
 
 	mu       sync.Mutex
 	backlog  []Entry       // appended, not yet in pending. Guarded by mu.
@@ -69,6 +79,9 @@ type Actor struct {
 	// Owned by run.
 	pending   Batch            // accepted, not yet durable
 	published chan error       // result of the publication that goes on; nil when none does
+	unshown   commits          // that no publication has been begun for
+	shownAt   time.Time        // when the last publication was begun
+	due       <-chan time.Time // of the next publication; nil when none is due
 	alarm     <-chan time.Time // of the autosave; nil when none is due
 	begun     time.Time        // of the actor
 	pausedAt  time.Time        // of the pause that lasts
@@ -83,6 +96,7 @@ type request struct {
 type barrier struct {
 	retry   bool       // takes a paused actor out of its pause
 	publish bool       // waits for the readable files
+	commits uint64     // those that were begun before the call
 	reply   chan error // buffered, so that run never waits for a caller that gave up
 }
 
@@ -104,6 +118,8 @@ func Start(initial *session.State, c Committer, opts Options) *Actor {
 		shut:     make(chan struct{}),
 		done:     make(chan struct{}),
 		atClose:  opts.AtClose,
+		quiet:    cmp.Or(opts.Quiet, defaultQuiet),
+		every:    cmp.Or(opts.Every, defaultEvery),
 	}
 	if a.bound = opts.Backlog; a.bound <= 0 {
 		a.bound = defaultBacklog
@@ -215,7 +231,7 @@ func (a *Actor) Paused() error {
 }
 
 func (a *Actor) send(ctx context.Context, b barrier) error {
-	b.reply = make(chan error, 1)
+	b.reply, b.commits = make(chan error, 1), a.commits.Load()
 	select {
 	case a.barriers <- b:
 	case <-a.done:
@@ -272,19 +288,22 @@ func (a *Actor) run() {
 		case <-appended:
 			a.drain()
 			_ = a.settle(barrier{})
-			a.publishIdle()
+			a.publishDue()
 		case r := <-mailbox:
 			a.pending.add(r)
 			a.drain()
 			_ = a.commitPending() // sticky: the callers hear of it from Save and Critical
-			a.publishIdle()
+			a.publishDue()
 		case b := <-a.barriers:
 			a.drain()
 			b.reply <- a.settle(b)
-			a.publishIdle()
+			a.publishDue()
 		case err := <-a.published:
 			_ = a.publishedWith(err)
-			a.publishIdle()
+			a.publishDue()
+		case <-a.due:
+			a.due = nil
+			a.publishDue()
 		case <-a.dirty:
 			if a.alarm == nil {
 				a.alarm = time.After(a.autosave)
@@ -293,7 +312,7 @@ func (a *Actor) run() {
 			a.alarm = nil
 			a.drain()
 			_ = a.settle(barrier{})
-			a.publishIdle()
+			a.publishDue()
 		case <-a.shut:
 			a.drain()
 			a.lastState()
@@ -341,7 +360,7 @@ func (a *Actor) settle(b barrier) error {
 		if err := a.commitPending(); err != nil {
 			return err
 		}
-	} else if b.reply != nil {
+	} else if b.reply != nil && b.commits == a.commits.Load() { // else a commit has looked since
 		if err := a.guard(a.commit.Check); err != nil { // or what was durable may be gone
 			return a.pause(err, false)
 		}
@@ -376,6 +395,7 @@ func (a *Actor) drain() {
 }
 
 func (a *Actor) commitPending() error {
+	a.commits.Add(1)
 	a.pending.State = a.newest.Load()
 	a.takeBacklog() // after the State: what it may name is there
 	begun := time.Now()
@@ -389,6 +409,7 @@ func (a *Actor) commitPending() error {
 	}
 	if res.Bytes > 0 {
 		a.logCommit(res, begun)
+		a.unshown.add(time.Now(), res.Show)
 	}
 	a.durable.Store(a.pending.State)
 	a.release(a.pending.Entries)

@@ -35,6 +35,7 @@ type disk struct {
 	forced   int            // Guarded by mu: publications that were forced.
 	unshown  error          // Guarded by mu: what a job returns.
 	reserve  error          // Guarded by mu: what the next commit says of the disk's last reserve.
+	show     bool           // Guarded by mu: commits are to be shown at once.
 	closed   int            // Guarded by mu.
 }
 
@@ -52,7 +53,7 @@ func (d *disk) Commit(b actors.Batch) (actors.Committed, error) {
 		return actors.Committed{}, d.fail
 	}
 	d.batches = append(d.batches, b)
-	c := actors.Committed{Seq: uint64(len(d.batches)), Bytes: 1, Pause: d.reserve}
+	c := actors.Committed{Seq: uint64(len(d.batches)), Bytes: 1, Show: d.show, Pause: d.reserve}
 	d.reserve = nil
 	return c, nil
 }

@@ -21,8 +21,8 @@ type Committer interface {
 
 	// Publication returns what has to be done to show the last committed State
 	// to those who read files, nil when nothing is due. It may put off what is
-	// expensive, unless force is set: then the files show that State, durably,
-	// when the job has returned nil. The job runs in a goroutine of its own,
+	// expensive, and need not be durable, unless force is set: then the files show that
+	// State, durably, when the job has returned nil. The job runs in a goroutine of its own,
 	// beside Commit but never beside another job or Recover.
 	Publication(force bool) (job func() error)
 
@@ -63,8 +63,8 @@ type Entry struct {
 	Checkpoint string
 	Rewind     *session.Rewinding
 	Ended      bool
-	Ops        []session.Op // what the record tells of it; of messages and events it counts them
-	Body       []byte       // of a message or an event: members of a JSON object, without braces
+	Ops        []session.Op // what the record tells of it
+	Body       []byte       // of a message or an event: a JSON object
 }
 
 // cost is what an Entry counts for in the backlog, in bytes.
@@ -97,6 +97,7 @@ func (b *Batch) add(r request) {
 type Committed struct {
 	Seq   uint64 // the sequence number that the commit got
 	Bytes int    // bytes written, all files together; 0 where the State was a durable one's equal
+	Show  bool   // the readable files are to show it at once
 	// Pause is set when the commit is durable and yet the session has to pause:
 	// it took the last reserve of the disk.
 	Pause error

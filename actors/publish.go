@@ -1,15 +1,45 @@
 package actors
 
-// publishIdle shows the last commit to readers when nothing waits. Commits go on
-// beside it, so that nobody who waits for one waits for the readers' files.
-func (a *Actor) publishIdle() {
-	if a.paused.Load() == nil && a.published == nil && len(a.mailbox) == 0 {
-		a.startPublication(false)
+import "time"
+
+// commits are those since the last publication was begun.
+type commits struct {
+	first, last time.Time // zero when there is none
+	soon        bool      // one is to be shown at once
+}
+
+func (c *commits) add(now time.Time, soon bool) {
+	if c.first.IsZero() {
+		c.first = now
 	}
+	c.last, c.soon = now, c.soon || soon
+}
+
+// publishDue shows the last commit to readers when the session was quiet for a moment,
+// and arms the timer when it was not. Commits go on beside it, so that nobody who
+// waits for one waits for the readers' files.
+func (a *Actor) publishDue() {
+	if a.unshown.first.IsZero() || a.due != nil && !a.unshown.soon || a.published != nil || a.paused.Load() != nil {
+		return
+	}
+	now := time.Now()
+	at := a.unshown.last.Add(a.quiet)
+	if latest := a.unshown.first.Add(a.every); at.After(latest) {
+		at = latest
+	}
+	if next := a.shownAt.Add(a.every); at.Before(next) {
+		at = next
+	}
+	if wait := at.Sub(now); wait > 0 && !a.unshown.soon {
+		a.due = time.After(wait)
+		return
+	}
+	a.startPublication(false)
 }
 
 // startPublication is called when none goes on.
 func (a *Actor) startPublication(force bool) {
+	a.unshown, a.shownAt = commits{}, time.Now()
 	var job func() error
 	err := a.guard(func() error {
 		job = a.commit.Publication(force)

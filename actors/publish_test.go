@@ -95,6 +95,12 @@ func (d *disk) setUnshown(err error) {
 	d.unshown = err
 }
 
+func (d *disk) setShow(show bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.show = show
+}
+
 func (d *disk) setReserve(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,28 +116,60 @@ func requirePaused(t *testing.T, err, cause error, durable bool) {
 	require.Equal(t, durable, p.Durable)
 }
 
-func TestPublicationWaitsUntilNothingWaits(t *testing.T) {
+// atOnce has the readable files follow each commit.
+var atOnce = actors.Options{Quiet: -1, Every: -1}
+
+func TestPublicationFollowsQuiet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &screen{disk: &disk{entered: make(chan struct{}), release: make(chan struct{})}}
+		s := &screen{disk: &disk{}}
 		a := actors.Start(newState(t), s, actors.Options{})
-		for i := 1; i <= 3; i++ {
-			require.NoError(t, a.Save(turn(t, a.State(), i), session.TriggerPaused))
-			if i == 1 {
-				<-s.entered
-				continue
-			}
-			s.release <- struct{}{} // the commit before ends while a Save waits
-			<-s.entered
-			synctest.Wait()
+		n := 0
+		save := func() {
+			n++
+			require.NoError(t, a.Save(turn(t, a.State(), n), session.TriggerPaused))
+			require.NoError(t, a.Sync(t.Context()))
+			s.seen()
 		}
-		require.Equal(t, []string{"commit 1", "commit 2"}, s.seen(), "somebody was waiting both times")
-		s.release <- struct{}{}
+		begun := time.Now()
+		until := func() time.Duration { // the next publication
+			for shown, _, _ := s.count(); ; time.Sleep(time.Millisecond) {
+				synctest.Wait()
+				if now, _, _ := s.count(); now > shown {
+					return time.Since(begun).Round(10 * time.Millisecond)
+				}
+			}
+		}
+		save()
+		require.Equal(t, 100*time.Millisecond, until(), "after a moment of quiet")
+		time.Sleep(time.Second)
+		save()
+		require.Equal(t, 2100*time.Millisecond, until(), "not more often than every two seconds")
+		time.Sleep(10 * time.Second)
+		begun = time.Now()
+		go func() {
+			for time.Since(begun) < 3*time.Second {
+				save()
+				time.Sleep(50 * time.Millisecond)
+			}
+		}()
+		require.Equal(t, 2*time.Second, until(), "of a session that is never quiet as well")
+		time.Sleep(10 * time.Second)
+		synctest.Wait() // for the one that saved
+		s.seen()
+		require.NoError(t, a.Sync(t.Context()))
+		time.Sleep(time.Minute)
+		require.Empty(t, s.seen(), "nothing is due any more")
+		begun = time.Now()
+		save()
+		require.Equal(t, 100*time.Millisecond, until())
+		s.setShow(true)
+		before, _, _ := s.count()
+		save()
 		synctest.Wait()
-		require.Equal(t, []string{"commit 3", "publish false", "published <nil>"}, s.seen())
+		shown, _, _ := s.count()
+		require.Equal(t, before+1, shown, "what is to be shown at once does not wait")
 		require.NoError(t, a.Close(t.Context()))
-		_, _, n := s.count()
-		require.Equal(t, 3, n)
 	})
 }
 
@@ -139,7 +177,7 @@ func TestCommitsGoOnBesideAPublication(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{disk: &disk{}, hold: make(chan struct{})}
-		a := actors.Start(newState(t), s, actors.Options{})
+		a := actors.Start(newState(t), s, atOnce)
 		for i := 1; i <= 3; i++ {
 			require.NoError(t, a.Save(turn(t, a.State(), i), session.TriggerPaused))
 			require.NoError(t, a.Sync(t.Context()), "nobody who waits for the disk waits for the readers' files")
@@ -163,7 +201,7 @@ func TestFlushShowsAndSyncDoesNot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{disk: &disk{}, hold: make(chan struct{})}
-		a := actors.Start(newState(t), s, actors.Options{})
+		a := actors.Start(newState(t), s, atOnce)
 		require.NoError(t, a.Save(turn(t, a.State(), 1), session.TriggerPaused))
 		synctest.Wait()
 		require.NoError(t, a.Save(turn(t, a.State(), 2), session.TriggerPaused))
@@ -199,7 +237,7 @@ func TestFlushForcesEvenWithNothingToCommit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{}
-		a := actors.Start(newState(t), d, actors.Options{})
+		a := actors.Start(newState(t), d, atOnce)
 		require.NoError(t, a.Flush(t.Context()))
 		_, forced, n := d.count()
 		require.Equal(t, 1, forced)
@@ -220,7 +258,7 @@ func TestFailedPublicationPauses(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				full := errors.New("no space left on device")
 				s := &screen{disk: &disk{}}
-				a := actors.Start(newState(t), s, actors.Options{})
+				a := actors.Start(newState(t), s, atOnce)
 				if flush {
 					require.NoError(t, a.Update(func(st *session.State) (*session.State, error) { return turn(t, st, 1), nil }))
 					s.setUnshown(full)
@@ -268,7 +306,7 @@ func TestFailedPublicationBesideANewerState(t *testing.T) {
 		full := errors.New("no space left on device")
 		s := &screen{disk: &disk{}, hold: make(chan struct{})}
 		s.setUnshown(full)
-		a := actors.Start(newState(t), s, actors.Options{})
+		a := actors.Start(newState(t), s, atOnce)
 		require.NoError(t, a.Save(turn(t, a.State(), 1), session.TriggerPaused))
 		synctest.Wait()
 		require.NoError(t, a.Update(func(st *session.State) (*session.State, error) { return turn(t, st, 2), nil }))
@@ -287,7 +325,7 @@ func TestFailedPublicationBesideANewerState(t *testing.T) {
 func TestPublicationThatPanicsPauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := actors.Start(newState(t), &panicking{disk: &disk{}}, actors.Options{})
+		a := actors.Start(newState(t), &panicking{disk: &disk{}}, atOnce)
 		require.NoError(t, a.Save(turn(t, a.State(), 1), session.TriggerPaused))
 		err := <-a.Critical()
 		require.ErrorContains(t, err, "a defect of the job")
@@ -319,7 +357,7 @@ func TestReserveOfTheDiskPausesADurableState(t *testing.T) {
 				last := errors.New("it took the disk's last reserve")
 				s := &screen{disk: &disk{}}
 				s.setReserve(last)
-				a := actors.Start(newState(t), s, actors.Options{})
+				a := actors.Start(newState(t), s, atOnce)
 				if c.barrier {
 					require.NoError(t, a.Update(func(st *session.State) (*session.State, error) { return turn(t, st, 1), nil }))
 					requirePaused(t, a.Sync(t.Context()), last, true)
@@ -354,7 +392,7 @@ func TestReserveIsGoneAgainAtUnpause(t *testing.T) {
 		full, last := errors.New("no space left on device"), errors.New("it took the disk's last reserve")
 		s := &screen{disk: &disk{}}
 		s.setFail(full)
-		a := actors.Start(newState(t), s, actors.Options{})
+		a := actors.Start(newState(t), s, atOnce)
 		require.NoError(t, a.Save(turn(t, a.State(), 1), session.TriggerPaused))
 		synctest.Wait()
 		requirePaused(t, a.Paused(), full, false)
@@ -391,7 +429,7 @@ func TestCloseSaysNotDurableOnlyWhenItIsNot(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					d := &disk{}
-					a := actors.Start(newState(t), d, actors.Options{})
+					a := actors.Start(newState(t), d, atOnce)
 					require.NoError(t, a.Flush(t.Context()))
 					c.before(d)
 					if c.save {
@@ -425,7 +463,7 @@ func TestCloseGivesUpOnAPublication(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{disk: &disk{}, hold: make(chan struct{})}
-		a := actors.Start(newState(t), s, actors.Options{})
+		a := actors.Start(newState(t), s, atOnce)
 		require.NoError(t, a.Save(turn(t, a.State(), 1), session.TriggerPaused))
 		require.NoError(t, a.Sync(t.Context()))
 		synctest.Wait() // a job goes on

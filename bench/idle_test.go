@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"os"
 	"runtime"
 	"testing"
@@ -9,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // idle opens sessions and returns what they hold while nothing happens: bytes of heap
@@ -19,20 +22,29 @@ func idle(t testing.TB, sessions int) (heap, descriptors int64) {
 	store, _, err := lifecycle.Init(t.TempDir(), lifecycle.Options{})
 	require.NoError(t, err)
 	before, open := heapBytes(), openFiles()
+	all := create(t, store, sessions, 0)
+	heap, descriptors = heapBytes()-before, openFiles()-open
+	runtime.KeepAlive(all)
+	require.NoError(t, store.Close(context.Background()))
+	return heap, descriptors
+}
+
+// create makes sessions with a plan of so many tasks.
+func create(t testing.TB, store *lifecycle.Store, sessions, tasks int) []*lifecycle.Session {
 	all := make([]*lifecycle.Session, sessions)
 	var g errgroup.Group
 	g.SetLimit(32) // they share the disk's commits
 	for i := range all {
 		g.Go(func() (err error) {
-			all[i], err = store.Create(context.Background(), "bench")
-			return err
+			if all[i], err = store.Create(context.Background(), "bench"); err != nil || tasks == 0 {
+				return err
+			}
+			err = all[i].Change(session.TriggerPhaseChanged, func(e *session.Edit) error { workload.Fill(e, tasks); return nil })
+			return errors.Join(err, all[i].Flush(context.Background()))
 		})
 	}
 	require.NoError(t, g.Wait())
-	heap, descriptors = heapBytes()-before, openFiles()-open
-	runtime.KeepAlive(all)
-	require.NoError(t, store.Close(context.Background()))
-	return heap, descriptors
+	return all
 }
 
 func heapBytes() int64 {

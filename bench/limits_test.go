@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -107,12 +108,37 @@ func TestOneWriteAndOneSyncACommit(t *testing.T) {
 	require.NoError(t, err)
 	writes, syncs = 0, 0
 	for range 100 {
-		_, err := w.Append([]byte(`"ops":[]`))
+		_, err := w.Append(journal.Record{Body: []byte(`"ops":[]`)})
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.Close())
 	require.Equal(t, 100, writes)
 	require.Equal(t, 100, syncs)
+}
+
+// times says yes so often.
+func times(n int) func() bool {
+	return func() bool { n--; return n >= 0 }
+}
+
+// TestOneFsyncASave holds a busy loop to the fsyncs of its saves: what readers are shown
+// meanwhile has next to none.
+func TestOneFsyncASave(t *testing.T) {
+	per := fsyncsOf(t, 200, times(400), func(sess *lifecycle.Session) func() { return saving(t, sess) })
+	require.LessOrEqual(t, per, 1.05)
+}
+
+// TestOneFsyncAMessage holds a message that is waited for to one fsync.
+func TestOneFsyncAMessage(t *testing.T) {
+	for _, size := range []int{200, 4 << 10, 64 << 10} {
+		per := fsyncsOf(t, 200, times(100), func(sess *lifecycle.Session) func() {
+			return func() {
+				require.NoError(t, sess.Append(message(size)))
+				require.NoError(t, sess.Sync(t.Context()))
+			}
+		})
+		require.LessOrEqual(t, per, 1.25, "messages of %d bytes", size) // new segments and their room
+	}
 }
 
 // TestBytesAChange holds the journal to the size of a change, whatever the plan's.
@@ -178,4 +204,23 @@ func TestIdleSessions(t *testing.T) {
 	heap, descriptors := idle(t, sessions)
 	require.Less(t, heap/sessions, int64(20<<20/1000), "bytes of heap a session")
 	require.LessOrEqual(t, descriptors, int64(3*sessions))
+}
+
+func TestBusySessions(t *testing.T) {
+	const sessions = 100
+	store, _, err := lifecycle.Init(t.TempDir(), lifecycle.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close(context.Background())) }()
+	before := heapBytes()
+	all := create(t, store, sessions, planTasks)
+	for i := range 10 {
+		for _, sess := range all {
+			require.NoError(t, sess.Change(session.TriggerStepCompleted, workload.StepOf(i, planTasks).Apply))
+		}
+		for _, sess := range all {
+			require.NoError(t, sess.Sync(t.Context()))
+		}
+	}
+	require.LessOrEqual(t, (heapBytes()-before)/sessions, int64(40<<20/1000), "bytes of heap a session")
+	runtime.KeepAlive(all)
 }

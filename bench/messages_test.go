@@ -60,6 +60,32 @@ func BenchmarkMessage(b *testing.B) {
 	}
 }
 
+// BenchmarkMessages is 1,000 messages as fast as they come: lopen from the first one, last
+// from the last one, until all are durable.
+func BenchmarkMessages(b *testing.B) {
+	const messages = 1000
+	for _, size := range []int{200, 4 << 10} {
+		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
+			m := message(size)
+			_, sess := conversation(b, 1)
+			all := []*lifecycle.Session{sess}
+			flush := quiet(b, &all)
+			says := func(n int) {
+				for range n {
+					say(b, sess, *m)
+				}
+			}
+			until := func(n int) func() {
+				return func() { says(n); require.NoError(b, sess.Sync(b.Context())) }
+			}
+			floor := appendFloor(b, messages*size)
+			floor.before = flush
+			turns(b, side{name: "lopen", before: flush, fn: until(messages)},
+				side{name: "last", before: func() { flush(); says(messages - 1) }, fn: until(1)}, floor)
+		})
+	}
+}
+
 // BenchmarkAppend is what the caller of Append waits for while commits go on.
 func BenchmarkAppend(b *testing.B) {
 	for _, size := range []int{200, 4 << 10, 64 << 10} {

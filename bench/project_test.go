@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/bench/fusedisk"
 	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -33,7 +34,14 @@ var (
 	hourAgo = time.Now().Add(-time.Hour)
 )
 
+// TestMain lets the test's program be a disk, too.
 func TestMain(m *testing.M) {
+	if ran, err := fusedisk.Serve(); ran {
+		if err != nil {
+			panic(err)
+		}
+		return
+	}
 	code := m.Run()
 	if theProject.root != nil {
 		_ = theProject.root.Close()

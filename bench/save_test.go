@@ -18,17 +18,7 @@ import (
 // sizes are the numbers of tasks of a small, a usual and a large plan.
 var sizes = []int{10, 1_000, 100_000}
 
-func newSession(b testing.TB, tasks int) *lifecycle.Session {
-	b.Helper()
-	store, _, err := lifecycle.Init(b.TempDir(), lifecycle.Options{})
-	require.NoError(b, err)
-	sess, err := store.Create(b.Context(), "bench")
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, store.Close(context.Background())) })
-	require.NoError(b, sess.Change(session.TriggerPhaseChanged, func(e *session.Edit) error { workload.Fill(e, tasks); return nil }))
-	require.NoError(b, sess.Sync(b.Context()))
-	return sess
-}
+func newSession(b testing.TB, tasks int) *lifecycle.Session { return sessionIn(b, b.TempDir(), tasks) }
 
 // null is a Committer that costs nothing, so that the caller's side is measured alone.
 type null struct{ commits int }

@@ -68,12 +68,6 @@ func (c *committer) orLost(err error, segment string) error {
 // this one is fenced.
 func (c *committer) makeAgain() error {
 	s := c.store
-	if err := s.layout(); err != nil {
-		return err
-	}
-	if _, err := s.keepModule(c.id.Module); err != nil {
-		return err
-	}
 	lock, err := s.lock(context.Background())
 	if err != nil {
 		return err
@@ -109,12 +103,6 @@ func (c *committer) makeAgain() error {
 // are an older copy. The error is lost, or says who holds the session.
 func (c *committer) retake(lost error) error {
 	s := c.store
-	if err := s.layout(); err != nil {
-		return err
-	}
-	if _, err := s.keepModule(c.id.Module); err != nil {
-		return err
-	}
 	full := filepath.Join(s.Path(), sessionsDir, c.id.String())
 	dir, err := s.sessionDir(c.id)
 	if err != nil {
@@ -137,8 +125,8 @@ func (c *committer) retake(lost error) error {
 		return errors.Join(err, again.Close())
 	}
 	again.base = c.base
-	again.pub.state.seq, again.pub.metrics.seq = 0, 0 // who carried the files back may not have synced them
-	_ = c.Close()                                     // of files that nobody can find any more
+	again.pub.state, again.pub.metrics = shown{}, shown{} // who carried the files back may not have synced them
+	_ = c.Close()                                         // of files that nobody can find any more
 	*c = *again
 	s.Logger(c.id).Warn().Str("path", filepath.Join(full, leaseFile)).AnErr("reason", lost).Msg("the session's lock was lost and is taken again; nobody had gone on with the session")
 	return nil

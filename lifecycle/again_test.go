@@ -65,7 +65,7 @@ func TestRecoveredIsDecidedForGood(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	id := made(t, store, "auth")
-	write(t, path(store, "sessions", id.String(), "state.json"), "{}")
+	ruin(t, path(store, "sessions", id.String()))
 	_, err := store.Open(id)
 	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
 	_, found, err := store.Unfinished("auth")
@@ -122,29 +122,29 @@ func TestUnfinishedGoesBeyondStateJSON(t *testing.T) {
 func TestVerifyMissesTheBegin(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
-	for name, lose := range map[string]func(dir string, reopen func()){
-		"the first of two": func(dir string, reopen func()) {
-			reopen()
-			require.NoError(t, os.Remove(filepath.Join(dir, "journal-1-1.jsonl")))
-		},
-		"all, then resumed": func(dir string, reopen func()) {
-			require.NoError(t, os.Remove(filepath.Join(dir, "journal-1-1.jsonl")))
-			reopen()
-		},
-	} {
-		sess := create(t, store, "auth")
-		require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
-		require.NoError(t, sess.Close(t.Context()))
-		lose(path(store, "sessions", sess.ID().String()), func() {
-			again, err := store.Open(sess.ID())
-			require.NoError(t, err)
-			require.NoError(t, again.Change(session.TriggerStepCompleted, turns(2)))
-			require.NoError(t, again.Close(t.Context()))
-		})
+	sess := create(t, store, "auth")
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
+	require.NoError(t, sess.Close(t.Context()))
+	reopen := func(n int) {
+		again, err := store.Open(sess.ID())
+		require.NoError(t, err)
+		require.NoError(t, again.Change(session.TriggerStepCompleted, turns(n)))
+		require.NoError(t, again.Close(t.Context()))
+	}
+	verify := func() lifecycle.Condition {
 		r, err := store.Verify(sess.ID())
 		require.NoError(t, err)
-		require.Equal(t, lifecycle.HistoryDamaged, r.Condition, name)
+		return r.Condition
 	}
+	reopen(2)
+	require.NoError(t, os.Remove(path(store, "sessions", sess.ID().String(), "journal-1-1.jsonl")))
+	require.Equal(t, lifecycle.HistoryDamaged, verify())
+	reopen(3)
+	require.Equal(t, lifecycle.HistoryDamaged, verify())
+	write(t, path(store, "sessions", sess.ID().String(), "state.json"), "{")
+	st, _, err := store.Read(sess.ID())
+	require.NoError(t, err, "who opened it had the log begin anew")
+	require.Equal(t, 3, st.Header().TurnCount)
 }
 
 // The record names the open tool calls by the IDs that are kept.

@@ -57,9 +57,6 @@ type Conversation interface {
 	// Messages are those that are durable: what was appended before the last Sync, at
 	// least.
 	Messages() iter.Seq2[session.Message, error]
-	// MessagesUpTo ends with the message of an ID. An error that wraps ErrNotFound, alone,
-	// says that there is none.
-	MessagesUpTo(last string) iter.Seq2[session.Message, error]
 	// Checkpoint keeps the project's files with the State, durably. The changes are those
 	// since the last one. Where files cannot be kept the error wraps errors.ErrUnsupported.
 	Checkpoint(ctx context.Context, why checkpoint.Reason, task string) (*checkpoint.Entry, []files.Change, error)

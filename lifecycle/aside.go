@@ -68,7 +68,7 @@ func (s *Store) noteRecovered(where string, as session.ID) {
 	if !strings.HasPrefix(where, corruptedDir+"/") {
 		return
 	}
-	note := s.moved(strings.TrimPrefix(where, corruptedDir+"/"))
+	note := s.moved(where)
 	note.SchemaVersion, note.RecoveredAs = 1, as.String()
 	data, err := json.Marshal(note)
 	if err == nil {

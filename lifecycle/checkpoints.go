@@ -114,11 +114,11 @@ func (c *Checkpoints) entry(name string) (*checkpoint.Entry, error) {
 // CheckpointLine are the numbers of the checkpoints on a session's line: its own, and
 // those of the session that it comes from up to there.
 func (s *Store) CheckpointLine(cps *Checkpoints, id session.ID) (map[uint64]bool, error) {
-	dir, ld, err := s.readWhole(id)
+	ld, err := s.readWhole(id)
 	if err != nil {
 		return nil, err
 	}
-	if err := dir.Close(); err != nil || ld.at.Checkpoint == "" {
+	if err := ld.dir.Close(); err != nil || ld.at.Checkpoint == "" {
 		return nil, err
 	}
 	last, err := cps.entry(ld.at.Checkpoint)

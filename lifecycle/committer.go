@@ -27,8 +27,7 @@ type committer struct {
 	lease string    // path of the lease below the store's root
 	lock  *writer.Lock
 
-	journal              *journal.Writer
-	messages, transcript *journal.Stream
+	journal *journal.Writer
 
 	base  *session.State                // of the last record: what the next one is the change from
 	at    session.Mark                  // of the last record
@@ -36,13 +35,15 @@ type committer struct {
 	event session.Event                 // of the next record
 	took  time.Duration                 // by the last commit
 
-	whole  bool                                      // the next record names a snapshot of the whole State
-	edited bool                                      // what somebody edited outside is taken as it is
-	beside func(writer.FS) error                     // writes what else a new session's folder has; nil for nothing
-	share  func(folder string) (session.Mark, error) // puts into a new session's folder what it has in common with another; nil for nothing
+	whole   bool                                      // the next record names a snapshot of the whole State
+	edited  bool                                      // what somebody edited outside is taken as it is
+	discard bool                                      // with edited: or it is set aside
+	beside  func(writer.FS) error                     // writes what else a new session's folder has; nil for nothing
+	share   func(folder string) (session.Mark, error) // puts into a new session's folder what it has in common with another; nil for nothing
 
 	since int // records since the last snapshot
 	pub   publisher
+	compaction
 }
 
 // Commit appends one record: the net change from the State of the record before.
@@ -67,34 +68,32 @@ func (c *committer) Commit(b actors.Batch) (actors.Committed, error) {
 	return res, nil
 }
 
-// append makes the records of a batch durable with one write, or none of them: those
-// that only have entries, and the last one with the State.
-func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
+// append makes the records of a batch durable with one write, or none of them: messages
+// and events, then those that only have other entries, and the last one with the State.
+func (c *committer) append(b actors.Batch) (actors.Committed, error) {
 	begun := time.Now()
-	defer func() {
-		if err != nil {
-			c.messages.GiveUp()
-			c.transcript.GiveUp()
-		}
-	}()
+	if err := c.beginWhole(b.Entries); err != nil {
+		return actors.Committed{}, err
+	}
+	at, mark := c.store.opts.Now(), c.at
+	bodies := appended(b.Entries, &mark, at)
+	others := len(b.Entries) > len(bodies)
 	recs := c.records(b.Entries, c.store.maxRecord/2)
 	rec := &recs[len(recs)-1]
 	rec.Triggers, rec.Commit = b.Triggers, c.took
 	if c.at.Incarnation == "" {
 		rec.Incarnation = newIncarnation()
 	}
-	mark := c.at
-	mark.Seq += uint64(len(recs))
-	if err := c.appendStreams(b.Entries, mark.Seq, rec); err != nil {
-		return actors.Committed{}, err
+	if c.base == nil { // the first record of a fork: what is replayed from it has no other source
+		rec.Inherits, rec.OpenCalls, rec.Checkpoint = mark.Inherits, mark.OpenCalls, mark.Checkpoint
 	}
-	at := c.store.opts.Now()
-	bodies := make([][]byte, len(recs))
+	said := mark
+	mark.Seq += uint64(len(recs))
 	for i := range recs {
-		recs[i].At = at
+		recs[i].At, recs[i].Messages, recs[i].Transcript = at, mark.Messages, mark.Transcript
 		mark.Follow(&recs[i])
 		if i < len(recs)-1 {
-			bodies[i] = session.EncodeChange(c.base, c.base, recs[i], 0).Body
+			bodies = append(bodies, journal.Record{Body: session.EncodeChange(c.base, c.base, recs[i], 0).Body})
 		}
 	}
 	limit := c.store.maxRecord
@@ -102,15 +101,16 @@ func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
 		limit = 1
 	}
 	change := session.EncodeChange(c.base, b.State, *rec, limit)
-	if change.None && rec.Event == "" && b.Saves() == 0 && len(b.Entries) == 0 {
-		c.base = b.State // of the same content: a record would say nothing
-		return actors.Committed{Seq: c.at.Seq}, nil
-	}
 	if change.Iterations {
 		mark.Iterations = mark.Seq
 	}
-	body := change.Body
-	if change.Large {
+	switch {
+	case change.None && rec.Event == "" && b.Saves() == 0 && !others: // of the same content: a record would say nothing
+		if mark = said; len(bodies) == 0 {
+			c.base = b.State
+			return actors.Committed{Seq: c.at.Seq}, nil
+		}
+	case change.Large:
 		mark.Epoch = c.journal.Epoch()
 		snap := c.snapshot(b.State, mark, at, history.Large)
 		snap.m.After = c.at.Seq
@@ -118,17 +118,16 @@ func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
 		if err != nil {
 			return actors.Committed{}, err
 		}
-		body = session.EncodeSnapshotRecord(*rec, session.SnapshotRef{SHA256: m.SHA256, Counts: session.CountChanges(c.base, b.State)})
+		bodies = append(bodies, journal.Record{Body: session.EncodeSnapshotRecord(*rec, session.SnapshotRef{SHA256: m.SHA256, Counts: session.CountChanges(c.base, b.State)})})
+	default:
+		bodies = append(bodies, journal.Record{Body: change.Body})
 	}
-	bodies[len(bodies)-1] = body
-	c.journal.Limit, c.journal.Confirm = c.store.segment, c.check
 	pos, err := c.journal.Append(bodies...)
 	if err != nil {
 		return actors.Committed{}, err
 	}
-	c.messages.Accept()
-	c.transcript.Accept()
 	mark.Epoch = pos.Epoch
+	c.pub.said(b.Entries)
 	if !change.Large {
 		c.remember(b, mark, at, change.Iterations)
 	}
@@ -136,11 +135,12 @@ func (c *committer) append(b actors.Batch) (_ actors.Committed, err error) {
 	c.took = time.Since(begun)
 	c.mark.Store(&mark)
 	size := 0
-	for _, body := range bodies {
-		size += len(body)
+	for _, r := range bodies {
+		size += len(r.Body) + len(r.Object)
 	}
 	c.pub.grew(int64(size))
-	return actors.Committed{Seq: pos.Seq, Bytes: size}, nil
+	c.bytes += int64(size)
+	return actors.Committed{Seq: pos.Seq, Bytes: size, Show: b.State.Status() != c.pub.status || c.pub.copies[0].held+c.pub.copies[1].held > manyUncopied}, nil
 }
 
 // newIncarnation names the folder of a session: 16 hex digits that no other one has.
@@ -152,26 +152,45 @@ func newIncarnation() string {
 
 // Publication brings state.json and metrics.json up to the last record.
 func (c *committer) Publication(force bool) func() error {
-	job := c.pub.job(c.dir, c.base, c.at, force)
+	job := c.pub.job(c.dir, c.base, c.at, force, c.asideFile)
 	if job == nil {
 		return nil
 	}
 	if err := c.check(); err != nil {
 		return func() error { return err }
 	}
-	segment := c.journal.Segment()
+	compact, segment := c.compact(force), c.journal.Segment()
 	return func() error {
 		if err := job(); err != nil {
 			return c.orLost(err, segment)
 		}
-		return c.holds(segment) // or the successor's files are what is shown
+		if err := c.holds(segment); err != nil { // or the successor's files are what is shown
+			return err
+		}
+		compact(segment)
+		return nil
 	}
+}
+
+// publish brings both files up to the last record at once.
+func (c *committer) publish() error {
+	job := c.pub.job(c.dir, c.base, c.at, true, c.asideFile)
+	if job == nil {
+		return nil
+	}
+	err := job()
+	c.Published(err)
+	return err
 }
 
 // Published takes the result of the last publication. An error of it pauses the
 // session, which says why.
 func (c *committer) Published(err error) {
 	done := c.pub.ended(err)
+	c.compacted()
+	if note := c.pub.note(c.journal); note != nil {
+		c.store.Logger(c.id).Debug().Err(note).Msg("what was published is not noted")
+	}
 	if err == nil {
 		c.store.Logger(c.id).Debug().Uint64("seq", done.seq).Int("files", done.files).Int("snapshots", done.snapshots).
 			Int64("bytes", done.bytes).Dur("duration_ms", done.took).Msg("published")
@@ -182,8 +201,17 @@ func (c *committer) Published(err error) {
 // made again, a lease that was lost is taken again unless somebody else went on.
 func (c *committer) Recover() error {
 	err := c.check()
+	gone := errors.Is(err, errGone)
+	if gone || writer.ClassOf(err) == writer.ClassFenced {
+		if err := c.store.layout(); err != nil {
+			return err
+		}
+		if _, err := c.store.keepModule(c.id.Module); err != nil {
+			return err
+		}
+	}
 	switch {
-	case errors.Is(err, errGone):
+	case gone:
 		err = c.makeAgain()
 	case writer.ClassOf(err) == writer.ClassFenced:
 		err = c.retake(err)
@@ -204,9 +232,6 @@ func (c *committer) Close() error {
 	if c.journal != nil {
 		errs = append(errs, c.journal.Close())
 	}
-	if c.messages != nil {
-		errs = append(errs, c.messages.Close(), c.transcript.Close())
-	}
 	if c.lock != nil {
 		errs = append(errs, c.lock.Unlock())
 	}
@@ -214,4 +239,66 @@ func (c *committer) Close() error {
 		errs = append(errs, c.dir.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// appended are the records of the messages and events among entries, in order; mark goes
+// on with them.
+func appended(all []actors.Entry, mark *session.Mark, at time.Time) (recs []journal.Record) {
+	recs = make([]journal.Record, 0, len(all)+1)
+	for _, e := range all {
+		if e.Body == nil {
+			continue
+		}
+		rec := session.Record{At: at}
+		if e.Message != nil {
+			mark.Messages++
+			mark.OpenCalls = session.Answered(mark.OpenCalls, e.Message)
+			rec.Message = e.Body
+		} else {
+			mark.Transcript++
+			rec.TranscriptEvent = e.Body
+		}
+		mark.Seq++
+		rec.Messages, rec.Transcript = mark.Messages, mark.Transcript
+		recs = append(recs, journal.Record{Body: session.EncodeAppended(rec), Object: e.Body, Entry: true})
+	}
+	return recs
+}
+
+// records are those that the other entries become part of, one at least: the last one is to carry
+// the State. Of attempts a record takes up to room bytes, or one; a checkpoint and an
+// event of a rewind have a record each where a batch has several.
+func (c *committer) records(all []actors.Entry, room int) []session.Record {
+	recs := []session.Record{{Event: c.event}}
+	rec := &recs[0]
+	used := 0
+	next := func() {
+		recs = append(recs, session.Record{})
+		rec, used = &recs[len(recs)-1], 0
+	}
+	for _, e := range all {
+		switch {
+		case e.Attempt != nil:
+			if used > 0 && used+e.Size > room {
+				next()
+			}
+			rec.Attempts = append(rec.Attempts, *e.Attempt)
+			used += e.Size
+		case e.Checkpoint != "":
+			if rec.Checkpoint != "" {
+				next()
+			}
+			rec.Checkpoint = e.Checkpoint
+		case e.Rewind != nil:
+			if rec.Rewind != nil || rec.Checkpoint != "" {
+				next()
+			}
+			rec.Event, rec.Rewind = session.EventRewindBegin, e.Rewind
+			if e.Ended {
+				rec.Event = session.EventRewindEnd
+			}
+		}
+		rec.Ops = append(rec.Ops, e.Ops...)
+	}
+	return recs
 }

@@ -12,13 +12,14 @@ import (
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // ErrDamaged says that a message or an event is lost, and where: those behind it
 // are not.
-var ErrDamaged = journal.ErrDamaged
+var ErrDamaged = errors.New("damaged")
 
 // Append accepts a message of the conversation, in order, without waiting: Sync says
 // when it is durable. An ID and a time are set where m has none. What looks like a
@@ -51,16 +52,14 @@ func (s *Live) Append(m *session.Message) error {
 	if err != nil {
 		return &Error{Op: "append message", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
 	}
-	// The record names the open calls: by the IDs that are kept.
+	// The open calls are known by the IDs that are kept.
 	calls := &session.Message{ToolCalls: slices.Clone(kept.ToolCalls), ToolCallID: kept.ToolCallID}
-	return s.append(actors.Entry{Message: calls, Body: body[1 : len(body)-1]})
+	return s.append(actors.Entry{Message: calls, Body: body})
 }
 
 // AppendEvent accepts one event of the transcript: any JSON object. It is kept as Append keeps a message.
 func (s *Live) AppendEvent(event json.RawMessage) error {
-	var compact bytes.Buffer
-	err := json.Compact(&compact, event)
-	body := compact.Bytes()
+	body, err := strictjson.AppendCompact(make([]byte, 0, len(event)), event)
 	if err == nil && body[0] != '{' {
 		err = errors.New("it is no JSON object")
 	}
@@ -70,7 +69,7 @@ func (s *Live) AppendEvent(event json.RawMessage) error {
 	if body, err = s.redactJSON(body); err != nil {
 		return err
 	}
-	return s.append(actors.Entry{Body: slices.Concat([]byte(`"event":`), body)})
+	return s.append(actors.Entry{Body: body})
 }
 
 // Record accepts what came of one start of the command; it becomes part of the
@@ -109,7 +108,7 @@ func (s *Live) append(e actors.Entry) error {
 }
 
 // maxEntry bounds a message and an event, in bytes of JSON.
-const maxEntry = journal.MaxBody - 64
+const maxEntry = journal.MaxBody - 256
 
 // closeCalls answers the tool calls that the last holder left open, so that the
 // conversation can go on where a model insists on an answer to each.
@@ -128,105 +127,84 @@ func (s *Live) closeCalls(open []string) error {
 // of them. An error that wraps ErrDamaged is a place where some are lost; the
 // iteration goes on behind it. It takes no lock.
 func (s *Store) Messages(id session.ID) iter.Seq2[session.Message, error] {
-	return s.messages(id, "")
-}
-
-// MessagesUpTo is Messages up to one of them, which is included. When there is no
-// such message the only thing that comes is an error that wraps ErrNotFound.
-func (s *Store) MessagesUpTo(id session.ID, last string) iter.Seq2[session.Message, error] {
-	return s.messages(id, last)
+	return mapped(s.appended(id, false), func(a *appendedOne) session.Message { return a.message })
 }
 
 // Messages are those of the session that are durable: what was appended before the
 // last Sync, at least.
 func (s *Session) Messages() iter.Seq2[session.Message, error] { return s.store.Messages(s.id) }
 
-// MessagesUpTo is Messages up to one of them, see [Store.MessagesUpTo].
-func (s *Session) MessagesUpTo(last string) iter.Seq2[session.Message, error] {
-	return s.store.MessagesUpTo(s.id, last)
-}
-
-func (s *Store) messages(id session.ID, last string) iter.Seq2[session.Message, error] {
-	return func(yield func(session.Message, error) bool) {
-		dir, ld, err := s.readWhole(id)
+// appended is what a session has of messages or events.
+func (s *Store) appended(id session.ID, events bool) iter.Seq2[appendedOne, error] {
+	return func(yield func(appendedOne, error) bool) {
+		ld, err := s.readWhole(id)
 		if err != nil {
-			yield(session.Message{}, err)
+			yield(appendedOne{}, err)
 			return
 		}
-		defer dir.Close()
-		to := ld.at.Messages
-		if last != "" {
-			if to, _, err = findMessage(dir, to, last); err != nil {
-				yield(session.Message{}, fmt.Errorf("messages of session %s: %w", id, err))
-				return
-			}
-		}
-		for m, err := range readMessages(dir, to) {
-			if !yield(m.Message, err) {
+		defer ld.dir.Close()
+		readAppended(ld.dir, ld.at, events)(yield)
+	}
+}
+
+func mapped[T any](all iter.Seq2[appendedOne, error], of func(*appendedOne) T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for a, err := range all {
+			if !yield(of(&a), err) {
 				return
 			}
 		}
 	}
 }
 
-// A storedMessage is a message with where it stands.
-type storedMessage struct {
-	session.Message
-	entry journal.Entry // without its line
-}
-
-func readMessages(dir writer.FS, to session.Tail) iter.Seq2[storedMessage, error] {
-	return func(yield func(storedMessage, error) bool) {
-		for e, err := range journal.ReadStream(dir, messagesStream, journal.Tail(to)) {
-			var m session.Message
-			if err == nil {
-				if m, err = session.DecodeMessage(e.Line); err != nil {
-					err = fmt.Errorf("%w: %w", ErrDamaged, err)
-				}
-			}
-			e.Line = nil
-			if !yield(storedMessage{m, e}, err) {
-				return
-			}
-		}
-	}
-}
-
-// findMessage returns how far the stream goes with a message, and the record that
-// acknowledged it.
-func findMessage(dir writer.FS, to session.Tail, id string) (session.Tail, uint64, error) {
-	for m, err := range readMessages(dir, to) {
+// findMessage returns what a session had with a message and nothing behind it.
+func findMessage(dir writer.FS, to session.Mark, id string) (session.Mark, error) {
+	var open []string
+	for a, err := range readAppended(dir, to, false) {
 		if err != nil && !errors.Is(err, ErrDamaged) {
-			return session.Tail{}, 0, err
+			return session.Mark{}, err
 		}
-		if err == nil && m.ID == id {
-			return session.Tail(m.entry.Tail), m.entry.Seq, nil
+		if err != nil {
+			continue
+		}
+		open = session.Answered(open, &a.message)
+		if a.message.ID == id {
+			a.at.OpenCalls = open
+			return a.at, nil
 		}
 	}
-	return session.Tail{}, 0, fmt.Errorf("message %q: %w", id, ErrNotFound)
+	return session.Mark{}, fmt.Errorf("message %q: %w", id, ErrNotFound)
 }
 
 // Transcript returns the durable events of a session as JSON objects, in order. Errors are as with Messages.
 func (s *Store) Transcript(id session.ID) iter.Seq2[json.RawMessage, error] {
-	return func(yield func(json.RawMessage, error) bool) {
-		dir, ld, err := s.readWhole(id)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer dir.Close()
-		for e, err := range journal.ReadStream(dir, transcriptStream, journal.Tail(ld.at.Transcript)) {
-			var line struct {
-				Event json.RawMessage `json:"event"`
-			}
-			if err == nil {
-				if err = json.Unmarshal(e.Line, &line); err != nil {
-					err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	return mapped(s.appended(id, true), func(a *appendedOne) json.RawMessage { return a.object })
+}
+
+// hear returns what a session's logs have of messages and events up to a Mark, whose counts
+// they may go beyond, and notes in a Recovery what they have and lack.
+func hear(dir writer.FS, to session.Mark, r *Recovery) (session.Mark, error) {
+	said := to
+	said.Seq, said.OpenCalls = 0, nil
+	for _, events := range []bool{false, true} {
+		n, what := 0, map[bool]string{false: "messages", true: "events of its transcript"}[events]
+		for a, err := range readAppended(dir, to, events) {
+			switch {
+			case errors.Is(err, ErrDamaged):
+				r.Lost = append(r.Lost, err.Error())
+			case err != nil:
+				return said, err
+			default:
+				n++
+				said.Seq, said.Messages, said.Transcript = max(said.Seq, a.at.Seq), max(said.Messages, a.at.Messages), max(said.Transcript, a.at.Transcript)
+				if !events {
+					said.OpenCalls = session.Answered(said.OpenCalls, &a.message)
 				}
 			}
-			if !yield(line.Event, err) {
-				return
-			}
+		}
+		if n > 0 {
+			r.Recovered = append(r.Recovered, fmt.Sprintf("%d %s", n, what))
 		}
 	}
+	return said, nil
 }

@@ -2,10 +2,11 @@ package lifecycle_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,7 +62,6 @@ func TestMessages(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, `{"type":"turn.completed"}`, string(e))
 	}
-	require.FileExists(t, path(store, "sessions", sess.ID().String(), "messages.jsonl"))
 	require.NoError(t, sess.Flush(t.Context()))
 	info, _ := infoOf(t, store, sess.ID())
 	require.EqualValues(t, 2, info.Messages)
@@ -96,41 +96,67 @@ func infoOf(t *testing.T, store *lifecycle.Store, id session.ID) (lifecycle.Info
 	return lifecycle.Info{}, false
 }
 
-func TestMessagesUpTo(t *testing.T) {
-	t.Parallel()
-	store := initStore(t)
-	sess := create(t, store, "auth")
-	says(t, sess, "a", "b", "c")
-	var got []string
-	for m, err := range sess.MessagesUpTo("b") {
-		require.NoError(t, err)
-		got = append(got, m.ID)
-	}
-	require.Equal(t, []string{"a", "b"}, got)
-	n := 0
-	for _, err := range sess.MessagesUpTo("x") {
-		require.ErrorIs(t, err, lifecycle.ErrNotFound)
-		n++
-	}
-	require.Equal(t, 1, n)
-}
-
-// A file of messages that lost its session's holder is not written again: each
-// holder has its own.
-func TestEachHolderWritesItsOwnFile(t *testing.T) {
+// What several holders were told is one conversation, whether or not a publication was between.
+func TestMessagesOfSeveralHolders(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	sess := create(t, store, "auth")
 	says(t, sess, "a")
-	for i, name := range []string{"messages-2-1.jsonl", "messages-3-1.jsonl"} {
+	for i := range 2 {
 		require.NoError(t, sess.Close(t.Context()))
 		var err error
 		sess, err = store.Open(sess.ID())
 		require.NoError(t, err)
 		says(t, sess, fmt.Sprint(i))
-		require.FileExists(t, path(store, "sessions", sess.ID().String(), name))
 	}
 	require.Equal(t, []string{"a", "0", "1"}, heard(t, store, sess.ID()))
+}
+
+// Messages without a change of the State are records of their own and nothing else.
+func TestMessagesAloneChangeNothing(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	says(t, sess, "a", "b")
+	require.NoError(t, sess.AppendEvent([]byte(`{"e":1}`)))
+	require.NoError(t, sess.Sync(t.Context()))
+	var got []string
+	require.NoError(t, store.Log(sess.ID(), 0, func(r session.Record) error {
+		require.False(t, r.At.IsZero())
+		got = append(got, fmt.Sprintf("%d %s %d %d %d", r.Seq, r.Event, r.Messages, r.Transcript, len(r.Ops)))
+		return nil
+	}))
+	require.Equal(t, []string{"1 created 0 0 4", "2  1 0 1", "3  2 0 1", "4  2 1 1"}, got)
+}
+
+// Anything that Append takes comes back, and does not keep the session from being read.
+func TestMessagesThatNoOtherMemberMayBe(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	deep := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
+	contents := []string{deep, `{"a":1,"a":2}`, "\"\xff\"", `",\"crc\":\"00000000\"}\n{\"seq\":9"`, `{"message":{"transcriptEvent":{}}}`}
+	for i, c := range contents {
+		require.NoError(t, sess.Append(&session.Message{ID: fmt.Sprint(i), Role: session.RoleUser, Content: []byte(c)}))
+		require.NoError(t, sess.AppendEvent([]byte(`{"x":`+c+`}`)))
+	}
+	require.NoError(t, sess.Close(t.Context()))
+	_, err := store.Recover(t.Context(), sess.ID().String(), lifecycle.JournalAlone, true)
+	require.NoError(t, err)
+	i := 0
+	for m, err := range store.Messages(sess.ID()) {
+		require.NoError(t, err)
+		require.Equal(t, contents[i], string(m.Content))
+		i++
+	}
+	require.Len(t, contents, i)
+	i = 0
+	for e, err := range store.Transcript(sess.ID()) {
+		require.NoError(t, err)
+		require.Equal(t, `{"x":`+contents[i]+`}`, string(e))
+		i++
+	}
+	require.Len(t, contents, i)
 }
 
 // A model's API wants an answer to each of its tool calls: what a crash left open
@@ -186,7 +212,7 @@ func TestWhatIsAppendedIsRedacted(t *testing.T) {
 	own, err := redact.New([]string{"h[e]y"})
 	require.NoError(t, err)
 	require.Zero(t, found(storeWith(t, t.TempDir(), lifecycle.Policy{Redact: own})))
-	require.Equal(t, 4, found(storeWith(t, t.TempDir(), lifecycle.Policy{Unredacted: true})), "redact is off")
+	require.Equal(t, 6, found(storeWith(t, t.TempDir(), lifecycle.Policy{Unredacted: true})), "redact is off: two more in the copies")
 }
 
 // The end of an output that begins within a private key.
@@ -207,54 +233,180 @@ func TestTailThatBeginsWithinAKey(t *testing.T) {
 	require.Equal(t, "[redacted:private-key]\nand then\n", tail)
 }
 
-// One bad line costs that message.
-func TestDamagedMessageIsSetAside(t *testing.T) {
+// said is the line of a message in a journal.
+func saidLine(t *testing.T, lines [][]byte, id string) int {
+	t.Helper()
+	i := slices.IndexFunc(lines, func(line []byte) bool { return bytes.Contains(line, []byte(`{"uuid":"`+id+`"`)) })
+	require.Positive(t, i)
+	return i
+}
+
+// A recovered session has all that the damaged one's log still has of the conversation, also
+// behind what is lost, and what it lacks is said.
+func TestRecoveredSessionHasTheConversation(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lose []string
+		have []string
+		lost string
+	}{
+		"the newest segment": {[]string{"journal-3-1.jsonl"}, []string{"m0", "m1"}, "the messages 3 to 3 are damaged"},
+		"one between":        {[]string{"journal-2-1.jsonl", "state.json", "metrics.json"}, []string{"m0", "m2"}, "the messages 2 to 2 are damaged"},
+		"all":                {[]string{"journal-1-1.jsonl", "journal-2-1.jsonl", "journal-3-1.jsonl"}, nil, "the messages 1 to 3 are damaged"},
+	} {
+		store := initStore(t)
+		sess := create(t, store, "auth")
+		id := sess.ID()
+		for n := range 3 {
+			says(t, sess, fmt.Sprintf("m%d", n))
+			require.NoError(t, sess.Change(session.TriggerTaskCompleted, func(e *session.Edit) error {
+				e.Put(session.Task{ID: fmt.Sprint("t", n), Kind: session.KindTask, State: session.TaskPending})
+				e.SetRoots([]string{"t0", "t1", "t2"}[:n+1])
+				return nil
+			}))
+			require.NoError(t, sess.Close(t.Context()))
+			var err error
+			if n < 2 {
+				sess, err = store.Open(id)
+				require.NoError(t, err)
+			}
+		}
+		for _, file := range c.lose {
+			require.NoError(t, os.Remove(path(store, "sessions", id.String(), file)), name)
+		}
+		r, err := store.Recover(t.Context(), id.String(), "", false)
+		require.NoError(t, err, name)
+		require.Contains(t, strings.Join(r.Lost, "\n"), c.lost, name)
+		sess, err = store.Open(r.ID)
+		require.NoError(t, err)
+		says(t, sess, "next")
+		require.NoError(t, sess.Close(t.Context()))
+		var have []string
+		var lost []error
+		for m, err := range store.Messages(r.ID) {
+			if err != nil {
+				lost = append(lost, err)
+				continue
+			}
+			have = append(have, m.ID)
+		}
+		require.Equal(t, append(c.have, "next"), have, name)
+		require.Len(t, lost, 1, name)
+		require.ErrorIs(t, lost[0], lifecycle.ErrDamaged)
+		require.ErrorContains(t, lost[0], c.lost, name)
+	}
+}
+
+// One bad line costs that message, and not the session.
+func TestDamagedMessageCostsItself(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	sess := create(t, store, "auth")
-	says(t, sess, "a", "b", "c", "d")
+	for _, id := range []string{"a", "b", "c", "d"} {
+		require.NoError(t, sess.Append(&session.Message{ID: id, Role: session.RoleUser}))
+		require.NoError(t, sess.AppendEvent([]byte(`{"e":"`+id+`"}`)))
+	}
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(7)))
 	require.NoError(t, sess.Close(t.Context()))
-	name := path(store, "sessions", sess.ID().String(), "messages.jsonl")
+	name := path(store, "sessions", sess.ID().String(), "journal-1-1.jsonl")
 	whole, err := os.ReadFile(name)
 	require.NoError(t, err)
 	lines := bytes.SplitAfter(whole, []byte("\n"))
+	with := func(i int, line []byte) []byte {
+		return bytes.Join([][]byte{bytes.Join(lines[:i], nil), line, bytes.Join(lines[i+1:], nil)}, nil)
+	}
 	flip := func(i int) []byte {
 		line := bytes.Clone(lines[i])
 		line[len(line)/2] ^= 1
-		return bytes.Join([][]byte{bytes.Join(lines[:i], nil), line, bytes.Join(lines[i+1:], nil)}, nil)
+		return with(i, line)
 	}
+	first := saidLine(t, lines, "a")
 	for what, c := range map[string]struct {
-		content []byte
-		want    string
+		content      []byte
+		said, events string
 	}{
-		"header":  {flip(0), "a b c d"},
-		"first":   {flip(1), "! b c d"},
-		"middle":  {flip(2), "a ! c d"},
-		"last":    {flip(4), "a b c !"},
-		"cut":     {whole[:len(whole)-len(lines[4])-9], "a b !"},
-		"nothing": {nil, "!"},
-		"NULs":    {bytes.Replace(whole, lines[2], make([]byte, len(lines[2])), 1), "a ! c d"},
+		"header":       {flip(0), "a b c d", "a b c d"},
+		"first":        {flip(first), "! b c d", "a b c d"},
+		"middle":       {flip(first + 2), "a ! c d", "a b c d"},
+		"event":        {flip(first + 3), "a b c d", "a ! c d"},
+		"last":         {flip(first + 6), "a b c !", "a b c d"},
+		"last event":   {flip(first + 7), "a b c d", "a b c !"},
+		"NULs":         {with(first+2, make([]byte, len(lines[first+2]))), "a ! c d", "a b c d"}, // and the next line begins with them
+		"no line feed": {with(first+2, bytes.TrimSuffix(lines[first+2], []byte("\n"))), "a ! c d", "a b c d"},
+		"two":          {bytes.Replace(flip(first+2), []byte(`{"uuid":"c"`), []byte(`{"uuid":"x"`), 1), "a ! d", "a b c d"},
+		"line is gone": {with(first+2, nil), "a ! c d", "a b c d"},
+		"run is gone":  {bytes.Join([][]byte{bytes.Join(lines[:first+2], nil), bytes.Join(lines[first+6:], nil)}, nil), "a ! d", "a ! d"},
 	} {
 		require.NoError(t, os.WriteFile(name, c.content, 0o600))
-		var got []string
-		for m, err := range store.Messages(sess.ID()) {
-			if errors.Is(err, lifecycle.ErrDamaged) {
-				require.ErrorContains(t, err, "messages.jsonl")
-				m.ID = "!"
-			} else {
-				require.NoError(t, err, what)
-			}
-			got = append(got, m.ID)
+		var said, events []string
+		lost := func(err error) bool {
+			require.ErrorIs(t, err, lifecycle.ErrDamaged, what)
+			require.ErrorContains(t, err, "journal-1-1.jsonl: ", what)
+			return true
 		}
-		require.Equal(t, c.want, strings.Join(got, " "), what)
-		sess, err := store.Open(sess.ID())
+		for m, err := range store.Messages(sess.ID()) {
+			if err != nil && lost(err) {
+				m.ID = "!"
+			}
+			said = append(said, m.ID)
+		}
+		for e, err := range store.Transcript(sess.ID()) {
+			text := "!"
+			if err == nil || !lost(err) {
+				text = strings.Split(string(e), `"`)[3]
+			}
+			events = append(events, text)
+		}
+		require.Equal(t, c.said, strings.Join(said, " "), what)
+		require.Equal(t, c.events, strings.Join(events, " "), what)
+		st, _, err := store.Read(sess.ID())
 		require.NoError(t, err, "the session stays: %s", what)
-		require.NoError(t, sess.Close(t.Context()))
+		require.Equal(t, 7, st.Header().TurnCount)
+		report, err := store.Verify(sess.ID())
+		require.NoError(t, err)
+		require.NotEqual(t, lifecycle.Intact, report.Condition, what)
 	}
-	require.NoError(t, os.Remove(name))
-	for _, err := range store.Messages(sess.ID()) {
-		require.ErrorIs(t, err, lifecycle.ErrDamaged)
+	again, err := store.Open(sess.ID())
+	require.NoError(t, err)
+	says(t, again, "e")
+	require.NoError(t, again.Close(t.Context()))
+	n := 0
+	for m, err := range store.Messages(sess.ID()) {
+		if err == nil && m.ID == "e" {
+			n++
+		}
 	}
+	require.Equal(t, 1, n, "the numbers go on behind what is lost")
+}
+
+// A conversation of 64 MB is read with the memory for one line and one segment's places.
+func TestLongConversationIsReadWithLittleMemory(t *testing.T) { //nolint:paralleltest // it measures what is in use
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	content := session.Text(strings.Repeat("word ", 100<<10/5))
+	for i := range 640 {
+		require.NoError(t, sess.Append(&session.Message{ID: fmt.Sprint(i), Role: session.RoleUser, Content: content}))
+		if i%16 == 0 {
+			require.NoError(t, sess.Sync(t.Context()))
+		}
+	}
+	require.NoError(t, sess.Close(t.Context()))
+	highest, n := uint64(0), 0
+	runtime.GC()
+	var before, now runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for m, err := range store.Messages(sess.ID()) {
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint(n), m.ID)
+		if n++; n%64 == 0 {
+			runtime.GC()
+			runtime.ReadMemStats(&now)
+			highest = max(highest, now.HeapAlloc)
+		}
+	}
+	require.Equal(t, 640, n)
+	t.Logf("%d KB before, %d KB at the highest", before.HeapAlloc>>10, highest>>10)
+	require.Less(t, int64(highest)-int64(before.HeapAlloc), int64(8<<20))
 }
 
 // An attempt that no journal takes is refused at once: kept, it would pause the
@@ -287,7 +439,7 @@ func TestOpenCallsAndAFailingDisk(t *testing.T) {
 	require.NoError(t, s.sess.Append(&session.Message{ID: "a", Role: session.RoleAssistant, ToolCalls: calls}))
 	require.NoError(t, s.sess.Close(t.Context()))
 	s.disk.SetHook(func(op crashfs.Op) crashfs.Fault {
-		if op.Call == "write" && strings.Contains(op.Name, "messages-") {
+		if op.Call == "datasync" && strings.Contains(op.Name, "journal-2-") {
 			return crashfs.Fault{Err: syscall.EIO}
 		}
 		return crashfs.Fault{}

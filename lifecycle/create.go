@@ -103,19 +103,17 @@ func (c *committer) build(st *session.State) (err error) {
 	if c.journal, err = journal.Create(c.dir, c.id.String()); err != nil {
 		return err
 	}
-	c.base, c.at, c.pub = nil, session.Mark{}, publisher{}
+	c.base, c.at, c.pub = nil, session.Mark{}, publisher{copies: [2]copied{{known: true}, {known: true}}}
 	if c.share != nil {
 		if c.at, err = c.share(temp); err != nil {
 			return err
 		}
 	}
-	c.openStreams()
 	if _, err = c.append(actors.Batch{State: st}); err != nil {
 		return err
 	}
 	c.at.Iterations = c.at.Seq // so that metrics.json is written without any, too
-	err = c.pub.job(c.dir, c.base, c.at, true)()
-	if c.pub.ended(err); err != nil {
+	if err = c.publish(); err != nil {
 		return err
 	}
 	if c.beside != nil {

@@ -214,7 +214,7 @@ func TestCountersLostWithSessionsElsewhere(t *testing.T) {
 	store := initStore(t)
 	first := completed(t, store, "old")
 	damaged := made(t, store, "bad")
-	write(t, path(store, "sessions", damaged.String(), "state.json"), "{}")
+	ruin(t, path(store, "sessions", damaged.String()))
 	_, err := store.Open(damaged)
 	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
 	require.NoDirExists(t, path(store, "sessions", damaged.String()))

@@ -29,13 +29,15 @@ var update = flag.Bool("update", false, "record the table of damages anew")
 // two is right; what must hold of every row whatever was recorded is in outcome.
 const goldenDamage = "testdata/damage.golden"
 
-// damages are the eight kinds of damage. Each is given a file's content and whether
+// damages are the kinds of damage. Each is given a file's content and whether
 // it is a journal, in which a line is spoilt and gets a checksum that fits, so that
 // what is in it is reached.
 var damages = []struct {
 	name string
 	do   func(t *testing.T, data []byte, journal bool) []byte
 }{
+	{"removed", nil},
+	{"older copy", nil}, // of a file that was there when the session was young
 	{"empty", func(*testing.T, []byte, bool) []byte { return nil }},
 	{"cut", func(_ *testing.T, data []byte, _ bool) []byte { return data[:len(data)/2] }},
 	{"flipped bit", func(_ *testing.T, data []byte, _ bool) []byte {
@@ -131,12 +133,12 @@ func damaged(t *testing.T) (project string, bad, good session.ID, files []string
 		return nil
 	}))
 	require.NoError(t, os.MkdirAll(path(store, "behind"), 0o700))
-	for _, name := range []string{"state.json", "metrics.json"} {
-		write(t, path(store, "behind", name), early[name])
+	for name, data := range early {
+		write(t, path(store, "behind", name), data)
 	}
 	require.NoError(t, store.Close(t.Context()))
 	return project, bad, good, []string{"state.json", "metrics.json", "journal-1-1.jsonl", behindJournal, "history/1-6.json.zst", "meta.json", ".lock",
-		"../latest", "../../checkpoints/main.jsonl", "messages.jsonl"}
+		"../latest", "../../checkpoints/main.jsonl"}
 }
 
 // behindJournal is the journal where the readable files are of an early record, so
@@ -169,12 +171,28 @@ func TestDamage(t *testing.T) {
 				name := file
 				if file == behindJournal {
 					name = "journal-1-1.jsonl"
-					require.NoError(t, os.CopyFS(filepath.Join(copied, "x"), os.DirFS(filepath.Join(copied, ".lopen/behind"))))
 					for _, readable := range []string{"state.json", "metrics.json"} {
-						require.NoError(t, os.Rename(filepath.Join(copied, "x", readable), filepath.Join(dir, readable)))
+						require.NoError(t, os.Rename(filepath.Join(copied, ".lopen/behind", readable), filepath.Join(dir, readable)))
 					}
 				}
-				spoil(t, filepath.Join(dir, name), func(data []byte) []byte { return d.do(t, data, strings.HasPrefix(name, "journal-")) })
+				switch d.name {
+				case "removed":
+					require.NoError(t, os.Remove(filepath.Join(dir, name)))
+				case "older copy":
+					older := filepath.Join(copied, ".lopen/behind", name)
+					if info, err := os.Stat(older); err != nil || !info.Mode().IsRegular() {
+						return
+					}
+					require.NoError(t, os.Rename(older, filepath.Join(dir, name)))
+				default:
+					spoil(t, filepath.Join(dir, name), func(data []byte) []byte {
+						journal := strings.HasPrefix(name, "journal-")
+						if journal { // it is filled ahead
+							data = bytes.TrimRight(data, "\x00")
+						}
+						return d.do(t, data, journal)
+					})
+				}
 				rows[i*len(damages)+j] = fmt.Sprintf("%s\t%s\t%s", file, d.name, outcome(t, copied, bad, good, file == "../latest", was))
 			})
 		}
@@ -183,7 +201,7 @@ func TestDamage(t *testing.T) {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "file\tdamage\tlist\tshow\tverify\trecover\topen\tits folder")
-	for _, row := range rows {
+	for _, row := range slices.DeleteFunc(rows, func(row string) bool { return row == "" }) {
 		fmt.Fprintln(w, row)
 	}
 	require.NoError(t, w.Flush())

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
@@ -44,12 +44,6 @@ func damagedIn(id session.ID, where string, err error) error {
 	return &DamagedError{ID: id, Where: where, Err: err}
 }
 
-// aside is a session in corrupted/.
-type aside struct {
-	Info
-	at time.Time // when it was moved; zero if that is not known
-}
-
 // Aside lists the sessions in corrupted/ from which none was recovered, the newest ID
 // first. Of each it returns as much of the summary as can be read, and a
 // [*DamagedError].
@@ -61,36 +55,27 @@ func (s *Store) Aside() ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.aside(infos)
-	if err != nil {
-		return nil, err
-	}
-	lost := make([]Info, len(all))
-	for i, a := range all {
-		lost[i] = a.Info
-	}
-	return lost, nil
+	return s.aside(infos)
 }
 
 // aside is Aside beside the sessions that List returned. A folder whose session is
 // among these is what was left of it when it was made again.
-func (s *Store) aside(infos []Info) ([]aside, error) {
+func (s *Store) aside(infos []Info) ([]Info, error) {
 	folders, err := s.corrupted()
 	if err != nil {
 		return nil, err
 	}
-	var all []aside
+	var all []Info
 	there, recovered := map[session.ID]bool{}, recoveredFrom(infos)
 	for _, i := range infos {
 		there[i.ID] = true
 	}
-	for _, folder := range folders {
-		id, _ := asideID(folder)
-		if n := len(all); n > 0 && all[n-1].ID == id || there[id] {
+	for _, f := range folders {
+		if n := len(all); n > 0 && all[n-1].ID == f.id || there[f.id] {
 			continue
 		}
-		if note := s.moved(folder); note.RecoveredAs == "" && !note.Remains && !recovered[id] {
-			all = append(all, s.lookAside(id, folder, note))
+		if note := s.moved(f.path); note.RecoveredAs == "" && !note.Remains && !recovered[f.id] {
+			all = append(all, s.lookAside(f, note))
 		}
 	}
 	return all, nil
@@ -98,74 +83,51 @@ func (s *Store) aside(infos []Info) ([]aside, error) {
 
 // corrupted lists the folders of sessions in corrupted/, the newest ID first and of one
 // ID the folder that was moved last.
-func (s *Store) corrupted() ([]string, error) {
-	entries, err := s.root().ReadDir(corruptedDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", corruptedDir, err)
-	}
-	var folders []string
-	for _, e := range entries {
-		if _, ok := asideID(e.Name()); ok && e.IsDir() {
-			folders = append(folders, e.Name())
-		}
-	}
-	slices.SortFunc(folders, func(a, b string) int {
-		x, _ := asideID(a)
-		y, _ := asideID(b)
-		if c := y.Compare(x); c != 0 {
-			return c
-		}
-		return strings.Compare(b, a) // the time is in the name
+func (s *Store) corrupted() ([]folder, error) {
+	all, err := s.folders(corruptedDir)
+	slices.SortFunc(all, func(a, b folder) int {
+		return cmp.Or(b.id.Compare(a.id), strings.Compare(b.name, a.name)) // the time is in the name
 	})
-	return folders, nil
+	return all, err
 }
 
 // inCorrupted finds what is meant by a name in corrupted/: a folder there, the ID of a
 // session, or a module for its newest one.
 func (s *Store) inCorrupted(name string) (*DamagedError, bool) {
-	folders, err := s.corrupted()
-	if err != nil {
-		return nil, false
-	}
-	for _, folder := range folders {
-		if id, _ := asideID(folder); folder == name || id.String() == name || id.Module == name {
-			return s.damagedAside(id, folder, s.moved(folder).Reason), true
+	folders, _ := s.corrupted()
+	for _, f := range folders {
+		if f.name == name || f.id.String() == name || f.id.Module == name {
+			return s.damagedAside(f, s.moved(f.path)), true
 		}
 	}
 	return nil, false
 }
 
-func (s *Store) lookAside(id session.ID, folder string, note movedAside) aside {
-	a := aside{Info: Info{Err: s.damagedAside(id, folder, note.Reason)}, at: note.At}
+func (s *Store) lookAside(f folder, note movedAside) Info {
+	a := Info{Err: s.damagedAside(f, note), moved: note.At}
 	buf := make([]byte, summaryBytes)
-	if n, err := readHead(s.root(), corruptedDir+"/"+folder+"/"+stateFile, buf); err == nil {
-		if sum, err := session.DecodeSummary(buf[:n]); err == nil && sum.ID == id {
+	if n, err := readHead(s.root(), f.path+"/"+stateFile, buf); err == nil {
+		if sum, err := session.DecodeSummary(buf[:n]); err == nil && sum.ID == f.id {
 			a.Summary = sum
 			a.Status = a.Status.Seen(false)
 		}
 	}
-	a.ID = id
+	a.ID = f.id
 	return a
 }
 
-// moved reads the note beside a folder in corrupted/. Of one that cannot be read
+// moved reads the note beside a folder in corrupted/, by its path. Of one that cannot be read
 // nothing is known.
-func (s *Store) moved(folder string) (note movedAside) {
-	if data, err := writer.ReadFile(s.root(), corruptedDir+"/"+folder+".json", 64<<10); err == nil {
+func (s *Store) moved(path string) (note movedAside) {
+	if data, err := writer.ReadFile(s.root(), path+".json", 64<<10); err == nil {
 		_ = json.Unmarshal(data, &note)
 	}
 	return note
 }
 
-func (s *Store) damagedAside(id session.ID, folder, reason string) *DamagedError {
-	if reason == "" {
-		reason = "its files are damaged, and the note of why is missing"
-	}
-	where := corruptedDir + "/" + folder
-	return &DamagedError{ID: id, Where: where, Err: &reasonError{reason, filepath.Join(s.Path(), where)}}
+func (s *Store) damagedAside(f folder, note movedAside) *DamagedError {
+	reason := cmp.Or(note.Reason, "its files are damaged, and the note of why is missing")
+	return &DamagedError{ID: f.id, Where: f.path, Err: &reasonError{reason, filepath.Join(s.Path(), f.path)}}
 }
 
 // reasonError is why a session was moved aside, as the note beside it says.
@@ -207,7 +169,7 @@ func (s *Store) Unfinished(module string) (Info, bool, error) {
 	recovered := recoveredFrom(infos)
 	for _, i := range infos {
 		if i.Err != nil && !recovered[i.ID] {
-			moved = append(moved, aside{Info: i})
+			moved = append(moved, i)
 		}
 	}
 	var best Info
@@ -219,28 +181,32 @@ func (s *Store) Unfinished(module string) (Info, bool, error) {
 	}
 	for _, a := range moved {
 		if a.ID.Module == module && (best.ID.IsZero() || a.later(best)) && !s.decided(a, infos) {
-			best = a.Info
+			best = a
 		}
 	}
 	return best, !best.ID.IsZero(), nil
 }
 
-// maxCaughtUp bounds how many complete sessions of a module catchUp looks at, the newest.
+// maxCaughtUp bounds how many sessions of a module catchUp looks at, the newest.
 const maxCaughtUp = 16
 
-// catchUp reads sessions whole that their state.json calls complete while their journal
-// goes beyond it: a kill may come between a commit and its publication.
+// catchUp reads sessions from their logs: all that their state.json does not call
+// complete, and those whose journal goes beyond it, as a kill may come between a commit
+// and its publication.
 func (s *Store) catchUp(infos []Info) {
 	for n := range infos[:min(len(infos), maxCaughtUp)] {
 		i := &infos[n]
-		if i.Err != nil || i.Status != session.StatusComplete || !s.lags(*i) {
+		if i.Err != nil || i.Status == session.StatusComplete && !s.lags(*i) {
 			continue
 		}
-		st, seq, err := s.Read(i.ID)
-		if err != nil {
-			continue // it is complete as far as it can be read
+		ld, err := s.readShown(i.ID)
+		if errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrEdited) {
+			i.Err = err
 		}
-		if sum, err := session.DecodeSummary(session.EncodeState(st, session.Mark{Seq: seq})); err == nil {
+		if err != nil {
+			continue // it is as its state.json says, as far as it can be read
+		}
+		if sum, err := ld.summary(); err == nil {
 			owner, err := s.Holder(i.ID)
 			sum.Status = sum.Status.Seen(err != nil || owner != nil)
 			i.Summary = sum
@@ -250,26 +216,27 @@ func (s *Store) catchUp(infos []Info) {
 
 // lags says whether a session's journal goes beyond its state.json.
 func (s *Store) lags(i Info) bool {
-	dir, err := s.sessionDir(i.ID)
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	log, err := journal.Read(dir, i.Seq, false)
-	return err == nil && log.Last() > i.Seq
+	last, _ := within(s, "log of", i.ID, func(dir writer.FS) (uint64, error) {
+		log, err := journal.Read(dir, i.Seq, false)
+		if err != nil {
+			return 0, err
+		}
+		return log.Last(), nil
+	})
+	return last > i.Seq
 }
 
 // later says whether a session that cannot be opened counts rather than another one.
-func (a aside) later(than Info) bool {
-	if a.UpdatedAt.IsZero() || than.UpdatedAt.IsZero() {
-		return a.ID.Compare(than.ID) > 0
+func (i Info) later(than Info) bool {
+	if i.UpdatedAt.IsZero() || than.UpdatedAt.IsZero() {
+		return i.ID.Compare(than.ID) > 0
 	}
-	return a.UpdatedAt.After(than.UpdatedAt)
+	return i.UpdatedAt.After(than.UpdatedAt)
 }
 
 // decided says whether a run may pass a session that cannot be opened over. infos are
 // those of its module.
-func (s *Store) decided(a aside, infos []Info) bool {
+func (s *Store) decided(a Info, infos []Info) bool {
 	if a.Status == session.StatusComplete {
 		return true
 	}
@@ -279,12 +246,12 @@ func (s *Store) decided(a aside, infos []Info) bool {
 			return true
 		}
 	}
-	known := !a.at.IsZero() && !a.UpdatedAt.IsZero()
+	known := !a.moved.IsZero() && !a.UpdatedAt.IsZero()
 	for _, i := range infos {
-		if i.Err == nil && (known && i.CreatedAt.After(a.at) || !known && i.ID.Compare(a.ID) > 0) {
+		if i.Err == nil && (known && i.CreatedAt.After(a.moved) || !known && i.ID.Compare(a.ID) > 0) {
 			return true
 		}
 	}
-	pruned, _ := s.root().ReadDir(trashDir)
-	return slices.ContainsFunc(idsOf(pruned), func(id session.ID) bool { return id.Module == a.ID.Module && id.Compare(a.ID) > 0 })
+	pruned, _ := s.folders(trashDir)
+	return slices.ContainsFunc(pruned, func(f folder) bool { return f.id.Module == a.ID.Module && f.id.Compare(a.ID) > 0 })
 }

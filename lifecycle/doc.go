@@ -24,14 +24,14 @@
 // (sessions/{id}/.lock) is held by the one process that writes the session. The
 // store lock is never held while a lease is waited for: leases are only tried.
 //
-// Reading takes no lock. Both files of a session are replaced by rename, metrics
-// before state, and the state names how many iterations it covers, so a reader
-// that takes them in the other order always finds a State that was committed.
+// Reading takes no lock. What decides is the session's log; the readable files only
+// spare a reader the records that they cover. One that meets the writer in the
+// middle of something begins again.
 //
 // # Crash safety
 //
 // A session is made in a folder under a temporary name and renamed into place
 // when it is complete: after a power cut it is there whole or not at all. Its
 // counter in ids.json is durable before that, so an ID is never given twice.
-// Every commit is an atomic replacement with both syncs; see writer.
+// Every commit is one write to the log and one fdatasync; see writer/journal.
 package lifecycle

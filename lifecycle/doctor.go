@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -30,20 +29,34 @@ func (s *Store) Preflight() []Finding {
 	return slices.DeleteFunc(all, func(f Finding) bool { return f.Mend == "" })
 }
 
+// failed is a Finding that could not be looked at, or is an error by itself.
+func failed(name string, err error) Finding {
+	return Finding{name, err.Error(), true, writer.ClassOf(err).Hint()}
+}
+
 // lookAtWriting makes a file as every save of the readable files does.
 func (s *Store) lookAtWriting() Finding {
-	f := Finding{Name: "writing", Found: "possible"}
-	name := writer.TempName("preflight")
-	file, err := s.root().OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
+	err := s.tryFile("preflight", func(f writer.File) error {
+		_, err := f.WriteAt([]byte("x"), 0)
+		return err
+	})
+	if err != nil {
+		return failed("writing", err)
+	}
+	return Finding{Name: "writing", Found: "possible"}
+}
+
+// tryFile calls fn with a new file of the store, which is removed afterwards.
+func (s *Store) tryFile(prefix string, fn func(f writer.File) error) error {
+	name := writer.TempName(prefix)
+	f, err := s.root().OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
 	if err == nil {
-		_, err = file.WriteAt([]byte("x"), 0)
-		err = errors.Join(err, file.Close(), s.root().Remove(name))
+		err = errors.Join(fn(f), f.Close(), s.root().Remove(name))
 	}
 	if err != nil {
-		err = writer.NewError("write", s.Path(), writer.NotCommitted, err)
-		f.Found, f.Problem, f.Mend = err.Error(), true, writer.ClassOf(err).Hint()
+		return writer.NewError("write", s.Path(), writer.NotCommitted, err)
 	}
-	return f
+	return nil
 }
 
 // syncs is how many writes Doctor measures.
@@ -63,7 +76,7 @@ func (s *Store) Doctor(ctx context.Context) []Finding {
 func (s *Store) lookAtCorrupted() (all []Finding) {
 	lost, err := s.Aside()
 	if err != nil {
-		return []Finding{{corruptedDir, err.Error(), true, writer.ClassOf(err).Hint()}}
+		return []Finding{failed(corruptedDir, err)}
 	}
 	for _, i := range lost {
 		if o, err := s.Abandoned(i.ID); err == nil && o != nil {
@@ -95,8 +108,7 @@ func (s *Store) lookAtCheckpoints() Finding {
 	f := Finding{Name: "checkpoints"}
 	u, err := s.CheckpointUsage()
 	if err != nil {
-		f.Found, f.Problem, f.Mend = err.Error(), true, writer.ClassOf(err).Hint()
-		return f
+		return failed(f.Name, err)
 	}
 	f.Found = fmt.Sprintf("%d, in %d bytes of contents and %d bytes of their chain", u.Checkpoints, u.Blobs, u.Chain)
 	if u.Unneeded > 0 {
@@ -106,17 +118,15 @@ func (s *Store) lookAtCheckpoints() Finding {
 }
 
 func (s *Store) lookAtFS() Finding {
-	f := Finding{Name: "file system"}
 	name, network, err := writer.FSType(s.Path())
+	f := Finding{Name: "file system", Found: name}
 	switch {
 	case err != nil:
 		f.Found = "not known on this system"
 	case network:
-		f.Found, f.Mend = name, "locks and fsync are as good as the server's: keep projects that matter on a local disk"
+		f.Mend = "locks and fsync are as good as the server's: keep projects that matter on a local disk"
 	case name == "tmpfs":
-		f.Found, f.Mend = name, "it is memory: nothing survives a power cut"
-	default:
-		f.Found = name
+		f.Mend = "it is memory: nothing survives a power cut"
 	}
 	return f
 }
@@ -124,10 +134,22 @@ func (s *Store) lookAtFS() Finding {
 // lookAtSync appends to a file as the journal does.
 func (s *Store) lookAtSync() Finding {
 	f := Finding{Name: "fsync"}
-	took, err := s.measureSync()
+	var took []time.Duration
+	err := s.tryFile("doctor", func(file writer.File) error {
+		for i := range syncs {
+			begun := time.Now()
+			if _, err := file.WriteAt(make([]byte, 512), int64(i)*512); err != nil {
+				return err
+			}
+			if err := file.Datasync(); err != nil {
+				return err
+			}
+			took = append(took, time.Since(begun))
+		}
+		return nil
+	})
 	if err != nil {
-		f.Found, f.Problem, f.Mend = err.Error(), true, writer.ClassOf(err).Hint()
-		return f
+		return failed(f.Name, err)
 	}
 	slices.Sort(took)
 	median, worst := took[len(took)/2], took[len(took)-1]
@@ -139,34 +161,6 @@ func (s *Store) lookAtSync() Finding {
 }
 
 func round(d time.Duration) time.Duration { return d.Round(max(time.Microsecond, d/100)) }
-
-func (s *Store) measureSync() (took []time.Duration, err error) {
-	name := writer.TempName("doctor")
-	full := filepath.Join(s.Path(), name)
-	file, err := s.root().OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, filePerm)
-	if err != nil {
-		return nil, writer.NewError("write", full, writer.NotCommitted, err)
-	}
-	defer func() {
-		if err == nil {
-			err = file.Close()
-		} else {
-			_ = file.Close()
-		}
-		err = errors.Join(err, s.root().Remove(name))
-	}()
-	for i := range syncs {
-		begun := time.Now()
-		if _, err = file.WriteAt(make([]byte, 512), int64(i)*512); err == nil {
-			err = file.Datasync()
-		}
-		if err != nil {
-			return nil, writer.NewError("write", full, writer.NotCommitted, err)
-		}
-		took = append(took, time.Since(begun))
-	}
-	return took, nil
-}
 
 func (s *Store) lookAtSpace() Finding {
 	f := Finding{Name: "free space"}
@@ -187,7 +181,7 @@ func (s *Store) lookAtModes() Finding {
 	info, err := s.root().Stat(".")
 	switch {
 	case err != nil:
-		f.Found, f.Problem, f.Mend = err.Error(), true, writer.ClassOf(err).Hint()
+		return failed(f.Name, err)
 	case !writer.Mine(info):
 		f.Found, f.Mend = "it belongs to another user", "sudo chown -R $(id -un) "+s.Path()+", or run as its owner"
 	case info.Mode().Perm()&0o077 != 0:
@@ -206,7 +200,7 @@ func (s *Store) lookAtLock(ctx context.Context) Finding {
 		return f
 	}
 	if err := lock.Unlock(); err != nil {
-		f.Found, f.Problem, f.Mend = err.Error(), true, writer.ClassOf(err).Hint()
+		return failed(f.Name, err)
 	}
 	return f
 }
@@ -221,13 +215,14 @@ func (s *Store) lookAtBallast() Finding {
 
 // lookAtSessions names what is not as it should be; the rest is one line.
 func (s *Store) lookAtSessions() (all []Finding) {
-	ids, err := s.ids()
+	folders, err := s.folders(sessionsDir)
 	if err != nil {
-		return []Finding{{"sessions", err.Error(), true, writer.ClassOf(err).Hint()}}
+		return []Finding{failed("sessions", err)}
 	}
-	slices.SortFunc(ids, func(a, b session.ID) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(folders, func(a, b folder) int { return strings.Compare(a.name, b.name) })
 	intact := 0
-	for _, id := range ids {
+	for _, folder := range folders {
+		id := folder.id
 		r, err := s.Verify(id)
 		if err != nil {
 			continue // removed meanwhile
@@ -244,7 +239,7 @@ func (s *Store) lookAtSessions() (all []Finding) {
 		}
 		switch {
 		case r.Condition == Torn && r.Holder == nil:
-			f.Mend = fmt.Sprintf("nothing is lost; the next run goes on without it: lopen session resume %s", id)
+			f.Mend = fmt.Sprintf("nothing is lost; the next run mends it: lopen session resume %s", id)
 		case errors.Is(r.Err, ErrFutureVersion):
 			f.Problem, f.Mend = true, "update lopen"
 		case r.Condition == HistoryDamaged:
@@ -252,7 +247,7 @@ func (s *Store) lookAtSessions() (all []Finding) {
 		case r.Condition == Flawed:
 			f.Problem, f.Mend = true, fmt.Sprintf("the session is usable: lopen session verify %s says what is wrong", id)
 		case r.Condition == Edited:
-			f.Problem, f.Mend = true, fmt.Sprintf("look at it, then: lopen session recover %s --accept-edit", id)
+			f.Problem, f.Mend = true, fmt.Sprintf("look at it, then: lopen session recover %s --accept-edit, or --discard-edit", id)
 		case r.Condition == Corrupt || r.Condition == Unreadable:
 			f.Problem, f.Mend = true, fmt.Sprintf("lopen session recover %s --dry-run says what is left of it", id)
 		case r.Status == session.StatusInterrupted:
@@ -264,5 +259,5 @@ func (s *Store) lookAtSessions() (all []Finding) {
 		}
 		all = append(all, f)
 	}
-	return append([]Finding{{"sessions", fmt.Sprintf("%d of %d are intact, format %d", intact, len(ids), session.SchemaVersion), false, ""}}, all...)
+	return append([]Finding{{"sessions", fmt.Sprintf("%d of %d are intact, format %d", intact, len(folders), session.SchemaVersion), false, ""}}, all...)
 }

@@ -48,7 +48,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	}
 	require.Equal(t, "interrupted, intact", all[bad.String()].Found)
 	require.Contains(t, all[bad.String()].Mend, "lopen run auth")
-	write(t, path(store, "sessions", bad.String(), "state.json"), "{}")
+	ruin(t, path(store, "sessions", bad.String()))
 	all = findings(store.Doctor(t.Context()))
 	require.True(t, all[bad.String()].Problem)
 	require.Contains(t, all[bad.String()].Mend, "lopen session recover "+bad.String())

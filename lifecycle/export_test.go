@@ -1,5 +1,10 @@
 package lifecycle
 
+import (
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
 // What crash tests need: a store on a simulated disk, with small files.
 var (
 	OpenOn = openOn
@@ -11,3 +16,11 @@ func (s *Store) Shrink(maxRecord int, segment int64) { s.maxRecord, s.segment = 
 
 // CheckpointLimit is how many bytes the checkpoints of the project may take.
 func (s *Store) CheckpointLimit(cps *Checkpoints) (int64, error) { return s.checkpointLimit(cps) }
+
+// ShowAtOnce has the readable files of sessions follow each commit.
+func (s *Store) ShowAtOnce() { s.pace = -1 }
+
+// Snapshots lists the States of a session that are kept whole, oldest first.
+func (s *Store) Snapshots(id session.ID) ([]history.Manifest, error) {
+	return within(s, "snapshots of", id, history.List)
+}

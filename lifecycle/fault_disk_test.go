@@ -194,7 +194,7 @@ func TestFault05UnsyncedWritesTornAndReordered(t *testing.T) {
 	require.NoError(t, b.save(2000))
 	require.NoError(t, b.sync())
 	b.explore(0)
-	require.Greater(t, b.explored, 60, "torn at each block, with NULs, holes and garbage")
+	require.Greater(t, b.explored, 40, "disks that differ: torn at each block, with NULs, holes and garbage")
 }
 
 func TestFault08AppendAfterATornTail(t *testing.T) {

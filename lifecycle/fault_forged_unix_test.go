@@ -34,30 +34,23 @@ func TestFault30ForgedPaths(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(model, "link"), 0o700))
 	write(t, filepath.Join(model, "link", "precious"), "forged")
 	id := furnished(t, model)[0]
-	folder := filepath.Join(".lopen", "sessions", id.String())
+	all, err := filepath.Glob(filepath.Join(model, ".lopen", "sessions", "*", "inherited"))
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	forked, err := session.ParseID(filepath.Base(filepath.Dir(all[0])))
+	require.NoError(t, err)
+	const inheritedLink = "what a fork inherited is a symlink"
 	cases := map[string]func(t *testing.T, project string){
 		"folder is a symlink": func(t *testing.T, project string) {
 			require.NoError(t, os.RemoveAll(filepath.Join(project, "link")))
 			require.NoError(t, os.Symlink("../outside", filepath.Join(project, "link")))
 		},
-		"stream": func(t *testing.T, project string) {
-			all, err := filepath.Glob(filepath.Join(project, folder, "journal-*.jsonl"))
+		inheritedLink: func(t *testing.T, project string) {
+			all, err := filepath.Glob(filepath.Join(project, ".lopen", "sessions", "*", "inherited"))
 			require.NoError(t, err)
-			forged := 0
-			for _, file := range all {
-				data, err := os.ReadFile(file)
-				require.NoError(t, err)
-				lines := splitLines(data)
-				for i, line := range lines {
-					bad := strings.ReplaceAll(string(line), `"file":"messages`, `"file":"../../../../outside/messages`)
-					if bad != string(line) {
-						lines[i] = []byte(reseal(t, bad))
-						forged++
-					}
-				}
-				write(t, file, joinLines(lines))
-			}
-			require.NotZero(t, forged)
+			require.Len(t, all, 1)
+			require.NoError(t, os.Rename(all[0], filepath.Join(project, "../outside/inherited")))
+			require.NoError(t, os.Symlink("../../../../outside/inherited", all[0]))
 		},
 	}
 	for was, is := range forgedNames {
@@ -71,14 +64,13 @@ func TestFault30ForgedPaths(t *testing.T) {
 			copyTree(t, model, project)
 			require.NoError(t, os.Mkdir(outside, 0o700))
 			write(t, filepath.Join(outside, "precious"), "precious")
-			for _, name := range []string{"messages.jsonl"} { // what a session has to tell would be read from here
-				data, err := os.ReadFile(filepath.Join(project, folder, name))
-				require.NoError(t, err)
-				write(t, filepath.Join(outside, name), string(data))
-			}
 			require.NoError(t, os.MkdirAll(filepath.Join(project, ".git", "hooks"), 0o700))
 			forge(t, project)
 			before, git := look(t, outside), look(t, filepath.Join(project, ".git"))
+			id := id
+			if name == inheritedLink {
+				id = forked
+			}
 			for _, op := range everything(project, []session.ID{id, id}) {
 				within(t, op.name, op.do)
 				require.Equal(t, before, look(t, outside), "%s touched what is outside", op.name)

@@ -89,17 +89,6 @@ func placesIn(t *testing.T, lopen string) (places []string) {
 	return append([]string{"."}, places...)
 }
 
-// memory is a folder in memory where there is one: these tests sync a great deal.
-func memory(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "lopen-test-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	return dir
-}
-
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(from, func(full string, d fs.DirEntry, err error) error {
@@ -147,7 +136,7 @@ func look(t *testing.T, dir string) string {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(&b, "%q\n", data)
+			b.Write(data)
 		}
 		return nil
 	}))

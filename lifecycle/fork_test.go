@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"syscall"
@@ -42,9 +43,9 @@ func TestForkOfALiveSession(t *testing.T) {
 	says(t, child, "c")
 	require.Equal(t, []string{"a", "b", "p"}, heard(t, store, parent.ID()))
 	require.Equal(t, []string{"a", "b", "c"}, heard(t, store, child.ID()))
-	one, err := os.Stat(path(store, "sessions", parent.ID().String(), "messages.jsonl"))
+	one, err := os.Stat(path(store, "sessions", parent.ID().String(), "journal-1-1.jsonl"))
 	require.NoError(t, err)
-	two, err := os.Stat(path(store, "sessions", child.ID().String(), "messages.jsonl"))
+	two, err := os.Stat(path(store, "sessions", child.ID().String(), "inherited", "1", "journal-1-1.jsonl"))
 	require.NoError(t, err)
 	require.True(t, os.SameFile(one, two), "nothing is copied")
 
@@ -152,6 +153,37 @@ func TestPowerCutWhileForking(t *testing.T) {
 	}
 }
 
+// What a fork shares was written and not synced: it is durable with the fork.
+func TestForkOfWhatIsNotDurable(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, crashfs.Ext4)
+	s.talk = true
+	s.init()
+	require.NoError(t, s.create())
+	var killed *crashfs.Disk
+	s.disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+		if op.Call == "datasync" { // the last one, where the writer took the message and the State in turn
+			killed = s.disk.Snapshot()
+		}
+		return crashfs.Fault{}
+	})
+	require.NoError(t, s.save(10))
+	require.NoError(t, s.sync())
+	s.disk.SetHook(nil)
+	require.NoError(t, s.close())
+	store, err := lifecycle.OpenOn(killed.FS(), simOptions)
+	require.NoError(t, err)
+	fork, err := store.Fork(t.Context(), s.id, lifecycle.ForkOptions{})
+	require.NoError(t, err)
+	store, err = lifecycle.OpenOn(killed.Crash(crashfs.Variant{}).FS(), simOptions)
+	require.NoError(t, err)
+	said, told, err := heardIn(store, fork.ID())
+	require.NoError(t, err)
+	require.Equal(t, s.said, said)
+	require.Equal(t, s.told, told)
+	require.NoError(t, fork.Close(t.Context()))
+}
+
 // A fork of what is complete is complete since before it was made, which is no fault.
 func TestForkOfACompleteSession(t *testing.T) {
 	t.Parallel()
@@ -195,10 +227,14 @@ func TestForkOfAForkAtAMessage(t *testing.T) {
 		if message[0] == 'p' {
 			require.Equal(t, want, grandchild.State().Header().TurnCount, message)
 		}
+		all := heard(t, store, grandchild.ID())
+		require.NoError(t, grandchild.Close(t.Context()))
+		gone("state.json")(t, path(store, "sessions", grandchild.ID().String()))
+		require.Equal(t, all, heard(t, store, grandchild.ID()), "the log has it")
 	}
 }
 
-// A fork has what is left of a session that lost a file.
+// A fork has what is left of a session that lost a message, and loses no more with a file.
 func TestForkOfADamagedSession(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -208,16 +244,39 @@ func TestForkOfADamagedSession(t *testing.T) {
 	parent, err := store.Open(parent.ID())
 	require.NoError(t, err)
 	says(t, parent, "b")
-	require.NoError(t, os.Remove(path(store, "sessions", parent.ID().String(), "messages.jsonl")))
+	name := path(store, "sessions", parent.ID().String(), "journal-1-1.jsonl")
+	data, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(name, bytes.Replace(data, []byte("this is a"), []byte("this is x"), 1), 0o600))
 	child := fork(t, store, parent.ID(), lifecycle.ForkOptions{})
-	var got []string
-	for m, err := range store.Messages(child.ID()) {
-		if err != nil {
-			require.ErrorIs(t, err, lifecycle.ErrDamaged)
+	says(t, child, "c")
+	listen := func() (got []string) {
+		for m, err := range store.Messages(child.ID()) {
+			if err != nil {
+				require.ErrorIs(t, err, lifecycle.ErrDamaged)
+				require.ErrorContains(t, err, "inherited/1")
+			}
+			got = append(got, m.ID)
 		}
-		got = append(got, m.ID)
+		return got
 	}
-	require.Equal(t, []string{"", "b"}, got)
+	require.Equal(t, []string{"", "b", "c"}, listen())
+	for _, gone := range []string{"journal-1-1.jsonl", "segments", "."} {
+		require.NoError(t, os.RemoveAll(path(store, "sessions", child.ID().String(), "inherited/1", gone)))
+		want := []string{"", "b", "c"}
+		if gone == "." {
+			want = []string{"", "c"}
+		}
+		require.Equal(t, want, listen(), "%s is gone", gone)
+	}
+	require.NoError(t, child.Close(t.Context()))
+	child, err = store.Open(child.ID())
+	require.NoError(t, err, "it stays")
+	says(t, child, "d")
+	require.Equal(t, []string{"", "c", "d"}, listen())
+	report, err := store.Verify(child.ID())
+	require.NoError(t, err)
+	require.Equal(t, lifecycle.Flawed, report.Condition)
 }
 
 // A file system without hard links: the fork has copies, and is as good.
@@ -239,7 +298,7 @@ func TestForkWhereLinksAreRefused(t *testing.T) {
 	}))
 	child, err := s.store.Fork(t.Context(), s.id, lifecycle.ForkOptions{})
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, refused, 2, "messages and transcript at least")
+	require.GreaterOrEqual(t, refused, 2, "a segment and the list at least")
 	require.NoError(t, s.save(10))
 	require.NoError(t, s.sync())
 	store, err := lifecycle.OpenOn(s.disk.Crash(crashfs.Variant{}).FS(), simOptions)

@@ -4,15 +4,12 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lopen-dev/lopen/writer"
 )
 
-// beneath is how a file is opened: without a way out, without waiting for the other
-// end of a FIFO that stands in its place. The kernel has it since 5.6; some
-// sandboxes refuse it.
-var beneath = unix.OpenHow{
-	Flags:   unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY,
-	Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
-}
+// toLook does not wait for the other end of a FIFO.
+const toLook = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY
 
 // read fills buf from the beginning of a regular file. It gives no reasons: what
 // it cannot read is to be asked of the FS, which can say why.
@@ -20,8 +17,7 @@ func (h heads) read(name string, buf []byte) (n int, ok bool) {
 	if h.File == nil {
 		return 0, false
 	}
-	how := beneath
-	fd, err := unix.Openat2(int(h.Fd()), name, &how)
+	fd, err := writer.OpenBeneath(h.File, name, toLook)
 	if err != nil {
 		return 0, false
 	}
@@ -40,8 +36,7 @@ func (h heads) lease(name string) (held, ever, ok bool) {
 	if h.File == nil {
 		return false, false, false
 	}
-	how := beneath
-	fd, err := unix.Openat2(int(h.Fd()), name, &how)
+	fd, err := writer.OpenBeneath(h.File, name, toLook)
 	if errors.Is(err, unix.ENOENT) {
 		return false, false, true
 	}

@@ -60,15 +60,16 @@ func (s *Store) loadCounters() (counters, error) {
 	if err != nil {
 		return c, err
 	}
-	ids, err := s.ids()
-	if err != nil {
-		return c, err
+	all, err := s.folders(sessionsDir)
+	for _, place := range []string{trashDir, corruptedDir} {
+		elsewhere, _ := s.folders(place) // as far as they can be told
+		all = append(all, elsewhere...)
 	}
-	for _, id := range append(ids, s.idsElsewhere()...) {
-		key := id.Module + "-" + id.Day
-		c.Counters[key] = max(c.Counters[key], id.Counter)
+	for _, f := range all {
+		key := f.id.Module + "-" + f.id.Day
+		c.Counters[key] = max(c.Counters[key], f.id.Counter)
 	}
-	return c, nil
+	return c, err
 }
 
 func (s *Store) readCounters() (counters, error) {
@@ -87,49 +88,36 @@ func (s *Store) readCounters() (counters, error) {
 	return none, nil
 }
 
-// ids lists the sessions' folders, in no order.
-func (s *Store) ids() ([]session.ID, error) {
-	entries, err := s.root().ReadDir(sessionsDir)
+// A folder is that of a session.
+type folder struct {
+	id   session.ID
+	name string
+	path string // below .lopen
+}
+
+// folders lists those in one place of the store, in no order: in sessions/, in the trash,
+// or in corrupted/, where a name is {id}-{time}, and a number where that was taken.
+func (s *Store) folders(in string) ([]folder, error) {
+	entries, err := s.root().ReadDir(in)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list sessions: %w", err)
+		return nil, fmt.Errorf("list %s: %w", in, err)
 	}
-	return idsOf(entries), nil
+	return foldersOf(in, entries), nil
 }
 
-// idsOf returns the IDs of the folders that are sessions'.
-func idsOf(entries []fs.DirEntry) []session.ID {
-	ids := make([]session.ID, 0, len(entries))
+func foldersOf(in string, entries []fs.DirEntry) []folder {
+	all := make([]folder, 0, len(entries))
 	for _, e := range entries {
-		if !e.IsDir() {
-			continue
+		name := e.Name()
+		if in == corruptedDir {
+			name = name[:max(strings.LastIndexByte(name, '-'), 0)]
 		}
-		if id, err := session.ParseID(e.Name()); err == nil {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// idsElsewhere lists the sessions in the trash and those that were moved aside, as
-// far as they can be told.
-func (s *Store) idsElsewhere() (ids []session.ID) {
-	for _, dir := range []string{trashDir, corruptedDir} {
-		entries, err := s.root().ReadDir(dir)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			name := e.Name()
-			if dir == corruptedDir { // {id}-{time}
-				name = name[:max(strings.LastIndexByte(name, '-'), 0)]
-			}
-			if id, err := session.ParseID(name); err == nil && e.IsDir() {
-				ids = append(ids, id)
-			}
+		if id, err := session.ParseID(name); err == nil && e.IsDir() {
+			all = append(all, folder{id, e.Name(), in + "/" + e.Name()})
 		}
 	}
-	return ids
+	return all
 }

@@ -182,7 +182,7 @@ func TestRecoverGoesOnFromTheCheckpoints(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, lifecycle.Flawed, report.Condition)
 	require.Equal(t, "checkpoints/main.jsonl", report.Faults[0].File)
-	write(t, filepath.Join(dir, "state.json"), "{}")
+	ruin(t, dir)
 	_, err = store.Open(sess.ID())
 	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
 
@@ -237,7 +237,7 @@ func TestForkOfAForkOfARecoveredSession(t *testing.T) {
 		store := initStore(t)
 		damaged, ids := agentWorked(t, store, "auth")
 		require.NoError(t, damaged.Close(t.Context()))
-		write(t, path(store, "sessions", damaged.ID().String(), "state.json"), "{}")
+		ruin(t, path(store, "sessions", damaged.ID().String()))
 		_, err := store.Open(damaged.ID())
 		require.ErrorIs(t, err, lifecycle.ErrCorrupt)
 		r, err := store.Recover(t.Context(), damaged.ID().String(), "", false)

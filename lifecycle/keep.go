@@ -167,7 +167,7 @@ func (s *Store) meta(id session.ID, st *session.State, at session.Mark, last *ch
 	p := st.Progress()
 	m := checkpoint.Meta{
 		Session: id.String(), Incarnation: at.Incarnation, Seq: at.Seq, At: s.opts.Now().UTC(),
-		Tasks: checkpoint.Tasks{Total: p.Total, Completed: p.Done}, Messages: int(at.Messages.Count),
+		Tasks: checkpoint.Tasks{Total: p.Total, Completed: p.Done}, Messages: int(at.Messages),
 	}
 	if last != nil {
 		m.Parent = last.Number

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,12 +30,15 @@ const summaryBytes = 4 << 10
 type Info struct {
 	session.Summary
 	Err error
+
+	moved time.Time // to corrupted/; zero if it was not, or that is not known
 }
 
 // List returns all sessions, the most recently updated first. A session that
 // cannot be read is listed with its error and hides no other. It reads the
-// beginning of each state.json, with a worker for each processor, and looks at the
-// lease of those that are active.
+// beginning of each state.json, with a worker for each processor. Of a session that is
+// active, or whose state.json cannot be read, it reads the log, unless state.json is larger
+// than 1 MiB.
 func (s *Store) List() ([]Info, error) {
 	dir, err := openDir(s.root(), sessionsDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,15 +54,15 @@ func (s *Store) List() ([]Info, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
-	ids := idsOf(entries)
-	all := make([]Info, len(ids))
+	folders := foldersOf(sessionsDir, entries)
+	all := make([]Info, len(folders))
 	var next atomic.Int64
 	var g errgroup.Group
-	for range min(runtime.GOMAXPROCS(0), 1+len(ids)/64) {
+	for range min(runtime.GOMAXPROCS(0), 1+len(folders)/64) {
 		g.Go(func() error {
 			buf := make([]byte, summaryBytes)
-			for i := next.Add(1) - 1; i < int64(len(ids)); i = next.Add(1) - 1 {
-				all[i] = summary(dir, quick, ids[i], buf)
+			for i := next.Add(1) - 1; i < int64(len(folders)); i = next.Add(1) - 1 {
+				all[i] = summary(dir, quick, folders[i].id, buf)
 			}
 			return nil
 		})
@@ -65,10 +70,7 @@ func (s *Store) List() ([]Info, error) {
 	_ = g.Wait()
 	infos := slices.DeleteFunc(all, func(i Info) bool { return i.Err == errDeleted }) //nolint:errorlint // it is never wrapped
 	slices.SortFunc(infos, func(a, b Info) int {
-		if c := b.UpdatedAt.Compare(a.UpdatedAt); c != 0 {
-			return c
-		}
-		return b.ID.Compare(a.ID)
+		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), b.ID.Compare(a.ID))
 	})
 	return infos, nil
 }
@@ -76,44 +78,67 @@ func (s *Store) List() ([]Info, error) {
 // Incarnation names the folder that a session's records are in, see
 // [Session.Incarnation]; "" where it cannot be read.
 func (s *Store) Incarnation(id session.ID) string {
-	buf := make([]byte, summaryBytes)
-	n, err := readHead(s.root(), sessionsDir+"/"+id.String()+"/"+stateFile, buf)
-	if err != nil {
+	ld, _ := s.read(id)
+	if ld == nil {
 		return ""
 	}
-	sum, err := session.DecodeSummary(buf[:n])
-	if err != nil {
-		return ""
-	}
-	return sum.Incarnation
+	_ = ld.dir.Close()
+	return ld.at.Incarnation
 }
 
 // errDeleted says that a session went between the listing and the reading.
 var errDeleted = errors.New("deleted")
 
+// summary is what a listing shows of a session. Of one that is active, or whose state.json
+// cannot be read, its log is read.
 func summary(dir writer.FS, quick heads, id session.ID, buf []byte) Info {
 	sum, err := readSummary(dir, quick, id, buf)
+	if err == nil && sum.Status != session.StatusActive {
+		return Info{Summary: sum}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := dir.Lstat(id.String()); gone != nil {
-			err = errDeleted
-		} else {
-			err = unreadable("read", filepath.Join(dir.Name(), id.String()), fmt.Errorf("%w: %s is missing", session.ErrCorrupt, stateFile))
+			return Info{Summary: session.Summary{ID: id}, Err: errDeleted}
 		}
 	}
-	sum.ID = id
-	err = damagedIn(id, sessionsDir+"/"+id.String(), err)
-	if err != nil || sum.Status != session.StatusActive {
-		return Info{sum, err}
-	}
-	if held, ever := holds(dir, quick, id); !held {
-		if ever { // its holder may have paused it before it let go
-			if again, err := readSummary(dir, quick, id, buf); err == nil {
-				sum = again
-			}
-		}
+	held, ever := holds(dir, quick, id)
+	if err == nil && !ever {
 		sum.Status = sum.Status.Seen(false)
+		return Info{Summary: sum}
 	}
-	return Info{sum, nil}
+	info, serr := dir.Lstat(id.String() + "/" + stateFile)
+	switch {
+	case err == nil && (serr != nil || info.Size() > small):
+		if again, rerr := readSummary(dir, quick, id, buf); rerr == nil { // its holder may have paused it before it let go
+			sum = again
+		}
+	default:
+		if logged, lerr := logged(dir, id); lerr == nil {
+			sum, err = logged, nil
+		} else if err != nil && !errors.Is(err, ErrFutureVersion) {
+			err = lerr
+		}
+	}
+	sum.ID, sum.Status = id, sum.Status.Seen(held)
+	return Info{Summary: sum, Err: damagedIn(id, sessionsDir+"/"+id.String(), err)}
+}
+
+// logged is the summary of a session as its log has it.
+func logged(sessions writer.FS, id session.ID) (session.Summary, error) {
+	dir, err := openDir(sessions, id.String())
+	if err != nil {
+		return session.Summary{}, err
+	}
+	defer dir.Close()
+	ld, err := join(dir, id)
+	if err != nil {
+		return session.Summary{}, err
+	}
+	return ld.summary()
+}
+
+func (ld *loaded) summary() (session.Summary, error) {
+	return session.DecodeSummary(session.EncodeState(ld.state, ld.at))
 }
 
 // holds says whether somebody holds a session, and whether anybody ever did.
@@ -128,14 +153,15 @@ func holds(dir writer.FS, quick heads, id session.ID) (held, ever bool) {
 
 func readSummary(dir writer.FS, quick heads, id session.ID, buf []byte) (session.Summary, error) {
 	name := id.String() + "/" + stateFile
+	var sum session.Summary
+	var err error
 	n, ok := quick.read(name, buf)
 	if !ok {
-		var err error
-		if n, err = readHead(dir, name, buf); err != nil {
-			return session.Summary{}, err
-		}
+		n, err = readHead(dir, name, buf)
 	}
-	sum, err := session.DecodeSummary(buf[:n])
+	if err == nil {
+		sum, err = session.DecodeSummary(buf[:n])
+	}
 	if err == nil && sum.ID != id {
 		err = fmt.Errorf("state.json is that of session %s", sum.ID)
 	}
@@ -147,22 +173,14 @@ func readSummary(dir writer.FS, quick heads, id session.ID, buf []byte) (session
 
 // readHead fills buf from the beginning of a regular file.
 func readHead(dir writer.FS, name string, buf []byte) (int, error) {
-	path := filepath.Join(dir.Name(), name)
-	info, err := dir.Lstat(name)
+	f, _, err := writer.OpenRegular(dir, "read", name, os.O_RDONLY)
 	if err != nil {
-		return 0, writer.NewError("read", path, writer.NotCommitted, err)
-	}
-	if !info.Mode().IsRegular() {
-		return 0, &Error{Op: "read", Path: path, Class: writer.ClassCorrupt, Err: errors.New("it is not a regular file")}
-	}
-	f, err := dir.OpenFile(name, os.O_RDONLY, 0)
-	if err != nil {
-		return 0, writer.NewError("read", path, writer.NotCommitted, err)
+		return 0, err
 	}
 	defer f.Close()
 	n, err := f.Read(buf)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, writer.NewError("read", path, writer.NotCommitted, err)
+		return 0, writer.NewError("read", filepath.Join(dir.Name(), name), writer.NotCommitted, err)
 	}
 	return n, nil
 }
@@ -175,63 +193,56 @@ const readTries = 5
 // that is not durable yet. It changes nothing. With ErrEdited the State is returned
 // as it was edited, with ErrFutureVersion as far as this version knows of it.
 func (s *Store) Read(id session.ID) (*session.State, uint64, error) {
-	dir, ld, err := s.read(id)
+	ld, err := s.read(id)
 	if ld == nil {
 		return nil, 0, err
 	}
-	return ld.state, ld.at.Seq, errors.Join(err, dir.Close())
+	return ld.state, ld.at.Seq, errors.Join(err, ld.dir.Close())
 }
 
 // read loads a session and leaves its folder open for more, also where it says that the
 // session was edited outside, or is of a newer version.
-func (s *Store) read(id session.ID) (writer.FS, *loaded, error) {
-	var err error
+func (s *Store) read(id session.ID) (ld *loaded, err error) {
 	for tries, alone := 0, 0; tries < readTries && alone < 2; tries++ {
 		var dir writer.FS
-		dir, err = s.sessionDir(id)
-		if err != nil {
+		if dir, err = s.sessionDir(id); err != nil {
 			break
 		}
-		var ld *loaded
 		if ld, err = read(dir, id); ld != nil {
-			if err != nil {
-				err = fmt.Errorf("read session %s: %w", id, err)
-			}
-			return dir, ld, err
+			break
 		}
 		_ = dir.Close()
 		if held, herr := s.Holder(id); herr != nil || held == nil {
 			alone++ // the writer may have gone since; the second time it is as it is
 		}
 	}
-	return nil, nil, fmt.Errorf("read session %s: %w", id, damagedIn(id, sessionsDir+"/"+id.String(), err))
+	if err != nil && ld == nil {
+		err = damagedIn(id, sessionsDir+"/"+id.String(), err)
+	}
+	if err != nil {
+		err = fmt.Errorf("read session %s: %w", id, err)
+	}
+	return ld, err
 }
 
 // readWhole is read for who goes on from what is read.
-func (s *Store) readWhole(id session.ID) (writer.FS, *loaded, error) {
-	dir, ld, err := s.read(id)
-	if err != nil {
-		if dir != nil {
-			_ = dir.Close()
-		}
-		return nil, nil, err
+func (s *Store) readWhole(id session.ID) (*loaded, error) {
+	ld, err := s.read(id)
+	if err != nil && ld != nil {
+		_ = ld.dir.Close()
 	}
-	return dir, ld, nil
+	return ld, err
 }
 
 // read is join, with what there is to show of a session that is not to be written.
 func read(dir writer.FS, id session.ID) (*loaded, error) {
 	ld, err := join(dir, id)
 	if err == nil {
-		if ld.edited != nil {
-			err = unreadable("load session", dir.Name(), ld.edited)
-		}
-		return ld, err
+		return ld, ld.edited()
 	}
-	err = unreadable("load session", dir.Name(), err)
 	if errors.Is(err, ErrFutureVersion) {
 		if st, at, shown := asWritten(dir, id); shown == nil {
-			return &loaded{state: st, at: at}, err
+			return &loaded{dir: dir, state: st, at: at}, err
 		}
 	}
 	return nil, err

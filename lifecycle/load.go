@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -17,80 +15,228 @@ import (
 // maxFile bounds what is read into memory of one state or metrics file.
 const maxFile = 1 << 30
 
-// large is the size in bytes from which on a file with a wrong checksum is not
-// looked into any further, for showing what somebody edited.
-const large = 64 << 20
-
-// loaded is a session as its files have it.
+// loaded is a session as its log has it.
 type loaded struct {
+	dir   writer.FS // of the session
 	state *session.State
 	at    session.Mark
 	log   *journal.Log
-	// base is the record that both snapshots cover: those above it were applied.
-	base journal.Position
-	// shown are the records that state.json and metrics.json are of.
-	shown, metrics session.Mark
-	version        int64             // of the older one of them
-	found          []session.Finding // of the files; the State has its own
-	edited         error             // says that one was edited outside; nil if not
+	base  base
+	// named are state.json and metrics.json where the log vouches for them: it begins
+	// with them, or knows more. The zero value is a file that is to be made again.
+	named  [2]journal.Named
+	found  []session.Finding // of the files; the State has its own
+	spoilt []spoilt
+	// edits are the readable files that were edited outside; state is that of the edited
+	// files then and unedited that of the log.
+	edits    []spoilt
+	unedited *session.State
 }
 
-// join puts the snapshots of a session's folder and the records above them together.
-// It takes no lock and changes nothing. What was edited outside is taken as it is, and
-// said.
-func join(dir writer.FS, id session.ID) (*loaded, error) {
-	r, edited := snapshots(dir)
-	if edited != nil && !errors.Is(edited, session.ErrChecksum) {
-		return nil, edited
+// edited says that a readable file was edited outside; nil if not.
+func (ld *loaded) edited() error {
+	if len(ld.edits) == 0 {
+		return nil
 	}
-	if err := session.CheckFolder(r.ID(), id); err != nil {
+	return unreadable("load session", ld.dir.Name(), ld.edits[0].err)
+}
+
+// A spoilt is a readable file that is not as a publication left it.
+type spoilt struct {
+	name string
+	err  error
+}
+
+// readable are the two files that a publication makes.
+var readable = [2]string{stateFile, metricsFile}
+
+// A pair is what state.json and metrics.json hold.
+type pair struct {
+	data [2][]byte
+	sums [2]string       // SHA-256, in hex
+	errs [2]error        // why there is none
+	r    *session.Replay // of both; nil where they are no States
+	used bool            // r is
+}
+
+// readPair reads state.json and metrics.json. What is wrong with their content is no
+// error, but for a newer version's.
+func readPair(dir writer.FS) (*pair, error) {
+	p := &pair{}
+	for i, name := range readable {
+		var err error
+		if p.data[i], err = writer.ReadText(dir, name, maxFile); errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: %s is missing", session.ErrCorrupt, name)
+		}
+		if err != nil && !damagedOnly(err) {
+			return nil, err
+		}
+		p.errs[i] = err
+	}
+	if errors.Join(p.errs[:]...) != nil {
+		return p, nil
+	}
+	summed := make(chan struct{})
+	go func() { // takes as long as half of the reading
+		p.sums = [2]string{sha256Of(p.data[0]), sha256Of(p.data[1])}
+		close(summed)
+	}()
+	r := &session.Replay{}
+	err := r.Load(p.data[0], p.data[1])
+	<-summed
+	if errors.Is(err, session.ErrFutureVersion) {
+		return p, err
+	}
+	if err == nil {
+		p.r = r
+	}
+	return p, nil
+}
+
+// base is the State of both files; r is one.
+func (p *pair) base() base {
+	at := p.r.At()
+	if p.r.Metrics().Seq < at.Seq {
+		at = p.r.Metrics()
+	}
+	return base{name: stateFile, at: at, load: func() (*session.Replay, error) {
+		if !p.used {
+			p.used = true
+			return p.r, nil
+		}
+		r := &session.Replay{}
+		return r, r.Load(p.data[0], p.data[1])
+	}}
+}
+
+// damagedOnly says whether an error is of what a file holds, and not of reading it.
+func damagedOnly(err error) bool {
+	var e *Error
+	return !errors.As(err, &e) || e.Class == writer.ClassCorrupt || e.Class == writer.ClassInvalid
+}
+
+// join loads a session. Its log alone says what is true: it may begin with the readable
+// files where it vouches for them. It takes no lock and changes nothing. What was
+// edited outside is taken as it is, and said. Errors have a class.
+func join(dir writer.FS, id session.ID) (*loaded, error) {
+	ld, err := joined(dir, id)
+	if err != nil {
+		return nil, unreadable("load session", dir.Name(), err)
+	}
+	return ld, nil
+}
+
+func joined(dir writer.FS, id session.ID) (*loaded, error) {
+	p, err := readPair(dir)
+	if err != nil {
 		return nil, err
 	}
 	kept, err := history.IDs(dir) // before the journal, which a writer may go on with
 	if err != nil {
 		return nil, err
 	}
-	version, found := r.Version(), r.Findings()
-	shown, metrics := r.At(), r.Metrics()
-	base := min(shown.Seq, metrics.Seq)
-	log, err := journal.Read(dir, base, false)
-	if err != nil {
-		return nil, err
-	}
-	if !log.Holds(shown.Epoch, shown.Seq) || !log.Holds(metrics.Epoch, metrics.Seq) {
-		// A writer that had lost the session wrote them: the journal alone tells.
-		r, base, shown, metrics = &session.Replay{}, 0, session.Mark{}, session.Mark{}
-		if log, err = journal.Read(dir, 0, false); err != nil {
+	b := &builder{dir: dir, id: id}
+	var got *built
+	if p.r != nil {
+		if b.log, err = journal.Read(dir, p.base().at.Seq, false); err != nil {
 			return nil, err
 		}
+		if from, ok := b.vouched(p); ok && b.log.Lost == 0 {
+			got, err = b.goOn(from, allRecords)
+		}
 	}
-	if err := replay(dir, id, r, log, base); err != nil {
-		return nil, err
+	if got == nil && err == nil {
+		if err = b.read(p); err == nil {
+			got, err = b.fromNewest(allRecords)
+		}
 	}
-	st, at, err := r.State(id)
+	if err == nil {
+		err = got.ended
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := ends(dir, log, at.Seq, kept); err != nil {
+	if end := b.log.End(); end.Seq > got.at.Seq { // only messages and events are lost
+		got.at.Epoch, got.at.Seq = end.Epoch, end.Seq
+	}
+	if err := ends(dir, b.log, got.at.Seq, kept); err != nil {
 		return nil, err
 	}
-	epoch := shown.Epoch
-	if metrics.Seq < shown.Seq {
-		epoch = metrics.Epoch
+	ld := &loaded{dir: dir, state: got.st, at: got.at, log: b.log, base: got.base, named: b.named}
+	if p.r != nil {
+		ld.found = p.r.Findings()
 	}
-	return &loaded{state: st, at: at, log: log, base: journal.Position{Epoch: epoch, Seq: base}, shown: shown, metrics: metrics,
-		version: version, found: found, edited: edited}, nil
+	return ld, ld.judge(p)
+}
+
+// judge says of the readable files that the log does not vouch for what became of them.
+func (ld *loaded) judge(p *pair) error {
+	if ld.named[0].File != "" && ld.named[1].File != "" {
+		return nil
+	}
+	id, instead := ld.state.ID(), [2][]byte{session.EncodeState(ld.state, ld.at), session.EncodeMetrics(ld.state, ld.at)}
+	edited := p.data
+	for i, name := range readable {
+		err := p.errs[i]
+		if err == nil {
+			both := instead
+			both[i] = p.data[i]
+			r := &session.Replay{}
+			err = r.Load(both[0], both[1])
+			at := [2]session.Mark{r.At(), r.Metrics()}[i]
+			sealed := err == nil
+			switch {
+			case err != nil && !errors.Is(err, session.ErrChecksum):
+			case r.ID() != id || i == 0 && at.Incarnation != ld.at.Incarnation:
+				err = fmt.Errorf("%w: it is that of another session", session.ErrCorrupt)
+			case !ld.log.Holds(at.Epoch, at.Seq):
+				err = fmt.Errorf("%w: a writer that had lost the session wrote it", session.ErrCorrupt)
+			case at.Seq > ld.at.Seq && sealed:
+				return fmt.Errorf("%w: the journal ends at record %d, and %s is of record %d: what was acknowledged in between is missing", session.ErrCorrupt, ld.at.Seq, name, at.Seq)
+			case at.Seq > ld.at.Seq:
+				err = fmt.Errorf("%w: it is damaged", session.ErrCorrupt)
+			case !sealed:
+				ld.edits = append(ld.edits, spoilt{name, fmt.Errorf("%s: %w", name, session.ErrChecksum)})
+			}
+		}
+		if err != nil && !errors.Is(err, session.ErrChecksum) {
+			ld.spoilt = append(ld.spoilt, spoilt{name, err})
+			edited[i] = instead[i]
+		}
+	}
+	if len(ld.edits) > 0 {
+		ld.takeEdit(edited)
+	}
+	return nil
+}
+
+// takeEdit makes the State that of the files as somebody edited them, with the records
+// above them. Where these do not fit any more it stays that of the log.
+func (ld *loaded) takeEdit(files [2][]byte) {
+	ld.unedited = ld.state
+	r := &session.Replay{}
+	if err := r.Load(files[0], files[1]); err != nil && !errors.Is(err, session.ErrChecksum) {
+		return
+	}
+	found := r.Findings()
+	err := ld.log.Lines(ld.log.Above(min(r.At().Seq, r.Metrics().Seq)), func(_ *journal.Ref, line []byte) error { return applyLine(ld.dir, r, line) })
+	if err != nil {
+		return
+	}
+	if st, _, err := r.State(ld.state.ID()); err == nil {
+		ld.state, ld.found = st, found
+	}
 }
 
 // joinHeld is join for who holds the session's lease: a damaged session is moved aside.
 // One that was edited outside is an error unless it is to be taken as it is.
 func (s *Store) joinHeld(dir writer.FS, id session.ID, lease *writer.Lock, edited bool) (*loaded, error) {
 	ld, err := join(dir, id)
-	if err == nil && ld.edited != nil && !edited {
-		err = ld.edited
+	if err == nil && !edited {
+		err = ld.edited()
 	}
 	if err != nil {
-		return nil, s.setAside(id, lease, unreadable("load session", dir.Name(), err))
+		return nil, s.setAside(id, lease, err)
 	}
 	return ld, nil
 }
@@ -98,10 +244,8 @@ func (s *Store) joinHeld(dir writer.FS, id session.ID, lease *writer.Lock, edite
 // ends says whether the journal is as long as the snapshots beside it know it to
 // have been.
 func ends(dir writer.FS, log *journal.Log, last uint64, kept []history.ID) error {
-	for _, id := range slices.Backward(kept) {
-		if id.Seq <= last {
-			break
-		}
+	for i := len(kept) - 1; i >= 0 && kept[i].Seq > last; i-- {
+		id := kept[i]
 		if m, err := history.ReadManifest(dir, id); err == nil && m.Durable() > last && log.Holds(id.Epoch, id.Seq) {
 			return fmt.Errorf("%w: the journal ends at record %d, and %s is of a later one", session.ErrCorrupt, last, history.Path(dir, id))
 		}
@@ -115,67 +259,19 @@ func (ld *loaded) findings() []session.Finding { return append(ld.found, session
 // asWritten is what a newer version's state.json says, as far as it is known here,
 // without the records that its writer may have added.
 func asWritten(dir writer.FS, id session.ID) (*session.State, session.Mark, error) {
-	r, err := snapshots(dir)
-	if r == nil || r.ID() != id {
+	p, err := readPair(dir)
+	if p == nil {
+		return nil, session.Mark{}, err
+	}
+	r := &session.Replay{}
+	if err := r.Load(p.data[0], p.data[1]); r.ID() != id {
 		return nil, session.Mark{}, err
 	}
 	r.Level()
 	return r.State(id)
 }
 
-// snapshots reads state.json and metrics.json. The error is that of
-// [session.Replay.Load], which may have taken them nevertheless. A large file is taken into memory
-// only when its checksum says that it is worth it.
-func snapshots(dir writer.FS) (*session.Replay, error) {
-	var files [2][]byte
-	for i, name := range []string{stateFile, metricsFile} {
-		info, err := dir.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w: %s is missing", session.ErrCorrupt, name)
-		}
-		if err == nil && info.Mode().IsRegular() && info.Size() > large {
-			err = sealed(dir, name)
-		}
-		if err == nil {
-			files[i], err = writer.ReadText(dir, name, maxFile)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	r := &session.Replay{}
-	return r, r.Load(files[0], files[1])
-}
-
-// sealed reads a file piece by piece and returns nil if its checksum fits.
-func sealed(dir writer.FS, name string) error {
-	f, _, err := writer.OpenRegular(dir, "read", name, os.O_RDONLY)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := session.CheckSeal(f); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
-// replay applies the records above base.
-func replay(dir writer.FS, id session.ID, r *session.Replay, log *journal.Log, base uint64) error {
-	if log.Session != "" && log.Session != id.String() {
-		return fmt.Errorf("%w: the journal is that of session %s", session.ErrCorrupt, log.Session)
-	}
-	if log.Lost > 0 {
-		return fmt.Errorf("%w: record %d of the journal, which was durable, is missing or damaged%s", session.ErrCorrupt, log.Lost, damage(log))
-	}
-	return apply(dir, r, log, log.Above(base))
-}
-
-// apply does what records say.
-func apply(dir writer.FS, r *session.Replay, log *journal.Log, refs []journal.Ref) error {
-	return log.Lines(refs, func(_ *journal.Ref, line []byte) error { return applyLine(dir, r, line) })
-}
-
+// applyLine does what a record says.
 func applyLine(dir writer.FS, r *session.Replay, line []byte) error {
 	rec, err := r.Apply(line)
 	if err != nil || rec.Snapshot == nil {
@@ -190,22 +286,6 @@ func applyLine(dir writer.FS, r *session.Replay, line []byte) error {
 		return err
 	}
 	return r.Load(state, metrics) // what it covers of later records comes after it once more
-}
-
-// damage names the first places of a log that are damaged.
-func damage(log *journal.Log) (s string) {
-	n := 0
-	for _, f := range log.Faults {
-		if f.Kind == journal.Damaged {
-			if n++; n <= maxNamed {
-				s += "; " + f.String()
-			}
-		}
-	}
-	if n > maxNamed {
-		s += fmt.Sprintf("; and %d more places", n-maxNamed)
-	}
-	return s
 }
 
 // unreadable gives what is wrong with a session's files its class.

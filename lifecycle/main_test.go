@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -201,7 +202,7 @@ func turns(n int) func(*session.Edit) error {
 func bulky(n int) func(*session.Edit) error {
 	return func(e *session.Edit) error {
 		e.Header().TurnCount = n
-		e.Header().Data = json.RawMessage(fmt.Sprintf(`{"turn%d":%q}`, n, strings.Repeat("x", 8<<10)))
+		e.Header().Data = json.RawMessage(fmt.Sprintf(`{"turn%d":%q}`, n, strings.Repeat("x", 80<<10)))
 		return nil
 	}
 }
@@ -234,4 +235,39 @@ func reseal(t *testing.T, line string) string {
 
 func splitLines(data []byte) [][]byte { return bytes.SplitAfter(data, []byte("\n")) }
 
+// lineOf is the place of a record among the lines of a segment; 0, the header, where it is
+// not there.
+func lineOf(lines [][]byte, seq int) int {
+	return max(slices.IndexFunc(lines, func(line []byte) bool { return bytes.HasPrefix(line, fmt.Appendf(nil, `{"seq":%d,`, seq)) }), 0)
+}
+
+// ruin takes the newest record from a session's journal: its readable files tell that it
+// was acknowledged, so that it cannot be opened, and recover has all of it.
+func ruin(t *testing.T, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "journal-*.jsonl"))
+	require.NoError(t, err)
+	slices.Sort(files)
+	for _, file := range slices.Backward(files) {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if at := bytes.LastIndex(data, []byte("\n{\"seq\":")); at >= 0 {
+			write(t, file, string(data[:at+1]))
+			return
+		}
+	}
+	t.Fatal("it has no record")
+}
+
 func joinLines(lines [][]byte) string { return string(bytes.Join(lines, nil)) }
+
+// memory is a folder in memory where there is one: these tests sync a great deal.
+func memory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "lopen-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
+}

@@ -21,15 +21,14 @@ const (
 // Meta is what a person says of a session. It is written under the store lock and
 // not under the lease, so that a session can be named while it runs.
 type Meta struct {
-	Name   string // "" is none; the ID stays what it is
-	Pinned bool   // prune leaves it alone
+	Name   string `json:"name,omitempty"`   // "" is none; the ID stays what it is
+	Pinned bool   `json:"pinned,omitempty"` // prune leaves it alone
 }
 
 // metaJSON is the content of meta.json.
 type metaJSON struct {
-	SchemaVersion int    `json:"schemaVersion"`
-	Name          string `json:"name,omitempty"`
-	Pinned        bool   `json:"pinned,omitempty"`
+	SchemaVersion int `json:"schemaVersion"`
+	Meta
 }
 
 // Meta returns what is said of a session; the zero value when nothing is.
@@ -39,13 +38,11 @@ func (s *Store) Meta(id session.ID) (Meta, error) {
 
 func readMeta(dir writer.FS, name string) (Meta, error) {
 	var m metaJSON
-	if err := readSealed(dir, name, &m); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return Meta{}, err
+	err := readSealed(dir, name, &m)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	return Meta{m.Name, m.Pinned}, nil
+	return m.Meta, err
 }
 
 // SetMeta changes what is said of a session, durably, whoever holds it. A name is
@@ -97,7 +94,7 @@ func pinnedText(pinned bool) string {
 }
 
 func writeMeta(dir writer.FS, m Meta) error {
-	return writeSealed(dir, metaFile, metaJSON{1, m.Name, m.Pinned})
+	return writeSealed(dir, metaFile, metaJSON{1, m})
 }
 
 func validName(name string) error {

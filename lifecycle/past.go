@@ -42,17 +42,10 @@ const MaxFailures = 3
 // newest at the end.
 type Failures map[string][]session.AttemptRecord
 
-// Recorded reads Last and Failed of a Past from the log of st's session. It needs no lock.
+// Recorded reads Done, Last, Used and Failed of a Past from the log of st's session. It needs no lock.
 func (s *Store) Recorded(st *session.State) (*Past, error) {
-	p := &Past{Failed: Failures{}}
-	err := s.Log(st.ID(), 0, func(r session.Record) error {
-		for _, a := range r.Attempts {
-			p.Last = &a
-		}
-		p.Failed.add(r.Attempts)
-		return nil
-	})
-	p.Failed.open(st)
+	p := &Past{}
+	_, _, err := s.leftBehind(st, p)
 	return p, err
 }
 
@@ -87,8 +80,8 @@ type ChangedTask struct {
 // files as they are: content that differs belongs to the task that changed it last. With
 // an error the Past has what could be read: of the log, where the files are in the way.
 func (s *Session) Past(ctx context.Context) (*Past, error) {
-	p := &Past{Failed: Failures{}}
-	left, by, err := s.leftBehind(p)
+	p := &Past{}
+	left, by, err := s.store.leftBehind(s.State(), p)
 	if err != nil {
 		return p, fmt.Errorf("look back at session %s: %w", s.id, err)
 	}
@@ -144,10 +137,10 @@ func (s *Session) Past(ctx context.Context) (*Past, error) {
 }
 
 // leftBehind reads from the log what each path was left as, and by which task, and
-// puts failed attempts into p.
-func (s *Session) leftBehind(p *Past) (left map[string]session.FileChange, by map[string]string, err error) {
-	left, by = map[string]session.FileChange{}, map[string]string{}
-	err = s.store.Log(s.id, 0, func(r session.Record) error {
+// puts the attempts into p.
+func (s *Store) leftBehind(st *session.State, p *Past) (left map[string]session.FileChange, by map[string]string, err error) {
+	left, by, p.Failed = map[string]session.FileChange{}, map[string]string{}, Failures{}
+	err = s.Log(st.ID(), 0, func(r session.Record) error {
 		for _, a := range r.Attempts {
 			for _, f := range a.Files {
 				if f.From != "" {
@@ -162,14 +155,14 @@ func (s *Session) leftBehind(p *Past) (left map[string]session.FileChange, by ma
 			p.Used.OutputTokens += a.Output
 			p.Used.CachedTokens += a.Cached
 			p.Last = &a
-			if t, ok := s.State().Task(a.Task); ok && a.Then == session.Done && t.State == session.TaskComplete && a.Check != nil {
+			if t, ok := st.Task(a.Task); ok && a.Then == session.Done && t.State == session.TaskComplete && a.Check != nil {
 				p.Done = &a
 			}
 		}
 		p.Failed.add(r.Attempts)
 		return nil
 	})
-	p.Failed.open(s.State())
+	p.Failed.open(st)
 	return left, by, err
 }
 

@@ -28,7 +28,7 @@ type Retired struct {
 	Bytes   int64 // on the disk, as du counts them
 	ForGood bool
 
-	completedAt time.Time
+	at time.Time // when it was completed, or came to the trash
 }
 
 // Prune moves completed sessions beyond the limits to the trash, the oldest
@@ -57,13 +57,13 @@ func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired,
 	var errs []error
 	for _, d := range damaged {
 		if !dryRun {
-			d.err = s.withLease(sessionsDir, d.id, func(lease *writer.Lock, _ string) error {
-				_, err := s.readHeld(lease)(d.id)
+			d.Err = s.withLease(sessionsDir, d.ID, func(lease *writer.Lock, _ string) error {
+				_, err := s.readHeld(d.ID, lease)
 				return err
 			})
 		}
-		if !stays(d.err) {
-			errs = append(errs, d.err)
+		if !stays(d.Err) {
+			errs = append(errs, d.Err)
 		}
 	}
 	if dryRun {
@@ -98,16 +98,10 @@ func stays(err error) bool {
 	return slices.ContainsFunc([]error{ErrBusy, ErrNotComplete, ErrNotFound, ErrEdited, ErrFutureVersion}, func(why error) bool { return errors.Is(err, why) })
 }
 
-// unread is a session that could not be read.
-type unread struct {
-	id  session.ID
-	err error
-}
-
 // beyond are the completed sessions that the limits do not keep, and those among the
 // ones that count which cannot be read. What a listing shows may lag behind the journal,
 // so it only says whether a closer look is needed.
-func (s *Store) beyond(r Retention) (goes []Retired, failed []unread, err error) {
+func (s *Store) beyond(r Retention) (goes []Retired, failed []Info, err error) {
 	infos, err := s.List()
 	if err != nil {
 		return nil, nil, err
@@ -123,7 +117,7 @@ func (s *Store) beyond(r Retention) (goes []Retired, failed []unread, err error)
 		if owner, err := s.Holder(i.ID); err != nil || owner != nil {
 			continue
 		}
-		all = append(all, Retired{ID: i.ID, Bytes: s.diskBytes(sessionsDir+"/"+i.ID.String(), true), completedAt: i.CompletedAt})
+		all = append(all, Retired{ID: i.ID, Bytes: s.diskBytes(sessionsDir+"/"+i.ID.String(), true), at: i.CompletedAt})
 	}
 	now := s.opts.Now()
 	if len(r.exceeded(all, now)) == 0 {
@@ -131,12 +125,12 @@ func (s *Store) beyond(r Retention) (goes []Retired, failed []unread, err error)
 	}
 	whole := all[:0]
 	for _, x := range all {
-		x.completedAt, err = s.completedAt(x.ID, s.readShown)
+		x.at, err = completedAt(s.readShown(x.ID))
 		switch {
 		case err == nil:
 			whole = append(whole, x)
 		case !stays(err):
-			failed = append(failed, unread{x.ID, err})
+			failed = append(failed, Info{Summary: session.Summary{ID: x.ID}, Err: err})
 		}
 	}
 	return r.exceeded(whole, now), failed, nil
@@ -146,7 +140,7 @@ func (s *Store) beyond(r Retention) (goes []Retired, failed []unread, err error)
 // completed first.
 func (r Retention) exceeded(all []Retired, now time.Time) (goes []Retired) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b Retired) int { // the newest completed first
-		return cmp.Or(b.completedAt.Compare(a.completedAt), b.ID.Compare(a.ID))
+		return cmp.Or(b.at.Compare(a.at), b.ID.Compare(a.ID))
 	})
 	var bytes int64
 	for i, x := range all {
@@ -154,7 +148,7 @@ func (r Retention) exceeded(all []Retired, now time.Time) (goes []Retired) {
 		switch {
 		case r.Sessions > 0 && i >= r.Sessions:
 			x.Why = fmt.Sprintf("more than %d completed sessions", r.Sessions)
-		case r.Age > 0 && now.Sub(x.completedAt) > r.Age:
+		case r.Age > 0 && now.Sub(x.at) > r.Age:
 			x.Why = fmt.Sprintf("completed more than %d days ago", int(r.Age.Hours()/24))
 		case r.Bytes > 0 && bytes > r.Bytes:
 			x.Why = fmt.Sprintf("completed sessions take more than %d bytes", r.Bytes)
@@ -167,43 +161,39 @@ func (r Retention) exceeded(all []Retired, now time.Time) (goes []Retired) {
 	return goes
 }
 
-// completedAt reads a session whole and says when it was completed. ErrNotComplete says
+// completedAt says of a session that was read whole when it was completed. ErrNotComplete says
 // that it was not, or that its next holder has a rewind of the project's files to finish.
-func (s *Store) completedAt(id session.ID, read func(session.ID) (*loaded, error)) (time.Time, error) {
-	ld, err := read(id)
+func completedAt(ld *loaded, err error) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
 	if ld.state.Status() != session.StatusComplete || ld.at.Rewinding != nil {
-		return time.Time{}, fmt.Errorf("session %s: %w", id, ErrNotComplete)
+		return time.Time{}, fmt.Errorf("session %s: %w", ld.state.ID(), ErrNotComplete)
 	}
 	return ld.state.Header().CompletedAt, nil
 }
 
 // readShown reads a session whole that this process does not hold.
 func (s *Store) readShown(id session.ID) (*loaded, error) {
-	dir, ld, err := s.readWhole(id)
+	ld, err := s.readWhole(id)
 	if err != nil {
 		return nil, err
 	}
-	return ld, dir.Close()
+	return ld, ld.dir.Close()
 }
 
 // readHeld reads a session whole whose lease this process has. A damaged one is moved
 // to corrupted/.
-func (s *Store) readHeld(lease *writer.Lock) func(id session.ID) (*loaded, error) {
-	return func(id session.ID) (*loaded, error) {
-		dir, err := s.sessionDir(id)
-		if err != nil {
-			return nil, fmt.Errorf("read session %s: %w", id, err)
-		}
+func (s *Store) readHeld(id session.ID, lease *writer.Lock) (ld *loaded, err error) {
+	dir, err := s.sessionDir(id)
+	if err == nil {
 		defer dir.Close()
-		ld, err := s.joinHeld(dir, id, lease, false)
-		if err != nil {
-			return nil, fmt.Errorf("read session %s: %w", id, err)
-		}
-		return ld, nil
+		ld, err = s.joinHeld(dir, id, lease, false)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("read session %s: %w", id, err)
+	}
+	return ld, nil
 }
 
 // moveToTrash moves a session that nobody holds, if it is complete still. The caller
@@ -214,8 +204,8 @@ func (s *Store) moveToTrash(x Retired) error {
 		return err
 	}
 	return s.withLease(sessionsDir, x.ID, func(lease *writer.Lock, name string) error {
-		at, err := s.completedAt(x.ID, s.readHeld(lease))
-		if err == nil && !at.Equal(x.completedAt) {
+		at, err := completedAt(s.readHeld(x.ID, lease))
+		if err == nil && !at.Equal(x.at) {
 			err = fmt.Errorf("session %s was completed anew meanwhile: %w", x.ID, ErrNotComplete)
 		}
 		if err != nil {

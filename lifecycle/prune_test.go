@@ -100,7 +100,7 @@ func TestPruneMovesDamagedAside(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	whole, damaged := completed(t, store, "auth"), completed(t, store, "auth")
-	write(t, path(store, "sessions", damaged.String(), "metrics.json"), "")
+	ruin(t, path(store, "sessions", damaged.String()))
 	limit := lifecycle.Retention{Age: time.Nanosecond}
 	gone, err := store.Prune(t.Context(), limit, true)
 	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
@@ -263,16 +263,16 @@ func TestStatusIsShownAtOnce(t *testing.T) {
 		require.NoError(t, sess.Change(session.TriggerStepCompleted, active))
 		require.NoError(t, sess.Sync(t.Context()))
 		synctest.Wait()
-		info, found, err := store.Unfinished("sim")
+		all, err := store.List()
 		require.NoError(t, err)
-		require.True(t, found)
-		seq := info.Seq
+		require.Equal(t, session.StatusActive, all[0].Status)
+		seq := all[0].Seq
 		require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(1)))
 		require.NoError(t, sess.Sync(t.Context()))
 		synctest.Wait()
-		info, _, err = store.Unfinished("sim")
+		all, err = store.List()
 		require.NoError(t, err)
-		require.Equal(t, seq, info.Seq, "what is no change of the status waits until there is more of it")
+		require.Equal(t, seq, all[0].Seq, "what is no change of the status waits until there is more of it")
 		require.NoError(t, store.Close(t.Context()))
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // The strategies of [Store.Recover]; a checkpoint is named behind a "=".
@@ -18,9 +19,68 @@ const (
 	Partial          = "partial"
 )
 
+// A rebuilder is a builder that takes what the log does not vouch for, where a person is
+// to judge of it.
+type rebuilder struct {
+	builder
+	all *journal.Log // every whole record, whether it counts or not
+	cps *Checkpoints // of the project; nil when there are none
+}
+
+// read takes stock. The readable files are a base where their checksums fit, also of a
+// record that the journal lost.
+func (b *rebuilder) read() error {
+	p, err := readPair(b.dir)
+	if p == nil {
+		return err
+	}
+	if err := b.builder.read(p); err != nil {
+		return err
+	}
+	if b.all, err = journal.Salvage(b.dir, b.id.String()); err != nil {
+		return err
+	}
+	b.bases = slices.DeleteFunc(b.bases, func(from base) bool {
+		_, err := from.load()
+		if err != nil {
+			b.unread = append(b.unread, err.Error())
+		}
+		return err != nil
+	})
+	if err == nil {
+		err = b.own(p)
+	}
+	if err != nil {
+		b.unread = append(b.unread, strings.Split(err.Error(), "\n")...) // one of each file
+	} else if b.named[0].File == "" {
+		b.bases = append(b.bases, p.base())
+		b.sort()
+	}
+	return nil
+}
+
+// own says whether the readable files are whole, this session's and of its journal.
+func (b *rebuilder) own(p *pair) error {
+	if err := errors.Join(p.errs[:]...); err != nil {
+		return err
+	}
+	if p.r == nil {
+		return (&session.Replay{}).Load(p.data[0], p.data[1])
+	}
+	if err := session.CheckFolder(p.r.ID(), b.id); err != nil {
+		return fmt.Errorf("%s: %w", stateFile, err)
+	}
+	for _, at := range []session.Mark{p.r.At(), p.r.Metrics()} {
+		if !b.log.Holds(at.Epoch, at.Seq) {
+			return fmt.Errorf("%s: a writer that had lost the session wrote it", stateFile)
+		}
+	}
+	return nil
+}
+
 // rebuild does what the Recovery's strategy says, and notes what the others come to.
 func rebuild(dir writer.FS, r *Recovery, cps *Checkpoints) error {
-	b := &builder{dir: dir, id: r.From, cps: cps}
+	b := &rebuilder{builder: builder{dir: dir, id: r.From}, cps: cps}
 	if err := b.read(); err != nil {
 		return err
 	}
@@ -29,11 +89,11 @@ func rebuild(dir writer.FS, r *Recovery, cps *Checkpoints) error {
 	if err != nil {
 		return err
 	}
-	r.state, r.at, r.Base, r.Seq = got.st, got.at, got.base.String(), got.at.Seq
+	r.state, r.Base, r.Seq = got.st, got.base.String(), got.at.Seq
 	r.Rules = append(r.Rules, session.Check(got.st)...)
 	r.Recovered = append(r.Recovered, fmt.Sprintf("record %d, from %s", got.at.Seq, got.base), got.counts())
-	var n int
-	if r.checkpoint, n = b.line(got.at); n > 0 {
+	checkpoint, n := b.line(got.at)
+	if n > 0 {
 		r.Recovered = append(r.Recovered, fmt.Sprintf("%d checkpoints of the files", n))
 	}
 	for _, w := range ways {
@@ -41,9 +101,17 @@ func rebuild(dir writer.FS, r *Recovery, cps *Checkpoints) error {
 			r.Others = append(r.Others, w.String())
 		}
 	}
+	to := got.at
+	if !strings.HasPrefix(r.Strategy, AtCheckpoint) {
+		to.Seq = allRecords // what was said behind the last State counts as well
+	}
 	r.Lost = slices.Concat(b.unread, got.lost)
-	if last := b.last(); last > got.at.Seq {
-		r.Lost = append(r.Lost, records(got.at.Seq+1, last))
+	if r.said, err = hear(dir, to, r); err != nil {
+		return err
+	}
+	r.said.Checkpoint = checkpoint
+	if last := b.last(); last > r.Seq {
+		r.Lost = append(r.Lost, records(r.Seq+1, last))
 	}
 	r.Lost = append(r.Lost, "the log of its past stays with the damaged session")
 	return nil
@@ -51,7 +119,7 @@ func rebuild(dir writer.FS, r *Recovery, cps *Checkpoints) error {
 
 // follow is the strategy that the Recovery names; where it names none, the one that
 // saves most, which is noted in it.
-func (b *builder) follow(ways []way, r *Recovery) (*built, error) {
+func (b *rebuilder) follow(ways []way, r *Recovery) (*built, error) {
 	name, cp, named := strings.Cut(r.Strategy, "=")
 	if named && name == AtCheckpoint {
 		got, err := b.atCheckpoint(cp)
@@ -80,11 +148,14 @@ type way struct {
 }
 
 // ways are the strategies that need no name, those that leave nothing out first.
-func (b *builder) ways() []way {
-	newest, nerr := b.fromNewest(^uint64(0))
+func (b *rebuilder) ways() []way {
+	whole, werr := b.fromNewest(allRecords)
+	if werr != nil || whole.base.load == nil {
+		werr = errors.Join(werr, b.nothing("no snapshot of it can be read: try --strategy %s, or %s", JournalAlone, Partial))
+	}
 	alone, aerr := b.fromJournal()
 	part, perr := b.partly()
-	return []way{{LatestCheckpoint, newest, nerr}, {JournalAlone, alone, aerr}, {Partial, part, perr}}
+	return []way{{LatestCheckpoint, whole, werr}, {JournalAlone, alone, aerr}, {Partial, part, perr}}
 }
 
 func (w way) String() string {
@@ -105,7 +176,7 @@ func (g *built) counts() string {
 
 // best is the strategy that saves most. Of two that save as much it is the one that
 // leaves nothing out.
-func (b *builder) best(ways []way, strategy *string) (got *built, err error) {
+func (b *rebuilder) best(ways []way, strategy *string) (got *built, err error) {
 	var errs []error
 	for _, w := range ways {
 		switch {
@@ -124,7 +195,7 @@ func (b *builder) best(ways []way, strategy *string) (got *built, err error) {
 // saves says whether one State saves more than another: it is of a newer record. One
 // that is of a later record than the journal and the snapshots know of rests on what a
 // damaged state.json says of itself: it must have more tasks done as well.
-func (b *builder) saves(x, y *built) bool {
+func (b *rebuilder) saves(x, y *built) bool {
 	return x.at.Seq > y.at.Seq && (x.at.Seq <= b.last() || x.st.Progress().Done > y.st.Progress().Done)
 }
 
@@ -137,41 +208,43 @@ func records(first, last uint64) string {
 }
 
 // nothing says that a strategy comes to nothing.
-func (b *builder) nothing(format string, args ...any) error {
+func (b *rebuilder) nothing(format string, args ...any) error {
 	return &Error{Op: "rebuild", Path: b.dir.Name(), Class: writer.ClassCorrupt, Err: fmt.Errorf(format, args...)}
 }
 
-// fromNewest begins with the newest base at or below a record that lies on the
-// journal's chain, and applies the records after it up to that one. As a base further
-// back leads through the newer ones, the first that can be gone on from gets furthest.
-func (b *builder) fromNewest(upto uint64) (*built, error) {
-	var errs []error
-	for _, each := range b.bases {
-		if each.at.Seq > upto {
-			continue
+// last is the last record that is known of. In a segment whose header is damaged all
+// records are: a header is durable before the first of them is written.
+func (b *rebuilder) last() uint64 {
+	last := b.log.Last()
+	headless := map[string]bool{}
+	for _, f := range b.log.Faults {
+		if f.Kind == journal.Damaged {
+			last = max(last, f.Seq)
 		}
-		if len(errs) == maxBegins {
-			break
-		}
-		got, err := b.goOn(each, upto)
-		if err == nil {
-			return got, nil
-		}
-		errs = append(errs, err)
+		headless[f.Segment] = headless[f.Segment] || f.Offset == 0
 	}
-	return nil, errors.Join(append(errs, b.nothing("no snapshot of it can be read: try --strategy %s, or %s", JournalAlone, Partial))...)
+	for i := range b.all.Records {
+		if r := &b.all.Records[i]; headless[r.Segment()] {
+			last = max(last, r.Seq)
+		}
+	}
+	for _, each := range slices.Concat(b.bases, b.unnamed) {
+		last = max(last, each.at.Seq)
+	}
+	return last
 }
 
-func (b *builder) fromJournal() (*built, error) {
-	if len(b.log.Records) == 0 || b.log.Records[0].Seq != 1 {
+func (b *rebuilder) fromJournal() (*built, error) {
+	first := b.log.Begin()
+	if len(b.log.Above(first-1)) == 0 || b.log.LostAbove(first-1) == first {
 		return nil, b.nothing("the first record of its journal is missing: try --strategy %s, or %s", LatestCheckpoint, Partial)
 	}
-	return b.goOn(base{}, ^uint64(0))
+	return b.goOn(b.begin(), allRecords)
 }
 
 // atCheckpoint is the State of a snapshot's number, or of the record that a
 // checkpoint notes.
-func (b *builder) atCheckpoint(cp string) (*built, error) {
+func (b *rebuilder) atCheckpoint(cp string) (*built, error) {
 	seq, err := b.checkpointSeq(cp)
 	if err != nil {
 		return nil, err
@@ -180,19 +253,13 @@ func (b *builder) atCheckpoint(cp string) (*built, error) {
 	if err == nil && got.at.Seq == seq {
 		return got, nil
 	}
-	alone, jerr := b.fromJournal()
-	if jerr == nil && alone.at.Seq >= seq {
-		if alone, jerr = b.goOn(base{}, seq); jerr == nil {
-			return alone, nil
-		}
-	}
 	return nil, errors.Join(err, b.nothing("record %d of checkpoint %s cannot be reached", seq, cp))
 }
 
 // withBoxes gives a State that a person asked for the boxes that the newest one
 // remembers. Where that cannot be had the plan counts, as it does where the newest
 // State was lost: lopen ticks only what was done.
-func (b *builder) withBoxes(ways []way, st *session.State) (*session.State, error) {
+func (b *rebuilder) withBoxes(ways []way, st *session.State) (*session.State, error) {
 	newest, err := b.best(ways, new(string))
 	if err != nil {
 		return st, nil //nolint:nilerr // see above

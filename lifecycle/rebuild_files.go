@@ -15,7 +15,7 @@ import (
 
 // made are the checkpoints that the damaged session made, in the folder of its newest
 // record where that is known.
-func (b *builder) made(incarnation string) (made []*checkpoint.Entry) {
+func (b *rebuilder) made(incarnation string) (made []*checkpoint.Entry) {
 	if b.cps == nil {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (b *builder) made(incarnation string) (made []*checkpoint.Entry) {
 // says nothing of what files there are, and who has lost the tasks needs the files most.
 // Where it made none it is the one that the record names. Those that cannot be read are
 // noted.
-func (b *builder) line(at session.Mark) (last string, n int) {
+func (b *rebuilder) line(at session.Mark) (last string, n int) {
 	if made := b.made(at.Incarnation); len(made) > 0 {
 		last = made[len(made)-1].ID.String()
 	} else {
@@ -83,7 +83,7 @@ func unseen(seen map[blob.Hash]struct{}) func(blob.Hash) bool {
 
 // endOf is the record of the State that a checkpoint is of: after a rewind that of its
 // end, which names it.
-func (b *builder) endOf(e *checkpoint.Entry) uint64 {
+func (b *rebuilder) endOf(e *checkpoint.Entry) uint64 {
 	seq := e.Seq
 	if e.Reason == checkpoint.AfterRewind {
 		_ = b.log.Lines(b.log.Above(seq), func(_ *journal.Ref, line []byte) error {
@@ -104,7 +104,7 @@ func endsWith(r session.Record, e *checkpoint.Entry) bool {
 
 // checkpointSeq is the record that is meant by a snapshot's number, or by the number or
 // the begin of the ID of a checkpoint that the session made.
-func (b *builder) checkpointSeq(cp string) (uint64, error) {
+func (b *rebuilder) checkpointSeq(cp string) (uint64, error) {
 	number, nerr := strconv.ParseUint(cp, 10, 63)
 	if nerr == nil && slices.ContainsFunc(b.bases, func(each base) bool { return each.at.Seq == number }) {
 		return number, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,10 +29,8 @@ type Recovery struct {
 	Rules                                      []session.Finding // that the files or the recovered State break
 
 	state *session.State
-	at    session.Mark // of the record that was reached
 	meta  Meta         // of the damaged session: the new one goes by the same name
-
-	checkpoint string // that the new session's line goes on from; "" for none
+	said  session.Mark // what the new session has of the conversation, and its checkpoint
 }
 
 // State is what was recovered, under the damaged session's ID.
@@ -87,7 +84,7 @@ func FindingsJSON(all []session.Finding) []FindingJSON {
 // "" takes the one that saves most: the newest record; of two that reach the same one,
 // the first in this list. What is left out is in Lost. With dryRun it only
 // says what would come of it. The new session has the name and the pin of the damaged
-// one, and requires validation until [Store.Accept].
+// one and what its log still has of the conversation, and requires validation until [Store.Accept].
 // A crash leaves no new session or the whole one.
 //
 // The error is a [*BusyError] where somebody holds the session, ErrNotFound where
@@ -125,11 +122,11 @@ func (s *Store) Recover(ctx context.Context, name, strategy string, dryRun bool)
 	if dryRun {
 		return r, nil
 	}
-	return r, s.makeRecovered(ctx, r)
+	return r, s.makeRecovered(ctx, dir, r)
 }
 
 // makeRecovered makes the new session. It is not held afterwards.
-func (s *Store) makeRecovered(ctx context.Context, r *Recovery) error {
+func (s *Store) makeRecovered(ctx context.Context, from writer.FS, r *Recovery) error {
 	c := &committer{event: session.EventRecovered}
 	c.beside = func(dir writer.FS) error {
 		if r.meta != (Meta{}) {
@@ -139,7 +136,7 @@ func (s *Store) makeRecovered(ctx context.Context, r *Recovery) error {
 		}
 		return writeSealed(dir, recoveryFile, s.recoveryJSON(r))
 	}
-	c.share = func(string) (session.Mark, error) { return session.Mark{Checkpoint: r.checkpoint}, nil }
+	c.share = func(to string) (session.Mark, error) { return s.share(from, r.Where, to, r.said) }
 	err := s.make(ctx, r.From.Module, c, func(id session.ID, now time.Time) (*session.State, error) {
 		r.ID = id
 		for i := range r.Advice {
@@ -179,20 +176,14 @@ func (s *Store) missing(r *Recovery) {
 	if err != nil {
 		return // nothing tells of them
 	}
-	n := 0
+	var lost []string
 	for _, t := range p.Tasks() {
-		cut := slices.ContainsFunc(r.Lost, func(lost string) bool { return strings.HasPrefix(lost, "task "+t.ID+",") })
-		if _, ok := r.state.Task(t.ID); ok || cut {
-			continue
-		}
-		if n++; n <= maxNamed {
-			r.Lost = append(r.Lost, "task "+t.ID+", which is in the plan")
+		if _, ok := r.state.Task(t.ID); !ok {
+			lost = append(lost, "task "+t.ID+", which is in the plan")
 		}
 	}
-	if n > maxNamed {
-		r.Lost = append(r.Lost, fmt.Sprintf("%d more tasks of the plan", n-maxNamed))
-	}
-	if n > 0 {
+	r.Lost = append(r.Lost, firstOf(lost, "tasks of the plan")...)
+	if len(lost) > 0 {
 		r.Advice = append(r.Advice, "look at the boxes in "+PlanPath(r.From.Module)+": the next run takes the missing tasks from there, and a ticked one counts as done")
 	}
 }
@@ -229,13 +220,6 @@ func (s *Store) findDamaged(name string) (session.ID, string, error) {
 		return bad.ID, bad.Where, nil
 	}
 	return id, sessionsDir + "/" + id.String(), err
-}
-
-// asideID is the session of a folder in corrupted/: {id}-{time}, and a number where
-// that was taken.
-func asideID(folder string) (session.ID, bool) {
-	id, err := session.ParseID(folder[:max(strings.LastIndexByte(folder, '-'), 0)])
-	return id, err == nil
 }
 
 // Accept says that a person has looked at a session that was recovered. Of one that

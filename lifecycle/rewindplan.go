@@ -26,11 +26,11 @@ func (s *Session) planner() *rewindPlanner {
 // PlanRewind says what [Session.Rewind] would do, or, where to is zero, [Session.Undo],
 // without a lock and without changing anything, whoever holds the session.
 func (s *Store) PlanRewind(ctx context.Context, id session.ID, to checkpoint.ID, opts RewindOptions) (Rewound, error) {
-	dir, ld, err := s.readWhole(id)
+	ld, err := s.readWhole(id)
 	if err != nil {
 		return Rewound{}, err
 	}
-	defer dir.Close()
+	defer ld.dir.Close()
 	if to.IsZero() {
 		if to, err = undoOf(id, ld.at); err != nil {
 			return Rewound{}, err
@@ -80,7 +80,9 @@ func (p *rewindPlanner) preview(ctx context.Context, to checkpoint.ID, opts Rewi
 	for _, path := range opts.Paths {
 		r.Paths = append(r.Paths, []byte(path))
 	}
-	now, tree, err := p.cps.Look(ctx, p.meta(checkpoint.BeforeRewind, target.Number))
+	meta := p.store.meta(p.id, p.state, p.mark, p.last)
+	meta.Reason, meta.Target = checkpoint.BeforeRewind, target.Number
+	now, tree, err := p.cps.Look(ctx, meta)
 	if err != nil {
 		return nil, Rewound{}, err
 	}
@@ -91,13 +93,6 @@ func (p *rewindPlanner) preview(ctx context.Context, to checkpoint.ID, opts Rewi
 		}
 	}
 	return r, would, err
-}
-
-// meta is what the session says of a checkpoint for a rewind.
-func (p *rewindPlanner) meta(why checkpoint.Reason, target uint64) checkpoint.Meta {
-	m := p.store.meta(p.id, p.state, p.mark, p.last)
-	m.Reason, m.Target = why, target
-	return m
 }
 
 // plan says what a rewind does to files and tasks, now being the entry that was made for
@@ -154,12 +149,12 @@ func (p *rewindPlanner) stateBefore(target *checkpoint.Entry) (*session.State, e
 		if !own[target.Number] {
 			return nil, filesAlone(target, "and session %s does not come from that one", p.id)
 		}
-		dir, ld, err := p.store.readWhole(made)
+		ld, err := p.store.readWhole(made)
 		if err != nil {
 			return nil, filesAlone(target, "which cannot be read: %v", err)
 		}
 		incarnation = ld.at.Incarnation
-		_ = dir.Close() // nothing was written
+		_ = ld.dir.Close() // nothing was written
 	}
 	if incarnation != target.Incarnation {
 		return nil, filesAlone(target, "whose folder was removed since and made again")

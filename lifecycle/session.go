@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,12 +40,17 @@ type Session struct {
 // last holder died. A loop that resumes a session sets the status to active again, so
 // that its own death is seen as well.
 func (s *Store) Open(id session.ID) (*Session, error) {
-	dir, err := s.sessionDir(id)
+	c, err := s.committer(id, session.EventResumed)
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
-	c := &committer{store: s, id: id, mark: &atomic.Pointer[session.Mark]{}, dir: dir, lease: sessionsDir + "/" + id.String() + "/" + leaseFile, event: session.EventResumed}
-	st, err := c.acquire()
+	var st *session.State
+	ld, err := c.acquire()
+	if err == nil {
+		if st = ld.state; st.Status() == session.StatusActive {
+			st, err = crashed(st)
+		}
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), c.Close())
 	}
@@ -61,7 +67,15 @@ func (s *Store) Open(id session.ID) (*Session, error) {
 	return sess, nil
 }
 
-func (c *committer) acquire() (*session.State, error) {
+// committer is that of a session which is there.
+func (s *Store) committer(id session.ID, event session.Event) (*committer, error) {
+	dir, err := s.sessionDir(id)
+	return &committer{store: s, id: id, mark: &atomic.Pointer[session.Mark]{}, dir: dir, lease: sessionsDir + "/" + id.String() + "/" + leaseFile, event: event}, err
+}
+
+// acquire takes the lease and loads the session. A readable file that is damaged is set
+// aside and made again.
+func (c *committer) acquire() (*loaded, error) {
 	var err error
 	if c.lock, err = c.store.lease(sessionsDir, c.id); err != nil {
 		return nil, err
@@ -81,28 +95,29 @@ func (c *committer) acquire() (*session.State, error) {
 		}
 	}
 	c.tell(ld)
-	if ld.version < session.SchemaVersion {
-		if err := keepOld(c.dir, ld.version); err != nil {
+	if c.discard {
+		ld.spoilt, ld.state = append(ld.spoilt, ld.edits...), ld.unedited
+	}
+	for _, x := range ld.spoilt {
+		if err := c.asideFile(x.name, x.err); err != nil {
 			return nil, err
 		}
-		c.event = session.EventMigrated
 	}
 	// The last holder may have died between a rename and its sync: what was read is
 	// durable when Open has synced the folder.
-	if c.journal, err = journal.Open(c.dir, c.id.String(), ld.log, ld.base); err != nil {
+	if c.journal, err = journal.Open(c.dir, c.id.String(), ld.log); err != nil {
 		return nil, err
 	}
-	c.base, c.at = ld.state, ld.at
-	c.openStreams()
-	if ld.version == session.SchemaVersion { // or both are due
-		c.pub.state.seq, c.pub.metrics.seq = ld.shown.Seq, ld.metrics.Seq
-	}
+	c.base, c.at = cmp.Or(ld.unedited, ld.state), ld.at
+	c.whole = ld.base.at.Seq > 0 && ld.log.LostAbove(0) > 0 // the log leads to the State no more: it is to begin anew
+	c.pub.state = shown{seq: ld.named[0].Seq, named: ld.named[0]}
+	c.pub.metrics = shown{seq: ld.named[1].Seq, named: ld.named[1]}
 	c.pub.looked(c.dir)
 	c.store.keepBallast()
-	if ld.state.Status() == session.StatusActive {
-		return crashed(ld.state)
+	if len(ld.spoilt) > 0 {
+		_ = c.publish() // it is tried again
 	}
-	return ld.state, nil
+	return ld, nil
 }
 
 // tell logs what is not as it should be and does not keep the session from being
@@ -110,12 +125,12 @@ func (c *committer) acquire() (*session.State, error) {
 func (c *committer) tell(ld *loaded) {
 	log := c.store.Logger(c.id)
 	for _, f := range ld.log.Faults {
-		if f.Kind != journal.Settled {
+		switch {
+		case f.Seq == 0:
+			log.Warn().Stringer("fault", f).Msg("part of the journal is damaged, and nothing is lost by it")
+		case f.Kind != journal.Settled:
 			log.Warn().Stringer("fault", f).Msg("part of the journal is not applied; it stays in its file")
 		}
-	}
-	if last := ld.log.Last(); ld.base.Epoch > 0 && last < ld.base.Seq {
-		log.Warn().Uint64("seq", ld.base.Seq).Msg("the journal is gone or ends before state.json: the session resumes from that, and its log has a hole")
 	}
 	for _, f := range ld.findings() {
 		level := zerolog.WarnLevel
@@ -130,7 +145,9 @@ func (c *committer) tell(ld *loaded) {
 func (s *Store) start(st *session.State, c *committer) (*Session, error) {
 	at := c.at
 	c.mark.Store(&at)
-	a, err := s.sup.Start(st, c, s.opts.ofActor(st))
+	opts := s.opts.ofActor(st)
+	opts.Quiet, opts.Every = s.pace, s.pace
+	a, err := s.sup.Start(st, c, opts)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -283,11 +300,20 @@ func (s *Store) RequestPause(ctx context.Context, id session.ID) (asked bool, er
 	if !errors.Is(err, ErrBusy) {
 		return false, err
 	}
-	name := sessionsDir + "/" + id.String() + "/" + pauseFile
-	err = writer.CreateFile(s.root(), name, []byte(s.opts.Now().UTC().Format(time.RFC3339)+"\n"), filePerm)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if _, err = s.request(id, pauseFile); err != nil {
 		return false, fmt.Errorf("ask session %s to pause: %w", id, err)
 	}
 	s.Logger(id).Info().Msg("pause requested")
 	return true, nil
+}
+
+// request makes a file that the holder of a session looks for, and returns its name below
+// .lopen.
+func (s *Store) request(id session.ID, file string) (string, error) {
+	name := sessionsDir + "/" + id.String() + "/" + file
+	err := writer.CreateFile(s.root(), name, []byte(s.opts.Now().UTC().Format(time.RFC3339)+"\n"), filePerm)
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return name, err
 }

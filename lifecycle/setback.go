@@ -130,13 +130,13 @@ func (s *Live) NotSetBack(task, why string) error {
 // pruned or deleted. A session is there as long as its folder is.
 func (s *Store) FailedTrees(all []*checkpoint.Entry) (map[uint64]bool, error) {
 	failed := map[uint64]bool{}
-	ids, err := s.ids()
+	folders, err := s.folders(sessionsDir)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range all {
-		id, err := session.ParseID(e.Session)
-		if e.SetBack() && e.Removed == "" && err == nil && slices.Contains(ids, id) {
+		there := func(f folder) bool { return f.name == e.Session }
+		if e.SetBack() && e.Removed == "" && slices.ContainsFunc(folders, there) {
 			failed[e.Number] = true
 		}
 	}

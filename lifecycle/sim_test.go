@@ -121,6 +121,7 @@ func (s *sim) initWith(p lifecycle.Policy) {
 
 func (s *sim) use(store *lifecycle.Store) {
 	store.Shrink(4<<10, 8<<10)
+	store.ShowAtOnce()
 	s.store = store
 }
 
@@ -294,12 +295,10 @@ func image(st *session.State) string {
 	return string(session.EncodeState(st, session.Mark{})) + string(session.EncodeMetrics(st, session.Mark{}))
 }
 
-// explore cuts the power at every point, in every variant or in a few that are
-// drawn, and checks what the production code makes of it.
+// explore cuts the power at every point, in every variant or, without -deep, in
+// a few that are drawn unless few is 0, and checks what the production code makes of it. Disks that are
+// alike are looked at once.
 func (s *sim) explore(few int) {
-	if *deep {
-		few = 0
-	}
 	s.capture.Store(false)
 	s.disk.SetHook(nil)
 	s.mu.Lock() // a publication may still be on its way
@@ -311,14 +310,19 @@ func (s *sim) explore(few int) {
 		images[i] = image(st)
 	}
 	rng := rand.New(rand.NewPCG(7, uint64(len(points))))
+	looked := map[string]bool{}
 	for _, p := range points {
-		all := p.disk.Variants(rng, *randomStates)
-		if few > 0 && len(all) > few {
+		what := func(v crashfs.Variant) string {
+			return fmt.Sprint(v.Sum(), p.id, p.acked, p.upto, p.aside, len(p.said), p.heard)
+		}
+		all := slices.DeleteFunc(p.disk.Variants(rng, *randomStates), func(v crashfs.Variant) bool { return looked[what(v)] })
+		if !*deep && few > 0 && len(all) > few {
 			rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 			all = all[:few]
 		}
 		for _, v := range all {
 			s.explored++
+			looked[what(v)] = true
 			c := &checker{p: p, states: images, noted: s.noted, what: fmt.Sprintf("cut before %q (acknowledged %d of %d), %s", p.op, p.acked, p.upto, v.Name)}
 			if err := c.check(p.disk.Crash(v)); err != nil {
 				require.NoError(s.t, fmt.Errorf("%s: %w", c.what, err))
@@ -345,6 +349,7 @@ func (c *checker) check(disk *crashfs.Disk) error {
 		return err
 	}
 	store.Shrink(4<<10, 8<<10)
+	store.ShowAtOnce()
 	defer store.Close(ctx)
 	if c.p.id.IsZero() || c.p.acked < 0 {
 		return c.checkNone(store)

@@ -59,9 +59,10 @@ type Store struct {
 	opts    Options   // Immutable after Open.
 	sup     actors.Supervisor
 
-	low       atomic.Bool // the disk was nearly full when it was looked at last
-	maxRecord int         // bytes; Immutable once a session is open.
-	segment   int64       // bytes; Immutable once a session is open.
+	low       atomic.Bool   // the disk was nearly full when it was looked at last
+	maxRecord int           // bytes; Immutable once a session is open.
+	segment   int64         // bytes; Immutable once a session is open.
+	pace      time.Duration // of publications, see [actors.Options]; 0 is the usual one. Immutable once a session is open.
 
 	held sync.Map // the locks of modules that this store holds: *ModuleLock by module
 
@@ -221,6 +222,16 @@ func (s *Store) sessionDir(id session.ID) (writer.FS, error) {
 		return nil, ErrNotFound
 	}
 	return dir, err
+}
+
+// within calls fn with the folder of a session, for what is said in an error.
+func within[T any](s *Store, what string, id session.ID, fn func(dir writer.FS) (T, error)) (none T, err error) {
+	dir, err := s.sessionDir(id)
+	if err != nil {
+		return none, fmt.Errorf("%s session %s: %w", what, id, err)
+	}
+	defer dir.Close()
+	return fn(dir)
 }
 
 // Logger returns the store's log for lines about a session: each has its ID.

@@ -154,10 +154,8 @@ func (s *Store) unfinishedSessions() func(string) bool {
 				unfinished[i.ID.String()] = i.Err != nil || i.Status != session.StatusComplete
 			}
 			folders, _ := s.corrupted()
-			for _, folder := range folders {
-				if id, ok := asideID(folder); ok {
-					unfinished[id.String()] = true
-				}
+			for _, f := range folders {
+				unfinished[f.id.String()] = true
 			}
 		}
 		return unfinished[name]

@@ -31,42 +31,29 @@ type trashed struct {
 }
 
 // Trash lists what prune has moved away and restore can bring back.
-func (s *Store) Trash() ([]Retired, error) { return s.inTrash(func(trashed) bool { return true }) }
-
-func (s *Store) expired(r Retention) ([]Retired, error) {
-	if r.Trash <= 0 {
-		return nil, nil
+func (s *Store) Trash() ([]Retired, error) {
+	folders, err := s.folders(trashDir)
+	var all []Retired
+	for _, f := range folders {
+		t := s.note(f.id)
+		all = append(all, Retired{ID: f.id, Why: t.Why, Bytes: s.diskBytes(f.path, true), at: t.At})
 	}
-	now := s.opts.Now()
-	all, err := s.inTrash(func(t trashed) bool { return !t.At.IsZero() && now.Sub(t.At) > r.Trash })
-	for i := range all {
-		all[i].ForGood = true
-		all[i].Why = fmt.Sprintf("in the trash for more than %d days", int(r.Trash.Hours()/24))
-	}
+	slices.SortFunc(all, func(a, b Retired) int { return a.ID.Compare(b.ID) })
 	return all, err
 }
 
-func (s *Store) inTrash(pick func(trashed) bool) ([]Retired, error) {
-	entries, err := s.root().ReadDir(trashDir)
-	if errors.Is(err, fs.ErrNotExist) {
+func (s *Store) expired(r Retention) (gone []Retired, err error) {
+	if r.Trash <= 0 {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, writer.NewError("list trash", filepath.Join(s.Path(), trashDir), writer.NotCommitted, err)
-	}
-	var all []Retired
-	for _, e := range entries {
-		id, err := session.ParseID(e.Name())
-		if err != nil || !e.IsDir() {
-			continue
-		}
-		t := s.note(id)
-		if pick(t) {
-			all = append(all, Retired{ID: id, Why: t.Why, Bytes: s.diskBytes(trashDir+"/"+e.Name(), true)})
+	all, err := s.Trash()
+	for _, x := range all {
+		if !x.at.IsZero() && s.opts.Now().Sub(x.at) > r.Trash {
+			x.ForGood, x.Why = true, fmt.Sprintf("in the trash for more than %d days", int(r.Trash.Hours()/24))
+			gone = append(gone, x)
 		}
 	}
-	slices.SortFunc(all, func(a, b Retired) int { return a.ID.Compare(b.ID) })
-	return all, nil
+	return gone, err
 }
 
 // note is what is known of a session in the trash: of a note that is damaged, or that
@@ -150,7 +137,7 @@ func (s *Store) Delete(ctx context.Context, id session.ID) (int64, error) {
 // corrupted/.
 func (s *Store) DeleteCompleted(ctx context.Context, id session.ID) (int64, error) {
 	return s.remove(ctx, id, func(lease *writer.Lock) error {
-		_, err := s.completedAt(id, s.readHeld(lease))
+		_, err := completedAt(s.readHeld(id, lease))
 		return err
 	})
 }
@@ -195,8 +182,10 @@ func (s *Store) removeForGood(ctx context.Context, name string, id session.ID) e
 // and then its folder. It may be done again.
 func (s *Store) finishDeleting(ctx context.Context, away string) error {
 	if _, name, ok := strings.Cut(strings.TrimPrefix(away, deletingPrefix), "-"); ok {
-		if err := s.forgetCheckpoints(ctx, name, trashDir+"/"+away); err != nil {
-			return err
+		if id, err := session.ParseID(name); err == nil {
+			if err := s.forgetCheckpoints(ctx, folder{id, away, trashDir + "/" + away}); err != nil {
+				return err
+			}
 		}
 	}
 	if err := s.root().RemoveAll(trashDir + "/" + away); err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/history"
@@ -23,14 +22,16 @@ type Condition string
 const (
 	// Intact: every record and both readable files.
 	Intact Condition = "intact"
-	// Torn: the journal ends in bytes that were never acknowledged, as a crash
-	// leaves them. Nothing is lost; the next run goes on without them.
+	// Torn: the journal ends in bytes that were never acknowledged, or a readable file
+	// is not whole, as a crash leaves them. Nothing is lost; the next run goes on without
+	// the one and makes the other again.
 	Torn Condition = "torn"
 	// Flawed: the session is usable; a rule is broken that is not critical, or a
-	// file beside the session's own is damaged.
+	// file beside the session's own is damaged, or what the journal has twice: the list of
+	// segments, the first line of one.
 	Flawed Condition = "flawed"
-	// HistoryDamaged: damage at or below the readable files. The session is
-	// whole, its log has a hole.
+	// HistoryDamaged: damage at or below a State that the journal vouches for, or to
+	// a snapshot. The session is whole, its past has a hole.
 	HistoryDamaged Condition = "history-damaged"
 	// Edited: well-formed, and edited outside. It is shown, and not opened for
 	// writing until [Store.AcceptEdit].
@@ -109,14 +110,17 @@ func verify(dir writer.FS, id session.ID, holder *Owner) Report {
 	var st *session.State
 	if err == nil {
 		st = ld.state
-		r.Seq, r.Shown, r.checkpoint = ld.at.Seq, ld.shown.Seq, ld.at.Checkpoint
+		r.Seq, r.Shown, r.checkpoint = ld.at.Seq, ld.named[0].Seq, ld.at.Checkpoint
+		for _, x := range ld.spoilt {
+			r.fault(Fault{File: x.name, Kind: journal.Torn.String(), Problem: x.err.Error()})
+		}
 		r.Rules = ld.findings()
 		r.RequiresValidation = st.Header().RequiresValidation
 		r.Status = st.Status().Seen(holder != nil)
-		err = ld.edited
+		err = ld.edited()
 	}
 	if err != nil {
-		r.Err = unreadable("load session", dir.Name(), err)
+		r.Err = err
 		switch {
 		case errors.Is(err, ErrEdited):
 			r.Condition = Edited
@@ -136,30 +140,42 @@ func verify(dir writer.FS, id session.ID, holder *Owner) Report {
 	}
 	r.beside(dir)
 	if ld != nil {
-		r.streams(dir, ld.at)
+		r.conversation(dir, ld.at)
+	}
+	if ld != nil && holder == nil { // or he may just have written to them
+		r.copies(dir, ld.at)
 	}
 	if holder == nil {
 		r.Leftovers = leftovers(dir, st)
 		r.orphan(dir)
 	}
-	base := uint64(0)
-	if ld != nil {
-		base = ld.base.Seq
-	}
-	log, err := journal.Read(dir, base, true)
+	log, err := journal.Read(dir, 0, true)
 	if err != nil {
 		r.worse(Unreadable)
 		r.Err = cmp.Or(r.Err, err)
 		return r
 	}
 	for _, f := range log.Faults {
-		r.fault(Fault{File: f.Segment, Offset: f.Offset, Length: f.Length, Seq: f.Seq, Kind: f.Kind.String()})
+		if f.Seq == 0 { // no record is lost by it
+			r.damaged(f.Segment, errors.New("its first line is damaged; the list of segments has it, and nothing is lost"))
+			continue
+		}
+		problem := ""
+		switch {
+		case f.Before:
+			problem = "what it goes on from is missing"
+		case f.Length == 0 && f.Offset > 0:
+			problem = fmt.Sprintf("lines are missing at %d", f.Offset)
+		case f.Length == 0:
+			problem = "it is missing or empty"
+		}
+		r.fault(Fault{File: f.Segment, Offset: f.Offset, Length: f.Length, Seq: f.Seq, Kind: f.Kind.String(), Problem: problem})
 	}
-	if ld != nil && ld.base.Epoch > 0 && log.Last() < ld.base.Seq {
-		r.fault(Fault{File: "journal", Seq: log.Last() + 1, Kind: "damaged", Problem: fmt.Sprintf("the records %d to %d are not there", log.Last()+1, ld.base.Seq)})
-	}
-	if first := log.LostBegin(); first > 0 && !slices.ContainsFunc(r.Faults, func(f Fault) bool { return f.Kind == "damaged" && f.Seq < first }) {
-		r.fault(Fault{File: "journal", Seq: 1, Kind: "damaged", Problem: fmt.Sprintf("the records before %d are not there", first)})
+	if log.ListErr != nil {
+		if errors.Is(log.ListErr, fs.ErrNotExist) {
+			log.ListErr = errors.New("it is missing")
+		}
+		r.damaged(journal.ListFile, fmt.Errorf("%w; nothing is lost by it, and the next run makes it again", log.ListErr))
 	}
 	var told []uint64
 	for _, f := range r.Faults {
@@ -168,11 +184,13 @@ func verify(dir writer.FS, id session.ID, holder *Owner) Report {
 		}
 	}
 	slices.Sort(told)
-	for i := 1; i < len(log.Records); i++ { // of a segment whose header is damaged nothing counts
-		first, next := log.Records[i-1].Seq+1, log.Records[i].Seq
+	first := log.Begin()
+	for i := range log.Records { // of a segment whose header is damaged nothing counts
+		next := log.Records[i].Seq
 		if at, _ := slices.BinarySearch(told, first); first < next && (at == len(told) || told[at] >= next) {
 			r.fault(Fault{File: "journal", Seq: first, Kind: "damaged", Problem: fmt.Sprintf("the records %d to %d are not there", first, next-1)})
 		}
+		first = max(first, next+1)
 	}
 	r.Records = len(log.Records)
 	err = log.Lines(log.Records, func(ref *journal.Ref, line []byte) error {
@@ -206,42 +224,32 @@ func (r *Report) fault(f Fault) {
 var conditions = []Condition{Intact, Torn, Flawed, HistoryDamaged, Edited, Unreadable, Corrupt}
 
 func (r *Report) worse(c Condition) {
-	for _, each := range conditions {
-		if each == r.Condition { // at least as good as c
-			r.Condition = c
-			return
-		}
-		if each == c {
-			return
-		}
+	if slices.Index(conditions, c) > slices.Index(conditions, r.Condition) {
+		r.Condition = c
 	}
 }
 
 // Log calls fn with every record of a session's journal above a number that is
 // whole, oldest first, without a lock. An error of fn ends it and is returned.
 func (s *Store) Log(id session.ID, above uint64, fn func(session.Record) error) error {
-	dir, err := s.sessionDir(id)
-	if err != nil {
-		return fmt.Errorf("log of session %s: %w", id, err)
-	}
-	defer dir.Close()
-	base, all := above, false
-	if above == 0 {
-		all = true
-		if r, err := snapshots(dir); err == nil {
-			base = min(r.At().Seq, r.Metrics().Seq)
-		}
-	}
-	log, err := journal.Read(dir, base, all)
-	if err != nil {
-		return fmt.Errorf("log of session %s: %w", id, err)
-	}
-	return log.Lines(log.Above(above), func(_ *journal.Ref, line []byte) error {
-		rec, err := session.DecodeRecord(line)
+	_, err := s.logAbove(id, above, fn)
+	return err
+}
+
+// logAbove is Log, and says how far the journal went.
+func (s *Store) logAbove(id session.ID, above uint64, fn func(session.Record) error) (journal.Extent, error) {
+	return within(s, "log of", id, func(dir writer.FS) (far journal.Extent, err error) {
+		log, err := journal.Read(dir, above, above == 0)
 		if err != nil {
-			return unreadable("read journal", dir.Name(), err)
+			return far, fmt.Errorf("log of session %s: %w", id, err)
 		}
-		return fn(rec)
+		return log.Extent(), log.Lines(log.Above(above), func(_ *journal.Ref, line []byte) error {
+			rec, err := session.DecodeRecord(line)
+			if err != nil {
+				return unreadable("read journal", dir.Name(), err)
+			}
+			return fn(rec)
+		})
 	})
 }
 
@@ -253,17 +261,18 @@ const watchEvery = 250 * time.Millisecond
 func (s *Store) Watch(ctx context.Context, id session.ID, above uint64, fn func(session.Record) error) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	seen := int64(-1)
+	var seen journal.Extent
+	grown := func(dir writer.FS) (bool, error) { return journal.Grown(dir, seen), nil }
 	for {
-		if size := s.journalSize(id); size != seen {
-			seen = size
-			err := s.Log(id, above, func(r session.Record) error {
+		if is, err := within(s, "log of", id, grown); is || err != nil { // reading it says why
+			far, err := s.logAbove(id, above, func(r session.Record) error {
 				above = r.Seq
 				return fn(r)
 			})
 			if err != nil && !errors.Is(err, fs.ErrNotExist) { // a segment may have been dropped meanwhile
 				return err
 			}
+			seen = far
 		}
 		select {
 		case <-tick.C:
@@ -271,21 +280,4 @@ func (s *Store) Watch(ctx context.Context, id session.ID, above uint64, fn func(
 			return nil
 		}
 	}
-}
-
-// journalSize changes whenever the journal does.
-func (s *Store) journalSize(id session.ID) (n int64) {
-	dir := sessionsDir + "/" + id.String()
-	entries, err := s.root().ReadDir(dir)
-	if err != nil {
-		return -2
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "journal-") {
-			if info, err := e.Info(); err == nil {
-				n += info.Size()
-			}
-		}
-	}
-	return n
 }

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,31 +42,25 @@ func (r *Report) beside(dir writer.FS) {
 	}
 }
 
-// streams reads the messages and the transcript: what is lost of them costs just that.
-func (r *Report) streams(dir writer.FS, at session.Mark) {
-	for _, err := range readMessages(dir, at.Messages) {
-		if err != nil {
-			r.damaged(messagesStream, err)
+// conversation reads the messages and the transcript: what is lost of them costs just that.
+func (r *Report) conversation(dir writer.FS, at session.Mark) {
+	for i, what := range []string{"messages", "transcript"} {
+		for _, err := range readAppended(dir, at, i == 1) {
+			if err != nil {
+				r.damaged(what, err)
+			}
 		}
 	}
-	r.headers(dir, messagesStream, at.Messages)
-	for _, err := range journal.ReadStream(dir, transcriptStream, journal.Tail(at.Transcript)) {
-		if err != nil {
-			r.damaged(transcriptStream, err)
-		}
-	}
-	r.headers(dir, transcriptStream, at.Transcript)
 }
 
-// headers looks at what a reader of a stream can do without: which file each one goes on
-// from.
-func (r *Report) headers(dir writer.FS, name string, to session.Tail) {
-	files, err := journal.DamagedHeaders(dir, name, journal.Tail(to))
-	if err != nil {
-		r.damaged(name, err)
-	}
-	for _, file := range files {
-		r.damaged(file, errors.New("its first line is damaged; no message or event is lost by that"))
+// copies compares the readable copies with the log: what they lack is made up for, and
+// what else is in them is set aside.
+func (r *Report) copies(dir writer.FS, at session.Mark) {
+	for i, name := range copyFiles {
+		c := copied{name: name, events: i == 1}
+		if _, _, whole, err := c.compare(dir, at); err != nil || !whole {
+			r.fault(Fault{File: name, Kind: journal.Torn.String(), Problem: cmp.Or(err, errNotOurs).Error()})
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
-	"github.com/lopen-dev/lopen/writer"
 )
 
 const (
@@ -33,9 +32,8 @@ func (s *Store) RequestWake(ctx context.Context, id session.ID) (woken bool, err
 	if err != nil || st.ActiveTask() != "" {
 		return false, err
 	}
-	name := sessionsDir + "/" + id.String() + "/" + wakeFile
-	err = writer.CreateFile(s.root(), name, []byte(s.opts.Now().UTC().Format(time.RFC3339)+"\n"), filePerm)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	name, err := s.request(id, wakeFile)
+	if err != nil {
 		return false, fmt.Errorf("ask session %s to end its wait: %w", id, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, wakePatience)

@@ -33,7 +33,7 @@ var ofActors = []mutant{
 	},
 	{
 		"removed folder: noticed by who waits for the disk", "actors/actor.go",
-		"} else if b.reply != nil {",
+		"} else if b.reply != nil && b.commits == a.commits.Load() {",
 		"} else if false {",
 		"./lifecycle", "TestFault32NoticedWithoutASave",
 	},

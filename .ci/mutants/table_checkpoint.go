@@ -39,7 +39,7 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"delete: what a rewind needs stays", "lifecycle/forget.go",
-		"return there[id] != nil",
+		"return there[id]",
 		"return there == nil",
 		"./lifecycle", "TestDeletionLeavesWhatARewindNeeds",
 	},

@@ -122,7 +122,7 @@ var ofCommand = []mutant{
 		pkg: "./cmd/lopen/internal/loop", test: "TestPromptIsBounded",
 	},
 	{
-		what: "diff: a task's patch begins before its first attempt", file: "lifecycle/patch.go",
+		what: "diff: a task's patch begins before its first attempt", file: "lifecycle/look.go",
 		from: "\t\t\tfirst = e\n", to: "\t\t\t_ = first\n",
 		pkg: "./lifecycle", test: "TestPatchOfATask",
 	},

@@ -20,9 +20,9 @@ var ofLifecycle = []mutant{
 		"./lifecycle/history", "TestRefused",
 	},
 	{
-		"read: a lost record excludes", "lifecycle/load.go",
-		"if log.Lost > 0 {",
-		"if false {",
+		"read: a lost record excludes", "lifecycle/builder.go",
+		"; lost > 0 && lost <= upto {",
+		"; lost > 0 && false {",
 		"./lifecycle", "TestFault07DamageInTheMiddle",
 	},
 	{
@@ -45,8 +45,8 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"open: damaged sessions move aside", "lifecycle/load.go",
-		"return nil, s.setAside(id, lease, unreadable(\"load session\", dir.Name(), err))",
-		"return nil, unreadable(\"load session\", dir.Name(), err)",
+		"return nil, s.setAside(id, lease, err)",
+		"return nil, err",
 		"./lifecycle", "TestDamagedSession",
 	},
 	{
@@ -74,7 +74,7 @@ var ofLifecycle = []mutant{
 		"./lifecycle", "TestFault26WriterThatLostItsLockGoesOn",
 	},
 	{
-		"commit: entries go into several records", "lifecycle/streams.go",
+		"commit: entries go into several records", "lifecycle/committer.go",
 		"if used > 0 && used+e.Size > room {",
 		"if false {",
 		"./lifecycle", "TestFault39EntriesOfAPauseAboveOneRecord",
@@ -86,9 +86,9 @@ var ofLifecycle = []mutant{
 		"./lifecycle", "TestFault40SnapshotOfAWriterThatLostItsLock",
 	},
 	{
-		"history: a large change's record names its snapshot", "lifecycle/snapshot.go",
-		"m.Reason == history.Large && !same {",
-		"m.Reason == history.Large && !same && false {",
+		"history: a large change's record names its snapshot", "lifecycle/builder.go",
+		"; ok || named[m.ID()] == m.SHA256 {",
+		"; ok || named[m.ID()] == m.SHA256 || m.Reason == history.Large && b.log.Holds(m.Epoch, m.Seq) {",
 		"./lifecycle", "TestFault35SnapshotOfARecordThatFailed",
 	},
 	{
@@ -111,7 +111,7 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"prune: judged again under the lease", "lifecycle/prune.go",
-		"at, err := s.completedAt(x.ID, s.readHeld(lease))",
+		"at, err := completedAt(s.readHeld(x.ID, lease))",
 		"at, err := x.completedAt, error(nil)",
 		"./lifecycle", "TestPruneJudgesAgainUnderTheLease",
 	},
@@ -128,9 +128,9 @@ var ofLifecycle = []mutant{
 		"./lifecycle", "TestLocksAreNotWaitedForWithoutBound",
 	},
 	{
-		"verify: the first line of a stream", "lifecycle/verify_beside.go",
-		"for _, file := range files {",
-		"for _, file := range files[:0] {",
+		"verify: the first line of a segment", "writer/journal/chain.go",
+		"if s.spoiled > 0 {",
+		"if false {",
 		"./lifecycle", "TestVerifyNoticesEveryFlip",
 	},
 	{
@@ -180,12 +180,6 @@ var ofLifecycle = []mutant{
 		"|| !c.store.giveUpBallast() {",
 		"|| true {",
 		"./lifecycle", "TestFault09ReserveIsGivenUp",
-	},
-	{
-		"stream: left after an error of the journal", "lifecycle/committer.go",
-		"\t\t\tc.messages.GiveUp()\n",
-		"\t\t\tc.messages.Accept()\n",
-		"./lifecycle", "TestFaultAndPowerCut/ext4/no-space-left-on-device/restart=false",
 	},
 	{
 		"redact: a forged marker saves nothing", "lifecycle/redact/redact.go",
@@ -278,9 +272,9 @@ var ofLifecycle = []mutant{
 		"./lifecycle", "TestRewindAndUndo",
 	},
 	{
-		"fork: its first record names what it inherits", "lifecycle/streams.go",
-		"\tif c.base == nil {",
-		"\tif false {",
+		"fork: its first record names what it inherits", "lifecycle/committer.go",
+		"\tif c.base == nil { // the first",
+		"\tif false { // the first",
 		"./lifecycle", "TestForkOfAForkAtAMessage",
 	},
 	{
@@ -327,8 +321,8 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"list: what nobody holds is interrupted", "lifecycle/list.go",
-		"sum.Status = sum.Status.Seen(false)",
-		"sum.Status = sum.Status.Seen(true)",
+		"sum.ID, sum.Status = id, sum.Status.Seen(held)",
+		"sum.ID, sum.Status = id, sum.Status.Seen(true)",
 		"./lifecycle", "TestListSeesWhoIsInterrupted",
 	},
 	{
@@ -345,13 +339,13 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"load: readable files lie on the chain", "lifecycle/load.go",
-		"if !log.Holds(shown.Epoch, shown.Seq) || !log.Holds(metrics.Epoch, metrics.Seq) {",
-		"if false {",
+		"case !ld.log.Holds(at.Epoch, at.Seq):",
+		"case false:",
 		"./lifecycle", "TestReadableFilesOfAnotherPast",
 	},
 	{
-		"load: the journal is of this session", "lifecycle/load.go",
-		"log.Session != \"\" && log.Session != id.String()",
+		"load: the journal is of this session", "lifecycle/builder.go",
+		"b.log.Session != \"\" && b.log.Session != b.id.String()",
 		"false",
 		"./lifecycle", "TestJournalOfAnotherSession",
 	},
@@ -363,8 +357,8 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"trash: a damaged note never expires", "lifecycle/trash.go",
-		"!t.At.IsZero() && now",
-		"now",
+		"!x.at.IsZero() && s.opts",
+		"s.opts",
 		"./lifecycle", "TestDamagedNoteInTheTrashDoesNotExpire",
 	},
 	{

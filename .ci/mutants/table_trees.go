@@ -347,8 +347,8 @@ var ofTrees = []mutant{
 	},
 	{
 		"set back: and goes with its session", "lifecycle/setback.go",
-		" && slices.Contains(ids, id) {",
-		" && slices.ContainsFunc(ids, func(session.ID) bool { return id.Module != \"\" }) {",
+		" && slices.ContainsFunc(folders, there) {",
+		" && there != nil {",
 		"./lifecycle", "TestFailedTreesStayUntilTheSessionIsPruned",
 	},
 	{

@@ -57,27 +57,27 @@ var ofWriter = []mutant{
 	},
 	{
 		"append: a segment whose fsync failed is given up", "writer/journal/writer.go",
-		"\tw.drop()\n\tif err := w.next(); err != nil {\n\t\tw.broken = err\n\t\treturn err\n\t}\n\tw.broken = nil\n",
-		"\tw.broken = nil\n\tif w.f == nil {\n\t\tw.drop()\n\t\tif err := w.next(); err != nil {\n\t\t\tw.broken = err\n\t\t\treturn err\n\t\t}\n\t}\n",
+		"\tw.drop()\n\tif err := w.next(); err != nil {\n\t\tw.broken = err\n\t\treturn err\n\t}\n",
+		"\tif w.f == nil {\n\t\tif err := w.next(); err != nil {\n\t\t\tw.broken = err\n\t\t\treturn err\n\t\t}\n\t}\n",
 		"./lifecycle", "TestFault11And12FsyncFailsOnce",
 	},
 	{
 		"segment: fsync of the folder", "writer/journal/writer.go",
-		"\tif err := w.dir.SyncDir(\".\"); err != nil {\n\t\tw.drop()\n\t\treturn w.error(\"open segment\", writer.NotDurable, err)\n\t}\n",
+		"\tif err == nil {\n\t\terr = w.dir.SyncDir(\".\")\n\t}\n",
 		"",
-		"./writer/journal", "TestEveryFaultOfAWriter",
+		"./writer/journal", "TestPowerCuts",
 	},
 	{
 		"segment: after says what was durable", "writer/journal/writer.go",
-		"Segment: w.at.n, After: w.last}\n\terr := w.create(w.at.String(), h)",
-		"Segment: w.at.n, After: Position{}}\n\terr := w.create(w.at.String(), h)",
-		"./lifecycle", "TestFault11And12FsyncFailsOnce",
+		"After: w.last, State: w.state}",
+		"After: Position{}, State: w.state}",
+		"./writer/journal", "TestUnacknowledgedRecordIsVoid",
 	},
 	{
 		"epoch: records are copied into it", "writer/journal/writer.go",
 		"refs := log.Above(w.last.Seq)",
 		"refs := log.Above(w.last.Seq)\n\tif len(refs) > 0 {\n\t\tw.last = refs[len(refs)-1].Position\n\t}\n\trefs = nil",
-		"./lifecycle", "TestFault31FsyncFailsThenRestartThenPowerCut",
+		"./writer/journal", "TestOpenCopiesWhatMayNotBeDurable",
 	},
 	{
 		"epoch: fsync of the copies", "writer/journal/writer.go",
@@ -87,9 +87,9 @@ var ofWriter = []mutant{
 	},
 	{
 		"epoch: fsync of the folder", "writer/journal/writer.go",
-		"\tif err := dir.SyncDir(\".\"); err != nil {\n\t\tw.drop()\n\t\treturn nil, w.error(\"open journal\", writer.NotDurable, err)\n\t}\n",
-		"",
-		"./writer/journal", "TestEveryFaultOfOpen",
+		"\terr = dir.SyncDir(\".\")\n\tif err == nil {\n",
+		"\tif err == nil {\n",
+		"./writer/journal", "TestPowerCuts",
 	},
 	{
 		"epoch: claimed by a link that fails", "writer/journal/writer.go",
@@ -99,8 +99,8 @@ var ofWriter = []mutant{
 	},
 	{
 		"read: the checksum", "writer/journal/format.go",
-		"if !bytes.Equal(crc, have) ||",
-		"if !bytes.Equal(crc, crc) ||",
+		"have == string(crc) && ",
+		"string(crc) != \"\" && ",
 		"./lifecycle", "TestFault07DamageInTheMiddle",
 	},
 	{
@@ -123,8 +123,8 @@ var ofWriter = []mutant{
 	},
 	{
 		"read: a snapshot lies on the chain", "writer/journal/log.go",
-		"if j.segment.epoch > epoch && j.after.Seq < seq {",
-		"if j.segment.epoch > epoch && j.after.Seq < seq && false {",
+		"return j.segment.epoch > epoch && j.after.Seq < seq })",
+		"return false })",
 		"./lifecycle", "TestSnapshotOfAnotherPastIsNoLoss",
 	},
 	{
@@ -150,24 +150,6 @@ var ofWriter = []mutant{
 		"if s.sum(data) != r.hash() {",
 		"if false {",
 		"./writer/blob", "TestPackDamaged",
-	},
-	{
-		"stream: fdatasync", "writer/journal/stream.go",
-		"s.f.Datasync(); err != nil",
-		"error(nil); err != nil",
-		"./writer/journal", "TestStreamCallsFail",
-	},
-	{
-		"stream: fsync of the folder", "writer/journal/stream.go",
-		"s.dir.SyncDir(\".\"); err != nil",
-		"error(nil); err != nil",
-		"./writer/journal", "TestStreamCallsFail",
-	},
-	{
-		"stream: what the record does not name does not count", "writer/journal/streamread.go",
-		"\tin := newLines(io.LimitReader(f, p.Bytes), min(p.Bytes, info.Size())+1)\n",
-		"\tp.Bytes, p.Count = maxNumber, maxNumber\n\tin := newLines(io.LimitReader(f, p.Bytes), min(p.Bytes, info.Size())+1)\n",
-		"./writer/journal", "TestStreamIsReadAsFarAsItCounts",
 	},
 	{
 		"rewind: contents are synced before anything is seen", "writer/blob/batch.go",
@@ -272,15 +254,57 @@ var ofWriter = []mutant{
 		"./writer", "TestQuarantineOfATakenName",
 	},
 	{
-		"segment: counts under the epoch of its header", "writer/journal/scan.go",
-		"s.header.Epoch == n.epoch && ",
+		"segment: a failed one is not in the list", "writer/journal/writer.go",
+		"\t\t\tw.list = w.list[:len(w.list)-1]\n",
 		"",
-		"./writer/journal", "TestEmptyAndForeignFiles",
+		"./writer/journal", "TestEveryFaultOfAWriter",
 	},
 	{
-		"segment: counts under the number of its header", "writer/journal/scan.go",
-		" && s.header.Segment == n.n",
+		"segment: one whose holder lost the session does not replace the list", "writer/journal/writer.go",
+		"\t\terr = w.Confirm() // or the list",
+		"\t\t_ = w.Confirm() // or the list",
+		"./writer/journal", "TestStaleWriterRotates",
+	},
+	{
+		"segment: its notes are durable when it ends", "writer/journal/writer.go",
+		"if w.synced < w.off && w.broken == nil {",
+		"if false {",
+		"./writer/journal", "TestNotesAreSynced",
+	},
+	{
+		"read: a list of another session decides nothing", "writer/journal/list.go",
+		"return h.header.Session != session })",
+		"return false })",
+		"./writer/journal", "TestListThatIsLost",
+	},
+	{
+		"read: a segment that is emptied is missing", "writer/journal/scan.go",
+		"(size < known.length || errors.Is(err, io.EOF))",
+		"false",
+		"./writer/journal", "TestNewestSegmentIsLost",
+	},
+	{
+		"read: what a gap lost decides what it costs", "writer/journal/chain.go",
+		"c.lose(c.next, upto.Seq, state)",
+		"c.lose(c.next, upto.Seq, upto.Seq)",
+		"./writer/journal", "TestLossOfEntries",
+	},
+	{
+		"read: the numbers of lost records are taken", "writer/journal/chain.go",
+		"\t\tc.after = append(c.after, join{s.name, upto, state})\n",
 		"",
+		"./writer/journal", "TestLossOfEntries",
+	},
+	{
+		"read: a note names what lies on the chain", "writer/journal/log.go",
+		"if n.SHA256 == sha256 && l.Holds(n.Epoch, n.Seq) {",
+		"if n.SHA256 == sha256 {",
+		"./writer/journal", "TestNamed",
+	},
+	{
+		"segment: counts under the name of its header", "writer/journal/scan.go",
+		"err == nil && s.header.name() == n:",
+		"err == nil:",
 		"./writer/journal", "TestEmptyAndForeignFiles",
 	},
 	{

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/lopen-dev/lopen/bench/fusedisk"
 	"github.com/lopen-dev/lopen/bench/workload"
 )
 
@@ -41,8 +42,8 @@ const usual = 40
 // A bench is one run of everything.
 type bench struct {
 	Scale
-	dir    string // for scratch, on the disk that is measured
-	disk   *Disk  // nil where there is no FUSE
+	dir    string         // for scratch, on the disk that is measured
+	disk   *fusedisk.Disk // nil where there is no FUSE
 	kinds  []Kind
 	tables []*Table
 	until  time.Time // when the suite that runs has used its time up

@@ -20,9 +20,7 @@
 //
 // What a commit costs in fsyncs and bytes, and what a slow or a stalled disk does to
 // the caller, is measured on a file system in user space (FUSE) that passes everything on,
-// counts, and holds fsync back: it is the same for everybody and asks nothing of a
-// peer. It runs in a process of its own, because a page fault on a file that this
-// process serves could stop the very threads that would answer it. Where FUSE cannot be
+// counts, and holds fsync back: see bench/fusedisk. Where FUSE cannot be
 // mounted (that is: other than on Linux) those tables are left out, and the page says so.
 // renameio has no rows on Windows.
 //

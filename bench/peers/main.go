@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/lopen-dev/lopen/bench/fusedisk"
 )
 
 func main() {
-	if ran, err := beDisk(); ran {
+	if ran, err := fusedisk.Serve(); ran {
 		exit(err)
 	}
 	out := flag.String("out", ".", "folder for RESULTS.md, results.json and the charts")
@@ -77,7 +79,7 @@ func measure(scale Scale, dir, folder string, say func(string, ...any)) (_ *Resu
 		return nil, err
 	}
 	res := &Results{Machine: machine(top, false), Scale: scale}
-	disk, err := mountDisk(top)
+	disk, err := fusedisk.Mount(top)
 	if err != nil {
 		say("no tables of slow disks, fsyncs and bytes: %v", err)
 	} else {
@@ -89,7 +91,7 @@ func measure(scale Scale, dir, folder string, say func(string, ...any)) (_ *Resu
 		{"the same on a slow disk", 220, b.slowWaits},
 		{"a stalled disk", 40, b.stall},
 		{"bursts", 160, b.burst},
-		{"fsyncs and bytes", 70, b.costs},
+		{"fsyncs and bytes", 85, b.costs},
 		{"messages", 80, b.messages},
 		{"sessions beside each other", 60, b.together},
 		{"iterations", 40, b.iterations},
@@ -98,7 +100,7 @@ func measure(scale Scale, dir, folder string, say func(string, ...any)) (_ *Resu
 	if folder != "" {
 		suites = append(suites,
 			suite{"what people notice", 130, func() error { return b.people(folder) }},
-			suite{"bounds", 250, func() (err error) { res.Pairs, err = b.goBenchmarks(folder); return err }})
+			suite{"bounds", 320, func() (err error) { res.Pairs, err = b.goBenchmarks(folder); return err }})
 	}
 	if err := b.runAll(suites, say); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/wal"
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/lopen-dev/lopen/bench/fusedisk"
 	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -22,7 +23,7 @@ import (
 
 // TestMain lets the test's program be the disk, too.
 func TestMain(m *testing.M) {
-	if ran, err := beDisk(); ran {
+	if ran, err := fusedisk.Serve(); ran {
 		exit(err)
 	}
 	os.Exit(m.Run())
@@ -162,13 +163,13 @@ func TestDisk(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(begun), 60*time.Millisecond)
 	after, err := d.Counts()
 	require.NoError(t, err)
-	require.Equal(t, Counts{3, 2 * recordBytes}, Counts{after.Fsyncs - before.Fsyncs, after.Bytes - before.Bytes}, "the folder's, and two")
+	require.Equal(t, fusedisk.Counts{Fsyncs: 3, Bytes: 2 * recordBytes}, fusedisk.Counts{Fsyncs: after.Fsyncs - before.Fsyncs, Bytes: after.Bytes - before.Bytes}, "the folder's, and two")
 	require.NoError(t, p.Close())
 }
 
-func disk(t *testing.T) *Disk {
+func disk(t *testing.T) *fusedisk.Disk {
 	t.Helper()
-	d, err := mountDisk(t.TempDir())
+	d, err := fusedisk.Mount(t.TempDir())
 	if err != nil {
 		t.Skipf("no FUSE here: %v", err)
 	}

@@ -64,6 +64,10 @@ func (b *bench) costs() error {
 		return nil
 	}
 	const alone = 50
+	paced := func(c *contender) error {
+		defer time.Sleep(pace)
+		return c.durable()
+	}
 	burst := min(b.Triggers, 1000) // those that replace a file need minutes for more
 	for _, work := range []struct {
 		title string
@@ -73,6 +77,7 @@ func (b *bench) costs() error {
 	}{
 		{fmt.Sprintf("of a save by itself, plan of %d tasks", usual), alone, (*contender).durable, usual},
 		{"of a save by itself, plan of 1,000 tasks", alone, (*contender).durable, 1000},
+		{"of a save, one every 5 ms", 4 * alone, paced, usual},
 		{"a save in a burst of " + thousands(burst), burst, (*contender).save, usual},
 	} {
 		fsyncs := b.table("Fsyncs "+work.title, "fsyncs", "Until closed, what is written beside and at the end included.")

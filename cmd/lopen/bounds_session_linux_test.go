@@ -83,17 +83,17 @@ func (f foreign) state(members string) {
 func (f foreign) journal(bodies ...string) {
 	names, err := filepath.Glob(filepath.Join(f.dir, f.in("journal-*")))
 	require.NoError(f, err)
-	last := f.get(f.in(filepath.Base(names[len(names)-1])))
-	lines := bytes.Count(last, []byte("\n"))
+	last := bytes.TrimRight(f.get(f.in(filepath.Base(names[len(names)-1]))), "\x00")
+	records := bytes.Count(last, []byte(`{"seq":`))
 	var b bytes.Buffer
 	b.Write(last)
 	for i, body := range bodies {
-		b.Write(sealLine(fmt.Sprintf(`{"seq":%d,"epoch":1,"synced":0,"schemaVersion":2,"at":"2026-02-14T09:30:00Z",%s`, lines+i, body)))
+		b.Write(sealLine(fmt.Sprintf(`{"seq":%d,"epoch":1,"synced":0,"prior":0,"schemaVersion":2,"at":"2026-02-14T09:30:00Z",%s`, records+1+i, body)))
 	}
 	f.put(f.in(filepath.Base(names[len(names)-1])), b.Bytes())
 }
 
-// sealLine ends a line of a journal or stream that lacks its last member.
+// sealLine ends a line of a journal that lacks its last member.
 func sealLine(line string) []byte {
 	return fmt.Appendf(nil, "%s,\"crc\":\"%08x\"}\n", line, crc32.Checksum([]byte(line), crc32.MakeTable(crc32.Castagnoli)))
 }
@@ -123,16 +123,12 @@ var reading = [][]string{
 // guards are the cases that were within the bounds before there were any.
 var guards = []string{"tasks in circles", "children one by one", "2,000 segments", "500 snapshots", "snapshot without a line"}
 
-// TestHostileSession has commands read what a stranger put into a session: three, and with
-// -hostile all. Under the race detector nothing bounds their memory, and -short leaves it out.
+// TestHostileSession has commands read what a stranger put into a session: the two that read
+// it most, and with -hostile all. Under the race detector nothing bounds their memory, and -short leaves it out.
 func TestHostileSession(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a minute; -short")
-	}
-	commands := reading[:3]
-	if *allHostile {
-		commands = reading
 	}
 	const gib = 1 << 30
 	for name, put := range map[string]func(f foreign){
@@ -184,7 +180,10 @@ func TestHostileSession(t *testing.T) {
 			}
 			require.NoError(f, file.Close())
 		},
-		"a sparse stream": func(f foreign) { f.sparse(f.in("messages.jsonl"), gib) },
+		"a sparse inherited segment": func(f foreign) {
+			f.sparse(f.in("inherited/1/journal-1-1.jsonl"), gib)
+			f.journal(`"messages":9,"inherits":[9],"ops":[]`)
+		},
 		"sparse packs": func(f foreign) {
 			packs, err := filepath.Glob(filepath.Join(f.dir, ".lopen/blobs/packs/*.pack"))
 			require.NoError(f, err)
@@ -213,6 +212,10 @@ func TestHostileSession(t *testing.T) {
 		"operations of nothing": func(f foreign) { f.journal(`"ops":[` + repeated(`{}`, 4<<20) + `]`) },
 		"operations of little":  func(f foreign) { f.journal(`"ops":[` + repeated(`{"op":"x"}`, 1<<20) + `]`) },
 		"strings of nothing":    func(f foreign) { f.journal(`"openCalls":[` + repeated(`""`, 4<<20) + `],"ops":[]`) },
+		"children of nothing": func(f foreign) {
+			f.journal(`"ops":[{"op":"children-changed","inserted":[` + repeated(`""`, 4<<20) + `]}]`)
+		},
+		"logs of nothing": func(f foreign) { f.journal(`"inherits":[` + repeated(`0`, 7<<20) + `],"ops":[]`) },
 		"a member after the other": func(f foreign) {
 			var all []string
 			for i := range 1 << 18 {
@@ -237,10 +240,10 @@ func TestHostileSession(t *testing.T) {
 		},
 		"records and holes": func(f foreign) {
 			var b bytes.Buffer
-			b.Write(f.get(f.in("journal-1-1.jsonl")))
+			b.Write(bytes.TrimRight(f.get(f.in("journal-1-1.jsonl")), "\x00"))
 			for i := range 20_000 {
 				b.WriteString("x\n")
-				b.Write(sealLine(fmt.Sprintf(`{"seq":%d,"epoch":1,"synced":%d,"schemaVersion":2`, 10+2*i, 1<<40)))
+				b.Write(sealLine(fmt.Sprintf(`{"seq":%d,"epoch":1,"synced":%d,"prior":0,"schemaVersion":2`, 10+2*i, 1<<40)))
 			}
 			f.put(f.in("journal-1-1.jsonl"), b.Bytes())
 		},
@@ -262,14 +265,13 @@ func TestHostileSession(t *testing.T) {
 			}
 			f.state(`,"tasks":[` + strings.TrimSuffix(b.String(), ",") + `]`)
 		},
-		"1,000 streams with damaged headers": func(f foreign) {
-			data := f.get(f.in("messages.jsonl"))
+		"1,000 inherited segments with damaged headers": func(f foreign) {
 			for i := range 1000 {
-				f.put(f.in(fmt.Sprintf("messages-1-%d.jsonl", i+1)), append([]byte("x\n"), sealLine(fmt.Sprintf(`{"seq":1,"epoch":1,"synced":0,"n":%d,"uuid":"a","timestamp":"2026-02-14T09:30:00Z","role":"user","content":"x"`, i+2))...))
+				f.put(f.in(fmt.Sprintf("inherited/1/journal-1-%d.jsonl", i+1)), append([]byte("x\n"), sealLine(fmt.Sprintf(`{"seq":%d,"epoch":1,"synced":0,"state":0,"messages":%d,"message":{"uuid":"a","timestamp":"2026-02-14T09:30:00Z","role":"user","content":"x"}`, i+2, i+2))...))
 			}
-			f.put(f.in("messages.jsonl"), data)
-			f.journal(`"messages":{"file":"messages-1-1000.jsonl","bytes":100000,"count":1001},"ops":[]`)
+			f.journal(`"messages":2000,"inherits":[2000],"ops":[]`)
 		},
+		"65,536 inherited logs": func(f foreign) { f.journal(`"messages":9,"inherits":[` + repeated("9", 1<<16) + `],"ops":[]`) },
 		"2,000 segments": func(f foreign) {
 			for i := range 2_000 {
 				f.put(f.in(fmt.Sprintf("journal-1-%d.jsonl", i+2)), []byte("x\n"))
@@ -283,6 +285,12 @@ func TestHostileSession(t *testing.T) {
 			t.Parallel()
 			f := newForeign(t)
 			put(f)
+			commands := reading
+			if chain := strings.Contains(name, "chain") || name == "sparse packs"; chain && !*allHostile {
+				commands = reading[:2]
+			} else if !*allHostile {
+				commands = [][]string{reading[0], reading[2]}
+			}
 			for _, args := range commands {
 				args = append([]string(nil), args...)
 				for i, a := range args {

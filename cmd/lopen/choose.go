@@ -35,9 +35,7 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *screen
 		return nil, false, err
 	}
 	for _, info := range met {
-		if info.ID == old.ID {
-			old.Err = info.Err
-		} else {
+		if info.ID != old.ID {
 			r.warn(info.Err)
 		}
 	}
@@ -59,6 +57,10 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *screen
 // it. A nil session without an error means that a new one is wanted.
 func (r *runCall) goOn(ctx context.Context, store *lifecycle.Store, ui *screen, old lifecycle.Info, ready func() error) (*lifecycle.Session, error) {
 	resume := !r.noResume
+	var bad *lifecycle.DamagedError
+	if errors.As(old.Err, &bad) && !bad.Moved() && !errors.Is(bad, lifecycle.ErrEdited) {
+		old.Err = tried(store, old.ID)
+	}
 	if old.Err == nil {
 		var err error
 		if resume, err = r.wantsResume(ctx, old); err != nil {
@@ -147,10 +149,7 @@ func (r *runCall) mention(store *lifecycle.Store) (met []lifecycle.Info, err err
 		case own && info.Err == nil:
 		case own:
 			if !errors.Is(info.Err, lifecycle.ErrFutureVersion) {
-				var sess *lifecycle.Session
-				if sess, info.Err = store.Open(info.ID); info.Err == nil {
-					info.Err = closeStore(sess)
-				}
+				info.Err = tried(store, info.ID)
 			}
 			if info.Err != nil {
 				met = append(met, info)
@@ -167,6 +166,15 @@ func (r *runCall) mention(store *lifecycle.Store) (met []lifecycle.Info, err err
 		fmt.Fprintf(r.stderr, "unfinished as well: %d more, see lopen session list\n", others-mentioned)
 	}
 	return met, nil
+}
+
+// tried says why a session cannot be opened. One that is damaged is in corrupted/ then.
+func tried(store *lifecycle.Store, id session.ID) error {
+	sess, err := store.Open(id)
+	if err != nil {
+		return err
+	}
+	return closeStore(sess)
 }
 
 // howFar is a session's progress, and that it was interrupted.

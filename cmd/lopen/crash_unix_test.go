@@ -148,18 +148,22 @@ func checkRound(t *testing.T, dir string, tasks, killed int) int {
 // sleeps: the next run must not work beside the old one.
 func TestOrphanIsEndedBeforeItsTaskRunsAgain(t *testing.T) {
 	t.Parallel()
-	for name, args := range map[string][]string{
-		"resumed": {"run", "m"},
-		"new":     {"run", "m", "--no-resume", "--", "true"},
+	for name, c := range map[string]struct {
+		wait string // in place of the run's own
+		said string
+		args []string
+	}{
+		"resumed": {"", "5s", []string{"run", "m"}},
+		"new":     {"500ms", "500ms", []string{"run", "m", "--no-resume", "--", "true"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			orphaned(t, args)
+			orphaned(t, c.wait, c.said, c.args)
 		})
 	}
 }
 
-func orphaned(t *testing.T, args []string) {
+func orphaned(t *testing.T, wait, said string, args []string) {
 	if runtime.GOOS != "linux" {
 		t.Skip("no /proc: which process holds a lock cannot be told, and none is ended")
 	}
@@ -196,14 +200,19 @@ func orphaned(t *testing.T, args []string) {
 	// The old agent may still be writing: nothing is kept or brought back beside it.
 	for _, beside := range [][]string{{"checkpoint", "create"}, {"checkpoint", "rewind", "last", "--yes"}, {"undo", "--yes"}} {
 		refused := command(t, dir, beside...)
-		said, err := refused.CombinedOutput()
-		require.Error(t, err, "%v: %s", beside, said)
-		require.Equal(t, 11, refused.ProcessState.ExitCode(), "%v: %s", beside, said)
-		require.Contains(t, string(said), "still works on the files (process group")
+		out, err := refused.CombinedOutput()
+		require.Error(t, err, "%v: %s", beside, out)
+		require.Equal(t, 11, refused.ProcessState.ExitCode(), "%v: %s", beside, out)
+		require.Contains(t, string(out), "still works on the files (process group")
 	}
 	log := filepath.Join(t.TempDir(), "log")
-	out := must(t, dir, append([]string{"--log-level", "info", "--log-format", "json", "--log-file", log}, args...)...)
+	cmd = command(t, dir, append([]string{"--log-level", "info", "--log-format", "json", "--log-file", log}, args...)...)
+	cmd.Env = append(cmd.Env, shortWaits+"="+wait)
+	all, err := cmd.CombinedOutput()
+	out := string(all)
+	require.NoError(t, err, "%s", out)
 	require.Contains(t, out, "a command of an earlier run still works (process group")
+	require.Contains(t, out, "waiting "+said+" before it is ended")
 	lines, err := os.ReadFile(log)
 	require.NoError(t, err)
 	require.Regexp(t, `"level":"warn","session":"`+id.String()+`","process_group":\d+,"command":"sh -c .*"message":"orphan found"`, string(lines))

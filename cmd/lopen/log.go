@@ -26,7 +26,7 @@ type recordRow struct {
 	Saves    uint64            `json:"saves"`
 	CommitUs int64             `json:"commitUs,omitempty"`
 	Ops      []opRow           `json:"ops"`
-	Messages uint64            `json:"messages,omitempty"` // in all, where some were added
+	Messages uint64            `json:"messages,omitempty"` // in all
 	Events   uint64            `json:"events,omitempty"`   // of the transcript, likewise
 
 	Attempts   []session.AttemptRecord `json:"attempts,omitempty"`
@@ -44,20 +44,42 @@ type opRow struct {
 }
 
 func newSessionLog(a *app) *cobra.Command {
-	var task string
+	var task, cursor string
 	cmd := a.reads(&cobra.Command{
 		Use:   "log [ID]",
 		Short: "Tell what happened in a session: when, what changed, why",
 		Long: `Tell what happened in a session: when, what changed, why. With --task, tell of each
 start of the command on that task: what it was given, how it ended, what it used, which
-files it changed, how the check judged, and of one that failed the end of its output.`,
+files it changed, how the check judged, and of one that failed the end of its output.
+
+Where a session has more than journal_bytes of it, the oldest records are dropped but for
+messages, events and attempts. With --cursor, tell what came since the last call with the
+same name and remember how far that was; nothing is dropped that a cursor has not passed.
+To give one up, remove cursors/NAME.json in the session's folder.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.reading(args, func(store *lifecycle.Store, id session.ID) (err error) {
 				rows := []recordRow{}
 				attempts := []session.AttemptRecord{}
 				teller := &teller{w: a.stdout}
-				err = store.Log(id, 0, func(r session.Record) error {
+				above := uint64(0)
+				if cmd.Flags().Changed("cursor") {
+					if above, err = store.Cursor(id, cursor); errors.Is(err, lifecycle.ErrInvalid) {
+						return usagef("%w", err)
+					} else if err != nil {
+						return err
+					}
+				}
+				began, err := store.Began(id)
+				if err != nil {
+					return err
+				}
+				if began > above+1 {
+					fmt.Fprintf(a.stderr, "before #%d only messages, events and attempts are left, as journal_bytes asks for\n", began)
+				}
+				last := above
+				err = store.Log(id, above, func(r session.Record) error {
+					last = r.Seq
 					if cmd.Flags().Changed("task") {
 						attempts = append(attempts, attemptsOf(r, task)...)
 						return nil
@@ -75,10 +97,14 @@ files it changed, how the check judged, and of one that failed the end of its ou
 				case a.out.machine():
 					err = a.printJSON(rows)
 				}
+				if err == nil && cmd.Flags().Changed("cursor") {
+					err = store.MoveCursor(id, cursor, last)
+				}
 				return err
 			})
 		},
 	})
+	cmd.Flags().StringVar(&cursor, "cursor", "", "tell what came after the last call with the same `NAME`; what it has not told is not dropped")
 	cmd.Flags().StringVar(&task, "task", "", "tell of the starts of the command on `TASK`, an ID or the end of one")
 	return cmd
 }
@@ -165,7 +191,7 @@ func (a *app) tellInterrupted(ctx context.Context, store *lifecycle.Store, id se
 var errComplete = errors.New("the session is complete")
 
 func newRecordRow(r session.Record) recordRow {
-	row := recordRow{Attempts: r.Attempts, Checkpoint: r.Checkpoint, Rewind: r.Rewind, Messages: r.Messages.Count, Events: r.Transcript.Count, Seq: r.Seq, Epoch: r.Epoch, At: r.At, Event: string(r.Event), Saves: r.Saves(), CommitUs: r.Commit.Microseconds(), Ops: []opRow{}}
+	row := recordRow{Attempts: r.Attempts, Checkpoint: r.Checkpoint, Rewind: r.Rewind, Messages: r.Messages, Events: r.Transcript, Seq: r.Seq, Epoch: r.Epoch, At: r.At, Event: string(r.Event), Saves: r.Saves(), CommitUs: r.Commit.Microseconds(), Ops: []opRow{}}
 	for t, n := range r.Triggers {
 		if n > 0 {
 			if row.Triggers == nil {
@@ -274,7 +300,11 @@ func happened(r session.Record) (lines []string) {
 		for name, n := range r.Snapshot.Counts {
 			lines = append(lines, fmt.Sprintf("%d tasks: %s", n, strings.ReplaceAll(name, "-", " ")))
 		}
-		lines = append(lines, "too large for a record: the whole state is in "+history.ID{Epoch: r.Epoch, Seq: r.Seq}.Name())
+		why := "too large for a record: "
+		if len(r.Snapshot.Counts) == 0 { // it only begins a segment
+			why = ""
+		}
+		lines = append(lines, why+"the whole state is in "+history.ID{Epoch: r.Epoch, Seq: r.Seq}.Name())
 	}
 	return lines
 }

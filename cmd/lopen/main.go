@@ -57,7 +57,7 @@ func hint(err error) string {
 	var bad *lifecycle.DamagedError
 	switch {
 	case errors.As(err, &bad) && errors.Is(err, lifecycle.ErrEdited):
-		return fmt.Sprintf("  take it as it was edited: lopen session recover %s --accept-edit\n  or start a new session:   lopen run %s --no-resume -- CMD\n", bad.ID, bad.ID.Module)
+		return fmt.Sprintf("  take it as it was edited: lopen session recover %s --accept-edit\n  or discard the edit:      lopen session recover %s --discard-edit\n  or start a new session:   lopen run %s --no-resume -- CMD\n", bad.ID, bad.ID, bad.ID.Module)
 	case errors.As(err, &bad):
 		return fmt.Sprintf("  make a new session of what can be read: lopen session recover %s\n  or start fresh:                         lopen run %s --no-resume -- CMD\n", bad.ID, bad.ID.Module)
 	case storageFailed(err):

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +17,8 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 var (
@@ -40,7 +45,8 @@ const pidVariable = "LOPEN_TEST_PID"
 func TestMain(m *testing.M) {
 	child.KeepIfAsked()
 	if d, err := time.ParseDuration(os.Getenv(shortWaits)); err == nil {
-		loop.Waits.Limit, loop.Waits.Overload, loop.Waits.Longest, loop.Waits.Poll = d, d, 4*d, d
+		w := &loop.Waits
+		w.Limit, w.Overload, w.Longest, w.Poll, w.Orphan, w.Storage = d, d, 4*d, d, d, d
 	}
 	if d, err := time.ParseDuration(os.Getenv(shortIdle)); err == nil {
 		unattendedIdle = d
@@ -54,9 +60,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(code)
 	}
+	// Most of the tests wait: for processes, the disk and moments.
+	_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
 	testscript.Main(m, map[string]func(){
 		"lopen":   func() { os.Exit(asMain()) },
 		"drained": drained,
+		"say":     say,
 	})
 }
 
@@ -84,10 +93,6 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v1, err := filepath.Abs("../../lifecycle/testdata/v1")
-	if err != nil {
-		t.Fatal(err)
-	}
 	standin, err := filepath.Abs("testdata/standin")
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +106,6 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "xdg-state"))
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "xdg-config"))
 			env.Setenv("SAMPLE", sample)
-			env.Setenv("V1", v1)
 			env.Setenv("STANDIN", standin) // agents that print what the real ones print
 			env.Setenv("TZ", "UTC")
 			// Under the race detector each command would sleep for a second before it exits.
@@ -133,6 +137,32 @@ func drained() {
 		_, _ = tty.WriteString(strings.Repeat("\n", 256<<10))
 	}
 	os.Exit(cmd.ProcessState.ExitCode())
+}
+
+// say MODULE TEXT... appends messages to a session, as a program does that has one.
+func say() {
+	err := func() error {
+		store, err := lifecycle.Open(".", lifecycle.Options{})
+		if err != nil {
+			return err
+		}
+		id, err := store.Resolve(os.Args[1])
+		if err != nil {
+			return err
+		}
+		sess, err := store.Open(id)
+		if err != nil {
+			return err
+		}
+		for i, text := range os.Args[2:] {
+			err = errors.Join(err, sess.Append(&session.Message{ID: fmt.Sprint(i), Time: time.Now(), Role: session.RoleUser, Content: session.Text(text)}))
+		}
+		return errors.Join(err, closeStore(store))
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // exits CODE COMMAND... runs a command that must end with an exit code.

@@ -35,7 +35,7 @@ var levels = map[string]string{
 	"store created": "info", "the machine may fall asleep": "debug", "session created": "info", "session opened": "info", "session closed": "info", "session paused": "info",
 	"session complete": "info", "session forked": "info", "session renamed": "info", "session pinned": "info", "session unpinned": "info",
 	"session pruned": "info", "session restored": "info", "session deleted": "info", "session recovered": "info", "session accepted": "info",
-	"edit accepted": "info", "pause requested": "info",
+	"edit accepted": "info", "edit discarded": "info", "pause requested": "info",
 	"checkpoint made": "info", "checkpoint pinned": "info", "checkpoint removed": "info", "rewind begins": "info", "rewind ends": "info",
 	"run begins": "info", "run ends": "info", "task begins": "info", "task ends": "info", "task used up its attempts": "info",
 	"component complete": "info", "check before the first task": "info", "wait begins": "info", "wait ends": "info",
@@ -109,6 +109,7 @@ touch "been-$LOPEN_TASK"
 case $LOPEN_TASK in
 limited) printf '{"retryAt":"2020-01-01T00:00:00Z","inputTokens":5,"outputTokens":2,"costUSD":0.25}' >"$LOPEN_METRICS_FILE"; exit 75 ;;
 locked) chmod 500 ".lopen/sessions/$LOPEN_SESSION_ID" ;;
+denied) until grep -q 'paused on a storage error' ../tmp/night.log; do sleep 0.05; done ;; # when it was quiet
 killed) kill -9 $LOPEN_TEST_PID; exit 1 ;;
 esac
 exit 0
@@ -124,7 +125,7 @@ func TestTheNightCanBeToldFromTheLog(t *testing.T) {
 	logged := func(args ...string) []string {
 		return append([]string{"--log-level", "debug", "--log-format", "json", "--log-file", n.log}, args...)
 	}
-	plan := "- [ ] plain\n- [ ] red\n- [ ] limited\n- [ ] locked\n- [ ] killed\n"
+	plan := "- [ ] plain\n- [ ] red\n- [ ] limited\n- [ ] locked\n- [ ] denied\n- [ ] killed\n"
 	for name, text := range map[string]string{"TODO.md": plan, "agent.sh": nightAgent, "work": ""} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 		require.NoError(t, os.Chmod(filepath.Join(dir, name), 0o666))
@@ -135,7 +136,9 @@ func TestTheNightCanBeToldFromTheLog(t *testing.T) {
 	run := process(logged("run", "m", "--check", `[ "$LOPEN_TASK-$LOPEN_ATTEMPT" != red-1 ]`, "--", "sh", "agent.sh")...)
 	var out bytes.Buffer
 	run.Stdout, run.Stderr = &out, &out
+	run.Env = append(run.Env, shortWaits+"=50ms")
 	require.NoError(t, run.Start())
+	t.Cleanup(func() { _ = run.Process.Kill() })
 	require.Eventually(t, func() bool {
 		for _, l := range n.lines() {
 			if l.text("level") == "error" {
@@ -224,9 +227,9 @@ func (n *night) tasks(all []line, id string) {
 	require.Equal(n, []string{
 		"begins plain 1", "ends plain 1", "begins red 1", "ends red 1", "begins red 2", "ends red 2", "begins red 3", "ends red 3",
 		"begins limited 1", "ends limited 1", "begins limited 1", "ends limited 1", "begins locked 1", "ends locked 1",
-		"begins killed 1", "ends killed 1", "begins killed 1", "ends killed 1",
+		"begins denied 1", "ends denied 1", "begins killed 1", "ends killed 1", "begins killed 1", "ends killed 1",
 	}, trimmed(each(linesOf(all, id, "task begins", "task ends"), "message", "task", "attempt"), "task "))
-	require.Equal(n, []string{"done", "failed", "failed", "done", "waits", "done", "done", "killed", "done"}, each(ends, "outcome"))
+	require.Equal(n, []string{"done", "failed", "failed", "done", "waits", "done", "done", "done", "killed", "done"}, each(ends, "outcome"))
 	require.Equal(n, []string{`the check "[ \"$LOPEN_TASK-$LOPEN_ATTEMPT\" != red-1 ]": exit 1`, "exit 3"}, each(ends[1:3], "failure"))
 	for _, l := range ends {
 		if l.text("outcome") != "killed" { // nobody saw how long that took

@@ -32,7 +32,7 @@ type recoveryRow struct {
 
 func newSessionRecover(a *app) *cobra.Command {
 	var strategy string
-	var dryRun, edit, yes bool
+	var dryRun, accept, discard, yes bool
 	cmd := a.reads(&cobra.Command{
 		Use:   "recover ID",
 		Short: "Build a new session out of a damaged one, which stays as it is",
@@ -43,19 +43,19 @@ removed by it, only a terminal is asked. The new session has the old one's name 
 latest-checkpoint  the newest whole State (history/, state.json), and the records after it
 checkpoint=CP      the State of a snapshot's number, or of a checkpoint
 journal            the records alone, from the first on
-partial            what can be read, whatever is missing between; of a state.json that is cut off
-                   the tasks that are whole
+partial            what can be read, whatever is missing between
 
 Without --strategy it is the one that saves most: the newest record; of two that reach the same
 one, the first in this list. What partial leaves out is named. lopen run asks before it goes on
 with the new session until you have looked at it: session verify ID --accept.
 
---accept-edit takes a session's files as somebody edited them, in place.`,
+--accept-edit takes a session's files as somebody edited them, in place; --discard-edit sets
+them aside in the session's folder and makes them again as they were.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changes(func(store *lifecycle.Store) error {
-				if edit {
-					return a.acceptEdit(store, args[0], dryRun)
+				if accept || discard {
+					return a.endEdit(store, args[0], dryRun, discard)
 				}
 				return a.recover(cmd.Context(), store, args[0], strategy, dryRun, yes)
 			})
@@ -65,8 +65,9 @@ with the new session until you have looked at it: session verify ID --accept.
 	f.StringVar(&strategy, "strategy", "", "`latest-checkpoint|checkpoint=CP|journal|partial`")
 	f.BoolVar(&dryRun, "dry-run", false, "only say what is damaged, and what would come of it")
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask")
-	f.BoolVar(&edit, "accept-edit", false, "take what somebody edited outside as it is")
-	cmd.MarkFlagsMutuallyExclusive("strategy", "accept-edit")
+	f.BoolVar(&accept, "accept-edit", false, "take what somebody edited outside as it is")
+	f.BoolVar(&discard, "discard-edit", false, "set aside what somebody edited outside")
+	cmd.MarkFlagsMutuallyExclusive("strategy", "accept-edit", "discard-edit")
 	return cmd
 }
 
@@ -146,13 +147,17 @@ func newRecoveryRow(r *lifecycle.Recovery) recoveryRow {
 	return row
 }
 
-// acceptEdit says what was edited and takes it.
-func (a *app) acceptEdit(store *lifecycle.Store, name string, dryRun bool) error {
+// endEdit says what was edited, and takes it or sets it aside.
+func (a *app) endEdit(store *lifecycle.Store, name string, dryRun, discard bool) error {
 	id, err := store.Resolve(name)
 	if err != nil {
 		return err
 	}
-	edit, err := store.AcceptEdit(id, dryRun)
+	end := store.AcceptEdit
+	if discard {
+		end = store.DiscardEdit
+	}
+	edit, err := end(id, dryRun)
 	if errors.Is(err, lifecycle.ErrInvalid) {
 		return &usageError{err}
 	}
@@ -161,26 +166,27 @@ func (a *app) acceptEdit(store *lifecycle.Store, name string, dryRun bool) error
 	}
 	if a.out.machine() {
 		return a.printJSON(struct {
-			ID       string                  `json:"id"`
-			Accepted bool                    `json:"accepted"`
-			Known    bool                    `json:"known"`
-			Changes  []string                `json:"changes"`
-			Rules    []lifecycle.FindingJSON `json:"rules"`
-		}{id.String(), !dryRun, edit.Known, append([]string{}, edit.Changes...), lifecycle.FindingsJSON(edit.Rules)})
+			ID        string                  `json:"id"`
+			Accepted  bool                    `json:"accepted"`
+			Discarded bool                    `json:"discarded"`
+			Changes   []string                `json:"changes"`
+			Rules     []lifecycle.FindingJSON `json:"rules"`
+		}{id.String(), !dryRun && !discard, !dryRun && discard, append([]string{}, edit.Changes...), lifecycle.FindingsJSON(edit.Rules)})
 	}
 	what := strings.Join(edit.Changes, ", ")
-	switch {
-	case !edit.Known:
-		what = "what was written before cannot be read, so what was edited is not known"
-	case what == "":
+	if what == "" {
 		what = "nothing that means anything: spaces, or the order of members"
 	}
 	fmt.Fprintf(a.stdout, "%s  edited: %s\n", id, plain.Line(what))
 	for _, f := range edit.Rules {
 		fmt.Fprintf(a.stdout, "  %s\n", plain.Line(f.String()))
 	}
+	done := "accepted"
+	if discard {
+		done = "discarded"
+	}
 	if !dryRun {
-		fmt.Fprintf(a.stderr, "accepted: session %s can be gone on with\n", id)
+		fmt.Fprintf(a.stderr, "%s: session %s can be resumed\n", done, id)
 	}
 	return nil
 }
@@ -217,7 +223,7 @@ func readOnly(st *session.State, err error) string {
 	switch {
 	case st == nil:
 	case errors.Is(err, lifecycle.ErrEdited):
-		return fmt.Sprintf("it was edited outside and is read-only until: lopen session recover %s --accept-edit", st.ID())
+		return fmt.Sprintf("it was edited outside and is read-only until: lopen session recover %s --accept-edit (or --discard-edit)", st.ID())
 	case errors.Is(err, lifecycle.ErrFutureVersion):
 		return "a newer lopen wrote it; this one shows what it knows of it"
 	}

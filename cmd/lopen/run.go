@@ -338,7 +338,7 @@ func (r *runCall) work(ctx context.Context, cfg loop.Config) error {
 func storePolicy(v *settings.Values) (lifecycle.Policy, error) {
 	p := lifecycle.Policy{
 		Autosave: v.Duration("autosave_interval"), Interval: v.Int("snapshot_interval"), Retention: v.Int("snapshot_retention"), Iterations: v.Bool("save_iteration_history"),
-		CheckpointBytes: int64(v.Int("checkpoint_bytes")),
+		CheckpointBytes: int64(v.Int("checkpoint_bytes")), JournalBytes: int64(v.Int("journal_bytes")),
 	}
 	if p.Unredacted = !v.Bool("redact"); p.Unredacted {
 		return p, nil

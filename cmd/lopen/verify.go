@@ -52,10 +52,11 @@ func newSessionVerify(a *app) *cobra.Command {
 		Long: `Read everything of one session, or of all, run the rules, and say what is wrong.
 
 intact           every record and both readable files
-torn             the journal ends in bytes that were never acknowledged; nothing is lost
+torn             the journal ends in bytes that were never acknowledged, or a readable file is
+                 not whole; nothing is lost
 flawed           usable; a rule is broken, or a file beside the session's own is damaged
 history-damaged  the session is whole, its log or a snapshot is not
-edited           edited outside: read-only until session recover ID --accept-edit
+edited           edited outside: read-only until session recover ID --accept-edit or --discard-edit
 unreadable       reading failed, or a newer lopen wrote it
 corrupt          the session cannot be opened: session recover ID
 
@@ -175,6 +176,9 @@ func verifyAll(store *lifecycle.Store, args []string, vf verifyFlags) (all []lif
 func newReportRow(r lifecycle.Report) reportRow {
 	row := reportRow{ID: r.ID.String(), Condition: string(r.Condition), Seq: r.Seq, StateSeq: r.Shown, Records: r.Records, Bytes: r.Bytes, Faults: []faultRow{},
 		Rules: lifecycle.FindingsJSON(r.Rules), Leftovers: append([]string{}, r.Leftovers...), Blobs: r.Blobs, RequiresValidation: r.RequiresValidation}
+	for i := range row.Rules {
+		row.Rules[i].Repair = strings.ReplaceAll(row.Rules[i].Repair, " recover ID", " recover "+row.ID)
+	}
 	if r.Err != nil {
 		row.Error = r.Err.Error()
 	}
@@ -194,7 +198,10 @@ func newReportRow(r lifecycle.Report) reportRow {
 // String is the row for a person.
 func (r reportRow) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s: %d records kept, to number %d", r.ID, r.Condition, r.Records, r.Seq)
+	fmt.Fprintf(&b, "%s  %s: %d records kept", r.ID, r.Condition, r.Records)
+	if r.Seq > 0 {
+		fmt.Fprintf(&b, ", to number %d", r.Seq)
+	}
 	if r.HeldBy != "" {
 		fmt.Fprintf(&b, ", held by %s", plain.Line(r.HeldBy))
 	}
@@ -209,6 +216,10 @@ func (r reportRow) String() string {
 		fmt.Fprintf(&b, "  it was recovered and is not accepted: lopen session verify %s --accept\n", r.ID)
 	}
 	for _, f := range r.Faults {
+		if f.Length == 0 && f.Kind == "torn" {
+			fmt.Fprintf(&b, "  %s is made again by the next run: %s\n", shown(f.File), plain.Line(f.Problem))
+			continue
+		}
 		if f.Length == 0 {
 			fmt.Fprintf(&b, "  %s is damaged: %s\n", shown(f.File), plain.Line(f.Problem))
 			continue

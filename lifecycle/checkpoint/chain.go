@@ -83,9 +83,11 @@ func parse(data []byte, path string, known *chain) (*chain, error) {
 		line := rest[:end]
 		rest = rest[end:]
 		count++
-		err := c.add(line, int64(len(data)-len(rest)-len(line)), lines > 0)
-		if errors.Is(err, writer.ErrFutureVersion) {
-			return nil, err
+		err := errShort // at once: a file may have millions
+		if len(line) >= minLine {
+			if err = c.add(line, int64(len(data)-len(rest)-len(line)), lines > 0); errors.Is(err, writer.ErrFutureVersion) {
+				return nil, err
+			}
 		}
 		if err != nil {
 			if lines++; len(c.faults)+len(bad) < maxFaults {
@@ -104,9 +106,6 @@ func parse(data []byte, path string, known *chain) (*chain, error) {
 // add takes the line in that begins at start. gap says that the ones before it could not
 // be read.
 func (c *chain) add(line []byte, start int64, gap bool) error {
-	if len(line) < minLine {
-		return errShort // at once: a file may have millions
-	}
 	var l struct {
 		Entry
 		removal

@@ -10,7 +10,7 @@ import (
 type said struct {
 	mu     sync.Mutex
 	seq    uint64
-	bodies [][]byte // the members of each message, in order. Guarded by mu.
+	bodies [][]byte // each message as JSON, in order. Guarded by mu.
 }
 
 func (s *said) Commit(b actors.Batch) (actors.Committed, error) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
 
 	"github.com/lopen-dev/lopen/cache/files"
@@ -31,31 +30,7 @@ type Session struct {
 func (s *Session) Messages() iter.Seq2[session.Message, error] {
 	return func(yield func(session.Message, error) bool) {
 		for _, body := range s.said.all() {
-			if !yield(session.DecodeMessage(slices.Concat([]byte("{"), body, []byte("}")))) {
-				return
-			}
-		}
-	}
-}
-
-// MessagesUpTo is Messages up to one of them, which is included, or an error that
-// wraps ErrNotFound.
-func (s *Session) MessagesUpTo(last string) iter.Seq2[session.Message, error] {
-	return func(yield func(session.Message, error) bool) {
-		var all []session.Message
-		for m, err := range s.Messages() {
-			if err != nil {
-				yield(m, err)
-				return
-			}
-			all = append(all, m)
-		}
-		n := slices.IndexFunc(all, func(m session.Message) bool { return m.ID == last }) + 1
-		if n == 0 {
-			yield(session.Message{}, missing("message %q", last))
-		}
-		for _, m := range all[:n] {
-			if !yield(m, nil) {
+			if !yield(session.DecodeMessage(body)) {
 				return
 			}
 		}

@@ -105,12 +105,12 @@ type CheckRun struct {
 }
 
 // attempts appends what was recorded of starts of the command.
-func (e *encoder) attempts(all []AttemptRecord) {
+func (e *encoder) attempts(key string, all []AttemptRecord) {
 	if len(all) == 0 {
 		return
 	}
 	if data, err := json.Marshal(all); err == nil { // valid ones are never refused
-		e.raw("attempts", data)
+		e.raw(key, data)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
@@ -16,7 +17,7 @@ import (
 // iterations it covers. What is derived from other members (module, progress, sums)
 // is not read but derived again. Records are not looked at: that is a [Replay]'s.
 //
-// Files of an older version are migrated on the way. The State shares the memory of
+// The State shares the memory of
 // both: they must not be changed afterwards.
 //
 // The error wraps ErrCorrupt, ErrFutureVersion or ErrChecksum. With ErrChecksum
@@ -36,10 +37,6 @@ func Decode(state, metrics []byte) (*State, Mark, error) {
 // decodeBoth returns both files, or an error without them; with an error that is
 // mild, both.
 func decodeBoth(state, metrics []byte) (*stateFile, *metricsFile, error) {
-	state, metrics, version, err := migrate(state, metrics)
-	if err != nil {
-		return nil, nil, err
-	}
 	s, other := decodeState(state)
 	if other != nil {
 		other = fmt.Errorf("state.json: %w", other)
@@ -47,7 +44,6 @@ func decodeBoth(state, metrics []byte) (*stateFile, *metricsFile, error) {
 			return nil, nil, other
 		}
 	}
-	s.version = version
 	m, err := decodeMetrics(metrics)
 	if m != nil {
 		if m.id != s.state.id {
@@ -74,7 +70,6 @@ type stateFile struct {
 	state      *State // without its iterations
 	at         Mark
 	iterations int
-	version    int64 // of the older of the two files, before it was migrated
 	said       said
 }
 
@@ -95,6 +90,12 @@ type metricsFile struct {
 	said       said
 }
 
+// stateKeys are the members of state.json that the decoder knows, in the order in which they
+// are written.
+var stateKeys = slices.Concat([]string{"schemaVersion", "id", "module", "epoch", "seq"}, markObject.part("", "iterationsSeq").keys,
+	summaryHeader.keys, []string{"progress"}, sumsObject.keys, markObject.part("iterationsSeq", "inherits").keys,
+	headerObject.part("settings", "").keys, markObject.part("inherits", "").keys, []string{"tasks", "checksum"})
+
 func decodeState(data []byte) (*stateFile, error) {
 	d := newDecoder(strictjson.NewSharing(data))
 	s := &State{h: &Header{}}
@@ -105,39 +106,15 @@ func decodeState(data []byte) (*stateFile, error) {
 			s.id = d.id()
 		case "module":
 			d.Raw()
-		case "incarnation":
-			d.at.Incarnation = d.Text()
 		case "progress":
-			p := d.readProgress()
-			sums.progress = &p
+			sums.progress = &Progress{}
+			d.object(progressObject, sums.progress)
 			// A hint: the leaves, and some more for those that hold them; no task is shorter.
-			d.tasks.Grow(min(max(p.Total, 0)/16*17+16, len(data)/64))
-		case "iterations":
-			sums.totals.Iterations = d.int()
-		case "inputTokens":
-			sums.totals.InputTokens = d.Int()
-		case "outputTokens":
-			sums.totals.OutputTokens = d.Int()
-		case "cachedTokens":
-			sums.totals.CachedTokens = d.Int()
-		case "iterationsSeq":
-			d.at.Iterations = d.Uint()
-		case "messages":
-			d.at.Messages = d.tail()
-		case "transcript":
-			d.at.Transcript = d.tail()
-		case "openCalls":
-			d.at.OpenCalls = d.openCalls()
-		case "checkpoint":
-			d.at.Checkpoint = d.Text()
-		case "undo":
-			d.at.Undo = d.Text()
-		case "rewinding":
-			d.at.Rewinding = d.rewinding()
+			d.tasks.Grow(min(max(sums.progress.Total, 0)/16*17+16, len(data)/64))
 		case "tasks":
 			s.roots = d.children("", 1)
 		default:
-			if !d.header(s.h, key) {
+			if !d.known(headerObject, key, s.h) && !d.known(sumsObject, key, sums.totals) && !d.known(markObject, key, &d.at) {
 				s.h.Extra = append(s.h.Extra, Field{key, d.raw()})
 			}
 		}
@@ -178,10 +155,15 @@ func decodeMetrics(data []byte) (*metricsFile, error) {
 		case "id":
 			m.id = d.id()
 		case "totals":
-			t := d.readTotals()
-			m.said.totals = &t
+			m.said.totals = &Totals{}
+			d.object(totalsObject, m.said.totals)
 		case "iterations":
-			d.Array(func() { m.iterations = append(m.iterations, d.iteration(len(m.iterations)+1)) })
+			m.iterations = d.iterations()
+			for i, it := range m.iterations {
+				if it.Number != i+1 {
+					d.Fail("iteration %d stands at place %d", it.Number, i+1)
+				}
+			}
 		default:
 			d.Raw()
 		}
@@ -206,7 +188,7 @@ type decoder struct {
 	at       Mark
 	tasks    trie.Builder[Task]
 	ids      []string // of the tasks whose parents are being read, innermost last
-	progress Progress
+	progress tally
 }
 
 func newDecoder(r *strictjson.Reader) *decoder { return &decoder{Reader: r} }
@@ -239,11 +221,11 @@ func (d *decoder) mild() (newer, err error) {
 // first, so a newer one is recognised before anything of it is misread. Elsewhere it
 // is where a tool has sorted the members.
 func (d *decoder) members(member func(key string)) {
-	d.Object(func(key string) {
+	d.ObjectOf(stateKeys, func(_ int, key string) {
 		switch key {
 		case "schemaVersion":
-			if d.version = d.Int(); d.version < 1 {
-				d.Fail("want a schemaVersion from 1 on")
+			if d.version = d.Int(); d.version < SchemaVersion {
+				d.Fail("want a schemaVersion from %d on", SchemaVersion)
 			}
 		case "epoch":
 			d.at.Epoch = d.Uint()
@@ -265,21 +247,8 @@ func (d *decoder) id() ID {
 	return id
 }
 
-func (d *decoder) tail() (t Tail) {
-	d.Object(func(key string) {
-		switch key {
-		case "file":
-			t.File = d.Text()
-		case "bytes":
-			t.Bytes = d.Int()
-		case "count":
-			t.Count = d.Uint()
-		default:
-			d.Raw()
-		}
-	})
-	return t
-}
+// maxInherits bounds how many logs a fork goes on from: it is a fork of a fork that often.
+const maxInherits = 1 << 16
 
 func (d *decoder) time() time.Time {
 	s := d.Text()
@@ -307,19 +276,16 @@ func (d *decoder) int() int {
 	return int(v)
 }
 
-func (d *decoder) strs() (all []string) {
-	d.Array(func() { all = append(all, d.Text()) })
-	return all
-}
+func (d *decoder) strs(most int) []string { return list(d, most, d.Text) }
 
-// openCalls reads tool calls without an answer, of which there is a highest number.
-func (d *decoder) openCalls() (all []string) {
+func (d *decoder) uints(most int) []uint64 { return list(d, most, d.Uint) }
+
+// list reads an array, of so many elements at most.
+func list[T any](d *decoder, most int, element func() T) (all []T) {
 	d.Array(func() {
-		if len(all) == MaxOpenCalls {
-			d.Fail("more than %d open calls", MaxOpenCalls)
-			return
+		if all = append(all, element()); len(all) > most {
+			d.Fail("a list of more than %d elements", most)
 		}
-		all = append(all, d.Text())
 	})
 	return all
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -20,6 +21,9 @@ func DecodeRecord(line []byte) (Record, error) {
 // the shortest has 30 bytes, and all together 4 MiB.
 const maxOps = 1 << 18
 
+// maxIDs bounds the texts in a list of an operation: 4 MiB have no more that differ.
+const maxIDs = 1 << 20
+
 // An operation is an Op with what it takes to do it again.
 type operation struct {
 	Op
@@ -36,7 +40,14 @@ type operation struct {
 
 // decodeRecord reads a line and calls do, unless it is nil, with each operation.
 func decodeRecord(line []byte, r *Record, do func(*operation) error) error {
-	d := newDecoder(strictjson.NewReader(line))
+	head, err := r.cut(line)
+	if err != nil {
+		return err
+	}
+	d := newDecoder(strictjson.NewReader(head))
+	if r.appended() {
+		d.version = SchemaVersion // the object is as it was given, whatever the version
+	}
 	snapshot := false
 	d.Object(func(key string) {
 		switch key {
@@ -48,8 +59,6 @@ func decodeRecord(line []byte, r *Record, do func(*operation) error) error {
 			r.Seq = d.Uint()
 		case "epoch":
 			r.Epoch = d.Uint()
-		case "at":
-			r.At = d.time()
 		case "event":
 			if r.Event = Event(d.Text()); !slices.Contains(events, r.Event) {
 				d.Fail("%q is no event", r.Event)
@@ -58,20 +67,6 @@ func decodeRecord(line []byte, r *Record, do func(*operation) error) error {
 			d.triggers(r)
 		case "commitUs":
 			r.Commit = time.Duration(d.Int()) * time.Microsecond
-		case "messages":
-			r.Messages = d.tail()
-		case "transcript":
-			r.Transcript = d.tail()
-		case "openCalls":
-			r.OpenCalls = d.openCalls()
-		case "attempts":
-			r.Attempts = d.attempts()
-		case "incarnation":
-			r.Incarnation = d.Text()
-		case "checkpoint":
-			r.Checkpoint = d.Text()
-		case "rewind":
-			r.Rewind = d.rewinding()
 		case "snapshot":
 			r.Snapshot, snapshot = d.snapshot(), true
 		case "ops":
@@ -93,18 +88,12 @@ func decodeRecord(line []byte, r *Record, do func(*operation) error) error {
 				}
 			})
 		default:
-			d.Raw()
+			if !d.known(recordObject, key, r) {
+				d.Raw()
+			}
 		}
 	})
 	d.End()
-	if d.version > 0 && d.version < SchemaVersion {
-		now, err := migrateRecord(line, d.version)
-		if err != nil {
-			return fmt.Errorf("record %d: %w: %w", r.Seq, ErrCorrupt, err)
-		}
-		*r = Record{}
-		return decodeRecord(now, r, do)
-	}
 	if err := d.Err(); err != nil {
 		return fmt.Errorf("record %d: %w", r.Seq, err)
 	}
@@ -112,6 +101,34 @@ func decodeRecord(line []byte, r *Record, do func(*operation) error) error {
 		return fmt.Errorf("record %d: %w: a number or a checksum is missing", r.Seq, ErrCorrupt)
 	}
 	return nil
+}
+
+// appended says whether the record is a message or an event of the transcript.
+func (r *Record) appended() bool { return r.Message != nil || r.TranscriptEvent != nil }
+
+// cut takes the message or event out of a line that is one, and returns what is around it: any
+// object that a caller appended is in a line, also one that no other member may be.
+func (r *Record) cut(line []byte) ([]byte, error) {
+	at := 1 + bytes.IndexByte(line[min(len(line), 1):], '{') // no member before it is an object
+	end := bytes.LastIndex(line, []byte(`,"crc":"`))
+	head, message := bytes.CutSuffix(line[:at], []byte(`,"message":`))
+	if !message {
+		var event bool
+		if head, event = bytes.CutSuffix(line[:at], []byte(`,"transcriptEvent":`)); !event {
+			return line, nil
+		}
+	}
+	if end < at {
+		return nil, fmt.Errorf("record: %w: the line has no end", ErrCorrupt)
+	}
+	object, op := bytes.Clone(line[at:end]), Op{Name: OpMessagesAppended, Count: 1}
+	if message {
+		r.Message = object
+	} else {
+		r.TranscriptEvent, op.Name = object, OpEventsAppended
+	}
+	r.Ops = []Op{op}
+	return append(bytes.Clone(head), '}'), nil
 }
 
 func (d *decoder) triggers(r *Record) {
@@ -153,7 +170,7 @@ func (d *decoder) operation() (op operation) {
 		case "count":
 			op.Count = d.int()
 		case "paths":
-			op.Paths = d.strs()
+			op.Paths = d.strs(maxIDs)
 		case "parent":
 			op.parent = d.Text()
 		case "task":
@@ -162,17 +179,17 @@ func (d *decoder) operation() (op operation) {
 		case "set":
 			d.Object(func(key string) { op.set = append(op.set, Field{key, d.raw()}) })
 		case "unset":
-			op.unset = d.strs()
+			op.unset = d.strs(maxIDs)
 		case "at":
 			op.at = d.int()
 		case "removed":
 			op.removed = d.int()
 		case "inserted":
-			op.inserted = d.strs()
+			op.inserted = d.strs(maxIDs)
 		case "keep":
 			op.keep = d.int()
 		case "iterations":
-			d.Array(func() { op.added = append(op.added, d.anyIteration()) })
+			op.added = d.iterations()
 		default:
 			d.Raw()
 		}
@@ -196,7 +213,7 @@ func (d *decoder) operation() (op operation) {
 // flatTask reads a task without its relatives, which a record names beside it.
 func (d *decoder) flatTask() (t Task) {
 	d.Object(func(key string) {
-		if !d.taskMember(&t, key) {
+		if !d.known(taskObject, key, &t) {
 			t.Extra = append(t.Extra, Field{key, d.raw()})
 		}
 	})

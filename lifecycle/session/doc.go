@@ -20,8 +20,6 @@
 //
 // A [Rule] that is critical holds for every State: what breaks it is not built and not
 // read, and [FindingOf] tells which one it was. [Check] finds what breaks the others.
-// Files and records of an older version are migrated before they are read, a step a
-// version, from JSON to JSON.
 //
 // # Concurrency
 //

@@ -14,7 +14,7 @@ type Edit struct {
 	header     *Header
 	tasks      *trie.Edit[Task]
 	roots      []string
-	progress   Progress
+	progress   tally
 	iterations iterations
 	err        error // of the first iteration that could not be taken; State returns it
 }

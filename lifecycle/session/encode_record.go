@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,14 +53,7 @@ func EncodeChange(from, to *State, r Record, limit int) Change {
 
 // EncodeSnapshotRecord returns the body of a record that stands for a snapshot.
 func EncodeSnapshotRecord(r Record, ref SnapshotRef) []byte {
-	e := &encoder{b: make([]byte, 0, 256)}
-	e.why(r)
-	if len(r.Ops) > 0 {
-		e.key("ops")
-		e.b = append(e.b, '[')
-		e.telling(r.Ops)
-		e.b = append(e.b, ']')
-	}
+	e := encodeTold(r)
 	e.object("snapshot", func() {
 		e.str("sha256", ref.SHA256)
 		e.object("counts", func() {
@@ -68,6 +62,47 @@ func EncodeSnapshotRecord(r Record, ref SnapshotRef) []byte {
 			}
 		})
 	})
+	return e.b[1:]
+}
+
+// ReduceRecord returns the body of what remains of a line of a journal when the State that it
+// changed is dropped: why it was written, the attempts, and the operations that tell. It is nil
+// where nothing remains.
+func ReduceRecord(line []byte) ([]byte, error) {
+	r, err := DecodeRecord(line)
+	if err != nil {
+		return nil, err
+	}
+	r.Ops = slices.DeleteFunc(r.Ops, func(op Op) bool { return !Tells(op.Name) })
+	if len(r.Ops)+len(r.Attempts) == 0 && r.Event == "" && r.Inherits == nil && r.Checkpoint == "" && r.Rewind == nil {
+		return nil, nil
+	}
+	return encodeTold(r).b[1:], nil
+}
+
+// encodeTold begins an object with all of a record but what it changes.
+func encodeTold(r Record) *encoder {
+	e := &encoder{b: make([]byte, 0, 256)}
+	e.why(r)
+	if len(r.Ops) > 0 {
+		e.array("ops", func() { e.telling(r.Ops) })
+	}
+	return e
+}
+
+// EncodeAppended returns the body of a record that is a message or an event of the
+// transcript, with how many of both there are, up to the object itself, which is its end.
+func EncodeAppended(r Record) []byte {
+	e := &encoder{b: make([]byte, 1, 128)}
+	e.b[0] = '{'
+	e.time("at", r.At)
+	e.uint("messages", r.Messages)
+	e.uint("transcript", r.Transcript)
+	if r.Message != nil {
+		e.key("message")
+	} else {
+		e.key("transcriptEvent")
+	}
 	return e.b[1:]
 }
 
@@ -92,8 +127,7 @@ func CountChanges(from, to *State) map[string]uint64 {
 func (e *encoder) why(r Record) {
 	e.b = append(e.b, '{')
 	e.num("schemaVersion", SchemaVersion)
-	e.time("at", r.At)
-	e.str("event", string(r.Event))
+	e.members(recordObject.part("", "messages"), &r)
 	e.object("triggers", func() {
 		for t, n := range r.Triggers {
 			e.uint(Trigger(t).String(), n)
@@ -101,13 +135,7 @@ func (e *encoder) why(r Record) {
 	})
 	e.uint("saves", r.Saves())
 	e.num("commitUs", r.Commit.Microseconds())
-	e.tail("messages", r.Messages)
-	e.tail("transcript", r.Transcript)
-	e.strs("openCalls", r.OpenCalls)
-	e.attempts(r.Attempts)
-	e.str("incarnation", r.Incarnation)
-	e.str("checkpoint", r.Checkpoint)
-	e.rewinding("rewind", r.Rewind)
+	e.members(recordObject.part("messages", ""), &r)
 }
 
 // telling appends the operations that tell.
@@ -180,13 +208,11 @@ func (d *differ) headerOps() {
 		}
 	}
 	var a, b encoder
-	for _, all := range [][]member{summaryMembers, headerMembers} {
-		for _, m := range all {
-			if m.key == "data" && sameBytes(was.Data, now.Data) || m.key == "modelConfig" && sameBytes(was.ModelConfig, now.ModelConfig) {
-				continue
-			}
-			compare(m.key, a.value(m, was), b.value(m, now))
+	for _, m := range headerObject.members {
+		if m.key == "data" && sameBytes(was.Data, now.Data) || m.key == "modelConfig" && sameBytes(was.ModelConfig, now.ModelConfig) {
+			continue
 		}
+		compare(m.key, a.value(&m, was), b.value(&m, now))
 	}
 	for _, f := range now.Extra {
 		compare(f.Key, extraValue(was.Extra, f.Key), f.Value)
@@ -230,9 +256,9 @@ func (d *differ) namedOp(key string, was, now []byte) {
 
 // value is a member's value as it is written, good until the next call; nothing
 // when it is left out.
-func (e *encoder) value(m member, h *Header) []byte {
+func (e *encoder) value(m *member, h *Header) []byte {
 	e.b = append(e.b[:0], '{')
-	m.put(e, h)
+	e.member(m, reflect.ValueOf(h).Elem().Field(m.index))
 	if len(e.b) == 1 {
 		return nil
 	}

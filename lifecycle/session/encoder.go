@@ -43,6 +43,14 @@ func (e *encoder) object(k string, fn func()) {
 	e.b = append(e.b, '}')
 }
 
+// array appends a member that is an array.
+func (e *encoder) array(k string, fn func()) {
+	e.key(k)
+	e.b = append(e.b, '[')
+	fn()
+	e.b = append(e.b, ']')
+}
+
 func (e *encoder) str(k, v string) {
 	if v != "" {
 		e.key(k)
@@ -67,15 +75,14 @@ func (e *encoder) strs(k string, all []string) {
 
 func (e *encoder) num(k string, v int64) {
 	if v != 0 {
-		e.key(k)
-		e.b = strconv.AppendInt(e.b, v, 10)
+		e.int(k, v)
 	}
 }
 
-// exit appends an exit code, which says something when it is zero, too.
-func (e *encoder) exit(code int) {
-	e.key("exit")
-	e.b = strconv.AppendInt(e.b, int64(code), 10)
+// int appends a number that says something when it is zero, too.
+func (e *encoder) int(k string, v int64) {
+	e.key(k)
+	e.b = strconv.AppendInt(e.b, v, 10)
 }
 
 func (e *encoder) uint(k string, v uint64) {
@@ -83,6 +90,17 @@ func (e *encoder) uint(k string, v uint64) {
 		e.key(k)
 		e.b = strconv.AppendUint(e.b, v, 10)
 	}
+}
+
+func (e *encoder) uints(k string, all []uint64) {
+	if len(all) == 0 {
+		return
+	}
+	e.key(k)
+	for i, v := range all {
+		e.b = strconv.AppendUint(append(e.b, "[,"[min(i, 1)]), v, 10)
+	}
+	e.b = append(e.b, ']')
 }
 
 func (e *encoder) float(k string, v float64) {
@@ -156,11 +174,4 @@ func (e *encoder) quote(s string) {
 		start = i + 1
 	}
 	e.b = append(append(e.b, s[start:]...), '"')
-}
-
-func durationText(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return d.String()
 }

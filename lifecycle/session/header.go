@@ -6,36 +6,37 @@ import (
 	"time"
 )
 
-// A Header is everything of a State but its ID, its tasks and its iterations.
+// A Header is everything of a State but its ID, its tasks and its iterations. Its first
+// members stand at the beginning of state.json, where a listing finds them.
 type Header struct {
-	Status     Status
-	Phase      Phase
-	Step       Step
-	Component  string // ID of the component that is worked on
-	ActiveTask string // ID of the task that is worked on now
-	ExitReason ExitReason
+	Status       Status     `json:"status,omitzero"`
+	Phase        Phase      `json:"phase,omitzero"`
+	Step         Step       `json:"step,omitzero"`
+	ExitReason   ExitReason `json:"exitReason,omitzero"`
+	CreatedAt    time.Time  `json:"createdAt,omitzero"`
+	UpdatedAt    time.Time  `json:"updatedAt,omitzero"`
+	CompletedAt  time.Time  `json:"completedAt,omitzero"`
+	TotalCostUSD float64    `json:"totalCostUSD,omitzero"`
+	Component    string     `json:"component,omitzero"`  // ID of the component that is worked on
+	ActiveTask   string     `json:"activeTask,omitzero"` // ID of the task that is worked on now
+	Lineage      *Lineage   `json:"lineage,omitzero"`
 
-	CreatedAt, UpdatedAt, CompletedAt time.Time
-
-	Settings     Settings // effective settings of the run
-	Cwd          string   // relative to the project
-	AgentName    string
-	AgentSession string // the agent's own name for its session, for resuming it
-	Models       []string
-	ModelConfig  json.RawMessage // one JSON object, as the agent reported it
-	// ContextWindow is in tokens, as the agent reported it.
-	ContextWindow int64
-	TurnCount     int
-	TotalCostUSD  float64
-	RateLimit     *RateLimit
-	Git           Git
-	Lineage       *Lineage
-	TransactionID string
+	Settings      Settings        `json:"settings,omitzero"` // effective settings of the run
+	Cwd           string          `json:"cwd,omitzero"`      // relative to the project
+	AgentName     string          `json:"agentName,omitzero"`
+	AgentSession  string          `json:"agentSession,omitzero"` // the agent's own name for its session, for resuming it
+	Models        []string        `json:"models,omitzero"`
+	ModelConfig   json.RawMessage `json:"modelConfig,omitzero"`   // one JSON object, as the agent reported it
+	ContextWindow int64           `json:"contextWindow,omitzero"` // in tokens, as the agent reported it
+	TurnCount     int             `json:"turnCount,omitzero"`
+	RateLimit     *RateLimit      `json:"rateLimit,omitzero"`
+	Git           Git             `json:"git,omitzero"`
+	TransactionID string          `json:"transactionId,omitzero"`
 	// RequiresValidation is set on a recovered session until a person accepts it.
-	RequiresValidation bool
-	Check              *CheckResult    // of the last check
-	Resources          []Resource      // what the last prompt was made from
-	Data               json.RawMessage // one JSON object of the caller's own, at most MaxData bytes
+	RequiresValidation bool            `json:"requiresValidation,omitzero"`
+	Check              *CheckResult    `json:"check,omitzero"`     // of the last check
+	Resources          []Resource      `json:"resources,omitzero"` // what the last prompt was made from
+	Data               json.RawMessage `json:"data,omitzero"`      // one JSON object of the caller's own, at most MaxData bytes
 	Extra              []Field         // fields that this version does not know, kept as they are
 }
 
@@ -43,49 +44,55 @@ type Header struct {
 // judged. What bounds one run, or says whether a person is there (max_iterations, wait,
 // unattended), is of that run alone and has no place here. 0 is off or no limit.
 type Settings struct {
-	Command              []string
-	Agent, Check, Unit   string
-	Timeout, IdleTimeout time.Duration // of an attempt; 0 is none
-	FailureThreshold     int           // attempts at a task; 0 is no limit
-	RequireChange        bool
+	Command          []string      `json:"command,omitzero"`
+	Agent            string        `json:"agent,omitzero"`
+	Check            string        `json:"check,omitzero"`
+	Unit             string        `json:"unit,omitzero"`
+	Timeout          time.Duration `json:"timeout,omitzero"` // of an attempt; 0 is none
+	IdleTimeout      time.Duration `json:"idleTimeout,omitzero"`
+	FailureThreshold int           `json:"failureThreshold,omitzero"` // attempts at a task; 0 is no limit
+	RequireChange    bool          `json:"requireChange,omitzero"`
 }
 
 // A RateLimit is what an agent reported of its provider's limit.
 type RateLimit struct {
-	Limit, Remaining int64
-	ResetsAt, SeenAt time.Time
+	Limit     int64     `json:"limit,omitzero"`
+	Remaining int64     `json:"remaining,omitzero"`
+	ResetsAt  time.Time `json:"resetsAt,omitzero"`
+	SeenAt    time.Time `json:"seenAt,omitzero"`
 }
 
 // Git is what git said of the project; empty without git.
 type Git struct {
-	Head, Branch   string
-	Dirty          bool
-	LastTaskCommit string // HEAD when the last task was completed
+	Head           string `json:"head,omitzero"`
+	Branch         string `json:"branch,omitzero"`
+	Dirty          bool   `json:"dirty,omitzero"`
+	LastTaskCommit string `json:"lastTaskCommit,omitzero"` // HEAD when the last task was completed
 }
 
 // Lineage says which session this one came from.
 type Lineage struct {
-	Kind string // LineageForked, LineageContinued or LineageRecovered
-	From ID
-	Seq  uint64
+	Kind string `json:"kind,omitzero"` // LineageForked, LineageContinued or LineageRecovered
+	From ID     `json:"from"`
+	Seq  uint64 `json:"seq,omitzero"`
 }
 
 // A CheckResult is how the check ended the last time.
 type CheckResult struct {
-	Command  string
-	Exit     int // -1 when a signal or a timeout ended it
-	At       time.Time
-	Duration time.Duration
-	Task     string // ID of the task, or of the unit of several, that it judged
+	Command  string        `json:"command,omitzero"`
+	Exit     int           `json:"exit"` // -1 when a signal or a timeout ended it
+	At       time.Time     `json:"at,omitzero"`
+	Duration time.Duration `json:"duration,omitzero"`
+	Task     string        `json:"task,omitzero"` // ID of the task, or of the unit of several, that it judged
 }
 
 // A Resource is a part of a document that was used.
 type Resource struct {
-	Kind   string // specification, research or plan
-	Path   string // relative to the project, with slashes
-	Header string
-	SHA256 string // of what was used, in hex
-	Bytes  int
+	Kind   string `json:"kind,omitzero"` // specification, research or plan
+	Path   string `json:"path,omitzero"` // relative to the project, with slashes
+	Header string `json:"header,omitzero"`
+	SHA256 string `json:"sha256,omitzero"` // of what was used, in hex
+	Bytes  int    `json:"bytes,omitzero"`
 }
 
 // clone copies what a caller could otherwise change behind a State's back.

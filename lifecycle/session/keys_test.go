@@ -24,7 +24,7 @@ func TestKnownKeys(t *testing.T) {
 		d.task("", 1)
 		require.ErrorContains(t, d.Reader.Err(), "ID of task", key)
 	}
-	const head = `{"schemaVersion":1,"id":"a-20260214-1","status":"active","phase":"planning","step":"repeat","createdAt":"2026-02-14T00:00:00Z","updatedAt":"2026-02-14T00:00:00Z"`
+	const head = `{"schemaVersion":2,"id":"a-20260214-1","status":"active","phase":"planning","step":"repeat","createdAt":"2026-02-14T00:00:00Z","updatedAt":"2026-02-14T00:00:00Z"`
 	file, err := decodeState([]byte(head + `,"x":{}}`))
 	require.ErrorIs(t, err, ErrChecksum)
 	st := file.state

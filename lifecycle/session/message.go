@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
 )
 
 // A Message is one of the conversation between a loop and its model.
@@ -88,17 +90,26 @@ func (m *Message) Validate() error {
 	return nil
 }
 
-// EncodeMessage returns a valid message as a JSON object. The error is that of content
-// or arguments which are no JSON.
+// EncodeMessage returns a valid message as a JSON object, its content last. The error is
+// that of content or arguments which are no JSON.
 func EncodeMessage(m *Message) ([]byte, error) {
-	body, err := json.Marshal(m)
+	head := *m
+	head.Content = nil
+	body, err := json.Marshal(&head)
+	if err == nil && len(m.Content) > 0 {
+		const key = `,"content":`
+		body = slices.Grow(body, len(key)+len(m.Content))
+		body = append(body[:len(body)-1], key...)
+		body, err = strictjson.AppendCompact(body, m.Content)
+		body = append(body, '}')
+	}
 	if err != nil {
 		return nil, fmt.Errorf("a message's content and the arguments of its tool calls are JSON: %w", err)
 	}
 	return body, nil
 }
 
-// DecodeMessage reads a line of a stream of messages. The error wraps ErrCorrupt.
+// DecodeMessage reads a message as it was encoded. The error wraps ErrCorrupt.
 func DecodeMessage(line []byte) (Message, error) {
 	var m Message
 	read := struct {

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"strings"
@@ -149,7 +150,7 @@ func TestAttemptSize(t *testing.T) {
 	}
 }
 
-// FuzzRecordWithAttempts: what a record says of attempts and streams comes back.
+// FuzzRecordWithAttempts: what a record says of attempts and of the conversation comes back.
 func FuzzRecordWithAttempts(f *testing.F) {
 	f.Add("task", "tail\n", "messages.jsonl", int64(9), uint64(3), 1.5, 2)
 	f.Add("\xff\"", "\x00\u2028<&>", "../x", int64(0), uint64(0), math.NaN(), 0)
@@ -165,11 +166,10 @@ func FuzzRecordWithAttempts(f *testing.F) {
 			return
 		}
 		rec := session.Record{
-			At: at, Messages: session.Tail{File: strings.ToValidUTF8(file, "?"), Bytes: size, Count: n},
-			Transcript: session.Tail{File: "transcript.jsonl", Bytes: size, Count: n},
+			At: at, Messages: n, Transcript: uint64(size),
 		}
 		for range min(max(many, 0), 3) {
-			rec.Attempts, rec.OpenCalls = append(rec.Attempts, a), append(rec.OpenCalls, a.Task)
+			rec.Attempts, rec.OpenCalls, rec.Inherits = append(rec.Attempts, a), append(rec.OpenCalls, a.Task), append(rec.Inherits, n)
 		}
 		for _, body := range [][]byte{
 			session.EncodeChange(fresh(t), fresh(t), rec, 0).Body,
@@ -180,7 +180,74 @@ func FuzzRecordWithAttempts(f *testing.F) {
 			require.Equal(t, rec.Messages, got.Messages)
 			require.Equal(t, rec.Transcript, got.Transcript)
 			require.Equal(t, rec.OpenCalls, got.OpenCalls)
+			require.Equal(t, rec.Inherits, got.Inherits)
 			require.Equal(t, rec.Attempts, got.Attempts)
 		}
+	})
+}
+
+// entryLine is the line of a record that is a message or an event.
+func entryLine(r session.Record) []byte { return line(5, entryBody(r)) }
+
+func entryBody(r session.Record) []byte {
+	return append(append(session.EncodeAppended(r), r.Message...), r.TranscriptEvent...)
+}
+
+func TestAppended(t *testing.T) {
+	t.Parallel()
+	m := said()
+	message, err := session.EncodeMessage(&m)
+	require.NoError(t, err)
+	rec, err := session.DecodeRecord(entryLine(session.Record{At: at, Messages: 12, Transcript: 7, Message: message}))
+	require.NoError(t, err)
+	require.EqualValues(t, 5, rec.Seq)
+	require.Equal(t, []session.Op{{Name: session.OpMessagesAppended, Count: 1}}, rec.Ops)
+	require.True(t, at.Equal(rec.At))
+	got, err := session.DecodeMessage(rec.Message)
+	require.NoError(t, err)
+	require.Equal(t, m.ID, got.ID)
+	rec, err = session.DecodeRecord(entryLine(session.Record{At: at, Messages: 12, Transcript: 8, TranscriptEvent: []byte(`{"message":{}}`)}))
+	require.NoError(t, err)
+	require.Equal(t, []session.Op{{Name: session.OpEventsAppended, Count: 1}}, rec.Ops)
+	require.Nil(t, rec.Message)
+	require.EqualValues(t, [2]uint64{12, 8}, [2]uint64{rec.Messages, rec.Transcript})
+
+	// What leads to the State goes on with it, whatever the message is.
+	r := &session.Replay{}
+	st := fresh(t)
+	_, err = r.Apply(line(1, session.EncodeChange(nil, st, session.Record{At: at, Inherits: []uint64{4, 9}, Messages: 10, OpenCalls: []string{"x"}}, 0).Body))
+	require.NoError(t, err)
+	for i, m := range []string{`{"uuid":"a","timestamp":"2026-02-14T09:00:00Z","role":"assistant","toolCalls":[{"id":"c1"},{"id":"c2"}]}`,
+		`{"uuid":"b","timestamp":"2026-02-14T09:00:00Z","role":"tool","toolCallId":"x"}`,
+		`{"of":"a role that nobody knows"}`} {
+		_, err = r.Apply(line(uint64(i+2), entryBody(session.Record{At: at, Messages: uint64(11 + i), Message: []byte(m)})))
+		require.NoError(t, err)
+	}
+	_, mark, err := r.State(st.ID())
+	require.NoError(t, err)
+	require.Equal(t, session.Mark{Epoch: mark.Epoch, Seq: 4, Iterations: mark.Iterations, Messages: 13, Inherits: []uint64{4, 9}, OpenCalls: []string{"c1", "c2"}}, mark)
+}
+
+// FuzzAppended: a message and an event come back byte by byte, whatever the object is.
+func FuzzAppended(f *testing.F) {
+	f.Add([]byte(`{"a":1}`), uint64(1), uint64(0), true)
+	f.Add([]byte(`{"x":",\"crc\":\"00000000\"}","crc":"00000000"}`), uint64(3), uint64(9), false)
+	f.Add([]byte("{\"a\":{\"message\":{},\"a\":\"\xff\"}}"), uint64(1)<<60, uint64(1), false)
+	f.Fuzz(func(t *testing.T, object []byte, messages, events uint64, message bool) {
+		if !json.Valid(object) || object[0] != '{' || bytes.ContainsAny(object, "\n") {
+			return
+		}
+		want := session.Record{At: at, Messages: messages >> 1, Transcript: events >> 1}
+		if message {
+			want.Message = object
+		} else {
+			want.TranscriptEvent = object
+		}
+		got, err := session.DecodeRecord(entryLine(want))
+		require.NoError(t, err)
+		require.Equal(t, string(want.Message), string(got.Message))
+		require.Equal(t, string(want.TranscriptEvent), string(got.TranscriptEvent))
+		require.Equal(t, want.Messages, got.Messages)
+		require.Equal(t, want.Transcript, got.Transcript)
 	})
 }

@@ -9,31 +9,31 @@ import (
 
 // An Iteration is what one start of the command cost.
 type Iteration struct {
-	Number          int // from 1, in the session
-	Task            string
-	Attempt         int // within the task
-	StartedAt       time.Time
-	Duration        time.Duration
-	InputTokens     int64
-	OutputTokens    int64
-	CachedTokens    int64
-	ContextWindow   int64 // in tokens
-	PremiumRequests float64
-	CostUSD         float64
-	Model           string
-	Turns           int
+	Number          int           `json:"number,omitzero"` // from 1, in the session
+	Task            string        `json:"task,omitzero"`
+	Attempt         int           `json:"attempt,omitzero"` // within the task
+	StartedAt       time.Time     `json:"startedAt,omitzero"`
+	Duration        time.Duration `json:"duration,omitzero"`
+	InputTokens     int64         `json:"inputTokens,omitzero"`
+	OutputTokens    int64         `json:"outputTokens,omitzero"`
+	CachedTokens    int64         `json:"cachedTokens,omitzero"`
+	ContextWindow   int64         `json:"contextWindow,omitzero"` // in tokens
+	PremiumRequests float64       `json:"premiumRequests,omitzero"`
+	CostUSD         float64       `json:"costUSD,omitzero"`
+	Model           string        `json:"model,omitzero"`
+	Turns           int           `json:"turns,omitzero"`
 }
 
 // Totals are the sums over all iterations. A sum that is beyond its type stays
 // at the largest value.
 type Totals struct {
-	Iterations      int
-	InputTokens     int64
-	OutputTokens    int64
-	CachedTokens    int64
-	PremiumRequests float64
-	CostUSD         float64
-	Duration        time.Duration
+	Iterations      int           `json:"iterations,omitzero"`
+	InputTokens     int64         `json:"inputTokens,omitzero"`
+	OutputTokens    int64         `json:"outputTokens,omitzero"`
+	CachedTokens    int64         `json:"cachedTokens,omitzero"`
+	PremiumRequests float64       `json:"premiumRequests,omitzero"`
+	CostUSD         float64       `json:"costUSD,omitzero"`
+	Duration        time.Duration `json:"duration,omitzero"`
 }
 
 func (t *Totals) add(it *Iteration) {

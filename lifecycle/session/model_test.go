@@ -90,6 +90,8 @@ func drawTask(t *rapid.T, id string) session.Task {
 		State:    rapid.SampledFrom([]session.TaskState{session.TaskPending, session.TaskInProgress, session.TaskComplete, session.TaskFailed, session.TaskSkipped}).Draw(t, "state"),
 		Name:     rapid.StringN(-1, 20, 80).Draw(t, "name"),
 		Attempts: rapid.IntRange(0, 3).Draw(t, "attempts"),
+
+		DependsOn: rapid.SliceOfN(rapid.SampledFrom(someIDs), 0, 1).Draw(t, "depends on"),
 	}
 }
 
@@ -184,6 +186,7 @@ func TestEditAgainstModel(t *testing.T) {
 			require.NoError(t, err)
 			require.EqualValues(t, 7, seq.Seq)
 			holds(t, next, read)
+			require.Equal(t, session.Check(read), session.Check(made), "what was edited is checked as what was read")
 			require.Equal(t, session.EncodeState(made, session.Mark{Seq: 8}), session.EncodeState(read, session.Mark{Seq: 8}))
 			st, m = made, next
 		}

@@ -1,26 +1,36 @@
 package session
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // A Record is one entry of a session's journal: the net change from the State of
 // the record before it, and why it was written.
 type Record struct {
 	Seq, Epoch uint64
-	At         time.Time
-	Event      Event
+	At         time.Time           `json:"at,omitzero"`
+	Event      Event               `json:"event,omitzero"`
 	Triggers   [NumTriggers]uint64 // of the saves that were coalesced into it
 	// Commit is how long the commit before this one took: what a record says of
 	// its own would have to be written after it.
 	Commit time.Duration
 	Ops    []Op
-	// Messages and Transcript are how far these streams go with this record; zero
-	// where it adds nothing to them.
-	Messages, Transcript Tail
-	OpenCalls            []string // with Messages: the tool calls that have no answer yet
-	Attempts             []AttemptRecord
-	Incarnation          string     // of the session, with its first record
-	Checkpoint           string     // that was made
-	Rewind               *Rewinding // with EventRewindBegin and EventRewindEnd
+	// Messages and Transcript are how many messages and events of the transcript there
+	// are with this record, inherited ones included.
+	Messages   uint64 `json:"messages,omitzero"`
+	Transcript uint64 `json:"transcript,omitzero"`
+	// Message and TranscriptEvent are what was appended, a JSON object: a record that has
+	// one of them is that alone.
+	Message, TranscriptEvent json.RawMessage
+	// Inherits is with the first record of a fork, see [Mark]; OpenCalls are those that
+	// the inherited messages leave open.
+	Inherits    []uint64        `json:"inherits,omitzero"`
+	OpenCalls   []string        `json:"openCalls,omitzero"`
+	Attempts    []AttemptRecord `json:"attempts,omitzero"`
+	Incarnation string          `json:"incarnation,omitzero"` // of the session, with its first record
+	Checkpoint  string          `json:"checkpoint,omitzero"`  // that was made
+	Rewind      *Rewinding      `json:"rewind,omitzero"`      // with EventRewindBegin and EventRewindEnd
 	// Snapshot is set instead of operations where the change is too large for a
 	// record: the whole State is in the snapshot of this record's number.
 	Snapshot *SnapshotRef
@@ -57,7 +67,6 @@ const (
 	EventCreated   Event = "created"
 	EventResumed   Event = "resumed" // by the next opener, of a session whose holder died
 	EventForked    Event = "forked"
-	EventMigrated  Event = "migrated"
 	EventRecovered Event = "recovered"
 	EventMadeAgain Event = "made-again" // from memory, after its folder was removed
 	// The files of the project are changed between these two, and the second one has
@@ -66,7 +75,7 @@ const (
 	EventRewindEnd   Event = "rewind-end"
 )
 
-var events = []Event{"", EventCreated, EventResumed, EventForked, EventMigrated, EventRecovered, EventMadeAgain, EventRewindBegin, EventRewindEnd}
+var events = []Event{"", EventCreated, EventResumed, EventForked, EventRecovered, EventMadeAgain, EventRewindBegin, EventRewindEnd}
 
 // The names of operations.
 const (

@@ -63,10 +63,6 @@ func (r *Replay) Load(state, metrics []byte) error {
 // cannot: sums that do not add up.
 func (r *Replay) Findings() []Finding { return r.found.list() }
 
-// Version is the schema version of the older one of the loaded files; 0 when none
-// was loaded.
-func (r *Replay) Version() int64 { return r.state.version }
-
 // ID is that of the loaded files; zero when none was loaded.
 func (r *Replay) ID() ID {
 	if r.state.state == nil {
@@ -108,7 +104,7 @@ func (r *Replay) Apply(line []byte) (Record, error) {
 		r.state.at.goOn(&rec)
 	}
 	if rec.Seq > r.metrics.at.Seq {
-		r.metrics.at.goOn(&rec)
+		r.metrics.at.Epoch, r.metrics.at.Seq = rec.Epoch, rec.Seq
 	}
 	return rec, nil
 }
@@ -140,11 +136,14 @@ func (m *Mark) Follow(r *Record) {
 	if r.Checkpoint != "" {
 		m.Checkpoint = r.Checkpoint
 	}
-	if r.Messages != (Tail{}) {
-		m.Messages, m.OpenCalls = r.Messages, r.OpenCalls
+	if r.Inherits != nil {
+		m.Inherits, m.OpenCalls = r.Inherits, r.OpenCalls
 	}
-	if r.Transcript != (Tail{}) {
-		m.Transcript = r.Transcript
+	m.Messages, m.Transcript = max(m.Messages, r.Messages), max(m.Transcript, r.Transcript)
+	if r.Message != nil {
+		if said, err := DecodeMessage(r.Message); err == nil { // or it costs itself alone
+			m.OpenCalls = Answered(m.OpenCalls, &said)
+		}
 	}
 }
 
@@ -229,11 +228,9 @@ func (r *Replay) header(op *operation) error {
 func writtenMembers(h *Header) []Field {
 	fields := []Field{}
 	var e encoder
-	for _, all := range [][]member{summaryMembers, headerMembers} {
-		for _, m := range all {
-			if v := e.value(m, h); v != nil {
-				fields = append(fields, Field{m.key, v})
-			}
+	for _, m := range headerObject.members {
+		if v := e.value(&m, h); v != nil {
+			fields = append(fields, Field{m.key, v})
 		}
 	}
 	return append(fields, h.Extra...)
@@ -304,7 +301,7 @@ func (r *Replay) keepLists(e *Edit) {
 // ErrCorrupt.
 func (r *Replay) State(id ID) (*State, Mark, error) {
 	if r.state.state == nil {
-		return nil, Mark{}, fmt.Errorf("%w: there is neither a snapshot nor a record", ErrCorrupt)
+		return nil, Mark{}, fmt.Errorf("%w: the journal has no record, and names no snapshot", ErrCorrupt)
 	}
 	if r.state.at.Seq != r.metrics.at.Seq {
 		return nil, Mark{}, fmt.Errorf("%w: the state is of record %d and the metrics are of record %d", ErrCorrupt, r.state.at.Seq, r.metrics.at.Seq)
@@ -341,7 +338,7 @@ func readMembers(members []Field) (*Header, error) {
 	d := newDecoder(strictjson.NewReader(append(e.b, '}')))
 	h := &Header{}
 	d.Object(func(key string) {
-		if !d.header(h, key) {
+		if !d.known(headerObject, key, h) {
 			h.Extra = append(h.Extra, Field{key, bytes.Clone(d.raw())})
 		}
 	})

@@ -47,7 +47,7 @@ const (
 // The rules, in the order in which they are reported.
 var (
 	ruleWhole       = Rule{"whole", "files", RuleStructure, SeverityCritical, repairRecover}
-	ruleChecksum    = Rule{"checksum", "files", RuleChecksum, SeverityCritical, "look at it, then accept it: lopen session recover ID --accept-edit"}
+	ruleChecksum    = Rule{"checksum", "files", RuleChecksum, SeverityCritical, "look at it, then: lopen session recover ID --accept-edit, or --discard-edit"}
 	ruleSessionID   = Rule{"session-id", "session", RuleReferences, SeverityCritical, "put the folder back under its own name, or recover: lopen session recover ID"}
 	ruleDuplicate   = Rule{"duplicate-id", "tasks", RuleStructure, SeverityCritical, repairRecover}
 	ruleOrphan      = Rule{"orphaned-task", "tasks", RuleReferences, SeverityCritical, repairRecover}

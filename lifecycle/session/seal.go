@@ -2,10 +2,8 @@ package session
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 )
 
 // checksumKey begins what Seal appends.
@@ -33,34 +31,3 @@ func checksum(data []byte) error {
 	}
 	return nil
 }
-
-// sealLen is the length of what ends a file: the checksum with what is around it.
-const sealLen = len(checksumKey) + 8 + len("\"}\n")
-
-// CheckSeal reads the content of a state.json or metrics.json to its end, with
-// memory for a small piece of it, and compares its checksum. The error wraps
-// ErrCorrupt, or is that of reading.
-func CheckSeal(r io.Reader) error {
-	sum, held := crc32.New(castagnoli), make([]byte, 0, 2*sealPiece)
-	for {
-		n, err := io.ReadFull(r, held[len(held):min(cap(held), len(held)+sealPiece)])
-		held = held[:len(held)+n]
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return err
-		}
-		if keep := len(held) - sealLen; keep > 0 {
-			_, _ = sum.Write(held[:keep])
-			held = held[:copy(held, held[keep:])]
-		}
-		if err == nil {
-			continue
-		}
-		if want := fmt.Appendf(nil, "%s%08x\"}\n", checksumKey, sum.Sum32()); !bytes.Equal(held, want) {
-			return fmt.Errorf("%w: its checksum does not fit, and it is too large to be looked into", ErrCorrupt)
-		}
-		return nil
-	}
-}
-
-// sealPiece is how much is read at a time, in bytes.
-const sealPiece = 256 << 10

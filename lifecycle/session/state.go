@@ -15,7 +15,7 @@ type State struct {
 	h          *Header // shared by the States in which it is the same
 	tasks      trie.Map[Task]
 	roots      []string
-	progress   Progress
+	progress   tally
 	iterations iterations
 }
 
@@ -27,7 +27,16 @@ type Progress struct {
 	Skipped int `json:"skipped"`
 }
 
-func (p *Progress) count(t *Task, by int) {
+// A tally is what a State counts of its tasks when one comes, goes or changes.
+type tally struct {
+	Progress
+	odd int // those that Check has to look at: without them it looks at none
+}
+
+func (p *tally) count(t *Task, by int) {
+	if t.odd() {
+		p.odd += by
+	}
 	if !t.leaf() {
 		return
 	}
@@ -87,7 +96,7 @@ func (s *State) ActiveTask() string { return s.h.ActiveTask }
 func (s *State) Header() Header { return s.h.clone() }
 
 // Progress returns the counts of the tasks that run, in O(1).
-func (s *State) Progress() Progress { return s.progress }
+func (s *State) Progress() Progress { return s.progress.Progress }
 
 // NumTasks returns the number of all tasks, components included.
 func (s *State) NumTasks() int { return s.tasks.Len() }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
@@ -30,6 +31,14 @@ type Summary struct {
 	Lineage                   *Lineage // nil for a session of its own
 }
 
+// forSummary is what a summary is taken from: a listing reads ten thousand.
+type forSummary struct {
+	Header
+	Totals
+}
+
+var decoded = sync.Pool{New: func() any { return new(forSummary) }}
+
 // DecodeSummary reads the summary from the first 4 KiB of state.json, which hold
 // it whatever the State is; the rest is neither needed nor checked. In a file whose
 // members somebody put in another order it is not found. The error wraps ErrCorrupt
@@ -37,63 +46,35 @@ type Summary struct {
 func DecodeSummary(prefix []byte) (Summary, error) {
 	d := newDecoder(strictjson.NewPrefixReader(prefix))
 	var s Summary
-	var h Header
+	read := decoded.Get().(*forSummary) //nolint:forcetypeassert // nothing else is put there
+	defer decoded.Put(read)
+	*read = forSummary{}
+	h, sums := &read.Header, &read.Totals
 	d.members(func(key string) {
 		switch key {
 		case "id":
 			s.ID = d.id()
-		case "module", "iterationsSeq":
+		case "module":
 			d.Raw()
-		case "incarnation":
-			s.Incarnation = d.Text()
 		case "progress":
-			s.Progress = d.readProgress()
-		case "iterations":
-			s.Iterations = d.int()
-		case "messages":
-			s.Messages = d.tail().Count
-		case "transcript":
-			d.Raw()
-		case "inputTokens":
-			s.InputTokens = d.Int()
-		case "outputTokens":
-			s.OutputTokens = d.Int()
-		case "cachedTokens":
-			s.CachedTokens = d.Int()
-		case "status", "phase", "step", "exitReason", "createdAt", "updatedAt", "completedAt", "totalCostUSD", "component", "activeTask", "lineage":
-			d.header(&h, key)
+			d.object(progressObject, &s.Progress)
 		default:
-			d.Stop() // the summary's fields come first
+			if !d.known(summaryHeader, key, h) && !d.known(sumsObject, key, sums) && !d.known(summaryMark, key, &d.at) {
+				d.Stop() // the summary's members come first
+			}
 		}
 	})
 	if err := d.Err(); err != nil {
 		return Summary{}, fmt.Errorf("state.json: %w", err)
 	}
-	if err := checkDecoded(&State{id: s.ID, h: &h}, s.Iterations); err != nil {
+	if err := checkDecoded(&State{id: s.ID, h: h}, sums.Iterations); err != nil {
 		return Summary{}, fmt.Errorf("state.json: %w: %w", ErrCorrupt, err)
 	}
-	s.Module, s.Seq = s.ID.Module, d.at.Seq
+	s.Module, s.Seq, s.Incarnation, s.Messages = s.ID.Module, d.at.Seq, d.at.Incarnation, d.at.Messages
+	s.Iterations, s.InputTokens, s.OutputTokens, s.CachedTokens = sums.Iterations, sums.InputTokens, sums.OutputTokens, sums.CachedTokens
 	s.Status, s.Phase, s.Step, s.ExitReason = h.Status, h.Phase, h.Step, h.ExitReason
 	s.Component, s.ActiveTask, s.TotalCostUSD = h.Component, h.ActiveTask, h.TotalCostUSD
 	s.Lineage = h.Lineage
 	s.CreatedAt, s.UpdatedAt, s.CompletedAt = h.CreatedAt, h.UpdatedAt, h.CompletedAt
 	return s, nil
-}
-
-func (d *decoder) readProgress() (p Progress) {
-	d.Object(func(key string) {
-		switch key {
-		case "done":
-			p.Done = d.int()
-		case "total":
-			p.Total = d.int()
-		case "failed":
-			p.Failed = d.int()
-		case "skipped":
-			p.Skipped = d.int()
-		default:
-			d.Raw()
-		}
-	})
-	return p
 }

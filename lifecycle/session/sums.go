@@ -7,36 +7,12 @@ type said struct {
 	totals   *Totals   // likewise; of state.json without costs and durations
 }
 
-func (d *decoder) readTotals() (t Totals) {
-	d.Object(func(key string) {
-		switch key {
-		case "iterations":
-			t.Iterations = d.int()
-		case "inputTokens":
-			t.InputTokens = d.Int()
-		case "outputTokens":
-			t.OutputTokens = d.Int()
-		case "cachedTokens":
-			t.CachedTokens = d.Int()
-		case "premiumRequests":
-			t.PremiumRequests = d.Float()
-		case "costUSD":
-			t.CostUSD = d.Float()
-		case "duration":
-			t.Duration = d.duration()
-		default:
-			d.Raw()
-		}
-	})
-	return t
-}
-
 // compare notes the sums of two files that do not add up. Those of state.json are
 // compared where metrics.json covers them.
 func compare(s *stateFile, m *metricsFile) findings {
 	f := findings{}
-	if p := s.said.progress; p != nil && *p != s.state.progress {
-		f.add(&ruleProgress, "state.json says %+v and the tasks come to %+v", *p, s.state.progress)
+	if p, is := s.said.progress, s.state.Progress(); p != nil && *p != is {
+		f.add(&ruleProgress, "state.json says %+v and the tasks come to %+v", *p, is)
 	}
 	if all := totalsOf(m.iterations); m.said.totals != nil && *m.said.totals != all {
 		f.add(&ruleTotals, "metrics.json says %+v and its iterations come to %+v", *m.said.totals, all)

@@ -17,31 +17,31 @@ const (
 // A Task is an item of the plan. Its slices are shared between States: they
 // must not be changed in place once the Task was put into an Edit.
 type Task struct {
-	ID          string // without control characters, quotes and backslashes
-	Kind        Kind
-	Name        string
-	State       TaskState
-	Parent      string   // "" for one of the State's roots
-	Children    []string // in the plan's order
-	DependsOn   []string // IDs; that they exist is not required
-	Box         Box
-	Attempts    int    // failed or done, since the task last began anew
-	LastError   string // of the last attempt, if it failed
-	StartedAt   time.Time
-	CompletedAt time.Time
-	Log         []Attempt // every attempt there was
+	ID          string    `json:"id,omitzero"` // without control characters, quotes and backslashes
+	Kind        Kind      `json:"kind,omitzero"`
+	Name        string    `json:"name,omitzero"`
+	State       TaskState `json:"state,omitzero"`
+	Parent      string    // "" for one of the State's roots
+	Children    []string  // in the plan's order
+	DependsOn   []string  `json:"dependsOn,omitzero"` // IDs; that they exist is not required
+	Box         Box       `json:"box,omitzero"`
+	Attempts    int       `json:"attempts,omitzero"`  // failed or done, since the task last began anew
+	LastError   string    `json:"lastError,omitzero"` // of the last attempt, if it failed
+	StartedAt   time.Time `json:"startedAt,omitzero"`
+	CompletedAt time.Time `json:"completedAt,omitzero"`
+	Log         []Attempt `json:"log,omitzero"` // every attempt there was
 	Extra       []Field   // fields that this version does not know, kept as they are
 }
 
 // An Attempt is one start of the command on a task.
 type Attempt struct {
-	Number    int // from 1
-	StartedAt time.Time
-	EndedAt   time.Time
-	Exit      int    // exit code; -1 when a signal ended it
-	Signal    string // the signal's name, if one ended it
-	Error     string // why it counts as failed; "" when it does not
-	Artifacts []string
+	Number    int       `json:"number,omitzero"` // from 1
+	StartedAt time.Time `json:"startedAt,omitzero"`
+	EndedAt   time.Time `json:"endedAt,omitzero"`
+	Exit      int       `json:"exit"`            // exit code; -1 when a signal ended it
+	Signal    string    `json:"signal,omitzero"` // the signal's name, if one ended it
+	Error     string    `json:"error,omitzero"`  // why it counts as failed; "" when it does not
+	Artifacts []string  `json:"artifacts,omitzero"`
 }
 
 // A Field is a member of a JSON object that is kept without being understood.

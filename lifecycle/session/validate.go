@@ -123,10 +123,10 @@ func (h *Header) validate(base *Header) error {
 			return err
 		}
 	}
-	if err := object("data", &h.Data, base.Data); err != nil {
+	if err := oneObject("data", &h.Data, base.Data); err != nil {
 		return err
 	}
-	return object("model config", &h.ModelConfig, base.ModelConfig)
+	return oneObject("model config", &h.ModelConfig, base.ModelConfig)
 }
 
 func (h *Header) pointers() error {
@@ -183,13 +183,7 @@ func oneOf[T ~string](field string, v T, all []T) *InvalidError {
 // taskID leaves out what JSON has to escape, so that the summary of a state
 // has a bounded length and an ID looks alike wherever it is shown.
 func taskID(field, s string) *InvalidError {
-	ok, ascii := len(s) <= MaxTaskID, true
-	for i := 0; i < len(s) && ok; i++ {
-		ok = s[i] >= ' ' && s[i] != '"' && s[i] != '\\'
-		ascii = ascii && s[i] < utf8.RuneSelf
-	}
-	ok = ok && (ascii || utf8.ValidString(s))
-	if !ok {
+	if len(s) > MaxTaskID || !strictjson.Plain(s) || !utf8.ValidString(s) {
 		return &InvalidError{Field: field, Value: s, Want: "UTF-8 of at most " + strconv.Itoa(MaxTaskID) + " bytes without control characters, quotes and backslashes"}
 	}
 	return nil
@@ -233,9 +227,9 @@ func times(all ...time.Time) *InvalidError {
 	return nil
 }
 
-// object checks that raw is empty or one JSON object of bounded size, and
+// oneObject checks that raw is empty or one JSON object of bounded size, and
 // replaces it with a compact copy of its own, unless it is the base's.
-func object(field string, raw *json.RawMessage, base json.RawMessage) error {
+func oneObject(field string, raw *json.RawMessage, base json.RawMessage) error {
 	if len(*raw) == 0 {
 		*raw = nil
 		return nil
@@ -285,7 +279,6 @@ func strictValue(raw []byte) (json.RawMessage, bool) {
 }
 
 func compact(raw []byte) (json.RawMessage, bool) {
-	b := bytes.NewBuffer(make([]byte, 0, len(raw)))
-	err := json.Compact(b, raw)
-	return b.Bytes(), err == nil
+	out, err := strictjson.AppendCompact(make([]byte, 0, len(raw)), raw)
+	return out, err == nil
 }

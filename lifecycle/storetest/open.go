@@ -170,15 +170,6 @@ func messages[S lifecycle.Conversation](p *place[S]) {
 	}
 	p.say(sess, want...)
 	require.Equal(p, want, p.heard(sess.Messages()), "in order")
-	require.Equal(p, want[:18], p.heard(sess.MessagesUpTo("m17")), "which is included")
-	require.Equal(p, want[:1], p.heard(sess.MessagesUpTo("m0")))
-	require.Equal(p, want, p.heard(sess.MessagesUpTo("m49")))
-	n := 0
-	for _, err := range sess.MessagesUpTo("m50") {
-		require.ErrorIs(p, err, lifecycle.ErrNotFound)
-		n++
-	}
-	require.Equal(p, 1, n, "nothing but the error")
 	for _, err := range sess.Messages() {
 		require.NoError(p, err)
 		break // which is no error

@@ -12,80 +12,120 @@ import (
 // as a copy. What they lack up to it is damage.
 type chain struct {
 	*Log
-	next    uint64   // number of the record that is due
-	last    Position // the record before it
+	next    uint64 // number of the record that is due
+	gone    []name // segments of the list that the folder lacks, in order
 	started bool
+	all     bool  // every segment is read, from the first one on
 	givenUp []Ref // records beyond what a later segment goes on from
 }
 
-// build puts segments together. One without a valid header holds no record that
-// was ever acknowledged.
-func (c *chain) build(all []*segment) {
-	var valid []*segment
-	for _, s := range all {
-		if s.valid && c.Session == "" {
-			c.Session = s.header.Session
+// read takes the segment of a place. One that has no first line and is not in the list
+// never got one: it holds no record, or it is damaged.
+func (c *chain) read(i int) error {
+	h := &c.heads[i]
+	s := &segment{name: h.name, header: h.header, valid: true, missing: true}
+	if !h.gone {
+		var err error
+		if s, err = scan(c.dir, h.name, *h); err != nil {
+			return err
 		}
-		if s.valid = s.valid && s.header.Session == c.Session; s.valid {
-			valid = append(valid, s)
-		}
+		c.extent = Extent{h.name, s.size}
 	}
-	for i, s := range valid {
-		c.join(s)
-		if i+1 < len(valid) {
-			c.records(s, &valid[i+1].header)
-		} else {
-			c.records(s, nil)
-		}
+	h.header, h.ok = s.header, s.valid && s.header.Session == c.Session
+	var next *header // of the segment that goes on from it
+	if j := slices.IndexFunc(c.heads[i+1:], func(h Segment) bool { return h.ok }); j >= 0 {
+		next = &c.heads[i+1+j].header
 	}
-	for _, s := range all {
-		if !s.valid && s.size > 0 {
-			kind := Torn
-			if len(valid) > 0 && s.name.compare(valid[len(valid)-1].name) < 0 { // a later one goes on
-				kind = Settled
-			}
-			c.fault(kind, s, 0, s.size)
-		}
+	switch {
+	case h.ok:
+		c.add(s, next)
+	case s.size == 0:
+	case next != nil:
+		c.fault(Settled, s, 0, s.size)
+	case s.header.Version == 0 && slices.ContainsFunc(s.items, func(it item) bool { return !it.hole }):
+		c.lose(c.next, maxNumber, maxNumber)
+		c.fault(Damaged, s, 0, s.size)
+	default:
+		c.fault(Torn, s, 0, s.size)
 	}
-	c.end()
+	return nil
+}
+
+// add takes a segment. next is the header of the one that goes on from it.
+func (c *chain) add(s *segment, next *header) {
+	c.join(s)
+	c.records(s, next)
+	c.named = append(c.named, s.named...)
+	if s.spoiled > 0 {
+		c.Faults = append(c.Faults, Fault{Kind: Damaged, Segment: s.name.String(), Length: s.spoiled})
+	}
+	if s.missing {
+		c.fault(Damaged, s, 0, 0)
+	}
 }
 
 // join goes on from the record that the header names.
 func (c *chain) join(s *segment) {
 	after := s.header.After
-	c.after = append(c.after, join{s.name, after})
+	var before name
+	if n := len(c.after); n > 0 {
+		before = c.after[n-1].segment
+	}
+	// What a writer went on from that had lost the session is not on the chain.
+	c.after = slices.DeleteFunc(c.after, func(j join) bool { return j.after.Seq >= after.Seq })
+	c.after = append(c.after, join{s.name, after, s.header.State})
 	switch {
 	case !c.started:
-		c.lose(1, after.Seq)
-	case c.last.Seq < after.Seq:
-		c.lose(c.last.Seq+1, after.Seq)
+		if c.all && after.Seq > 0 {
+			c.missing(s, before)
+		}
+		c.lose(1, after.Seq, s.header.State)
+	case c.next <= after.Seq:
+		if n := len(c.Faults); n == 0 || c.Faults[n-1].Seq != c.next || c.Faults[n-1].Kind != Damaged {
+			c.missing(s, before)
+		}
+		c.lose(c.next, after.Seq, s.header.State)
 	default:
 		kept := len(c.Records) - len(c.Above(after.Seq))
 		c.givenUp = append(c.givenUp, c.Records[kept:]...)
 		c.Records = c.Records[:kept]
-		if kept > 0 && c.Records[kept-1].Seq == after.Seq && after.CRC != "" && c.Records[kept-1].CRC != after.CRC {
+		if kept > 0 && c.Records[kept-1].Seq == after.Seq && after.Seq >= c.begin && after.CRC != "" && c.Records[kept-1].CRC != after.CRC {
 			// Another record has this number: what stands before is not its past.
-			c.lose(after.Seq, after.Seq)
+			c.lose(after.Seq, after.Seq, after.Seq)
 			r := &c.Records[kept-1]
-			c.Faults = append(c.Faults, Fault{Damaged, r.Segment(), r.Offset, r.Length, after.Seq})
+			c.Faults = append(c.Faults, Fault{Kind: Damaged, Segment: r.Segment(), Offset: r.Offset, Length: r.Length, Seq: after.Seq})
 			c.Records = c.Records[:kept-1]
 		}
 	}
 	c.started = true
-	c.next, c.last = after.Seq+1, after
+	c.next, c.durable = after.Seq+1, after.Seq
+}
+
+// missing reports what is not there between two segments: by its name, where the list has it.
+func (c *chain) missing(s *segment, before name) {
+	f := Fault{Kind: Damaged, Segment: s.name.String(), Seq: max(c.next, 1), Before: true}
+	for _, n := range c.gone {
+		if n.compare(before) > 0 && n.compare(s.name) < 0 {
+			f.Segment, f.Before = n.String(), false
+		}
+	}
+	c.Faults = append(c.Faults, f)
 }
 
 // records takes the records of a segment that are due, and judges what is none.
 // next is the header of the segment that goes on from it; the last one has none, and
-// there the marks in the records tell, and the snapshot.
+// there the marks in the lines tell.
 func (c *chain) records(s *segment, next *header) {
-	head := s.headerLen()
-	durable := s.mark(head)
+	if s.header.Kept {
+		c.kept(s)
+		return
+	}
+	durable := s.mark()
 	judge := func(hole int64) Kind {
 		switch {
 		case next != nil && c.next > next.After.Seq:
 			return Settled
-		case next != nil, hole < durable, c.next <= max(c.base, s.header.Upto):
+		case next != nil, hole < durable, c.next <= s.header.Upto:
 			return Damaged
 		}
 		return Torn
@@ -93,10 +133,14 @@ func (c *chain) records(s *segment, next *header) {
 	hole := int64(-1) // where the invalid bytes begin that the last items were
 	for i := range s.items {
 		it := &s.items[i]
-		if hole < 0 && (it.hole || it.Seq != c.next) {
+		due := it.Seq // the record that comes at this place, or behind the note
+		if it.note {
+			due++
+		}
+		if hole < 0 && (it.hole || due != c.next) {
 			hole = it.Offset
 		}
-		if it.hole || it.Seq < c.next {
+		if it.hole || due < c.next {
 			continue
 		}
 		if hole >= 0 {
@@ -106,32 +150,78 @@ func (c *chain) records(s *segment, next *header) {
 				return
 			}
 			c.fault(Damaged, s, hole, it.Offset-hole)
-			c.lose(c.next, it.Seq-1)
+			c.gap(s, Position{Epoch: it.Epoch, Seq: due - 1}, it.state)
+			if hole < durable {
+				c.durable = due - 1
+			}
 			hole = -1
 		}
-		c.Records = append(c.Records, it.Ref)
-		c.next, c.last = it.Seq+1, it.Position
+		if c.next = due; !it.note {
+			c.Records = append(c.Records, it.Ref)
+			c.next++
+			if it.Offset+it.Length <= durable {
+				c.durable = it.Seq
+			}
+		}
 	}
-	cut := head + s.header.Copied - s.size // of the copies: between two lines, or there is a hole
+	cut := s.head + s.header.Copied - s.size // of the copies: between two lines, or there is a hole
 	switch {
 	case hole >= 0:
 		c.fault(judge(hole), s, hole, s.size-hole)
-	case cut > 0 && next == nil:
+	case cut > 0 && next == nil && !s.missing:
 		c.fault(Damaged, s, s.size, cut)
 	}
-	if next == nil { // or it tells what is missing
-		c.lose(c.next, s.header.Upto)
+	if next != nil { // it tells what is missing
+		return
+	}
+	before, _ := c.position(c.next)
+	c.gap(s, Position{Epoch: before.Epoch, Seq: s.header.Upto}, s.header.UptoState)
+	if s.listed || s.missing {
+		c.durable = max(c.durable, s.header.Upto)
+	}
+	if s.missing { // with records whose number nobody knows
+		c.lose(c.next, maxNumber, maxNumber)
 	}
 }
 
-// end reports the records that were given up, unless a copy of them counts.
+// gap notes that the records up to one are not there: their numbers are taken.
+func (c *chain) gap(s *segment, upto Position, state uint64) {
+	if c.next <= upto.Seq {
+		c.lose(c.next, upto.Seq, state)
+		c.after = append(c.after, join{s.name, upto, state})
+		c.next = upto.Seq + 1
+	}
+}
+
+// kept takes a segment that has what is left of records up to some number.
+func (c *chain) kept(s *segment) {
+	holes := false
+	for i := range s.items {
+		if it := &s.items[i]; it.hole {
+			holes = true
+			c.fault(Damaged, s, it.Offset, it.Length)
+		} else if !it.note && it.Seq >= c.next && it.Seq <= s.header.Upto {
+			c.Records = append(c.Records, it.Ref)
+			c.next = it.Seq + 1
+		}
+	}
+	if cut := s.head + s.header.Copied - s.size; cut > 0 && !holes && !s.missing {
+		c.fault(Damaged, s, s.size, cut)
+	}
+	c.begin = s.header.Upto + 1
+	c.next = c.begin
+}
+
+// end reports the records that were given up, unless a copy of them counts, and those that
+// are lost.
 func (c *chain) end() {
+	c.Lost = c.LostAbove(c.base)
 	for i := range c.givenUp {
 		r := &c.givenUp[i]
-		if j, ok := c.find(r.Seq); ok && c.Records[j].CRC == r.CRC {
+		if j, ok := c.find(r.Seq); ok && c.Records[j].CRC == r.CRC || r.Seq < c.begin {
 			continue
 		}
-		c.Faults = append(c.Faults, Fault{Settled, r.Segment(), r.Offset, r.Length, r.Seq})
+		c.Faults = append(c.Faults, Fault{Kind: Settled, Segment: r.Segment(), Offset: r.Offset, Length: r.Length, Seq: r.Seq})
 	}
 	slices.SortStableFunc(c.Faults, func(a, b Fault) int {
 		x, _ := parseName(a.Segment)
@@ -140,14 +230,13 @@ func (c *chain) end() {
 	})
 }
 
-// lose notes that durable records are not there; those up to the base are history.
-func (c *chain) lose(first, last uint64) {
-	first = max(first, c.base+1)
-	if first <= last && (c.Lost == 0 || first < c.Lost) {
-		c.Lost = first
-	}
+// lose notes that durable records are not there. state is the newest one up to the
+// last of them that the State rests on: where that stands before, only entries are
+// lost.
+func (c *chain) lose(first, last, state uint64) {
+	c.losses = append(c.losses, loss{first, last, state})
 }
 
 func (c *chain) fault(kind Kind, s *segment, offset, length int64) {
-	c.Faults = append(c.Faults, Fault{kind, s.name.String(), offset, length, max(c.next, 1)})
+	c.Faults = append(c.Faults, Fault{Kind: kind, Segment: s.name.String(), Offset: offset, Length: length, Seq: max(c.next, 1)})
 }

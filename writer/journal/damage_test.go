@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -22,7 +23,7 @@ func TestTornTail(t *testing.T) {
 	w := create(t, src, 3)
 	_, err := w.Append(body(4), body(5), body(6)) // one batch: none of them knows of another one
 	require.NoError(t, err)
-	whole := content(t, src, seg)
+	whole := text(t, src, seg)
 	log := read(t, src, 0)
 	last, batch := ref(t, log, 6), ref(t, log, 4)
 
@@ -43,15 +44,14 @@ func TestTornTail(t *testing.T) {
 		"longer":  each(func(at int64) []byte { return append(slices.Clone(whole[:at]), make([]byte, 5000)...) }),
 		"flipped": each(func(at int64) []byte { d := slices.Clone(whole); d[at] ^= 1; return d }),
 		"newline": each(func(at int64) []byte { d := slices.Clone(whole); d[at-1] = '\n'; return d }),
-		"zeros from its begin": {
-			{append(slices.Clone(whole[:last.Offset]), make([]byte, 100)...), last},
-		},
 		"garbage behind": {
 			{append(slices.Clone(whole), "garbage"...), end},
 			{append(slices.Clone(whole), "garbage\n"...), end},
 			{append(slices.Clone(whole), "\n"...), end},
 			{append(slices.Clone(whole), whole[last.Offset:]...), end}, // a record once more
-			{append(slices.Clone(whole), make([]byte, 17<<20)...), end},
+			{append(slices.Clone(whole), bytes.Repeat([]byte("x"), 17<<20)...), end},
+			{append(append(slices.Clone(whole), make([]byte, 5000)...), "garbage"...), end},
+			{append(append(slices.Clone(whole), make([]byte, 17<<20)...), whole[last.Offset:]...), end},
 		},
 		"valid lines behind a hole": {
 			{flippedAt(whole, batch.Offset+batch.Length/2), batch},
@@ -68,12 +68,12 @@ func TestTornTail(t *testing.T) {
 				require.Zero(t, log.Lost)
 				require.Equal(t, []journal.Fault{{
 					Kind: journal.Torn, Segment: seg, Offset: c.at.Offset,
-					Length: int64(len(c.data)) - c.at.Offset, Seq: c.at.Seq,
+					Length: int64(len(bytes.TrimRight(c.data, "\x00"))) - c.at.Offset, Seq: c.at.Seq,
 				}}, log.Faults)
 				require.Equal(t, c.data, content(t, dir, seg), "reading changes nothing")
 			}
 			// What goes on from there settles it.
-			w := reopen(t, dir, journal.Position{})
+			w := reopen(t, dir)
 			next := int(cases[len(cases)-1].at.Seq)
 			add(t, w, next, next+1)
 			log := read(t, dir, 0)
@@ -119,7 +119,7 @@ func TestDamageThatALaterRecordKnowsOf(t *testing.T) {
 		{"two in a row", []int{3, 4}, 2, 3, []int{3, 4}, []journal.Kind{journal.Damaged}},
 		{"two in a row around the base", []int{3, 4}, 3, 4, []int{3, 4}, []journal.Kind{journal.Damaged}},
 		{"two apart", []int{2, 4}, 2, 4, []int{2, 4}, []journal.Kind{journal.Damaged, journal.Damaged}},
-		{"the last one below the base", []int{6}, 6, 0, []int{6}, []journal.Kind{journal.Damaged}},
+		{"the last one below the base", []int{6}, 6, 0, []int{6}, []journal.Kind{journal.Torn}},
 		{"the last one above the base", []int{6}, 5, 0, []int{6}, []journal.Kind{journal.Torn}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -140,6 +140,19 @@ func TestDamageThatALaterRecordKnowsOf(t *testing.T) {
 			require.Equal(t, first.Seq, got.Faults[0].Seq)
 		})
 	}
+}
+
+// A line that is gone leaves no hole: the number of the next one tells.
+func TestLineThatIsGone(t *testing.T) {
+	t.Parallel()
+	dir := open(t)
+	create(t, dir, 6)
+	r, whole := ref(t, read(t, dir, 0), 3), content(t, dir, first)
+	put(t, dir, first, slices.Concat(whole[:r.Offset], whole[r.Offset+r.Length:]))
+	log := read(t, dir, 0)
+	require.EqualValues(t, 3, log.Lost)
+	require.Equal(t, []journal.Fault{{Kind: journal.Damaged, Segment: first, Offset: r.Offset, Seq: 3}}, log.Faults)
+	require.Equal(t, []int{1, 2, 4, 5, 6}, bodies(t, log, log.Records))
 }
 
 // Lost is the first record above the base that is damaged, wherever the damage begins.
@@ -178,8 +191,8 @@ func TestDamageInTheCopies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := open(t)
-			create(t, dir, 3)
-			w := reopen(t, dir, journal.Position{})
+			batch(t, create(t, dir, 0), 3)
+			w := reopen(t, dir)
 			add(t, w, 4, 3+c.more)
 			log := read(t, dir, 0)
 			require.Empty(t, log.Faults)
@@ -204,12 +217,35 @@ func flipIn(data []byte, _ *journal.Log, at journal.Ref) []byte {
 
 func cutIn(data []byte, _ *journal.Log, at journal.Ref) []byte { return data[:at.Offset] }
 
+// What copies say of the file that they come from is not said of the one that they are in.
+func TestCopiesSpeakOfAnotherFile(t *testing.T) {
+	t.Parallel()
+	dir := open(t)
+	w := create(t, dir, 0)
+	_, err := w.Append(journal.Record{Body: fmt.Appendf(nil, `"pad":"%s"`, bytes.Repeat([]byte("x"), 20<<10))})
+	require.NoError(t, err)
+	batch(t, w, 3)
+	w = reopen(t, dir)
+	_, err = w.Append(body(5))
+	require.NoError(t, err)
+	log := read(t, dir, 0)
+	require.EqualValues(t, 5, log.Last())
+	const seg = "journal-2-1.jsonl"
+	at := ref(t, log, 5)
+	require.Equal(t, seg, at.Segment())
+	put(t, dir, seg, content(t, dir, seg)[:at.Offset+10])
+	log = read(t, dir, 0)
+	require.Contains(t, kinds(log), journal.Torn)
+	require.NotContains(t, kinds(log), journal.Damaged)
+	require.Zero(t, log.Lost)
+}
+
 // The copies were durable whatever the snapshot covers by now.
 func TestCopiesCutAtTheBase(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
-	create(t, dir, 5)
-	reopen(t, dir, journal.Position{})
+	batch(t, create(t, dir, 0), 5)
+	reopen(t, dir)
 	log := read(t, dir, 0)
 	data := content(t, dir, "journal-2-1.jsonl")
 	put(t, dir, "journal-2-1.jsonl", data[:ref(t, log, 3).Offset+5]) // 3, 4 and 5 are gone
@@ -271,7 +307,7 @@ func TestEmptyAndForeignFiles(t *testing.T) {
 	t.Parallel()
 	of := func(session string, epoch, n int) []byte {
 		return []byte(sealed(fmt.Sprintf(`{"journal":1,"session":%q,"epoch":%d,"segment":%d,"after":{"epoch":0,"seq":0}`, session, epoch, n)) +
-			sealed(fmt.Sprintf(`{"seq":1,"epoch":%d,"synced":9,"n":99`, epoch)))
+			sealed(fmt.Sprintf(`{"seq":1,"epoch":%d,"synced":9,"prior":0,"n":99`, epoch)))
 	}
 	for name, c := range map[string]struct {
 		file  string
@@ -280,7 +316,7 @@ func TestEmptyAndForeignFiles(t *testing.T) {
 	}{
 		"empty":                    {"journal-1-2.jsonl", nil, nil},
 		"garbage":                  {"journal-1-2.jsonl", []byte("garbage"), []journal.Kind{journal.Torn}},
-		"zeros":                    {"journal-1-2.jsonl", make([]byte, 4096), []journal.Kind{journal.Torn}},
+		"zeros":                    {"journal-1-2.jsonl", make([]byte, 4096), nil},
 		"another session":          {"journal-2-1.jsonl", of("other-20260214-1", 2, 1), []journal.Kind{journal.Torn}},
 		"another name's header":    {"journal-2-1.jsonl", of(id, 3, 1), []journal.Kind{journal.Torn}},
 		"another segment's header": {"journal-2-1.jsonl", of(id, 2, 2), []journal.Kind{journal.Torn}},
@@ -307,7 +343,7 @@ func TestEmptyAndForeignFiles(t *testing.T) {
 				require.Equal(t, c.file, log.Faults[i].Segment)
 			}
 			// It stays a fault of the past when an epoch goes on.
-			add(t, reopen(t, dir, journal.Position{}), 4, 4)
+			add(t, reopen(t, dir), 4, 4)
 			log = read(t, dir, 0)
 			require.Equal(t, count(1, 4), bodies(t, log, log.Records))
 			require.NotContains(t, kinds(log), journal.Torn)
@@ -346,7 +382,7 @@ func TestHeaderOfAnotherPast(t *testing.T) {
 	create(t, dir, 3)
 	put(t, dir, "journal-2-1.jsonl", []byte(
 		sealed(`{"journal":1,"session":"`+id+`","epoch":2,"segment":1,"after":{"epoch":1,"seq":3,"crc":"00000000"}`)+
-			sealed(`{"seq":4,"epoch":2,"synced":1,"n":4`)))
+			sealed(`{"seq":4,"epoch":2,"synced":1,"prior":3,"n":4`)))
 	log := read(t, dir, 0)
 	require.EqualValues(t, 3, log.Lost)
 	require.Contains(t, kinds(log), journal.Damaged)
@@ -360,7 +396,7 @@ func TestHeaderNumbersThatOverflow(t *testing.T) {
 		dir := open(t)
 		create(t, dir, 3)
 		put(t, dir, "journal-2-1.jsonl", []byte(sealed(`{"journal":1,"session":"`+id+`","epoch":2,"segment":1,`+after)+
-			sealed(`{"seq":0,"epoch":2,"synced":1,"n":0`)))
+			sealed(`{"seq":0,"epoch":2,"synced":1,"prior":0,"n":0`)))
 		log := read(t, dir, 0)
 		if !slices.IsSorted(seqs(log.Records)) {
 			t.Fatalf("records %v after a header with %s: decodeHeader does not bound its numbers as decodeRecord does", seqs(log.Records), after)
@@ -400,7 +436,7 @@ func TestUnacknowledgedRecordIsVoid(t *testing.T) {
 	log = read(t, dir, 0)
 	require.Equal(t, count(1, 4), bodies(t, log, log.Records))
 	require.Equal(t, []journal.Kind{journal.Settled}, kinds(log))
-	w = reopen(t, dir, journal.Position{})
+	w = reopen(t, dir)
 	add(t, w, 5, 5)
 	log = read(t, dir, 0)
 	require.Equal(t, count(1, 5), bodies(t, log, log.Records))
@@ -412,7 +448,7 @@ func TestSalvage(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
 	require.NoError(t, create(t, dir, 5).Close())
-	w := reopen(t, dir, ref(t, read(t, dir, 0), 5).Position)
+	w := reopen(t, dir)
 	add(t, w, 6, 8)
 	require.NoError(t, w.Close())
 	flip(t, dir, ref(t, read(t, dir, 0), 7))
@@ -434,7 +470,7 @@ func TestSalvageLeavesOutWhatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	dir, other := open(t), open(t)
 	require.NoError(t, create(t, dir, 3).Close())
-	w := reopen(t, dir, ref(t, read(t, dir, 0), 2).Position) // 3 is copied
+	w := reopen(t, dir) // 3 is copied
 	require.NoError(t, w.Close())
 	require.NoError(t, create(t, other, 5).Close())
 	put(t, dir, "journal-1-1.jsonl", content(t, other, "journal-1-1.jsonl"))

@@ -1,6 +1,9 @@
 package journal_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -176,7 +179,7 @@ func life(t *testing.T, dir *faulty, w *journal.Writer, retry bool) (acked []int
 		if i%3 == 2 {
 			w.Limit = 1
 		}
-		batch := [][]byte{body(n)}
+		batch := []journal.Record{body(n)}
 		if i%2 == 1 {
 			batch = append(batch, body(n+1))
 		}
@@ -237,6 +240,12 @@ func check(t *testing.T, dir *faulty, acked []int) {
 	for _, f := range log.Faults {
 		require.Equal(t, journal.Settled, f.Kind, f)
 	}
+	there := names(t, dir)
+	for line := range bytes.Lines(content(t, dir, journal.ListFile)) {
+		var h struct{ Epoch, Segment int }
+		require.NoError(t, json.Unmarshal(line, &h))
+		require.Contains(t, there, fmt.Sprintf("journal-%d-%d.jsonl", h.Epoch, h.Segment), "the list names what is there")
+	}
 	seen := map[string]bool{}
 	for _, n := range dir.made {
 		require.False(t, seen[n], "%s is used twice", n)
@@ -291,7 +300,7 @@ func TestEveryFaultOfOpen(t *testing.T) {
 				begun := dir.calls[op]
 				dir.fails = func(o string, n int) bool { return o == op && n == begun+k }
 				log := read(t, dir, 2)
-				w, err := journal.Open(dir, id, log, journal.Position{Epoch: 1, Seq: 2})
+				w, err := journal.Open(dir, id, log)
 				dir.fails = nil
 				if err == nil && dir.failed > 0 {
 					t.Fatalf("%s %d failed, and Open did not", op, k)
@@ -303,7 +312,7 @@ func TestEveryFaultOfOpen(t *testing.T) {
 					}
 					got := read(t, dir, 2)
 					require.Equal(t, count(3, 5), bodies(t, got, got.Above(2)))
-					w = reopen(t, dir, journal.Position{Epoch: 1, Seq: 2})
+					w = reopen(t, dir)
 				}
 				require.Empty(t, dir.owes(), "opened")
 				add(t, w, 6, 7)

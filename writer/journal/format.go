@@ -22,6 +22,26 @@ type Position struct {
 	CRC   string `json:"crc,omitempty"`
 }
 
+// A Record is what Append takes.
+type Record struct {
+	// Body holds the members of one JSON object without its braces and without a line
+	// feed, Object what follows it, the value of its last member: together at most MaxBody
+	// bytes.
+	Body, Object []byte
+	// Entry says that the State does not rest on the record: where it is lost, the
+	// records behind it still lead to the State.
+	Entry bool
+}
+
+// Named is a snapshot that a note vouches for: the file of a record, with the SHA-256
+// of its content in hex.
+type Named struct {
+	File   string `json:"file"`
+	Epoch  uint64 `json:"epoch"`
+	Seq    uint64 `json:"seq"`
+	SHA256 string `json:"sha256"`
+}
+
 // header is the first line of a segment.
 type header struct {
 	Version int    `json:"journal"`
@@ -31,11 +51,20 @@ type header struct {
 	// After is the last record that was durable when the segment was opened:
 	// what earlier segments hold beyond it was never acknowledged.
 	After Position `json:"after"`
+	// State is the newest record at or below After that the State rests on.
+	State uint64 `json:"state,omitempty"`
 	// Copied is how many bytes behind this line were durable before the segment
-	// got its name, and Upto the last record in them. The marks in these records are
-	// those of another file.
-	Copied int64  `json:"copied,omitempty"`
-	Upto   uint64 `json:"upto,omitempty"`
+	// got its name, Upto the last record in them, and UptoState the newest up to that
+	// that the State rests on. The marks in these records are those of another file.
+	Copied    int64  `json:"copied,omitempty"`
+	Upto      uint64 `json:"upto,omitempty"`
+	UptoState uint64 `json:"uptoState,omitempty"`
+	// Kept says that the copies are not all records up to Upto: those that the State
+	// rested on were dropped. The next segment begins with a snapshot of it.
+	Kept bool `json:"kept,omitempty"`
+	// Packed says that it is compressed, and takes the place of all that go on from a
+	// record from After on and stand before it.
+	Packed bool `json:"packed,omitempty"`
 }
 
 // maxNumber bounds the numbers in headers and records, so that none wraps around.
@@ -54,6 +83,9 @@ func seal(line []byte) []byte {
 	return fmt.Appendf(line, "%s%08x\"}\n", crcKey, crc32.Checksum(line, castagnoli))
 }
 
+// checksum is the one that stands at the end of a sealed line.
+func checksum(line []byte) string { return string(line[len(line)-11 : len(line)-3]) }
+
 // sealed returns the checksum of a whole line, "" if it does not fit.
 func sealed(line []byte) string {
 	body := len(line) - sealLen
@@ -61,12 +93,14 @@ func sealed(line []byte) string {
 		return ""
 	}
 	crc := fmt.Appendf(nil, "%08x", crc32.Checksum(line[:body], castagnoli))
-	have := line[body+len(crcKey) : body+len(crcKey)+8]
-	if !bytes.Equal(crc, have) || string(line[len(line)-3:]) != "\"}\n" {
-		return ""
+	if have := checksum(line); have == string(crc) && string(line[len(line)-3:]) == "\"}\n" {
+		return have
 	}
-	return string(have)
+	return ""
 }
+
+// name is that of the segment.
+func (h header) name() name { return name{h.Epoch, h.Segment, h.Packed} }
 
 func (h header) encode() ([]byte, error) {
 	line, err := json.Marshal(h)
@@ -82,53 +116,83 @@ var errHeader = errors.New("the first line is no header of a segment")
 // writer.ErrFutureVersion where a newer version wrote it.
 func decodeHeader(line []byte) (header, error) {
 	var h header
-	if sealed(line) == "" || !bytes.HasPrefix(line, []byte(`{"journal":`)) {
+	rest, ok := bytes.CutPrefix(line, []byte(`{"journal":`))
+	number, _, _ := bytes.Cut(rest, []byte(","))
+	version, err := strconv.Atoi(string(number))
+	if !ok || err != nil || version < 1 || sealed(line) == "" {
 		return h, errHeader
 	}
-	var version struct {
-		Version int `json:"journal"`
+	if version > Version {
+		return h, fmt.Errorf("journal version %d: %w", version, writer.ErrFutureVersion)
 	}
-	if err := json.Unmarshal(line, &version); err != nil || version.Version < 1 {
-		return h, errHeader
-	}
-	if version.Version > Version {
-		return h, fmt.Errorf("journal version %d: %w", version.Version, writer.ErrFutureVersion)
-	}
-	if err := json.Unmarshal(line, &h); err != nil || h.Copied < 0 || h.Copied > maxNumber || max(h.Epoch, h.Segment, h.After.Epoch, h.After.Seq, h.Upto) > maxNumber {
+	if err := json.Unmarshal(line, &h); err != nil || h.Copied < 0 || h.Copied > maxNumber || max(h.Epoch, h.Segment, h.After.Epoch, h.After.Seq, h.State, h.Upto, h.UptoState) > maxNumber {
 		return h, errHeader
 	}
 	return h, nil
 }
 
 // encodeRecord frames a body, the members of one JSON object without its braces.
-func encodeRecord(dst []byte, epoch, seq uint64, synced int64, body []byte) []byte {
+// state is the newest record before this one that the State rests on.
+func encodeRecord(dst []byte, at Position, synced int64, state uint64, r Record) []byte {
 	start := len(dst)
-	dst = fmt.Appendf(dst, `{"seq":%d,"epoch":%d,"synced":%d,`, seq, epoch, synced)
-	dst = append(dst, body...)
+	key := "prior"
+	if r.Entry {
+		key = "state"
+	}
+	dst = fmt.Appendf(dst, `{"seq":%d,"epoch":%d,"synced":%d,"%s":%d,`, at.Seq, at.Epoch, synced, key, state)
+	dst = append(append(dst, r.Body...), r.Object...)
 	return append(dst[:start], seal(dst[start:])...)
 }
 
-// decodeRecord reads the frame of a line; false if it is no valid record.
-func decodeRecord(line []byte) (Ref, bool) {
-	r := Ref{Position: Position{CRC: sealed(line)}, Length: int64(len(line))}
-	if r.CRC == "" {
-		return r, false
+// encodeNote is a line that is no record: everything up to at is durable.
+func encodeNote(at Position, synced int64, state uint64, named []Named) ([]byte, error) {
+	list, err := json.Marshal(named)
+	if err != nil {
+		return nil, err
 	}
-	rest := string(line[:min(len(line), 96)])
-	for _, m := range []struct {
-		key string
-		to  *uint64
-	}{{`{"seq":`, &r.Seq}, {`,"epoch":`, &r.Epoch}, {`,"synced":`, &r.synced}} {
-		digits, ok := strings.CutPrefix(rest, m.key)
+	return seal(fmt.Appendf(nil, `{"note":%d,"epoch":%d,"synced":%d,"state":%d,"named":%s`, at.Seq, at.Epoch, synced, state, list)), nil
+}
+
+// maxFrame is more than the members of a frame take, in bytes.
+const maxFrame = 128
+
+// decodeLine reads the frame of a line; false if it is neither a record nor a note.
+func decodeLine(line []byte) (item, bool) {
+	it := item{Ref: Ref{Position: Position{CRC: sealed(line)}, Length: int64(len(line))}}
+	if it.CRC == "" {
+		return it, false
+	}
+	rest := string(line[:min(len(line), maxFrame)])
+	number := func(key string, to *uint64) bool {
+		digits, ok := strings.CutPrefix(rest, key)
 		i := strings.IndexFunc(digits, func(c rune) bool { return c < '0' || c > '9' })
 		if !ok || i < 1 {
-			return r, false
+			return false
 		}
 		n, err := strconv.ParseUint(digits[:i], 10, 63)
-		if err != nil || n > maxNumber {
-			return r, false
-		}
-		*m.to, rest = n, digits[i:]
+		*to, rest = n, digits[i:]
+		return err == nil && n <= maxNumber
 	}
-	return r, strings.HasPrefix(rest, ",")
+	it.note = strings.HasPrefix(rest, `{"note":`)
+	begin := `{"seq":`
+	if it.note {
+		begin = `{"note":`
+	}
+	if !number(begin, &it.Seq) || !number(`,"epoch":`, &it.Epoch) || !number(`,"synced":`, &it.synced) {
+		return it, false
+	}
+	it.Entry = number(`,"state":`, &it.state)
+	ok := it.Entry || number(`,"prior":`, &it.state) && !it.note
+	return it, ok && it.state <= it.Seq && strings.HasPrefix(rest, ",")
+}
+
+// decodeNamed reads what a note names.
+func decodeNamed(line []byte) (named []Named) {
+	var note struct {
+		Named []Named `json:"named"`
+	}
+	if json.Unmarshal(line, &note) != nil {
+		return nil // it is sealed and says nothing: a newer version may say more
+	}
+	return note.Named
 }

@@ -3,8 +3,6 @@ package journal_test
 import (
 	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -36,11 +34,11 @@ func FuzzRead(f *testing.F) {
 	_, err := w.Append(body(4), body(5))
 	require.NoError(f, err)
 	stale := w
-	w = reopen(f, src, journal.Position{Epoch: 1, Seq: 2})
+	w = reopen(f, src)
 	add(f, w, 6, 7)
 	_, err = stale.Append(body(106))
 	require.NoError(f, err)
-	one, two := content(f, src, "journal-1-1.jsonl"), content(f, src, "journal-2-1.jsonl")
+	one, two := text(f, src, "journal-1-1.jsonl"), text(f, src, "journal-2-1.jsonl")
 	for _, base := range []uint64{0, 2, 4, 9} {
 		f.Add(one, two, base, base%4 == 0, false)
 		f.Add(one, two, base, base%4 != 0, true)
@@ -60,9 +58,6 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, one, two []byte, base uint64, all, whole bool) {
 		if whole {
 			one, two = reseal(one), reseal(two)
-		}
-		if bytes.Contains(two, []byte("18446744073709551615")) || bytes.Contains(one, []byte("18446744073709551615")) {
-			return // see TestHeaderNumbersThatOverflow
 		}
 		dir := open(t)
 		size := map[string]int64{"journal-1-1.jsonl": int64(len(one)), "journal-2-1.jsonl": int64(len(two))}
@@ -102,10 +97,10 @@ func FuzzRead(f *testing.F) {
 		if log.Lost != 0 || base > 1<<62 || last > 1<<62 || log.Last() > 1<<62 {
 			return
 		}
-		w, err := journal.Open(dir, id, log, journal.Position{Epoch: 2, Seq: base})
+		w, err := journal.Open(dir, id, log)
 		require.NoError(t, err)
 		defer w.Close()
-		at, err := w.Append([]byte(`"n":1`))
+		at, err := w.Append(body(1))
 		require.NoError(t, err)
 		if log.Session != id && log.Session != "" {
 			return // the caller refuses it
@@ -127,12 +122,12 @@ func FuzzAppendRead(f *testing.F) {
 		dir := open(t)
 		w := create(t, dir, 0)
 		w.Limit = int64(rotate) << 6
-		want := [][]byte{a, b, a, b, b}
-		for _, group := range [][][]byte{want[:1], want[1:4], want[4:]} {
+		want := []journal.Record{{Body: a}, {Body: b, Entry: true}, {Body: a, Entry: true}, {Body: b}, {Body: b}}
+		for _, group := range [][]journal.Record{want[:1], want[1:4], want[4:]} {
 			_, err := w.Append(group...)
 			require.NoError(t, err)
 		}
-		w = reopen(t, dir, journal.Position{})
+		w = reopen(t, dir)
 		require.EqualValues(t, len(want), w.Last().Seq)
 		for _, all := range []bool{true, false} {
 			log, err := journal.Read(dir, 0, all)
@@ -143,13 +138,13 @@ func FuzzAppendRead(f *testing.F) {
 			require.NoError(t, log.Lines(log.Records, func(r *journal.Ref, line []byte) error {
 				_, rest, _ := bytes.Cut(line, []byte(`"synced":`))
 				_, rest, _ = bytes.Cut(rest, []byte(","))
-				require.Equal(t, string(want[i]), string(rest[:len(rest)-len(`,"crc":"00000000"}`)-1]))
+				require.Equal(t, want[i].Entry, r.Entry)
+				_, rest, _ = bytes.Cut(rest, []byte(","))
+				require.Equal(t, string(want[i].Body), string(rest[:len(rest)-len(`,"crc":"00000000"}`)-1]))
 				i++
 				return nil
 			}))
 			require.Equal(t, len(want), i)
 		}
-		require.NoError(t, os.Remove(filepath.Join(dir.Name(), "journal-1-1.jsonl")))
-		require.Len(t, read(t, dir, 0).Records, len(want))
 	})
 }

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -28,13 +29,28 @@ func open(t testing.TB) writer.FS {
 	return dir
 }
 
-func body(n int) []byte { return fmt.Appendf(nil, `"n":%d,"what":"record"`, n) }
+// body is a record that the State rests on.
+func body(n int) journal.Record {
+	return journal.Record{Body: fmt.Appendf(nil, `"n":%d,"what":"record"`, n)}
+}
+
+// entry is one that it does not rest on.
+func entry(n int) journal.Record {
+	return journal.Record{Body: fmt.Appendf(nil, `"n":%d,"what":"entry"`, n), Entry: true}
+}
 
 // create makes a journal with records 1 to n, each appended for itself.
 func create(t testing.TB, dir writer.FS, n int) *journal.Writer {
 	t.Helper()
+	return createWith(t, dir, 8<<10, n)
+}
+
+// createWith is create with a limit, up to which a segment is filled ahead.
+func createWith(t testing.TB, dir writer.FS, limit int64, n int) *journal.Writer {
+	t.Helper()
 	w, err := journal.Create(dir, id)
 	require.NoError(t, err)
+	w.Limit = limit
 	t.Cleanup(func() { w.Close() })
 	add(t, w, 1, n)
 	return w
@@ -51,11 +67,23 @@ func add(t testing.TB, w *journal.Writer, first, last int) {
 	}
 }
 
-// reopen begins the next epoch.
-func reopen(t testing.TB, dir writer.FS, base journal.Position) *journal.Writer {
+// batch appends records 1 to n in one call.
+func batch(t testing.TB, w *journal.Writer, n int) {
 	t.Helper()
-	w, err := journal.Open(dir, id, read(t, dir, base.Seq), base)
+	var all []journal.Record
+	for i := range n {
+		all = append(all, body(i+1))
+	}
+	_, err := w.Append(all...)
 	require.NoError(t, err)
+}
+
+// reopen begins the next epoch.
+func reopen(t testing.TB, dir writer.FS) *journal.Writer {
+	t.Helper()
+	w, err := journal.Open(dir, id, read(t, dir, 0))
+	require.NoError(t, err)
+	w.Limit = 8 << 10
 	t.Cleanup(func() { w.Close() })
 	return w
 }
@@ -127,6 +155,12 @@ func content(t testing.TB, dir writer.FS, name string) []byte {
 	return data
 }
 
+// text is the content of a segment without the zeros that it is filled ahead with.
+func text(t testing.TB, dir writer.FS, name string) []byte {
+	t.Helper()
+	return bytes.TrimRight(content(t, dir, name), "\x00")
+}
+
 func put(t testing.TB, dir writer.FS, name string, data []byte) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(dir.Name(), name), data, 0o600))
@@ -140,13 +174,16 @@ func flip(t testing.TB, dir writer.FS, r journal.Ref) {
 	put(t, dir, r.Segment(), data)
 }
 
+// names are those of the files but for the list.
 func names(t testing.TB, dir writer.FS) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir.Name())
 	require.NoError(t, err)
 	all := []string{}
 	for _, e := range entries {
-		all = append(all, e.Name())
+		if e.Name() != journal.ListFile {
+			all = append(all, e.Name())
+		}
 	}
 	return all
 }
@@ -186,7 +223,7 @@ func TestBodyThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
 	w := create(t, dir, 1)
-	_, err := w.Append(make([]byte, journal.MaxBody+1))
+	_, err := w.Append(journal.Record{Body: make([]byte, journal.MaxBody+1)})
 	require.ErrorIs(t, err, writer.ErrInvalid)
 	add(t, w, 2, 2) // it is no failure of the disk
 	require.Equal(t, count(1, 2), bodies(t, read(t, dir, 0), read(t, dir, 0).Records))
@@ -200,7 +237,7 @@ func TestRotation(t *testing.T) {
 	t.Cleanup(func() { w.Close() })
 	pad := strings.Repeat("x", 1<<20)
 	for i := 1; i <= 20; i++ {
-		_, err := w.Append(fmt.Appendf(nil, `"n":%d,"pad":%q`, i, pad))
+		_, err := w.Append(journal.Record{Body: fmt.Appendf(nil, `"n":%d,"pad":%q`, i, pad)})
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"journal-1-1.jsonl", "journal-1-2.jsonl", "journal-1-3.jsonl"}, names(t, dir))
@@ -219,7 +256,7 @@ func TestReadFromSnapshot(t *testing.T) {
 	w := create(t, dir, 0)
 	w.Limit = 400
 	add(t, w, 1, 12)
-	w = reopen(t, dir, journal.Position{Epoch: 1, Seq: 10})
+	w = reopen(t, dir)
 	w.Limit = 400
 	add(t, w, 13, 24)
 	for base := range uint64(25) {
@@ -235,30 +272,56 @@ func TestReadFromSnapshot(t *testing.T) {
 	require.Less(t, len(log.Records), 4, "only the last segment was read")
 }
 
-func TestOpenCopiesWhatIsAboveTheBase(t *testing.T) {
+// Only what no later line knows to be durable is copied: the last batch, or nothing.
+func TestOpenCopiesWhatMayNotBeDurable(t *testing.T) {
 	t.Parallel()
-	for _, base := range []int{0, 1, 3, 4, 5} {
-		t.Run(fmt.Sprint(base), func(t *testing.T) {
+	for name, c := range map[string]struct {
+		more  func(t *testing.T, w *journal.Writer)
+		after int // what is durable
+		last  int
+	}{
+		"nothing was written": {func(*testing.T, *journal.Writer) {}, 0, 0},
+		"one record":          {func(t *testing.T, w *journal.Writer) { add(t, w, 1, 1) }, 0, 1},
+		"some":                {func(t *testing.T, w *journal.Writer) { add(t, w, 1, 5) }, 4, 5},
+		"a batch": {func(t *testing.T, w *journal.Writer) {
+			add(t, w, 1, 3)
+			_, err := w.Append(body(4), entry(5), entry(6))
+			require.NoError(t, err)
+		}, 3, 6},
+		"a note": {func(t *testing.T, w *journal.Writer) {
+			add(t, w, 1, 5)
+			require.NoError(t, w.Note())
+		}, 5, 5},
+		"a new segment": {func(t *testing.T, w *journal.Writer) {
+			add(t, w, 1, 5)
+			w.Full()
+			_, err := w.Append(entry(6))
+			require.NoError(t, err)
+		}, 5, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := open(t)
-			old := create(t, dir, 5)
-			before := read(t, dir, 0)
+			old := create(t, dir, 0)
+			c.more(t, old)
+			before, there := read(t, dir, 0), names(t, dir)
+			require.EqualValues(t, c.after, before.Durable().Seq)
 			was := content(t, dir, "journal-1-1.jsonl")
-			w := reopen(t, dir, journal.Position{Epoch: 1, Seq: uint64(base)})
+			w := reopen(t, dir)
 			require.EqualValues(t, 1, old.Epoch())
 			require.EqualValues(t, 2, w.Epoch())
-			require.Equal(t, old.Last().Seq, w.Last().Seq)
-			require.Equal(t, []string{"journal-1-1.jsonl", "journal-2-1.jsonl"}, names(t, dir), "no temporary file is left")
+			require.Equal(t, old.Last(), w.Last())
+			require.Equal(t, append(there, "journal-2-1.jsonl"), names(t, dir), "no temporary file is left")
 			require.Equal(t, was, content(t, dir, "journal-1-1.jsonl"), "the old epoch stays as it is")
 
 			data := content(t, dir, "journal-2-1.jsonl")
 			first, copied, _ := strings.Cut(string(data), "\n")
 			want := ""
-			require.NoError(t, before.Lines(before.Above(uint64(base)), func(_ *journal.Ref, line []byte) error {
+			require.NoError(t, before.Lines(before.Above(uint64(c.after)), func(_ *journal.Ref, line []byte) error {
 				want += string(line)
 				return nil
 			}))
-			require.Equal(t, want, copied, "every record above the base, byte for byte, and nothing else")
+			require.Equal(t, want, copied, "byte for byte, and nothing else")
 			var h struct {
 				Epoch, Segment uint64
 				Session        string
@@ -270,33 +333,16 @@ func TestOpenCopiesWhatIsAboveTheBase(t *testing.T) {
 			require.EqualValues(t, 2, h.Epoch)
 			require.EqualValues(t, 1, h.Segment)
 			require.Equal(t, id, h.Session)
-			require.EqualValues(t, base, h.After.Seq)
-			if base > 0 {
-				require.Equal(t, ref(t, before, base).Position, h.After, "the checksum is added")
+			require.Equal(t, before.Durable(), h.After)
+
+			add(t, w, c.last+1, c.last+2)
+			for _, n := range there {
+				require.NoError(t, os.Remove(filepath.Join(dir.Name(), n)))
 			}
-
-			add(t, w, 6, 7)
-			require.NoError(t, os.Remove(filepath.Join(dir.Name(), "journal-1-1.jsonl")))
-			log := read(t, dir, uint64(base))
-			require.Zero(t, log.Lost, "the new epoch needs no older one")
-			require.Empty(t, log.Faults)
-			require.Equal(t, count(base+1, 7), bodies(t, log, log.Above(uint64(base))))
+			log := read(t, dir, uint64(c.after))
+			require.Zero(t, log.Lost, "what is above needs no older epoch")
+			require.Equal(t, count(c.after+1, c.last+2), bodies(t, log, log.Above(uint64(c.after))))
 		})
-	}
-}
-
-func TestOpenWithASnapshotAheadOfTheJournal(t *testing.T) {
-	t.Parallel()
-	dir := open(t)
-	create(t, dir, 3)
-	w := reopen(t, dir, journal.Position{Epoch: 1, Seq: 9})
-	require.EqualValues(t, 9, w.Last().Seq)
-	add(t, w, 10, 11)
-	for _, all := range []bool{true, false} {
-		log, err := journal.Read(dir, 9, all)
-		require.NoError(t, err)
-		require.Zero(t, log.Lost)
-		require.Equal(t, count(10, 11), bodies(t, log, log.Above(9)))
 	}
 }
 
@@ -305,25 +351,19 @@ func TestEpochsGrow(t *testing.T) {
 	dir := open(t)
 	create(t, dir, 1)
 	for i := 2; i <= 5; i++ {
-		w := reopen(t, dir, journal.Position{})
+		w := reopen(t, dir)
 		require.EqualValues(t, i, w.Epoch())
-		require.EqualValues(t, i-1, w.Last().Seq, "the last one's is copied once more")
+		require.EqualValues(t, i-1, w.Last().Seq)
 		add(t, w, i, i)
 	}
+	reopen(t, dir)
 	log := read(t, dir, 0)
 	require.Empty(t, log.Faults, "copies that count are no fault")
 	require.Equal(t, count(1, 5), bodies(t, log, log.Records))
 	for i, r := range log.Records {
 		require.EqualValues(t, i+1, r.Epoch, "a copy keeps the epoch it was written in")
-		require.Equal(t, "journal-5-1.jsonl", r.Segment())
+		require.Equal(t, fmt.Sprintf("journal-%d-1.jsonl", i+2), r.Segment())
 	}
-
-	// A snapshot of an epoch whose segments are gone counts as well.
-	empty := open(t)
-	w, err := journal.Open(empty, id, read(t, empty, 8), journal.Position{Epoch: 7, Seq: 8})
-	require.NoError(t, err)
-	t.Cleanup(func() { w.Close() })
-	require.EqualValues(t, 8, w.Epoch())
 }
 
 func TestTwoOpensOfTheSameLog(t *testing.T) {
@@ -342,7 +382,7 @@ func TestTwoOpensOfTheSameLog(t *testing.T) {
 		for i := range n {
 			wg.Go(func() {
 				<-gate
-				got[i], errs[i] = journal.Open(dir, id, log, journal.Position{})
+				got[i], errs[i] = journal.Open(dir, id, log)
 			})
 		}
 		close(gate)
@@ -370,11 +410,11 @@ func TestOpenWhereLinksAreRefused(t *testing.T) {
 	create(t, dir, 3)
 	log := read(t, dir, 0)
 	dir.fails = func(op string, _ int) bool { return op == "link" }
-	w, err := journal.Open(dir, id, log, journal.Position{})
+	w, err := journal.Open(dir, id, log)
 	require.NoError(t, err)
 	add(t, w, 4, 5)
 	require.NoError(t, w.Close())
-	_, err = journal.Open(dir, id, log, journal.Position{})
+	_, err = journal.Open(dir, id, log)
 	require.ErrorIs(t, err, writer.ErrFenced)
 	after := read(t, dir, 0)
 	require.Equal(t, count(1, 5), bodies(t, after, after.Records))
@@ -385,8 +425,7 @@ func TestWriterOfAnEarlierEpochGoesOn(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
 	stale := create(t, dir, 3)
-	snapshot := stale.Last()
-	w := reopen(t, dir, snapshot)
+	w := reopen(t, dir)
 	stale.Limit = 1
 	for i := 4; i <= 8; i++ { // into later segments of its own, too
 		_, err := stale.Append(body(100 + i))
@@ -398,6 +437,7 @@ func TestWriterOfAnEarlierEpochGoesOn(t *testing.T) {
 	log := read(t, dir, 0)
 	require.Zero(t, log.Lost)
 	require.Equal(t, count(1, 6), bodies(t, log, log.Records))
+	require.EqualValues(t, 6, log.Last())
 	require.NotEmpty(t, log.Faults)
 	for _, f := range log.Faults {
 		require.Equal(t, journal.Settled, f.Kind, f)
@@ -423,17 +463,17 @@ func TestWriterOfAnEarlierEpochGoesOn(t *testing.T) {
 	// The same of what only the later epoch's header still names.
 	log, err := journal.Read(dir, 3, false)
 	require.NoError(t, err)
-	require.Equal(t, count(4, 6), seqs(log.Records))
+	require.Equal(t, count(3, 6), seqs(log.Records))
 	require.True(t, log.Holds(1, 0), "of nothing")
 	require.True(t, log.Holds(1, 3))
 	require.False(t, log.Holds(2, 3), "record 3 is epoch 1's")
 	require.False(t, log.Holds(1, 4))
 	require.True(t, log.Holds(2, 4))
 
-	// And of a copy: the record is the one that the snapshot was made of.
-	w = reopen(t, dir, journal.Position{})
+	// The same of an epoch that goes on from there.
+	w = reopen(t, dir)
 	log = read(t, dir, 0)
-	require.Equal(t, "journal-3-1.jsonl", log.Records[2].Segment())
+	require.Equal(t, "journal-3-1.jsonl", log.Records[5].Segment())
 	require.True(t, log.Holds(1, 3))
 	require.False(t, log.Holds(1, 4))
 	require.True(t, log.Holds(2, 6))

@@ -1,10 +1,13 @@
 package journal
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,29 +27,43 @@ type Log struct {
 	Lost uint64
 	// Session is what the headers name; "" without one.
 	Session string
+	// ListErr is why the list of segments cannot be believed; nil where it can, or where
+	// there is neither a list nor a segment.
+	ListErr error
 
-	dir   writer.FS
-	base  uint64
-	after []join // of the headers, in order
-	names []name
+	dir     writer.FS
+	base    uint64
+	after   []join    // what is known of the chain but for its records, in order
+	heads   []Segment // of the segments, in order
+	named   []Named   // by notes
+	losses  []loss
+	extent  Extent
+	durable uint64 // the last record that a later line knows to be on the disk
+	begin   uint64 // the record that the State can be built from
 }
 
 // A Ref is where a record stands.
 type Ref struct {
 	Position
-	Offset, Length int64 // in its segment, in bytes
+	Offset, Length int64 // in its segment, in bytes; of one that is compressed, in its content
+	Entry          bool  // the State does not rest on it
 
 	segment name
 	synced  uint64
+	state   uint64 // the newest record before it that the State rests on
 }
 
 // Segment is the name of the file that the record stands in.
 func (r *Ref) Segment() string { return r.segment.String() }
 
-// A join is where a segment goes on from what earlier ones hold.
+// A loss are durable records that are not there.
+type loss struct{ first, last, state uint64 }
+
+// A join is where a segment goes on from what earlier ones hold, or from what it lacks.
 type join struct {
 	segment name
 	after   Position
+	state   uint64 // the newest record up to after that the State rests on
 }
 
 // Kind says what bytes that do not count are.
@@ -71,10 +88,21 @@ type Fault struct {
 	Kind           Kind
 	Segment        string
 	Offset, Length int64  // in bytes
-	Seq            uint64 // the first record that is missing for it
+	Seq            uint64 // the first record that is missing for it; 0 for none: a first line that the list has
+	Before         bool   // it is not the segment that is missing, but what it goes on from
 }
 
 func (f Fault) String() string {
+	switch {
+	case f.Seq == 0:
+		return f.Segment + ": its first line is damaged; the list of segments has it"
+	case f.Before:
+		return fmt.Sprintf("%s: what it goes on from is missing (record %d)", f.Segment, f.Seq)
+	case f.Length == 0 && f.Offset > 0:
+		return fmt.Sprintf("%s: lines are missing at %d (record %d)", f.Segment, f.Offset, f.Seq)
+	case f.Length == 0:
+		return fmt.Sprintf("%s is missing or empty (record %d)", f.Segment, f.Seq)
+	}
 	return fmt.Sprintf("%s: %d bytes at %d are %s (record %d)", f.Segment, f.Length, f.Offset, f.Kind, f.Seq)
 }
 
@@ -84,89 +112,175 @@ func (f Fault) String() string {
 // no lock and changes nothing: beside a live writer the last line may be
 // unfinished, which is a Torn fault. The errors are those of reading, and
 // ErrFutureVersion.
-func Read(dir writer.FS, base uint64, all bool) (*Log, error) {
+func Read(dir writer.FS, base uint64, all bool) (log *Log, err error) {
+	for range tries {
+		if log, err = readOnce(dir, base, all); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return log, err
+}
+
+// tries is how often a reader begins anew, as each of them may meet another Pack or Drop.
+const tries = 20
+
+// readOnce is Read. The error is fs.ErrNotExist where segments were rewritten meanwhile.
+func readOnce(dir writer.FS, base uint64, all bool) (*Log, error) {
+	c, err := look(dir)
+	if err != nil {
+		return nil, err
+	}
+	c.base = base
+	// No segment before the last one that goes on from a record below base holds a record
+	// above base that counts, or a note that names a snapshot of base.
+	from := len(c.heads) - 1
+	for from > 0 && (all || !c.heads[from].ok || c.heads[from].header.Kept || c.heads[from].header.After.Seq >= base) {
+		from--
+	}
+	c.all = from <= 0
+	for i := max(from, 0); i < len(c.heads); i++ {
+		if err := c.read(i); err != nil {
+			return nil, err
+		}
+	}
+	c.end()
+	return c.Log, nil
+}
+
+// look begins a chain with what is known of the segments before they are read.
+func look(dir writer.FS) (*chain, error) {
+	list, listErr := readList(dir) // before the folder, which a writer may go on with
 	names, err := segments(dir)
 	if err != nil {
 		return nil, err
 	}
-	c := &chain{Log: &Log{dir: dir, base: base, names: names}}
-	from := 0
-	if !all {
-		if from, err = start(dir, names, base); err != nil {
-			return nil, err
+	c := &chain{Log: &Log{dir: dir, begin: 1}}
+	if c.Session, err = session(dir, names, list); err != nil {
+		return nil, err
+	}
+	if all := list.of(c.Session); !all && listErr == nil {
+		listErr = badList(dir, errors.New("it names segments of another session"))
+	}
+	if c.heads, err = heads(dir, names, list, c.Session); err != nil {
+		return nil, err
+	}
+	for _, n := range names {
+		delete(list, n)
+	}
+	c.gone = slices.SortedFunc(maps.Keys(list), name.compare)
+	// Of a segment that is missing before the newest one, that one tells.
+	for _, n := range c.gone {
+		h := list[n]
+		h.gone = true
+		if len(names) == 0 || n.compare(names[len(names)-1].plain()) > 0 {
+			c.heads = append(c.heads, h)
 		}
 	}
-	var read []*segment
-	for _, n := range names[from:] {
-		s, err := scan(dir, n)
-		if err != nil {
-			return nil, err
+	for _, h := range slices.AppendSeq(slices.Clone(c.heads), maps.Values(list)) {
+		if h.Kept() {
+			c.begin = max(c.begin, h.header.Upto+1)
 		}
-		read = append(read, s)
 	}
-	c.build(read)
-	return c.Log, nil
+	if len(c.heads) > 0 {
+		c.ListErr = listErr
+	}
+	for i := len(c.heads) - 1; i > 0; i-- {
+		from := replaced(c.heads, i)
+		left := slices.DeleteFunc(c.heads[from:i], func(h Segment) bool { return h.ok })
+		c.heads = slices.Concat(c.heads[:from], left, c.heads[i:])
+		i = from + len(left)
+	}
+	return c, nil
 }
 
-// start is the last segment that goes on from a record at or below base: no
-// earlier one holds a record above base that counts.
-func start(dir writer.FS, names []name, base uint64) (int, error) {
-	session := "" // of the first segment that has a header
+// replaced is the first of what a crash left of the segments that a compressed one, that of
+// a place, was made of.
+func replaced(all []Segment, i int) int {
+	from := i
+	for all[i].ok && all[i].name.packed && from > 0 && (!all[from-1].ok || all[from-1].header.After.Seq >= all[i].header.After.Seq) {
+		from--
+	}
+	return from
+}
+
+// session is that of the first segment that has a header, or of the list.
+func session(dir writer.FS, names []name, list listed) (string, error) {
 	for _, n := range names {
-		h, ok, err := readHeader(dir, n)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			session = h.Session
-			break
+		if h, ok, err := readHeader(dir, n); ok || err != nil {
+			return h.Session, err
 		}
 	}
-	for i := len(names) - 1; i > 0; i-- {
-		h, ok, err := readHeader(dir, names[i])
-		if err != nil {
-			return 0, err
-		}
-		if ok && h.After.Seq <= base && h.Session == session {
-			return i, nil
-		}
+	for _, n := range slices.SortedFunc(maps.Keys(list), name.compare) {
+		return list[n].header.Session, nil
 	}
-	return 0, nil
+	return "", nil
+}
+
+// heads are what the list has of segments, and what their own first lines say of others.
+func heads(dir writer.FS, names []name, list listed, session string) (all []Segment, err error) {
+	for _, n := range names {
+		h, ok := list[n]
+		if !ok {
+			own, ok, err := readHeader(dir, n)
+			if err != nil {
+				return nil, err
+			}
+			if h.name = n; ok && own.Session == session {
+				h.header, h.ok = own, true
+			}
+		}
+		all = append(all, h)
+	}
+	return all, nil
 }
 
 func readHeader(dir writer.FS, n name) (header, bool, error) {
-	f, _, err := writer.OpenRegular(dir, "read journal", n.String(), os.O_RDONLY)
+	in, _, f, err := source(dir, n)
 	if err != nil {
 		return header{}, false, err
 	}
 	defer f.Close()
-	line, err := newLines(f, headerSize).next()
+	line, err := newLines(in, headerSize).next()
 	if err != nil {
 		return header{}, false, nil // empty, or the scan will tell
 	}
 	h, err := decodeHeader(line)
-	return h, err == nil && h.Epoch == n.epoch && h.Segment == n.n, nil
+	return h, err == nil && h.name() == n, nil
 }
 
-// Empty says that the folder has no segment at all.
-func (l *Log) Empty() bool { return len(l.names) == 0 }
+// Begin is the first record that the State can be built from: 1, or where records
+// before it were dropped the one that names the snapshot of the whole State.
+func (l *Log) Begin() uint64 { return l.begin }
 
-// LostBegin is the number of the first record that is there, where earlier ones must
-// have been in segments that are not; 0 where nothing is missing at the begin. A journal
-// that began with a State of before there were journals goes on from a record of epoch
-// 0. It is of use after a Read of all segments.
-func (l *Log) LostBegin() uint64 {
-	if len(l.Records) == 0 || l.Records[0].Seq <= 1 {
-		return 0
+// Noted is what a note says of the file with a SHA-256, in hex, if it is of a record on the
+// chain.
+func (l *Log) Noted(sha256 string) (Named, bool) {
+	for _, n := range slices.Backward(l.named) {
+		if n.SHA256 == sha256 && l.Holds(n.Epoch, n.Seq) {
+			return n, true
+		}
 	}
-	if l.names[0] == l.Records[0].segment && len(l.after) > 0 && l.after[0].after.Epoch == 0 {
-		return 0
+	return Named{}, false
+}
+
+// LostAbove is what Lost would be with another base, which what was read reaches down to.
+func (l *Log) LostAbove(base uint64) (lost uint64) {
+	for _, x := range l.losses {
+		if first := max(x.first, base+1, l.begin); first <= x.last && x.state >= first && (lost == 0 || first < lost) {
+			lost = first
+		}
 	}
-	return l.Records[0].Seq
+	return lost
 }
 
 // Last is the number of the last record that counts, or what it goes on from.
-func (l *Log) Last() uint64 { return l.position(^uint64(0)).Seq }
+func (l *Log) Last() uint64 { return l.End().Seq }
+
+// End is the last record that counts, or what it goes on from.
+func (l *Log) End() Position {
+	at, _ := l.position(maxNumber)
+	return at
+}
 
 // Above are the records above a number. They are without a gap when the number
 // is the base or above it and Lost is 0.
@@ -186,81 +300,153 @@ func (l *Log) find(seq uint64) (int, bool) {
 // Holds says whether a snapshot that the writer of an epoch made of a record lies
 // on the chain. One that does not comes from a writer that had lost its lock.
 func (l *Log) Holds(epoch, seq uint64) bool {
-	if seq == 0 {
-		return true // of nothing
+	at, _ := l.position(seq)
+	if seq == 0 || at.Seq == seq {
+		return seq == 0 || at.Epoch == epoch // of nothing, or of the record
 	}
-	if i, ok := l.find(seq); ok {
-		return l.Records[i].Epoch == epoch
-	}
-	for _, j := range l.after {
-		if j.segment.epoch > epoch && j.after.Seq < seq {
-			return false
-		}
-	}
-	at := l.position(seq)
-	return at.Seq != seq || at.Epoch == epoch
+	return !slices.ContainsFunc(l.after, func(j join) bool { return j.segment.epoch > epoch && j.after.Seq < seq })
 }
 
-// position names the last record up to a number that is known to the chain.
-func (l *Log) position(seq uint64) (p Position) {
+// Batch is the last record of the Append that a record came with.
+func (l *Log) Batch(seq uint64) uint64 {
+	refs := l.Above(seq - 1)
+	for i := range refs {
+		if r := &refs[i]; r.segment != refs[0].segment || r.Epoch != refs[0].Epoch || r.synced != refs[0].synced {
+			break
+		}
+		seq = max(seq, refs[i].Seq)
+	}
+	return seq
+}
+
+// position names the last record up to a number that is known to the chain, and the
+// newest one up to that which the State rests on.
+func (l *Log) position(seq uint64) (p Position, state uint64) {
 	for _, j := range l.after {
 		if j.after.Seq <= seq && j.after.Seq >= p.Seq {
-			p = j.after
+			p, state = j.after, j.state
 		}
 	}
 	if i := len(l.Records) - len(l.Above(seq)) - 1; i >= 0 && l.Records[i].Seq >= p.Seq {
-		p = l.Records[i].Position
+		r := &l.Records[i]
+		if p, state = r.Position, r.Seq; r.Entry {
+			state = r.state
+		}
 	}
-	return p
+	return p, state
 }
 
 // Lines calls fn with the line of each record, its end included. The line is fn's
 // until it returns. A record that is no longer there as it was is an error that
-// wraps ErrCorrupt; a segment that was removed meanwhile, fs.ErrNotExist.
+// wraps ErrCorrupt; one that was dropped meanwhile, fs.ErrNotExist.
 func (l *Log) Lines(refs []Ref, fn func(r *Ref, line []byte) error) error {
 	for len(refs) > 0 {
-		n, end := refs[0].segment, 1
-		for end < len(refs) && refs[end].segment == n && refs[end].Offset > refs[end-1].Offset {
+		end := 1
+		for end < len(refs) && refs[end].segment == refs[0].segment && refs[end].Offset > refs[end-1].Offset {
 			end++
 		}
-		if err := l.linesOf(n, refs[:end], fn); err != nil {
+		done, err := l.linesOf(refs[0].segment, refs[:end], fn)
+		if refs = refs[done:]; errors.Is(err, errMoved) {
+			refs, err = l.moved(refs)
+		}
+		if err != nil {
 			return err
 		}
-		refs = refs[end:]
 	}
 	return nil
 }
 
-func (l *Log) linesOf(n name, refs []Ref, fn func(*Ref, []byte) error) error {
-	f, info, err := writer.OpenRegular(l.dir, "read journal", n.String(), os.O_RDONLY)
+// errMoved is of a segment that is gone, or has another content than when it was read.
+var errMoved = errors.New("it was rewritten meanwhile")
+
+// moved finds records in the segments that they are in now.
+func (l *Log) moved(refs []Ref) ([]Ref, error) {
+	now, err := Read(l.dir, refs[0].Seq-1, false)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	var all []Ref
+	for i := range refs {
+		j, ok := now.find(refs[i].Seq)
+		if !ok || now.Records[j].CRC != refs[i].CRC {
+			return nil, writer.NewError("read journal", filepath.Join(l.dir.Name(), refs[i].Segment()), writer.NotCommitted, fmt.Errorf("record %d: %w", refs[i].Seq, fs.ErrNotExist))
+		}
+		all = append(all, now.Records[j])
+	}
+	return all, nil
+}
+
+// linesOf is Lines of records of one segment, and says of how many.
+func (l *Log) linesOf(n name, refs []Ref, fn func(*Ref, []byte) error) (done int, err error) {
+	in, size, f, err := source(l.dir, n)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, errMoved
+	}
+	if err != nil {
+		return 0, err
 	}
 	defer f.Close()
-	full := filepath.Join(l.dir.Name(), n.String())
-	in := newLines(f, info.Size()-refs[0].Offset+1)
-	if file, ok := f.(io.Seeker); ok { // or what is before is read as well
-		if in.end, err = file.Seek(refs[0].Offset, io.SeekStart); err != nil {
-			return writer.NewError("read journal", full, writer.NotCommitted, err)
-		}
+	at := int64(0)
+	if !n.packed { // or what is before is read as well
+		at = refs[0].Offset
+		in = io.NewSectionReader(f, at, maxNumber)
 	}
-	for i := 0; i < len(refs); {
-		line, err := in.next()
+	r := bufio.NewReaderSize(in, int(min(max(size-at+1, headerSize), 64<<10)))
+	var line []byte
+	for i := range refs {
+		ref := &refs[i]
+		_, err := io.CopyN(io.Discard, r, ref.Offset-at)
+		if err == nil {
+			line = slices.Grow(line[:0], int(ref.Length))[:ref.Length]
+			_, err = io.ReadFull(r, line)
+		}
+		if err == nil && sealed(line) != ref.CRC {
+			err = errChanged
+		}
 		if err != nil {
-			return &writer.Error{Op: "read journal", Path: full, Class: writer.ClassCorrupt, Err: fmt.Errorf("record %d: %w", refs[i].Seq, err)}
+			h, ok, _ := readHeader(l.dir, n)
+			if n.packed && ok && !slices.ContainsFunc(l.heads, func(known Segment) bool { return known.header == h }) {
+				return i, errMoved
+			}
+			return i, &writer.Error{Op: "read journal", Path: filepath.Join(l.dir.Name(), n.String()), Class: writer.ClassCorrupt, Err: fmt.Errorf("record %d: %w", ref.Seq, err)}
 		}
-		if in.start < refs[i].Offset {
-			continue
+		at = ref.Offset + ref.Length
+		if err := fn(ref, line); err != nil {
+			return i, err
 		}
-		if in.start != refs[i].Offset || sealed(line) != refs[i].CRC {
-			return &writer.Error{Op: "read journal", Path: full, Class: writer.ClassCorrupt, Err: fmt.Errorf("record %d: %w", refs[i].Seq, errChanged)}
-		}
-		if err := fn(&refs[i], line); err != nil {
-			return err
-		}
-		i++
 	}
-	return nil
+	return len(refs), nil
 }
 
 var errChanged = errors.New("it changed while it was read")
+
+// An Extent is how far a journal goes. The zero value is that of none.
+type Extent struct {
+	segment name
+	size    int64
+}
+
+// Extent is how far the log was read.
+func (l *Log) Extent() Extent { return l.extent }
+
+// Grown says whether the journal of a folder goes further than it did. It reads one byte of
+// the newest segment: whether zeros still follow what was read. What cannot be read has
+// grown: reading it tells.
+func Grown(dir writer.FS, since Extent) bool {
+	names, err := segments(dir)
+	if err != nil || len(names) == 0 {
+		return err != nil || since != Extent{}
+	}
+	newest := names[len(names)-1]
+	if newest != since.segment {
+		return true
+	}
+	f, _, err := writer.OpenRegular(dir, "read journal", newest.String(), os.O_RDONLY)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	next := []byte{0}
+	_, _ = f.ReadAt(next, since.size) // of its end nothing is read
+	return next[0] != 0
+}

@@ -4,24 +4,54 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// A name is that of a segment: journal-{epoch}-{n}.jsonl, both from 1.
-type name struct{ epoch, n uint64 }
+// A name is that of a segment: journal-{epoch}-{n}.jsonl, both from 1, with .zst behind
+// it when the segment is closed and compressed.
+type name struct {
+	epoch, n uint64
+	packed   bool
+}
 
-func (n name) String() string { return fmt.Sprintf("journal-%d-%d.jsonl", n.epoch, n.n) }
+const packedSuffix = ".zst"
+
+func (n name) String() string {
+	s := fmt.Sprintf("journal-%d-%d.jsonl", n.epoch, n.n)
+	if n.packed {
+		s += packedSuffix
+	}
+	return s
+}
+
+// plain is the name that the segment has before it is compressed.
+func (n name) plain() name { return name{epoch: n.epoch, n: n.n} }
 
 func (n name) compare(o name) int {
-	return cmp.Or(cmp.Compare(n.epoch, o.epoch), cmp.Compare(n.n, o.n))
+	packed := func(n name) int {
+		if n.packed {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(n.epoch, o.epoch), cmp.Compare(n.n, o.n), cmp.Compare(packed(n), packed(o)))
 }
 
 // parseName knows a segment's name in its one spelling: no leading zeros, no signs.
 func parseName(s string) (name, bool) {
 	var n name
-	_, err := fmt.Sscanf(s, "journal-%d-%d.jsonl", &n.epoch, &n.n)
+	plain, packed := strings.CutSuffix(s, packedSuffix)
+	_, err := fmt.Sscanf(plain, "journal-%d-%d.jsonl", &n.epoch, &n.n)
+	n.packed = packed
 	return n, err == nil && n.epoch > 0 && n.n > 0 && n.String() == s
+}
+
+// IsSegment says whether a file's name is one that a segment has.
+func IsSegment(file string) bool {
+	_, ok := parseName(file)
+	return ok
 }
 
 // segments lists the segments of a folder in the order in which they are read.

@@ -18,9 +18,11 @@ func Salvage(dir writer.FS, session string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	list, _ := readList(dir) // what cannot be believed of it names nothing
+	list.of(session)
 	records := map[uint64]Ref{}
 	for _, n := range names {
-		s, err := scan(dir, n)
+		s, err := scan(dir, n, list[n])
 		if err != nil {
 			return nil, err
 		}
@@ -32,12 +34,12 @@ func Salvage(dir writer.FS, session string) (*Log, error) {
 			maps.DeleteFunc(records, func(seq uint64, _ Ref) bool { return seq > durable })
 		}
 		for _, it := range s.items {
-			if !it.hole && it.Seq > 0 {
+			if !it.hole && !it.note && it.Seq > 0 {
 				records[it.Seq] = it.Ref
 			}
 		}
 	}
-	l := &Log{Session: session, dir: dir, names: names}
+	l := &Log{Session: session, dir: dir}
 	l.Records = slices.SortedFunc(maps.Values(records), func(a, b Ref) int { return cmp.Compare(a.Seq, b.Seq) })
 	return l, nil
 }

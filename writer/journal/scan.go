@@ -2,10 +2,12 @@ package journal
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -16,57 +18,144 @@ const maxLine = 16 << 20
 
 // maxGap is how far a line feed is looked for, in bytes: a sparse file can be larger than
 // anybody has time to read. What stands behind so long a gap is not looked at.
-const maxGap = 1 << 30
+const maxGap = 64 << 20
 
-// A segment is what one file holds: its header, and valid records and holes in
+// A segment is what one file holds: its header, and valid lines and holes in
 // the order in which they stand.
 type segment struct {
-	name   name
-	header header
-	valid  bool // the header is
-	size   int64
-	items  []item
+	name    name
+	header  header
+	valid   bool  // the header is
+	listed  bool  // the list has it, so its name and what was copied into it are durable
+	spoiled int64 // length of the damaged first line, where the list knows what stood in it
+	missing bool  // the list has it, and the folder does not, or only a part of its first line
+	head    int64 // length of the first line
+	size    int64 // in bytes, without the zeros at its end
+	items   []item
+	named   []Named
 }
 
-// An item is a record or, with hole set, a run of bytes that are none.
+// An item is a record, a note or, with hole set, a run of bytes that are neither.
 type item struct {
 	Ref
-	hole bool
+	hole, note bool
+}
+
+// source opens what a segment holds, uncompressed.
+func source(dir writer.FS, n name) (in io.Reader, size int64, f writer.File, err error) {
+	f, info, err := writer.OpenRegular(dir, "read journal", n.String(), os.O_RDONLY)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if n.packed {
+		return newUnpacker(f), maxLine, f, nil
+	}
+	return f, info.Size(), f, nil
 }
 
 // scan reads a segment from end to end, with memory for one line. Only reading
-// itself fails: whatever the bytes are, they become records and holes.
-func scan(dir writer.FS, n name) (*segment, error) {
-	f, info, err := writer.OpenRegular(dir, "read journal", n.String(), os.O_RDONLY)
+// itself fails: whatever the bytes are, they become records, notes and holes. Beside a
+// writer that goes on, zeros may be read and then what it wrote behind them meanwhile: so a
+// hole with something behind it is one when it is read twice. known is what the list has of
+// it, if anything.
+func scan(dir writer.FS, n name, known Segment) (s *segment, err error) {
+	var holes []item
+	for try := range tries {
+		if s, err = scanOnce(dir, n, known); err != nil {
+			break
+		}
+		was := holes
+		holes = slices.DeleteFunc(slices.Clone(s.items[:max(len(s.items)-1, 0)]), func(it item) bool { return !it.hole })
+		if len(holes) == 0 || try > 0 && slices.Equal(holes, was) {
+			break
+		}
+	}
+	return s, err
+}
+
+func scanOnce(dir writer.FS, n name, known Segment) (*segment, error) {
+	in, size, f, err := source(dir, n)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	s := &segment{name: n}
-	lines := newLines(f, info.Size()+1)
+	lines := newLines(in, size+1)
+	line, err := lines.next()
+	if err == nil {
+		s.header, err = decodeHeader(line)
+	}
+	switch ok := known.length > 0; {
+	case errors.Is(err, writer.ErrFutureVersion):
+		return nil, &writer.Error{Op: "read journal", Path: filepath.Join(dir.Name(), n.String()), Class: writer.ClassFutureVersion, Err: err}
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errHeader):
+		return nil, writer.NewError("read journal", filepath.Join(dir.Name(), n.String()), writer.NotCommitted, err)
+	case err == nil && s.header.name() == n:
+		s.valid, s.listed, s.head = true, ok, lines.end
+	case ok && (size < known.length || errors.Is(err, io.EOF)): // it is cut off, or all zeros
+		return &segment{name: n, header: known.header, valid: true, missing: true, size: size}, nil
+	case !n.packed: // of one that is, the first frame was whole or is not there
+		lines = newLines(io.NewSectionReader(f, known.length, maxNumber), size+1)
+		lines.end, lines.used = known.length, known.length
+		fallthrough
+	default:
+		if ok {
+			s.header = known.header
+		}
+		s.valid, s.listed, s.spoiled, s.head = ok, ok, known.length, known.length
+	}
 	for {
 		line, err := lines.next()
 		if errors.Is(err, io.EOF) {
-			s.size = lines.end
+			s.size = lines.used
 			return s, nil
 		}
 		if err != nil {
 			return nil, writer.NewError("read journal", filepath.Join(dir.Name(), n.String()), writer.NotCommitted, err)
 		}
-		if lines.start == 0 {
-			s.header, err = decodeHeader(line)
-			if errors.Is(err, writer.ErrFutureVersion) {
-				return nil, &writer.Error{Op: "read journal", Path: filepath.Join(dir.Name(), n.String()), Class: writer.ClassFutureVersion, Err: err}
-			}
-			s.valid = err == nil && s.header.Epoch == n.epoch && s.header.Segment == n.n
-			if s.valid {
-				continue
-			}
+		it, ok := decodeLine(line)
+		joined := 0
+		if !ok {
+			it, joined, ok = decodeJoined(line)
 		}
-		r, ok := decodeRecord(line)
-		r.segment, r.Offset, r.Length = n, lines.start, lines.end-lines.start
-		s.add(item{r, !ok})
+		at := lines.start + int64(joined)
+		if joined > 0 || !ok {
+			bad := at
+			if !ok {
+				bad = lines.used
+			}
+			s.add(item{Ref: Ref{segment: n, Offset: lines.start, Length: bad - lines.start}, hole: true})
+		}
+		if ok {
+			it.segment, it.Offset, it.Length = n, at, lines.end-at
+			if it.note {
+				s.named = append(s.named, decodeNamed(line[joined:])...)
+			}
+			s.add(it)
+		}
 	}
+}
+
+// decodeJoined finds the line at the end of one that begins with one that lost
+// its line feed. An object within a record may begin as it does: so the first
+// that fits is it, among few, as each costs a checksum.
+func decodeJoined(line []byte) (it item, at int, ok bool) {
+	const tries = 64
+	for range tries {
+		rest := line[min(at+1, len(line)):]
+		i, j := bytes.Index(rest, []byte(`{"seq":`)), bytes.Index(rest, []byte(`{"note":`))
+		if i < 0 || j >= 0 && j < i {
+			i = j
+		}
+		if i < 0 {
+			return item{}, 0, false
+		}
+		at += 1 + i
+		if it, ok = decodeLine(line[at:]); ok {
+			return it, at, true
+		}
+	}
+	return item{}, 0, false
 }
 
 // add joins a hole to the one before it.
@@ -79,10 +168,12 @@ func (s *segment) add(it item) {
 }
 
 // lines splits a file. A line that is longer than maxLine, and one that lacks
-// its end, come back as nil.
+// its end, come back as nil. Zeros at the end of a file are none of it: a writer fills
+// its segment ahead.
 type lines struct {
 	r          *bufio.Reader
 	start, end int64 // of the last line, in bytes from the file's begin
+	used       int64 // behind the last byte that is not zero
 	buf        []byte
 	given      bool // up: what is left has no line within maxGap
 }
@@ -103,6 +194,11 @@ func (l *lines) next() ([]byte, error) {
 	}
 	for {
 		part, err := l.r.ReadSlice('\n')
+		if err == nil {
+			l.used = l.end + int64(len(part))
+		} else if n := len(bytes.TrimRight(part, "\x00")); n > 0 {
+			l.used = l.end + int64(n)
+		}
 		l.end += int64(len(part))
 		if l.end-l.start <= maxLine {
 			l.buf = append(l.buf, part...)
@@ -110,10 +206,13 @@ func (l *lines) next() ([]byte, error) {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull) && l.end-l.start > maxGap:
 			l.given = true
+			if l.used <= l.start {
+				return nil, io.EOF
+			}
 			return nil, nil
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case errors.Is(err, io.EOF) && l.end > l.start:
+		case errors.Is(err, io.EOF) && l.used > l.start:
 			return nil, nil
 		case err != nil:
 			return nil, err
@@ -124,22 +223,19 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// mark is the furthest offset that a record of the segment knows to be durable.
-// Records that were copied into it speak of another file.
-func (s *segment) mark(header int64) int64 {
-	durable := header + s.header.Copied
+// intact says that a compressed segment has all that it was made of.
+func (s *segment) intact() bool {
+	hole := slices.ContainsFunc(s.items, func(it item) bool { return it.hole })
+	return s.valid && !hole && s.spoiled == 0 && s.size == s.head+s.header.Copied
+}
+
+// mark is the furthest offset that a line of the segment knows to be durable. Records that
+// were copied into it speak of another file.
+func (s *segment) mark() (durable int64) {
 	for i := range s.items {
-		if it := &s.items[i]; !it.hole && it.Offset >= header+s.header.Copied {
+		if it := &s.items[i]; !it.hole && it.Offset >= s.head+s.header.Copied {
 			durable = max(durable, int64(it.synced))
 		}
 	}
 	return durable
-}
-
-// headerLen is the length of the first line.
-func (s *segment) headerLen() int64 {
-	if len(s.items) > 0 {
-		return s.items[0].Offset
-	}
-	return s.size
 }

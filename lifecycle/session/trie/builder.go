@@ -1,111 +1,168 @@
 package trie
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // A Builder makes a map out of many entries at once, in a fraction of the time
 // of as many Puts: it sorts them by their hashes, five bits at a time, and makes each
 // node once, in its final size. The zero value is ready; it belongs to one goroutine.
 type Builder[V any] struct {
-	entries []hashed[V]
-	slab    []entry[V] // of which the next entries are cut
+	slabs  [][]entry[V] // the entries, as they were added
+	hashes []hashed
+	// What the next nodes and their lists are cut of.
+	nodes   []node[V]
+	entries []*entry[V]
+	kids    []*node[V]
 }
 
-// slabSize is how many entries are allocated at once. An entry keeps its slab
-// alive, so that a map holds, at worst, what its Builder was given beside what was
-// put into it since.
-const slabSize = 32
+// The number of entries, and of nodes or pointers, that are allocated at once. What
+// is in use keeps its slab alive, so that a map holds, at worst, what its Builder was
+// given beside what was put into it since.
+const (
+	slabSize = 29 // of a few hundred bytes each they fill a size class of 8 KiB
+	listSlab = 128
+)
 
-// hashed keeps the hash beside the pointer, as sorting looks at nothing else.
-type hashed[V any] struct {
-	hash uint64
-	*entry[V]
+// hashed is an entry by its hash and its place. Without a pointer it costs the
+// garbage collector nothing to move it.
+type hashed struct {
+	hash  uint64
+	place int
 }
+
+func (h *hashed) slot(shift int) uint64 { return h.hash >> shift & mask }
 
 // Grow makes room for n more entries at once.
-func (b *Builder[V]) Grow(n int) { b.entries = slices.Grow(b.entries, n) }
-
-// Add adds an entry.
-func (b *Builder[V]) Add(key string, value V) {
-	h := hash(key)
-	if len(b.slab) == 0 {
-		b.slab = make([]entry[V], slabSize)
+func (b *Builder[V]) Grow(n int) {
+	b.hashes = slices.Grow(b.hashes, n)
+	for range n / slabSize {
+		b.slabs = append(b.slabs, make([]entry[V], slabSize))
 	}
-	e := &b.slab[0]
-	b.slab = b.slab[1:]
-	e.hash, e.key, e.value = h, key, value
-	b.entries = append(b.entries, hashed[V]{h, e})
+}
+
+// Add adds an entry, to which Key gives its key, and returns its place and its value,
+// which may be changed until Map is called.
+func (b *Builder[V]) Add() (int, *V) {
+	place := len(b.hashes)
+	if place == len(b.slabs)*slabSize {
+		b.slabs = append(b.slabs, make([]entry[V], slabSize))
+	}
+	b.hashes = append(b.hashes, hashed{place: place})
+	return place, b.At(place)
+}
+
+// Key gives the entry at a place its key.
+func (b *Builder[V]) Key(place int, key string) {
+	e := b.at(place)
+	e.hash, e.key = hash(key), key
+	b.hashes[place].hash = e.hash
 }
 
 // Len returns the number of entries that were added.
-func (b *Builder[V]) Len() int { return len(b.entries) }
+func (b *Builder[V]) Len() int { return len(b.hashes) }
 
-// At returns the value that was added after i others. It may be changed until
-// Map is called.
-func (b *Builder[V]) At(i int) *V { return &b.entries[i].value }
+// At returns the value at a place.
+func (b *Builder[V]) At(place int) *V { return &b.at(place).value }
+
+func (b *Builder[V]) at(place int) *entry[V] { return &b.slabs[place/slabSize][place%slabSize] }
 
 // Map returns the map of all entries, after which the Builder is empty. A key
 // that was added twice is returned instead of a map.
 func (b *Builder[V]) Map() (m Map[V], twice string, ok bool) {
-	all := b.entries
-	b.entries, b.slab = nil, nil
-	if len(all) == 0 {
+	defer func() { *b = Builder[V]{} }()
+	if len(b.hashes) == 0 {
 		return m, "", true
 	}
-	root, twice := build(all, make([]hashed[V], len(all)), 0)
+	root, twice := b.build(b.hashes, make([]hashed, len(b.hashes)), 0)
 	if root == nil {
 		return m, twice, false
 	}
-	return Map[V]{root: root, size: len(all)}, "", true
+	return Map[V]{root: root, size: len(b.hashes)}, "", true
 }
 
 // build returns a node of all, which it puts in order by way of room; nil and
 // the key if one is there twice.
-func build[V any](all, room []hashed[V], shift int) (*node[V], string) {
-	n := &node[V]{}
+func (b *Builder[V]) build(all, room []hashed, shift int) (*node[V], string) {
+	n := &cut(&b.nodes, 1)[0]
 	if shift > maxShift {
 		for _, h := range all {
-			if n.inList(h.key) != nil {
-				return nil, h.key
+			e := b.at(h.place)
+			if n.inList(e.key) != nil {
+				return nil, e.key
 			}
-			n.entries = append(n.entries, h.entry)
+			n.entries = append(n.entries, e)
 		}
 		return n, ""
 	}
-	var ends [mask + 1]int
-	for _, h := range all {
-		ends[h.hash>>shift&mask]++
+	all, room = arrange(all, room, shift)
+	var taken uint32
+	for i := range all {
+		bit := bitOf(all[i].hash, shift)
+		n.branches |= taken & bit
+		taken |= bit
 	}
-	entries, kids, sum := 0, 0, 0
-	for i, size := range ends {
-		switch {
-		case size == 1:
-			entries++
-			n.inline |= 1 << i
-		case size > 1:
-			kids++
-			n.branches |= 1 << i
+	n.inline = taken &^ n.branches
+	n.entries, n.kids = cut(&b.entries, bits.OnesCount32(n.inline))[:0], cut(&b.kids, bits.OnesCount32(n.branches))[:0]
+	for len(all) > 0 {
+		end := 1
+		for end < len(all) && all[end].slot(shift) == all[0].slot(shift) {
+			end++
 		}
-		ends[i], sum = sum, sum+size
-	}
-	for _, h := range all {
-		at := &ends[h.hash>>shift&mask]
-		room[*at] = h
-		*at++
-	}
-	n.entries, n.kids = make([]*entry[V], 0, entries), make([]*node[V], 0, kids)
-	start := 0
-	for _, end := range ends {
-		switch {
-		case end-start == 1:
-			n.entries = append(n.entries, room[start].entry)
-		case end-start > 1:
-			kid, twice := build(room[start:end], all[start:end], shift+width)
+		if end == 1 {
+			n.entries = append(n.entries, b.at(all[0].place))
+		} else {
+			kid, twice := b.build(all[:end], room[:end], shift+width)
 			if kid == nil {
 				return nil, twice
 			}
 			n.kids = append(n.kids, kid)
 		}
-		start = end
+		all, room = all[end:], room[end:]
 	}
 	return n, ""
+}
+
+// few entries are sorted without being counted first.
+const few = 12
+
+// arrange puts entries in the order of their slots, by way of room, and returns
+// where they are then, and the other of the two.
+func arrange(all, room []hashed, shift int) (sorted, other []hashed) {
+	if len(all) <= few {
+		for i := range all {
+			for j := i; j > 0 && all[j].slot(shift) < all[j-1].slot(shift); j-- {
+				all[j], all[j-1] = all[j-1], all[j]
+			}
+		}
+		return all, room
+	}
+	var starts [mask + 1]int
+	for i := range all {
+		starts[all[i].slot(shift)]++
+	}
+	sum := 0
+	for i, size := range starts {
+		starts[i], sum = sum, sum+size
+	}
+	for i := range all {
+		at := &starts[all[i].slot(shift)]
+		room[*at] = all[i]
+		*at++
+	}
+	return room, all
+}
+
+// cut takes n elements off a slab, of a new one where it has fewer.
+func cut[T any](slab *[]T, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	if len(*slab) < n {
+		*slab = make([]T, listSlab)
+	}
+	part := (*slab)[:n:n]
+	*slab = (*slab)[n:]
+	return part
 }

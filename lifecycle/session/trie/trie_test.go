@@ -75,14 +75,17 @@ func TestBuilder(t *testing.T) {
 			var b Builder[int]
 			e := Map[int]{}.Edit()
 			for _, k := range rapid.SliceOfNDistinct(rapid.IntRange(0, 300), 0, 100, rapid.ID).Draw(t, "keys") {
-				b.Add(fmt.Sprint(k), 0)
+				i, v := b.Add()
+				*v = -1
+				b.Key(i, fmt.Sprint(k))
 				*b.At(b.Len() - 1) = k
 				e.Put(fmt.Sprint(k), k)
 				model[fmt.Sprint(k)] = k
 			}
 			if len(model) > 0 && rapid.Bool().Draw(t, "twice") {
 				k := rapid.SampledFrom(slicesOf(model)).Draw(t, "key")
-				b.Add(k, 1)
+				i, _ := b.Add()
+				b.Key(i, k)
 				if _, twice, ok := b.Map(); ok || twice != k {
 					t.Fatalf("%s was added twice, and Map says %q, %v", k, twice, ok)
 				}
@@ -230,7 +233,9 @@ func BenchmarkPut(b *testing.B) {
 	for _, n := range []int{10, 1_000_000} {
 		var all Builder[int]
 		for i := range n {
-			all.Add(fmt.Sprint(i), i)
+			place, v := all.Add()
+			*v = i
+			all.Key(place, fmt.Sprint(i))
 		}
 		m, _, _ := all.Map()
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

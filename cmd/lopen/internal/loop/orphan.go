@@ -9,10 +9,6 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// orphanGrace is how long a command that outlived its loop may take to end by
-// itself before it is ended.
-const orphanGrace = 5 * time.Second
-
 // EndOrphans makes sure that nothing works beside a run: a command of any
 // session of the module that outlived its loop is given a moment and then ended
 // with its whole group. The caller holds the module. The command of a session that
@@ -87,10 +83,10 @@ func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI
 	if o.PGID == 0 {
 		then = "for its end; " + o.ByHand()
 	}
-	ui.Warn("a command of an earlier run still works (%s): waiting %s %s", o, orphanGrace, then)
+	ui.Warn("a command of an earlier run still works (%s): waiting %s %s", o, Waits.Orphan, then)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	timeout := time.NewTimer(orphanGrace)
+	timeout := time.NewTimer(Waits.Orphan)
 	defer timeout.Stop()
 	for waiting := true; waiting; {
 		select {

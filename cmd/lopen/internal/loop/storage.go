@@ -11,13 +11,8 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
-const (
-	// storagePoll is how often a run that is paused on a full disk or a
-	// denied write looks whether it can go on.
-	storagePoll = time.Second
-	// lastWords bounds what an interrupted run may still wait for the disk.
-	lastWords = 10 * time.Second
-)
+// lastWords bounds what an interrupted run may still wait for the disk.
+const lastWords = 10 * time.Second
 
 // change edits the State and saves it. A paused storage is no error here: the
 // State is kept, and the next sync waits.
@@ -109,7 +104,7 @@ func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(contex
 		defer t.Stop()
 		timeout = t.C
 	}
-	tick := time.NewTicker(storagePoll)
+	tick := time.NewTicker(Waits.Storage)
 	defer tick.Stop()
 	for {
 		r.cfg.UI.Status(Status{Task: "paused: " + class.String(), Since: since, Progress: r.sess.State().Progress()})

@@ -17,7 +17,9 @@ var Waits = struct {
 	Overload time.Duration // the first one for an overload, a network, and a probe
 	Longest  time.Duration // until which they double
 	Poll     time.Duration // how often a run that waits looks at the clock and for requests
-}{time.Minute, 15 * time.Second, 30 * time.Minute, time.Second}
+	Orphan   time.Duration // how long a command that outlived its loop may take to end by itself before it is ended
+	Storage  time.Duration // how often a run that is paused on a full disk or a denied write looks whether it can go on
+}{time.Minute, 15 * time.Second, 30 * time.Minute, time.Second, 5 * time.Second, time.Second}
 
 // wallClock is the time without the monotonic reading: it goes on while the machine sleeps.
 func wallClock() time.Time { return time.Now().Round(0) }

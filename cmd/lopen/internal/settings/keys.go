@@ -59,6 +59,7 @@ var keys = []Key{
 	{Name: "autosave_interval", kind: kindDuration, Default: time.Duration(0), Help: "save what changed without a save after this time"},
 	{Name: "checkpoint", kind: kindBool, Default: true, Help: "keep the project's files before and after each task"},
 	{Name: "checkpoint_bytes", kind: kindInt, Default: 2 << 30, Help: "bytes that checkpoints may take, at most a tenth of the free space"},
+	{Name: "journal_bytes", kind: kindInt, Default: 256 << 20, Help: "bytes that the log of a session may take, without messages, events and attempts"},
 	{Name: "require_change", kind: kindBool, Default: false, Help: "a task that changed no file has failed"},
 	{Name: "output", kind: kindBool, Default: true, Help: "keep what each attempt printed, rendered and redacted"},
 	{Name: "transcript", kind: kindBool, Default: false, Help: "keep each attempt's prompt and raw output too, not only of failed ones"},

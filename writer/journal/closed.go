@@ -1,0 +1,319 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// A Segment is a file of a journal, as far as it is known before it is read.
+type Segment struct {
+	Bytes int64 // on the disk; by [Writer.Segments]
+
+	name   name
+	header header
+	ok     bool  // the header is known, and of the session
+	length int64 // of the first line in bytes, where the list has it
+	gone   bool  // the list has it, and the folder does not
+}
+
+// First is the number of the record that it begins with, if it has one.
+func (s Segment) First() uint64 { return s.header.After.Seq + 1 }
+
+// Kept says that it has what is left of dropped records.
+func (s Segment) Kept() bool { return s.header.Kept }
+
+// packFiles is how many closed segments are compressed into one, however small they are.
+const packFiles = 16
+
+// Segments are the files of the journal in their order, the current one last. What a crash
+// left of a Pack or a Drop is removed before. holds says whether the writer still has the
+// session.
+func (w *Writer) Segments(holds func() error) ([]Segment, error) {
+	w.mu.Lock()
+	current := w.list[len(w.list)-1].name()
+	w.mu.Unlock()
+	names, err := segments(w.dir)
+	if err != nil {
+		return nil, err
+	}
+	all, err := heads(w.dir, names, nil, w.session)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(h Segment) bool { return !h.ok || h.name.compare(current) > 0 })
+	for i := len(all) - 1; i > 0; i-- {
+		from := replaced(all, i)
+		if from == i {
+			continue
+		}
+		s, err := scan(w.dir, all[i].name, Segment{})
+		if err == nil && s.intact() {
+			err = w.settle(all[i].header, all[from:i], holds)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all, i = slices.Delete(all, from, i), from // of one that is damaged they stay, and nothing is made of them
+	}
+	for i := range all {
+		info, err := w.dir.Lstat(all[i].name.String())
+		if err != nil {
+			return nil, w.failed(all[i].name, err)
+		}
+		all[i].Bytes = info.Size()
+	}
+	return all, nil
+}
+
+// FirstLine is the line of the record that a segment begins with, nil where it begins with
+// something else.
+func (w *Writer) FirstLine(s Segment) ([]byte, error) {
+	in, size, f, err := source(w.dir, s.name)
+	if err != nil {
+		return nil, w.failed(s.name, err)
+	}
+	defer f.Close()
+	lines := newLines(in, size+1)
+	var line []byte
+	for range 2 { // the header is the first one
+		if line, err = lines.next(); errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+	}
+	if it, ok := decodeLine(line); err != nil || !ok || it.note || it.Seq != s.First() {
+		return nil, err
+	}
+	return line, nil
+}
+
+// Began is the first record of the log in a folder that was not dropped, see [Log.Begin].
+func Began(dir writer.FS) (uint64, error) {
+	c, err := look(dir)
+	if err != nil {
+		return 0, err
+	}
+	return c.begin, nil
+}
+
+func (w *Writer) failed(n name, err error) error {
+	return writer.NewError("rewrite segment", filepath.Join(w.dir.Name(), n.String()), writer.NotCommitted, err)
+}
+
+// Crowded says whether there are more closed segments that are not compressed than Pack
+// leaves, unless they have faults.
+func (w *Writer) Crowded() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, h := range w.list[:len(w.list)-1] {
+		if !h.Packed {
+			n++
+		}
+	}
+	return n >= packFiles
+}
+
+// packs says whether segments are to become one.
+func packs(all []Segment, limit int64) bool {
+	bytes := int64(0)
+	for _, s := range all {
+		bytes += s.Bytes
+	}
+	return len(all) > 0 && bytes >= limit/2 || len(all) >= packFiles
+}
+
+// Pack compresses the oldest closed segments that follow each other, have no faults, and
+// take half of limit in bytes or are 16. It works beside the commits, and a power cut at any
+// moment leaves the old segments, the new one or both, which comes to the same. done is
+// false where nothing is due.
+func (w *Writer) Pack(limit int64, holds func() error) (done bool, err error) {
+	all, err := w.Segments(holds)
+	from := 0 // what may become one begins here
+	for to := 1; to < len(all) && err == nil; to++ {
+		if all[to-1].name.packed {
+			from = to
+		}
+		for i := from; i < to && packs(all[from:to], limit); i++ {
+			_, _, clean, err := w.take(all[i], all[i+1], true)
+			if err != nil {
+				return false, err
+			}
+			if !clean {
+				from = i + 1
+			}
+		}
+		if packs(all[from:to], limit) {
+			return true, w.rewrite(all[from:to+1], nil, holds)
+		}
+	}
+	return false, err
+}
+
+// Drop rewrites all segments before one that [Writer.Segments] returned, beside the commits.
+// Of records that the State rests on all remains what keep makes of a line: the body of an entry,
+// or nil for nothing; entries remain as they are. It is as safe to be cut off as Pack is. It is an
+// error, and changes nothing, where one of them is damaged: it is all that all is.
+func (w *Writer) Drop(before Segment, keep func(line []byte) ([]byte, error), holds func() error) error {
+	all, err := w.Segments(holds)
+	if err != nil {
+		return err
+	}
+	to := slices.IndexFunc(all, func(s Segment) bool { return s.name == before.name })
+	from := slices.IndexFunc(all, func(s Segment) bool { return !s.Kept() })
+	if from < 0 || to <= from {
+		return nil
+	}
+	return w.rewrite(all[from:to+1], keep, holds)
+}
+
+// take returns the records of a closed segment that count, and the notes among them if they
+// are asked for. whole says that no record is lost up to the segment behind it, and clean that
+// this one also has a copy of what else is in it.
+func (w *Writer) take(of, behind Segment, notes bool) (refs []Ref, whole, clean bool, err error) {
+	s, err := scan(w.dir, of.name, Segment{})
+	if err != nil || !s.valid {
+		return nil, false, false, err
+	}
+	c := &chain{Log: &Log{Session: w.session, begin: 1}}
+	c.add(s, &behind.header)
+	c.join(&segment{name: behind.name, header: behind.header})
+	c.end()
+	whole, clean = true, true
+	for _, f := range c.Faults {
+		if f.Segment == of.name.String() {
+			whole = whole && f.Kind != Damaged
+			clean = clean && f.Kind == Settled && f.Seq <= behind.header.Upto
+		}
+	}
+	upto := s.header.After.Seq
+	for i := range s.items {
+		it := &s.items[i]
+		if j, ok := c.find(it.Seq); ok && !it.note && !it.hole && c.Records[j].Offset == it.Offset {
+			upto = it.Seq
+		} else if !notes || !it.note || it.Seq != upto {
+			continue
+		}
+		refs = append(refs, it.Ref)
+	}
+	whole = whole && upto == behind.header.After.Seq
+	return refs, whole, whole && clean, nil
+}
+
+// rewrite makes one compressed segment of all but the last one, and removes them. Of records
+// all remains what keep makes of them; all where it is nil.
+func (w *Writer) rewrite(all []Segment, keep func(line []byte) ([]byte, error), holds func() error) error {
+	last := len(all) - 1
+	h, next := all[last-1].header, all[last].header
+	h = header{Version: Version, Session: w.session, Epoch: h.Epoch, Segment: h.Segment, After: all[0].header.After, State: all[0].header.State,
+		Upto: next.After.Seq, UptoState: next.State, Kept: keep != nil, Packed: true}
+	n := h.name()
+	temp := writer.TempName(n.String())
+	err := w.writePacked(temp, &h, all, keep)
+	if err == nil {
+		err = holds()
+	}
+	if err == nil {
+		err = writer.Retry(func() error { return w.dir.Rename(temp, n.String()) })
+	}
+	if err != nil {
+		_ = w.dir.Remove(temp)
+		return w.failed(n, err)
+	}
+	return w.settle(h, all[:last], holds)
+}
+
+// writePacked makes a compressed segment durable, but not its name.
+func (w *Writer) writePacked(temp string, h *header, all []Segment, keep func(line []byte) ([]byte, error)) (err error) {
+	var f writer.File
+	err = writer.Retry(func() (err error) {
+		f, err = w.dir.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	p := &packer{to: f, off: headSpace}
+	var buf []byte
+	for i, s := range all[:len(all)-1] {
+		refs, whole, _, err := w.take(s, all[i+1], keep == nil)
+		if err == nil && !whole {
+			err = &writer.Error{Op: "rewrite segment", Path: filepath.Join(w.dir.Name(), s.name.String()), Class: writer.ClassCorrupt, Err: errors.New("it is damaged, and the only one")}
+		}
+		if err != nil {
+			return err
+		}
+		err = (&Log{dir: w.dir}).Lines(refs, func(r *Ref, line []byte) error {
+			if keep == nil || r.Entry {
+				return p.line(line)
+			}
+			body, err := keep(line)
+			if err != nil || body == nil {
+				return err
+			}
+			buf = encodeRecord(buf[:0], r.Position, 0, r.Seq, Record{Body: body, Entry: true})
+			return p.line(buf)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.flush(); err != nil {
+		return err
+	}
+	h.Copied = p.n
+	line, err := h.encode()
+	if err != nil {
+		return err
+	}
+	head := pair(line, headSpace)
+	if len(head) > headSpace {
+		return fmt.Errorf("a first line of %d bytes", len(line))
+	}
+	if err := p.write(head, 0); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// settle takes segments off the list and removes them, as a durable one has what they have.
+func (w *Writer) settle(by header, old []Segment, holds func() error) error {
+	if err := holds(); err != nil {
+		return err
+	}
+	if err := w.relist(by, old); err != nil {
+		return err
+	}
+	for _, s := range old {
+		if s.name == by.name() { // it was replaced
+			continue
+		}
+		if err := w.dir.Remove(s.name.String()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return w.failed(s.name, err)
+		}
+	}
+	return nil
+}
+
+// relist replaces the list: with one header in place of others.
+func (w *Writer) relist(by header, old []Segment) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := slices.DeleteFunc(slices.Clone(w.list), func(h header) bool {
+		return h.name() == by.name() || slices.ContainsFunc(old, func(s Segment) bool { return s.name == h.name() })
+	})
+	at, _ := slices.BinarySearchFunc(list, by.name(), func(h header, n name) int { return h.name().compare(n) })
+	list = slices.Insert(list, at, by)
+	if err := writeList(w.dir, list); err != nil {
+		return err
+	}
+	w.list = list
+	return nil
+}

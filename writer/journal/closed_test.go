@@ -1,0 +1,651 @@
+package journal_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/crashfs"
+	"github.com/lopen-dev/lopen/writer/journal"
+)
+
+// smallSegment is the limit of segments here, in bytes.
+const smallSegment = 3000
+
+func held() error { return nil }
+
+// A past is a journal that somebody works on, in several epochs.
+type past struct {
+	t     require.TestingT
+	dir   writer.FS
+	w     *journal.Writer
+	n     int
+	named []journal.Named
+}
+
+func newPast(t require.TestingT, dir writer.FS) *past {
+	w, err := journal.Create(dir, "auth-20260214-1")
+	require.NoError(t, err)
+	w.Limit = smallSegment
+	return &past{t: t, dir: dir, w: w}
+}
+
+// work appends messages and changes, and notes.
+func (p *past) work(times int) {
+	for range times {
+		p.n++
+		at, err := p.w.Append(
+			journal.Record{Body: fmt.Appendf(nil, `"message":"%d %x"`, p.n, rand.New(rand.NewPCG(7, uint64(p.n))).Uint64()), Entry: true},
+			journal.Record{Body: fmt.Appendf(nil, `"attempt":%d,"change":"%s"`, p.n, strings.Repeat("x", 300))})
+		require.NoError(p.t, err)
+		if p.n%3 == 0 {
+			n := journal.Named{File: fmt.Sprint(p.n), Epoch: at.Epoch, Seq: at.Seq, SHA256: fmt.Sprintf("%064x", p.n)}
+			p.named = append(p.named, n)
+			require.NoError(p.t, p.w.Note(n))
+		}
+	}
+}
+
+// resume is the next process.
+func (p *past) resume() {
+	log, err := journal.Read(p.dir, 0, true)
+	require.NoError(p.t, err)
+	p.w, err = journal.Open(p.dir, "auth-20260214-1", log)
+	require.NoError(p.t, err)
+	p.w.Limit = smallSegment
+}
+
+func (p *past) packAll() {
+	for done := true; done; {
+		var err error
+		done, err = p.w.Pack(smallSegment, held)
+		require.NoError(p.t, err)
+	}
+}
+
+// drop drops what is before the segment with a number from the end.
+func (p *past) drop(fromEnd int) error {
+	all, err := p.w.Segments(held)
+	require.NoError(p.t, err)
+	return p.w.Drop(all[max(len(all)-fromEnd, 0)], keepAttempts, held)
+}
+
+// keepAttempts leaves the number of an attempt.
+func keepAttempts(line []byte) ([]byte, error) {
+	_, rest, ok := bytes.Cut(line, []byte(`"attempt":`))
+	if !ok {
+		return nil, nil
+	}
+	number, _, _ := bytes.Cut(rest, []byte(","))
+	return fmt.Appendf(nil, `"attempt":%s`, number), nil
+}
+
+// lines are those of all records that count, by number.
+func linesOf(t require.TestingT, dir writer.FS) (map[uint64]string, *journal.Log) {
+	log, err := journal.Read(dir, 0, true)
+	require.NoError(t, err)
+	all := map[uint64]string{}
+	require.NoError(t, log.Lines(log.Records, func(r *journal.Ref, line []byte) error {
+		all[r.Seq] = string(line)
+		return nil
+	}))
+	return all, log
+}
+
+// kept is what Drop leaves of a line.
+func keptLine(line string) string {
+	for _, part := range []string{`"message":"`, `"attempt":`} {
+		if _, rest, ok := strings.Cut(line, part); ok {
+			value, _, _ := strings.Cut(rest, ",")
+			return part + value
+		}
+	}
+	return line
+}
+
+// same says whether all records are there, those below a number as Drop leaves them.
+func same(want, got map[uint64]string, begin uint64) error {
+	if len(want) != len(got) {
+		return fmt.Errorf("%d records in place of %d", len(got), len(want))
+	}
+	for seq, line := range want {
+		if has := got[seq]; has != line && (seq >= begin || keptLine(has) != keptLine(line) || strings.Contains(has, "change")) {
+			return fmt.Errorf("record %d is %s, not %s", seq, has, line)
+		}
+	}
+	return nil
+}
+
+func segmentNames(t require.TestingT, dir writer.FS) (all []string) {
+	entries, err := dir.ReadDir(".")
+	require.NoError(t, err)
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+func pastOf(t require.TestingT, dir writer.FS) *past {
+	p := newPast(t, dir)
+	p.work(30)
+	p.resume()
+	p.work(2)
+	p.resume()
+	p.work(20)
+	return p
+}
+
+func TestPackedSegmentsHoldTheSame(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New(crashfs.Ext4)
+	p := pastOf(t, disk.FS())
+	want, before := linesOf(t, p.dir)
+	require.Empty(t, before.Faults)
+	p.packAll()
+	got, log := linesOf(t, p.dir)
+	require.Equal(t, want, got)
+	require.Empty(t, log.Faults)
+	require.NoError(t, log.ListErr)
+	require.Zero(t, log.Lost)
+	require.EqualValues(t, 1, log.Begin())
+	for _, n := range p.named {
+		require.True(t, log.Named(n), "%v", n)
+	}
+	plain, packed := 0, 0
+	for _, n := range segmentNames(t, p.dir) {
+		switch {
+		case strings.HasSuffix(n, ".zst"):
+			packed++
+		case journal.IsSegment(n):
+			plain++
+		default:
+			require.Equal(t, journal.ListFile, n)
+		}
+	}
+	require.Greater(t, packed, 2)
+	require.LessOrEqual(t, plain, 2, "the current one, and what is not half a segment")
+	require.Equal(t, before.Last(), log.Last())
+	require.Equal(t, before.Durable(), log.Durable())
+	for base := range before.Last() + 1 { // what is read from a base is the same
+		log, err := journal.Read(p.dir, base, false)
+		require.NoError(t, err)
+		require.Zero(t, log.Lost)
+		require.Len(t, log.Above(base), int(before.Last()-base), "base %d", base)
+	}
+
+	p.work(3)
+	p.resume()
+	p.work(20)
+	p.packAll()
+	got, log = linesOf(t, p.dir)
+	require.Len(t, got, 2*p.n)
+	require.Empty(t, log.Faults)
+	require.NoError(t, same(want, maps.Collect(func(yield func(uint64, string) bool) {
+		for seq := range want {
+			yield(seq, got[seq])
+		}
+	}), 0))
+}
+
+func TestDroppedRecordsLeaveTheirEntries(t *testing.T) {
+	t.Parallel()
+	p := pastOf(t, crashfs.New(crashfs.Ext4).FS())
+	want, before := linesOf(t, p.dir)
+	p.packAll()
+	require.NoError(t, p.drop(4))
+	begin := uint64(0)
+	for range 2 {
+		got, log := linesOf(t, p.dir)
+		require.Greater(t, log.Begin(), begin)
+		begin = log.Begin()
+		require.NoError(t, same(want, got, begin))
+		require.Empty(t, log.Faults)
+		require.NoError(t, log.ListErr)
+		require.Zero(t, log.Lost)
+		require.Equal(t, before.Last(), log.Last())
+		require.EqualValues(t, 1, log.Records[0].Seq)
+		p.packAll()
+		require.NoError(t, p.drop(1)) // into a second one
+	}
+	all, err := p.w.Segments(held)
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	require.True(t, all[0].Kept() && all[1].Kept())
+	require.NoError(t, p.drop(1), "nothing is left to drop")
+	p.resume()
+	p.work(1)
+	got, log := linesOf(t, p.dir)
+	require.Len(t, got, 2*p.n)
+	require.Equal(t, begin, log.Begin())
+	require.Empty(t, log.Faults)
+}
+
+// TestPowerCutWhileSegmentsAreRewritten cuts it before every call, in every variant, and
+// goes on from there.
+func TestPowerCutWhileSegmentsAreRewritten(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			disk := crashfs.New(mode)
+			p := newPast(t, disk.FS())
+			p.work(8)
+			p.resume()
+			p.work(2)
+			p.resume()
+			p.work(9)
+			want, _ := linesOf(t, p.dir)
+			images := 0
+			check := func(at string) {
+				for _, v := range disk.Variants(nil, 0) {
+					images++
+					left := &past{t: t, dir: disk.Crash(v).FS(), n: p.n}
+					look := func() {
+						got, log := linesOf(t, left.dir)
+						require.NoError(t, same(want, got, log.Begin()), "%s, %s", at, v.Name)
+						require.Zero(t, log.Lost)
+						for _, f := range log.Faults { // a note may be torn
+							require.NotEqual(t, journal.Damaged, f.Kind, "%s, %s: %s", at, v.Name, f)
+						}
+						require.NoError(t, log.ListErr)
+						seen := uint64(0)
+						for part, err := range journal.Parts(left.dir) {
+							require.NoError(t, err)
+							for _, r := range part.Records {
+								require.Greater(t, r.Seq, seen, "%s, %s: each record is in one part", at, v.Name)
+								seen = r.Seq
+							}
+						}
+						require.Equal(t, log.Last(), seen)
+					}
+					look()
+					left.resume()
+					left.packAll()
+					look()
+					seen := map[string]bool{}
+					for _, n := range segmentNames(t, left.dir) {
+						plain := strings.TrimSuffix(n, ".zst")
+						require.False(t, seen[plain], "%s, %s: %s is there twice", at, v.Name, plain)
+						seen[plain] = true
+					}
+				}
+			}
+			disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+				if op.N > 0 {
+					check(fmt.Sprintf("before %d %s %s", op.N, op.Call, op.Name))
+				}
+				return crashfs.Fault{}
+			})
+			done, err := p.w.Pack(5*smallSegment, held)
+			require.NoError(t, err)
+			require.True(t, done, "several become one")
+			p.packAll()
+			require.NoError(t, p.drop(2))
+			disk.SetHook(nil)
+			check("at the end")
+			t.Log(images, "images")
+		})
+	}
+}
+
+// TestFailedRewrite fails each call once: nothing is lost, and the next one does it.
+func TestFailedRewrite(t *testing.T) {
+	t.Parallel()
+	for i, fault := range []crashfs.Fault{{Err: syscall.EIO}, {Err: syscall.ENOSPC, Partial: 30}, {Partial: 30}} {
+		for k := 1 + i%2; ; k += 2 { // the second one at the other calls
+			disk := crashfs.New(crashfs.XFS)
+			p := newPast(t, disk.FS())
+			p.work(20)
+			want, _ := linesOf(t, p.dir)
+			hit, n := "", 0
+			disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+				if n++; n != k || fault.Err == nil && op.Call != "write" {
+					return crashfs.Fault{}
+				}
+				hit = op.Call
+				return fault
+			})
+			done, err := p.w.Pack(smallSegment, held)
+			for done && err == nil {
+				done, err = p.w.Pack(smallSegment, held)
+			}
+			if err == nil {
+				err = p.drop2(disk)
+			}
+			disk.SetHook(nil)
+			if hit != "" && fault.Err != nil && hit != "close" && hit != "remove" && hit != "read" && hit != "lstat" {
+				require.Error(t, err, "call %d, %s", k, hit)
+			}
+			got, log := linesOf(t, p.dir)
+			require.NoError(t, same(want, got, log.Begin()), "call %d, %s", k, hit)
+			require.Empty(t, log.Faults)
+			p.packAll()
+			p.work(1)
+			_, log = linesOf(t, p.dir)
+			require.Empty(t, log.Faults)
+			if n < k {
+				break
+			}
+		}
+	}
+}
+
+// drop2 drops, and takes what a hook of the disk makes of it.
+func (p *past) drop2(*crashfs.Disk) error {
+	all, err := p.w.Segments(held)
+	if err != nil {
+		return err
+	}
+	return p.w.Drop(all[len(all)-1], keepAttempts, held)
+}
+
+// TestLostLeaseEndsARewrite: nothing that counts is changed.
+func TestLostLeaseEndsARewrite(t *testing.T) {
+	t.Parallel()
+	for k := 1; k <= 2; k++ {
+		p := newPast(t, crashfs.New(crashfs.Ext4).FS())
+		p.work(20)
+		want, _ := linesOf(t, p.dir)
+		list, err := writer.ReadFile(p.dir, journal.ListFile, 1<<20)
+		require.NoError(t, err)
+		lost, n := errors.New("it is lost"), 0
+		_, err = p.w.Pack(smallSegment, func() error {
+			if n++; n >= k {
+				return lost
+			}
+			return nil
+		})
+		require.ErrorIs(t, err, lost)
+		now, err := writer.ReadFile(p.dir, journal.ListFile, 1<<20)
+		require.NoError(t, err)
+		require.Equal(t, string(list), string(now))
+		got, log := linesOf(t, p.dir)
+		require.Equal(t, want, got)
+		require.Empty(t, log.Faults)
+	}
+}
+
+// TestEveryByteOfAPackedSegment flips each, without -deep each third one: what is lost is what is in one frame, and it is
+// said what it is.
+func TestEveryByteOfAPackedSegment(t *testing.T) {
+	t.Parallel()
+	for _, drop := range []bool{false, true} {
+		t.Run(fmt.Sprintf("drop=%v", drop), func(t *testing.T) {
+			t.Parallel()
+			dir := crashfs.New(crashfs.Ext4).FS()
+			p := newPast(t, dir)
+			p.w.Limit = 1 << 20
+			rng := rand.New(rand.NewPCG(1, 1))
+			for i := range 30 {
+				text := ""
+				for range 20 {
+					text += strings.Repeat(fmt.Sprintf("%x", rng.Uint64()), 16)
+				}
+				_, err := p.w.Append(journal.Record{Body: fmt.Appendf(nil, `"message":%q`, text), Entry: i%2 == 0})
+				require.NoError(t, err)
+			}
+			p.w.Full()
+			p.work(1)
+			_, err := p.w.Pack(1, held)
+			require.NoError(t, err)
+			if drop {
+				require.NoError(t, p.drop(1))
+			}
+			want, log := linesOf(t, dir)
+			require.Empty(t, log.Faults)
+			const file = "journal-1-1.jsonl.zst"
+			data, err := writer.ReadFile(dir, file, 1<<20)
+			require.NoError(t, err)
+			frames := bytes.Count(data, []byte{0x5b, 0x2a, 0x4d, 0x18})
+			f, err := dir.OpenFile(file, os.O_RDWR, 0)
+			require.NoError(t, err)
+			zeros := 0
+			lost := map[string]bool{} // what one flip costs
+			for at := range data {
+				if !*deep && at%3 > 0 {
+					continue
+				}
+				_, err = f.WriteAt([]byte{data[at] ^ 1<<(at%8)}, int64(at))
+				require.NoError(t, err)
+				log, err := journal.Read(dir, 0, true)
+				require.NoError(t, err)
+				_, err = f.WriteAt(data[at:at+1], int64(at))
+				require.NoError(t, err)
+				missing := maps.Clone(want)
+				for _, r := range log.Records {
+					require.Contains(t, missing[r.Seq], `"crc":"`+r.CRC, "byte %d", at)
+					delete(missing, r.Seq)
+				}
+				if len(log.Faults) == 0 {
+					zeros++ // behind a mark: they say nothing
+					require.Empty(t, missing, "byte %d", at)
+					continue
+				}
+				require.Len(t, log.Faults, 1, "byte %d", at)
+				require.Equal(t, journal.Damaged, log.Faults[0].Kind)
+				require.Equal(t, file, log.Faults[0].Segment)
+				if len(missing) > 0 {
+					require.Equal(t, drop, log.Lost == 0, "byte %d", at) // what is dropped the State does not need
+					lost[fmt.Sprint(slices.Sorted(maps.Keys(missing)))] = true
+				}
+			}
+			require.Less(t, zeros, 1000, "of the header")
+			require.Len(t, lost, frames-1, "%v", lost)
+			all := strings.Fields(strings.NewReplacer("[", "", "]", "").Replace(fmt.Sprint(slices.Collect(maps.Keys(lost)))))
+			if require.Greater(t, frames, 1); !drop {
+				require.Equal(t, 3, frames)
+				require.Len(t, all, 30, "each record is in one frame")
+			}
+		})
+	}
+}
+
+// TestReadersBesideARewrite: one without a lock sees all records whenever it looks.
+func TestReadersBesideARewrite(t *testing.T) {
+	t.Parallel()
+	p := newPast(t, crashfs.New(crashfs.Ext4).FS())
+	p.work(10)
+	want, _ := linesOf(t, p.dir)
+	stop, failed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(failed)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			log, err := journal.Read(p.dir, 0, true)
+			if err != nil {
+				failed <- err
+				return
+			}
+			got := map[uint64]string{}
+			err = log.Lines(log.Records, func(r *journal.Ref, line []byte) error {
+				got[r.Seq] = string(line)
+				return nil
+			})
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // dropped meanwhile
+			case err != nil:
+				failed <- err
+				return
+			case log.Lost > 0 || len(got) < len(want):
+				failed <- fmt.Errorf("%d records, record %d is lost: %v", len(got), log.Lost, log.Faults)
+				return
+			}
+		}
+	}()
+	for i := range 60 {
+		p.work(10)
+		p.packAll()
+		if i%5 == 4 {
+			require.NoError(t, p.drop(2))
+		}
+	}
+	close(stop)
+	require.NoError(t, <-failed)
+}
+
+// TestCommitsBesideARewrite: the Writer's goroutine appends and opens segments meanwhile.
+func TestCommitsBesideARewrite(t *testing.T) {
+	t.Parallel()
+	p := newPast(t, crashfs.New(crashfs.Ext4).FS())
+	p.work(10)
+	done := make(chan error)
+	go func() {
+		for range 30 {
+			if _, err := p.w.Pack(smallSegment, held); err != nil {
+				done <- err
+				return
+			}
+		}
+		close(done)
+	}()
+	p.work(200)
+	require.NoError(t, <-done)
+	got, log := linesOf(t, p.dir)
+	require.Len(t, got, 2*p.n)
+	require.Empty(t, log.Faults)
+	require.NoError(t, log.ListErr)
+}
+
+// TestDamagedSegmentsStay: they are all that there is of their records.
+func TestDamagedSegmentsStay(t *testing.T) {
+	t.Parallel()
+	p := newPast(t, crashfs.New(crashfs.Ext4).FS())
+	p.work(20)
+	const file = "journal-1-2.jsonl"
+	data, err := writer.ReadFile(p.dir, file, 1<<20)
+	require.NoError(t, err)
+	data[len(data)/2] ^= 1
+	require.NoError(t, writer.ReplaceFile(p.dir, file, data, 0o600))
+	want, before := linesOf(t, p.dir)
+	require.NotZero(t, before.Lost)
+	p.packAll()
+	require.Contains(t, segmentNames(t, p.dir), file)
+	require.Contains(t, segmentNames(t, p.dir), "journal-1-1.jsonl.zst")
+	got, log := linesOf(t, p.dir)
+	require.Equal(t, want, got)
+	require.Equal(t, before.Lost, log.Lost)
+	require.Equal(t, before.Faults, log.Faults)
+	require.ErrorIs(t, p.drop(1), writer.ErrCorrupt)
+	got, _ = linesOf(t, p.dir)
+	require.Equal(t, want, got)
+}
+
+// TestForeignPackedSegment is small and would decode to gigabytes.
+func TestForeignPackedSegment(t *testing.T) {
+	z, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	pair := func(content []byte, size int) []byte {
+		frame := z.EncodeAll(content, nil)
+		var out []byte
+		for _, n := range []uint32{0x184D2A5B, 16, uint32(len(frame)), uint32(size), crc32.Checksum(frame, crc32.MakeTable(crc32.Castagnoli))} {
+			out = binary.LittleEndian.AppendUint32(out, n)
+		}
+		return append(binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, crc32.MakeTable(crc32.Castagnoli))), frame...)
+	}
+	zeros := make([]byte, 16<<20)
+	for name, data := range map[string][]byte{
+		"bombs":               bytes.Repeat(pair(zeros, len(zeros)), 1000),
+		"bombs that say less": bytes.Repeat(pair(zeros, 100), 1000),
+		"marks alone":         bytes.Repeat(pair(nil, 0), 100_000),
+		"marks of frames that are not there": bytes.Repeat(func() []byte {
+			mark := pair(nil, 0)[:24]
+			binary.LittleEndian.PutUint32(mark[8:], 20<<20)
+			return mark
+		}(), 100_000),
+		"no marks": bytes.Repeat([]byte{0x5b, 0x2a, 0x4d, 0x18}, 1<<18),
+		"zeros":    make([]byte, 1<<20),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := crashfs.New(crashfs.Ext4).FS()
+			newPast(t, dir).work(1)
+			require.NoError(t, writer.ReplaceFile(dir, "journal-1-1.jsonl.zst", data, 0o600))
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			log, err := journal.Read(dir, 0, true)
+			runtime.ReadMemStats(&after)
+			require.NoError(t, err)
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
+			require.Empty(t, log.Records[2:])
+			for _, f := range log.Faults {
+				require.LessOrEqual(t, f.Length, int64(len(data)+1000), "what comes of it is no longer")
+			}
+		})
+	}
+}
+
+// TestPackedSegmentIsAllThatIsLeft: its header tells what the State rests on.
+func TestPackedSegmentIsAllThatIsLeft(t *testing.T) {
+	t.Parallel()
+	p := newPast(t, crashfs.New(crashfs.Ext4).FS())
+	p.work(20)
+	done, err := p.w.Pack(3*smallSegment, held)
+	require.NoError(t, err)
+	require.True(t, done)
+	packed := ""
+	for _, n := range segmentNames(t, p.dir) {
+		if strings.HasSuffix(n, ".zst") {
+			packed = n
+			continue
+		}
+		require.NoError(t, p.dir.Remove(n))
+	}
+	whole, _ := linesOf(t, p.dir)
+	data, err := writer.ReadFile(p.dir, packed, 1<<20)
+	require.NoError(t, err)
+	data[len(data)-1] ^= 1
+	require.NoError(t, writer.ReplaceFile(p.dir, packed, data, 0o600))
+	got, log := linesOf(t, p.dir)
+	require.Less(t, len(got), len(whole))
+	require.EqualValues(t, len(got)+1, log.Lost)
+	require.EqualValues(t, len(whole), log.Last(), "their numbers are taken")
+}
+
+// TestDamagedPackedSegmentTakesNoPlace: what it was made of is there as long as it is.
+func TestDamagedPackedSegmentTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	p := newPast(t, crashfs.New(crashfs.Ext4).FS())
+	p.work(20)
+	const file = "journal-1-1.jsonl"
+	plain, err := writer.ReadFile(p.dir, file, 1<<20)
+	require.NoError(t, err)
+	done, err := p.w.Pack(smallSegment, held)
+	require.NoError(t, err)
+	require.True(t, done)
+	packed, err := writer.ReadFile(p.dir, file+".zst", 1<<20)
+	require.NoError(t, err)
+	require.NoError(t, writer.ReplaceFile(p.dir, file, plain, 0o600)) // it was cut off before
+	packed[len(packed)-1] ^= 1
+	require.NoError(t, writer.ReplaceFile(p.dir, file+".zst", packed, 0o600))
+	p.packAll()
+	require.Contains(t, segmentNames(t, p.dir), file)
+	log, err := journal.Salvage(p.dir, "auth-20260214-1")
+	require.NoError(t, err)
+	require.Len(t, log.Records, 2*p.n)
+
+	packed[len(packed)-1] ^= 1
+	require.NoError(t, writer.ReplaceFile(p.dir, file+".zst", packed, 0o600))
+	p.packAll()
+	require.NotContains(t, segmentNames(t, p.dir), file)
+	_, log = linesOf(t, p.dir)
+	require.Empty(t, log.Faults)
+	require.Len(t, log.Records, 2*p.n)
+}

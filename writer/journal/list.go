@@ -1,0 +1,73 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// ListFile is the list of a journal's segments: the first line of each, in order. It
+// is replaced before a segment gets its first record, so it tells when the newest one is
+// missing, and what stood in a first line that is damaged. A list that is itself lost
+// costs nothing but that: the segments say the same.
+const ListFile = "segments"
+
+// maxList bounds what is read of the list, in bytes.
+const maxList = 16 << 20
+
+// listed are the first lines of segments.
+type listed map[name]Segment
+
+// readList reads the list. The error says why not all of it can be believed; what is
+// returned can.
+func readList(dir writer.FS) (listed, error) {
+	all := listed{}
+	data, err := writer.ReadFile(dir, ListFile, maxList)
+	if err != nil {
+		return all, err
+	}
+	bad := 0
+	for line := range bytes.Lines(data) {
+		h, err := decodeHeader(line)
+		if err != nil {
+			bad++
+			continue
+		}
+		all[h.name()] = Segment{name: h.name(), header: h, ok: true, length: int64(len(line))}
+	}
+	if len(data) == 0 {
+		return all, badList(dir, errors.New("it is empty"))
+	}
+	if bad > 0 {
+		return all, badList(dir, fmt.Errorf("%d of %d lines are damaged", bad, len(all)+bad))
+	}
+	return all, nil
+}
+
+func badList(dir writer.FS, err error) error {
+	return &writer.Error{Op: "read journal", Path: filepath.Join(dir.Name(), ListFile), Class: writer.ClassCorrupt, Err: err}
+}
+
+// of keeps what is said of a session's segments, and says whether that was all.
+func (l listed) of(session string) bool {
+	n := len(l)
+	maps.DeleteFunc(l, func(_ name, h Segment) bool { return h.header.Session != session })
+	return len(l) == n
+}
+
+// writeList replaces the list, durably.
+func writeList(dir writer.FS, all []header) error {
+	var data []byte
+	for _, h := range all {
+		line, err := h.encode()
+		if err != nil {
+			return err
+		}
+		data = append(data, line...)
+	}
+	return writer.ReplaceFile(dir, ListFile, data, 0o600)
+}

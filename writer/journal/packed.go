@@ -1,0 +1,187 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// A compressed segment is a sequence of pairs: a mark and a zstd frame of whole lines.
+// The mark is a skippable frame, so that every tool for zstd reads the file:
+//
+//	magic, length of the rest, length of the frame, length of its content,
+//	CRC-32C of the frame, CRC-32C of these 20 bytes, zeros
+//
+// all of them numbers of 32 bits, the lowest byte first. The header line has a frame of
+// its own, at the begin of headSpace bytes. A damaged frame costs its own lines: the next
+// mark is found by its checksum.
+const (
+	markMagic = 0x184D2A5B // RFC 8878, 3.1.2
+	markSize  = 24
+	// frameSize is how many bytes of lines a frame gets at least, unless it is the last.
+	frameSize = 128 << 10
+	// maxContent bounds what comes of a frame: some lines, the last of them a long one.
+	maxContent = frameSize + maxLine
+	// maxRatio bounds how many bytes come of one byte of a file: so what a foreign file
+	// costs follows its size. What compresses better gets zeros behind its mark.
+	maxRatio = 32
+	// headSpace is what the header's pair takes, in bytes: it is written last.
+	headSpace = 1 << 10
+)
+
+// A packer writes a compressed segment.
+type packer struct {
+	to  writer.File
+	off int64  // where the next frame goes
+	buf []byte // lines of the frame in the making
+	n   int64  // bytes of all lines
+}
+
+// line adds a line, its end included.
+func (p *packer) line(line []byte) error {
+	p.buf, p.n = append(p.buf, line...), p.n+int64(len(line))
+	if len(p.buf) < frameSize {
+		return nil
+	}
+	return p.flush()
+}
+
+// flush ends the frame.
+func (p *packer) flush() error {
+	if len(p.buf) == 0 {
+		return nil
+	}
+	pair := pair(p.buf, 0)
+	err := p.write(pair, p.off)
+	p.off, p.buf = p.off+int64(len(pair)), p.buf[:0]
+	return err
+}
+
+func (p *packer) write(pair []byte, off int64) error {
+	n, err := p.to.WriteAt(pair, off)
+	if err == nil && n < len(pair) {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+// pair is a mark and a frame, of a length in bytes at least.
+func pair(content []byte, least int) []byte {
+	frame := encoder().EncodeAll(content, nil)
+	zeros := max(max(least, (len(content)+maxRatio-1)/maxRatio)-markSize-len(frame), 0)
+	var out []byte
+	for _, n := range []int{markMagic, markSize - 8 + zeros, len(frame), len(content), int(crc32.Checksum(frame, castagnoli))} {
+		out = binary.LittleEndian.AppendUint32(out, uint32(n))
+	}
+	out = binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
+	return append(append(out, make([]byte, zeros)...), frame...)
+}
+
+// An unpacker reads a compressed segment. What is damaged becomes a line of question
+// marks, as many as bytes are damaged. The error is that of reading the file.
+type unpacker struct {
+	in      *bufio.Reader
+	frame   bytes.Buffer
+	buf     []byte // the content of a frame
+	content []byte // what is not read yet of it
+	damaged int64  // bytes, and not read yet: the last one is the end of the line
+	open    bool   // the line of question marks has no end yet
+	err     error
+}
+
+func newUnpacker(in io.Reader) io.Reader {
+	return &unpacker{in: bufio.NewReaderSize(in, 64<<10)}
+}
+
+func (u *unpacker) Read(p []byte) (n int, err error) {
+	for len(u.content) == 0 && u.damaged == 0 && u.err == nil {
+		u.next()
+	}
+	switch {
+	case u.damaged > 0:
+		n = int(min(u.damaged, int64(len(p))))
+		copy(p, bytes.Repeat([]byte{'?'}, n))
+		u.damaged, u.open = u.damaged-int64(n), true
+	case u.open && (len(u.content) > 0 || errors.Is(u.err, io.EOF)) && len(p) > 0:
+		p[0], u.open = '\n', false
+		return 1, nil
+	case len(u.content) > 0:
+		n = copy(p, u.content)
+		u.content = u.content[n:]
+	default:
+		return 0, u.err
+	}
+	return n, nil
+}
+
+// next reads a frame, or passes over bytes up to where a mark may begin.
+func (u *unpacker) next() {
+	head, err := u.in.Peek(markSize)
+	if len(head) == 0 || err != nil && !errors.Is(err, io.EOF) {
+		u.err = err
+		return
+	}
+	number := func(i int) uint32 { return binary.LittleEndian.Uint32(head[4*i:]) }
+	if len(head) < markSize || number(0) != markMagic || number(5) != crc32.Checksum(head[:markSize-4], castagnoli) {
+		u.skip()
+		return
+	}
+	zeros, packed, size, crc := int64(number(1))-markSize+8, int64(number(2)), int64(number(3)), number(4)
+	all := markSize + zeros + packed
+	if zeros < 0 || zeros > maxContent || size > maxContent || packed > 2*maxContent || size > maxRatio*all {
+		u.skip()
+		return
+	}
+	_, _ = u.in.Discard(markSize)
+	u.frame.Reset()
+	n, err := io.CopyN(&u.frame, u.in, zeros+packed)
+	if err != nil && !errors.Is(err, io.EOF) {
+		u.err = err
+		return
+	}
+	u.damaged = markSize + n
+	if err == nil && crc32.Checksum(u.frame.Bytes()[zeros:], castagnoli) == crc {
+		u.buf = slices.Grow(u.buf[:0], int(size))
+		if u.buf, err = decoder().DecodeAll(u.frame.Bytes()[zeros:], u.buf[:0:size]); err == nil && int64(len(u.buf)) == size {
+			u.content, u.damaged = u.buf, 0
+		}
+	}
+}
+
+// skip passes over one byte at least, and all that is at hand and no begin of a mark.
+func (u *unpacker) skip() {
+	have, _ := u.in.Peek(max(u.in.Buffered(), 1))
+	n := bytes.Index(have[1:], binary.LittleEndian.AppendUint32(nil, markMagic))
+	if n++; n == 0 {
+		n = max(len(have)-3, 1) // which may be the begin of one
+	}
+	_, _ = u.in.Discard(n)
+	u.damaged = int64(n)
+}
+
+// encoder is the one of all writers: it encodes a frame at a time.
+var encoder = sync.OnceValue(func() *zstd.Encoder {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(4*frameSize), zstd.WithEncoderCRC(false))
+	if err != nil {
+		panic(err) // of the options, which are constant
+	}
+	return z
+})
+
+// decoder is the one of all readers: it decodes a frame at a time, into what it is given.
+var decoder = sync.OnceValue(func() *zstd.Decoder {
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(2*maxContent))
+	if err != nil {
+		panic(err) // of the options, which are constant
+	}
+	return z
+})

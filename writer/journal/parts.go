@@ -1,0 +1,57 @@
+package journal
+
+import (
+	"errors"
+	"io/fs"
+	"iter"
+	"slices"
+
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// A Part is what one segment adds to a Log. It is good until the next step.
+type Part struct {
+	*Log           // its records and faults alone
+	Segment string // its name
+}
+
+// Parts reads the segments of a folder one after the other, with memory for the records of
+// one of them. It takes no lock. After an error the iteration ends.
+func Parts(dir writer.FS) iter.Seq2[Part, error] {
+	return func(yield func(Part, error) bool) {
+		done := uint64(0) // the last record that was in a Part
+		again := true
+		var err error
+		for try := 0; again && try < tries; try++ {
+			var c *chain
+			if c, err = look(dir); err == nil {
+				c.all = true
+			}
+			for i := 0; err == nil && i < len(c.heads); i++ {
+				log := *c.Log
+				log.Records, log.Faults = nil, nil
+				c.Log = &log
+				if err = c.read(i); err != nil {
+					break
+				}
+				if j := slices.IndexFunc(c.heads[i+1:], func(h Segment) bool { return h.ok }); c.heads[i].ok && j >= 0 {
+					c.Records = c.Records[:len(c.Records)-len(c.Above(c.heads[i+1+j].header.After.Seq))]
+				}
+				c.Records = c.Above(done)
+				if try > 0 && len(c.Records) == 0 {
+					continue // it was in one before the segments were rewritten
+				}
+				if !yield(Part{c.Log, c.heads[i].name.String()}, nil) {
+					return
+				}
+				if n := len(log.Records); n > 0 {
+					done = log.Records[n-1].Seq
+				}
+			}
+			again = errors.Is(err, fs.ErrNotExist)
+		}
+		if err != nil {
+			yield(Part{}, err)
+		}
+	}
+}
