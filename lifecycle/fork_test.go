@@ -157,17 +157,16 @@ func TestPowerCutWhileForking(t *testing.T) {
 func TestForkOfWhatIsNotDurable(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, crashfs.Ext4)
-	s.talk = true
 	s.init()
 	require.NoError(t, s.create())
 	var killed *crashfs.Disk
 	s.disk.SetHook(func(op crashfs.Op) crashfs.Fault {
-		if op.Call == "datasync" { // the last one, where the writer took the message and the State in turn
+		if op.Call == "datasync" { // the last one, where the writer took the event and the message in turn
 			killed = s.disk.Snapshot()
 		}
 		return crashfs.Fault{}
 	})
-	require.NoError(t, s.save(10))
+	s.say(10)
 	require.NoError(t, s.sync())
 	s.disk.SetHook(nil)
 	require.NoError(t, s.close())
