@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"time"
+
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -19,6 +21,9 @@ func (s *Store) CheckpointLimit(cps *Checkpoints) (int64, error) { return s.chec
 
 // ShowAtOnce has the readable files of sessions follow each commit.
 func (s *Store) ShowAtOnce() { s.pace = -1 }
+
+// ShowWhenAsked has the readable files of sessions follow Flush and Close alone.
+func (s *Store) ShowWhenAsked() { s.pace = time.Hour }
 
 // Snapshots lists the States of a session that are kept whole, oldest first.
 func (s *Store) Snapshots(id session.ID) ([]history.Manifest, error) {
