@@ -10,9 +10,9 @@ import (
 	"strconv"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
-	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // inheritedDir is where a fork has the segments of the logs that it goes on from, each

@@ -12,9 +12,9 @@ import (
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/session"
-	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // ErrDamaged says that a message or an event is lost, and where: those behind it

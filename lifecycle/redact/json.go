@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // JSON returns one JSON value with the credentials in its strings hidden, and

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
 	"github.com/lopen-dev/lopen/lifecycle/session/trie"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // Decode reads a State from the contents of state.json and metrics.json and

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // DecodeRecord reads a line of a journal. The error wraps ErrCorrupt or

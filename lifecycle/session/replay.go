@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A Replay rebuilds a State from two snapshots of it and the records above them,

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A Summary is what a listing shows of a session.

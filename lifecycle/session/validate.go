@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // The rules below decide what a State can hold: exactly what the codec can write

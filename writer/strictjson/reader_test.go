@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lopen-dev/lopen/lifecycle/session/strictjson"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // whole reads data as one value.
