@@ -44,7 +44,7 @@ var ofCommand = []mutant{
 		"./cmd/lopen/internal/loop", "TestWaitIsForAllWaitsTogether",
 	},
 	{
-		"on_event: one that came with the project is approved first", "cmd/lopen/trusted.go",
+		"on_event: one that came with the project is approved first", "cmd/lopen/run_trust.go",
 		`shell("on_event", false)`,
 		`shell("on_event", true)`,
 		"./cmd/lopen", "TestScripts/on-event",

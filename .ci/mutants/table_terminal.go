@@ -44,13 +44,13 @@ var ofTerminal = []mutant{
 		"./cmd/lopen/internal/plain", "TestByteForByteIntoAPipe",
 	},
 	{
-		"terminal: JSON is escaped", "cmd/lopen/output.go",
+		"terminal: JSON is escaped", "cmd/lopen/json.go",
 		"fmt.Fprintf(a.stdout.JSON(), \"%s\\n\", data)\n\t\treturn err",
 		"fmt.Fprintf(a.stdout.Content(), \"%s\\n\", data)\n\t\treturn err",
 		"./cmd/lopen", "TestNothingSteersTheTerminal",
 	},
 	{
-		"terminal: a name is one line", "cmd/lopen/session.go",
+		"terminal: a name is one line", "cmd/lopen/session_show.go",
 		"plain.Line(meta.Name)",
 		"plain.Line(\"\") + meta.Name",
 		"./cmd/lopen", "TestNothingSteersTheTerminal",
