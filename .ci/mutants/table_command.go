@@ -107,7 +107,7 @@ var ofCommand = []mutant{
 		pkg: "./cmd/lopen", test: "TestScripts/trust-moved",
 	},
 	{
-		what: "trust: a saved session does not silence LOPEN_CHECK", file: "cmd/lopen/run.go",
+		what: "trust: a saved session does not silence LOPEN_CHECK", file: "cmd/lopen/run_config.go",
 		from: `if old.Check != "" {`, to: `if true {`,
 		pkg: "./cmd/lopen", test: "TestScripts/trust",
 	},

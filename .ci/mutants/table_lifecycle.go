@@ -236,7 +236,7 @@ var ofLifecycle = []mutant{
 		"./cmd/lopen/internal/settings", "TestAProjectCannotSwitchRedactionOff",
 	},
 	{
-		"log: redacted", "cmd/lopen/root.go",
+		"log: redacted", "cmd/lopen/log.go",
 		"zerolog.SyncWriter(redacting{sink})",
 		"zerolog.SyncWriter(sink)",
 		"./cmd/lopen", "TestTheLogIsRedacted",

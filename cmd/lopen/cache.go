@@ -1,22 +1,19 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cache/assess"
 	"github.com/lopen-dev/lopen/cache/sections"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
-	"github.com/lopen-dev/lopen/lifecycle"
 )
+
+func newCache(a *app) *cobra.Command {
+	return group("cache", "Warm, look at and clear what is kept of documents", newCacheWarm(a), newCacheStatus(a), newCacheClear(a))
+}
 
 // cacheView is what `cache status --json` and `cache clear --json` print.
 type cacheView struct {
@@ -39,14 +36,6 @@ func viewOf(u sections.Usage) usageView {
 		v.Oldest = &at
 	}
 	return v
-}
-
-func newCacheStatus(a *app) *cobra.Command {
-	return a.cacheCommand("status", "Say what the caches take", "", sections.Use, assess.Use)
-}
-
-func newCacheClear(a *app) *cobra.Command {
-	return a.cacheCommand("clear", "Remove what the caches hold: all of it can be derived again", "removed ", sections.Clear, assess.Clear)
 }
 
 // cacheCommand is a command that asks both caches for their usage.
@@ -84,103 +73,4 @@ func (a *app) cacheCommand(name, short, verb string, outlines func(store string)
 			return err
 		},
 	})
-}
-
-func newCacheWarm(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "warm [PATH...]",
-		Short: "Read and parse the Markdown files that changed (default: the specifications)",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			project, err := a.project()
-			if err != nil {
-				return err
-			}
-			values, err := a.projectSettings(project, nil)
-			if err != nil {
-				return err
-			}
-			names, err := a.documents(project, values, args)
-			if err != nil {
-				return err
-			}
-			return a.warm(cmd.Context(), project, values, names)
-		},
-	}
-}
-
-// warm makes sure of the outlines of documents, with a bar on a terminal.
-func (a *app) warm(ctx context.Context, project string, values *settings.Values, names []string) error {
-	docs, err := lifecycle.OpenDocuments(project)
-	if err != nil {
-		return err
-	}
-	defer docs.Close()
-	c := openSections(a, docs, project, values, true)
-	defer c.Close()
-	begun := time.Now()
-	var step func(int)
-	if a.stderr.Terminal() {
-		step = func(done int) {
-			a.stderr.Control(eraseLine)
-			fmt.Fprint(a.stderr, bar(done, len(names), 40))
-		}
-		defer a.stderr.Control(eraseLine)
-	}
-	err = c.Warm(ctx, names, step)
-	s := c.Stats()
-	fmt.Fprintf(a.stderr, "files: %d, parsed: %d, %s\n", len(names), s.Parses, time.Since(begun).Round(time.Millisecond))
-	return err
-}
-
-// bar is a progress bar of some width.
-func bar(done, total, width int) string {
-	full := width * done / max(total, 1)
-	return fmt.Sprintf("[%s%s] %d/%d", strings.Repeat("=", full), strings.Repeat(" ", width-full), done, total)
-}
-
-// documents returns the Markdown files that the paths name, in folders those
-// beneath them, relative to the project.
-func (a *app) documents(project string, values *settings.Values, paths []string) (names []string, err error) {
-	typed := len(paths) > 0
-	if !typed {
-		paths = []string{filepath.Join(project, filepath.FromSlash(values.String("requirements_dir")))}
-	}
-	docs, err := lifecycle.OpenDocuments(project)
-	if err != nil {
-		return nil, err
-	}
-	defer docs.Close()
-	for _, p := range paths {
-		if p, err = a.path(p); err != nil {
-			return nil, err
-		}
-		rel, err := filepath.Rel(project, p)
-		if err != nil || !filepath.IsLocal(rel) {
-			return nil, usagef("%s is not in the project %s", p, project)
-		}
-		top := filepath.ToSlash(rel)
-		err = fs.WalkDir(docs, top, func(name string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case d.IsDir() && name != top && (d.Name() == lifecycle.Dir || d.Name() == git.Mark):
-				return fs.SkipDir
-			case d.Type().IsRegular() && (name == top || isMarkdown(d.Name())):
-				names = append(names, name)
-			}
-			return nil
-		})
-		if errors.Is(err, fs.ErrNotExist) && !typed {
-			return nil, nil // no specifications yet
-		}
-		if err != nil {
-			return nil, notFound(err)
-		}
-	}
-	return names, nil
-}
-
-func isMarkdown(name string) bool {
-	ext := strings.ToLower(filepath.Ext(name))
-	return ext == ".md" || ext == ".markdown"
 }

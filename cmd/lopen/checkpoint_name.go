@@ -2,60 +2,16 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
-	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // minHex is how many digits of an ID name a checkpoint at least.
 const minHex = 4
-
-// chain is the project's checkpoints for a command that looks at them, and which of them
-// are on the line of a session: its own, and those of the session that it comes from up
-// to there.
-type chain struct {
-	*lifecycle.Checkpoints
-	all  []*checkpoint.Entry // those that were removed left out; the oldest first
-	line map[uint64]bool     // nil where there is no session
-}
-
-// lookingAt opens the project's checkpoints, with the line of a session, for a command
-// that only reads. Lines of the chain that cannot be read are warnings, and so is a
-// session that cannot be: its checkpoints are the project's.
-func (a *app) lookingAt(name string, fn func(store *lifecycle.Store, id session.ID, cps *chain) error) error {
-	return a.reading([]string{name}, func(store *lifecycle.Store, id session.ID) error {
-		cps, err := a.chain(store)
-		if err != nil {
-			return err
-		}
-		if cps.line, err = store.CheckpointLine(cps.Checkpoints, id); err != nil {
-			fmt.Fprintf(a.stderr, "warning: which checkpoints session %s goes on from is not known: %v\n", id, err)
-		}
-		return errors.Join(fn(store, id, cps), cps.Close())
-	})
-}
-
-// chain opens the project's checkpoints without a session's line.
-func (a *app) chain(store *lifecycle.Store) (*chain, error) {
-	cps, err := store.Checkpoints()
-	if err != nil {
-		return nil, err
-	}
-	all, faults, err := cps.List()
-	if err != nil {
-		return nil, errors.Join(err, cps.Close())
-	}
-	for _, fault := range faults {
-		fmt.Fprintf(a.stderr, "warning: %v\n", fault)
-	}
-	return &chain{Checkpoints: cps, all: slices.DeleteFunc(all, func(e *checkpoint.Entry) bool { return e.Removed != "" })}, nil
-}
 
 // find turns a name into a checkpoint: a number, the begin of an ID (of four digits or
 // more; a number goes first), last, before:TASK, after:TASK or failed:TASK, where TASK is an ID
@@ -147,16 +103,4 @@ func (c *chain) setBack(failed *checkpoint.Entry) (paths []string, err error) {
 		}
 	}
 	return paths, nil
-}
-
-// numbered is a checkpoint as a message has it.
-func numbered(e *checkpoint.Entry) string { return fmt.Sprintf("%d (%s)", e.Number, e.ID.Short()) }
-
-// shortID is a checkpoint's ID as messages show it; what is none is as it is.
-func shortID(text string) string {
-	id, err := checkpoint.ParseID(text)
-	if err != nil {
-		return text
-	}
-	return id.Short()
 }

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -94,68 +90,6 @@ func at(tree *checkpoint.Tree, path string) (*files.Fingerprint, error) {
 		return nil, fmt.Errorf("%s: %w", shown(path), errNotThere)
 	}
 	return f, nil
-}
-
-// pathOf turns a path from where the command was called into one of the project, "." for
-// none. Nothing needs to be there.
-func (a *app) pathOf(store *lifecycle.Store, args []string) (string, error) {
-	if len(args) == 0 {
-		return ".", nil
-	}
-	start, err := a.start()
-	if err != nil {
-		return "", err
-	}
-	full := args[0]
-	if !filepath.IsAbs(full) {
-		full = filepath.Join(start, full)
-	}
-	name, err := filepath.Rel(store.Project().Name(), full)
-	if err != nil || !filepath.IsLocal(name) {
-		return "", usagef("%s is not in the project %s", args[0], store.Project().Name())
-	}
-	return filepath.ToSlash(name), nil
-}
-
-func newCheckpointCat(a *app) *cobra.Command {
-	var name string
-	cmd := &cobra.Command{
-		Use:   "cat CP PATH",
-		Short: "Print a file as it is in a checkpoint, or the target of a symlink",
-		Long:  "Print a file as it is in a checkpoint, or the target of a symlink: byte for byte\ninto a file or a pipe; on a terminal what would steer it is escaped.",
-		Args:  cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.lookingAt(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
-				e, err := cps.find(args[0])
-				if err != nil {
-					return err
-				}
-				path, err := a.pathOf(store, args[1:])
-				if err != nil {
-					return err
-				}
-				f, err := at(cps.Tree(e.Root), path)
-				if err != nil {
-					return err
-				}
-				if f.Mode.IsDir() {
-					return usagef("%s is a folder: lopen checkpoint show %d PATH lists it", shown(path), e.Number)
-				}
-				if f.Mode&fs.ModeSymlink != 0 {
-					_, err = io.WriteString(a.stdout.Content(), f.Target)
-					return err
-				}
-				r, err := cps.Content(f)
-				if err != nil {
-					return err
-				}
-				_, err = io.Copy(a.stdout.Content(), r)
-				return errors.Join(err, r.Close())
-			})
-		},
-	}
-	sessionFlag(cmd, &name)
-	return cmd
 }
 
 // gitText is a repository's HEAD on a line.

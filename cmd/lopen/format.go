@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -66,4 +69,66 @@ func paint(text string, s session.TaskState, colored bool) string {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func parenthesis(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+func quoted(argv []string) string { return trust.Quote(argv) }
+
+// shown is a path on a line: quoted where it would not be one line of plain text.
+func shown(path string) string {
+	if q := strconv.Quote(path); q != `"`+path+`"` {
+		return q
+	}
+	return path
+}
+
+// firstLine is the first line of a text of the file's.
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return plain.Line(line)
+}
+
+func sessions(n int) string {
+	if n == 1 {
+		return "1 session"
+	}
+	return fmt.Sprintf("%d sessions", n)
+}
+
+func bytesText(n int64) string {
+	switch {
+	case n >= 10<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 10<<10:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+// some is a number of things.
+func some(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func tick(ticked bool) string {
+	if ticked {
+		return "x"
+	}
+	return " "
 }

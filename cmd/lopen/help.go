@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 )
 
 // plumbing are the commands that scripts use more than people.
@@ -34,4 +36,9 @@ func shortHelp(root *cobra.Command) {
   --log-file FILE      append the log to FILE
 `)
 	})
+}
+
+// newPromptHelp is a topic of the help, not a command: lopen help prompt.
+func newPromptHelp() *cobra.Command {
+	return &cobra.Command{Use: "prompt", Short: "What a command is told: the prompt, the variables, the template", Long: loop.PromptHelp}
 }

@@ -48,7 +48,7 @@ func newInit(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.writeSkeleton(project, SpecPath(values, args[0]), args[0])
+				return a.writeSkeleton(project, specPath(values, args[0]), args[0])
 			})
 		},
 	}

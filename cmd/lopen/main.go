@@ -8,12 +8,8 @@ import (
 	"os"
 	"runtime/debug"
 
-	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
-	"github.com/lopen-dev/lopen/lifecycle"
-	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 )
 
 func main() {
@@ -49,86 +45,4 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []stri
 	}
 	fmt.Fprintf(app.stderr, "lopen: %v\n%s", err, hint(err))
 	return exitCode(err)
-}
-
-// hint says what to do about an error, each way on a line of its own; "" where the error
-// itself says it.
-func hint(err error) string {
-	var bad *lifecycle.DamagedError
-	switch {
-	case errors.As(err, &bad) && errors.Is(err, lifecycle.ErrEdited):
-		return fmt.Sprintf("  take it as it was edited: lopen session recover %s --accept-edit\n  or discard the edit:      lopen session recover %s --discard-edit\n  or start a new session:   lopen run %s --no-resume -- CMD\n", bad.ID, bad.ID, bad.ID.Module)
-	case errors.As(err, &bad):
-		return fmt.Sprintf("  make a new session of what can be read: lopen session recover %s\n  or start fresh:                         lopen run %s --no-resume -- CMD\n", bad.ID, bad.ID.Module)
-	case storageFailed(err):
-		return "  " + lifecycle.ClassOf(err).Hint() + "\n"
-	}
-	return ""
-}
-
-// The exit codes that are not a run's own; see loop for those.
-const (
-	exitProblems = 3
-	exitNoStore  = 10
-	exitNotFound = 12
-	exitCorrupt  = 13
-	exitUsage    = 64
-)
-
-// A usageError is a mistake in how the command was called.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
-// A problemsError says that a command did its work and found something wrong.
-type problemsError struct{ text string }
-
-func (e *problemsError) Error() string { return e.text }
-
-func exitCode(err error) int {
-	var (
-		found   *problemsError
-		exit    *loop.Exit
-		usage   *usageError
-		paused  *lifecycle.PausedError
-		several *cache.AmbiguousError
-	)
-	switch {
-	case errors.As(err, &found):
-		return exitProblems
-	case errors.As(err, &exit):
-		return exit.Code
-	case errors.As(err, &usage):
-		return exitUsage
-	case errors.Is(err, context.Canceled):
-		return loop.ExitInterrupted
-	case errors.As(err, &paused):
-		return loop.ExitStorage
-	case errors.Is(err, lifecycle.ErrNoStore):
-		return exitNoStore
-	case errors.Is(err, lifecycle.ErrBusy):
-		return loop.ExitBusy
-	case errors.Is(err, lifecycle.ErrNotFound), errors.Is(err, checkpoint.ErrNotFound), errors.Is(err, cache.ErrNoSection):
-		return exitNotFound
-	case errors.Is(err, lifecycle.ErrAmbiguous), errors.As(err, &several):
-		return exitUsage
-	case errors.Is(err, lifecycle.ErrCorrupt):
-		return exitCorrupt
-	case storageFailed(err):
-		return loop.ExitStorage
-	}
-	return loop.ExitFailed
-}
-
-// storageFailed says whether what keeps a command from its work is the disk, or who
-// may write on it: the same command may work once that is seen to.
-func storageFailed(err error) bool {
-	switch lifecycle.ClassOf(err) {
-	case lifecycle.ClassNoSpace, lifecycle.ClassDenied, lifecycle.ClassDevice:
-		return true
-	}
-	return false
 }

@@ -9,15 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
 func timeNow() time.Time { return time.Now() }
-
-func quoted(argv []string) string { return trust.Quote(argv) }
 
 // overview is `lopen` alone: in a project with sessions, what runs, what is
 // next, what failed, and what to type; elsewhere the help.

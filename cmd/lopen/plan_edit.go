@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,95 +70,6 @@ func (a *app) warnDangling(before, after *plan.Plan) {
 			}
 		}
 	}
-}
-
-func newPlanTick(a *app, ticked bool) *cobra.Command {
-	use, short := "tick MODULE TASK", "Tick a task's box; a parent's ticks all beneath it"
-	if !ticked {
-		use, short = "untick MODULE TASK", "Untick a task's box: it runs again, also when it was skipped or failed"
-	}
-	return newPlanEdit(a, &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(2)},
-		func(p *plan.Plan, args []string) (plan.Change, error) {
-			t, err := p.Find(args[0])
-			return plan.Boxes(plan.Closure(p, t.ID, ticked)), err
-		},
-		func(before, after *plan.Plan) {
-			for t := range after.All() {
-				if was, ok := before.Task(t.ID); ok && was.Checked != t.Checked {
-					fmt.Fprintf(a.stdout, "[%s] %s\n", tick(t.Checked), t.ID)
-				}
-			}
-		},
-		func(ctx context.Context, store *lifecycle.Store, after *plan.Plan, args []string) error {
-			t, err := after.Find(args[1])
-			if err != nil {
-				return err
-			}
-			return a.decide(ctx, store, after, args[0], plan.Closure(after, t.ID, ticked))
-		})
-}
-
-func newPlanAdd(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "add MODULE TEXT", Short: "Add a task, at the end or where a flag says", Args: cobra.ExactArgs(2)}
-	at := placeFlags(cmd)
-	return newPlanEdit(a, cmd, func(p *plan.Plan, args []string) (plan.Change, error) {
-		to, err := at.find(p)
-		return plan.Add(args[0], to), err
-	}, a.printNew, nil)
-}
-
-func newPlanMove(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "move MODULE TASK", Short: "Move a task with all beneath it, to the end or where a flag says", Args: cobra.ExactArgs(2)}
-	at := placeFlags(cmd)
-	return newPlanEdit(a, cmd, func(p *plan.Plan, args []string) (plan.Change, error) {
-		t, err := p.Find(args[0])
-		if err != nil {
-			return nil, err
-		}
-		to, err := at.find(p)
-		return plan.Move(t.ID, to), err
-	}, a.printNew, nil)
-}
-
-func newPlanRename(a *app) *cobra.Command {
-	return newPlanEdit(a, &cobra.Command{Use: "rename MODULE TASK TEXT", Short: "Give a task another text, and so another ID", Args: cobra.ExactArgs(3)},
-		func(p *plan.Plan, args []string) (plan.Change, error) {
-			t, err := p.Find(args[0])
-			return plan.Rename(t.ID, args[1]), err
-		}, a.printNew, nil)
-}
-
-func newPlanRemove(a *app) *cobra.Command {
-	return newPlanEdit(a, &cobra.Command{Use: "remove MODULE TASK", Short: "Take a task out with all beneath it", Args: cobra.ExactArgs(2)},
-		func(p *plan.Plan, args []string) (plan.Change, error) {
-			t, err := p.Find(args[0])
-			return plan.Remove(t.ID), err
-		},
-		func(before, after *plan.Plan) { a.printNew(after, before) }, nil)
-}
-
-func newPlanMark(a *app) *cobra.Command {
-	marks := map[string]plan.Mark{"failed": {State: plan.MarkFailed}, "in-progress": {State: plan.MarkInProgress}, "none": {}}
-	return newPlanEdit(a, &cobra.Command{Use: "mark MODULE TASK failed|in-progress|none", Short: "Write what a box cannot say behind a task's text", Args: cobra.ExactArgs(3)},
-		func(p *plan.Plan, args []string) (plan.Change, error) {
-			t, err := p.Find(args[0])
-			mark, known := marks[args[1]]
-			switch {
-			case err != nil:
-			case !known:
-				err = usagef("%q: give failed, in-progress or none", args[1])
-			case t.Box < 0 || t.Checked && mark != (plan.Mark{}):
-				err = usagef("%s takes no mark: only an open task does", t.ID)
-			}
-			return plan.Marks(map[string]plan.Mark{t.ID: mark}), err
-		},
-		func(before, after *plan.Plan) {
-			for t := range after.All() {
-				if was, _ := before.Task(t.ID); was.Mark != t.Mark {
-					fmt.Fprintf(a.stdout, "%s\n", strings.TrimSuffix(fmt.Sprintf("%s: %s", t.ID, t.Mark), ": "))
-				}
-			}
-		}, nil)
 }
 
 // printNew prints the IDs that one plan has and the other does not.

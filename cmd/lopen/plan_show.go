@@ -1,12 +1,13 @@
 package main
 
 import (
-	"errors"
+	"bufio"
 	"fmt"
-	"io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
@@ -62,69 +63,6 @@ func newPlanShow(a *app) *cobra.Command {
 	})
 }
 
-// openPlan opens the store and a module's plan. The caller closes the store.
-func (a *app) openPlan(module string) (*lifecycle.Store, *plan.Plan, error) {
-	if err := session.ValidateModule(module); err != nil {
-		return nil, nil, &usageError{err}
-	}
-	store, err := a.open()
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := store.Plan(module)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("no plan for module %s at %s: make one with lopen plan create %s --from FILE: %w",
-			module, lifecycle.PlanPath(module), module, lifecycle.ErrNotFound)
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, closeStore(store))
-	}
-	return store, p, nil
-}
-
-// planState is the plan's tasks with what the module's session and the
-// plan's marks say of them beyond their boxes: which failed, which one is being
-// worked on.
-func planState(store *lifecycle.Store, module string, p *plan.Plan) (*session.State, error) {
-	st, err := moduleState(store, module)
-	if err != nil {
-		return nil, err
-	}
-	if st == nil {
-		id, err := session.NewID(module, timeNow(), 1)
-		if err != nil {
-			return nil, err
-		}
-		if st, err = session.New(id, timeNow()); err != nil {
-			return nil, err
-		}
-	}
-	res, err := tasks.Reconcile(st, p, tasks.Between)
-	if err != nil {
-		return nil, err
-	}
-	return withMarks(res.State, p)
-}
-
-// withMarks gives the tasks that no session says anything of the state that the
-// plan marks them with.
-func withMarks(st *session.State, p *plan.Plan) (*session.State, error) {
-	marks := map[string]session.TaskState{plan.MarkFailed: session.TaskFailed, plan.MarkInProgress: session.TaskInProgress}
-	e := st.Edit()
-	for t := range p.All() {
-		state, marked := marks[t.Mark.State]
-		if !marked || len(t.Children) > 0 {
-			continue
-		}
-		tasks.Set(e, t.ID, func(st *session.Task) {
-			if st.State == session.TaskPending {
-				st.State = state
-			}
-		})
-	}
-	return e.State()
-}
-
 func planTree(p *plan.Plan, st *session.State, ids []string) []planTask {
 	tree := make([]planTask, 0, len(ids))
 	for _, id := range ids {
@@ -134,4 +72,73 @@ func planTree(p *plan.Plan, st *session.State, ids []string) []planTask {
 			DependsOn: t.DependsOn, Children: planTree(p, st, pt.Children)})
 	}
 	return tree
+}
+
+// A planPrinter prints a plan's tree for a person.
+type planPrinter struct {
+	w       *bufio.Writer
+	st      *session.State
+	waiting map[string][]string // what a leaf waits for
+	colored bool
+}
+
+// printPlan prints the tree, and below it how far the plan is and what is next.
+func (a *app) printPlan(st *session.State, view planView) error {
+	_, waiting := tasks.Order(st)
+	p := planPrinter{w: bufio.NewWriter(a.stdout.Colored()), st: st, waiting: make(map[string][]string, len(waiting)), colored: a.colored(a.stdout)}
+	for _, w := range waiting {
+		p.waiting[w.Task] = w.For
+	}
+	p.tree(st.Roots(), 0)
+	n := view.Progress
+	fmt.Fprintf(p.w, "\n%d/%d done", n.Done, n.Total)
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{n.Failed, "failed"}, {n.Skipped, "skipped"}, {len(waiting), "waiting"}} {
+		if c.n > 0 {
+			fmt.Fprintf(p.w, ", %d %s", c.n, c.what)
+		}
+	}
+	if view.Next != "" {
+		fmt.Fprintf(p.w, ", next: %s", plain.Line(view.Next))
+	}
+	fmt.Fprintln(p.w)
+	return p.w.Flush()
+}
+
+// tree prints tasks and what is beneath them.
+func (p *planPrinter) tree(ids []string, depth int) {
+	for _, id := range ids {
+		t, _ := p.st.Task(id)
+		line := fmt.Sprintf("%s %s", glyph(t.State), t.Name)
+		switch {
+		case len(t.Children) > 0:
+			done, total := p.count(t)
+			line += fmt.Sprintf("  %d/%d", done, total)
+		case t.LastError != "" && t.State != session.TaskComplete:
+			line += fmt.Sprintf("  (%s)", t.LastError)
+		case len(p.waiting[id]) > 0:
+			line += fmt.Sprintf("  (waits for %s)", strings.Join(p.waiting[id], ", "))
+		}
+		fmt.Fprintf(p.w, "%*s%s\n", 2*depth, "", paint(line, t.State, p.colored))
+		p.tree(t.Children, depth+1)
+	}
+}
+
+// count counts the leaves beneath a task.
+func (p *planPrinter) count(t session.Task) (done, total int) {
+	for _, id := range t.Children {
+		c, _ := p.st.Task(id)
+		if len(c.Children) > 0 {
+			d, n := p.count(c)
+			done, total = done+d, total+n
+			continue
+		}
+		total++
+		if c.State == session.TaskComplete {
+			done++
+		}
+	}
+	return done, total
 }

@@ -7,32 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/spf13/cobra"
+
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
 )
-
-// moduleState returns the State of the session that the module's next run resumes,
-// or else of the one that was changed last. It is nil where there is none or where
-// it cannot be read: a damaged session must not hide the plan.
-func moduleState(store *lifecycle.Store, module string) (*session.State, error) {
-	info, ok, err := store.Unfinished(module)
-	if err != nil {
-		return nil, err
-	}
-	id := info.ID
-	if !ok {
-		if id, err = store.Latest(module); errors.Is(err, lifecycle.ErrNotFound) {
-			return nil, nil
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	st, _, _ := store.Read(id)
-	return st, nil
-}
 
 // decide takes what a person said with plan tick and plan untick over into the
 // session where the plan's boxes cannot say it: a task that was skipped or failed
@@ -113,58 +94,28 @@ func undecided(st *session.State, p *plan.Plan, want map[string]bool) (all []pla
 	return all
 }
 
-func tick(ticked bool) string {
-	if ticked {
-		return "x"
+func newPlanTick(a *app, ticked bool) *cobra.Command {
+	use, short := "tick MODULE TASK", "Tick a task's box; a parent's ticks all beneath it"
+	if !ticked {
+		use, short = "untick MODULE TASK", "Untick a task's box: it runs again, also when it was skipped or failed"
 	}
-	return " "
-}
-
-// over says that nothing of a plan is left to do: each leaf is ticked, or was
-// skipped in the module's last session. What a person skipped does not run unasked.
-func over(store *lifecycle.Store, module string, p *plan.Plan) (bool, *session.State) {
-	st, err := moduleState(store, module)
-	if err != nil {
-		return false, nil
-	}
-	leaves := 0
-	for t := range p.All() {
-		if len(t.Children) > 0 || t.Kind == plan.KindComponent {
-			continue
-		}
-		leaves++
-		if t.Checked {
-			continue
-		}
-		if st == nil {
-			return false, nil
-		}
-		if is, _ := st.Task(t.ID); is.State != session.TaskSkipped {
-			return false, nil
-		}
-	}
-	return leaves > 0, st
-}
-
-// nothingLeft says so where a new session would have nothing to do.
-func (r *runCall) nothingLeft(store *lifecycle.Store) (bool, error) {
-	p, err := store.Plan(r.module)
-	if err != nil || r.noResume {
-		return false, nil //nolint:nilerr // the run says what is wrong with the plan
-	}
-	done, st := over(store, r.module, p)
-	if !done {
-		return false, nil
-	}
-	if st != nil && r.only != "" {
-		if t, _ := st.Task(r.only); t.State == session.TaskSkipped {
-			return true, loop.WasSkipped(st, r.only)
-		}
-	}
-	n, total := p.Progress()
-	fmt.Fprintf(r.stderr, "nothing is left to do: %d/%d tasks of %s are done\n", n, total, lifecycle.PlanPath(r.module))
-	if n < total {
-		fmt.Fprintf(r.stderr, "skipped: %s\n", loop.Skipped(st, ""))
-	}
-	return true, nil
+	return newPlanEdit(a, &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(2)},
+		func(p *plan.Plan, args []string) (plan.Change, error) {
+			t, err := p.Find(args[0])
+			return plan.Boxes(plan.Closure(p, t.ID, ticked)), err
+		},
+		func(before, after *plan.Plan) {
+			for t := range after.All() {
+				if was, ok := before.Task(t.ID); ok && was.Checked != t.Checked {
+					fmt.Fprintf(a.stdout, "[%s] %s\n", tick(t.Checked), t.ID)
+				}
+			}
+		},
+		func(ctx context.Context, store *lifecycle.Store, after *plan.Plan, args []string) error {
+			t, err := after.Find(args[1])
+			if err != nil {
+				return err
+			}
+			return a.decide(ctx, store, after, args[0], plan.Closure(after, t.ID, ticked))
+		})
 }

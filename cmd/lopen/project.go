@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,4 +138,21 @@ func (a *app) howToTrust(dir, start string) string {
 		fmt.Fprintf(&ways, "\n  or begin your own project: %s", quoted([]string{"mkdir", filepath.Join(start, lifecycle.Dir)}))
 	}
 	return ways.String()
+}
+
+// path is a path that was typed, from where the command was called or sent to.
+func (a *app) path(typed string) (string, error) {
+	if filepath.IsAbs(typed) {
+		return filepath.Clean(typed), nil
+	}
+	start, err := a.start()
+	return filepath.Join(start, typed), err
+}
+
+// notFound gives an error that says that a file is not there its exit code.
+func notFound(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", err, lifecycle.ErrNotFound)
+	}
+	return err
 }

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"text/template"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cache/assess"
+	"github.com/lopen-dev/lopen/cache/sections"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/awake"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
@@ -20,17 +20,8 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
-	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
-	"github.com/lopen-dev/lopen/plan"
 )
-
-// unattendedIdle is how long an agent may say nothing where nobody watches it. Tests shorten
-// it before the first run; nothing else sets it.
-var unattendedIdle = 30 * time.Minute
-
-// closeTimeout bounds what the end of a command waits for the disk.
-const closeTimeout = 10 * time.Second
 
 // runFlags are the flags of run that are no settings.
 type runFlags struct {
@@ -167,7 +158,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	spec := SpecPath(values, r.module)
+	spec := specPath(values, r.module)
 	docs, err := lifecycle.OpenDocuments(project)
 	if err != nil {
 		return err
@@ -206,48 +197,6 @@ func (r *runCall) run(ctx context.Context) (err error) {
 	return r.hold(ctx, project, store, values, loop.Config{Docs: docs, Outlines: outlines.Outline, Spec: spec})
 }
 
-// making runs fn on the project's store, which is made where there is none. A command
-// inside a run is refused.
-func (a *app) making(fn func(project string, store *lifecycle.Store) error) (err error) {
-	project, err := a.project()
-	if err != nil {
-		return err
-	}
-	store, err := a.create(project, a.storeOptions(project))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeStore(store)) }()
-	if err := a.refuseInside(store); err != nil {
-		return err
-	}
-	return fn(project, store)
-}
-
-// create makes the project's store, where there is none, and says where.
-func (a *app) create(project string, opts lifecycle.Options) (*lifecycle.Store, error) {
-	store, made, err := lifecycle.Init(project, opts)
-	if err != nil {
-		return nil, err
-	}
-	if made {
-		fmt.Fprintf(a.stderr, "created %s\n", store.Path())
-	}
-	return store, nil
-}
-
-// closeStore closes a store or a session within closeTimeout.
-func closeStore(store interface {
-	Close(ctx context.Context) error
-}) error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	return store.Close(ctx)
-}
-
-// release closes the store of a command that only read.
-func release(store *lifecycle.Store) { _ = closeStore(store) }
-
 // busyInside refuses a run of the module whose run this command is part of.
 func (r *runCall) busyInside(store *lifecycle.Store) error {
 	if r.getenv("LOPEN_MODULE") != r.module || r.refuseInside(store) == nil {
@@ -256,8 +205,8 @@ func (r *runCall) busyInside(store *lifecycle.Store) error {
 	return &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("module %s is being run by session %s, which this command is part of", r.module, r.getenv("LOPEN_SESSION_ID"))}
 }
 
-// SpecPath is where a module's specification lies below the project's folder.
-func SpecPath(v *settings.Values, module string) string {
+// specPath is where a module's specification lies below the project's folder.
+func specPath(v *settings.Values, module string) string {
 	return filepath.ToSlash(filepath.Join(v.String("requirements_dir"), module, "SPECIFICATION.md"))
 }
 
@@ -334,22 +283,6 @@ func (r *runCall) work(ctx context.Context, cfg loop.Config) error {
 	return loop.Run(ctx, cfg)
 }
 
-// storePolicy is what the settings say of how sessions are kept.
-func storePolicy(v *settings.Values) (lifecycle.Policy, error) {
-	p := lifecycle.Policy{
-		Autosave: v.Duration("autosave_interval"), Interval: v.Int("snapshot_interval"), Retention: v.Int("snapshot_retention"), Iterations: v.Bool("save_iteration_history"),
-		CheckpointBytes: int64(v.Int("checkpoint_bytes")), JournalBytes: int64(v.Int("journal_bytes")),
-	}
-	if p.Unredacted = !v.Bool("redact"); p.Unredacted {
-		return p, nil
-	}
-	var err error
-	if p.Redact, err = redact.New(v.Strings("redact_patterns")); err != nil {
-		return p, usagef("redact_patterns: %w", err)
-	}
-	return p, nil
-}
-
 func (r *runCall) busyHint(err error) error {
 	var busy *lifecycle.BusyError
 	if errors.As(err, &busy) {
@@ -363,129 +296,16 @@ func (r *runCall) epilogue(store *lifecycle.Store, sess *lifecycle.Session) {
 	fmt.Fprintf(r.stderr, "state:   %s\nshow it: lopen session show %s\n", filepath.Join(store.Path(), "sessions", id, "state.json"), id)
 }
 
-// config puts the run together: what was typed, what the session remembers,
-// what the settings say.
-func (r *runCall) config(ctx context.Context, project string, docs loop.Config, old session.Settings, values *settings.Values) (loop.Config, error) {
-	policy, err := storePolicy(values)
-	if err != nil {
-		return loop.Config{}, err
-	}
-	approved, err := r.trusted(ctx, project, old, values, policy.Redact)
-	if err != nil {
-		return loop.Config{}, err
-	}
-	for _, a := range approved.agents {
-		if err := child.Look(a.Argv(), project, r.environ); err != nil {
-			return loop.Config{}, err
+// watched keeps the outlines of a run's documents fresh in the background until
+// the function that it returns is called.
+func watched(ctx context.Context, c *sections.Cache, log zerolog.Logger, names ...string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := c.Watch(ctx, names); err != nil {
+			log.Debug().Err(err).Msg("documents are read when they are asked for")
 		}
-	}
-	until, err := r.untilTime(time.Now())
-	if err != nil {
-		return loop.Config{}, err
-	}
-	cfg := loop.Config{
-		Docs: docs.Docs, Outlines: docs.Outlines, Spec: docs.Spec, Module: r.module, Project: project,
-		Agents: approved.agents, Check: approved.check, OnEvent: approved.onEvent, ExitCode: exitCode, Unit: values.String("unit"), Prompt: r.template, Only: r.only, Environ: r.environ,
-		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
-		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),
-		Checkpoint: values.Bool("checkpoint") && !r.noCheckpoint, RequireChange: values.Bool("require_change"),
-		RequireGreen: r.requireGreen, KeepFailed: r.keepFailed, Output: values.Bool("output"), Transcript: values.Bool("transcript"),
-		Budget:     loop.Budget{Cost: values.Number("max_cost"), Tokens: int64(values.Int("max_tokens")), DayCost: values.Number("day_cost"), DayTokens: int64(values.Int("day_tokens")), Until: until},
-		Unattended: values.Bool("unattended"), ByTerminal: r.interactive(),
-	}
-	if cfg.Unattended && values.Source("idle_timeout") == settings.SourceDefault {
-		cfg.UnwatchedIdle = unattendedIdle
-	}
-	if !r.pauseTimeoutSet && !cfg.ByTerminal {
-		cfg.PauseTimeout = 10 * time.Minute
-	}
-	return cfg, nil
-}
-
-// assessed keeps what the check said of an unchanged tree, for a restart.
-func (r *runCall) assessed(project string, store *lifecycle.Store, cfg *loop.Config, values *settings.Values) error {
-	look, err := assess.Files(project, nil)
-	if err != nil {
-		return err
-	}
-	check, ttl := cfg.Check, values.Duration("assessment_ttl")
-	cfg.Assess = func(ctx context.Context, task string, run func(context.Context) error) (time.Time, bool, error) {
-		c := assess.Open(assess.Options{Store: store.Path(), Logger: r.logger})
-		defer c.Close()
-		res, hit, err := c.GetOrCompute(ctx, assess.Key{Name: "the check of a run", Input: []string{check, r.module, task}}, ttl, look,
-			func(ctx context.Context) ([]byte, error) { return nil, run(ctx) })
-		return res.At, hit, err
-	}
-	return nil
-}
-
-// remembered lays the settings of the session between the flags and the
-// variables: a resume uses them unless a flag says otherwise. Which settings those are
-// is decided by [session.Settings].
-func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*settings.Values, error) {
-	merged := map[string]string{}
-	if len(old.Command) > 0 {
-		merged = map[string]string{
-			"unit": old.Unit, "timeout": old.Timeout.String(),
-			"failure_threshold": strconv.Itoa(old.FailureThreshold), "require_change": strconv.FormatBool(old.RequireChange),
-		}
-		if old.IdleTimeout > 0 { // else nobody named one, and a run that nobody watches has its own
-			merged["idle_timeout"] = old.IdleTimeout.String()
-		}
-		if old.Check != "" { // else a variable or the configuration may name one
-			merged["check"] = old.Check
-		}
-	}
-	for k, v := range r.flags {
-		merged[k] = v
-	}
-	config, err := store.Config()
-	if err != nil {
-		return nil, err
-	}
-	return r.settings(config, merged)
-}
-
-// parse turns --task and --prompt into what they stand for.
-func (r *runCall) parse(p *plan.Plan) error {
-	if r.task != "" {
-		t, err := p.Find(r.task)
-		if err != nil {
-			return &usageError{err}
-		}
-		r.only = t.ID
-	}
-	text, err := r.promptText()
-	if err != nil {
-		return err
-	}
-	if r.template, err = loop.ParsePrompt(text); err != nil {
-		return usagef("--prompt: %w", err)
-	}
-	return nil
-}
-
-// maxPrompt bounds the template of --prompt, in bytes.
-const maxPrompt = 1 << 20
-
-func (r *runCall) promptText() (string, error) {
-	if r.prompt == "" {
-		return "", nil
-	}
-	path := r.prompt
-	if !filepath.IsAbs(path) {
-		start, err := r.start()
-		if err != nil {
-			return "", err
-		}
-		path = filepath.Join(start, path)
-	}
-	data, err := lifecycle.ReadRegular(path, maxPrompt)
-	if err != nil {
-		return "", usagef("--prompt: %w", err)
-	}
-	if len(data) == 0 {
-		return "", usagef("--prompt %s: the file is empty", path)
-	}
-	return string(data), nil
+	}()
+	return func() { cancel(); <-done }
 }

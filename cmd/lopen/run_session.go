@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -209,4 +210,70 @@ func (r *runCall) wantsResume(ctx context.Context, old lifecycle.Info) (bool, er
 		return false, err
 	}
 	return answer == "" || answer[0] == 'y' || answer[0] == 'Y', nil
+}
+
+// pruneQuietly tidies up at the start of a run. What cannot be moved now is
+// tried again by the next one.
+func (a *app) pruneQuietly(ctx context.Context, store *lifecycle.Store, v *settings.Values) {
+	gone, err := store.Prune(ctx, retention(v), false)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "warning: prune: %v\n", err)
+	}
+	moved := 0
+	for _, x := range gone {
+		if !x.ForGood {
+			moved++
+		}
+	}
+	if moved > 0 {
+		fmt.Fprintf(a.stderr, "%d completed sessions moved to the trash; lopen session restore ID brings one back for %d days\n", moved, v.Int("trash_days"))
+	}
+}
+
+// looked asks before a run goes on with a session that was recovered and that
+// nobody has accepted.
+func (r *runCall) looked(ctx context.Context, st *session.State) error {
+	h := st.Header()
+	if !h.RequiresValidation {
+		return nil
+	}
+	what := fmt.Sprintf("session %s was recovered", st.ID())
+	if l := h.Lineage; l != nil {
+		what += fmt.Sprintf(" from %s at record %d", l.From, l.Seq)
+	}
+	what += " and nobody has accepted it"
+	if !r.interactive() {
+		return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%s\n  look at it: lopen session show %s\n  accept it:  lopen session verify %s --accept", what, st.ID(), st.ID())}
+	}
+	answer, err := r.ask(ctx, what+". Go on? [y/N] ")
+	if err != nil {
+		return err
+	}
+	if answer != "y" && answer != "Y" && answer != "yes" {
+		return &loop.Exit{Code: loop.ExitUser, Reason: "nothing was run; accept it: lopen session verify " + st.ID().String() + " --accept"}
+	}
+	return nil
+}
+
+// nothingLeft says so where a new session would have nothing to do.
+func (r *runCall) nothingLeft(store *lifecycle.Store) (bool, error) {
+	p, err := store.Plan(r.module)
+	if err != nil || r.noResume {
+		return false, nil //nolint:nilerr // the run says what is wrong with the plan
+	}
+	done, st := over(store, r.module, p)
+	if !done {
+		return false, nil
+	}
+	if st != nil && r.only != "" {
+		if t, _ := st.Task(r.only); t.State == session.TaskSkipped {
+			return true, loop.WasSkipped(st, r.only)
+		}
+	}
+	n, total := p.Progress()
+	fmt.Fprintf(r.stderr, "nothing is left to do: %d/%d tasks of %s are done\n", n, total, lifecycle.PlanPath(r.module))
+	if n < total {
+		fmt.Fprintf(r.stderr, "skipped: %s\n", loop.Skipped(st, ""))
+	}
+	return true, nil
 }

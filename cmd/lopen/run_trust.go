@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
@@ -152,40 +150,6 @@ func (r *runCall) choices(old session.Settings, v *settings.Values) ([]choice, e
 
 func (r *runCall) noCommand() error {
 	return usagef("no command to run: name an agent, lopen run %[1]s --agent claude, or type its command, lopen run %[1]s -- CMD", r.module)
-}
-
-func (a *app) approvals() (*trust.Store, error) {
-	dir, err := trust.DefaultDir(a.getenv)
-	if err != nil {
-		return nil, err
-	}
-	return trust.Open(dir), nil
-}
-
-// known is what a project's approvals are given for: its repository, else its folder. One
-// that cannot be looked at has the approvals of its folder, which are none unless they
-// were given like that.
-func (a *app) known(ctx context.Context, project string) trust.Project {
-	return trust.Project{Folder: project, Repository: a.identity(ctx, project).String()}
-}
-
-func (a *app) identity(ctx context.Context, project string) git.Identity {
-	id, err := git.Identify(ctx, project, a.environ)
-	if err != nil && !errors.Is(err, git.ErrNone) {
-		a.logger.Info().Err(err).Msg("approvals are those of the folder")
-	}
-	return id
-}
-
-// approve remembers what a person typed. That it cannot be remembered costs a
-// question next time, not this run. What an agent typed, inside of a run, is not.
-func (a *app) approve(store *trust.Store, project trust.Project, c trust.Command) {
-	if a.getenv("LOPEN_SESSION_ID") != "" {
-		return
-	}
-	if err := store.Approve(project, c); err != nil {
-		fmt.Fprintf(a.stderr, "warning: the approval of a command could not be kept: %v\n", err)
-	}
 }
 
 // approveAgain remembers what a run used for the project as it is known by now: its

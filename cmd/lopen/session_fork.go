@@ -49,36 +49,3 @@ lopen session resume goes on with it.`,
 	cmd.MarkFlagsMutuallyExclusive("at", "message")
 	return cmd
 }
-
-// asTree puts each session below the one that it comes from, where that is listed,
-// and otherwise keeps the order.
-func asTree(rows []sessionRow) []sessionRow {
-	listed, below := map[string]bool{}, map[string][]sessionRow{}
-	for _, r := range rows {
-		listed[r.ID] = true
-	}
-	for _, r := range rows {
-		from := ""
-		if r.Lineage != nil && listed[r.Lineage.From] {
-			from = r.Lineage.From
-		}
-		below[from] = append(below[from], r)
-	}
-	tree := make([]sessionRow, 0, len(rows))
-	var put func(from, indent string)
-	put = func(from, indent string) {
-		for i, r := range below[from] {
-			more := ""
-			if from != "" {
-				r.branch, more = indent+"├─ ", indent+"│  "
-				if i == len(below[from])-1 {
-					r.branch, more = indent+"└─ ", indent+"   "
-				}
-			}
-			tree = append(tree, r)
-			put(r.ID, more)
-		}
-	}
-	put("", "")
-	return tree
-}

@@ -110,20 +110,6 @@ func newSessionList(a *app) *cobra.Command {
 	return cmd
 }
 
-// everySession lists the sessions, and after them those in corrupted/ from which none was
-// recovered.
-func everySession(store *lifecycle.Store) ([]lifecycle.Info, error) {
-	infos, err := store.List()
-	if err != nil {
-		return nil, err
-	}
-	lost, err := store.Aside()
-	for i := range lost {
-		lost[i].Summary = session.Summary{ID: lost[i].ID}
-	}
-	return append(infos, lost...), err
-}
-
 // pick keeps and sorts what the flags ask for.
 func (lf listFlags) pick(infos []lifecycle.Info) ([]lifecycle.Info, error) {
 	switch lf.status {
@@ -230,4 +216,37 @@ func statusGlyph(status string) string {
 		return "✓"
 	}
 	return "‖"
+}
+
+// asTree puts each session below the one that it comes from, where that is listed,
+// and otherwise keeps the order.
+func asTree(rows []sessionRow) []sessionRow {
+	listed, below := map[string]bool{}, map[string][]sessionRow{}
+	for _, r := range rows {
+		listed[r.ID] = true
+	}
+	for _, r := range rows {
+		from := ""
+		if r.Lineage != nil && listed[r.Lineage.From] {
+			from = r.Lineage.From
+		}
+		below[from] = append(below[from], r)
+	}
+	tree := make([]sessionRow, 0, len(rows))
+	var put func(from, indent string)
+	put = func(from, indent string) {
+		for i, r := range below[from] {
+			more := ""
+			if from != "" {
+				r.branch, more = indent+"├─ ", indent+"│  "
+				if i == len(below[from])-1 {
+					r.branch, more = indent+"└─ ", indent+"   "
+				}
+			}
+			tree = append(tree, r)
+			put(r.ID, more)
+		}
+	}
+	put("", "")
+	return tree
 }

@@ -8,10 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
-	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // recoveryRow is what `session recover --json` prints.
@@ -189,55 +187,4 @@ func (a *app) endEdit(store *lifecycle.Store, name string, dryRun, discard bool)
 		fmt.Fprintf(a.stderr, "%s: session %s can be resumed\n", done, id)
 	}
 	return nil
-}
-
-// looked asks before a run goes on with a session that was recovered and that
-// nobody has accepted.
-func (r *runCall) looked(ctx context.Context, st *session.State) error {
-	h := st.Header()
-	if !h.RequiresValidation {
-		return nil
-	}
-	what := fmt.Sprintf("session %s was recovered", st.ID())
-	if l := h.Lineage; l != nil {
-		what += fmt.Sprintf(" from %s at record %d", l.From, l.Seq)
-	}
-	what += " and nobody has accepted it"
-	if !r.interactive() {
-		return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%s\n  look at it: lopen session show %s\n  accept it:  lopen session verify %s --accept", what, st.ID(), st.ID())}
-	}
-	answer, err := r.ask(ctx, what+". Go on? [y/N] ")
-	if err != nil {
-		return err
-	}
-	if answer != "y" && answer != "Y" && answer != "yes" {
-		return &loop.Exit{Code: loop.ExitUser, Reason: "nothing was run; accept it: lopen session verify " + st.ID().String() + " --accept"}
-	}
-	return nil
-}
-
-// readOnly is what to do about a State that Read returned with an error, "" when the
-// error is to be returned: what was edited outside and what a newer version wrote
-// is shown all the same.
-func readOnly(st *session.State, err error) string {
-	switch {
-	case st == nil:
-	case errors.Is(err, lifecycle.ErrEdited):
-		return fmt.Sprintf("it was edited outside and is read-only until: lopen session recover %s --accept-edit (or --discard-edit)", st.ID())
-	case errors.Is(err, lifecycle.ErrFutureVersion):
-		return "a newer lopen wrote it; this one shows what it knows of it"
-	}
-	return ""
-}
-
-// rulesText are findings for a person.
-func rulesText(all []lifecycle.FindingJSON) (s string) {
-	for _, f := range all {
-		s += fmt.Sprintf("  %s: %s (%s, %s): %s", f.Severity, f.Rule, f.Component, f.Kind, plain.Line(strings.Join(f.Where, "; ")))
-		if more := f.Count - len(f.Where); more > 0 {
-			s += fmt.Sprintf("; and %d more", more)
-		}
-		s += "\n    " + f.Repair + "\n"
-	}
-	return s
 }

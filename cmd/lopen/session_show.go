@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -59,27 +58,6 @@ func newSessionShow(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&format, "format", "", "`md|json|yaml` in place of the usual text")
 	cmd.Flags().Uint64Var(&at, "at", 0, "as it was at record `SEQ` of its log")
 	return cmd
-}
-
-// reading opens the store and finds the session for a command that only reads.
-func (a *app) reading(args []string, fn func(*lifecycle.Store, session.ID) error) error {
-	store, err := a.open()
-	if err != nil {
-		return err
-	}
-	defer release(store)
-	id, err := resolveArg(store, args)
-	if err != nil {
-		return err
-	}
-	return fn(store, id)
-}
-
-func resolveArg(store *lifecycle.Store, args []string) (session.ID, error) {
-	if len(args) == 0 {
-		return store.Resolve("")
-	}
-	return store.Resolve(args[0])
 }
 
 // stateJSON is state.json with the session's name, its agents' sessions, the status as
@@ -158,69 +136,5 @@ func (a *app) printTree(st *session.State, ids []string, depth int) {
 		}
 		fmt.Fprintln(a.stdout.Colored(), paint(line, t.State, a.colored(a.stdout)))
 		a.printTree(st, t.Children, depth+1)
-	}
-}
-
-func parenthesis(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " (" + s + ")"
-}
-
-func newSessionResume(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "resume [ID]",
-		Short: "Go on with a session, or end the wait of a run: lopen run, with what the session remembers",
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := a.open()
-			if err != nil {
-				return err
-			}
-			id, err := resolveArg(store, args)
-			woken := false
-			if err == nil && a.refuseInside(store) == nil {
-				woken, err = store.RequestWake(cmd.Context(), id)
-			}
-			if err = errors.Join(err, closeStore(store)); err != nil {
-				return err
-			}
-			if woken {
-				fmt.Fprintf(a.stderr, "session %s waits no longer: its run goes on\n", id)
-				return nil
-			}
-			r := runCall{app: a, runFlags: runFlags{resume: id.String()}, module: id.Module}
-			return r.run(cmd.Context())
-		},
-	}
-}
-
-func newSessionPause(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "pause [ID]",
-		Short: "Pause a session after its current task, from another terminal",
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changes(func(store *lifecycle.Store) error {
-				id, err := resolveArg(store, args)
-				if err != nil {
-					return err
-				}
-				asked, err := store.RequestPause(cmd.Context(), id)
-				if err != nil {
-					return err
-				}
-				if asked {
-					fmt.Fprintf(a.stderr, "session %s pauses after its current task\n", id)
-					return nil
-				}
-				st, _, err := store.Read(id)
-				if err == nil {
-					fmt.Fprintf(a.stderr, "session %s is %s\n", id, st.Status())
-				}
-				return err
-			})
-		},
 	}
 }

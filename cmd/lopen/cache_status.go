@@ -1,0 +1,12 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cache/assess"
+	"github.com/lopen-dev/lopen/cache/sections"
+)
+
+func newCacheStatus(a *app) *cobra.Command {
+	return a.cacheCommand("status", "Say what the caches take", "", sections.Use, assess.Use)
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+func newCheckpoint(a *app) *cobra.Command {
+	return group("checkpoint", "Keep the project's files, compare them, bring them back",
+		newCheckpointCreate(a), newCheckpointList(a), newCheckpointShow(a), newCheckpointCat(a), newCheckpointDiff(a),
+		newCheckpointRewind(a), newCheckpointRestore(a), newCheckpointPin(a, true), newCheckpointPin(a, false))
+}
+
+// withSession opens a session for a command that changes it. A rewind that was begun
+// is finished first; with permitted as far as the system allows.
+func (a *app) withSession(ctx context.Context, name string, permitted bool, fn func(*lifecycle.Store, *lifecycle.Session) error) error {
+	project, err := a.project()
+	if err != nil {
+		return err
+	}
+	values, err := a.projectSettings(project, nil)
+	if err != nil {
+		return err
+	}
+	policy, err := storePolicy(values)
+	if err != nil {
+		return err
+	}
+	policy.RewindPermitted = permitted
+	return a.changing(policy, func(store *lifecycle.Store) error {
+		id, err := store.Resolve(name)
+		if err != nil {
+			return err
+		}
+		sess, err := store.Open(id)
+		if err != nil {
+			return err
+		}
+		if o, oerr := store.Orphan(id); oerr == nil && o != nil && o.Alive {
+			err := &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("a command of an earlier run still works on the files (%s): %s", o, lifecycle.HowToEnd(o, id))}
+			return errors.Join(err, sess.Close(ctx))
+		}
+		err = fn(store, sess)
+		return errors.Join(err, sess.Close(ctx))
+	})
+}
+
+// sayUnknown names what a checkpoint could not record.
+func (a *app) sayUnknown(store *lifecycle.Store, e *checkpoint.Entry) error {
+	cps, err := store.Checkpoints()
+	if err != nil {
+		return err
+	}
+	defer cps.Close()
+	skipped, err := cps.Tree(e.Root).Skipped()
+	a.saySkipped(skipped)
+	return err
+}
+
+// checkpointRow is a checkpoint as --json prints it.
+type checkpointRow struct {
+	ID checkpoint.ID `json:"id"`
+	*checkpoint.Entry
+	Pinned bool `json:"pinned"`
+	// Failed says that it has the tree of a failed task and stays until its session is pruned.
+	Failed    bool `json:"failed,omitempty"`
+	Contested bool `json:"contested"`
+	// Line says that it is on the session's line: its own, or of the one that it comes from.
+	Line    bool            `json:"line"`
+	Entries []checkpointEnt `json:"entries,omitempty"`
+}
+
+type checkpointEnt struct {
+	Path   string `json:"path"`
+	Mode   string `json:"mode"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256,omitempty"`
+	Target string `json:"target,omitempty"`
+}
+
+func newCheckpointRow(e *checkpoint.Entry, line map[uint64]bool) checkpointRow {
+	return checkpointRow{ID: e.ID, Entry: e, Pinned: e.Pinned, Contested: e.Contested(), Line: line[e.Number]}
+}
+
+// chain is the project's checkpoints for a command that looks at them, and which of them
+// are on the line of a session: its own, and those of the session that it comes from up
+// to there.
+type chain struct {
+	*lifecycle.Checkpoints
+	all  []*checkpoint.Entry // those that were removed left out; the oldest first
+	line map[uint64]bool     // nil where there is no session
+}
+
+// lookingAt opens the project's checkpoints, with the line of a session, for a command
+// that only reads. Lines of the chain that cannot be read are warnings, and so is a
+// session that cannot be: its checkpoints are the project's.
+func (a *app) lookingAt(name string, fn func(store *lifecycle.Store, id session.ID, cps *chain) error) error {
+	return a.reading([]string{name}, func(store *lifecycle.Store, id session.ID) error {
+		cps, err := a.chain(store)
+		if err != nil {
+			return err
+		}
+		if cps.line, err = store.CheckpointLine(cps.Checkpoints, id); err != nil {
+			fmt.Fprintf(a.stderr, "warning: which checkpoints session %s goes on from is not known: %v\n", id, err)
+		}
+		return errors.Join(fn(store, id, cps), cps.Close())
+	})
+}
+
+// chain opens the project's checkpoints without a session's line.
+func (a *app) chain(store *lifecycle.Store) (*chain, error) {
+	cps, err := store.Checkpoints()
+	if err != nil {
+		return nil, err
+	}
+	all, faults, err := cps.List()
+	if err != nil {
+		return nil, errors.Join(err, cps.Close())
+	}
+	for _, fault := range faults {
+		fmt.Fprintf(a.stderr, "warning: %v\n", fault)
+	}
+	return &chain{Checkpoints: cps, all: slices.DeleteFunc(all, func(e *checkpoint.Entry) bool { return e.Removed != "" })}, nil
+}
+
+// numbered is a checkpoint as a message has it.
+func numbered(e *checkpoint.Entry) string { return fmt.Sprintf("%d (%s)", e.Number, e.ID.Short()) }
+
+// shortID is a checkpoint's ID as messages show it; what is none is as it is.
+func shortID(text string) string {
+	id, err := checkpoint.ParseID(text)
+	if err != nil {
+		return text
+	}
+	return id.Short()
+}
+
+// pathOf turns a path from where the command was called into one of the project, "." for
+// none. Nothing needs to be there.
+func (a *app) pathOf(store *lifecycle.Store, args []string) (string, error) {
+	if len(args) == 0 {
+		return ".", nil
+	}
+	start, err := a.start()
+	if err != nil {
+		return "", err
+	}
+	full := args[0]
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(start, full)
+	}
+	name, err := filepath.Rel(store.Project().Name(), full)
+	if err != nil || !filepath.IsLocal(name) {
+		return "", usagef("%s is not in the project %s", args[0], store.Project().Name())
+	}
+	return filepath.ToSlash(name), nil
+}

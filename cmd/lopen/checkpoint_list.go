@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+func newCheckpointList(a *app) *cobra.Command {
+	var name string
+	cmd := a.reads(&cobra.Command{
+		Use:   "list",
+		Short: "List the project's checkpoints, the oldest first",
+		Long: `List the project's checkpoints, the oldest first: number, the begin of the ID, age,
+reason, session, task, progress, what changed since the one before, the size of the files,
+and whether it is pinned or contested: more than one task, or one that was cut off, was at
+work since the one before. With --session those of that session, and those of the one that
+it comes from up to there.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			rows := []checkpointRow{}
+			list := func(store *lifecycle.Store, _ session.ID, cps *chain) error {
+				failed, err := store.FailedTrees(cps.all)
+				for _, e := range cps.all {
+					if name == "" || cps.line[e.Number] {
+						row := newCheckpointRow(e, cps.line)
+						row.Failed = failed[e.Number]
+						rows = append(rows, row)
+					}
+				}
+				return err
+			}
+			err := a.lookingAt(name, list)
+			if err != nil && (!errors.Is(err, lifecycle.ErrNotFound) || name != "") {
+				return err
+			}
+			if a.out.machine() {
+				return a.printJSON(rows)
+			}
+			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
+			for _, r := range rows {
+				var marks []string
+				if r.Pinned {
+					marks = append(marks, "pinned")
+				}
+				if r.Failed {
+					marks = append(marks, "pinned as failed:"+r.Task)
+				}
+				if r.Contested {
+					marks = append(marks, "contested")
+				}
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%d/%d done\tfiles changed: %d\t%s\t%s\n", r.Number, r.ID.Short(), ago(time.Since(r.At)), r.Reason, r.Session, r.Task,
+					r.Tasks.Completed, r.Tasks.Total, r.Changed, bytesText(r.Bytes), strings.Join(marks, ", "))
+			}
+			return w.Flush()
+		},
+	})
+	sessionFlag(cmd, &name)
+	return cmd
+}

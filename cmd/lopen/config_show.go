@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
+	"github.com/lopen-dev/lopen/lifecycle"
+)
+
+func newConfigShow(a *app) *cobra.Command {
+	return a.reads(&cobra.Command{
+		Use:   "show",
+		Short: "Show the settings and where each comes from",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			var config []byte
+			store, err := a.open()
+			if err == nil {
+				defer release(store)
+				config, err = store.Config()
+			}
+			if err != nil && !errors.Is(err, lifecycle.ErrNoStore) {
+				return err
+			}
+			values, err := a.settings(config, nil)
+			if err != nil {
+				return err
+			}
+			if a.out.machine() {
+				return a.printJSON(values.All())
+			}
+			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
+			for _, e := range values.All() {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.Key, trust.Line(fmt.Sprint(e.Value)), e.Source, e.Help)
+			}
+			return w.Flush()
+		},
+	})
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/plan"
+)
+
+func newPlan(a *app) *cobra.Command {
+	return group("plan", "Show, create and edit plans",
+		newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false), newPlanAdd(a), newPlanRemove(a), newPlanMove(a), newPlanRename(a), newPlanMark(a))
+}
+
+// moduleState returns the State of the session that the module's next run resumes,
+// or else of the one that was changed last. It is nil where there is none or where
+// it cannot be read: a damaged session must not hide the plan.
+func moduleState(store *lifecycle.Store, module string) (*session.State, error) {
+	info, ok, err := store.Unfinished(module)
+	if err != nil {
+		return nil, err
+	}
+	id := info.ID
+	if !ok {
+		if id, err = store.Latest(module); errors.Is(err, lifecycle.ErrNotFound) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	st, _, _ := store.Read(id)
+	return st, nil
+}
+
+// over says that nothing of a plan is left to do: each leaf is ticked, or was
+// skipped in the module's last session. What a person skipped does not run unasked.
+func over(store *lifecycle.Store, module string, p *plan.Plan) (bool, *session.State) {
+	st, err := moduleState(store, module)
+	if err != nil {
+		return false, nil
+	}
+	leaves := 0
+	for t := range p.All() {
+		if len(t.Children) > 0 || t.Kind == plan.KindComponent {
+			continue
+		}
+		leaves++
+		if t.Checked {
+			continue
+		}
+		if st == nil {
+			return false, nil
+		}
+		if is, _ := st.Task(t.ID); is.State != session.TaskSkipped {
+			return false, nil
+		}
+	}
+	return leaves > 0, st
+}
+
+// openPlan opens the store and a module's plan. The caller closes the store.
+func (a *app) openPlan(module string) (*lifecycle.Store, *plan.Plan, error) {
+	if err := session.ValidateModule(module); err != nil {
+		return nil, nil, &usageError{err}
+	}
+	store, err := a.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := store.Plan(module)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("no plan for module %s at %s: make one with lopen plan create %s --from FILE: %w",
+			module, lifecycle.PlanPath(module), module, lifecycle.ErrNotFound)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, closeStore(store))
+	}
+	return store, p, nil
+}
+
+// planState is the plan's tasks with what the module's session and the
+// plan's marks say of them beyond their boxes: which failed, which one is being
+// worked on.
+func planState(store *lifecycle.Store, module string, p *plan.Plan) (*session.State, error) {
+	st, err := moduleState(store, module)
+	if err != nil {
+		return nil, err
+	}
+	if st == nil {
+		id, err := session.NewID(module, timeNow(), 1)
+		if err != nil {
+			return nil, err
+		}
+		if st, err = session.New(id, timeNow()); err != nil {
+			return nil, err
+		}
+	}
+	res, err := tasks.Reconcile(st, p, tasks.Between)
+	if err != nil {
+		return nil, err
+	}
+	return withMarks(res.State, p)
+}
+
+// withMarks gives the tasks that no session says anything of the state that the
+// plan marks them with.
+func withMarks(st *session.State, p *plan.Plan) (*session.State, error) {
+	marks := map[string]session.TaskState{plan.MarkFailed: session.TaskFailed, plan.MarkInProgress: session.TaskInProgress}
+	e := st.Edit()
+	for t := range p.All() {
+		state, marked := marks[t.Mark.State]
+		if !marked || len(t.Children) > 0 {
+			continue
+		}
+		tasks.Set(e, t.ID, func(st *session.Task) {
+			if st.State == session.TaskPending {
+				st.State = state
+			}
+		})
+	}
+	return e.State()
+}

@@ -1,0 +1,16 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/plan"
+)
+
+func newPlanAdd(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: "add MODULE TEXT", Short: "Add a task, at the end or where a flag says", Args: cobra.ExactArgs(2)}
+	at := placeFlags(cmd)
+	return newPlanEdit(a, cmd, func(p *plan.Plan, args []string) (plan.Change, error) {
+		to, err := at.find(p)
+		return plan.Add(args[0], to), err
+	}, a.printNew, nil)
+}

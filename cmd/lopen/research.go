@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cache"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+func newResearch(a *app) *cobra.Command {
+	return group("research", "List and write research documents", newResearchList(a), newResearchNew(a))
+}
+
+// A researchPlace is where a module's research documents are.
+type researchPlace struct {
+	docs   *lifecycle.Documents // the project
+	folder string               // of the specification, relative to the project, with slashes
+	spec   string               // the specification's name in it
+}
+
+func (a *app) researchPlace(module string) (*researchPlace, error) {
+	if err := session.ValidateModule(module); err != nil {
+		return nil, &usageError{err}
+	}
+	store, err := a.open()
+	if err != nil {
+		return nil, err
+	}
+	defer release(store)
+	config, err := store.Config()
+	if err != nil {
+		return nil, err
+	}
+	values, err := a.settings(config, nil)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := lifecycle.OpenDocuments(filepath.Dir(store.Path()))
+	if err != nil {
+		return nil, err
+	}
+	spec := specPath(values, module)
+	return &researchPlace{docs: docs, folder: path.Dir(spec), spec: path.Base(spec)}, nil
+}
+
+// outline returns a specification, nil where there is none.
+func (p *researchPlace) outline(file string) (*cache.Outline, error) {
+	src, err := loop.ReadSpec(p.docs, file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cache.NewOutline(src), nil
+}

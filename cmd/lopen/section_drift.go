@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cache"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+func newSectionDrift(a *app) *cobra.Command {
+	return a.reads(&cobra.Command{
+		Use:   "drift MODULE",
+		Short: "Say which sections are no longer what the module's prompts were made of",
+		Long: `Say which sections of the specification are no longer what the prompts of the
+module's newest session were made of. The exit code is 3 if any is not.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := session.ValidateModule(args[0]); err != nil {
+				return &usageError{err}
+			}
+			rows, err := a.drifted(args[0])
+			if err != nil {
+				return err
+			}
+			if a.out.machine() {
+				err = a.printJSON(rows)
+			} else {
+				a.printDrift(rows)
+			}
+			if err == nil && len(rows) > 0 {
+				err = &problemsError{fmt.Sprintf("drift: %d found", len(rows))}
+			}
+			return err
+		},
+	})
+}
+
+func (a *app) printDrift(rows []loop.Drift) {
+	for _, d := range rows {
+		header := d.Header
+		if header == "" {
+			header = "(the whole file)"
+		}
+		fmt.Fprintf(a.stdout, "%-8s %s  %s\n", d.State, shown(d.Path), plain.Line(header))
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(a.stderr, "nothing drifted")
+	}
+}
+
+// drifted compares what the module's newest session remembers with the files.
+func (a *app) drifted(module string) ([]loop.Drift, error) {
+	project, err := a.project()
+	if err != nil {
+		return nil, err
+	}
+	store, err := lifecycle.Open(project, a.storeOptions(project))
+	if err != nil {
+		return nil, err
+	}
+	defer release(store)
+	id, err := store.Resolve(module)
+	if err == nil && id.Module != module {
+		err = fmt.Errorf("module %s has no session: %w", module, lifecycle.ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	st, _, err := store.Read(id)
+	if err != nil {
+		return nil, err
+	}
+	values, err := a.projectSettings(project, nil)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := lifecycle.OpenDocuments(project)
+	if err != nil {
+		return nil, err
+	}
+	defer docs.Close()
+	c := openSections(a, docs, project, values, true)
+	defer c.Close()
+	var unread error // of what cannot be read nobody knows whether it drifted
+	rows := loop.Drifted(func(name string) (*cache.Outline, error) {
+		o, err := c.Outline(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			unread = err
+		}
+		return o, err
+	}, st.Header().Resources)
+	if unread != nil {
+		return nil, unread
+	}
+	if rows == nil {
+		rows = []loop.Drift{} // [] in JSON
+	}
+	return rows, nil
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+func newSessionDelete(a *app) *cobra.Command {
+	var yes, completed, all bool
+	cmd := &cobra.Command{
+		Use:   "delete [ID]",
+		Short: "Delete a session for good",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 1) == (completed || all) || completed && all {
+				return usagef("give one ID, --all-completed or --all")
+			}
+			return a.changes(func(store *lifecycle.Store) error {
+				ids, err := a.toDelete(store, args, all)
+				if err != nil {
+					return err
+				}
+				remove := store.Delete
+				if completed {
+					remove = store.DeleteCompleted
+				}
+				if !yes {
+					if err := a.confirm(cmd.Context(), store, ids); err != nil {
+						return err
+					}
+				}
+				return a.deleteAll(cmd.Context(), remove, ids, len(args) == 1)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&completed, "all-completed", false, "delete every completed session that nobody holds")
+	f.BoolVar(&all, "all", false, "delete every session that nobody holds")
+	return cmd
+}
+
+// toDelete finds what is meant. What deletes takes a prefix on a terminal only,
+// where the full ID is shown before anything happens.
+func (a *app) toDelete(store *lifecycle.Store, args []string, all bool) (ids []session.ID, err error) {
+	if len(args) == 1 {
+		id, err := store.Resolve(args[0])
+		if err != nil {
+			return nil, err
+		}
+		if id.String() != args[0] && !a.interactive() {
+			return nil, usagef("%q is not a whole ID: give %s", args[0], id)
+		}
+		return []session.ID{id}, nil
+	}
+	infos, err := store.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range infos {
+		if owner, err := store.Holder(info.ID); err != nil || owner != nil {
+			continue
+		}
+		if !all { // what a listing shows may lag behind
+			if info.Err != nil || info.Status != session.StatusComplete {
+				continue
+			}
+			if st, _, err := store.Read(info.ID); err != nil || st.Status() != session.StatusComplete {
+				continue
+			}
+		}
+		ids = append(ids, info.ID)
+	}
+	return ids, nil
+}
+
+func (a *app) confirm(ctx context.Context, store *lifecycle.Store, ids []session.ID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	if !a.interactive() {
+		return usagef("this deletes %s for good: say --yes", sessions(len(ids)))
+	}
+	for _, id := range ids {
+		fmt.Fprintf(a.stderr, "%s  %s\n", id, bytesText(store.Bytes(id)))
+	}
+	answer, err := a.ask(ctx, fmt.Sprintf("Delete %s for good? [y/N] ", sessions(len(ids))))
+	if err != nil {
+		return err
+	}
+	if answer != "y" && answer != "Y" && answer != "yes" {
+		return errors.New("nothing was deleted")
+	}
+	return nil
+}
+
+func (a *app) deleteAll(ctx context.Context, remove func(context.Context, session.ID) (int64, error), ids []session.ID, one bool) error {
+	var total int64
+	var errs []error
+	for _, id := range ids {
+		bytes, err := remove(ctx, id)
+		if err != nil {
+			if one || !errors.Is(err, lifecycle.ErrBusy) && !errors.Is(err, lifecycle.ErrNotFound) && !errors.Is(err, lifecycle.ErrNotComplete) {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		total += bytes
+		fmt.Fprintf(a.stdout, "%s\n", id)
+	}
+	if total > 0 || len(errs) == 0 {
+		fmt.Fprintf(a.stderr, "%s freed\n", bytesText(total))
+	}
+	return errors.Join(errs...)
+}

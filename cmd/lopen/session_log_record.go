@@ -1,0 +1,220 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// recordRow is a record as `session log --json` prints it.
+type recordRow struct {
+	Seq      uint64            `json:"seq"`
+	Epoch    uint64            `json:"epoch"`
+	At       time.Time         `json:"at"`
+	Event    string            `json:"event,omitempty"`
+	Triggers map[string]uint64 `json:"triggers,omitempty"`
+	Saves    uint64            `json:"saves"`
+	CommitUs int64             `json:"commitUs,omitempty"`
+	Ops      []opRow           `json:"ops"`
+	Messages uint64            `json:"messages,omitempty"` // in all
+	Events   uint64            `json:"events,omitempty"`   // of the transcript, likewise
+
+	Attempts   []session.AttemptRecord `json:"attempts,omitempty"`
+	Checkpoint string                  `json:"checkpoint,omitempty"`
+	Rewind     *session.Rewinding      `json:"rewind,omitempty"`
+}
+
+type opRow struct {
+	Op    string   `json:"op"`
+	Task  string   `json:"task,omitempty"`
+	From  string   `json:"from,omitempty"`
+	To    string   `json:"to,omitempty"`
+	Count int      `json:"count,omitempty"`
+	Paths []string `json:"paths,omitempty"` // the first ones
+}
+
+func newRecordRow(r session.Record) recordRow {
+	row := recordRow{Attempts: r.Attempts, Checkpoint: r.Checkpoint, Rewind: r.Rewind, Messages: r.Messages, Events: r.Transcript, Seq: r.Seq, Epoch: r.Epoch, At: r.At, Event: string(r.Event), Saves: r.Saves(), CommitUs: r.Commit.Microseconds(), Ops: []opRow{}}
+	for t, n := range r.Triggers {
+		if n > 0 {
+			if row.Triggers == nil {
+				row.Triggers = map[string]uint64{}
+			}
+			row.Triggers[session.Trigger(t).String()] = n
+		}
+	}
+	for _, op := range r.Ops {
+		row.Ops = append(row.Ops, opRow{op.Name, op.Task, op.From, op.To, op.Count, op.Paths})
+	}
+	if r.Snapshot != nil {
+		for name, n := range r.Snapshot.Counts {
+			row.Ops = append(row.Ops, opRow{Op: name, Count: int(n)})
+		}
+	}
+	return row
+}
+
+// teller tells a journal as a story, with a line for each day.
+type teller struct {
+	w   io.Writer
+	day string
+}
+
+func (t *teller) tell(r session.Record) error {
+	at := r.At.Local()
+	if day := at.Format(time.DateOnly); day != t.day {
+		fmt.Fprintf(t.w, "%s\n", day)
+		t.day = day
+	}
+	if _, err := fmt.Fprintf(t.w, "%s  #%d  %s\n", at.Format("15:04:05"), r.Seq, cause(r)); err != nil {
+		return err
+	}
+	if r.Checkpoint != "" && r.Event != "" { // of a fork: the one that the files were last known by
+		fmt.Fprintf(t.w, "          checkpoint %s\n", shortID(r.Checkpoint))
+	}
+	if w := r.Rewind; w != nil && w.Task != "" {
+		fmt.Fprintf(t.w, "          set back to %s, which is before %s; what it left is failed:%s\n", shortID(w.To), w.Task, w.Task)
+	} else if w != nil {
+		fmt.Fprintf(t.w, "          to %s; undo goes back to %s\n", shortID(w.To), shortID(w.Before))
+	}
+	for _, at := range r.Attempts {
+		took := " took " + at.EndedAt.Sub(at.StartedAt).Round(time.Millisecond).String()
+		if at.Then == session.Killed {
+			took = ""
+		}
+		fmt.Fprintf(t.w, "          %s: attempt %d%s: %s\n", at.Task, at.Attempt, took, at.Then)
+	}
+	for _, line := range happened(r) {
+		fmt.Fprintf(t.w, "          %s\n", line)
+	}
+	return nil
+}
+
+// cause says why a record was written.
+func cause(r session.Record) string {
+	var parts []string
+	if r.Event != "" {
+		parts = append(parts, string(r.Event))
+	}
+	for trigger, n := range r.Triggers {
+		switch {
+		case n == 1:
+			parts = append(parts, session.Trigger(trigger).String())
+		case n > 1:
+			parts = append(parts, fmt.Sprintf("%s ×%d", session.Trigger(trigger), n))
+		}
+	}
+	if len(parts) == 0 { // nobody asked for a save: what came of it has to say why
+		for _, op := range r.Ops {
+			if what := strings.ReplaceAll(op.Name, "-", " "); !slices.Contains(parts, what) {
+				parts = append(parts, what)
+			}
+		}
+	}
+	if len(parts) == 0 { // too large for operations
+		return "saved"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// many is how many tasks or files are named before they are counted.
+const many = 3
+
+// happened says what a record changed, one line a change. Many tasks of which
+// the same is to be said are counted.
+func happened(r session.Record) (lines []string) {
+	counts, named := map[string]int{}, map[string]int{}
+	for _, op := range r.Ops {
+		counts[alike(op)]++
+	}
+	for _, op := range r.Ops {
+		key := alike(op)
+		if counts[key] > many {
+			if named[key]++; named[key] == 1 {
+				lines = append(lines, fmt.Sprintf("%d tasks: %s", counts[key], key))
+			}
+			continue
+		}
+		if line := told(op); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if r.Snapshot != nil {
+		for name, n := range r.Snapshot.Counts {
+			lines = append(lines, fmt.Sprintf("%d tasks: %s", n, strings.ReplaceAll(name, "-", " ")))
+		}
+		why := "too large for a record: "
+		if len(r.Snapshot.Counts) == 0 { // it only begins a segment
+			why = ""
+		}
+		lines = append(lines, why+"the whole state is in "+history.ID{Epoch: r.Epoch, Seq: r.Seq}.Name())
+	}
+	return lines
+}
+
+// alike says what an operation has in common with others that are counted with
+// it; "" for those that are not.
+func alike(op session.Op) string {
+	switch op.Name {
+	case session.OpTaskCreated, session.OpTaskRemoved, session.OpTaskModified, session.OpTaskMoved:
+		return strings.TrimPrefix(op.Name, "task-")
+	case session.OpTaskStatusChanged:
+		return op.From + " → " + op.To
+	}
+	return op.Name + op.Task + op.To // alone
+}
+
+func told(op session.Op) string {
+	switch op.Name {
+	case session.OpModified, session.OpChildrenChanged, session.OpAttemptRecorded:
+		return "" // times and order: --json has them; of an attempt there is a line
+	case session.OpMessagesAppended:
+		return some(op.Count, "message")
+	case session.OpEventsAppended:
+		return some(op.Count, "event") + " of the transcript"
+	case session.OpCheckpointMade:
+		if op.Task == "" {
+			return "checkpoint " + shortID(op.To)
+		}
+		return "checkpoint " + shortID(op.To) + " of " + op.Task
+	case session.OpNotSetBack:
+		return fmt.Sprintf("the files stay as %s left them: %s", op.Task, shown(op.To))
+	case session.OpFilesChanged:
+		return filesTold(op)
+	case session.OpTaskStatusChanged:
+		return fmt.Sprintf("%s: %s → %s", op.Task, op.From, op.To)
+	case session.OpIterationsAdded:
+		if op.Count == 1 {
+			return "the command ran"
+		}
+		return fmt.Sprintf("the command ran %d times", op.Count)
+	case session.OpStatusChanged, session.OpPhaseChanged, session.OpStepChanged, session.OpComponentChanged, session.OpActiveTaskChanged, session.OpExitReasonChanged:
+		what := strings.ReplaceAll(strings.TrimSuffix(op.Name, "-changed"), "-", " ")
+		return fmt.Sprintf("%s: %s → %s", what, orNone(op.From), orNone(op.To))
+	}
+	return strings.TrimSpace(op.Task + " " + strings.ReplaceAll(op.Name, "-", " "))
+}
+
+// filesTold names the files of an operation, the first ones.
+func filesTold(op session.Op) string {
+	names := make([]string, min(len(op.Paths), many))
+	for i := range names {
+		names[i] = shown(op.Paths[i])
+	}
+	list := strings.Join(names, ", ")
+	switch more := op.Count - len(names); {
+	case len(names) == 0:
+		return some(more, "more file") + " changed"
+	case more > 0:
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	if op.To == "mode" {
+		return "permissions of files: " + list
+	}
+	return fmt.Sprintf("files %s: %s", op.To, list)
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+)
+
+// open opens the project's store for a command that needs one.
+func (a *app) open() (*lifecycle.Store, error) {
+	project, err := a.project()
+	if err != nil {
+		return nil, err
+	}
+	return lifecycle.Open(project, a.storeOptions(project))
+}
+
+func (a *app) storeOptions(project string) lifecycle.Options {
+	return lifecycle.Options{
+		Logger: a.logger, Command: a.invoked,
+		Outside: git.Excludes(project, a.environ, a.logger),
+		Git: func() checkpoint.Git {
+			s := git.Head(context.Background(), project, a.environ)
+			return checkpoint.Git{Head: s.Head, Branch: s.Branch}
+		},
+	}
+}
+
+// refuseInside refuses what would change the session of the run that this
+// command was started in.
+func (a *app) refuseInside(store *lifecycle.Store) error {
+	name := a.getenv("LOPEN_SESSION_ID")
+	if name == "" {
+		return nil
+	}
+	id, err := store.Resolve(name)
+	if err != nil || id.String() != name {
+		return nil //nolint:nilerr // another project's run
+	}
+	return fmt.Errorf("refused inside the run of session %s: lopen itself keeps its plan and its state; do the task only", name)
+}
+
+// making runs fn on the project's store, which is made where there is none. A command
+// inside a run is refused.
+func (a *app) making(fn func(project string, store *lifecycle.Store) error) (err error) {
+	project, err := a.project()
+	if err != nil {
+		return err
+	}
+	store, err := a.create(project, a.storeOptions(project))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(store)) }()
+	if err := a.refuseInside(store); err != nil {
+		return err
+	}
+	return fn(project, store)
+}
+
+// create makes the project's store, where there is none, and says where.
+func (a *app) create(project string, opts lifecycle.Options) (*lifecycle.Store, error) {
+	store, made, err := lifecycle.Init(project, opts)
+	if err != nil {
+		return nil, err
+	}
+	if made {
+		fmt.Fprintf(a.stderr, "created %s\n", store.Path())
+	}
+	return store, nil
+}
+
+// closeTimeout bounds what the end of a command waits for the disk.
+const closeTimeout = 10 * time.Second
+
+// closeStore closes a store or a session within closeTimeout.
+func closeStore(store interface {
+	Close(ctx context.Context) error
+}) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return store.Close(ctx)
+}
+
+// release closes the store of a command that only read.
+func release(store *lifecycle.Store) { _ = closeStore(store) }
+
+// changes is a command that changes the store and not a session's state: it is
+// refused inside a run.
+func (a *app) changes(fn func(store *lifecycle.Store) error) error {
+	return a.changing(lifecycle.Policy{}, fn)
+}
+
+// changing is changes on a store with a policy.
+func (a *app) changing(policy lifecycle.Policy, fn func(store *lifecycle.Store) error) (err error) {
+	project, err := a.project()
+	if err != nil {
+		return err
+	}
+	opts := a.storeOptions(project)
+	opts.Policy = policy
+	store, err := lifecycle.Open(project, opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(store)) }()
+	if err := a.refuseInside(store); err != nil {
+		return err
+	}
+	return fn(store)
+}
