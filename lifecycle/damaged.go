@@ -106,7 +106,7 @@ func (s *Store) inCorrupted(name string) (*DamagedError, bool) {
 func (s *Store) lookAside(f folder, note movedAside) Info {
 	a := Info{Err: s.damagedAside(f, note), moved: note.At}
 	buf := make([]byte, summaryBytes)
-	if n, err := readHead(s.root(), f.path+"/"+stateFile, buf); err == nil {
+	if n, err := writer.ReadHead(s.root(), f.path+"/"+stateFile, buf); err == nil {
 		if sum, err := session.DecodeSummary(buf[:n]); err == nil && sum.ID == f.id {
 			a.Summary = sum
 			a.Status = a.Status.Seen(false)

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -48,9 +46,7 @@ func (s *Store) List() ([]Info, error) {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
 	defer dir.Close()
-	quick := openHeads(dir)
-	defer quick.close()
-	entries, err := quick.entries(dir)
+	entries, err := s.project.ReadDir(Dir + "/" + sessionsDir) // which is faster than dir
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
@@ -62,7 +58,7 @@ func (s *Store) List() ([]Info, error) {
 		g.Go(func() error {
 			buf := make([]byte, summaryBytes)
 			for i := next.Add(1) - 1; i < int64(len(folders)); i = next.Add(1) - 1 {
-				all[i] = summary(dir, quick, folders[i].id, buf)
+				all[i] = s.summary(dir, folders[i].id, buf)
 			}
 			return nil
 		})
@@ -91,8 +87,8 @@ var errDeleted = errors.New("deleted")
 
 // summary is what a listing shows of a session. Of one that is active, or whose state.json
 // cannot be read, its log is read.
-func summary(dir writer.FS, quick heads, id session.ID, buf []byte) Info {
-	sum, err := readSummary(dir, quick, id, buf)
+func (s *Store) summary(dir writer.FS, id session.ID, buf []byte) Info {
+	sum, err := s.readSummary(id, buf)
 	if err == nil && sum.Status != session.StatusActive {
 		return Info{Summary: sum}
 	}
@@ -101,7 +97,7 @@ func summary(dir writer.FS, quick heads, id session.ID, buf []byte) Info {
 			return Info{Summary: session.Summary{ID: id}, Err: errDeleted}
 		}
 	}
-	held, ever := holds(dir, quick, id)
+	held, ever := s.holds(id)
 	if err == nil && !ever {
 		sum.Status = sum.Status.Seen(false)
 		return Info{Summary: sum}
@@ -109,7 +105,7 @@ func summary(dir writer.FS, quick heads, id session.ID, buf []byte) Info {
 	info, serr := dir.Lstat(id.String() + "/" + stateFile)
 	switch {
 	case err == nil && (serr != nil || info.Size() > small):
-		if again, rerr := readSummary(dir, quick, id, buf); rerr == nil { // its holder may have paused it before it let go
+		if again, rerr := s.readSummary(id, buf); rerr == nil { // its holder may have paused it before it let go
 			sum = again
 		}
 	default:
@@ -142,23 +138,15 @@ func (ld *loaded) summary() (session.Summary, error) {
 }
 
 // holds says whether somebody holds a session, and whether anybody ever did.
-func holds(dir writer.FS, quick heads, id session.ID) (held, ever bool) {
-	name := id.String() + "/" + leaseFile
-	if held, ever, ok := quick.lease(name); ok {
-		return held, ever
-	}
-	_, held, err := writer.Holder(dir, name)
-	return held || err != nil, true
+func (s *Store) holds(id session.ID) (held, ever bool) {
+	held, ever, err := writer.Locked(s.project, inProject(id, leaseFile))
+	return held || err != nil, ever
 }
 
-func readSummary(dir writer.FS, quick heads, id session.ID, buf []byte) (session.Summary, error) {
-	name := id.String() + "/" + stateFile
+func (s *Store) readSummary(id session.ID, buf []byte) (session.Summary, error) {
+	name := inProject(id, stateFile)
 	var sum session.Summary
-	var err error
-	n, ok := quick.read(name, buf)
-	if !ok {
-		n, err = readHead(dir, name, buf)
-	}
+	n, err := writer.ReadHead(s.project, name, buf)
 	if err == nil {
 		sum, err = session.DecodeSummary(buf[:n])
 	}
@@ -166,23 +154,15 @@ func readSummary(dir writer.FS, quick heads, id session.ID, buf []byte) (session
 		err = fmt.Errorf("state.json is that of session %s", sum.ID)
 	}
 	if err != nil {
-		return session.Summary{}, unreadable("read", filepath.Join(dir.Name(), name), err)
+		return session.Summary{}, unreadable("read", filepath.Join(s.project.Name(), name), err)
 	}
 	return sum, nil
 }
 
-// readHead fills buf from the beginning of a regular file.
-func readHead(dir writer.FS, name string, buf []byte) (int, error) {
-	f, _, err := writer.OpenRegular(dir, "read", name, os.O_RDONLY)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	n, err := f.Read(buf)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, writer.NewError("read", filepath.Join(dir.Name(), name), writer.NotCommitted, err)
-	}
-	return n, nil
+// inProject is the path of a session's file from the project's folder. The project's FS is
+// faster than one of a folder in it.
+func inProject(id session.ID, file string) string {
+	return Dir + "/" + sessionsDir + "/" + id.String() + "/" + file
 }
 
 // readTries bounds how often a reader starts again because the writer moved on.

@@ -79,7 +79,7 @@ func (p *publisher) looked(dir writer.FS) {
 		}
 	}
 	head := make([]byte, summaryBytes)
-	if n, err := readHead(dir, stateFile, head); err == nil {
+	if n, err := writer.ReadHead(dir, stateFile, head); err == nil {
 		sum, _ := session.DecodeSummary(head[:n])
 		p.status = sum.Status
 	}

@@ -10,4 +10,13 @@ import (
 // is leaves every look to Lstat.
 func (d *root) is(string, fs.FileInfo) bool { return false }
 
+// readHead leaves every file to OpenRegular.
+func (d *root) readHead(string, []byte) (n int, ok bool) { return 0, false }
+
+// locked leaves every lock to the FS.
+func (d *root) locked(string) (held, ever, ok bool) { return false, false, false }
+
+// list leaves every folder to the os.Root.
+func (d *root) list(string) ([]fs.DirEntry, bool) { return nil, false }
+
 func openSelf(*os.Root) *os.File { return nil }

@@ -161,6 +161,9 @@ func (d *root) Close() error {
 }
 
 func (d *root) ReadDir(name string) ([]fs.DirEntry, error) {
+	if entries, ok := d.list(name); ok {
+		return entries, nil
+	}
 	full := filepath.Join(d.name, name)
 	info, err := d.r.Lstat(name)
 	if err == nil && !info.IsDir() {

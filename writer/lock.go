@@ -197,28 +197,40 @@ func LastOwner(dir FS, name string) Owner {
 // Holder says whether somebody holds the lock of that name, and who. It takes
 // no lock for longer than it looks and changes nothing.
 func Holder(dir FS, name string) (owner Owner, held bool, err error) {
+	if held, _, err = Locked(dir, name); held {
+		owner = LastOwner(dir, name)
+	}
+	return owner, held, err
+}
+
+// Locked says whether somebody holds the lock of that name, and whether there is its file:
+// nobody has ever held a lock that has none. It takes no lock for longer than it looks and
+// changes nothing.
+func Locked(dir FS, name string) (held, ever bool, err error) {
+	if d, ok := dir.(*root); ok {
+		if held, ever, ok := d.locked(name); ok {
+			return held, ever, nil
+		}
+	}
 	info, err := dir.Lstat(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return Owner{}, false, nil
+		return false, false, nil
 	}
 	full := filepath.Join(dir.Name(), name)
 	if err != nil {
-		return Owner{}, false, NewError("look at lock", full, NotCommitted, err)
+		return false, true, NewError("look at lock", full, NotCommitted, err)
 	}
 	if !info.Mode().IsRegular() {
-		return Owner{}, false, notRegular("look at lock", full, info.Mode())
+		return false, true, notRegular("look at lock", full, info.Mode())
 	}
 	if err := alone("look at lock", full, os.O_RDWR, info); err != nil { // it may be held as another lock
-		return Owner{}, false, err
+		return false, true, err
 	}
 	fl := dir.Flock(name, os.O_RDONLY)
 	defer fl.Close()
 	free, err := fl.TryRLock()
 	if err != nil {
-		return Owner{}, false, NewError("look at lock", full, NotCommitted, err)
+		return false, true, NewError("look at lock", full, NotCommitted, err)
 	}
-	if free {
-		return Owner{}, false, nil
-	}
-	return LastOwner(dir, name), true, nil
+	return !free, true, nil
 }

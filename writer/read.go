@@ -140,6 +140,26 @@ func readBegin(dir FS, name string, n int64) ([]byte, error) {
 	return data[:have], nil
 }
 
+// ReadHead fills buf from the beginning of a regular file, and returns how many bytes it
+// read: fewer where the file is shorter. It is for a listing, which reads ten thousand.
+func ReadHead(dir FS, name string, buf []byte) (int, error) {
+	if d, ok := dir.(*root); ok {
+		if n, ok := d.readHead(name, buf); ok {
+			return n, nil
+		}
+	}
+	f, _, err := OpenRegular(dir, "read", name, os.O_RDONLY)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	n, err := f.Read(buf)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, NewError("read", filepath.Join(dir.Name(), name), NotCommitted, err)
+	}
+	return n, nil
+}
+
 // ReadFile reads a regular file of at most limit bytes. A symlink, a FIFO or a
 // folder in its place is refused with class invalid, as is a larger file.
 func ReadFile(dir FS, name string, limit int64) ([]byte, error) {
