@@ -23,6 +23,15 @@ var structure = []string{"Summary", "Findings", "Sources", "Relevance"}
 // text. What body lacks of the standard structure follows it, empty. The error
 // is an fs.ErrExist where the topic has a document, which is left alone.
 func Create(folder string, d Document, body []byte) (file string, err error) {
+	fsys, err := writer.OpenFS(folder)
+	if err != nil {
+		return "", fmt.Errorf("create research document: %w", err)
+	}
+	defer func() { err = errors.Join(err, fsys.Close()) }()
+	return create(fsys, d, body)
+}
+
+func create(fsys writer.FS, d Document, body []byte) (file string, err error) {
 	if d.Topic == "" || d.Topic != oneLine(d.Topic) {
 		return "", fmt.Errorf("create research document: %w: %q", ErrTopic, d.Topic)
 	}
@@ -30,11 +39,6 @@ func Create(folder string, d Document, body []byte) (file string, err error) {
 	if err != nil {
 		return "", err
 	}
-	fsys, err := writer.OpenFS(folder)
-	if err != nil {
-		return "", fmt.Errorf("create research document: %w", err)
-	}
-	defer func() { err = errors.Join(err, fsys.Close()) }()
 	file = FileName(d.Topic)
 	if err := writer.CreateFile(fsys, file, content, 0o644); err != nil {
 		return "", fmt.Errorf("create research document: %w", err)

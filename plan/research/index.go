@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/lopen-dev/lopen/plan/internal/guard"
@@ -30,12 +33,7 @@ var (
 
 func reindex(fsys writer.FS) error {
 	err := guard.Edit(fsys, indexName, 0o644, nil, func(src []byte) ([]byte, error) {
-		docs, err := writer.OpenDocuments(fsys.Name())
-		if err != nil {
-			return nil, err
-		}
-		defer docs.Close()
-		all, err := List(docs, ".")
+		all, err := List(folder{fsys}, ".")
 		if err != nil {
 			return nil, err
 		}
@@ -45,6 +43,28 @@ func reindex(fsys writer.FS) error {
 		return fmt.Errorf("index research documents in %s: %w", filepath.Join(fsys.Name(), indexName), err)
 	}
 	return nil
+}
+
+// A folder is a writer.FS as an fs.FS, for List.
+type folder struct{ writer.FS }
+
+// Open opens a regular file or a folder. It looks first: to open some devices does something.
+func (f folder) Open(name string) (fs.File, error) {
+	info, err := f.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	return f.OpenFile(name, os.O_RDONLY, 0)
+}
+
+// ReadDir sorts by name, as an fs.FS does.
+func (f folder) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := f.FS.ReadDir(name)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
 }
 
 // Index returns what an index is to hold, given what it holds (nil for one that

@@ -217,6 +217,21 @@ func TestCreate(t *testing.T) {
 	require.Contains(t, string(index), "\n- [One](RESEARCH-one.md)\n")
 }
 
+// An index has what a folder has: a symlink is followed inside the folder only.
+func TestCreateIndexesSymlinks(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "in")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "..", "outside"), []byte("# Outside\n"), 0o600))
+	require.NoError(t, os.Symlink("../outside", filepath.Join(dir, "RESEARCH-out.md")))
+	require.NoError(t, os.Symlink("RESEARCH-one.md", filepath.Join(dir, "RESEARCH-also.md")))
+	_, err := research.Create(dir, research.Document{Topic: "One", Created: day}, nil)
+	require.NoError(t, err)
+	index, err := os.ReadFile(filepath.Join(dir, "RESEARCH.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(index), "\n- [One](RESEARCH-also.md)\n- [One](RESEARCH-one.md)\n- [out](RESEARCH-out.md)\n")
+}
+
 func ExampleCreate() {
 	dir, err := os.MkdirTemp("", "research")
 	if err != nil {
