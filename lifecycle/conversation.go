@@ -26,7 +26,7 @@ var ErrDamaged = errors.New("damaged")
 // credential is hidden before anything is kept, see [Policy]. [ErrBacklogFull]
 // says that too much waits for the disk; a [*PausedError], that the message is
 // kept and the disk does not take it at the moment. A message has at most 8 MiB.
-func (s *Live) Append(m *session.Message) error {
+func (s *Session) Append(m *session.Message) error {
 	if m.ID == "" {
 		id, err := uuid.NewV7()
 		if err != nil {
@@ -35,7 +35,7 @@ func (s *Live) Append(m *session.Message) error {
 		m.ID = id.String()
 	}
 	if m.Time.IsZero() {
-		m.Time = s.now().UTC()
+		m.Time = s.store.opts.Now().UTC()
 	}
 	if err := m.Validate(); err != nil {
 		return &Error{Op: "append message", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
@@ -58,7 +58,7 @@ func (s *Live) Append(m *session.Message) error {
 }
 
 // AppendEvent accepts one event of the transcript: any JSON object. It is kept as Append keeps a message.
-func (s *Live) AppendEvent(event json.RawMessage) error {
+func (s *Session) AppendEvent(event json.RawMessage) error {
 	body, err := strictjson.AppendCompact(make([]byte, 0, len(event)), event)
 	if err == nil && body[0] != '{' {
 		err = errors.New("it is no JSON object")
@@ -73,14 +73,9 @@ func (s *Live) AppendEvent(event json.RawMessage) error {
 }
 
 // Record accepts what came of one start of the command; it becomes part of the
-// journal with the next commit. Its texts are redacted.
-func (s *Live) Record(a session.AttemptRecord) error { return s.record(a, false) }
-
-// Record is [Live.Record]. What a Checkpoint found of the files is an operation of its
-// own record and not told again.
-func (s *Session) Record(a session.AttemptRecord) error { return s.record(a, s.told.Load()) }
-
-func (s *Live) record(a session.AttemptRecord, known bool) error {
+// journal with the next commit. Its texts are redacted. Of the files only those are written
+// that the last Checkpoint has not put on record.
+func (s *Session) Record(a session.AttemptRecord) error {
 	a.Tail, a.CheckTail, a.Failure = s.Redact(a.Tail), s.Redact(a.CheckTail), s.Redact(a.Failure)
 	a.Said, a.Model, a.AgentSession = s.Redact(a.Said), s.Redact(a.Model), s.Redact(a.AgentSession)
 	a.Command = s.RedactArgs(a.Command)
@@ -97,10 +92,10 @@ func (s *Live) record(a session.AttemptRecord, known bool) error {
 	if err != nil {
 		return &Error{Op: "record attempt", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
 	}
-	return s.append(attemptRecorded(&a, size, known))
+	return s.append(attemptRecorded(&a, size, s.told.Load()))
 }
 
-func (s *Live) append(e actors.Entry) error {
+func (s *Session) append(e actors.Entry) error {
 	if len(e.Body) > maxEntry {
 		return &Error{Op: "append", Path: s.id.String(), Class: writer.ClassInvalid, Err: fmt.Errorf("%d bytes, more than %d", len(e.Body), maxEntry)}
 	}
@@ -112,7 +107,7 @@ const maxEntry = journal.MaxBody - 256
 
 // closeCalls answers the tool calls that the last holder left open, so that the
 // conversation can go on where a model insists on an answer to each.
-func (s *Live) closeCalls(open []string) error {
+func (s *Session) closeCalls(open []string) error {
 	for _, id := range open {
 		m := &session.Message{Role: session.RoleTool, ToolCallID: id, Content: session.Text("interrupted: the session ended before this call had an answer")}
 		var paused *PausedError // the answer is kept, and the caller hears of it

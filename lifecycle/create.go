@@ -23,6 +23,9 @@ const newPrefix = ".new-"
 // session and its ID are durable. Any number of processes may create at once:
 // each gets an ID of its own. ctx bounds the wait for the store lock.
 func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
+	if !s.saves() {
+		return s.createUnsaved(module)
+	}
 	c := &committer{event: session.EventCreated}
 	if err := s.make(ctx, module, c, session.New); err != nil {
 		return nil, err

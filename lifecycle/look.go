@@ -51,6 +51,9 @@ func (s *Session) look(ctx context.Context) ([]files.Change, error) {
 	}
 	k.tree, k.seen, k.saved = nil, now, now
 	s.told.Store(false)
+	if !s.store.saves() {
+		return changes, nil
+	}
 	if err := files.Save(s.store.project, s.seenPath(), now); err != nil {
 		k.saved = nil
 		s.log.Warn().Err(err).Msg("the next holder will not know which files changed")

@@ -17,8 +17,12 @@ type Child = writer.ChildLock
 // An Orphan is a command that outlived the loop that started it.
 type Orphan = writer.Orphan
 
-// HoldChild takes the lock that the next command inherits.
+// HoldChild takes the lock that the next command inherits. It is nil where nothing is
+// saved: no later holder looks for the command.
 func (s *Session) HoldChild() (*Child, error) {
+	if !s.store.saves() {
+		return nil, nil
+	}
 	return writer.HoldChild(s.store.root(), s.path(childFile))
 }
 

@@ -15,19 +15,27 @@ import (
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // A Session is a session that this process holds for writing. Save, Update,
-// State, Critical, Paused and Change never wait for the disk.
+// State, Critical, Paused and Change never wait for the disk. All methods may be called
+// from any goroutine.
+//
+// The actor is not part of what a caller sees: it takes entries as they are, and what
+// has not passed Append, AppendEvent and Record is neither redacted nor checked.
 type Session struct {
-	*Live
-	store *Store
-	mark  *atomic.Pointer[session.Mark] // of the last durable record
-	kept  kept
-	told  atomic.Bool // what was last found of the files is on record, with a checkpoint
+	actor  *actors.Actor
+	store  *Store
+	id     session.ID
+	log    zerolog.Logger
+	redact *redact.Redactor
+	mark   *atomic.Pointer[session.Mark] // of the last durable record
+	kept   kept
+	told   atomic.Bool // what was last found of the files is on record, with a checkpoint
 }
 
 // Open takes the lease of a session, loads it, and goes on with its journal in a
@@ -145,13 +153,18 @@ func (c *committer) tell(ld *loaded) {
 func (s *Store) start(st *session.State, c *committer) (*Session, error) {
 	at := c.at
 	c.mark.Store(&at)
+	return s.run(st, c, c.mark)
+}
+
+// run starts the writer goroutine of a session. On an error the committer is closed.
+func (s *Store) run(st *session.State, c actors.Committer, mark *atomic.Pointer[session.Mark]) (*Session, error) {
 	opts := s.opts.ofActor(st)
 	opts.Quiet, opts.Every = s.pace, s.pace
 	a, err := s.sup.Start(st, c, opts)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &Session{Live: NewLive(a, s.opts), store: s, mark: c.mark}, nil
+	return &Session{actor: a, store: s, id: st.ID(), log: actors.SessionLog(s.opts.Logger, st.ID()), redact: s.opts.Policy.redactor(), mark: mark}, nil
 }
 
 // goOn finishes what the last holder had begun: a rewind, and tool calls without an
@@ -190,9 +203,79 @@ func (s *Session) goOn() error {
 // is another one after Unpause has made a session again whose folder was removed.
 func (s *Session) Incarnation() string { return s.mark.Load().Incarnation }
 
-// Close is [Live.Close], and frees what removed checkpoints had.
+// ID is the session's identity.
+func (s *Session) ID() session.ID { return s.id }
+
+// Logger is the session's log: each line has the session's ID. It belongs to the
+// session; a caller that wants more fields derives one of its own.
+func (s *Session) Logger() *zerolog.Logger { return &s.log }
+
+// State returns the newest accepted State, without a lock. It may not be durable yet.
+func (s *Session) State() *session.State { return s.actor.State() }
+
+// Save accepts st, or with nil the newest State, to be committed. It never waits. nil
+// means accepted, not durable: this State or a newer one is committed. While the
+// session is paused the State is kept all the same and a [*PausedError] is returned.
+// After Close has begun it is ErrClosed, and the State may or may not be part of the
+// last commit.
+func (s *Session) Save(st *session.State, t session.Trigger) error { return s.actor.Save(st, t) }
+
+// Update changes the newest State by compare and swap, in memory; fn is called again
+// when another goroutine was faster. The next Save, Sync, Flush or Close commits the
+// change, or the autosave. An error of fn changes nothing and is returned as it is.
+func (s *Session) Update(fn func(*session.State) (*session.State, error)) error {
+	return s.actor.Update(fn)
+}
+
+// Sync returns nil when everything that was accepted before the call is durable. It
+// returns the [*PausedError] while the session is paused, ErrClosed after Close, and
+// ctx's error when that ends first; the commit goes on then.
+func (s *Session) Sync(ctx context.Context) error { return s.actor.Sync(ctx) }
+
+// Flush is Sync, and on nil the session's readable files show the State, durably.
+func (s *Session) Flush(ctx context.Context) error { return s.actor.Flush(ctx) }
+
+// Critical delivers one error per pause. The channel is never closed.
+func (s *Session) Critical() <-chan error { return s.actor.Critical() }
+
+// Paused returns the error of the pause that lasts, or nil.
+func (s *Session) Paused() error { return s.actor.Paused() }
+
+// Unpause tries again after the cause of a pause is gone. On nil everything that was
+// accepted is durable and the readable files show it. On an error the pause stays,
+// with the newer cause. On a session that is not paused it is Flush.
+func (s *Session) Unpause(ctx context.Context) error { return s.actor.Unpause(ctx) }
+
+// Done is closed when the writer goroutine has ended and the lease is free.
+func (s *Session) Done() <-chan struct{} { return s.actor.Done() }
+
+func (s *Session) redactJSON(object []byte) ([]byte, error) {
+	out, _, err := s.redact.JSON(object)
+	return out, err
+}
+
+// Redact is text as the session would keep it: with its credentials hidden.
+func (s *Session) Redact(text string) string {
+	out, _ := s.redact.String(text)
+	return out
+}
+
+// RedactArgs is argv as the session would keep it: see [redact.Redactor.Args].
+func (s *Session) RedactArgs(argv []string) []string {
+	out, _ := s.redact.Args(argv)
+	return out
+}
+
+// Close commits what was accepted, publishes it and lets go of the session. It is
+// idempotent: every call waits for the same end and returns the same error. When ctx
+// ends first the error says what is not durable; the writer goes on and keeps the
+// session's lease until the stuck call has returned.
+//
+// A session that is still active is paused by it, with the reason "paused": only one
+// whose process died is found active and counts as crashed. One that was found crashed
+// stays so if nothing was saved since. What removed checkpoints had is freed.
 func (s *Session) Close(ctx context.Context) error {
-	err := s.Live.Close(ctx)
+	err := s.actor.Close(ctx)
 	return errors.Join(err, s.closeCheckpoints())
 }
 
@@ -228,8 +311,8 @@ func (s *Session) path(file string) string { return sessionsDir + "/" + s.id.Str
 // Change edits the newest State and saves the result under a trigger, without
 // waiting. It is Update and Save in one; fn may be called more than once when
 // another goroutine changes the State at the same moment.
-func (s *Live) Change(t session.Trigger, fn func(*session.Edit) error) error {
-	now := s.now()
+func (s *Session) Change(t session.Trigger, fn func(*session.Edit) error) error {
+	now := s.store.opts.Now()
 	err := s.Update(func(st *session.State) (*session.State, error) {
 		e := st.Edit()
 		e.Header().UpdatedAt = now
@@ -246,11 +329,11 @@ func (s *Live) Change(t session.Trigger, fn func(*session.Edit) error) error {
 }
 
 // Complete marks the session as done and waits until that is durable.
-func (s *Live) Complete(ctx context.Context) error {
+func (s *Session) Complete(ctx context.Context) error {
 	err := s.Change(session.TriggerPhaseChanged, func(e *session.Edit) error {
 		h := e.Header()
 		h.Phase, h.Status, h.ExitReason = session.PhaseComplete, session.StatusComplete, session.ExitComplete
-		h.ActiveTask, h.CompletedAt = "", s.now()
+		h.ActiveTask, h.CompletedAt = "", s.store.opts.Now()
 		return nil
 	})
 	if err != nil {
@@ -264,7 +347,7 @@ func (s *Live) Complete(ctx context.Context) error {
 }
 
 // Pause marks the session as paused for a reason and waits until that is durable.
-func (s *Live) Pause(ctx context.Context, t session.Trigger, why session.ExitReason) error {
+func (s *Session) Pause(ctx context.Context, t session.Trigger, why session.ExitReason) error {
 	err := s.Change(t, func(e *session.Edit) error {
 		h := e.Header()
 		h.Status, h.ExitReason = session.StatusPaused, why

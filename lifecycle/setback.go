@@ -119,7 +119,7 @@ const maxWhy = 1 << 10
 
 // NotSetBack puts on record why the files of a failed task stay as it left them. The text
 // is redacted, and cut at 1 KiB.
-func (s *Live) NotSetBack(task, why string) error {
+func (s *Session) NotSetBack(task, why string) error {
 	why = s.Redact(why)
 	why = strings.ToValidUTF8(why[:min(len(why), maxWhy)], "")
 	return s.append(actors.Entry{Ops: []session.Op{{Name: session.OpNotSetBack, Task: task, To: why}}})

@@ -64,6 +64,8 @@ type Store struct {
 	segment   int64         // bytes; Immutable once a session is open.
 	pace      time.Duration // of publications, see [actors.Options]; 0 is the usual one. Immutable once a session is open.
 
+	unsaved atomic.Uint64 // how many sessions were created, of a store that OpenUnsaved returned
+
 	held sync.Map // the locks of modules that this store holds: *ModuleLock by module
 
 	// at is .lopen; another one only after it was removed and made again.
@@ -89,12 +91,6 @@ func Open(project string, opts Options) (*Store, error) {
 
 // openOn opens the store of a project's folder, which is the store's from now on.
 func openOn(pfs writer.FS, opts Options) (*Store, error) {
-	if opts.Command == "" {
-		opts.Command = filepath.Base(os.Args[0])
-	}
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
 	root, err := openDir(pfs, Dir)
 	if err != nil {
 		_ = pfs.Close()
@@ -103,9 +99,20 @@ func openOn(pfs writer.FS, opts Options) (*Store, error) {
 		}
 		return nil, err
 	}
+	return newStore(pfs, root, opts), nil
+}
+
+// newStore is a store on open folders: the project's, and its own.
+func newStore(pfs, root writer.FS, opts Options) *Store {
+	if opts.Command == "" {
+		opts.Command = filepath.Base(os.Args[0])
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
 	s := &Store{project: pfs, opts: opts, maxRecord: maxRecord, segment: journal.SegmentSize}
 	s.at.Store(&root)
-	return s, nil
+	return s
 }
 
 // Init opens the store of a project and makes it first where there is none,
@@ -145,6 +152,9 @@ func initOn(pfs writer.FS, opts Options) (*Store, error) {
 // removed. Two processes may do so at once: each step is fine with what the other
 // one made.
 func (s *Store) layout() error {
+	if !s.saves() {
+		return fmt.Errorf("create store: %w", errUnsaved)
+	}
 	if err := s.reroot(); err != nil {
 		return fmt.Errorf("create store: %w", err)
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
-	"github.com/lopen-dev/lopen/lifecycle/noop"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
 )
@@ -27,14 +27,11 @@ func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.S
 			return err
 		}
 	}
-	store, err := noop.Open(project, r.storeOptions(project))
+	store, err := lifecycle.OpenUnsaved(project, r.storeOptions(project))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(store)) }()
-	if err := store.CreatePlan(r.module, p.Source()); err != nil {
-		return err
-	}
 	sess, err := store.Create(ctx, r.module)
 	if err != nil {
 		return err
@@ -45,9 +42,9 @@ func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.S
 	}
 	ui := newScreen(ctx, r.app)
 	defer ui.stop()
-	cfg.Store, cfg.Session, cfg.UI = store, sess, unsavedScreen{ui}
+	cfg.Store, cfg.Session, cfg.UI = &unsavedPlan{plan: p}, sess, unsavedScreen{ui}
 	ui.log = sess.Logger()
-	cfg.Checkpoint = false
+	cfg.Checkpoint, cfg.Output, cfg.Transcript = false, false, false
 	cfg.GoOn = fmt.Sprintf("begin again with: lopen run %s (nothing was saved: --no-save)", r.module)
 	ui.Say("--no-save: nothing is kept of this run: no session, no checkpoint, no ticked box")
 	err = r.work(ctx, cfg)
@@ -56,6 +53,30 @@ func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.S
 		fmt.Fprintln(r.stderr, "nothing was saved (--no-save): the boxes are as they were")
 	}
 	return err
+}
+
+// unsavedPlan is the one plan of a run that saves nothing. Nobody else edits it. Owned by
+// the loop.
+type unsavedPlan struct{ plan *plan.Plan }
+
+// Plan is the plan as EditPlan left it.
+func (u *unsavedPlan) Plan(string) (*plan.Plan, error) { return u.plan, nil }
+
+// CreatePlan returns fs.ErrExist: the run began with a plan.
+func (u *unsavedPlan) CreatePlan(module string, _ []byte) error {
+	return fmt.Errorf("create plan of module %s: %w", module, fs.ErrExist)
+}
+
+// ReloadPlan is Plan.
+func (u *unsavedPlan) ReloadPlan(string, *plan.Plan) (*plan.Plan, error) { return u.plan, nil }
+
+// EditPlan carries a change out in memory.
+func (u *unsavedPlan) EditPlan(_ string, _ *plan.Plan, change plan.Change) (*plan.Plan, error) {
+	p, err := change(u.plan, u.plan)
+	if p != nil {
+		u.plan = p
+	}
+	return p, err
 }
 
 // unsavedScreen does not offer to edit the plan: the run has read it already, and

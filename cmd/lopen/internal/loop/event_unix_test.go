@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
-	"github.com/lopen-dev/lopen/lifecycle/noop"
 )
 
 // heard is a UI that keeps warnings.
@@ -38,7 +37,7 @@ func (h *heard) Warn(format string, args ...any) {
 // eventful is a Runner that tells a shell command of events, with a limit for each.
 func eventful(t *testing.T, command string, limit time.Duration) (*Runner, *heard, string) {
 	dir, ui := t.TempDir(), &heard{}
-	store, err := noop.Open(dir, lifecycle.Options{})
+	store, err := lifecycle.OpenUnsaved(dir, lifecycle.Options{})
 	require.NoError(t, err)
 	sess, err := store.Create(t.Context(), "m")
 	require.NoError(t, err)

@@ -8,7 +8,6 @@ import (
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
-	"github.com/lopen-dev/lopen/lifecycle/noop"
 	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
@@ -29,7 +28,7 @@ type Session interface {
 	Update(fn func(*session.State) (*session.State, error)) error
 	Change(t session.Trigger, fn func(*session.Edit) error) error
 	Record(a session.AttemptRecord) error
-	// Output keeps what an attempt prints; nil where nothing is kept.
+	// Output keeps what an attempt prints.
 	Output(iteration int, a output.Attempt) (*output.Writer, error)
 	Redact(text string) string
 	RedactArgs(argv []string) []string
@@ -72,10 +71,7 @@ type Session interface {
 	Logger() *zerolog.Logger
 }
 
-// A run is the same with files and without.
 var (
 	_ Plans   = (*lifecycle.Store)(nil)
 	_ Session = (*lifecycle.Session)(nil)
-	_ Plans   = (*noop.Store)(nil)
-	_ Session = (*noop.Session)(nil)
 )

@@ -1,4 +1,4 @@
-package storetest
+package lifecycle_test
 
 import (
 	"encoding/json"
@@ -15,17 +15,17 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// The checks of this file are about what somebody else finds.
+// The checks of this file are about what another store finds.
 
-func reopen[S lifecycle.Conversation](p *place[S]) {
+func checkReopen(p *place) {
 	store := p.open()
 	sess := p.create(store, "auth")
 	id := sess.ID()
 	for i := range 3 {
 		p.turn(sess, i+1)
 		require.NoError(p, sess.AppendEvent(json.RawMessage(`{"a":1}`)))
-		p.say(sess, fmt.Sprint("m", i))
-		require.NoError(p, sess.Update(turns(10*(i+1))), "an Update that nobody saved")
+		p.append(sess, fmt.Sprint("m", i))
+		require.NoError(p, sess.Update(setTurn(10*(i+1))), "an Update that nobody saved")
 		require.NoError(p, sess.Close(p.Context()))
 		if i == 1 {
 			require.NoError(p, store.Close(p.Context()))
@@ -35,15 +35,15 @@ func reopen[S lifecycle.Conversation](p *place[S]) {
 		sess, err = store.Open(id)
 		require.NoError(p, err)
 		require.Equal(p, id, sess.ID())
-		require.Equal(p, 10*(i+1), turn(sess), "Close commits it")
+		require.Equal(p, 10*(i+1), turnOf(sess), "Close commits it")
 	}
-	require.Equal(p, []string{"m0", "m1", "m2"}, p.heard(sess.Messages()))
+	require.Equal(p, []string{"m0", "m1", "m2"}, p.read(sess.Messages()))
 }
 
-func busy[S lifecycle.Conversation](p *place[S]) {
+func checkBusy(p *place) {
 	store, second := p.open(), p.open()
 	sess := p.create(store, "auth")
-	for _, s := range []lifecycle.Sessions[S]{store, second} {
+	for _, s := range []*lifecycle.Store{store, second} {
 		_, err := s.Open(sess.ID())
 		require.ErrorIs(p, err, lifecycle.ErrBusy)
 		_, err = s.Delete(p.Context(), sess.ID())
@@ -53,12 +53,12 @@ func busy[S lifecycle.Conversation](p *place[S]) {
 	require.NoError(p, sess.Close(p.Context()))
 	again, err := second.Open(sess.ID())
 	require.NoError(p, err)
-	require.Equal(p, 1, turn(again))
+	require.Equal(p, 1, turnOf(again))
 	_, err = store.Open(sess.ID())
 	require.ErrorIs(p, err, lifecycle.ErrBusy)
 }
 
-func latest[S lifecycle.Conversation](p *place[S]) {
+func checkLatest(p *place) {
 	store := p.open()
 	first, second := p.create(store, "auth"), p.create(store, "api")
 	of := func(module string) session.ID {
@@ -82,12 +82,12 @@ func latest[S lifecycle.Conversation](p *place[S]) {
 	require.NotEqual(p, third.ID(), of(""))
 }
 
-func list[S lifecycle.Conversation](p *place[S]) {
+func checkList(p *place) {
 	store := p.open()
 	auth, api := p.create(store, "auth"), p.create(store, "api")
-	p.say(auth, "a", "b")
+	p.append(auth, "a", "b")
 	require.NoError(p, auth.Flush(p.Context()))
-	for _, s := range []lifecycle.Sessions[S]{store, p.open()} {
+	for _, s := range []*lifecycle.Store{store, p.open()} {
 		all, err := s.List()
 		require.NoError(p, err)
 		require.Len(p, all, 2)
@@ -97,11 +97,11 @@ func list[S lifecycle.Conversation](p *place[S]) {
 	}
 }
 
-func remove[S lifecycle.Conversation](p *place[S]) {
+func checkRemove(p *place) {
 	store := p.open()
 	sess, stays := p.create(store, "auth"), p.create(store, "auth")
-	p.say(sess, "a")
-	p.say(stays, "b")
+	p.append(sess, "a")
+	p.append(stays, "b")
 	require.NoError(p, sess.Close(p.Context()))
 	_, err := store.Delete(p.Context(), sess.ID())
 	require.NoError(p, err)
@@ -112,21 +112,19 @@ func remove[S lifecycle.Conversation](p *place[S]) {
 	all, err := p.open().List()
 	require.NoError(p, err)
 	require.Len(p, all, 1)
-	require.Equal(p, []string{"b"}, p.heard(stays.Messages()))
+	require.Equal(p, []string{"b"}, p.read(stays.Messages()))
 	require.NotEqual(p, sess.ID(), p.create(store, "auth").ID(), "its ID is not given again")
 }
 
-func transcript[S lifecycle.Conversation](p *place[S]) {
+func checkTranscript(p *place) {
 	store := p.open()
-	reads, ok := store.(Transcriber)
-	require.True(p, ok, "the store has no Transcript")
 	sess := p.create(store, "auth")
 	for i := range 20 {
 		require.NoError(p, sess.AppendEvent(json.RawMessage(fmt.Sprintf(`{ "n": %d }`, i))))
 	}
 	require.NoError(p, sess.Sync(p.Context()))
 	var got []int
-	for event, err := range reads.Transcript(sess.ID()) {
+	for event, err := range store.Transcript(sess.ID()) {
 		require.NoError(p, err)
 		var e struct{ N int }
 		require.NoError(p, json.Unmarshal(event, &e))
@@ -134,21 +132,21 @@ func transcript[S lifecycle.Conversation](p *place[S]) {
 	}
 	require.Len(p, got, 20)
 	require.True(p, slices.IsSorted(got), "in order: %v", got)
-	require.Empty(p, p.heard(sess.Messages()), "an event is no message")
+	require.Empty(p, p.read(sess.Messages()), "an event is no message")
 }
 
-// fork makes sessions from a live one that goes on, and deletes it under them.
-func fork[S lifecycle.Conversation](p *place[S]) {
+// checkFork makes sessions from a live one that goes on, and deletes it under them.
+func checkFork(p *place) {
 	store := p.open()
 	parent := p.create(store, "auth")
 	var seqs []uint64
 	for i := range 3 {
 		p.turn(parent, i+1)
-		p.say(parent, fmt.Sprint("a", i), fmt.Sprint("b", i))
+		p.append(parent, fmt.Sprint("a", i), fmt.Sprint("b", i))
 		require.NoError(p, parent.Flush(p.Context()))
 		seqs = append(seqs, p.info(store, parent.ID()).Seq)
 	}
-	forked := map[string]S{}
+	forked := map[string]*lifecycle.Session{}
 	for name, c := range map[string]struct {
 		at    lifecycle.ForkOptions
 		turns int
@@ -162,38 +160,38 @@ func fork[S lifecycle.Conversation](p *place[S]) {
 		sess, err := store.Fork(p.Context(), parent.ID(), c.at)
 		require.NoError(p, err, name)
 		require.NotEqual(p, parent.ID(), sess.ID())
-		require.Equal(p, c.turns, turn(sess), name)
-		require.Equal(p, c.said, p.heard(sess.Messages()), name)
+		require.Equal(p, c.turns, turnOf(sess), name)
+		require.Equal(p, c.said, p.read(sess.Messages()), name)
 		require.Equal(p, c.kind, sess.State().Header().Lineage.Kind)
 		require.Equal(p, parent.ID(), sess.State().Header().Lineage.From)
-		p.say(sess, "of "+name)
+		p.append(sess, "of "+name)
 		forked[name] = sess
 	}
 	for _, at := range []lifecycle.ForkOptions{{Seq: seqs[2] + 100}, {Message: "x"}} {
 		_, err := store.Fork(p.Context(), parent.ID(), at)
 		require.ErrorIs(p, err, lifecycle.ErrNotFound)
 	}
-	p.say(parent, "of the parent")
-	require.Equal(p, []string{"a0", "b0", "a1", "b1", "a2", "b2", "of the parent"}, p.heard(parent.Messages()))
+	p.append(parent, "of the parent")
+	require.Equal(p, []string{"a0", "b0", "a1", "b1", "a2", "b2", "of the parent"}, p.read(parent.Messages()))
 	require.NoError(p, parent.Close(p.Context()))
 	_, err := store.Delete(p.Context(), parent.ID())
 	require.NoError(p, err)
 	require.NoError(p, forked["seq"].Close(p.Context()))
 	again, err := store.Open(forked["seq"].ID())
 	require.NoError(p, err)
-	require.Equal(p, []string{"a0", "b0", "of seq"}, p.heard(again.Messages()), "it outlives its parent")
+	require.Equal(p, []string{"a0", "b0", "of seq"}, p.read(again.Messages()), "it outlives its parent")
 }
 
-// rewind goes back to a checkpoint, and by way of the one that it makes back again.
-func rewind[S lifecycle.Conversation](p *place[S]) {
+// checkRewind goes back to a checkpoint, and by way of the one that it makes back again.
+func checkRewind(p *place) {
 	sess := p.create(p.open(), "auth")
 	put := func(name, content string) {
-		require.NoError(p, writer.ReplaceFile(p.Project, name, []byte(content), 0o644))
+		require.NoError(p, writer.ReplaceFile(p.project, name, []byte(content), 0o644))
 	}
 	look := func() string {
 		var all []byte
 		for _, name := range []string{"a", "b"} {
-			data, err := writer.ReadFile(p.Project, name, 1<<10)
+			data, err := writer.ReadFile(p.project, name, 1<<10)
 			if !errors.Is(err, fs.ErrNotExist) {
 				require.NoError(p, err)
 			}
@@ -222,7 +220,7 @@ func rewind[S lifecycle.Conversation](p *place[S]) {
 	work(2, "second")
 	_, changes := take(checkpoint.AfterTask)
 	require.Equal(p, 2, changes)
-	p.say(sess, "m")
+	p.append(sess, "m")
 
 	both := lifecycle.RewindOptions{Files: true, State: true}
 	dry := both
@@ -238,8 +236,8 @@ func rewind[S lifecycle.Conversation](p *place[S]) {
 	require.Equal(p, would.Changes, done.Changes)
 	require.Equal(p, "one  ", look())
 	require.Equal(p, "first", component())
-	require.Equal(p, 2, turn(sess), "what was spent is not rewound")
-	require.Equal(p, []string{"m"}, p.heard(sess.Messages()), "messages stay")
+	require.Equal(p, 2, turnOf(sess), "what was spent is not rewound")
+	require.Equal(p, []string{"m"}, p.read(sess.Messages()), "messages stay")
 
 	undone, err := sess.Rewind(p.Context(), done.Before.ID, both)
 	require.NoError(p, err)

@@ -1,4 +1,4 @@
-package storetest
+package lifecycle_test
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// The checks of this file are about one open session and hold for a store that keeps
-// nothing, too.
+// The checks of this file are about one open session. All but that of the messages hold
+// for a store that saves nothing as well.
 
-func save[S lifecycle.Conversation](p *place[S]) {
+func checkSave(p *place) {
 	store := p.open()
 	sess, other := p.create(store, "auth"), p.create(store, "auth")
 	require.Equal(p, sess.ID(), sess.State().ID())
 	require.Equal(p, session.StatusActive, sess.State().Status())
-	st, err := turns(1)(sess.State())
+	st, err := setTurn(1)(sess.State())
 	require.NoError(p, err)
 	require.NoError(p, sess.Save(st, session.TriggerTaskCompleted))
 	require.Same(p, st, sess.State(), "what was accepted is the newest State at once")
@@ -32,11 +32,11 @@ func save[S lifecycle.Conversation](p *place[S]) {
 	require.Same(p, st, sess.State(), "nil is the newest one")
 	require.Error(p, sess.Save(other.State(), session.TriggerStepCompleted), "the State of another session")
 	require.Error(p, sess.Save(nil, session.NumTriggers), "no trigger")
-	require.Equal(p, 1, turn(sess))
-	require.Zero(p, turn(other))
+	require.Equal(p, 1, turnOf(sess))
+	require.Zero(p, turnOf(other))
 }
 
-func update[S lifecycle.Conversation](p *place[S]) {
+func checkUpdate(p *place) {
 	sess := p.create(p.open(), "auth")
 	const each, by = 100, 4
 	var g sync.WaitGroup
@@ -44,7 +44,7 @@ func update[S lifecycle.Conversation](p *place[S]) {
 	for range by {
 		g.Go(func() {
 			for range each {
-				errs <- sess.Update(func(st *session.State) (*session.State, error) { return turns(st.Header().TurnCount + 1)(st) })
+				errs <- sess.Update(func(st *session.State) (*session.State, error) { return setTurn(st.Header().TurnCount + 1)(st) })
 			}
 		})
 	}
@@ -53,36 +53,36 @@ func update[S lifecycle.Conversation](p *place[S]) {
 	for err := range errs {
 		require.NoError(p, err)
 	}
-	require.Equal(p, each*by, turn(sess), "no update is lost")
+	require.Equal(p, each*by, turnOf(sess), "no update is lost")
 	cause := errors.New("no")
 	was := sess.State()
 	require.ErrorIs(p, sess.Update(func(*session.State) (*session.State, error) { return nil, cause }), cause)
 	require.Same(p, was, sess.State())
 }
 
-// burst saves faster than any disk: the last one counts.
-func burst[S lifecycle.Conversation](p *place[S]) {
+// checkBurst saves faster than any disk: the last one counts.
+func checkBurst(p *place) {
 	sess := p.create(p.open(), "auth")
 	st := sess.State()
 	for i := range 10_000 {
 		var err error
-		st, err = turns(i + 1)(st)
+		st, err = setTurn(i + 1)(st)
 		require.NoError(p, err)
 		require.NoError(p, sess.Save(st, session.TriggerStepCompleted))
 	}
 	require.NoError(p, sess.Sync(p.Context()))
-	require.Equal(p, 10_000, turn(sess))
+	require.Equal(p, 10_000, turnOf(sess))
 	require.NoError(p, sess.Close(p.Context()))
 }
 
-func closed[S lifecycle.Conversation](p *place[S]) {
+func checkClosed(p *place) {
 	store := p.open()
 	sess, left := p.create(store, "auth"), p.create(store, "auth")
 	require.NoError(p, sess.Close(p.Context()))
-	refuses := func(sess S) {
+	refuses := func(sess *lifecycle.Session) {
 		p.Helper()
 		require.ErrorIs(p, sess.Save(nil, session.TriggerStepCompleted), lifecycle.ErrClosed)
-		require.ErrorIs(p, sess.Update(turns(1)), lifecycle.ErrClosed)
+		require.ErrorIs(p, sess.Update(setTurn(1)), lifecycle.ErrClosed)
 		require.ErrorIs(p, sess.Append(&session.Message{Role: session.RoleUser}), lifecycle.ErrClosed)
 		require.ErrorIs(p, sess.AppendEvent(json.RawMessage(`{"a":1}`)), lifecycle.ErrClosed)
 		require.ErrorIs(p, sess.Sync(p.Context()), lifecycle.ErrClosed)
@@ -90,16 +90,16 @@ func closed[S lifecycle.Conversation](p *place[S]) {
 		require.NoError(p, sess.Close(p.Context()), "it is idempotent")
 	}
 	refuses(sess)
-	require.NoError(p, left.Update(turns(1)), "another one is open")
+	require.NoError(p, left.Update(setTurn(1)), "another one is open")
 	require.NoError(p, store.Close(p.Context()))
 	refuses(left)
 	_, err := store.Create(p.Context(), "auth")
 	require.Error(p, err)
 }
 
-// contexts: a call that waits for the disk ends with its context, and a call that
+// checkContexts: a call that waits for the disk ends with its context, and a call that
 // gave up takes nothing away.
-func contexts[S lifecycle.Conversation](p *place[S]) {
+func checkContexts(p *place) {
 	sess := p.create(p.open(), "auth")
 	p.turn(sess, 1)
 	gone, cancel := context.WithCancel(p.Context())
@@ -112,13 +112,13 @@ func contexts[S lifecycle.Conversation](p *place[S]) {
 		}
 	}
 	require.NoError(p, sess.Sync(p.Context()))
-	require.Equal(p, 1, turn(sess))
+	require.Equal(p, 1, turnOf(sess))
 }
 
-// ids: none is given twice, however many ask at once.
-func ids[S lifecycle.Conversation](p *place[S]) {
+// checkIDs: none is given twice, however many ask at once.
+func checkIDs(p *place) {
 	const each = 10
-	stores := []lifecycle.Sessions[S]{p.open(), p.open()}
+	stores := []*lifecycle.Store{p.open(), p.open()}
 	seen := make(chan session.ID, each*len(stores))
 	errs := make(chan error, each*len(stores))
 	var g sync.WaitGroup
@@ -152,7 +152,7 @@ func ids[S lifecycle.Conversation](p *place[S]) {
 	require.Len(p, all, each*len(stores))
 }
 
-func modules[S lifecycle.Conversation](p *place[S]) {
+func checkModules(p *place) {
 	store := p.open()
 	require.Equal(p, "a-b_1", p.create(store, "a-b_1").ID().Module)
 	for _, bad := range []string{"", "A", "-a", "a/b", "..", "a b"} {
@@ -161,15 +161,15 @@ func modules[S lifecycle.Conversation](p *place[S]) {
 	}
 }
 
-func messages[S lifecycle.Conversation](p *place[S]) {
+func checkMessages(p *place) {
 	sess := p.create(p.open(), "auth")
-	require.Empty(p, p.heard(sess.Messages()))
+	require.Empty(p, p.read(sess.Messages()))
 	var want []string
 	for i := range 50 {
 		want = append(want, fmt.Sprint("m", i))
 	}
-	p.say(sess, want...)
-	require.Equal(p, want, p.heard(sess.Messages()), "in order")
+	p.append(sess, want...)
+	require.Equal(p, want, p.read(sess.Messages()), "in order")
 	for _, err := range sess.Messages() {
 		require.NoError(p, err)
 		break // which is no error
@@ -192,11 +192,11 @@ func messages[S lifecycle.Conversation](p *place[S]) {
 	for _, event := range []string{`3`, `[]`, `{"a":1`, ``} {
 		require.ErrorIs(p, sess.AppendEvent(json.RawMessage(event)), lifecycle.ErrInvalid, "%q", event)
 	}
-	require.Len(p, p.heard(sess.Messages()), len(want)+1, "what was refused is not there")
+	require.Len(p, p.read(sess.Messages()), len(want)+1, "what was refused is not there")
 }
 
-// unknown: what is not there is not found, by whatever name.
-func unknown[S lifecycle.Conversation](p *place[S]) {
+// checkUnknown: what is not there is not found, by whatever name.
+func checkUnknown(p *place) {
 	store := p.open()
 	id, err := session.ParseID("auth-20200101-7")
 	require.NoError(p, err)

@@ -43,7 +43,7 @@ func TestTheFrontDoorHasNoWayAroundRedaction(t *testing.T) {
 		}
 	}
 	look("Session", reflect.TypeFor[*lifecycle.Session]())
-	require.True(t, seen[reflect.TypeFor[*lifecycle.Live]()])
+	require.True(t, seen[reflect.TypeFor[*lifecycle.Session]()])
 }
 
 // Only a session whose process died is found active and counts as crashed.
