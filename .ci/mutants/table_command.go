@@ -51,8 +51,8 @@ var ofCommand = []mutant{
 	},
 	{
 		"on_event: an event has no credentials", "cmd/lopen/internal/loop/event.go",
-		"clip(r.sess.Redact(e.Name), maxEventName)",
-		"clip(e.Name, maxEventName)",
+		"plain.Clip(r.sess.Redact(e.Name), maxEventName)",
+		"plain.Clip(e.Name, maxEventName)",
 		"./cmd/lopen/internal/loop", "TestEventsAreToldInOrder",
 	},
 	{
@@ -112,14 +112,14 @@ var ofCommand = []mutant{
 		pkg: "./cmd/lopen", test: "TestScripts/trust",
 	},
 	{
-		what: "prompt: no text ends its fence", file: "cmd/lopen/internal/loop/bounds.go",
+		what: "prompt: no text ends its fence", file: "cmd/lopen/internal/prompt/bounds.go",
 		from: "max(longest+1, 3)", to: "3",
-		pkg: "./cmd/lopen/internal/loop", test: "TestFence",
+		pkg: "./cmd/lopen/internal/prompt", test: "TestFence",
 	},
 	{
-		what: "prompt: its parts are bounded", file: "cmd/lopen/internal/loop/bounds.go",
+		what: "prompt: its parts are bounded", file: "cmd/lopen/internal/prompt/bounds.go",
 		from: "if r.fits(len(text)) {", to: "if true {",
-		pkg: "./cmd/lopen/internal/loop", test: "TestPromptIsBounded",
+		pkg: "./cmd/lopen/internal/prompt", test: "TestPromptIsBounded",
 	},
 	{
 		what: "diff: a task's patch begins before its first attempt", file: "lifecycle/look.go",

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 )
 
 // plumbing are the commands that scripts use more than people.
@@ -40,5 +40,5 @@ func shortHelp(root *cobra.Command) {
 
 // newPromptHelp is a topic of the help, not a command: lopen help prompt.
 func newPromptHelp() *cobra.Command {
-	return &cobra.Command{Use: "prompt", Short: "What a command is told: the prompt, the variables, the template", Long: loop.PromptHelp}
+	return &cobra.Command{Use: "prompt", Short: "What a command is told: the prompt, the variables, the template", Long: prompt.Help}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
@@ -61,7 +61,7 @@ func newPlanCreate(a *app) *cobra.Command {
 }
 
 func (a *app) planFrom(module, from, path string) ([]byte, error) {
-	src, err := lifecycle.ReadRegular(path, loop.MaxSpec)
+	src, err := lifecycle.ReadRegular(path, prompt.MaxDocument)
 	if err != nil {
 		return nil, fmt.Errorf("make a plan from %s: %w", from, err)
 	}

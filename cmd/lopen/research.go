@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cache"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -52,7 +52,7 @@ func (a *app) researchPlace(module string) (*researchPlace, error) {
 
 // outline returns a specification, nil where there is none.
 func (p *researchPlace) outline(file string) (*cache.Outline, error) {
-	src, err := loop.ReadSpec(p.docs, file)
+	src, err := prompt.ReadSpec(p.docs, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -166,6 +167,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 	defer docs.Close()
 	outlines := openSections(r.app, docs, project, values, !r.noSave)
 	defer outlines.Close()
+	where := prompt.Documents{FS: docs, Spec: spec, Outlines: outlines.Outline}
 	p, err := r.plannable(project, store, docs, spec)
 	if err != nil {
 		return err
@@ -175,7 +177,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		return err
 	}
 	if r.dryRun {
-		return r.printDryRun(store, p, loop.Config{Docs: docs, Outlines: outlines.Outline, Spec: spec}, values)
+		return r.printDryRun(store, p, where, values)
 	}
 	if len(r.command) > 0 {
 		if err := child.Look(r.command, project, r.environ); err != nil {
@@ -183,7 +185,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		}
 	}
 	if r.noSave {
-		return r.unsaved(ctx, project, store, loop.Config{Docs: docs, Outlines: outlines.Outline, Spec: spec}, p, values)
+		return r.unsaved(ctx, project, store, where, p, values)
 	}
 	if store == nil {
 		if _, err := r.choices(session.Settings{}, values); err != nil {
@@ -194,7 +196,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		}
 	}
 	defer watched(ctx, outlines, r.logger, spec)()
-	return r.hold(ctx, project, store, values, loop.Config{Docs: docs, Outlines: outlines.Outline, Spec: spec})
+	return r.hold(ctx, project, store, values, where)
 }
 
 // busyInside refuses a run of the module whose run this command is part of.
@@ -211,7 +213,7 @@ func specPath(v *settings.Values, module string) string {
 }
 
 // hold takes the module, chooses the session and runs it. docs is where documents are.
-func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, values *settings.Values, docs loop.Config) (err error) {
+func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, values *settings.Values, docs prompt.Documents) (err error) {
 	lock, err := store.LockModule(r.module)
 	if err != nil {
 		return r.busyHint(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/assess"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
@@ -36,7 +37,7 @@ func storePolicy(v *settings.Values) (lifecycle.Policy, error) {
 
 // config puts the run together: what was typed, what the session remembers,
 // what the settings say.
-func (r *runCall) config(ctx context.Context, project string, docs loop.Config, old session.Settings, values *settings.Values) (loop.Config, error) {
+func (r *runCall) config(ctx context.Context, project string, docs prompt.Documents, old session.Settings, values *settings.Values) (loop.Config, error) {
 	policy, err := storePolicy(values)
 	if err != nil {
 		return loop.Config{}, err
@@ -55,7 +56,7 @@ func (r *runCall) config(ctx context.Context, project string, docs loop.Config, 
 		return loop.Config{}, err
 	}
 	cfg := loop.Config{
-		Docs: docs.Docs, Outlines: docs.Outlines, Spec: docs.Spec, Module: r.module, Project: project,
+		Documents: docs, Module: r.module, Project: project,
 		Agents: approved.agents, Check: approved.check, OnEvent: approved.onEvent, ExitCode: exitCode, Unit: values.String("unit"), Prompt: r.template, Only: r.only, Environ: r.environ,
 		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
 		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),
@@ -130,7 +131,7 @@ func (r *runCall) parse(p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	if r.template, err = loop.ParsePrompt(text); err != nil {
+	if r.template, err = prompt.Parse(text); err != nil {
 		return usagef("--prompt: %w", err)
 	}
 	return nil

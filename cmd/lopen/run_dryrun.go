@@ -7,6 +7,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -15,7 +16,7 @@ import (
 
 // printDryRun lists the tasks that would run, in order, and the first prompt with its parts.
 // docs is where documents are; store is nil where there is none.
-func (r *runCall) printDryRun(store *lifecycle.Store, p *plan.Plan, docs loop.Config, values *settings.Values) error {
+func (r *runCall) printDryRun(store *lifecycle.Store, p *plan.Plan, docs prompt.Documents, values *settings.Values) error {
 	st, err := r.wouldResume(store, p)
 	if err != nil {
 		return err
@@ -29,8 +30,7 @@ func (r *runCall) printDryRun(store *lifecycle.Store, p *plan.Plan, docs loop.Co
 			return err
 		}
 	}
-	cfg := docs
-	cfg.Module, cfg.Check, cfg.Unit, cfg.Prompt, cfg.Only = r.module, values.String("check"), values.String("unit"), r.template, r.only
+	cfg := loop.Config{Documents: docs, Module: r.module, Check: values.String("check"), Unit: values.String("unit"), Prompt: r.template, Only: r.only}
 	h, err := loop.DryRun(cfg, p, st, past)
 	if err != nil {
 		return err

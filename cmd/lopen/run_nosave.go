@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -18,7 +19,7 @@ import (
 // where there is none, is only looked at: for the plan, the settings, and who else is
 // at work. A run that begins meanwhile is not kept out, as that would take a lock
 // file.
-func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.Store, docs loop.Config, p *plan.Plan, values *settings.Values) (err error) {
+func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.Store, docs prompt.Documents, p *plan.Plan, values *settings.Values) (err error) {
 	if kept != nil {
 		if err := kept.ModuleFree(r.module); err != nil {
 			return r.busyHint(err)

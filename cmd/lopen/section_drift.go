@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cache"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -42,7 +42,7 @@ module's newest session were made of. The exit code is 3 if any is not.`,
 	})
 }
 
-func (a *app) printDrift(rows []loop.Drift) {
+func (a *app) printDrift(rows []prompt.Drift) {
 	for _, d := range rows {
 		header := d.Header
 		if header == "" {
@@ -56,7 +56,7 @@ func (a *app) printDrift(rows []loop.Drift) {
 }
 
 // drifted compares what the module's newest session remembers with the files.
-func (a *app) drifted(module string) ([]loop.Drift, error) {
+func (a *app) drifted(module string) ([]prompt.Drift, error) {
 	project, err := a.project()
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (a *app) drifted(module string) ([]loop.Drift, error) {
 	c := openSections(a, docs, project, values, true)
 	defer c.Close()
 	var unread error // of what cannot be read nobody knows whether it drifted
-	rows := loop.Drifted(func(name string) (*cache.Outline, error) {
+	rows := prompt.Drifted(func(name string) (*cache.Outline, error) {
 		o, err := c.Outline(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			unread = err
@@ -100,7 +100,7 @@ func (a *app) drifted(module string) ([]loop.Drift, error) {
 		return nil, unread
 	}
 	if rows == nil {
-		rows = []loop.Drift{} // [] in JSON
+		rows = []prompt.Drift{} // [] in JSON
 	}
 	return rows, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
@@ -31,23 +32,6 @@ type outcome struct {
 	checkTail []byte
 	until     time.Time // of the wait that follows; zero for none
 	opened    bool      // it opened the circuit breaker
-}
-
-// lastOutput is the end of what a failed attempt printed, for the next prompt: redacted
-// before a line of it is left out, so that no cut parts a credential from its name.
-type lastOutput struct {
-	failure, output, check string
-	attempt                int
-	earlier                []lastOutput // the newest first, two at most
-}
-
-// then is what to remember after another failed attempt.
-func (l lastOutput) then(next lastOutput) lastOutput {
-	if l.failure != "" {
-		next.earlier = append([]lastOutput{{failure: l.failure, output: l.output, check: l.check, attempt: l.attempt}}, l.earlier...)
-		next.earlier = next.earlier[:min(len(next.earlier), lifecycle.MaxFailures-1)]
-	}
-	return next
 }
 
 // attempt starts the command once on a unit and takes the consequences.
@@ -102,7 +86,8 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 		r.through(w)
 	}
 	if out.failure != "" {
-		r.last[unit] = r.last[unit].then(lastOutput{attempt: n, failure: r.sess.Redact(out.failure), output: r.sess.Redact(string(out.result.Tail)), check: r.sess.Redact(string(out.checkTail))})
+		// redacted before a line of it is left out, so that no cut parts a credential from its name
+		r.noteFailure(unit, prompt.Failure{Attempt: n, Failure: r.sess.Redact(out.failure), Output: r.sess.Redact(string(out.result.Tail)), Check: r.sess.Redact(string(out.checkTail))})
 		return r.failed(ctx, unit, leaves, out, metrics, begun)
 	}
 	delete(r.last, unit)
@@ -153,7 +138,7 @@ func (r *Runner) excuse(ctx context.Context, out *outcome) error {
 	case r.breaker.open && out.empty() && !out.lost():
 		return r.tripped(ctx, w, out)
 	}
-	r.cfg.UI.Say("no attempt is counted: %s", plain.Line(clip(out.failure, 300)))
+	r.cfg.UI.Say("no attempt is counted: %s", plain.Line(plain.Clip(out.failure, 300)))
 	return nil
 }
 
@@ -208,12 +193,12 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 		return out, m, err
 	}
 	w := r.at.worker
-	prompt, launch, err := r.approach(ctx, w, unit, leaves, n)
+	text, launch, err := r.approach(ctx, w, unit, leaves, n)
 	if err != nil {
 		return out, m, err
 	}
-	r.keepPrompt(prompt)
-	stdin, err := r.writePrompt(prompt)
+	r.keepPrompt(text)
+	stdin, err := r.writePrompt(text)
 	if err != nil {
 		return out, m, err
 	}
@@ -276,19 +261,19 @@ func (r *Runner) approach(ctx context.Context, w *worker, unit string, leaves []
 			return nil, launch, err
 		}
 		r.log.Info().Str("agent", w.Name()).Str("agent_session", id).Msg("agent session continues")
-		prompt, err := r.proceed(unit)
-		launch.Prompt = string(prompt)
-		return prompt, launch, err
+		text, err := r.proceed(unit)
+		launch.Prompt = string(text)
+		return text, launch, err
 	}
-	prompt, resources, err := r.compose(r.sess.State(), unit, leaves, n)
+	text, resources, err := r.compose(r.sess.State(), unit, leaves, n)
 	if err != nil {
 		return nil, launch, err
 	}
 	r.at.context = resources
-	launch.Prompt = string(prompt)
-	return prompt, launch, r.tolerate(r.sess.Update(func(st *session.State) (*session.State, error) {
+	launch.Prompt = string(text)
+	return text, launch, r.tolerate(r.sess.Update(func(st *session.State) (*session.State, error) {
 		e := st.Edit()
-		e.Header().Resources = used(st.Header().Resources, resources)
+		e.Header().Resources = prompt.Resources(st.Header().Resources, resources)
 		return e.State()
 	}))
 }
@@ -402,12 +387,12 @@ type given struct{ prompt, changed, metrics, diff string }
 
 // writePrompt writes the file of LOPEN_PROMPT_FILE, which it returns, open at its
 // beginning, and names that of LOPEN_METRICS_FILE.
-func (r *Runner) writePrompt(prompt []byte) (f *os.File, err error) {
+func (r *Runner) writePrompt(text []byte) (f *os.File, err error) {
 	if err := r.dir.Renew(); err != nil {
 		return nil, fmt.Errorf("write prompt: %w", err)
 	}
 	r.given = given{metrics: r.dir.Name("metrics", ".json")}
-	if f, r.given.prompt, err = r.dir.Write("prompt", ".md", prompt); err != nil {
+	if f, r.given.prompt, err = r.dir.Write("prompt", ".md", text); err != nil {
 		return nil, fmt.Errorf("write prompt: %w", err)
 	}
 	return f, nil
@@ -425,4 +410,34 @@ func describe(res child.Result, cfg Config) string {
 		return "killed by signal " + res.Signal
 	}
 	return fmt.Sprintf("exit %d", res.Exit)
+}
+
+// compose writes the prompt of the n-th attempt at a unit of st, and returns which sections
+// it holds.
+func (r *Runner) compose(st *session.State, unit string, leaves []string, n int) ([]byte, []session.Resource, error) {
+	d, err := r.draft(st, unit, leaves, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := d.Write(r.cfg.Prompt)
+	return text, d.Resources, err
+}
+
+func (r *Runner) draft(st *session.State, unit string, leaves []string, n int) (*prompt.Draft, error) {
+	src := prompt.Source{Documents: r.cfg.Documents, Module: r.cfg.Module, Unit: r.cfg.Unit, Check: r.cfg.Check, Warn: r.once}
+	return src.Draft(r.plan, st, prompt.Attempt{Unit: unit, Leaves: leaves, Number: n, Failures: r.last[unit]})
+}
+
+// noteFailure remembers how an attempt at a unit failed, for the next prompt.
+func (r *Runner) noteFailure(unit string, f prompt.Failure) {
+	all := append([]prompt.Failure{f}, r.last[unit]...)
+	r.last[unit] = all[:min(len(all), lifecycle.MaxFailures)]
+}
+
+// lastFailure says why the last attempt at a unit failed; "" where none has.
+func (r *Runner) lastFailure(unit string) string {
+	if all := r.last[unit]; len(all) > 0 {
+		return all[0].Failure
+	}
+	return ""
 }

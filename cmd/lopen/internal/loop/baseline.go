@@ -73,11 +73,11 @@ func (r *Runner) baseline(ctx context.Context, unit string, leaves []string) err
 // attempt at a unit and the files that they name, because it may judge by them. failure is
 // "" where it passes. The result is nil where the context ended it.
 func (r *Runner) checkAlone(ctx context.Context, unit string, leaves []string, n int, stdout, stderr io.Writer) (checked *session.CheckResult, failure string, err error) {
-	prompt, _, err := r.compose(r.sess.State(), unit, leaves, n)
+	text, _, err := r.compose(r.sess.State(), unit, leaves, n)
 	if err != nil {
 		return nil, "", err
 	}
-	f, err := r.writePrompt(prompt)
+	f, err := r.writePrompt(text)
 	if err != nil {
 		return nil, "", err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
@@ -29,13 +30,13 @@ type breaker struct {
 type blamed struct {
 	leaves []string
 	counts int // attempts to be given back
-	last   lastOutput
+	last   []prompt.Failure
 	had    bool // last is there
 }
 
 // blame notes an empty start at a unit before it counts. It opens the breaker at the
 // start that is one too many, which is not to count then.
-func (b *breaker) blame(unit string, leaves []string, last lastOutput, had bool) (open bool) {
+func (b *breaker) blame(unit string, leaves []string, last []prompt.Failure, had bool) (open bool) {
 	if b.open {
 		return true
 	}
@@ -104,7 +105,7 @@ func (r *Runner) giveBack() error {
 // tripped takes the consequences of a start that did not count because the breaker is open:
 // it waits before the next start, which is a probe, or a person decides.
 func (r *Runner) tripped(ctx context.Context, w *worker, out *outcome) error {
-	said := plain.Line(clip(r.said(out), 300))
+	said := plain.Line(plain.Clip(r.said(out), 300))
 	if out.opened {
 		n := len(r.breaker.units)
 		if err := r.giveBack(); err != nil {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 )
 
 func TestBreakerOpens(t *testing.T) {
@@ -23,7 +25,7 @@ func TestBreakerOpens(t *testing.T) {
 		var b breaker
 		var got []bool
 		for _, u := range c.units {
-			got = append(got, b.blame(string(u), []string{string(u)}, lastOutput{}, false))
+			got = append(got, b.blame(string(u), []string{string(u)}, nil, false))
 		}
 		require.Equal(t, c.want, got, name)
 	}
@@ -32,10 +34,10 @@ func TestBreakerOpens(t *testing.T) {
 func TestBreakerCountsWhatIsToBeGivenBack(t *testing.T) {
 	t.Parallel()
 	var b breaker
-	before := lastOutput{failure: "exit 4"}
+	before := []prompt.Failure{{Failure: "exit 4"}}
 	b.blame("a", []string{"a"}, before, true)
-	b.blame("a", []string{"a"}, lastOutput{failure: "exit 1"}, true)
-	b.blame("b", []string{"b"}, lastOutput{}, false)
+	b.blame("a", []string{"a"}, []prompt.Failure{{Failure: "exit 1"}}, true)
+	b.blame("b", []string{"b"}, nil, false)
 	require.Equal(t, 2, b.units["a"].counts)
 	require.Equal(t, before, b.units["a"].last, "as it was before the streak")
 	require.Zero(t, b.units["b"].counts, "the last one never counted")

@@ -4,25 +4,21 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"io/fs"
 	"text/template"
 	"time"
 
-	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // Config is one run. Zero durations mean no limit.
 type Config struct {
-	Store   Plans
-	Session Session
-	Module  string
-	Project string // absolute path; the command and the check run in it
-	Docs    fs.FS  // the project's folder again, for reading documents; nothing leads out of it
-	// Outlines returns the outline of a document of Docs.
-	Outlines func(name string) (*cache.Outline, error)
-	Spec     string // the specification, relative to the project, with slashes
+	Store     Plans
+	Session   Session
+	Module    string
+	Project   string           // absolute path; the command and the check run in it
+	Documents prompt.Documents // of Project
 	// Agents are never empty: the first one works, and each of the others while those
 	// before it are limited.
 	Agents []*agent.Agent

@@ -1,22 +1,14 @@
 package loop
 
 import (
-	"bytes"
 	_ "embed"
-	"fmt"
 	"regexp"
-	"strings"
-	"text/template"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
-
-//go:embed continue.tmpl
-var continueText string
-
-var continuePrompt = template.Must(template.New("continue").Funcs(template.FuncMap{"indent": indent}).Parse(continueText))
 
 // A trail is what another start may continue: the agent's session of the last one.
 type trail struct {
@@ -86,12 +78,12 @@ func pickUp(past *lifecycle.Past) (t trail) {
 // proceed writes the prompt of an attempt that continues the agent's session.
 func (r *Runner) proceed(unit string) ([]byte, error) {
 	t, _ := r.sess.State().Task(unit)
-	p := struct{ Task, TaskID, Cut, Failure, Check, Judge string }{Task: t.Name, TaskID: unit, Judge: r.cfg.Check}
+	p := prompt.Continued{Task: t.Name, TaskID: unit, Judge: r.cfg.Check}
 	switch r.trail.then {
 	case session.Failed:
-		last := r.last[unit]
-		p.Failure = strings.TrimSpace(last.failure)
-		p.Check, _ = tail(last.check, tailInPrompt)
+		if all := r.last[unit]; len(all) > 0 {
+			p.Failure, p.Check = all[0].Failure, all[0].Check
+		}
 	case session.Waits:
 		p.Cut = "were stopped by a limit, an overload or the network, which is over"
 	case session.Killed:
@@ -99,9 +91,5 @@ func (r *Runner) proceed(unit string) ([]byte, error) {
 	default:
 		p.Cut = "were interrupted in the middle of it"
 	}
-	var b bytes.Buffer
-	if err := continuePrompt.Execute(&b, p); err != nil {
-		return nil, fmt.Errorf("write prompt: %w", err)
-	}
-	return b.Bytes(), nil
+	return p.Write()
 }

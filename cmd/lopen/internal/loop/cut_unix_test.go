@@ -17,6 +17,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -51,15 +52,15 @@ func bed(t *testing.T, command, check string) (Config, *lifecycle.Session, *line
 	require.NoError(t, err)
 	a, _, err := agent.Choose(agent.None, []string{"sh", "-c", "echo $LOPEN_TASK_ID >>starts; " + command}, nil, check)
 	require.NoError(t, err)
-	prompt, err := ParsePrompt("")
+	builtIn, err := prompt.Parse("")
 	require.NoError(t, err)
 	ui := &lines{}
 	docs, err := lifecycle.OpenDocuments(project)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, docs.Close()) })
-	return Config{Store: store, Session: sess, Module: "todo", Project: project, Docs: docs, Spec: "none.md",
-		Outlines: func(string) (*cache.Outline, error) { return nil, fs.ErrNotExist }, Agents: []*agent.Agent{a}, Check: check, Unit: "leaf",
-		Prompt: prompt, Environ: os.Environ(), Checkpoint: true, Unattended: true, UI: ui, FailureThreshold: 1,
+	return Config{Store: store, Session: sess, Module: "todo", Project: project, Agents: []*agent.Agent{a}, Check: check, Unit: "leaf",
+		Prompt: builtIn, Environ: os.Environ(), Checkpoint: true, Unattended: true, UI: ui, FailureThreshold: 1,
+		Documents: prompt.Documents{FS: docs, Spec: "none.md", Outlines: func(string) (*cache.Outline, error) { return nil, fs.ErrNotExist }},
 		Assess: func(ctx context.Context, _ string, check func(context.Context) error) (time.Time, bool, error) {
 			return time.Time{}, false, check(ctx)
 		}}, sess, ui

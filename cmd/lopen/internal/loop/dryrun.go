@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
@@ -16,7 +17,7 @@ type Rehearsal struct {
 	// Prompt is that of the first unit, or of Config.Only where nothing of it would run;
 	// nil without either. Parts are what it is written from.
 	Prompt []byte
-	Parts  []Part
+	Parts  []prompt.Part
 }
 
 // DryRun says what a run would do. st is the State of the session that it would
@@ -32,7 +33,7 @@ func DryRun(cfg Config, p *plan.Plan, st *session.State, past *lifecycle.Past) (
 		}
 	}
 	cfg.UI = silent{}
-	r := &Runner{cfg: cfg, plan: p, warned: map[string]bool{}, last: map[string]lastOutput{}}
+	r := &Runner{cfg: cfg, plan: p, warned: map[string]bool{}, last: map[string][]prompt.Failure{}}
 	r.recall(past.Failed)
 	if r.trail = pickUp(past); st.ActiveTask() != "" {
 		r.trail = trail{unit: st.ActiveTask(), then: session.Killed}
@@ -55,12 +56,12 @@ func DryRun(cfg Config, p *plan.Plan, st *session.State, past *lifecycle.Past) (
 			unit, leaves = cfg.Only, tasks.Leaves(res.State, cfg.Only)
 		}
 		if h.Prompt == nil && unit != "" {
-			g, err := r.gather(res.State, unit, leaves, attemptNumber(res.State, leaves))
+			g, err := r.draft(res.State, unit, leaves, attemptNumber(res.State, leaves))
 			if err != nil {
 				return nil, err
 			}
-			h.Parts = g.parts
-			if h.Prompt, err = g.write(cfg.Prompt); err != nil {
+			h.Parts = g.Parts
+			if h.Prompt, err = g.Write(cfg.Prompt); err != nil {
 				return nil, err
 			}
 		}

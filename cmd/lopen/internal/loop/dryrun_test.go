@@ -7,23 +7,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/cache"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/plan"
 )
 
 const spec = "# m\n\nIntro.\n\n## Login\n\nWith a password.\n\n## Other\n\nNot this.\n"
 
-func dry(t *testing.T, src, unit, only, prompt string) ([]string, string) {
+func dry(t *testing.T, src, unit, only, text string) ([]string, string) {
 	t.Helper()
-	tmpl, err := ParsePrompt(prompt)
+	tmpl, err := prompt.Parse(text)
 	require.NoError(t, err)
 	docs := fstest.MapFS{"docs/m/SPECIFICATION.md": {Data: []byte(spec)}}
-	h, err := DryRun(Config{Module: "m", Docs: docs, Spec: "docs/m/SPECIFICATION.md", Unit: unit, Only: only,
+	h, err := DryRun(Config{Module: "m", Unit: unit, Only: only,
 		Check: "make test", Prompt: tmpl,
-		Outlines: func(name string) (*cache.Outline, error) {
-			src, err := ReadSpec(docs, name)
+		Documents: prompt.Documents{FS: docs, Spec: "docs/m/SPECIFICATION.md", Outlines: func(name string) (*cache.Outline, error) {
+			src, err := prompt.ReadSpec(docs, name)
 			return cache.NewOutline(src), err
-		}}, plan.Parse([]byte(src)), nil, &lifecycle.Past{})
+		}}}, plan.Parse([]byte(src)), nil, &lifecycle.Past{})
 	require.NoError(t, err)
 	return h.Order, string(h.Prompt)
 }
@@ -57,6 +58,6 @@ func TestPromptHoldsWhatTheTaskNeeds(t *testing.T) {
 
 	_, first = dry(t, "- [ ] Login\n", "leaf", "", "{{.Task}} in {{.Module}}, judged by {{.Check}}")
 	require.Equal(t, "Login in m, judged by make test", first)
-	_, err := ParsePrompt("{{.Task")
+	_, err := prompt.Parse("{{.Task")
 	require.Error(t, err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 )
 
 // An Event is something that a person may want to be told of while they are elsewhere:
@@ -70,7 +71,7 @@ func (r *Runner) emit(e Event) {
 	e.Done, e.Total, e.FailedN = p.Done, p.Total, p.Failed
 	e.CostUSD = max(st.Totals().CostUSD-r.events.cost, 0)
 	e.Text = cmp.Or(e.Text, e.Name, fmt.Sprintf("%d of %d tasks done", p.Done, p.Total))
-	e.Name, e.Text = clip(r.sess.Redact(e.Name), maxEventName), clip(r.sess.Redact(e.Text), maxEventText)
+	e.Name, e.Text = plain.Clip(r.sess.Redact(e.Name), maxEventName), plain.Clip(r.sess.Redact(e.Text), maxEventText)
 	data, err := json.Marshal(e)
 	if err != nil { // a cost beyond JSON's numbers
 		r.log.Warn().Err(err).Str("name", e.Event).Msg("event left out")
@@ -178,7 +179,7 @@ func (r *Runner) onEvent(limit time.Duration) func(context.Context, message) {
 			Stdout: io.Discard, Stderr: io.Discard, Timeout: limit - eventGrace, Grace: eventGrace,
 		}, m.data)
 		line := r.log.Debug().Str("name", m.name)
-		tail := clip(r.sess.Redact(string(res.Tail)), eventTailShow)
+		tail := plain.Clip(r.sess.Redact(string(res.Tail)), eventTailShow)
 		optional(line, "text", tail)
 		line.Int("exit", res.Exit).Msg("event told")
 		switch {

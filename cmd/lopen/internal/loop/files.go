@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -86,7 +87,7 @@ func (r *Runner) lookBack(ctx context.Context) error {
 func (r *Runner) recall(failed lifecycle.Failures) {
 	for unit, attempts := range failed {
 		for _, a := range attempts {
-			r.last[unit] = r.last[unit].then(lastOutput{attempt: a.Attempt, failure: a.Failure, output: a.Tail, check: a.CheckTail})
+			r.noteFailure(unit, prompt.Failure{Attempt: a.Attempt, Failure: a.Failure, Output: a.Tail, Check: a.CheckTail})
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
@@ -22,7 +23,7 @@ func PlanFor(store Plans, docs fs.FS, module, spec string) (p *plan.Plan, made [
 			return p, nil, err
 		}
 	}
-	src, err := ReadSpec(docs, spec)
+	src, err := prompt.ReadSpec(docs, spec)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,14 +48,14 @@ func (r *Runner) loadPlan() (*plan.Plan, error) {
 		r.cfg.UI.Warn("%s was removed during the run: written again as it was seen last", lifecycle.PlanPath(r.cfg.Module))
 		return r.cfg.Store.Plan(r.cfg.Module)
 	}
-	p, made, err := PlanFor(r.cfg.Store, r.cfg.Docs, r.cfg.Module, r.cfg.Spec)
+	p, made, err := PlanFor(r.cfg.Store, r.cfg.Documents.FS, r.cfg.Module, r.cfg.Documents.Spec)
 	if err != nil || made == nil {
 		return p, err
 	}
 	if err := r.cfg.Store.CreatePlan(r.cfg.Module, made); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	r.cfg.UI.Say("plan made from the Acceptance Criteria of %s: %s", r.cfg.Spec, lifecycle.PlanPath(r.cfg.Module))
+	r.cfg.UI.Say("plan made from the Acceptance Criteria of %s: %s", r.cfg.Documents.Spec, lifecycle.PlanPath(r.cfg.Module))
 	return r.cfg.Store.Plan(r.cfg.Module)
 }
 

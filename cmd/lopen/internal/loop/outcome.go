@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
@@ -18,7 +19,7 @@ import (
 // is one of the agent's own; final, when not nil, decides what became of a task.
 func (r *Runner) record(unit string, leaves []string, out outcome, m metrics, begun time.Time, t session.Trigger, counted bool, final func(*session.Header, *session.Task)) error {
 	res := out.result
-	log := session.Attempt{StartedAt: res.StartedAt, EndedAt: res.EndedAt, Exit: res.Exit, Signal: res.Signal, Error: clip(r.sess.Redact(out.failure), 1<<10)}
+	log := session.Attempt{StartedAt: res.StartedAt, EndedAt: res.EndedAt, Exit: res.Exit, Signal: res.Signal, Error: plain.Clip(r.sess.Redact(out.failure), 1<<10)}
 	return r.change(t, func(e *session.Edit) error {
 		h := e.Header()
 		h.ActiveTask = ""
@@ -147,7 +148,7 @@ func (r *Runner) usedUp(ctx context.Context, unit string, leaves []string, n int
 		r.log.Info().Str("task", unit).Int("attempt", n).Str("outcome", string(state)).Msg("task used up its attempts")
 		if state == session.TaskFailed {
 			r.mark(leaves, plan.Mark{State: plan.MarkFailed, Attempts: n})
-			r.emit(Event{Event: EventFailed, Task: unit, Name: r.name(unit), Text: r.last[unit].failure})
+			r.emit(Event{Event: EventFailed, Task: unit, Name: r.name(unit), Text: r.lastFailure(unit)})
 		}
 		return nil
 	}

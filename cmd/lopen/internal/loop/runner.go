@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/output"
@@ -36,10 +36,10 @@ type Runner struct {
 	guessed   int           // starts in a row that wait because of their last lines
 	breaker   breaker
 	trail     trail
-	bygone    session.Totals        // of the runs before this one
-	left      float64               // USD that the next attempt may cost; 0 is no limit
-	blind     bool                  // which files change is not known
-	last      map[string]lastOutput // of units that failed, by ID
+	bygone    session.Totals              // of the runs before this one
+	left      float64                     // USD that the next attempt may cost; 0 is no limit
+	blind     bool                        // which files change is not known
+	last      map[string][]prompt.Failure // of units that failed, by ID: the newest first
 	at        working
 	output    *output.Writer  // of the attempt that is under way; nil between two, and where none is kept
 	since     []files.Change  // that the next command is told of
@@ -65,7 +65,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer dir.Close()
-	r := &Runner{cfg: cfg, sess: cfg.Session, log: cfg.Session.Logger(), dir: dir, warned: map[string]bool{}, last: map[string]lastOutput{}}
+	r := &Runner{cfg: cfg, sess: cfg.Session, log: cfg.Session.Logger(), dir: dir, warned: map[string]bool{}, last: map[string][]prompt.Failure{}}
 	r.check = cfg.Session.Redact(cfg.Check)
 	for _, a := range cfg.Agents {
 		r.workers = append(r.workers, &worker{Agent: a, command: cfg.Session.RedactArgs(a.Argv())})
@@ -279,15 +279,3 @@ func (r *Runner) resumeHint() string {
 	}
 	return fmt.Sprintf("go on with: lopen run %s", r.cfg.Module)
 }
-
-// ReadSpec reads a specification, at most 16 MiB of it.
-func ReadSpec(docs fs.FS, name string) ([]byte, error) {
-	src, err := lifecycle.ReadDocument(docs, name, MaxSpec)
-	if err != nil {
-		return nil, fmt.Errorf("read specification: %w", err)
-	}
-	return src, nil
-}
-
-// MaxSpec bounds a specification, in bytes.
-const MaxSpec = 16 << 20

@@ -3,7 +3,6 @@ package loop
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -48,11 +47,12 @@ func (r *Runner) name(id string) string {
 	return id
 }
 
-func clip(s string, n int) string {
-	if len(s) > n {
-		return strings.ToValidUTF8(s[:n], "")
-	}
-	return s
-}
-
 func planPath(module string) string { return lifecycle.PlanPath(module) }
+
+// round makes a duration readable.
+func round(d time.Duration) time.Duration {
+	if d < time.Minute {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}

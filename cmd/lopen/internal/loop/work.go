@@ -94,7 +94,7 @@ func (r *Runner) noteSession(id string) {
 func (r *Runner) account(w *worker, m *metrics, out *outcome) {
 	u := out.report.Usage
 	events := metrics{InputTokens: u.Input, OutputTokens: u.Output, CachedTokens: u.Cached, ContextWindow: u.ContextWindow,
-		CostUSD: u.CostUSD, Model: clip(u.Model, 1<<10), Turns: u.Turns}
+		CostUSD: u.CostUSD, Model: plain.Clip(u.Model, 1<<10), Turns: u.Turns}
 	if !events.plausible(time.Now()) {
 		r.cfg.UI.Warn("what %s says it used is ignored: a number below 0 or beyond 10^12", w)
 		events = metrics{}

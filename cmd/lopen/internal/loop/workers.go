@@ -140,4 +140,4 @@ func mending(p *agent.Problem) string {
 }
 
 // words are an agent's own, bounded and without credentials.
-func (r *Runner) words(text string) string { return clip(r.sess.Redact(text), 1<<10) }
+func (r *Runner) words(text string) string { return plain.Clip(r.sess.Redact(text), 1<<10) }

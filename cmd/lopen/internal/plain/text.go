@@ -83,3 +83,11 @@ func appendHex(b []byte, kind byte, r rune, digits int) []byte {
 	}
 	return b
 }
+
+// Clip is the begin of a text, at most so many bytes, without a character cut in two.
+func Clip(s string, most int) string {
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "")
+	}
+	return s
+}

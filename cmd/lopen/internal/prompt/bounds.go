@@ -1,10 +1,11 @@
-package loop
+package prompt
 
 import (
 	"strings"
 	"unicode/utf8"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 )
 
 // The bounds of a prompt's parts, in bytes. Together with the template, and 32 KiB of the
@@ -72,7 +73,7 @@ func oneLine(text string, most int) string {
 	text = strings.Join(strings.FieldsFunc(valid(text), func(r rune) bool { return r <= ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 }), " ")
 	const more = "..."
 	if len(text) > most {
-		text = clip(text, most-len(more)) + more
+		text = plain.Clip(text, most-len(more)) + more
 	}
 	return text
 }

@@ -1,4 +1,4 @@
-package loop
+package prompt
 
 import (
 	"flag"
@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/cache"
-	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
@@ -22,33 +21,41 @@ import (
 
 var update = flag.Bool("update", false, "write the golden prompts anew")
 
-// rehearse is the dry run of a task, or of all where it is "", of a plan that was made
-// from a document.
-func rehearse(t *testing.T, plans, task string, docs fstest.MapFS, failed lifecycle.Failures) (*Rehearsal, *plan.Plan) {
+// source is what prompts of a module are written from where its project holds docs.
+func source(unit, check string, docs fstest.MapFS) *Source {
+	return &Source{Module: "m", Unit: unit, Check: check, Warn: func(string, string) {},
+		Documents: Documents{FS: docs, Spec: "docs/m/SPECIFICATION.md", Outlines: func(name string) (*cache.Outline, error) {
+			src, err := ReadSpec(docs, name)
+			return cache.NewOutline(src), err
+		}}}
+}
+
+// write writes the prompt of a unit of a plan with the built-in template, on all of its leaves
+// that are not done.
+func write(t *testing.T, s *Source, p *plan.Plan, unit string, failed []Failure) ([]byte, []Part) {
 	t.Helper()
-	content, err := plan.FromMarkdown("m", []byte(plans))
-	require.NoError(t, err)
-	p := plan.Parse(plan.WithOrigin(content, "specs/004/tasks.md"))
 	id, err := session.NewID("m", time.Now(), 1)
 	require.NoError(t, err)
 	st, err := session.New(id, time.Now())
 	require.NoError(t, err)
 	res, err := tasks.Reconcile(st, p, tasks.Between)
 	require.NoError(t, err)
-	tmpl, err := ParsePrompt("")
+	leaves := slices.DeleteFunc(tasks.Leaves(res.State, unit), func(id string) bool {
+		leaf, _ := res.State.Task(id)
+		return leaf.State == session.TaskComplete && id != unit
+	})
+	d, err := s.Draft(p, res.State, Attempt{Unit: unit, Leaves: leaves, Number: 1, Failures: failed})
 	require.NoError(t, err)
-	h, err := DryRun(Config{Module: "m", Docs: docs, Spec: "docs/m/SPECIFICATION.md", Unit: "leaf", Only: task, Check: "make test", Prompt: tmpl,
-		Outlines: func(name string) (*cache.Outline, error) {
-			src, err := ReadSpec(docs, name)
-			return cache.NewOutline(src), err
-		}}, p, res.State, &lifecycle.Past{Failed: failed})
+	builtIn, err := Parse("")
 	require.NoError(t, err)
-	return h, p
+	text, err := d.Write(builtIn)
+	require.NoError(t, err)
+	return text, d.Parts
 }
 
 func testdata(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "prompts", name))
+	data, err := os.ReadFile(filepath.Join("testdata", name))
 	require.NoError(t, err)
 	return string(data)
 }
@@ -60,15 +67,12 @@ func TestGoldenPrompts(t *testing.T) {
 	for name, file := range map[string]string{"docs/m/SPECIFICATION.md": "SPECIFICATION.md", "docs/m/RESEARCH-mail.md": "RESEARCH-mail.md", "specs/004/research.md": "research.md"} {
 		docs[name] = &fstest.MapFile{Data: []byte(testdata(t, file))}
 	}
-	ended := func(n int, failure, output, check string) session.AttemptRecord {
-		return session.AttemptRecord{Attempt: n, Failure: failure, Tail: output, CheckTail: check}
-	}
 	for _, tt := range []struct {
 		name, task string
-		failed     []session.AttemptRecord
+		failed     []Failure
 		parts      []string
 	}{
-		{"spec-kit", "t012", []session.AttemptRecord{ended(1, "exit 1", "```\npanic\n", ""), ended(2, `the check "make test": exit 2`, "done", "limit_test.go:11: refused")}, []string{
+		{"spec-kit", "t012", []Failure{{`the check "make test": exit 2`, "done", "limit_test.go:11: refused", 2}, {"exit 1", "```\npanic\n", "", 1}}, []string{
 			"task", "its details", "around it in the plan", "around it in the plan", "around it in the plan", "introduction of the plan", "siblings", "specification", "specification", "specification",
 			"research", "research, by name", "done already", "failure of attempt 2", "failure of attempt 1", "check"}},
 		{"kiro", "2.2", nil, []string{"task", "its details", "details above it", "around it in the plan", "introduction of the plan", "siblings",
@@ -92,24 +96,24 @@ func TestGoldenPrompts(t *testing.T) {
 				}
 			}
 			require.NotEmpty(t, id)
-			h, _ := rehearse(t, testdata(t, tt.name+".md"), id, docs, lifecycle.Failures{id: tt.failed})
+			text, parts := write(t, source("leaf", "make test", docs), plan.Parse(plan.WithOrigin(content, "specs/004/tasks.md")), id, tt.failed)
 			if tt.parts != nil {
 				var names []string
 				size := 0
-				for _, p := range h.Parts {
+				for _, p := range parts {
 					names, size = append(names, p.Name), size+p.Bytes
 				}
 				require.Equal(t, tt.parts, names)
-				require.Less(t, size, len(h.Prompt))
+				require.Less(t, size, len(text))
 			}
-			golden := filepath.Join("testdata", "prompts", tt.name+"-"+strings.ReplaceAll(strings.ToLower(tt.task), " ", "-")+".golden")
+			golden := filepath.Join("testdata", tt.name+"-"+strings.ReplaceAll(strings.ToLower(tt.task), " ", "-")+".golden")
 			if *update {
-				require.NoError(t, os.WriteFile(golden, h.Prompt, 0o600))
+				require.NoError(t, os.WriteFile(golden, text, 0o600))
 			}
 			want, err := os.ReadFile(golden)
 			require.NoError(t, err)
-			require.Equal(t, string(want), string(h.Prompt))
-			require.True(t, slices.ContainsFunc(strings.Split(string(h.Prompt), "\n"), func(l string) bool { return strings.HasPrefix(l, "# Task: ") }))
+			require.Equal(t, string(want), string(text))
+			require.True(t, slices.ContainsFunc(strings.Split(string(text), "\n"), func(l string) bool { return strings.HasPrefix(l, "# Task: ") }))
 		})
 	}
 }
@@ -136,13 +140,11 @@ func TestPromptIsBounded(t *testing.T) {
 	for n := range 100 {
 		docs["docs/m/RESEARCH-"+string(rune('a'+n%26))+strings.Repeat("z", n/26)+".md"] = &fstest.MapFile{Data: []byte("# " + name + "\n\n" + lines(32<<10))}
 	}
-	var failed []session.AttemptRecord
+	var failed []Failure
 	for n := range 3 {
-		failed = append(failed, session.AttemptRecord{Attempt: n + 1, Failure: name, Tail: lines(16 << 10), CheckTail: lines(16 << 10)})
+		failed = append(failed, Failure{Attempt: 3 - n, Failure: name, Output: lines(16 << 10), Check: lines(16 << 10)})
 	}
 	p := plan.Parse([]byte(src.String()))
-	tmpl, err := ParsePrompt("")
-	require.NoError(t, err)
 	for _, unit := range []string{"leaf", "task", "component"} {
 		first := ""
 		for task := range p.All() {
@@ -151,17 +153,12 @@ func TestPromptIsBounded(t *testing.T) {
 				break
 			}
 		}
-		h, err := DryRun(Config{Module: "m", Docs: docs, Spec: "docs/m/SPECIFICATION.md", Unit: unit, Only: first, Check: lines(8 << 10), Prompt: tmpl,
-			Outlines: func(name string) (*cache.Outline, error) {
-				src, err := ReadSpec(docs, name)
-				return cache.NewOutline(src), err
-			}}, p, nil, &lifecycle.Past{Failed: lifecycle.Failures{first: failed}})
-		require.NoError(t, err)
-		require.Less(t, len(h.Prompt), maxPrompt, unit)
-		require.Greater(t, len(h.Prompt), maxPrompt/2, unit)
-		require.True(t, utf8.Valid(h.Prompt))
+		text, parts := write(t, source(unit, lines(8<<10), docs), p, first, failed)
+		require.Less(t, len(text), maxPrompt, unit)
+		require.Greater(t, len(text), maxPrompt/2, unit)
+		require.True(t, utf8.Valid(text))
 		cut := map[string]bool{}
-		for _, part := range h.Parts {
+		for _, part := range parts {
 			cut[part.Name] = cut[part.Name] || part.Cut
 		}
 		for _, name := range []string{"around it in the plan", "introduction of the plan", "specification", "research", "failure of attempt 3", "check"} {
