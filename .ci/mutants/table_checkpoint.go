@@ -86,7 +86,7 @@ var ofCheckpoint = []mutant{
 		"./lifecycle", "TestVerifyTellsOfALostCheckpoint",
 	},
 	{
-		"interrupt: a checkpoint says what the attempt changed", "cmd/lopen/internal/loop/files.go",
+		"interrupt: a checkpoint says what the attempt changed", "cmd/lopen/internal/loop/checkpoint.go",
 		"\tif r.cfg.Checkpoint {\n",
 		"\tif false {\n",
 		"./cmd/lopen", "TestScripts/cut",

@@ -38,7 +38,7 @@ var ofCommand = []mutant{
 		"./cmd/lopen", "TestScripts/leftover",
 	},
 	{
-		"limit: a far retryAt is not added to", "cmd/lopen/internal/loop/waits.go",
+		"limit: a far retryAt is not added to", "cmd/lopen/internal/loop/wait.go",
 		"d > r.cfg.Wait-r.waited",
 		"r.waited+d > r.cfg.Wait",
 		"./cmd/lopen/internal/loop", "TestWaitIsForAllWaitsTogether",

@@ -20,13 +20,13 @@ var ofLoop = []mutant{
 		"./cmd/lopen/internal/loop", "TestVerdict",
 	},
 	{
-		"wait: the wall clock counts", "cmd/lopen/internal/loop/waits.go",
+		"wait: the wall clock counts", "cmd/lopen/internal/loop/wait.go",
 		"for until.After(now()) {",
 		"for end := time.Now().Add(until.Sub(now())); time.Now().Before(end); {",
 		"./cmd/lopen/internal/loop", "TestAWaitFollowsTheWallClock",
 	},
 	{
-		"wait: a reset that did not help is not waited for again", "cmd/lopen/internal/loop/waits.go",
+		"wait: a reset that did not help is not waited for again", "cmd/lopen/internal/loop/wait.go",
 		"max(left, 0) >= b.next {",
 		"true {",
 		"./cmd/lopen/internal/loop", "TestAWaitUntilTheTimeThatTheAgentNames",
@@ -44,7 +44,7 @@ var ofLoop = []mutant{
 		"./cmd/lopen", "TestScripts/breaker",
 	},
 	{
-		"continue: not after somebody else changed a file", "cmd/lopen/internal/loop/files.go",
+		"continue: not after somebody else changed a file", "cmd/lopen/internal/loop/checkpoint.go",
 		"others = others || len(r.since) > 0",
 		"others = others || false",
 		"./cmd/lopen", "TestScripts/continue",
@@ -56,7 +56,7 @@ var ofLoop = []mutant{
 		"./cmd/lopen/internal/loop", "TestWhatIsContinued",
 	},
 	{
-		"continue: what was left in the middle comes first", "cmd/lopen/internal/loop/next.go",
+		"continue: what was left in the middle comes first", "cmd/lopen/internal/loop/choose.go",
 		"return within(st, id, early) }",
 		"return within(st, id, early) && false }",
 		"./cmd/lopen", "TestScripts/halfway",
