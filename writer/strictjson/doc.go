@@ -1,9 +1,15 @@
-// Package strictjson reads JSON one value at a time, in one pass and without
-// reflection, and refuses what encoding/json lets through: a key that stands twice
-// in an object, bytes that are not UTF-8, lone surrogates, nesting beyond a bound,
-// and anything behind the value.
+// Package strictjson reads and writes JSON, and refuses what encoding/json lets through: a
+// key that stands twice in an object, bytes that are not UTF-8, lone surrogates, nesting
+// beyond a bound, and anything behind the value.
 //
-// A [Reader] remembers its first error; after that every call returns zero values
+// [Marshal] and [Unmarshal] name each member in one place, the tag of a struct's field.
+// They are go-json-experiment/json, which no other package imports, with the options that
+// give the bytes of encoding/json. [UnmarshalForeign] and [NextForeign] take what other
+// programs write.
+//
+// A [Reader] reads one value at a time, in one pass and without reflection: the tree of
+// tasks and the records are too large for reflection. It
+// remembers its first error; after that every call returns zero values
 // at once, so callers check [Reader.Err] when they are done.
 //
 //	r := strictjson.NewReader(data)
@@ -22,5 +28,6 @@
 //
 // A Reader belongs to one goroutine. What it returns shares memory with one copy
 // of its input, which lives as long as any string of it: that is what makes reading
-// a file of many strings cheap, and costs the file's size while they are kept.
+// a file of many strings cheap, and costs the file's size while they are kept. The
+// functions may be called from any goroutine.
 package strictjson
