@@ -1,7 +1,6 @@
 package writer
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A Group is a process group as it was when its leader started.
@@ -106,7 +107,7 @@ func (l *ChildLock) Record(pgid int, command string) error {
 // write puts a record in place. It needs to outlive this process, not a power
 // cut, which ends the command as well: nothing is synced.
 func (l *ChildLock) write(g Group) error {
-	data, err := json.Marshal(g)
+	data, err := strictjson.Marshal(g)
 	if err != nil {
 		return fmt.Errorf("record child: %w", err)
 	}

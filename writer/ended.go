@@ -1,11 +1,12 @@
 package writer
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // Ended is how a session's command ended, as a small process that outlives the loop wrote
@@ -70,7 +71,7 @@ func NoteEnded(f *os.File, e Ended) error { return putEnded(f, e, seenAt) }
 
 // putEnded writes a record with one write: it is never seen half.
 func putEnded(f *os.File, e Ended, at int64) error {
-	data, err := json.Marshal(bootEnded{e, bootID()})
+	data, err := strictjson.Marshal(bootEnded{e, bootID()})
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func ReadEnded(dir FS, name string) (*Ended, error) {
 
 func decodeEnded(data []byte) *Ended {
 	var e bootEnded
-	if json.Unmarshal(data, &e) != nil || e.Boot != bootID() || e.Iteration < 1 {
+	if strictjson.Unmarshal(data, &e) != nil || e.Boot != bootID() || e.Iteration < 1 {
 		return nil
 	}
 	return &e.Ended

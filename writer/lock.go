@@ -3,7 +3,6 @@ package writer
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A Lock is an flock on a permanent file. The file is never unlinked: if it
@@ -170,7 +171,7 @@ func (l *Lock) Unlock() error {
 // RecordOwner writes who holds the lock of that name, which the caller does. A
 // failure, say on a full disk, costs a name in a message and not the lock.
 func RecordOwner(dir FS, name string, owner Owner) {
-	data, err := json.Marshal(owner)
+	data, err := strictjson.Marshal(owner)
 	if err != nil {
 		return
 	}

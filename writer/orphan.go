@@ -2,7 +2,6 @@ package writer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // An Orphan is what still holds a child's lock.
@@ -165,7 +166,7 @@ func heldByOthers(file *os.File) (bool, error) {
 // ones only.
 func decodeGroup(data []byte) Group {
 	var g Group
-	if json.Unmarshal(data, &g) != nil || g.PGID < 0 || g.PGID == 1 || g.PGID > math.MaxInt32 {
+	if strictjson.Unmarshal(data, &g) != nil || g.PGID < 0 || g.PGID == 1 || g.PGID > math.MaxInt32 {
 		return Group{}
 	}
 	return g

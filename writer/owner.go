@@ -1,11 +1,12 @@
 package writer
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"time"
 	"unicode"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // An Owner is the record in a lock file. It is for people: whether a lock is
@@ -50,7 +51,7 @@ const maxRecord = 16 << 10
 // holder: a damaged record must not make a lock look free.
 func decodeOwner(data []byte) Owner {
 	var o Owner
-	if len(data) > maxRecord || json.Unmarshal(data, &o) != nil || o.PID < 0 {
+	if len(data) > maxRecord || strictjson.Unmarshal(data, &o) != nil || o.PID < 0 {
 		return Owner{}
 	}
 	return o

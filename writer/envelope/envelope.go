@@ -2,13 +2,13 @@ package envelope
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"strconv"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // maxDepth bounds how deep the objects and arrays of a line are nested.
@@ -33,7 +33,7 @@ type Format struct {
 // named version or checksum. The error is that of encoding, or says that the line is
 // longer than Max, with class invalid.
 func (f Format) Encode(v any) ([]byte, error) {
-	body, err := json.Marshal(v)
+	body, err := strictjson.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
@@ -64,7 +64,7 @@ func (f Format) Decode(line []byte, v any) error {
 	case v == nil:
 		return nil
 	}
-	if err := json.Unmarshal(line, v); err != nil {
+	if err := strictjson.Unmarshal(line, v); err != nil {
 		return fmt.Errorf("%w: %w", err, writer.ErrCorrupt)
 	}
 	return nil

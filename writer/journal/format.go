@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // Version is the version of the segments that are written.
@@ -103,7 +103,7 @@ func sealed(line []byte) string {
 func (h header) name() name { return name{h.Epoch, h.Segment, h.Packed} }
 
 func (h header) encode() ([]byte, error) {
-	line, err := json.Marshal(h)
+	line, err := strictjson.Marshal(h)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func decodeHeader(line []byte) (header, error) {
 	if version > Version {
 		return h, fmt.Errorf("journal version %d: %w", version, writer.ErrFutureVersion)
 	}
-	if err := json.Unmarshal(line, &h); err != nil || h.Copied < 0 || h.Copied > maxNumber || max(h.Epoch, h.Segment, h.After.Epoch, h.After.Seq, h.State, h.Upto, h.UptoState) > maxNumber {
+	if err := strictjson.Unmarshal(line, &h); err != nil || h.Copied < 0 || h.Copied > maxNumber || max(h.Epoch, h.Segment, h.After.Epoch, h.After.Seq, h.State, h.Upto, h.UptoState) > maxNumber {
 		return h, errHeader
 	}
 	return h, nil
@@ -146,7 +146,7 @@ func encodeRecord(dst []byte, at Position, synced int64, state uint64, r Record)
 
 // encodeNote is a line that is no record: everything up to at is durable.
 func encodeNote(at Position, synced int64, state uint64, named []Named) ([]byte, error) {
-	list, err := json.Marshal(named)
+	list, err := strictjson.Marshal(named)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func decodeNamed(line []byte) (named []Named) {
 	var note struct {
 		Named []Named `json:"named"`
 	}
-	if json.Unmarshal(line, &note) != nil {
+	if strictjson.Unmarshal(line, &note) != nil {
 		return nil // it is sealed and says nothing: a newer version may say more
 	}
 	return note.Named
