@@ -56,13 +56,13 @@ vulns: ## look for known vulnerabilities in what is called, if the database can 
 night: ## a plan of 40 tasks with a stand-in that fails in known ways, alone and with ten kills; RALPHEX=path runs that as well
 	$(GO) run ./bench/night -kills 10 $(if $(RALPHEX),-ralphex $(RALPHEX))
 
-bench: ## measure beside everything else a loop could use: bench/RESULTS.md, charts, README's table; half an hour
+bench: ## measure everything else a loop could use as well: bench/RESULTS.md, README's table; half an hour
 	cd bench/peers && $(GO) run . -out .. -readme ../../README.md
 
-bench-quick: ## the same in two minutes, with few samples
+bench-quick: ## the same in some minutes, with few samples of small work
 	cd bench/peers && $(GO) run . -out .. -quick
 
-bench-report: ## write the tables and charts of bench/results.json again, README's as well
+bench-report: ## write the tables of bench/results.json again, README's as well
 	cd bench/peers && $(GO) run . -from ../results.json -out .. -readme ../../README.md
 
 bench-compare: ## compare the benchmarks of REF with those of here, in turns

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/bench/turns"
 	"github.com/lopen-dev/lopen/cache/assess"
 )
 
@@ -49,7 +50,7 @@ func BenchmarkAssess(b *testing.B) {
 					return err
 				}))
 			}
-			turns(b, side{name: "lopen", fn: func() { require.True(b, ask()) }}, side{name: "walk", fn: walk})
+			turns.Run(b, turns.Side{Name: "lopen", Do: func() { require.True(b, ask()) }}, turns.Side{Name: "walk", Do: walk})
 		})
 	}
 }

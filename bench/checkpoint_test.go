@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/bench/turns"
 	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
@@ -89,14 +89,14 @@ func BenchmarkCheckpoint(b *testing.B) {
 	s := newKept(b, p.root)
 	s.create(b)
 	stat, write := statFloor(b, p.names...), appendFloor(b, recordBytes)
-	sides := []side{{name: "lopen", before: change, fn: func() { s.create(b) }}, {name: "floor", fn: func() { stat.fn(); write.fn() }}}
+	sides := []turns.Side{{Name: "lopen", Before: change, Do: func() { s.create(b) }}, {Name: "floor", Do: func() { stat.Do(); write.Do() }}}
 	if p.git != nil {
-		sides = append(sides, side{name: "git", before: change, fn: func() {
-			p.git(b, "add", "-A")
-			p.git(b, "write-tree")
+		sides = append(sides, turns.Side{Name: "git", Before: change, Do: func() {
+			require.NoError(b, p.git("add", "-A"))
+			require.NoError(b, p.git("write-tree"))
 		}})
 	}
-	turns(b, sides...)
+	turns.Run(b, sides...)
 }
 
 // BenchmarkCheckpointUnchanged is a checkpoint of 10,000 files of which none changed,
@@ -107,7 +107,7 @@ func BenchmarkCheckpointUnchanged(b *testing.B) {
 	s.create(b)
 	base, err := files.Take(b.Context(), p.root, nil, files.Options{})
 	require.NoError(b, err)
-	turns(b, side{name: "lopen", fn: func() { s.create(b) }}, side{name: "look", fn: func() {
+	turns.Run(b, turns.Side{Name: "lopen", Do: func() { s.create(b) }}, turns.Side{Name: "look", Do: func() {
 		base, err = files.Take(b.Context(), p.root, base, files.Options{})
 		require.NoError(b, err)
 	}})
@@ -120,20 +120,16 @@ func BenchmarkCheckpointFirst(b *testing.B) {
 	root, err := writer.OpenFS(dir)
 	require.NoError(b, err)
 	defer root.Close()
-	sides := []side{{name: "lopen", fn: func() { newKept(b, root).create(b) }}}
-	if git, err := exec.LookPath("git"); err == nil {
-		sides = append(sides, side{name: "git", fn: func() {
-			to := filepath.Join(b.TempDir(), "git")
+	sides := []turns.Side{{Name: "lopen", Do: func() { newKept(b, root).create(b) }}}
+	if workload.Git("", dir) != nil {
+		sides = append(sides, turns.Side{Name: "git", Do: func() {
+			git := workload.Git(filepath.Join(b.TempDir(), "git"), dir)
 			for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"write-tree"}} {
-				cmd := exec.Command(git, append([]string{"--git-dir", to, "--work-tree", dir, "-c", "core.fsync=all"}, args...)...)
-				cmd.Dir = dir
-				cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
-				out, err := cmd.CombinedOutput()
-				require.NoError(b, err, "%s", out)
+				require.NoError(b, git(args...))
 			}
 		}})
 	}
-	turns(b, sides...)
+	turns.Run(b, sides...)
 }
 
 // BenchmarkCheckpointDiff opens the checkpoints of 100,000 files and says what differs
@@ -147,7 +143,7 @@ func BenchmarkCheckpointDiff(b *testing.B) {
 	first := s.create(b)
 	rewrite(b, rand.New(rand.NewPCG(workload.Seed, 1)), names, 10)
 	second := s.create(b)
-	turns(b, side{name: "lopen", fn: func() {
+	turns.Run(b, turns.Side{Name: "lopen", Do: func() {
 		again := s.reopened(b, root)
 		defer again.close()
 		changes, err := checkpoint.Diff(again.Tree(first.Root), again.Tree(second.Root))
@@ -184,13 +180,8 @@ func (r reopened) close() {
 func tree(tb testing.TB, n int) (dir string, names []string) {
 	tb.Helper()
 	dir = tb.TempDir()
-	require.NoError(tb, workload.Tree(dir, n))
-	require.NoError(tb, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			names = append(names, name)
-		}
-		return err
-	}))
+	names, err := workload.Tree(dir, n)
+	require.NoError(tb, err)
 	return dir, names
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/bench/turns"
 	"github.com/lopen-dev/lopen/cache/files"
 )
 
@@ -27,16 +28,16 @@ func BenchmarkFilesUnchanged(b *testing.B) {
 		base = now
 	}
 	data := base.Encode()
-	sides := []side{{name: "lopen", fn: look}, {name: "load", fn: func() {
+	sides := []turns.Side{{Name: "lopen", Do: look}, {Name: "load", Do: func() {
 		base, err = files.Decode(data)
 		require.NoError(b, err)
 		look()
 	}}, statFloor(b, p.names...)}
 	if p.git != nil {
-		p.git(b, "status")
-		sides = append(sides, side{name: "git", fn: func() { p.git(b, "status", "--porcelain") }})
+		require.NoError(b, p.git("status"))
+		sides = append(sides, turns.Side{Name: "git", Do: func() { require.NoError(b, p.git("status", "--porcelain")) }})
 	}
-	turns(b, sides...)
+	turns.Run(b, sides...)
 }
 
 // BenchmarkHash reads and hashes 10,000 files; sha256sum has its names on one command
@@ -50,15 +51,15 @@ func BenchmarkHash(b *testing.B) {
 		require.NoError(b, err)
 		bytes = append(bytes, content...)
 	}
-	sides := []side{{name: "lopen", fn: func() {
+	sides := []turns.Side{{Name: "lopen", Do: func() {
 		all, err := files.Take(b.Context(), p.root, nil, files.Options{})
 		require.NoError(b, err)
 		require.GreaterOrEqual(b, len(all.Files), len(p.names))
-	}}, {name: "memory", fn: func() { sha256.Sum256(bytes) }}}
+	}}, {Name: "memory", Do: func() { sha256.Sum256(bytes) }}}
 	if _, err := exec.LookPath("sha256sum"); err == nil {
-		sides = append(sides, side{name: "sha256sum", fn: func() {
+		sides = append(sides, turns.Side{Name: "sha256sum", Do: func() {
 			require.NoError(b, exec.Command("find", p.dir, "-type", "f", "-exec", "sha256sum", "--binary", "{}", "+").Run())
 		}})
 	}
-	turns(b, sides...)
+	turns.Run(b, sides...)
 }

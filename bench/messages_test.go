@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/bench/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -52,7 +53,7 @@ func BenchmarkMessage(b *testing.B) {
 		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
 			m := message(size)
 			_, sess := conversation(b, 1)
-			turns(b, side{name: "lopen", fn: func() {
+			turns.Run(b, turns.Side{Name: "lopen", Do: func() {
 				say(b, sess, *m)
 				require.NoError(b, sess.Sync(b.Context()))
 			}}, appendFloor(b, size))
@@ -79,9 +80,9 @@ func BenchmarkMessages(b *testing.B) {
 				return func() { says(n); require.NoError(b, sess.Sync(b.Context())) }
 			}
 			floor := appendFloor(b, messages*size)
-			floor.before = flush
-			turns(b, side{name: "lopen", before: flush, fn: until(messages)},
-				side{name: "last", before: func() { flush(); says(messages - 1) }, fn: until(1)}, floor)
+			floor.Before = flush
+			turns.Run(b, turns.Side{Name: "lopen", Before: flush, Do: until(messages)},
+				turns.Side{Name: "last", Before: func() { flush(); says(messages - 1) }, Do: until(1)}, floor)
 		})
 	}
 }

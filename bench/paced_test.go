@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/bench/turns"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -31,6 +32,6 @@ func BenchmarkPaced(b *testing.B) {
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
 	wait := func() { <-tick.C }
-	turns(b, side{name: "lopen", before: wait, fn: func() { _ = a.Save(st, session.TriggerStepCompleted) }},
-		side{name: "send", before: wait, fn: func() { to <- 1 }})
+	turns.Run(b, turns.Side{Name: "lopen", Before: wait, Do: func() { _ = a.Save(st, session.TriggerStepCompleted) }},
+		turns.Side{Name: "send", Before: wait, Do: func() { to <- 1 }})
 }

@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -22,9 +20,7 @@ type project struct {
 	dir   string
 	root  writer.FS
 	names []string
-	// git runs git on the tree with nobody's settings, each write durable; nil where
-	// there is none.
-	git func(b *testing.B, args ...string)
+	git   func(args ...string) error // as workload.Git has it
 }
 
 var (
@@ -66,25 +62,14 @@ func (p *project) make(b *testing.B) {
 	require.NoError(b, err)
 	p.dir = filepath.Join(top, "tree")
 	require.NoError(b, os.Mkdir(p.dir, 0o700))
-	require.NoError(b, workload.Tree(p.dir, many(10_000)))
-	require.NoError(b, filepath.WalkDir(p.dir, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			p.names = append(p.names, name)
-			err = os.Chtimes(name, hourAgo, hourAgo)
-		}
-		return err
-	}))
-	if path, err := exec.LookPath("git"); err == nil {
-		git := func(b *testing.B, fsync string, args ...string) {
-			cmd := exec.Command(path, append([]string{"--git-dir", filepath.Join(top, "git"), "--work-tree", p.dir, "-c", "core.fsync=" + fsync}, args...)...)
-			cmd.Dir = p.dir
-			cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
-			out, err := cmd.CombinedOutput()
-			require.NoError(b, err, "%s", out)
-		}
-		git(b, "none", "init", "-q")
-		git(b, "none", "add", "-A") // not measured
-		p.git = func(b *testing.B, args ...string) { git(b, "all", args...) }
+	p.names, err = workload.Tree(p.dir, many(10_000))
+	require.NoError(b, err)
+	for _, name := range p.names {
+		require.NoError(b, os.Chtimes(name, hourAgo, hourAgo))
+	}
+	if p.git = workload.Git(filepath.Join(top, "git"), p.dir); p.git != nil {
+		require.NoError(b, p.git("init", "-q"))
+		require.NoError(b, p.git("-c", "core.fsync=none", "add", "-A")) // not measured
 	}
 	p.root, err = writer.OpenFS(p.dir)
 	require.NoError(b, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/bench/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -25,15 +26,15 @@ func BenchmarkResume(b *testing.B) {
 			st, _ := planState(b, n)
 			state, metrics := session.EncodeState(st, session.Mark{Seq: 1}), session.EncodeMetrics(st, session.Mark{Seq: 1})
 			to := make([]byte, len(state))
-			turns(b, side{name: "lopen", before: runtime.GC, fn: func() {
+			turns.Run(b, turns.Side{Name: "lopen", Before: runtime.GC, Do: func() {
 				st, _, err := session.Decode(state, metrics)
 				require.NoError(b, err)
 				session.Check(st)
-			}}, side{name: "json", before: runtime.GC, fn: func() {
+			}}, turns.Side{Name: "json", Before: runtime.GC, Do: func() {
 				var plain plainState
 				require.NoError(b, json.Unmarshal(state, &plain))
 				require.NotEmpty(b, plain.Tasks)
-			}}, side{name: "copy", fn: func() { copy(to, state) }})
+			}}, turns.Side{Name: "copy", Do: func() { copy(to, state) }})
 		})
 	}
 }
@@ -76,11 +77,11 @@ func BenchmarkList(b *testing.B) {
 		require.NoError(b, os.WriteFile(names[i], session.EncodeState(st, session.Mark{Epoch: 1, Seq: 1}), 0o600))
 	}
 	buf := make([]byte, 1<<10)
-	turns(b, side{name: "lopen", fn: func() {
+	turns.Run(b, turns.Side{Name: "lopen", Do: func() {
 		infos, err := store.List()
 		require.NoError(b, err)
 		require.Len(b, infos, many)
-	}}, side{name: "read", fn: func() {
+	}}, turns.Side{Name: "read", Do: func() {
 		for _, name := range names {
 			f, err := os.Open(name)
 			require.NoError(b, err)

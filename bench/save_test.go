@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/bench/turns"
 	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -81,7 +82,7 @@ func BenchmarkSave(b *testing.B) {
 		}
 	}
 	b.Run("idle", func(b *testing.B) {
-		var sides []side
+		var sides []turns.Side
 		var all []*lifecycle.Session
 		for _, n := range sizes {
 			sess := newSession(b, n)
@@ -91,7 +92,7 @@ func BenchmarkSave(b *testing.B) {
 			require.NoError(b, workload.StepOf(0, n).Apply(e))
 			other, err := e.State()
 			require.NoError(b, err)
-			sides = append(sides, side{name: name(n), block: block, before: quiet(b, &all), fn: saves(sess.Save, one, other)})
+			sides = append(sides, turns.Side{Name: name(n), Block: block, Before: quiet(b, &all), Do: saves(sess.Save, one, other)})
 		}
 		to := make(chan int, 256)
 		b.Cleanup(func() { close(to) })
@@ -99,7 +100,7 @@ func BenchmarkSave(b *testing.B) {
 			for range to {
 			}
 		}()
-		turns(b, append(sides, side{name: "send", block: block / 100, before: quiet(b, &all), calls: 100, fn: func() {
+		turns.Run(b, append(sides, turns.Side{Name: "send", Block: block / 100, Before: quiet(b, &all), Calls: 100, Do: func() {
 			for range 100 {
 				to <- 1
 			}
@@ -109,7 +110,7 @@ func BenchmarkSave(b *testing.B) {
 	var plans [][2]*session.State // of the ends, when they are needed
 	for _, disk := range []string{"slow", "stalled"} {
 		b.Run(disk, func(b *testing.B) {
-			var sides []side
+			var sides []turns.Side
 			for i, n := range ends {
 				if i == len(plans) {
 					one, other := planState(b, n)
@@ -127,9 +128,9 @@ func BenchmarkSave(b *testing.B) {
 					}
 					require.NoError(b, a.Close(context.Background()))
 				})
-				sides = append(sides, side{name: name(n), block: block, fn: saves(a.Save, one, other)})
+				sides = append(sides, turns.Side{Name: name(n), Block: block, Do: saves(a.Save, one, other)})
 			}
-			turns(b, sides...)
+			turns.Run(b, sides...)
 		})
 	}
 	b.Run("allocs", func(b *testing.B) {
@@ -178,20 +179,20 @@ const recordBytes = 450
 // follow the size of the plan.
 func BenchmarkDurable(b *testing.B) {
 	const block = 100
-	var sides []side
+	var sides []turns.Side
 	var all []*lifecycle.Session
 	for _, n := range usual(append(slices.Clone(sizes), 1_000_000)...) {
 		sess, i := newSession(b, n), 0
 		all = append(all, sess)
-		sides = append(sides, side{name: fmt.Sprintf("tasks=%d", n), block: block, before: quiet(b, &all), fn: func() {
+		sides = append(sides, turns.Side{Name: fmt.Sprintf("tasks=%d", n), Block: block, Before: quiet(b, &all), Do: func() {
 			i++
 			require.NoError(b, sess.Change(session.TriggerStepCompleted, workload.Step{Task: 7, Attempts: i}.Apply))
 			require.NoError(b, sess.Sync(b.Context()))
 		}})
 	}
 	floor := appendFloor(b, recordBytes)
-	floor.block, floor.before = block, quiet(b, &all)
-	turns(b, append(sides, floor)...)
+	floor.Block, floor.Before = block, quiet(b, &all)
+	turns.Run(b, append(sides, floor)...)
 }
 
 // quiet returns a function that waits until nothing is written any more, not even the
@@ -207,14 +208,14 @@ func quiet(b *testing.B, all *[]*lifecycle.Session) func() {
 // BenchmarkBurst is the time from the last of 10,000 triggers until all are durable.
 func BenchmarkBurst(b *testing.B) {
 	sess, i := newSession(b, 1000), 0
-	turns(b, side{name: "lopen",
-		before: func() {
+	turns.Run(b, turns.Side{Name: "lopen",
+		Before: func() {
 			require.NoError(b, sess.Flush(b.Context())) // quiet, as before a burst
 			for range 9_999 {
 				require.NoError(b, sess.Save(nil, session.TriggerStepCompleted))
 			}
 		},
-		fn: func() {
+		Do: func() {
 			i++
 			require.NoError(b, sess.Change(session.TriggerStepCompleted, workload.Step{Task: 7, Attempts: i}.Apply))
 			require.NoError(b, sess.Sync(b.Context()))

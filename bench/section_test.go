@@ -13,6 +13,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/text"
 
+	"github.com/lopen-dev/lopen/bench/turns"
 	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cache/sections"
@@ -38,14 +39,14 @@ func document(size int) []byte {
 func BenchmarkParse(b *testing.B) {
 	for _, size := range usual(64<<10, 1<<20, 50<<20) {
 		src := document(size)
-		bare := side{name: "goldmark", before: runtime.GC, fn: func() { goldmark.DefaultParser().Parse(text.NewReader(src)) }}
+		bare := turns.Side{Name: "goldmark", Before: runtime.GC, Do: func() { goldmark.DefaultParser().Parse(text.NewReader(src)) }}
 		b.Run(fmt.Sprintf("all/bytes=%d", size), func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
-			turns(b, side{name: "lopen", before: runtime.GC, fn: func() { markdown.Parse(src) }}, bare)
+			turns.Run(b, turns.Side{Name: "lopen", Before: runtime.GC, Do: func() { markdown.Parse(src) }}, bare)
 		})
 		b.Run(fmt.Sprintf("sections/bytes=%d", size), func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
-			turns(b, side{name: "lopen", before: runtime.GC, fn: func() { cache.NewOutline(src) }}, bare)
+			turns.Run(b, turns.Side{Name: "lopen", Before: runtime.GC, Do: func() { cache.NewOutline(src) }}, bare)
 		})
 	}
 }
@@ -73,10 +74,10 @@ func BenchmarkSection(b *testing.B) {
 	section(warm)
 	var cold *sections.Cache
 	parser := goldmark.DefaultParser()
-	turns(b, side{name: "hit", block: 100, fn: func() { section(warm) }},
-		side{name: "stat", block: 100, fn: statFloor(b, name).fn},
-		side{name: "miss", before: func() { cold = sections.Open(opts) }, fn: func() { section(cold) }},
-		side{name: "goldmark", fn: func() { parser.Parse(text.NewReader(spec)) }})
+	turns.Run(b, turns.Side{Name: "hit", Block: 100, Do: func() { section(warm) }},
+		turns.Side{Name: "stat", Block: 100, Do: statFloor(b, name).Do},
+		turns.Side{Name: "miss", Before: func() { cold = sections.Open(opts) }, Do: func() { section(cold) }},
+		turns.Side{Name: "goldmark", Do: func() { parser.Parse(text.NewReader(spec)) }})
 	require.LessOrEqual(b, warm.Stats().Reads, int64(1))
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/bench/fusedisk"
+	"github.com/lopen-dev/lopen/bench/turns"
 	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -36,16 +37,16 @@ func BenchmarkSteady(b *testing.B) {
 	b.Run("alone", func(b *testing.B) {
 		all := []*lifecycle.Session{newSession(b, planTasks)}
 		floor := appendFloor(b, recordBytes)
-		floor.before = quiet(b, &all)
-		turns(b, side{name: "lopen", before: quiet(b, &all), fn: saving(b, all[0])}, floor)
+		floor.Before = quiet(b, &all)
+		turns.Run(b, turns.Side{Name: "lopen", Before: quiet(b, &all), Do: saving(b, all[0])}, floor)
 	})
 	for _, rate := range rates {
 		b.Run(fmt.Sprintf("rate=%d", rate), func(b *testing.B) {
 			save, floor := saving(b, newSession(b, planTasks)), appendFloor(b, recordBytes)
 			tick := time.NewTicker(time.Second / time.Duration(2*rate))
 			defer tick.Stop()
-			floor.before = func() { <-tick.C }
-			turns(b, side{name: "lopen", before: floor.before, fn: save}, floor)
+			floor.Before = func() { <-tick.C }
+			turns.Run(b, turns.Side{Name: "lopen", Before: floor.Before, Do: save}, floor)
 		})
 	}
 }

@@ -1,133 +1,179 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"log"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
 	"time"
 
-	"github.com/lopen-dev/lopen/bench/fusedisk"
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/lopen-dev/lopen/writer"
 )
 
+// Results are what results.json holds.
+type Results struct {
+	Machine map[string]string
+	// Rounds are what the benchmarks of one process reported, by name and unit.
+	Rounds []map[string]float64
+}
+
 func main() {
-	if ran, err := fusedisk.Serve(); ran {
-		exit(err)
+	log.SetFlags(0)
+	if err := run(); err != nil {
+		log.Fatal("peers: ", err)
 	}
-	out := flag.String("out", ".", "folder for RESULTS.md, results.json and the charts")
+}
+
+func run() error {
+	out := flag.String("out", ".", "folder for RESULTS.md and results.json")
 	readme := flag.String("readme", "", "file whose part between two marks shows what people notice")
 	from := flag.String("from", "", "results.json of a run: measure nothing, write its results again")
-	dir := flag.String("dir", "", "folder on the disk to measure; the system's temporary one by default")
-	folder := flag.String("bench", "..", "folder of the Go benchmarks")
-	quick := flag.Bool("quick", false, "few samples, in about two minutes")
-	budget := flag.Duration("budget", 0, "about how long everything may take, in place of 25 or 2 minutes")
+	quick := flag.Bool("quick", false, "few samples of small work, in some minutes")
+	budget := flag.Duration("budget", 25*time.Minute, "the time after which no other round begins")
 	flag.Parse()
-	res, err := new(Results), error(nil)
+	r := new(Results)
 	if *from != "" {
-		err = res.read(*from)
-	} else {
-		scale := fullScale
-		if *quick {
-			scale = quickScale
+		data, err := os.ReadFile(*from)
+		if err == nil {
+			err = json.Unmarshal(data, r)
 		}
-		if *budget > 0 {
-			scale.Budget = *budget
+		if err != nil {
+			return fmt.Errorf("read %s: %w", *from, err)
 		}
-		say := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
-		if res, err = measure(scale, *dir, *folder, say); err == nil {
-			res.Machine.Quick = *quick
-		}
+	} else if err := r.measure(*quick, *budget); err != nil {
+		return err
 	}
-	if err == nil {
-		err = res.write(*out, *readme)
-	}
-	exit(err)
+	return r.write(*out, *readme)
 }
 
-func exit(err error) {
+// measure runs the benchmarks of this folder and of the one above in rounds, the first of
+// them whatever it takes.
+func (r *Results) measure(quick bool, budget time.Duration) (err error) {
+	dir, err := os.MkdirTemp("", "peers-")
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "peers:", err)
-		os.Exit(1)
+		return err
 	}
-	os.Exit(0)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := r.look(dir, quick); err != nil {
+		return err
+	}
+	args := []string{"-test.run", "^$", "-test.benchmem", "-test.timeout", "2h", "-test.benchtime", "3500ms", "-test.bench", pattern()}
+	if quick {
+		args[5], args = "200ms", append(args, "-test.short")
+	}
+	folders := []string{".", ".."}
+	for i, folder := range folders {
+		if _, err := command(dir, folder, "go", "test", "-c", "-o", program(dir, i), "."); err != nil {
+			return err
+		}
+	}
+	for begun, round := time.Now(), time.Duration(0); round == 0 || !quick && time.Since(begun)+round < budget; {
+		log.Printf("round %d, after %s", len(r.Rounds)+1, time.Since(begun).Round(time.Second))
+		start, figures := time.Now(), map[string]float64{}
+		for i, folder := range folders {
+			out, err := command(dir, folder, program(dir, i), args...)
+			if err != nil {
+				return err
+			}
+			read(out, figures)
+		}
+		r.Rounds, round = append(r.Rounds, figures), time.Since(start)
+	}
+	r.Machine["load after (1, 5, 15 min)"] = load()
+	return nil
 }
 
-// A suite is a part of the run.
-type suite struct {
-	name  string
-	share int // of the time that is left, beside those after it; of the full scale, about seconds
-	run   func() error
+func program(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("%d.test", i)) }
+
+// pattern is of the benchmarks that the rows name.
+func pattern() string {
+	var names []string
+	for _, rows := range [][]row{bounds, figures, people} {
+		for _, w := range rows {
+			name, _, _ := strings.Cut(w.bench, "/")
+			names = append(names, name)
+		}
+	}
+	return "^Benchmark(" + strings.Join(names, "|") + ")$"
 }
 
-// measure runs everything, with its scratch below dir.
-func measure(scale Scale, dir, folder string, say func(string, ...any)) (_ *Results, err error) {
-	top, err := os.MkdirTemp(dir, "peers-")
+// command runs a program in a folder, with its temporary files below dir.
+func command(dir, folder, name string, args ...string) ([]byte, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), "TMPDIR="+dir)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s %s: %w: %s%s", name, args[0], err, out, &errs)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
-	b := &bench{Scale: scale, dir: filepath.Join(top, "native")}
-	for _, k := range kinds {
-		if k.Open == nil {
-			say("no rows of %s: it is not for this system", k.Name)
+	return out, nil
+}
+
+// read takes what benchmarks printed.
+func read(out []byte, figures map[string]float64) {
+	for r := benchfmt.NewReader(bytes.NewReader(out), "benchmarks"); r.Scan(); {
+		res, ok := r.Result().(*benchfmt.Result)
+		if !ok {
 			continue
 		}
-		b.kinds = append(b.kinds, k)
-	}
-	if err := os.Mkdir(b.dir, 0o700); err != nil {
-		return nil, err
-	}
-	res := &Results{Machine: machine(top, false), Scale: scale}
-	disk, err := fusedisk.Mount(top)
-	if err != nil {
-		say("no tables of slow disks, fsyncs and bytes: %v", err)
-	} else {
-		b.disk, res.Machine.FUSE = disk, true
-		defer func() { err = errors.Join(err, disk.Close()) }()
-	}
-	suites := []suite{
-		{"what a caller waits", 200, b.waits},
-		{"the same on a slow disk", 220, b.slowWaits},
-		{"a stalled disk", 40, b.stall},
-		{"bursts", 160, b.burst},
-		{"fsyncs and bytes", 85, b.costs},
-		{"messages", 80, b.messages},
-		{"sessions beside each other", 60, b.together},
-		{"iterations", 40, b.iterations},
-		{"durable saves by size", 250, b.durableBySize},
-	}
-	if folder != "" {
-		suites = append(suites,
-			suite{"what people notice", 130, func() error { return b.people(folder) }},
-			suite{"bounds", 320, func() (err error) { res.Pairs, err = b.goBenchmarks(folder); return err }})
-	}
-	if err := b.runAll(suites, say); err != nil {
-		return nil, err
-	}
-	for _, t := range b.tables {
-		t.finish()
-	}
-	res.Tables, res.Machine.LoadAfter = b.tables, load()
-	return res, nil
-}
-
-// runAll runs suites, each within its share of the time, and says how far it is.
-func (b *bench) runAll(suites []suite, say func(string, ...any)) error {
-	begun := time.Now()
-	left := 0
-	for _, s := range suites {
-		left += s.share
-	}
-	for i, s := range suites {
-		budget := b.Budget - time.Since(begun)
-		say("%d/%d %s; about %s left", i+1, len(suites), s.name, max(budget, 0).Round(time.Second))
-		b.until = time.Now().Add(budget * time.Duration(s.share) / time.Duration(left))
-		left -= s.share
-		if err := s.run(); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+		name, _, _ := strings.Cut(string(res.Name.Full()), "-") // the number of processors
+		for _, v := range res.Values {
+			if v.OrigUnit == "" {
+				v.OrigUnit, v.OrigValue = v.Unit, v.Value
+			}
+			figures[name+" "+v.OrigUnit] = v.OrigValue
 		}
 	}
-	say("measured in %s", time.Since(begun).Round(time.Second))
+}
+
+// look says where and with what a run is made.
+func (r *Results) look(dir string, quick bool) error {
+	fsType, _, err := writer.FSType(dir)
+	if err != nil {
+		return err
+	}
+	modules, err := command(dir, ".", "go", "list", "-m", "all")
+	if err != nil {
+		return err
+	}
+	git, _ := exec.Command("git", "version").Output() // "" without it
+	r.Machine = map[string]string{
+		"when": time.Now().UTC().Format("2006-01-02 15:04 MST"), "file system": fsType, "git": strings.TrimSpace(string(git)), "load before (1, 5, 15 min)": load(),
+		"machine": fmt.Sprintf("%s, %d CPUs, %s/%s, %s", match("/proc/cpuinfo", `model name\s*: (.*)`), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version()),
+		"kernel":  match("/proc/sys/kernel/osrelease", `([^-\n]*)`),
+	}
+	if quick {
+		r.Machine["run"] = "quick: few samples of small work"
+	}
+	for line := range strings.Lines(string(modules)) {
+		for _, k := range contenders {
+			if name, version, _ := strings.Cut(strings.TrimSpace(line), " "); name == k.module {
+				r.Machine[name] = version
+			}
+		}
+	}
 	return nil
+}
+
+// load is the machine's: figures taken while it did other work say so.
+func load() string { return match("/proc/loadavg", `(\S+ \S+ \S+)`) }
+
+// match is what the group of an expression matches in a file, "" if nothing does.
+func match(path, expr string) string {
+	data, _ := os.ReadFile(path)
+	if found := regexp.MustCompile(expr).FindSubmatch(data); found != nil {
+		return string(found[1])
+	}
+	return ""
 }

@@ -1,13 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"database/sql"
-	"encoding/binary"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/raft"
 	raftwal "github.com/hashicorp/raft-wal"
@@ -15,29 +14,22 @@ import (
 	"github.com/tidwall/wal"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/lopen-dev/lopen/bench/fusedisk"
 	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// TestMain lets the test's program be the disk, too.
-func TestMain(m *testing.M) {
-	if ran, err := fusedisk.Serve(); ran {
-		exit(err)
-	}
-	os.Exit(m.Run())
-}
-
 // TestPeersStore checks that each contender keeps what it is measured for: a figure of
 // one that does not would be worth nothing.
 func TestPeersStore(t *testing.T) {
 	const tasks, steps = 12, 5
-	for _, k := range kinds {
-		t.Run(k.Name, func(t *testing.T) {
+	last := workload.StepOf(steps-1, tasks)
+	want := [][]byte{recordOf(taskRecord, 0, taskOf(last.Task, last.Attempts)).value, recordOf(iterationRecord, 0, oneIteration).value}
+	for _, k := range contenders {
+		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			p, err := k.Open(dir, tasks)
+			p, err := peers[k.key](dir, tasks)
 			require.NoError(t, err)
 			for i := range steps {
 				s := workload.StepOf(i, tasks)
@@ -48,27 +40,38 @@ func TestPeersStore(t *testing.T) {
 				require.NoError(t, a.Append("hello"))
 			}
 			require.NoError(t, p.Sync())
-			if k.Name == Ours {
-				requireLopen(t, dir, steps)
-			}
 			require.NoError(t, p.Close())
-			last := workload.StepOf(steps-1, tasks)
-			switch k.Name {
-			case Ours:
-			case Floor:
+			switch k.key {
+			case "lopen":
+				requireSession(t, dir, steps)
+			case "append":
 				info, err := os.Stat(filepath.Join(dir, "log"))
 				require.NoError(t, err)
 				require.EqualValues(t, steps*recordBytes+len("hello"), info.Size())
 			case "bbolt":
-				requireBolt(t, dir, last)
-			case "SQLite FULL", "SQLite NORMAL":
-				requireSQLite(t, dir, last, steps)
-			case "tidwall/wal":
+				db, err := bolt.Open(filepath.Join(dir, "state.db"), 0o600, nil)
+				require.NoError(t, err)
+				defer db.Close()
+				require.NoError(t, db.View(func(tx *bolt.Tx) error {
+					require.Equal(t, tasks+steps+1, tx.Bucket(bucket).Stats().KeyN)
+					require.Equal(t, string(want[0]), string(tx.Bucket(bucket).Get([]byte{taskRecord, 0, 0, 0, byte(last.Task)})))
+					return nil
+				}))
+			case "sqlite-full", "sqlite-normal":
+				db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "state.db"))
+				require.NoError(t, err)
+				defer db.Close()
+				var value, mode string
+				var n int
+				require.NoError(t, db.QueryRow("SELECT value, (SELECT count(*) FROM records) FROM records WHERE kind = ? AND key = ?", taskRecord, last.Task).Scan(&value, &n))
+				require.NoError(t, db.QueryRow("PRAGMA journal_mode").Scan(&mode))
+				require.Equal(t, []any{string(want[0]), tasks + steps + 1, "wal"}, []any{value, n, mode})
+			case "tidwall":
 				l, err := wal.Open(dir, nil)
 				require.NoError(t, err)
 				data, err := l.Read(steps)
 				require.NoError(t, err)
-				requireChange(t, data, last)
+				require.Equal(t, string(bytes.Join(want, nil)), string(data))
 				require.NoError(t, l.Close())
 			case "raft-wal":
 				// Close leaves the log's metadata locked, so a copy is opened.
@@ -78,7 +81,7 @@ func TestPeersStore(t *testing.T) {
 				require.NoError(t, err)
 				var entry raft.Log
 				require.NoError(t, l.GetLog(steps, &entry))
-				requireChange(t, entry.Data, last)
+				require.Equal(t, string(bytes.Join(want, nil)), string(entry.Data))
 				require.NoError(t, l.Close())
 			default:
 				var doc document
@@ -92,15 +95,7 @@ func TestPeersStore(t *testing.T) {
 	}
 }
 
-func requireChange(t *testing.T, data []byte, last workload.Step) {
-	t.Helper()
-	var c change
-	require.NoError(t, json.Unmarshal(data, &c))
-	require.Equal(t, taskOf(last.Task, last.Attempts), c.Task)
-	require.Equal(t, &oneIteration, c.Iteration)
-}
-
-func requireLopen(t *testing.T, dir string, steps int) {
+func requireSession(t *testing.T, dir string, steps int) {
 	t.Helper()
 	store, err := lifecycle.Open(dir, lifecycle.Options{})
 	require.NoError(t, err)
@@ -111,123 +106,71 @@ func requireLopen(t *testing.T, dir string, steps int) {
 	st, _, err := store.Read(infos[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, steps, st.NumIterations())
-	n := 0
+	var said []any
 	for m, err := range store.Messages(infos[0].ID) {
 		require.NoError(t, err)
-		require.Equal(t, session.Text("hello"), m.Content)
-		n++
+		said = append(said, m.Content)
 	}
-	require.Equal(t, 1, n)
+	require.Equal(t, []any{session.Text("hello")}, said)
 }
 
-func requireBolt(t *testing.T, dir string, last workload.Step) {
-	t.Helper()
-	db, err := bolt.Open(filepath.Join(dir, "state.db"), 0o600, nil)
-	require.NoError(t, err)
-	defer db.Close()
-	require.NoError(t, db.View(func(tx *bolt.Tx) error {
-		var have task
-		require.NoError(t, json.Unmarshal(tx.Bucket(tasksBucket).Get(binary.BigEndian.AppendUint32(nil, uint32(last.Task))), &have))
-		require.Equal(t, taskOf(last.Task, last.Attempts), have)
-		return nil
-	}))
-}
-
-func requireSQLite(t *testing.T, dir string, last workload.Step, steps int) {
-	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "state.db"))
-	require.NoError(t, err)
-	defer db.Close()
-	var attempts, iterations int
-	var mode string
-	require.NoError(t, db.QueryRow("SELECT attempts, (SELECT count(*) FROM iterations) FROM tasks WHERE n = ?", last.Task).Scan(&attempts, &iterations))
-	require.NoError(t, db.QueryRow("PRAGMA journal_mode").Scan(&mode))
-	require.Equal(t, []any{last.Attempts, steps, "wal"}, []any{attempts, iterations, mode})
-}
-
-// TestDisk checks the disk that everybody is held back by.
-func TestDisk(t *testing.T) {
-	d := disk(t)
-	before, err := d.Counts()
-	require.NoError(t, err)
-	p, err := openFloor(d.Dir, 0)
-	require.NoError(t, err)
-	require.NoError(t, d.Hold(30*time.Millisecond))
-	begun := time.Now()
-	require.NoError(t, p.Save(workload.Step{}))
-	require.GreaterOrEqual(t, time.Since(begun), 30*time.Millisecond)
-	require.NoError(t, d.Hold(0))
-	begun = time.Now()
-	require.NoError(t, d.Stall(60*time.Millisecond))
-	require.NoError(t, p.Save(workload.Step{}))
-	require.GreaterOrEqual(t, time.Since(begun), 60*time.Millisecond)
-	after, err := d.Counts()
-	require.NoError(t, err)
-	require.Equal(t, fusedisk.Counts{Fsyncs: 3, Bytes: 2 * recordBytes}, fusedisk.Counts{Fsyncs: after.Fsyncs - before.Fsyncs, Bytes: after.Bytes - before.Bytes}, "the folder's, and two")
-	require.NoError(t, p.Close())
-}
-
-func disk(t *testing.T) *fusedisk.Disk {
-	t.Helper()
-	d, err := fusedisk.Mount(t.TempDir())
-	if err != nil {
-		t.Skipf("no FUSE here: %v", err)
+// TestReport reads what benchmarks print and looks at what is written about it.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	r := &Results{Machine: map[string]string{"machine": "a quiet one"}}
+	for _, slow := range []string{"1", "10", "1"} { // a machine that is ten times slower in one round: ratios do not move
+		figures := map[string]float64{}
+		read([]byte(`goos: linux
+BenchmarkList-2         	       5	 15`+slow+` lopen-p50-ns	 100`+slow+` read-p50-ns	 900 lopen-p99-ns
+BenchmarkSave/stalled-2 	       5	 20 tasks=10-p50-ns	 700 tasks=10-p99-ns
+BenchmarkIdle-2         	       1	 16 heap-MiB
+BenchmarkPeerStall-2    	       1	 90 lopen-saves	 0 bbolt-saves
+BenchmarkPeerDurable/tasks=40-2 	 1	 2000 lopen-p50-ns	 6000 bbolt-p50-ns	 3000 channel-p50-ns
+PASS
+`), figures)
+		r.Rounds = append(r.Rounds, figures)
 	}
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
-	return d
-}
-
-// TestMeasure runs everything but the Go benchmarks once, small, and reads what was
-// written.
-func TestMeasure(t *testing.T) {
-	scale := Scale{Budget: time.Minute, Rounds: 2, Turn: time.Millisecond, Paced: 20 * time.Millisecond, Sizes: []int{10, 200}, Triggers: 20, Hold: time.Millisecond, Stall: 100 * time.Millisecond, Iterations: 20, Sessions: 2}
-	res, err := measure(scale, t.TempDir(), "", t.Logf)
-	require.NoError(t, err)
-	out := t.TempDir()
-	require.NoError(t, res.write(out, ""))
-	var back Results
-	data, err := os.ReadFile(filepath.Join(out, "results.json"))
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(data, &back))
-	page, err := os.ReadFile(filepath.Join(out, "RESULTS.md"))
-	require.NoError(t, err)
-	for _, table := range back.Tables {
-		require.Contains(t, string(page), "## "+table.Title)
-		require.NotEmpty(t, table.Rows)
-		for _, r := range table.Rows {
-			require.NotEmpty(t, r.Durable, "%s in %s", r.Name, table.Title)
-			require.LessOrEqual(t, r.P50, r.Max)
-		}
-	}
-	for _, chart := range []string{"durable-by-size.svg", "burst.svg", "caller-waits.svg"} {
-		info, err := os.Stat(filepath.Join(out, chart))
-		require.NoError(t, err)
-		require.NotZero(t, info.Size())
-	}
-}
-
-// TestPeople runs what people notice once, small, and puts it where a readme has its
-// marks.
-func TestPeople(t *testing.T) {
-	b := &bench{dir: t.TempDir(), until: time.Now(), Scale: Scale{Rounds: 2, Home: Home{30, 3, 200 << 10}}}
-	require.NoError(t, b.people(".."))
-	res := &Results{Scale: b.Scale}
-	for _, table := range b.tables {
-		table.finish()
-		require.Equal(t, Ours, table.Rows[0].Name, table.Title)
-	}
-	res.Tables = b.tables
-	readme := filepath.Join(t.TempDir(), "README.md")
+	dir := t.TempDir()
+	readme := filepath.Join(dir, "README.md")
 	require.NoError(t, os.WriteFile(readme, []byte("before\n"), 0o600))
-	require.Error(t, res.intoReadme(readme), "there are no marks")
-	require.NoError(t, os.WriteFile(readme, []byte("before\n"+readmeBegin+"\nof another run\n"+readmeEnd+"\nafter\n"), 0o600))
-	require.NoError(t, res.intoReadme(readme))
-	once, err := os.ReadFile(readme)
+	require.Error(t, r.write(dir, readme), "there are no marks")
+	marked := "before\n<!-- written by make bench: begin -->\nof another run\n<!-- written by make bench: end -->\nafter\n"
+	require.NoError(t, os.WriteFile(readme, []byte(marked), 0o600))
+	require.NoError(t, r.write(dir, readme))
+	page, err := os.ReadFile(filepath.Join(dir, "RESULTS.md"))
 	require.NoError(t, err)
-	require.NoError(t, res.intoReadme(readme))
-	again, err := os.ReadFile(readme)
+	for _, want := range []string{
+		"| List of 10,000 sessions | **151 ns**, p99 900 ns | serial open, read of 1 KiB and close of each: **1 µs** | 0.151 | 1 | kept |\n",
+		"| Save back to back, a commit hangs, 10 tasks | **20 ns**, p99 700 ns |  |  | 100 ns, p99 500 ns | **missed** |\n",
+		"| Heap of 1,000 live idle sessions, MiB | **16** |  |  | 20 | kept |\n",
+		"| Allocations of a Save | not measured |",
+		"| bbolt | 0 | 0..0 | 0 | durable |\n",
+		"| model: channel of 256 | 3 µs | 3 µs..3 µs | 1.5 | **not durable**: survives a crash of the process |\n",
+	} {
+		require.Contains(t, string(page), want)
+	}
+	text, err := os.ReadFile(readme)
 	require.NoError(t, err)
-	require.Equal(t, string(once), string(again))
-	require.NotContains(t, string(once), "of another run")
-	require.Regexp(t, "(?s)^before\n<!--.*`lopen session list`, 3 sessions.*-->\nafter\n$", string(once))
+	require.NotContains(t, string(text), "of another run")
+	require.Regexp(t, "(?s)^before\n<!--.*One save of a plan of 40 tasks until durable \\| \\*\\*2 µs.*-->\nafter\n$", string(text))
+	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
+	require.NoError(t, err)
+	again := new(Results)
+	require.NoError(t, json.Unmarshal(data, again))
+	require.Equal(t, r, again)
+	require.NoError(t, again.write(dir, readme))
+	twice, err := os.ReadFile(readme)
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(twice))
+}
+
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{0: "0", 0.25: "0.25", 1.234: "1.23", 99.94: "99.9", 100.4: "100", 1234567: "1,234,567"} {
+		require.Equal(t, want, number(v))
+	}
+	for ns, want := range map[float64]string{80: "80 ns", 1500: "1.5 µs", 2.5e6: "2.5 ms", 3e10: "30 s"} {
+		require.Equal(t, want, row{}.amount(ns))
+	}
+	require.Equal(t, "2.0 KiB", row{stat: "bytes"}.amount(2048))
 }

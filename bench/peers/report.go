@@ -4,234 +4,239 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 )
 
-// Results are what results.json holds.
-type Results struct {
-	Machine Machine
-	Scale   Scale
-	Pairs   []PairRow
-	Tables  []*Table
-}
+// inReadme is the part of a readme that is written here.
+var inReadme = regexp.MustCompile("(?s)(<!-- written by make bench: begin -->\n).*(<!-- written by make bench: end -->)")
 
-// read takes the results of an earlier run.
-func (r *Results) read(name string) error {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, r); err != nil {
-		return fmt.Errorf("decode %s: %w", name, err)
-	}
-	return nil
-}
-
-// write makes results.json, RESULTS.md and the charts in a folder, and what people
+// write makes results.json and RESULTS.md in a folder, and the table of what people
 // notice in a readme, if one is named.
 func (r *Results) write(out, readme string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
+	data, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(out, "results.json"), append(data, '\n'), 0o644); err != nil {
 		return err
 	}
-	charts, err := r.charts(out)
-	if err != nil {
-		return fmt.Errorf("draw charts: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(out, "RESULTS.md"), []byte(r.page(charts)), 0o644); err != nil || readme == "" {
+	if err := os.WriteFile(filepath.Join(out, "RESULTS.md"), []byte(r.page()), 0o644); err != nil || readme == "" {
 		return err
 	}
-	return r.intoReadme(readme)
+	page, err := os.ReadFile(readme)
+	if err != nil {
+		return err
+	}
+	if !inReadme.Match(page) {
+		return fmt.Errorf("write into %s: it has no part %s", readme, inReadme)
+	}
+	return os.WriteFile(readme, inReadme.ReplaceAll(page, []byte("${1}"+r.noticed()+"${2}")), 0o644)
 }
 
-func (r *Results) page(charts []string) string {
+// page is RESULTS.md.
+func (r *Results) page() string {
+	var machine [][]string
+	for _, key := range slices.Sorted(maps.Keys(r.Machine)) {
+		machine = append(machine, []string{key, r.Machine[key]})
+	}
+	s := fmt.Sprintf(`# Results
+
+Written by make bench; do not edit. What is measured and how: [peers/doc.go](peers/doc.go).
+
+%s
+Figures of different machines do not compare; ratios do, roughly. Medians of %d rounds, each a process; the 99th percentile where there are samples enough.
+Each row says how durable what it measured is: a figure that is not durable is no equal of one that is.
+
+## What people notice
+
+%s
+## Bounds
+
+The sides of each row work in turns in one process. A bound is the most that is wanted: of the ratio to the first other side, or of the figure
+itself where there is no other or the bound is a time; where there is none the row is there to be known. The last side is what nothing on this
+machine could be faster than, wherever there is such a thing.
+
+%s`, grid([]string{"", ""}, machine), len(r.Rounds), r.noticed(), r.summary(bounds))
+	for _, w := range figures {
+		s += "\n## " + w.title + "\n\n"
+		if w.note != "" {
+			s += w.note + "\n\n"
+		}
+		s += r.table(w)
+	}
+	return s
+}
+
+// noticed is the table of what people notice.
+func (r *Results) noticed() string {
+	rows := slices.DeleteFunc(slices.Concat(figures, people), func(w row) bool { return w.people == "" })
+	return fmt.Sprintf("A plan of 40 tasks, a project of 5,000 files, 300 sessions, one of them with 20 MiB of messages. Medians, and the 99th percentile where there\nare samples enough. %s, %s, %s.\n\n",
+		r.Machine["machine"], r.Machine["file system"], r.Machine["when"]) + r.summary(rows)
+}
+
+// grid is a table of Markdown. A column of which every cell is empty is left out; one
+// whose name ends in ":" has figures.
+func grid(names []string, rows [][]string) string {
 	var b strings.Builder
-	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	m := r.Machine
-	p("# Results\n\nWritten by `make bench`%s; do not edit. What is measured and how: [peers/doc.go](peers/doc.go).\n", map[bool]string{true: " (here `make bench-quick`: few samples)"}[m.Quick])
-	p("| | |\n|---|---|")
-	p("| when | %s |", m.At.Format("2006-01-02 15:04 MST"))
-	p("| machine | %s, %d CPUs, %s, kernel %s |", m.CPU, m.CPUs, m.System, m.Kernel)
-	p("| file system | %s%s |", m.FileSystem, map[bool]string{false: "; no FUSE here, so that what needs it is left out", true: ""}[m.FUSE])
-	p("| load before, after (1, 5, 15 min) | %s, %s |", m.Load, m.LoadAfter)
-	p("| tools | %s, git %s |", m.Go, cmp.Or(m.Git, "none"))
-	var versions []string
-	for _, k := range kinds {
-		if v := m.Modules[k.Version]; v != "" && !slices.Contains(versions, k.Version+" "+v) {
-			versions = append(versions, k.Version+" "+v)
+	line := func(cell func(i int) string) {
+		for i := range names {
+			if slices.ContainsFunc(rows, func(row []string) bool { return row[i] != "" }) {
+				b.WriteString("| " + cell(i) + " ")
+			}
 		}
+		b.WriteString("|\n")
 	}
-	p("| modules | %s |\n", strings.Join(versions, ", "))
-	p("Figures of different machines do not compare; ratios do, roughly. A ratio is the median of the ratios of the rounds, at most %d.", r.Scale.Rounds)
-	p("The 99th percentile is left out below %d samples, the 99.9th below %d.", forP99, forP999)
-	p("Each row says how durable what it measured is: a figure that is not durable is no equal of one that is.\n")
-	for _, c := range charts {
-		p("![](%s)\n", c)
+	line(func(i int) string { return strings.TrimSuffix(names[i], ":") })
+	line(func(i int) string { return "---" + names[i][len(strings.TrimSuffix(names[i], ":")):] })
+	for _, row := range rows {
+		line(func(i int) string { return row[i] })
 	}
-	p("## What people notice\n\n%s\n", r.peopleNote())
-	r.people(p)
-	r.bounds(p)
-	for _, t := range r.Tables {
-		t.print(p)
-	}
-	return strings.TrimRight(b.String(), "\n") + "\n"
+	return b.String()
 }
 
-// enough samples that a percentile is not one of the longest two.
-const (
-	forP99  = 300
-	forP999 = 3000
-)
-
-// bounds prints the table of what this project set itself.
-func (r *Results) bounds(p func(string, ...any)) {
-	if len(r.Pairs) == 0 {
-		return
-	}
-	p("## Bounds\n\nThe benchmarks of this folder; the sides of each work in turns in one process, in %d processes at most. A bound is the least that is wanted;", r.Scale.Processes)
-	p("where there is none the row is there to be known. The floor is what nothing on this machine could be faster than.\n")
-	p("| work | lopen | p99 | beside | that took | ratio | lowest..highest | bound | | above the floor |\n|---|--:|--:|---|--:|--:|--:|--:|---|---|")
-	for _, w := range r.Pairs {
-		if w.Rounds == 0 {
-			p("| %s | not measured | | %s | | | | | | |", w.Work, w.What)
-			continue
-		}
-		unit, beside, took, ratio, low, high := "ns", "", "", "", number(w.Low), number(w.High)
-		if w.counted() {
-			unit = ""
-		}
-		bound, verdict, floor := amount(w.Bound, unit), "within", ""
-		switch {
-		case w.Other != "":
-			beside, took, ratio, bound = w.What, amount(w.OtherP50, unit), number(w.Value), number(w.Bound)
-		case !w.counted():
-			low, high = amount(w.Low, unit), amount(w.High, unit)
-			bound += ", p99 " + amount(w.Bound99, unit)
-		}
-		switch {
-		case w.Bound == 0:
-			bound, verdict = "", ""
-		case !w.within():
-			verdict = "**missed**"
-		}
-		if w.FromFloor > 0 {
-			floor = number(w.FromFloor) + " x " + w.Below
-		} else if w.isFloor() {
-			floor = ratio + " x"
-		}
-		p("| %s | %s | %s | %s | %s | %s | %s..%s | %s | %s | %s |", w.Work, amount(w.P50, unit), some(w.P99), beside, took, ratio, low, high, bound, verdict, floor)
-	}
-	p("")
+// A figure is what the rounds have of one side. A ratio is to this project in the
+// same round.
+type figure struct {
+	kind
+	values, p99s, ratios []float64
 }
 
-// some is a time, nothing if there is none.
-func some(ns float64) string {
-	if ns == 0 {
+// figures are those of the sides of a row that were measured.
+func (r *Results) figures(w row) (all []figure) {
+	sides, stat := w.sides, "-"+cmp.Or(w.stat, "p50-ns")
+	switch {
+	case slices.ContainsFunc(figures, func(f row) bool { return f.bench == w.bench }):
+		sides = contenders
+	case sides == nil:
+		sides, stat = []kind{{name: "lopen"}}, w.stat
+	}
+	for _, k := range sides {
+		f := figure{kind: k}
+		for _, round := range r.Rounds {
+			v, ok := round[w.bench+" "+k.key+stat]
+			if !ok {
+				continue
+			}
+			f.values = append(f.values, v)
+			if p99, ok := round[w.bench+" "+k.key+"-p99-ns"]; ok && w.stat == "" {
+				f.p99s = append(f.p99s, p99)
+			}
+			if ours := round[w.bench+" "+sides[0].key+stat]; ours > 0 {
+				f.ratios = append(f.ratios, v/ours)
+			}
+		}
+		if w.saved {
+			f.durable = cmp.Or(f.saved, f.durable)
+		}
+		if f.values != nil {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// table has a line for each side of a row.
+func (r *Results) table(w row) string {
+	var lines [][]string
+	for _, f := range r.figures(w) {
+		lines = append(lines, []string{f.name, w.amount(median(f.values)), w.some(f.p99s), w.spread(f.values), number(median(f.ratios)), f.durable})
+	}
+	return grid([]string{"", "median:", "p99:", "of the rounds:", "x lopen:", "what it promises"}, lines)
+}
+
+// summary has a line for each row.
+func (r *Results) summary(rows []row) string {
+	var lines [][]string
+	for _, w := range rows {
+		all, ours, others, ratios := r.figures(w), "not measured", []string(nil), []string(nil)
+		for i, f := range all {
+			if len(all) > len(chosen) && !slices.Contains(chosen, f.key) {
+				continue
+			}
+			text := "**" + w.amount(median(f.values)) + "**"
+			if f.p99s != nil {
+				text += ", p99 " + w.some(f.p99s)
+			}
+			if f.durable != "" {
+				text += "; " + strings.ReplaceAll(f.durable, "**", "")
+			}
+			if i == 0 {
+				ours = text
+				continue
+			}
+			others, ratios = append(others, f.name+": "+text), append(ratios, number(1/median(f.ratios)))
+		}
+		limit, kept := w.kept(all)
+		lines = append(lines, []string{cmp.Or(w.people, w.title), ours, strings.Join(others, "<br>"), strings.Join(ratios, "<br>"), limit, kept})
+	}
+	return grid([]string{"", "lopen", "others", "lopen to these:", "bound:", ""}, lines)
+}
+
+// kept says what a row's bound is and whether it is kept.
+func (w row) kept(all []figure) (limit, verdict string) {
+	if w.limit == 0 || len(all) == 0 {
+		return "", ""
+	}
+	value, p99, limit := median(all[0].values), 0.0, w.amount(w.limit)
+	if w.limit99 > 0 {
+		p99 = median(all[0].p99s)
+		limit += ", p99 " + w.amount(w.limit99)
+	} else if len(all) > 1 {
+		value, limit = 1/median(all[1].ratios), number(w.limit)
+	}
+	if value > w.limit || p99 > w.limit99 {
+		return limit, "**missed**"
+	}
+	return limit, "kept"
+}
+
+// median is 0 of nothing.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}
+
+func (w row) some(values []float64) string {
+	if values == nil {
 		return ""
 	}
-	return amount(ns, "ns")
+	return w.amount(median(values))
 }
 
-func (t *Table) print(p func(string, ...any)) {
-	p("## %s\n", t.Title)
-	if t.Note != "" {
-		p("%s\n", t.Note)
+func (w row) spread(values []float64) string {
+	if len(values) < 2 {
+		return ""
 	}
-	ratio := ""
-	if t.Base != "" {
-		ratio = " x " + t.Base + " |"
-	}
-	single := !slices.ContainsFunc(t.Rows, func(r Row) bool { return r.N > 1 })
-	figures := " median | p99 | p99.9 | max | medians of rounds |"
-	if single {
-		figures = " " + t.Unit + " |"
-		if t.PerByte > 0 {
-			figures += " x changed |"
-		}
-	} else {
-		ratio += " samples |"
-	}
-	p("| |%s%s what it promises |", figures, ratio)
-	p("|---|%s---|", strings.Repeat("--:|", strings.Count(figures+ratio, "|")))
-	for _, r := range t.Rows {
-		ratio := ""
-		if t.Base != "" {
-			ratio = " " + number(r.Ratio) + " |"
-		}
-		a := func(v float64) string { return amount(v, t.Unit) }
-		if single {
-			figure := a(r.P50)
-			if t.PerByte > 0 {
-				figure += " | " + number(r.P50/t.PerByte)
-			}
-			p("| %s | %s |%s %s |", r.Name, figure, ratio, r.Durable)
-			continue
-		}
-		p99, p999 := a(r.P99), a(r.P999)
-		if r.N < forP99 {
-			p99 = ""
-		}
-		if r.N < forP999 {
-			p999 = ""
-		}
-		p("| %s | %s | %s | %s | %s | %s..%s |%s %d | %s |", r.Name, a(r.P50), p99, p999, a(r.Max), a(r.Low), a(r.High), ratio, r.N, r.Durable)
-	}
-	p("")
+	return w.amount(slices.Min(values)) + ".." + w.amount(slices.Max(values))
 }
 
 // amount is a figure for people.
-func amount(v float64, unit string) string {
-	switch unit {
-	case "ns":
-		for _, step := range []struct {
-			ns   float64
-			name string
-		}{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}} {
-			if v >= step.ns {
-				return number(v/step.ns) + " " + step.name
-			}
-		}
-		return number(v) + " ns"
-	case "bytes":
-		return bytesOf(int(v + 0.5))
+func (w row) amount(v float64) string {
+	switch stat := cmp.Or(w.stat, "p50-ns"); {
+	case strings.HasSuffix(stat, "-ns"):
+		v, prefix := humanize.ComputeSI(v / 1e9)
+		return number(v) + " " + prefix + "s"
+	case stat == "bytes":
+		return humanize.IBytes(uint64(v + 0.5))
 	}
 	return number(v)
 }
 
-// bytesOf is a number of bytes for people.
-func bytesOf(n int) string {
-	switch v := float64(n); {
-	case n >= 1<<20:
-		return number(v/(1<<20)) + " MiB"
-	case n >= 1<<10:
-		return number(v/(1<<10)) + " KiB"
-	}
-	return thousands(n)
-}
-
 // number has three digits that count.
 func number(v float64) string {
-	if v >= 100 {
-		return thousands(int(v + 0.5))
+	if v >= 100 && v < 1e15 {
+		return humanize.Comma(int64(v + 0.5))
 	}
-	s := strconv.FormatFloat(v, 'g', 3, 64)
-	if strings.ContainsRune(s, 'e') {
-		return strconv.FormatFloat(v, 'f', 4, 64)
-	}
-	return s
-}
-
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return strconv.FormatFloat(v, 'g', 3, 64)
 }

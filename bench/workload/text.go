@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 var words = []string{"the", "handler", "returns", "an", "error", "when", "token", "has", "expired", "so", "test", "waits", "for", "session", "and", "retries", "it", "once"}
@@ -31,15 +32,16 @@ func Specification(n int) []byte {
 	return b.Bytes()
 }
 
-// Tree makes n files in folders up to five deep, as repositories have them.
-func Tree(top string, n int) error {
+// Tree makes n files in folders up to five deep, as repositories have them, and a
+// .gitignore at the top. It returns the names of all, sorted.
+func Tree(top string, n int) (names []string, err error) {
 	rng := rand.New(rand.NewPCG(Seed, 0))
 	dirs := []string{"."}
 	for i := range n {
 		if i%12 == 0 {
 			dir := filepath.Join(dirs[rng.IntN(min(len(dirs), 80))], fmt.Sprintf("package%d", i))
 			if err := os.MkdirAll(filepath.Join(top, dir), 0o755); err != nil {
-				return err
+				return nil, err
 			}
 			dirs = append(dirs, dir)
 		}
@@ -47,9 +49,13 @@ func Tree(top string, n int) error {
 		for j := range content {
 			content[j] = byte(rng.Uint32())
 		}
-		if err := os.WriteFile(filepath.Join(top, dirs[rng.IntN(len(dirs))], fmt.Sprintf("file%d.go", i)), content, 0o644); err != nil {
-			return err
+		names = append(names, filepath.Join(top, dirs[rng.IntN(len(dirs))], fmt.Sprintf("file%d.go", i)))
+		if err := os.WriteFile(names[i], content, 0o644); err != nil {
+			return nil, err
 		}
 	}
-	return os.WriteFile(filepath.Join(top, ".gitignore"), []byte("*.o\n*.log\n/build/\nnode_modules/\n!keep.log\n"), 0o644)
+	ignore := filepath.Join(top, ".gitignore")
+	names = append(names, ignore)
+	slices.Sort(names)
+	return names, os.WriteFile(ignore, []byte("*.o\n*.log\n/build/\nnode_modules/\n!keep.log\n"), 0o644)
 }

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -52,14 +53,35 @@ func TestText(t *testing.T) {
 func TestTree(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	require.NoError(t, Tree(dir, 50))
-	files := 0
-	require.NoError(t, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+	names, err := Tree(dir, 50)
+	require.NoError(t, err)
+	var found []string
+	require.NoError(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
-			files++
+			found = append(found, name)
 		}
 		return err
 	}))
-	require.Equal(t, 51, files)
-	require.Error(t, Tree(filepath.Join(dir, ".gitignore"), 1), "there is a file in the way")
+	require.Len(t, names, 51)
+	require.ElementsMatch(t, found, names)
+	_, err = Tree(filepath.Join(dir, ".gitignore"), 1)
+	require.Error(t, err, "there is a file in the way")
+}
+
+func TestGit(t *testing.T) {
+	t.Parallel()
+	tree := t.TempDir()
+	names, err := Tree(tree, 3)
+	require.NoError(t, err)
+	git := Git(filepath.Join(t.TempDir(), "git"), tree)
+	if git == nil {
+		t.Skip("no git here")
+	}
+	clean := []string{"diff", "--quiet"}
+	require.Error(t, git(clean...), "there is no repository")
+	require.NoError(t, git("init", "-q"))
+	require.NoError(t, git("add", "-A"))
+	require.NoError(t, git(clean...), "the files are in the index")
+	require.NoError(t, os.WriteFile(names[1], []byte("changed"), 0o600))
+	require.Error(t, git(clean...))
 }

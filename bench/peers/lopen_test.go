@@ -8,8 +8,8 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// lopen is this project as a loop uses it.
-type lopen struct {
+// project is this project as a loop uses it.
+type project struct {
 	store *lifecycle.Store
 	sess  *lifecycle.Session
 }
@@ -27,22 +27,22 @@ func openLopen(dir string, n int) (Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lopen{store, sess}, sess.Flush(context.Background())
+	return &project{store, sess}, sess.Flush(context.Background())
 }
 
-func (l *lopen) Save(s workload.Step) error {
+func (l *project) Save(s workload.Step) error {
 	return l.sess.Change(session.TriggerStepCompleted, s.Apply)
 }
 
-func (l *lopen) Append(text string) error {
+func (l *project) Append(text string) error {
 	return l.sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text(text)})
 }
 
-func (l *lopen) Sync() error  { return l.sess.Sync(context.Background()) }
-func (l *lopen) Close() error { return l.store.Close(context.Background()) }
+func (l *project) Sync() error  { return l.sess.Sync(context.Background()) }
+func (l *project) Close() error { return l.store.Close(context.Background()) }
 
 // records are those of the journal so far: as many as there were commits.
-func (l *lopen) records() (n float64, err error) {
+func (l *project) records() (n float64, err error) {
 	err = l.store.Log(l.sess.ID(), 0, func(session.Record) error { n++; return nil })
 	return n, err
 }

@@ -1,0 +1,34 @@
+package turns
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRun has a quick side and a slow one, and looks at who had how many turns.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	var order []string
+	call := func(what string) func() { return func() { order = append(order, what) } }
+	res := testing.Benchmark(func(b *testing.B) {
+		order = nil
+		Run(b, Side{Name: "few", Before: call("before"), After: call("after"), Block: 2, Calls: 10, Do: call("few")},
+			Side{Name: "paced", For: 5 * time.Millisecond, Pace: time.Millisecond, Do: call("paced")})
+	})
+	require.Equal(t, []string{"before", "few", "few", "after", "paced", "paced"}, order[:6])
+	require.Positive(t, res.Extra["few-p50-ns"])
+	require.Positive(t, res.Extra["paced-p50-ns"])
+	require.Positive(t, res.Extra["few-p99-ns"], "a benchmark of a second has 300 samples")
+	var few, paced int
+	for _, what := range order {
+		switch what {
+		case "few":
+			few++
+		case "paced":
+			paced++
+		}
+	}
+	require.Greater(t, paced, few, "five calls in each turn")
+}
