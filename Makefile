@@ -7,7 +7,7 @@ KILLS ?= 50
 RANDOM_CUTS ?= 20
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race mutants crash fuzz corpora vulns hostile night bench bench-quick bench-report bench-compare agents lint fmt tidy-check cross ci
+.PHONY: help run build test race house mutants crash fuzz corpora dead vulns hostile night bench bench-quick bench-report bench-compare agents lint fmt tidy-check cross ci
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,10 +19,13 @@ build: ## build bin/lopen
 	@$(GO) build -o bin/lopen ./cmd/lopen
 
 test: ## run the tests
-	$(GO) test -count=1 ./... ./.ci/mutants
+	$(GO) test -count=1 ./... ./.ci/mutants ./.ci/house
 
 race: ## run the tests under the race detector, with fewer crash states
 	GORACE=atexit_sleep_ms=20 $(GO) test -count=1 -race -short -timeout 15m ./...
+
+house: ## print the shape of the source: lines, files and exported names by room
+	@$(GO) run ./.ci/house
 
 mutants: ## take each safety mechanism out and require that a test notices
 	$(GO) run ./.ci/mutants
@@ -45,6 +48,9 @@ fuzz: ## fuzz every decoder and parser, FUZZTIME each
 
 corpora: ## replay the committed corpus of every parser under a memory limit
 	@.ci/corpora
+
+dead: ## list functions that nothing calls, and those of test support that no test calls
+	@GO=$(GO) .ci/dead
 
 hostile: ## put every kind of file in every place and run every command, at length
 	$(GO) test -count=1 -timeout 60m -run 'TestPlaces|TestHostileSession' ./cmd/lopen -hostile
@@ -72,7 +78,7 @@ agents: ## run the real claude, codex and opencode against mocks of their APIs; 
 	@GO=$(GO) AGENTS=$(AGENTS) RECORD=$(RECORD) .ci/agents
 
 lint: ## run the linters, import rules included
-	$(GOLANGCI) run ./... ./.ci/mutants
+	$(GOLANGCI) run ./... ./.ci/mutants ./.ci/house
 
 fmt: ## format the code
 	$(GO) fmt ./...
@@ -86,10 +92,11 @@ cross: ## build and vet for the other systems
 
 ci: tidy-check ## everything that a change must pass
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
-	$(GO) vet ./... ./.ci/mutants
+	$(GO) vet ./... ./.ci/mutants ./.ci/house
 	$(MAKE) lint
 	$(MAKE) cross
 	$(MAKE) vulns
 	$(MAKE) corpora
+	$(MAKE) dead
 	$(MAKE) race
 	$(MAKE) run

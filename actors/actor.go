@@ -78,7 +78,7 @@ type Actor struct {
 
 	// Owned by run.
 	pending   Batch            // accepted, not yet durable
-	published chan error       // result of the publication that goes on; nil when none does
+	published chan error       // result of the running publication; nil when none runs
 	unshown   commits          // that no publication has been begun for
 	shownAt   time.Time        // when the last publication was begun
 	due       <-chan time.Time // of the next publication; nil when none is due
@@ -141,7 +141,7 @@ func (a *Actor) State() *session.State { return a.newest.Load() }
 // goroutines wants after Update.
 //
 // A nil error means accepted, not durable: this State or a newer one will be
-// committed. While the actor is paused the State is kept all the same and a
+// committed. While the actor is paused the State is accepted all the same and a
 // [*PausedError] is returned. After Close has begun it is ErrClosed, and the
 // State may or may not be part of the last commit.
 func (a *Actor) Save(st *session.State, t session.Trigger) error {
@@ -205,7 +205,7 @@ func (a *Actor) refusal() error {
 
 // Sync returns nil when everything that was accepted before the call is
 // durable. It returns the [*PausedError] while the actor is paused, ErrClosed
-// after Close, and ctx's error when that ends first; the commit goes on then.
+// after Close, and ctx's error when that ends first; the commit continues then.
 func (a *Actor) Sync(ctx context.Context) error { return a.send(ctx, barrier{}) }
 
 // Flush is Sync, and on nil the session's readable files show the State, durably.
@@ -250,7 +250,7 @@ func (a *Actor) send(ctx context.Context, b barrier) error {
 // Close commits what is accepted, ends the writer goroutine and closes the
 // Committer. It is idempotent: every call waits for the same end and returns the
 // same error. When ctx ends first, a [*NotDurableError] says so, or another error
-// that only the readable files wait; the writer goes on and keeps the session's
+// that only the readable files wait; the writer continues and holds the session's
 // lease until the stuck call has returned.
 func (a *Actor) Close(ctx context.Context) error {
 	a.closeOnce.Do(func() {
@@ -292,7 +292,7 @@ func (a *Actor) run() {
 		case r := <-mailbox:
 			a.pending.add(r)
 			a.drain()
-			_ = a.commitPending() // sticky: the callers hear of it from Save and Critical
+			_ = a.commitPending() // sticky: the callers get it from Save and Critical
 			a.publishDue()
 		case b := <-a.barriers:
 			a.drain()

@@ -212,7 +212,7 @@ func TestSaveNeverWaitsForAStalledDisk(t *testing.T) {
 	})
 }
 
-func TestPauseKeepsEverythingAndGoesOn(t *testing.T) {
+func TestPauseKeepsEverythingAndResumes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("no space left on device")

@@ -5,7 +5,7 @@ package actors
 // memory, up to Options.Backlog bytes, and beyond that Append says ErrBacklogFull.
 //
 // A nil error means accepted, not durable: that is Sync's to say. While the actor is
-// paused the entries are kept all the same and a [*PausedError] is returned. After
+// paused the entries are accepted all the same and a [*PausedError] is returned. After
 // Close has begun they are not taken, with ErrClosed.
 func (a *Actor) Append(entries ...Entry) error {
 	n := cost(entries)

@@ -13,12 +13,13 @@ import (
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 func entry(body string) actors.Entry { return actors.Entry{Body: []byte(body)} }
 
-// said are the bodies of the entries that were committed, in order.
-func said(d *disk) []string {
+// texts are the bodies of the entries that were committed, in order.
+func texts(d *disk) []string {
 	all := []string{}
 	for _, b := range d.commits() {
 		for _, e := range b.Entries {
@@ -47,7 +48,7 @@ func TestAppendIsCommittedInOrder(t *testing.T) {
 		require.ErrorIs(t, a.Sync(ctx), context.DeadlineExceeded, "an entry that is not durable is not acknowledged")
 		close(d.release)
 		require.NoError(t, a.Sync(t.Context()))
-		require.Equal(t, want, said(d))
+		require.Equal(t, want, texts(d))
 		n := len(d.commits())
 		require.NoError(t, a.Sync(t.Context()))
 		require.NoError(t, a.Close(t.Context()))
@@ -63,7 +64,7 @@ func TestAppendIsCommittedByItself(t *testing.T) {
 		a := actors.Start(newState(t), d, actors.Options{})
 		require.NoError(t, a.Append(entry("a")))
 		synctest.Wait()
-		require.Equal(t, []string{"a"}, said(d))
+		require.Equal(t, []string{"a"}, texts(d))
 		require.NoError(t, a.Close(t.Context()))
 	})
 }
@@ -104,7 +105,7 @@ func TestFullBacklogTakesNothing(t *testing.T) {
 		require.NoError(t, a.Sync(t.Context()))
 		require.NoError(t, a.Append(entry("f"), entry("g"), entry("h")), "there is room again")
 		require.NoError(t, a.Close(t.Context()))
-		require.Equal(t, []string{"a", "b", "c", "f", "g", "h"}, said(d))
+		require.Equal(t, []string{"a", "b", "c", "f", "g", "h"}, texts(d))
 	})
 }
 
@@ -112,7 +113,7 @@ func TestBacklogCountsWhatAnAttemptHolds(t *testing.T) {
 	t.Parallel()
 	d := &disk{}
 	a := actors.Start(newState(t), d, actors.Options{Backlog: 4096})
-	big := func(size int) actors.Entry { return actors.Entry{Attempt: &session.AttemptRecord{}, Size: size} }
+	big := func(size int) actors.Entry { return actors.Entry{Attempt: &record.Attempt{}, Size: size} }
 	require.ErrorIs(t, a.Append(big(4096)), actors.ErrBacklogFull)
 	require.ErrorIs(t, a.Append(entry(string(make([]byte, 4096)))), actors.ErrBacklogFull)
 	require.NoError(t, a.Append(big(100)))
@@ -136,10 +137,10 @@ func TestPauseKeepsEntries(t *testing.T) {
 		require.ErrorIs(t, a.Append(entry("d")), actors.ErrBacklogFull, "those of the failed commit are held too")
 		d.setFail(nil)
 		require.NoError(t, a.Unpause(t.Context()))
-		require.Equal(t, []string{"a", "b", "c"}, said(d))
+		require.Equal(t, []string{"a", "b", "c"}, texts(d))
 		require.NoError(t, a.Append(entry("d")))
 		require.NoError(t, a.Close(t.Context()))
-		require.Equal(t, []string{"a", "b", "c", "d"}, said(d), "once and in order")
+		require.Equal(t, []string{"a", "b", "c", "d"}, texts(d), "once and in order")
 	})
 }
 
@@ -194,7 +195,7 @@ func TestAppendRaces(t *testing.T) {
 		wg.Go(func() { require.NoError(t, a.Close(t.Context())) })
 		wg.Wait()
 		var got [3][]string
-		for _, body := range said(d) {
+		for _, body := range texts(d) {
 			got[body[0]-'0'] = append(got[body[0]-'0'], body)
 		}
 		require.Equal(t, want, got)

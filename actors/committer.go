@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 // A Committer makes the States of one session durable. The writer goroutine
@@ -22,8 +23,8 @@ type Committer interface {
 	// Publication returns what has to be done to show the last committed State
 	// to those who read files, nil when nothing is due. It may put off what is
 	// expensive, and need not be durable, unless force is set: then the files show that
-	// State, durably, when the job has returned nil. The job runs in a goroutine of its own,
-	// beside Commit but never beside another job or Recover.
+	// State, durably, when the job has returned nil. The job runs in another goroutine,
+	// concurrently with Commit but never with another job or Recover.
 	Publication(force bool) (job func() error)
 
 	// Published takes the result of the last job, in the writer goroutine.
@@ -51,20 +52,20 @@ type Batch struct {
 }
 
 // An Entry is something of a session that is appended and never coalesced: a
-// message, an attempt at a task, a checkpoint, a rewind, operations that tell, or, with a
+// message, an attempt at a task, a checkpoint, a rewind, operations, or, with a
 // Body and none of these, an event of the transcript.
 // Immutable.
 type Entry struct {
 	Message *session.Message
-	Attempt *session.AttemptRecord
+	Attempt *record.Attempt
 	Size    int // of Attempt, in bytes as it is written
 	// Checkpoint is the ID of one that was made, Rewind the begin of a rewind or, with
 	// Ended, its end.
 	Checkpoint string
 	Rewind     *session.Rewinding
 	Ended      bool
-	Ops        []session.Op // what the record tells of it
-	Body       []byte       // of a message or an event: a JSON object
+	Ops        []record.Op // what the record says of it
+	Body       []byte      // of a message or an event: a JSON object
 }
 
 // cost is what an Entry counts for in the backlog, in bytes.

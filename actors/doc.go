@@ -1,5 +1,5 @@
-// Package actors owns the goroutines that own things: one [Actor] per session
-// holds that session's files through a [Committer], and one [Supervisor] holds
+// Package actors has the goroutines that own state: one [Actor] per session
+// owns that session's files through a [Committer], and one [Supervisor] holds
 // the actors of a process and shuts them down together. It knows nothing of
 // files, paths or Markdown.
 //

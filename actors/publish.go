@@ -16,7 +16,7 @@ func (c *commits) add(now time.Time, soon bool) {
 }
 
 // publishDue shows the last commit to readers when the session was quiet for a moment,
-// and arms the timer when it was not. Commits go on beside it, so that nobody who
+// and arms the timer when it was not. Commits continue meanwhile, so that nobody who
 // waits for one waits for the readers' files.
 func (a *Actor) publishDue() {
 	if a.unshown.first.IsZero() || a.due != nil && !a.unshown.soon || a.published != nil || a.paused.Load() != nil {
@@ -37,7 +37,7 @@ func (a *Actor) publishDue() {
 	a.startPublication(false)
 }
 
-// startPublication is called when none goes on.
+// startPublication is called when none runs.
 func (a *Actor) startPublication(force bool) {
 	a.unshown, a.shownAt = commits{}, time.Now()
 	var job func() error
@@ -57,7 +57,7 @@ func (a *Actor) startPublication(force bool) {
 	go func() { done <- a.guard(job) }()
 }
 
-// awaitPublication waits for the publication that goes on, if one does.
+// awaitPublication waits for the running publication, if there is one.
 func (a *Actor) awaitPublication() error {
 	if a.published == nil {
 		return nil

@@ -24,7 +24,7 @@ type screen struct {
 
 	mu     sync.Mutex
 	events []string // Guarded by mu.
-	jobs   int      // Guarded by mu: that go on.
+	jobs   int      // Guarded by mu: that run.
 }
 
 func (s *screen) note(format string, args ...any) {
@@ -173,7 +173,7 @@ func TestPublicationFollowsQuiet(t *testing.T) {
 	})
 }
 
-func TestCommitsGoOnBesideAPublication(t *testing.T) {
+func TestCommitsDuringAPublication(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{disk: &disk{}, hold: make(chan struct{})}
@@ -299,8 +299,8 @@ func TestFailedPublicationPauses(t *testing.T) {
 	}
 }
 
-// What is accepted beside a publication that fails is not durable yet.
-func TestFailedPublicationBesideANewerState(t *testing.T) {
+// What is accepted during a publication that fails is not durable yet.
+func TestFailedPublicationWithANewerState(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("no space left on device")
@@ -466,7 +466,7 @@ func TestCloseGivesUpOnAPublication(t *testing.T) {
 		a := actors.Start(newState(t), s, atOnce)
 		require.NoError(t, a.Save(turn(t, a.State(), 1), session.TriggerPaused))
 		require.NoError(t, a.Sync(t.Context()))
-		synctest.Wait() // a job goes on
+		synctest.Wait() // a job runs
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := a.Close(ctx)

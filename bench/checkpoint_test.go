@@ -25,15 +25,15 @@ import (
 // more changed since its last turn as there are sides besides.
 const rewritten = 5
 
-// A kept is a place for checkpoints of a tree.
-type kept struct {
+// A chain is a place for checkpoints of a tree.
+type chain struct {
 	*checkpoint.Store
 	dir string
 }
 
-func newKept(tb testing.TB, tree writer.FS) kept {
+func newChain(tb testing.TB, tree writer.FS) chain {
 	tb.Helper()
-	k := kept{dir: tb.TempDir()}
+	k := chain{dir: tb.TempDir()}
 	var dirs [2]writer.FS
 	for i, name := range []string{"checkpoints", "blobs"} {
 		path := filepath.Join(k.dir, name)
@@ -47,7 +47,7 @@ func newKept(tb testing.TB, tree writer.FS) kept {
 	return k
 }
 
-func (k kept) create(tb testing.TB) *checkpoint.Entry {
+func (k chain) create(tb testing.TB) *checkpoint.Entry {
 	tb.Helper()
 	e, err := k.Create(context.Background(), checkpoint.Meta{Session: "bench-20260214-1", At: time.Now(), Reason: checkpoint.Manual})
 	require.NoError(tb, err)
@@ -55,7 +55,7 @@ func (k kept) create(tb testing.TB) *checkpoint.Entry {
 }
 
 // bytes are the lengths of all files of the place.
-func (k kept) bytes(tb testing.TB) (n int64) {
+func (k chain) bytes(tb testing.TB) (n int64) {
 	tb.Helper()
 	require.NoError(tb, filepath.WalkDir(k.dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -86,7 +86,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 	p := openProject(b)
 	rng := rand.New(rand.NewPCG(workload.Seed, 1))
 	change := func() { rewrite(b, rng, p.names, rewritten) }
-	s := newKept(b, p.root)
+	s := newChain(b, p.root)
 	s.create(b)
 	stat, write := statFloor(b, p.names...), appendFloor(b, recordBytes)
 	sides := []turns.Side{{Name: "lopen", Before: change, Do: func() { s.create(b) }}, {Name: "floor", Do: func() { stat.Do(); write.Do() }}}
@@ -103,7 +103,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 // until it is durable; look only finds out that none did.
 func BenchmarkCheckpointUnchanged(b *testing.B) {
 	p := openProject(b)
-	s := newKept(b, p.root)
+	s := newChain(b, p.root)
 	s.create(b)
 	base, err := files.Take(b.Context(), p.root, nil, files.Options{})
 	require.NoError(b, err)
@@ -120,7 +120,7 @@ func BenchmarkCheckpointFirst(b *testing.B) {
 	root, err := writer.OpenFS(dir)
 	require.NoError(b, err)
 	defer root.Close()
-	sides := []turns.Side{{Name: "lopen", Do: func() { newKept(b, root).create(b) }}}
+	sides := []turns.Side{{Name: "lopen", Do: func() { newChain(b, root).create(b) }}}
 	if workload.Git("", dir) != nil {
 		sides = append(sides, turns.Side{Name: "git", Do: func() {
 			git := workload.Git(filepath.Join(b.TempDir(), "git"), dir)
@@ -139,7 +139,7 @@ func BenchmarkCheckpointDiff(b *testing.B) {
 	root, err := writer.OpenFS(dir)
 	require.NoError(b, err)
 	defer root.Close()
-	s := newKept(b, root)
+	s := newChain(b, root)
 	first := s.create(b)
 	rewrite(b, rand.New(rand.NewPCG(workload.Seed, 1)), names, 10)
 	second := s.create(b)
@@ -158,7 +158,7 @@ type reopened struct {
 	dirs [2]writer.FS
 }
 
-func (k kept) reopened(tb testing.TB, tree writer.FS) reopened {
+func (k chain) reopened(tb testing.TB, tree writer.FS) reopened {
 	tb.Helper()
 	var r reopened
 	for i, name := range []string{"checkpoints", "blobs"} {
@@ -185,10 +185,10 @@ func tree(tb testing.TB, n int) (dir string, names []string) {
 	return dir, names
 }
 
-// beside makes checkpoints of files of which ten change between two, and returns the most
+// overhead makes checkpoints of files of which ten change between two, and returns the most
 // bytes that one took and the bytes of all, without the contents, and those of one more
 // for which nothing changed.
-func beside(tb testing.TB, files, checkpoints int) (most, all, unchanged int64) {
+func overhead(tb testing.TB, files, checkpoints int) (most, all, unchanged int64) {
 	tb.Helper()
 	dir, names := tree(tb, files)
 	root, err := writer.OpenFS(dir)
@@ -200,7 +200,7 @@ func beside(tb testing.TB, files, checkpoints int) (most, all, unchanged int64) 
 		require.NoError(tb, err)
 		contents += info.Size()
 	}
-	s := newKept(tb, root)
+	s := newChain(tb, root)
 	s.create(tb)
 	rng := rand.New(rand.NewPCG(workload.Seed, 1))
 	was := s.bytes(tb)
@@ -219,7 +219,7 @@ func beside(tb testing.TB, files, checkpoints int) (most, all, unchanged int64) 
 // What checkpoints take of the disk does not depend on the machine. BenchmarkCheckpointBytes
 // has the same of 10,000 files.
 func TestCheckpointBytes(t *testing.T) {
-	most, all, unchanged := beside(t, 1000, 30)
+	most, all, unchanged := overhead(t, 1000, 30)
 	require.Less(t, most, int64(32<<10), "for ten changed files")
 	require.Less(t, all, int64(1<<20))
 	require.Less(t, unchanged, int64(2<<10), "one line")
@@ -229,7 +229,7 @@ func TestCheckpointBytes(t *testing.T) {
 // the contents, when ten files change between two.
 func BenchmarkCheckpointBytes(b *testing.B) {
 	for b.Loop() {
-		most, all, unchanged := beside(b, many(10_000), many(200))
+		most, all, unchanged := overhead(b, many(10_000), many(200))
 		b.ReportMetric(float64(most)/(1<<10), "KiB-most")
 		b.ReportMetric(float64(all)/(1<<20), "MiB-all")
 		b.ReportMetric(float64(unchanged), "B-unchanged")
@@ -245,7 +245,7 @@ func BenchmarkCheckpointMemory(b *testing.B) {
 	require.NoError(b, err)
 	defer root.Close()
 	for b.Loop() {
-		s := newKept(b, root)
+		s := newChain(b, root)
 		var most uint64
 		done, stopped := make(chan struct{}), make(chan struct{})
 		go func() {

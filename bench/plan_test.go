@@ -50,7 +50,7 @@ func BenchmarkTick(b *testing.B) {
 		src := planOf(n)
 		b.Run(fmt.Sprintf("tasks=%d/tick", n), func(b *testing.B) {
 			fsys := planFile(b, src)
-			p, err := plan.Load(fsys, "plan.md")
+			p, err := plan.Load(fsys, "plan.md", nil)
 			require.NoError(b, err)
 			leaf, err := p.Find(fmt.Sprintf("Do the thing number %d", n/2))
 			require.NoError(b, err)
@@ -93,10 +93,10 @@ func BenchmarkPlanReload(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
 			fsys := planFile(b, planOf(n))
-			p, err := plan.Load(fsys, "plan.md")
+			p, err := plan.Load(fsys, "plan.md", nil)
 			require.NoError(b, err)
 			for b.Loop() {
-				_, err := plan.Reload(fsys, "plan.md", p)
+				_, err := plan.Load(fsys, "plan.md", p)
 				require.NoError(b, err)
 			}
 		})

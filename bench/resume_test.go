@@ -15,6 +15,7 @@ import (
 	"github.com/lopen-dev/lopen/bench/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
 )
 
 // BenchmarkResume decodes, checks and validates a session's files; json is
@@ -24,10 +25,12 @@ func BenchmarkResume(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
 			st, _ := planState(b, n)
-			state, metrics := session.EncodeState(st, session.Mark{Seq: 1}), session.EncodeMetrics(st, session.Mark{Seq: 1})
+			state, metrics := wire.EncodeState(st, session.Mark{Seq: 1}), wire.EncodeMetrics(st, session.Mark{Seq: 1})
 			to := make([]byte, len(state))
 			turns.Run(b, turns.Side{Name: "lopen", Before: runtime.GC, Do: func() {
-				st, _, err := session.Decode(state, metrics)
+				var r wire.Replay
+				require.NoError(b, r.Load(state, metrics))
+				st, _, err := r.State(r.ID())
 				require.NoError(b, err)
 				session.Check(st)
 			}}, turns.Side{Name: "json", Before: runtime.GC, Do: func() {
@@ -74,7 +77,7 @@ func BenchmarkList(b *testing.B) {
 		folder := filepath.Join(dir, lifecycle.Dir, "sessions", id.String())
 		require.NoError(b, os.Mkdir(folder, 0o700))
 		names = append(names, filepath.Join(folder, "state.json"))
-		require.NoError(b, os.WriteFile(names[i], session.EncodeState(st, session.Mark{Epoch: 1, Seq: 1}), 0o600))
+		require.NoError(b, os.WriteFile(names[i], wire.EncodeState(st, session.Mark{Epoch: 1, Seq: 1}), 0o600))
 	}
 	buf := make([]byte, 1<<10)
 	turns.Run(b, turns.Side{Name: "lopen", Do: func() {

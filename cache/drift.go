@@ -44,7 +44,7 @@ func NewComparer(o *Outline) *Comparer {
 func (c *Comparer) Given(header, sum string, length int) Drift {
 	var p *piece
 	if header == HeaderPreamble || header == HeaderOutline {
-		p = c.beside(header)
+		p = c.counterpart(header)
 	} else {
 		p = c.section(header)
 	}
@@ -58,7 +58,7 @@ func (c *Comparer) Given(header, sum string, length int) Drift {
 // hex, that it had then.
 func (c *Comparer) Section(header, sum string) Drift { return c.compare(c.section(header), sum) }
 
-func (c *Comparer) beside(header string) *piece {
+func (c *Comparer) counterpart(header string) *piece {
 	if c.overview == nil {
 		c.overview = map[string]*piece{}
 		if text := c.o.Preamble(); strings.TrimSpace(text) != "" {

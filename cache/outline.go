@@ -45,7 +45,7 @@ func (s Section) Tokens() int { return (s.End - s.Start + 3) / 4 }
 
 // An Outline is a file and its sections. Immutable.
 //
-// Paths are put together when a section is handed out: kept, they would take the
+// Paths are put together when a section is returned: stored, they would take the
 // square of a file whose headings are long.
 type Outline struct {
 	src      string

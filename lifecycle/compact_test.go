@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
-	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -23,7 +24,7 @@ import (
 // bounded is a policy that drops records of the State soon.
 var bounded = lifecycle.Policy{JournalBytes: 32 << 10}
 
-// logFiles are the segments of a session, and the bytes of those that are not kept.
+// logFiles are the segments of a session, and the bytes of those that were not thinned.
 func (s *sim) logFiles() (plain, packed int) {
 	dir, err := s.disk.FS().Sub(".lopen/sessions/" + s.id.String())
 	require.NoError(s.t, err)
@@ -44,12 +45,12 @@ func (s *sim) logFiles() (plain, packed int) {
 
 // attempt records one.
 func (s *sim) attempt(n int) {
-	require.NoError(s.t, s.sess.Record(session.AttemptRecord{Task: fmt.Sprintf("t%d", n/3), Attempt: n, StartedAt: day, EndedAt: day, Then: session.Failed}))
+	require.NoError(s.t, s.sess.Record(record.Attempt{Task: fmt.Sprintf("t%d", n/3), Attempt: n, StartedAt: day, EndedAt: day, Then: record.Failed}))
 }
 
 // attempts are those that the log has, by number.
 func (s *sim) attempts() (all []int) {
-	require.NoError(s.t, s.store.Log(s.id, 0, func(r session.Record) error {
+	require.NoError(s.t, s.store.Log(s.id, 0, func(r record.Record) error {
 		for _, a := range r.Attempts {
 			all = append(all, a.Attempt)
 		}
@@ -66,7 +67,7 @@ func (s *sim) shrinks(above uint64) (attempts []int, began uint64) {
 		attempts = append(attempts, n)
 		require.NoError(s.t, s.save(600))
 		require.NoError(s.t, s.sync())
-		require.NoError(s.t, s.flush()) // waits for what goes on beside
+		require.NoError(s.t, s.flush()) // waits for the running publication
 		var err error
 		began, err = s.store.Began(s.id)
 		require.NoError(s.t, err)
@@ -78,7 +79,7 @@ func (s *sim) shrinks(above uint64) (attempts []int, began uint64) {
 func TestCompaction(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, crashfs.Ext4)
-	s.talk = true
+	s.talks = true
 	s.initWith(bounded)
 	require.NoError(t, s.create())
 	want, began := s.shrinks(1)
@@ -91,10 +92,10 @@ func TestCompaction(t *testing.T) {
 		require.Less(t, plain, 4)
 		require.Less(t, packed, 16)
 		require.Equal(t, want, s.attempts())
-		said, told, err := heardIn(s.store, s.id)
+		messages, events, err := conversationIn(s.store, s.id)
 		require.NoError(t, err)
-		require.Equal(t, s.said, said)
-		require.Equal(t, s.told, told)
+		require.Equal(t, s.messages, messages)
+		require.Equal(t, s.events, events)
 		st, seq, err := s.store.Read(s.id)
 		require.NoError(t, err)
 		require.Equal(t, len(s.states)-1, st.Header().TurnCount)
@@ -113,7 +114,7 @@ func TestCompaction(t *testing.T) {
 		}
 		report, err := s.store.Verify(s.id)
 		require.NoError(t, err)
-		require.Equal(t, lifecycle.Intact, report.Condition, "%v %v", report.Err, report.Faults)
+		require.Equal(t, repair.Intact, report.Condition, "%v %v", report.Err, report.Faults)
 		past, err := s.store.Recorded(st)
 		require.NoError(t, err)
 		require.Equal(t, want[len(want)-1], past.Last.Attempt)
@@ -139,7 +140,7 @@ func TestCompaction(t *testing.T) {
 
 // What is left of dropped records is missing: verify says so, with and after the list, and the
 // State does not rest on it.
-func TestKeptSegmentIsLost(t *testing.T) {
+func TestRemainingSegmentIsLost(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, crashfs.Ext4)
 	s.initWith(bounded)
@@ -162,7 +163,7 @@ func TestKeptSegmentIsLost(t *testing.T) {
 	for _, want := range []string{first, "journal"} {
 		report, err := s.store.Verify(s.id)
 		require.NoError(t, err)
-		require.Equal(t, lifecycle.HistoryDamaged, report.Condition)
+		require.Equal(t, repair.HistoryDamaged, report.Condition)
 		require.Contains(t, report.Faults[0].File, want)
 		require.NoError(t, s.reopen())
 		require.Len(t, s.states, n, "the newest State")
@@ -214,12 +215,12 @@ func TestCompactionOfShortHoldings(t *testing.T) {
 	plain, err := filepath.Glob(filepath.Join(project, ".lopen/sessions", sess.ID().String(), "journal-*.jsonl"))
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(plain), 20)
-	said, _, err := heardIn(store, sess.ID())
+	messages, _, err := conversationIn(store, sess.ID())
 	require.NoError(t, err)
-	require.Equal(t, want, said)
+	require.Equal(t, want, messages)
 	report, err := store.Verify(sess.ID())
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Intact, report.Condition, "%v %v", report.Err, report.Faults)
+	require.Equal(t, repair.Intact, report.Condition, "%v %v", report.Err, report.Faults)
 }
 
 // TestPowerCutInACompaction cuts it at every call while segments are compressed and
@@ -231,7 +232,7 @@ func TestPowerCutInACompaction(t *testing.T) {
 			t.Parallel()
 			s := newSim(t, mode)
 			defer s.counted()
-			s.talk = true
+			s.talks = true
 			s.initWith(lifecycle.Policy{JournalBytes: 20 << 10})
 			require.NoError(t, s.create())
 			s.shrinks(1)
@@ -257,7 +258,7 @@ func TestKilledInACompaction(t *testing.T) {
 	t.Parallel()
 	for kill := 1; ; kill += every(4) {
 		s := newSim(t, crashfs.Ext4)
-		s.talk = true
+		s.talks = true
 		s.initWith(lifecycle.Policy{JournalBytes: 20 << 10})
 		require.NoError(t, s.create())
 		n, dead := 0, false
@@ -282,7 +283,7 @@ func TestKilledInACompaction(t *testing.T) {
 		require.NoError(t, s.close())
 		report, err := s.store.Verify(s.id)
 		require.NoError(t, err)
-		require.Contains(t, []lifecycle.Condition{lifecycle.Intact, lifecycle.Torn}, report.Condition, "%v %v", report.Err, report.Faults)
+		require.Contains(t, []repair.Condition{repair.Intact, repair.Torn}, report.Condition, "%v %v", report.Err, report.Faults)
 		if !dead {
 			require.Greater(t, kill, 20)
 			return
@@ -290,11 +291,11 @@ func TestKilledInACompaction(t *testing.T) {
 	}
 }
 
-// TestFullDiskInACompaction: the session goes on, and what was due is done later.
+// TestFullDiskInACompaction: the session continues, and what was due is done later.
 func TestFullDiskInACompaction(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, crashfs.Ext4)
-	s.talk = true
+	s.talks = true
 	s.initWith(bounded)
 	require.NoError(t, s.create())
 	var full atomic.Bool
@@ -375,25 +376,25 @@ func TestCursor(t *testing.T) {
 func TestDroppedRecordsOfAFork(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, crashfs.Ext4)
-	s.talk = true
+	s.talks = true
 	s.initWith(bounded)
 	require.NoError(t, s.create())
 	_, began := s.shrinks(1)
-	before := slices.Clone(s.said)
+	before := slices.Clone(s.messages)
 	require.NoError(t, s.close())
 	fork, err := s.store.Fork(context.Background(), s.id, lifecycle.ForkOptions{})
 	require.NoError(t, err)
-	said, _, err := heardIn(s.store, fork.ID())
+	messages, _, err := conversationIn(s.store, fork.ID())
 	require.NoError(t, err)
-	require.Equal(t, before, said)
+	require.Equal(t, before, messages)
 	require.NoError(t, fork.Close(context.Background()))
 	s.sess, err = s.store.Open(s.id)
 	require.NoError(t, err)
 	s.shrinks(began)
 	require.NoError(t, s.close())
-	said, _, err = heardIn(s.store, fork.ID())
+	messages, _, err = conversationIn(s.store, fork.ID())
 	require.NoError(t, err)
-	require.Equal(t, before, said)
+	require.Equal(t, before, messages)
 }
 
 // TestNothingIsDroppedWithoutItsSnapshot: where history begins there is a State, whatever

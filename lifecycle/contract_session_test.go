@@ -2,7 +2,6 @@ package lifecycle_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,7 +10,9 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // The checks of this file are about one open session. All but that of the messages hold
@@ -84,7 +85,7 @@ func checkClosed(p *place) {
 		require.ErrorIs(p, sess.Save(nil, session.TriggerStepCompleted), lifecycle.ErrClosed)
 		require.ErrorIs(p, sess.Update(setTurn(1)), lifecycle.ErrClosed)
 		require.ErrorIs(p, sess.Append(&session.Message{Role: session.RoleUser}), lifecycle.ErrClosed)
-		require.ErrorIs(p, sess.AppendEvent(json.RawMessage(`{"a":1}`)), lifecycle.ErrClosed)
+		require.ErrorIs(p, sess.AppendEvent(strictjson.Value(`{"a":1}`)), lifecycle.ErrClosed)
 		require.ErrorIs(p, sess.Sync(p.Context()), lifecycle.ErrClosed)
 		require.ErrorIs(p, sess.Flush(p.Context()), lifecycle.ErrClosed)
 		require.NoError(p, sess.Close(p.Context()), "it is idempotent")
@@ -175,8 +176,8 @@ func checkMessages(p *place) {
 		break // which is no error
 	}
 
-	full := &session.Message{Role: session.RoleAssistant, Content: json.RawMessage(`[{"type":"text","text":"ok"}]`),
-		ToolCalls: []session.ToolCall{{ID: "c", Name: "read", Arguments: json.RawMessage(`{"path":"x"}`)}}, Usage: &session.Usage{InputTokens: 3}}
+	full := &session.Message{Role: session.RoleAssistant, Content: strictjson.Value(`[{"type":"text","text":"ok"}]`),
+		ToolCalls: []session.ToolCall{{ID: "c", Name: "read", Arguments: strictjson.Value(`{"path":"x"}`)}}, Usage: &session.Usage{InputTokens: 3}}
 	require.NoError(p, sess.Append(full))
 	require.NotEmpty(p, full.ID, "an ID is made where there is none")
 	require.False(p, full.Time.IsZero())
@@ -190,7 +191,7 @@ func checkMessages(p *place) {
 
 	require.ErrorIs(p, sess.Append(&session.Message{Role: "robot"}), lifecycle.ErrInvalid)
 	for _, event := range []string{`3`, `[]`, `{"a":1`, ``} {
-		require.ErrorIs(p, sess.AppendEvent(json.RawMessage(event)), lifecycle.ErrInvalid, "%q", event)
+		require.ErrorIs(p, sess.AppendEvent(strictjson.Value(event)), lifecycle.ErrInvalid, "%q", event)
 	}
 	require.Len(p, p.read(sess.Messages()), len(want)+1, "what was refused is not there")
 }
@@ -214,6 +215,6 @@ func checkUnknown(p *place) {
 	require.NoError(p, err)
 	require.Empty(p, all)
 	sess := p.create(store, "auth")
-	_, err = sess.Rewind(p.Context(), checkpoint.ID{9}, lifecycle.RewindOptions{Files: true, State: true})
+	_, err = sess.Rewind(p.Context(), checkpoint.ID{9}, rewind.Options{Files: true, State: true})
 	require.ErrorIs(p, err, lifecycle.ErrNotFound)
 }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // The checks of this file are about what another store finds.
@@ -23,7 +25,7 @@ func checkReopen(p *place) {
 	id := sess.ID()
 	for i := range 3 {
 		p.turn(sess, i+1)
-		require.NoError(p, sess.AppendEvent(json.RawMessage(`{"a":1}`)))
+		require.NoError(p, sess.AppendEvent(strictjson.Value(`{"a":1}`)))
 		p.append(sess, fmt.Sprint("m", i))
 		require.NoError(p, sess.Update(setTurn(10*(i+1))), "an Update that nobody saved")
 		require.NoError(p, sess.Close(p.Context()))
@@ -120,7 +122,7 @@ func checkTranscript(p *place) {
 	store := p.open()
 	sess := p.create(store, "auth")
 	for i := range 20 {
-		require.NoError(p, sess.AppendEvent(json.RawMessage(fmt.Sprintf(`{ "n": %d }`, i))))
+		require.NoError(p, sess.AppendEvent(strictjson.Value(fmt.Sprintf(`{ "n": %d }`, i))))
 	}
 	require.NoError(p, sess.Sync(p.Context()))
 	var got []int
@@ -135,7 +137,7 @@ func checkTranscript(p *place) {
 	require.Empty(p, p.read(sess.Messages()), "an event is no message")
 }
 
-// checkFork makes sessions from a live one that goes on, and deletes it under them.
+// checkFork makes sessions from a live one that continues, and deletes it under them.
 func checkFork(p *place) {
 	store := p.open()
 	parent := p.create(store, "auth")
@@ -148,10 +150,10 @@ func checkFork(p *place) {
 	}
 	forked := map[string]*lifecycle.Session{}
 	for name, c := range map[string]struct {
-		at    lifecycle.ForkOptions
-		turns int
-		said  []string
-		kind  string
+		at       lifecycle.ForkOptions
+		turns    int
+		messages []string
+		kind     string
 	}{
 		"live":    {lifecycle.ForkOptions{}, 3, []string{"a0", "b0", "a1", "b1", "a2", "b2"}, session.LineageForked},
 		"seq":     {lifecycle.ForkOptions{Seq: seqs[0]}, 1, []string{"a0", "b0"}, session.LineageForked},
@@ -161,7 +163,7 @@ func checkFork(p *place) {
 		require.NoError(p, err, name)
 		require.NotEqual(p, parent.ID(), sess.ID())
 		require.Equal(p, c.turns, turnOf(sess), name)
-		require.Equal(p, c.said, p.read(sess.Messages()), name)
+		require.Equal(p, c.messages, p.read(sess.Messages()), name)
 		require.Equal(p, c.kind, sess.State().Header().Lineage.Kind)
 		require.Equal(p, parent.ID(), sess.State().Header().Lineage.From)
 		p.append(sess, "of "+name)
@@ -222,7 +224,7 @@ func checkRewind(p *place) {
 	require.Equal(p, 2, changes)
 	p.append(sess, "m")
 
-	both := lifecycle.RewindOptions{Files: true, State: true}
+	both := rewind.Options{Files: true, State: true}
 	dry := both
 	dry.DryRun = true
 	would, err := sess.Rewind(p.Context(), first.ID, dry)
@@ -244,7 +246,7 @@ func checkRewind(p *place) {
 	require.Equal(p, "two new ", look())
 	require.Equal(p, "second", component())
 
-	_, err = sess.Rewind(p.Context(), undone.Before.ID, lifecycle.RewindOptions{Files: true})
+	_, err = sess.Rewind(p.Context(), undone.Before.ID, rewind.Options{Files: true})
 	require.NoError(p, err)
 	require.Equal(p, "one  ", look())
 	require.Equal(p, "second", component(), "only the files were asked for")

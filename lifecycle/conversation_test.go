@@ -14,8 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -28,9 +31,9 @@ func says(t *testing.T, sess *lifecycle.Session, ids ...string) {
 	require.NoError(t, sess.Sync(t.Context()))
 }
 
-func heard(t *testing.T, store *lifecycle.Store, id session.ID) []string {
+func messageIDs(t *testing.T, store *lifecycle.Store, id session.ID) []string {
 	t.Helper()
-	messages, _, err := heardIn(store, id)
+	messages, _, err := conversationIn(store, id)
 	require.NoError(t, err)
 	return messages
 }
@@ -80,7 +83,7 @@ func TestMessages(t *testing.T) {
 	}
 	require.NoError(t, sess.Close(t.Context()))
 	require.ErrorIs(t, sess.Append(&session.Message{Role: session.RoleUser}), lifecycle.ErrClosed)
-	require.Len(t, heard(t, store, sess.ID()), 2)
+	require.Len(t, messageIDs(t, store, sess.ID()), 2)
 }
 
 func infoOf(t *testing.T, store *lifecycle.Store, id session.ID) (lifecycle.Info, bool) {
@@ -96,7 +99,7 @@ func infoOf(t *testing.T, store *lifecycle.Store, id session.ID) (lifecycle.Info
 	return lifecycle.Info{}, false
 }
 
-// What several holders were told is one conversation, whether or not a publication was between.
+// The messages of several holders are one conversation, whether or not a publication was between.
 func TestMessagesOfSeveralHolders(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -109,7 +112,7 @@ func TestMessagesOfSeveralHolders(t *testing.T) {
 		require.NoError(t, err)
 		says(t, sess, fmt.Sprint(i))
 	}
-	require.Equal(t, []string{"a", "0", "1"}, heard(t, store, sess.ID()))
+	require.Equal(t, []string{"a", "0", "1"}, messageIDs(t, store, sess.ID()))
 }
 
 // Messages without a change of the State are records of their own and nothing else.
@@ -121,7 +124,7 @@ func TestMessagesAloneChangeNothing(t *testing.T) {
 	require.NoError(t, sess.AppendEvent([]byte(`{"e":1}`)))
 	require.NoError(t, sess.Sync(t.Context()))
 	var got []string
-	require.NoError(t, store.Log(sess.ID(), 0, func(r session.Record) error {
+	require.NoError(t, store.Log(sess.ID(), 0, func(r record.Record) error {
 		require.False(t, r.At.IsZero())
 		got = append(got, fmt.Sprintf("%d %s %d %d %d", r.Seq, r.Event, r.Messages, r.Transcript, len(r.Ops)))
 		return nil
@@ -141,7 +144,7 @@ func TestMessagesThatNoOtherMemberMayBe(t *testing.T) {
 		require.NoError(t, sess.AppendEvent([]byte(`{"x":`+c+`}`)))
 	}
 	require.NoError(t, sess.Close(t.Context()))
-	_, err := store.Recover(t.Context(), sess.ID().String(), lifecycle.JournalAlone, true)
+	_, err := store.Recover(t.Context(), sess.ID().String(), repair.JournalAlone, true)
 	require.NoError(t, err)
 	i := 0
 	for m, err := range store.Messages(sess.ID()) {
@@ -195,7 +198,7 @@ func TestWhatIsAppendedIsRedacted(t *testing.T) {
 		sess := create(t, store, "auth")
 		require.NoError(t, sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text("use " + key)}))
 		require.NoError(t, sess.AppendEvent([]byte(`{"out":"`+key+`"}`)))
-		require.NoError(t, sess.Record(session.AttemptRecord{Task: "t", Tail: key, CheckTail: "x\n" + key}))
+		require.NoError(t, sess.Record(record.Attempt{Task: "t", Tail: key, CheckTail: "x\n" + key}))
 		require.NoError(t, sess.Close(t.Context()))
 		found := 0
 		dir := path(store, "sessions", sess.ID().String())
@@ -221,10 +224,10 @@ func TestTailThatBeginsWithinAKey(t *testing.T) {
 	store := initStore(t)
 	sess := create(t, store, "auth")
 	key := strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcw\n", 20)
-	require.NoError(t, sess.Record(session.AttemptRecord{Task: "t", Tail: key + "-----END PRIVATE KEY-----\nand then\n"}))
+	require.NoError(t, sess.Record(record.Attempt{Task: "t", Tail: key + "-----END PRIVATE KEY-----\nand then\n"}))
 	require.NoError(t, sess.Close(t.Context()))
 	var tail string
-	require.NoError(t, store.Log(sess.ID(), 0, func(r session.Record) error {
+	require.NoError(t, store.Log(sess.ID(), 0, func(r record.Record) error {
 		for _, a := range r.Attempts {
 			tail = a.Tail
 		}
@@ -233,8 +236,8 @@ func TestTailThatBeginsWithinAKey(t *testing.T) {
 	require.Equal(t, "[redacted:private-key]\nand then\n", tail)
 }
 
-// said is the line of a message in a journal.
-func saidLine(t *testing.T, lines [][]byte, id string) int {
+// messageLine is the line of a message in a journal.
+func messageLine(t *testing.T, lines [][]byte, id string) int {
 	t.Helper()
 	i := slices.IndexFunc(lines, func(line []byte) bool { return bytes.Contains(line, []byte(`{"uuid":"`+id+`"`)) })
 	require.Positive(t, i)
@@ -242,7 +245,7 @@ func saidLine(t *testing.T, lines [][]byte, id string) int {
 }
 
 // A recovered session has all that the damaged one's log still has of the conversation, also
-// behind what is lost, and what it lacks is said.
+// behind what is lost, and the error names what it lacks.
 func TestRecoveredSessionHasTheConversation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -292,7 +295,7 @@ func TestRecoveredSessionHasTheConversation(t *testing.T) {
 		}
 		require.Equal(t, append(c.have, "next"), have, name)
 		require.Len(t, lost, 1, name)
-		require.ErrorIs(t, lost[0], lifecycle.ErrDamaged)
+		require.ErrorIs(t, lost[0], folder.ErrDamaged)
 		require.ErrorContains(t, lost[0], c.lost, name)
 	}
 }
@@ -320,10 +323,10 @@ func TestDamagedMessageCostsItself(t *testing.T) {
 		line[len(line)/2] ^= 1
 		return with(i, line)
 	}
-	first := saidLine(t, lines, "a")
+	first := messageLine(t, lines, "a")
 	for what, c := range map[string]struct {
-		content      []byte
-		said, events string
+		content          []byte
+		messages, events string
 	}{
 		"header":       {flip(0), "a b c d", "a b c d"},
 		"first":        {flip(first), "! b c d", "a b c d"},
@@ -338,9 +341,9 @@ func TestDamagedMessageCostsItself(t *testing.T) {
 		"run is gone":  {bytes.Join([][]byte{bytes.Join(lines[:first+2], nil), bytes.Join(lines[first+6:], nil)}, nil), "a ! d", "a ! d"},
 	} {
 		require.NoError(t, os.WriteFile(name, c.content, 0o600))
-		var said, events []string
+		var messages, events []string
 		lost := func(err error) bool {
-			require.ErrorIs(t, err, lifecycle.ErrDamaged, what)
+			require.ErrorIs(t, err, folder.ErrDamaged, what)
 			require.ErrorContains(t, err, "journal-1-1.jsonl: ", what)
 			return true
 		}
@@ -348,7 +351,7 @@ func TestDamagedMessageCostsItself(t *testing.T) {
 			if err != nil && lost(err) {
 				m.ID = "!"
 			}
-			said = append(said, m.ID)
+			messages = append(messages, m.ID)
 		}
 		for e, err := range store.Transcript(sess.ID()) {
 			text := "!"
@@ -357,14 +360,14 @@ func TestDamagedMessageCostsItself(t *testing.T) {
 			}
 			events = append(events, text)
 		}
-		require.Equal(t, c.said, strings.Join(said, " "), what)
+		require.Equal(t, c.messages, strings.Join(messages, " "), what)
 		require.Equal(t, c.events, strings.Join(events, " "), what)
 		st, _, err := store.Read(sess.ID())
 		require.NoError(t, err, "the session stays: %s", what)
 		require.Equal(t, 7, st.Header().TurnCount)
 		report, err := store.Verify(sess.ID())
 		require.NoError(t, err)
-		require.NotEqual(t, lifecycle.Intact, report.Condition, what)
+		require.NotEqual(t, repair.Intact, report.Condition, what)
 	}
 	again, err := store.Open(sess.ID())
 	require.NoError(t, err)
@@ -409,20 +412,20 @@ func TestLongConversationIsReadWithLittleMemory(t *testing.T) { //nolint:paralle
 	require.Less(t, int64(highest)-int64(before.HeapAlloc), int64(8<<20))
 }
 
-// An attempt that no journal takes is refused at once: kept, it would pause the
+// An attempt that no journal takes is refused at once: accepted, it would pause the
 // session for good, or be lost without a word.
 func TestAttemptThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	sess := create(t, store, "auth")
-	for what, a := range map[string]session.AttemptRecord{
+	for what, a := range map[string]record.Attempt{
 		"cost": {CostUSD: math.NaN()},
 		"time": {StartedAt: day.AddDate(9000, 0, 0)},
 		"size": {Failure: strings.Repeat("x", 9<<20)},
 	} {
 		require.ErrorIs(t, sess.Record(a), lifecycle.ErrInvalid, what)
 	}
-	require.NoError(t, sess.Record(session.AttemptRecord{Task: "t", Attempt: 1}))
+	require.NoError(t, sess.Record(record.Attempt{Task: "t", Attempt: 1}))
 	require.NoError(t, sess.Sync(t.Context()))
 }
 
@@ -449,7 +452,7 @@ func TestOpenCallsAndAFailingDisk(t *testing.T) {
 	require.ErrorIs(t, sess.Sync(t.Context()), syscall.EIO)
 	s.disk.SetHook(nil)
 	require.NoError(t, sess.Unpause(t.Context()))
-	all, _, err := heardIn(s.store, s.id)
+	all, _, err := conversationIn(s.store, s.id)
 	require.NoError(t, err)
 	require.Len(t, all, 301)
 	require.NoError(t, sess.Close(t.Context()))

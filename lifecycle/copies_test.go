@@ -12,6 +12,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // copyOf are the contents of the messages in messages.jsonl, one a line.
@@ -27,7 +28,7 @@ func copyOf(t *testing.T, store *lifecycle.Store, id session.ID) (ids []string) 
 	return ids
 }
 
-func setAsides(t *testing.T, store *lifecycle.Store, id session.ID) []string {
+func quarantinedCopies(t *testing.T, store *lifecycle.Store, id session.ID) []string {
 	t.Helper()
 	all, err := filepath.Glob(path(store, "sessions", id.String(), "*.aside-*"))
 	require.NoError(t, err)
@@ -41,7 +42,7 @@ func TestCopyOfMessages(t *testing.T) {
 	id := sess.ID()
 	file := path(store, "sessions", id.String(), "messages.jsonl")
 	says(t, sess, "a", "b")
-	require.NoError(t, sess.AppendEvent(json.RawMessage(`{"a": 1}`)))
+	require.NoError(t, sess.AppendEvent(strictjson.Value(`{"a": 1}`)))
 	require.NoError(t, sess.Flush(t.Context()))
 	require.Equal(t, []string{"a", "b"}, copyOf(t, store, id))
 	events, err := os.ReadFile(path(store, "sessions", id.String(), "transcript.jsonl"))
@@ -54,8 +55,8 @@ func TestCopyOfMessages(t *testing.T) {
 	require.NoError(t, err)
 
 	for name, c := range map[string]struct {
-		spoil func() error
-		aside bool
+		spoil       func() error
+		quarantined bool
 	}{
 		"as it was":     {func() error { return nil }, false},
 		"gone":          {func() error { return os.Remove(file) }, false},
@@ -70,7 +71,7 @@ func TestCopyOfMessages(t *testing.T) {
 		"a folder":       {func() error { return os.Mkdir(file, 0o700) }, true},
 		"with two names": {func() error { return os.Link(file, filepath.Join(t.TempDir(), "other")) }, true},
 	} {
-		before := len(setAsides(t, store, id))
+		before := len(quarantinedCopies(t, store, id))
 		require.NoError(t, os.RemoveAll(file), name)
 		require.NoError(t, os.WriteFile(file, whole, 0o600), name)
 		if name == "a folder" {
@@ -82,8 +83,8 @@ func TestCopyOfMessages(t *testing.T) {
 		require.NoError(t, again.Flush(t.Context()), name)
 		require.Equal(t, []string{"a", "b", "c"}, copyOf(t, store, id), name)
 		require.NoError(t, again.Close(t.Context()), name)
-		require.Equal(t, c.aside, len(setAsides(t, store, id)) > before, name)
-		for _, old := range setAsides(t, store, id) {
+		require.Equal(t, c.quarantined, len(quarantinedCopies(t, store, id)) > before, name)
+		for _, old := range quarantinedCopies(t, store, id) {
 			require.NoError(t, os.RemoveAll(old))
 		}
 	}
@@ -102,5 +103,5 @@ func TestCopyThatFallsBehind(t *testing.T) {
 	}
 	require.NoError(t, sess.Flush(t.Context()))
 	require.Equal(t, want, copyOf(t, store, sess.ID()))
-	require.Empty(t, setAsides(t, store, sess.ID()))
+	require.Empty(t, quarantinedCopies(t, store, sess.ID()))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
@@ -69,7 +70,7 @@ var workloads = map[string]func(s *sim){
 		require.NoError(s.t, s.flush())
 	},
 	"messages": func(s *sim) {
-		s.talk = true
+		s.talks = true
 		for _, bulk := range []int{10, 6000, 20} {
 			require.NoError(s.t, s.save(bulk))
 			s.say(1)
@@ -77,7 +78,7 @@ var workloads = map[string]func(s *sim){
 		}
 	},
 	"messages, close and go on": func(s *sim) {
-		s.talk = true
+		s.talks = true
 		for range 2 {
 			require.NoError(s.t, s.save(10))
 			require.NoError(s.t, s.close())
@@ -121,7 +122,7 @@ func TestPowerCutAnywhere(t *testing.T) {
 
 // TestTakeover kills the process at every call, so that what it had not synced
 // is in the cache, where the next process finds it and takes it for what is there.
-// That one goes on, and then the power is cut, at every call.
+// That one continues, and then the power is cut, at every call.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
@@ -131,7 +132,7 @@ func TestTakeover(t *testing.T) {
 				s := newSim(t, mode)
 				s.init()
 				require.NoError(t, s.create())
-				s.talk = mode == crashfs.XFS
+				s.talks = mode == crashfs.XFS
 				n, dead := 0, false
 				s.watch(serial(func(crashfs.Op) crashfs.Fault {
 					if n++; n >= kill {
@@ -161,7 +162,7 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// TestFaultAndPowerCut fails each call once, with each errno, pauses, goes on
+// TestFaultAndPowerCut fails each call once, with each errno, pauses, resumes
 // when the cause is gone, and cuts the power at every call from the fault on. The
 // last process dies before a second one takes over, too: fsync failed, the process
 // was restarted, it saved, then the power was cut. Without -deep these are four of the
@@ -193,7 +194,7 @@ func faultThenCut(t *testing.T, mode crashfs.Mode, errno syscall.Errno, restart 
 	defer s.counted()
 	s.init()
 	require.NoError(t, s.create())
-	s.talk = mode == crashfs.Ext4
+	s.talks = mode == crashfs.Ext4
 	n, failed := 0, ""
 	s.watch(serial(func(op crashfs.Op) crashfs.Fault {
 		if n++; n != k {
@@ -273,9 +274,9 @@ func TestPowerCutWhileAcceptingAnEdit(t *testing.T) {
 					require.Equal(t, image(want), image(st), what)
 					r, err := store.Verify(b.id)
 					require.NoError(t, err, what)
-					if r.Condition != lifecycle.Intact && r.Condition != lifecycle.Torn { // state.json has the sums of before until it is replaced as well
-						require.Equal(t, lifecycle.Flawed, r.Condition, "%s: %v", what, r.Faults)
-						require.Equal(t, "totals-add-up", r.Rules[0].Rule.Name, what)
+					if r.Condition != repair.Intact && r.Condition != repair.Torn { // state.json has the sums of before until it is replaced as well
+						require.Equal(t, repair.Flawed, r.Condition, "%s: %v", what, r.Faults)
+						require.Equal(t, "totals-add-up", r.Rules[0].Rule, what)
 						require.Equal(t, "metrics.json", name)
 					}
 					past, err := store.ReadAt(b.id, 3)
@@ -290,9 +291,9 @@ func TestPowerCutWhileAcceptingAnEdit(t *testing.T) {
 	}
 }
 
-// TestPowerCutWhileMovingAside damages a session and opens it: it is in its place,
+// TestPowerCutDuringQuarantine damages a session and opens it: it is in its place,
 // or in corrupted/, whole.
-func TestPowerCutWhileMovingAside(t *testing.T) {
+func TestPowerCutDuringQuarantine(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, crashfs.Ext4)
 	require.NoError(t, b.close())
@@ -312,10 +313,10 @@ func TestPowerCutWhileMovingAside(t *testing.T) {
 				require.Less(t, i, len(b.points)-1, "the error says where it is: it must not come back: %s", v.Name)
 			} else {
 				moved++
-				aside, err := root.ReadDir(".lopen/corrupted")
+				quarantined, err := root.ReadDir(".lopen/corrupted")
 				require.NoError(t, err, v.Name)
-				require.Len(t, aside, 2, "%s: the folder and its reason", v.Name)
-				in, err = root.ReadDir(".lopen/corrupted/" + aside[0].Name())
+				require.Len(t, quarantined, 2, "%s: the folder and its reason", v.Name)
+				in, err = root.ReadDir(".lopen/corrupted/" + quarantined[0].Name())
 				require.NoError(t, err)
 			}
 			names := ""
@@ -329,9 +330,9 @@ func TestPowerCutWhileMovingAside(t *testing.T) {
 	require.NotZero(t, stayed)
 }
 
-// TestPowerCutWhileMakingAgain removes a session that is held and goes on: it is
+// TestPowerCutDuringRecreation removes a session that is held and continues: it is
 // absent or whole, and once it is acknowledged it is there.
-func TestPowerCutWhileMakingAgain(t *testing.T) {
+func TestPowerCutDuringRecreation(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, crashfs.Ext4)
 	require.NoError(t, b.disk.FS().RemoveAll(".lopen/sessions"))
@@ -348,14 +349,14 @@ func TestPowerCutWhileMakingAgain(t *testing.T) {
 			store, err := lifecycle.OpenOn(p.disk.Crash(v).FS(), simOptions)
 			require.NoError(t, err)
 			st, _, err := store.Read(b.id)
-			if errors.Is(err, lifecycle.ErrNotFound) && p.acked < 2 {
+			if errors.Is(err, lifecycle.ErrNotFound) && p.acked.state < 2 {
 				absent++
 				continue
 			}
 			require.NoError(t, err, v.Name)
 			n := st.Header().TurnCount
 			require.Equal(t, image(b.states[n]), image(st))
-			if p.acked == 2 {
+			if p.acked.state == 2 {
 				require.Equal(t, 2, n)
 			}
 		}

@@ -5,158 +5,88 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/commit"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// newPrefix begins the name of a session's folder until it is complete.
-const newPrefix = ".new-"
-
 // Create makes a new session of a module and holds it. When it returns, the
 // session and its ID are durable. Any number of processes may create at once:
-// each gets an ID of its own. ctx bounds the wait for the store lock.
+// each gets another ID. ctx bounds the wait for the store lock.
 func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 	if !s.saves() {
 		return s.createUnsaved(module)
 	}
-	c := &committer{event: session.EventCreated}
-	if err := s.make(ctx, module, c, session.New); err != nil {
-		return nil, err
-	}
-	sess, err := s.startNew(c)
+	sess, err := s.createFrom(ctx, module, first{event: record.EventCreated, state: session.New})
 	if err == nil {
 		sess.log.Info().Msg("session created")
 	}
 	return sess, err
 }
 
-// startNew holds a session that was just made.
-func (s *Store) startNew(c *committer) (*Session, error) {
-	sess, err := s.start(c.base, c)
+// first says how a new session begins, see [commit.First].
+type first struct {
+	event  record.Event
+	state  func(session.ID, time.Time) (*session.State, error)
+	share  func(folder string) (session.Mark, error)
+	others func(dir writer.FS) error
+}
+
+// createFrom makes a session and holds it.
+func (s *Store) createFrom(ctx context.Context, module string, f first) (*Session, error) {
+	c, err := s.make(ctx, module, f)
 	if err != nil {
 		return nil, err
 	}
-	s.keepBallast()
+	sess, err := s.run(c.State(), c, c.Mark())
+	if err != nil {
+		return nil, err
+	}
+	s.reserve.Keep()
 	return sess, nil
 }
 
-// make makes a session of a module, durably, with the State that first returns for
-// the ID that it is given. The committer holds it afterwards.
-func (s *Store) make(ctx context.Context, module string, c *committer, first func(session.ID, time.Time) (*session.State, error)) error {
+// make makes a session of a module, durably. The committer holds it.
+func (s *Store) make(ctx context.Context, module string, f first) (*commit.Committer, error) {
 	if err := session.ValidateModule(module); err != nil {
-		return &Error{Op: "create session", Path: module, Class: writer.ClassInvalid, Err: err}
+		return nil, &Error{Op: "create session", Path: module, Class: writer.ClassInvalid, Err: err}
 	}
 	if err := s.layout(); err != nil { // .lopen may have been removed since, with the lock
-		return err
+		return nil, err
 	}
 	lock, err := s.lock(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = lock.Unlock() }()
-	if err := s.clearUnfinished(); err != nil {
-		return err
+	if err := commit.ClearUnfinished(s.root()); err != nil {
+		return nil, err
 	}
 	now := s.opts.Now()
 	id, err := s.nextID(module, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	st, err := first(id, now)
+	st, err := f.state(id, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.store, c.id, c.mark = s, id, &atomic.Pointer[session.Mark]{}
-	if err := c.build(st); err != nil {
-		return errors.Join(fmt.Errorf("create session %s: %w", id, err), c.Close())
+	c, err := commit.Make(commit.First{State: st, Event: f.event, Share: f.share, Others: f.others}, s.committing(id))
+	if err != nil {
+		return nil, fmt.Errorf("create session %s: %w", id, err)
 	}
 	s.setLatest(id)
-	return nil
-}
-
-// build makes the session's folder under a temporary name, takes the lease in
-// it, writes the first record and the readable files, and renames it into place.
-// The caller holds the store lock.
-func (c *committer) build(st *session.State) (err error) {
-	root := c.store.root()
-	temp, final := sessionsDir+"/"+newPrefix+c.id.String(), sessionsDir+"/"+c.id.String()
-	if err := root.Mkdir(temp, 0o700); err != nil {
-		return writer.NewError("make folder", filepath.Join(root.Name(), temp), writer.NotCommitted, err)
-	}
-	defer func() {
-		if err != nil {
-			_ = root.RemoveAll(temp)
-		}
-	}()
-	dir, err := openDir(root, temp)
-	if err != nil {
-		return err
-	}
-	c.dir, c.lease = named{dir, filepath.Join(root.Name(), final)}, temp+"/"+leaseFile
-	if c.lock, err = writer.TryLock(c.dir, leaseFile, writer.Self(c.store.opts.Command)); err != nil {
-		return err
-	}
-	if c.journal, err = journal.Create(c.dir, c.id.String()); err != nil {
-		return err
-	}
-	c.base, c.at, c.pub = nil, session.Mark{}, publisher{copies: [2]copied{{known: true}, {known: true}}}
-	if c.share != nil {
-		if c.at, err = c.share(temp); err != nil {
-			return err
-		}
-	}
-	if _, err = c.append(actors.Batch{State: st}); err != nil {
-		return err
-	}
-	c.at.Iterations = c.at.Seq // so that metrics.json is written without any, too
-	if err = c.publish(); err != nil {
-		return err
-	}
-	if c.beside != nil {
-		if err = c.beside(c.dir); err != nil {
-			return err
-		}
-	}
-	if err = root.Rename(temp, final); err != nil {
-		return writer.NewError("create session", filepath.Join(root.Name(), final), writer.NotCommitted, err)
-	}
-	temp, c.lease = final, final+"/"+leaseFile
-	if err = root.SyncDir(sessionsDir); err != nil {
-		return writer.NewError("create session", filepath.Join(root.Name(), final), writer.NotDurable, err)
-	}
-	return nil
-}
-
-// named is a folder that will have another name by the time its name is shown.
-type named struct {
-	writer.FS
-	name string
-}
-
-func (n named) Name() string { return n.name }
-
-// clearUnfinished removes what a creation that was cut off left behind. The
-// caller holds the store lock, so nobody is creating now.
-func (s *Store) clearUnfinished() error {
-	entries, err := s.root().ReadDir(sessionsDir)
-	if err != nil {
-		return fmt.Errorf("list sessions: %w", err)
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), newPrefix) {
-			if err := s.root().RemoveAll(sessionsDir + "/" + e.Name()); err != nil {
-				return fmt.Errorf("clear unfinished session: %w", err)
-			}
-		}
-	}
-	return nil
+	return c, nil
 }
 
 // refreshLatest points the hint at the newest session, where the one that it names is
@@ -180,10 +110,265 @@ func (s *Store) refreshLatest() {
 // and costs nothing: readers fall back on the newest session.
 func (s *Store) setLatest(id session.ID) {
 	err := writer.ReplaceSymlink(s.root(), id.String(), sessionsDir+"/"+latestLink)
-	if errors.Is(err, writer.ErrNoSymlinks) {
+	if writer.RefusesLinks(err) {
 		err = writer.ReplaceFile(s.root(), sessionsDir+"/"+latestText, []byte(id.String()+"\n"), filePerm)
 	}
 	if err != nil {
 		s.opts.Logger.Warn().Err(err).Msg("the hint to the latest session could not be written")
 	}
+}
+
+// ForkOptions say from where a fork continues. The zero value is the newest record.
+type ForkOptions struct {
+	Seq     uint64 // a record of the journal
+	Message string // the uuid of a message, which is the fork's last one
+	// Continue notes the fork as the next session of the same work.
+	Continue bool
+}
+
+// Fork makes a new session from another one as it is or was, and holds the new one.
+// The other session may be live in any process and is not changed. The fork copies nothing:
+// it links the segments that hold messages and events, and its line of checkpoints continues
+// from the other session's last one. Deleting the other session takes nothing from the fork.
+// When Fork returns the new session is durable. ErrNotFound names a record or message that is not there.
+func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Session, error) {
+	ld, err := s.readWhole(id)
+	if err != nil {
+		return nil, fmt.Errorf("fork: %w", err)
+	}
+	defer ld.Dir.Close()
+	st, mark, seq, err := forkPoint(ld, at)
+	if err == nil {
+		st, err = st.WithBoxes(ld.State)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fork session %s: %w", id, err)
+	}
+	kind := session.LineageForked
+	if at.Continue {
+		kind = session.LineageContinued
+	}
+	fork, err := s.createFrom(ctx, id.Module, first{
+		event: record.EventForked,
+		share: func(to string) (session.Mark, error) { return s.share(ld.Dir, folder.Path(id), to, mark) },
+		state: func(fork session.ID, now time.Time) (*session.State, error) {
+			return st.Derive(fork, now, session.Lineage{Kind: kind, From: id, Seq: seq})
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fork session %s: %w", id, err)
+	}
+	fork.log.Info().Stringer("from", id).Uint64("seq", seq).Msg("session forked")
+	return fork, nil
+}
+
+// forkPoint is the State that a fork begins with, its record, and up to where the fork has
+// the conversation. That of a message is the one that became durable with it, and of an
+// inherited one the first.
+func forkPoint(ld *folder.Contents, at ForkOptions) (st *session.State, mark session.Mark, seq uint64, err error) {
+	dir, id := ld.Dir, ld.State.ID()
+	switch {
+	case at.Message != "":
+		upTo, err := folder.FindMessage(dir, ld.At, at.Message)
+		if err != nil {
+			return nil, mark, 0, err
+		}
+		if seq = 1; upTo.Seq > 0 {
+			log, err := journal.Read(dir, 0, true)
+			if err != nil {
+				return nil, mark, 0, err
+			}
+			seq = log.Batch(upTo.Seq)
+		}
+		st, mark, err = folder.StateAt(dir, id, seq)
+		upTo.Checkpoint = mark.Checkpoint
+		return st, upTo, seq, err
+	case at.Seq != 0:
+		st, mark, err = folder.StateAt(dir, id, at.Seq)
+		return st, mark, at.Seq, err
+	}
+	return ld.State, ld.At, ld.At.Seq, nil
+}
+
+// share gives a session's new folder the segments of the one in old that have messages and
+// events up to a Mark, and those that the other one inherited. They are durable there
+// with the folder's own name. Where links are refused they are copied. It reads none of them and
+// returns what of the Mark the new session begins with.
+func (s *Store) share(from writer.FS, old, to string, mark session.Mark) (session.Mark, error) {
+	shared := session.Mark{Messages: mark.Messages, Transcript: mark.Transcript, OpenCalls: mark.OpenCalls, Checkpoint: mark.Checkpoint}
+	shared.Inherits = slices.Clone(mark.Inherits)
+	if mark.Seq > 0 && mark.Messages+mark.Transcript > 0 {
+		shared.Inherits = append(shared.Inherits, mark.Seq)
+	}
+	for k := range shared.Inherits {
+		log := "."
+		if k < len(mark.Inherits) {
+			log = folder.InheritedLog(k)
+		}
+		into := to + "/" + folder.InheritedLog(k)
+		for try := 1; ; try++ {
+			err := s.link(from, old, log, into)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, fs.ErrNotExist) || try == folder.Tries {
+				return shared, writer.NewError("share", filepath.Join(from.Name(), log), writer.NotCommitted, err)
+			}
+			if err := s.root().RemoveAll(into); err != nil { // a segment was rewritten meanwhile
+				return shared, err
+			}
+		}
+	}
+	return shared, nil
+}
+
+// link gives a folder the files of a session's log. The error is fs.ErrNotExist where one went
+// meanwhile.
+func (s *Store) link(from writer.FS, old, log, into string) error {
+	for _, dir := range []string{path.Dir(into), into} {
+		if err := writer.MkdirDurable(s.root(), dir); err != nil {
+			return err
+		}
+	}
+	entries, err := from.ReadDir(log)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a log that is lost is lost in both
+		return err
+	}
+	for _, e := range entries {
+		if !journal.IsSegment(e.Name()) && e.Name() != journal.ListFile {
+			continue
+		}
+		if err := s.linkFile(path.Join(old, log, e.Name()), into+"/"+e.Name()); err != nil {
+			return err
+		}
+	}
+	return s.root().SyncDir(into)
+}
+
+// linkFile makes a second name of a file, or a copy where links are refused; its content is durable.
+func (s *Store) linkFile(from, to string) error {
+	f, _, err := writer.OpenRegular(s.root(), "share", from, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	err = s.root().Link(from, to)
+	if writer.RefusesLinks(err) {
+		err = writer.CopyFile(s.root(), from, to, filePerm)
+	}
+	return err
+}
+
+// counters is the content of ids.json: the highest counter given out for each
+// "{module}-{day}". Days that are over keep their entry, so that a clock set
+// back gives no ID twice.
+type counters struct {
+	Counters map[string]uint64 `json:"counters"`
+}
+
+// nextID reserves an ID: the counter is durable before it is returned. The
+// caller holds the store lock.
+func (s *Store) nextID(module string, now time.Time) (session.ID, error) {
+	c, err := s.loadCounters()
+	if err != nil {
+		return session.ID{}, err
+	}
+	key := module + "-" + now.UTC().Format("20060102")
+	c.Counters[key]++
+	id, err := session.NewID(module, now, c.Counters[key])
+	if err != nil {
+		return session.ID{}, err
+	}
+	if err := folder.WriteSmall(s.root(), idsFile, c); err != nil {
+		return session.ID{}, fmt.Errorf("reserve session id: %w", err)
+	}
+	return id, nil
+}
+
+// reserveID has an ID count as given, durably. The caller holds the store lock.
+func (s *Store) reserveID(id session.ID) error {
+	c, err := s.loadCounters()
+	if err != nil {
+		return err
+	}
+	key := id.Module + "-" + id.Day
+	c.Counters[key] = max(c.Counters[key], id.Counter)
+	if err := folder.WriteSmall(s.root(), idsFile, c); err != nil {
+		return fmt.Errorf("reserve session id again: %w", err)
+	}
+	return nil
+}
+
+// loadCounters reads ids.json and raises it to the sessions that are there,
+// which are ahead of one that is missing, damaged, or back from a backup. Only
+// the IDs of deleted sessions could come back then, and the log says that this
+// happened.
+func (s *Store) loadCounters() (counters, error) {
+	c, err := s.readCounters()
+	if err != nil {
+		return c, err
+	}
+	all, err := s.folders(sessionsDir)
+	for _, place := range []string{trashDir, corruptedDir} {
+		elsewhere, _ := s.folders(place) // as far as they can be read
+		all = append(all, elsewhere...)
+	}
+	for _, f := range all {
+		key := f.id.Module + "-" + f.id.Day
+		c.Counters[key] = max(c.Counters[key], f.id.Counter)
+	}
+	return c, err
+}
+
+func (s *Store) readCounters() (counters, error) {
+	none := counters{Counters: map[string]uint64{}}
+	c := counters{}
+	err := folder.ReadSmall(s.root(), idsFile, &c)
+	switch {
+	case err == nil && c.Counters != nil:
+		return c, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return none, nil
+	case err != nil && !errors.Is(err, ErrCorrupt):
+		return none, fmt.Errorf("reserve session id: %w", err)
+	}
+	s.opts.Logger.Warn().AnErr("error", err).Str("file", idsFile).Msg("session counters are damaged: derived again from the sessions that are there")
+	return none, nil
+}
+
+// A sessionFolder is that of a session.
+type sessionFolder struct {
+	id   session.ID
+	name string
+	path string // below .lopen
+}
+
+// folders lists those in one place of the store, in no order: in sessions/, in the trash,
+// or in corrupted/, where a name is {id}-{time}, and a number where that was taken.
+func (s *Store) folders(in string) ([]sessionFolder, error) {
+	entries, err := s.root().ReadDir(in)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", in, err)
+	}
+	return foldersOf(in, entries), nil
+}
+
+func foldersOf(in string, entries []fs.DirEntry) []sessionFolder {
+	all := make([]sessionFolder, 0, len(entries))
+	for _, e := range entries {
+		name := e.Name()
+		if in == corruptedDir {
+			name = name[:max(strings.LastIndexByte(name, '-'), 0)]
+		}
+		if id, err := session.ParseID(name); err == nil && e.IsDir() {
+			all = append(all, sessionFolder{id, e.Name(), in + "/" + e.Name()})
+		}
+	}
+	return all
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/crashfs"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 func TestCreate(t *testing.T) {
@@ -36,7 +37,7 @@ func TestCreate(t *testing.T) {
 	requireLatest(t, store, "auth-x-20260214-1")
 	ids, err := os.ReadFile(path(store, "ids.json"))
 	require.NoError(t, err)
-	require.Equal(t, string(session.Seal([]byte(`{"schemaVersion":1,"counters":{"auth-20260214":2,"auth-x-20260214":1}`))), string(ids))
+	require.Equal(t, string(envelope.Checksum.Append([]byte(`{"schemaVersion":1,"counters":{"auth-20260214":2,"auth-x-20260214":1}`))), string(ids))
 	requireNoLeftovers(t, store)
 }
 
@@ -80,7 +81,7 @@ func TestCreateAtOnce(t *testing.T) {
 	t.Parallel()
 	const n = 16
 	project := t.TempDir()
-	var all []*process
+	var all []*another
 	for range n {
 		all = append(all, start(t, "create", project))
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -97,7 +98,7 @@ func spoilLine(t *testing.T, data []byte, fn func(string) string) []byte {
 }
 
 // damaged is a project with a session that has every file, and another one. The
-// returned files lie in the first one's folder, or beside it.
+// returned files lie in the first one's folder, or next to it.
 func damaged(t *testing.T) (project string, bad, good session.ID, files []string) {
 	t.Helper()
 	project = t.TempDir()
@@ -237,7 +238,7 @@ type undamaged struct {
 // outcome is what becomes of a damaged session, column by column. Whatever that is: what
 // is opened or shown as whole is the newest State, what is recovered is not newer and, of
 // one damage, at most a record older, and what is not opened stays as it is or is moved
-// aside with a reason.
+// to quarantine with a reason.
 func outcome(t *testing.T, project string, bad, good session.ID, latest bool, was undamaged) string {
 	store, err := lifecycle.Open(project, lifecycle.Options{Now: clock()})
 	require.NoError(t, err)
@@ -284,7 +285,7 @@ func outcome(t *testing.T, project string, bad, good session.ID, latest bool, wa
 		require.LessOrEqual(t, rec.Seq, was.seq)
 		require.GreaterOrEqual(t, rec.Seq+1, was.seq)
 	} else {
-		rec, err = store.Recover(t.Context(), bad.String(), lifecycle.Partial, true)
+		rec, err = store.Recover(t.Context(), bad.String(), repair.Partial, true)
 		if tell(err); err == nil {
 			columns[len(columns)-1] = fmt.Sprintf("record %d, partial", rec.Seq)
 		}
@@ -298,15 +299,15 @@ func outcome(t *testing.T, project string, bad, good session.ID, latest bool, wa
 	}
 	where := "stays"
 	if _, err := os.Stat(path(store, "sessions", bad.String())); errors.Is(err, os.ErrNotExist) {
-		where = "moved aside"
-		aside, err := filepath.Glob(path(store, "corrupted", bad.String()+"-*Z"))
+		where = "quarantined"
+		quarantined, err := filepath.Glob(path(store, "corrupted", bad.String()+"-*Z"))
 		require.NoError(t, err)
-		require.Len(t, aside, 1)
-		reason, err := os.ReadFile(aside[0] + ".json")
+		require.Len(t, quarantined, 1)
+		reason, err := os.ReadFile(quarantined[0] + ".json")
 		require.NoError(t, err)
 		require.True(t, json.Valid(reason))
 	}
-	require.Equal(t, corrupt, where == "moved aside")
+	require.Equal(t, corrupt, where == "quarantined")
 	columns = append(columns, where)
 	other, err := store.Open(good)
 	require.NoError(t, err, "other sessions are not affected")
@@ -330,7 +331,7 @@ func word(err error) string {
 }
 
 // A journal of two holders whose first one's part is gone: the session is whole, its
-// past is not, however often somebody goes on with it.
+// past is not, however often somebody resumes it.
 func TestBeginOfTheJournalIsGone(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -346,14 +347,14 @@ func TestBeginOfTheJournalIsGone(t *testing.T) {
 		require.NoError(t, sess.Close(t.Context()))
 	}
 	again(2)
-	condition := func() lifecycle.Condition {
+	condition := func() repair.Condition {
 		r, err := store.Verify(sess.ID())
 		require.NoError(t, err)
 		return r.Condition
 	}
-	require.Equal(t, lifecycle.Intact, condition())
+	require.Equal(t, repair.Intact, condition())
 	write(t, path(store, "sessions", sess.ID().String(), "journal-1-1.jsonl"), "")
-	require.Equal(t, lifecycle.HistoryDamaged, condition())
+	require.Equal(t, repair.HistoryDamaged, condition())
 	again(3)
-	require.Equal(t, lifecycle.HistoryDamaged, condition(), "it is not forgotten")
+	require.Equal(t, repair.HistoryDamaged, condition(), "it is not forgotten")
 }

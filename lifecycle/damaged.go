@@ -2,17 +2,20 @@ package lifecycle
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A DamagedError says which session cannot be opened because its files are damaged, or
@@ -44,10 +47,10 @@ func damagedIn(id session.ID, where string, err error) error {
 	return &DamagedError{ID: id, Where: where, Err: err}
 }
 
-// Aside lists the sessions in corrupted/ from which none was recovered, the newest ID
+// Quarantined lists the sessions in corrupted/ from which none was recovered, the newest ID
 // first. Of each it returns as much of the summary as can be read, and a
 // [*DamagedError].
-func (s *Store) Aside() ([]Info, error) {
+func (s *Store) Quarantined() ([]Info, error) {
 	if _, err := s.root().Lstat(corruptedDir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -55,12 +58,12 @@ func (s *Store) Aside() ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.aside(infos)
+	return s.notRecovered(infos)
 }
 
-// aside is Aside beside the sessions that List returned. A folder whose session is
-// among these is what was left of it when it was made again.
-func (s *Store) aside(infos []Info) ([]Info, error) {
+// notRecovered is Quarantined, given the sessions that List returned. A folder whose session is
+// among these holds the remains of a session that was recreated.
+func (s *Store) notRecovered(infos []Info) ([]Info, error) {
 	folders, err := s.corrupted()
 	if err != nil {
 		return nil, err
@@ -75,7 +78,7 @@ func (s *Store) aside(infos []Info) ([]Info, error) {
 			continue
 		}
 		if note := s.moved(f.path); note.RecoveredAs == "" && !note.Remains && !recovered[f.id] {
-			all = append(all, s.lookAside(f, note))
+			all = append(all, s.quarantined(f, note))
 		}
 	}
 	return all, nil
@@ -83,9 +86,9 @@ func (s *Store) aside(infos []Info) ([]Info, error) {
 
 // corrupted lists the folders of sessions in corrupted/, the newest ID first and of one
 // ID the folder that was moved last.
-func (s *Store) corrupted() ([]folder, error) {
+func (s *Store) corrupted() ([]sessionFolder, error) {
 	all, err := s.folders(corruptedDir)
-	slices.SortFunc(all, func(a, b folder) int {
+	slices.SortFunc(all, func(a, b sessionFolder) int {
 		return cmp.Or(b.id.Compare(a.id), strings.Compare(b.name, a.name)) // the time is in the name
 	})
 	return all, err
@@ -97,17 +100,17 @@ func (s *Store) inCorrupted(name string) (*DamagedError, bool) {
 	folders, _ := s.corrupted()
 	for _, f := range folders {
 		if f.name == name || f.id.String() == name || f.id.Module == name {
-			return s.damagedAside(f, s.moved(f.path)), true
+			return s.quarantineError(f, s.moved(f.path)), true
 		}
 	}
 	return nil, false
 }
 
-func (s *Store) lookAside(f folder, note movedAside) Info {
-	a := Info{Err: s.damagedAside(f, note), moved: note.At}
-	buf := make([]byte, summaryBytes)
-	if n, err := writer.ReadHead(s.root(), f.path+"/"+stateFile, buf); err == nil {
-		if sum, err := session.DecodeSummary(buf[:n]); err == nil && sum.ID == f.id {
+func (s *Store) quarantined(f sessionFolder, note quarantineNote) Info {
+	a := Info{Err: s.quarantineError(f, note), moved: note.At}
+	buf := make([]byte, folder.SummaryBytes)
+	if n, err := writer.ReadHead(s.root(), f.path+"/"+folder.StateFile, buf); err == nil {
+		if sum, err := wire.DecodeSummary(buf[:n]); err == nil && sum.ID == f.id {
 			a.Summary = sum
 			a.Status = a.Status.Seen(false)
 		}
@@ -116,21 +119,21 @@ func (s *Store) lookAside(f folder, note movedAside) Info {
 	return a
 }
 
-// moved reads the note beside a folder in corrupted/, by its path. Of one that cannot be read
+// moved reads the note on a folder in corrupted/, by its path. Of one that cannot be read
 // nothing is known.
-func (s *Store) moved(path string) (note movedAside) {
+func (s *Store) moved(path string) (note quarantineNote) {
 	if data, err := writer.ReadFile(s.root(), path+".json", 64<<10); err == nil {
-		_ = json.Unmarshal(data, &note)
+		_ = strictjson.Unmarshal(data, &note)
 	}
 	return note
 }
 
-func (s *Store) damagedAside(f folder, note movedAside) *DamagedError {
+func (s *Store) quarantineError(f sessionFolder, note quarantineNote) *DamagedError {
 	reason := cmp.Or(note.Reason, "its files are damaged, and the note of why is missing")
 	return &DamagedError{ID: f.id, Where: f.path, Err: &reasonError{reason, filepath.Join(s.Path(), f.path)}}
 }
 
-// reasonError is why a session was moved aside, as the note beside it says.
+// reasonError is why a session was quarantined, as its note says.
 type reasonError struct{ reason, path string }
 
 func (e *reasonError) Error() string { return e.reason }
@@ -160,7 +163,7 @@ func (s *Store) Unfinished(module string) (Info, bool, error) {
 	if err != nil {
 		return Info{}, false, err
 	}
-	moved, err := s.aside(infos)
+	moved, err := s.notRecovered(infos)
 	if err != nil {
 		return Info{}, false, err
 	}
@@ -206,7 +209,7 @@ func (s *Store) catchUp(infos []Info) {
 		if err != nil {
 			continue // it is as its state.json says, as far as it can be read
 		}
-		if sum, err := ld.summary(); err == nil {
+		if sum, err := ld.Summary(); err == nil {
 			owner, err := s.Holder(i.ID)
 			sum.Status = sum.Status.Seen(err != nil || owner != nil)
 			i.Summary = sum
@@ -253,5 +256,86 @@ func (s *Store) decided(a Info, infos []Info) bool {
 		}
 	}
 	pruned, _ := s.folders(trashDir)
-	return slices.ContainsFunc(pruned, func(f folder) bool { return f.id.Module == a.ID.Module && f.id.Compare(a.ID) > 0 })
+	return slices.ContainsFunc(pruned, func(f sessionFolder) bool { return f.id.Module == a.ID.Module && f.id.Compare(a.ID) > 0 })
+}
+
+const (
+	corruptedDir = "corrupted"
+	asideTime    = "20060102T150405Z" // in the names there
+)
+
+// quarantineNote is the content of corrupted/{id}-{time}.json.
+type quarantineNote struct {
+	SchemaVersion int       `json:"schemaVersion"`
+	Session       string    `json:"session"`
+	At            time.Time `json:"at"`
+	Reason        string    `json:"reason"`
+	RecoveredAs   string    `json:"recoveredAs,omitempty"` // the session that was made from it last
+	Remains       bool      `json:"remains,omitempty"`     // of a session that was recreated: there is nothing to recover
+}
+
+// loadHeld is folder.Load for who holds the session's lease: a damaged session is quarantined.
+// One that was edited outside is an error unless it is to be taken as it is.
+func (s *Store) loadHeld(dir writer.FS, id session.ID, lease *writer.Lock, edited bool) (*folder.Contents, error) {
+	ld, err := folder.Load(dir, id)
+	if err == nil && !edited {
+		err = ld.Edited()
+	}
+	if err != nil {
+		return nil, s.quarantine(id, lease, err)
+	}
+	return ld, nil
+}
+
+// quarantine moves the whole folder of a damaged session to corrupted/ and writes the reason
+// into a note. It returns the reason and the new place as a [*DamagedError]. A session that was
+// edited outside, was written by a newer version or could not be read stays in its place. The
+// caller holds the session's lease, which is checked once more before the move. When the move
+// fails the session stays where it is and is not opened either.
+func (s *Store) quarantine(id session.ID, lease *writer.Lock, cause error) error {
+	place := sessionsDir + "/" + id.String()
+	if !errors.Is(cause, ErrCorrupt) || errors.Is(cause, ErrEdited) {
+		return damagedIn(id, place, cause)
+	}
+	err := lease.Check(s.project, Dir+"/"+place+"/"+leaseFile)
+	var to string
+	if err == nil {
+		to, err = s.moveToCorrupted(id, quarantineNote{Reason: cause.Error()})
+	}
+	if to == "" {
+		return damagedIn(id, place, fmt.Errorf("%w; it could not be moved aside and stays where it is: %w", cause, err))
+	}
+	if err != nil {
+		cause = fmt.Errorf("%w; a power cut may bring it back to its place: %w", cause, err)
+	}
+	s.Logger(id).Warn().AnErr("reason", cause).Str("path", to).Msg("damaged session moved aside")
+	return damagedIn(id, to, cause)
+}
+
+// moveToCorrupted moves a session's folder to corrupted/, with a note, and returns
+// its new name. The caller holds the lease in it.
+func (s *Store) moveToCorrupted(id session.ID, note quarantineNote) (to string, err error) {
+	note.SchemaVersion, note.Session, note.At = 1, id.String(), s.opts.Now().UTC()
+	data, err := strictjson.Marshal(note)
+	if err != nil {
+		return "", err
+	}
+	return writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, id.String()+"-"+note.At.Format(asideTime), append(data, '\n'))
+}
+
+// noteRecovered writes into the note on a folder in corrupted/ which session was made from it, so
+// that nobody is asked about it again, whatever becomes of that session.
+func (s *Store) noteRecovered(where string, as session.ID) {
+	if !strings.HasPrefix(where, corruptedDir+"/") {
+		return
+	}
+	note := s.moved(where)
+	note.SchemaVersion, note.RecoveredAs = 1, as.String()
+	data, err := strictjson.Marshal(note)
+	if err == nil {
+		err = writer.ReplaceFile(s.root(), where+".json", append(data, '\n'), filePerm)
+	}
+	if err != nil {
+		s.Logger(as).Warn().Err(err).Str("path", where).Msg("that the session was recovered could not be noted beside the damaged one")
+	}
 }

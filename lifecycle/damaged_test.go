@@ -47,9 +47,9 @@ func TestUnfinishedThatIsDamaged(t *testing.T) {
 			id, err = unfinished()
 			require.NoError(t, err)
 			require.Equal(t, "auth-20260214-2", id.String())
-			aside, err := store.Aside()
+			quarantined, err := store.Quarantined()
 			require.NoError(t, err)
-			require.Empty(t, aside)
+			require.Empty(t, quarantined)
 		},
 		"the newest by its ID": func(t *testing.T, store *lifecycle.Store, unfinished func() (session.ID, error)) {
 			made(t, store, "auth")
@@ -91,9 +91,9 @@ func TestUnfinishedThatIsDamaged(t *testing.T) {
 			id, err := unfinished()
 			require.NoError(t, err)
 			require.True(t, id.IsZero())
-			aside, err := store.Aside()
+			quarantined, err := store.Quarantined()
 			require.NoError(t, err)
-			require.Len(t, aside, 1)
+			require.Len(t, quarantined, 1)
 		},
 		"whose successor was pruned": func(t *testing.T, store *lifecycle.Store, unfinished func() (session.ID, error)) {
 			moved(t, store, made(t, store, "auth"), true)
@@ -120,7 +120,7 @@ func TestUnfinishedThatIsDamaged(t *testing.T) {
 	}
 }
 
-// Whoever names what was moved is told where it is.
+// An error about a quarantined session names its place.
 func TestResolveWhatWasMoved(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

@@ -6,11 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 )
 
-func findings(all []lifecycle.Finding) map[string]lifecycle.Finding {
-	m := map[string]lifecycle.Finding{}
+func findings(all []repair.Check) map[string]repair.Check {
+	m := map[string]repair.Check{}
 	for _, f := range all {
 		m[f.Name] = f
 	}

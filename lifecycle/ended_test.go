@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/process"
 )
 
 // How the command ended is that of the attempt whose outcome the State does not have.
@@ -15,7 +15,7 @@ func TestCommandEnded(t *testing.T) {
 	store := initStore(t)
 	sess := create(t, store, "auth")
 	defer sess.Close(t.Context())
-	knows := func() *lifecycle.Ended {
+	knows := func() *process.Ended {
 		e, err := sess.CommandEnded()
 		require.NoError(t, err)
 		return e
@@ -25,15 +25,15 @@ func TestCommandEnded(t *testing.T) {
 	require.NoError(t, err)
 	defer child.Release()
 	require.NoError(t, child.Forget())
-	require.NoError(t, lifecycle.NoteEnded(child.File(), lifecycle.Ended{Iteration: 1, Exit: 3}))
-	require.Equal(t, &lifecycle.Ended{Iteration: 1, Exit: 3}, knows())
-	require.NoError(t, child.Ended(lifecycle.Ended{Iteration: 1, Success: true}))
-	require.Equal(t, &lifecycle.Ended{Iteration: 1, Exit: 3, Success: true}, knows())
+	require.NoError(t, process.NoteEnded(child.File(), process.Ended{Iteration: 1, Exit: 3}))
+	require.Equal(t, &process.Ended{Iteration: 1, Exit: 3}, knows())
+	require.NoError(t, child.Ended(process.Ended{Iteration: 1, Success: true}))
+	require.Equal(t, &process.Ended{Iteration: 1, Exit: 3, Success: true}, knows())
 	require.NoError(t, sess.Change(session.TriggerTaskCompleted, func(e *session.Edit) error {
 		e.AppendIteration(session.Iteration{Task: "a"})
 		return nil
 	}))
 	require.Nil(t, knows(), "its outcome is known")
-	require.NoError(t, lifecycle.NoteEnded(child.File(), lifecycle.Ended{Iteration: 2, Success: true}))
-	require.Equal(t, &lifecycle.Ended{Iteration: 2, Success: true}, knows())
+	require.NoError(t, process.NoteEnded(child.File(), process.Ended{Iteration: 2, Success: true}))
+	require.Equal(t, &process.Ended{Iteration: 2, Success: true}, knows())
 }

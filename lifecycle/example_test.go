@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -83,7 +84,7 @@ func ExampleSession_Change() {
 		return nil
 	})
 	if err != nil {
-		fmt.Println(err) // a *PausedError: the State is kept, the disk has a problem
+		fmt.Println(err) // a *PausedError: the State is accepted, the disk has a problem
 		return
 	}
 	if err := sess.Sync(ctx); err != nil {
@@ -107,7 +108,7 @@ func ExampleStore_Recover() {
 	_ = sess.Close(ctx)
 	_ = os.Truncate(filepath.Join(store.Path(), "sessions", sess.ID().String(), "state.json"), 10)
 
-	r, err := store.Recover(ctx, sess.ID().String(), lifecycle.JournalAlone, false)
+	r, err := store.Recover(ctx, sess.ID().String(), repair.JournalAlone, false)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -142,4 +143,58 @@ func ExampleStore_AcceptEdit() {
 	// Output:
 	// true
 	// [phase-changed: 1] <nil>
+}
+
+// A message that was not accepted is not lost silently: the loop has it still.
+func ExampleSession_Append() {
+	store, done := exampleStore()
+	defer done()
+	sess, err := store.Create(context.Background(), "auth")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		err := sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text("go on")})
+		switch {
+		case errors.Is(err, lifecycle.ErrBacklogFull):
+			fmt.Println("wait for Sync, then append it again")
+		case errors.Is(err, lifecycle.ErrClosed):
+			fmt.Println("too late:", err)
+		default:
+			fmt.Println("accepted:", err == nil)
+		}
+		if err := sess.Close(context.Background()); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// accepted: true
+	// too late: session is closed
+}
+
+// An error of the storage says what failed, and what to do.
+func ExampleError() {
+	store, done := exampleStore()
+	defer done()
+	sess, err := store.Create(context.Background(), "auth")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Somebody removes the whole store while the session is open.
+	if err := os.RemoveAll(store.Path()); err != nil {
+		fmt.Println(err)
+	}
+	err = sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		e.Header().TurnCount++
+		return nil
+	})
+	err = errors.Join(err, sess.Sync(context.Background()))
+	var failed *lifecycle.Error
+	fmt.Println(errors.As(err, &failed))
+	fmt.Println(failed.Class == lifecycle.ClassRemoved, failed.Class.Hint())
+	// Output:
+	// true
+	// true it is made again from memory
 }

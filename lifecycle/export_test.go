@@ -5,6 +5,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
 )
 
 // What crash tests need: a store on a simulated disk, with small files.
@@ -25,7 +26,10 @@ func (s *Store) ShowAtOnce() { s.pace = -1 }
 // ShowWhenAsked has the readable files of sessions follow Flush and Close alone.
 func (s *Store) ShowWhenAsked() { s.pace = time.Hour }
 
-// Snapshots lists the States of a session that are kept whole, oldest first.
+// Snapshots lists the snapshots of a session that can be read, oldest first.
 func (s *Store) Snapshots(id session.ID) ([]history.Manifest, error) {
-	return within(s, "snapshots of", id, history.List)
+	return within(s, "snapshots of", id, func(dir writer.FS) ([]history.Manifest, error) {
+		all, _, err := history.List(dir)
+		return all, err
+	})
 }

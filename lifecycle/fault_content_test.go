@@ -2,7 +2,6 @@ package lifecycle_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -14,8 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/crashfs"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // behind makes a session of six records whose readable files are of the first, so
@@ -53,10 +54,10 @@ func TestFault06NULsAtTheEnd(t *testing.T) {
 		r, err := store.Verify(id)
 		require.NoError(t, err)
 		require.Equal(t, 6, r.Records)
-		condition := lifecycle.Intact
+		condition := repair.Intact
 		if tail[0] != 0 {
-			condition = lifecycle.Torn
-			require.Equal(t, []lifecycle.Fault{{File: "journal-1-1.jsonl", Offset: int64(len(whole)), Length: int64(len(tail)), Seq: 7, Kind: "torn"}}, r.Faults)
+			condition = repair.Torn
+			require.Equal(t, []repair.Fault{{File: "journal-1-1.jsonl", Offset: int64(len(whole)), Length: int64(len(tail)), Seq: 7, Kind: "torn"}}, r.Faults)
 		}
 		require.Equal(t, condition, r.Condition)
 
@@ -65,7 +66,7 @@ func TestFault06NULsAtTheEnd(t *testing.T) {
 		sess, err := logging.Open(id)
 		require.NoError(t, err, "the session resumes")
 		require.Equal(t, 5, sess.State().Header().TurnCount)
-		require.Equal(t, condition == lifecycle.Torn, strings.Contains(warned.String(), "torn"))
+		require.Equal(t, condition == repair.Torn, strings.Contains(warned.String(), "torn"))
 		require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(6)))
 		require.NoError(t, sess.Close(t.Context()))
 		left, err := os.ReadFile(file)
@@ -73,7 +74,7 @@ func TestFault06NULsAtTheEnd(t *testing.T) {
 		require.Equal(t, string(whole)+tail, string(left), "a copy is kept: the file is as it was")
 		r, err = store.Verify(id)
 		require.NoError(t, err)
-		require.Equal(t, lifecycle.Intact, r.Condition)
+		require.Equal(t, repair.Intact, r.Condition)
 	}
 }
 
@@ -99,12 +100,12 @@ func TestFault07DamageInTheMiddle(t *testing.T) {
 			require.ErrorContains(t, err, "journal-1-1.jsonl")
 			r, err := store.Verify(id)
 			require.NoError(t, err)
-			require.Equal(t, lifecycle.Corrupt, r.Condition)
+			require.Equal(t, repair.Corrupt, r.Condition)
 			require.Equal(t, 5, r.Records, "what was kept is counted")
 			before := tree(t, filepath.Dir(file))
 			_, err = store.Open(id)
 			require.ErrorIs(t, err, lifecycle.ErrCorrupt)
-			requireMovedAside(t, store, id, before)
+			requireQuarantined(t, store, id, before)
 		})
 	}
 	t.Run("at or below the readable files", func(t *testing.T) {
@@ -127,7 +128,7 @@ func TestFault07DamageInTheMiddle(t *testing.T) {
 		require.NoError(t, again.Close(t.Context()))
 		r, err := store.Verify(sess.ID())
 		require.NoError(t, err)
-		require.Equal(t, lifecycle.HistoryDamaged, r.Condition)
+		require.Equal(t, repair.HistoryDamaged, r.Condition)
 	})
 }
 
@@ -171,16 +172,16 @@ func anyContent(t *testing.T, spoil func(t *testing.T, file string)) {
 		require.NoError(t, err, "the journal has it")
 		require.NoError(t, sess.Close(t.Context()))
 	}
-	aside, err := filepath.Glob(path(store, "sessions", bad.String(), "state.json.aside-*Z"))
+	quarantined, err := filepath.Glob(path(store, "sessions", bad.String(), "state.json.aside-*Z"))
 	require.NoError(t, err)
-	require.Len(t, aside, 1)
+	require.Len(t, quarantined, 1)
 	r, err := store.Verify(bad)
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Intact, r.Condition, "it is made again")
+	require.Equal(t, repair.Intact, r.Condition, "it is made again")
 }
 
-// Moving aside may fail itself: then the original stays, and is left out still.
-func TestFault27MovingAsideFails(t *testing.T) {
+// The quarantine may fail itself: then the original stays, and is left out still.
+func TestFault27QuarantineFails(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, crashfs.Ext4)
 	require.NoError(t, b.close())
@@ -242,7 +243,7 @@ func TestFault28NewerAndUnknown(t *testing.T) {
 
 	// Unknown fields go through journal and readable files and come back.
 	sess := create(t, store, "auth")
-	field := session.Field{Key: "fromTheFuture", Value: json.RawMessage(`{"a":[1,2.5e3]}`)}
+	field := session.Field{Key: "fromTheFuture", Value: strictjson.Value(`{"a":[1,2.5e3]}`)}
 	require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
 		e.Header().Extra = []session.Field{field}
 		e.Put(session.Task{ID: "t", Kind: session.KindTask, State: session.TaskPending, Extra: []session.Field{field}})

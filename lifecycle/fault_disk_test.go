@@ -10,11 +10,12 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
 // The tests of this file and its neighbours are named after the numbers of the
-// faults that DESIGN.md lists.
+// faults that docs/FAULTS.md lists.
 
 // bed is a session on a simulated disk with one State acknowledged, and a record
 // of the calls that are made from then on.
@@ -82,10 +83,10 @@ func (b *bed) survives(t *testing.T) {
 	defer store.Close(t.Context())
 	st, seq, err := store.Read(b.id)
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, st.Header().TurnCount, b.acked)
+	require.GreaterOrEqual(t, st.Header().TurnCount, b.acked.state)
 	require.Equal(t, image(b.states[st.Header().TurnCount]), image(st))
 	want := uint64(0)
-	require.NoError(t, store.Log(b.id, 0, func(r session.Record) error {
+	require.NoError(t, store.Log(b.id, 0, func(r record.Record) error {
 		want++
 		require.Equal(t, want, r.Seq)
 		return nil
@@ -216,7 +217,8 @@ func TestFault08AppendAfterATornTail(t *testing.T) {
 		}
 		tried++
 		after := &bed{sim: newSim(t, crashfs.Ext4)}
-		after.disk, after.id, after.states, after.acked, after.saidAt = torn.Crash(v), b.id, slices.Clone(b.states), 1, b.saidAt
+		after.disk, after.model = torn.Crash(v), b.model
+		after.acked.state = 1
 		require.NoError(t, after.reopen(), v.Name)
 		require.NoError(t, after.save(10))
 		require.NoError(t, after.sync())
@@ -242,7 +244,7 @@ func TestFault09NoSpaceAnywhere(t *testing.T) {
 		require.Error(t, b.unpause(), "%s: the disk is still full", call)
 		b.fail(nil)
 		require.NoError(t, b.unpause(), call)
-		require.Equal(t, 3, b.acked)
+		require.Equal(t, 3, b.acked.state)
 		require.Equal(t, 3, b.found(t), call)
 		b.survives(t)
 		require.NoError(t, b.close())
@@ -299,14 +301,14 @@ func TestFault11And12FsyncFailsOnce(t *testing.T) {
 			const given = "journal-1-1.jsonl"
 			written := b.called(given, "write")
 			require.Equal(t, 1, b.called(given, "datasync"))
-			require.Equal(t, 1, b.acked)
+			require.Equal(t, 1, b.acked.state)
 			require.NoError(t, b.unpause())
 			require.NoError(t, b.save(10))
 			require.NoError(t, b.sync())
 			require.Equal(t, written, b.called(given, "write"))
 			require.Equal(t, 1, b.called(given, "datasync", "sync"))
 			require.Equal(t, 2, b.called("journal-1-2.jsonl", "datasync"))
-			require.Equal(t, 3, b.acked)
+			require.Equal(t, 3, b.acked.state)
 			b.survives(t)
 			require.NoError(t, b.close())
 		}

@@ -108,7 +108,7 @@ func TestFault45Refused(t *testing.T) {
 	for name, do := range map[string]func(s *lifecycle.Store) error{
 		"sessions":  func(s *lifecycle.Store) error { _, err := s.List(); return err },
 		"trash":     func(s *lifecycle.Store) error { _, err := s.Trash(); return err },
-		"corrupted": func(s *lifecycle.Store) error { _, err := s.Aside(); return err },
+		"corrupted": func(s *lifecycle.Store) error { _, err := s.Quarantined(); return err },
 		"blobs":     func(s *lifecycle.Store) error { _, err := s.Checkpoints(); return err },
 		"modules":   func(s *lifecycle.Store) error { _, err := s.LockModule("auth"); return err },
 		".lock":     func(s *lifecycle.Store) error { _, err := s.Create(t.Context(), "auth"); return err },
@@ -151,7 +151,7 @@ func TestFault45Refused(t *testing.T) {
 	}
 }
 
-// The lock of the store and that of a module are told from one file with two names.
+// The lock of the store and that of a module are distinguished from one file with two names.
 func TestFault45TwoLocksThatAreOneFile(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -78,7 +80,7 @@ func TestFault20FsyncHangs(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrBusy, "the lease is kept while the call is stuck")
 	release()
 	<-b.sess.Done()
-	b.acked = 3
+	b.acked.state = 3
 	b.survives(t)
 }
 
@@ -97,8 +99,8 @@ func TestFault21MailboxFull(t *testing.T) {
 	release()
 	require.NoError(t, b.sync())
 	require.Equal(t, 3, b.found(t), "the newest state is never dropped")
-	var records []session.Record
-	require.NoError(t, b.store.Log(b.id, 0, func(r session.Record) error {
+	var records []record.Record
+	require.NoError(t, b.store.Log(b.id, 0, func(r record.Record) error {
 		records = append(records, r)
 		return nil
 	}))
@@ -226,7 +228,7 @@ func TestFault25LockRemovedOrReplaced(t *testing.T) {
 			require.NoError(t, sess.Close(t.Context()))
 			r, err := store.Verify(sess.ID())
 			require.NoError(t, err)
-			require.Equal(t, lifecycle.Intact, r.Condition)
+			require.Equal(t, repair.Intact, r.Condition)
 			st, _, err := store.Read(sess.ID())
 			require.NoError(t, err)
 			require.Equal(t, 7, st.Header().TurnCount)
@@ -267,7 +269,7 @@ func (b *bed) succeed(t *testing.T) *lifecycle.Session {
 // A writer has looked at its lease and stands before its write, or before the sync
 // that follows, when another one takes the session over. What it writes is void by the
 // new epoch: it is not acknowledged, and the writer does not get to write again.
-func TestFault26WriterThatLostItsLockGoesOn(t *testing.T) {
+func TestFault26WriterThatLostItsLockCommits(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"write", "datasync"} {
 		b := newBed(t, crashfs.Ext4)
@@ -286,7 +288,7 @@ func TestFault26WriterThatLostItsLockGoesOn(t *testing.T) {
 		_ = b.sess.Save(nil, session.TriggerPaused)
 		require.Equal(t, "fenced", lifecycle.ClassOf(b.sess.Unpause(t.Context())).String(), call)
 		require.NoError(t, (*taken).Change(session.TriggerPaused, turns(78)))
-		require.NoError(t, (*taken).Sync(t.Context()))
+		require.NoError(t, (*taken).Flush(t.Context()))
 		for _, disk := range []*crashfs.Disk{b.disk, b.disk.Crash(crashfs.Variant{})} {
 			store, err := lifecycle.OpenOn(disk.FS(), simOptions)
 			require.NoError(t, err)
@@ -295,7 +297,7 @@ func TestFault26WriterThatLostItsLockGoesOn(t *testing.T) {
 			require.Equal(t, 78, st.Header().TurnCount)
 			r, err := store.Verify(b.id)
 			require.NoError(t, err)
-			require.Equal(t, lifecycle.Intact, r.Condition)
+			require.Equal(t, repair.Intact, r.Condition)
 		}
 	}
 }
@@ -316,7 +318,7 @@ func TestFault40SnapshotOfAWriterThatLostItsLock(t *testing.T) {
 		err := b.sync()
 		require.Equal(t, "fenced", lifecycle.ClassOf(err).String(), "%s: %v", call, err)
 		require.NoError(t, (*taken).Change(session.TriggerPaused, turns(78)))
-		require.NoError(t, (*taken).Sync(t.Context()))
+		require.NoError(t, (*taken).Flush(t.Context()))
 		for _, disk := range []*crashfs.Disk{b.disk, b.disk.Crash(crashfs.Variant{})} {
 			store, err := lifecycle.OpenOn(disk.FS(), simOptions)
 			require.NoError(t, err)
@@ -329,7 +331,7 @@ func TestFault40SnapshotOfAWriterThatLostItsLock(t *testing.T) {
 			}
 			r, err := store.Verify(b.id)
 			require.NoError(t, err)
-			require.Equal(t, lifecycle.Intact, r.Condition, "%v", r.Faults)
+			require.Equal(t, repair.Intact, r.Condition, "%v", r.Faults)
 		}
 	}
 }
@@ -404,7 +406,7 @@ func TestFault32RemovedWhileRunning(t *testing.T) {
 	}
 }
 
-// The folder vanishes while the readable files are replaced, beside the commits.
+// The folder vanishes while the readable files are replaced, during the commits.
 func TestFault32RemovedWhilePublishing(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"create", "rename", "syncdir"} {
@@ -421,7 +423,7 @@ func TestFault32RemovedWhilePublishing(t *testing.T) {
 		require.Equal(t, lifecycle.ClassRemoved, lifecycle.ClassOf(err), "%s: %v", call, err)
 		b.watch(nil)
 		require.NoError(t, b.unpause(), call)
-		require.Equal(t, 2, b.acked)
+		require.Equal(t, 2, b.acked.state)
 		require.NoError(t, b.close())
 		store, err := lifecycle.OpenOn(b.disk.Crash(crashfs.Variant{}).FS(), simOptions)
 		require.NoError(t, err)

@@ -10,18 +10,19 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
 // attempt records an attempt with a tail of so many bytes.
 func (b *bed) attempt(n, bytes int) error {
-	return b.sess.Record(session.AttemptRecord{Task: fmt.Sprintf("t%d", n), Attempt: n, Command: []string{"true"}, StartedAt: day, EndedAt: day, Then: "failed", Tail: strings.Repeat("x", bytes)})
+	return b.sess.Record(record.Attempt{Task: fmt.Sprintf("t%d", n), Attempt: n, Command: []string{"true"}, StartedAt: day, EndedAt: day, Then: "failed", Tail: strings.Repeat("x", bytes)})
 }
 
 // logged are the tasks of the attempts that a log holds, in order.
 func logged(t *testing.T, store *lifecycle.Store, id session.ID) (tasks []string) {
 	t.Helper()
-	require.NoError(t, store.Log(id, 0, func(r session.Record) error {
+	require.NoError(t, store.Log(id, 0, func(r record.Record) error {
 		for _, a := range r.Attempts {
 			tasks = append(tasks, a.Task)
 		}
@@ -113,7 +114,7 @@ func TestFault39OpenCallsAboveOneRecord(t *testing.T) {
 		m := &session.Message{Role: session.RoleAssistant}
 		for n := range session.MaxOpenCalls {
 			id := fmt.Sprintf("%d-%d-", round, n)
-			m.ToolCalls = append(m.ToolCalls, call(id+strings.Repeat("\x01", session.MaxName-len(id))))
+			m.ToolCalls = append(m.ToolCalls, call(id+strings.Repeat("\x01", 128-len(id))))
 		}
 		require.NoError(t, sess.Append(m))
 	}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -159,7 +161,7 @@ func TestFault38ModuleLockLost(t *testing.T) {
 	}
 }
 
-// Who asks whether all is durable is told of the removal, although nothing is due.
+// Sync and Flush report the removal, although nothing is due.
 func TestFault32NoticedWithoutASave(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -199,7 +201,7 @@ func TestFault32MadeAgainIsANewIncarnation(t *testing.T) {
 	write(t, filepath.Join(project, "a.txt"), "three")
 	ids := cps(t, store)
 	require.Len(t, ids, 1)
-	_, err = sess.Rewind(t.Context(), ids[0].ID, lifecycle.RewindOptions{Files: true, Force: true})
+	_, err = sess.Rewind(t.Context(), ids[0].ID, rewind.Options{Files: true, Force: true})
 	require.NoError(t, err)
 
 	fork, err := store.Fork(t.Context(), sess.ID(), lifecycle.ForkOptions{})
@@ -216,10 +218,10 @@ func TestFault32MadeAgainIsANewIncarnation(t *testing.T) {
 			require.Equal(t, second, info.Incarnation)
 		}
 	}
-	var events []session.Event
-	require.NoError(t, store.Log(sess.ID(), 0, func(r session.Record) error {
+	var events []record.Event
+	require.NoError(t, store.Log(sess.ID(), 0, func(r record.Record) error {
 		events = append(events, r.Event)
 		return nil
 	}))
-	require.Equal(t, session.EventMadeAgain, events[0])
+	require.Equal(t, record.EventRecreated, events[0])
 }

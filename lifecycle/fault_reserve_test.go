@@ -26,7 +26,7 @@ func TestFault09ReserveIsGivenUp(t *testing.T) {
 	paused := pausedBy(t, b.sync(), lifecycle.ClassNoSpace, syscall.ENOSPC)
 	require.True(t, paused.Durable)
 	require.Equal(t, 2, b.found(t))
-	b.acked = 2
+	b.acked.state = 2
 	b.survives(t)
 	require.NoError(t, b.unpause())
 	require.NoError(t, b.close())

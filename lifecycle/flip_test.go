@@ -17,6 +17,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -117,7 +118,7 @@ func TestVerifyNoticesEveryFlip(t *testing.T) {
 				write(t, name, string(data))
 				r, err := store.Verify(id)
 				require.NoError(t, err)
-				if r.Condition == lifecycle.Intact && len(r.Faults) == 0 { // one behind the last record of a segment is told, and costs nothing
+				if r.Condition == repair.Intact && len(r.Faults) == 0 { // one behind the last record of a segment is reported, and costs nothing
 					mu.Lock()
 					missed[p.file] = append(missed[p.file], p.at)
 					mu.Unlock()

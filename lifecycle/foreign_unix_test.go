@@ -4,7 +4,6 @@ package lifecycle_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,7 +19,9 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // furnished makes a project whose store has a file of each kind, and returns its
@@ -30,7 +31,7 @@ func furnished(t *testing.T, project string) []session.ID {
 	store := storeWith(t, project, lifecycle.Policy{Interval: 2})
 	sess, cps := agentWorked(t, store, "auth")
 	require.NoError(t, sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text("hello")}))
-	require.NoError(t, sess.AppendEvent(json.RawMessage(`{"a":1}`)))
+	require.NoError(t, sess.AppendEvent(strictjson.Value(`{"a":1}`)))
 	_, err := sess.Rewind(t.Context(), cps[1], both)
 	require.NoError(t, err)
 	require.NoError(t, sess.PinCheckpoint(t.Context(), cps[0], true))
@@ -79,8 +80,8 @@ func placesIn(t *testing.T, lopen string) (places []string) {
 			kind = numbers.ReplaceAllString(name, "0")
 		}
 		// Of what was moved away the folders and the lock do: its files are those of a session.
-		aside := strings.Count(name, "/") > 1 && (strings.HasPrefix(name, "trash/") || strings.HasPrefix(name, "corrupted/"))
-		if !seen[kind] && (!aside || d.IsDir() || filepath.Base(name) == ".lock") {
+		quarantined := strings.Count(name, "/") > 1 && (strings.HasPrefix(name, "trash/") || strings.HasPrefix(name, "corrupted/"))
+		if !seen[kind] && (!quarantined || d.IsDir() || filepath.Base(name) == ".lock") {
 			places = append(places, name)
 		}
 		seen[kind] = true
@@ -222,7 +223,7 @@ func everything(project string, ids []session.ID) []operation {
 	add("latest", func() { _, _ = store.Latest("") })
 	add("resolve", func() { _, _ = store.Resolve("auth") })
 	add("unfinished", func() { _, _, _ = store.Unfinished("auth") })
-	add("aside", func() { _, _ = store.Aside() })
+	add("quarantined", func() { _, _ = store.Quarantined() })
 	add("trash", func() { _, _ = store.Trash() })
 	add("config", func() { _, _ = store.Config() })
 	add("plan", func() { _, _ = store.Plan("auth") })
@@ -238,7 +239,7 @@ func everything(project string, ids []session.ID) []operation {
 				_ = store.VerifyData(&r)
 			}
 		})
-		add("log", func() { _ = store.Log(id, 0, func(session.Record) error { return nil }) })
+		add("log", func() { _ = store.Log(id, 0, func(record.Record) error { return nil }) })
 		add("messages", func() {
 			for range store.Messages(id) {
 				once.Do(func() {})
@@ -283,7 +284,7 @@ func everything(project string, ids []session.ID) []operation {
 	held("change", func() { _ = sess.Change(session.TriggerStepCompleted, bulky(1)) })
 	held("append", func() {
 		_ = sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text("hello")})
-		_ = sess.AppendEvent(json.RawMessage(`{"a":1}`))
+		_ = sess.AppendEvent(strictjson.Value(`{"a":1}`))
 	})
 	held("checkpoint", func() { _, _, _ = sess.Checkpoint(ctx, checkpoint.Manual, "") })
 	held("rewind", func() { _, _ = sess.Rewind(ctx, first(store), both) })

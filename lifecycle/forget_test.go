@@ -7,6 +7,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -54,7 +55,7 @@ func TestPowerCutWhileDeleting(t *testing.T) {
 			}
 			next, err := after.Open(fork.ID())
 			require.NoError(t, err)
-			_, err = next.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, Force: true})
+			_, err = next.Rewind(t.Context(), ids[0], rewind.Options{Files: true, Force: true})
 			require.NoError(t, err)
 			require.Equal(t, "0 old 2", content(t, after), "it needs nothing that was deleted")
 			require.NoError(t, after.Close(t.Context()))
@@ -64,7 +65,7 @@ func TestPowerCutWhileDeleting(t *testing.T) {
 	require.NotZero(t, gone)
 }
 
-// A session in the trash keeps its checkpoints, and can be gone on with when it is taken
+// A session in the trash keeps its checkpoints, and can be resumed when it is taken
 // out.
 func TestTrashKeepsTheCheckpoints(t *testing.T) {
 	t.Parallel()
@@ -93,7 +94,7 @@ func TestTrashKeepsTheCheckpoints(t *testing.T) {
 }
 
 // The checkpoints of a session that its folder was removed from under stay, and its next
-// one goes on from them.
+// one continues from them.
 func TestCheckpointsOutliveTheSessionsFolder(t *testing.T) {
 	t.Parallel()
 	disk := crashfs.New(crashfs.Ext4)
@@ -109,9 +110,9 @@ func TestCheckpointsOutliveTheSessionsFolder(t *testing.T) {
 		_, _, err = sess.Checkpoint(t.Context(), why, "t")
 		require.NoError(t, err)
 	}
-	back, err := sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true})
+	back, err := sess.Rewind(t.Context(), ids[0], rewind.Options{Files: true})
 	require.NoError(t, err)
-	require.Equal(t, []string{"a"}, keptPaths(back), "of a person")
+	require.Equal(t, []string{"a"}, leftPaths(back), "of a person")
 	require.Equal(t, "3 old (none)", content(t, store))
 	_, err = sess.Rewind(t.Context(), ids[0], both)
 	require.ErrorIs(t, err, lifecycle.ErrNotFound, "its tasks of then went with the folder")

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
@@ -22,7 +24,7 @@ func fork(t *testing.T, store *lifecycle.Store, id session.ID, at lifecycle.Fork
 	return sess
 }
 
-// A fork of a live session has what the other one has, goes on by itself, and
+// A fork of a live session has what the other one has, continues by itself, and
 // outlives it.
 func TestForkOfALiveSession(t *testing.T) {
 	t.Parallel()
@@ -41,8 +43,8 @@ func TestForkOfALiveSession(t *testing.T) {
 	require.Equal(t, &session.Lineage{Kind: session.LineageForked, From: parent.ID(), Seq: seq}, st.Header().Lineage)
 	says(t, parent, "p")
 	says(t, child, "c")
-	require.Equal(t, []string{"a", "b", "p"}, heard(t, store, parent.ID()))
-	require.Equal(t, []string{"a", "b", "c"}, heard(t, store, child.ID()))
+	require.Equal(t, []string{"a", "b", "p"}, messageIDs(t, store, parent.ID()))
+	require.Equal(t, []string{"a", "b", "c"}, messageIDs(t, store, child.ID()))
 	one, err := os.Stat(path(store, "sessions", parent.ID().String(), "journal-1-1.jsonl"))
 	require.NoError(t, err)
 	two, err := os.Stat(path(store, "sessions", child.ID().String(), "inherited", "1", "journal-1-1.jsonl"))
@@ -56,10 +58,10 @@ func TestForkOfALiveSession(t *testing.T) {
 	again, err := store.Open(child.ID())
 	require.NoError(t, err)
 	says(t, again, "d")
-	require.Equal(t, []string{"a", "b", "c", "d"}, heard(t, store, child.ID()))
+	require.Equal(t, []string{"a", "b", "c", "d"}, messageIDs(t, store, child.ID()))
 	report, err := store.Verify(child.ID())
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Intact, report.Condition)
+	require.Equal(t, repair.Intact, report.Condition)
 }
 
 func TestForkAtAPoint(t *testing.T) {
@@ -88,15 +90,15 @@ func TestForkAtAPoint(t *testing.T) {
 	at := fork(t, store, parent.ID(), lifecycle.ForkOptions{Seq: fourth, Continue: true})
 	require.Equal(t, 4, at.State().Header().TurnCount)
 	require.Equal(t, session.LineageContinued, at.State().Header().Lineage.Kind)
-	require.Equal(t, "r3", last(heard(t, store, at.ID())))
+	require.Equal(t, "r3", last(messageIDs(t, store, at.ID())))
 
 	message := fork(t, store, parent.ID(), lifecycle.ForkOptions{Message: "a1"})
-	require.Equal(t, "a1", last(heard(t, store, message.ID())))
+	require.Equal(t, "a1", last(messageIDs(t, store, message.ID())))
 	require.NoError(t, message.Close(t.Context()))
 	message, err = store.Open(message.ID())
 	require.NoError(t, err)
 	require.NoError(t, message.Sync(t.Context()))
-	all := heard(t, store, message.ID())
+	all := messageIDs(t, store, message.ID())
 	require.Len(t, all, 6, "its open call is answered: %v", all)
 
 	for _, bad := range []lifecycle.ForkOptions{{Seq: seq + 1}, {Message: "x"}} {
@@ -118,7 +120,7 @@ func TestPowerCutWhileForking(t *testing.T) {
 		s := newSim(t, mode)
 		s.init()
 		require.NoError(t, s.create())
-		s.talk = true
+		s.talks = true
 		require.NoError(t, s.save(10))
 		require.NoError(t, s.flush())
 		s.capture.Store(true)
@@ -140,10 +142,10 @@ func TestPowerCutWhileForking(t *testing.T) {
 				}
 				for _, info := range infos {
 					require.NoError(t, info.Err)
-					messages, events, err := heardIn(store, info.ID)
+					messages, events, err := conversationIn(store, info.ID)
 					require.NoError(t, err)
-					require.Equal(t, s.said, messages, "%s: %s", p.op, v.Name)
-					require.Equal(t, s.told, events)
+					require.Equal(t, s.messages, messages, "%s: %s", p.op, v.Name)
+					require.Equal(t, s.events, events)
 				}
 				crashStates.Add(1)
 			}
@@ -176,10 +178,10 @@ func TestForkOfWhatIsNotDurable(t *testing.T) {
 	require.NoError(t, err)
 	store, err = lifecycle.OpenOn(killed.Crash(crashfs.Variant{}).FS(), simOptions)
 	require.NoError(t, err)
-	said, told, err := heardIn(store, fork.ID())
+	messages, events, err := conversationIn(store, fork.ID())
 	require.NoError(t, err)
-	require.Equal(t, s.said, said)
-	require.Equal(t, s.told, told)
+	require.Equal(t, s.messages, messages)
+	require.Equal(t, s.events, events)
 	require.NoError(t, fork.Close(t.Context()))
 }
 
@@ -221,15 +223,15 @@ func TestForkOfAForkAtAMessage(t *testing.T) {
 	require.NoError(t, child.Sync(t.Context()))
 	for message, want := range map[string]int{"p1": 5, "p4": 5, "c0": 5, "c8": 17} {
 		grandchild := fork(t, store, child.ID(), lifecycle.ForkOptions{Message: message})
-		require.Equal(t, message, last(heard(t, store, grandchild.ID())))
+		require.Equal(t, message, last(messageIDs(t, store, grandchild.ID())))
 		require.LessOrEqual(t, grandchild.State().Header().TurnCount, max(want, 10), message)
 		if message[0] == 'p' {
 			require.Equal(t, want, grandchild.State().Header().TurnCount, message)
 		}
-		all := heard(t, store, grandchild.ID())
+		all := messageIDs(t, store, grandchild.ID())
 		require.NoError(t, grandchild.Close(t.Context()))
 		gone("state.json")(t, path(store, "sessions", grandchild.ID().String()))
-		require.Equal(t, all, heard(t, store, grandchild.ID()), "the log has it")
+		require.Equal(t, all, messageIDs(t, store, grandchild.ID()), "the log has it")
 	}
 }
 
@@ -252,7 +254,7 @@ func TestForkOfADamagedSession(t *testing.T) {
 	listen := func() (got []string) {
 		for m, err := range store.Messages(child.ID()) {
 			if err != nil {
-				require.ErrorIs(t, err, lifecycle.ErrDamaged)
+				require.ErrorIs(t, err, folder.ErrDamaged)
 				require.ErrorContains(t, err, "inherited/1")
 			}
 			got = append(got, m.ID)
@@ -275,7 +277,7 @@ func TestForkOfADamagedSession(t *testing.T) {
 	require.Equal(t, []string{"", "c", "d"}, listen())
 	report, err := store.Verify(child.ID())
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Flawed, report.Condition)
+	require.Equal(t, repair.Flawed, report.Condition)
 }
 
 // A file system without hard links: the fork has copies, and is as good.
@@ -284,7 +286,7 @@ func TestForkWhereLinksAreRefused(t *testing.T) {
 	s := newSim(t, crashfs.Ext4)
 	s.init()
 	require.NoError(t, s.create())
-	s.talk = true
+	s.talks = true
 	require.NoError(t, s.save(10))
 	require.NoError(t, s.sync())
 	refused := 0
@@ -302,10 +304,10 @@ func TestForkWhereLinksAreRefused(t *testing.T) {
 	require.NoError(t, s.sync())
 	store, err := lifecycle.OpenOn(s.disk.Crash(crashfs.Variant{}).FS(), simOptions)
 	require.NoError(t, err)
-	messages, events, err := heardIn(store, child.ID())
+	messages, events, err := conversationIn(store, child.ID())
 	require.NoError(t, err)
-	require.Equal(t, s.said[:1], messages)
-	require.Equal(t, s.told[:1], events)
+	require.Equal(t, s.messages[:1], messages)
+	require.Equal(t, s.events[:1], events)
 	require.NoError(t, child.Close(t.Context()))
 	require.NoError(t, s.close())
 }

@@ -3,11 +3,11 @@ package lifecycle_test
 import (
 	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -22,7 +22,10 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/output"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 var updateGolden = flag.Bool("update-golden", false, "record anew which bytes TestGoldenBytes expects")
@@ -32,7 +35,18 @@ var updateGolden = flag.Bool("update-golden", false, "record anew which bytes Te
 // recorded. Not part of it are the locks, which name a process; the ballast; the
 // fingerprints, which have the disk's own times; and packs, whose order is that in which
 // the workers were done.
-func TestGoldenBytes(t *testing.T) { // not parallel: it sets what is random
+//
+// It runs in a process of its own: what other tests draw would change what it draws.
+func TestGoldenBytes(t *testing.T) {
+	const alone = "LIFECYCLE_TEST_ALONE"
+	if os.Getenv(alone) == "" {
+		t.Parallel()
+		cmd := exec.Command(os.Args[0], "-test.run=^TestGoldenBytes$", fmt.Sprintf("-update-golden=%v", *updateGolden))
+		cmd.Env = append(os.Environ(), alone+"=1")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return
+	}
 	cryptotest.SetGlobalRandom(t, 1)
 	project := t.TempDir()
 	writeStore(t, project)
@@ -73,7 +87,7 @@ func writeStore(t *testing.T, project string) {
 		h := e.Header()
 		h.Phase, h.Step, h.Component, h.ActiveTask = session.PhaseBuilding, session.StepIterateThroughTasks, "log in", "a"
 		h.TurnCount, h.TotalCostUSD, h.AgentName = 3, 1.25, "claude"
-		h.Data = json.RawMessage(`{"rating":4.50,"items":["x",null,true]}`)
+		h.Data = strictjson.Value(`{"rating":4.50,"items":["x",null,true]}`)
 		h.Git = session.Git{Head: "0123456789abcdef0123456789abcdef01234567", Branch: "main", Dirty: true}
 		e.Put(session.Task{ID: "m", Kind: session.KindModule, Name: "Module", State: session.TaskInProgress, Children: []string{"a", "b"}})
 		e.Put(session.Task{ID: "a", Parent: "m", Kind: session.KindTask, Name: "A \u2028 \"quoted\" <&> \\ ü", State: session.TaskFailed,
@@ -85,7 +99,7 @@ func writeStore(t *testing.T, project string) {
 		require.NoError(t, s.Append(&session.Message{ID: fmt.Sprint("m", i), Role: role, Content: session.Text("hello <b> \u2029"), Time: day}))
 		require.NoError(t, s.Sync(ctx)) // each is a batch of its own
 	}
-	require.NoError(t, s.AppendEvent(json.RawMessage(`{"type":"tool","n":1.50}`)))
+	require.NoError(t, s.AppendEvent(strictjson.Value(`{"type":"tool","n":1.50}`)))
 	require.NoError(t, s.Sync(ctx))
 	_, _, err = s.Checkpoint(ctx, checkpoint.BeforeTask, "a")
 	require.NoError(t, err)
@@ -98,9 +112,9 @@ func writeStore(t *testing.T, project string) {
 	require.NoError(t, err)
 	w.Note("line")
 	w.Prompt([]byte("do it\n"))
-	require.NoError(t, w.Close(session.Failed, "exit 1", true))
-	require.NoError(t, s.Record(session.AttemptRecord{Task: "a", Attempt: 1, Iteration: 1, Command: []string{"claude", "-p"}, StartedAt: day,
-		EndedAt: day.Add(time.Minute), Exit: 1, Input: 5, CostUSD: 0.125, Agent: "claude", Failure: "exit 1", Then: session.Failed}))
+	require.NoError(t, w.Close(record.Failed, "exit 1", true))
+	require.NoError(t, s.Record(record.Attempt{Task: "a", Attempt: 1, Iteration: 1, Command: []string{"claude", "-p"}, StartedAt: day,
+		EndedAt: day.Add(time.Minute), Exit: 1, Input: 5, CostUSD: 0.125, Agent: "claude", Failure: "exit 1", Then: record.Failed}))
 	require.NoError(t, s.Sync(ctx))
 	for i := range 4 {
 		change(session.TriggerStepCompleted, func(e *session.Edit) {
@@ -109,7 +123,7 @@ func writeStore(t *testing.T, project string) {
 			e.SetRoots([]string{"m", "c"})
 		})
 	}
-	_, err = s.Rewind(ctx, after.ID, lifecycle.RewindOptions{Files: true, State: true, Force: true})
+	_, err = s.Rewind(ctx, after.ID, rewind.Options{Files: true, State: true, Force: true})
 	require.NoError(t, err)
 	require.NoError(t, s.Flush(ctx))
 	require.NoError(t, store.MoveCursor(s.ID(), "fleet", 3))

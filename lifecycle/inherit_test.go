@@ -13,6 +13,8 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
@@ -52,10 +54,10 @@ func chain(t *testing.T, store *lifecycle.Store) string {
 	return string(data)
 }
 
-// A fork's line of checkpoints goes on from where it was forked, without a copy or a line
+// A fork's line of checkpoints continues from where it was forked, without a copy or a line
 // of its own: it brings back files and tasks as the other session does, and keeps the
 // files when that is deleted.
-func TestForkGoesOnFromTheCheckpoints(t *testing.T) {
+func TestForkContinuesTheCheckpoints(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	parent, ids := agentWorked(t, store, "auth")
@@ -67,7 +69,7 @@ func TestForkGoesOnFromTheCheckpoints(t *testing.T) {
 	// The loop's work is the loop's in the fork, too.
 	back, err := child.Rewind(t.Context(), ids[0], both)
 	require.NoError(t, err)
-	require.Empty(t, back.Kept)
+	require.Empty(t, back.Retained)
 	require.Equal(t, "0 old (none)", content(t, store))
 	require.Zero(t, done(child.State()))
 	require.Equal(t, child.ID(), child.State().ID())
@@ -76,7 +78,7 @@ func TestForkGoesOnFromTheCheckpoints(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "2 (none) 2", content(t, store))
 	require.Equal(t, 2, done(child.State()))
-	_, err = child.Rewind(t.Context(), ids[1], lifecycle.RewindOptions{Files: true, State: true, DryRun: true})
+	_, err = child.Rewind(t.Context(), ids[1], rewind.Options{Files: true, State: true, DryRun: true})
 	require.NoError(t, err)
 	all := cps(t, store)
 	require.Len(t, all, 8, "two for each rewind")
@@ -94,7 +96,7 @@ func TestForkGoesOnFromTheCheckpoints(t *testing.T) {
 
 	// Its first record names the one that the loop last knew.
 	first := fork(t, store, child.ID(), lifecycle.ForkOptions{Seq: 1})
-	back, err = first.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, DryRun: true})
+	back, err = first.Rewind(t.Context(), ids[0], rewind.Options{Files: true, DryRun: true})
 	require.NoError(t, err)
 	require.Len(t, back.Changes, 3)
 	require.NoError(t, first.Close(t.Context()))
@@ -104,7 +106,7 @@ func TestForkGoesOnFromTheCheckpoints(t *testing.T) {
 
 	// A fork of the fork outlives both.
 	grandchild := fork(t, store, child.ID(), lifecycle.ForkOptions{})
-	_, err = grandchild.Rewind(t.Context(), ids[1], lifecycle.RewindOptions{State: true})
+	_, err = grandchild.Rewind(t.Context(), ids[1], rewind.Options{State: true})
 	require.NoError(t, err)
 	require.Equal(t, 1, done(grandchild.State()))
 	require.NoError(t, parent.Close(t.Context()))
@@ -118,7 +120,7 @@ func TestForkGoesOnFromTheCheckpoints(t *testing.T) {
 	report, err := store.Verify(grandchild.ID())
 	require.NoError(t, err)
 	require.NoError(t, store.VerifyData(&report))
-	require.Equal(t, lifecycle.Intact, report.Condition, "%v", report.Faults)
+	require.Equal(t, repair.Intact, report.Condition, "%v", report.Faults)
 	require.NotZero(t, report.Blobs)
 	again, err := store.Open(grandchild.ID())
 	require.NoError(t, err)
@@ -126,7 +128,7 @@ func TestForkGoesOnFromTheCheckpoints(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrNotFound)
 	require.ErrorContains(t, err, "--scope files")
 	require.Equal(t, "2 (none) 2", content(t, store))
-	_, err = again.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true})
+	_, err = again.Rewind(t.Context(), ids[0], rewind.Options{Files: true})
 	require.NoError(t, err)
 	require.Equal(t, "0 old (none)", content(t, store))
 	require.NoError(t, again.Close(t.Context()))
@@ -136,39 +138,39 @@ func TestForkGoesOnFromTheCheckpoints(t *testing.T) {
 	require.Empty(t, blobFiles(t, store))
 }
 
-// A fork at an earlier record goes on from the checkpoint of then. What the other session
+// A fork at an earlier record continues from the checkpoint of that moment. What the other session
 // did since is not the fork's work.
-func TestForkAtGoesOnFromTheCheckpointOfThen(t *testing.T) {
+func TestForkAtContinuesFromAnEarlierCheckpoint(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	parent, ids := agentWorked(t, store, "auth")
 	all := cps(t, store)
 	child := fork(t, store, parent.ID(), lifecycle.ForkOptions{Seq: all[2].Seq})
-	back, err := child.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, State: true, DryRun: true})
+	back, err := child.Rewind(t.Context(), ids[0], rewind.Options{Files: true, State: true, DryRun: true})
 	require.NoError(t, err)
 	require.Empty(t, back.Changes)
-	var kept []string
-	for _, k := range back.Kept {
+	var paths []string
+	for _, k := range back.Retained {
 		require.Equal(t, checkpoint.Foreign, k.Why)
 		require.Contains(t, k.By, parent.ID().String())
-		kept = append(kept, k.Path)
+		paths = append(paths, k.Path)
 	}
-	require.Equal(t, []string{"a", "gone", "new"}, kept)
+	require.Equal(t, []string{"a", "gone", "new"}, paths)
 
 	none := fork(t, store, parent.ID(), lifecycle.ForkOptions{Seq: 1})
 	_, err = none.Rewind(t.Context(), ids[0], both)
 	require.ErrorIs(t, err, lifecycle.ErrNotFound, "it does not come from there")
 	require.ErrorContains(t, err, "--scope files")
-	back, err = none.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true})
+	back, err = none.Rewind(t.Context(), ids[0], rewind.Options{Files: true})
 	require.NoError(t, err)
 	require.Empty(t, back.Changes)
-	require.Len(t, back.Kept, 3, "nothing of it is its own work")
+	require.Len(t, back.Retained, 3, "nothing of it is its own work")
 	require.Equal(t, "2 (none) 2", content(t, store))
 }
 
-// A recovered session's line goes on from the newest checkpoint of the damaged one. One
+// A recovered session's line continues from the newest checkpoint of the damaged one. One
 // that cannot be read is named, and costs itself.
-func TestRecoverGoesOnFromTheCheckpoints(t *testing.T) {
+func TestRecoverContinuesTheCheckpoints(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	sess, ids := agentWorked(t, store, "auth")
@@ -180,7 +182,7 @@ func TestRecoverGoesOnFromTheCheckpoints(t *testing.T) {
 	write(t, file, strings.Join(lines, ""))
 	report, err := store.Verify(sess.ID())
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Flawed, report.Condition)
+	require.Equal(t, repair.Flawed, report.Condition)
 	require.Equal(t, "checkpoints/main.jsonl", report.Faults[0].File)
 	ruin(t, dir)
 	_, err = store.Open(sess.ID())
@@ -192,10 +194,10 @@ func TestRecoverGoesOnFromTheCheckpoints(t *testing.T) {
 	require.Contains(t, strings.Join(r.Lost, "\n"), "main.jsonl")
 	next, err := store.Open(r.ID)
 	require.NoError(t, err)
-	back, err := next.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, Force: true})
+	back, err := next.Rewind(t.Context(), ids[0], rewind.Options{Files: true, Force: true})
 	require.NoError(t, err)
-	require.Equal(t, "0 old", strings.Join(strings.Fields(content(t, store))[:2], " "), "%v", back.Kept)
-	_, err = next.Undo(t.Context(), lifecycle.RewindOptions{Files: true})
+	require.Equal(t, "0 old", strings.Join(strings.Fields(content(t, store))[:2], " "), "%v", back.Retained)
+	_, err = next.Undo(t.Context(), rewind.Options{Files: true})
 	require.NoError(t, err)
 	require.Equal(t, "2 (none) 2", content(t, store))
 	require.NoError(t, next.Close(t.Context()))
@@ -203,9 +205,9 @@ func TestRecoverGoesOnFromTheCheckpoints(t *testing.T) {
 	require.ErrorContains(t, err, "no checkpoint", "its record is in another log")
 }
 
-// It goes on from those, too, that were made after what could be recovered: the files are
+// It continues from those, too, that were made after what could be recovered: the files are
 // there, whatever became of the tasks, and what the loop did is the loop's.
-func TestRecoverGoesOnFromTheCheckpointsMadeLater(t *testing.T) {
+func TestRecoverContinuesFromLaterCheckpoints(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	sess, ids := agentWorked(t, store, "auth")
@@ -222,9 +224,9 @@ func TestRecoverGoesOnFromTheCheckpointsMadeLater(t *testing.T) {
 	require.Contains(t, r.Recovered, "4 checkpoints of the files")
 	next, err := store.Open(r.ID)
 	require.NoError(t, err)
-	back, err := next.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true})
+	back, err := next.Rewind(t.Context(), ids[0], rewind.Options{Files: true})
 	require.NoError(t, err)
-	require.Empty(t, back.Kept)
+	require.Empty(t, back.Retained)
 	require.Equal(t, "0 old (none)", content(t, store))
 	require.NoError(t, next.Close(t.Context()))
 }
@@ -273,15 +275,15 @@ func TestForkOfAForkOfARecoveredSession(t *testing.T) {
 			return content(t, store) + ", " + got(t, dir, "recovered") + ", " + got(t, dir, "first") + ", " + got(t, dir, "second") + ", " + got(t, dir, "mine")
 		}
 		before := all()
-		back, err := sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true})
+		back, err := sess.Rewind(t.Context(), ids[0], rewind.Options{Files: true})
 		require.NoError(t, err)
 		require.Equal(t, "0 made again by a person (none), (none), (none), (none), of a person", all())
-		var kept []string
-		for _, k := range back.Kept {
-			kept = append(kept, k.Path)
+		var paths []string
+		for _, k := range back.Retained {
+			paths = append(paths, k.Path)
 		}
-		require.Equal(t, []string{"gone", "mine"}, kept)
-		_, err = sess.Undo(t.Context(), lifecycle.RewindOptions{Files: true})
+		require.Equal(t, []string{"gone", "mine"}, paths)
+		_, err = sess.Undo(t.Context(), rewind.Options{Files: true})
 		require.NoError(t, err)
 		require.Equal(t, before, all())
 		require.NoError(t, sess.Close(t.Context()))
@@ -289,7 +291,7 @@ func TestForkOfAForkOfARecoveredSession(t *testing.T) {
 }
 
 // A newest checkpoint that is lost looks in the chain as if a crash had cut it off: the
-// journal that names it tells. The session goes on, and what was changed since is seen.
+// journal that names it tells. The session continues, and what was changed since is seen.
 func TestVerifyTellsOfALostCheckpoint(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -299,7 +301,7 @@ func TestVerifyTellsOfALostCheckpoint(t *testing.T) {
 	write(t, path(store, "checkpoints", "main.jsonl"), strings.Join(lines[:len(lines)-1], ""))
 	report, err := store.Verify(sess.ID())
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Flawed, report.Condition)
+	require.Equal(t, repair.Flawed, report.Condition)
 	require.Len(t, report.Faults, 1)
 	require.Equal(t, "checkpoints/main.jsonl", report.Faults[0].File)
 	again, err := store.Open(sess.ID())
@@ -309,11 +311,11 @@ func TestVerifyTellsOfALostCheckpoint(t *testing.T) {
 	require.NoError(t, again.Close(t.Context()))
 	report, err = store.Verify(sess.ID())
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Intact, report.Condition)
+	require.Equal(t, repair.Intact, report.Condition)
 }
 
 // TestPowerCutWhileForkingWithCheckpoints cuts the power before each call of a fork, with links and
-// without: a fork that is there goes on from the checkpoints.
+// without: a fork that is there continues from the checkpoints.
 func TestPowerCutWhileForkingWithCheckpoints(t *testing.T) {
 	t.Parallel()
 	for _, refused := range []bool{false, true} {
@@ -351,7 +353,7 @@ func TestPowerCutWhileForkingWithCheckpoints(t *testing.T) {
 				would, err := after.PlanRewind(t.Context(), child.ID(), ids[0], both)
 				require.NoError(t, err, v.Name)
 				require.Len(t, would.Changes, 3, v.Name)
-				require.Empty(t, would.Kept, v.Name)
+				require.Empty(t, would.Retained, v.Name)
 			}
 		}
 		require.Greater(t, there, 1)

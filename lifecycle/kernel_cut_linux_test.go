@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 )
 
 // TestPowerCut cuts the power at random moments while a process saves as fast as
@@ -72,10 +73,10 @@ type hammer struct {
 	project string
 	rnd     *rand.Rand
 	turn    int // of the newest State that must be there
-	told    int // of the newest State that a process was told is durable
+	durable int // of the newest State that a process saw acknowledged as durable
 	strikes int
 	acked   int    // how many must be there, of those that were struck
-	late    int    // how many processes were told of one after the blow that is not there
+	late    int    // how many processes got an acknowledgement after the blow that is not there
 	records uint64 // of the journal
 }
 
@@ -110,7 +111,7 @@ func (h *hammer) strike(t *testing.T, within time.Duration, blow func(*saver) in
 	h.strikes++
 	at := blow(s)
 	for _, a := range s.acks {
-		h.told = max(h.told, a.turn)
+		h.durable = max(h.durable, a.turn)
 		if a.at <= at {
 			h.turn = max(h.turn, a.turn)
 			h.acked++
@@ -132,13 +133,13 @@ func (h *hammer) check(t *testing.T) {
 	id := infos[0].ID
 	report, err := store.Verify(id)
 	require.NoError(t, err)
-	require.Contains(t, []lifecycle.Condition{lifecycle.Intact, lifecycle.Torn}, report.Condition, "%+v", report)
+	require.Contains(t, []repair.Condition{repair.Intact, repair.Torn}, report.Condition, "%+v", report)
 	st, seq, err := store.Read(id)
 	require.NoError(t, err)
 	got := st.Header().TurnCount
 	require.GreaterOrEqual(t, got, h.turn, "an acknowledged save is lost, strike %d", h.strikes)
-	require.LessOrEqual(t, got, h.told+1, "only one save is on its way at a time")
-	if got < h.told {
+	require.LessOrEqual(t, got, h.durable+1, "only one save is on its way at a time")
+	if got < h.durable {
 		h.late++
 	}
 	requireWhole(t, st)
@@ -148,7 +149,7 @@ func (h *hammer) check(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, got, sess.State().Header().TurnCount)
 	requireWhole(t, sess.State())
-	h.turn, h.told = got+1, got+1
+	h.turn, h.durable = got+1, got+1
 	require.NoError(t, saveTurn(sess, h.turn))
 	require.NoError(t, sess.Sync(t.Context()))
 	require.NoError(t, store.Close(t.Context()))
@@ -161,6 +162,6 @@ func (h *hammer) check(t *testing.T) {
 	requireGapless(t, store, id, h.records)
 	report, err = store.Verify(id)
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Intact, report.Condition, "%+v", report)
+	require.Equal(t, repair.Intact, report.Condition, "%+v", report)
 	require.NoError(t, store.Close(t.Context()))
 }

@@ -134,7 +134,7 @@ func TestFailedCloseLetsGo(t *testing.T) {
 // TestFullDiskBallast: on a full disk the reserve goes, the newest State is durable
 // all the same, and the session pauses.
 func TestFullDiskBallast(t *testing.T) {
-	// Not beside tests that start processes: a fork has the removed filler open for
+	// Not in parallel with tests that start processes: a fork has the removed filler open for
 	// a moment, so that its room is not free yet.
 	disk := tmpfs(t, "size=8m")
 	store := storeIn(t, disk)

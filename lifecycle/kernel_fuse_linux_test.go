@@ -17,7 +17,7 @@ import (
 
 // TestFUSE has the kernel answer with an errno, for one call of one kind, the next
 // one succeeding. Faults 11 to 15: the session pauses with what happened, a file
-// whose sync failed is never used again, and Unpause goes on.
+// whose sync failed is never used again, and Unpause resumes.
 func TestFUSE(t *testing.T) {
 	t.Parallel()
 	const (
@@ -82,7 +82,7 @@ func TestFUSE(t *testing.T) {
 			requirePaused(t, b.sess.Sync(t.Context()), class, tc.errno, b.dir)
 			require.NoError(t, b.sess.Unpause(t.Context()))
 			b.require(t, 3)
-			b.goOn(t)
+			b.reopen(t)
 		})
 	}
 
@@ -121,7 +121,7 @@ func TestFUSE(t *testing.T) {
 			b.disk.failing(nil)
 			require.NoError(t, b.sess.Unpause(t.Context()))
 			b.require(t, 2)
-			b.goOn(t)
+			b.reopen(t)
 		})
 	}
 }
@@ -167,8 +167,8 @@ func (b *fuseBed) require(t *testing.T, turn int) {
 	requireTurn(t, b.disk.backing, b.sess.ID(), turn)
 }
 
-// goOn saves, closes and opens again.
-func (b *fuseBed) goOn(t *testing.T) {
+// reopen saves, closes and opens again.
+func (b *fuseBed) reopen(t *testing.T) {
 	t.Helper()
 	n := b.sess.State().Header().TurnCount + 1
 	require.NoError(t, b.sess.Change(session.TriggerStepCompleted, turns(n)))

@@ -14,7 +14,7 @@ import (
 )
 
 // A faultyFS is a mounted file system that passes everything on to a folder, unless
-// it is told to fail: what the kernel answers then is what it answers for a disk.
+// a test makes it fail: what the kernel answers then is what it answers for a disk.
 type faultyFS struct {
 	dir     string // where it is mounted
 	backing string // where the files are

@@ -19,6 +19,8 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 var (
@@ -31,7 +33,7 @@ func init() { roles["save"] = roleSave }
 
 // roleSave opens the project's one session and saves until it cannot, one save at
 // a time. It prints the number of every State that is durable, the one that it
-// found included, and when it was told so.
+// found included, and when it was acknowledged.
 func roleSave(project string) error {
 	ctx := context.Background()
 	store, err := lifecycle.Open(project, lifecycle.Options{Command: "lopen run auth"})
@@ -84,7 +86,7 @@ func saveTurn(sess *lifecycle.Session, n int) error {
 	}
 	return sess.Change(session.TriggerTaskCompleted, func(e *session.Edit) error {
 		e.Header().TurnCount = n
-		e.Header().Data = json.RawMessage(fmt.Sprintf(`{"turn":%d,"pad":%q}`, n, strings.Repeat("x", pad)))
+		e.Header().Data = strictjson.Value(fmt.Sprintf(`{"turn":%d,"pad":%q}`, n, strings.Repeat("x", pad)))
 		if n%5 == 0 {
 			e.AppendIteration(session.Iteration{Task: "a", Attempt: n, StartedAt: day, OutputTokens: 10})
 		}
@@ -107,7 +109,7 @@ func requireWhole(t *testing.T, st *session.State) {
 func requireGapless(t *testing.T, store *lifecycle.Store, id session.ID, last uint64) {
 	t.Helper()
 	n := uint64(0)
-	require.NoError(t, store.Log(id, 0, func(r session.Record) error {
+	require.NoError(t, store.Log(id, 0, func(r record.Record) error {
 		n++
 		require.Equal(t, n, r.Seq)
 		return nil
@@ -126,7 +128,7 @@ type saver struct {
 	acks []ack
 }
 
-// ack is a State that a process was told is durable.
+// ack is a State that a process saw acknowledged as durable.
 type ack struct {
 	turn int
 	at   int64 // when, by now

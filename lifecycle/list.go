@@ -14,19 +14,19 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lopen-dev/lopen/lifecycle/commit"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
 )
-
-// summaryBytes is how much of state.json a listing reads: the summary fields
-// stand in the first part of it.
-const summaryBytes = 4 << 10
 
 // An Info is one session as a listing shows it. Its Status is that of
 // [session.Status.Seen]. With Err set the session cannot be read, and only the ID is
 // known.
 type Info struct {
-	session.Summary
+	wire.Summary
 	Err error
 
 	moved time.Time // to corrupted/; zero if it was not, or that is not known
@@ -38,7 +38,7 @@ type Info struct {
 // active, or whose state.json cannot be read, it reads the log, unless state.json is larger
 // than 1 MiB.
 func (s *Store) List() ([]Info, error) {
-	dir, err := openDir(s.root(), sessionsDir)
+	dir, err := writer.OpenDir(s.root(), sessionsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -56,7 +56,7 @@ func (s *Store) List() ([]Info, error) {
 	var g errgroup.Group
 	for range min(runtime.GOMAXPROCS(0), 1+len(folders)/64) {
 		g.Go(func() error {
-			buf := make([]byte, summaryBytes)
+			buf := make([]byte, folder.SummaryBytes)
 			for i := next.Add(1) - 1; i < int64(len(folders)); i = next.Add(1) - 1 {
 				all[i] = s.summary(dir, folders[i].id, buf)
 			}
@@ -71,6 +71,26 @@ func (s *Store) List() ([]Info, error) {
 	return infos, nil
 }
 
+// Cursor returns the record up to which a reader has read a session's log: 0 for one that
+// has no cursor yet. It takes no lock.
+func (s *Store) Cursor(id session.ID, name string) (uint64, error) {
+	return within(s, "cursor of", id, func(dir writer.FS) (uint64, error) { return folder.Cursor(dir, name) })
+}
+
+// MoveCursor records durably that a reader has read a session's log up to a record. From then on
+// records above it are not dropped, whatever JournalBytes allows, until it is moved again or
+// its file is removed. It never goes back. The reader is the only one that moves its cursor; no lock is taken.
+func (s *Store) MoveCursor(id session.ID, name string, seq uint64) error {
+	_, err := within(s, "cursor of", id, func(dir writer.FS) (struct{}, error) { return struct{}{}, folder.MoveCursor(dir, name, seq) })
+	return err
+}
+
+// Began returns the first record from which on a session's log has the State: 1, or a later
+// one where the records before were dropped but for messages, events and attempts.
+func (s *Store) Began(id session.ID) (uint64, error) {
+	return within(s, "log of", id, journal.Began)
+}
+
 // Incarnation names the folder that a session's records are in, see
 // [Session.Incarnation]; "" where it cannot be read.
 func (s *Store) Incarnation(id session.ID) string {
@@ -78,11 +98,11 @@ func (s *Store) Incarnation(id session.ID) string {
 	if ld == nil {
 		return ""
 	}
-	_ = ld.dir.Close()
-	return ld.at.Incarnation
+	_ = ld.Dir.Close()
+	return ld.At.Incarnation
 }
 
-// errDeleted says that a session went between the listing and the reading.
+// errDeleted says that a session was removed between the listing and the reading.
 var errDeleted = errors.New("deleted")
 
 // summary is what a listing shows of a session. Of one that is active, or whose state.json
@@ -94,7 +114,7 @@ func (s *Store) summary(dir writer.FS, id session.ID, buf []byte) Info {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := dir.Lstat(id.String()); gone != nil {
-			return Info{Summary: session.Summary{ID: id}, Err: errDeleted}
+			return Info{Summary: wire.Summary{ID: id}, Err: errDeleted}
 		}
 	}
 	held, ever := s.holds(id)
@@ -102,10 +122,10 @@ func (s *Store) summary(dir writer.FS, id session.ID, buf []byte) Info {
 		sum.Status = sum.Status.Seen(false)
 		return Info{Summary: sum}
 	}
-	info, serr := dir.Lstat(id.String() + "/" + stateFile)
+	info, serr := dir.Lstat(id.String() + "/" + folder.StateFile)
 	switch {
-	case err == nil && (serr != nil || info.Size() > small):
-		if again, rerr := s.readSummary(id, buf); rerr == nil { // its holder may have paused it before it let go
+	case err == nil && (serr != nil || info.Size() > commit.SmallFile):
+		if again, rerr := s.readSummary(id, buf); rerr == nil { // its holder may have paused it before it released the lease
 			sum = again
 		}
 	default:
@@ -120,21 +140,17 @@ func (s *Store) summary(dir writer.FS, id session.ID, buf []byte) Info {
 }
 
 // logged is the summary of a session as its log has it.
-func logged(sessions writer.FS, id session.ID) (session.Summary, error) {
-	dir, err := openDir(sessions, id.String())
+func logged(sessions writer.FS, id session.ID) (wire.Summary, error) {
+	dir, err := writer.OpenDir(sessions, id.String())
 	if err != nil {
-		return session.Summary{}, err
+		return wire.Summary{}, err
 	}
 	defer dir.Close()
-	ld, err := join(dir, id)
+	ld, err := folder.Load(dir, id)
 	if err != nil {
-		return session.Summary{}, err
+		return wire.Summary{}, err
 	}
-	return ld.summary()
-}
-
-func (ld *loaded) summary() (session.Summary, error) {
-	return session.DecodeSummary(session.EncodeState(ld.state, ld.at))
+	return ld.Summary()
 }
 
 // holds says whether somebody holds a session, and whether anybody ever did.
@@ -143,18 +159,18 @@ func (s *Store) holds(id session.ID) (held, ever bool) {
 	return held || err != nil, ever
 }
 
-func (s *Store) readSummary(id session.ID, buf []byte) (session.Summary, error) {
-	name := inProject(id, stateFile)
-	var sum session.Summary
+func (s *Store) readSummary(id session.ID, buf []byte) (wire.Summary, error) {
+	name := inProject(id, folder.StateFile)
+	var sum wire.Summary
 	n, err := writer.ReadHead(s.project, name, buf)
 	if err == nil {
-		sum, err = session.DecodeSummary(buf[:n])
+		sum, err = wire.DecodeSummary(buf[:n])
 	}
 	if err == nil && sum.ID != id {
 		err = fmt.Errorf("state.json is that of session %s", sum.ID)
 	}
 	if err != nil {
-		return session.Summary{}, unreadable("read", filepath.Join(s.project.Name(), name), err)
+		return wire.Summary{}, folder.Unreadable("read", filepath.Join(s.project.Name(), name), err)
 	}
 	return sum, nil
 }
@@ -165,30 +181,43 @@ func inProject(id session.ID, file string) string {
 	return Dir + "/" + sessionsDir + "/" + id.String() + "/" + file
 }
 
-// readTries bounds how often a reader starts again because the writer moved on.
-const readTries = 5
-
 // Read returns the newest State of a session that its files show, without a lock,
-// whoever holds it, and its sequence number. Beside a live writer it may be one
-// that is not durable yet. It changes nothing. With ErrEdited the State is returned
+// even if another process holds it, and its sequence number. While a writer is live
+// the State may not be durable yet. It changes nothing. With ErrEdited the State is returned
 // as it was edited, with ErrFutureVersion as far as this version knows of it.
 func (s *Store) Read(id session.ID) (*session.State, uint64, error) {
 	ld, err := s.read(id)
 	if ld == nil {
 		return nil, 0, err
 	}
-	return ld.state, ld.at.Seq, errors.Join(err, ld.dir.Close())
+	return ld.State, ld.At.Seq, errors.Join(err, ld.Dir.Close())
+}
+
+// ReadAt returns a session as it was at a record, from the nearest snapshot and the
+// records after it, without a lock. ErrNotFound says that the session has no such
+// record; ErrCorrupt, that a record on the way to it is damaged or gone.
+func (s *Store) ReadAt(id session.ID, seq uint64) (*session.State, error) {
+	dir, err := s.sessionDir(id)
+	if err != nil {
+		return nil, fmt.Errorf("read session %s: %w", id, err)
+	}
+	defer dir.Close()
+	st, _, err := folder.StateAt(dir, id, seq)
+	if err != nil {
+		return nil, fmt.Errorf("read session %s at %d: %w", id, seq, err)
+	}
+	return st, nil
 }
 
 // read loads a session and leaves its folder open for more, also where it says that the
 // session was edited outside, or is of a newer version.
-func (s *Store) read(id session.ID) (ld *loaded, err error) {
-	for tries, alone := 0, 0; tries < readTries && alone < 2; tries++ {
+func (s *Store) read(id session.ID) (ld *folder.Contents, err error) {
+	for tries, alone := 0, 0; tries < folder.Tries && alone < 2; tries++ {
 		var dir writer.FS
 		if dir, err = s.sessionDir(id); err != nil {
 			break
 		}
-		if ld, err = read(dir, id); ld != nil {
+		if ld, err = folder.Look(dir, id); ld != nil {
 			break
 		}
 		_ = dir.Close()
@@ -205,27 +234,13 @@ func (s *Store) read(id session.ID) (ld *loaded, err error) {
 	return ld, err
 }
 
-// readWhole is read for who goes on from what is read.
-func (s *Store) readWhole(id session.ID) (*loaded, error) {
+// readWhole is read for a caller that continues from the State.
+func (s *Store) readWhole(id session.ID) (*folder.Contents, error) {
 	ld, err := s.read(id)
 	if err != nil && ld != nil {
-		_ = ld.dir.Close()
+		_ = ld.Dir.Close()
 	}
 	return ld, err
-}
-
-// read is join, with what there is to show of a session that is not to be written.
-func read(dir writer.FS, id session.ID) (*loaded, error) {
-	ld, err := join(dir, id)
-	if err == nil {
-		return ld, ld.edited()
-	}
-	if errors.Is(err, ErrFutureVersion) {
-		if st, at, shown := asWritten(dir, id); shown == nil {
-			return &loaded{dir: dir, state: st, at: at}, err
-		}
-	}
-	return nil, err
 }
 
 // Holder returns who holds a session for writing, nil when nobody does.

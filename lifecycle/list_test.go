@@ -75,7 +75,7 @@ func TestDamagedSession(t *testing.T) {
 			_, err = store.Open(bad)
 			require.ErrorIs(t, err, lifecycle.ErrCorrupt)
 			require.ErrorContains(t, err, bad.String())
-			requireMovedAside(t, store, bad, before)
+			requireQuarantined(t, store, bad, before)
 			_, err = store.Open(bad)
 			require.ErrorIs(t, err, lifecycle.ErrNotFound)
 
@@ -238,9 +238,9 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// requireMovedAside says that a session lies in corrupted/ as it was, with the
-// reason beside it.
-func requireMovedAside(t *testing.T, store *lifecycle.Store, id session.ID, content map[string]string) {
+// requireQuarantined says that a session lies in corrupted/ as it was, with the
+// reason in a note next to it.
+func requireQuarantined(t *testing.T, store *lifecycle.Store, id session.ID, content map[string]string) {
 	t.Helper()
 	require.NoDirExists(t, path(store, "sessions", id.String()))
 	moved, err := filepath.Glob(path(store, "corrupted", id.String()+"-*Z"))

@@ -4,15 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
+	"flag"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,6 +25,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // roleVar makes the test binary another process of the same project: "create"
@@ -38,9 +41,12 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVar) {
 	case "":
 		// Crash tests make and read thousands of small disks: collecting after each few
-		// megabytes took two fifths of their time.
-		debug.SetGCPercent(400)
-		debug.SetMemoryLimit(256 << 20)
+		// megabytes took a third of their time.
+		debug.SetGCPercent(1000)
+		debug.SetMemoryLimit(1 << 30)
+		inMemory()
+		// Most of the tests wait for the disk.
+		_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
 		code := m.Run()
 		if n := crashStates.Load(); n > 0 {
 			fmt.Printf("%d crash states explored\n", n)
@@ -108,20 +114,20 @@ func roleHold(project string) error {
 
 var day = time.Date(2026, 2, 14, 9, 0, 0, 0, time.UTC)
 
-// clock starts at day and goes on by a second whenever it is looked at.
+// clock starts at day and advances by a second whenever it is looked at.
 func clock() func() time.Time {
 	var n atomic.Int64
 	return func() time.Time { return day.Add(time.Duration(n.Add(1)) * time.Second) }
 }
 
-// process is this test binary in a role; it is killed with the test.
-type process struct {
+// another is this test binary in a role; it is killed with the test.
+type another struct {
 	*exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-func start(t *testing.T, role, project string) *process {
+func start(t *testing.T, role, project string) *another {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], project)
 	cmd.Env = append(os.Environ(), roleVar+"="+role)
@@ -135,10 +141,10 @@ func start(t *testing.T, role, project string) *process {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	return &process{cmd, in, bufio.NewReader(out)}
+	return &another{cmd, in, bufio.NewReader(out)}
 }
 
-func (p *process) line(t *testing.T) string {
+func (p *another) line(t *testing.T) string {
 	t.Helper()
 	s, err := p.out.ReadString('\n')
 	require.NoError(t, err)
@@ -202,7 +208,7 @@ func turns(n int) func(*session.Edit) error {
 func bulky(n int) func(*session.Edit) error {
 	return func(e *session.Edit) error {
 		e.Header().TurnCount = n
-		e.Header().Data = json.RawMessage(fmt.Sprintf(`{"turn%d":%q}`, n, strings.Repeat("x", 80<<10)))
+		e.Header().Data = strictjson.Value(fmt.Sprintf(`{"turn%d":%q}`, n, strings.Repeat("x", 80<<10)))
 		return nil
 	}
 }

@@ -39,7 +39,7 @@ func TestCopyThatIsSpoiltMeanwhile(t *testing.T) {
 func TestForkWhileSegmentsAreCompressed(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, crashfs.Ext4)
-	s.talk = true
+	s.talks = true
 	s.init()
 	s.store.Shrink(1<<20, 4<<10)
 	require.NoError(t, s.create())
@@ -47,7 +47,7 @@ func TestForkWhileSegmentsAreCompressed(t *testing.T) {
 		require.NoError(t, s.save(600))
 		require.NoError(t, s.sync())
 	}
-	want := len(s.said)
+	want := len(s.messages)
 	_, before := s.logFiles()
 	var once sync.Once
 	s.disk.SetHook(func(op crashfs.Op) crashfs.Fault {
@@ -72,12 +72,12 @@ func TestForkWhileSegmentsAreCompressed(t *testing.T) {
 	require.NoError(t, err)
 	_, after := s.logFiles()
 	require.NotEqual(t, before, after)
-	said := []string{}
+	messages := []string{}
 	for m, err := range fork.Messages() {
 		require.NoError(t, err)
-		said = append(said, m.ID)
+		messages = append(messages, m.ID)
 	}
-	require.Len(t, said, want)
+	require.Len(t, messages, want)
 }
 
 // So are those whose messages are all that the fork needs of the log, before the list of
@@ -107,12 +107,12 @@ func TestForkWhileItsSegmentsAreCompressed(t *testing.T) {
 		}
 		return crashfs.Fault{}
 	})
-	s.talk = true
+	s.talks = true
 	for range 4 {
 		require.NoError(t, s.save(600))
 	}
 	require.NoError(t, s.sync())
-	s.talk = false
+	s.talks = false
 	for plain := 0; plain < 6; plain, _ = s.logFiles() {
 		require.NoError(t, s.save(600))
 		require.NoError(t, s.sync())
@@ -120,8 +120,8 @@ func TestForkWhileItsSegmentsAreCompressed(t *testing.T) {
 	fork, err := s.store.Fork(t.Context(), s.id, lifecycle.ForkOptions{})
 	require.NoError(t, err)
 	require.False(t, full.Load())
-	said, told, err := heardIn(s.store, fork.ID())
+	messages, events, err := conversationIn(s.store, fork.ID())
 	require.NoError(t, err)
-	require.Equal(t, s.said, said)
-	require.Equal(t, s.told, told)
+	require.Equal(t, s.messages, messages)
+	require.Equal(t, s.events, events)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/crashfs"
@@ -18,7 +19,7 @@ import (
 
 // cutInRewind rewinds to a checkpoint and returns the disk as it was when the file "gone" was
 // about to come back.
-func cutInRewind(t *testing.T, disk *crashfs.Disk, sess *lifecycle.Session, to checkpoint.ID, opts lifecycle.RewindOptions) *crashfs.Disk {
+func cutInRewind(t *testing.T, disk *crashfs.Disk, sess *lifecycle.Session, to checkpoint.ID, opts rewind.Options) *crashfs.Disk {
 	t.Helper()
 	var cut *crashfs.Disk
 	disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {
@@ -46,7 +47,7 @@ func TestDeletionLeavesWhatARewindNeeds(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = other.Checkpoint(t.Context(), checkpoint.Manual, "")
 	require.NoError(t, err)
-	cut := cutInRewind(t, disk, other, ids[0], lifecycle.RewindOptions{Files: true, Force: true})
+	cut := cutInRewind(t, disk, other, ids[0], rewind.Options{Files: true, Force: true})
 	after := content(t, store)
 	require.NoError(t, store.Close(t.Context()))
 
@@ -58,7 +59,7 @@ func TestDeletionLeavesWhatARewindNeeds(t *testing.T) {
 	other, err = store.Open(other.ID())
 	require.NoError(t, err)
 	require.Equal(t, after, content(t, store), "it is finished")
-	_, err = other.Undo(t.Context(), lifecycle.RewindOptions{Files: true})
+	_, err = other.Undo(t.Context(), rewind.Options{Files: true})
 	require.NoError(t, err)
 	require.NoError(t, store.Close(t.Context()))
 }
@@ -104,7 +105,7 @@ func TestLimitLeavesWhatRewindsOfOthersNeed(t *testing.T) {
 		}
 		return crashfs.Fault{}
 	}))
-	_, err = sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, Force: true})
+	_, err = sess.Rewind(t.Context(), ids[0], rewind.Options{Files: true, Force: true})
 	disk.SetHook(nil)
 	require.ErrorIs(t, err, checkpoint.ErrUnchanged)
 	all := cps(t, store)
@@ -140,7 +141,7 @@ func TestLimitLeavesWhatRewindsOfOthersNeed(t *testing.T) {
 	sess, err = store.Open(sess.ID())
 	require.NoError(t, err)
 	put(t, store.Project(), "mine", "2")
-	_, _, err = sess.Checkpoint(t.Context(), checkpoint.Manual, "") // it goes on
+	_, _, err = sess.Checkpoint(t.Context(), checkpoint.Manual, "") // it continues
 	require.NoError(t, err)
 	require.NoError(t, store.Close(t.Context()))
 	left := night()

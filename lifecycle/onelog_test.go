@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
@@ -56,7 +57,7 @@ func TestSnapshotOfARecordThatFailed(t *testing.T) {
 				require.NoError(t, fork.Close(t.Context()))
 			}
 		}
-		for _, strategy := range []string{"", lifecycle.LatestCheckpoint, lifecycle.JournalAlone, lifecycle.Partial, "checkpoint=3"} {
+		for _, strategy := range []string{"", repair.LatestCheckpoint, repair.JournalAlone, repair.Partial, "checkpoint=3"} {
 			if r, err := b.store.Recover(t.Context(), b.id.String(), strategy, true); err == nil {
 				require.NotEqual(t, 666, r.State().Header().TurnCount, "%s, %s", what, strategy)
 			}
@@ -132,16 +133,16 @@ func TestReadableFilesDecideNothing(t *testing.T) {
 			require.Equal(t, what != "older", bytes.Contains(log.Bytes(), []byte("made again")), "%s: %s", name, log.String())
 			r, err := store.Verify(sess.ID())
 			require.NoError(t, err)
-			require.Equal(t, lifecycle.Intact, r.Condition, "%s: %s: %v", name, what, r.Faults)
+			require.Equal(t, repair.Intact, r.Condition, "%s: %s: %v", name, what, r.Faults)
 		}
-		aside, err := filepath.Glob(filepath.Join(dir, name+".aside-*"))
+		quarantined, err := filepath.Glob(filepath.Join(dir, name+".aside-*"))
 		require.NoError(t, err)
-		require.Len(t, aside, 5)
+		require.Len(t, quarantined, 5)
 	}
 }
 
-// What was set aside is bounded.
-func TestSetAsideIsBounded(t *testing.T) {
+// The quarantined copies are bounded.
+func TestQuarantinedCopiesAreBounded(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	id := made(t, store, "auth")
@@ -152,16 +153,16 @@ func TestSetAsideIsBounded(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, sess.Close(t.Context()))
 	}
-	aside, err := filepath.Glob(file + ".aside-*")
+	quarantined, err := filepath.Glob(file + ".aside-*")
 	require.NoError(t, err)
-	require.Len(t, aside, 5)
-	data, err := os.ReadFile(aside[4])
+	require.Len(t, quarantined, 5)
+	data, err := os.ReadFile(quarantined[4])
 	require.NoError(t, err)
 	require.Equal(t, "version 7", string(data))
 }
 
 // The first line of the newest segment, and the segment itself: what it holds is not taken
-// for torn, and what is missing is told.
+// for torn, and what is missing is reported.
 func TestNewestSegment(t *testing.T) {
 	t.Parallel()
 	holder := func() (*lifecycle.Store, session.ID, string) {
@@ -184,7 +185,7 @@ func TestNewestSegment(t *testing.T) {
 		write(t, file, string(data))
 		r, err := store.Verify(id)
 		require.NoError(t, err)
-		require.Equal(t, lifecycle.Flawed, r.Condition)
+		require.Equal(t, repair.Flawed, r.Condition)
 		gone("state.json")(t, filepath.Dir(file))
 		st, _, err := store.Read(id)
 		require.NoError(t, err, "the list of segments has the line")
@@ -195,7 +196,7 @@ func TestNewestSegment(t *testing.T) {
 		require.NoError(t, os.Remove(file))
 		r, err := store.Verify(id)
 		require.NoError(t, err)
-		require.Equal(t, lifecycle.Corrupt, r.Condition)
+		require.Equal(t, repair.Corrupt, r.Condition)
 		_, err = store.Open(id)
 		require.ErrorIs(t, err, lifecycle.ErrCorrupt)
 		rec, err := store.Recover(t.Context(), id.String(), "", true)
@@ -211,7 +212,7 @@ func TestNewestSegment(t *testing.T) {
 	})
 }
 
-// An edit is discarded: the file stays beside what is made again.
+// An edit is discarded: the file stays, quarantined, next to the new one.
 func TestDiscardEdit(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -230,15 +231,15 @@ func TestDiscardEdit(t *testing.T) {
 		require.Equal(t, before, tree(t, dir), "it only looked")
 		_, err = store.DiscardEdit(id, false)
 		require.NoError(t, err)
-		aside, err := filepath.Glob(file + ".aside-*")
+		quarantined, err := filepath.Glob(file + ".aside-*")
 		require.NoError(t, err)
-		require.Len(t, aside, 1)
-		kept, err := os.ReadFile(aside[0])
+		require.Len(t, quarantined, 1)
+		left, err := os.ReadFile(quarantined[0])
 		require.NoError(t, err)
-		require.Equal(t, string(edited), string(kept))
+		require.Equal(t, string(edited), string(left))
 		r, err := store.Verify(id)
 		require.NoError(t, err)
-		require.Equal(t, lifecycle.Intact, r.Condition)
+		require.Equal(t, repair.Intact, r.Condition)
 		_, err = store.DiscardEdit(id, false)
 		require.ErrorIs(t, err, lifecycle.ErrInvalid)
 	}
@@ -251,7 +252,7 @@ func TestFlushIsDurable(t *testing.T) {
 	for name, end := range map[string]func(s *sim) error{"flush": (*sim).flush, "close": (*sim).close} {
 		for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
 			s := newSim(t, mode)
-			s.talk = true
+			s.talks = true
 			s.init()
 			require.NoError(t, s.create())
 			for range 3 {
@@ -299,5 +300,5 @@ func TestDamageBelowANewerSnapshot(t *testing.T) {
 	require.Equal(t, 5, st.Header().TurnCount)
 	r, err := store.Verify(sess.ID())
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.HistoryDamaged, r.Condition)
+	require.Equal(t, repair.HistoryDamaged, r.Condition)
 }

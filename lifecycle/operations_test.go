@@ -10,14 +10,17 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 // operations are what the log says that the records of a session did, but for the first
 // one, a text each. A record that no save and no event caused must say something.
 func operations(t *testing.T, store *lifecycle.Store, id session.ID) (all []string) {
 	t.Helper()
-	require.NoError(t, store.Log(id, 1, func(r session.Record) error {
+	require.NoError(t, store.Log(id, 1, func(r record.Record) error {
 		if r.Event == "" && r.Saves() == 0 {
 			require.NotEmpty(t, r.Ops, "record %d", r.Seq)
 		}
@@ -55,7 +58,7 @@ func TestConversationAndFilesAreOperations(t *testing.T) {
 	after, changes, err := sess.Checkpoint(t.Context(), checkpoint.AfterTask, "x/y")
 	require.NoError(t, err)
 	require.Len(t, changes, 26)
-	attempt := session.AttemptRecord{Task: "x/y", Attempt: 1, Then: "done", Files: []session.FileChange{{Path: "a.txt", Change: "modified"}}}
+	attempt := record.Attempt{Task: "x/y", Attempt: 1, Then: "done", Files: []record.FileChange{{Path: "a.txt", Change: "modified"}}}
 	require.NoError(t, sess.Record(attempt))
 	require.NoError(t, sess.Sync(t.Context()))
 
@@ -71,7 +74,7 @@ func TestConversationAndFilesAreOperations(t *testing.T) {
 	require.NoError(t, sess.Update(func(st *session.State) (*session.State, error) { return st.Edit().State() }))
 	require.NoError(t, sess.Sync(t.Context()))
 
-	_, err = sess.Rewind(t.Context(), before.ID, lifecycle.RewindOptions{Files: true, Force: true})
+	_, err = sess.Rewind(t.Context(), before.ID, rewind.Options{Files: true, Force: true})
 	require.NoError(t, err)
 	var created []string
 	for i := range 20 {
@@ -94,12 +97,12 @@ func TestConversationAndFilesAreOperations(t *testing.T) {
 	}
 	require.ElementsMatch(t, want, operations(t, store, sess.ID()))
 
-	// Who replays the journal alone finds the same State.
+	// A replay of the journal alone finds the same State.
 	require.NoError(t, sess.Close(t.Context()))
 	st := sess.State()
-	r, err := store.Recover(t.Context(), sess.ID().String(), lifecycle.JournalAlone, true)
+	r, err := store.Recover(t.Context(), sess.ID().String(), repair.JournalAlone, true)
 	require.NoError(t, err)
 	require.EqualValues(t, 10, r.Seq, "the last one is that of the close")
 	require.Equal(t, st.Header(), r.State().Header())
-	require.Len(t, heard(t, store, sess.ID()), 1)
+	require.Len(t, messageIDs(t, store, sess.ID()), 1)
 }

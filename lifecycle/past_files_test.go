@@ -10,6 +10,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -21,7 +22,7 @@ func attempted(t *testing.T, store *lifecycle.Store, keeps bool, cut string) ses
 	dir := store.Project()
 	sess, err := store.Create(t.Context(), "auth")
 	require.NoError(t, err)
-	look := func(why checkpoint.Reason, task string) (all []session.FileChange) {
+	look := func(why checkpoint.Reason, task string) (all []record.FileChange) {
 		var changes []files.Change
 		if keeps {
 			_, changes, err = sess.Checkpoint(t.Context(), why, task)
@@ -30,7 +31,7 @@ func attempted(t *testing.T, store *lifecycle.Store, keeps bool, cut string) ses
 		}
 		require.NoError(t, err)
 		for _, c := range changes {
-			all = append(all, session.FileChange{Path: c.Path, Change: string(c.Kind), Before: c.Old.Content(), After: c.New.Content()})
+			all = append(all, record.FileChange{Path: c.Path, Change: string(c.Kind), Before: c.Old.Content(), After: c.New.Content()})
 		}
 		return all
 	}
@@ -57,7 +58,7 @@ func attempted(t *testing.T, store *lifecycle.Store, keeps bool, cut string) ses
 	put(t, dir, "b", "1")
 	changed := look(checkpoint.AfterTask, "one")
 	require.Len(t, changed, 2)
-	require.NoError(t, sess.Record(session.AttemptRecord{Task: "one", Attempt: 1, Then: session.Done, Files: changed}))
+	require.NoError(t, sess.Record(record.Attempt{Task: "one", Attempt: 1, Then: record.Done, Files: changed}))
 	state("one", session.TaskComplete, "")
 	put(t, dir, "a", "of a person")
 	state("two", session.TaskInProgress, "two")
@@ -68,7 +69,7 @@ func attempted(t *testing.T, store *lifecycle.Store, keeps bool, cut string) ses
 		changed = look(checkpoint.AfterTask, "two")
 	}
 	if cut == "interrupted" {
-		require.NoError(t, sess.Record(session.AttemptRecord{Task: "two", Attempt: 1, Then: "interrupted", Files: changed}))
+		require.NoError(t, sess.Record(record.Attempt{Task: "two", Attempt: 1, Then: "interrupted", Files: changed}))
 		state("two", session.TaskPending, "")
 	}
 	require.NoError(t, sess.Flush(t.Context()))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
 )
 
 // A writer that lost the session replaced the readable files by those of a record
@@ -29,8 +30,8 @@ func TestReadableFilesOfAnotherPast(t *testing.T) {
 	void, err := e.State()
 	require.NoError(t, err)
 	mark := session.Mark{Epoch: 1, Seq: last + 1, Iterations: last + 1}
-	write(t, path(store, "sessions", sess.ID().String(), "state.json"), string(session.EncodeState(void, mark)))
-	write(t, path(store, "sessions", sess.ID().String(), "metrics.json"), string(session.EncodeMetrics(void, mark)))
+	write(t, path(store, "sessions", sess.ID().String(), "state.json"), string(wire.EncodeState(void, mark)))
+	write(t, path(store, "sessions", sess.ID().String(), "metrics.json"), string(wire.EncodeMetrics(void, mark)))
 	st, _, err := store.Read(sess.ID())
 	require.NoError(t, err)
 	require.Equal(t, 5, st.Header().TurnCount)

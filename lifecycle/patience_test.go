@@ -54,11 +54,11 @@ func TestLocksAreNotWaitedForWithoutBound(t *testing.T) {
 		require.NoError(t, err)
 		blobs, err := root.Sub("blobs")
 		require.NoError(t, err)
-		stopped, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+		stopped, finish, ended := make(chan struct{}), make(chan struct{}), make(chan error)
 		go func() {
 			_, err := blob.New(blobs).Sweep(func() (map[blob.Hash]struct{}, error) {
 				close(stopped)
-				<-goOn
+				<-finish
 				return nil, context.Canceled
 			}, false)
 			ended <- err
@@ -73,7 +73,7 @@ func TestLocksAreNotWaitedForWithoutBound(t *testing.T) {
 		require.ErrorAs(t, err, &busy)
 		require.NotZero(t, busy.Owner.PID)
 		require.Less(t, took, time.Minute)
-		close(goOn)
+		close(finish)
 		require.ErrorIs(t, <-ended, context.Canceled)
 		_, _, err = sess.Checkpoint(t.Context(), checkpoint.Manual, "")
 		require.NoError(t, err, "it is free again, and so is the session")

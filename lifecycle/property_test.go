@@ -25,7 +25,7 @@ func TestAnyHistory(t *testing.T) {
 		s := newSim(t, mode)
 		s.init()
 		require.NoError(t, s.create())
-		s.talk = rapid.Bool().Draw(t, "talk")
+		s.talks = rapid.Bool().Draw(t, "talk")
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			step(t, s)
 		}
@@ -76,11 +76,11 @@ func step(t *rapid.T, s *sim) {
 	case "cut while working": // at a call of a save
 		k, n := rapid.IntRange(1, 14).Draw(t, "call"), 0
 		var at *crashfs.Disk
-		acked, heard := 0, [2]int{}
+		var then acked
 		s.watch(serial(func(crashfs.Op) crashfs.Fault {
 			if n++; n == k {
 				at = s.disk.Snapshot()
-				acked, heard = s.lastAcked()
+				then = s.lastAcked()
 			}
 			return crashfs.Fault{}
 		}))
@@ -90,20 +90,20 @@ func step(t *rapid.T, s *sim) {
 		if at != nil {
 			_ = s.sess.Close(t.Context())
 			s.mu.Lock()
-			s.acked, s.heard = acked, heard
+			s.acked = then
 			s.mu.Unlock()
 			s.cut(t, at)
 		}
 	}
 }
 
-func (s *sim) lastAcked() (state int, streams [2]int) {
+func (s *sim) lastAcked() acked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.acked, s.heard
+	return s.acked
 }
 
-// cut cuts the power of a disk and goes on with what is found.
+// cut cuts the power of a disk and continues with what is found.
 func (s *sim) cut(t *rapid.T, disk *crashfs.Disk) {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	all := disk.Variants(rng, 3)

@@ -8,7 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
 )
 
@@ -130,7 +134,7 @@ func (s *Store) beyond(r Retention) (goes []Retired, failed []Info, err error) {
 		case err == nil:
 			whole = append(whole, x)
 		case !stays(err):
-			failed = append(failed, Info{Summary: session.Summary{ID: x.ID}, Err: err})
+			failed = append(failed, Info{Summary: wire.Summary{ID: x.ID}, Err: err})
 		}
 	}
 	return r.exceeded(whole, now), failed, nil
@@ -163,32 +167,32 @@ func (r Retention) exceeded(all []Retired, now time.Time) (goes []Retired) {
 
 // completedAt says of a session that was read whole when it was completed. ErrNotComplete says
 // that it was not, or that its next holder has a rewind of the project's files to finish.
-func completedAt(ld *loaded, err error) (time.Time, error) {
+func completedAt(ld *folder.Contents, err error) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	if ld.state.Status() != session.StatusComplete || ld.at.Rewinding != nil {
-		return time.Time{}, fmt.Errorf("session %s: %w", ld.state.ID(), ErrNotComplete)
+	if ld.State.Status() != session.StatusComplete || ld.At.Rewinding != nil {
+		return time.Time{}, fmt.Errorf("session %s: %w", ld.State.ID(), ErrNotComplete)
 	}
-	return ld.state.Header().CompletedAt, nil
+	return ld.State.Header().CompletedAt, nil
 }
 
 // readShown reads a session whole that this process does not hold.
-func (s *Store) readShown(id session.ID) (*loaded, error) {
+func (s *Store) readShown(id session.ID) (*folder.Contents, error) {
 	ld, err := s.readWhole(id)
 	if err != nil {
 		return nil, err
 	}
-	return ld, ld.dir.Close()
+	return ld, ld.Dir.Close()
 }
 
 // readHeld reads a session whole whose lease this process has. A damaged one is moved
 // to corrupted/.
-func (s *Store) readHeld(id session.ID, lease *writer.Lock) (ld *loaded, err error) {
+func (s *Store) readHeld(id session.ID, lease *writer.Lock) (ld *folder.Contents, err error) {
 	dir, err := s.sessionDir(id)
 	if err == nil {
 		defer dir.Close()
-		ld, err = s.joinHeld(dir, id, lease, false)
+		ld, err = s.loadHeld(dir, id, lease, false)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read session %s: %w", id, err)
@@ -199,7 +203,7 @@ func (s *Store) readHeld(id session.ID, lease *writer.Lock) (ld *loaded, err err
 // moveToTrash moves a session that nobody holds, if it is complete still. The caller
 // holds the store lock.
 func (s *Store) moveToTrash(x Retired) error {
-	note := trashed{1, s.opts.Now().UTC(), x.Why}
+	note := trashed{s.opts.Now().UTC(), x.Why}
 	if err := writer.MkdirDurable(s.root(), trashDir); err != nil {
 		return err
 	}
@@ -211,7 +215,7 @@ func (s *Store) moveToTrash(x Retired) error {
 		if err != nil {
 			return err
 		}
-		if err := writeSealed(s.root(), trashDir+"/"+x.ID.String()+".json", note); err != nil {
+		if err := folder.WriteSmall(s.root(), trashDir+"/"+x.ID.String()+".json", note); err != nil {
 			return err
 		}
 		return s.move(name, trashDir+"/"+x.ID.String())
@@ -225,4 +229,116 @@ func (s *Store) emptyTrash(ctx context.Context, x Retired) error {
 	}
 	_ = s.root().Remove(trashDir + "/" + x.ID.String() + ".json")
 	return nil
+}
+
+// freeShare is the part of the free space that checkpoints may take: one in so many.
+const freeShare = 10
+
+// CheckpointsOver is by how many bytes what may not be removed of the checkpoints is
+// above the limit, 0 while it is within.
+func (s *Session) CheckpointsOver() int64 {
+	s.files.mu.Lock()
+	defer s.files.mu.Unlock()
+	return s.files.over
+}
+
+// thin removes the checkpoints that the policy does not keep, and frees what they had.
+// It returns how many it removed. What fails is logged and left to the next time: the
+// checkpoint that was made is good. Once a sweep has failed nothing more is removed: it
+// would free nothing. The caller holds mu.
+func (s *Session) thin(ctx context.Context) int {
+	k := &s.files
+	limit, err := s.store.checkpointLimit(k.store)
+	if err != nil || limit == 0 || k.unswept {
+		return 0
+	}
+	done, err := k.store.Thin(ctx, checkpoint.Limits{Bytes: limit, Keep: s.keeps, Unfinished: s.store.unfinishedSessions()})
+	for _, e := range done.Removed {
+		s.log.Info().Uint64("number", e.Number).Stringer("checkpoint", e.ID).Str("reason", "its contents take more than checkpoint_bytes or the disk allow").Msg("checkpoint removed")
+	}
+	if err != nil {
+		s.log.Warn().Err(err).Msg("old checkpoints are not removed")
+		return len(done.Removed)
+	}
+	if done.Over > 0 && k.over == 0 {
+		s.log.Warn().Int64("limit", limit).Int64("over", done.Over).Msg("the checkpoints that may not be removed take more than the limit")
+	}
+	k.over = done.Over
+	if len(done.Removed) > 0 {
+		k.fewer = true
+	}
+	if k.fewer {
+		s.sweep()
+	}
+	return len(done.Removed)
+}
+
+// sweep frees what removed checkpoints had, now where nobody is in the way.
+func (s *Session) sweep() {
+	swept, err := s.files.store.sweep()
+	if err != nil {
+		if !errors.Is(err, ErrBusy) && !s.files.unswept {
+			s.files.unswept = true
+			s.log.Warn().Err(err).Msg("what removed checkpoints had is not all freed; this session removes no more of them")
+		}
+		return
+	}
+	s.files.fewer = false
+	s.log.Info().Int("blobs", len(swept.Hashes)).Int64("bytes", swept.Bytes).Msg("freed what removed checkpoints had")
+}
+
+// checkpointLimit is how many bytes the checkpoints may take: those of the policy, or a
+// share of what would be free on the disk without them where that is less; 0 is no limit.
+func (s *Store) checkpointLimit(cps *Checkpoints) (int64, error) {
+	limit := s.opts.Policy.CheckpointBytes
+	if limit <= 0 {
+		return 0, nil
+	}
+	bytes, err := writer.FreeBytes(s.Path())
+	free := int64(min(bytes, 1<<62))
+	if err != nil || free/freeShare >= limit {
+		return limit, nil //nolint:nilerr // not known on this system
+	}
+	taken, err := checkpoint.Usage(cps.blobs)
+	if err != nil {
+		return 0, err
+	}
+	return min(limit, max((free+taken)/freeShare, 1)), nil
+}
+
+// keeps names of all entries those that stay whatever they take: the one that the session
+// knows the files by, the one that its undo goes back to, what rewinds need, and the trees
+// of tasks that were set back. It is all of them where these are not known.
+func (s *Session) keeps(all []*checkpoint.Entry) func(*checkpoint.Entry) bool {
+	at := s.mark.Load()
+	stays := map[string]bool{at.Checkpoint: true, at.Undo: true}
+	if at.Rewinding != nil {
+		stays[at.Rewinding.To], stays[at.Rewinding.Before] = true, true
+	}
+	needed := rewind.Needed(all, func(string) bool { return true })
+	trees, err := s.store.FailedTrees(all)
+	failed := rewind.NeededByFailed(all, trees)
+	return func(e *checkpoint.Entry) bool {
+		return stays[e.ID.String()] || needed[e.Number] || failed[e.Number] || err != nil
+	}
+}
+
+// unfinishedSessions says of a session whether it may be gone on with: it is not
+// complete, or it is damaged and can be recovered. Nothing is read before the first call.
+func (s *Store) unfinishedSessions() func(string) bool {
+	var unfinished map[string]bool
+	return func(name string) bool {
+		if unfinished == nil {
+			unfinished = map[string]bool{}
+			infos, _ := s.List()
+			for _, i := range infos {
+				unfinished[i.ID.String()] = i.Err != nil || i.Status != session.StatusComplete
+			}
+			folders, _ := s.corrupted()
+			for _, f := range folders {
+				unfinished[f.id.String()] = true
+			}
+		}
+		return unfinished[name]
+	}
 }

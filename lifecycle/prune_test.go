@@ -1,7 +1,6 @@
 package lifecycle_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,15 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
+	"github.com/lopen-dev/lopen/writer/envelope"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // lagging is a store as a killed process leaves it. Its first session was completed, and
 // opened again: it is active by its journal, and complete by its state.json, which was
 // not replaced yet. The second one is complete, and older.
-func lagging(t *testing.T) (store *lifecycle.Store, goesOn, complete session.ID) {
+func lagging(t *testing.T) (store *lifecycle.Store, resumed, complete session.ID) {
 	t.Helper()
 	old := initStore(t)
 	complete = completed(t, old, "auth")
@@ -50,11 +52,11 @@ func lagging(t *testing.T) (store *lifecycle.Store, goesOn, complete session.ID)
 
 // largePlan makes a state.json that is too large to be replaced at each save.
 func largePlan(e *session.Edit) error {
-	e.Header().Data = json.RawMessage(`{"plan":"` + strings.Repeat("x", 1<<20-len(`{"plan":""}`)) + `"}`)
+	e.Header().Data = strictjson.Value(`{"plan":"` + strings.Repeat("x", 1<<20-len(`{"plan":""}`)) + `"}`)
 	return nil
 }
 
-// active goes on with a session that was complete.
+// active resumes a session that was complete.
 func active(e *session.Edit) error {
 	e.Header().Status, e.Header().CompletedAt = session.StatusActive, time.Time{}
 	return nil
@@ -62,7 +64,7 @@ func active(e *session.Edit) error {
 
 func TestPruneReadsSessionsWhole(t *testing.T) {
 	t.Parallel()
-	store, goesOn, complete := lagging(t)
+	store, resumed, complete := lagging(t)
 	for _, limit := range []lifecycle.Retention{{Sessions: 1}, {Bytes: store.Bytes(complete)}} {
 		for _, dryRun := range []bool{true, false} {
 			gone, err := store.Prune(t.Context(), limit, dryRun)
@@ -75,15 +77,15 @@ func TestPruneReadsSessionsWhole(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []session.ID{complete}, retiredIDs(gone))
 	}
-	st, _, err := store.Read(goesOn)
+	st, _, err := store.Read(resumed)
 	require.NoError(t, err)
 	require.Equal(t, session.StatusActive, st.Status())
 }
 
 func TestDeleteCompletedReadsSessionsWhole(t *testing.T) {
 	t.Parallel()
-	store, goesOn, complete := lagging(t)
-	bytes, err := store.DeleteCompleted(t.Context(), goesOn)
+	store, resumed, complete := lagging(t)
+	bytes, err := store.DeleteCompleted(t.Context(), resumed)
 	require.ErrorIs(t, err, lifecycle.ErrNotComplete)
 	require.Zero(t, bytes)
 	_, err = store.DeleteCompleted(t.Context(), complete)
@@ -91,12 +93,12 @@ func TestDeleteCompletedReadsSessionsWhole(t *testing.T) {
 	infos, err := store.List()
 	require.NoError(t, err)
 	require.Len(t, infos, 1)
-	require.Equal(t, goesOn, infos[0].ID)
+	require.Equal(t, resumed, infos[0].ID)
 }
 
-// What prune finds damaged is moved aside, as whoever opens it would. It is not put
+// What prune finds damaged is quarantined, as Open would do. It is not put
 // into the trash, where it would be deleted one day.
-func TestPruneMovesDamagedAside(t *testing.T) {
+func TestPruneQuarantinesDamaged(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	whole, damaged := completed(t, store, "auth"), completed(t, store, "auth")
@@ -111,9 +113,9 @@ func TestPruneMovesDamagedAside(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
 	require.ErrorContains(t, err, "the session was moved to .lopen/corrupted/")
 	require.Equal(t, []session.ID{whole}, retiredIDs(gone))
-	aside, err := filepath.Glob(path(store, "corrupted", damaged.String()+"-*Z"))
+	quarantined, err := filepath.Glob(path(store, "corrupted", damaged.String()+"-*Z"))
 	require.NoError(t, err)
-	require.Len(t, aside, 1)
+	require.Len(t, quarantined, 1)
 	trash, err := store.Trash()
 	require.NoError(t, err)
 	require.Equal(t, []session.ID{whole}, retiredIDs(trash))
@@ -168,7 +170,7 @@ func TestTrashWithoutANoteStays(t *testing.T) {
 	written, err := os.ReadFile(note)
 	require.NoError(t, err)
 	for _, content := range []string{
-		string(session.Seal([]byte(`{"schemaVersion":2,"at":"2001-01-01T00:00:00Z","why":"x"`))),
+		string(envelope.Checksum.Append([]byte(`{"schemaVersion":2,"at":"2001-01-01T00:00:00Z","why":"x"`))),
 		strings.Replace(string(written), `"at":"2026`, `"at":"2006`, 1),
 	} {
 		write(t, note, content)
@@ -178,7 +180,7 @@ func TestTrashWithoutANoteStays(t *testing.T) {
 	}
 }
 
-// A session that somebody goes on with after prune has listed it is judged again under
+// A session that somebody resumes after prune has listed it is judged again under
 // its lease.
 func TestPruneJudgesAgainUnderTheLease(t *testing.T) {
 	t.Parallel()
@@ -229,7 +231,7 @@ func TestPruneLeavesABegunRewind(t *testing.T) {
 		}
 		return crashfs.Fault{}
 	})
-	_, err = sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true})
+	_, err = sess.Rewind(t.Context(), ids[0], rewind.Options{Files: true})
 	require.Error(t, err)
 	require.NoError(t, sess.Close(t.Context()))
 	disk.SetHook(nil)

@@ -4,215 +4,202 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
 
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/commit"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
 )
+
+// others are a session's small files, besides its state.
+var others = []repair.File{
+	{Name: metaFile, Check: func(dir writer.FS) error { return folder.ReadSmall(dir, metaFile, &Meta{}) }},
+	{Name: recoveryFile, Check: func(dir writer.FS) error { return folder.ReadSmall(dir, recoveryFile, &repair.Note{}) }},
+}
 
 // recoveryFile stands in the folder of a session that was recovered.
 const recoveryFile = "recovery.json"
 
-// A Recovery says what a damaged session comes to, and what it does not.
-type Recovery struct {
-	From     session.ID
-	Where    string // the damaged session's folder, below .lopen
-	Strategy string
-	Base     string // what the records were applied to: a snapshot, state.json, or nothing
-	Seq      uint64 // the record that was reached
-	ID       session.ID
-	// Recovered, Lost, Leftovers, Advice and Others are in words. Leftovers are what a
-	// crash left behind: unfinished writes, the lock of a process that is gone, commands
-	// that still live. Others are what the other strategies come to.
-	Recovered, Lost, Leftovers, Advice, Others []string
-	Rules                                      []session.Finding // that the files or the recovered State break
-
-	state *session.State
-	meta  Meta         // of the damaged session: the new one goes by the same name
-	said  session.Mark // what the new session has of the conversation, and its checkpoint
-}
-
-// State is what was recovered, under the damaged session's ID.
-func (r *Recovery) State() *session.State { return r.state }
-
-// recoveryJSON is the content of recovery.json.
-type recoveryJSON struct {
-	SchemaVersion int           `json:"schemaVersion"`
-	Session       string        `json:"session"`
-	At            time.Time     `json:"at"`
-	From          string        `json:"from"`
-	Folder        string        `json:"folder"`
-	Seq           uint64        `json:"seq"`
-	Strategy      string        `json:"strategy"`
-	Base          string        `json:"base"`
-	Recovered     []string      `json:"recovered"`
-	NotRecovered  []string      `json:"notRecovered"`
-	Leftovers     []string      `json:"leftovers"`
-	Rules         []FindingJSON `json:"rules"`
-	Advice        []string      `json:"advice"`
-}
-
-// FindingJSON is a [session.Finding] as recovery.json and the commands have it.
-type FindingJSON struct {
-	Rule      string           `json:"rule"`
-	Component string           `json:"component"`
-	Kind      session.RuleKind `json:"kind"`
-	Severity  session.Severity `json:"severity"`
-	Count     int              `json:"count"`
-	Where     []string         `json:"where"`
-	Repair    string           `json:"repair"`
-}
-
-// FindingsJSON turns findings into what is printed of them; never nil.
-func FindingsJSON(all []session.Finding) []FindingJSON {
-	rows := make([]FindingJSON, len(all))
-	for i, f := range all {
-		rows[i] = FindingJSON{f.Rule.Name, f.Rule.Component, f.Rule.Kind, f.Rule.Severity, f.Count, f.Where, f.Rule.Repair}
+// Verify reads everything that a session has, without a lock, and changes
+// nothing. While a writer is live the end of its journal may look torn for a moment:
+// Verify then reads it again. The error is for a session that is not there.
+func (s *Store) Verify(id session.ID) (repair.Report, error) {
+	r := repair.Report{ID: id}
+	dir, err := s.sessionDir(id)
+	if err != nil {
+		return r, fmt.Errorf("verify session %s: %w", id, err)
 	}
-	return rows
+	defer dir.Close()
+	for range folder.Tries {
+		holder, err := s.Holder(id)
+		if err != nil {
+			return r, err
+		}
+		r = repair.Verify(repair.Subject{ID: id, Dir: dir, Holder: holder, Others: others})
+		s.verifyChain(&r)
+		if r.Condition == repair.Intact || holder == nil {
+			break
+		}
+	}
+	return r, nil
 }
 
-// Recover makes a new session out of a damaged one, which stays exactly as it is:
-// name is that of a session, or of a folder in corrupted/. The strategies:
-//
-//	latest-checkpoint  the newest State that is whole, in history/ or state.json, and the records after it
-//	checkpoint=CP      the State of a snapshot's number, or of a checkpoint
-//	journal            the records alone, from the first on
-//	partial            what can be read, whatever is missing between; of a state.json that is cut off the tasks that are whole
-//
-// "" takes the one that saves most: the newest record; of two that reach the same one,
-// the first in this list. What is left out is in Lost. With dryRun it only
-// says what would come of it. The new session has the name and the pin of the damaged
-// one and what its log still has of the conversation, and requires validation until [Store.Accept].
-// A crash leaves no new session or the whole one.
+func (s *Store) verifyChain(r *repair.Report) {
+	cps, err := s.Checkpoints()
+	if err != nil {
+		r.CheckChain(nil, err)
+		return
+	}
+	defer cps.Close()
+	r.CheckChain(cps.Store, nil)
+}
+
+// VerifyData reads every blob that the checkpoints of the session of a report need, which
+// may be many bytes, and adds to the report what is damaged or missing.
+func (s *Store) VerifyData(r *repair.Report) error {
+	cps, err := s.Checkpoints()
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer cps.Close()
+	return r.CheckData(cps.Store, cps.blobs, s.Path())
+}
+
+// VerifyBlobs reads every blob of the store, named or not, and returns how many
+// there are and which are damaged.
+func (s *Store) VerifyBlobs() (n int, damaged []repair.Fault, err error) {
+	root, err := writer.OpenDir(s.root(), blobsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil, nil
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	defer root.Close()
+	return repair.CheckBlobs(blob.New(root), s.Path())
+}
+
+// Recover makes a new session out of a damaged one, which stays exactly as it is: name is
+// that of a session, or of a folder in corrupted/. [repair.Recover] says what the
+// strategies are; "" takes the one that saves most. With dryRun it only says what would
+// come of it. The new session has the name and the pin of the damaged one and what its log
+// still has of the conversation, and requires validation until [Store.Accept]. A crash
+// leaves no new session or the whole one.
 //
 // The error is a [*BusyError] where somebody holds the session, ErrNotFound where
 // there is none of that name, and wraps ErrCorrupt where the strategy comes to
 // nothing; what was found is returned then, too.
-func (s *Store) Recover(ctx context.Context, name, strategy string, dryRun bool) (*Recovery, error) {
+func (s *Store) Recover(ctx context.Context, name, strategy string, dryRun bool) (*repair.Recovery, error) {
 	id, where, err := s.findDamaged(name)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := openDir(s.root(), where)
+	r, err := s.recover(ctx, id, where, strategy, dryRun)
 	if err != nil {
-		return nil, fmt.Errorf("recover session %s: %w", id, err)
+		err = fmt.Errorf("recover session %s: %w", id, err)
+	}
+	return r, err
+}
+
+func (s *Store) recover(ctx context.Context, id session.ID, where, strategy string, dryRun bool) (*repair.Recovery, error) {
+	dir, err := writer.OpenDir(s.root(), where)
+	if err != nil {
+		return nil, err
 	}
 	defer dir.Close()
-	r := &Recovery{From: id, Where: where, Strategy: strategy}
-	if err := inspect(dir, r); err != nil {
-		return nil, fmt.Errorf("recover session %s: %w", id, err)
+	if err := free(dir); err != nil {
+		return nil, err
 	}
 	cps, err := s.Checkpoints()
+	var chain *checkpoint.Store
 	if err == nil {
 		defer cps.Close()
+		chain = cps.Store
 	} else if !errors.Is(err, ErrNotFound) {
-		return nil, fmt.Errorf("recover session %s: %w", id, err)
+		return nil, err
 	}
-	if err := rebuild(dir, r, cps); err != nil {
-		return r, fmt.Errorf("recover session %s: %w", id, err)
+	report := repair.Verify(repair.Subject{ID: id, Dir: dir, Others: others})
+	r, err := repair.Recover(dir, where, strategy, report, chain)
+	if err != nil {
+		return r, err
 	}
-	r.named(dir)
-	if r.Strategy == Partial {
-		r.Advice = append(r.Advice, "it is partial: what is named as not recovered is missing from it, and what came after it may rest on that")
-		s.missing(r)
-	}
-	r.Advice = append(r.Advice, "lopen session verify ID --accept, when you have looked at it: until then lopen run asks before it goes on")
+	meta := takeMeta(dir, r)
+	p, _ := s.Plan(id.Module) // where there is none nothing tells of its tasks
+	r.Advise(p, PlanPath(id.Module))
 	if dryRun {
 		return r, nil
 	}
-	return r, s.makeRecovered(ctx, dir, r)
+	return r, s.makeRecovered(ctx, dir, r, meta)
+}
+
+// free returns a [*BusyError] when somebody holds the session of a folder. Something
+// that is no file in the lock's place is damage, and no lock.
+func free(dir writer.FS) error {
+	owner, held, err := writer.Holder(dir, leaseFile)
+	if held {
+		return &BusyError{Path: filepath.Join(dir.Name(), leaseFile), Owner: owner}
+	}
+	if errors.Is(err, ErrInvalid) {
+		return nil
+	}
+	return err
+}
+
+// takeMeta reads the name and the pin of the damaged session for the new one: a person who
+// looks for the work under its name finds the session that continues it. The damaged one keeps both.
+func takeMeta(dir writer.FS, r *repair.Recovery) Meta {
+	m, err := readMeta(dir, metaFile)
+	if err != nil {
+		r.Lost = append(r.Lost, "its name and whether it is pinned: "+err.Error())
+		return Meta{}
+	}
+	if m.Name != "" {
+		r.Recovered = append(r.Recovered, fmt.Sprintf("its name: %s", m.Name))
+	}
+	if m.Pinned {
+		r.Recovered = append(r.Recovered, "it is pinned")
+	}
+	return m
 }
 
 // makeRecovered makes the new session. It is not held afterwards.
-func (s *Store) makeRecovered(ctx context.Context, from writer.FS, r *Recovery) error {
-	c := &committer{event: session.EventRecovered}
-	c.beside = func(dir writer.FS) error {
-		if r.meta != (Meta{}) {
-			if err := writeMeta(dir, r.meta); err != nil {
-				return err
+func (s *Store) makeRecovered(ctx context.Context, from writer.FS, r *repair.Recovery, meta Meta) error {
+	c, err := s.make(ctx, r.From.Module, first{
+		event: record.EventRecovered,
+		share: func(to string) (session.Mark, error) { return s.share(from, r.Where, to, r.Conversation()) },
+		others: func(dir writer.FS) error {
+			if meta != (Meta{}) {
+				if err := writeMeta(dir, meta); err != nil {
+					return err
+				}
 			}
-		}
-		return writeSealed(dir, recoveryFile, s.recoveryJSON(r))
-	}
-	c.share = func(to string) (session.Mark, error) { return s.share(from, r.Where, to, r.said) }
-	err := s.make(ctx, r.From.Module, c, func(id session.ID, now time.Time) (*session.State, error) {
-		r.ID = id
-		for i := range r.Advice {
-			r.Advice[i] = strings.ReplaceAll(r.Advice[i], " ID ", " "+id.String()+" ")
-		}
-		return recovered(r, now)
+			return folder.WriteSmall(dir, recoveryFile, r.Note(s.opts.Now()))
+		},
+		state: r.First,
 	})
 	if err != nil {
 		r.ID = session.ID{}
-		return fmt.Errorf("recover session %s: %w", r.From, err)
+		return err
 	}
 	s.noteRecovered(r.Where, r.ID)
 	s.Logger(r.ID).Info().Stringer("from", r.From).Str("strategy", r.Strategy).Uint64("seq", r.Seq).Msg("session recovered")
 	return c.Close()
 }
 
-// named takes over what a person said of the damaged session: who looks for the work
-// under its name finds the session that goes on with it. The damaged one keeps both.
-func (r *Recovery) named(dir writer.FS) {
-	var err error
-	if r.meta, err = readMeta(dir, metaFile); err != nil {
-		r.Lost = append(r.Lost, "its name and whether it is pinned: "+err.Error())
-		return
-	}
-	if r.meta.Name != "" {
-		r.Recovered = append(r.Recovered, fmt.Sprintf("its name: %s", r.meta.Name))
-	}
-	if r.meta.Pinned {
-		r.Recovered = append(r.Recovered, "it is pinned")
-	}
-}
-
-// missing names the tasks of the module's plan that are not among what could be
-// read. The next run takes them from the plan.
-func (s *Store) missing(r *Recovery) {
-	p, err := s.Plan(r.From.Module)
-	if err != nil {
-		return // nothing tells of them
-	}
-	var lost []string
-	for _, t := range p.Tasks() {
-		if _, ok := r.state.Task(t.ID); !ok {
-			lost = append(lost, "task "+t.ID+", which is in the plan")
-		}
-	}
-	r.Lost = append(r.Lost, firstOf(lost, "tasks of the plan")...)
-	if len(lost) > 0 {
-		r.Advice = append(r.Advice, "look at the boxes in "+PlanPath(r.From.Module)+": the next run takes the missing tasks from there, and a ticked one counts as done")
-	}
-}
-
-// recovered is the first State of the new session. What was worked on is at rest.
-func recovered(r *Recovery, now time.Time) (*session.State, error) {
-	st, err := r.state.As(r.ID)
-	if err != nil {
-		return nil, err
-	}
-	e := st.Edit()
-	h := e.Header()
-	h.Lineage = &session.Lineage{Kind: session.LineageRecovered, From: r.From, Seq: r.Seq}
-	h.RequiresValidation, h.TransactionID = true, ""
-	h.UpdatedAt = now
-	if h.Status == session.StatusActive {
-		h.Status, h.ExitReason = session.StatusPaused, session.ExitCrashed
-	}
-	return e.State()
-}
-
-func (s *Store) recoveryJSON(r *Recovery) recoveryJSON {
-	list := func(all []string) []string { return append([]string{}, all...) } // [] and not null
-	return recoveryJSON{1, r.ID.String(), s.opts.Now().UTC(), r.From.String(), r.Where, r.Seq, r.Strategy, r.Base,
-		list(r.Recovered), list(r.Lost), list(r.Leftovers), FindingsJSON(r.Rules), list(r.Advice)}
-}
-
 // findDamaged finds what is meant by a name: a session in its place, or what was
-// moved aside, the newest where there are several.
+// quarantined, the newest where there are several.
 func (s *Store) findDamaged(name string) (session.ID, string, error) {
 	id, err := s.Resolve(name)
 	var bad *DamagedError
@@ -222,8 +209,8 @@ func (s *Store) findDamaged(name string) (session.ID, string, error) {
 	return id, sessionsDir + "/" + id.String(), err
 }
 
-// Accept says that a person has looked at a session that was recovered. Of one that
-// does not require it nothing is changed.
+// Accept records that a person has looked at a recovered session. It changes nothing in a
+// session that does not require validation.
 func (s *Store) Accept(ctx context.Context, id session.ID) error {
 	sess, err := s.Open(id)
 	if err != nil {
@@ -240,4 +227,93 @@ func (s *Store) Accept(ctx context.Context, id session.ID) error {
 		sess.log.Info().Msg("session accepted")
 	}
 	return err
+}
+
+// An Edit says what somebody changed in a session's files outside.
+type Edit struct {
+	Changes []string          // operations and how many, as the log names them
+	Rules   []session.Finding // that what was edited breaks
+}
+
+// AcceptEdit takes a session's files as somebody edited them: the change becomes a
+// record of the journal, and both files are written anew with their checksums. A crash
+// leaves the session as edited as it was, or accepted. With dryRun it only says what was
+// edited. A session that was not is left alone, and the error says so.
+func (s *Store) AcceptEdit(id session.ID, dryRun bool) (Edit, error) {
+	return s.endEdit(id, "accept edit", dryRun, false)
+}
+
+// DiscardEdit quarantines the edited files in the session's folder and writes them again
+// from the journal. Otherwise it is AcceptEdit.
+func (s *Store) DiscardEdit(id session.ID, dryRun bool) (Edit, error) {
+	return s.endEdit(id, "discard edit", dryRun, true)
+}
+
+func (s *Store) endEdit(id session.ID, op string, dryRun, discard bool) (Edit, error) {
+	edit, err := s.findEdit(id, op)
+	if err == nil && !dryRun {
+		err = s.settleEdit(id, discard)
+	}
+	if err != nil {
+		return edit, fmt.Errorf("%s of session %s: %w", op, id, err)
+	}
+	if !dryRun {
+		s.Logger(id).Info().Strs("changes", edit.Changes).Msg(map[bool]string{false: "edit accepted", true: "edit discarded"}[discard])
+	}
+	return edit, nil
+}
+
+// findEdit says what was edited, without a lock.
+func (s *Store) findEdit(id session.ID, op string) (edit Edit, err error) {
+	dir, err := s.sessionDir(id)
+	if err != nil {
+		return edit, err
+	}
+	defer dir.Close()
+	ld, err := folder.Load(dir, id)
+	if err != nil {
+		return edit, damagedIn(id, folder.Path(id), err)
+	}
+	if ld.Unedited == nil {
+		return edit, &Error{Op: op, Path: dir.Name(), Class: writer.ClassInvalid, Err: errors.New("it was not edited outside")}
+	}
+	edit.Rules = ld.Findings()
+	edit.Changes, err = changes(ld.Unedited, ld.State)
+	return edit, err
+}
+
+// settleEdit reads the session again, under its lease, and accepts or quarantines the edit.
+func (s *Store) settleEdit(id session.ID, discard bool) error {
+	held, err := s.hold(id, true)
+	if err != nil {
+		return err
+	}
+	edited := held.Contents.State
+	if discard {
+		held.Contents.Discard()
+		edited = nil
+	}
+	c, err := commit.Open(held, record.EventRecovered, s.committing(id))
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.Show(edited), c.Close())
+}
+
+// changes are the operations between two States, counted.
+func changes(from, to *session.State) ([]string, error) {
+	body := wire.EncodeChange(from, to, record.Record{}, 0).Body
+	rec, err := wire.DecodeRecord(fmt.Appendf(nil, `{"seq":1,%s}`, body))
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	for _, op := range rec.Ops {
+		counts[op.Name]++
+	}
+	all := []string{}
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%s: %d", name, counts[name]))
+	}
+	return all, nil
 }

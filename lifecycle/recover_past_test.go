@@ -12,7 +12,9 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
@@ -36,7 +38,7 @@ func TestPowerCutWhileRecovering(t *testing.T) {
 			folder := ".lopen/sessions/" + b.id.String()
 			want := diskTree(t, root, folder)
 			b.capture.Store(true)
-			r, err := b.store.Recover(t.Context(), b.id.String(), lifecycle.JournalAlone, false)
+			r, err := b.store.Recover(t.Context(), b.id.String(), repair.JournalAlone, false)
 			require.NoError(t, err)
 			b.take("the end")
 			require.Equal(t, want, diskTree(t, root, folder))
@@ -57,7 +59,7 @@ func TestPowerCutWhileRecovering(t *testing.T) {
 					if len(infos) == 1 {
 						absent++
 						require.Less(t, i, len(b.points)-1, "what was acknowledged is there: %s", what)
-						again, err := store.Recover(t.Context(), b.id.String(), lifecycle.JournalAlone, false)
+						again, err := store.Recover(t.Context(), b.id.String(), repair.JournalAlone, false)
 						require.NoError(t, err, what)
 						require.NotEqual(t, b.id, again.ID, what)
 						continue
@@ -119,11 +121,11 @@ func TestAcceptEditOfASpace(t *testing.T) {
 		require.NoError(t, err)
 		r, err := store.Verify(id)
 		require.NoError(t, err)
-		require.Equal(t, lifecycle.Intact, r.Condition, name)
+		require.Equal(t, repair.Intact, r.Condition, name)
 	}
 }
 
-// A hole ends what can be gone on from, though the records behind it could be applied.
+// A hole ends what can be resumed, though the records behind it could be applied.
 func TestRecoverStopsAtAHole(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -135,12 +137,12 @@ func TestRecoverStopsAtAHole(t *testing.T) {
 	require.NoError(t, sess.Close(t.Context()))
 	dir := path(store, "sessions", sess.ID().String())
 	dropRecord(t, dir, 4)
-	r, err := store.Recover(t.Context(), sess.ID().String(), lifecycle.JournalAlone, true)
+	r, err := store.Recover(t.Context(), sess.ID().String(), repair.JournalAlone, true)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, r.Seq)
 	require.Equal(t, 3, r.State().Header().TurnCount)
 	gone("state.json")(t, dir)
-	r, err = store.Recover(t.Context(), sess.ID().String(), lifecycle.Partial, true)
+	r, err = store.Recover(t.Context(), sess.ID().String(), repair.Partial, true)
 	require.NoError(t, err)
 	require.EqualValues(t, 7, r.Seq, "the last one is that of the close")
 	require.Contains(t, r.Lost, "record 4")
@@ -153,9 +155,9 @@ func TestRecoverFromMetricsThatAreBehind(t *testing.T) {
 	id, dir := worked(t, store, 8)
 	st, err := store.ReadAt(id, 4)
 	require.NoError(t, err)
-	write(t, filepath.Join(dir, "metrics.json"), string(session.EncodeMetrics(st, session.Mark{Epoch: 1, Seq: 4, Iterations: 4})))
+	write(t, filepath.Join(dir, "metrics.json"), string(wire.EncodeMetrics(st, session.Mark{Epoch: 1, Seq: 4, Iterations: 4})))
 	gone("history")(t, dir)
-	r, err := store.Recover(t.Context(), id.String(), lifecycle.LatestCheckpoint, true)
+	r, err := store.Recover(t.Context(), id.String(), repair.LatestCheckpoint, true)
 	require.NoError(t, err)
 	require.EqualValues(t, 8, r.Seq)
 	require.Equal(t, "state.json", r.Base)
@@ -175,7 +177,7 @@ func TestRecoverLeavesOutAnotherPast(t *testing.T) {
 	st, err := foreign.State()
 	require.NoError(t, err)
 	mark := session.Mark{Epoch: 7, Seq: 8, Iterations: 8}
-	state, metrics := session.EncodeState(st, mark), session.EncodeMetrics(st, mark)
+	state, metrics := wire.EncodeState(st, mark), wire.EncodeMetrics(st, mark)
 	write(t, filepath.Join(dir, "state.json"), string(state))
 	write(t, filepath.Join(dir, "metrics.json"), string(metrics))
 	root, err := writer.OpenFS(dir)
@@ -183,14 +185,14 @@ func TestRecoverLeavesOutAnotherPast(t *testing.T) {
 	defer root.Close()
 	_, err = history.Write(root, history.Manifest{Session: id.String(), Epoch: 7, Seq: 8}, state, metrics)
 	require.NoError(t, err)
-	r, err := store.Recover(t.Context(), id.String(), lifecycle.LatestCheckpoint, true)
+	r, err := store.Recover(t.Context(), id.String(), repair.LatestCheckpoint, true)
 	require.NoError(t, err)
 	require.Equal(t, 8, r.State().Header().TurnCount)
 	require.True(t, strings.HasSuffix(r.Base, "history/1-8.json.zst"), r.Base)
 	require.Contains(t, strings.Join(r.Lost, "\n"), "a writer that had lost the session wrote it")
 }
 
-// A snapshot of a later record is no sign of a loss where another writer went on
+// A snapshot of a later record is no sign of a loss where another writer continued
 // from an earlier one: it is of a past that does not count.
 func TestSnapshotOfAnotherPastIsNoLoss(t *testing.T) {
 	t.Parallel()
@@ -209,7 +211,7 @@ func TestSnapshotOfAnotherPastIsNoLoss(t *testing.T) {
 		want  error
 	}{{1, nil}, {2, lifecycle.ErrCorrupt}} {
 		mark := session.Mark{Epoch: c.epoch, Seq: 9}
-		_, err = history.Write(root, history.Manifest{Session: sess.ID().String(), Epoch: c.epoch, Seq: 9}, session.EncodeState(st, mark), session.EncodeMetrics(st, mark))
+		_, err = history.Write(root, history.Manifest{Session: sess.ID().String(), Epoch: c.epoch, Seq: 9}, wire.EncodeState(st, mark), wire.EncodeMetrics(st, mark))
 		require.NoError(t, err)
 		_, _, err = store.Read(sess.ID())
 		require.ErrorIs(t, err, c.want)

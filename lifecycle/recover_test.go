@@ -12,6 +12,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
@@ -24,7 +25,7 @@ func worked(t *testing.T, store *lifecycle.Store, upto int) (session.ID, string)
 	store = storeWith(t, filepath.Dir(store.Path()), lifecycle.Policy{Interval: 2})
 	sess := create(t, store, "auth")
 	dir := path(store, "sessions", sess.ID().String())
-	kept := map[string]string{}
+	before := map[string]string{}
 	for n := 2; n <= 8; n++ {
 		require.NoError(t, sess.Change(session.TriggerTaskCompleted, func(e *session.Edit) error {
 			e.Header().TurnCount, e.Header().Status = n, session.StatusPaused
@@ -35,12 +36,12 @@ func worked(t *testing.T, store *lifecycle.Store, upto int) (session.ID, string)
 		}))
 		require.NoError(t, sess.Flush(t.Context()))
 		if n == upto {
-			kept = tree(t, dir)
+			before = tree(t, dir)
 		}
 	}
 	require.NoError(t, sess.Close(t.Context()))
 	for _, name := range []string{"state.json", "metrics.json"} {
-		write(t, filepath.Join(dir, name), kept[name])
+		write(t, filepath.Join(dir, name), before[name])
 	}
 	return sess.ID(), dir
 }
@@ -165,7 +166,7 @@ func TestRecoverStrategies(t *testing.T) {
 			require.Equal(t, c.seq, r.Seq)
 			require.True(t, strings.HasSuffix(r.Base, c.base), r.Base)
 			require.Contains(t, strings.Join(r.Lost, "\n"), c.want)
-			require.Equal(t, r.Strategy == lifecycle.Partial, strings.Contains(strings.Join(r.Advice, "\n"), "it is partial"))
+			require.Equal(t, r.Strategy == repair.Partial, strings.Contains(strings.Join(r.Advice, "\n"), "it is partial"))
 			r, err = store.Recover(t.Context(), id.String(), c.strategy, false)
 			require.NoError(t, err)
 			st, _, err := store.Read(r.ID)
@@ -178,13 +179,13 @@ func TestRecoverStrategies(t *testing.T) {
 			require.Equal(t, before, tree(t, dir), "the damaged session stays as it is")
 			report, err := store.Verify(r.ID)
 			require.NoError(t, err)
-			require.Equal(t, lifecycle.Intact, report.Condition)
+			require.Equal(t, repair.Intact, report.Condition)
 			require.True(t, report.RequiresValidation)
 		})
 	}
 }
 
-// Who recovers a session is told what the other strategies would come to.
+// A recovery reports what the other strategies would come to.
 func TestRecoverNamesTheOtherStrategies(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -193,12 +194,12 @@ func TestRecoverNamesTheOtherStrategies(t *testing.T) {
 	dropRecord(t, dir, 6)
 	r, err := store.Recover(t.Context(), id.String(), "", true)
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Partial, r.Strategy)
+	require.Equal(t, repair.Partial, r.Strategy)
 	require.Equal(t, []string{
 		"latest-checkpoint: record 5, from state.json: 4 of 4 tasks are done, 4 starts of the command",
 		"journal: record 5, from nothing: 4 of 4 tasks are done, 4 starts of the command",
 	}, r.Others)
-	r, err = store.Recover(t.Context(), id.String(), lifecycle.JournalAlone, true)
+	r, err = store.Recover(t.Context(), id.String(), repair.JournalAlone, true)
 	require.NoError(t, err)
 	require.Equal(t, "partial: record 8, from state.json: 6 of 6 tasks are done, 6 starts of the command; without record 6", r.Others[1])
 	gone("state.json")(t, dir)
@@ -232,7 +233,7 @@ func note(seq uint64) func(*testing.T, string) {
 	}
 }
 
-func TestRecoverWhatWasMovedAside(t *testing.T) {
+func TestRecoverFromQuarantine(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	id, dir := worked(t, store, 8)
@@ -247,15 +248,15 @@ func TestRecoverWhatWasMovedAside(t *testing.T) {
 	require.Contains(t, found, "damage: ")
 	_, err = store.Open(id)
 	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
-	aside, err := filepath.Glob(path(store, "corrupted", id.String()+"-*Z"))
+	quarantined, err := filepath.Glob(path(store, "corrupted", id.String()+"-*Z"))
 	require.NoError(t, err)
-	require.Len(t, aside, 1)
-	before := tree(t, aside[0])
-	for _, name := range []string{id.String(), filepath.Base(aside[0])} {
+	require.Len(t, quarantined, 1)
+	before := tree(t, quarantined[0])
+	for _, name := range []string{id.String(), filepath.Base(quarantined[0])} {
 		r, err := store.Recover(t.Context(), name, "", false)
 		require.NoError(t, err)
-		require.Equal(t, "corrupted/"+filepath.Base(aside[0]), r.Where)
-		require.Equal(t, before, tree(t, aside[0]))
+		require.Equal(t, "corrupted/"+filepath.Base(quarantined[0]), r.Where)
+		require.Equal(t, before, tree(t, quarantined[0]))
 		require.Equal(t, id.Day, r.ID.Day)
 		require.NotEqual(t, id, r.ID)
 		latest, err := store.Resolve("latest")
@@ -266,7 +267,7 @@ func TestRecoverWhatWasMovedAside(t *testing.T) {
 			From, Session, Strategy, Base string
 			Seq                           uint64
 			Recovered, NotRecovered       []string
-			Rules                         []lifecycle.FindingJSON
+			Rules                         []session.Finding
 			Advice                        []string
 		}
 		data, err := os.ReadFile(path(store, "sessions", r.ID.String(), "recovery.json"))
@@ -308,7 +309,7 @@ func TestRecoverPartialNamesWhatThePlanHas(t *testing.T) {
 	require.NoError(t, store.CreatePlan("auth", []byte(todo.String())))
 	id, dir := worked(t, store, 8)
 	gone("state.json", "history/1-6.json.zst", "history/1-8.json.zst", "journal-1-1.jsonl")(t, dir)
-	r, err := store.Recover(t.Context(), id.String(), lifecycle.Partial, true)
+	r, err := store.Recover(t.Context(), id.String(), repair.Partial, true)
 	require.NoError(t, err)
 	lost := strings.Join(r.Lost, "\n")
 	require.NotContains(t, lost, "task t4,")

@@ -14,6 +14,8 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
 	"github.com/lopen-dev/lopen/writer"
@@ -34,7 +36,7 @@ func got(t require.TestingT, dir writer.FS, name string) string {
 	return string(data)
 }
 
-var both = lifecycle.RewindOptions{Files: true, State: true}
+var both = rewind.Options{Files: true, State: true}
 
 // agentWorked is a session whose first task changed a file and whose second one changed
 // it again, made another one, and removed a third.
@@ -95,8 +97,8 @@ func content(t require.TestingT, store *lifecycle.Store) string {
 	return got(t, dir, "a") + " " + got(t, dir, "gone") + " " + got(t, dir, "new")
 }
 
-func keptPaths(r lifecycle.Rewound) (paths []string) {
-	for _, k := range r.Kept {
+func leftPaths(r rewind.Result) (paths []string) {
+	for _, k := range r.Retained {
 		paths = append(paths, k.Path)
 	}
 	return paths
@@ -111,7 +113,7 @@ func TestRewindAndUndo(t *testing.T) {
 	require.Equal(t, "2 (none) 2", content(t, store))
 	put(t, store.Project(), "mine", "of a person")
 
-	dry, err := sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, State: true, DryRun: true})
+	dry, err := sess.Rewind(t.Context(), ids[0], rewind.Options{Files: true, State: true, DryRun: true})
 	require.NoError(t, err)
 	require.Len(t, dry.Changes, 3)
 	require.Len(t, dry.Tasks, 2)
@@ -144,7 +146,7 @@ func TestRewindAndUndo(t *testing.T) {
 	require.Equal(t, "0 old (none)", content(t, store))
 	report, err := store.Verify(sess.ID())
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Intact, report.Condition)
+	require.Equal(t, repair.Intact, report.Condition)
 }
 
 // The checkpoint after a rewind is of the State that the rewind made.
@@ -179,7 +181,7 @@ func TestRewindOfPaths(t *testing.T) {
 		store, err := lifecycle.InitOn(disk.FS(), simOptions)
 		require.NoError(t, err)
 		sess, ids := agentWorked(t, store, "sim")
-		opts := lifecycle.RewindOptions{Files: true, Paths: []string{"a", "none"}}
+		opts := rewind.Options{Files: true, Paths: []string{"a", "none"}}
 		if cut {
 			var at *crashfs.Disk
 			disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {
@@ -202,13 +204,13 @@ func TestRewindOfPaths(t *testing.T) {
 		}
 		require.Equal(t, "0 (none) 2", content(t, store))
 		require.Equal(t, 2, done(sess.State()), "the tasks stay")
-		_, err = sess.Undo(t.Context(), lifecycle.RewindOptions{Files: true})
+		_, err = sess.Undo(t.Context(), rewind.Options{Files: true})
 		require.NoError(t, err)
 		require.Equal(t, "2 (none) 2", content(t, store))
 		put(t, store.Project(), "a", "of a person")
-		kept, err := sess.Rewind(t.Context(), ids[0], opts)
+		left, err := sess.Rewind(t.Context(), ids[0], opts)
 		require.NoError(t, err)
-		require.Equal(t, []string{"a"}, keptPaths(kept))
+		require.Equal(t, []string{"a"}, leftPaths(left))
 		require.Equal(t, "of a person (none) 2", content(t, store))
 		require.NoError(t, store.Close(t.Context()))
 	}
@@ -232,18 +234,18 @@ func TestRewindOfContestedPaths(t *testing.T) {
 	take(one, checkpoint.AfterTask)
 	put(t, store.Project(), "b", "of the second one alone")
 	take(two, checkpoint.AfterTask)
-	files := lifecycle.RewindOptions{Files: true}
+	files := rewind.Options{Files: true}
 	back, err := one.Rewind(t.Context(), before, files)
 	require.NoError(t, err)
 	require.Empty(t, back.Changes)
-	require.Equal(t, []string{"a", "b"}, keptPaths(back))
-	require.Equal(t, checkpoint.Contested, back.Kept[0].Why)
-	require.Contains(t, back.Kept[0].By, two.ID().String())
-	require.Equal(t, checkpoint.Foreign, back.Kept[1].Why)
+	require.Equal(t, []string{"a", "b"}, leftPaths(back))
+	require.Equal(t, checkpoint.Contested, back.Retained[0].Why)
+	require.Contains(t, back.Retained[0].By, two.ID().String())
+	require.Equal(t, checkpoint.Foreign, back.Retained[1].Why)
 	files.Contested = true
 	back, err = one.Rewind(t.Context(), before, files)
 	require.NoError(t, err)
-	require.Equal(t, []string{"b"}, keptPaths(back))
+	require.Equal(t, []string{"b"}, leftPaths(back))
 	require.Equal(t, "0", got(t, store.Project(), "a"))
 	_, err = one.Undo(t.Context(), files)
 	require.NoError(t, err)
@@ -259,21 +261,21 @@ func TestRewindScopesAndOtherPeoplesWork(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	sess, ids := agentWorked(t, store, "auth")
-	_, err := sess.Rewind(t.Context(), ids[1], lifecycle.RewindOptions{State: true})
+	_, err := sess.Rewind(t.Context(), ids[1], rewind.Options{State: true})
 	require.NoError(t, err)
 	require.Equal(t, 1, done(sess.State()))
 	require.Equal(t, "2 (none) 2", content(t, store))
-	_, err = sess.Rewind(t.Context(), ids[1], lifecycle.RewindOptions{Files: true})
+	_, err = sess.Rewind(t.Context(), ids[1], rewind.Options{Files: true})
 	require.NoError(t, err)
 	require.Equal(t, "1 old (none)", content(t, store))
 
 	put(t, store.Project(), "a", "edited by hand")
 	back, err := sess.Rewind(t.Context(), ids[0], both)
 	require.NoError(t, err)
-	require.Len(t, back.Kept, 1)
-	require.Equal(t, "a", back.Kept[0].Path)
+	require.Len(t, back.Retained, 1)
+	require.Equal(t, "a", back.Retained[0].Path)
 	require.Equal(t, "edited by hand old (none)", content(t, store))
-	_, err = sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, Force: true})
+	_, err = sess.Rewind(t.Context(), ids[0], rewind.Options{Files: true, Force: true})
 	require.NoError(t, err)
 	require.Equal(t, "0 old (none)", content(t, store))
 	_, err = sess.Rewind(t.Context(), checkpoint.ID{99}, both)
@@ -369,9 +371,9 @@ func TestRewindAfterUndo(t *testing.T) {
 	require.NoError(t, err)
 	_, err = sess.Undo(t.Context(), both)
 	require.NoError(t, err)
-	would, err := sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, State: true, DryRun: true})
+	would, err := sess.Rewind(t.Context(), ids[0], rewind.Options{Files: true, State: true, DryRun: true})
 	require.NoError(t, err)
-	require.Equal(t, []string{"mine"}, keptPaths(would))
+	require.Equal(t, []string{"mine"}, leftPaths(would))
 	require.Len(t, would.Changes, 3)
 	for _, why := range []checkpoint.Reason{checkpoint.BeforeTask, checkpoint.AfterTask} { // another task
 		_, _, err = sess.Checkpoint(t.Context(), why, "t")
@@ -380,7 +382,7 @@ func TestRewindAfterUndo(t *testing.T) {
 	}
 	back, err := sess.Rewind(t.Context(), ids[0], both)
 	require.NoError(t, err)
-	require.Equal(t, []string{"mine"}, keptPaths(back))
+	require.Equal(t, []string{"mine"}, leftPaths(back))
 	require.Equal(t, "0 old (none)", content(t, store))
 	require.Equal(t, "of a person", got(t, store.Project(), "mine"))
 }
@@ -399,7 +401,7 @@ func denyIn(folder string) func(crashfs.Op) crashfs.Fault {
 }
 
 // A rewind that the system does not allow changes nothing, says so, and holds nobody
-// up: the session goes on, and undo goes back to where it went before.
+// up: the session continues, and undo goes back to where it went before.
 func TestRewindDenied(t *testing.T) {
 	t.Parallel()
 	disk := crashfs.New(crashfs.Ext4)
@@ -413,7 +415,7 @@ func TestRewindDenied(t *testing.T) {
 	disk.SetHook(denyIn("."))
 	_, err = sess.Rewind(t.Context(), ids[0], both)
 	require.ErrorIs(t, err, checkpoint.ErrUnchanged)
-	require.ErrorIs(t, err, writer.ErrDenied)
+	require.Equal(t, writer.ClassDenied, writer.ClassOf(err))
 	require.Equal(t, lifecycle.ClassDenied, lifecycle.ClassOf(err))
 	require.Equal(t, "2 (none) 2", content(t, store))
 	require.Equal(t, 2, done(sess.State()))
@@ -426,7 +428,7 @@ func TestRewindDenied(t *testing.T) {
 	require.Equal(t, "1 old (none)", content(t, store), "undo of the undo: %v", back)
 
 	disk.SetHook(denyIn("."))
-	_, err = sess.Rewind(t.Context(), ids[0], lifecycle.RewindOptions{Files: true, State: true, Force: true})
+	_, err = sess.Rewind(t.Context(), ids[0], rewind.Options{Files: true, State: true, Force: true})
 	require.NoError(t, err)
 	require.Equal(t, "1 old (none)", content(t, store))
 	require.Zero(t, done(sess.State()), "all that is allowed is done")
@@ -434,7 +436,7 @@ func TestRewindDenied(t *testing.T) {
 }
 
 // One that has begun and cannot be ended is in nobody's way who reads or forks; who
-// opens the session is told what to do, and may have it ended as far as is allowed.
+// opens the session gets advice, and may have it ended as far as is allowed.
 func TestRewindBegunAndDenied(t *testing.T) {
 	t.Parallel()
 	disk := crashfs.New(crashfs.Ext4)
@@ -458,7 +460,7 @@ func TestRewindBegunAndDenied(t *testing.T) {
 	cut.SetHook(denyIn("."))
 	for range 2 {
 		_, err = store.Open(sess.ID())
-		require.ErrorIs(t, err, writer.ErrDenied)
+		require.Equal(t, writer.ClassDenied, writer.ClassOf(err))
 		require.ErrorContains(t, err, "finish the rewind to checkpoint "+ids[0].Short()+" that was begun")
 		require.ErrorContains(t, err, "lopen checkpoint rewind "+ids[0].Short()+" --force --yes")
 	}
@@ -571,7 +573,7 @@ func TestCheckpointsLeaveRoom(t *testing.T) {
 	require.NoError(t, sess.Close(t.Context()))
 }
 
-// What undo needs stays, be it alone above the limit: that is said.
+// What undo needs stays, be it alone above the limit: that is reported.
 func TestCheckpointsThatMustStay(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, t.TempDir(), lifecycle.Policy{CheckpointBytes: 1})
@@ -663,7 +665,7 @@ func TestUndoAfterARewindToTheOldest(t *testing.T) {
 	require.NoError(t, err)
 	back, err := again.Undo(t.Context(), both)
 	require.NoError(t, err)
-	require.Empty(t, back.Kept)
+	require.Empty(t, back.Retained)
 	require.Equal(t, "2 (none) 2", content(t, store))
 	require.Equal(t, 2, done(again.State()))
 	require.NoError(t, again.Close(t.Context()))
@@ -690,7 +692,7 @@ func TestUndoWhileAnotherSessionWorks(t *testing.T) {
 	require.NoError(t, err)
 	back, err := again.Undo(t.Context(), both)
 	require.NoError(t, err)
-	require.Equal(t, []string{"other"}, keptPaths(back))
+	require.Equal(t, []string{"other"}, leftPaths(back))
 	require.Equal(t, "2 (none) 2", content(t, store))
 	require.NoError(t, again.Close(t.Context()))
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// Rules are run on every load: what is not critical is logged, told by Verify, and
-// keeps nobody from going on.
-func TestBrokenRulesAreTold(t *testing.T) {
+// Rules are run on every load: what is not critical is logged, reported by Verify, and
+// does not prevent Open.
+func TestBrokenRulesAreReported(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	sess := create(t, store, "auth")
@@ -28,7 +29,7 @@ func TestBrokenRulesAreTold(t *testing.T) {
 	require.NoError(t, sess.Close(t.Context()))
 	r, err := store.Verify(sess.ID())
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Intact, r.Condition, "a warning is no problem")
+	require.Equal(t, repair.Intact, r.Condition, "a warning is no problem")
 	require.Len(t, r.Rules, 1)
 
 	var log bytes.Buffer
@@ -44,8 +45,8 @@ func TestBrokenRulesAreTold(t *testing.T) {
 	require.NoError(t, again.Close(t.Context()))
 	r, err = store.Verify(sess.ID())
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Flawed, r.Condition)
-	require.Equal(t, "dependency-cycle", r.Rules[0].Rule.Name)
+	require.Equal(t, repair.Flawed, r.Condition)
+	require.Equal(t, "dependency-cycle", r.Rules[0].Rule)
 	all := findings(store.Doctor(context.Background()))
 	require.True(t, all[sess.ID().String()].Problem)
 	require.Contains(t, all[sess.ID().String()].Mend, "lopen session verify")
@@ -66,7 +67,7 @@ func TestFolderOfAnotherSession(t *testing.T) {
 	require.Len(t, infos, 2)
 	r, err := store.Verify(two)
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Torn, r.Condition)
+	require.Equal(t, repair.Torn, r.Condition)
 	require.Equal(t, []string{"state.json", "metrics.json"}, []string{r.Faults[0].File, r.Faults[1].File})
 	sess, err := store.Open(two)
 	require.NoError(t, err, "its journal is its own")
@@ -103,10 +104,10 @@ func TestNewerIsShownAndLeftAlone(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrFutureVersion)
 	r, err := store.Verify(id)
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Unreadable, r.Condition)
+	require.Equal(t, repair.Unreadable, r.Condition)
 	_, err = store.AcceptEdit(id, false)
 	require.ErrorIs(t, err, lifecycle.ErrFutureVersion)
-	_, err = store.Recover(t.Context(), id.String(), lifecycle.JournalAlone, false)
+	_, err = store.Recover(t.Context(), id.String(), repair.JournalAlone, false)
 	require.ErrorIs(t, err, lifecycle.ErrFutureVersion)
 	require.Equal(t, before, tree(t, dir))
 	require.NoDirExists(t, path(store, "corrupted"))

@@ -1,24 +1,23 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/actors"
-	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
-	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer"
-	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // A Session is a session that this process holds for writing. Save, Update,
@@ -28,132 +27,45 @@ import (
 // The actor is not part of what a caller sees: it takes entries as they are, and what
 // has not passed Append, AppendEvent and Record is neither redacted nor checked.
 type Session struct {
-	actor  *actors.Actor
-	store  *Store
-	id     session.ID
-	log    zerolog.Logger
-	redact *redact.Redactor
-	mark   *atomic.Pointer[session.Mark] // of the last durable record
-	kept   kept
-	told   atomic.Bool // what was last found of the files is on record, with a checkpoint
+	actor    *actors.Actor
+	store    *Store
+	id       session.ID
+	log      zerolog.Logger
+	redact   *redact.Redactor
+	mark     *atomic.Pointer[session.Mark] // of the last durable record
+	files    projectFiles
+	recorded atomic.Bool // what was last found of the files is on record, with a checkpoint
 }
 
-// Open takes the lease of a session, loads it, and goes on with its journal in a
-// new epoch: what this process read is durable when Open returns. ErrNotFound, a
-// [*BusyError] that names the holder, ErrCorrupt and ErrFutureVersion say why it
-// cannot be. A damaged session is moved to corrupted/ with its reason; one that
+// Open resumes a session: it takes the lease, loads the State, and continues the journal in a
+// new epoch. What Open read is durable when it returns. The error is ErrNotFound, a
+// [*BusyError] that names the holder, ErrCorrupt or ErrFutureVersion. A damaged session is moved to corrupted/ with its reason; one that
 // was only edited outside stays where it is: a [*DamagedError] says where each is now.
 //
 // A session that its files call active comes back with the exit reason "crashed": its
 // last holder died. A loop that resumes a session sets the status to active again, so
 // that its own death is seen as well.
 func (s *Store) Open(id session.ID) (*Session, error) {
-	c, err := s.committer(id, session.EventResumed)
+	c, err := s.committer(id, record.EventResumed)
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
-	var st *session.State
-	ld, err := c.acquire()
-	if err == nil {
-		if st = ld.state; st.Status() == session.StatusActive {
-			st, err = crashed(st)
+	st, epoch := c.State(), c.Epoch()
+	if st.Status() == session.StatusActive {
+		if st, err = crashed(st); err != nil {
+			return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), c.Close())
 		}
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), c.Close())
-	}
-	event, epoch := c.event, c.journal.Epoch() // the committer is the actor's from now on
-	sess, err := s.start(st, c)
+	sess, err := s.run(st, c, c.Mark())
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
-	sess.log.Info().Str("event", string(event)).Uint64("seq", sess.mark.Load().Seq).Uint64("epoch", epoch).
+	sess.log.Info().Str("event", string(record.EventResumed)).Uint64("seq", sess.mark.Load().Seq).Uint64("epoch", epoch).
 		Str("last_exit", string(st.Header().ExitReason)).Msg("session opened")
-	if err := sess.goOn(); err != nil {
+	if err := sess.resume(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), sess.Close(context.Background()))
 	}
 	return sess, nil
-}
-
-// committer is that of a session which is there.
-func (s *Store) committer(id session.ID, event session.Event) (*committer, error) {
-	dir, err := s.sessionDir(id)
-	return &committer{store: s, id: id, mark: &atomic.Pointer[session.Mark]{}, dir: dir, lease: sessionsDir + "/" + id.String() + "/" + leaseFile, event: event}, err
-}
-
-// acquire takes the lease and loads the session. A readable file that is damaged is set
-// aside and made again.
-func (c *committer) acquire() (*loaded, error) {
-	var err error
-	if c.lock, err = c.store.lease(sessionsDir, c.id); err != nil {
-		return nil, err
-	}
-	ld, err := c.store.joinHeld(c.dir, c.id, c.lock, c.edited)
-	if err != nil {
-		return nil, err // what a newer version wrote, or somebody edited, stays as it is
-	}
-	for _, request := range []string{pauseFile, wakeFile} {
-		if err := c.dir.Remove(request); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, writer.NewError("remove", filepath.Join(c.dir.Name(), request), writer.NotCommitted, err)
-		}
-	}
-	for _, dir := range []string{".", history.Dir} {
-		if err := writer.RemoveTemps(c.dir, dir, func(of string) bool { return of != metaFile }); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-	c.tell(ld)
-	if c.discard {
-		ld.spoilt, ld.state = append(ld.spoilt, ld.edits...), ld.unedited
-	}
-	for _, x := range ld.spoilt {
-		if err := c.asideFile(x.name, x.err); err != nil {
-			return nil, err
-		}
-	}
-	// The last holder may have died between a rename and its sync: what was read is
-	// durable when Open has synced the folder.
-	if c.journal, err = journal.Open(c.dir, c.id.String(), ld.log); err != nil {
-		return nil, err
-	}
-	c.base, c.at = cmp.Or(ld.unedited, ld.state), ld.at
-	c.whole = ld.base.at.Seq > 0 && ld.log.LostAbove(0) > 0 // the log leads to the State no more: it is to begin anew
-	c.pub.state = shown{seq: ld.named[0].Seq, named: ld.named[0]}
-	c.pub.metrics = shown{seq: ld.named[1].Seq, named: ld.named[1]}
-	c.pub.looked(c.dir)
-	c.store.keepBallast()
-	if len(ld.spoilt) > 0 {
-		_ = c.publish() // it is tried again
-	}
-	return ld, nil
-}
-
-// tell logs what is not as it should be and does not keep the session from being
-// opened.
-func (c *committer) tell(ld *loaded) {
-	log := c.store.Logger(c.id)
-	for _, f := range ld.log.Faults {
-		switch {
-		case f.Seq == 0:
-			log.Warn().Stringer("fault", f).Msg("part of the journal is damaged, and nothing is lost by it")
-		case f.Kind != journal.Settled:
-			log.Warn().Stringer("fault", f).Msg("part of the journal is not applied; it stays in its file")
-		}
-	}
-	for _, f := range ld.findings() {
-		level := zerolog.WarnLevel
-		if f.Rule.Severity == session.SeverityWarning { // of the plan, say, which is told where it is read
-			level = zerolog.InfoLevel
-		}
-		log.WithLevel(level).Stringer("rule", f).Str("repair", f.Rule.Repair).Msg("a rule is broken")
-	}
-}
-
-// start hands the files to an actor. On an error the files are closed.
-func (s *Store) start(st *session.State, c *committer) (*Session, error) {
-	at := c.at
-	c.mark.Store(&at)
-	return s.run(st, c, c.mark)
 }
 
 // run starts the writer goroutine of a session. On an error the committer is closed.
@@ -167,33 +79,13 @@ func (s *Store) run(st *session.State, c actors.Committer, mark *atomic.Pointer[
 	return &Session{actor: a, store: s, id: st.ID(), log: actors.SessionLog(s.opts.Logger, st.ID()), redact: s.opts.Policy.redactor(), mark: mark}, nil
 }
 
-// goOn finishes what the last holder had begun: a rewind, and tool calls without an
+// resume finishes what the last holder had begun: a rewind, and tool calls without an
 // answer.
-func (s *Session) goOn() error {
+func (s *Session) resume() error {
 	at := s.mark.Load()
 	if at.Rewinding != nil {
-		s.kept.mu.Lock()
-		defer s.kept.mu.Unlock()
-		if err := s.openCheckpoints(); err != nil {
+		if err := s.finishRewind(at.Rewinding); err != nil {
 			return err
-		}
-		log := s.log.With().Str("checkpoint", at.Rewinding.To).Logger()
-		done, err := s.finishRewind(context.Background(), at.Rewinding)
-		switch {
-		case errors.Is(err, ErrCorrupt), errors.Is(err, ErrNotFound), errors.Is(err, checkpoint.ErrNotFound):
-			actors.Cause(log.Warn(), err).Msg("rewind given up: it was cut off and cannot be finished; some files may be as they were before it")
-			if err := s.append(rewindGivenUp(at.Rewinding, at.Rewinding.Before)); err != nil {
-				return err
-			}
-		case err != nil:
-			return fmt.Errorf("finish the rewind to checkpoint %s that was begun: %w; %s", short(at.Rewinding.To), err, howToFinish(at.Rewinding))
-		default:
-			for _, k := range done.Kept {
-				if k.Why == checkpoint.Denied {
-					log.Warn().Str("path", k.Path).Msg("the rewind left a path as it is: the system does not allow the change")
-				}
-			}
-			log.Info().Int("changed", len(done.Changes)).Int("kept", len(done.Kept)).Int("tasks", len(done.Tasks)).Msg("rewind ends: it was cut off and is finished")
 		}
 	}
 	return s.closeCalls(at.OpenCalls)
@@ -207,7 +99,7 @@ func (s *Session) Incarnation() string { return s.mark.Load().Incarnation }
 func (s *Session) ID() session.ID { return s.id }
 
 // Logger is the session's log: each line has the session's ID. It belongs to the
-// session; a caller that wants more fields derives one of its own.
+// session; a caller that wants more fields derives another one.
 func (s *Session) Logger() *zerolog.Logger { return &s.log }
 
 // State returns the newest accepted State, without a lock. It may not be durable yet.
@@ -215,7 +107,7 @@ func (s *Session) State() *session.State { return s.actor.State() }
 
 // Save accepts st, or with nil the newest State, to be committed. It never waits. nil
 // means accepted, not durable: this State or a newer one is committed. While the
-// session is paused the State is kept all the same and a [*PausedError] is returned.
+// session is paused the State is accepted all the same and a [*PausedError] is returned.
 // After Close has begun it is ErrClosed, and the State may or may not be part of the
 // last commit.
 func (s *Session) Save(st *session.State, t session.Trigger) error { return s.actor.Save(st, t) }
@@ -229,7 +121,7 @@ func (s *Session) Update(fn func(*session.State) (*session.State, error)) error 
 
 // Sync returns nil when everything that was accepted before the call is durable. It
 // returns the [*PausedError] while the session is paused, ErrClosed after Close, and
-// ctx's error when that ends first; the commit goes on then.
+// ctx's error when that ends first; the commit continues then.
 func (s *Session) Sync(ctx context.Context) error { return s.actor.Sync(ctx) }
 
 // Flush is Sync, and on nil the session's readable files show the State, durably.
@@ -254,21 +146,21 @@ func (s *Session) redactJSON(object []byte) ([]byte, error) {
 	return out, err
 }
 
-// Redact is text as the session would keep it: with its credentials hidden.
+// Redact returns text as the session would store it: with its credentials hidden.
 func (s *Session) Redact(text string) string {
 	out, _ := s.redact.String(text)
 	return out
 }
 
-// RedactArgs is argv as the session would keep it: see [redact.Redactor.Args].
+// RedactArgs returns argv as the session would store it: see [redact.Redactor.Args].
 func (s *Session) RedactArgs(argv []string) []string {
 	out, _ := s.redact.Args(argv)
 	return out
 }
 
-// Close commits what was accepted, publishes it and lets go of the session. It is
+// Close commits what was accepted, publishes it and releases the lease. It is
 // idempotent: every call waits for the same end and returns the same error. When ctx
-// ends first the error says what is not durable; the writer goes on and keeps the
+// ends first the error says what is not durable; the writer continues and holds the
 // session's lease until the stuck call has returned.
 //
 // A session that is still active is paused by it, with the reason "paused": only one
@@ -305,7 +197,7 @@ func crashed(st *session.State) (*session.State, error) {
 	return e.State()
 }
 
-// path is that of a file beside the state, below the store's root.
+// path names a file of the session's folder, below the store's root.
 func (s *Session) path(file string) string { return sessionsDir + "/" + s.id.String() + "/" + file }
 
 // Change edits the newest State and saves the result under a trigger, without
@@ -399,4 +291,95 @@ func (s *Store) request(id session.ID, file string) (string, error) {
 		err = nil
 	}
 	return name, err
+}
+
+const (
+	metaFile = "meta.json"
+	// maxName bounds a session's display name, in bytes.
+	maxName = 256
+)
+
+// Meta is a session's name and pin, the content of meta.json. It is written under the store
+// lock and not under the lease, so that a session can be named while it runs.
+type Meta struct {
+	Name   string `json:"name,omitempty"`   // "" is none; the ID stays what it is
+	Pinned bool   `json:"pinned,omitempty"` // prune leaves it alone
+}
+
+// Meta returns the name and the pin of a session; the zero value when nothing is.
+func (s *Store) Meta(id session.ID) (Meta, error) {
+	return readMeta(s.root(), sessionsDir+"/"+id.String()+"/"+metaFile)
+}
+
+func readMeta(dir writer.FS, name string) (Meta, error) {
+	var m Meta
+	err := folder.ReadSmall(dir, name, &m)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return m, err
+}
+
+// SetMeta changes the name and the pin of a session, durably, whoever holds it. A name is
+// redacted.
+func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) error) error {
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Unlock() }()
+	dir, err := s.sessionDir(id)
+	if err != nil {
+		return fmt.Errorf("session %s: %w", id, err)
+	}
+	defer dir.Close()
+	m, err := s.Meta(id)
+	if err != nil && !errors.Is(err, ErrCorrupt) { // a damaged one says nothing
+		return err
+	}
+	was := m
+	if err := change(&m); err != nil {
+		return err
+	}
+	m.Name, _ = s.opts.Policy.redactor().String(m.Name)
+	if err := validName(m.Name); err != nil {
+		return err
+	}
+	if err := writer.RemoveTemps(dir, ".", func(of string) bool { return of == metaFile }); err != nil {
+		return err
+	}
+	if err := writeMeta(dir, m); err != nil {
+		return err
+	}
+	if m.Name != was.Name {
+		s.Logger(id).Info().Str("name", m.Name).Msg("session renamed")
+	}
+	if m.Pinned != was.Pinned {
+		s.Logger(id).Info().Msg("session " + pinnedText(m.Pinned))
+	}
+	return nil
+}
+
+// pinnedText is the end of the log line of a pin.
+func pinnedText(pinned bool) string {
+	if pinned {
+		return "pinned"
+	}
+	return "unpinned"
+}
+
+func writeMeta(dir writer.FS, m Meta) error {
+	return folder.WriteSmall(dir, metaFile, m)
+}
+
+func validName(name string) error {
+	bad := len(name) > maxName || !utf8.ValidString(name)
+	for _, r := range name {
+		bad = bad || !unicode.IsPrint(r)
+	}
+	if bad {
+		return &Error{Op: "name session", Path: fmt.Sprintf("%q", name), Class: writer.ClassInvalid,
+			Err: fmt.Errorf("give at most %d bytes of printable text on one line", maxName)}
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -371,7 +372,7 @@ func TestLeaseReplacedUnderTheHolder(t *testing.T) {
 			require.NoError(t, sess.Close(t.Context()))
 			r, err := store.Verify(sess.ID())
 			require.NoError(t, err)
-			require.Equal(t, lifecycle.Intact, r.Condition)
+			require.Equal(t, repair.Intact, r.Condition)
 			st, _, err := store.Read(sess.ID())
 			require.NoError(t, err)
 			require.Equal(t, 2, st.Header().TurnCount)

@@ -10,7 +10,9 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -58,8 +60,8 @@ func TestSetBack(t *testing.T) {
 	require.ErrorIs(t, err, lifecycle.ErrNotFound, "undo is for what a person rewinds")
 
 	var ends []*session.Rewinding
-	require.NoError(t, store.Log(sess.ID(), 0, func(r session.Record) error {
-		if r.Event == session.EventRewindEnd {
+	require.NoError(t, store.Log(sess.ID(), 0, func(r record.Record) error {
+		if r.Event == record.EventRewindEnd {
 			ends = append(ends, r.Rewind)
 		}
 		return nil
@@ -70,9 +72,9 @@ func TestSetBack(t *testing.T) {
 
 	// The work of a task that comes later stays when the failed one's is brought back.
 	worksOn(t, sess, "three", func() { put(t, store.Project(), "later", "3") })
-	again, err := sess.Rewind(t.Context(), back.Before.ID, lifecycle.RewindOptions{Files: true, Paths: []string{"a", "new", "gone"}})
+	again, err := sess.Rewind(t.Context(), back.Before.ID, rewind.Options{Files: true, Paths: []string{"a", "new", "gone"}})
 	require.NoError(t, err)
-	require.Empty(t, again.Kept)
+	require.Empty(t, again.Retained)
 	require.Equal(t, "2 (none) 3", content(t, store))
 	require.Equal(t, "3", got(t, store.Project(), "later"))
 	require.NoError(t, sess.Close(t.Context()))
@@ -158,16 +160,16 @@ func TestSetBackRefuses(t *testing.T) {
 			require.Equal(t, was, content(t, store))
 			require.NoError(t, sess.NotSetBack("two", why))
 			require.NoError(t, sess.Sync(t.Context()))
-			var told []session.Op
-			require.NoError(t, store.Log(sess.ID(), 0, func(r session.Record) error {
+			var reported []record.Op
+			require.NoError(t, store.Log(sess.ID(), 0, func(r record.Record) error {
 				for _, op := range r.Ops {
-					if op.Name == session.OpNotSetBack {
-						told = append(told, op)
+					if op.Name == record.OpNotSetBack {
+						reported = append(reported, op)
 					}
 				}
 				return nil
 			}))
-			require.Equal(t, []session.Op{{Name: session.OpNotSetBack, Task: "two", To: why}}, told)
+			require.Equal(t, []record.Op{{Name: record.OpNotSetBack, Task: "two", To: why}}, reported)
 			require.NoError(t, store.Close(t.Context()))
 		})
 	}
@@ -237,11 +239,11 @@ func TestFailedTreesStayUntilTheSessionIsPruned(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[uint64]bool{back.Before.Number: true}, failed)
 	require.Less(t, len(cps(t, store)), 10, "others were removed")
-	again, err := sess.Rewind(t.Context(), back.Before.ID, lifecycle.RewindOptions{Files: true, Paths: []string{"a", "new", "gone"}})
+	again, err := sess.Rewind(t.Context(), back.Before.ID, rewind.Options{Files: true, Paths: []string{"a", "new", "gone"}})
 	require.NoError(t, err)
-	require.Empty(t, again.Kept)
+	require.Empty(t, again.Retained)
 	require.Equal(t, "2 (none) 3", content(t, store))
-	_, err = sess.Undo(t.Context(), lifecycle.RewindOptions{Files: true})
+	_, err = sess.Undo(t.Context(), rewind.Options{Files: true})
 	require.NoError(t, err)
 	require.Equal(t, "1 old (none)", content(t, store))
 

@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -27,41 +29,44 @@ type sim struct {
 	disk  *crashfs.Disk
 	store *lifecycle.Store
 	sess  *lifecycle.Session
+	talks bool // each save is preceded by a message and an event
 
-	mu       sync.Mutex
-	id       session.ID       // zero until one may be on the disk
-	states   []*session.State // every State that was accepted, by its turn count
-	acked    int              // the last one that was acknowledged; -1: the session itself was not
-	talk     bool             // say something before every save
-	said     []string         // every message that was accepted
-	told     []string         // and every event, likewise
-	heard    [2]int           // how many of both were acknowledged
-	noted    map[int][]string // images of States with what an opener or Close noted on them
-	saidAt   []int            // how many messages there were when a State was accepted
-	ids      map[string]bool  // that were given out
-	capture  atomic.Bool
-	aside    bool // the session may have been moved to corrupted/
-	points   []point
-	explored int
+	mu    sync.Mutex
+	model                  // Guarded by mu.
+	noted map[int][]string // images of States with what an opener or Close noted on them. Guarded by mu.
+
+	capture  atomic.Bool // watch takes points
+	points   []point     // Guarded by mu.
+	explored int         // crash states
+}
+
+// A model is what a session accepted, and how much of it was acknowledged. Its slices
+// are only appended to by copying, so that a copy of it stays as it is.
+type model struct {
+	id         session.ID       // zero until one may be on the disk
+	states     []*session.State // by their turn count
+	messages   []string         // their IDs
+	events     []string
+	messagesAt []int // how many messages there were when a State was accepted
+	acked      acked
+	excluded   bool // the session may have been moved to corrupted/
+}
+
+// acked is what was acknowledged as durable.
+type acked struct {
+	state            int // the last one; -1: the session itself was not
+	messages, events int // so many
 }
 
 // A point is a moment at which the power may be cut.
 type point struct {
-	disk  *crashfs.Disk
-	op    string
-	id    session.ID
-	acked int
-	upto  int // the newest State that was accepted
-	aside bool
-
-	said, told []string
-	heard      [2]int
-	saidAt     []int
+	disk *crashfs.Disk
+	op   string
+	model
 }
 
 func newSim(t require.TestingT, mode crashfs.Mode) *sim {
-	s := &sim{t: t, disk: crashfs.New(mode), acked: -1, ids: map[string]bool{}, noted: map[int][]string{}}
-	return s
+	return &sim{t: t, disk: crashfs.New(mode), model: model{acked: acked{state: -1}}, noted: map[int][]string{}}
 }
 
 // serial has a hook that keeps state be called once at a time: commits and
@@ -96,7 +101,7 @@ func (s *sim) take(op string) {
 	// What was acknowledged before the image was taken must be in it, and what was
 	// accepted until afterwards may be.
 	s.mu.Lock()
-	acked, heard := s.acked, s.heard
+	acked := s.acked
 	s.mu.Unlock()
 	disk := s.disk.Snapshot()
 	s.mu.Lock()
@@ -104,7 +109,9 @@ func (s *sim) take(op string) {
 	if !s.capture.Load() {
 		return
 	}
-	s.points = append(s.points, point{disk, op, s.id, acked, len(s.states) - 1, s.aside, s.said, s.told, heard, s.saidAt})
+	p := point{disk: disk, op: op, model: s.model}
+	p.acked = acked
+	s.points = append(s.points, p)
 }
 
 var simOptions = lifecycle.Options{Command: "sim", Now: func() time.Time { return day }}
@@ -133,15 +140,13 @@ func (s *sim) create() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sess, s.id = sess, sess.ID()
-	s.states, s.acked = []*session.State{sess.State()}, 0
+	s.sess = sess
+	s.model = model{id: sess.ID(), states: []*session.State{sess.State()}, messagesAt: []int{0}}
 	e := sess.State().Edit()
 	e.Header().Status, e.Header().ExitReason = session.StatusPaused, session.ExitPaused
 	closed, err := e.State()
 	require.NoError(s.t, err)
 	s.noted[0] = append(s.noted[0], image(closed))
-	s.said, s.told, s.heard, s.saidAt = nil, nil, [2]int{}, []int{0}
-	s.ids[s.id.String()] = true
 	return nil
 }
 
@@ -149,7 +154,7 @@ func (s *sim) create() error {
 // a task more or an old one changed, so that no two are alike and State and metrics
 // belong together visibly. bulk is the size of its data in bytes.
 func (s *sim) save(bulk int) error {
-	if s.talk {
+	if s.talks {
 		s.say(bulk)
 	}
 	n := len(s.states)
@@ -176,15 +181,15 @@ func (s *sim) save(bulk int) error {
 
 func (s *sim) accept(st *session.State) {
 	s.mu.Lock()
-	s.states, s.saidAt = append(s.states, st), append(slices.Clip(s.saidAt), len(s.said))
+	s.states, s.messagesAt = append(slices.Clip(s.states), st), append(slices.Clip(s.messagesAt), len(s.messages))
 	s.mu.Unlock()
 }
 
 // say accepts an event and a message.
 func (s *sim) say(bulk int) {
 	s.mu.Lock()
-	id, event := fmt.Sprintf("m%d", len(s.said)+1), fmt.Sprintf("e%d", len(s.told)+1)
-	s.said, s.told = append(slices.Clip(s.said), id), append(slices.Clip(s.told), event)
+	id, event := fmt.Sprintf("m%d", len(s.messages)+1), fmt.Sprintf("e%d", len(s.events)+1)
+	s.messages, s.events = append(slices.Clip(s.messages), id), append(slices.Clip(s.events), event)
 	s.mu.Unlock()
 	var paused *lifecycle.PausedError
 	m := session.Message{ID: id, Time: day, Role: session.RoleUser, Content: session.Text(strings.Repeat("x", bulk))}
@@ -195,8 +200,8 @@ func (s *sim) say(bulk int) {
 	}
 }
 
-// heardIn are the messages and the events that a reader of a store finds.
-func heardIn(store *lifecycle.Store, id session.ID) (messages, events []string, err error) {
+// conversationIn returns the messages and the events that a reader of a store finds.
+func conversationIn(store *lifecycle.Store, id session.ID) (messages, events []string, err error) {
 	for m, err := range store.Messages(id) {
 		if err != nil {
 			return nil, nil, err
@@ -216,11 +221,11 @@ func heardIn(store *lifecycle.Store, id session.ID) (messages, events []string, 
 	return messages, events, nil
 }
 
-// prefix requires that what was found is the beginning of what was said and has
+// prefix requires that what was found is the beginning of what was accepted and has
 // enough of it.
-func prefix(found, said []string, least int) error {
-	if len(found) < least || len(found) > len(said) || !slices.Equal(found, said[:len(found)]) {
-		return fmt.Errorf("%v was found of %v, of which %d count", found, said, least)
+func prefix(found, accepted []string, least int) error {
+	if len(found) < least || len(found) > len(accepted) || !slices.Equal(found, accepted[:len(found)]) {
+		return fmt.Errorf("%v was found of %v, of which %d were acknowledged", found, accepted, least)
 	}
 	return nil
 }
@@ -240,7 +245,7 @@ func (s *sim) finish() error {
 func (s *sim) acknowledged(err error) error {
 	if err == nil {
 		s.mu.Lock()
-		s.acked, s.heard = len(s.states)-1, [2]int{len(s.said), len(s.told)}
+		s.acked = acked{len(s.states) - 1, len(s.messages), len(s.events)}
 		s.mu.Unlock()
 	}
 	return err
@@ -258,11 +263,16 @@ func (s *sim) kill() {
 	s.disk.SetHook(nil)
 	dead := s.disk
 	s.disk = dead.Snapshot()
-	dead.SetHook(func(crashfs.Op) crashfs.Fault { return crashfs.Fault{Err: errors.New("killed")} })
-	_ = s.sess.Close(context.Background()) // so that no goroutine is left; it reaches nothing
+	abandon(dead, s.store) // so that no goroutine is left
 }
 
-// reopen is another process that goes on with the session. The States that turn
+// abandon ends a store whose disk nobody looks at again: closing would only work on it.
+func abandon(disk *crashfs.Disk, store *lifecycle.Store) {
+	disk.SetHook(func(crashfs.Op) crashfs.Fault { return crashfs.Fault{Err: errors.New("killed")} })
+	_ = store.Close(context.Background())
+}
+
+// reopen is another process that resumes the session. The States that turn
 // out not to be there are forgotten.
 func (s *sim) reopen() error {
 	store, err := lifecycle.OpenOn(s.disk.FS(), simOptions)
@@ -275,16 +285,17 @@ func (s *sim) reopen() error {
 		return err
 	}
 	n := sess.State().Header().TurnCount
-	require.GreaterOrEqual(s.t, n, s.acked)
+	require.GreaterOrEqual(s.t, n, s.acked.state)
 	require.Less(s.t, n, len(s.states))
-	said, events, err := heardIn(store, s.id)
+	messages, events, err := conversationIn(store, s.id)
 	require.NoError(s.t, err)
-	require.NoError(s.t, prefix(said, s.said, max(s.heard[0], s.saidAt[n])))
-	require.NoError(s.t, prefix(events, s.told, s.heard[1]))
+	require.NoError(s.t, prefix(messages, s.messages, max(s.acked.messages, s.messagesAt[n])))
+	require.NoError(s.t, prefix(events, s.events, s.acked.events))
 	s.mu.Lock()
-	s.sess, s.states, s.acked = sess, s.states[:n+1], n
+	s.sess = sess
 	s.noted[n] = append(s.noted[n], image(sess.State()))
-	s.said, s.told, s.heard, s.saidAt = said, events, [2]int{len(said), len(events)}, s.saidAt[:n+1]
+	s.model = model{id: s.id, states: s.states[:n+1], messages: messages, events: events, messagesAt: s.messagesAt[:n+1],
+		acked: acked{n, len(messages), len(events)}, excluded: s.excluded}
 	s.mu.Unlock()
 	return nil
 }
@@ -292,7 +303,7 @@ func (s *sim) reopen() error {
 // image is a State as its two files have it, but for what the next opener of a
 // session whose holder died notes.
 func image(st *session.State) string {
-	return string(session.EncodeState(st, session.Mark{})) + string(session.EncodeMetrics(st, session.Mark{}))
+	return string(wire.EncodeState(st, session.Mark{})) + string(wire.EncodeMetrics(st, session.Mark{}))
 }
 
 // explore cuts the power at every point, in every variant or, without -deep, in
@@ -313,7 +324,7 @@ func (s *sim) explore(few int) {
 	looked := map[string]bool{}
 	for _, p := range points {
 		what := func(v crashfs.Variant) string {
-			return fmt.Sprint(v.Sum(), p.id, p.acked, p.upto, p.aside, len(p.said), p.heard)
+			return fmt.Sprint(v.Sum(), p.id, p.acked, len(p.states), p.excluded, len(p.messages))
 		}
 		all := slices.DeleteFunc(p.disk.Variants(rng, *randomStates), func(v crashfs.Variant) bool { return looked[what(v)] })
 		if !*deep && few > 0 && len(all) > few {
@@ -323,7 +334,7 @@ func (s *sim) explore(few int) {
 		for _, v := range all {
 			s.explored++
 			looked[what(v)] = true
-			c := &checker{p: p, states: images, noted: s.noted, what: fmt.Sprintf("cut before %q (acknowledged %d of %d), %s", p.op, p.acked, p.upto, v.Name)}
+			c := &checker{p: p, states: images, noted: s.noted, what: fmt.Sprintf("cut before %q (acknowledged %d of %d), %s", p.op, p.acked.state, len(p.states)-1, v.Name)}
 			if err := c.check(p.disk.Crash(v)); err != nil {
 				require.NoError(s.t, fmt.Errorf("%s: %w", c.what, err))
 			}
@@ -343,20 +354,20 @@ func (c *checker) check(disk *crashfs.Disk) error {
 	ctx := context.Background()
 	store, err := lifecycle.OpenOn(disk.FS(), simOptions)
 	if err != nil {
-		if c.p.acked < 0 {
+		if c.p.acked.state < 0 {
 			return nil // the store itself was in the making
 		}
 		return err
 	}
 	store.Shrink(4<<10, 8<<10)
 	store.ShowAtOnce()
-	defer store.Close(ctx)
-	if c.p.id.IsZero() || c.p.acked < 0 {
+	defer abandon(disk, store)
+	if c.p.id.IsZero() || c.p.acked.state < 0 {
 		return c.checkNone(store)
 	}
 	// Without the lease, as another terminal would look.
 	st, _, err := store.Read(c.p.id)
-	if c.p.aside && errors.Is(err, lifecycle.ErrNotFound) {
+	if c.p.excluded && errors.Is(err, lifecycle.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
@@ -366,14 +377,11 @@ func (c *checker) check(disk *crashfs.Disk) error {
 	if err != nil {
 		return err
 	}
-	said, events, err := heardIn(store, c.p.id)
-	if err == nil && !c.p.aside {
-		err = errors.Join(prefix(said, c.p.said, max(c.p.heard[0], c.p.saidAt[n])), prefix(events, c.p.told, c.p.heard[1]))
-	}
+	messages, err := c.conversation(store, n)
 	if err != nil {
-		return fmt.Errorf("messages: %w", err)
+		return err
 	}
-	if r, err := store.Verify(c.p.id); err != nil || r.Condition != lifecycle.Intact && r.Condition != lifecycle.Torn {
+	if r, err := store.Verify(c.p.id); err != nil || r.Condition != repair.Intact && r.Condition != repair.Torn {
 		return fmt.Errorf("verify: %v %v: %w", r.Condition, r.Faults, errors.Join(r.Err, err))
 	}
 	// The next process: what it finds and what it adds survives another cut.
@@ -387,11 +395,11 @@ func (c *checker) check(disk *crashfs.Disk) error {
 	if err := sess.Change(session.TriggerPaused, turns(1000+n)); err != nil {
 		return err
 	}
-	if len(c.p.said) > 0 {
+	if len(c.p.messages) > 0 {
 		if err := sess.Append(&session.Message{ID: "later", Time: day, Role: session.RoleUser}); err != nil {
 			return err
 		}
-		said = append(said, "later")
+		messages = append(messages, "later")
 	}
 	if err := sess.Sync(ctx); err != nil {
 		return fmt.Errorf("save after the cut: %w", err)
@@ -401,7 +409,7 @@ func (c *checker) check(disk *crashfs.Disk) error {
 	if err != nil {
 		return err
 	}
-	defer again.Close(ctx)
+	defer abandon(cut, again)
 	st, _, err = again.Read(c.p.id)
 	if err != nil {
 		return fmt.Errorf("read after the second cut: %w", err)
@@ -409,17 +417,35 @@ func (c *checker) check(disk *crashfs.Disk) error {
 	if m := st.Header().TurnCount; m != 1000+n {
 		return fmt.Errorf("the second cut lost an acknowledged save: %d instead of %d", m, 1000+n)
 	}
-	if found, _, err := heardIn(again, c.p.id); err != nil || !slices.Equal(found, said) {
-		return fmt.Errorf("after the second cut the messages %v are there instead of %v: %w", found, said, err)
+	if len(messages) > 0 {
+		if found, _, err := conversationIn(again, c.p.id); err != nil || !slices.Equal(found, messages) {
+			return fmt.Errorf("after the second cut the messages %v are there instead of %v: %w", found, messages, err)
+		}
 	}
 	return c.checkID(again)
+}
+
+// conversation requires that the messages and events are there that a reader of State n
+// must find, and returns the messages. Where none was accepted none is looked for.
+func (c *checker) conversation(store *lifecycle.Store, n int) ([]string, error) {
+	if len(c.p.messages) == 0 {
+		return nil, nil
+	}
+	messages, events, err := conversationIn(store, c.p.id)
+	if err == nil && !c.p.excluded {
+		err = errors.Join(prefix(messages, c.p.messages, max(c.p.acked.messages, c.p.messagesAt[n])), prefix(events, c.p.events, c.p.acked.events))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("messages: %w", err)
+	}
+	return messages, nil
 }
 
 // known requires that a State is one that was accepted, whole, and not older than
 // the last acknowledged.
 func (c *checker) known(st *session.State) (int, error) {
 	n := st.Header().TurnCount
-	if n < c.p.acked || n > c.p.upto {
+	if n < c.p.acked.state || n >= len(c.p.states) {
 		return n, fmt.Errorf("state %d was found", n)
 	}
 	if is := image(st); is != c.states[n] && !slices.Contains(c.noted[n], is) {

@@ -8,7 +8,9 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
@@ -66,7 +68,7 @@ func TestReadAtEveryRecord(t *testing.T) {
 }
 
 // With a hole in the journal the nearest snapshot behind it still leads to what
-// comes after, and what lies in the hole is said to be gone.
+// comes after, and what lies in the hole is reported as gone.
 func TestReadAtAcrossAHole(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, t.TempDir(), lifecycle.Policy{Iterations: true})
@@ -131,7 +133,7 @@ func TestRetentionKeepsWhatRecordsName(t *testing.T) {
 	}
 	r, err := s.store.Verify(s.id)
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Intact, r.Condition, "%v", r.Faults)
+	require.Equal(t, repair.Intact, r.Condition, "%v", r.Faults)
 }
 
 // The snapshot that a record names is believed with the record's checksum only:
@@ -156,7 +158,7 @@ func TestSnapshotThatTheRecordDoesNotName(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	mark := session.Mark{Epoch: all[0].Epoch, Seq: all[0].Seq}
-	_, err = history.Write(dir, all[0], session.EncodeState(b.states[0], mark), session.EncodeMetrics(b.states[0], mark))
+	_, err = history.Write(dir, all[0], wire.EncodeState(b.states[0], mark), wire.EncodeMetrics(b.states[0], mark))
 	require.NoError(t, err)
 	_, _, err = b.store.Read(b.id)
 	require.ErrorIs(t, err, lifecycle.ErrCorrupt)

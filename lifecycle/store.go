@@ -1,12 +1,14 @@
 package lifecycle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,25 +18,26 @@ import (
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/commit"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // Dir is the name of the store's folder in a project.
-const Dir = ".lopen"
+const Dir = folder.Store
 
 const (
-	sessionsDir = "sessions"
+	sessionsDir = folder.Sessions
 	modulesDir  = "modules"
 	storeLock   = ".lock"
-	leaseFile   = ".lock"
+	leaseFile   = folder.LeaseFile
 	childFile   = ".child"
 	pauseFile   = "pause-request"
 	wakeFile    = "wake-request"
-	idsFile     = "ids.json"
-	stateFile   = "state.json"
-	metricsFile = "metrics.json"
+	idsFile     = folder.IDsFile
 	latestLink  = "latest"
 	latestText  = "latest.txt"
 
@@ -46,12 +49,53 @@ type Options struct {
 	Logger  zerolog.Logger   // lifecycle steps at info, commits and publications at debug; the zero value logs nothing
 	Command string           // what the holder record says is running; "" means the name of the executable
 	Now     func() time.Time // the clock; nil means time.Now
-	Policy  Policy           // how sessions are kept; immutable once the store is open
+	Policy  Policy           // how sessions are saved and retained; immutable once the store is open
 	// Outside are the ignore files from outside of the project's tree, see
 	// [checkpoint.Options], and Git is what its repository is now. nil is none.
 	Outside func() []files.IgnoreFile
 	Git     func() checkpoint.Git
 }
+
+// A Policy says when a session is saved without being asked, what is hidden before it
+// is stored, and which States and checkpoints stay. It is part of a store's [Options],
+// the same for all sessions of the store, and never changes. States of a
+// changed phase and of a completed component are always stored whole, as snapshots.
+type Policy struct {
+	Autosave   time.Duration // after an Update, at the latest; 0 leaves it to the next Save
+	Interval   int           // a snapshot every so many commits; 0 is none
+	Iterations bool          // and one at each commit in which the iterations grew
+	// Redact hides credentials before a message, an event or the end of an output is
+	// stored; nil has the built-in rules.
+	Redact *redact.Redactor
+	// Unredacted keeps credentials as they are: Redact does not count.
+	Unredacted bool
+	// CheckpointBytes bounds what the project's checkpoints take on the disk, which is
+	// never more than a tenth of the free space; 0 is no bound.
+	CheckpointBytes int64
+	// JournalBytes bounds what the log of a session takes on the disk, without messages,
+	// events and attempts, which stay: above it the oldest records of the State are dropped,
+	// so that at most half is left. 0 is no bound.
+	JournalBytes int64
+	Retention    int // how many snapshots of each kind are retained; 0 is all. Those of iterations are all retained
+	// RewindPermitted lets Open finish a rewind that was begun although the system does
+	// not allow all of it: what it does not is left as it is, and logged.
+	RewindPermitted bool
+}
+
+// redactor is what hides credentials; nil hides nothing.
+func (p *Policy) redactor() *redact.Redactor {
+	switch {
+	case p.Unredacted:
+		return nil
+	case p.Redact == nil:
+		return &redact.Redactor{}
+	}
+	return p.Redact
+}
+
+// maxRecord is the size in bytes beyond which a change is not written into the
+// journal: the State goes to history/ instead, and the record names it.
+const maxRecord = 4 << 20
 
 // A Store is the .lopen folder of one project.
 type Store struct {
@@ -59,7 +103,7 @@ type Store struct {
 	opts    Options   // Immutable after Open.
 	sup     actors.Supervisor
 
-	low       atomic.Bool   // the disk was nearly full when it was looked at last
+	reserve   *commit.Reserve
 	maxRecord int           // bytes; Immutable once a session is open.
 	segment   int64         // bytes; Immutable once a session is open.
 	pace      time.Duration // of publications, see [actors.Options]; 0 is the usual one. Immutable once a session is open.
@@ -91,7 +135,7 @@ func Open(project string, opts Options) (*Store, error) {
 
 // openOn opens the store of a project's folder, which is the store's from now on.
 func openOn(pfs writer.FS, opts Options) (*Store, error) {
-	root, err := openDir(pfs, Dir)
+	root, err := writer.OpenDir(pfs, Dir)
 	if err != nil {
 		_ = pfs.Close()
 		if errors.Is(err, fs.ErrNotExist) {
@@ -112,6 +156,7 @@ func newStore(pfs, root writer.FS, opts Options) *Store {
 	}
 	s := &Store{project: pfs, opts: opts, maxRecord: maxRecord, segment: journal.SegmentSize}
 	s.at.Store(&root)
+	s.reserve = &commit.Reserve{Root: s.root, Logger: opts.Logger}
 	return s
 }
 
@@ -143,7 +188,7 @@ func initOn(pfs writer.FS, opts Options) (*Store, error) {
 		_ = s.Close(context.Background())
 		return nil, err
 	}
-	s.keepBallast()
+	s.reserve.Keep()
 	s.opts.Logger.Info().Str("path", s.root().Name()).Msg("store created")
 	return s, nil
 }
@@ -189,7 +234,7 @@ func (s *Store) reroot() error {
 	if err := writer.MkdirDurable(s.project, Dir); err != nil {
 		return err
 	}
-	dir, err := openDir(s.project, Dir)
+	dir, err := writer.OpenDir(s.project, Dir)
 	if err != nil {
 		return err
 	}
@@ -197,44 +242,16 @@ func (s *Store) reroot() error {
 	return nil
 }
 
-// openDir opens a folder below dir that must be one itself: a symlink or a
-// file in its place is refused.
-func openDir(dir writer.FS, name string) (writer.FS, error) {
-	path := filepath.Join(dir.Name(), name)
-	info, err := dir.Lstat(name)
-	if err != nil {
-		return nil, opening(path, err)
-	}
-	if !info.IsDir() {
-		what := "a file"
-		if info.Mode()&fs.ModeSymlink != 0 {
-			what = "a symlink"
-		}
-		return nil, &Error{Op: "open", Path: path, Class: writer.ClassInvalid,
-			Err: fmt.Errorf("it is %s and not a folder; move it away", what)}
-	}
-	sub, err := dir.Sub(name)
-	if err != nil {
-		return nil, opening(path, err)
-	}
-	return sub, nil
-}
-
-// opening names a folder in full: the system says of it only where it lies below another.
-func opening(path string, err error) error {
-	return writer.NewError("open", path, writer.NotCommitted, err)
-}
-
 // sessionDir opens the folder of a session; ErrNotFound says that there is none.
 func (s *Store) sessionDir(id session.ID) (writer.FS, error) {
-	dir, err := openDir(s.root(), sessionsDir+"/"+id.String())
+	dir, err := writer.OpenDir(s.root(), sessionsDir+"/"+id.String())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotFound
 	}
 	return dir, err
 }
 
-// within calls fn with the folder of a session, for what is said in an error.
+// within calls fn with the folder of a session, which names the operation in an error.
 func within[T any](s *Store, what string, id session.ID, fn func(dir writer.FS) (T, error)) (none T, err error) {
 	dir, err := s.sessionDir(id)
 	if err != nil {
@@ -269,7 +286,7 @@ func (s *Store) Close(ctx context.Context) error {
 }
 
 // lock takes the store lock for a moment. It is waited for until ctx ends, at most for
-// [writer.Patience]; the error wraps a [*BusyError] that names the holder.
+// ten seconds; the error wraps a [*BusyError] that names the holder.
 func (s *Store) lock(ctx context.Context) (*writer.Lock, error) {
 	l, err := writer.LockWait(ctx, s.root(), storeLock, writer.Self(s.opts.Command))
 	if err != nil {
@@ -290,4 +307,58 @@ func (s *Store) Config() ([]byte, error) {
 // SetConfig replaces config.json, durably.
 func (s *Store) SetConfig(data []byte) error {
 	return writer.ReplaceFile(s.root(), "config.json", data, filePerm)
+}
+
+const gitignore = ".gitignore"
+
+// IgnoreInProject adds .lopen/ to the project's own .gitignore, once and with the
+// line ends that the file has, and takes the one inside .lopen away.
+func (s *Store) IgnoreInProject() error {
+	data, mode, err := s.projectIgnore()
+	if err != nil {
+		return fmt.Errorf("add %s to %s: %w", Dir, gitignore, err)
+	}
+	if !ignores(data) {
+		end := "\n"
+		if bytes.Contains(data, []byte("\r\n")) {
+			end = "\r\n"
+		}
+		if len(data) > 0 && data[len(data)-1] != '\n' {
+			data = append(data, end...)
+		}
+		data = append(data, Dir+"/"+end...)
+		if err := writer.ReplaceFile(s.project, gitignore, data, mode); err != nil {
+			return fmt.Errorf("add %s to %s: %w", Dir, gitignore, err)
+		}
+	}
+	if err := s.root().Remove(gitignore); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove %s/%s: %w", Dir, gitignore, err)
+	}
+	return nil
+}
+
+func (s *Store) projectIgnore() ([]byte, fs.FileMode, error) {
+	data, err := writer.ReadFile(s.project, gitignore, 16<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0o644, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := s.project.Lstat(gitignore)
+	if err != nil {
+		return nil, 0, err
+	}
+	return data, info.Mode().Perm(), nil
+}
+
+// ignores says whether a .gitignore names the store's folder.
+func ignores(data []byte) bool {
+	for line := range strings.Lines(string(data)) {
+		switch strings.TrimSpace(line) {
+		case Dir, Dir + "/", "/" + Dir, "/" + Dir + "/":
+			return true
+		}
+	}
+	return false
 }

@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -25,9 +29,8 @@ const (
 // trashed is the content of trash/{id}.json, which is written before the folder is
 // moved.
 type trashed struct {
-	SchemaVersion int       `json:"schemaVersion"`
-	At            time.Time `json:"at"`
-	Why           string    `json:"why"`
+	At  time.Time `json:"at"`
+	Why string    `json:"why"`
 }
 
 // Trash lists what prune has moved away and restore can bring back.
@@ -59,7 +62,7 @@ func (s *Store) expired(r Retention) (gone []Retired, err error) {
 // note is what is known of a session in the trash: of a note that is damaged, or that
 // a newer version wrote, nothing, and nothing expires.
 func (s *Store) note(id session.ID) (t trashed) {
-	if err := readSealed(s.root(), trashDir+"/"+id.String()+".json", &t); err != nil {
+	if err := folder.ReadSmall(s.root(), trashDir+"/"+id.String()+".json", &t); err != nil {
 		return trashed{}
 	}
 	return t
@@ -183,7 +186,7 @@ func (s *Store) removeForGood(ctx context.Context, name string, id session.ID) e
 func (s *Store) finishDeleting(ctx context.Context, away string) error {
 	if _, name, ok := strings.Cut(strings.TrimPrefix(away, deletingPrefix), "-"); ok {
 		if id, err := session.ParseID(name); err == nil {
-			if err := s.forgetCheckpoints(ctx, folder{id, away, trashDir + "/" + away}); err != nil {
+			if err := s.forgetCheckpoints(ctx, sessionFolder{id, away, trashDir + "/" + away}); err != nil {
 				return err
 			}
 		}
@@ -253,4 +256,108 @@ func (s *Store) free() int64 {
 		s.opts.Logger.Warn().Err(err).Msg("what deleted sessions had is not all freed")
 	}
 	return before - s.diskBytes(blobsDir, false)
+}
+
+// forgetCheckpoints removes the entries of the chain that only a session needs that is
+// being deleted for good, pinned or not: those on its line which are on no other
+// session's, and which no rewind of another needs. The line of a session begins with the entries
+// that it made, or with the one that its journal names where it made none. The caller
+// holds the store lock, so that no session is made or moved meanwhile.
+func (s *Store) forgetCheckpoints(ctx context.Context, deleted sessionFolder) error {
+	cps, err := s.Checkpoints()
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer cps.Close()
+	all, _, err := cps.List()
+	if err != nil {
+		return err
+	}
+	c := chainLines{cps: cps, numbers: map[string]uint64{}, made: map[string][]uint64{}}
+	for _, e := range all {
+		c.numbers[e.ID.String()] = e.Number
+		c.made[e.Session] = append(c.made[e.Session], e.Number)
+	}
+	own, err := c.line(s.root(), deleted)
+	if err != nil {
+		s.opts.Logger.Warn().Err(err).Msg("what checkpoints a deleted session came from is not known")
+	}
+	var folders []sessionFolder
+	there := map[string]bool{}
+	for _, place := range []string{sessionsDir, trashDir, corruptedDir} {
+		some, err := s.folders(place)
+		if err != nil {
+			return err
+		}
+		for _, f := range some {
+			folders, there[f.id.String()] = append(folders, f), true
+		}
+	}
+	needed := rewind.Needed(all, func(id string) bool { return there[id] })
+	for _, f := range folders {
+		line, err := c.line(s.root(), f)
+		if err != nil { // it may need any
+			s.Logger(f.id).Warn().Err(err).Msg("checkpoints of a deleted session stay: which of them this one needs is not known")
+			return nil
+		}
+		maps.Copy(needed, line)
+	}
+	n, err := cps.Forget(ctx, "its session was deleted", func(e *checkpoint.Entry) bool {
+		return own[e.Number] && !needed[e.Number]
+	})
+	if n > 0 {
+		s.opts.Logger.Info().Stringer("session", deleted.id).Int("checkpoints", n).Msg("checkpoints of a deleted session removed")
+	}
+	return err
+}
+
+// chainLines finds the lines of sessions in the chain.
+type chainLines struct {
+	cps     *Checkpoints
+	numbers map[string]uint64   // of entries, by ID
+	made    map[string][]uint64 // by session
+}
+
+// line are the numbers on the lines of a session. A session that made none, is no fork
+// and was not recovered has none.
+func (c *chainLines) line(root writer.FS, f sessionFolder) (map[uint64]bool, error) {
+	ends := c.made[f.id.String()]
+	if len(ends) == 0 {
+		name, err := inherited(root, f)
+		if err != nil {
+			return nil, err
+		}
+		if number, ok := c.numbers[name]; ok {
+			ends = []uint64{number}
+		}
+	}
+	line := map[uint64]bool{}
+	for _, end := range slices.Backward(ends) {
+		if line[end] {
+			continue
+		}
+		back, err := c.cps.Line(end)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(line, back)
+	}
+	return line, nil
+}
+
+// inherited is the checkpoint that a session in a folder came from, "" for none.
+func inherited(root writer.FS, f sessionFolder) (string, error) {
+	dir, err := writer.OpenDir(root, f.path)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	ld, err := folder.Load(dir, f.id)
+	if err != nil {
+		return "", err
+	}
+	return ld.At.Checkpoint, nil
 }

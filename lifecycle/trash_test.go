@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
@@ -75,7 +76,7 @@ func TestPruneTakesTheOldestCompleted(t *testing.T) {
 	require.Equal(t, session.StatusComplete, st.Status())
 	r, err := store.Verify(ids[2])
 	require.NoError(t, err)
-	require.Equal(t, lifecycle.Intact, r.Condition)
+	require.Equal(t, repair.Intact, r.Condition)
 	require.NoError(t, held.Close(t.Context()))
 	require.NoError(t, active.Close(t.Context()))
 	require.EqualValues(t, 9, made(t, store, "auth").Counter, "no ID is given again")
@@ -183,7 +184,7 @@ func TestPowerCutWhileRetiring(t *testing.T) {
 				}
 				r, err := store.Verify(b.id)
 				if err == nil {
-					require.Equal(t, lifecycle.Intact, r.Condition, "%s before %s, %s", what, p.op, v.Name)
+					require.Equal(t, repair.Intact, r.Condition, "%s before %s, %s", what, p.op, v.Name)
 					if place == "nowhere" {
 						place = "sessions"
 					}
@@ -296,7 +297,7 @@ func work(ctx context.Context, rng *rand.Rand, sess *lifecycle.Session) error {
 func TestEightProcessesDoEverything(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
-	var all []*process
+	var all []*another
 	for range 8 {
 		all = append(all, start(t, "random", filepath.Dir(store.Path())))
 	}
@@ -322,7 +323,7 @@ func TestEightProcessesDoEverything(t *testing.T) {
 		require.NoError(t, info.Err)
 		r, err := store.Verify(info.ID)
 		require.NoError(t, err)
-		require.Equal(t, lifecycle.Intact, r.Condition, "%s: %v %v", info.ID, r.Faults, r.Err)
+		require.Equal(t, repair.Intact, r.Condition, "%s: %v %v", info.ID, r.Faults, r.Err)
 	}
 	_, err = os.Stat(path(store, "corrupted"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -374,7 +375,7 @@ func du(t *testing.T, dir string) int64 {
 
 // Who opens a session clears what crashed holders left, but not what somebody who
 // names the session is writing: that is done under the store lock, not the lease.
-func TestNamingBesideOpening(t *testing.T) {
+func TestNamingWhileOpening(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	id := completed(t, store, "auth")

@@ -15,6 +15,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 func openUnsaved(t *testing.T) (*lifecycle.Store, string) {
@@ -38,7 +39,7 @@ func TestUnsavedLeavesNothingBehind(t *testing.T) {
 
 	require.NoError(t, sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text("a")}))
 	require.NoError(t, sess.AppendEvent([]byte(`{"a":1}`)))
-	require.NoError(t, sess.Record(session.AttemptRecord{Task: "t"}))
+	require.NoError(t, sess.Record(record.Attempt{Task: "t"}))
 	require.NoError(t, sess.NotSetBack("t", "because"))
 	require.NoError(t, sess.Change(session.TriggerStepCompleted, turns(3)))
 	require.NoError(t, sess.Flush(t.Context()))

@@ -8,7 +8,7 @@ import (
 	"github.com/lopen-dev/lopen/plan/markdown"
 )
 
-// maxName bounds the text of a task, in bytes: a command is told of its task in its
+// maxName bounds the text of a task, in bytes: a command gets the text of its task in its
 // environment, where Linux allows 128 KiB for one variable.
 const maxName = 32 << 10
 

@@ -34,7 +34,7 @@ func Dropped(src []byte) []int { return Parse(withoutMarks(src)).Lookalikes() }
 
 // FromMarkdown makes the content of a new plan of the headings and checkboxes of
 // any Markdown: a TODO list, the tasks.md of Spec Kit or Kiro. Nesting, states, the
-// lines indented under an item, headings and prose are kept, the old title as a line of
+// lines indented under an item, headings and prose stay, the old title as a line of
 // text; prose that would be read as something else in the plan is dropped, and headings
 // with no checkbox below them with it. A task that Kiro has in progress, `[-]`, is
 // open. Without any checkbox the error wraps ErrNoTasks.
@@ -140,7 +140,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// newPlan writes a plan of the items, under those headings that are kept. An error names
+// newPlan writes a plan of the items, under the headings that stay. An error names
 // the line.
 func newPlan(title string, headings []markdown.Heading, keep []bool, items []markdown.Item) ([]byte, error) {
 	for i, h := range headings {
@@ -164,16 +164,21 @@ func newPlan(title string, headings []markdown.Heading, keep []bool, items []mar
 	return content, nil
 }
 
+// deeper is by how much headings are to be deeper: the plan's title is to stay the only
+// one of level 1.
+func deeper(headings []markdown.Heading, keep []bool) int {
+	for i, h := range headings {
+		if keep[i] && h.Level == 1 {
+			return 1
+		}
+	}
+	return 0
+}
+
 // write writes headings and items in file order, and before each of them the prose that
 // stands before it, by offset; what has the offset -1 stands at the end.
 func write(title string, headings []markdown.Heading, keep []bool, items []markdown.Item, prose map[int]string, details bool) []byte {
-	// The plan's title is to stay the only heading of level 1.
-	shift := 0
-	for i, h := range headings {
-		if keep[i] && h.Level == 1 {
-			shift = 1
-		}
-	}
+	shift := deeper(headings, keep)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Plan: %s\n", strings.Join(strings.Fields(title), " "))
 	depth := make([]int, len(items))

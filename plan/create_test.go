@@ -90,7 +90,7 @@ func TestFromMarkdownKeepsItems(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		src := []byte(drawPlan(rt))
-		requireKept(rt, src)
+		requireUnchanged(rt, src)
 	})
 }
 
@@ -104,11 +104,11 @@ func FuzzFromMarkdown(f *testing.F) {
 		// A NUL is refused, with its line. The marks [-] and [x]* are checkboxes here and nowhere
 		// else; what replaces one does not make another.
 		src = stars.ReplaceAll(bytes.ReplaceAll(src, []byte{0}, nil), []byte("]"))
-		requireKept(t, bytes.ReplaceAll(src, []byte("[-]"), []byte("[_]")))
+		requireUnchanged(t, bytes.ReplaceAll(src, []byte("[-]"), []byte("[_]")))
 	})
 }
 
-func requireKept(t require.TestingT, src []byte) {
+func requireUnchanged(t require.TestingT, src []byte) {
 	var want, got []string
 	out, err := plan.FromMarkdown("m", src)
 	for _, it := range markdown.Parse(src).Items() {

@@ -1,6 +1,6 @@
 // Package plan reads a module's plan.md and edits it byte by byte.
 //
-// A [Plan] is what a file said at one moment: its tasks in file order, made by
+// A [Plan] is the content of a file at one moment: its tasks in file order, made by
 // [Parse] or [Load]. The plan is the person's, so whatever is in the file stays as
 // it is: no file is ever written from the task tree, except for a new one
 // ([FromMarkdown], [FromCriteria], [CreateFile]).
@@ -11,12 +11,12 @@
 // [Rename]. A changed box is one changed byte. Every other change is a few lines
 // cut out or put in, and the result is parsed before it is used: it must have the
 // tasks and headings that are expected, each with the same text, state, details and
-// notes, or the edit is refused with [ErrTangled]. So it is the parser that decides what
-// an edit does, and not a second idea of Markdown.
+// notes, or the edit is refused with [ErrTangled]. So the parser alone decides what an
+// edit does; there is no second reading of Markdown.
 //
-// [Apply] carries a change out on a file. What was read is compared with what the
-// file says; where somebody edited it meanwhile, the change is made to their
-// version if it is about tasks that they left alone, and is a [ConflictError] if not.
+// [Apply] makes a change to a file. It compares what was read with the file as it is. If
+// somebody edited the file meanwhile, Apply makes the change to their version where it
+// concerns tasks that they did not touch, and returns a [ConflictError] where it does.
 //
 // A [Mark] is what a box cannot say: ` <!-- lopen: failed, 3 attempts -->` behind
 // the text of a task that is open. It goes when the task is ticked.
@@ -44,7 +44,7 @@
 //
 // A Plan does not change. Apply returns the one that the file holds afterwards;
 // the next Load may find another, as people edit the file whenever they like.
-// [Reload] does not parse a file again that says what it said before.
+// [Load] does not parse a file again whose content is the same as before.
 //
 // # Concurrency
 //

@@ -193,13 +193,13 @@ func TestConflicts(t *testing.T) {
 func TestReload(t *testing.T) {
 	t.Parallel()
 	fsys, name := folder(t, "- [ ] a\n")
-	p, err := plan.Load(fsys, file)
+	p, err := plan.Load(fsys, file, nil)
 	require.NoError(t, err)
-	again, err := plan.Reload(fsys, file, p)
+	again, err := plan.Load(fsys, file, p)
 	require.NoError(t, err)
 	require.Same(t, p, again, "an unchanged file is not parsed again")
 	require.NoError(t, writeFile(name, "- [x] a\n"))
-	again, err = plan.Reload(fsys, file, p)
+	again, err = plan.Load(fsys, file, p)
 	require.NoError(t, err)
 	require.Equal(t, plan.Parse([]byte("- [x] a\n")), again)
 }
@@ -386,11 +386,11 @@ func (n *node) lines(op uint8) (all []string) {
 	return all
 }
 
-func dropHeadings(lines []string) (kept []string) {
+func dropHeadings(lines []string) (others []string) {
 	for _, l := range lines {
 		if !strings.HasPrefix(l, "#") {
-			kept = append(kept, strings.TrimLeft(l, " "))
+			others = append(others, strings.TrimLeft(l, " "))
 		}
 	}
-	return kept
+	return others
 }

@@ -10,20 +10,17 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// ErrChanging says that the file kept changing while it was to be edited.
+// ErrChanging says that the file changed again and again while it was to be edited.
 var ErrChanging = guard.ErrChanging
 
 // Load reads a plan: a regular file of at most 64 MiB. errors.Is(err,
 // fs.ErrNotExist) says that there is none; one that no run can work through is
 // ErrUnusable, with its line.
-func Load(fsys writer.FS, name string) (*Plan, error) {
-	return Reload(fsys, name, nil)
-}
-
-// Reload reads a plan of which base was read before, which may be nil. A file that
-// still says the same is not parsed again, and the result is base itself: what is
-// compared is what the file says, so that no edit is overlooked, however it was made.
-func Reload(fsys writer.FS, name string, base *Plan) (*Plan, error) {
+//
+// base is the plan as it was read before, which may be nil. A file that still says the
+// same is not parsed again, and the result is base itself: what is compared is what the
+// file says, so that no edit is overlooked, however it was made.
+func Load(fsys writer.FS, name string, base *Plan) (*Plan, error) {
 	src, err := guard.Read(fsys, name, base.bytes())
 	if err != nil {
 		return nil, fmt.Errorf("read plan: %w", err)
@@ -50,7 +47,7 @@ func CreateFile(fsys writer.FS, name string, content []byte) error {
 // Apply carries a change out on a file and returns the plan that it then holds.
 // base is the plan as the caller knows it. Where the file says something else by
 // now, the change is made to what it says: edits that do not touch the same tasks
-// are both kept, and for one that does the error is a *ConflictError.
+// both survive, and for one that does the error is a *ConflictError.
 //
 // The plan is nil with any error but a *ConflictError of [Boxes] or [Marks],
 // which do what they can. What the file holds after an error of writing is what

@@ -41,7 +41,7 @@ func TestBoxesChangesOneByte(t *testing.T) {
 	t.Parallel()
 	crlf := strings.ReplaceAll(sample, "\n", "\r\n")
 	fsys, name := folder(t, crlf)
-	base, err := plan.Load(fsys, file)
+	base, err := plan.Load(fsys, file, nil)
 	require.NoError(t, err)
 	const id = "auth-controller/add-jwt-validation/refuse-expired-tokens"
 	p, err := plan.Apply(fsys, file, base, plan.Boxes(map[string]bool{id: true, "auth-controller": true}))
@@ -64,7 +64,7 @@ func TestBoxesChangesOneByte(t *testing.T) {
 func TestBoxesWithoutChange(t *testing.T) {
 	t.Parallel()
 	fsys, name := folder(t, "- [X] a\n- [ ] b\n")
-	base, err := plan.Load(fsys, file)
+	base, err := plan.Load(fsys, file, nil)
 	require.NoError(t, err)
 	before, err := os.Stat(name)
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestBoxesWithoutChange(t *testing.T) {
 func TestBoxesKeepsEdits(t *testing.T) {
 	t.Parallel()
 	fsys, name := folder(t, "- [ ] a\n- [ ] b\n- [ ] c\n- [ ] d\n")
-	base, err := plan.Load(fsys, file)
+	base, err := plan.Load(fsys, file, nil)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(name, []byte("# New\r\n\r\n- [ ] d\r\n* [x] a, but other\r\n* [ ] new\r\n* [ ] b"), 0o600))
 	_, err = plan.Apply(fsys, file, base, plan.Boxes(map[string]bool{"g": true, "b": true, "c": true, "a": true, "f": true, "e": true}))
@@ -108,7 +108,7 @@ func TestBoxesSeesLateEdits(t *testing.T) {
 	t.Parallel()
 	for _, times := range []int{2, 4, 1 << 30} {
 		fsys, name := folder(t, "- [ ] a\n")
-		base, err := plan.Load(fsys, file)
+		base, err := plan.Load(fsys, file, nil)
 		require.NoError(t, err)
 		last := ""
 		m := meddler{FS: fsys, times: times, n: new(int), edit: func(n int) {
@@ -136,7 +136,7 @@ func (readOnly) Rename(string, string) error { return errDisk }
 func TestBoxesFails(t *testing.T) {
 	t.Parallel()
 	fsys, name := folder(t, "- [ ] a\n")
-	base, err := plan.Load(fsys, file)
+	base, err := plan.Load(fsys, file, nil)
 	require.NoError(t, err)
 	p, err := plan.Apply(readOnly{fsys}, file, base, plan.Boxes(map[string]bool{"a": true}))
 	require.ErrorIs(t, err, errDisk)
@@ -150,14 +150,14 @@ func TestBoxesFails(t *testing.T) {
 func TestLoadFails(t *testing.T) {
 	t.Parallel()
 	fsys, name := folder(t, "")
-	_, err := plan.Load(fsys, "none.md")
+	_, err := plan.Load(fsys, "none.md", nil)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "read plan: ")
 	require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(name), "dir"), 0o700))
-	_, err = plan.Load(fsys, "dir")
+	_, err = plan.Load(fsys, "dir", nil)
 	require.Error(t, err)
 	require.NoError(t, os.Truncate(name, 64<<20+1))
-	_, err = plan.Load(fsys, file)
+	_, err = plan.Load(fsys, file, nil)
 	require.Error(t, err)
 }
 
@@ -189,7 +189,7 @@ func ExampleApply() {
 		fmt.Println(err)
 		return
 	}
-	p, err := plan.Load(fsys, "plan.md")
+	p, err := plan.Load(fsys, "plan.md", nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -49,7 +49,7 @@ func TestUnusable(t *testing.T) {
 		require.ErrorIs(t, err, plan.ErrUnusable)
 		dir, _ := folder(t, "")
 		require.NoError(t, plan.CreateFile(dir, "p.md", []byte(src)))
-		_, err = plan.Load(dir, "p.md")
+		_, err = plan.Load(dir, "p.md", nil)
 		require.ErrorContains(t, err, want)
 		require.ErrorIs(t, err, plan.ErrUnusable)
 	}

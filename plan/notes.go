@@ -13,7 +13,7 @@ import (
 // done. The zero Mark is none.
 type Mark struct {
 	State    string // MarkFailed or MarkInProgress
-	Attempts int    // of a failed task; 0 is not said
+	Attempts int    // of a failed task; 0 if unknown
 }
 
 // The states that a mark names.

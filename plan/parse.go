@@ -61,8 +61,8 @@ type builder struct {
 	headings   []markdown.Heading
 	title      int
 	components map[int]int    // heading to position in tasks
-	links      [][]string     // of each heading, what headingLinks said
-	owners     []int          // of each heading, what component said, plus 2; 0 before
+	links      [][]string     // of each heading, the result of headingLinks
+	owners     []int          // of each heading, the result of component, plus 2; 0 before
 	items      []int          // item to position in tasks
 	parents    []int          // of each task, its parent's position or -1
 	suffix     map[string]int // per ID, the last number given to an equal sibling

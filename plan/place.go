@@ -13,7 +13,7 @@ var ErrPlace = errors.New("it cannot go there")
 // A Place is where a task goes: one of the IDs is set, or none for the plan's end.
 type Place struct {
 	Under         string // last of what is beneath a task or a component
-	Before, After string // next to a task, beside it
+	Before, After string // next to a task, at the same level
 }
 
 // A spot is a place in the bytes of a plan.
@@ -38,7 +38,7 @@ func (p *Plan) spot(op string, base *Plan, pl Place) (spot, error) {
 		if p.tasks[last].Box < 0 {
 			return p.beneath(op, last)
 		}
-		return p.beside(op, last, true)
+		return p.nextTo(op, last, true)
 	}
 	i, err := p.known(op, base, ids[0])
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *Plan) spot(op string, base *Plan, pl Place) (spot, error) {
 	if p.tasks[i].Box < 0 {
 		return spot{}, fmt.Errorf("%s: %w: %s is a heading", op, ErrPlace, ids[0])
 	}
-	return p.beside(op, i, pl.After != "")
+	return p.nextTo(op, i, pl.After != "")
 }
 
 // firstSpot is the place of the first task of all. Which component it will have is
@@ -67,9 +67,9 @@ func (p *Plan) firstSpot() spot {
 func (p *Plan) beneath(op string, i int) (spot, error) {
 	t := &p.tasks[i]
 	if n := len(t.Children); n > 0 {
-		return p.beside(op, p.index[t.Children[n-1]], true)
+		return p.nextTo(op, p.index[t.Children[n-1]], true)
 	}
-	s, err := p.beside(op, i, true)
+	s, err := p.nextTo(op, i, true)
 	if err != nil {
 		return spot{}, err
 	}
@@ -79,8 +79,8 @@ func (p *Plan) beneath(op string, i int) (spot, error) {
 	return s, err
 }
 
-// beside is the place before or behind the item at i.
-func (p *Plan) beside(op string, i int, behind bool) (spot, error) {
+// nextTo is the place before or behind the item at i.
+func (p *Plan) nextTo(op string, i int, behind bool) (spot, error) {
 	form, err := p.prefix(op, i)
 	if err != nil {
 		return spot{}, err

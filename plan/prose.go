@@ -146,6 +146,12 @@ func (p *Plan) near(from, to, at, end int) (all []Passage) {
 	if at == to {
 		above = len(gaps) - 1
 	}
+	return chosen(gaps, above, below)
+}
+
+// chosen are the passages that have text of the first gap, of the nearest one up to above,
+// of that below, where it is not 0, and of the last one.
+func chosen(gaps []Passage, above, below int) (all []Passage) {
 	for above > 0 && gaps[above].Text == "" {
 		above--
 	}

@@ -53,7 +53,7 @@ Files: b.go
 Nobody is told.
 `
 
-func said(all []plan.Passage) (lines []string) {
+func linesOf(all []plan.Passage) (lines []string) {
 	for _, a := range all {
 		lines = append(lines, fmt.Sprintf("%d-%d %s", a.Line, a.End, strings.ReplaceAll(a.Text, "\n", "|")))
 	}
@@ -68,7 +68,7 @@ func TestProse(t *testing.T) {
 		p := plan.Parse([]byte(strings.ReplaceAll(prosePlan, "\n", eol)))
 		require.Equal(t, "specs/001/tasks.md", p.Origin())
 		require.Equal(t, "specs/001", p.Folder())
-		require.Equal(t, []string{"8-12 **Input**: a design||## Format||- plain"}, said([]plan.Passage{p.Intro()}))
+		require.Equal(t, []string{"8-12 **Input**: a design||## Format||- plain"}, linesOf([]plan.Passage{p.Intro()}))
 		for id, want := range map[string][]string{
 			"phase-1":            {head, end},
 			"phase-1/one":        {head, "21-21 Now the client:", end},
@@ -79,7 +79,7 @@ func TestProse(t *testing.T) {
 			"deeper/six":         {head, end, "33-35 ### Deeper||Files: b.go"},
 			"none":               nil,
 		} {
-			require.Equal(t, want, said(p.Around(id)), "%s %q", id, eol)
+			require.Equal(t, want, linesOf(p.Around(id)), "%s %q", id, eol)
 		}
 	}
 }
@@ -107,10 +107,10 @@ func TestProseOfOtherPlans(t *testing.T) {
 		require.Equal(t, tt.origin, p.Origin(), "%q", tt.src)
 		intro := ""
 		if i := p.Intro(); i != (plan.Passage{}) {
-			intro = said([]plan.Passage{i})[0]
+			intro = linesOf([]plan.Passage{i})[0]
 		}
 		require.Equal(t, tt.intro, intro, "%q", tt.src)
-		require.Equal(t, tt.around, said(p.Around(tt.id)), "%q", tt.src)
+		require.Equal(t, tt.around, linesOf(p.Around(tt.id)), "%q", tt.src)
 	}
 }
 

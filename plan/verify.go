@@ -20,7 +20,7 @@ type cut struct {
 
 // cut returns the plan after the first list of cuts whose result says what is
 // wanted; each list is in the file's order. What a line means depends on the
-// lines around it in more ways than an editor should know of (a paragraph goes on, an
+// lines around it in more ways than an editor should know of (a paragraph continues, an
 // underline finds another text, a fence swallows what follows), so the parser
 // is asked.
 func (p *Plan) cut(op string, want []item, lists ...[]cut) (*Plan, error) {

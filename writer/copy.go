@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/lopen-dev/lopen/writer/internal/open"
 )
 
 // CopyFile copies a regular file to a name that is free, and syncs it: it is
@@ -17,7 +19,7 @@ func CopyFile(dir FS, from, to string, perm fs.FileMode) error {
 	}
 	defer src.Close()
 	full := filepath.Join(dir.Name(), to)
-	dst, err := dir.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY|noFollow, perm)
+	dst, err := dir.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY|open.NoFollow, perm)
 	if err != nil {
 		return NewError("copy", full, NotCommitted, err)
 	}

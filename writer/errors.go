@@ -8,19 +8,21 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // Class is the kind of a storage error: what happens next follows from it.
 type Class uint8
 
-// The classes. See DESIGN.md, Errors, for what each one leads to.
+// The classes. See docs/FAULTS.md, Errors, for what each one leads to.
 const (
-	ClassUnknown       Class = iota
+	classUnknown       Class = iota
 	ClassInvalid             // a bad name, option or layout: refused before anything is written
 	ClassBusy                // another process holds it
 	ClassTransient           // EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM: tried again, a few times
-	ClassNoSpace             // ENOSPC, EDQUOT, EFBIG: goes on when there is space
-	ClassDenied              // EACCES, EPERM, EROFS: goes on when it is allowed
+	ClassNoSpace             // ENOSPC, EDQUOT, EFBIG: works again once there is space
+	ClassDenied              // EACCES, EPERM, EROFS: works again once it is permitted
 	ClassDevice              // EIO, ESTALE and the like: a person has to look
 	ClassCorrupt             // damaged content
 	ClassFutureVersion       // written by a newer lopen
@@ -64,16 +66,12 @@ func (c Class) Hint() string {
 	return "see to what the message names, then try again"
 }
 
-// The sentinels that errors.Is compares the class of an [*Error] with.
+// The sentinels that errors.Is compares the class of an [*Error] with, as are
+// [envelope.ErrCorrupt] and [envelope.ErrFutureVersion].
 var (
-	ErrInvalid       = errors.New("invalid")
-	ErrBusy          = errors.New("busy")
-	ErrNoSpace       = errors.New("no space")
-	ErrDenied        = errors.New("denied")
-	ErrDevice        = errors.New("device error")
-	ErrCorrupt       = errors.New("corrupt")
-	ErrFutureVersion = errors.New("written by a newer version")
-	ErrFenced        = errors.New("the lock was lost")
+	ErrInvalid = errors.New("invalid")
+	ErrBusy    = errors.New("busy")
+	ErrNoSpace = errors.New("no space")
 )
 
 // sentinels pairs them with their classes. No map: errors.Is passes any target,
@@ -82,8 +80,7 @@ var sentinels = [...]struct {
 	err   error
 	class Class
 }{
-	{ErrInvalid, ClassInvalid}, {ErrBusy, ClassBusy}, {ErrNoSpace, ClassNoSpace}, {ErrDenied, ClassDenied},
-	{ErrDevice, ClassDevice}, {ErrCorrupt, ClassCorrupt}, {ErrFutureVersion, ClassFutureVersion}, {ErrFenced, ClassFenced},
+	{ErrInvalid, ClassInvalid}, {ErrBusy, ClassBusy}, {ErrNoSpace, ClassNoSpace}, {envelope.ErrCorrupt, ClassCorrupt}, {envelope.ErrFutureVersion, ClassFutureVersion},
 }
 
 // Outcome is what is known of a file after a failed call.
@@ -131,7 +128,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Details are what a log says of an Error beside its text: path, class and, where
+// Details are what a log records of an Error in addition to its text: path, class and, where
 // there is one, the OS error.
 func (e *Error) Details() map[string]any {
 	d := map[string]any{"path": e.Path, "class": e.Class.String()}
@@ -156,7 +153,7 @@ func (e *Error) Is(target error) bool {
 // that the OS error in it has.
 func ClassOf(err error) Class {
 	var e *Error
-	if errors.As(err, &e) && e.Class != ClassUnknown {
+	if errors.As(err, &e) && e.Class != classUnknown {
 		return e.Class
 	}
 	var busy *BusyError
@@ -173,7 +170,7 @@ func ClassOf(err error) Class {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return ClassTransient
 	}
-	return ClassUnknown
+	return classUnknown
 }
 
 func classOfErrno(errno syscall.Errno) Class {

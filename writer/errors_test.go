@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 func TestClassOf(t *testing.T) {
@@ -21,7 +23,7 @@ func TestClassOf(t *testing.T) {
 		ClassTransient: {syscall.EINTR, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM},
 		ClassDevice:    {syscall.EIO, syscall.ESTALE, syscall.ENXIO, syscall.ENODEV, syscall.ETIMEDOUT, syscall.ENOTCONN},
 		ClassInvalid:   {syscall.EINVAL, syscall.ENAMETOOLONG, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP},
-		ClassUnknown:   {syscall.ENOENT, syscall.EEXIST, syscall.EXDEV},
+		classUnknown:   {syscall.ENOENT, syscall.EEXIST, syscall.EXDEV},
 	} {
 		for _, errno := range errnos {
 			for _, err := range []error{
@@ -40,11 +42,11 @@ func TestClassOf(t *testing.T) {
 		err   error
 		class Class
 	}{
-		{nil, ClassUnknown},
-		{io.ErrShortWrite, ClassUnknown},
+		{nil, classUnknown},
+		{io.ErrShortWrite, classUnknown},
 		{fs.ErrPermission, ClassDenied},
 		{context.DeadlineExceeded, ClassTransient},
-		{context.Canceled, ClassUnknown},
+		{context.Canceled, classUnknown},
 		{&BusyError{}, ClassBusy},
 		{fmt.Errorf("%w: %w", context.DeadlineExceeded, &BusyError{}), ClassBusy},
 		{&Error{Class: ClassFenced, Err: syscall.ENOSPC}, ClassFenced},
@@ -58,22 +60,23 @@ func TestClassOf(t *testing.T) {
 func TestErrorIs(t *testing.T) {
 	t.Parallel()
 	all := map[Class]error{
-		ClassInvalid: ErrInvalid, ClassBusy: ErrBusy, ClassNoSpace: ErrNoSpace, ClassDenied: ErrDenied, ClassDevice: ErrDevice,
-		ClassCorrupt: ErrCorrupt, ClassFutureVersion: ErrFutureVersion, ClassFenced: ErrFenced,
+		ClassInvalid: ErrInvalid, ClassBusy: ErrBusy, ClassNoSpace: ErrNoSpace,
+		ClassCorrupt: envelope.ErrCorrupt, ClassFutureVersion: envelope.ErrFutureVersion,
 	}
-	for class := ClassUnknown; class <= ClassFenced; class++ {
+	for class := classUnknown; int(class) < len(classNames); class++ {
 		err := fmt.Errorf("save: %w", &Error{Op: "replace", Path: "/x", Class: class, Err: io.ErrShortWrite})
 		for c, sentinel := range all {
 			require.Equal(t, c == class, errors.Is(err, sentinel), "%v, %v", class, sentinel)
 		}
 		require.ErrorIs(t, err, io.ErrShortWrite)
 		require.NotEmpty(t, class.Hint())
+		require.Equal(t, class == classUnknown, class.Hint() == classUnknown.Hint(), "%v has no hint of its own", class)
 		require.NotContains(t, class.Hint(), "by itself", "only a run that waits can promise that")
 		require.NotContains(t, class.String(), "class ")
 	}
 	require.Equal(t, "class 200", Class(200).String())
 	require.ErrorIs(t, &BusyError{}, ErrBusy)
-	require.NotErrorIs(t, &BusyError{}, ErrFenced)
+	require.NotErrorIs(t, &BusyError{}, ErrInvalid)
 	require.NotPanics(t, func() { _ = errors.Is(&Error{Err: io.EOF}, unhashable{}) })
 }
 

@@ -153,15 +153,12 @@ func TestReplaceSymlink(t *testing.T) {
 				require.NoError(t, rerr)
 				require.Equal(t, want, target)
 				require.Equal(t, []string{"latest"}, names(t, dir))
-				require.Equal(t, k == 1 && errno == syscall.EACCES, isNoSymlinks(err))
 			}
 		}
 	}
 	dir = &faultFS{FS: openTemp(t), decide: failNth(1, noLinks)}
-	require.ErrorIs(t, ReplaceSymlink(dir, "two", "latest"), ErrNoSymlinks)
+	require.True(t, RefusesLinks(ReplaceSymlink(dir, "two", "latest")))
 }
-
-func isNoSymlinks(err error) bool { return strings.Contains(err.Error(), ErrNoSymlinks.Error()) }
 
 func TestMkdirDurable(t *testing.T) {
 	t.Parallel()
@@ -349,8 +346,6 @@ func TestNothingLeadsOutside(t *testing.T) {
 				"temps":   func() error { return RemoveTemps(dir, place, nil) },
 				"lock":    func() error { _, err := TryLock(dir, name, Owner{}); return err },
 				"holder":  func() error { _, _, err := Holder(dir, name); return err },
-				"hold":    func() error { _, err := HoldChild(dir, name); return err },
-				"orphan":  func() error { _, err := FindOrphan(dir, name); return err },
 				"sub":     func() error { _, err := dir.Sub(place); return err },
 			} {
 				err := call()

@@ -5,6 +5,7 @@ package writer
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,10 +53,6 @@ func openTheFIFO(t assert.TestingT, dir FS) {
 	assert.ErrorIs(t, err, ErrInvalid)
 	_, _, err = Holder(dir, "fifo")
 	assert.ErrorIs(t, err, ErrInvalid)
-	_, err = HoldChild(dir, "fifo")
-	assert.ErrorIs(t, err, ErrInvalid)
-	_, err = FindOrphan(dir, "fifo")
-	assert.ErrorIs(t, err, ErrInvalid)
 }
 
 // A lock file that is a hard link is somebody else's file as well, or another lock.
@@ -66,8 +63,6 @@ func TestHardLinksAreNotWritten(t *testing.T) {
 	for name, open := range map[string]func(name string) error{
 		"lock": func(name string) error { _, err := TryLock(dir, name, Self("test")); return err },
 		"wait": func(name string) error { _, err := LockWait(t.Context(), dir, name, Self("test")); return err },
-		"hold": func(name string) error { _, err := HoldChild(dir, name); return err },
-		"find": func(name string) error { _, err := FindOrphan(dir, name); return err },
 		"look": func(name string) error { _, _, err := Holder(dir, name); return err },
 		"owner": func(name string) error {
 			RecordOwner(dir, name, Self("test"))
@@ -119,4 +114,33 @@ func TestOwnerRecordIsWrittenOver(t *testing.T) {
 		require.Equal(t, 7, LastOwner(dir, "lock").PID)
 		require.NoError(t, l.Unlock())
 	}
+}
+
+// A FIFO hangs who opens it for reading until somebody writes.
+func TestFIFOHangsNobody(t *testing.T) {
+	t.Parallel()
+	dir := openTemp(t)
+	path := filepath.Join(dir.Name(), "fifo")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	for op, call := range map[string]func() error{
+		"read":   func() error { _, err := ReadFile(dir, "fifo", 100); return err },
+		"lock":   func() error { _, err := TryLock(dir, "fifo", Self("x")); return err },
+		"holder": func() error { _, _, err := Holder(dir, "fifo"); return err },
+	} {
+		err := call()
+		require.ErrorIs(t, err, ErrInvalid, op)
+		require.ErrorContains(t, err, "a named pipe")
+	}
+
+	// It takes the file's place between the look and the open.
+	put(t, dir, "file", oldContent)
+	racing := &faultFS{FS: dir, decide: func(_ int, call string) fault {
+		if call == "open file" {
+			require.NoError(t, os.Rename(path, filepath.Join(dir.Name(), "file")))
+		}
+		return fault{}
+	}}
+	_, err := ReadFile(racing, "file", 100)
+	require.ErrorIs(t, err, ErrInvalid)
+	racing.never(t)
 }

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/gofrs/flock"
+
+	"github.com/lopen-dev/lopen/writer/internal/open"
 )
 
 // An FS is one folder and what lies beneath it. Names are relative to it and
@@ -82,6 +84,9 @@ func SameFile(a, b fs.FileInfo) bool {
 // osFile is a File of the operating system.
 type osFile struct{ *os.File }
 
+// OS is the file of the system, for who hands its descriptor to another process.
+func (f osFile) OS() *os.File { return f.File }
+
 func (f osFile) Datasync() error {
 	err := datasync(f.File)
 	if err != nil {
@@ -104,7 +109,7 @@ func OpenFS(path string) (FS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open folder: %w", err)
 	}
-	r, err := os.OpenRoot(within(abs))
+	r, err := os.OpenRoot(open.Within(abs))
 	if err != nil {
 		e := NewError("open folder", abs, NotCommitted, err)
 		if info, err := os.Stat(abs); err == nil && !info.IsDir() {
@@ -115,13 +120,8 @@ func OpenFS(path string) (FS, error) {
 	return &root{r: r, name: abs, dir: openSelf(r)}, nil
 }
 
-// within names a folder by the entry that only a folder has. The system says ENOTDIR
-// of anything else without opening it, where an open of a FIFO would wait for its
-// other end. os.OpenRoot takes no O_DIRECTORY and no O_NONBLOCK.
-func within(name string) string { return name + "/." }
-
 func (d *root) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	f, err := d.r.OpenFile(name, flag|noFollow, perm)
+	f, err := d.r.OpenFile(name, flag|open.NoFollow, perm)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (d *root) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 }
 
 func (d *root) Flock(name string, flag int) Flock {
-	return flock.New(filepath.Join(d.name, name), flock.SetFlag(flag|noFollow))
+	return flock.New(filepath.Join(d.name, name), flock.SetFlag(flag|open.NoFollow))
 }
 
 func (d *root) Mkdir(name string, perm fs.FileMode) error { return d.r.Mkdir(name, perm) }
@@ -167,7 +167,7 @@ func (d *root) ReadDir(name string) ([]fs.DirEntry, error) {
 	full := filepath.Join(d.name, name)
 	info, err := d.r.Lstat(name)
 	if err == nil && !info.IsDir() {
-		return nil, &Error{Op: "list", Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no folder but %s; move it away", kind(info.Mode()))}
+		return nil, &Error{Op: "list", Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no folder but %s; move it away", open.Kind(info.Mode()))}
 	}
 	var entries []fs.DirEntry
 	if err == nil {
@@ -180,7 +180,7 @@ func (d *root) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 func (d *root) readDir(name string) ([]fs.DirEntry, error) {
-	f, err := d.r.Open(within(name))
+	f, err := d.r.Open(open.Within(name))
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (d *root) SyncDir(name string) error {
 	if !canSyncDir {
 		return nil
 	}
-	f, err := d.r.Open(within(name))
+	f, err := d.r.Open(open.Within(name))
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (d *root) SyncDir(name string) error {
 }
 
 func (d *root) Sub(name string) (FS, error) {
-	r, err := d.r.OpenRoot(within(name))
+	r, err := d.r.OpenRoot(open.Within(name))
 	if err != nil {
 		return nil, err
 	}

@@ -29,33 +29,34 @@ type Lock struct {
 	unlocked bool // Guarded by mu.
 }
 
-// probeDelay is the pause between two looks at a lock; patience is how long
+// probeDelay is the pause between two looks at a lock; probeTime is how long
 // TryLock tries to get past those who only ask who holds it.
 const (
 	probeDelay = time.Millisecond
-	patience   = 2 * time.Second
+	probeTime  = 2 * time.Second
 )
 
-// Patience is how long a lock is waited for that is held for a moment. Its holder may
+// patience is how long a lock is waited for that is held for a moment. Its holder may
 // have been stopped.
-const Patience = 10 * time.Second
+const patience = 10 * time.Second
 
-// WithPatience is ctx until Patience is over.
+// WithPatience is ctx, and ends after ten seconds: as long as a lock is waited for that is held
+// for a moment.
 func WithPatience(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, Patience, fmt.Errorf("waited for %s", Patience))
+	return context.WithTimeoutCause(ctx, patience, fmt.Errorf("waited for %s", patience))
 }
 
 // TryLock takes the lock of that name or returns a [*BusyError]. It does not
 // wait for a holder, only for somebody who asks who it is, which takes
 // microseconds. Two Locks of one process exclude each other as well.
 func TryLock(dir FS, name string, owner Owner) (*Lock, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
 	return lock(ctx, dir, name, owner, false)
 }
 
-// LockWait takes the lock of that name, waiting for it until ctx ends, or Patience
-// is over. It is for locks that are held for a moment; the error names the holder.
+// LockWait takes the lock of that name, waiting for it until ctx ends, or ten seconds
+// are over. It is for locks that are held for a moment; the error names the holder.
 func LockWait(ctx context.Context, dir FS, name string, owner Owner) (*Lock, error) {
 	ctx, cancel := WithPatience(ctx)
 	defer cancel()
@@ -100,7 +101,7 @@ func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lo
 
 // acquire takes the exclusive lock. It returns false when ctx ends or, unless
 // it is to wait, when somebody holds it. [Holder] takes a shared lock for a
-// moment; that is told from a holder by trying for a shared one, which only an
+// moment; that is distinguished from a holder by trying for a shared one, which only an
 // exclusive lock refuses.
 func acquire(ctx context.Context, fl Flock, wait bool) (bool, error) {
 	tick := time.NewTicker(probeDelay)

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -56,22 +55,6 @@ func other(mode string) error {
 		fmt.Println("held")
 		_, err = bufio.NewReader(os.Stdin).ReadByte() // until it is killed, or the test is gone
 		return err
-	case "exclusive": // makes the lock that it inherits exclusive
-		if ok, err := tryFlock(os.NewFile(3, "lock")); !ok || err != nil {
-			return fmt.Errorf("not exclusive: %t, %w", ok, err)
-		}
-		fmt.Println("exclusive")
-		time.Sleep(time.Minute)
-		return nil
-	case "daemon": // starts a process in a group of its own, hands it the lock, and ends
-		cmd := exec.Command("sleep", "60")
-		detach(cmd)
-		cmd.ExtraFiles = []*os.File{os.NewFile(3, "lock")}
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		fmt.Println(cmd.Process.Pid)
-		return nil
 	}
 	return errors.New("unknown mode " + mode)
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"os"
 	"time"
-	"unicode"
 
+	"github.com/lopen-dev/lopen/writer/internal/proc"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -24,7 +24,7 @@ type Owner struct {
 func Self(command string) Owner {
 	host, _ := os.Hostname()
 	pid := os.Getpid()
-	return Owner{PID: pid, Start: processStart(pid), Host: host, Boot: bootID(), Command: command, Since: time.Now().UTC().Truncate(time.Second)}
+	return Owner{PID: pid, Start: proc.Start(pid), Host: host, Boot: proc.BootID(), Command: command, Since: time.Now().UTC().Truncate(time.Second)}
 }
 
 func (o Owner) String() string {
@@ -33,10 +33,10 @@ func (o Owner) String() string {
 	}
 	s := fmt.Sprintf("pid %d", o.PID)
 	if o.Host != "" {
-		s += " on " + printable(o.Host)
+		s += " on " + proc.Printable(o.Host)
 	}
 	if o.Command != "" {
-		s += " (" + printable(o.Command) + ")"
+		s += " (" + proc.Printable(o.Command) + ")"
 	}
 	if !o.Since.IsZero() {
 		s += " since " + o.Since.Local().Format(time.DateTime)
@@ -55,20 +55,6 @@ func decodeOwner(data []byte) Owner {
 		return Owner{}
 	}
 	return o
-}
-
-// printable keeps what another process wrote from steering a terminal.
-func printable(s string) string {
-	b := []rune(s)
-	for i, r := range b {
-		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
-			b[i] = '?'
-		}
-	}
-	if len(b) > 200 {
-		b = append(b[:199], '…')
-	}
-	return string(b)
 }
 
 // A BusyError says who holds a lock.

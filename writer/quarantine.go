@@ -7,13 +7,12 @@ import (
 	"path"
 )
 
-// Quarantine moves a folder aside, into the folder to, and never destroys
-// anything: the reason is written beside its new name first, then the folder is
-// renamed as it is, then both parents are synced. It returns the new name, which is
-// label, or label with a number where that is taken. After an error the folder is
-// still in its place, unless the Outcome is NotDurable.
+// Quarantine moves a folder into the folder to. It never destroys anything: it writes
+// the reason to a file next to the new name, then renames the folder, then syncs both
+// parents. It returns the new name: label, or label with a number if that is taken.
+// After an error the folder is still in its place, unless the Outcome is NotDurable.
 //
-// Only the holder of what locks the folder may call it.
+// The caller must hold the lock of the folder.
 func Quarantine(dir FS, from, to, label string, reason []byte) (string, error) {
 	if err := MkdirDurable(dir, to); err != nil {
 		return "", err

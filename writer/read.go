@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/lopen-dev/lopen/writer/internal/open"
 )
 
 // OpenRegular opens the regular file of a name, and with O_CREATE makes it,
@@ -22,17 +24,11 @@ func OpenRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 	var missing error
 	for range attempts {
 		missing = nil
-		info, err := dir.Lstat(name)
-		create := flag&os.O_CREATE != 0 && errors.Is(err, fs.ErrNotExist)
-		how := flag&^os.O_CREATE | noFollow
-		switch {
-		case create:
-			how |= os.O_CREATE | os.O_EXCL
-		case err != nil:
-			return nil, nil, NewError(op, full, NotCommitted, err)
-		case !info.Mode().IsRegular():
-			return nil, nil, notRegular(op, full, info.Mode())
+		info, how, err := lookAt(dir, op, name, flag)
+		if err != nil {
+			return nil, nil, err
 		}
+		create := info == nil
 		var f File
 		err = Retry(func() (err error) {
 			f, err = dir.OpenFile(name, how, tempPerm)
@@ -62,6 +58,23 @@ func OpenRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 	return nil, nil, &Error{Op: op, Path: full, Class: ClassTransient, Err: errors.New("the file is replaced again and again")}
 }
 
+// lookAt returns what stands at a name, nil where the file is to be made, and the flags to open
+// it with.
+func lookAt(dir FS, op, name string, flag int) (info fs.FileInfo, how int, err error) {
+	full := filepath.Join(dir.Name(), name)
+	how = flag&^os.O_CREATE | open.NoFollow
+	info, err = dir.Lstat(name)
+	switch {
+	case flag&os.O_CREATE != 0 && errors.Is(err, fs.ErrNotExist):
+		return nil, how | os.O_CREATE | os.O_EXCL, nil
+	case err != nil:
+		return nil, 0, NewError(op, full, NotCommitted, err)
+	case !info.Mode().IsRegular():
+		return nil, 0, notRegular(op, full, info.Mode())
+	}
+	return info, how, nil
+}
+
 // alone refuses to write to a file that has another name.
 func alone(op, full string, flag int, info fs.FileInfo) error {
 	if flag&(os.O_WRONLY|os.O_RDWR) == 0 || !Shared(info) {
@@ -72,26 +85,7 @@ func alone(op, full string, flag int, info fs.FileInfo) error {
 }
 
 func notRegular(op, full string, mode fs.FileMode) error {
-	return &Error{Op: op, Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no regular file but %s; move it away", kind(mode))}
-}
-
-// kind names what stands in a file's place.
-func kind(mode fs.FileMode) string {
-	switch mode.Type() {
-	case 0:
-		return "a file"
-	case fs.ModeSymlink:
-		return "a symlink"
-	case fs.ModeDir:
-		return "a folder"
-	case fs.ModeNamedPipe:
-		return "a named pipe"
-	case fs.ModeSocket:
-		return "a socket"
-	case fs.ModeDevice, fs.ModeDevice | fs.ModeCharDevice:
-		return "a device"
-	}
-	return "a special file"
+	return &Error{Op: op, Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no regular file but %s; move it away", open.Kind(mode))}
 }
 
 // scanned is the size in bytes from which on a text is looked through before memory is

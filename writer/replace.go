@@ -4,17 +4,18 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/lopen-dev/lopen/writer/internal/open"
 )
 
 // tempPrefix begins the name of every temporary file, so that the leftovers of
-// a crash can be told from everything else.
+// a crash can be recognized.
 const tempPrefix = ".tmp-"
 
 // tempPerm is the mode of a file that is not complete: nobody else reads it.
@@ -96,7 +97,7 @@ func CreateFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 	if err != nil {
 		return NewError("create", full, NotCommitted, err)
 	}
-	if err = dir.Link(temp, name); err != nil && SameName(dir, temp, name) {
+	if err = dir.Link(temp, name); err != nil && sameName(dir, temp, name) {
 		err = nil // it was made all the same: a network server's answer got lost
 	}
 	if err != nil && RefusesLinks(err) {
@@ -112,8 +113,8 @@ func CreateFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// SameName says that two names are links of one file, without following symlinks.
-func SameName(dir FS, a, b string) bool {
+// sameName says that two names are links of one file, without following symlinks.
+func sameName(dir FS, a, b string) bool {
 	ai, err := dir.Lstat(a)
 	if err != nil {
 		return false
@@ -126,7 +127,7 @@ func SameName(dir FS, a, b string) bool {
 // an empty file, so that of two creators one loses, and that one is replaced.
 func claim(dir FS, temp, name string, data []byte, perm fs.FileMode) error {
 	full := filepath.Join(dir.Name(), name)
-	f, err := dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|noFollow, perm)
+	f, err := dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|open.NoFollow, perm)
 	if err != nil {
 		_ = dir.Remove(temp)
 		return NewError("create", full, NotCommitted, err)
@@ -148,24 +149,17 @@ func claim(dir FS, temp, name string, data []byte, perm fs.FileMode) error {
 }
 
 // ReplaceSymlink points a symlink at target, atomically and durably. The error
-// is ErrNoSymlinks where the system or the file system refuses symlinks.
+// is one that [RefusesLinks] knows where the system or the file system refuses symlinks.
 func ReplaceSymlink(dir FS, target, name string) error {
 	temp := TempName(name)
 	if err := dir.Symlink(target, temp); err != nil {
-		err := NewError("link", filepath.Join(dir.Name(), name), NotCommitted, err)
-		if RefusesLinks(err) {
-			return fmt.Errorf("%w: %w", ErrNoSymlinks, err)
-		}
-		return err
+		return NewError("link", filepath.Join(dir.Name(), name), NotCommitted, err)
 	}
 	return publish(dir, temp, name, true, func() (bool, error) {
 		now, err := dir.Readlink(name)
 		return now == target, err
 	})
 }
-
-// ErrNoSymlinks is returned by ReplaceSymlink where a symlink cannot be made.
-var ErrNoSymlinks = errors.New("no symlinks here")
 
 // MkdirDurable makes a folder, 0700, and its name durable. One that is there is
 // fine, and its name is synced too: who made it may have been killed before that.
@@ -231,13 +225,13 @@ func Temps(dir FS, name string) (temps []string, err error) {
 	return temps, nil
 }
 
-// writeTemp writes a new temporary file beside name, and syncs it where it is to be durable. On an error it
+// writeTemp writes a new temporary file in the folder of name, and syncs it where it is to be durable. On an error it
 // is removed again, as far as that goes.
 func writeTemp(dir FS, name string, data []byte, perm fs.FileMode, durable bool) (temp string, err error) {
 	temp = TempName(name)
 	var f File
 	err = Retry(func() (err error) {
-		f, err = dir.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY|noFollow, tempPerm)
+		f, err = dir.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY|open.NoFollow, tempPerm)
 		return err
 	})
 	if err != nil {
@@ -265,7 +259,7 @@ func writeTemp(dir FS, name string, data []byte, perm fs.FileMode, durable bool)
 	return temp, err
 }
 
-// TempName is a fresh name for a temporary file beside name, which RemoveTemps
+// TempName is a fresh name for a temporary file in the folder of name, which RemoveTemps
 // will know for one.
 func TempName(name string) string {
 	return path.Join(path.Dir(name), tempPrefix+path.Base(name)+"-"+rand.Text())

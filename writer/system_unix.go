@@ -11,16 +11,13 @@ import (
 // canSyncDir says that a folder can be opened and synced.
 const canSyncDir = true
 
-// noFollow makes an open of a symlink fail, and one of a FIFO return at once.
-const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
-
 // RefusesLinks says that the file system knows no links, or none for us; a
 // denied folder looks alike, and denies what is tried instead as well.
 func RefusesLinks(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EMLINK)
 }
 
-func classOfSystemErrno(syscall.Errno) Class { return ClassUnknown }
+func classOfSystemErrno(syscall.Errno) Class { return classUnknown }
 
 // DiskBytes is what a file takes on the disk, as du counts it.
 func DiskBytes(info fs.FileInfo) int64 {
@@ -30,7 +27,7 @@ func DiskBytes(info fs.FileInfo) int64 {
 	return info.Size()
 }
 
-// Shared says whether a file has another name besides this one.
+// Shared says whether a file has another name (hard link).
 func Shared(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && !info.IsDir() && st.Nlink > 1

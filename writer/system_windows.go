@@ -11,8 +11,6 @@ import (
 // canSyncDir is false: FlushFileBuffers refuses a folder's handle.
 const canSyncDir = false
 
-const noFollow = 0
-
 // The Windows error codes that have a class of their own.
 const (
 	errorHandleDiskFull   syscall.Errno = 39
@@ -44,13 +42,13 @@ func classOfSystemErrno(errno syscall.Errno) Class {
 	case errorCRC, errorIODevice:
 		return ClassDevice
 	}
-	return ClassUnknown
+	return classUnknown
 }
 
 // DiskBytes is what a file takes on the disk, as far as the system tells.
 func DiskBytes(info fs.FileInfo) int64 { return info.Size() }
 
-// Shared says whether a file has another name besides this one, as far as the
+// Shared says whether a file has another name (hard link), as far as the
 // system tells.
 func Shared(fs.FileInfo) bool { return false }
 

@@ -5,13 +5,13 @@ var ofActors = []mutant{
 		"actor: Sync fails while paused", "actors/actor.go",
 		"\t\tif !b.retry {\n\t\t\treturn p\n\t\t}\n",
 		"\t\tif !b.retry {\n\t\t\treturn nil\n\t\t}\n",
-		"./actors", "TestPauseKeepsEverythingAndGoesOn",
+		"./actors", "TestPauseKeepsEverythingAndResumes",
 	},
 	{
 		"actor: Recover comes before the next commit", "actors/actor.go",
 		"\t\tif err := a.guard(a.commit.Recover); err != nil {\n\t\t\treturn a.pause(err, p.Durable)\n\t\t}\n",
 		"\t\t_ = p.Durable\n",
-		"./actors", "TestPauseKeepsEverythingAndGoesOn",
+		"./actors", "TestPauseKeepsEverythingAndResumes",
 	},
 	{
 		"actor: a State that only Update made is committed", "actors/actor.go",
@@ -23,7 +23,7 @@ var ofActors = []mutant{
 		"actor: a pause is raised", "actors/actor.go",
 		"\t\tcase a.critical <- p:\n\t\t\treturn p\n",
 		"\t\tcase a.critical <- nil:\n\t\t\treturn p\n",
-		"./actors", "TestPauseKeepsEverythingAndGoesOn",
+		"./actors", "TestPauseKeepsEverythingAndResumes",
 	},
 	{
 		"append: the backlog is bounded", "actors/append.go",

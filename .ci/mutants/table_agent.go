@@ -116,7 +116,7 @@ var ofAgent = []mutant{
 		"./cmd/lopen", "TestScripts/attempts",
 	},
 	{
-		"run: a failed task's neighbour is judged again by its own patch", "lifecycle/look.go",
+		"run: a failed task's neighbour is judged again by its own patch", "lifecycle/rewind/patch.go",
 		"t.State != session.TaskComplete ||",
 		"t.State == session.TaskComplete ||",
 		"./cmd/lopen", "TestScripts/diff-file",

@@ -2,10 +2,10 @@ package main
 
 var ofCheckpoint = []mutant{
 	{
-		"delete: checkpoints that others need stay", "lifecycle/forget.go",
+		"delete: checkpoints that others need stay", "lifecycle/trash.go",
 		"own[e.Number] && !needed[e.Number]",
 		"own[e.Number] && needed != nil",
-		"./lifecycle", "TestForkGoesOnFromTheCheckpoints",
+		"./lifecycle", "TestForkContinuesTheCheckpoints",
 	},
 	{
 		"delete: checkpoints go with a deletion that was cut off", "lifecycle/trash.go",
@@ -14,39 +14,39 @@ var ofCheckpoint = []mutant{
 		"./lifecycle", "TestPowerCutWhileDeleting",
 	},
 	{
-		"thin: what undo needs stays", "lifecycle/thin.go",
+		"thin: what undo needs stays", "lifecycle/prune.go",
 		" || needed[e.Number]",
 		" || needed == nil",
 		"./lifecycle", "TestUndoAfterARewindToTheOldest",
 	},
 	{
-		"thin: what a rewind needs that may have begun stays", "lifecycle/thin.go",
+		"thin: what a rewind needs that may have begun stays", "lifecycle/rewind/needed.go",
 		"if newest[before.Session] != before {",
 		"if true {",
 		"./lifecycle", "TestLimitLeavesWhatRewindsOfOthersNeed",
 	},
 	{
-		"thin: what undo goes back to stays after a rewind that was given up", "lifecycle/thin.go",
+		"thin: what undo goes back to stays after a rewind that was given up", "lifecycle/rewind/needed.go",
 		"needed[e.Number], needed[e.Parent], needed[e.Target] = true, true, true",
 		"needed[e.Number] = true",
 		"./lifecycle", "TestLimitLeavesWhatRewindsOfOthersNeed",
 	},
 	{
-		"thin: nothing goes once a sweep has failed", "lifecycle/thin.go",
+		"thin: nothing goes once a sweep has failed", "lifecycle/prune.go",
 		" || k.unswept {",
 		" {",
 		"./lifecycle", "TestNothingIsRemovedAfterASweepThatFailed",
 	},
 	{
-		"delete: what a rewind needs stays", "lifecycle/forget.go",
+		"delete: what a rewind needs stays", "lifecycle/trash.go",
 		"return there[id]",
 		"return there == nil",
 		"./lifecycle", "TestDeletionLeavesWhatARewindNeeds",
 	},
 	{
-		"rewind: the target is there when it begins", "lifecycle/rewind.go",
-		"_, err := s.kept.store.Find(would.To.ID); err != nil {",
-		"_, err := s.kept.store.Find(would.To.ID); err != nil && false {",
+		"rewind: the target is there when it begins", "lifecycle/rewind/run.go",
+		"_, err := p.Chain.Find(would.To.ID); err != nil {",
+		"_, err := p.Chain.Find(would.To.ID); err != nil && false {",
 		"./lifecycle", "TestTargetIsRemovedBeforeTheRewindBegins",
 	},
 	{
@@ -56,31 +56,31 @@ var ofCheckpoint = []mutant{
 		"./lifecycle", "TestOrphanIsAtWork",
 	},
 	{
-		"checkpoint: a full disk frees old ones", "lifecycle/keep.go",
+		"checkpoint: a full disk frees old ones", "lifecycle/checkpoints.go",
 		"writer.ClassOf(err) == writer.ClassNoSpace && s.thin(ctx) > 0",
 		"writer.ClassOf(err) == writer.ClassNoSpace && false",
 		"./lifecycle", "TestAFullDiskFreesOldCheckpoints",
 	},
 	{
-		"rewind: the tasks of a rewind's end", "lifecycle/rewindplan.go",
-		"if endsWith(r, target) {",
+		"rewind: the tasks of a rewind's end", "lifecycle/rewind/plan.go",
+		"if EndsAt(r, target) {",
 		"if false {",
 		"./lifecycle", "TestRewindToTheEndOfARewind",
 	},
 	{
-		"rewind: no tasks of another incarnation", "lifecycle/rewindplan.go",
+		"rewind: no tasks of another incarnation", "lifecycle/rewind/plan.go",
 		"if incarnation != target.Incarnation {",
 		"if incarnation == \"another\" {",
 		"./lifecycle", "TestCheckpointsOutliveTheSessionsFolder",
 	},
 	{
 		"rewind: the line goes on through it", "lifecycle/rewind.go",
-		"\t\tk.last = before",
+		"\tk.last = before",
 		"",
-		"./lifecycle", "TestForkGoesOnFromTheCheckpoints",
+		"./lifecycle", "TestForkContinuesTheCheckpoints",
 	},
 	{
-		"verify: the newest checkpoint is there", "lifecycle/verify_beside.go",
+		"verify: the newest checkpoint is there", "lifecycle/repair/checkpoints.go",
 		"if r.checkpoint != \"\" && !dropped &&",
 		"if r.checkpoint == \"never\" && !dropped &&",
 		"./lifecycle", "TestVerifyTellsOfALostCheckpoint",
@@ -98,7 +98,7 @@ var ofCheckpoint = []mutant{
 		"./lifecycle/checkpoint", "TestApplyDenied",
 	},
 	{
-		"release: what was last seen is read again", "lifecycle/look.go",
+		"release: what was last seen is read again", "lifecycle/changes.go",
 		"err == nil && (k.last == nil || old.At.After(k.last.At)) {",
 		"err == nil && false && old != nil {",
 		"./lifecycle", "TestLookWritesOnce",

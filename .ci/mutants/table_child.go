@@ -12,7 +12,7 @@ var ofChild = []mutant{
 		pkg: "./cmd/lopen/internal/child", test: "TestPanicEndsTheCommand",
 	},
 	{
-		what: "keeper: what it notes is of one attempt", file: "lifecycle/orphan.go",
+		what: "keeper: what it notes is of one attempt", file: "lifecycle/run.go",
 		from: " || e.Iteration != s.State().NumIterations()+1", to: "",
 		pkg: "./lifecycle", test: "TestCommandEnded",
 	},
@@ -37,13 +37,13 @@ var ofChild = []mutant{
 		pkg: "./cmd/lopen", test: "TestStopMeansStop/children_in_other_groups",
 	},
 	{
-		what: "stop: what others started is left alone", file: "writer/process_linux.go",
+		what: "stop: what others started is left alone", file: "writer/process/process_linux.go",
 		from: " && slices.Contains(at, mark)", to: " && (mark > 0 || slices.Contains(at, mark))",
-		pkg: "./writer", test: "TestStrays",
+		pkg: "./writer/process", test: "TestStrays",
 	},
 	{
-		what: "stop: what was there before the command is left alone", file: "writer/process_linux.go",
+		what: "stop: what was there before the command is left alone", file: "writer/process/process_linux.go",
 		from: " && start >= begun", to: " && (start > 0 || start >= begun)",
-		pkg: "./writer", test: "TestStrays",
+		pkg: "./writer/process", test: "TestStrays",
 	},
 }

@@ -26,7 +26,7 @@ var ofCommand = []mutant{
 		"./cmd/lopen/internal/scratch", "TestAFolderThatWasReplacedIsNotUsed",
 	},
 	{
-		"temporary folder: only a regular file is read", "writer/regular.go",
+		"temporary folder: only a regular file is read", "writer/documents/documents.go",
 		"case !info.Mode().IsRegular():",
 		"case false:",
 		"./cmd/lopen/internal/scratch", "TestOnlyARegularFileIsRead",
@@ -45,15 +45,15 @@ var ofCommand = []mutant{
 	},
 	{
 		"on_event: one that came with the project is approved first", "cmd/lopen/run_trust.go",
-		`shell("on_event", false)`,
-		`shell("on_event", true)`,
+		`shell(v.OnEvent, r.own(v, "on_event"))`,
+		`shell(v.OnEvent, true)`,
 		"./cmd/lopen", "TestScripts/on-event",
 	},
 	{
 		"on_event: an event has no credentials", "cmd/lopen/internal/loop/event.go",
 		"plain.Clip(r.sess.Redact(e.Name), maxEventName)",
 		"plain.Clip(e.Name, maxEventName)",
-		"./cmd/lopen/internal/loop", "TestEventsAreToldInOrder",
+		"./cmd/lopen/internal/loop", "TestEventsComeInOrder",
 	},
 	{
 		"on_event: one that hangs is ended", "cmd/lopen/internal/loop/event.go",
@@ -122,7 +122,7 @@ var ofCommand = []mutant{
 		pkg: "./cmd/lopen/internal/prompt", test: "TestPromptIsBounded",
 	},
 	{
-		what: "diff: a task's patch begins before its first attempt", file: "lifecycle/look.go",
+		what: "diff: a task's patch begins before its first attempt", file: "lifecycle/rewind/patch.go",
 		from: "\t\t\tfirst = e\n", to: "\t\t\t_ = first\n",
 		pkg: "./lifecycle", test: "TestPatchOfATask",
 	},

@@ -100,7 +100,7 @@ var ofHistory = []mutant{
 	},
 	{
 		"plan: nor what was ignored then", "lifecycle/checkpoint/planner.go",
-		"if p.firstSaid.Ignored(path, dir) {",
+		"if p.firstRules.Ignored(path, dir) {",
 		"if false {",
 		"./lifecycle/checkpoint", "TestStories",
 	},
@@ -126,6 +126,6 @@ var ofHistory = []mutant{
 		"history: rewinds of others that came to nothing are nothing", "lifecycle/checkpoint/history.go",
 		"if had != nil && c == had[path] && c.settled() == h[path].settled() {",
 		"if had != nil && c == h[path] {",
-		"./lifecycle", "TestForkGoesOnFromTheCheckpoints",
+		"./lifecycle", "TestForkContinuesTheCheckpoints",
 	},
 }

@@ -57,8 +57,8 @@ var ofOutput = []mutant{
 	},
 	{
 		"output: what succeeded goes first", "lifecycle/output/list.go",
-		"if k.Outcome == session.Done {\n\t\treturn 0\n",
-		"if k.Outcome == session.Done {\n\t\treturn 1\n",
+		"if k.Outcome == record.Done {\n\t\treturn 0\n",
+		"if k.Outcome == record.Done {\n\t\treturn 1\n",
 		"./lifecycle/output", "TestTheOldestGo",
 	},
 	{
@@ -87,8 +87,8 @@ var ofOutput = []mutant{
 	},
 	{
 		"output: the raw output of what failed stays", "cmd/lopen/internal/loop/output.go",
-		"then != session.Done || r.cfg.Transcript",
-		"then == session.Done && r.cfg.Transcript",
+		"then != record.Done || r.cfg.Transcript",
+		"then == record.Done && r.cfg.Transcript",
 		"./cmd/lopen", "TestScripts/output",
 	},
 }

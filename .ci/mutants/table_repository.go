@@ -69,14 +69,14 @@ var ofRepository = []mutant{
 	},
 	{
 		"project: it does not trust itself", "cmd/lopen/internal/settings/settings.go",
-		"if k.userOnly && from == SourceProject {",
+		"if k.rule == ofUser && from == SourceProject {",
 		"if false {",
 		"./cmd/lopen", "TestScripts/foreign",
 	},
 	{
 		"project: requirements_dir stays within", "cmd/lopen/internal/settings/keys.go",
-		"if k.inside && !filepath.IsLocal(",
-		"if false && !filepath.IsLocal(",
+		"case k.rule == inside && !filepath.IsLocal(",
+		"case false && !filepath.IsLocal(",
 		"./cmd/lopen", "TestScripts/leads-out",
 	},
 }

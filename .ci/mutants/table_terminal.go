@@ -15,8 +15,8 @@ var ofTerminal = []mutant{
 	},
 	{
 		"terminal: the colour that hides does not pass", "cmd/lopen/internal/plain/color.go",
-		"case n <= 9 && n != 8:",
-		"case n <= 9:",
+		"7, 9: // 8 hides",
+		"7, 8, 9: // 8 hides",
 		"./cmd/lopen/internal/plain", "TestOutputOnATerminal",
 	},
 	{

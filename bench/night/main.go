@@ -35,6 +35,21 @@ const (
 	restarts  = 20 // a person gives up after so many
 )
 
+// linkAgent gives this program the agent's name in a folder.
+func linkAgent(bin string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(bin, 0o750); err != nil {
+		return err
+	}
+	if err := os.Symlink(self, filepath.Join(bin, agentName)); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
+
 func run(lopen, ralphex string, kills int, seed uint64, tasks int, keep string) error {
 	dir := keep
 	if dir == "" {
@@ -49,14 +64,7 @@ func run(lopen, ralphex string, kills int, seed uint64, tasks int, keep string) 
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o750); err != nil {
-		return err
-	}
-	if err := os.Symlink(self, filepath.Join(dir, "bin", agentName)); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := linkAgent(filepath.Join(dir, "bin")); err != nil {
 		return err
 	}
 	if lopen == "" {

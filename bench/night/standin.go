@@ -124,66 +124,85 @@ func (s *standIn) work() int {
 	}
 	s.event(map[string]any{"type": "system", "subtype": "init", "session_id": s.session(), "model": "stand-in", "cwd": s.project})
 	s.say(fmt.Sprintf("I work on t%02d.go.", s.task))
-	switch mood {
-	case moodHangs:
-		time.Sleep(time.Hour)
-	case moodLimited:
+	if end := ends[mood]; end != nil {
+		return end(s)
+	}
+	if spoil := spoils[mood]; spoil != nil {
+		spoil(s)
+	}
+	s.done()
+	s.validate()
+	return s.finish()
+}
+
+// ends are what ends an attempt without the work, or in place of its end.
+var ends = map[string]func(*standIn) int{
+	moodLimited: func(s *standIn) int {
 		until := time.Now().Add(limitLasts)
 		s.hold("limit", until)
 		return s.limited(until)
-	case moodOverload:
+	},
+	moodOverload: func(s *standIn) int {
 		s.hold("overload", time.Now().Add(overloadLasts))
 		return s.overloaded()
-	case moodBreaks:
+	},
+	moodBreaks: func(s *standIn) int {
 		s.list()
 		s.write(fmt.Sprintf("t%02d.go", s.task), "package work\n\nfunc broken( {\n")
 		return s.finish()
-	case moodLies:
-		return s.finish()
-	case moodFloods:
-		line := strings.Repeat("All work and no play. ", 400)
-		for n := 0; n < floodBytes; n += len(line) {
-			s.say(line)
-		}
-	case moodAsks:
-		if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
-			fmt.Fprint(tty, "May I? [y/N] ")
-			_, _ = tty.Read(make([]byte, 1))
-			_ = tty.Close()
-		}
-	case moodDaemon:
-		cmd := exec.Command("setsid", "sleep", strconv.Itoa(daemonLives))
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		_ = cmd.Start()
-	case moodIgnores:
-		s.write(".gitignore", "*\n")
-	case moodCommits:
-		s.done()
-		s.git("add", "-A")
-		s.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "work")
-	case moodCleans:
-		s.git("clean", "-fdxq")
-	case moodErrs:
+	},
+	moodLies: (*standIn).finish,
+	moodErrs: func(s *standIn) int {
 		s.result("I could not do it.", true)
 		return 1
-	case moodTicks:
+	},
+	moodTicks: func(s *standIn) int {
 		s.done()
 		for _, plan := range []string{s.plan, filepath.Join(s.project, ".lopen/modules/night/plan.md")} {
 			s.tick(plan, 30, 31)
 		}
 		return s.finish()
-	case moodForbidden:
+	},
+	moodForbidden: func(s *standIn) int {
 		s.event(map[string]any{"type": "result", "subtype": "success", "is_error": false, "result": "Done.", "session_id": s.session(), "num_turns": 1,
 			"total_cost_usd": cost, "usage": usage, "permission_denials": []any{map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "go build ./..."}}}})
 		s.finishPlan()
 		return 0
-	case moodDies:
+	},
+}
+
+// spoils are what happens before the work is done.
+var spoils = map[string]func(*standIn){
+	moodHangs: func(*standIn) { time.Sleep(time.Hour) },
+	moodFloods: func(s *standIn) {
+		line := strings.Repeat("All work and no play. ", 400)
+		for n := 0; n < floodBytes; n += len(line) {
+			s.say(line)
+		}
+	},
+	moodAsks: func(*standIn) {
+		if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
+			fmt.Fprint(tty, "May I? [y/N] ")
+			_, _ = tty.Read(make([]byte, 1))
+			_ = tty.Close()
+		}
+	},
+	moodDaemon: func(*standIn) {
+		cmd := exec.Command("setsid", "sleep", strconv.Itoa(daemonLives))
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		_ = cmd.Start()
+	},
+	moodIgnores: func(s *standIn) { s.write(".gitignore", "*\n") },
+	moodCommits: func(s *standIn) {
+		s.done()
+		s.git("add", "-A")
+		s.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "work")
+	},
+	moodCleans: func(s *standIn) { s.git("clean", "-fdxq") },
+	moodDies: func(s *standIn) {
 		s.write(fmt.Sprintf("t%02d.go", s.task), "package work\n\nfunc half")
 		_ = kill()
-	}
-	s.done()
-	s.validate()
-	return s.finish()
+	},
 }
 
 // validate runs the check, as both loops ask for, and writes again what it says is missing.

@@ -6,6 +6,7 @@ import (
 	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 // project is this project as a loop uses it.
@@ -43,6 +44,6 @@ func (l *project) Close() error { return l.store.Close(context.Background()) }
 
 // records are those of the journal so far: as many as there were commits.
 func (l *project) records() (n float64, err error) {
-	err = l.store.Log(l.sess.ID(), 0, func(session.Record) error { n++; return nil })
+	err = l.store.Log(l.sess.ID(), 0, func(record.Record) error { n++; return nil })
 	return n, err
 }

@@ -106,12 +106,12 @@ func requireSession(t *testing.T, dir string, steps int) {
 	st, _, err := store.Read(infos[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, steps, st.NumIterations())
-	var said []any
+	var contents []any
 	for m, err := range store.Messages(infos[0].ID) {
 		require.NoError(t, err)
-		said = append(said, m.Content)
+		contents = append(contents, m.Content)
 	}
-	require.Equal(t, []any{session.Text("hello")}, said)
+	require.Equal(t, []any{session.Text("hello")}, contents)
 }
 
 // TestReport reads what benchmarks print and looks at what is written about it.
@@ -152,7 +152,7 @@ PASS
 	text, err := os.ReadFile(readme)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "of another run")
-	require.Regexp(t, "(?s)^before\n<!--.*One save of a plan of 40 tasks until durable \\| \\*\\*2 µs.*-->\nafter\n$", string(text))
+	require.Regexp(t, "(?s)^before\n<!--.*One save of a plan of 40 tasks until durable:\n\n- lopen: \\*\\*2 µs\\*\\*.*- not measured\n.*-->\nafter\n$", string(text))
 	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
 	require.NoError(t, err)
 	again := new(Results)

@@ -21,12 +21,12 @@ import (
 // records keeps one record a task, an iteration and a message, in a log or a database.
 type records struct {
 	atOnce
-	commit func(...record) error // has done all that is promised when it returns
+	commit func(...item) error // has done all that is promised when it returns
 	close  func() error
 	added  uint32 // iterations and messages
 }
 
-type record struct {
+type item struct {
 	kind  byte
 	key   uint32 // among those of its kind
 	value []byte
@@ -39,14 +39,14 @@ const (
 )
 
 // recordOf encodes one of the document's own types, which always can be.
-func recordOf(kind byte, key uint32, v any) record {
+func recordOf(kind byte, key uint32, v any) item {
 	data, _ := json.Marshal(v)
-	return record{kind, key, data}
+	return item{kind, key, data}
 }
 
 // fill commits a plan of n tasks.
 func (r *records) fill(n int) error {
-	all := make([]record, n)
+	all := make([]item, n)
 	for i := range all {
 		all[i] = recordOf(taskRecord, uint32(i), taskOf(i, 0))
 	}
@@ -64,7 +64,7 @@ func (r *records) Save(s workload.Step) error {
 
 func (r *records) Append(text string) error {
 	r.added++
-	return r.commit(record{messageRecord, r.added, []byte(text)})
+	return r.commit(item{messageRecord, r.added, []byte(text)})
 }
 
 func (r *records) Close() error { return r.close() }
@@ -77,7 +77,7 @@ func openBolt(dir string, n int) (Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &records{close: db.Close, commit: func(all ...record) error {
+	b := &records{close: db.Close, commit: func(all ...item) error {
 		return db.Update(func(tx *bolt.Tx) error {
 			to, err := tx.CreateBucketIfNotExists(bucket)
 			for i := 0; err == nil && i < len(all); i++ {
@@ -105,7 +105,7 @@ func openSQLite(synchronous string) func(string, int) (Peer, error) {
 		if err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
-		s := &records{close: db.Close, commit: func(all ...record) error {
+		s := &records{close: db.Close, commit: func(all ...item) error {
 			if len(all) == 1 { // a transaction by itself
 				_, err := put.Exec(all[0].kind, all[0].key, all[0].value)
 				return err
@@ -129,7 +129,7 @@ func openLog(open func(dir string) (write func(index uint64, data []byte) error,
 	return func(dir string, _ int) (Peer, error) {
 		write, end, err := open(dir)
 		index := uint64(0)
-		return &records{close: end, commit: func(all ...record) error {
+		return &records{close: end, commit: func(all ...item) error {
 			var entry []byte
 			for _, r := range all {
 				entry = append(entry, r.value...)
@@ -167,7 +167,7 @@ func openFloor(dir string, _ int) (Peer, error) {
 		return nil, errors.Join(err, d.Close())
 	}
 	off := int64(0)
-	return &records{close: func() error { return errors.Join(f.Close(), d.Close()) }, commit: func(all ...record) error {
+	return &records{close: func() error { return errors.Join(f.Close(), d.Close()) }, commit: func(all ...item) error {
 		data := make([]byte, recordBytes)
 		if all[0].kind == messageRecord {
 			data = all[0].value

@@ -75,11 +75,25 @@ machine could be faster than, wherever there is such a thing.
 	return s
 }
 
-// noticed is the table of what people notice.
+// noticed lists what people notice, a side a line: a readme's lines are short.
 func (r *Results) noticed() string {
-	rows := slices.DeleteFunc(slices.Concat(figures, people), func(w row) bool { return w.people == "" })
-	return fmt.Sprintf("A plan of 40 tasks, a project of 5,000 files, 300 sessions, one of them with 20 MiB of messages. Medians, and the 99th percentile where there\nare samples enough. %s, %s, %s.\n\n",
-		r.Machine["machine"], r.Machine["file system"], r.Machine["when"]) + r.summary(rows)
+	s := fmt.Sprintf(`A plan of 40 tasks, a project of 5,000 files, 300 sessions, one of them with 20 MiB of messages.
+Medians, and the 99th percentile where there are samples enough.
+%s, %s, %s.
+`, r.Machine["machine"], r.Machine["file system"], r.Machine["when"])
+	for _, w := range slices.Concat(figures, people) {
+		if w.people == "" {
+			continue
+		}
+		sides := r.foremost(w)
+		if s += "\n" + w.people + ":\n\n"; len(sides) == 0 {
+			s += "- not measured\n"
+		}
+		for _, f := range sides {
+			s += "- " + f.name + ": " + w.short(f) + "\n"
+		}
+	}
+	return s
 }
 
 // grid is a table of Markdown. A column of which every cell is empty is left out; one
@@ -156,28 +170,39 @@ func (r *Results) table(w row) string {
 func (r *Results) summary(rows []row) string {
 	var lines [][]string
 	for _, w := range rows {
-		all, ours, others, ratios := r.figures(w), "not measured", []string(nil), []string(nil)
+		all, ours, others, ratios := r.foremost(w), "not measured", []string(nil), []string(nil)
 		for i, f := range all {
-			if len(all) > len(chosen) && !slices.Contains(chosen, f.key) {
-				continue
-			}
-			text := "**" + w.amount(median(f.values)) + "**"
-			if f.p99s != nil {
-				text += ", p99 " + w.some(f.p99s)
-			}
-			if f.durable != "" {
-				text += "; " + strings.ReplaceAll(f.durable, "**", "")
-			}
 			if i == 0 {
-				ours = text
+				ours = w.short(f)
 				continue
 			}
-			others, ratios = append(others, f.name+": "+text), append(ratios, number(1/median(f.ratios)))
+			others, ratios = append(others, f.name+": "+w.short(f)), append(ratios, number(1/median(f.ratios)))
 		}
 		limit, kept := w.kept(all)
 		lines = append(lines, []string{cmp.Or(w.people, w.title), ours, strings.Join(others, "<br>"), strings.Join(ratios, "<br>"), limit, kept})
 	}
 	return grid([]string{"", "lopen", "others", "lopen to these:", "bound:", ""}, lines)
+}
+
+// foremost are the sides of a row; of many, those that are best known.
+func (r *Results) foremost(w row) []figure {
+	all := r.figures(w)
+	if len(all) > len(chosen) {
+		all = slices.DeleteFunc(all, func(f figure) bool { return !slices.Contains(chosen, f.key) })
+	}
+	return all
+}
+
+// short is a side in a few words.
+func (w row) short(f figure) string {
+	s := "**" + w.amount(median(f.values)) + "**"
+	if f.p99s != nil {
+		s += ", p99 " + w.some(f.p99s)
+	}
+	if f.durable != "" {
+		s += "; " + strings.ReplaceAll(f.durable, "**", "")
+	}
+	return s
 }
 
 // kept says what a row's bound is and whether it is kept.

@@ -15,7 +15,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/internal/shelf"
 )
 
-// DefaultTTL is how long a result counts where nothing else is said.
+// DefaultTTL is how long a result counts where nothing else is set.
 const DefaultTTL = 15 * time.Minute
 
 // diskBytes bounds what all entries take. A file of a scope takes about 250 bytes.
@@ -35,7 +35,7 @@ type Cache struct {
 	flight singleflight.Group
 }
 
-// A Key names an assessment. One result is kept a Name: that of the last Input.
+// A Key names an assessment. One result is stored for each Name: that of the last Input.
 type Key struct {
 	Name  string
 	Input []string // what else decides the result: the command, the patterns of the scope
@@ -64,7 +64,7 @@ type Result struct {
 type Look func(ctx context.Context, last []byte) (now []byte, same bool, err error)
 
 // Open makes a cache. It touches the disk only to open the store's folder, and
-// goes on without where that fails. Close it after use.
+// works without it where that fails. Close it after use.
 func Open(opts Options) *Cache {
 	c := &Cache{opts: opts}
 	if opts.now == nil {
@@ -87,7 +87,7 @@ var noResult = time.Unix(0, 0)
 type computed struct {
 	result Result
 	err    error
-	before []byte // the scope when it began; nil when that could not be told
+	before []byte // the scope when it began; nil when it could not be determined
 }
 
 // GetOrCompute returns the result of a key. hit says that this call computed

@@ -184,7 +184,7 @@ func TestIgnoredMeanwhile(t *testing.T) {
 }
 
 // A file that is in doubt is none that is unchanged.
-func TestWhatCannotBeTold(t *testing.T) {
+func TestScopeThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	require.False(t, w.ask(w.look("no/such.txt")))

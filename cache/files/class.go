@@ -16,65 +16,90 @@ func (s *byteSet) addRange(from, to byte) {
 // so is a '-' at either end, and '\' quotes. n is its length; false says that it has
 // no end or a [:name:] that is unknown, which makes a pattern that matches nothing.
 func class(p string) (set byteSet, n int, ok bool) {
-	i := 1
-	negated := i < len(p) && (p[i] == '!' || p[i] == '^')
+	r := classReader{p: p, i: 1, prev: -1}
+	negated := len(p) > 1 && (p[1] == '!' || p[1] == '^')
 	if negated {
-		i++
+		r.i++
 	}
-	prev := -1 // what a range may begin with
 	for first := true; ; first = false {
-		if i >= len(p) {
+		if r.i >= len(p) {
 			return set, 0, false
 		}
-		c := p[i]
-		if c == ']' && !first {
+		if p[r.i] == ']' && !first {
 			break
 		}
-		switch {
-		case c == '-' && prev >= 0 && i+1 < len(p) && p[i+1] != ']':
-			i++
-			if p[i] == '\\' {
-				if i++; i >= len(p) {
-					return set, 0, false
-				}
-			}
-			set.addRange(byte(prev), p[i])
-			prev = -1
-		case c == '[' && i+1 < len(p) && p[i+1] == ':':
-			end := strings.IndexByte(p[i+2:], ']')
-			if end < 0 {
-				return set, 0, false
-			}
-			name, named := strings.CutSuffix(p[i+2:i+2+end], ":")
-			if !named { // a bracket and a colon, as they stand
-				set['['], prev = true, '['
-				break
-			}
-			in, known := posix[name]
-			if !known {
-				return set, 0, false
-			}
-			for c := range 128 {
-				set[c] = set[c] || in(byte(c))
-			}
-			i, prev = i+2+end, -1
-		default:
-			if c == '\\' {
-				if i++; i >= len(p) {
-					return set, 0, false
-				}
-				c = p[i]
-			}
-			set[c], prev = true, int(c)
+		if !r.member() {
+			return set, 0, false
 		}
-		i++
+		r.i++
 	}
 	if negated {
-		for c := range set {
-			set[c] = !set[c]
+		for c := range r.set {
+			r.set[c] = !r.set[c]
 		}
 	}
-	return set, i + 1, true
+	return r.set, r.i + 1, true
+}
+
+// A classReader is within a class. What it reads ends at p[i].
+type classReader struct {
+	p    string
+	i    int
+	prev int // what a range may begin with, -1 for nothing
+	set  byteSet
+}
+
+// member reads a byte, a range's end or a named class. It returns false where the class
+// is none.
+func (r *classReader) member() bool {
+	rest := r.p[r.i:]
+	switch {
+	case rest[0] == '-' && r.prev >= 0 && len(rest) > 1 && rest[1] != ']':
+		r.i++
+		if !r.quoted() {
+			return false
+		}
+		r.set.addRange(byte(r.prev), r.p[r.i])
+		r.prev = -1
+		return true
+	case strings.HasPrefix(rest, "[:"):
+		return r.named(rest[2:])
+	}
+	if !r.quoted() {
+		return false
+	}
+	r.set[r.p[r.i]], r.prev = true, int(r.p[r.i])
+	return true
+}
+
+// quoted passes over the '\\' of a quoted byte, and says whether there is a byte.
+func (r *classReader) quoted() bool {
+	if r.p[r.i] == '\\' {
+		r.i++
+	}
+	return r.i < len(r.p)
+}
+
+// named reads what follows on "[:".
+func (r *classReader) named(rest string) bool {
+	end := strings.IndexByte(rest, ']')
+	if end < 0 {
+		return false
+	}
+	name, named := strings.CutSuffix(rest[:end], ":")
+	if !named { // a bracket and a colon, as they stand
+		r.set['['], r.prev = true, '['
+		return true
+	}
+	in, known := posix[name]
+	if !known {
+		return false
+	}
+	for c := range 128 {
+		r.set[c] = r.set[c] || in(byte(c))
+	}
+	r.i, r.prev = r.i+2+end, -1
+	return true
 }
 
 // posix are the named classes, of ASCII only.

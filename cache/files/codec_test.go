@@ -13,14 +13,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // sealed puts the magic before and a checksum behind a body.
 func sealed(body string) []byte {
 	b := append([]byte(magic), body...)
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // body is what is sealed.
@@ -56,7 +56,7 @@ func TestEncode(t *testing.T) {
 		require.Error(t, err, "cut at %d", i)
 	}
 	_, err = Decode(sealed("\x02what"))
-	require.ErrorIs(t, err, writer.ErrFutureVersion)
+	require.ErrorIs(t, err, envelope.ErrFutureVersion)
 }
 
 func TestDecodeRefuses(t *testing.T) {
@@ -88,7 +88,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a count":            body(&Snapshot{})[:33] + "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
 	} {
 		_, err := Decode(sealed(body))
-		require.ErrorIs(t, err, writer.ErrCorrupt, name)
+		require.ErrorIs(t, err, envelope.ErrCorrupt, name)
 	}
 	setuid := strings.Replace(files(Fingerprint{Path: "a", Mode: 0o755}), "\xb4\x0f", "\xb4\x4f", 1)
 	_, err := Decode(sealed(setuid))
@@ -107,7 +107,7 @@ func TestDecodeIsBounded(t *testing.T) {
 	data := s.Encode()
 	require.Less(t, len(data), 300_000)
 	_, err := Decode(data)
-	require.ErrorIs(t, err, writer.ErrCorrupt)
+	require.ErrorIs(t, err, envelope.ErrCorrupt)
 	require.ErrorContains(t, err, "more bytes")
 	// A tree that is as deep as Take goes can be read again.
 	s.Files = nil

@@ -94,46 +94,15 @@ func sortChanges(changes []Change) {
 // It pairs files and symlinks by content. The inode chooses among several of one content,
 // and alone proves nothing: file systems give the number of a deleted file to the next
 // new one. Of empty files all have one content, so they are paired by inode only. A
-// folder is told only when nothing in it is gone, or has come, with it.
+// folder is reported only when nothing in it is gone, or has come, with it.
 func Moves(gone, come []*Fingerprint) []Change {
-	gone, come = told(gone), told(come)
-	// What is left of the gone ones, by what must be equal. Each goes at most once.
-	type inode struct {
-		hash blob.Hash
-		n    uint64
-	}
-	byInode, byHash := map[inode]*Fingerprint{}, map[blob.Hash][]*Fingerprint{}
-	for _, g := range gone {
-		if g.Mode.IsDir() {
-			continue
-		}
-		if g.Inode != 0 {
-			byInode[inode{g.Hash, g.Inode}] = g
-		}
-		byHash[g.Hash] = append(byHash[g.Hash], g)
-	}
-	paired := make(map[*Fingerprint]*Fingerprint, len(come)) // old by new
-	used := make(map[*Fingerprint]bool, len(gone))
-	pair := func(c, g *Fingerprint) { paired[c], used[g] = g, true }
-	for _, c := range come {
-		if g := byInode[inode{c.Hash, c.Inode}]; g != nil && !used[g] && g.sameContent(c) {
-			pair(c, g)
-		}
-	}
-	for _, c := range come {
-		left := byHash[c.Hash]
-		for len(left) > 0 && used[left[0]] {
-			left = left[1:]
-		}
-		if paired[c] == nil && c.Size > 0 && len(left) > 0 && left[0].sameContent(c) {
-			pair(c, left[0])
-		}
-		byHash[c.Hash] = left
-	}
-
+	gone, come = changed(gone), changed(come)
+	paired := pair(gone, come)
+	used := make(map[*Fingerprint]bool, len(paired))
 	var changes []Change
 	for _, c := range come {
 		if g := paired[c]; g != nil {
+			used[g] = true
 			changes = append(changes, Change{Kind: Moved, Path: c.Path, From: g.Path, Old: g, New: c})
 		} else {
 			changes = append(changes, Change{Kind: Created, Path: c.Path, New: c})
@@ -148,9 +117,45 @@ func Moves(gone, come []*Fingerprint) []Change {
 	return changes
 }
 
-// told returns what is left, sorted by path, without the folders that have something in
-// them.
-func told(all []*Fingerprint) []*Fingerprint {
+// pair returns the gone ones by what they became. Each goes at most once.
+func pair(gone, come []*Fingerprint) map[*Fingerprint]*Fingerprint {
+	type inode struct {
+		hash blob.Hash
+		n    uint64
+	}
+	byInode, byHash := map[inode]*Fingerprint{}, map[blob.Hash][]*Fingerprint{}
+	for _, g := range gone {
+		if g.Mode.IsDir() {
+			continue
+		}
+		if g.Inode != 0 {
+			byInode[inode{g.Hash, g.Inode}] = g
+		}
+		byHash[g.Hash] = append(byHash[g.Hash], g)
+	}
+	paired := make(map[*Fingerprint]*Fingerprint, len(come))
+	used := make(map[*Fingerprint]bool, len(gone))
+	for _, c := range come {
+		if g := byInode[inode{c.Hash, c.Inode}]; g != nil && !used[g] && g.sameContent(c) {
+			paired[c], used[g] = g, true
+		}
+	}
+	for _, c := range come {
+		left := byHash[c.Hash]
+		for len(left) > 0 && used[left[0]] {
+			left = left[1:]
+		}
+		if paired[c] == nil && c.Size > 0 && len(left) > 0 && left[0].sameContent(c) {
+			paired[c], used[left[0]] = left[0], true
+		}
+		byHash[c.Hash] = left
+	}
+	return paired
+}
+
+// changed returns what a change is listed of, sorted by path: all but the folders that
+// have something in them.
+func changed(all []*Fingerprint) []*Fingerprint {
 	byPath := func(a, b *Fingerprint) int { return strings.Compare(a.Path, b.Path) }
 	if !slices.IsSortedFunc(all, byPath) {
 		all = slices.SortedFunc(slices.Values(all), byPath)

@@ -5,13 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 const (
@@ -31,7 +31,7 @@ func Decode(data []byte) (*Snapshot, error) {
 	s := d.snapshot()
 	if d.err != nil {
 		class := writer.ClassCorrupt
-		if errors.Is(d.err, writer.ErrFutureVersion) {
+		if errors.Is(d.err, envelope.ErrFutureVersion) {
 			class = writer.ClassFutureVersion
 		}
 		return nil, &writer.Error{Op: "decode", Path: "snapshot", Class: class, Err: d.err}
@@ -49,18 +49,24 @@ type decoder struct {
 }
 
 func (d *decoder) snapshot() *Snapshot {
-	all, end := d.b, len(d.b)-crc32.Size
-	if end < 0 || len(all) > MaxEncoded || string(d.bytes(len(magic))) != magic {
+	if len(d.b) > MaxEncoded {
+		d.fail("it is no snapshot")
+		return nil
+	}
+	body, bad := envelope.LittleEndian.Open(d.b)
+	if bad == nil {
+		d.b = body
+	}
+	if string(d.bytes(len(magic))) != magic {
 		d.fail("it is no snapshot")
 		return nil
 	}
 	if v := d.uint(); v > version {
-		d.fail("version %d: %w", v, writer.ErrFutureVersion)
-	} else if v != version || binary.LittleEndian.Uint32(all[end:]) != crc32.Checksum(all[:end], castagnoli) {
+		d.fail("version %d: %w", v, envelope.ErrFutureVersion)
+	} else if v != version || bad != nil {
 		d.fail("the checksum is not that of the content")
 	}
 	s := &Snapshot{}
-	d.b = d.b[:max(0, len(d.b)-crc32.Size)]
 	s.At = time.Unix(0, d.int()).UTC()
 	copy(s.Stored[:], d.bytes(len(s.Stored)))
 	d.list(func(int) { s.Paths = append(s.Paths, d.path()) })

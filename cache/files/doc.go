@@ -1,23 +1,22 @@
-// Package files remembers what the files of a folder are, and says which of them
+// Package files records the files of a folder, and reports which of them
 // changed since. It knows nothing of sessions.
 //
 // A [Fingerprint] is what is remembered of one file, symlink or folder, a
-// [Snapshot] holds those of a tree. [Take] makes one, [Compare] tells two apart,
-// [Snapshot.Encode] and [Decode] carry one through a file, as [Save] and [Load] do.
+// [Snapshot] holds those of a tree. [Take] makes one, [Compare] lists the changes between
+// two, [Snapshot.Encode] and [Decode] convert one to bytes and back, [Save] and [Load] use a file.
 //
 // Changed means that the content differs. Sizes, times and inodes only spare the
-// reading: a file whose stat is that of the base snapshot is taken over without a
-// look inside, unless it was modified so shortly before the base that a second
+// reading: a file with the same stat as in the base snapshot is not read again, unless it was modified so shortly before the base that a second
 // change could have left the same stat (git calls such files racily clean). Only a
 // file whose size and times were all put back by somebody, with a clock that was put
 // back as well, passes unseen.
 //
 // What .gitignore and .lopenignore leave out is left out, with git's rules; .git
-// and .lopen always are, and so are repositories within the tree. Who knows what was
-// taken before, and which [Rules] hold beside those of the tree, says so in [Options]:
-// then a change of the ignore files takes nothing out and uncovers nothing. What cannot
-// be taken is never dropped silently: a [Skip] of the Snapshot names it, and Compare
-// says nothing of such paths.
+// and .lopen always are, and so are repositories within the tree. [Options] names what
+// was recorded before, and [Rules] that hold in addition to those of the tree: then a
+// change of an ignore file neither removes nor adds a path. A path that cannot be recorded
+// is never dropped silently: a [Skip] of the Snapshot names it, and Compare reports
+// no change of it.
 //
 // # Concurrency
 //

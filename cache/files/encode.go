@@ -2,9 +2,10 @@ package files
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"io/fs"
 	"slices"
+
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // The encoded form is, numbers being varints, signed ones in zigzag, and texts their
@@ -25,7 +26,6 @@ const (
 )
 
 var (
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 	// reasons and types stand at the numbers that mean them.
 	reasons = []Reason{Special, TooLarge, TooDeep, Unreadable, Unstable, Symlinked, Ignored, Nested}
 	types   = []fs.FileMode{0, fs.ModeDir, fs.ModeSymlink}
@@ -64,7 +64,7 @@ func (s *Snapshot) Encode() []byte {
 			e.text(f.Target)
 		}
 	}
-	return binary.LittleEndian.AppendUint32(e.b, crc32.Checksum(e.b, castagnoli))
+	return envelope.LittleEndian.Append(e.b)
 }
 
 func modeNumber(m fs.FileMode) uint64 {

@@ -33,7 +33,7 @@ const (
 )
 
 // parseIgnore reads an ignore file, the UTF-8 mark that some editors put in front
-// set aside.
+// removed.
 func parseIgnore(data string) (all []pattern) {
 	for line := range strings.Lines(strings.TrimPrefix(data, "\ufeff")) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
@@ -142,19 +142,8 @@ func translate(p string) (string, bool) {
 			}
 			escape(&b, p[i])
 		case '*':
-			end := i
-			for end < len(p) && p[end] == '*' {
-				end++
-			}
-			alone := end-i > 1 && (i == 0 || p[i-1] == '/') && (end == len(p) || p[end] == '/')
-			switch {
-			case alone && end == len(p) && i > 0:
-				b.WriteString("**/*")
-			case alone:
-				b.WriteString("**")
-			default:
-				b.WriteByte('*')
-			}
+			text, end := stars(p, i)
+			b.WriteString(text)
 			i = end - 1
 		case '[':
 			set, n, ok := class(p[i:])
@@ -169,6 +158,21 @@ func translate(p string) (string, bool) {
 		}
 	}
 	return b.String(), true
+}
+
+// stars returns what the run of stars at p[i] is for doublestar, and where it ends.
+func stars(p string, i int) (text string, end int) {
+	for end = i; end < len(p) && p[end] == '*'; {
+		end++
+	}
+	alone := end-i > 1 && (i == 0 || p[i-1] == '/') && (end == len(p) || p[end] == '/')
+	switch {
+	case alone && end == len(p) && i > 0:
+		return "**/*", end
+	case alone:
+		return "**", end
+	}
+	return "*", end
 }
 
 // escape writes a byte that stands for itself.

@@ -19,7 +19,7 @@ func (w *walker) take(ctx context.Context, f Fingerprint) error {
 	if ok {
 		b := &w.base.Files[i]
 		if b.Mode == f.Mode && b.sameStat(&f) && max(b.ModTime, b.ChangeTime) < w.fresh {
-			w.kept[i] = true
+			w.unchanged[i] = true
 			return w.counted()
 		}
 	}

@@ -3,9 +3,9 @@ package files
 // Refresh returns the base of further comparisons with s after next was compared
 // with it: what was only touched is as in next, what is gone is dropped, and what
 // next does not cover is as it was. What was created, modified or moved stays as it
-// was in s and is told again, until somebody takes a new base.
+// was in s and is reported again, until somebody takes a new base.
 func (s *Snapshot) Refresh(next *Snapshot) *Snapshot {
-	stays := map[string]bool{} // gone, but told again: what was moved, and the folders it was in
+	stays := map[string]bool{} // gone, but reported again: what was moved, and the folders it was in
 	for _, c := range Compare(s, next) {
 		if c.Kind == Moved {
 			for p := c.From; p != "."; p = parent(p) {

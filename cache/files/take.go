@@ -61,7 +61,7 @@ type Options struct {
 	// Outside are ignore files from outside of the tree, the weakest first: git's
 	// core.excludesFile, then its info/exclude. All others are stronger.
 	Outside []IgnoreFile
-	// InForce are rules that hold beside those that are found, in the tree and in Outside;
+	// InForce are rules that hold in addition to those that are found, in the tree and in Outside;
 	// nil is none. A path that they ignore is left out. One that only the rules found
 	// ignore is left out as well, unless Keep says that it is to be taken: then it is, and
 	// what is beneath it is judged by InForce alone.
@@ -100,7 +100,7 @@ func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*S
 		return nil, err
 	}
 	opts.Paths = paths
-	w := &walker{root: root, base: base, opts: opts, rules: slices.Clone(opts.Outside), fresh: math.MinInt64, kept: make([]bool, len(base.Files))}
+	w := &walker{root: root, base: base, opts: opts, rules: slices.Clone(opts.Outside), fresh: math.MinInt64, unchanged: make([]bool, len(base.Files))}
 	if !base.At.IsZero() {
 		w.fresh = base.fresh()
 	}
@@ -129,13 +129,13 @@ func cleanPaths(paths []string) ([]string, error) {
 		clean = append(clean, c)
 	}
 	slices.Sort(clean)
-	var kept []string
+	var roots []string
 	for _, c := range clean {
-		if !slices.ContainsFunc(kept, func(k string) bool { return beneath(c, k) }) {
-			kept = append(kept, c)
+		if !slices.ContainsFunc(roots, func(k string) bool { return beneath(c, k) }) {
+			roots = append(roots, c)
 		}
 	}
-	return kept, nil
+	return roots, nil
 }
 
 // CleanPath returns a path of Options.Paths in its shortest form, or an error of
@@ -155,13 +155,13 @@ func CleanPath(p string) (string, error) {
 
 // A walker makes one snapshot.
 type walker struct {
-	root  writer.FS
-	base  *Snapshot
-	opts  Options
-	fresh int64  // ns: a file of the base with times from here on is read again
-	kept  []bool // the base's files that stand; each element is written by who looks at that path
-	count atomic.Int64
-	group *errgroup.Group
+	root      writer.FS
+	base      *Snapshot
+	opts      Options
+	fresh     int64  // ns: a file of the base with times from here on is read again
+	unchanged []bool // the base's files that still hold; each element is written by the goroutine that looks at that path
+	count     atomic.Int64
+	group     *errgroup.Group
 
 	mu        sync.Mutex
 	found     []Fingerprint // Guarded by mu.
@@ -177,7 +177,7 @@ func (w *walker) run(ctx context.Context, paths []string) error {
 	return w.group.Wait()
 }
 
-// spawn runs fn beside the caller when a worker is free, else at once.
+// spawn runs fn on another goroutine when a worker is free, else at once.
 func (w *walker) spawn(fn func() error) error {
 	if w.group.TryGo(fn) {
 		return nil
@@ -203,13 +203,13 @@ func (w *walker) result() ([]Fingerprint, []Skip) {
 	slices.SortFunc(w.found, func(a, b Fingerprint) int { return strings.Compare(a.Path, b.Path) })
 	slices.SortFunc(w.skips, func(a, b Skip) int { return strings.Compare(a.Path, b.Path) })
 	skips := slices.CompactFunc(w.skips, func(a, b Skip) bool { return a.Path == b.Path })
-	if len(w.found) == 0 && !slices.Contains(w.kept, false) {
+	if len(w.found) == 0 && !slices.Contains(w.unchanged, false) {
 		return w.base.Files, skips
 	}
 	all := slices.Grow([]Fingerprint(nil), int(w.count.Load())) // nil when nothing is left, as of an empty tree
 	found := w.found
-	for i, kept := range w.kept {
-		if !kept {
+	for i, unchanged := range w.unchanged {
+		if !unchanged {
 			continue
 		}
 		for len(found) > 0 && found[0].Path < w.base.Files[i].Path {

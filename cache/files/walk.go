@@ -45,7 +45,7 @@ func (w *walker) start(ctx context.Context, paths []string) error {
 type place struct {
 	judge // of the folder that the path is in
 	path  string
-	whole bool // a folder above was kept: what is found in the tree rules nothing
+	whole bool // a folder above was recorded before: rules found in the tree do not apply
 	depth int
 	mode  fs.FileMode
 	in    *enclosing
@@ -170,17 +170,7 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 		return nil
 	}
 	if !isDir {
-		if w.opts.Only != nil && !w.opts.Only(at.path) {
-			return nil
-		}
-		if err := w.record(ctx, at.in); err != nil {
-			return err
-		}
-		if f.Mode.IsRegular() || f.Mode.Type() == fs.ModeSymlink {
-			return w.take(ctx, f)
-		}
-		w.skip(at.path, Special, nil)
-		return nil
+		return w.file(ctx, f, at)
 	}
 	if at.depth > maxDepth {
 		w.skip(at.path, TooDeep, nil)
@@ -194,6 +184,21 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 	below := at // for a folder only: what the function has is on the heap
 	below.mode = f.Mode
 	return w.spawn(func() error { return w.walk(ctx, sub, below, named) })
+}
+
+// file takes what is no folder.
+func (w *walker) file(ctx context.Context, f Fingerprint, at place) error {
+	if w.opts.Only != nil && !w.opts.Only(at.path) {
+		return nil
+	}
+	if err := w.record(ctx, at.in); err != nil {
+		return err
+	}
+	if f.Mode.IsRegular() || f.Mode.Type() == fs.ModeSymlink {
+		return w.take(ctx, f)
+	}
+	w.skip(at.path, Special, nil)
+	return nil
 }
 
 // failed notes a path that could not be looked at, unless it has vanished.

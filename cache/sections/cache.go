@@ -67,7 +67,7 @@ type Stats struct {
 }
 
 // Open makes a cache. It touches the disk only to open the store's folder, and
-// goes on without where that fails. Close it after use.
+// works without it where that fails. Close it after use.
 func Open(opts Options) *Cache {
 	if opts.Bytes <= 0 {
 		opts.Bytes = DefaultBytes
@@ -109,19 +109,6 @@ func (c *Cache) Outline(name string) (*cache.Outline, error) {
 		return nil, err
 	}
 	return e.outline, nil
-}
-
-// Section returns a section of a file and its text, as cache.Outline's Find finds it.
-func (c *Cache) Section(name, query string) (cache.Section, string, error) {
-	e, err := c.entry(name)
-	if err != nil {
-		return cache.Section{}, "", err
-	}
-	s, err := e.outline.Find(query)
-	if err != nil {
-		return cache.Section{}, "", err
-	}
-	return s, e.outline.Text(s), nil
 }
 
 // Stats returns the counts so far.

@@ -1,11 +1,11 @@
-// Package sections keeps outlines of Markdown files, so that a file that has not
-// changed is neither read nor parsed again: memory over disk.
+// Package sections caches outlines of Markdown files, in memory and on the disk, so that
+// a file that has not changed is neither read nor parsed again.
 //
 // [Cache.Outline] and [Cache.Section] answer from memory after one stat of the
 // file. An outline is of the whole file, so that one stat and one parse serve all
 // its sections. What is not in memory is read, hashed, and looked up on the disk
-// by path and content; what is not there either is parsed, once for all who ask
-// at the same time, and written back.
+// by path and content; what is not there either is parsed, once for all callers
+// that ask at the same time, and written back.
 //
 // # When an outline is believed
 //

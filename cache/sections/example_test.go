@@ -18,8 +18,12 @@ func Example() {
 
 	c := sections.Open(sections.Options{Docs: os.DirFS(dir), Root: dir})
 	defer c.Close()
-	s, text, err := c.Section("SPECIFICATION.md", "caching")
-	fmt.Printf("lines %d to %d: %v\n%s", s.FirstLine, s.LastLine, err, text)
+	outline, err := c.Outline("SPECIFICATION.md")
+	if err != nil {
+		panic(err)
+	}
+	s, err := outline.Find("caching")
+	fmt.Printf("lines %d to %d: %v\n%s", s.FirstLine, s.LastLine, err, outline.Text(s))
 	// Output:
 	// lines 3 to 5: <nil>
 	// ## Caching

@@ -28,7 +28,7 @@ func (c *Cache) Warm(ctx context.Context, names []string, step func(done int)) e
 		}
 		g.Go(func() error {
 			if ctx.Err() != nil {
-				return nil // said below, once
+				return nil // reported below, once
 			}
 			_, err := c.entry(name)
 			mu.Lock()

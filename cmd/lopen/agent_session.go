@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +9,8 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // An agentSession is the agent's own session in which it worked at a task last.
@@ -21,14 +22,14 @@ type agentSession struct {
 }
 
 // agentSessions finds the newest session of an agent for each task, in the records up to a
-// number, the one that was used last at the end. A log that cannot be read tells of what can
-// be; that of a session whose agent has none is not read.
+// number, the one that was used last at the end. Of a damaged log it reads what can be read; the log
+// of a session whose agent has none is not read.
 func (a *app) agentSessions(store *lifecycle.Store, st *session.State, upTo uint64) (all []agentSession) {
 	if h := st.Header(); h.AgentSession == "" && (h.Settings.Agent == "" || h.Settings.Agent == agent.None) {
 		return nil
 	}
 	recipes := a.recipes()
-	_ = store.Log(st.ID(), 0, func(r session.Record) error {
+	_ = store.Log(st.ID(), 0, func(r record.Record) error {
 		for _, at := range r.Attempts {
 			if at.AgentSession == "" || r.Seq > upTo {
 				continue
@@ -41,13 +42,13 @@ func (a *app) agentSessions(store *lifecycle.Store, st *session.State, upTo uint
 	return all
 }
 
-// recipes are those of the user's config; of one that is malformed a run tells.
+// recipes are those of the user's config, none where it is malformed: a run reports that.
 func (a *app) recipes() map[string]agent.Profile {
 	v, err := a.settings(nil, nil)
 	if err != nil {
 		return nil
 	}
-	recipes, err := agent.Recipes(v.Object("agents"))
+	recipes, err := agent.Recipes(v.Agents)
 	if err != nil {
 		return nil
 	}
@@ -56,7 +57,7 @@ func (a *app) recipes() map[string]agent.Profile {
 
 // openSession is the command line that opens the agent's session of an attempt, nil where
 // none is known.
-func openSession(at session.AttemptRecord, recipes map[string]agent.Profile) []string {
+func openSession(at record.Attempt, recipes map[string]agent.Profile) []string {
 	if at.Agent == "" || at.Agent == agent.None || at.AgentSession == "" {
 		return nil
 	}
@@ -67,7 +68,7 @@ func openSession(at session.AttemptRecord, recipes map[string]agent.Profile) []s
 	return chosen.Open(at.AgentSession)
 }
 
-func tellAgentSessions(w io.Writer, all []agentSession) {
+func printAgentSessions(w io.Writer, all []agentSession) {
 	if len(all) > 0 {
 		fmt.Fprint(w, "\nsessions of the agent:\n")
 	}
@@ -86,8 +87,8 @@ func opened(name, session string, open []string) string {
 }
 
 // withMember puts a member before those of a JSON object.
-func withMember(object json.RawMessage, name string, value any) json.RawMessage {
-	data, err := compactJSON(value)
+func withMember(object strictjson.Value, name string, value any) strictjson.Value {
+	data, err := strictjson.MarshalShown(value)
 	if err != nil {
 		return object
 	}

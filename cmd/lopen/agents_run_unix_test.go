@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent/mock"
-	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 // TestRealAgents runs plans with the real agents, whose APIs are mocks. It shows when one
@@ -88,7 +88,7 @@ func limitWaits(t *testing.T, agent realAgent) {
 	require.Zero(t, code)
 	r.complete()
 	all := r.attempts("one")
-	require.Equal(t, []string{session.Waits, session.Done}, r.thens("one"))
+	require.Equal(t, []string{record.Waits, record.Done}, r.thens("one"))
 	require.Equal(t, "limit", all[0].Problem)
 	require.NotNil(t, all[0].RetryAt)
 	require.WithinDuration(t, until, *all[0].RetryAt, time.Second)
@@ -105,7 +105,7 @@ func needed(r *realRun, problem string, questions int) string {
 	require.Less(r, time.Since(begun), time.Minute)
 	require.LessOrEqual(r, len(r.api.Requests()), questions)
 	all := r.attempts("one")
-	require.Equal(r, []string{session.Needed}, r.thens("one"))
+	require.Equal(r, []string{record.Needed}, r.thens("one"))
 	require.Equal(r, problem, all[0].Problem)
 	require.Empty(r, r.attempts("two"))
 	code, state := r.lopen("session", "show", "m", "--jq", `.tasks[0] | [.state, .attempts // 0]`)
@@ -151,9 +151,9 @@ func overloadWaits(t *testing.T, agent realAgent) {
 	require.Zero(t, code)
 	r.complete()
 	thens := r.thens("one")
-	require.Equal(t, session.Waits, thens[0])
+	require.Equal(t, record.Waits, thens[0])
 	require.Equal(t, "overload", r.attempts("one")[0].Problem)
-	require.Equal(t, session.Done, thens[len(thens)-1])
+	require.Equal(t, record.Done, thens[len(thens)-1])
 }
 
 // lostAndResumed: the connection is lost after the model wrote the file, until the agent
@@ -172,7 +172,7 @@ func lostAndResumed(t *testing.T, agent realAgent) {
 	r.complete()
 	require.Positive(t, r.resumed("I write the file."))
 	all := r.attempts("one")
-	require.Equal(t, []string{session.Waits, session.Done}, r.thens("one"))
+	require.Equal(t, []string{record.Waits, record.Done}, r.thens("one"))
 	require.Equal(t, "network", all[0].Problem)
 	require.Equal(t, all[0].AgentSession, all[1].AgentSession)
 }
@@ -208,7 +208,7 @@ func nobodyListens(t *testing.T, agent realAgent) {
 	code, _ := r.run("--wait", "2s", "--idle-timeout", "30s")
 	require.Equal(t, 75, code)
 	for _, a := range r.attempts("one") {
-		require.Equal(t, session.Waits, a.Then)
+		require.Equal(t, record.Waits, a.Then)
 		require.Equal(t, "network", a.Problem)
 	}
 }
@@ -255,7 +255,7 @@ func killedAndResumed(t *testing.T, agent realAgent) {
 	code, _ := r.run()
 	require.Zero(t, code)
 	require.Positive(t, r.resumed("I look around."))
-	require.Equal(t, session.Done, r.thens("one")[len(r.thens("one"))-1])
+	require.Equal(t, record.Done, r.thens("one")[len(r.thens("one"))-1])
 }
 
 // silenceEnds: an answer that falls silent ends the attempt, which counts.
@@ -268,7 +268,7 @@ func silenceEnds(t *testing.T, agent realAgent) {
 	})
 	code, _ := r.run("--idle-timeout", "10s")
 	require.Zero(t, code)
-	require.Equal(t, []string{session.Failed, session.Done}, r.thens("one"))
+	require.Equal(t, []string{record.Failed, record.Done}, r.thens("one"))
 	require.Contains(t, r.attempts("one")[0].Failure, "10s")
 }
 

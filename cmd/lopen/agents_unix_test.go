@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent/mock"
-	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 var realAgents = flag.String("agents", "", "`DIR` whose node_modules has the real agents, for TestRealAgents: make agents")
@@ -226,7 +226,7 @@ func (r *realRun) killed(seen <-chan struct{}) {
 }
 
 // attempts are the records of a task's starts.
-func (r *realRun) attempts(task string) (all []session.AttemptRecord) {
+func (r *realRun) attempts(task string) (all []record.Attempt) {
 	r.Helper()
 	code, out := r.lopen("session", "log", "m", "--task", task, "--json")
 	if code == 12 { // never started

@@ -83,7 +83,7 @@ func (a *app) assess(ctx context.Context, name string, scope []string, flags map
 	c := assess.Open(assess.Options{Store: filepath.Join(project, lifecycle.Dir), Logger: a.logger})
 	defer c.Close()
 	key := assess.Key{Name: name, Input: []string{dir, strings.Join(argv, "\x00"), strings.Join(scope, "\x00")}}
-	r, hit, err := c.GetOrCompute(ctx, key, values.Duration("assessment_ttl"), look, func(ctx context.Context) ([]byte, error) {
+	r, hit, err := c.GetOrCompute(ctx, key, values.AssessmentTTL, look, func(ctx context.Context) ([]byte, error) {
 		return a.assessed(ctx, dir, argv)
 	})
 	var big *tooMuch
@@ -98,7 +98,7 @@ func (a *app) assess(ctx context.Context, name string, scope []string, flags map
 	return replay(r.Data, a.stdout.Output(), a.stderr.Output())
 }
 
-// tooMuch says that a command did well and printed what is not remembered: more than
+// tooMuch says that a command succeeded and printed what is not remembered: more than
 // maxAssessed, or a credential.
 type tooMuch struct{}
 
@@ -121,7 +121,7 @@ func (a *app) assessed(ctx context.Context, dir string, argv []string) ([]byte, 
 	}
 	var rules redact.Redactor
 	if _, n := rules.Bytes(rec.data.Bytes()); n > 0 {
-		return nil, &tooMuch{} // what has a credential in it is not kept
+		return nil, &tooMuch{} // a credential is not stored
 	}
 	return rec.data.Bytes(), nil
 }

@@ -41,7 +41,7 @@ type bounded struct {
 // runBounded runs lopen in dir, as a process of its own that the kernel gives no more
 // than hardLimit bytes, and requires that it ends within maxTime and was never above
 // maxPeak. The race detector needs many times the memory: with it there is no limit, and
-// nothing is said about the peak.
+// nothing is printed about the peak.
 func runBounded(t testing.TB, dir string, args ...string) bounded {
 	t.Helper()
 	limit := int64(hardLimit)
@@ -49,8 +49,8 @@ func runBounded(t testing.TB, dir string, args ...string) bounded {
 		limit = 0
 	}
 	b := runLimited(t, limit, dir, args...)
-	said := b.stderr[:min(len(b.stderr), 1000)]
-	require.NotZero(t, b.peak, "lopen %s did not live to its end, after %v: exit %d, %s", strings.Join(args, " "), b.took, b.exit, said)
+	printed := b.stderr[:min(len(b.stderr), 1000)]
+	require.NotZero(t, b.peak, "lopen %s did not live to its end, after %v: exit %d, %s", strings.Join(args, " "), b.took, b.exit, printed)
 	if limit > 0 {
 		assert.LessOrEqual(t, b.peak, int64(maxPeak), "peak of lopen %s", strings.Join(args, " "))
 	}

@@ -76,7 +76,7 @@ func (f foreign) state(members string) {
 	data := f.get(f.in("state.json"))
 	i := bytes.Index(data, []byte(`,"tasks":`))
 	require.Positive(f, i)
-	f.put(f.in("state.json"), session.Seal(append(data[:i:i], members...)))
+	f.put(f.in("state.json"), envelope.Checksum.Append(append(data[:i:i], members...)))
 }
 
 // journal puts a segment with a record behind the newest one.
@@ -135,7 +135,7 @@ func TestHostileSession(t *testing.T) {
 		"as it is": func(foreign) {},
 		"snapshot of 2 GiB": func(f foreign) {
 			chunk := bytes.Repeat([]byte(" "), 64<<20)
-			line := fmt.Appendf(nil, `{"schemaVersion":1,"session":"%s","epoch":1,"seq":2,"at":"2026-02-14T09:30:00Z","reason":"phase-changed","tasks":{"total":0,"completed":0,"active":[]},"dependencies":[],"iterations":0,"bytes":%d,"sha256":"%x"}`+"\n", f.id, 2*gib, sha256.Sum256(nil))
+			line := fmt.Appendf(nil, `{"schemaVersion":1,"session":"%s","epoch":1,"seq":2,"at":"2026-02-14T09:30:00Z","reason":"phase-changed","tasks":{"total":0,"completed":0,"active":[]},"iterations":0,"bytes":%d,"sha256":"%x"}`+"\n", f.id, 2*gib, sha256.Sum256(nil))
 			parts := [][]byte{line}
 			for range 2 * gib / len(chunk) {
 				parts = append(parts, chunk)

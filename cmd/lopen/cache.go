@@ -40,7 +40,7 @@ func viewOf(u sections.Usage) usageView {
 
 // cacheCommand is a command that asks both caches for their usage.
 func (a *app) cacheCommand(name, short, verb string, outlines func(store string) (sections.Usage, error), assessments func(store string) (assess.Usage, error)) *cobra.Command {
-	return a.reads(&cobra.Command{
+	return a.jsonFlags(&cobra.Command{
 		Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			store, err := a.open()
@@ -64,7 +64,7 @@ func (a *app) cacheCommand(name, short, verb string, outlines func(store string)
 			if err != nil {
 				return err
 			}
-			view := cacheView{Path: filepath.Join(store.Path(), "cache"), Sections: viewOf(u), Limit: int64(values.Int("cache_bytes")), Assessments: viewOf(r)}
+			view := cacheView{Path: filepath.Join(store.Path(), "cache"), Sections: viewOf(u), Limit: int64(values.CacheBytes), Assessments: viewOf(r)}
 			if a.out.machine() {
 				return a.printJSON(view)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 func newCacheWarm(a *app) *cobra.Command {
@@ -40,7 +41,7 @@ func newCacheWarm(a *app) *cobra.Command {
 
 // warm makes sure of the outlines of documents, with a bar on a terminal.
 func (a *app) warm(ctx context.Context, project string, values *settings.Values, names []string) error {
-	docs, err := lifecycle.OpenDocuments(project)
+	docs, err := documents.Open(project)
 	if err != nil {
 		return err
 	}
@@ -73,9 +74,9 @@ func bar(done, total, width int) string {
 func (a *app) documents(project string, values *settings.Values, paths []string) (names []string, err error) {
 	typed := len(paths) > 0
 	if !typed {
-		paths = []string{filepath.Join(project, filepath.FromSlash(values.String("requirements_dir")))}
+		paths = []string{filepath.Join(project, filepath.FromSlash(values.RequirementsDir))}
 	}
-	docs, err := lifecycle.OpenDocuments(project)
+	docs, err := documents.Open(project)
 	if err != nil {
 		return nil, err
 	}
@@ -88,26 +89,32 @@ func (a *app) documents(project string, values *settings.Values, paths []string)
 		if err != nil || !filepath.IsLocal(rel) {
 			return nil, usagef("%s is not in the project %s", p, project)
 		}
-		top := filepath.ToSlash(rel)
-		err = fs.WalkDir(docs, top, func(name string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case d.IsDir() && name != top && (d.Name() == lifecycle.Dir || d.Name() == git.Mark):
-				return fs.SkipDir
-			case d.Type().IsRegular() && (name == top || isMarkdown(d.Name())):
-				names = append(names, name)
-			}
-			return nil
-		})
+		beneath, err := markdownBeneath(docs, filepath.ToSlash(rel))
 		if errors.Is(err, fs.ErrNotExist) && !typed {
 			return nil, nil // no specifications yet
 		}
 		if err != nil {
 			return nil, notFound(err)
 		}
+		names = append(names, beneath...)
 	}
 	return names, nil
+}
+
+// markdownBeneath returns the Markdown files in a folder, or a file whatever its name is.
+func markdownBeneath(docs fs.FS, top string) (names []string, err error) {
+	err = fs.WalkDir(docs, top, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != top && (d.Name() == lifecycle.Dir || d.Name() == git.Mark):
+			return fs.SkipDir
+		case d.Type().IsRegular() && (name == top || isMarkdown(d.Name())):
+			names = append(names, name)
+		}
+		return nil
+	})
+	return names, err
 }
 
 func isMarkdown(name string) bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -21,9 +22,9 @@ func newCheckpoint(a *app) *cobra.Command {
 		newCheckpointRewind(a), newCheckpointRestore(a), newCheckpointPin(a, true), newCheckpointPin(a, false))
 }
 
-// withSession opens a session for a command that changes it. A rewind that was begun
+// editSession opens a session for a command that changes it. A rewind that was begun
 // is finished first; with permitted as far as the system allows.
-func (a *app) withSession(ctx context.Context, name string, permitted bool, fn func(*lifecycle.Store, *lifecycle.Session) error) error {
+func (a *app) editSession(ctx context.Context, name string, permitted bool, fn func(*lifecycle.Store, *lifecycle.Session) error) error {
 	project, err := a.project()
 	if err != nil {
 		return err
@@ -37,7 +38,7 @@ func (a *app) withSession(ctx context.Context, name string, permitted bool, fn f
 		return err
 	}
 	policy.RewindPermitted = permitted
-	return a.changing(policy, func(store *lifecycle.Store) error {
+	return a.editStoreWith(policy, func(store *lifecycle.Store) error {
 		id, err := store.Resolve(name)
 		if err != nil {
 			return err
@@ -47,7 +48,7 @@ func (a *app) withSession(ctx context.Context, name string, permitted bool, fn f
 			return err
 		}
 		if o, oerr := store.Orphan(id); oerr == nil && o != nil && o.Alive {
-			err := &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("a command of an earlier run still works on the files (%s): %s", o, lifecycle.HowToEnd(o, id))}
+			err := &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("a command of an earlier run still works on the files (%s): %s", o, repair.HowToEnd(o, id))}
 			return errors.Join(err, sess.Close(ctx))
 		}
 		err = fn(store, sess)
@@ -55,15 +56,15 @@ func (a *app) withSession(ctx context.Context, name string, permitted bool, fn f
 	})
 }
 
-// sayUnknown names what a checkpoint could not record.
-func (a *app) sayUnknown(store *lifecycle.Store, e *checkpoint.Entry) error {
+// warnUnrecorded names what a checkpoint could not record.
+func (a *app) warnUnrecorded(store *lifecycle.Store, e *checkpoint.Entry) error {
 	cps, err := store.Checkpoints()
 	if err != nil {
 		return err
 	}
 	defer cps.Close()
 	skipped, err := cps.Tree(e.Root).Skipped()
-	a.saySkipped(skipped)
+	a.warnSkipped(skipped)
 	return err
 }
 
@@ -101,11 +102,11 @@ type chain struct {
 	line map[uint64]bool     // nil where there is no session
 }
 
-// lookingAt opens the project's checkpoints, with the line of a session, for a command
+// readCheckpoints opens the project's checkpoints, with the line of a session, for a command
 // that only reads. Lines of the chain that cannot be read are warnings, and so is a
 // session that cannot be: its checkpoints are the project's.
-func (a *app) lookingAt(name string, fn func(store *lifecycle.Store, id session.ID, cps *chain) error) error {
-	return a.reading([]string{name}, func(store *lifecycle.Store, id session.ID) error {
+func (a *app) readCheckpoints(name string, fn func(store *lifecycle.Store, id session.ID, cps *chain) error) error {
+	return a.readSession([]string{name}, func(store *lifecycle.Store, id session.ID) error {
 		cps, err := a.chain(store)
 		if err != nil {
 			return err
@@ -136,7 +137,7 @@ func (a *app) chain(store *lifecycle.Store) (*chain, error) {
 // numbered is a checkpoint as a message has it.
 func numbered(e *checkpoint.Entry) string { return fmt.Sprintf("%d (%s)", e.Number, e.ID.Short()) }
 
-// shortID is a checkpoint's ID as messages show it; what is none is as it is.
+// shortID is a checkpoint's ID as messages show it. Another text is returned as it is.
 func shortID(text string) string {
 	id, err := checkpoint.ParseID(text)
 	if err != nil {

@@ -19,7 +19,7 @@ func newCheckpointCat(a *app) *cobra.Command {
 		Long:  "Print a file as it is in a checkpoint, or the target of a symlink: byte for byte\ninto a file or a pipe; on a terminal what would steer it is escaped.",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.lookingAt(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
+			return a.readCheckpoints(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
 				e, err := cps.find(args[0])
 				if err != nil {
 					return err

@@ -12,12 +12,12 @@ import (
 func newCheckpointCreate(a *app) *cobra.Command {
 	var name string
 	var pin bool
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "create",
 		Short: "Keep the project's files as they are",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withSession(cmd.Context(), name, false, func(store *lifecycle.Store, sess *lifecycle.Session) error {
+			return a.editSession(cmd.Context(), name, false, func(store *lifecycle.Store, sess *lifecycle.Session) error {
 				e, _, err := sess.Checkpoint(cmd.Context(), checkpoint.Manual, "")
 				if err == nil && pin {
 					err = sess.PinCheckpoint(cmd.Context(), e.ID, true)
@@ -27,7 +27,7 @@ func newCheckpointCreate(a *app) *cobra.Command {
 				}
 				row := newCheckpointRow(e, nil)
 				row.Pinned = pin
-				if err := a.sayUnknown(store, e); err != nil {
+				if err := a.warnUnrecorded(store, e); err != nil {
 					return err
 				}
 				if a.out.machine() {

@@ -14,13 +14,13 @@ import (
 func newCheckpointDiff(a *app) *cobra.Command {
 	var name string
 	var stat, nameOnly bool
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "diff A [B]",
 		Short: "Show what differs between two checkpoints, or between one and the files now",
 		Long:  "Show what differs between two checkpoints, or between one and the files now. A file of\nmore than 1 MiB is only said to differ, and not read.",
 		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.lookingAt(name, func(_ *lifecycle.Store, id session.ID, cps *chain) error {
+			return a.readCheckpoints(name, func(_ *lifecycle.Store, id session.ID, cps *chain) error {
 				from, err := cps.find(args[0])
 				if err != nil {
 					return err

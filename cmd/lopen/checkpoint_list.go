@@ -15,7 +15,7 @@ import (
 
 func newCheckpointList(a *app) *cobra.Command {
 	var name string
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "list",
 		Short: "List the project's checkpoints, the oldest first",
 		Long: `List the project's checkpoints, the oldest first: number, the begin of the ID, age,
@@ -37,7 +37,7 @@ it comes from up to there.`,
 				}
 				return err
 			}
-			err := a.lookingAt(name, list)
+			err := a.readCheckpoints(name, list)
 			if err != nil && (!errors.Is(err, lifecycle.ErrNotFound) || name != "") {
 				return err
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
-	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 )
 
 // TestNamesOfCheckpoints holds what finds a checkpoint.
@@ -48,12 +48,12 @@ func TestNamesOfCheckpoints(t *testing.T) {
 // TestSummaryOfARewind holds what is said of many paths, and of each.
 func TestSummaryOfARewind(t *testing.T) {
 	t.Parallel()
-	var r lifecycle.Rewound
+	var r rewind.Result
 	for i := range namedPaths + 3 {
 		r.Changes = append(r.Changes, checkpoint.Change{Kind: checkpoint.KindCreate, Path: fmt.Sprintf("made-%02d", i)})
-		r.Kept = append(r.Kept, checkpoint.Kept{Path: fmt.Sprintf("kept-%02d", i), Why: checkpoint.Foreign, By: "b-1 one", At: 7})
+		r.Retained = append(r.Retained, checkpoint.Retained{Path: fmt.Sprintf("kept-%02d", i), Why: checkpoint.Foreign, By: "b-1 one", At: 7})
 	}
-	r.Kept[0] = checkpoint.Kept{Path: "kept\n", Why: checkpoint.Ignored}
+	r.Retained[0] = checkpoint.Retained{Path: "kept\n", Why: checkpoint.Ignored}
 	show := func(whole bool) string {
 		var out bytes.Buffer
 		w := plain.New(&out)

@@ -18,7 +18,7 @@ func newCheckpointPin(a *app, pinned bool) *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var id checkpoint.ID
-		err := a.lookingAt(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
+		err := a.readCheckpoints(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
 			e, err := cps.find(args[0])
 			if err != nil {
 				return err
@@ -33,7 +33,7 @@ func newCheckpointPin(a *app, pinned bool) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.changes(func(store *lifecycle.Store) error {
+		return a.editStore(func(store *lifecycle.Store) error {
 			cps, err := store.Checkpoints()
 			if err != nil {
 				return err

@@ -11,7 +11,7 @@ import (
 
 func newCheckpointRestore(a *app) *cobra.Command {
 	rf := rewindFlags{scope: "files"}
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "restore CP [PATH...]",
 		Short: "Bring single files or folders back to a checkpoint; lopen undo takes it back",
 		Long:  "Bring single files or folders, with what is in them, back to a checkpoint; tasks stay as they are.\nOf failed:TASK it is without a PATH all that was set back when the task had failed." + rewindLong,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -32,8 +33,8 @@ func (rf *rewindFlags) addScope(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&rf.scope, "scope", "both", "`files|state|both`")
 }
 
-func (rf *rewindFlags) options() (lifecycle.RewindOptions, error) {
-	o := lifecycle.RewindOptions{Files: rf.scope != "state", State: rf.scope != "files", Contested: rf.contested, Force: rf.force}
+func (rf *rewindFlags) options() (rewind.Options, error) {
+	o := rewind.Options{Files: rf.scope != "state", State: rf.scope != "files", Contested: rf.contested, Force: rf.force}
 	switch rf.scope {
 	case "files", "state", "both":
 		return o, nil
@@ -53,7 +54,7 @@ CP is a number, the begin of an ID, last, before:TASK, after:TASK or failed:TASK
 
 func newCheckpointRewind(a *app) *cobra.Command {
 	var rf rewindFlags
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "rewind CP",
 		Short: "Bring files, tasks or both back to a checkpoint; lopen undo takes it back",
 		Long:  "Bring files, tasks or both back to a checkpoint." + rewindLong,
@@ -65,93 +66,118 @@ func newCheckpointRewind(a *app) *cobra.Command {
 	return cmd
 }
 
-// rewind says what would change, asks on a terminal, and does it. name is the checkpoint,
-// "" the one that undo goes back to; paths are those of a restore, from where the command
-// was called, nil of anything else.
+// A rewindCall is one call of `checkpoint rewind`, `checkpoint restore` or `undo`.
+type rewindCall struct {
+	*app
+	rewindFlags
+	name    string        // of the checkpoint; "" for the one that undo goes back to
+	paths   []string      // of a restore, from where the command was called; nil of anything else
+	to      checkpoint.ID // what name stands for
+	options rewind.Options
+}
+
+// rewind shows what would change, asks on a terminal, and does it.
 func (a *app) rewind(ctx context.Context, rf rewindFlags, name string, paths []string) error {
-	opts, err := rf.options()
+	r := rewindCall{app: a, rewindFlags: rf, name: name, paths: paths}
+	var err error
+	if r.options, err = rf.options(); err != nil {
+		return err
+	}
+	if err := a.refuseUnattended(rf); err != nil {
+		return err
+	}
+	if agreed, err := r.look(ctx); err != nil || !agreed {
+		return err
+	}
+	return a.editSession(ctx, rf.session, rf.force, func(_ *lifecycle.Store, sess *lifecycle.Session) error { return r.do(ctx, sess) })
+}
+
+// look finds the checkpoint, shows what would change, and asks whether to do that.
+func (r *rewindCall) look(ctx context.Context) (agreed bool, err error) {
+	var would rewind.Result
+	if err = r.readCheckpoints(r.session, func(store *lifecycle.Store, id session.ID, cps *chain) error {
+		if err := r.find(store, cps); err != nil {
+			return err
+		}
+		if r.yes && !r.dryRun && !r.contested {
+			return nil
+		}
+		if would, err = store.PlanRewind(ctx, id, r.to, r.options); err != nil {
+			return err
+		}
+		return r.preview(cps, would)
+	}); err != nil || r.dryRun || r.yes {
+		return err == nil && !r.dryRun, err
+	}
+	answer, err := r.ask(ctx, fmt.Sprintf("Rewind to %s? [y/N] ", numbered(would.To)))
+	return err == nil && answer != "" && (answer[0] == 'y' || answer[0] == 'Y'), err
+}
+
+// find finds the checkpoint, and the paths of a restore.
+func (r *rewindCall) find(store *lifecycle.Store, cps *chain) error {
+	if r.name == "" {
+		return nil
+	}
+	e, err := cps.find(r.name)
 	if err != nil {
 		return err
 	}
-	if err := a.watched(rf); err != nil {
-		return err
-	}
-	var to checkpoint.ID
-	var would lifecycle.Rewound
-	err = a.lookingAt(rf.session, func(store *lifecycle.Store, id session.ID, cps *chain) error {
-		if name != "" {
-			e, err := cps.find(name)
-			if err != nil {
-				return err
-			}
-			to = e.ID
-			for _, p := range paths {
-				path, err := a.restorable(store, cps.Tree(e.Root), p)
-				if err != nil {
-					return err
-				}
-				opts.Paths = append(opts.Paths, path)
-			}
-			if paths != nil && len(paths) == 0 {
-				if !e.SetBack() {
-					return usagef("give the PATH of what is to be brought back: files or folders, or . for everything")
-				}
-				if opts.Paths, err = cps.setBack(e); err != nil {
-					return err
-				}
-				if len(opts.Paths) == 0 {
-					return fmt.Errorf("what was set back from checkpoint %s is not known: %w: name it, or bring everything back with: lopen checkpoint rewind %s --scope files", numbered(e), lifecycle.ErrNotFound, e.ID.Short())
-				}
-			}
-		}
-		if rf.yes && !rf.dryRun && !rf.contested {
-			return nil
-		}
-		if would, err = store.PlanRewind(ctx, id, to, opts); err != nil {
-			return err
-		}
-		switch {
-		case rf.dryRun && a.out.machine():
-			return a.printJSON(newRewindRow(would))
-		case rf.dryRun:
-			return a.preview(a.stdout, cps, would, true, rf.diff)
-		case !rf.yes && !a.interactive():
-			return usagef("nobody can be asked here: look with --dry-run, then give --yes")
-		}
-		return a.preview(a.stderr, cps, would, rf.contested, rf.diff)
-	})
-	if err != nil || rf.dryRun {
-		return err
-	}
-	if !rf.yes {
-		answer, err := a.ask(ctx, fmt.Sprintf("Rewind to %s? [y/N] ", numbered(would.To)))
-		if err != nil || answer == "" || answer[0] != 'y' && answer[0] != 'Y' {
-			return err
-		}
-	}
-	return a.withSession(ctx, rf.session, rf.force, func(_ *lifecycle.Store, sess *lifecycle.Session) error {
-		var done lifecycle.Rewound
-		if name == "" {
-			done, err = sess.Undo(ctx, opts)
-		} else {
-			done, err = sess.Rewind(ctx, to, opts)
-		}
+	r.to = e.ID
+	for _, p := range r.paths {
+		path, err := r.restorable(store, cps.Tree(e.Root), p)
 		if err != nil {
 			return err
 		}
-		if a.out.machine() {
-			return a.printJSON(newRewindRow(done))
-		}
-		showRewind(a.stdout, done, false)
-		if done.Before != nil {
-			fmt.Fprintf(a.stderr, "rewound to %s; lopen undo takes it back\n", numbered(done.To))
-		}
+		r.options.Paths = append(r.options.Paths, path)
+	}
+	if r.paths == nil || len(r.paths) > 0 {
 		return nil
-	})
+	}
+	if !e.SetBack() {
+		return usagef("give the PATH of what is to be brought back: files or folders, or . for everything")
+	}
+	if r.options.Paths, err = cps.setBack(e); err == nil && len(r.options.Paths) == 0 {
+		err = fmt.Errorf("what was set back from checkpoint %s is not known: %w: name it, or bring everything back with: lopen checkpoint rewind %s --scope files", numbered(e), lifecycle.ErrNotFound, e.ID.Short())
+	}
+	return err
 }
 
-// watched refuses --contested where nobody watches.
-func (a *app) watched(rf rewindFlags) error {
+// preview shows what would change: the result of a dry run, else what the question is about.
+func (r *rewindCall) preview(cps *chain, would rewind.Result) error {
+	switch {
+	case r.dryRun && r.out.machine():
+		return r.printJSON(newRewindRow(would))
+	case r.dryRun:
+		return showRewindPlan(r.stdout, cps, would, true, r.diff)
+	case !r.yes && !r.interactive():
+		return usagef("nobody can be asked here: look with --dry-run, then give --yes")
+	}
+	return showRewindPlan(r.stderr, cps, would, r.contested, r.diff)
+}
+
+func (r *rewindCall) do(ctx context.Context, sess *lifecycle.Session) error {
+	var done rewind.Result
+	var err error
+	if r.name == "" {
+		done, err = sess.Undo(ctx, r.options)
+	} else {
+		done, err = sess.Rewind(ctx, r.to, r.options)
+	}
+	if err != nil {
+		return err
+	}
+	if r.out.machine() {
+		return r.printJSON(newRewindRow(done))
+	}
+	showRewind(r.stdout, done, false)
+	if done.Before != nil {
+		fmt.Fprintf(r.stderr, "rewound to %s; lopen undo takes it back\n", numbered(done.To))
+	}
+	return nil
+}
+
+// refuseUnattended refuses --contested where nobody watches.
+func (a *app) refuseUnattended(rf rewindFlags) error {
 	if !rf.contested || rf.dryRun {
 		return nil
 	}
@@ -160,7 +186,7 @@ func (a *app) watched(rf rewindFlags) error {
 		return err
 	}
 	values, err := a.projectSettings(project, nil)
-	if err == nil && values.Bool("unattended") {
+	if err == nil && values.Unattended {
 		err = usagef("--contested is for a person to decide, and the setting unattended says that nobody is there")
 	}
 	return err

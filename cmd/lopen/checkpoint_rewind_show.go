@@ -5,24 +5,24 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
-	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 )
 
-// nobodys is who a [checkpoint.Kept] names where no task was active.
-const nobodys = "nobody's task"
+// noTask is who a [checkpoint.Retained] names where no task was active.
+const noTask = "nobody's task"
 
 // A summary of a rewind names so many paths of a kind, or of a reason to be kept.
 const namedPaths = 10
 
 // rewindRow is a rewind as --json prints it.
 type rewindRow struct {
-	To      checkpointRef       `json:"to"`
-	Before  *checkpointRef      `json:"before,omitempty"`
-	Later   bool                `json:"later"` // commits or branches came after the target
-	Changes []checkpoint.Change `json:"changes"`
-	Kept    []checkpoint.Kept   `json:"kept"`
-	Tasks   []rewindTask        `json:"tasks"`
+	To      checkpointRef         `json:"to"`
+	Before  *checkpointRef        `json:"before,omitempty"`
+	Later   bool                  `json:"later"` // commits or branches came after the target
+	Changes []checkpoint.Change   `json:"changes"`
+	Kept    []checkpoint.Retained `json:"kept"`
+	Tasks   []rewindTask          `json:"tasks"`
 }
 
 type checkpointRef struct {
@@ -35,9 +35,9 @@ type rewindTask struct {
 	State string `json:"state"`
 }
 
-func newRewindRow(r lifecycle.Rewound) rewindRow {
+func newRewindRow(r rewind.Result) rewindRow {
 	row := rewindRow{To: checkpointRef{r.To.ID, r.To.Number}, Later: r.Later, Changes: append([]checkpoint.Change{}, r.Changes...),
-		Kept: append([]checkpoint.Kept{}, r.Kept...), Tasks: []rewindTask{}}
+		Kept: append([]checkpoint.Retained{}, r.Retained...), Tasks: []rewindTask{}}
 	if r.Before != nil {
 		row.Before = &checkpointRef{r.Before.ID, r.Before.Number}
 	}
@@ -47,9 +47,9 @@ func newRewindRow(r lifecycle.Rewound) rewindRow {
 	return row
 }
 
-// preview tells what a rewind would change, each path or a summary, and with patches
+// showRewindPlan prints what a rewind would change, each path or a summary, and with patches
 // line by line.
-func (a *app) preview(w *plain.Stream, cps *chain, r lifecycle.Rewound, whole, patches bool) error {
+func showRewindPlan(w *plain.Stream, cps *chain, r rewind.Result, whole, patches bool) error {
 	showRewind(w, r, whole)
 	for _, c := range r.Changes {
 		if !patches {
@@ -64,9 +64,9 @@ func (a *app) preview(w *plain.Stream, cps *chain, r lifecycle.Rewound, whole, p
 	return nil
 }
 
-// showRewind tells what a rewind changes and keeps: each path with the checkpoint that
+// showRewind prints what a rewind changes and keeps: each path with the checkpoint that
 // has what it replaces, or the first of each kind.
-func showRewind(w *plain.Stream, r lifecycle.Rewound, whole bool) {
+func showRewind(w *plain.Stream, r rewind.Result, whole bool) {
 	l := lister{w: w, whole: whole}
 	for _, c := range r.Changes {
 		has := ""
@@ -76,7 +76,7 @@ func showRewind(w *plain.Stream, r lifecycle.Rewound, whole bool) {
 		l.add(string(c.Kind), fmt.Sprintf("%-9s %s%s", c.Kind, shown(c.Path), has))
 	}
 	l.more()
-	for _, k := range r.Kept {
+	for _, k := range r.Retained {
 		l.add("kept: "+string(k.Why), fmt.Sprintf("%-9s %s (%s)", "keep", shown(k.Path), whyKept(k)))
 	}
 	l.more()
@@ -96,12 +96,12 @@ func showRewind(w *plain.Stream, r lifecycle.Rewound, whole bool) {
 }
 
 // whyKept says why a path is kept, who changed it, and which checkpoint has it.
-func whyKept(k checkpoint.Kept) string {
+func whyKept(k checkpoint.Retained) string {
 	why := string(k.Why)
 	switch {
-	case k.By == nobodys && k.Why == checkpoint.Foreign:
+	case k.By == noTask && k.Why == checkpoint.Foreign:
 		why = "changed while no task was at work"
-	case k.By != "" && k.By != nobodys:
+	case k.By != "" && k.By != noTask:
 		why += ": " + k.By
 	}
 	if k.At != 0 {
@@ -116,7 +116,7 @@ type lister struct {
 	whole  bool
 	kinds  []string
 	counts map[string]int
-	told   int // kinds whose rest was told
+	summed int // kinds whose rest was counted
 	hidden bool
 }
 
@@ -134,13 +134,13 @@ func (l *lister) add(kind, line string) {
 
 // more says how many lines of the kinds so far were left out.
 func (l *lister) more() {
-	for _, kind := range l.kinds[l.told:] {
+	for _, kind := range l.kinds[l.summed:] {
 		if n := l.counts[kind] - namedPaths; n > 0 && !l.whole {
 			fmt.Fprintf(l.w, "          and %d more (%s)\n", n, kind)
 			l.hidden = true
 		}
 	}
-	l.told = len(l.kinds)
+	l.summed = len(l.kinds)
 }
 
 func (l *lister) totals() (all []string) {

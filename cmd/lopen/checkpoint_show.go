@@ -18,12 +18,12 @@ var errNotThere = fmt.Errorf("the checkpoint has no such path: %w", lifecycle.Er
 
 func newCheckpointShow(a *app) *cobra.Command {
 	var name string
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "show CP [PATH]",
 		Short: "Show what a checkpoint holds, of all files or of one file or folder",
 		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.lookingAt(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
+			return a.readCheckpoints(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
 				e, err := cps.find(args[0])
 				if err != nil {
 					return err
@@ -47,7 +47,7 @@ func newCheckpointShow(a *app) *cobra.Command {
 				for _, f := range row.Entries {
 					fmt.Fprintf(a.stdout, "%s %10d %s\n", f.Mode, f.Size, shown(f.Path))
 				}
-				return a.sayUnknown(store, e)
+				return a.warnUnrecorded(store, e)
 			})
 		},
 	})

@@ -15,7 +15,7 @@ func newConfigSet(a *app) *cobra.Command {
 		Short: "Set a setting of this project, in .lopen/config.json",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.making(func(project string, store *lifecycle.Store) error {
+			return a.initStore(func(project string, store *lifecycle.Store) error {
 				old, err := store.Config()
 				if err != nil {
 					return err
@@ -52,25 +52,27 @@ func (a *app) commandsOf(config []byte, key string) (all []trust.Command, err er
 		return nil, &usageError{err}
 	}
 	var names []string
+	shell, argv := "", []string(nil)
 	switch key {
-	case "check", "on_event":
-		if shell := v.String(key); shell != "" {
-			all = append(all, trust.Command{Shell: shell})
-		}
+	case "check":
+		shell = v.Check
+	case "on_event":
+		shell = v.OnEvent
 	case "command":
-		if argv := v.Strings(key); len(argv) > 0 {
-			all = append(all, trust.Command{Argv: argv})
-		}
+		argv = v.Command
 	case "agent":
-		names = []string{v.String(key)}
+		names = []string{v.Agent}
 	case "fallback":
-		names = v.Strings(key)
+		names = v.Fallback
+	}
+	if shell != "" || len(argv) > 0 {
+		all = append(all, trust.Command{Argv: argv, Shell: shell})
 	}
 	own, err := a.settings(nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	recipes, err := agent.Recipes(own.Object("agents"))
+	recipes, err := agent.Recipes(own.Agents)
 	if err != nil {
 		return nil, usagef("agents: %w", err)
 	}

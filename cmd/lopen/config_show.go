@@ -12,7 +12,7 @@ import (
 )
 
 func newConfigShow(a *app) *cobra.Command {
-	return a.reads(&cobra.Command{
+	return a.jsonFlags(&cobra.Command{
 		Use:   "show",
 		Short: "Show the settings and where each comes from",
 		Args:  cobra.NoArgs,

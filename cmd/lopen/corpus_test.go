@@ -113,7 +113,7 @@ func unpack(t *testing.T, archive, dir string) {
 	folders := map[string]time.Time{}
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)

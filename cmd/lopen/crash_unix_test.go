@@ -149,21 +149,21 @@ func checkRound(t *testing.T, dir string, tasks, killed int) int {
 func TestOrphanIsEndedBeforeItsTaskRunsAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		wait string // in place of the run's own
-		said string
-		args []string
+		wait    string // in place of the run's own
+		printed string
+		args    []string
 	}{
 		"resumed": {"", "5s", []string{"run", "m"}},
 		"new":     {"500ms", "500ms", []string{"run", "m", "--no-resume", "--", "true"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			orphaned(t, c.wait, c.said, c.args)
+			orphaned(t, c.wait, c.printed, c.args)
 		})
 	}
 }
 
-func orphaned(t *testing.T, wait, said string, args []string) {
+func orphaned(t *testing.T, wait, printed string, args []string) {
 	if runtime.GOOS != "linux" {
 		t.Skip("no /proc: which process holds a lock cannot be told, and none is ended")
 	}
@@ -197,12 +197,12 @@ func orphaned(t *testing.T, wait, said string, args []string) {
 	require.ErrorAs(t, cmd.Run(), &exit)
 	require.Equal(t, 11, exit.ExitCode())
 
-	// The old agent may still be writing: nothing is kept or brought back beside it.
-	for _, beside := range [][]string{{"checkpoint", "create"}, {"checkpoint", "rewind", "last", "--yes"}, {"undo", "--yes"}} {
-		refused := command(t, dir, beside...)
+	// The old agent may still be writing: nothing is stored or brought back meanwhile.
+	for _, args := range [][]string{{"checkpoint", "create"}, {"checkpoint", "rewind", "last", "--yes"}, {"undo", "--yes"}} {
+		refused := command(t, dir, args...)
 		out, err := refused.CombinedOutput()
-		require.Error(t, err, "%v: %s", beside, out)
-		require.Equal(t, 11, refused.ProcessState.ExitCode(), "%v: %s", beside, out)
+		require.Error(t, err, "%v: %s", args, out)
+		require.Equal(t, 11, refused.ProcessState.ExitCode(), "%v: %s", args, out)
 		require.Contains(t, string(out), "still works on the files (process group")
 	}
 	log := filepath.Join(t.TempDir(), "log")
@@ -212,7 +212,7 @@ func orphaned(t *testing.T, wait, said string, args []string) {
 	out := string(all)
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, out, "a command of an earlier run still works (process group")
-	require.Contains(t, out, "waiting "+said+" before it is ended")
+	require.Contains(t, out, "waiting "+printed+" before it is ended")
 	lines, err := os.ReadFile(log)
 	require.NoError(t, err)
 	require.Regexp(t, `"level":"warn","session":"`+id.String()+`","process_group":\d+,"command":"sh -c .*"message":"orphan found"`, string(lines))
@@ -223,7 +223,7 @@ func orphaned(t *testing.T, wait, said string, args []string) {
 	require.Error(t, err, "the old agent is gone: the fifo has no writer left")
 }
 
-func TestInterruptSavesAndSaysHowToGoOn(t *testing.T) {
+func TestInterruptSavesAndPrintsHowToResume(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {

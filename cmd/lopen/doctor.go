@@ -17,7 +17,7 @@ type findingRow struct {
 }
 
 func newDoctor(a *app) *cobra.Command {
-	return a.reads(&cobra.Command{
+	return a.jsonFlags(&cobra.Command{
 		Use:   "doctor",
 		Short: "Look at disk, locks and sessions, and say what to mend",
 		Args:  cobra.NoArgs,

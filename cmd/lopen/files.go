@@ -19,8 +19,8 @@ func newFiles(a *app) *cobra.Command {
 // filesRecord is where `files record` keeps its snapshot, from the project on.
 const filesRecord = lifecycle.Dir + "/cache/files.bin"
 
-// saySkipped names what was left out but for the ignored.
-func (a *app) saySkipped(skipped []files.Skip) {
+// warnSkipped names what was left out but for the ignored.
+func (a *app) warnSkipped(skipped []files.Skip) {
 	for _, k := range skipped {
 		if k.Reason == files.Ignored {
 			continue
@@ -33,8 +33,8 @@ func (a *app) saySkipped(skipped []files.Skip) {
 	}
 }
 
-// changeRow is a change as `files changed --json` prints it. What is not UTF-8 has
-// its bytes in base64 beside it.
+// changeRow is a change as `files changed --json` prints it. A path that is not
+// UTF-8 comes with its bytes in base64.
 type changeRow struct {
 	Kind      files.Kind `json:"kind"`
 	Path      string     `json:"path"`

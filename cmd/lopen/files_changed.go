@@ -12,7 +12,7 @@ import (
 )
 
 func newFilesChanged(a *app) *cobra.Command {
-	return a.reads(&cobra.Command{
+	return a.jsonFlags(&cobra.Command{
 		Use:   "changed",
 		Short: "List what changed since `lopen files record`",
 		Long:  "List what changed since `lopen files record`: A created, M modified, D deleted, R moved, m mode only.\nWhat is deleted is listed once; the rest until the next record.",
@@ -34,7 +34,7 @@ func newFilesChanged(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.saySkipped(now.Skipped)
+			a.warnSkipped(now.Skipped)
 			if err := a.printChanges(files.Compare(base, now)); err != nil {
 				return err
 			}

@@ -40,7 +40,7 @@ func newFilesRecord(a *app) *cobra.Command {
 			if err := files.Save(store.Project(), filesRecord, now); err != nil {
 				return err
 			}
-			a.saySkipped(now.Skipped)
+			a.warnSkipped(now.Skipped)
 			count, bytes := 0, int64(0)
 			for i := range now.Files {
 				if !now.Files[i].Mode.IsDir() {

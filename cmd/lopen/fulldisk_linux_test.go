@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFullDiskPausesAndGoesOn fills a real file system while the loop runs: it
+// TestFullDiskPausesAndResumes fills a real file system while the loop runs: it
 // pauses, names path and error, and goes on by itself when space is back.
-func TestFullDiskPausesAndGoesOn(t *testing.T) {
+func TestFullDiskPausesAndResumes(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("mounting a tmpfs takes root")

@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // evil steers a terminal in each way there is, and hides what it does.
@@ -210,7 +210,7 @@ func hostileProject(t *testing.T) string {
 	of := func(module string) string { return sessionFolder(t, dir, module) }
 	for _, m := range []string{"m", "edited", "held"} {
 		object := `{"schemaVersion":1,"name":` + quoteJSON(t, "name"+evil+forged)
-		put(of(m)+"/meta.json", string(session.Seal([]byte(object))))
+		put(of(m)+"/meta.json", string(envelope.Checksum.Append([]byte(object))))
 	}
 	put(of("held")+"/.lock", hostileOwner(t))
 	put(".lopen/modules/held/.lock", hostileOwner(t))

@@ -30,7 +30,7 @@ func newInit(a *app) *cobra.Command {
 					return &usageError{err}
 				}
 			}
-			return a.making(func(project string, store *lifecycle.Store) error {
+			return a.initStore(func(project string, store *lifecycle.Store) error {
 				if inProject {
 					if err := store.IgnoreInProject(); err != nil {
 						return err

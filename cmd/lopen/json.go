@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/template"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // outputFlags choose how a command that reads prints.
@@ -21,8 +21,8 @@ type outputFlags struct {
 	template string
 }
 
-// reads adds the flags that every command that reads has.
-func (a *app) reads(cmd *cobra.Command) *cobra.Command {
+// jsonFlags adds the flags that every command that reads has.
+func (a *app) jsonFlags(cmd *cobra.Command) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&a.out.json, "json", false, "print everything as compact JSON")
 	f.StringVar(&a.out.fields, "fields", "", "print these fields only, as JSON: `a,b`")
@@ -38,7 +38,7 @@ func (o outputFlags) machine() bool {
 // printJSON prints v as the flags say: v is what --json prints, an object or
 // an array of objects.
 func (a *app) printJSON(v any) error {
-	data, err := compactJSON(v)
+	data, err := strictjson.MarshalShown(v)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (a *app) printJSON(v any) error {
 		return err
 	}
 	var tree any
-	if err := json.Unmarshal(data, &tree); err != nil {
+	if err := strictjson.UnmarshalForeign(data, &tree); err != nil {
 		return err
 	}
 	if a.out.fields != "" {
@@ -70,24 +70,14 @@ func (a *app) printJSON(v any) error {
 		_, err = fmt.Fprintln(a.stdout.Content(), b.String())
 		return err
 	}
-	if data, err = compactJSON(tree); err != nil {
+	if data, err = strictjson.MarshalShown(tree); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(a.stdout.JSON(), "%s\n", data)
 	return err
 }
 
-func compactJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}
-
-// pick keeps the named fields of an object, or of every object of an array.
+// pick returns the named fields of an object, or of every object of an array.
 func pick(tree any, fields []string) (any, error) {
 	switch t := tree.(type) {
 	case []any:
@@ -99,13 +89,13 @@ func pick(tree any, fields []string) (any, error) {
 		}
 		return t, nil
 	case map[string]any:
-		kept := map[string]any{}
+		picked := map[string]any{}
 		for _, f := range fields {
 			if v, ok := t[strings.TrimSpace(f)]; ok {
-				kept[strings.TrimSpace(f)] = v
+				picked[strings.TrimSpace(f)] = v
 			}
 		}
-		return kept, nil
+		return picked, nil
 	}
 	return nil, usagef("--fields: the output has no fields")
 }
@@ -128,7 +118,7 @@ func printJQ(w *plain.Stream, query string, tree any) error {
 			fmt.Fprintln(w.Content(), s)
 			continue
 		}
-		data, err := compactJSON(v)
+		data, err := strictjson.MarshalShown(v)
 		if err != nil {
 			return err
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
-	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 // startLog makes the log. asked says that its level was typed.
@@ -22,7 +22,7 @@ func (a *app) startLog(asked bool) error {
 	}
 	to := a.stderr
 	if a.logFile != "" {
-		f, err := lifecycle.AppendRegular(a.logFile)
+		f, err := documents.AppendFile(a.logFile)
 		if err != nil {
 			return fmt.Errorf("open log file: %w", err)
 		}
@@ -38,7 +38,7 @@ func (a *app) startLog(asked bool) error {
 		return usagef("--log-format %q: give console or json", a.logFormat)
 	}
 	zerolog.TimeFieldFormat = time.RFC3339Nano
-	// A log is kept, and errors quote what they are about.
+	// A log stays on the disk, and errors quote what they are about.
 	a.logger = zerolog.New(zerolog.SyncWriter(redacting{sink})).Level(lvl).With().Timestamp().Logger()
 	if !asked && a.logFile == "" {
 		a.logger = a.logger.Hook(once{})
@@ -71,10 +71,10 @@ func (w redacting) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// toldTwice are the log's warnings and errors whose event the command tells in its own words:
-// on a terminal they would stand there twice. A log that was asked for, by a level or a
+// reportedElsewhere are warnings and errors of the log that the command prints in its own
+// words: on a terminal they would appear twice. A log that was asked for, by a level or a
 // file, has them all.
-var toldTwice = []string{
+var reportedElsewhere = []string{
 	"paused on a storage error",
 	"damaged session moved aside",
 	"orphan found",
@@ -85,11 +85,11 @@ var toldTwice = []string{
 	"the checkpoints that may not be removed take more than the limit",
 }
 
-// once leaves out what the command tells itself.
+// once leaves out what the command prints itself.
 type once struct{}
 
 func (once) Run(e *zerolog.Event, _ zerolog.Level, message string) {
-	if slices.Contains(toldTwice, message) {
+	if slices.Contains(reportedElsewhere, message) {
 		e.Discard()
 	}
 }

@@ -17,13 +17,13 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }
 
-// softLimit is the memory in bytes from which on the collector works harder than it would:
-// it lets garbage grow to as much again as what is in use. What needs more gets it, at up
-// to half of the processor's time. GOMEMLIMIT says otherwise.
+// softLimit is the memory in bytes above which the collector works harder than it would: by
+// itself it lets garbage grow to as much as is in use. What needs more gets it, at up to half
+// of the processor's time. GOMEMLIMIT overrides it.
 const softLimit = 160 << 20
 
-// run is the whole program. The first interrupt cancels what goes on, which
-// saves and says how to go on; the second kills what was started: see interrupts.
+// run is the whole program. The first interrupt cancels the command, which saves and prints
+// how to resume; the second kills what was started: see interrupts.
 func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []string) int {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(softLimit)

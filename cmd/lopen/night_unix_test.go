@@ -115,10 +115,10 @@ esac
 exit 0
 `
 
-// TestTheNightCanBeToldFromTheLog works through a plan whose tasks fail, are limited,
+// TestTheLogHasTheWholeNight works through a plan whose tasks fail, are limited,
 // meet a denied write and a kill, and does what a person does on the morning after. What
 // the log alone tells must be what the session's own record says.
-func TestTheNightCanBeToldFromTheLog(t *testing.T) {
+func TestTheLogHasTheWholeNight(t *testing.T) {
 	t.Parallel()
 	dir, lopen, process := asNobody(t)
 	n := &night{T: t, dir: dir, log: filepath.Join(filepath.Dir(dir), "tmp", "night.log"), lopen: lopen}

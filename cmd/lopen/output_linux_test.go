@@ -12,7 +12,7 @@ import (
 )
 
 // TestOutputLeavesRoomForTheState prints more than a disk holds: the output of those attempts
-// ends early, which is said once, and the run neither fails nor pauses.
+// ends early, which is printed once, and the run neither fails nor pauses.
 func TestOutputLeavesRoomForTheState(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -31,11 +31,11 @@ func TestOutputLeavesRoomForTheState(t *testing.T) {
 		require.NoError(t, cmd.Run(), stderr.String())
 		return stderr.String()
 	}
-	said := run(dir, "run", "m", "--pause-timeout", "1s", "--", "sh", "-c", `echo begin; yes "a line of the output" | head -c 41943040; echo end`)
-	require.Equal(t, 1, strings.Count(said, "the output of this attempt is not kept: keep output: "), said)
-	require.Contains(t, said, "are for the state")
-	require.NotContains(t, said, "paused")
-	require.Contains(t, said, "2/2 tasks done")
+	printed := run(dir, "run", "m", "--pause-timeout", "1s", "--", "sh", "-c", `echo begin; yes "a line of the output" | head -c 41943040; echo end`)
+	require.Equal(t, 1, strings.Count(printed, "the output of this attempt is not kept: keep output: "), printed)
+	require.Contains(t, printed, "are for the state")
+	require.NotContains(t, printed, "paused")
+	require.Contains(t, printed, "2/2 tasks done")
 	shown := must(t, dir, "session", "output", "one")
 	require.Contains(t, shown, "begin\n")
 	require.NotContains(t, shown, "end\n")

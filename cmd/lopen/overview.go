@@ -10,11 +10,10 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
-
-func timeNow() time.Time { return time.Now() }
 
 // overview is `lopen` alone: in a project with sessions, what runs, what is
 // next, what failed, and what to type; elsewhere the help.
@@ -68,7 +67,7 @@ func (a *app) orphans(store *lifecycle.Store, infos []lifecycle.Info) {
 			continue
 		}
 		if o, err := store.Abandoned(i.ID); err == nil && o != nil {
-			fmt.Fprintf(a.stdout, "orphan   of %s: %s\n         %s\n", i.ID, plain.Line(o.String()), lifecycle.HowToEnd(o, i.ID))
+			fmt.Fprintf(a.stdout, "orphan   of %s: %s\n         %s\n", i.ID, plain.Line(o.String()), repair.HowToEnd(o, i.ID))
 		}
 	}
 }
@@ -105,35 +104,45 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 	}
 	fmt.Fprintf(a.stdout, "tasks    %s\n", done)
 	fmt.Fprintf(a.stdout, "next     %s\n", next(st, owner != nil))
-	failed := "nothing"
-	for t := range st.All() {
-		if t.State == session.TaskFailed && len(t.Children) == 0 {
-			failed = plain.Line(fmt.Sprintf("%s (%s)", t.Name, t.LastError))
-			if p.Failed > 1 {
-				failed += fmt.Sprintf(" and %d more", p.Failed-1)
-			}
-			break
-		}
-	}
-	fmt.Fprintf(a.stdout, "failed   %s\n", failed)
-	hint := "lopen run " + info.Module
-	switch {
-	case owner != nil:
-		hint = "lopen session pause " + info.Module
-	case info.Status == session.StatusComplete && p.Done+p.Skipped == p.Total:
-		hint = "lopen session show " + info.ID.String()
-	case info.Status == session.StatusComplete, len(st.Header().Settings.Command) == 0:
-		hint += " -- CMD" // a new session has no command yet
-	case st.Header().RequiresValidation:
-		hint = "lopen session verify " + info.ID.String() + " --accept"
-	}
-	fmt.Fprintf(a.stdout, "type     %s\n", hint)
+	fmt.Fprintf(a.stdout, "failed   %s\n", firstFailure(st))
+	fmt.Fprintf(a.stdout, "type     %s\n", nextCommand(info, st, owner != nil))
 	if owner == nil && p.Failed > 0 {
 		fmt.Fprintf(a.stdout, "report   lopen report %s\n", info.ID)
 	}
 }
 
-// next says which task a run begins next, after the one in progress if it goes on.
+// firstFailure names the first task that failed and why, and counts the others.
+func firstFailure(st *session.State) string {
+	for t := range st.All() {
+		if t.State != session.TaskFailed || len(t.Children) > 0 {
+			continue
+		}
+		failed := plain.Line(fmt.Sprintf("%s (%s)", t.Name, t.LastError))
+		if n := st.Progress().Failed; n > 1 {
+			failed += fmt.Sprintf(" and %d more", n-1)
+		}
+		return failed
+	}
+	return "nothing"
+}
+
+// nextCommand is what to type next about a session.
+func nextCommand(info *lifecycle.Info, st *session.State, running bool) string {
+	p := st.Progress()
+	switch {
+	case running:
+		return "lopen session pause " + info.Module
+	case info.Status == session.StatusComplete && p.Done+p.Skipped == p.Total:
+		return "lopen session show " + info.ID.String()
+	case info.Status == session.StatusComplete, len(st.Header().Settings.Command) == 0:
+		return "lopen run " + info.Module + " -- CMD" // a new session has no command yet
+	case st.Header().RequiresValidation:
+		return "lopen session verify " + info.ID.String() + " --accept"
+	}
+	return "lopen run " + info.Module
+}
+
+// next is the task that a run begins next, after the one in progress while it runs.
 func next(st *session.State, running bool) string {
 	ready, waiting := tasks.Order(st)
 	n := len(ready)

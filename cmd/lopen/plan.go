@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,9 +39,9 @@ func moduleState(store *lifecycle.Store, module string) (*session.State, error) 
 	return st, nil
 }
 
-// over says that nothing of a plan is left to do: each leaf is ticked, or was
+// leavesDone says that nothing of a plan is left to do: each leaf is ticked, or was
 // skipped in the module's last session. What a person skipped does not run unasked.
-func over(store *lifecycle.Store, module string, p *plan.Plan) (bool, *session.State) {
+func leavesDone(store *lifecycle.Store, module string, p *plan.Plan) (bool, *session.State) {
 	st, err := moduleState(store, module)
 	if err != nil {
 		return false, nil
@@ -93,11 +94,11 @@ func planState(store *lifecycle.Store, module string, p *plan.Plan) (*session.St
 		return nil, err
 	}
 	if st == nil {
-		id, err := session.NewID(module, timeNow(), 1)
+		id, err := session.NewID(module, time.Now(), 1)
 		if err != nil {
 			return nil, err
 		}
-		if st, err = session.New(id, timeNow()); err != nil {
+		if st, err = session.New(id, time.Now()); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 func newPlanCreate(a *app) *cobra.Command {
@@ -35,7 +36,7 @@ func newPlanCreate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.making(func(project string, store *lifecycle.Store) error {
+			return a.initStore(func(project string, store *lifecycle.Store) error {
 				if rel, err := filepath.Rel(project, path); err == nil && filepath.IsLocal(rel) {
 					path = rel
 				}
@@ -61,7 +62,7 @@ func newPlanCreate(a *app) *cobra.Command {
 }
 
 func (a *app) planFrom(module, from, path string) ([]byte, error) {
-	src, err := lifecycle.ReadRegular(path, prompt.MaxDocument)
+	src, err := documents.ReadFile(path, prompt.MaxDocument)
 	if err != nil {
 		return nil, fmt.Errorf("make a plan from %s: %w", from, err)
 	}

@@ -15,8 +15,8 @@ import (
 const taskHelp = ".\n\nTASK is an ID, a unique part of the text, or :LINE."
 
 // newPlanEdit makes a command that changes one thing in a plan. change gets the
-// arguments behind MODULE; what is printed is what done says of the plans before
-// and after. then, where it is not nil, goes on while the module is still held.
+// arguments behind MODULE; done prints what differs between the plans before
+// and after. then, if not nil, is called while the module is still locked.
 func newPlanEdit(a *app, cmd *cobra.Command, change func(p *plan.Plan, args []string) (plan.Change, error), done func(before, after *plan.Plan),
 	then func(ctx context.Context, store *lifecycle.Store, after *plan.Plan, args []string) error,
 ) *cobra.Command {

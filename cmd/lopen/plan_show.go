@@ -36,7 +36,7 @@ type planTask struct {
 }
 
 func newPlanShow(a *app) *cobra.Command {
-	return a.reads(&cobra.Command{
+	return a.jsonFlags(&cobra.Command{
 		Use:   "show MODULE",
 		Short: "Show a module's plan as a tree, and what is next",
 		Args:  cobra.ExactArgs(1),

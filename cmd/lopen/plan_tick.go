@@ -15,12 +15,11 @@ import (
 	"github.com/lopen-dev/lopen/plan"
 )
 
-// decide takes what a person said with plan tick and plan untick over into the
-// session where the plan's boxes cannot say it: a task that was skipped or failed
-// has an open box already, one that a fork is to do again has a ticked one, and after a
-// kill the next run cannot tell a person's edit from one of the command. It
-// returns when that is durable. The module's lock is held. A session that was
-// complete is paused afterwards, so that the next run resumes it.
+// decide puts a person's decision into the session where the plan's boxes cannot express it:
+// the box of a task that was skipped or failed is open already, that of one that a fork is to
+// do again is ticked, and after a kill the next run does not know whether a person or the
+// command edited the plan. It returns when that is durable. The caller holds the module's
+// lock. A session that was complete is paused afterwards, so that the next run resumes it.
 func (a *app) decide(ctx context.Context, store *lifecycle.Store, after *plan.Plan, module string, want map[string]bool) error {
 	st, err := moduleState(store, module)
 	if err != nil || st == nil {

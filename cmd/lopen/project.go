@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // start is the folder that the command was called in or sent to.
@@ -119,13 +119,13 @@ func (a *app) safe(dir string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(values.Strings("safe_directories"), func(safe string) bool {
+	return slices.ContainsFunc(values.SafeDirectories, func(safe string) bool {
 		return safe == "*" || filepath.IsAbs(safe) && sameDir(safe, dir)
 	}), nil
 }
 
 func (a *app) howToTrust(dir, start string) string {
-	list, err := json.Marshal([]string{dir})
+	list, err := strictjson.Marshal([]string{dir})
 	if err != nil {
 		return ""
 	}

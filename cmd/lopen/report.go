@@ -11,11 +11,12 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/report"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 func newReport(a *app) *cobra.Command {
 	var since string
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "report [ID]",
 		Short: "What failed and why, what waited, what is done, what to type",
 		Long: `Tell of a night: what failed, with the last lines of its check; what waited, and how
@@ -113,7 +114,7 @@ func (a *app) report(store *lifecycle.Store, id session.ID, since time.Time) (*r
 		return nil, err
 	}
 	r := report.Reader{Since: since}
-	if err := store.Log(id, 0, func(rec session.Record) error { r.Add(rec); return nil }); err != nil {
+	if err := store.Log(id, 0, func(rec record.Record) error { r.Add(rec); return nil }); err != nil {
 		return nil, err
 	}
 	return r.Report(st, owner != nil || holderErr != nil, time.Now()), nil

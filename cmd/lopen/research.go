@@ -10,8 +10,8 @@ import (
 
 	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
-	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 func newResearch(a *app) *cobra.Command {
@@ -20,9 +20,9 @@ func newResearch(a *app) *cobra.Command {
 
 // A researchPlace is where a module's research documents are.
 type researchPlace struct {
-	docs   *lifecycle.Documents // the project
-	folder string               // of the specification, relative to the project, with slashes
-	spec   string               // the specification's name in it
+	docs   *documents.Folder // the project
+	folder string            // of the specification, relative to the project, with slashes
+	spec   string            // the specification's name in it
 }
 
 func (a *app) researchPlace(module string) (*researchPlace, error) {
@@ -42,7 +42,7 @@ func (a *app) researchPlace(module string) (*researchPlace, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := lifecycle.OpenDocuments(filepath.Dir(store.Path()))
+	docs, err := documents.Open(filepath.Dir(store.Path()))
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type researchSection struct {
 }
 
 func newResearchList(a *app) *cobra.Command {
-	return a.reads(&cobra.Command{
+	return a.jsonFlags(&cobra.Command{
 		Use:   "list MODULE",
 		Short: "List a module's research documents, and what has changed under them",
 		Args:  cobra.ExactArgs(1),

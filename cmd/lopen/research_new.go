@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +34,7 @@ follows it, empty.`,
 				return err
 			}
 			defer place.docs.Close()
-			d := research.Document{Topic: args[1], Created: timeNow(), Specification: place.spec}
+			d := research.Document{Topic: args[1], Created: time.Now(), Specification: place.spec}
 			if d.Sections, err = place.sections(headers); err != nil {
 				return err
 			}

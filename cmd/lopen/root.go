@@ -33,7 +33,7 @@ type app struct {
 	logSink io.Closer
 	out     outputFlags
 
-	ignoredSaid bool // that the project's config.json holds what it may not
+	warnedIgnored bool // that the project's config.json holds what it may not
 }
 
 func newRoot(a *app) *cobra.Command {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lopen-dev/lopen/cache/sections"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/awake"
@@ -22,6 +23,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 // runFlags are the flags of run that are no settings.
@@ -71,7 +73,16 @@ func newRun(a *app) *cobra.Command {
 		}
 		return usagef("%w; see `%s --help`", err, cmd.CommandPath())
 	})
-	f := cmd.Flags()
+	rf.add(cmd.Flags())
+	cmd.MarkFlagsMutuallyExclusive("resume", "no-resume")
+	cmd.MarkFlagsMutuallyExclusive("resume", "no-save")
+	cmd.MarkFlagsMutuallyExclusive("transcript", "no-save")
+	cmd.MarkFlagsMutuallyExclusive("output", "no-save")
+	return cmd
+}
+
+// add adds the flags in the order of the help: what is used most comes first.
+func (rf *runFlags) add(f *pflag.FlagSet) {
 	f.SortFlags = false
 	settingFlag(f, "check", "shell `COMMAND` that judges a task: exit 0 is done")
 	settingFlag(f, "unit", "what one start of CMD works on: `leaf|task|component`")
@@ -99,11 +110,6 @@ func newRun(a *app) *cobra.Command {
 	f.BoolVar(&rf.noSave, "no-save", false, "keep nothing: no session, no ticked box, no byte below .lopen")
 	f.StringVar(&rf.prompt, "prompt", "", "template `FILE` in place of the built-in prompt: lopen help prompt")
 	f.BoolVar(&rf.dryRun, "dry-run", false, "list what would run, print the first prompt and the size and origin of its parts, change nothing")
-	cmd.MarkFlagsMutuallyExclusive("resume", "no-resume")
-	cmd.MarkFlagsMutuallyExclusive("resume", "no-save")
-	cmd.MarkFlagsMutuallyExclusive("transcript", "no-save")
-	cmd.MarkFlagsMutuallyExclusive("output", "no-save")
-	return cmd
 }
 
 // runCall is one call of run.
@@ -122,6 +128,7 @@ type runCall struct {
 	template *template.Template // of --prompt, or the built-in one
 }
 
+// run finds the project, its settings and its store, and the module.
 func (r *runCall) run(ctx context.Context) (err error) {
 	if r.module != "" {
 		if err := session.ValidateModule(r.module); err != nil {
@@ -150,7 +157,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		}
 	}()
 	if r.module == "" {
-		if r.module, err = r.theModule(project, store); r.module == "" {
+		if r.module, err = r.onlyUnfinished(project, store); r.module == "" {
 			return err
 		}
 	}
@@ -159,8 +166,14 @@ func (r *runCall) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	return r.runModule(ctx, project, store, values, opts)
+}
+
+// runModule reads the module's plan and runs it. A nil store is made once it is known that the
+// plan can be run.
+func (r *runCall) runModule(ctx context.Context, project string, store *lifecycle.Store, values *settings.Values, opts lifecycle.Options) (err error) {
 	spec := specPath(values, r.module)
-	docs, err := lifecycle.OpenDocuments(project)
+	docs, err := documents.Open(project)
 	if err != nil {
 		return err
 	}
@@ -168,7 +181,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 	outlines := openSections(r.app, docs, project, values, !r.noSave)
 	defer outlines.Close()
 	where := prompt.Documents{FS: docs, Spec: spec, Outlines: outlines.Outline}
-	p, err := r.plannable(project, store, docs, spec)
+	p, err := r.findPlan(project, store, docs, spec)
 	if err != nil {
 		return err
 	}
@@ -185,7 +198,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		}
 	}
 	if r.noSave {
-		return r.unsaved(ctx, project, store, where, p, values)
+		return r.runUnsaved(ctx, project, store, where, p, values)
 	}
 	if store == nil {
 		if _, err := r.choices(session.Settings{}, values); err != nil {
@@ -194,9 +207,10 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		if store, err = r.create(project, opts); err != nil {
 			return err
 		}
+		defer func() { err = errors.Join(err, closeStore(store)) }()
 	}
-	defer watched(ctx, outlines, r.logger, spec)()
-	return r.hold(ctx, project, store, values, where)
+	defer watchDocuments(ctx, outlines, r.logger, spec)()
+	return r.runLocked(ctx, project, store, values, where)
 }
 
 // busyInside refuses a run of the module whose run this command is part of.
@@ -209,11 +223,11 @@ func (r *runCall) busyInside(store *lifecycle.Store) error {
 
 // specPath is where a module's specification lies below the project's folder.
 func specPath(v *settings.Values, module string) string {
-	return filepath.ToSlash(filepath.Join(v.String("requirements_dir"), module, "SPECIFICATION.md"))
+	return filepath.ToSlash(filepath.Join(v.RequirementsDir, module, "SPECIFICATION.md"))
 }
 
-// hold takes the module, chooses the session and runs it. docs is where documents are.
-func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Store, values *settings.Values, docs prompt.Documents) (err error) {
+// runLocked locks the module, chooses the session and runs it.
+func (r *runCall) runLocked(ctx context.Context, project string, store *lifecycle.Store, values *settings.Values, docs prompt.Documents) (err error) {
 	lock, err := store.LockModule(r.module)
 	if err != nil {
 		return r.busyHint(err)
@@ -225,9 +239,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if err := loop.EndOrphans(ctx, store, r.module, ui); err != nil {
 		return err
 	}
-	for _, f := range store.Preflight() {
-		fmt.Fprintf(r.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
-	}
+	r.warnPreflight(store)
 	var cfg loop.Config
 	configure := func(old session.Settings) (err error) {
 		if values, err = r.remembered(store, old); err == nil {
@@ -235,7 +247,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 			cfg.Budget.Today = today(store)
 		}
 		if err == nil {
-			err = r.assessed(project, store, &cfg, values)
+			err = r.rememberCheck(project, store, &cfg, values)
 		}
 		return err
 	}
@@ -249,7 +261,7 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 		return nil
 	}
 	if !fresh {
-		if err = r.looked(ctx, sess.State()); err == nil {
+		if err = r.confirmRecovered(ctx, sess.State()); err == nil {
 			err = configure(sess.State().Header().Settings)
 		}
 		if err != nil {
@@ -258,11 +270,11 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	}
 	cfg.Store, cfg.Session, cfg.UI = store, sess, ui
 	ui.log = sess.Logger()
-	if !fresh {
-		p := sess.State().Progress()
-		cfg.UI.Say("session %s goes on: %d/%d tasks done", sess.ID(), p.Done, p.Total)
+	if fresh {
+		ui.Say("session %s", sess.ID())
 	} else {
-		cfg.UI.Say("session %s", sess.ID())
+		p := sess.State().Progress()
+		ui.Say("session %s goes on: %d/%d tasks done", sess.ID(), p.Done, p.Total)
 	}
 	err = r.work(ctx, cfg)
 	ui.stop()
@@ -273,8 +285,15 @@ func (r *runCall) hold(ctx context.Context, project string, store *lifecycle.Sto
 	if err != nil {
 		return err
 	}
-	r.epilogue(store, sess)
+	r.printWhere(store, sess)
 	return nil
+}
+
+// warnPreflight warns of what may stop a run later: a disk that is nearly full, for one.
+func (r *runCall) warnPreflight(store *lifecycle.Store) {
+	for _, f := range store.Preflight() {
+		fmt.Fprintf(r.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
+	}
 }
 
 // work runs the plan. While nobody watches it, the machine does not fall asleep.
@@ -293,14 +312,14 @@ func (r *runCall) busyHint(err error) error {
 	return err
 }
 
-func (r *runCall) epilogue(store *lifecycle.Store, sess *lifecycle.Session) {
+func (r *runCall) printWhere(store *lifecycle.Store, sess *lifecycle.Session) {
 	id := sess.ID().String()
 	fmt.Fprintf(r.stderr, "state:   %s\nshow it: lopen session show %s\n", filepath.Join(store.Path(), "sessions", id, "state.json"), id)
 }
 
-// watched keeps the outlines of a run's documents fresh in the background until
+// watchDocuments keeps the outlines of a run's documents fresh in the background until
 // the function that it returns is called.
-func watched(ctx context.Context, c *sections.Cache, log zerolog.Logger, names ...string) (stop func()) {
+func watchDocuments(ctx context.Context, c *sections.Cache, log zerolog.Logger, names ...string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

@@ -17,19 +17,20 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 // storePolicy is what the settings say of how sessions are kept.
 func storePolicy(v *settings.Values) (lifecycle.Policy, error) {
 	p := lifecycle.Policy{
-		Autosave: v.Duration("autosave_interval"), Interval: v.Int("snapshot_interval"), Retention: v.Int("snapshot_retention"), Iterations: v.Bool("save_iteration_history"),
-		CheckpointBytes: int64(v.Int("checkpoint_bytes")), JournalBytes: int64(v.Int("journal_bytes")),
+		Autosave: v.AutosaveInterval, Interval: v.SnapshotInterval, Retention: v.SnapshotRetention, Iterations: v.SaveIterationHistory,
+		CheckpointBytes: int64(v.CheckpointBytes), JournalBytes: int64(v.JournalBytes),
 	}
-	if p.Unredacted = !v.Bool("redact"); p.Unredacted {
+	if p.Unredacted = !v.Redact; p.Unredacted {
 		return p, nil
 	}
 	var err error
-	if p.Redact, err = redact.New(v.Strings("redact_patterns")); err != nil {
+	if p.Redact, err = redact.New(v.RedactPatterns); err != nil {
 		return p, usagef("redact_patterns: %w", err)
 	}
 	return p, nil
@@ -57,13 +58,13 @@ func (r *runCall) config(ctx context.Context, project string, docs prompt.Docume
 	}
 	cfg := loop.Config{
 		Documents: docs, Module: r.module, Project: project,
-		Agents: approved.agents, Check: approved.check, OnEvent: approved.onEvent, ExitCode: exitCode, Unit: values.String("unit"), Prompt: r.template, Only: r.only, Environ: r.environ,
-		Timeout: values.Duration("timeout"), IdleTimeout: values.Duration("idle_timeout"), Wait: values.Duration("wait"),
-		PauseTimeout: r.pauseTimeout, FailureThreshold: values.Int("failure_threshold"), MaxIterations: values.Int("max_iterations"),
-		Checkpoint: values.Bool("checkpoint") && !r.noCheckpoint, RequireChange: values.Bool("require_change"),
-		RequireGreen: r.requireGreen, KeepFailed: r.keepFailed, Output: values.Bool("output"), Transcript: values.Bool("transcript"),
-		Budget:     loop.Budget{Cost: values.Number("max_cost"), Tokens: int64(values.Int("max_tokens")), DayCost: values.Number("day_cost"), DayTokens: int64(values.Int("day_tokens")), Until: until},
-		Unattended: values.Bool("unattended"), ByTerminal: r.interactive(),
+		Agents: approved.agents, Check: approved.check, OnEvent: approved.onEvent, ExitCode: exitCode, Unit: values.Unit, Prompt: r.template, Only: r.only, Environ: r.environ,
+		Timeout: values.Timeout, IdleTimeout: values.IdleTimeout, Wait: values.Wait,
+		PauseTimeout: r.pauseTimeout, FailureThreshold: values.FailureThreshold, MaxIterations: values.MaxIterations,
+		Checkpoint: values.Checkpoint && !r.noCheckpoint, RequireChange: values.RequireChange,
+		RequireGreen: r.requireGreen, KeepFailed: r.keepFailed, Output: values.Output, Transcript: values.Transcript,
+		Budget:     loop.Budget{Cost: values.MaxCost, Tokens: int64(values.MaxTokens), DayCost: values.DayCost, DayTokens: int64(values.DayTokens), Until: until},
+		Unattended: values.Unattended, ByTerminal: r.interactive(),
 	}
 	if cfg.Unattended && values.Source("idle_timeout") == settings.SourceDefault {
 		cfg.UnwatchedIdle = unattendedIdle
@@ -74,13 +75,13 @@ func (r *runCall) config(ctx context.Context, project string, docs prompt.Docume
 	return cfg, nil
 }
 
-// assessed keeps what the check said of an unchanged tree, for a restart.
-func (r *runCall) assessed(project string, store *lifecycle.Store, cfg *loop.Config, values *settings.Values) error {
+// rememberCheck has the result of the check remembered for a restart on unchanged files.
+func (r *runCall) rememberCheck(project string, store *lifecycle.Store, cfg *loop.Config, values *settings.Values) error {
 	look, err := assess.Files(project, nil)
 	if err != nil {
 		return err
 	}
-	check, ttl := cfg.Check, values.Duration("assessment_ttl")
+	check, ttl := cfg.Check, values.AssessmentTTL
 	cfg.Assess = func(ctx context.Context, task string, run func(context.Context) error) (time.Time, bool, error) {
 		c := assess.Open(assess.Options{Store: store.Path(), Logger: r.logger})
 		defer c.Close()
@@ -91,9 +92,8 @@ func (r *runCall) assessed(project string, store *lifecycle.Store, cfg *loop.Con
 	return nil
 }
 
-// remembered lays the settings of the session between the flags and the
-// variables: a resume uses them unless a flag says otherwise. Which settings those are
-// is decided by [session.Settings].
+// remembered puts the settings of the session between the flags and the variables: a resume
+// uses them unless a flag overrides them. [session.Settings] lists them.
 func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*settings.Values, error) {
 	merged := map[string]string{}
 	if len(old.Command) > 0 {
@@ -152,7 +152,7 @@ func (r *runCall) promptText() (string, error) {
 		}
 		path = filepath.Join(start, path)
 	}
-	data, err := lifecycle.ReadRegular(path, maxPrompt)
+	data, err := documents.ReadFile(path, maxPrompt)
 	if err != nil {
 		return "", usagef("--prompt: %w", err)
 	}

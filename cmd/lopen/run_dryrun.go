@@ -30,7 +30,7 @@ func (r *runCall) printDryRun(store *lifecycle.Store, p *plan.Plan, docs prompt.
 			return err
 		}
 	}
-	cfg := loop.Config{Documents: docs, Module: r.module, Check: values.String("check"), Unit: values.String("unit"), Prompt: r.template, Only: r.only}
+	cfg := loop.Config{Documents: docs, Module: r.module, Check: values.Check, Unit: values.Unit, Prompt: r.template, Only: r.only}
 	h, err := loop.DryRun(cfg, p, st, past)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (r *runCall) wouldResume(store *lifecycle.Store, p *plan.Plan) (*session.St
 	} else if unfinished {
 		return moduleState(store, r.module)
 	}
-	if done, st := over(store, r.module, p); done {
+	if done, st := leavesDone(store, r.module, p); done {
 		return st, nil
 	}
 	return nil, nil

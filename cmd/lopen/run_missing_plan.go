@@ -12,18 +12,19 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
-// plannable returns the module's plan, or what to do when there is none or none
+// findPlan returns the module's plan, or what to do when there is none or none
 // can be made: before anything is made for the run.
-func (r *runCall) plannable(project string, store *lifecycle.Store, docs fs.FS, spec string) (*plan.Plan, error) {
+func (r *runCall) findPlan(project string, store *lifecycle.Store, docs fs.FS, spec string) (*plan.Plan, error) {
 	var plans loop.Plans
 	if store != nil {
 		plans = store
 	}
 	p, _, err := loop.PlanFor(plans, docs, r.module, spec)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, r.noPlan(project, spec)
+		return nil, r.missingPlan(project, spec)
 	}
 	if err == nil && len(p.Tasks()) == 0 {
 		err = &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf(
@@ -32,7 +33,7 @@ func (r *runCall) plannable(project string, store *lifecycle.Store, docs fs.FS, 
 	return p, err
 }
 
-func (r *runCall) noPlan(project, spec string) error {
+func (r *runCall) missingPlan(project, spec string) error {
 	msg := fmt.Sprintf("no plan for %s, and no specification at %s\n", r.module, spec)
 	if child.Look([]string{r.module}, project, r.environ) == nil {
 		msg += fmt.Sprintf("  if it is the command, put -- before it: lopen run -- %s\n", r.module)
@@ -97,7 +98,7 @@ func findBoxes(project string) []boxFile {
 		if info, err := d.Info(); err != nil || !info.Mode().IsRegular() || info.Size() > maxSize {
 			return nil //nolint:nilerr // see above
 		}
-		src, err := lifecycle.ReadRegular(path, maxSize)
+		src, err := documents.ReadFile(path, maxSize)
 		if err != nil {
 			return nil //nolint:nilerr // see above
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// theModule is the module of a run that names none: that of --resume, or the only one
-// that is not finished. Without an error and a module there is nothing to do, which is
-// said. store may be nil.
-func (r *runCall) theModule(project string, store *lifecycle.Store) (string, error) {
+// onlyUnfinished is the module of a run that names none: that of --resume, or the only one
+// that is not finished. Where neither an error nor a module is returned there is nothing to
+// do, which is printed. store may be nil.
+func (r *runCall) onlyUnfinished(project string, store *lifecycle.Store) (string, error) {
 	if store == nil {
 		return "", noModule(project)
 	}
@@ -49,8 +49,8 @@ func noModule(project string) error {
 // An openModule is one that is not finished, with how far it is.
 type openModule struct{ name, far string }
 
-// unfinished are the modules whose plan has something to do or whose newest session goes
-// on, and those that are done.
+// unfinished returns the modules whose plan has something to do or whose newest session is
+// not complete, and those that are done.
 func unfinished(store *lifecycle.Store) (open []openModule, done []string, err error) {
 	names, err := store.Modules()
 	if err != nil {
@@ -62,20 +62,20 @@ func unfinished(store *lifecycle.Store) (open []openModule, done []string, err e
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(infos, func(i lifecycle.Info) bool { return i.ID.Module == name })
-		goesOn := i >= 0 && (infos[i].Err != nil || infos[i].Status != session.StatusComplete)
+		active := i >= 0 && (infos[i].Err != nil || infos[i].Status != session.StatusComplete)
 		p, err := store.Plan(name)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && !goesOn:
+		case errors.Is(err, fs.ErrNotExist) && !active:
 			continue
 		case err != nil:
 			open = append(open, openModule{name, "its plan cannot be read"}) // the run says why
 			continue
 		}
 		n, total := p.Progress()
-		if total == 0 && !goesOn {
+		if total == 0 && !active {
 			continue
 		}
-		if finished, _ := over(store, name, p); finished && !goesOn {
+		if finished, _ := leavesDone(store, name, p); finished && !active {
 			done = append(done, name)
 			continue
 		}

@@ -15,16 +15,16 @@ import (
 	"github.com/lopen-dev/lopen/plan"
 )
 
-// unsaved runs the plan on a store that keeps nothing. The project's own store, nil
+// runUnsaved runs the plan on a store that keeps nothing. The project's own store, nil
 // where there is none, is only looked at: for the plan, the settings, and who else is
 // at work. A run that begins meanwhile is not kept out, as that would take a lock
 // file.
-func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.Store, docs prompt.Documents, p *plan.Plan, values *settings.Values) (err error) {
-	if kept != nil {
-		if err := kept.ModuleFree(r.module); err != nil {
+func (r *runCall) runUnsaved(ctx context.Context, project string, saved *lifecycle.Store, docs prompt.Documents, p *plan.Plan, values *settings.Values) (err error) {
+	if saved != nil {
+		if err := saved.ModuleFree(r.module); err != nil {
 			return r.busyHint(err)
 		}
-		if err := loop.NoOrphans(kept, r.module); err != nil {
+		if err := loop.NoOrphans(saved, r.module); err != nil {
 			return err
 		}
 	}
@@ -46,7 +46,7 @@ func (r *runCall) unsaved(ctx context.Context, project string, kept *lifecycle.S
 	cfg.Store, cfg.Session, cfg.UI = &unsavedPlan{plan: p}, sess, unsavedScreen{ui}
 	ui.log = sess.Logger()
 	cfg.Checkpoint, cfg.Output, cfg.Transcript = false, false, false
-	cfg.GoOn = fmt.Sprintf("begin again with: lopen run %s (nothing was saved: --no-save)", r.module)
+	cfg.ResumeHint = fmt.Sprintf("begin again with: lopen run %s (nothing was saved: --no-save)", r.module)
 	ui.Say("--no-save: nothing is kept of this run: no session, no checkpoint, no ticked box")
 	err = r.work(ctx, cfg)
 	ui.stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// choose opens the session that the run is to go on with, or a new one. A nil
+// choose opens the session that the run is to resume, or a new one. A nil
 // session without an error means that there is nothing to do. ready says whether a new
 // session could be run; it is asked before the old one is paused and before any is made.
 func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *screen, ready func() error) (sess *lifecycle.Session, fresh bool, err error) {
@@ -27,7 +27,7 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *screen
 		sess, err := store.Open(id)
 		return sess, false, err
 	}
-	met, err := r.mention(store)
+	met, err := r.reportOthers(store)
 	if err != nil {
 		return nil, false, err
 	}
@@ -37,14 +37,14 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *screen
 	}
 	for _, info := range met {
 		if info.ID != old.ID {
-			r.warn(info.Err)
+			r.warnSession(info.Err)
 		}
 	}
 	if found {
-		if sess, err := r.goOn(ctx, store, ui, old, ready); sess != nil || err != nil {
+		if sess, err := r.resumeSession(ctx, store, ui, old, ready); sess != nil || err != nil {
 			return sess, false, err
 		}
-	} else if over, err := r.nothingLeft(store); over || err != nil {
+	} else if over, err := r.planDone(store); over || err != nil {
 		return nil, false, err
 	}
 	if err := ready(); err != nil {
@@ -54,13 +54,13 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *screen
 	return sess, true, err
 }
 
-// goOn opens the session that the module's last run left, or one that is recovered from
+// resumeSession opens the session that the module's last run left, or one that is recovered from
 // it. A nil session without an error means that a new one is wanted.
-func (r *runCall) goOn(ctx context.Context, store *lifecycle.Store, ui *screen, old lifecycle.Info, ready func() error) (*lifecycle.Session, error) {
+func (r *runCall) resumeSession(ctx context.Context, store *lifecycle.Store, ui *screen, old lifecycle.Info, ready func() error) (*lifecycle.Session, error) {
 	resume := !r.noResume
 	var bad *lifecycle.DamagedError
 	if errors.As(old.Err, &bad) && !bad.Moved() && !errors.Is(bad, lifecycle.ErrEdited) {
-		old.Err = tried(store, old.ID)
+		old.Err = openError(store, old.ID)
 	}
 	if old.Err == nil {
 		var err error
@@ -82,15 +82,15 @@ func (r *runCall) goOn(ctx context.Context, store *lifecycle.Store, ui *screen, 
 		old.Err = err
 	}
 	if !resume && (errors.Is(old.Err, lifecycle.ErrCorrupt) || errors.Is(old.Err, lifecycle.ErrFutureVersion)) {
-		r.warn(old.Err)
+		r.warnSession(old.Err)
 		return nil, nil
 	}
-	return r.instead(ctx, store, ui, old)
+	return r.offerRecovery(ctx, store, ui, old)
 }
 
-// instead asks what to do instead of resuming a session that cannot be opened, and does
+// offerRecovery asks what to do instead of resuming a session that cannot be opened, and does
 // it; where nobody can be asked, the error says what there is to type.
-func (r *runCall) instead(ctx context.Context, store *lifecycle.Store, ui *screen, old lifecycle.Info) (*lifecycle.Session, error) {
+func (r *runCall) offerRecovery(ctx context.Context, store *lifecycle.Store, ui *screen, old lifecycle.Info) (*lifecycle.Session, error) {
 	var bad *lifecycle.DamagedError
 	switch {
 	case errors.Is(old.Err, lifecycle.ErrFutureVersion):
@@ -99,7 +99,7 @@ func (r *runCall) instead(ctx context.Context, store *lifecycle.Store, ui *scree
 		return nil, old.Err
 	}
 	v, err := r.settings(nil, r.flags)
-	if err != nil || !r.interactive() || v.Bool("unattended") {
+	if err != nil || !r.interactive() || v.Unattended {
 		return nil, errors.Join(err, old.Err)
 	}
 	key, err := ui.Choose(fmt.Sprintf("session %s is damaged: %v", bad.ID, bad), []loop.Choice{
@@ -123,23 +123,22 @@ func (r *runCall) instead(ctx context.Context, store *lifecycle.Store, ui *scree
 	return store.Open(rec.ID)
 }
 
-// warn says what is wrong with a session that this run can do without, and what to type
-// unless that was typed.
-func (r *runCall) warn(err error) {
+// warnSession prints what is wrong with a session that this run does not need, and what to
+// type unless that was typed.
+func (r *runCall) warnSession(err error) {
 	fmt.Fprintf(r.stderr, "warning: %v\n", err)
 	if !r.noResume {
 		fmt.Fprint(r.stderr, hint(err))
 	}
 }
 
-// mentioned is how many other modules' sessions a run names, the newest ones.
-const mentioned = 3
+// maxOthers is how many other modules' sessions a run names, the newest ones.
+const maxOthers = 3
 
-// mention tells of what the module's name does not cover: unfinished sessions of other
-// modules, and those that cannot be read. It returns those of the module that cannot be
-// opened: the damaged ones are tried, which moves them to corrupted/, what a newer lopen
-// wrote is left alone.
-func (r *runCall) mention(store *lifecycle.Store) (met []lifecycle.Info, err error) {
+// reportOthers names unfinished sessions of other modules, and those that cannot be read. It
+// returns those of this module that cannot be opened: it opens the damaged ones, which moves
+// them to quarantine, and leaves alone what a newer lopen wrote.
+func (r *runCall) reportOthers(store *lifecycle.Store) (met []lifecycle.Info, err error) {
 	infos, err := store.List()
 	if err != nil {
 		return nil, err
@@ -150,27 +149,27 @@ func (r *runCall) mention(store *lifecycle.Store) (met []lifecycle.Info, err err
 		case own && info.Err == nil:
 		case own:
 			if !errors.Is(info.Err, lifecycle.ErrFutureVersion) {
-				info.Err = tried(store, info.ID)
+				info.Err = openError(store, info.ID)
 			}
 			if info.Err != nil {
 				met = append(met, info)
 			}
 		case info.Err != nil:
-			r.warn(fmt.Errorf("session %s cannot be read and is left out: %w", info.ID, info.Err))
+			r.warnSession(fmt.Errorf("session %s cannot be read and is left out: %w", info.ID, info.Err))
 		case info.Status != session.StatusComplete:
-			if others++; others <= mentioned {
-				fmt.Fprintf(r.stderr, "unfinished as well: %s (%s)\n", info.ID, howFar(info))
+			if others++; others <= maxOthers {
+				fmt.Fprintf(r.stderr, "unfinished as well: %s (%s)\n", info.ID, progressText(info))
 			}
 		}
 	}
-	if others > mentioned {
-		fmt.Fprintf(r.stderr, "unfinished as well: %d more, see lopen session list\n", others-mentioned)
+	if others > maxOthers {
+		fmt.Fprintf(r.stderr, "unfinished as well: %d more, see lopen session list\n", others-maxOthers)
 	}
 	return met, nil
 }
 
-// tried says why a session cannot be opened. One that is damaged is in corrupted/ then.
-func tried(store *lifecycle.Store, id session.ID) error {
+// openError says why a session cannot be opened. One that is damaged is in corrupted/ then.
+func openError(store *lifecycle.Store, id session.ID) error {
 	sess, err := store.Open(id)
 	if err != nil {
 		return err
@@ -178,8 +177,8 @@ func tried(store *lifecycle.Store, id session.ID) error {
 	return closeStore(sess)
 }
 
-// howFar is a session's progress, and that it was interrupted.
-func howFar(info lifecycle.Info) string {
+// progressText is a session's progress, and that it was interrupted.
+func progressText(info lifecycle.Info) string {
 	s := fmt.Sprintf("%d/%d tasks", info.Progress.Done, info.Progress.Total)
 	if info.Status == session.StatusInterrupted {
 		s = "interrupted, " + s
@@ -187,8 +186,8 @@ func howFar(info lifecycle.Info) string {
 	return s
 }
 
-// wantsResume asks whether to go on with a session; auto_resume answers where
-// nobody can be asked.
+// wantsResume asks whether to resume a session; auto_resume answers where nobody can be
+// asked.
 func (r *runCall) wantsResume(ctx context.Context, old lifecycle.Info) (bool, error) {
 	if r.noResume {
 		return false, nil
@@ -197,8 +196,8 @@ func (r *runCall) wantsResume(ctx context.Context, old lifecycle.Info) (bool, er
 	if err != nil {
 		return false, err
 	}
-	if !r.interactive() || v.Bool("unattended") {
-		return v.Bool("auto_resume"), nil
+	if !r.interactive() || v.Unattended {
+		return v.AutoResume, nil
 	}
 	since := "active"
 	if old.Status == session.StatusInterrupted {
@@ -226,13 +225,13 @@ func (a *app) pruneQuietly(ctx context.Context, store *lifecycle.Store, v *setti
 		}
 	}
 	if moved > 0 {
-		fmt.Fprintf(a.stderr, "%d completed sessions moved to the trash; lopen session restore ID brings one back for %d days\n", moved, v.Int("trash_days"))
+		fmt.Fprintf(a.stderr, "%d completed sessions moved to the trash; lopen session restore ID brings one back for %d days\n", moved, v.TrashDays)
 	}
 }
 
-// looked asks before a run goes on with a session that was recovered and that
-// nobody has accepted.
-func (r *runCall) looked(ctx context.Context, st *session.State) error {
+// confirmRecovered asks before a run resumes a session that was recovered and that nobody
+// has accepted.
+func (r *runCall) confirmRecovered(ctx context.Context, st *session.State) error {
 	h := st.Header()
 	if !h.RequiresValidation {
 		return nil
@@ -255,13 +254,13 @@ func (r *runCall) looked(ctx context.Context, st *session.State) error {
 	return nil
 }
 
-// nothingLeft says so where a new session would have nothing to do.
-func (r *runCall) nothingLeft(store *lifecycle.Store) (bool, error) {
+// planDone says so where a new session would have nothing to do.
+func (r *runCall) planDone(store *lifecycle.Store) (bool, error) {
 	p, err := store.Plan(r.module)
 	if err != nil || r.noResume {
-		return false, nil //nolint:nilerr // the run says what is wrong with the plan
+		return false, nil //nolint:nilerr // the run reports what is wrong with the plan
 	}
-	done, st := over(store, r.module, p)
+	done, st := leavesDone(store, r.module, p)
 	if !done {
 		return false, nil
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// approvedRun is what a run may run: agents, the check, and what is told of its events.
+// approvedRun is what a run may run: agents, the check, and the command of on_event.
 type approvedRun struct {
 	agents  []*agent.Agent
 	check   string
@@ -34,17 +34,17 @@ func (r *runCall) trusted(ctx context.Context, project string, old session.Setti
 	g := gate{runCall: r, store: store, project: trust.Project{Folder: project, Repository: id.String()}, hide: hide}
 	r.used, r.began = nil, id
 	approved := approvedRun{}
-	shell := func(name string, typed bool) (string, error) {
-		c := trust.Command{Shell: v.String(name)}
+	shell := func(command string, own bool) (string, error) {
+		c := trust.Command{Shell: command}
 		if c.Shell == "" {
 			return "", nil
 		}
-		return c.Shell, g.pass(ctx, &c, typed || r.own(v, name))
+		return c.Shell, g.admit(ctx, &c, own)
 	}
-	if approved.check, err = shell("check", r.checkTyped); err != nil {
+	if approved.check, err = shell(v.Check, r.checkTyped || r.own(v, "check")); err != nil {
 		return none, err
 	}
-	if approved.onEvent, err = shell("on_event", false); err != nil {
+	if approved.onEvent, err = shell(v.OnEvent, r.own(v, "on_event")); err != nil {
 		return none, err
 	}
 	choices, err := r.choices(old, v)
@@ -53,7 +53,7 @@ func (r *runCall) trusted(ctx context.Context, project string, old session.Setti
 	}
 	for _, c := range choices {
 		command := trust.Command{Argv: c.argv}
-		if err := g.pass(ctx, &command, c.own); err != nil {
+		if err := g.admit(ctx, &command, c.own); err != nil {
 			return none, err
 		}
 		a, note, err := agent.Choose(c.name, command.Argv, c.recipes, approved.check)
@@ -78,11 +78,11 @@ func (r *runCall) own(v *settings.Values, name string) bool {
 	return s == settings.SourceUser || s == settings.SourceVariable || s == settings.SourceDefault
 }
 
-// pass lets a command through that is the user's own, or insists on an approval of it.
-func (g *gate) pass(ctx context.Context, c *trust.Command, own bool) (err error) {
+// admit lets a command through that is the user's own, or insists on an approval of it.
+func (g *gate) admit(ctx context.Context, c *trust.Command, own bool) (err error) {
 	if own {
 		g.approve(g.store, g.project, *c)
-	} else if *c, err = g.insist(ctx, *c); err != nil {
+	} else if *c, err = g.requireApproval(ctx, *c); err != nil {
 		return err
 	}
 	g.used = append(g.used, *c)
@@ -101,51 +101,56 @@ type choice struct {
 // choices are the agents of a run, the first one and those of --fallback. The first is
 // what was typed, or --agent, or what the session remembers, or what the settings name.
 func (r *runCall) choices(old session.Settings, v *settings.Values) ([]choice, error) {
-	recipes, err := agent.Recipes(v.Object("agents"))
+	recipes, err := agent.Recipes(v.Agents)
 	if err != nil {
 		return nil, usagef("agents: %w", err)
 	}
-	name := v.String("agent")
-	start := func(name string, own bool) (choice, error) {
-		argv, err := agent.Start(name, recipes)
-		if err != nil {
-			return choice{}, &usageError{err}
-		}
-		return choice{name, argv, own, recipes}, nil
-	}
-	var first choice
-	switch _, typed := r.flags["agent"]; {
-	case len(r.command) > 0:
-		if !typed && v.Source("agent") != settings.SourceVariable {
-			name = "" // by the command
-		}
-		first = choice{name, r.command, true, recipes}
-	case typed && name != agent.None:
-		first, err = start(name, true)
-	case len(old.Command) > 0:
-		if !typed {
-			name = old.Agent
-		}
-		first = choice{name, old.Command, false, recipes}
-	case len(v.Strings("command")) > 0:
-		first = choice{name, v.Strings("command"), r.own(v, "command"), recipes}
-	case name != "" && name != agent.None:
-		first, err = start(name, r.own(v, "agent"))
-	default:
-		return nil, r.noCommand()
-	}
+	first, err := r.firstChoice(old, v, recipes)
 	if err != nil {
 		return nil, err
 	}
 	all := []choice{first}
-	for _, name := range v.Strings("fallback") {
-		next, err := start(name, r.own(v, "fallback"))
+	for _, name := range v.Fallback {
+		next, err := startChoice(name, r.own(v, "fallback"), recipes)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, next)
 	}
 	return all, nil
+}
+
+// firstChoice is the agent that works unless it is limited.
+func (r *runCall) firstChoice(old session.Settings, v *settings.Values, recipes map[string]agent.Profile) (choice, error) {
+	name := v.Agent
+	switch _, typed := r.flags["agent"]; {
+	case len(r.command) > 0:
+		if !typed && v.Source("agent") != settings.SourceVariable {
+			name = "" // by the command
+		}
+		return choice{name, r.command, true, recipes}, nil
+	case typed && name != agent.None:
+		return startChoice(name, true, recipes)
+	case len(old.Command) > 0:
+		if !typed {
+			name = old.Agent
+		}
+		return choice{name, old.Command, false, recipes}, nil
+	case len(v.Command) > 0:
+		return choice{name, v.Command, r.own(v, "command"), recipes}, nil
+	case name != "" && name != agent.None:
+		return startChoice(name, r.own(v, "agent"), recipes)
+	}
+	return choice{}, r.noCommand()
+}
+
+// startChoice is an agent with the command line that its name stands for.
+func startChoice(name string, own bool, recipes map[string]agent.Profile) (choice, error) {
+	argv, err := agent.Start(name, recipes)
+	if err != nil {
+		return choice{}, &usageError{err}
+	}
+	return choice{name, argv, own, recipes}, nil
 }
 
 func (r *runCall) noCommand() error {
@@ -157,7 +162,7 @@ func (r *runCall) noCommand() error {
 func (r *runCall) approveAgain(ctx context.Context, project string) {
 	store, err := r.approvals()
 	if err != nil {
-		return // it was said when the run began
+		return // the run has warned of it already
 	}
 	now := r.identity(ctx, project)
 	if now == r.began || !now.Continues(r.began) {
@@ -173,11 +178,11 @@ type gate struct {
 	*runCall
 	store   *trust.Store
 	project trust.Project
-	hide    *redact.Redactor // as in what the project keeps of a command
+	hide    *redact.Redactor // hides credentials as in what the project stores of a command
 }
 
-// kept is what a session has of a command.
-func (g *gate) kept(c trust.Command) trust.Command {
+// redacted is a command as a session has it.
+func (g *gate) redacted(c trust.Command) trust.Command {
 	c.Argv, _ = g.hide.Args(c.Argv)
 	c.Shell, _ = g.hide.String(c.Shell)
 	return c
@@ -188,9 +193,9 @@ func (g *gate) kept(c trust.Command) trust.Command {
 // so that it has to be typed.
 const onAScreen = 1000
 
-// insist returns the command that was approved as c, or is by a person now.
-func (g *gate) insist(ctx context.Context, c trust.Command) (trust.Command, error) {
-	found, err := g.store.Approved(g.project, c, g.kept)
+// requireApproval returns the command that was approved as c, or is by a person now.
+func (g *gate) requireApproval(ctx context.Context, c trust.Command) (trust.Command, error) {
+	found, err := g.store.Approved(g.project, c, g.redacted)
 	if err != nil {
 		fmt.Fprintf(g.stderr, "warning: %v\n", err)
 	}

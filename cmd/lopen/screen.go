@@ -24,7 +24,7 @@ import (
 // everything that is printed, elsewhere one plain line an event on stderr.
 type screen struct {
 	app  *app
-	ctx  context.Context //nolint:containedctx // the run's own: it ends what is asked
+	ctx  context.Context //nolint:containedctx // the run's own: it ends questions
 	live bool            // stderr is a terminal
 	done chan struct{}
 	log  *zerolog.Logger // Set before the run begins; of its session then.
@@ -95,18 +95,18 @@ func (o *above) Write(p []byte) (int, error) {
 }
 
 func (s *screen) Say(format string, args ...any) {
-	s.keep(zerolog.InfoLevel, format, args...)
+	s.logLine(zerolog.InfoLevel, format, args...)
 	s.line("", format, args...)
 }
 
 func (s *screen) Warn(format string, args ...any) {
-	s.keep(zerolog.WarnLevel, format, args...)
+	s.logLine(zerolog.WarnLevel, format, args...)
 	s.line("warning: ", format, args...)
 }
 
-// keep has the log's file tell what the person was told. A log on stderr does not
-// repeat it.
-func (s *screen) keep(level zerolog.Level, format string, args ...any) {
+// logLine puts a line for the person into the log's file too. A log on stderr does not repeat
+// it.
+func (s *screen) logLine(level zerolog.Level, format string, args ...any) {
 	if s.app.logFile != "" {
 		s.log.WithLevel(level).Str("text", fmt.Sprintf(format, args...)).Msg("said")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/sections"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 func newSection(a *app) *cobra.Command {
@@ -43,7 +44,7 @@ func openSections(a *app, docs fs.FS, project string, values *settings.Values, k
 		store = filepath.Join(project, lifecycle.Dir)
 	}
 	return sections.Open(sections.Options{Docs: docs, Root: project, Store: store,
-		Bytes: int64(values.Int("cache_bytes")), Logger: a.logger})
+		Bytes: int64(values.CacheBytes), Logger: a.logger})
 }
 
 // outlineOf returns the outline of a file that was named on the command line,
@@ -66,7 +67,7 @@ func (a *app) outlineOf(file string) (*cache.Outline, error) {
 			}
 		}
 	}
-	docs, err := lifecycle.OpenDocuments(top)
+	docs, err := documents.Open(top)
 	if err != nil {
 		return nil, notFound(err)
 	}

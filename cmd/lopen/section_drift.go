@@ -12,10 +12,11 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 func newSectionDrift(a *app) *cobra.Command {
-	return a.reads(&cobra.Command{
+	return a.jsonFlags(&cobra.Command{
 		Use:   "drift MODULE",
 		Short: "Say which sections are no longer what the module's prompts were made of",
 		Long: `Say which sections of the specification are no longer what the prompts of the
@@ -81,7 +82,7 @@ func (a *app) drifted(module string) ([]prompt.Drift, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := lifecycle.OpenDocuments(project)
+	docs, err := documents.Open(project)
 	if err != nil {
 		return nil, err
 	}

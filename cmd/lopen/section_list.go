@@ -13,7 +13,7 @@ import (
 )
 
 func newSectionList(a *app) *cobra.Command {
-	return a.reads(&cobra.Command{
+	return a.jsonFlags(&cobra.Command{
 		Use:   "list FILE",
 		Short: "List the sections of a Markdown file",
 		Args:  cobra.ExactArgs(1),
@@ -52,15 +52,15 @@ func printMeta(w io.Writer, o *cache.Outline) error {
 		fmt.Fprintf(w, "(%v)\n\n", firstLine(err.Error()))
 		return nil
 	}
-	said := false
+	printed := false
 	for _, f := range fields {
 		switch f.Value.(type) {
 		case string, bool, int64, uint64, float64:
 			fmt.Fprintf(w, "%s: %s\n", plain.Line(f.Name), firstLine(fmt.Sprint(f.Value)))
-			said = true
+			printed = true
 		}
 	}
-	if said {
+	if printed {
 		_, err = fmt.Fprintln(w)
 	}
 	return err

@@ -10,7 +10,7 @@ import (
 )
 
 func newSectionShow(a *app) *cobra.Command {
-	return a.reads(&cobra.Command{
+	return a.jsonFlags(&cobra.Command{
 		Use:   "show FILE HEADER",
 		Short: "Print a section, byte for byte: by header, path (A/B) or #anchor",
 		Args:  cobra.ExactArgs(2),

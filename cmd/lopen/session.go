@@ -10,6 +10,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
 )
 
 func newSession(a *app) *cobra.Command {
@@ -19,8 +20,8 @@ func newSession(a *app) *cobra.Command {
 		newSessionPrune(a))
 }
 
-// reading opens the store and finds the session for a command that only reads.
-func (a *app) reading(args []string, fn func(*lifecycle.Store, session.ID) error) error {
+// readSession opens the store and finds the session for a command that only reads.
+func (a *app) readSession(args []string, fn func(*lifecycle.Store, session.ID) error) error {
 	store, err := a.open()
 	if err != nil {
 		return err
@@ -47,9 +48,9 @@ func everySession(store *lifecycle.Store) ([]lifecycle.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	lost, err := store.Aside()
+	lost, err := store.Quarantined()
 	for i := range lost {
-		lost[i].Summary = session.Summary{ID: lost[i].ID}
+		lost[i].Summary = wire.Summary{ID: lost[i].ID}
 	}
 	return append(infos, lost...), err
 }
@@ -69,7 +70,7 @@ func readOnly(st *session.State, err error) string {
 }
 
 // rulesText are findings for a person.
-func rulesText(all []lifecycle.FindingJSON) (s string) {
+func rulesText(all []session.Finding) (s string) {
 	for _, f := range all {
 		s += fmt.Sprintf("  %s: %s (%s, %s): %s", f.Severity, f.Rule, f.Component, f.Kind, plain.Line(strings.Join(f.Where, "; ")))
 		if more := f.Count - len(f.Where); more > 0 {

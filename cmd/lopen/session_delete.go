@@ -21,7 +21,7 @@ func newSessionDelete(a *app) *cobra.Command {
 			if (len(args) == 1) == (completed || all) || completed && all {
 				return usagef("give one ID, --all-completed or --all")
 			}
-			return a.changes(func(store *lifecycle.Store) error {
+			return a.editStore(func(store *lifecycle.Store) error {
 				ids, err := a.toDelete(store, args, all)
 				if err != nil {
 					return err

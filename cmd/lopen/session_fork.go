@@ -21,7 +21,7 @@ Without ID the newest session is continued in a new one. The new session's ID is
 lopen session resume goes on with it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changes(func(store *lifecycle.Store) error {
+			return a.editStore(func(store *lifecycle.Store) error {
 				id, err := resolveArg(store, args)
 				if err != nil {
 					return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -63,7 +64,7 @@ type listFlags struct {
 
 func newSessionList(a *app) *cobra.Command {
 	var lf listFlags
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "list",
 		Short: "List the sessions, the last active one first",
 		Args:  cobra.NoArgs,
@@ -88,7 +89,7 @@ func newSessionList(a *app) *cobra.Command {
 				return a.printJSON(rows)
 			}
 			if lf.tree {
-				rows = asTree(rows)
+				rows = treeOf(rows)
 			}
 			if err := a.listSessions(rows, lf.long); err != nil {
 				return err
@@ -149,7 +150,7 @@ func row(store *lifecycle.Store, info lifecycle.Info, long bool) sessionRow {
 	}
 	if info.Status != session.StatusComplete {
 		if o, err := store.Abandoned(info.ID); err == nil && o != nil {
-			r.Orphan, r.advice = o.String(), r.ID+" left behind "+o.String()+": "+lifecycle.HowToEnd(o, info.ID)
+			r.Orphan, r.advice = o.String(), r.ID+" left behind "+o.String()+": "+repair.HowToEnd(o, info.ID)
 		}
 	}
 	if info.Err != nil {
@@ -218,9 +219,9 @@ func statusGlyph(status string) string {
 	return "‖"
 }
 
-// asTree puts each session below the one that it comes from, where that is listed,
+// treeOf puts each session below the one that it comes from, where that is listed,
 // and otherwise keeps the order.
-func asTree(rows []sessionRow) []sessionRow {
+func treeOf(rows []sessionRow) []sessionRow {
 	listed, below := map[string]bool{}, map[string][]sessionRow{}
 	for _, r := range rows {
 		listed[r.ID] = true

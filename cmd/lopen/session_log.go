@@ -8,11 +8,12 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 func newSessionLog(a *app) *cobra.Command {
-	var task, cursor string
-	cmd := a.reads(&cobra.Command{
+	l := logCall{app: a}
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "log [ID]",
 		Short: "Tell what happened in a session: when, what changed, why",
 		Long: `Tell what happened in a session: when, what changed, why. With --task, tell of each
@@ -25,58 +26,73 @@ same name and remember how far that was; nothing is dropped that a cursor has no
 To give one up, remove cursors/NAME.json in the session's folder.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.reading(args, func(store *lifecycle.Store, id session.ID) (err error) {
-				rows := []recordRow{}
-				attempts := []session.AttemptRecord{}
-				teller := &teller{w: a.stdout}
-				above := uint64(0)
-				if cmd.Flags().Changed("cursor") {
-					if above, err = store.Cursor(id, cursor); errors.Is(err, lifecycle.ErrInvalid) {
-						return usagef("%w", err)
-					} else if err != nil {
-						return err
-					}
-				}
-				began, err := store.Began(id)
-				if err != nil {
-					return err
-				}
-				if began > above+1 {
-					fmt.Fprintf(a.stderr, "before #%d only messages, events and attempts are left, as journal_bytes asks for\n", began)
-				}
-				last := above
-				err = store.Log(id, above, func(r session.Record) error {
-					last = r.Seq
-					if cmd.Flags().Changed("task") {
-						attempts = append(attempts, attemptsOf(r, task)...)
-						return nil
-					}
-					if a.out.machine() {
-						rows = append(rows, newRecordRow(r))
-						return nil
-					}
-					return teller.tell(r)
-				})
-				switch {
-				case err != nil:
-				case cmd.Flags().Changed("task"):
-					err = a.showAttempts(id, task, attempts)
-				case a.out.machine():
-					err = a.printJSON(rows)
-				}
-				if err == nil && cmd.Flags().Changed("cursor") {
-					err = store.MoveCursor(id, cursor, last)
-				}
-				return err
-			})
+			l.byTask, l.byCursor = cmd.Flags().Changed("task"), cmd.Flags().Changed("cursor")
+			return a.readSession(args, l.run)
 		},
 	})
-	cmd.Flags().StringVar(&cursor, "cursor", "", "tell what came after the last call with the same `NAME`; what it has not told is not dropped")
-	cmd.Flags().StringVar(&task, "task", "", "tell of the starts of the command on `TASK`, an ID or the end of one")
+	cmd.Flags().StringVar(&l.cursor, "cursor", "", "tell what came after the last call with the same `NAME`; what it has not told is not dropped")
+	cmd.Flags().StringVar(&l.task, "task", "", "tell of the starts of the command on `TASK`, an ID or the end of one")
 	return cmd
 }
 
-func (a *app) showAttempts(id session.ID, task string, all []session.AttemptRecord) error {
+// logCall is one call of `session log`.
+type logCall struct {
+	*app
+	task, cursor     string
+	byTask, byCursor bool // the flags were given
+}
+
+func (l *logCall) run(store *lifecycle.Store, id session.ID) (err error) {
+	above := uint64(0)
+	if l.byCursor {
+		if above, err = store.Cursor(id, l.cursor); errors.Is(err, lifecycle.ErrInvalid) {
+			return usagef("%w", err)
+		} else if err != nil {
+			return err
+		}
+	}
+	began, err := store.Began(id)
+	if err != nil {
+		return err
+	}
+	if began > above+1 {
+		fmt.Fprintf(l.stderr, "before #%d only messages, events and attempts are left, as journal_bytes asks for\n", began)
+	}
+	last, err := l.print(store, id, above)
+	if err == nil && l.byCursor {
+		err = store.MoveCursor(id, l.cursor, last)
+	}
+	return err
+}
+
+// print prints the records above a number, or the attempts in them, and returns the last number.
+func (l *logCall) print(store *lifecycle.Store, id session.ID, above uint64) (last uint64, err error) {
+	rows, attempts := []recordRow{}, []record.Attempt{}
+	lines := recordPrinter{w: l.stdout}
+	last = above
+	err = store.Log(id, above, func(r record.Record) error {
+		last = r.Seq
+		switch {
+		case l.byTask:
+			attempts = append(attempts, attemptsOf(r, l.task)...)
+		case l.out.machine():
+			rows = append(rows, newRecordRow(r))
+		default:
+			return lines.print(r)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+	case l.byTask:
+		err = l.showAttempts(id, l.task, attempts)
+	case l.out.machine():
+		err = l.printJSON(rows)
+	}
+	return last, err
+}
+
+func (a *app) showAttempts(id session.ID, task string, all []record.Attempt) error {
 	if len(all) == 0 {
 		return fmt.Errorf("no start of the command on task %q in session %s: %w", task, id, lifecycle.ErrNotFound)
 	}
@@ -85,7 +101,7 @@ func (a *app) showAttempts(id session.ID, task string, all []session.AttemptReco
 	}
 	recipes := a.recipes()
 	for _, at := range all {
-		tellAttempt(a.stdout, at, id, recipes)
+		printAttempt(a.stdout, at, id, recipes)
 	}
 	return nil
 }

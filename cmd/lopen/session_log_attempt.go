@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,11 +11,12 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 // attemptsOf keeps the attempts of a record that are of a task: its ID, or a unique
 // end of it. "" keeps all.
-func attemptsOf(r session.Record, task string) (all []session.AttemptRecord) {
+func attemptsOf(r record.Record, task string) (all []record.Attempt) {
 	for _, a := range r.Attempts {
 		ids := append([]string{a.Task}, a.Leaves...)
 		for _, id := range ids {
@@ -27,22 +29,45 @@ func attemptsOf(r session.Record, task string) (all []session.AttemptRecord) {
 	return all
 }
 
-// tellAttempt tells of one start of the command all that is known.
-func tellAttempt(w io.Writer, a session.AttemptRecord, id session.ID, recipes map[string]agent.Profile) {
-	took := a.EndedAt.Sub(a.StartedAt).Round(time.Millisecond)
+// printAttempt prints all that is known of one start of the command.
+func printAttempt(w io.Writer, a record.Attempt, id session.ID, recipes map[string]agent.Profile) {
 	fmt.Fprintf(w, "%s  iteration %d: %s, attempt %d: %s\n", a.StartedAt.Local().Format(time.DateTime), a.Iteration, plain.Line(a.Task), a.Attempt, plain.Line(a.Then))
-	field := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
+	p := attemptPrinter{w}
+	p.command(&a, recipes)
+	p.usage(&a)
+	p.files(&a)
+	p.judgement(&a)
+	for _, part := range [][2]string{{"output", a.Tail}, {"check's", a.CheckTail}} {
+		for line := range strings.Lines(part[1]) {
+			fmt.Fprintf(w, "  %-9s | %s\n", part[0], strings.TrimRight(line, "\r\n"))
+		}
 	}
-	field("command", "%s", quoted(a.Command))
-	if a.Agent != "" && a.Agent != agent.None {
-		field("agent", "%s", plain.Line(a.Agent))
+	p.field("all of it", quoted([]string{"lopen", "session", "output", fmt.Sprintf("%s#%d", a.Task, a.Attempt), "--session", id.String()}))
+}
+
+// An attemptPrinter prints the fields of an attempt, a line each.
+type attemptPrinter struct{ w io.Writer }
+
+// field prints a field; none where value is "".
+func (p attemptPrinter) field(name, value string) {
+	if value != "" {
+		fmt.Fprintf(p.w, "  %-9s %s\n", name, value)
+	}
+}
+
+// command prints what was started, and how it ended.
+func (p attemptPrinter) command(a *record.Attempt, recipes map[string]agent.Profile) {
+	fmt.Fprintf(p.w, "  %-9s %s\n", "command", quoted(a.Command))
+	if a.Agent != agent.None {
+		p.field("agent", plain.Line(a.Agent))
 	}
 	if a.AgentSession != "" {
-		field("session", "%s", opened(a.Agent, a.AgentSession, openSession(a, recipes)))
+		p.field("session", opened(a.Agent, a.AgentSession, openSession(*a, recipes)))
 	}
-	if a.Model != "" {
-		field("model", "%s", plain.Line(a.Model))
+	p.field("model", plain.Line(a.Model))
+	if a.Then == record.Killed {
+		p.field("ended", "nobody knows how: lopen was killed while it worked")
+		return
 	}
 	exit := fmt.Sprintf("exit %d", a.Exit)
 	if a.Signal != "" {
@@ -52,59 +77,55 @@ func tellAttempt(w io.Writer, a session.AttemptRecord, id session.ID, recipes ma
 	if a.MaxRSS > 0 {
 		used += fmt.Sprintf(", %s of memory at most", bytesText(a.MaxRSS))
 	}
-	if a.Then == session.Killed {
-		field("ended", "nobody knows how: lopen was killed while it worked")
-	} else {
-		field("ended", "%s after %s, %s", exit, took, used)
-	}
+	p.field("ended", fmt.Sprintf("%s after %s, %s", exit, a.EndedAt.Sub(a.StartedAt).Round(time.Millisecond), used))
+}
+
+// usage prints what the attempt used, and what of the documents it was given.
+func (p attemptPrinter) usage(a *record.Attempt) {
 	if a.Turns > 0 {
-		field("turns", "%d", a.Turns)
+		p.field("turns", strconv.Itoa(a.Turns))
 	}
 	if a.Input+a.Output > 0 {
 		cost := fmt.Sprintf("$%.2f", a.CostUSD)
 		if a.NoCost {
 			cost = "cost unknown"
 		}
-		field("tokens", "%s in, %s out, %s", count(a.Input), count(a.Output), cost)
+		p.field("tokens", fmt.Sprintf("%s in, %s out, %s", count(a.Input), count(a.Output), cost))
 	}
 	for _, c := range a.Context {
-		field("given", "%s, %d bytes", strings.TrimSpace(shown(c.Path)+" "+plain.Line(c.Header)), c.Bytes)
+		p.field("given", fmt.Sprintf("%s, %d bytes", strings.TrimSpace(shown(c.Path)+" "+plain.Line(c.Header)), c.Bytes))
 	}
+}
+
+// files prints what the attempt changed.
+func (p attemptPrinter) files(a *record.Attempt) {
 	if a.Before != a.After {
-		field("git", "%.12s → %.12s", plain.Line(a.Before), plain.Line(a.After))
+		p.field("git", fmt.Sprintf("%.12s → %.12s", plain.Line(a.Before), plain.Line(a.After)))
 	}
 	for _, f := range a.Files {
 		name := shown(f.Path)
 		if f.From != "" {
 			name = shown(f.From) + " → " + name
 		}
-		field("file", "%s: %s", plain.Line(f.Change), name)
+		p.field("file", fmt.Sprintf("%s: %s", plain.Line(f.Change), name))
 	}
 	if a.MoreFiles > 0 {
-		field("file", "and %d more", a.MoreFiles)
+		p.field("file", fmt.Sprintf("and %d more", a.MoreFiles))
 	}
+}
+
+// judgement prints how the check ended, and why the attempt failed or was not counted.
+func (p attemptPrinter) judgement(a *record.Attempt) {
 	if a.Check != nil {
-		field("check", "%s: exit %d after %s", trust.Line(a.Check.Command), a.Check.Exit, time.Duration(a.Check.Ms)*time.Millisecond)
+		p.field("check", fmt.Sprintf("%s: exit %d after %s", trust.Line(a.Check.Command), a.Check.Exit, time.Duration(a.Check.Ms)*time.Millisecond))
 	}
-	if a.Failure != "" {
-		field("failed", "%s", plain.Line(a.Failure))
-	}
-	if a.Problem != "" {
-		field("problem", "%s", plain.Line(a.Problem))
-	}
-	if a.Said != "" {
-		field("said", "%s", plain.Line(a.Said))
-	}
+	p.field("failed", plain.Line(a.Failure))
+	p.field("problem", plain.Line(a.Problem))
+	p.field("said", plain.Line(a.AgentError))
 	if a.RetryAt != nil {
-		field("retry at", "%s", a.RetryAt.Local().Format(time.DateTime))
+		p.field("retry at", a.RetryAt.Local().Format(time.DateTime))
 	}
 	for _, d := range a.Denied {
-		field("denied", "%s", plain.Line(d))
+		fmt.Fprintf(p.w, "  %-9s %s\n", "denied", plain.Line(d))
 	}
-	for _, part := range [][2]string{{"output", a.Tail}, {"check's", a.CheckTail}} {
-		for line := range strings.Lines(part[1]) {
-			fmt.Fprintf(w, "  %-9s | %s\n", part[0], strings.TrimRight(line, "\r\n"))
-		}
-	}
-	field("all of it", "%s", quoted([]string{"lopen", "session", "output", fmt.Sprintf("%s#%d", a.Task, a.Attempt), "--session", id.String()}))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 // recordRow is a record as `session log --json` prints it.
@@ -24,9 +25,9 @@ type recordRow struct {
 	Messages uint64            `json:"messages,omitempty"` // in all
 	Events   uint64            `json:"events,omitempty"`   // of the transcript, likewise
 
-	Attempts   []session.AttemptRecord `json:"attempts,omitempty"`
-	Checkpoint string                  `json:"checkpoint,omitempty"`
-	Rewind     *session.Rewinding      `json:"rewind,omitempty"`
+	Attempts   []record.Attempt   `json:"attempts,omitempty"`
+	Checkpoint string             `json:"checkpoint,omitempty"`
+	Rewind     *session.Rewinding `json:"rewind,omitempty"`
 }
 
 type opRow struct {
@@ -38,7 +39,7 @@ type opRow struct {
 	Paths []string `json:"paths,omitempty"` // the first ones
 }
 
-func newRecordRow(r session.Record) recordRow {
+func newRecordRow(r record.Record) recordRow {
 	row := recordRow{Attempts: r.Attempts, Checkpoint: r.Checkpoint, Rewind: r.Rewind, Messages: r.Messages, Events: r.Transcript, Seq: r.Seq, Epoch: r.Epoch, At: r.At, Event: string(r.Event), Saves: r.Saves(), CommitUs: r.Commit.Microseconds(), Ops: []opRow{}}
 	for t, n := range r.Triggers {
 		if n > 0 {
@@ -59,19 +60,19 @@ func newRecordRow(r session.Record) recordRow {
 	return row
 }
 
-// teller tells a journal as a story, with a line for each day.
-type teller struct {
+// A recordPrinter prints records with a line for each day.
+type recordPrinter struct {
 	w   io.Writer
 	day string
 }
 
-func (t *teller) tell(r session.Record) error {
+func (t *recordPrinter) print(r record.Record) error {
 	at := r.At.Local()
 	if day := at.Format(time.DateOnly); day != t.day {
 		fmt.Fprintf(t.w, "%s\n", day)
 		t.day = day
 	}
-	if _, err := fmt.Fprintf(t.w, "%s  #%d  %s\n", at.Format("15:04:05"), r.Seq, cause(r)); err != nil {
+	if _, err := fmt.Fprintf(t.w, "%s  #%d  %s\n", at.Format("15:04:05"), r.Seq, causeText(r)); err != nil {
 		return err
 	}
 	if r.Checkpoint != "" && r.Event != "" { // of a fork: the one that the files were last known by
@@ -84,19 +85,19 @@ func (t *teller) tell(r session.Record) error {
 	}
 	for _, at := range r.Attempts {
 		took := " took " + at.EndedAt.Sub(at.StartedAt).Round(time.Millisecond).String()
-		if at.Then == session.Killed {
+		if at.Then == record.Killed {
 			took = ""
 		}
 		fmt.Fprintf(t.w, "          %s: attempt %d%s: %s\n", at.Task, at.Attempt, took, at.Then)
 	}
-	for _, line := range happened(r) {
+	for _, line := range changesText(r) {
 		fmt.Fprintf(t.w, "          %s\n", line)
 	}
 	return nil
 }
 
-// cause says why a record was written.
-func cause(r session.Record) string {
+// causeText says why a record was written.
+func causeText(r record.Record) string {
 	var parts []string
 	if r.Event != "" {
 		parts = append(parts, string(r.Event))
@@ -125,22 +126,22 @@ func cause(r session.Record) string {
 // many is how many tasks or files are named before they are counted.
 const many = 3
 
-// happened says what a record changed, one line a change. Many tasks of which
-// the same is to be said are counted.
-func happened(r session.Record) (lines []string) {
+// changesText is what a record changed, one line a change. Many tasks that changed in the
+// same way are counted.
+func changesText(r record.Record) (lines []string) {
 	counts, named := map[string]int{}, map[string]int{}
 	for _, op := range r.Ops {
-		counts[alike(op)]++
+		counts[groupOf(op)]++
 	}
 	for _, op := range r.Ops {
-		key := alike(op)
+		key := groupOf(op)
 		if counts[key] > many {
 			if named[key]++; named[key] == 1 {
 				lines = append(lines, fmt.Sprintf("%d tasks: %s", counts[key], key))
 			}
 			continue
 		}
-		if line := told(op); line != "" {
+		if line := opText(op); line != "" {
 			lines = append(lines, line)
 		}
 	}
@@ -148,60 +149,56 @@ func happened(r session.Record) (lines []string) {
 		for name, n := range r.Snapshot.Counts {
 			lines = append(lines, fmt.Sprintf("%d tasks: %s", n, strings.ReplaceAll(name, "-", " ")))
 		}
-		why := "too large for a record: "
-		if len(r.Snapshot.Counts) == 0 { // it only begins a segment
-			why = ""
-		}
-		lines = append(lines, why+"the whole state is in "+history.ID{Epoch: r.Epoch, Seq: r.Seq}.Name())
+		lines = append(lines, "the whole state is in "+history.ID{Epoch: r.Epoch, Seq: r.Seq}.Name())
 	}
 	return lines
 }
 
-// alike says what an operation has in common with others that are counted with
+// groupOf says what an operation has in common with others that are counted with
 // it; "" for those that are not.
-func alike(op session.Op) string {
+func groupOf(op record.Op) string {
 	switch op.Name {
-	case session.OpTaskCreated, session.OpTaskRemoved, session.OpTaskModified, session.OpTaskMoved:
+	case record.OpTaskCreated, record.OpTaskRemoved, record.OpTaskModified, record.OpTaskMoved:
 		return strings.TrimPrefix(op.Name, "task-")
-	case session.OpTaskStatusChanged:
+	case record.OpTaskStatusChanged:
 		return op.From + " → " + op.To
 	}
 	return op.Name + op.Task + op.To // alone
 }
 
-func told(op session.Op) string {
+func opText(op record.Op) string {
 	switch op.Name {
-	case session.OpModified, session.OpChildrenChanged, session.OpAttemptRecorded:
+	case record.OpModified, record.OpChildrenChanged, record.OpAttemptRecorded:
 		return "" // times and order: --json has them; of an attempt there is a line
-	case session.OpMessagesAppended:
+	case record.OpMessagesAppended:
 		return some(op.Count, "message")
-	case session.OpEventsAppended:
+	case record.OpEventsAppended:
 		return some(op.Count, "event") + " of the transcript"
-	case session.OpCheckpointMade:
+	case record.OpCheckpointMade:
 		if op.Task == "" {
 			return "checkpoint " + shortID(op.To)
 		}
 		return "checkpoint " + shortID(op.To) + " of " + op.Task
-	case session.OpNotSetBack:
+	case record.OpNotSetBack:
 		return fmt.Sprintf("the files stay as %s left them: %s", op.Task, shown(op.To))
-	case session.OpFilesChanged:
-		return filesTold(op)
-	case session.OpTaskStatusChanged:
+	case record.OpFilesChanged:
+		return filesText(op)
+	case record.OpTaskStatusChanged:
 		return fmt.Sprintf("%s: %s → %s", op.Task, op.From, op.To)
-	case session.OpIterationsAdded:
+	case record.OpIterationsAdded:
 		if op.Count == 1 {
 			return "the command ran"
 		}
 		return fmt.Sprintf("the command ran %d times", op.Count)
-	case session.OpStatusChanged, session.OpPhaseChanged, session.OpStepChanged, session.OpComponentChanged, session.OpActiveTaskChanged, session.OpExitReasonChanged:
+	case record.OpStatusChanged, record.OpPhaseChanged, record.OpStepChanged, record.OpComponentChanged, record.OpActiveTaskChanged, record.OpExitReasonChanged:
 		what := strings.ReplaceAll(strings.TrimSuffix(op.Name, "-changed"), "-", " ")
-		return fmt.Sprintf("%s: %s → %s", what, orNone(op.From), orNone(op.To))
+		return fmt.Sprintf("%s: %s → %s", what, shown(orNone(op.From)), shown(orNone(op.To)))
 	}
 	return strings.TrimSpace(op.Task + " " + strings.ReplaceAll(op.Name, "-", " "))
 }
 
-// filesTold names the files of an operation, the first ones.
-func filesTold(op session.Op) string {
+// filesText names the files of an operation, the first ones.
+func filesText(op record.Op) string {
 	names := make([]string, min(len(op.Paths), many))
 	for i := range names {
 		names[i] = shown(op.Paths[i])

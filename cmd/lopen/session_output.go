@@ -14,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/plan"
 )
 
@@ -45,7 +46,7 @@ type outputCall struct {
 func newSessionOutput(a *app) *cobra.Command {
 	var name string
 	var follow, raw, prompt bool
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "output [TASK[#N]]",
 		Short: "Print what an attempt printed: the newest one, or the one at a task",
 		Long: `Print what an attempt printed: the newest one of the newest session, or the newest one
@@ -55,7 +56,7 @@ were printed, a line says how many bytes are left out. Of attempts that failed t
 output and the prompt are kept as well, with the setting transcript of all.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.reading([]string{name}, func(store *lifecycle.Store, id session.ID) error {
+			return a.readSession([]string{name}, func(store *lifecycle.Store, id session.ID) error {
 				o := outputCall{app: a, store: store, id: id, file: output.Log}
 				switch {
 				case raw:
@@ -123,18 +124,18 @@ func (o *outputCall) parse(typed string) error {
 	return err
 }
 
-// kept are the attempts that are asked for, the oldest first. An attempt at a unit is one
+// attempts are those that are asked for, the oldest first. An attempt at a unit is one
 // at each task within it.
-func (o *outputCall) kept() ([]output.Kept, error) {
+func (o *outputCall) attempts() ([]output.Stored, error) {
 	all, err := o.store.Outputs(o.id)
-	return slices.DeleteFunc(all, func(k output.Kept) bool {
+	return slices.DeleteFunc(all, func(k output.Stored) bool {
 		other := o.task != "" && k.Task != o.task && !strings.HasPrefix(o.task, k.Task+"/")
 		return other || o.number != 0 && k.Attempt.Attempt != o.number
 	}), err
 }
 
-// none says that there is no output, and why that may be.
-func (o *outputCall) none() error {
+// noOutput says that there is no output, and why that may be.
+func (o *outputCall) noOutput() error {
 	of := "session " + o.id.String()
 	if o.task != "" {
 		of = fmt.Sprintf("task %q in %s", o.task, of)
@@ -144,7 +145,7 @@ func (o *outputCall) none() error {
 }
 
 func (o *outputCall) list() error {
-	all, err := o.kept()
+	all, err := o.attempts()
 	if err != nil {
 		return err
 	}
@@ -174,12 +175,12 @@ func (o *outputCall) held() bool {
 
 // outcomeOf says how an attempt ended. running says that the session is held, and that
 // there is no later attempt.
-func outcomeOf(k output.Kept, running bool) string {
+func outcomeOf(k output.Stored, running bool) string {
 	switch {
 	case k.Outcome != "":
 		return k.Outcome
 	case running:
 		return "running"
 	}
-	return session.Killed
+	return record.Killed
 }

@@ -17,12 +17,12 @@ import (
 // newest prints the newest of the attempts that are asked for.
 func (o *outputCall) newest() error {
 	held := o.held()
-	all, err := o.kept()
+	all, err := o.attempts()
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 {
-		return o.none()
+		return o.noOutput()
 	}
 	k := all[len(all)-1]
 	r, err := o.open(k, held)
@@ -36,8 +36,8 @@ func (o *outputCall) newest() error {
 	return errors.Join(err, r.Close())
 }
 
-// open opens what is kept of an attempt, and says which one it is.
-func (o *outputCall) open(k output.Kept, running bool) (*output.Reader, error) {
+// open opens a stored file of an attempt, and prints which attempt it is.
+func (o *outputCall) open(k output.Stored, running bool) (*output.Reader, error) {
 	r, err := o.store.ReadOutput(o.id, k.Name, o.file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -46,7 +46,7 @@ func (o *outputCall) open(k output.Kept, running bool) (*output.Reader, error) {
 	return r, err
 }
 
-func outputHeader(k output.Kept, running bool) string {
+func outputHeader(k output.Stored, running bool) string {
 	line := fmt.Sprintf("%s, attempt %d (iteration %d), begun %s: %s", plain.Line(k.Task), k.Attempt.Attempt, k.Iteration,
 		k.Begun.Local().Format(time.DateTime), plain.Line(outcomeOf(k, running)))
 	if !k.Ended.IsZero() {
@@ -61,56 +61,29 @@ func outputHeader(k output.Kept, running bool) string {
 // followEvery is how often a follower looks for more.
 const followEvery = 100 * time.Millisecond
 
-// follow prints the newest attempt, goes on with what is printed, and with each attempt
-// after it, until nobody holds the session any more.
+// A follower prints the attempts of a session while they are made.
+type follower struct {
+	*outputCall
+	r  *output.Reader // of the attempt called at; nil for none
+	at string
+}
+
+// follow prints the newest attempt as it grows, and each attempt after it, until nobody holds
+// the session any more.
 func (o *outputCall) follow(ctx context.Context) (err error) {
+	f := follower{outputCall: o}
+	defer func() { err = errors.Join(err, f.close()) }()
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
-	var r *output.Reader // of the attempt called at
-	at := ""
-	defer func() {
-		if r != nil {
-			err = errors.Join(err, r.Close())
-		}
-	}()
 	for {
 		held := o.held() // before looking: what a run left that ends meanwhile is seen
-		all, err := o.kept()
-		if err != nil {
+		n, err := f.step(held)
+		switch {
+		case err != nil:
 			return err
-		}
-		later := all[max(len(all)-1, 0):] // to begin with, and where at was pruned
-		if i := slices.IndexFunc(all, func(k output.Kept) bool { return k.Name == at }); i >= 0 {
-			later = all[i+1:]
-		}
-		if r != nil {
-			if _, err := io.Copy(o.stdout.Output(), r); err != nil {
-				return err
-			}
-		}
-		for _, k := range later {
-			next, err := o.open(k, held)
-			if errors.Is(err, fs.ErrNotExist) {
-				if k.Outcome != "" { // else it has just begun
-					at = k.Name
-				}
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if r != nil {
-				_ = r.Close()
-			}
-			r, at = next, k.Name
-			if _, err := io.Copy(o.stdout.Output(), r); err != nil {
-				return err
-			}
-		}
-		if !held && len(all) == 0 {
-			return o.none()
-		}
-		if !held {
+		case !held && n == 0:
+			return o.noOutput()
+		case !held:
 			return nil
 		}
 		select {
@@ -119,4 +92,53 @@ func (o *outputCall) follow(ctx context.Context) (err error) {
 			return nil
 		}
 	}
+}
+
+// step prints what is new, and returns how many attempts there are.
+func (f *follower) step(held bool) (int, error) {
+	all, err := f.attempts()
+	if err != nil {
+		return 0, err
+	}
+	later := all[max(len(all)-1, 0):] // to begin with, and where at was pruned
+	if i := slices.IndexFunc(all, func(k output.Stored) bool { return k.Name == f.at }); i >= 0 {
+		later = all[i+1:]
+	}
+	if err := f.copy(); err != nil {
+		return 0, err
+	}
+	for _, k := range later {
+		next, err := f.open(k, held)
+		if errors.Is(err, fs.ErrNotExist) {
+			if k.Outcome != "" { // else it has just begun
+				f.at = k.Name
+			}
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		_ = f.close()
+		f.r, f.at = next, k.Name
+		if err := f.copy(); err != nil {
+			return 0, err
+		}
+	}
+	return len(all), nil
+}
+
+// copy prints what has been added to the attempt.
+func (f *follower) copy() error {
+	if f.r == nil {
+		return nil
+	}
+	_, err := io.Copy(f.stdout.Output(), f.r)
+	return err
+}
+
+func (f *follower) close() error {
+	if f.r == nil {
+		return nil
+	}
+	return f.r.Close()
 }

@@ -14,7 +14,7 @@ func newSessionPause(a *app) *cobra.Command {
 		Short: "Pause a session after its current task, from another terminal",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changes(func(store *lifecycle.Store) error {
+			return a.editStore(func(store *lifecycle.Store) error {
 				id, err := resolveArg(store, args)
 				if err != nil {
 					return err

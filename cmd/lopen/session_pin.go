@@ -23,7 +23,7 @@ func newSessionPin(a *app, pinned bool) *cobra.Command {
 }
 
 func (a *app) setMeta(ctx context.Context, args []string, change func(*lifecycle.Meta) error) error {
-	return a.changes(func(store *lifecycle.Store) error {
+	return a.editStore(func(store *lifecycle.Store) error {
 		id, err := resolveArg(store, args)
 		if err != nil {
 			return err

@@ -14,10 +14,10 @@ import (
 func retention(v *settings.Values) lifecycle.Retention {
 	const day = 24 * time.Hour
 	return lifecycle.Retention{
-		Sessions: v.Int("session_retention"),
-		Age:      time.Duration(v.Int("retention_days")) * day,
-		Bytes:    int64(v.Int("retention_bytes")),
-		Trash:    time.Duration(v.Int("trash_days")) * day,
+		Sessions: v.SessionRetention,
+		Age:      time.Duration(v.RetentionDays) * day,
+		Bytes:    int64(v.RetentionBytes),
+		Trash:    time.Duration(v.TrashDays) * day,
 	}
 }
 
@@ -31,7 +31,7 @@ type retiredRow struct {
 
 func newSessionPrune(a *app) *cobra.Command {
 	var dryRun bool
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "prune",
 		Short: "Move completed sessions beyond the limits to the trash",
 		Long: `Move completed sessions beyond the limits to the trash: session_retention, retention_days,
@@ -39,7 +39,7 @@ retention_bytes; lopen config show. What lies there longer than trash_days is de
 Active, paused, pinned and held sessions are never touched.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.changes(func(store *lifecycle.Store) error {
+			return a.editStore(func(store *lifecycle.Store) error {
 				values, err := a.storeSettings(store)
 				if err != nil {
 					return err

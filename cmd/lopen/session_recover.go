@@ -10,28 +10,30 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // recoveryRow is what `session recover --json` prints.
 type recoveryRow struct {
-	From         string                  `json:"from"`
-	Folder       string                  `json:"folder"`
-	ID           string                  `json:"id,omitempty"` // of the new session
-	Strategy     string                  `json:"strategy"`
-	Base         string                  `json:"base"`
-	Seq          uint64                  `json:"seq"`
-	Found        []string                `json:"found"`
-	Recovered    []string                `json:"recovered"`
-	NotRecovered []string                `json:"notRecovered"`
-	Rules        []lifecycle.FindingJSON `json:"rules"`
-	Advice       []string                `json:"advice"`
-	Others       []string                `json:"others"` // what the other strategies come to
+	From         string            `json:"from"`
+	Folder       string            `json:"folder"`
+	ID           string            `json:"id,omitempty"` // of the new session
+	Strategy     string            `json:"strategy"`
+	Base         string            `json:"base"`
+	Seq          uint64            `json:"seq"`
+	Found        []string          `json:"found"`
+	Recovered    []string          `json:"recovered"`
+	NotRecovered []string          `json:"notRecovered"`
+	Rules        []session.Finding `json:"rules"`
+	Advice       []string          `json:"advice"`
+	Others       []string          `json:"others"` // what the other strategies come to
 }
 
 func newSessionRecover(a *app) *cobra.Command {
 	var strategy string
 	var dryRun, accept, discard, yes bool
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "recover ID",
 		Short: "Build a new session out of a damaged one, which stays as it is",
 		Long: `Build a new session out of a damaged one, which stays as it is. ID is that of a session,
@@ -51,7 +53,7 @@ with the new session until you have looked at it: session verify ID --accept.
 them aside in the session's folder and makes them again as they were.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changes(func(store *lifecycle.Store) error {
+			return a.editStore(func(store *lifecycle.Store) error {
 				if accept || discard {
 					return a.endEdit(store, args[0], dryRun, discard)
 				}
@@ -106,8 +108,8 @@ func (a *app) recover(ctx context.Context, store *lifecycle.Store, name, strateg
 }
 
 // showRecovery prints it for a person. The new session's ID alone is a result; all
-// else goes beside it.
-func (a *app) showRecovery(r *lifecycle.Recovery, rebuilt bool) {
+// else goes to stderr.
+func (a *app) showRecovery(r *repair.Recovery, rebuilt bool) {
 	w := a.stderr
 	fmt.Fprintf(w, "session %s in %s\n", r.From, r.Where)
 	list := func(title string, all []string) {
@@ -119,7 +121,7 @@ func (a *app) showRecovery(r *lifecycle.Recovery, rebuilt bool) {
 	list("found", r.Leftovers)
 	if rebuilt {
 		strategy := r.Strategy
-		if strategy == lifecycle.Partial {
+		if strategy == repair.Partial {
 			strategy += ", which leaves out what is not recovered"
 		}
 		list("strategy", []string{strategy})
@@ -135,17 +137,17 @@ func (a *app) showRecovery(r *lifecycle.Recovery, rebuilt bool) {
 	list("advice", r.Advice)
 }
 
-func newRecoveryRow(r *lifecycle.Recovery) recoveryRow {
+func newRecoveryRow(r *repair.Recovery) recoveryRow {
 	list := func(all []string) []string { return append([]string{}, all...) }
 	row := recoveryRow{From: r.From.String(), Folder: r.Where, Strategy: r.Strategy, Base: r.Base, Seq: r.Seq, Found: list(r.Leftovers),
-		Recovered: list(r.Recovered), NotRecovered: list(r.Lost), Rules: lifecycle.FindingsJSON(r.Rules), Advice: list(r.Advice), Others: list(r.Others)}
+		Recovered: list(r.Recovered), NotRecovered: list(r.Lost), Rules: append([]session.Finding{}, r.Rules...), Advice: list(r.Advice), Others: list(r.Others)}
 	if !r.ID.IsZero() {
 		row.ID = r.ID.String()
 	}
 	return row
 }
 
-// endEdit says what was edited, and takes it or sets it aside.
+// endEdit reports what was edited, and accepts or discards it.
 func (a *app) endEdit(store *lifecycle.Store, name string, dryRun, discard bool) error {
 	id, err := store.Resolve(name)
 	if err != nil {
@@ -164,12 +166,12 @@ func (a *app) endEdit(store *lifecycle.Store, name string, dryRun, discard bool)
 	}
 	if a.out.machine() {
 		return a.printJSON(struct {
-			ID        string                  `json:"id"`
-			Accepted  bool                    `json:"accepted"`
-			Discarded bool                    `json:"discarded"`
-			Changes   []string                `json:"changes"`
-			Rules     []lifecycle.FindingJSON `json:"rules"`
-		}{id.String(), !dryRun && !discard, !dryRun && discard, append([]string{}, edit.Changes...), lifecycle.FindingsJSON(edit.Rules)})
+			ID        string            `json:"id"`
+			Accepted  bool              `json:"accepted"`
+			Discarded bool              `json:"discarded"`
+			Changes   []string          `json:"changes"`
+			Rules     []session.Finding `json:"rules"`
+		}{id.String(), !dryRun && !discard, !dryRun && discard, append([]string{}, edit.Changes...), append([]session.Finding{}, edit.Rules...)})
 	}
 	what := strings.Join(edit.Changes, ", ")
 	if what == "" {

@@ -15,7 +15,7 @@ func newSessionRestore(a *app) *cobra.Command {
 		Short: "Take a pruned session out of the trash; without an ID, list what is there",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.changes(func(store *lifecycle.Store) error {
+			return a.editStore(func(store *lifecycle.Store) error {
 				if len(args) == 0 {
 					all, err := store.Trash()
 					for _, x := range all {

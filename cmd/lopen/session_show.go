@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -14,17 +13,19 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 func newSessionShow(a *app) *cobra.Command {
 	var format string
 	var at uint64
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "show [ID]",
 		Short: "Show a session: its tasks, their states, what they cost",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.reading(args, func(store *lifecycle.Store, id session.ID) (err error) {
+			return a.readSession(args, func(store *lifecycle.Store, id session.ID) (err error) {
 				owner, holderErr := store.Holder(id) // before the State: a run that ends in between has paused it
 				st, seq, err := store.Read(id)
 				if note := readOnly(st, err); note != "" {
@@ -62,8 +63,8 @@ func newSessionShow(a *app) *cobra.Command {
 
 // stateJSON is state.json with the session's name, its agents' sessions, the status as
 // people are shown it, and without the checksum, which is of the file's bytes.
-func (a *app) stateJSON(store *lifecycle.Store, st *session.State, status session.Status, seq uint64) json.RawMessage {
-	data := session.EncodeState(st, session.Mark{Seq: seq, Incarnation: store.Incarnation(st.ID())})
+func (a *app) stateJSON(store *lifecycle.Store, st *session.State, status session.Status, seq uint64) strictjson.Value {
+	data := wire.EncodeState(st, session.Mark{Seq: seq, Incarnation: store.Incarnation(st.ID())})
 	if status != st.Status() { // before it there are numbers and the ID only
 		data = bytes.Replace(data, fmt.Appendf(nil, `"status":"%s"`, st.Status()), fmt.Appendf(nil, `"status":"%s"`, status), 1)
 	}
@@ -123,7 +124,7 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 	}
 	fmt.Fprintf(w, "state     %s (sequence number %d)\n\n", filepath.Join(store.Path(), "sessions", st.ID().String(), "state.json"), seq)
 	a.printTree(st, st.Roots(), 0)
-	tellAgentSessions(w, a.agentSessions(store, st, seq))
+	printAgentSessions(w, a.agentSessions(store, st, seq))
 	return nil
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // maxYAML bounds the JSON that is turned into YAML, in bytes: that takes two hundred times
@@ -20,7 +20,7 @@ import (
 const maxYAML = 512 << 10
 
 // printFormat prints JSON indented, or as YAML.
-func (a *app) printFormat(data json.RawMessage, format string) error {
+func (a *app) printFormat(data strictjson.Value, format string) error {
 	if format != "yaml" {
 		return indent(a.stdout.JSON(), data)
 	}
@@ -52,41 +52,55 @@ func yamlString(s string) ([]byte, error) {
 // indent prints compact JSON as json.Indent does, with two spaces a level, without having
 // all of it in memory: deep in a list a byte has a hundred of them before it.
 func indent(w io.Writer, data []byte) error {
-	out := bufio.NewWriter(w) // whose errors stick: Flush returns them
-	depth, text, escaped := 0, false, false
-	line := func() {
-		_ = out.WriteByte('\n')
-		for range depth {
-			_, _ = out.WriteString("  ")
-		}
-	}
+	in := indenter{out: bufio.NewWriter(w)}
+	text, escaped := false, false
 	for i, c := range data {
-		switch {
-		case text:
+		if text {
 			text, escaped = escaped || c != '"', !escaped && c == '\\'
-			_ = out.WriteByte(c)
-		case c == '{' || c == '[':
-			_ = out.WriteByte(c)
-			if depth++; i+1 < len(data) && data[i+1] != c+2 { // what closes it
-				line()
-			}
-		case c == '}' || c == ']':
-			if depth--; data[i-1] != c-2 {
-				line()
-			}
-			_ = out.WriteByte(c)
-		case c == ',':
-			_ = out.WriteByte(c)
-			line()
-		case c == ':':
-			_, _ = out.WriteString(": ")
-		default:
-			text = c == '"'
-			_ = out.WriteByte(c)
+			_ = in.out.WriteByte(c)
+			continue
 		}
+		text = c == '"'
+		in.put(data, i)
 	}
-	_ = out.WriteByte('\n')
-	return out.Flush()
+	_ = in.out.WriteByte('\n')
+	return in.out.Flush()
+}
+
+// An indenter writes JSON outside of its strings. The errors of out stick: Flush returns them.
+type indenter struct {
+	out   *bufio.Writer
+	depth int
+}
+
+// put writes the i-th byte, with the line breaks and spaces around it.
+func (in *indenter) put(data []byte, i int) {
+	switch c := data[i]; c {
+	case '{', '[':
+		_ = in.out.WriteByte(c)
+		if in.depth++; i+1 < len(data) && data[i+1] != c+2 { // what closes it
+			in.newLine()
+		}
+	case '}', ']':
+		if in.depth--; data[i-1] != c-2 {
+			in.newLine()
+		}
+		_ = in.out.WriteByte(c)
+	case ',':
+		_ = in.out.WriteByte(c)
+		in.newLine()
+	case ':':
+		_, _ = in.out.WriteString(": ")
+	default:
+		_ = in.out.WriteByte(c)
+	}
+}
+
+func (in *indenter) newLine() {
+	_ = in.out.WriteByte('\n')
+	for range in.depth {
+		_, _ = in.out.WriteString("  ")
+	}
 }
 
 // showMarkdown prints a session for a report or a pull request.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -26,10 +27,10 @@ type reportRow struct {
 	Orphan    string     `json:"orphan,omitempty"` // it is among the leftovers
 	Faults    []faultRow `json:"faults"`
 
-	Rules              []lifecycle.FindingJSON `json:"rules"`
-	Leftovers          []string                `json:"leftovers"`
-	Blobs              int                     `json:"blobs,omitempty"` // that were read
-	RequiresValidation bool                    `json:"requiresValidation,omitempty"`
+	Rules              []session.Finding `json:"rules"`
+	Leftovers          []string          `json:"leftovers"`
+	Blobs              int               `json:"blobs,omitempty"` // that were read
+	RequiresValidation bool              `json:"requiresValidation,omitempty"`
 }
 
 type faultRow struct {
@@ -46,7 +47,7 @@ type verifyFlags struct{ readData, accept bool }
 
 func newSessionVerify(a *app) *cobra.Command {
 	var vf verifyFlags
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "verify [ID]",
 		Short: "Read everything of one session, or of all, and say what is damaged",
 		Long: `Read everything of one session, or of all, run the rules, and say what is wrong.
@@ -68,7 +69,7 @@ The exit code is 3 unless all are intact; warnings alone are no problem.`,
 				return usagef("--accept takes the ID of the session that you have looked at")
 			}
 			if vf.accept {
-				return a.changes(func(store *lifecycle.Store) error { return a.verify(cmd.Context(), store, args, vf) })
+				return a.editStore(func(store *lifecycle.Store) error { return a.verify(cmd.Context(), store, args, vf) })
 			}
 			store, err := a.open()
 			if err != nil {
@@ -92,24 +93,14 @@ func (a *app) verify(ctx context.Context, store *lifecycle.Store, args []string,
 	rows := make([]reportRow, len(reports))
 	for i, r := range reports {
 		rows[i] = newReportRow(r)
-		if r.Condition != lifecycle.Intact {
+		if r.Condition != repair.Intact {
 			bad++
 		}
 	}
-	if a.out.machine() {
-		err = a.printJSON(rows)
-	} else {
-		for _, r := range rows {
-			fmt.Fprint(a.stdout, r)
-		}
-	}
-	aside, aerr := store.Aside()
-	if aerr == nil && len(args) == 0 {
-		for _, i := range aside {
-			fmt.Fprintf(a.stderr, "%v\n%s", i.Err, hint(i.Err))
-		}
-		if len(aside) > 0 && bad == 0 && err == nil {
-			return &problemsError{fmt.Sprintf("%d damaged sessions lie in corrupted/", len(aside))}
+	err = a.printReports(rows)
+	if len(args) == 0 {
+		if n := a.warnQuarantined(store); n > 0 && bad == 0 && err == nil {
+			return &problemsError{fmt.Sprintf("%d damaged sessions lie in corrupted/", n)}
 		}
 	}
 	if err == nil && vf.readData && len(args) == 0 {
@@ -125,6 +116,28 @@ func (a *app) verify(ctx context.Context, store *lifecycle.Store, args []string,
 		err = &problemsError{fmt.Sprintf("%d of %d sessions are not intact", bad, len(rows))}
 	}
 	return err
+}
+
+func (a *app) printReports(rows []reportRow) error {
+	if a.out.machine() {
+		return a.printJSON(rows)
+	}
+	for _, r := range rows {
+		fmt.Fprint(a.stdout, r)
+	}
+	return nil
+}
+
+// warnQuarantined warns of each session in quarantine, and returns how many there are.
+func (a *app) warnQuarantined(store *lifecycle.Store) int {
+	all, err := store.Quarantined()
+	if err != nil {
+		return 0
+	}
+	for _, i := range all {
+		fmt.Fprintf(a.stderr, "%v\n%s", i.Err, hint(i.Err))
+	}
+	return len(all)
 }
 
 // verifyBlobs reads the blobs that no session names as well.
@@ -143,7 +156,7 @@ func (a *app) verifyBlobs(store *lifecycle.Store) error {
 	return nil
 }
 
-func verifyAll(store *lifecycle.Store, args []string, vf verifyFlags) (all []lifecycle.Report, err error) {
+func verifyAll(store *lifecycle.Store, args []string, vf verifyFlags) (all []repair.Report, err error) {
 	var ids []session.ID
 	if len(args) > 0 {
 		id, err := resolveArg(store, args)
@@ -173,9 +186,9 @@ func verifyAll(store *lifecycle.Store, args []string, vf verifyFlags) (all []lif
 	return all, nil
 }
 
-func newReportRow(r lifecycle.Report) reportRow {
+func newReportRow(r repair.Report) reportRow {
 	row := reportRow{ID: r.ID.String(), Condition: string(r.Condition), Seq: r.Seq, StateSeq: r.Shown, Records: r.Records, Bytes: r.Bytes, Faults: []faultRow{},
-		Rules: lifecycle.FindingsJSON(r.Rules), Leftovers: append([]string{}, r.Leftovers...), Blobs: r.Blobs, RequiresValidation: r.RequiresValidation}
+		Rules: append([]session.Finding{}, r.Rules...), Leftovers: append([]string{}, r.Leftovers...), Blobs: r.Blobs, RequiresValidation: r.RequiresValidation}
 	for i := range row.Rules {
 		row.Rules[i].Repair = strings.ReplaceAll(row.Rules[i].Repair, " recover ID", " recover "+row.ID)
 	}

@@ -10,15 +10,16 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 func newSessionWatch(a *app) *cobra.Command {
-	return a.reads(&cobra.Command{
+	return a.jsonFlags(&cobra.Command{
 		Use:   "watch [ID]",
 		Short: "Follow a session as it goes on, until it is complete or Ctrl-C",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.reading(args, func(store *lifecycle.Store, id session.ID) (err error) {
+			return a.readSession(args, func(store *lifecycle.Store, id session.ID) (err error) {
 				_, seq, err := store.Read(id)
 				if err != nil {
 					return err
@@ -27,18 +28,18 @@ func newSessionWatch(a *app) *cobra.Command {
 				watching := make(chan struct{})
 				go func() {
 					defer close(watching)
-					a.tellInterrupted(ctx, store, id)
+					a.reportInterrupted(ctx, store, id)
 				}()
 				defer func() { cancel(); <-watching }()
-				teller := &teller{w: a.stdout}
-				err = store.Watch(cmd.Context(), id, seq-1, func(r session.Record) error {
+				recordPrinter := &recordPrinter{w: a.stdout}
+				err = store.Watch(cmd.Context(), id, seq-1, func(r record.Record) error {
 					if a.out.machine() {
 						err = a.printJSON(newRecordRow(r))
 					} else {
-						err = teller.tell(r)
+						err = recordPrinter.print(r)
 					}
 					for _, op := range r.Ops {
-						if op.Name == session.OpStatusChanged && op.To == string(session.StatusComplete) {
+						if op.Name == record.OpStatusChanged && op.To == string(session.StatusComplete) {
 							err = errors.Join(err, errComplete)
 						}
 					}
@@ -53,21 +54,21 @@ func newSessionWatch(a *app) *cobra.Command {
 	})
 }
 
-// tellInterrupted says whenever a session is found interrupted, until ctx ends: no record
-// tells of that.
-func (a *app) tellInterrupted(ctx context.Context, store *lifecycle.Store, id session.ID) {
+// reportInterrupted reports each time that a session is found interrupted, until ctx ends:
+// there is no record of that.
+func (a *app) reportInterrupted(ctx context.Context, store *lifecycle.Store, id session.ID) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for told := false; ; {
+	for reported := false; ; {
 		owner, err := store.Holder(id)
 		held := owner != nil || err != nil
-		if !held && !told {
+		if !held && !reported {
 			st, _, err := store.Read(id)
-			if told = err == nil && st.Status().Seen(held) == session.StatusInterrupted; told {
+			if reported = err == nil && st.Status().Seen(held) == session.StatusInterrupted; reported {
 				fmt.Fprintf(a.stderr, "session %s is interrupted: nobody runs it; go on with: lopen run %s\n", id, id.Module)
 			}
 		}
-		told = told && !held
+		reported = reported && !held
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

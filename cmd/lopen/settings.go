@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/documents"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // settingFlag makes a flag for a setting; its value is parsed where all layers
@@ -24,7 +25,7 @@ func settingBool(f *pflag.FlagSet, name, usage string) {
 	f.Lookup(name).NoOptDefVal = "true"
 }
 
-// textValue is a flag that is kept as it was typed.
+// textValue is a flag whose value stays as it was typed.
 type textValue struct{ text, kind string }
 
 func (v *textValue) String() string     { return v.text }
@@ -38,7 +39,7 @@ func (v *listValue) String() string {
 	if len(v.all) == 0 {
 		return ""
 	}
-	text, _ := json.Marshal(v.all) // strings
+	text, _ := strictjson.Marshal(v.all) // strings
 	return string(text)
 }
 func (v *listValue) Set(s string) error { v.all = append(v.all, s); return nil }
@@ -66,9 +67,9 @@ func (a *app) settings(config []byte, flags map[string]string) (*settings.Values
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	if !a.ignoredSaid {
+	if !a.warnedIgnored {
 		for _, text := range v.Ignored() {
-			a.ignoredSaid = true
+			a.warnedIgnored = true
 			fmt.Fprintf(a.stderr, "warning: %s\n", text)
 		}
 	}
@@ -83,7 +84,7 @@ func (a *app) userConfig() ([]byte, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // a user without a home has no config
 	}
-	data, err := lifecycle.ReadRegular(path, maxConfig)
+	data, err := documents.ReadFile(path, maxConfig)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}

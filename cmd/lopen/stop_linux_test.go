@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/process"
 )
 
 // A stopped run is one whose command works until somebody ends the run.
@@ -88,9 +88,9 @@ func TestStopMeansStop(t *testing.T) {
 				require.NoError(t, r.Process.Signal(syscall.SIGINT))
 			}
 			_ = r.Wait()
-			require.False(t, lifecycle.GroupLives(pids[0]))
+			require.False(t, process.GroupLives(pids[0]))
 			for _, pid := range pids { // a process that ends has closed the lock before it is gone
-				require.Eventually(t, func() bool { return !lifecycle.GroupLives(pid) }, 20*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { return !process.GroupLives(pid) }, 20*time.Second, time.Millisecond)
 			}
 			require.Equal(t, 130, r.ProcessState.ExitCode(), r.out.String())
 			require.Contains(t, r.out.String(), "interrupted")
@@ -109,7 +109,7 @@ func TestPanicEndsTheCommand(t *testing.T) {
 	_ = r.Wait()
 	require.Equal(t, 2, r.ProcessState.ExitCode())
 	require.Contains(t, r.out.String(), "panic: of a test")
-	require.Eventually(t, func() bool { return !lifecycle.GroupLives(pid) }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !process.GroupLives(pid) }, 20*time.Second, time.Millisecond)
 	must(t, r.Dir, "run", "m", "--", "true")
 }
 

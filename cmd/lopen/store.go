@@ -11,7 +11,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 )
 
-// open opens the project's store for a command that needs one.
+// open opens the project's store, which has to be there.
 func (a *app) open() (*lifecycle.Store, error) {
 	project, err := a.project()
 	if err != nil {
@@ -31,8 +31,8 @@ func (a *app) storeOptions(project string) lifecycle.Options {
 	}
 }
 
-// refuseInside refuses what would change the session of the run that this
-// command was started in.
+// refuseInside refuses a command that was started inside a run and would change the session
+// of that run.
 func (a *app) refuseInside(store *lifecycle.Store) error {
 	name := a.getenv("LOPEN_SESSION_ID")
 	if name == "" {
@@ -45,9 +45,9 @@ func (a *app) refuseInside(store *lifecycle.Store) error {
 	return fmt.Errorf("refused inside the run of session %s: lopen itself keeps its plan and its state; do the task only", name)
 }
 
-// making runs fn on the project's store, which is made where there is none. A command
+// initStore runs fn on the project's store, which is made where there is none. A command
 // inside a run is refused.
-func (a *app) making(fn func(project string, store *lifecycle.Store) error) (err error) {
+func (a *app) initStore(fn func(project string, store *lifecycle.Store) error) (err error) {
 	project, err := a.project()
 	if err != nil {
 		return err
@@ -90,14 +90,14 @@ func closeStore(store interface {
 // release closes the store of a command that only read.
 func release(store *lifecycle.Store) { _ = closeStore(store) }
 
-// changes is a command that changes the store and not a session's state: it is
-// refused inside a run.
-func (a *app) changes(fn func(store *lifecycle.Store) error) error {
-	return a.changing(lifecycle.Policy{}, fn)
+// editStore runs fn on the project's store, for a command that changes what is stored about
+// sessions but no State. A command inside a run is refused.
+func (a *app) editStore(fn func(store *lifecycle.Store) error) error {
+	return a.editStoreWith(lifecycle.Policy{}, fn)
 }
 
-// changing is changes on a store with a policy.
-func (a *app) changing(policy lifecycle.Policy, fn func(store *lifecycle.Store) error) (err error) {
+// editStoreWith is editStore with a policy.
+func (a *app) editStoreWith(policy lifecycle.Policy, fn func(store *lifecycle.Store) error) (err error) {
 	project, err := a.project()
 	if err != nil {
 		return err

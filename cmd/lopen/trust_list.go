@@ -21,7 +21,7 @@ type approvalJSON struct {
 }
 
 func newTrustList(a *app) *cobra.Command {
-	return a.reads(&cobra.Command{
+	return a.jsonFlags(&cobra.Command{
 		Use:   "list",
 		Short: "List the commands that you approved, by project, with credentials hidden",
 		Args:  cobra.NoArgs,

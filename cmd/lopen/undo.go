@@ -4,7 +4,7 @@ import "github.com/spf13/cobra"
 
 func newUndo(a *app) *cobra.Command {
 	var rf rewindFlags
-	cmd := a.reads(&cobra.Command{
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "undo",
 		Short: "Take the last rewind back",
 		Args:  cobra.NoArgs,

@@ -16,8 +16,8 @@ import (
 
 // Applied is what Apply did.
 type Applied struct {
-	Changes int    // that stand now, those of an earlier Apply included
-	Kept    []Kept // what was changed meanwhile, or cannot be reached, in addition to the plan's
+	Changes  int        // that stand now, those of an earlier Apply included
+	Retained []Retained // what was changed meanwhile, or cannot be reached, in addition to the plan's
 }
 
 // ErrUnchanged says that an Apply failed before anything of the tree was changed.
@@ -30,7 +30,7 @@ var ErrUnchanged = errors.New("no file was changed")
 // tree as it was and is an [ErrUnchanged]: no room (class no-space), damaged or missing
 // blobs and folders that may not be written (class denied) are found there. After it ctx is not looked at any more, and an error leaves a part of the
 // changes to the next Apply, for which it has outcome NotDurable. What somebody
-// changed since the plan was made is kept.
+// changed since the plan was made is left as it is.
 func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 			return a.out, err
 		}
 	}
-	a.out.Changes = len(p.Changes) - len(a.out.Kept)
+	a.out.Changes = len(p.Changes) - len(a.out.Retained)
 	return a.out, nil
 }
 
@@ -80,7 +80,7 @@ type applier struct {
 	descent descent
 	changes []*Change               // the plan's, sorted by Path
 	folders []*Change               // what is or becomes a folder, and what is opened for the others, sorted by Path
-	over    map[*Change]bool        // those that are finished or kept
+	over    map[*Change]bool        // those that are finished or retained
 	linked  map[*Change]bool        // files with another name, whose mode changes
 	temps   map[*Change]staged      // made, not in its place yet
 	found   map[*Change]fs.FileMode // of folders that stand open: the modes that they had
@@ -110,11 +110,11 @@ func (a *applier) failed(path string, err error) error {
 
 func (a *applier) keep(c *Change, why Why) {
 	a.over[c] = true
-	a.out.Kept = append(a.out.Kept, Kept{Path: c.Path, Why: why})
+	a.out.Retained = append(a.out.Retained, Retained{Path: c.Path, Why: why})
 }
 
 // each calls fn with the changes that are not over and that it is for. fn says how
-// far it came; what it finds altered is kept and reported.
+// far it came; what it finds altered is retained and reported.
 func (a *applier) each(changes []*Change, wants func(*Change) bool, fn func(*Change) (state, error)) error {
 	for _, c := range changes {
 		if a.over[c] || !wants(c) {
@@ -156,7 +156,7 @@ func (a *applier) why(c *Change) Why {
 	return Meanwhile
 }
 
-// look sets aside what an earlier Apply did and what somebody changed.
+// look excludes what an earlier Apply did and what somebody changed.
 func (a *applier) look() error {
 	return a.each(a.changes, func(*Change) bool { return true }, func(c *Change) (state, error) {
 		a.touched[parent(c.Path)] = true // its name may not be durable
@@ -173,7 +173,7 @@ func (a *applier) look() error {
 	})
 }
 
-// stages says whether a file or symlink is made beside its place first. So is one whose
+// stages says whether a file or symlink is made under a temporary name first. So is one whose
 // mode alone changes, if it is a hard link: the other name may be outside.
 func (a *applier) stages(c *Change) bool { return c.stages() || a.linked[c] }
 

@@ -48,7 +48,7 @@ func requireRenames(t *testing.T, dir writer.FS, modes bool) {
 		blobs := stored(t, c.to)
 		done, err := New(nil, MainTree, blobs, tree, Options{}).Apply(tContext(), planOf(t, blobs, c.from, c.to))
 		require.NoError(t, err, name)
-		require.Empty(t, done.Kept, name)
+		require.Empty(t, done.Retained, name)
 		requireThings(t, c.to, seen(t, tree), "%s", name)
 		require.NoError(t, tree.Close())
 	}
@@ -67,11 +67,11 @@ func (all things) flat() things {
 
 // What a plan wants at another spelling of a name that it does not remove is not made,
 // and what stands there is left as it is, also what is beneath it.
-func TestKeptUnderAnotherSpelling(t *testing.T) {
+func TestRetainedUnderAnotherSpelling(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		found, from, to things // found: what somebody made of from
-		kept            []string
+		retained        []string
 	}{
 		"a file": {made("a", "mine"), made(), made("A", "one"), []string{"A"}},
 		"a folder": {made("dir/", "", "dir/x", "one", "dir/mine", ""), made("dir/", "", "dir/x", "one"),
@@ -85,12 +85,12 @@ func TestKeptUnderAnotherSpelling(t *testing.T) {
 		blobs := stored(t, c.to)
 		done, err := New(nil, MainTree, blobs, disk.FS(), Options{}).Apply(tContext(), planOf(t, blobs, c.from, c.to))
 		require.NoError(t, err, name)
-		var kept []string
-		for _, k := range done.Kept {
+		var retained []string
+		for _, k := range done.Retained {
 			require.Equal(t, Blocked, k.Why, name)
-			kept = append(kept, k.Path)
+			retained = append(retained, k.Path)
 		}
-		require.Equal(t, c.kept, kept, name)
+		require.Equal(t, c.retained, retained, name)
 		requireThings(t, c.found, seen(t, disk.FS()), "%s", name)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/crashfs"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // large is a content that no pack has.
@@ -91,7 +92,7 @@ func (f field) seen(t require.TestingT) things {
 func (f field) again(t require.TestingT, msg string) {
 	done, err := f.apply(t)
 	require.NoError(t, err, msg)
-	require.Empty(t, done.Kept, msg)
+	require.Empty(t, done.Retained, msg)
 	requireThings(t, before, f.seen(t), "%s", msg)
 	requireThings(t, before, f.on(t, f.Crash(crashfs.Variant{})).seen(t), "%s, and a power cut", msg)
 }
@@ -172,7 +173,7 @@ func TestApplyFaults(t *testing.T) {
 				// error did.
 				done, err := f.apply(t)
 				require.NoError(t, err)
-				require.Empty(t, done.Kept)
+				require.Empty(t, done.Retained)
 				requireThings(t, before, f.seen(t), "%s", hit)
 				continue
 			}
@@ -203,7 +204,7 @@ func TestNothingChangesWhenItCannotBeDone(t *testing.T) {
 		if strings.HasPrefix(name, "no ") {
 			require.ErrorIs(t, err, writer.ErrNoSpace, name)
 		} else {
-			require.ErrorIs(t, err, writer.ErrCorrupt, name)
+			require.ErrorIs(t, err, envelope.ErrCorrupt, name)
 			require.ErrorContains(t, err, text, name)
 		}
 		requireThings(t, after, f.seen(t), "%s", name)
@@ -241,18 +242,18 @@ func TestApplyDenied(t *testing.T) {
 			f.SetHook(nil)
 			if !permitted {
 				require.ErrorIs(t, err, ErrUnchanged, folder)
-				require.ErrorIs(t, err, writer.ErrDenied, folder)
+				require.Equal(t, writer.ClassDenied, writer.ClassOf(err), folder)
 				requireThings(t, after, f.seen(t), "%s", folder)
 			} else {
 				require.NoError(t, err, folder)
-				var kept []string
-				for _, k := range done.Kept {
+				var retained []string
+				for _, k := range done.Retained {
 					require.Equal(t, Denied, k.Why, k.Path)
-					kept = append(kept, k.Path)
+					retained = append(retained, k.Path)
 				}
-				slices.Sort(kept)
-				require.Equal(t, want, kept, folder)
-				require.Equal(t, len(plan.Changes), done.Changes+len(kept))
+				slices.Sort(retained)
+				require.Equal(t, want, retained, folder)
+				require.Equal(t, len(plan.Changes), done.Changes+len(retained))
 			}
 			f.again(t, folder)
 		}
@@ -300,7 +301,7 @@ func TestChangedWhileItIsApplied(t *testing.T) {
 	})
 	done, err := New(nil, MainTree, blobs, tree, Options{}).Apply(tContext(), planOf(t, blobs, from, to))
 	require.NoError(t, err)
-	require.Equal(t, []Kept{{Path: "a", Why: Meanwhile}, {Path: "b", Why: Meanwhile}}, done.Kept)
+	require.Equal(t, []Retained{{Path: "a", Why: Meanwhile}, {Path: "b", Why: Meanwhile}}, done.Retained)
 	requireThings(t, made("a", "mine", "b", "mine").with(map[string]fs.FileMode{"a": 0o600, "b": 0o600}), seen(t, tree), "kept")
 }
 
@@ -334,20 +335,20 @@ func TestChangedMeanwhile(t *testing.T) {
 		from, to := made("a", "two", "gone", "two"), made("a", "one")
 		blobs, tree := stored(t, to), onDisk(t, from)
 		plan := planOf(t, blobs, from, to)
-		var kept []Kept
+		var retained []Retained
 		for _, file := range []string{"a", "gone"} {
 			at := filepath.Join(tree.Name(), file)
 			require.NoError(t, os.Chtimes(at, old, old))
 			require.NoError(t, c.meanwhile(at), name)
 			if c.want.text != "one" || file == "gone" && name == "already as wanted" {
-				kept = append(kept, Kept{Path: file, Why: Meanwhile})
+				retained = append(retained, Retained{Path: file, Why: Meanwhile})
 			}
 		}
 		done, err := try(tree, blobs).Apply(tContext(), plan)
 		require.NoError(t, err)
-		require.Equal(t, Applied{Changes: 2 - len(kept), Kept: kept}, done, name)
+		require.Equal(t, Applied{Changes: 2 - len(retained), Retained: retained}, done, name)
 		want := things{"a": c.want}
-		if len(kept) > 0 {
+		if len(retained) > 0 {
 			want["gone"] = c.want
 		}
 		requireThings(t, want, seen(t, tree), "%s", name)
@@ -362,17 +363,17 @@ func TestNeverThroughASymlink(t *testing.T) {
 		from, to := made("dir/", "", "dir/old", "two", "dir/gone", "two"), made("dir/", "", "dir/old", "one", "dir/new", "one")
 		others := made("dir", "-> "+target, "other/", "", "other/old", "two", "other/gone", "two")
 		blobs, tree, outside := stored(t, to), onDisk(t, others), made("old", "two", "gone", "two")
-		beside := onDisk(t, outside)
+		outer := onDisk(t, outside)
 		if target != "../other" {
-			others["dir"] = thing{fs.ModeSymlink, beside.Name()}
+			others["dir"] = thing{fs.ModeSymlink, outer.Name()}
 			require.NoError(t, tree.Remove("dir"))
-			require.NoError(t, tree.Symlink(beside.Name(), "dir"))
+			require.NoError(t, tree.Symlink(outer.Name(), "dir"))
 		}
 		done, err := try(tree, blobs).Apply(tContext(), planOf(t, blobs, from, to))
 		require.NoError(t, err)
-		require.Equal(t, []Kept{{Path: "dir/new", Why: Meanwhile}, {Path: "dir/old", Why: Meanwhile}}, done.Kept)
+		require.Equal(t, []Retained{{Path: "dir/new", Why: Meanwhile}, {Path: "dir/old", Why: Meanwhile}}, done.Retained)
 		requireThings(t, others, seen(t, tree), "inside")
-		requireThings(t, outside, seen(t, beside), "outside")
+		requireThings(t, outside, seen(t, outer), "outside")
 	}
 }
 
@@ -387,7 +388,7 @@ func TestFolderInUse(t *testing.T) {
 	tree := onDisk(t, found)
 	done, err := try(tree, blobs).Apply(tContext(), plan)
 	require.NoError(t, err)
-	require.Equal(t, []Kept{{Path: "a", Why: Meanwhile}, {Path: "b", Why: Meanwhile}}, done.Kept)
+	require.Equal(t, []Retained{{Path: "a", Why: Meanwhile}, {Path: "b", Why: Meanwhile}}, done.Retained)
 	requireThings(t, made("a/", "", "a/mine", "3", "b/", "", "b/mine", "3").with(modes), seen(t, tree), "in use")
 }
 
@@ -451,7 +452,7 @@ func TestReservedNamesAreNotEntered(t *testing.T) {
 	done, err := try(tree, blobs).Apply(tContext(), planOf(t, blobs, from, to))
 	require.NoError(t, err)
 	require.Equal(t, 1, done.Changes)
-	require.Len(t, done.Kept, 4)
+	require.Len(t, done.Retained, 4)
 	from["new"] = to["new"]
 	requireThings(t, from, seen(t, tree), "entered")
 }

@@ -97,7 +97,7 @@ func TestLinkedWhileItIsApplied(t *testing.T) {
 	}
 	done, err := s.Apply(tContext(), planOf(t, blobs, from, to))
 	require.NoError(t, err)
-	require.Equal(t, Applied{Kept: []Kept{{Path: "mode", Why: Meanwhile}}}, done)
+	require.Equal(t, Applied{Retained: []Retained{{Path: "mode", Why: Meanwhile}}}, done)
 	require.Equal(t, fs.FileMode(0o644), modeAt(t, other))
 }
 

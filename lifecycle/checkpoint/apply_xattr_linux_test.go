@@ -26,8 +26,8 @@ func TestApplyAndExtendedAttributes(t *testing.T) {
 	_, err := try(tree, blobs).Apply(tContext(), planOf(t, blobs, from, to))
 	require.NoError(t, err)
 	requireThings(t, to, seen(t, tree), "applied")
-	for name, kept := range map[string]bool{"content": false, "dir": true, "mode": true} {
+	for name, survives := range map[string]bool{"content": false, "dir": true, "mode": true} {
 		_, err := unix.Getxattr(at(name), "user.lopen", make([]byte, 8))
-		require.Equal(t, kept, err == nil, name)
+		require.Equal(t, survives, err == nil, name)
 	}
 }

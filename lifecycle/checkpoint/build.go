@@ -70,15 +70,47 @@ func sameFiles(a, b *files.Snapshot) bool {
 // files and skips begin with that. old is the folder in the tree before, zero for none.
 func (b *builder) folder(prefix string, list []files.Fingerprint, skips []files.Skip, old blob.Hash) (blob.Hash, error) {
 	was, err := b.known.folder(old)
-	if err != nil { // it is damaged: all of it is built and kept anew
+	if err != nil { // it is damaged: all of it is built and stored anew
 		was, old = nil, blob.Hash{}
 	}
-	items := make([]item, 0, len(was)+8)
-	type part struct {
-		list  []files.Fingerprint
-		skips []files.Skip
+	items, below := split(prefix, list, skips, len(was)+8)
+	for i := range items {
+		it := &items[i]
+		if it.kind != kindFolder {
+			continue
+		}
+		var before blob.Hash
+		if w := at(was, it.name); w != nil && w.kind == kindFolder {
+			before = w.hash
+		}
+		p := below[it.name]
+		delete(below, it.name)
+		if it.hash = before; before == (blob.Hash{}) || b.dirty[prefix+it.name] {
+			if it.hash, err = b.folder(prefix+it.name+"/", p.list, p.skips, before); err != nil {
+				return blob.Hash{}, err
+			}
+		}
 	}
-	below := map[string]part{}
+	for name := range below {
+		return blob.Hash{}, fmt.Errorf("the snapshot has paths in %q and not the folder", prefix+name)
+	}
+	h, err := b.put(items, old)
+	if err != nil {
+		return blob.Hash{}, fmt.Errorf("keep folder %q: %w", strings.TrimSuffix(prefix, "/"), err)
+	}
+	return h, nil
+}
+
+// A part is what a snapshot has beneath a folder.
+type part struct {
+	list  []files.Fingerprint
+	skips []files.Skip
+}
+
+// split returns the items of a folder, sorted, and what is beneath each of its folders.
+// About n items are expected; folders have no hash yet.
+func split(prefix string, list []files.Fingerprint, skips []files.Skip, n int) (items []item, below map[string]part) {
+	items, below = make([]item, 0, n), map[string]part{}
 	for len(list) > 0 {
 		f := &list[0]
 		name, _, deeper := strings.Cut(f.Path[len(prefix):], "/")
@@ -109,31 +141,7 @@ func (b *builder) folder(prefix string, list []files.Fingerprint, skips []files.
 		skips = skips[n:]
 	}
 	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
-	for i := range items {
-		it := &items[i]
-		if it.kind != kindFolder {
-			continue
-		}
-		var before blob.Hash
-		if w := at(was, it.name); w != nil && w.kind == kindFolder {
-			before = w.hash
-		}
-		p := below[it.name]
-		delete(below, it.name)
-		if it.hash = before; before == (blob.Hash{}) || b.dirty[prefix+it.name] {
-			if it.hash, err = b.folder(prefix+it.name+"/", p.list, p.skips, before); err != nil {
-				return blob.Hash{}, err
-			}
-		}
-	}
-	for name := range below {
-		return blob.Hash{}, fmt.Errorf("the snapshot has paths in %q and not the folder", prefix+name)
-	}
-	h, err := b.put(items, old)
-	if err != nil {
-		return blob.Hash{}, fmt.Errorf("keep folder %q: %w", strings.TrimSuffix(prefix, "/"), err)
-	}
-	return h, nil
+	return items, below
 }
 
 // beneath is how many of n sorted paths, from the first on, are in a folder.

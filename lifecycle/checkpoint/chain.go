@@ -5,11 +5,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"slices"
 
-	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
@@ -28,10 +26,10 @@ const (
 // minLine is less than any line has, in bytes.
 const minLine = 32
 
-var errShort = fmt.Errorf("it is too short for a line: %w", writer.ErrCorrupt)
+var errShort = fmt.Errorf("it is too short for a line: %w", envelope.ErrCorrupt)
 
 // lineFormat is the frame of a chain's lines.
-var lineFormat = envelope.Format{Version: 1, Max: 64 << 10}
+var lineFormat = envelope.Format{Key: "version", Version: 1, Max: 64 << 10}
 
 // A removal is a line that removes an entry.
 type removal struct {
@@ -62,13 +60,11 @@ type chain struct {
 	sum   uint32      // a checksum of them
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // parse reads the file of a chain. known is what was read of it before. The error wraps
-// writer.ErrFutureVersion.
+// envelope.ErrFutureVersion.
 func parse(data []byte, path string, known *chain) (*chain, error) {
 	c := &chain{next: 1}
-	if known != nil && known.whole <= int64(len(data)) && known.sum == crc32.Checksum(data[:known.whole], castagnoli) {
+	if known != nil && known.whole <= int64(len(data)) && known.sum == envelope.Sum(data[:known.whole]) {
 		*c = *known
 	}
 	c.owned = false
@@ -85,7 +81,7 @@ func parse(data []byte, path string, known *chain) (*chain, error) {
 		count++
 		err := errShort // at once: a file may have millions
 		if len(line) >= minLine {
-			if err = c.add(line, int64(len(data)-len(rest)-len(line)), lines > 0); errors.Is(err, writer.ErrFutureVersion) {
+			if err = c.add(line, int64(len(data)-len(rest)-len(line)), lines > 0); errors.Is(err, envelope.ErrFutureVersion) {
 				return nil, err
 			}
 		}
@@ -99,7 +95,7 @@ func parse(data []byte, path string, known *chain) (*chain, error) {
 		c.whole, c.count = int64(len(data)-len(rest)), count
 	}
 	c.tail = lines
-	c.sum = crc32.Checksum(data[:c.whole], castagnoli)
+	c.sum = envelope.Sum(data[:c.whole])
 	return c, nil
 }
 
@@ -117,15 +113,7 @@ func (c *chain) add(line []byte, start int64, gap bool) error {
 	e := &l.Entry
 	switch {
 	case e.Number > 0 && l.removal.Removed == 0 && l.Pin == 0:
-		if err := e.check(c.next); err != nil {
-			return fmt.Errorf("%w: %w", err, writer.ErrCorrupt)
-		}
-		e.ID = idOf(line)
-		if n := len(c.entries); n > 0 && c.entries[n-1].ID != e.Previous || gap || c.lost {
-			e.Cut = true // nobody knows who was at work in what is missing
-		}
-		c.entries, c.starts = append(c.entries, e), append(c.starts, start)
-		c.next, c.lost = e.Number+1, false
+		return c.append(e, line, start, gap)
 	case e.Number == 0 && l.removal.Removed > 0 && l.Pin == 0 && l.Why != "":
 		c.change(l.removal.Removed, func(e *Entry) { e.Removed = l.Why })
 		c.lost = c.lost || gap
@@ -133,8 +121,22 @@ func (c *chain) add(line []byte, start int64, gap bool) error {
 		c.change(l.Pin, func(e *Entry) { e.Pinned = l.pinning.Pinned })
 		c.lost = c.lost || gap
 	default:
-		return fmt.Errorf("it is no entry, no removal and no pin: %w", writer.ErrCorrupt)
+		return fmt.Errorf("it is no entry, no removal and no pin: %w", envelope.ErrCorrupt)
 	}
+	return nil
+}
+
+// append takes the entry of a line in.
+func (c *chain) append(e *Entry, line []byte, start int64, gap bool) error {
+	if err := e.check(c.next); err != nil {
+		return fmt.Errorf("%w: %w", err, envelope.ErrCorrupt)
+	}
+	e.ID = idOf(line)
+	if n := len(c.entries); n > 0 && c.entries[n-1].ID != e.Previous || gap || c.lost {
+		e.Cut = true // nobody knows who was at work in what is missing
+	}
+	c.entries, c.starts = append(c.entries, e), append(c.starts, start)
+	c.next, c.lost = e.Number+1, false
 	return nil
 }
 
@@ -205,7 +207,7 @@ func (c *chain) live(fn func(*Entry) bool) *Entry {
 }
 
 // dead is where the lines begin that a chain has to keep: nobody asks for what came before
-// the oldest entry that was not removed. As long as it is little it is kept.
+// the oldest entry that was not removed. While it is small it stays.
 func (c *chain) dead() int64 {
 	i := slices.IndexFunc(c.entries, func(e *Entry) bool { return e.Removed == "" })
 	if i < 0 {

@@ -96,7 +96,7 @@ func TestDamagedLines(t *testing.T) {
 		require.Equal(t, x.want, numbers(c), name)
 		require.Len(t, c.faults, x.faults, name)
 		for _, f := range c.faults {
-			require.ErrorIs(t, f, writer.ErrCorrupt)
+			require.ErrorIs(t, f, envelope.ErrCorrupt)
 		}
 		require.Equal(t, x.next, c.next+uint64(c.tail), name)
 		if e := c.newest(); e != nil {
@@ -112,10 +112,10 @@ func TestDamagedLines(t *testing.T) {
 			require.Equal(t, c, again, "%s, %d", name, end)
 		}
 	}
-	future, err := envelope.Format{Version: 2, Max: 100}.Encode(removal{1, "x"})
+	future, err := envelope.Format{Key: "version", Version: 2, Max: 100}.Encode(removal{1, "x"})
 	require.NoError(t, err)
 	_, err = parse([]byte(one+string(future)), "chain", nil)
-	require.ErrorIs(t, err, writer.ErrFutureVersion)
+	require.ErrorIs(t, err, envelope.ErrFutureVersion)
 }
 
 func TestPinAndForget(t *testing.T) {

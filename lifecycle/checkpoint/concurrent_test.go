@@ -14,9 +14,9 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// TestSweepBeside has two processes make and remove checkpoints of one project, whose
+// TestSweepMeanwhile has two processes make and remove checkpoints of one project, whose
 // files change, while a third sweeps: no checkpoint that stands loses an object.
-func TestSweepBeside(t *testing.T) {
+func TestSweepMeanwhile(t *testing.T) {
 	t.Parallel()
 	first := newPlace(t)
 	for i := range 20 {

@@ -10,6 +10,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // maxScans is how often Create looks at the tree because another Store made an entry
@@ -90,7 +91,7 @@ func (s *Store) enter(c *chain, now *sighting) (*Entry, error) {
 	}
 	line, err := lineFormat.Encode(now.entry)
 	if err != nil {
-		return nil, writer.NewError("create checkpoint", filepath.Join(s.dir.Name(), s.chainFile()), writer.NotCommitted, err)
+		return nil, &writer.Error{Op: "create checkpoint", Path: filepath.Join(s.dir.Name(), s.chainFile()), Class: writer.ClassInvalid, Err: err}
 	}
 	if err := s.append(c, line); err != nil {
 		return nil, err
@@ -194,5 +195,5 @@ func (s *Store) tasks(prev *Entry, meta Meta, number uint64) (by, active []Activ
 
 // lost says that an error is of an object that is gone or damaged.
 func lost(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, writer.ErrCorrupt)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, envelope.ErrCorrupt)
 }

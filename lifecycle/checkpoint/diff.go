@@ -81,17 +81,10 @@ func pathsIn(prefix string, sides [2]side, depth int, fn func(path string, old, 
 			continue
 		}
 		path := prefix + name
-		below, found := sides, [2]*files.Fingerprint{}
+		var below [2]side
+		var found [2]*files.Fingerprint
 		for n, it := range pair {
-			found[n], below[n].root = sides[n].tree.fingerprint(path, it), blob.Hash{}
-			switch {
-			case sides[n].unknown != nil:
-				found[n] = sides[n].unknown
-			case it != nil && it.kind == kindFolder:
-				below[n].root = it.hash
-			case unknown(found[n]):
-				below[n].unknown = found[n]
-			}
+			found[n], below[n] = sides[n].step(path, it)
 		}
 		if unknown(found[0]) && unknown(found[1]) {
 			continue
@@ -106,6 +99,21 @@ func pathsIn(prefix string, sides [2]side, depth int, fn func(path string, old, 
 		}
 	}
 	return nil
+}
+
+// step returns what a side has at a path, and the side beneath that.
+func (s side) step(path string, it *item) (*files.Fingerprint, side) {
+	found := s.tree.fingerprint(path, it)
+	below := side{tree: s.tree, unknown: s.unknown}
+	switch {
+	case s.unknown != nil:
+		found = s.unknown
+	case it != nil && it.kind == kindFolder:
+		below.root = it.hash
+	case unknown(found):
+		below.unknown = found
+	}
+	return found, below
 }
 
 // nextPair takes the first name from two lists, nil where one does not have it.

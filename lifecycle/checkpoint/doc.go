@@ -38,7 +38,7 @@
 // An entry counts when its line is durable, which is after its objects are. A removal is
 // a durable line before any object is swept.
 //
-// Apply writes every new content beside its place, verified and synced, before it
+// Apply writes every new content to a temporary file, verified and synced, before it
 // changes a name or a content: a full disk or a damaged blob leaves the tree as it was.
 // Then it renames, removes, gives the modes, and syncs each folder. What it replaces or
 // removes is read right before, and stays if it is not what the plan saw. A folder whose
@@ -58,7 +58,7 @@
 // What a program writes into a file between the look and the rename that follows at
 // once is lost to it, as it is with every tool that replaces files by name.
 //
-// Of a mode, the permission bits are kept. Setuid, setgid and sticky are never made; what
+// Of a mode, the permission bits are recorded. Setuid, setgid and sticky are never made; what
 // is not written anew keeps its own. A file that is written anew belongs to the user of
 // the process, has the time of the rewind, no extended attributes and no second name: the
 // other names of a hard link keep their content and mode. A file or folder of which only

@@ -84,8 +84,8 @@ type Entry struct {
 	Bytes   int64 `json:"bytes"`
 
 	ID      ID     `json:"-"`
-	Pinned  bool   `json:"-"` // said by a later line
-	Removed string `json:"-"` // why, said by a later line; its objects may be gone
+	Pinned  bool   `json:"-"` // set by a later line
+	Removed string `json:"-"` // why, set by a later line; its objects may be gone
 
 	rules *Rules // of what Look returned, where no object has them
 }

@@ -15,7 +15,7 @@ import (
 // A history has for each path that changed the newest of its changes.
 //
 // The changes of a path are a list that grows at its head. What a rewind brings back has
-// the owners that it had at the rewind's target: who looks for owners goes on from there.
+// the owners that it had at the rewind's target: a search for owners continues from there.
 // So what happened to a path between two moments are the changes that lead to one of them
 // and not to the other.
 type history map[string]*change

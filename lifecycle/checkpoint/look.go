@@ -36,7 +36,7 @@ func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, 
 		l.batch = hold.Batch()
 		defer l.batch.Discard()
 	} else {
-		l.tree.unkept = map[blob.Hash][]item{}
+		l.tree.unstored = map[blob.Hash][]item{}
 	}
 	meta.At = meta.At.UTC().Round(0)
 	e := &Entry{Number: c.next + uint64(c.tail), Meta: meta}
@@ -75,6 +75,15 @@ func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, 
 	s.seenMu.Lock()
 	s.seen = snapshot
 	s.seenMu.Unlock()
+	e.count(snapshot)
+	if e.Changed, err = l.changed(c); err != nil {
+		e.Changed = e.Files
+	}
+	return &sighting{entry: e, snapshot: snapshot, tree: l.tree}, nil
+}
+
+// count notes how many files and bytes a snapshot has.
+func (e *Entry) count(snapshot *files.Snapshot) {
 	for i := range snapshot.Files {
 		if f := &snapshot.Files[i]; !f.Mode.IsDir() {
 			e.Files++
@@ -83,10 +92,6 @@ func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, 
 			}
 		}
 	}
-	if e.Changed, err = l.changed(c); err != nil {
-		e.Changed = e.Files
-	}
-	return &sighting{entry: e, snapshot: snapshot, tree: l.tree}, nil
 }
 
 // changed counts what differs from the newest entry whose objects are there.
@@ -124,44 +129,60 @@ func (l *looker) take(ctx context.Context, c *chain, e *Entry, base *files.Snaps
 			}
 		}
 	}
-	opts := files.Options{Keep: func(path string) bool {
-		for _, t := range before {
+	opts := files.Options{Keep: inAny(before)}
+	if s.opts.Outside != nil {
+		opts.Outside = s.opts.Outside()
+	}
+	if l.batch != nil {
+		opts.Hash = l.storing(base, known)
+	}
+	if was != nil {
+		opts.InForce = was.InForce
+	}
+	return l.scan(ctx, base, opts, prev == nil, func(found *files.Rules) *files.Rules { return inForce(was, found, task, goal) })
+}
+
+// scan takes a snapshot, and others while the rules that follow from what it finds are not
+// those that it was taken with. once takes one only.
+func (l *looker) scan(ctx context.Context, from *files.Snapshot, opts files.Options, once bool, force func(found *files.Rules) *files.Rules) (*files.Snapshot, *Rules, error) {
+	for n := 1; ; n++ {
+		snapshot, err := files.Take(ctx, l.s.tree, from, opts)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i := slices.IndexFunc(snapshot.Skipped, func(k files.Skip) bool { return k.Path == "." }); i >= 0 {
+			return nil, nil, &writer.Error{Op: "look at files", Path: l.s.tree.Name(), Err: errors.New(cmp.Or(snapshot.Skipped[i].Err, string(snapshot.Skipped[i].Reason)))}
+		}
+		rules := &Rules{InForce: force(snapshot.Rules), Found: snapshot.Rules}
+		if once || n == maxScans || sameRules(rules.InForce, opts.InForce) {
+			return snapshot, rules, nil
+		}
+		from, opts.InForce = snapshot, rules.InForce
+	}
+}
+
+// inAny says of a path whether one of some trees has it, or had it and found it ignored.
+func inAny(trees []*Tree) func(path string) bool {
+	return func(path string) bool {
+		for _, t := range trees {
 			it, err := t.find(path)
 			if err != nil || it != nil && (it.kind != kindUnknown || it.text == string(files.Ignored)) {
 				return true
 			}
 		}
 		return false
-	}}
-	if s.opts.Outside != nil {
-		opts.Outside = s.opts.Outside()
 	}
-	if l.batch != nil {
-		opts.Hash = func(_ context.Context, path string, r io.Reader) (blob.Hash, int64, error) {
-			var stored blob.Hash
-			if f := base.Find(path); f != nil && f.Mode.IsRegular() && known.Root != (blob.Hash{}) {
-				stored = f.Hash
-			}
-			return l.put(r, stored)
+}
+
+// storing stores contents as they are hashed. Those of base are stored already, where
+// there is a tree of it.
+func (l *looker) storing(base *files.Snapshot, known *Tree) func(context.Context, string, io.Reader) (blob.Hash, int64, error) {
+	return func(_ context.Context, path string, r io.Reader) (blob.Hash, int64, error) {
+		var stored blob.Hash
+		if f := base.Find(path); f != nil && f.Mode.IsRegular() && known.Root != (blob.Hash{}) {
+			stored = f.Hash
 		}
-	}
-	if was != nil {
-		opts.InForce = was.InForce
-	}
-	from := base
-	for n := 1; ; n++ {
-		snapshot, err := files.Take(ctx, s.tree, from, opts)
-		if err != nil {
-			return nil, nil, err
-		}
-		if i := slices.IndexFunc(snapshot.Skipped, func(k files.Skip) bool { return k.Path == "." }); i >= 0 {
-			return nil, nil, &writer.Error{Op: "look at files", Path: s.tree.Name(), Err: errors.New(cmp.Or(snapshot.Skipped[i].Err, string(snapshot.Skipped[i].Reason)))}
-		}
-		rules := &Rules{InForce: inForce(was, snapshot.Rules, task, goal), Found: snapshot.Rules}
-		if prev == nil || n == maxScans || sameRules(rules.InForce, opts.InForce) {
-			return snapshot, rules, nil
-		}
-		from, opts.InForce = snapshot, rules.InForce
+		return l.put(r, stored)
 	}
 }
 
@@ -184,7 +205,7 @@ func (l *looker) keepFolder(items []item, stored blob.Hash) (blob.Hash, error) {
 		sum := l.s.blobs.NewHash()
 		_, _ = sum.Write(data) // never fails
 		h := blob.Hash(sum.Sum(nil))
-		l.tree.unkept[h] = items
+		l.tree.unstored[h] = items
 		return h, nil
 	}
 	h, _, err := l.put(bytes.NewReader(data), stored)

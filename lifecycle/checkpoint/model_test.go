@@ -578,7 +578,7 @@ func (m *model) finish(a *actor) {
 	}
 	if g.alone {
 		m.holds(a, g, now, then, after, plan)
-		require.True(m.t, !m.plain || len(done.Kept) == 0, done.Kept)
+		require.True(m.t, !m.plain || len(done.Retained) == 0, done.Retained)
 	}
 	for _, other := range m.all { // an entry in the middle is nothing to the rewind
 		if other != a && idle(other) && rapid.IntRange(0, 3).Draw(m.t, "meanwhile") == 0 {
@@ -627,7 +627,7 @@ func (m *model) holds(a *actor, g *going, now, then *moment, after map[string]st
 		for _, e := range events {
 			own = own && (slices.Contains(then.events[file], e) || e.of(a))
 		}
-		require.False(m.t, own, "%s is the session's alone and was not brought back: %q, want %q; %v", file, is, want, said(plan))
+		require.False(m.t, own, "%s is the session's alone and was not brought back: %q, want %q; %v", file, is, want, summary(plan))
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/cache/files"
-	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // A folder is an object of these bytes, and there are no others for the same folder:
@@ -117,13 +117,10 @@ func appendText(b []byte, s string) []byte {
 }
 
 // decodeFolder reads what encodeFolder makes, and nothing else. The error wraps
-// writer.ErrFutureVersion where a newer version made it.
+// envelope.ErrFutureVersion where a newer version made it.
 func decodeFolder(data []byte) ([]item, error) {
-	if !bytes.HasPrefix(data, []byte(treeMagic)) {
-		if bytes.HasPrefix(data, []byte(treeMagic[:len("tree ")])) {
-			return nil, fmt.Errorf("folder of another version: %w", writer.ErrFutureVersion)
-		}
-		return nil, errors.New("it is no folder")
+	if err := checkMagic(data); err != nil {
+		return nil, err
 	}
 	c := objectReader{data: data[len(treeMagic):]}
 	var items []item
@@ -154,6 +151,17 @@ func decodeFolder(data []byte) ([]item, error) {
 		items = append(items, it)
 	}
 	return items, nil
+}
+
+// checkMagic says whether an object is a folder of this version.
+func checkMagic(data []byte) error {
+	switch {
+	case bytes.HasPrefix(data, []byte(treeMagic)):
+		return nil
+	case bytes.HasPrefix(data, []byte(treeMagic[:len("tree ")])):
+		return fmt.Errorf("folder of another version: %w", envelope.ErrFutureVersion)
+	}
+	return errors.New("it is no folder")
 }
 
 // An objectReader cuts an object into its parts. Once bad, it returns zeros.

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/cache/files"
-	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 var testFolder = []item{
@@ -82,7 +82,7 @@ func TestFolderRefused(t *testing.T) {
 	_, err := decodeFolder([]byte(treeMagic + file("a") + file("b")))
 	require.NoError(t, err)
 	_, err = decodeFolder([]byte("tree 2\n"))
-	require.ErrorIs(t, err, writer.ErrFutureVersion)
+	require.ErrorIs(t, err, envelope.ErrFutureVersion)
 	_, err = decodeFolder([]byte("a file"))
 	require.Error(t, err)
 	_, err = encodeFolder([]item{{name: "a/b", kind: kindFile}})
@@ -127,7 +127,7 @@ func FuzzChain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := parse(data, "chain", nil)
 		if err != nil {
-			require.ErrorIs(t, err, writer.ErrFutureVersion)
+			require.ErrorIs(t, err, envelope.ErrFutureVersion)
 			return
 		}
 		require.LessOrEqual(t, c.whole, int64(len(data)))

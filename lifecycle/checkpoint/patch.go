@@ -62,7 +62,7 @@ func lines(s string) int {
 
 // Patch is the unified diff of one path, with git's lines for modes and for what
 // is created, deleted or moved; nil stands for no file. Binary and very large
-// contents are only said to differ. Contents are found as by Lines.
+// contents are only reported to differ. Contents are found as by Lines.
 func (s *Store) Patch(from, to *files.Fingerprint) (string, error) {
 	var b strings.Builder
 	oldName, newName := "/dev/null", "/dev/null"

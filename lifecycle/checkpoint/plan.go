@@ -52,8 +52,8 @@ const (
 	Denied Why = "the system does not allow it"
 )
 
-// A Kept is a path that a rewind leaves alone.
-type Kept struct {
+// Retained is a path that a rewind leaves as it is, and why.
+type Retained struct {
 	Path string `json:"path"`
 	Why  Why    `json:"why"`
 	By   string `json:"by,omitempty"` // who: "session task", "session's rewind", "nobody's task", several separated by ", "
@@ -73,8 +73,8 @@ type RewindOptions struct {
 // A Plan is what a rewind does. It is immutable, and a function of the chain up to the
 // entry that it was made for, so that it can be made again after a crash.
 type Plan struct {
-	Changes   []Change // sorted by Path
-	Kept      []Kept   // sorted by Path
+	Changes   []Change   // sorted by Path
+	Retained  []Retained // sorted by Path
 	Permitted bool
 	// Later says that the repository's HEAD or branch is another one than at the target.
 	Later bool
@@ -92,7 +92,7 @@ func (p *Plan) Bytes() (n int64) {
 	return n
 }
 
-// stages says whether a file or symlink is made beside its place first.
+// stages says whether a file or symlink is made under a temporary name first.
 func (c *Change) stages() bool {
 	return c.New != nil && !c.New.Mode.IsDir() && c.Kind != KindMode
 }
@@ -109,7 +109,7 @@ func same(a, b *files.Fingerprint) bool {
 // whose line ends with the entry of the number last, 0 for none. now and its tree are the
 // entry that was made for the rewind, or for a preview what [Store.Look] returned.
 func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last uint64, opts RewindOptions) (*Plan, error) {
-	p := planner{now: now, opts: opts, differ: map[string]differing{}, changes: map[string]Change{}, kept: map[string]Kept{}}
+	p := planner{now: now, opts: opts, differ: map[string]differing{}, changes: map[string]Change{}, retained: map[string]Retained{}}
 	if err := p.read(ctx, s, target, tree, last); err != nil {
 		return nil, err
 	}
@@ -126,11 +126,11 @@ func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last u
 	for _, c := range p.changes {
 		plan.Changes = append(plan.Changes, c)
 	}
-	for _, k := range p.kept {
-		plan.Kept = append(plan.Kept, k)
+	for _, k := range p.retained {
+		plan.Retained = append(plan.Retained, k)
 	}
 	slices.SortFunc(plan.Changes, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
-	slices.SortFunc(plan.Kept, func(a, b Kept) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(plan.Retained, func(a, b Retained) int { return cmp.Compare(a.Path, b.Path) })
 	plan.shut, err = shutFolders(plan.Changes, func(path string) (*files.Fingerprint, error) {
 		f, _, err := tree.Find(path)
 		return f, err

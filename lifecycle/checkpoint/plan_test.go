@@ -512,7 +512,7 @@ func TestStories(t *testing.T) {
 				was := w.look()
 				plan, before := s.rewind(target, opts)
 				slices.Sort(want)
-				require.Equal(t, want, said(plan))
+				require.Equal(t, want, summary(plan))
 				if i == 0 {
 					now := w.look()
 					for n := 0; n < len(c.stands); n += 2 {
@@ -520,7 +520,7 @@ func TestStories(t *testing.T) {
 					}
 				}
 				plan, _ = s.rewind(before, all)
-				t.Log(said(plan))
+				t.Log(summary(plan))
 				require.Equal(t, was, w.look(), "undo is exact")
 			})
 		}
@@ -542,10 +542,10 @@ func TestPlanOfPaths(t *testing.T) {
 		"f":     {"f/mine: foreign, nobody's task, in 3", "f/x: delete", "f: blocked"},
 		"none":  nil,
 	} {
-		require.Equal(t, want, said(s.preview(before, RewindOptions{Paths: []string{path}})), path)
+		require.Equal(t, want, summary(s.preview(before, RewindOptions{Paths: []string{path}})), path)
 	}
 	s.rewind(before, RewindOptions{Paths: []string{"a/b/c", "e"}})
-	require.Equal(t, []string{"a/b/d: create", "f/mine: foreign, nobody's task, in 3", "f/x: delete", "f2: overwrite", "f: blocked"}, said(s.preview(before, all)))
+	require.Equal(t, []string{"a/b/d: create", "f/mine: foreign, nobody's task, in 3", "f/x: delete", "f2: overwrite", "f: blocked"}, summary(s.preview(before, all)))
 }
 
 // An entry whose objects cannot be read costs what was known by it alone: what changed
@@ -588,7 +588,7 @@ func TestDamagedLineOfTheSession(t *testing.T) {
 	s.works("c", "1")
 	w.damage(3) // the begin of the second task
 	s.start()
-	require.Equal(t, []string{"a: delete", "b: foreign, s t2, in 5", "c: delete"}, said(s.preview(before, all)))
+	require.Equal(t, []string{"a: delete", "b: foreign, s t2, in 5", "c: delete"}, summary(s.preview(before, all)))
 }
 
 // Nobody knows who was at work where a line of the chain is damaged.
@@ -604,10 +604,10 @@ func TestDamagedLineBetween(t *testing.T) {
 	other.create(Manual, 0)
 	w.edit("c", "1")
 	s.end()
-	require.Equal(t, []string{"a: delete", "b: delete", "c: delete"}, said(s.preview(before, all)))
+	require.Equal(t, []string{"a: delete", "b: delete", "c: delete"}, summary(s.preview(before, all)))
 	w.damage(1)
 	s.start()
-	require.Equal(t, []string{"a: contested, s t1, in 3", "b: contested, s t1, in 3", "c: delete"}, said(s.preview(before, all)))
+	require.Equal(t, []string{"a: contested, s t1, in 3", "b: contested, s t1, in 3", "c: delete"}, summary(s.preview(before, all)))
 }
 
 // What could not be read at a checkpoint may have been changed by anybody meanwhile.
@@ -634,7 +634,7 @@ func TestUnreadableBetween(t *testing.T) {
 	w.edit("a", "mine")
 	shut(s.begin)
 	s.end()
-	require.Equal(t, []string{"a: contested, s t2, in 4", "b: delete"}, said(s.preview(before, all)))
+	require.Equal(t, []string{"a: contested, s t2, in 4", "b: delete"}, summary(s.preview(before, all)))
 }
 
 // The plan says that commits came after the target.

@@ -11,20 +11,20 @@ import (
 
 // A planner makes one Plan. It knows the paths that differ only.
 type planner struct {
-	now       *Entry
-	opts      RewindOptions
-	line      map[uint64]bool
-	until     map[string]uint64 // the newest entry on the line of each session
-	then, is  history
-	had       history        // at the session's newest entry before, nil where that is not known
-	rules     []*files.Rules // in force at the target and now
-	first     *Tree          // of the oldest entry on the line that is there, nil without one
-	firstSaid *files.Rules   // in force there
+	now        *Entry
+	opts       RewindOptions
+	line       map[uint64]bool
+	until      map[string]uint64 // the newest entry on the line of each session
+	then, is   history
+	had        history        // at the session's newest entry before, nil where that is not known
+	rules      []*files.Rules // in force at the target and now
+	first      *Tree          // of the oldest entry on the line that is there, nil without one
+	firstRules *files.Rules   // in force there
 
-	differ  map[string]differing
-	order   []string // the paths of differ, folders before what is in them
-	changes map[string]Change
-	kept    map[string]Kept
+	differ   map[string]differing
+	order    []string // the paths of differ, folders before what is in them
+	changes  map[string]Change
+	retained map[string]Retained
 }
 
 // differing is what stands now, and what stood at the target.
@@ -65,7 +65,7 @@ func (p *planner) read(ctx context.Context, s *Store, target *Entry, tree *Tree,
 		if err != nil {
 			return err
 		}
-		p.firstSaid = rules.InForce
+		p.firstRules = rules.InForce
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (p *planner) decide(path string, now, was *files.Fingerprint) error {
 	if k.Why == "" {
 		p.changes[path] = p.change(path, now, was)
 	} else {
-		p.kept[k.Path] = k
+		p.retained[k.Path] = k
 	}
 	return nil
 }
@@ -99,10 +99,10 @@ func (p *planner) own(e *Entry) bool { return p.line[e.Number] || e.Session == p
 
 // hidden keeps what rules that no task made ignore, and what one of the trees does not
 // know.
-func (p *planner) hidden(path string, now, was *files.Fingerprint) Kept {
+func (p *planner) hidden(path string, now, was *files.Fingerprint) Retained {
 	dir := isDir(now) || isDir(was)
 	if slices.ContainsFunc(p.rules, func(r *files.Rules) bool { return r.Ignored(path, dir) }) {
-		return Kept{Path: path, Why: Ignored}
+		return Retained{Path: path, Why: Ignored}
 	}
 	for _, f := range []*files.Fingerprint{now, was} {
 		if !unknown(f) {
@@ -110,62 +110,87 @@ func (p *planner) hidden(path string, now, was *files.Fingerprint) Kept {
 		}
 		switch files.Reason(f.Target) {
 		case files.Ignored:
-			return Kept{Path: f.Path, Why: Ignored}
+			return Retained{Path: f.Path, Why: Ignored}
 		case files.Nested:
-			return Kept{Path: f.Path, Why: Nested}
+			return Retained{Path: f.Path, Why: Nested}
 		}
-		return Kept{Path: f.Path, Why: Unknown}
+		return Retained{Path: f.Path, Why: Unknown}
 	}
-	return Kept{Path: path}
+	return Retained{Path: path}
 }
 
 // others keeps what not the session's own tasks alone changed since the target, and says
 // who did.
-func (p *planner) others(path string, nodes []*change, deletes bool) Kept {
-	k := Kept{Path: path}
+func (p *planner) others(path string, nodes []*change, deletes bool) Retained {
+	k := Retained{Path: path}
+	var blamed []*change
+	own := false
+	for _, c := range nodes {
+		mine, doubt := p.share(c)
+		own = own || mine > 0
+		if p.blames(&k, c, mine, doubt) {
+			k.At, blamed = max(k.At, c.at.Number), append(blamed, c)
+		}
+	}
+	if p.opts.Force && !(deletes && (!own || k.Why == Uncovered)) {
+		return Retained{Path: path}
+	}
+	k.By = p.names(blamed)
+	return k
+}
+
+// share is how many of those who may have made a change are the session's own tasks, and
+// whether somebody else may have made it as well.
+func (p *planner) share(c *change) (int, bool) {
+	mine, doubt := 0, c.doubt || c.nobody || p.othersRewind(c)
+	for _, a := range c.who {
+		if p.line[a.Begun] {
+			mine++
+			doubt = doubt || c.at.Number > p.until[a.Session] // that session may have worked on
+		}
+	}
+	return mine, doubt
+}
+
+func (p *planner) othersRewind(c *change) bool { return c.rewind != nil && !p.own(c.rewind) }
+
+// blames says in k why a change keeps its path. It returns false where it does not.
+func (p *planner) blames(k *Retained, c *change, mine int, doubt bool) bool {
+	switch {
+	case c.uncovered:
+		k.Why = Uncovered
+	case mine > 0 && (p.opts.Contested || mine == len(c.who) && !doubt):
+		return false
+	case mine > 0 && k.Why == "":
+		k.Why = Contested
+	case mine == 0 && k.Why != Uncovered:
+		k.Why = Foreign
+	}
+	return true
+}
+
+// names says who made changes, each once.
+func (p *planner) names(changes []*change) string {
 	var who []string
-	name := func(one string) {
+	add := func(one string) {
 		if !slices.Contains(who, one) {
 			who = append(who, one)
 		}
 	}
-	own, nobody := false, false
-	for _, c := range nodes {
-		rewind := c.rewind != nil && !p.own(c.rewind)
-		mine, doubt := 0, c.doubt || c.nobody || rewind
+	nobody := false
+	for _, c := range changes {
 		for _, a := range c.who {
-			if p.line[a.Begun] {
-				mine++
-				doubt = doubt || c.at.Number > p.until[a.Session] // that session may have worked on
-			}
+			add(a.Session + " " + a.Task)
 		}
-		own = own || mine > 0
-		switch {
-		case c.uncovered:
-			k.Why = Uncovered
-		case mine > 0 && (p.opts.Contested || mine == len(c.who) && !doubt):
-			continue
-		case mine > 0 && k.Why == "":
-			k.Why = Contested
-		case mine == 0 && k.Why != Uncovered:
-			k.Why = Foreign
+		if p.othersRewind(c) {
+			add(c.rewind.Session + "'s rewind")
 		}
-		k.At, nobody = max(k.At, c.at.Number), nobody || c.nobody
-		for _, a := range c.who {
-			name(a.Session + " " + a.Task)
-		}
-		if rewind {
-			name(c.rewind.Session + "'s rewind")
-		}
-	}
-	if p.opts.Force && !(deletes && (!own || k.Why == Uncovered)) {
-		return Kept{Path: path}
+		nobody = nobody || c.nobody
 	}
 	if nobody {
 		who = append(who, "nobody's task")
 	}
-	k.By = strings.Join(who, ", ")
-	return k
+	return strings.Join(who, ", ")
 }
 
 // early keeps what stood, recorded or ignored, before the session's first task.
@@ -173,7 +198,7 @@ func (p *planner) early(path string, dir bool) (Why, error) {
 	if p.first == nil {
 		return "", nil
 	}
-	if p.firstSaid.Ignored(path, dir) {
+	if p.firstRules.Ignored(path, dir) {
 		return Ignored, nil
 	}
 	f, known, err := p.first.Find(path)
@@ -205,7 +230,23 @@ func (p *planner) change(path string, from, to *files.Fingerprint) Change {
 // is created in is created as well, and what cannot be done because of a path that
 // is kept is kept too.
 func (p *planner) settle() {
-	holds := map[string]bool{} // folders in which something stays
+	holds := p.holding()
+	for _, file := range p.order {
+		c, ok := p.changes[file]
+		switch {
+		case !ok:
+		case isDir(c.Old) && holds[file] && c.New == nil:
+			delete(p.changes, file) // it stays for what is in it
+		case isDir(c.Old) && holds[file] && !c.New.Mode.IsDir(), c.New != nil && !p.reachable(file):
+			delete(p.changes, file)
+			p.retained[file] = Retained{Path: file, Why: Blocked}
+		}
+	}
+}
+
+// holding are the folders in which something stays.
+func (p *planner) holding() map[string]bool {
+	holds := map[string]bool{}
 	for _, file := range p.order {
 		c, ok := p.changes[file]
 		if p.differ[file].now == nil || ok && c.New == nil {
@@ -215,17 +256,7 @@ func (p *planner) settle() {
 			holds[dir] = true
 		}
 	}
-	for _, file := range p.order {
-		c, ok := p.changes[file]
-		switch {
-		case !ok:
-		case isDir(c.Old) && holds[file] && c.New == nil:
-			delete(p.changes, file) // it stays for what is in it
-		case isDir(c.Old) && holds[file] && !c.New.Mode.IsDir(), c.New != nil && !p.reachable(file):
-			delete(p.changes, file)
-			p.kept[file] = Kept{Path: file, Why: Blocked}
-		}
-	}
+	return holds
 }
 
 // reachable says whether the folders above a path are or will be there, and adds
@@ -241,7 +272,7 @@ func (p *planner) reachable(file string) bool {
 		case ok && isDir(c.New), !differs, isDir(d.now) && !ok:
 		case d.now == nil && isDir(d.was):
 			p.changes[dir] = p.change(dir, nil, d.was)
-			delete(p.kept, dir)
+			delete(p.retained, dir)
 		default:
 			return false
 		}

@@ -163,3 +163,12 @@ func readChain(dir writer.FS, name string) (*chain, error) {
 	}
 	return c, nil
 }
+
+// Unseen says of each hash whether it is the first time, for [Store.Objects].
+func Unseen(seen map[blob.Hash]struct{}) func(blob.Hash) bool {
+	return func(h blob.Hash) bool {
+		_, known := seen[h]
+		seen[h] = struct{}{}
+		return !known
+	}
+}

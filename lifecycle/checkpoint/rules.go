@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/cache/files"
-	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // Rules are the ignore rules at an entry: those in force, and those that were found in
@@ -53,7 +53,7 @@ func encodeRules(lists [2][]ruleFile) []byte {
 func decodeRules(data []byte) (lists [2][]ruleFile, err error) {
 	if !bytes.HasPrefix(data, []byte(rulesMagic)) {
 		if bytes.HasPrefix(data, []byte("rules ")) {
-			return lists, fmt.Errorf("rules of another version: %w", writer.ErrFutureVersion)
+			return lists, fmt.Errorf("rules of another version: %w", envelope.ErrFutureVersion)
 		}
 		return lists, errors.New("they are no rules")
 	}

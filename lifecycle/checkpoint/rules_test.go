@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/cache/files"
-	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // captured is a tree's paths, what is unknown with its reason.
@@ -117,7 +117,7 @@ func TestRulesThatAreDamaged(t *testing.T) {
 	}
 	other := openPlace(t, p.dir, Options{})
 	_, err = other.Rules(e)
-	require.ErrorIs(t, err, writer.ErrCorrupt)
+	require.ErrorIs(t, err, envelope.ErrCorrupt)
 	e = other.create(about("s", Manual, e))
 	require.Equal(t, []string{".gitignore", "src/a"}, captured(t, other.Tree(e.Root)))
 	inForce, _ := other.rules(e)

@@ -53,7 +53,7 @@ func (a *applier) room() error {
 	return nil
 }
 
-// stage writes every new content beside its place, verified and synced. The nearest
+// stage writes every new content to a temporary file in its folder, verified and synced. The nearest
 // folder that is there is on the file system of those that are to be made in it.
 func (a *applier) stage(ctx context.Context) error {
 	var unsynced []writer.File

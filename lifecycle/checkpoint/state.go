@@ -25,15 +25,13 @@ const (
 // replaced or removed is read: to change a content need not change any time.
 func (a *applier) state(c *Change) (state, error) {
 	dir, info, err := a.descent.stat(c.Path)
-	switch {
-	case unreachable(err) && c.New == nil:
-		return finished, nil
-	case unreachable(err) && c.Kind == KindMode:
-		return altered, nil // there is nothing to change
-	case unreachable(err):
-		return vacant, nil // what it stood for is gone: nothing is lost by making it
-	case err != nil:
+	if unreachable(err) {
+		return c.absent(), nil
+	}
+	if err != nil {
 		return 0, err
+	}
+	switch {
 	case info.IsDir() && isDir(c.New) && !isDir(c.Old):
 		return vacant, nil // made by an Apply that was cut off, or what it would make
 	case info.IsDir() && isDir(c.Old) && (!isDir(c.New) || ours(c, info.Mode())):
@@ -48,6 +46,17 @@ func (a *applier) state(c *Change) (state, error) {
 		return pending, err
 	}
 	return altered, nil
+}
+
+// absent is the state of a change in whose place nothing stands.
+func (c *Change) absent() state {
+	switch {
+	case c.New == nil:
+		return finished
+	case c.Kind == KindMode:
+		return altered // there is nothing to change
+	}
+	return vacant // what it stood for is gone: nothing is lost by making it
 }
 
 // fits says whether a file or symlink is what a fingerprint says, its content too where

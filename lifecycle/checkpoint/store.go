@@ -14,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // MainTree is the name of the chain of a project's main work tree.
@@ -100,6 +101,23 @@ func (s *Store) Find(id ID) (*Entry, error) {
 	return nil, fmt.Errorf("checkpoint %s: %w", id.Short(), ErrNotFound)
 }
 
+// Lookup returns the entry of the whole ID that a session's log names, also one that was
+// removed: the session's line continues through it. The error is [ErrNotFound].
+func (s *Store) Lookup(name string) (*Entry, error) {
+	id, err := ParseID(name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(c.entries, func(e *Entry) bool { return e.ID == id }); i >= 0 {
+		return c.entries[i], nil
+	}
+	return nil, fmt.Errorf("checkpoint %s: %w", id.Short(), ErrNotFound)
+}
+
 // At returns the entry of a number, also one that was removed. The error is [ErrNotFound].
 func (s *Store) At(number uint64) (*Entry, error) {
 	c, err := s.load()
@@ -157,7 +175,7 @@ func (s *Store) Remember() error {
 
 func (s *Store) trackerFile() string { return s.name + ".files" }
 
-// Pin says durably that a checkpoint is to be kept, or not any more.
+// Pin sets durably whether Thin must retain a checkpoint.
 func (s *Store) Pin(ctx context.Context, id ID, pinned bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,7 +232,7 @@ func (s *Store) remove(c *chain, why string, fn func(*Entry) bool) (removed []*E
 // damaged is the error of a part of a checkpoint that cannot be used.
 func damaged(path string, err error) error {
 	class := writer.ClassCorrupt
-	if errors.Is(err, writer.ErrFutureVersion) {
+	if errors.Is(err, envelope.ErrFutureVersion) {
 		class = writer.ClassFutureVersion
 	}
 	return &writer.Error{Op: "read checkpoint", Path: path, Class: class, Err: err}

@@ -40,13 +40,8 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	if limits.Bytes <= 0 {
 		return Thinned{}, nil
 	}
-	if s.objects < 0 {
-		n, err := Usage(s.blobs)
-		if err != nil {
-			return Thinned{}, err
-		}
-		s.objects = n
-		s.grown.Store(0)
+	if err := s.measure(); err != nil {
+		return Thinned{}, err
 	}
 	if most := s.objects + s.grown.Load(); most <= limits.Bytes {
 		return Thinned{Bytes: most}, nil
@@ -59,17 +54,7 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	if err != nil {
 		return Thinned{}, err
 	}
-	gone, goal := map[uint64]bool{}, limits.Bytes
-	for _, e := range c.expendable(limits) {
-		if l.total <= goal {
-			break
-		}
-		goal = limits.Bytes - limits.Bytes/8
-		gone[e.Number] = true
-		for _, n := range e.nodes() {
-			l.release(n)
-		}
-	}
+	gone := l.remove(c.expendable(limits), limits.Bytes)
 	var out Thinned
 	if len(gone) > 0 {
 		err = s.locked(ctx, func(c *chain) (err error) {
@@ -88,15 +73,8 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	for _, e := range out.Removed {
 		delete(gone, e.Number)
 	}
-	for _, e := range c.entries { // what stays after all
-		if !gone[e.Number] {
-			continue
-		}
-		for _, n := range e.nodes() {
-			if err := l.add(n); err != nil {
-				return out, err
-			}
-		}
+	if err := l.keep(c.entries, gone); err != nil { // they stay after all
+		return out, err
 	}
 	out.Bytes, out.Over = l.total, max(0, l.total-limits.Bytes)
 	s.objects = l.total
@@ -104,42 +82,97 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	return out, nil
 }
 
-// expendable are the entries that may be removed, in the order in which they go.
-func (c *chain) expendable(limits Limits) []*Entry {
-	type task struct{ session, task string }
-	var all []*Entry             // that were not removed
-	begin := map[string]uint64{} // of a session
-	first, last := map[task]uint64{}, map[task]uint64{}
-	for _, e := range c.entries {
-		if e.Removed != "" {
-			continue
+// measure counts what the objects take, unless that is known.
+func (s *Store) measure() error {
+	if s.objects >= 0 {
+		return nil
+	}
+	n, err := Usage(s.blobs)
+	if err != nil {
+		return err
+	}
+	s.objects = n
+	s.grown.Store(0)
+	return nil
+}
+
+// remove takes entries out until what is left takes no more than a limit, and then some, so
+// that there is room for others. It returns the numbers of those that it took out.
+func (l *ledger) remove(entries []*Entry, limit int64) map[uint64]bool {
+	gone, goal := map[uint64]bool{}, limit
+	for _, e := range entries {
+		if l.total <= goal {
+			break
 		}
-		all = append(all, e)
-		begin[e.Session] = cmp.Or(begin[e.Session], e.Number)
-		switch t := (task{e.Session, e.Task}); e.Reason {
-		case BeforeTask:
-			first[t] = cmp.Or(first[t], e.Number)
-		case AfterTask:
-			last[t] = e.Number
+		goal = limit - limit/8
+		gone[e.Number] = true
+		for _, n := range e.nodes() {
+			l.release(n)
 		}
 	}
+	return gone
+}
+
+// keep takes those entries back in whose numbers are named.
+func (l *ledger) keep(entries []*Entry, numbers map[uint64]bool) error {
+	for _, e := range entries {
+		if !numbers[e.Number] {
+			continue
+		}
+		for _, n := range e.nodes() {
+			if err := l.add(n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A marking says which entries of a chain begin and end something.
+type marking struct {
+	begin       map[string]uint64 // the first one of a session
+	first, last map[task]uint64   // the first before, the last after
+}
+
+type task struct{ session, task string }
+
+func markingOf(entries []*Entry) marking {
+	m := marking{map[string]uint64{}, map[task]uint64{}, map[task]uint64{}}
+	for _, e := range entries {
+		m.begin[e.Session] = cmp.Or(m.begin[e.Session], e.Number)
+		switch t := (task{e.Session, e.Task}); e.Reason {
+		case BeforeTask:
+			m.first[t] = cmp.Or(m.first[t], e.Number)
+		case AfterTask:
+			m.last[t] = e.Number
+		}
+	}
+	return m
+}
+
+// turn is when an entry goes: those of the lowest go first.
+func (m marking) turn(e *Entry, limits Limits) int {
+	t := task{e.Session, e.Task}
+	switch {
+	case limits.Unfinished != nil && !limits.Unfinished(e.Session):
+		return 0
+	case m.first[t] != e.Number && m.last[t] != e.Number && m.begin[e.Session] != e.Number:
+		return 1
+	case m.begin[e.Session] != e.Number:
+		return 2
+	}
+	return 3 // a rewind asks it what was there before the session's first task
+}
+
+// expendable are the entries that may be removed, in the order in which they go.
+func (c *chain) expendable(limits Limits) []*Entry {
+	all := slices.DeleteFunc(slices.Clone(c.entries), func(e *Entry) bool { return e.Removed != "" })
+	m := markingOf(all)
 	working := map[uint64]bool{}
 	if e := c.newest(); e != nil {
 		for _, a := range e.Active {
-			working[a.Begun], working[first[task{a.Session, a.Task}]] = true, true
+			working[a.Begun], working[m.first[task{a.Session, a.Task}]] = true, true
 		}
-	}
-	turn := func(e *Entry) int {
-		t := task{e.Session, e.Task}
-		switch {
-		case limits.Unfinished != nil && !limits.Unfinished(e.Session):
-			return 0
-		case first[t] != e.Number && last[t] != e.Number && begin[e.Session] != e.Number:
-			return 1
-		case begin[e.Session] != e.Number:
-			return 2
-		}
-		return 3 // a rewind asks it what was there before the session's first task
 	}
 	keep := func(*Entry) bool { return false }
 	if limits.Keep != nil {
@@ -151,7 +184,7 @@ func (c *chain) expendable(limits Limits) []*Entry {
 			list = append(list, e)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *Entry) int { return cmp.Compare(turn(a), turn(b)) })
+	slices.SortStableFunc(list, func(a, b *Entry) int { return cmp.Compare(m.turn(a, limits), m.turn(b, limits)) })
 	return list
 }
 

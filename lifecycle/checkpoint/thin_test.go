@@ -16,6 +16,7 @@ import (
 
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // numbers are those of the entries that were not removed.
@@ -231,13 +232,13 @@ func TestRootsRefuses(t *testing.T) {
 	require.NoError(t, os.RemoveAll(p.dir+"/blobs"))
 	require.NoError(t, os.Mkdir(p.dir+"/blobs", 0o700))
 	other := openPlace(t, p.dir, Options{})
-	require.ErrorIs(t, Roots(p.Store.dir, other.blobs, into), writer.ErrCorrupt)
+	require.ErrorIs(t, Roots(p.Store.dir, other.blobs, into), envelope.ErrCorrupt)
 	// An object that an entry needs and that is gone is damage.
 	e := must(t, other)[0]
 	_, _, err = other.Tree(e.Root).Find("a")
-	require.ErrorIs(t, err, writer.ErrCorrupt)
+	require.ErrorIs(t, err, envelope.ErrCorrupt)
 	_, err = other.Rules(e)
-	require.ErrorIs(t, err, writer.ErrCorrupt)
+	require.ErrorIs(t, err, envelope.ErrCorrupt)
 }
 
 // watched is a folder of which is told when a file is opened.

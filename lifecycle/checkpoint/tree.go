@@ -16,10 +16,10 @@ import (
 // A Tree is the files of a work tree at a moment. It is immutable, and reads its
 // folders when they are asked for. It may be used by several goroutines.
 type Tree struct {
-	Root   blob.Hash
-	blobs  *blob.Store
-	cache  *folderCache
-	unkept map[blob.Hash][]item // folders that are not stored, of a look
+	Root     blob.Hash
+	blobs    *blob.Store
+	cache    *folderCache
+	unstored map[blob.Hash][]item // folders that are not stored, of a look
 }
 
 // Tree is the tree of a root.
@@ -29,7 +29,7 @@ func (s *Store) Tree(root blob.Hash) *Tree {
 
 // folder returns the items of an object; the zero hash is an empty folder.
 func (t *Tree) folder(h blob.Hash) ([]item, error) {
-	if items, ok := t.unkept[h]; ok || h == (blob.Hash{}) {
+	if items, ok := t.unstored[h]; ok || h == (blob.Hash{}) {
 		return items, nil
 	}
 	if items, ok := t.cache.get(h); ok {
@@ -144,7 +144,7 @@ func (t *Tree) Skipped() (skipped []files.Skip, err error) {
 var errStop = errors.New("stop")
 
 // each calls fn with all that is beneath a folder, in the order of the paths' bytes: what
-// is in a folder comes after its siblings whose names go on with a byte below '/'.
+// is in a folder comes after its siblings whose names continue with a byte below '/'.
 func (t *Tree) each(prefix string, h blob.Hash, depth int, fn func(path string, it *item) error) error {
 	items, err := t.folder(h)
 	if err == nil && depth > maxDepth {

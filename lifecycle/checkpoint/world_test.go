@@ -217,22 +217,22 @@ func (k *worker) rewind(target *Entry, opts RewindOptions) (*Plan, *Entry) {
 	before := k.create(BeforeRewind, target.Number)
 	plan, err := k.cps.Plan(context.Background(), target, before, k.cps.Tree(before.Root), last, opts)
 	require.NoError(k.t, err)
-	require.Equal(k.t, said(first), said(plan))
+	require.Equal(k.t, summary(first), summary(plan))
 	done, err := k.cps.Apply(context.Background(), plan)
 	require.NoError(k.t, err)
-	require.Empty(k.t, done.Kept)
+	require.Empty(k.t, done.Retained)
 	require.Equal(k.t, len(plan.Changes), done.Changes)
 	k.create(AfterRewind, target.Number)
 	return plan, before
 }
 
 // said is what a plan says, a line a path.
-func said(p *Plan) []string {
+func summary(p *Plan) []string {
 	var lines []string
 	for _, c := range p.Changes {
 		lines = append(lines, fmt.Sprintf("%s: %s", c.Path, c.Kind))
 	}
-	for _, k := range p.Kept {
+	for _, k := range p.Retained {
 		line := fmt.Sprintf("%s: %s", k.Path, names[k.Why])
 		if k.By != "" {
 			line += fmt.Sprintf(", %s, in %d", k.By, k.At)

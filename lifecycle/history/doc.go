@@ -1,6 +1,12 @@
-// Package history keeps whole States beside a session's journal: a file for each,
-// named by the epoch and the number of the record that it is of, compressed with zstd. It holds
-// three lines: a [Manifest], and the contents of state.json and metrics.json.
+// Package history stores snapshots: whole States of a session, by which an earlier one is
+// found without replaying the log from its begin. A snapshot is a file, named by the epoch
+// and the number of the record that it is of and compressed with zstd. It holds three
+// lines: a [Manifest], and the contents of state.json and metrics.json.
+//
+// # Concurrency
+//
+// Reading needs no lock, and a snapshot that is read is whole. Only the holder of the
+// session's lease may call Write and Prune.
 //
 // # Crash safety
 //

@@ -5,50 +5,34 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // Dir is the folder's name in that of a session.
 const Dir = "history"
 
 const (
-	// MaxBytes bounds what is read of one snapshot, before and after decompression.
-	MaxBytes = 1 << 30
-	// maxRatio bounds how many bytes come of one byte of a file, beyond the first free
-	// ones: so the memory for a file of a stranger follows its size. What compresses
-	// better is written with so many bytes behind it that it keeps the bound.
-	maxRatio, free = 32, 4 << 20
-	// maxWindow is how far back zstd may refer, in bytes: as far as the encoder does.
-	maxWindow = 8 << 20
 	// maxManifest bounds the first line, in bytes: it names one task at most.
 	maxManifest = 16 << 10
 	// maxHead is in how many bytes of a file its first line is looked for: the encoder
 	// flushes each block of 128 KiB, but a frame that holds nothing can be of any size.
 	maxHead = 1 << 20
-	// maxNames bounds the active tasks and the blobs of a manifest: of 10,000 snapshots
-	// all manifests are in memory.
-	maxNames = 16
+	// maxActive bounds the active tasks of a manifest: those of 10,000 snapshots are in
+	// memory together.
+	maxActive = 16
 )
-
-// decoded is how many bytes a file of so many bytes may come to.
-func decoded(packed int64) int64 { return min(MaxBytes, free+maxRatio*packed) }
 
 // Reason says why a snapshot was taken.
 type Reason string
@@ -56,7 +40,7 @@ type Reason string
 // The reasons.
 const (
 	// Large: the change was too large for a record, which names the snapshot
-	// instead. It is part of the journal and never dropped by Keep.
+	// instead. It is part of the journal and never dropped by Prune.
 	Large     Reason = "large-change"
 	Phase     Reason = "phase-changed"
 	Component Reason = "component-completed"
@@ -72,14 +56,11 @@ type Manifest struct {
 	Seq           uint64 `json:"seq"`
 	// After is with Large the last record that was durable when it was written: that of
 	// the snapshot comes later.
-	After         uint64    `json:"after,omitempty"`
-	At            time.Time `json:"at"`
-	Reason        Reason    `json:"reason"`
-	Tasks         Tasks     `json:"tasks"`
-	FilesModified int       `json:"filesModified"` // that attempts at the tasks name
-	Messages      int       `json:"messages"`
-	Dependencies  []string  `json:"dependencies"` // blobs by SHA-256, in hex
-	Iterations    int       `json:"iterations"`
+	After      uint64    `json:"after,omitempty"`
+	At         time.Time `json:"at"`
+	Reason     Reason    `json:"reason"`
+	Tasks      Tasks     `json:"tasks"`
+	Iterations int       `json:"iterations"`
 	// NewIterations is how many were coalesced into the record.
 	NewIterations int    `json:"newIterations,omitempty"`
 	Bytes         int64  `json:"bytes"`  // of the two files, before compression
@@ -135,7 +116,7 @@ func Write(dir writer.FS, m Manifest, state, metrics []byte) (Manifest, error) {
 	_, _ = sum.Write(state)
 	_, _ = sum.Write(metrics)
 	m.SchemaVersion, m.Bytes, m.SHA256 = 1, int64(len(state)+len(metrics)), hex.EncodeToString(sum.Sum(nil))
-	first, err := json.Marshal(m)
+	first, err := strictjson.Marshal(m)
 	if err != nil {
 		return m, fmt.Errorf("encode manifest of snapshot %s: %w", m.ID(), err)
 	}
@@ -144,64 +125,6 @@ func Write(dir writer.FS, m Manifest, state, metrics []byte) (Manifest, error) {
 		return m, fmt.Errorf("compress snapshot %s: %w", m.ID(), err)
 	}
 	return m, writer.ReplaceFile(dir, m.ID().Name(), packed, 0o600)
-}
-
-func pack(parts ...[]byte) ([]byte, error) {
-	var out bytes.Buffer
-	z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(maxWindow))
-	if err != nil {
-		return nil, err
-	}
-	size := int64(0)
-	for _, part := range parts {
-		size += int64(len(part))
-		if _, err := z.Write(part); err != nil {
-			return nil, err
-		}
-	}
-	if err := z.Close(); err != nil {
-		return nil, err
-	}
-	if size > MaxBytes {
-		return nil, fmt.Errorf("it has %d bytes, more than the %d that are read", size, MaxBytes)
-	}
-	if short := (size-free+maxRatio-1)/maxRatio - int64(out.Len()); short > 0 {
-		pad(&out, uint32(short))
-	}
-	return out.Bytes(), nil
-}
-
-// pad appends a frame of zeros that every decoder skips.
-func pad(out *bytes.Buffer, n uint32) {
-	const skippable = 0x184D2A50 // RFC 8878, 3.1.2
-	head := binary.LittleEndian.AppendUint32(nil, skippable)
-	out.Write(binary.LittleEndian.AppendUint32(head, n))
-	out.Write(make([]byte, n))
-}
-
-// decoders are kept: each has a window of its own, and a folder may have many snapshots.
-var decoders = sync.Pool{New: func() any {
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeBuffersBelow(0))
-	if err != nil {
-		panic(err) // of the options, which are constant
-	}
-	return z
-}}
-
-// decompress has fn read what comes of a file, with bounded memory whatever the bytes are.
-func decompress(packed io.Reader, fn func(in *bufio.Reader) error) error {
-	z, ok := decoders.Get().(*zstd.Decoder)
-	if !ok {
-		return errors.New("no decoder")
-	}
-	err := z.Reset(packed)
-	if err == nil {
-		err = fn(bufio.NewReader(z))
-	}
-	if z.Reset(nil) == nil { // it holds the file no longer
-		decoders.Put(z)
-	}
-	return err
 }
 
 // Read returns the contents of state.json and metrics.json of a record. sum is
@@ -222,8 +145,8 @@ func Read(dir writer.FS, id ID, sum string) (state, metrics []byte, err error) {
 }
 
 func unpack(packed io.Reader, size int64, id ID, sum string) (state, metrics []byte, err error) {
-	if size > MaxBytes {
-		return nil, nil, fmt.Errorf("it has %d bytes, more than the %d that are read", size, MaxBytes)
+	if size > maxBytes {
+		return nil, nil, fmt.Errorf("it has %d bytes, more than the %d that are read", size, maxBytes)
 	}
 	err = decompress(io.LimitReader(packed, size), func(in *bufio.Reader) error {
 		state, metrics, err = content(in, size, id, sum)
@@ -238,7 +161,7 @@ func content(in *bufio.Reader, size int64, id ID, sum string) (state, metrics []
 	if err != nil {
 		return nil, nil, err
 	}
-	// The buffer is as large as the manifest says and never grows: what comes is that
+	// The buffer has the size that the manifest names and never grows: the content has that
 	// many bytes, or the manifest is wrong.
 	if limit := decoded(size); m.Bytes < 0 || m.Bytes > limit {
 		return nil, nil, fmt.Errorf("%d bytes stand for %d, more than the %d that are read of so many", size, m.Bytes, limit)
@@ -280,64 +203,19 @@ func readManifest(in *bufio.Reader, id ID) (Manifest, error) {
 
 func decodeManifest(line []byte, id ID) (Manifest, error) {
 	var m Manifest
-	if err := json.Unmarshal(line, &m); err != nil {
+	if err := strictjson.Unmarshal(line, &m); err != nil {
 		return m, fmt.Errorf("manifest: %w", err)
 	}
 	if m.SchemaVersion > 1 {
-		return m, fmt.Errorf("manifest of version %d: %w", m.SchemaVersion, writer.ErrFutureVersion)
+		return m, fmt.Errorf("manifest of version %d: %w", m.SchemaVersion, envelope.ErrFutureVersion)
 	}
-	if len(m.Tasks.Active)+len(m.Dependencies) > maxNames {
-		return m, fmt.Errorf("the manifest names more than %d tasks and blobs", maxNames)
+	if len(m.Tasks.Active) > maxActive {
+		return m, fmt.Errorf("the manifest names more than %d tasks", maxActive)
 	}
 	if m.SchemaVersion < 1 || m.ID() != id || len(m.SHA256) != 64 {
 		return m, fmt.Errorf("the manifest is not that of snapshot %s", id)
 	}
 	return m, nil
-}
-
-// List returns the manifests of all snapshots that can be read, in ascending order
-// of the records. It reads no more than their first lines.
-func List(dir writer.FS) ([]Manifest, error) {
-	all, _, err := ListAll(dir)
-	return all, err
-}
-
-// An Unread is a snapshot that cannot be read.
-type Unread struct {
-	ID  ID
-	Err error
-}
-
-// ListAll is List, with those that cannot be read.
-func ListAll(dir writer.FS) (all []Manifest, unread []Unread, err error) {
-	ids, err := IDs(dir)
-	for _, id := range ids {
-		m, err := ReadManifest(dir, id)
-		if err != nil {
-			unread = append(unread, Unread{id, &writer.Error{Op: "read snapshot", Path: Path(dir, id), Class: writer.ClassCorrupt, Err: err}})
-			continue
-		}
-		all = append(all, m)
-	}
-	return all, unread, err
-}
-
-// IDs are those of all snapshots, in ascending order of the records.
-func IDs(dir writer.FS) (ids []ID, err error) {
-	entries, err := dir.ReadDir(Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, writer.NewError("list snapshots", filepath.Join(dir.Name(), Dir), writer.NotCommitted, err)
-	}
-	for _, e := range entries {
-		if id, ok := parseName(e.Name()); ok {
-			ids = append(ids, id)
-		}
-	}
-	slices.SortFunc(ids, func(a, b ID) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Epoch, b.Epoch)) })
-	return ids, nil
 }
 
 // ReadManifest reads a snapshot's first line.
@@ -353,29 +231,4 @@ func ReadManifest(dir writer.FS, id ID) (Manifest, error) {
 		return err
 	})
 	return m, err
-}
-
-// Keep drops the oldest snapshots of each reason beyond n; 0 keeps all. Those of
-// large changes and of iterations, which were asked for by name, stay.
-func Keep(dir writer.FS, n int) error {
-	if n <= 0 {
-		return nil
-	}
-	all, err := List(dir)
-	if err != nil {
-		return err
-	}
-	kept := map[Reason]int{}
-	for _, m := range slices.Backward(all) {
-		if m.Reason == Large || m.Reason == Iteration {
-			continue
-		}
-		if kept[m.Reason]++; kept[m.Reason] <= n {
-			continue
-		}
-		if err := dir.Remove(m.ID().Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return writer.NewError("drop snapshot", Path(dir, m.ID()), writer.NotCommitted, err)
-		}
-	}
-	return nil
 }

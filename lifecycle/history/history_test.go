@@ -86,3 +86,37 @@ func FuzzUnpack(f *testing.F) {
 		}
 	})
 }
+
+// List has what can be read and what cannot, and Prune leaves the newest of each reason
+// and what is asked for by name.
+func TestListAndPrune(t *testing.T) {
+	t.Parallel()
+	dir, err := writer.OpenFS(t.TempDir())
+	require.NoError(t, err)
+	defer dir.Close()
+	all, unread, err := List(dir)
+	require.NoError(t, err, "there is no folder yet")
+	require.Empty(t, all)
+	require.Empty(t, unread)
+	for i, reason := range []Reason{Large, Interval, Phase, Interval, Iteration, Interval} {
+		_, err := Write(dir, Manifest{Epoch: uint64(6 - i), Seq: uint64(i + 1), Reason: reason}, []byte("{}\n"), []byte("{}\n"))
+		require.NoError(t, err)
+	}
+	require.NoError(t, writer.ReplaceFile(dir, ID{1, 9}.Name(), []byte("x"), 0o600))
+	require.NoError(t, writer.ReplaceFile(dir, Dir+"/notes", []byte("x"), 0o600))
+	require.NoError(t, Prune(dir, 0))
+	seqs := func() (seqs []uint64) {
+		all, unread, err := List(dir)
+		require.NoError(t, err)
+		require.Len(t, unread, 1)
+		require.Equal(t, ID{1, 9}, unread[0].ID)
+		require.Equal(t, writer.ClassCorrupt, writer.ClassOf(unread[0].Err))
+		for _, m := range all {
+			seqs = append(seqs, m.Seq)
+		}
+		return seqs
+	}
+	require.Equal(t, []uint64{1, 2, 3, 4, 5, 6}, seqs())
+	require.NoError(t, Prune(dir, 1))
+	require.Equal(t, []uint64{1, 3, 5, 6}, seqs())
+}

@@ -16,9 +16,8 @@ const (
 	MaxFile = headBytes + 2*partBytes
 )
 
-// A capped is a file of which the begin and the end are kept: what is beyond headBytes
-// goes into files of its own, whose names say from which byte on, and of which the last
-// two stay.
+// A capped stores the begin and the end of an output. What is beyond headBytes goes into
+// part files, named by their first byte, and only the last two of them stay.
 type capped struct {
 	dir   writer.FS
 	name  string

@@ -1,4 +1,4 @@
-// Package output keeps what the attempts of a session print, as files in one folder of the
+// Package output stores what the attempts of a session print, as files in one folder of the
 // session: for people, who read them with `lopen session output`.
 //
 // The files of an attempt have one name, its iteration in six digits; where that is taken,

@@ -3,7 +3,6 @@ package output
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -11,14 +10,15 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A File is one of the files of an attempt: the end of its name.
 type File string
 
-// The files that an attempt has. Raw and Prompt are kept of those that failed, or of all.
+// The files that an attempt has. Raw and Prompt stay of failed attempts, or of all.
 const (
 	Log    File = ".log"
 	Raw    File = ".raw"
@@ -27,13 +27,13 @@ const (
 	metaEnd = ".json"
 )
 
-// A Kept is an attempt of which there is output.
-type Kept struct {
+// Stored is an attempt whose output is on the disk.
+type Stored struct {
 	Attempt
 	Iteration int    // of the session
 	Name      string // of its files, without what tells them apart
 	Files     []File // that it has
-	Bytes     int64  // of the log that are kept
+	Bytes     int64  // of the log that are stored
 
 	again int      // a later one of the same iteration, from 2
 	all   []string // the names of its files
@@ -41,7 +41,7 @@ type Kept struct {
 }
 
 // Has says whether an attempt has a file.
-func (k *Kept) Has(f File) bool { return slices.Contains(k.Files, f) }
+func (k *Stored) Has(f File) bool { return slices.Contains(k.Files, f) }
 
 // fileName is what the files of an attempt are called: iteration, which of that number,
 // what it is, from which byte on.
@@ -50,19 +50,18 @@ var fileName = regexp.MustCompile(`^(([0-9]{6,9})(?:-([0-9]{1,4}))?)(\.json|\.lo
 // maxMeta bounds what is read of a file about an attempt, in bytes.
 const maxMeta = 64 << 10
 
-// List returns the attempts of which a folder has output, the oldest first. Files that are
-// none of theirs do not count. Of one whose .json cannot be read only the names tell.
-func List(dir writer.FS) ([]Kept, error) {
+// List returns the attempts of which a folder has output, the oldest first. Other
+// files do not count. Of an attempt whose .json cannot be read only the names are known.
+func List(dir writer.FS) ([]Stored, error) {
 	all, err := names(dir)
 	for i := range all {
 		data, err := writer.ReadFile(dir, all[i].Name+metaEnd, maxMeta)
 		if err != nil {
 			continue
 		}
-		lines := json.NewDecoder(bytes.NewReader(data))
-		for range 2 { // a line that is cut off says nothing
+		for line := range bytes.Lines(data) { // of its begin and of its end: one that is cut off says nothing
 			a := all[i].Attempt
-			if lines.Decode(&a) != nil {
+			if strictjson.Unmarshal(line, &a) != nil {
 				break
 			}
 			all[i].Attempt = a
@@ -72,12 +71,12 @@ func List(dir writer.FS) ([]Kept, error) {
 }
 
 // names is List without what the files about the attempts say.
-func names(dir writer.FS) ([]Kept, error) {
+func names(dir writer.FS) ([]Stored, error) {
 	entries, err := dir.ReadDir(".")
 	if err != nil {
 		return nil, err
 	}
-	byName := map[string]*Kept{}
+	byName := map[string]*Stored{}
 	for _, e := range entries {
 		m := fileName.FindStringSubmatch(e.Name())
 		info, err := e.Info()
@@ -86,7 +85,7 @@ func names(dir writer.FS) ([]Kept, error) {
 		}
 		k := byName[m[1]]
 		if k == nil {
-			k = &Kept{Name: m[1]}
+			k = &Stored{Name: m[1]}
 			k.Iteration, _ = strconv.Atoi(m[2])
 			k.again, _ = strconv.Atoi(m[3])
 			byName[m[1]] = k
@@ -100,11 +99,11 @@ func names(dir writer.FS) ([]Kept, error) {
 			k.Files = append(k.Files, File(m[4]))
 		}
 	}
-	all := make([]Kept, 0, len(byName))
+	all := make([]Stored, 0, len(byName))
 	for _, k := range byName {
 		all = append(all, *k)
 	}
-	slices.SortFunc(all, func(a, b Kept) int {
+	slices.SortFunc(all, func(a, b Stored) int {
 		return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), cmp.Compare(a.again, b.again), cmp.Compare(a.Name, b.Name))
 	})
 	return all, nil
@@ -127,7 +126,7 @@ func thin(dir writer.FS, stays string, limit int64) error {
 	if all, err = List(dir); err != nil {
 		return err
 	}
-	slices.SortStableFunc(all, func(a, b Kept) int { return cmp.Compare(lasts(a), lasts(b)) })
+	slices.SortStableFunc(all, func(a, b Stored) int { return cmp.Compare(lasts(a), lasts(b)) })
 	var errs []error
 	for _, k := range all {
 		if sum <= limit {
@@ -145,8 +144,8 @@ func thin(dir writer.FS, stays string, limit int64) error {
 }
 
 // lasts is 0 for what goes first.
-func lasts(k Kept) int {
-	if k.Outcome == session.Done {
+func lasts(k Stored) int {
+	if k.Outcome == record.Done {
 		return 0
 	}
 	return 1

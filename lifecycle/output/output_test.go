@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle/redact"
-	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer"
 )
 
@@ -68,15 +68,15 @@ func size(t *testing.T, dir, prefix string) (n int64) {
 }
 
 // Of much output the begin and the end stay, a line says what is missing, and at no moment
-// there is more than the bound on the disk. A reader beside the writer sees the same.
+// there is more than the bound on the disk. A reader that runs with the writer sees the same.
 func TestBeginAndEndOfMuch(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w := begin(t, dir, 1)
 	to := w.Stream(Log, "")
-	beside, err := OpenReader(open(t, dir), "000001", Log)
+	live, err := OpenReader(open(t, dir), "000001", Log)
 	require.NoError(t, err)
-	defer beside.Close()
+	defer live.Close()
 	var seen bytes.Buffer
 	const lines, width = 40 << 10, 1 << 10
 	line := func(i int) string { return fmt.Sprintf("%0*d\n", width-1, i) }
@@ -87,11 +87,11 @@ func TestBeginAndEndOfMuch(t *testing.T) {
 			require.LessOrEqual(t, size(t, dir, "000001.log"), int64(MaxFile))
 		}
 		if i%(3<<10) == 0 {
-			_, err = io.Copy(&seen, beside)
+			_, err = io.Copy(&seen, live)
 			require.NoError(t, err)
 		}
 	}
-	require.NoError(t, w.Close(session.Failed, "", true))
+	require.NoError(t, w.Close(record.Failed, "", true))
 	got := read(t, dir, "000001", Log)
 	require.True(t, strings.HasPrefix(got, line(0)))
 	require.True(t, strings.HasSuffix(got, line(lines-1)))
@@ -100,7 +100,7 @@ func TestBeginAndEndOfMuch(t *testing.T) {
 	require.Len(t, head, headBytes)
 	require.GreaterOrEqual(t, len(tail), partBytes)
 	require.Zero(t, len(tail)%width, "it begins with a whole line")
-	_, err = io.Copy(&seen, beside)
+	_, err = io.Copy(&seen, live)
 	require.NoError(t, err)
 	var all strings.Builder
 	for i := range lines {
@@ -132,7 +132,7 @@ func TestCredentialsAcrossWrites(t *testing.T) {
 					require.NotContains(t, string(data), "MIIE")
 				}
 			}
-			require.NoError(t, w.Close(session.Failed, "the key "+key, true))
+			require.NoError(t, w.Close(record.Failed, "the key "+key, true))
 			got := read(t, dir, "000001", f)
 			for _, secret := range []string{key, key[:20], "MIIE", "hG5x"} {
 				require.NotContains(t, got, secret)
@@ -160,7 +160,7 @@ func TestEventsStayJSON(t *testing.T) {
 	w := begin(t, dir, 1)
 	_, err := io.WriteString(w.Stream(Raw, ""), `{"password":"hG5x\"T9wK2pQ7","n":[1,"two"]}`+"\n")
 	require.NoError(t, err)
-	require.NoError(t, w.Close(session.Failed, "", true))
+	require.NoError(t, w.Close(record.Failed, "", true))
 	require.Equal(t, `{"password":"[redacted:password]","n":[1,"two"]}`+"\n", read(t, dir, "000001", Raw))
 }
 
@@ -171,7 +171,7 @@ func TestEventsAreLeftOut(t *testing.T) {
 	w := begin(t, dir, 1)
 	_, err := io.WriteString(w.Stream(Raw, `{"type":"piece"`), "a\n{\"type\":\"piece\",\"text\":\"ghp_abcdefghij\"}\n{\"type\":\"whole\"}\nb\n{\"type\":\"piece\"}")
 	require.NoError(t, err)
-	require.NoError(t, w.Close(session.Failed, "", true))
+	require.NoError(t, w.Close(record.Failed, "", true))
 	require.Equal(t, "a\n{\"type\":\"whole\"}\nb\n", read(t, dir, "000001", Raw))
 }
 
@@ -213,26 +213,26 @@ func TestTheOldestGo(t *testing.T) {
 			_, err := w.Stream(f, "").Write(bytes.Repeat([]byte("a line of the output\n"), 20<<10))
 			require.NoError(t, err)
 		}
-		require.NoError(t, w.Close(then, "", then != session.Done))
+		require.NoError(t, w.Close(then, "", then != record.Done))
 	}
-	attempt(1, session.Failed) // 840 KiB
-	attempt(2, session.Done)   // 420 KiB
-	attempt(3, session.Done)
+	attempt(1, record.Failed) // 840 KiB
+	attempt(2, record.Done)   // 420 KiB
+	attempt(3, record.Done)
 	require.NoFileExists(t, filepath.Join(dir, "000002.raw"))
 	require.NoFileExists(t, filepath.Join(dir, "000002.prompt.md"))
 	require.FileExists(t, filepath.Join(dir, "000001.prompt.md"))
-	attempt(4, session.Failed)
+	attempt(4, record.Failed)
 	require.Equal(t, []string{"000001", "000002", "000003", "000004"}, list(t, dir))
-	attempt(5, session.Failed)
+	attempt(5, record.Failed)
 	require.Equal(t, []string{"000001", "000003", "000004", "000005"}, list(t, dir))
-	attempt(6, session.Done)
+	attempt(6, record.Done)
 	require.Equal(t, []string{"000001", "000004", "000005", "000006"}, list(t, dir))
-	attempt(7, session.Failed)
+	attempt(7, record.Failed)
 	require.Equal(t, []string{"000004", "000005", "000007"}, list(t, dir))
 	require.NoFileExists(t, filepath.Join(dir, "000001.prompt.md"))
 	last := begin(t, dir, 8)
 	last.limit = 0
-	require.NoError(t, last.Close(session.Done, "", false))
+	require.NoError(t, last.Close(record.Done, "", false))
 	require.Equal(t, []string{"000008"}, list(t, dir))
 }
 
@@ -262,9 +262,9 @@ func TestKilledInTheMiddle(t *testing.T) {
 	require.Zero(t, all[0].Ended)
 
 	again := begin(t, dir, 7) // the next run gives the number again
-	require.NoError(t, again.Close(session.Done, "", false))
+	require.NoError(t, again.Close(record.Done, "", false))
 	require.Equal(t, []string{"000007", "000007-2"}, list(t, dir))
-	require.NoError(t, again.Close(session.Failed, "", false), "it is closed")
+	require.NoError(t, again.Close(record.Failed, "", false), "it is closed")
 }
 
 // A name that is taken, by whatever, is left alone.
@@ -278,7 +278,7 @@ func TestTakenNames(t *testing.T) {
 	w := begin(t, dir, 1)
 	_, err := io.WriteString(w.Stream(Log, ""), "text\n")
 	require.NoError(t, err)
-	require.NoError(t, w.Close(session.Done, "", false))
+	require.NoError(t, w.Close(record.Done, "", false))
 	require.Equal(t, "text\n", read(t, dir, "000001-4", Log))
 	require.Equal(t, []string{"000001-4"}, list(t, dir))
 	data, err := os.ReadFile(outside)
@@ -319,7 +319,7 @@ func TestAFailureEndsTheOutput(t *testing.T) {
 		require.Equal(t, 5, n)
 	}
 	w.Prompt([]byte("lost"))
-	require.ErrorContains(t, w.Close(session.Done, "", true), "000001.log")
+	require.ErrorContains(t, w.Close(record.Done, "", true), "000001.log")
 	require.Equal(t, "kept\n", read(t, dir, "000001", Log))
 	require.NoFileExists(t, filepath.Join(dir, "000001.prompt.md"))
 }

@@ -39,7 +39,7 @@ func OpenReader(dir writer.FS, name string, of File) (*Reader, error) {
 	return r, nil
 }
 
-// Close lets go of the file.
+// Close closes the file.
 func (r *Reader) Close() error { return errors.Join(r.f.Close(), r.dir.Close()) }
 
 func (r *Reader) open(name string, begin int64) error {
@@ -111,7 +111,7 @@ func (r *Reader) leaveOut(n int64) {
 	}
 }
 
-// next is the part that the output goes on with, nil where there is none.
+// next is the part that continues the output, nil where there is none.
 func (r *Reader) next() (*part, error) {
 	parts, err := partsOf(r.dir, r.name)
 	for i := range parts {

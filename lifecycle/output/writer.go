@@ -1,7 +1,6 @@
 package output
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 const (
@@ -41,11 +41,11 @@ type Attempt struct {
 // An Ending is how an attempt ended: the second line of the file about it.
 type Ending struct {
 	Ended   time.Time `json:"ended,omitzero"`
-	Outcome string    `json:"outcome,omitempty"` // as in session.AttemptRecord.Then
+	Outcome string    `json:"outcome,omitempty"` // as in record.Attempt.Then
 	Failure string    `json:"failure,omitempty"` // why it failed, at most 1 KiB
 }
 
-// A Writer keeps the output of one attempt.
+// A Writer stores the output of one attempt.
 type Writer struct {
 	dir    writer.FS // Immutable.
 	redact *redact.Redactor
@@ -117,14 +117,14 @@ func create(dir writer.FS, name string) (writer.File, error) {
 
 // note writes a line about the attempt.
 func (w *Writer) note(members any) error {
-	data, err := json.Marshal(members)
+	data, err := strictjson.Marshal(members)
 	if err == nil {
 		_, err = w.meta.Write(append(data, '\n'))
 	}
 	return err
 }
 
-// Stream returns a writer of text that is kept in the log, or in the raw output, where an
+// Stream returns a writer of text that is stored in the log, or in the raw output, where an
 // event in JSON is one line. Lines of the raw output that begin with without, where it is
 // not "", are left out. Its Write never fails.
 func (w *Writer) Stream(of File, without string) io.Writer {
@@ -145,7 +145,7 @@ func (w *Writer) flush() {
 	}
 }
 
-// Note writes a line of the caller's own into the log, below what streams hold back. It is
+// Note writes a line of the caller into the log, below what streams hold back. It is
 // redacted.
 func (w *Writer) Note(line string) {
 	w.mu.Lock()
@@ -155,7 +155,7 @@ func (w *Writer) Note(line string) {
 	w.put(w.log, []byte(line+"\n"))
 }
 
-// Prompt keeps the prompt, at most 16 MiB of it.
+// Prompt stores the prompt, at most 16 MiB of it.
 func (w *Writer) Prompt(text []byte) {
 	text, _ = w.redact.Bytes(text)
 	w.mu.Lock()

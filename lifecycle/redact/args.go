@@ -120,6 +120,11 @@ func (c *command) argument(word []byte) (argument, int) {
 	if word[1] == '-' {
 		return argument{}, 0
 	}
+	return c.shortArgument(word)
+}
+
+// shortArgument is argument for a flag of one letter.
+func (c *command) shortArgument(word []byte) (argument, int) {
 	letter, at := shortFlag(word, c.curl)
 	a := argument{curl: c.curl}
 	switch {

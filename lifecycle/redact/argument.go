@@ -71,7 +71,7 @@ func matchShortArgument(b []byte, i int) (span, int) {
 	return span{}, from
 }
 
-// behindCurl reports whether curl stands on the line, or the one that it goes on from,
+// behindCurl reports whether curl stands on the line, or the one that it continues,
 // before b[i].
 func behindCurl(b []byte, i int) bool {
 	return bytes.Contains(b[max(0, i-maxCommand):i], []byte("curl"))

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -66,11 +67,7 @@ type jsonWalk struct {
 func (w *jsonWalk) text(i int) int {
 	open, end := i+1, strictjson.TextEnd(w.raw, i+1)
 	body := unescape(w.raw[open:end])
-	after := end + 1
-	for after < len(w.raw) && (w.raw[after] == ' ' || w.raw[after] == '\t' || w.raw[after] == '\r' || w.raw[after] == '\n') {
-		after++
-	}
-	isName := after < len(w.raw) && w.raw[after] == ':'
+	isName := bytes.HasPrefix(bytes.TrimLeft(w.raw[end+1:], " \t\r\n"), []byte{':'})
 
 	spans := w.r.find(body)
 	if w.name != "" && !isName {

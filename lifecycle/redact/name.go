@@ -175,25 +175,16 @@ func userAndPassword(value []byte) bool {
 // it. Attributes and settings are none. A blank within a pair ends the cookie, and more
 // than prose must stand before it.
 func cookieIn(text []byte) (from, to int, ok bool) {
-	const minLen = 8
 	ended := false
 	for at := 0; at < len(text); {
 		end := len(text)
 		if n := bytes.IndexByte(text[at:], ';'); n >= 0 {
 			end = at + n
 		}
-		n := bytes.IndexByte(text[at:end], '=')
-		name, value := bytes.TrimSpace(text[at:at+max(n, 0)]), text[at+n+1:end]
-		_, attribute := attributes[string(bytes.ToLower(name))]
-		rest := 0 // behind a blank
-		if blank := bytes.IndexByte(value, ' '); blank >= 0 && n >= 0 && !attribute || blank > 0 && n < 0 && at == 0 {
-			rest = len(value) - blank
-			value = value[:blank]
-		}
-		if !attribute && (n >= 0 || at == 0 && randomToken(value)) && len(value) >= minLen && !placeholder(value) && mixed(value) &&
-			(rest == 0 || bytes.ContainsAny(value, "0123456789")) {
+		begin, rest, secret := cookiePair(text[at:end], at == 0)
+		if secret {
 			if !ok {
-				from, ok = at+n+1, true
+				from, ok = at+begin, true
 			}
 			ended = false
 		}
@@ -204,6 +195,24 @@ func cookieIn(text []byte) (from, to int, ok bool) {
 		at = end + 1
 	}
 	return from, to, ok
+}
+
+// cookiePair looks at what stands between the semicolons of a cookie: where its value
+// begins, how much of it a blank cuts off, and whether it is a secret. Only the first one
+// may be a value without a name.
+func cookiePair(pair []byte, first bool) (begin, rest int, secret bool) {
+	const minLen = 8
+	n := bytes.IndexByte(pair, '=')
+	name, value := bytes.TrimSpace(pair[:max(n, 0)]), pair[n+1:]
+	_, attribute := attributes[string(bytes.ToLower(name))]
+	if blank := bytes.IndexByte(value, ' '); blank >= 0 && n >= 0 && !attribute || blank > 0 && n < 0 && first {
+		rest = len(value) - blank
+		value = value[:blank]
+	}
+	if attribute || n < 0 && !(first && randomToken(value)) || len(value) < minLen {
+		return n + 1, rest, false
+	}
+	return n + 1, rest, !placeholder(value) && mixed(value) && (rest == 0 || bytes.ContainsAny(value, "0123456789"))
 }
 
 var attributes = map[string]struct{}{"path": {}, "domain": {}, "expires": {}, "max-age": {}, "samesite": {}, "priority": {}}

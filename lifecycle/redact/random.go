@@ -1,5 +1,7 @@
 package redact
 
+import "strings"
+
 // placeholder reports whether value stands for a secret that is not there: a
 // variable, a template, a format verb, stars.
 func placeholder(value []byte) bool {
@@ -70,12 +72,12 @@ func likePassword(value []byte, quoted bool) bool {
 	for _, c := range value {
 		switch {
 		case c <= ' ':
-			return false // a sentence or a phrase: not told from prose
+			return false // a sentence or a phrase: not distinguishable from prose
 		case isLetter(c), c >= 0x80:
 			letter = true
 		case isDigit(c):
 			digit = true
-		case c != '-' && c != '_' && c != '.' && c != ':' && c != '/' && c != '\\':
+		case strings.IndexByte(`-_.:/\`, c) < 0:
 			symbol = true
 		}
 	}

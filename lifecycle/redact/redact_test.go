@@ -390,7 +390,7 @@ func TestMarkersSaveNothing(t *testing.T) {
 func TestOwnFilesStay(t *testing.T) {
 	t.Parallel()
 	r := &redact.Redactor{}
-	for _, path := range []string{"../../go.sum", "../../go.mod", "../../README.md", "../../DESIGN.md", "../../CHANGELOG.md", "../../Makefile", "../../.golangci.yml", "../../bench/peers/go.sum"} {
+	for _, path := range []string{"../../go.sum", "../../go.mod", "../../README.md", "../../DESIGN.md", "../../SECURITY.md", "../../docs/FORMATS.md", "../../docs/SESSIONS.md", "../../Makefile", "../../.golangci.yml", "../../bench/peers/go.sum"} {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		got, _ := r.String(string(text))

@@ -116,46 +116,74 @@ type numbered struct {
 	index int
 }
 
+// triggered says whether a text begins with the rule's trigger.
+func (r *numbered) triggered(b []byte) bool {
+	return len(b) >= len(r.trigger) && string(b[:len(r.trigger)]) == r.trigger
+}
+
+// passOver returns the first place from i on at which a trigger may begin. It looks at
+// eight places at a time.
+func passOver(b []byte, i int) int {
+	for i+10 <= len(b) && none((*[10]byte)(b[i:])) {
+		i += 8
+	}
+	return i
+}
+
 // scan returns what the built-in rules find in b, in order of discovery. original says
 // that b is no view; plain comes back false when it has to be one.
 func scan(b []byte, original bool) (spans []span, plain bool) {
-	var next []int
+	s := scanner{b: b, original: original}
 	each := 0 // up to here each place is asked alone
 	for i := 0; i < len(b); i++ {
 		if i >= each {
-			for i+10 <= len(b) && none((*[10]byte)(b[i:])) {
-				i += 8
-			}
+			i = passOver(b, i)
 			each = i + 8
 		}
-		second := byte(0)
 		if i+2 < len(b) && common(places[b[i]], places[b[i+1]], places[b[i+2]]) == 0 {
 			continue
 		}
-		if i+1 < len(b) {
-			second = b[i+1]
-		}
-		list := byPair[listOf[int(b[i])<<8|int(second)]]
-		for k := range list {
-			r := &list[k]
-			if len(r.trigger) > 2 && (i+2 >= len(b) || b[i+2] != r.trigger[2]) {
-				continue // most end here, without a call
-			}
-			if len(b)-i < len(r.trigger) || string(b[i:i+len(r.trigger)]) != r.trigger || next != nil && i < next[r.index] {
-				continue
-			}
-			s, n := r.match(b, i)
-			if original && s.kind == asView {
-				return nil, false
-			}
-			if next == nil {
-				next = make([]int, ruleCount)
-			}
-			next[r.index] = n
-			if s.end > 0 {
-				spans = append(spans, s)
-			}
+		if !s.ask(i) {
+			return nil, false
 		}
 	}
-	return spans, true
+	return s.spans, true
+}
+
+// A scanner is a scan so far.
+type scanner struct {
+	b        []byte
+	original bool
+	next     []int // by rule: from where on it may match; nil where none has
+	spans    []span
+}
+
+// ask has the rules look at a place. It returns false where b has to be a view.
+func (s *scanner) ask(i int) bool {
+	b, second := s.b, byte(0)
+	if i+1 < len(b) {
+		second = b[i+1]
+	}
+	list := byPair[listOf[int(b[i])<<8|int(second)]]
+	for k := range list {
+		r := &list[k]
+		if len(r.trigger) > 2 && (i+2 >= len(b) || b[i+2] != r.trigger[2]) {
+			continue // most end here, without a call
+		}
+		if !r.triggered(b[i:]) || s.next != nil && i < s.next[r.index] {
+			continue
+		}
+		found, n := r.match(b, i)
+		if s.original && found.kind == asView {
+			return false
+		}
+		if s.next == nil {
+			s.next = make([]int, ruleCount)
+		}
+		s.next[r.index] = n
+		if found.end > 0 {
+			s.spans = append(s.spans, found)
+		}
+	}
+	return true
 }

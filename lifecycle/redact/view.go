@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"sort"
+	"strings"
 )
 
 // mark stands in a view for a piece that is hidden: by a marker that the text brought
@@ -197,21 +198,10 @@ var bells = []string{"u0007", "x07", "007", "a"}
 // all up to BEL or ESC and a backslash, on one line. Another ESC, or another escape,
 // breaks it off, so that no byte is looked at twice.
 func controlString(b []byte) (open, shut, n int) {
-	i := escapeLen(b)
-	if i == 0 || i >= len(b) {
+	if open = controlOpen(b); open == 0 {
 		return 0, 0, 0
 	}
-	switch b[i] {
-	case ']':
-	case 'P', 'X', '^', '_':
-		if b[0] == '\\' {
-			return 0, 0, 0 // a path, or a pattern
-		}
-	default:
-		return 0, 0, 0
-	}
-	open = i + 1
-	for i = open; i < len(b) && b[i] != '\n'; i++ {
+	for i := open; i < len(b) && b[i] != '\n'; i++ {
 		switch {
 		case b[i] == 0x07:
 			return open, i, i + 1
@@ -231,6 +221,20 @@ func controlString(b []byte) (open, shut, n int) {
 		}
 	}
 	return 0, 0, 0
+}
+
+// controlOpen returns the length of what opens a control string, 0 where b begins with none.
+func controlOpen(b []byte) int {
+	i := escapeLen(b)
+	switch {
+	case i == 0 || i >= len(b):
+		return 0
+	case b[i] == ']':
+		return i + 1
+	case strings.IndexByte("PX^_", b[i]) >= 0 && b[0] != '\\': // else a path, or a pattern
+		return i + 1
+	}
+	return 0
 }
 
 // escapeLen returns the length of the ESC, or the escape of it, that b begins with.

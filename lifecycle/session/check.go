@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Check runs the rules over a State that a State can break, in time that follows
-// the number of iterations and, unless no task is odd, of tasks.
+// Check finds the rules that a State breaks, in the order of the rules: those that are not
+// critical, as no State breaks a critical one. The time follows the number of iterations
+// and, where any task may break a rule, that of tasks.
 func Check(st *State) []Finding {
 	c := &checker{st: st, found: findings{}}
 	c.header()
@@ -40,14 +41,15 @@ func (c *checker) header() {
 	}
 }
 
-// order notes times that run backwards. One that is not set says nothing.
+// order notes times that run backwards. A time that is not set is skipped.
 func (c *checker) order(of, first string, a time.Time, then string, b time.Time) {
 	if !a.IsZero() && !b.IsZero() && b.Before(a) {
 		c.found.add(&ruleTimes, "%s was %s at %s and %s at %s", of, first, a.Format(time.RFC3339Nano), then, b.Format(time.RFC3339Nano))
 	}
 }
 
-// odd says whether a rule may be about the task: this is asked when it is put or read.
+// odd says whether a rule may concern the task. It is asked when a task is put or read, so
+// that Check of a State without odd tasks looks at none.
 func (t *Task) odd() bool {
 	return late(t.StartedAt, t.CompletedAt) || slices.ContainsFunc(t.Log, func(a Attempt) bool { return late(a.StartedAt, a.EndedAt) }) ||
 		t.State == TaskInProgress || t.State == TaskComplete && len(t.Children) > 0 || len(t.DependsOn) > 0
@@ -90,8 +92,8 @@ func (c *checker) children(t *Task) {
 	}
 }
 
-// oneActive notes tasks in progress beside the one that is worked on. Where a unit
-// is worked on as a whole, all leaves of it are in progress.
+// oneActive notes tasks in progress other than the active one. Where a unit is worked on
+// as a whole, all of its leaves are in progress.
 func (c *checker) oneActive() {
 	if len(c.running) < 2 {
 		return
@@ -117,7 +119,7 @@ func (c *checker) within(t *Task, id string) bool {
 
 func (c *checker) allIterations() {
 	var before time.Time
-	for it := range c.st.iterations.all() {
+	for it := range c.st.metrics.From(0) {
 		if late(before, it.StartedAt) {
 			c.found.add(&ruleTimes, "iteration %d started before the one before it", it.Number)
 		}

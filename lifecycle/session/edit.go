@@ -10,18 +10,18 @@ import (
 // An Edit is a State in the making. It belongs to one goroutine and is spent
 // when State has returned without an error.
 type Edit struct {
-	base       *State // nil once spent
-	header     *Header
-	tasks      *trie.Edit[Task]
-	roots      []string
-	progress   tally
-	iterations iterations
-	err        error // of the first iteration that could not be taken; State returns it
+	base     *State // nil once spent
+	header   *Header
+	tasks    *trie.Edit[Task]
+	roots    []string
+	progress tally
+	metrics  Metrics
+	err      error // of the first iteration that could not be taken; State returns it
 }
 
 // Edit begins a change of s, which itself stays as it is.
 func (s *State) Edit() *Edit {
-	return &Edit{base: s, tasks: s.tasks.Edit(), roots: s.roots, progress: s.progress, iterations: s.iterations}
+	return &Edit{base: s, tasks: s.tasks.Edit(), roots: s.roots, progress: s.progress, metrics: s.metrics}
 }
 
 // Header is the edit's own copy: change it freely until State is called. Data,
@@ -49,7 +49,7 @@ func (e *Edit) Task(id string) (Task, bool) {
 func (e *Edit) Put(t Task) {
 	t.normal()
 	if old, ok := e.tasks.Get(t.ID); ok {
-		if old.equal(&t) {
+		if old.Equal(&t) {
 			return
 		}
 		e.progress.count(old, -1)
@@ -59,8 +59,8 @@ func (e *Edit) Put(t Task) {
 }
 
 // Remove removes a task and everything beneath it. A task that was put under
-// another parent meanwhile stays, whatever the list of its old parent says. The
-// list that names the task itself is the caller's to change.
+// another parent meanwhile stays, even where its old parent still lists it. The caller
+// changes the list that names the task itself.
 func (e *Edit) Remove(id string) {
 	gone := []string{id}
 	for len(gone) > 0 {
@@ -80,6 +80,18 @@ func (e *Edit) Remove(id string) {
 	}
 }
 
+// Drop removes a task alone. What was beneath it stays, and has to be removed or given
+// another parent by the time that State is called.
+func (e *Edit) Drop(id string) {
+	if t, ok := e.tasks.Get(id); ok {
+		e.progress.count(t, -1)
+		e.tasks.Delete(id)
+	}
+}
+
+// Roots returns the IDs of the outermost tasks as of now: read only.
+func (e *Edit) Roots() []string { return slices.Clip(e.roots) }
+
 // SetRoots sets the outermost tasks and their order.
 func (e *Edit) SetRoots(ids []string) {
 	if !sameIDs(ids, e.roots) {
@@ -87,16 +99,15 @@ func (e *Edit) SetRoots(ids []string) {
 	}
 }
 
-// AppendIteration appends to the metrics. The number is given here. One that
-// cannot be kept makes State fail.
+// AppendIteration appends to the metrics and numbers the iteration. One that is not valid
+// makes State fail.
 func (e *Edit) AppendIteration(it Iteration) {
-	it.StartedAt = utc(it.StartedAt)
-	if err := it.validate(); err != nil {
-		e.err = errors.Join(e.err, err)
-		return
-	}
-	e.iterations = e.iterations.append(it)
+	longer, err := e.metrics.Append(it)
+	e.metrics, e.err = longer, errors.Join(e.err, err)
 }
+
+// SetMetrics replaces the iterations.
+func (e *Edit) SetMetrics(m Metrics) { e.metrics = m }
 
 // State checks what was changed and returns the new State. The cost follows the
 // change and not the State: what it shares with the State that was edited was
@@ -112,7 +123,7 @@ func (e *Edit) State() (*State, error) {
 	if err := e.checkTasks(); err != nil {
 		return nil, err
 	}
-	next := &State{id: e.base.id, h: e.base.h, roots: e.roots, progress: e.progress, iterations: e.iterations}
+	next := &State{id: e.base.id, h: e.base.h, roots: e.roots, progress: e.progress, metrics: e.metrics}
 	if e.header != nil {
 		h := e.header.clone() // the caller may still hold the edit's
 		h.normal()

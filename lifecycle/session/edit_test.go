@@ -1,7 +1,6 @@
 package session_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 var at = time.Date(2026, 2, 14, 9, 30, 0, 123456789, time.UTC)
@@ -45,7 +45,7 @@ func TestEditRefuses(t *testing.T) {
 		return func(e *session.Edit) { fn(e.Header()) }
 	}
 	field := func(key, value string) []session.Field {
-		return []session.Field{{Key: key, Value: json.RawMessage(value)}}
+		return []session.Field{{Key: key, Value: strictjson.Value(value)}}
 	}
 	far := time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600))
 	for name, change := range map[string]func(e *session.Edit){
@@ -54,7 +54,7 @@ func TestEditRefuses(t *testing.T) {
 		`name of task "c"`:                     with(func(c *session.Task) { c.Name = "\xff" }),
 		`attempts of task "c"`:                 with(func(c *session.Task) { c.Attempts = -1 }),
 		`box of task "c"`:                      with(func(c *session.Task) { c.Box = 3 }),
-		`last error of task "c"`:               with(func(c *session.Task) { c.LastError = strings.Repeat("x", session.MaxLastError+1) }),
+		`last error of task "c"`:               with(func(c *session.Task) { c.LastError = strings.Repeat("x", 16<<10+1) }),
 		`dependency of task "c"`:               with(func(c *session.Task) { c.DependsOn = []string{"a", "\n"} }),
 		`time of task "c"`:                     with(func(c *session.Task) { c.CompletedAt = far }),
 		`signal of task "c"`:                   with(func(c *session.Task) { c.Log = []session.Attempt{{}, {Signal: "\xff"}} }),
@@ -76,7 +76,7 @@ func TestEditRefuses(t *testing.T) {
 		`phase`:                                header(func(h *session.Header) { h.Phase = "x" }),
 		`step`:                                 header(func(h *session.Header) { h.Step = "x" }),
 		`exit reason`:                          header(func(h *session.Header) { h.ExitReason = "x" }),
-		`component`:                            header(func(h *session.Header) { h.Component = strings.Repeat("x", session.MaxTaskID+1) }),
+		`component`:                            header(func(h *session.Header) { h.Component = strings.Repeat("x", 1<<10+1) }),
 		`active task`:                          header(func(h *session.Header) { h.ActiveTask = "\x00" }),
 		`header "\xff"`:                        header(func(h *session.Header) { h.Cwd = "\xff" }),
 		`git`:                                  header(func(h *session.Header) { h.Git.Branch = "\xff" }),
@@ -94,16 +94,16 @@ func TestEditRefuses(t *testing.T) {
 		`session ID`:                           header(func(h *session.Header) { h.Lineage = &session.Lineage{Kind: session.LineageForked} }),
 		`total cost "NaN"`:                     header(func(h *session.Header) { h.TotalCostUSD = math.NaN() }),
 		`total cost "+Inf"`:                    header(func(h *session.Header) { h.TotalCostUSD = math.Inf(1) }),
-		`data "[]"`:                            header(func(h *session.Header) { h.Data = json.RawMessage(`[]`) }),
-		`data "{}{}"`:                          header(func(h *session.Header) { h.Data = json.RawMessage(`{}{}`) }),
-		`data "{\"a\":1,\"a\":1}"`:             header(func(h *session.Header) { h.Data = json.RawMessage(`{"a":1,"a":1}`) }),
+		`data "[]"`:                            header(func(h *session.Header) { h.Data = strictjson.Value(`[]`) }),
+		`data "{}{}"`:                          header(func(h *session.Header) { h.Data = strictjson.Value(`{}{}`) }),
+		`data "{\"a\":1,\"a\":1}"`:             header(func(h *session.Header) { h.Data = strictjson.Value(`{"a":1,"a":1}`) }),
 		`data "{\"a\":\"xxx`: header(func(h *session.Header) {
-			h.Data = json.RawMessage(`{"a":"` + strings.Repeat("x", session.MaxData) + `"}`)
+			h.Data = strictjson.Value(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`)
 		}),
 		`data "{\"a\":{\"a\":`: header(func(h *session.Header) {
-			h.Data = json.RawMessage(strings.Repeat(`{"a":`, 64) + "{}" + strings.Repeat("}", 64))
+			h.Data = strictjson.Value(strings.Repeat(`{"a":`, 64) + "{}" + strings.Repeat("}", 64))
 		}),
-		`model config`:                            header(func(h *session.Header) { h.ModelConfig = json.RawMessage(`1`) }),
+		`model config`:                            header(func(h *session.Header) { h.ModelConfig = strictjson.Value(`1`) }),
 		`unknown field "seq"`:                     header(func(h *session.Header) { h.Extra = field("seq", "1") }),
 		`tokens or duration of an iteration "-1"`: func(e *session.Edit) { e.AppendIteration(session.Iteration{InputTokens: -1}) },
 		`tokens or duration of an iteration "-2"`: func(e *session.Edit) { e.AppendIteration(session.Iteration{Duration: -2}) },
@@ -161,8 +161,6 @@ func TestDepth(t *testing.T) {
 	chain(e, session.MaxTaskDepth-1)
 	st, err := e.State()
 	require.NoError(t, err)
-	_, _, err = session.Decode(session.EncodeState(st, session.Mark{Seq: 1}), session.EncodeMetrics(st, session.Mark{Seq: 1}))
-	require.NoError(t, err)
 
 	// Moving the chain one level down takes its end over the bound, though only
 	// its first task changes.
@@ -211,8 +209,7 @@ func TestEditLeavesOthersAlone(t *testing.T) {
 	require.Equal(t, 3, cap(a.Children)+cap(a.DependsOn)+cap(a.Log), "an append to what is handed out must copy")
 	require.Equal(t, []string{"b", "a"}, next.Roots())
 	require.Same(t, &st.Header().Data[0], &next.Header().Data[0], "what was not changed is neither checked again nor copied")
-	st.Roots()[0] = "x"
-	require.Equal(t, []string{"a", "b"}, st.Roots())
+	require.Equal(t, 2, cap(st.Roots()), "likewise")
 
 	_, err = e.State()
 	require.ErrorContains(t, err, "spent")
@@ -332,7 +329,7 @@ func TestNewRefuses(t *testing.T) {
 	require.True(t, errors.As(err, &invalid))
 }
 
-func TestCostOfAChange(t *testing.T) { // counts allocations, so nothing may run beside it
+func TestCostOfAChange(t *testing.T) { // counts allocations, so nothing may run in parallel
 	allocs := func(n int) float64 {
 		st := plan(t, n, n)
 		return testing.AllocsPerRun(20, func() {

@@ -14,9 +14,9 @@ type (
 	Kind string
 	// TaskState is what became of a task.
 	TaskState string
-	// Status says whether a session goes on.
+	// Status says whether a session is worked on.
 	Status string
-	// ExitReason is why a session's last run ended; "" while one goes on.
+	// ExitReason is why a session's last run ended; "" while it lasts.
 	ExitReason string
 )
 

@@ -6,14 +6,9 @@ import (
 )
 
 var (
-	// ErrCorrupt is wrapped when a file is not what this package writes:
-	// malformed, truncated, too deep, with keys twice, not UTF-8, or breaking a rule.
-	ErrCorrupt = errors.New("damaged")
-	// ErrChecksum is wrapped when a file is well formed and keeps all rules,
+	// ErrEdited is wrapped when a file is well formed and keeps all rules,
 	// but has another checksum: it was edited outside.
-	ErrChecksum = errors.New("the checksum does not fit: edited outside")
-	// ErrFutureVersion is wrapped when a newer version wrote the file.
-	ErrFutureVersion = errors.New("written by a newer version")
+	ErrEdited = errors.New("the checksum does not fit: edited outside")
 )
 
 // An InvalidError is a value that a State cannot hold.

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,17 +22,17 @@ func Example() {
 	}
 	e := st.Edit()
 	e.Put(session.Task{ID: "login", Kind: session.KindComponent, Name: "Login", State: session.TaskPending, Children: []string{"login/form"}})
-	e.Put(session.Task{ID: "login/form", Kind: session.KindTask, Name: "Show the form", State: session.TaskPending, Parent: "login", Box: session.BoxOpen})
+	e.Put(session.Task{ID: "login/form", Kind: session.KindTask, Name: "Show the form", State: session.TaskPending, Parent: "login", Box: session.BoxOpen,
+		Children: []string{"login/form/button"}})
+	e.Put(session.Task{ID: "login/form/button", Kind: session.KindSubtask, Name: "Draw the button", State: session.TaskComplete, Parent: "login/form", Box: session.BoxTicked})
 	e.SetRoots([]string{"login"})
 	if st, err = e.State(); err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Printf("%s %+v\n", st.ID(), st.Progress())
-	fmt.Printf("%s", session.EncodeState(st, session.Mark{Seq: 1}))
 	// Output:
-	// auth-20260214-1 {Done:0 Total:1 Failed:0 Skipped:0}
-	// {"schemaVersion":2,"id":"auth-20260214-1","module":"auth","seq":1,"status":"active","phase":"requirement-gathering","step":"draft-specification","createdAt":"2026-02-14T09:30:00Z","updatedAt":"2026-02-14T09:30:00Z","progress":{"done":0,"total":1,"failed":0,"skipped":0},"tasks":[{"id":"login","kind":"component","name":"Login","state":"pending","children":[{"id":"login/form","kind":"task","name":"Show the form","state":"pending","box":"open"}]}],"checksum":"crc32c:b50ce728"}
+	// auth-20260214-1 {Done:1 Total:1 Failed:0 Skipped:0}
 }
 
 func ExampleEdit_State() {
@@ -40,8 +41,11 @@ func ExampleEdit_State() {
 	e := st.Edit()
 	e.Put(session.Task{ID: "form", Kind: session.KindTask, State: session.TaskPending, Parent: "login"})
 	_, err := e.State()
-	fmt.Println(err)
-	// Output: invalid parent of a task "login": want a task that there is
+	var invalid *session.InvalidError
+	if errors.As(err, &invalid) {
+		fmt.Println(invalid.Field, "is", invalid.Want)
+	}
+	// Output: parent of a task is a task that there is
 }
 
 func ExampleDiff() {
@@ -56,4 +60,20 @@ func ExampleDiff() {
 		return true
 	})
 	// Output: form true pending
+}
+
+func ExampleMessage_Validate() {
+	now := time.Date(2026, 2, 14, 9, 30, 0, 0, time.UTC)
+	for _, m := range []session.Message{
+		{ID: "1", Time: now, Role: session.RoleSystem, Content: session.Text("You are a programmer.")},
+		{ID: "2", Time: now, Role: session.RoleUser, Content: session.Text("What is in main.go?")},
+		{ID: "3", Time: now, Role: session.RoleAssistant, Usage: &session.Usage{InputTokens: 20, OutputTokens: 9},
+			ToolCalls: []session.ToolCall{{ID: "call-1", Name: "read", Arguments: []byte(`{"path":"main.go"}`)}}},
+		{ID: "4", Time: now, Role: session.RoleTool, Content: session.Text("package main")},
+	} {
+		if err := m.Validate(); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output: a message of the role tool names the call that it answers
 }

@@ -1,9 +1,10 @@
 package session
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A Header is everything of a State but its ID, its tasks and its iterations. Its first
@@ -21,28 +22,28 @@ type Header struct {
 	ActiveTask   string     `json:"activeTask,omitzero"` // ID of the task that is worked on now
 	Lineage      *Lineage   `json:"lineage,omitzero"`
 
-	Settings      Settings        `json:"settings,omitzero"` // effective settings of the run
-	Cwd           string          `json:"cwd,omitzero"`      // relative to the project
-	AgentName     string          `json:"agentName,omitzero"`
-	AgentSession  string          `json:"agentSession,omitzero"` // the agent's own name for its session, for resuming it
-	Models        []string        `json:"models,omitzero"`
-	ModelConfig   json.RawMessage `json:"modelConfig,omitzero"`   // one JSON object, as the agent reported it
-	ContextWindow int64           `json:"contextWindow,omitzero"` // in tokens, as the agent reported it
-	TurnCount     int             `json:"turnCount,omitzero"`
-	RateLimit     *RateLimit      `json:"rateLimit,omitzero"`
-	Git           Git             `json:"git,omitzero"`
-	TransactionID string          `json:"transactionId,omitzero"`
+	Settings      Settings         `json:"settings,omitzero"` // effective settings of the run
+	Cwd           string           `json:"cwd,omitzero"`      // relative to the project
+	AgentName     string           `json:"agentName,omitzero"`
+	AgentSession  string           `json:"agentSession,omitzero"` // the agent's own name for its session, for resuming it
+	Models        []string         `json:"models,omitzero"`
+	ModelConfig   strictjson.Value `json:"modelConfig,omitzero"`   // one JSON object, as the agent reported it
+	ContextWindow int64            `json:"contextWindow,omitzero"` // in tokens, as the agent reported it
+	TurnCount     int              `json:"turnCount,omitzero"`
+	RateLimit     *RateLimit       `json:"rateLimit,omitzero"`
+	Git           Git              `json:"git,omitzero"`
+	TransactionID string           `json:"transactionId,omitzero"`
 	// RequiresValidation is set on a recovered session until a person accepts it.
-	RequiresValidation bool            `json:"requiresValidation,omitzero"`
-	Check              *CheckResult    `json:"check,omitzero"`     // of the last check
-	Resources          []Resource      `json:"resources,omitzero"` // what the last prompt was made from
-	Data               json.RawMessage `json:"data,omitzero"`      // one JSON object of the caller's own, at most MaxData bytes
-	Extra              []Field         // fields that this version does not know, kept as they are
+	RequiresValidation bool             `json:"requiresValidation,omitzero"`
+	Check              *CheckResult     `json:"check,omitzero"`     // of the last check
+	Resources          []Resource       `json:"resources,omitzero"` // what the last prompt was made from
+	Data               strictjson.Value `json:"data,omitzero"`      // one JSON object of the caller's own, at most 1 MiB
+	Extra              []Field          // fields that this version does not know, written back as they are
 }
 
 // Settings are the settings of a run that a resume uses again: how a task is done and
-// judged. What bounds one run, or says whether a person is there (max_iterations, wait,
-// unattended), is of that run alone and has no place here. 0 is off or no limit.
+// judged. What bounds one run, or depends on whether a person is there (max_iterations,
+// wait, unattended), is of that run alone and has no place here. 0 is off or no limit.
 type Settings struct {
 	Command          []string      `json:"command,omitzero"`
 	Agent            string        `json:"agent,omitzero"`
@@ -62,7 +63,7 @@ type RateLimit struct {
 	SeenAt    time.Time `json:"seenAt,omitzero"`
 }
 
-// Git is what git said of the project; empty without git.
+// Git is the state of the project's repository; empty without git.
 type Git struct {
 	Head           string `json:"head,omitzero"`
 	Branch         string `json:"branch,omitzero"`

@@ -88,3 +88,18 @@ func TestTriggersAndBoxes(t *testing.T) {
 	require.Equal(t, []string{"", "open", "ticked", "box 3"},
 		[]string{session.BoxNone.String(), session.BoxOpen.String(), session.BoxTicked.String(), session.Box(3).String()})
 }
+
+func FuzzParseID(f *testing.F) {
+	for _, s := range []string{"auth-20260214-1", "a-b-20260214-10", "a-20260101-1-20260214-2", "auth-20260214-01", "--"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		id, err := session.ParseID(s)
+		if err != nil {
+			require.Zero(t, id)
+			return
+		}
+		require.Equal(t, s, id.String())
+		require.NoError(t, session.ValidateModule(id.Module))
+	})
+}

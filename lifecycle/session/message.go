@@ -1,8 +1,6 @@
 package session
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,13 +12,13 @@ import (
 
 // A Message is one of the conversation between a loop and its model.
 type Message struct {
-	ID         string          `json:"uuid"`
-	Time       time.Time       `json:"timestamp"`
-	Role       string          `json:"role"`              // one of the Role constants
-	Content    json.RawMessage `json:"content,omitempty"` // a string, or what the model's API has in its place
-	ToolCalls  []ToolCall      `json:"toolCalls,omitempty"`
-	ToolCallID string          `json:"toolCallId,omitempty"` // the call that a message of RoleTool answers
-	Usage      *Usage          `json:"usage,omitempty"`
+	ID         string           `json:"uuid"`
+	Time       time.Time        `json:"timestamp"`
+	Role       string           `json:"role"`              // one of the Role constants
+	Content    strictjson.Value `json:"content,omitempty"` // a string, or what the model's API has in its place
+	ToolCalls  []ToolCall       `json:"toolCalls,omitempty"`
+	ToolCallID string           `json:"toolCallId,omitempty"` // the call that a message of RoleTool answers
+	Usage      *Usage           `json:"usage,omitempty"`
 }
 
 // The roles of messages.
@@ -31,19 +29,19 @@ const (
 	RoleTool      = "tool"
 )
 
-// MaxName bounds the ID of a message and of a tool call, in bytes; MaxOpenCalls the
+// maxName bounds the ID of a message and of a tool call, in bytes; MaxOpenCalls the
 // tool calls of one message, and those without an answer that a record names: it has
 // to hold them whatever characters their IDs are made of.
 const (
-	MaxName      = 128
+	maxName      = 128
 	MaxOpenCalls = 1024
 )
 
 // A ToolCall is what a model asks the loop to do.
 type ToolCall struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments,omitempty"`
+	ID        string           `json:"id"`
+	Name      string           `json:"name"`
+	Arguments strictjson.Value `json:"arguments,omitempty"`
 }
 
 // Usage is what a message cost, in tokens.
@@ -54,8 +52,8 @@ type Usage struct {
 }
 
 // Text is a plain text as the content of a Message.
-func Text(s string) json.RawMessage {
-	data, err := json.Marshal(s)
+func Text(s string) strictjson.Value {
+	data, err := strictjson.Marshal(s)
 	if err != nil { // strings are never refused
 		return nil
 	}
@@ -63,12 +61,12 @@ func Text(s string) json.RawMessage {
 }
 
 // Validate says what a Message lacks: an ID, a time, a known role, the call that a
-// tool answers, IDs of its own tool calls, none of them too long. Whether content and arguments are JSON is
-// seen when it is encoded.
+// tool answers, IDs of its own tool calls, none of them too long. Whether content and
+// arguments are JSON is seen when it is encoded.
 func (m *Message) Validate() error {
 	switch {
-	case m.ID == "" || len(m.ID) > MaxName:
-		return fmt.Errorf("a message's uuid has 1 to %d bytes", MaxName)
+	case m.ID == "" || len(m.ID) > maxName:
+		return fmt.Errorf("a message's uuid has 1 to %d bytes", maxName)
 	case !utf8.ValidString(m.ID): // it would be longer when it is read
 		return errors.New("a message's uuid is UTF-8")
 	case m.Time.IsZero():
@@ -77,80 +75,15 @@ func (m *Message) Validate() error {
 		return fmt.Errorf("the role %q is none of system, user, assistant and tool", m.Role)
 	case m.Role == RoleTool && m.ToolCallID == "":
 		return errors.New("a message of the role tool names the call that it answers")
-	case len(m.ToolCallID) > MaxName:
-		return fmt.Errorf("the ID of the call that a message answers has %d bytes, more than %d", len(m.ToolCallID), MaxName)
+	case len(m.ToolCallID) > maxName:
+		return fmt.Errorf("the ID of the call that a message answers has %d bytes, more than %d", len(m.ToolCallID), maxName)
 	case len(m.ToolCalls) > MaxOpenCalls:
 		return fmt.Errorf("a message has %d tool calls, more than %d", len(m.ToolCalls), MaxOpenCalls)
 	}
 	for i, c := range m.ToolCalls {
-		if c.ID == "" || len(c.ID) > MaxName {
-			return fmt.Errorf("the ID of tool call %d has %d bytes; it has 1 to %d", i+1, len(c.ID), MaxName)
+		if c.ID == "" || len(c.ID) > maxName {
+			return fmt.Errorf("the ID of tool call %d has %d bytes; it has 1 to %d", i+1, len(c.ID), maxName)
 		}
-	}
-	return nil
-}
-
-// EncodeMessage returns a valid message as a JSON object, its content last. The error is
-// that of content or arguments which are no JSON.
-func EncodeMessage(m *Message) ([]byte, error) {
-	head := *m
-	head.Content = nil
-	body, err := json.Marshal(&head)
-	if err == nil && len(m.Content) > 0 {
-		const key = `,"content":`
-		body = slices.Grow(body, len(key)+len(m.Content))
-		body = append(body[:len(body)-1], key...)
-		body, err = strictjson.AppendCompact(body, m.Content)
-		body = append(body, '}')
-	}
-	if err != nil {
-		return nil, fmt.Errorf("a message's content and the arguments of its tool calls are JSON: %w", err)
-	}
-	return body, nil
-}
-
-// DecodeMessage reads a message as it was encoded. The error wraps ErrCorrupt.
-func DecodeMessage(line []byte) (Message, error) {
-	var m Message
-	read := struct {
-		*Message
-		ToolCalls toolCalls `json:"toolCalls"`
-	}{Message: &m}
-	err := json.Unmarshal(line, &read)
-	if err == nil {
-		m.ToolCalls = read.ToolCalls
-		err = m.Validate()
-	}
-	if err != nil {
-		return Message{}, fmt.Errorf("%w: message: %w", ErrCorrupt, err)
-	}
-	return m, nil
-}
-
-// toolCalls reads one call after the other, and no more than a message may have: of
-// three bytes, as in "{},", would come sixty in memory.
-type toolCalls []ToolCall
-
-// UnmarshalJSON is for package json.
-func (t *toolCalls) UnmarshalJSON(data []byte) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	switch begin, err := d.Token(); {
-	case err != nil:
-		return err
-	case begin == nil: // null
-		return nil
-	case begin != json.Delim('['):
-		return errors.New("want an array of tool calls")
-	}
-	for d.More() {
-		if len(*t) == MaxOpenCalls {
-			return fmt.Errorf("more than %d tool calls", MaxOpenCalls)
-		}
-		var c ToolCall
-		if err := d.Decode(&c); err != nil {
-			return err
-		}
-		*t = append(*t, c)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -54,12 +55,12 @@ func sum(a, b int64) int64 {
 	return a + b
 }
 
-// iterations is an append-only list whose versions share what they have in
-// common: full chunks, linked from the newest to the oldest, and a tail that every
-// append copies. So an append costs the same at any length, and two lists may go
-// on from the same one without knowing of each other. The zero value is empty;
-// values are immutable.
-type iterations struct {
+// Metrics are the iterations of a session and their sums: an append-only list whose
+// versions share what they have in common. Full chunks are linked from the newest to
+// the oldest, and every append copies the tail. So an append costs the same at any
+// length, and two lists may grow from the same one without knowing of each other.
+// The zero value is empty; values are immutable.
+type Metrics struct {
 	full   *chunk
 	tail   []Iteration
 	totals Totals
@@ -73,9 +74,16 @@ type chunk struct {
 	items  [chunkSize]Iteration
 }
 
-// newIterations returns the list of all of them, which are numbered already.
-func newIterations(all []Iteration) (l iterations) {
+// NewMetrics returns the list of iterations that are numbered already. The error is
+// that of one which is not valid, or whose number is not its place.
+func NewMetrics(all []Iteration) (l Metrics, err error) {
 	for i := range all {
+		if err := all[i].Validate(); err != nil {
+			return Metrics{}, err
+		}
+		if all[i].Number != i+1 {
+			return Metrics{}, fmt.Errorf("iteration %d stands at place %d", all[i].Number, i+1)
+		}
 		l.totals.add(&all[i])
 		if (i+1)%chunkSize == 0 {
 			l.full = &chunk{before: l.full, totals: l.totals, items: [chunkSize]Iteration(all[i+1-chunkSize:])}
@@ -83,12 +91,17 @@ func newIterations(all []Iteration) (l iterations) {
 	}
 	all = all[len(all)/chunkSize*chunkSize:]
 	l.tail = slices.Clone(all) // all may be long and need not stay
-	return l
+	return l, nil
 }
 
-// append numbers it and returns the longer list.
-func (l iterations) append(it Iteration) iterations {
-	it.Number = l.len() + 1
+// Append numbers an iteration and returns the longer list. The error is an
+// [*InvalidError].
+func (l Metrics) Append(it Iteration) (Metrics, error) {
+	it.StartedAt = utc(it.StartedAt)
+	if err := it.Validate(); err != nil {
+		return l, err
+	}
+	it.Number = l.Len() + 1
 	tail := make([]Iteration, len(l.tail)+1)
 	copy(tail, l.tail)
 	tail[len(l.tail)] = it
@@ -97,16 +110,16 @@ func (l iterations) append(it Iteration) iterations {
 	if len(tail) == chunkSize {
 		l.full, l.tail = &chunk{before: l.full, totals: l.totals, items: [chunkSize]Iteration(tail)}, nil
 	}
-	return l
+	return l, nil
 }
 
-// truncate returns the first n, or all where there are no more. The cost follows what
+// Truncate returns the first n, or all where there are no more. The cost follows what
 // is left out.
-func (l iterations) truncate(n int) iterations {
-	if n >= l.len() {
+func (l Metrics) Truncate(n int) Metrics {
+	if n >= l.Len() {
 		return l
 	}
-	for fulls := l.len() / chunkSize; fulls > n/chunkSize; fulls-- {
+	for fulls := l.Len() / chunkSize; fulls > n/chunkSize; fulls-- {
 		l.tail, l.full = l.full.items[:], l.full.before
 	}
 	l.tail, l.totals = slices.Clone(l.tail[:n%chunkSize]), Totals{}
@@ -119,15 +132,17 @@ func (l iterations) truncate(n int) iterations {
 	return l
 }
 
-func (l iterations) len() int { return l.totals.Iterations }
+// Len is how many iterations there are.
+func (l Metrics) Len() int { return l.totals.Iterations }
 
-// all returns the iterations, oldest first.
-func (l iterations) all() iter.Seq[*Iteration] { return l.from(0) }
+// Totals returns the sums, in O(1).
+func (l Metrics) Totals() Totals { return l.totals }
 
-// from returns all but the first n. It touches only the chunks that they are in.
-func (l iterations) from(n int) iter.Seq[*Iteration] {
+// From returns all but the first n, oldest first. It touches only the chunks that they
+// are in. What the pointers lead to is the list's own: read only.
+func (l Metrics) From(n int) iter.Seq[*Iteration] {
 	return func(yield func(*Iteration) bool) {
-		chunks := make([]*chunk, max(0, l.len()/chunkSize-n/chunkSize))
+		chunks := make([]*chunk, max(0, l.Len()/chunkSize-n/chunkSize))
 		c := l.full
 		for i := len(chunks) - 1; i >= 0; i-- {
 			chunks[i], c = c, c.before
@@ -149,10 +164,14 @@ func (l iterations) from(n int) iter.Seq[*Iteration] {
 	}
 }
 
-// shared is how many iterations two lists have in common from the first on. A
-// list that was appended to is told by its chunks; only the last one is compared.
-func shared(a, b iterations) int {
-	fulls := func(l iterations) int { return l.len() / chunkSize }
+// Shared is how many iterations two lists have in common from the first on. The chunks
+// of a list that was appended to are recognised by identity; only the tail is compared.
+func (l Metrics) Shared(other Metrics) int {
+	a, b := l, other
+	if a.full == b.full && same(a.tail, b.tail) {
+		return a.Len()
+	}
+	fulls := func(l Metrics) int { return l.Len() / chunkSize }
 	x, y := a.full, b.full
 	for i := fulls(a); i > fulls(b); i-- {
 		x = x.before
@@ -165,8 +184,8 @@ func shared(a, b iterations) int {
 		x, y = x.before, y.before
 	}
 	common := n * chunkSize
-	had := slices.Collect(a.from(common))
-	for it := range b.from(common) {
+	had := slices.Collect(a.From(common))
+	for it := range b.From(common) {
 		if len(had) == 0 || *had[0] != *it {
 			break
 		}

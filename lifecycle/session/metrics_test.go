@@ -23,7 +23,7 @@ func appended(t require.TestingT, st *session.State, its ...session.Iteration) *
 }
 
 // TestIterationsFork appends to random earlier States: no list ever sees what
-// another one went on with.
+// another one continued.
 func TestIterationsFork(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -57,14 +57,11 @@ func TestTotalsStayAtTheLargest(t *testing.T) {
 	st := appended(t, fresh(t), most, most)
 	require.Equal(t, session.Totals{Iterations: 2, InputTokens: math.MaxInt64, OutputTokens: 2, CachedTokens: math.MaxInt64,
 		PremiumRequests: math.MaxFloat64, CostUSD: math.MaxFloat64, Duration: math.MaxInt64}, st.Totals())
-	got, _, err := session.Decode(encode(st))
-	require.NoError(t, err)
-	require.Equal(t, st.Totals(), got.Totals())
 }
 
 // TestAppendCostsTheSame compares what the 10,000th append allocates with what
 // the first few do.
-func TestAppendCostsTheSame(t *testing.T) { // counts allocations, so nothing may run beside it
+func TestAppendCostsTheSame(t *testing.T) { // counts allocations, so nothing may run in parallel
 	cost := func(st *session.State) float64 {
 		return testing.AllocsPerRun(50, func() { appended(t, st, session.Iteration{StartedAt: time.Unix(1, 0)}) })
 	}
@@ -75,4 +72,51 @@ func TestAppendCostsTheSame(t *testing.T) { // counts allocations, so nothing ma
 	long, err := e.State()
 	require.NoError(t, err)
 	require.InDelta(t, cost(appended(t, fresh(t), session.Iteration{})), cost(long), 1)
+}
+
+// Lists that are appended to and cut have in common exactly what was never changed, and
+// the sums of what is in them.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var all []session.Iteration
+		for i := range rapid.IntRange(0, 100).Draw(t, "many") {
+			all = append(all, session.Iteration{Number: i + 1, Turns: 1, OutputTokens: int64(i)})
+		}
+		whole, err := session.NewMetrics(all)
+		require.NoError(t, err)
+		require.Equal(t, len(all), whole.Len())
+		n := rapid.IntRange(0, 110).Draw(t, "cut")
+		short := whole.Truncate(n)
+		left := min(n, len(all))
+		require.Equal(t, left, short.Len())
+		require.EqualValues(t, left*(left-1)/2, short.Totals().OutputTokens)
+		require.Equal(t, left, whole.Shared(short))
+		for range rapid.IntRange(0, 40).Draw(t, "more") {
+			short, err = short.Append(session.Iteration{Turns: 2})
+			require.NoError(t, err)
+		}
+		require.Equal(t, left, whole.Shared(short))
+		require.Equal(t, left, short.Shared(whole))
+		require.Equal(t, short.Len(), short.Shared(short))
+		at := rapid.IntRange(0, short.Len()).Draw(t, "from")
+		for it := range short.From(at) {
+			at++
+			require.Equal(t, at, it.Number)
+			require.Equal(t, it.Number > left, it.Turns == 2)
+		}
+		require.Equal(t, short.Len(), at)
+	})
+}
+
+func TestMetricsRefuse(t *testing.T) {
+	t.Parallel()
+	_, err := session.NewMetrics([]session.Iteration{{Number: 1}, {Number: 3}})
+	require.ErrorContains(t, err, "iteration 3 stands at place 2")
+	_, err = session.NewMetrics([]session.Iteration{{Number: 1, OutputTokens: -1}})
+	require.ErrorContains(t, err, "invalid tokens")
+	var none session.Metrics
+	same, err := none.Append(session.Iteration{CostUSD: math.NaN()})
+	require.ErrorContains(t, err, "invalid cost")
+	require.Equal(t, none, same)
 }

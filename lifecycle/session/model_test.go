@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
 )
 
 // The same examples in every run; -rapid.seed 0 draws others.
@@ -182,12 +183,14 @@ func TestEditAgainstModel(t *testing.T) {
 			holds(t, m, st)
 			holds(t, next, made)
 			diffLeads(t, m, next, st, made)
-			read, seq, err := session.Decode(session.EncodeState(made, session.Mark{Seq: 7}), session.EncodeMetrics(made, session.Mark{Seq: 7}))
+			var r wire.Replay
+			require.NoError(t, r.Load(wire.EncodeState(made, session.Mark{Seq: 7}), wire.EncodeMetrics(made, session.Mark{Seq: 7})))
+			read, mark, err := r.State(made.ID())
 			require.NoError(t, err)
-			require.EqualValues(t, 7, seq.Seq)
+			require.EqualValues(t, 7, mark.Seq)
 			holds(t, next, read)
 			require.Equal(t, session.Check(read), session.Check(made), "what was edited is checked as what was read")
-			require.Equal(t, session.EncodeState(made, session.Mark{Seq: 8}), session.EncodeState(read, session.Mark{Seq: 8}))
+			require.Equal(t, wire.EncodeState(made, session.Mark{Seq: 8}), wire.EncodeState(read, session.Mark{Seq: 8}))
 			st, m = made, next
 		}
 	})

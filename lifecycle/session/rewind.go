@@ -1,9 +1,6 @@
 package session
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // A Rewinding is a rewind to a checkpoint, as the records at its begin and its end
 // have it. The checkpoints are named by their IDs.
@@ -41,7 +38,7 @@ func (s *State) RewindTo(earlier *State, now time.Time) (*State, error) {
 			h.Status, h.ExitReason = StatusComplete, ExitComplete
 		}
 	}
-	e.iterations = s.iterations
+	e.metrics = s.metrics
 	Diff(s, earlier, func(_ string, is, then *Task) bool {
 		if is != nil && then != nil {
 			t := *then
@@ -54,21 +51,4 @@ func (s *State) RewindTo(earlier *State, now time.Time) (*State, error) {
 		return true
 	})
 	return e.State()
-}
-
-func (e *encoder) rewinding(key string, r *Rewinding) {
-	if r == nil {
-		return
-	}
-	if data, err := json.Marshal(r); err == nil { // the type has nothing that it could refuse
-		e.raw(key, data)
-	}
-}
-
-func (d *decoder) rewinding() *Rewinding {
-	r := &Rewinding{}
-	if err := json.Unmarshal([]byte(d.Raw()), r); err != nil && d.Reader.Err() == nil {
-		d.Fail("rewinding: %v", err)
-	}
-	return r
 }

@@ -4,28 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// A Rule is something that must hold for a session's files and for the State in
+// A rule is something that must hold for a session's files and for the State in
 // them. Those that are critical hold for every State: nothing builds or reads one
-// that breaks them. What breaks the others can be gone on from, and is told.
-type Rule struct {
-	Name      string
-	Component string // what it is about: files, session, tasks or metrics
-	Kind      RuleKind
-	Severity  Severity
-	Repair    string // what a person may do
+// that breaks them. A session that breaks another can be used, and the finding is
+// reported.
+type rule struct {
+	name, component, kind string
+	severity              Severity
+	repair                string // what a person may do
 }
 
-// RuleKind says what a rule looks at.
-type RuleKind string
-
-// The kinds of rules.
+// What a rule looks at.
 const (
-	RuleStructure  RuleKind = "structure"  // how the parts are put together
-	RuleReferences RuleKind = "references" // that what is named is there
-	RuleLogic      RuleKind = "logic"      // that what is said makes sense
-	RuleChecksum   RuleKind = "checksum"   // that sums fit what they are of
+	kindStructure  = "structure"  // how the parts are put together
+	kindReferences = "references" // that what is named is there
+	kindLogic      = "logic"      // that the values make sense together
+	kindChecksum   = "checksum"   // that sums fit what they are of
 )
 
 // Severity says what follows from a broken rule.
@@ -46,35 +44,43 @@ const (
 
 // The rules, in the order in which they are reported.
 var (
-	ruleWhole       = Rule{"whole", "files", RuleStructure, SeverityCritical, repairRecover}
-	ruleChecksum    = Rule{"checksum", "files", RuleChecksum, SeverityCritical, "look at it, then: lopen session recover ID --accept-edit, or --discard-edit"}
-	ruleSessionID   = Rule{"session-id", "session", RuleReferences, SeverityCritical, "put the folder back under its own name, or recover: lopen session recover ID"}
-	ruleDuplicate   = Rule{"duplicate-id", "tasks", RuleStructure, SeverityCritical, repairRecover}
-	ruleOrphan      = Rule{"orphaned-task", "tasks", RuleReferences, SeverityCritical, repairRecover}
-	ruleChildren    = Rule{"parent-knows-child", "tasks", RuleStructure, SeverityCritical, repairRecover}
-	ruleDepth       = Rule{"parents-end", "tasks", RuleStructure, SeverityCritical, repairRecover}
-	ruleCycle       = Rule{"dependency-cycle", "tasks", RuleLogic, SeverityError, "take one of the dependencies out of the plan"}
-	ruleParent      = Rule{"parent-complete", "tasks", RuleLogic, SeverityError, "none is needed: the next run derives it from the children"}
-	ruleProgress    = Rule{"progress-adds-up", "session", RuleChecksum, SeverityError, repairSave}
-	ruleTotals      = Rule{"totals-add-up", "metrics", RuleChecksum, SeverityError, repairSave}
-	ruleDependency  = Rule{"dependency-exists", "tasks", RuleReferences, SeverityWarning, repairPlan}
-	ruleActiveThere = Rule{"active-exists", "session", RuleReferences, SeverityWarning, "none is needed: the next run chooses anew"}
-	ruleOneActive   = Rule{"one-active-task", "tasks", RuleLogic, SeverityWarning, "none is needed: the next run begins them anew"}
-	ruleTimes       = Rule{"times-run-forward", "session", RuleLogic, SeverityWarning, "look at the clock; what was measured meanwhile is wrong"}
+	ruleWhole       = rule{"whole", "files", kindStructure, SeverityCritical, repairRecover}
+	ruleChecksum    = rule{"checksum", "files", kindChecksum, SeverityCritical, "look at it, then: lopen session recover ID --accept-edit, or --discard-edit"}
+	ruleSessionID   = rule{"session-id", "session", kindReferences, SeverityCritical, "put the folder back under its own name, or recover: lopen session recover ID"}
+	ruleDuplicate   = rule{"duplicate-id", "tasks", kindStructure, SeverityCritical, repairRecover}
+	ruleOrphan      = rule{"orphaned-task", "tasks", kindReferences, SeverityCritical, repairRecover}
+	ruleChildren    = rule{"parent-knows-child", "tasks", kindStructure, SeverityCritical, repairRecover}
+	ruleDepth       = rule{"parents-end", "tasks", kindStructure, SeverityCritical, repairRecover}
+	ruleCycle       = rule{"dependency-cycle", "tasks", kindLogic, SeverityError, "take one of the dependencies out of the plan"}
+	ruleParent      = rule{"parent-complete", "tasks", kindLogic, SeverityError, "none is needed: the next run derives it from the children"}
+	ruleProgress    = rule{"progress-adds-up", "session", kindChecksum, SeverityError, repairSave}
+	ruleTotals      = rule{"totals-add-up", "metrics", kindChecksum, SeverityError, repairSave}
+	ruleDependency  = rule{"dependency-exists", "tasks", kindReferences, SeverityWarning, repairPlan}
+	ruleActiveThere = rule{"active-exists", "session", kindReferences, SeverityWarning, "none is needed: the next run chooses anew"}
+	ruleOneActive   = rule{"one-active-task", "tasks", kindLogic, SeverityWarning, "none is needed: the next run begins them anew"}
+	ruleTimes       = rule{"times-run-forward", "session", kindLogic, SeverityWarning, "look at the clock; what was measured meanwhile is wrong"}
 )
 
-var rules = []*Rule{&ruleWhole, &ruleChecksum, &ruleSessionID, &ruleDuplicate, &ruleOrphan, &ruleChildren, &ruleDepth, &ruleCycle, &ruleParent,
+var rules = []*rule{&ruleWhole, &ruleChecksum, &ruleSessionID, &ruleDuplicate, &ruleOrphan, &ruleChildren, &ruleDepth, &ruleCycle, &ruleParent,
 	&ruleProgress, &ruleTotals, &ruleDependency, &ruleActiveThere, &ruleOneActive, &ruleTimes}
 
 // A Finding says where a rule is broken.
 type Finding struct {
-	Rule  Rule
-	Count int      // in how many places
-	Where []string // the first few of them, in words
+	Rule      string   `json:"rule"`      // its name, such as dependency-cycle
+	Component string   `json:"component"` // what the rule is about: files, session, tasks or metrics
+	Kind      string   `json:"kind"`      // what it looks at: structure, references, logic or checksum
+	Severity  Severity `json:"severity"`
+	Count     int      `json:"count"`  // in how many places
+	Where     []string `json:"where"`  // the first few of them, in words
+	Repair    string   `json:"repair"` // what a person may do
+}
+
+func (r *rule) finding(count int, where ...string) Finding {
+	return Finding{Rule: r.name, Component: r.component, Kind: r.kind, Severity: r.severity, Count: count, Where: where, Repair: r.repair}
 }
 
 func (f Finding) String() string {
-	s := fmt.Sprintf("%s (%s): ", f.Rule.Name, f.Rule.Severity)
+	s := fmt.Sprintf("%s (%s): ", f.Rule, f.Severity)
 	for i, w := range f.Where {
 		if i > 0 {
 			s += "; "
@@ -92,14 +98,15 @@ func (f Finding) String() string {
 const maxWhere = 5
 
 // findings gathers what is found, a Finding a rule.
-type findings map[*Rule]*Finding
+type findings map[*rule]*Finding
 
 // add notes a place. Which are named does not depend on the order of the calls:
 // the tasks of a State come in none.
-func (f findings) add(r *Rule, format string, args ...any) {
+func (f findings) add(r *rule, format string, args ...any) {
 	have := f[r]
 	if have == nil {
-		have = &Finding{Rule: *r}
+		one := r.finding(0)
+		have = &one
 		f[r] = have
 	}
 	have.Count++
@@ -121,37 +128,37 @@ func (f findings) list() (all []Finding) {
 
 // broken is an error that is a critical rule's.
 type broken struct {
-	rule *Rule
+	rule *rule
 	error
 }
 
 func (b *broken) Unwrap() error { return b.error }
 
-// FindingOf is what an error of reading a session says as a Finding; false for one
-// that says nothing of the content, such as a newer version's.
+// FindingOf is an error of reading a session as a Finding. It is false for an error that
+// is not about the content, such as a newer version's.
 func FindingOf(err error) (Finding, bool) {
 	var b *broken
-	var r *Rule
+	var r *rule
 	switch {
 	case err == nil:
 		return Finding{}, false
 	case errors.As(err, &b):
 		r = b.rule
-	case errors.Is(err, ErrChecksum):
+	case errors.Is(err, ErrEdited):
 		r = &ruleChecksum
-	case errors.Is(err, ErrCorrupt):
+	case errors.Is(err, envelope.ErrCorrupt):
 		r = &ruleWhole
 	default:
 		return Finding{}, false
 	}
-	return Finding{Rule: *r, Count: 1, Where: []string{err.Error()}}, true
+	return r.finding(1, err.Error()), true
 }
 
 // CheckFolder says whether a State's ID is that of the folder that it was found in.
-// The error wraps ErrCorrupt.
+// The error wraps envelope.ErrCorrupt.
 func CheckFolder(id, folder ID) error {
 	if id == folder {
 		return nil
 	}
-	return &broken{&ruleSessionID, fmt.Errorf("%w: it is that of session %s", ErrCorrupt, id)}
+	return &broken{&ruleSessionID, fmt.Errorf("%w: it is that of session %s", envelope.ErrCorrupt, id)}
 }

@@ -11,12 +11,12 @@ import (
 // A State is everything that is known of a session at one moment. It is
 // immutable: share it freely, change it through [State.Edit].
 type State struct {
-	id         ID
-	h          *Header // shared by the States in which it is the same
-	tasks      trie.Map[Task]
-	roots      []string
-	progress   tally
-	iterations iterations
+	id       ID
+	h        *Header // shared by the States in which it is the same
+	tasks    trie.Map[Task]
+	roots    []string
+	progress tally
+	metrics  Metrics
 }
 
 // Progress counts the tasks that run: leaves that are no components.
@@ -69,6 +69,10 @@ func New(id ID, now time.Time) (*State, error) {
 	return &State{id: id, h: h}, nil
 }
 
+// Blank is what there is before the first record of a session: nothing but its ID. It
+// is what the first change is compared with and edited from; its header is not valid.
+func Blank(id ID) *State { return &State{id: id, h: &Header{}} }
+
 // As is the State of another session that is, so far, the same. An ID that cannot
 // be is an [*InvalidError].
 func (s *State) As(id ID) (*State, error) {
@@ -95,6 +99,10 @@ func (s *State) ActiveTask() string { return s.h.ActiveTask }
 // Header returns a copy. Its Data, ModelConfig and Extra are shared: read only.
 func (s *State) Header() Header { return s.h.clone() }
 
+// SharesHeader says whether two States have one header between them, so that it need
+// not be compared. Headers that differ are never shared.
+func (s *State) SharesHeader(other *State) bool { return s.h == other.h }
+
 // Progress returns the counts of the tasks that run, in O(1).
 func (s *State) Progress() Progress { return s.progress.Progress }
 
@@ -110,8 +118,16 @@ func (s *State) Task(id string) (Task, bool) {
 	return *t, true
 }
 
-// Roots returns the IDs of the outermost tasks, in the plan's order.
-func (s *State) Roots() []string { return slices.Clone(s.roots) }
+// Lookup is Task without the copy, nil for one that is not there. What the pointer
+// leads to is the State's own: read only.
+func (s *State) Lookup(id string) *Task {
+	t, _ := s.tasks.Get(id)
+	return t
+}
+
+// Roots returns the IDs of the outermost tasks, in the plan's order. They are shared:
+// read only.
+func (s *State) Roots() []string { return slices.Clip(s.roots) }
 
 // All returns all tasks in the plan's order, a parent before its children.
 func (s *State) All() iter.Seq[Task] {
@@ -128,16 +144,19 @@ func (s *State) walk(ids []string, yield func(Task) bool) bool {
 	return true
 }
 
+// Metrics returns the iterations with their sums.
+func (s *State) Metrics() Metrics { return s.metrics }
+
 // Totals returns the sums over all iterations, in O(1).
-func (s *State) Totals() Totals { return s.iterations.totals }
+func (s *State) Totals() Totals { return s.metrics.Totals() }
 
 // NumIterations returns how many times the command was started.
-func (s *State) NumIterations() int { return s.iterations.len() }
+func (s *State) NumIterations() int { return s.metrics.Len() }
 
 // Iterations returns the iterations, oldest first.
 func (s *State) Iterations() iter.Seq[Iteration] {
 	return func(yield func(Iteration) bool) {
-		for it := range s.iterations.all() {
+		for it := range s.metrics.From(0) {
 			if !yield(*it) {
 				return
 			}

@@ -1,36 +1,30 @@
 package session
 
-// said are sums as a file states them. They are derived again when it is read and
-// compared with these.
-type said struct {
-	progress *Progress // nil where the file has none
-	totals   *Totals   // likewise; of state.json without costs and durations
+// Sums compares the sums that a file states with those that are derived when it is read.
+// The zero value has found nothing.
+type Sums struct{ found findings }
+
+// Progress compares the progress that a file states with that of its tasks.
+func (s *Sums) Progress(file string, stated, is Progress) {
+	if stated != is {
+		s.add(&ruleProgress, "%s says %+v and the tasks come to %+v", file, stated, is)
+	}
 }
 
-// compare notes the sums of two files that do not add up. Those of state.json are
-// compared where metrics.json covers them.
-func compare(s *stateFile, m *metricsFile) findings {
-	f := findings{}
-	if p, is := s.said.progress, s.state.Progress(); p != nil && *p != is {
-		f.add(&ruleProgress, "state.json says %+v and the tasks come to %+v", *p, is)
+// Totals compares the totals that a file states with those of the iterations, which the
+// finding names in the words given.
+func (s *Sums) Totals(file string, stated Totals, iterations string, is Totals) {
+	if stated != is {
+		s.add(&ruleTotals, "%s says %+v and %s come to %+v", file, stated, iterations, is)
 	}
-	if all := totalsOf(m.iterations); m.said.totals != nil && *m.said.totals != all {
-		f.add(&ruleTotals, "metrics.json says %+v and its iterations come to %+v", *m.said.totals, all)
-	}
-	if m.at.Seq < s.at.Iterations || len(m.iterations) < s.iterations {
-		return f
-	}
-	t := totalsOf(m.iterations[:s.iterations])
-	t = Totals{Iterations: t.Iterations, InputTokens: t.InputTokens, OutputTokens: t.OutputTokens, CachedTokens: t.CachedTokens}
-	if *s.said.totals != t {
-		f.add(&ruleTotals, "state.json says %+v and the iterations come to %+v", *s.said.totals, t)
-	}
-	return f
 }
 
-func totalsOf(all []Iteration) (t Totals) {
-	for i := range all {
-		t.add(&all[i])
+func (s *Sums) add(r *rule, format string, args ...any) {
+	if s.found == nil {
+		s.found = findings{}
 	}
-	return t
+	s.found.add(r, format, args...)
 }
+
+// Findings are the sums that do not add up, in the order of the rules.
+func (s *Sums) Findings() []Finding { return s.found.list() }

@@ -1,21 +1,25 @@
 package session
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// Bounds of a task's strings, in bytes, and of how deeply tasks may be nested.
+// MaxTaskDepth bounds how deeply tasks may be nested.
+const MaxTaskDepth = 64
+
+// The bounds of a task's strings, in bytes.
 const (
-	MaxTaskID    = 1 << 10
-	MaxTaskName  = 64 << 10
-	MaxLastError = 16 << 10
-	MaxTaskDepth = 64
+	maxTaskID    = 1 << 10
+	maxTaskName  = 64 << 10
+	maxLastError = 16 << 10
 )
 
-// A Task is an item of the plan. Its slices are shared between States: they
-// must not be changed in place once the Task was put into an Edit.
+// A Task is an item of the plan. An ID has at most 1 KiB, a name 64 KiB, an error 16 KiB.
+// Its slices are shared between States: they must not be changed in place once the
+// Task was put into an Edit.
 type Task struct {
 	ID          string    `json:"id,omitzero"` // without control characters, quotes and backslashes
 	Kind        Kind      `json:"kind,omitzero"`
@@ -30,7 +34,7 @@ type Task struct {
 	StartedAt   time.Time `json:"startedAt,omitzero"`
 	CompletedAt time.Time `json:"completedAt,omitzero"`
 	Log         []Attempt `json:"log,omitzero"` // every attempt there was
-	Extra       []Field   // fields that this version does not know, kept as they are
+	Extra       []Field   // fields that this version does not know, written back as they are
 }
 
 // An Attempt is one start of the command on a task.
@@ -44,11 +48,11 @@ type Attempt struct {
 	Artifacts []string  `json:"artifacts,omitzero"`
 }
 
-// A Field is a member of a JSON object that is kept without being understood.
+// A Field is a member of a JSON object that is written back without being understood.
 // Its key is none that this version knows; its value must not be written to.
 type Field struct {
 	Key   string
-	Value json.RawMessage
+	Value strictjson.Value
 }
 
 // leaf says whether the task is one that runs: those are what progress counts.
@@ -56,27 +60,37 @@ func (t *Task) leaf() bool {
 	return len(t.Children) == 0 && t.Kind != KindComponent && t.Kind != KindModule
 }
 
-func (t *Task) equal(u *Task) bool {
-	return t.ID == u.ID && t.Kind == u.Kind && t.Name == u.Name && t.State == u.State && t.Parent == u.Parent &&
-		t.Box == u.Box && t.Attempts == u.Attempts && t.LastError == u.LastError &&
-		t.StartedAt.Equal(u.StartedAt) && t.CompletedAt.Equal(u.CompletedAt) &&
+// Equal says whether two tasks are written alike.
+func (t *Task) Equal(u *Task) bool {
+	return t.ID == u.ID && t.Kind == u.Kind && t.Name == u.Name && t.Parent == u.Parent && t.sameProgress(u) &&
 		sameIDs(t.Children, u.Children) && sameIDs(t.DependsOn, u.DependsOn) &&
-		slices.EqualFunc(t.Log, u.Log, func(a, b Attempt) bool {
-			return a.Number == b.Number && a.StartedAt.Equal(b.StartedAt) && a.EndedAt.Equal(b.EndedAt) && a.Exit == b.Exit &&
-				a.Signal == b.Signal && a.Error == b.Error && slices.Equal(a.Artifacts, b.Artifacts)
-		}) &&
+		slices.EqualFunc(t.Log, u.Log, Attempt.equal) &&
 		slices.EqualFunc(t.Extra, u.Extra, func(a, b Field) bool { return a.Key == b.Key && string(a.Value) == string(b.Value) })
+}
+
+// sameProgress compares what became of two tasks.
+func (t *Task) sameProgress(u *Task) bool {
+	return t.State == u.State && t.Box == u.Box && t.Attempts == u.Attempts && t.LastError == u.LastError &&
+		t.StartedAt.Equal(u.StartedAt) && t.CompletedAt.Equal(u.CompletedAt)
+}
+
+func (a Attempt) equal(b Attempt) bool {
+	return a.Number == b.Number && a.StartedAt.Equal(b.StartedAt) && a.EndedAt.Equal(b.EndedAt) && a.Exit == b.Exit &&
+		a.Signal == b.Signal && a.Error == b.Error && slices.Equal(a.Artifacts, b.Artifacts)
 }
 
 // sameIDs compares two lists, at once when they are one and the same, as those of
 // a parent with a million children mostly are.
 func sameIDs(a, b []string) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+	return same(a, b) || slices.Equal(a, b)
 }
 
+// same says whether two slices are one.
+func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
 // normal brings a task to what JSON keeps: times in UTC without a monotonic
-// clock. It cuts the room behind the slices off, so that whoever appends to what
-// Task hands out gets a copy.
+// clock. It cuts the room behind the slices off, so that an append to a slice
+// that Task returned makes a copy.
 func (t *Task) normal() {
 	t.StartedAt, t.CompletedAt = utc(t.StartedAt), utc(t.CompletedAt)
 	t.Children, t.DependsOn = slices.Clip(t.Children), slices.Clip(t.DependsOn)

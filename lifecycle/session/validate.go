@@ -2,7 +2,6 @@ package session
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -16,8 +15,8 @@ import (
 // and read again. They return an [*InvalidError] and build its texts only when
 // there is something to say, as each task of a file passes through them.
 
-// MaxData bounds Header.Data and Header.ModelConfig, in bytes.
-const MaxData = 1 << 20
+// maxData bounds Header.Data and Header.ModelConfig, in bytes.
+const maxData = 1 << 20
 
 // maxText bounds the other strings, in bytes.
 const maxText = 64 << 10
@@ -58,10 +57,10 @@ func (t *Task) rules() *InvalidError {
 	if t.Box > BoxTicked {
 		return &InvalidError{Field: "box", Value: strconv.Itoa(int(t.Box)), Want: "none, open or ticked"}
 	}
-	if err := text("name", t.Name, MaxTaskName); err != nil {
+	if err := text("name", t.Name, maxTaskName); err != nil {
 		return err
 	}
-	if err := text("last error", t.LastError, MaxLastError); err != nil {
+	if err := text("last error", t.LastError, maxLastError); err != nil {
 		return err
 	}
 	for i := range t.Log {
@@ -76,19 +75,22 @@ func (t *Task) rules() *InvalidError {
 }
 
 func (a *Attempt) rules() *InvalidError {
-	if err := text("signal", a.Signal, MaxLastError); err != nil {
+	if err := text("signal", a.Signal, maxLastError); err != nil {
 		return err
 	}
-	if err := text("error", a.Error, MaxLastError); err != nil {
+	if err := text("error", a.Error, maxLastError); err != nil {
 		return err
 	}
 	for _, s := range a.Artifacts {
-		if err := text("artifact", s, MaxLastError); err != nil {
+		if err := text("artifact", s, maxLastError); err != nil {
 			return err
 		}
 	}
 	return times(a.StartedAt, a.EndedAt)
 }
+
+// Validate says what of a header cannot be written: an [*InvalidError].
+func (h *Header) Validate() error { return h.validate(&Header{}) }
 
 // validate checks a header. What it shares with base was checked before: Data
 // may be a megabyte, and most saves leave it alone.
@@ -154,7 +156,8 @@ func (h *Header) pointers() error {
 	return nil
 }
 
-func (it *Iteration) validate() error {
+// Validate says what of an iteration cannot be written: an [*InvalidError].
+func (it *Iteration) Validate() error {
 	for _, err := range []*InvalidError{
 		taskID("task of an iteration", it.Task), text("model of an iteration", it.Model, maxText), times(it.StartedAt),
 		finite("premium requests of an iteration", it.PremiumRequests), finite("cost of an iteration", it.CostUSD),
@@ -183,8 +186,8 @@ func oneOf[T ~string](field string, v T, all []T) *InvalidError {
 // taskID leaves out what JSON has to escape, so that the summary of a state
 // has a bounded length and an ID looks alike wherever it is shown.
 func taskID(field, s string) *InvalidError {
-	if len(s) > MaxTaskID || !strictjson.Plain(s) || !utf8.ValidString(s) {
-		return &InvalidError{Field: field, Value: s, Want: "UTF-8 of at most " + strconv.Itoa(MaxTaskID) + " bytes without control characters, quotes and backslashes"}
+	if len(s) > maxTaskID || !strictjson.Plain(s) || !utf8.ValidString(s) {
+		return &InvalidError{Field: field, Value: s, Want: "UTF-8 of at most " + strconv.Itoa(maxTaskID) + " bytes without control characters, quotes and backslashes"}
 	}
 	return nil
 }
@@ -228,8 +231,8 @@ func times(all ...time.Time) *InvalidError {
 }
 
 // oneObject checks that raw is empty or one JSON object of bounded size, and
-// replaces it with a compact copy of its own, unless it is the base's.
-func oneObject(field string, raw *json.RawMessage, base json.RawMessage) error {
+// replaces it with a compact copy, unless it is the base's.
+func oneObject(field string, raw *strictjson.Value, base strictjson.Value) error {
 	if len(*raw) == 0 {
 		*raw = nil
 		return nil
@@ -238,8 +241,8 @@ func oneObject(field string, raw *json.RawMessage, base json.RawMessage) error {
 		return nil
 	}
 	compact, ok := strictValue(*raw)
-	if !ok || compact[0] != '{' || len(compact) > MaxData {
-		return &InvalidError{Field: field, Value: string(*raw), Want: "one JSON object of at most " + strconv.Itoa(MaxData) +
+	if !ok || compact[0] != '{' || len(compact) > maxData {
+		return &InvalidError{Field: field, Value: string(*raw), Want: "one JSON object of at most " + strconv.Itoa(maxData) +
 			" bytes and " + strconv.Itoa(strictjson.MaxRaw) + " levels, no key twice"}
 	}
 	*raw = compact
@@ -249,7 +252,7 @@ func oneObject(field string, raw *json.RawMessage, base json.RawMessage) error {
 // maxExtra bounds the number of unknown fields in one object.
 const maxExtra = 256
 
-// extra checks fields that are kept without being understood.
+// extra checks fields that are written back without being understood.
 func extra(fields []Field, known []string) *InvalidError {
 	if len(fields) > maxExtra {
 		return &InvalidError{Field: "unknown fields", Value: strconv.Itoa(len(fields)), Want: "at most " + strconv.Itoa(maxExtra)}
@@ -268,7 +271,7 @@ func extra(fields []Field, known []string) *InvalidError {
 
 // strictValue returns a compact copy of a JSON value that can be read again
 // wherever it is written.
-func strictValue(raw []byte) (json.RawMessage, bool) {
+func strictValue(raw []byte) (strictjson.Value, bool) {
 	r := strictjson.NewReader(raw)
 	r.Raw()
 	r.End()
@@ -278,7 +281,7 @@ func strictValue(raw []byte) (json.RawMessage, bool) {
 	return compact(raw)
 }
 
-func compact(raw []byte) (json.RawMessage, bool) {
+func compact(raw []byte) (strictjson.Value, bool) {
 	out, err := strictjson.AppendCompact(make([]byte, 0, len(raw)), raw)
 	return out, err == nil
 }

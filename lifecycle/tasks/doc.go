@@ -1,5 +1,5 @@
 // Package tasks keeps the task tree of a session's State in step with the plan
-// that a person edits: [Reconcile] takes the plan's items over and says what
+// that a person edits: [Reconcile] copies the plan's items into the State and reports what
 // differs, [Set] changes one task and derives its parents, [Order] decides what
 // runs next and why the rest waits. All of it is pure: States and plans in,
 // States and values out.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/plan"
 )
 
@@ -63,8 +64,8 @@ func TestReconcileTree(t *testing.T) {
 				require.True(t, ok && pt.Box >= 0, "box of %s", id)
 				require.NotEqual(t, pt.Checked, res.Boxes[id], "box of %s is so already", id)
 			}
-			_, _, err = session.Decode(session.EncodeState(res.State, session.Mark{Seq: 1}), session.EncodeMetrics(res.State, session.Mark{Seq: 1}))
-			require.NoError(t, err)
+			var r wire.Replay
+			require.NoError(t, r.Load(wire.EncodeState(res.State, session.Mark{Seq: 1}), wire.EncodeMetrics(res.State, session.Mark{Seq: 1})))
 
 			e := res.State.Edit()
 			for _, id := range tasks.Leaves(res.State, firstRoot(res.State)) {
@@ -113,7 +114,7 @@ func requireTree(t *rapid.T, p *plan.Plan, st *session.State) {
 	require.Equal(t, want, order)
 }
 
-// requireNoted says that no difference is told twice.
+// requireNoted says that no difference is noted twice.
 func requireNoted(t *rapid.T, res tasks.Result) {
 	seen := map[tasks.Note]bool{}
 	for _, n := range res.Notes {

@@ -27,7 +27,7 @@ const (
 type Result struct {
 	State *session.State  // the State with the plan's tasks
 	Boxes map[string]bool // boxes that lopen has to write: task ID to ticked
-	Notes []Note          // what a person should be told, in the plan's order
+	Notes []Note          // what to report to a person, in the plan's order
 	// Unclear lists the tasks whose boxes changed while nobody can tell who
 	// it was (Cut only).
 	Unclear []string
@@ -51,7 +51,7 @@ const (
 	Ticked                    // ticked by hand: counts as done
 	Unticked                  // unticked by hand: runs again
 	TakenBack                 // changed while the command ran, or new and ticked then: set back
-	Mended                    // done before a kill that kept lopen from ticking it
+	Mended                    // done before a kill; lopen had not ticked it
 )
 
 func (n Note) String() string {
@@ -74,7 +74,7 @@ func (n Note) String() string {
 	return n.Task
 }
 
-// Reconcile takes the plan's tasks over into the State. The first time, when
+// Reconcile copies the plan's tasks into the State. The first time, when
 // the State has none, nothing is noted.
 func Reconcile(st *session.State, p *plan.Plan, when When) (Result, error) {
 	r := Result{Boxes: map[string]bool{}}
@@ -99,22 +99,7 @@ func Reconcile(st *session.State, p *plan.Plan, when When) (Result, error) {
 		}
 		e.Put(follow(t, pt))
 	}
-	reworded := map[string]bool{}
-	for _, n := range r.Notes {
-		if n.Kind == Reworded {
-			reworded[n.Was] = true
-		}
-	}
-	for t := range st.All() {
-		if !inPlan[t.ID] {
-			if _, still := e.Task(t.ID); still {
-				if !reworded[t.ID] {
-					r.note(Gone, t.ID)
-				}
-				e.Remove(t.ID)
-			}
-		}
-	}
+	r.remove(st, e, inPlan)
 	e.SetRoots(p.Roots())
 	derive(e, p)
 	for _, pt := range p.Tasks() {
@@ -125,6 +110,25 @@ func Reconcile(st *session.State, p *plan.Plan, when When) (Result, error) {
 	next, err := e.State()
 	r.State = next
 	return r, err
+}
+
+// remove takes away the tasks that are not in the plan. What was reworded is noted already.
+func (r *Result) remove(st *session.State, e *session.Edit, inPlan map[string]bool) {
+	reworded := map[string]bool{}
+	for _, n := range r.Notes {
+		if n.Kind == Reworded {
+			reworded[n.Was] = true
+		}
+	}
+	for t := range st.All() {
+		if _, still := e.Task(t.ID); inPlan[t.ID] || !still {
+			continue
+		}
+		if !reworded[t.ID] {
+			r.note(Gone, t.ID)
+		}
+		e.Remove(t.ID)
+	}
 }
 
 // follow gives a task the place and the words that it has in the plan.

@@ -28,6 +28,11 @@
 // at the top level, and one tree is in memory at a time. A file in pieces that has
 // link definitions is parsed once before, for those alone.
 //
+// A plan of 64 MiB, the most that is read (970,000 tasks), takes 465 MB in pieces and 1.3 GB
+// as a whole; one of 8 MiB (123,000 tasks) 90 MB and 177 MB, and half the time. Without pieces
+// [MaxUnits], which bounds the memory of a text made for it, would be a bound of the file:
+// a plan would have to end at 33,000 tasks.
+//
 // # Bounds
 //
 // Time and memory are linear in the input. What lies beyond a bound is text: inline markup

@@ -17,15 +17,15 @@ func isHeading(n ast.Node) bool { return n.Kind() == ast.KindHeading }
 
 // forgetful takes what is finished and holds nothing to keep out of the tree each
 // time a block begins at the top level, before its inline markup is looked at: so
-// time and memory follow what is kept and the largest block, not the file. It tells
+// time and memory grow with what is retained and the largest block, not the file. It tells
 // the reader where a piece may end.
 type forgetful struct {
 	parser.BlockParser
 	keep func(ast.Node) bool
 }
 
-// keptKey is of the last block at the top level that was found to be one to keep.
-var keptKey = parser.NewContextKey()
+// retainedKey is the context key of the last top-level block that must be retained.
+var retainedKey = parser.NewContextKey()
 
 func (f forgetful) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
 	_, at := reader.Position()
@@ -45,11 +45,11 @@ func (f forgetful) Open(parent ast.Node, reader text.Reader, pc parser.Context) 
 	}
 	// The last one may still be open: it is closed after this, or becomes a
 	// Setext heading. Those before it are closed, and looked at once: the first
-	// that is kept ends the loop.
-	kept := pc.Get(keptKey)
-	for last := doc.LastChild().PreviousSibling(); last != nil && last != kept; {
+	// that is retained ends the loop.
+	retained := pc.Get(retainedKey)
+	for last := doc.LastChild().PreviousSibling(); last != nil && last != retained; {
 		if f.holds(last) {
-			pc.Set(keptKey, last)
+			pc.Set(retainedKey, last)
 			break
 		}
 		before := last.PreviousSibling()

@@ -13,7 +13,7 @@ import (
 // list there: nothing divides them. A unit takes some 500 bytes.
 const MaxUnits = 100_000
 
-// MaxHeadings bounds the headings of a file. What is kept of one takes some 1,000 bytes.
+// MaxHeadings bounds the headings of a file. Each takes some 1,000 bytes.
 const MaxHeadings = 100_000
 
 const (
@@ -36,7 +36,7 @@ type piece struct {
 // pieces parses a file in pieces of at least size bytes, so that no more than one
 // tree is in memory. A piece ends where a block begins at the top level, or an item of
 // a list at the top level: there everything before it is closed, and nothing but the
-// link definitions of the whole file tells how to go on.
+// link definitions of the whole file tells how to continue.
 func pieces(body []byte, p parser.Parser, size int) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		var known *references
@@ -90,7 +90,7 @@ type pieceReader struct {
 	over  bool // because it has more than MaxUnits
 }
 
-// begins is told of each block, and of each that is at the top level or an item of a
+// begins is called with each block, and of each that is at the top level or an item of a
 // list there, at a position on its first line.
 func (r *pieceReader) begins(at int, top, item bool) {
 	if r.ended {
@@ -107,7 +107,7 @@ func (r *pieceReader) begins(at int, top, item bool) {
 	}
 }
 
-// next goes on with the block that ended the piece.
+// next continues with the block that ended the piece.
 func (r *pieceReader) next() {
 	r.ended, r.item, r.units = false, false, 0
 	r.SetPosition(0, text.NewSegment(r.from, r.from))

@@ -63,7 +63,7 @@ func (a anchors) next(text string) string {
 		_, taken = a[anchor]
 	}
 	if anchor != base {
-		a[base] = n // the search goes on from here, so that equal headings stay cheap
+		a[base] = n // the search continues from here, so that equal headings stay cheap
 	}
 	a[anchor] = 0
 	return anchor

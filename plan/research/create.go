@@ -46,7 +46,7 @@ func create(fsys writer.FS, d Document, body []byte) (file string, err error) {
 	return file, reindex(fsys)
 }
 
-// Compose returns the content of a new document. The body is kept as it is, but
+// Compose returns the content of a new document. The body stays as it is, but
 // for a line end at its end; a text that stands before its first heading becomes the
 // summary.
 func Compose(d Document, body []byte) ([]byte, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/lopen-dev/lopen/plan/markdown"
-	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 const (
@@ -83,7 +83,7 @@ func List(docs fs.FS, folder string) ([]Document, error) {
 	for _, e := range entries {
 		if isDocument(e.Name()) && !e.IsDir() {
 			d := Document{File: e.Name()}
-			src, err := writer.ReadDocument(docs, path.Join(folder, e.Name()), maxSize)
+			src, err := documents.Read(docs, path.Join(folder, e.Name()), maxSize)
 			if d.Err = err; err == nil {
 				d = Parse(e.Name(), src)
 			}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // Commit makes everything that was put durable. After an error some contents may
@@ -178,7 +179,7 @@ func (s *Store) rename(t temp) error {
 		return nil
 	case serr == nil:
 		outcome = writer.NotDurable // the doubtful name is still there
-	case there, errors.Is(serr, fs.ErrNotExist), errors.Is(serr, writer.ErrCorrupt), errors.Is(serr, writer.ErrInvalid):
+	case there, errors.Is(serr, fs.ErrNotExist), errors.Is(serr, envelope.ErrCorrupt), errors.Is(serr, writer.ErrInvalid):
 		outcome = writer.NotCommitted
 	}
 	if t.pack != nil {

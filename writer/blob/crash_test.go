@@ -14,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/crashfs"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // packMax is low here: the variants of large files would take long.
@@ -129,7 +130,7 @@ func TestFault29MissingDamagedHusk(t *testing.T) {
 			if name == "missing" {
 				require.ErrorIs(t, err, fs.ErrNotExist)
 			} else {
-				require.ErrorIs(t, err, writer.ErrCorrupt)
+				require.ErrorIs(t, err, envelope.ErrCorrupt)
 			}
 			again, err := store(s, "the content as it was")
 			require.NoError(t, err)

@@ -1,27 +1,26 @@
-// Package blob keeps contents under names that are made of their bytes, durably. The
-// same content is kept once, whoever stores it, and is never changed: a blob is
-// there whole or damaged, and reading it tells which.
+// Package blob stores contents durably under the hash of their bytes. Each content is
+// stored once and never changed: a blob is whole or damaged, and a reader detects which.
 //
 // A [Store] is one folder of blobs, and a [Hash] names one: its SHA-256, by
 // [Store.NewHash]. A content of up to [PackMax] bytes is in a pack, packs/*.pack, with the
 // others of its [Batch]; pack.go has the format. A larger one has a file of its own:
 // ab/cdef... holds the content whose hash begins with abcdef. A [Hold] keeps a sweep away
-// while somebody stores. What is still needed is not known here: the caller has manifests
-// that name hashes, and tells [Store.Sweep] which those are. Every error but
+// while blobs are stored. The package does not know which blobs are needed: the caller has
+// manifests that name hashes, and passes these to [Store.Sweep]. Every error but
 // io.EOF is a [*writer.Error].
 //
-// The index of a pack is read when it is needed, the newest pack first, checked and kept:
-// 40 bytes a content. No file is open between two calls. An object that is not found makes
-// the Store look for packs that came since, and so does a pack that a sweep has removed.
+// The Store reads the index of a pack on demand, the newest pack first, checks it and caches
+// it: 40 bytes a content. No file stays open between two calls. When an object is not found,
+// or a sweep has removed a pack, the Store looks for new packs.
 //
 // # Concurrency
 //
 // All functions may be called from any goroutine and any process, as often at once
 // as they like; only the reader that [Store.Open] returns is for one goroutine at a
-// time. Who stores holds .lock shared, from the first look at a blob until the
-// manifest that names it is durable: a blob that no manifest names yet looks like
-// garbage. A sweep holds it alone, and steps aside when it cannot. Reading takes no
-// lock: what a durable manifest names is not swept.
+// time. A process that stores blobs holds .lock shared, from the first look at a blob until
+// the manifest that names it is durable: a blob that no manifest names yet looks like
+// garbage. A sweep holds the lock exclusively, and fails as busy if it is taken. Reading
+// takes no lock, because no sweep removes what a durable manifest names.
 //
 // # Crash safety
 //

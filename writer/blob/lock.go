@@ -27,7 +27,7 @@ type Hold struct {
 }
 
 // Hold takes the shared lock. There may be any number of holds; a sweep is
-// waited for until ctx ends, or [writer.Patience] is over, which is an error of class
+// waited for until ctx ends, or ten seconds is over, which is an error of class
 // busy that wraps the cause and a [*writer.BusyError] with who sweeps. Anything may call
 // it. A Hold that is never released keeps all sweeps away
 // until its process ends.
@@ -52,7 +52,7 @@ func (s *Store) Hold(ctx context.Context) (*Hold, error) {
 	}
 }
 
-// Release lets sweeps in again, after the Puts that are going on. It is
+// Release lets sweeps in again, after the Puts that are in progress. It is
 // idempotent. Its error has no bearing on what was stored.
 func (h *Hold) Release() error {
 	h.mu.Lock()
@@ -113,7 +113,7 @@ func (s *Store) tryLock(op string, try func(writer.Flock) (bool, error)) (writer
 				return fl, nil
 			}
 		}
-		_ = fl.Close() // replaced between the open and the flock, or not to be told
+		_ = fl.Close() // replaced between the open and the flock, or unknown
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, writer.NewError(op, s.path(lockName), writer.NotCommitted, err)
 		}

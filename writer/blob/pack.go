@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"sort"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // PackMax is the size in bytes up to which a content goes into a pack.
@@ -42,16 +42,13 @@ const (
 	packSuffix = ".pack"
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // packHeader begins every pack.
 func packHeader() []byte { return append([]byte(packMagic), packVersion) }
 
 // packTrailer ends a pack with this index.
 func packTrailer(x index) []byte {
 	end := binary.BigEndian.AppendUint32(nil, uint32(x.len()))
-	sum := crc32.Update(crc32.Checksum(packHeader(), castagnoli), castagnoli, x)
-	return binary.BigEndian.AppendUint32(end, crc32.Update(sum, castagnoli, end))
+	return binary.BigEndian.AppendUint32(end, envelope.Sum(packHeader(), x, end))
 }
 
 // newPackName names a new pack, so that the newest one is the last in the order of

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // packOf is a pack of contents, as a file.
@@ -120,13 +121,13 @@ func TestPackRefused(t *testing.T) {
 			t.Parallel()
 			data := spoil(slices.Clone(whole))
 			_, err := readIndex(bytes.NewReader(data), int64(len(data)))
-			require.ErrorIs(t, err, writer.ErrCorrupt)
+			require.ErrorIs(t, err, envelope.ErrCorrupt)
 		})
 	}
 	newer := slices.Clone(whole)
 	newer[headerSize-1]++
 	_, err := readIndex(bytes.NewReader(newer), int64(len(newer)))
-	require.ErrorIs(t, err, writer.ErrFutureVersion)
+	require.ErrorIs(t, err, envelope.ErrFutureVersion)
 }
 
 // A sparse file that says that it has many contents takes the memory of the largest
@@ -138,7 +139,7 @@ func TestPackMemory(t *testing.T) {
 		runtime.ReadMemStats(&start)
 		_, err := readIndex(hollow{size, n}, size)
 		runtime.ReadMemStats(&end)
-		require.ErrorIs(t, err, writer.ErrCorrupt)
+		require.ErrorIs(t, err, envelope.ErrCorrupt)
 		require.Less(t, end.TotalAlloc-start.TotalAlloc, uint64(maxObjects*recordSize+1<<20))
 	}
 }
@@ -180,7 +181,7 @@ func FuzzReadIndex(f *testing.F) {
 				if err == nil {
 					require.EqualValues(t, r.hash(), sha256.Sum256(content))
 				} else {
-					require.ErrorIs(t, err, writer.ErrCorrupt)
+					require.ErrorIs(t, err, envelope.ErrCorrupt)
 				}
 				total += r.size()
 			}

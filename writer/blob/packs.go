@@ -90,7 +90,7 @@ func (s *Store) fromPack(op string, h Hash, pass func(*pack) bool) (data []byte,
 	return data, from, nil
 }
 
-// errNext is what fn of eachPack returns to go on without an error.
+// errNext is what fn of eachPack returns to continue without an error.
 var errNext = errors.New("the next one")
 
 // eachPack calls fn with each known pack that has h until it returns nil. Otherwise it

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // putTogether stores contents in one batch.
@@ -61,7 +62,7 @@ func TestPackDamaged(t *testing.T) {
 				}
 				_, oerr := s.Open(hashOf(content))
 				for _, err := range []error{oerr, s.Verify(hashOf(content))} {
-					require.ErrorIs(t, err, writer.ErrCorrupt)
+					require.ErrorIs(t, err, envelope.ErrCorrupt)
 					require.ErrorContains(t, err, file)
 					require.ErrorContains(t, err, hashOf(content).String())
 				}
@@ -90,7 +91,7 @@ func TestPackUnreadable(t *testing.T) {
 	missing := hashOf("missing")
 	_, err := New(dir).Open(missing)
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.NotErrorIs(t, err, writer.ErrCorrupt)
+	require.NotErrorIs(t, err, envelope.ErrCorrupt)
 	_, err = New(dir).Size(missing)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 
@@ -134,7 +135,7 @@ func TestPackReadFaults(t *testing.T) {
 		err := s.Verify(h)
 		f.never(t)
 		if !strings.HasPrefix(call, "close") && call != "readdir packs" { // there is a second look
-			require.ErrorIs(t, err, writer.ErrDevice, call)
+			require.Equal(t, writer.ClassDevice, writer.ClassOf(err), call)
 			require.ErrorContains(t, err, h.String())
 		}
 		f.decide = nil
@@ -239,7 +240,7 @@ func TestFoldersAfterFailedSync(t *testing.T) {
 	f := &faultFS{FS: openTemp(t), decide: failCalls(map[string]fault{"syncdir .": {err: syscall.EIO}})}
 	s := New(f)
 	_, _, err := s.put(strings.NewReader(content))
-	require.ErrorIs(t, err, writer.ErrDevice)
+	require.Equal(t, writer.ClassDevice, writer.ClassOf(err))
 	f.decide, f.calls = nil, nil
 	_, err = f.Lstat("packs")
 	require.ErrorIs(t, err, fs.ErrNotExist)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 func TestOpen(t *testing.T) {
@@ -60,7 +61,7 @@ func TestOpenDamaged(t *testing.T) {
 				h := put(t, s, c)
 				require.NoError(t, os.WriteFile(filepath.Join(dir.Name(), h.name()), []byte(damaged), 0o600))
 				corrupt := func(err error) {
-					require.ErrorIs(t, err, writer.ErrCorrupt)
+					require.ErrorIs(t, err, envelope.ErrCorrupt)
 					require.ErrorContains(t, err, h.String())
 					require.ErrorContains(t, err, filepath.Join(dir.Name(), h.name()))
 				}
@@ -127,5 +128,5 @@ func TestOpenFaults(t *testing.T) {
 	}
 	f = &faultFS{FS: dir, decide: failCalls(map[string]fault{"lstat " + h.name(): {err: syscall.EIO}})}
 	_, err = loose(f).Has(h)
-	require.ErrorIs(t, err, writer.ErrDevice)
+	require.Equal(t, writer.ClassDevice, writer.ClassOf(err))
 }

@@ -24,13 +24,13 @@ type Swept struct {
 // be read stays while anything that mark names is missing.
 //
 // It takes the lock for itself, or, while a [Hold] or another sweep
-// is out, steps aside with an error of class busy; it never waits. mark is called
+// is out, returns an error of class busy; it never waits. mark is called
 // under the lock and returns the hashes of every manifest; if it fails nothing is
 // removed. With dryRun nothing is removed either way. What is no blob by name and
 // kind is left alone.
 //
 // Any goroutine may call it, but not one that has a Hold. After an error Swept is
-// what was removed until then; the next sweep goes on. An error of mark has its own
+// what was removed until then; the next sweep continues. An error of mark has its own
 // class and is wrapped. Removals are not synced: see the package's Crash safety.
 func (s *Store) Sweep(mark func() (map[Hash]struct{}, error), dryRun bool) (swept Swept, err error) {
 	fl, err := s.tryLock(opSweep, writer.Flock.TryLock)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 func nothing() (map[Hash]struct{}, error) { return nil, nil }
@@ -81,7 +82,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-func TestSweepStepsAside(t *testing.T) {
+func TestSweepOfLockedStoreIsBusy(t *testing.T) {
 	dir := openTemp(t)
 	s := loose(dir)
 	put(t, s, content)
@@ -145,7 +146,7 @@ func TestSweepMarkFails(t *testing.T) {
 	own := &writer.Error{Op: "read manifest", Path: "m", Class: writer.ClassCorrupt, Err: errors.New("damaged")}
 	_, err := s.Sweep(func() (map[Hash]struct{}, error) { return map[Hash]struct{}{}, own }, false)
 	require.ErrorIs(t, err, own)
-	require.ErrorIs(t, err, writer.ErrCorrupt)
+	require.ErrorIs(t, err, envelope.ErrCorrupt)
 	require.Equal(t, all, tree(t, dir))
 
 	require.Panics(t, func() { _, _ = s.Sweep(func() (map[Hash]struct{}, error) { panic("mark's") }, false) })
@@ -261,7 +262,7 @@ func TestLockReplaced(t *testing.T) {
 		}
 		h, err := loose(f).Hold(context.Background())
 		if times == attempts {
-			require.ErrorIs(t, err, writer.ErrFenced)
+			require.Equal(t, writer.ClassFenced, writer.ClassOf(err))
 			continue
 		}
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // A packSweep sweeps the packs, under the lock.
@@ -17,8 +18,8 @@ type packSweep struct {
 	dryRun bool
 	swept  *Swept
 
-	kept    []index // of the packs that stay
-	damaged []*pack // whose index cannot be read
+	retained []index // of the packs that stay
+	damaged  []*pack // whose index cannot be read
 }
 
 // A part is what is needed of a pack.
@@ -41,9 +42,9 @@ func (c *packSweep) run() error {
 	for _, p := range packs {
 		at, perr := c.part(p)
 		switch {
-		case errors.Is(perr, writer.ErrCorrupt):
+		case errors.Is(perr, envelope.ErrCorrupt):
 			c.damaged = append(c.damaged, p)
-		case errors.Is(perr, writer.ErrFutureVersion), errors.Is(perr, fs.ErrNotExist):
+		case errors.Is(perr, envelope.ErrFutureVersion), errors.Is(perr, fs.ErrNotExist):
 			// A newer version knows what is in it; or a person removed it.
 		case perr != nil:
 			err = cmp.Or(err, perr) // and the others are swept
@@ -64,7 +65,7 @@ func (c *packSweep) run() error {
 			continue
 		}
 		c.keep(at)
-		if !errors.Is(perr, writer.ErrNoSpace) && !errors.Is(perr, writer.ErrCorrupt) {
+		if !errors.Is(perr, writer.ErrNoSpace) && !errors.Is(perr, envelope.ErrCorrupt) {
 			err = cmp.Or(err, perr)
 		}
 	}
@@ -90,7 +91,7 @@ func (c *packSweep) part(p *pack) (part, error) {
 }
 
 func (c *packSweep) keep(at part) {
-	c.kept = append(c.kept, at.x)
+	c.retained = append(c.retained, at.x)
 	c.swept.Waste += at.dead
 }
 
@@ -135,7 +136,7 @@ func (c *packSweep) rewrite(at part) error {
 		if err != nil {
 			return err
 		}
-		c.kept = append(c.kept, made.index)
+		c.retained = append(c.retained, made.index)
 		size = made.bytes
 	}
 	if err := c.unlink(at.p); err != nil {
@@ -169,7 +170,7 @@ func (s *Store) copyPack(at part, marked map[Hash]struct{}) (made *pack, err err
 			continue
 		}
 		data, err := s.readObject(f, r)
-		if errors.Is(err, writer.ErrCorrupt) {
+		if errors.Is(err, envelope.ErrCorrupt) {
 			if _, _, elsewhere := s.fromPack(opSweep, r.hash(), func(p *pack) bool { return p != at.p }); elsewhere == nil {
 				continue // it was stored again since
 			}
@@ -227,7 +228,7 @@ func (c *packSweep) removeDamaged() error {
 // settle sorts what was removed, without what is in another pack still.
 func (c *packSweep) settle() {
 	c.swept.Hashes = slices.DeleteFunc(c.swept.Hashes, func(h Hash) bool {
-		return slices.ContainsFunc(c.kept, func(x index) bool { return x.find(h) != nil })
+		return slices.ContainsFunc(c.retained, func(x index) bool { return x.find(h) != nil })
 	})
 	slices.SortFunc(c.swept.Hashes, func(a, b Hash) int { return bytes.Compare(a[:], b[:]) })
 	c.swept.Hashes = slices.Compact(c.swept.Hashes)

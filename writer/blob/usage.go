@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // Usage is what a store takes on its disk.
@@ -31,7 +32,7 @@ func (s *Store) Usage() (u Usage, err error) {
 		switch {
 		case err == nil:
 			u.Objects += len(h)
-		case !errors.Is(err, writer.ErrCorrupt) && !errors.Is(err, writer.ErrFutureVersion):
+		case !errors.Is(err, envelope.ErrCorrupt) && !errors.Is(err, envelope.ErrFutureVersion):
 			return Usage{}, err
 		}
 	}

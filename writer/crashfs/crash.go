@@ -11,7 +11,7 @@ import (
 type Variant struct {
 	Name string // for messages
 
-	names   []bool // the changes of entries that are kept
+	names   []bool // the changes of entries that survive
 	rest    fate   // of the files that are not special
 	special map[uint64]fate
 	sum     uint64

@@ -15,7 +15,7 @@ const (
 	Ext4 Mode = iota
 	// XFS shows the durable content after a failed sync.
 	XFS
-	// Folding is Ext4 with names that differ in case only being one: a name is kept
+	// Folding is Ext4 with names that differ in case only being one: a name is stored
 	// as it was made. A rename to such a name of the same file does nothing, as on Linux.
 	Folding
 )

@@ -1,6 +1,6 @@
 // Package crashfs is a disk in memory, under the seam [writer.FS], that can lose
 // power. It tells what a program sees (the cache) from what a power cut leaves (the
-// durable image) and lists the images that a cut may leave at a moment.
+// durable image) and lists the images that a cut may leave at a moment. It is for tests.
 //
 // # Model
 //

@@ -9,7 +9,7 @@ import (
 // A fate is what becomes of a file's changes in a power cut.
 type fate struct {
 	kind  fateKind
-	mask  []bool // of chosen: the changes that are kept
+	mask  []bool // of chosen: the changes that survive
 	harm  harm
 	at    int    // the change that is harmed
 	where int64  // file offset of the tear or the hole
@@ -22,7 +22,7 @@ const (
 	drop     fateKind = iota
 	keep              // but for what a failed sync lost
 	keepLost          // that as well
-	nuls              // lengths are kept, new bytes are NULs, old ones stay
+	nuls              // lengths stay, new bytes are NULs, old ones stay
 	chosen
 )
 
@@ -44,9 +44,9 @@ func (x fate) String() string {
 	var what string
 	if x.kind == chosen {
 		b := make([]byte, len(x.mask))
-		for k, kept := range x.mask {
+		for k, survives := range x.mask {
 			b[k] = '-'
-			if kept {
+			if survives {
 				b[k] = '+'
 			}
 		}
@@ -97,7 +97,7 @@ func (i *inode) content(x fate) ([]byte, fileMode) {
 	return i.replay(x), mode
 }
 
-// replay carries the kept changes out on a copy of the durable content.
+// replay applies the surviving changes to a copy of the durable content.
 func (i *inode) replay(x fate) []byte {
 	b := slices.Clone(i.durable)
 	for k, c := range i.pend {

@@ -127,10 +127,10 @@ func (d *Disk) failSyncDir(dir *inode) {
 
 // closeDrops drops what builds on a dropped change: a later one of the same name,
 // and the rename of a folder into or out of a folder whose own name was dropped.
-func (d *Disk) closeDrops(kept []bool) {
-	for k := range kept {
-		for e := 0; e < k && kept[k]; e++ {
-			kept[k] = kept[e] || !d.dependent(&d.ops[k], &d.ops[e])
+func (d *Disk) closeDrops(survives []bool) {
+	for k := range survives {
+		for e := 0; e < k && survives[k]; e++ {
+			survives[k] = survives[e] || !d.dependent(&d.ops[k], &d.ops[e])
 		}
 	}
 }

@@ -141,7 +141,7 @@ func notLost(pend []change) []bool {
 	return mask
 }
 
-// file adds a variant in which everything is kept and one file fares otherwise.
+// file adds a variant in which every change survives but those of one file.
 func (l *lister) file(name string, ino uint64, x fate) {
 	l.add(Variant{Name: name, names: l.all(), rest: fate{kind: keep}, special: map[uint64]fate{ino: x}})
 }
@@ -177,8 +177,8 @@ func (l *lister) random(n int) {
 		}
 	}
 	l.d.closeDrops(v.names)
-	for k, kept := range v.names {
-		if !kept {
+	for k, survives := range v.names {
+		if !survives {
 			v.Name += ", no " + l.d.ops[k].String()
 		}
 	}

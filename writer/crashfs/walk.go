@@ -23,24 +23,13 @@ type place struct {
 // walk follows a path from the folder, through symlinks that stay inside, and
 // follows one at the end if it is told to.
 func (f *folder) walk(name string, follow bool) (place, error) {
-	if name == "" {
-		return place{}, syscall.ENOENT
+	todo, err := elements(name)
+	if err != nil {
+		return place{}, err
 	}
-	todo := strings.Split(name, "/")
-	if path.IsAbs(name) {
-		return place{}, syscall.EINVAL
-	}
-	for _, c := range todo {
-		if c == ".." {
-			return place{}, syscall.EINVAL
-		}
-		if len(c) > maxName {
-			return place{}, syscall.ENAMETOOLONG
-		}
-	}
-	root := f.d.inodes[f.ino]
-	if root == nil || root.nlink == 0 {
-		return place{}, syscall.ENOENT
+	root, err := f.top()
+	if err != nil {
+		return place{}, err
 	}
 	stack := []*inode{root}
 	for links := 0; len(todo) > 0; {
@@ -60,20 +49,15 @@ func (f *folder) walk(name string, follow bool) (place, error) {
 		c, ino := f.d.entry(cur, c)
 		node := f.d.inodes[ino]
 		switch {
-		case node == nil && last:
-			return place{cur, c, nil}, nil
-		case node == nil:
-			return place{}, syscall.ENOENT
-		case node.mode&fs.ModeSymlink != 0 && (!last || follow):
-			if links++; links > maxLinks {
-				return place{}, syscall.ELOOP
+		case node.isLink() && (!last || follow):
+			links++
+			if todo, err = follows(node, links, todo); err != nil {
+				return place{}, err
 			}
-			if path.IsAbs(node.target) {
-				return place{}, syscall.EINVAL
-			}
-			todo = append(strings.Split(node.target, "/"), todo...)
 		case last:
 			return place{cur, c, node}, nil
+		case node == nil:
+			return place{}, syscall.ENOENT
 		case !node.mode.IsDir():
 			return place{}, syscall.ENOTDIR
 		default:
@@ -81,6 +65,48 @@ func (f *folder) walk(name string, follow bool) (place, error) {
 		}
 	}
 	return place{nil, ".", stack[len(stack)-1]}, nil
+}
+
+func (n *inode) isLink() bool { return n != nil && n.mode&fs.ModeSymlink != 0 }
+
+// top is the folder itself.
+func (f *folder) top() (*inode, error) {
+	root := f.d.inodes[f.ino]
+	if root == nil || root.nlink == 0 {
+		return nil, syscall.ENOENT
+	}
+	return root, nil
+}
+
+// follows puts a symlink's target before what is left of a path.
+func follows(link *inode, links int, rest []string) ([]string, error) {
+	if links > maxLinks {
+		return nil, syscall.ELOOP
+	}
+	if path.IsAbs(link.target) {
+		return nil, syscall.EINVAL
+	}
+	return append(strings.Split(link.target, "/"), rest...), nil
+}
+
+// elements are the parts of a path that leads nowhere outside by itself.
+func elements(name string) ([]string, error) {
+	if name == "" {
+		return nil, syscall.ENOENT
+	}
+	if path.IsAbs(name) {
+		return nil, syscall.EINVAL
+	}
+	all := strings.Split(name, "/")
+	for _, c := range all {
+		if c == ".." {
+			return nil, syscall.EINVAL
+		}
+		if len(c) > maxName {
+			return nil, syscall.ENAMETOOLONG
+		}
+	}
+	return all, nil
 }
 
 // entry is the entry of a folder that a name stands for, with its own name.

@@ -1,9 +1,15 @@
-// Package envelope seals small JSON objects: a version in front, a checksum at the end,
-// one line.
+// Package envelope seals what this project writes: a version first, a checksum last.
+//
+// A [Seal] is the checksum and how it is written. A [Format] is a JSON object with a
+// version in front and a seal at its end, on one line:
 //
 //	{"version":1,"name":"value","checksum":"crc32c:0123abcd"}
 //
-// The checksum is that of all bytes before its comma, so a line can be checked without
-// knowing what is in it. A version stands in every line, and is believed only where the
-// checksum fits: a damaged line is corrupt, not of the future.
+// Every checksum is the CRC-32C of all bytes before it, so it is compared before anything is
+// parsed. Bytes that do not match are [ErrCorrupt], and a file of a newer version is
+// [ErrFutureVersion].
+//
+// # Concurrency
+//
+// Everything may be called from any goroutine.
 package envelope

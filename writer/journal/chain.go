@@ -7,7 +7,7 @@ import (
 
 // A chain is a Log in the making. Segments are added in the order of their names.
 //
-// What decides is that every segment says which record it goes on from, which was
+// What decides is that every segment names the record that it continues from, which was
 // durable then. What earlier segments hold beyond it was given up, or stands in it
 // as a copy. What they lack up to it is damage.
 type chain struct {
@@ -16,7 +16,7 @@ type chain struct {
 	gone    []name // segments of the list that the folder lacks, in order
 	started bool
 	all     bool  // every segment is read, from the first one on
-	givenUp []Ref // records beyond what a later segment goes on from
+	givenUp []Ref // records beyond the one that a later segment continues from
 }
 
 // read takes the segment of a place. One that has no first line and is not in the list
@@ -32,7 +32,7 @@ func (c *chain) read(i int) error {
 		c.extent = Extent{h.name, s.size}
 	}
 	h.header, h.ok = s.header, s.valid && s.header.Session == c.Session
-	var next *header // of the segment that goes on from it
+	var next *header // of the segment that continues from it
 	if j := slices.IndexFunc(c.heads[i+1:], func(h Segment) bool { return h.ok }); j >= 0 {
 		next = &c.heads[i+1+j].header
 	}
@@ -42,7 +42,7 @@ func (c *chain) read(i int) error {
 	case s.size == 0:
 	case next != nil:
 		c.fault(Settled, s, 0, s.size)
-	case s.header.Version == 0 && slices.ContainsFunc(s.items, func(it item) bool { return !it.hole }):
+	case s.header == header{} && slices.ContainsFunc(s.items, func(it item) bool { return !it.hole }):
 		c.lose(c.next, maxNumber, maxNumber)
 		c.fault(Damaged, s, 0, s.size)
 	default:
@@ -51,7 +51,7 @@ func (c *chain) read(i int) error {
 	return nil
 }
 
-// add takes a segment. next is the header of the one that goes on from it.
+// add takes a segment. next is the header of the one that continues from it.
 func (c *chain) add(s *segment, next *header) {
 	c.join(s)
 	c.records(s, next)
@@ -64,14 +64,14 @@ func (c *chain) add(s *segment, next *header) {
 	}
 }
 
-// join goes on from the record that the header names.
+// join continues from the record that the header names.
 func (c *chain) join(s *segment) {
 	after := s.header.After
 	var before name
 	if n := len(c.after); n > 0 {
 		before = c.after[n-1].segment
 	}
-	// What a writer went on from that had lost the session is not on the chain.
+	// A segment of a writer that had lost the session is not on the chain.
 	c.after = slices.DeleteFunc(c.after, func(j join) bool { return j.after.Seq >= after.Seq })
 	c.after = append(c.after, join{s.name, after, s.header.State})
 	switch {
@@ -86,15 +86,15 @@ func (c *chain) join(s *segment) {
 		}
 		c.lose(c.next, after.Seq, s.header.State)
 	default:
-		kept := len(c.Records) - len(c.Above(after.Seq))
-		c.givenUp = append(c.givenUp, c.Records[kept:]...)
-		c.Records = c.Records[:kept]
-		if kept > 0 && c.Records[kept-1].Seq == after.Seq && after.Seq >= c.begin && after.CRC != "" && c.Records[kept-1].CRC != after.CRC {
+		valid := len(c.Records) - len(c.Above(after.Seq))
+		c.givenUp = append(c.givenUp, c.Records[valid:]...)
+		c.Records = c.Records[:valid]
+		if valid > 0 && c.Records[valid-1].Seq == after.Seq && after.Seq >= c.begin && after.CRC != "" && c.Records[valid-1].CRC != after.CRC {
 			// Another record has this number: what stands before is not its past.
 			c.lose(after.Seq, after.Seq, after.Seq)
-			r := &c.Records[kept-1]
+			r := &c.Records[valid-1]
 			c.Faults = append(c.Faults, Fault{Kind: Damaged, Segment: r.Segment(), Offset: r.Offset, Length: r.Length, Seq: after.Seq})
-			c.Records = c.Records[:kept-1]
+			c.Records = c.Records[:valid-1]
 		}
 	}
 	c.started = true
@@ -113,23 +113,14 @@ func (c *chain) missing(s *segment, before name) {
 }
 
 // records takes the records of a segment that are due, and judges what is none.
-// next is the header of the segment that goes on from it; the last one has none, and
+// next is the header of the segment that continues from it; the last one has none, and
 // there the marks in the lines tell.
 func (c *chain) records(s *segment, next *header) {
-	if s.header.Kept {
-		c.kept(s)
+	if s.header.Reduced {
+		c.reduced(s)
 		return
 	}
 	durable := s.mark()
-	judge := func(hole int64) Kind {
-		switch {
-		case next != nil && c.next > next.After.Seq:
-			return Settled
-		case next != nil, hole < durable, c.next <= s.header.Upto:
-			return Damaged
-		}
-		return Torn
-	}
 	hole := int64(-1) // where the invalid bytes begin that the last items were
 	for i := range s.items {
 		it := &s.items[i]
@@ -144,7 +135,7 @@ func (c *chain) records(s *segment, next *header) {
 			continue
 		}
 		if hole >= 0 {
-			kind := judge(hole)
+			kind := c.judge(s, next, hole, durable)
 			if kind != Damaged {
 				c.fault(kind, s, hole, s.size-hole) // valid lines behind it included
 				return
@@ -164,10 +155,27 @@ func (c *chain) records(s *segment, next *header) {
 			}
 		}
 	}
+	c.endOf(s, next, hole, durable)
+}
+
+// judge says what invalid bytes are that begin at hole, where the next record is due.
+func (c *chain) judge(s *segment, next *header, hole, durable int64) Kind {
+	switch {
+	case next != nil && c.next > next.After.Seq:
+		return Settled
+	case next != nil, hole < durable, c.next <= s.header.Upto:
+		return Damaged
+	}
+	return Torn
+}
+
+// endOf judges the invalid bytes at the end of a segment, -1 where there are none, and notes
+// what the newest one lacks.
+func (c *chain) endOf(s *segment, next *header, hole, durable int64) {
 	cut := s.head + s.header.Copied - s.size // of the copies: between two lines, or there is a hole
 	switch {
 	case hole >= 0:
-		c.fault(judge(hole), s, hole, s.size-hole)
+		c.fault(c.judge(s, next, hole, durable), s, hole, s.size-hole)
 	case cut > 0 && next == nil && !s.missing:
 		c.fault(Damaged, s, s.size, cut)
 	}
@@ -193,8 +201,8 @@ func (c *chain) gap(s *segment, upto Position, state uint64) {
 	}
 }
 
-// kept takes a segment that has what is left of records up to some number.
-func (c *chain) kept(s *segment) {
+// reduced adds the records of a segment that Drop has rewritten.
+func (c *chain) reduced(s *segment) {
 	holes := false
 	for i := range s.items {
 		if it := &s.items[i]; it.hole {

@@ -26,8 +26,8 @@ type Segment struct {
 // First is the number of the record that it begins with, if it has one.
 func (s Segment) First() uint64 { return s.header.After.Seq + 1 }
 
-// Kept says that it has what is left of dropped records.
-func (s Segment) Kept() bool { return s.header.Kept }
+// Reduced reports whether Drop has rewritten the segment: it holds only what is left of its records.
+func (s Segment) Reduced() bool { return s.header.Reduced }
 
 // packFiles is how many closed segments are compressed into one, however small they are.
 const packFiles = 16
@@ -81,6 +81,7 @@ func (w *Writer) FirstLine(s Segment) ([]byte, error) {
 	}
 	defer f.Close()
 	lines := newLines(in, size+1)
+	defer lines.release()
 	var line []byte
 	for range 2 { // the header is the first one
 		if line, err = lines.next(); errors.Is(err, io.EOF) {
@@ -130,7 +131,7 @@ func packs(all []Segment, limit int64) bool {
 }
 
 // Pack compresses the oldest closed segments that follow each other, have no faults, and
-// take half of limit in bytes or are 16. It works beside the commits, and a power cut at any
+// take half of limit in bytes or are 16. It runs during commits, and a power cut at any
 // moment leaves the old segments, the new one or both, which comes to the same. done is
 // false where nothing is due.
 func (w *Writer) Pack(limit int64, holds func() error) (done bool, err error) {
@@ -156,7 +157,7 @@ func (w *Writer) Pack(limit int64, holds func() error) (done bool, err error) {
 	return false, err
 }
 
-// Drop rewrites all segments before one that [Writer.Segments] returned, beside the commits.
+// Drop rewrites all segments before one that [Writer.Segments] returned, during commits.
 // Of records that the State rests on all remains what keep makes of a line: the body of an entry,
 // or nil for nothing; entries remain as they are. It is as safe to be cut off as Pack is. It is an
 // error, and changes nothing, where one of them is damaged: it is all that all is.
@@ -166,7 +167,7 @@ func (w *Writer) Drop(before Segment, keep func(line []byte) ([]byte, error), ho
 		return err
 	}
 	to := slices.IndexFunc(all, func(s Segment) bool { return s.name == before.name })
-	from := slices.IndexFunc(all, func(s Segment) bool { return !s.Kept() })
+	from := slices.IndexFunc(all, func(s Segment) bool { return !s.Reduced() })
 	if from < 0 || to <= from {
 		return nil
 	}
@@ -185,13 +186,7 @@ func (w *Writer) take(of, behind Segment, notes bool) (refs []Ref, whole, clean 
 	c.add(s, &behind.header)
 	c.join(&segment{name: behind.name, header: behind.header})
 	c.end()
-	whole, clean = true, true
-	for _, f := range c.Faults {
-		if f.Segment == of.name.String() {
-			whole = whole && f.Kind != Damaged
-			clean = clean && f.Kind == Settled && f.Seq <= behind.header.Upto
-		}
-	}
+	whole, clean = c.judged(of.name.String(), behind.header.Upto)
 	upto := s.header.After.Seq
 	for i := range s.items {
 		it := &s.items[i]
@@ -206,13 +201,26 @@ func (w *Writer) take(of, behind Segment, notes bool) (refs []Ref, whole, clean 
 	return refs, whole, whole && clean, nil
 }
 
+// judged says of a segment that no record of it is damaged, and that its faults are all
+// settled and copied.
+func (c *chain) judged(segment string, copied uint64) (whole, clean bool) {
+	whole, clean = true, true
+	for _, f := range c.Faults {
+		if f.Segment == segment {
+			whole = whole && f.Kind != Damaged
+			clean = clean && f.Kind == Settled && f.Seq <= copied
+		}
+	}
+	return whole, clean
+}
+
 // rewrite makes one compressed segment of all but the last one, and removes them. Of records
 // all remains what keep makes of them; all where it is nil.
 func (w *Writer) rewrite(all []Segment, keep func(line []byte) ([]byte, error), holds func() error) error {
 	last := len(all) - 1
 	h, next := all[last-1].header, all[last].header
-	h = header{Version: Version, Session: w.session, Epoch: h.Epoch, Segment: h.Segment, After: all[0].header.After, State: all[0].header.State,
-		Upto: next.After.Seq, UptoState: next.State, Kept: keep != nil, Packed: true}
+	h = header{Session: w.session, Epoch: h.Epoch, Segment: h.Segment, After: all[0].header.After, State: all[0].header.State,
+		Upto: next.After.Seq, UptoState: next.State, Reduced: keep != nil, Packed: true}
 	n := h.name()
 	temp := writer.TempName(n.String())
 	err := w.writePacked(temp, &h, all, keep)
@@ -269,7 +277,7 @@ func (w *Writer) writePacked(temp string, h *header, all []Segment, keep func(li
 		return err
 	}
 	h.Copied = p.n
-	line, err := h.encode()
+	line, err := headers.Encode(h)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
+	"github.com/lopen-dev/lopen/writer/envelope"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
@@ -107,8 +108,8 @@ func linesOf(t require.TestingT, dir writer.FS) (map[uint64]string, *journal.Log
 	return all, log
 }
 
-// kept is what Drop leaves of a line.
-func keptLine(line string) string {
+// reducedLine is what Drop leaves of a line.
+func reducedLine(line string) string {
 	for _, part := range []string{`"message":"`, `"attempt":`} {
 		if _, rest, ok := strings.Cut(line, part); ok {
 			value, _, _ := strings.Cut(rest, ",")
@@ -124,7 +125,7 @@ func same(want, got map[uint64]string, begin uint64) error {
 		return fmt.Errorf("%d records in place of %d", len(got), len(want))
 	}
 	for seq, line := range want {
-		if has := got[seq]; has != line && (seq >= begin || keptLine(has) != keptLine(line) || strings.Contains(has, "change")) {
+		if has := got[seq]; has != line && (seq >= begin || reducedLine(has) != reducedLine(line) || strings.Contains(has, "change")) {
 			return fmt.Errorf("record %d is %s, not %s", seq, has, line)
 		}
 	}
@@ -225,7 +226,7 @@ func TestDroppedRecordsLeaveTheirEntries(t *testing.T) {
 	all, err := p.w.Segments(held)
 	require.NoError(t, err)
 	require.Len(t, all, 3)
-	require.True(t, all[0].Kept() && all[1].Kept())
+	require.True(t, all[0].Reduced() && all[1].Reduced())
 	require.NoError(t, p.drop(1), "nothing is left to drop")
 	p.resume()
 	p.work(1)
@@ -455,8 +456,8 @@ func TestEveryByteOfAPackedSegment(t *testing.T) {
 	}
 }
 
-// TestReadersBesideARewrite: one without a lock sees all records whenever it looks.
-func TestReadersBesideARewrite(t *testing.T) {
+// TestReadersDuringRewrite: one without a lock sees all records whenever it looks.
+func TestReadersDuringRewrite(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, crashfs.New(crashfs.Ext4).FS())
 	p.work(10)
@@ -502,8 +503,8 @@ func TestReadersBesideARewrite(t *testing.T) {
 	require.NoError(t, <-failed)
 }
 
-// TestCommitsBesideARewrite: the Writer's goroutine appends and opens segments meanwhile.
-func TestCommitsBesideARewrite(t *testing.T) {
+// TestCommitsDuringRewrite: the Writer's goroutine appends and opens segments meanwhile.
+func TestCommitsDuringRewrite(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, crashfs.New(crashfs.Ext4).FS())
 	p.work(10)
@@ -544,7 +545,7 @@ func TestDamagedSegmentsStay(t *testing.T) {
 	require.Equal(t, want, got)
 	require.Equal(t, before.Lost, log.Lost)
 	require.Equal(t, before.Faults, log.Faults)
-	require.ErrorIs(t, p.drop(1), writer.ErrCorrupt)
+	require.ErrorIs(t, p.drop(1), envelope.ErrCorrupt)
 	got, _ = linesOf(t, p.dir)
 	require.Equal(t, want, got)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
@@ -371,7 +372,7 @@ func TestNewerVersion(t *testing.T) {
 	put(t, dir, "journal-2-1.jsonl", []byte(sealed(`{"journal":2,"session":"`+id+`","unknown":[1]`)))
 	for _, all := range []bool{true, false} {
 		_, err := journal.Read(dir, 0, all)
-		require.ErrorIs(t, err, writer.ErrFutureVersion)
+		require.ErrorIs(t, err, envelope.ErrFutureVersion)
 	}
 }
 
@@ -412,10 +413,10 @@ func TestLinesOfWhatChanged(t *testing.T) {
 	flip(t, dir, ref(t, log, 2))
 	n := 0
 	err := log.Lines(log.Records, func(*journal.Ref, []byte) error { n++; return nil })
-	require.ErrorIs(t, err, writer.ErrCorrupt)
+	require.ErrorIs(t, err, envelope.ErrCorrupt)
 	require.Equal(t, 1, n)
 	put(t, dir, "journal-1-1.jsonl", content(t, dir, "journal-1-1.jsonl")[:ref(t, log, 3).Offset])
-	require.ErrorIs(t, log.Lines(log.Above(2), func(*journal.Ref, []byte) error { return nil }), writer.ErrCorrupt)
+	require.ErrorIs(t, log.Lines(log.Above(2), func(*journal.Ref, []byte) error { return nil }), envelope.ErrCorrupt)
 	require.NoError(t, os.Remove(filepath.Join(dir.Name(), "journal-1-1.jsonl")))
 	require.ErrorIs(t, log.Lines(log.Records, func(*journal.Ref, []byte) error { return nil }), fs.ErrNotExist)
 }
@@ -426,7 +427,7 @@ func TestUnacknowledgedRecordIsVoid(t *testing.T) {
 	dir := &faulty{FS: open(t), err: syscall.EIO, fails: func(op string, k int) bool { return op == "datasync" && k == 3 }}
 	w := create(t, dir, 2)
 	_, err := w.Append(body(99))
-	require.ErrorIs(t, err, writer.ErrDevice)
+	require.Equal(t, writer.ClassDevice, writer.ClassOf(err))
 	require.Equal(t, []int{1, 2, 99}, bodies(t, read(t, dir, 0), read(t, dir, 0).Records), "nothing speaks against it yet")
 	require.NoError(t, w.Reopen())
 	log := read(t, dir, 0)

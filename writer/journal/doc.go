@@ -15,21 +15,20 @@
 // # Crash safety
 //
 // [Writer.Append] acknowledges after fdatasync. A failed write or sync gives the
-// segment up: nothing is tried again on that file and nothing is cut off. The next
-// segment's header says which record was the last durable one; what earlier
-// segments hold beyond it is void. [Open] copies every record that no later line knows
-// to be durable into the new epoch's first segment and syncs it before that gets its
-// name, as what a process finds in the page cache after another one's failed fsync need
-// not be on the disk. The name is made by a hard link, so that of two that open the
-// journal at once one fails.
+// segment up: it is neither written to again nor truncated. The next segment's header
+// names the last durable record; later records in earlier segments are void.
+// [Open] copies every record that no later line proves durable into the first segment of
+// the new epoch, and syncs that segment before it names it: after the failed fsync of
+// another process, the page cache may hold bytes that are not on the disk. A hard link
+// makes the name, so that one of two processes that open the journal at once fails.
 //
-// Invalid bytes are damage when a later record knows them to have been durable, when
-// a later segment goes on from beyond them, or when a note does. Zeros at the end of a
-// segment are none: it is filled ahead. Everything else is a torn tail, valid lines
-// behind a hole included: not applied, left in its file. Damage in the very last batch
-// cannot be told from that. A file with the first line of each segment tells of one that
-// is missing, and what stood in a first line that is damaged.
+// Invalid bytes are damage if a later record proves that they were durable, or if a
+// later segment or a note continues from a record behind them. Zeros at the end of a
+// segment are no damage: segments are preallocated. All other invalid bytes are a torn
+// tail, with any valid lines behind them: it is not applied and stays in its file. Damage
+// in the last batch looks the same as a torn tail. The list, a file with a copy of each
+// segment's first line, shows which segment is missing and replaces a damaged first line.
 //
-// The shape, segments with a sequence of records and a list beside them, follows
+// The design, numbered records in segments and a list of the segments, follows
 // hashicorp/raft-wal and etcd's wal.
 package journal

@@ -198,7 +198,7 @@ func life(t *testing.T, dir *faulty, w *journal.Writer, retry bool) (acked []int
 			if dir.short {
 				require.ErrorIs(t, err, io.ErrShortWrite)
 			} else {
-				require.ErrorIs(t, err, writer.ErrDevice)
+				require.Equal(t, writer.ClassDevice, writer.ClassOf(err))
 			}
 			require.Equal(t, last, at, "what is durable")
 			require.Equal(t, last, w.Last())
@@ -306,7 +306,7 @@ func TestEveryFaultOfOpen(t *testing.T) {
 					t.Fatalf("%s %d failed, and Open did not", op, k)
 				}
 				if err != nil {
-					require.ErrorIs(t, err, writer.ErrDevice)
+					require.Equal(t, writer.ClassDevice, writer.ClassOf(err))
 					for _, n := range names(t, dir) {
 						require.True(t, strings.HasPrefix(n, "journal-"), "%s is left", n)
 					}

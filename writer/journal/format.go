@@ -1,14 +1,12 @@
 package journal
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"strconv"
 	"strings"
 
-	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -44,7 +42,6 @@ type Named struct {
 
 // header is the first line of a segment.
 type header struct {
-	Version int    `json:"journal"`
 	Session string `json:"session"`
 	Epoch   uint64 `json:"epoch"`
 	Segment uint64 `json:"segment"`
@@ -59,10 +56,10 @@ type header struct {
 	Copied    int64  `json:"copied,omitempty"`
 	Upto      uint64 `json:"upto,omitempty"`
 	UptoState uint64 `json:"uptoState,omitempty"`
-	// Kept says that the copies are not all records up to Upto: those that the State
+	// Reduced says that the copies are not all records up to Upto: those that the State
 	// rested on were dropped. The next segment begins with a snapshot of it.
-	Kept bool `json:"kept,omitempty"`
-	// Packed says that it is compressed, and takes the place of all that go on from a
+	Reduced bool `json:"kept,omitempty"`
+	// Packed says that it is compressed, and takes the place of all that continue from a
 	// record from After on and stand before it.
 	Packed bool `json:"packed,omitempty"`
 }
@@ -70,62 +67,38 @@ type header struct {
 // maxNumber bounds the numbers in headers and records, so that none wraps around.
 const maxNumber = 1 << 62
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// crcKey begins what seal appends; the checksum is of all bytes before it.
-const (
-	crcKey  = `,"crc":"`
-	sealLen = len(crcKey) + 8 + len("\"}\n")
-)
-
-// seal ends a line that lacks its last member.
-func seal(line []byte) []byte {
-	return fmt.Appendf(line, "%s%08x\"}\n", crcKey, crc32.Checksum(line, castagnoli))
-}
+// headers is the frame of a first line.
+var headers = envelope.Format{Key: "journal", Version: Version, Max: maxList, Seal: envelope.CRC}
 
 // checksum is the one that stands at the end of a sealed line.
-func checksum(line []byte) string { return string(line[len(line)-11 : len(line)-3]) }
+func checksum(line []byte) string {
+	end := len(line) - len(envelope.Ending)
+	return string(line[end-envelope.Digits : end])
+}
 
 // sealed returns the checksum of a whole line, "" if it does not fit.
 func sealed(line []byte) string {
-	body := len(line) - sealLen
-	if body < 0 || line[len(line)-1] != '\n' || !bytes.HasPrefix(line[body:], []byte(crcKey)) {
+	if _, err := envelope.CRC.Open(line); err != nil {
 		return ""
 	}
-	crc := fmt.Appendf(nil, "%08x", crc32.Checksum(line[:body], castagnoli))
-	if have := checksum(line); have == string(crc) && string(line[len(line)-3:]) == "\"}\n" {
-		return have
-	}
-	return ""
+	return checksum(line)
 }
 
 // name is that of the segment.
 func (h header) name() name { return name{h.Epoch, h.Segment, h.Packed} }
 
-func (h header) encode() ([]byte, error) {
-	line, err := strictjson.Marshal(h)
-	if err != nil {
-		return nil, err
-	}
-	return seal(line[:len(line)-1]), nil
-}
-
 var errHeader = errors.New("the first line is no header of a segment")
 
 // decodeHeader reads the first line of a segment. The error wraps
-// writer.ErrFutureVersion where a newer version wrote it.
-func decodeHeader(line []byte) (header, error) {
-	var h header
-	rest, ok := bytes.CutPrefix(line, []byte(`{"journal":`))
-	number, _, _ := bytes.Cut(rest, []byte(","))
-	version, err := strconv.Atoi(string(number))
-	if !ok || err != nil || version < 1 || sealed(line) == "" {
-		return h, errHeader
-	}
-	if version > Version {
-		return h, fmt.Errorf("journal version %d: %w", version, writer.ErrFutureVersion)
-	}
-	if err := strictjson.Unmarshal(line, &h); err != nil || h.Copied < 0 || h.Copied > maxNumber || max(h.Epoch, h.Segment, h.After.Epoch, h.After.Seq, h.State, h.Upto, h.UptoState) > maxNumber {
+// envelope.ErrFutureVersion where a newer version wrote it.
+func decodeHeader(line []byte) (h header, err error) {
+	err = headers.Decode(line, &h)
+	switch {
+	case errors.Is(err, envelope.ErrFutureVersion):
+		return header{}, err
+	case err != nil:
+		return header{}, errHeader
+	case h.Copied < 0 || h.Copied > maxNumber || max(h.Epoch, h.Segment, h.After.Epoch, h.After.Seq, h.State, h.Upto, h.UptoState) > maxNumber:
 		return h, errHeader
 	}
 	return h, nil
@@ -141,7 +114,7 @@ func encodeRecord(dst []byte, at Position, synced int64, state uint64, r Record)
 	}
 	dst = fmt.Appendf(dst, `{"seq":%d,"epoch":%d,"synced":%d,"%s":%d,`, at.Seq, at.Epoch, synced, key, state)
 	dst = append(append(dst, r.Body...), r.Object...)
-	return append(dst[:start], seal(dst[start:])...)
+	return append(dst[:start], envelope.CRC.Append(dst[start:])...)
 }
 
 // encodeNote is a line that is no record: everything up to at is durable.
@@ -150,7 +123,7 @@ func encodeNote(at Position, synced int64, state uint64, named []Named) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	return seal(fmt.Appendf(nil, `{"note":%d,"epoch":%d,"synced":%d,"state":%d,"named":%s`, at.Seq, at.Epoch, synced, state, list)), nil
+	return envelope.CRC.Append(fmt.Appendf(nil, `{"note":%d,"epoch":%d,"synced":%d,"state":%d,"named":%s`, at.Seq, at.Epoch, synced, state, list)), nil
 }
 
 // maxFrame is more than the members of a frame take, in bytes.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
@@ -65,7 +65,7 @@ func FuzzRead(f *testing.F) {
 		put(t, dir, "journal-2-1.jsonl", two)
 		log, err := journal.Read(dir, base, all)
 		if err != nil {
-			require.True(t, errors.Is(err, writer.ErrFutureVersion), "%v", err)
+			require.True(t, errors.Is(err, envelope.ErrFutureVersion), "%v", err)
 			return
 		}
 		last, total := uint64(0), int64(0)

@@ -52,7 +52,7 @@ func badList(dir writer.FS, err error) error {
 	return &writer.Error{Op: "read journal", Path: filepath.Join(dir.Name(), ListFile), Class: writer.ClassCorrupt, Err: err}
 }
 
-// of keeps what is said of a session's segments, and says whether that was all.
+// of retains the entries of a session's segments, and reports whether those were all.
 func (l listed) of(session string) bool {
 	n := len(l)
 	maps.DeleteFunc(l, func(_ name, h Segment) bool { return h.header.Session != session })
@@ -63,7 +63,7 @@ func (l listed) of(session string) bool {
 func writeList(dir writer.FS, all []header) error {
 	var data []byte
 	for _, h := range all {
-		line, err := h.encode()
+		line, err := headers.Encode(h)
 		if err != nil {
 			return err
 		}

@@ -45,9 +45,9 @@ func damagedList(t *testing.T, dir writer.FS) {
 		require.Empty(t, log.Faults)
 		require.Equal(t, count(6, 9), bodies(t, log, log.Above(5)))
 	}
-	partly, err := journal.Read(dir, 8, false)
+	part, err := journal.Read(dir, 8, false)
 	require.NoError(t, err)
-	w, err := journal.Open(dir, id, partly)
+	w, err := journal.Open(dir, id, part)
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	log := read(t, dir, 0)
@@ -213,7 +213,7 @@ func TestFirstSegmentIsLost(t *testing.T) {
 	require.NoError(t, p.drop(4))
 	all, err := p.w.Segments(held)
 	require.NoError(t, err)
-	require.True(t, all[0].Kept())
+	require.True(t, all[0].Reduced())
 	gone := slices.Min(segmentNames(t, p.dir))
 	require.NoError(t, p.dir.Remove(gone))
 	log := read(t, p.dir, all[1].First())
@@ -361,7 +361,7 @@ func TestStaleWriterRotates(t *testing.T) {
 		stale.Full()
 		_, err := stale.Append(body(104))
 		if asks {
-			require.ErrorIs(t, err, writer.ErrFenced)
+			require.Equal(t, writer.ClassFenced, writer.ClassOf(err))
 			require.Equal(t, list, content(t, dir, journal.ListFile))
 			require.Equal(t, []string{first, "journal-2-1.jsonl"}, names(t, dir))
 		} else {

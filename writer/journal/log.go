@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -59,7 +58,7 @@ func (r *Ref) Segment() string { return r.segment.String() }
 // A loss are durable records that are not there.
 type loss struct{ first, last, state uint64 }
 
-// A join is where a segment goes on from what earlier ones hold, or from what it lacks.
+// A join is where a segment continues what earlier ones hold, or from what it lacks.
 type join struct {
 	segment name
 	after   Position
@@ -75,7 +74,7 @@ const (
 	// not applied. Damage in the very last batch looks the same.
 	Torn Kind = iota
 	// Settled was torn, or was given up, and a later segment says from where
-	// it goes on. It stays in its file and is never applied.
+	// it continues. It stays in its file and is never applied.
 	Settled
 	// Damaged was durable once.
 	Damaged
@@ -89,7 +88,7 @@ type Fault struct {
 	Segment        string
 	Offset, Length int64  // in bytes
 	Seq            uint64 // the first record that is missing for it; 0 for none: a first line that the list has
-	Before         bool   // it is not the segment that is missing, but what it goes on from
+	Before         bool   // it is not the segment that is missing, but the record before it
 }
 
 func (f Fault) String() string {
@@ -109,7 +108,7 @@ func (f Fault) String() string {
 // Read puts the segments of a folder together. base is the number of the record
 // that a snapshot covers: damage up to it costs history only. With all set every
 // segment is read, otherwise those that records above base may stand in. It takes
-// no lock and changes nothing: beside a live writer the last line may be
+// no lock and changes nothing: during appends the last line may be
 // unfinished, which is a Torn fault. The errors are those of reading, and
 // ErrFutureVersion.
 func Read(dir writer.FS, base uint64, all bool) (log *Log, err error) {
@@ -131,10 +130,10 @@ func readOnce(dir writer.FS, base uint64, all bool) (*Log, error) {
 		return nil, err
 	}
 	c.base = base
-	// No segment before the last one that goes on from a record below base holds a record
+	// No segment before the last one that continues from a record below base holds a record
 	// above base that counts, or a note that names a snapshot of base.
 	from := len(c.heads) - 1
-	for from > 0 && (all || !c.heads[from].ok || c.heads[from].header.Kept || c.heads[from].header.After.Seq >= base) {
+	for from > 0 && (all || !c.heads[from].ok || c.heads[from].header.Reduced || c.heads[from].header.After.Seq >= base) {
 		from--
 	}
 	c.all = from <= 0
@@ -149,7 +148,7 @@ func readOnce(dir writer.FS, base uint64, all bool) (*Log, error) {
 
 // look begins a chain with what is known of the segments before they are read.
 func look(dir writer.FS) (*chain, error) {
-	list, listErr := readList(dir) // before the folder, which a writer may go on with
+	list, listErr := readList(dir) // before the folder, to which a writer may append
 	names, err := segments(dir)
 	if err != nil {
 		return nil, err
@@ -177,7 +176,7 @@ func look(dir writer.FS) (*chain, error) {
 		}
 	}
 	for _, h := range slices.AppendSeq(slices.Clone(c.heads), maps.Values(list)) {
-		if h.Kept() {
+		if h.Reduced() {
 			c.begin = max(c.begin, h.header.Upto+1)
 		}
 	}
@@ -273,10 +272,10 @@ func (l *Log) LostAbove(base uint64) (lost uint64) {
 	return lost
 }
 
-// Last is the number of the last record that counts, or what it goes on from.
+// Last is the number of the last record that counts, or of the one before the first.
 func (l *Log) Last() uint64 { return l.End().Seq }
 
-// End is the last record that counts, or what it goes on from.
+// End is the last record that counts, or the position before the first.
 func (l *Log) End() Position {
 	at, _ := l.position(maxNumber)
 	return at
@@ -391,7 +390,8 @@ func (l *Log) linesOf(n name, refs []Ref, fn func(*Ref, []byte) error) (done int
 		at = refs[0].Offset
 		in = io.NewSectionReader(f, at, maxNumber)
 	}
-	r := bufio.NewReaderSize(in, int(min(max(size-at+1, headerSize), 64<<10)))
+	r := ahead(in, size-at+1)
+	defer giveBack(r)
 	var line []byte
 	for i := range refs {
 		ref := &refs[i]

@@ -43,7 +43,7 @@ const headerSize = 4 << 10
 
 // A reader takes the zeros of a segment that is filled ahead, and the writer goes on to
 // where it reads next: what was read is older than what follows, and no damage.
-func TestReaderBesideAWriterThatGoesOn(t *testing.T) {
+func TestReaderDuringAppends(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
 	w := createWith(t, dir, journal.SegmentSize, 3)
@@ -91,7 +91,7 @@ func (d *turning) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // A writer opens a segment between two looks of a reader, who misses none.
-func TestReaderBesideAWriterThatRotates(t *testing.T) {
+func TestReaderDuringRotation(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
 	w := create(t, dir, 3)

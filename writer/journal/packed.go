@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"io"
 	"slices"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // A compressed segment is a sequence of pairs: a mark and a zstd frame of whole lines.
@@ -79,11 +79,10 @@ func pair(content []byte, least int) []byte {
 	frame := encoder().EncodeAll(content, nil)
 	zeros := max(max(least, (len(content)+maxRatio-1)/maxRatio)-markSize-len(frame), 0)
 	var out []byte
-	for _, n := range []int{markMagic, markSize - 8 + zeros, len(frame), len(content), int(crc32.Checksum(frame, castagnoli))} {
+	for _, n := range []int{markMagic, markSize - 8 + zeros, len(frame), len(content), int(envelope.Sum(frame))} {
 		out = binary.LittleEndian.AppendUint32(out, uint32(n))
 	}
-	out = binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
-	return append(append(out, make([]byte, zeros)...), frame...)
+	return append(append(envelope.LittleEndian.Append(out), make([]byte, zeros)...), frame...)
 }
 
 // An unpacker reads a compressed segment. What is damaged becomes a line of question
@@ -130,14 +129,8 @@ func (u *unpacker) next() {
 		u.err = err
 		return
 	}
-	number := func(i int) uint32 { return binary.LittleEndian.Uint32(head[4*i:]) }
-	if len(head) < markSize || number(0) != markMagic || number(5) != crc32.Checksum(head[:markSize-4], castagnoli) {
-		u.skip()
-		return
-	}
-	zeros, packed, size, crc := int64(number(1))-markSize+8, int64(number(2)), int64(number(3)), number(4)
-	all := markSize + zeros + packed
-	if zeros < 0 || zeros > maxContent || size > maxContent || packed > 2*maxContent || size > maxRatio*all {
+	zeros, packed, size, crc, ok := readMark(head)
+	if !ok {
 		u.skip()
 		return
 	}
@@ -149,12 +142,28 @@ func (u *unpacker) next() {
 		return
 	}
 	u.damaged = markSize + n
-	if err == nil && crc32.Checksum(u.frame.Bytes()[zeros:], castagnoli) == crc {
+	if err == nil && envelope.Sum(u.frame.Bytes()[zeros:]) == crc {
 		u.buf = slices.Grow(u.buf[:0], int(size))
 		if u.buf, err = decoder().DecodeAll(u.frame.Bytes()[zeros:], u.buf[:0:size]); err == nil && int64(len(u.buf)) == size {
 			u.content, u.damaged = u.buf, 0
 		}
 	}
+}
+
+// readMark reads what stands before a frame: how many zeros, how many bytes of a frame, what
+// they decompress to, and their checksum. It refuses what is no mark, and what would take more
+// memory than a frame of ours.
+func readMark(head []byte) (zeros, packed, size int64, crc uint32, ok bool) {
+	number := func(i int) uint32 { return binary.LittleEndian.Uint32(head[4*i:]) }
+	if _, bad := envelope.LittleEndian.Open(head); bad != nil || len(head) < markSize || number(0) != markMagic {
+		return 0, 0, 0, 0, false
+	}
+	zeros, packed, size, crc = int64(number(1))-markSize+8, int64(number(2)), int64(number(3)), number(4)
+	all := markSize + zeros + packed
+	if zeros < 0 || zeros > maxContent || size > maxContent || packed > 2*maxContent || size > maxRatio*all {
+		return 0, 0, 0, 0, false
+	}
+	return zeros, packed, size, crc, true
 }
 
 // skip passes over one byte at least, and all that is at hand and no begin of a mark.

@@ -44,7 +44,7 @@ type Writer struct {
 	broken error       // sticky: why the current segment was given up
 
 	mu   sync.Mutex
-	list []header // of all segments. Guarded by mu: Pack and Drop replace it beside the commits.
+	list []header // of all segments. Guarded by mu: Pack and Drop replace it during commits.
 }
 
 // A segment is filled ahead with zeros, so that most records change no length and
@@ -60,7 +60,7 @@ var zeros [maxFill]byte
 // buffers are for lines and the zeros behind them; a Writer has none between two calls.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-const maxBuffer = 1 << 20 // a longer one is not kept
+const maxBuffer = 1 << 20 // a longer one is not reused
 
 // Create begins the journal of a new session: its first segment, durable with its
 // name. The folder has none yet.
@@ -72,7 +72,7 @@ func Create(dir writer.FS, session string) (*Writer, error) {
 	return w, nil
 }
 
-// Open goes on from what was read, in a new epoch. Every record above the last one that
+// Open resumes the journal from what was read, in a new epoch. Every record above the last one that
 // a later line knows to be durable is copied, as it is, into the new
 // epoch's first segment, which is complete and durable before it gets its name:
 // records that this process finds in the page cache may not be on the disk, and
@@ -138,7 +138,7 @@ func (w *Writer) copyTo(temp string, log *Log) error {
 
 // header is the first line of the current segment.
 func (w *Writer) header() header {
-	return header{Version: Version, Session: w.session, Epoch: w.at.epoch, Segment: w.at.n, After: w.last, State: w.state}
+	return header{Session: w.session, Epoch: w.at.epoch, Segment: w.at.n, After: w.last, State: w.state}
 }
 
 // claim gives the complete segment its name.
@@ -146,7 +146,7 @@ func (w *Writer) claim(temp string) error {
 	final := w.at.String()
 	err := w.dir.Link(temp, final)
 	switch {
-	case errors.Is(err, fs.ErrExist) && writer.SameName(w.dir, temp, final):
+	case errors.Is(err, fs.ErrExist) && w.sameFile(temp, final):
 		// It was made all the same: a network server's answer got lost.
 	case errors.Is(err, fs.ErrExist):
 		return &writer.Error{Op: "open journal", Path: w.path(), Class: writer.ClassFenced, Err: err}
@@ -160,6 +160,16 @@ func (w *Writer) claim(temp string) error {
 	}
 	_ = w.dir.Remove(temp) // a second name of the segment: the next opener clears it
 	return nil
+}
+
+// sameFile says whether two names are links of one file.
+func (w *Writer) sameFile(a, b string) bool {
+	one, err := w.dir.Lstat(a)
+	if err != nil {
+		return false
+	}
+	other, err := w.dir.Lstat(b)
+	return err == nil && writer.SameFile(one, other)
 }
 
 // Last is the last durable record.
@@ -176,13 +186,9 @@ func (w *Writer) Append(records ...Record) (pos Position, err error) {
 	if w.broken != nil {
 		return w.last, w.broken
 	}
-	size := int64(0)
-	for _, r := range records {
-		n := len(r.Body) + len(r.Object)
-		if n > MaxBody {
-			return w.last, &writer.Error{Op: "append", Path: w.path(), Class: writer.ClassInvalid, Err: fmt.Errorf("a record of %d bytes, more than %d", n, MaxBody)}
-		}
-		size += int64(n)
+	size, err := w.sizeOf(records)
+	if err != nil {
+		return w.last, err
 	}
 	if w.Rotates(size) {
 		if err := w.next(); err != nil {
@@ -225,6 +231,19 @@ func (w *Writer) Append(records ...Record) (pos Position, err error) {
 	return last, nil
 }
 
+// sizeOf is how many bytes the bodies of records have. The error is that of one that is too
+// large.
+func (w *Writer) sizeOf(records []Record) (size int64, err error) {
+	for _, r := range records {
+		n := len(r.Body) + len(r.Object)
+		if n > MaxBody {
+			return 0, &writer.Error{Op: "append", Path: w.path(), Class: writer.ClassInvalid, Err: fmt.Errorf("a record of %d bytes, more than %d", n, MaxBody)}
+		}
+		size += int64(n)
+	}
+	return size, nil
+}
+
 // append writes at the end, and fills the file ahead where it ends. It returns p, which may
 // have grown.
 func (w *Writer) append(p []byte) ([]byte, error) {
@@ -243,7 +262,7 @@ func (w *Writer) append(p []byte) ([]byte, error) {
 
 // Note writes down that the last record is durable, and the snapshots that were made,
 // without a sync: a later Append makes the line durable, and so does Close. From then on
-// damage up to the last record can be told from the end of the log. An error costs the note: the
+// damage up to the last record can be distinguished from the end of the log. An error costs the note: the
 // next record begins a segment.
 func (w *Writer) Note(named ...Named) error {
 	if w.broken != nil || w.full {
@@ -268,7 +287,7 @@ func (w *Writer) Rotates(size int64) bool {
 	return w.full || w.off+size > w.Limit && w.off > w.Limit/2
 }
 
-// Reopen goes on in a new segment after an error: what it says about the last
+// Reopen continues in a new segment after an error: what it says about the last
 // durable record voids whatever the failed call left. A Writer that is whole stays
 // as it is.
 func (w *Writer) Reopen() error {
@@ -351,7 +370,7 @@ func (w *Writer) next() error {
 
 // create makes a file with a header. It is neither synced nor is its name.
 func (w *Writer) create(file string, h header) error {
-	line, err := h.encode()
+	line, err := headers.Encode(h)
 	if err != nil {
 		return err
 	}

@@ -51,13 +51,21 @@ var (
 // escaped. The tag omitempty leaves out false, 0, "", nil, and what has no elements. The
 // error names what has no JSON: a float that is no number, a year beyond 9999, a
 // Value that is malformed.
-func Marshal(v any) ([]byte, error) { return json.Marshal(v, inFiles) }
+func Marshal(v any) ([]byte, error) { return write(v, inFiles) }
 
 // MarshalLines is [Marshal] with one member a line, for files that people edit.
-func MarshalLines(v any) ([]byte, error) { return json.Marshal(v, inLines) }
+func MarshalLines(v any) ([]byte, error) { return write(v, inLines) }
 
 // MarshalShown is [Marshal] with &, < and > as they are, for output that people read.
-func MarshalShown(v any) ([]byte, error) { return json.Marshal(v, written) }
+func MarshalShown(v any) ([]byte, error) { return write(v, written) }
+
+func write(v any, how json.Options) ([]byte, error) {
+	data, err := json.Marshal(v, how)
+	if wrong, ok := errors.AsType[*json.SemanticError](err); ok && wrong.Err != nil {
+		err = fmt.Errorf("%s: %w", strings.TrimPrefix(string(wrong.JSONPointer), "/"), wrong.Err)
+	}
+	return data, err
+}
 
 // Unmarshal reads one JSON value into v by its struct tags. It refuses a name that
 // stands twice in an object, text that is not UTF-8, lone surrogates, more than
@@ -79,7 +87,7 @@ var ErrMember = errors.New("a member has another type")
 // several members of a name counts, and text that is not UTF-8 becomes U+FFFD. It reads on
 // behind a member whose value does not fit its field, and wraps ErrMember.
 func UnmarshalForeign(data []byte, v any) error {
-	err := json.Unmarshal(data, v, foreign, jsonv1.ReportErrorsWithLegacySemantics(true))
+	err := json.Unmarshal(data, v, foreign, jsonv1.MergeWithLegacySemantics(true), jsonv1.ReportErrorsWithLegacySemantics(true))
 	if wrong, ok := errors.AsType[*jsonv1.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return fmt.Errorf("%s: %w", wrong.Field, ErrMember)
 	}

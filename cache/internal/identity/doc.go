@@ -1,3 +1,3 @@
-// Package identity says what one stat tells of a file's content, and when that is
-// enough to believe that the content is what it was.
+// Package identity derives an identity of a file's content from one stat, and decides
+// when it proves that the content has not changed.
 package identity

@@ -1,14 +1,11 @@
 package shelf
 
 import (
+	"bytes"
 	"encoding/binary"
-	"errors"
 	"hash/crc32"
-)
 
-var (
-	errDamaged = errors.New("damaged entry")
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // encode is magic, then each field with its length before it as an unsigned
@@ -23,27 +20,27 @@ func encode(magic string, fields ...[]byte) []byte {
 		b = binary.AppendUvarint(b, uint64(len(f)))
 		b = append(b, f...)
 	}
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return envelope.BigEndian.Append(b)
 }
 
-// decode returns the n fields of what encode made. They are parts of b.
+// decode returns the n fields of what encode made. They are parts of b. The error is
+// envelope.ErrCorrupt.
 func decode(b []byte, magic string, n int) ([][]byte, error) {
-	body := len(b) - crc32.Size
-	if body < len(magic) || string(b[:len(magic)]) != magic ||
-		binary.BigEndian.Uint32(b[body:]) != crc32.Checksum(b[:body], castagnoli) {
-		return nil, errDamaged
+	body, err := envelope.BigEndian.Open(b)
+	rest, ok := bytes.CutPrefix(body, []byte(magic))
+	if err != nil || !ok {
+		return nil, envelope.ErrCorrupt
 	}
-	rest := b[len(magic):body]
 	fields := make([][]byte, n)
 	for i := range fields {
 		length, size := binary.Uvarint(rest)
 		if size <= 0 || length > uint64(len(rest)-size) {
-			return nil, errDamaged
+			return nil, envelope.ErrCorrupt
 		}
 		fields[i], rest = rest[size:size+int(length)], rest[size+int(length):]
 	}
 	if len(rest) > 0 {
-		return nil, errDamaged
+		return nil, envelope.ErrCorrupt
 	}
 	return fields, nil
 }

@@ -19,7 +19,7 @@ type Builder[V any] struct {
 
 // The number of entries, and of nodes or pointers, that are allocated at once. What
 // is in use keeps its slab alive, so that a map holds, at worst, what its Builder was
-// given beside what was put into it since.
+// given and what was put into it since.
 const (
 	slabSize = 29 // of a few hundred bytes each they fill a size class of 8 KiB
 	listSlab = 128

@@ -11,7 +11,7 @@ type Edit[V any] struct {
 // Edit begins a change of m, which itself stays as it is.
 func (m Map[V]) Edit() *Edit[V] { return &Edit[V]{m: m} }
 
-// Map seals the edit and returns the new map. The edit may go on: what it
+// Map seals the edit and returns the new map. The edit may be used further: what it
 // changes from then on is copied first.
 func (e *Edit[V]) Map() Map[V] {
 	e.owner = nil

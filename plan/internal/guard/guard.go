@@ -18,7 +18,7 @@ const MaxSize = 64 << 20
 // hands.
 const rereads = 5
 
-// ErrChanging says that the file kept changing while it was to be edited.
+// ErrChanging says that the file changed again and again while it was to be edited.
 var ErrChanging = errors.New("the file keeps changing")
 
 // Edit replaces a file, durably, by what fn makes of it, with the file's

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -19,7 +18,7 @@ const (
 	InputFile     Input = "file"     // LOPEN_PROMPT_FILE alone
 )
 
-// A Profile says how an agent is started, asked and understood. Those of [Known] are
+// A Profile says how an agent is started, asked and understood. Those of builtIn are
 // built in; a recipe of the user's config has the same fields, and nothing is added to
 // what it says.
 type Profile struct {
@@ -51,10 +50,10 @@ type built struct {
 // None is the name of the profile that knows nothing: events are text.
 const None = "none"
 
-// Known returns the built-in profiles: claude, codex, opencode.
-func Known() []Profile { return []Profile{claude(), codex(), opencode()} }
+// builtIn returns the built-in profiles: claude, codex, opencode.
+func builtIn() []Profile { return []Profile{claude(), codex(), opencode()} }
 
-// Start is the command line that starts an agent by its name. The error wraps ErrUnknown.
+// Start is the command line that starts an agent by its name.
 func Start(name string, recipes map[string]Profile) ([]string, error) {
 	p, err := find(name, recipes)
 	return p.Start, err
@@ -67,7 +66,7 @@ func find(name string, recipes map[string]Profile) (Profile, error) {
 		return p, nil
 	}
 	names := slices.Collect(maps.Keys(recipes))
-	for _, p := range Known() {
+	for _, p := range builtIn() {
 		if p.Name == name {
 			return p, nil
 		}
@@ -76,7 +75,7 @@ func find(name string, recipes map[string]Profile) (Profile, error) {
 		}
 	}
 	slices.Sort(names)
-	return Profile{}, fmt.Errorf("%w %q: there are %s, and %s for a command that is not looked into", ErrUnknown, name, strings.Join(names, ", "), None)
+	return Profile{}, fmt.Errorf("no agent is called %q: there are %s, and %s for a command that is not looked into", name, strings.Join(names, ", "), None)
 }
 
 // An Agent is a profile with the command line that a person typed or that it has.
@@ -92,12 +91,9 @@ type Agent struct {
 	model   string // as it was typed, of an agent whose events do not name it
 }
 
-// ErrUnknown says that no profile and no recipe has a name.
-var ErrUnknown = errors.New("no agent is called")
-
 // Choose binds a profile to a command line. name is that of --agent: "" finds the profile
 // by the base name of argv[0], None finds none, another one must be known or among recipes,
-// or the error wraps ErrUnknown and lists them. An empty argv is the profile's Start. Flags
+// or the error lists them. An empty argv is the profile's Start. Flags
 // that the profile needs and that argv lacks are added: see Added. check is what judges
 // tasks; where the agent asks for permissions, a simple one is granted as exactly that
 // command. note says what a person should know about that, or is "".
@@ -165,7 +161,7 @@ func (a *Agent) Partial() string {
 }
 
 // Argv is the command line as it was typed, or the profile's Start: what is approved and
-// kept. What runs is said by Launch.
+// stored. Launch returns what runs.
 func (a *Agent) Argv() []string { return a.argv }
 
 // Added are the arguments that Choose added to what was typed.

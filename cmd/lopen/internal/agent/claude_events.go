@@ -1,9 +1,11 @@
 package agent
 
 import (
-	"encoding/json"
+	"cmp"
 	"strings"
 	"time"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // hopelessRetry is at which of its own retries, in a row, an agent is stopped. Two of them
@@ -19,7 +21,7 @@ type claudeEvents struct {
 	code      string // of the last message that is an error: rate_limit, authentication_failed
 	result    *claudeEvent
 	shown     string // the last text that was rendered
-	streamed  int    // bytes of the text that is being said
+	streamed  int    // bytes of the text that is being streamed
 }
 
 type claudeEvent struct {
@@ -29,10 +31,10 @@ type claudeEvent struct {
 	Model     string `json:"model"`
 	KeySource string `json:"apiKeySource"`
 	Message   *struct {
-		Model   string          `json:"model"`
-		Content json.RawMessage `json:"content"`
+		Model   string           `json:"model"`
+		Content strictjson.Value `json:"content"`
 	} `json:"message"`
-	Error json.RawMessage `json:"error"` // a code
+	Error strictjson.Value `json:"error"` // a code
 	// Of stream_event.
 	Parent string `json:"parent_tool_use_id"` // of a subagent
 	Event  struct {
@@ -53,7 +55,7 @@ type claudeEvent struct {
 		Overage  bool    `json:"isUsingOverage"`
 	} `json:"rate_limit_info"`
 	// Of result.
-	IsError   json.RawMessage        `json:"is_error"` // false, or it has failed
+	IsError   strictjson.Value       `json:"is_error"` // false, or it has failed
 	APIStatus *float64               `json:"api_error_status"`
 	Result    string                 `json:"result"`
 	Errors    []string               `json:"errors"`
@@ -62,8 +64,8 @@ type claudeEvent struct {
 	Usage     claudeUsage            `json:"usage"`
 	Models    map[string]claudeModel `json:"modelUsage"`
 	Denials   []struct {
-		Tool  string                     `json:"tool_name"`
-		Input map[string]json.RawMessage `json:"tool_input"`
+		Tool  string                      `json:"tool_name"`
+		Input map[string]strictjson.Value `json:"tool_input"`
 	} `json:"permission_denials"`
 }
 
@@ -87,7 +89,7 @@ func (c *claudeEvents) injected() string { return `{"type":"rate_limit_event"` }
 
 func (c *claudeEvents) cumulative() bool { return false }
 
-func (c *claudeEvents) read(r *Reader, event json.RawMessage) {
+func (c *claudeEvents) read(r *Reader, event strictjson.Value) {
 	var e claudeEvent
 	if !decode(event, &e) {
 		return
@@ -144,17 +146,17 @@ func (c *claudeEvents) message(r *Reader, e *claudeEvent) {
 		return
 	}
 	var code string
-	_ = json.Unmarshal(e.Error, &code)
+	_ = strictjson.UnmarshalForeign(e.Error, &code)
 	if c.code = code; code == "" && e.Message.Model != "<synthetic>" {
 		c.retries = 0
 	}
 	var blocks []struct {
-		Type  string                     `json:"type"`
-		Text  string                     `json:"text"`
-		Name  string                     `json:"name"`
-		Input map[string]json.RawMessage `json:"input"`
+		Type  string                      `json:"type"`
+		Text  string                      `json:"text"`
+		Name  string                      `json:"name"`
+		Input map[string]strictjson.Value `json:"input"`
 	}
-	_ = json.Unmarshal(e.Message.Content, &blocks) // those before one that is odd are there
+	_ = strictjson.UnmarshalForeign(e.Message.Content, &blocks) // those before one that is odd are there
 	for _, b := range blocks {
 		switch {
 		case b.Type == "text" && strings.TrimSpace(b.Text) != "":
@@ -177,7 +179,7 @@ func (c *claudeEvents) message(r *Reader, e *claudeEvent) {
 func (c *claudeEvents) retry(r *Reader, e *claudeEvent) {
 	c.retries++
 	var code string
-	_ = json.Unmarshal(e.Error, &code)
+	_ = strictjson.UnmarshalForeign(e.Error, &code)
 	status := 0
 	if e.Status != nil {
 		status = int(count(*e.Status))
@@ -200,47 +202,69 @@ func (c *claudeEvents) retry(r *Reader, e *claudeEvent) {
 	}
 }
 
-// problem is what a status and a code of the API say, and the words with them.
+// problem is what a status and a code of the API mean, and the words with them.
 func (c *claudeEvents) problem(r *Reader, status int, code, text string) *Problem {
-	words := problemOf(text, r.now())
-	p := &Problem{Text: text}
-	switch {
-	case status == 401 || code == "authentication_failed" || code == "oauth_org_not_allowed":
-		p.Kind = Login
-	case code == "billing_error":
-		p.Kind = Login
-	case status == 429 || code == "rate_limit":
-		p.Kind = Limit
-		if c.rejected != nil {
-			p.ResetAt = c.rejected.ResetAt
-		}
-		if p.ResetAt.IsZero() {
-			p.ResetAt = resetAt(text, r.now())
-		}
-	case status >= 500 && status < 600 || code == "overloaded":
-		p.Kind = Overload
-	case code == "model_not_found":
-		p.Kind = Model
-	case words != nil:
-		p = words
-	case code == "server_error":
-		p.Kind = Overload
-	default:
+	p := &Problem{Kind: kindOf(status, code), Text: text}
+	if p.Kind == "" {
+		p = problemOf(text, r.now())
+	}
+	if p == nil && code == "server_error" {
+		p = &Problem{Kind: Overload, Text: text}
+	}
+	if p == nil {
 		return nil
 	}
 	switch p.Kind {
+	case Limit:
+		c.limit(r, p, status == 429 || code == "rate_limit")
 	case Login:
-		switch {
-		case code == "billing_error" || billing().MatchString(text):
-		case c.keySource == "ANTHROPIC_API_KEY":
-			p.Mend = "export ANTHROPIC_API_KEY=KEY"
-		default:
-			p.Mend = "claude auth login"
-		}
+		p.Mend = cmp.Or(c.login(code, text), p.Mend)
 	case Model:
 		p.Mend = "claude --model NAME"
 	}
 	return p
+}
+
+// kindOf is the kind of problem that a status and a code of the API name by themselves, ""
+// for none.
+func kindOf(status int, code string) Kind {
+	kind := map[string]Kind{
+		"authentication_failed": Login, "oauth_org_not_allowed": Login, "billing_error": Login,
+		"rate_limit": Limit, "overloaded": Overload, "model_not_found": Model,
+	}[code]
+	switch {
+	case status == 401 || kind == Login:
+		return Login
+	case status == 429 || kind == Limit:
+		return Limit
+	case status >= 500 && status < 600:
+		return Overload
+	}
+	return kind
+}
+
+// limit completes a limit with its end, where the API named it.
+func (c *claudeEvents) limit(r *Reader, p *Problem, named bool) {
+	if !named {
+		return // the words that name it have its end
+	}
+	if c.rejected != nil {
+		p.ResetAt = c.rejected.ResetAt
+	}
+	if p.ResetAt.IsZero() {
+		p.ResetAt = resetAt(p.Text, r.now())
+	}
+}
+
+// login is the command that mends a login; "" where none does.
+func (c *claudeEvents) login(code, text string) string {
+	switch {
+	case code == "billing_error" || billing().MatchString(text):
+		return ""
+	case c.keySource == "ANTHROPIC_API_KEY":
+		return "export ANTHROPIC_API_KEY=KEY"
+	}
+	return "claude auth login"
 }
 
 // unix is a time in seconds since 1970, zero when it is no time to wait for.

@@ -1,9 +1,10 @@
 package agent
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 func (c *claudeEvents) end(r *Reader) {
@@ -23,7 +24,7 @@ func (c *claudeEvents) end(r *Reader) {
 	for _, d := range e.Denials {
 		denied := Denied{Tool: oneLine(d.Tool, 60), Detail: oneLine(detail(d.Input), maxDetail)}
 		var command string
-		_ = json.Unmarshal(d.Input["command"], &command)
+		_ = strictjson.UnmarshalForeign(d.Input["command"], &command)
 		denied.Grant = claudeFlag(d.Tool, command)
 		if len(r.report.Denied) < maxDenied && !slices.Contains(r.report.Denied, denied) {
 			r.report.Denied = append(slices.Clip(r.report.Denied), denied)

@@ -1,10 +1,11 @@
 package agent
 
 import (
-	"encoding/json"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // codex is the profile of the Codex CLI, as of 0.169. Of codex exec only flags that stand
@@ -106,26 +107,29 @@ type codexEvent struct {
 		Cached float64 `json:"cached_input_tokens"`
 		Output float64 `json:"output_tokens"`
 	} `json:"usage"`
-	Item struct {
-		ID      string `json:"id"`
-		Type    string `json:"type"`
-		Text    string `json:"text"`
-		Message string `json:"message"`
-		Command string `json:"command"`
-		Server  string `json:"server"`
-		Tool    string `json:"tool"`
-		Query   string `json:"query"`
-		Changes []struct {
-			Path string `json:"path"`
-		} `json:"changes"`
-		Arguments map[string]json.RawMessage `json:"arguments"`
-	} `json:"item"`
+	Item codexItem `json:"item"`
+}
+
+// A codexItem is a message, or the use of a tool.
+type codexItem struct {
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Text    string `json:"text"`
+	Message string `json:"message"`
+	Command string `json:"command"`
+	Server  string `json:"server"`
+	Tool    string `json:"tool"`
+	Query   string `json:"query"`
+	Changes []struct {
+		Path string `json:"path"`
+	} `json:"changes"`
+	Arguments map[string]strictjson.Value `json:"arguments"`
 }
 
 func (c *codexEvents) injected() string { return "" }
 func (c *codexEvents) cumulative() bool { return true }
 
-func (c *codexEvents) read(r *Reader, event json.RawMessage) {
+func (c *codexEvents) read(r *Reader, event strictjson.Value) {
 	var e codexEvent
 	if !decode(event, &e) {
 		return
@@ -170,15 +174,27 @@ func (c *codexEvents) item(r *Reader, e *codexEvent) {
 		return
 	}
 	c.retries = 0
-	if c.started[i.ID] {
-		return
+	if c.begins(i.ID) {
+		i.show(r)
+	}
+}
+
+// begins says that an item was not seen before. Of many the oldest are forgotten.
+func (c *codexEvents) begins(id string) bool {
+	if c.started[id] {
+		return false
 	}
 	if c.started == nil || len(c.started) >= 1000 {
 		c.started = map[string]bool{}
 	}
-	if len(i.ID) <= 100 {
-		c.started[i.ID] = true
+	if len(id) <= 100 {
+		c.started[id] = true
 	}
+	return true
+}
+
+// show prints the use of a tool.
+func (i *codexItem) show(r *Reader) {
 	switch i.Type {
 	case "command_execution":
 		r.tool("command", i.Command)

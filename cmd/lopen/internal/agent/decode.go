@@ -1,17 +1,17 @@
 package agent
 
 import (
-	"encoding/json"
 	"errors"
 	"strconv"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // decode reads an event. A member of another type than the one that is known is skipped,
 // and the others count.
-func decode(event json.RawMessage, v any) bool {
-	err := json.Unmarshal(event, v)
-	var odd *json.UnmarshalTypeError
-	return err == nil || errors.As(err, &odd) && odd.Field != ""
+func decode(event strictjson.Value, v any) bool {
+	err := strictjson.UnmarshalForeign(event, v)
+	return err == nil || errors.Is(err, strictjson.ErrMember)
 }
 
 // details are the members of a tool's input that say what it is about, the first of which
@@ -19,14 +19,14 @@ func decode(event json.RawMessage, v any) bool {
 var details = []string{"command", "cmd", "file_path", "filePath", "notebook_path", "path", "pattern", "query", "url", "skill", "description", "prompt", "name"}
 
 // detail says what a tool call is about: a command, or a file.
-func detail(input map[string]json.RawMessage) string {
+func detail(input map[string]strictjson.Value) string {
 	for _, name := range details {
 		var text string
-		if json.Unmarshal(input[name], &text) == nil && text != "" {
+		if strictjson.UnmarshalForeign(input[name], &text) == nil && text != "" {
 			return text
 		}
 		var words []string // a command as its arguments
-		if json.Unmarshal(input[name], &words) == nil && len(words) > 0 {
+		if strictjson.UnmarshalForeign(input[name], &words) == nil && len(words) > 0 {
 			text = quote(words[0])
 			for _, w := range words[1:min(len(words), 100)] {
 				text += " " + quote(w)

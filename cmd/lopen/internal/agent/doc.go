@@ -4,7 +4,7 @@
 // A [Profile] is that knowledge. [Choose] binds it to a command line and gives an [Agent],
 // which is immutable. [Agent.Launch] says how one attempt starts, and [Agent.Read] returns
 // the [Reader] that its output passes through: text and tool calls come out as lines for
-// people, and a [Report] says afterwards what the events said.
+// people, and a [Report] sums up the events afterwards.
 //
 // # What an event may decide
 //

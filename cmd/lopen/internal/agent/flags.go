@@ -43,26 +43,34 @@ func readFlags(line []string, from int, values map[string]rune, aliases map[stri
 			t.words = append(t.words, i)
 			continue
 		}
-		name, value, joined := strings.Cut(arg, "=")
-		if arg[1] != '-' && len(arg) > 2 && values[resolve(aliases, arg[:2])] != 0 {
-			name, value, joined = arg[:2], strings.TrimPrefix(arg[2:], "="), true
-		}
-		f := flag{name: resolve(aliases, name)}
-		switch n := values[f.name]; {
-		case joined:
-			f.values = []string{value}
-		case n == one && i+1 < len(line):
-			i++
-			f.values = []string{line[i]}
-		case n == opt || n == many:
-			for i+1 < len(line) && !strings.HasPrefix(line[i+1], "-") && (n == many || f.values == nil) {
-				i++
-				f.values = append(f.values, line[i])
-			}
-		}
+		var f flag
+		f, i = readFlag(line, i, values, aliases)
 		t.flags = append(t.flags, f)
 	}
 	return t
+}
+
+// readFlag reads the flag at an index, and returns the index of its last value.
+func readFlag(line []string, i int, values map[string]rune, aliases map[string]string) (flag, int) {
+	arg := line[i]
+	name, value, joined := strings.Cut(arg, "=")
+	if arg[1] != '-' && len(arg) > 2 && values[resolve(aliases, arg[:2])] != 0 {
+		name, value, joined = arg[:2], strings.TrimPrefix(arg[2:], "="), true
+	}
+	f := flag{name: resolve(aliases, name)}
+	switch n := values[f.name]; {
+	case joined:
+		f.values = []string{value}
+	case n == one && i+1 < len(line):
+		i++
+		f.values = []string{line[i]}
+	case n == opt || n == many:
+		for i+1 < len(line) && !strings.HasPrefix(line[i+1], "-") && (n == many || f.values == nil) {
+			i++
+			f.values = append(f.values, line[i])
+		}
+	}
+	return f, i
 }
 
 func resolve(aliases map[string]string, name string) string {

@@ -1,9 +1,10 @@
 package agent
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // opencode is the profile of opencode, as of 1.18. It has nothing to ask whether it can
@@ -71,9 +72,9 @@ type opencodeEvent struct {
 		Tool   string `json:"tool"`
 		Reason string `json:"reason"`
 		State  struct {
-			Status string                     `json:"status"`
-			Error  string                     `json:"error"`
-			Input  map[string]json.RawMessage `json:"input"`
+			Status string                      `json:"status"`
+			Error  string                      `json:"error"`
+			Input  map[string]strictjson.Value `json:"input"`
 		} `json:"state"`
 		Cost   *float64 `json:"cost"`
 		Tokens struct {
@@ -99,7 +100,7 @@ type opencodeEvent struct {
 func (o *opencodeEvents) injected() string { return "" }
 func (o *opencodeEvents) cumulative() bool { return false }
 
-func (o *opencodeEvents) read(r *Reader, event json.RawMessage) {
+func (o *opencodeEvents) read(r *Reader, event strictjson.Value) {
 	var e opencodeEvent
 	if !decode(event, &e) {
 		return

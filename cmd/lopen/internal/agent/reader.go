@@ -2,10 +2,12 @@ package agent
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"time"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // maxLine bounds a line of events that is held, in bytes: a longer one is skipped.
@@ -41,7 +43,7 @@ type Reader struct {
 // events understands the events of one agent. Each of its methods adds to r.report.
 type events interface {
 	// read reads one event, which is a JSON object. What it does not know it ignores.
-	read(r *Reader, event json.RawMessage)
+	read(r *Reader, event strictjson.Value)
 	// end judges what is known when the agent has ended.
 	end(r *Reader)
 	// injected is how an event begins that the agent writes into the middle of another one,
@@ -116,22 +118,22 @@ func (r *Reader) Stderr(tail []byte) {
 	r.stderr = bytes.Clone(tail[max(0, len(tail)-maxStderr):])
 }
 
-// Before tells what the session that is resumed has used already, as its earlier Reports
-// said in sum: some agents count from a session's beginning. It is called before Report.
+// Before sets what the session that is resumed has used already, by the sum of its earlier
+// Reports: some agents count from a session's beginning. It is called before Report.
 func (r *Reader) Before(u Usage) { r.before = u }
 
-// Report is what the events said. It may be asked for after Close.
+// Report is what the events so far show. It may be asked for after Close.
 func (r *Reader) Report() Report {
 	if r.events == nil {
 		return Report{}
 	}
-	kept := r.report
+	ended := r.report
 	r.events.end(r)
 	if !r.report.Final && !r.report.Spoke && r.report.Problem == nil {
 		r.readStderr()
 	}
 	rep := r.report
-	r.report = kept
+	r.report = ended
 	if r.events.cumulative() {
 		rep.Input = max(rep.Input-r.before.Input, 0)
 		rep.Output = max(rep.Output-r.before.Output, 0)
@@ -191,23 +193,20 @@ func (r *Reader) line() {
 
 // objects reads all events of a line; false when it broke off.
 func (r *Reader) objects(line []byte) bool {
-	d := json.NewDecoder(bytes.NewReader(line))
-	for {
-		at := d.InputOffset()
-		var event json.RawMessage
-		err := d.Decode(&event)
-		if err == io.EOF {
+	for rest := line; ; {
+		event, behind, err := strictjson.NextForeign(rest)
+		if errors.Is(err, io.EOF) {
 			r.joined = 0
 			return true
 		}
 		if err == nil {
 			r.one(event)
+			rest = behind
 			continue
 		}
 		r.tick()
-		rest := line[at:]
 		if mark := r.events.injected(); mark != "" && r.joined < maxJoined {
-			if i := bytes.LastIndex(rest, []byte(mark)); i > 0 && json.Valid(rest[i:]) {
+			if i := bytes.LastIndex(rest, []byte(mark)); i > 0 && strictjson.Check(rest[i:]) == nil {
 				r.one(rest[i:])
 				r.held = append(r.held, bytes.Clone(rest[:i])...) // its rest is the next line
 				r.joined++
@@ -220,7 +219,7 @@ func (r *Reader) objects(line []byte) bool {
 	}
 }
 
-func (r *Reader) one(event json.RawMessage) {
+func (r *Reader) one(event strictjson.Value) {
 	r.tick()
 	r.events.read(r, event)
 }
@@ -231,7 +230,7 @@ func (r *Reader) tick() {
 	}
 }
 
-// give tells of a problem that makes the agent's retries hopeless.
+// give reports a problem that makes the agent's retries hopeless.
 func (r *Reader) give(p Problem) {
 	r.report.Problem = &p
 	if !r.stopped && r.hopeless != nil {

@@ -1,12 +1,13 @@
 package agent
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // What a recipe may hold at most.
@@ -28,8 +29,8 @@ func Recipes(object []byte) (map[string]Profile, error) {
 	if len(object) == 0 {
 		return nil, nil
 	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(object, &all); err != nil {
+	var all map[string]strictjson.Value
+	if err := strictjson.Unmarshal(object, &all); err != nil {
 		return nil, fmt.Errorf("read agents: no object of recipes by name: %w", err)
 	}
 	if len(all) > maxRecipes {
@@ -51,36 +52,13 @@ func Recipes(object []byte) (map[string]Profile, error) {
 }
 
 // recipe reads one recipe.
-func recipe(raw json.RawMessage) (p Profile, err error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
+func recipe(raw strictjson.Value) (p Profile, err error) {
+	var fields map[string]strictjson.Value
+	if err := strictjson.Unmarshal(raw, &fields); err != nil || fields == nil {
 		return p, fmt.Errorf(`give an object like {"start": ["aider", "--yes"]}`)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		field := fields[name]
-		switch name {
-		case "start":
-			p.Start, err = recipeArgs(field, 0)
-		case "resume":
-			p.Resume, err = recipeArgs(field, 1)
-		case "open":
-			p.Open, err = recipeArgs(field, 1)
-		case "ready":
-			p.Ready, err = recipeArgs(field, 0)
-		case "prompt":
-			var s string
-			s, err = oneOf(field, inputs)
-			p.Prompt = Input(s)
-		case "events":
-			p.Events, err = oneOf(field, dialects)
-		case "login":
-			if json.Unmarshal(field, &p.Login) != nil || len(p.Login) > maxDetail || strings.ContainsFunc(p.Login, func(r rune) bool { return r < ' ' }) {
-				err = fmt.Errorf("give one line of at most %d bytes", maxDetail)
-			}
-		default:
-			err = fmt.Errorf("there is no such field: give start, prompt, events, resume, open, ready or login")
-		}
-		if err != nil {
+		if err := p.read(name, fields[name]); err != nil {
 			return p, fmt.Errorf("%s: %w", clip(name, 100), err)
 		}
 	}
@@ -90,9 +68,36 @@ func recipe(raw json.RawMessage) (p Profile, err error) {
 	return p, nil
 }
 
+// read reads one field of a recipe.
+func (p *Profile) read(name string, field strictjson.Value) (err error) {
+	switch name {
+	case "start":
+		p.Start, err = recipeArgs(field, 0)
+	case "resume":
+		p.Resume, err = recipeArgs(field, 1)
+	case "open":
+		p.Open, err = recipeArgs(field, 1)
+	case "ready":
+		p.Ready, err = recipeArgs(field, 0)
+	case "prompt":
+		var s string
+		s, err = oneOf(field, inputs)
+		p.Prompt = Input(s)
+	case "events":
+		p.Events, err = oneOf(field, dialects)
+	case "login":
+		if strictjson.Unmarshal(field, &p.Login) != nil || len(p.Login) > maxDetail || strings.ContainsFunc(p.Login, func(r rune) bool { return r < ' ' }) {
+			err = fmt.Errorf("give one line of at most %d bytes", maxDetail)
+		}
+	default:
+		err = fmt.Errorf("there is no such field: give start, prompt, events, resume, open, ready or login")
+	}
+	return err
+}
+
 // recipeArgs reads a list of arguments, in which {session} stands so many times.
-func recipeArgs(raw json.RawMessage, sessions int) (args []string, err error) {
-	if json.Unmarshal(raw, &args) != nil || len(args) == 0 || len(args) > maxArgs || args[0] == "" {
+func recipeArgs(raw strictjson.Value, sessions int) (args []string, err error) {
+	if strictjson.Unmarshal(raw, &args) != nil || len(args) == 0 || len(args) > maxArgs || args[0] == "" {
 		return nil, fmt.Errorf(`give a list of 1 to %d arguments, like ["one", "two"]`, maxArgs)
 	}
 	n := 0
@@ -111,8 +116,8 @@ func recipeArgs(raw json.RawMessage, sessions int) (args []string, err error) {
 	return args, nil
 }
 
-func oneOf(raw json.RawMessage, all []string) (s string, err error) {
-	if json.Unmarshal(raw, &s) != nil || !slices.Contains(all, s) {
+func oneOf(raw strictjson.Value, all []string) (s string, err error) {
+	if strictjson.Unmarshal(raw, &s) != nil || !slices.Contains(all, s) {
 		return "", fmt.Errorf("give one of %s", strings.Join(all, ", "))
 	}
 	return s, nil

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 func TestRecipes(t *testing.T) {
@@ -57,7 +59,7 @@ func TestRecipesOfReadme(t *testing.T) {
 	i := strings.Index(string(text), `{"agents": {`)
 	require.Positive(t, i)
 	var config struct {
-		Agents json.RawMessage `json:"agents"`
+		Agents strictjson.Value `json:"agents"`
 	}
 	require.NoError(t, json.NewDecoder(strings.NewReader(string(text)[i:])).Decode(&config))
 	all, err := Recipes(config.Agents)

@@ -14,7 +14,7 @@ const (
 	maxCount  = 1e12    // tokens, turns and USD: more is nonsense
 )
 
-// A Report is what an attempt's events said. The zero value is that of an agent whose
+// A Report is what the events of an attempt show. The zero value is that of an agent whose
 // events are not known.
 type Report struct {
 	Usage

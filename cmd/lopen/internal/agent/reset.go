@@ -48,31 +48,14 @@ func moment(m []string, now time.Time) time.Time {
 		zone = z
 	}
 	now = now.In(zone)
-	hour, minute := atoi(m[4])%12, atoi(m[5])
-	switch {
-	case m[7] != "":
-		hour, minute = atoi(m[7]), atoi(m[8])
-	case atoi(m[4]) < 1 || atoi(m[4]) > 12:
-		return time.Time{}
-	case strings.EqualFold(m[6], "pm"):
-		hour += 12
-	}
-	if hour > 23 || minute > 59 {
+	hour, minute, ok := timeOfDay(m)
+	if !ok {
 		return time.Time{}
 	}
-	year, month, day := now.Date()
 	if m[1] == "" {
-		// The words leave the seconds out: a minute that has just begun is not tomorrow's.
-		at := time.Date(year, month, day, hour, minute, 0, 0, zone)
-		switch {
-		case at.After(now):
-		case now.Sub(at) < 5*time.Minute:
-			at = now.Add(time.Minute)
-		default:
-			at = time.Date(year, month, day+1, hour, minute, 0, 0, zone)
-		}
-		return at
+		return nextTime(hour, minute, now)
 	}
+	year := now.Year()
 	t, err := time.Parse("Jan", strings.ToUpper(m[1][:1])+strings.ToLower(m[1][1:]))
 	if err != nil || atoi(m[2]) < 1 || atoi(m[2]) > 31 {
 		return time.Time{}
@@ -81,10 +64,38 @@ func moment(m []string, now time.Time) time.Time {
 		return time.Date(atoi(m[3]), t.Month(), atoi(m[2]), hour, minute, 0, 0, zone)
 	}
 	at := time.Date(year, t.Month(), atoi(m[2]), hour, minute, 0, 0, zone)
-	if now.Sub(at) > maxReset { // January, said in December
+	if now.Sub(at) > maxReset { // January, named in December
 		at = time.Date(year+1, t.Month(), atoi(m[2]), hour, minute, 0, 0, zone)
 	}
 	return at
+}
+
+// timeOfDay is the hour and the minute of a match of moments.
+func timeOfDay(m []string) (hour, minute int, ok bool) {
+	hour, minute = atoi(m[4])%12, atoi(m[5])
+	switch {
+	case m[7] != "":
+		hour, minute = atoi(m[7]), atoi(m[8])
+	case atoi(m[4]) < 1 || atoi(m[4]) > 12:
+		return 0, 0, false
+	case strings.EqualFold(m[6], "pm"):
+		hour += 12
+	}
+	return hour, minute, hour <= 23 && minute <= 59
+}
+
+// nextTime is when a clock shows a time next, in the zone of now. Words leave the seconds out: a
+// minute that has just begun is not tomorrow's.
+func nextTime(hour, minute int, now time.Time) time.Time {
+	year, month, day := now.Date()
+	at := time.Date(year, month, day, hour, minute, 0, 0, now.Location())
+	switch {
+	case at.After(now):
+		return at
+	case now.Sub(at) < 5*time.Minute:
+		return now.Add(time.Minute)
+	}
+	return time.Date(year, month, day+1, hour, minute, 0, 0, now.Location())
 }
 
 // span is a duration in words, at most a little more than maxReset.

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// detach keeps a Ctrl-C on the terminal from the request: the run may go on after it.
+// detach protects the request from a Ctrl-C on the terminal, after which the run still saves.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -9,15 +9,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/process"
 )
 
 const (
 	defaultGrace = 10 * time.Second
 	// drainTime is how long the output of a command that is gone is still read.
 	drainTime = 2 * time.Second
-	// TailBytes is how much of the end of the output is kept.
-	TailBytes = 16 << 10
+	// tailBytes is how much of the end of the output is kept.
+	tailBytes = 16 << 10
 )
 
 // ErrNotStarted is wrapped when a command could not be started at all.
@@ -43,7 +43,7 @@ type Command struct {
 	Keep bool
 	// Lock is the lock whose file is among Inherit. Once Started has recorded the command
 	// there, who inherited it in other groups is ended with the command. nil is none.
-	Lock *lifecycle.Child
+	Lock *process.Lock
 	// Iteration, above 0, has the keeper note in Lock how the command of this iteration
 	// ended. What was noted of an earlier one is forgotten before the start.
 	Iteration int

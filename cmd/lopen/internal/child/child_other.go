@@ -10,14 +10,14 @@ import (
 
 // Without process groups the command alone is ended, and at once; and there is no keeper.
 func ownSession(*exec.Cmd)    {}
-func (p *process) terminate() { p.kill() }
-func (p *process) kill() {
+func (p *program) terminate() { p.kill() }
+func (p *program) kill() {
 	if p.leader() != 0 {
 		_ = p.cmd.Process.Kill()
 	}
 }
-func (p *process) pause()   {}
-func (p *process) proceed() {}
+func (p *program) pause()   {}
+func (p *program) proceed() {}
 
 func endOf(ps *os.ProcessState, _ int64) end {
 	return end{Exit: ps.ExitCode(), CPU: ps.UserTime() + ps.SystemTime()}
@@ -30,9 +30,9 @@ type reports struct{}
 // KeepIfAsked does nothing: there is no keeper.
 func KeepIfAsked() {}
 
-func (p *process) startKept(Command, string, *pipes) (bool, error) { return false, nil }
-func (p *process) waitKept()                                       {}
-func orderKill()                                                   {}
+func (p *program) startKeeper(Command, string, *pipes) (bool, error) { return false, nil }
+func (p *program) waitKeeper()                                       {}
+func orderKill()                                                     {}
 
 func executable(path string) error {
 	for _, ext := range []string{"", ".exe", ".com", ".bat", ".cmd"} {

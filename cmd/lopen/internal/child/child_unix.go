@@ -21,14 +21,14 @@ import (
 func ownSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
 // terminate asks the group to end, and what the command started elsewhere.
-func (p *process) terminate() { p.signal(syscall.SIGTERM) }
+func (p *program) terminate() { p.signal(syscall.SIGTERM) }
 
-func (p *process) pause()   { p.signal(syscall.SIGSTOP) }
-func (p *process) proceed() { p.signal(syscall.SIGCONT) }
+func (p *program) pause()   { p.signal(syscall.SIGSTOP) }
+func (p *program) proceed() { p.signal(syscall.SIGCONT) }
 
 // kill ends what is left of the group, and of what the command started elsewhere, which
 // may have started more meanwhile.
-func (p *process) kill() {
+func (p *program) kill() {
 	for range 10 {
 		if p.signal(syscall.SIGKILL) == 0 {
 			return
@@ -39,7 +39,7 @@ func (p *process) kill() {
 // signal sends a signal to the command's group, and to the processes in other groups that
 // inherited its lock, of which it returns the number. The group's number is not given to
 // another one while a member lives; when none does, there is nothing to signal.
-func (p *process) signal(s syscall.Signal) (strays int) {
+func (p *program) signal(s syscall.Signal) (strays int) {
 	pgid := p.leader()
 	if pgid == 0 {
 		return 0

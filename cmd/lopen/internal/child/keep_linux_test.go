@@ -18,10 +18,11 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/process"
 )
 
-// TestKeptCommandSeesTheSame compares all that a command gets of its parent.
-func TestKeptCommandSeesTheSame(t *testing.T) {
+// TestCommandOfAKeeperSeesTheSame compares all that a command gets of its parent.
+func TestCommandOfAKeeperSeesTheSame(t *testing.T) {
 	t.Parallel()
 	dir, inherited := t.TempDir(), filepath.Join(t.TempDir(), "inherited")
 	require.NoError(t, os.WriteFile(inherited, nil, 0o600))
@@ -103,7 +104,7 @@ func (k *killed) ends(s syscall.Signal) (int, string) {
 }
 
 // noted is how the command ended, as the next holder of the session sees it.
-func (k *killed) noted() *lifecycle.Ended {
+func (k *killed) noted() *process.Ended {
 	k.t.Helper()
 	store, err := lifecycle.Open(k.Dir, lifecycle.Options{})
 	require.NoError(k.t, err)
@@ -126,14 +127,14 @@ func (k *killed) noted() *lifecycle.Ended {
 // A command outlives its loop: it prints more than a pipe holds, and how it ended is noted.
 func TestCommandOutlivesItsLoop(t *testing.T) {
 	t.Parallel()
-	for code, want := range map[int]lifecycle.Ended{0: {Iteration: 1, Success: true}, 7: {Iteration: 1, Exit: 7}} {
+	for code, want := range map[int]process.Ended{0: {Iteration: 1, Success: true}, 7: {Iteration: 1, Exit: 7}} {
 		t.Run(strconv.Itoa(code), func(t *testing.T) {
 			t.Parallel()
 			k := begin(t, fmt.Sprintf(`echo $$ >pid; read line <go; head -c 1M /dev/zero && head -c 1M /dev/zero >&2 && echo >written; exit %d`, code))
 			pgid := k.pid("pid")
 			code, _ := k.ends(syscall.SIGKILL)
 			require.Equal(t, -1, code)
-			require.True(t, lifecycle.GroupLives(pgid))
+			require.True(t, process.GroupLives(pgid))
 			require.NoError(t, os.WriteFile(filepath.Join(k.Dir, "go"), []byte("go\n"), 0o600))
 			require.Equal(t, &want, k.noted())
 			require.FileExists(t, filepath.Join(k.Dir, "written"))
@@ -155,9 +156,9 @@ func TestKillAll(t *testing.T) {
 			code, out := k.ends(syscall.SIGINT)
 			require.Equal(t, 130, code)
 			require.Equal(t, "1 []\n", out)
-			require.False(t, lifecycle.GroupLives(pgid))
-			require.Eventually(t, func() bool { return !lifecycle.GroupLives(daemon) }, 20*time.Second, time.Millisecond) // it has closed the lock, and ends
-			require.Equal(t, &lifecycle.Ended{Iteration: 1, Exit: -1, Signal: "SIGKILL"}, k.noted())
+			require.False(t, process.GroupLives(pgid))
+			require.Eventually(t, func() bool { return !process.GroupLives(daemon) }, 20*time.Second, time.Millisecond) // it has closed the lock, and ends
+			require.Equal(t, &process.Ended{Iteration: 1, Exit: -1, Signal: "SIGKILL"}, k.noted())
 		})
 	}
 }
@@ -170,8 +171,8 @@ func TestPanicEndsTheCommand(t *testing.T) {
 	code, out := k.ends(syscall.SIGHUP)
 	require.Equal(t, 2, code)
 	require.Contains(t, out, "panic: of a test")
-	require.Eventually(t, func() bool { return !lifecycle.GroupLives(pgid) }, 20*time.Second, time.Millisecond)
-	require.Equal(t, &lifecycle.Ended{Iteration: 1, Exit: -1, Signal: "SIGKILL"}, k.noted())
+	require.Eventually(t, func() bool { return !process.GroupLives(pgid) }, 20*time.Second, time.Millisecond)
+	require.Equal(t, &process.Ended{Iteration: 1, Exit: -1, Signal: "SIGKILL"}, k.noted())
 }
 
 // One where the command is run ends it before the process ends.
@@ -182,7 +183,7 @@ func TestPanicOfRun(t *testing.T) {
 	require.Equal(t, 2, k.ProcessState.ExitCode())
 	require.Contains(t, k.out.String(), "panic: of a test")
 	if data, err := os.ReadFile(filepath.Join(k.Dir, "pid")); err == nil && len(data) > 0 {
-		require.False(t, lifecycle.GroupLives(k.pid("pid")))
+		require.False(t, process.GroupLives(k.pid("pid")))
 	}
 }
 
@@ -198,7 +199,7 @@ func begun(t *testing.T, dir string) func(int) {
 // A command that kills its keeper is ended, and has failed.
 func TestCommandKillsItsKeeper(t *testing.T) {
 	t.Parallel()
-	c := kept(t, `trap '' TERM; echo $$ >pid; `+untilBegun+`kill -9 $PPID; while :; do sleep 60; done`, io.Discard)
+	c := withKeeper(t, `trap '' TERM; echo $$ >pid; `+untilBegun+`kill -9 $PPID; while :; do sleep 60; done`, io.Discard)
 	c.Started = begun(t, c.Dir)
 	res, err := child.Run(t.Context(), c)
 	require.NoError(t, err)
@@ -206,13 +207,13 @@ func TestCommandKillsItsKeeper(t *testing.T) {
 	require.Equal(t, "SIGKILL", res.Signal)
 	require.Equal(t, child.CauseNone, res.Cause)
 	k := &killed{Cmd: &exec.Cmd{Dir: c.Dir}, t: t}
-	require.Eventually(t, func() bool { return !lifecycle.GroupLives(k.pid("pid")) }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !process.GroupLives(k.pid("pid")) }, 20*time.Second, time.Millisecond)
 }
 
 // Signals that are meant for the command do not end its keeper.
 func TestKeeperStays(t *testing.T) {
 	t.Parallel()
-	res, err := child.Run(t.Context(), kept(t, `for s in TERM INT HUP QUIT; do kill -$s $PPID; done; exit 4`, io.Discard))
+	res, err := child.Run(t.Context(), withKeeper(t, `for s in TERM INT HUP QUIT; do kill -$s $PPID; done; exit 4`, io.Discard))
 	require.NoError(t, err)
 	require.Equal(t, 4, res.Exit)
 }
@@ -239,7 +240,7 @@ func TestStopAndContinue(t *testing.T) { //nolint:paralleltest // it stops all c
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	// It is no shell that waits in vfork for what was stopped: that is not seen as stopped.
-	c, began := kept(t, `sleep 60 & exec sleep 60`, io.Discard), make(chan int, 1)
+	c, began := withKeeper(t, `sleep 60 & exec sleep 60`, io.Discard), make(chan int, 1)
 	c.Started = func(pid int) { began <- pid }
 	done := make(chan child.Result, 1)
 	go func() {
@@ -271,11 +272,11 @@ func TestAnEarlierEndIsForgotten(t *testing.T) {
 	sess, err := store.Create(t.Context(), "m")
 	require.NoError(t, err)
 	defer sess.Close(context.Background())
-	ended := func(script string) *lifecycle.Ended {
+	ended := func(script string) *process.Ended {
 		lock, err := sess.HoldChild()
 		require.NoError(t, err)
 		defer lock.Release()
-		c := kept(t, script, io.Discard)
+		c := withKeeper(t, script, io.Discard)
 		c.Lock, c.Iteration, c.Started = lock, 1, begun(t, c.Dir)
 		_, err = child.Run(t.Context(), c)
 		require.NoError(t, err)
@@ -283,6 +284,6 @@ func TestAnEarlierEndIsForgotten(t *testing.T) {
 		require.NoError(t, err)
 		return e
 	}
-	require.Equal(t, &lifecycle.Ended{Iteration: 1, Success: true}, ended("exit 0"))
+	require.Equal(t, &process.Ended{Iteration: 1, Success: true}, ended("exit 0"))
 	require.Nil(t, ended(untilBegun+"kill -9 $PPID; exit 1"))
 }

@@ -3,7 +3,7 @@
 package child
 
 import (
-	"encoding/json"
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -12,10 +12,13 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // keeperName is argv[0] of a keeper, and keeperEnv the variable with its duty, which its
@@ -25,7 +28,7 @@ const (
 	keeperEnv  = "LOPEN_KEEPER"
 )
 
-// A duty is what a keeper is told. Its descriptors are, from 3 on: see the constants; then
+// A duty is what a keeper has to do. Its descriptors are, from 3 on: see the constants; then
 // the command's stdin, stdout and stderr, and those that it inherits.
 type duty struct {
 	Inherited int  `json:"inherited"`           // how many descriptors the command gets beyond its first three
@@ -51,8 +54,17 @@ type started struct {
 
 // reports are what a keeper says.
 type reports struct {
-	file *os.File
-	dec  *json.Decoder
+	file  *os.File
+	lines *bufio.Reader
+}
+
+// next reads one.
+func (r *reports) next(v any) error {
+	line, err := r.lines.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	return strictjson.Unmarshal(line, v)
 }
 
 // control is the pipe by which keepers see the end of this process: all of them read it. A
@@ -100,8 +112,8 @@ func self() string {
 	return path
 }
 
-// startKept has a keeper start the command. It says false where there can be no keeper.
-func (p *process) startKept(c Command, path string, out *pipes) (bool, error) {
+// startKeeper has a keeper start the command. It returns false where there can be no keeper.
+func (p *program) startKeeper(c Command, path string, out *pipes) (bool, error) {
 	exe := self()
 	if exe == "" {
 		return false, nil
@@ -141,25 +153,46 @@ func (p *process) startKept(c Command, path string, out *pipes) (bool, error) {
 		ours, files = append(ours, twin), append(files, twin)
 	}
 	files = append(files, lock, stdin, out.theirs[0], out.theirs[1])
-	text, err := json.Marshal(d)
-	if err != nil {
+	if p.cmd, err = keeper(exe, path, c, d); err != nil {
 		return false, errors.Join(err, r.Close())
 	}
-	env := c.Env
-	if env == nil {
-		env = (&exec.Cmd{Dir: c.Dir}).Environ()
-	}
-	p.cmd = &exec.Cmd{Path: exe, Args: append([]string{keeperName, path}, c.Argv...), Dir: c.Dir,
-		Env: append(env[:len(env):len(env)], keeperEnv+"="+string(text)), ExtraFiles: append(files, c.Inherit...)}
-	ownSession(p.cmd)
+	p.cmd.ExtraFiles = slices.Concat(files, c.Inherit)
 	if err := p.cmd.Start(); err != nil {
 		return false, errors.Join(err, r.Close())
 	}
 	closeAll(ours)
 	ours = nil
-	p.kept = &reports{r, json.NewDecoder(io.LimitReader(r, 64<<10))}
+	p.keeper = &reports{r, bufio.NewReader(io.LimitReader(r, 64<<10))}
+	pid, err := p.keeper.started(path)
+	if err != nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+		return false, errors.Join(err, r.Close())
+	}
+	p.pid.Store(int64(pid))
+	return true, nil
+}
+
+// keeper is the command line of the keeper exe for a command that lies at path.
+func keeper(exe, path string, c Command, d duty) (*exec.Cmd, error) {
+	text, err := strictjson.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	env := c.Env
+	if env == nil {
+		env = (&exec.Cmd{Dir: c.Dir}).Environ()
+	}
+	cmd := &exec.Cmd{Path: exe, Args: append([]string{keeperName, path}, c.Argv...), Dir: c.Dir,
+		Env: append(env[:len(env):len(env)], keeperEnv+"="+string(text))}
+	ownSession(cmd)
+	return cmd, nil
+}
+
+// started waits for the keeper to say that it has started the command.
+func (r *reports) started(path string) (pid int, err error) {
 	var s started
-	err = p.kept.dec.Decode(&s)
+	err = r.next(&s)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("its keeper did not start it: %w", err)
@@ -170,19 +203,13 @@ func (p *process) startKept(c Command, path string, out *pipes) (bool, error) {
 	case s.PID <= 1:
 		err = fmt.Errorf("its keeper says that it is process %d", s.PID)
 	}
-	if err != nil {
-		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait()
-		return false, errors.Join(err, r.Close())
-	}
-	p.pid.Store(int64(s.PID))
-	return true, nil
+	return s.PID, err
 }
 
-// waitKept waits for what the keeper says of the command's end. A keeper that was killed
+// waitKeeper waits for what the keeper says of the command's end. A keeper that was killed
 // says nothing: then the command's group is ended, and that is how the command ended.
-func (p *process) waitKept() {
-	err := p.kept.dec.Decode(&p.end)
+func (p *program) waitKeeper() {
+	err := p.keeper.next(&p.end)
 	if err != nil {
 		_ = syscall.Kill(-p.leader(), syscall.SIGKILL)
 	}
@@ -192,7 +219,7 @@ func (p *process) waitKept() {
 			p.end.Exit = -1
 		}
 	}
-	_ = p.kept.file.Close()
+	_ = p.keeper.file.Close()
 }
 
 // duplicate is another descriptor of an open file. Unlike that of [os.File.Fd], it leaves

@@ -3,7 +3,6 @@
 package child
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -13,7 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/process"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // KeepIfAsked makes this process the keeper of a command if Run started it as that: then
@@ -25,14 +25,14 @@ func KeepIfAsked() {
 	}
 	_ = os.Unsetenv(keeperEnv)
 	var d duty
-	if json.Unmarshal([]byte(text), &d) != nil || d.Inherited < 0 || d.Inherited > 100 {
+	if strictjson.Unmarshal([]byte(text), &d) != nil || d.Inherited < 0 || d.Inherited > 100 {
 		os.Exit(2)
 	}
-	os.Exit(keep(d, os.Args[1], os.Args[2:]))
+	os.Exit(runKeeper(d, os.Args[1], os.Args[2:]))
 }
 
-// keep starts the command, waits for its end, and says and notes how it ended.
-func keep(d duty, path string, argv []string) int {
+// runKeeper starts the command, waits for its end, and says and notes how it ended.
+func runKeeper(d duty, path string, argv []string) int {
 	// The command gets its own descriptors alone, and is asked to end, not its keeper: what
 	// is caught here is not ignored there.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
@@ -44,26 +44,30 @@ func keep(d duty, path string, argv []string) int {
 	given := files[fdCommand:]
 	cmd := &exec.Cmd{Path: path, Args: argv, Env: os.Environ(), Stdin: given[0], Stdout: given[1], Stderr: given[2], ExtraFiles: given[3:],
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
-	reports := json.NewEncoder(files[fdReports])
+	report := func(v any) {
+		if line, err := strictjson.Marshal(v); err == nil {
+			_, _ = files[fdReports].Write(append(line, '\n')) // else nobody reads it
+		}
+	}
 	if gone(fdControl) {
 		return 1
 	}
 	if err := cmd.Start(); err != nil {
 		var errno syscall.Errno
 		_ = errors.As(err, &errno)
-		_ = reports.Encode(started{Errno: errno, Error: err.Error()})
+		report(started{Errno: errno, Error: err.Error()})
 		return 1
 	}
 	peak := ownPeak()
 	closeAll(given)
-	_ = reports.Encode(started{PID: cmd.Process.Pid})
+	report(started{PID: cmd.Process.Pid})
 	go guard(files[fdControl], cmd.Process.Pid, files[fdStdout], files[fdStderr])
 	_ = cmd.Wait() // how it ended is in ProcessState
 	e := endOf(cmd.ProcessState, peak)
 	if d.Lock && d.Iteration > 0 {
-		_ = lifecycle.NoteEnded(files[fdLock], lifecycle.Ended{Iteration: d.Iteration, Exit: e.Exit, Signal: e.Signal, Success: e.Exit == 0})
+		_ = process.NoteEnded(files[fdLock], process.Ended{Iteration: d.Iteration, Exit: e.Exit, Signal: e.Signal, Success: e.Exit == 0})
 	}
-	_ = reports.Encode(e)
+	report(e)
 	return 0
 }
 

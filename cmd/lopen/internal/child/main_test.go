@@ -14,6 +14,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/process"
 )
 
 // scriptEnv makes the test binary a process that runs a command, to be killed.
@@ -48,7 +49,7 @@ func loop(script string) int {
 	if err == nil {
 		sess, err = store.Create(ctx, "m")
 	}
-	var lock *lifecycle.Child
+	var lock *process.Lock
 	if err == nil {
 		lock, err = sess.HoldChild()
 	}
@@ -59,7 +60,7 @@ func loop(script string) int {
 	c := child.Command{Argv: []string{"sh", "-c", script}, Env: os.Environ(), Keep: true, Lock: lock, Iteration: 1, Stdout: os.Stdout, Stderr: os.Stderr}
 	c.Inherit = []*os.File{lock.File()}
 	c.Started = func(pid int) {
-		for late := time.Now(); strings.Contains(script, "is recorded late") && (!ending.Load() || lifecycle.GroupLives(pid) && time.Since(late) < 100*time.Millisecond); {
+		for late := time.Now(); strings.Contains(script, "is recorded late") && (!ending.Load() || process.GroupLives(pid) && time.Since(late) < 100*time.Millisecond); {
 			if !ending.Load() {
 				late = time.Now()
 			}

@@ -17,7 +17,7 @@ type output struct {
 // A Tail keeps the end of what is written to it, by several goroutines.
 type Tail struct {
 	mu   sync.Mutex
-	ring []byte // Guarded by mu: at most twice TailBytes and a bit.
+	ring []byte // Guarded by mu: at most twice tailBytes and a bit.
 }
 
 type pipes struct {
@@ -63,7 +63,7 @@ func (o *output) copy(p *pipes) <-chan struct{} {
 			for {
 				n, err := r.Read(buf)
 				if n > 0 {
-					o.keep(buf[:n])
+					o.note(buf[:n])
 					if w != nil {
 						if _, werr := w.Write(buf[:n]); werr != nil {
 							w = nil
@@ -80,7 +80,7 @@ func (o *output) copy(p *pipes) <-chan struct{} {
 	return done
 }
 
-func (o *output) keep(b []byte) {
+func (o *output) note(b []byte) {
 	select {
 	case o.active <- struct{}{}:
 	default:
@@ -91,11 +91,11 @@ func (o *output) keep(b []byte) {
 func (t *Tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	const keep = TailBytes + 1 // the byte before says whether a line begins
+	const most = tailBytes + 1 // the byte before says whether a line begins
 	n := len(b)
-	b = b[max(0, n-keep):]
-	if len(t.ring)+len(b) > 2*keep {
-		t.ring = append(t.ring[:0], t.ring[max(0, len(t.ring)-keep):]...)
+	b = b[max(0, n-most):]
+	if len(t.ring)+len(b) > 2*most {
+		t.ring = append(t.ring[:0], t.ring[max(0, len(t.ring)-most):]...)
 	}
 	t.ring = append(t.ring, b...)
 	return n, nil
@@ -105,7 +105,7 @@ func (t *Tail) Write(b []byte) (int, error) {
 func (t *Tail) Lines() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return LastLines(t.ring, TailBytes)
+	return LastLines(t.ring, tailBytes)
 }
 
 // LastLines returns the last whole lines of text, at most size bytes of it. A line that

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/process"
 )
 
 // killTime bounds how long the end of what was killed is waited for, and beginTime how
@@ -22,24 +22,24 @@ const (
 // running is what Run has started and what has not ended.
 var running struct {
 	mu   sync.Mutex
-	all  map[*process]struct{} // Guarded by mu.
+	all  map[*program]struct{} // Guarded by mu.
 	over atomic.Bool           // KillAll was called.
 }
 
 // newProcess is a command that is about to begin.
-func newProcess(lock *lifecycle.Child) *process {
-	p := &process{lock: lock, begun: make(chan struct{}), ended: make(chan struct{}), unwatched: make(chan struct{}), freeze: make(chan chan struct{})}
+func newProcess(lock *process.Lock) *program {
+	p := &program{lock: lock, begun: make(chan struct{}), ended: make(chan struct{}), unwatched: make(chan struct{}), freeze: make(chan chan struct{})}
 	running.mu.Lock()
 	defer running.mu.Unlock()
 	if running.all == nil {
-		running.all = map[*process]struct{}{}
+		running.all = map[*program]struct{}{}
 	}
 	running.all[p] = struct{}{}
 	return p
 }
 
 // remove forgets a command that has ended, or has not begun.
-func (p *process) remove() {
+func (p *program) remove() {
 	running.mu.Lock()
 	defer running.mu.Unlock()
 	delete(running.all, p)
@@ -72,7 +72,7 @@ func KillAll() (n int, left []int) {
 
 // haveBegun waits until commands have begun, or could not: a keeper starts its command
 // before this process knows.
-func haveBegun(all []*process) {
+func haveBegun(all []*program) {
 	late := time.NewTimer(beginTime)
 	defer late.Stop()
 	for _, p := range all {
@@ -85,7 +85,7 @@ func haveBegun(all []*process) {
 }
 
 // gone waits until nothing of what was killed lives, or until ctx ends.
-func (p *process) gone(ctx context.Context) {
+func (p *program) gone(ctx context.Context) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for p.lives() && ctx.Err() == nil {
@@ -98,9 +98,9 @@ func (p *process) gone(ctx context.Context) {
 
 // lives says whether something of the command's group lives, or of what it started
 // elsewhere, or is about to begin.
-func (p *process) lives() bool {
+func (p *program) lives() bool {
 	if pgid := p.leader(); pgid != 0 {
-		return lifecycle.GroupLives(pgid) || len(p.strays()) > 0
+		return process.GroupLives(pgid) || len(p.strays()) > 0
 	}
 	running.mu.Lock()
 	defer running.mu.Unlock()

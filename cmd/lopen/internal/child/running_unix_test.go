@@ -27,7 +27,7 @@ func TestLimitsDoNotCountAStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				p := &process{ended: make(chan struct{}), unwatched: make(chan struct{}), freeze: make(chan chan struct{})}
+				p := &program{ended: make(chan struct{}), unwatched: make(chan struct{}), freeze: make(chan chan struct{})}
 				cause := make(chan Cause, 1)
 				go func() { cause <- p.watch(t.Context(), c.Command, nil) }()
 				time.Sleep(50 * time.Second)

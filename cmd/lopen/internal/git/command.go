@@ -21,13 +21,13 @@ const patience = 10 * time.Second
 
 // kept are the keys of a repository's configuration that git is given: what its files
 // are compared by. None names a program, a path or another repository.
-var kept = []string{
+var passed = []string{
 	"core.repositoryformatversion", "core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode",
 	"core.protecthfs", "core.protectntfs", "core.longpaths", "core.autocrlf", "core.eol", "core.checkstat", "core.trustctime",
 	"core.sparsecheckout", "core.sparsecheckoutcone", "extensions.objectformat",
 }
 
-// always is what git is told besides, over the user's own configuration: the built-in
+// always is configuration that git gets over the user's own: the built-in
 // fsmonitor would be started for a directory that goes at once, and the repository's
 // commit-graph need not agree with its commits.
 var always = []string{
@@ -102,7 +102,7 @@ func (r *repository) synthetic(config map[string]string, commit string) (string,
 	}
 	remove := func() { _ = os.RemoveAll(dir) }
 	var own strings.Builder
-	for _, key := range kept {
+	for _, key := range passed {
 		value, ok := config[key]
 		if ok && len(value) <= 16 && isWord(value) {
 			section, name, _ := strings.Cut(key, ".")

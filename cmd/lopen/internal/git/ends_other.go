@@ -4,5 +4,5 @@ package git
 
 import "os/exec"
 
-// endsWithUs is not to be had here: git goes on until it is done.
+// endsWithUs does nothing here: git works until it is done.
 func endsWithUs(*exec.Cmd) func() { return func() {} }

@@ -15,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/cache/files"
-	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 // maxExcludes bounds an ignore file from outside of the tree, in bytes, as git's
@@ -26,7 +26,7 @@ const maxExcludes = 256 << 10
 var errNone = errors.New("no core.excludesFile")
 
 // Excludes returns a function that reads the ignore files which git uses in a folder
-// beside its .gitignore files, the weakest first: core.excludesFile and info/exclude.
+// besides its .gitignore files, the weakest first: core.excludesFile and info/exclude.
 // What is not there, or is not a regular file of at most 256 KiB, is left out. There are
 // none where the folder is in no repository.
 //
@@ -58,7 +58,7 @@ func Excludes(folder string, environ []string, log zerolog.Logger) func() []file
 		}
 		data, err := r.ownExcludes(ctx, log)
 		if errors.Is(err, errNone) {
-			data, err = r.inside(users, lifecycle.ReadRegular)
+			data, err = r.inside(users, documents.ReadFile)
 		}
 		add("core.excludesFile", data, err)
 		data, err = read(r.common, "info/exclude", maxExcludes)
@@ -98,7 +98,7 @@ func (r *repository) inside(name string, elsewhere func(string, int64) ([]byte, 
 		return nil, nil
 	}
 	name = rebase(r.top, name)
-	top, err := lifecycle.OpenRoot(r.top)
+	top, err := documents.OpenRoot(r.top)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ import (
 // Identity is therefore only that a person is not asked again, for exactly a command
 // that they approved; never what the command is.
 //
-// Path tells the projects of one repository from each other: `make test` is another
+// Path distinguishes the projects of one repository: `make test` is another
 // command in a folder of vendored code.
 type Identity struct {
 	Root   string // an object's name, in full
@@ -81,7 +81,7 @@ func Identify(ctx context.Context, folder string, environ []string) (Identity, e
 			return Identity{}, fmt.Errorf("find the root commit of %s: %w", at(r.dir), err)
 		}
 	}
-	if id == (Identity{}) { // before the path, which alone tells nothing
+	if id == (Identity{}) { // before the path, which alone identifies nothing
 		return Identity{}, fmt.Errorf("%s has neither a commit nor a remote: %w", r.top, ErrNone)
 	}
 	target, err := filepath.EvalSymlinks(folder)

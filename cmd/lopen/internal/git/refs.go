@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 // headOf returns the commit that HEAD is at and the branch that it is on. The commit is ""
@@ -54,7 +54,7 @@ func (r *repository) resolve(name string) (string, bool) {
 
 // packed looks a reference up in packed-refs.
 func (r *repository) packed(name string) (string, bool) {
-	f, err := lifecycle.DocumentsOf(r.common).Open("packed-refs")
+	f, err := documents.Of(r.common).Open("packed-refs")
 	if err != nil {
 		return "", errors.Is(err, fs.ErrNotExist)
 	}

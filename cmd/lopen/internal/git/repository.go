@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
-	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 // ErrNone says that a folder is in no git repository, or in one that is not believed.
@@ -97,7 +97,7 @@ func open(ctx context.Context, top string, info, above fs.FileInfo, environ []st
 
 // named returns the folder that the .git file of a work tree names.
 func named(top string) (string, error) {
-	root, err := lifecycle.OpenRoot(top)
+	root, err := documents.OpenRoot(top)
 	if err != nil {
 		return "", err
 	}
@@ -176,7 +176,7 @@ func openFolder(path string, above fs.FileInfo) (*os.Root, error) {
 	if owner.Foreign(want) && !owner.Same(want, above) {
 		return nil, fmt.Errorf("%s belongs to another user: %w", path, ErrNone)
 	}
-	root, err := lifecycle.OpenRoot(path)
+	root, err := documents.OpenRoot(path)
 	if err != nil {
 		return nil, err
 	}
@@ -213,5 +213,5 @@ func readLine(root *os.Root, name string) (string, error) {
 // read reads a regular file that is at most limit bytes long. No symlink leads out of
 // root, and nothing is waited for.
 func read(root *os.Root, name string, limit int64) ([]byte, error) {
-	return lifecycle.ReadDocument(lifecycle.DocumentsOf(root), name, limit)
+	return documents.Read(documents.Of(root), name, limit)
 }

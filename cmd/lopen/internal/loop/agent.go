@@ -20,7 +20,7 @@ const maxDenied = 20
 // work runs the agent and reads what it prints; resumed is what the session that it continues
 // has used. It is ended when it says nothing for too long, and at the first event from which
 // on it only retries what cannot succeed.
-func (r *Runner) work(ctx context.Context, w *worker, c child.Command, resumed agent.Usage, deadline time.Time) (s start, err error) {
+func (r *runner) work(ctx context.Context, w *worker, c child.Command, resumed agent.Usage, deadline time.Time) (s start, err error) {
 	stop, active := make(chan struct{}), make(chan struct{}, 1)
 	c.Stop = stop
 	if w.Knows() {
@@ -30,7 +30,7 @@ func (r *Runner) work(ctx context.Context, w *worker, c child.Command, resumed a
 	var hopeless *agent.Problem
 	stdout, stderr := r.cfg.UI.Output()
 	shown, errs := &child.Tail{}, &child.Tail{}
-	reader = w.Read(&onto{shown, r.rendered(stdout)}, func() {
+	reader = w.Read(&tee{shown, r.rendered(stdout)}, func() {
 		select {
 		case active <- struct{}{}:
 		default:
@@ -43,10 +43,10 @@ func (r *Runner) work(ctx context.Context, w *worker, c child.Command, resumed a
 		close(stop)
 	})
 	reader.Before(resumed)
-	c.Stdout, c.Stderr = r.raw(reader, w.Partial()), r.raw(&onto{errs, &onto{shown, r.rendered(stderr)}}, "")
+	c.Stdout, c.Stderr = r.raw(reader, w.Partial()), r.raw(&tee{errs, &tee{shown, r.rendered(stderr)}}, "")
 	s = start{knows: w.Knows()}
 	s.result, err = r.supervise(ctx, c, deadline, func(res child.Result) bool {
-		_ = reader.Close() // what is behind it reports no errors
+		_ = reader.Close() // the writers that it closes return no errors
 		reader.Stderr(errs.Lines())
 		report := reader.Report()
 		return res.Cause == child.CauseNone && res.Exit == 0 && (!w.Knows() || report.Final && report.Success)
@@ -63,10 +63,10 @@ func (r *Runner) work(ctx context.Context, w *worker, c child.Command, resumed a
 	if s.report.Problem == nil {
 		s.report.Problem = hopeless
 	}
-	s.report.Error = r.words(s.report.Error)
+	s.report.Error = r.quote(s.report.Error)
 	if p := s.report.Problem; p != nil {
 		known := *p
-		known.Text = r.words(p.Text)
+		known.Text = r.quote(p.Text)
 		if known.Kind == agent.Login {
 			known.Mend = cmp.Or(known.Mend, w.Login())
 		}
@@ -77,8 +77,8 @@ func (r *Runner) work(ctx context.Context, w *worker, c child.Command, resumed a
 }
 
 // noteSession makes known which session the agent has made, as soon as it says so. It is
-// called from the goroutine that copies the agent's output, while the Runner's own waits.
-func (r *Runner) noteSession(id string) {
+// called from the goroutine that copies the agent's output, while the runner's own waits.
+func (r *runner) noteSession(id string) {
 	if !plausibleID.MatchString(id) {
 		return
 	}
@@ -91,7 +91,7 @@ func (r *Runner) noteSession(id string) {
 
 // account puts what the agent's events say of its cost in the place of what its metrics say.
 // Where both name something the events count, field by field.
-func (r *Runner) account(w *worker, m *metrics, out *outcome) {
+func (r *runner) account(w *worker, m *metrics, out *outcome) {
 	u := out.report.Usage
 	events := metrics{InputTokens: u.Input, OutputTokens: u.Output, CachedTokens: u.Cached, ContextWindow: u.ContextWindow,
 		CostUSD: u.CostUSD, Model: plain.Clip(u.Model, 1<<10), Turns: u.Turns}
@@ -117,11 +117,11 @@ func (r *Runner) account(w *worker, m *metrics, out *outcome) {
 	if p := out.report.Problem; m.RateLimit == nil && p != nil && p.Kind == agent.Limit && !p.ResetAt.IsZero() {
 		m.RateLimit = &rateLimit{ResetsAt: p.ResetAt}
 	}
-	r.tellsCost(w, !out.noCost)
+	r.warnUnknownCost(w, !out.noCost)
 }
 
 // warnDenied names each refused permission once a run, with the flag that grants it.
-func (r *Runner) warnDenied(w *worker, s *start) {
+func (r *runner) warnDenied(w *worker, s *start) {
 	for i, d := range s.report.Denied {
 		if i >= maxDenied {
 			r.cfg.UI.Warn("%s was refused %d more permissions", w, len(s.report.Denied)-i)
@@ -131,7 +131,7 @@ func (r *Runner) warnDenied(w *worker, s *start) {
 		what := d
 		what.Tool, what.Detail, what.Grant = r.sess.Redact(d.Tool), r.sess.Redact(d.Detail), r.sess.Redact(d.Grant)
 		text := plain.Line(refused(what))
-		r.once("denied "+text, fmt.Sprintf("%s was refused a permission: %s", w, text))
+		r.warnOnce("denied "+text, fmt.Sprintf("%s was refused a permission: %s", w, text))
 	}
 }
 
@@ -155,15 +155,15 @@ func (s *start) denied() (all []string) {
 	return all
 }
 
-// onto writes to two places. That the second one fails, a terminal that went away, must not
+// A tee writes to two places. That the second one fails, a terminal that went away, must not
 // keep the events before it from being read.
-type onto struct{ kept, shown io.Writer }
+type tee struct{ out, shown io.Writer }
 
-func (o *onto) Write(p []byte) (int, error) {
+func (o *tee) Write(p []byte) (int, error) {
 	if o.shown != nil {
 		if _, err := o.shown.Write(p); err != nil {
 			o.shown = nil
 		}
 	}
-	return o.kept.Write(p)
+	return o.out.Write(p)
 }

@@ -16,7 +16,9 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/writer/process"
 )
 
 // exitTryLater is the exit code by which a command says that it met a limit
@@ -35,7 +37,7 @@ type outcome struct {
 }
 
 // attempt starts the command once on a unit and takes the consequences.
-func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) error {
+func (r *runner) attempt(ctx context.Context, unit string, leaves []string) error {
 	begun := time.Now()
 	w := r.pick()
 	n, err := r.begin(ctx, w, unit, leaves)
@@ -46,10 +48,10 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	r.at = working{unit: unit, leaves: leaves, iteration: r.sess.State().NumIterations() + 1, git: r.git.Head, worker: w, session: r.sess.State().Header().AgentSession}
 	r.logTaskBegins(n)
 	r.openOutput(unit, n)
-	defer r.closeOutput(session.Interrupted, "") // where an error ends it
+	defer r.closeOutput(record.Interrupted, "") // where an error ends it
 	out, metrics, err := r.execute(ctx, unit, leaves, n)
 	if errors.Is(err, child.ErrNotStarted) {
-		r.closeOutput(session.Needed, err.Error())
+		r.closeOutput(record.Needed, err.Error())
 		return r.notStarted(leaves, err)
 	}
 	if err != nil {
@@ -60,49 +62,49 @@ func (r *Runner) attempt(ctx context.Context, unit string, leaves []string) erro
 			return err
 		}
 	} else {
-		r.keepAfterCut(ctx, unit)
+		r.checkpointInterrupted(ctx, unit)
 	}
 	// Whatever the command did to the boxes comes first: the State must not
 	// learn of the outcome from a plan that the agent ticked.
-	if err := r.follow(context.WithoutCancel(ctx), tasks.During); err != nil {
+	if err := r.reconcile(context.WithoutCancel(ctx), tasks.During); err != nil {
 		return err
 	}
-	r.consequence(ctx, &out)
-	r.leave(&out)
+	r.conclude(ctx, &out)
+	r.noteStart(&out)
 	r.closeOutput(out.then, out.failure)
-	if err := r.remember(ctx, n, out, metrics, out.then); err != nil {
+	if err := r.recordAttempt(ctx, n, out, metrics, out.then); err != nil {
 		return err
 	}
 	leaves = slices.DeleteFunc(slices.Clone(leaves), func(id string) bool { _, ok := r.sess.State().Task(id); return !ok })
 	switch out.then {
-	case session.Failed, session.Done:
+	case record.Failed, record.Done:
 	default: // nobody's fault: it is no attempt of the task
-		if err := r.record(unit, leaves, out, metrics, begun, session.TriggerPaused, false, nil); err != nil {
+		if err := r.saveOutcome(unit, leaves, out, metrics, begun, session.TriggerPaused, false, nil); err != nil {
 			return err
 		}
-		return r.excuse(ctx, &out)
+		return r.afterUncounted(ctx, &out)
 	}
-	if !out.empty() || out.then == session.Done {
-		r.through(w)
+	if !out.empty() || out.then == record.Done {
+		r.noteProgress(w)
 	}
 	if out.failure != "" {
 		// redacted before a line of it is left out, so that no cut parts a credential from its name
 		r.noteFailure(unit, prompt.Failure{Attempt: n, Failure: r.sess.Redact(out.failure), Output: r.sess.Redact(string(out.result.Tail)), Check: r.sess.Redact(string(out.checkTail))})
 		return r.failed(ctx, unit, leaves, out, metrics, begun)
 	}
-	delete(r.last, unit)
+	delete(r.failures, unit)
 	return r.done(ctx, unit, leaves, out, metrics, begun)
 }
 
-// consequence decides what follows a start of the command.
-func (r *Runner) consequence(ctx context.Context, out *outcome) {
+// conclude decides what follows a start of the command.
+func (r *runner) conclude(ctx context.Context, out *outcome) {
 	if ctx.Err() != nil {
-		out.verdict = verdict{then: session.Interrupted}
+		out.verdict = verdict{then: record.Interrupted}
 		return
 	}
 	if out.guessed = r.guessed; !out.knows {
 		if out.guess = agent.Classify(out.result.Tail, time.Now()); out.guess != nil {
-			out.guess.Text = r.words(out.guess.Text)
+			out.guess.Text = r.quote(out.guess.Text)
 		}
 	}
 	out.verdict = out.weigh()
@@ -110,30 +112,30 @@ func (r *Runner) consequence(ctx context.Context, out *outcome) {
 		r.guessed = 0
 	}
 	switch {
-	case out.then == session.Waits:
-		out.until = r.setAside(r.at.worker, out.problem)
-	case out.then == session.Failed && out.empty():
+	case out.then == record.Waits:
+		out.until = r.setLimited(r.at.worker, out.problem)
+	case out.then == record.Failed && out.empty():
 		wasOpen := r.breaker.open
-		last, had := r.last[r.at.unit]
+		last, had := r.failures[r.at.unit]
 		if !r.breaker.blame(r.at.unit, r.at.leaves, last, had) {
 			return
 		}
-		out.then, out.opened = session.Uncounted, !wasOpen
+		out.then, out.opened = record.Uncounted, !wasOpen
 		if r.cfg.Unattended {
 			out.until = r.breaker.wait()
 		}
 	}
 }
 
-// excuse goes on after a start that is no attempt of its task, or ends the run.
-func (r *Runner) excuse(ctx context.Context, out *outcome) error {
+// afterUncounted continues the run after a start that is no attempt of its task, or ends it.
+func (r *runner) afterUncounted(ctx context.Context, out *outcome) error {
 	w := r.at.worker
 	switch {
 	case ctx.Err() != nil:
 		return r.interrupted()
-	case out.then == session.Waits:
-		return r.waitOut(ctx, w, out.problem, out.until)
-	case out.then == session.Needed:
+	case out.then == record.Waits:
+		return r.waitForAgent(ctx, w, out.problem, out.until)
+	case out.then == record.Needed:
 		return r.needed(w, out.problem)
 	case r.breaker.open && out.empty() && !out.lost():
 		return r.tripped(ctx, w, out)
@@ -144,7 +146,7 @@ func (r *Runner) excuse(ctx context.Context, out *outcome) error {
 
 // begin makes durable that the unit is being worked on and returns the number
 // of the attempt.
-func (r *Runner) begin(ctx context.Context, w *worker, unit string, leaves []string) (int, error) {
+func (r *runner) begin(ctx context.Context, w *worker, unit string, leaves []string) (int, error) {
 	now, fresh := time.Now(), w.NewSession()
 	n := attemptNumber(r.sess.State(), leaves)
 	if c := tasks.Component(r.sess.State(), unit); c != r.sess.State().Header().Component {
@@ -187,17 +189,17 @@ func attemptNumber(st *session.State, leaves []string) int {
 }
 
 // execute runs the command and, when that succeeded, the check.
-func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n int) (out outcome, m metrics, err error) {
+func (r *runner) execute(ctx context.Context, unit string, leaves []string, n int) (out outcome, m metrics, err error) {
 	changes, err := r.before(ctx, unit)
 	if err != nil {
 		return out, m, err
 	}
 	w := r.at.worker
-	text, launch, err := r.approach(ctx, w, unit, leaves, n)
+	text, launch, err := r.composeOrContinue(ctx, w, unit, leaves, n)
 	if err != nil {
 		return out, m, err
 	}
-	r.keepPrompt(text)
+	r.storePrompt(text)
 	stdin, err := r.writePrompt(text)
 	if err != nil {
 		return out, m, err
@@ -220,9 +222,9 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 	}
 	resumed := launch.Session != "" && !launch.New
 	if !resumed {
-		r.trail.used = agent.Usage{}
+		r.lastStart.used = agent.Usage{}
 	}
-	if out.start, err = r.work(ctx, w, cmd, r.trail.used, deadline); err != nil {
+	if out.start, err = r.work(ctx, w, cmd, r.lastStart.used, deadline); err != nil {
 		return out, m, err
 	}
 	out.budget, out.resumed = launch.Budget, resumed
@@ -236,20 +238,20 @@ func (r *Runner) execute(ctx context.Context, unit string, leaves []string, n in
 		return out, m, nil
 	}
 	switch {
-	case out.weigh().then != session.Done:
+	case out.weigh().then != record.Done:
 	case r.cfg.Check != "":
 		err = r.judge(ctx, &out, env, deadline)
 	default:
-		r.once("no-check", "no --check: exit 0 of the command counts as done")
+		r.warnOnce("no-check", "no --check: exit 0 of the command counts as done")
 	}
 	return out, m, err
 }
 
-// approach decides whether an attempt continues a session of the agent, and writes its
+// composeOrContinue decides whether an attempt continues a session of the agent, and writes its
 // prompt. What it continues is durable before the start.
-func (r *Runner) approach(ctx context.Context, w *worker, unit string, leaves []string, n int) ([]byte, agent.Launch, error) {
+func (r *runner) composeOrContinue(ctx context.Context, w *worker, unit string, leaves []string, n int) ([]byte, agent.Launch, error) {
 	launch := agent.Launch{Session: r.at.session, New: r.at.session != "", Budget: r.left}
-	if id := r.trail.follows(w, unit, n); id != "" {
+	if id := r.lastStart.sessionFor(w, unit, n); id != "" {
 		launch.Session, launch.New, r.at.session = id, false, id
 		if err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
 			e.Header().AgentSession = id
@@ -261,7 +263,7 @@ func (r *Runner) approach(ctx context.Context, w *worker, unit string, leaves []
 			return nil, launch, err
 		}
 		r.log.Info().Str("agent", w.Name()).Str("agent_session", id).Msg("agent session continues")
-		text, err := r.proceed(unit)
+		text, err := r.composeContinued(unit)
 		launch.Prompt = string(text)
 		return text, launch, err
 	}
@@ -271,14 +273,14 @@ func (r *Runner) approach(ctx context.Context, w *worker, unit string, leaves []
 	}
 	r.at.context = resources
 	launch.Prompt = string(text)
-	return text, launch, r.tolerate(r.sess.Update(func(st *session.State) (*session.State, error) {
+	return text, launch, r.ignorePaused(r.sess.Update(func(st *session.State) (*session.State, error) {
 		e := st.Edit()
 		e.Header().Resources = prompt.Resources(st.Header().Resources, resources)
 		return e.State()
 	}))
 }
 
-func (r *Runner) judge(ctx context.Context, out *outcome, env []string, deadline time.Time) error {
+func (r *runner) judge(ctx context.Context, out *outcome, env []string, deadline time.Time) error {
 	env = r.withDiff(ctx, r.at.unit, env)
 	stdout, stderr := r.cfg.UI.Output()
 	r.checkBegins()
@@ -301,7 +303,7 @@ func (r *Runner) judge(ctx context.Context, out *outcome, env []string, deadline
 // supervise runs one process with the lock that says so to the next holder.
 // well says of a command that ended whether its agent ended well, which is noted where the
 // next holder looks for it; nil of a check.
-func (r *Runner) supervise(ctx context.Context, c child.Command, deadline time.Time, well func(child.Result) bool) (child.Result, error) {
+func (r *runner) supervise(ctx context.Context, c child.Command, deadline time.Time, well func(child.Result) bool) (child.Result, error) {
 	c.Grace, c.IdleTimeout, c.Keep = defaultGrace, r.cfg.idle(), true
 	if !deadline.IsZero() {
 		c.Timeout = max(time.Until(deadline), time.Millisecond)
@@ -322,7 +324,7 @@ func (r *Runner) supervise(ctx context.Context, c child.Command, deadline time.T
 	}
 	res, err := child.Run(ctx, c)
 	if err == nil && well != nil {
-		ended := lifecycle.Ended{Iteration: c.Iteration, Exit: res.Exit, Signal: res.Signal, Success: well(res)}
+		ended := process.Ended{Iteration: c.Iteration, Exit: res.Exit, Signal: res.Signal, Success: well(res)}
 		if hold != nil {
 			if err := hold.Ended(ended); err != nil {
 				r.log.Warn().Err(err).Msg("how the command ended is not noted")
@@ -344,7 +346,7 @@ func (r *Runner) supervise(ctx context.Context, c child.Command, deadline time.T
 // hold takes the lock that the next command inherits. Where it cannot, it waits
 // until what became of the session's folder is mended; a removed one is made again: an
 // agent may clean up before its check.
-func (r *Runner) hold(ctx context.Context) (hold *lifecycle.Child, err error) {
+func (r *runner) hold(ctx context.Context) (hold *process.Lock, err error) {
 	if hold, err = r.sess.HoldChild(); err == nil {
 		return hold, nil
 	}
@@ -363,7 +365,7 @@ func (r *Runner) hold(ctx context.Context) (hold *lifecycle.Child, err error) {
 
 // env is what the command and the check get: the environment of lopen itself, and the
 // variables of the n-th attempt at a unit.
-func (r *Runner) env(unit string, n int) []string {
+func (r *runner) env(unit string, n int) []string {
 	st := r.sess.State()
 	t, _ := st.Task(unit)
 	return append(slices.Clone(r.cfg.Environ),
@@ -387,7 +389,7 @@ type given struct{ prompt, changed, metrics, diff string }
 
 // writePrompt writes the file of LOPEN_PROMPT_FILE, which it returns, open at its
 // beginning, and names that of LOPEN_METRICS_FILE.
-func (r *Runner) writePrompt(text []byte) (f *os.File, err error) {
+func (r *runner) writePrompt(text []byte) (f *os.File, err error) {
 	if err := r.dir.Renew(); err != nil {
 		return nil, fmt.Errorf("write prompt: %w", err)
 	}
@@ -414,7 +416,7 @@ func describe(res child.Result, cfg Config) string {
 
 // compose writes the prompt of the n-th attempt at a unit of st, and returns which sections
 // it holds.
-func (r *Runner) compose(st *session.State, unit string, leaves []string, n int) ([]byte, []session.Resource, error) {
+func (r *runner) compose(st *session.State, unit string, leaves []string, n int) ([]byte, []session.Resource, error) {
 	d, err := r.draft(st, unit, leaves, n)
 	if err != nil {
 		return nil, nil, err
@@ -423,20 +425,20 @@ func (r *Runner) compose(st *session.State, unit string, leaves []string, n int)
 	return text, d.Resources, err
 }
 
-func (r *Runner) draft(st *session.State, unit string, leaves []string, n int) (*prompt.Draft, error) {
-	src := prompt.Source{Documents: r.cfg.Documents, Module: r.cfg.Module, Unit: r.cfg.Unit, Check: r.cfg.Check, Warn: r.once}
-	return src.Draft(r.plan, st, prompt.Attempt{Unit: unit, Leaves: leaves, Number: n, Failures: r.last[unit]})
+func (r *runner) draft(st *session.State, unit string, leaves []string, n int) (*prompt.Draft, error) {
+	src := prompt.Source{Documents: r.cfg.Documents, Module: r.cfg.Module, Unit: r.cfg.Unit, Check: r.cfg.Check, Warn: r.warnOnce}
+	return src.Draft(r.plan, st, prompt.Attempt{Unit: unit, Leaves: leaves, Number: n, Failures: r.failures[unit]})
 }
 
 // noteFailure remembers how an attempt at a unit failed, for the next prompt.
-func (r *Runner) noteFailure(unit string, f prompt.Failure) {
-	all := append([]prompt.Failure{f}, r.last[unit]...)
-	r.last[unit] = all[:min(len(all), lifecycle.MaxFailures)]
+func (r *runner) noteFailure(unit string, f prompt.Failure) {
+	all := append([]prompt.Failure{f}, r.failures[unit]...)
+	r.failures[unit] = all[:min(len(all), lifecycle.MaxFailures)]
 }
 
 // lastFailure says why the last attempt at a unit failed; "" where none has.
-func (r *Runner) lastFailure(unit string) string {
-	if all := r.last[unit]; len(all) > 0 {
+func (r *runner) lastFailure(unit string) string {
+	if all := r.failures[unit]; len(all) > 0 {
 		return all[0].Failure
 	}
 	return ""

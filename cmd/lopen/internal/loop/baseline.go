@@ -24,7 +24,7 @@ type green struct {
 // but where RequireGreen is set. Where Config.Assess remembers that the check passed for this
 // task on the tree as it is, it is not run. The result is saved: should lopen be killed, the
 // next run knows whether the check was red when the task began.
-func (r *Runner) baseline(ctx context.Context, unit string, leaves []string) error {
+func (r *runner) baseline(ctx context.Context, unit string, leaves []string) error {
 	if r.cfg.Check == "" || r.cfg.Assess == nil || r.assessed {
 		return nil
 	}
@@ -51,28 +51,35 @@ func (r *Runner) baseline(ctx context.Context, unit string, leaves []string) err
 	if err := r.checked(checked); err != nil {
 		return err
 	}
-	switch {
-	case err != nil && r.cfg.RequireGreen:
-		return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser,
-			fmt.Sprintf("before the first task, the check %q fails: %s; --require-green stops here: mend it, then %s", r.check, failure, r.resumeHint())})
-	case err != nil:
-		r.cfg.UI.Say("before the first task, the check %q fails: %s; this decides nothing", r.check, failure)
-		return nil
-	case hit:
-		r.cfg.UI.Say("before the first task, the check %q passes: nothing changed since %s", r.check, at.Local().Format(time.DateTime))
-	default:
-		r.cfg.UI.Say("before the first task, the check %q passes", r.check)
+	if err != nil {
+		return r.redBaseline(failure)
 	}
+	since := ""
+	if hit {
+		since = ": nothing changed since " + at.Local().Format(time.DateTime)
+	}
+	r.cfg.UI.Say("before the first task, the check %q passes%s", r.check, since)
 	if r.green.unit == "" {
 		r.green = green{unit, n, true}
 	}
 	return nil
 }
 
+// redBaseline reports that the check fails before the first task, which ends a run with
+// RequireGreen.
+func (r *runner) redBaseline(failure string) error {
+	if r.cfg.RequireGreen {
+		return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser,
+			fmt.Sprintf("before the first task, the check %q fails: %s; --require-green stops here: mend it, then %s", r.check, failure, r.resumeHint())})
+	}
+	r.cfg.UI.Say("before the first task, the check %q fails: %s; this decides nothing", r.check, failure)
+	return nil
+}
+
 // checkAlone runs the check without a start of the command, with the variables of the n-th
 // attempt at a unit and the files that they name, because it may judge by them. failure is
 // "" where it passes. The result is nil where the context ended it.
-func (r *Runner) checkAlone(ctx context.Context, unit string, leaves []string, n int, stdout, stderr io.Writer) (checked *session.CheckResult, failure string, err error) {
+func (r *runner) checkAlone(ctx context.Context, unit string, leaves []string, n int, stdout, stderr io.Writer) (checked *session.CheckResult, failure string, err error) {
 	text, _, err := r.compose(r.sess.State(), unit, leaves, n)
 	if err != nil {
 		return nil, "", err
@@ -104,12 +111,12 @@ func (r *Runner) checkAlone(ctx context.Context, unit string, leaves []string, n
 }
 
 // result is how the check of a unit ended, for the State.
-func (r *Runner) result(res child.Result, unit string) *session.CheckResult {
+func (r *runner) result(res child.Result, unit string) *session.CheckResult {
 	return &session.CheckResult{Command: r.check, Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt), Task: unit}
 }
 
 // checked saves how the check ended last, nil where that says nothing of the files any more.
-func (r *Runner) checked(c *session.CheckResult) error {
+func (r *runner) checked(c *session.CheckResult) error {
 	return r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
 		e.Header().Check = c
 		return nil

@@ -18,7 +18,7 @@ import (
 // tripsAt is how many empty starts in a row, at two units or more, open the circuit breaker.
 const tripsAt = 3
 
-// A breaker tells a broken agent from tasks that fail: see [start.empty].
+// A breaker distinguishes a broken agent from tasks that fail: see [start.empty].
 type breaker struct {
 	starts  int // in a row that were empty and have counted
 	units   map[string]*blamed
@@ -62,7 +62,7 @@ func (b *breaker) wait() time.Time {
 
 // giveBack makes what the empty starts did to their tasks undone: their attempts, and that
 // they failed. Their records in the journal stay as they are; the State is what counts.
-func (r *Runner) giveBack() error {
+func (r *runner) giveBack() error {
 	var marked []string
 	err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
 		marked = nil
@@ -90,9 +90,9 @@ func (r *Runner) giveBack() error {
 		return err
 	}
 	for unit, u := range r.breaker.units {
-		delete(r.last, unit)
+		delete(r.failures, unit)
 		if u.had {
-			r.last[unit] = u.last
+			r.failures[unit] = u.last
 		}
 	}
 	if len(marked) > 0 {
@@ -104,23 +104,23 @@ func (r *Runner) giveBack() error {
 
 // tripped takes the consequences of a start that did not count because the breaker is open:
 // it waits before the next start, which is a probe, or a person decides.
-func (r *Runner) tripped(ctx context.Context, w *worker, out *outcome) error {
-	said := plain.Line(plain.Clip(r.said(out), 300))
+func (r *runner) tripped(ctx context.Context, w *worker, out *outcome) error {
+	message := plain.Line(plain.Clip(r.agentMessage(out), 300))
 	if out.opened {
 		n := len(r.breaker.units)
 		if err := r.giveBack(); err != nil {
 			return err
 		}
 		r.cfg.UI.Warn("circuit breaker: %d starts in a row at %d tasks came to nothing, so %s is what fails, not the tasks: no attempt is counted; it said: %s",
-			r.breaker.starts, n, w, said)
-		r.log.Warn().Str("agent", w.Name()).Str("failure", said).Int("starts", r.breaker.starts).Msg("circuit breaker opens")
+			r.breaker.starts, n, w, message)
+		r.log.Warn().Str("agent", w.Name()).Str("failure", message).Int("starts", r.breaker.starts).Msg("circuit breaker opens")
 	}
 	if err := r.sync(ctx); err != nil {
 		return err
 	}
 	stop := func(why string) error {
-		text := fmt.Sprintf("%s fails at every task (%s): %s", w, said, why)
-		r.emit(Event{Event: EventNeeded, Text: text})
+		text := fmt.Sprintf("%s fails at every task (%s): %s", w, message, why)
+		r.emit(event{Event: eventNeeded, Text: text})
 		return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser, text + "; no attempt is counted; when it works again, " + r.resumeHint()})
 	}
 	switch {
@@ -128,7 +128,7 @@ func (r *Runner) tripped(ctx context.Context, w *worker, out *outcome) error {
 	case !r.cfg.ByTerminal:
 		return stop("nobody can be asked")
 	default:
-		r.emit(Event{Event: EventNeeded, Text: fmt.Sprintf("%s fails at every task: %s", w, said)})
+		r.emit(event{Event: eventNeeded, Text: fmt.Sprintf("%s fails at every task: %s", w, message)})
 		key, err := r.cfg.UI.Choose(fmt.Sprintf("%s fails at every task. What now?", w), []Choice{
 			{'g', "go on: try again at once"}, {'w', "wait, and try one task at a time"}, {'q', "stop"},
 		})
@@ -147,11 +147,11 @@ func (r *Runner) tripped(ctx context.Context, w *worker, out *outcome) error {
 	if why := r.tooLong(until); why != "" {
 		return stop(fmt.Sprintf("the next try would be at %s, %s", clock(until), why))
 	}
-	return r.wait(ctx, "circuit breaker", fmt.Sprintf("circuit breaker: one task is tried at %s, no attempt is counted; %s said: %s", clock(until), w, said), until)
+	return r.wait(ctx, "circuit breaker", fmt.Sprintf("circuit breaker: one task is tried at %s, no attempt is counted; %s said: %s", clock(until), w, message), until)
 }
 
-// through says that a start came to something.
-func (r *Runner) through(w *worker) {
+// noteProgress notes that a start came to something.
+func (r *runner) noteProgress(w *worker) {
 	if r.breaker.open {
 		r.cfg.UI.Say("%s works again: the run goes through the plan", w)
 		r.log.Info().Str("agent", w.Name()).Msg("circuit breaker closes")
@@ -159,8 +159,8 @@ func (r *Runner) through(w *worker) {
 	r.breaker, r.waited, w.backoff = breaker{}, 0, backoff{}
 }
 
-// said is what an agent said about a failure: its error, else the last line it printed.
-func (r *Runner) said(out *outcome) string {
+// agentMessage is how an agent explains a failure: its error, else the last line it printed.
+func (r *runner) agentMessage(out *outcome) string {
 	if out.report.Error != "" {
 		return out.report.Error
 	}

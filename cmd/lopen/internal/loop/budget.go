@@ -14,14 +14,14 @@ type spent struct {
 }
 
 // spent is what this run has cost so far.
-func (r *Runner) spent() spent {
+func (r *runner) spent() spent {
 	m := r.sess.State().Totals()
-	return spent{m.CostUSD - r.bygone.CostUSD, m.InputTokens + m.OutputTokens - r.bygone.InputTokens - r.bygone.OutputTokens}
+	return spent{m.CostUSD - r.earlier.CostUSD, m.InputTokens + m.OutputTokens - r.earlier.InputTokens - r.earlier.OutputTokens}
 }
 
 // today is what all runs of the project have cost since midnight. Where that cannot be
-// read it is said once, and this run's is what counts.
-func (r *Runner) today() spent {
+// read a warning says so, and this run's is what counts.
+func (r *runner) today() spent {
 	b := r.cfg.Budget
 	if b.DayCost <= 0 && b.DayTokens <= 0 {
 		return spent{}
@@ -33,7 +33,7 @@ func (r *Runner) today() spent {
 	}
 	cost, tokens, err := b.Today()
 	if err != nil {
-		r.once("today", fmt.Sprintf("what the runs of today cost is not known, day_cost and day_tokens count this session alone: %v", err))
+		r.warnOnce("today", fmt.Sprintf("what the runs of today cost is not known, day_cost and day_tokens count this session alone: %v", err))
 	}
 	return spent{max(cost, own.cost), max(tokens, own.tokens)}
 }
@@ -85,8 +85,8 @@ func (b *Budget) left(run, day spent) float64 {
 	return left
 }
 
-// budget ends the run when a bound is reached, and notes what is left for the next attempt.
-func (r *Runner) budget() error {
+// budget ends the run when a limit is reached, and notes what is left for the next attempt.
+func (r *runner) budget() error {
 	run, day := r.spent(), r.today()
 	why := r.cfg.Budget.usedUp(run, day)
 	if why == "" {
@@ -96,13 +96,13 @@ func (r *Runner) budget() error {
 	p := r.sess.State().Progress()
 	text := fmt.Sprintf("budget: %s; %d of %d tasks are left to do", why, p.Total-p.Done-p.Skipped, p.Total)
 	r.log.Info().Str("text", why).Msg("budget reached")
-	r.emit(Event{Event: EventPaused, Text: text, CostUSD: run.cost})
-	return r.pause(session.TriggerPaused, session.ExitBudget, &Exit{ExitLimit, text + ": " + r.resumeHint()})
+	r.emit(event{Event: eventPaused, Text: text, CostUSD: run.cost})
+	return r.pause(session.TriggerPaused, session.ExitBudget, &Exit{exitLimit, text + ": " + r.resumeHint()})
 }
 
-// tellsCost says once when a bound in USD cannot be kept.
-func (r *Runner) tellsCost(w *worker, known bool) {
+// warnUnknownCost says once when a bound in USD cannot be kept.
+func (r *runner) warnUnknownCost(w *worker, known bool) {
 	if b := r.cfg.Budget; !known && (b.Cost > 0 || b.DayCost > 0) {
-		r.once("cost of "+w.Name(), fmt.Sprintf("%s does not say what it costs: max_cost and day_cost do not count it; max_tokens may", w))
+		r.warnOnce("cost of "+w.Name(), fmt.Sprintf("%s does not say what it costs: max_cost and day_cost do not count it; max_tokens may", w))
 	}
 }

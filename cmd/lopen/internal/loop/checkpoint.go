@@ -9,17 +9,17 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
-	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// keep makes a checkpoint, or only looks where none are wanted, and returns what
+// checkpoint makes a checkpoint, or only looks where none are wanted, and returns what
 // changed since the last time. A full disk holds the run; who holds the store for too
-// long costs it this checkpoint; what else is in the way of checkpoints is said once and
-// costs all of them, not the run.
-func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (changes []files.Change, err error) {
+// long costs it this checkpoint; what else prevents checkpoints is reported once and costs
+// the run all of them.
+func (r *runner) checkpoint(ctx context.Context, why checkpoint.Reason, unit string) (changes []files.Change, err error) {
 	wanted := r.cfg.Checkpoint
 	look := func(ctx context.Context) (err error) {
-		if err := r.unpaused(ctx); err != nil {
+		if err := r.unpauseIfPaused(ctx); err != nil {
 			return err
 		}
 		if wanted {
@@ -33,22 +33,21 @@ func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (
 		err := look(ctx)
 		if err == nil || ctx.Err() != nil {
 			if over := r.sess.CheckpointsOver(); wanted && over > 0 {
-				r.once("over", fmt.Sprintf("checkpoints take %d bytes more than checkpoint_bytes or a tenth of the free space allows, and all of them are needed: delete sessions or unpin checkpoints that are not, or set checkpoint_bytes", over))
+				r.warnOnce("over", fmt.Sprintf("checkpoints take %d bytes more than checkpoint_bytes or a tenth of the free space allows, and all of them are needed: delete sessions or unpin checkpoints that are not, or set checkpoint_bytes", over))
 			}
 			return changes, ctx.Err()
 		}
-		switch lifecycle.ClassOf(err) {
-		case lifecycle.ClassNoSpace, lifecycle.ClassDevice, lifecycle.ClassRemoved, lifecycle.ClassFenced:
+		if holdsFiles(lifecycle.ClassOf(err)) {
 			err = r.waitStorage(ctx, err, look)
 			return changes, err
 		}
 		if !wanted {
-			r.blind = true
-			r.once("files", fmt.Sprintf("which files change is not known: %v", err))
+			r.filesUnknown = true
+			r.warnOnce("files", fmt.Sprintf("which files change is not known: %v", err))
 			return nil, nil
 		}
 		wanted = false
-		r.unkept = append(r.unkept, unit)
+		r.noCheckpoint = append(r.noCheckpoint, unit)
 		switch lifecycle.ClassOf(err) {
 		case lifecycle.ClassBusy, lifecycle.ClassTransient:
 			r.cfg.UI.Warn("no checkpoint %s %s: %v", why, unit, err)
@@ -59,20 +58,20 @@ func (r *Runner) keep(ctx context.Context, why checkpoint.Reason, unit string) (
 	}
 }
 
-// lookBack says on a resume which complete tasks have files that somebody changed
-// since. They are offered for another run and never run unasked. What an attempt
-// changed that a kill cut off goes on record, so that it is nobody else's later.
-func (r *Runner) lookBack(ctx context.Context) error {
+// loadPast reads on a resume what earlier runs left, and warns of complete tasks whose files
+// somebody changed since: they never run unasked. It records what an attempt changed that a
+// kill cut off, so that nobody else is taken for its author later.
+func (r *runner) loadPast(ctx context.Context) error {
 	past, err := r.sess.Past(ctx)
 	if err != nil {
 		r.cfg.UI.Warn("which files changed since is not known: %v", err)
 	}
-	r.since, r.cut = past.Files, past.Cut
+	r.since, r.killed = past.Files, past.Cut
 	if a := past.Done; a != nil && a.Check.Command == r.check {
 		r.green = green{unit: a.Task, n: a.Attempt}
 	}
-	r.recall(past.Failed)
-	r.trail = pickUp(past)
+	r.loadFailures(past.Failed)
+	r.lastStart = lastStartOf(past)
 	if past.All {
 		r.cfg.UI.Warn("every file that the tasks of this session changed is another one now: this may be another checkout")
 	} else {
@@ -80,11 +79,11 @@ func (r *Runner) lookBack(ctx context.Context) error {
 			r.cfg.UI.Warn("changed since %s was done: %s; to run it again: lopen plan untick %s %s", c.Task, list(c.Paths), r.cfg.Module, c.Task)
 		}
 	}
-	return r.rememberCut(past.Cut)
+	return r.recordKilled(past.Cut)
 }
 
-// recall remembers what failed in earlier runs, for the prompts of this one.
-func (r *Runner) recall(failed lifecycle.Failures) {
+// loadFailures remembers what failed in earlier runs, for the prompts of this one.
+func (r *runner) loadFailures(failed lifecycle.Failures) {
 	for unit, attempts := range failed {
 		for _, a := range attempts {
 			r.noteFailure(unit, prompt.Failure{Attempt: a.Attempt, Failure: a.Failure, Output: a.Tail, Check: a.CheckTail})
@@ -102,17 +101,17 @@ func list(all []string) string {
 }
 
 // before keeps the files before a start of the command, and returns what changed since the
-// last one. What somebody else may have changed ends the trail.
-func (r *Runner) before(ctx context.Context, unit string) ([]files.Change, error) {
-	changes, err := r.keep(ctx, checkpoint.BeforeTask, unit)
+// last one. What somebody else may have changed means that no session is continued.
+func (r *runner) before(ctx context.Context, unit string) ([]files.Change, error) {
+	changes, err := r.checkpoint(ctx, checkpoint.BeforeTask, unit)
 	if err != nil {
 		return nil, err
 	}
-	others := len(changes) > 0 || r.blind
-	if r.trail.then != session.Killed { // what changed since the last look, that attempt itself may have changed
+	others := len(changes) > 0 || r.filesUnknown
+	if r.lastStart.then != record.Killed { // what changed since the last look, that attempt itself may have changed
 		others = others || len(r.since) > 0
 	}
-	r.trail.touched = r.trail.touched || others
+	r.lastStart.touched = r.lastStart.touched || others
 	changes = append(r.since, changes...)
 	r.since = nil
 	return changes, nil
@@ -120,7 +119,7 @@ func (r *Runner) before(ctx context.Context, unit string) ([]files.Change, error
 
 // listChanged writes the files of LOPEN_CHANGED_FILES and of LOPEN_DIFF_FILE: the task has
 // changed nothing yet.
-func (r *Runner) listChanged(changes []files.Change) error {
+func (r *runner) listChanged(changes []files.Change) error {
 	var lines strings.Builder
 	for _, c := range changes {
 		lines.WriteString(c.Path + "\n")
@@ -139,15 +138,15 @@ func (r *Runner) listChanged(changes []files.Change) error {
 	return f.Close()
 }
 
-// after keeps the files after a start of the command. A task that changed none of
-// them is said, or has failed where a change is required.
-func (r *Runner) after(ctx context.Context, unit string, out *outcome) error {
-	changes, err := r.keep(ctx, checkpoint.AfterTask, unit)
+// after keeps the files after a start of the command. A warning names a
+// task that changed none of them, or it has failed where a change is required.
+func (r *runner) after(ctx context.Context, unit string, out *outcome) error {
+	changes, err := r.checkpoint(ctx, checkpoint.AfterTask, unit)
 	if err != nil {
 		return err
 	}
-	r.at.changes, out.changed = changes, len(changes) > 0 || r.blind
-	if out.weigh().then != session.Done || len(changes) > 0 {
+	r.at.changes, out.changed = changes, len(changes) > 0 || r.filesUnknown
+	if out.weigh().then != record.Done || len(changes) > 0 {
 		return nil
 	}
 	if r.cfg.RequireChange {
@@ -159,10 +158,10 @@ func (r *Runner) after(ctx context.Context, unit string, out *outcome) error {
 	return nil
 }
 
-// keepAfterCut keeps the files after a command that was interrupted: without a checkpoint
-// of its end nobody could tell its changes from those of somebody else.
-func (r *Runner) keepAfterCut(ctx context.Context, unit string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+// checkpointInterrupted keeps the files after a command that was interrupted: without a checkpoint
+// of its end its changes could not be distinguished from those of somebody else.
+func (r *runner) checkpointInterrupted(ctx context.Context, unit string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	if r.cfg.Checkpoint {
 		_, changes, err := r.sess.Checkpoint(ctx, checkpoint.AfterTask, unit)
@@ -180,12 +179,12 @@ func (r *Runner) keepAfterCut(ctx context.Context, unit string) {
 }
 
 // fileChanges are changes as the journal has them.
-func fileChanges(changes []files.Change) (all []session.FileChange, more int) {
-	if len(changes) > session.MaxFileChanges {
-		changes, more = changes[:session.MaxFileChanges], len(changes)-session.MaxFileChanges
+func fileChanges(changes []files.Change) (all []record.FileChange, more int) {
+	if len(changes) > record.MaxFileChanges {
+		changes, more = changes[:record.MaxFileChanges], len(changes)-record.MaxFileChanges
 	}
 	for _, c := range changes {
-		all = append(all, session.FileChange{Path: strings.ToValidUTF8(c.Path, "\ufffd"), Change: string(c.Kind), From: strings.ToValidUTF8(c.From, "\ufffd"), Before: c.Old.Content(), After: c.New.Content()})
+		all = append(all, record.FileChange{Path: strings.ToValidUTF8(c.Path, "\ufffd"), Change: string(c.Kind), From: strings.ToValidUTF8(c.From, "\ufffd"), Before: c.Old.Content(), After: c.New.Content()})
 	}
 	return all, more
 }

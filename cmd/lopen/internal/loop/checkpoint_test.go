@@ -37,29 +37,29 @@ func (s *held) Look(context.Context) ([]files.Change, error) {
 
 type warnings struct {
 	UI
-	said []string
+	lines []string
 }
 
 func (w *warnings) Warn(format string, args ...any) {
-	w.said = append(w.said, fmt.Sprintf(format, args...))
+	w.lines = append(w.lines, fmt.Sprintf(format, args...))
 }
 
 // Who holds the blobs for too long costs the run one checkpoint, and not those after it.
 func TestABusyStoreCostsOneCheckpoint(t *testing.T) {
 	t.Parallel()
 	sess, ui := &held{}, &warnings{}
-	r := &Runner{cfg: Config{Checkpoint: true, UI: ui}, sess: sess, warned: map[string]bool{}}
-	changes, err := r.keep(t.Context(), checkpoint.BeforeTask, "t")
+	r := &runner{cfg: Config{Checkpoint: true, UI: ui}, sess: sess, warned: map[string]bool{}}
+	changes, err := r.checkpoint(t.Context(), checkpoint.BeforeTask, "t")
 	require.NoError(t, err)
 	require.Equal(t, []files.Change{{Path: "a"}}, changes, "what changed is known all the same")
-	require.Equal(t, []string{"no checkpoint before-task t: held by pid 77: blobs/.lock"}, ui.said)
-	_, err = r.keep(t.Context(), checkpoint.AfterTask, "t")
+	require.Equal(t, []string{"no checkpoint before-task t: held by pid 77: blobs/.lock"}, ui.lines)
+	_, err = r.checkpoint(t.Context(), checkpoint.AfterTask, "t")
 	require.NoError(t, err)
 	require.Equal(t, 2, sess.made)
 	require.Equal(t, 1, sess.looked)
-	require.Len(t, ui.said, 2)
-	require.Contains(t, ui.said[1], "4711 bytes more than checkpoint_bytes")
-	_, err = r.keep(t.Context(), checkpoint.AfterTask, "t")
+	require.Len(t, ui.lines, 2)
+	require.Contains(t, ui.lines[1], "4711 bytes more than checkpoint_bytes")
+	_, err = r.checkpoint(t.Context(), checkpoint.AfterTask, "t")
 	require.NoError(t, err)
-	require.Len(t, ui.said, 2, "it is said once")
+	require.Len(t, ui.lines, 2, "one warning")
 }

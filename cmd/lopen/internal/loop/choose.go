@@ -11,9 +11,9 @@ import (
 
 // next chooses what runs: the unit's ID and its leaves. An empty unit means
 // that nothing is left to run.
-func (r *Runner) next() (unit string, leaves []string, err error) {
+func (r *runner) next() (unit string, leaves []string, err error) {
 	st := r.sess.State()
-	if unit, leaves = choose(st, r.cfg, r.trail.halfway()); unit != "" {
+	if unit, leaves = choose(st, r.cfg, r.lastStart.unfinished()); unit != "" {
 		return unit, leaves, nil
 	}
 	if _, ok := st.Task(r.cfg.Only); !ok && r.cfg.Only != "" {
@@ -84,7 +84,7 @@ func within(st *session.State, id, unit string) bool {
 }
 
 // stuck ends a run in which every open task waits.
-func (r *Runner) stuck(waiting []tasks.Waiting) error {
+func (r *runner) stuck(waiting []tasks.Waiting) error {
 	for _, w := range waiting {
 		for _, id := range w.For {
 			why := "which is not done"

@@ -12,46 +12,63 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// Config is one run. Zero durations mean no limit.
+// Config is one run. Only what its comment calls optional may be left out; a duration or a
+// number of 0 is no limit.
 type Config struct {
+	// What is run, and where.
+
 	Store     Plans
 	Session   Session
 	Module    string
 	Project   string           // absolute path; the command and the check run in it
-	Documents prompt.Documents // of Project
+	Documents prompt.Documents // of the project
+	Environ   []string         // of the command, the check and OnEvent; LOPEN_* are added
+
 	// Agents are never empty: the first one works, and each of the others while those
 	// before it are limited.
 	Agents []*agent.Agent
-	Check  string // for sh -c; "" for none
-	// Assess runs the check, unless it remembers that it passed for the task on the tree
-	// as it is: hit, since when. nil runs no check before the first task.
-	Assess  func(ctx context.Context, task string, check func(context.Context) error) (at time.Time, hit bool, err error)
-	Unit    string // leaf, task or component
-	Only    string // a task's ID: run this one alone
-	Prompt  *template.Template
-	Environ []string
-	GoOn    string // what to do after a run that ended early; "" for running again
+	Prompt *template.Template
+	Unit   string // what one start works on: leaf, task or component
+	Only   string // optional: the ID of the only task to run
 
-	Timeout, IdleTimeout   time.Duration
-	UnwatchedIdle          time.Duration // in place of an IdleTimeout that is 0; nothing remembers it
-	Wait                   time.Duration // in all, for an agent's limit
-	PauseTimeout           time.Duration // for a storage error to go away
-	Checkpoint             bool          // keep the files before and after each task
-	RequireChange          bool          // a task that changes no file has failed
-	RequireGreen           bool          // a red check before the first task ends the run
-	KeepFailed             bool          // the files of a task that failed stay as they are
-	Output                 bool          // keep what each attempt printed, rendered
-	Transcript             bool          // keep the prompt and the raw output of each attempt as well
-	Budget                 Budget
-	OnEvent                string // for sh -c: gets each Event on stdin; "" for none
-	FailureThreshold       int    // attempts at a task; 0 means no limit
-	MaxIterations          int    // starts of the command in this run; 0 means no limit
-	Unattended, ByTerminal bool   // never asks; there is a person to ask
-	UI                     UI
+	// How a task is judged.
 
-	// ExitCode is what the process exits with after a run that ended with err: OnEvent is
-	// told. It may be nil without OnEvent.
-	ExitCode func(err error) int
+	Check string // for sh -c; optional
+	// Assess runs check, unless the check is known to have passed for the task on the
+	// project's files as they are: hit, and when. Optional: without it the check is not run
+	// before the first task.
+	Assess        func(ctx context.Context, task string, check func(context.Context) error) (at time.Time, hit bool, err error)
+	RequireChange bool // a task that changes no file has failed
+	RequireGreen  bool // a check that fails before the first task ends the run
+
+	// Limits.
+
+	Timeout          time.Duration // of an attempt with its check
+	IdleTimeout      time.Duration // of an attempt or a check without output
+	UnwatchedIdle    time.Duration // in place of an IdleTimeout of 0; the session does not remember it
+	Wait             time.Duration // of all waits for an agent's limit together
+	PauseTimeout     time.Duration // of a wait for a storage error to go away
+	FailureThreshold int           // attempts at a task before it has failed
+	MaxIterations    int           // starts of the command in this run
+	Budget           Budget
+
+	// What is stored.
+
+	Checkpoint bool // the files before and after each task
+	KeepFailed bool // the files of a failed task are not set back
+	Output     bool // what each attempt printed, rendered
+	Transcript bool // the prompt and the raw output of each attempt as well
+
+	// Who is there.
+
+	UI         UI
+	Unattended bool   // nobody is asked: a task that used up its attempts has failed, and the rest runs
+	ByTerminal bool   // a person can be asked
+	OnEvent    string // for sh -c: gets each event on stdin; optional
+	// ExitCode is what the process exits with after a run that ended with err, for OnEvent.
+	// Optional without it.
+	ExitCode   func(err error) int
+	ResumeHint string // optional: what to do after a run that ended early, in place of running again
 }
 
 // idle is how long the command or the check may say nothing.
@@ -69,9 +86,10 @@ type Budget struct {
 	Today func() (cost float64, tokens int64, err error)
 }
 
-// UI is the person in front of the run.
+// UI is the person in front of the run. Its methods are called by the run's goroutine, and
+// Warn by that of OnEvent as well.
 type UI interface {
-	// Output is where the command's stdout and stderr go, as they come.
+	// Output returns where the command's stdout and stderr go, as they come.
 	Output() (stdout, stderr io.Writer)
 	// Say prints one line about the run itself.
 	Say(format string, args ...any)
@@ -81,7 +99,7 @@ type UI interface {
 	// status line the task is on it, and elsewhere one line a start will do.
 	Started(line string)
 	Done(line string)
-	// Status shows what is going on; it may show nothing.
+	// Status shows what is under way; it may show nothing.
 	Status(Status)
 	// Key returns a channel that gets a value when the person presses Enter, which ends
 	// a wait early; nil where there is no terminal. stop ends the looking for one.
@@ -121,6 +139,6 @@ const (
 	ExitUser        = 2
 	ExitBusy        = 11
 	ExitStorage     = 14
-	ExitLimit       = 75
+	exitLimit       = 75
 	ExitInterrupted = 130
 )

@@ -14,7 +14,7 @@ var errNoCheckpoints = errors.New("checkpoints are off in this run")
 // withDiff is the environment of a check that judges a unit: it names a file that holds
 // what the unit changed, or one line that says why nobody knows. Where the unit is not at
 // work it stays the empty one.
-func (r *Runner) withDiff(ctx context.Context, unit string, env []string) []string {
+func (r *runner) withDiff(ctx context.Context, unit string, env []string) []string {
 	var text []byte
 	err := errNoCheckpoints
 	if r.cfg.Checkpoint {

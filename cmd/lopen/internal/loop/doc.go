@@ -1,7 +1,10 @@
-// Package loop is what `lopen run` does between its flags and its exit code:
-// it takes the tasks of a plan one after another, starts the command on each,
-// judges the outcome, saves the state and ticks the box, and survives what goes
-// wrong meanwhile.
+// Package loop is what `lopen run` does between its flags and its exit code. It takes the
+// tasks of a plan one after another, starts the command on each, judges the outcome, saves
+// the State, ticks the box, and survives what fails meanwhile.
+//
+// [Run] works through a [Config] with a [Session] and a [UI], and returns an [*Exit] where the
+// module is not complete. [DryRun] says what Run would do. [PlanFor] finds or drafts the plan,
+// and [EndOrphans] ends the commands of earlier runs first.
 //
 // # Order of what becomes durable
 //
@@ -12,6 +15,7 @@
 //
 // # Concurrency
 //
-// A [Runner] is used by one goroutine. The command's output is copied by
-// goroutines of package child; the UI's writers take care of themselves.
+// A run belongs to one goroutine. Goroutines of package child copy the command's output, and
+// one goroutine hands events to OnEvent; UI and the writers that it returns are called from
+// these too.
 package loop

@@ -8,7 +8,7 @@ import (
 
 // drift warns of what drifted since a moment, each once a run. What is done stays
 // done: a person decides what runs again.
-func (r *Runner) drift(since string) {
+func (r *runner) drift(since string) {
 	news := 0
 	for _, d := range prompt.Drifted(r.cfg.Documents.Outlines, r.sess.State().Header().Resources) {
 		key := fmt.Sprintf("drift %s#%s %s", d.Path, d.Header, d.State)

@@ -7,6 +7,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
 )
@@ -33,23 +34,23 @@ func DryRun(cfg Config, p *plan.Plan, st *session.State, past *lifecycle.Past) (
 		}
 	}
 	cfg.UI = silent{}
-	r := &Runner{cfg: cfg, plan: p, warned: map[string]bool{}, last: map[string][]prompt.Failure{}}
-	r.recall(past.Failed)
-	if r.trail = pickUp(past); st.ActiveTask() != "" {
-		r.trail = trail{unit: st.ActiveTask(), then: session.Killed}
+	r := &runner{cfg: cfg, plan: p, warned: map[string]bool{}, failures: map[string][]prompt.Failure{}}
+	r.loadFailures(past.Failed)
+	if r.lastStart = lastStartOf(past); st.ActiveTask() != "" {
+		r.lastStart = lastStart{unit: st.ActiveTask(), then: record.Killed}
 	}
 	res, err := tasks.Reconcile(st, p, tasks.Between)
 	if err != nil {
 		return nil, err
 	}
 	if e, failed := res.State.Edit(), failedLeaves(res.State); len(failed) > 0 {
-		again(e, failed)
+		resetTasks(e, failed)
 		if res.State, err = e.State(); err != nil {
 			return nil, err
 		}
 	}
 	h := &Rehearsal{}
-	for todo := newAgenda(res.State, cfg, r.trail.halfway()); ; {
+	for todo := newAgenda(res.State, cfg, r.lastStart.unfinished()); ; {
 		unit, leaves := todo.next()
 		done := unit == ""
 		if done {

@@ -33,7 +33,7 @@ func TestHelpHasEachVariable(t *testing.T) {
 	st, err := session.New(id, time.Now())
 	require.NoError(t, err)
 	given := map[string]bool{}
-	for _, v := range (&Runner{sess: known{st: st}}).env("t", 1) {
+	for _, v := range (&runner{sess: known{st: st}}).env("t", 1) {
 		name, _, _ := strings.Cut(v, "=")
 		given[name] = true
 		require.Contains(t, prompt.Help, "  "+name+" ")

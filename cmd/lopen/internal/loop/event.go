@@ -3,7 +3,6 @@ package loop
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,11 +14,12 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// An Event is something that a person may want to be told of while they are elsewhere:
-// one JSON object on stdin of Config.OnEvent.
-type Event struct {
+// An event is something that a person may want to know while they are elsewhere: one JSON
+// object on stdin of Config.OnEvent.
+type event struct {
 	Event    string     `json:"event"` // one of the constants
 	At       time.Time  `json:"at"`
 	Session  string     `json:"session"`
@@ -40,13 +40,13 @@ type Event struct {
 
 // The events.
 const (
-	EventBegun   = "run-begun"
-	EventDone    = "task-done"
-	EventFailed  = "task-failed"
-	EventWaiting = "waiting"
-	EventNeeded  = "needed" // a person is
-	EventPaused  = "paused" // on a storage error, a budget, max_iterations, or as asked
-	EventEnded   = "run-ended"
+	eventBegun   = "run-begun"
+	eventDone    = "task-done"
+	eventFailed  = "task-failed"
+	eventWaiting = "waiting"
+	eventNeeded  = "needed" // a person is
+	eventPaused  = "paused" // on a storage error, a budget, max_iterations, or as asked
+	eventEnded   = "run-ended"
 )
 
 // Bounds of what an event's command is given, in bytes before JSON escapes them, and of
@@ -60,8 +60,8 @@ const (
 	eventTailShow = 4 << 10          // of the command's output, in the log
 )
 
-// emit tells of an event what is not the same for all. It never waits.
-func (r *Runner) emit(e Event) {
+// emit completes an event and queues it for Config.OnEvent. It never waits.
+func (r *runner) emit(e event) {
 	if r.events == nil {
 		return
 	}
@@ -72,7 +72,7 @@ func (r *Runner) emit(e Event) {
 	e.CostUSD = max(st.Totals().CostUSD-r.events.cost, 0)
 	e.Text = cmp.Or(e.Text, e.Name, fmt.Sprintf("%d of %d tasks done", p.Done, p.Total))
 	e.Name, e.Text = plain.Clip(r.sess.Redact(e.Name), maxEventName), plain.Clip(r.sess.Redact(e.Text), maxEventText)
-	data, err := json.Marshal(e)
+	data, err := strictjson.Marshal(e)
 	if err != nil { // a cost beyond JSON's numbers
 		r.log.Warn().Err(err).Str("name", e.Event).Msg("event left out")
 		return
@@ -81,8 +81,8 @@ func (r *Runner) emit(e Event) {
 }
 
 // ended is the event of a run that ends with err.
-func (r *Runner) ended(err error, begun time.Time) Event {
-	e := Event{Event: EventEnded, Duration: time.Since(begun).Seconds()}
+func (r *runner) ended(err error, begun time.Time) event {
+	e := event{Event: eventEnded, Duration: time.Since(begun).Seconds()}
 	code := 0
 	if err != nil {
 		code, e.Text = r.cfg.ExitCode(err), err.Error()
@@ -109,8 +109,8 @@ type events struct {
 	over   chan struct{} // closed when the goroutine has ended
 }
 
-// newEvents starts the goroutine, which calls tell for each message until stop.
-func newEvents(log *zerolog.Logger, limit time.Duration, tell func(context.Context, message)) *events {
+// newEvents starts the goroutine, which calls deliver for each message until stop.
+func newEvents(log *zerolog.Logger, limit time.Duration, deliver func(context.Context, message)) *events {
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &events{queue: make(chan message, maxWaiting), log: log, limit: limit, cancel: cancel, over: make(chan struct{})}
 	go func() {
@@ -120,7 +120,7 @@ func newEvents(log *zerolog.Logger, limit time.Duration, tell func(context.Conte
 				e.dropped(m)
 				continue
 			}
-			tell(ctx, m)
+			deliver(ctx, m)
 		}
 	}()
 	return e
@@ -146,8 +146,8 @@ func (e *events) dropped(m message) {
 	e.log.Warn().Str("name", m.name).Msg("on_event is too slow: event dropped")
 }
 
-// stop waits until all messages are told of, at most for the limit; what is told then is
-// ended.
+// stop waits until all messages are delivered, at most for the limit; a delivery that is
+// under way then is ended.
 func (e *events) stop() {
 	close(e.queue)
 	defer e.cancel()
@@ -167,9 +167,9 @@ func (e *events) stop() {
 	}
 }
 
-// onEvent returns what tells Config.OnEvent of messages: a process group of its own,
+// onEvent returns what runs Config.OnEvent for a message: a process group of its own,
 // without a terminal, which inherits no lock. It is for one goroutine.
-func (r *Runner) onEvent(limit time.Duration) func(context.Context, message) {
+func (r *runner) onEvent(limit time.Duration) func(context.Context, message) {
 	warned := false
 	command := r.sess.Redact(r.cfg.OnEvent)
 	env := append(slices.Clone(r.cfg.Environ), "LOPEN_SESSION_ID="+r.sess.State().ID().String(), "LOPEN_MODULE="+r.cfg.Module)

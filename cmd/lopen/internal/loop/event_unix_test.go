@@ -21,85 +21,85 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 )
 
-// heard is a UI that keeps warnings.
-type heard struct {
+// recorder is a UI that keeps warnings.
+type recorder struct {
 	UI
-	mu   sync.Mutex
-	said []string // Guarded by mu.
+	mu    sync.Mutex
+	lines []string // Guarded by mu.
 }
 
-func (h *heard) Warn(format string, args ...any) {
+func (h *recorder) Warn(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.said = append(h.said, fmt.Sprintf(format, args...))
+	h.lines = append(h.lines, fmt.Sprintf(format, args...))
 }
 
-// eventful is a Runner that tells a shell command of events, with a limit for each.
-func eventful(t *testing.T, command string, limit time.Duration) (*Runner, *heard, string) {
-	dir, ui := t.TempDir(), &heard{}
+// eventful is a runner that tells a shell command of events, with a limit for each.
+func eventful(t *testing.T, command string, limit time.Duration) (*runner, *recorder, string) {
+	dir, ui := t.TempDir(), &recorder{}
 	store, err := lifecycle.OpenUnsaved(dir, lifecycle.Options{})
 	require.NoError(t, err)
 	sess, err := store.Create(t.Context(), "m")
 	require.NoError(t, err)
 	log := zerolog.New(zerolog.NewTestWriter(t))
-	r := &Runner{sess: sess, log: &log, cfg: Config{Module: "m", Project: dir, OnEvent: command, UI: ui, Environ: os.Environ(),
+	r := &runner{sess: sess, log: &log, cfg: Config{Module: "m", Project: dir, OnEvent: command, UI: ui, Environ: os.Environ(),
 		ExitCode: func(error) int { return 75 }}}
 	r.events = newEvents(r.log, limit, r.onEvent(limit))
 	return r, ui, dir
 }
 
-func TestEventsAreToldInOrder(t *testing.T) {
+func TestEventsComeInOrder(t *testing.T) {
 	t.Parallel()
 	r, ui, dir := eventful(t, `cat >>told; echo "$LOPEN_EVENT $LOPEN_MODULE $LOPEN_SESSION_ID" >>env; echo x >/dev/tty || echo no terminal >>env`, eventLimit)
-	r.emit(Event{Event: EventBegun})
-	r.emit(Event{Event: EventDone, Task: "a", Name: "A\nsk-ant-api03-" + strings.Repeat("Ab1", 31) + "AA", Duration: 2})
+	r.emit(event{Event: eventBegun})
+	r.emit(event{Event: eventDone, Task: "a", Name: "A\nsk-ant-api03-" + strings.Repeat("Ab1", 31) + "AA", Duration: 2})
 	r.emit(r.ended(errors.New("the limit lasts"), time.Now()))
 	r.events.stop()
-	require.Empty(t, ui.said)
-	told, err := os.ReadFile(filepath.Join(dir, "told"))
+	require.Empty(t, ui.lines)
+	delivered, err := os.ReadFile(filepath.Join(dir, "told"))
 	require.NoError(t, err)
 	var names []string
-	var last Event
-	for text := range strings.Lines(string(told)) {
-		last = Event{}
+	var last event
+	for text := range strings.Lines(string(delivered)) {
+		last = event{}
 		require.NoError(t, json.Unmarshal([]byte(text), &last))
 		names = append(names, last.Event)
 		require.Equal(t, "m", last.Module)
 		require.Equal(t, dir, last.Project)
 		require.NotZero(t, last.At)
 	}
-	require.Equal(t, []string{EventBegun, EventDone, EventEnded}, names)
+	require.Equal(t, []string{eventBegun, eventDone, eventEnded}, names)
 	require.Equal(t, 75, *last.Exit)
 	require.Equal(t, "the limit lasts", last.Text)
-	require.NotContains(t, string(told), "Ab1Ab1")
+	require.NotContains(t, string(delivered), "Ab1Ab1")
 	id := r.sess.State().ID().String()
 	env, err := os.ReadFile(filepath.Join(dir, "env"))
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf("run-begun m %[1]s\nno terminal\ntask-done m %[1]s\nno terminal\nrun-ended m %[1]s\nno terminal\n", id), string(env))
 }
 
-func TestAFailingOnEventIsSaidOnce(t *testing.T) {
+func TestAFailingOnEventIsWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	r, ui, _ := eventful(t, `exit 3`, eventLimit) // leaves its stdin unread
-	r.emit(Event{Event: EventBegun})
-	r.emit(Event{Event: EventDone, Text: strings.Repeat("\x01", 1<<20)})
+	r.emit(event{Event: eventBegun})
+	r.emit(event{Event: eventDone, Text: strings.Repeat("\x01", 1<<20)})
 	r.events.stop()
-	require.Equal(t, []string{`on_event "exit 3" at run-begun: exit 3; --log-level debug shows what it prints`}, ui.said)
+	require.Equal(t, []string{`on_event "exit 3" at run-begun: exit 3; --log-level debug shows what it prints`}, ui.lines)
 }
 
-// A command that hangs, and what it started, is ended; the next event is told.
+// A command that hangs, and what it started, is ended; the next event comes.
 func TestAHangingOnEventIsEnded(t *testing.T) {
 	t.Parallel()
 	const limit = 2 * eventGrace
 	r, ui, dir := eventful(t, `[ $LOPEN_EVENT = task-done ] && { touch done; exit; }; trap '' TERM; sleep 600 & echo $! >pid; wait; sleep 600`, limit)
 	begun := time.Now()
-	r.emit(Event{Event: EventBegun})
-	r.emit(Event{Event: EventDone})
+	r.emit(event{Event: eventBegun})
+	r.emit(event{Event: eventDone})
 	require.Less(t, time.Since(begun), limit/2) // out of the run's way
 	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(dir, "done")); return err == nil }, time.Minute, 5*time.Millisecond)
 	r.events.stop()
-	require.Len(t, ui.said, 1)
-	require.Contains(t, ui.said[0], "at run-begun: ended after 1s")
+	require.Len(t, ui.lines, 1)
+	require.Contains(t, ui.lines[0], "at run-begun: ended after 1s")
 	var pid int
 	text, err := os.ReadFile(filepath.Join(dir, "pid"))
 	require.NoError(t, err)
@@ -123,10 +123,10 @@ func TestEventsThatWaitAreBounded(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	logger := zerolog.New(&log)
-	var told []string
+	var delivered []string
 	busy, free := make(chan struct{}), make(chan struct{})
 	e := newEvents(&logger, time.Minute, func(_ context.Context, m message) {
-		if told = append(told, m.name); len(told) == 1 {
+		if delivered = append(delivered, m.name); len(delivered) == 1 {
 			close(busy)
 			<-free
 		}
@@ -138,21 +138,21 @@ func TestEventsThatWaitAreBounded(t *testing.T) {
 	}
 	close(free)
 	e.stop()
-	require.Len(t, told, 1+maxWaiting)
-	require.Equal(t, []string{"first", "2", "3"}, told[:3])
-	require.Equal(t, fmt.Sprint(maxWaiting+1), told[maxWaiting])
+	require.Len(t, delivered, 1+maxWaiting)
+	require.Equal(t, []string{"first", "2", "3"}, delivered[:3])
+	require.Equal(t, fmt.Sprint(maxWaiting+1), delivered[maxWaiting])
 	require.Equal(t, 2, strings.Count(log.String(), "event dropped"))
 }
 
-// The end of the run ends what is told then, and what still waits is left out.
+// The end of the run ends the delivery that is under way, and what still waits is left out.
 func TestTheEndOfTheRunWaitsForABoundedTime(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	logger := zerolog.New(&log)
-	var told []string
+	var delivered []string
 	begun := make(chan struct{})
 	e := newEvents(&logger, 3*eventGrace, func(ctx context.Context, m message) {
-		told = append(told, m.name)
+		delivered = append(delivered, m.name)
 		close(begun)
 		<-ctx.Done()
 	})
@@ -161,6 +161,6 @@ func TestTheEndOfTheRunWaitsForABoundedTime(t *testing.T) {
 	<-begun
 	e.stop()
 	<-e.over
-	require.Equal(t, []string{"slow"}, told)
+	require.Equal(t, []string{"slow"}, delivered)
 	require.Contains(t, log.String(), "left out")
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // finish ends a run in which nothing is left to run.
-func (r *Runner) finish(ctx context.Context) error {
+func (r *runner) finish(ctx context.Context) error {
 	st := r.sess.State()
 	p := st.Progress()
 	_, waiting := tasks.Order(st)
@@ -51,7 +51,7 @@ func (r *Runner) finish(ctx context.Context) error {
 	return nil
 }
 
-func (r *Runner) report() {
+func (r *runner) report() {
 	st := r.sess.State()
 	p, m := st.Progress(), st.Totals()
 	line := fmt.Sprintf("%s: %d/%d tasks done", r.cfg.Module, p.Done, p.Total)

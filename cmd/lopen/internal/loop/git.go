@@ -11,14 +11,14 @@ import (
 // gitState returns what git says of the project, the zero value without git or
 // outside a work tree. It only looks, and runs nothing that the repository names. What
 // keeps git from its end once (a FIFO that it reads) keeps it each time: it is not asked again.
-func (r *Runner) gitState(ctx context.Context) session.Git {
+func (r *runner) gitState(ctx context.Context) session.Git {
 	const waits = "git waits"
 	var s git.State
 	var err error
 	if r.warned[waits] {
 		s = git.Head(ctx, r.cfg.Project, r.cfg.Environ)
 	} else if s, err = git.Look(ctx, r.cfg.Project, r.cfg.Environ); err != nil && ctx.Err() == nil {
-		r.once(waits, fmt.Sprintf("git did not say within %s whether something of the project is changed (a named pipe in the place of "+
+		r.warnOnce(waits, fmt.Sprintf("git did not say within %s whether something of the project is changed (a named pipe in the place of "+
 			"a .gitignore?): it is not asked again in this run, and nothing counts as changed", git.LookPatience))
 	}
 	return session.Git{Head: s.Head, Branch: s.Branch, Dirty: s.Dirty}

@@ -7,19 +7,20 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
-// judgeCut has the check judge the task that was in progress when its loop died, before
+// judgeKilled has the check judge the task that was in progress when its loop died, before
 // it runs again: done is what the check passes and whose agent's success was seen, or whose
 // check was red when the task began. What still holds the command's lock may change the files
 // after the check, so it is not judged then.
-func (r *Runner) judgeCut(ctx context.Context) error {
+func (r *runner) judgeKilled(ctx context.Context) error {
 	st := r.sess.State()
 	unit := st.ActiveTask()
 	leaves := inProgress(st, unit)
 	if len(leaves) == 0 || r.cfg.Check == "" || r.cfg.Only != "" && !within(st, unit, r.cfg.Only) ||
-		r.cfg.RequireChange && len(r.cut) == 0 {
+		r.cfg.RequireChange && len(r.killed) == 0 {
 		return nil
 	}
 	why := r.evidence(st, unit)
@@ -32,8 +33,8 @@ func (r *Runner) judgeCut(ctx context.Context) error {
 		return nil
 	}
 	n := attemptNumber(st, leaves)
-	r.at = working{unit: unit, leaves: leaves, iteration: st.NumIterations() + 1, git: r.git.Head, changes: r.cut}
-	r.at.worker, r.at.session = r.cutAgent(st.Header())
+	r.at = working{unit: unit, leaves: leaves, iteration: st.NumIterations() + 1, git: r.git.Head, changes: r.killed}
+	r.at.worker, r.at.session = r.killedAgent(st.Header())
 	r.cfg.UI.Say("%s was in progress when lopen was killed, and %s: the check judges it", r.name(unit), why)
 	r.status("the check, of "+r.name(unit), 0)
 	stdout, stderr := r.cfg.UI.Output()
@@ -50,23 +51,23 @@ func (r *Runner) judgeCut(ctx context.Context) error {
 		r.cfg.UI.Say("the check %q fails: %s; %s runs again", r.check, failure, r.name(unit))
 		return r.checked(checked)
 	}
-	if _, err := r.keep(ctx, checkpoint.AfterTask, unit); err != nil {
+	if _, err := r.checkpoint(ctx, checkpoint.AfterTask, unit); err != nil {
 		return err
 	}
-	if len(r.cut) == 0 {
+	if len(r.killed) == 0 {
 		r.unchanged = append(r.unchanged, unit)
 		r.cfg.UI.Warn("%s changed no file", r.name(unit))
 	}
-	out := outcome{start: start{result: child.Result{StartedAt: begun, EndedAt: time.Now()}}, verdict: verdict{then: session.Done}, check: checked}
-	if err := r.remember(ctx, n, out, metrics{}, session.Done); err != nil {
+	out := outcome{start: start{result: child.Result{StartedAt: begun, EndedAt: time.Now()}}, verdict: verdict{then: record.Done}, check: checked}
+	if err := r.recordAttempt(ctx, n, out, metrics{}, record.Done); err != nil {
 		return err
 	}
 	return r.done(ctx, unit, leaves, out, metrics{}, begun)
 }
 
-// cutAgent is who worked when the loop died, and the agent's session; where the run has no
+// killedAgent is who worked when the loop died, and the agent's session; where the run has no
 // such agent it is the first one, which has none.
-func (r *Runner) cutAgent(h session.Header) (w *worker, id string) {
+func (r *runner) killedAgent(h session.Header) (w *worker, id string) {
 	for _, w := range r.workers {
 		if w.Name() == h.AgentName {
 			return w, h.AgentSession
@@ -77,7 +78,7 @@ func (r *Runner) cutAgent(h session.Header) (w *worker, id string) {
 
 // childHeld says whether something holds the lock of the command that was cut off and does
 // not end in this moment.
-func (r *Runner) childHeld(ctx context.Context) (held bool, err error) {
+func (r *runner) childHeld(ctx context.Context) (held bool, err error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for range 10 {
@@ -95,7 +96,7 @@ func (r *Runner) childHeld(ctx context.Context) (held bool, err error) {
 
 // evidence says what speaks for it that a unit which was cut off is done, should the check
 // pass; "" for nothing: a check that passed before says nothing by passing again.
-func (r *Runner) evidence(st *session.State, unit string) string {
+func (r *runner) evidence(st *session.State, unit string) string {
 	ended, err := r.sess.CommandEnded()
 	if err != nil {
 		r.cfg.UI.Warn("how the last command ended is not known: %v", err)

@@ -20,24 +20,27 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/documents"
+	"github.com/lopen-dev/lopen/writer/process"
 )
 
-// lines is a UI that keeps what is said.
+// lines is a UI that records what is printed.
 type lines struct {
 	UI
-	said []string
+	lines []string
 }
 
 func (l *lines) Output() (stdout, stderr io.Writer) { return io.Discard, io.Discard }
 func (l *lines) Say(format string, args ...any) {
-	l.said = append(l.said, fmt.Sprintf(format, args...))
+	l.lines = append(l.lines, fmt.Sprintf(format, args...))
 }
 func (l *lines) Warn(format string, args ...any)       { l.Say(format, args...) }
 func (l *lines) Started(string)                        {}
 func (l *lines) Done(string)                           {}
 func (l *lines) Status(Status)                         {}
 func (l *lines) Key() (<-chan struct{}, func())        { return nil, func() {} }
-func (l *lines) has(text string) bool                  { return strings.Contains(strings.Join(l.said, "\n"), text) }
+func (l *lines) has(text string) bool                  { return strings.Contains(strings.Join(l.lines, "\n"), text) }
 func (l *lines) Choose(string, []Choice) (rune, error) { return 0, context.Canceled }
 
 // bed is a run of a plan with two tasks in a real store.
@@ -55,7 +58,7 @@ func bed(t *testing.T, command, check string) (Config, *lifecycle.Session, *line
 	builtIn, err := prompt.Parse("")
 	require.NoError(t, err)
 	ui := &lines{}
-	docs, err := lifecycle.OpenDocuments(project)
+	docs, err := documents.Open(project)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, docs.Close()) })
 	return Config{Store: store, Session: sess, Module: "todo", Project: project, Agents: []*agent.Agent{a}, Check: check, Unit: "leaf",
@@ -69,12 +72,12 @@ func bed(t *testing.T, command, check string) (Config, *lifecycle.Session, *line
 // ended is a session whose last command ended while nobody looked.
 type ended struct {
 	*lifecycle.Session
-	how  *lifecycle.Ended
+	how  *process.Ended
 	held bool
 }
 
-func (s *ended) CommandEnded() (*lifecycle.Ended, error) { return s.how, nil }
-func (s *ended) ChildHeld() (bool, error)                { return s.held, nil }
+func (s *ended) CommandEnded() (*process.Ended, error) { return s.how, nil }
+func (s *ended) ChildHeld() (bool, error)              { return s.held, nil }
 
 // A task that was in progress when its loop died, with a check that passed when it began, is
 // done only if its own command was seen to end well and nothing of it works any more.
@@ -84,13 +87,13 @@ func TestCutTaskIsJudgedByHowItsCommandEnded(t *testing.T) {
 		session ended
 		check   string
 		done    bool
-		said    string
+		line    string
 	}{
-		"success":         {ended{how: &lifecycle.Ended{Iteration: 2, Success: true}}, "true", true, "its command ended well"},
-		"failure":         {ended{how: &lifecycle.Ended{Iteration: 2, Exit: 1}}, "true", false, ""},
+		"success":         {ended{how: &process.Ended{Iteration: 2, Success: true}}, "true", true, "its command ended well"},
+		"failure":         {ended{how: &process.Ended{Iteration: 2, Exit: 1}}, "true", false, ""},
 		"not known":       {ended{}, "true", false, ""},
-		"held":            {ended{how: &lifecycle.Ended{Iteration: 2, Success: true}, held: true}, "true", false, "a process that its command left behind still runs"},
-		"the check fails": {ended{how: &lifecycle.Ended{Iteration: 2, Success: true}}, "test $(wc -l <starts) != 1", false, "two runs again"},
+		"held":            {ended{how: &process.Ended{Iteration: 2, Success: true}, held: true}, "true", false, "a process that its command left behind still runs"},
+		"the check fails": {ended{how: &process.Ended{Iteration: 2, Success: true}}, "test $(wc -l <starts) != 1", false, "two runs again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,8 +113,8 @@ func TestCutTaskIsJudgedByHowItsCommandEnded(t *testing.T) {
 			require.NoError(t, Run(t.Context(), cfg))
 			starts, err := os.ReadFile(filepath.Join(cfg.Project, "starts"))
 			require.NoError(t, err)
-			require.Equal(t, c.done, string(starts) == "one\n", "%s", ui.said)
-			require.True(t, ui.has(c.said), "%s", ui.said)
+			require.Equal(t, c.done, string(starts) == "one\n", "%s", ui.lines)
+			require.True(t, ui.has(c.line), "%s", ui.lines)
 			two, _ := sess.State().Task("two")
 			require.Equal(t, session.TaskComplete, two.State)
 			require.Equal(t, 1, two.Attempts)
@@ -139,11 +142,11 @@ func TestCutTaskIsThatOfItsAgent(t *testing.T) {
 		return nil
 	}))
 	cfg.Agents = append(cfg.Agents, helper)
-	cfg.Session, cfg.Check, cfg.MaxIterations = &ended{Session: sess, how: &lifecycle.Ended{Iteration: 2, Success: true}}, "true", 0
+	cfg.Session, cfg.Check, cfg.MaxIterations = &ended{Session: sess, how: &process.Ended{Iteration: 2, Success: true}}, "true", 0
 	require.NoError(t, Run(t.Context(), cfg))
 	past, err := sess.Past(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, session.Done, past.Last.Then)
+	require.Equal(t, record.Done, past.Last.Then)
 	require.Equal(t, "helper", past.Last.Agent)
 	require.Equal(t, "s-1", past.Last.AgentSession)
 	require.Equal(t, []string{"true"}, past.Last.Command)
@@ -156,12 +159,11 @@ func TestNobodyWatchesASilentCheck(t *testing.T) {
 	cfg.UnwatchedIdle, cfg.MaxIterations = 300*time.Millisecond, 1
 	var exit *Exit
 	require.ErrorAs(t, Run(t.Context(), cfg), &exit)
-	require.True(t, ui.has("ended after 300ms without output"), "%s", ui.said)
+	require.True(t, ui.has("ended after 300ms without output"), "%s", ui.lines)
 	require.Zero(t, sess.State().Header().Settings.IdleTimeout)
 }
 
-// What the last line of a command says that needs a person has no credential in it where the
-// person is told.
+// The line of a command's output that asks for a person is shown without its credentials.
 func TestWordsOfAGuessAreRedacted(t *testing.T) {
 	t.Parallel()
 	const secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
@@ -175,14 +177,14 @@ func TestWordsOfAGuessAreRedacted(t *testing.T) {
 	require.NotContains(t, exit.Reason, secret)
 }
 
-// A start that did not count is not told of as a failed attempt in the prompts of the next run.
+// A start that did not count is no failed attempt in the prompts of the next run.
 func TestUncountedStartsAreNotRecalled(t *testing.T) {
 	t.Parallel()
 	cfg, sess, _ := bed(t, "exit 7", "")
 	cfg.FailureThreshold, cfg.MaxIterations = 3, 1
 	var exit *Exit
 	require.ErrorAs(t, Run(t.Context(), cfg), &exit)
-	require.NoError(t, sess.Record(session.AttemptRecord{Task: "one", Attempt: 2, Iteration: 2, Then: session.Uncounted, Failure: "lost"}))
+	require.NoError(t, sess.Record(record.Attempt{Task: "one", Attempt: 2, Iteration: 2, Then: record.Uncounted, Failure: "lost"}))
 	require.NoError(t, sess.Sync(t.Context()))
 	past, err := sess.Past(t.Context())
 	require.NoError(t, err)

@@ -7,18 +7,18 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/lifecycle"
-	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 // logBegin says what the run begins with. What the command's arguments are is in the
 // session: they may hold what no log should.
-func (r *Runner) logBegin() {
+func (r *runner) logBegin() {
 	r.log.Info().Str("module", r.cfg.Module).Str("command", r.workers[0].command[0]).Str("check", r.check).Msg("run begins")
 }
 
 // logEnd says how the run ended and why: the exit reason of the session, and the code
 // and the text that the caller exits with, where the run itself chose them.
-func (r *Runner) logEnd(err error, begun time.Time) {
+func (r *runner) logEnd(err error, begun time.Time) {
 	var exit *Exit
 	e := r.log.Info()
 	switch {
@@ -35,13 +35,13 @@ func (r *Runner) logEnd(err error, begun time.Time) {
 		Dur("duration_ms", time.Since(begun)).Msg("run ends")
 }
 
-func (r *Runner) logTaskBegins(n int) {
+func (r *runner) logTaskBegins(n int) {
 	r.log.Info().Str("task", r.at.unit).Int("attempt", n).Int("iteration", r.at.iteration).Msg("task begins")
 }
 
 // logTaskEnds says of an attempt what the journal says of it, but for the output and
 // the names of the files.
-func (r *Runner) logTaskEnds(a *session.AttemptRecord) {
+func (r *runner) logTaskEnds(a *record.Attempt) {
 	e := r.log.Info().Str("task", a.Task).Int("attempt", a.Attempt).Int("iteration", a.Iteration).Str("outcome", a.Then).Int("exit", a.Exit)
 	optional(e, "signal", a.Signal)
 	if a.Check != nil {

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// once warns about something that is true for the whole run.
-func (r *Runner) once(key, text string) {
+// warnOnce warns about something that is true for the whole run.
+func (r *runner) warnOnce(key, text string) {
 	if !r.warned[key] {
 		r.warned[key] = true
 		r.cfg.UI.Warn("%s", text)
@@ -18,7 +17,7 @@ func (r *Runner) once(key, text string) {
 }
 
 // progressLine is the plain line at the start of a task.
-func (r *Runner) progressLine(t session.Task, n int) string {
+func (r *runner) progressLine(t session.Task, n int) string {
 	p := r.sess.State().Progress()
 	line := fmt.Sprintf("[%d/%d] %s", min(p.Done+1, p.Total), p.Total, cmp.Or(t.Name, t.ID))
 	if n > 1 {
@@ -27,27 +26,25 @@ func (r *Runner) progressLine(t session.Task, n int) string {
 	return line
 }
 
-func (r *Runner) ofThreshold(n int) string {
+func (r *runner) ofThreshold(n int) string {
 	if r.cfg.FailureThreshold > 0 {
 		return fmt.Sprintf("%d of %d", n, r.cfg.FailureThreshold)
 	}
 	return fmt.Sprint(n)
 }
 
-func (r *Runner) status(name string, n int) {
+func (r *runner) status(name string, n int) {
 	st := r.sess.State()
 	m := st.Totals()
 	r.cfg.UI.Status(Status{Task: name, Attempt: n, Since: time.Now(), Progress: st.Progress(), Tokens: m.InputTokens + m.OutputTokens})
 }
 
-func (r *Runner) name(id string) string {
+func (r *runner) name(id string) string {
 	if t, ok := r.sess.State().Task(id); ok {
 		return t.Name
 	}
 	return id
 }
-
-func planPath(module string) string { return lifecycle.PlanPath(module) }
 
 // round makes a duration readable.
 func round(d time.Duration) time.Duration {

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // metrics is what a command may leave in LOPEN_METRICS_FILE.
@@ -37,7 +37,7 @@ const maxMetrics = 1 << 20
 // readMetrics reads the file if the command wrote it. One that is malformed
 // counts as absent and comes with an error to warn with: a slip in the metrics
 // must not fail a task that is done.
-func (r *Runner) readMetrics(now time.Time) (metrics, error) {
+func (r *runner) readMetrics(now time.Time) (metrics, error) {
 	data, err := r.dir.Read(r.given.metrics, maxMetrics)
 	if errors.Is(err, fs.ErrNotExist) {
 		return metrics{}, nil
@@ -46,7 +46,7 @@ func (r *Runner) readMetrics(now time.Time) (metrics, error) {
 		return metrics{}, fmt.Errorf("metrics ignored: LOPEN_METRICS_FILE: %w", err)
 	}
 	var m metrics
-	if err := json.Unmarshal(data, &m); err != nil {
+	if err := strictjson.Unmarshal(data, &m); err != nil {
 		return metrics{}, fmt.Errorf("metrics ignored: LOPEN_METRICS_FILE: %w", err)
 	}
 	if !m.plausible(now) {

@@ -23,7 +23,7 @@ func TestReadMetrics(t *testing.T) {
 		"all": {content: `{"inputTokens":1,"outputTokens":2,"cachedTokens":3,"contextWindow":4,"premiumRequests":0.5,"costUSD":1.25,"model":"m","turns":6,"agentSession":"s"}`,
 			want: metrics{InputTokens: 1, OutputTokens: 2, CachedTokens: 3, ContextWindow: 4, PremiumRequests: 0.5, CostUSD: 1.25, Model: "m", Turns: 6, AgentSession: "s"}},
 		"unknown fields": {content: `{"inputTokens":1,"mood":"good"}`, want: metrics{InputTokens: 1}},
-		"cut":            {content: `{"inputTokens":`, warning: "unexpected end"},
+		"cut":            {content: `{"inputTokens":`, warning: "ends before the value"},
 		"negative":       {content: `{"costUSD":-1}`, warning: "below 0"},
 		"absurd":         {content: `{"inputTokens":9223372036854775807}`, warning: "beyond"},
 		"long name":      {content: `{"model":"` + strings.Repeat("x", 2000) + `"}`, warning: "1024"},
@@ -56,12 +56,12 @@ func TestReadMetrics(t *testing.T) {
 }
 
 // given1 is a run whose command was given a name for its metrics.
-func given1(t *testing.T) *Runner {
+func given1(t *testing.T) *runner {
 	t.Helper()
 	dir, err := scratch.New()
 	require.NoError(t, err)
 	t.Cleanup(dir.Close)
-	return &Runner{dir: dir, given: given{metrics: dir.Name("metrics", ".json")}}
+	return &runner{dir: dir, given: given{metrics: dir.Name("metrics", ".json")}}
 }
 
 func TestMetricsOnTheHeader(t *testing.T) {

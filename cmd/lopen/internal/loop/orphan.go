@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/process"
 )
 
-// EndOrphans makes sure that nothing works beside a run: a command of any
-// session of the module that outlived its loop is given a moment and then ended
-// with its whole group. The caller holds the module. The command of a session that
+// EndOrphans makes sure that no command of an earlier run works at the same time as this
+// one: it gives a command of any session of the module that outlived its loop a moment, and
+// then ends it with its whole group. The caller holds the module. The command of a session that
 // somebody holds is left alone. The error is an [*Exit] with code 11 for that one, and
 // for one that cannot be ended.
 func EndOrphans(ctx context.Context, store *lifecycle.Store, module string, ui UI) error {
@@ -24,14 +26,14 @@ func EndOrphans(ctx context.Context, store *lifecycle.Store, module string, ui U
 	return err
 }
 
-// sessionsOf lists the sessions of a module, damaged ones that were moved aside included.
+// sessionsOf lists the sessions of a module, those in quarantine included.
 func sessionsOf(store *lifecycle.Store, module string) (ids []session.ID, err error) {
 	infos, err := store.List()
 	if err != nil {
 		return nil, err
 	}
-	aside, err := store.Aside()
-	for _, info := range append(infos, aside...) {
+	quarantined, err := store.Quarantined()
+	for _, info := range append(infos, quarantined...) {
 		if info.ID.Module == module {
 			ids = append(ids, info.ID)
 		}
@@ -52,7 +54,7 @@ func NoOrphans(store *lifecycle.Store, module string) error {
 			return err
 		}
 		if o != nil && o.Alive {
-			return &Exit{ExitBusy, fmt.Sprintf("a command of an earlier run still works (%s): wait for it, or: %s", o, lifecycle.HowToEnd(o, id))}
+			return &Exit{ExitBusy, fmt.Sprintf("a command of an earlier run still works (%s): wait for it, or: %s", o, repair.HowToEnd(o, id))}
 		}
 	}
 	return nil
@@ -63,13 +65,13 @@ func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI
 	if err != nil || o == nil {
 		return err
 	}
-	if err := unheld(store, id, o); err != nil {
+	if err := refuseHeld(store, id, o); err != nil {
 		return err
 	}
 	log := store.Logger(id).With().Int("process_group", o.PGID).Str("command", o.Command).Logger()
 	if !o.Alive {
 		log.Warn().Msg("orphan left alone: it is no command of a run any more")
-		ui.Warn("%s, still runs and is left alone; %s", o, lifecycle.HowToEnd(o, id))
+		ui.Warn("%s, still runs and is left alone; %s", o, repair.HowToEnd(o, id))
 		return nil
 	}
 	log.Warn().Msg("orphan found")
@@ -84,23 +86,10 @@ func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI
 		then = "for its end; " + o.ByHand()
 	}
 	ui.Warn("a command of an earlier run still works (%s): waiting %s %s", o, Waits.Orphan, then)
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	timeout := time.NewTimer(Waits.Orphan)
-	defer timeout.Stop()
-	for waiting := true; waiting; {
-		select {
-		case <-tick.C:
-			if o, err = store.Orphan(id); err != nil || o == nil || !o.Alive {
-				return err
-			}
-		case <-timeout.C:
-			waiting = false
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if o, err = outlast(ctx, store, id, o); err != nil || o == nil {
+		return err
 	}
-	if err := unheld(store, id, o); err != nil {
+	if err := refuseHeld(store, id, o); err != nil {
 		return err
 	}
 	if err := o.End(ctx, defaultGrace); err != nil {
@@ -110,8 +99,29 @@ func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI
 	return nil
 }
 
-// unheld says that nobody holds the session of a command: whoever does started it.
-func unheld(store *lifecycle.Store, id session.ID, o *lifecycle.Orphan) error {
+// outlast waits a moment for an orphan to end by itself, and returns it while it still works.
+func outlast(ctx context.Context, store *lifecycle.Store, id session.ID, o *process.Orphan) (*process.Orphan, error) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	timeout := time.NewTimer(Waits.Orphan)
+	defer timeout.Stop()
+	for {
+		select {
+		case <-tick.C:
+			var err error
+			if o, err = store.Orphan(id); err != nil || o == nil || !o.Alive {
+				return nil, err
+			}
+		case <-timeout.C:
+			return o, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// refuseHeld says that nobody holds the session of a command: whoever does started it.
+func refuseHeld(store *lifecycle.Store, id session.ID, o *process.Orphan) error {
 	owner, err := store.Holder(id)
 	if err == nil && owner != nil {
 		err = &Exit{ExitBusy, fmt.Sprintf("session %s is held by %s, and its command works (%s): wait for it, or pause it with: lopen session pause %s", id, owner, o, id)}

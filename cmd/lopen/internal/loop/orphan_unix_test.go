@@ -10,7 +10,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 )
 
-// quiet is a UI that must not be told of a command that is about to be ended.
+// quiet is a UI that must not announce the end of a command.
 type quiet struct{ UI }
 
 // A second run got the module, whose lock file was removed. The command is that of a

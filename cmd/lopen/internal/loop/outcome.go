@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
 )
 
-// record appends the iteration to the metrics and to the tasks' logs, and
+// saveOutcome appends the iteration to the metrics and to the tasks' logs, and
 // takes the unit out of progress, all in one State: either a restart finds the
 // attempt with its outcome or it finds the task in progress. A counted attempt
 // is one of the agent's own; final, when not nil, decides what became of a task.
-func (r *Runner) record(unit string, leaves []string, out outcome, m metrics, begun time.Time, t session.Trigger, counted bool, final func(*session.Header, *session.Task)) error {
+func (r *runner) saveOutcome(unit string, leaves []string, out outcome, m metrics, begun time.Time, t session.Trigger, counted bool, final func(*session.Header, *session.Task)) error {
 	res := out.result
 	log := session.Attempt{StartedAt: res.StartedAt, EndedAt: res.EndedAt, Exit: res.Exit, Signal: res.Signal, Error: plain.Clip(r.sess.Redact(out.failure), 1<<10)}
 	return r.change(t, func(e *session.Edit) error {
@@ -50,11 +51,11 @@ func (r *Runner) record(unit string, leaves []string, out outcome, m metrics, be
 }
 
 // done makes durable that the unit is done, and ticks its boxes then.
-func (r *Runner) done(ctx context.Context, unit string, leaves []string, out outcome, m metrics, begun time.Time) error {
+func (r *runner) done(ctx context.Context, unit string, leaves []string, out outcome, m metrics, begun time.Time) error {
 	git := r.git
 	git.LastTaskCommit = git.Head
 	now := time.Now()
-	if err := r.record(unit, leaves, out, m, begun, session.TriggerTaskCompleted, true, func(h *session.Header, t *session.Task) {
+	if err := r.saveOutcome(unit, leaves, out, m, begun, session.TriggerTaskCompleted, true, func(h *session.Header, t *session.Task) {
 		h.Git = git
 		t.State, t.LastError, t.CompletedAt = session.TaskComplete, "", now
 	}); err != nil {
@@ -66,22 +67,19 @@ func (r *Runner) done(ctx context.Context, unit string, leaves []string, out out
 	if out.check != nil {
 		r.green = green{unit: unit, n: attemptNumber(r.sess.State(), leaves) - 1} // this one is counted
 	}
-	boxes := map[string]bool{}
-	for _, id := range leaves {
-		boxes[id] = true
-	}
-	if err := r.tick(ctx, boxes); err != nil {
+	if err := r.tick(ctx, leaves); err != nil {
 		return err
 	}
 	r.cfg.UI.Done(fmt.Sprintf("done: %s (%s)", r.name(unit), round(time.Since(begun))))
-	r.emit(Event{Event: EventDone, Task: unit, Name: r.name(unit), Duration: time.Since(begun).Seconds()})
+	r.emit(event{Event: eventDone, Task: unit, Name: r.name(unit), Duration: time.Since(begun).Seconds()})
 	return r.componentDone(unit)
 }
 
-// tick ticks boxes, and those of parents whose last child this was.
-func (r *Runner) tick(ctx context.Context, boxes map[string]bool) error {
-	st := r.sess.State()
-	for id := range boxes {
+// tick ticks the boxes of leaves, and those of parents whose last child this was.
+func (r *runner) tick(ctx context.Context, leaves []string) error {
+	st, boxes := r.sess.State(), map[string]bool{}
+	for _, id := range leaves {
+		boxes[id] = true
 		for t, ok := st.Task(id); ok && t.Parent != ""; {
 			t, ok = st.Task(t.Parent)
 			if ok && t.State == session.TaskComplete && t.Box != session.BoxNone {
@@ -92,7 +90,7 @@ func (r *Runner) tick(ctx context.Context, boxes map[string]bool) error {
 	return r.writeBoxes(ctx, boxes)
 }
 
-func (r *Runner) componentDone(unit string) error {
+func (r *runner) componentDone(unit string) error {
 	st := r.sess.State()
 	c, ok := st.Task(tasks.Component(st, unit))
 	if !ok || c.State != session.TaskComplete {
@@ -107,8 +105,8 @@ func (r *Runner) componentDone(unit string) error {
 }
 
 // failed counts a failed attempt and, at the threshold, asks or stops.
-func (r *Runner) failed(ctx context.Context, unit string, leaves []string, out outcome, m metrics, begun time.Time) error {
-	if err := r.record(unit, leaves, out, m, begun, session.TriggerTaskFailed, true, nil); err != nil {
+func (r *runner) failed(ctx context.Context, unit string, leaves []string, out outcome, m metrics, begun time.Time) error {
+	if err := r.saveOutcome(unit, leaves, out, m, begun, session.TriggerTaskFailed, true, nil); err != nil {
 		return err
 	}
 	if err := r.sync(ctx); err != nil {
@@ -126,79 +124,89 @@ func (r *Runner) failed(ctx context.Context, unit string, leaves []string, out o
 	return r.usedUp(ctx, unit, leaves, n)
 }
 
-// usedUp decides about a unit whose attempts are used up.
-func (r *Runner) usedUp(ctx context.Context, unit string, leaves []string, n int) error {
-	set := func(state session.TaskState, trigger session.Trigger) error {
-		if err := r.change(trigger, func(e *session.Edit) error {
-			for _, id := range leaves {
-				tasks.Set(e, id, func(t *session.Task) {
-					t.State = state
-					if state == session.TaskPending {
-						t.Attempts = 0
-					}
-				})
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
-		if err := r.sync(ctx); err != nil {
-			return err
-		}
-		r.log.Info().Str("task", unit).Int("attempt", n).Str("outcome", string(state)).Msg("task used up its attempts")
-		if state == session.TaskFailed {
-			r.mark(leaves, plan.Mark{State: plan.MarkFailed, Attempts: n})
-			r.emit(Event{Event: EventFailed, Task: unit, Name: r.name(unit), Text: r.lastFailure(unit)})
-		}
-		return nil
-	}
+// usedUp decides about a unit whose n attempts are used up: it has failed where nobody is
+// there to ask.
+func (r *runner) usedUp(ctx context.Context, unit string, leaves []string, n int) error {
+	u := exhausted{runner: r, unit: unit, leaves: leaves, attempts: n}
 	if r.cfg.Unattended {
-		if err := set(session.TaskFailed, session.TriggerTaskFailed); err != nil {
+		if err := u.set(ctx, session.TaskFailed, session.TriggerTaskFailed); err != nil {
 			return err
 		}
 		return r.setBack(ctx, unit)
 	}
-	stop := func() error {
-		if err := set(session.TaskFailed, session.TriggerTaskFailed); err != nil {
-			return err
-		}
-		return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser,
-			fmt.Sprintf("%s failed %d times: mend what is in the way, then %s", r.name(unit), n, r.resumeHint())})
-	}
 	if !r.cfg.ByTerminal {
-		return stop()
+		return u.stop(ctx)
 	}
 	key, err := r.cfg.UI.Choose(fmt.Sprintf("%s failed %d times. What now?", r.name(unit), n), []Choice{
 		{'r', "retry"}, {'s', "skip"}, {'d', "mark as done"}, {'e', "edit the plan"}, {'q', "stop"},
 	})
 	if err != nil {
-		return stop()
+		return u.stop(ctx)
 	}
 	switch key {
 	case 'r':
-		return set(session.TaskPending, session.TriggerStepCompleted)
+		return u.set(ctx, session.TaskPending, session.TriggerStepCompleted)
 	case 's':
-		return set(session.TaskSkipped, session.TriggerStepCompleted)
+		return u.set(ctx, session.TaskSkipped, session.TriggerStepCompleted)
 	case 'd':
-		if err := set(session.TaskComplete, session.TriggerTaskCompleted); err != nil {
+		if err := u.set(ctx, session.TaskComplete, session.TriggerTaskCompleted); err != nil {
 			return err
 		}
-		boxes := map[string]bool{}
-		for _, id := range leaves {
-			boxes[id] = true
-		}
-		return r.tick(ctx, boxes)
+		return r.tick(ctx, leaves)
 	case 'e':
-		if err := set(session.TaskPending, session.TriggerStepCompleted); err != nil {
+		if err := u.set(ctx, session.TaskPending, session.TriggerStepCompleted); err != nil {
 			return err
 		}
-		return r.cfg.UI.Edit(filepath.Join(r.cfg.Project, filepath.FromSlash(planPath(r.cfg.Module))))
+		return r.cfg.UI.Edit(filepath.Join(r.cfg.Project, filepath.FromSlash(lifecycle.PlanPath(r.cfg.Module))))
 	}
-	return stop()
+	return u.stop(ctx)
+}
+
+// An exhausted unit has used up its attempts.
+type exhausted struct {
+	*runner
+	unit     string
+	leaves   []string
+	attempts int
+}
+
+// set makes durable what became of the unit. One that is pending has all its attempts again.
+func (u *exhausted) set(ctx context.Context, state session.TaskState, trigger session.Trigger) error {
+	if err := u.change(trigger, func(e *session.Edit) error {
+		for _, id := range u.leaves {
+			tasks.Set(e, id, func(t *session.Task) {
+				t.State = state
+				if state == session.TaskPending {
+					t.Attempts = 0
+				}
+			})
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := u.sync(ctx); err != nil {
+		return err
+	}
+	u.log.Info().Str("task", u.unit).Int("attempt", u.attempts).Str("outcome", string(state)).Msg("task used up its attempts")
+	if state == session.TaskFailed {
+		u.mark(u.leaves, plan.Mark{State: plan.MarkFailed, Attempts: u.attempts})
+		u.emit(event{Event: eventFailed, Task: u.unit, Name: u.name(u.unit), Text: u.lastFailure(u.unit)})
+	}
+	return nil
+}
+
+// stop ends the run, for a person to mend what is in the way.
+func (u *exhausted) stop(ctx context.Context) error {
+	if err := u.set(ctx, session.TaskFailed, session.TriggerTaskFailed); err != nil {
+		return err
+	}
+	return u.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser,
+		fmt.Sprintf("%s failed %d times: mend what is in the way, then %s", u.name(u.unit), u.attempts, u.resumeHint())})
 }
 
 // notStarted ends a run whose command cannot be started: no attempt counts.
-func (r *Runner) notStarted(leaves []string, cause error) error {
+func (r *runner) notStarted(leaves []string, cause error) error {
 	err := r.change(session.TriggerPaused, func(e *session.Edit) error {
 		e.Header().ActiveTask = ""
 		for _, id := range leaves {

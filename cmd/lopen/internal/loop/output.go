@@ -6,65 +6,65 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/output"
-	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 // openOutput begins to keep what the n-th attempt at a unit prints. Between two attempts
-// r.output is nil, and nothing is kept.
-func (r *Runner) openOutput(unit string, n int) {
+// r.output is nil, and nothing is stored.
+func (r *runner) openOutput(unit string, n int) {
 	if !r.cfg.Output && !r.cfg.Transcript {
 		return
 	}
 	var err error
 	r.output, err = r.sess.Output(r.at.iteration, output.Attempt{Task: unit, Attempt: n, Begun: time.Now().UTC()})
 	if err != nil {
-		r.noOutput(err)
+		r.warnNoOutput(err)
 	}
 }
 
-// noOutput says once a run that output is not kept. That costs the run nothing else.
-func (r *Runner) noOutput(err error) {
+// warnNoOutput warns once a run that output is not kept. That costs the run nothing else.
+func (r *runner) warnNoOutput(err error) {
 	r.log.Warn().Err(err).Msg("the output of an attempt is not kept")
-	r.once("output", "the output of this attempt is not kept: "+err.Error())
+	r.warnOnce("output", "the output of this attempt is not kept: "+err.Error())
 }
 
 // rendered returns a writer to w that keeps what people see of the command or the check.
-func (r *Runner) rendered(w io.Writer) io.Writer { return r.keeping(w, output.Log, "") }
+func (r *runner) rendered(w io.Writer) io.Writer { return r.stored(w, output.Log, "") }
 
 // raw returns a writer to w that keeps what the command writes, as it comes, but for lines
 // that begin with without.
-func (r *Runner) raw(w io.Writer, without string) io.Writer {
-	return r.keeping(w, output.Raw, without)
+func (r *runner) raw(w io.Writer, without string) io.Writer {
+	return r.stored(w, output.Raw, without)
 }
 
-func (r *Runner) keeping(w io.Writer, f output.File, without string) io.Writer {
+func (r *runner) stored(w io.Writer, f output.File, without string) io.Writer {
 	if r.output == nil {
 		return w
 	}
-	return &onto{r.output.Stream(f, without), w}
+	return &tee{r.output.Stream(f, without), w}
 }
 
-func (r *Runner) keepPrompt(text []byte) {
+func (r *runner) storePrompt(text []byte) {
 	if r.output != nil {
 		r.output.Prompt(text)
 	}
 }
 
 // checkBegins names the check above what it prints.
-func (r *Runner) checkBegins() {
+func (r *runner) checkBegins() {
 	if r.output != nil {
 		r.output.Note("--- check: " + plain.Line(r.check))
 	}
 }
 
-// closeOutput ends the output of an attempt, of which then is what followed. It does nothing
+// closeOutput ends the output of an attempt, of which then is what reconciled. It does nothing
 // where that was done.
-func (r *Runner) closeOutput(then, failure string) {
+func (r *runner) closeOutput(then, failure string) {
 	if r.output == nil {
 		return
 	}
-	if err := r.output.Close(then, failure, then != session.Done || r.cfg.Transcript); err != nil {
-		r.noOutput(err)
+	if err := r.output.Close(then, failure, then != record.Done || r.cfg.Transcript); err != nil {
+		r.warnNoOutput(err)
 	}
 	r.output = nil
 }

@@ -36,7 +36,7 @@ func PlanFor(store Plans, docs fs.FS, module, spec string) (p *plan.Plan, made [
 // loadPlan reads the plan and writes it first where it has to be made. One that
 // vanished during the run, as by git clean in an agent's hands, comes back as it was
 // seen last.
-func (r *Runner) loadPlan() (*plan.Plan, error) {
+func (r *runner) loadPlan() (*plan.Plan, error) {
 	if r.plan != nil {
 		p, err := r.cfg.Store.ReloadPlan(r.cfg.Module, r.plan)
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -59,14 +59,14 @@ func (r *Runner) loadPlan() (*plan.Plan, error) {
 	return r.cfg.Store.Plan(r.cfg.Module)
 }
 
-// follow takes the plan as it is now over into the State, says what differs
-// and writes the boxes that lopen owes.
-func (r *Runner) follow(ctx context.Context, when tasks.When) error {
+// reconcile brings the State in step with the plan as it is now, reports what differs, and
+// writes the boxes that lopen owes.
+func (r *runner) reconcile(ctx context.Context, when tasks.When) error {
 	p, err := r.loadPlan()
 	if err != nil {
 		return err
 	}
-	if p == r.followed {
+	if p == r.reconciled {
 		return nil // nobody wrote to the plan, and no box is owed
 	}
 	res, err := tasks.Reconcile(r.sess.State(), p, when)
@@ -87,29 +87,32 @@ func (r *Runner) follow(ctx context.Context, when tasks.When) error {
 	for _, n := range res.Notes {
 		r.cfg.UI.Say("plan: %s", n)
 	}
-	// The State goes first: what it says is what the boxes are set to.
-	changed := false
-	session.Diff(r.sess.State(), res.State, func(string, *session.Task, *session.Task) bool { changed = true; return false })
-	if changed {
-		if err := r.sess.Update(func(*session.State) (*session.State, error) { return res.State, nil }); err != nil {
-			if err = r.tolerate(err); err != nil {
-				return err
-			}
-		}
-		if len(res.Notes) > 0 {
-			if err := r.change(session.TriggerStepCompleted, func(*session.Edit) error { return nil }); err != nil {
-				return err
-			}
-		}
+	if err := r.adopt(res); err != nil {
+		return err
 	}
-	r.plan, r.followed = p, nil
+	r.plan, r.reconciled = p, nil
 	if len(res.Boxes) == 0 {
-		r.followed = p
+		r.reconciled = p
 	}
 	return r.writeBoxes(ctx, res.Boxes)
 }
 
-func (r *Runner) askUnclear(ids []string) (bool, error) {
+// adopt puts into the State what the plan says. The State goes first: the boxes are set to
+// what it says.
+func (r *runner) adopt(res tasks.Result) error {
+	changed := false
+	session.Diff(r.sess.State(), res.State, func(string, *session.Task, *session.Task) bool { changed = true; return false })
+	if !changed {
+		return nil
+	}
+	err := r.sess.Update(func(*session.State) (*session.State, error) { return res.State, nil })
+	if err = r.ignorePaused(err); err != nil || len(res.Notes) == 0 {
+		return err
+	}
+	return r.change(session.TriggerStepCompleted, func(*session.Edit) error { return nil })
+}
+
+func (r *runner) askUnclear(ids []string) (bool, error) {
 	for _, id := range ids {
 		r.cfg.UI.Say("this box changed while a task was running that was killed: %s", id)
 	}
@@ -122,7 +125,7 @@ func (r *Runner) askUnclear(ids []string) (bool, error) {
 // writeBoxes sets boxes in the plan and remembers them in the State. The
 // memory is saved with the next commit; a kill before that is noticed and
 // mended by the next start.
-func (r *Runner) writeBoxes(ctx context.Context, boxes map[string]bool) error {
+func (r *runner) writeBoxes(ctx context.Context, boxes map[string]bool) error {
 	if len(boxes) == 0 {
 		return nil
 	}
@@ -145,7 +148,7 @@ func (r *Runner) writeBoxes(ctx context.Context, boxes map[string]bool) error {
 	if conflict != nil {
 		r.cfg.UI.Warn("plan: %v", conflict)
 	}
-	return r.tolerate(r.sess.Update(func(st *session.State) (*session.State, error) {
+	return r.ignorePaused(r.sess.Update(func(st *session.State) (*session.State, error) {
 		e := st.Edit()
 		for id, ticked := range boxes {
 			if t, ok := e.Task(id); ok && t.Box != session.BoxNone {
@@ -160,9 +163,9 @@ func (r *Runner) writeBoxes(ctx context.Context, boxes map[string]bool) error {
 	}))
 }
 
-// mark writes into the plan what its boxes cannot say. The State has it already,
-// so what cannot be written is only said.
-func (r *Runner) mark(ids []string, m plan.Mark) {
+// mark writes into the plan what its boxes cannot express. The State has it already, so
+// that a failed write is only a warning.
+func (r *runner) mark(ids []string, m plan.Mark) {
 	marks := make(map[string]plan.Mark, len(ids))
 	for _, id := range ids {
 		marks[id] = m

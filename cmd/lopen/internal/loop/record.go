@@ -7,9 +7,10 @@ import (
 
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// working is the start of the command that is under way. Owned by the Runner; while the
+// working is the start of the command that is under way. Owned by the runner; while the
 // command runs, session belongs to the goroutine that copies its output.
 type working struct {
 	unit      string
@@ -22,12 +23,12 @@ type working struct {
 	session   string // of the agent, as far as it is known
 }
 
-// remember puts what came of a start of the command into the journal. The change of
+// recordAttempt puts what came of a start of the command into the journal. The change of
 // the State comes after it: a crash in between has the attempt on record and the task
 // in progress, which runs again.
-func (r *Runner) remember(ctx context.Context, n int, out outcome, m metrics, then string) error {
+func (r *runner) recordAttempt(ctx context.Context, n int, out outcome, m metrics, then string) error {
 	res := out.result
-	a := session.AttemptRecord{
+	a := record.Attempt{
 		Task: r.at.unit, Attempt: n, Iteration: r.at.iteration, Command: r.at.worker.command,
 		Agent: r.at.worker.Name(), AgentSession: r.sess.Redact(r.at.session), Model: m.Model, Turns: m.Turns, NoCost: out.noCost, Denied: out.denied(),
 		StartedAt: res.StartedAt.UTC(), EndedAt: res.EndedAt.UTC(), Exit: res.Exit, Signal: res.Signal,
@@ -42,7 +43,7 @@ func (r *Runner) remember(ctx context.Context, n int, out outcome, m metrics, th
 		if c.Bytes == 0 {
 			continue // the plan, of which the prompt has the task
 		}
-		a.Context = append(a.Context, session.ContextUse{Path: c.Path, Header: c.Header, SHA256: c.SHA256, Bytes: c.Bytes})
+		a.Context = append(a.Context, record.ContextUse{Path: c.Path, Header: c.Header, SHA256: c.SHA256, Bytes: c.Bytes})
 	}
 	a.Files, a.MoreFiles = fileChanges(r.at.changes)
 	if ctx.Err() == nil {
@@ -50,12 +51,12 @@ func (r *Runner) remember(ctx context.Context, n int, out outcome, m metrics, th
 	}
 	a.After = r.git.Head
 	if c := out.check; c != nil {
-		a.Check = &session.CheckRun{Command: c.Command, Exit: c.Exit, Ms: c.Duration.Round(time.Millisecond).Milliseconds()}
+		a.Check = &record.CheckRun{Command: c.Command, Exit: c.Exit, Ms: c.Duration.Round(time.Millisecond).Milliseconds()}
 	}
 	if p := out.problem; p != nil {
-		a.Problem, a.Said = string(p.Kind), p.Text
+		a.Problem, a.AgentError = string(p.Kind), p.Text
 	}
-	a.Said = cmp.Or(a.Said, out.report.Error)
+	a.AgentError = cmp.Or(a.AgentError, out.report.Error)
 	if !out.until.IsZero() && r.tooLong(out.until) == "" {
 		until := out.until.UTC()
 		a.RetryAt = &until
@@ -64,27 +65,27 @@ func (r *Runner) remember(ctx context.Context, n int, out outcome, m metrics, th
 		a.Tail, a.CheckTail = string(out.result.Tail), string(out.checkTail)
 	}
 	r.logTaskEnds(&a)
-	return r.tolerate(r.sess.Record(a))
+	return r.ignorePaused(r.sess.Record(a))
 }
 
-// rememberCut puts on record the attempt that was under way when lopen was killed, of
+// recordKilled puts on record the attempt that was under way when lopen was killed, of
 // which nobody knows how it ended. It began when the session was saved last.
-func (r *Runner) rememberCut(changes []files.Change) error {
+func (r *runner) recordKilled(changes []files.Change) error {
 	st := r.sess.State()
 	unit := st.ActiveTask()
 	if unit == "" {
 		return nil
 	}
 	h := st.Header()
-	a := session.AttemptRecord{
+	a := record.Attempt{
 		Task: unit, Iteration: st.NumIterations() + 1, Command: h.Settings.Command,
-		StartedAt: h.UpdatedAt.UTC(), EndedAt: h.UpdatedAt.UTC(), Exit: -1, Then: session.Killed,
+		StartedAt: h.UpdatedAt.UTC(), EndedAt: h.UpdatedAt.UTC(), Exit: -1, Then: record.Killed,
 		Agent: h.AgentName, AgentSession: h.AgentSession,
 	}
-	if r.trail.unit != unit || r.trail.session != h.AgentSession {
-		r.trail = trail{unit: unit, agent: h.AgentName, session: h.AgentSession}
+	if r.lastStart.unit != unit || r.lastStart.session != h.AgentSession {
+		r.lastStart = lastStart{unit: unit, agent: h.AgentName, session: h.AgentSession}
 	}
-	r.trail.then = session.Killed
+	r.lastStart.then = record.Killed
 	leaves := inProgress(st, unit)
 	a.Attempt = attemptNumber(st, leaves)
 	if len(leaves) > 1 {
@@ -92,5 +93,5 @@ func (r *Runner) rememberCut(changes []files.Change) error {
 	}
 	a.Files, a.MoreFiles = fileChanges(changes)
 	r.logTaskEnds(&a)
-	return r.tolerate(r.sess.Record(a))
+	return r.ignorePaused(r.sess.Record(a))
 }

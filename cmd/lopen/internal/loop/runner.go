@@ -20,39 +20,39 @@ import (
 
 func (e *Exit) Error() string { return e.Reason }
 
-// A Runner works through the plan of one session.
-type Runner struct {
-	cfg       Config
-	sess      Session
-	log       *zerolog.Logger // of the session
-	plan      *plan.Plan
-	dir       *scratch.Dir // temporary folder of this run
-	given     given
-	starts    int           // of the command, in this run
-	workers   []*worker     // never empty
-	worker    *worker       // that was started last
-	asked     bool          // whether the agents can work
-	waited    time.Duration // since the last start that got through
-	guessed   int           // starts in a row that wait because of their last lines
-	breaker   breaker
-	trail     trail
-	bygone    session.Totals              // of the runs before this one
-	left      float64                     // USD that the next attempt may cost; 0 is no limit
-	blind     bool                        // which files change is not known
-	last      map[string][]prompt.Failure // of units that failed, by ID: the newest first
-	at        working
-	output    *output.Writer  // of the attempt that is under way; nil between two, and where none is kept
-	since     []files.Change  // that the next command is told of
-	unchanged []string        // units that are done and changed no file
-	git       session.Git     // as it was last seen
-	warned    map[string]bool // what is said once a run
-	followed  *plan.Plan      // what the State was brought in step with last, if nothing was written since
-	assessed  bool            // the check was run before the first task
-	green     green           // what the check passed for last
-	unkept    []string        // units before or after which a checkpoint could not be made
-	cut       []files.Change  // since the attempt began that a kill cut off
-	check     string          // without credentials: what is kept and shown
-	events    *events         // nil where nothing is to be told
+// A runner works through the plan of one session.
+type runner struct {
+	cfg          Config
+	sess         Session
+	log          *zerolog.Logger // of the session
+	plan         *plan.Plan
+	dir          *scratch.Dir // temporary folder of this run
+	given        given
+	starts       int           // of the command, in this run
+	workers      []*worker     // never empty
+	worker       *worker       // that was started last
+	asked        bool          // whether the agents can work
+	waited       time.Duration // since the last start that got through
+	guessed      int           // starts in a row that wait because of their last lines
+	breaker      breaker
+	lastStart    lastStart
+	earlier      session.Totals              // of the runs before this one
+	left         float64                     // USD that the next attempt may cost; 0 is no limit
+	filesUnknown bool                        // which files change is not known
+	failures     map[string][]prompt.Failure // of units that failed, by ID: the newest first
+	at           working
+	output       *output.Writer  // of the attempt that is under way; nil between two, and where none is stored
+	since        []files.Change  // that the next prompt names
+	unchanged    []string        // units that are done and changed no file
+	git          session.Git     // as it was last seen
+	warned       map[string]bool // by key: what is reported once a run
+	reconciled   *plan.Plan      // what the State was brought in step with last, if nothing was written since
+	assessed     bool            // the check was run before the first task
+	green        green           // what the check passed for last
+	noCheckpoint []string        // units before or after which a checkpoint could not be made
+	killed       []files.Change  // since the attempt began that a kill cut off
+	check        string          // without credentials: what is stored and shown
+	events       *events         // nil without OnEvent
 }
 
 // Run works until the module is complete (nil), or returns why it ended: an
@@ -65,12 +65,12 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer dir.Close()
-	r := &Runner{cfg: cfg, sess: cfg.Session, log: cfg.Session.Logger(), dir: dir, warned: map[string]bool{}, last: map[string][]prompt.Failure{}}
+	r := &runner{cfg: cfg, sess: cfg.Session, log: cfg.Session.Logger(), dir: dir, warned: map[string]bool{}, failures: map[string][]prompt.Failure{}}
 	r.check = cfg.Session.Redact(cfg.Check)
 	for _, a := range cfg.Agents {
 		r.workers = append(r.workers, &worker{Agent: a, command: cfg.Session.RedactArgs(a.Argv())})
 	}
-	r.bygone = cfg.Session.State().Totals()
+	r.earlier = cfg.Session.State().Totals()
 	begun := time.Now()
 	r.logBegin()
 	if cfg.OnEvent != "" {
@@ -92,33 +92,21 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if ctx.Err() != nil {
 		return r.interrupted()
 	}
-	// What went wrong is said by the caller; the session must not look as if it ran.
-	return errors.Join(err, r.rest(session.TriggerPaused), r.pauseOnly(session.TriggerPaused, session.ExitFailed))
+	// The caller reports the error; the session must not look as if it ran.
+	return errors.Join(err, r.clearActive(session.TriggerPaused), r.pauseOnly(session.TriggerPaused, session.ExitFailed))
 }
 
-func (r *Runner) run(ctx context.Context) error {
+func (r *runner) run(ctx context.Context) error {
 	r.git = r.gitState(ctx)
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	r.emit(Event{Event: EventBegun})
+	r.emit(event{Event: eventBegun})
 	for {
-		if ctx.Err() != nil {
-			return r.interrupted()
+		if err := r.between(ctx); err != nil {
+			return err
 		}
-		select {
-		case err := <-r.sess.Critical(): // of a save that nobody waited for
-			if err := r.waitStorage(ctx, err, r.unpause); err != nil {
-				return err
-			}
-		default:
-		}
-		if r.sess.PauseRequested() {
-			text := "paused as asked: " + r.resumeHint()
-			r.emit(Event{Event: EventPaused, Text: text})
-			return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser, text})
-		}
-		if err := r.follow(ctx, tasks.Between); err != nil {
+		if err := r.reconcile(ctx, tasks.Between); err != nil {
 			return err
 		}
 		r.drift("it was given to the command")
@@ -129,12 +117,7 @@ func (r *Runner) run(ctx context.Context) error {
 		if unit == "" {
 			return r.finish(ctx)
 		}
-		if n := r.cfg.MaxIterations; n > 0 && r.starts >= n {
-			text := fmt.Sprintf("stopped after %d starts of the command (max_iterations): %s", n, r.resumeHint())
-			r.emit(Event{Event: EventPaused, Text: text})
-			return r.pause(session.TriggerPaused, session.ExitMaxIterations, &Exit{ExitUser, text})
-		}
-		if err := r.budget(); err != nil {
+		if err := r.bounds(); err != nil {
 			return err
 		}
 		if err := r.ready(ctx); err != nil {
@@ -149,34 +132,58 @@ func (r *Runner) run(ctx context.Context) error {
 	}
 }
 
+// between does between two tasks what others asked for meanwhile: it waits for the storage,
+// or ends the run.
+func (r *runner) between(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return r.interrupted()
+	}
+	select {
+	case err := <-r.sess.Critical(): // of a save that nobody waited for
+		if err := r.waitStorage(ctx, err, r.unpause); err != nil {
+			return err
+		}
+	default:
+	}
+	if !r.sess.PauseRequested() {
+		return nil
+	}
+	text := "paused as asked: " + r.resumeHint()
+	r.emit(event{Event: eventPaused, Text: text})
+	return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser, text})
+}
+
+// bounds ends the run where max_iterations or the budget is used up.
+func (r *runner) bounds() error {
+	if n := r.cfg.MaxIterations; n > 0 && r.starts >= n {
+		text := fmt.Sprintf("stopped after %d starts of the command (max_iterations): %s", n, r.resumeHint())
+		r.emit(event{Event: eventPaused, Text: text})
+		return r.pause(session.TriggerPaused, session.ExitMaxIterations, &Exit{ExitUser, text})
+	}
+	return r.budget()
+}
+
 // noTask ends a run whose plan has no task, from the beginning or because they were all
 // taken out while it ran, an agent's slip maybe: nothing was done that is complete.
-func (r *Runner) noTask() error {
+func (r *runner) noTask() error {
 	return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser,
 		fmt.Sprintf("the plan %s has no task: write some as list items like \"- [ ] do this\" and run again", lifecycle.PlanPath(r.cfg.Module))})
 }
 
 // prepare brings a new or resumed session to the building phase.
-func (r *Runner) prepare(ctx context.Context) error {
+func (r *runner) prepare(ctx context.Context) error {
 	fresh := r.sess.State().NumTasks() == 0
-	cut := r.sess.State().ActiveTask() != ""
-	if !fresh {
-		r.drift("the last run")
+	when := tasks.Between
+	if r.sess.State().ActiveTask() != "" {
+		when = tasks.Cut
 	}
 	if !fresh {
-		if err := r.lookBack(ctx); err != nil {
+		r.drift("the last run")
+		if err := r.loadPast(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.change(session.TriggerPhaseChanged, func(e *session.Edit) error {
-		h := e.Header()
-		h.Status, h.ExitReason = session.StatusActive, ""
-		h.Settings = r.settings()
-		if fresh {
-			h.Phase, h.Step = session.PhaseRequirementGathering, session.StepDraftSpecification
-		}
-		return nil
-	}); err != nil {
+	if err := r.activate(fresh); err != nil {
 		return err
 	}
 	p, err := r.loadPlan()
@@ -186,29 +193,20 @@ func (r *Runner) prepare(ctx context.Context) error {
 	if len(p.Tasks()) == 0 {
 		return r.noTask()
 	}
-	when := tasks.Between
-	if cut {
-		when = tasks.Cut
-	}
-	if err := r.follow(ctx, when); err != nil {
+	if err := r.reconcile(ctx, when); err != nil {
 		return err
 	}
 	if differs := Differs(r.sess.State()); differs != "" {
 		r.cfg.UI.Warn("plan: %s", differs)
 	}
-	if err := r.judgeCut(ctx); err != nil {
+	if err := r.judgeKilled(ctx); err != nil {
 		return err
 	}
-	if err := r.rest(session.TriggerStepCompleted); err != nil {
+	if err := r.clearActive(session.TriggerStepCompleted); err != nil {
 		return err
 	}
-	if fresh {
-		for _, step := range []session.Step{session.StepDetermineDependencies, session.StepIdentifyComponents,
-			session.StepSelectNextComponent, session.StepBreakIntoTasks} {
-			if err := r.step(session.PhasePlanning, step); err != nil {
-				return err
-			}
-		}
+	if err := r.planningSteps(fresh); err != nil {
+		return err
 	}
 	if err := r.retryFailed(); err != nil {
 		return err
@@ -216,8 +214,35 @@ func (r *Runner) prepare(ctx context.Context) error {
 	return r.step(session.PhaseBuilding, session.StepIterateThroughTasks)
 }
 
+// activate notes in the State that a run works on it, and with what.
+func (r *runner) activate(fresh bool) error {
+	return r.change(session.TriggerPhaseChanged, func(e *session.Edit) error {
+		h := e.Header()
+		h.Status, h.ExitReason = session.StatusActive, ""
+		h.Settings = r.settings()
+		if fresh {
+			h.Phase, h.Step = session.PhaseRequirementGathering, session.StepDraftSpecification
+		}
+		return nil
+	})
+}
+
+// planningSteps takes a fresh session through the steps that its plan has done already.
+func (r *runner) planningSteps(fresh bool) error {
+	if !fresh {
+		return nil
+	}
+	for _, step := range []session.Step{session.StepDetermineDependencies, session.StepIdentifyComponents,
+		session.StepSelectNextComponent, session.StepBreakIntoTasks} {
+		if err := r.step(session.PhasePlanning, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // step moves to a step, under phase-changed when the phase is a new one.
-func (r *Runner) step(phase session.Phase, step session.Step) error {
+func (r *runner) step(phase session.Phase, step session.Step) error {
 	t := session.TriggerStepCompleted
 	if r.sess.State().Phase() != phase {
 		t = session.TriggerPhaseChanged
@@ -231,7 +256,7 @@ func (r *Runner) step(phase session.Phase, step session.Step) error {
 
 // retryFailed gives tasks that used up their attempts in an earlier run new
 // ones: that somebody started the run again is the reason to try.
-func (r *Runner) retryFailed() error {
+func (r *runner) retryFailed() error {
 	failed := failedLeaves(r.sess.State())
 	if len(failed) == 0 {
 		return nil
@@ -240,7 +265,7 @@ func (r *Runner) retryFailed() error {
 		r.cfg.UI.Say("failed last time, tries again: %s", r.name(id))
 	}
 	if err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
-		again(e, failed)
+		resetTasks(e, failed)
 		return nil
 	}); err != nil {
 		return err
@@ -258,14 +283,14 @@ func failedLeaves(st *session.State) (ids []string) {
 	return ids
 }
 
-// again makes tasks pending, with all their attempts.
-func again(e *session.Edit, ids []string) {
+// resetTasks makes tasks pending, with all their attempts.
+func resetTasks(e *session.Edit, ids []string) {
 	for _, id := range ids {
 		tasks.Set(e, id, func(t *session.Task) { t.State, t.Attempts = session.TaskPending, 0 })
 	}
 }
 
-func (r *Runner) settings() session.Settings {
+func (r *runner) settings() session.Settings {
 	c := r.cfg
 	return session.Settings{
 		Command: r.workers[0].command, Agent: c.Agents[0].Name(), Check: r.check, Unit: c.Unit,
@@ -273,9 +298,9 @@ func (r *Runner) settings() session.Settings {
 	}
 }
 
-func (r *Runner) resumeHint() string {
-	if r.cfg.GoOn != "" {
-		return r.cfg.GoOn
+func (r *runner) resumeHint() string {
+	if r.cfg.ResumeHint != "" {
+		return r.cfg.ResumeHint
 	}
 	return fmt.Sprintf("go on with: lopen run %s", r.cfg.Module)
 }

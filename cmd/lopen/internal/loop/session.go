@@ -9,8 +9,11 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/output"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer/process"
 )
 
 // Plans is where a run has its plan from.
@@ -27,7 +30,7 @@ type Session interface {
 	State() *session.State
 	Update(fn func(*session.State) (*session.State, error)) error
 	Change(t session.Trigger, fn func(*session.Edit) error) error
-	Record(a session.AttemptRecord) error
+	Record(a record.Attempt) error
 	// Output keeps what an attempt prints.
 	Output(iteration int, a output.Attempt) (*output.Writer, error)
 	Redact(text string) string
@@ -43,7 +46,7 @@ type Session interface {
 	// WakeRequested is true once for each request of another process to end a wait.
 	WakeRequested() bool
 	// CommandEnded is how the command of the last attempt ended, nil where nobody knows.
-	CommandEnded() (*lifecycle.Ended, error)
+	CommandEnded() (*process.Ended, error)
 	// ChildHeld says whether something still holds the lock that the last command inherited.
 	ChildHeld() (bool, error)
 	// Incarnation is another one after Unpause has made the session again, whose folder
@@ -55,7 +58,7 @@ type Session interface {
 	CheckpointsOver() int64
 	Look(ctx context.Context) ([]files.Change, error)
 	// SetBack brings the files that a failed task changed back; why says why not.
-	SetBack(ctx context.Context, task string) (done lifecycle.Rewound, why string, err error)
+	SetBack(ctx context.Context, task string) (done rewind.Result, why string, err error)
 	// NotSetBack puts on record why the files of a failed task stay as it left them.
 	NotSetBack(task, why string) error
 	// Patch is what a task has changed so far.
@@ -65,7 +68,7 @@ type Session interface {
 
 	// HoldChild returns the lock that the next command inherits, nil when nobody will
 	// look for it.
-	HoldChild() (*lifecycle.Child, error)
+	HoldChild() (*process.Lock, error)
 
 	// Logger is the session's log: each line has the session's ID.
 	Logger() *zerolog.Logger

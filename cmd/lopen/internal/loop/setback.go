@@ -9,6 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
@@ -17,11 +18,11 @@ import (
 // first attempt, and runs the check of the last task that was done again: one red task
 // must not cost the others. It is called unattended, after the unit is marked as failed.
 // The error is an [*Exit] where the check is red.
-func (r *Runner) setBack(ctx context.Context, unit string) error {
+func (r *runner) setBack(ctx context.Context, unit string) error {
 	why := "--keep-failed"
 	if !r.cfg.KeepFailed {
 		var err error
-		if why, err = r.filesBack(ctx, unit); ctx.Err() != nil {
+		if why, err = r.setBackFiles(ctx, unit); ctx.Err() != nil {
 			return r.interrupted()
 		} else if err != nil {
 			return err
@@ -30,7 +31,7 @@ func (r *Runner) setBack(ctx context.Context, unit string) error {
 	if why != "" {
 		r.log.Info().Str("task", unit).Str("reason", why).Msg("task not set back")
 		r.cfg.UI.Warn("the files stay as %s left them: %s", r.name(unit), why)
-		if err := r.tolerate(r.sess.NotSetBack(unit, why)); err != nil {
+		if err := r.ignorePaused(r.sess.NotSetBack(unit, why)); err != nil {
 			return err
 		}
 	}
@@ -40,30 +41,28 @@ func (r *Runner) setBack(ctx context.Context, unit string) error {
 	return r.checkAgain(ctx, unit)
 }
 
-// filesBack is setBack for the files alone. why says why they stay as they are, "" where
+// setBackFiles is setBack for the files alone. why says why they stay as they are, "" where
 // they do not.
-func (r *Runner) filesBack(ctx context.Context, unit string) (why string, err error) {
+func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err error) {
 	switch {
 	case !r.cfg.Checkpoint:
 		return "checkpoints are off", nil
-	case slices.Contains(r.unkept, unit):
+	case slices.Contains(r.noCheckpoint, unit):
 		return "a checkpoint before or after it could not be made", nil
 	}
-	var done lifecycle.Rewound
+	var done rewind.Result
 	try := func(ctx context.Context) (err error) {
-		if err := r.unpaused(ctx); err != nil {
+		if err := r.unpauseIfPaused(ctx); err != nil {
 			return err
 		}
 		done, why, err = r.sess.SetBack(ctx, unit)
 		return err
 	}
 	if err = try(ctx); errors.Is(err, checkpoint.ErrUnchanged) && ctx.Err() == nil {
-		switch lifecycle.ClassOf(err) {
-		case lifecycle.ClassNoSpace, lifecycle.ClassDevice, lifecycle.ClassRemoved, lifecycle.ClassFenced:
-			err = r.waitStorage(ctx, err, try)
-		default:
+		if !holdsFiles(lifecycle.ClassOf(err)) {
 			return err.Error(), nil
 		}
+		err = r.waitStorage(ctx, err, try)
 	}
 	if err != nil || why != "" || done.Before == nil {
 		return why, err
@@ -73,7 +72,7 @@ func (r *Runner) filesBack(ctx context.Context, unit string) (why string, err er
 		paths = append(paths, c.Path)
 		r.since = append(r.since, files.Change{Path: c.Path})
 	}
-	for _, k := range done.Kept {
+	for _, k := range done.Retained {
 		kept = append(kept, k.Path)
 	}
 	id := r.sess.State().ID()
@@ -99,10 +98,10 @@ func RestoreFailed(id session.ID, task string) string {
 
 // checkAgain runs the check for what it passed last, after a failed unit: a red one is no
 // fault of the tasks that are left, and stops the run.
-func (r *Runner) checkAgain(ctx context.Context, failed string) error {
+func (r *runner) checkAgain(ctx context.Context, failed string) error {
 	g := r.green
 	if _, ok := r.sess.State().Task(g.unit); r.cfg.Check == "" || !ok {
-		return r.checked(nil) // what it said of the failed unit is no longer so
+		return r.checked(nil) // it judged files that are no longer there
 	}
 	r.status("the check, after "+r.name(failed)+" failed", 0)
 	stdout, stderr := r.cfg.UI.Output()
@@ -122,7 +121,7 @@ func (r *Runner) checkAgain(ctx context.Context, failed string) error {
 		what, see = "passed before the first task", "lopen checkpoint diff before:"+g.unit
 	}
 	text := fmt.Sprintf("the check %q %s and fails after %s failed: %s", r.check, what, r.name(failed), failure)
-	r.emit(Event{Event: EventNeeded, Task: failed, Name: r.name(failed), Text: text})
+	r.emit(event{Event: eventNeeded, Task: failed, Name: r.name(failed), Text: text})
 	if r.cfg.Checkpoint {
 		text += fmt.Sprintf("; what differs: %s --session %s", see, r.sess.State().ID())
 	}

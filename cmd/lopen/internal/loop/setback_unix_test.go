@@ -15,7 +15,9 @@ import (
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 // breaks leaves a file that the check does not pass with, where task one is worked on.
@@ -27,9 +29,9 @@ type refuses struct {
 	setBack, checkpoint error
 }
 
-func (s *refuses) SetBack(ctx context.Context, task string) (lifecycle.Rewound, string, error) {
+func (s *refuses) SetBack(ctx context.Context, task string) (rewind.Result, string, error) {
 	if s.setBack != nil {
-		return lifecycle.Rewound{}, "", s.setBack
+		return rewind.Result{}, "", s.setBack
 	}
 	return s.Session.SetBack(ctx, task)
 }
@@ -63,21 +65,21 @@ func TestKilledBeforeTheFilesAreSetBack(t *testing.T) {
 	var exit *Exit
 	require.ErrorAs(t, Run(t.Context(), cfg), &exit)
 	require.True(t, ui.has("failed last time, tries again: one"))
-	require.True(t, ui.has("set back to before one: again, bad"), "%s", ui.said)
+	require.True(t, ui.has("set back to before one: again, bad"), "%s", ui.lines)
 	require.False(t, exists(cfg, "bad"))
 	require.False(t, exists(cfg, "again"))
 	require.Equal(t, 1, sess.State().Progress().Done, "two")
 }
 
-// What the check said of a task whose files were set back says nothing of its next attempt.
-func TestSetBackForgetsWhatTheCheckSaid(t *testing.T) {
+// The result of a check is void once the files that it judged are set back.
+func TestSetBackForgetsTheCheck(t *testing.T) {
 	t.Parallel()
 	for _, check := range []string{"! test -e bad", "test -e bad && exit 1; test $LOPEN_TASK_ID = two"} { // green and red to begin with
 		cfg, sess, ui := bed(t, "test $LOPEN_TASK_ID = two || touch bad", check)
 		cfg.MaxIterations = 1
 		var exit *Exit
 		require.ErrorAs(t, Run(t.Context(), cfg), &exit)
-		require.True(t, ui.has("set back to before one: bad"), "%s", ui.said)
+		require.True(t, ui.has("set back to before one: bad"), "%s", ui.lines)
 		c := sess.State().Header().Check
 		require.True(t, c == nil || c.Exit == 0, "%v", c)
 	}
@@ -98,20 +100,20 @@ func TestNotSetBack(t *testing.T) {
 			cfg.Session = &s
 			var exit *Exit
 			require.ErrorAs(t, Run(t.Context(), cfg), &exit)
-			require.True(t, ui.has("the files stay as one left them: "+want), "%s", ui.said)
+			require.True(t, ui.has("the files stay as one left them: "+want), "%s", ui.lines)
 			require.True(t, exists(cfg, "bad"))
 			require.Equal(t, 1, sess.State().Progress().Done, "two")
-			var told []string
-			require.NoError(t, cfg.Store.(*lifecycle.Store).Log(sess.ID(), 0, func(r session.Record) error {
+			var recorded []string
+			require.NoError(t, cfg.Store.(*lifecycle.Store).Log(sess.ID(), 0, func(r record.Record) error {
 				for _, op := range r.Ops {
-					if op.Name == session.OpNotSetBack {
-						told = append(told, op.Task+": "+op.To)
+					if op.Name == record.OpNotSetBack {
+						recorded = append(recorded, op.Task+": "+op.To)
 					}
 				}
 				return nil
 			}))
-			require.Len(t, told, 1)
-			require.Contains(t, told[0], "one: "+want)
+			require.Len(t, recorded, 1)
+			require.Contains(t, recorded[0], "one: "+want)
 		})
 	}
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
-// lastWords bounds what an interrupted run may still wait for the disk.
-const lastWords = 10 * time.Second
+// endTimeout bounds what an interrupted run may still wait for the disk.
+const endTimeout = 10 * time.Second
 
 // change edits the State and saves it. A paused storage is no error here: the
-// State is kept, and the next sync waits.
-func (r *Runner) change(t session.Trigger, fn func(*session.Edit) error) error {
-	return r.tolerate(r.sess.Change(t, fn))
+// State stays in memory, and the next sync waits.
+func (r *runner) change(t session.Trigger, fn func(*session.Edit) error) error {
+	return r.ignorePaused(r.sess.Change(t, fn))
 }
 
-func (r *Runner) tolerate(err error) error {
+func (r *runner) ignorePaused(err error) error {
 	var paused *lifecycle.PausedError
 	if errors.As(err, &paused) {
 		return nil
@@ -29,7 +29,7 @@ func (r *Runner) tolerate(err error) error {
 }
 
 // sync waits until all that was saved is durable, through storage errors.
-func (r *Runner) sync(ctx context.Context) error {
+func (r *runner) sync(ctx context.Context) error {
 	err := r.sess.Sync(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -38,7 +38,7 @@ func (r *Runner) sync(ctx context.Context) error {
 }
 
 // unpause is [lifecycle.Session.Unpause], and says when the session was made again.
-func (r *Runner) unpause(ctx context.Context) error {
+func (r *runner) unpause(ctx context.Context) error {
 	was := r.sess.Incarnation()
 	err := r.sess.Unpause(ctx)
 	if now := r.sess.Incarnation(); now != was {
@@ -47,8 +47,8 @@ func (r *Runner) unpause(ctx context.Context) error {
 	return err
 }
 
-// unpaused unpauses the session where its storage is paused.
-func (r *Runner) unpaused(ctx context.Context) error {
+// unpauseIfPaused unpauses the session where its storage is paused.
+func (r *runner) unpauseIfPaused(ctx context.Context) error {
 	var paused *lifecycle.PausedError
 	if errors.As(r.sess.Paused(), &paused) {
 		return r.unpause(ctx)
@@ -56,91 +56,135 @@ func (r *Runner) unpaused(ctx context.Context) error {
 	return nil
 }
 
+// waits says whether a run is held by a storage error of a class until its cause is gone.
+func waits(c lifecycle.Class) bool {
+	switch c {
+	case lifecycle.ClassNoSpace, lifecycle.ClassDenied, lifecycle.ClassRemoved, lifecycle.ClassDevice:
+		return true
+	}
+	return false
+}
+
+// holdsFiles is waits where the project's files are read or written: that one of them is
+// denied is the project's matter and ends nothing, and a lock that was lost is taken again.
+func holdsFiles(c lifecycle.Class) bool {
+	return c == lifecycle.ClassFenced || waits(c) && c != lifecycle.ClassDenied
+}
+
 // waitStorage holds the run while the storage does not work, and does again what
 // failed: by itself for a full disk and a denied write, for a failing device when the
 // person says so. It returns nil when retry succeeded and an Exit with code 14 when
-// PauseTimeout is over; what is no error of the storage comes back as it is.
-func (r *Runner) waitStorage(ctx context.Context, cause error, retry func(context.Context) error) (err error) {
+// PauseTimeout is over; any other error is returned as it is.
+func (r *runner) waitStorage(ctx context.Context, cause error, retry func(context.Context) error) (err error) {
 	if ctx.Err() != nil {
 		return cause
 	}
 	select {
-	case raised := <-r.sess.Critical(): // said here and not again
+	case raised := <-r.sess.Critical(): // reported here and not again
 		cause = raised
 	default:
 	}
 	class := lifecycle.ClassOf(cause)
-	if class == lifecycle.ClassFenced { // taken again where nobody else went on
-		if err := retry(ctx); err != nil {
-			return err
-		}
-		r.cfg.UI.Warn("a lock was lost and is taken again, nobody had gone on: %v", cause)
-		return nil
-	}
-	byItself := class == lifecycle.ClassNoSpace || class == lifecycle.ClassDenied || class == lifecycle.ClassRemoved
-	if !byItself && class != lifecycle.ClassDevice {
+	switch {
+	case class == lifecycle.ClassFenced:
+		return r.retakeLock(ctx, cause, retry)
+	case !waits(class):
 		return cause
 	}
-	since := time.Now()
+	w := storageWait{runner: r, cause: cause, class: class, since: time.Now()}
 	var paused *lifecycle.PausedError
-	if !errors.As(cause, &paused) { // the session has said so itself
+	if !errors.As(cause, &paused) { // the session has logged its pause itself
 		lifecycle.LogCause(r.log.Error(), cause).Msg("paused on a storage error")
 		defer func() {
 			if err == nil {
-				r.log.Info().Dur("duration_ms", time.Since(since)).Msg("goes on after a storage error")
+				r.log.Info().Dur("duration_ms", time.Since(w.since)).Msg("goes on after a storage error")
 			}
 		}()
 	}
-	r.cfg.UI.Warn("paused, nothing can be saved: %v", cause)
-	r.emit(Event{Event: EventPaused, Text: cause.Error()})
-	if byItself {
-		r.cfg.UI.Say("%s: the run goes on by itself then", class.Hint())
+	return w.run(ctx, retry)
+}
+
+// retakeLock does again what failed because a lock was lost: it is taken again where nobody
+// else resumed the session.
+func (r *runner) retakeLock(ctx context.Context, cause error, retry func(context.Context) error) error {
+	if err := retry(ctx); err != nil {
+		return err
+	}
+	r.cfg.UI.Warn("a lock was lost and is taken again, nobody had gone on: %v", cause)
+	return nil
+}
+
+// A storageWait is one wait for the storage.
+type storageWait struct {
+	*runner
+	cause error
+	class lifecycle.Class
+	since time.Time
+}
+
+// clears says that the cause may go away without the person who runs this.
+func (w *storageWait) clears() bool { return w.class != lifecycle.ClassDevice }
+
+func (w *storageWait) run(ctx context.Context, retry func(context.Context) error) error {
+	w.cfg.UI.Warn("paused, nothing can be saved: %v", w.cause)
+	w.emit(event{Event: eventPaused, Text: w.cause.Error()})
+	if w.clears() {
+		w.cfg.UI.Say("%s: the run goes on by itself then", w.class.Hint())
 	} else {
-		r.cfg.UI.Say("%s", class.Hint())
+		w.cfg.UI.Say("%s", w.class.Hint())
 	}
 	var timeout <-chan time.Time
-	if r.cfg.PauseTimeout > 0 {
-		t := time.NewTimer(r.cfg.PauseTimeout)
+	if w.cfg.PauseTimeout > 0 {
+		t := time.NewTimer(w.cfg.PauseTimeout)
 		defer t.Stop()
 		timeout = t.C
 	}
 	tick := time.NewTicker(Waits.Storage)
 	defer tick.Stop()
 	for {
-		r.cfg.UI.Status(Status{Task: "paused: " + class.String(), Since: since, Progress: r.sess.State().Progress()})
-		if !byItself && r.cfg.ByTerminal {
-			key, err := r.cfg.UI.Choose("Try again?", []Choice{{'y', "yes"}, {'q', "stop"}})
-			if err != nil || key == 'q' {
-				return r.storageExit(cause)
-			}
-		} else {
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-timeout:
-				return r.storageExit(cause)
-			}
-		}
-		if !byItself && !r.cfg.ByTerminal {
-			continue // nobody said that the device was looked after
+		if err := w.next(ctx, tick.C, timeout); err != nil {
+			return err
 		}
 		err := retry(ctx)
-		switch lifecycle.ClassOf(err) {
-		case lifecycle.ClassNoSpace, lifecycle.ClassDenied, lifecycle.ClassRemoved, lifecycle.ClassDevice:
+		if waits(lifecycle.ClassOf(err)) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		r.cfg.UI.Say("saved again after %s: going on", round(time.Since(since)))
+		w.cfg.UI.Say("saved again after %s: going on", round(time.Since(w.since)))
 		return nil
 	}
 }
 
-// storageExit ends a run whose State cannot be saved. Why it ended is kept in
+// next returns when there is a reason to try again. A failing device is tried only after a
+// person has looked after it.
+func (w *storageWait) next(ctx context.Context, tick, timeout <-chan time.Time) error {
+	for {
+		w.cfg.UI.Status(Status{Task: "paused: " + w.class.String(), Since: w.since, Progress: w.sess.State().Progress()})
+		if !w.clears() && w.cfg.ByTerminal {
+			key, err := w.cfg.UI.Choose("Try again?", []Choice{{'y', "yes"}, {'q', "stop"}})
+			if err != nil || key == 'q' {
+				return w.storageExit(w.cause)
+			}
+			return nil
+		}
+		select {
+		case <-tick:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timeout:
+			return w.storageExit(w.cause)
+		}
+		if w.clears() {
+			return nil
+		}
+	}
+}
+
+// storageExit ends a run whose State cannot be saved. Why it ended is noted in
 // the State all the same: closing the session tries a last time.
-func (r *Runner) storageExit(cause error) error {
+func (r *runner) storageExit(cause error) error {
 	if err := r.change(session.TriggerPaused, func(e *session.Edit) error {
 		h := e.Header()
 		h.Status, h.ExitReason = session.StatusPaused, session.ExitStorageError
@@ -152,18 +196,18 @@ func (r *Runner) storageExit(cause error) error {
 }
 
 // pause saves that the run ends here and returns exit.
-func (r *Runner) pause(t session.Trigger, why session.ExitReason, exit *Exit) error {
+func (r *runner) pause(t session.Trigger, why session.ExitReason, exit *Exit) error {
 	if err := r.pauseOnly(t, why); err != nil {
 		return err
 	}
 	return exit
 }
 
-func (r *Runner) pauseOnly(t session.Trigger, why session.ExitReason) error {
-	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+func (r *runner) pauseOnly(t session.Trigger, why session.ExitReason) error {
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	err := r.sess.Pause(ctx, t, why)
-	if r.tolerate(err) == nil && err != nil {
+	if r.ignorePaused(err) == nil && err != nil {
 		err = r.unpause(ctx) // the State is accepted; it may be durable with a second try
 	}
 	if err == nil {
@@ -173,9 +217,9 @@ func (r *Runner) pauseOnly(t session.Trigger, why session.ExitReason) error {
 }
 
 // interrupted saves that a person ended the run.
-func (r *Runner) interrupted() error {
+func (r *runner) interrupted() error {
 	exit := &Exit{ExitInterrupted, "interrupted: " + r.resumeHint()}
-	if err := r.rest(session.TriggerPaused); err != nil {
+	if err := r.clearActive(session.TriggerPaused); err != nil {
 		return err
 	}
 	if err := r.pauseOnly(session.TriggerPaused, session.ExitInterrupted); err != nil {
@@ -184,8 +228,8 @@ func (r *Runner) interrupted() error {
 	return exit
 }
 
-// rest takes whatever was in progress out of it.
-func (r *Runner) rest(t session.Trigger) error {
+// clearActive takes whatever was in progress out of it.
+func (r *runner) clearActive(t session.Trigger) error {
 	st := r.sess.State()
 	if st.ActiveTask() == "" {
 		return nil

@@ -6,7 +6,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
-	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 const (
@@ -34,7 +34,7 @@ type start struct {
 
 // A verdict is what follows a start of the command.
 type verdict struct {
-	then    string         // session.Done, Failed, Waits, Needed or Uncounted
+	then    string         // record.Done, Failed, Waits, Needed or Uncounted
 	failure string         // of Failed and Uncounted: why
 	problem *agent.Problem // of Waits and Needed
 	byWords bool           // of Waits: the last lines say so, and nothing else
@@ -44,13 +44,12 @@ type verdict struct {
 // result that is an error fails with exit 0, and an exit 0 without the event that ends a
 // run is a torn end. A problem of a known agent costs no attempt, whatever it changed.
 func (s *start) weigh() verdict {
-	ended := s.result.Cause == child.CauseNone
-	well := ended && s.result.Exit == 0 && (!s.knows || s.report.Final && s.report.Success)
+	ended, well := s.result.Cause == child.CauseNone, s.well()
 	switch {
 	case well && s.red == "":
-		return verdict{then: session.Done}
+		return verdict{then: record.Done}
 	case well:
-		return verdict{then: session.Failed, failure: s.red}
+		return verdict{then: record.Failed, failure: s.red}
 	case s.report.Problem != nil:
 		return s.trouble(*s.report.Problem)
 	case ended && s.result.Exit == exitTryLater:
@@ -59,21 +58,32 @@ func (s *start) weigh() verdict {
 		v := s.trouble(*s.guess)
 		v.byWords = true
 		return v
-	case s.budget > 0 && s.report.CostUSD >= s.budget:
-		return verdict{then: session.Uncounted, failure: fmt.Sprintf("ended when what was left of the budget, $%.2f, was used up", s.budget)}
-	case s.resumed && (s.report.Gone || s.empty()):
-		return verdict{then: session.Uncounted, failure: "the agent's session could not be continued: " + s.why()}
+	case s.spent():
+		return verdict{then: record.Uncounted, failure: fmt.Sprintf("ended when what was left of the budget, $%.2f, was used up", s.budget)}
+	case s.lost():
+		return verdict{then: record.Uncounted, failure: "the agent's session could not be continued: " + s.why()}
 	}
-	return verdict{then: session.Failed, failure: s.why()}
+	return verdict{then: record.Failed, failure: s.why()}
 }
+
+// well says that the agent ended well.
+func (s *start) well() bool {
+	return s.result.Cause == child.CauseNone && s.result.Exit == 0 && (!s.knows || s.report.Final && s.report.Success)
+}
+
+// spent says that a start used up the budget that it was given.
+func (s *start) spent() bool { return s.budget > 0 && s.report.CostUSD >= s.budget }
+
+// lost says that a start could not continue the agent's session.
+func (s *start) lost() bool { return s.resumed && (s.report.Gone || s.empty()) }
 
 func (s *start) trouble(p agent.Problem) verdict {
 	if p.ResetAt.IsZero() && s.retryAt != nil {
 		p.ResetAt = *s.retryAt
 	}
-	then := session.Needed
+	then := record.Needed
 	if p.Kind.Waits() {
-		then = session.Waits
+		then = record.Waits
 	}
 	return verdict{then: then, problem: &p}
 }

@@ -18,10 +18,11 @@ var Waits = struct {
 	Longest  time.Duration // until which they double
 	Poll     time.Duration // how often a run that waits looks at the clock and for requests
 	Orphan   time.Duration // how long a command that outlived its loop may take to end by itself before it is ended
-	Storage  time.Duration // how often a run that is paused on a full disk or a denied write looks whether it can go on
+	Storage  time.Duration // how often a run that is paused on a full disk or a denied write looks whether it can continue
 }{time.Minute, 15 * time.Second, 30 * time.Minute, time.Second, 5 * time.Second, time.Second}
 
-// wallClock is the time without the monotonic reading: it goes on while the machine sleeps.
+// wallClock is the time without the monotonic reading: it counts the hours that the machine
+// sleeps.
 func wallClock() time.Time { return time.Now().Round(0) }
 
 // A backoff is the next wait where no time is named, since the last start that got through.
@@ -47,7 +48,7 @@ func (b *backoff) until(now time.Time, p *agent.Problem) time.Time {
 }
 
 // tooLong says why a wait is not begun, "" when it is.
-func (r *Runner) tooLong(until time.Time) string {
+func (r *runner) tooLong(until time.Time) string {
 	if d := until.Sub(wallClock()); r.cfg.Wait > 0 && d > r.cfg.Wait-r.waited { // up to 292 years: nothing may be added to it
 		return fmt.Sprintf("longer than --wait %s allows", r.cfg.Wait)
 	}
@@ -57,8 +58,8 @@ func (r *Runner) tooLong(until time.Time) string {
 	return ""
 }
 
-// met says in a few words what an agent met.
-func (w *worker) met(p *agent.Problem) string {
+// describe says in a few words what an agent met.
+func (w *worker) describe(p *agent.Problem) string {
 	switch p.Kind {
 	case agent.Overload:
 		return fmt.Sprintf("the provider of %s is overloaded", w)
@@ -68,11 +69,11 @@ func (w *worker) met(p *agent.Problem) string {
 	return fmt.Sprintf("%s is at its limit", w)
 }
 
-// waitOut takes the consequences of a start that met something that a wait mends: another
+// waitForAgent takes the consequences of a start that met something that a wait mends: another
 // agent works, or the run waits until the first one can, or it ends with exit code 75 when
-// that is too far away. until is what setAside returned.
-func (r *Runner) waitOut(ctx context.Context, w *worker, p *agent.Problem, until time.Time) error {
-	met := w.met(p)
+// that is too far away. until is what setLimited returned.
+func (r *runner) waitForAgent(ctx context.Context, w *worker, p *agent.Problem, until time.Time) error {
+	met := w.describe(p)
 	if p.Text != "" {
 		met += fmt.Sprintf(" (%s)", plain.Line(p.Text))
 	}
@@ -83,15 +84,15 @@ func (r *Runner) waitOut(ctx context.Context, w *worker, p *agent.Problem, until
 	}
 	if why := r.tooLong(until); why != "" {
 		text := fmt.Sprintf("%s until %s, %s", met, clock(until), why)
-		r.emit(Event{Event: EventPaused, Problem: string(p.Kind), Text: text})
-		return r.pause(session.TriggerPaused, session.ExitAgentLimit, &Exit{ExitLimit, text + ": " + r.resumeHint()})
+		r.emit(event{Event: eventPaused, Problem: string(p.Kind), Text: text})
+		return r.pause(session.TriggerPaused, session.ExitAgentLimit, &Exit{exitLimit, text + ": " + r.resumeHint()})
 	}
 	return r.wait(ctx, string(p.Kind), fmt.Sprintf("%s: waiting until %s, no attempt is counted", met, clock(until)), until)
 }
 
 // wait says a text and waits until a moment, or until a person or a request ends it. The
 // error is what ends the run.
-func (r *Runner) wait(ctx context.Context, problem, text string, until time.Time) error {
+func (r *runner) wait(ctx context.Context, problem, text string, until time.Time) error {
 	if err := r.sync(ctx); err != nil {
 		return err
 	}
@@ -100,9 +101,9 @@ func (r *Runner) wait(ctx context.Context, problem, text string, until time.Time
 	}
 	pressed, stop := r.cfg.UI.Key()
 	defer stop()
-	r.cfg.UI.Say("%s%s", text, r.sooner(pressed != nil))
+	r.cfg.UI.Say("%s%s", text, r.wakeHint(pressed != nil))
 	r.cfg.UI.Status(Status{Task: "waiting: " + problem, Since: time.Now(), Until: until, Progress: r.sess.State().Progress()})
-	r.emit(Event{Event: EventWaiting, Problem: problem, Text: text, Until: &until})
+	r.emit(event{Event: eventWaiting, Problem: problem, Text: text, Until: &until})
 	r.log.Info().Str("problem", problem).Time("until", until).Msg("wait begins")
 	begun, woken := wallClock(), false
 	waitUntil(ctx, until, wallClock, pressed, func() bool {
@@ -123,15 +124,15 @@ func (r *Runner) wait(ctx context.Context, problem, text string, until time.Time
 	return nil
 }
 
-// sooner says how a wait ends early.
-func (r *Runner) sooner(terminal bool) string {
+// wakeHint says how a wait ends early.
+func (r *runner) wakeHint(terminal bool) string {
 	command := "lopen session resume " + r.sess.State().ID().String()
 	switch {
-	case terminal && r.cfg.GoOn == "":
+	case terminal && r.cfg.ResumeHint == "":
 		return "; to go on at once: Enter, or " + command
 	case terminal:
 		return "; to go on at once: Enter"
-	case r.cfg.GoOn == "":
+	case r.cfg.ResumeHint == "":
 		return "; to go on at once: " + command
 	}
 	return ""
@@ -156,7 +157,7 @@ func waitUntil(ctx context.Context, until time.Time, now func() time.Time, press
 	}
 }
 
-// clock is a moment as people are told it: with its day when that is not today.
+// clock is a moment as messages show it: with its day when that is not today.
 func clock(at time.Time) string {
 	at = at.Local()
 	if y, m, d := time.Now().Date(); at.Year() != y || at.Month() != m || at.Day() != d {

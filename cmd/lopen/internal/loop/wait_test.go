@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
-	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 func TestWaitsDouble(t *testing.T) {
@@ -44,7 +44,7 @@ func TestAWaitUntilTheTimeThatTheAgentNames(t *testing.T) {
 func TestWaitIsForAllWaitsTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := &Runner{cfg: Config{Wait: time.Hour}}
+		r := &runner{cfg: Config{Wait: time.Hour}}
 		now := wallClock()
 		require.Empty(t, r.tooLong(now.Add(time.Hour)))
 		require.NotEmpty(t, r.tooLong(now.Add(time.Hour+1)))
@@ -107,15 +107,15 @@ func TestTheFirstAgentThatIsNotLimitedWorks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &worker{Agent: chosen(t, "claude")}, &worker{Agent: chosen(t, "codex")}
-		r := &Runner{cfg: Config{UI: still{}}, workers: []*worker{a, b}}
+		r := &runner{cfg: Config{UI: still{}}, workers: []*worker{a, b}}
 		limit := func(d time.Duration) *agent.Problem {
 			return &agent.Problem{Kind: agent.Limit, ResetAt: wallClock().Add(d)}
 		}
 		require.Same(t, a, r.pick())
-		require.Zero(t, r.setAside(a, limit(time.Hour)), "another one is free")
+		require.Zero(t, r.setLimited(a, limit(time.Hour)), "another one is free")
 		require.Same(t, b, r.pick())
 		first := wallClock().Add(time.Hour)
-		require.Equal(t, first, r.setAside(b, limit(2*time.Hour)), "until the first of them is free")
+		require.Equal(t, first, r.setLimited(b, limit(2*time.Hour)), "until the first of them is free")
 		require.Same(t, a, r.pick())
 		time.Sleep(time.Hour)
 		require.Same(t, a, r.pick(), "it comes back")
@@ -139,32 +139,32 @@ func TestWhatIsContinued(t *testing.T) {
 	t.Parallel()
 	const id = "11111111-2222-4333-8444-555555555555"
 	claude := &worker{Agent: chosen(t, "claude")}
-	whole := trail{unit: "u", agent: "claude", session: id, then: session.Waits}
-	with := func(change func(*trail)) trail { t := whole; change(&t); return t }
+	whole := lastStart{unit: "u", agent: "claude", session: id, then: record.Waits}
+	with := func(change func(*lastStart)) lastStart { t := whole; change(&t); return t }
 	for name, c := range map[string]struct {
-		trail
+		lastStart
 		n    int
 		want string
 	}{
 		"a wait":                      {whole, 1, id},
 		"a wait of attempt three":     {whole, 3, id},
-		"an interrupt":                {with(func(t *trail) { t.then = session.Interrupted }), 1, id},
-		"a kill":                      {with(func(t *trail) { t.then = session.Killed }), 1, id},
-		"attempt two":                 {with(func(t *trail) { t.then = session.Failed }), 2, id},
-		"attempt three begins afresh": {with(func(t *trail) { t.then = session.Failed }), 3, ""},
-		"a failure of an earlier run": {with(func(t *trail) { t.then = session.Failed }), 1, ""},
-		"another unit":                {with(func(t *trail) { t.unit = "v" }), 1, ""},
-		"another agent":               {with(func(t *trail) { t.agent = "codex" }), 1, ""},
-		"files were changed":          {with(func(t *trail) { t.touched = true }), 1, ""},
-		"it was done":                 {with(func(t *trail) { t.then = session.Done }), 1, ""},
-		"no session":                  {with(func(t *trail) { t.session = "" }), 1, ""},
-		"a flag":                      {with(func(t *trail) { t.session = "--dangerously-skip-permissions" }), 1, ""},
-		"redacted":                    {with(func(t *trail) { t.session = "[redacted:uuid]" }), 1, ""},
+		"an interrupt":                {with(func(t *lastStart) { t.then = record.Interrupted }), 1, id},
+		"a kill":                      {with(func(t *lastStart) { t.then = record.Killed }), 1, id},
+		"attempt two":                 {with(func(t *lastStart) { t.then = record.Failed }), 2, id},
+		"attempt three begins afresh": {with(func(t *lastStart) { t.then = record.Failed }), 3, ""},
+		"a failure of an earlier run": {with(func(t *lastStart) { t.then = record.Failed }), 1, ""},
+		"another unit":                {with(func(t *lastStart) { t.unit = "v" }), 1, ""},
+		"another agent":               {with(func(t *lastStart) { t.agent = "codex" }), 1, ""},
+		"files were changed":          {with(func(t *lastStart) { t.touched = true }), 1, ""},
+		"it was done":                 {with(func(t *lastStart) { t.then = record.Done }), 1, ""},
+		"no session":                  {with(func(t *lastStart) { t.session = "" }), 1, ""},
+		"a flag":                      {with(func(t *lastStart) { t.session = "--dangerously-skip-permissions" }), 1, ""},
+		"redacted":                    {with(func(t *lastStart) { t.session = "[redacted:uuid]" }), 1, ""},
 	} {
-		require.Equal(t, c.want, c.follows(claude, "u", c.n), name)
+		require.Equal(t, c.want, c.sessionFor(claude, "u", c.n), name)
 	}
 	none, _, err := agent.Choose(agent.None, []string{"sh"}, nil, "")
 	require.NoError(t, err)
 	whole.agent = agent.None
-	require.Empty(t, whole.follows(&worker{Agent: none}, "u", 1), "it has no sessions")
+	require.Empty(t, whole.sessionFor(&worker{Agent: none}, "u", 1), "it has no sessions")
 }

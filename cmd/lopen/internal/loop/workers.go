@@ -18,12 +18,12 @@ const readyTimeout = 10 * time.Second
 // A worker is one of the run's agents.
 type worker struct {
 	*agent.Agent
-	command []string  // without credentials: what is kept and shown
+	command []string  // without credentials: what is stored and shown
 	until   time.Time // by the wall clock: it is limited until then
 	backoff backoff
 }
 
-// String is how people are told of an agent.
+// String names an agent in messages.
 func (w *worker) String() string {
 	if w.Name() == agent.None {
 		return "the agent"
@@ -32,7 +32,7 @@ func (w *worker) String() string {
 }
 
 // pick returns the first agent that is not limited, or the one whose limit ends first.
-func (r *Runner) pick() *worker {
+func (r *runner) pick() *worker {
 	now, first := wallClock(), r.workers[0]
 	for _, w := range r.workers {
 		if !w.until.After(now) {
@@ -50,9 +50,9 @@ func (r *Runner) pick() *worker {
 	return first
 }
 
-// setAside notes until when an agent is limited. It returns until when no agent can work;
+// setLimited notes until when an agent is limited. It returns until when no agent can work;
 // the zero time where another one can now.
-func (r *Runner) setAside(w *worker, p *agent.Problem) time.Time {
+func (r *runner) setLimited(w *worker, p *agent.Problem) time.Time {
 	now := wallClock()
 	w.until = w.backoff.until(now, p)
 	first := w.until
@@ -72,7 +72,7 @@ func (r *Runner) setAside(w *worker, p *agent.Problem) time.Time {
 
 // ready asks the agents once, before the first task, whether they can work. The first one
 // has to; another one that cannot is left out.
-func (r *Runner) ready(ctx context.Context) error {
+func (r *runner) ready(ctx context.Context) error {
 	if r.asked {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (r *Runner) ready(ctx context.Context) error {
 
 // ask runs the command line that says whether an agent can work. What it does not say within
 // readyTimeout does not count.
-func (r *Runner) ask(ctx context.Context, w *worker) *agent.Problem {
+func (r *runner) ask(ctx context.Context, w *worker) *agent.Problem {
 	argv := w.Ready()
 	if len(argv) == 0 {
 		return nil
@@ -118,17 +118,17 @@ func (r *Runner) ask(ctx context.Context, w *worker) *agent.Problem {
 		return nil
 	}
 	text := fmt.Sprintf("%q: %s", shown, describe(res, Config{}))
-	if said := strings.TrimSpace(string(res.Tail)); said != "" {
-		text += ": " + r.words(said)
+	if printed := strings.TrimSpace(string(res.Tail)); printed != "" {
+		text += ": " + r.quote(printed)
 	}
 	return &agent.Problem{Kind: agent.Login, Text: text, Mend: w.Login()}
 }
 
 // needed ends a run that a person has to do something for.
-func (r *Runner) needed(w *worker, p *agent.Problem) error {
+func (r *runner) needed(w *worker, p *agent.Problem) error {
 	text := fmt.Sprintf("%s needs you (%s): %s%s", w, p.Kind, plain.Line(p.Text), mending(p))
 	r.log.Warn().Str("agent", w.Name()).Str("problem", string(p.Kind)).Str("text", plain.Line(p.Text)).Msg("a person is needed")
-	r.emit(Event{Event: EventNeeded, Problem: string(p.Kind), Text: text})
+	r.emit(event{Event: eventNeeded, Problem: string(p.Kind), Text: text})
 	return r.pause(session.TriggerPaused, session.ExitNeeded, &Exit{ExitUser, text + "; then " + r.resumeHint()})
 }
 
@@ -139,5 +139,5 @@ func mending(p *agent.Problem) string {
 	return "; to mend it: " + p.Mend
 }
 
-// words are an agent's own, bounded and without credentials.
-func (r *Runner) words(text string) string { return plain.Clip(r.sess.Redact(text), 1<<10) }
+// quote is an agent's own, bounded and without credentials.
+func (r *runner) quote(text string) string { return plain.Clip(r.sess.Redact(text), 1<<10) }

@@ -16,7 +16,7 @@ func Of(name string, all iter.Seq[string], n int) []string {
 	}
 	var best []candidate
 	for other := range all {
-		best = append(best, candidate{other, Distance(name, other)})
+		best = append(best, candidate{other, distance(name, other)})
 		if len(best) > n {
 			slices.SortStableFunc(best, func(a, b candidate) int { return cmp.Compare(a.edits, b.edits) })
 			best = best[:n]
@@ -30,8 +30,8 @@ func Of(name string, all iter.Seq[string], n int) []string {
 	return names
 }
 
-// Distance is Levenshtein's, in bytes.
-func Distance(a, b string) int {
+// distance is Levenshtein's, in bytes.
+func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -15,6 +15,5 @@ func TestOf(t *testing.T) {
 	require.Equal(t, []string{"add-login", "add-logon"}, nearest.Of("add-logn", all, 2))
 	require.Equal(t, []string{"x"}, nearest.Of("y", all, 1))
 	require.Empty(t, nearest.Of("y", slices.Values([]string{}), 3))
-	require.Equal(t, 3, nearest.Distance("kitten", "sitting"))
-	require.Equal(t, 3, nearest.Distance("", "abc"))
+	require.Equal(t, []string{"mitten", "sitting"}, nearest.Of("kitten", slices.Values([]string{"smitten!!!", "sitting", "mitten"}), 2))
 }

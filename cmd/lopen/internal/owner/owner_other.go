@@ -7,7 +7,7 @@ import "io/fs"
 // Foreign says whether a file belongs to another user, which is not known here.
 func Foreign(fs.FileInfo) bool { return false }
 
-// Mine is false: nobody can tell.
+// Mine is false: the owner is not known here.
 func Mine(fs.FileInfo) bool { return false }
 
 // Same says whether two files have one owner, which is not known here.

@@ -38,74 +38,105 @@ func sgr(p []byte) (params []byte, n int) {
 // with is the style after an SGR sequence; false where one of its parameters is none
 // that is known.
 func (s style) with(params string) (style, bool) {
-	fields := strings.Split(params, ";")
-	for len(fields) > 0 {
+	for fields := strings.Split(params, ";"); len(fields) > 0; {
+		used := 1
 		if sub := strings.Split(fields[0], ":"); len(sub) > 1 {
-			// 4:3 is a curly underline; 38:2::R:G:B has a colour space before the colour.
-			if len(sub) == 6 && sub[1] == "2" {
-				sub = append(sub[:2:2], sub[3:]...)
-			}
-			switch c, used := extended(sub[1:]); {
-			case sub[0] == "4" && len(sub) == 2 && sub[1] == "0":
-				s.attrs &^= 1 << 4
-			case sub[0] == "4" && len(sub) == 2:
-				s.attrs |= 1 << 4
-			case sub[0] == "38" && used == len(sub)-1:
-				s.fg = c
-			case sub[0] == "48" && used == len(sub)-1:
-				s.bg = c
-			default:
+			if !s.setSub(sub) {
 				return s, false
 			}
-			fields = fields[1:]
-			continue
-		}
-		n, ok := number(fields[0])
-		if !ok {
+		} else if used = s.set(fields); used == 0 {
 			return s, false
 		}
-		fields = fields[1:]
-		switch {
-		case n == 0:
-			s = style{}
-		case n <= 9 && n != 8: // 8 hides what follows
-			s.attrs |= 1 << n
-		case n == 21:
-			s.attrs |= 1 << 4
-		case n == 22:
-			s.attrs &^= 1<<1 | 1<<2
-		case n == 25:
-			s.attrs &^= 1<<5 | 1<<6
-		case n == 23, n == 24, n == 27, n == 28, n == 29:
-			s.attrs &^= 1 << (n - 20)
-		case n >= 30 && n <= 37:
-			s.fg = color(strconv.Itoa(n - 30))
-		case n >= 40 && n <= 47:
-			s.bg = color(strconv.Itoa(n - 40))
-		case n >= 90 && n <= 97:
-			s.fg = color("+" + strconv.Itoa(n-90))
-		case n >= 100 && n <= 107:
-			s.bg = color("+" + strconv.Itoa(n-100))
-		case n == 39:
-			s.fg = ""
-		case n == 49:
-			s.bg = ""
-		case n == 38 || n == 48:
-			c, used := extended(fields)
-			if used == 0 {
-				return s, false
-			}
-			fields = fields[used:]
-			if n == 38 {
-				s.fg = c
-			} else {
-				s.bg = c
-			}
-		default:
-			return s, false
-		}
+		fields = fields[used:]
 	}
 	return s, true
+}
+
+// setSub sets what a parameter with colons says: 4:3 is a curly underline, and 38:2::R:G:B has a
+// colour space before the colour.
+func (s *style) setSub(sub []string) bool {
+	if len(sub) == 6 && sub[1] == "2" {
+		sub = append(sub[:2:2], sub[3:]...)
+	}
+	if sub[0] == "4" && len(sub) == 2 {
+		s.attrs |= 1 << 4
+		if sub[1] == "0" {
+			s.attrs &^= 1 << 4
+		}
+		return true
+	}
+	c, used := extended(sub[1:])
+	if used != len(sub)-1 {
+		return false
+	}
+	switch sub[0] {
+	case "38":
+		s.fg = c
+	case "48":
+		s.bg = c
+	default:
+		return false
+	}
+	return true
+}
+
+// set sets what the first of some parameters says, and returns how many it takes: 0 where it is
+// not known.
+func (s *style) set(fields []string) (used int) {
+	n, ok := number(fields[0])
+	if !ok {
+		return 0
+	}
+	if n == 38 || n == 48 {
+		c, used := extended(fields[1:])
+		if used == 0 {
+			return 0
+		}
+		*s.ground(n) = c
+		return used + 1
+	}
+	switch {
+	case n == 0:
+		*s = style{}
+	case n < 30:
+		return s.setAttribute(n)
+	case n == 39 || n == 49:
+		*s.ground(n) = ""
+	case n < 50 && n%10 < 8:
+		*s.ground(n) = color(strconv.Itoa(n % 10))
+	case n >= 90 && n < 108 && n%10 < 8:
+		*s.ground(n - 60) = color("+" + strconv.Itoa(n%10))
+	default:
+		return 0
+	}
+	return 1
+}
+
+// ground is the colour that a parameter from 30 to 49 is about.
+func (s *style) ground(n int) *color {
+	if n < 40 {
+		return &s.fg
+	}
+	return &s.bg
+}
+
+// setAttribute is set for a parameter from 1 to 29.
+func (s *style) setAttribute(n int) (used int) {
+	switch n {
+	case 1, 2, 3, 4, 5, 6, 7, 9: // 8 hides what follows
+		s.attrs |= 1 << n
+	case 21:
+		s.attrs |= 1 << 4
+	case 22:
+		s.attrs &^= 1<<1 | 1<<2
+	case 25:
+		s.attrs &^= 1<<5 | 1<<6
+	case 23, 24, 27, 28, 29:
+		s.attrs &^= 1 << (n - 20)
+	default:
+		return 0
+	}
+	return 1
 }
 
 // extended reads what follows 38 or 48: 5;N or 2;R;G;B. used is how many fields that

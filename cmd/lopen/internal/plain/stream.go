@@ -167,35 +167,41 @@ func (v *view) put(p []byte) {
 		v.held = nil
 	}
 	for len(p) > 0 {
-		n := 0
-		for n < len(p) && p[n] >= ' ' && p[n] < 0x7f {
-			n++
-		}
-		switch {
-		case n > 0:
-			v.draw(p[:n])
-		case p[0] == '\n':
-			n = 1
-			v.newline()
-		case p[0] == '\t':
-			n = 1
-			v.draw(p[:1])
-		case p[0] == '\r' && v.colored:
-			n = 1
-			v.carriageReturn()
-		case p[0] == 0x1b && v.colored:
-			if n = v.escape(p); n < 0 {
-				v.held = append([]byte(nil), p...)
-				return
-			}
-		case !utf8.FullRune(p):
+		n := v.next(p)
+		if n < 0 {
 			v.held = append([]byte(nil), p...)
 			return
-		default:
-			n = v.rune(p)
 		}
 		p = p[n:]
 	}
+}
+
+// next writes what p begins with, and returns how many bytes that were; -1 when the next bytes
+// decide.
+func (v *view) next(p []byte) int {
+	n := 0
+	for n < len(p) && p[n] >= ' ' && p[n] < 0x7f {
+		n++
+	}
+	if n > 0 {
+		v.draw(p[:n])
+		return n
+	}
+	switch {
+	case p[0] == '\n':
+		v.newline()
+	case p[0] == '\t':
+		v.draw(p[:1])
+	case p[0] == '\r' && v.colored:
+		v.carriageReturn()
+	case p[0] == 0x1b && v.colored:
+		return v.escape(p)
+	case !utf8.FullRune(p):
+		return -1
+	default:
+		return v.rune(p)
+	}
+	return 1
 }
 
 func (v *view) draw(p []byte) {

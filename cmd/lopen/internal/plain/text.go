@@ -22,8 +22,8 @@ func Visible(r rune) bool {
 	return unicode.IsGraphic(r) || unicode.Is(unicode.Co, r)
 }
 
-// Printable says that a rune is drawn as something that can be told from a space and
-// from nothing; of the spaces only U+0020. A command is shown as it is only if all its
+// Printable says that a rune is drawn as something that looks different from a space and from
+// nothing; of the spaces only U+0020. A command is shown as it is only if all its
 // runes are.
 func Printable(r rune) bool {
 	const brailleBlank = '\u2800'

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/lopen-dev/lopen/cache"
-	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 // Documents are those of a project that prompts are written from.
@@ -21,7 +21,7 @@ const MaxDocument = 16 << 20
 
 // ReadSpec reads a specification, at most MaxDocument of it.
 func ReadSpec(docs fs.FS, name string) ([]byte, error) {
-	src, err := lifecycle.ReadDocument(docs, name, MaxDocument)
+	src, err := documents.Read(docs, name, MaxDocument)
 	if err != nil {
 		return nil, fmt.Errorf("read specification: %w", err)
 	}

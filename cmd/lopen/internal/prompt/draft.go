@@ -47,7 +47,7 @@ type Draft struct {
 	Parts     []Part
 	Resources []session.Resource // the sections and documents that the prompt holds or names
 
-	p    Data
+	p    data
 	plan *plan.Plan
 }
 
@@ -55,7 +55,7 @@ type Draft struct {
 // A document that cannot be read is left out, with a warning.
 func (s *Source) Draft(p *plan.Plan, st *session.State, at Attempt) (*Draft, error) {
 	t, _ := st.Task(at.Unit)
-	d := &Draft{p: Data{Module: s.Module, TaskID: at.Unit, Task: oneLine(t.Name, maxTitle), Unit: s.Unit, Attempt: at.Number}, plan: p}
+	d := &Draft{p: data{Module: s.Module, TaskID: at.Unit, Task: oneLine(t.Name, maxTitle), Unit: s.Unit, Attempt: at.Number}, plan: p}
 	names, links := []string{t.Name}, d.tasks(at.Unit, at.Leaves)
 	for id := t.Parent; id != ""; {
 		parent, ok := st.Task(id)
@@ -132,7 +132,7 @@ func (d *Draft) lines(from, to int) string {
 
 // tasks gathers the tasks of a unit and returns their links.
 func (d *Draft) tasks(unit string, leaves []string) (links []string) {
-	d.p.Plan = PlanFile{Path: lifecycle.PlanPath(d.p.Module), Title: oneLine(d.plan.Title(), maxName), From: oneLine(d.plan.Origin(), maxPath)}
+	d.p.Plan = planFile{Path: lifecycle.PlanPath(d.p.Module), Title: oneLine(d.plan.Title(), maxName), From: oneLine(d.plan.Origin(), maxPath)}
 	if d.p.Plan.Title == "Plan: "+d.p.Module {
 		d.p.Plan.Title = "" // as lopen titles each
 	}
@@ -150,7 +150,7 @@ func (d *Draft) tasks(unit string, leaves []string) (links []string) {
 			continue
 		}
 		details, cut := left.take(t.Details)
-		d.p.Tasks = append(d.p.Tasks, PlanTask{ID: id, Name: name, Details: details, Line: t.Line, Truncated: cut})
+		d.p.Tasks = append(d.p.Tasks, planTask{ID: id, Name: name, Details: details, Line: t.Line, Truncated: cut})
 		d.part("task", len(name), false, d.lines(t.Line, t.Line))
 		d.part("its details", len(details), cut, d.lines(t.Line, t.Line))
 	}
@@ -163,7 +163,7 @@ func (d *Draft) tasks(unit string, leaves []string) (links []string) {
 		t, _ = d.plan.Task(t.Parent)
 		if t.Details != "" && left.fits(maxFrame) {
 			details, cut := left.take(t.Details)
-			d.p.Above = append(d.p.Above, PlanTask{ID: t.ID, Name: oneLine(t.Name, maxName), Details: details, Line: t.Line, Truncated: cut})
+			d.p.Above = append(d.p.Above, planTask{ID: t.ID, Name: oneLine(t.Name, maxName), Details: details, Line: t.Line, Truncated: cut})
 			d.part("details above it", len(details), cut, d.lines(t.Line, t.Line))
 		}
 	}
@@ -184,26 +184,26 @@ func (d *Draft) prose(unit string) {
 	slices.Reverse(d.p.Around)
 	if intro := d.plan.Intro(); intro.Text != "" {
 		left = maxIntro
-		d.p.Intro = []Passage{d.passage("introduction of the plan", intro, &left)}
+		d.p.Intro = []passage{d.passage("introduction of the plan", intro, &left)}
 	}
 }
 
-func (d *Draft) passage(name string, a plan.Passage, left *room) Passage {
+func (d *Draft) passage(name string, a plan.Passage, left *room) passage {
 	text, cut := left.take(a.Text)
 	d.part(name, len(text), cut, d.lines(a.Line, a.End))
-	return Passage{Line: a.Line, End: a.End, Text: text, Truncated: cut}
+	return passage{Line: a.Line, End: a.End, Text: text, Truncated: cut}
 }
 
 // siblings gathers the tasks at the same place of the plan, the nearest ones.
 func (d *Draft) siblings(st *session.State, t session.Task) {
-	var all []Sibling
+	var all []sibling
 	at := 0
 	for s := range st.All() {
 		switch {
 		case s.ID == t.ID:
 			at = len(all)
 		case s.Parent == t.Parent:
-			all = append(all, Sibling{ID: s.ID, Name: oneLine(s.Name, maxName), State: stateText(s.State)})
+			all = append(all, sibling{ID: s.ID, Name: oneLine(s.Name, maxName), State: stateText(s.State)})
 		}
 	}
 	left, size := room(maxSiblings), 0
@@ -250,7 +250,7 @@ func (d *Draft) specification(given []cache.Given) {
 			d.part("specification", 0, true, fmt.Sprintf("%s (%d more sections)", name, len(given)-i))
 			break
 		}
-		d.p.Sections = append(d.p.Sections, Section{Path: name, Header: header, Text: valid(string(s.Content)), Truncated: s.Truncated})
+		d.p.Sections = append(d.p.Sections, section{Path: name, Header: header, Text: valid(string(s.Content)), Truncated: s.Truncated})
 		d.Resources = append(d.Resources, session.Resource{Kind: "specification", Path: s.Path, Header: s.Header, SHA256: s.SHA256, Bytes: len(s.Content)})
 		origin := name + "#" + header
 		if s.LastLine > 0 {

@@ -24,7 +24,7 @@ func TestHelpHasEachField(t *testing.T) {
 			fields(of.Field(i).Type)
 		}
 	}
-	fields(reflect.TypeFor[Data]())
+	fields(reflect.TypeFor[data]())
 	for line := range strings.Lines(Help) {
 		require.LessOrEqual(t, len(line), 80)
 	}

@@ -9,28 +9,28 @@ import (
 //go:embed prompt.tmpl
 var builtIn string
 
-// Help is what `lopen help prompt` prints: the parts of a prompt, each field of Data, and
+// Help is what `lopen help prompt` prints: the parts of a prompt, each field of a template, and
 // each variable of the command and of the check.
 //
 //go:embed help.txt
 var Help string
 
-// Data is what a template of --prompt is executed with. Texts of files and of earlier
+// data is what a template of --prompt is executed with. Texts of files and of earlier
 // output are bounded; Truncated and the More numbers say what was left out.
-type Data struct {
+type data struct {
 	Module, Component, TaskID, Task, Unit string
 	Attempt                               int
 	Path                                  []string   // the names of the items above the task, outermost first
-	Plan                                  PlanFile   // where the tasks are from
-	Tasks                                 []PlanTask // what is to be done: one, or a unit's open leaves
+	Plan                                  planFile   // where the tasks are from
+	Tasks                                 []planTask // what is to be done: one, or a unit's open leaves
 	MoreTasks                             int
-	Above                                 []PlanTask // the items above the task that have details, outermost first
-	Around                                []Passage  // headings and prose of the plan around the task
-	Intro                                 []Passage  // the text above the plan's first task: one, or none
-	Siblings                              []Sibling  // the nearest tasks at the same place of the plan, in its order
+	Above                                 []planTask // the items above the task that have details, outermost first
+	Around                                []passage  // headings and prose of the plan around the task
+	Intro                                 []passage  // the text above the plan's first task: one, or none
+	Siblings                              []sibling  // the nearest tasks at the same place of the plan, in its order
 	MoreSiblings                          int
-	Sections                              []Section  // of the specification
-	Research                              []Document // linked ones with their text, then others of the module
+	Sections                              []section  // of the specification
+	Research                              []document // linked ones with their text, then others of the module
 	Done                                  []string   // names of the tasks that are done, the last ones of the plan
 	MoreDone                              int
 	Check                                 string    // the command that judges; "" for none
@@ -38,29 +38,29 @@ type Data struct {
 	Failures                              []Failure // Last and the two before it, the newest first
 }
 
-// A PlanFile is a plan and what it was made from, as paths in the project.
-type PlanFile struct{ Path, Title, From string }
+// A planFile is a plan and what it was made from, as paths in the project.
+type planFile struct{ Path, Title, From string }
 
-// A PlanTask is one task to be done.
-type PlanTask struct {
+// A planTask is one task to be done.
+type planTask struct {
 	ID, Name, Details string
 	Line              int // in the plan
 	Truncated         bool
 }
 
-// A Passage is a part of the plan that belongs to no task.
-type Passage struct {
+// A passage is a part of the plan that belongs to no task.
+type passage struct {
 	Line, End int // its first and its last line in the plan, the part that was cut off included
 	Text      string
 	Truncated bool
 }
 
-// A Sibling is another task with the same parent. State is open, done, failed,
+// A sibling is another task with the same parent. State is open, done, failed,
 // skipped or in progress.
-type Sibling struct{ ID, Name, State string }
+type sibling struct{ ID, Name, State string }
 
-// A Section is a part of a document that belongs to the task.
-type Section struct {
+// A section is a part of a document that belongs to the task.
+type section struct {
 	Path, Header, Text string
 	Truncated          bool
 }

@@ -9,18 +9,18 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/cache"
-	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan/markdown"
 	"github.com/lopen-dev/lopen/plan/research"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 // maxResearch bounds how many research documents a prompt names.
 const maxResearch = 64
 
-// A Document is a research document. Text is "" of one that the agent reads itself, if
+// A document is a research document. Text is "" of one that the agent reads itself, if
 // at all.
-type Document struct {
+type document struct {
 	Path, Topic, Text string
 	Truncated         bool
 }
@@ -66,7 +66,7 @@ func (a *appendix) read(name string) bool {
 	if a.has[name] || !a.left.fits(maxFrame+2*maxName) {
 		return a.has[name]
 	}
-	src, err := lifecycle.ReadDocument(a.fs, name, MaxDocument)
+	src, err := documents.Read(a.fs, name, MaxDocument)
 	if err != nil {
 		return false
 	}
@@ -74,7 +74,7 @@ func (a *appendix) read(name string) bool {
 	doc := research.Parse(path.Base(name), src)
 	text, cut := a.left.take(strings.TrimLeft(string(src[start:]), "\r\n"))
 	a.has[name] = true
-	a.add(name, doc, Document{Path: oneLine(name, maxPath), Topic: oneLine(doc.Topic, maxName), Text: text, Truncated: cut})
+	a.add(name, doc, document{Path: oneLine(name, maxPath), Topic: oneLine(doc.Topic, maxName), Text: text, Truncated: cut})
 	a.part("research", len(text), cut, oneLine(name, maxPath))
 	return true
 }
@@ -87,7 +87,7 @@ func (a *appendix) name(folder string, all []research.Document) {
 		if a.has[name] {
 			continue
 		}
-		entry := Document{Path: oneLine(name, maxPath), Topic: oneLine(doc.Topic, maxName)}
+		entry := document{Path: oneLine(name, maxPath), Topic: oneLine(doc.Topic, maxName)}
 		if len(a.p.Research) == maxResearch || !left.fits(len(entry.Path)+len(entry.Topic)+len("- : \n")) {
 			break
 		}
@@ -97,7 +97,7 @@ func (a *appendix) name(folder string, all []research.Document) {
 	a.part("research, by name", size, false, folder)
 }
 
-func (a *appendix) add(name string, doc research.Document, entry Document) {
+func (a *appendix) add(name string, doc research.Document, entry document) {
 	a.p.Research = append(a.p.Research, entry)
 	a.Resources = append(a.Resources, session.Resource{Kind: "research", Path: name, SHA256: doc.SHA256, Bytes: doc.Bytes})
 }

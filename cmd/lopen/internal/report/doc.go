@@ -5,6 +5,6 @@
 // Report adds what the State says of the tasks. Nothing of it is stored: the report of an
 // old session is made like that of one that runs.
 //
-// Texts are what agents and checks said: redacted when they were put on record, and neither
+// Texts are those of agents and checks: redacted when they were put on record, and neither
 // clean nor short. [Report.Markdown] shows each on lines of its own, bounded.
 package report

@@ -1,55 +1,62 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// why says in a sentence how the last run ended, as far as the log tells.
+// endings say why a run ended, by its exit reason.
+var endings = map[session.ExitReason]string{
+	session.ExitComplete:      "all is done",
+	session.ExitPaused:        "it was paused",
+	session.ExitInterrupted:   "a person interrupted it",
+	session.ExitNeeded:        "a person is needed",
+	session.ExitBudget:        "a bound of the budget is reached",
+	session.ExitAgentLimit:    "the agent's limit lasted too long",
+	session.ExitMaxIterations: "the command was started as often as max_iterations allows",
+	session.ExitStorageError:  "of a storage error",
+	session.ExitCrashed:       "lopen was killed, or the machine stopped",
+}
+
+// why says in a sentence how the last run ended, as far as the log has it.
 func (r *Reader) why(rep *Report, st *session.State) string {
-	said := ""
+	message := ""
 	if r.said != "" {
-		said = ": " + r.said
+		message = ": " + r.said
 	}
+	reason := session.ExitReason(rep.Ended)
 	switch {
-	case rep.Ended == "":
+	case reason == "":
 		return "it goes on"
-	case rep.Ended == string(session.ExitCrashed):
-		return "lopen was killed, or the machine stopped"
-	case r.then == session.Needed:
-		return fmt.Sprintf("a person is needed (%s)%s", r.problem, said)
-	case rep.Ended == string(session.ExitFailed) && r.then == session.Uncounted:
-		return "the agent fails at every task" + said
+	case reason == session.ExitCrashed:
+		return endings[reason]
+	case r.then == record.Needed:
+		return fmt.Sprintf("a person is needed (%s)%s", r.problem, message)
+	case reason == session.ExitFailed && r.then == record.Uncounted:
+		return "the agent fails at every task" + message
+	case reason == session.ExitFailed:
+		return whyFailed(rep, st)
+	case reason == session.ExitNeeded, reason == session.ExitAgentLimit:
+		return endings[reason] + message
 	}
-	switch session.ExitReason(rep.Ended) {
-	case session.ExitComplete:
-		return "all is done"
-	case session.ExitPaused:
-		return "it was paused"
-	case session.ExitInterrupted:
-		return "a person interrupted it"
-	case session.ExitNeeded:
-		return "a person is needed" + said
-	case session.ExitBudget:
-		return "a bound of the budget is reached"
-	case session.ExitFailed:
-		if c := st.Header().Check; c != nil && c.Exit != 0 && len(rep.Failures) > 0 && c.At.After(rep.Failures[len(rep.Failures)-1].At) {
-			last := rep.Failures[len(rep.Failures)-1].Task.Task
-			return fmt.Sprintf("the check of %s is red after %s failed", c.Task, last)
+	return cmp.Or(endings[reason], rep.Ended)
+}
+
+// whyFailed is why for a run that tasks ended, or their check.
+func whyFailed(rep *Report, st *session.State) string {
+	if n := len(rep.Failures); n > 0 {
+		last := rep.Failures[n-1]
+		if c := st.Header().Check; c != nil && c.Exit != 0 && c.At.After(last.At) {
+			return fmt.Sprintf("the check of %s is red after %s failed", c.Task, last.Task.Task)
 		}
-		if rep.Progress.Failed > 0 {
-			return "tasks failed"
-		}
-		return "it could not go on"
-	case session.ExitAgentLimit:
-		return "the agent's limit lasted too long" + said
-	case session.ExitMaxIterations:
-		return "the command was started as often as max_iterations allows"
-	case session.ExitStorageError:
-		return "of a storage error"
 	}
-	return rep.Ended
+	if rep.Progress.Failed > 0 {
+		return "tasks failed"
+	}
+	return "it could not go on"
 }
 
 // next is what to do, the most urgent first.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
@@ -24,7 +25,7 @@ const (
 type Reader struct {
 	Since time.Time // records before it are not counted
 
-	from, last, over time.Time // over is the end of the last run, zero while one goes on
+	from, last, over time.Time // over is the end of the last run, zero while one works
 	units            map[string]*unit
 	order            []*unit
 	waits            []Wait
@@ -33,7 +34,7 @@ type Reader struct {
 	denied           []Denied
 	totals           Totals
 	kills            int
-	resting          bool // the last run said that it ends
+	resting          bool // the last record of a status is not active
 	streak           []streaked
 	then, problem    string // of the last attempt
 	said             string
@@ -62,10 +63,10 @@ type unit struct {
 }
 
 // Add takes the next record.
-func (r *Reader) Add(rec session.Record) {
+func (r *Reader) Add(rec record.Record) {
 	rested := r.resting
 	for _, op := range rec.Ops {
-		if op.Name == session.OpStatusChanged {
+		if op.Name == record.OpStatusChanged {
 			r.resting = op.To != string(session.StatusActive)
 		}
 	}
@@ -75,7 +76,7 @@ func (r *Reader) Add(rec session.Record) {
 	if r.units == nil {
 		r.units, r.from, r.totals.Then = map[string]*unit{}, rec.At, map[string]int{}
 	}
-	if rec.Event == session.EventResumed {
+	if rec.Event == record.EventResumed {
 		if !rested {
 			r.kills++
 		}
@@ -86,27 +87,32 @@ func (r *Reader) Add(rec session.Record) {
 		r.attempt(&rec.Attempts[i])
 	}
 	for _, op := range rec.Ops {
-		switch op.Name {
-		case session.OpStatusChanged:
-			r.over = time.Time{}
-			if op.To != string(session.StatusActive) {
-				r.over = rec.At
-				r.endWait(rec.At, false)
-			}
-		case session.OpNotSetBack:
-			if u := r.units[op.Task]; u != nil {
-				u.Left, u.Kept, u.to = op.To, "", ""
-			}
-		}
+		r.op(op, rec.At)
 	}
-	if w := rec.Rewind; w != nil && rec.Event == session.EventRewindEnd && w.After != "" {
+	if w := rec.Rewind; w != nil && rec.Event == record.EventRewindEnd && w.After != "" {
 		if u := r.units[w.Task]; u != nil {
 			u.Left, u.Kept, u.to = "", "failed:"+w.Task, w.To
 		}
 	}
 }
 
-// endWait ends the wait that goes on, if there is one. A run that was killed does not wait
+// op takes a change of the State: the end of a run, or why files stay as a failed task left them.
+func (r *Reader) op(op record.Op, at time.Time) {
+	switch op.Name {
+	case record.OpStatusChanged:
+		r.over = time.Time{}
+		if op.To != string(session.StatusActive) {
+			r.over = at
+			r.endWait(at, false)
+		}
+	case record.OpNotSetBack:
+		if u := r.units[op.Task]; u != nil {
+			u.Left, u.Kept, u.to = op.To, "", ""
+		}
+	}
+}
+
+// endWait ends the wait that is not over, if there is one. A run that was killed does not wait
 // beyond the time that it was to wait.
 func (r *Reader) endWait(at time.Time, killed bool) {
 	if !r.waiting {
@@ -128,44 +134,50 @@ func (w *Wait) end(at time.Time) {
 	w.To, w.Seconds = at, at.Sub(w.From).Seconds()
 }
 
-func (r *Reader) attempt(a *session.AttemptRecord) {
-	if a.Then != session.Killed { // nobody knows when it was started
+func (r *Reader) attempt(a *record.Attempt) {
+	if a.Then != record.Killed { // nobody knows when it was started
 		r.endWait(a.StartedAt, false)
 	}
-	r.then, r.problem, r.said = a.Then, a.Problem, a.Said
+	r.then, r.problem, r.said = a.Then, a.Problem, a.AgentError
 	r.totals.add(a)
 	r.totals.Then[a.Then]++
 	for _, text := range a.Denied {
 		r.deny(text, a.Task)
 	}
-	u := r.units[a.Task]
-	if u == nil {
-		u = &unit{files: map[string]bool{}}
-		u.Task.Task = a.Task
-		r.units[a.Task] = u
-		r.order = append(r.order, u)
-	}
+	u := r.unit(a.Task)
 	u.add(a)
 	u.At = a.EndedAt
-	if a.Then == session.Uncounted {
+	if a.Then == record.Uncounted {
 		r.takeBack(u, a)
 	}
-	if a.Then == session.Failed && a.Check == nil && a.Output == 0 && len(a.Files) == 0 {
-		r.streak = append(r.streak, streaked{Attempt{a.Task, a.EndedAt, cmp.Or(a.Said, a.Failure)}, u, u.judgement})
-	} else if a.Then == session.Failed || a.Then == session.Done {
-		r.streak = nil
-	}
-	if a.Then == session.Failed || a.Then == session.Done {
+	if a.Then == record.Failed || a.Then == record.Done {
+		if a.Then == record.Failed && a.Check == nil && a.Output == 0 && len(a.Files) == 0 {
+			r.streak = append(r.streak, streaked{Attempt{a.Task, a.EndedAt, cmp.Or(a.AgentError, a.Failure)}, u, u.judgement})
+		} else {
+			r.streak = nil
+		}
 		u.judged(a)
 	}
-	if a.Then == session.Waits || a.Then == session.Uncounted && a.RetryAt != nil {
+	if a.Then == record.Waits || a.Then == record.Uncounted && a.RetryAt != nil {
 		r.wait(a)
 	}
 }
 
+// unit is that of a task, a new one where there is none.
+func (r *Reader) unit(task string) *unit {
+	u := r.units[task]
+	if u == nil {
+		u = &unit{files: map[string]bool{}}
+		u.Task.Task = task
+		r.units[task] = u
+		r.order = append(r.order, u)
+	}
+	return u
+}
+
 // takeBack notes an attempt that does not count. Where it opens the circuit breaker, those
 // before it do not count either.
-func (r *Reader) takeBack(u *unit, a *session.AttemptRecord) {
+func (r *Reader) takeBack(u *unit, a *record.Attempt) {
 	others := slices.ContainsFunc(r.streak, func(s streaked) bool { return s.u != r.streak[0].u || s.u != u })
 	if len(r.streak) > 1 && others && a.Output == 0 && len(a.Files) == 0 {
 		for _, s := range slices.Backward(r.streak) {
@@ -177,7 +189,7 @@ func (r *Reader) takeBack(u *unit, a *session.AttemptRecord) {
 		}
 	}
 	r.streak = nil
-	r.takenBack(Attempt{a.Task, a.EndedAt, cmp.Or(a.Said, a.Failure)})
+	r.takenBack(Attempt{a.Task, a.EndedAt, cmp.Or(a.AgentError, a.Failure)})
 }
 
 func (r *Reader) takenBack(a Attempt) {
@@ -187,7 +199,7 @@ func (r *Reader) takenBack(a Attempt) {
 }
 
 // judged notes an attempt that counts.
-func (u *unit) judged(a *session.AttemptRecord) {
+func (u *unit) judged(a *record.Attempt) {
 	if u.files == nil { // it was done before
 		u.files, u.Files, u.Attempts = map[string]bool{}, 0, 0
 	}
@@ -198,25 +210,25 @@ func (u *unit) judged(a *session.AttemptRecord) {
 	u.Attempts++
 	u.Kept, u.Left, u.to = "", "", ""
 	u.judgement = judgement{then: a.Then}
-	if a.Then == session.Done {
+	if a.Then == record.Done {
 		u.files = nil
 		return
 	}
 	u.message = a.Failure
-	if u.lines = Useful(a.CheckTail, maxLines); len(u.lines) == 0 {
-		u.lines = Useful(a.Tail, maxLines)
+	if u.lines = useful(a.CheckTail, maxLines); len(u.lines) == 0 {
+		u.lines = useful(a.Tail, maxLines)
 	}
 }
 
-func (r *Reader) wait(a *session.AttemptRecord) {
+func (r *Reader) wait(a *record.Attempt) {
 	if len(r.waits) == maxWaits {
 		return
 	}
 	problem := cmp.Or(a.Problem, "limit")
-	if a.Then == session.Uncounted {
+	if a.Then == record.Uncounted {
 		problem = "circuit breaker"
 	}
-	w := Wait{Problem: problem, Agent: a.Agent, Task: a.Task, Said: a.Said, From: a.EndedAt, To: a.EndedAt, Open: true}
+	w := Wait{Problem: problem, Agent: a.Agent, Task: a.Task, Said: a.AgentError, From: a.EndedAt, To: a.EndedAt, Open: true}
 	if a.RetryAt != nil && a.RetryAt.After(w.From) {
 		w.To = *a.RetryAt
 	}
@@ -239,7 +251,7 @@ func (r *Reader) deny(text, task string) {
 	}
 }
 
-// Report is what the records so far tell, with the State that they lead to. held says that
+// Report sums up the records so far, with the State that they lead to. held says that
 // a process holds the session; now is the time.
 func (r *Reader) Report(st *session.State, held bool, now time.Time) *Report {
 	rep := &Report{
@@ -314,7 +326,7 @@ func blocked(st *session.State) int {
 	return len(stuck)
 }
 
-// addLost tells what the State alone knows, where the session was made again and its log is
+// addLost adds what the State alone has, where the session was made again and its log is
 // lost: tasks that failed, and how many starts there were.
 func (rep *Report) addLost(st *session.State, whole bool) {
 	if !whole {
@@ -346,15 +358,15 @@ func (rep *Report) judge(st *session.State, u *unit) {
 	f.Name, f.State, f.Message = t.Name, string(t.State), u.message
 	complete := t.State == session.TaskComplete
 	switch {
-	case u.then == session.Failed && ok && !complete && t.State != session.TaskSkipped:
+	case u.then == record.Failed && ok && !complete && t.State != session.TaskSkipped:
 		f.Lines, f.Commands = append([]string{}, u.lines...), []string{}
 		if f.Kept != "" {
 			f.Commands = []string{loop.ShowFailed(st.ID(), f.Task.Task, u.to[:min(len(u.to), 8)]), loop.RestoreFailed(st.ID(), f.Task.Task)}
 		}
 		rep.Failures = append(rep.Failures, f)
-	case complete, u.then == session.Done:
+	case complete, u.then == record.Done:
 		rep.Done = append(rep.Done, f.Task)
-		if complete && u.then == session.Done && f.Files == 0 {
+		if complete && u.then == record.Done && f.Files == 0 {
 			rep.Unchanged = append(rep.Unchanged, f.Task.Task)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 var evening = time.Date(2026, 2, 13, 22, 0, 0, 0, time.UTC)
@@ -39,29 +40,29 @@ func state(t testing.TB, status session.Status, why session.ExitReason, all ...s
 }
 
 // attempt is a record of a start of the command from minute to minute.
-func attempt(task, then string, from, to int, more ...func(*session.AttemptRecord)) session.Record {
-	a := session.AttemptRecord{Task: task, Then: then, StartedAt: after(from), EndedAt: after(to), Agent: "claude"}
+func attempt(task, then string, from, to int, more ...func(*record.Attempt)) record.Record {
+	a := record.Attempt{Task: task, Then: then, StartedAt: after(from), EndedAt: after(to), Agent: "claude"}
 	for _, fn := range more {
 		fn(&a)
 	}
-	return session.Record{At: a.EndedAt, Attempts: []session.AttemptRecord{a}}
+	return record.Record{At: a.EndedAt, Attempts: []record.Attempt{a}}
 }
 
-func used(in, out, cached int64, cost float64) func(*session.AttemptRecord) {
-	return func(a *session.AttemptRecord) { a.Input, a.Output, a.Cached, a.CostUSD = in, out, cached, cost }
+func used(in, out, cached int64, cost float64) func(*record.Attempt) {
+	return func(a *record.Attempt) { a.Input, a.Output, a.Cached, a.CostUSD = in, out, cached, cost }
 }
 
-func files(paths ...string) func(*session.AttemptRecord) {
-	return func(a *session.AttemptRecord) {
+func files(paths ...string) func(*record.Attempt) {
+	return func(a *record.Attempt) {
 		for _, p := range paths {
-			a.Files = append(a.Files, session.FileChange{Path: p, Change: "modified"})
+			a.Files = append(a.Files, record.FileChange{Path: p, Change: "modified"})
 		}
 	}
 }
 
-func problem(kind, said string, retry int) func(*session.AttemptRecord) {
-	return func(a *session.AttemptRecord) {
-		a.Problem, a.Said = kind, said
+func problem(kind, said string, retry int) func(*record.Attempt) {
+	return func(a *record.Attempt) {
+		a.Problem, a.AgentError = kind, said
 		if retry > 0 {
 			at := after(retry)
 			a.RetryAt = &at
@@ -69,18 +70,18 @@ func problem(kind, said string, retry int) func(*session.AttemptRecord) {
 	}
 }
 
-func red(failure, tail string) func(*session.AttemptRecord) {
-	return func(a *session.AttemptRecord) {
+func red(failure, tail string) func(*record.Attempt) {
+	return func(a *record.Attempt) {
 		a.Failure, a.CheckTail, a.Tail = failure, tail, "agent's talk"
-		a.Check = &session.CheckRun{Command: "go test ./...", Exit: 1, Ms: 30_000}
+		a.Check = &record.CheckRun{Command: "go test ./...", Exit: 1, Ms: 30_000}
 	}
 }
 
-func ends(minute int, to session.Status) session.Record {
-	return session.Record{At: after(minute), Ops: []session.Op{{Name: session.OpStatusChanged, To: string(to)}}}
+func ends(minute int, to session.Status) record.Record {
+	return record.Record{At: after(minute), Ops: []record.Op{{Name: record.OpStatusChanged, To: string(to)}}}
 }
 
-func read(since time.Time, all ...session.Record) *Reader {
+func read(since time.Time, all ...record.Record) *Reader {
 	r := &Reader{Since: since}
 	for _, rec := range all {
 		r.Add(rec)
@@ -91,19 +92,19 @@ func read(since time.Time, all ...session.Record) *Reader {
 func TestReportOfANight(t *testing.T) {
 	t.Parallel()
 	const flag = `Bash: go test ./... (--allowedTools 'Bash(go test ./...)')`
-	denied := func(a *session.AttemptRecord) { a.Denied = []string{flag} }
-	log := []session.Record{
-		{At: evening, Event: session.EventCreated},
-		attempt("core/a", session.Done, 0, 5, used(1000, 200, 9000, 0.25), files("a.go", "a_test.go")),
-		attempt("core/b", session.Failed, 5, 6, used(100, 20, 0, 0.5), files("b.go"), red("the check: exit 2", "other")),
-		attempt("core/b", session.Waits, 6, 7, problem("limit", "resets 1am", 30)),
-		attempt("core/b", session.Failed, 31, 33, used(10, 2, 0, 0.125), files("b.go", "c.go"), denied, red("the check: exit 1", "--- FAIL: TestB (0.00s)\n    b_test.go:7: no\nFAIL\n")),
-		{At: after(34), Event: session.EventRewindEnd, Rewind: &session.Rewinding{Task: "core/b", To: strings.Repeat("ab", 16), After: "cd", Files: true}},
-		attempt("core/c", session.Failed, 35, 36, denied, red("the check: exit 1", "")),
-		{At: after(36), Ops: []session.Op{{Name: session.OpNotSetBack, Task: "core/c", To: "HEAD moved"}}},
-		{At: after(50), Event: session.EventResumed},
-		attempt("core/d", session.Waits, 51, 52, problem("overload", "", 53)),
-		attempt("core/d", session.Done, 60, 61, func(a *session.AttemptRecord) { a.NoCost = true }),
+	denied := func(a *record.Attempt) { a.Denied = []string{flag} }
+	log := []record.Record{
+		{At: evening, Event: record.EventCreated},
+		attempt("core/a", record.Done, 0, 5, used(1000, 200, 9000, 0.25), files("a.go", "a_test.go")),
+		attempt("core/b", record.Failed, 5, 6, used(100, 20, 0, 0.5), files("b.go"), red("the check: exit 2", "other")),
+		attempt("core/b", record.Waits, 6, 7, problem("limit", "resets 1am", 30)),
+		attempt("core/b", record.Failed, 31, 33, used(10, 2, 0, 0.125), files("b.go", "c.go"), denied, red("the check: exit 1", "--- FAIL: TestB (0.00s)\n    b_test.go:7: no\nFAIL\n")),
+		{At: after(34), Event: record.EventRewindEnd, Rewind: &session.Rewinding{Task: "core/b", To: strings.Repeat("ab", 16), After: "cd", Files: true}},
+		attempt("core/c", record.Failed, 35, 36, denied, red("the check: exit 1", "")),
+		{At: after(36), Ops: []record.Op{{Name: record.OpNotSetBack, Task: "core/c", To: "HEAD moved"}}},
+		{At: after(50), Event: record.EventResumed},
+		attempt("core/d", record.Waits, 51, 52, problem("overload", "", 53)),
+		attempt("core/d", record.Done, 60, 61, func(a *record.Attempt) { a.NoCost = true }),
 		ends(62, session.StatusPaused),
 	}
 	st := state(t, session.StatusPaused, session.ExitFailed, "core/a complete", "core/b failed", "core/c failed", "core/d complete", "core/e pending")
@@ -176,10 +177,10 @@ func TestReportOfANight(t *testing.T) {
 func TestWhatIsMendedIsNoFailure(t *testing.T) {
 	t.Parallel()
 	r := read(time.Time{},
-		attempt("core/a", session.Failed, 0, 1, red("exit 1", "")), attempt("core/a", session.Done, 1, 2, files("a")),
-		attempt("core/b", session.Failed, 2, 3, red("exit 1", "")),
-		attempt("core/c", session.Failed, 3, 4, red("exit 1", "")),
-		attempt("core/d", session.Done, 4, 5, files("d")),
+		attempt("core/a", record.Failed, 0, 1, red("exit 1", "")), attempt("core/a", record.Done, 1, 2, files("a")),
+		attempt("core/b", record.Failed, 2, 3, red("exit 1", "")),
+		attempt("core/c", record.Failed, 3, 4, red("exit 1", "")),
+		attempt("core/d", record.Done, 4, 5, files("d")),
 	)
 	st := state(t, session.StatusPaused, session.ExitPaused, "core/a complete", "core/b skipped", "core/c complete", "core/d pending")
 	rep := r.Report(st, false, after(9))
@@ -207,7 +208,7 @@ func TestWhatTheLogLost(t *testing.T) {
 	st, err := e.State()
 	require.NoError(t, err)
 	r := &Reader{}
-	r.Add(attempt("b", session.Done, 1, 2, files("b.go")))
+	r.Add(attempt("b", record.Done, 1, 2, files("b.go")))
 	rep := r.Report(st, false, after(9))
 	require.Equal(t, 3, rep.Lost)
 	require.Len(t, rep.Failures, 1)
@@ -243,12 +244,12 @@ func TestBlocked(t *testing.T) {
 // What the circuit breaker took back is no failure, and what failed before it stays one.
 func TestWhatTheCircuitBreakerTookBack(t *testing.T) {
 	t.Parallel()
-	empty := func(a *session.AttemptRecord) { a.Failure = "exit 1" }
+	empty := func(a *record.Attempt) { a.Failure = "exit 1" }
 	r := read(time.Time{},
-		attempt("core/a", session.Failed, 0, 1, files("a"), red("the check: exit 1", "error: a")),
-		attempt("core/a", session.Failed, 1, 2, empty), attempt("core/b", session.Failed, 2, 3, empty),
-		attempt("core/b", session.Uncounted, 3, 4, empty, problem("", "no such host", 20)),
-		attempt("core/b", session.Uncounted, 20, 21, empty),
+		attempt("core/a", record.Failed, 0, 1, files("a"), red("the check: exit 1", "error: a")),
+		attempt("core/a", record.Failed, 1, 2, empty), attempt("core/b", record.Failed, 2, 3, empty),
+		attempt("core/b", record.Uncounted, 3, 4, empty, problem("", "no such host", 20)),
+		attempt("core/b", record.Uncounted, 20, 21, empty),
 		ends(22, session.StatusPaused),
 	)
 	rep := r.Report(state(t, session.StatusPaused, session.ExitFailed, "core/a pending", "core/b pending"), false, after(30))
@@ -260,8 +261,8 @@ func TestWhatTheCircuitBreakerTookBack(t *testing.T) {
 	require.Equal(t, "the agent fails at every task", rep.Why)
 
 	// A budget that ended an attempt takes nothing else back.
-	r = read(time.Time{}, attempt("core/a", session.Failed, 1, 2, empty), attempt("core/b", session.Failed, 2, 3, empty),
-		attempt("core/c", session.Uncounted, 3, 4, used(1, 1, 0, 2), empty))
+	r = read(time.Time{}, attempt("core/a", record.Failed, 1, 2, empty), attempt("core/b", record.Failed, 2, 3, empty),
+		attempt("core/c", record.Uncounted, 3, 4, used(1, 1, 0, 2), empty))
 	rep = r.Report(state(t, session.StatusPaused, session.ExitMaxIterations, "core/a pending", "core/b pending", "core/c pending"), false, after(9))
 	require.Len(t, rep.Failures, 2)
 	require.Len(t, rep.TakenBack, 1)
@@ -272,24 +273,24 @@ func TestWhatTheCircuitBreakerTookBack(t *testing.T) {
 func TestHowAWaitEnds(t *testing.T) {
 	t.Parallel()
 	active := state(t, session.StatusActive, "", "core/a pending")
-	wait := attempt("core/a", session.Waits, 0, 1, problem("limit", "", 60))
+	wait := attempt("core/a", record.Waits, 0, 1, problem("limit", "", 60))
 	for _, c := range []struct {
 		about string
-		log   []session.Record
+		log   []record.Record
 		held  bool
 		now   int
 		to    int
 		open  bool
 		ended string
 	}{
-		{"goes on", []session.Record{wait}, true, 10, 60, true, ""},
-		{"is over, and the next start has no record yet", []session.Record{wait}, true, 70, 70, true, ""},
-		{"killed", []session.Record{wait}, false, 10, 10, false, "crashed"},
-		{"killed, looked at later", []session.Record{wait}, false, 100, 60, false, "crashed"},
-		{"killed, and resumed", []session.Record{wait, {At: after(30), Event: session.EventResumed}}, true, 40, 30, false, ""},
-		{"killed, and resumed later", []session.Record{wait, {At: after(90), Event: session.EventResumed}}, true, 99, 60, false, ""},
-		{"paused", []session.Record{wait, ends(20, session.StatusPaused)}, true, 40, 20, false, ""},
-		{"another agent at once", []session.Record{wait, attempt("core/a", session.Done, 1, 9)}, true, 40, 1, false, ""},
+		{"goes on", []record.Record{wait}, true, 10, 60, true, ""},
+		{"is over, and the next start has no record yet", []record.Record{wait}, true, 70, 70, true, ""},
+		{"killed", []record.Record{wait}, false, 10, 10, false, "crashed"},
+		{"killed, looked at later", []record.Record{wait}, false, 100, 60, false, "crashed"},
+		{"killed, and resumed", []record.Record{wait, {At: after(30), Event: record.EventResumed}}, true, 40, 30, false, ""},
+		{"killed, and resumed later", []record.Record{wait, {At: after(90), Event: record.EventResumed}}, true, 99, 60, false, ""},
+		{"paused", []record.Record{wait, ends(20, session.StatusPaused)}, true, 40, 20, false, ""},
+		{"another agent at once", []record.Record{wait, attempt("core/a", record.Done, 1, 9)}, true, 40, 1, false, ""},
 	} {
 		rep := read(time.Time{}, c.log...).Report(active, c.held, after(c.now))
 		require.Len(t, rep.Waits, 1, c.about)
@@ -305,20 +306,20 @@ func TestHowAWaitEnds(t *testing.T) {
 func TestOnlyAKillIsCounted(t *testing.T) {
 	t.Parallel()
 	active := state(t, session.StatusActive, "", "core/a pending")
-	resumed := func(sec int) session.Record { return session.Record{At: after(sec), Event: session.EventResumed} }
-	done := attempt("core/a", session.Done, 0, 1)
+	resumed := func(sec int) record.Record { return record.Record{At: after(sec), Event: record.EventResumed} }
+	done := attempt("core/a", record.Done, 0, 1)
 	for _, c := range []struct {
 		about string
 		since time.Time
 		kills int
-		log   []session.Record
+		log   []record.Record
 	}{
-		{"killed", time.Time{}, 1, []session.Record{done, resumed(9)}},
-		{"killed twice", time.Time{}, 2, []session.Record{done, resumed(9), resumed(10)}},
-		{"paused", time.Time{}, 0, []session.Record{done, ends(5, session.StatusPaused), resumed(9), ends(10, session.StatusActive)}},
-		{"paused, and again without a task", time.Time{}, 0, []session.Record{done, ends(5, session.StatusPaused), resumed(9), resumed(10)}},
-		{"paused, then killed", time.Time{}, 1, []session.Record{done, ends(5, session.StatusPaused), resumed(9), ends(10, session.StatusActive), resumed(11)}},
-		{"paused before the report begins", after(7), 0, []session.Record{done, ends(5, session.StatusPaused), resumed(9)}},
+		{"killed", time.Time{}, 1, []record.Record{done, resumed(9)}},
+		{"killed twice", time.Time{}, 2, []record.Record{done, resumed(9), resumed(10)}},
+		{"paused", time.Time{}, 0, []record.Record{done, ends(5, session.StatusPaused), resumed(9), ends(10, session.StatusActive)}},
+		{"paused, and again without a task", time.Time{}, 0, []record.Record{done, ends(5, session.StatusPaused), resumed(9), resumed(10)}},
+		{"paused, then killed", time.Time{}, 1, []record.Record{done, ends(5, session.StatusPaused), resumed(9), ends(10, session.StatusActive), resumed(11)}},
+		{"paused before the report begins", after(7), 0, []record.Record{done, ends(5, session.StatusPaused), resumed(9)}},
 	} {
 		require.Equal(t, c.kills, read(c.since, c.log...).Report(active, true, after(20)).Kills, c.about)
 	}
@@ -326,14 +327,14 @@ func TestOnlyAKillIsCounted(t *testing.T) {
 
 func TestWhyARunEnded(t *testing.T) {
 	t.Parallel()
-	needs := attempt("core/a", session.Needed, 0, 1, problem("login", "Invalid API key", 0))
-	done := attempt("core/a", session.Done, 0, 1)
+	needs := attempt("core/a", record.Needed, 0, 1, problem("login", "Invalid API key", 0))
+	done := attempt("core/a", record.Done, 0, 1)
 	for why, c := range map[string]struct {
 		exit session.ExitReason
-		last session.Record
+		last record.Record
 	}{
 		"a person is needed (login): Invalid API key":   {session.ExitFailed, needs},
-		"the agent's limit lasted too long: resets 3am": {session.ExitAgentLimit, attempt("core/a", session.Waits, 0, 1, problem("limit", "resets 3am", 0))},
+		"the agent's limit lasted too long: resets 3am": {session.ExitAgentLimit, attempt("core/a", record.Waits, 0, 1, problem("limit", "resets 3am", 0))},
 		"all is done":             {session.ExitComplete, done},
 		"it was paused":           {session.ExitPaused, done},
 		"a person interrupted it": {session.ExitInterrupted, done},
@@ -349,7 +350,7 @@ func TestWhyARunEnded(t *testing.T) {
 	e.Header().Check = &session.CheckResult{Command: "make", Exit: 2, At: after(5), Task: "core/a"}
 	st, err := e.State()
 	require.NoError(t, err)
-	rep := read(time.Time{}, done, attempt("core/b", session.Failed, 2, 3, red("exit 1", ""))).Report(st, false, after(9))
+	rep := read(time.Time{}, done, attempt("core/b", record.Failed, 2, 3, red("exit 1", ""))).Report(st, false, after(9))
 	require.Equal(t, "the check of core/a is red after core/b failed", rep.Why)
 }
 
@@ -357,19 +358,19 @@ func TestWhyARunEnded(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	evil := "x\x1b[2J\n## forged " + strings.Repeat("wide | ", 60)
-	log := []session.Record{{At: evening, Event: session.EventCreated}}
+	log := []record.Record{{At: evening, Event: record.EventCreated}}
 	var all []string
 	for i := range 37 {
 		id := "core/task-" + string(rune('a'+i%26)) + strings.Repeat("-and-on", i)
 		all = append(all, id+" complete")
-		log = append(log, attempt(id, session.Done, 10*i, 10*i+9, used(123_456, 7_890, 2_345_678, 1.5), files("f")))
+		log = append(log, attempt(id, record.Done, 10*i, 10*i+9, used(123_456, 7_890, 2_345_678, 1.5), files("f")))
 	}
 	for _, id := range []string{"core/x", "core/y", "core/z"} {
 		all = append(all, id+" failed")
-		log = append(log, attempt(id, session.Failed, 370, 372, red(evil, "--- FAIL: T\n"+strings.Repeat("    t_test.go:1: "+evil+"\n", 3))))
+		log = append(log, attempt(id, record.Failed, 370, 372, red(evil, "--- FAIL: T\n"+strings.Repeat("    t_test.go:1: "+evil+"\n", 3))))
 	}
 	for range 12 {
-		log = append(log, attempt("core/z", session.Waits, 372, 373, problem("overload", evil, 375)))
+		log = append(log, attempt("core/z", record.Waits, 372, 373, problem("overload", evil, 375)))
 	}
 	log = append(log, ends(380, session.StatusPaused))
 	var b bytes.Buffer

@@ -4,15 +4,16 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// A Report is what the log of one session tells, as --json prints it. The names are stable.
+// A Report sums up the log of one session, as --json prints it. The names are stable.
 // Times are in UTC, durations in seconds.
 type Report struct {
 	Session string    `json:"session"` // ID
 	Module  string    `json:"module"`
 	Status  string    `json:"status"` // active, interrupted (its run was killed), paused, complete
-	Ended   string    `json:"ended"`  // the exit reason of the last run, crashed after a kill; "" while one goes on
+	Ended   string    `json:"ended"`  // the exit reason of the last run, crashed after a kill; "" while one works
 	Why     string    `json:"why"`    // the same in a sentence
 	From    time.Time `json:"from"`   // of the first record that is counted
 	To      time.Time `json:"to"`     // the end of the last run, or of the last record
@@ -44,7 +45,7 @@ type Usage struct {
 	NoCost  int     `json:"noCost"` // starts of which nobody knows what they cost
 }
 
-func (u *Usage) add(a *session.AttemptRecord) {
+func (u *Usage) add(a *record.Attempt) {
 	u.Starts++
 	u.Seconds += took(a).Seconds()
 	u.Input += a.Input
@@ -57,7 +58,7 @@ func (u *Usage) add(a *session.AttemptRecord) {
 }
 
 // took is how long the command and the check of an attempt worked.
-func took(a *session.AttemptRecord) time.Duration {
+func took(a *record.Attempt) time.Duration {
 	d := a.EndedAt.Sub(a.StartedAt)
 	if a.Check != nil {
 		d += time.Duration(a.Check.Ms) * time.Millisecond
@@ -109,7 +110,7 @@ type Wait struct {
 	Said    string    `json:"said"` // the agent's words
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`
-	Open    bool      `json:"open"` // it goes on; To is when it is to end, or now
+	Open    bool      `json:"open"` // it is not over; To is when it is to end, or now
 	Seconds float64   `json:"seconds"`
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// unknown is a cost that nobody tells.
+// unknown is a cost that nobody reported.
 const unknown = "not known"
 
-// A column of the table of tasks: left out where none of its cells tells something.
+// A column of the table of tasks: left out where all its cells are empty.
 type column struct {
 	name string
 	cell func(*Task) string
@@ -107,7 +107,7 @@ func (p *page) totals(r *Report) {
 	}
 }
 
-// cost is what starts cost, with a sign where that is not known of all; "" where none said so.
+// cost is what starts cost, with a sign where that is not known of all; "" where none reported one.
 func (u *Usage) cost() string {
 	switch {
 	case u.NoCost > 0 && u.CostUSD > 0:

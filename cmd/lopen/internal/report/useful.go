@@ -15,7 +15,7 @@ const (
 var (
 	colors = plain.Pattern("\x1b\\[[0-9;:]*[A-Za-z]")
 
-	// blank is a line without a word, or one of the source beside its number.
+	// blank is a line without a word, or one of a source with its number.
 	blank = plain.Pattern(`^([\s\pP\pS]*|\s*>?\s*\d+ \|.*)$`)
 
 	// noise is what stands below each failure and says nothing of it, progress, and the
@@ -48,10 +48,10 @@ var (
 	}, "|"))
 )
 
-// Useful returns the last lines of an output that say what failed, at most n: those that
+// useful returns the last lines of an output that say what failed, at most n: those that
 // name it with what follows them, or, where none does, the last ones that are no noise.
 // Colours, and what a carriage return overwrites, are left out, and long lines cut.
-func Useful(output string, n int) []string {
+func useful(output string, n int) []string {
 	var useful, rest []string
 	context := 0
 	for text := range strings.Lines(output) {

@@ -70,7 +70,7 @@ FAILED test_total.py::test_sums - assert 2 == 3`,
 	} {
 		data, err := os.ReadFile(filepath.Join("testdata", "output", name+".txt"))
 		require.NoError(t, err)
-		require.Equal(t, strings.TrimPrefix(want, "\n"), strings.Join(Useful(string(data), maxLines), "\n"), name)
+		require.Equal(t, strings.TrimPrefix(want, "\n"), strings.Join(useful(string(data), maxLines), "\n"), name)
 	}
 }
 
@@ -88,9 +88,9 @@ func TestUsefulLinesOfAnything(t *testing.T) {
 		{"a tab, and what all lines are indented by", "\terror: a\n\t\tb\n", []string{"error: a", "    b"}},
 		{"no text", "error: \xff\n", []string{"error: �"}},
 	} {
-		require.Equal(t, c.want, Useful(c.output, maxLines), c.about)
+		require.Equal(t, c.want, useful(c.output, maxLines), c.about)
 	}
-	long := Useful("error: "+strings.Repeat("é", 1000), maxLines)
+	long := useful("error: "+strings.Repeat("é", 1000), maxLines)
 	require.LessOrEqual(t, len(long[0]), maxLine+len("…"))
 }
 
@@ -98,7 +98,7 @@ func TestUsefulLinesOfAnything(t *testing.T) {
 func FuzzUseful(f *testing.F) {
 	f.Add("--- FAIL: TestA\n\x1b[31mx\x1b[0m\r\n")
 	f.Fuzz(func(t *testing.T, output string) {
-		lines := Useful(output, maxLines)
+		lines := useful(output, maxLines)
 		require.LessOrEqual(t, len(lines), maxLines)
 		for _, l := range lines {
 			require.LessOrEqual(t, len(l), maxLine+len("…"))

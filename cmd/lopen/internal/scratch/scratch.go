@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
-	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 const (
 	prefix   = "lopen-run-"
 	attempts = 5
-	// patience bounds what the removal of folders costs a run. What is left then goes on
-	// in the background, and the next run goes on with what is left after that.
+	// patience bounds what the removal of folders costs a run. The rest is removed
+	// in the background, and what is left after that by the next run.
 	patience = 2 * time.Second
 )
 
@@ -65,7 +65,7 @@ func create() (*Dir, error) {
 // open opens a folder that was made just now. Its error is an fs.ErrNotExist when the
 // folder is about to be swept.
 func open(path string) (*Dir, error) {
-	root, err := lifecycle.OpenRoot(path)
+	root, err := documents.OpenRoot(path)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (d *Dir) Write(begin, end string, data []byte) (*os.File, string, error) {
 // Read reads the regular file of a path that Name returned, of at most limit bytes.
 // errors.Is(err, fs.ErrNotExist) says that there is none.
 func (d *Dir) Read(path string, limit int64) ([]byte, error) {
-	data, err := lifecycle.ReadDocument(lifecycle.DocumentsOf(d.root), filepath.Base(path), limit)
+	data, err := documents.Read(documents.Of(d.root), filepath.Base(path), limit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -175,9 +175,9 @@ func (d *Dir) release() {
 }
 
 // sweep removes the folders that were left in a folder for temporary files. Others have
-// theirs there as well, so nothing is said of what cannot be removed.
+// theirs there as well, so that nothing is reported of what cannot be removed.
 func sweep(temp string) {
-	root, err := lifecycle.OpenRoot(temp)
+	root, err := documents.OpenRoot(temp)
 	if err != nil {
 		return
 	}

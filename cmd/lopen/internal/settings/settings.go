@@ -2,11 +2,14 @@ package settings
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // Source is where a value comes from.
@@ -29,21 +32,18 @@ type Entry struct {
 	Help   string `json:"help"`
 }
 
-// Values are the settings in force.
-type Values struct {
-	value   map[string]any
-	source  map[string]Source
-	ignored []string
-}
-
 // Load lays the sources over each other. project and user are the contents of
 // the two config.json, nil where there is none; flags holds those that were given,
 // by the setting's name. An error names the setting, its value, where it comes
 // from and what would be right. LOPEN_* variables that are no settings are ignored.
 func Load(project, user []byte, environ []string, flags map[string]string) (*Values, error) {
-	v := &Values{value: map[string]any{}, source: map[string]Source{}}
+	v := &Values{source: map[string]Source{}}
 	for _, k := range keys {
-		v.value[k.Name], v.source[k.Name] = k.Default, SourceDefault
+		if k.initial == "" {
+			v.source[k.Name] = SourceDefault
+		} else if err := v.set(k, k.initial, SourceDefault, "default"); err != nil {
+			return nil, err
+		}
 	}
 	if err := v.file(user, SourceUser, "the user's config.json"); err != nil {
 		return nil, err
@@ -75,8 +75,16 @@ func (v *Values) set(k Key, s string, from Source, where string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", where, err)
 	}
-	v.value[k.Name], v.source[k.Name] = parsed, from
+	v.put(k, parsed, from)
 	return nil
+}
+
+// of is the field of a setting.
+func (v *Values) of(k Key) reflect.Value { return reflect.ValueOf(v).Elem().Field(k.field) }
+
+func (v *Values) put(k Key, value any, from Source) {
+	v.of(k).Set(reflect.ValueOf(value))
+	v.source[k.Name] = from
 }
 
 func (v *Values) file(data []byte, from Source, where string) error {
@@ -84,25 +92,24 @@ func (v *Values) file(data []byte, from Source, where string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", where, err)
 	}
-	for name, raw := range members {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		k, err := find(name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
-		if k.userOnly && from == SourceProject {
+		if k.rule == ofUser && from == SourceProject {
 			v.ignored = append(v.ignored, fmt.Sprintf("%s: %s is ignored: %s", where, name, k.whose()))
 			continue
 		}
-		parsed, err := k.parseJSON(raw)
+		parsed, err := k.parseJSON(members[name])
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
-		if list, ok := parsed.([]string); ok && k.adds {
-			parsed = append(slices.Clip(v.value[name].([]string)), list...)
+		if list, ok := parsed.([]string); ok && k.rule == adds {
+			parsed = append(slices.Clip(v.of(k).Interface().([]string)), list...)
 		}
-		v.value[name], v.source[name] = parsed, from
+		v.put(k, parsed, from)
 	}
-	slices.Sort(v.ignored)
 	return nil
 }
 
@@ -122,8 +129,11 @@ func decode(data []byte) (map[string]any, error) {
 		return map[string]any{}, nil
 	}
 	var members map[string]any
-	if err := json.Unmarshal(data, &members); err != nil {
-		return nil, fmt.Errorf("it is not a JSON object: %w", err)
+	if err := strictjson.Unmarshal(data, &members); err != nil {
+		return nil, fmt.Errorf("it cannot be read as a JSON object: %w", err)
+	}
+	if members == nil {
+		return nil, errors.New("it cannot be read as a JSON object: it is null")
 	}
 	if version, ok := members["schemaVersion"]; ok {
 		if n, ok := version.(float64); !ok || n > schemaVersion {
@@ -141,7 +151,7 @@ func Set(data []byte, name, value string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.userOnly {
+	if k.rule == ofUser {
 		return nil, fmt.Errorf("%s: %s", name, k.whose())
 	}
 	parsed, err := k.parse(value)
@@ -154,7 +164,7 @@ func Set(data []byte, name, value string) ([]byte, error) {
 	}
 	members["schemaVersion"] = schemaVersion
 	members[name] = shown(parsed)
-	out, err := json.MarshalIndent(members, "", "  ")
+	out, err := strictjson.MarshalLines(members)
 	if err != nil {
 		return nil, err
 	}
@@ -165,32 +175,10 @@ func Set(data []byte, name, value string) ([]byte, error) {
 func (v *Values) All() []Entry {
 	all := make([]Entry, len(keys))
 	for i, k := range keys {
-		all[i] = Entry{Key: k.Name, Value: shown(v.value[k.Name]), Source: v.source[k.Name], Help: k.Help}
+		all[i] = Entry{Key: k.Name, Value: shown(v.of(k).Interface()), Source: v.source[k.Name], Help: k.Help}
 	}
 	return all
 }
-
-// Bool returns a setting that is true or false. Asking for a setting that there
-// is not, or as another type, is a mistake in this program and panics.
-func (v *Values) Bool(name string) bool { return v.value[name].(bool) }
-
-// Int returns a setting that is a number; see Bool.
-func (v *Values) Int(name string) int { return v.value[name].(int) }
-
-// Duration returns a setting that is a time; see Bool.
-func (v *Values) Duration(name string) time.Duration { return v.value[name].(time.Duration) }
-
-// Number returns a setting that is a number with a fraction; see Bool.
-func (v *Values) Number(name string) float64 { return v.value[name].(float64) }
-
-// Object returns a setting that is an object, nil where none is set; see Bool.
-func (v *Values) Object(name string) json.RawMessage { return v.value[name].(json.RawMessage) }
-
-// String returns a setting that is text; see Bool.
-func (v *Values) String(name string) string { return v.value[name].(string) }
-
-// Strings returns a setting that is a list; see Bool.
-func (v *Values) Strings(name string) []string { return v.value[name].([]string) }
 
 // Source says where a setting comes from.
 func (v *Values) Source(name string) Source { return v.source[name] }

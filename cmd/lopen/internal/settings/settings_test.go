@@ -15,18 +15,18 @@ func TestLayers(t *testing.T) {
 	env := []string{"LOPEN_FAILURE_THRESHOLD=5", "LOPEN_SESSION_ID=x", "LOPEN_MOOD=good", "OTHER=1"}
 	v, err := settings.Load(project, user, env, map[string]string{"failure_threshold": "9"})
 	require.NoError(t, err)
-	require.Equal(t, 9, v.Int("failure_threshold"))
+	require.Equal(t, 9, v.FailureThreshold)
 	require.Equal(t, settings.SourceFlag, v.Source("failure_threshold"))
-	require.Equal(t, "project", v.String("check"))
-	require.Equal(t, "task", v.String("unit"))
+	require.Equal(t, "project", v.Check)
+	require.Equal(t, "task", v.Unit)
 	require.Equal(t, settings.SourceUser, v.Source("unit"))
-	require.Equal(t, 6*time.Hour, v.Duration("wait"))
+	require.Equal(t, 6*time.Hour, v.Wait)
 	require.Equal(t, settings.SourceDefault, v.Source("wait"))
-	require.True(t, v.Bool("auto_resume"))
+	require.True(t, v.AutoResume)
 
 	v, err = settings.Load(project, user, env, nil)
 	require.NoError(t, err)
-	require.Equal(t, 5, v.Int("failure_threshold"))
+	require.Equal(t, 5, v.FailureThreshold)
 	require.Equal(t, settings.SourceVariable, v.Source("failure_threshold"))
 }
 
@@ -46,7 +46,10 @@ func TestBadValuesSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{project: `{"requirements_dir":"../x"}`, want: []string{"within the project"}},
 		{env: "LOPEN_REQUIREMENTS_DIR=/x", want: []string{"within the project"}},
 		{project: `{"schemaVersion":2}`, want: []string{"newer lopen"}},
-		{project: `[]`, want: []string{"not a JSON object"}},
+		{project: `[]`, want: []string{"cannot be read as a JSON object: byte 0: want an object"}},
+		{project: `null`, want: []string{"cannot be read as a JSON object: it is null"}},
+		{project: "{\n  \"unit\": \"leaf\",\n  \"unit\": \"task\"\n}", want: []string{`.lopen/config.json: `, `line 3, column 3: the key "unit" stands twice`}},
+		{project: "{\n  \"unit\": \"leaf\"\n  \"check\": \"\"\n}", want: []string{"line 3, column 3: invalid character"}},
 		{env: "LOPEN_WAIT=soon", want: []string{"LOPEN_WAIT", "soon", "90s, 10m, 6h or 7d"}},
 		{flag: "-3h", want: []string{"--timeout", "-3h"}},
 	} {
@@ -66,7 +69,7 @@ func TestDurations(t *testing.T) {
 	for text, want := range map[string]time.Duration{"0": 0, "90s": 90 * time.Second, "7d": 7 * 24 * time.Hour, "0.5d": 12 * time.Hour} {
 		v, err := settings.Load(nil, nil, nil, map[string]string{"timeout": text})
 		require.NoError(t, err)
-		require.Equal(t, want, v.Duration("timeout"), text)
+		require.Equal(t, want, v.Timeout, text)
 	}
 }
 
@@ -80,10 +83,10 @@ func TestSetIsReadAgain(t *testing.T) {
 	}
 	v, err := settings.Load(config, nil, nil, nil)
 	require.NoError(t, err)
-	require.Equal(t, "go test", v.String("check"))
-	require.True(t, v.Bool("unattended"))
-	require.Equal(t, 48*time.Hour, v.Duration("wait"))
-	require.Equal(t, 7, v.Int("max_iterations"))
+	require.Equal(t, "go test", v.Check)
+	require.True(t, v.Unattended)
+	require.Equal(t, 48*time.Hour, v.Wait)
+	require.Equal(t, 7, v.MaxIterations)
 	_, err = settings.Set(config, "chek", "x")
 	require.ErrorContains(t, err, `nearest is "check"`)
 	_, err = settings.Set(config, "unit", "page")
@@ -114,9 +117,9 @@ func TestAProjectCannotSwitchRedactionOff(t *testing.T) {
 	project := []byte(`{"redact": false, "redact_patterns": ["theirs"]}`)
 	v, err := settings.Load(project, []byte(`{"redact_patterns": ["mine"]}`), nil, nil)
 	require.NoError(t, err)
-	require.True(t, v.Bool("redact"))
+	require.True(t, v.Redact)
 	require.Equal(t, settings.SourceDefault, v.Source("redact"))
-	require.Equal(t, []string{"mine", "theirs"}, v.Strings("redact_patterns"))
+	require.Equal(t, []string{"mine", "theirs"}, v.RedactPatterns)
 	require.Len(t, v.Ignored(), 1)
 	for _, want := range []string{".lopen/config.json", "redact is ignored", "LOPEN_REDACT"} {
 		require.Contains(t, v.Ignored()[0], want)
@@ -124,10 +127,10 @@ func TestAProjectCannotSwitchRedactionOff(t *testing.T) {
 
 	v, err = settings.Load(project, []byte(`{"redact": false}`), nil, nil)
 	require.NoError(t, err)
-	require.False(t, v.Bool("redact"), "the user may")
+	require.False(t, v.Redact, "the user may")
 	v, err = settings.Load(project, nil, []string{"LOPEN_REDACT=false"}, nil)
 	require.NoError(t, err)
-	require.False(t, v.Bool("redact"), "the variable may")
+	require.False(t, v.Redact, "the variable may")
 
 	_, err = settings.Set(nil, "redact", "false")
 	require.ErrorContains(t, err, "LOPEN_REDACT")

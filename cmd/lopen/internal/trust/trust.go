@@ -2,7 +2,6 @@ package trust
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
-	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/documents"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A Command is what is approved: exactly one of Argv and Shell is set.
@@ -132,7 +132,7 @@ func DefaultDir(getenv func(string) string) (string, error) {
 // folder.
 type Project struct {
 	Folder     string // its path
-	Repository string // what tells it from others, wherever it lies; "" where it is none
+	Repository string // what distinguishes it from others, wherever it lies; "" where it is none
 }
 
 // Is says whether q is the same project: the same repository, or the same folder. Folders
@@ -175,7 +175,7 @@ func (s *Store) Approve(p Project, c Command) error {
 	}
 	r.Folder, r.Repository = p.Folder, p.Repository
 	r.Commands = append(r.Commands, approval{Command: c, ApprovedAt: time.Now().UTC().Truncate(time.Second)})
-	data, err := json.MarshalIndent(r, "", "  ")
+	data, err := strictjson.MarshalLines(r)
 	if err != nil {
 		return fmt.Errorf("approve: %w", err)
 	}
@@ -186,10 +186,10 @@ func (s *Store) Approve(p Project, c Command) error {
 }
 
 // Approved returns c if the user approved exactly it for a project; else, of the
-// approved ones that become c when kept makes of them what is written into the project,
+// approved ones that become c when stored makes of them what is written into the project,
 // the one that was approved last. nil is none. A file that cannot be read approves
 // nothing, and the error says so.
-func (s *Store) Approved(p Project, c Command, kept func(Command) Command) (*Command, error) {
+func (s *Store) Approved(p Project, c Command, stored func(Command) Command) (*Command, error) {
 	path, _, err := s.file(p)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (s *Store) Approved(p Project, c Command, kept func(Command) Command) (*Com
 	if found := r.find(c.equal); found != nil {
 		return found, nil
 	}
-	return r.find(func(a Command) bool { return kept(a).equal(c) }), nil
+	return r.find(func(a Command) bool { return stored(a).equal(c) }), nil
 }
 
 // find returns the command that was approved last of those that are right.
@@ -297,7 +297,7 @@ const maxApprovals = 16 << 20
 var errDamaged = errors.New("the file of approvals is damaged and counts as empty")
 
 func read(path string) (record, error) {
-	data, err := lifecycle.ReadRegular(path, maxApprovals)
+	data, err := documents.ReadFile(path, maxApprovals)
 	if errors.Is(err, os.ErrNotExist) {
 		return record{}, nil
 	}
@@ -305,7 +305,7 @@ func read(path string) (record, error) {
 		return record{}, fmt.Errorf("read approvals: %w", err)
 	}
 	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
+	if err := strictjson.Unmarshal(data, &r); err != nil {
 		return record{}, fmt.Errorf("%w: %s: %w", errDamaged, path, err)
 	}
 	return r, nil

@@ -72,7 +72,7 @@ func TestApprovalIsTheRepositorys(t *testing.T) {
 
 // What the project keeps of a command has no credentials; the approval has, and the
 // newest one that fits is meant.
-func TestApprovedAsKept(t *testing.T) {
+func TestApprovedAsStored(t *testing.T) {
 	t.Parallel()
 	s, p := trust.Open(t.TempDir()), folder(t.TempDir())
 	kept := func(c trust.Command) trust.Command {

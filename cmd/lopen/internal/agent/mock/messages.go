@@ -1,8 +1,9 @@
 package mock
 
 import (
-	"encoding/json"
 	"fmt"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // messages is the Anthropic Messages API.
@@ -12,18 +13,18 @@ type messages struct{}
 func (messages) read(body []byte) Request {
 	var b struct {
 		Messages []struct {
-			Role    string          `json:"role"`
-			Content json.RawMessage `json:"content"`
+			Role    string           `json:"role"`
+			Content strictjson.Value `json:"content"`
 		} `json:"messages"`
 	}
-	_ = json.Unmarshal(body, &b)
+	_ = strictjson.Unmarshal(body, &b)
 	var req Request
 	for _, m := range b.Messages {
 		if m.Role != "user" {
 			continue
 		}
 		var text string
-		if json.Unmarshal(m.Content, &text) == nil {
+		if strictjson.Unmarshal(m.Content, &text) == nil {
 			req.Prompt, req.Results = text, 0
 			continue
 		}
@@ -31,7 +32,7 @@ func (messages) read(body []byte) Request {
 			Type string `json:"type"`
 			Text string `json:"text"`
 		}
-		_ = json.Unmarshal(m.Content, &parts)
+		_ = strictjson.Unmarshal(m.Content, &parts)
 		results := 0
 		for _, p := range parts {
 			if p.Type == "tool_result" {
@@ -49,7 +50,7 @@ func (messages) read(body []byte) Request {
 			}
 		}
 	}
-	said, _ := json.Marshal(b.Messages)
+	said, _ := strictjson.Marshal(b.Messages)
 	req.Said = string(said)
 	return req
 }

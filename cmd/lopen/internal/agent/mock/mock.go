@@ -1,13 +1,12 @@
 // Package mock stands in for the APIs that coding agents call, so that the real agents can
-// be run without a login, a network or a bill. It is used by tests only.
+// be run without a login, a network or a bill. It is for tests.
 //
 // A [Server] listens on loopback. It answers the Anthropic Messages API, which claude and
 // opencode call, and the OpenAI Responses API, which codex calls: which of them a request is
-// meant for is told by its path. What it answers is decided by one function.
+// meant for follows from its path. What it answers is decided by one function.
 package mock
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A Server answers agents on 127.0.0.1.
@@ -102,9 +103,9 @@ func (s *Server) Served() Usage {
 
 // question is what both APIs' requests have in common.
 type question struct {
-	Model  string            `json:"model"`
-	Stream bool              `json:"stream"`
-	Tools  []json.RawMessage `json:"tools"`
+	Model  string             `json:"model"`
+	Stream bool               `json:"stream"`
+	Tools  []strictjson.Value `json:"tools"`
 }
 
 // maxBody bounds a request, in bytes.
@@ -128,7 +129,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var q question
 	if err == nil {
-		err = json.Unmarshal(body, &q)
+		err = strictjson.Unmarshal(body, &q)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -230,7 +231,7 @@ func event(fields map[string]any) string {
 
 // encode is v in JSON.
 func encode(v any) string {
-	data, err := json.Marshal(v)
+	data, err := strictjson.Marshal(v)
 	if err != nil {
 		panic(err)
 	}

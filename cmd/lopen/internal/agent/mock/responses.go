@@ -1,9 +1,10 @@
 package mock
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // responses is the OpenAI Responses API.
@@ -21,10 +22,10 @@ func (responses) read(body []byte) Request {
 		} `json:"input"`
 	}
 	var raw struct {
-		Input json.RawMessage `json:"input"`
+		Input strictjson.Value `json:"input"`
 	}
-	_ = json.Unmarshal(body, &b)
-	_ = json.Unmarshal(body, &raw)
+	_ = strictjson.Unmarshal(body, &b)
+	_ = strictjson.Unmarshal(body, &raw)
 	req := Request{Said: string(raw.Input)}
 	for _, item := range b.Input {
 		switch {

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestFrontDoors holds how many names the packages export that a caller of the storage
+// meets, that each has a caller, and how many files lifecycle has.
+func TestFrontDoors(t *testing.T) {
+	t.Parallel()
+	h, err := read("../..")
+	require.NoError(t, err)
+	for dir, most := range map[string]int{"lifecycle": 90, "lifecycle/session": 120, "writer": 60} {
+		require.LessOrEqual(t, len(h[dir].exported), most, dir)
+		require.Empty(t, h.unused(dir), "exported by %s, and used by no other package's source and no Example", dir)
+	}
+	require.LessOrEqual(t, len(h["lifecycle"].files), 15, "files of lifecycle")
+}
+
+// TestUnused is a package of which one name is used by another package, one is part of
+// that, one is of an enumeration, one is used by an Example, and one by a test alone.
+func TestUnused(t *testing.T) {
+	t.Parallel()
+	h, err := read("testdata/house")
+	require.NoError(t, err)
+	require.Equal(t, []string{"Alone", "Lonely", "TestedOnly"}, h.unused("a"))
+	require.Len(t, h["a"].exported, 9)
+	require.Equal(t, 2, len(h["a"].files)+len(h["b"].files))
+}

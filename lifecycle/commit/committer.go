@@ -1,0 +1,345 @@
+package commit
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
+)
+
+// A Committer is the [actors.Committer] of one session. The session's actor owns it once
+// that was started.
+type Committer struct {
+	opts Options
+	id   session.ID
+	dir  writer.FS // the session's folder
+	path string    // of the folder, below .lopen
+	lock *writer.Lock
+
+	journal *journal.Writer
+
+	base  *session.State                // of the last record: what the next one is the change from
+	at    session.Mark                  // of the last record
+	mark  *atomic.Pointer[session.Mark] // of the last durable record, for other goroutines
+	event record.Event                  // of the next record
+	took  time.Duration                 // by the last commit
+	whole bool                          // the next record names a snapshot of the whole State
+
+	since int // records since the last snapshot
+	pub   publisher
+	compaction
+}
+
+// State is that of the last record.
+func (c *Committer) State() *session.State { return c.base }
+
+// Mark is that of the last durable record. It may be read in any goroutine.
+func (c *Committer) Mark() *atomic.Pointer[session.Mark] { return c.mark }
+
+// Epoch is that of the log.
+func (c *Committer) Epoch() uint64 { return c.journal.Epoch() }
+
+// Show makes a State durable, unless it is nil, and brings the readable files up to the
+// last record.
+func (c *Committer) Show(st *session.State) error {
+	if st != nil {
+		if _, err := c.append(actors.Batch{State: st}); err != nil {
+			return err
+		}
+	}
+	return c.publish()
+}
+
+// Commit appends one record: the net change from the State of the record before.
+// On a full disk it makes one more attempt with the store's reserve.
+func (c *Committer) Commit(b actors.Batch) (actors.Committed, error) {
+	if err := c.Check(); err != nil {
+		return actors.Committed{}, err
+	}
+	res, err := c.append(b)
+	err = c.orLost(err, c.journal.Segment())
+	if writer.ClassOf(err) != writer.ClassNoSpace || !c.opts.Reserve.GiveUp() {
+		return res, err
+	}
+	full := err
+	if err := c.journal.Reopen(); err != nil {
+		return actors.Committed{}, errors.Join(full, err)
+	}
+	if res, err = c.append(b); err != nil {
+		return actors.Committed{}, c.orLost(err, c.journal.Segment())
+	}
+	res.Pause = full
+	return res, nil
+}
+
+// append makes the records of a batch durable with one write, or none of them.
+func (c *Committer) append(b actors.Batch) (actors.Committed, error) {
+	begun := time.Now()
+	if err := c.beginWhole(b.Entries); err != nil {
+		return actors.Committed{}, err
+	}
+	w, err := c.encode(b)
+	if err != nil {
+		return actors.Committed{}, err
+	}
+	if len(w.bodies) == 0 {
+		c.base = b.State
+		return actors.Committed{Seq: c.at.Seq}, nil
+	}
+	pos, err := c.journal.Append(w.bodies...)
+	if err != nil {
+		return actors.Committed{}, err
+	}
+	w.mark.Epoch = pos.Epoch
+	c.pub.appended(b.Entries)
+	if !w.change.Large {
+		c.remember(b, w.mark, w.at, w.change.Iterations)
+	}
+	c.base, c.at, c.event, c.whole = b.State, w.mark, "", false
+	c.took = time.Since(begun)
+	c.mark.Store(&w.mark)
+	size := 0
+	for _, r := range w.bodies {
+		size += len(r.Body) + len(r.Object)
+	}
+	c.pub.grew(int64(size))
+	c.bytes += int64(size)
+	return actors.Committed{Seq: pos.Seq, Bytes: size, Show: b.State.Status() != c.pub.status || c.pub.copies[0].held+c.pub.copies[1].held > manyUncopied}, nil
+}
+
+// A write is what a batch adds to the log.
+type write struct {
+	at     time.Time
+	bodies []journal.Record
+	mark   session.Mark // behind them
+	change wire.Change  // of the State
+}
+
+// encode makes the records of a batch: those of messages and events, then those that only have
+// other entries, and the last one with the State. A snapshot that a record names is
+// durable when it returns.
+func (c *Committer) encode(b actors.Batch) (*write, error) {
+	w := &write{at: c.opts.Now(), mark: c.at}
+	w.bodies = appended(b.Entries, &w.mark, w.at)
+	others := len(b.Entries) > len(w.bodies)
+	entries := w.mark
+	recs := c.records(b, &w.mark, w.at)
+	rec := recs[len(recs)-1]
+	for _, other := range recs[:len(recs)-1] {
+		w.bodies = append(w.bodies, journal.Record{Body: wire.EncodeChange(c.base, c.base, other, 0).Body})
+	}
+	limit := c.opts.MaxRecord
+	if c.whole {
+		limit = 1
+	}
+	w.change = wire.EncodeChange(c.base, b.State, rec, limit)
+	if w.change.Iterations {
+		w.mark.Iterations = w.mark.Seq
+	}
+	switch {
+	case w.change.None && rec.Event == "" && b.Saves() == 0 && !others: // of the same content: a record would say nothing
+		w.mark = entries
+	case w.change.Large:
+		w.mark.Epoch = c.journal.Epoch()
+		snap := c.snapshot(b.State, w.mark, w.at, history.Large)
+		snap.m.After = c.at.Seq
+		m, err := snap.write(c.dir)
+		if err != nil {
+			return nil, err
+		}
+		w.bodies = append(w.bodies, journal.Record{Body: wire.EncodeSnapshotRecord(rec, record.SnapshotRef{SHA256: m.SHA256, Counts: wire.CountChanges(c.base, b.State)})})
+	default:
+		w.bodies = append(w.bodies, journal.Record{Body: w.change.Body})
+	}
+	return w, nil
+}
+
+// records are those of a batch without its messages and events; the last one is to carry the
+// State. mark advances with them.
+func (c *Committer) records(b actors.Batch, mark *session.Mark, at time.Time) []record.Record {
+	recs := c.distribute(b.Entries, c.opts.MaxRecord/2)
+	rec := &recs[len(recs)-1]
+	rec.Triggers, rec.Commit = b.Triggers, c.took
+	if c.at.Incarnation == "" {
+		rec.Incarnation = newIncarnation()
+	}
+	if c.base == nil { // the first record of a fork: what is replayed from it has no other source
+		rec.Inherits, rec.OpenCalls, rec.Checkpoint = mark.Inherits, mark.OpenCalls, mark.Checkpoint
+	}
+	mark.Seq += uint64(len(recs))
+	for i := range recs {
+		recs[i].At, recs[i].Messages, recs[i].Transcript = at, mark.Messages, mark.Transcript
+		wire.Follow(mark, &recs[i])
+	}
+	return recs
+}
+
+// newIncarnation names the folder of a session: 16 hex digits that no other one has.
+func newIncarnation() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
+}
+
+// Publication brings state.json and metrics.json up to the last record.
+func (c *Committer) Publication(force bool) func() error {
+	job := c.publication(force)
+	if job == nil {
+		return nil
+	}
+	if err := c.Check(); err != nil {
+		return func() error { return err }
+	}
+	compact, segment := c.compact(force), c.journal.Segment()
+	return func() error {
+		if err := job.run(); err != nil {
+			return c.orLost(err, segment)
+		}
+		if err := c.holds(segment); err != nil { // or the successor's files are what is shown
+			return err
+		}
+		compact(segment)
+		return nil
+	}
+}
+
+func (c *Committer) publication(force bool) *publication {
+	return c.pub.publication(c.base, publication{dir: c.dir, at: c.at, durable: force, quarantine: c.quarantine})
+}
+
+// publish brings both files up to the last record at once.
+func (c *Committer) publish() error {
+	job := c.publication(true)
+	if job == nil {
+		return nil
+	}
+	err := job.run()
+	c.Published(err)
+	return err
+}
+
+// Published takes the result of the last publication. An error of it pauses the
+// session, which says why.
+func (c *Committer) Published(err error) {
+	done := c.pub.ended(err)
+	c.compacted()
+	if note := c.pub.note(c.journal); note != nil {
+		c.opts.Logger.Debug().Err(note).Msg("what was published is not noted")
+	}
+	if err == nil {
+		c.opts.Logger.Debug().Uint64("seq", done.seq).Int("files", done.files).Int("snapshots", done.snapshots).
+			Int64("bytes", done.bytes).Dur("duration_ms", done.took).Msg("published")
+	}
+}
+
+// Recover continues in a new segment of the journal. It recreates a removed folder, and takes
+// a lost lease again unless another process resumed the session.
+func (c *Committer) Recover() error {
+	err := c.Check()
+	gone := errors.Is(err, errGone)
+	if gone || writer.ClassOf(err) == writer.ClassFenced {
+		if err := c.opts.Place.Restore(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case gone:
+		err = c.recreate()
+	case writer.ClassOf(err) == writer.ClassFenced:
+		err = c.retake(err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.journal.Reopen(); err != nil {
+		return err
+	}
+	c.opts.Reserve.Keep()
+	return nil
+}
+
+// Close gives the lease back.
+func (c *Committer) Close() error {
+	var errs []error
+	if c.journal != nil {
+		errs = append(errs, c.journal.Close())
+	}
+	if c.lock != nil {
+		errs = append(errs, c.lock.Unlock())
+	}
+	if c.dir != nil {
+		errs = append(errs, c.dir.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// appended are the records of the messages and events among entries, in order; mark
+// advances with them.
+func appended(all []actors.Entry, mark *session.Mark, at time.Time) (recs []journal.Record) {
+	recs = make([]journal.Record, 0, len(all)+1)
+	for _, e := range all {
+		if e.Body == nil {
+			continue
+		}
+		rec := record.Record{At: at}
+		if e.Message != nil {
+			mark.Messages++
+			mark.OpenCalls = session.Answered(mark.OpenCalls, e.Message)
+			rec.Message = e.Body
+		} else {
+			mark.Transcript++
+			rec.TranscriptEvent = e.Body
+		}
+		mark.Seq++
+		rec.Messages, rec.Transcript = mark.Messages, mark.Transcript
+		recs = append(recs, journal.Record{Body: wire.EncodeAppended(rec), Object: e.Body, Entry: true})
+	}
+	return recs
+}
+
+// distribute makes the records that the other entries become part of, one at least. Of attempts a
+// record takes up to room bytes, or one; a checkpoint and an event of a rewind have a
+// record each where a batch has several.
+func (c *Committer) distribute(all []actors.Entry, room int) []record.Record {
+	recs := []record.Record{{Event: c.event}}
+	rec := &recs[0]
+	used := 0
+	next := func() {
+		recs = append(recs, record.Record{})
+		rec, used = &recs[len(recs)-1], 0
+	}
+	for _, e := range all {
+		switch {
+		case e.Attempt != nil:
+			if used > 0 && used+e.Size > room {
+				next()
+			}
+			rec.Attempts = append(rec.Attempts, *e.Attempt)
+			used += e.Size
+		case e.Checkpoint != "":
+			if rec.Checkpoint != "" {
+				next()
+			}
+			rec.Checkpoint = e.Checkpoint
+		case e.Rewind != nil:
+			if rec.Rewind != nil || rec.Checkpoint != "" {
+				next()
+			}
+			rec.Event, rec.Rewind = record.EventRewindBegin, e.Rewind
+			if e.Ended {
+				rec.Event = record.EventRewindEnd
+			}
+		}
+		rec.Ops = append(rec.Ops, e.Ops...)
+	}
+	return recs
+}

@@ -1,0 +1,230 @@
+package commit
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// The readable copies of what a session's own log has of the conversation and of the
+// transcript: a JSON object a line. Nothing reads them here; a session without any has
+// none. What a fork inherited stands in the copies of the session that it came from.
+var copyFiles = [2]string{"messages.jsonl", "transcript.jsonl"}
+
+// Objects wait in memory to be copied. Beyond manyUncopied bytes of them a publication is due
+// at once. Beyond maxUncopied they are dropped, and the copy is made from the log.
+const (
+	manyUncopied = 8 << 20
+	maxUncopied  = 16 << 20
+)
+
+// A copied is one of these files. The writer goroutine owns it. A publication has a copy of its
+// own, whose size and synced are taken over when it has ended.
+type copied struct {
+	name    string
+	events  bool
+	waiting [][]byte // objects that the file lacks
+	held    int64    // bytes of them
+	known   bool     // the file has all but these; else it is compared with the log
+	synced  bool     // and is durable
+	size    int64    // of the file, in bytes
+}
+
+// add takes what was appended to the log.
+func (c *copied) add(body []byte) {
+	if c.synced = false; !c.known {
+		return
+	}
+	if c.waiting, c.held = append(c.waiting, body), c.held+int64(len(body)); c.held > maxUncopied {
+		c.forget()
+	}
+}
+
+// forget has the next publication compare the file with the log.
+func (c *copied) forget() { c.waiting, c.held, c.known = nil, 0, false }
+
+// due says whether the file lacks something of a session's log that has so many.
+func (c *copied) due(count uint64, sync bool) bool {
+	return count > 0 && (!c.known || len(c.waiting) > 0 || sync && !c.synced)
+}
+
+// update brings the file up to date with the log up to a Mark. With sync set it is durable
+// then. A file that the log did not make is given to quarantine, which renames it.
+func (c *copied) update(dir writer.FS, at session.Mark, sync bool, quarantine func(name string, why error) error) (err error) {
+	first := 0
+	if info, err := dir.Lstat(c.name); err != nil && c.size > 0 || err == nil && info.Size() != c.size {
+		c.forget() // somebody else changed it
+	}
+	if !c.known {
+		var whole bool
+		if first, c.size, whole, err = c.compare(dir, at); err == nil && !whole {
+			first, c.size, err = 0, 0, quarantine(c.name, errNotOurs)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	f, _, err := writer.OpenRegular(dir, "write", c.name, os.O_WRONLY|os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	w := io.NewOffsetWriter(f, c.size)
+	out := bufio.NewWriterSize(w, 64<<10)
+	err = errors.Join(c.writeFrom(first, out, dir, at), out.Flush())
+	if c.synced = sync; err == nil && sync {
+		err = f.Sync()
+	}
+	written, _ := w.Seek(0, io.SeekCurrent)
+	c.size += written
+	if err = errors.Join(err, f.Close()); err != nil {
+		return writer.NewError("write", c.path(dir), writer.NotCommitted, err)
+	}
+	return nil
+}
+
+// writeFrom writes what the file lacks: what waits, or, where the file was compared with the
+// log, the lines from a number on.
+func (c *copied) writeFrom(first int, out *bufio.Writer, dir writer.FS, at session.Mark) (err error) {
+	if c.known {
+		for _, body := range c.waiting {
+			_, err = out.Write(append(body[:len(body):len(body)], '\n')) // sticky
+		}
+		return err
+	}
+	return c.own(dir, at, func(i int, line []byte) (err error) {
+		if i >= first {
+			_, err = out.Write(line)
+		}
+		return err
+	})
+}
+
+// own calls fn with each line that the file is to have.
+func (c *copied) own(dir writer.FS, at session.Mark, fn func(i int, line []byte) error) error {
+	i := 0
+	for a, err := range folder.ReadAppended(dir, at, c.events) {
+		switch {
+		case errors.Is(err, folder.ErrDamaged), err == nil && a.At.Seq == 0:
+			continue // verify reports it; or it was inherited
+		case err == nil:
+			err = fn(i, append(a.Object, '\n'))
+			i++
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare returns how many lines the file and the log have in common, and their length.
+// The file is whole when it has nothing else, but for the beginning of the next line.
+func (c *copied) compare(dir writer.FS, at session.Mark) (lines int, size int64, whole bool, err error) {
+	f, info, err := writer.OpenRegular(dir, "read", c.name, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, true, nil
+	}
+	if writer.ClassOf(err) == writer.ClassInvalid {
+		return 0, 0, false, nil // no regular file
+	}
+	if err != nil {
+		return 0, 0, false, err
+	}
+	defer f.Close()
+	if writer.Shared(info) {
+		return 0, 0, false, nil // what is written to it would be elsewhere as well
+	}
+	in := bufio.NewReaderSize(f, 64<<10)
+	whole = true
+	var buf []byte
+	err = c.own(dir, at, func(_ int, line []byte) error {
+		buf = append(buf[:0], line...)
+		n, err := io.ReadFull(in, buf)
+		switch {
+		case string(buf[:n]) != string(line[:n]):
+			whole = false
+			return errCompared
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return errCompared
+		case err != nil:
+			return writer.NewError("read", c.path(dir), writer.NotCommitted, err)
+		}
+		lines, size = lines+1, size+int64(n)
+		return nil
+	})
+	if errors.Is(err, errCompared) {
+		err = nil
+	} else if err == nil {
+		_, end := in.ReadByte()
+		whole = errors.Is(end, io.EOF)
+	}
+	return lines, size, whole, err
+}
+
+func (c *copied) path(dir writer.FS) string { return filepath.Join(dir.Name(), c.name) }
+
+// maxQuarantined is how many versions of a readable file stay that were quarantined.
+const maxQuarantined = 5
+
+// quarantine renames a readable file that the log did not make, in its folder: nothing is
+// lost that somebody may want. The oldest of many is removed. It may be called during the
+// commits.
+func (c *Committer) quarantine(name string, why error) error {
+	log := c.opts.Logger.Warn().AnErr("reason", why)
+	entries, err := c.dir.ReadDir(".")
+	if err != nil {
+		return writer.NewError("set aside", c.dir.Name(), writer.NotCommitted, err)
+	}
+	var older []string // by the time in the name
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), name+".aside-") {
+			older = append(older, e.Name())
+		}
+	}
+	to := name + ".aside-" + c.opts.Now().UTC().Format("20060102T150405.000000000Z")
+	for slices.Contains(older, to) {
+		to += "+"
+	}
+	err = c.dir.Rename(name, to)
+	if errors.Is(err, fs.ErrNotExist) {
+		log.Msg(name + " is made again from the journal")
+		return nil
+	}
+	if err != nil {
+		return writer.NewError("set aside", filepath.Join(c.dir.Name(), name), writer.NotCommitted, err)
+	}
+	for _, old := range older[:max(len(older)-maxQuarantined+1, 0)] {
+		if err := c.dir.RemoveAll(old); err != nil {
+			return writer.NewError("remove", filepath.Join(c.dir.Name(), old), writer.NotCommitted, err)
+		}
+	}
+	log.Str("path", filepath.Join(c.dir.Name(), to)).Int("kept", min(len(older)+1, maxQuarantined)).Msg(name + " is not what the journal has: it is set aside and made again")
+	return nil
+}
+
+var errNotOurs = errors.New("it is not what the log has, and is set aside first")
+
+// errCompared ends a comparison before the log does.
+var errCompared = errors.New("compared")
+
+// CompareCopies compares the readable copies of a session's messages and events with its log
+// up to a Mark. It calls fn with each that has anything else, and why: it is quarantined
+// when a publication writes it next. A copy that only lacks something is none of these.
+func CompareCopies(dir writer.FS, at session.Mark, fn func(name string, why error)) {
+	for i, name := range copyFiles {
+		c := copied{name: name, events: i == 1}
+		if _, _, whole, err := c.compare(dir, at); err != nil || !whole {
+			fn(name, cmp.Or(err, errNotOurs))
+		}
+	}
+}

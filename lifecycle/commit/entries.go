@@ -1,0 +1,84 @@
+package commit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+)
+
+// maxOpPaths is how many paths an operation names; it counts them all.
+const maxOpPaths = 20
+
+// filesChanged collects changes of files as operations, one for each kind.
+type filesChanged struct {
+	task string
+	ops  []record.Op
+}
+
+func (f *filesChanged) add(kind, path string) {
+	i := slices.IndexFunc(f.ops, func(op record.Op) bool { return op.To == kind })
+	if i < 0 {
+		i = len(f.ops)
+		f.ops = append(f.ops, record.Op{Name: record.OpFilesChanged, Task: f.task, To: kind})
+	}
+	op := &f.ops[i]
+	if op.Count++; len(op.Paths) < maxOpPaths {
+		op.Paths = append(op.Paths, strings.ToValidUTF8(path, "\ufffd"))
+	}
+}
+
+// CheckpointMade is the entry of a checkpoint, with what changed since the last look.
+func CheckpointMade(m *checkpoint.Entry, changes []files.Change) actors.Entry {
+	f := filesChanged{task: m.Task, ops: []record.Op{{Name: record.OpCheckpointMade, Task: m.Task, To: m.ID.String()}}}
+	for _, c := range changes {
+		f.add(string(c.Kind), c.Path)
+	}
+	return actors.Entry{Checkpoint: m.ID.String(), Ops: f.ops}
+}
+
+// AttemptRecorded is the entry of an attempt of a size in bytes. known says that a
+// checkpoint has put the changes of the files on record: they are not written again.
+func AttemptRecorded(a *record.Attempt, size int, known bool) actors.Entry {
+	f := filesChanged{task: a.Task, ops: []record.Op{{Name: record.OpAttemptRecorded, Task: a.Task, To: a.Then}}}
+	if !known {
+		for _, c := range a.Files {
+			f.add(c.Change, c.Path)
+		}
+		if a.MoreFiles > 0 {
+			f.ops = append(f.ops, record.Op{Name: record.OpFilesChanged, Task: a.Task, Count: a.MoreFiles})
+		}
+	}
+	for _, op := range f.ops {
+		for _, path := range op.Paths {
+			size += len(path) + len(`"",`)
+		}
+	}
+	return actors.Entry{Attempt: a, Size: size, Ops: f.ops}
+}
+
+// RewindEnded is the entry of the end of a rewind, with what it did to the files.
+func RewindEnded(r *session.Rewinding, changes []checkpoint.Change) actors.Entry {
+	var f filesChanged
+	for _, c := range changes {
+		f.add(string(rewound[c.Kind]), c.Path)
+	}
+	return actors.Entry{Rewind: r, Ended: true, Ops: f.ops}
+}
+
+// RewindGivenUp is the entry of the end of a rewind that changed nothing: undo goes back
+// to where it went before, as it does after one that sets a task back.
+func RewindGivenUp(r *session.Rewinding, undo string) actors.Entry {
+	return actors.Entry{Rewind: &session.Rewinding{To: r.To, Before: undo, Task: r.Task}, Ended: true}
+}
+
+// rewound says of what a rewind does to a file what a look at the files afterwards
+// would say.
+var rewound = map[checkpoint.Kind]files.Kind{
+	checkpoint.KindCreate: files.Created, checkpoint.KindOverwrite: files.Modified, checkpoint.KindRetarget: files.Modified,
+	checkpoint.KindDelete: files.Deleted, checkpoint.KindMode: files.Mode,
+}

@@ -1,0 +1,209 @@
+package commit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
+)
+
+// Options of a Committer.
+type Options struct {
+	Logger zerolog.Logger // of the session
+	Now    func() time.Time
+	Owner  writer.Owner // what the lease says of its holder
+	// Interval, Iterations, Retention and JournalBytes are those of the store's policy.
+	Interval     int
+	Iterations   bool
+	Retention    int
+	JournalBytes int64
+	MaxRecord    int   // bytes; a change that is larger goes to history/, and its record names it
+	Segment      int64 // bytes of the log after which a new file begins
+	Reserve      *Reserve
+	Place        Place
+}
+
+// A Place is what a Committer needs of the store that its session lies in. Its methods may
+// be called from any goroutine.
+type Place interface {
+	// Project is the project's folder, and Root the .lopen in it: another one after it was
+	// removed and made again.
+	Project() writer.FS
+	Root() writer.FS
+	// KeepModule says whether the lock of the session's module is held still, if it was
+	// ever taken. Where its file was removed it is taken again, and taken is true.
+	KeepModule() (taken bool, err error)
+	// Restore makes the removed folders of the store again.
+	Restore() error
+	// Recreate holds the store's lock, moves away what is left of the removed session, and
+	// calls build. Where it finds a session of this ID it asks another, which refuses one
+	// that is not this one.
+	Recreate(another func(session.Mark) error, build func() error) error
+	// Retake takes the lease again and loads the session. It fails where somebody else holds
+	// the session, or same refuses what is found. lost is why the lease is taken again.
+	Retake(lost error, same func(session.Mark) error) (*Held, error)
+}
+
+// Held is a session's folder, its lease, and what was read while the lease was held.
+type Held struct {
+	Dir      writer.FS
+	Lease    *writer.Lock
+	Contents *folder.Contents
+}
+
+// Close gives the lease back.
+func (h *Held) Close() error { return errors.Join(h.Lease.Unlock(), h.Dir.Close()) }
+
+// First says how a new session begins.
+type First struct {
+	State *session.State
+	Event record.Event
+	// Share puts into the session's folder, whose name below .lopen it gets, what the session
+	// has in common with another one, and returns what it begins with. nil shares nothing.
+	Share func(folder string) (session.Mark, error)
+	// Others writes what else the folder has; nil writes nothing.
+	Others func(dir writer.FS) error
+}
+
+// Make makes a session, durably: its folder under a temporary name, the lease in it, the
+// first record and the readable files. Then the folder is renamed into place. The caller
+// holds the store's lock.
+func Make(first First, opts Options) (*Committer, error) {
+	c := &Committer{opts: opts, id: first.State.ID(), mark: &atomic.Pointer[session.Mark]{}}
+	if err := c.build(first); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// newPrefix begins the name of a session's folder until it is complete.
+const newPrefix = ".new-"
+
+// ClearUnfinished removes what a Make that was cut off left behind. The caller holds the
+// store's lock, so nobody is making a session now.
+func ClearUnfinished(root writer.FS) error {
+	entries, err := root.ReadDir(folder.Sessions)
+	if err != nil {
+		return fmt.Errorf("list sessions: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), newPrefix) {
+			if err := root.RemoveAll(folder.Sessions + "/" + e.Name()); err != nil {
+				return fmt.Errorf("clear unfinished session: %w", err)
+			}
+		}
+	}
+	// The counters and the hint to the latest session are replaced under the same lock.
+	err = writer.RemoveTemps(root, ".", func(of string) bool { return of == folder.IDsFile })
+	return errors.Join(err, writer.RemoveTemps(root, folder.Sessions, nil))
+}
+
+func (c *Committer) build(first First) (err error) {
+	root := c.opts.Place.Root()
+	temp, final := folder.Sessions+"/"+newPrefix+c.id.String(), folder.Path(c.id)
+	if err := root.Mkdir(temp, 0o700); err != nil {
+		return writer.NewError("make folder", filepath.Join(root.Name(), temp), writer.NotCommitted, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = root.RemoveAll(c.path)
+		}
+	}()
+	c.path = temp
+	dir, err := writer.OpenDir(root, temp)
+	if err != nil {
+		return err
+	}
+	c.dir = named{dir, filepath.Join(root.Name(), final)}
+	if c.lock, err = writer.TryLock(c.dir, folder.LeaseFile, c.opts.Owner); err != nil {
+		return err
+	}
+	if err = c.fill(first); err != nil {
+		return err
+	}
+	if err = root.Rename(temp, final); err != nil {
+		return writer.NewError("create session", filepath.Join(root.Name(), final), writer.NotCommitted, err)
+	}
+	c.path = final
+	if err = root.SyncDir(folder.Sessions); err != nil {
+		return writer.NewError("create session", filepath.Join(root.Name(), final), writer.NotDurable, err)
+	}
+	return nil
+}
+
+// fill writes what a new folder has.
+func (c *Committer) fill(first First) (err error) {
+	if c.journal, err = journal.Create(c.dir, c.id.String()); err != nil {
+		return err
+	}
+	c.event, c.pub = first.Event, publisher{copies: [2]copied{{known: true}, {known: true}}}
+	if first.Share != nil {
+		if c.at, err = first.Share(c.path); err != nil {
+			return err
+		}
+	}
+	if _, err = c.append(actors.Batch{State: first.State}); err != nil {
+		return err
+	}
+	c.at.Iterations = c.at.Seq // so that metrics.json is written without any, too
+	if err = c.publish(); err != nil || first.Others == nil {
+		return err
+	}
+	return first.Others(c.dir)
+}
+
+// named is a folder that will have another name by the time its name is shown.
+type named struct {
+	writer.FS
+	name string
+}
+
+func (n named) Name() string { return n.name }
+
+// Open resumes a session; its next record has the event. A readable file that is not
+// as a publication left it is quarantined and made again. The session is the Committer's from
+// now on, also with an error.
+func Open(held *Held, event record.Event, opts Options) (*Committer, error) {
+	return open(held, event, opts, &atomic.Pointer[session.Mark]{})
+}
+
+func open(held *Held, event record.Event, opts Options, mark *atomic.Pointer[session.Mark]) (*Committer, error) {
+	ld := held.Contents
+	id := ld.State.ID()
+	c := &Committer{opts: opts, id: id, path: folder.Path(id), dir: held.Dir, lock: held.Lease, mark: mark, event: event}
+	for _, x := range ld.Stale {
+		if err := c.quarantine(x.Name, x.Err); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	// The last holder may have died between a rename and its sync: what was read is
+	// durable when Open has synced the folder.
+	var err error
+	if c.journal, err = journal.Open(c.dir, id.String(), ld.Log); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	c.base, c.at = cmp.Or(ld.Unedited, ld.State), ld.At
+	c.whole = ld.Broken()
+	c.pub.state = shown{seq: ld.Named[0].Seq, named: ld.Named[0]}
+	c.pub.metrics = shown{seq: ld.Named[1].Seq, named: ld.Named[1]}
+	c.pub.looked(c.dir)
+	c.opts.Reserve.Keep()
+	if len(ld.Stale) > 0 {
+		_ = c.publish() // it is tried again
+	}
+	at := c.at
+	c.mark.Store(&at)
+	return c, nil
+}

@@ -1,0 +1,59 @@
+package commit
+
+import (
+	"time"
+
+	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// A snapshot is a State on its way to history/.
+type snapshot struct {
+	st *session.State
+	at session.Mark
+	m  history.Manifest
+}
+
+func (c *Committer) snapshot(st *session.State, at session.Mark, when time.Time, why history.Reason) snapshot {
+	p := st.Progress()
+	active := []string{}
+	if id := st.ActiveTask(); id != "" {
+		active = append(active, id)
+	}
+	return snapshot{st, at, history.Manifest{
+		Session: c.id.String(), Epoch: at.Epoch, Seq: at.Seq, At: when, Reason: why,
+		Tasks: history.Tasks{Total: p.Total, Completed: p.Done, Active: active}, Iterations: st.NumIterations(),
+	}}
+}
+
+func (s snapshot) write(dir writer.FS) (history.Manifest, error) {
+	return history.Write(dir, s.m, wire.EncodeState(s.st, s.at), wire.EncodeMetrics(s.st, s.at))
+}
+
+// remember notes a State that is to stay whole. A publication writes it; the journal has it
+// all the same.
+func (c *Committer) remember(b actors.Batch, at session.Mark, when time.Time, grew bool) {
+	c.since++
+	var why history.Reason
+	switch {
+	case c.base != nil && c.base.Phase() != b.State.Phase():
+		why = history.Phase
+	case b.Triggers[session.TriggerComponentCompleted] > 0:
+		why = history.Component
+	case c.opts.Iterations && grew:
+		why = history.Iteration
+	case c.opts.Interval > 0 && c.since >= c.opts.Interval:
+		why = history.Interval
+	default:
+		return
+	}
+	c.since = 0
+	snap := c.snapshot(b.State, at, when, why)
+	if c.base != nil {
+		snap.m.NewIterations = b.State.NumIterations() - c.base.NumIterations()
+	}
+	c.pub.remember(snap, c.opts.Retention)
+}

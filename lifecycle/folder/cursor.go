@@ -1,0 +1,78 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// cursorsDir is the folder of a session's cursors, one sealed file each.
+const cursorsDir = "cursors"
+
+// cursorFile is how far a reader of a log has come.
+type cursorFile struct {
+	Seq uint64 `json:"seq"`
+}
+
+func cursorPath(name string) (string, error) {
+	if err := session.ValidateModule(name); err != nil { // the names of both have one rule
+		return "", &writer.Error{Op: "cursor", Path: fmt.Sprintf("%q", name), Class: writer.ClassInvalid, Err: err}
+	}
+	return cursorsDir + "/" + name + ".json", nil
+}
+
+// Cursor returns the record up to which a reader has read a session's log: 0 for one that
+// has no cursor yet.
+func Cursor(dir writer.FS, name string) (uint64, error) {
+	path, err := cursorPath(name)
+	if err != nil {
+		return 0, err
+	}
+	var c cursorFile
+	if err = ReadSmall(dir, path, &c); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return c.Seq, err
+}
+
+// MoveCursor notes durably that a reader has read a session's log up to a record. A cursor
+// never goes back, and has one reader, which alone moves it.
+func MoveCursor(dir writer.FS, name string, seq uint64) error {
+	path, err := cursorPath(name)
+	if err != nil {
+		return err
+	}
+	if was, err := Cursor(dir, name); err != nil || seq < was {
+		return err
+	}
+	if err := writer.MkdirDurable(dir, cursorsDir); err != nil {
+		return err
+	}
+	return WriteSmall(dir, path, cursorFile{Seq: seq})
+}
+
+// Passed is the record that every reader with a cursor has passed. One that cannot be read has
+// passed none: its name comes back with the error.
+func Passed(dir writer.FS) (seq uint64, unread string, err error) {
+	slowest := ^uint64(0) - 1
+	entries, err := dir.ReadDir(cursorsDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, "", err
+	}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || session.ValidateModule(name) != nil {
+			continue
+		}
+		seq, err := Cursor(dir, name)
+		if err != nil {
+			return 0, name, err
+		}
+		slowest = min(slowest, seq)
+	}
+	return slowest, "", nil
+}

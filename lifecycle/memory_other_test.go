@@ -1,0 +1,5 @@
+//go:build !linux
+
+package lifecycle_test
+
+func inMemory() {}

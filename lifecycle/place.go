@@ -1,0 +1,298 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/commit"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/journal"
+)
+
+// committing are the options of the committer of a session.
+func (s *Store) committing(id session.ID) commit.Options {
+	p := &s.opts.Policy
+	return commit.Options{
+		Logger: actors.SessionLog(s.opts.Logger, id), Now: s.opts.Now, Owner: writer.Self(s.opts.Command),
+		Interval: p.Interval, Iterations: p.Iterations, Retention: p.Retention, JournalBytes: p.JournalBytes,
+		MaxRecord: s.maxRecord, Segment: s.segment, Reserve: s.reserve, Place: place{s, id},
+	}
+}
+
+// committer takes the lease of a session and resumes it.
+func (s *Store) committer(id session.ID, event record.Event) (*commit.Committer, error) {
+	held, err := s.hold(id, false)
+	if err != nil {
+		return nil, err
+	}
+	return commit.Open(held, event, s.committing(id))
+}
+
+// hold takes the lease of a session, loads it, and removes what its last holder left behind. A
+// damaged one is quarantined. One that was edited outside is an error unless edited is set.
+func (s *Store) hold(id session.ID, edited bool) (held *commit.Held, err error) {
+	dir, err := s.sessionDir(id)
+	if err != nil {
+		return nil, err
+	}
+	held = &commit.Held{Dir: dir}
+	if held.Lease, err = s.lease(sessionsDir, id); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	if held.Contents, err = s.loadHeld(dir, id, held.Lease, edited); err == nil {
+		err = clean(dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, held.Close()) // what a newer version wrote, or somebody edited, stays as it is
+	}
+	s.logFindings(id, held.Contents)
+	return held, nil
+}
+
+// clean removes the requests to the last holder, and what it was writing when it died.
+func clean(dir writer.FS) error {
+	for _, request := range []string{pauseFile, wakeFile} {
+		if err := dir.Remove(request); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return writer.NewError("remove", filepath.Join(dir.Name(), request), writer.NotCommitted, err)
+		}
+	}
+	for _, name := range []string{".", history.Dir} {
+		if err := writer.RemoveTemps(dir, name, func(of string) bool { return of != metaFile }); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// logFindings logs what is not as it should be and does not keep the session from being
+// opened.
+func (s *Store) logFindings(id session.ID, ld *folder.Contents) {
+	log := s.Logger(id)
+	for _, f := range ld.Log.Faults {
+		switch {
+		case f.Seq == 0:
+			log.Warn().Stringer("fault", f).Msg("part of the journal is damaged, and nothing is lost by it")
+		case f.Kind != journal.Settled:
+			log.Warn().Stringer("fault", f).Msg("part of the journal is not applied; it stays in its file")
+		}
+	}
+	for _, f := range ld.Findings() {
+		level := zerolog.WarnLevel
+		if f.Severity == session.SeverityWarning { // of the plan, say, which is reported where the plan is read
+			level = zerolog.InfoLevel
+		}
+		log.WithLevel(level).Stringer("rule", f).Str("repair", f.Repair).Msg("a rule is broken")
+	}
+}
+
+// A place is what the committer of a session knows of its store.
+type place struct {
+	*Store
+	id session.ID
+}
+
+func (p place) Root() writer.FS { return p.root() }
+
+func (p place) KeepModule() (taken bool, err error) { return p.keepModule(p.id.Module) }
+
+func (p place) Restore() error {
+	if err := p.layout(); err != nil {
+		return err
+	}
+	_, err := p.KeepModule()
+	return err
+}
+
+func (p place) Recreate(another func(session.Mark) error, build func() error) error {
+	lock, err := p.lock(context.Background())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Unlock() }()
+	if err := commit.ClearUnfinished(p.root()); err != nil {
+		return err
+	}
+	if err := p.moveRemains(another); err != nil {
+		return err
+	}
+	if err := p.reserveID(p.id); err != nil { // the counters were removed as well
+		return err
+	}
+	if err := build(); err != nil {
+		return err
+	}
+	p.refreshLatest()
+	return nil
+}
+
+// moveRemains moves away what is left of the removed session. A session of the same ID
+// that somebody else made meanwhile, held or not, stays where it is.
+func (p place) moveRemains(another func(session.Mark) error) error {
+	dir, err := p.sessionDir(p.id)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	lease, err := writer.TryLock(dir, leaseFile, writer.Self(p.opts.Command))
+	if err != nil {
+		return heldByAnother("make session again", p.full(), err)
+	}
+	defer func() { _ = lease.Unlock() }()
+	if ld, err := folder.Load(dir, p.id); err == nil {
+		if err := another(ld.At); err != nil {
+			return err
+		}
+	}
+	_, err = p.moveToCorrupted(p.id, quarantineNote{Reason: "what was left when the session's folder was removed while it ran", Remains: true})
+	return err
+}
+
+func (p place) Retake(lost error, same func(session.Mark) error) (*commit.Held, error) {
+	dir, err := p.sessionDir(p.id)
+	if err != nil {
+		return nil, errors.Join(lost, err)
+	}
+	defer dir.Close()
+	if owner, err := p.Holder(p.id); err == nil && owner != nil {
+		return nil, heldByAnother("take lease again", p.full(), &BusyError{Path: p.full(), Owner: *owner})
+	}
+	if ld, err := folder.Load(dir, p.id); err == nil { // a look, which leaves no trace in another process's files
+		if err := same(ld.At); err != nil {
+			return nil, err
+		}
+	}
+	held, err := p.hold(p.id, false)
+	if err != nil {
+		return nil, heldByAnother("take lease again", p.full(), err)
+	}
+	return held, nil
+}
+
+// full is the path of the session's folder.
+func (p place) full() string { return filepath.Join(p.Path(), folder.Path(p.id)) }
+
+// beforeUnsaved is the counter before the first ID of an unsaved store: no store on a disk
+// gets there.
+const beforeUnsaved = 1_000_000_000
+
+// OpenUnsaved opens a project for sessions of which nothing is saved. It needs no .lopen,
+// reads none and makes none. No file is opened for writing, so that it works on a full
+// disk and on one that is mounted read-only.
+//
+// The State and the pauses of a session are as with files. No store finds it again: Open,
+// Latest and Fork return ErrNotFound, also of a session that is open, and so does reading
+// its messages. What Append, AppendEvent and Record accept is checked and
+// dropped. Look compares the project's files with what the same session saw of them.
+// What writes a file of the store fails with errors.ErrUnsupported: a checkpoint, a plan,
+// output, the lock of a module. IDs count from 1,000,000,001 on.
+func OpenUnsaved(project string, opts Options) (*Store, error) {
+	project, err := filepath.Abs(project)
+	if err != nil {
+		return nil, fmt.Errorf("open project: %w", err)
+	}
+	pfs, err := writer.OpenFS(project)
+	if err != nil {
+		return nil, fmt.Errorf("open project: %w", err)
+	}
+	return newStore(pfs, nothing(filepath.Join(pfs.Name(), Dir)), opts), nil
+}
+
+// saves says whether the store keeps files.
+func (s *Store) saves() bool {
+	_, unsaved := s.root().(nothing)
+	return !unsaved
+}
+
+// createUnsaved is Create in a store that keeps nothing.
+func (s *Store) createUnsaved(module string) (*Session, error) {
+	now := s.opts.Now()
+	id, err := session.NewID(module, now, beforeUnsaved+s.unsaved.Add(1))
+	if err != nil {
+		return nil, &Error{Op: "create session", Path: module, Class: writer.ClassInvalid, Err: err}
+	}
+	st, err := session.New(id, now)
+	if err != nil {
+		return nil, err
+	}
+	mark := &atomic.Pointer[session.Mark]{}
+	mark.Store(&session.Mark{})
+	return s.run(st, &discard{}, mark)
+}
+
+// discard is the Committer of a session of which nothing is kept: it acknowledges what the
+// actor hands over and drops it.
+type discard struct{ seq uint64 } // Owned by the session's actor.
+
+func (d *discard) Commit(actors.Batch) (actors.Committed, error) {
+	d.seq++
+	return actors.Committed{Seq: d.seq}, nil
+}
+
+func (d *discard) Publication(bool) func() error { return nil }
+func (d *discard) Published(error)               {}
+func (d *discard) Check() error                  { return nil }
+func (d *discard) Recover() error                { return nil }
+func (d *discard) Close() error                  { return nil }
+
+// nothing is a folder of that path that has no file and takes none: a reader finds
+// fs.ErrNotExist, a writer gets errors.ErrUnsupported.
+type nothing string
+
+func (n nothing) missing(op, name string) error {
+	return &fs.PathError{Op: op, Path: filepath.Join(string(n), name), Err: fs.ErrNotExist}
+}
+
+func (n nothing) refuse(op, name string) error {
+	return &fs.PathError{Op: op, Path: filepath.Join(string(n), name), Err: errUnsaved}
+}
+
+var errUnsaved = fmt.Errorf("nothing is saved here: %w", errors.ErrUnsupported)
+
+// OpenFile refuses to make a file, and finds none.
+func (n nothing) OpenFile(name string, flag int, _ fs.FileMode) (writer.File, error) {
+	if flag&os.O_CREATE != 0 {
+		return nil, n.refuse("open", name)
+	}
+	return nil, n.missing("open", name)
+}
+
+func (n nothing) Mkdir(name string, _ fs.FileMode) error { return n.refuse("mkdir", name) }
+func (n nothing) Rename(name, _ string) error            { return n.missing("rename", name) }
+func (n nothing) Remove(name string) error               { return n.missing("remove", name) }
+func (n nothing) RemoveAll(string) error                 { return nil }
+func (n nothing) Link(name, _ string) error              { return n.missing("link", name) }
+func (n nothing) Symlink(_, name string) error           { return n.refuse("symlink", name) }
+func (n nothing) Readlink(name string) (string, error)   { return "", n.missing("readlink", name) }
+func (n nothing) Chmod(name string, _ fs.FileMode) error { return n.missing("chmod", name) }
+func (n nothing) Lstat(name string) (fs.FileInfo, error) { return nil, n.missing("lstat", name) }
+func (n nothing) Stat(name string) (fs.FileInfo, error)  { return nil, n.missing("stat", name) }
+func (n nothing) ReadDir(string) ([]fs.DirEntry, error)  { return nil, nil }
+func (n nothing) SyncDir(name string) error              { return n.missing("sync", name) }
+func (n nothing) Sub(name string) (writer.FS, error)     { return nil, n.missing("open", name) }
+func (n nothing) Flock(name string, _ int) writer.Flock  { return noFlock{n.missing("lock", name)} }
+func (n nothing) Name() string                           { return string(n) }
+func (n nothing) Close() error                           { return nil }
+
+// noFlock is the lock on a file that is not there: each call returns the error.
+type noFlock struct{ err error }
+
+func (f noFlock) TryLock() (bool, error)     { return false, f.err }
+func (f noFlock) TryRLock() (bool, error)    { return false, f.err }
+func (f noFlock) Unlock() error              { return f.err }
+func (f noFlock) Stat() (fs.FileInfo, error) { return nil, f.err }
+func (f noFlock) Close() error               { return nil }

@@ -1,0 +1,116 @@
+package repair
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
+)
+
+// The folders of the project's checkpoints, below .lopen.
+const (
+	chainDir  = "checkpoints"
+	blobsDir  = "blobs"
+	chainFile = chainDir + "/" + checkpoint.MainTree + ".jsonl"
+)
+
+// CheckChain reads the chain of checkpoints, and the trees of those that the session made.
+// err is that of opening the chain; an error that wraps folder.ErrNotFound says that the project
+// has none.
+func (r *Report) CheckChain(chain *checkpoint.Store, err error) {
+	if errors.Is(err, folder.ErrNotFound) && r.checkpoint == "" {
+		return
+	}
+	if err != nil {
+		r.damaged(chainDir, err)
+		return
+	}
+	all, faults, err := chain.List()
+	if err != nil {
+		r.damaged(chainFile, err)
+		return
+	}
+	named := func(e *checkpoint.Entry) bool { return e.ID.String() == r.checkpoint }
+	dropped := len(all) > 0 && all[0].Number > 1 // the lines of entries that were removed
+	if r.checkpoint != "" && !dropped && !slices.ContainsFunc(all, named) {
+		r.damaged(chainFile, fmt.Errorf("checkpoint %s is not there, by which the session knows the project's files", r.checkpoint[:min(len(r.checkpoint), 8)]))
+	}
+	made := madeBy(all, r.ID)
+	if len(made) == 0 && r.checkpoint == "" {
+		return
+	}
+	for _, err := range faults { // any of them may have been of this session
+		r.damaged(chainFile, err)
+	}
+	seen := map[blob.Hash]struct{}{}
+	for _, e := range made {
+		if err := chain.Objects(e, checkpoint.Unseen(seen)); err != nil {
+			r.damaged(chainFile, fmt.Errorf("checkpoint %d: %w", e.Number, err))
+		}
+	}
+}
+
+// CheckData reads every blob that the checkpoints of the session need, which may be many
+// bytes. store is the path of .lopen.
+func (r *Report) CheckData(chain *checkpoint.Store, blobs *blob.Store, store string) error {
+	all, _, err := chain.List()
+	if err != nil {
+		return err
+	}
+	seen := map[blob.Hash]struct{}{}
+	first := checkpoint.Unseen(seen)
+	for _, e := range madeBy(all, r.ID) {
+		_ = chain.Objects(e, func(h blob.Hash) bool { // CheckChain reports a folder that cannot be read
+			if !first(h) {
+				return false
+			}
+			if err := blobs.Verify(h); err != nil {
+				r.damaged(fileOf(err, store), fmt.Errorf("checkpoint %d needs it: %w", e.Number, err))
+			}
+			return true
+		})
+	}
+	r.Blobs = len(seen)
+	return nil
+}
+
+// CheckBlobs reads every blob, named or not, and returns how many there are and which
+// are damaged. store is the path of .lopen.
+func CheckBlobs(blobs *blob.Store, store string) (n int, damaged []Fault, err error) {
+	for h, err := range blobs.All() {
+		switch {
+		case err == nil:
+			n++
+			err = blobs.Verify(h)
+		case writer.ClassOf(err) != writer.ClassCorrupt: // or it is a pack that is left out
+			return n, damaged, fmt.Errorf("list blobs: %w", err)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // or swept meanwhile
+			damaged = append(damaged, Fault{File: fileOf(err, store), Kind: "damaged", Problem: err.Error()})
+		}
+	}
+	return n, damaged, nil
+}
+
+// madeBy are those of some checkpoints that a session made and that were not removed.
+func madeBy(all []*checkpoint.Entry, id session.ID) []*checkpoint.Entry {
+	return slices.DeleteFunc(all, func(e *checkpoint.Entry) bool { return e.Session != id.String() || e.Removed != "" })
+}
+
+// fileOf is the file that an error on a blob is of, below the store.
+func fileOf(err error, store string) string {
+	var e *writer.Error
+	if errors.As(err, &e) {
+		if name, err := filepath.Rel(store, e.Path); err == nil {
+			return filepath.ToSlash(name)
+		}
+	}
+	return blobsDir
+}

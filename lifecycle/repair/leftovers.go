@@ -1,0 +1,66 @@
+package repair
+
+import (
+	"fmt"
+
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/process"
+)
+
+// ChildFile is the lock that a session's command inherits, in the session's folder.
+const ChildFile = ".child"
+
+// leftovers are what a crash left in a session's folder: files of writes that did
+// not end, and the lock of a process that is gone. Nobody holds the session.
+func leftovers(dir writer.FS, ld *folder.Contents) (all []string) {
+	for _, sub := range []string{".", history.Dir} {
+		temps, err := writer.Temps(dir, sub)
+		if err != nil {
+			continue // there is none
+		}
+		for _, name := range temps {
+			all = append(all, fmt.Sprintf("%s is of a write that did not end", name))
+		}
+	}
+	if ld != nil && ld.State.Status() == session.StatusActive {
+		all = append(all, fmt.Sprintf("%s is that of %s, which is gone and did not close the session", folder.LeaseFile, writer.LastOwner(dir, folder.LeaseFile)))
+	}
+	return all
+}
+
+// orphan names the command of a session's folder that outlived its loop.
+func (r *Report) orphan(dir writer.FS) {
+	var err error
+	switch r.Orphan, err = Abandoned(dir, ""); {
+	case err != nil:
+		r.Leftovers = append(r.Leftovers, "whether the old command lives cannot be told: "+err.Error())
+	case r.Orphan != nil:
+		r.Leftovers = append(r.Leftovers, fmt.Sprintf("it was left behind: %s; %s", r.Orphan, HowToEnd(r.Orphan, r.ID)))
+	}
+}
+
+// Abandoned returns the command of a session that nobody holds, if it still works, or a
+// process that it left behind, or nil. The names of the session's files in dir begin with
+// prefix.
+func Abandoned(dir writer.FS, prefix string) (orphan *process.Orphan, err error) {
+	for range 2 { // the second look is between two at the lease: no run began meanwhile
+		if orphan, err = process.FindOrphan(dir, prefix+ChildFile); err != nil || orphan == nil {
+			return nil, err
+		}
+		if _, held, err := writer.Holder(dir, prefix+folder.LeaseFile); held {
+			return nil, err
+		}
+	}
+	return orphan, nil
+}
+
+// HowToEnd says how to end a command that outlived the loop of a session.
+func HowToEnd(o *process.Orphan, id session.ID) string {
+	if o.PGID == 0 || !o.Alive {
+		return o.ByHand()
+	}
+	return fmt.Sprintf("lopen run %s ends it; or: kill -- -%d", id.Module, o.PGID)
+}

@@ -1,0 +1,180 @@
+package repair
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/envelope"
+)
+
+// A Recovery says what a damaged session comes to, and what it does not.
+type Recovery struct {
+	From     session.ID
+	Where    string // the damaged session's folder, below .lopen
+	Strategy string
+	Base     string // what the records were applied to: a snapshot, state.json, or nothing
+	Seq      uint64 // the record that was reached
+	ID       session.ID
+	// Recovered, Lost, Leftovers, Advice and Others are in words. Leftovers are what a
+	// crash left behind: unfinished writes, the lock of a process that is gone, commands
+	// that still live. Others are what the other strategies come to.
+	Recovered, Lost, Leftovers, Advice, Others []string
+	Rules                                      []session.Finding // that the files or the recovered State break
+
+	state        *session.State
+	conversation session.Mark // what the new session has of it, and its checkpoint
+}
+
+// State is what was recovered, under the damaged session's ID.
+func (r *Recovery) State() *session.State { return r.state }
+
+// A Note is the content of recovery.json, in the folder of a session that was recovered.
+type Note struct {
+	Session      string            `json:"session"`
+	At           time.Time         `json:"at"`
+	From         string            `json:"from"`
+	Folder       string            `json:"folder"`
+	Seq          uint64            `json:"seq"`
+	Strategy     string            `json:"strategy"`
+	Base         string            `json:"base"`
+	Recovered    []string          `json:"recovered"`
+	NotRecovered []string          `json:"notRecovered"`
+	Leftovers    []string          `json:"leftovers"`
+	Rules        []session.Finding `json:"rules"`
+	Advice       []string          `json:"advice"`
+}
+
+// Recover says what a session comes to whose folder is damaged. where is the folder below
+// .lopen, report what Verify found of it, and chain the project's checkpoints, nil where
+// there are none. Nothing is changed. The strategies:
+//
+//	latest-checkpoint  the newest State that is whole, in history/ or state.json, and the records after it
+//	checkpoint=CP      the State of a snapshot's number, or of a checkpoint
+//	journal            the records alone, from the first on
+//	partial            what can be read, whatever is missing between; of a state.json that is cut off the tasks that are whole
+//
+// "" takes the one that saves most: the newest record; of two that reach the same one,
+// the first in this list. What is left out is in Lost. The error wraps [envelope.ErrCorrupt]
+// where the strategy comes to nothing; what was found is returned then, too.
+func Recover(dir writer.FS, where, strategy string, report Report, chain *checkpoint.Store) (*Recovery, error) {
+	if errors.Is(report.Err, envelope.ErrFutureVersion) {
+		return nil, report.Err // it is not damaged: a newer version can resume it
+	}
+	r := &Recovery{From: report.ID, Where: where, Strategy: strategy}
+	r.take(report)
+	return r, rebuild(dir, r, chain)
+}
+
+// take notes what is damaged and what a crash left behind.
+func (r *Recovery) take(report Report) {
+	if report.Err != nil {
+		r.Leftovers = append(r.Leftovers, "damage: "+report.Err.Error())
+	}
+	for _, f := range report.Faults {
+		r.Leftovers = append(r.Leftovers, f.String())
+	}
+	for _, f := range report.Rules {
+		if f.Severity == session.SeverityCritical { // the others are of what is recovered, too
+			r.Rules = append(r.Rules, f)
+		}
+	}
+	r.Leftovers = append(r.Leftovers, report.Leftovers...)
+	if report.Orphan != nil {
+		r.Advice = append(r.Advice, "end what is left of the old command before the new session runs: it may still change files")
+	}
+}
+
+// Conversation is what the new session has of messages and events, and the checkpoint that
+// it knows the files by.
+func (r *Recovery) Conversation() session.Mark { return r.conversation }
+
+// Advise says what of a module's plan is missing where the strategy was partial, and what
+// to do. p is nil where there is no plan; path is its name.
+func (r *Recovery) Advise(p *plan.Plan, path string) {
+	if r.Strategy == Partial {
+		r.Advice = append(r.Advice, "it is partial: what is named as not recovered is missing from it, and what came after it may rest on that")
+		if p != nil {
+			r.missing(p, path)
+		}
+	}
+	r.Advice = append(r.Advice, "lopen session verify ID --accept, when you have looked at it: until then lopen run asks before it goes on")
+}
+
+// missing names the tasks of the module's plan that are not among what could be
+// read. The next run takes them from the plan.
+func (r *Recovery) missing(p *plan.Plan, path string) {
+	var lost []string
+	for _, t := range p.Tasks() {
+		if _, ok := r.state.Task(t.ID); !ok {
+			lost = append(lost, "task "+t.ID+", which is in the plan")
+		}
+	}
+	r.Lost = append(r.Lost, folder.FirstOf(lost, "tasks of the plan")...)
+	if len(lost) > 0 {
+		r.Advice = append(r.Advice, "look at the boxes in "+path+": the next run takes the missing tasks from there, and a ticked one counts as done")
+	}
+}
+
+// First is the first State of the new session, whose ID is noted. What was worked on is at
+// rest.
+func (r *Recovery) First(id session.ID, now time.Time) (*session.State, error) {
+	st, err := r.state.As(id)
+	if err != nil {
+		return nil, err
+	}
+	r.ID = id
+	for i := range r.Advice {
+		r.Advice[i] = strings.ReplaceAll(r.Advice[i], " ID ", " "+id.String()+" ")
+	}
+	e := st.Edit()
+	h := e.Header()
+	h.Lineage = &session.Lineage{Kind: session.LineageRecovered, From: r.From, Seq: r.Seq}
+	h.RequiresValidation, h.TransactionID = true, ""
+	h.UpdatedAt = now
+	if h.Status == session.StatusActive {
+		h.Status, h.ExitReason = session.StatusPaused, session.ExitCrashed
+	}
+	return e.State()
+}
+
+// Note is what is written of the recovery.
+func (r *Recovery) Note(now time.Time) Note {
+	list := func(all []string) []string { return append([]string{}, all...) } // [] and not null
+	return Note{r.ID.String(), now.UTC(), r.From.String(), r.Where, r.Seq, r.Strategy, r.Base,
+		list(r.Recovered), list(r.Lost), list(r.Leftovers), append([]session.Finding{}, r.Rules...), list(r.Advice)}
+}
+
+// conversation returns what a session's logs have of messages and events up to a Mark, whose
+// counts they may go beyond, and notes in a Recovery what they have and lack.
+func conversation(dir writer.FS, to session.Mark, r *Recovery) (session.Mark, error) {
+	has := to
+	has.Seq, has.OpenCalls = 0, nil
+	for _, events := range []bool{false, true} {
+		n, what := 0, map[bool]string{false: "messages", true: "events of its transcript"}[events]
+		for a, err := range folder.ReadAppended(dir, to, events) {
+			switch {
+			case errors.Is(err, folder.ErrDamaged):
+				r.Lost = append(r.Lost, err.Error())
+			case err != nil:
+				return has, err
+			default:
+				n++
+				has.Seq, has.Messages, has.Transcript = max(has.Seq, a.At.Seq), max(has.Messages, a.At.Messages), max(has.Transcript, a.At.Transcript)
+				if !events {
+					has.OpenCalls = session.Answered(has.OpenCalls, &a.Message)
+				}
+			}
+		}
+		if n > 0 {
+			r.Recovered = append(r.Recovered, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	return has, nil
+}

@@ -1,0 +1,199 @@
+package rewind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+)
+
+// Options say what a rewind changes.
+type Options struct {
+	Files, State bool
+	Paths        []string // of the files these and what is beneath them; nil is everything
+	Contested    bool     // also what changed while this session and others were at work
+	Force        bool     // also what somebody else changed; what the system does not allow is left as it is
+	DryRun       bool     // nothing is changed
+}
+
+// A Result is what a rewind did, or would do.
+type Result struct {
+	To       *checkpoint.Entry
+	Before   *checkpoint.Entry // what undo goes back to; nil of one that changed nothing
+	Changes  []checkpoint.Change
+	Retained []checkpoint.Retained
+	Tasks    []session.Task // whose state changes, as they are afterwards
+	Later    bool           // the repository's HEAD or branch is another one than at To
+
+	others []string // tasks of other sessions that are at work, each with its session
+}
+
+// Nothing says that the rewind changes nothing.
+func (r *Result) Nothing() bool { return len(r.Changes)+len(r.Tasks) == 0 }
+
+// Sessions reads sessions without a lock.
+type Sessions interface {
+	// WholeIncarnation is the incarnation of a session that can be read whole.
+	WholeIncarnation(id session.ID) (string, error)
+	// ReadAt returns the State of a record.
+	ReadAt(id session.ID, seq uint64) (*session.State, error)
+	// Log calls fn with each record above a number, in order.
+	Log(id session.ID, above uint64, fn func(record.Record) error) error
+}
+
+// A Planner says what a rewind of a session would do. It only reads.
+type Planner struct {
+	ID    session.ID
+	State func() *session.State // the newest
+	Mark  session.Mark          // of the newest record
+	Chain *checkpoint.Store
+	Last  *checkpoint.Entry      // by which the session knows the files; nil when there is none
+	Meta  func() checkpoint.Meta // of a checkpoint of the session as it is, but for the reason
+	// Permitted is that of [checkpoint.RewindOptions], whatever the options of a rewind say.
+	Permitted bool
+	Now       func() time.Time // the clock
+	Sessions  Sessions
+	Plans     Plans
+}
+
+// Undo is the checkpoint that undo of a session goes back to. The error is
+// [folder.ErrNotFound] where no rewind was made.
+func Undo(id session.ID, at session.Mark) (checkpoint.ID, error) {
+	if at.Undo == "" {
+		return checkpoint.ID{}, fmt.Errorf("undo in session %s: no rewind was made: %w", id, folder.ErrNotFound)
+	}
+	return checkpoint.ParseID(at.Undo)
+}
+
+// Preview plans a rewind of the files as they are now.
+func (p *Planner) Preview(ctx context.Context, to checkpoint.ID, opts Options) (*session.Rewinding, Result, error) {
+	target, err := p.Chain.Find(to)
+	if err != nil {
+		return nil, Result{}, err
+	}
+	r := &session.Rewinding{To: to.String(), Files: opts.Files, State: opts.State, Force: opts.Force, Contested: opts.Contested}
+	for _, path := range opts.Paths {
+		r.Paths = append(r.Paths, []byte(path))
+	}
+	meta := p.Meta()
+	meta.Reason, meta.Target = checkpoint.BeforeRewind, target.Number
+	now, tree, err := p.Chain.Look(ctx, meta)
+	if err != nil {
+		return nil, Result{}, err
+	}
+	_, would, err := p.plan(ctx, r, target, now, tree)
+	for _, a := range now.Active {
+		if a.Session != now.Session {
+			would.others = append(would.others, a.Session+" "+a.Task)
+		}
+	}
+	return r, would, err
+}
+
+// plan says what a rewind does to files and tasks, now being the entry that was made for
+// it, or what Look returned. It follows from the chain and the logs alone, so that it can
+// be made again after a crash.
+func (p *Planner) plan(ctx context.Context, r *session.Rewinding, target, now *checkpoint.Entry, tree *checkpoint.Tree) (*checkpoint.Plan, Result, error) {
+	done := Result{To: target}
+	opts := checkpoint.RewindOptions{Contested: r.Contested, Force: r.Force, Permitted: r.Force || p.Permitted}
+	for _, path := range r.Paths {
+		opts.Paths = append(opts.Paths, string(path))
+	}
+	var plan *checkpoint.Plan
+	if r.Files {
+		var err error
+		if plan, err = p.Chain.Plan(ctx, target, now, tree, now.Parent, opts); err != nil {
+			return nil, done, err
+		}
+		done.Changes, done.Retained, done.Later = plan.Changes, plan.Retained, plan.Later
+	}
+	if r.State {
+		st, err := p.stateBefore(target)
+		if err != nil {
+			return nil, done, err
+		}
+		changed := map[string]bool{}
+		session.Diff(p.State(), st, func(id string, was, is *session.Task) bool {
+			changed[id] = is != nil && (was == nil || was.State != is.State)
+			return true
+		})
+		for t := range st.All() { // in the plan's order, which a trie does not have
+			if changed[t.ID] {
+				done.Tasks = append(done.Tasks, t)
+			}
+		}
+	}
+	return plan, done, nil
+}
+
+// stateBefore is the State that a rewind ends with, but for the plan's boxes: that of the
+// session that made the checkpoint, which must be on this session's line.
+func (p *Planner) stateBefore(target *checkpoint.Entry) (*session.State, error) {
+	made, err := session.ParseID(target.Session)
+	if err != nil {
+		return nil, err
+	}
+	incarnation := p.Mark.Incarnation
+	if made != p.ID {
+		own := map[uint64]bool{}
+		if p.Last != nil {
+			if own, err = p.Chain.Line(p.Last.Number); err != nil {
+				return nil, err
+			}
+		}
+		if !own[target.Number] {
+			return nil, filesAlone(target, "and session %s does not come from that one", p.ID)
+		}
+		if incarnation, err = p.Sessions.WholeIncarnation(made); err != nil {
+			return nil, filesAlone(target, "which cannot be read: %v", err)
+		}
+	}
+	if incarnation != target.Incarnation {
+		return nil, filesAlone(target, "whose folder was removed since and made again")
+	}
+	seq := target.Seq
+	if target.Reason == checkpoint.AfterRewind { // its State is that of the rewind's end
+		err := p.Sessions.Log(made, seq, func(r record.Record) error {
+			if EndsAt(r, target) {
+				seq = r.Seq
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	earlier, err := p.Sessions.ReadAt(made, seq)
+	if err != nil {
+		return nil, err
+	}
+	if earlier, err = earlier.As(p.ID); err != nil {
+		return nil, err
+	}
+	return p.State().RewindTo(earlier, p.Now())
+}
+
+// EndsAt says whether a record is the end of the rewind that a checkpoint was made after.
+func EndsAt(r record.Record, e *checkpoint.Entry) bool {
+	return r.Rewind != nil && r.Rewind.After == e.ID.String()
+}
+
+// filesAlone says why the tasks of a checkpoint cannot be brought back.
+func filesAlone(e *checkpoint.Entry, format string, args ...any) error {
+	return fmt.Errorf("the tasks at checkpoint %d are in the log of session %s, %s: bring back the files alone, with --scope files: %w",
+		e.Number, e.Session, fmt.Sprintf(format, args...), folder.ErrNotFound)
+}
+
+// Failed is the error of a rewind that was asked for. It wraps [folder.ErrNotFound] where
+// the checkpoint is missing.
+func Failed(id session.ID, to checkpoint.ID, err error) error {
+	if errors.Is(err, checkpoint.ErrNotFound) && !errors.Is(err, folder.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", err, folder.ErrNotFound)
+	}
+	return fmt.Errorf("rewind session %s to checkpoint %s: %w", id, to.Short(), err)
+}

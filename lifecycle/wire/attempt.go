@@ -1,0 +1,63 @@
+package wire
+
+import (
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+// attempts appends what was recorded of starts of the command.
+func (e *encoder) attempts(key string, all []record.Attempt) {
+	if len(all) == 0 {
+		return
+	}
+	if data, err := strictjson.Marshal(all); err == nil { // valid ones are never refused
+		e.raw(key, data)
+	}
+}
+
+// The least bytes that the members take which are always written, of an attempt, a
+// FileChange and a ContextUse. What is shorter is refused: "{}" would become four hundred
+// bytes in memory.
+const minAttempt, minFileChange, minContextUse = 128, 20, 20
+
+func (d *decoder) attempts() (all []record.Attempt) {
+	d.Array(func() {
+		var a record.Attempt
+		raw := d.Raw()
+		if d.Reader.Err() != nil {
+			return
+		}
+		if len(raw) > record.MaxAttempt {
+			d.Fail("an attempt of more than %d bytes", record.MaxAttempt)
+			return
+		}
+		if err := strictjson.Unmarshal([]byte(raw), &a); err != nil {
+			d.Fail("attempts: %v", err)
+			return
+		}
+		if len(raw) < minAttempt+minFileChange*len(a.Files)+minContextUse*len(a.Context) {
+			d.Fail("members of an attempt are missing")
+			return
+		}
+		all = append(all, a)
+	})
+	return all
+}
+
+func (e *encoder) rewinding(key string, r *session.Rewinding) {
+	if r == nil {
+		return
+	}
+	if data, err := strictjson.Marshal(r); err == nil { // the type has nothing that it could refuse
+		e.raw(key, data)
+	}
+}
+
+func (d *decoder) rewinding() *session.Rewinding {
+	r := &session.Rewinding{}
+	if err := strictjson.Unmarshal([]byte(d.Raw()), r); err != nil && d.Reader.Err() == nil {
+		d.Fail("rewinding: %v", err)
+	}
+	return r
+}

@@ -1,0 +1,313 @@
+package wire
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+)
+
+// A Change is what EncodeChange found between two States.
+type Change struct {
+	// Body holds the members of the record's JSON object, without braces.
+	Body []byte
+	// Iterations says that the iterations changed.
+	Iterations bool
+	// None says that nothing of the State differs.
+	None bool
+	// Large says that Body would be longer than the limit and was not made: the
+	// caller writes a snapshot of the State and a record that names it.
+	Large bool
+}
+
+// EncodeChange returns the record of what is different in to. It costs what the
+// change costs: only what the States do not share is walked. A from of nil stands
+// for nothing at all, as at the creation of a session. From r it takes why the record
+// is written, and the operations that change nothing of the State. limit is in bytes;
+// 0 is none.
+func EncodeChange(from, to *session.State, r record.Record, limit int) Change {
+	if from == nil {
+		from = session.Blank(to.ID())
+	}
+	d := &differ{from: from, to: to, limit: limit}
+	d.b = make([]byte, 0, 1<<10)
+	d.why(r)
+	d.key("ops")
+	d.b = append(d.b, '[')
+	d.notes(r.Ops)
+	begun, c := len(d.b), Change{}
+	c.Iterations = d.iterationOps()
+	d.headerOps()
+	d.taskOps()
+	if d.large() {
+		return Change{Iterations: c.Iterations, Large: true}
+	}
+	c.None = len(d.b) == begun
+	c.Body = append(d.b, ']')[1:] // without the brace
+	return c
+}
+
+// CountChanges counts the operations between two States by name, for the record
+// of a change that is too large to be written out.
+func CountChanges(from, to *session.State) map[string]uint64 {
+	if from == nil {
+		from = session.Blank(to.ID())
+	}
+	counts := map[string]uint64{}
+	session.Diff(from, to, func(_ string, was, now *session.Task) bool {
+		if name := taskOp(was, now); name != "" {
+			counts[name]++
+		}
+		return true
+	})
+	return counts
+}
+
+// differ writes the operations between two States.
+type differ struct {
+	encoder
+	from, to *session.State
+	limit    int
+	many     bool // more tasks differ than fit
+}
+
+func (d *differ) large() bool { return d.many || d.limit > 0 && len(d.b) > d.limit }
+
+// op appends an operation.
+func (d *differ) op(name string, fn func()) {
+	d.element(func() {
+		d.str("op", name)
+		fn()
+	})
+}
+
+func (d *differ) iterationOps() bool {
+	was, now := d.from.Metrics(), d.to.Metrics()
+	keep := was.Shared(now)
+	if keep == was.Len() && keep == now.Len() {
+		return false
+	}
+	d.op(record.OpIterationsAdded, func() {
+		if keep < was.Len() {
+			d.key("keep")
+			d.b = strconv.AppendInt(d.b, int64(keep), 10)
+		}
+		d.iterations(now, keep)
+	})
+	return true
+}
+
+// headerOps compares the headers as they are written.
+func (d *differ) headerOps() {
+	if d.from.SharesHeader(d.to) {
+		return
+	}
+	was, now := d.from.Header(), d.to.Header()
+	var c headerChanges
+	var a, b encoder
+	for _, m := range headerObject.members {
+		if m.key == "data" && same(was.Data, now.Data) || m.key == "modelConfig" && same(was.ModelConfig, now.ModelConfig) {
+			continue
+		}
+		d.headerMember(&c, m.key, a.value(&m, &was), b.value(&m, &now))
+	}
+	for _, f := range now.Extra {
+		d.headerMember(&c, f.Key, extraValue(was.Extra, f.Key), f.Value)
+	}
+	for _, f := range was.Extra {
+		if extraValue(now.Extra, f.Key) == nil {
+			c.unset = append(c.unset, f.Key)
+		}
+	}
+	if len(c.set)+len(c.unset) == 0 {
+		return
+	}
+	d.op(record.OpModified, func() {
+		d.object("set", func() {
+			for _, f := range c.set {
+				d.field(f.Key, f.Value)
+			}
+		})
+		d.strs("unset", c.unset)
+	})
+}
+
+// headerChanges are the changes of members that have no named operation.
+type headerChanges struct {
+	set   []session.Field
+	unset []string
+}
+
+// headerMember compares a member of the header.
+func (d *differ) headerMember(c *headerChanges, key string, was, now []byte) {
+	switch {
+	case bytes.Equal(was, now):
+	case opNames[key] != "":
+		d.namedOp(key, was, now)
+	case len(now) == 0:
+		c.unset = append(c.unset, key)
+	default:
+		c.set = append(c.set, session.Field{Key: key, Value: now})
+	}
+}
+
+// namedOp writes the change of one member that has a named operation.
+func (d *differ) namedOp(key string, was, now []byte) {
+	d.op(opNames[key], func() {
+		if len(was) > 0 && was[0] == '"' {
+			d.field("from", was)
+		}
+		if len(now) == 0 {
+			d.strs("unset", []string{key})
+			return
+		}
+		d.object("set", func() { d.field(key, now) })
+	})
+}
+
+// value is a member's value as it is written, good until the next call; nothing
+// when it is left out.
+func (e *encoder) value(m *member, h *session.Header) []byte {
+	e.b = append(e.b[:0], '{')
+	e.member(m, reflect.ValueOf(h).Elem().Field(m.index))
+	if len(e.b) == 1 {
+		return nil
+	}
+	return slices.Clone(e.b[len(m.key)+4:]) // behind {"key":
+}
+
+func extraValue(fields []session.Field, key string) []byte {
+	for _, f := range fields {
+		if f.Key == key {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// same says whether two slices are one.
+func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
+// changed is a task that differs.
+type changed struct {
+	id       string
+	was, now *session.Task
+}
+
+// taskOps writes what differs, in the order of the IDs, so that the same change
+// gives the same record.
+func (d *differ) taskOps() {
+	var all []changed
+	session.Diff(d.from, d.to, func(id string, was, now *session.Task) bool {
+		all = append(all, changed{id, was, now})
+		d.many = d.limit > 0 && len(all)*minTask > d.limit
+		return !d.many
+	})
+	if d.many {
+		return
+	}
+	slices.SortFunc(all, func(a, b changed) int { return strings.Compare(a.id, b.id) })
+	for _, c := range all {
+		d.taskOp(c)
+		if d.large() {
+			return
+		}
+	}
+	d.children("", d.from.Roots(), d.to.Roots())
+	for _, c := range all {
+		if c.now != nil {
+			var was []string
+			if c.was != nil {
+				was = c.was.Children
+			}
+			d.children(c.id, was, c.now.Children)
+		}
+		if d.large() {
+			return
+		}
+	}
+}
+
+// minTask is less than what the shortest operation on a task takes, in bytes.
+const minTask = 24
+
+// taskOp names what happened to a task by its most telling change; "" when
+// only the list of its children differs.
+func taskOp(was, now *session.Task) string {
+	switch {
+	case was == nil:
+		return record.OpTaskCreated
+	case now == nil:
+		return record.OpTaskRemoved
+	case was.State != now.State:
+		return record.OpTaskStatusChanged
+	case was.Parent != now.Parent:
+		return record.OpTaskMoved
+	case len(was.DependsOn) < len(now.DependsOn):
+		return record.OpDependencyAdded
+	case len(was.DependsOn) > len(now.DependsOn):
+		return record.OpDependencyRemoved
+	}
+	alike := *now
+	alike.Children = was.Children
+	if was.Equal(&alike) {
+		return ""
+	}
+	return record.OpTaskModified
+}
+
+func (d *differ) taskOp(c changed) {
+	name := taskOp(c.was, c.now)
+	switch name {
+	case "":
+		return
+	case record.OpTaskRemoved:
+		d.op(name, func() { d.str("id", c.id) })
+		return
+	}
+	d.op(name, func() {
+		if name == record.OpTaskStatusChanged {
+			d.str("from", string(c.was.State))
+		}
+		d.str("parent", c.now.Parent)
+		d.key("task")
+		d.b = append(d.b, '{')
+		d.task(c.now)
+		d.b = append(d.b, '}')
+	})
+}
+
+// children writes a change of a list as what was put in the place of what, so
+// that one task more in a list of a million costs one line.
+func (d *differ) children(of string, was, now []string) {
+	if same(was, now) {
+		return
+	}
+	at := 0
+	for at < min(len(was), len(now)) && was[at] == now[at] {
+		at++
+	}
+	if at == len(was) && at == len(now) {
+		return
+	}
+	was, now = was[at:], now[at:]
+	for len(was) > 0 && len(now) > 0 && was[len(was)-1] == now[len(now)-1] {
+		was, now = was[:len(was)-1], now[:len(now)-1]
+	}
+	d.op(record.OpChildrenChanged, func() {
+		d.str("of", of)
+		d.num("at", int64(at))
+		d.num("removed", int64(len(was)))
+		d.strs("inserted", now)
+	})
+}
+
+// opNames are the named operations, by member.
+var opNames = map[string]string{
+	"status": record.OpStatusChanged, "phase": record.OpPhaseChanged, "step": record.OpStepChanged, "component": record.OpComponentChanged,
+	"activeTask": record.OpActiveTaskChanged, "exitReason": record.OpExitReasonChanged, "check": record.OpChecked, "resources": record.OpResourcesChanged,
+}

@@ -1,0 +1,243 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/envelope"
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+// DecodeRecord reads a line of a journal. The error wraps ErrCorrupt or
+// ErrFutureVersion.
+func DecodeRecord(line []byte) (record.Record, error) {
+	var r record.Record
+	err := decodeRecord(line, &r, nil)
+	return r, err
+}
+
+// maxOps bounds the operations of a record. A writer that has more keeps the State whole:
+// the shortest has 30 bytes, and all together 4 MiB.
+const maxOps = 1 << 18
+
+// maxIDs bounds the texts in a list of an operation: 4 MiB have no more that differ.
+const maxIDs = 1 << 20
+
+// An operation is an Op with what it takes to apply it.
+type operation struct {
+	record.Op
+	parent   string
+	task     session.Task
+	set      []session.Field
+	unset    []string
+	at       int
+	removed  int
+	inserted []string
+	keep     int // -1 for all
+	added    []session.Iteration
+}
+
+// decodeRecord reads a line and calls do, unless it is nil, with each operation.
+func decodeRecord(line []byte, r *record.Record, do func(*operation) error) error {
+	head, err := cut(r, line)
+	if err != nil {
+		return err
+	}
+	d := newDecoder(strictjson.NewReader(head))
+	if appended(r) {
+		d.version = SchemaVersion // the object is as it was given, whatever the version
+	}
+	d.Object(func(key string) { d.recordMember(key, r, do) })
+	d.End()
+	if err := d.Err(); err != nil {
+		return fmt.Errorf("record %d: %w", r.Seq, err)
+	}
+	if r.Snapshot != nil && len(r.Snapshot.SHA256) != 64 || r.Seq == 0 {
+		return fmt.Errorf("record %d: %w: a number or a checksum is missing", r.Seq, envelope.ErrCorrupt)
+	}
+	return nil
+}
+
+func (d *decoder) recordMember(key string, r *record.Record, do func(*operation) error) {
+	switch key {
+	case "schemaVersion":
+		if d.version = d.Int(); d.version != SchemaVersion {
+			d.Fail("schemaVersion %d is not %d", d.version, SchemaVersion) // before anything of it is done
+		}
+	case "seq":
+		r.Seq = d.Uint()
+	case "epoch":
+		r.Epoch = d.Uint()
+	case "event":
+		if r.Event = record.Event(d.Text()); !r.Event.Known() {
+			d.Fail("%q is no event", r.Event)
+		}
+	case "triggers":
+		d.triggers(r)
+	case "commitUs":
+		r.Commit = time.Duration(d.Int()) * time.Microsecond
+	case "snapshot":
+		r.Snapshot = d.snapshot()
+	case "ops":
+		d.Array(func() { d.recordOp(r, do) })
+	default:
+		if !d.known(recordObject, key, r) {
+			d.Raw()
+		}
+	}
+}
+
+// recordOp reads an operation into a record, and does it.
+func (d *decoder) recordOp(r *record.Record, do func(*operation) error) {
+	op := d.operation()
+	if d.Reader.Err() != nil {
+		return
+	}
+	if op.Name == "" || len(r.Ops) == maxOps {
+		d.Fail("an operation without a name, or more than %d", maxOps)
+		return
+	}
+	r.Ops = append(r.Ops, op.Op)
+	if do == nil {
+		return
+	}
+	if err := do(&op); err != nil {
+		d.Fail("%v", err)
+	}
+}
+
+// appended says whether the record is a message or an event of the transcript.
+func appended(r *record.Record) bool { return r.Message != nil || r.TranscriptEvent != nil }
+
+// cut takes the message or event out of a line that is one, and returns what is around it: any
+// object that a caller appended is in a line, also one that no other member may be.
+func cut(r *record.Record, line []byte) ([]byte, error) {
+	at := 1 + bytes.IndexByte(line[min(len(line), 1):], '{') // no member before it is an object
+	end := bytes.LastIndex(line, []byte(`,"crc":"`))
+	head, message := bytes.CutSuffix(line[:at], []byte(`,"message":`))
+	if !message {
+		var event bool
+		if head, event = bytes.CutSuffix(line[:at], []byte(`,"transcriptEvent":`)); !event {
+			return line, nil
+		}
+	}
+	if end < at {
+		return nil, fmt.Errorf("record: %w: the line has no end", envelope.ErrCorrupt)
+	}
+	object, op := bytes.Clone(line[at:end]), record.Op{Name: record.OpMessagesAppended, Count: 1}
+	if message {
+		r.Message = object
+	} else {
+		r.TranscriptEvent, op.Name = object, record.OpEventsAppended
+	}
+	r.Ops = []record.Op{op}
+	return append(bytes.Clone(head), '}'), nil
+}
+
+func (d *decoder) triggers(r *record.Record) {
+	d.Object(func(key string) {
+		n := d.Uint()
+		for t := range session.NumTriggers { // one that a later version has is counted there only
+			if t.String() == key {
+				r.Triggers[t] = n
+			}
+		}
+	})
+}
+
+func (d *decoder) snapshot() *record.SnapshotRef {
+	ref := &record.SnapshotRef{Counts: map[string]uint64{}}
+	d.Object(func(key string) {
+		switch key {
+		case "sha256":
+			ref.SHA256 = d.Text()
+		case "counts":
+			d.Object(func(name string) { ref.Counts[name] = d.Uint() })
+		default:
+			d.Raw()
+		}
+	})
+	return ref
+}
+
+func (d *decoder) operation() (op operation) {
+	op.keep = -1
+	d.Object(func(key string) {
+		switch key {
+		case "op":
+			op.Name = d.Text()
+		case "id", "of":
+			op.Task = d.Text()
+		case "from":
+			op.From = d.Text()
+		case "to":
+			op.To = d.Text()
+		case "count":
+			op.Count = d.int()
+		case "paths":
+			op.Paths = d.strs(maxIDs)
+		default:
+			d.effect(key, &op)
+		}
+	})
+	op.task.Parent = op.parent
+	op.summarize()
+	return op
+}
+
+// effect reads a member that says what an operation changes.
+func (d *decoder) effect(key string, op *operation) {
+	switch key {
+	case "parent":
+		op.parent = d.Text()
+	case "task":
+		op.task = d.flatTask()
+		op.Task = op.task.ID
+	case "set":
+		d.Object(func(key string) { op.set = append(op.set, session.Field{Key: key, Value: d.raw()}) })
+	case "unset":
+		op.unset = d.strs(maxIDs)
+	case "at":
+		op.at = d.int()
+	case "removed":
+		op.removed = d.int()
+	case "inserted":
+		op.inserted = d.strs(maxIDs)
+	case "keep":
+		op.keep = d.int()
+	case "iterations":
+		op.added = d.iterations()
+	default:
+		d.Raw()
+	}
+}
+
+// summarize fills in what a reader of the log is shown of the effect.
+func (op *operation) summarize() {
+	switch op.Name {
+	case record.OpTaskStatusChanged:
+		op.To = string(op.task.State)
+	case record.OpIterationsAdded:
+		op.Count = len(op.added)
+	case record.OpChildrenChanged:
+		op.Count = len(op.inserted) - op.removed
+	case record.OpStatusChanged, record.OpPhaseChanged, record.OpStepChanged, record.OpComponentChanged,
+		record.OpActiveTaskChanged, record.OpExitReasonChanged:
+		for _, f := range op.set {
+			op.To = strictjson.NewReader(f.Value).Text()
+		}
+	}
+}
+
+// flatTask reads a task without its parent and children: other members of a record name them.
+func (d *decoder) flatTask() (t session.Task) {
+	d.Object(func(key string) {
+		if !d.known(taskObject, key, &t) {
+			t.Extra = append(t.Extra, session.Field{Key: key, Value: d.raw()})
+		}
+	})
+	return t
+}

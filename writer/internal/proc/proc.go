@@ -1,0 +1,19 @@
+// Package proc says what is known of a process: which boot of the machine it belongs to,
+// when it started, and how what it wrote is shown.
+package proc
+
+import "unicode"
+
+// Printable keeps what another process wrote from steering a terminal.
+func Printable(s string) string {
+	b := []rune(s)
+	for i, r := range b {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			b[i] = '?'
+		}
+	}
+	if len(b) > 200 {
+		b = append(b[:199], '…')
+	}
+	return string(b)
+}

@@ -1,0 +1,35 @@
+package writer
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+)
+
+// OpenDir opens a folder below dir that must be one itself: a symlink or a
+// file in its place is refused.
+func OpenDir(dir FS, name string) (FS, error) {
+	path := filepath.Join(dir.Name(), name)
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return nil, opening(path, err)
+	}
+	if !info.IsDir() {
+		what := "a file"
+		if info.Mode()&fs.ModeSymlink != 0 {
+			what = "a symlink"
+		}
+		return nil, &Error{Op: "open", Path: path, Class: ClassInvalid,
+			Err: fmt.Errorf("it is %s and not a folder; move it away", what)}
+	}
+	sub, err := dir.Sub(name)
+	if err != nil {
+		return nil, opening(path, err)
+	}
+	return sub, nil
+}
+
+// opening names a folder in full: the system says of it only where it lies below another.
+func opening(path string, err error) error {
+	return NewError("open", path, NotCommitted, err)
+}

@@ -1,0 +1,23 @@
+//go:build !unix
+
+package process
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// Without flock on inherited descriptors an orphan cannot be seen: the lock is
+// never found held.
+func flockShared(*os.File) (bool, error)    { return true, nil }
+func unlock(*os.File) error                 { return nil }
+func tryFlock(*os.File) (bool, error)       { return true, nil }
+func groupExists(int) bool                  { return false }
+func signalGroup(pgid int, kill bool) error { return errors.ErrUnsupported }
+func ours(int) bool                         { return false }
+
+func groupHolds(int, fs.FileInfo) answer { return unknown }
+func holders(fs.FileInfo) []int          { return nil }
+
+func strays(fs.FileInfo, int64, Group) (ours, others []int) { return nil, nil }

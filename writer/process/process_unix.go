@@ -1,0 +1,20 @@
+//go:build unix && !linux
+
+package process
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+)
+
+func groupExists(pgid int) bool {
+	err := syscall.Kill(-pgid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}
+
+// groupHolds is not known: it takes /proc to see what another process has open.
+func groupHolds(int, fs.FileInfo) answer { return unknown }
+func holders(fs.FileInfo) []int          { return nil }
+
+func strays(fs.FileInfo, int64, Group) (ours, others []int) { return nil, nil }

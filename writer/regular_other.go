@@ -1,6 +1,0 @@
-//go:build !unix
-
-package writer
-
-// noWait: folders of this system have no FIFOs.
-const noWait = 0
