@@ -17,15 +17,7 @@ import (
 // smallDisk mounts a file system of 1 MiB for the test.
 func smallDisk(t *testing.T) string {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("mounting a tmpfs takes root")
-	}
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=0700"); err != nil {
-		t.Skipf("a tmpfs cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
-	return dir
+	return tmpfs(t, "size=1m")
 }
 
 // fill writes zeros until the disk is full; what it returns frees it.

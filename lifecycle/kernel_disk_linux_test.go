@@ -103,7 +103,6 @@ func TestReadOnlyRemount(t *testing.T) {
 	require.Equal(t, lifecycle.ClassDenied, lifecycle.ClassOf(err), "%v", err)
 	require.Equal(t, 2, sess.State().Header().TurnCount, "what was accepted is kept")
 	require.ErrorIs(t, store.Close(t.Context()), unix.EROFS, "it says what is not durable")
-	m.lazy = true // see TestFailedCloseLetsGo
 
 	m = m.twin(t)
 	requireTurn(t, m.dir, sess.ID(), 1)
@@ -127,7 +126,7 @@ func TestFailedCloseLetsGo(t *testing.T) {
 	accepted(t, sess.Change(session.TriggerStepCompleted, bulky(1)))
 	require.ErrorIs(t, store.Close(t.Context()), unix.ENOSPC)
 	<-sess.Done()
-	require.NoError(t, unix.Unmount(disk, 0))
+	unmount(t, disk)
 	require.NoError(t, unix.Mount("tmpfs", disk, "tmpfs", 0, "")) // for the clean-up
 }
 

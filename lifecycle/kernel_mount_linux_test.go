@@ -1,12 +1,14 @@
 package lifecycle_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -27,6 +29,21 @@ func tmpfs(t *testing.T, options string) string {
 	}
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
 	return dir
+}
+
+// unmount requires that nothing below dir is open. A process that another test starts has
+// all that is open here until its exec, also what is closed meanwhile, so that busy is
+// busy only after a while.
+func unmount(t *testing.T, dir string) {
+	t.Helper()
+	err := unix.Unmount(dir, 0)
+	for until := time.Now().Add(10 * time.Second); errors.Is(err, unix.EBUSY) && time.Now().Before(until); err = unix.Unmount(dir, 0) {
+		time.Sleep(time.Millisecond)
+	}
+	if err != nil {
+		_ = unix.Unmount(dir, unix.MNT_DETACH)
+	}
+	require.NoError(t, err, "unmount %s", dir)
 }
 
 // exhaust makes empty files until there is no inode left.
@@ -64,7 +81,6 @@ const (
 type imageFS struct {
 	file, dir string
 	options   string
-	lazy      bool // that somebody still has it open at the end is no error
 }
 
 func newImage(t *testing.T, kind string, options ...string) *imageFS {
@@ -90,24 +106,16 @@ func newImage(t *testing.T, kind string, options ...string) *imageFS {
 	if out, err := exec.Command("mount", "-o", m.options, m.file, m.dir).CombinedOutput(); err != nil {
 		t.Skipf("%s cannot be mounted here: %v: %s", kind, err, out)
 	}
-	t.Cleanup(func() {
-		if out, err := exec.Command("umount", m.dir).CombinedOutput(); err != nil {
-			_ = exec.Command("umount", "-l", m.dir).Run()
-			if !m.lazy {
-				t.Errorf("umount: %v: %s", err, out)
-			}
-		}
-	})
+	t.Cleanup(func() { unmount(t, m.dir) })
 	return m
 }
 
 // again unmounts and mounts, which plays the file system's own journal.
 func (m *imageFS) again(t *testing.T) {
 	t.Helper()
-	for _, args := range [][]string{{"umount", m.dir}, {"mount", "-o", m.options, m.file, m.dir}} {
-		out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
-		require.NoError(t, err, "%s: %s", args, out)
-	}
+	unmount(t, m.dir)
+	out, err := exec.Command("mount", "-o", m.options, m.file, m.dir).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 // twin mounts a copy of the device as it is now.
@@ -118,7 +126,7 @@ func (m *imageFS) twin(t *testing.T) *imageFS {
 		out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
 		require.NoError(t, err, "%s: %s", args, out)
 	}
-	t.Cleanup(func() { require.NoError(t, exec.Command("umount", twin.dir).Run()) })
+	t.Cleanup(func() { unmount(t, twin.dir) })
 	return twin
 }
 

@@ -21,9 +21,10 @@ import (
 const (
 	// maxPeak is the resident set that a reading command may have, in bytes.
 	maxPeak = 256 << 20
-	// hardLimit is the memory that the kernel lets such a command have. The Go runtime
-	// prepares more than it touches, so that it is above maxPeak.
-	hardLimit = maxPeak + 64<<20
+	// hardLimit is the memory that the kernel lets such a command have, so that one that
+	// takes all there is ends and not the machine. The Go runtime prepares more than it
+	// touches, and the stack of each thread counts in full, however many there happen to be.
+	hardLimit = 2 * maxPeak
 	// maxTime ends a command that hangs. What is quadratic in the tests' inputs takes
 	// longer, and what is linear ends in seconds, on a busy machine too.
 	maxTime = 60 * time.Second

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,14 +27,10 @@ func asNobody(t *testing.T) (dir string, lopen func(code int, args ...string) st
 	self, err := os.Executable()
 	require.NoError(t, err)
 	bin := filepath.Join(base, "lopen")
-	src, err := os.Open(self)
-	require.NoError(t, err)
-	defer src.Close()
-	dst, err := os.OpenFile(bin, os.O_CREATE|os.O_WRONLY, 0o755)
-	require.NoError(t, err)
-	_, err = io.Copy(dst, src)
-	require.NoError(t, err)
-	require.NoError(t, dst.Close())
+	// By a process of its own: what another test starts has the files of this process open
+	// until its exec, and a file that is open for writing cannot be executed.
+	out, err := exec.Command("cp", self, bin).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 	dir = filepath.Join(base, "project")
 	for _, name := range []string{dir, filepath.Join(dir, "sub"), filepath.Join(base, "tmp")} {
 		require.NoError(t, os.Mkdir(name, 0o755))

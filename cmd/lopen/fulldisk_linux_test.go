@@ -21,7 +21,7 @@ func TestFullDiskPausesAndResumes(t *testing.T) {
 	}
 	dir, outside := t.TempDir(), t.TempDir()
 	require.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"))
-	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n- [ ] two\n"), 0o600))
 	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
 
@@ -60,7 +60,7 @@ func TestFullDiskEndsARunThatMayNotWait(t *testing.T) {
 	}
 	dir, outside := t.TempDir(), t.TempDir()
 	require.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"))
-	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n"), 0o600))
 	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
 	cmd := command(t, dir, "run", "m", "--log-level", "warn", "--pause-timeout", "1500ms", "--", "sh", "-c", `cat /dev/zero >fill 2>/dev/null; true`)
@@ -85,7 +85,7 @@ func TestFullDiskFailsEveryCommandAlike(t *testing.T) {
 	}
 	dir := t.TempDir()
 	require.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=3m"))
-	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n- [ ] two\n"), 0o600))
 	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
 	cmd := command(t, dir, "run", "m", "--max-iterations", "1", "--", "sh", "-c", "echo a >a.txt")

@@ -20,7 +20,7 @@ func TestOutputLeavesRoomForTheState(t *testing.T) {
 	}
 	dir, outside := t.TempDir(), t.TempDir()
 	require.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"))
-	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n- [ ] two\n"), 0o600))
 	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
 	run := func(dir string, args ...string) string {

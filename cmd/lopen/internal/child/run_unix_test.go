@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -228,7 +229,9 @@ func TestWhatCannotBeStarted(t *testing.T) {
 		_, err = child.Run(t.Context(), child.Command{Argv: []string{argv0}, Dir: dir, Env: env})
 		require.ErrorIs(t, err, child.ErrNotStarted, argv0)
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "for-nobody"), []byte("#!/no/such/interpreter\n"), 0o700))
+	// By another process: what a test beside starts has the files of this one open until its
+	// exec, and a file that is open for writing cannot be executed.
+	require.NoError(t, exec.Command("sh", "-c", `printf '#!/no/such/interpreter\n' >"$0" && chmod 700 "$0"`, filepath.Join(dir, "for-nobody")).Run())
 	for _, keep := range []bool{false, true} {
 		begun := func(int) { t.Error("it began") }
 		_, err := child.Run(t.Context(), child.Command{Argv: []string{filepath.Join(dir, "tool")}, Dir: filepath.Join(dir, "moved"), Env: env, Keep: keep, Started: begun})
