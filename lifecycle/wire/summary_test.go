@@ -1,7 +1,11 @@
 package wire_test
 
 import (
+	"errors"
 	"math"
+	"reflect"
+	"slices"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -47,28 +51,106 @@ func TestSummary(t *testing.T) {
 	require.Equal(t, session.StatusActive, got.Status)
 }
 
-// TestTheLongestSummary has to fit into what a listing reads, or a session with
-// long names would be listed as damaged.
+// TestTheLongestSummary gives each field that a listing shows the longest value that a State
+// may have. The summary has to fit into what a listing reads of a file, or of such a session
+// it reads the whole log.
 func TestTheLongestSummary(t *testing.T) {
 	t.Parallel()
 	id, err := session.NewID(strings.Repeat("m", 64), at, math.MaxUint64)
 	require.NoError(t, err)
-	st, err := session.New(id, time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC))
+	st, err := session.New(id, at)
 	require.NoError(t, err)
 	e := st.Edit()
-	h := e.Header()
-	h.Status, h.Phase, h.Step, h.ExitReason = session.StatusComplete, session.PhaseRequirementGathering, session.StepDetermineDependencies, session.ExitMaxIterations
-	h.CompletedAt = h.CreatedAt
-	h.Component, h.ActiveTask = strings.Repeat("é", 1<<10/2), strings.Repeat("é", 1<<10/2)
-	h.TotalCostUSD = -math.MaxFloat64
+	for _, field := range before("settings", e.Header()) {
+		lengthen(t, e.Header(), id, field)
+	}
 	e.AppendIteration(session.Iteration{InputTokens: math.MaxInt64, OutputTokens: math.MaxInt64, CachedTokens: math.MaxInt64})
 	st, err = e.State()
 	require.NoError(t, err)
-	state := wire.EncodeState(st, session.Mark{Seq: math.MaxUint64})
-	got, err := wire.DecodeSummary(state[:listed-1<<10]) // room for the counts, which are small here
+	mark := session.Mark{Incarnation: "0123456789abcdef"}
+	for _, field := range before("inherits", &mark) {
+		if field.IsZero() {
+			lengthen(t, nil, id, field)
+		}
+	}
+	state := wire.EncodeState(st, mark)
+	want, err := wire.DecodeSummary(state)
 	require.NoError(t, err)
-	require.Equal(t, h.ActiveTask, got.ActiveTask)
-	require.EqualValues(t, uint64(math.MaxUint64), got.Seq)
+	counts := 20 * (1 + reflect.TypeFor[session.Progress]().NumField()) // digits of what is small here: iterations and progress
+	got, err := wire.DecodeSummary(state[:listed-counts])
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
+
+// before are the fields of what a pointer leads to that stand in front of a member.
+func before(key string, of any) (all []reflect.Value) {
+	v := reflect.ValueOf(of).Elem()
+	for i := range v.NumField() {
+		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); name == key {
+			break
+		}
+		all = append(all, v.Field(i))
+	}
+	return all
+}
+
+// lengthen gives a field of a header the value that takes the most room in JSON.
+func lengthen(t *testing.T, h *session.Header, id session.ID, v reflect.Value) {
+	t.Helper()
+	switch of := v.Addr().Interface().(type) {
+	case *time.Time:
+		*of = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
+		return
+	case *session.ID:
+		*of = id
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		lengthen(t, h, id, v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			lengthen(t, h, id, v.Field(i))
+		}
+	case reflect.String:
+		v.SetString(longest(t, h, v))
+	case reflect.Float64:
+		v.SetFloat(-math.MaxFloat64)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(math.MinInt64)
+	case reflect.Uint64:
+		v.SetUint(math.MaxUint64)
+	default:
+		require.Fail(t, "say what the longest one is", "%s", v.Type())
+	}
+}
+
+// longest is the text that takes the most room in JSON among those that a field of a header may have.
+func longest(t *testing.T, h *session.Header, v reflect.Value) string {
+	t.Helper()
+	refused := func(s string) *session.InvalidError {
+		v.SetString(s)
+		var bad *session.InvalidError
+		errors.As(h.Validate(), &bad)
+		return bad
+	}
+	bad := refused("\xff")
+	require.NotNil(t, bad, "no text may have this byte")
+	if values, ok := strings.CutPrefix(bad.Want, "one of "); ok {
+		return slices.MaxFunc(strings.Split(values, ", "), func(a, b string) int { return len(a) - len(b) })
+	}
+	most := ""
+	for _, c := range []string{"x", "\x01"} { // the second one takes six bytes
+		n := sort.Search(1<<20, func(n int) bool {
+			more := refused(strings.Repeat(c, n+1))
+			return more != nil && more.Field == bad.Field
+		})
+		if n > 0 {
+			most = strings.Repeat(c, n)
+		}
+	}
+	return most
 }
 
 func TestSummaryRefuses(t *testing.T) {
