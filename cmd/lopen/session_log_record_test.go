@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle/wire"
+)
+
+// TestLogTellsOfEachOperation reads each operation that a record can have and says what
+// `session log` prints of it, "" where another line has it.
+func TestLogTellsOfEachOperation(t *testing.T) {
+	t.Parallel()
+	told := map[string]struct{ with, text string }{
+		"task-created":        {`"task":{"id":"a"}`, "a task created"},
+		"task-status-changed": {`"from":"pending","task":{"id":"a","state":"failed"}`, "a: pending → failed"},
+		"task-modified":       {`"task":{"id":"a"}`, "a task modified"},
+		"task-moved":          {`"task":{"id":"a"}`, "a task moved"},
+		"task-removed":        {`"id":"a"`, "a task removed"},
+		"dependency-added":    {`"task":{"id":"a"}`, "a dependency added"},
+		"dependency-removed":  {`"task":{"id":"a"}`, "a dependency removed"},
+		"children-changed":    {`"of":"a","at":0,"removed":1,"inserted":["b"]`, ""},
+		"iterations-added":    {`"iterations":[{"number":1},{"number":2}]`, "the command ran 2 times"},
+		"status-changed":      {`"from":"active","set":{"status":"paused"}`, "status: active → paused"},
+		"phase-changed":       {`"from":"planning","set":{"phase":"building"}`, "phase: planning → building"},
+		"step-changed":        {`"from":"repeat","unset":["step"]`, "step: repeat → none"},
+		"component-changed":   {`"set":{"component":"a"}`, "component: none → a"},
+		"active-task-changed": {`"from":"a","set":{"activeTask":"b"}`, "active task: a → b"},
+		"exit-reason-changed": {`"set":{"exitReason":"paused"}`, "exit reason: none → paused"},
+		"checked":             {`"set":{"check":{"exit":1}}`, "checked"},
+		"resources-changed":   {`"unset":["resources"]`, "resources changed"},
+		"modified":            {`"set":{"turnCount":2}`, ""},
+		"messages-appended":   {`"count":1`, "1 message"},
+		"events-appended":     {`"count":2`, "2 events of the transcript"},
+		"attempt-recorded":    {`"id":"a","to":"done"`, ""},
+		"checkpoint-made":     {`"id":"a","to":"c1"`, "checkpoint c1 of a"},
+		"not-set-back":        {`"id":"a","to":"busy"`, "the files stay as a left them: busy"},
+		"files-changed":       {`"id":"a","to":"created","count":4,"paths":["b","c\n"]`, `files created: b, "c\n" and 2 more`},
+	}
+	source, err := os.ReadFile("../../lifecycle/session/record/record.go")
+	require.NoError(t, err)
+	all := regexp.MustCompile(`(?m)^\tOp\w+ += "([a-z-]+)"`).FindAllStringSubmatch(string(source), -1)
+	require.NotEmpty(t, all)
+	for _, m := range all {
+		op, ok := told[m[1]]
+		require.True(t, ok, "%s has no row here: summarize (lifecycle/wire) and opText make its line", m[1])
+		rec, err := wire.DecodeRecord(fmt.Appendf(nil, `{"seq":1,"schemaVersion":%d,"ops":[{"op":%q,%s}]}`, wire.SchemaVersion, m[1], op.with))
+		require.NoError(t, err)
+		lines := changesText(rec)
+		if op.text == "" {
+			require.Empty(t, lines, m[1])
+		} else {
+			require.Equal(t, []string{op.text}, lines, m[1])
+		}
+		delete(told, m[1])
+	}
+	require.Empty(t, told, "no operation of a record")
+}
