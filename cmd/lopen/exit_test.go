@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/lifecycle"
+)
+
+// TestExitOfEachClass requires a decision for each class of storage error: with what a command
+// exits, and whether it says what to do. Of the others the message says it.
+func TestExitOfEachClass(t *testing.T) {
+	t.Parallel()
+	exits := map[string]struct {
+		code int
+		hint bool
+	}{
+		"unknown":        {loop.ExitFailed, false},
+		"invalid":        {loop.ExitFailed, false},
+		"busy":           {loop.ExitBusy, false},
+		"transient":      {loop.ExitFailed, false},
+		"no-space":       {loop.ExitStorage, true},
+		"denied":         {loop.ExitStorage, true},
+		"device":         {loop.ExitStorage, true},
+		"corrupt":        {exitCorrupt, false},
+		"future-version": {loop.ExitFailed, false},
+		"fenced":         {loop.ExitFailed, false},
+		"removed":        {loop.ExitFailed, false},
+	}
+	for c := lifecycle.Class(0); !strings.HasPrefix(c.String(), "class "); c++ {
+		want, ok := exits[c.String()]
+		require.True(t, ok, "decide in exit.go about %s", c)
+		err := fmt.Errorf("save: %w", &lifecycle.Error{Op: "replace", Path: "/x", Class: c, Err: io.ErrShortWrite})
+		require.Equal(t, want.code, exitCode(err), "%s", c)
+		if want.hint {
+			require.Equal(t, "  "+c.Hint()+"\n", hint(err))
+		} else {
+			require.Empty(t, hint(err), "%s", c)
+		}
+		delete(exits, c.String())
+	}
+	require.Empty(t, exits, "no class")
+}
