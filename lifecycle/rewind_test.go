@@ -503,7 +503,7 @@ func TestRewindThatCannotBeginIsNotFinishedLater(t *testing.T) {
 		return crashfs.Fault{}
 	})
 	_, err = sess.Rewind(t.Context(), ids[0], both)
-	require.ErrorIs(t, err, writer.ErrNoSpace)
+	require.Equal(t, writer.ClassNoSpace, writer.ClassOf(err), "%v", err)
 	disk.SetHook(nil)
 	require.NoError(t, sess.Unpause(t.Context()))
 	require.NoError(t, sess.Close(t.Context()))

@@ -71,7 +71,6 @@ func (c Class) Hint() string {
 var (
 	ErrInvalid = errors.New("invalid")
 	ErrBusy    = errors.New("busy")
-	ErrNoSpace = errors.New("no space")
 )
 
 // sentinels pairs them with their classes. No map: errors.Is passes any target,
@@ -80,7 +79,7 @@ var sentinels = [...]struct {
 	err   error
 	class Class
 }{
-	{ErrInvalid, ClassInvalid}, {ErrBusy, ClassBusy}, {ErrNoSpace, ClassNoSpace}, {envelope.ErrCorrupt, ClassCorrupt}, {envelope.ErrFutureVersion, ClassFutureVersion},
+	{ErrInvalid, ClassInvalid}, {ErrBusy, ClassBusy}, {envelope.ErrCorrupt, ClassCorrupt}, {envelope.ErrFutureVersion, ClassFutureVersion},
 }
 
 // Outcome is what is known of a file after a failed call.
@@ -139,7 +138,7 @@ func (e *Error) Details() map[string]any {
 	return d
 }
 
-// Is makes errors.Is(err, ErrNoSpace) and the like follow the class.
+// Is makes errors.Is(err, ErrBusy) and the like follow the class.
 func (e *Error) Is(target error) bool {
 	for _, s := range sentinels {
 		if s.err == target {

@@ -60,7 +60,7 @@ func TestClassOf(t *testing.T) {
 func TestErrorIs(t *testing.T) {
 	t.Parallel()
 	all := map[Class]error{
-		ClassInvalid: ErrInvalid, ClassBusy: ErrBusy, ClassNoSpace: ErrNoSpace,
+		ClassInvalid: ErrInvalid, ClassBusy: ErrBusy,
 		ClassCorrupt: envelope.ErrCorrupt, ClassFutureVersion: envelope.ErrFutureVersion,
 	}
 	for class := classUnknown; int(class) < len(classNames); class++ {

@@ -188,7 +188,7 @@ func TestFullDisk(t *testing.T) {
 	require.NoError(t, err)
 	disk.Capacity(int(u.Bytes), 0)
 	_, err = storeAll(on(t, disk), strings.Repeat("more", 100))
-	require.ErrorIs(t, err, writer.ErrNoSpace)
+	require.Equal(t, writer.ClassNoSpace, writer.ClassOf(err), "%v", err)
 	require.NoError(t, sweep(on(t, disk), live))
 	require.NoError(t, verifyAll(on(t, disk), live))
 	u, err = on(t, disk).Usage()

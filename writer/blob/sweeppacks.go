@@ -65,7 +65,7 @@ func (c *packSweep) run() error {
 			continue
 		}
 		c.keep(at)
-		if !errors.Is(perr, writer.ErrNoSpace) && !errors.Is(perr, envelope.ErrCorrupt) {
+		if writer.ClassOf(perr) != writer.ClassNoSpace && !errors.Is(perr, envelope.ErrCorrupt) {
 			err = cmp.Or(err, perr)
 		}
 	}

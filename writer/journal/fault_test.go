@@ -332,7 +332,7 @@ func TestFaultOfCreate(t *testing.T) {
 	for _, op := range []string{"open", "write", "sync", "syncdir"} {
 		dir := &faulty{FS: open(t), err: syscall.ENOSPC, fails: func(o string, _ int) bool { return o == op }}
 		_, err := journal.Create(dir, id)
-		require.ErrorIs(t, err, writer.ErrNoSpace, op)
+		require.Equal(t, writer.ClassNoSpace, writer.ClassOf(err), "%s: %v", op, err)
 	}
 	dir := open(t)
 	create(t, dir, 1)
