@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 )
 
@@ -142,6 +145,44 @@ func TestRecordsAreDocumented(t *testing.T) {
 	require.Greater(t, len(all), 25)
 	for _, m := range all {
 		require.True(t, strings.Contains(text, "`"+m[1]+"`"), "docs/FORMATS.md lacks `%s`", m[1])
+	}
+}
+
+// TestMembersOfStateAreDocumented requires the members of each object of state.json and
+// metrics.json in docs/FORMATS.md, in their order.
+func TestMembersOfStateAreDocumented(t *testing.T) {
+	t.Parallel()
+	_, section, _ := strings.Cut(document(t, "docs/FORMATS.md"), "\n## state.json and metrics.json\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	word := regexp.MustCompile("`(\\w+)`")
+	of := func(part, object string, value any) {
+		typ := reflect.TypeOf(value)
+		var keys, named []string
+		for i := range typ.NumField() {
+			if key, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ","); key != "" {
+				keys = append(keys, key)
+			}
+		}
+		for _, m := range word.FindAllStringSubmatch(part, -1) {
+			if slices.Contains(keys, m[1]) {
+				named = append(named, m[1])
+			}
+		}
+		require.Equal(t, keys, named, "the members of %s", object)
+	}
+	top, objects, ok := strings.Cut(section, "\n4. ")
+	require.True(t, ok)
+	of(top, "the header", session.Header{})
+	of(top, "the mark", session.Mark{})
+	for object, value := range map[string]any{
+		"lineage": session.Lineage{}, "progress": session.Progress{}, "settings": session.Settings{}, "rateLimit": session.RateLimit{}, "git": session.Git{},
+		"check": session.CheckResult{}, "resources": session.Resource{}, "tasks": session.Task{}, "log": session.Attempt{}, "totals": session.Totals{},
+		"iterations": session.Iteration{},
+	} {
+		_, item, ok := strings.Cut(objects, "\n- `"+object+"`")
+		require.True(t, ok, object)
+		item, _, _ = strings.Cut(item, ".\n")
+		of(item, object, value)
 	}
 }
 
