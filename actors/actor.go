@@ -19,28 +19,28 @@ const (
 	defaultBacklog = 32 << 20
 	defaultQuiet   = 100 * time.Millisecond
 	defaultEvery   = 2 * time.Second
-	// criticalBuffer is how many pauses nobody has looked at are remembered.
-	// Each needs an Unpause in between, so a reader this far behind is gone;
-	// then the oldest one makes room.
+	// criticalBuffer is the number of unread pauses that Critical holds. An
+	// Unpause lies between any two of them, so a reader that is this far behind
+	// is gone; then the newest error replaces the oldest.
 	criticalBuffer = 16
 )
 
-// Options of an actor. The zero value works: 256 requests, no log.
+// Options of an actor. The zero value works.
 type Options struct {
 	Mailbox int   // requests that wait before triggers are only counted; 0 means 256
 	Backlog int64 // bytes of entries that are not durable yet; 0 means 32 MiB
-	// Autosave is how long after an Update, at the latest, what it changed is
+	// Autosave is the longest time after which a change that an Update made is
 	// committed without a Save; 0 leaves it to the next Save, Sync, Flush or Close.
 	Autosave time.Duration
-	// The readable files follow when the session was quiet for Quiet (0 means 100 ms), and
-	// not more often than Every (0 means two seconds), after which they follow a session that
-	// is never quiet as well. Negative values are no time at all.
+	// The readable files are published when no commit happened for Quiet (0 means 100 ms).
+	// Every (0 means two seconds) is the least time between two publications, and the most
+	// that steady commits delay one. Negative values mean no delay.
 	Quiet, Every time.Duration
-	// AtClose, unless nil, makes the State of the last commit from the newest one when
-	// Close begins. It is called in the writer goroutine, once more for each Update or
-	// Save that comes in between.
+	// AtClose, unless nil, turns the newest State into the one that the last commit stores.
+	// The writer goroutine calls it when Close begins, and again whenever a Save or an Update
+	// replaces the State in between.
 	AtClose func(*session.State) *session.State
-	Logger  zerolog.Logger // a line a commit at debug, a line a pause at error; each with the session's ID
+	Logger  zerolog.Logger // one line per commit at debug, one per pause at error; each with the session's ID
 }
 
 // An Actor is the one writer of one session. Make it with [Start].
@@ -50,14 +50,14 @@ type Actor struct {
 	log    zerolog.Logger
 
 	newest   atomic.Pointer[session.State] // the newest accepted State; Save and Update store, all read
-	commits  atomic.Uint64                 // that were begun
+	commits  atomic.Uint64                 // number of commits begun
 	mailbox  chan request
 	overflow [session.NumTriggers]atomic.Uint64 // triggers that found the mailbox full
 	durable  atomic.Pointer[session.State]      // the last State that a commit covered; stored by run only
 	paused   atomic.Pointer[PausedError]        // stored by run only
 	critical chan error
 
-	dirty    chan struct{} // says that an Update changed something; nil without Autosave
+	dirty    chan struct{} // signals that an Update changed the State; nil without Autosave
 	autosave time.Duration // Immutable after Start.
 	atClose  func(*session.State) *session.State
 	quiet    time.Duration // Immutable after Start.
@@ -65,9 +65,9 @@ type Actor struct {
 
 	mu       sync.Mutex
 	backlog  []Entry       // appended, not yet in pending. Guarded by mu.
-	held     int64         // what the entries that are not durable cost. Guarded by mu.
-	bound    int64         // Immutable after Start.
-	appended chan struct{} // says that there is a backlog
+	held     int64         // bytes of the entries that are not durable. Guarded by mu.
+	bound    int64         // limit of held, in bytes. Immutable after Start.
+	appended chan struct{} // signals that the backlog is not empty
 
 	barriers  chan barrier
 	closing   atomic.Bool
@@ -79,29 +79,29 @@ type Actor struct {
 	// Owned by run.
 	pending   Batch            // accepted, not yet durable
 	published chan error       // result of the running publication; nil when none runs
-	unshown   commits          // that no publication has been begun for
+	unshown   commits          // commits since the last publication was begun
 	shownAt   time.Time        // when the last publication was begun
-	due       <-chan time.Time // of the next publication; nil when none is due
-	alarm     <-chan time.Time // of the autosave; nil when none is due
-	begun     time.Time        // of the actor
-	pausedAt  time.Time        // of the pause that lasts
+	due       <-chan time.Time // fires when the next publication is due; nil when none is
+	alarm     <-chan time.Time // fires when an autosave is due; nil when none is
+	begun     time.Time        // when the actor was started
+	pausedAt  time.Time        // when the present pause began
 }
 
 type request struct {
 	trigger session.Trigger
-	at      time.Time // zero when requests were waiting already: only the oldest one's time is used
+	at      time.Time // zero when other requests were waiting: only the time of the oldest is used
 }
 
 // barrier is a call that waits for the disk.
 type barrier struct {
 	retry   bool       // takes a paused actor out of its pause
 	publish bool       // waits for the readable files
-	commits uint64     // those that were begun before the call
+	commits uint64     // number of commits begun before the call
 	reply   chan error // buffered, so that run never waits for a caller that gave up
 }
 
 // Start starts the writer goroutine of a session whose durable State is
-// initial. The actor owns c from now on and closes it.
+// initial. From then on the actor owns c and closes it.
 func Start(initial *session.State, c Committer, opts Options) *Actor {
 	if opts.Mailbox <= 0 {
 		opts.Mailbox = defaultMailbox
@@ -141,9 +141,9 @@ func (a *Actor) State() *session.State { return a.newest.Load() }
 // goroutines wants after Update.
 //
 // A nil error means accepted, not durable: this State or a newer one will be
-// committed. While the actor is paused the State is accepted all the same and a
-// [*PausedError] is returned. After Close has begun it is ErrClosed, and the
-// State may or may not be part of the last commit.
+// committed. A paused actor accepts the State too, and Save returns a
+// [*PausedError]. After Close has begun Save returns ErrClosed, and the State
+// may or may not be part of the last commit.
 func (a *Actor) Save(st *session.State, t session.Trigger) error {
 	if t >= session.NumTriggers {
 		return fmt.Errorf("save session %s: trigger %d is none of the %d known ones", a.id, t, session.NumTriggers)
@@ -167,10 +167,11 @@ func (a *Actor) Save(st *session.State, t session.Trigger) error {
 	return a.refusal()
 }
 
-// Update changes the newest State by compare and swap: fn gets it and returns
-// its successor; when another goroutine was faster, fn is called again with
-// that one's. Nothing is committed: the next Save, Sync, Flush or Close does
-// that, or the autosave. An error of fn changes nothing and is returned as it is.
+// Update changes the newest State by compare and swap: fn gets the State and
+// returns its successor. When another goroutine changed the State meanwhile, fn
+// is called again with the newer one. Update commits nothing: the next Save,
+// Sync, Flush or Close does that, or the autosave. When fn fails, nothing
+// changes and Update returns that error unwrapped.
 func (a *Actor) Update(fn func(*session.State) (*session.State, error)) error {
 	for {
 		old := a.newest.Load()
@@ -184,7 +185,7 @@ func (a *Actor) Update(fn func(*session.State) (*session.State, error)) error {
 		if a.newest.CompareAndSwap(old, st) {
 			select {
 			case a.dirty <- struct{}{}:
-			default: // known already, or nobody wants to know
+			default: // a signal is waiting already, or there is no autosave
 			}
 			return a.refusal()
 		}
@@ -192,7 +193,8 @@ func (a *Actor) Update(fn func(*session.State) (*session.State, error)) error {
 }
 
 // refusal is checked after the State was stored. Close sets closing before its
-// last commit reads the State, so a caller that sees closing unset is covered.
+// last commit reads the State, so the State of a caller that sees closing unset
+// is in that commit or an earlier one.
 func (a *Actor) refusal() error {
 	if a.closing.Load() {
 		return ErrClosed
@@ -205,24 +207,25 @@ func (a *Actor) refusal() error {
 
 // Sync returns nil when everything that was accepted before the call is
 // durable. It returns the [*PausedError] while the actor is paused, ErrClosed
-// after Close, and ctx's error when that ends first; the commit continues then.
+// after Close, and the cause of ctx when ctx ends first; the commit continues.
 func (a *Actor) Sync(ctx context.Context) error { return a.send(ctx, barrier{}) }
 
 // Flush is Sync, and on nil the session's readable files show the State, durably.
 func (a *Actor) Flush(ctx context.Context) error { return a.send(ctx, barrier{publish: true}) }
 
-// Unpause tries again after the cause of a pause is gone: on nil everything
-// that was accepted is durable, in one commit, the readable files show it, and
-// Critical is armed again. On an error the pause stays, with the newer cause. On
-// an actor that is not paused it is Flush.
+// Unpause tries again after the cause of a pause is gone. When it returns nil,
+// everything that was accepted is durable, in one commit, the readable files
+// show it, and Critical is armed again. On an error the pause stays, with the
+// newer cause. On an actor that is not paused Unpause does what Flush does.
 func (a *Actor) Unpause(ctx context.Context) error {
 	return a.send(ctx, barrier{retry: true, publish: true})
 }
 
-// Critical delivers one error per pause. The channel is never closed.
+// Critical delivers one error per pause. The channel is never closed. It holds
+// 16 errors; a newer one replaces the oldest.
 func (a *Actor) Critical() <-chan error { return a.critical }
 
-// Paused returns the error of the pause that lasts, or nil.
+// Paused returns the error of the present pause, or nil.
 func (a *Actor) Paused() error {
 	if p := a.paused.Load(); p != nil {
 		return p
@@ -249,9 +252,10 @@ func (a *Actor) send(ctx context.Context, b barrier) error {
 
 // Close commits what is accepted, ends the writer goroutine and closes the
 // Committer. It is idempotent: every call waits for the same end and returns the
-// same error. When ctx ends first, a [*NotDurableError] says so, or another error
-// that only the readable files wait; the writer continues and holds the session's
-// lease until the stuck call has returned.
+// same error. When ctx ends first, Close returns a [*NotDurableError], or another
+// error when everything is durable and only the readable files are late. The
+// writer then continues, and holds the session's lease until the stuck call has
+// returned.
 func (a *Actor) Close(ctx context.Context) error {
 	a.closeOnce.Do(func() {
 		a.closing.Store(true)
@@ -292,7 +296,7 @@ func (a *Actor) run() {
 		case r := <-mailbox:
 			a.pending.add(r)
 			a.drain()
-			_ = a.commitPending() // sticky: the callers get it from Save and Critical
+			_ = a.commitPending() // the error is sticky: Save and Critical deliver it
 			a.publishDue()
 		case b := <-a.barriers:
 			a.drain()
@@ -318,7 +322,7 @@ func (a *Actor) run() {
 			a.lastState()
 			err := a.settle(barrier{retry: true, publish: true})
 			if err != nil && (a.pending.Saves() > 0 || !a.allDurable()) {
-				a.takeBacklog() // what came during a pause counts
+				a.takeBacklog() // so that entries appended during a pause are counted
 				err = &NotDurableError{Session: a.id, Saves: a.pending.Saves(), Entries: len(a.pending.Entries), Cause: err}
 			}
 			_ = a.awaitPublication()
@@ -329,7 +333,7 @@ func (a *Actor) run() {
 	}
 }
 
-// lastState makes the newest State what it is to be when the actor has ended.
+// lastState applies Options.AtClose to the newest State.
 func (a *Actor) lastState() {
 	if a.atClose == nil {
 		return
@@ -342,11 +346,11 @@ func (a *Actor) lastState() {
 	}
 }
 
-// settle makes the newest State durable if it is not, and does what else the
-// barrier asks for.
+// settle makes the newest State durable if it is not, and does what the barrier
+// asks for.
 func (a *Actor) settle(b barrier) error {
 	if b.retry || b.publish {
-		_ = a.awaitPublication() // it pauses if it failed
+		_ = a.awaitPublication() // a failure pauses the actor
 	}
 	if p := a.paused.Load(); p != nil {
 		if !b.retry {
@@ -360,8 +364,9 @@ func (a *Actor) settle(b barrier) error {
 		if err := a.commitPending(); err != nil {
 			return err
 		}
-	} else if b.reply != nil && b.commits == a.commits.Load() { // else a commit has looked since
-		if err := a.guard(a.commit.Check); err != nil { // or what was durable may be gone
+	} else if b.reply != nil && b.commits == a.commits.Load() {
+		// No commit since the call has looked at the files: what was durable may be gone.
+		if err := a.guard(a.commit.Check); err != nil {
 			return a.pause(err, false)
 		}
 	}
@@ -377,8 +382,8 @@ func (a *Actor) settle(b barrier) error {
 	return nil
 }
 
-// drain takes what waits now; what comes meanwhile is the next burst's, so that
-// a flood of saves cannot keep a commit from happening.
+// drain takes at most one full mailbox. What arrives meanwhile belongs to the
+// next burst, so that a flood of saves cannot delay a commit forever.
 func (a *Actor) drain() {
 	for range cap(a.mailbox) {
 		select {
@@ -397,7 +402,7 @@ func (a *Actor) drain() {
 func (a *Actor) commitPending() error {
 	a.commits.Add(1)
 	a.pending.State = a.newest.Load()
-	a.takeBacklog() // after the State: what it may name is there
+	a.takeBacklog() // after the State, so that every entry that the State names is in this commit
 	begun := time.Now()
 	var res Committed
 	err := a.guard(func() (err error) {
@@ -420,8 +425,9 @@ func (a *Actor) commitPending() error {
 	return nil
 }
 
-// pause makes err sticky. Only the first error of a pause is raised; a later
-// one, of an Unpause that failed, replaces the cause and goes to its caller.
+// pause makes err sticky. Critical delivers only the first error of a pause. A
+// later one comes from an Unpause that failed: it replaces the cause and goes to
+// the caller of Unpause.
 func (a *Actor) pause(err error, durable bool) error {
 	p := &PausedError{Session: a.id, Cause: err, Durable: durable}
 	if a.paused.Swap(p) != nil {
@@ -436,15 +442,15 @@ func (a *Actor) pause(err error, durable bool) error {
 		default:
 		}
 		select {
-		case old := <-a.critical: // nobody reads; the oldest pause makes room
+		case old := <-a.critical: // nobody reads: the oldest error gives way
 			Cause(a.log.Warn(), old).Msg("an unread storage error was given up")
 		default:
 		}
 	}
 }
 
-// guard turns a panic of the Committer into an error: a defect in storing one
-// session pauses that session and does not end the process of a loop at work.
+// guard turns a panic of the Committer into an error, so that a defect in storing
+// one session pauses that session and does not end the whole process.
 func (a *Actor) guard(fn func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -454,7 +460,7 @@ func (a *Actor) guard(fn func() error) (err error) {
 	return fn()
 }
 
-// logClosed says that the session is let go of, and at warn what is not durable.
+// logClosed logs the end of the session, at warn when closing it failed.
 func (a *Actor) logClosed() {
 	e := a.log.Info()
 	if a.closeErr != nil {

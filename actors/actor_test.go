@@ -19,8 +19,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var day = time.Date(2026, 2, 14, 12, 0, 0, 0, time.UTC)
 
-// disk is a Committer in memory. A commit sends its batch on entered, when that
-// is not nil, and waits for release.
+// disk is a Committer in memory. Unless entered is nil, a commit sends on it and
+// then waits for release.
 type disk struct {
 	entered chan struct{}
 	release chan struct{}
@@ -30,12 +30,12 @@ type disk struct {
 	fail     error          // Guarded by mu: what Commit returns.
 	panics   bool           // Guarded by mu.
 	recovers int            // Guarded by mu.
-	shown    int            // Guarded by mu: how many batches were published.
-	showing  int            // Guarded by mu: how many the job that ended last covered.
-	forced   int            // Guarded by mu: publications that were forced.
+	shown    int            // Guarded by mu: number of published batches.
+	showing  int            // Guarded by mu: number of batches that the last successful job covered.
+	forced   int            // Guarded by mu: number of forced publications.
 	unshown  error          // Guarded by mu: what a job returns.
-	reserve  error          // Guarded by mu: what the next commit says of the disk's last reserve.
-	show     bool           // Guarded by mu: commits are to be shown at once.
+	reserve  error          // Guarded by mu: Committed.Pause of the next commit.
+	show     bool           // Guarded by mu: Committed.Show of every commit.
 	closed   int            // Guarded by mu.
 }
 
@@ -123,7 +123,7 @@ func newState(t testing.TB) *session.State {
 	return st
 }
 
-// turn returns st with its turn count set, which is how these tests tell States apart.
+// turn returns st with its turn count set to n; these tests tell States apart by it.
 func turn(t testing.TB, st *session.State, n int) *session.State {
 	t.Helper()
 	e := st.Edit()
@@ -172,7 +172,7 @@ func TestBurstBecomesOneMoreCommit(t *testing.T) {
 		require.Len(t, got, 2)
 		require.Equal(t, n, turns(got[1].State))
 		require.EqualValues(t, n, got[1].Saves(), "every trigger is counted, those that found the mailbox full too")
-		go func() { // Close has nothing to commit
+		go func() { // releases the commit that Close must not make
 			select {
 			case <-d.entered:
 				d.release <- struct{}{}

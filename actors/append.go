@@ -1,16 +1,18 @@
 package actors
 
-// Append accepts entries, in order, all or none, without waiting. Each is part of
-// one commit and none is ever dropped: what is accepted and not durable is held in
-// memory, up to Options.Backlog bytes, and beyond that Append says ErrBacklogFull.
+// Append accepts entries, in order, all or none, without waiting for the disk. Each is
+// part of exactly one commit, and none is dropped. Entries that are not durable yet are
+// held in memory, up to Options.Backlog bytes; beyond that Append accepts none and
+// returns ErrBacklogFull.
 //
-// A nil error means accepted, not durable: that is Sync's to say. While the actor is
-// paused the entries are accepted all the same and a [*PausedError] is returned. After
-// Close has begun they are not taken, with ErrClosed.
+// A nil error means accepted, not durable: call Sync for that. A paused actor accepts
+// the entries too, and Append returns a [*PausedError]. After Close has begun Append
+// accepts none and returns ErrClosed.
 func (a *Actor) Append(entries ...Entry) error {
 	n := cost(entries)
 	a.mu.Lock()
-	// Close sets closing before run takes the last backlog, under this lock.
+	// Close sets closing before run takes the last backlog, and run does that under mu.
+	// So entries that are accepted here are in the last commit at the latest.
 	if a.closing.Load() {
 		a.mu.Unlock()
 		return ErrClosed
@@ -24,12 +26,12 @@ func (a *Actor) Append(entries ...Entry) error {
 	a.mu.Unlock()
 	select {
 	case a.appended <- struct{}{}:
-	default: // known already
+	default: // a signal is waiting already
 	}
-	return a.Paused() // not ErrClosed: they were taken, whatever began since
+	return a.Paused() // not ErrClosed: the entries were accepted, even if Close has begun since
 }
 
-// takeBacklog makes what was appended part of the next commit.
+// takeBacklog moves the backlog into the next commit.
 func (a *Actor) takeBacklog() {
 	a.mu.Lock()
 	a.pending.Entries = append(a.pending.Entries, a.backlog...)
@@ -37,7 +39,7 @@ func (a *Actor) takeBacklog() {
 	a.mu.Unlock()
 }
 
-// release gives room for more when entries are durable.
+// release frees the room that durable entries took in the backlog.
 func (a *Actor) release(entries []Entry) {
 	if len(entries) == 0 {
 		return
@@ -47,7 +49,7 @@ func (a *Actor) release(entries []Entry) {
 	a.mu.Unlock()
 }
 
-// allDurable says that no State and no entry waits.
+// allDurable reports whether no State and no entry waits for a commit.
 func (a *Actor) allDurable() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

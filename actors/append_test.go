@@ -56,7 +56,7 @@ func TestAppendIsCommittedInOrder(t *testing.T) {
 	})
 }
 
-// Without a Save and without a barrier.
+// Neither a Save nor a barrier is needed.
 func TestAppendIsCommittedByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestFullBacklogTakesNothing(t *testing.T) {
 		a := actors.Start(newState(t), d, actors.Options{Backlog: 1024})
 		for _, body := range []string{"a", "b", "c"} {
 			require.NoError(t, a.Append(entry(body)))
-			synctest.Wait() // the first one is with the disk, and is held all the same
+			synctest.Wait() // the first entry is in a commit by now, and still counts
 		}
 		require.ErrorIs(t, a.Append(entry("d")), actors.ErrBacklogFull)
 		require.ErrorIs(t, a.Append(entry("d"), entry("e")), actors.ErrBacklogFull, "all or none")
@@ -162,8 +162,8 @@ func TestCloseCountsEntriesThatAreLost(t *testing.T) {
 	})
 }
 
-// What was taken is committed once, and what was not taken never, whoever else is
-// at work.
+// An accepted entry is committed once and a refused one never, whatever other
+// goroutines do.
 func TestAppendRaces(t *testing.T) {
 	t.Parallel()
 	for range 200 {

@@ -16,22 +16,23 @@ type Committer interface {
 	// before it calls Commit again.
 	Commit(b Batch) (Committed, error)
 
-	// Check says whether the session's files are still there and this process's. It is
-	// asked when somebody waits for the disk and nothing is due.
+	// Check returns an error when the session's files are gone or no longer belong to
+	// this process. It is called when somebody waits for the disk and nothing is to be
+	// committed.
 	Check() error
 
-	// Publication returns what has to be done to show the last committed State
-	// to those who read files, nil when nothing is due. It may put off what is
-	// expensive, and need not be durable, unless force is set: then the files show that
-	// State, durably, when the job has returned nil. The job runs in another goroutine,
-	// concurrently with Commit but never with another job or Recover.
+	// Publication returns the job that writes the last committed State to the readable
+	// files, or nil when nothing is due. Without force the job may put off expensive
+	// work and need not make the files durable. With force the files show that State,
+	// durably, when the job has returned nil. The job runs in another goroutine, which
+	// may be concurrent with Commit but never with another job or with Recover.
 	Publication(force bool) (job func() error)
 
-	// Published takes the result of the last job, in the writer goroutine.
+	// Published gets the result of the last job. The writer goroutine calls it.
 	Published(err error)
 
-	// Recover prepares for a new Commit after a failed call, giving up
-	// whatever the failure made doubtful. It acknowledges nothing itself.
+	// Recover prepares for a new Commit after a failed call. It gives up
+	// whatever the failure made doubtful, and acknowledges nothing.
 	Recover() error
 
 	// Close releases what the Committer holds, the session's lease included.
@@ -39,36 +40,36 @@ type Committer interface {
 	Close() error
 }
 
-// A Batch is what one commit carries: the newest State of a burst and the
-// count of every trigger that the burst consisted of.
+// A Batch is what one commit carries: the newest State of a burst, the number
+// of its saves by trigger, and its entries.
 type Batch struct {
 	State    *session.State
 	Triggers [session.NumTriggers]uint64
-	// Entries are what was appended, in order, each of them once.
+	// Entries are what was appended, in order. Each is in exactly one successful commit.
 	Entries []Entry
-	// First is when the oldest save of the burst was accepted; zero when no
-	// Save but a barrier caused the commit.
+	// First is when the oldest save of the burst was accepted. It is zero when
+	// an entry or a barrier, not a Save, caused the commit.
 	First time.Time
 }
 
-// An Entry is something of a session that is appended and never coalesced: a
-// message, an attempt at a task, a checkpoint, a rewind, operations, or, with a
-// Body and none of these, an event of the transcript.
+// An Entry is what is appended to a session and never coalesced: a message, an
+// attempt at a task, a checkpoint, a rewind or operations. An Entry with a Body
+// and none of these is an event of the transcript.
 // Immutable.
 type Entry struct {
 	Message *session.Message
 	Attempt *record.Attempt
-	Size    int // of Attempt, in bytes as it is written
-	// Checkpoint is the ID of one that was made, Rewind the begin of a rewind or, with
+	Size    int // encoded size of Attempt, in bytes
+	// Checkpoint is the ID of a new checkpoint. Rewind is the begin of a rewind or, with
 	// Ended, its end.
 	Checkpoint string
 	Rewind     *session.Rewinding
 	Ended      bool
-	Ops        []record.Op // what the record says of it
-	Body       []byte      // of a message or an event: a JSON object
+	Ops        []record.Op // the operations that the record lists
+	Body       []byte      // a message or an event, as a JSON object
 }
 
-// cost is what an Entry counts for in the backlog, in bytes.
+// cost is the number of bytes that an Entry takes of the backlog.
 func (e *Entry) cost() int64 { return int64(256 + e.Size + len(e.Body)) }
 
 func cost(all []Entry) (n int64) {
@@ -78,7 +79,7 @@ func cost(all []Entry) (n int64) {
 	return n
 }
 
-// Saves is how many calls of Save were coalesced into the batch.
+// Saves returns the number of calls of Save that were coalesced into the batch.
 func (b *Batch) Saves() uint64 {
 	var n uint64
 	for _, c := range b.Triggers {
@@ -96,10 +97,10 @@ func (b *Batch) add(r request) {
 
 // Committed describes a successful commit, for the log.
 type Committed struct {
-	Seq   uint64 // the sequence number that the commit got
-	Bytes int    // bytes written, all files together; 0 where the State was a durable one's equal
-	Show  bool   // the readable files are to show it at once
-	// Pause is set when the commit is durable and yet the session has to pause:
-	// it took the last reserve of the disk.
+	Seq   uint64 // the sequence number of the commit
+	Bytes int    // bytes written to all files; 0 when the State equals the durable one
+	Show  bool   // publish the readable files at once
+	// Pause is set when the commit is durable and the session has to pause all the
+	// same, because the commit took the last reserve of the disk.
 	Pause error
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// ErrClosed is returned by every call on an actor whose Close has begun.
+// ErrClosed is returned by calls on an actor whose Close has begun.
 var ErrClosed = errors.New("session is closed")
 
-// ErrBacklogFull is returned by Append when what waits for the disk is as much as
-// may be held in memory. Nothing was taken; Sync returns when there is room again.
+// ErrBacklogFull is returned by Append when the entries would need more memory than
+// Options.Backlog allows. None was accepted; when Sync has returned nil there is room.
 var ErrBacklogFull = errors.New("too much waits for the disk")
 
-// A PausedError is what Save, Sync, Flush and Close return, and what Critical
-// delivers, from a failed commit on until Unpause succeeds. It wraps the cause.
+// A PausedError is what Save, Append, Sync and Flush return, and what Critical
+// delivers, from a failed commit until Unpause succeeds. It wraps the cause.
 type PausedError struct {
 	Session session.ID
 	Cause   error
-	// Durable says that everything accepted before the pause is durable all the
-	// same: the disk took it with its last reserve, or only the readable files
-	// could not be written.
+	// Durable says that everything accepted before the pause is durable: the
+	// commit took the last reserve of the disk, or only the readable files could
+	// not be written.
 	Durable bool
 }
 
@@ -39,8 +39,8 @@ func (e *PausedError) Unwrap() error { return e.Cause }
 // commit failed, while the newest accepted State was not durable.
 type NotDurableError struct {
 	Session session.ID
-	Saves   uint64 // calls of Save known to the writer that no commit covers; 0 when a stuck commit hides the number
-	Entries int    // appended messages, events and attempts, likewise
+	Saves   uint64 // calls of Save that no commit covers; 0 when a stuck commit hides the number
+	Entries int    // appended entries that no commit covers; 0 when a stuck commit hides the number
 	Cause   error
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// memory is a Committer that keeps what it is given.
+// memory is a Committer that keeps the last State in memory.
 type memory struct{ last *session.State }
 
 func (m *memory) Commit(b actors.Batch) (actors.Committed, error) {

@@ -2,10 +2,10 @@ package actors
 
 import "time"
 
-// commits are those since the last publication was begun.
+// commits sums up the commits since the last publication was begun.
 type commits struct {
-	first, last time.Time // zero when there is none
-	soon        bool      // one is to be shown at once
+	first, last time.Time // zero when there was no commit
+	soon        bool      // a commit asked to be published at once
 }
 
 func (c *commits) add(now time.Time, soon bool) {
@@ -15,9 +15,9 @@ func (c *commits) add(now time.Time, soon bool) {
 	c.last, c.soon = now, c.soon || soon
 }
 
-// publishDue shows the last commit to readers when the session was quiet for a moment,
-// and arms the timer when it was not. Commits continue meanwhile, so that nobody who
-// waits for one waits for the readers' files.
+// publishDue starts a publication of the last commit when one is due, and arms the timer
+// when it is too early. Commits continue while a publication runs, so that a caller who
+// waits for a commit does not wait for the readable files.
 func (a *Actor) publishDue() {
 	if a.unshown.first.IsZero() || a.due != nil && !a.unshown.soon || a.published != nil || a.paused.Load() != nil {
 		return
@@ -37,7 +37,8 @@ func (a *Actor) publishDue() {
 	a.startPublication(false)
 }
 
-// startPublication is called when none runs.
+// startPublication starts the job that publishes the last commit, if there is something
+// to do. It is called only when no publication runs.
 func (a *Actor) startPublication(force bool) {
 	a.unshown, a.shownAt = commits{}, time.Now()
 	var job func() error

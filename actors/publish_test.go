@@ -16,15 +16,15 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// screen is a disk that notes the order of what is asked of it. With hold set a
-// job waits until it gets something.
+// screen is a disk that records the order of calls. With hold set, a job waits
+// until it receives from hold.
 type screen struct {
 	*disk
 	hold chan struct{}
 
 	mu     sync.Mutex
 	events []string // Guarded by mu.
-	jobs   int      // Guarded by mu: that run.
+	jobs   int      // Guarded by mu: number of running jobs.
 }
 
 func (s *screen) note(format string, args ...any) {
@@ -33,7 +33,7 @@ func (s *screen) note(format string, args ...any) {
 	s.events = append(s.events, fmt.Sprintf(format, args...))
 }
 
-// seen takes the events since its last call.
+// seen returns the events since its last call.
 func (s *screen) seen() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (d *disk) setReserve(err error) {
 	d.reserve = err
 }
 
-// requirePaused asks for a pause with the cause.
+// requirePaused requires err to be a PausedError with this cause.
 func requirePaused(t *testing.T, err, cause error, durable bool) {
 	t.Helper()
 	var p *actors.PausedError
@@ -116,7 +116,7 @@ func requirePaused(t *testing.T, err, cause error, durable bool) {
 	require.Equal(t, durable, p.Durable)
 }
 
-// atOnce has the readable files follow each commit.
+// atOnce publishes the readable files after each commit.
 var atOnce = actors.Options{Quiet: -1, Every: -1}
 
 func TestPublicationFollowsQuiet(t *testing.T) {
@@ -132,7 +132,7 @@ func TestPublicationFollowsQuiet(t *testing.T) {
 			s.seen()
 		}
 		begun := time.Now()
-		until := func() time.Duration { // the next publication
+		until := func() time.Duration { // waits for the next publication
 			for shown, _, _ := s.count(); ; time.Sleep(time.Millisecond) {
 				synctest.Wait()
 				if now, _, _ := s.count(); now > shown {
@@ -155,7 +155,7 @@ func TestPublicationFollowsQuiet(t *testing.T) {
 		}()
 		require.Equal(t, 2*time.Second, until(), "of a session that is never quiet as well")
 		time.Sleep(10 * time.Second)
-		synctest.Wait() // for the one that saved
+		synctest.Wait() // for the goroutine that saves
 		s.seen()
 		require.NoError(t, a.Sync(t.Context()))
 		time.Sleep(time.Minute)
@@ -348,8 +348,8 @@ func (*panicking) Publication(force bool) func() error {
 func TestReserveOfTheDiskPausesADurableState(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		barrier bool // a Sync caused the commit, no Save
-		more    bool // something new comes during the pause
+		barrier bool // a Sync, not a Save, causes the commit
+		more    bool // a new State is saved during the pause
 	}{"save": {}, "sync": {barrier: true}, "save, and more": {more: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -458,7 +458,7 @@ func TestCloseSaysNotDurableOnlyWhenItIsNot(t *testing.T) {
 	}
 }
 
-// A Close that gives up waiting for the readers' files has lost nothing.
+// A Close that gives up waiting for the readable files has lost nothing.
 func TestCloseGivesUpOnAPublication(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,16 +10,16 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// A Supervisor owns the actors of one process. Its zero value is ready. All
-// its methods may be called from any goroutine.
+// A Supervisor owns the actors of one process. The zero value is ready to use.
+// Any goroutine may call its methods.
 type Supervisor struct {
 	mu     sync.Mutex
 	live   map[*Actor]struct{} // Guarded by mu.
 	closed bool                // Guarded by mu.
 }
 
-// Start starts an actor and keeps it until it has ended. After Close it returns
-// ErrClosed and leaves c to the caller.
+// Start starts an actor and holds it until it has ended. After Close it returns
+// ErrClosed and the caller still owns c.
 func (s *Supervisor) Start(initial *session.State, c Committer, opts Options) (*Actor, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +32,7 @@ func (s *Supervisor) Start(initial *session.State, c Committer, opts Options) (*
 	for a := range s.live {
 		select {
 		case <-a.done:
-			delete(s.live, a) // ended by its own Close; forgotten here instead of in a goroutine that waits for it
+			delete(s.live, a) // here, and not in a goroutine per actor that waits for its end
 		default:
 		}
 	}
@@ -41,8 +41,8 @@ func (s *Supervisor) Start(initial *session.State, c Committer, opts Options) (*
 	return a, nil
 }
 
-// Close closes all actors side by side, so that one stuck disk delays no other
-// session, and returns all their errors joined. It is idempotent.
+// Close closes all actors concurrently, so that one stuck disk delays no other
+// session, and returns their errors joined. It is idempotent.
 func (s *Supervisor) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -57,14 +57,14 @@ func (s *Supervisor) Close(ctx context.Context) error {
 	for i, a := range live {
 		g.Go(func() error {
 			errs[i] = a.Close(ctx)
-			return nil // every session's error counts, not only the first
+			return nil // errgroup keeps only the first error; errs has them all
 		})
 	}
 	_ = g.Wait()
 	return errors.Join(errs...)
 }
 
-// Ended says whether every actor has ended: none is inside a call any more.
+// Ended reports whether every actor has ended: no writer goroutine runs any more.
 func (s *Supervisor) Ended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,13 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// toLook opens a file for a look. It waits for no other end of a FIFO and follows no symlink.
+// toLook has the flags that open a file for inspection: the open does not wait for the
+// other end of a FIFO and follows no symlink.
 const toLook = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_NOFOLLOW
 
-// beneath opens a name with one openat2, which refuses every symlink and every way out,
-// where os.Root opens and closes each folder on the way. The descriptor is the caller's.
-// Linux has the call since 5.6, and some sandboxes refuse it. Its errors are not for
-// people: os.Root is asked again and says why.
+// beneath opens a name with one openat2, which refuses every symlink and every path that
+// leads outside. os.Root would open and close each folder on the way. The caller closes the
+// descriptor. Linux has the call since 5.6, and some sandboxes refuse it, so an error
+// decides nothing: the caller tries again through os.Root, whose error a person can read.
 func (d *root) beneath(name string, flags int) (fd int, err error) {
 	if d.dir == nil {
 		return -1, errors.ErrUnsupported
@@ -28,8 +29,8 @@ func (d *root) beneath(name string, flags int) (fd int, err error) {
 	return fd, err
 }
 
-// is says that name is the file of an info. Where it is not, or cannot be looked at so,
-// Lstat tells.
+// is reports whether name is the file that info describes. False proves nothing: the call
+// may have failed, and the caller has to ask Lstat.
 func (d *root) is(name string, info fs.FileInfo) bool {
 	want, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -44,7 +45,8 @@ func (d *root) is(name string, info fs.FileInfo) bool {
 	return unix.Fstat(fd, &have) == nil && have.Dev == want.Dev && have.Ino == want.Ino
 }
 
-// readHead is [ReadHead] with four system calls. What it cannot read is for OpenRegular.
+// readHead is [ReadHead] with four system calls. When ok is false, the caller has to use
+// OpenRegular.
 func (d *root) readHead(name string, buf []byte) (n int, ok bool) {
 	fd, err := d.beneath(name, toLook)
 	if err != nil {
@@ -59,13 +61,13 @@ func (d *root) readHead(name string, buf []byte) (n int, ok bool) {
 	return n, err == nil
 }
 
-// locked is [Locked] with four system calls. What it cannot tell is for the FS.
+// locked is [Locked] with four system calls. When ok is false, the caller has to ask the FS.
 func (d *root) locked(name string) (held, ever, ok bool) {
 	fd, err := d.beneath(name, toLook)
 	if err != nil {
 		return false, false, errors.Is(err, unix.ENOENT)
 	}
-	defer unix.Close(fd) // which lets go
+	defer unix.Close(fd) // releases the shared lock too
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink != 1 {
 		return false, false, false
@@ -74,8 +76,8 @@ func (d *root) locked(name string) (held, ever, ok bool) {
 	return err != nil, true, err == nil || errors.Is(err, unix.EWOULDBLOCK)
 }
 
-// list is ReadDir without a look at each name, which an os.Root takes. What it cannot list
-// is for the os.Root.
+// list is ReadDir without the lstat of each name that os.Root makes. When it returns false,
+// the caller has to list through os.Root.
 func (d *root) list(name string) ([]fs.DirEntry, bool) {
 	fd, err := d.beneath(name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -95,8 +97,8 @@ func (d *root) list(name string) ([]fs.DirEntry, bool) {
 	return entries, true
 }
 
-// An entry of a folder is looked at through the os.Root: its own Info goes by the folder's
-// path, which may lead elsewhere by now.
+// An entry is a fs.DirEntry whose Info goes through os.Root. The original Info goes by the
+// folder's path, which may lead elsewhere by now.
 type entry struct {
 	fs.DirEntry
 	d   *root
@@ -105,7 +107,8 @@ type entry struct {
 
 func (e *entry) Info() (fs.FileInfo, error) { return e.d.Lstat(path.Join(e.dir, e.Name())) }
 
-// openSelf opens the folder, for beneath.
+// openSelf opens the folder itself for beneath. It returns nil on an error, and beneath is
+// not used then.
 func openSelf(r *os.Root) *os.File {
 	f, err := r.Open(".")
 	if err != nil {

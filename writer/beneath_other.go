@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// is leaves every look to Lstat.
+// is leaves the question to Lstat.
 func (d *root) is(string, fs.FileInfo) bool { return false }
 
 // readHead leaves every file to OpenRegular.

@@ -14,8 +14,8 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// Both ways to an FS: one that was opened by its path, which may go by openat2, and one
-// that was opened beneath another.
+// ways returns the same folder opened in both ways: by its path, which may use openat2, and
+// with Sub.
 func ways(t *testing.T, parent string) map[string]writer.FS {
 	t.Helper()
 	byPath, err := writer.OpenFS(filepath.Join(parent, "in"))
@@ -88,8 +88,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// What a listing says of an entry is that of the folder which was listed, also when
-// another one has its name since.
+// The Info of a listed entry is that of the file in the folder that was listed, even when
+// another folder has its name since.
 func TestReadDirStaysInside(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()

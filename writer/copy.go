@@ -10,8 +10,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/internal/open"
 )
 
-// CopyFile copies a regular file to a name that is free, and syncs it: it is
-// durable when its folder is. On an error nothing is left.
+// CopyFile copies a regular file to a free name and syncs the copy, but not the
+// folder: the caller makes the name durable. After an error no copy is left.
 func CopyFile(dir FS, from, to string, perm fs.FileMode) error {
 	src, _, err := OpenRegular(dir, "copy", from, os.O_RDONLY)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// datasync is fdatasync: it leaves out the times of the file, which cost a
-// journal commit of the file system where the data alone may not.
+// datasync is fdatasync: it does not write the file's times, for which the file
+// system would have to commit its own journal.
 func datasync(f *os.File) error {
 	c, err := f.SyscallConn()
 	if err != nil {
@@ -14,7 +14,7 @@ func datasync(f *os.File) error {
 	}
 	var serr error
 	err = c.Control(func(fd uintptr) {
-		// An interrupted call has not reported anything yet: os does the same for Sync.
+		// An interrupted call has not reported a result yet. os.File.Sync retries it too.
 		for {
 			if serr = syscall.Fdatasync(int(fd)); serr != syscall.EINTR {
 				return

@@ -4,6 +4,6 @@ package writer
 
 import "os"
 
-// datasync is fsync where there is no fdatasync, or, as on macOS, none that
-// reaches the disk.
+// datasync is fsync, because these systems have no fdatasync, or one that does
+// not reach the disk (macOS).
 func datasync(f *os.File) error { return f.Sync() }

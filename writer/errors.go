@@ -12,22 +12,22 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// Class is the kind of a storage error: what happens next follows from it.
+// Class is the kind of a storage error. It decides what happens next.
 type Class uint8
 
-// The classes. See docs/FAULTS.md, Errors, for what each one leads to.
+// The classes. docs/FAULTS.md, Errors, says what follows from each.
 const (
 	classUnknown       Class = iota
 	ClassInvalid             // a bad name, option or layout: refused before anything is written
-	ClassBusy                // another process holds it
-	ClassTransient           // EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM: tried again, a few times
+	ClassBusy                // the lock is held by another process
+	ClassTransient           // EINTR, EAGAIN, EMFILE, ENFILE, ENOMEM: retried a few times
 	ClassNoSpace             // ENOSPC, EDQUOT, EFBIG: works again once there is space
 	ClassDenied              // EACCES, EPERM, EROFS: works again once it is permitted
 	ClassDevice              // EIO, ESTALE and the like: a person has to look
 	ClassCorrupt             // damaged content
 	ClassFutureVersion       // written by a newer lopen
 	ClassFenced              // the lock was lost: stop writing
-	ClassRemoved             // the folder was removed: it can be made again from memory
+	ClassRemoved             // the folder was removed: the session can be written again from memory
 )
 
 var classNames = [...]string{"unknown", "invalid", "busy", "transient", "no-space", "denied", "device", "corrupt", "future-version", "fenced", "removed"}
@@ -39,7 +39,7 @@ func (c Class) String() string {
 	return fmt.Sprintf("class %d", c)
 }
 
-// Hint says in one sentence what a person can do about an error of the class.
+// Hint returns one sentence that tells a person what to do about an error of the class.
 func (c Class) Hint() string {
 	switch c {
 	case ClassNoSpace:
@@ -66,15 +66,15 @@ func (c Class) Hint() string {
 	return "see to what the message names, then try again"
 }
 
-// The sentinels that errors.Is compares the class of an [*Error] with, as are
+// errors.Is(err, sentinel) is true for an [*Error] of the sentinel's class. So it is for
 // [envelope.ErrCorrupt] and [envelope.ErrFutureVersion].
 var (
 	ErrInvalid = errors.New("invalid")
 	ErrBusy    = errors.New("busy")
 )
 
-// sentinels pairs them with their classes. No map: errors.Is passes any target,
-// and one of an unhashable type would make the look-up panic.
+// sentinels pairs the sentinels with their classes. It is no map: errors.Is passes any
+// target, and a target of an unhashable type would make the look-up panic.
 var sentinels = [...]struct {
 	err   error
 	class Class
@@ -87,9 +87,9 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	NotCommitted   Outcome = iota // the old content stands
-	NotDurable                    // the new content is visible; a power cut may bring the old one back
-	OutcomeUnknown                // a rename failed and the folder cannot be read: one of the two stands, whole
+	NotCommitted   Outcome = iota // the file has the old content
+	NotDurable                    // the file has the new content; a power cut may bring the old one back
+	OutcomeUnknown                // a rename failed and the folder cannot be read: the file has one of the two, whole
 )
 
 // An Error is a failed storage call.
@@ -98,17 +98,17 @@ type Error struct {
 	Path    string
 	Class   Class
 	Outcome Outcome
-	Err     error // the cause; the OS error where there is one
+	Err     error // the cause; it wraps the OS error if there is one
 }
 
-// NewError is an Error whose class follows from its cause.
+// NewError returns an Error whose class follows from its cause, as ClassOf says.
 func NewError(op, path string, outcome Outcome, err error) *Error {
 	return &Error{Op: op, Path: path, Class: ClassOf(err), Outcome: outcome, Err: err}
 }
 
 func (e *Error) Error() string {
 	cause := fmt.Sprint(e.Err)
-	var pe *fs.PathError // its path is relative to some folder; ours is the one to look at
+	var pe *fs.PathError // its path is relative to some folder, so e.Path is shown instead
 	var le *os.LinkError
 	if errors.As(e.Err, &pe) {
 		cause = strings.Replace(cause, pe.Error(), pe.Op+": "+pe.Err.Error(), 1)
@@ -127,8 +127,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Details are what a log records of an Error in addition to its text: path, class and, where
-// there is one, the OS error.
+// Details returns the fields that a log records in addition to the text: path, class and,
+// if there is one, the OS error.
 func (e *Error) Details() map[string]any {
 	d := map[string]any{"path": e.Path, "class": e.Class.String()}
 	var errno syscall.Errno
@@ -148,8 +148,8 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// ClassOf returns the class of the first [*Error] in err's chain, else the one
-// that the OS error in it has.
+// ClassOf returns the class of the first [*Error] in err's chain, else the class that
+// follows from a [*BusyError] or the OS error in the chain.
 func ClassOf(err error) Class {
 	var e *Error
 	if errors.As(err, &e) && e.Class != classUnknown {

@@ -32,7 +32,7 @@ func TestClassOf(t *testing.T) {
 				&os.LinkError{Op: "rename", Old: "x", New: "y", Err: errno},
 				os.NewSyscallError("fsync", errno),
 				fmt.Errorf("save: %w", NewError("replace", "/x", NotCommitted, errno)),
-				&Error{Err: &fs.PathError{Err: errno}}, // an Error that was given no class
+				&Error{Err: &fs.PathError{Err: errno}}, // an Error without a class
 			} {
 				require.Equal(t, class, ClassOf(err), "%v (%T)", errno, err)
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// A file is replaced as a whole; the error says what stands.
+// A file is replaced as a whole; the error says which content it has.
 func ExampleReplaceFile() {
 	path, err := os.MkdirTemp("", "example")
 	if err != nil {

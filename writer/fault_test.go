@@ -15,24 +15,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A fault is what happens to one call. The zero value lets it through.
+// A fault is what happens to one call. With the zero value the call succeeds.
 type fault struct {
 	err  error
-	done bool // carried out all the same: the answer got lost
+	done bool // the call is carried out although it fails, as when an answer got lost
 }
 
 // faultFS records the calls to a real folder and fails those that decide picks.
 type faultFS struct {
 	FS
 	decide func(n int, call string) fault // n counts from 1; nil fails nothing
-	chunk  int                            // most bytes that one Write takes; 0: all, <0: none
+	chunk  int                            // most bytes that one Write writes; 0: all, <0: none
 
 	mu    sync.Mutex
 	calls []string
 	files []*faultFile
 }
 
-// faultFile counts what must not be called twice.
+// faultFile counts the calls that must not be made twice.
 type faultFile struct {
 	File
 	fs            *faultFS
@@ -269,8 +269,7 @@ func failed(t require.TestingT, err error, path string, outcome Outcome, errno s
 	require.True(t, errors.Is(err, errno), "%v does not wrap %v", err, errno)
 }
 
-// classes is written out here once more, so that a slip in the table of the
-// package shows.
+// classes repeats the package's own table on purpose, so that a slip there fails a test.
 var classes = map[syscall.Errno]Class{
 	syscall.ENOSPC: ClassNoSpace, syscall.EDQUOT: ClassNoSpace,
 	syscall.EIO: ClassDevice, syscall.EACCES: ClassDenied,

@@ -45,8 +45,8 @@ func TestCreateFileOrder(t *testing.T) {
 	require.Equal(t, append(slices.Clone(temp), "lstat .tmp-file-*", "lstat file", "open file", "close file", "rename file", "syncdir ."), dir.calls)
 }
 
-// After a fault the file is there whole or not there, never empty, and the
-// error says which.
+// After a fault the file is there whole or not there at all, never empty, and the error
+// says which.
 func TestCreateFileEveryFault(t *testing.T) {
 	t.Parallel()
 	for name, always := range map[string]map[string]fault{"links": nil, "no links": {"link file": noLinks}} {
@@ -139,7 +139,7 @@ func TestReplaceSymlink(t *testing.T) {
 		for _, errno := range storageErrnos {
 			for _, done := range []bool{false, true} {
 				if k == 1 && done {
-					continue // a local file system does not answer so
+					continue // a local file system loses no answer
 				}
 				dir := &faultFS{FS: openTemp(t), decide: failNth(k, fault{errno, done})}
 				require.NoError(t, os.Symlink("one", filepath.Join(dir.Name(), "latest")))
@@ -268,7 +268,7 @@ func TestReadFileFaults(t *testing.T) {
 	}
 }
 
-// The file that is opened is the one that was looked at.
+// OpenRegular returns the file that it looked at before the open, or an error.
 func TestReadFileReplacedBetweenLookAndOpen(t *testing.T) {
 	t.Parallel()
 	if !canSyncDir {
@@ -317,7 +317,7 @@ func TestRemoveTemps(t *testing.T) {
 	require.NoError(t, RemoveTemps(dir, ".", nil), "somebody else removed it")
 }
 
-// Neither .. nor a symlink leads out of the folder, whatever is called.
+// Neither .. nor a symlink leads out of the folder, with any method.
 func TestNothingLeadsOutside(t *testing.T) {
 	t.Parallel()
 	base := openTemp(t)
@@ -360,7 +360,7 @@ func TestNothingLeadsOutside(t *testing.T) {
 	require.Len(t, entries, 2)
 }
 
-// A symlink in a file's place is replaced and not followed.
+// ReplaceFile replaces a symlink and does not follow it.
 func TestReplaceFileReplacesSymlink(t *testing.T) {
 	t.Parallel()
 	if !canSyncDir {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// No method of the seam waits for the other end of a FIFO, wherever one stands.
+// No method of an FS waits for the other end of a FIFO, whichever name is one.
 func TestNothingWaitsForAFIFO(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -55,7 +55,7 @@ func openTheFIFO(t assert.TestingT, dir FS) {
 	assert.ErrorIs(t, err, ErrInvalid)
 }
 
-// A lock file that is a hard link is somebody else's file as well, or another lock.
+// A lock file with another hard link is some other file too, or another lock.
 func TestHardLinksAreNotWritten(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -83,7 +83,7 @@ func TestHardLinksAreNotWritten(t *testing.T) {
 	require.Equal(t, "precious", string(data))
 }
 
-// Two locks that are one file are neither held nor waited for.
+// When the files of two locks are one file, both locks are refused at once.
 func TestTwoLocksThatAreOneFile(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -116,7 +116,7 @@ func TestOwnerRecordIsWrittenOver(t *testing.T) {
 	}
 }
 
-// A FIFO hangs who opens it for reading until somebody writes.
+// A plain open of a FIFO for reading hangs until another process opens it for writing.
 func TestFIFOHangsNobody(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -132,7 +132,7 @@ func TestFIFOHangsNobody(t *testing.T) {
 		require.ErrorContains(t, err, "a named pipe")
 	}
 
-	// It takes the file's place between the look and the open.
+	// The FIFO replaces the file between the look and the open.
 	put(t, dir, "file", oldContent)
 	racing := &faultFS{FS: dir, decide: func(_ int, call string) fault {
 		if call == "open file" {

@@ -14,13 +14,13 @@ import (
 	"github.com/lopen-dev/lopen/writer/internal/open"
 )
 
-// An FS is one folder and what lies beneath it. Names are relative to it and
-// never lead outside, whatever symlinks say. It is the seam under everything that
-// this project writes: the real one is made by [OpenFS], tests put others in its
-// place. All methods may be called from any goroutine.
+// An FS is one folder and what lies beneath it. Names are relative to the folder and
+// never lead outside, whatever symlinks there are. It is the seam under everything that
+// this project writes: [OpenFS] returns the real one, and tests use others. All methods
+// may be called from any goroutine.
 //
-// No method waits for what stands in a name's place: a FIFO, a socket or a device is
-// refused, with class invalid, where a file or a folder is opened.
+// No method waits for the other end of a FIFO or for a device: where a file or a folder
+// is to be opened, a FIFO, a socket or a device is refused with class invalid.
 type FS interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 	Mkdir(name string, perm fs.FileMode) error
@@ -30,25 +30,25 @@ type FS interface {
 	Link(oldname, newname string) error
 	Symlink(target, name string) error
 	Readlink(name string) (string, error)
-	// Chmod changes a mode, also of what may not be opened. It follows a symlink that
-	// stays inside.
+	// Chmod changes the mode of a file, even of one that may not be opened. It follows a
+	// symlink that stays inside.
 	Chmod(name string, mode fs.FileMode) error
 	Lstat(name string) (fs.FileInfo, error)
 	Stat(name string) (fs.FileInfo, error)
-	// ReadDir lists a folder. One that is named by a symlink is refused.
+	// ReadDir lists a folder. A symlink to a folder is refused.
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// SyncDir makes the names in a folder durable. Where the system cannot
-	// sync a folder (Windows) it does nothing: names are as durable there as
-	// the file system makes them by itself. So it is on file systems that say
-	// that they do not know how (EINVAL, ENOTSUP, ENOSYS: some network mounts).
+	// sync a folder (Windows) it does nothing: names are only as durable there
+	// as the file system makes them. The same holds on file systems that refuse
+	// the call (EINVAL, ENOTSUP, ENOSYS: some network mounts).
 	SyncDir(name string) error
 	// Sub opens a folder as an FS of its own.
 	Sub(name string) (FS, error)
-	// Flock is an flock, not taken yet, on the file of a name, which is opened
-	// with flag when the lock is tried for.
+	// Flock returns an flock on the file of that name. The flock is not taken
+	// yet; TryLock or TryRLock opens the file, with flag.
 	Flock(name string, flag int) Flock
-	// Name is the folder's absolute path when it was opened, for messages
-	// and for locks.
+	// Name returns the absolute path that the folder had when it was opened. It
+	// is for messages and for locks.
 	Name() string
 	Close() error
 }
@@ -60,23 +60,23 @@ type File interface {
 	io.Writer
 	io.WriterAt
 	Sync() error     // fsync: data and metadata are on the disk
-	Datasync() error // fdatasync: the data, and what it takes to read it again, are on the disk
+	Datasync() error // fdatasync: the data, and the metadata needed to read it, are on the disk
 	Chmod(mode fs.FileMode) error
 	Stat() (fs.FileInfo, error)
 	Close() error
 }
 
-// A Flock is a lock on an open file that the kernel drops with its holder.
+// A Flock is a lock on an open file. The kernel releases it when its holder dies.
 type Flock interface {
-	TryLock() (bool, error)  // for one alone
-	TryRLock() (bool, error) // for any number
+	TryLock() (bool, error)  // exclusive
+	TryRLock() (bool, error) // shared
 	Unlock() error
 	Stat() (fs.FileInfo, error) // of the open file
 	Close() error
 }
 
-// SameFile says that two infos are of one file. A simulated disk answers with
-// infos whose Sys is the file itself.
+// SameFile reports whether two infos describe the same file. The infos of a
+// simulated disk have the file itself as Sys.
 func SameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) || a.Sys() != nil && a.Sys() == b.Sys()
 }
@@ -84,7 +84,7 @@ func SameFile(a, b fs.FileInfo) bool {
 // osFile is a File of the operating system.
 type osFile struct{ *os.File }
 
-// OS is the file of the system, for who hands its descriptor to another process.
+// OS returns the os.File, for a caller that passes its descriptor to another process.
 func (f osFile) OS() *os.File { return f.File }
 
 func (f osFile) Datasync() error {
@@ -99,11 +99,11 @@ func (f osFile) Datasync() error {
 type root struct {
 	r    *os.Root
 	name string
-	dir  *os.File // the folder itself, of one that OpenFS opened; nil where is has no use for it
+	dir  *os.File // the open folder, for beneath; nil after Sub and on systems without openat2
 }
 
-// OpenFS opens a folder. A path whose last part is a symlink is followed: who
-// names a folder may name it by a link.
+// OpenFS opens a folder. A symlink at the end of the path is followed, since the
+// caller may name the folder by a link.
 func OpenFS(path string) (FS, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -113,7 +113,7 @@ func OpenFS(path string) (FS, error) {
 	if err != nil {
 		e := NewError("open folder", abs, NotCommitted, err)
 		if info, err := os.Stat(abs); err == nil && !info.IsDir() {
-			e.Class = ClassInvalid // os.OpenRoot says so without an errno
+			e.Class = ClassInvalid // the error of os.OpenRoot has no errno for this
 		}
 		return nil, e
 	}
@@ -126,7 +126,7 @@ func (d *root) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 		return nil, err
 	}
 	if flag&(os.O_CREATE|os.O_EXCL) == os.O_CREATE|os.O_EXCL {
-		return osFile{f}, nil // it was made by the open
+		return osFile{f}, nil // the open created the file, so it is regular
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
@@ -156,7 +156,7 @@ func (d *root) Stat(name string) (fs.FileInfo, error)     { return d.r.Stat(name
 func (d *root) Name() string                              { return d.name }
 
 func (d *root) Close() error {
-	_ = d.dir.Close() // nothing was written to it; nil says so
+	_ = d.dir.Close() // nothing was written to it; Close of a nil *os.File returns an error
 	return d.r.Close()
 }
 

@@ -14,49 +14,49 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// A Lock is an flock on a permanent file. The file is never unlinked: if it
-// were, two processes could hold two files of one name. The kernel lets go when
-// the holder dies, so there is nothing to steal and no age to judge by.
+// A Lock is an flock on a permanent file. The file is never unlinked: if it were, two
+// processes could each hold the lock, on two files of one name. The kernel releases the
+// lock when the holder dies, so that no lock is ever stale.
 //
-// A lock file that is a hard link is refused with class invalid: two locks may then be
-// one file, and the owner's record be written into a file of somebody else.
+// A lock file with more than one hard link is refused with class invalid: two locks could
+// be one file, and the owner's record would be written into another file as well.
 type Lock struct {
 	path string
 	fl   Flock
-	held fs.FileInfo // of the open file: its inode is not given anew while it is open
+	held fs.FileInfo // of the open file; its inode number is not reused while it is open
 
 	mu       sync.Mutex
 	unlocked bool // Guarded by mu.
 }
 
-// probeDelay is the pause between two looks at a lock; probeTime is how long
-// TryLock tries to get past those who only ask who holds it.
+// probeDelay is the pause between two attempts at a lock. probeTime is how long
+// TryLock waits for callers of Holder, which hold the lock for a moment.
 const (
 	probeDelay = time.Millisecond
 	probeTime  = 2 * time.Second
 )
 
-// patience is how long a lock is waited for that is held for a moment. Its holder may
-// have been stopped.
+// patience is how long a caller waits for a lock that is normally held for a moment only.
+// Its holder may be a stopped process.
 const patience = 10 * time.Second
 
-// WithPatience is ctx, and ends after ten seconds: as long as a lock is waited for that is held
-// for a moment.
+// WithPatience returns a context that ends with ctx or after ten seconds, which is how long
+// callers wait for a lock that is normally held for a moment only.
 func WithPatience(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, patience, fmt.Errorf("waited for %s", patience))
 }
 
-// TryLock takes the lock of that name or returns a [*BusyError]. It does not
-// wait for a holder, only for somebody who asks who it is, which takes
-// microseconds. Two Locks of one process exclude each other as well.
+// TryLock takes the lock of that name or returns a [*BusyError]. It does not wait
+// for a holder. It waits at most two seconds for callers of [Holder], which take
+// microseconds each. Two Locks of one process exclude each other as well.
 func TryLock(dir FS, name string, owner Owner) (*Lock, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
 	return lock(ctx, dir, name, owner, false)
 }
 
-// LockWait takes the lock of that name, waiting for it until ctx ends, or ten seconds
-// are over. It is for locks that are held for a moment; the error names the holder.
+// LockWait takes the lock of that name. It waits until ctx ends, and at most ten seconds.
+// It is for locks that are held for a moment only. The error names the holder.
 func LockWait(ctx context.Context, dir FS, name string, owner Owner) (*Lock, error) {
 	ctx, cancel := WithPatience(ctx)
 	defer cancel()
@@ -70,8 +70,8 @@ func LockWait(ctx context.Context, dir FS, name string, owner Owner) (*Lock, err
 func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lock, error) {
 	full := filepath.Join(dir.Name(), name)
 	for range attempts {
-		// flock opens by path. The file is made here, where nothing leads outside,
-		// and not there; that both are the same one is what Check looks at.
+		// The Flock opens its file by path. So the file is created here, through the FS,
+		// where no name leads outside; Check then verifies that both are the same file.
 		f, _, err := OpenRegular(dir, "lock", name, os.O_CREATE|os.O_RDWR)
 		if err != nil {
 			return nil, err
@@ -82,7 +82,7 @@ func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lo
 		l := &Lock{path: full, fl: dir.Flock(name, os.O_RDWR)}
 		ok, err := acquire(ctx, l.fl, wait)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed since
+			continue // the file was removed since
 		}
 		if err != nil {
 			return nil, NewError("lock", full, NotCommitted, err)
@@ -94,15 +94,15 @@ func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lo
 			RecordOwner(dir, name, owner)
 			return l, nil
 		}
-		_ = l.fl.Close() // replaced between the open and the flock
+		_ = l.fl.Close() // the file was replaced before the flock was taken
 	}
 	return nil, &Error{Op: "lock", Path: full, Class: ClassBusy, Err: errors.New("somebody is moving it at this moment; try again")}
 }
 
-// acquire takes the exclusive lock. It returns false when ctx ends or, unless
-// it is to wait, when somebody holds it. [Holder] takes a shared lock for a
-// moment; that is distinguished from a holder by trying for a shared one, which only an
-// exclusive lock refuses.
+// acquire takes the exclusive lock. It returns false when ctx ends or, without
+// wait, when another process or Lock holds it. A caller of [Holder] is no holder: it
+// has a shared lock for a moment. acquire tells the two apart by trying a shared lock,
+// which fails only against an exclusive one.
 func acquire(ctx context.Context, fl Flock, wait bool) (bool, error) {
 	tick := time.NewTicker(probeDelay)
 	defer tick.Stop()
@@ -127,9 +127,9 @@ func acquire(ctx context.Context, fl Flock, wait bool) (bool, error) {
 	}
 }
 
-// Check returns nil while the lock is held and the held file is the one of that
-// name in dir. It costs one look at the name. The error has class fenced: whoever lost the
-// lock must stop writing at once.
+// Check returns nil while the lock is held and name in dir is still the locked file. It
+// costs one lookup of the name. The error has class fenced: a writer that lost its lock
+// must stop at once.
 func (l *Lock) Check(dir FS, name string) error {
 	l.mu.Lock()
 	unlocked := l.unlocked
@@ -155,7 +155,7 @@ func (l *Lock) Check(dir FS, name string) error {
 	return nil
 }
 
-// Unlock lets go. It is idempotent. The file and the record in it stay.
+// Unlock releases the lock. It is idempotent. The file and the record in it stay.
 func (l *Lock) Unlock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,8 +169,9 @@ func (l *Lock) Unlock() error {
 	return nil
 }
 
-// RecordOwner writes who holds the lock of that name, which the caller does. A
-// failure, say on a full disk, costs a name in a message and not the lock.
+// RecordOwner writes owner into the lock file of that name. The caller holds the lock.
+// Errors are ignored: after one, on a full disk for example, only a name is missing in
+// a message.
 func RecordOwner(dir FS, name string, owner Owner) {
 	data, err := strictjson.Marshal(owner)
 	if err != nil {
@@ -181,13 +182,14 @@ func RecordOwner(dir FS, name string, owner Owner) {
 		return
 	}
 	defer f.Close()
-	// One write, with blanks over the end of a longer record: none is ever seen half.
+	// One write, with blanks over the end of a longer record, so that no reader sees a
+	// mixture of two records.
 	blanks := max(0, min(info.Size(), maxRecord)-int64(len(data))-1)
 	_, _ = f.Write(append(append(data, bytes.Repeat([]byte(" "), int(blanks))...), '\n'))
 }
 
-// LastOwner is the record of whoever holds the lock of that name, or held it last.
-// It is for messages.
+// LastOwner returns the record of the present or the last holder of the lock of that
+// name, and the zero Owner when there is none that can be read. It is for messages.
 func LastOwner(dir FS, name string) Owner {
 	data, err := ReadFile(dir, name, maxRecord)
 	if err != nil {
@@ -196,8 +198,8 @@ func LastOwner(dir FS, name string) Owner {
 	return decodeOwner(data)
 }
 
-// Holder says whether somebody holds the lock of that name, and who. It takes
-// no lock for longer than it looks and changes nothing.
+// Holder reports whether the lock of that name is held, and by whom. It takes a shared
+// lock for a moment and changes nothing.
 func Holder(dir FS, name string) (owner Owner, held bool, err error) {
 	if held, _, err = Locked(dir, name); held {
 		owner = LastOwner(dir, name)
@@ -205,9 +207,8 @@ func Holder(dir FS, name string) (owner Owner, held bool, err error) {
 	return owner, held, err
 }
 
-// Locked says whether somebody holds the lock of that name, and whether there is its file:
-// nobody has ever held a lock that has none. It takes no lock for longer than it looks and
-// changes nothing.
+// Locked reports whether the lock of that name is held, and whether its file exists: a lock
+// without a file was never held. It takes a shared lock for a moment and changes nothing.
 func Locked(dir FS, name string) (held, ever bool, err error) {
 	if d, ok := dir.(*root); ok {
 		if held, ever, ok := d.locked(name); ok {
@@ -225,7 +226,7 @@ func Locked(dir FS, name string) (held, ever bool, err error) {
 	if !info.Mode().IsRegular() {
 		return false, true, notRegular("look at lock", full, info.Mode())
 	}
-	if err := alone("look at lock", full, os.O_RDWR, info); err != nil { // it may be held as another lock
+	if err := alone("look at lock", full, os.O_RDWR, info); err != nil { // it may be the file of another lock
 		return false, true, err
 	}
 	fl := dir.Flock(name, os.O_RDONLY)

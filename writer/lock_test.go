@@ -57,7 +57,7 @@ func TestLockExcludes(t *testing.T) {
 	require.NoError(t, two.Unlock())
 }
 
-// A record that cannot be read is that of an unknown holder, and no free lock.
+// A lock with a damaged record has an unknown holder. It is not free.
 func TestLockDamagedRecord(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -169,14 +169,14 @@ func TestLockFileDeletedOrReplaced(t *testing.T) {
 	}
 }
 
-// swap keeps the old file's inode in use, so that the new one gets another.
+// swap renames the old file instead of removing it, so that the new file gets another inode.
 func swap(t *testing.T, path string, write func() error) {
 	require.NoError(t, os.Rename(path, path+".old"))
 	require.NoError(t, write())
 }
 
-// Those who ask for the holder hold the lock shared for a moment; that is no
-// reason to be told that a free lock is busy.
+// Callers of Holder have a shared lock for a moment. TryLock must not report a free lock
+// as busy because of them.
 func TestHolderDisturbsNobody(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -218,7 +218,7 @@ func TestHolderDisturbsNobody(t *testing.T) {
 	require.NoError(t, <-errs)
 }
 
-// A symlink, a folder and the like in the lock's place are refused and left alone.
+// A symlink, a folder and the like are refused as a lock file and left alone.
 func TestLockRefusesOtherKinds(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)

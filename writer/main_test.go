@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The test binary is also the other process: with modeEnv set it does what that
-// says, in the folder of dirEnv, and no tests.
+// The test binary is also the other process: with modeEnv set it runs no tests but does
+// what modeEnv says, in the folder dirEnv.
 const (
 	modeEnv = "WRITER_TEST_MODE"
 	dirEnv  = "WRITER_TEST_DIR"
@@ -53,14 +53,14 @@ func other(mode string) error {
 			return err
 		}
 		fmt.Println("held")
-		_, err = bufio.NewReader(os.Stdin).ReadByte() // until it is killed, or the test is gone
+		_, err = bufio.NewReader(os.Stdin).ReadByte() // until this process is killed or the test ends
 		return err
 	}
 	return errors.New("unknown mode " + mode)
 }
 
-// turn takes the lock and counts one up, in a way that shows when somebody
-// else does so at the same time.
+// turn takes the lock and adds one to a counter. It fails, or an addition is lost, when
+// another process holds the lock at the same time.
 func turn(dir FS) error {
 	l, err := LockWait(context.Background(), dir, ".lock", Self("contend"))
 	if err != nil {
@@ -93,7 +93,7 @@ func turn(dir FS) error {
 	return l.Unlock()
 }
 
-// process prepares the test binary as another process.
+// process returns the command that runs the test binary as another process.
 func process(t *testing.T, dir FS, mode string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()

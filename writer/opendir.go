@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// OpenDir opens a folder below dir that must be one itself: a symlink or a
-// file in its place is refused.
+// OpenDir opens a folder below dir. A symlink or a file of that name is refused with
+// class invalid.
 func OpenDir(dir FS, name string) (FS, error) {
 	path := filepath.Join(dir.Name(), name)
 	info, err := dir.Lstat(name)
@@ -29,7 +29,8 @@ func OpenDir(dir FS, name string) (FS, error) {
 	return sub, nil
 }
 
-// opening names a folder in full: the system says of it only where it lies below another.
+// opening returns an Error with the folder's full path; the error of the system has only
+// the path below dir.
 func opening(path string, err error) error {
 	return NewError("open", path, NotCommitted, err)
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// An Owner is the record in a lock file. It is for people: whether a lock is
-// held is what flock says.
+// An Owner is the record in a lock file. It is for messages only: flock decides
+// whether a lock is held.
 type Owner struct {
 	PID     int       `json:"pid"`
-	Start   string    `json:"start,omitempty"` // of the process, in the system's own unit; tells a PID from a later one
+	Start   string    `json:"start,omitempty"` // start of the process, in the system's unit; distinguishes a reused PID
 	Host    string    `json:"host,omitempty"`
-	Boot    string    `json:"boot,omitempty"` // identifies the boot that Start counts from
+	Boot    string    `json:"boot,omitempty"` // ID of the boot that Start counts from
 	Command string    `json:"command,omitempty"`
 	Since   time.Time `json:"since"`
 }
 
-// Self is the record of this process.
+// Self returns the record of this process. Command is what the process does.
 func Self(command string) Owner {
 	host, _ := os.Hostname()
 	pid := os.Getpid()
@@ -44,11 +44,11 @@ func (o Owner) String() string {
 	return s
 }
 
-// maxRecord bounds what is read of a record.
+// maxRecord bounds the size of a record that is read, in bytes.
 const maxRecord = 16 << 10
 
-// decodeOwner reads a record. One that cannot be read is that of an unknown
-// holder: a damaged record must not make a lock look free.
+// decodeOwner reads a record. For a damaged record it returns the zero Owner, an unknown
+// holder: the damage must not make a lock look free.
 func decodeOwner(data []byte) Owner {
 	var o Owner
 	if len(data) > maxRecord || strictjson.Unmarshal(data, &o) != nil || o.PID < 0 {
@@ -57,7 +57,8 @@ func decodeOwner(data []byte) Owner {
 	return o
 }
 
-// A BusyError says who holds a lock.
+// A BusyError is returned when a lock is held. Owner is zero when the holder left no
+// readable record.
 type BusyError struct {
 	Path  string
 	Owner Owner

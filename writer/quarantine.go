@@ -7,10 +7,11 @@ import (
 	"path"
 )
 
-// Quarantine moves a folder into the folder to. It never destroys anything: it writes
-// the reason to a file next to the new name, then renames the folder, then syncs both
-// parents. It returns the new name: label, or label with a number if that is taken.
-// After an error the folder is still in its place, unless the Outcome is NotDurable.
+// Quarantine moves the folder from into the folder to. It never destroys anything: it
+// writes the reason to a file next to the new name, then renames the folder, then syncs
+// both parents. It returns the new name, which is label in the folder to, with a number
+// when label is taken. After an error the folder is still in its place, unless the
+// Outcome is NotDurable.
 //
 // The caller must hold the lock of the folder.
 func Quarantine(dir FS, from, to, label string, reason []byte) (string, error) {
@@ -45,5 +46,5 @@ func Quarantine(dir FS, from, to, label string, reason []byte) (string, error) {
 	}
 }
 
-// maxTaken bounds how many names are tried.
+// maxTaken bounds the number of names that Quarantine tries.
 const maxTaken = 1000

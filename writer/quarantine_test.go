@@ -22,7 +22,8 @@ func TestQuarantineOrder(t *testing.T) {
 	require.Equal(t, []string{"rename aside/s", "syncdir in", "syncdir aside"}, last, "both names are durable before it returns")
 }
 
-// A folder whose move may not last says so, and where it is.
+// When the move of a folder may not last, the error says so and Quarantine returns where
+// the folder is.
 func TestQuarantineNotDurable(t *testing.T) {
 	t.Parallel()
 	dir := &faultFS{FS: openTemp(t)}
@@ -34,7 +35,7 @@ func TestQuarantineNotDurable(t *testing.T) {
 	failed(t, err, dir.Name()+"/aside/s", NotDurable, syscall.EIO)
 }
 
-// A label that is taken is not given again, also where its reason was removed.
+// A label that is taken is not used again, even when its file with the reason was removed.
 func TestQuarantineOfATakenName(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)

@@ -12,13 +12,16 @@ import (
 	"github.com/lopen-dev/lopen/writer/internal/open"
 )
 
-// OpenRegular opens the regular file of a name, and with O_CREATE makes it,
-// 0600. A symlink, even to a file of the same folder, is refused with class
-// invalid, as is everything else that is no file. os.Root follows a symlink that
-// stays inside whatever O_NOFOLLOW says, so the name is looked at before the open
-// and the opened file compared with what was seen; a new file is made with
-// O_EXCL, which never follows. O_TRUNC is not for it: that would empty a file before it
-// is looked at. op is what an error says was being done.
+// OpenRegular opens the regular file of a name. With O_CREATE it creates a missing
+// file, with mode 0600. A symlink, even to a file of the same folder, is refused with
+// class invalid, and so is everything else that is no regular file. A file with another
+// hard link is refused for writing.
+//
+// os.Root follows a symlink that stays inside, in spite of O_NOFOLLOW. So OpenRegular
+// looks at the name first, opens it, and compares the open file with what it saw. A new
+// file is created with O_EXCL, which never follows a symlink. Callers must not pass
+// O_TRUNC, which would empty the file before the comparison. op is the operation that an
+// error names.
 func OpenRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 	full := filepath.Join(dir.Name(), name)
 	var missing error
@@ -36,7 +39,7 @@ func OpenRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 		})
 		if create && errors.Is(err, fs.ErrExist) || flag&os.O_CREATE != 0 && errors.Is(err, fs.ErrNotExist) {
 			missing = err
-			continue // somebody else made or removed it since the look
+			continue // another process created or removed it after lookAt
 		}
 		if err != nil {
 			return nil, nil, NewError(op, full, NotCommitted, err)
@@ -53,13 +56,13 @@ func OpenRegular(dir FS, op, name string, flag int) (File, fs.FileInfo, error) {
 		}
 	}
 	if errors.Is(missing, fs.ErrNotExist) {
-		return nil, nil, NewError(op, full, NotCommitted, missing) // of the folder
+		return nil, nil, NewError(op, full, NotCommitted, missing) // the folder itself is missing
 	}
 	return nil, nil, &Error{Op: op, Path: full, Class: ClassTransient, Err: errors.New("the file is replaced again and again")}
 }
 
-// lookAt returns what stands at a name, nil where the file is to be made, and the flags to open
-// it with.
+// lookAt returns the info of a name, or nil when the file has to be created, and the flags
+// to open it with.
 func lookAt(dir FS, op, name string, flag int) (info fs.FileInfo, how int, err error) {
 	full := filepath.Join(dir.Name(), name)
 	how = flag&^os.O_CREATE | open.NoFollow
@@ -75,7 +78,7 @@ func lookAt(dir FS, op, name string, flag int) (info fs.FileInfo, how int, err e
 	return info, how, nil
 }
 
-// alone refuses to write to a file that has another name.
+// alone returns an error when flag opens for writing and the file has another hard link.
 func alone(op, full string, flag int, info fs.FileInfo) error {
 	if flag&(os.O_WRONLY|os.O_RDWR) == 0 || !Shared(info) {
 		return nil
@@ -88,12 +91,12 @@ func notRegular(op, full string, mode fs.FileMode) error {
 	return &Error{Op: op, Path: full, Class: ClassInvalid, Err: fmt.Errorf("it is no regular file but %s; move it away", open.Kind(mode))}
 }
 
-// scanned is the size in bytes from which on a text is looked through before memory is
-// taken for it.
+// scanned is the size in bytes above which ReadText searches for a NUL before it allocates.
 const scanned = 1 << 20
 
-// ReadText is ReadFile for a format that has no NUL: what stands behind the first one is
-// not read, so that a sparse file takes the memory of what was written into it.
+// ReadText is ReadFile for a format that has no NUL. Of a file above 1 MiB it returns
+// nothing after the first NUL, so that a sparse file takes only as much memory as was
+// written into it.
 func ReadText(dir FS, name string, limit int64) ([]byte, error) {
 	f, info, err := OpenRegular(dir, "read", name, os.O_RDONLY)
 	if err != nil {
@@ -134,8 +137,9 @@ func readBegin(dir FS, name string, n int64) ([]byte, error) {
 	return data[:have], nil
 }
 
-// ReadHead fills buf from the beginning of a regular file, and returns how many bytes it
-// read: fewer where the file is shorter. It is for a listing, which reads ten thousand.
+// ReadHead reads the beginning of a regular file into buf and returns the number of bytes,
+// which is less than len(buf) when the file is shorter. It takes few system calls, because
+// a listing reads the heads of ten thousand files.
 func ReadHead(dir FS, name string, buf []byte) (int, error) {
 	if d, ok := dir.(*root); ok {
 		if n, ok := d.readHead(name, buf); ok {
@@ -154,8 +158,8 @@ func ReadHead(dir FS, name string, buf []byte) (int, error) {
 	return n, nil
 }
 
-// ReadFile reads a regular file of at most limit bytes. A symlink, a FIFO or a
-// folder in its place is refused with class invalid, as is a larger file.
+// ReadFile reads a regular file of at most limit bytes. A symlink, a FIFO, a folder
+// or a larger file is refused with class invalid.
 func ReadFile(dir FS, name string, limit int64) ([]byte, error) {
 	full := filepath.Join(dir.Name(), name)
 	f, info, err := OpenRegular(dir, "read", name, os.O_RDONLY)
@@ -166,7 +170,7 @@ func ReadFile(dir FS, name string, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, &Error{Op: "read", Path: full, Class: ClassInvalid, Err: fmt.Errorf("it has %d bytes, more than the %d that are read", info.Size(), limit)}
 	}
-	data := make([]byte, 0, info.Size()+1) // one more, so that the end is seen without growing
+	data := make([]byte, 0, info.Size()+1) // one more byte, so that the read that finds the end needs no growth
 	for {
 		if len(data) == cap(data) {
 			data = append(data, 0)[:len(data)]

@@ -14,26 +14,26 @@ import (
 	"github.com/lopen-dev/lopen/writer/internal/open"
 )
 
-// tempPrefix begins the name of every temporary file, so that the leftovers of
-// a crash can be recognized.
+// tempPrefix begins the name of every temporary file, so that RemoveTemps recognizes
+// what a crash left.
 const tempPrefix = ".tmp-"
 
-// tempPerm is the mode of a file that is not complete: nobody else reads it.
+// tempPerm is the mode of an incomplete file: no other user may read it.
 const tempPerm = 0o600
 
-// ReplaceFile makes data the content of a file, durably: a temporary file in the
-// same folder is written, synced and closed, renamed over name, and the folder is
-// synced. When it returns nil the content survives a power cut. After an error
-// the [*Error]'s Outcome says what stands: NotCommitted, the old content whole, or
-// NotDurable, the new content whole but perhaps not for long. There is never a
-// mixture. Callers make sure that there is one writer to a name.
+// ReplaceFile makes data the content of a file, durably. It writes a temporary file in
+// the same folder, syncs and closes it, renames it over name, and syncs the folder. When
+// it returns nil, the content survives a power cut. After an error the Outcome of the
+// [*Error] says what the file has: NotCommitted means the old content, NotDurable the new
+// content until a power cut perhaps brings the old one back, OutcomeUnknown one of the
+// two. The file never has a mixture. The caller is the only writer of the name.
 func ReplaceFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 	return replaceFile(dir, name, data, perm, true)
 }
 
-// ReplaceUnsynced is ReplaceFile without the syncs, for a file that can be made again:
-// whoever reads it while the system runs finds the old content or the new one, whole.
-// After a power cut it may be either, or torn, or empty.
+// ReplaceUnsynced is ReplaceFile without the syncs, for a file that can be derived again.
+// While the system runs, a reader finds the old or the new content, whole. After a power
+// cut the file may be either, or torn, or empty.
 func ReplaceUnsynced(dir FS, name string, data []byte, perm fs.FileMode) error {
 	return replaceFile(dir, name, data, perm, false)
 }
@@ -49,10 +49,9 @@ func replaceFile(dir FS, name string, data []byte, perm fs.FileMode, durable boo
 	})
 }
 
-// publish renames a complete temporary file into place and syncs the folder, where it is
-// to be durable.
-// A failed rename may have been done all the same (a network server's answer got
-// lost): stands re-reads whether name is the new file.
+// publish renames a complete temporary file to name and, if durable is set, syncs the
+// folder. A rename that failed may have been carried out when a network server's answer
+// got lost. Then stands reads the file again and reports whether it has the new content.
 func publish(dir FS, temp, name string, durable bool, stands func() (bool, error)) error {
 	full := filepath.Join(dir.Name(), name)
 	if err := Retry(func() error { return dir.Rename(temp, name) }); err != nil {
@@ -67,8 +66,8 @@ func publish(dir FS, temp, name string, durable bool, stands func() (bool, error
 	return nil
 }
 
-// failedRename finds out what stands, and removes the temporary file if it is
-// still there, which says that nothing was renamed.
+// failedRename finds out which content the file has after a failed rename. If the
+// temporary file is still there, nothing was renamed, and failedRename removes it.
 func failedRename(dir FS, temp string, stands func() (bool, error)) Outcome {
 	_, err := dir.Lstat(temp)
 	if err == nil {
@@ -81,16 +80,15 @@ func failedRename(dir FS, temp string, stands func() (bool, error)) Outcome {
 	switch done, err := stands(); {
 	case err == nil && done:
 		return NotDurable
-	case err == nil, errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrInvalid): // ErrInvalid: another length or kind
+	case err == nil, errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrInvalid): // ErrInvalid: longer, or not regular
 		return NotCommitted
 	}
 	return OutcomeUnknown
 }
 
-// CreateFile is ReplaceFile for a file that must not exist yet: the error is an
-// fs.ErrExist otherwise, and what is there is left alone. The content appears
-// under the name whole or, after a crash, not at all; where the file system knows no
-// hard links it may be empty then.
+// CreateFile is ReplaceFile for a file that must not exist yet. If it exists, the error
+// is fs.ErrExist and the file is left alone. After a crash the file is there whole or not
+// at all; on a file system without hard links it may also be empty.
 func CreateFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 	full := filepath.Join(dir.Name(), name)
 	temp, err := writeTemp(dir, name, data, perm, true)
@@ -98,7 +96,7 @@ func CreateFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 		return NewError("create", full, NotCommitted, err)
 	}
 	if err = dir.Link(temp, name); err != nil && sameName(dir, temp, name) {
-		err = nil // it was made all the same: a network server's answer got lost
+		err = nil // the link was made; a network server's answer got lost
 	}
 	if err != nil && RefusesLinks(err) {
 		return claim(dir, temp, name, data, perm)
@@ -113,7 +111,7 @@ func CreateFile(dir FS, name string, data []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// sameName says that two names are links of one file, without following symlinks.
+// sameName reports whether two names are hard links of one file. It follows no symlink.
 func sameName(dir FS, a, b string) bool {
 	ai, err := dir.Lstat(a)
 	if err != nil {
@@ -123,8 +121,9 @@ func sameName(dir FS, a, b string) bool {
 	return err == nil && SameFile(ai, bi)
 }
 
-// claim publishes a new file where hard links are refused: the name is taken by
-// an empty file, so that of two creators one loses, and that one is replaced.
+// claim publishes a new file where hard links are refused. It first creates an empty
+// file with O_EXCL, so that only one of two creators succeeds, and then renames the
+// temporary file over it.
 func claim(dir FS, temp, name string, data []byte, perm fs.FileMode) error {
 	full := filepath.Join(dir.Name(), name)
 	f, err := dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|open.NoFollow, perm)
@@ -143,13 +142,13 @@ func claim(dir FS, temp, name string, data []byte, perm fs.FileMode) error {
 	}
 	var e *Error
 	if errors.As(err, &e) && e.Outcome == NotCommitted {
-		_ = dir.Remove(name) // or nobody could create it any more
+		_ = dir.Remove(name) // or no later CreateFile could succeed
 	}
 	return err
 }
 
-// ReplaceSymlink points a symlink at target, atomically and durably. The error
-// is one that [RefusesLinks] knows where the system or the file system refuses symlinks.
+// ReplaceSymlink points a symlink at target, atomically and durably. Where the system or
+// the file system refuses symlinks, [RefusesLinks] is true for the error.
 func ReplaceSymlink(dir FS, target, name string) error {
 	temp := TempName(name)
 	if err := dir.Symlink(target, temp); err != nil {
@@ -161,11 +160,11 @@ func ReplaceSymlink(dir FS, target, name string) error {
 	})
 }
 
-// MkdirDurable makes a folder, 0700, and its name durable. One that is there is
-// fine, and its name is synced too: who made it may have been killed before that.
-// Anything else in its place is an error. A new one whose name cannot be synced is
-// removed, so that the next try makes it anew: after a failed sync another one reports
-// success for a name that is not on the disk.
+// MkdirDurable makes a folder with mode 0700 and makes its name durable. The name of an
+// existing folder is synced too, because its creator may have been killed before that.
+// Anything else of that name is an error. When the name of a new folder cannot be synced,
+// the folder is removed, so that the next call makes it again: a second sync after a
+// failed one reports success for a name that is not on the disk.
 func MkdirDurable(dir FS, name string) error {
 	full := filepath.Join(dir.Name(), name)
 	err := Retry(func() error { return dir.Mkdir(name, 0o700) })
@@ -190,9 +189,9 @@ func MkdirDurable(dir FS, name string) error {
 	return nil
 }
 
-// RemoveTemps removes the temporary files that crashed writers left in a folder:
-// those of the files that of picks by name, or of all. Only the one writer of
-// these files may call it.
+// RemoveTemps removes the temporary files that crashed writers left in a folder. It
+// removes those for whose final name of returns true, or all if of is nil. Only the one
+// writer of these files may call it.
 func RemoveTemps(dir FS, name string, of func(name string) bool) error {
 	temps, err := Temps(dir, name)
 	if err != nil {
@@ -210,8 +209,8 @@ func RemoveTemps(dir FS, name string, of func(name string) bool) error {
 	return nil
 }
 
-// Temps are the paths of the temporary files in a folder: those of writes that go
-// on, or that a crash cut off.
+// Temps returns the paths of the temporary files in a folder: of writes in progress, and
+// of those that a crash interrupted.
 func Temps(dir FS, name string) (temps []string, err error) {
 	entries, err := dir.ReadDir(name)
 	if err != nil {
@@ -225,8 +224,8 @@ func Temps(dir FS, name string) (temps []string, err error) {
 	return temps, nil
 }
 
-// writeTemp writes a new temporary file in the folder of name, and syncs it where it is to be durable. On an error it
-// is removed again, as far as that goes.
+// writeTemp writes a new temporary file in the folder of name and, if durable is set, syncs
+// it. After an error it tries to remove the file.
 func writeTemp(dir FS, name string, data []byte, perm fs.FileMode, durable bool) (temp string, err error) {
 	temp = TempName(name)
 	var f File
@@ -245,7 +244,7 @@ func writeTemp(dir FS, name string, data []byte, perm fs.FileMode, durable bool)
 		}
 	}
 	if err == nil && perm != tempPerm {
-		err = f.Chmod(perm) // not at the open, where the umask would take bits off a file that is replaced
+		err = f.Chmod(perm) // not at the open, where the umask would clear bits of the mode
 	}
 	if err == nil && durable {
 		err = f.Sync()
@@ -259,8 +258,8 @@ func writeTemp(dir FS, name string, data []byte, perm fs.FileMode, durable bool)
 	return temp, err
 }
 
-// TempName is a fresh name for a temporary file in the folder of name, which RemoveTemps
-// will know for one.
+// TempName returns a new random name for a temporary file in the folder of name.
+// RemoveTemps recognizes such names.
 func TempName(name string) string {
 	return path.Join(path.Dir(name), tempPrefix+path.Base(name)+"-"+rand.Text())
 }

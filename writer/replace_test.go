@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The same examples in every run; -rapid.seed 0 draws others.
+// Every run has the same examples; -rapid.seed 0 draws others.
 func init() { _ = flag.Set("rapid.seed", "1") }
 
 const (
@@ -53,7 +53,7 @@ func TestReplaceFileMode(t *testing.T) {
 	}
 }
 
-// Whatever call fails, with whatever error: one of the two contents stands, whole,
+// Whichever call fails, with whichever error, the file has one of the two contents, whole,
 // and the error says which.
 func TestReplaceFileEveryFault(t *testing.T) {
 	t.Parallel()
@@ -61,7 +61,7 @@ func TestReplaceFileEveryFault(t *testing.T) {
 		for _, errno := range storageErrnos {
 			for _, done := range []bool{false, true} {
 				if k == 0 && done {
-					continue // no file system makes a file and says that it did not
+					continue // no file system creates a file and reports that it failed
 				}
 				t.Run(fmt.Sprintf("%s %d done=%v", step, int(errno), done), func(t *testing.T) {
 					t.Parallel()
@@ -84,8 +84,8 @@ func TestReplaceFileEveryFault(t *testing.T) {
 	}
 }
 
-// A disk that fails once and stays broken: the temporary file may be left, and
-// what cannot be told is said not to be known.
+// After the first failure every call fails. The temporary file may be left, and the outcome
+// is unknown when the file cannot be read.
 func TestReplaceFileBrokenFromThenOn(t *testing.T) {
 	t.Parallel()
 	for k, step := range replaceSteps {
@@ -140,8 +140,8 @@ func TestReplaceFileFailedRename(t *testing.T) {
 	}
 }
 
-// The temporary file is gone and the name has another content, of any length:
-// nothing was renamed.
+// When the temporary file is gone and the name has another content, of any length, the
+// outcome is that nothing was renamed.
 func TestReplaceFileLosesItsTemporaryFile(t *testing.T) {
 	t.Parallel()
 	for _, old := range []string{"", "short", strings.Repeat("x", len(newContent)), strings.Repeat("long", 99)} {
@@ -195,7 +195,7 @@ func TestReplaceFileRetries(t *testing.T) {
 	}
 }
 
-// Not even for an error that other calls are tried again after.
+// fsync and close are not retried, not even after an error of class transient.
 func TestReplaceFileNeverRepeatsSyncAndClose(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"write .tmp-file-*", "sync .tmp-file-*", "close .tmp-file-*", "syncdir ."} {
@@ -223,8 +223,8 @@ func TestReplaceFileShortWrites(t *testing.T) {
 	noTemps(t, dir)
 }
 
-// Any faults, any number of them, several calls in a row: the error always
-// tells the truth about what can be read.
+// With any number of faults in several calls in a row, the error always agrees with what
+// can be read.
 func TestReplaceFileTellsTheTruth(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()

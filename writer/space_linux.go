@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// FreeBytes is the room that a file system has for this user, in bytes.
+// FreeBytes returns the free space that this user may use on the file system of path, in
+// bytes.
 func FreeBytes(path string) (uint64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {
@@ -14,8 +15,8 @@ func FreeBytes(path string) (uint64, error) {
 	return s.Bavail * uint64(s.Bsize), nil
 }
 
-// fsTypes are the magic numbers of linux/magic.h and of those that keep theirs
-// elsewhere. Those of networks are marked.
+// fsTypes maps the magic number of a file system to its name. Most numbers are in
+// linux/magic.h. network marks those that another machine may serve.
 var fsTypes = map[int64]struct {
 	name    string
 	network bool
@@ -26,8 +27,8 @@ var fsTypes = map[int64]struct {
 	0x6969: {"nfs", true}, 0xff534d42: {"cifs", true}, 0xfe534d42: {"smb2", true}, 0x01021997: {"9p", true}, 0x00c36400: {"ceph", true},
 }
 
-// FSType is the name of the file system that a path lies on, and whether it is
-// one of those that may be served by another machine. It is known on Linux only.
+// FSType returns the name of the file system of path, and whether another machine may
+// serve it.
 func FSType(path string) (name string, network bool, err error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {

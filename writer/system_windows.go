@@ -24,8 +24,8 @@ const (
 	errorPrivilegeNotHeld syscall.Errno = 1314
 )
 
-// RefusesLinks says that the file system knows no links, or that this user may
-// not make them: symlinks need a privilege or developer mode.
+// RefusesLinks reports whether err means that the file system has no links, or that this
+// user may not make them: symlinks need a privilege or developer mode.
 func RefusesLinks(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) ||
 		errors.Is(err, errorInvalidFunction) || errors.Is(err, errorTooManyLinks) || errors.Is(err, errorPrivilegeNotHeld)
@@ -37,7 +37,7 @@ func classOfSystemErrno(errno syscall.Errno) Class {
 		return ClassNoSpace
 	case errorWriteProtect, syscall.ERROR_ACCESS_DENIED:
 		return ClassDenied
-	case errorSharingViolation: // a virus scanner or an indexer has it open for a moment
+	case errorSharingViolation: // a virus scanner or an indexer has the file open for a moment
 		return ClassTransient
 	case errorCRC, errorIODevice:
 		return ClassDevice
@@ -45,13 +45,11 @@ func classOfSystemErrno(errno syscall.Errno) Class {
 	return classUnknown
 }
 
-// DiskBytes is what a file takes on the disk, as far as the system tells.
+// DiskBytes returns the size of the file; what it takes on the disk is not known here.
 func DiskBytes(info fs.FileInfo) int64 { return info.Size() }
 
-// Shared says whether a file has another name (hard link), as far as the
-// system tells.
+// Shared returns false: the number of hard links is not known here.
 func Shared(fs.FileInfo) bool { return false }
 
-// Mine says whether a file belongs to the user of this process, as far as the
-// system tells.
+// Mine returns true: the owner of a file is not known here.
 func Mine(fs.FileInfo) bool { return true }

@@ -261,8 +261,8 @@ var ofWriter = []mutant{
 	},
 	{
 		"segment: one whose holder lost the session does not replace the list", "writer/journal/writer.go",
-		"\t\terr = w.Confirm() // or the list",
-		"\t\t_ = w.Confirm() // or the list",
+		"\t\terr = w.Confirm() // before the list",
+		"\t\t_ = w.Confirm() // before the list",
 		"./writer/journal", "TestStaleWriterRotates",
 	},
 	{

@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// A chain is a Log in the making. Segments are added in the order of their names.
+// A chain is a Log under construction. Segments are added in the order of their names.
 //
-// What decides is that every segment names the record that it continues from, which was
-// durable then. What earlier segments hold beyond it was given up, or stands in it
-// as a copy. What they lack up to it is damage.
+// The header of each segment names the record that the segment continues from, which was
+// durable when the segment was opened. Records of earlier segments beyond it were given
+// up, or the segment has copies of them. Records that are missing up to it are damage.
 type chain struct {
 	*Log
-	next    uint64 // number of the record that is due
-	gone    []name // segments of the list that the folder lacks, in order
-	started bool
-	all     bool  // every segment is read, from the first one on
-	givenUp []Ref // records beyond the one that a later segment continues from
+	next    uint64 // number of the next record
+	gone    []name // segments that are in the list and not in the folder, in order
+	started bool   // a segment was added
+	all     bool   // every segment is read, beginning with the first
+	givenUp []Ref  // records beyond the one that a later segment continues from
 }
 
-// read takes the segment of a place. One that has no first line and is not in the list
-// never got one: it holds no record, or it is damaged.
+// read reads the segment c.heads[i] and adds it. A segment whose header is neither valid nor
+// in the list holds no record that counts: it never got a header, or it is damaged.
 func (c *chain) read(i int) error {
 	h := &c.heads[i]
 	s := &segment{name: h.name, header: h.header, valid: true, missing: true}
@@ -32,7 +32,7 @@ func (c *chain) read(i int) error {
 		c.extent = Extent{h.name, s.size}
 	}
 	h.header, h.ok = s.header, s.valid && s.header.Session == c.Session
-	var next *header // of the segment that continues from it
+	var next *header // of the next segment that has a valid header
 	if j := slices.IndexFunc(c.heads[i+1:], func(h Segment) bool { return h.ok }); j >= 0 {
 		next = &c.heads[i+1+j].header
 	}
@@ -51,7 +51,7 @@ func (c *chain) read(i int) error {
 	return nil
 }
 
-// add takes a segment. next is the header of the one that continues from it.
+// add adds a segment. next is the header of the segment that continues from it, or nil.
 func (c *chain) add(s *segment, next *header) {
 	c.join(s)
 	c.records(s, next)
@@ -64,14 +64,14 @@ func (c *chain) add(s *segment, next *header) {
 	}
 }
 
-// join continues from the record that the header names.
+// join continues the chain from the record that the header of s names.
 func (c *chain) join(s *segment) {
 	after := s.header.After
 	var before name
 	if n := len(c.after); n > 0 {
 		before = c.after[n-1].segment
 	}
-	// A segment of a writer that had lost the session is not on the chain.
+	// Segments of a writer that had lost its lease are not on the chain.
 	c.after = slices.DeleteFunc(c.after, func(j join) bool { return j.after.Seq >= after.Seq })
 	c.after = append(c.after, join{s.name, after, s.header.State})
 	switch {
@@ -90,7 +90,7 @@ func (c *chain) join(s *segment) {
 		c.givenUp = append(c.givenUp, c.Records[valid:]...)
 		c.Records = c.Records[:valid]
 		if valid > 0 && c.Records[valid-1].Seq == after.Seq && after.Seq >= c.begin && after.CRC != "" && c.Records[valid-1].CRC != after.CRC {
-			// Another record has this number: what stands before is not its past.
+			// The record of this number is another one, so s does not continue from it.
 			c.lose(after.Seq, after.Seq, after.Seq)
 			r := &c.Records[valid-1]
 			c.Faults = append(c.Faults, Fault{Kind: Damaged, Segment: r.Segment(), Offset: r.Offset, Length: r.Length, Seq: after.Seq})
@@ -101,7 +101,8 @@ func (c *chain) join(s *segment) {
 	c.next, c.durable = after.Seq+1, after.Seq
 }
 
-// missing reports what is not there between two segments: by its name, where the list has it.
+// missing reports that the segment between before and s is missing. The fault names it if the
+// list has it, else it names s.
 func (c *chain) missing(s *segment, before name) {
 	f := Fault{Kind: Damaged, Segment: s.name.String(), Seq: max(c.next, 1), Before: true}
 	for _, n := range c.gone {
@@ -112,19 +113,19 @@ func (c *chain) missing(s *segment, before name) {
 	c.Faults = append(c.Faults, f)
 }
 
-// records takes the records of a segment that are due, and judges what is none.
-// next is the header of the segment that continues from it; the last one has none, and
-// there the marks in the lines tell.
+// records adds the records of a segment that are due, and classifies its other bytes. next
+// is the header of the segment that continues from it. For the last segment next is nil, and
+// the durable offset that each line carries decides.
 func (c *chain) records(s *segment, next *header) {
 	if s.header.Reduced {
 		c.reduced(s)
 		return
 	}
 	durable := s.mark()
-	hole := int64(-1) // where the invalid bytes begin that the last items were
+	hole := int64(-1) // where the run of invalid items began that is not yet reported; -1 for none
 	for i := range s.items {
 		it := &s.items[i]
-		due := it.Seq // the record that comes at this place, or behind the note
+		due := it.Seq // the number of this record, or of the record after this note
 		if it.note {
 			due++
 		}
@@ -137,7 +138,7 @@ func (c *chain) records(s *segment, next *header) {
 		if hole >= 0 {
 			kind := c.judge(s, next, hole, durable)
 			if kind != Damaged {
-				c.fault(kind, s, hole, s.size-hole) // valid lines behind it included
+				c.fault(kind, s, hole, s.size-hole) // including the valid lines after the hole
 				return
 			}
 			c.fault(Damaged, s, hole, it.Offset-hole)
@@ -158,7 +159,7 @@ func (c *chain) records(s *segment, next *header) {
 	c.endOf(s, next, hole, durable)
 }
 
-// judge says what invalid bytes are that begin at hole, where the next record is due.
+// judge returns the kind of invalid bytes that begin at hole, where record c.next is due.
 func (c *chain) judge(s *segment, next *header, hole, durable int64) Kind {
 	switch {
 	case next != nil && c.next > next.After.Seq:
@@ -169,17 +170,17 @@ func (c *chain) judge(s *segment, next *header, hole, durable int64) Kind {
 	return Torn
 }
 
-// endOf judges the invalid bytes at the end of a segment, -1 where there are none, and notes
-// what the newest one lacks.
+// endOf reports the invalid bytes from hole to the end of a segment, unless hole is -1. For
+// the newest segment it also records which records are missing at its end.
 func (c *chain) endOf(s *segment, next *header, hole, durable int64) {
-	cut := s.head + s.header.Copied - s.size // of the copies: between two lines, or there is a hole
+	cut := s.head + s.header.Copied - s.size // bytes that the copies lack, if the file ends between two lines
 	switch {
 	case hole >= 0:
 		c.fault(c.judge(s, next, hole, durable), s, hole, s.size-hole)
 	case cut > 0 && next == nil && !s.missing:
 		c.fault(Damaged, s, s.size, cut)
 	}
-	if next != nil { // it tells what is missing
+	if next != nil { // join then finds what is missing
 		return
 	}
 	before, _ := c.position(c.next)
@@ -187,12 +188,12 @@ func (c *chain) endOf(s *segment, next *header, hole, durable int64) {
 	if s.listed || s.missing {
 		c.durable = max(c.durable, s.header.Upto)
 	}
-	if s.missing { // with records whose number nobody knows
+	if s.missing { // how many records it held is not known
 		c.lose(c.next, maxNumber, maxNumber)
 	}
 }
 
-// gap notes that the records up to one are not there: their numbers are taken.
+// gap records that the records from c.next to upto are lost. Their numbers are not reused.
 func (c *chain) gap(s *segment, upto Position, state uint64) {
 	if c.next <= upto.Seq {
 		c.lose(c.next, upto.Seq, state)
@@ -201,7 +202,7 @@ func (c *chain) gap(s *segment, upto Position, state uint64) {
 	}
 }
 
-// reduced adds the records of a segment that Drop has rewritten.
+// reduced adds the records of a segment that Drop wrote.
 func (c *chain) reduced(s *segment) {
 	holes := false
 	for i := range s.items {
@@ -220,8 +221,8 @@ func (c *chain) reduced(s *segment) {
 	c.next = c.begin
 }
 
-// end reports the records that were given up, unless a copy of them counts, and those that
-// are lost.
+// end computes Lost, reports the records that were given up and have no copy that counts,
+// and sorts the faults.
 func (c *chain) end() {
 	c.Lost = c.LostAbove(c.base)
 	for i := range c.givenUp {
@@ -238,9 +239,8 @@ func (c *chain) end() {
 	})
 }
 
-// lose notes that durable records are not there. state is the newest one up to the
-// last of them that the State rests on: where that stands before, only entries are
-// lost.
+// lose records that the durable records from first to last are lost. state is the newest
+// record up to last that the State rests on. If state is below first, only entries are lost.
 func (c *chain) lose(first, last, state uint64) {
 	c.losses = append(c.losses, loss{first, last, state})
 }

@@ -12,29 +12,29 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// A Segment is a file of a journal, as far as it is known before it is read.
+// A Segment is a file of a journal with what is known of it before it is read.
 type Segment struct {
-	Bytes int64 // on the disk; by [Writer.Segments]
+	Bytes int64 // size of the file in bytes; set by [Writer.Segments] only
 
 	name   name
 	header header
-	ok     bool  // the header is known, and of the session
-	length int64 // of the first line in bytes, where the list has it
-	gone   bool  // the list has it, and the folder does not
+	ok     bool  // the header is known and names the session
+	length int64 // of the first line in bytes; 0 unless the list has the segment
+	gone   bool  // the segment is in the list and not in the folder
 }
 
-// First is the number of the record that it begins with, if it has one.
+// First returns the number of the segment's first record, if it has records.
 func (s Segment) First() uint64 { return s.header.After.Seq + 1 }
 
-// Reduced reports whether Drop has rewritten the segment: it holds only what is left of its records.
+// Reduced reports whether Drop wrote the segment: it holds only what remains of its records.
 func (s Segment) Reduced() bool { return s.header.Reduced }
 
-// packFiles is how many closed segments are compressed into one, however small they are.
+// packFiles is the number of closed segments that are compressed into one, even small ones.
 const packFiles = 16
 
-// Segments are the files of the journal in their order, the current one last. What a crash
-// left of a Pack or a Drop is removed before. holds says whether the writer still has the
-// session.
+// Segments returns the segments of the journal in order, the current one last. It first
+// removes segments that a crash left although a packed one replaces them. holds returns an
+// error when the writer has lost the session's lease; then nothing is removed.
 func (w *Writer) Segments(holds func() error) ([]Segment, error) {
 	w.mu.Lock()
 	current := w.list[len(w.list)-1].name()
@@ -60,7 +60,8 @@ func (w *Writer) Segments(holds func() error) ([]Segment, error) {
 		if err != nil {
 			return nil, err
 		}
-		all, i = slices.Delete(all, from, i), from // of one that is damaged they stay, and nothing is made of them
+		// If the packed segment is damaged, the files that it replaces stay, but are not returned.
+		all, i = slices.Delete(all, from, i), from
 	}
 	for i := range all {
 		info, err := w.dir.Lstat(all[i].name.String())
@@ -72,8 +73,8 @@ func (w *Writer) Segments(holds func() error) ([]Segment, error) {
 	return all, nil
 }
 
-// FirstLine is the line of the record that a segment begins with, nil where it begins with
-// something else.
+// FirstLine returns the line of a segment's first record, its line feed included. It returns
+// nil when the first line after the header is not that record.
 func (w *Writer) FirstLine(s Segment) ([]byte, error) {
 	in, size, f, err := source(w.dir, s.name)
 	if err != nil {
@@ -83,7 +84,7 @@ func (w *Writer) FirstLine(s Segment) ([]byte, error) {
 	lines := newLines(in, size+1)
 	defer lines.release()
 	var line []byte
-	for range 2 { // the header is the first one
+	for range 2 { // the first line is the header
 		if line, err = lines.next(); errors.Is(err, io.EOF) {
 			return nil, nil
 		}
@@ -94,7 +95,8 @@ func (w *Writer) FirstLine(s Segment) ([]byte, error) {
 	return line, nil
 }
 
-// Began is the first record of the log in a folder that was not dropped, see [Log.Begin].
+// Began returns the number of the first record in a folder that was not dropped, as
+// [Log.Begin] does. It does not read the records.
 func Began(dir writer.FS) (uint64, error) {
 	c, err := look(dir)
 	if err != nil {
@@ -107,8 +109,8 @@ func (w *Writer) failed(n name, err error) error {
 	return writer.NewError("rewrite segment", filepath.Join(w.dir.Name(), n.String()), writer.NotCommitted, err)
 }
 
-// Crowded says whether there are more closed segments that are not compressed than Pack
-// leaves, unless they have faults.
+// Crowded reports whether there are at least 16 closed segments that are not compressed,
+// which is when Pack compresses them unless they have faults.
 func (w *Writer) Crowded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +123,7 @@ func (w *Writer) Crowded() bool {
 	return n >= packFiles
 }
 
-// packs says whether segments are to become one.
+// packs reports whether segments are large or many enough to be compressed into one.
 func packs(all []Segment, limit int64) bool {
 	bytes := int64(0)
 	for _, s := range all {
@@ -130,13 +132,13 @@ func packs(all []Segment, limit int64) bool {
 	return len(all) > 0 && bytes >= limit/2 || len(all) >= packFiles
 }
 
-// Pack compresses the oldest closed segments that follow each other, have no faults, and
-// take half of limit in bytes or are 16. It runs during commits, and a power cut at any
-// moment leaves the old segments, the new one or both, which comes to the same. done is
-// false where nothing is due.
+// Pack compresses a run of closed segments into one. It takes the oldest run without faults
+// that has at least limit/2 bytes or 16 segments. It may run concurrently with Append. A
+// power cut at any moment leaves the old segments, the new one or both, and a reader finds
+// the same records in each case. done is false when there is no such run.
 func (w *Writer) Pack(limit int64, holds func() error) (done bool, err error) {
 	all, err := w.Segments(holds)
-	from := 0 // what may become one begins here
+	from := 0 // the run begins here
 	for to := 1; to < len(all) && err == nil; to++ {
 		if all[to-1].name.packed {
 			from = to
@@ -157,10 +159,12 @@ func (w *Writer) Pack(limit int64, holds func() error) (done bool, err error) {
 	return false, err
 }
 
-// Drop rewrites all segments before one that [Writer.Segments] returned, during commits.
-// Of records that the State rests on all remains what keep makes of a line: the body of an entry,
-// or nil for nothing; entries remain as they are. It is as safe to be cut off as Pack is. It is an
-// error, and changes nothing, where one of them is damaged: it is all that all is.
+// Drop rewrites all segments before the given one, which [Writer.Segments] returned, into one
+// compressed segment. Entries remain as they are. For each record that the State rests on,
+// keep gets the line and returns the body of the entry that replaces it, or nil to drop it.
+// Drop may run concurrently with Append, and a power cut during it is as harmless as during
+// Pack. If a segment is damaged, Drop returns an error of class corrupt and changes nothing,
+// because there is no other copy of its records.
 func (w *Writer) Drop(before Segment, keep func(line []byte) ([]byte, error), holds func() error) error {
 	all, err := w.Segments(holds)
 	if err != nil {
@@ -174,9 +178,10 @@ func (w *Writer) Drop(before Segment, keep func(line []byte) ([]byte, error), ho
 	return w.rewrite(all[from:to+1], keep, holds)
 }
 
-// take returns the records of a closed segment that count, and the notes among them if they
-// are asked for. whole says that no record is lost up to the segment behind it, and clean that
-// this one also has a copy of what else is in it.
+// take returns the records of the closed segment of that count and, with notes set, the notes
+// among them. behind is the segment after it. whole reports that no record is lost between
+// the two. clean reports that, in addition, every other record in the segment has a copy in
+// behind.
 func (w *Writer) take(of, behind Segment, notes bool) (refs []Ref, whole, clean bool, err error) {
 	s, err := scan(w.dir, of.name, Segment{})
 	if err != nil || !s.valid {
@@ -201,8 +206,8 @@ func (w *Writer) take(of, behind Segment, notes bool) (refs []Ref, whole, clean 
 	return refs, whole, whole && clean, nil
 }
 
-// judged says of a segment that no record of it is damaged, and that its faults are all
-// settled and copied.
+// judged reports about a segment whether none of its faults is damage (whole), and whether
+// each of them is settled and below copied, so that the next segment has a copy (clean).
 func (c *chain) judged(segment string, copied uint64) (whole, clean bool) {
 	whole, clean = true, true
 	for _, f := range c.Faults {
@@ -214,8 +219,8 @@ func (c *chain) judged(segment string, copied uint64) (whole, clean bool) {
 	return whole, clean
 }
 
-// rewrite makes one compressed segment of all but the last one, and removes them. Of records
-// all remains what keep makes of them; all where it is nil.
+// rewrite makes one compressed segment of all but the last one, and removes the originals.
+// Without keep all records remain, else what keep returns, as in Drop.
 func (w *Writer) rewrite(all []Segment, keep func(line []byte) ([]byte, error), holds func() error) error {
 	last := len(all) - 1
 	h, next := all[last-1].header, all[last].header
@@ -237,7 +242,8 @@ func (w *Writer) rewrite(all []Segment, keep func(line []byte) ([]byte, error), 
 	return w.settle(h, all[:last], holds)
 }
 
-// writePacked makes a compressed segment durable, but not its name.
+// writePacked writes the compressed segment to temp and syncs it, but not the folder. It
+// sets h.Copied.
 func (w *Writer) writePacked(temp string, h *header, all []Segment, keep func(line []byte) ([]byte, error)) (err error) {
 	var f writer.File
 	err = writer.Retry(func() (err error) {
@@ -291,7 +297,8 @@ func (w *Writer) writePacked(temp string, h *header, all []Segment, keep func(li
 	return f.Sync()
 }
 
-// settle takes segments off the list and removes them, as a durable one has what they have.
+// settle takes the segments old off the list and removes their files. The segment by has
+// their records and is durable.
 func (w *Writer) settle(by header, old []Segment, holds func() error) error {
 	if err := holds(); err != nil {
 		return err
@@ -300,7 +307,7 @@ func (w *Writer) settle(by header, old []Segment, holds func() error) error {
 		return err
 	}
 	for _, s := range old {
-		if s.name == by.name() { // it was replaced
+		if s.name == by.name() { // the rename has replaced this file already
 			continue
 		}
 		if err := w.dir.Remove(s.name.String()); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -310,7 +317,7 @@ func (w *Writer) settle(by header, old []Segment, holds func() error) error {
 	return nil
 }
 
-// relist replaces the list: with one header in place of others.
+// relist replaces the list by one that has the header by in place of the segments old.
 func (w *Writer) relist(by header, old []Segment) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

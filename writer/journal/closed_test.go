@@ -25,12 +25,12 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// smallSegment is the limit of segments here, in bytes.
+// smallSegment is the limit of segments in these tests, in bytes.
 const smallSegment = 3000
 
 func held() error { return nil }
 
-// A past is a journal that somebody works on, in several epochs.
+// A past is a journal that is written in several epochs.
 type past struct {
 	t     require.TestingT
 	dir   writer.FS
@@ -46,7 +46,7 @@ func newPast(t require.TestingT, dir writer.FS) *past {
 	return &past{t: t, dir: dir, w: w}
 }
 
-// work appends messages and changes, and notes.
+// work appends messages, changes and notes.
 func (p *past) work(times int) {
 	for range times {
 		p.n++
@@ -62,7 +62,7 @@ func (p *past) work(times int) {
 	}
 }
 
-// resume is the next process.
+// resume opens the journal again, as the next process does.
 func (p *past) resume() {
 	log, err := journal.Read(p.dir, 0, true)
 	require.NoError(p.t, err)
@@ -79,14 +79,14 @@ func (p *past) packAll() {
 	}
 }
 
-// drop drops what is before the segment with a number from the end.
+// drop drops everything before the last fromEnd segments.
 func (p *past) drop(fromEnd int) error {
 	all, err := p.w.Segments(held)
 	require.NoError(p.t, err)
 	return p.w.Drop(all[max(len(all)-fromEnd, 0)], keepAttempts, held)
 }
 
-// keepAttempts leaves the number of an attempt.
+// keepAttempts keeps only the number of an attempt, and drops other records.
 func keepAttempts(line []byte) ([]byte, error) {
 	_, rest, ok := bytes.Cut(line, []byte(`"attempt":`))
 	if !ok {
@@ -96,7 +96,7 @@ func keepAttempts(line []byte) ([]byte, error) {
 	return fmt.Appendf(nil, `"attempt":%s`, number), nil
 }
 
-// lines are those of all records that count, by number.
+// linesOf returns the lines of all records that count, by number.
 func linesOf(t require.TestingT, dir writer.FS) (map[uint64]string, *journal.Log) {
 	log, err := journal.Read(dir, 0, true)
 	require.NoError(t, err)
@@ -108,7 +108,7 @@ func linesOf(t require.TestingT, dir writer.FS) (map[uint64]string, *journal.Log
 	return all, log
 }
 
-// reducedLine is what Drop leaves of a line.
+// reducedLine returns what Drop leaves of a line.
 func reducedLine(line string) string {
 	for _, part := range []string{`"message":"`, `"attempt":`} {
 		if _, rest, ok := strings.Cut(line, part); ok {
@@ -119,7 +119,8 @@ func reducedLine(line string) string {
 	return line
 }
 
-// same says whether all records are there, those below a number as Drop leaves them.
+// same returns an error unless all records are there. Those below begin may be reduced, as
+// Drop leaves them.
 func same(want, got map[uint64]string, begin uint64) error {
 	if len(want) != len(got) {
 		return fmt.Errorf("%d records in place of %d", len(got), len(want))
@@ -182,7 +183,7 @@ func TestPackedSegmentsHoldTheSame(t *testing.T) {
 	require.LessOrEqual(t, plain, 2, "the current one, and what is not half a segment")
 	require.Equal(t, before.Last(), log.Last())
 	require.Equal(t, before.Durable(), log.Durable())
-	for base := range before.Last() + 1 { // what is read from a base is the same
+	for base := range before.Last() + 1 { // reading from any base gives the same records
 		log, err := journal.Read(p.dir, base, false)
 		require.NoError(t, err)
 		require.Zero(t, log.Lost)
@@ -221,7 +222,7 @@ func TestDroppedRecordsLeaveTheirEntries(t *testing.T) {
 		require.Equal(t, before.Last(), log.Last())
 		require.EqualValues(t, 1, log.Records[0].Seq)
 		p.packAll()
-		require.NoError(t, p.drop(1)) // into a second one
+		require.NoError(t, p.drop(1)) // makes a second reduced segment
 	}
 	all, err := p.w.Segments(held)
 	require.NoError(t, err)
@@ -236,8 +237,8 @@ func TestDroppedRecordsLeaveTheirEntries(t *testing.T) {
 	require.Empty(t, log.Faults)
 }
 
-// TestPowerCutWhileSegmentsAreRewritten cuts it before every call, in every variant, and
-// goes on from there.
+// TestPowerCutWhileSegmentsAreRewritten cuts the power before every call, in every variant,
+// and resumes from what is left.
 func TestPowerCutWhileSegmentsAreRewritten(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
@@ -260,7 +261,7 @@ func TestPowerCutWhileSegmentsAreRewritten(t *testing.T) {
 						got, log := linesOf(t, left.dir)
 						require.NoError(t, same(want, got, log.Begin()), "%s, %s", at, v.Name)
 						require.Zero(t, log.Lost)
-						for _, f := range log.Faults { // a note may be torn
+						for _, f := range log.Faults { // a torn note is no damage
 							require.NotEqual(t, journal.Damaged, f.Kind, "%s, %s: %s", at, v.Name, f)
 						}
 						require.NoError(t, log.ListErr)
@@ -304,11 +305,11 @@ func TestPowerCutWhileSegmentsAreRewritten(t *testing.T) {
 	}
 }
 
-// TestFailedRewrite fails each call once: nothing is lost, and the next one does it.
+// TestFailedRewrite fails each call once. Nothing is lost, and the next rewrite succeeds.
 func TestFailedRewrite(t *testing.T) {
 	t.Parallel()
 	for i, fault := range []crashfs.Fault{{Err: syscall.EIO}, {Err: syscall.ENOSPC, Partial: 30}, {Partial: 30}} {
-		for k := 1 + i%2; ; k += 2 { // the second one at the other calls
+		for k := 1 + i%2; ; k += 2 { // the second fault hits the calls that the others skip
 			disk := crashfs.New(crashfs.XFS)
 			p := newPast(t, disk.FS())
 			p.work(20)
@@ -346,7 +347,7 @@ func TestFailedRewrite(t *testing.T) {
 	}
 }
 
-// drop2 drops, and takes what a hook of the disk makes of it.
+// drop2 is drop that returns every error, because a hook may fail the calls.
 func (p *past) drop2(*crashfs.Disk) error {
 	all, err := p.w.Segments(held)
 	if err != nil {
@@ -355,7 +356,7 @@ func (p *past) drop2(*crashfs.Disk) error {
 	return p.w.Drop(all[len(all)-1], keepAttempts, held)
 }
 
-// TestLostLeaseEndsARewrite: nothing that counts is changed.
+// TestLostLeaseEndsARewrite shows that a writer without the lease changes nothing that counts.
 func TestLostLeaseEndsARewrite(t *testing.T) {
 	t.Parallel()
 	for k := 1; k <= 2; k++ {
@@ -381,8 +382,8 @@ func TestLostLeaseEndsARewrite(t *testing.T) {
 	}
 }
 
-// TestEveryByteOfAPackedSegment flips each, without -deep each third one: what is lost is what is in one frame, and it is
-// said what it is.
+// TestEveryByteOfAPackedSegment flips each byte, or without -deep each third one. Only the
+// records of one frame are lost, and the faults report them.
 func TestEveryByteOfAPackedSegment(t *testing.T) {
 	t.Parallel()
 	for _, drop := range []bool{false, true} {
@@ -416,7 +417,7 @@ func TestEveryByteOfAPackedSegment(t *testing.T) {
 			f, err := dir.OpenFile(file, os.O_RDWR, 0)
 			require.NoError(t, err)
 			zeros := 0
-			lost := map[string]bool{} // what one flip costs
+			lost := map[string]bool{} // the sets of records that one flip costs
 			for at := range data {
 				if !*deep && at%3 > 0 {
 					continue
@@ -433,7 +434,7 @@ func TestEveryByteOfAPackedSegment(t *testing.T) {
 					delete(missing, r.Seq)
 				}
 				if len(log.Faults) == 0 {
-					zeros++ // behind a mark: they say nothing
+					zeros++ // the flip hit the zeros behind a mark, which mean nothing
 					require.Empty(t, missing, "byte %d", at)
 					continue
 				}
@@ -441,7 +442,7 @@ func TestEveryByteOfAPackedSegment(t *testing.T) {
 				require.Equal(t, journal.Damaged, log.Faults[0].Kind)
 				require.Equal(t, file, log.Faults[0].Segment)
 				if len(missing) > 0 {
-					require.Equal(t, drop, log.Lost == 0, "byte %d", at) // what is dropped the State does not need
+					require.Equal(t, drop, log.Lost == 0, "byte %d", at) // the State needs no reduced record
 					lost[fmt.Sprint(slices.Sorted(maps.Keys(missing)))] = true
 				}
 			}
@@ -456,7 +457,7 @@ func TestEveryByteOfAPackedSegment(t *testing.T) {
 	}
 }
 
-// TestReadersDuringRewrite: one without a lock sees all records whenever it looks.
+// TestReadersDuringRewrite shows that a reader without a lock sees all records at any moment.
 func TestReadersDuringRewrite(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, crashfs.New(crashfs.Ext4).FS())
@@ -482,7 +483,7 @@ func TestReadersDuringRewrite(t *testing.T) {
 				return nil
 			})
 			switch {
-			case errors.Is(err, fs.ErrNotExist): // dropped meanwhile
+			case errors.Is(err, fs.ErrNotExist): // the records were dropped meanwhile
 			case err != nil:
 				failed <- err
 				return
@@ -503,7 +504,7 @@ func TestReadersDuringRewrite(t *testing.T) {
 	require.NoError(t, <-failed)
 }
 
-// TestCommitsDuringRewrite: the Writer's goroutine appends and opens segments meanwhile.
+// TestCommitsDuringRewrite appends and opens segments while another goroutine rewrites.
 func TestCommitsDuringRewrite(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, crashfs.New(crashfs.Ext4).FS())
@@ -526,7 +527,8 @@ func TestCommitsDuringRewrite(t *testing.T) {
 	require.NoError(t, log.ListErr)
 }
 
-// TestDamagedSegmentsStay: they are all that there is of their records.
+// TestDamagedSegmentsStay shows that damaged segments are not rewritten: there is no other
+// copy of their records.
 func TestDamagedSegmentsStay(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, crashfs.New(crashfs.Ext4).FS())
@@ -550,7 +552,7 @@ func TestDamagedSegmentsStay(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// TestForeignPackedSegment is small and would decode to gigabytes.
+// TestForeignPackedSegment reads a small segment that would decompress to gigabytes.
 func TestForeignPackedSegment(t *testing.T) {
 	z, err := zstd.NewWriter(nil)
 	require.NoError(t, err)
@@ -593,7 +595,8 @@ func TestForeignPackedSegment(t *testing.T) {
 	}
 }
 
-// TestPackedSegmentIsAllThatIsLeft: its header tells what the State rests on.
+// TestPackedSegmentIsAllThatIsLeft shows that the header of a packed segment suffices to
+// find out whether records of the State are lost.
 func TestPackedSegmentIsAllThatIsLeft(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, crashfs.New(crashfs.Ext4).FS())
@@ -620,7 +623,8 @@ func TestPackedSegmentIsAllThatIsLeft(t *testing.T) {
 	require.EqualValues(t, len(whole), log.Last(), "their numbers are taken")
 }
 
-// TestDamagedPackedSegmentTakesNoPlace: what it was made of is there as long as it is.
+// TestDamagedPackedSegmentTakesNoPlace shows that the originals stay while the packed
+// segment is damaged.
 func TestDamagedPackedSegmentTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, crashfs.New(crashfs.Ext4).FS())
@@ -633,7 +637,7 @@ func TestDamagedPackedSegmentTakesNoPlace(t *testing.T) {
 	require.True(t, done)
 	packed, err := writer.ReadFile(p.dir, file+".zst", 1<<20)
 	require.NoError(t, err)
-	require.NoError(t, writer.ReplaceFile(p.dir, file, plain, 0o600)) // it was cut off before
+	require.NoError(t, writer.ReplaceFile(p.dir, file, plain, 0o600)) // as if a crash came before its removal
 	packed[len(packed)-1] ^= 1
 	require.NoError(t, writer.ReplaceFile(p.dir, file+".zst", packed, 0o600))
 	p.packAll()

@@ -15,15 +15,15 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// power is a journal on a disk that can lose power, and what must be found there.
+// power is a journal on a disk that can lose power, with the records that must be found there.
 type power struct {
 	t      testing.TB
 	d      *crashfs.Disk
 	w      *journal.Writer
 	kill   bool // a call that fails ends the process
-	n      int  // the last record that was tried, no two alike
+	n      int  // the last record that was tried; each has another number
 	acked  []int
-	flying []int // may be there or not, from the first on
+	flying []int // not acknowledged: any number of them, from the first on, may be there
 
 	rng    *rand.Rand
 	random int
@@ -49,7 +49,7 @@ func (p *power) append(size int) {
 	}
 }
 
-// mend goes on after an error, as the process or as the next one.
+// mend continues after an error: in the same process or, with kill, in the next one.
 func (p *power) mend() {
 	p.t.Helper()
 	if p.kill {
@@ -58,7 +58,7 @@ func (p *power) mend() {
 	}
 	for p.w.Reopen() != nil {
 	}
-	p.flying = nil // it is void
+	p.flying = nil // the new segment voids them
 }
 
 func (p *power) note() {
@@ -75,7 +75,7 @@ func (p *power) close() {
 	}
 }
 
-// takeover is a process that goes on from what the last one left.
+// takeover opens the journal as the next process, until that succeeds.
 func (p *power) takeover() {
 	p.t.Helper()
 	for {
@@ -92,7 +92,7 @@ func (p *power) takeover() {
 	}
 }
 
-// look says what is on a disk, and what of it is not as it must be.
+// look reads the journal on a disk. bad says what is wrong with it.
 func (p *power) look(d *crashfs.Disk) (log *journal.Log, got []int, bad string) {
 	p.looked.Add(1)
 	log, err := journal.Read(d.FS(), 0, true)
@@ -112,7 +112,7 @@ func (p *power) look(d *crashfs.Disk) (log *journal.Log, got []int, bad string) 
 	return log, got, bad
 }
 
-// cut looks at every outcome of a power cut now. In some of them somebody goes on, twice.
+// cut checks every outcome of a power cut now. In some of them two more epochs follow.
 func (p *power) cut(d *crashfs.Disk, where string) {
 	for i, v := range d.Variants(p.rng, p.random) {
 		after := d.Crash(v)
@@ -141,7 +141,7 @@ func (p *power) create() {
 			p.w = w
 			return
 		}
-		*p.d = *crashfs.New(crashfs.Ext4) // nobody has a session yet
+		*p.d = *crashfs.New(crashfs.Ext4) // the session does not exist yet: begin again
 	}
 }
 
@@ -158,7 +158,7 @@ var lives = map[string]func(p *power){
 		p.note()
 		p.note()
 		for range 4 {
-			p.append(3) // over the limit of a segment
+			p.append(3) // beyond the limit of a segment
 		}
 		p.note()
 		p.close()
@@ -196,8 +196,8 @@ var lives = map[string]func(p *power){
 	},
 }
 
-// The power is cut before every call of a life, in every variant. What was acknowledged is
-// there, nothing else but what was being written is, and nobody takes any of it for damage.
+// The power is cut before every call of a life, in every variant. All acknowledged records
+// are there, no others but those of the call in progress, and nothing counts as damage.
 func TestPowerCuts(t *testing.T) {
 	t.Parallel()
 	var looked atomic.Int64
@@ -221,12 +221,11 @@ func TestPowerCuts(t *testing.T) {
 	t.Cleanup(func() { t.Logf("%d outcomes", looked.Load()) })
 }
 
-// near is how many calls after a failure a short run cuts the power.
+// near is the number of calls after a failure at which a short run cuts the power.
 const near = 25
 
-// One call fails, and the process goes on in a new segment, or another one does; then the
-// power is cut at any time. A failed fsync loses what it was to write, whatever the cache
-// shows of it.
+// One call fails, and the same or another process continues in a new segment. Then the power
+// is cut at any time. A failed fsync loses the data, although the page cache still shows it.
 func TestPowerCutsAfterAFailure(t *testing.T) {
 	t.Parallel()
 	var looked atomic.Int64
@@ -248,10 +247,10 @@ func TestPowerCutsAfterAFailure(t *testing.T) {
 							}
 							switch {
 							case op.N == 0:
-							case failed != "" && again && kill && op.Call == "syncdir": // and the next process' as well
+							case failed != "" && again && kill && op.Call == "syncdir": // the sync of the next process fails as well
 								again = false
 								return crashfs.Fault{Err: syscall.EIO}
-							case failed != "" && !*deep && op.N > at+near: // what is left of the life TestPowerCuts cuts
+							case failed != "" && !*deep && op.N > at+near: // TestPowerCuts covers the rest of the life
 							case failed != "":
 								p.cut(p.d.Snapshot(), fmt.Sprintf("after a failed %s, before %d %s %s", failed, op.N, op.Call, op.Name))
 							case op.N >= first+k:

@@ -22,7 +22,7 @@ func TestTornTail(t *testing.T) {
 	const seg = "journal-1-1.jsonl"
 	src := open(t)
 	w := create(t, src, 3)
-	_, err := w.Append(body(4), body(5), body(6)) // one batch: none of them knows of another one
+	_, err := w.Append(body(4), body(5), body(6)) // one batch: none proves another to be durable
 	require.NoError(t, err)
 	whole := text(t, src, seg)
 	log := read(t, src, 0)
@@ -49,14 +49,14 @@ func TestTornTail(t *testing.T) {
 			{append(slices.Clone(whole), "garbage"...), end},
 			{append(slices.Clone(whole), "garbage\n"...), end},
 			{append(slices.Clone(whole), "\n"...), end},
-			{append(slices.Clone(whole), whole[last.Offset:]...), end}, // a record once more
+			{append(slices.Clone(whole), whole[last.Offset:]...), end}, // the last record twice
 			{append(slices.Clone(whole), bytes.Repeat([]byte("x"), 17<<20)...), end},
 			{append(append(slices.Clone(whole), make([]byte, 5000)...), "garbage"...), end},
 			{append(append(slices.Clone(whole), make([]byte, 17<<20)...), whole[last.Offset:]...), end},
 		},
 		"valid lines behind a hole": {
 			{flippedAt(whole, batch.Offset+batch.Length/2), batch},
-			{flippedAt(whole, batch.Offset+batch.Length-1), batch}, // its line feed: two lines become one
+			{flippedAt(whole, batch.Offset+batch.Length-1), batch}, // the line feed: two lines become one
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestTornTail(t *testing.T) {
 				}}, log.Faults)
 				require.Equal(t, c.data, content(t, dir, seg), "reading changes nothing")
 			}
-			// What goes on from there settles it.
+			// The next epoch settles the torn tail.
 			w := reopen(t, dir)
 			next := int(cases[len(cases)-1].at.Seq)
 			add(t, w, next, next+1)
@@ -143,7 +143,7 @@ func TestDamageThatALaterRecordKnowsOf(t *testing.T) {
 	}
 }
 
-// A line that is gone leaves no hole: the number of the next one tells.
+// A missing line leaves no hole. The number of the next line shows that it is missing.
 func TestLineThatIsGone(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
@@ -180,7 +180,7 @@ func TestDamageInTheCopies(t *testing.T) {
 	const seg = "journal-2-1.jsonl"
 	for name, c := range map[string]struct {
 		damage func(data []byte, log *journal.Log, at journal.Ref) []byte
-		more   int // records appended to the new epoch before
+		more   int // records appended to the new epoch before the damage
 		seq    int
 	}{
 		"flipped":                    {flipIn, 2, 2},
@@ -218,7 +218,8 @@ func flipIn(data []byte, _ *journal.Log, at journal.Ref) []byte {
 
 func cutIn(data []byte, _ *journal.Log, at journal.Ref) []byte { return data[:at.Offset] }
 
-// What copies say of the file that they come from is not said of the one that they are in.
+// The durable offsets in copied records refer to the original file, not to the one with the
+// copies.
 func TestCopiesSpeakOfAnotherFile(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
@@ -241,7 +242,7 @@ func TestCopiesSpeakOfAnotherFile(t *testing.T) {
 	require.Zero(t, log.Lost)
 }
 
-// The copies were durable whatever the snapshot covers by now.
+// Copies were durable, so losing them is damage even where a snapshot covers them.
 func TestCopiesCutAtTheBase(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
@@ -280,8 +281,8 @@ func TestMissingSegment(t *testing.T) {
 	}
 }
 
-// The end of a segment that a later one goes on from is damage, for history only
-// when the snapshot covers it.
+// A damaged end of a segment from which a later one continues is damage. It concerns history
+// only when the snapshot covers it.
 func TestDamagedEndOfAnEarlierSegment(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
@@ -343,7 +344,7 @@ func TestEmptyAndForeignFiles(t *testing.T) {
 				require.Equal(t, k, log.Faults[i].Kind)
 				require.Equal(t, c.file, log.Faults[i].Segment)
 			}
-			// It stays a fault of the past when an epoch goes on.
+			// The next epoch leaves the fault as it is.
 			add(t, reopen(t, dir), 4, 4)
 			log = read(t, dir, 0)
 			require.Equal(t, count(1, 4), bodies(t, log, log.Records))
@@ -376,7 +377,7 @@ func TestNewerVersion(t *testing.T) {
 	}
 }
 
-// A header that names a record with another checksum has another past.
+// A segment whose header names another checksum for a record does not continue from it.
 func TestHeaderOfAnotherPast(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
@@ -421,7 +422,7 @@ func TestLinesOfWhatChanged(t *testing.T) {
 	require.ErrorIs(t, log.Lines(log.Records, func(*journal.Ref, []byte) error { return nil }), fs.ErrNotExist)
 }
 
-// What a failed call left whole in the file is void all the same.
+// An intact record that a failed call left in the file is void.
 func TestUnacknowledgedRecordIsVoid(t *testing.T) {
 	t.Parallel()
 	dir := &faulty{FS: open(t), err: syscall.EIO, fails: func(op string, k int) bool { return op == "datasync" && k == 3 }}
@@ -443,8 +444,8 @@ func TestUnacknowledgedRecordIsVoid(t *testing.T) {
 	require.Equal(t, count(1, 5), bodies(t, log, log.Records))
 }
 
-// TestSalvage takes what is whole where Read takes what counts: behind a damaged
-// header, behind a hole, and of what was given up the later record.
+// TestSalvage finds intact records that Read leaves out: behind a damaged header and behind
+// a hole. Of two records with one number it takes the later one.
 func TestSalvage(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
@@ -466,7 +467,7 @@ func TestSalvage(t *testing.T) {
 	require.Equal(t, []int{1, 2, 3, 4, 5}, seqs(log.Records), "a segment that names another session strayed in")
 }
 
-// What a writer wrote that had lost the session, or gave up, was never acknowledged.
+// Records of a writer that had lost its lease, or that gave them up, were never acknowledged.
 func TestSalvageLeavesOutWhatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	dir, other := open(t), open(t)

@@ -1,11 +1,11 @@
 // Package journal is an append-only log in segments: JSON Lines files that one
-// [Writer] appends to and anybody reads with [Read], without a lock.
+// [Writer] appends to and that anybody may read with [Read], without a lock.
 //
-// A segment is named journal-{epoch}-{n}.jsonl and begins with a header line. The
-// epoch grows with every Writer that opens the journal, n with every segment of
-// one. Each line ends with a CRC-32C of what stands before it. A record has the
-// number after that of the record before, the epoch that it was written in, and the
-// offset in its segment that was known to be durable when it was composed.
+// A segment is named journal-{epoch}-{n}.jsonl and begins with a header line. Every
+// Writer that opens the journal increases the epoch, and every segment that it opens
+// increases n. Each line ends with a CRC-32C of the bytes before it. A record has a
+// number, one more than that of the record before, the epoch of its writer, and the
+// offset in its segment that was known to be durable when the record was encoded.
 //
 // # Concurrency
 //
@@ -24,10 +24,11 @@
 //
 // Invalid bytes are damage if a later record proves that they were durable, or if a
 // later segment or a note continues from a record behind them. Zeros at the end of a
-// segment are no damage: segments are preallocated. All other invalid bytes are a torn
-// tail, with any valid lines behind them: it is not applied and stays in its file. Damage
-// in the last batch looks the same as a torn tail. The list, a file with a copy of each
-// segment's first line, shows which segment is missing and replaces a damaged first line.
+// segment are no damage: segments are preallocated. All other invalid bytes, and any
+// valid lines behind them, are a torn tail, which is not applied and stays in its file.
+// Damage in the last batch looks the same as a torn tail. The list is a file with a
+// copy of each segment's first line. It shows which segment is missing, and replaces a
+// damaged first line.
 //
 // The design, numbered records in segments and a list of the segments, follows
 // hashicorp/raft-wal and etcd's wal.

@@ -9,8 +9,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// A session's journal is created, appended to, and read back. A process that goes
-// on later opens it from what it has read.
+// A session's journal is created, appended to, and read back. A later process opens it
+// with the log that it has read.
 func Example() {
 	folder, err := os.MkdirTemp("", "journal")
 	if err != nil {

@@ -18,21 +18,20 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// faulty fails the calls that fails picks, and keeps account of what must not
-// happen: a call on a file after a failure that gave it up, and an
-// acknowledgement of what no sync covers.
+// faulty fails the calls that fails picks. It records what must not happen: a call on a
+// file that a failure gave up, and an acknowledgement that no sync covers.
 type faulty struct {
 	writer.FS
 	fails func(op string, k int) bool // k counts the calls of op from 1
 	err   error
-	short bool // a failing write takes half of it and says nothing
+	short bool // a failing write writes half and returns no error
 
 	mu      sync.Mutex
 	calls   map[string]int // Guarded by mu.
 	failed  int            // Guarded by mu.
 	files   []*faultyFile  // Guarded by mu.
 	made    []string       // Guarded by mu: every file that was created.
-	nameDue bool           // Guarded by mu: a name is not durable.
+	nameDue bool           // Guarded by mu: a new name is not durable yet.
 	bad     []string       // Guarded by mu: what must not happen.
 }
 
@@ -44,8 +43,7 @@ type faultyFile struct {
 	givenUp bool // Guarded by fs.mu.
 }
 
-// call counts a call, and says whether it fails. Every file that is open then is
-// given up.
+// call counts a call and reports whether it fails. A failure gives up every open file.
 func (d *faulty) call(op string, f *faultyFile) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,7 +64,7 @@ func (d *faulty) call(op string, f *faultyFile) bool {
 	return true
 }
 
-// owes says what is not durable.
+// owes returns what is not durable, and what must not have happened.
 func (d *faulty) owes() (all []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -168,9 +166,9 @@ func (f *faultyFile) Close() error {
 	return err
 }
 
-// life appends 12 records in batches of 1 and 2, with changes of the
-// segment. What fails is given up, after a while tried again as new records, with
-// other bodies, or with retry as they were. It returns what was acknowledged.
+// life appends 12 records in batches of 1 and 2, in several segments. After a failed
+// append it reopens the journal and, with retry, appends the same records again, else
+// records with other bodies. It returns the acknowledged records.
 func life(t *testing.T, dir *faulty, w *journal.Writer, retry bool) (acked []int) {
 	t.Helper()
 	last := w.Last()
@@ -218,7 +216,7 @@ func life(t *testing.T, dir *faulty, w *journal.Writer, retry bool) (acked []int
 			require.Empty(t, dir.owes(), "reopened")
 			require.Equal(t, last, w.Last())
 			if !retry {
-				n += 100 // the failed ones are never seen again
+				n += 100 // so that a failed record would be recognized
 				for j := range batch {
 					batch[j] = body(n + j)
 				}
@@ -231,7 +229,7 @@ func life(t *testing.T, dir *faulty, w *journal.Writer, retry bool) (acked []int
 	return acked
 }
 
-// check reads what a life left.
+// check reads the journal that a life left.
 func check(t *testing.T, dir *faulty, acked []int) {
 	t.Helper()
 	log := read(t, dir, 0)

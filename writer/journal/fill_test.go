@@ -16,7 +16,7 @@ import (
 
 const first = "journal-1-1.jsonl"
 
-// A record is one write and one sync, which change the length of the file once in a step.
+// A record takes one write and one sync. Only one of many changes the length of the file.
 func TestFilledAhead(t *testing.T) {
 	t.Parallel()
 	dir := &faulty{FS: open(t)}
@@ -40,7 +40,7 @@ func TestFilledAhead(t *testing.T) {
 	require.Equal(t, count(1, 500), bodies(t, log, log.Records))
 }
 
-// A step is as long as a few records, within bounds, and ends at the segment's limit.
+// A step is as long as four appends, within bounds, and ends at the segment's limit.
 func TestStepsOfFilling(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ size, least, most int }{{1, 1, 64 << 10}, {20 << 10, 32 << 10, 128 << 10}, {100 << 10, 32 << 10, 256 << 10}, {1 << 20, 1, 256 << 10}} {
@@ -70,7 +70,7 @@ func TestStepsOfFilling(t *testing.T) {
 	require.Len(t, log.Records, 52)
 }
 
-// What a full disk has no room for is not written ahead of.
+// After the disk was full, the next segment is not preallocated.
 func TestNoFillingOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := &faulty{FS: open(t), err: syscall.ENOSPC}
@@ -84,7 +84,7 @@ func TestNoFillingOnAFullDisk(t *testing.T) {
 	require.NoError(t, w.Note())
 	add(t, w, 4, 4)
 	require.Equal(t, text(t, dir, "journal-1-2.jsonl"), content(t, dir, "journal-1-2.jsonl"))
-	w.Full() // and in the next segment it is tried again
+	w.Full() // the segment after it is preallocated again
 	add(t, w, 5, 5)
 	require.NotEqual(t, text(t, dir, "journal-1-3.jsonl"), content(t, dir, "journal-1-3.jsonl"))
 	check(t, dir, count(1, 5))

@@ -10,29 +10,29 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// Version is the version of the segments that are written.
+// Version is the format version of the segments that a Writer writes.
 const Version = 1
 
 // A Position names one record.
 type Position struct {
-	Epoch uint64 `json:"epoch"` // of the writer that wrote it
-	Seq   uint64 `json:"seq"`   // 0 stands before the first record
+	Epoch uint64 `json:"epoch"` // of the writer that wrote the record
+	Seq   uint64 `json:"seq"`   // number of the record; 0 is the position before the first one
 	CRC   string `json:"crc,omitempty"`
 }
 
-// A Record is what Append takes.
+// A Record is what Append writes.
 type Record struct {
-	// Body holds the members of one JSON object without its braces and without a line
-	// feed, Object what follows it, the value of its last member: together at most MaxBody
-	// bytes.
+	// Body and Object together hold the members of one JSON object, without its braces and
+	// without a line feed. They have at most MaxBody bytes. Object may be empty; else it
+	// is the value of the last member, so that the caller need not copy it behind Body.
 	Body, Object []byte
-	// Entry says that the State does not rest on the record: where it is lost, the
-	// records behind it still lead to the State.
+	// Entry says that the State does not rest on the record: if it is lost, the other
+	// records still lead to the State.
 	Entry bool
 }
 
-// Named is a snapshot that a note vouches for: the file of a record, with the SHA-256
-// of its content in hex.
+// Named is a snapshot that a note vouches for: its file, the record whose State it holds,
+// and the SHA-256 of its content in hex.
 type Named struct {
 	File   string `json:"file"`
 	Epoch  uint64 `json:"epoch"`
@@ -45,38 +45,39 @@ type header struct {
 	Session string `json:"session"`
 	Epoch   uint64 `json:"epoch"`
 	Segment uint64 `json:"segment"`
-	// After is the last record that was durable when the segment was opened:
-	// what earlier segments hold beyond it was never acknowledged.
+	// After is the last record that was durable when the segment was opened. Later
+	// records in earlier segments were never acknowledged.
 	After Position `json:"after"`
 	// State is the newest record at or below After that the State rests on.
 	State uint64 `json:"state,omitempty"`
-	// Copied is how many bytes behind this line were durable before the segment
-	// got its name, Upto the last record in them, and UptoState the newest up to that
-	// that the State rests on. The marks in these records are those of another file.
+	// Copied is the number of bytes behind this line that were durable before the segment
+	// got its name. Upto is the last record in them, and UptoState the newest one up to
+	// Upto that the State rests on. The durable offsets in these records refer to the
+	// file that they were copied from.
 	Copied    int64  `json:"copied,omitempty"`
 	Upto      uint64 `json:"upto,omitempty"`
 	UptoState uint64 `json:"uptoState,omitempty"`
-	// Reduced says that the copies are not all records up to Upto: those that the State
-	// rested on were dropped. The next segment begins with a snapshot of it.
+	// Reduced says that the segment does not have all records up to Upto: Drop removed
+	// those that the State rested on. The next segment begins with a snapshot of the State.
 	Reduced bool `json:"kept,omitempty"`
-	// Packed says that it is compressed, and takes the place of all that continue from a
-	// record from After on and stand before it.
+	// Packed says that the segment is compressed and replaces all segments before it whose
+	// After is not below its own.
 	Packed bool `json:"packed,omitempty"`
 }
 
 // maxNumber bounds the numbers in headers and records, so that none wraps around.
 const maxNumber = 1 << 62
 
-// headers is the frame of a first line.
+// headers is the envelope of a first line.
 var headers = envelope.Format{Key: "journal", Version: Version, Max: maxList, Seal: envelope.CRC}
 
-// checksum is the one that stands at the end of a sealed line.
+// checksum returns the checksum at the end of a sealed line.
 func checksum(line []byte) string {
 	end := len(line) - len(envelope.Ending)
 	return string(line[end-envelope.Digits : end])
 }
 
-// sealed returns the checksum of a whole line, "" if it does not fit.
+// sealed returns the checksum of a line, or "" if it does not match.
 func sealed(line []byte) string {
 	if _, err := envelope.CRC.Open(line); err != nil {
 		return ""
@@ -84,13 +85,13 @@ func sealed(line []byte) string {
 	return checksum(line)
 }
 
-// name is that of the segment.
+// name returns the name of the segment that the header belongs to.
 func (h header) name() name { return name{h.Epoch, h.Segment, h.Packed} }
 
 var errHeader = errors.New("the first line is no header of a segment")
 
 // decodeHeader reads the first line of a segment. The error wraps
-// envelope.ErrFutureVersion where a newer version wrote it.
+// envelope.ErrFutureVersion if a newer version wrote it.
 func decodeHeader(line []byte) (h header, err error) {
 	err = headers.Decode(line, &h)
 	switch {
@@ -104,8 +105,9 @@ func decodeHeader(line []byte) (h header, err error) {
 	return h, nil
 }
 
-// encodeRecord frames a body, the members of one JSON object without its braces.
-// state is the newest record before this one that the State rests on.
+// encodeRecord appends the line of a record to dst. synced is the offset up to which the
+// segment is known to be durable. state is the newest record before this one that the State
+// rests on.
 func encodeRecord(dst []byte, at Position, synced int64, state uint64, r Record) []byte {
 	start := len(dst)
 	key := "prior"
@@ -117,7 +119,8 @@ func encodeRecord(dst []byte, at Position, synced int64, state uint64, r Record)
 	return append(dst[:start], envelope.CRC.Append(dst[start:])...)
 }
 
-// encodeNote is a line that is no record: everything up to at is durable.
+// encodeNote returns the line of a note: no record, but a statement that everything up to at
+// is durable.
 func encodeNote(at Position, synced int64, state uint64, named []Named) ([]byte, error) {
 	list, err := strictjson.Marshal(named)
 	if err != nil {
@@ -126,10 +129,11 @@ func encodeNote(at Position, synced int64, state uint64, named []Named) ([]byte,
 	return envelope.CRC.Append(fmt.Appendf(nil, `{"note":%d,"epoch":%d,"synced":%d,"state":%d,"named":%s`, at.Seq, at.Epoch, synced, state, list)), nil
 }
 
-// maxFrame is more than the members of a frame take, in bytes.
+// maxFrame bounds the length of the members before a record's body, in bytes.
 const maxFrame = 128
 
-// decodeLine reads the frame of a line; false if it is neither a record nor a note.
+// decodeLine reads the members before the body of a line. It returns false if the line is
+// neither a record nor a note, or has a wrong checksum.
 func decodeLine(line []byte) (item, bool) {
 	it := item{Ref: Ref{Position: Position{CRC: sealed(line)}, Length: int64(len(line))}}
 	if it.CRC == "" {
@@ -159,13 +163,13 @@ func decodeLine(line []byte) (item, bool) {
 	return it, ok && it.state <= it.Seq && strings.HasPrefix(rest, ",")
 }
 
-// decodeNamed reads what a note names.
+// decodeNamed returns the snapshots that a note names.
 func decodeNamed(line []byte) (named []Named) {
 	var note struct {
 		Named []Named `json:"named"`
 	}
 	if strictjson.Unmarshal(line, &note) != nil {
-		return nil // it is sealed and says nothing: a newer version may say more
+		return nil // the line is sealed, so this is the note of a newer version and no damage
 	}
 	return note.Named
 }

@@ -14,8 +14,8 @@ import (
 
 var seal = regexp.MustCompile(`,"crc":"[0-9a-f]{8}"\}$`)
 
-// reseal gives every line that ends with a checksum the one that fits, so that what
-// a fuzzer does to a line is not refused for its checksum alone.
+// reseal corrects the checksum of every line that has one, so that a line that the fuzzer
+// changed is not refused for its checksum alone.
 func reseal(data []byte) []byte {
 	var all []byte
 	for line := range bytes.Lines(data) {
@@ -93,7 +93,7 @@ func FuzzRead(f *testing.F) {
 		}
 		require.True(t, bytes.Equal(one, content(t, dir, "journal-1-1.jsonl")), "reading changes nothing")
 
-		// An epoch goes on from whatever was there.
+		// A new epoch continues from whatever was there.
 		if log.Lost != 0 || base > 1<<62 || last > 1<<62 || log.Last() > 1<<62 {
 			return
 		}
@@ -103,7 +103,7 @@ func FuzzRead(f *testing.F) {
 		at, err := w.Append(body(1))
 		require.NoError(t, err)
 		if log.Session != id && log.Session != "" {
-			return // the caller refuses it
+			return // the callers of journal refuse another session
 		}
 		again, err := journal.Read(dir, base, false)
 		require.NoError(t, err)

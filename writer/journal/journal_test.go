@@ -29,23 +29,23 @@ func open(t testing.TB) writer.FS {
 	return dir
 }
 
-// body is a record that the State rests on.
+// body returns a record that the State rests on.
 func body(n int) journal.Record {
 	return journal.Record{Body: fmt.Appendf(nil, `"n":%d,"what":"record"`, n)}
 }
 
-// entry is one that it does not rest on.
+// entry returns a record that the State does not rest on.
 func entry(n int) journal.Record {
 	return journal.Record{Body: fmt.Appendf(nil, `"n":%d,"what":"entry"`, n), Entry: true}
 }
 
-// create makes a journal with records 1 to n, each appended for itself.
+// create makes a journal with records 1 to n, one Append each.
 func create(t testing.TB, dir writer.FS, n int) *journal.Writer {
 	t.Helper()
 	return createWith(t, dir, 8<<10, n)
 }
 
-// createWith is create with a limit, up to which a segment is filled ahead.
+// createWith is create with a limit of a segment in bytes.
 func createWith(t testing.TB, dir writer.FS, limit int64, n int) *journal.Writer {
 	t.Helper()
 	w, err := journal.Create(dir, id)
@@ -56,7 +56,7 @@ func createWith(t testing.TB, dir writer.FS, limit int64, n int) *journal.Writer
 	return w
 }
 
-// add appends records first to last, each for itself.
+// add appends records first to last, one Append each.
 func add(t testing.TB, w *journal.Writer, first, last int) {
 	t.Helper()
 	for i := first; i <= last; i++ {
@@ -95,7 +95,7 @@ func read(t testing.TB, dir writer.FS, base uint64) *journal.Log {
 	return log
 }
 
-// bodies are the values of n in the records.
+// bodies returns the values of n in the records.
 func bodies(t testing.TB, log *journal.Log, refs []journal.Ref) []int {
 	t.Helper()
 	got := []int{}
@@ -155,7 +155,7 @@ func content(t testing.TB, dir writer.FS, name string) []byte {
 	return data
 }
 
-// text is the content of a segment without the zeros that it is filled ahead with.
+// text returns the content of a segment without the preallocated zeros.
 func text(t testing.TB, dir writer.FS, name string) []byte {
 	t.Helper()
 	return bytes.TrimRight(content(t, dir, name), "\x00")
@@ -174,7 +174,7 @@ func flip(t testing.TB, dir writer.FS, r journal.Ref) {
 	put(t, dir, r.Segment(), data)
 }
 
-// names are those of the files but for the list.
+// names returns the names of the files in dir, without the list.
 func names(t testing.TB, dir writer.FS) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir.Name())
@@ -188,7 +188,7 @@ func names(t testing.TB, dir writer.FS) []string {
 	return all
 }
 
-// sealed ends a line that lacks its checksum.
+// sealed appends the checksum to a line.
 func sealed(line string) string {
 	return fmt.Sprintf("%s,\"crc\":\"%08x\"}\n", line, crc32.Checksum([]byte(line), crc32.MakeTable(crc32.Castagnoli)))
 }
@@ -225,7 +225,7 @@ func TestBodyThatIsTooLong(t *testing.T) {
 	w := create(t, dir, 1)
 	_, err := w.Append(journal.Record{Body: make([]byte, journal.MaxBody+1)})
 	require.ErrorIs(t, err, writer.ErrInvalid)
-	add(t, w, 2, 2) // it is no failure of the disk
+	add(t, w, 2, 2) // a refused record does not give up the segment
 	require.Equal(t, count(1, 2), bodies(t, read(t, dir, 0), read(t, dir, 0).Records))
 }
 
@@ -249,7 +249,7 @@ func TestRotation(t *testing.T) {
 	require.Equal(t, count(1, 20), bodies(t, log, log.Records))
 }
 
-// What a snapshot does not need is not read, and what is needed is the same.
+// Read leaves out segments that a snapshot makes needless. The records above it are the same.
 func TestReadFromSnapshot(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
@@ -272,12 +272,12 @@ func TestReadFromSnapshot(t *testing.T) {
 	require.Less(t, len(log.Records), 4, "only the last segment was read")
 }
 
-// Only what no later line knows to be durable is copied: the last batch, or nothing.
+// Open copies only records that no later line proves durable: the last batch, or none.
 func TestOpenCopiesWhatMayNotBeDurable(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		more  func(t *testing.T, w *journal.Writer)
-		after int // what is durable
+		after int // the last record that is known to be durable
 		last  int
 	}{
 		"nothing was written": {func(*testing.T, *journal.Writer) {}, 0, 0},
@@ -420,14 +420,14 @@ func TestOpenWhereLinksAreRefused(t *testing.T) {
 	require.Equal(t, count(1, 5), bodies(t, after, after.Records))
 }
 
-// A writer that lost its lock and does not know it yet changes nothing that counts.
+// A writer that has lost its lease without noticing changes nothing that counts.
 func TestWriterOfEarlierEpochContinues(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
 	stale := create(t, dir, 3)
 	w := reopen(t, dir)
 	stale.Limit = 1
-	for i := 4; i <= 8; i++ { // into later segments of its own, too
+	for i := 4; i <= 8; i++ { // each in a new segment of its own
 		_, err := stale.Append(body(100 + i))
 		require.NoError(t, err)
 	}
@@ -460,7 +460,7 @@ func TestWriterOfEarlierEpochContinues(t *testing.T) {
 		require.Equal(t, f.holds, log.Holds(f.epoch, f.seq), "%d/%d: %s", f.epoch, f.seq, f.why)
 	}
 
-	// The same of what only the later epoch's header still names.
+	// Record 3 is not read now: only the header of the later epoch names it.
 	log, err := journal.Read(dir, 3, false)
 	require.NoError(t, err)
 	require.Equal(t, count(3, 6), seqs(log.Records))
@@ -470,7 +470,7 @@ func TestWriterOfEarlierEpochContinues(t *testing.T) {
 	require.False(t, log.Holds(1, 4))
 	require.True(t, log.Holds(2, 4))
 
-	// The same of an epoch that goes on from there.
+	// The same holds in the epoch that follows.
 	w = reopen(t, dir)
 	log = read(t, dir, 0)
 	require.Equal(t, "journal-3-1.jsonl", log.Records[5].Segment())

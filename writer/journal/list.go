@@ -10,20 +10,20 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// ListFile is the list of a journal's segments: the first line of each, in order. It
-// is replaced before a segment gets its first record, so it tells when the newest one is
-// missing, and what stood in a first line that is damaged. A list that is itself lost
-// costs nothing but that: the segments say the same.
+// ListFile is the file with the list of a journal's segments: the first line of each, in
+// order. It is replaced before a segment gets its first record. So it shows when the newest
+// segment is missing, and it has the content of a damaged first line. No record is lost with
+// the list, because the segments have the same first lines.
 const ListFile = "segments"
 
-// maxList bounds what is read of the list, in bytes.
+// maxList bounds the size of a list that is read, in bytes.
 const maxList = 16 << 20
 
-// listed are the first lines of segments.
+// listed maps the name of a segment to its first line in the list.
 type listed map[name]Segment
 
-// readList reads the list. The error says why not all of it can be believed; what is
-// returned can.
+// readList reads the list. It returns the lines that are intact, with an error if the list
+// is missing or damaged.
 func readList(dir writer.FS) (listed, error) {
 	all := listed{}
 	data, err := writer.ReadFile(dir, ListFile, maxList)
@@ -52,7 +52,7 @@ func badList(dir writer.FS, err error) error {
 	return &writer.Error{Op: "read journal", Path: filepath.Join(dir.Name(), ListFile), Class: writer.ClassCorrupt, Err: err}
 }
 
-// of retains the entries of a session's segments, and reports whether those were all.
+// of deletes the segments of other sessions, and reports whether there were none.
 func (l listed) of(session string) bool {
 	n := len(l)
 	maps.DeleteFunc(l, func(_ name, h Segment) bool { return h.header.Session != session })

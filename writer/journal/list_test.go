@@ -13,8 +13,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// three makes a journal of three segments and nine records, the last segment an epoch's
-// first where epoch is set. Record 9 is the only one that nothing vouches for.
+// three makes a journal of three segments and nine records. With epoch set the last segment
+// is the first of a new epoch. Only record 9 is not proved to be durable.
 func three(t testing.TB, epoch bool) (dir writer.FS, files []string) {
 	t.Helper()
 	dir = open(t)
@@ -34,7 +34,7 @@ func three(t testing.TB, epoch bool) (dir writer.FS, files []string) {
 	return dir, names(t, dir)
 }
 
-// damagedList says that nothing is lost but the list, and that the next Open mends it.
+// damagedList checks that nothing is lost but the list, and that the next Open mends it.
 func damagedList(t *testing.T, dir writer.FS) {
 	t.Helper()
 	for _, all := range []bool{true, false} {
@@ -54,7 +54,7 @@ func damagedList(t *testing.T, dir writer.FS) {
 	require.NoError(t, log.ListErr)
 	require.Empty(t, log.Faults)
 	require.Equal(t, count(1, 9), bodies(t, log, log.Records))
-	for _, n := range names(t, dir) { // it has all of them again
+	for _, n := range names(t, dir) { // the list has all segments again
 		line, _, _ := bytes.Cut(content(t, dir, n), []byte("\n"))
 		require.Contains(t, string(content(t, dir, journal.ListFile)), string(line)+"\n")
 	}
@@ -77,7 +77,7 @@ func TestListThatIsLost(t *testing.T) {
 			other := open(t)
 			w, err := journal.Create(other, "other-20260214-1")
 			require.NoError(t, err)
-			for range 4 { // of segments with the same names, that go on from other records
+			for range 4 { // segments with the same names that continue from other records
 				add(t, w, int(w.Last().Seq)+1, int(w.Last().Seq)+1)
 				w.Full()
 			}
@@ -94,7 +94,7 @@ func TestListThatIsLost(t *testing.T) {
 					log := read(t, dir, 0)
 					require.Error(t, log.ListErr)
 					require.Equal(t, count(1, 9), bodies(t, log, log.Records))
-					continue // nobody replaces a folder
+					continue // Open cannot replace a folder by a file
 				}
 				damagedList(t, dir)
 			}
@@ -102,7 +102,7 @@ func TestListThatIsLost(t *testing.T) {
 	}
 }
 
-// Every byte of the list flipped, and the list cut at every byte: nothing is lost.
+// Nothing is lost when any byte of the list is flipped, or the list is cut at any byte.
 func TestListThatIsDamaged(t *testing.T) {
 	t.Parallel()
 	dir, _ := three(t, true)
@@ -145,8 +145,8 @@ func TestOlderList(t *testing.T) {
 	require.Contains(t, string(content(t, dir, journal.ListFile)), string(line), "the writer knows them all")
 }
 
-// The newest segment is missing, emptied, or all zeros, or cut within its first line: it
-// is told, as records may have stood in it. The others are as they were.
+// When the newest segment is missing, emptied, all zeros, or cut within its first line, it is
+// reported, because it may have held records. The other segments are not affected.
 func TestNewestSegmentIsLost(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, file string, head int64){
@@ -168,7 +168,7 @@ func TestNewestSegmentIsLost(t *testing.T) {
 						log, err := journal.Read(dir, base, all)
 						require.NoError(t, err)
 						last := uint64(6)
-						if epoch { // the original of the copy is settled, which Salvage takes
+						if epoch { // the original of the copied record is settled; Salvage takes it
 							log.Faults = slices.DeleteFunc(log.Faults, func(f journal.Fault) bool { return f.Kind == journal.Settled })
 							last = 5
 						}
@@ -184,7 +184,7 @@ func TestNewestSegmentIsLost(t *testing.T) {
 	}
 }
 
-// Without any segment the list still says that there was a session.
+// Without any segment the list still shows that there was a session.
 func TestEverySegmentIsLost(t *testing.T) {
 	t.Parallel()
 	dir, files := three(t, true)
@@ -198,8 +198,8 @@ func TestEverySegmentIsLost(t *testing.T) {
 	require.NotZero(t, read(t, dir, 9).Lost)
 }
 
-// The first segment is missing, and what is left of dropped records with it. A segment that is
-// there is not said to be missing.
+// When the first segment is missing, its records are lost. A segment that is there is not
+// reported as missing.
 func TestFirstSegmentIsLost(t *testing.T) {
 	t.Parallel()
 	dir, files := three(t, false)
@@ -240,7 +240,7 @@ func TestMiddleSegmentIsLost(t *testing.T) {
 				}
 				if !list {
 					require.NoError(t, os.Remove(filepath.Join(dir.Name(), journal.ListFile)))
-					want = files[2] // it says from where it goes on
+					want = files[2] // its header names the record that is missing
 				}
 				log := read(t, dir, 0)
 				require.EqualValues(t, 4, log.Lost)
@@ -249,7 +249,7 @@ func TestMiddleSegmentIsLost(t *testing.T) {
 				require.Equal(t, !list, log.Faults[0].Before)
 				got := []int{1, 2, 3, 7, 8, 9}
 				if epoch {
-					got = []int{1, 2, 3, 6, 7, 8, 9} // 6 was copied
+					got = []int{1, 2, 3, 6, 7, 8, 9} // of record 6 there is a copy
 				}
 				require.Equal(t, got, bodies(t, log, log.Records))
 				require.Zero(t, read(t, dir, 6).Lost)
@@ -258,7 +258,7 @@ func TestMiddleSegmentIsLost(t *testing.T) {
 	}
 }
 
-// Every byte of every first line, its line feed included: no record is lost.
+// No record is lost when any byte of a first line is flipped, its line feed included.
 func TestFirstLineIsDamaged(t *testing.T) {
 	t.Parallel()
 	for _, epoch := range []bool{false, true} {
@@ -283,15 +283,15 @@ func TestFirstLineIsDamaged(t *testing.T) {
 			part, err := journal.Read(dir, 8, false)
 			require.NoError(t, err)
 			require.Equal(t, count(9, 9), seqs(part.Above(8)))
-			// And it goes on.
+			// The next epoch continues.
 			other := open(t)
 			require.NoError(t, os.CopyFS(other.Name(), os.DirFS(dir.Name())))
 			add(t, reopen(t, other), 10, 11)
 			require.Equal(t, count(1, 11), seqs(read(t, other, 0).Records))
-			// Without the list as well it is said that records are lost.
+			// When the list is gone too, the records are reported as lost.
 			require.NoError(t, os.Remove(filepath.Join(other.Name(), journal.ListFile)))
 			list := content(t, dir, journal.ListFile)
-			for _, less := range [][]byte{nil, list[:bytes.LastIndexByte(list[:len(list)-1], '\n')+1]} { // an older one, too
+			for _, less := range [][]byte{nil, list[:bytes.LastIndexByte(list[:len(list)-1], '\n')+1]} { // no list, and an older one
 				if n == files[2] {
 					put(t, dir, journal.ListFile, less)
 					log := read(t, dir, 0)
@@ -305,8 +305,8 @@ func TestFirstLineIsDamaged(t *testing.T) {
 	}
 }
 
-// Every byte of every segment: what is told from a torn end is damage, and costs the
-// record that it is in.
+// Any byte of any segment is flipped. The flip is damage, and costs the record that it is in,
+// unless it looks like a torn tail.
 func TestEveryByteOfEverySegment(t *testing.T) {
 	t.Parallel()
 	dir, files := three(t, true)
@@ -325,14 +325,14 @@ func TestEveryByteOfEverySegment(t *testing.T) {
 			}
 			kind := journal.Damaged
 			switch {
-			case n == last.Segment() && int64(at) >= last.Offset: // nothing knows that it was durable
+			case n == last.Segment() && int64(at) >= last.Offset: // nothing proves that it was durable
 				kind, lost = journal.Torn, 0
-			case n == files[1] && lost == 0 && at > bytes.IndexByte(whole, '\n'): // 6, of which the copy counts
+			case n == files[1] && lost == 0 && at > bytes.IndexByte(whole, '\n'): // record 6, of which the copy counts
 				kind = journal.Settled
 			}
 			require.Equal(t, want, seqs(log.Records), "%s at %d", n, at)
 			require.Equal(t, lost, log.Lost, "%s at %d", n, at)
-			if log.Lost == 6 && n == files[2] { // the original of the copy is settled, which Salvage takes
+			if log.Lost == 6 && n == files[2] { // the original of the copied record is settled; Salvage takes it
 				require.Equal(t, journal.Settled, log.Faults[0].Kind)
 				log.Faults = log.Faults[1:]
 				whole, err := journal.Salvage(dir, id)
@@ -345,8 +345,8 @@ func TestEveryByteOfEverySegment(t *testing.T) {
 	}
 }
 
-// A writer that has lost the session and rotates changes the list only where nobody asks
-// whether it holds it, and then nothing is lost either.
+// A writer that has lost its lease and rotates does not change the list if Confirm is set.
+// Without Confirm it changes the list, and nothing is lost either.
 func TestStaleWriterRotates(t *testing.T) {
 	t.Parallel()
 	for _, asks := range []bool{true, false} {

@@ -14,67 +14,71 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// A Log is what the segments of a folder hold, put together.
+// A Log is the content of a journal: the segments of a folder, put together.
 type Log struct {
-	// Records are those that count, in ascending order. There is a gap only
-	// where a Fault tells of one, and above the base only when Lost is set.
+	// Records are the records that count, in ascending order. Where numbers are
+	// missing there is a Fault; above the base Lost is then set as well, unless only
+	// entries are missing.
 	Records []Ref
-	// Faults are the places where bytes are no records, or none that count.
+	// Faults are the places where bytes are no records, or records that do not count.
 	Faults []Fault
-	// Lost is the first durable record above the base that is damaged or
-	// missing; 0 when there is none. What follows it must not be applied.
+	// Lost is the first durable record above the base that is damaged or missing. It is
+	// 0 when there is none, or when only entries are lost. Later records must not be
+	// applied.
 	Lost uint64
-	// Session is what the headers name; "" without one.
+	// Session is the session that the headers name; "" if there is no header.
 	Session string
-	// ListErr is why the list of segments cannot be believed; nil where it can, or where
-	// there is neither a list nor a segment.
+	// ListErr says why the list of segments is not reliable. It is nil for an intact
+	// list, and when there is neither a list nor a segment.
 	ListErr error
 
 	dir     writer.FS
 	base    uint64
-	after   []join    // what is known of the chain but for its records, in order
-	heads   []Segment // of the segments, in order
-	named   []Named   // by notes
+	after   []join    // where segments continue and records are missing, in order
+	heads   []Segment // the segments, in order
+	named   []Named   // snapshots that notes name
 	losses  []loss
 	extent  Extent
-	durable uint64 // the last record that a later line knows to be on the disk
-	begin   uint64 // the record that the State can be built from
+	durable uint64 // the last record that a later line proves to be durable
+	begin   uint64 // the first record that the State can be built from
 }
 
-// A Ref is where a record stands.
+// A Ref is the place of a record.
 type Ref struct {
 	Position
-	Offset, Length int64 // in its segment, in bytes; of one that is compressed, in its content
-	Entry          bool  // the State does not rest on it
+	Offset, Length int64 // in the segment's uncompressed content, in bytes
+	Entry          bool  // the State does not rest on the record
 
 	segment name
-	synced  uint64
-	state   uint64 // the newest record before it that the State rests on
+	synced  uint64 // offset up to which the segment was known to be durable
+	state   uint64 // the newest record before this one that the State rests on
 }
 
-// Segment is the name of the file that the record stands in.
+// Segment returns the name of the record's file.
 func (r *Ref) Segment() string { return r.segment.String() }
 
-// A loss are durable records that are not there.
+// A loss is a range of durable records that are lost. state is the newest record up to
+// last that the State rests on.
 type loss struct{ first, last, state uint64 }
 
-// A join is where a segment continues what earlier ones hold, or from what it lacks.
+// A join is a place where records continue: at the begin of a segment, or behind records
+// that are missing.
 type join struct {
 	segment name
 	after   Position
 	state   uint64 // the newest record up to after that the State rests on
 }
 
-// Kind says what bytes that do not count are.
+// Kind is the kind of a Fault.
 type Kind uint8
 
 // The kinds of faults.
 const (
-	// Torn is an end that was never acknowledged, as a crash leaves it. It is
-	// not applied. Damage in the very last batch looks the same.
+	// Torn is the end of the journal that was never acknowledged, as a crash leaves
+	// it. It is not applied. Damage in the very last batch looks the same.
 	Torn Kind = iota
-	// Settled was torn, or was given up, and a later segment says from where
-	// it continues. It stays in its file and is never applied.
+	// Settled was torn or given up, and the header of a later segment excludes it. It
+	// stays in its file and is never applied.
 	Settled
 	// Damaged was durable once.
 	Damaged
@@ -87,8 +91,8 @@ type Fault struct {
 	Kind           Kind
 	Segment        string
 	Offset, Length int64  // in bytes
-	Seq            uint64 // the first record that is missing for it; 0 for none: a first line that the list has
-	Before         bool   // it is not the segment that is missing, but the record before it
+	Seq            uint64 // the first record that is missing; 0 if only a first line is damaged that the list has
+	Before         bool   // Segment is there, and the record before it is missing
 }
 
 func (f Fault) String() string {
@@ -106,10 +110,10 @@ func (f Fault) String() string {
 }
 
 // Read puts the segments of a folder together. base is the number of the record
-// that a snapshot covers: damage up to it costs history only. With all set every
-// segment is read, otherwise those that records above base may stand in. It takes
-// no lock and changes nothing: during appends the last line may be
-// unfinished, which is a Torn fault. The errors are those of reading, and
+// that a snapshot covers: damage up to it costs history only. With all set it reads
+// every segment, otherwise those that may hold records above base. It takes no lock
+// and changes nothing. During appends the last line may be unfinished, which is a
+// Torn fault. Damage is no error: Read fails only when reading fails, or with
 // ErrFutureVersion.
 func Read(dir writer.FS, base uint64, all bool) (log *Log, err error) {
 	for range tries {
@@ -120,18 +124,18 @@ func Read(dir writer.FS, base uint64, all bool) (log *Log, err error) {
 	return log, err
 }
 
-// tries is how often a reader begins anew, as each of them may meet another Pack or Drop.
+// tries bounds how often a reader begins again, since a Pack or a Drop may interrupt each try.
 const tries = 20
 
-// readOnce is Read. The error is fs.ErrNotExist where segments were rewritten meanwhile.
+// readOnce is one try of Read. The error is fs.ErrNotExist if segments were rewritten meanwhile.
 func readOnce(dir writer.FS, base uint64, all bool) (*Log, error) {
 	c, err := look(dir)
 	if err != nil {
 		return nil, err
 	}
 	c.base = base
-	// No segment before the last one that continues from a record below base holds a record
-	// above base that counts, or a note that names a snapshot of base.
+	// Reading begins with the last segment that continues from a record below base. Earlier
+	// ones hold no record above base that counts, and no note that names a snapshot of base.
 	from := len(c.heads) - 1
 	for from > 0 && (all || !c.heads[from].ok || c.heads[from].header.Reduced || c.heads[from].header.After.Seq >= base) {
 		from--
@@ -146,9 +150,10 @@ func readOnce(dir writer.FS, base uint64, all bool) (*Log, error) {
 	return c.Log, nil
 }
 
-// look begins a chain with what is known of the segments before they are read.
+// look begins a chain: it finds the segments and reads the list and the first lines, but
+// no records.
 func look(dir writer.FS) (*chain, error) {
-	list, listErr := readList(dir) // before the folder, to which a writer may append
+	list, listErr := readList(dir) // before the folder: a writer may add a segment in between
 	names, err := segments(dir)
 	if err != nil {
 		return nil, err
@@ -167,7 +172,8 @@ func look(dir writer.FS) (*chain, error) {
 		delete(list, n)
 	}
 	c.gone = slices.SortedFunc(maps.Keys(list), name.compare)
-	// Of a segment that is missing before the newest one, that one tells.
+	// Only missing segments behind the newest one are added. Of an earlier one, join finds
+	// the gap.
 	for _, n := range c.gone {
 		h := list[n]
 		h.gone = true
@@ -192,8 +198,8 @@ func look(dir writer.FS) (*chain, error) {
 	return c, nil
 }
 
-// replaced is the first of what a crash left of the segments that a compressed one, that of
-// a place, was made of.
+// replaced returns the index of the first segment that the compressed segment all[i] replaces
+// and that a crash left in the folder; i if there is none.
 func replaced(all []Segment, i int) int {
 	from := i
 	for all[i].ok && all[i].name.packed && from > 0 && (!all[from-1].ok || all[from-1].header.After.Seq >= all[i].header.After.Seq) {
@@ -202,7 +208,7 @@ func replaced(all []Segment, i int) int {
 	return from
 }
 
-// session is that of the first segment that has a header, or of the list.
+// session returns the session of the first segment with a valid header, else that of the list.
 func session(dir writer.FS, names []name, list listed) (string, error) {
 	for _, n := range names {
 		if h, ok, err := readHeader(dir, n); ok || err != nil {
@@ -215,7 +221,8 @@ func session(dir writer.FS, names []name, list listed) (string, error) {
 	return "", nil
 }
 
-// heads are what the list has of segments, and what their own first lines say of others.
+// heads returns the segments with the headers that the list has. It reads the first line of
+// those that are not in the list.
 func heads(dir writer.FS, names []name, list listed, session string) (all []Segment, err error) {
 	for _, n := range names {
 		h, ok := list[n]
@@ -241,18 +248,18 @@ func readHeader(dir writer.FS, n name) (header, bool, error) {
 	defer f.Close()
 	line, err := newLines(in, headerSize).next()
 	if err != nil {
-		return header{}, false, nil // empty, or the scan will tell
+		return header{}, false, nil // the file is empty, or scan will report the error
 	}
 	h, err := decodeHeader(line)
 	return h, err == nil && h.name() == n, nil
 }
 
-// Begin is the first record that the State can be built from: 1, or where records
-// before it were dropped the one that names the snapshot of the whole State.
+// Begin returns the first record that the State can be built from. That is 1, or, when
+// earlier records were dropped, the record that names the snapshot of the whole State.
 func (l *Log) Begin() uint64 { return l.begin }
 
-// Noted is what a note says of the file with a SHA-256, in hex, if it is of a record on the
-// chain.
+// Noted returns the newest note's entry for the file with this SHA-256, in hex, whose record
+// lies on the chain.
 func (l *Log) Noted(sha256 string) (Named, bool) {
 	for _, n := range slices.Backward(l.named) {
 		if n.SHA256 == sha256 && l.Holds(n.Epoch, n.Seq) {
@@ -262,7 +269,8 @@ func (l *Log) Noted(sha256 string) (Named, bool) {
 	return Named{}, false
 }
 
-// LostAbove is what Lost would be with another base, which what was read reaches down to.
+// LostAbove returns what Lost would be with another base. The segments that were read must
+// cover that base.
 func (l *Log) LostAbove(base uint64) (lost uint64) {
 	for _, x := range l.losses {
 		if first := max(x.first, base+1, l.begin); first <= x.last && x.state >= first && (lost == 0 || first < lost) {
@@ -272,17 +280,17 @@ func (l *Log) LostAbove(base uint64) (lost uint64) {
 	return lost
 }
 
-// Last is the number of the last record that counts, or of the one before the first.
+// Last returns the number of the last record that counts, or the number before the first.
 func (l *Log) Last() uint64 { return l.End().Seq }
 
-// End is the last record that counts, or the position before the first.
+// End returns the last record that counts, or the position before the first.
 func (l *Log) End() Position {
 	at, _ := l.position(maxNumber)
 	return at
 }
 
-// Above are the records above a number. They are without a gap when the number
-// is the base or above it and Lost is 0.
+// Above returns the records above a number. If the number is not below the base and
+// Lost is 0, only entries may be missing among them.
 func (l *Log) Above(seq uint64) []Ref {
 	i, found := l.find(seq)
 	if found {
@@ -291,22 +299,22 @@ func (l *Log) Above(seq uint64) []Ref {
 	return l.Records[i:]
 }
 
-// find is the place of a record, or where it would be.
+// find returns the index of a record in Records, or where it would be.
 func (l *Log) find(seq uint64) (int, bool) {
 	return slices.BinarySearchFunc(l.Records, seq, func(r Ref, seq uint64) int { return cmp.Compare(r.Seq, seq) })
 }
 
-// Holds says whether a snapshot that the writer of an epoch made of a record lies
-// on the chain. One that does not comes from a writer that had lost its lock.
+// Holds reports whether a snapshot of record seq, made by the writer of epoch, lies on
+// the chain. A writer that had lost its lease may have left one that does not.
 func (l *Log) Holds(epoch, seq uint64) bool {
 	at, _ := l.position(seq)
 	if seq == 0 || at.Seq == seq {
-		return seq == 0 || at.Epoch == epoch // of nothing, or of the record
+		return seq == 0 || at.Epoch == epoch // a snapshot of nothing, or of this record
 	}
 	return !slices.ContainsFunc(l.after, func(j join) bool { return j.segment.epoch > epoch && j.after.Seq < seq })
 }
 
-// Batch is the last record of the Append that a record came with.
+// Batch returns the last record of the Append that wrote record seq.
 func (l *Log) Batch(seq uint64) uint64 {
 	refs := l.Above(seq - 1)
 	for i := range refs {
@@ -318,8 +326,8 @@ func (l *Log) Batch(seq uint64) uint64 {
 	return seq
 }
 
-// position names the last record up to a number that is known to the chain, and the
-// newest one up to that which the State rests on.
+// position returns the last known position up to seq, and the newest record up to that
+// position that the State rests on.
 func (l *Log) position(seq uint64) (p Position, state uint64) {
 	for _, j := range l.after {
 		if j.after.Seq <= seq && j.after.Seq >= p.Seq {
@@ -335,9 +343,9 @@ func (l *Log) position(seq uint64) (p Position, state uint64) {
 	return p, state
 }
 
-// Lines calls fn with the line of each record, its end included. The line is fn's
-// until it returns. A record that is no longer there as it was is an error that
-// wraps ErrCorrupt; one that was dropped meanwhile, fs.ErrNotExist.
+// Lines calls fn with the line of each record, its line feed included. The line is valid
+// until fn returns. If a record changed since Read, the error wraps ErrCorrupt; if it was
+// dropped since, fs.ErrNotExist.
 func (l *Log) Lines(refs []Ref, fn func(r *Ref, line []byte) error) error {
 	for len(refs) > 0 {
 		end := 1
@@ -355,10 +363,10 @@ func (l *Log) Lines(refs []Ref, fn func(r *Ref, line []byte) error) error {
 	return nil
 }
 
-// errMoved is of a segment that is gone, or has another content than when it was read.
+// errMoved means that a segment is gone, or was rewritten after it was read.
 var errMoved = errors.New("it was rewritten meanwhile")
 
-// moved finds records in the segments that they are in now.
+// moved finds the present places of records whose segment was rewritten.
 func (l *Log) moved(refs []Ref) ([]Ref, error) {
 	now, err := Read(l.dir, refs[0].Seq-1, false)
 	if err != nil {
@@ -375,7 +383,8 @@ func (l *Log) moved(refs []Ref) ([]Ref, error) {
 	return all, nil
 }
 
-// linesOf is Lines of records of one segment, and says of how many.
+// linesOf is Lines for records of one segment. done is the number of records that fn has
+// processed.
 func (l *Log) linesOf(n name, refs []Ref, fn func(*Ref, []byte) error) (done int, err error) {
 	in, size, f, err := source(l.dir, n)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -386,7 +395,7 @@ func (l *Log) linesOf(n name, refs []Ref, fn func(*Ref, []byte) error) (done int
 	}
 	defer f.Close()
 	at := int64(0)
-	if !n.packed { // or what is before is read as well
+	if !n.packed { // a packed segment has to be read from its begin
 		at = refs[0].Offset
 		in = io.NewSectionReader(f, at, maxNumber)
 	}
@@ -420,18 +429,19 @@ func (l *Log) linesOf(n name, refs []Ref, fn func(*Ref, []byte) error) (done int
 
 var errChanged = errors.New("it changed while it was read")
 
-// An Extent is how far a journal goes. The zero value is that of none.
+// An Extent is how far a journal was read. The zero value is that of an empty folder.
 type Extent struct {
 	segment name
-	size    int64
+	size    int64 // in bytes, without the zeros at the end
 }
 
-// Extent is how far the log was read.
+// Extent returns how far the log was read.
 func (l *Log) Extent() Extent { return l.extent }
 
-// Grown says whether the journal of a folder goes further than it did. It reads one byte of
-// the newest segment: whether zeros still follow what was read. What cannot be read has
-// grown: reading it tells.
+// Grown reports whether the journal of a folder has a line or a segment beyond since. It reads
+// one byte: the one behind the last line of the newest segment is zero or missing if nothing
+// was appended. If the folder or the segment cannot be opened, Grown returns true, so that
+// the caller reads the journal and gets the error.
 func Grown(dir writer.FS, since Extent) bool {
 	names, err := segments(dir)
 	if err != nil || len(names) == 0 {
@@ -447,6 +457,6 @@ func Grown(dir writer.FS, since Extent) bool {
 	}
 	defer f.Close()
 	next := []byte{0}
-	_, _ = f.ReadAt(next, since.size) // of its end nothing is read
+	_, _ = f.ReadAt(next, since.size) // at the end of the file next stays zero
 	return next[0] != 0
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// A slow folder calls between with each piece of a segment that is read.
+// A slow folder calls between after each read of a segment, with what was read.
 type slow struct {
 	writer.FS
 	between func(read []byte)
@@ -38,11 +38,11 @@ func (f *slowFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// headerSize is read of a segment where its first line is asked for, in bytes.
+// headerSize is the size of a read that asks for the first line only, in bytes.
 const headerSize = 4 << 10
 
-// A reader takes the zeros of a segment that is filled ahead, and the writer goes on to
-// where it reads next: what was read is older than what follows, and no damage.
+// A reader reads preallocated zeros, then the writer appends beyond the place where the
+// reader reads next. The zeros are older than what follows them, and no damage.
 func TestReaderDuringAppends(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
@@ -70,7 +70,7 @@ func TestReaderDuringAppends(t *testing.T) {
 	}
 }
 
-// A turning folder calls next when its list of segments, or the folder itself, was looked at.
+// A turning folder calls next after a reader opened the list or listed the folder.
 type turning struct {
 	writer.FS
 	next func()
@@ -90,7 +90,7 @@ func (d *turning) ReadDir(name string) ([]fs.DirEntry, error) {
 	return all, err
 }
 
-// A writer opens a segment between two looks of a reader, who misses none.
+// A reader misses no segment when the writer opens one between two of its calls.
 func TestReaderDuringRotation(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
@@ -108,7 +108,7 @@ func TestReaderDuringRotation(t *testing.T) {
 	require.GreaterOrEqual(t, len(log.Records), 4)
 }
 
-// A log that was read has grown when there is a record, a note or a segment more.
+// Grown is true when there is one more record, note or segment.
 func TestGrown(t *testing.T) {
 	t.Parallel()
 	dir := open(t)

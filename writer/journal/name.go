@@ -9,8 +9,8 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// A name is that of a segment: journal-{epoch}-{n}.jsonl, both from 1, with .zst behind
-// it when the segment is closed and compressed.
+// A name is the name of a segment: journal-{epoch}-{n}.jsonl, both numbers from 1, with
+// the suffix .zst when the segment is compressed.
 type name struct {
 	epoch, n uint64
 	packed   bool
@@ -26,7 +26,7 @@ func (n name) String() string {
 	return s
 }
 
-// plain is the name that the segment has before it is compressed.
+// plain returns the name without the suffix of a compressed segment.
 func (n name) plain() name { return name{epoch: n.epoch, n: n.n} }
 
 func (n name) compare(o name) int {
@@ -39,7 +39,8 @@ func (n name) compare(o name) int {
 	return cmp.Or(cmp.Compare(n.epoch, o.epoch), cmp.Compare(n.n, o.n), cmp.Compare(packed(n), packed(o)))
 }
 
-// parseName knows a segment's name in its one spelling: no leading zeros, no signs.
+// parseName parses the name of a segment. It accepts one spelling only: no leading zeros,
+// no signs.
 func parseName(s string) (name, bool) {
 	var n name
 	plain, packed := strings.CutSuffix(s, packedSuffix)
@@ -48,7 +49,7 @@ func parseName(s string) (name, bool) {
 	return n, err == nil && n.epoch > 0 && n.n > 0 && n.String() == s
 }
 
-// IsSegment says whether a file's name is one that a segment has.
+// IsSegment reports whether a file's name is that of a segment.
 func IsSegment(file string) bool {
 	_, ok := parseName(file)
 	return ok

@@ -17,7 +17,7 @@ import (
 
 var snapshot = journal.Named{File: "state.json", Epoch: 1, Seq: 3, SHA256: "00ff"}
 
-// Damage of the last record is told from a torn end once a note follows.
+// Once a note follows, damage of the last record is distinguished from a torn tail.
 func TestNoteTellsDamageFromATornEnd(t *testing.T) {
 	t.Parallel()
 	for _, noted := range []bool{false, true} {
@@ -49,7 +49,7 @@ func TestNoteTellsDamageFromATornEnd(t *testing.T) {
 	}
 }
 
-// A note is no record: whatever becomes of it, no record is lost or damaged.
+// A note is no record: when it is torn, no record is lost or damaged.
 func TestNoteThatIsTorn(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
@@ -61,7 +61,7 @@ func TestNoteThatIsTorn(t *testing.T) {
 	require.NoError(t, w.Close())
 	whole := text(t, dir, first)
 	for at := begin; at < end; at++ {
-		// The power went before the record was acknowledged, in any order of the writes.
+		// The power was cut before the record was acknowledged, with any order of the writes.
 		torn := slices.Clone(whole)
 		clear(torn[at:end])
 		for _, data := range [][]byte{torn, torn[:at], torn[:end], flippedAt(whole, int64(at)), append(slices.Clone(torn), make([]byte, 5000)...)} {
@@ -83,7 +83,7 @@ func TestNoteThatIsTorn(t *testing.T) {
 	}
 }
 
-// A note that fails costs nothing but itself: the next record begins a segment.
+// When a note fails, only the note is lost, and the next record begins a segment.
 func TestNoteThatFails(t *testing.T) {
 	t.Parallel()
 	for _, short := range []bool{false, true} {
@@ -127,15 +127,15 @@ func TestNotesAreSynced(t *testing.T) {
 	require.Equal(t, writer.ClassDevice, writer.ClassOf(w.Close()))
 }
 
-// A snapshot is believed with the hash, the epoch and the number that the note names, as
-// long as it lies on the chain, wherever it is read from.
+// A snapshot is believed only with the hash, the epoch and the number that the note names,
+// and only if it lies on the chain. The base of Read makes no difference.
 func TestNamed(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
 	w := create(t, dir, 3)
 	more := journal.Named{File: `a "name" of another <file>`, Epoch: 1, Seq: 2, SHA256: "11"}
 	require.NoError(t, w.Note(snapshot, more))
-	w.Full() // the note stands in a segment before the one that goes on from its record
+	w.Full() // so that the next segment continues from the record of the note
 	add(t, w, 4, 4)
 	reopen(t, dir)
 	reopen(t, dir)
@@ -150,7 +150,7 @@ func TestNamed(t *testing.T) {
 			require.False(t, log.Named(n), n)
 		}
 	}
-	// A writer that has lost the session names what nobody acknowledged.
+	// The note of a writer that has lost its lease names an unacknowledged record.
 	stale := w
 	w = reopen(t, dir)
 	add(t, w, 5, 6)
@@ -160,15 +160,14 @@ func TestNamed(t *testing.T) {
 	require.False(t, read(t, dir, 0).Named(journal.Named{File: "state.json", Epoch: stale.Epoch(), Seq: 6, SHA256: "22"}))
 }
 
-// What an entry's loss takes with it is the entry: the State is complete, and the number
-// is not given to another record.
+// When an entry is lost, the State is still complete, and no other record gets its number.
 func TestLossOfEntries(t *testing.T) {
 	t.Parallel()
 	const E, R = true, false
 	for name, c := range map[string]struct {
 		kinds []bool // of records 1 to n, true for an entry
 		flip  []int
-		note  bool // behind them
+		note  bool // a note follows the records
 		lost  uint64
 	}{
 		"an entry":                              {[]bool{R, E, R, R}, []int{2}, false, 0},
@@ -234,7 +233,7 @@ func TestLossOfEntries(t *testing.T) {
 				require.NotContains(t, kinds(log), journal.Torn)
 				require.Equal(t, before.Last(), log.Last(), "numbers of what is lost are taken")
 				for base := uint64(0); base <= log.Last(); base++ {
-					want := uint64(0) // the first one lost above the base, if one of the State is lost above it
+					want := uint64(0) // the first lost record above the base, unless only entries are lost there
 					for _, k := range c.flip {
 						if uint64(k) > base && !c.kinds[k-1] {
 							want = base + 1
@@ -248,7 +247,7 @@ func TestLossOfEntries(t *testing.T) {
 					if want > 0 {
 						continue
 					}
-					// It goes on behind them, and the next reader sees the same.
+					// The next epoch continues behind them, and a reader of it finds the same.
 					other := open(t)
 					require.NoError(t, os.CopyFS(other.Name(), os.DirFS(dir.Name())))
 					log = read(t, other, base)
@@ -304,7 +303,7 @@ func TestMissingSegmentOfEntries(t *testing.T) {
 	require.EqualValues(t, 3, log.Records[0].Seq, "they are missing all the same")
 }
 
-// A line that lost its line feed costs one record, not the one behind it.
+// A line that lost its line feed costs one record and not the next one.
 func TestLostLineFeed(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
@@ -325,7 +324,7 @@ func TestLostLineFeed(t *testing.T) {
 		require.Equal(t, []journal.Fault{{Kind: journal.Damaged, Segment: first, Offset: r.Offset, Length: r.Length, Seq: r.Seq}}, log.Faults)
 		require.Equal(t, r.Entry, log.Lost == 0)
 	}
-	for at := range bytes.IndexByte(whole, '\n') + 1 { // the header's: none
+	for at := range bytes.IndexByte(whole, '\n') + 1 { // in the header it costs no record
 		put(t, dir, first, flippedAt(whole, int64(at)))
 		log := read(t, dir, 0)
 		require.Equal(t, count(1, 6), bodies(t, log, log.Records))

@@ -21,20 +21,22 @@ import (
 //	magic, length of the rest, length of the frame, length of its content,
 //	CRC-32C of the frame, CRC-32C of these 20 bytes, zeros
 //
-// all of them numbers of 32 bits, the lowest byte first. The header line has a frame of
-// its own, at the begin of headSpace bytes. A damaged frame costs its own lines: the next
-// mark is found by its checksum.
+// all of them little-endian numbers of 32 bits. The header line has a pair of its own, in
+// the first headSpace bytes. A damaged frame costs only its own lines, because the reader
+// finds the next mark by its checksum.
 const (
 	markMagic = 0x184D2A5B // RFC 8878, 3.1.2
 	markSize  = 24
-	// frameSize is how many bytes of lines a frame gets at least, unless it is the last.
+	// frameSize is the least number of bytes of lines in a frame, except in the last one.
 	frameSize = 128 << 10
-	// maxContent bounds what comes of a frame: some lines, the last of them a long one.
+	// maxContent bounds the decompressed size of a frame, in bytes: its last line may be long.
 	maxContent = frameSize + maxLine
-	// maxRatio bounds how many bytes come of one byte of a file: so what a foreign file
-	// costs follows its size. What compresses better gets zeros behind its mark.
+	// maxRatio bounds the bytes that one byte of a file decompresses to, so that the cost of
+	// a foreign file is limited by its size. A frame that compresses better gets zeros after
+	// its mark.
 	maxRatio = 32
-	// headSpace is what the header's pair takes, in bytes: it is written last.
+	// headSpace is the size of the header's pair, in bytes. It is fixed because the header is
+	// written last.
 	headSpace = 1 << 10
 )
 
@@ -42,11 +44,11 @@ const (
 type packer struct {
 	to  writer.File
 	off int64  // where the next frame goes
-	buf []byte // lines of the frame in the making
-	n   int64  // bytes of all lines
+	buf []byte // lines of the next frame
+	n   int64  // bytes of all lines so far
 }
 
-// line adds a line, its end included.
+// line adds a line, its line feed included.
 func (p *packer) line(line []byte) error {
 	p.buf, p.n = append(p.buf, line...), p.n+int64(len(line))
 	if len(p.buf) < frameSize {
@@ -55,7 +57,7 @@ func (p *packer) line(line []byte) error {
 	return p.flush()
 }
 
-// flush ends the frame.
+// flush writes the lines that are buffered as a frame.
 func (p *packer) flush() error {
 	if len(p.buf) == 0 {
 		return nil
@@ -74,7 +76,7 @@ func (p *packer) write(pair []byte, off int64) error {
 	return err
 }
 
-// pair is a mark and a frame, of a length in bytes at least.
+// pair returns a mark and a frame with content, at least least bytes long.
 func pair(content []byte, least int) []byte {
 	frame := encoder().EncodeAll(content, nil)
 	zeros := max(max(least, (len(content)+maxRatio-1)/maxRatio)-markSize-len(frame), 0)
@@ -85,15 +87,15 @@ func pair(content []byte, least int) []byte {
 	return append(append(envelope.LittleEndian.Append(out), make([]byte, zeros)...), frame...)
 }
 
-// An unpacker reads a compressed segment. What is damaged becomes a line of question
-// marks, as many as bytes are damaged. The error is that of reading the file.
+// An unpacker decompresses a segment. Damaged bytes become one line of as many question
+// marks, so that they appear as a hole. Its only errors are those of reading the file.
 type unpacker struct {
 	in      *bufio.Reader
 	frame   bytes.Buffer
 	buf     []byte // the content of a frame
-	content []byte // what is not read yet of it
-	damaged int64  // bytes, and not read yet: the last one is the end of the line
-	open    bool   // the line of question marks has no end yet
+	content []byte // the part of buf that is not read yet
+	damaged int64  // number of damaged bytes that are not read yet
+	open    bool   // the line of question marks has no line feed yet
 	err     error
 }
 
@@ -122,7 +124,7 @@ func (u *unpacker) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// next reads a frame, or passes over bytes up to where a mark may begin.
+// next reads a frame, or skips bytes up to where a mark may begin.
 func (u *unpacker) next() {
 	head, err := u.in.Peek(markSize)
 	if len(head) == 0 || err != nil && !errors.Is(err, io.EOF) {
@@ -150,9 +152,9 @@ func (u *unpacker) next() {
 	}
 }
 
-// readMark reads what stands before a frame: how many zeros, how many bytes of a frame, what
-// they decompress to, and their checksum. It refuses what is no mark, and what would take more
-// memory than a frame of ours.
+// readMark decodes the mark before a frame: the number of zeros between them, the length of
+// the frame, the length of its content and its checksum. ok is false if head is no mark, or if
+// the frame would take more memory than any frame of ours.
 func readMark(head []byte) (zeros, packed, size int64, crc uint32, ok bool) {
 	number := func(i int) uint32 { return binary.LittleEndian.Uint32(head[4*i:]) }
 	if _, bad := envelope.LittleEndian.Open(head); bad != nil || len(head) < markSize || number(0) != markMagic {
@@ -166,18 +168,18 @@ func readMark(head []byte) (zeros, packed, size int64, crc uint32, ok bool) {
 	return zeros, packed, size, crc, true
 }
 
-// skip passes over one byte at least, and all that is at hand and no begin of a mark.
+// skip skips at least one byte, and all buffered bytes before a possible mark.
 func (u *unpacker) skip() {
 	have, _ := u.in.Peek(max(u.in.Buffered(), 1))
 	n := bytes.Index(have[1:], binary.LittleEndian.AppendUint32(nil, markMagic))
 	if n++; n == 0 {
-		n = max(len(have)-3, 1) // which may be the begin of one
+		n = max(len(have)-3, 1) // the last three bytes may be the begin of a mark
 	}
 	_, _ = u.in.Discard(n)
 	u.damaged = int64(n)
 }
 
-// encoder is the one of all writers: it encodes a frame at a time.
+// encoder is shared by all writers. It encodes one frame at a time.
 var encoder = sync.OnceValue(func() *zstd.Encoder {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(4*frameSize), zstd.WithEncoderCRC(false))
 	if err != nil {
@@ -186,7 +188,7 @@ var encoder = sync.OnceValue(func() *zstd.Encoder {
 	return z
 })
 
-// decoder is the one of all readers: it decodes a frame at a time, into what it is given.
+// decoder is shared by all readers. DecodeAll may be called concurrently.
 var decoder = sync.OnceValue(func() *zstd.Decoder {
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(2*maxContent))
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// A Part is what one segment adds to a Log. It is good until the next step.
+// A Part is what one segment adds to a Log. It is valid until the next iteration.
 type Part struct {
-	*Log           // its records and faults alone
-	Segment string // its name
+	*Log           // the records and faults of this segment only
+	Segment string // name of the segment
 }
 
-// Parts reads the segments of a folder one after the other, with memory for the records of
-// one of them. It takes no lock. After an error the iteration ends.
+// Parts reads the segments of a folder one after the other. It holds the records of one
+// segment at a time in memory, and takes no lock. The iteration ends after an error.
 func Parts(dir writer.FS) iter.Seq2[Part, error] {
 	return func(yield func(Part, error) bool) {
 		done := uint64(0) // the last record that was in a Part
@@ -39,7 +39,7 @@ func Parts(dir writer.FS) iter.Seq2[Part, error] {
 				}
 				c.Records = c.Above(done)
 				if try > 0 && len(c.Records) == 0 {
-					continue // it was in one before the segments were rewritten
+					continue // its records were in a Part before the segments were rewritten
 				}
 				if !yield(Part{c.Log, c.heads[i].name.String()}, nil) {
 					return

@@ -12,7 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// parted is what Parts yields of a folder, put together.
+// parted returns all that Parts yields for a folder.
 func parted(t require.TestingT, dir writer.FS) (refs []journal.Ref, faults []journal.Fault) {
 	for part, err := range journal.Parts(dir) {
 		require.NoError(t, err)
@@ -25,8 +25,8 @@ func parted(t require.TestingT, dir writer.FS) (refs []journal.Ref, faults []jou
 	return refs, faults
 }
 
-// TestPartsHaveWhatReadHas damages journals of several epochs, packed ones and such with
-// records that were given up, and reads them in both ways.
+// TestPartsHaveWhatReadHas damages journals of several epochs, some packed and some with
+// records that were given up, and reads each with Read and with Parts.
 func TestPartsHaveWhatReadHas(t *testing.T) {
 	t.Parallel()
 	gaps := 0
@@ -39,7 +39,7 @@ func TestPartsHaveWhatReadHas(t *testing.T) {
 			switch rng.IntN(4) {
 			case 0:
 				p.packAll()
-			case 1: // what a lost holder appends counts no more
+			case 1: // a writer that has lost its lease appends
 				lost := p.w
 				p.resume()
 				_, err := lost.Append(body(999))
@@ -68,7 +68,7 @@ func TestPartsHaveWhatReadHas(t *testing.T) {
 		log := read(t, dir, 0)
 		refs, faults := parted(t, dir)
 		require.Equal(t, seqs(log.Records), seqs(refs), "seed %d", seed)
-		for i := 1; i < len(refs); i++ { // each gap has a place
+		for i := 1; i < len(refs); i++ { // a fault reports each gap
 			first, next := refs[i-1].Seq+1, refs[i].Seq
 			if first < next && next >= log.Begin() {
 				gaps++

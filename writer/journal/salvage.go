@@ -8,17 +8,18 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// Salvage is every whole record in the segments of a folder, whether it counts or
-// not: those of a segment whose header is damaged, and those behind a hole. What a later
-// header says was never acknowledged is left out. Of records with one number the one of
-// the latest segment is taken. A segment of another session that strayed in is left out.
-// There may be gaps. What they come to is for a person to judge.
+// Salvage returns every intact record in the segments of a folder, whether it counts or
+// not: also those in a segment with a damaged header, and those behind a hole. It leaves
+// out records that a later header excludes because they were never acknowledged, and
+// segments of another session. Of several records with one number it takes that of the
+// latest segment. There may be gaps, so the result must not be applied without a person's
+// decision.
 func Salvage(dir writer.FS, session string) (*Log, error) {
 	names, err := segments(dir)
 	if err != nil {
 		return nil, err
 	}
-	list, _ := readList(dir) // what cannot be believed of it names nothing
+	list, _ := readList(dir) // of a damaged list the intact lines are used
 	list.of(session)
 	records := map[uint64]Ref{}
 	for _, n := range names {

@@ -14,25 +14,25 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// maxLine bounds what is held of one line in memory. Writers refuse a longer
-// record; a longer line is no record.
+// maxLine bounds the length of a line, in bytes. Writers refuse a longer record, so a
+// longer line is no record.
 const maxLine = 16 << 20
 
-// maxGap is how far a line feed is looked for, in bytes: a sparse file can be larger than
-// anybody has time to read. What stands behind so long a gap is not looked at.
+// maxGap is how far the scanner searches for a line feed, in bytes. A sparse file can be
+// too large to be read to its end, so nothing behind such a gap is read.
 const maxGap = 64 << 20
 
-// A segment is what one file holds: its header, and valid lines and holes in
-// the order in which they stand.
+// A segment is the content of one file: its header, and its valid lines and holes in
+// order.
 type segment struct {
 	name    name
 	header  header
-	valid   bool  // the header is
-	listed  bool  // the list has it, so its name and what was copied into it are durable
-	spoiled int64 // length of the damaged first line, where the list knows what stood in it
-	missing bool  // the list has it, and the folder does not, or only a part of its first line
+	valid   bool  // the header is valid
+	listed  bool  // the list has the segment, so its name and what was copied into it are durable
+	spoiled int64 // length of the damaged first line if the list has its content, else 0
+	missing bool  // the list has the segment, and the folder has no file or less than its first line
 	head    int64 // length of the first line
-	size    int64 // in bytes, without the zeros at its end
+	size    int64 // in bytes, without the zeros at the end
 	items   []item
 	named   []Named
 }
@@ -43,7 +43,9 @@ type item struct {
 	hole, note bool
 }
 
-// source opens what a segment holds, uncompressed.
+// source opens a segment. in reads its uncompressed content. size is the length of the
+// file, or maxLine for a compressed segment, whose content has an unknown length. The
+// caller closes f.
 func source(dir writer.FS, n name) (in io.Reader, size int64, f writer.File, err error) {
 	f, info, err := writer.OpenRegular(dir, "read journal", n.String(), os.O_RDONLY)
 	if err != nil {
@@ -55,11 +57,11 @@ func source(dir writer.FS, n name) (in io.Reader, size int64, f writer.File, err
 	return f, info.Size(), f, nil
 }
 
-// scan reads a segment from end to end, with memory for one line. Only reading
-// itself fails: whatever the bytes are, they become records, notes and holes. During
-// appends, zeros may be read and then what it wrote behind them meanwhile: so a
-// hole with something behind it is one when it is read twice. known is what the list has of
-// it, if anything.
+// scan reads a whole segment and holds one line at a time in memory. Whatever the bytes
+// are, they become records, notes and holes; only reading can fail. A read that races
+// with an append may see zeros and then newer bytes behind them. So scan believes a hole
+// with something behind it only when it reads the hole twice. known is the entry of the
+// list, or the zero Segment.
 func scan(dir writer.FS, n name, known Segment) (s *segment, err error) {
 	var holes []item
 	for try := range tries {
@@ -83,7 +85,7 @@ func scanOnce(dir writer.FS, n name, known Segment) (*segment, error) {
 	defer f.Close()
 	s := &segment{name: n}
 	lines := newLines(in, size+1)
-	defer func() { lines.release() }() // of another one perhaps
+	defer func() { lines.release() }() // lines may be replaced below
 	s.header, err = lines.header()
 	switch ok := known.length > 0; {
 	case errors.Is(err, envelope.ErrFutureVersion):
@@ -92,9 +94,9 @@ func scanOnce(dir writer.FS, n name, known Segment) (*segment, error) {
 		return nil, writer.NewError("read journal", filepath.Join(dir.Name(), n.String()), writer.NotCommitted, err)
 	case err == nil && s.header.name() == n:
 		s.valid, s.listed, s.head = true, ok, lines.end
-	case ok && (size < known.length || errors.Is(err, io.EOF)): // it is cut off, or all zeros
+	case ok && (size < known.length || errors.Is(err, io.EOF)): // the file is cut off, or all zeros
 		return &segment{name: n, header: known.header, valid: true, missing: true, size: size}, nil
-	case !n.packed: // of one that is, the first frame was whole or is not there
+	case !n.packed: // a packed segment needs no new reader: its first frame was read as a whole
 		lines.release()
 		lines = newLines(io.NewSectionReader(f, known.length, maxNumber), size+1)
 		lines.end, lines.used = known.length, known.length
@@ -120,7 +122,7 @@ func (l *lines) header() (header, error) {
 	return decodeHeader(line)
 }
 
-// read adds what the lines are, up to the end of the file. The error is that of reading it.
+// read adds the lines up to the end of the file as items. Only reading can fail.
 func (s *segment) read(lines *lines) error {
 	for {
 		line, err := lines.next()
@@ -154,9 +156,10 @@ func (s *segment) read(lines *lines) error {
 	}
 }
 
-// decodeJoined finds the line at the end of one that begins with one that lost
-// its line feed. An object within a record may begin as it does: so the first
-// that fits is it, among few, as each costs a checksum.
+// decodeJoined finds a valid line at the end of an invalid one, where the line before
+// lost its line feed. An object within a record may begin like a line, so the first
+// candidate with a valid checksum is taken. The number of candidates is bounded because
+// each costs a checksum.
 func decodeJoined(line []byte) (it item, at int, ok bool) {
 	const tries = 64
 	for range tries {
@@ -176,7 +179,7 @@ func decodeJoined(line []byte) (it item, at int, ok bool) {
 	return item{}, 0, false
 }
 
-// add joins a hole to the one before it.
+// add appends an item, and merges a hole with a hole before it.
 func (s *segment) add(it item) {
 	if last := len(s.items) - 1; it.hole && last >= 0 && s.items[last].hole {
 		s.items[last].Length += it.Length
@@ -185,29 +188,29 @@ func (s *segment) add(it item) {
 	s.items = append(s.items, it)
 }
 
-// lines splits a file. A line that is longer than maxLine, and one that lacks
-// its end, come back as nil. Zeros at the end of a file are none of it: a writer fills
-// its segment ahead.
+// lines splits a file into lines. next returns nil for a line that is longer than maxLine
+// or has no line feed. It ignores zeros at the end of a file, because a writer
+// preallocates its segment.
 type lines struct {
 	r          *bufio.Reader
-	start, end int64 // of the last line, in bytes from the file's begin
-	used       int64 // behind the last byte that is not zero
+	start, end int64 // of the last line, in bytes from the begin of the file
+	used       int64 // offset behind the last byte that is not zero
 	buf        []byte
-	given      bool // up: what is left has no line within maxGap
+	gaveUp     bool // there is no line feed within maxGap
 }
 
-// newLines reads ahead by what is expected, at most [readAhead]. release gives the buffer
-// back.
+// newLines returns the lines of r. It reads ahead by the expected number of bytes, at most
+// [readAhead]. The caller must call release.
 func newLines(r io.Reader, expected int64) *lines { return &lines{r: ahead(r, expected)} }
 
 func (l *lines) release() { giveBack(l.r) }
 
-// readAhead is how much of a segment is read at once, in bytes.
+// readAhead is the buffer size for reading a segment, in bytes.
 const readAhead = 64 << 10
 
-// readers has readers of [readAhead] bytes. Each segment is read several times while a
-// session is opened: to make and clear a buffer anew took a seventh of the time of a
-// crash test.
+// readers pools readers of [readAhead] bytes. Each segment is read several times while a
+// session is opened, and allocating the buffers took a seventh of the time of a crash
+// test.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readAhead) }}
 
 func ahead(r io.Reader, expected int64) *bufio.Reader {
@@ -219,7 +222,7 @@ func ahead(r io.Reader, expected int64) *bufio.Reader {
 	return b
 }
 
-// giveBack ends the use of a reader of [ahead].
+// giveBack returns a reader of [ahead] to the pool.
 func giveBack(b *bufio.Reader) {
 	if b.Size() == readAhead {
 		b.Reset(nil)
@@ -227,12 +230,12 @@ func giveBack(b *bufio.Reader) {
 	}
 }
 
-// headerSize is read where only the first line of a file is asked for, in bytes.
+// headerSize is the buffer size for reading only the first line of a file, in bytes.
 const headerSize = 4 << 10
 
 func (l *lines) next() ([]byte, error) {
 	l.start, l.buf = l.end, l.buf[:0]
-	if l.given {
+	if l.gaveUp {
 		return nil, io.EOF
 	}
 	for {
@@ -248,7 +251,7 @@ func (l *lines) next() ([]byte, error) {
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull) && l.end-l.start > maxGap:
-			l.given = true
+			l.gaveUp = true
 			if l.used <= l.start {
 				return nil, io.EOF
 			}
@@ -266,14 +269,14 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// intact says that a compressed segment has all that it was made of.
+// intact reports whether a compressed segment has all the bytes that were written into it.
 func (s *segment) intact() bool {
 	hole := slices.ContainsFunc(s.items, func(it item) bool { return it.hole })
 	return s.valid && !hole && s.spoiled == 0 && s.size == s.head+s.header.Copied
 }
 
-// mark is the furthest offset that a line of the segment knows to be durable. Records that
-// were copied into it speak of another file.
+// mark returns the largest offset that a line of the segment proves to be durable. Records
+// that were copied into the segment are ignored: their offsets refer to another file.
 func (s *segment) mark() (durable int64) {
 	for i := range s.items {
 		if it := &s.items[i]; !it.hole && it.Offset >= s.head+s.header.Copied {

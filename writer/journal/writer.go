@@ -12,21 +12,22 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// SegmentSize is the Limit of a Writer unless it is changed.
+// SegmentSize is the default of Writer.Limit, in bytes.
 const SegmentSize = 8 << 20
 
 // MaxBody bounds one record's body, in bytes.
 const MaxBody = 8 << 20
 
-// A Writer appends to the journal of one session. It belongs to one goroutine,
-// which holds the session's lease; one other may call Segments, Pack and Drop meanwhile.
+// A Writer appends to the journal of one session. It belongs to one goroutine of the
+// process that holds the session's lease. One other goroutine may call Segments,
+// FirstLine, Pack and Drop concurrently.
 type Writer struct {
 	// Limit is the length in bytes beyond which a segment gets no more records.
 	// It may be changed between two calls.
 	Limit int64
-	// Confirm says after the sync whether the writer still holds the session; nil asks
-	// nobody. After its error nothing is acknowledged: a successor may have begun before
-	// the records were written, and then they are void.
+	// Confirm, unless nil, is called after the sync and returns an error when the writer
+	// no longer holds the session's lease. Then Append acknowledges nothing: a successor
+	// may have begun before the records were written, and they are void.
 	Confirm func() error
 
 	dir     writer.FS
@@ -35,21 +36,21 @@ type Writer struct {
 	at     name        // the current segment
 	f      writer.File // nil when there is none to write to
 	off    int64       // where the next line goes
-	synced int64       // all before it is durable
-	filled int64       // length of the file: zeros from off on
+	synced int64       // everything before this offset is durable
+	filled int64       // length of the file; zeros from off on
 	last   Position    // the last durable record
-	state  uint64      // the newest one that the State rests on
-	tight  bool        // the disk was full: the current segment is not filled ahead
+	state  uint64      // the newest record that the State rests on
+	tight  bool        // the disk was full, so the current segment is not preallocated
 	full   bool        // the next record begins a segment
 	broken error       // sticky: why the current segment was given up
 
 	mu   sync.Mutex
-	list []header // of all segments. Guarded by mu: Pack and Drop replace it during commits.
+	list []header // of all segments. Guarded by mu: Pack and Drop replace it during appends.
 }
 
-// A segment is filled ahead with zeros, so that most records change no length and
-// no block of the file: fdatasync then writes the data alone. A step is at least minFill
-// and at most maxFill bytes, and as long as a few records.
+// A segment is preallocated with zeros, so that most records change neither the length
+// nor the blocks of the file, and fdatasync writes the data alone. A step is four times
+// as long as the append that needs it, but at least minFill and at most maxFill bytes.
 const (
 	minFill = 64 << 10
 	maxFill = 256 << 10
@@ -57,13 +58,14 @@ const (
 
 var zeros [maxFill]byte
 
-// buffers are for lines and the zeros behind them; a Writer has none between two calls.
+// buffers pools the buffers for lines and the zeros behind them. A Writer holds none between
+// two calls.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-const maxBuffer = 1 << 20 // a longer one is not reused
+const maxBuffer = 1 << 20 // a larger buffer is not reused
 
-// Create begins the journal of a new session: its first segment, durable with its
-// name. The folder has none yet.
+// Create begins the journal of a new session in a folder without segments. When it
+// returns nil the first segment and its name are durable.
 func Create(dir writer.FS, session string) (*Writer, error) {
 	w := &Writer{dir: dir, session: session, Limit: SegmentSize, at: name{epoch: 1}}
 	if err := w.next(); err != nil {
@@ -72,15 +74,14 @@ func Create(dir writer.FS, session string) (*Writer, error) {
 	return w, nil
 }
 
-// Open resumes the journal from what was read, in a new epoch. Every record above the last one that
-// a later line knows to be durable is copied, as it is, into the new
-// epoch's first segment, which is complete and durable before it gets its name:
-// records that this process finds in the page cache may not be on the disk, and
-// the sync of the file that they stand in may report success without being one.
-// The name is claimed by a hard link, which fails if it exists: an error of class
-// fenced, as somebody else has opened the journal.
+// Open resumes the journal that Read returned, in a new epoch. It copies every record
+// that no later line proves to be durable into the new epoch's first segment, which is
+// complete and durable before it gets its name: records that this process finds in the
+// page cache may not be on the disk, and a sync of their own file may report success
+// although they are not. A hard link makes the name. If the name exists, another process
+// has opened the journal, and the error has class fenced.
 //
-// When Open returns nil everything up to Last is durable.
+// When Open returns nil, everything up to Last is durable.
 func Open(dir writer.FS, session string, log *Log) (*Writer, error) {
 	w := &Writer{dir: dir, session: session, Limit: SegmentSize}
 	w.last, w.state = log.position(log.durable)
@@ -136,33 +137,33 @@ func (w *Writer) copyTo(temp string, log *Log) error {
 	return w.f.Sync()
 }
 
-// header is the first line of the current segment.
+// header returns the header of the current segment.
 func (w *Writer) header() header {
 	return header{Session: w.session, Epoch: w.at.epoch, Segment: w.at.n, After: w.last, State: w.state}
 }
 
-// claim gives the complete segment its name.
+// claim gives the complete segment its name, and fails if the name exists.
 func (w *Writer) claim(temp string) error {
 	final := w.at.String()
 	err := w.dir.Link(temp, final)
 	switch {
 	case errors.Is(err, fs.ErrExist) && w.sameFile(temp, final):
-		// It was made all the same: a network server's answer got lost.
+		// The link was made; a network server's answer got lost.
 	case errors.Is(err, fs.ErrExist):
 		return &writer.Error{Op: "open journal", Path: w.path(), Class: writer.ClassFenced, Err: err}
 	case writer.RefusesLinks(err):
 		if _, err := w.dir.Lstat(final); !errors.Is(err, fs.ErrNotExist) {
 			return &writer.Error{Op: "open journal", Path: w.path(), Class: writer.ClassFenced, Err: fs.ErrExist}
 		}
-		return w.dir.Rename(temp, final) // the lease alone keeps others away here
+		return w.dir.Rename(temp, final) // without hard links only the lease excludes other processes
 	case err != nil:
 		return err
 	}
-	_ = w.dir.Remove(temp) // a second name of the segment: the next opener clears it
+	_ = w.dir.Remove(temp) // if this fails, the next Open removes the second name
 	return nil
 }
 
-// sameFile says whether two names are links of one file.
+// sameFile reports whether two names are links of one file.
 func (w *Writer) sameFile(a, b string) bool {
 	one, err := w.dir.Lstat(a)
 	if err != nil {
@@ -172,16 +173,18 @@ func (w *Writer) sameFile(a, b string) bool {
 	return err == nil && writer.SameFile(one, other)
 }
 
-// Last is the last durable record.
+// Last returns the last durable record.
 func (w *Writer) Last() Position { return w.last }
 
-// Append makes records durable, in order, with one write, of many bytes several, and one
-// fdatasync: when it returns nil all of them are. There is one at least.
+// Append makes records durable, in order. It needs one write, or several above 256 KiB,
+// and one fdatasync. When it returns nil all records are durable. The caller passes at
+// least one.
 //
-// After an error none of them is acknowledged, and the segment is given up: every
-// later Append fails until Reopen has succeeded. fsync is not tried again, and
-// nothing is cut off: what a failed call left behind the last durable record is
-// void by what the next segment says.
+// After a failed write or sync none of the records is acknowledged, and the segment is
+// given up: every later Append fails until Reopen has succeeded. The sync is not retried,
+// and nothing is truncated: the header of the next segment voids what the failed call left
+// behind the last durable record. A record that is too large is refused with class invalid
+// and gives nothing up.
 func (w *Writer) Append(records ...Record) (pos Position, err error) {
 	if w.broken != nil {
 		return w.last, w.broken
@@ -200,7 +203,7 @@ func (w *Writer) Append(records ...Record) (pos Position, err error) {
 	lines := (*buf)[:0]
 	for i := 0; i < len(records) && err == nil; i++ {
 		r := &records[i]
-		if len(lines) >= maxFill { // what is longer is faster in parts
+		if len(lines) >= maxFill { // several smaller writes are faster than a larger one
 			err, lines = w.write(lines), lines[:0]
 		}
 		last = Position{Epoch: w.at.epoch, Seq: last.Seq + 1}
@@ -231,8 +234,8 @@ func (w *Writer) Append(records ...Record) (pos Position, err error) {
 	return last, nil
 }
 
-// sizeOf is how many bytes the bodies of records have. The error is that of one that is too
-// large.
+// sizeOf returns the size of the records' bodies in bytes, and an error if one is larger than
+// MaxBody.
 func (w *Writer) sizeOf(records []Record) (size int64, err error) {
 	for _, r := range records {
 		n := len(r.Body) + len(r.Object)
@@ -244,8 +247,8 @@ func (w *Writer) sizeOf(records []Record) (size int64, err error) {
 	return size, nil
 }
 
-// append writes at the end, and fills the file ahead where it ends. It returns p, which may
-// have grown.
+// append writes p behind the last line, and preallocates more of the file when p reaches
+// beyond its end. It returns p, which may have grown.
 func (w *Writer) append(p []byte) ([]byte, error) {
 	end := w.off + int64(len(p))
 	if end > w.filled && !w.tight {
@@ -260,10 +263,10 @@ func (w *Writer) append(p []byte) ([]byte, error) {
 	return p, err
 }
 
-// Note writes down that the last record is durable, and the snapshots that were made,
-// without a sync: a later Append makes the line durable, and so does Close. From then on
-// damage up to the last record can be distinguished from the end of the log. An error costs the note: the
-// next record begins a segment.
+// Note appends a line that says that the last record is durable, and that names snapshots.
+// It does not sync: a later Append makes the line durable, and so does Close. From then on
+// damage up to the last record can be distinguished from a torn tail. After an error only
+// the note is lost, and the next record begins a segment.
 func (w *Writer) Note(named ...Named) error {
 	if w.broken != nil || w.full {
 		return w.broken
@@ -282,14 +285,14 @@ func (w *Writer) Note(named ...Named) error {
 // Full makes the next record begin a segment.
 func (w *Writer) Full() { w.full = true }
 
-// Rotates says whether records with bodies of so many bytes begin a segment.
+// Rotates reports whether records with bodies of size bytes would begin a new segment.
 func (w *Writer) Rotates(size int64) bool {
 	return w.full || w.off+size > w.Limit && w.off > w.Limit/2
 }
 
-// Reopen continues in a new segment after an error: what it says about the last
-// durable record voids whatever the failed call left. A Writer that is whole stays
-// as it is.
+// Reopen continues in a new segment after an error. The new header names the last durable
+// record and so voids whatever the failed call left. Without an error before, Reopen does
+// nothing.
 func (w *Writer) Reopen() error {
 	if w.broken == nil {
 		return nil
@@ -304,15 +307,15 @@ func (w *Writer) Reopen() error {
 	return nil
 }
 
-// Close closes the current segment. What was acknowledged is durable already; notes are
-// when it returns nil.
+// Close closes the current segment. Acknowledged records are durable already; notes are
+// durable when Close returns nil.
 func (w *Writer) Close() error {
 	err := w.end()
 	w.broken = fs.ErrClosed
 	return err
 }
 
-// end closes the current segment, notes durable.
+// end makes notes durable and closes the current segment.
 func (w *Writer) end() error {
 	if w.f == nil {
 		return nil
@@ -329,16 +332,17 @@ func (w *Writer) end() error {
 	return nil
 }
 
-// next opens the segment after the current one: header, fsync, folder fsync, list, all
-// before its first record. The first record's fdatasync would make the header
-// durable as well; a disk that still fails is noticed here, before a pause ends.
+// next opens the segment after the current one: it writes the header, syncs the file and
+// the folder, and writes the list, all before the first record. The first record's
+// fdatasync would make the header durable as well; the sync here makes Reopen fail while
+// the disk still fails.
 func (w *Writer) next() error {
 	if err := w.end(); err != nil {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.at.n++ // a number is used once, whatever becomes of it
+	w.at.n++ // a number is never reused, even when the segment cannot be opened
 	w.full, w.tight = false, false
 	err := w.create(w.at.String(), w.header())
 	if err == nil {
@@ -349,26 +353,25 @@ func (w *Writer) next() error {
 		err = w.dir.SyncDir(".")
 	}
 	if err == nil && w.Confirm != nil {
-		err = w.Confirm() // or the list would be another holder's
+		err = w.Confirm() // before the list is replaced, which may belong to another holder by now
 	}
 	if err != nil {
 		if w.f != nil {
 			w.drop()
-			_ = w.dir.Remove(w.at.String()) // it holds no record, and a full disk wants it back
+			_ = w.dir.Remove(w.at.String()) // it holds no record, and a full disk needs the space
 			w.list = w.list[:len(w.list)-1]
 		}
 		return w.error("open segment", writer.NotCommitted, err)
 	}
-	// Where the list has no room it gets the segment with the next one: what is left is for
-	// records.
-	if err := writeList(w.dir, w.list); err != nil && writer.ClassOf(err) != writer.ClassNoSpace { // or its name may be in the list
-		w.drop()
+	// On a full disk the list waits for the next segment, and records get the space that is left.
+	if err := writeList(w.dir, w.list); err != nil && writer.ClassOf(err) != writer.ClassNoSpace {
+		w.drop() // the file stays: its name may be in the list
 		return w.error("open segment", writer.NotDurable, err)
 	}
 	return nil
 }
 
-// create makes a file with a header. It is neither synced nor is its name.
+// create creates a file with a header. It syncs neither the file nor the folder.
 func (w *Writer) create(file string, h header) error {
 	line, err := headers.Encode(h)
 	if err != nil {
@@ -387,7 +390,7 @@ func (w *Writer) create(file string, h header) error {
 	return w.write(line)
 }
 
-// write writes at the end that is known, in one call. A short write is an error.
+// write writes p at w.off, in one call. A short write is an error.
 func (w *Writer) write(p []byte) error {
 	n, err := w.f.WriteAt(p, w.off)
 	if err == nil && n < len(p) {
@@ -400,7 +403,7 @@ func (w *Writer) write(p []byte) error {
 	return err
 }
 
-// drop closes a file that is given up: what close says no longer matters.
+// drop closes a file that is given up; an error of close no longer matters.
 func (w *Writer) drop() {
 	if w.f != nil {
 		_ = w.f.Close()
@@ -423,8 +426,8 @@ func (w *Writer) error(op string, outcome writer.Outcome, err error) error {
 	return writer.NewError(op, w.path(), outcome, err)
 }
 
-// Epoch is the one that the records are written in.
+// Epoch returns the epoch of the records that the Writer writes.
 func (w *Writer) Epoch() uint64 { return w.at.epoch }
 
-// Segment is the name of the current segment's file.
+// Segment returns the name of the current segment's file.
 func (w *Writer) Segment() string { return w.at.String() }
