@@ -65,7 +65,7 @@ var ofLog = []mutant{
 	},
 	{
 		"log: what a missing newest segment had nobody knows", "writer/journal/chain.go",
-		"\tif s.missing { // with records whose number nobody knows\n",
+		"\tif s.missing { // how many records it held is not known\n",
 		"\tif false {\n",
 		"./writer/journal", "TestNewestSegmentIsLost",
 	},
@@ -155,7 +155,7 @@ var ofLog = []mutant{
 	},
 	{
 		"log: a reader takes the list before the folder", "writer/journal/log.go",
-		"\tlist, listErr := readList(dir) // before the folder, to which a writer may append\n\tnames, err := segments(dir)\n",
+		"\tlist, listErr := readList(dir) // before the folder: a writer may add a segment in between\n\tnames, err := segments(dir)\n",
 		"\tnames, err := segments(dir)\n\tlist, listErr := readList(dir)\n",
 		"./writer/journal", "TestReaderDuringRotation",
 	},

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A change of the code that takes a mutant's place or its test away is noticed here,
-// not by the next one who runs the mutants.
+// A change of the code that removes the text or the test of a mutant fails here, and not only
+// when the mutants are run.
 func TestTableFitsTheCode(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -26,7 +26,7 @@ func TestTableFitsTheCode(t *testing.T) {
 	}
 }
 
-// hasTest says whether a test file of a folder has a function of that name.
+// hasTest reports whether a test file of a folder has a function of that name.
 func hasTest(t *testing.T, dir, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))

@@ -12,36 +12,35 @@ import (
 )
 
 const (
-	// opPut is what errors of a Batch say was being done.
+	// opPut is the operation that errors of a Batch name.
 	opPut = "store blob"
-	// MaxUnsynced bounds the files that are open at once because they are not synced
+	// MaxUnsynced bounds the files of a Batch that are open because they are not synced
 	// yet.
 	MaxUnsynced = 64
-	// syncers is how many syncs are asked for at once. A journalling file system
-	// commits what waits together: eight at a time cost little more than one.
+	// syncers is the number of concurrent syncs. A journalling file system commits
+	// concurrent syncs together: eight cost little more than one.
 	syncers = 8
 )
 
-// A Batch stores many contents for the price of few waits. Those of up to [PackMax]
-// bytes go into one pack; each larger one is a file of its own. The files are written as
-// the contents come, synced side by side, renamed together, and each folder is
-// synced once. Nothing of it is durable, nor under its name, before
-// [Batch.Commit] returns nil. Make one with [Hold.Batch].
+// A Batch stores many contents with few syncs. Contents of up to [PackMax] bytes go into
+// packs; a larger one gets a file of its own. The files are written by Put. Commit syncs
+// them concurrently, renames them, and syncs each folder once. Before [Batch.Commit]
+// returns nil no content is durable. Make a Batch with [Hold.Batch].
 type Batch struct {
 	h    *Hold
-	look sync.Once // at the packs: those that are there stay while the Hold is out
+	look sync.Once // lists the packs once: no sweep removes one during the Hold
 
 	mu       sync.Mutex
-	seen     map[Hash]struct{}     // Guarded by mu: in the Batch, or whole in the store.
-	folders  [packsFolder + 1]bool // Guarded by mu: to make and to sync at Commit.
-	packing  *packWriter           // Guarded by mu: takes contents; nil before the first.
+	seen     map[Hash]struct{}     // Guarded by mu: contents in the Batch, or intact in the store.
+	folders  [packsFolder + 1]bool // Guarded by mu: folders that Commit has to make and sync.
+	packing  *packWriter           // Guarded by mu: the pack in progress; nil when there is none.
 	unsynced []unsynced            // Guarded by mu.
-	synced   []temp                // Guarded by mu: closed, waiting for their names.
+	synced   []temp                // Guarded by mu: synced, closed and not yet renamed.
 	err      error                 // Guarded by mu: sticky.
 	done     bool                  // Guarded by mu.
 }
 
-// A temp is a complete file that waits for its name.
+// A temp is a complete temporary file that is not renamed yet.
 type temp struct {
 	name string
 	hash Hash  // of the content
@@ -53,17 +52,16 @@ type unsynced struct {
 	f writer.File
 }
 
-// Batch begins a Batch. One that is not committed must be discarded.
+// Batch begins a Batch. The caller must call Commit or Discard.
 func (h *Hold) Batch() *Batch { return &Batch{h: h, seen: map[Hash]struct{}{}} }
 
-// Put stores what r has, to its end, and returns the hash and the number of
-// bytes; the content is durable when [Batch.Commit] has returned nil. Content that is
-// there is read to see that it is whole; what is damaged is stored anew. Put needs the
-// memory of one buffer, whatever the size. stored, if not zero, is a hash that a durable
-// manifest names: the caller vouches for it, and a content that has it costs no more
-// than the reading. Any goroutine may call Put, until Commit. An error of r has its own
-// class, is wrapped and stores nothing. After another one the Batch cannot be committed
-// any more.
+// Put reads r to its end, stores the content, and returns its hash and its length in
+// bytes. The content is durable when [Batch.Commit] has returned nil. If the store has the
+// content, Put verifies it and stores a damaged one again. stored, if not zero, is a hash
+// that a durable manifest names: a content with this hash is neither verified nor stored.
+// Put needs one buffer of memory for any size. Any goroutine may call Put before Commit.
+// An error of r is wrapped and has its own class; the Batch stays usable. After another
+// error the Batch cannot be committed.
 func (b *Batch) Put(r io.Reader, stored Hash) (Hash, int64, error) {
 	b.h.mu.RLock()
 	defer b.h.mu.RUnlock()
@@ -95,8 +93,9 @@ func (b *Batch) Put(r io.Reader, stored Hash) (Hash, int64, error) {
 	return sum, size, b.add(unsynced{temp{name: name, hash: sum}, f})
 }
 
-// has says whether a content that belongs into a folder needs no storing, and notes
-// whether the folder is to be synced: who stored it may not have come to that.
+// has reports whether the content is in the Batch already, or intact in this folder of the
+// store. In the second case it marks the folder for a sync unless its name is known to be
+// durable: another process may have stored the content and not have synced the folder.
 func (b *Batch) has(sum Hash, in folder) bool {
 	b.mu.Lock()
 	_, twice := b.seen[sum]
@@ -107,7 +106,7 @@ func (b *Batch) has(sum Hash, in folder) bool {
 	s := b.h.s
 	suspect, durable := s.folders[in].suspect.Load(), false
 	if in == packsFolder {
-		b.look.Do(func() { _, _ = s.look() }) // without it something may be stored twice, no more
+		b.look.Do(func() { _, _ = s.look() }) // after an error a content may be stored twice, no more
 		_, p, err := s.fromPack(opPut, sum, func(p *pack) bool { return p.durable.Load() || !suspect })
 		if err != nil {
 			return false
@@ -123,11 +122,11 @@ func (b *Batch) has(sum Hash, in folder) bool {
 	return true
 }
 
-// add takes a file of its own of a content.
+// add adds the file of a large content to the Batch.
 func (b *Batch) add(u unsynced) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, twice := b.seen[u.hash]; twice || b.done { // by another goroutine, since
+	if _, twice := b.seen[u.hash]; twice || b.done { // another goroutine was faster
 		discard(b.h.s.dir, u.name, u.f)
 		return b.err
 	}
@@ -140,7 +139,7 @@ func (b *Batch) add(u unsynced) error {
 	return b.err
 }
 
-// pack takes a content into the pack.
+// pack adds a small content to the pack in progress.
 func (b *Batch) pack(sum Hash, data []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -164,7 +163,7 @@ func (b *Batch) pack(sum Hash, data []byte) error {
 	return b.err
 }
 
-// endPack completes the pack but for its sync. The caller holds mu.
+// endPack completes the pack in progress, but does not sync it. The caller holds mu.
 func (b *Batch) endPack() error {
 	w := b.packing
 	if w == nil {
@@ -188,7 +187,7 @@ func (b *Batch) usable() error {
 	return b.err
 }
 
-// sync syncs and closes what is open. The caller holds mu.
+// sync syncs and closes the open files. The caller holds mu.
 func (b *Batch) sync() {
 	open := make([]writer.File, 0, len(b.unsynced))
 	for _, u := range b.unsynced {
@@ -201,8 +200,8 @@ func (b *Batch) sync() {
 	}
 }
 
-// SyncAll syncs and closes files side by side, each once and never again, and
-// returns the first error.
+// SyncAll syncs and closes files concurrently, each exactly once, and returns the first
+// error.
 func SyncAll(open []writer.File) error {
 	var g errgroup.Group
 	g.SetLimit(syncers)
@@ -218,7 +217,7 @@ func SyncAll(open []writer.File) error {
 	return g.Wait()
 }
 
-// discard closes and removes a file that is not needed.
+// discard closes and removes a temporary file.
 func discard(dir writer.FS, name string, f writer.File) {
 	_ = f.Close()
 	_ = dir.Remove(name)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestPowerCutInBatch cuts the power before every call of a Batch and at its end, in
-// every variant: what Commit said stored is whole, and everything can be stored again.
+// every variant. What Commit acknowledged is whole, and everything can be stored again.
 func TestPowerCutInBatch(t *testing.T) {
 	t.Parallel()
 	contents := []string{strings.Repeat("first", 300), strings.Repeat("second", 500), strings.Repeat("\x00", 9000), "third"}

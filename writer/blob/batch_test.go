@@ -19,7 +19,7 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// contents are small and large, twice the same, one all zeros.
+// contents returns small and large contents, one of them twice, and one that is all zeros.
 func contents() []string {
 	all := []string{content, content, "", strings.Repeat("\x00", 3*chunk+5), strings.Repeat("large", chunk)}
 	for i := range 100 {
@@ -41,8 +41,8 @@ func putAll(b *Batch, all []string) error {
 	return nil
 }
 
-// Each file is synced once, then all are renamed, then each folder is synced once. What
-// is small is in one pack.
+// Each file is synced once, then all are renamed, then each folder is synced once. Small
+// contents are in one pack.
 func TestBatchOrder(t *testing.T) {
 	t.Parallel()
 	f := &faultFS{FS: openTemp(t)}
@@ -86,8 +86,8 @@ func TestBatchOrder(t *testing.T) {
 	}
 	require.Empty(t, temps(t, f))
 
-	// What is there is not written again. The Store that made the pack durable knows that;
-	// for another one the folder is synced.
+	// Existing contents are not written again. The Store that made the pack durable need not
+	// sync the folder; another Store does.
 	for _, again := range []*Store{s, New(f)} {
 		f.calls = nil
 		b = hold(t, again).Batch()
@@ -98,8 +98,8 @@ func TestBatchOrder(t *testing.T) {
 	}
 }
 
-// One call fails, at every place: what Commit said stored is stored, nothing is
-// left behind, and storing again works.
+// Each call fails once. What Commit acknowledged is stored, nothing is left behind, and
+// storing again works.
 func TestBatchFaults(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{-1, PackMax} {
@@ -140,7 +140,7 @@ func batchFaults(t *testing.T, limit int) {
 			_, _, perr := b.Put(strings.NewReader(content), Hash{})
 			require.Error(t, perr, call)
 		}
-		lost := n%2 == 0 && strings.HasPrefix(call, "open .tmp") // nobody knows of it
+		lost := n%2 == 0 && strings.HasPrefix(call, "open .tmp") // the file was created, and the answer got lost
 		if !lost && !strings.HasPrefix(call, "remove") {
 			require.Empty(t, temps(t, dir), call)
 		}
@@ -181,7 +181,7 @@ func TestBatchOver(t *testing.T) {
 	require.False(t, has)
 }
 
-// A husk is healed, and what stands in a blob's place and is none is refused.
+// An empty or damaged file is replaced. A folder in a blob's place is refused.
 func TestBatchHeals(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -199,7 +199,7 @@ func TestBatchHeals(t *testing.T) {
 	require.Empty(t, temps(t, dir))
 }
 
-// What the caller vouches for is not looked at.
+// A content that the caller vouches for is not verified.
 func TestBatchStored(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("large", chunk)

@@ -10,8 +10,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// Commit makes everything that was put durable. After an error some contents may
-// be stored, whole; storing them again is fine. The Batch is over either way.
+// Commit makes everything that was put durable. After an error some contents may be
+// stored, whole, and the caller may put them again in another Batch. Commit ends the Batch.
 func (b *Batch) Commit() error {
 	b.h.mu.RLock()
 	defer b.h.mu.RUnlock()
@@ -58,8 +58,8 @@ func (b *Batch) commit() error {
 	return nil
 }
 
-// Discard removes what was put and not committed. It is idempotent; after Commit
-// it does nothing.
+// Discard ends the Batch and removes the files that are not committed. It is idempotent;
+// after Commit it does nothing.
 func (b *Batch) Discard() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,10 +76,11 @@ func (b *Batch) Discard() {
 	b.packing, b.unsynced, b.synced = nil, nil, nil
 }
 
-// makeFolders makes folders and their names durable, with one sync of the store's
-// folder. Those that are there are synced too, once: who made them may not have come to
-// that. After a failed sync those that it made are removed, so that the next try makes
-// them anew: another sync would report success for a name that is not on the disk.
+// makeFolders makes folders, and makes their names durable with one sync of the store's
+// folder. Each Store does this once for an existing folder too, because its creator may not
+// have synced the name. After a failed sync makeFolders removes the folders that it made, so
+// that the next call makes them again: a second sync would report success for a name that is
+// not on the disk.
 func (s *Store) makeFolders(need []bool) error {
 	var doubtful, made []folder
 	undo := func(f folder, err error) error {
@@ -121,7 +122,7 @@ func (s *Store) makeFolders(need []bool) error {
 	return nil
 }
 
-// syncFolders syncs folders side by side.
+// syncFolders syncs folders concurrently.
 func (s *Store) syncFolders(need []bool) error {
 	var g errgroup.Group
 	g.SetLimit(syncers)
@@ -141,7 +142,8 @@ func (s *Store) syncFolder(f folder) error {
 	return nil
 }
 
-// settle notes that the packs' folder was synced since these were there, and made.
+// settle records that the packs' folder was synced after the packs there were listed and the
+// packs made were renamed.
 func (s *Store) settle(there, made []*pack) {
 	for _, p := range there {
 		if !s.folders[packsFolder].suspect.Load() {
@@ -153,15 +155,15 @@ func (s *Store) settle(there, made []*pack) {
 	}
 }
 
-// rename gives a complete temporary file its name. A rename that failed may
-// have been done all the same (a network server's answer got lost), or another Batch
-// has stored the same content: what is whole is stored.
+// rename gives a complete temporary file its name. After a failed rename it looks for the
+// content under that name: the rename may have been carried out when a network server's
+// answer got lost, or another Batch may have stored the same content.
 func (s *Store) rename(t temp) error {
 	to, f := t.hash.name(), t.hash.folder()
 	stands := func() error { return s.verifyLoose(opPut, t.hash) }
 	if t.pack != nil {
 		to, f = t.pack.path(), packsFolder
-		stands = func() error { // no other writer has this name
+		stands = func() error { // the name is random, so no other writer uses it
 			_, err := s.dir.Lstat(to)
 			return err
 		}
@@ -171,14 +173,14 @@ func (s *Store) rename(t temp) error {
 		return nil
 	}
 	state := &s.folders[f]
-	state.durable.Store(false) // somebody may have removed the folder
+	state.durable.Store(false) // the folder may have been removed
 	there := s.dir.Remove(t.name) == nil
 	outcome := writer.OutcomeUnknown
 	switch serr := stands(); {
 	case serr == nil && (t.pack != nil || !state.suspect.Load()):
 		return nil
 	case serr == nil:
-		outcome = writer.NotDurable // the doubtful name is still there
+		outcome = writer.NotDurable // a sync of this folder failed before
 	case there, errors.Is(serr, fs.ErrNotExist), errors.Is(serr, envelope.ErrCorrupt), errors.Is(serr, writer.ErrInvalid):
 		outcome = writer.NotCommitted
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// packMax is low here: the variants of large files would take long.
+// packMax is low in these tests, because the variants of large files would take long.
 const packMax = 2000
 
 // on opens the blobs' folder of a simulated disk.
@@ -37,12 +37,12 @@ func store(s *blob.Store, content string) (blob.Hash, error) {
 	return hash, errors.Join(err, b.Commit(), h.Release())
 }
 
-// TestPowerCutAnywhere cuts the power before every call of two Puts, in every
-// variant: what was stored is whole, what was not is absent or healed by storing it
-// again, and that survives another cut.
+// TestPowerCutAnywhere cuts the power before every call of two Puts, in every variant.
+// An acknowledged content is whole; another one is absent, whole, or healed by storing
+// it again. That survives another cut.
 func TestPowerCutAnywhere(t *testing.T) {
 	t.Parallel()
-	first, second := strings.Repeat("first", 300), strings.Repeat("second", 500) // in a pack, and not
+	first, second := strings.Repeat("first", 300), strings.Repeat("second", 500) // one in a pack, one with its own file
 	explored := 0
 	for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
 		disk := crashfs.New(mode)
@@ -99,8 +99,8 @@ func checkCut(t *testing.T, disk *crashfs.Disk, stored []blob.Hash, contents ...
 	return nil
 }
 
-// A blob that is missing, damaged or an empty husk is named, storing it again heals
-// it, and clean-up keeps what is referenced.
+// The error for a missing, damaged or empty blob names it. Storing it again heals it, and a
+// sweep leaves what is referenced.
 func TestFault29MissingDamagedHusk(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(dir writer.FS, file string) error{

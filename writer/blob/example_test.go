@@ -46,7 +46,7 @@ func Example() {
 		return
 	}
 	defer r.Close()
-	data, err := io.ReadAll(r) // the error would say that the content is damaged
+	data, err := io.ReadAll(r) // the error would report damage
 	fmt.Printf("%q %v\n", data, err)
 
 	swept, err := s.Sweep(func() (map[blob.Hash]struct{}, error) { return nil, nil }, false)

@@ -2,7 +2,8 @@ package blob
 
 import "github.com/lopen-dev/lopen/writer"
 
-// NewPacking is a Store that packs contents of up to limit bytes; below 0 it packs none.
+// NewPacking returns a Store that packs contents of up to limit bytes, or none if limit is
+// below 0.
 func NewPacking(dir writer.FS, limit int) *Store {
 	s := New(dir)
 	s.packMax = limit

@@ -18,24 +18,24 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// A fault is what happens to one call. The zero value lets it through.
+// A fault is what happens to one call. With the zero value the call succeeds.
 type fault struct {
 	err  error
-	done bool // carried out all the same: the answer got lost
+	done bool // the call is carried out although it fails, as when an answer got lost
 }
 
 // faultFS records the calls to a real folder and fails those that decide picks.
 type faultFS struct {
 	writer.FS
 	decide func(n int, call string) fault // n counts from 1; nil fails nothing
-	chunk  int                            // most bytes that one Write takes; 0: all, <0: none
+	chunk  int                            // most bytes that one Write writes; 0: all, <0: none
 
 	mu    sync.Mutex
 	calls []string
 	files []*faultFile
 }
 
-// faultFile counts what must not be called twice.
+// faultFile counts the calls that must not be made twice.
 type faultFile struct {
 	writer.File
 	fs            *faultFS
@@ -88,7 +88,7 @@ func (f *faultFS) OpenFile(name string, flag int, perm fs.FileMode) (writer.File
 	})
 	if err != nil {
 		if file != nil {
-			_ = file.File.Close() // the answer got lost: nobody has the file
+			_ = file.File.Close() // the answer got lost, so the caller cannot close the file
 		}
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (l *faultFlock) try(op string, fn func() (bool, error)) (ok bool, err error
 		return err
 	})
 	if err != nil {
-		_ = l.Flock.Close() // the kernel's failed flock holds nothing
+		_ = l.Flock.Close() // a failed flock holds no lock
 		return false, err
 	}
 	return ok, nil
@@ -243,7 +243,7 @@ func failNth(k int, x fault) func(int, string) fault {
 	}
 }
 
-// failFrom fails every call from one on: the process was killed there.
+// failFrom fails every call from the k-th on, as if the process was killed there.
 func failFrom(k int, err error) func(int, string) fault {
 	return func(n int, _ string) fault {
 		if n >= k {
@@ -258,7 +258,7 @@ func failCalls(m map[string]fault) func(int, string) fault {
 	return func(_ int, call string) fault { return m[call] }
 }
 
-// The errnos of storage calls. The classes are written out, so that a slip shows.
+// classes repeats the table of package writer on purpose, so that a slip there fails a test.
 var classes = map[syscall.Errno]writer.Class{
 	syscall.ENOSPC: writer.ClassNoSpace, syscall.EDQUOT: writer.ClassNoSpace,
 	syscall.EIO: writer.ClassDevice, syscall.ESTALE: writer.ClassDevice,
@@ -279,10 +279,10 @@ func openTemp(t testing.TB) writer.FS {
 	return openDir(t, t.TempDir())
 }
 
-// loose is a Store that makes no packs.
+// loose returns a Store that makes no packs.
 func loose(dir writer.FS) *Store { return NewPacking(dir, -1) }
 
-// put stores a content through a fresh Hold.
+// put stores a content with a new Hold.
 func put(t testing.TB, s *Store, content string) Hash {
 	t.Helper()
 	h := hold(t, s)
@@ -296,7 +296,7 @@ func put(t testing.TB, s *Store, content string) Hash {
 	return sum
 }
 
-// put stores a content without a lock: its calls have tests of their own.
+// put stores a content without a lock, because the lock's calls have their own tests.
 func (s *Store) put(r io.Reader) (Hash, int64, error) {
 	b := (&Hold{s: s, fl: noLock{}}).Batch()
 	defer b.Discard()
@@ -316,7 +316,7 @@ func hold(t testing.TB, s *Store) *Hold {
 	return h
 }
 
-// plant writes a blob's file past the Store.
+// plant writes a blob's file without the Store.
 func plant(t testing.TB, dir writer.FS, h Hash, content string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir.Name(), h.shard()), 0o700))
@@ -338,7 +338,7 @@ func tree(t testing.TB, dir writer.FS) map[string]string {
 		data, err := os.ReadFile(path)
 		files[filepath.ToSlash(rel)] = string(data)
 		if e.Name() == lockName {
-			files[filepath.ToSlash(rel)] = "" // who swept last
+			files[filepath.ToSlash(rel)] = "" // the record of the last sweep is not compared
 		}
 		return err
 	}))
@@ -356,7 +356,7 @@ func temps(t testing.TB, dir writer.FS) (list []string) {
 	return list
 }
 
-// list are the objects that a Store says it has.
+// list returns the objects that All yields.
 func list(t testing.TB, s *Store) (all []Hash) {
 	t.Helper()
 	for h, err := range s.All() {

@@ -7,20 +7,20 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// A Hash names a content, by its SHA-256. It is comparable and has no invalid values.
+// A Hash names a content by its SHA-256. It is comparable, and every value is valid.
 type Hash [32]byte
 
 // shardLen is the number of hex digits that name a blob's folder: 256 folders
 // keep each one small.
 const shardLen = 2
 
-// String is the hash as 64 lower-case hex digits.
+// String returns the hash as 64 lower-case hex digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// MarshalText is String; it never fails.
+// MarshalText returns what String returns. It never fails.
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText is ParseHash. After an error h is as it was.
+// UnmarshalText parses text as ParseHash does. After an error h is unchanged.
 func (h *Hash) UnmarshalText(text []byte) error {
 	parsed, err := ParseHash(string(text))
 	if err == nil {
@@ -29,8 +29,8 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseHash reads what String returns and nothing else, so that two texts are
-// never one blob. The error has class invalid.
+// ParseHash parses what String returns and nothing else, so that each hash has one text.
+// The error has class invalid.
 func ParseHash(s string) (Hash, error) {
 	var h Hash
 	// DecodeString takes upper-case digits as well.
@@ -41,11 +41,11 @@ func ParseHash(s string) (Hash, error) {
 	return Hash(b), nil
 }
 
-// name is the blob's path inside the store.
+// name returns the path inside the store that the blob has as a file of its own.
 func (h Hash) name() string { return h.shard() + "/" + h.String()[shardLen:] }
 
-// folder is the one that the blob is in when it has a file of its own.
+// folder returns the folder of that file.
 func (h Hash) folder() folder { return folder(h[0]) }
 
-// shard is the name of folder.
+// shard returns the name of that folder.
 func (h Hash) shard() string { return h.folder().name() }

@@ -13,24 +13,23 @@ import (
 )
 
 const (
-	pollDelay = 5 * time.Millisecond // between two looks at the lock
-	attempts  = 4                    // at a lock file that is replaced meanwhile
+	pollDelay = 5 * time.Millisecond // pause between two attempts at the lock
+	attempts  = 4                    // bounds the attempts when a file is replaced meanwhile
 )
 
-// A Hold keeps sweeps away. It is taken before the first look at a blob and
-// released when the manifest that names what was stored is durable.
+// A Hold excludes sweeps. Take it before the first look at a blob, and release it when
+// the manifest that names the stored blobs is durable.
 type Hold struct {
 	s *Store
 
-	mu sync.RWMutex // shared by each Put, so that the lock is not let go under it
+	mu sync.RWMutex // read-locked by each Put and Commit, so that Release waits for them
 	fl writer.Flock // Guarded by mu; nil once released.
 }
 
-// Hold takes the shared lock. There may be any number of holds; a sweep is
-// waited for until ctx ends, or ten seconds is over, which is an error of class
-// busy that wraps the cause and a [*writer.BusyError] with who sweeps. Anything may call
-// it. A Hold that is never released keeps all sweeps away
-// until its process ends.
+// Hold takes the shared lock. There may be any number of Holds. Hold waits for a sweep
+// until ctx ends, and at most ten seconds; then it returns an error of class busy that
+// wraps the cause and a [*writer.BusyError] with the owner of the sweep. A Hold that is
+// never released excludes all sweeps until its process ends.
 func (s *Store) Hold(ctx context.Context) (*Hold, error) {
 	ctx, cancel := writer.WithPatience(ctx)
 	defer cancel()
@@ -52,8 +51,8 @@ func (s *Store) Hold(ctx context.Context) (*Hold, error) {
 	}
 }
 
-// Release lets sweeps in again, after the Puts that are in progress. It is
-// idempotent. Its error has no bearing on what was stored.
+// Release waits for the Puts in progress and releases the lock. It is idempotent. What
+// was stored stays stored, even after an error.
 func (h *Hold) Release() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,7 +64,7 @@ func (h *Hold) Release() error {
 	return h.s.unlock("release blobs", fl)
 }
 
-// busy is the error of a lock that somebody else has.
+// busy returns the error for a lock that is taken.
 func (s *Store) busy(op string, err error) error {
 	return &writer.Error{Op: op, Path: s.path(lockName), Class: writer.ClassBusy, Err: err}
 }
@@ -77,13 +76,14 @@ func (s *Store) unlock(op string, fl writer.Flock) error {
 	return nil
 }
 
-// tryLock takes the lock in the way that try says; nil when somebody has it in a
-// way that forbids it. writer.TryLock is not for this: it takes a shared lock
-// for a passing look, and waits for its end.
+// tryLock takes the lock with try, shared or exclusive. It returns nil if the lock is taken
+// in a way that excludes this. writer.TryLock cannot be used: it would wait for the holder
+// of a shared lock, which it takes for a caller of writer.Holder.
 func (s *Store) tryLock(op string, try func(writer.Flock) (bool, error)) (writer.Flock, error) {
 	for range attempts {
-		// flock opens by path. The file is made here, where nothing leads outside
-		// and no symlink is followed; that both are the same one is looked at below.
+		// The Flock opens its file by path. So the file is created here, through the FS,
+		// where no name leads outside and no symlink is followed. Below it is verified
+		// that both are the same file.
 		f, _, err := writer.OpenRegular(s.dir, op, lockName, os.O_CREATE|os.O_RDWR)
 		if err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func (s *Store) tryLock(op string, try func(writer.Flock) (bool, error)) (writer
 			return err
 		})
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed since
+			continue // the file was removed since
 		}
 		if err != nil {
 			return nil, writer.NewError(op, s.path(lockName), writer.NotCommitted, err)
@@ -113,7 +113,7 @@ func (s *Store) tryLock(op string, try func(writer.Flock) (bool, error)) (writer
 				return fl, nil
 			}
 		}
-		_ = fl.Close() // replaced between the open and the flock, or unknown
+		_ = fl.Close() // the file was replaced before the flock was taken, or cannot be looked at
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, writer.NewError(op, s.path(lockName), writer.NotCommitted, err)
 		}

@@ -24,12 +24,12 @@ const PackMax = 64 << 10
 // A pack is a file of contents. All numbers are big endian:
 //
 //	"lopenpk" and the version, one byte
-//	the contents, one behind the other
+//	the contents, one after the other
 //	the index: a record for each content, sorted by hash
 //	the number of records and the CRC-32C of header, index and that number, 4 bytes each
 //
-// A record is the hash, and 8 bytes of which the lower 17 bits are the size and the
-// others the offset of the content in the file.
+// A record is the hash and 8 bytes: the lower 17 bits are the size of the content, the
+// others its offset in the file.
 const (
 	packMagic   = "lopenpk"
 	packVersion = 1
@@ -42,22 +42,22 @@ const (
 	packSuffix = ".pack"
 )
 
-// packHeader begins every pack.
+// packHeader returns the bytes that begin every pack.
 func packHeader() []byte { return append([]byte(packMagic), packVersion) }
 
-// packTrailer ends a pack with this index.
+// packTrailer returns the bytes that end a pack with this index.
 func packTrailer(x index) []byte {
 	end := binary.BigEndian.AppendUint32(nil, uint32(x.len()))
 	return binary.BigEndian.AppendUint32(end, envelope.Sum(packHeader(), x, end))
 }
 
-// newPackName names a new pack, so that the newest one is the last in the order of
-// names. A clock that goes back costs a reader time and nothing else.
+// newPackName returns the name of a new pack. Names begin with the time, so that the newest
+// pack sorts last and is searched first. A clock that goes back only makes a search slower.
 func newPackName() string {
 	return fmt.Sprintf("%016x-%s%s", time.Now().UnixNano(), rand.Text(), packSuffix)
 }
 
-// isPackName says whether newPackName may have returned a name.
+// isPackName reports whether newPackName may have returned this name.
 func isPackName(name string) bool {
 	stem, ok := strings.CutSuffix(name, packSuffix)
 	return ok && len(stem) == 16+1+26 && strings.Trim(stem, "0123456789abcdefABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
@@ -80,8 +80,8 @@ func (r *record) offset() int64 { return int64(r.place() >> sizeBits) }
 
 func (r *record) size() int { return int(r.place() & (1<<sizeBits - 1)) }
 
-// An index is the records of a pack as they are in the file: a million are no million
-// allocations.
+// An index has the records of a pack as they are in the file, so that a million records take
+// one allocation.
 type index []byte
 
 func (x index) len() int { return len(x) / recordSize }
@@ -97,10 +97,10 @@ func (x index) find(h Hash) *record {
 	return x.at(i)
 }
 
-// check refuses what no writer makes: records out of order, contents that are too large
-// or outside of the end bytes before the index, or more or fewer bytes than those. Two
-// contents that overlap leave a gap, so that nobody reads more than the file has; what
-// a record names is believed only when it has its hash.
+// check refuses an index that no writer makes: records out of order, contents that are too
+// large or outside of the end bytes before the index, or contents whose sizes do not add up
+// to those bytes. So the contents of a pack are never more than the file has, even if a
+// foreign index lets some overlap. A content is believed only if it has its hash.
 func (x index) check(end int64) error {
 	left := end - int64(headerSize)
 	for i := range x.len() {
@@ -119,9 +119,9 @@ func (x index) check(end int64) error {
 	return nil
 }
 
-// readIndex reads the index of a pack of size bytes. The error is class corrupt or
-// future-version for what is no pack of ours, else that of r. It takes no more memory
-// than maxObjects need, whatever the file says.
+// readIndex reads the index of a pack of size bytes. If the file is no valid pack, the error
+// has class corrupt or future-version; else it is that of r. Whatever the file has, readIndex
+// takes no more memory than an index of maxObjects.
 func readIndex(r io.ReaderAt, size int64) (index, error) {
 	var head [8]byte
 	var tail [trailerSize]byte
@@ -158,7 +158,7 @@ func readIndex(r io.ReaderAt, size int64) (index, error) {
 	return x, nil
 }
 
-// readFull reads all of p. An end before that is damage.
+// readFull fills p. If the file ends before that, the error has class corrupt.
 func readFull(r io.ReaderAt, p []byte, offset int64) error {
 	n, err := r.ReadAt(p, offset)
 	if n == len(p) {
@@ -170,28 +170,28 @@ func readFull(r io.ReaderAt, p []byte, offset int64) error {
 	return err
 }
 
-// errOther is what is wrong with a content that is read and is another one.
+// errOther means that the bytes of a content do not have its hash.
 var errOther = damaged(errors.New("its content is damaged: it has another hash"))
 
-// damaged is what is wrong with a file; who knows its path names it.
+// damaged returns an error of class corrupt without a path, which the caller adds.
 func damaged(err error) error { return &writer.Error{Class: writer.ClassCorrupt, Err: err} }
 
 // A pack is a file of the packs' folder. Its index is read when it is needed.
 type pack struct {
 	name    string
-	durable atomic.Bool // this Store has synced its name
+	durable atomic.Bool // this Store has synced the folder since the pack is there
 
 	mu    sync.Mutex
 	read  bool  // Guarded by mu.
 	index index // Guarded by mu until read, then immutable.
-	bytes int64 // As index: the length of the file.
-	err   error // As index: why it can never be read.
+	bytes int64 // Length of the file; guarded as index is.
+	err   error // Why the index can never be read; guarded as index is.
 }
 
-// path is the pack's name in the store.
+// path returns the pack's path in the store.
 func (p *pack) path() string { return packsFolder.name() + "/" + p.name }
 
-// open opens the pack for reading. A pack that a sweep removed is an fs.ErrNotExist.
+// openPack opens a pack for reading. If a sweep removed it, the error is fs.ErrNotExist.
 func (s *Store) openPack(op string, p *pack) (writer.File, int64, error) {
 	f, info, err := writer.OpenRegular(s.dir, op, p.path(), os.O_RDONLY)
 	if err != nil {
@@ -200,7 +200,8 @@ func (s *Store) openPack(op string, p *pack) (writer.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// index returns what is in a pack. It is read and checked once. The error names the pack.
+// index returns the index of a pack. It reads and checks the index once and caches the
+// result, also when the index is damaged. The error names the pack.
 func (s *Store) index(op string, p *pack) (index, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,7 +225,7 @@ func (s *Store) index(op string, p *pack) (index, error) {
 	return x, nil
 }
 
-// readObject reads a content from an open pack. It is never anything but the content.
+// readObject reads a content from an open pack and verifies its hash.
 func (s *Store) readObject(f io.ReaderAt, r *record) ([]byte, error) {
 	data := make([]byte, r.size())
 	if err := readFull(f, data, r.offset()); err != nil {
@@ -236,7 +237,7 @@ func (s *Store) readObject(f io.ReaderAt, r *record) ([]byte, error) {
 	return data, nil
 }
 
-// packError is the error of a pack, with its path.
+// packError returns err with the path of a pack.
 func (s *Store) packError(op string, p *pack, err error) *writer.Error {
 	e := writer.NewError(op, s.path(p.path()), writer.NotCommitted, err)
 	var inner *writer.Error

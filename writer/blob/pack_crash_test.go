@@ -16,15 +16,15 @@ import (
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
-// A packed disk has packs and a loose blob, all durable: of the contents live some are in
-// packs that a sweep rewrites, keeps or, with nothing else in them, removes.
+// packed returns a disk with packs and a loose blob, all durable. live are the hashes that
+// are needed. A sweep removes one of the packs, rewrites some and leaves one as it is.
 func packed(t *testing.T, mode crashfs.Mode) (disk *crashfs.Disk, live map[blob.Hash]struct{}) {
 	t.Helper()
 	disk = crashfs.New(mode)
 	require.NoError(t, writer.MkdirDurable(disk.FS(), "blobs"))
 	live = map[blob.Hash]struct{}{}
 	s := on(t, disk)
-	for i, keep := range []int{0, 20, 10, 600} { // of bytes, beside 500 that nobody needs
+	for i, keep := range []int{0, 20, 10, 600} { // needed bytes; 500 other bytes are not needed
 		var contents []string
 		if keep > 0 {
 			contents = append(contents, strings.Repeat("L", keep)+fmt.Sprint(i))
@@ -70,7 +70,7 @@ func verifyAll(s *blob.Store, live map[blob.Hash]struct{}) error {
 }
 
 // TestPowerCutInSweep cuts the power before every call of a sweep and at its end, in every
-// variant: what is needed is whole, and stays so over the next sweep and the next cut.
+// variant. Needed contents are whole, also after the next sweep and the next cut.
 func TestPowerCutInSweep(t *testing.T) {
 	t.Parallel()
 	explored := 0
@@ -106,8 +106,8 @@ func TestPowerCutInSweep(t *testing.T) {
 	require.Greater(t, explored, 150)
 }
 
-// TestFaultInSweep fails each call of a sweep and cuts the power then, in every variant: what
-// a failed sync lost is not what is left of a content.
+// TestFaultInSweep fails each call of a sweep and then cuts the power, in every variant. The
+// only copy of a content is never one that a failed sync has lost.
 func TestFaultInSweep(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
@@ -126,7 +126,7 @@ func TestFaultInSweep(t *testing.T) {
 	}
 }
 
-// failing runs fn while the call of a number fails, and says which that was.
+// failing runs fn while the n-th call fails, and returns the name of that call.
 func failing(disk *crashfs.Disk, n int, fn func() error) (op string, err error) {
 	var mu sync.Mutex
 	var calls int
@@ -147,8 +147,8 @@ func failing(disk *crashfs.Disk, n int, fn func() error) (op string, err error) 
 	return op, err
 }
 
-// TestFaultInBatch fails each call of a Batch and cuts the power after another one of the
-// same Store with the same contents: what that said stored is whole.
+// TestFaultInBatch fails each call of a Batch, stores the same contents in another Batch of
+// the same Store, and cuts the power. What the second Batch acknowledged is whole.
 func TestFaultInBatch(t *testing.T) {
 	t.Parallel()
 	contents := []string{"first", strings.Repeat("second", 100), strings.Repeat("large", 500)}
@@ -179,8 +179,8 @@ func TestFaultInBatch(t *testing.T) {
 	}
 }
 
-// TestFullDisk sweeps a disk without room for a byte: what nobody needs goes where that
-// needs none, and then there is room for the rest.
+// TestFullDisk sweeps a full disk. The removals need no room, and they make room for the
+// rewrites.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk, live := packed(t, crashfs.Ext4)

@@ -22,7 +22,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// packOf is a pack of contents, as a file.
+// packOf returns the bytes of a pack with contents.
 func packOf(t testing.TB, contents ...string) []byte {
 	t.Helper()
 	dir := openTemp(t)
@@ -39,7 +39,7 @@ func packOf(t testing.TB, contents ...string) []byte {
 	return data
 }
 
-// packs are the paths of the packs in a folder, the oldest first.
+// packs returns the paths of the packs in a folder, the oldest first.
 func packs(t testing.TB, dir writer.FS) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir.Name(), "packs", "*"))
@@ -47,7 +47,7 @@ func packs(t testing.TB, dir writer.FS) []string {
 	return all
 }
 
-// sealed gives bytes of a pack, which the caller changed, the right checksum.
+// sealed corrects the checksum of a pack that the caller changed.
 func sealed(data []byte) []byte {
 	n := binary.BigEndian.Uint32(data[len(data)-trailerSize:])
 	x := data[len(data)-trailerSize-int(n)*recordSize : len(data)-trailerSize]
@@ -76,7 +76,7 @@ func TestPackFormat(t *testing.T) {
 	require.Nil(t, x.find(hashOf("third")))
 }
 
-// What no writer makes is refused, with the right checksum too.
+// A pack that no writer makes is refused, even with the right checksum.
 func TestPackRefused(t *testing.T) {
 	t.Parallel()
 	contents := []string{"first", "second", "third", strings.Repeat("x", 100)}
@@ -130,8 +130,8 @@ func TestPackRefused(t *testing.T) {
 	require.ErrorIs(t, err, envelope.ErrFutureVersion)
 }
 
-// A sparse file that says that it has many contents takes the memory of the largest
-// index and not more.
+// A sparse file that claims to have many contents takes no more memory than the largest
+// index.
 func TestPackMemory(t *testing.T) {
 	size := int64(1) << 40
 	for _, n := range []uint32{maxObjects, maxObjects + 1, 1<<32 - 1} {
@@ -144,7 +144,7 @@ func TestPackMemory(t *testing.T) {
 	}
 }
 
-// hollow is a pack of zeros with a header and a number of records.
+// hollow is a pack of zeros with a header and a trailer that claims count records.
 type hollow struct {
 	size  int64
 	count uint32
@@ -190,7 +190,7 @@ func FuzzReadIndex(f *testing.F) {
 	})
 }
 
-// reseal gives any bytes a header and, where they have the room, the right checksum.
+// reseal gives any bytes a header and, if they are long enough, the right checksum.
 func reseal(data []byte) []byte {
 	data = slices.Clone(data)
 	copy(data, packHeader())
@@ -203,8 +203,8 @@ func reseal(data []byte) []byte {
 	return data
 }
 
-// Contents of every size around the bounds come back, however they are asked for, and
-// are where they belong.
+// Contents of every size around the bounds are stored in the right place, and every method
+// of reading returns them.
 func TestPackSizes(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -243,7 +243,7 @@ func TestPackSizes(t *testing.T) {
 	}
 }
 
-// A pack has a bounded index; a batch makes as many packs as it takes.
+// The index of a pack is bounded, so a large batch makes several packs.
 func TestPackRollsOver(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -261,7 +261,7 @@ func TestPackRollsOver(t *testing.T) {
 	}
 }
 
-// Nothing but the index of a pack is in memory.
+// Only the index of a pack in progress is in memory.
 func TestPackStreams(t *testing.T) {
 	s := New(openTemp(t))
 	b := hold(t, s).Batch()
@@ -275,11 +275,11 @@ func TestPackStreams(t *testing.T) {
 	}
 	require.NoError(t, b.Commit())
 	runtime.ReadMemStats(&end)
-	// The race detector has a pool forget some of its buffers.
+	// Under the race detector a sync.Pool drops some buffers.
 	require.Less(t, end.TotalAlloc-start.TotalAlloc, uint64(500*PackMax/2))
 }
 
-// Names are made by the store's hash alone.
+// A Store names contents only by its own hash function.
 func TestKeyedHash(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -300,7 +300,7 @@ func TestKeyedHash(t *testing.T) {
 		require.Equal(t, c, string(data))
 		require.NoError(t, r.Close())
 	}
-	// Of the two, one is rewritten.
+	// A sweep rewrites one of two packs.
 	b := (&Hold{s: s, fl: noLock{}}).Batch()
 	var keep Hash
 	for i := range 20 {

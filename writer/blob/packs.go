@@ -10,7 +10,8 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// known returns the packs that were there at the last look, the newest first.
+// known returns the packs that the last look found, the newest first. It looks once if there
+// was no look yet.
 func (s *Store) known() ([]*pack, error) {
 	packs, looked := s.listed()
 	if looked {
@@ -21,14 +22,14 @@ func (s *Store) known() ([]*pack, error) {
 	return packs, err
 }
 
-// listed is known without a look.
+// listed returns the packs that the last look found, and whether there was one.
 func (s *Store) listed() (packs []*pack, looked bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.packs, s.looked
 }
 
-// look lists the packs and says whether there are others than before.
+// look lists the packs and reports whether they have changed since the last look.
 func (s *Store) look() (changed bool, err error) {
 	entries, err := s.readDir("look for packs", packsFolder.name())
 	if err != nil {
@@ -57,7 +58,7 @@ func (s *Store) look() (changed bool, err error) {
 	return changed, nil
 }
 
-// add makes a pack known that this Store made and synced.
+// add adds a durable pack that this Store made to the known ones.
 func (s *Store) add(p *pack) {
 	p.durable.Store(true)
 	s.mu.Lock()
@@ -65,8 +66,8 @@ func (s *Store) add(p *pack) {
 	s.packs = append([]*pack{p}, s.packs...)
 }
 
-// fromPack returns the content of h from the first known pack that passes and has it
-// whole, and that pack. The error is errNext where no pack has it.
+// fromPack returns the content of h from the first known pack that has it intact and for
+// which pass returns true, and that pack. The error is errNext if there is none.
 func (s *Store) fromPack(op string, h Hash, pass func(*pack) bool) (data []byte, from *pack, err error) {
 	err = s.eachPack(op, h, func(p *pack, r *record) error {
 		if pass != nil && !pass(p) {
@@ -93,8 +94,9 @@ func (s *Store) fromPack(op string, h Hash, pass func(*pack) bool) (data []byte,
 // errNext is what fn of eachPack returns to continue without an error.
 var errNext = errors.New("the next one")
 
-// eachPack calls fn with each known pack that has h until it returns nil. Otherwise it
-// returns errNext, or the first error of fn or of an index: the pack may have had it.
+// eachPack calls fn with each known pack that has h, until fn returns nil. If fn never does,
+// eachPack returns the first error of fn or of an index, because that pack may have h, or
+// errNext if there was no such error.
 func (s *Store) eachPack(op string, h Hash, fn func(*pack, *record) error) error {
 	packs, err := s.known()
 	if err != nil {
@@ -119,9 +121,9 @@ func (s *Store) eachPack(op string, h Hash, fn func(*pack, *record) error) error
 	return first
 }
 
-// find looks for h: in packs, as a file of its own and, as it is in neither, in the
-// packs that came since. A pack that a sweep rewrites is durable under its new name
-// before the old one goes: who finds the old one gone finds the new one.
+// find looks for h in the known packs, then as a file of its own, then in packs that are new
+// since the last look. A pack that a sweep rewrites is durable under its new name before the
+// old one is removed, so a reader that finds the old one gone finds the new one.
 func (s *Store) find(op string, h Hash, inPack func() error, loose func() error) error {
 	for n := 0; ; n++ {
 		perr := inPack()

@@ -28,8 +28,8 @@ func putTogether(t testing.TB, s *Store, contents ...string) {
 	require.NoError(t, h.Release())
 }
 
-// However a pack is damaged, it costs what it holds; it is named, and storing a content
-// again heals it, also for a Store that knows the damaged pack.
+// A damaged pack costs only its own contents, and the error names it. Storing a content again
+// heals it, also for a Store that has cached the index.
 func TestPackDamaged(t *testing.T) {
 	t.Parallel()
 	spoils := map[string]func(data []byte) []byte{
@@ -45,7 +45,7 @@ func TestPackDamaged(t *testing.T) {
 	for name, spoil := range spoils {
 		for _, fresh := range []bool{true, false} {
 			if !fresh && slices.Contains([]string{"header", "index flipped", "trailer flipped"}, name) {
-				continue // the index was read before
+				continue // the Store has cached the index
 			}
 			t.Run(fmt.Sprintf("%s/%v", name, fresh), func(t *testing.T) {
 				t.Parallel()
@@ -73,7 +73,7 @@ func TestPackDamaged(t *testing.T) {
 				for _, s := range []*Store{s, New(dir)} {
 					require.NoError(t, s.Verify(hashOf(content)))
 				}
-				// It is found whichever pack is looked at first.
+				// The intact copy is found even if the damaged pack is searched first.
 				require.NoError(t, os.Rename(file, filepath.Join(filepath.Dir(file), "f"+filepath.Base(file)[1:])))
 				require.NoError(t, New(dir).Verify(hashOf(content)))
 				put(t, New(dir), content)
@@ -83,7 +83,7 @@ func TestPackDamaged(t *testing.T) {
 	}
 }
 
-// While a pack cannot be read, what is found nowhere may be in it.
+// While a pack cannot be read, a content that is not found may be in it.
 func TestPackUnreadable(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -121,7 +121,8 @@ func TestPackUnreadable(t *testing.T) {
 	}
 }
 
-// Every call of a reader fails: the class shows, all is closed, and the next read works.
+// Each call of a reader fails once. The error has the right class, every file is closed, and
+// the next read works.
 func TestPackReadFaults(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -134,7 +135,7 @@ func TestPackReadFaults(t *testing.T) {
 		s := New(f)
 		err := s.Verify(h)
 		f.never(t)
-		if !strings.HasPrefix(call, "close") && call != "readdir packs" { // there is a second look
+		if !strings.HasPrefix(call, "close") && call != "readdir packs" { // an error of close does not matter, and packs are listed twice
 			require.Equal(t, writer.ClassDevice, writer.ClassOf(err), call)
 			require.ErrorContains(t, err, h.String())
 		}
@@ -143,7 +144,7 @@ func TestPackReadFaults(t *testing.T) {
 	}
 }
 
-// Between two calls no file is open.
+// No file is open between two calls.
 func TestNoDescriptorStays(t *testing.T) {
 	t.Parallel()
 	f := &faultFS{FS: openTemp(t)}
@@ -157,7 +158,7 @@ func TestNoDescriptorStays(t *testing.T) {
 	f.never(t)
 }
 
-// What other processes store, sweep and rewrite is found.
+// A Store finds what other processes store, sweep and rewrite.
 func TestPacksOfOthers(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -184,8 +185,8 @@ func TestPacksOfOthers(t *testing.T) {
 	require.NoError(t, other.Verify(hashOf(content)))
 }
 
-// A pack is gone between the look at its name and its open, again and again: the reader
-// finds the next one.
+// A pack vanishes between the listing and the open, several times. The reader finds the next
+// one.
 func TestPackVanishesUnderReader(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -198,7 +199,7 @@ func TestPackVanishesUnderReader(t *testing.T) {
 		if call == "lstat packs/*.pack" && n < attempts-1 {
 			n++
 			putTogether(t, New(dir), fmt.Sprint("garbage ", n))
-			for _, pack := range packs(t, dir) { // rewritten under another name
+			for _, pack := range packs(t, dir) { // rename each, as a rewrite does
 				data, err := os.ReadFile(pack)
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(pack), newPackName()), data, 0o600))
@@ -211,7 +212,7 @@ func TestPackVanishesUnderReader(t *testing.T) {
 	require.Equal(t, attempts-1, n)
 }
 
-// A folder whose sync failed is not trusted: what is in its packs is stored again.
+// After a failed sync of the packs' folder, contents in its packs are stored again.
 func TestPackAfterFailedDirSync(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -234,7 +235,7 @@ func TestPackAfterFailedDirSync(t *testing.T) {
 	require.Equal(t, 1, f.count("rename packs/*.pack"), "that one is durable")
 }
 
-// The names of the folders are made anew after their sync failed.
+// After a failed sync of their names, the folders are made again.
 func TestFoldersAfterFailedSync(t *testing.T) {
 	t.Parallel()
 	f := &faultFS{FS: openTemp(t), decide: failCalls(map[string]fault{"syncdir .": {err: syscall.EIO}})}
@@ -248,7 +249,7 @@ func TestFoldersAfterFailedSync(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Several goroutines read and store while others sweep: what is marked is always there.
+// Several goroutines read and store while others sweep. What is marked is always there.
 func TestPacksConcurrent(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -287,7 +288,7 @@ func TestPacksConcurrent(t *testing.T) {
 	require.Len(t, list(t, New(dir)), len(keep))
 }
 
-// What is not named like a pack is left alone.
+// Files that are not named like packs are left alone.
 func TestPackNames(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// A packWriter makes a pack: the contents go into a temporary file as they come, and only
-// the index is in memory. It is for one goroutine at a time.
+// A packWriter makes a pack. It writes each content into a temporary file at once and holds
+// only the index in memory. It is for one goroutine at a time.
 type packWriter struct {
 	s       *Store
 	temp    string
@@ -25,11 +25,11 @@ func (s *Store) newPack() (*packWriter, error) {
 		return nil, err
 	}
 	w := &packWriter{s: s, temp: temp, f: f, w: bufio.NewWriterSize(NewSparse(f), chunk), at: int64(headerSize)}
-	_, _ = w.w.Write(packHeader()) // into the buffer
+	_, _ = w.w.Write(packHeader()) // cannot fail: the buffer has room
 	return w, nil
 }
 
-// add appends a content. After an error the pack is of no use.
+// add appends a content. After an error the pack has to be discarded.
 func (w *packWriter) add(h Hash, data []byte) error {
 	_, err := w.w.Write(data)
 	w.records = append(w.records, newRecord(h, w.at, len(data)))
@@ -37,15 +37,14 @@ func (w *packWriter) add(h Hash, data []byte) error {
 	return err
 }
 
-// end writes what comes behind the contents. The file is complete then, open and not
-// synced.
+// end writes the index and the trailer. The file is then complete, still open and not synced.
 func (w *packWriter) end() (*pack, error) {
 	slices.SortFunc(w.records, func(a, b record) int { return bytes.Compare(a[:], b[:]) })
 	x := make(index, 0, len(w.records)*recordSize)
 	for i := range w.records {
 		x = append(x, w.records[i][:]...)
 	}
-	_, _ = w.w.Write(x) // its error comes back from Flush
+	_, _ = w.w.Write(x) // Flush returns the error
 	_, _ = w.w.Write(packTrailer(x))
 	p := &pack{name: newPackName(), read: true, index: x, bytes: w.at + int64(len(x)) + trailerSize}
 	return p, w.w.Flush()

@@ -9,13 +9,13 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// maxEmptyReads is how many reads in a row may return nothing before a reader
-// is given up.
+// maxEmptyReads is the number of consecutive reads without data after which a reader
+// fails.
 const maxEmptyReads = 100
 
 var heads = sync.Pool{New: func() any { return new([PackMax + 1]byte) }}
 
-// head reads the beginning of r, and says whether that is all.
+// head fills first from r and reports whether r ended before that.
 func head(r io.Reader, first []byte) (_ []byte, ended bool, err error) {
 	for n, empty := 0, 0; n < len(first); {
 		m, err := r.Read(first[n:])
@@ -24,7 +24,7 @@ func head(r io.Reader, first []byte) (_ []byte, ended bool, err error) {
 			empty = 0
 		}
 		switch {
-		case err == io.EOF: // not errors.Is: a wrapped one is an error, as it is for io.Copy
+		case err == io.EOF: // not errors.Is: a wrapped io.EOF is an error, as it is for io.Copy
 			return first[:n], n < len(first), nil
 		case err != nil:
 			return nil, false, fmt.Errorf("read the content: %w", err)
@@ -35,11 +35,11 @@ func head(r io.Reader, first []byte) (_ []byte, ended bool, err error) {
 	return first, false, nil
 }
 
-// newTemp makes a temporary file. It is in the store's folder: which one it belongs into
-// may be known at the end only.
+// newTemp creates a temporary file in the store's folder: the folder that it belongs into
+// depends on the hash, which may be known only at the end.
 func (s *Store) newTemp() (temp string, f writer.File, err error) {
 	err = writer.Retry(func() (err error) {
-		temp = writer.TempName("blob") // a new one each time: a failed open may have made the file
+		temp = writer.TempName("blob") // new for each try: a failed open may have created the file
 		f, err = s.dir.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		return err
 	})
@@ -49,7 +49,8 @@ func (s *Store) newTemp() (temp string, f writer.File, err error) {
 	return temp, f, nil
 }
 
-// fillTemp makes a temporary file of what r has, open and not synced.
+// fillTemp creates a temporary file with the content of r. The file is still open and not
+// synced.
 func (s *Store) fillTemp(r io.Reader) (string, writer.File, Hash, int64, error) {
 	temp, f, err := s.newTemp()
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *Store) fillTemp(r io.Reader) (string, writer.File, Hash, int64, error) 
 	return temp, f, sum, size, nil
 }
 
-// copyHash copies and hashes r to its end.
+// copyHash copies r to f, to its end, and returns the hash and the length in bytes.
 func (s *Store) copyHash(f writer.File, r io.Reader) (Hash, int64, error) {
 	sum, buf := s.NewHash(), make([]byte, chunk)
 	w := NewSparse(f)

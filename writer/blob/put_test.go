@@ -27,7 +27,7 @@ const content = "the content of a blob\n"
 
 func hashOf(s string) Hash { return sha256.Sum256([]byte(s)) }
 
-// before is what may stand in the blob's place when a Put begins.
+// before has the contents that the blob's file may have when a Put begins.
 var before = map[string]string{"absent": "", "whole": content, "husk": "", "damaged": "tHe content of a blob\n"}
 
 func prepare(t testing.TB, dir writer.FS, state string) {
@@ -59,8 +59,8 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// The order of the calls is what survives a power cut: the data before the name,
-// the folder's name before the blob's, and nothing is acknowledged before the last.
+// The order of the calls makes a Put survive a power cut: the data is synced before the
+// name, the folder's name before the blob's, and Commit returns after the last sync.
 func TestPutOrder(t *testing.T) {
 	h := hashOf(content)
 	write := []string{"open .tmp-blob-*", "write .tmp-blob-*"}
@@ -87,7 +87,7 @@ func TestPutOrder(t *testing.T) {
 	}
 }
 
-// One call fails, in every way, at every place.
+// Each call fails once, in every way.
 func TestPutFaults(t *testing.T) {
 	h := hashOf(content)
 	for state, old := range before {
@@ -113,7 +113,7 @@ func TestPutFaults(t *testing.T) {
 								last := f.calls[len(f.calls)-1]
 								require.Equal(t, "syncdir "+h.shard(), last)
 								must := []string{"sync .tmp-blob-*", "syncdir .", "syncdir " + h.shard()}
-								if state != "whole" { // what was there is not written
+								if state != "whole" { // an intact blob is not written again
 									must = append(must, "close .tmp-blob-*")
 								}
 								require.NotContains(t, must, call, "a failed sync or close must show")
@@ -133,7 +133,7 @@ func TestPutFaults(t *testing.T) {
 									t.Fatalf("one fault leaves no doubt: %v", err)
 								}
 							}
-							lost := done && strings.HasPrefix(call, "open .tmp") // nobody knows of it
+							lost := done && strings.HasPrefix(call, "open .tmp") // the answer got lost
 							if !lost && !strings.HasPrefix(call, "remove") {
 								require.Empty(t, temps(t, dir))
 							}
@@ -146,7 +146,7 @@ func TestPutFaults(t *testing.T) {
 	}
 }
 
-// The process is killed at every place: what is left is what was, or the blob.
+// The process is killed before each call. The file then has its old content or the blob.
 func TestPutKilled(t *testing.T) {
 	h := hashOf(content)
 	for state, old := range before {
@@ -170,7 +170,7 @@ func TestPutKilled(t *testing.T) {
 	}
 }
 
-// recovered checks that whatever was left, a Put and a sweep put it right.
+// recovered checks that a Put and a sweep repair whatever is left.
 func recovered(t testing.TB, dir writer.FS) {
 	t.Helper()
 	s := loose(dir)
@@ -193,7 +193,7 @@ func TestPutShortWrites(t *testing.T) {
 	require.Empty(t, temps(t, dir))
 }
 
-// A transient failure of open and rename is got over; a lasting one shows.
+// A transient failure of open or rename is retried; a lasting one is returned.
 func TestPutTransient(t *testing.T) {
 	h := hashOf(content)
 	for _, call := range []string{"open .tmp-blob-*", "rename " + h.name()} {
@@ -216,8 +216,8 @@ func TestPutTransient(t *testing.T) {
 	}
 }
 
-// When the rename's answer got lost and nothing can be read either, the outcome
-// is not known; when the blob can be read it is stored.
+// When the answer of the rename got lost, the blob is read: if it is intact it is stored, and
+// if it cannot be read the outcome is unknown.
 func TestPutRenameUnknown(t *testing.T) {
 	h := hashOf(content)
 	dir := openTemp(t)
@@ -234,8 +234,8 @@ func TestPutRenameUnknown(t *testing.T) {
 	recovered(t, dir)
 }
 
-// A failed sync of the folder is not made good by one that says "fine": the name
-// is written anew.
+// After a failed sync of the folder a later successful one proves nothing, so the file is
+// written again.
 func TestPutAfterFailedDirSync(t *testing.T) {
 	h := hashOf(content)
 	dir := openTemp(t)
@@ -259,7 +259,7 @@ func TestPutAfterFailedDirSync(t *testing.T) {
 	require.Empty(t, temps(t, dir))
 }
 
-// The folders' own names are synced once for each Store, and after they vanished.
+// Each Store syncs the folders' own names once, and again after a folder vanished.
 func TestPutShardOnce(t *testing.T) {
 	f := &faultFS{FS: openTemp(t)}
 	s := loose(f)
@@ -279,8 +279,8 @@ func TestPutShardOnce(t *testing.T) {
 	require.Equal(t, 2, f.count("syncdir ."))
 }
 
-// What is no regular file in a blob's or its folder's place is never written to. A symlink
-// is replaced; a folder has to be moved away.
+// A file of another kind in the place of a blob or its folder is never written to. A symlink
+// to a file is replaced; a folder has to be moved away.
 func TestPutRefused(t *testing.T) {
 	h := hashOf(content)
 	for name, plant := range map[string]func(root string) error{
@@ -330,7 +330,7 @@ func TestPutRefused(t *testing.T) {
 	}
 }
 
-// A reader's failure is its own and stores nothing.
+// When the reader fails, Put returns that error and stores nothing.
 func TestPutReader(t *testing.T) {
 	dir := openTemp(t)
 	s := loose(dir)
@@ -371,7 +371,7 @@ type panics struct{}
 
 func (panics) Read([]byte) (int, error) { panic("a reader's") }
 
-// Many store the same content at once, in several Stores, over a husk.
+// Many goroutines store the same content at once, in several Stores, over an empty file.
 func TestPutConcurrent(t *testing.T) {
 	dir := openTemp(t)
 	prepare(t, dir, "husk")
@@ -400,7 +400,7 @@ func TestPutConcurrent(t *testing.T) {
 	require.Equal(t, map[string]string{lockName: "", hashOf(content).name(): content}, tree(t, dir))
 }
 
-// A large content takes the memory of a few buffers, to store and to read.
+// Storing and reading a large content takes a few buffers of memory.
 func TestPutLarge(t *testing.T) {
 	const size = 128 << 20
 	dir := openTemp(t)
@@ -424,7 +424,7 @@ func (pattern) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Release waits for the Puts that are going on, and nothing is stored after it.
+// Release waits for the Puts in progress, and nothing is stored after it.
 func TestHoldRelease(t *testing.T) {
 	s := loose(openTemp(t))
 	h := hold(t, s)

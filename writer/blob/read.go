@@ -12,32 +12,32 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// chunk is how many bytes are read or written at once.
+// chunk is the size of one read or write, in bytes.
 const chunk = 64 << 10
 
 // Open opens the blob of h for reading. A content in a pack is read and verified by Open
-// itself. The bytes of another one are hashed as they are read,
-// and the last ones are handed out only when the hash fits: who has read to io.EOF
-// has the content, and who got an error has no more than a beginning that nothing
-// vouches for. The error of Open or of the reader has class corrupt for a damaged blob,
-// also where it may be in a pack whose index is damaged. The reader is
-// for one goroutine at a time; closing it early is fine.
+// itself. A blob with its own file is hashed as it is read, and the reader returns the
+// last bytes only if the hash matches: a caller that reached io.EOF has the content, and
+// one that got an error has an unverified beginning. For a damaged blob the error of Open
+// or of the reader has class corrupt. So it is when the blob is not found and may be in a
+// pack whose index is damaged. The reader is for one goroutine at a time, and may be
+// closed early.
 //
-// A missing blob is an fs.ErrNotExist; anything but a regular file in its place,
-// a symlink too, has class invalid. Anything may call Open, without a [Hold] for
-// what a durable manifest names.
+// For a missing blob the error is fs.ErrNotExist. If its file is a symlink or anything
+// else that is not regular, the class is invalid. Open needs no [Hold] for a blob that a
+// durable manifest names.
 func (s *Store) Open(h Hash) (io.ReadCloser, error) {
 	data, r, err := s.open("read blob", h)
 	switch {
 	case err != nil:
-		return nil, err // not r: a nil *reader is no nil interface
+		return nil, err // not r: a nil *reader in an interface is not nil
 	case r == nil:
 		return io.NopCloser(bytes.NewReader(data)), nil
 	}
 	return r, nil
 }
 
-// open returns the content of h, or a reader where it has a file of its own.
+// open returns the content of h, or a reader if h has a file of its own.
 func (s *Store) open(op string, h Hash) (data []byte, r *reader, err error) {
 	err = s.find(op, h, func() (err error) {
 		data, _, err = s.fromPack(op, h, nil)
@@ -49,7 +49,7 @@ func (s *Store) open(op string, h Hash) (data []byte, r *reader, err error) {
 	return data, r, err
 }
 
-// openLoose opens the file of its own that h has. Its error does not name h.
+// openLoose opens the blob of h that has its own file. The error does not name h.
 func (s *Store) openLoose(op string, h Hash) (*reader, error) {
 	f, info, err := writer.OpenRegular(s.dir, op, h.name(), os.O_RDONLY)
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *Store) openLoose(op string, h Hash) (*reader, error) {
 	return &reader{s: s, op: op, h: h, f: f, size: info.Size(), br: bufio.NewReaderSize(f, int(min(chunk, info.Size()+1))), sum: s.NewHash()}, nil
 }
 
-// Read returns the content of h, verified. One of more than limit bytes has class
-// invalid. The other errors are those of [Store.Open] and its reader.
+// Read returns the content of h, verified. If it has more than limit bytes, the error has
+// class invalid. The other errors are those of [Store.Open] and its reader.
 func (s *Store) Read(h Hash, limit int64) ([]byte, error) {
 	const op = "read blob"
 	data, r, err := s.open(op, h)
@@ -85,9 +85,8 @@ func (s *Store) Read(h Hash, limit int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// Verify reads the whole blob of h and returns nil if it has that hash. The
-// errors are those of [Store.Open] and its reader. It needs the memory of one
-// buffer, whatever the size.
+// Verify reads the whole blob of h and returns nil if it has that hash. The errors are
+// those of [Store.Open] and its reader. It needs one buffer of memory for any size.
 func (s *Store) Verify(h Hash) error {
 	_, r, err := s.open("verify blob", h)
 	if err != nil || r == nil {
@@ -96,7 +95,7 @@ func (s *Store) Verify(h Hash) error {
 	return r.verify()
 }
 
-// verifyLoose is Verify of the file of its own that a blob has.
+// verifyLoose is Verify for a blob with its own file.
 func (s *Store) verifyLoose(op string, h Hash) error {
 	r, err := s.openLoose(op, h)
 	if err != nil {
@@ -105,23 +104,23 @@ func (s *Store) verifyLoose(op string, h Hash) error {
 	return r.verify()
 }
 
-// reader hashes what it hands out. It looks one byte ahead, so that it knows the
-// end before it hands out what comes before it.
+// reader hashes the bytes that it returns. It reads one byte ahead, so that it can check
+// the hash before it returns the last bytes.
 type reader struct {
 	s    *Store
-	op   string // what errors say was being done
+	op   string // the operation that errors name
 	h    Hash
 	f    writer.File
 	size int64 // of the file when it was opened
 	br   *bufio.Reader
 	sum  hash.Hash
-	err  error // what every further Read returns
+	err  error // sticky: what every later Read returns
 }
 
 // verify reads to the end and closes.
 func (r *reader) verify() error {
 	_, err := io.Copy(io.Discard, r)
-	_ = r.Close() // nothing was written: its failure takes nothing back
+	_ = r.Close() // nothing was written, so its error does not matter
 	return err
 }
 
@@ -150,7 +149,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, r.err
 }
 
-// Close closes the file. What was read stays read, whatever it returns.
+// Close closes the file. Its error does not concern what was read.
 func (r *reader) Close() error {
 	if err := r.f.Close(); err != nil {
 		return r.s.failed("close blob", r.h, writer.NotCommitted, err)

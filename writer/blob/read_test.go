@@ -45,8 +45,7 @@ func TestOpenMissing(t *testing.T) {
 	require.False(t, there)
 }
 
-// However damaged, and however it is read, nobody gets all bytes of the
-// content's length without an error.
+// Of a damaged blob no reader gets as many bytes as the content has without an error.
 func TestOpenDamaged(t *testing.T) {
 	long := strings.Repeat(content, 2*chunk/len(content))
 	for _, c := range []string{content, long} {
@@ -91,7 +90,7 @@ func TestOpenDamaged(t *testing.T) {
 	}
 }
 
-// Every call of a reader fails: the class shows, and the file is closed.
+// Each call of a reader fails once. The error has the right class, and the file is closed.
 func TestOpenFaults(t *testing.T) {
 	dir := openTemp(t)
 	h := put(t, loose(dir), content)
@@ -114,7 +113,7 @@ func TestOpenFaults(t *testing.T) {
 			f := &faultFS{FS: dir, decide: failNth(k+1, fault{err: errno})}
 			data, err := read(loose(f))
 			f.never(t)
-			if err == nil { // the open is tried again, and the blob is in no pack
+			if err == nil { // a retried open, or a look at packs that the blob is not in
 				require.True(t, strings.HasPrefix(call, "open") && class == writer.ClassTransient || call == "readdir packs", "%s: %v", call, errno)
 				require.Equal(t, content, string(data))
 				continue

@@ -6,27 +6,26 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// minHole is the shortest run of zeros that is left out, in bytes: file systems
-// allocate no less.
+// minHole is the shortest write of zeros that is left out, in bytes: file systems
+// allocate no smaller blocks.
 const minHole = 4 << 10
 
-// A Sparse fills a new file from its beginning and leaves out the writes that are
-// all zeros, so that a hole which was read as zeros takes no space again. It is for
-// one goroutine.
+// A Sparse writes a new file from its beginning and leaves out writes that are all zeros,
+// so that a hole which was read as zeros takes no space. It is for one goroutine.
 type Sparse struct {
 	f    writer.File
-	size int64 // of the content so far
-	end  int64 // of what was written: what lies between is a hole
-	hole bool  // the file's own offset is behind: write at offsets from here on
+	size int64 // length of the content so far
+	end  int64 // end of what was written; from there to size there is a hole
+	hole bool  // a write was left out, so the file's own offset is too low: use WriteAt
 }
 
-// NewSparse fills f, which is empty, open for writing and at its beginning.
+// NewSparse returns a Sparse for f, which is empty and open for writing.
 func NewSparse(f writer.File) *Sparse { return &Sparse{f: f} }
 
-// Size is the length of the content so far, in bytes.
+// Size returns the length of the content so far, in bytes.
 func (s *Sparse) Size() int64 { return s.size }
 
-// Write takes the next bytes of the content, all of them unless it fails.
+// Write appends p to the content. It writes all of p or returns an error.
 func (s *Sparse) Write(p []byte) (int, error) {
 	if len(p) >= minHole && zeros(p) {
 		s.size += int64(len(p))
@@ -57,8 +56,8 @@ func (s *Sparse) write(p []byte) (int, error) {
 	return s.f.Write(p)
 }
 
-// End gives the file its length when the content ended in a hole. It is called
-// once, after the last Write.
+// End gives the file its length if the content ends in a hole. Call it once, after the
+// last Write.
 func (s *Sparse) End() error {
 	if s.end == s.size {
 		return nil

@@ -14,24 +14,24 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// lockName is the lock's file. It is never unlinked.
+// lockName is the name of the lock file, which is never unlinked.
 const lockName = ".lock"
 
-// A Store is a folder of blobs. Any number of Stores, in any number of
-// processes, may be on one folder.
+// A Store is a folder of blobs. Any number of Stores, in any number of processes, may
+// use one folder.
 type Store struct {
 	dir     writer.FS
 	newHash func() hash.Hash // Immutable.
-	packMax int              // Immutable: PackMax but in tests.
-	objects int              // Immutable: of a pack, maxObjects but in tests.
+	packMax int              // Immutable: PackMax except in tests.
+	objects int              // Immutable: contents per pack at most; maxObjects except in tests.
 	folders [packsFolder + 1]folderState
 
 	mu     sync.Mutex
 	packs  []*pack // Guarded by mu: the newest first; replaced, never changed.
-	looked bool    // Guarded by mu: packs says what was there once.
+	looked bool    // Guarded by mu: the folder was listed at least once.
 }
 
-// A folder is one of those in a store: the shard of the hashes that begin with this byte, or
+// A folder is one of the folders in a store: that of the hashes that begin with this byte, or
 // packsFolder.
 type folder int
 
@@ -46,41 +46,40 @@ func (f folder) name() string {
 
 // folderState is what this Store knows of a folder.
 type folderState struct {
-	durable atomic.Bool // its own name is on the disk; nobody removes it again
-	// suspect: a sync failed. The kernel may have dropped what was to be written,
-	// and the next sync says nothing of it. Never cleared.
+	durable atomic.Bool // the folder's own name is durable
+	// suspect says that a sync of the folder failed. The kernel may have dropped the
+	// changes, and a later sync may report success without them. It is never cleared.
 	suspect atomic.Bool
 }
 
-// New is the Store in dir, which stays the caller's to close, after the last use
-// of the Store. It touches nothing: the lock and the folders are made when
-// something is stored.
+// New returns the Store in dir. The caller closes dir after the last use of the Store. New
+// does not touch the disk: the lock and the folders are made when something is stored.
 func New(dir writer.FS) *Store {
 	return &Store{dir: dir, newHash: sha256.New, packMax: PackMax, objects: maxObjects}
 }
 
-// NewHash makes a hash that names contents: how they are named is a property of the
-// store. Its sum has the size of a [Hash].
+// NewHash returns the hash function that names contents. Callers use it because the
+// function is a property of the store. Its sum has the size of a [Hash].
 func (s *Store) NewHash() hash.Hash { return s.newHash() }
 
-// sum is the name of a content.
+// sum returns the hash of a content.
 func (s *Store) sum(data []byte) Hash {
 	sum := s.NewHash()
 	sum.Write(data)
 	return Hash(sum.Sum(nil))
 }
 
-// path is where a name of the store is, for messages.
+// path returns the full path of a name in the store, for messages.
 func (s *Store) path(name string) string { return filepath.Join(s.dir.Name(), name) }
 
-// failed is the error of an operation on the blob of h that has a file of its own.
+// failed returns the error of an operation on the blob of h that has its own file.
 func (s *Store) failed(op string, h Hash, outcome writer.Outcome, err error) *writer.Error {
 	return s.failedAt(op, h.name(), h, outcome, err)
 }
 
-// failedAt is the error of an operation on the blob of h: the file that has it, and the
-// hash to search for. The class is that of the cause, and a *writer.Error's operation
-// and path are left out for ours.
+// failedAt returns the error of an operation on the blob of h. It names the file, and the
+// hash so that a person can search for it. It has the class of the cause. If the cause is
+// a *writer.Error, its operation and path are replaced.
 func (s *Store) failedAt(op, name string, h Hash, outcome writer.Outcome, err error) *writer.Error {
 	e := writer.NewError(op, s.path(name), outcome, err)
 	var inner *writer.Error
@@ -91,9 +90,9 @@ func (s *Store) failedAt(op, name string, h Hash, outcome writer.Outcome, err er
 	return e
 }
 
-// Has says whether h is there. Whether it is whole, Verify says. Anything may call it;
-// the answer is good for as long as a [Hold] is out. A damaged pack, which may have it,
-// is an error.
+// Has reports whether the store has h; Verify checks whether it is intact. Without a [Hold]
+// a sweep may remove h at any time. If h is not found, a damaged pack that may have it is an
+// error.
 func (s *Store) Has(h Hash) (bool, error) {
 	_, err := s.size("look at blob", h)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,15 +101,15 @@ func (s *Store) Has(h Hash) (bool, error) {
 	return err == nil, err
 }
 
-// Size is how many bytes the content of h has. The errors are those of [Store.Open]; it
-// reads nothing of the content.
+// Size returns the length of the content of h in bytes. It does not read the content. The
+// errors are those of [Store.Open].
 func (s *Store) Size(h Hash) (int64, error) { return s.size("look at blob", h) }
 
 func (s *Store) size(op string, h Hash) (size int64, err error) {
 	return size, s.find(op, h, func() error {
 		return s.eachPack(op, h, func(p *pack, r *record) error {
 			size = int64(r.size())
-			_, err := s.dir.Lstat(p.path()) // a sweep may have removed it
+			_, err := s.dir.Lstat(p.path()) // a sweep may have removed the pack
 			return err
 		})
 	}, func() error {
@@ -125,7 +124,7 @@ func (s *Store) size(op string, h Hash) (size int64, err error) {
 	})
 }
 
-// quote makes foreign text fit for a message.
+// quote quotes foreign text for a message, and shortens it to 80 bytes.
 func quote(s string) string {
 	const longest = 80
 	if len(s) > longest {

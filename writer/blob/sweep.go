@@ -10,28 +10,28 @@ import (
 
 const opSweep = "sweep blobs"
 
-// Swept is what a sweep removed, or would remove.
+// Swept is what a sweep removed, or with dryRun would remove.
 type Swept struct {
-	Hashes []Hash // that are not there any more, in ascending order
-	Bytes  int64  // that were freed: the lengths of files
-	Waste  int64  // bytes of contents that nobody needs, in packs that stay
+	Hashes []Hash // contents that are no longer in the store, in ascending order
+	Bytes  int64  // freed bytes, by the lengths of files
+	Waste  int64  // bytes of contents that are not needed, in packs that stay
 }
 
-// Sweep removes the blobs that mark does not name, and the temporary files of
-// dead writers. A pack goes when nothing in it is needed; one of which less than half
-// is needed is written anew, if there is room for that, and stays as it is otherwise. It
-// frees first what needs no room, then what needs the least. A pack whose index cannot
-// be read stays while anything that mark names is missing.
+// Sweep removes the blobs that mark does not return, and the temporary files of dead
+// writers. It removes a pack of which no content is needed. It rewrites a pack of which
+// less than half is needed; if there is no room for that, the pack stays. It begins with
+// the removals, which need no room, and continues with the smallest rewrite. A pack whose
+// index is damaged stays while any hash of mark is missing.
 //
-// It takes the lock for itself, or, while a [Hold] or another sweep
-// is out, returns an error of class busy; it never waits. mark is called
-// under the lock and returns the hashes of every manifest; if it fails nothing is
-// removed. With dryRun nothing is removed either way. What is no blob by name and
-// kind is left alone.
+// Sweep takes the exclusive lock. It does not wait: during a [Hold] or another sweep it
+// returns an error of class busy. It calls mark under the lock, which returns the hashes
+// of all manifests. If mark fails, nothing is removed, and the error wraps that of mark
+// and has its class. With dryRun nothing is removed. Files that are no blobs by name and
+// kind are left alone.
 //
-// Any goroutine may call it, but not one that has a Hold. After an error Swept is
-// what was removed until then; the next sweep continues. An error of mark has its own
-// class and is wrapped. Removals are not synced: see the package's Crash safety.
+// A goroutine that has a Hold must not call Sweep. After an error Swept is what was
+// removed until then, and the next sweep continues. Removals are not synced, for the
+// reason in the package comment.
 func (s *Store) Sweep(mark func() (map[Hash]struct{}, error), dryRun bool) (swept Swept, err error) {
 	fl, err := s.tryLock(opSweep, writer.Flock.TryLock)
 	if err != nil {
@@ -69,8 +69,8 @@ func (s *Store) Sweep(mark func() (map[Hash]struct{}, error), dryRun bool) (swep
 	return swept, err
 }
 
-// sweepShard sweeps the blobs that have files of their own in a folder. The folder
-// stays: others count on it.
+// sweepShard sweeps the blobs with their own files in one folder. The folder stays, because
+// Stores remember that its name is durable.
 func (s *Store) sweepShard(shard string, marked map[Hash]struct{}, dryRun bool, swept *Swept) error {
 	hashes, err := s.loose(opSweep, shard)
 	if err != nil {
@@ -93,10 +93,10 @@ func (s *Store) sweepShard(shard string, marked map[Hash]struct{}, dryRun bool, 
 	return nil
 }
 
-// errNoBlob is what remove returns for what only has a blob's name.
+// errNoBlob is what remove returns for a name of a blob that is no regular file.
 var errNoBlob = errors.New("no blob")
 
-// remove removes a blob and returns its size in bytes.
+// remove removes the file of a blob, unless dryRun is set, and returns its size in bytes.
 func (s *Store) remove(h Hash, dryRun bool) (size int64, err error) {
 	info, err := s.dir.Lstat(h.name())
 	if err != nil {

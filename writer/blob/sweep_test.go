@@ -45,7 +45,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	slices.SortFunc(drop, func(a, b Hash) int { return strings.Compare(a.String(), b.String()) })
-	// What is no blob is left alone; what a dead writer left is not.
+	// Foreign files are left alone. The temporary files of a dead writer are removed.
 	foreign := []string{"README", drop[0].shard() + "/README", drop[0].shard() + "/" + strings.ToUpper(hashOf("other").String()[2:]), "zz"}
 	for _, name := range foreign {
 		require.NoError(t, os.WriteFile(filepath.Join(dir.Name(), name), nil, 0o600))
@@ -78,7 +78,7 @@ func TestSweep(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, swept)
 	for i := range 40 {
-		put(t, s, strings.Repeat("x", i)) // the folders are there again
+		put(t, s, strings.Repeat("x", i)) // the folders still exist
 	}
 }
 
@@ -114,7 +114,7 @@ func TestSweepOfLockedStoreIsBusy(t *testing.T) {
 	require.NotContains(t, tree(t, dir), hashOf(content).name())
 }
 
-// A Hold waits for a sweep's end.
+// Hold waits for the end of a sweep.
 func TestHoldWaits(t *testing.T) {
 	s := loose(openTemp(t))
 	held := make(chan error, 1)
@@ -154,8 +154,8 @@ func TestSweepMarkFails(t *testing.T) {
 	require.NoError(t, hold(t, s).Release(), "the lock is free again")
 }
 
-// One call fails, in every way, at every place: the marked blobs stay, the lock
-// is let go, and the next sweep ends what was begun.
+// Each call of a sweep fails once, in every way. The marked blobs stay, the lock is
+// released, and the next sweep completes the work.
 func TestSweepFaults(t *testing.T) {
 	setup := func(t testing.TB) (writer.FS, Hash) {
 		dir := openTemp(t)
@@ -195,7 +195,7 @@ func TestSweepFaults(t *testing.T) {
 	}
 }
 
-// One call fails, in every way, at every place, of a Hold.
+// Each call of a Hold fails once, in every way.
 func TestHoldFaults(t *testing.T) {
 	for _, there := range []bool{false, true} {
 		setup := func(t testing.TB) writer.FS {
@@ -244,8 +244,8 @@ func TestLockRefused(t *testing.T) {
 	require.ErrorIs(t, err, writer.ErrInvalid)
 }
 
-// The lock's file is replaced between its open and its look: the lock of a file
-// without a name is no lock.
+// The lock file is replaced between its open and the look at its name. The lock of the old
+// file must not count.
 func TestLockReplaced(t *testing.T) {
 	for _, times := range []int{1, attempts} {
 		dir := openTemp(t)
@@ -272,7 +272,7 @@ func TestLockReplaced(t *testing.T) {
 	}
 }
 
-// Storing and sweeping at once: what a manifest names is never swept.
+// While goroutines store and sweep at once, what a manifest names is never swept.
 func TestSweepConcurrent(t *testing.T) {
 	dir := openTemp(t)
 	var mu sync.Mutex
@@ -305,7 +305,7 @@ func TestSweepConcurrent(t *testing.T) {
 					return
 				}
 				b := h.Batch()
-				sum, _, err := b.Put(strings.NewReader(fmt.Sprint(i/2, j)), Hash{}) // every content by two
+				sum, _, err := b.Put(strings.NewReader(fmt.Sprint(i/2, j)), Hash{}) // two goroutines store each content
 				if err := errors.Join(err, b.Commit()); err != nil {
 					t.Error(err)
 				}

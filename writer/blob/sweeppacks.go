@@ -18,15 +18,15 @@ type packSweep struct {
 	dryRun bool
 	swept  *Swept
 
-	retained []index // of the packs that stay
-	damaged  []*pack // whose index cannot be read
+	retained []index // indexes of the packs that stay
+	damaged  []*pack // packs whose index is damaged
 }
 
-// A part is what is needed of a pack.
+// A part is a pack with the bytes that are needed of it (live) and those that are not (dead).
 type part struct {
 	p          *pack
 	x          index
-	live, dead int64 // bytes, with those of the records
+	live, dead int64 // including the records of the contents
 }
 
 func (c *packSweep) run() error {
@@ -45,9 +45,9 @@ func (c *packSweep) run() error {
 		case errors.Is(perr, envelope.ErrCorrupt):
 			c.damaged = append(c.damaged, p)
 		case errors.Is(perr, envelope.ErrFutureVersion), errors.Is(perr, fs.ErrNotExist):
-			// A newer version knows what is in it; or a person removed it.
+			// The pack belongs to a newer version, or a person removed it.
 		case perr != nil:
-			err = cmp.Or(err, perr) // and the others are swept
+			err = cmp.Or(err, perr) // the other packs are swept all the same
 		case at.live == 0:
 			if err := c.remove(at); err != nil {
 				return err
@@ -72,7 +72,7 @@ func (c *packSweep) run() error {
 	return cmp.Or(err, c.removeDamaged())
 }
 
-// part reads what a pack has.
+// part adds up what is needed of a pack.
 func (c *packSweep) part(p *pack) (part, error) {
 	x, err := c.s.index(opSweep, p)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *packSweep) keep(at part) {
 	c.swept.Waste += at.dead
 }
 
-// gone notes the contents of a pack that nobody needs.
+// gone adds the contents of a pack that are not needed, and the freed bytes, to Swept.
 func (c *packSweep) gone(at part, bytes int64) {
 	for i := range at.x.len() {
 		h := at.x.at(i).hash()
@@ -106,7 +106,7 @@ func (c *packSweep) gone(at part, bytes int64) {
 	c.swept.Bytes += bytes
 }
 
-// remove removes a pack that nobody needs.
+// remove removes a pack of which nothing is needed.
 func (c *packSweep) remove(at part) error {
 	if err := c.unlink(at.p); err != nil {
 		return err
@@ -126,9 +126,9 @@ func (c *packSweep) unlink(p *pack) error {
 	return nil
 }
 
-// rewrite makes a pack of what is needed of another one, durable, and removes that. After
-// an error both are as they were: there was no room, say, or a content that is needed is
-// damaged and nowhere else.
+// rewrite makes a durable pack of the needed contents of another one, and then removes that
+// one. It fails when there is no room, or when a needed content is damaged and the store has
+// no other copy; then the old pack stays.
 func (c *packSweep) rewrite(at part) error {
 	size := int64(headerSize) + at.live + trailerSize
 	if !c.dryRun {
@@ -146,8 +146,9 @@ func (c *packSweep) rewrite(at part) error {
 	return nil
 }
 
-// copyPack makes a durable pack of what is marked of another one. It has no bytes where
-// all of that was stored again since, because it is damaged.
+// copyPack makes a durable pack of the marked contents of another one. It leaves out damaged
+// contents of which another pack has a copy. If that leaves none, it returns an empty pack
+// and makes no file.
 func (s *Store) copyPack(at part, marked map[Hash]struct{}) (made *pack, err error) {
 	f, _, err := s.openPack(opSweep, at.p)
 	if err != nil {
@@ -172,7 +173,7 @@ func (s *Store) copyPack(at part, marked map[Hash]struct{}) (made *pack, err err
 		data, err := s.readObject(f, r)
 		if errors.Is(err, envelope.ErrCorrupt) {
 			if _, _, elsewhere := s.fromPack(opSweep, r.hash(), func(p *pack) bool { return p != at.p }); elsewhere == nil {
-				continue // it was stored again since
+				continue // another pack has an intact copy
 			}
 		}
 		if err == nil {
@@ -198,22 +199,22 @@ func (s *Store) copyPack(at part, marked map[Hash]struct{}) (made *pack, err err
 		return nil, err
 	}
 	if err := s.syncFolder(packsFolder); err != nil {
-		_ = s.dir.Remove(made.path()) // the other one stays
+		_ = s.dir.Remove(made.path()) // the old pack stays
 		return nil, err
 	}
 	s.add(made)
 	return made, nil
 }
 
-// removeDamaged removes the packs of which nobody can tell what they have, if nothing is
-// missing that they may have.
+// removeDamaged removes the packs with a damaged index, unless a marked blob is missing that
+// may be in one of them.
 func (c *packSweep) removeDamaged() error {
 	if len(c.damaged) == 0 {
 		return nil
 	}
 	for h := range c.marked {
 		if _, err := c.s.Size(h); err != nil {
-			return nil //nolint:nilerr // it may be in one of them
+			return nil //nolint:nilerr // h may be in a damaged pack, so they stay
 		}
 	}
 	for _, p := range c.damaged {
@@ -225,7 +226,7 @@ func (c *packSweep) removeDamaged() error {
 	return nil
 }
 
-// settle sorts what was removed, without what is in another pack still.
+// settle takes the hashes that a remaining pack has off Swept, and sorts the others.
 func (c *packSweep) settle() {
 	c.swept.Hashes = slices.DeleteFunc(c.swept.Hashes, func(h Hash) bool {
 		return slices.ContainsFunc(c.retained, func(x index) bool { return x.find(h) != nil })

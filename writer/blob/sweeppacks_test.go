@@ -14,7 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// hashes are the names of contents.
+// hashes returns the hashes of contents.
 func hashes(contents ...string) (all []Hash) {
 	for _, c := range contents {
 		all = append(all, hashOf(c))
@@ -22,11 +22,11 @@ func hashes(contents ...string) (all []Hash) {
 	return all
 }
 
-// fill is a content of about n bytes.
+// fill returns a content of about n bytes.
 func fill(name string, n int) string { return name + strings.Repeat("x", n) }
 
-// A pack without a live object goes, one that is less than half live is rewritten, one that
-// is at least half live stays, and a dry run says the same.
+// A sweep removes a pack without needed contents, rewrites one that is less than half needed,
+// and leaves one that is at least half needed. A dry run reports the same.
 func TestSweepPacks(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -41,7 +41,7 @@ func TestSweepPacks(t *testing.T) {
 	require.NoError(t, err)
 	files := tree(t, dir)
 
-	// The length of a file; of a record and what is written of one; of a large content.
+	// The sum of a whole pack, a record and its content in a rewritten pack, and a loose blob.
 	freed := int64(16+40+len(dead[0])) + int64(40+len(dead[1])) + int64(len(dead[3]))
 	want := Swept{Bytes: freed, Waste: int64(40 + len(dead[2]))}
 	dry, err := s.Sweep(only(hashes(live...)...), true)
@@ -65,7 +65,7 @@ func TestSweepPacks(t *testing.T) {
 	}
 	after, err := s.Usage()
 	require.NoError(t, err)
-	locks := int64(0) // the dry run wrote who sweeps
+	locks := int64(0) // length of the lock file: even the dry run recorded its owner
 	if info, err := os.Stat(dir.Name() + "/" + lockName); err == nil {
 		locks = info.Size()
 	}
@@ -76,8 +76,7 @@ func TestSweepPacks(t *testing.T) {
 	require.Equal(t, Swept{Waste: want.Waste}, again, "what is swept is swept")
 }
 
-// One call fails, at every place: what is marked stays, and the next sweep ends what was
-// begun.
+// Each call fails once. What is marked stays, and the next sweep completes the work.
 func TestSweepPacksFaults(t *testing.T) {
 	t.Parallel()
 	live := []string{fill("few", 100), fill("few too", 200), fill("many", 2000)}
@@ -115,7 +114,7 @@ func TestSweepPacksFaults(t *testing.T) {
 	}
 }
 
-// Where there is no room for a new pack the old one stays, and all else goes on.
+// When there is no room for a new pack the old one stays, and the sweep continues.
 func TestSweepWithoutRoom(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -148,8 +147,8 @@ func TestSweepWithoutRoom(t *testing.T) {
 	}
 }
 
-// A pack whose index cannot be read stays while something is missing that may be in it;
-// one of a newer version stays.
+// A pack with a damaged index stays while a marked blob is missing that may be in it. A pack
+// of a newer version stays.
 func TestSweepDamagedPacks(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -181,8 +180,8 @@ func TestSweepDamagedPacks(t *testing.T) {
 	require.NoError(t, New(dir).Verify(hashOf(content)))
 }
 
-// A damaged content that is needed and nowhere else keeps its pack; stored again, it goes
-// with the pack.
+// A pack stays while it has a needed content that is damaged and has no other copy. Once that
+// is stored again, the pack is swept.
 func TestSweepDamagedContent(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -205,7 +204,7 @@ func TestSweepDamagedContent(t *testing.T) {
 	require.NoError(t, New(dir).Verify(hashOf(content)))
 }
 
-// A rewrite whose folder cannot be synced leaves the old pack.
+// When the folder cannot be synced after a rewrite, the old pack stays.
 func TestSweepKeepsWhatIsNotDurable(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -218,7 +217,7 @@ func TestSweepKeepsWhatIsNotDurable(t *testing.T) {
 	require.Equal(t, old, packs(t, dir))
 }
 
-// What is in a pack that stays was not removed, although another pack that had it was.
+// Swept does not list a content of a removed pack if a pack that stays has it too.
 func TestSweepSaysWhatIsGone(t *testing.T) {
 	t.Parallel()
 	dir, other := openTemp(t), openTemp(t)
@@ -232,7 +231,7 @@ func TestSweepSaysWhatIsGone(t *testing.T) {
 	require.Len(t, list(t, New(dir)), 2)
 }
 
-// Packs that are stored and swept at once: what a manifest names is never swept.
+// While packs are stored and swept at once, what a manifest names is never swept.
 func TestSweepPacksConcurrent(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)

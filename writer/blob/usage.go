@@ -13,17 +13,18 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// Usage is what a store takes on its disk.
+// Usage is the space that a store takes.
 type Usage struct {
-	// Bytes are the lengths of all regular files in the folder, added: of blobs and packs, of
-	// the lock, of temporary files, and of what somebody else put there. Folders count
-	// nothing. It is what `du --apparent-size` says of these files.
+	// Bytes is the sum of the lengths of all regular files in the folder: of blobs, packs, the
+	// lock, temporary files and foreign files. Folders do not count. `du --apparent-size`
+	// gives the same sum for these files.
 	Bytes   int64
-	Objects int // files of their own, and contents of packs whose index can be read
+	Objects int // blobs with their own files, and contents of packs whose index can be read
 	Packs   int
 }
 
-// Usage lists the store. It takes no lock; what vanishes meanwhile does not count.
+// Usage adds up what the store has. It takes no lock, and leaves out files that are removed
+// meanwhile.
 func (s *Store) Usage() (u Usage, err error) {
 	if err = s.usage(".", &u); err != nil {
 		return Usage{}, writer.NewError("measure blobs", s.dir.Name(), writer.NotCommitted, err)
@@ -64,8 +65,8 @@ func (s *Store) usage(dir string, u *Usage) error {
 	return err
 }
 
-// All are the objects that are there, in ascending order, each once. A pack or folder
-// that cannot be read is reported before them, and costs what is in it.
+// All yields the hashes of all objects in ascending order, each once. Before them it yields
+// an error for each pack or folder that cannot be read; their objects are missing.
 func (s *Store) All() iter.Seq2[Hash, error] {
 	return func(yield func(Hash, error) bool) {
 		var all []Hash
@@ -84,7 +85,7 @@ func (s *Store) All() iter.Seq2[Hash, error] {
 	}
 }
 
-// entries are the objects of each folder and of each pack.
+// entries yields the objects of each folder and of each pack.
 func (s *Store) entries() iter.Seq2[[]Hash, error] {
 	return func(yield func([]Hash, error) bool) {
 		const op = "list blobs"
@@ -115,7 +116,7 @@ func (s *Store) entries() iter.Seq2[[]Hash, error] {
 	}
 }
 
-// shards are the folders of blobs that have files of their own, in ascending order.
+// shards returns the folders of blobs with their own files, in ascending order.
 func (s *Store) shards(op string) (names []string, err error) {
 	entries, err := s.readDir(op, ".")
 	for _, e := range entries {
@@ -127,7 +128,7 @@ func (s *Store) shards(op string) (names []string, err error) {
 	return names, err
 }
 
-// loose are the objects that have files of their own in a folder, in ascending order.
+// loose returns the blobs with their own files in a folder, in ascending order.
 func (s *Store) loose(op, shard string) (hashes []Hash, err error) {
 	entries, err := s.readDir(op, shard)
 	for _, e := range entries {
@@ -139,7 +140,7 @@ func (s *Store) loose(op, shard string) (hashes []Hash, err error) {
 	return hashes, err
 }
 
-// readDir lists a folder. One that is not there is empty.
+// readDir lists a folder. A missing folder is empty.
 func (s *Store) readDir(op, name string) (entries []fs.DirEntry, err error) {
 	err = writer.Retry(func() (err error) {
 		entries, err = s.dir.ReadDir(name)

@@ -247,7 +247,7 @@ func TestPowerCutsAfterAFailure(t *testing.T) {
 							}
 							switch {
 							case op.N == 0:
-							case failed != "" && again && kill && op.Call == "syncdir": // the sync of the next process fails as well
+							case failed != "" && again && kill && op.Call == "syncdir": // the next process' sync too
 								again = false
 								return crashfs.Fault{Err: syscall.EIO}
 							case failed != "" && !*deep && op.N > at+near: // TestPowerCuts covers the rest of the life

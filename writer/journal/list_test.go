@@ -332,7 +332,7 @@ func TestEveryByteOfEverySegment(t *testing.T) {
 			}
 			require.Equal(t, want, seqs(log.Records), "%s at %d", n, at)
 			require.Equal(t, lost, log.Lost, "%s at %d", n, at)
-			if log.Lost == 6 && n == files[2] { // the original of the copied record is settled; Salvage takes it
+			if log.Lost == 6 && n == files[2] { // the original of the copy is settled; Salvage takes it
 				require.Equal(t, journal.Settled, log.Faults[0].Kind)
 				log.Faults = log.Faults[1:]
 				whole, err := journal.Salvage(dir, id)
