@@ -233,7 +233,7 @@ var ofWriter = []mutant{
 		"child: a command waits for who looks", "writer/process/lock.go",
 		"if time.Since(begun) > patience {",
 		"if time.Since(begun) >= 0 {",
-		"./writer/process", "TestManyLookForAnOrphan",
+		"./writer/process", "TestLookingForAnOrphanDisturbsNobody",
 	},
 	{
 		"child: who looks is no command", "writer/process/orphan.go",

@@ -223,7 +223,7 @@ func cutIn(data []byte, _ *journal.Log, at journal.Ref) []byte { return data[:at
 func TestCopiesSpeakOfAnotherFile(t *testing.T) {
 	t.Parallel()
 	dir := open(t)
-	w := create(t, dir, 0)
+	w := createWith(t, dir, 1<<20, 0)
 	_, err := w.Append(journal.Record{Body: fmt.Appendf(nil, `"pad":"%s"`, bytes.Repeat([]byte("x"), 20<<10))})
 	require.NoError(t, err)
 	batch(t, w, 3)

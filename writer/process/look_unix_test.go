@@ -3,6 +3,7 @@
 package process
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -26,43 +27,44 @@ func looking(t *testing.T, dir writer.FS) *os.File {
 	return f
 }
 
-// Somebody who only looks is taken for no command, and keeps none from starting.
+// An openedFS calls opened when a file is opened.
+type openedFS struct {
+	writer.FS
+	opened func()
+}
+
+func (d openedFS) OpenFile(name string, flag int, perm fs.FileMode) (writer.File, error) {
+	f, err := d.FS.OpenFile(name, flag, perm)
+	d.opened()
+	return f, err
+}
+
+// Somebody who only looks is taken for no command, and keeps none from starting. The look
+// ends a moment after the other one has opened the file, and so met it.
 func TestLookingForAnOrphanDisturbsNobody(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
-	syscall.ForkLock.RLock()       // see nobody
-	l, err := Hold(dir, childName) // its record is that of an unknown command
+	syscall.ForkLock.RLock() // see nobody
+	l, err := Hold(dir, childName)
 	require.NoError(t, err)
-	require.NoError(t, l.File().Close())
+	require.NoError(t, l.Release()) // the record names no command, so that FindOrphan looks once
 	look := looking(t, dir)
 	syscall.ForkLock.RUnlock()
-	unlocked := make(chan error, 1)
-	ends := time.AfterFunc(exclusively/10*probeDelay, func() { unlocked <- unlock(look) })
-	nobody(t, dir)
-	require.False(t, ends.Stop())
-	require.NoError(t, <-unlocked)
+	ended := make(chan error, 1)
+	nobody(t, openedFS{dir, func() {
+		time.AfterFunc(exclusively/10*probeDelay, func() { ended <- unlock(look) })
+	}})
+	require.NoError(t, <-ended)
+
 	ok, err := tryFlock(look)
 	require.NoError(t, err)
 	require.True(t, ok)
-
-	held := make(chan error, 1)
-	begun := make(chan struct{})
-	go func() {
-		close(begun)
-		l, err := Hold(dir, childName)
-		if err == nil {
-			err = l.File().Close()
-		}
-		held <- err
-	}()
-	<-begun
-	select {
-	case err := <-held:
-		require.Fail(t, "it was held while somebody looked", "%v", err)
-	default:
-	}
-	require.NoError(t, look.Close())
-	require.NoError(t, <-held)
+	l, err = Hold(openedFS{dir, func() {
+		time.AfterFunc(exclusively/10*probeDelay, func() { ended <- look.Close() })
+	}}, childName)
+	require.NoError(t, err)
+	require.NoError(t, <-ended)
+	require.NoError(t, l.File().Close())
 }
 
 // Many look at once, and commands come and go beside them.
