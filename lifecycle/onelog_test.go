@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -259,8 +260,12 @@ func TestFlushIsDurable(t *testing.T) {
 				require.NoError(t, s.save(10))
 				require.NoError(t, s.sync()) // and a publication begins
 			}
-			require.NoError(t, end(s))
 			dir := ".lopen/sessions/" + s.id.String() + "/"
+			require.Eventually(t, func() bool { // the last one has written what it does not sync
+				data, err := writer.ReadFile(s.disk.FS(), dir+"state.json", 1<<20)
+				return err == nil && bytes.Contains(data, []byte(`{"n":3,`))
+			}, time.Minute, time.Millisecond)
+			require.NoError(t, end(s))
 			for _, file := range []string{"state.json", "metrics.json", "messages.jsonl", "transcript.jsonl"} {
 				want, err := writer.ReadFile(s.disk.FS(), dir+file, 1<<20)
 				require.NoError(t, err)
