@@ -64,14 +64,11 @@ func (s *Store) make(ctx context.Context, module string, f first) (*commit.Commi
 	if err := s.layout(); err != nil { // .lopen may have been removed since, with the lock
 		return nil, err
 	}
-	lock, err := s.lock(ctx)
+	lock, err := s.lockCleared(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = lock.Unlock() }()
-	if err := commit.ClearUnfinished(s.root()); err != nil {
-		return nil, err
-	}
 	now := s.opts.Now()
 	id, err := s.nextID(module, now)
 	if err != nil {

@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,11 +9,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
@@ -171,6 +174,46 @@ func TestCreateClearsWhatWasCutOff(t *testing.T) {
 	require.Empty(t, infos, "what was cut off is not offered")
 	made(t, store, "auth")
 	require.NoDirExists(t, left)
+}
+
+// What is left of a fork that was cut off has links to the segments of the session that it came
+// from: doctor names it, and who deletes that session gets its room back.
+func TestDeleteClearsWhatWasCutOff(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	id := completed(t, store, "auth")
+	left := path(store, "sessions", ".new-auth-20260214-2")
+	cut := func() {
+		require.NoError(t, os.MkdirAll(filepath.Join(left, "inherited", "1"), 0o700))
+		require.NoError(t, os.Link(path(store, "sessions", id.String(), "journal-1-1.jsonl"), filepath.Join(left, "inherited", "1", "journal-1-1.jsonl")))
+		require.NoError(t, os.Chtimes(left, day, day.Add(-3*time.Hour)))
+	}
+	cut()
+	found := findings(store.Doctor(t.Context()))["unfinished"]
+	require.Contains(t, found.Found, ".new-auth-20260214-2 is of a session whose making was cut off 3h0m")
+	require.Contains(t, found.Mend, "lopen session prune")
+	require.False(t, found.Problem)
+	dir, err := writer.OpenFS(left)
+	require.NoError(t, err)
+	lease, err := writer.TryLock(dir, ".lock", writer.Self(""))
+	require.NoError(t, err)
+	require.NotContains(t, findings(store.Doctor(t.Context())), "unfinished", "somebody is making it")
+	require.NoError(t, errors.Join(lease.Unlock(), dir.Close()))
+
+	_, err = store.Prune(t.Context(), lifecycle.Retention{}, true)
+	require.NoError(t, err)
+	require.DirExists(t, left, "a dry run")
+	_, err = store.Prune(t.Context(), lifecycle.Retention{}, false)
+	require.NoError(t, err)
+	require.NoDirExists(t, left)
+	require.NotContains(t, findings(store.Doctor(t.Context())), "unfinished")
+
+	cut()
+	takes := store.Bytes(id)
+	freed, err := store.Delete(t.Context(), id)
+	require.NoError(t, err)
+	require.NoDirExists(t, left)
+	require.Equal(t, takes, freed)
 }
 
 // A session that cannot be put in its place is an error and leaves nothing; the

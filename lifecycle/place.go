@@ -69,7 +69,7 @@ func clean(dir writer.FS) error {
 		}
 	}
 	for _, name := range []string{".", history.Dir} {
-		if err := writer.RemoveTemps(dir, name, func(of string) bool { return of != metaFile }); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := writer.RemoveTemps(dir, name, func(of string) bool { return of != metaFile }); err != nil {
 			return err
 		}
 	}
@@ -116,14 +116,11 @@ func (p place) Restore() error {
 }
 
 func (p place) Recreate(another func(session.Mark) error, build func() error) error {
-	lock, err := p.lock(context.Background())
+	lock, err := p.lockCleared(context.Background())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lock.Unlock() }()
-	if err := commit.ClearUnfinished(p.root()); err != nil {
-		return err
-	}
 	if err := p.moveRemains(another); err != nil {
 		return err
 	}

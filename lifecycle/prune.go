@@ -45,7 +45,11 @@ type Retired struct {
 // With dryRun Prune only says what would go. A session that cannot be read or moved is
 // skipped; the errors come back joined.
 func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired, error) {
-	lock, err := s.lock(ctx)
+	take := s.lockCleared
+	if dryRun {
+		take = s.lock
+	}
+	lock, err := take(ctx)
 	if err != nil {
 		return nil, err
 	}

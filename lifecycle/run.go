@@ -331,6 +331,7 @@ func (s *Store) Doctor(ctx context.Context) []repair.Check {
 	all := []repair.Check{repair.FileSystem(s.root()), repair.Sync(s.root()), repair.Space(s.root(), commit.LowSpace), repair.Modes(s.root()), s.checkLock(ctx), s.checkReserve()}
 	all = append(all, s.checkBytes(), s.checkCheckpoints())
 	all = append(all, s.checkSessions()...)
+	all = append(all, repair.Unfinished(s.root(), s.opts.Now())...)
 	return append(all, s.checkCorrupted()...)
 }
 

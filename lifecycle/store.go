@@ -295,6 +295,19 @@ func (s *Store) lock(ctx context.Context) (*writer.Lock, error) {
 	return l, nil
 }
 
+// lockCleared is lock, and removes what creations that were cut off left: of a fork it shares
+// the room that the session which it came from takes.
+func (s *Store) lockCleared(ctx context.Context) (*writer.Lock, error) {
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := commit.ClearUnfinished(s.root()); err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return lock, nil
+}
+
 // Config returns the content of config.json, nil when there is none.
 func (s *Store) Config() ([]byte, error) {
 	data, err := writer.ReadFile(s.root(), "config.json", 1<<20)

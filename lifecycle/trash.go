@@ -146,7 +146,7 @@ func (s *Store) DeleteCompleted(ctx context.Context, id session.ID) (int64, erro
 }
 
 func (s *Store) remove(ctx context.Context, id session.ID, judge func(lease *writer.Lock) error) (int64, error) {
-	lock, err := s.lock(ctx)
+	lock, err := s.lockCleared(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -191,10 +191,10 @@ func MkdirDurable(dir FS, name string) error {
 
 // RemoveTemps removes the temporary files that crashed writers left in a folder. It
 // removes those for whose final name of returns true, or all if of is nil. Only the one
-// writer of these files may call it.
+// writer of these files may call it. A folder that is not there has none.
 func RemoveTemps(dir FS, name string, of func(name string) bool) error {
 	temps, err := Temps(dir, name)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, temp := range temps {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -91,18 +92,30 @@ func Make(first First, opts Options) (*Committer, error) {
 // newPrefix begins the name of a session's folder until it is complete.
 const newPrefix = ".new-"
 
-// ClearUnfinished removes what a Make that was cut off left behind. The caller holds the
-// store's lock, so nobody is making a session now.
-func ClearUnfinished(root writer.FS) error {
+// Unfinished are the folders of sessions that somebody is making, or was when it was cut off.
+func Unfinished(root writer.FS) (names []string, err error) {
 	entries, err := root.ReadDir(folder.Sessions)
-	if err != nil {
-		return fmt.Errorf("list sessions: %w", err)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list sessions: %w", err)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), newPrefix) {
-			if err := root.RemoveAll(folder.Sessions + "/" + e.Name()); err != nil {
-				return fmt.Errorf("clear unfinished session: %w", err)
-			}
+			names = append(names, folder.Sessions+"/"+e.Name())
+		}
+	}
+	return names, nil
+}
+
+// ClearUnfinished removes what a Make that was cut off left behind. The caller holds the
+// store's lock, so nobody is making a session now.
+func ClearUnfinished(root writer.FS) error {
+	names, err := Unfinished(root)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := root.RemoveAll(name); err != nil {
+			return fmt.Errorf("clear unfinished session: %w", err)
 		}
 	}
 	// The counters and the hint to the latest session are replaced under the same lock.

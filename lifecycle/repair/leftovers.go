@@ -2,7 +2,10 @@ package repair
 
 import (
 	"fmt"
+	"path"
+	"time"
 
+	"github.com/lopen-dev/lopen/lifecycle/commit"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -27,6 +30,25 @@ func leftovers(dir writer.FS, ld *folder.Contents) (all []string) {
 	}
 	if ld != nil && ld.State.Status() == session.StatusActive {
 		all = append(all, fmt.Sprintf("%s is that of %s, which is gone and did not close the session", folder.LeaseFile, writer.LastOwner(dir, folder.LeaseFile)))
+	}
+	return all
+}
+
+// Unfinished names the sessions whose making was cut off.
+func Unfinished(root writer.FS, now time.Time) (all []Check) {
+	names, err := commit.Unfinished(root)
+	if err != nil {
+		return []Check{Failed("sessions", err)}
+	}
+	for _, name := range names {
+		info, err := root.Lstat(name)
+		if _, held, lerr := writer.Holder(root, name+"/"+folder.LeaseFile); err != nil || lerr == nil && held {
+			continue // somebody is making it, or has made it
+		}
+		all = append(all, Check{
+			Name: "unfinished", Found: fmt.Sprintf("%s is of a session whose making was cut off %s ago", path.Base(name), now.Sub(info.ModTime()).Round(time.Second)),
+			Mend: "nothing is lost; it is removed when a session is made or deleted, and by: lopen session prune",
+		})
 	}
 	return all
 }
