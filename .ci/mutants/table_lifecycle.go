@@ -104,6 +104,24 @@ var ofLifecycle = []mutant{
 		"./lifecycle", "TestCreateIsDurableWithoutTheHint",
 	},
 	{
+		"create: temporary files of ids.json are cleared", "lifecycle/commit/open.go",
+		"return of == folder.IDsFile }",
+		"return false }",
+		"./lifecycle/commit", "TestWhatAMakeLeftBehindIsCleared",
+	},
+	{
+		"create: a temporary file of another lock stays", "lifecycle/commit/open.go",
+		"return of == folder.IDsFile }",
+		"return true }",
+		"./lifecycle/commit", "TestWhatAMakeLeftBehindIsCleared",
+	},
+	{
+		"delete: what was cut off is cleared", "lifecycle/trash.go",
+		"lock, err := s.lockCleared(ctx)",
+		"lock, err := s.lock(ctx)",
+		"./lifecycle", "TestDeleteClearsWhatWasCutOff",
+	},
+	{
 		"prune: the lease is taken", "lifecycle/trash.go",
 		"\tlease, err := s.lease(in, id)\n\tif err != nil {\n\t\treturn fmt.Errorf(\"session %s: %w\", id, err)\n\t}\n\treturn errors.Join(fn(lease, in+\"/\"+id.String()), lease.Unlock())\n",
 		"\treturn fn(nil, in+\"/\"+id.String())\n",
