@@ -21,6 +21,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 var update = flag.Bool("update", false, "record the table of damages anew")
@@ -357,4 +358,13 @@ func TestBeginOfTheJournalIsGone(t *testing.T) {
 	require.Equal(t, repair.HistoryDamaged, condition())
 	again(3)
 	require.Equal(t, repair.HistoryDamaged, condition(), "it is not forgotten")
+	var whole []record.Record
+	require.NoError(t, store.Log(sess.ID(), 0, func(r record.Record) error {
+		if r.Snapshot != nil {
+			whole = append(whole, r)
+		}
+		return nil
+	}))
+	require.Len(t, whole, 1)
+	require.Contains(t, whole[0].Snapshot.Counts, record.OpModified, "what it changes of the header is not lost from the log")
 }

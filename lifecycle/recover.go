@@ -278,8 +278,11 @@ func (s *Store) findEdit(id session.ID, op string) (edit Edit, err error) {
 		return edit, &Error{Op: op, Path: dir.Name(), Class: writer.ClassInvalid, Err: errors.New("it was not edited outside")}
 	}
 	edit.Rules = ld.Findings()
-	edit.Changes, err = changes(ld.Unedited, ld.State)
-	return edit, err
+	counts := wire.CountChanges(ld.Unedited, ld.State)
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		edit.Changes = append(edit.Changes, fmt.Sprintf("%s: %d", name, counts[name]))
+	}
+	return edit, nil
 }
 
 // settleEdit reads the session again, under its lease, and accepts or quarantines the edit.
@@ -298,22 +301,4 @@ func (s *Store) settleEdit(id session.ID, discard bool) error {
 		return err
 	}
 	return errors.Join(c.Show(edited), c.Close())
-}
-
-// changes are the operations between two States, counted.
-func changes(from, to *session.State) ([]string, error) {
-	body := wire.EncodeChange(from, to, record.Record{}, 0).Body
-	rec, err := wire.DecodeRecord(fmt.Appendf(nil, `{"seq":1,%s}`, body))
-	if err != nil {
-		return nil, err
-	}
-	counts := map[string]int{}
-	for _, op := range rec.Ops {
-		counts[op.Name]++
-	}
-	all := []string{}
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		all = append(all, fmt.Sprintf("%s: %d", name, counts[name]))
-	}
-	return all, nil
 }

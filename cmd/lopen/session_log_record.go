@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -53,8 +54,8 @@ func newRecordRow(r record.Record) recordRow {
 		row.Ops = append(row.Ops, opRow{op.Name, op.Task, op.From, op.To, op.Count, op.Paths})
 	}
 	if r.Snapshot != nil {
-		for name, n := range r.Snapshot.Counts {
-			row.Ops = append(row.Ops, opRow{Op: name, Count: int(n)})
+		for _, name := range slices.Sorted(maps.Keys(r.Snapshot.Counts)) {
+			row.Ops = append(row.Ops, opRow{Op: name, Count: int(r.Snapshot.Counts[name])})
 		}
 	}
 	return row
@@ -146,8 +147,13 @@ func changesText(r record.Record) (lines []string) {
 		}
 	}
 	if r.Snapshot != nil {
-		for name, n := range r.Snapshot.Counts {
-			lines = append(lines, fmt.Sprintf("%d tasks: %s", n, strings.ReplaceAll(name, "-", " ")))
+		for _, name := range slices.Sorted(maps.Keys(r.Snapshot.Counts)) {
+			switch what := strings.ReplaceAll(name, "-", " "); {
+			case strings.HasPrefix(name, "task-") || strings.HasPrefix(name, "dependency-"):
+				lines = append(lines, fmt.Sprintf("%d tasks: %s", r.Snapshot.Counts[name], what))
+			case name != record.OpModified && name != record.OpChildrenChanged: // as opText
+				lines = append(lines, what)
+			}
 		}
 		lines = append(lines, "the whole state is in "+history.ID{Epoch: r.Epoch, Seq: r.Seq}.Name())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 )
 
@@ -59,4 +60,16 @@ func TestLogTellsOfEachOperation(t *testing.T) {
 		delete(told, m[1])
 	}
 	require.Empty(t, told, "no operation of a record")
+}
+
+// TestLogTellsOfAWholeState says what is printed of a record that has the whole State in the
+// place of its operations.
+func TestLogTellsOfAWholeState(t *testing.T) {
+	t.Parallel()
+	counts := map[string]uint64{
+		record.OpTaskCreated: 4000, record.OpDependencyAdded: 2, record.OpPhaseChanged: 1, record.OpIterationsAdded: 1, record.OpModified: 1, record.OpChildrenChanged: 3,
+	}
+	require.Equal(t, []string{
+		"2 tasks: dependency added", "iterations added", "phase changed", "4000 tasks: task created", "the whole state is in history/2-7.json.zst",
+	}, changesText(record.Record{Epoch: 2, Seq: 7, Snapshot: &record.SnapshotRef{Counts: counts}}))
 }

@@ -57,14 +57,11 @@ func CountChanges(from, to *session.State) map[string]uint64 {
 	if from == nil {
 		from = session.Blank(to.ID())
 	}
-	counts := map[string]uint64{}
-	session.Diff(from, to, func(_ string, was, now *session.Task) bool {
-		if name := taskOp(was, now); name != "" {
-			counts[name]++
-		}
-		return true
-	})
-	return counts
+	d := &differ{from: from, to: to, counts: map[string]uint64{}}
+	d.iterationOps()
+	d.headerOps()
+	d.taskOps()
+	return d.counts
 }
 
 // differ writes the operations between two States.
@@ -72,13 +69,18 @@ type differ struct {
 	encoder
 	from, to *session.State
 	limit    int
-	many     bool // more tasks differ than fit
+	many     bool              // more tasks differ than fit
+	counts   map[string]uint64 // of the operations, which are not written then; nil to write them
 }
 
 func (d *differ) large() bool { return d.many || d.limit > 0 && len(d.b) > d.limit }
 
-// op appends an operation.
+// op appends an operation, or counts it.
 func (d *differ) op(name string, fn func()) {
+	if d.counts != nil {
+		d.counts[name]++
+		return
+	}
 	d.element(func() {
 		d.str("op", name)
 		fn()

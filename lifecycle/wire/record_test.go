@@ -152,6 +152,11 @@ func TestRecordOperations(t *testing.T) {
 		{Name: record.OpTaskStatusChanged, Task: "a", From: "pending", To: "failed"},
 		{Name: record.OpDependencyAdded, Task: "b"},
 	}, rec.Ops)
+	counts := map[string]uint64{}
+	for _, op := range rec.Ops {
+		counts[op.Name]++
+	}
+	require.Equal(t, counts, wire.CountChanges(st, to))
 }
 
 // TestRecordNotes of what is no change of the State, in a record of operations and in
@@ -201,7 +206,9 @@ func TestOneTaskMoreInALongList(t *testing.T) {
 	require.True(t, c.Large)
 	require.Nil(t, c.Body)
 	counts := wire.CountChanges(nil, st)
-	require.Equal(t, map[string]uint64{record.OpTaskCreated: 10_000}, counts)
+	require.Equal(t, map[string]uint64{
+		record.OpTaskCreated: 10_000, record.OpChildrenChanged: 1, record.OpStatusChanged: 1, record.OpPhaseChanged: 1, record.OpStepChanged: 1, record.OpModified: 1,
+	}, counts)
 	rec, err := wire.DecodeRecord(line(9, wire.EncodeSnapshotRecord(record.Record{At: at}, record.SnapshotRef{SHA256: strings.Repeat("0a", 32), Counts: counts})))
 	require.NoError(t, err)
 	require.Equal(t, counts, rec.Snapshot.Counts)
