@@ -130,7 +130,7 @@ var ofLifecycle = []mutant{
 	{
 		"prune: judged again under the lease", "lifecycle/prune.go",
 		"at, err := completedAt(s.readHeld(x.ID, lease))",
-		"at, err := x.completedAt, error(nil)",
+		"at, err := x.at, error(nil)",
 		"./lifecycle", "TestPruneJudgesAgainUnderTheLease",
 	},
 	{
