@@ -31,25 +31,13 @@ func NewID(module string, now time.Time, counter uint64) (ID, error) {
 func ParseID(s string) (ID, error) {
 	rest, counter, ok := cutLast(s)
 	module, day, ok2 := cutLast(rest)
-	if !ok || !ok2 || ValidateModule(module) != nil {
-		return ID{}, noID(s)
-	}
 	n, err := strconv.ParseUint(counter, 10, 64)
-	if err != nil {
-		return ID{}, noID(s)
-	}
-	if t, err := time.Parse("20060102", day); err != nil || t.Year() < 1 {
-		return ID{}, noID(s)
-	}
+	t, noDay := time.Parse("20060102", day)
 	id := ID{Module: module, Day: day, Counter: n}
-	if n == 0 || id.String() != s {
-		return ID{}, noID(s)
+	if !ok || !ok2 || ValidateModule(module) != nil || err != nil || n == 0 || noDay != nil || t.Year() < 1 || id.String() != s {
+		return ID{}, &InvalidError{Field: "session ID", Value: s, Want: "{module}-YYYYMMDD-{counter}, such as auth-20260214-1"}
 	}
 	return id, nil
-}
-
-func noID(s string) error {
-	return &InvalidError{Field: "session ID", Value: s, Want: "{module}-YYYYMMDD-{counter}, such as auth-20260214-1"}
 }
 
 func cutLast(s string) (before, after string, ok bool) {

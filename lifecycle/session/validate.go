@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -34,10 +35,7 @@ func (t *Task) rules() *InvalidError {
 	if t.ID == "" {
 		return &InvalidError{Field: "ID", Want: "a text"}
 	}
-	if err := taskID("ID", t.ID); err != nil {
-		return err
-	}
-	if err := taskID("parent", t.Parent); err != nil {
+	if err := cmp.Or(taskID("ID", t.ID), taskID("parent", t.Parent)); err != nil {
 		return err
 	}
 	for _, id := range t.DependsOn {
@@ -45,10 +43,7 @@ func (t *Task) rules() *InvalidError {
 			return err
 		}
 	}
-	if err := oneOf("kind", t.Kind, kinds); err != nil {
-		return err
-	}
-	if err := oneOf("state", t.State, taskStates); err != nil {
+	if err := cmp.Or(oneOf("kind", t.Kind, kinds), oneOf("state", t.State, taskStates)); err != nil {
 		return err
 	}
 	if t.Attempts < 0 {
@@ -57,10 +52,7 @@ func (t *Task) rules() *InvalidError {
 	if t.Box > BoxTicked {
 		return &InvalidError{Field: "box", Value: strconv.Itoa(int(t.Box)), Want: "none, open or ticked"}
 	}
-	if err := text("name", t.Name, maxTaskName); err != nil {
-		return err
-	}
-	if err := text("last error", t.LastError, maxLastError); err != nil {
+	if err := cmp.Or(text("name", t.Name, maxTaskName), text("last error", t.LastError, maxLastError)); err != nil {
 		return err
 	}
 	for i := range t.Log {
@@ -68,17 +60,11 @@ func (t *Task) rules() *InvalidError {
 			return err
 		}
 	}
-	if err := extra(t.Extra, taskKeys); err != nil {
-		return err
-	}
-	return times(t.StartedAt, t.CompletedAt)
+	return cmp.Or(extra(t.Extra, taskKeys), times(t.StartedAt, t.CompletedAt))
 }
 
 func (a *Attempt) rules() *InvalidError {
-	if err := text("signal", a.Signal, maxLastError); err != nil {
-		return err
-	}
-	if err := text("error", a.Error, maxLastError); err != nil {
+	if err := cmp.Or(text("signal", a.Signal, maxLastError), text("error", a.Error, maxLastError)); err != nil {
 		return err
 	}
 	for _, s := range a.Artifacts {
@@ -95,7 +81,7 @@ func (h *Header) Validate() error { return h.validate(&Header{}) }
 // validate checks a header. What it shares with base was checked before: Data
 // may be a megabyte, and most saves leave it alone.
 func (h *Header) validate(base *Header) error {
-	for _, err := range []*InvalidError{
+	if err := cmp.Or(
 		oneOf("status", h.Status, statuses), oneOf("phase", h.Phase, phases), oneOf("step", h.Step, steps),
 		oneOf("exit reason", h.ExitReason, exitReasons),
 		taskID("component", h.Component), taskID("active task", h.ActiveTask),
@@ -104,10 +90,8 @@ func (h *Header) validate(base *Header) error {
 		texts("settings", h.Settings.Agent, h.Settings.Check, h.Settings.Unit), texts("command", h.Settings.Command...),
 		texts("models", h.Models...), finite("total cost", h.TotalCostUSD),
 		times(h.CreatedAt, h.UpdatedAt, h.CompletedAt),
-	} {
-		if err != nil {
-			return err
-		}
+	); err != nil {
+		return err
 	}
 	if h.CreatedAt.IsZero() || h.UpdatedAt.IsZero() {
 		return &InvalidError{Field: "createdAt or updatedAt", Want: "a time"}
@@ -133,10 +117,7 @@ func (h *Header) validate(base *Header) error {
 
 func (h *Header) pointers() error {
 	if c := h.Check; c != nil {
-		if err := texts("check", c.Command, c.Task); err != nil {
-			return err
-		}
-		if err := times(c.At); err != nil {
+		if err := cmp.Or(texts("check", c.Command, c.Task), times(c.At)); err != nil {
 			return err
 		}
 	}
@@ -158,13 +139,11 @@ func (h *Header) pointers() error {
 
 // Validate says what of an iteration cannot be written: an [*InvalidError].
 func (it *Iteration) Validate() error {
-	for _, err := range []*InvalidError{
+	if err := cmp.Or(
 		taskID("task of an iteration", it.Task), text("model of an iteration", it.Model, maxText), times(it.StartedAt),
 		finite("premium requests of an iteration", it.PremiumRequests), finite("cost of an iteration", it.CostUSD),
-	} {
-		if err != nil {
-			return err
-		}
+	); err != nil {
+		return err
 	}
 	if low := min(it.InputTokens, it.OutputTokens, it.CachedTokens, int64(it.Duration)); low < 0 {
 		return &InvalidError{Field: "tokens or duration of an iteration", Value: strconv.FormatInt(low, 10), Want: "a number from 0 on"}
@@ -240,8 +219,8 @@ func oneObject(field string, raw *strictjson.Value, base strictjson.Value) error
 	if len(*raw) == len(base) && &(*raw)[0] == &base[0] {
 		return nil
 	}
-	compact, ok := strictValue(*raw)
-	if !ok || compact[0] != '{' || len(compact) > maxData {
+	compact := strictValue(*raw)
+	if compact == nil || compact[0] != '{' || len(compact) > maxData {
 		return &InvalidError{Field: field, Value: string(*raw), Want: "one JSON object of at most " + strconv.Itoa(maxData) +
 			" bytes and " + strconv.Itoa(strictjson.MaxRaw) + " levels, no key twice"}
 	}
@@ -262,7 +241,7 @@ func extra(fields []Field, known []string) *InvalidError {
 		if twice || slices.Contains(known, f.Key) || !utf8.ValidString(f.Key) {
 			return &InvalidError{Field: "unknown field", Value: f.Key, Want: "a name that is not taken"}
 		}
-		if v, ok := strictValue(f.Value); !ok || !bytes.Equal(v, f.Value) {
+		if v := strictValue(f.Value); v == nil || !bytes.Equal(v, f.Value) {
 			return &InvalidError{Field: "unknown field " + f.Key, Value: string(f.Value), Want: "one compact JSON value"}
 		}
 	}
@@ -270,18 +249,14 @@ func extra(fields []Field, known []string) *InvalidError {
 }
 
 // strictValue returns a compact copy of a JSON value that can be read again
-// wherever it is written.
-func strictValue(raw []byte) (strictjson.Value, bool) {
+// wherever it is written, nil of anything else.
+func strictValue(raw []byte) strictjson.Value {
 	r := strictjson.NewReader(raw)
 	r.Raw()
 	r.End()
 	if r.Err() != nil {
-		return nil, false
+		return nil
 	}
-	return compact(raw)
-}
-
-func compact(raw []byte) (strictjson.Value, bool) {
-	out, err := strictjson.AppendCompact(make([]byte, 0, len(raw)), raw)
-	return out, err == nil
+	compact, _ := strictjson.AppendCompact(make([]byte, 0, len(raw)), raw) // which was read already
+	return compact
 }

@@ -151,9 +151,7 @@ func (r *Replay) setLists(e *session.Edit) {
 // readMembers reads a header from its members.
 func readMembers(members []session.Field) (*session.Header, error) {
 	e := encoder{b: []byte{'{'}}
-	for _, f := range members {
-		e.field(f.Key, f.Value)
-	}
+	e.extra(members)
 	d := newDecoder(strictjson.NewReader(append(e.b, '}')))
 	h := &session.Header{}
 	d.Object(func(key string) {

@@ -6,12 +6,9 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// attempts appends what was recorded of starts of the command.
-func (e *encoder) attempts(key string, all []record.Attempt) {
-	if len(all) == 0 {
-		return
-	}
-	if data, err := strictjson.Marshal(all); err == nil { // valid ones are never refused
+// tagged appends a value by the tags of its own type.
+func (e *encoder) tagged(key string, v any) {
+	if data, err := strictjson.Marshal(v); err == nil { // valid ones are never refused
 		e.raw(key, data)
 	}
 }
@@ -43,15 +40,6 @@ func (d *decoder) attempts() (all []record.Attempt) {
 		all = append(all, a)
 	})
 	return all
-}
-
-func (e *encoder) rewinding(key string, r *session.Rewinding) {
-	if r == nil {
-		return
-	}
-	if data, err := strictjson.Marshal(r); err == nil { // the type has nothing that it could refuse
-		e.raw(key, data)
-	}
 }
 
 func (d *decoder) rewinding() *session.Rewinding {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -95,8 +94,7 @@ func (d *differ) iterationOps() bool {
 	}
 	d.op(record.OpIterationsAdded, func() {
 		if keep < was.Len() {
-			d.key("keep")
-			d.b = strconv.AppendInt(d.b, int64(keep), 10)
+			d.int("keep", int64(keep))
 		}
 		d.iterations(now, keep)
 	})
@@ -129,11 +127,7 @@ func (d *differ) headerOps() {
 		return
 	}
 	d.op(record.OpModified, func() {
-		d.object("set", func() {
-			for _, f := range c.set {
-				d.field(f.Key, f.Value)
-			}
-		})
+		d.object("set", func() { d.extra(c.set) })
 		d.strs("unset", c.unset)
 	})
 }
@@ -276,10 +270,7 @@ func (d *differ) taskOp(c changed) {
 			d.str("from", string(c.was.State))
 		}
 		d.str("parent", c.now.Parent)
-		d.key("task")
-		d.b = append(d.b, '{')
-		d.task(c.now)
-		d.b = append(d.b, '}')
+		d.object("task", func() { d.task(c.now) })
 	})
 }
 

@@ -50,8 +50,7 @@ func encodeCause(r record.Record) *encoder {
 // EncodeAppended returns the body of a record that is a message or an event of the
 // transcript, with how many of both there are, up to the object itself, which is its end.
 func EncodeAppended(r record.Record) []byte {
-	e := &encoder{b: make([]byte, 1, 128)}
-	e.b[0] = '{'
+	e := &encoder{b: append(make([]byte, 0, 128), '{')}
 	e.time("at", r.At)
 	e.uint("messages", r.Messages)
 	e.uint("transcript", r.Transcript)

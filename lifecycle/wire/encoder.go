@@ -65,11 +65,8 @@ func (e *encoder) strs(k string, all []string) {
 		return
 	}
 	e.key(k)
-	e.b = append(e.b, '[')
 	for i, v := range all {
-		if i > 0 {
-			e.b = append(e.b, ',')
-		}
+		e.b = append(e.b, "[,"[min(i, 1)])
 		e.quote(v)
 	}
 	e.b = append(e.b, ']')

@@ -125,9 +125,13 @@ func (e *encoder) composite(m *member, v reflect.Value) {
 	case *session.ID:
 		e.str(m.key, p.String())
 	case **session.Rewinding:
-		e.rewinding(m.key, *p)
+		if *p != nil {
+			e.tagged(m.key, *p)
+		}
 	case *[]record.Attempt:
-		e.attempts(m.key, *p)
+		if len(*p) > 0 {
+			e.tagged(m.key, *p)
+		}
 	default:
 		switch {
 		case v.Kind() == reflect.Struct:
