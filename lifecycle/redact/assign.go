@@ -40,17 +40,17 @@ func hideValue(b []byte, i, from, to int, kind string, quoted bool) (span, int) 
 // are escaped when JSON stands within JSON, and the rest of a sign such as "?=". A type
 // is no name, and value="..." has the name of what stands before it.
 func nameBefore(b []byte, i int) []byte {
-	end := skipBack(b, i, blank)
+	end := skipBack(b, i, blank, maxGap)
 	if i < len(b) && b[i] == '=' {
-		end = skipBack(b, skipBack(b, end, operator), blank)
+		end = skipBack(b, skipBack(b, end, operator, maxGap), blank, maxGap)
 	}
 	name := nameAt(b, &end)
 	switch string(name) {
 	case "string", "String", "str":
-		end = skipBack(b, end, beforeType)
+		end = skipBack(b, end, beforeType, maxGap)
 		name = nameAt(b, &end)
 	case "value":
-		end = skipBack(b, end, beforeValue)
+		end = skipBack(b, end, beforeValue, maxGap)
 		name = nameAt(b, &end)
 	}
 	return name
@@ -58,18 +58,15 @@ func nameBefore(b []byte, i int) []byte {
 
 // nameAt returns the name that ends at b[*end] and sets end to where it begins.
 func nameAt(b []byte, end *int) []byte {
-	to := skipBack(b, *end, closing)
-	start := to
-	for start > 0 && to-start < maxName && nameChar[b[start-1]] {
-		start--
-	}
-	*end = start
-	return b[start:to]
+	to := skipBack(b, *end, closing, maxGap)
+	*end = skipBack(b, to, dotted, maxName)
+	return b[*end:to]
 }
 
-// skipBack returns where the run of chars that ends at b[i] begins.
-func skipBack(b []byte, i int, chars *class) int {
-	for stop := max(0, i-maxGap); i > stop && chars[b[i-1]]; {
+// skipBack returns where the run of chars that ends at b[i] begins, looking at most n bytes
+// far.
+func skipBack(b []byte, i int, chars *class, n int) int {
+	for stop := max(0, i-n); i > stop && chars[b[i-1]]; {
 		i--
 	}
 	return i
@@ -118,10 +115,7 @@ func matchElement(b []byte, i int) (span, int) {
 	if i == 0 || !alnum[b[i-1]] {
 		return span{}, i + 1
 	}
-	start := i
-	for start > 0 && i-start < maxName && nameChar[b[start-1]] {
-		start--
-	}
+	start := skipBack(b, i, dotted, maxName)
 	if start == 0 || b[start-1] != '<' {
 		return span{}, i + 1
 	}
@@ -150,10 +144,7 @@ func matchSecond(b []byte, i int) (span, int) {
 	if kind == "" || kind == "cookie" || end == 0 || b[end-1] != b[i] {
 		return span{}, i + 1
 	}
-	at := i + 2
-	for n := 0; n < maxGap && at < len(b) && (b[at] == ' ' || b[at] == '\t'); n++ {
-		at++
-	}
+	at := run(b, i+2, blank, maxGap)
 	from, to, ok := quotedAt(b, &at)
 	if !ok || !randomToken(bare(b[from:to])) && !isUUID(b[from:to]) {
 		return span{}, i + 1

@@ -17,6 +17,7 @@ func classOf(ranges string, more string) *class {
 }
 
 var (
+	digits    = classOf("09", "")
 	hex       = classOf("09afAF", "")
 	upperNum  = classOf("AZ09", "")
 	alnum     = classOf("AZaz09", "")
@@ -35,7 +36,6 @@ var (
 	letters   = classOf("AZaz09", "#")
 	teams     = classOf("AZaz09", "-@/")
 	kindChar  = classOf("az09", "-")
-	nameChar  = classOf("AZaz09", "_-.")
 	tilde     = classOf("AZaz09", "_-.~")
 	// valueEnd ends a value that stands without quotes; a mark does not.
 	valueEnd = classOf("\x00\x00\x02 ", "\"'`,;&<>(){}]")

@@ -45,10 +45,7 @@ func matchPEMEnd(b []byte, i int) (span, int) {
 	long := false
 	for at := i; at > 0 && i-at < pemReach; {
 		to := pemSpaceBack(b, at)
-		at = to
-		for at > 0 && to-at < pemReach && pemWord[b[at-1]] {
-			at--
-		}
+		at = skipBack(b, to, pemWord, pemReach)
 		switch {
 		case at == to:
 			at = 0 // neither space nor a word

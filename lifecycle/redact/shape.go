@@ -45,10 +45,7 @@ func matchMaxMind(b []byte, i int) (span, int) {
 func matchTelegram(b []byte, i int) (span, int) {
 	const minID, maxID, minBody = 5, 16, 33
 	end := run(b, i+1, dash, -1)
-	start := i
-	for start > 0 && i-start <= maxID && isDigit(b[start-1]) {
-		start--
-	}
+	start := skipBack(b, i, digits, maxID+1)
 	if end-i-2 < minBody || i-start < minID || i-start > maxID || start > 0 && isLetter(b[start-1]) || !looksIssued(b, i, i+1, min(end, i+sureBytes)) {
 		return span{}, i + 1
 	}

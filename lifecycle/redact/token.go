@@ -1,14 +1,16 @@
 package redact
 
-// token is a key that its vendor gave a prefix: prefix, then at least min bytes
-// of body. The body runs on as long as its class does, so that a longer key of
-// tomorrow is hidden to its end. sure, when set, looks at the first sureBytes of
-// the body and rules out words.
+import "strings"
+
+// token is a key that its vendor gave one of some prefixes, separated by spaces: a prefix,
+// then at least min bytes of body. The body runs on as long as its class does, so that a
+// longer key of tomorrow is hidden to its end. sure, when set, looks at the first sureBytes
+// of the body and rules out words.
 type token struct {
-	kind, prefix string
-	body         *class
-	min          int
-	sure         func(b []byte, start, body, end int) bool
+	kind, prefixes string
+	body           *class
+	min            int
+	sure           func(b []byte, start, body, end int) bool
 }
 
 // sureBytes bounds what sure looks at, and so what a refusal costs.
@@ -17,63 +19,29 @@ const sureBytes = 256
 // tokens is written down from the vendors' documentation of their formats. The
 // lengths are minimums and a little below what is issued today.
 var tokens = []token{
-	{"aws-access-key", "AKIA", upperNum, 16, awsShape},
-	{"aws-access-key", "ASIA", upperNum, 16, awsShape},
-	{"aws-access-key", "ABIA", upperNum, 16, awsShape},
-	{"aws-access-key", "ACCA", upperNum, 16, awsShape},
-	{"github-token", "ghp_", word, 30, nil},
-	{"github-token", "gho_", word, 30, nil},
-	{"github-token", "ghu_", word, 30, nil},
-	{"github-token", "ghs_", word, 30, nil},
-	{"github-token", "ghr_", word, 30, nil},
-	{"github-token", "github_pat_", word, 30, nil},
-	{"gitlab-token", "glpat-", dotted, 20, nil},
-	{"gitlab-token", "gldt-", dotted, 20, nil},
-	{"gitlab-token", "glrt-", dotted, 20, nil},
-	{"gitlab-token", "glptt-", dotted, 20, nil},
-	{"gitlab-token", "glcbt-", dotted, 20, nil},
-	{"gitlab-token", "glft-", dotted, 20, nil},
-	{"gitlab-token", "glsoat-", dotted, 20, nil},
-	{"gitlab-token", "glimt-", dotted, 20, nil},
-	{"gitlab-token", "glagent-", dotted, 20, nil},
-	{"gitlab-token", "gloas-", dotted, 20, nil},
-	{"slack-token", "xoxb-", dash, 10, hasDigit},
-	{"slack-token", "xoxp-", dash, 10, hasDigit},
-	{"slack-token", "xoxa-", dash, 10, hasDigit},
-	{"slack-token", "xoxr-", dash, 10, hasDigit},
-	{"slack-token", "xoxs-", dash, 10, hasDigit},
-	{"slack-token", "xoxc-", dash, 10, hasDigit},
-	{"slack-token", "xoxe-", dash, 10, hasDigit},
+	{"aws-access-key", "AKIA ASIA ABIA ACCA", upperNum, 16, awsShape},
+	{"github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", word, 30, nil},
+	{"gitlab-token", "glpat- gldt- glrt- glptt- glcbt- glft- glsoat- glimt- glagent- gloas- glffct-", dotted, 20, nil},
+	{"slack-token", "xoxb- xoxp- xoxa- xoxr- xoxs- xoxc- xoxe- xapp-", dash, 10, hasDigit},
 	{"slack-token", "xoxd-", cookie, 10, hasDigit},
-	{"slack-token", "xapp-", dash, 10, hasDigit},
-	{"slack-webhook", "hooks.slack.com/services/", base64, 20, nil},
-	{"stripe-key", "sk_live_", alnum, 16, looksIssued},
-	{"stripe-key", "sk_test_", alnum, 16, looksIssued},
-	{"stripe-key", "rk_live_", alnum, 16, looksIssued},
-	{"stripe-key", "rk_test_", alnum, 16, looksIssued},
+	{"slack-webhook", "hooks.slack.com/services/ hooks.slack.com/workflows/ hooks.slack.com/triggers/", base64, 20, nil},
+	{"stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ sk_prod_ rk_prod_", alnum, 16, looksIssued},
 	{"stripe-key", "whsec_", base64, 24, looksIssued},
 	{"google-api-key", "AIza", dash, 35, nil},
 	{"google-oauth", "GOCSPX-", dash, 28, nil},
 	{"google-oauth", "ya29.", dotted, 20, looksIssued},
 	{"anthropic-key", "sk-ant-", dash, 20, looksIssued},
-	{"openai-key", "sk-proj-", dash, 20, looksIssued},
-	{"openai-key", "sk-svcacct-", dash, 20, looksIssued},
-	{"openai-key", "sk-admin-", dash, 20, looksIssued},
+	{"openai-key", "sk-proj- sk-svcacct- sk-admin-", dash, 20, looksIssued},
 	{"openai-key", "sk-", alnum, 32, skShape},
 	{"openrouter-key", "sk-or-v1-", alnum, 32, looksIssued},
 	{"npm-token", "npm_", alnum, 36, looksIssued},
 	{"pypi-token", "pypi-AgE", dash, 40, nil},
-	{"huggingface-token", "hf_", alnum, 30, looksIssued},
-	{"huggingface-token", "api_org_", alnum, 30, looksIssued},
+	{"huggingface-token", "hf_ api_org_", alnum, 30, looksIssued},
 	{"groq-key", "gsk_", alnum, 40, looksIssued},
 	{"xai-key", "xai-", alnum, 40, looksIssued},
-	{"docker-token", "dckr_pat_", dash, 20, looksIssued},
-	{"digitalocean-token", "dop_v1_", hex, 60, nil},
-	{"digitalocean-token", "doo_v1_", hex, 60, nil},
-	{"digitalocean-token", "dor_v1_", hex, 60, nil},
-	{"shopify-token", "shpat_", hex, 32, nil},
-	{"shopify-token", "shpss_", hex, 32, nil},
-	{"shopify-token", "shpca_", hex, 32, nil},
+	{"docker-token", "dckr_pat_ dckr_oat_", dash, 20, looksIssued},
+	{"digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", hex, 60, nil},
+	{"shopify-token", "shpat_ shpss_ shpca_ shppa_", hex, 32, nil},
 	{"databricks-token", "dapi", hex, 32, nil},
 	{"vault-token", "hvs.", dash, 24, looksIssued},
 	{"grafana-token", "glsa_", word, 32, looksIssued},
@@ -85,8 +53,7 @@ var tokens = []token{
 	{"alibaba-key", "LTAI", alnum, 20, wholeWord},
 	{"artifactory-key", "AKCp", alnum, 60, wholeWord},
 	{"artifactory-key", "cmVmd", alnum, 55, wholeWord},
-	{"atlassian-token", "ATATT3", bearer, 50, looksIssued},
-	{"atlassian-token", "ATCTT3", bearer, 50, looksIssued},
+	{"atlassian-token", "ATATT3 ATCTT3", bearer, 50, looksIssued},
 	{"atlassian-token", "ATBB", alnum, 28, looksIssued},
 	{"bedrock-key", "ABSK", base64, 80, wholeWord},
 	{"bedrock-key", "bedrock-api-key-", base64, 20, looksIssued},
@@ -97,47 +64,31 @@ var tokens = []token{
 	{"cloudflare-key", "v1.0-", hexDash, 100, nil},
 	{"contentful-token", "CFPAT-", dash, 40, looksIssued},
 	{"defined-token", "dnkey-", dash, 60, looksIssued},
-	{"discord-webhook", "discord.com/api/webhooks/", base64, 60, looksIssued},
-	{"discord-webhook", "discordapp.com/api/webhooks/", base64, 60, looksIssued},
-	{"docker-token", "dckr_oat_", dash, 20, looksIssued},
-	{"doppler-token", "dp.pt.", alnum, 40, looksIssued},
+	{"discord-webhook", "discord.com/api/webhooks/ discordapp.com/api/webhooks/", base64, 60, looksIssued},
+	{"doppler-token", "dp.pt. dp.ct. dp.sa.", alnum, 40, looksIssued},
 	{"doppler-token", "dp.st.", dotted, 40, looksIssued},
-	{"doppler-token", "dp.ct.", alnum, 40, looksIssued},
-	{"doppler-token", "dp.sa.", alnum, 40, looksIssued},
-	{"duffel-token", "duffel_test_", bearer, 40, looksIssued},
-	{"duffel-token", "duffel_live_", bearer, 40, looksIssued},
-	{"dynatrace-token", "dt0c01.", dotted, 60, looksIssued},
-	{"dynatrace-token", "dt0s16.", dotted, 60, looksIssued},
+	{"duffel-token", "duffel_test_ duffel_live_", bearer, 40, looksIssued},
+	{"dynatrace-token", "dt0c01. dt0s16.", dotted, 60, looksIssued},
 	{"e2b-key", "e2b_", hex, 40, nil},
-	{"easypost-key", "EZAK", alnum, 50, wholeWord},
-	{"easypost-key", "EZTK", alnum, 50, wholeWord},
-	{"facebook-token", "EAAM", alnum, 80, wholeWord},
-	{"facebook-token", "EAAC", alnum, 80, wholeWord},
+	{"easypost-key", "EZAK EZTK", alnum, 50, wholeWord},
+	{"facebook-token", "EAAM EAAC", alnum, 80, wholeWord},
 	{"figma-token", "figd_", dash, 36, looksIssued},
-	{"flutterwave-key", "FLWSECK_TEST-", dash, 12, looksIssued},
-	{"flutterwave-key", "FLWPUBK_TEST-", dash, 12, looksIssued},
+	{"flutterwave-key", "FLWSECK_TEST- FLWPUBK_TEST-", dash, 12, looksIssued},
 	{"flutterwave-key", "FLWSECK-", dash, 30, looksIssued},
 	{"fly-token", "fo1_", dash, 40, looksIssued},
-	{"fly-token", "fm1a_", base64, 80, looksIssued},
-	{"fly-token", "fm1r_", base64, 80, looksIssued},
-	{"fly-token", "fm2_", base64, 80, looksIssued},
+	{"fly-token", "fm1a_ fm1r_ fm2_", base64, 80, looksIssued},
 	{"frameio-token", "fio-u-", bearer, 60, looksIssued},
-	{"gitlab-token", "glffct-", dotted, 20, nil},
 	{"gitlab-token", "GR1348941", dash, 20, looksIssued},
 	{"grafana-token", "eyJrIjoi", base64, 60, looksIssued},
 	{"grafana-token", "glc_", base64, 32, looksIssued},
-	{"harness-token", "pat.", dotted, 68, harnessShape},
-	{"harness-token", "sat.", dotted, 68, harnessShape},
+	{"harness-token", "pat. sat.", dotted, 68, harnessShape},
 	{"heroku-key", "HRKU-", dash, 36, looksIssued},
 	{"infracost-key", "ico-", alnum, 32, issuedWord},
-	{"intra42-secret", "s-s4t2ud-", hex, 60, nil},
-	{"intra42-secret", "s-s4t2af-", hex, 60, nil},
+	{"intra42-secret", "s-s4t2ud- s-s4t2af-", hex, 60, nil},
 	{"jwt", "ZXlK", base64, 40, wholeWord},
 	{"langfuse-key", "sk-lf-", hexDash, 36, nil},
-	{"langsmith-key", "lsv2_pt_", word, 32, looksIssued},
-	{"langsmith-key", "lsv2_sk_", word, 32, looksIssued},
-	{"linear-key", "lin_api_", alnum, 30, looksIssued},
-	{"linear-key", "lin_oauth_", alnum, 30, looksIssued},
+	{"langsmith-key", "lsv2_pt_ lsv2_sk_", word, 32, looksIssued},
+	{"linear-key", "lin_api_ lin_oauth_", alnum, 30, looksIssued},
 	{"newrelic-key", "NRAK-", alnum, 27, looksIssued},
 	{"newrelic-key", "NRII-", dash, 32, looksIssued},
 	{"newrelic-key", "NRJS-", hex, 19, nil},
@@ -148,12 +99,8 @@ var tokens = []token{
 	{"openshift-token", "sha256~", dash, 43, looksIssued},
 	{"perplexity-key", "pplx-", alnum, 40, looksIssued},
 	{"pinecone-key", "pcsk_", word, 40, looksIssued},
-	{"plaid-token", "access-sandbox-", hexDash, 36, nil},
-	{"plaid-token", "access-development-", hexDash, 36, nil},
-	{"plaid-token", "access-production-", hexDash, 36, nil},
-	{"planetscale-token", "pscale_tkn_", dotted, 32, looksIssued},
-	{"planetscale-token", "pscale_oauth_", dotted, 32, looksIssued},
-	{"planetscale-token", "pscale_pw_", dotted, 32, looksIssued},
+	{"plaid-token", "access-sandbox- access-development- access-production-", hexDash, 36, nil},
+	{"planetscale-token", "pscale_tkn_ pscale_oauth_ pscale_pw_", dotted, 32, looksIssued},
 	{"postman-key", "PMAK-", dash, 50, looksIssued},
 	{"prefect-key", "pnu_", alnum, 36, looksIssued},
 	{"pulumi-token", "pul-", hex, 40, issuedWord},
@@ -161,26 +108,16 @@ var tokens = []token{
 	{"replicate-token", "r8_", alnum, 37, looksIssued},
 	{"rubygems-key", "rubygems_", hex, 48, nil},
 	{"scalingo-token", "tk-us-", dash, 48, looksIssued},
-	{"sendinblue-key", "xkeysib-", dash, 70, looksIssued},
-	{"sendinblue-key", "xsmtpsib-", dash, 70, looksIssued},
+	{"sendinblue-key", "xkeysib- xsmtpsib-", dash, 70, looksIssued},
 	{"sentry-token", "sntrys_", base64, 60, looksIssued},
 	{"sentry-token", "sntryu_", hex, 60, nil},
-	{"settlemint-token", "sm_aat_", alnum, 16, looksIssued},
-	{"settlemint-token", "sm_pat_", alnum, 16, looksIssued},
-	{"settlemint-token", "sm_sat_", alnum, 16, looksIssued},
-	{"shippo-token", "shippo_live_", hex, 40, nil},
-	{"shippo-token", "shippo_test_", hex, 40, nil},
-	{"shopify-token", "shppa_", hex, 32, nil},
+	{"settlemint-token", "sm_aat_ sm_pat_ sm_sat_", alnum, 16, looksIssued},
+	{"shippo-token", "shippo_live_ shippo_test_", hex, 40, nil},
 	{"slack-token", "xoxo-", dash, 20, hasDigit},
 	{"slack-token", "xoxe.xox", dash, 40, hasDigit},
-	{"slack-webhook", "hooks.slack.com/workflows/", base64, 20, nil},
-	{"slack-webhook", "hooks.slack.com/triggers/", base64, 20, nil},
 	{"sourcegraph-token", "sgp_", word, 40, looksIssued},
-	{"square-token", "sq0atp-", dash, 22, looksIssued},
-	{"square-token", "sq0csp-", dash, 22, looksIssued},
+	{"square-token", "sq0atp- sq0csp-", dash, 22, looksIssued},
 	{"square-token", "EAAA", dash, 50, wholeWord},
-	{"stripe-key", "sk_prod_", alnum, 16, looksIssued},
-	{"stripe-key", "rk_prod_", alnum, 16, looksIssued},
 	{"supabase-key", "sbp_", hex, 40, nil},
 	{"supabase-key", "sb_secret_", dash, 20, looksIssued},
 	{"tailscale-key", "tskey-", dash, 20, looksIssued},
@@ -192,22 +129,23 @@ var tokens = []token{
 	{"yandex-key", "AQVN", dash, 35, wholeWord},
 }
 
-func tokenRules() []rule {
-	rules := make([]rule, len(tokens))
-	for i, t := range tokens {
-		rules[i] = rule{t.prefix, t.match}
+func tokenRules() (rules []rule) {
+	for i := range tokens {
+		for prefix := range strings.FieldsSeq(tokens[i].prefixes) {
+			rules = append(rules, rule{prefix, func(b []byte, at int) (span, int) { return tokens[i].match(b, at, len(prefix)) }})
+		}
 	}
 	return rules
 }
 
-func (t token) match(b []byte, i int) (span, int) {
-	body := i + len(t.prefix)
+func (t *token) match(b []byte, i, prefix int) (span, int) {
+	body := i + prefix
 	head := run(b, body, t.body, max(sureBytes, t.min))
 	if head-body < t.min || t.sure != nil && !t.sure(b, i, body, head) {
 		return span{}, i + 1
 	}
 	end := run(b, head, t.body, -1)
-	next := end - len(t.prefix) + 1
+	next := end - prefix + 1
 	for b[end-1] == '.' {
 		end-- // the full stop of a sentence
 	}
