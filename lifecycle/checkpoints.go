@@ -164,7 +164,7 @@ func (s *Store) CheckpointUsage() (u CheckpointUsage, err error) {
 			u.Unneeded = -1
 		}
 	}
-	u.Blobs, err = checkpoint.Usage(cps.blobs)
+	u.Blobs, err = cps.blobs.Usage()
 	u.Chain = fileBytes(cps.dirs[0])
 	return u, err
 }
@@ -189,7 +189,7 @@ func (c *Checkpoints) sweep() (blob.Swept, error) {
 	swept, err := c.blobs.Sweep(func() (map[blob.Hash]struct{}, error) {
 		needed := map[blob.Hash]struct{}{}
 		return needed, checkpoint.Roots(c.dirs[0], c.blobs, needed)
-	}, false)
+	})
 	if err != nil {
 		return swept, fmt.Errorf("free what no checkpoint needs: %w", err)
 	}

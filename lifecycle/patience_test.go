@@ -60,7 +60,7 @@ func TestLocksAreNotWaitedForWithoutBound(t *testing.T) {
 				close(stopped)
 				<-finish
 				return nil, context.Canceled
-			}, false)
+			})
 			ended <- err
 		}()
 		<-stopped

@@ -303,7 +303,7 @@ func (s *Store) checkpointLimit(cps *Checkpoints) (int64, error) {
 	if err != nil || free/freeShare >= limit {
 		return limit, nil //nolint:nilerr // not known on this system
 	}
-	taken, err := checkpoint.Usage(cps.blobs)
+	taken, err := cps.blobs.Usage()
 	if err != nil {
 		return 0, err
 	}

@@ -68,35 +68,58 @@ func LockWait(ctx context.Context, dir FS, name string, owner Owner) (*Lock, err
 }
 
 func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lock, error) {
+	l := &Lock{path: filepath.Join(dir.Name(), name)}
+	var err error
+	l.fl, l.held, err = Flocked(dir, "lock", name, func(fl Flock) (bool, error) { return acquire(ctx, fl, wait) })
+	switch {
+	case ClassOf(err) == ClassFenced:
+		return nil, &Error{Op: "lock", Path: l.path, Class: ClassBusy, Err: errors.New("somebody is moving it at this moment; try again")}
+	case err != nil:
+		return nil, err
+	case l.fl == nil:
+		return nil, &BusyError{Path: l.path, Owner: LastOwner(dir, name)}
+	}
+	RecordOwner(dir, name, owner)
+	return l, nil
+}
+
+// Flocked creates the file of that name if it is missing, and takes an flock on it with take.
+// It returns a nil Flock if take returns false. Otherwise the flock is on the file that has
+// the name, which held describes. The error has class fenced if the file is replaced again
+// and again.
+func Flocked(dir FS, op, name string, take func(Flock) (bool, error)) (fl Flock, held fs.FileInfo, err error) {
 	full := filepath.Join(dir.Name(), name)
 	for range attempts {
 		// The Flock opens its file by path. So the file is created here, through the FS,
-		// where no name leads outside; Check then verifies that both are the same file.
-		f, _, err := OpenRegular(dir, "lock", name, os.O_CREATE|os.O_RDWR)
+		// where no name leads outside and no symlink is followed. Below it is verified
+		// that both are the same file.
+		f, _, err := OpenRegular(dir, op, name, os.O_CREATE|os.O_RDWR)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err := f.Close(); err != nil {
-			return nil, NewError("lock", full, NotCommitted, err)
+			return nil, nil, NewError(op, full, NotCommitted, err)
 		}
-		l := &Lock{path: full, fl: dir.Flock(name, os.O_RDWR)}
-		ok, err := acquire(ctx, l.fl, wait)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // the file was removed since
+		fl := dir.Flock(name, os.O_RDWR)
+		ok, err := take(fl)
+		if err == nil && !ok {
+			return nil, nil, nil
 		}
-		if err != nil {
-			return nil, NewError("lock", full, NotCommitted, err)
+		if err == nil {
+			var there fs.FileInfo
+			if held, err = fl.Stat(); err == nil {
+				there, err = dir.Lstat(name)
+			}
+			if err == nil && SameFile(held, there) {
+				return fl, held, nil
+			}
+			_ = fl.Close() // the file was replaced before the flock was taken, or cannot be looked at
 		}
-		if !ok {
-			return nil, &BusyError{Path: full, Owner: LastOwner(dir, name)}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the file was removed since
+			return nil, nil, NewError(op, full, NotCommitted, err)
 		}
-		if l.held, err = l.fl.Stat(); err == nil && l.Check(dir, name) == nil {
-			RecordOwner(dir, name, owner)
-			return l, nil
-		}
-		_ = l.fl.Close() // the file was replaced before the flock was taken
 	}
-	return nil, &Error{Op: "lock", Path: full, Class: ClassBusy, Err: errors.New("somebody is moving it at this moment; try again")}
+	return nil, nil, &Error{Op: op, Path: full, Class: ClassFenced, Err: errors.New("the lock file or its folder is replaced again and again")}
 }
 
 // acquire takes the exclusive lock. It returns false when ctx ends or, without

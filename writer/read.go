@@ -110,7 +110,12 @@ func ReadText(dir FS, name string, limit int64) ([]byte, error) {
 	for buf := make([]byte, 64<<10); ; {
 		n, err := f.Read(buf)
 		if nul := bytes.IndexByte(buf[:n], 0); nul >= 0 {
-			return readBegin(dir, name, text+int64(nul)+1)
+			data := make([]byte, text+int64(nul)+1)
+			n, err := f.ReadAt(data, 0)
+			if err != nil && !errors.Is(err, io.EOF) {
+				return nil, NewError("read", full, NotCommitted, err)
+			}
+			return data[:n], nil
 		}
 		text += int64(n)
 		if errors.Is(err, io.EOF) {
@@ -120,21 +125,6 @@ func ReadText(dir FS, name string, limit int64) ([]byte, error) {
 			return nil, NewError("read", full, NotCommitted, err)
 		}
 	}
-}
-
-// readBegin reads the first n bytes of a file.
-func readBegin(dir FS, name string, n int64) ([]byte, error) {
-	f, _, err := OpenRegular(dir, "read", name, os.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data := make([]byte, n)
-	have, err := io.ReadFull(f, data)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return nil, NewError("read", filepath.Join(dir.Name(), name), NotCommitted, err)
-	}
-	return data[:have], nil
 }
 
 // ReadHead reads the beginning of a regular file into buf and returns the number of bytes,

@@ -177,8 +177,8 @@ var ofWriter = []mutant{
 	},
 	{
 		"lock: the file that was locked is the one of the name", "writer/lock.go",
-		" && l.Check(dir, name) == nil",
-		"",
+		" && SameFile(held, there) {",
+		" {",
 		"./lifecycle", "TestFault25LockReplacedWhileItIsTaken",
 	},
 	{

@@ -27,7 +27,7 @@ func sweep(s *Store) error {
 	_, err := s.blobs.Sweep(func() (map[blob.Hash]struct{}, error) {
 		into := map[blob.Hash]struct{}{}
 		return into, Roots(s.dir, s.blobs, into)
-	}, false)
+	})
 	return err
 }
 

@@ -667,7 +667,7 @@ func (m *model) forgets(a *actor) {
 		_, err := a.cps.blobs.Sweep(func() (map[blob.Hash]struct{}, error) {
 			into := map[blob.Hash]struct{}{}
 			return into, Roots(a.cps.dir, a.cps.blobs, into)
-		}, false)
+		})
 		return err
 	})
 }

@@ -87,7 +87,7 @@ func (s *Store) measure() error {
 	if s.objects >= 0 {
 		return nil
 	}
-	n, err := Usage(s.blobs)
+	n, err := s.blobs.Usage()
 	if err != nil {
 		return err
 	}
@@ -256,10 +256,4 @@ func (l *ledger) release(n node) {
 	for _, sub := range below {
 		l.release(sub)
 	}
-}
-
-// Usage is what the objects take on the disk, in bytes.
-func Usage(blobs *blob.Store) (int64, error) {
-	u, err := blobs.Usage()
-	return u.Bytes, err
 }

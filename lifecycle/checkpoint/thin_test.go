@@ -95,7 +95,7 @@ func TestThin(t *testing.T) {
 			require.NoError(t, sweep(p.Store))
 			require.NoError(t, whole(p.Store))
 			if len(done.Removed) > 0 { // what it counted is there, and the frames of the packs
-				used, err := Usage(p.blobs)
+				used, err := p.blobs.Usage()
 				require.NoError(t, err)
 				require.InDelta(t, done.Bytes, used, 300*float64(len(x.want)))
 			}
@@ -147,7 +147,7 @@ func TestRewoundWhileThinned(t *testing.T) {
 	require.NotEmpty(t, done.Removed)
 	require.NoError(t, sweep(p.Store))
 	require.NoError(t, whole(p.Store))
-	used, err := Usage(p.blobs)
+	used, err := p.blobs.Usage()
 	require.NoError(t, err)
 	require.InDelta(t, done.Bytes, used, 300*float64(len(p.numbers())))
 }

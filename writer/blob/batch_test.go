@@ -148,7 +148,7 @@ func batchFaults(t *testing.T, limit int) {
 		for _, c := range all {
 			h := put(t, New(dir), c)
 			require.NoError(t, New(dir).Verify(h))
-			_, err := New(dir).Sweep(only(h), false)
+			_, err := New(dir).Sweep(only(h))
 			require.NoError(t, err)
 			require.Equal(t, []Hash{h}, list(t, New(dir)))
 		}

@@ -137,7 +137,7 @@ func TestFault29MissingDamagedHusk(t *testing.T) {
 			require.Equal(t, hash, again)
 			require.NoError(t, read(s, hash))
 
-			swept, err := s.Sweep(func() (map[blob.Hash]struct{}, error) { return map[blob.Hash]struct{}{hash: {}}, nil }, false)
+			swept, err := s.Sweep(func() (map[blob.Hash]struct{}, error) { return map[blob.Hash]struct{}{hash: {}}, nil })
 			require.NoError(t, err)
 			require.Equal(t, []blob.Hash{other}, swept.Hashes)
 			require.NoError(t, read(s, hash))

@@ -49,7 +49,7 @@ func Example() {
 	data, err := io.ReadAll(r) // the error would report damage
 	fmt.Printf("%q %v\n", data, err)
 
-	swept, err := s.Sweep(func() (map[blob.Hash]struct{}, error) { return nil, nil }, false)
+	swept, err := s.Sweep(func() (map[blob.Hash]struct{}, error) { return nil, nil })
 	fmt.Println(len(swept.Hashes), swept.Bytes, err)
 	fmt.Println(s.Has(hash))
 	// Output:

@@ -2,20 +2,15 @@ package blob
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/lopen-dev/lopen/writer"
 )
 
-const (
-	pollDelay = 5 * time.Millisecond // pause between two attempts at the lock
-	attempts  = 4                    // bounds the attempts when a file is replaced meanwhile
-)
+// pollDelay is the pause between two attempts at the lock.
+const pollDelay = 5 * time.Millisecond
 
 // A Hold excludes sweeps. Take it before the first look at a blob, and release it when
 // the manifest that names the stored blobs is durable.
@@ -80,43 +75,12 @@ func (s *Store) unlock(op string, fl writer.Flock) error {
 // in a way that excludes this. writer.TryLock cannot be used: it would wait for the holder
 // of a shared lock, which it takes for a caller of writer.Holder.
 func (s *Store) tryLock(op string, try func(writer.Flock) (bool, error)) (writer.Flock, error) {
-	for range attempts {
-		// The Flock opens its file by path. So the file is created here, through the FS,
-		// where no name leads outside and no symlink is followed. Below it is verified
-		// that both are the same file.
-		f, _, err := writer.OpenRegular(s.dir, op, lockName, os.O_CREATE|os.O_RDWR)
-		if err != nil {
-			return nil, err
-		}
-		if err := f.Close(); err != nil {
-			return nil, writer.NewError(op, s.path(lockName), writer.NotCommitted, err)
-		}
-		fl := s.dir.Flock(lockName, os.O_RDWR)
-		var ok bool
+	fl, _, err := writer.Flocked(s.dir, op, lockName, func(fl writer.Flock) (ok bool, err error) {
 		err = writer.Retry(func() (err error) {
 			ok, err = try(fl)
 			return err
 		})
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // the file was removed since
-		}
-		if err != nil {
-			return nil, writer.NewError(op, s.path(lockName), writer.NotCommitted, err)
-		}
-		if !ok {
-			return nil, nil
-		}
-		held, err := fl.Stat()
-		if err == nil {
-			var there fs.FileInfo
-			if there, err = s.dir.Lstat(lockName); err == nil && writer.SameFile(held, there) {
-				return fl, nil
-			}
-		}
-		_ = fl.Close() // the file was replaced before the flock was taken, or cannot be looked at
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, writer.NewError(op, s.path(lockName), writer.NotCommitted, err)
-		}
-	}
-	return nil, &writer.Error{Op: op, Path: s.path(lockName), Class: writer.ClassFenced, Err: errors.New("the lock file or its folder is replaced again and again")}
+		return ok, err
+	})
+	return fl, err
 }

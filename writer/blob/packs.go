@@ -121,6 +121,9 @@ func (s *Store) eachPack(op string, h Hash, fn func(*pack, *record) error) error
 	return first
 }
 
+// attempts bounds how often find looks at packs that come and go.
+const attempts = 4
+
 // find looks for h in the known packs, then as a file of its own, then in packs that are new
 // since the last look. A pack that a sweep rewrites is durable under its new name before the
 // old one is removed, so a reader that finds the old one gone finds the new one.

@@ -176,7 +176,7 @@ func recovered(t testing.TB, dir writer.FS) {
 	s := loose(dir)
 	h := put(t, s, content)
 	require.NoError(t, s.Verify(h))
-	_, err := s.Sweep(func() (map[Hash]struct{}, error) { return map[Hash]struct{}{h: {}}, nil }, false)
+	_, err := s.Sweep(func() (map[Hash]struct{}, error) { return map[Hash]struct{}{h: {}}, nil })
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{lockName: "", h.name(): content}, tree(t, dir))
 }
@@ -443,7 +443,7 @@ func TestHoldRelease(t *testing.T) {
 		t.Fatal("released under a Put")
 	case <-time.After(20 * time.Millisecond):
 	}
-	_, err = s.Sweep(nothing, false)
+	_, err = s.Sweep(nothing)
 	require.ErrorIs(t, err, writer.ErrBusy)
 	require.NoError(t, w.Close())
 	require.NoError(t, <-stored)

@@ -10,11 +10,10 @@ import (
 
 const opSweep = "sweep blobs"
 
-// Swept is what a sweep removed, or with dryRun would remove.
+// Swept is what a sweep removed.
 type Swept struct {
 	Hashes []Hash // contents that are no longer in the store, in ascending order
 	Bytes  int64  // freed bytes, by the lengths of files
-	Waste  int64  // bytes of contents that are not needed, in packs that stay
 }
 
 // Sweep removes the blobs that mark does not return, and the temporary files of dead
@@ -26,13 +25,12 @@ type Swept struct {
 // Sweep takes the exclusive lock. It does not wait: during a [Hold] or another sweep it
 // returns an error of class busy. It calls mark under the lock, which returns the hashes
 // of all manifests. If mark fails, nothing is removed, and the error wraps that of mark
-// and has its class. With dryRun nothing is removed. Files that are no blobs by name and
-// kind are left alone.
+// and has its class. Files that are no blobs by name and kind are left alone.
 //
 // A goroutine that has a Hold must not call Sweep. After an error Swept is what was
 // removed until then, and the next sweep continues. Removals are not synced, for the
 // reason in the package comment.
-func (s *Store) Sweep(mark func() (map[Hash]struct{}, error), dryRun bool) (swept Swept, err error) {
+func (s *Store) Sweep(mark func() (map[Hash]struct{}, error)) (swept Swept, err error) {
 	fl, err := s.tryLock(opSweep, writer.Flock.TryLock)
 	if err != nil {
 		return Swept{}, err
@@ -50,28 +48,25 @@ func (s *Store) Sweep(mark func() (map[Hash]struct{}, error), dryRun bool) (swep
 	if err != nil {
 		return Swept{}, writer.NewError(opSweep, s.dir.Name(), writer.NotCommitted, fmt.Errorf("nothing is removed: what is needed cannot be told: %w", err))
 	}
-	if !dryRun {
-		if err := writer.RemoveTemps(s.dir, ".", nil); err != nil {
-			return Swept{}, err
-		}
+	if err := writer.RemoveTemps(s.dir, ".", nil); err != nil {
+		return Swept{}, err
 	}
 	shards, err := s.shards(opSweep)
 	if err != nil {
 		return Swept{}, err
 	}
 	for _, shard := range shards {
-		if err := s.sweepShard(shard, marked, dryRun, &swept); err != nil {
+		if err := s.sweepShard(shard, marked, &swept); err != nil {
 			return swept, err
 		}
 	}
-	c := &packSweep{s: s, marked: marked, dryRun: dryRun, swept: &swept}
-	err = c.run()
+	err = (&packSweep{s: s, marked: marked, swept: &swept}).run()
 	return swept, err
 }
 
 // sweepShard sweeps the blobs with their own files in one folder. The folder stays, because
 // Stores remember that its name is durable.
-func (s *Store) sweepShard(shard string, marked map[Hash]struct{}, dryRun bool, swept *Swept) error {
+func (s *Store) sweepShard(shard string, marked map[Hash]struct{}, swept *Swept) error {
 	hashes, err := s.loose(opSweep, shard)
 	if err != nil {
 		return err
@@ -80,33 +75,21 @@ func (s *Store) sweepShard(shard string, marked map[Hash]struct{}, dryRun bool, 
 		if _, ok := marked[h]; ok {
 			continue
 		}
-		size, err := s.remove(h, dryRun)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoBlob) {
+		info, err := s.dir.Lstat(h.name())
+		if err == nil && !info.Mode().IsRegular() {
+			continue // it only has the name of a blob
+		}
+		if err == nil {
+			err = writer.Retry(func() error { return s.dir.Remove(h.name()) })
+		}
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return s.failed(opSweep, h, writer.NotCommitted, err)
 		}
 		swept.Hashes = append(swept.Hashes, h)
-		swept.Bytes += size
+		swept.Bytes += info.Size()
 	}
 	return nil
-}
-
-// errNoBlob is what remove returns for a name of a blob that is no regular file.
-var errNoBlob = errors.New("no blob")
-
-// remove removes the file of a blob, unless dryRun is set, and returns its size in bytes.
-func (s *Store) remove(h Hash, dryRun bool) (size int64, err error) {
-	info, err := s.dir.Lstat(h.name())
-	if err != nil {
-		return 0, err
-	}
-	if !info.Mode().IsRegular() {
-		return 0, errNoBlob
-	}
-	if !dryRun {
-		err = writer.Retry(func() error { return s.dir.Remove(h.name()) })
-	}
-	return info.Size(), err
 }

@@ -54,13 +54,7 @@ func TestSweep(t *testing.T) {
 	require.NoError(t, os.Symlink("../README", filepath.Join(dir.Name(), link)))
 	require.NoError(t, os.WriteFile(filepath.Join(dir.Name(), writer.TempName("blob")), nil, 0o600))
 
-	all := tree(t, dir)
-	swept, err := s.Sweep(only(keep...), true)
-	require.NoError(t, err)
-	require.Equal(t, Swept{Hashes: drop, Bytes: size}, swept)
-	require.Equal(t, all, tree(t, dir), "a dry run removes nothing")
-
-	swept, err = s.Sweep(only(keep...), false)
+	swept, err := s.Sweep(only(keep...))
 	require.NoError(t, err)
 	require.Equal(t, Swept{Hashes: drop, Bytes: size}, swept)
 	left := tree(t, dir)
@@ -74,7 +68,7 @@ func TestSweep(t *testing.T) {
 	}
 	require.Empty(t, left)
 
-	swept, err = s.Sweep(only(keep...), false)
+	swept, err = s.Sweep(only(keep...))
 	require.NoError(t, err)
 	require.Empty(t, swept)
 	for i := range 40 {
@@ -91,7 +85,7 @@ func TestSweepOfLockedStoreIsBusy(t *testing.T) {
 	mark := func() (map[Hash]struct{}, error) { called = true; return nil, nil }
 	for _, h := range []*Hold{h1, h2} {
 		begin := time.Now()
-		_, err := s.Sweep(mark, false)
+		_, err := s.Sweep(mark)
 		require.ErrorIs(t, err, writer.ErrBusy)
 		require.Less(t, time.Since(begin), time.Second)
 		var e *writer.Error
@@ -100,7 +94,7 @@ func TestSweepOfLockedStoreIsBusy(t *testing.T) {
 		require.NoError(t, h.Release())
 	}
 	_, err := s.Sweep(func() (map[Hash]struct{}, error) {
-		_, err := s.Sweep(mark, false)
+		_, err := s.Sweep(mark)
 		require.ErrorIs(t, err, writer.ErrBusy, "another sweep")
 		ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Millisecond, errors.New("the cause"))
 		defer cancel()
@@ -108,7 +102,7 @@ func TestSweepOfLockedStoreIsBusy(t *testing.T) {
 		require.ErrorIs(t, err, writer.ErrBusy)
 		require.ErrorContains(t, err, "the cause")
 		return mark()
-	}, false)
+	})
 	require.NoError(t, err)
 	require.True(t, called)
 	require.NotContains(t, tree(t, dir), hashOf(content).name())
@@ -132,7 +126,7 @@ func TestHoldWaits(t *testing.T) {
 		case <-time.After(20 * time.Millisecond):
 		}
 		return nil, nil
-	}, false)
+	})
 	require.NoError(t, err)
 	require.NoError(t, <-held)
 }
@@ -144,12 +138,12 @@ func TestSweepMarkFails(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir.Name(), writer.TempName("blob")), nil, 0o600))
 	all := tree(t, dir)
 	own := &writer.Error{Op: "read manifest", Path: "m", Class: writer.ClassCorrupt, Err: errors.New("damaged")}
-	_, err := s.Sweep(func() (map[Hash]struct{}, error) { return map[Hash]struct{}{}, own }, false)
+	_, err := s.Sweep(func() (map[Hash]struct{}, error) { return map[Hash]struct{}{}, own })
 	require.ErrorIs(t, err, own)
 	require.ErrorIs(t, err, envelope.ErrCorrupt)
 	require.Equal(t, all, tree(t, dir))
 
-	require.Panics(t, func() { _, _ = s.Sweep(func() (map[Hash]struct{}, error) { panic("mark's") }, false) })
+	require.Panics(t, func() { _, _ = s.Sweep(func() (map[Hash]struct{}, error) { panic("mark's") }) })
 	require.Equal(t, all, tree(t, dir))
 	require.NoError(t, hold(t, s).Release(), "the lock is free again")
 }
@@ -168,7 +162,7 @@ func TestSweepFaults(t *testing.T) {
 	}
 	dir, keep := setup(t)
 	f := &faultFS{FS: dir}
-	_, err := loose(f).Sweep(only(keep), false)
+	_, err := loose(f).Sweep(only(keep))
 	require.NoError(t, err)
 	for k, call := range f.calls {
 		for errno, class := range classes {
@@ -177,7 +171,7 @@ func TestSweepFaults(t *testing.T) {
 					t.Parallel()
 					dir, keep := setup(t)
 					f := &faultFS{FS: dir, decide: failNth(k+1, fault{err: errno, done: done})}
-					_, err := loose(f).Sweep(only(keep), false)
+					_, err := loose(f).Sweep(only(keep))
 					f.never(t)
 					if err != nil {
 						var e *writer.Error
@@ -186,7 +180,7 @@ func TestSweepFaults(t *testing.T) {
 						require.ErrorIs(t, err, errno)
 					}
 					require.NoError(t, loose(dir).Verify(keep))
-					_, err = loose(dir).Sweep(only(keep), false)
+					_, err = loose(dir).Sweep(only(keep))
 					require.NoError(t, err)
 					require.Equal(t, map[string]string{lockName: "", keep.name(): "keep"}, tree(t, dir))
 				})
@@ -227,7 +221,7 @@ func TestHoldFaults(t *testing.T) {
 					require.ErrorAs(t, err, &e)
 					require.Equal(t, class, e.Class)
 				}
-				_, err = loose(dir).Sweep(nothing, false)
+				_, err = loose(dir).Sweep(nothing)
 				require.NoError(t, err, "the lock is free after %s: %v", call, errno)
 			}
 		}
@@ -240,7 +234,7 @@ func TestLockRefused(t *testing.T) {
 	require.NoError(t, os.Symlink("other", filepath.Join(dir.Name(), lockName)))
 	_, err := loose(dir).Hold(context.Background())
 	require.ErrorIs(t, err, writer.ErrInvalid)
-	_, err = loose(dir).Sweep(nothing, false)
+	_, err = loose(dir).Sweep(nothing)
 	require.ErrorIs(t, err, writer.ErrInvalid)
 }
 
@@ -266,7 +260,7 @@ func TestLockReplaced(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		_, err = loose(dir).Sweep(nothing, false)
+		_, err = loose(dir).Sweep(nothing)
 		require.ErrorIs(t, err, writer.ErrBusy)
 		require.NoError(t, h.Release())
 	}
@@ -290,7 +284,7 @@ func TestSweepConcurrent(t *testing.T) {
 	var sweeper, storers sync.WaitGroup
 	sweeper.Go(func() {
 		for ctx.Err() == nil {
-			if _, err := loose(dir).Sweep(mark, false); err != nil && !errors.Is(err, writer.ErrBusy) {
+			if _, err := loose(dir).Sweep(mark); err != nil && !errors.Is(err, writer.ErrBusy) {
 				t.Error(err)
 			}
 		}

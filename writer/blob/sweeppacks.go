@@ -15,18 +15,17 @@ import (
 type packSweep struct {
 	s      *Store
 	marked map[Hash]struct{}
-	dryRun bool
 	swept  *Swept
 
 	retained []index // indexes of the packs that stay
 	damaged  []*pack // packs whose index is damaged
 }
 
-// A part is a pack with the bytes that are needed of it (live) and those that are not (dead).
+// A part is a pack with the bytes that are needed of it.
 type part struct {
-	p          *pack
-	x          index
-	live, dead int64 // including the records of the contents
+	p    *pack
+	x    index
+	live int64 // including the records of the contents
 }
 
 func (c *packSweep) run() error {
@@ -49,13 +48,13 @@ func (c *packSweep) run() error {
 		case perr != nil:
 			err = cmp.Or(err, perr) // the other packs are swept all the same
 		case at.live == 0:
-			if err := c.remove(at); err != nil {
+			if err := c.gone(at, 0); err != nil {
 				return err
 			}
 		case at.live < p.bytes/2:
 			sparse = append(sparse, at)
 		default:
-			c.keep(at)
+			c.retained = append(c.retained, at.x)
 		}
 	}
 	slices.SortFunc(sparse, func(a, b part) int { return cmp.Compare(a.live, b.live) })
@@ -64,7 +63,7 @@ func (c *packSweep) run() error {
 		if perr == nil {
 			continue
 		}
-		c.keep(at)
+		c.retained = append(c.retained, at.x)
 		if writer.ClassOf(perr) != writer.ClassNoSpace && !errors.Is(perr, envelope.ErrCorrupt) {
 			err = cmp.Or(err, perr)
 		}
@@ -80,45 +79,34 @@ func (c *packSweep) part(p *pack) (part, error) {
 	}
 	at := part{p: p, x: x}
 	for i := range x.len() {
-		r := x.at(i)
-		if _, ok := c.marked[r.hash()]; ok {
+		if r := x.at(i); c.needs(r.hash()) {
 			at.live += int64(r.size() + recordSize)
-		} else {
-			at.dead += int64(r.size() + recordSize)
 		}
 	}
 	return at, nil
 }
 
-func (c *packSweep) keep(at part) {
-	c.retained = append(c.retained, at.x)
-	c.swept.Waste += at.dead
+func (c *packSweep) needs(h Hash) bool {
+	_, ok := c.marked[h]
+	return ok
 }
 
-// gone adds the contents of a pack that are not needed, and the freed bytes, to Swept.
-func (c *packSweep) gone(at part, bytes int64) {
-	for i := range at.x.len() {
-		h := at.x.at(i).hash()
-		if _, ok := c.marked[h]; !ok {
-			c.swept.Hashes = append(c.swept.Hashes, h)
-		}
-	}
-	c.swept.Bytes += bytes
-}
-
-// remove removes a pack of which nothing is needed.
-func (c *packSweep) remove(at part) error {
+// gone removes a pack and adds its contents that are not needed to Swept. A pack of so many
+// bytes has the others.
+func (c *packSweep) gone(at part, made int64) error {
 	if err := c.unlink(at.p); err != nil {
 		return err
 	}
-	c.gone(at, at.p.bytes)
+	for i := range at.x.len() {
+		if h := at.x.at(i).hash(); !c.needs(h) {
+			c.swept.Hashes = append(c.swept.Hashes, h)
+		}
+	}
+	c.swept.Bytes += at.p.bytes - made
 	return nil
 }
 
 func (c *packSweep) unlink(p *pack) error {
-	if c.dryRun {
-		return nil
-	}
 	err := writer.Retry(func() error { return c.s.dir.Remove(p.path()) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c.s.packError(opSweep, p, err)
@@ -130,26 +118,19 @@ func (c *packSweep) unlink(p *pack) error {
 // one. It fails when there is no room, or when a needed content is damaged and the store has
 // no other copy; then the old pack stays.
 func (c *packSweep) rewrite(at part) error {
-	size := int64(headerSize) + at.live + trailerSize
-	if !c.dryRun {
-		made, err := c.s.copyPack(at, c.marked)
-		if err != nil {
-			return err
-		}
-		c.retained = append(c.retained, made.index)
-		size = made.bytes
-	}
-	if err := c.unlink(at.p); err != nil {
+	made, err := c.copyPack(at)
+	if err != nil {
 		return err
 	}
-	c.gone(at, at.p.bytes-size)
-	return nil
+	c.retained = append(c.retained, made.index)
+	return c.gone(at, made.bytes)
 }
 
 // copyPack makes a durable pack of the marked contents of another one. It leaves out damaged
 // contents of which another pack has a copy. If that leaves none, it returns an empty pack
 // and makes no file.
-func (s *Store) copyPack(at part, marked map[Hash]struct{}) (made *pack, err error) {
+func (c *packSweep) copyPack(at part) (made *pack, err error) {
+	s := c.s
 	f, _, err := s.openPack(opSweep, at.p)
 	if err != nil {
 		return nil, err
@@ -167,7 +148,7 @@ func (s *Store) copyPack(at part, marked map[Hash]struct{}) (made *pack, err err
 	}()
 	for i := range at.x.len() {
 		r := at.x.at(i)
-		if _, ok := marked[r.hash()]; !ok {
+		if !c.needs(r.hash()) {
 			continue
 		}
 		data, err := s.readObject(f, r)

@@ -26,7 +26,7 @@ func hashes(contents ...string) (all []Hash) {
 func fill(name string, n int) string { return name + strings.Repeat("x", n) }
 
 // A sweep removes a pack without needed contents, rewrites one that is less than half needed,
-// and leaves one that is at least half needed. A dry run reports the same.
+// and leaves one that is at least half needed.
 func TestSweepPacks(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
@@ -39,20 +39,13 @@ func TestSweepPacks(t *testing.T) {
 	all := packs(t, dir)
 	before, err := s.Usage()
 	require.NoError(t, err)
-	files := tree(t, dir)
 
 	// The sum of a whole pack, a record and its content in a rewritten pack, and a loose blob.
 	freed := int64(16+40+len(dead[0])) + int64(40+len(dead[1])) + int64(len(dead[3]))
-	want := Swept{Bytes: freed, Waste: int64(40 + len(dead[2]))}
-	dry, err := s.Sweep(only(hashes(live...)...), true)
+	swept, err := s.Sweep(only(hashes(live...)...))
 	require.NoError(t, err)
-	require.ElementsMatch(t, hashes(dead[0], dead[1], dead[3]), dry.Hashes)
-	require.Equal(t, files, tree(t, dir), "a dry run changes nothing")
-	swept, err := s.Sweep(only(hashes(live...)...), false)
-	require.NoError(t, err)
-	require.Equal(t, dry, swept)
-	swept.Hashes = nil
-	require.Equal(t, want, swept)
+	require.ElementsMatch(t, hashes(dead[0], dead[1], dead[3]), swept.Hashes)
+	require.Equal(t, freed, swept.Bytes)
 
 	require.NoFileExists(t, all[0])
 	require.NoFileExists(t, all[1])
@@ -65,15 +58,15 @@ func TestSweepPacks(t *testing.T) {
 	}
 	after, err := s.Usage()
 	require.NoError(t, err)
-	locks := int64(0) // length of the lock file: even the dry run recorded its owner
+	locks := int64(0) // length of the lock file: the sweep recorded its owner
 	if info, err := os.Stat(dir.Name() + "/" + lockName); err == nil {
 		locks = info.Size()
 	}
-	require.Equal(t, before.Bytes-freed+locks, after.Bytes)
+	require.Equal(t, before-freed+locks, after)
 
-	again, err := s.Sweep(only(hashes(live...)...), false)
+	again, err := s.Sweep(only(hashes(live...)...))
 	require.NoError(t, err)
-	require.Equal(t, Swept{Waste: want.Waste}, again, "what is swept is swept")
+	require.Zero(t, again, "what is swept is swept")
 }
 
 // Each call fails once. What is marked stays, and the next sweep completes the work.
@@ -96,7 +89,7 @@ func TestSweepPacksFaults(t *testing.T) {
 				decide = failFrom(n, syscall.EIO)
 			}
 			f := &faultFS{FS: dir, decide: decide}
-			_, err := New(f).Sweep(only(hashes(live...)...), false)
+			_, err := New(f).Sweep(only(hashes(live...)...))
 			f.never(t)
 			for _, h := range hashes(live...) {
 				require.NoError(t, New(dir).Verify(h), "%d %v", n, f.calls[len(f.calls)-1])
@@ -106,7 +99,7 @@ func TestSweepPacksFaults(t *testing.T) {
 				require.Greater(t, n, 60)
 				break
 			}
-			_, err = New(dir).Sweep(only(hashes(live...)...), false)
+			_, err = New(dir).Sweep(only(hashes(live...)...))
 			require.NoError(t, err)
 			require.Len(t, list(t, New(dir)), 4)
 			require.Empty(t, temps(t, dir))
@@ -133,14 +126,13 @@ func TestSweepWithoutRoom(t *testing.T) {
 		return fault{}
 	}
 	all := packs(t, dir)
-	swept, err := New(f).Sweep(only(hashes(few...)...), false)
+	swept, err := New(f).Sweep(only(hashes(few...)...))
 	require.NoError(t, err)
 	f.never(t)
 	require.NoFileExists(t, all[0])
 	require.NoFileExists(t, all[1])
 	require.FileExists(t, all[2], "the larger one comes last, and stays")
 	require.ElementsMatch(t, hashes(fill("dead", 100), fill("mostly dead too", 1000)), swept.Hashes)
-	require.EqualValues(t, 40+len(fill("mostly dead", 9000)), swept.Waste)
 	require.Empty(t, temps(t, dir))
 	for _, h := range hashes(few...) {
 		require.NoError(t, New(dir).Verify(h))
@@ -164,7 +156,7 @@ func TestSweepDamagedPacks(t *testing.T) {
 	}
 	flip(all[0], 0)
 	flip(all[1], headerSize-1)
-	swept, err := New(dir).Sweep(only(hashOf(content)), false)
+	swept, err := New(dir).Sweep(only(hashOf(content)))
 	require.NoError(t, err)
 	require.Empty(t, swept)
 	require.Equal(t, all, packs(t, dir))
@@ -172,7 +164,7 @@ func TestSweepDamagedPacks(t *testing.T) {
 	put(t, New(dir), content)
 	info, err := os.Stat(all[0])
 	require.NoError(t, err)
-	swept, err = New(dir).Sweep(only(hashOf(content)), false)
+	swept, err = New(dir).Sweep(only(hashOf(content)))
 	require.NoError(t, err)
 	require.Equal(t, Swept{Bytes: info.Size()}, swept)
 	require.NoFileExists(t, all[0])
@@ -191,13 +183,13 @@ func TestSweepDamagedContent(t *testing.T) {
 	require.NoError(t, err)
 	data[headerSize] ^= 1
 	require.NoError(t, os.WriteFile(file, data, 0o600))
-	swept, err := New(dir).Sweep(only(hashOf(content)), false)
+	swept, err := New(dir).Sweep(only(hashOf(content)))
 	require.NoError(t, err)
-	require.Equal(t, Swept{Waste: int64(40 + len(fill("mostly dead", 1000)))}, swept)
+	require.Zero(t, swept)
 	require.FileExists(t, file)
 
 	put(t, New(dir), content)
-	swept, err = New(dir).Sweep(only(hashOf(content)), false)
+	swept, err = New(dir).Sweep(only(hashOf(content)))
 	require.NoError(t, err)
 	require.Equal(t, Swept{Hashes: hashes(fill("mostly dead", 1000)), Bytes: int64(len(data))}, swept)
 	require.NoFileExists(t, file)
@@ -211,7 +203,7 @@ func TestSweepKeepsWhatIsNotDurable(t *testing.T) {
 	putTogether(t, New(dir), content, fill("mostly dead", 1000))
 	old := packs(t, dir)
 	f := &faultFS{FS: dir, decide: failCalls(map[string]fault{"syncdir packs": {err: syscall.EIO}})}
-	swept, err := New(f).Sweep(only(hashOf(content)), false)
+	swept, err := New(f).Sweep(only(hashOf(content)))
 	require.Equal(t, writer.ClassDevice, writer.ClassOf(err))
 	require.Empty(t, swept.Hashes)
 	require.Equal(t, old, packs(t, dir))
@@ -225,7 +217,7 @@ func TestSweepSaysWhatIsGone(t *testing.T) {
 	putTogether(t, New(other), "twice", "once")
 	file := packs(t, other)[0]
 	require.NoError(t, os.Rename(file, filepath.Join(dir.Name(), "packs", filepath.Base(file))))
-	swept, err := New(dir).Sweep(only(hashOf(content)), false)
+	swept, err := New(dir).Sweep(only(hashOf(content)))
 	require.NoError(t, err)
 	require.Equal(t, hashes("once"), swept.Hashes)
 	require.Len(t, list(t, New(dir)), 2)
@@ -240,7 +232,7 @@ func TestSweepPacksConcurrent(t *testing.T) {
 		h := hold(t, New(dir))
 		done := make(chan error)
 		go func() {
-			_, err := New(dir).Sweep(nothing, false)
+			_, err := New(dir).Sweep(nothing)
 			done <- err
 		}()
 		b := h.Batch()
@@ -249,7 +241,7 @@ func TestSweepPacksConcurrent(t *testing.T) {
 		require.ErrorIs(t, <-done, writer.ErrBusy)
 		require.NoError(t, err)
 		require.NoError(t, h.Release())
-		_, err = New(dir).Sweep(only(hashOf(live)), false)
+		_, err = New(dir).Sweep(only(hashOf(live)))
 		require.NoError(t, err)
 		require.NoError(t, New(dir).Verify(hashOf(live)))
 	}

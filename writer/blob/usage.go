@@ -10,49 +10,30 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
-	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// Usage is the space that a store takes.
-type Usage struct {
-	// Bytes is the sum of the lengths of all regular files in the folder: of blobs, packs, the
-	// lock, temporary files and foreign files. Folders do not count. `du --apparent-size`
-	// gives the same sum for these files.
-	Bytes   int64
-	Objects int // blobs with their own files, and contents of packs whose index can be read
-	Packs   int
+// Usage is the sum of the lengths of all regular files in the folder, in bytes: of blobs,
+// packs, the lock, temporary files and foreign files. Folders do not count.
+// `du --apparent-size` gives the same sum for these files. It takes no lock, and leaves out
+// files that are removed meanwhile.
+func (s *Store) Usage() (bytes int64, err error) {
+	if err = s.usage(".", &bytes); err != nil {
+		return 0, writer.NewError("measure blobs", s.dir.Name(), writer.NotCommitted, err)
+	}
+	return bytes, nil
 }
 
-// Usage adds up what the store has. It takes no lock, and leaves out files that are removed
-// meanwhile.
-func (s *Store) Usage() (u Usage, err error) {
-	if err = s.usage(".", &u); err != nil {
-		return Usage{}, writer.NewError("measure blobs", s.dir.Name(), writer.NotCommitted, err)
-	}
-	for h, err := range s.entries() {
-		switch {
-		case err == nil:
-			u.Objects += len(h)
-		case !errors.Is(err, envelope.ErrCorrupt) && !errors.Is(err, envelope.ErrFutureVersion):
-			return Usage{}, err
-		}
-	}
-	packs, _ := s.listed()
-	u.Packs = len(packs)
-	return u, nil
-}
-
-func (s *Store) usage(dir string, u *Usage) error {
+func (s *Store) usage(dir string, sum *int64) error {
 	entries, err := s.dir.ReadDir(dir)
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		switch {
 		case e.IsDir():
-			err = s.usage(name, u)
+			err = s.usage(name, sum)
 		case e.Type().IsRegular():
 			var info fs.FileInfo
 			if info, err = s.dir.Lstat(name); err == nil {
-				u.Bytes += info.Size()
+				*sum += info.Size()
 			}
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

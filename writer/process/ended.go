@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -43,12 +44,7 @@ type bootEnded struct {
 // Forget erases how an earlier command ended. It is called before each start of a command
 // whose end is recorded.
 func (l *Lock) Forget() error {
-	blank := make([]byte, childBytes-reportedAt)
-	for i := range blank {
-		blank[i] = ' '
-	}
-	blank[endedRecord-1], blank[len(blank)-1] = '\n', '\n'
-	_, err := l.file.WriteAt(blank, reportedAt)
+	_, err := l.file.WriteAt(fmt.Appendf(nil, "%[1]*[2]s\n%[1]*[2]s\n", endedRecord-1, ""), reportedAt)
 	if err == nil && proc.BootID() == "" {
 		err = l.file.Sync() // no boot in the record tells an older one
 	}
@@ -61,7 +57,7 @@ func (l *Lock) Forget() error {
 // Ended notes how the command ended, as its events say. Its Success counts more than what
 // the keeper saw; Exit and Signal count less. The caller may not know them yet.
 func (l *Lock) Ended(e Ended) error {
-	if err := putEnded(l.file, e, reportedAt); err != nil {
+	if err := writeRecord(l.file, bootEnded{e, proc.BootID()}, reportedAt, endedRecord); err != nil {
 		return writer.NewError("note how the command ended", l.path, writer.NotCommitted, err)
 	}
 	return nil
@@ -69,18 +65,22 @@ func (l *Lock) Ended(e Ended) error {
 
 // NoteEnded is for the keeper of a command, which has [Lock.File]: it notes how the
 // command ended.
-func NoteEnded(f *os.File, e Ended) error { return putEnded(f, e, seenAt) }
+func NoteEnded(f *os.File, e Ended) error {
+	return writeRecord(f, bootEnded{e, proc.BootID()}, seenAt, endedRecord)
+}
 
-// putEnded writes a record with one write: it is never seen half.
-func putEnded(f *os.File, e Ended, at int64) error {
-	data, err := strictjson.Marshal(bootEnded{e, proc.BootID()})
-	if err != nil {
-		return err
+var errTooLong = errors.New("the record is too long")
+
+// writeRecord writes a record of a fixed length with one write: it is never seen half.
+func writeRecord(f *os.File, v any, at int64, length int) error {
+	data, err := strictjson.Marshal(v)
+	if err == nil && len(data) >= length {
+		err = errTooLong
 	}
-	if len(data) >= endedRecord {
-		return errors.New("the record is too long")
+	if err == nil {
+		data = append(data, bytes.Repeat([]byte{' '}, length-1-len(data))...)
+		_, err = f.WriteAt(append(data, '\n'), at)
 	}
-	_, err = f.WriteAt(fmt.Appendf(nil, "%-*s\n", endedRecord-1, data), at)
 	return err
 }
 

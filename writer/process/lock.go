@@ -13,7 +13,6 @@ import (
 
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/internal/proc"
-	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A Group is a process group as it was when its leader started.
@@ -124,22 +123,12 @@ func (l *Lock) Record(pgid int, command string) error {
 // write puts a record in place. It needs to outlive this process, not a power
 // cut, which ends the command as well: nothing is synced.
 func (l *Lock) write(g Group) error {
-	data, err := strictjson.Marshal(g)
-	if err != nil {
-		return fmt.Errorf("record child: %w", err)
-	}
-	// One write of a fixed length: a record is never seen half.
-	record := make([]byte, childRecord)
-	copy(record, data[:min(len(data), childRecord-1)])
-	if len(data) >= childRecord {
+	err := writeRecord(l.file, g, 0, childRecord)
+	if errors.Is(err, errTooLong) {
 		g.Command = ""
-		return l.write(g)
+		err = writeRecord(l.file, g, 0, childRecord)
 	}
-	for i := len(data); i < childRecord; i++ {
-		record[i] = ' '
-	}
-	record[childRecord-1] = '\n'
-	if _, err := l.file.WriteAt(record, 0); err != nil {
+	if err != nil {
 		return writer.NewError("record child", l.path, writer.NotCommitted, err)
 	}
 	return nil
