@@ -112,8 +112,8 @@ const maxEntry = journal.MaxBody - 256
 func (s *Session) closeCalls(open []string) error {
 	for _, id := range open {
 		m := &session.Message{Role: session.RoleTool, ToolCallID: id, Content: session.Text("interrupted: the session ended before this call had an answer")}
-		var paused *PausedError // the answer was accepted, and the caller sees the pause
-		if err := s.Append(m); err != nil && !errors.As(err, &paused) {
+		err := s.Append(m)
+		if _, paused := errors.AsType[*PausedError](err); err != nil && !paused { // or it was accepted, and the caller sees the pause
 			return err
 		}
 	}

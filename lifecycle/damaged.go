@@ -40,8 +40,7 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 
 // damagedIn is err, as a [*DamagedError] where it says that files are damaged.
 func damagedIn(id session.ID, where string, err error) error {
-	var known *DamagedError
-	if !errors.Is(err, ErrCorrupt) || errors.As(err, &known) {
+	if _, known := errors.AsType[*DamagedError](err); known || !errors.Is(err, ErrCorrupt) {
 		return err
 	}
 	return &DamagedError{ID: id, Where: where, Err: err}

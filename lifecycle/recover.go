@@ -202,8 +202,7 @@ func (s *Store) makeRecovered(ctx context.Context, from writer.FS, r *repair.Rec
 // quarantined, the newest where there are several.
 func (s *Store) findDamaged(name string) (session.ID, string, error) {
 	id, err := s.Resolve(name)
-	var bad *DamagedError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*DamagedError](err); ok {
 		return bad.ID, bad.Where, nil
 	}
 	return id, sessionsDir + "/" + id.String(), err

@@ -213,8 +213,7 @@ func (s *Session) Change(t session.Trigger, fn func(*session.Edit) error) error 
 		}
 		return e.State()
 	})
-	var paused *PausedError
-	if err != nil && !errors.As(err, &paused) {
+	if _, paused := errors.AsType[*PausedError](err); err != nil && !paused {
 		return err
 	}
 	return s.Save(nil, t) // a paused session keeps the State and counts the trigger

@@ -140,8 +140,7 @@ func claim(dir FS, temp, name string, data []byte, perm fs.FileMode) error {
 			return bytes.Equal(now, data), err
 		})
 	}
-	var e *Error
-	if errors.As(err, &e) && e.Outcome == NotCommitted {
+	if e, ok := errors.AsType[*Error](err); ok && e.Outcome == NotCommitted {
 		_ = dir.Remove(name) // or no later CreateFile could succeed
 	}
 	return err

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -177,15 +178,7 @@ func (c *chain) change(number uint64, fn func(*Entry)) {
 }
 
 func (c *chain) find(number uint64) (int, bool) {
-	return slices.BinarySearchFunc(c.entries, number, func(e *Entry, n uint64) int {
-		switch {
-		case e.Number < n:
-			return -1
-		case e.Number > n:
-			return 1
-		}
-		return 0
-	})
+	return slices.BinarySearchFunc(c.entries, number, func(e *Entry, n uint64) int { return cmp.Compare(e.Number, n) })
 }
 
 // newest is the entry at the end, nil without one.

@@ -34,9 +34,6 @@ func Diff(a, b *Tree) (diff []files.Change, err error) {
 	if err != nil {
 		return nil, err
 	}
-	byPath := func(a, b *files.Fingerprint) int { return strings.Compare(a.Path, b.Path) }
-	slices.SortFunc(gone, byPath)
-	slices.SortFunc(come, byPath)
 	diff = append(diff, files.Moves(gone, come)...)
 	slices.SortFunc(diff, func(a, b files.Change) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.From, b.From))

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lopen-dev/lopen/writer/blob"
@@ -22,11 +23,7 @@ const (
 )
 
 func (r Reason) valid() bool {
-	switch r {
-	case Manual, BeforeTask, AfterTask, BeforeRewind, AfterRewind:
-		return true
-	}
-	return false
+	return slices.Contains([]Reason{Manual, BeforeTask, AfterTask, BeforeRewind, AfterRewind}, r)
 }
 
 // Tasks are the counts of the State that a checkpoint is of.

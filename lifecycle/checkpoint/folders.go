@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -138,12 +139,7 @@ func (a *applier) settle() error {
 	for _, c := range a.folders {
 		a.touched[c.Path], modes[c.Path] = true, c
 	}
-	dirs := make([]string, 0, len(a.touched))
-	for dir := range a.touched {
-		dirs = append(dirs, dir)
-	}
-	slices.Sort(dirs)
-	for _, path := range slices.Backward(dirs) {
+	for _, path := range slices.Backward(slices.Sorted(maps.Keys(a.touched))) {
 		if err := a.settleOne(path, modes[path]); err != nil && !(a.plan.Permitted && writer.ClassOf(err) == writer.ClassDenied) {
 			return a.failed(path, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -154,11 +155,7 @@ func inForce(was *Rules, found *files.Rules, task bool, goal *Rules) *files.Rule
 		return found
 	}
 	then, now, held := byPath(was.Found), byPath(found), byPath(was.InForce)
-	next := map[string][]byte{}
-	for path, data := range held {
-		next[path] = data
-	}
-	changed := false
+	next, changed := maps.Clone(held), false
 	set := func(path string, from map[string][]byte) {
 		data, ok := from[path]
 		if old, had := next[path]; ok == had && bytes.Equal(old, data) {
@@ -169,7 +166,9 @@ func inForce(was *Rules, found *files.Rules, task bool, goal *Rules) *files.Rule
 			next[path] = data
 		}
 	}
-	for _, path := range union(then, now) {
+	either := maps.Clone(then)
+	maps.Copy(either, now)
+	for path := range either {
 		switch {
 		case equalAt(path, then, now):
 		case goal != nil && equalAt(path, now, byPath(goal.Found)):
@@ -206,18 +205,6 @@ func byPath(r *files.Rules) map[string][]byte {
 	return all
 }
 
-func union(a, b map[string][]byte) (paths []string) {
-	for path := range a {
-		paths = append(paths, path)
-	}
-	for path := range b {
-		if _, ok := a[path]; !ok {
-			paths = append(paths, path)
-		}
-	}
-	return paths
-}
-
 // equalAt says whether two sets of ignore files have the same at a path.
 func equalAt(path string, a, b map[string][]byte) bool {
 	x, inA := a[path]
@@ -227,9 +214,5 @@ func equalAt(path string, a, b map[string][]byte) bool {
 
 // sameRules says whether two sets are of the same files.
 func sameRules(a, b *files.Rules) bool {
-	if a == b {
-		return true
-	}
-	x, y := byPath(a), byPath(b)
-	return !slices.ContainsFunc(union(x, y), func(path string) bool { return !equalAt(path, x, y) })
+	return a == b || maps.EqualFunc(byPath(a), byPath(b), bytes.Equal)
 }

@@ -40,8 +40,13 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	if limits.Bytes <= 0 {
 		return Thinned{}, nil
 	}
-	if err := s.measure(); err != nil {
-		return Thinned{}, err
+	if s.objects < 0 {
+		n, err := s.blobs.Usage()
+		if err != nil {
+			return Thinned{}, err
+		}
+		s.objects = n
+		s.grown.Store(0)
 	}
 	if most := s.objects + s.grown.Load(); most <= limits.Bytes {
 		return Thinned{Bytes: most}, nil
@@ -73,27 +78,13 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	for _, e := range out.Removed {
 		delete(gone, e.Number)
 	}
-	if err := l.keep(c.entries, gone); err != nil { // they stay after all
+	if err := l.keep(c.entries, func(e *Entry) bool { return gone[e.Number] }); err != nil { // they stay after all
 		return out, err
 	}
 	out.Bytes, out.Over = l.total, max(0, l.total-limits.Bytes)
 	s.objects = l.total
 	s.grown.Store(0)
 	return out, nil
-}
-
-// measure counts what the objects take, unless that is known.
-func (s *Store) measure() error {
-	if s.objects >= 0 {
-		return nil
-	}
-	n, err := s.blobs.Usage()
-	if err != nil {
-		return err
-	}
-	s.objects = n
-	s.grown.Store(0)
-	return nil
 }
 
 // remove takes entries out until what is left takes no more than a limit, and then some, so
@@ -113,10 +104,10 @@ func (l *ledger) remove(entries []*Entry, limit int64) map[uint64]bool {
 	return gone
 }
 
-// keep takes those entries back in whose numbers are named.
-func (l *ledger) keep(entries []*Entry, numbers map[uint64]bool) error {
+// keep takes those entries in that which wants.
+func (l *ledger) keep(entries []*Entry, which func(*Entry) bool) error {
 	for _, e := range entries {
-		if !numbers[e.Number] {
+		if !which(e) {
 			continue
 		}
 		for _, n := range e.nodes() {
@@ -203,17 +194,7 @@ type use struct {
 // ledger is that of the entries that were not removed.
 func (s *Store) ledger(c *chain) (*ledger, error) {
 	l := &ledger{tree: s.Tree(blob.Hash{}), uses: map[node]use{}}
-	for _, e := range c.entries {
-		if e.Removed != "" {
-			continue
-		}
-		for _, n := range e.nodes() {
-			if err := l.add(n); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return l, nil
+	return l, l.keep(c.entries, func(e *Entry) bool { return e.Removed == "" })
 }
 
 // add counts a use of an object, and at the first one what it names. One that is lost

@@ -99,8 +99,8 @@ func (p *Files) Check(id session.ID, log *journal.Log) error {
 
 // damagedOnly says whether an error is of what a file holds, and not of reading it.
 func damagedOnly(err error) bool {
-	var e *writer.Error
-	return !errors.As(err, &e) || e.Class == writer.ClassCorrupt || e.Class == writer.ClassInvalid
+	e, ok := errors.AsType[*writer.Error](err)
+	return !ok || e.Class == writer.ClassCorrupt || e.Class == writer.ClassInvalid
 }
 
 // asWritten is what a newer version's state.json says, as far as it is known here,

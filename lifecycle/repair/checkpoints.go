@@ -106,8 +106,7 @@ func madeBy(all []*checkpoint.Entry, id session.ID) []*checkpoint.Entry {
 
 // fileOf is the file that an error on a blob is of, below the store.
 func fileOf(err error, store string) string {
-	var e *writer.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*writer.Error](err); ok {
 		if name, err := filepath.Rel(store, e.Path); err == nil {
 			return filepath.ToSlash(name)
 		}

@@ -240,8 +240,7 @@ func (s *Store) readObject(f io.ReaderAt, r *record) ([]byte, error) {
 // packError returns err with the path of a pack.
 func (s *Store) packError(op string, p *pack, err error) *writer.Error {
 	e := writer.NewError(op, s.path(p.path()), writer.NotCommitted, err)
-	var inner *writer.Error
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*writer.Error](err); ok {
 		e.Err = inner.Err
 	}
 	return e

@@ -82,8 +82,7 @@ func (s *Store) failed(op string, h Hash, outcome writer.Outcome, err error) *wr
 // a *writer.Error, its operation and path are replaced.
 func (s *Store) failedAt(op, name string, h Hash, outcome writer.Outcome, err error) *writer.Error {
 	e := writer.NewError(op, s.path(name), outcome, err)
-	var inner *writer.Error
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*writer.Error](err); ok {
 		err = inner.Err
 	}
 	e.Err = fmt.Errorf("blob %s: %w", h, err)
