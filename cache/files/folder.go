@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/lopen-dev/lopen/cache/internal/identity"
 	"github.com/lopen-dev/lopen/writer"
 )
 
@@ -43,3 +44,9 @@ func (d fsFolder) open(_, name string) (folder, error) {
 }
 
 func (fsFolder) close() {}
+
+// statOf is what an info of this system or of a simulated disk says.
+func statOf(info fs.FileInfo) stat {
+	id := identity.Of(info)
+	return stat{info.Mode(), id.Size, id.Modified, id.Changed, id.Inode}
+}

@@ -3,8 +3,6 @@
 package files
 
 import (
-	"io/fs"
-
 	"github.com/lopen-dev/lopen/writer"
 )
 
@@ -14,8 +12,4 @@ const nonBlock = 0
 func openTop(root writer.FS) (folder, error) {
 	_, err := root.Stat(".")
 	return fsFolder{root, "."}, err
-}
-
-func statOf(info fs.FileInfo) stat {
-	return stat{mode: info.Mode(), size: info.Size(), modTime: info.ModTime().UnixNano()}
 }

@@ -107,12 +107,3 @@ func modeOf[M uint16 | uint32](m M) fs.FileMode {
 	}
 	return mode
 }
-
-// statOf is what an info of this system or of a simulated disk says.
-func statOf(info fs.FileInfo) stat {
-	s := stat{mode: info.Mode(), size: info.Size(), modTime: info.ModTime().UnixNano()}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.chgTime, s.inode = changeTime(st), st.Ino
-	}
-	return s
-}

@@ -1,7 +1,6 @@
 package tasks
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -54,24 +53,17 @@ const (
 	Mended                    // done before a kill; lopen had not ticked it
 )
 
+var noteTexts = [...]string{
+	New: "new in the plan", Gone: "no longer in the plan", Reworded: "reworded, so a new task", Ticked: "ticked by hand, counts as done",
+	Unticked: "unticked by hand, runs again", TakenBack: "its box was changed while the command ran, set back", Mended: "done already, ticked now",
+}
+
 func (n Note) String() string {
-	switch n.Kind {
-	case New:
-		return fmt.Sprintf("new in the plan: %s", n.Task)
-	case Gone:
-		return fmt.Sprintf("no longer in the plan: %s", n.Task)
-	case Reworded:
-		return fmt.Sprintf("reworded, so a new task: %s (was %s)", n.Task, n.Was)
-	case Ticked:
-		return fmt.Sprintf("ticked by hand, counts as done: %s", n.Task)
-	case Unticked:
-		return fmt.Sprintf("unticked by hand, runs again: %s", n.Task)
-	case TakenBack:
-		return fmt.Sprintf("its box was changed while the command ran, set back: %s", n.Task)
-	case Mended:
-		return fmt.Sprintf("done already, ticked now: %s", n.Task)
+	s := noteTexts[n.Kind] + ": " + n.Task
+	if n.Kind == Reworded {
+		s += " (was " + n.Was + ")"
 	}
-	return n.Task
+	return s
 }
 
 // Reconcile copies the plan's tasks into the State. The first time, when

@@ -1,6 +1,8 @@
 package tasks
 
 import (
+	"slices"
+
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
 )
@@ -8,48 +10,29 @@ import (
 // derive sets the state of every parent from its children's, last items first,
 // so that children are right before their parents.
 func derive(e *session.Edit, p *plan.Plan) {
-	all := p.Tasks()
-	for i := len(all) - 1; i >= 0; i-- {
-		if len(all[i].Children) > 0 {
-			deriveOne(e, all[i].ID)
+	for _, t := range slices.Backward(p.Tasks()) {
+		if len(t.Children) > 0 {
+			deriveOne(e, t.ID)
 		}
 	}
 }
+
+// weight has the states that a child may have: the first one that any has is its parent's.
+var weight = []session.TaskState{session.TaskInProgress, session.TaskPending, session.TaskFailed, session.TaskSkipped, session.TaskComplete}
 
 func deriveOne(e *session.Edit, id string) {
 	t, ok := e.Task(id)
 	if !ok {
 		return
 	}
-	var n [5]int
+	first := len(weight) - 1
 	for _, c := range t.Children {
-		child, _ := e.Task(c)
-		switch child.State {
-		case session.TaskInProgress:
-			n[0]++
-		case session.TaskPending:
-			n[1]++
-		case session.TaskFailed:
-			n[2]++
-		case session.TaskSkipped:
-			n[3]++
-		case session.TaskComplete:
-			n[4]++
+		if child, ok := e.Task(c); ok {
+			first = min(first, slices.Index(weight, child.State))
 		}
 	}
-	state := session.TaskComplete
-	switch {
-	case n[0] > 0:
-		state = session.TaskInProgress
-	case n[1] > 0:
-		state = session.TaskPending
-	case n[2] > 0:
-		state = session.TaskFailed
-	case n[3] > 0:
-		state = session.TaskSkipped
-	}
-	if t.State != state {
-		t.State = state
+	if t.State != weight[first] {
+		t.State = weight[first]
 		e.Put(t)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"sync"
@@ -112,7 +111,7 @@ func (d *Shelf) Put(key string, fields ...[]byte) {
 	}
 	err := d.makeDir()
 	if err == nil {
-		err = d.replace(d.File(key), data)
+		err = writer.ReplaceUnsynced(d.store, d.File(key), data, 0o600) // what a power cut takes was not promised to anybody
 	}
 	if err == nil {
 		err = d.bound(int64(len(data)))
@@ -133,30 +132,12 @@ func (d *Shelf) makeDir() error {
 		}
 	}
 	if _, err := d.store.Lstat(tagName); errors.Is(err, fs.ErrNotExist) {
-		if err := d.replace(tagName, []byte(tag)); err != nil {
+		if err := writer.ReplaceUnsynced(d.store, tagName, []byte(tag), 0o600); err != nil {
 			return err
 		}
 	}
 	d.made = true
 	return nil
-}
-
-// replace is writer.ReplaceFile without its two syncs: an entry that a power cut
-// takes was not promised to anybody.
-func (d *Shelf) replace(name string, data []byte) error {
-	temp := writer.TempName(name)
-	f, err := d.store.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = d.store.Rename(temp, name)
-	}
-	if err != nil {
-		_ = d.store.Remove(temp)
-	}
-	return err
 }
 
 // bound counts an entry that was added, and when all together are too many
