@@ -27,7 +27,7 @@ func dirtyFolders(a, b *files.Snapshot) map[string]bool {
 			dirty[dir] = true
 		}
 	}
-	if len(a.Files) != len(b.Files) || len(a.Files) > 0 && &a.Files[0] != &b.Files[0] { // or both have one list
+	if !sameFiles(a, b) {
 		i, j := 0, 0
 		for i < len(a.Files) && j < len(b.Files) {
 			f, g := &a.Files[i], &b.Files[j]
@@ -59,6 +59,11 @@ func dirtyFolders(a, b *files.Snapshot) map[string]bool {
 		}
 	}
 	return dirty
+}
+
+// sameFiles says whether two snapshots have one list.
+func sameFiles(a, b *files.Snapshot) bool {
+	return len(a.Files) == len(b.Files) && (len(a.Files) == 0 || &a.Files[0] == &b.Files[0])
 }
 
 // folder builds the folder of a path, "" or with a '/' at its end, of what is beneath it:

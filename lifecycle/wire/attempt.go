@@ -6,8 +6,11 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// tagged appends a value by the tags of its own type.
-func (e *encoder) tagged(key string, v any) {
+// tagged appends a value, if there is one, by the tags of its own type.
+func (e *encoder) tagged(key string, v any, there bool) {
+	if !there {
+		return
+	}
 	if data, err := strictjson.Marshal(v); err == nil { // valid ones are never refused
 		e.raw(key, data)
 	}

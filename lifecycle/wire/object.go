@@ -125,13 +125,9 @@ func (e *encoder) composite(m *member, v reflect.Value) {
 	case *session.ID:
 		e.str(m.key, p.String())
 	case **session.Rewinding:
-		if *p != nil {
-			e.tagged(m.key, *p)
-		}
+		e.tagged(m.key, *p, *p != nil)
 	case *[]record.Attempt:
-		if len(*p) > 0 {
-			e.tagged(m.key, *p)
-		}
+		e.tagged(m.key, *p, len(*p) > 0)
 	default:
 		switch {
 		case v.Kind() == reflect.Struct:
