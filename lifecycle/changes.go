@@ -182,11 +182,10 @@ func (f Failures) add(attempts []record.Attempt) {
 
 // open leaves the units that are not complete.
 func (f Failures) open(st *session.State) {
-	for unit := range f {
-		if t, ok := st.Task(unit); !ok || t.State == session.TaskComplete {
-			delete(f, unit)
-		}
-	}
+	maps.DeleteFunc(f, func(unit string, _ []record.Attempt) bool {
+		t, ok := st.Task(unit)
+		return !ok || t.State == session.TaskComplete
+	})
 }
 
 // A ChangedTask is a complete task with files that somebody changed since.

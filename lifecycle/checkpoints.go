@@ -371,6 +371,6 @@ func (s *Session) PinCheckpoint(ctx context.Context, id checkpoint.ID, pinned bo
 	if err := s.files.store.Pin(ctx, id, pinned); err != nil {
 		return err
 	}
-	s.log.Info().Stringer("checkpoint", id).Msg("checkpoint " + pinnedText(pinned))
+	s.log.Info().Stringer("checkpoint", id).Msg("checkpoint " + pinnedText[pinned])
 	return nil
 }

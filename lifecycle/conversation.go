@@ -182,11 +182,11 @@ func (s *Store) Outputs(id session.ID) ([]output.Stored, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list output of session %s: %w", id, err)
+	var all []output.Stored
+	if err == nil {
+		defer dir.Close()
+		all, err = output.List(dir)
 	}
-	defer dir.Close()
-	all, err := output.List(dir)
 	if err != nil {
 		return nil, fmt.Errorf("list output of session %s: %w", id, err)
 	}
@@ -197,10 +197,10 @@ func (s *Store) Outputs(id session.ID) ([]output.Stored, error) {
 // fs.ErrNotExist says that there is none.
 func (s *Store) ReadOutput(id session.ID, name string, of output.File) (*output.Reader, error) {
 	dir, err := s.outputDir(id)
-	if err != nil {
-		return nil, fmt.Errorf("read output of session %s: %w", id, err)
+	var r *output.Reader
+	if err == nil {
+		r, err = output.OpenReader(dir, name, of)
 	}
-	r, err := output.OpenReader(dir, name, of)
 	if err != nil {
 		return nil, fmt.Errorf("read output of session %s: %w", id, err)
 	}
@@ -269,4 +269,24 @@ func (s *Store) Watch(ctx context.Context, id session.ID, above uint64, fn func(
 			return nil
 		}
 	}
+}
+
+// Cursor returns the record up to which a reader has read a session's log: 0 for one that
+// has no cursor yet. It takes no lock.
+func (s *Store) Cursor(id session.ID, name string) (uint64, error) {
+	return within(s, "cursor of", id, func(dir writer.FS) (uint64, error) { return folder.Cursor(dir, name) })
+}
+
+// MoveCursor records durably that a reader has read a session's log up to a record. From then on
+// records above it are not dropped, whatever JournalBytes allows, until it is moved again or
+// its file is removed. It never goes back. The reader is the only one that moves its cursor; no lock is taken.
+func (s *Store) MoveCursor(id session.ID, name string, seq uint64) error {
+	_, err := within(s, "cursor of", id, func(dir writer.FS) (struct{}, error) { return struct{}{}, folder.MoveCursor(dir, name, seq) })
+	return err
+}
+
+// Began returns the first record from which on a session's log has the State: 1, or a later
+// one where the records before were dropped but for messages, events and attempts.
+func (s *Store) Began(id session.ID) (uint64, error) {
+	return within(s, "log of", id, journal.Began)
 }

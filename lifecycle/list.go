@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,7 +22,6 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
-	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // An Info is one session as a listing shows it. Its Status is that of
@@ -69,26 +71,6 @@ func (s *Store) List() ([]Info, error) {
 		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), b.ID.Compare(a.ID))
 	})
 	return infos, nil
-}
-
-// Cursor returns the record up to which a reader has read a session's log: 0 for one that
-// has no cursor yet. It takes no lock.
-func (s *Store) Cursor(id session.ID, name string) (uint64, error) {
-	return within(s, "cursor of", id, func(dir writer.FS) (uint64, error) { return folder.Cursor(dir, name) })
-}
-
-// MoveCursor records durably that a reader has read a session's log up to a record. From then on
-// records above it are not dropped, whatever JournalBytes allows, until it is moved again or
-// its file is removed. It never goes back. The reader is the only one that moves its cursor; no lock is taken.
-func (s *Store) MoveCursor(id session.ID, name string, seq uint64) error {
-	_, err := within(s, "cursor of", id, func(dir writer.FS) (struct{}, error) { return struct{}{}, folder.MoveCursor(dir, name, seq) })
-	return err
-}
-
-// Began returns the first record from which on a session's log has the State: 1, or a later
-// one where the records before were dropped but for messages, events and attempts.
-func (s *Store) Began(id session.ID) (uint64, error) {
-	return within(s, "log of", id, journal.Began)
 }
 
 // Incarnation names the folder that a session's records are in, see
@@ -197,16 +179,13 @@ func (s *Store) Read(id session.ID) (*session.State, uint64, error) {
 // records after it, without a lock. ErrNotFound says that the session has no such
 // record; ErrCorrupt, that a record on the way to it is damaged or gone.
 func (s *Store) ReadAt(id session.ID, seq uint64) (*session.State, error) {
-	dir, err := s.sessionDir(id)
-	if err != nil {
-		return nil, fmt.Errorf("read session %s: %w", id, err)
-	}
-	defer dir.Close()
-	st, _, err := folder.StateAt(dir, id, seq)
-	if err != nil {
-		return nil, fmt.Errorf("read session %s at %d: %w", id, seq, err)
-	}
-	return st, nil
+	return within(s, "read", id, func(dir writer.FS) (*session.State, error) {
+		st, _, err := folder.StateAt(dir, id, seq)
+		if err != nil {
+			return nil, fmt.Errorf("read session %s at %d: %w", id, seq, err)
+		}
+		return st, nil
+	})
 }
 
 // read loads a session and leaves its folder open for more, also where it says that the
@@ -341,4 +320,82 @@ func (s *Store) latest() (session.ID, error) {
 		}
 	}
 	return session.ID{}, fmt.Errorf("no session here yet: %w", ErrNotFound)
+}
+
+const (
+	metaFile = "meta.json"
+	// maxName bounds a session's display name, in bytes.
+	maxName = 256
+)
+
+// Meta is a session's name and pin, the content of meta.json. It is written under the store
+// lock and not under the lease, so that a session can be named while it runs.
+type Meta struct {
+	Name   string `json:"name,omitempty"`   // "" is none; the ID stays what it is
+	Pinned bool   `json:"pinned,omitempty"` // prune leaves it alone
+}
+
+// Meta returns the name and the pin of a session; the zero value when nothing is.
+func (s *Store) Meta(id session.ID) (Meta, error) {
+	return readMeta(s.root(), sessionsDir+"/"+id.String()+"/"+metaFile)
+}
+
+func readMeta(dir writer.FS, name string) (Meta, error) {
+	var m Meta
+	err := folder.ReadSmall(dir, name, &m)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return m, err
+}
+
+// SetMeta changes the name and the pin of a session, durably, whoever holds it. A name is
+// redacted.
+func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) error) error {
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Unlock() }()
+	dir, err := s.sessionDir(id)
+	if err != nil {
+		return fmt.Errorf("session %s: %w", id, err)
+	}
+	defer dir.Close()
+	m, err := s.Meta(id)
+	if err != nil && !errors.Is(err, ErrCorrupt) { // a damaged one says nothing
+		return err
+	}
+	was := m
+	if err := change(&m); err != nil {
+		return err
+	}
+	m.Name, _ = s.opts.Policy.redactor().String(m.Name)
+	if err := validName(m.Name); err != nil {
+		return err
+	}
+	if err := writer.RemoveTemps(dir, ".", func(of string) bool { return of == metaFile }); err != nil {
+		return err
+	}
+	if err := folder.WriteSmall(dir, metaFile, m); err != nil {
+		return err
+	}
+	if m.Name != was.Name {
+		s.Logger(id).Info().Str("name", m.Name).Msg("session renamed")
+	}
+	if m.Pinned != was.Pinned {
+		s.Logger(id).Info().Msg("session " + pinnedText[m.Pinned])
+	}
+	return nil
+}
+
+// pinnedText is the end of the log line of a pin.
+var pinnedText = map[bool]string{true: "pinned", false: "unpinned"}
+
+func validName(name string) error {
+	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return &Error{Op: "name session", Path: fmt.Sprintf("%q", name), Class: writer.ClassInvalid,
+			Err: fmt.Errorf("give at most %d bytes of printable text on one line", maxName)}
+	}
+	return nil
 }

@@ -198,10 +198,6 @@ const beforeUnsaved = 1_000_000_000
 // What writes a file of the store fails with errors.ErrUnsupported: a checkpoint, a plan,
 // output, the lock of a module. IDs count from 1,000,000,001 on.
 func OpenUnsaved(project string, opts Options) (*Store, error) {
-	project, err := filepath.Abs(project)
-	if err != nil {
-		return nil, fmt.Errorf("open project: %w", err)
-	}
 	pfs, err := writer.OpenFS(project)
 	if err != nil {
 		return nil, fmt.Errorf("open project: %w", err)

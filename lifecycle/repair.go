@@ -8,6 +8,8 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/commit"
@@ -181,7 +183,7 @@ func (s *Store) makeRecovered(ctx context.Context, from writer.FS, r *repair.Rec
 		share: func(to string) (session.Mark, error) { return s.share(from, r.Where, to, r.Conversation()) },
 		others: func(dir writer.FS) error {
 			if meta != (Meta{}) {
-				if err := writeMeta(dir, meta); err != nil {
+				if err := folder.WriteSmall(dir, metaFile, meta); err != nil {
 					return err
 				}
 			}
@@ -300,4 +302,102 @@ func (s *Store) settleEdit(id session.ID, discard bool) error {
 		return err
 	}
 	return errors.Join(c.Show(edited), c.Close())
+}
+
+// Preflight looks at what a run needs of the store before it begins: that it can
+// be written, that it belongs to this user alone, and that there is room. It
+// returns what is not so.
+func (s *Store) Preflight() []repair.Check {
+	all := []repair.Check{repair.Writing(s.root()), repair.Modes(s.root()), repair.Space(s.root(), commit.LowSpace)}
+	return slices.DeleteFunc(all, func(f repair.Check) bool { return f.Mend == "" })
+}
+
+// Doctor looks at what a store stands on: the file system, how long an fsync
+// takes on it, free space, permissions, locks, and every session. It writes one
+// temporary file and removes it.
+func (s *Store) Doctor(ctx context.Context) []repair.Check {
+	all := []repair.Check{repair.FileSystem(s.root()), repair.Sync(s.root()), repair.Space(s.root(), commit.LowSpace), repair.Modes(s.root()), s.checkLock(ctx), s.checkReserve()}
+	all = append(all, s.checkBytes(), s.checkCheckpoints())
+	all = append(all, s.checkSessions()...)
+	all = append(all, repair.Unfinished(s.root(), s.opts.Now())...)
+	return append(all, s.checkCorrupted()...)
+}
+
+// checkCorrupted names the damaged sessions from which none was recovered.
+func (s *Store) checkCorrupted() (all []repair.Check) {
+	lost, err := s.Quarantined()
+	if err != nil {
+		return []repair.Check{repair.Failed(corruptedDir, err)}
+	}
+	for _, i := range lost {
+		if o, err := s.Abandoned(i.ID); err == nil && o != nil {
+			all = append(all, repair.Orphaned(i.ID, o))
+		}
+		all = append(all, repair.Check{Name: i.ID.String(), Found: i.Err.Error(), Mend: "lopen session recover " + i.ID.String()})
+	}
+	return all
+}
+
+// checkBytes says where the bytes are, as du counts them.
+func (s *Store) checkBytes() repair.Check {
+	var parts []string
+	for _, name := range []string{sessionsDir, checkpointsDir, blobsDir, trashDir, corruptedDir, "cache"} {
+		if n := s.diskBytes(name, false); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %.1f MiB", name, float64(n)/(1<<20)))
+		}
+	}
+	return repair.Check{Name: "bytes", Found: strings.Join(parts, ", ")}
+}
+
+// checkCheckpoints says what the checkpoints take, to the byte.
+func (s *Store) checkCheckpoints() repair.Check {
+	f := repair.Check{Name: "checkpoints"}
+	u, err := s.CheckpointUsage()
+	if err != nil {
+		return repair.Failed(f.Name, err)
+	}
+	f.Found = fmt.Sprintf("%d, in %d bytes of contents and %d bytes of their chain", u.Checkpoints, u.Blobs, u.Chain)
+	if u.Unneeded > 0 {
+		f.Found += fmt.Sprintf("; %d bytes of the contents are of none of them, in packs that are at least half needed or wait for the next prune", u.Unneeded)
+	}
+	return f
+}
+
+func (s *Store) checkLock(ctx context.Context) repair.Check {
+	f := repair.Check{Name: "store lock", Found: "free"}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	lock, err := s.lock(ctx)
+	if err != nil {
+		f.Found, f.Problem, f.Mend = err.Error(), true, "wait for the holder, or end it"
+		return f
+	}
+	if err := lock.Unlock(); err != nil {
+		return repair.Failed(f.Name, err)
+	}
+	return f
+}
+
+func (s *Store) checkReserve() repair.Check {
+	f := repair.Check{Name: "reserve", Found: fmt.Sprintf("%d MiB, given up on a full disk for one more save", commit.ReserveBytes>>20)}
+	if !s.reserve.Whole() {
+		f.Found, f.Mend = "none: a full disk stops saving at once", "it is made when a session is opened and there is room"
+	}
+	return f
+}
+
+// checkSessions names what is not as it should be; the rest is one line.
+func (s *Store) checkSessions() []repair.Check {
+	folders, err := s.folders(sessionsDir)
+	if err != nil {
+		return []repair.Check{repair.Failed("sessions", err)}
+	}
+	slices.SortFunc(folders, func(a, b sessionFolder) int { return strings.Compare(a.name, b.name) })
+	var all []repair.Report
+	for _, f := range folders {
+		if r, err := s.Verify(f.id); err == nil { // or it was removed meanwhile
+			all = append(all, r)
+		}
+	}
+	return repair.Sessions(all)
 }

@@ -7,17 +7,16 @@ import (
 	"io/fs"
 	"sync/atomic"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/actors"
-	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/process"
 )
 
 // A Session is a session that this process holds for writing. Save, Update,
@@ -221,37 +220,35 @@ func (s *Session) Change(t session.Trigger, fn func(*session.Edit) error) error 
 
 // Complete marks the session as done and waits until that is durable.
 func (s *Session) Complete(ctx context.Context) error {
-	err := s.Change(session.TriggerPhaseChanged, func(e *session.Edit) error {
-		h := e.Header()
+	err := s.changeHeader(ctx, session.TriggerPhaseChanged, func(h *session.Header) {
 		h.Phase, h.Status, h.ExitReason = session.PhaseComplete, session.StatusComplete, session.ExitComplete
 		h.ActiveTask, h.CompletedAt = "", s.store.opts.Now()
-		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		s.log.Info().Msg("session complete")
 	}
-	if err := s.Flush(ctx); err != nil {
-		return err
-	}
-	s.log.Info().Msg("session complete")
-	return nil
+	return err
 }
 
 // Pause marks the session as paused for a reason and waits until that is durable.
 func (s *Session) Pause(ctx context.Context, t session.Trigger, why session.ExitReason) error {
+	err := s.changeHeader(ctx, t, func(h *session.Header) { h.Status, h.ExitReason = session.StatusPaused, why })
+	if err == nil {
+		s.log.Info().Str("reason", string(why)).Msg("session paused")
+	}
+	return err
+}
+
+// changeHeader changes the header and waits until that is visible.
+func (s *Session) changeHeader(ctx context.Context, t session.Trigger, set func(*session.Header)) error {
 	err := s.Change(t, func(e *session.Edit) error {
-		h := e.Header()
-		h.Status, h.ExitReason = session.StatusPaused, why
+		set(e.Header())
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := s.Flush(ctx); err != nil {
-		return err
-	}
-	s.log.Info().Str("reason", string(why)).Msg("session paused")
-	return nil
+	return s.Flush(ctx)
 }
 
 // PauseRequested says whether another process asked this session to pause.
@@ -293,92 +290,105 @@ func (s *Store) request(id session.ID, file string) (string, error) {
 }
 
 const (
-	metaFile = "meta.json"
-	// maxName bounds a session's display name, in bytes.
-	maxName = 256
+	// wakePatience is how long RequestWake gives the holder to answer.
+	wakePatience = 3 * time.Second
+	wakePoll     = 20 * time.Millisecond
 )
 
-// Meta is a session's name and pin, the content of meta.json. It is written under the store
-// lock and not under the lease, so that a session can be named while it runs.
-type Meta struct {
-	Name   string `json:"name,omitempty"`   // "" is none; the ID stays what it is
-	Pinned bool   `json:"pinned,omitempty"` // prune leaves it alone
+// WakeRequested says whether another process asked this session to end its wait. It is
+// true once for each request, and asking is the answer to it: call it only while waiting.
+func (s *Session) WakeRequested() bool { return s.store.root().Remove(s.path(wakeFile)) == nil }
+
+// RequestWake asks the holder of a session to end its wait. The boolean says that it does;
+// it is false where nobody holds the session, or its holder does not wait, which takes three
+// seconds to find out unless a task is in progress.
+func (s *Store) RequestWake(ctx context.Context, id session.ID) (woken bool, err error) {
+	owner, err := s.Holder(id)
+	if err != nil || owner == nil {
+		return false, err
+	}
+	st, _, err := s.Read(id)
+	if err != nil || st.ActiveTask() != "" {
+		return false, err
+	}
+	name, err := s.request(id, wakeFile)
+	if err != nil {
+		return false, fmt.Errorf("ask session %s to end its wait: %w", id, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wakePatience)
+	defer cancel()
+	tick := time.NewTicker(wakePoll)
+	defer tick.Stop()
+	for {
+		if _, err := s.root().Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			s.Logger(id).Info().Msg("wait ended on request")
+			return true, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done(): // one that cannot be taken back was met at the last moment
+			return errors.Is(s.root().Remove(name), fs.ErrNotExist), nil
+		}
+	}
 }
 
-// Meta returns the name and the pin of a session; the zero value when nothing is.
-func (s *Store) Meta(id session.ID) (Meta, error) {
-	return readMeta(s.root(), sessionsDir+"/"+id.String()+"/"+metaFile)
+// HoldChild takes the lock that the next command inherits. It is nil where nothing is
+// saved: no later holder looks for the command.
+func (s *Session) HoldChild() (*process.Lock, error) {
+	if !s.store.saves() {
+		return nil, nil
+	}
+	return process.Hold(s.store.root(), s.path(childFile))
 }
 
-func readMeta(dir writer.FS, name string) (Meta, error) {
-	var m Meta
-	err := folder.ReadSmall(dir, name, &m)
+// ChildHeld says whether something still holds the lock that the last command inherited: the
+// command, or a process that it left behind. The caller is about to start none.
+func (s *Session) ChildHeld() (bool, error) {
+	o, err := process.FindOrphan(s.store.root(), s.path(childFile))
+	return o != nil || err != nil, err
+}
+
+// CommandEnded is how the command of the last attempt ended, nil where nobody knows. The
+// caller holds the session, and nothing holds the command's lock any more. What is written
+// down of an attempt whose outcome the State has is not returned.
+func (s *Session) CommandEnded() (*process.Ended, error) {
+	e, err := process.ReadEnded(s.store.root(), s.path(childFile))
+	if err != nil || e == nil || e.Iteration != s.State().NumIterations()+1 {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Orphan returns the command of a session that still holds its lock, or nil, also
+// of one that was deleted since somebody listed it. The session may lie in corrupted/.
+// The caller holds the session or its module, so that no run has it started; others ask
+// [Store.Abandoned].
+func (s *Store) Orphan(id session.ID) (*process.Orphan, error) {
+	dir, err := writer.OpenDir(s.root(), s.folderOf(id))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+		return nil, nil
 	}
-	return m, err
-}
-
-// SetMeta changes the name and the pin of a session, durably, whoever holds it. A name is
-// redacted.
-func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) error) error {
-	lock, err := s.lock(ctx)
 	if err != nil {
-		return err
-	}
-	defer func() { _ = lock.Unlock() }()
-	dir, err := s.sessionDir(id)
-	if err != nil {
-		return fmt.Errorf("session %s: %w", id, err)
+		return nil, fmt.Errorf("look for a command that outlived session %s: %w", id, err)
 	}
 	defer dir.Close()
-	m, err := s.Meta(id)
-	if err != nil && !errors.Is(err, ErrCorrupt) { // a damaged one says nothing
-		return err
-	}
-	was := m
-	if err := change(&m); err != nil {
-		return err
-	}
-	m.Name, _ = s.opts.Policy.redactor().String(m.Name)
-	if err := validName(m.Name); err != nil {
-		return err
-	}
-	if err := writer.RemoveTemps(dir, ".", func(of string) bool { return of == metaFile }); err != nil {
-		return err
-	}
-	if err := writeMeta(dir, m); err != nil {
-		return err
-	}
-	if m.Name != was.Name {
-		s.Logger(id).Info().Str("name", m.Name).Msg("session renamed")
-	}
-	if m.Pinned != was.Pinned {
-		s.Logger(id).Info().Msg("session " + pinnedText(m.Pinned))
-	}
-	return nil
+	return process.FindOrphan(dir, childFile)
 }
 
-// pinnedText is the end of the log line of a pin.
-func pinnedText(pinned bool) string {
-	if pinned {
-		return "pinned"
-	}
-	return "unpinned"
+// Abandoned returns the command of a session that nobody holds, if it still works, or a
+// process that it left behind, or nil. It makes no file and keeps no run from starting; anybody may call it.
+func (s *Store) Abandoned(id session.ID) (*process.Orphan, error) {
+	return repair.Abandoned(s.root(), s.folderOf(id)+"/")
 }
 
-func writeMeta(dir writer.FS, m Meta) error {
-	return folder.WriteSmall(dir, metaFile, m)
-}
-
-func validName(name string) error {
-	bad := len(name) > maxName || !utf8.ValidString(name)
-	for _, r := range name {
-		bad = bad || !unicode.IsPrint(r)
+// folderOf is where a session's files are: in sessions/, or in corrupted/ once it was
+// moved there.
+func (s *Store) folderOf(id session.ID) string {
+	name := sessionsDir + "/" + id.String()
+	if _, err := s.root().Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		if moved, ok := s.inCorrupted(id.String()); ok {
+			return moved.Where
+		}
 	}
-	if bad {
-		return &Error{Op: "name session", Path: fmt.Sprintf("%q", name), Class: writer.ClassInvalid,
-			Err: fmt.Errorf("give at most %d bytes of printable text on one line", maxName)}
-	}
-	return nil
+	return name
 }

@@ -122,10 +122,6 @@ func (s *Store) root() writer.FS { return *s.at.Load() }
 // nothing and returns ErrNoStore when there is no .lopen; a .lopen that is a
 // file or a symlink is refused with ErrInvalid, whatever it leads to.
 func Open(project string, opts Options) (*Store, error) {
-	project, err := filepath.Abs(project)
-	if err != nil {
-		return nil, fmt.Errorf("open project: %w", err)
-	}
 	pfs, err := writer.OpenFS(project)
 	if err != nil {
 		return nil, fmt.Errorf("open project: %w", err)

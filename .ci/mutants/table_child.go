@@ -12,7 +12,7 @@ var ofChild = []mutant{
 		pkg: "./cmd/lopen/internal/child", test: "TestPanicEndsTheCommand",
 	},
 	{
-		what: "keeper: what it notes is of one attempt", file: "lifecycle/module.go",
+		what: "keeper: what it notes is of one attempt", file: "lifecycle/session.go",
 		from: " || e.Iteration != s.State().NumIterations()+1", to: "",
 		pkg: "./lifecycle", test: "TestCommandEnded",
 	},
