@@ -30,6 +30,16 @@ func exampleStore() (store *lifecycle.Store, done func()) {
 	}
 }
 
+// exampleSession is a session of such a store.
+func exampleSession() (store *lifecycle.Store, sess *lifecycle.Session, done func()) {
+	store, done = exampleStore()
+	sess, err := store.Create(context.Background(), "auth")
+	if err != nil {
+		panic(err)
+	}
+	return store, sess, done
+}
+
 func ExampleInit() {
 	project, err := os.MkdirTemp("", "lopen-example-")
 	if err != nil {
@@ -71,15 +81,9 @@ func ExampleStore_Create() {
 
 // A change does not wait for the disk; Sync does.
 func ExampleSession_Change() {
-	ctx := context.Background()
-	store, done := exampleStore()
+	store, sess, done := exampleSession()
 	defer done()
-	sess, err := store.Create(ctx, "auth")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	err = sess.Change(session.TriggerPhaseChanged, func(e *session.Edit) error {
+	err := sess.Change(session.TriggerPhaseChanged, func(e *session.Edit) error {
 		e.Header().Phase = session.PhasePlanning
 		return nil
 	})
@@ -87,7 +91,7 @@ func ExampleSession_Change() {
 		fmt.Println(err) // a *PausedError: the State is accepted, the disk has a problem
 		return
 	}
-	if err := sess.Sync(ctx); err != nil {
+	if err := sess.Sync(context.Background()); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -97,14 +101,9 @@ func ExampleSession_Change() {
 }
 
 func ExampleStore_Recover() {
-	store, done := exampleStore()
-	defer done()
 	ctx := context.Background()
-	sess, err := store.Create(ctx, "auth")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	store, sess, done := exampleSession()
+	defer done()
 	_ = sess.Close(ctx)
 	_ = os.Truncate(filepath.Join(store.Path(), "sessions", sess.ID().String(), "state.json"), 10)
 
@@ -123,20 +122,15 @@ func ExampleStore_Recover() {
 }
 
 func ExampleStore_AcceptEdit() {
-	store, done := exampleStore()
-	defer done()
 	ctx := context.Background()
-	sess, err := store.Create(ctx, "auth")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	store, sess, done := exampleSession()
+	defer done()
 	_ = sess.Close(ctx)
 	file := filepath.Join(store.Path(), "sessions", sess.ID().String(), "state.json")
 	data, _ := os.ReadFile(file)
 	_ = os.WriteFile(file, bytes.Replace(data, []byte(`"requirement-gathering"`), []byte(`"planning"`), 1), 0o600)
 
-	_, err = store.Open(sess.ID())
+	_, err := store.Open(sess.ID())
 	fmt.Println(errors.Is(err, lifecycle.ErrEdited))
 	edit, err := store.AcceptEdit(sess.ID(), false)
 	fmt.Println(edit.Changes, err)
@@ -147,13 +141,8 @@ func ExampleStore_AcceptEdit() {
 
 // A message that was not accepted is not lost silently: the loop has it still.
 func ExampleSession_Append() {
-	store, done := exampleStore()
+	_, sess, done := exampleSession()
 	defer done()
-	sess, err := store.Create(context.Background(), "auth")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	for range 2 {
 		err := sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text("go on")})
 		switch {
@@ -175,18 +164,13 @@ func ExampleSession_Append() {
 
 // An error of the storage says what failed, and what to do.
 func ExampleError() {
-	store, done := exampleStore()
+	store, sess, done := exampleSession()
 	defer done()
-	sess, err := store.Create(context.Background(), "auth")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	// Somebody removes the whole store while the session is open.
 	if err := os.RemoveAll(store.Path()); err != nil {
 		fmt.Println(err)
 	}
-	err = sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+	err := sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
 		e.Header().TurnCount++
 		return nil
 	})

@@ -331,10 +331,10 @@ func TestNewRefuses(t *testing.T) {
 
 func TestCostOfAChange(t *testing.T) { // counts allocations, so nothing may run in parallel
 	allocs := func(n int) float64 {
-		st := plan(t, n, n)
+		st := flat(t, n)
 		return testing.AllocsPerRun(20, func() {
 			e := st.Edit()
-			c, _ := e.Task("component-0")
+			c, _ := e.Task("component")
 			c.Attempts++
 			e.Put(c)
 			_, err := e.State()

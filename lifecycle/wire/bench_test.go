@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -35,10 +36,38 @@ type jsonAttempt struct {
 	Artifacts []string  `json:"artifacts"`
 }
 
+// plan is a State of n tasks beneath components of 100 each.
+func plan(tb testing.TB, n int) *session.State {
+	tb.Helper()
+	const perComponent = 100
+	e := fresh(tb).Edit()
+	var roots []string
+	for c := 0; c*perComponent < n; c++ {
+		comp := session.Task{ID: fmt.Sprintf("component-%d", c), Kind: session.KindComponent, Name: fmt.Sprintf("Component %d", c), State: session.TaskInProgress}
+		for i := c * perComponent; i < min(n, (c+1)*perComponent); i++ {
+			t := session.Task{ID: fmt.Sprintf("%s/task-%d", comp.ID, i), Parent: comp.ID, Kind: session.KindTask,
+				Name: fmt.Sprintf("Write the part that does %d", i), State: session.TaskPending, Box: session.BoxOpen}
+			if i%2 == 0 {
+				t.State, t.Box, t.Attempts = session.TaskComplete, session.BoxTicked, 1
+				t.StartedAt, t.CompletedAt = at, at.Add(time.Duration(i)*time.Millisecond)
+				t.Log = []session.Attempt{{Number: 1, StartedAt: t.StartedAt, EndedAt: t.CompletedAt, Artifacts: []string{"src/main.go"}}}
+			}
+			comp.Children = append(comp.Children, t.ID)
+			e.Put(t)
+		}
+		e.Put(comp)
+		roots = append(roots, comp.ID)
+	}
+	e.SetRoots(roots)
+	st, err := e.State()
+	require.NoError(tb, err)
+	return st
+}
+
 // BenchmarkDecode compares reading 100,000 tasks, with every rule checked, with
 // a bare encoding/json into structs: less than half is what is asked for.
 func BenchmarkDecode(b *testing.B) {
-	st := plan(b, 100_000, 100)
+	st := plan(b, 100_000)
 	state, metrics := wire.EncodeState(st, session.Mark{Seq: 1}), wire.EncodeMetrics(st, session.Mark{Seq: 1})
 	b.Run("session", func(b *testing.B) {
 		b.SetBytes(int64(len(state)))
@@ -62,9 +91,17 @@ func BenchmarkDecode(b *testing.B) {
 }
 
 func BenchmarkEncode(b *testing.B) {
-	st := plan(b, 100_000, 100)
+	st := plan(b, 100_000)
 	b.ReportAllocs()
 	for b.Loop() {
 		b.SetBytes(int64(len(wire.EncodeState(st, session.Mark{Seq: 1}))))
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	st := plan(b, 100_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		session.Check(st)
 	}
 }

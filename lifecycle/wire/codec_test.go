@@ -284,7 +284,8 @@ func TestEditedOutside(t *testing.T) {
 			require.Equal(t, st.Progress(), got.Progress())
 			for task := range st.All() {
 				other, _ := got.Task(task.ID)
-				require.Equal(t, plain(task), plain(other))
+				task.Extra, other.Extra = nil, nil // an escape became its letter
+				require.True(t, task.Equal(&other), "%+v: %+v", task, other)
 			}
 		default:
 			again, _ := encode(got)

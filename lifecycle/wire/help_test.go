@@ -3,9 +3,7 @@ package wire_test
 import (
 	"cmp"
 	"flag"
-	"fmt"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -37,47 +35,11 @@ func family(t require.TestingT) *session.State {
 	return st
 }
 
-// plain is a task in words: empty lists and none are the same.
-func plain(t session.Task) string {
-	return fmt.Sprintf("%s %s %q %s %q %v %d", t.ID, t.Kind, t.Name, t.State, t.Parent, t.Children, t.Attempts)
-}
-
 func fresh(t require.TestingT) *session.State {
 	id, err := session.NewID("auth", at, 1)
 	require.NoError(t, err)
 	st, err := session.New(id, at)
 	require.NoError(t, err)
-	return st
-}
-
-// plan is a State of n tasks beneath components of 100 each, or, flat, beneath one.
-func plan(tb testing.TB, n, perComponent int) *session.State {
-	tb.Helper()
-	id, err := session.NewID("auth", at, 1)
-	require.NoError(tb, err)
-	st, err := session.New(id, at)
-	require.NoError(tb, err)
-	e := st.Edit()
-	var roots []string
-	for c := 0; c*perComponent < n; c++ {
-		comp := session.Task{ID: fmt.Sprintf("component-%d", c), Kind: session.KindComponent, Name: fmt.Sprintf("Component %d", c), State: session.TaskInProgress}
-		for i := c * perComponent; i < min(n, (c+1)*perComponent); i++ {
-			t := session.Task{ID: fmt.Sprintf("%s/task-%d", comp.ID, i), Parent: comp.ID, Kind: session.KindTask,
-				Name: fmt.Sprintf("Write the part that does %d", i), State: session.TaskPending, Box: session.BoxOpen}
-			if i%2 == 0 {
-				t.State, t.Box, t.Attempts = session.TaskComplete, session.BoxTicked, 1
-				t.StartedAt, t.CompletedAt = at, at.Add(time.Duration(i)*time.Millisecond)
-				t.Log = []session.Attempt{{Number: 1, StartedAt: t.StartedAt, EndedAt: t.CompletedAt, Artifacts: []string{"src/main.go"}}}
-			}
-			comp.Children = append(comp.Children, t.ID)
-			e.Put(t)
-		}
-		e.Put(comp)
-		roots = append(roots, comp.ID)
-	}
-	e.SetRoots(roots)
-	st, err = e.State()
-	require.NoError(tb, err)
 	return st
 }
 
