@@ -130,7 +130,8 @@ func (s *Store) Restore(ctx context.Context, id session.ID) error {
 }
 
 // Delete removes a session for good and returns how many bytes on the disk that
-// frees. ErrBusy names who holds it. The ID is never given again.
+// frees. It clears what creations that were cut off left, as links of a fork keep the
+// content. ErrBusy names who holds it. The ID is never given again.
 func (s *Store) Delete(ctx context.Context, id session.ID) (int64, error) {
 	return s.remove(ctx, id, func(*writer.Lock) error { return nil })
 }
