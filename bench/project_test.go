@@ -32,18 +32,14 @@ var (
 
 // TestMain lets the test's program be a disk, too.
 func TestMain(m *testing.M) {
-	if ran, err := fusedisk.Serve(); ran {
-		if err != nil {
-			panic(err)
+	fusedisk.Main(func() int {
+		code := m.Run()
+		if theProject.root != nil {
+			_ = theProject.root.Close()
+			_ = os.RemoveAll(filepath.Dir(theProject.dir))
 		}
-		return
-	}
-	code := m.Run()
-	if theProject.root != nil {
-		_ = theProject.root.Close()
-		_ = os.RemoveAll(filepath.Dir(theProject.dir))
-	}
-	os.Exit(code)
+		return code
+	})
 }
 
 // openProject returns the project when no file of it is so young that its time says

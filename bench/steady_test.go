@@ -51,17 +51,6 @@ func BenchmarkSteady(b *testing.B) {
 	}
 }
 
-// countingDisk is a disk that counts what every program has to ask it for.
-func countingDisk(tb testing.TB) *fusedisk.Disk {
-	tb.Helper()
-	d, err := fusedisk.Mount(tb.TempDir())
-	if err != nil {
-		tb.Skipf("no FUSE here: %v", err)
-	}
-	tb.Cleanup(func() { require.NoError(tb, d.Close()) })
-	return d
-}
-
 // fsyncs counts those of d from now until the returned function is called.
 func fsyncs(tb testing.TB, d *fusedisk.Disk) func() float64 {
 	before, err := d.Counts()
@@ -77,7 +66,7 @@ func fsyncs(tb testing.TB, d *fusedisk.Disk) func() float64 {
 // as there is more, what a session writes between two of them included.
 func fsyncsOf(tb testing.TB, rate int, more func() bool, call func(*lifecycle.Session) func()) float64 {
 	tb.Helper()
-	d := countingDisk(tb)
+	d := fusedisk.Mount(tb)
 	fn := call(sessionIn(tb, d.Dir, planTasks))
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()
@@ -177,7 +166,7 @@ func BenchmarkBusy(b *testing.B) {
 	})
 	b.Run("fsyncs", func(b *testing.B) {
 		const sessions = 20
-		d := countingDisk(b)
+		d := fusedisk.Mount(b)
 		var counted func() float64
 		took, _ := run(b, d.Dir, sessions, func() { counted = fsyncs(b, d) })
 		b.ReportMetric(counted()/took.Seconds()*1000/sessions, "fsyncs/s")

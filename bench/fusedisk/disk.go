@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -24,8 +25,23 @@ type Disk struct {
 	lines *bufio.Scanner
 }
 
-// Mount starts a disk below an empty folder. It takes Linux, root and /dev/fuse.
-func Mount(under string) (*Disk, error) {
+// Mount starts a disk that ends with the test, when nothing below Dir may be open. It takes Linux, root and /dev/fuse: without
+// them the test is skipped.
+func Mount(tb testing.TB) *Disk {
+	tb.Helper()
+	d, err := mount(tb.TempDir())
+	if err != nil {
+		tb.Skipf("no FUSE here: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := errors.Join(d.in.Close(), d.cmd.Wait()); err != nil {
+			tb.Errorf("unmount: %v", err)
+		}
+	})
+	return d
+}
+
+func mount(under string) (*Disk, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -55,14 +71,16 @@ func Mount(under string) (*Disk, error) {
 	return d, nil
 }
 
-// Serve runs this process as a disk if it was started as one. The main function of every
-// program that calls Mount, or its TestMain, calls it first and ends when it ran.
-func Serve() (ran bool, err error) {
+// Main ends this process with what tests returned, or runs it as a disk if it was started
+// as one. The TestMain of every package that calls Mount calls it.
+func Main(tests func() int) {
 	mount, backing, ok := strings.Cut(os.Getenv(serveEnv), string(filepath.ListSeparator))
 	if !ok {
-		return false, nil
+		os.Exit(tests())
 	}
-	return true, serve(mount, backing, os.Stdin, os.Stdout)
+	if err := serve(mount, backing, os.Stdin, os.Stdout); err != nil {
+		panic(err)
+	}
 }
 
 // Counts are the fsyncs, of files and folders, and the bytes written so far.
@@ -92,9 +110,4 @@ func (d *Disk) Hold(late time.Duration) error {
 func (d *Disk) Stall(wait time.Duration) error {
 	_, err := d.ask("stall %s", wait)
 	return err
-}
-
-// Close unmounts. Nothing below Dir may be open.
-func (d *Disk) Close() error {
-	return errors.Join(d.in.Close(), d.cmd.Wait())
 }

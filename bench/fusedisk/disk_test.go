@@ -12,23 +12,11 @@ import (
 )
 
 // TestMain lets the test's program be the disk, too.
-func TestMain(m *testing.M) {
-	if ran, err := fusedisk.Serve(); ran {
-		if err != nil {
-			panic(err)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { fusedisk.Main(m.Run) }
 
 func TestDisk(t *testing.T) {
 	t.Parallel()
-	d, err := fusedisk.Mount(t.TempDir())
-	if err != nil {
-		t.Skipf("no FUSE here: %v", err)
-	}
-	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	d := fusedisk.Mount(t)
 	f, err := os.Create(filepath.Join(d.Dir, "log"))
 	require.NoError(t, err)
 	save := func() time.Duration {

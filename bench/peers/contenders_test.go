@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/bench/fusedisk"
+	"github.com/lopen-dev/lopen/bench/turns"
 	"github.com/lopen-dev/lopen/bench/workload"
 )
 
@@ -16,66 +18,68 @@ import (
 type Peer interface {
 	// Save hands over what a step changed, and returns when the loop may go on.
 	Save(workload.Step) error
-	// Sync returns when everything saved is as durable as it ever gets.
+	// Append hands over a message of a conversation.
+	Append(text string) error
+	// Sync returns when everything handed over is as durable as it ever gets.
 	Sync() error
 	Close() error
 }
 
-// An Appender also keeps the messages of a conversation.
-type Appender interface {
-	Peer
-	// Append hands over a message. Sync makes it as durable as it ever gets.
-	Append(text string) error
+// must is for what has to work for a benchmark to have any meaning.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
-
-// atOnce is part of those whose Save is all that they do.
-type atOnce struct{}
-
-func (atOnce) Sync() error  { return nil }
-func (atOnce) Close() error { return nil }
 
 // peers open a contender with a plan of n tasks in an empty folder.
-var peers = map[string]func(dir string, n int) (Peer, error){
-	"lopen": openLopen, "append": openFloor, "tidwall": openLog(tidwallLog), "raft-wal": openLog(raftLog), "bbolt": openBolt,
-	"sqlite-full": openSQLite("FULL"), "sqlite-normal": openSQLite("NORMAL"), "renameio": openRenameio, "natefinch": openNatefinch,
-	"rename": openRename, "channel": openChannel, "copy": openCopy,
+var peers = map[string]func(dir string, n int) Peer{
+	"lopen": openLopen, "append": openFloor, "tidwall": openTidwall, "raft-wal": openRaft, "bbolt": openBolt,
+	"sqlite-full": openSQLite("FULL"), "sqlite-normal": openSQLite("NORMAL"), "renameio": openWhole(writeRenameio), "natefinch": openWhole(writeNatefinch),
+	"rename": openWhole(writeRename), "channel": openChannel, "copy": openWhole(writeCopy),
 }
 
-// A contender is a Peer that is open.
+// A contender is a Peer that is open, and closed once.
 type contender struct {
 	kind
 	Peer
-	tb     testing.TB
-	steps  int // so far
-	tasks  int
-	closed bool
+	tb           testing.TB
+	dir          string
+	steps, tasks int // steps so far
+	end          func()
 }
 
 var opened int
 
-// open starts a contender in a folder of its own below dir.
-func open(tb testing.TB, k kind, dir string, n int) *contender {
+// open starts contenders, each in a folder of its own below dir. renameio says that
+// nothing on Windows is what it promises.
+func open(tb testing.TB, dir string, n int, kinds ...kind) (all []*contender) {
 	tb.Helper()
-	opened++
-	dir = filepath.Join(dir, fmt.Sprintf("peer-%d", opened))
-	require.NoError(tb, os.Mkdir(dir, 0o700))
-	p, err := peers[k.key](dir, n)
-	require.NoError(tb, err)
-	c := &contender{kind: k, Peer: p, tb: tb, tasks: n}
-	tb.Cleanup(c.end)
-	return c
-}
-
-// openAll starts those that are for this system: renameio says that nothing on Windows is
-// what it promises.
-func openAll(tb testing.TB, dir string, n int) (all []*contender) {
-	tb.Helper()
-	for _, k := range contenders {
-		if filepath.Separator == '/' || k.key != "renameio" {
-			all = append(all, open(tb, k, dir, n))
+	for _, k := range kinds {
+		if filepath.Separator != '/' && k.key == "renameio" {
+			continue
 		}
+		opened++
+		own := filepath.Join(dir, fmt.Sprintf("peer-%d", opened))
+		require.NoError(tb, os.Mkdir(own, 0o700))
+		p := peers[k.key](own, n)
+		c := &contender{kind: k, Peer: p, tb: tb, dir: own, tasks: n, end: sync.OnceFunc(func() { require.NoError(tb, p.Close()) })}
+		tb.Cleanup(c.end)
+		all = append(all, c)
 	}
 	return all
+}
+
+// inTurns has contenders do something in turns.
+func inTurns(b *testing.B, all []*contender, side func(*contender) turns.Side) {
+	var sides []turns.Side
+	for _, c := range all {
+		s := side(c)
+		s.Name = c.key
+		sides = append(sides, s)
+	}
+	turns.Run(b, sides...)
 }
 
 func (c *contender) next() workload.Step {
@@ -86,35 +90,9 @@ func (c *contender) next() workload.Step {
 func (c *contender) save() { require.NoError(c.tb, c.Save(c.next())) }
 func (c *contender) sync() { require.NoError(c.tb, c.Sync()) }
 
-// durable is one save, waited for.
-func (c *contender) durable() { c.save(); c.sync() }
-
-// end closes a contender, once.
-func (c *contender) end() {
-	if !c.closed {
-		c.closed = true
-		require.NoError(c.tb, c.Close())
-	}
-}
+// durable is one save, waited for; say is one message.
+func (c *contender) durable()        { c.save(); c.sync() }
+func (c *contender) say(text string) { require.NoError(c.tb, c.Append(text)); c.sync() }
 
 // TestMain lets the test's program be the disk, too.
-func TestMain(m *testing.M) {
-	if ran, err := fusedisk.Serve(); ran {
-		if err != nil {
-			panic(err)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// mount is a disk that counts and holds fsyncs back.
-func mount(tb testing.TB) *fusedisk.Disk {
-	tb.Helper()
-	d, err := fusedisk.Mount(tb.TempDir())
-	if err != nil {
-		tb.Skipf("no FUSE here: %v", err)
-	}
-	tb.Cleanup(func() { require.NoError(tb, d.Close()) })
-	return d
-}
+func TestMain(m *testing.M) { fusedisk.Main(m.Run) }

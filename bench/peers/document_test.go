@@ -34,9 +34,8 @@ func taskOf(i, attempts int) task {
 	return task{workload.TaskID(i), workload.ComponentID(i), workload.TaskName, "pending", attempts}
 }
 
-// whole writes the document at each save.
+// whole writes the document at each save, and at each message.
 type whole struct {
-	atOnce
 	document
 	write func(data []byte) error
 }
@@ -49,23 +48,19 @@ func newWhole(n int, write func(data []byte) error) *whole {
 	return w
 }
 
-func openWhole(write func(path string, data []byte) error) func(string, int) (Peer, error) {
-	return func(dir string, n int) (Peer, error) {
+func openWhole(write func(path string, data []byte) error) func(string, int) Peer {
+	return func(dir string, n int) Peer {
 		w := newWhole(n, func(data []byte) error { return write(stateFile(dir), data) })
-		return w, w.save()
+		return must(w, w.save())
 	}
 }
 
 // stateFile is where those that keep one file keep it.
 func stateFile(dir string) string { return filepath.Join(dir, "state.json") }
 
-func (w *whole) save() error {
-	data, err := json.Marshal(w.document)
-	if err != nil {
-		return err
-	}
-	return w.write(data)
-}
+func (w *whole) Sync() error  { return nil }
+func (w *whole) Close() error { return nil }
+func (w *whole) save() error  { return w.write(must(json.Marshal(w.document))) }
 
 func (w *whole) Save(s workload.Step) error {
 	w.Tasks[s.Task].Attempts = s.Attempts
@@ -75,20 +70,25 @@ func (w *whole) Save(s workload.Step) error {
 	return w.save()
 }
 
-var (
-	openRename    = openWhole(writeRename)
-	openRenameio  = openWhole(func(path string, data []byte) error { return renameio.WriteFile(path, data, 0o600) })
-	openNatefinch = openWhole(func(path string, data []byte) error { return atomic.WriteFile(path, bytes.NewReader(data)) })
-	// openCopy keeps a copy of the file as it is before it writes into it.
-	openCopy = openWhole(func(path string, data []byte) error {
-		if before, err := os.ReadFile(path); err == nil {
-			if err := os.WriteFile(path+".bak", before, 0o600); err != nil {
-				return err
-			}
+func (w *whole) Append(text string) error {
+	w.Messages = append(w.Messages, text)
+	return w.save()
+}
+
+func writeRenameio(path string, data []byte) error { return renameio.WriteFile(path, data, 0o600) }
+func writeNatefinch(path string, data []byte) error {
+	return atomic.WriteFile(path, bytes.NewReader(data))
+}
+
+// writeCopy keeps a copy of the file as it is before it writes into it.
+func writeCopy(path string, data []byte) error {
+	if before, err := os.ReadFile(path); err == nil {
+		if err := os.WriteFile(path+".bak", before, 0o600); err != nil {
+			return err
 		}
-		return os.WriteFile(path, data, 0o600)
-	})
-)
+	}
+	return os.WriteFile(path, data, 0o600)
+}
 
 // writeRename replaces a file without any fsync.
 func writeRename(path string, data []byte) error {
@@ -106,12 +106,9 @@ type channel struct {
 	done   chan error
 }
 
-// mailbox is how many states wait for the channel's goroutine before Save blocks.
-const mailbox = 256
-
-func openChannel(dir string, n int) (Peer, error) {
+func openChannel(dir string, n int) Peer {
 	path, lock := stateFile(dir), flock.New(stateFile(dir)+".lock")
-	c := &channel{orders: make(chan func() error, mailbox), done: make(chan error, 1)}
+	c := &channel{orders: make(chan func() error, 256), done: make(chan error, 1)}
 	c.whole = newWhole(n, func(data []byte) error {
 		c.orders <- func() error { return errors.Join(lock.Lock(), writeRename(path, data), lock.Unlock()) }
 		return nil
@@ -123,7 +120,7 @@ func openChannel(dir string, n int) (Peer, error) {
 		}
 		c.done <- all
 	}()
-	return c, c.save()
+	return must(c, c.save())
 }
 
 func (c *channel) Sync() error {

@@ -6,7 +6,6 @@ import (
 	"github.com/lopen-dev/lopen/bench/workload"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
-	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 // project is this project as a loop uses it.
@@ -15,35 +14,26 @@ type project struct {
 	sess  *lifecycle.Session
 }
 
-func openLopen(dir string, n int) (Peer, error) {
+func openLopen(dir string, n int) Peer {
 	store, _, err := lifecycle.Init(dir, lifecycle.Options{})
-	if err != nil {
-		return nil, err
-	}
-	sess, err := store.Create(context.Background(), "bench")
-	if err != nil {
-		return nil, err
-	}
-	err = sess.Change(session.TriggerPhaseChanged, func(e *session.Edit) error { workload.Fill(e, n); return nil })
-	if err != nil {
-		return nil, err
-	}
-	return &project{store, sess}, sess.Flush(context.Background())
+	p := project{must(store, err), must(store.Create(context.Background(), "bench"))}
+	p.fill(n)
+	must(p, p.sess.Flush(context.Background()))
+	return p
 }
 
-func (l *project) Save(s workload.Step) error {
-	return l.sess.Change(session.TriggerStepCompleted, s.Apply)
+// fill gives the session a plan of n tasks.
+func (p project) fill(n int) {
+	must(p, p.sess.Change(session.TriggerPhaseChanged, func(e *session.Edit) error { workload.Fill(e, n); return nil }))
 }
 
-func (l *project) Append(text string) error {
-	return l.sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text(text)})
+func (p project) Save(s workload.Step) error {
+	return p.sess.Change(session.TriggerStepCompleted, s.Apply)
 }
 
-func (l *project) Sync() error  { return l.sess.Sync(context.Background()) }
-func (l *project) Close() error { return l.store.Close(context.Background()) }
-
-// records are those of the journal so far: as many as there were commits.
-func (l *project) records() (n float64, err error) {
-	err = l.store.Log(l.sess.ID(), 0, func(record.Record) error { n++; return nil })
-	return n, err
+func (p project) Append(text string) error {
+	return p.sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text(text)})
 }
+
+func (p project) Sync() error  { return p.sess.Sync(context.Background()) }
+func (p project) Close() error { return p.store.Close(context.Background()) }

@@ -3,15 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -58,30 +58,20 @@ func run() error {
 
 // measure runs the benchmarks of this folder and of the one above in rounds, the first of
 // them whatever it takes.
-func (r *Results) measure(quick bool, budget time.Duration) (err error) {
-	dir, err := os.MkdirTemp("", "peers-")
-	if err != nil {
+func (r *Results) measure(quick bool, budget time.Duration) error {
+	if err := r.look(quick); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := r.look(dir, quick); err != nil {
-		return err
-	}
-	args := []string{"-test.run", "^$", "-test.benchmem", "-test.timeout", "2h", "-test.benchtime", "3500ms", "-test.bench", pattern()}
+	benchtime := "3500ms"
 	if quick {
-		args[5], args = "200ms", append(args, "-test.short")
-	}
-	folders := []string{".", ".."}
-	for i, folder := range folders {
-		if _, err := command(dir, folder, "go", "test", "-c", "-o", program(dir, i), "."); err != nil {
-			return err
-		}
+		benchtime = "200ms"
 	}
 	for begun, round := time.Now(), time.Duration(0); round == 0 || !quick && time.Since(begun)+round < budget; {
 		log.Printf("round %d, after %s", len(r.Rounds)+1, time.Since(begun).Round(time.Second))
 		start, figures := time.Now(), map[string]float64{}
-		for i, folder := range folders {
-			out, err := command(dir, folder, program(dir, i), args...)
+		for _, folder := range []string{".", ".."} {
+			out, err := command("go", "-C", folder, "test", "-run", "^$", "-bench", pattern(), "-benchmem", "-benchtime", benchtime,
+				"-short="+strconv.FormatBool(quick), "-timeout", "2h", ".")
 			if err != nil {
 				return err
 			}
@@ -93,29 +83,22 @@ func (r *Results) measure(quick bool, budget time.Duration) (err error) {
 	return nil
 }
 
-func program(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("%d.test", i)) }
-
 // pattern is of the benchmarks that the rows name.
 func pattern() string {
 	var names []string
-	for _, rows := range [][]row{bounds, figures, people} {
-		for _, w := range rows {
-			name, _, _ := strings.Cut(w.bench, "/")
-			names = append(names, name)
-		}
+	for _, w := range slices.Concat(bounds, figures, people) {
+		name, _, _ := strings.Cut(w.bench, "/")
+		names = append(names, name)
 	}
 	return "^Benchmark(" + strings.Join(names, "|") + ")$"
 }
 
-// command runs a program in a folder, with its temporary files below dir.
-func command(dir, folder, name string, args ...string) ([]byte, error) {
+func command(name string, args ...string) ([]byte, error) {
 	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env = folder, append(os.Environ(), "TMPDIR="+dir)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
+	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w: %s%s", name, args[0], err, out, &errs)
+		return nil, fmt.Errorf("%s: %w: %s", cmd, err, out)
 	}
 	return out, nil
 }
@@ -123,27 +106,21 @@ func command(dir, folder, name string, args ...string) ([]byte, error) {
 // read takes what benchmarks printed.
 func read(out []byte, figures map[string]float64) {
 	for r := benchfmt.NewReader(bytes.NewReader(out), "benchmarks"); r.Scan(); {
-		res, ok := r.Result().(*benchfmt.Result)
-		if !ok {
-			continue
-		}
-		name, _, _ := strings.Cut(string(res.Name.Full()), "-") // the number of processors
-		for _, v := range res.Values {
-			if v.OrigUnit == "" {
-				v.OrigUnit, v.OrigValue = v.Unit, v.Value
+		if res, ok := r.Result().(*benchfmt.Result); ok {
+			name, _, _ := strings.Cut(string(res.Name.Full()), "-") // the number of processors
+			for _, v := range res.Values {
+				if v.OrigUnit == "" {
+					v.OrigUnit, v.OrigValue = v.Unit, v.Value
+				}
+				figures[name+" "+v.OrigUnit] = v.OrigValue
 			}
-			figures[name+" "+v.OrigUnit] = v.OrigValue
 		}
 	}
 }
 
 // look says where and with what a run is made.
-func (r *Results) look(dir string, quick bool) error {
-	fsType, _, err := writer.FSType(dir)
-	if err != nil {
-		return err
-	}
-	modules, err := command(dir, ".", "go", "list", "-m", "all")
+func (r *Results) look(quick bool) error {
+	fsType, _, err := writer.FSType(os.TempDir())
 	if err != nil {
 		return err
 	}
@@ -156,11 +133,13 @@ func (r *Results) look(dir string, quick bool) error {
 	if quick {
 		r.Machine["run"] = "quick: few samples of small work"
 	}
-	for line := range strings.Lines(string(modules)) {
-		for _, k := range contenders {
-			if name, version, _ := strings.Cut(strings.TrimSpace(line), " "); name == k.module {
-				r.Machine[name] = version
+	for _, k := range contenders {
+		if k.module != "" {
+			version, err := command("go", "list", "-m", "-f", "{{.Version}}", k.module)
+			if err != nil {
+				return err
 			}
+			r.Machine[k.module] = strings.TrimSpace(string(version))
 		}
 	}
 	return nil

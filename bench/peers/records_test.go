@@ -20,7 +20,6 @@ import (
 
 // records keeps one record a task, an iteration and a message, in a log or a database.
 type records struct {
-	atOnce
 	commit func(...item) error // has done all that is promised when it returns
 	close  func() error
 	added  uint32 // iterations and messages
@@ -38,28 +37,27 @@ const (
 	messageRecord
 )
 
-// recordOf encodes one of the document's own types, which always can be.
-func recordOf(kind byte, key uint32, v any) item {
-	data, _ := json.Marshal(v)
-	return item{kind, key, data}
+func taskItem(i, attempts int) item {
+	return item{taskRecord, uint32(i), must(json.Marshal(taskOf(i, attempts)))}
 }
 
 // fill commits a plan of n tasks.
-func (r *records) fill(n int) error {
+func (r *records) fill(n int) Peer {
 	all := make([]item, n)
 	for i := range all {
-		all[i] = recordOf(taskRecord, uint32(i), taskOf(i, 0))
+		all[i] = taskItem(i, 0)
 	}
-	return r.commit(all...)
+	must(r, r.commit(all...))
+	return r
 }
 
 func (r *records) Save(s workload.Step) error {
-	changed := recordOf(taskRecord, uint32(s.Task), taskOf(s.Task, s.Attempts))
+	changed := taskItem(s.Task, s.Attempts)
 	if !s.Iteration {
 		return r.commit(changed)
 	}
 	r.added++
-	return r.commit(changed, recordOf(iterationRecord, r.added, oneIteration))
+	return r.commit(changed, item{iterationRecord, r.added, must(json.Marshal(oneIteration))})
 }
 
 func (r *records) Append(text string) error {
@@ -67,44 +65,32 @@ func (r *records) Append(text string) error {
 	return r.commit(item{messageRecord, r.added, []byte(text)})
 }
 
+func (r *records) Sync() error  { return nil }
 func (r *records) Close() error { return r.close() }
 
-var bucket = []byte("records")
-
 // openBolt opens a database whose transactions are durable when they end.
-func openBolt(dir string, n int) (Peer, error) {
-	db, err := bolt.Open(filepath.Join(dir, "state.db"), 0o600, nil)
-	if err != nil {
-		return nil, err
-	}
+func openBolt(dir string, n int) Peer {
+	db := must(bolt.Open(filepath.Join(dir, "state.db"), 0o600, nil))
 	b := &records{close: db.Close, commit: func(all ...item) error {
 		return db.Update(func(tx *bolt.Tx) error {
-			to, err := tx.CreateBucketIfNotExists(bucket)
+			to, err := tx.CreateBucketIfNotExists([]byte("records"))
 			for i := 0; err == nil && i < len(all); i++ {
 				err = to.Put(binary.BigEndian.AppendUint32([]byte{all[i].kind}, all[i].key), all[i].value)
 			}
 			return err
 		})
 	}}
-	return b, b.fill(n)
+	return b.fill(n)
 }
 
 // openSQLite opens a database in write-ahead mode, with one of SQLite's levels of
 // synchronous: FULL syncs the log at each commit, NORMAL only at checkpoints.
-func openSQLite(synchronous string) func(string, int) (Peer, error) {
-	return func(dir string, n int) (Peer, error) {
-		db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "state.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")")
-		if err != nil {
-			return nil, err
-		}
+func openSQLite(synchronous string) func(string, int) Peer {
+	return func(dir string, n int) Peer {
+		db := must(sql.Open("sqlite", "file:"+filepath.Join(dir, "state.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")"))
 		db.SetMaxOpenConns(1)
-		if _, err := db.Exec("CREATE TABLE records (kind INTEGER, key INTEGER, value BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID"); err != nil {
-			return nil, errors.Join(err, db.Close())
-		}
-		put, err := db.Prepare("INSERT INTO records VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value")
-		if err != nil {
-			return nil, errors.Join(err, db.Close())
-		}
+		must(db.Exec("CREATE TABLE records (kind INTEGER, key INTEGER, value BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID"))
+		put := must(db.Prepare("INSERT INTO records VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"))
 		s := &records{close: db.Close, commit: func(all ...item) error {
 			if len(all) == 1 { // a transaction by itself
 				_, err := put.Exec(all[0].kind, all[0].key, all[0].value)
@@ -119,37 +105,34 @@ func openSQLite(synchronous string) func(string, int) (Peer, error) {
 			}
 			return tx.Commit()
 		}}
-		return s, s.fill(n)
+		return s.fill(n)
 	}
 }
 
-// openLog opens what appends the records of a commit as one entry. What the state is has
-// to be found by reading: these are logs and nothing more.
-func openLog(open func(dir string) (write func(index uint64, data []byte) error, end func() error, err error)) func(string, int) (Peer, error) {
-	return func(dir string, _ int) (Peer, error) {
-		write, end, err := open(dir)
-		index := uint64(0)
-		return &records{close: end, commit: func(all ...item) error {
-			var entry []byte
-			for _, r := range all {
-				entry = append(entry, r.value...)
-			}
-			index++
-			return write(index, entry)
-		}}, err
-	}
+// logOf appends the records of a commit as one entry. What the state is has to be found
+// by reading: these are logs and nothing more.
+func logOf(write func(index uint64, data []byte) error, end func() error) Peer {
+	index := uint64(0)
+	return &records{close: end, commit: func(all ...item) error {
+		var entry []byte
+		for _, r := range all {
+			entry = append(entry, r.value...)
+		}
+		index++
+		return write(index, entry)
+	}}
 }
 
-func tidwallLog(dir string) (func(uint64, []byte) error, func() error, error) {
-	l, err := wal.Open(dir, nil)
-	return l.Write, l.Close, err
+func openTidwall(dir string, _ int) Peer {
+	l := must(wal.Open(dir, nil))
+	return logOf(l.Write, l.Close)
 }
 
-func raftLog(dir string) (func(uint64, []byte) error, func() error, error) {
-	l, err := raftwal.Open(dir)
-	return func(index uint64, data []byte) error {
+func openRaft(dir string, _ int) Peer {
+	l := must(raftwal.Open(dir))
+	return logOf(func(index uint64, data []byte) error {
 		return l.StoreLog(&raft.Log{Index: index, Term: 1, Data: data})
-	}, l.Close, err
+	}, l.Close)
 }
 
 // recordBytes is about what this project writes for a step.
@@ -157,15 +140,10 @@ const recordBytes = 450
 
 // openFloor opens one append and one fdatasync a commit: of a message, or of as many bytes
 // as a record of a change has.
-func openFloor(dir string, _ int) (Peer, error) {
-	d, err := writer.OpenFS(dir)
-	if err != nil {
-		return nil, err
-	}
-	f, err := d.OpenFile("log", os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
+func openFloor(dir string, _ int) Peer {
+	d := must(writer.OpenFS(dir))
+	f := must(d.OpenFile("log", os.O_CREATE|os.O_WRONLY, 0o600))
+	must(f, d.SyncDir("."))
 	off := int64(0)
 	return &records{close: func() error { return errors.Join(f.Close(), d.Close()) }, commit: func(all ...item) error {
 		data := make([]byte, recordBytes)
@@ -178,5 +156,5 @@ func openFloor(dir string, _ int) (Peer, error) {
 			return err
 		}
 		return f.Datasync()
-	}}, d.SyncDir(".")
+	}}
 }

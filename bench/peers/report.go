@@ -43,9 +43,9 @@ func (r *Results) write(out, readme string) error {
 
 // page is RESULTS.md.
 func (r *Results) page() string {
-	var machine [][]string
+	var machine string
 	for _, key := range slices.Sorted(maps.Keys(r.Machine)) {
-		machine = append(machine, []string{key, r.Machine[key]})
+		machine += "- " + key + ": " + r.Machine[key] + "\n"
 	}
 	s := fmt.Sprintf(`# Results
 
@@ -60,16 +60,14 @@ Each row says how durable what it measured is: a figure that is not durable is n
 %s
 ## Bounds
 
-The sides of each row work in turns in one process. A bound is the most that is wanted: of the ratio to the first other side, or of the figure
+The sides of each row, of which the bold one is lopen, work in turns in one process. A bound is the most that is wanted: of the ratio to the first other side, or of the figure
 itself where there is no other or the bound is a time; where there is none the row is there to be known. The last side is what nothing on this
 machine could be faster than, wherever there is such a thing.
 
-%s`, grid([]string{"", ""}, machine), len(r.Rounds), r.noticed(), r.summary(bounds))
+%s`, machine, len(r.Rounds), r.noticed(), r.table(bounds...))
 	for _, w := range figures {
-		s += "\n## " + w.title + "\n\n"
-		if w.note != "" {
-			s += w.note + "\n\n"
-		}
+		s += "\n## " + w.title + "\n\n" + w.note + "\n\n"
+		w.title = "lopen"
 		s += r.table(w)
 	}
 	return s
@@ -85,38 +83,49 @@ Medians, and the 99th percentile where there are samples enough.
 		if w.people == "" {
 			continue
 		}
-		sides := r.foremost(w)
-		if s += "\n" + w.people + ":\n\n"; len(sides) == 0 {
+		s += "\n" + w.people + ":\n\n"
+		all := slices.DeleteFunc(r.figures(w), func(f figure) bool { return w.sides == nil && !slices.Contains(chosen, f.key) })
+		if len(all) == 0 {
 			s += "- not measured\n"
 		}
-		for _, f := range sides {
-			s += "- " + f.name + ": " + w.short(f) + "\n"
+		for _, f := range all {
+			s += "- " + f.name + ": **" + w.amount(f.values...) + "**"
+			if f.p99s != nil {
+				s += ", p99 " + w.amount(f.p99s...)
+			}
+			if f.durable != "" {
+				s += "; " + strings.ReplaceAll(f.durable, "**", "")
+			}
+			s += "\n"
 		}
 	}
 	return s
 }
 
-// grid is a table of Markdown. A column of which every cell is empty is left out; one
-// whose name ends in ":" has figures.
-func grid(names []string, rows [][]string) string {
-	var b strings.Builder
-	line := func(cell func(i int) string) {
-		for i := range names {
-			if slices.ContainsFunc(rows, func(row []string) bool { return row[i] != "" }) {
-				b.WriteString("| " + cell(i) + " ")
-			}
+// table has a line for each side of each row; the line of this project bears the title.
+func (r *Results) table(rows ...row) string {
+	s := "|  | median | p99 | of the rounds | lopen to it | bound | what it promises |\n| --- | ---: | ---: | ---: | ---: | --- | --- |\n"
+	ratio := row{stat: "ratio"}
+	for _, w := range rows {
+		all := r.figures(w)
+		if all == nil {
+			s += "| not measured: " + w.title + " | | | | | | |\n"
 		}
-		b.WriteString("|\n")
+		for i, f := range all {
+			name, spread, bound := f.name, "", ""
+			if i == 0 {
+				name, bound = "**"+w.title+"**", w.bound(all)
+			}
+			if len(f.values) > 1 {
+				spread = w.amount(slices.Min(f.values)) + ".." + w.amount(slices.Max(f.values))
+			}
+			s += "| " + strings.Join([]string{name, w.amount(f.values...), w.amount(f.p99s...), spread, ratio.amount(f.ratios...), bound, f.durable}, " | ") + " |\n"
+		}
 	}
-	line(func(i int) string { return strings.TrimSuffix(names[i], ":") })
-	line(func(i int) string { return "---" + names[i][len(strings.TrimSuffix(names[i], ":")):] })
-	for _, row := range rows {
-		line(func(i int) string { return row[i] })
-	}
-	return b.String()
+	return s
 }
 
-// A figure is what the rounds have of one side. A ratio is to this project in the
+// A figure is what the rounds have of one side. A ratio is this project's to it in the
 // same round.
 type figure struct {
 	kind
@@ -125,26 +134,27 @@ type figure struct {
 
 // figures are those of the sides of a row that were measured.
 func (r *Results) figures(w row) (all []figure) {
-	sides, stat := w.sides, "-"+cmp.Or(w.stat, "p50-ns")
-	switch {
-	case slices.ContainsFunc(figures, func(f row) bool { return f.bench == w.bench }):
+	sides := w.sides
+	if sides == nil {
 		sides = contenders
-	case sides == nil:
-		sides, stat = []kind{{name: "lopen"}}, w.stat
 	}
 	for _, k := range sides {
 		f := figure{kind: k}
 		for _, round := range r.Rounds {
-			v, ok := round[w.bench+" "+k.key+stat]
+			get := func(k kind, stat string) (float64, bool) {
+				v, ok := round[w.bench+" "+strings.TrimPrefix(k.key+"-"+stat, "-")]
+				return v, ok
+			}
+			v, ok := get(k, w.unit())
 			if !ok {
 				continue
 			}
 			f.values = append(f.values, v)
-			if p99, ok := round[w.bench+" "+k.key+"-p99-ns"]; ok && w.stat == "" {
+			if p99, ok := get(k, "p99-ns"); ok && w.stat == "" {
 				f.p99s = append(f.p99s, p99)
 			}
-			if ours := round[w.bench+" "+sides[0].key+stat]; ours > 0 {
-				f.ratios = append(f.ratios, v/ours)
+			if ours, ok := get(sides[0], w.unit()); ok && v > 0 {
+				f.ratios = append(f.ratios, ours/v)
 			}
 		}
 		if w.saved {
@@ -157,70 +167,21 @@ func (r *Results) figures(w row) (all []figure) {
 	return all
 }
 
-// table has a line for each side of a row.
-func (r *Results) table(w row) string {
-	var lines [][]string
-	for _, f := range r.figures(w) {
-		lines = append(lines, []string{f.name, w.amount(median(f.values)), w.some(f.p99s), w.spread(f.values), number(median(f.ratios)), f.durable})
-	}
-	return grid([]string{"", "median:", "p99:", "of the rounds:", "x lopen:", "what it promises"}, lines)
-}
-
-// summary has a line for each row.
-func (r *Results) summary(rows []row) string {
-	var lines [][]string
-	for _, w := range rows {
-		all, ours, others, ratios := r.foremost(w), "not measured", []string(nil), []string(nil)
-		for i, f := range all {
-			if i == 0 {
-				ours = w.short(f)
-				continue
-			}
-			others, ratios = append(others, f.name+": "+w.short(f)), append(ratios, number(1/median(f.ratios)))
-		}
-		limit, kept := w.kept(all)
-		lines = append(lines, []string{cmp.Or(w.people, w.title), ours, strings.Join(others, "<br>"), strings.Join(ratios, "<br>"), limit, kept})
-	}
-	return grid([]string{"", "lopen", "others", "lopen to these:", "bound:", ""}, lines)
-}
-
-// foremost are the sides of a row; of many, those that are best known.
-func (r *Results) foremost(w row) []figure {
-	all := r.figures(w)
-	if len(all) > len(chosen) {
-		all = slices.DeleteFunc(all, func(f figure) bool { return !slices.Contains(chosen, f.key) })
-	}
-	return all
-}
-
-// short is a side in a few words.
-func (w row) short(f figure) string {
-	s := "**" + w.amount(median(f.values)) + "**"
-	if f.p99s != nil {
-		s += ", p99 " + w.some(f.p99s)
-	}
-	if f.durable != "" {
-		s += "; " + strings.ReplaceAll(f.durable, "**", "")
-	}
-	return s
-}
-
-// kept says what a row's bound is and whether it is kept.
-func (w row) kept(all []figure) (limit, verdict string) {
-	if w.limit == 0 || len(all) == 0 {
-		return "", ""
-	}
-	value, p99, limit := median(all[0].values), 0.0, w.amount(w.limit)
-	if w.limit99 > 0 {
-		p99 = median(all[0].p99s)
+// bound says what a row's bound is and whether it is kept.
+func (w row) bound(all []figure) string {
+	value, limit := median(all[0].values), w.amount(w.limit)
+	switch {
+	case w.limit == 0:
+		return ""
+	case w.limit99 > 0:
 		limit += ", p99 " + w.amount(w.limit99)
-	} else if len(all) > 1 {
-		value, limit = 1/median(all[1].ratios), number(w.limit)
+	case len(all) > 1:
+		value, limit = median(all[1].ratios), number(w.limit)
 	}
-	if value > w.limit || p99 > w.limit99 {
-		return limit, "**missed**"
+	if value > w.limit || w.limit99 > 0 && median(all[0].p99s) > w.limit99 {
+		return limit + ": **missed**"
 	}
-	return limit, "kept"
+	return limit + ": kept"
 }
 
 // median is 0 of nothing.
@@ -228,31 +189,21 @@ func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[len(sorted)/2]
+	return slices.Sorted(slices.Values(values))[len(values)/2]
 }
 
-func (w row) some(values []float64) string {
-	if values == nil {
+func (w row) unit() string { return cmp.Or(w.stat, "p50-ns") }
+
+// amount is the median of figures for people, "" of none.
+func (w row) amount(values ...float64) string {
+	v := median(values)
+	switch {
+	case values == nil:
 		return ""
-	}
-	return w.amount(median(values))
-}
-
-func (w row) spread(values []float64) string {
-	if len(values) < 2 {
-		return ""
-	}
-	return w.amount(slices.Min(values)) + ".." + w.amount(slices.Max(values))
-}
-
-// amount is a figure for people.
-func (w row) amount(v float64) string {
-	switch stat := cmp.Or(w.stat, "p50-ns"); {
-	case strings.HasSuffix(stat, "-ns"):
+	case strings.HasSuffix(w.unit(), "-ns"):
 		v, prefix := humanize.ComputeSI(v / 1e9)
 		return number(v) + " " + prefix + "s"
-	case stat == "bytes":
+	case w.stat == "bytes":
 		return humanize.IBytes(uint64(v + 0.5))
 	}
 	return number(v)
