@@ -56,9 +56,9 @@ var ofLoop = []mutant{
 		"./cmd/lopen/internal/loop", "TestWhatIsContinued",
 	},
 	{
-		"continue: what was left in the middle comes first", "cmd/lopen/internal/loop/choose.go",
-		"return within(st, id, early) }",
-		"return within(st, id, early) && false }",
+		"continue: what was left in the middle comes first", "cmd/lopen/internal/loop/agenda.go",
+		"within(st, t.ID, early)",
+		"false",
 		"./cmd/lopen", "TestScripts/halfway",
 	},
 	{

@@ -69,14 +69,7 @@ func (r *repository) config(ctx context.Context) (map[string]string, error) {
 // agent that is confined to it and to the project could write a filter into the
 // configuration before git reads it.
 func (r *repository) folder() (string, error) {
-	state, err := trust.DefaultDir(func(name string) string {
-		for _, kv := range slices.Backward(r.environ) {
-			if value, ok := strings.CutPrefix(kv, name+"="); ok {
-				return value
-			}
-		}
-		return ""
-	})
+	state, err := trust.DefaultDir(r.getenv)
 	if err != nil {
 		return "", err
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
-// An agenda says what choose would say if every unit that it chose were done
-// before it is asked again, for a whole plan in the time that choose takes a few
-// times: it counts what is open instead of looking at all tasks for every unit.
+// An agenda says which units of a plan run, one after the other, as if each were done before
+// it is asked again. What may run of the unit early comes before the rest. For a whole plan
+// it takes the time of a few looks at all tasks: it counts what is open instead.
 type agenda struct {
 	st    *session.State
 	cfg   Config

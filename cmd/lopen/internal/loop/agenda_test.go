@@ -3,6 +3,7 @@ package loop
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,47 @@ func drawTasks(t *rapid.T) (src string, ids []string) {
 		b.WriteByte('\n')
 	}
 	return b.String(), ids
+}
+
+// choose is the first unit of an agenda, found as it is defined: it returns the unit of st that is to run next with the leaves that are to
+// be done in it, or nothing. What may run of the unit early comes before the rest.
+func choose(st *session.State, cfg Config, early string) (unit string, leaves []string) {
+	ready, waiting := tasks.Order(st)
+	if cfg.Only != "" {
+		ready = slices.DeleteFunc(ready, func(id string) bool { return !within(st, id, cfg.Only) })
+	}
+	if len(ready) == 0 {
+		return "", nil
+	}
+	at := max(slices.IndexFunc(ready, func(id string) bool { return within(st, id, early) }), 0)
+	unit = tasks.Unit(st, ready[at], cfg.Unit)
+	if cfg.Only != "" && !within(st, unit, cfg.Only) {
+		unit = cfg.Only
+	}
+	return unit, openLeaves(st, unit, ready, waiting)
+}
+
+// openLeaves returns the leaves of a unit that are to be done now: those that
+// are ready, and those that wait only for others of the same unit.
+func openLeaves(st *session.State, unit string, ready []string, waiting []tasks.Waiting) []string {
+	open := make(map[string]bool, len(ready))
+	for _, id := range ready {
+		open[id] = true
+	}
+	for _, w := range waiting {
+		inside := true
+		for _, dep := range w.For {
+			inside = inside && within(st, dep, unit)
+		}
+		open[w.Task] = inside
+	}
+	var leaves []string
+	for _, id := range tasks.Leaves(st, unit) {
+		if open[id] {
+			leaves = append(leaves, id)
+		}
+	}
+	return leaves
 }
 
 // What an agenda says is what choose says when each unit is done in the State.

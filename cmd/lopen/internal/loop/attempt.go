@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -46,7 +47,7 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	}
 	r.starts++
 	r.at = working{unit: unit, leaves: leaves, iteration: r.sess.State().NumIterations() + 1, git: r.git.Head, worker: w, session: r.sess.State().Header().AgentSession}
-	r.logTaskBegins(n)
+	r.log.Info().Str("task", unit).Int("attempt", n).Int("iteration", r.at.iteration).Msg("task begins")
 	r.openOutput(unit, n)
 	defer r.closeOutput(record.Interrupted, "") // where an error ends it
 	out, metrics, err := r.execute(ctx, unit, leaves, n)
@@ -199,7 +200,9 @@ func (r *runner) execute(ctx context.Context, unit string, leaves []string, n in
 	if err != nil {
 		return out, m, err
 	}
-	r.storePrompt(text)
+	if r.output != nil {
+		r.output.Prompt(text)
+	}
 	stdin, err := r.writePrompt(text)
 	if err != nil {
 		return out, m, err
@@ -212,10 +215,7 @@ func (r *runner) execute(ctx context.Context, unit string, leaves []string, n in
 	r.status(t.Name, n)
 	r.cfg.UI.Started(r.progressLine(t, n))
 	env := r.env(unit, n)
-	deadline := time.Time{}
-	if r.cfg.Timeout > 0 {
-		deadline = time.Now().Add(r.cfg.Timeout)
-	}
+	deadline := r.deadline()
 	cmd := child.Command{Argv: w.Launch(launch), Dir: r.cfg.Project, Env: env, Iteration: r.at.iteration}
 	if w.Stdin() {
 		cmd.Stdin = stdin
@@ -281,23 +281,32 @@ func (r *runner) composeOrContinue(ctx context.Context, w *worker, unit string, 
 }
 
 func (r *runner) judge(ctx context.Context, out *outcome, env []string, deadline time.Time) error {
-	env = r.withDiff(ctx, r.at.unit, env)
 	stdout, stderr := r.cfg.UI.Output()
-	r.checkBegins()
-	c := child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Project, Env: env, Stdout: r.rendered(stdout), Stderr: r.rendered(stderr)}
-	res, err := r.supervise(ctx, c, deadline, nil)
-	if err != nil {
+	if r.output != nil {
+		r.output.Note("--- check: " + plain.Line(r.check))
+	}
+	checked, failure, tail, err := r.runCheck(ctx, r.at.unit, env, deadline, r.rendered(stdout), r.rendered(stderr))
+	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	out.check = r.result(res, r.at.unit)
-	if res.Cause != child.CauseNone || res.Exit != 0 {
-		out.red = fmt.Sprintf("the check %q: %s", r.check, describe(res, r.cfg))
-		out.checkTail = res.Tail
+	if out.check = checked; failure != "" {
+		out.red, out.checkTail = fmt.Sprintf("the check %q: %s", r.check, failure), tail
 	}
 	return nil
+}
+
+// runCheck runs the check of a unit. failure says how it failed, and tail is the end of what
+// it printed then.
+func (r *runner) runCheck(ctx context.Context, unit string, env []string, deadline time.Time, stdout, stderr io.Writer) (_ *session.CheckResult, failure string, tail []byte, err error) {
+	c := child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Project, Env: r.withDiff(ctx, unit, env), Stdout: stdout, Stderr: stderr}
+	res, err := r.supervise(ctx, c, deadline, nil)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if res.Cause != child.CauseNone || res.Exit != 0 {
+		failure, tail = describe(res, r.cfg), res.Tail
+	}
+	return &session.CheckResult{Command: r.check, Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt), Task: unit}, failure, tail, nil
 }
 
 // supervise runs one process with the lock that says so to the next holder.
@@ -383,6 +392,14 @@ func (r *runner) env(unit string, n int) []string {
 	)
 }
 
+// deadline is when an attempt that begins now is ended; zero for never.
+func (r *runner) deadline() (at time.Time) {
+	if r.cfg.Timeout > 0 {
+		at = time.Now().Add(r.cfg.Timeout)
+	}
+	return at
+}
+
 // given are the paths of the files that the command is given. Each start of it has others:
 // what an earlier one put in their places is not met again.
 type given struct{ prompt, changed, metrics, diff string }
@@ -434,12 +451,4 @@ func (r *runner) draft(st *session.State, unit string, leaves []string, n int) (
 func (r *runner) noteFailure(unit string, f prompt.Failure) {
 	all := append([]prompt.Failure{f}, r.failures[unit]...)
 	r.failures[unit] = all[:min(len(all), lifecycle.MaxFailures)]
-}
-
-// lastFailure says why the last attempt at a unit failed; "" where none has.
-func (r *runner) lastFailure(unit string) string {
-	if all := r.failures[unit]; len(all) > 0 {
-		return all[0].Failure
-	}
-	return ""
 }

@@ -1,13 +1,13 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -52,7 +52,12 @@ func (r *runner) baseline(ctx context.Context, unit string, leaves []string) err
 		return err
 	}
 	if err != nil {
-		return r.redBaseline(failure)
+		if r.cfg.RequireGreen {
+			return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser,
+				fmt.Sprintf("before the first task, the check %q fails: %s; --require-green stops here: mend it, then %s", r.check, failure, r.resumeHint())})
+		}
+		r.cfg.UI.Say("before the first task, the check %q fails: %s; this decides nothing", r.check, failure)
+		return nil
 	}
 	since := ""
 	if hit {
@@ -62,17 +67,6 @@ func (r *runner) baseline(ctx context.Context, unit string, leaves []string) err
 	if r.green.unit == "" {
 		r.green = green{unit, n, true}
 	}
-	return nil
-}
-
-// redBaseline reports that the check fails before the first task, which ends a run with
-// RequireGreen.
-func (r *runner) redBaseline(failure string) error {
-	if r.cfg.RequireGreen {
-		return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser,
-			fmt.Sprintf("before the first task, the check %q fails: %s; --require-green stops here: mend it, then %s", r.check, failure, r.resumeHint())})
-	}
-	r.cfg.UI.Say("before the first task, the check %q fails: %s; this decides nothing", r.check, failure)
 	return nil
 }
 
@@ -92,27 +86,11 @@ func (r *runner) checkAlone(ctx context.Context, unit string, leaves []string, n
 	if err := r.listChanged(r.since); err != nil {
 		return nil, "", err
 	}
-	deadline := time.Time{}
-	if r.cfg.Timeout > 0 {
-		deadline = time.Now().Add(r.cfg.Timeout)
-	}
-	c := child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Project, Env: r.withDiff(ctx, unit, r.env(unit, n)), Stdout: stdout, Stderr: stderr}
-	res, err := r.supervise(ctx, c, deadline, nil)
-	if err != nil {
+	checked, failure, _, err = r.runCheck(ctx, unit, r.env(unit, n), r.deadline(), stdout, stderr)
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, "", err
 	}
-	if ctx.Err() != nil {
-		return nil, "", ctx.Err()
-	}
-	if res.Cause != child.CauseNone || res.Exit != 0 {
-		failure = describe(res, r.cfg)
-	}
-	return r.result(res, unit), failure, nil
-}
-
-// result is how the check of a unit ended, for the State.
-func (r *runner) result(res child.Result, unit string) *session.CheckResult {
-	return &session.CheckResult{Command: r.check, Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt), Task: unit}
+	return checked, failure, nil
 }
 
 // checked saves how the check ended last, nil where that says nothing of the files any more.

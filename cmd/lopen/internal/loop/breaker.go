@@ -105,7 +105,11 @@ func (r *runner) giveBack() error {
 // tripped takes the consequences of a start that did not count because the breaker is open:
 // it waits before the next start, which is a probe, or a person decides.
 func (r *runner) tripped(ctx context.Context, w *worker, out *outcome) error {
-	message := plain.Line(plain.Clip(r.agentMessage(out), 300))
+	said := out.report.Error // how the agent explains it: its error, else the last line that it printed
+	if said == "" {
+		said = lastLineOf(r.sess.Redact(string(out.result.Tail)), out.failure)
+	}
+	message := plain.Line(plain.Clip(said, 300))
 	if out.opened {
 		n := len(r.breaker.units)
 		if err := r.giveBack(); err != nil {
@@ -157,14 +161,6 @@ func (r *runner) noteProgress(w *worker) {
 		r.log.Info().Str("agent", w.Name()).Msg("circuit breaker closes")
 	}
 	r.breaker, r.waited, w.backoff = breaker{}, 0, backoff{}
-}
-
-// agentMessage is how an agent explains a failure: its error, else the last line it printed.
-func (r *runner) agentMessage(out *outcome) string {
-	if out.report.Error != "" {
-		return out.report.Error
-	}
-	return lastLineOf(r.sess.Redact(string(out.result.Tail)), out.failure)
 }
 
 // lastLineOf is the failure with the last line of a text that is not blank.

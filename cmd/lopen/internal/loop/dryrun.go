@@ -25,11 +25,8 @@ type Rehearsal struct {
 // resume, nil for a new one, and past what is recorded of it. Nothing is changed.
 func DryRun(cfg Config, p *plan.Plan, st *session.State, past *lifecycle.Past) (*Rehearsal, error) {
 	if st == nil {
-		id, err := session.NewID(cfg.Module, time.Now(), 1)
-		if err != nil {
-			return nil, err
-		}
-		if st, err = session.New(id, time.Now()); err != nil {
+		var err error
+		if st, err = Fresh(cfg.Module); err != nil {
 			return nil, err
 		}
 	}
@@ -71,6 +68,15 @@ func DryRun(cfg Config, p *plan.Plan, st *session.State, past *lifecycle.Past) (
 		}
 		h.Order = append(h.Order, strings.Join(leaves, ", "))
 	}
+}
+
+// Fresh is the State of a session that a module might have.
+func Fresh(module string) (*session.State, error) {
+	id, err := session.NewID(module, time.Now(), 1)
+	if err != nil {
+		return nil, err
+	}
+	return session.New(id, time.Now())
 }
 
 // silent is the UI of a dry run, which only ever warns of a missing specification.

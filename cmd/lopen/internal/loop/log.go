@@ -10,12 +10,6 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// logBegin says what the run begins with. What the command's arguments are is in the
-// session: they may hold what no log should.
-func (r *runner) logBegin() {
-	r.log.Info().Str("module", r.cfg.Module).Str("command", r.workers[0].command[0]).Str("check", r.check).Msg("run begins")
-}
-
 // logEnd says how the run ended and why: the exit reason of the session, and the code
 // and the text that the caller exits with, where the run itself chose them.
 func (r *runner) logEnd(err error, begun time.Time) {
@@ -33,10 +27,6 @@ func (r *runner) logEnd(err error, begun time.Time) {
 	p := st.Progress()
 	e.Str("reason", string(st.Header().ExitReason)).Int("done", p.Done).Int("total", p.Total).Int("starts", r.starts).
 		Dur("duration_ms", time.Since(begun)).Msg("run ends")
-}
-
-func (r *runner) logTaskBegins(n int) {
-	r.log.Info().Str("task", r.at.unit).Int("attempt", n).Int("iteration", r.at.iteration).Msg("task begins")
 }
 
 // logTaskEnds says of an attempt what the journal says of it, but for the output and

@@ -191,7 +191,11 @@ func (u *exhausted) set(ctx context.Context, state session.TaskState, trigger se
 	u.log.Info().Str("task", u.unit).Int("attempt", u.attempts).Str("outcome", string(state)).Msg("task used up its attempts")
 	if state == session.TaskFailed {
 		u.mark(u.leaves, plan.Mark{State: plan.MarkFailed, Attempts: u.attempts})
-		u.emit(event{Event: eventFailed, Task: u.unit, Name: u.name(u.unit), Text: u.lastFailure(u.unit)})
+		e := event{Event: eventFailed, Task: u.unit, Name: u.name(u.unit)}
+		if all := u.failures[u.unit]; len(all) > 0 {
+			e.Text = all[0].Failure
+		}
+		u.emit(e)
 	}
 	return nil
 }

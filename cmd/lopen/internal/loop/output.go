@@ -4,7 +4,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
@@ -42,19 +41,6 @@ func (r *runner) stored(w io.Writer, f output.File, without string) io.Writer {
 		return w
 	}
 	return &tee{r.output.Stream(f, without), w}
-}
-
-func (r *runner) storePrompt(text []byte) {
-	if r.output != nil {
-		r.output.Prompt(text)
-	}
-}
-
-// checkBegins names the check above what it prints.
-func (r *runner) checkBegins() {
-	if r.output != nil {
-		r.output.Note("--- check: " + plain.Line(r.check))
-	}
 }
 
 // closeOutput ends the output of an attempt, of which then is what reconciled. It does nothing

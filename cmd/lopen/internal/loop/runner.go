@@ -72,7 +72,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	r.earlier = cfg.Session.State().Totals()
 	begun := time.Now()
-	r.logBegin()
+	// Of the command no arguments: they may hold what no log should.
+	r.log.Info().Str("module", cfg.Module).Str("command", r.workers[0].command[0]).Str("check", r.check).Msg("run begins")
 	if cfg.OnEvent != "" {
 		r.events = newEvents(r.log, eventLimit, r.onEvent(eventLimit))
 		r.events.cost = cfg.Session.State().Totals().CostUSD

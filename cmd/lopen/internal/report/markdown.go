@@ -45,7 +45,7 @@ func (p *page) line(format string, args ...any) { fmt.Fprintf(p.w, format+"\n", 
 func (p *page) text(indent, s string) {
 	room, at := width, 0
 	for i, word := range strings.Fields(plain.Line(s)) {
-		word = fit(word, room-len(indent))
+		word = plain.Fit(word, room-len(indent))
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
@@ -62,21 +62,12 @@ func (p *page) text(indent, s string) {
 	_ = p.w.WriteByte('\n')
 }
 
-// fit cuts a text to at most n runes.
-func fit(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	runes := []rune(s)
-	return string(runes[:max(n-1, 0)]) + "…"
-}
-
 func (p *page) clock(t time.Time) string { return t.In(p.loc).Format("15:04") }
 
 func (p *page) day(t time.Time) string { return t.In(p.loc).Format("2 Jan 15:04") }
 
 func (p *page) head(r *Report) {
-	title := fmt.Sprintf("%s: %d of %s done", r.Module, r.Progress.Done, some(r.Progress.Total, "task"))
+	title := fmt.Sprintf("%s: %d of %s done", r.Module, r.Progress.Done, plain.Some(r.Progress.Total, "task"))
 	for _, c := range []struct {
 		n    int
 		what string
@@ -107,7 +98,7 @@ func (p *page) head(r *Report) {
 		about += fmt.Sprintf(" It ended because %s.", strings.TrimRight(r.Why, "."))
 	}
 	if r.Kills > 1 || r.Kills == 1 && r.Ended != string(session.ExitCrashed) {
-		about += " Killed " + some(r.Kills, "time") + "."
+		about += " Killed " + plain.Some(r.Kills, "time") + "."
 	}
 	p.text("", about)
 }
@@ -124,11 +115,11 @@ func (p *page) failures(r *Report) {
 		if f.State != string(session.TaskFailed) {
 			state = ", " + f.State + " again"
 		}
-		p.text("  ", fmt.Sprintf("- **%s** (%s, %s%s): %s", f.Task.Task, some(f.Attempts, "attempt"), span(f.Seconds), state, fit(f.Message, maxMessage)))
+		p.text("  ", fmt.Sprintf("- **%s** (%s, %s%s): %s", f.Task.Task, plain.Some(f.Attempts, "attempt"), span(f.Seconds), state, plain.Fit(f.Message, maxMessage)))
 		if len(f.Lines) > 0 {
 			p.line("")
 			for _, l := range f.Lines {
-				p.line("      %s", fit(plain.Line(l), width-6))
+				p.line("      %s", plain.Fit(plain.Line(l), width-6))
 			}
 		}
 		switch {
@@ -151,7 +142,7 @@ func (p *page) waits(r *Report) {
 	}
 	var sums []string
 	for _, s := range r.Waited {
-		sums = append(sums, fmt.Sprintf("%s in %s of %s", span(s.Seconds), some(s.Waits, "wait"), s.Problem))
+		sums = append(sums, fmt.Sprintf("%s in %s of %s", span(s.Seconds), plain.Some(s.Waits, "wait"), s.Problem))
 	}
 	p.line("")
 	p.text("", "## Waited "+strings.Join(sums, ", "))
@@ -171,7 +162,7 @@ func (p *page) waits(r *Report) {
 		if w.Said != "" {
 			text += ": " + w.Said
 		}
-		p.line("%s", fit(plain.Line(text), width))
+		p.line("%s", plain.Fit(plain.Line(text), width))
 	}
 }
 
@@ -179,13 +170,13 @@ func (p *page) taken(r *Report) {
 	if len(r.TakenBack) == 0 {
 		return
 	}
-	p.line("\n## Taken back: %s that %s not count\n", some(len(r.TakenBack), "attempt"), do(len(r.TakenBack)))
+	p.line("\n## Taken back: %s that %s not count\n", plain.Some(len(r.TakenBack), "attempt"), do(len(r.TakenBack)))
 	for i, a := range r.TakenBack {
 		if i == maxShown {
 			p.line("- and %d more", len(r.TakenBack)-i)
 			break
 		}
-		p.line("%s", fit(plain.Line(fmt.Sprintf("- %s %s: %s", p.clock(a.At), a.Task, a.Message)), width))
+		p.line("%s", plain.Fit(plain.Line(fmt.Sprintf("- %s %s: %s", p.clock(a.At), a.Task, a.Message)), width))
 	}
 }
 
@@ -195,7 +186,7 @@ func (p *page) denied(r *Report) {
 	}
 	p.line("\n## Refused permissions\n")
 	for _, d := range r.Denied {
-		p.text("  ", fmt.Sprintf("- %s (%s, %s)", d.Text, some(d.Times, "time"), strings.Join(d.Tasks, ", ")))
+		p.text("  ", fmt.Sprintf("- %s (%s, %s)", d.Text, plain.Some(d.Times, "time"), strings.Join(d.Tasks, ", ")))
 	}
 }
 
@@ -215,14 +206,6 @@ func (p *page) next(r *Report) {
 		}
 		p.line("%s", line)
 	}
-}
-
-// some is a number of things.
-func some(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }
 
 func do(n int) string {

@@ -279,7 +279,10 @@ func (r *Reader) Report(st *session.State, held bool, now time.Time) *Report {
 			w.end(now)
 		default:
 			w.Open = false
-			w.end(minTime(w.To, now))
+			if now.Before(w.To) {
+				w.To = now
+			}
+			w.end(w.To)
 		}
 	}
 	for _, w := range rep.Waits {
@@ -342,13 +345,6 @@ func (rep *Report) addLost(st *session.State, whole bool) {
 			Message: t.LastError, Lines: []string{}, Commands: []string{},
 		})
 	}
-}
-
-func minTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // judge puts a unit where it belongs: with what failed or with what is done.

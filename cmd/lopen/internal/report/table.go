@@ -93,9 +93,9 @@ func middle(s string, n int) string {
 
 func (p *page) totals(r *Report) {
 	t := &r.Totals
-	parts := []string{some(t.Starts, "start") + " of the command", span(t.Seconds) + " of work"}
+	parts := []string{plain.Some(t.Starts, "start") + " of the command", span(t.Seconds) + " of work"}
 	if t.Input+t.Output+t.Cached > 0 {
-		parts = append(parts, fmt.Sprintf("%s tokens in, %s out, %s cached", orZero(t.Input), orZero(t.Output), orZero(t.Cached)))
+		parts = append(parts, fmt.Sprintf("%s tokens in, %s out, %s cached", plain.Count(t.Input), plain.Count(t.Output), plain.Count(t.Cached)))
 	}
 	if cost := t.cost(); cost != "" {
 		parts = append(parts, "cost "+cost)
@@ -103,7 +103,7 @@ func (p *page) totals(r *Report) {
 	p.line("")
 	p.text("", "Total: "+strings.Join(parts, ", ")+".")
 	if r.Lost > 0 {
-		p.text("", fmt.Sprintf("Of %s before them the log is lost: the session was made again.", some(r.Lost, "start")))
+		p.text("", fmt.Sprintf("Of %s before them the log is lost: the session was made again.", plain.Some(r.Lost, "start")))
 	}
 }
 
@@ -120,22 +120,10 @@ func (u *Usage) cost() string {
 	return ""
 }
 
-// number shortens a count: 1234 is 1.2k; "" is nothing.
+// number shortens a count; "" is nothing.
 func number(n int64) string {
-	switch {
-	case n >= 1_000_000:
-		return fmt.Sprintf("%.1fM", float64(n)/1e6)
-	case n >= 1_000:
-		return fmt.Sprintf("%.1fk", float64(n)/1e3)
-	case n == 0:
+	if n == 0 {
 		return ""
 	}
-	return fmt.Sprint(n)
-}
-
-func orZero(n int64) string {
-	if n == 0 {
-		return "0"
-	}
-	return number(n)
+	return plain.Count(n)
 }

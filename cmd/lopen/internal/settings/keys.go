@@ -14,17 +14,14 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// kind is the type of a setting's value.
-type kind uint8
-
+// The types of a setting's value.
 const (
-	kindBool kind = iota
-	kindInt
-	kindDuration
-	kindString
-	kindStrings // a JSON array of strings
-	kindNumber  // a JSON number from 0 on
-	kindObject  // a JSON object, read by who uses it; only in a file
+	kindBool     = "bool"
+	kindInt      = "int"
+	kindDuration = "time.Duration"
+	kindStrings  = "[]string"         // a JSON array of strings
+	kindNumber   = "float64"          // a JSON number from 0 on
+	kindObject   = "strictjson.Value" // a JSON object, read by who uses it; only in a file
 )
 
 // The rules.
@@ -39,7 +36,7 @@ type Key struct {
 	Name, Help string
 
 	field   int // of Values
-	kind    kind
+	kind    string
 	initial string // its default as text, "" for the zero value
 	oneOf   []string
 	rule    string // user, adds, inside, or none
@@ -59,31 +56,13 @@ func keysOf(t reflect.Type) (all []Key) {
 		if !f.IsExported() {
 			continue
 		}
-		k := Key{Name: f.Tag.Get("json"), Help: f.Tag.Get("help"), field: i, kind: kindOf(f.Type), initial: f.Tag.Get("default"), rule: f.Tag.Get("rule")}
+		k := Key{Name: f.Tag.Get("json"), Help: f.Tag.Get("help"), field: i, kind: f.Type.String(), initial: f.Tag.Get("default"), rule: f.Tag.Get("rule")}
 		if of := f.Tag.Get("of"); of != "" {
 			k.oneOf = strings.Split(of, ", ")
 		}
 		all = append(all, k)
 	}
 	return all
-}
-
-func kindOf(t reflect.Type) kind {
-	switch t {
-	case reflect.TypeFor[bool]():
-		return kindBool
-	case reflect.TypeFor[int]():
-		return kindInt
-	case reflect.TypeFor[time.Duration]():
-		return kindDuration
-	case reflect.TypeFor[[]string]():
-		return kindStrings
-	case reflect.TypeFor[float64]():
-		return kindNumber
-	case reflect.TypeFor[strictjson.Value]():
-		return kindObject
-	}
-	return kindString
 }
 
 // Keys returns all settings.
