@@ -45,8 +45,8 @@ var ofTerminal = []mutant{
 	},
 	{
 		"terminal: JSON is escaped", "cmd/lopen/json.go",
-		"fmt.Fprintf(a.stdout.JSON(), \"%s\\n\", data)\n\t\treturn err",
-		"fmt.Fprintf(a.stdout.Content(), \"%s\\n\", data)\n\t\treturn err",
+		"fmt.Fprintf(a.stdout.JSON(), \"%s\\n\", data)\n\treturn err",
+		"fmt.Fprintf(a.stdout.Content(), \"%s\\n\", data)\n\treturn err",
 		"./cmd/lopen", "TestNothingSteersTheTerminal",
 	},
 	{

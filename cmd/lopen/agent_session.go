@@ -28,7 +28,7 @@ func (a *app) agentSessions(store *lifecycle.Store, st *session.State, upTo uint
 	if h := st.Header(); h.AgentSession == "" && (h.Settings.Agent == "" || h.Settings.Agent == agent.None) {
 		return nil
 	}
-	recipes := a.recipes()
+	recipes, _ := a.recipes() // a run reports what is malformed
 	_ = store.Log(st.ID(), 0, func(r record.Record) error {
 		for _, at := range r.Attempts {
 			if at.AgentSession == "" || r.Seq > upTo {
@@ -42,17 +42,17 @@ func (a *app) agentSessions(store *lifecycle.Store, st *session.State, upTo uint
 	return all
 }
 
-// recipes are those of the user's config, none where it is malformed: a run reports that.
-func (a *app) recipes() map[string]agent.Profile {
+// recipes are those of the user's config.
+func (a *app) recipes() (map[string]agent.Profile, error) {
 	v, err := a.settings(nil, nil)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	recipes, err := agent.Recipes(v.Agents)
 	if err != nil {
-		return nil
+		return nil, usagef("agents: %w", err)
 	}
-	return recipes
+	return recipes, nil
 }
 
 // openSession is the command line that opens the agent's session of an attempt, nil where

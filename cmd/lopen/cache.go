@@ -9,6 +9,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cache/assess"
 	"github.com/lopen-dev/lopen/cache/sections"
+	"github.com/lopen-dev/lopen/lifecycle"
 )
 
 func newCache(a *app) *cobra.Command {
@@ -43,34 +44,27 @@ func (a *app) cacheCommand(name, short, verb string, outlines func(store string)
 	return a.jsonFlags(&cobra.Command{
 		Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			store, err := a.open()
-			if err != nil {
+			return a.readStore(func(store *lifecycle.Store) error {
+				values, err := a.storeSettings(store, nil)
+				if err != nil {
+					return err
+				}
+				u, err := outlines(store.Path())
+				if err != nil {
+					return err
+				}
+				r, err := assessments(store.Path())
+				if err != nil {
+					return err
+				}
+				view := cacheView{Path: filepath.Join(store.Path(), "cache"), Sections: viewOf(u), Limit: int64(values.CacheBytes), Assessments: viewOf(r)}
+				if a.out.machine() {
+					return a.printJSON(view)
+				}
+				_, err = fmt.Fprintf(a.stdout, "sections     %s%d files, %s of %s\nassessments  %s%d, %s\n",
+					verb, u.Entries, bytesText(u.Bytes), bytesText(view.Limit), verb, r.Entries, bytesText(r.Bytes))
 				return err
-			}
-			defer release(store)
-			config, err := store.Config()
-			if err != nil {
-				return err
-			}
-			values, err := a.settings(config, nil)
-			if err != nil {
-				return err
-			}
-			u, err := outlines(store.Path())
-			if err != nil {
-				return err
-			}
-			r, err := assessments(store.Path())
-			if err != nil {
-				return err
-			}
-			view := cacheView{Path: filepath.Join(store.Path(), "cache"), Sections: viewOf(u), Limit: int64(values.CacheBytes), Assessments: viewOf(r)}
-			if a.out.machine() {
-				return a.printJSON(view)
-			}
-			_, err = fmt.Fprintf(a.stdout, "sections     %s%d files, %s of %s\nassessments  %s%d, %s\n",
-				verb, u.Entries, bytesText(u.Bytes), bytesText(view.Limit), verb, r.Entries, bytesText(r.Bytes))
-			return err
+			})
 		},
 	})
 }

@@ -85,11 +85,11 @@ func (a *app) documents(project string, values *settings.Values, paths []string)
 		if p, err = a.path(p); err != nil {
 			return nil, err
 		}
-		rel, err := filepath.Rel(project, p)
-		if err != nil || !filepath.IsLocal(rel) {
-			return nil, usagef("%s is not in the project %s", p, project)
+		name, err := a.within(project, p)
+		if err != nil {
+			return nil, err
 		}
-		beneath, err := markdownBeneath(docs, filepath.ToSlash(rel))
+		beneath, err := markdownBeneath(docs, name)
 		if errors.Is(err, fs.ErrNotExist) && !typed {
 			return nil, nil // no specifications yet
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -152,17 +151,5 @@ func (a *app) pathOf(store *lifecycle.Store, args []string) (string, error) {
 	if len(args) == 0 {
 		return ".", nil
 	}
-	start, err := a.start()
-	if err != nil {
-		return "", err
-	}
-	full := args[0]
-	if !filepath.IsAbs(full) {
-		full = filepath.Join(start, full)
-	}
-	name, err := filepath.Rel(store.Project().Name(), full)
-	if err != nil || !filepath.IsLocal(name) {
-		return "", usagef("%s is not in the project %s", args[0], store.Project().Name())
-	}
-	return filepath.ToSlash(name), nil
+	return a.within(store.Project().Name(), args[0])
 }

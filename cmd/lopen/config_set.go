@@ -68,13 +68,9 @@ func (a *app) commandsOf(config []byte, key string) (all []trust.Command, err er
 	if shell != "" || len(argv) > 0 {
 		all = append(all, trust.Command{Argv: argv, Shell: shell})
 	}
-	own, err := a.settings(nil, nil)
+	recipes, err := a.recipes()
 	if err != nil {
 		return nil, err
-	}
-	recipes, err := agent.Recipes(own.Agents)
-	if err != nil {
-		return nil, usagef("agents: %w", err)
 	}
 	for _, name := range names {
 		if name == "" || name == agent.None {

@@ -6,15 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle"
 )
-
-// findingRow is what `doctor --json` prints of one finding.
-type findingRow struct {
-	Name    string `json:"name"`
-	Found   string `json:"found"`
-	Problem bool   `json:"problem"`
-	Mend    string `json:"mend,omitempty"`
-}
 
 func newDoctor(a *app) *cobra.Command {
 	return a.jsonFlags(&cobra.Command{
@@ -22,39 +15,34 @@ func newDoctor(a *app) *cobra.Command {
 		Short: "Look at disk, locks and sessions, and say what to mend",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, err := a.open()
-			if err != nil {
-				return err
-			}
-			defer release(store)
-			rows, bad := []findingRow{}, 0
-			for _, f := range store.Doctor(cmd.Context()) {
-				rows = append(rows, findingRow(f))
-				if f.Problem {
-					bad++
-				}
-			}
-			if a.out.machine() {
-				err = a.printJSON(rows)
-			} else {
-				for _, f := range rows {
+			return a.readStore(func(store *lifecycle.Store) error {
+				var err error
+				all, bad := store.Doctor(cmd.Context()), 0
+				for _, f := range all {
 					sign := "✓"
 					switch {
 					case f.Problem:
 						sign = "✗"
+						bad++
 					case f.Mend != "":
 						sign = "!"
+					}
+					if a.out.machine() {
+						continue
 					}
 					fmt.Fprintf(a.stdout, "%s %-12s %s\n", sign, f.Name, plain.Line(f.Found))
 					if f.Mend != "" {
 						fmt.Fprintf(a.stdout, "  %-12s %s\n", "", plain.Line(f.Mend))
 					}
 				}
-			}
-			if err == nil && bad > 0 {
-				err = &problemsError{fmt.Sprintf("%d problems found", bad)}
-			}
-			return err
+				if a.out.machine() {
+					err = a.printJSON(all)
+				}
+				if err == nil && bad > 0 {
+					err = &problemsError{fmt.Sprintf("%d problems found", bad)}
+				}
+				return err
+			})
 		},
 	})
 }

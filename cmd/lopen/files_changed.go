@@ -9,6 +9,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/lifecycle"
 )
 
 func newFilesChanged(a *app) *cobra.Command {
@@ -18,30 +19,27 @@ func newFilesChanged(a *app) *cobra.Command {
 		Long:  "List what changed since `lopen files record`: A created, M modified, D deleted, R moved, m mode only.\nWhat is deleted is listed once; the rest until the next record.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, err := a.open()
-			if err != nil {
-				return err
-			}
-			defer release(store)
-			base, err := files.Load(store.Project(), filesRecord)
-			if errors.Is(err, fs.ErrNotExist) {
-				return &loop.Exit{Code: exitNotFound, Reason: "no files are recorded yet; record them with `lopen files record`"}
-			}
-			if err != nil {
-				return fmt.Errorf("%w; record the files anew with `lopen files record`", err)
-			}
-			now, err := files.Take(cmd.Context(), store.Project(), base, files.Options{Paths: base.Paths, Nested: true})
-			if err != nil {
-				return err
-			}
-			a.warnSkipped(now.Skipped)
-			if err := a.printChanges(files.Compare(base, now)); err != nil {
-				return err
-			}
-			if err := files.Save(store.Project(), filesRecord, base.Refresh(now)); err != nil {
-				a.logger.Warn().Err(err).Msg("the record of the files stays as it was")
-			}
-			return nil
+			return a.readStore(func(store *lifecycle.Store) error {
+				base, err := files.Load(store.Project(), filesRecord)
+				if errors.Is(err, fs.ErrNotExist) {
+					return &loop.Exit{Code: exitNotFound, Reason: "no files are recorded yet; record them with `lopen files record`"}
+				}
+				if err != nil {
+					return fmt.Errorf("%w; record the files anew with `lopen files record`", err)
+				}
+				now, err := files.Take(cmd.Context(), store.Project(), base, files.Options{Paths: base.Paths, Nested: true})
+				if err != nil {
+					return err
+				}
+				a.warnSkipped(now.Skipped)
+				if err := a.printChanges(files.Compare(base, now)); err != nil {
+					return err
+				}
+				if err := files.Save(store.Project(), filesRecord, base.Refresh(now)); err != nil {
+					a.logger.Warn().Err(err).Msg("the record of the files stays as it was")
+				}
+				return nil
+			})
 		},
 	})
 }

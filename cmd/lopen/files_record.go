@@ -17,63 +17,51 @@ func newFilesRecord(a *app) *cobra.Command {
 		Short: "Remember what the project's files are now",
 		Long:  "Remember what the project's files, or the named ones, are now, for `lopen files changed`.\nWhat .gitignore and .lopenignore leave out is left out.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := a.open()
-			if err != nil {
-				return err
-			}
-			defer release(store)
-			named, err := a.inProject(store, args)
-			if err != nil {
-				return err
-			}
-			before, err := files.Load(store.Project(), filesRecord)
-			if err != nil {
-				before = nil // it spares reading, no more
-			}
-			now, err := files.Take(cmd.Context(), store.Project(), before, files.Options{Paths: named, Nested: true})
-			if errors.Is(err, lifecycle.ErrInvalid) {
-				return &usageError{err}
-			}
-			if err != nil {
-				return err
-			}
-			if err := files.Save(store.Project(), filesRecord, now); err != nil {
-				return err
-			}
-			a.warnSkipped(now.Skipped)
-			count, bytes := 0, int64(0)
-			for i := range now.Files {
-				if !now.Files[i].Mode.IsDir() {
-					count++
+			return a.readStore(func(store *lifecycle.Store) error {
+				named, err := a.inProject(store, args)
+				if err != nil {
+					return err
 				}
-				bytes += now.Files[i].Size
-			}
-			fmt.Fprintf(a.stdout, "%d files recorded, %d bytes, %d skipped\n", count, bytes, len(now.Skipped))
-			return nil
+				before, err := files.Load(store.Project(), filesRecord)
+				if err != nil {
+					before = nil // it spares reading, no more
+				}
+				now, err := files.Take(cmd.Context(), store.Project(), before, files.Options{Paths: named, Nested: true})
+				if errors.Is(err, lifecycle.ErrInvalid) {
+					return &usageError{err}
+				}
+				if err != nil {
+					return err
+				}
+				if err := files.Save(store.Project(), filesRecord, now); err != nil {
+					return err
+				}
+				a.warnSkipped(now.Skipped)
+				count, bytes := 0, int64(0)
+				for i := range now.Files {
+					if !now.Files[i].Mode.IsDir() {
+						count++
+					}
+					bytes += now.Files[i].Size
+				}
+				fmt.Fprintf(a.stdout, "%d files recorded, %d bytes, %d skipped\n", count, bytes, len(now.Skipped))
+				return nil
+			})
 		},
 	}
 }
 
 // inProject turns paths from where the command was called into paths of the project.
-func (a *app) inProject(store *lifecycle.Store, args []string) ([]string, error) {
-	start, err := a.start()
-	if err != nil {
-		return nil, err
-	}
-	var named []string
+func (a *app) inProject(store *lifecycle.Store, args []string) (named []string, err error) {
 	for _, arg := range args {
-		full := arg
-		if !filepath.IsAbs(arg) {
-			full = filepath.Join(start, arg)
+		name, err := a.within(store.Project().Name(), arg)
+		if err != nil {
+			return nil, err
 		}
-		name, err := filepath.Rel(store.Project().Name(), full)
-		if err != nil || !filepath.IsLocal(name) {
-			return nil, usagef("%s is not in the project %s", arg, store.Project().Name())
-		}
-		if _, err := store.Project().Lstat(name); err != nil {
+		if _, err := store.Project().Lstat(filepath.FromSlash(name)); err != nil {
 			return nil, usagef("record: %w", err)
 		}
-		named = append(named, filepath.ToSlash(name))
+		named = append(named, name)
 	}
 	return named, nil
 }

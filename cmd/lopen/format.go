@@ -24,17 +24,6 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
 
-// count shortens a number: 1234 is 1.2k.
-func count(n int64) string {
-	switch {
-	case n >= 1_000_000:
-		return fmt.Sprintf("%.1fM", float64(n)/1e6)
-	case n >= 1_000:
-		return fmt.Sprintf("%.1fk", float64(n)/1e3)
-	}
-	return fmt.Sprint(n)
-}
-
 // glyph is the sign of a task's state.
 func glyph(s session.TaskState) string {
 	switch s {
@@ -94,13 +83,6 @@ func firstLine(s string) string {
 	return plain.Line(line)
 }
 
-func sessions(n int) string {
-	if n == 1 {
-		return "1 session"
-	}
-	return fmt.Sprintf("%d sessions", n)
-}
-
 func bytesText(n int64) string {
 	switch {
 	case n >= 10<<20:
@@ -109,21 +91,6 @@ func bytesText(n int64) string {
 		return fmt.Sprintf("%d KiB", n>>10)
 	}
 	return fmt.Sprintf("%d B", n)
-}
-
-// some is a number of things.
-func some(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }
 
 func tick(ticked bool) string {

@@ -40,11 +40,7 @@ func newInit(a *app) *cobra.Command {
 					fmt.Fprintf(a.stderr, "%s is ready; next: lopen init MODULE\n", store.Path())
 					return nil
 				}
-				config, err := store.Config()
-				if err != nil {
-					return err
-				}
-				values, err := a.settings(config, nil)
+				values, err := a.storeSettings(store, nil)
 				if err != nil {
 					return err
 				}

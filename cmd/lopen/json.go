@@ -42,16 +42,17 @@ func (a *app) printJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	if a.out.fields == "" && a.out.jq == "" && a.out.template == "" {
-		_, err = fmt.Fprintf(a.stdout.JSON(), "%s\n", data)
-		return err
-	}
 	var tree any
-	if err := strictjson.UnmarshalForeign(data, &tree); err != nil {
-		return err
+	if a.out.fields != "" || a.out.jq != "" || a.out.template != "" {
+		if err := strictjson.UnmarshalForeign(data, &tree); err != nil {
+			return err
+		}
 	}
 	if a.out.fields != "" {
 		if tree, err = pick(tree, strings.Split(a.out.fields, ",")); err != nil {
+			return err
+		}
+		if data, err = strictjson.MarshalShown(tree); err != nil {
 			return err
 		}
 	}
@@ -68,9 +69,6 @@ func (a *app) printJSON(v any) error {
 			return usagef("--template: %w", err)
 		}
 		_, err = fmt.Fprintln(a.stdout.Content(), b.String())
-		return err
-	}
-	if data, err = strictjson.MarshalShown(tree); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(a.stdout.JSON(), "%s\n", data)

@@ -41,11 +41,7 @@ func (a *app) overview(cmd *cobra.Command) error {
 		return fmt.Errorf("session %s: %w", infos[0].ID, infos[0].Err)
 	}
 	info := &infos[readable]
-	st, _, err := store.Read(info.ID)
-	if note := readOnly(st, err); note != "" {
-		fmt.Fprintf(a.stderr, "warning: session %s: %s\n", info.ID, note)
-		err = nil
-	}
+	st, _, err := a.readState(store, info.ID)
 	if err != nil {
 		return err
 	}

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
@@ -94,11 +94,7 @@ func planState(store *lifecycle.Store, module string, p *plan.Plan) (*session.St
 		return nil, err
 	}
 	if st == nil {
-		id, err := session.NewID(module, time.Now(), 1)
-		if err != nil {
-			return nil, err
-		}
-		if st, err = session.New(id, time.Now()); err != nil {
+		if st, err = loop.Fresh(module); err != nil {
 			return nil, err
 		}
 	}

@@ -149,6 +149,19 @@ func (a *app) path(typed string) (string, error) {
 	return filepath.Join(start, typed), err
 }
 
+// within turns a path that was typed into one of the project, which has it or not.
+func (a *app) within(project, typed string) (string, error) {
+	full, err := a.path(typed)
+	if err != nil {
+		return "", err
+	}
+	name, err := filepath.Rel(project, full)
+	if err != nil || !filepath.IsLocal(name) {
+		return "", usagef("%s is not in the project %s", typed, project)
+	}
+	return filepath.ToSlash(name), nil
+}
+
 // notFound gives an error that says that a file is not there its exit code.
 func notFound(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {

@@ -105,11 +105,7 @@ func activeSince(store *lifecycle.Store, from time.Time) (ids []session.ID, err 
 // report makes the report of a session from its log and its State.
 func (a *app) report(store *lifecycle.Store, id session.ID, since time.Time) (*report.Report, error) {
 	owner, holderErr := store.Holder(id) // before the State: a run that ends in between has paused it
-	st, _, err := store.Read(id)
-	if note := readOnly(st, err); note != "" {
-		fmt.Fprintf(a.stderr, "warning: session %s: %s\n", id, note)
-		err = nil
-	}
+	st, _, err := a.readState(store, id)
 	if err != nil {
 		return nil, err
 	}

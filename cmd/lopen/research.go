@@ -34,11 +34,7 @@ func (a *app) researchPlace(module string) (*researchPlace, error) {
 		return nil, err
 	}
 	defer release(store)
-	config, err := store.Config()
-	if err != nil {
-		return nil, err
-	}
-	values, err := a.settings(config, nil)
+	values, err := a.storeSettings(store, nil)
 	if err != nil {
 		return nil, err
 	}

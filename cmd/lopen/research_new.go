@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -87,7 +86,7 @@ func (p *researchPlace) sections(headers []string) (found []research.Section, er
 		if err != nil {
 			return nil, usagef("--section: %w", err)
 		}
-		found = append(found, research.Section{Header: s.Path, SHA256: sumOf(o.Text(s))})
+		found = append(found, research.Section{Header: s.Path, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(o.Text(s))))})
 	}
 	return found, nil
 }
@@ -105,9 +104,4 @@ func (a *app) body() ([]byte, error) {
 		return nil, usagef("the text on stdin is longer than %d MiB", maxBody>>20)
 	}
 	return body, nil
-}
-
-func sumOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -111,11 +110,7 @@ func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*set
 	for k, v := range r.flags {
 		merged[k] = v
 	}
-	config, err := store.Config()
-	if err != nil {
-		return nil, err
-	}
-	return r.settings(config, merged)
+	return r.storeSettings(store, merged)
 }
 
 // parse turns --task and --prompt into what they stand for.
@@ -144,13 +139,9 @@ func (r *runCall) promptText() (string, error) {
 	if r.prompt == "" {
 		return "", nil
 	}
-	path := r.prompt
-	if !filepath.IsAbs(path) {
-		start, err := r.start()
-		if err != nil {
-			return "", err
-		}
-		path = filepath.Join(start, path)
+	path, err := r.path(r.prompt)
+	if err != nil {
+		return "", err
 	}
 	data, err := documents.ReadFile(path, maxPrompt)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -244,12 +245,8 @@ func (r *runCall) confirmRecovered(ctx context.Context, st *session.State) error
 	if !r.interactive() {
 		return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%s\n  look at it: lopen session show %s\n  accept it:  lopen session verify %s --accept", what, st.ID(), st.ID())}
 	}
-	answer, err := r.ask(ctx, what+". Go on? [y/N] ")
-	if err != nil {
-		return err
-	}
-	if answer != "y" && answer != "Y" && answer != "yes" {
-		return &loop.Exit{Code: loop.ExitUser, Reason: "nothing was run; accept it: lopen session verify " + st.ID().String() + " --accept"}
+	if yes, err := r.agreed(ctx, what+". Go on?"); err != nil || !yes {
+		return cmp.Or[error](err, &loop.Exit{Code: loop.ExitUser, Reason: "nothing was run; accept it: lopen session verify " + st.ID().String() + " --accept"})
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -209,16 +210,12 @@ func (g *gate) requireApproval(ctx context.Context, c trust.Command) (trust.Comm
 	if !g.interactive() {
 		return c, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("this command comes from inside the project and was never approved here:\n  %s\n%s", c, typed)}
 	}
-	question := fmt.Sprintf("This command comes from inside the project %s:\n  %s\nRun it, now and later? [y/N] ", shown(g.project.Folder), c)
-	if n := len(c.String()); len(question) > onAScreen {
+	question := fmt.Sprintf("This command comes from inside the project %s:\n  %s\nRun it, now and later?", shown(g.project.Folder), c)
+	if n := len(c.String()); len(question) > onAScreen-len(" [y/N] ") {
 		return c, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("this command comes from inside the project, was never approved here, and with %d bytes is too long to be asked about:\n  %s\n%s", n, c, typed)}
 	}
-	answer, err := g.ask(ctx, question)
-	if err != nil {
-		return c, err
-	}
-	if answer != "y" && answer != "Y" && answer != "yes" {
-		return c, &loop.Exit{Code: loop.ExitUser, Reason: "not approved, nothing was run"}
+	if yes, err := g.agreed(ctx, question); err != nil || !yes {
+		return c, cmp.Or[error](err, &loop.Exit{Code: loop.ExitUser, Reason: "not approved, nothing was run"})
 	}
 	g.approve(g.store, g.project, c)
 	return c, nil

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/term"
@@ -165,7 +164,7 @@ func (s *screen) draw() {
 		}
 	}
 	s.app.stderr.Control(eraseLine)
-	fmt.Fprint(s.app.stderr, fit(statusLine(s.status, time.Now()), width-1))
+	fmt.Fprint(s.app.stderr, plain.Fit(plain.Line(statusLine(s.status, time.Now())), width-1))
 	s.drawn = true
 }
 
@@ -180,19 +179,9 @@ func statusLine(st loop.Status, now time.Time) string {
 	}
 	fmt.Fprintf(&b, "  %s", now.Sub(st.Since).Truncate(time.Second))
 	if st.Tokens > 0 {
-		fmt.Fprintf(&b, "  %s tokens", count(st.Tokens))
+		fmt.Fprintf(&b, "  %s tokens", plain.Count(st.Tokens))
 	}
 	return b.String()
-}
-
-// fit cuts a line to a number of columns.
-func fit(line string, width int) string {
-	line = plain.Line(line)
-	if utf8.RuneCountInString(line) <= width {
-		return line
-	}
-	runes := []rune(line)
-	return string(runes[:max(width-1, 0)]) + "…"
 }
 
 func (s *screen) Choose(question string, choices []loop.Choice) (rune, error) {
@@ -232,6 +221,12 @@ func (s *screen) Edit(path string) error {
 		return fmt.Errorf("edit %s with %s: %w", path, editor, err)
 	}
 	return nil
+}
+
+// agreed asks a question that only a yes answers.
+func (a *app) agreed(ctx context.Context, question string) (bool, error) {
+	answer, err := a.ask(ctx, question+" [y/N] ")
+	return answer == "y" || answer == "Y" || answer == "yes", err
 }
 
 // ask prints a question and reads a line. It gives up when ctx ends, and

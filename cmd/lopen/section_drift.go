@@ -58,15 +58,12 @@ func (a *app) printDrift(rows []prompt.Drift) {
 
 // drifted compares what the module's newest session remembers with the files.
 func (a *app) drifted(module string) ([]prompt.Drift, error) {
-	project, err := a.project()
-	if err != nil {
-		return nil, err
-	}
-	store, err := lifecycle.Open(project, a.storeOptions(project))
+	store, err := a.open()
 	if err != nil {
 		return nil, err
 	}
 	defer release(store)
+	project := store.Project().Name()
 	id, err := store.Resolve(module)
 	if err == nil && id.Module != module {
 		err = fmt.Errorf("module %s has no session: %w", module, lifecycle.ErrNotFound)
@@ -78,7 +75,7 @@ func (a *app) drifted(module string) ([]prompt.Drift, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := a.projectSettings(project, nil)
+	values, err := a.storeSettings(store, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -22,16 +22,23 @@ func newSession(a *app) *cobra.Command {
 
 // readSession opens the store and finds the session for a command that only reads.
 func (a *app) readSession(args []string, fn func(*lifecycle.Store, session.ID) error) error {
-	store, err := a.open()
-	if err != nil {
-		return err
+	return a.readStore(func(store *lifecycle.Store) error {
+		id, err := resolveArg(store, args)
+		if err != nil {
+			return err
+		}
+		return fn(store, id)
+	})
+}
+
+// readState is Store.Read, with a warning in place of an error where [readOnly] has one.
+func (a *app) readState(store *lifecycle.Store, id session.ID) (*session.State, uint64, error) {
+	st, seq, err := store.Read(id)
+	if note := readOnly(st, err); note != "" {
+		fmt.Fprintf(a.stderr, "warning: session %s: %s\n", id, note)
+		err = nil
 	}
-	defer release(store)
-	id, err := resolveArg(store, args)
-	if err != nil {
-		return err
-	}
-	return fn(store, id)
+	return st, seq, err
 }
 
 func resolveArg(store *lifecycle.Store, args []string) (session.ID, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -85,19 +86,16 @@ func (a *app) confirm(ctx context.Context, store *lifecycle.Store, ids []session
 		return nil
 	}
 	if !a.interactive() {
-		return usagef("this deletes %s for good: say --yes", sessions(len(ids)))
+		return usagef("this deletes %s for good: say --yes", plain.Some(len(ids), "session"))
 	}
 	for _, id := range ids {
 		fmt.Fprintf(a.stderr, "%s  %s\n", id, bytesText(store.Bytes(id)))
 	}
-	answer, err := a.ask(ctx, fmt.Sprintf("Delete %s for good? [y/N] ", sessions(len(ids))))
-	if err != nil {
-		return err
+	yes, err := a.agreed(ctx, fmt.Sprintf("Delete %s for good?", plain.Some(len(ids), "session")))
+	if err == nil && !yes {
+		err = errors.New("nothing was deleted")
 	}
-	if answer != "y" && answer != "Y" && answer != "yes" {
-		return errors.New("nothing was deleted")
-	}
-	return nil
+	return err
 }
 
 func (a *app) deleteAll(ctx context.Context, remove func(context.Context, session.ID) (int64, error), ids []session.ID, one bool) error {

@@ -69,37 +69,34 @@ func newSessionList(a *app) *cobra.Command {
 		Short: "List the sessions, the last active one first",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			store, err := a.open()
-			if err != nil {
-				return err
-			}
-			defer release(store)
-			infos, err := everySession(store)
-			if err != nil {
-				return err
-			}
-			if infos, err = lf.pick(infos); err != nil {
-				return err
-			}
-			rows := make([]sessionRow, len(infos))
-			for i, info := range infos {
-				rows[i] = row(store, info, lf.long)
-			}
-			if a.out.machine() {
-				return a.printJSON(rows)
-			}
-			if lf.tree {
-				rows = treeOf(rows)
-			}
-			if err := a.listSessions(rows, lf.long); err != nil {
-				return err
-			}
-			for _, r := range rows {
-				if r.advice != "" {
-					fmt.Fprintln(a.stderr, r.advice)
+			return a.readStore(func(store *lifecycle.Store) error {
+				infos, err := everySession(store)
+				if err != nil {
+					return err
 				}
-			}
-			return nil
+				if infos, err = lf.pick(infos); err != nil {
+					return err
+				}
+				rows := make([]sessionRow, len(infos))
+				for i, info := range infos {
+					rows[i] = row(store, info, lf.long)
+				}
+				if a.out.machine() {
+					return a.printJSON(rows)
+				}
+				if lf.tree {
+					rows = treeOf(rows)
+				}
+				if err := a.listSessions(rows, lf.long); err != nil {
+					return err
+				}
+				for _, r := range rows {
+					if r.advice != "" {
+						fmt.Fprintln(a.stderr, r.advice)
+					}
+				}
+				return nil
+			})
 		},
 	})
 	f := cmd.Flags()
@@ -192,7 +189,7 @@ func (a *app) listSessions(rows []sessionRow, long bool) error {
 			continue
 		}
 		fmt.Fprintf(w, "%s%s\t%s %s\t%s\t%s\t%s\t%d/%d\t%s\t%s", r.branch, r.ID, statusGlyph(r.Status), r.Status, named(r), r.Module, r.Phase,
-			r.Progress.Done, r.Progress.Total, ago(time.Since(*r.UpdatedAt)), count(r.Tokens))
+			r.Progress.Done, r.Progress.Total, ago(time.Since(*r.UpdatedAt)), plain.Count(r.Tokens))
 		if long {
 			fmt.Fprintf(w, "\t%s\t%s", bytesText(r.Bytes), plain.Line(r.HeldBy))
 		}

@@ -99,7 +99,7 @@ func (a *app) showAttempts(id session.ID, task string, all []record.Attempt) err
 	if a.out.machine() {
 		return a.printJSON(all)
 	}
-	recipes := a.recipes()
+	recipes, _ := a.recipes() // a run reports what is malformed
 	for _, at := range all {
 		printAttempt(a.stdout, at, id, recipes)
 	}

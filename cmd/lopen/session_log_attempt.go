@@ -90,7 +90,7 @@ func (p attemptPrinter) usage(a *record.Attempt) {
 		if a.NoCost {
 			cost = "cost unknown"
 		}
-		p.field("tokens", fmt.Sprintf("%s in, %s out, %s", count(a.Input), count(a.Output), cost))
+		p.field("tokens", fmt.Sprintf("%s in, %s out, %s", plain.Count(a.Input), plain.Count(a.Output), cost))
 	}
 	for _, c := range a.Context {
 		p.field("given", fmt.Sprintf("%s, %d bytes", strings.TrimSpace(shown(c.Path)+" "+plain.Line(c.Header)), c.Bytes))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
@@ -177,9 +179,9 @@ func opText(op record.Op) string {
 	case record.OpModified, record.OpChildrenChanged, record.OpAttemptRecorded:
 		return "" // times and order: --json has them; of an attempt there is a line
 	case record.OpMessagesAppended:
-		return some(op.Count, "message")
+		return plain.Some(op.Count, "message")
 	case record.OpEventsAppended:
-		return some(op.Count, "event") + " of the transcript"
+		return plain.Some(op.Count, "event") + " of the transcript"
 	case record.OpCheckpointMade:
 		if op.Task == "" {
 			return "checkpoint " + shortID(op.To)
@@ -198,7 +200,7 @@ func opText(op record.Op) string {
 		return fmt.Sprintf("the command ran %d times", op.Count)
 	case record.OpStatusChanged, record.OpPhaseChanged, record.OpStepChanged, record.OpComponentChanged, record.OpActiveTaskChanged, record.OpExitReasonChanged:
 		what := strings.ReplaceAll(strings.TrimSuffix(op.Name, "-changed"), "-", " ")
-		return fmt.Sprintf("%s: %s → %s", what, shown(orNone(op.From)), shown(orNone(op.To)))
+		return fmt.Sprintf("%s: %s → %s", what, shown(cmp.Or(op.From, "none")), shown(cmp.Or(op.To, "none")))
 	}
 	return strings.TrimSpace(op.Task + " " + strings.ReplaceAll(op.Name, "-", " "))
 }
@@ -212,7 +214,7 @@ func filesText(op record.Op) string {
 	list := strings.Join(names, ", ")
 	switch more := op.Count - len(names); {
 	case len(names) == 0:
-		return some(more, "more file") + " changed"
+		return plain.Some(more, "more file") + " changed"
 	case more > 0:
 		list += fmt.Sprintf(" and %d more", more)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 )
@@ -40,7 +41,7 @@ Active, paused, pinned and held sessions are never touched.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.editStore(func(store *lifecycle.Store) error {
-				values, err := a.storeSettings(store)
+				values, err := a.storeSettings(store, nil)
 				if err != nil {
 					return err
 				}
@@ -73,6 +74,6 @@ func (a *app) printRetired(gone []lifecycle.Retired, dryRun bool) error {
 	if dryRun {
 		verb = "would go"
 	}
-	fmt.Fprintf(a.stderr, "%s %s, %s\n", sessions(len(rows)), verb, bytesText(total))
+	fmt.Fprintf(a.stderr, "%s %s, %s\n", plain.Some(len(rows), "session"), verb, bytesText(total))
 	return nil
 }

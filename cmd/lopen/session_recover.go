@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,12 +86,8 @@ func (a *app) recover(ctx context.Context, store *lifecycle.Store, name, strateg
 	}
 	if !dryRun {
 		if !yes && a.interactive() {
-			answer, err := a.ask(ctx, "Make a new session of that? [y/N] ")
-			if err != nil {
-				return err
-			}
-			if answer != "y" && answer != "Y" && answer != "yes" {
-				return errors.New("nothing was made")
+			if agreed, err := a.agreed(ctx, "Make a new session of that?"); err != nil || !agreed {
+				return cmp.Or(err, errors.New("nothing was made"))
 			}
 		}
 		if r, err = store.Recover(ctx, name, strategy, false); err != nil {

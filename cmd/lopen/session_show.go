@@ -27,11 +27,7 @@ func newSessionShow(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.readSession(args, func(store *lifecycle.Store, id session.ID) (err error) {
 				owner, holderErr := store.Holder(id) // before the State: a run that ends in between has paused it
-				st, seq, err := store.Read(id)
-				if note := readOnly(st, err); note != "" {
-					fmt.Fprintf(a.stderr, "warning: session %s: %s\n", id, note)
-					err = nil
-				}
+				st, seq, err := a.readState(store, id)
 				past := cmd.Flags().Changed("at")
 				if err == nil && past {
 					seq = at
@@ -117,7 +113,7 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 		fmt.Fprintf(w, "starts    %d, %s in all\n", st.NumIterations(), m.Duration.Round(time.Second))
 	}
 	if t := m.InputTokens + m.OutputTokens; t > 0 {
-		fmt.Fprintf(w, "tokens    %s in, %s out\n", count(m.InputTokens), count(m.OutputTokens))
+		fmt.Fprintf(w, "tokens    %s in, %s out\n", plain.Count(m.InputTokens), plain.Count(m.OutputTokens))
 	}
 	if h.TotalCostUSD > 0 {
 		fmt.Fprintf(w, "cost      $%.2f\n", h.TotalCostUSD)

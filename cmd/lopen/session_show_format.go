@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strconv"
@@ -22,7 +21,7 @@ const maxYAML = 512 << 10
 // printFormat prints JSON indented, or as YAML.
 func (a *app) printFormat(data strictjson.Value, format string) error {
 	if format != "yaml" {
-		return indent(a.stdout.JSON(), data)
+		return strictjson.Indent(a.stdout.JSON(), data)
 	}
 	if len(data) > maxYAML {
 		return usagef("--format yaml takes a session of %d bytes of JSON at most, and this one has %d: give --format json", maxYAML, len(data))
@@ -49,60 +48,6 @@ func yamlString(s string) ([]byte, error) {
 	return yaml.Marshal(s)
 }
 
-// indent prints compact JSON as json.Indent does, with two spaces a level, without having
-// all of it in memory: deep in a list a byte has a hundred of them before it.
-func indent(w io.Writer, data []byte) error {
-	in := indenter{out: bufio.NewWriter(w)}
-	text, escaped := false, false
-	for i, c := range data {
-		if text {
-			text, escaped = escaped || c != '"', !escaped && c == '\\'
-			_ = in.out.WriteByte(c)
-			continue
-		}
-		text = c == '"'
-		in.put(data, i)
-	}
-	_ = in.out.WriteByte('\n')
-	return in.out.Flush()
-}
-
-// An indenter writes JSON outside of its strings. The errors of out stick: Flush returns them.
-type indenter struct {
-	out   *bufio.Writer
-	depth int
-}
-
-// put writes the i-th byte, with the line breaks and spaces around it.
-func (in *indenter) put(data []byte, i int) {
-	switch c := data[i]; c {
-	case '{', '[':
-		_ = in.out.WriteByte(c)
-		if in.depth++; i+1 < len(data) && data[i+1] != c+2 { // what closes it
-			in.newLine()
-		}
-	case '}', ']':
-		if in.depth--; data[i-1] != c-2 {
-			in.newLine()
-		}
-		_ = in.out.WriteByte(c)
-	case ',':
-		_ = in.out.WriteByte(c)
-		in.newLine()
-	case ':':
-		_, _ = in.out.WriteString(": ")
-	default:
-		_ = in.out.WriteByte(c)
-	}
-}
-
-func (in *indenter) newLine() {
-	_ = in.out.WriteByte('\n')
-	for range in.depth {
-		_, _ = in.out.WriteString("  ")
-	}
-}
-
 // showMarkdown prints a session for a report or a pull request.
 func showMarkdown(w io.Writer, st *session.State, status session.Status, seq uint64) error {
 	h, p, m := st.Header(), st.Progress(), st.Totals()
@@ -122,11 +67,7 @@ func showMarkdown(w io.Writer, st *session.State, status session.Status, seq uin
 func markdownTasks(w io.Writer, st *session.State, ids []string, depth int) error {
 	for _, id := range ids {
 		t, _ := st.Task(id)
-		box := " "
-		if t.State == session.TaskComplete {
-			box = "x"
-		}
-		line := fmt.Sprintf("%s- [%s] %s", strings.Repeat("  ", depth), box, plain.Line(t.Name))
+		line := fmt.Sprintf("%s- [%s] %s", strings.Repeat("  ", depth), tick(t.State == session.TaskComplete), plain.Line(t.Name))
 		if t.State != session.TaskComplete && t.State != session.TaskPending {
 			line += " (" + string(t.State) + ")"
 		}

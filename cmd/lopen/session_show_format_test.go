@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 func FuzzIndent(f *testing.F) {
@@ -18,7 +20,7 @@ func FuzzIndent(f *testing.F) {
 			t.Skip()
 		}
 		require.NoError(t, json.Indent(&want, compact.Bytes(), "", "  "))
-		require.NoError(t, indent(&have, compact.Bytes()))
+		require.NoError(t, strictjson.Indent(&have, compact.Bytes()))
 		require.Equal(t, want.String()+"\n", have.String())
 	})
 }

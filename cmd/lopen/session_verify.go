@@ -15,31 +15,22 @@ import (
 
 // reportRow is a session as `session verify --json` prints it.
 type reportRow struct {
-	ID        string     `json:"id"`
-	Condition string     `json:"condition"`
-	Error     string     `json:"error,omitempty"`
-	Seq       uint64     `json:"seq"`
-	StateSeq  uint64     `json:"stateSeq"`
-	Records   int        `json:"records"`
-	Bytes     int64      `json:"bytes"`
-	Status    string     `json:"status,omitempty"`
-	HeldBy    string     `json:"heldBy,omitempty"`
-	Orphan    string     `json:"orphan,omitempty"` // it is among the leftovers
-	Faults    []faultRow `json:"faults"`
+	ID        string         `json:"id"`
+	Condition string         `json:"condition"`
+	Error     string         `json:"error,omitempty"`
+	Seq       uint64         `json:"seq"`
+	StateSeq  uint64         `json:"stateSeq"`
+	Records   int            `json:"records"`
+	Bytes     int64          `json:"bytes"`
+	Status    string         `json:"status,omitempty"`
+	HeldBy    string         `json:"heldBy,omitempty"`
+	Orphan    string         `json:"orphan,omitempty"` // it is among the leftovers
+	Faults    []repair.Fault `json:"faults"`
 
 	Rules              []session.Finding `json:"rules"`
 	Leftovers          []string          `json:"leftovers"`
 	Blobs              int               `json:"blobs,omitempty"` // that were read
 	RequiresValidation bool              `json:"requiresValidation,omitempty"`
-}
-
-type faultRow struct {
-	File    string `json:"file"`
-	Offset  int64  `json:"offset"`
-	Length  int64  `json:"length"`
-	Seq     uint64 `json:"seq"`
-	Kind    string `json:"kind"`
-	Problem string `json:"problem,omitempty"`
 }
 
 // verifyFlags are the flags of verify.
@@ -68,15 +59,11 @@ The exit code is 3 unless all are intact; warnings alone are no problem.`,
 			if vf.accept && len(args) == 0 {
 				return usagef("--accept takes the ID of the session that you have looked at")
 			}
+			with := a.readStore
 			if vf.accept {
-				return a.editStore(func(store *lifecycle.Store) error { return a.verify(cmd.Context(), store, args, vf) })
+				with = a.editStore
 			}
-			store, err := a.open()
-			if err != nil {
-				return err
-			}
-			defer release(store)
-			return a.verify(cmd.Context(), store, args, vf)
+			return with(func(store *lifecycle.Store) error { return a.verify(cmd.Context(), store, args, vf) })
 		},
 	})
 	cmd.Flags().BoolVar(&vf.readData, "read-data", false, "read every blob as well")
@@ -187,7 +174,7 @@ func verifyAll(store *lifecycle.Store, args []string, vf verifyFlags) (all []rep
 }
 
 func newReportRow(r repair.Report) reportRow {
-	row := reportRow{ID: r.ID.String(), Condition: string(r.Condition), Seq: r.Seq, StateSeq: r.Shown, Records: r.Records, Bytes: r.Bytes, Faults: []faultRow{},
+	row := reportRow{ID: r.ID.String(), Condition: string(r.Condition), Seq: r.Seq, StateSeq: r.Shown, Records: r.Records, Bytes: r.Bytes, Faults: append([]repair.Fault{}, r.Faults...),
 		Rules: append([]session.Finding{}, r.Rules...), Leftovers: append([]string{}, r.Leftovers...), Blobs: r.Blobs, RequiresValidation: r.RequiresValidation}
 	for i := range row.Rules {
 		row.Rules[i].Repair = strings.ReplaceAll(row.Rules[i].Repair, " recover ID", " recover "+row.ID)
@@ -201,9 +188,6 @@ func newReportRow(r repair.Report) reportRow {
 	}
 	if r.Orphan != nil {
 		row.Orphan = r.Orphan.String()
-	}
-	for _, f := range r.Faults {
-		row.Faults = append(row.Faults, faultRow(f))
 	}
 	return row
 }

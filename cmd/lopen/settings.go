@@ -113,18 +113,14 @@ func (a *app) projectSettings(project string, flags map[string]string) (*setting
 		return nil, err
 	}
 	defer release(store)
+	return a.storeSettings(store, flags)
+}
+
+// storeSettings are the settings of a project that has a store.
+func (a *app) storeSettings(store *lifecycle.Store, flags map[string]string) (*settings.Values, error) {
 	config, err := store.Config()
 	if err != nil {
 		return nil, err
 	}
 	return a.settings(config, flags)
-}
-
-// storeSettings are the settings of a project that has a store.
-func (a *app) storeSettings(store *lifecycle.Store) (*settings.Values, error) {
-	config, err := store.Config()
-	if err != nil {
-		return nil, err
-	}
-	return a.settings(config, nil)
 }

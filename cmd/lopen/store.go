@@ -11,6 +11,16 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 )
 
+// readStore runs fn on the project's store, for a command that only reads.
+func (a *app) readStore(fn func(store *lifecycle.Store) error) error {
+	store, err := a.open()
+	if err != nil {
+		return err
+	}
+	defer release(store)
+	return fn(store)
+}
+
 // open opens the project's store, which has to be there.
 func (a *app) open() (*lifecycle.Store, error) {
 	project, err := a.project()
@@ -47,12 +57,20 @@ func (a *app) refuseInside(store *lifecycle.Store) error {
 
 // initStore runs fn on the project's store, which is made where there is none. A command
 // inside a run is refused.
-func (a *app) initStore(fn func(project string, store *lifecycle.Store) error) (err error) {
+func (a *app) initStore(fn func(project string, store *lifecycle.Store) error) error {
+	return a.changeStore(lifecycle.Policy{}, a.create, fn)
+}
+
+// changeStore runs fn on the project's store as open opens it. A command inside a run is
+// refused.
+func (a *app) changeStore(policy lifecycle.Policy, open func(string, lifecycle.Options) (*lifecycle.Store, error), fn func(project string, store *lifecycle.Store) error) (err error) {
 	project, err := a.project()
 	if err != nil {
 		return err
 	}
-	store, err := a.create(project, a.storeOptions(project))
+	opts := a.storeOptions(project)
+	opts.Policy = policy
+	store, err := open(project, opts)
 	if err != nil {
 		return err
 	}
@@ -97,20 +115,6 @@ func (a *app) editStore(fn func(store *lifecycle.Store) error) error {
 }
 
 // editStoreWith is editStore with a policy.
-func (a *app) editStoreWith(policy lifecycle.Policy, fn func(store *lifecycle.Store) error) (err error) {
-	project, err := a.project()
-	if err != nil {
-		return err
-	}
-	opts := a.storeOptions(project)
-	opts.Policy = policy
-	store, err := lifecycle.Open(project, opts)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeStore(store)) }()
-	if err := a.refuseInside(store); err != nil {
-		return err
-	}
-	return fn(store)
+func (a *app) editStoreWith(policy lifecycle.Policy, fn func(store *lifecycle.Store) error) error {
+	return a.changeStore(policy, lifecycle.Open, func(_ string, store *lifecycle.Store) error { return fn(store) })
 }

@@ -16,10 +16,10 @@ import (
 
 // A Check is one thing that was looked at.
 type Check struct {
-	Name    string // what was looked at
-	Found   string
-	Problem bool
-	Mend    string // a command, or what to do; "" when there is nothing to mend
+	Name    string `json:"name"` // what was looked at
+	Found   string `json:"found"`
+	Problem bool   `json:"problem"`
+	Mend    string `json:"mend,omitempty"` // a command, or what to do; "" when there is nothing to mend
 }
 
 // Failed is a Check that could not be looked at, or is an error by itself.

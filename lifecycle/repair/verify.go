@@ -68,12 +68,12 @@ type Report struct {
 
 // A Fault is a place in a session's files where something is not as it was written.
 type Fault struct {
-	File    string
-	Offset  int64 // in bytes
-	Length  int64
-	Seq     uint64 // the first record that is missing for it; 0 for a readable file
-	Kind    string // torn, settled (torn once, and dealt with) or damaged
-	Problem string // what is wrong, where more is known
+	File    string `json:"file"`
+	Offset  int64  `json:"offset"` // in bytes
+	Length  int64  `json:"length"`
+	Seq     uint64 `json:"seq"`               // the first record that is missing for it; 0 for a readable file
+	Kind    string `json:"kind"`              // torn, settled (torn once, and dealt with) or damaged
+	Problem string `json:"problem,omitempty"` // what is wrong, where more is known
 }
 
 func (f Fault) String() string {

@@ -59,6 +59,24 @@ func MarshalLines(v any) ([]byte, error) { return write(v, inLines) }
 // MarshalShown is [Marshal] with &, < and > as they are, for output that people read.
 func MarshalShown(v any) ([]byte, error) { return write(v, written) }
 
+// Indent writes JSON with two spaces a level. It does not have the result in memory: deep in
+// a list a byte has a hundred of them before it.
+func Indent(w io.Writer, data []byte) error {
+	from, to := jsontext.NewDecoder(bytes.NewBuffer(data), foreign), jsontext.NewEncoder(w, foreign, jsontext.PreserveRawStrings(true), jsontext.WithIndent("  "))
+	for {
+		token, err := from.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = to.WriteToken(token)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 func write(v any, how json.Options) ([]byte, error) {
 	data, err := json.Marshal(v, how)
 	if wrong, ok := errors.AsType[*json.SemanticError](err); ok && wrong.Err != nil {
