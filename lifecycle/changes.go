@@ -13,14 +13,14 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// seenFile is what Look last saw, in the session's folder. It is derived from the
-// project's files.
+// seenFile is the file in the session's folder with the snapshot that Look last took. It
+// is derived from the project's files.
 const seenFile = "files"
 
 func (s *Session) seenPath() string { return Dir + "/" + s.path(seenFile) }
 
-// Look says which of the project's files changed since the last Look or Checkpoint
-// of the session, also by an earlier process. Their contents are not stored.
+// Look returns which of the project's files changed since the last Look or Checkpoint of
+// the session, which may have been in an earlier process. It does not store contents.
 func (s *Session) Look(ctx context.Context) ([]files.Change, error) {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
@@ -63,8 +63,8 @@ func (s *Session) look(ctx context.Context) ([]files.Change, error) {
 	return changes, nil
 }
 
-// recall finds out what the session last saw of the project's files, unless it is
-// known. The caller holds mu.
+// recall loads what the session last saw of the project's files, unless it is loaded. The
+// caller holds mu.
 func (s *Session) recall() error {
 	k := &s.files
 	if k.seen != nil || k.tree != nil {
@@ -83,8 +83,8 @@ func (s *Session) recall() error {
 	return nil
 }
 
-// sees notes a tree as what the session last saw and returns what changed since it saw
-// the files before. What is not known is left out. The caller holds mu.
+// sees makes a tree what the session last saw, and returns the changes since what it saw
+// before. If that is not known, it returns none. The caller holds mu.
 func (s *Session) sees(now *checkpoint.Tree) (changes []files.Change) {
 	k := &s.files
 	var err error
@@ -101,7 +101,8 @@ func (s *Session) sees(now *checkpoint.Tree) (changes []files.Change) {
 	return changes
 }
 
-// flat is a tree as Look knows the files, without what spares it reading them.
+// flat returns a tree as a snapshot for Look. The snapshot lacks what would let Look skip the
+// reading of unchanged files.
 func flat(t *checkpoint.Tree) (*files.Snapshot, error) {
 	s := &files.Snapshot{}
 	for f, err := range t.All() {
@@ -115,8 +116,8 @@ func flat(t *checkpoint.Tree) (*files.Snapshot, error) {
 	return s, err
 }
 
-// Patch returns what a task has changed so far: see [rewind.Planner.Patch]. What Look and
-// Checkpoint return is not changed by it.
+// Patch returns what a task has changed so far: see [rewind.Planner.Patch]. It does not
+// affect what the next Look or Checkpoint returns.
 func (s *Session) Patch(ctx context.Context, task string, limit int) ([]byte, error) {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
@@ -131,37 +132,38 @@ func (s *Session) Patch(ctx context.Context, task string, limit int) ([]byte, er
 	return text, nil
 }
 
-// A Past is what a resumed loop has to know of the holders before.
+// A Past is what a resumed loop has to know of earlier holders of the session.
 type Past struct {
-	// Changed are the complete tasks some of whose files are not any more what they
-	// left behind. All says that not one file is as it was, which a list would not
-	// make clearer.
+	// Changed are the complete tasks with files that changed after the task. All says that
+	// every file of every complete task changed.
 	Changed []ChangedTask
 	All     bool
 	// Files are the changes that Look returns.
 	Files []files.Change
-	// Cut are the changes since the attempt began that a kill cut off; it may have made
-	// them, so that they are not in Changed. They are not on record yet.
+	// Cut are the changes since the begin of the attempt that a kill interrupted. The
+	// attempt may have made them, so they are not in Changed. The log does not have them
+	// yet.
 	Cut []files.Change
-	// Done is the last attempt that completed a task by a check, and the task is complete
-	// still; nil for none.
+	// Done is the last attempt that completed a task with a check, if the task is still
+	// complete; else nil.
 	Done *record.Attempt
-	// Last is the last attempt on record, nil where there is none. Used are the tokens of
-	// all attempts in its agent's session.
+	// Last is the last attempt in the log, or nil. Used are the tokens of all attempts in
+	// the agent's session of Last.
 	Last *record.Attempt
 	Used session.Totals
 	// Failed has the last failed attempts of each unit that is not complete.
 	Failed Failures
 }
 
-// MaxFailures bounds the attempts that Failures has of a unit.
+// MaxFailures bounds the number of attempts per unit in Failures.
 const MaxFailures = 3
 
-// Failures are, by unit, the last attempts that failed since the unit was done last, the
-// newest at the end.
+// Failures maps each unit to its last failed attempts since it was last done, the newest at
+// the end.
 type Failures map[string][]record.Attempt
 
-// Recorded reads Done, Last, Used and Failed of a Past from the log of st's session. It needs no lock.
+// Recorded returns a Past with Done, Last, Used and Failed from the log of st's session. It
+// takes no lock.
 func (s *Store) Recorded(st *session.State) (*Past, error) {
 	p := &Past{}
 	_, _, err := s.leftBehind(st, p)
@@ -180,7 +182,7 @@ func (f Failures) add(attempts []record.Attempt) {
 	}
 }
 
-// open leaves the units that are not complete.
+// open deletes the units that are complete or gone.
 func (f Failures) open(st *session.State) {
 	maps.DeleteFunc(f, func(unit string, _ []record.Attempt) bool {
 		t, ok := st.Task(unit)
@@ -188,15 +190,16 @@ func (f Failures) open(st *session.State) {
 	})
 }
 
-// A ChangedTask is a complete task with files that somebody changed since.
+// A ChangedTask is a complete task with files that changed after it.
 type ChangedTask struct {
 	Task  string // ID
 	Paths []string
 }
 
-// Past reads the session's log once and compares what its tasks left behind with the
-// files as they are: content that differs belongs to the task that changed it last. With
-// an error the Past has what could be read: of the log, where the files are in the way.
+// Past reads the session's log once and compares the files as the tasks left them with the
+// files as they are. A file with another content belongs to the task that changed it last.
+// With an error the Past has what could be read; if only the files cannot be read, it has
+// what the log says.
 func (s *Session) Past(ctx context.Context) (*Past, error) {
 	p := &Past{}
 	left, by, err := s.store.leftBehind(s.State(), p)
@@ -209,7 +212,7 @@ func (s *Session) Past(ctx context.Context) (*Past, error) {
 	if err != nil {
 		return p, err
 	}
-	cut := begun == nil && s.State().ActiveTask() != "" // nobody knows whose the changes are
+	cut := begun == nil && s.State().ActiveTask() != "" // without a checkpoint it is not known who made the changes
 	if cut {
 		p.Cut = p.Files
 	}
@@ -218,7 +221,7 @@ func (s *Session) Past(ctx context.Context) (*Past, error) {
 	for path, f := range left {
 		t, ok := s.State().Task(by[path])
 		if !ok || t.State != session.TaskComplete {
-			continue // it runs again, or a rewind took it back
+			continue // the task runs again, or a rewind undid it
 		}
 		whole++
 		is, changed, err := changedAfter(f.After, path, begun, now)
@@ -237,7 +240,7 @@ func (s *Session) Past(ctx context.Context) (*Past, error) {
 	return p, nil
 }
 
-// changedTasks are the tasks and paths in order.
+// changedTasks returns the tasks with their paths, both sorted.
 func changedTasks(paths map[string][]string) (all []ChangedTask) {
 	for _, id := range slices.Sorted(maps.Keys(paths)) {
 		slices.Sort(paths[id])
@@ -246,15 +249,15 @@ func changedTasks(paths map[string][]string) (all []ChangedTask) {
 	return all
 }
 
-// cut adds a file to those of the attempt that was cut off.
+// cut adds a file to Cut unless it is there.
 func (p *Past) cut(path string, is *files.Fingerprint) {
 	if !slices.ContainsFunc(p.Cut, func(c files.Change) bool { return c.Path == path }) {
 		p.Cut = append(p.Cut, changeTo(path, is))
 	}
 }
 
-// changedAfter says whether a file has another content than a task left, and had when the
-// active task began, as far as begun is there to tell.
+// changedAfter reports whether a file has another content than the one that a task left. With
+// begun it looks at the file as it was when the active task began.
 func changedAfter(left, path string, begun *checkpoint.Tree, now func(string) (*files.Fingerprint, bool, error)) (is *files.Fingerprint, changed bool, err error) {
 	is, known, err := now(path)
 	if err != nil || !known || is.Content() == left || begun == nil {
@@ -264,8 +267,8 @@ func changedAfter(left, path string, begun *checkpoint.Tree, now func(string) (*
 	return is, err == nil && known && was.Content() != left, err
 }
 
-// leftBehind reads from the log what each path was left as, and by which task, and
-// puts the attempts into p.
+// leftBehind reads the log. It returns for each path the last change by a task (left) and
+// that task (by), and puts the attempts into p.
 func (s *Store) leftBehind(st *session.State, p *Past) (left map[string]record.FileChange, by map[string]string, err error) {
 	left, by, p.Failed = map[string]record.FileChange{}, map[string]string{}, Failures{}
 	err = s.Log(st.ID(), 0, func(r record.Record) error {
@@ -294,10 +297,9 @@ func (s *Store) leftBehind(st *session.State, p *Past) (left map[string]record.F
 	return left, by, err
 }
 
-// lookAround puts into p what changed since the session last saw the files, and since the
-// attempt began that a kill cut off. begun is the files as they were then, nil where no
-// attempt was cut off or no checkpoint tells, and now finds what is at a path. The caller
-// holds mu.
+// lookAround sets p.Files, and p.Cut if a kill interrupted an attempt. begun is the tree at the
+// begin of that attempt; it is nil if there was none or its checkpoint is missing. now returns
+// the present file of a path. The caller holds mu.
 func (s *Session) lookAround(ctx context.Context, p *Past) (begun *checkpoint.Tree, now func(string) (*files.Fingerprint, bool, error), err error) {
 	k := &s.files
 	if err := s.recall(); err != nil {
@@ -326,14 +328,14 @@ func (s *Session) lookAround(ctx context.Context, p *Past) (begun *checkpoint.Tr
 	return begun, tree.Find, err
 }
 
-// cutOff returns the checkpoint before the attempt that a kill cut off, nil where none
-// was or it is not there any more. The caller holds mu.
+// cutOff returns the checkpoint before the attempt that a kill interrupted. It returns nil if
+// there was no such attempt or the checkpoint was removed. The caller holds mu.
 func (s *Session) cutOff() (*checkpoint.Entry, error) {
 	unit, last := s.State().ActiveTask(), s.files.last
 	if unit == "" || last.Task != unit {
 		return nil, nil
 	}
-	if last.Reason == checkpoint.AfterTask && last.Parent > 0 { // killed before the attempt was on record
+	if last.Reason == checkpoint.AfterTask && last.Parent > 0 { // the kill came before the attempt was recorded
 		before, err := s.files.store.At(last.Parent)
 		if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
 			return nil, err
@@ -346,7 +348,7 @@ func (s *Session) cutOff() (*checkpoint.Entry, error) {
 	return last, nil
 }
 
-// changeTo is a change to what a path is now, of which it is not known what it was.
+// changeTo returns the change of a path to what it is now, without what it was before.
 func changeTo(path string, is *files.Fingerprint) files.Change {
 	if is == nil {
 		return files.Change{Kind: files.Deleted, Path: path}

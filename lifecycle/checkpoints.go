@@ -21,8 +21,7 @@ const (
 	blobsDir       = "blobs"
 )
 
-// Checkpoints are those of the project, whichever session made them. Close it after
-// use.
+// Checkpoints are the checkpoints of the project, of all sessions. Close it after use.
 type Checkpoints struct {
 	*checkpoint.Store
 	blobs *blob.Store
@@ -31,8 +30,8 @@ type Checkpoints struct {
 
 var checkpointDirs = []string{checkpointsDir, blobsDir}
 
-// Checkpoints opens those of the project, without a lock. ErrNotFound says that there
-// are none.
+// Checkpoints opens the checkpoints of the project, without a lock. The error wraps
+// ErrNotFound if the project has none.
 func (s *Store) Checkpoints() (*Checkpoints, error) {
 	c := &Checkpoints{}
 	for _, name := range checkpointDirs {
@@ -50,7 +49,7 @@ func (s *Store) Checkpoints() (*Checkpoints, error) {
 	return c, nil
 }
 
-// makeCheckpoints is Checkpoints, and makes the folders first where there are none.
+// makeCheckpoints is Checkpoints that makes the folders if they are missing.
 func (s *Store) makeCheckpoints() (*Checkpoints, error) {
 	for _, name := range checkpointDirs {
 		if err := writer.MkdirDurable(s.root(), name); err != nil {
@@ -60,8 +59,8 @@ func (s *Store) makeCheckpoints() (*Checkpoints, error) {
 	return s.Checkpoints()
 }
 
-// alive says whether somebody holds a session, or a command of it still works that
-// outlived its loop. Where that is not known the answer is yes.
+// alive reports whether a session is held, or a command that outlived its loop still runs.
+// When that is not known it returns true.
 func (s *Store) alive(name string) bool {
 	id, err := session.ParseID(name)
 	if err != nil {
@@ -84,7 +83,7 @@ func (c *Checkpoints) Close() error {
 	return errors.Join(errs...)
 }
 
-// at says whether the open folders are still those of their names.
+// at reports whether the open folders still have their names in root.
 func (c *Checkpoints) at(root writer.FS) bool {
 	for i, name := range checkpointDirs {
 		held, err := c.dirs[i].Stat(".")
@@ -96,8 +95,8 @@ func (c *Checkpoints) at(root writer.FS) bool {
 	return true
 }
 
-// CheckpointLine are the numbers of the checkpoints on a session's line: its own, and
-// those of the session that it comes from up to there.
+// CheckpointLine returns the numbers of the checkpoints on a session's line: its own, and
+// those of the session that it was forked or recovered from, up to that point.
 func (s *Store) CheckpointLine(cps *Checkpoints, id session.ID) (map[uint64]bool, error) {
 	ld, err := s.readWhole(id)
 	if err != nil {
@@ -116,19 +115,20 @@ func (s *Store) CheckpointLine(cps *Checkpoints, id session.ID) (map[uint64]bool
 	return cps.Line(last.Number)
 }
 
-// CheckpointUsage is what the checkpoints of a project take, in bytes: the lengths of
-// the files added, as du --apparent-size adds them.
+// CheckpointUsage is what the checkpoints of a project take, in bytes: the sum of the
+// lengths of the files, as du --apparent-size gives it.
 type CheckpointUsage struct {
 	Checkpoints int
 	Blobs       int64 // the files in .lopen/blobs
 	Chain       int64 // the files in .lopen/checkpoints
-	// Unneeded are contents that no checkpoint needs: a pack keeps them until more than
-	// half of it is unneeded. -1 where it is not known.
+	// Unneeded is the size of contents that no checkpoint needs and that are still in a
+	// pack, which is rewritten once more than half of it is not needed. -1 means that it is
+	// not known.
 	Unneeded int64
 }
 
-// CheckpointUsage looks at what the checkpoints of the project take. It takes no lock:
-// what another process stores at this moment may be among Unneeded.
+// CheckpointUsage measures the checkpoints of the project. It takes no lock, so Unneeded may
+// include what another process is storing.
 func (s *Store) CheckpointUsage() (u CheckpointUsage, err error) {
 	cps, err := s.Checkpoints()
 	if errors.Is(err, ErrNotFound) {
@@ -169,7 +169,7 @@ func (s *Store) CheckpointUsage() (u CheckpointUsage, err error) {
 	return u, err
 }
 
-// fileBytes are the lengths of the files in a folder.
+// fileBytes returns the sum of the lengths of the files in a folder.
 func fileBytes(dir writer.FS) (n int64) {
 	entries, err := dir.ReadDir(".")
 	if err != nil {
@@ -183,8 +183,8 @@ func fileBytes(dir writer.FS) (n int64) {
 	return n
 }
 
-// sweep removes the contents that no checkpoint needs any more. While somebody makes a
-// checkpoint it returns ErrBusy; when a tree cannot be read nothing is removed.
+// sweep removes the contents that no checkpoint needs. It returns ErrBusy while a checkpoint
+// is being made. When a tree cannot be read, nothing is removed.
 func (c *Checkpoints) sweep() (blob.Swept, error) {
 	swept, err := c.blobs.Sweep(func() (map[blob.Hash]struct{}, error) {
 		needed := map[blob.Hash]struct{}{}
@@ -198,19 +198,19 @@ func (c *Checkpoints) sweep() (blob.Swept, error) {
 
 // projectFiles is what an open session knows of the project's files. Guarded by mu.
 //
-// tree and seen are what the session last saw: a Checkpoint, and Past of a session that
-// has one, see a tree, Look sees a snapshot alone. The other one may be nil.
+// tree and seen are what the session last saw: a tree after Checkpoint, and after Past of a
+// session with a checkpoint; a snapshot after Look. Either may be nil.
 type projectFiles struct {
 	mu      sync.Mutex
-	store   *Checkpoints      // nil before it is needed
-	was     *Checkpoints      // the one before, which is closed
-	last    *checkpoint.Entry // the newest of the session; nil when there is none
+	store   *Checkpoints      // nil until it is needed
+	was     *Checkpoints      // the one before store, which is closed
+	last    *checkpoint.Entry // the session's newest checkpoint, or nil
 	tree    *checkpoint.Tree
 	seen    *files.Snapshot
-	saved   *files.Snapshot // what the next holder will take for seen
-	fewer   bool            // checkpoints were removed: some contents may be needed no more
+	saved   *files.Snapshot // the snapshot that the next holder will load
+	fewer   bool            // checkpoints were removed and not swept yet
 	over    int64           // see CheckpointsOver
-	unswept bool            // a sweep has failed: to remove more would free nothing
+	unswept bool            // a sweep has failed, so removing more checkpoints would free nothing
 }
 
 // openCheckpoints makes the folders where they are missing and finds the session's
@@ -220,7 +220,7 @@ func (s *Session) openCheckpoints() error {
 	if k.store != nil && k.store.at(s.store.root()) {
 		return nil
 	}
-	if k.store != nil { // of folders that were removed: another chain begins
+	if k.store != nil { // its folders were removed: a new chain begins
 		_ = k.store.Close()
 		k.store, k.was, k.last, k.tree = nil, k.store, nil, nil
 	}
@@ -242,9 +242,9 @@ func (s *Session) openCheckpoints() error {
 	return err
 }
 
-// Release drops what the session holds of large parts: what it last saw of the
-// project's files. What is needed again is read again. It is for a holder that waits
-// for long between two tasks, and may be called from any goroutine.
+// Release frees the memory and the descriptors for what the session last saw of the
+// project's files. They are read again when they are needed. It is for a holder that
+// waits for long between two tasks.
 func (s *Session) Release() error {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
@@ -268,7 +268,7 @@ func (s *Session) release() error {
 	return err
 }
 
-// closeCheckpoints closes the folders, and frees what removed checkpoints had.
+// closeCheckpoints sweeps the contents of removed checkpoints and closes the folders.
 func (s *Session) closeCheckpoints() error {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
@@ -278,12 +278,12 @@ func (s *Session) closeCheckpoints() error {
 	return s.release()
 }
 
-// Checkpoint stores the project's files together with the newest State: both are durable
-// when it returns, and the session's journal names the checkpoint. The changes are those
-// since the last Checkpoint or Look. A file that has not changed costs one stat.
+// Checkpoint stores the project's files together with the newest State. When it returns
+// nil, both are durable and the session's journal names the checkpoint. The changes are
+// those since the last Checkpoint or Look. A file that has not changed costs one stat.
 //
-// Checkpoints beyond the store's [Policy] are removed afterwards; see
-// [Session.CheckpointsOver].
+// Afterwards Checkpoint removes old checkpoints beyond the limit of the store's [Policy];
+// see [Session.CheckpointsOver].
 func (s *Session) Checkpoint(ctx context.Context, why checkpoint.Reason, task string) (*checkpoint.Entry, []files.Change, error) {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
@@ -302,14 +302,14 @@ func (s *Session) Checkpoint(ctx context.Context, why checkpoint.Reason, task st
 	if err == nil {
 		err = s.Sync(ctx)
 	}
-	if err == nil && e.Changed > 0 { // one that changed nothing takes nothing
+	if err == nil && e.Changed > 0 { // a checkpoint without changes takes no space
 		s.thin(ctx)
 	}
 	return e, changes, err
 }
 
-// orLost is err, or the pause that is behind it: what is missing may be all of the
-// session's folder, of which the writer knows.
+// orLost returns err, or the pause that explains it. When a file is missing, the whole folder
+// of the session may be gone; Sync then makes the writer find that out.
 func (s *Session) orLost(ctx context.Context, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		if lost := s.Sync(ctx); lost != nil {
@@ -319,13 +319,13 @@ func (s *Session) orLost(ctx context.Context, err error) error {
 	return err
 }
 
-// checkpoint makes one. On a full disk it first removes what the limit does not keep.
-// The caller holds mu.
+// checkpoint makes a checkpoint. On a full disk it removes old checkpoints and tries once
+// more. The caller holds mu.
 func (s *Session) checkpoint(ctx context.Context, why checkpoint.Reason, task string, target uint64) (*checkpoint.Entry, error) {
 	if err := s.openCheckpoints(); err != nil {
 		return nil, err
 	}
-	if err := s.Sync(ctx); err != nil { // the State that belongs to it
+	if err := s.Sync(ctx); err != nil { // so that the State of the checkpoint is durable first
 		return nil, err
 	}
 	begun := time.Now()
@@ -343,8 +343,8 @@ func (s *Session) checkpoint(ctx context.Context, why checkpoint.Reason, task st
 	return e, nil
 }
 
-// meta describes a checkpoint of a session, without the reason; last is the session's newest
-// checkpoint.
+// meta describes a new checkpoint of a session, except for the reason. last is the session's
+// newest checkpoint, or nil.
 func (s *Store) meta(id session.ID, st *session.State, at session.Mark, last *checkpoint.Entry) checkpoint.Meta {
 	p := st.Progress()
 	m := checkpoint.Meta{
@@ -360,8 +360,8 @@ func (s *Store) meta(id session.ID, st *session.State, at session.Mark, last *ch
 	return m
 }
 
-// PinCheckpoint durably keeps a checkpoint from being removed for the policy's sake, or
-// no more. It need not be of this session.
+// PinCheckpoint pins or unpins a checkpoint, durably. The policy does not remove a pinned
+// checkpoint. Any session may pin any checkpoint.
 func (s *Session) PinCheckpoint(ctx context.Context, id checkpoint.ID, pinned bool) error {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()

@@ -24,11 +24,12 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// Append accepts a message of the conversation, in order, without waiting: Sync says
-// when it is durable. An ID and a time are set where m has none. What looks like a
-// credential is hidden before anything is stored, see [Policy]. [ErrBacklogFull]
-// says that too much waits for the disk. A [*PausedError] says that the message was
-// accepted and that the session cannot write at the moment. A message has at most 8 MiB.
+// Append accepts a message of the conversation, in order, without waiting for the disk.
+// It is durable when a later Sync returns nil. Append sets the ID and the time if m has
+// none. It hides credentials before anything is stored, see [Policy]. ErrBacklogFull
+// means that too much waits for the disk and the message was not accepted. A
+// [*PausedError] means that it was accepted and the session cannot write at the moment.
+// A message has at most 8 MiB as JSON.
 func (s *Session) Append(m *session.Message) error {
 	if m.ID == "" {
 		id, err := uuid.NewV7()
@@ -49,18 +50,19 @@ func (s *Session) Append(m *session.Message) error {
 		plain := body
 		body, err = s.redactJSON(body)
 		if err == nil && !bytes.Equal(body, plain) {
-			redacted, err = wire.DecodeMessage(body) // what was hidden may have made an ID too long
+			redacted, err = wire.DecodeMessage(body) // again: the redaction may have made an ID too long
 		}
 	}
 	if err != nil {
 		return &Error{Op: "append message", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
 	}
-	// The open calls are known by the IDs that are stored.
+	// Open tool calls are matched by their stored IDs, which are redacted.
 	calls := &session.Message{ToolCalls: slices.Clone(redacted.ToolCalls), ToolCallID: redacted.ToolCallID}
 	return s.append(actors.Entry{Message: calls, Body: body})
 }
 
-// AppendEvent accepts one event of the transcript: any JSON object. It is treated as Append treats a message.
+// AppendEvent accepts one event of the transcript, any JSON object, as Append accepts a
+// message.
 func (s *Session) AppendEvent(event strictjson.Value) error {
 	body, err := strictjson.AppendCompact(make([]byte, 0, len(event)), event)
 	if err == nil && body[0] != '{' {
@@ -75,8 +77,9 @@ func (s *Session) AppendEvent(event strictjson.Value) error {
 	return s.append(actors.Entry{Body: body})
 }
 
-// Record accepts the outcome of one attempt. The next commit writes it to the journal. Its
-// texts are redacted. It names only the changed files that the last Checkpoint did not record.
+// Record accepts the outcome of one attempt, without waiting for the disk. The next commit
+// writes it to the journal. Record redacts the texts of a. The record lists the changed files
+// of a only if the last Checkpoint did not record them.
 func (s *Session) Record(a record.Attempt) error {
 	a.Tail, a.CheckTail, a.Failure = s.Redact(a.Tail), s.Redact(a.CheckTail), s.Redact(a.Failure)
 	a.AgentError, a.Model, a.AgentSession = s.Redact(a.AgentError), s.Redact(a.Model), s.Redact(a.AgentSession)
@@ -104,34 +107,34 @@ func (s *Session) append(e actors.Entry) error {
 	return s.actor.Append(e)
 }
 
-// maxEntry bounds a message and an event, in bytes of JSON.
+// maxEntry bounds a message or an event, in bytes of JSON.
 const maxEntry = journal.MaxBody - 256
 
-// closeCalls answers the tool calls that the last holder left open, so that the
-// conversation can continue where a model insists on an answer to each.
+// closeCalls answers the tool calls that the last holder left open. A model may require an
+// answer to each call before it continues the conversation.
 func (s *Session) closeCalls(open []string) error {
 	for _, id := range open {
 		m := &session.Message{Role: session.RoleTool, ToolCallID: id, Content: session.Text("interrupted: the session ended before this call had an answer")}
 		err := s.Append(m)
-		if _, paused := errors.AsType[*PausedError](err); err != nil && !paused { // or it was accepted, and the caller sees the pause
+		if _, paused := errors.AsType[*PausedError](err); err != nil && !paused { // a pause is no failure here: the answer was accepted
 			return err
 		}
 	}
 	return nil
 }
 
-// Messages returns the durable messages of a session, in order, with memory for one
-// of them. An error that wraps [folder.ErrDamaged] is a place where some are lost; the
-// iteration continues behind it. It takes no lock.
+// Messages yields the durable messages of a session, in order. It holds one of them in
+// memory at a time. An error that wraps [folder.ErrDamaged] marks a place where some are
+// lost; the iteration continues behind it. It takes no lock.
 func (s *Store) Messages(id session.ID) iter.Seq2[session.Message, error] {
 	return mapped(s.appended(id, false), func(a *folder.Appended) session.Message { return a.Message })
 }
 
-// Messages are those of the session that are durable: what was appended before the
-// last Sync, at least.
+// Messages yields the durable messages of the session. These are at least the ones that
+// were appended before the last successful Sync.
 func (s *Session) Messages() iter.Seq2[session.Message, error] { return s.store.Messages(s.id) }
 
-// appended iterates over a session's messages or events.
+// appended yields a session's messages or, with events set, the events of its transcript.
 func (s *Store) appended(id session.ID, events bool) iter.Seq2[folder.Appended, error] {
 	return func(yield func(folder.Appended, error) bool) {
 		ld, err := s.readWhole(id)
@@ -154,14 +157,15 @@ func mapped[T any](all iter.Seq2[folder.Appended, error], of func(*folder.Append
 	}
 }
 
-// Transcript returns the durable events of a session as JSON objects, in order. Errors are as with Messages.
+// Transcript yields the durable events of a session as JSON objects, in order. Errors are
+// those of Messages.
 func (s *Store) Transcript(id session.ID) iter.Seq2[strictjson.Value, error] {
 	return mapped(s.appended(id, true), func(a *folder.Appended) strictjson.Value { return a.Object })
 }
 
-// Output begins to store what an attempt prints, redacted, in the session's folder. It is
-// not part of the State: nothing waits for it, and no failure of it pauses the session. The
-// caller closes it.
+// Output begins to store what an attempt prints, redacted, in the session's folder. The
+// output is not part of the State: no commit waits for it, and its errors do not pause the
+// session. The caller closes the Writer.
 func (s *Session) Output(iteration int, a output.Attempt) (*output.Writer, error) {
 	name := s.path(output.Dir)
 	root := s.store.root()
@@ -175,8 +179,8 @@ func (s *Session) Output(iteration int, a output.Attempt) (*output.Writer, error
 	return output.Begin(dir, s.redact, iteration, a)
 }
 
-// Outputs returns the attempts of a session of which there is output, the oldest first. It
-// takes no lock. ErrNotFound says that there is no such session.
+// Outputs returns the attempts of a session that have output, the oldest first. It takes no
+// lock. The error wraps ErrNotFound if there is no such session.
 func (s *Store) Outputs(id session.ID) ([]output.Stored, error) {
 	dir, err := s.outputDir(id)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -193,8 +197,8 @@ func (s *Store) Outputs(id session.ID) ([]output.Stored, error) {
 	return all, nil
 }
 
-// ReadOutput opens a file of an attempt that Outputs names. An error that wraps
-// fs.ErrNotExist says that there is none.
+// ReadOutput opens a file of an attempt that Outputs returned. The error wraps
+// fs.ErrNotExist if there is no such file.
 func (s *Store) ReadOutput(id session.ID, name string, of output.File) (*output.Reader, error) {
 	dir, err := s.outputDir(id)
 	var r *output.Reader
@@ -207,8 +211,8 @@ func (s *Store) ReadOutput(id session.ID, name string, of output.File) (*output.
 	return r, nil
 }
 
-// outputDir opens the folder with a session's output. fs.ErrNotExist says that it has none,
-// ErrNotFound that there is no such session.
+// outputDir opens the folder with a session's output. The error is fs.ErrNotExist if there is
+// none, and ErrNotFound if there is no such session.
 func (s *Store) outputDir(id session.ID) (writer.FS, error) {
 	dir, err := s.sessionDir(id)
 	if err != nil {
@@ -218,14 +222,14 @@ func (s *Store) outputDir(id session.ID) (writer.FS, error) {
 	return writer.OpenDir(dir, output.Dir)
 }
 
-// Log calls fn with every record of a session's journal above a number that is
-// whole, oldest first, without a lock. An error of fn ends it and is returned.
+// Log calls fn with every intact record above a number in a session's journal, the oldest
+// first, without a lock. An error of fn ends the iteration and is returned.
 func (s *Store) Log(id session.ID, above uint64, fn func(record.Record) error) error {
 	_, err := s.logAbove(id, above, fn)
 	return err
 }
 
-// logAbove is Log, and says how far the journal went.
+// logAbove is Log and returns how far the journal was read.
 func (s *Store) logAbove(id session.ID, above uint64, fn func(record.Record) error) (journal.Extent, error) {
 	return within(s, "log of", id, func(dir writer.FS) (far journal.Extent, err error) {
 		log, err := journal.Read(dir, above, above == 0)
@@ -242,23 +246,24 @@ func (s *Store) logAbove(id session.ID, above uint64, fn func(record.Record) err
 	})
 }
 
-// watchEvery is how often Watch looks whether the journal has grown.
+// watchEvery is the pause between two checks of Watch whether the journal has grown.
 const watchEvery = 250 * time.Millisecond
 
-// Watch is Log, and continues with each record that is appended until ctx ends or
-// fn returns an error. A record may be seen before it is durable.
+// Watch is Log, and then calls fn with each record that is appended, until ctx ends or fn
+// returns an error. When ctx ends Watch returns nil. fn may see a record before it is
+// durable.
 func (s *Store) Watch(ctx context.Context, id session.ID, above uint64, fn func(record.Record) error) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	var seen journal.Extent
 	grown := func(dir writer.FS) (bool, error) { return journal.Grown(dir, seen), nil }
 	for {
-		if is, err := within(s, "log of", id, grown); is || err != nil { // reading it says why
+		if is, err := within(s, "log of", id, grown); is || err != nil { // logAbove then returns the error
 			far, err := s.logAbove(id, above, func(r record.Record) error {
 				above = r.Seq
 				return fn(r)
 			})
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // a segment may have been dropped meanwhile
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // else a segment was dropped meanwhile: try again
 				return err
 			}
 			seen = far
@@ -271,22 +276,23 @@ func (s *Store) Watch(ctx context.Context, id session.ID, above uint64, fn func(
 	}
 }
 
-// Cursor returns the record up to which a reader has read a session's log: 0 for one that
-// has no cursor yet. It takes no lock.
+// Cursor returns the record up to which a named reader has read a session's log, or 0 if
+// the reader has no cursor yet. It takes no lock.
 func (s *Store) Cursor(id session.ID, name string) (uint64, error) {
 	return within(s, "cursor of", id, func(dir writer.FS) (uint64, error) { return folder.Cursor(dir, name) })
 }
 
-// MoveCursor records durably that a reader has read a session's log up to a record. From then on
-// records above it are not dropped, whatever JournalBytes allows, until it is moved again or
-// its file is removed. It never goes back. The reader is the only one that moves its cursor; no lock is taken.
+// MoveCursor records durably that a named reader has read a session's log up to record seq.
+// Records above seq are then not dropped, even beyond JournalBytes, until the cursor is moved
+// again or its file is removed. A cursor never goes back. Only the reader may move its cursor;
+// no lock is taken.
 func (s *Store) MoveCursor(id session.ID, name string, seq uint64) error {
 	_, err := within(s, "cursor of", id, func(dir writer.FS) (struct{}, error) { return struct{}{}, folder.MoveCursor(dir, name, seq) })
 	return err
 }
 
-// Began returns the first record from which on a session's log has the State: 1, or a later
-// one where the records before were dropped but for messages, events and attempts.
+// Began returns the first record from which a session's log has the State. It is 1, or a
+// later one if earlier records were dropped except for messages, events and attempts.
 func (s *Store) Began(id session.ID) (uint64, error) {
 	return within(s, "log of", id, journal.Began)
 }

@@ -20,9 +20,9 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// Create makes a new session of a module and holds it. When it returns, the
-// session and its ID are durable. Any number of processes may create at once:
-// each gets another ID. ctx bounds the wait for the store lock.
+// Create makes a new session of a module and holds it. When it returns nil, the session
+// and its ID are durable. Any number of processes may create at once, and each gets
+// another ID. Create waits for the store lock until ctx ends, at most ten seconds.
 func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 	if !s.saves() {
 		return s.createUnsaved(module)
@@ -34,7 +34,7 @@ func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 	return sess, err
 }
 
-// first says how a new session begins, see [commit.First].
+// first says how a new session begins; see [commit.First].
 type first struct {
 	event  record.Event
 	state  func(session.ID, time.Time) (*session.State, error)
@@ -56,12 +56,12 @@ func (s *Store) createFrom(ctx context.Context, module string, f first) (*Sessio
 	return sess, nil
 }
 
-// make makes a session of a module, durably. The committer holds it.
+// make makes a session of a module, durably. The committer holds its lease.
 func (s *Store) make(ctx context.Context, module string, f first) (*commit.Committer, error) {
 	if err := session.ValidateModule(module); err != nil {
 		return nil, &Error{Op: "create session", Path: module, Class: writer.ClassInvalid, Err: err}
 	}
-	if err := s.layout(); err != nil { // .lopen may have been removed since, with the lock
+	if err := s.layout(); err != nil { // .lopen, with the store lock, may have been removed since Open
 		return nil, err
 	}
 	lock, err := s.lockCleared(ctx)
@@ -86,8 +86,8 @@ func (s *Store) make(ctx context.Context, module string, f first) (*commit.Commi
 	return c, nil
 }
 
-// refreshLatest points the hint at the newest session, where the one that it names is
-// gone. The caller holds the store's lock.
+// refreshLatest points the hint at the newest session if the one that it names is gone. The
+// caller holds the store lock.
 func (s *Store) refreshLatest() {
 	id, err := s.latest()
 	if err == nil {
@@ -103,8 +103,8 @@ func (s *Store) refreshLatest() {
 	}
 }
 
-// setLatest points the hint at id. It is a hint only, so a failure is logged
-// and costs nothing: readers fall back on the newest session.
+// setLatest points the hint at id. A failure is only logged, because readers without the
+// hint use the newest session.
 func (s *Store) setLatest(id session.ID) {
 	err := writer.ReplaceSymlink(s.root(), id.String(), sessionsDir+"/"+latestLink)
 	if writer.RefusesLinks(err) {
@@ -115,19 +115,20 @@ func (s *Store) setLatest(id session.ID) {
 	}
 }
 
-// ForkOptions say from where a fork continues. The zero value is the newest record.
+// ForkOptions say from where a fork continues. The zero value means the newest record.
 type ForkOptions struct {
-	Seq     uint64 // a record of the journal
-	Message string // the uuid of a message, which is the fork's last one
-	// Continue notes the fork as the next session of the same work.
+	Seq     uint64 // number of a record of the journal; 0 means the newest
+	Message string // UUID of the message that becomes the fork's last one; it wins over Seq
+	// Continue marks the fork as the next session of the same work.
 	Continue bool
 }
 
-// Fork makes a new session from another one as it is or was, and holds the new one.
-// The other session may be live in any process and is not changed. The fork copies nothing:
-// it links the segments that hold messages and events, and its line of checkpoints continues
-// from the other session's last one. Deleting the other session takes nothing from the fork.
-// When Fork returns the new session is durable. ErrNotFound names a record or message that is not there.
+// Fork makes a new session from another one as it is or was, and holds the new one. The
+// other session may be live in any process and is not changed. The fork links the segments
+// that hold messages and events, and copies them only where links are refused. Its line of
+// checkpoints continues from the other session's last one. The fork stays whole when the
+// other session is deleted. When Fork returns nil the new session is durable. The error
+// wraps ErrNotFound if there is no such record or message.
 func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Session, error) {
 	ld, err := s.readWhole(id)
 	if err != nil {
@@ -159,9 +160,9 @@ func (s *Store) Fork(ctx context.Context, id session.ID, at ForkOptions) (*Sessi
 	return fork, nil
 }
 
-// forkPoint is the State that a fork begins with, its record, and up to where the fork has
-// the conversation. That of a message is the one that became durable with it, and of an
-// inherited one the first.
+// forkPoint returns the State that a fork begins with, the number of its record, and the Mark
+// up to which the fork has the conversation. For a message it is the State that became
+// durable with the message. For an inherited message it is the session's first State.
 func forkPoint(ld *folder.Contents, at ForkOptions) (st *session.State, mark session.Mark, seq uint64, err error) {
 	dir, id := ld.Dir, ld.State.ID()
 	switch {
@@ -187,10 +188,10 @@ func forkPoint(ld *folder.Contents, at ForkOptions) (st *session.State, mark ses
 	return ld.State, ld.At, ld.At.Seq, nil
 }
 
-// share gives a session's new folder the segments of the one in old that have messages and
-// events up to a Mark, and those that the other one inherited. They are durable there
-// with the folder's own name. Where links are refused they are copied. It reads none of them and
-// returns what of the Mark the new session begins with.
+// share links the segments that have the messages and events up to mark into the new folder
+// to: those of the session in old, and those that it inherited. It copies them where links
+// are refused, and does not read them. They are durable once the name of the new folder is.
+// share returns the Mark that the new session begins with.
 func (s *Store) share(from writer.FS, old, to string, mark session.Mark) (session.Mark, error) {
 	shared := session.Mark{Messages: mark.Messages, Transcript: mark.Transcript, OpenCalls: mark.OpenCalls, Checkpoint: mark.Checkpoint}
 	shared.Inherits = slices.Clone(mark.Inherits)
@@ -211,7 +212,7 @@ func (s *Store) share(from writer.FS, old, to string, mark session.Mark) (sessio
 			if !errors.Is(err, fs.ErrNotExist) || try == folder.Tries {
 				return shared, writer.NewError("share", filepath.Join(from.Name(), log), writer.NotCommitted, err)
 			}
-			if err := s.root().RemoveAll(into); err != nil { // a segment was rewritten meanwhile
+			if err := s.root().RemoveAll(into); err != nil { // begin again: a segment was rewritten meanwhile
 				return shared, err
 			}
 		}
@@ -219,8 +220,8 @@ func (s *Store) share(from writer.FS, old, to string, mark session.Mark) (sessio
 	return shared, nil
 }
 
-// link gives a folder the files of a session's log. The error is fs.ErrNotExist where one went
-// meanwhile.
+// link links the files of a session's log into a folder. The error is fs.ErrNotExist if one
+// was removed meanwhile.
 func (s *Store) link(from writer.FS, old, log, into string) error {
 	for _, dir := range []string{path.Dir(into), into} {
 		if err := writer.MkdirDurable(s.root(), dir); err != nil {
@@ -228,7 +229,7 @@ func (s *Store) link(from writer.FS, old, log, into string) error {
 		}
 	}
 	entries, err := from.ReadDir(log)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a log that is lost is lost in both
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a missing log is missing in the fork too
 		return err
 	}
 	for _, e := range entries {
@@ -242,7 +243,8 @@ func (s *Store) link(from writer.FS, old, log, into string) error {
 	return s.root().SyncDir(into)
 }
 
-// linkFile makes a second name of a file, or a copy where links are refused; its content is durable.
+// linkFile makes a second name of a file, or a copy where links are refused. The content is
+// durable, the name is not.
 func (s *Store) linkFile(from, to string) error {
 	f, _, err := writer.OpenRegular(s.root(), "share", from, os.O_RDONLY)
 	if err != nil {
@@ -259,9 +261,9 @@ func (s *Store) linkFile(from, to string) error {
 	return err
 }
 
-// counters is the content of ids.json: the highest counter given out for each
-// "{module}-{day}". Days that are over keep their entry, so that a clock set
-// back gives no ID twice.
+// counters is the content of ids.json: the highest counter that was used for each
+// "{module}-{day}". Entries of past days stay, so that no ID is given twice when a clock is
+// set back.
 type counters struct {
 	Counters map[string]uint64 `json:"counters"`
 }
@@ -285,7 +287,8 @@ func (s *Store) nextID(module string, now time.Time) (session.ID, error) {
 	return id, nil
 }
 
-// reserveID has an ID count as given, durably. The caller holds the store lock.
+// reserveID makes sure, durably, that an ID is never given again. The caller holds the store
+// lock.
 func (s *Store) reserveID(id session.ID) error {
 	c, err := s.loadCounters()
 	if err != nil {
@@ -299,10 +302,9 @@ func (s *Store) reserveID(id session.ID) error {
 	return nil
 }
 
-// loadCounters reads ids.json and raises it to the sessions that are there,
-// which are ahead of one that is missing, damaged, or back from a backup. Only
-// the IDs of deleted sessions could come back then, and the log says that this
-// happened.
+// loadCounters reads ids.json and raises the counters to those of existing sessions. So no
+// existing ID is given again when the file is missing, damaged or restored from an old
+// backup. Only IDs of deleted sessions could be given again. Damage is logged.
 func (s *Store) loadCounters() (counters, error) {
 	c, err := s.readCounters()
 	if err != nil {
@@ -310,7 +312,7 @@ func (s *Store) loadCounters() (counters, error) {
 	}
 	all, err := s.folders(sessionsDir)
 	for _, place := range []string{trashDir, corruptedDir} {
-		elsewhere, _ := s.folders(place) // as far as they can be read
+		elsewhere, _ := s.folders(place) // as far as it can be read
 		all = append(all, elsewhere...)
 	}
 	for _, f := range all {
@@ -336,15 +338,15 @@ func (s *Store) readCounters() (counters, error) {
 	return none, nil
 }
 
-// A sessionFolder is that of a session.
+// A sessionFolder is the folder of a session.
 type sessionFolder struct {
 	id   session.ID
 	name string
 	path string // below .lopen
 }
 
-// folders lists those in one place of the store, in no order: in sessions/, in the trash,
-// or in corrupted/, where a name is {id}-{time}, and a number where that was taken.
+// folders lists the session folders in sessions/, in the trash or in corrupted/, in no
+// order. A name in corrupted/ is {id}-{time}, with a number if that was taken.
 func (s *Store) folders(in string) ([]sessionFolder, error) {
 	entries, err := s.root().ReadDir(in)
 	if errors.Is(err, fs.ErrNotExist) {

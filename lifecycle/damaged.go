@@ -18,8 +18,9 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// A DamagedError says which session cannot be opened because its files are damaged, or
-// were edited outside ([ErrEdited]), and where they are now. It wraps the reason.
+// A DamagedError is returned for a session that cannot be opened because its files are
+// damaged or were edited outside ([ErrEdited]). It says where they are, and wraps the
+// reason.
 type DamagedError struct {
 	ID    session.ID
 	Where string // the session's folder below .lopen: in corrupted/, or still in sessions/
@@ -33,12 +34,13 @@ func (e *DamagedError) Error() string {
 	return e.Err.Error()
 }
 
-// Moved says whether the session lies in corrupted/.
+// Moved reports whether the session is in corrupted/.
 func (e *DamagedError) Moved() bool { return strings.HasPrefix(e.Where, corruptedDir+"/") }
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// damagedIn is err, as a [*DamagedError] where it says that files are damaged.
+// damagedIn wraps err in a [*DamagedError] if it says that files are damaged, and otherwise
+// returns it unchanged.
 func damagedIn(id session.ID, where string, err error) error {
 	if _, known := errors.AsType[*DamagedError](err); known || !errors.Is(err, ErrCorrupt) {
 		return err
@@ -46,8 +48,8 @@ func damagedIn(id session.ID, where string, err error) error {
 	return &DamagedError{ID: id, Where: where, Err: err}
 }
 
-// Quarantined lists the sessions in corrupted/ from which none was recovered, the newest ID
-// first. Of each it returns as much of the summary as can be read, and a
+// Quarantined lists the sessions in corrupted/ from which no session was recovered, the
+// newest ID first. Each Info has as much of the summary as can be read, and a
 // [*DamagedError].
 func (s *Store) Quarantined() ([]Info, error) {
 	if _, err := s.root().Lstat(corruptedDir); errors.Is(err, fs.ErrNotExist) {
@@ -83,8 +85,8 @@ func (s *Store) notRecovered(infos []Info) ([]Info, error) {
 	return all, nil
 }
 
-// corrupted lists the folders of sessions in corrupted/, the newest ID first and of one
-// ID the folder that was moved last.
+// corrupted lists the session folders in corrupted/, the newest ID first, and the folders of
+// one ID with the one that was moved last first.
 func (s *Store) corrupted() ([]sessionFolder, error) {
 	all, err := s.folders(corruptedDir)
 	slices.SortFunc(all, func(a, b sessionFolder) int {
@@ -93,8 +95,8 @@ func (s *Store) corrupted() ([]sessionFolder, error) {
 	return all, err
 }
 
-// inCorrupted finds what is meant by a name in corrupted/: a folder there, the ID of a
-// session, or a module for its newest one.
+// inCorrupted finds a session in corrupted/ by the name of its folder, by its ID, or by its
+// module, which means the newest one.
 func (s *Store) inCorrupted(name string) (*DamagedError, bool) {
 	folders, _ := s.corrupted()
 	for _, f := range folders {
@@ -118,8 +120,8 @@ func (s *Store) quarantined(f sessionFolder, note quarantineNote) Info {
 	return a
 }
 
-// moved reads the note on a folder in corrupted/, by its path. Of one that cannot be read
-// nothing is known.
+// moved returns the note on a folder in corrupted/, by its path. If the note cannot be read,
+// it is zero.
 func (s *Store) moved(path string) (note quarantineNote) {
 	if data, err := writer.ReadFile(s.root(), path+".json", 64<<10); err == nil {
 		_ = strictjson.Unmarshal(data, &note)
@@ -132,7 +134,7 @@ func (s *Store) quarantineError(f sessionFolder, note quarantineNote) *DamagedEr
 	return &DamagedError{ID: f.id, Where: f.path, Err: &reasonError{reason, filepath.Join(s.Path(), f.path)}}
 }
 
-// reasonError is why a session was quarantined, as its note says.
+// reasonError is the reason in the note of a quarantined session.
 type reasonError struct{ reason, path string }
 
 func (e *reasonError) Error() string { return e.reason }
@@ -141,7 +143,7 @@ func (e *reasonError) Unwrap() error {
 	return &Error{Op: "open", Path: e.path, Class: writer.ClassCorrupt, Err: errors.New(e.reason)}
 }
 
-// recoveredFrom are the sessions from which one of these was recovered.
+// recoveredFrom returns the sessions from which one of infos was recovered.
 func recoveredFrom(infos []Info) map[session.ID]bool {
 	from := map[session.ID]bool{}
 	for _, i := range infos {
@@ -152,11 +154,11 @@ func recoveredFrom(infos []Info) map[session.ID]bool {
 	return from
 }
 
-// Unfinished returns the session that a run of a module resumes: the one that is not
-// complete and was updated last; the boolean is false when there is none. With Err set
-// it is one that cannot be opened, in its place or in corrupted/, and that nobody has
-// decided about: no session was recovered from it, and none was begun after it. Of
-// those whose state.json does not say when they were updated the newest ID counts.
+// Unfinished returns the session that a run of a module resumes: of those that are not
+// complete, the one that was updated last. The boolean is false when there is none. If Err
+// is set, the session cannot be opened, whether it is in its place or in corrupted/, and a
+// person has to decide: no session was recovered from it or begun after it. When it is not
+// known when sessions were updated, the newest ID wins.
 func (s *Store) Unfinished(module string) (Info, bool, error) {
 	infos, err := s.List()
 	if err != nil {
@@ -189,12 +191,12 @@ func (s *Store) Unfinished(module string) (Info, bool, error) {
 	return best, !best.ID.IsZero(), nil
 }
 
-// maxCaughtUp bounds how many sessions of a module catchUp looks at, the newest.
+// maxCaughtUp is the number of sessions, the newest ones, that catchUp looks at.
 const maxCaughtUp = 16
 
-// catchUp reads sessions from their logs: all that their state.json does not call
-// complete, and those whose journal goes beyond it, as a kill may come between a commit
-// and its publication.
+// catchUp replaces the summaries of sessions by those from their logs: of sessions that are
+// not complete by their state.json, and of those whose journal goes beyond it. A kill may
+// come between a commit and its publication.
 func (s *Store) catchUp(infos []Info) {
 	for n := range infos[:min(len(infos), maxCaughtUp)] {
 		i := &infos[n]
@@ -206,7 +208,7 @@ func (s *Store) catchUp(infos []Info) {
 			i.Err = err
 		}
 		if err != nil {
-			continue // it is as its state.json says, as far as it can be read
+			continue // what state.json says has to do
 		}
 		if sum, err := ld.Summary(); err == nil {
 			owner, err := s.Holder(i.ID)
@@ -216,7 +218,7 @@ func (s *Store) catchUp(infos []Info) {
 	}
 }
 
-// lags says whether a session's journal goes beyond its state.json.
+// lags reports whether a session's journal goes beyond its state.json.
 func (s *Store) lags(i Info) bool {
 	last, _ := within(s, "log of", i.ID, func(dir writer.FS) (uint64, error) {
 		log, err := journal.Read(dir, i.Seq, false)
@@ -228,7 +230,7 @@ func (s *Store) lags(i Info) bool {
 	return last > i.Seq
 }
 
-// later says whether a session that cannot be opened counts rather than another one.
+// later reports whether i was updated after than. If a time is missing, the newer ID wins.
 func (i Info) later(than Info) bool {
 	if i.UpdatedAt.IsZero() || than.UpdatedAt.IsZero() {
 		return i.ID.Compare(than.ID) > 0
@@ -236,8 +238,8 @@ func (i Info) later(than Info) bool {
 	return i.UpdatedAt.After(than.UpdatedAt)
 }
 
-// decided says whether a run may pass a session that cannot be opened over. infos are
-// those of its module.
+// decided reports whether a run may ignore a session that cannot be opened: it is complete,
+// or a newer session of the module exists or existed. infos are those of its module.
 func (s *Store) decided(a Info, infos []Info) bool {
 	if a.Status == session.StatusComplete {
 		return true
@@ -260,7 +262,7 @@ func (s *Store) decided(a Info, infos []Info) bool {
 
 const (
 	corruptedDir = "corrupted"
-	asideTime    = "20060102T150405Z" // in the names there
+	asideTime    = "20060102T150405Z" // format of the time in the names of its folders
 )
 
 // quarantineNote is the content of corrupted/{id}-{time}.json.
@@ -269,12 +271,12 @@ type quarantineNote struct {
 	Session       string    `json:"session"`
 	At            time.Time `json:"at"`
 	Reason        string    `json:"reason"`
-	RecoveredAs   string    `json:"recoveredAs,omitempty"` // the session that was made from it last
-	Remains       bool      `json:"remains,omitempty"`     // of a session that was recreated: there is nothing to recover
+	RecoveredAs   string    `json:"recoveredAs,omitempty"` // the session that was last recovered from it
+	Remains       bool      `json:"remains,omitempty"`     // the session was recreated, so there is nothing to recover
 }
 
-// loadHeld is folder.Load for who holds the session's lease: a damaged session is quarantined.
-// One that was edited outside is an error unless it is to be taken as it is.
+// loadHeld is folder.Load for the holder of the session's lease: it quarantines a damaged
+// session. A session that was edited outside is an error unless edited is set.
 func (s *Store) loadHeld(dir writer.FS, id session.ID, lease *writer.Lock, edited bool) (*folder.Contents, error) {
 	ld, err := folder.Load(dir, id)
 	if err == nil && !edited {
@@ -290,7 +292,7 @@ func (s *Store) loadHeld(dir writer.FS, id session.ID, lease *writer.Lock, edite
 // into a note. It returns the reason and the new place as a [*DamagedError]. A session that was
 // edited outside, was written by a newer version or could not be read stays in its place. The
 // caller holds the session's lease, which is checked once more before the move. When the move
-// fails the session stays where it is and is not opened either.
+// fails, the session stays in its place and cannot be opened.
 func (s *Store) quarantine(id session.ID, lease *writer.Lock, cause error) error {
 	place := sessionsDir + "/" + id.String()
 	if !errors.Is(cause, ErrCorrupt) || errors.Is(cause, ErrEdited) {
@@ -322,8 +324,8 @@ func (s *Store) moveToCorrupted(id session.ID, note quarantineNote) (to string, 
 	return writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, id.String()+"-"+note.At.Format(asideTime), append(data, '\n'))
 }
 
-// noteRecovered writes into the note on a folder in corrupted/ which session was made from it, so
-// that nobody is asked about it again, whatever becomes of that session.
+// noteRecovered writes the recovered session into the note on a folder in corrupted/, so that
+// the damaged one is not reported again, even if the recovered one is deleted.
 func (s *Store) noteRecovered(where string, as session.ID) {
 	if !strings.HasPrefix(where, corruptedDir+"/") {
 		return

@@ -18,22 +18,21 @@
 //
 // # Concurrency
 //
-// A Store and a Session may be used from any goroutine. Between processes three
-// locks keep order. The store lock (.lopen/.lock) is held for the moment in which a
-// session is created, moved or named. The lease (sessions/{id}/.lock) is held by the one
-// process that writes the session. The module's lock (modules/{module}/.lock) is held by
-// the run that works on the module's plan. The store lock is never held while a lease is
-// waited for: leases are only tried. Checkpoints and blobs have further locks.
+// A Store and a Session may be used from any goroutine. Three locks exclude other
+// processes. The store lock (.lopen/.lock) is held for the moment in which a session is
+// created, moved or named. The lease (sessions/{id}/.lock) is held by the one process that
+// writes the session. The module's lock (modules/{module}/.lock) is held by the run that
+// works on the module's plan. No process waits for a lease, so none waits for one while it
+// holds the store lock. Checkpoints and blobs have further locks.
 //
-// Reading takes no lock. The session's log decides; the readable files only spare a
-// reader the records that they cover. A reader that meets the writer in the middle of
-// a change begins again.
+// Reading takes no lock. The session's log decides; with the readable files a reader can
+// skip the records that they cover. A reader that meets a change in progress begins again.
 //
 // # Crash safety
 //
-// A session is made in a folder under a temporary name and renamed into place
-// when it is complete: after a power cut it is there whole or not at all. Its
-// counter in ids.json is durable before that, so an ID is never given twice.
+// A session is made in a folder with a temporary name, which is renamed when the session
+// is complete. So after a power cut the session is there whole or not at all. Its counter
+// in ids.json is durable before that, so that no ID is given twice.
 // Every commit is one write to the log and one fdatasync; see writer/journal.
 package lifecycle
 
@@ -49,15 +48,15 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// The types of the errors that storage returns, under the names that the users
-// of this package need without importing the layers below.
+// The types of errors are repeated here, so that a user of this package need not import
+// the layers below.
 type (
-	// Error is what every failed storage call carries: what was done, on
-	// which path, the class, what became of the file, and the OS error.
+	// Error is the error of a failed storage call: the operation, the path, the class,
+	// the outcome and the OS error.
 	Error = writer.Error
-	// BusyError says who holds a session.
+	// BusyError is returned when a session is held; it names the holder.
 	BusyError = writer.BusyError
-	// Owner is the record of a lease's holder.
+	// Owner is the record of the holder of a lease.
 	Owner = writer.Owner
 	// PausedError is returned by Save from a failed commit until Unpause.
 	PausedError = actors.PausedError
@@ -80,7 +79,7 @@ var (
 	// ErrNoStore is returned by Open when the project has no .lopen folder.
 	ErrNoStore = errors.New("no .lopen folder here")
 	// ErrNotFound is returned when there is no session, record, message or checkpoint
-	// of the ID or name asked for.
+	// with the given ID or name.
 	ErrNotFound = folder.ErrNotFound
 	// ErrNotComplete is returned by DeleteCompleted for a session that is not complete.
 	ErrNotComplete = errors.New("it is not complete")
@@ -88,8 +87,8 @@ var (
 	ErrAmbiguous = errors.New("fits more than one session")
 	// ErrCorrupt is returned when a session's files are damaged.
 	ErrCorrupt = envelope.ErrCorrupt
-	// ErrEdited is returned when somebody edited a session's files outside: what
-	// they say keeps the rules, and is not what was written.
+	// ErrEdited is returned when a session's files were edited outside: they are well-formed
+	// and not what was written.
 	ErrEdited = session.ErrEdited
 	// ErrFutureVersion is returned when a newer lopen wrote the files.
 	ErrFutureVersion = envelope.ErrFutureVersion
@@ -99,14 +98,14 @@ var (
 	ErrInvalid = writer.ErrInvalid
 	// ErrClosed is returned by calls on a session whose Close has begun.
 	ErrClosed = actors.ErrClosed
-	// ErrBacklogFull is returned by Append when too much waits for the disk: nothing
-	// was taken.
+	// ErrBacklogFull is returned by Append when too much waits for the disk. Nothing was
+	// accepted.
 	ErrBacklogFull = actors.ErrBacklogFull
 )
 
-// LogCause adds an error to a line of a log: as "error", and of a storage error its
-// "path", its "class" and the "os_error" as well.
+// LogCause adds err to a line of a log, in the field "error". For a storage error it adds
+// the fields "path", "class" and "os_error" too.
 func LogCause(e *zerolog.Event, err error) *zerolog.Event { return actors.Cause(e, err) }
 
-// ClassOf says which kind of storage error err is.
+// ClassOf returns the class of a storage error.
 func ClassOf(err error) Class { return writer.ClassOf(err) }

@@ -24,21 +24,19 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// An Info is one session as a listing shows it. Its Status is that of
-// [session.Status.Seen]. With Err set the session cannot be read, and only the ID is
-// known.
+// An Info is one session in a listing. Its Status is that of [session.Status.Seen]. If Err
+// is set, the session cannot be read, and only the ID is reliable.
 type Info struct {
 	wire.Summary
 	Err error
 
-	moved time.Time // to corrupted/; zero if it was not, or that is not known
+	moved time.Time // when it was moved to corrupted/; zero if it was not, or if that is not known
 }
 
-// List returns all sessions, the most recently updated first. A session that
-// cannot be read is listed with its error and hides no other. It reads the
-// beginning of each state.json, with a worker for each processor. Of a session that is
-// active, or whose state.json cannot be read, it reads the log, unless state.json is larger
-// than 1 MiB.
+// List returns all sessions, the most recently updated first. A session that cannot be
+// read is listed with its error. List reads the beginning of each state.json, with one
+// worker per processor. It reads the log of a session that is active, unless its state.json
+// is larger than 1 MiB, and of a session whose state.json cannot be read.
 func (s *Store) List() ([]Info, error) {
 	dir, err := writer.OpenDir(s.root(), sessionsDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +46,7 @@ func (s *Store) List() ([]Info, error) {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
 	defer dir.Close()
-	entries, err := s.project.ReadDir(Dir + "/" + sessionsDir) // which is faster than dir
+	entries, err := s.project.ReadDir(Dir + "/" + sessionsDir) // faster than through dir
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
@@ -73,8 +71,8 @@ func (s *Store) List() ([]Info, error) {
 	return infos, nil
 }
 
-// Incarnation names the folder that a session's records are in, see
-// [Session.Incarnation]; "" where it cannot be read.
+// Incarnation returns the incarnation of a session, see [Session.Incarnation], or "" if it
+// cannot be read.
 func (s *Store) Incarnation(id session.ID) string {
 	ld, _ := s.read(id)
 	if ld == nil {
@@ -84,11 +82,10 @@ func (s *Store) Incarnation(id session.ID) string {
 	return ld.At.Incarnation
 }
 
-// errDeleted says that a session was removed between the listing and the reading.
+// errDeleted means that a session was removed between the listing and the reading.
 var errDeleted = errors.New("deleted")
 
-// summary is what a listing shows of a session. Of one that is active, or whose state.json
-// cannot be read, its log is read.
+// summary returns a session for a listing. List says when it reads the log.
 func (s *Store) summary(dir writer.FS, id session.ID, buf []byte) Info {
 	sum, err := s.readSummary(id, buf)
 	if err == nil && sum.Status != session.StatusActive {
@@ -107,7 +104,7 @@ func (s *Store) summary(dir writer.FS, id session.ID, buf []byte) Info {
 	info, serr := dir.Lstat(id.String() + "/" + folder.StateFile)
 	switch {
 	case err == nil && (serr != nil || info.Size() > commit.SmallFile):
-		if again, rerr := s.readSummary(id, buf); rerr == nil { // its holder may have paused it before it released the lease
+		if again, rerr := s.readSummary(id, buf); rerr == nil { // the holder may just have paused it
 			sum = again
 		}
 	default:
@@ -121,7 +118,7 @@ func (s *Store) summary(dir writer.FS, id session.ID, buf []byte) Info {
 	return Info{Summary: sum, Err: damagedIn(id, sessionsDir+"/"+id.String(), err)}
 }
 
-// logged is the summary of a session as its log has it.
+// logged returns the summary of a session from its log.
 func logged(sessions writer.FS, id session.ID) (wire.Summary, error) {
 	dir, err := writer.OpenDir(sessions, id.String())
 	if err != nil {
@@ -135,7 +132,8 @@ func logged(sessions writer.FS, id session.ID) (wire.Summary, error) {
 	return ld.Summary()
 }
 
-// holds says whether somebody holds a session, and whether anybody ever did.
+// holds reports whether a session is held, and whether it ever was. When that is not known
+// it counts as held.
 func (s *Store) holds(id session.ID) (held, ever bool) {
 	held, ever, err := writer.Locked(s.project, inProject(id, leaseFile))
 	return held || err != nil, ever
@@ -157,16 +155,16 @@ func (s *Store) readSummary(id session.ID, buf []byte) (wire.Summary, error) {
 	return sum, nil
 }
 
-// inProject is the path of a session's file from the project's folder. The project's FS is
-// faster than one of a folder in it.
+// inProject returns the path of a session's file below the project's folder. The FS of the
+// project is faster than that of a folder in it.
 func inProject(id session.ID, file string) string {
 	return Dir + "/" + sessionsDir + "/" + id.String() + "/" + file
 }
 
-// Read returns the newest State of a session that its files show, without a lock,
-// even if another process holds it, and its sequence number. While a writer is live
-// the State may not be durable yet. It changes nothing. With ErrEdited the State is returned
-// as it was edited, with ErrFutureVersion as far as this version knows of it.
+// Read returns the newest State of a session in its files and the sequence number. It takes
+// no lock, even if another process holds the session, and changes nothing. While a writer
+// is live the State may not be durable yet. With ErrEdited Read also returns the State as it
+// was edited, and with ErrFutureVersion the part of it that this version understands.
 func (s *Store) Read(id session.ID) (*session.State, uint64, error) {
 	ld, err := s.read(id)
 	if ld == nil {
@@ -175,9 +173,9 @@ func (s *Store) Read(id session.ID) (*session.State, uint64, error) {
 	return ld.State, ld.At.Seq, errors.Join(err, ld.Dir.Close())
 }
 
-// ReadAt returns a session as it was at a record, from the nearest snapshot and the
-// records after it, without a lock. ErrNotFound says that the session has no such
-// record; ErrCorrupt, that a record on the way to it is damaged or gone.
+// ReadAt returns a session's State at a record, without a lock. It begins with the nearest
+// snapshot and applies the records after it. The error wraps ErrNotFound if the session has
+// no such record, and ErrCorrupt if a record that is needed is damaged or gone.
 func (s *Store) ReadAt(id session.ID, seq uint64) (*session.State, error) {
 	return within(s, "read", id, func(dir writer.FS) (*session.State, error) {
 		st, _, err := folder.StateAt(dir, id, seq)
@@ -188,8 +186,8 @@ func (s *Store) ReadAt(id session.ID, seq uint64) (*session.State, error) {
 	})
 }
 
-// read loads a session and leaves its folder open for more, also where it says that the
-// session was edited outside, or is of a newer version.
+// read loads a session and leaves its folder open. It returns the contents together with
+// an error if the session was edited outside or is of a newer version.
 func (s *Store) read(id session.ID) (ld *folder.Contents, err error) {
 	for tries, alone := 0, 0; tries < folder.Tries && alone < 2; tries++ {
 		var dir writer.FS
@@ -201,7 +199,7 @@ func (s *Store) read(id session.ID) (ld *folder.Contents, err error) {
 		}
 		_ = dir.Close()
 		if held, herr := s.Holder(id); herr != nil || held == nil {
-			alone++ // the writer may have gone since; the second time it is as it is
+			alone++ // the writer may have ended during the look; a second error without one is real
 		}
 	}
 	if err != nil && ld == nil {
@@ -213,7 +211,8 @@ func (s *Store) read(id session.ID) (ld *folder.Contents, err error) {
 	return ld, err
 }
 
-// readWhole is read for a caller that continues from the State.
+// readWhole is read for a caller that needs a correct State: after an error the folder is
+// closed.
 func (s *Store) readWhole(id session.ID) (*folder.Contents, error) {
 	ld, err := s.read(id)
 	if err != nil && ld != nil {
@@ -222,7 +221,7 @@ func (s *Store) readWhole(id session.ID) (*folder.Contents, error) {
 	return ld, err
 }
 
-// Holder returns who holds a session for writing, nil when nobody does.
+// Holder returns the holder of a session, or nil when it is not held.
 func (s *Store) Holder(id session.ID) (*Owner, error) {
 	owner, held, err := writer.Holder(s.root(), sessionsDir+"/"+id.String()+"/"+leaseFile)
 	if err != nil || !held {
@@ -231,10 +230,10 @@ func (s *Store) Holder(id session.ID) (*Owner, error) {
 	return &owner, nil
 }
 
-// Resolve turns what a person typed into an ID: an ID, the prefix of exactly
-// one, "latest" or "" for the latest session, or a module's name for its
-// newest session. An exact ID wins over a prefix, a module's name over a prefix. A
-// [*DamagedError] says that what is meant lies in corrupted/.
+// Resolve turns what a person typed into an ID: an ID, the prefix of exactly one ID,
+// "latest" or "" for the latest session, or a module's name for its newest session. An
+// exact ID and a module's name win over a prefix. The error is a [*DamagedError] if the
+// session is in corrupted/.
 func (s *Store) Resolve(name string) (session.ID, error) {
 	if name == "" || name == latestLink {
 		return s.Latest("")
@@ -268,8 +267,8 @@ func (s *Store) Resolve(name string) (session.ID, error) {
 	return session.ID{}, fmt.Errorf("session %q: %w: %s", name, ErrAmbiguous, strings.Join(fits, ", "))
 }
 
-// Latest returns the session of this project that was made last, or, with a module,
-// the one of it that was changed last. ErrNotFound says that there is none.
+// Latest returns the session that was made last or, with a module, the session of that
+// module that was updated last. The error wraps ErrNotFound if there is none.
 func (s *Store) Latest(module string) (session.ID, error) {
 	if module == "" {
 		return s.latest()
@@ -284,8 +283,8 @@ func (s *Store) Latest(module string) (session.ID, error) {
 	return session.ID{}, fmt.Errorf("no session of module %s here yet: %w", module, ErrNotFound)
 }
 
-// newest is the first session of a module in a listing; one that cannot be read
-// comes after all that can.
+// newest returns the first session of a module in a listing. Those that cannot be read are
+// listed last.
 func newest(infos []Info, module string) (session.ID, bool) {
 	i := slices.IndexFunc(infos, func(i Info) bool { return i.ID.Module == module })
 	if i < 0 {
@@ -294,8 +293,9 @@ func newest(infos []Info, module string) (session.ID, bool) {
 	return infos[i].ID, true
 }
 
-// latest follows the hint; one that is missing or leads nowhere is replaced by
-// the newest session. One that leads to a session in corrupted/ is a [*DamagedError].
+// latest returns the session that the hint names. If the hint is missing or leads nowhere,
+// it returns the newest session. If the session is in corrupted/, the error is a
+// [*DamagedError].
 func (s *Store) latest() (session.ID, error) {
 	hint, err := s.root().Readlink(sessionsDir + "/" + latestLink)
 	if err != nil {
@@ -331,11 +331,11 @@ const (
 // Meta is a session's name and pin, the content of meta.json. It is written under the store
 // lock and not under the lease, so that a session can be named while it runs.
 type Meta struct {
-	Name   string `json:"name,omitempty"`   // "" is none; the ID stays what it is
-	Pinned bool   `json:"pinned,omitempty"` // prune leaves it alone
+	Name   string `json:"name,omitempty"`   // display name; "" means none
+	Pinned bool   `json:"pinned,omitempty"` // Prune leaves the session alone
 }
 
-// Meta returns the name and the pin of a session; the zero value when nothing is.
+// Meta returns the name and the pin of a session. It is zero if there are none.
 func (s *Store) Meta(id session.ID) (Meta, error) {
 	return readMeta(s.root(), sessionsDir+"/"+id.String()+"/"+metaFile)
 }
@@ -349,8 +349,8 @@ func readMeta(dir writer.FS, name string) (Meta, error) {
 	return m, err
 }
 
-// SetMeta changes the name and the pin of a session, durably, whoever holds it. A name is
-// redacted.
+// SetMeta changes the name and the pin of a session, durably. The session may be held. The
+// name is redacted.
 func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) error) error {
 	lock, err := s.lock(ctx)
 	if err != nil {
@@ -363,7 +363,7 @@ func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) e
 	}
 	defer dir.Close()
 	m, err := s.Meta(id)
-	if err != nil && !errors.Is(err, ErrCorrupt) { // a damaged one says nothing
+	if err != nil && !errors.Is(err, ErrCorrupt) { // a damaged meta.json is replaced
 		return err
 	}
 	was := m
@@ -389,7 +389,7 @@ func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) e
 	return nil
 }
 
-// pinnedText is the end of the log line of a pin.
+// pinnedText returns the end of a log line about a pin.
 var pinnedText = map[bool]string{true: "pinned", false: "unpinned"}
 
 func validName(name string) error {

@@ -14,9 +14,10 @@ import (
 )
 
 // A ModuleLock is held by the run of a module until Unlock. Before each commit of a
-// session of the module, and before the store writes its plan, the lock file must still
-// be the one that is held. One that was removed or replaced is taken again; where
-// somebody else holds it nothing is written and the error has class fenced.
+// session of the module, and before the store writes the module's plan, the held file is
+// compared with the one of that name. If the file was removed or replaced, the lock is taken
+// again. If another process holds it by then, nothing is written and the error has class
+// fenced.
 type ModuleLock struct {
 	store  *Store
 	module string
@@ -28,9 +29,8 @@ type ModuleLock struct {
 
 func moduleLock(module string) string { return modulesDir + "/" + module + "/.lock" }
 
-// LockModule takes the lock that the one run of a module holds, and that a
-// change of its plan by another command takes for a moment. A [*BusyError] names
-// the holder.
+// LockModule takes the lock of a module. A run of the module holds it throughout; another
+// command takes it for a moment to change the plan. A [*BusyError] names the holder.
 func (s *Store) LockModule(module string) (*ModuleLock, error) {
 	if err := session.ValidateModule(module); err != nil {
 		return nil, &Error{Op: "lock module", Path: module, Class: writer.ClassInvalid, Err: err}
@@ -43,7 +43,7 @@ func (s *Store) LockModule(module string) (*ModuleLock, error) {
 	return l, nil
 }
 
-// take takes the lock file of that name. The caller holds mu, or is the only one.
+// take takes the lock. The caller holds mu, or has the only reference to l.
 func (l *ModuleLock) take() (err error) {
 	s := l.store
 	if err := s.layout(); err != nil {
@@ -56,8 +56,8 @@ func (l *ModuleLock) take() (err error) {
 	return err
 }
 
-// Unlock lets go. It is idempotent. Where somebody else took the lock, this store's
-// sessions of the module stay fenced.
+// Unlock releases the lock. It is idempotent. If another process took the lock meanwhile,
+// this store's sessions of the module stay fenced.
 func (l *ModuleLock) Unlock() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,15 +68,15 @@ func (l *ModuleLock) Unlock() error {
 	return l.lock.Unlock()
 }
 
-// check says whether the file of that name is the held one. The caller holds mu.
+// check returns nil if the held file still has its name. The caller holds mu.
 func (l *ModuleLock) check() error {
 	return l.lock.Check(l.store.project, Dir+"/"+moduleLock(l.module))
 }
 
-// keepModule says whether this store still holds the lock of a module, if it took it,
-// and takes it again where the file was removed, or replaced by one that nobody holds: a
-// command that takes the lock for a moment leaves such a file behind, and what it did to
-// the plan is seen when the plan is read next.
+// keepModule returns nil if this store does not use the lock of a module or still holds it.
+// If the file was removed, or replaced by one that is not held, keepModule takes the lock
+// again, and taken is true. A command that takes the lock for a moment leaves such a file
+// behind; its change of the plan is seen when the plan is read next.
 func (s *Store) keepModule(module string) (taken bool, err error) {
 	held, ok := s.held.Load(module)
 	if !ok {
@@ -97,13 +97,13 @@ func (s *Store) keepModule(module string) (taken bool, err error) {
 		l.lock = lost
 		return false, heldByAnother("lock module", path, err)
 	}
-	_ = lost.Unlock() // of a file that nobody can find any more
+	_ = lost.Unlock() // its file has no name any more
 	s.opts.Logger.Warn().Str("path", path).Msg("the module's lock file was removed or replaced; the lock was taken again")
 	return true, nil
 }
 
-// heldByAnother gives an error its class where somebody else took what this process
-// held: who lost it stops writing.
+// heldByAnother turns a busy error into one of class fenced: another process took the lock
+// that this one held, so this one must stop writing. Other errors are unchanged.
 func heldByAnother(op, path string, err error) error {
 	if !errors.Is(err, ErrBusy) {
 		return err
@@ -111,8 +111,8 @@ func heldByAnother(op, path string, err error) error {
 	return &Error{Op: op, Path: path, Class: writer.ClassFenced, Err: fmt.Errorf("it was removed and taken by another process: %w", err)}
 }
 
-// ModuleFree says with a [*BusyError] that somebody holds the lock of a module. It
-// takes no lock and makes no file, so that the answer may be old when it comes.
+// ModuleFree returns a [*BusyError] if the lock of a module is held. It takes no lock and
+// makes no file, so the answer may be outdated at once.
 func (s *Store) ModuleFree(module string) error {
 	if err := session.ValidateModule(module); err != nil {
 		return &Error{Op: "look at module", Path: module, Class: writer.ClassInvalid, Err: err}
@@ -124,14 +124,13 @@ func (s *Store) ModuleFree(module string) error {
 	return err
 }
 
-// PlanPath is where a module's plan lies below the project's folder.
+// PlanPath returns the path of a module's plan below the project's folder.
 func PlanPath(module string) string { return Dir + "/" + modulesDir + "/" + module + "/plan.md" }
 
-// Plan reads a module's plan. errors.Is(err, fs.ErrNotExist) says that there is none.
+// Plan reads a module's plan. The error wraps fs.ErrNotExist if there is none.
 func (s *Store) Plan(module string) (*plan.Plan, error) { return s.ReloadPlan(module, nil) }
 
-// Modules returns the modules that have a folder, by name. Whether they have a plan
-// [Store.Plan] says.
+// Modules returns the modules that have a folder, sorted. They need not have a plan.
 func (s *Store) Modules() ([]string, error) {
 	entries, err := s.root().ReadDir(modulesDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,8 +149,8 @@ func (s *Store) Modules() ([]string, error) {
 	return all, nil
 }
 
-// ReloadPlan reads a module's plan of which base was read before: it is base
-// itself while the file says the same. See plan.Load.
+// ReloadPlan reads a module's plan again. It returns base, which was read before, if the
+// file has not changed. See plan.Load.
 func (s *Store) ReloadPlan(module string, base *plan.Plan) (*plan.Plan, error) {
 	dir, err := s.moduleDir(module)
 	if err != nil {
@@ -161,8 +160,8 @@ func (s *Store) ReloadPlan(module string, base *plan.Plan) (*plan.Plan, error) {
 	return plan.Load(dir, "plan.md", base)
 }
 
-// CreatePlan writes a module's plan, durably. One that exists is never
-// overwritten: errors.Is(err, fs.ErrExist).
+// CreatePlan writes a new plan of a module, durably. It never overwrites an existing plan;
+// the error then wraps fs.ErrExist.
 func (s *Store) CreatePlan(module string, content []byte) error {
 	if err := session.ValidateModule(module); err != nil {
 		return &Error{Op: "create plan", Path: module, Class: writer.ClassInvalid, Err: err}
@@ -184,9 +183,9 @@ func (s *Store) CreatePlan(module string, content []byte) error {
 	return plan.CreateFile(dir, "plan.md", content)
 }
 
-// EditPlan carries a change out on a module's plan, durably. base is the plan as
-// the caller knows it; edits that came in between stay, or are a
-// *plan.ConflictError. See plan.Apply.
+// EditPlan changes a module's plan, durably. base is the plan as the caller knows it. Edits
+// by others since then stay; if they conflict, the error is a *plan.ConflictError. See
+// plan.Apply.
 func (s *Store) EditPlan(module string, base *plan.Plan, change plan.Change) (*plan.Plan, error) {
 	dir, err := s.moduleDir(module)
 	if err != nil {

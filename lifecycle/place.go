@@ -21,7 +21,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// committing are the options of the committer of a session.
+// committing returns the options of the committer of a session.
 func (s *Store) committing(id session.ID) commit.Options {
 	p := &s.opts.Policy
 	return commit.Options{
@@ -40,8 +40,9 @@ func (s *Store) committer(id session.ID, event record.Event) (*commit.Committer,
 	return commit.Open(held, event, s.committing(id))
 }
 
-// hold takes the lease of a session, loads it, and removes what its last holder left behind. A
-// damaged one is quarantined. One that was edited outside is an error unless edited is set.
+// hold takes the lease of a session, loads the session, and removes what its last holder left
+// behind. It quarantines a damaged session. A session that was edited outside is an error
+// unless edited is set.
 func (s *Store) hold(id session.ID, edited bool) (held *commit.Held, err error) {
 	dir, err := s.sessionDir(id)
 	if err != nil {
@@ -55,13 +56,13 @@ func (s *Store) hold(id session.ID, edited bool) (held *commit.Held, err error) 
 		err = clean(dir)
 	}
 	if err != nil {
-		return nil, errors.Join(err, held.Close()) // what a newer version wrote, or somebody edited, stays as it is
+		return nil, errors.Join(err, held.Close()) // an edited session, or one of a newer version, is not changed
 	}
 	s.logFindings(id, held.Contents)
 	return held, nil
 }
 
-// clean removes the requests to the last holder, and what it was writing when it died.
+// clean removes the requests to the last holder and its temporary files.
 func clean(dir writer.FS) error {
 	for _, request := range []string{pauseFile, wakeFile} {
 		if err := dir.Remove(request); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -76,8 +77,7 @@ func clean(dir writer.FS) error {
 	return nil
 }
 
-// logFindings logs what is not as it should be and does not keep the session from being
-// opened.
+// logFindings logs faults and broken rules that do not prevent the session from being opened.
 func (s *Store) logFindings(id session.ID, ld *folder.Contents) {
 	log := s.Logger(id)
 	for _, f := range ld.Log.Faults {
@@ -90,14 +90,15 @@ func (s *Store) logFindings(id session.ID, ld *folder.Contents) {
 	}
 	for _, f := range ld.Findings() {
 		level := zerolog.WarnLevel
-		if f.Severity == session.SeverityWarning { // of the plan, say, which is reported where the plan is read
+		if f.Severity == session.SeverityWarning { // for example of the plan; reading the plan reports it
 			level = zerolog.InfoLevel
 		}
 		log.WithLevel(level).Stringer("rule", f).Str("repair", f.Repair).Msg("a rule is broken")
 	}
 }
 
-// A place is what the committer of a session knows of its store.
+// A place implements [commit.Options] Place: what the committer of a session may do with its
+// store.
 type place struct {
 	*Store
 	id session.ID
@@ -134,8 +135,8 @@ func (p place) Recreate(another func(session.Mark) error, build func() error) er
 	return nil
 }
 
-// moveRemains moves away what is left of the removed session. A session of the same ID
-// that somebody else made meanwhile, held or not, stays where it is.
+// moveRemains moves what is left of the removed session to corrupted/. A session of the same
+// ID that another process made meanwhile, held or not, stays where it is.
 func (p place) moveRemains(another func(session.Mark) error) error {
 	dir, err := p.sessionDir(p.id)
 	if errors.Is(err, ErrNotFound) {
@@ -168,7 +169,7 @@ func (p place) Retake(lost error, same func(session.Mark) error) (*commit.Held, 
 	if owner, err := p.Holder(p.id); err == nil && owner != nil {
 		return nil, heldByAnother("take lease again", p.full(), &BusyError{Path: p.full(), Owner: *owner})
 	}
-	if ld, err := folder.Load(dir, p.id); err == nil { // a look, which leaves no trace in another process's files
+	if ld, err := folder.Load(dir, p.id); err == nil { // before hold changes anything
 		if err := same(ld.At); err != nil {
 			return nil, err
 		}
@@ -180,23 +181,23 @@ func (p place) Retake(lost error, same func(session.Mark) error) (*commit.Held, 
 	return held, nil
 }
 
-// full is the path of the session's folder.
+// full returns the path of the session's folder.
 func (p place) full() string { return filepath.Join(p.Path(), folder.Path(p.id)) }
 
-// beforeUnsaved is the counter before the first ID of an unsaved store: no store on a disk
-// gets there.
+// beforeUnsaved is the counter before the first ID of an unsaved store. No store on a disk
+// reaches it.
 const beforeUnsaved = 1_000_000_000
 
 // OpenUnsaved opens a project for sessions of which nothing is saved. It needs no .lopen,
-// reads none and makes none. No file is opened for writing, so that it works on a full
-// disk and on one that is mounted read-only.
+// reads none and makes none. It opens no file for writing, so that it works on a full or
+// read-only disk.
 //
-// The State and the pauses of a session are as with files. No store finds it again: Open,
-// Latest and Fork return ErrNotFound, also of a session that is open, and so does reading
-// its messages. What Append, AppendEvent and Record accept is checked and
-// dropped. Look compares the project's files with what the same session saw of them.
-// What writes a file of the store fails with errors.ErrUnsupported: a checkpoint, a plan,
-// output, the lock of a module. IDs count from 1,000,000,001 on.
+// The State and the pauses of a session work as with files. But no session is found again:
+// Open, Latest and Fork return ErrNotFound, even for an open session, and so does reading
+// its messages. Append, AppendEvent and Record check what they accept and drop it. Look
+// compares the project's files with what the same session saw before. Calls that write a
+// file of the store fail with errors.ErrUnsupported: a checkpoint, a plan, output, the lock
+// of a module. IDs begin with the counter 1,000,000,001.
 func OpenUnsaved(project string, opts Options) (*Store, error) {
 	pfs, err := writer.OpenFS(project)
 	if err != nil {
@@ -205,13 +206,13 @@ func OpenUnsaved(project string, opts Options) (*Store, error) {
 	return newStore(pfs, nothing(filepath.Join(pfs.Name(), Dir)), opts), nil
 }
 
-// saves says whether the store keeps files.
+// saves reports whether the store has files: it is not one of OpenUnsaved.
 func (s *Store) saves() bool {
 	_, unsaved := s.root().(nothing)
 	return !unsaved
 }
 
-// createUnsaved is Create in a store that keeps nothing.
+// createUnsaved is Create in an unsaved store.
 func (s *Store) createUnsaved(module string) (*Session, error) {
 	now := s.opts.Now()
 	id, err := session.NewID(module, now, beforeUnsaved+s.unsaved.Add(1))
@@ -227,8 +228,8 @@ func (s *Store) createUnsaved(module string) (*Session, error) {
 	return s.run(st, &discard{}, mark)
 }
 
-// discard is the Committer of a session of which nothing is kept: it acknowledges what the
-// actor hands over and drops it.
+// discard is the Committer of a session in an unsaved store. It acknowledges every batch and
+// drops it.
 type discard struct{ seq uint64 } // Owned by the session's actor.
 
 func (d *discard) Commit(actors.Batch) (actors.Committed, error) {
@@ -242,8 +243,8 @@ func (d *discard) Check() error                  { return nil }
 func (d *discard) Recover() error                { return nil }
 func (d *discard) Close() error                  { return nil }
 
-// nothing is a folder of that path that has no file and takes none: a reader finds
-// fs.ErrNotExist, a writer gets errors.ErrUnsupported.
+// nothing is the FS of an unsaved store, with the path of its folder. Reading returns
+// fs.ErrNotExist, and writing errors.ErrUnsupported.
 type nothing string
 
 func (n nothing) missing(op, name string) error {
@@ -256,7 +257,7 @@ func (n nothing) refuse(op, name string) error {
 
 var errUnsaved = fmt.Errorf("nothing is saved here: %w", errors.ErrUnsupported)
 
-// OpenFile refuses to make a file, and finds none.
+// OpenFile refuses to create a file, and finds none.
 func (n nothing) OpenFile(name string, flag int, _ fs.FileMode) (writer.File, error) {
 	if flag&os.O_CREATE != 0 {
 		return nil, n.refuse("open", name)
@@ -281,7 +282,7 @@ func (n nothing) Flock(name string, _ int) writer.Flock  { return noFlock{n.miss
 func (n nothing) Name() string                           { return string(n) }
 func (n nothing) Close() error                           { return nil }
 
-// noFlock is the lock on a file that is not there: each call returns the error.
+// noFlock is a lock on a missing file: each call but Close returns the error.
 type noFlock struct{ err error }
 
 func (f noFlock) TryLock() (bool, error)     { return false, f.err }

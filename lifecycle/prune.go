@@ -16,34 +16,34 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// Retention says which completed sessions prune moves to the trash. 0 is no limit.
+// Retention limits the completed sessions; Prune moves the others to the trash. 0 means no
+// limit.
 type Retention struct {
-	Sessions int           // so many completed sessions stay
-	Age      time.Duration // those completed longer ago go
-	Bytes    int64         // of all completed sessions on the disk: the oldest ones go
-	Trash    time.Duration // what lies in the trash longer is deleted for good; 0 keeps it
+	Sessions int           // number of completed sessions that stay
+	Age      time.Duration // time after its completion that a session stays
+	Bytes    int64         // bytes that all completed sessions may take; the oldest go first
+	Trash    time.Duration // time in the trash after which a session is deleted for good
 }
 
-// A Retired is a session that prune moves, or has moved, to the trash, or that is
-// deleted for good.
+// A Retired is a session that Prune moves, or has moved, to the trash, or deletes for good.
 type Retired struct {
 	ID      session.ID
 	Why     string
 	Bytes   int64 // on the disk, as du counts them
 	ForGood bool
 
-	at time.Time // when it was completed, or came to the trash
+	at time.Time // when it was completed, or moved to the trash
 }
 
-// Prune moves completed sessions beyond the limits to the trash, the oldest
-// completed first, deletes for good what lay there too long, and frees the contents that
-// no checkpoint needs any more. Sessions that are
-// active, paused, pinned, held or edited outside are never touched. What a listing
-// shows decides nothing: a session is read whole, and once more under its lease right
-// before it is moved. One that turns out to be damaged is moved to corrupted/ instead.
+// Prune moves completed sessions beyond the limits to the trash, the oldest completed
+// first. It deletes for good what was in the trash too long, and removes the contents that
+// no checkpoint needs. It never touches sessions that are active, paused, pinned, held or
+// edited outside. A listing decides nothing: a session is read whole, and once more under
+// its lease right before it is moved. If it turns out to be damaged, it is moved to
+// corrupted/ instead.
 //
-// With dryRun Prune only says what would go. A session that cannot be read or moved is
-// skipped; the errors come back joined.
+// With dryRun Prune only returns what it would do. It skips a session that cannot be read or
+// moved, and returns the errors joined.
 func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired, error) {
 	take := s.lockCleared
 	if dryRun {
@@ -101,14 +101,14 @@ func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired,
 	return done, errors.Join(errs...)
 }
 
-// stays says that an error is a reason to leave a session where it is, without a word.
+// stays reports whether err is an expected reason to leave a session where it is, which is
+// not reported.
 func stays(err error) bool {
 	return slices.ContainsFunc([]error{ErrBusy, ErrNotComplete, ErrNotFound, ErrEdited, ErrFutureVersion}, func(why error) bool { return errors.Is(err, why) })
 }
 
-// beyond are the completed sessions that the limits do not keep, and those among the
-// ones that count which cannot be read. What a listing shows may lag behind the journal,
-// so it only says whether a closer look is needed.
+// beyond returns the completed sessions beyond the limits, and those that cannot be read. A
+// listing may lag behind the journals, so it only decides whether the sessions are read.
 func (s *Store) beyond(r Retention) (goes []Retired, failed []Info, err error) {
 	infos, err := s.List()
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Store) beyond(r Retention) (goes []Retired, failed []Info, err error) {
 	return r.exceeded(whole, now), failed, nil
 }
 
-// exceeded are those of some completed sessions that the limits do not keep, the oldest
+// exceeded returns those of the completed sessions that are beyond the limits, the oldest
 // completed first.
 func (r Retention) exceeded(all []Retired, now time.Time) (goes []Retired) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b Retired) int { // the newest completed first
@@ -169,8 +169,8 @@ func (r Retention) exceeded(all []Retired, now time.Time) (goes []Retired) {
 	return goes
 }
 
-// completedAt says of a session that was read whole when it was completed. ErrNotComplete says
-// that it was not, or that its next holder has a rewind of the project's files to finish.
+// completedAt returns when a session that was read whole was completed. The error wraps
+// ErrNotComplete if it is not complete, or if its next holder has to finish a rewind.
 func completedAt(ld *folder.Contents, err error) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
@@ -181,7 +181,7 @@ func completedAt(ld *folder.Contents, err error) (time.Time, error) {
 	return ld.State.Header().CompletedAt, nil
 }
 
-// readShown reads a session whole that this process does not hold.
+// readShown reads a whole session that this process does not hold.
 func (s *Store) readShown(id session.ID) (*folder.Contents, error) {
 	ld, err := s.readWhole(id)
 	if err != nil {
@@ -190,8 +190,8 @@ func (s *Store) readShown(id session.ID) (*folder.Contents, error) {
 	return ld, ld.Dir.Close()
 }
 
-// readHeld reads a session whole whose lease this process has. A damaged one is moved
-// to corrupted/.
+// readHeld reads a whole session whose lease this process has. It moves a damaged session to
+// corrupted/.
 func (s *Store) readHeld(id session.ID, lease *writer.Lock) (ld *folder.Contents, err error) {
 	dir, err := s.sessionDir(id)
 	if err == nil {
@@ -204,7 +204,7 @@ func (s *Store) readHeld(id session.ID, lease *writer.Lock) (ld *folder.Contents
 	return ld, nil
 }
 
-// moveToTrash moves a session that nobody holds, if it is complete still. The caller
+// moveToTrash moves a session to the trash if it is not held and still complete. The caller
 // holds the store lock.
 func (s *Store) moveToTrash(x Retired) error {
 	note := trashed{s.opts.Now().UTC(), x.Why}
@@ -235,21 +235,21 @@ func (s *Store) emptyTrash(ctx context.Context, x Retired) error {
 	return nil
 }
 
-// freeShare is the part of the free space that checkpoints may take: one in so many.
+// freeShare limits the checkpoints to this fraction of the free space: one tenth.
 const freeShare = 10
 
-// CheckpointsOver is by how many bytes what may not be removed of the checkpoints is
-// above the limit, 0 while it is within.
+// CheckpointsOver returns by how many bytes the checkpoints that may not be removed exceed
+// the limit; 0 if they do not.
 func (s *Session) CheckpointsOver() int64 {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
 	return s.files.over
 }
 
-// thin removes the checkpoints that the policy does not keep, and frees what they had.
-// It returns how many it removed. What fails is logged and left to the next time: the
-// checkpoint that was made is good. Once a sweep has failed nothing more is removed: it
-// would free nothing. The caller holds mu.
+// thin removes checkpoints beyond the limit of the policy, sweeps their contents, and returns
+// how many it removed. A failure is only logged, because the new checkpoint is good, and the
+// next call tries again. After a failed sweep nothing more is removed, because it would free
+// nothing. The caller holds mu.
 func (s *Session) thin(ctx context.Context) int {
 	k := &s.files
 	limit, err := s.store.checkpointLimit(k.store)
@@ -277,7 +277,7 @@ func (s *Session) thin(ctx context.Context) int {
 	return len(done.Removed)
 }
 
-// sweep frees what removed checkpoints had, now where nobody is in the way.
+// sweep removes the contents of removed checkpoints, unless another process is busy with them.
 func (s *Session) sweep() {
 	swept, err := s.files.store.sweep()
 	if err != nil {
@@ -291,8 +291,8 @@ func (s *Session) sweep() {
 	s.log.Info().Int("blobs", len(swept.Hashes)).Int64("bytes", swept.Bytes).Msg("freed what removed checkpoints had")
 }
 
-// checkpointLimit is how many bytes the checkpoints may take: those of the policy, or a
-// share of what would be free on the disk without them where that is less; 0 is no limit.
+// checkpointLimit returns how many bytes the checkpoints may take: the limit of the policy, or
+// a tenth of what would be free on the disk without them if that is less. 0 means no limit.
 func (s *Store) checkpointLimit(cps *Checkpoints) (int64, error) {
 	limit := s.opts.Policy.CheckpointBytes
 	if limit <= 0 {
@@ -301,7 +301,7 @@ func (s *Store) checkpointLimit(cps *Checkpoints) (int64, error) {
 	bytes, err := writer.FreeBytes(s.Path())
 	free := int64(min(bytes, 1<<62))
 	if err != nil || free/freeShare >= limit {
-		return limit, nil //nolint:nilerr // not known on this system
+		return limit, nil //nolint:nilerr // free space is not known on this system
 	}
 	taken, err := cps.blobs.Usage()
 	if err != nil {
@@ -310,9 +310,9 @@ func (s *Store) checkpointLimit(cps *Checkpoints) (int64, error) {
 	return min(limit, max((free+taken)/freeShare, 1)), nil
 }
 
-// keeps names of all entries those that stay whatever they take: the one that the session
-// knows the files by, the one that its undo goes back to, what rewinds need, and the trees
-// of tasks that were set back. It is all of them where these are not known.
+// keeps returns which entries stay regardless of the limit: the session's newest checkpoint,
+// the one that undo returns to, those that rewinds need, and those with the trees of tasks
+// that were set back. If the latter are not known, all entries stay.
 func (s *Session) keeps(all []*checkpoint.Entry) func(*checkpoint.Entry) bool {
 	at := s.mark.Load()
 	stays := map[string]bool{at.Checkpoint: true, at.Undo: true}
@@ -327,8 +327,8 @@ func (s *Session) keeps(all []*checkpoint.Entry) func(*checkpoint.Entry) bool {
 	}
 }
 
-// unfinishedSessions says of a session whether it may be gone on with: it is not
-// complete, or it is damaged and can be recovered. Nothing is read before the first call.
+// unfinishedSessions returns a function that reports whether a session may be resumed or
+// recovered: it is not complete, or it is damaged. Nothing is read before the first call.
 func (s *Store) unfinishedSessions() func(string) bool {
 	var unfinished map[string]bool
 	return func(name string) bool {

@@ -22,18 +22,19 @@ import (
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// others are a session's small files, besides its state.
+// others are the small files of a session that repair does not know.
 var others = []repair.File{
 	{Name: metaFile, Check: func(dir writer.FS) error { return folder.ReadSmall(dir, metaFile, &Meta{}) }},
 	{Name: recoveryFile, Check: func(dir writer.FS) error { return folder.ReadSmall(dir, recoveryFile, &repair.Note{}) }},
 }
 
-// recoveryFile stands in the folder of a session that was recovered.
+// recoveryFile is in the folder of a recovered session.
 const recoveryFile = "recovery.json"
 
-// Verify reads everything that a session has, without a lock, and changes
-// nothing. While a writer is live the end of its journal may look torn for a moment:
-// Verify then reads it again. The error is for a session that is not there.
+// Verify reads all files of a session, without a lock, and changes nothing. While a writer
+// is live the end of its journal may look torn for a moment; Verify then reads it again.
+// Damage is in the report. The error is for a session that is missing or whose holder
+// cannot be found out.
 func (s *Store) Verify(id session.ID) (repair.Report, error) {
 	r := repair.Report{ID: id}
 	dir, err := s.sessionDir(id)
@@ -65,8 +66,8 @@ func (s *Store) verifyChain(r *repair.Report) {
 	r.CheckChain(cps.Store, nil)
 }
 
-// VerifyData reads every blob that the checkpoints of the session of a report need, which
-// may be many bytes, and adds to the report what is damaged or missing.
+// VerifyData reads every blob that the checkpoints of the report's session need, and adds
+// damaged and missing ones to the report. It may read many bytes.
 func (s *Store) VerifyData(r *repair.Report) error {
 	cps, err := s.Checkpoints()
 	if errors.Is(err, ErrNotFound) {
@@ -79,8 +80,8 @@ func (s *Store) VerifyData(r *repair.Report) error {
 	return r.CheckData(cps.Store, cps.blobs, s.Path())
 }
 
-// VerifyBlobs reads every blob of the store, named or not, and returns how many
-// there are and which are damaged.
+// VerifyBlobs reads every blob of the store, whether a checkpoint needs it or not, and
+// returns their number and the damaged ones.
 func (s *Store) VerifyBlobs() (n int, damaged []repair.Fault, err error) {
 	root, err := writer.OpenDir(s.root(), blobsDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,16 +94,16 @@ func (s *Store) VerifyBlobs() (n int, damaged []repair.Fault, err error) {
 	return repair.CheckBlobs(blob.New(root), s.Path())
 }
 
-// Recover makes a new session out of a damaged one, which stays exactly as it is: name is
-// that of a session, or of a folder in corrupted/. [repair.Recover] says what the
-// strategies are; "" takes the one that saves most. With dryRun it only says what would
-// come of it. The new session has the name and the pin of the damaged one and what its log
-// still has of the conversation, and requires validation until [Store.Accept]. A crash
+// Recover makes a new session from a damaged one and does not change the damaged one. name
+// is that of a session, or of a folder in corrupted/. [repair.Recover] documents the
+// strategies; "" chooses the one that saves most. With dryRun Recover only returns what it
+// would do. The new session has the name and the pin of the damaged one and the part of the
+// conversation that its log still has. It requires validation until [Store.Accept]. A crash
 // leaves no new session or the whole one.
 //
-// The error is a [*BusyError] where somebody holds the session, ErrNotFound where
-// there is none of that name, and wraps ErrCorrupt where the strategy comes to
-// nothing; what was found is returned then, too.
+// The error wraps a [*BusyError] if the session is held, ErrNotFound if there is none of that
+// name, and ErrCorrupt if the strategy finds nothing to recover; then the Recovery is returned
+// as well.
 func (s *Store) Recover(ctx context.Context, name, strategy string, dryRun bool) (*repair.Recovery, error) {
 	id, where, err := s.findDamaged(name)
 	if err != nil {
@@ -138,7 +139,7 @@ func (s *Store) recover(ctx context.Context, id session.ID, where, strategy stri
 		return r, err
 	}
 	meta := takeMeta(dir, r)
-	p, _ := s.Plan(id.Module) // where there is none nothing tells of its tasks
+	p, _ := s.Plan(id.Module) // without a plan there is no advice about its tasks
 	r.Advise(p, PlanPath(id.Module))
 	if dryRun {
 		return r, nil
@@ -146,8 +147,8 @@ func (s *Store) recover(ctx context.Context, id session.ID, where, strategy stri
 	return r, s.makeRecovered(ctx, dir, r, meta)
 }
 
-// free returns a [*BusyError] when somebody holds the session of a folder. Something
-// that is no file in the lock's place is damage, and no lock.
+// free returns a [*BusyError] if the session of a folder is held. A lock file that is not a
+// regular file is damage and no lock.
 func free(dir writer.FS) error {
 	owner, held, err := writer.Holder(dir, leaseFile)
 	if held {
@@ -159,8 +160,8 @@ func free(dir writer.FS) error {
 	return err
 }
 
-// takeMeta reads the name and the pin of the damaged session for the new one: a person who
-// looks for the work under its name finds the session that continues it. The damaged one keeps both.
+// takeMeta reads the name and the pin of the damaged session for the new one, so that a person
+// finds the new session under the known name. The damaged session keeps both.
 func takeMeta(dir writer.FS, r *repair.Recovery) Meta {
 	m, err := readMeta(dir, metaFile)
 	if err != nil {
@@ -176,7 +177,7 @@ func takeMeta(dir writer.FS, r *repair.Recovery) Meta {
 	return m
 }
 
-// makeRecovered makes the new session. It is not held afterwards.
+// makeRecovered makes the new session and releases it.
 func (s *Store) makeRecovered(ctx context.Context, from writer.FS, r *repair.Recovery, meta Meta) error {
 	c, err := s.make(ctx, r.From.Module, first{
 		event: record.EventRecovered,
@@ -200,8 +201,8 @@ func (s *Store) makeRecovered(ctx context.Context, from writer.FS, r *repair.Rec
 	return c.Close()
 }
 
-// findDamaged finds what is meant by a name: a session in its place, or what was
-// quarantined, the newest where there are several.
+// findDamaged finds the session of a name and its folder: in sessions/, or in corrupted/. Of
+// several in corrupted/ it returns the newest.
 func (s *Store) findDamaged(name string) (session.ID, string, error) {
 	id, err := s.Resolve(name)
 	if bad, ok := errors.AsType[*DamagedError](err); ok {
@@ -210,8 +211,8 @@ func (s *Store) findDamaged(name string) (session.ID, string, error) {
 	return id, sessionsDir + "/" + id.String(), err
 }
 
-// Accept records that a person has looked at a recovered session. It changes nothing in a
-// session that does not require validation.
+// Accept records that a person has validated a recovered session. It changes nothing if the
+// session does not require validation.
 func (s *Store) Accept(ctx context.Context, id session.ID) error {
 	sess, err := s.Open(id)
 	if err != nil {
@@ -230,22 +231,22 @@ func (s *Store) Accept(ctx context.Context, id session.ID) error {
 	return err
 }
 
-// An Edit says what somebody changed in a session's files outside.
+// An Edit is what was changed in a session's files outside.
 type Edit struct {
-	Changes []string          // operations and how many, as the log names them
-	Rules   []session.Finding // that what was edited breaks
+	Changes []string          // operations with their numbers, named as in the log
+	Rules   []session.Finding // rules that the edited State breaks
 }
 
-// AcceptEdit takes a session's files as somebody edited them: the change becomes a
-// record of the journal, and both files are written anew with their checksums. A crash
-// leaves the session as edited as it was, or accepted. With dryRun it only says what was
-// edited. A session that was not is left alone, and the error says so.
+// AcceptEdit accepts the edit of a session's files: the change becomes a record of the
+// journal, and both files are written again with their checksums. A crash leaves the session
+// edited or accepted. With dryRun AcceptEdit only returns the edit. If the session was not
+// edited, the error has class invalid and nothing is changed.
 func (s *Store) AcceptEdit(id session.ID, dryRun bool) (Edit, error) {
 	return s.endEdit(id, "accept edit", dryRun, false)
 }
 
-// DiscardEdit quarantines the edited files in the session's folder and writes them again
-// from the journal. Otherwise it is AcceptEdit.
+// DiscardEdit quarantines the edited files in the session's folder and writes the files again
+// from the journal. In all else it is like AcceptEdit.
 func (s *Store) DiscardEdit(id session.ID, dryRun bool) (Edit, error) {
 	return s.endEdit(id, "discard edit", dryRun, true)
 }
@@ -264,7 +265,7 @@ func (s *Store) endEdit(id session.ID, op string, dryRun, discard bool) (Edit, e
 	return edit, nil
 }
 
-// findEdit says what was edited, without a lock.
+// findEdit returns what was edited, without a lock.
 func (s *Store) findEdit(id session.ID, op string) (edit Edit, err error) {
 	dir, err := s.sessionDir(id)
 	if err != nil {
@@ -286,7 +287,7 @@ func (s *Store) findEdit(id session.ID, op string) (edit Edit, err error) {
 	return edit, nil
 }
 
-// settleEdit reads the session again, under its lease, and accepts or quarantines the edit.
+// settleEdit reads the session again, under its lease, and accepts or discards the edit.
 func (s *Store) settleEdit(id session.ID, discard bool) error {
 	held, err := s.hold(id, true)
 	if err != nil {
@@ -304,17 +305,16 @@ func (s *Store) settleEdit(id session.ID, discard bool) error {
 	return errors.Join(c.Show(edited), c.Close())
 }
 
-// Preflight looks at what a run needs of the store before it begins: that it can
-// be written, that it belongs to this user alone, and that there is room. It
-// returns what is not so.
+// Preflight checks what a run needs of the store before it begins: that it can be written,
+// that it belongs to this user alone, and that there is room. It returns the checks that
+// failed.
 func (s *Store) Preflight() []repair.Check {
 	all := []repair.Check{repair.Writing(s.root()), repair.Modes(s.root()), repair.Space(s.root(), commit.LowSpace)}
 	return slices.DeleteFunc(all, func(f repair.Check) bool { return f.Mend == "" })
 }
 
-// Doctor looks at what a store stands on: the file system, how long an fsync
-// takes on it, free space, permissions, locks, and every session. It writes one
-// temporary file and removes it.
+// Doctor checks the file system, the time of an fsync, free space, permissions, locks and
+// every session. It writes one temporary file and removes it.
 func (s *Store) Doctor(ctx context.Context) []repair.Check {
 	all := []repair.Check{repair.FileSystem(s.root()), repair.Sync(s.root()), repair.Space(s.root(), commit.LowSpace), repair.Modes(s.root()), s.checkLock(ctx), s.checkReserve()}
 	all = append(all, s.checkBytes(), s.checkCheckpoints())
@@ -323,7 +323,7 @@ func (s *Store) Doctor(ctx context.Context) []repair.Check {
 	return append(all, s.checkCorrupted()...)
 }
 
-// checkCorrupted names the damaged sessions from which none was recovered.
+// checkCorrupted reports the damaged sessions from which no session was recovered.
 func (s *Store) checkCorrupted() (all []repair.Check) {
 	lost, err := s.Quarantined()
 	if err != nil {
@@ -338,7 +338,7 @@ func (s *Store) checkCorrupted() (all []repair.Check) {
 	return all
 }
 
-// checkBytes says where the bytes are, as du counts them.
+// checkBytes reports how many bytes each folder takes, as du counts them.
 func (s *Store) checkBytes() repair.Check {
 	var parts []string
 	for _, name := range []string{sessionsDir, checkpointsDir, blobsDir, trashDir, corruptedDir, "cache"} {
@@ -349,7 +349,7 @@ func (s *Store) checkBytes() repair.Check {
 	return repair.Check{Name: "bytes", Found: strings.Join(parts, ", ")}
 }
 
-// checkCheckpoints says what the checkpoints take, to the byte.
+// checkCheckpoints reports what the checkpoints take, to the byte.
 func (s *Store) checkCheckpoints() repair.Check {
 	f := repair.Check{Name: "checkpoints"}
 	u, err := s.CheckpointUsage()
@@ -386,7 +386,7 @@ func (s *Store) checkReserve() repair.Check {
 	return f
 }
 
-// checkSessions names what is not as it should be; the rest is one line.
+// checkSessions reports each session with a problem, and the others in one line.
 func (s *Store) checkSessions() []repair.Check {
 	folders, err := s.folders(sessionsDir)
 	if err != nil {
@@ -395,7 +395,7 @@ func (s *Store) checkSessions() []repair.Check {
 	slices.SortFunc(folders, func(a, b sessionFolder) int { return strings.Compare(a.name, b.name) })
 	var all []repair.Report
 	for _, f := range folders {
-		if r, err := s.Verify(f.id); err == nil { // or it was removed meanwhile
+		if r, err := s.Verify(f.id); err == nil { // else the session was removed meanwhile
 			all = append(all, r)
 		}
 	}

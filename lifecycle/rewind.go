@@ -16,12 +16,12 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// Rewind brings the project's files, the State, or both back to a checkpoint. It makes
-// a checkpoint first, to which Undo goes back. Of the files only what this session's own
-// tasks changed since is brought back; the rest is kept and reported. The begin is
-// on record before the first file is changed, and the end with the State after the
-// last: a rewind that is cut off is finished by the next Open. What the plan's boxes
-// say follows the State.
+// Rewind brings the project's files, the State, or both back to a checkpoint. It first makes
+// a checkpoint, to which Undo returns. It brings back only files that this session's own
+// tasks changed since, and reports the others, which stay. The begin of the rewind is
+// recorded before the first file is changed, and its end together with the State after the
+// last, so that the next Open finishes a rewind that was interrupted. The boxes of the plan
+// follow the State.
 func (s *Session) Rewind(ctx context.Context, to checkpoint.ID, opts rewind.Options) (rewind.Result, error) {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
@@ -32,9 +32,9 @@ func (s *Session) Rewind(ctx context.Context, to checkpoint.ID, opts rewind.Opti
 	return done, nil
 }
 
-// Undo takes the last rewind back: files and State are as they were before it, but
-// for what was changed since. An Undo can be undone as well. ErrNotFound says that there
-// was no rewind.
+// Undo takes back the last rewind: files and State become what they were before it, except
+// for what was changed since. An Undo can be undone as well. The error wraps ErrNotFound if
+// there was no rewind.
 func (s *Session) Undo(ctx context.Context, opts rewind.Options) (rewind.Result, error) {
 	id, err := rewind.Undo(s.id, *s.mark.Load())
 	if err != nil {
@@ -50,13 +50,13 @@ func (s *Session) rewind(ctx context.Context, to checkpoint.ID, opts rewind.Opti
 	p := s.planner()
 	r, would, err := p.Preview(ctx, to, opts)
 	if err != nil || opts.DryRun || would.Nothing() {
-		return would, err // one that changes nothing must not take the place of what undo goes back to
+		return would, err // an empty rewind must not replace the checkpoint that Undo returns to
 	}
 	return s.runRewind(ctx, p, r, would)
 }
 
-// PlanRewind says what [Session.Rewind] would do, or, where to is zero, [Session.Undo],
-// without a lock and without changing anything, whoever holds the session.
+// PlanRewind returns what [Session.Rewind] would do or, if to is zero, [Session.Undo]. It
+// takes no lock and changes nothing, and the session may be held.
 func (s *Store) PlanRewind(ctx context.Context, id session.ID, to checkpoint.ID, opts rewind.Options) (rewind.Result, error) {
 	ld, err := s.readWhole(id)
 	if err != nil {
@@ -87,15 +87,15 @@ func (s *Store) PlanRewind(ctx context.Context, id session.ID, to checkpoint.ID,
 	return would, nil
 }
 
-// SetBack brings the files that a failed task changed back to what they were before the
-// first of its attempts; see [rewind.Planner.SetBack]. It is a [Session.Rewind] of the
-// files, but for three things: undo goes back to where it went before, the tree as the task
-// left it stays until the session is pruned (see [Store.FailedTrees]), and there are reasons
-// to leave all files as they are: why is one, "" for none. A task that changed nothing has
-// no Result.Before.
+// SetBack brings the files that a failed task changed back to what they were before its first
+// attempt; see [rewind.Planner.SetBack]. It is a [Session.Rewind] of the files with three
+// differences. Undo still returns to the checkpoint that it returned to before. The tree as
+// the task left it stays until the session is pruned (see [Store.FailedTrees]). And there may
+// be a reason to leave all files as they are: then why is not "". If the task changed nothing,
+// Result.Before is not set.
 //
-// After an error that wraps [checkpoint.ErrUnchanged] the files are as they were. After
-// another one the rewind has begun: the next Open finishes it, and a second SetBack is refused.
+// After an error that wraps [checkpoint.ErrUnchanged] the files are unchanged. After any other
+// error the rewind has begun: the next Open finishes it, and a second SetBack is refused.
 func (s *Session) SetBack(ctx context.Context, task string) (done rewind.Result, why string, err error) {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
@@ -125,20 +125,20 @@ func (s *Session) setBack(ctx context.Context, task string) (rewind.Result, stri
 	return done, "", err
 }
 
-// maxReason bounds a reason that is put on record, in bytes.
+// maxReason bounds a recorded reason, in bytes.
 const maxReason = 1 << 10
 
-// NotSetBack puts on record why the files of a failed task stay as it left them. The text
-// is redacted, and cut at 1 KiB.
+// NotSetBack records why the files of a failed task were not set back. The text is redacted
+// and cut at 1 KiB.
 func (s *Session) NotSetBack(task, why string) error {
 	why = s.Redact(why)
 	why = strings.ToValidUTF8(why[:min(len(why), maxReason)], "")
 	return s.append(actors.Entry{Ops: []record.Op{{Name: record.OpNotSetBack, Task: task, To: why}}})
 }
 
-// FailedTrees are the numbers of those of some entries that have the tree of a failed task
-// whose files were set back. They stay, whatever checkpoints take, until their session is
-// pruned or deleted. A session is there as long as its folder is.
+// FailedTrees returns the numbers of the entries that have the tree of a failed task whose
+// files were set back. They stay, regardless of the limit, until their session is pruned or
+// deleted: as long as its folder is in sessions/.
 func (s *Store) FailedTrees(all []*checkpoint.Entry) (map[uint64]bool, error) {
 	folders, err := s.folders(sessionsDir)
 	if err != nil {
@@ -149,8 +149,8 @@ func (s *Store) FailedTrees(all []*checkpoint.Entry) (map[uint64]bool, error) {
 	}), nil
 }
 
-// planner plans rewinds of a session, of which the newest State, the last record and the
-// last checkpoint are given.
+// planner returns the planner of rewinds of a session with this newest State, mark of the
+// last record, and last checkpoint.
 func (s *Store) planner(id session.ID, newest func() *session.State, at session.Mark, cps *Checkpoints, last *checkpoint.Entry) *rewind.Planner {
 	p := &rewind.Planner{ID: id, State: newest, Mark: at, Last: last,
 		Meta:      func() checkpoint.Meta { return s.meta(id, newest(), at, last) },
@@ -161,8 +161,8 @@ func (s *Store) planner(id session.ID, newest func() *session.State, at session.
 	return p
 }
 
-// planner plans rewinds of the session. It has no chain where the session has no checkpoint
-// and nobody opened the chain. The caller holds mu.
+// planner returns the planner of rewinds of the session. It has no chain unless
+// openCheckpoints has opened one. The caller holds mu.
 func (s *Session) planner() *rewind.Planner {
 	return s.store.planner(s.id, s.State, *s.mark.Load(), s.files.store, s.files.last)
 }
@@ -175,16 +175,16 @@ func (s otherSessions) WholeIncarnation(id session.ID) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_ = ld.Dir.Close() // nothing was written
+	_ = ld.Dir.Close() // nothing was written through it
 	return ld.At.Incarnation, nil
 }
 
-// runRewind carries out what was planned. The caller holds mu.
+// runRewind executes a planned rewind. The caller holds mu.
 func (s *Session) runRewind(ctx context.Context, p *rewind.Planner, r *session.Rewinding, would rewind.Result) (rewind.Result, error) {
 	run := &rewindRun{Session: s}
 	done, err := p.Run(ctx, run, r, would)
 	switch {
-	case run.begun.IsZero(): // the caller gets the reason
+	case run.begun.IsZero(): // it did not begin: the caller gets the error, nothing is logged
 	case err != nil:
 		actors.Cause(s.log.Warn(), err).Str("checkpoint", r.To).Dur("duration_ms", time.Since(run.begun)).Msg("rewind failed")
 	default:
@@ -195,8 +195,8 @@ func (s *Session) runRewind(ctx context.Context, p *rewind.Planner, r *session.R
 	return done, err
 }
 
-// finishRewind finishes the rewind that the last holder had begun. One that cannot be
-// finished is given up.
+// finishRewind finishes the rewind that the last holder had begun. It gives up a rewind whose
+// checkpoints are damaged or gone.
 func (s *Session) finishRewind(r *session.Rewinding) error {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
@@ -221,13 +221,13 @@ func (s *Session) finishRewind(r *session.Rewinding) error {
 	return nil
 }
 
-// shortID is the ID of a checkpoint as messages show it.
+// shortID returns the ID of a checkpoint as messages show it.
 func shortID(id string) string { return id[:min(len(id), 8)] }
 
 // rewindRun is the [rewind.Session] of one rewind. Its caller holds mu.
 type rewindRun struct {
 	*Session
-	begun time.Time // when the begin was put on record; zero before
+	begun time.Time // when the begin was recorded; zero before that
 }
 
 func (s *rewindRun) Before(ctx context.Context, r *session.Rewinding, target *checkpoint.Entry) (*checkpoint.Entry, error) {
@@ -247,7 +247,7 @@ func (s *rewindRun) Begin(ctx context.Context, r *session.Rewinding) error {
 
 func (s *rewindRun) After(ctx context.Context, r *session.Rewinding, target, before *checkpoint.Entry) (*checkpoint.Entry, error) {
 	k := &s.files
-	k.last = before // the session's line continues through it
+	k.last = before // so that it becomes the parent of the next checkpoint
 	after, err := s.checkpoint(ctx, checkpoint.AfterRewind, r.Task, target.Number)
 	if err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func (s *rewindRun) After(ctx context.Context, r *session.Rewinding, target, bef
 }
 
 func (s *rewindRun) End(ctx context.Context, r *session.Rewinding, st *session.State, changes []checkpoint.Change) error {
-	if st != nil { // it is accepted, and committed together with the end
+	if st != nil { // Update only accepts it; the commit of the end makes it durable
 		if err := s.Update(func(*session.State) (*session.State, error) { return st, nil }); err != nil {
 			return err
 		}

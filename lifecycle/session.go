@@ -19,12 +19,12 @@ import (
 	"github.com/lopen-dev/lopen/writer/process"
 )
 
-// A Session is a session that this process holds for writing. Save, Update,
-// State, Critical, Paused and Change never wait for the disk. All methods may be called
-// from any goroutine.
+// A Session is a session that this process holds for writing. Save, Update, State,
+// Critical, Paused and Change never wait for the disk. All methods may be called from any
+// goroutine.
 //
-// The actor is not part of what a caller sees: it takes entries as they are, and what
-// has not passed Append, AppendEvent and Record is neither redacted nor checked.
+// The actor is not exported, because it neither redacts nor checks entries; Append,
+// AppendEvent and Record do.
 type Session struct {
 	actor    *actors.Actor
 	store    *Store
@@ -33,17 +33,18 @@ type Session struct {
 	redact   *redact.Redactor
 	mark     *atomic.Pointer[session.Mark] // of the last durable record
 	files    projectFiles
-	recorded atomic.Bool // what was last found of the files is on record, with a checkpoint
+	recorded atomic.Bool // a checkpoint has recorded the last changes that were found
 }
 
-// Open resumes a session: it takes the lease, loads the State, and continues the journal in a
-// new epoch. What Open read is durable when it returns. The error is ErrNotFound, a
-// [*BusyError] that names the holder, ErrCorrupt or ErrFutureVersion. A damaged session is moved to corrupted/ with its reason; one that
-// was only edited outside stays where it is: a [*DamagedError] says where each is now.
+// Open resumes a session: it takes the lease, loads the State, and continues the journal in
+// a new epoch. When it returns nil, everything that it read is durable. The error wraps
+// ErrNotFound, a [*BusyError] that names the holder, ErrCorrupt, ErrEdited or
+// ErrFutureVersion. Open moves a damaged session to corrupted/ with the reason; a session
+// that was only edited outside stays. In both cases a [*DamagedError] says where it is.
 //
-// A session that its files call active comes back with the exit reason "crashed": its
-// last holder died. A loop that resumes a session sets the status to active again, so
-// that its own death is seen as well.
+// If a session is active in its files, its last holder died, and the State gets the exit
+// reason "crashed". A loop that resumes a session sets the status to active again, so that
+// its own death is detected as well.
 func (s *Store) Open(id session.ID) (*Session, error) {
 	c, err := s.committer(id, record.EventResumed)
 	if err != nil {
@@ -67,7 +68,7 @@ func (s *Store) Open(id session.ID) (*Session, error) {
 	return sess, nil
 }
 
-// run starts the writer goroutine of a session. On an error the committer is closed.
+// run starts the writer goroutine of a session. After an error the committer is closed.
 func (s *Store) run(st *session.State, c actors.Committer, mark *atomic.Pointer[session.Mark]) (*Session, error) {
 	opts := s.opts.ofActor(st)
 	opts.Quiet, opts.Every = s.pace, s.pace
@@ -78,8 +79,7 @@ func (s *Store) run(st *session.State, c actors.Committer, mark *atomic.Pointer[
 	return &Session{actor: a, store: s, id: st.ID(), log: actors.SessionLog(s.opts.Logger, st.ID()), redact: s.opts.Policy.redactor(), mark: mark}, nil
 }
 
-// resume finishes what the last holder had begun: a rewind, and tool calls without an
-// answer.
+// resume finishes the rewind that the last holder had begun, and answers its open tool calls.
 func (s *Session) resume() error {
 	at := s.mark.Load()
 	if at.Rewinding != nil {
@@ -90,37 +90,37 @@ func (s *Session) resume() error {
 	return s.closeCalls(at.OpenCalls)
 }
 
-// Incarnation names the folder that the session's records are in, in 16 hex digits. It
-// is another one after Unpause has made a session again whose folder was removed.
+// Incarnation returns 16 hex digits that identify this incarnation of the session. They
+// change when its folder was removed and Unpause makes the session again.
 func (s *Session) Incarnation() string { return s.mark.Load().Incarnation }
 
-// ID is the session's identity.
+// ID returns the session's ID.
 func (s *Session) ID() session.ID { return s.id }
 
-// Logger is the session's log: each line has the session's ID. It belongs to the
-// session; a caller that wants more fields derives another one.
+// Logger returns the session's log, whose lines have the session's ID. A caller that wants
+// more fields derives a logger from it.
 func (s *Session) Logger() *zerolog.Logger { return &s.log }
 
 // State returns the newest accepted State, without a lock. It may not be durable yet.
 func (s *Session) State() *session.State { return s.actor.State() }
 
-// Save accepts st, or with nil the newest State, to be committed. It never waits. nil
-// means accepted, not durable: this State or a newer one is committed. While the
-// session is paused the State is accepted all the same and a [*PausedError] is returned.
-// After Close has begun it is ErrClosed, and the State may or may not be part of the
-// last commit.
+// Save accepts st, or the newest State if st is nil, to be committed. It never waits. A nil
+// error means accepted, not durable: this State or a newer one will be committed. A paused
+// session accepts the State too, and Save returns a [*PausedError]. After Close has begun
+// Save returns ErrClosed, and the State may or may not be part of the last commit.
 func (s *Session) Save(st *session.State, t session.Trigger) error { return s.actor.Save(st, t) }
 
-// Update changes the newest State by compare and swap, in memory; fn is called again
-// when another goroutine was faster. The next Save, Sync, Flush or Close commits the
-// change, or the autosave. An error of fn changes nothing and is returned as it is.
+// Update changes the newest State by compare and swap, in memory. fn is called again when
+// another goroutine changed the State meanwhile. The next Save, Sync, Flush or Close commits
+// the change, or the autosave. When fn fails, nothing changes and Update returns that error
+// unwrapped.
 func (s *Session) Update(fn func(*session.State) (*session.State, error)) error {
 	return s.actor.Update(fn)
 }
 
 // Sync returns nil when everything that was accepted before the call is durable. It
-// returns the [*PausedError] while the session is paused, ErrClosed after Close, and
-// ctx's error when that ends first; the commit continues then.
+// returns the [*PausedError] while the session is paused, ErrClosed after Close, and the
+// cause of ctx when ctx ends first; the commit continues.
 func (s *Session) Sync(ctx context.Context) error { return s.actor.Sync(ctx) }
 
 // Flush is Sync, and on nil the session's readable files show the State, durably.
@@ -129,12 +129,12 @@ func (s *Session) Flush(ctx context.Context) error { return s.actor.Flush(ctx) }
 // Critical delivers one error per pause. The channel is never closed.
 func (s *Session) Critical() <-chan error { return s.actor.Critical() }
 
-// Paused returns the error of the pause that lasts, or nil.
+// Paused returns the error of the present pause, or nil.
 func (s *Session) Paused() error { return s.actor.Paused() }
 
-// Unpause tries again after the cause of a pause is gone. On nil everything that was
-// accepted is durable and the readable files show it. On an error the pause stays,
-// with the newer cause. On a session that is not paused it is Flush.
+// Unpause tries again after the cause of a pause is gone. When it returns nil, everything
+// that was accepted is durable and the readable files show it. On an error the pause stays,
+// with the newer cause. On a session that is not paused Unpause does what Flush does.
 func (s *Session) Unpause(ctx context.Context) error { return s.actor.Unpause(ctx) }
 
 // Done is closed when the writer goroutine has ended and the lease is free.
@@ -145,7 +145,7 @@ func (s *Session) redactJSON(object []byte) ([]byte, error) {
 	return out, err
 }
 
-// Redact returns text as the session would store it: with its credentials hidden.
+// Redact returns text as the session would store it, with credentials hidden.
 func (s *Session) Redact(text string) string {
 	out, _ := s.redact.String(text)
 	return out
@@ -159,20 +159,21 @@ func (s *Session) RedactArgs(argv []string) []string {
 
 // Close commits what was accepted, publishes it and releases the lease. It is
 // idempotent: every call waits for the same end and returns the same error. When ctx
-// ends first the error says what is not durable; the writer continues and holds the
+// ends first, the error says what is not durable. The writer then continues, and holds the
 // session's lease until the stuck call has returned.
 //
-// A session that is still active is paused by it, with the reason "paused": only one
-// whose process died is found active and counts as crashed. One that was found crashed
-// stays so if nothing was saved since. What removed checkpoints had is freed.
+// Close pauses a session that is still active, with the reason "paused". So only a session
+// whose process died is found active and counts as crashed. A session that was found crashed
+// stays crashed if nothing was saved since. Close also sweeps the contents of removed
+// checkpoints.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.actor.Close(ctx)
 	return errors.Join(err, s.closeCheckpoints())
 }
 
-// ofActor are the options of the actor of a session that begins with a State. A session
-// that was found crashed stays so where nothing was saved since: who opens it for a
-// moment has not resumed it.
+// ofActor returns the options of the actor of a session that begins with initial. A session
+// that was found crashed stays crashed if nothing was saved since, because opening it for a
+// moment does not resume it.
 func (o *Options) ofActor(initial *session.State) actors.Options {
 	return actors.Options{Logger: o.Logger, Autosave: o.Policy.Autosave, AtClose: func(st *session.State) *session.State {
 		if st.Status() != session.StatusActive || st == initial && st.Header().ExitReason != "" {
@@ -188,20 +189,20 @@ func (o *Options) ofActor(initial *session.State) actors.Options {
 	}}
 }
 
-// crashed notes on a State that its last holder ended without saying so. When that
-// holder worked last is left as it is.
+// crashed returns the State with the exit reason "crashed". UpdatedAt stays the time of the
+// last holder.
 func crashed(st *session.State) (*session.State, error) {
 	e := st.Edit()
 	e.Header().ExitReason = session.ExitCrashed
 	return e.State()
 }
 
-// path names a file of the session's folder, below the store's root.
+// path returns the path of a file in the session's folder, below .lopen.
 func (s *Session) path(file string) string { return sessionsDir + "/" + s.id.String() + "/" + file }
 
-// Change edits the newest State and saves the result under a trigger, without
-// waiting. It is Update and Save in one; fn may be called more than once when
-// another goroutine changes the State at the same moment.
+// Change edits the newest State and saves the result with a trigger, without waiting. It is
+// Update and Save in one. fn may be called more than once when another goroutine changes the
+// State meanwhile.
 func (s *Session) Change(t session.Trigger, fn func(*session.Edit) error) error {
 	now := s.store.opts.Now()
 	err := s.Update(func(st *session.State) (*session.State, error) {
@@ -251,15 +252,15 @@ func (s *Session) changeHeader(ctx context.Context, t session.Trigger, set func(
 	return s.Flush(ctx)
 }
 
-// PauseRequested says whether another process asked this session to pause.
+// PauseRequested reports whether another process asked this session to pause.
 func (s *Session) PauseRequested() bool {
 	_, err := s.store.root().Lstat(s.path(pauseFile))
 	return err == nil
 }
 
-// RequestPause pauses a session: one that nobody holds at once, one that is
-// held as soon as its holder looks, which a running loop does between two
-// tasks. The boolean says that a holder was asked.
+// RequestPause pauses a session. If the session is not held, it is paused at once and asked
+// is false. If it is held, its holder is asked; a loop looks for the request between two
+// tasks.
 func (s *Store) RequestPause(ctx context.Context, id session.ID) (asked bool, err error) {
 	sess, err := s.Open(id)
 	if err == nil {
@@ -278,7 +279,7 @@ func (s *Store) RequestPause(ctx context.Context, id session.ID) (asked bool, er
 	return true, nil
 }
 
-// request makes a file that the holder of a session looks for, and returns its name below
+// request creates a file that the holder of a session looks for, and returns its path below
 // .lopen.
 func (s *Store) request(id session.ID, file string) (string, error) {
 	name := sessionsDir + "/" + id.String() + "/" + file
@@ -290,18 +291,19 @@ func (s *Store) request(id session.ID, file string) (string, error) {
 }
 
 const (
-	// wakePatience is how long RequestWake gives the holder to answer.
+	// wakePatience is how long RequestWake waits for the holder's answer.
 	wakePatience = 3 * time.Second
 	wakePoll     = 20 * time.Millisecond
 )
 
-// WakeRequested says whether another process asked this session to end its wait. It is
-// true once for each request, and asking is the answer to it: call it only while waiting.
+// WakeRequested reports whether another process asked this session to end its wait. The call
+// itself answers the request, so it is true once for each request, and must be called only
+// while waiting.
 func (s *Session) WakeRequested() bool { return s.store.root().Remove(s.path(wakeFile)) == nil }
 
-// RequestWake asks the holder of a session to end its wait. The boolean says that it does;
-// it is false where nobody holds the session, or its holder does not wait, which takes three
-// seconds to find out unless a task is in progress.
+// RequestWake asks the holder of a session to end its wait. woken is true if the holder does.
+// It is false if the session is not held or its holder does not wait. Unless a task is in
+// progress, that takes three seconds to find out.
 func (s *Store) RequestWake(ctx context.Context, id session.ID) (woken bool, err error) {
 	owner, err := s.Holder(id)
 	if err != nil || owner == nil {
@@ -326,14 +328,14 @@ func (s *Store) RequestWake(ctx context.Context, id session.ID) (woken bool, err
 		}
 		select {
 		case <-tick.C:
-		case <-ctx.Done(): // one that cannot be taken back was met at the last moment
+		case <-ctx.Done(): // if the request is gone by now, the holder answered at the last moment
 			return errors.Is(s.root().Remove(name), fs.ErrNotExist), nil
 		}
 	}
 }
 
-// HoldChild takes the lock that the next command inherits. It is nil where nothing is
-// saved: no later holder looks for the command.
+// HoldChild takes the lock that the next command inherits. It returns nil in an unsaved
+// store, where no later holder looks for the command.
 func (s *Session) HoldChild() (*process.Lock, error) {
 	if !s.store.saves() {
 		return nil, nil
@@ -341,16 +343,16 @@ func (s *Session) HoldChild() (*process.Lock, error) {
 	return process.Hold(s.store.root(), s.path(childFile))
 }
 
-// ChildHeld says whether something still holds the lock that the last command inherited: the
-// command, or a process that it left behind. The caller is about to start none.
+// ChildHeld reports whether the lock that the last command inherited is still held: by the
+// command, or by a process that it left behind. The caller must not start a command meanwhile.
 func (s *Session) ChildHeld() (bool, error) {
 	o, err := process.FindOrphan(s.store.root(), s.path(childFile))
 	return o != nil || err != nil, err
 }
 
-// CommandEnded is how the command of the last attempt ended, nil where nobody knows. The
-// caller holds the session, and nothing holds the command's lock any more. What is written
-// down of an attempt whose outcome the State has is not returned.
+// CommandEnded returns how the command of the last attempt ended, or nil if that is not known
+// or the State already has the outcome of that attempt. The caller holds the session, and the
+// command's lock is free.
 func (s *Session) CommandEnded() (*process.Ended, error) {
 	e, err := process.ReadEnded(s.store.root(), s.path(childFile))
 	if err != nil || e == nil || e.Iteration != s.State().NumIterations()+1 {
@@ -359,10 +361,9 @@ func (s *Session) CommandEnded() (*process.Ended, error) {
 	return e, nil
 }
 
-// Orphan returns the command of a session that still holds its lock, or nil, also
-// of one that was deleted since somebody listed it. The session may lie in corrupted/.
-// The caller holds the session or its module, so that no run has it started; others ask
-// [Store.Abandoned].
+// Orphan returns the command of a session that still holds its lock, or nil if there is none
+// or the session was deleted. The session may be in corrupted/. The caller holds the session
+// or its module, so that no run starts a command meanwhile; others call [Store.Abandoned].
 func (s *Store) Orphan(id session.ID) (*process.Orphan, error) {
 	dir, err := writer.OpenDir(s.root(), s.folderOf(id))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -375,14 +376,15 @@ func (s *Store) Orphan(id session.ID) (*process.Orphan, error) {
 	return process.FindOrphan(dir, childFile)
 }
 
-// Abandoned returns the command of a session that nobody holds, if it still works, or a
-// process that it left behind, or nil. It makes no file and keeps no run from starting; anybody may call it.
+// Abandoned returns the command of a session that is not held, if the command or a process
+// that it left behind still runs; else nil. It makes no file and blocks no run, so anybody may
+// call it.
 func (s *Store) Abandoned(id session.ID) (*process.Orphan, error) {
 	return repair.Abandoned(s.root(), s.folderOf(id)+"/")
 }
 
-// folderOf is where a session's files are: in sessions/, or in corrupted/ once it was
-// moved there.
+// folderOf returns the folder of a session: in sessions/, or in corrupted/ if it was moved
+// there.
 func (s *Store) folderOf(id session.ID) string {
 	name := sessionsDir + "/" + id.String()
 	if _, err := s.root().Lstat(name); errors.Is(err, fs.ErrNotExist) {

@@ -47,42 +47,42 @@ const (
 // Options of a store. The zero value works.
 type Options struct {
 	Logger  zerolog.Logger   // lifecycle steps at info, commits and publications at debug; the zero value logs nothing
-	Command string           // what the holder record says is running; "" means the name of the executable
+	Command string           // the command in the record of a lock's owner; "" means the name of the executable
 	Now     func() time.Time // the clock; nil means time.Now
 	Policy  Policy           // how sessions are saved and retained; immutable once the store is open
-	// Outside are the ignore files from outside of the project's tree, see
-	// [checkpoint.Options], and Git is what its repository is now. nil is none.
+	// Outside returns the ignore files from outside of the project's tree, see
+	// [checkpoint.Options]. Git returns the present state of its repository. Both may be nil.
 	Outside func() []files.IgnoreFile
 	Git     func() checkpoint.Git
 }
 
-// A Policy says when a session is saved without being asked, what is hidden before it
-// is stored, and which States and checkpoints stay. It is part of a store's [Options],
-// the same for all sessions of the store, and never changes. States of a
-// changed phase and of a completed component are always stored whole, as snapshots.
+// A Policy says when a session is saved by itself, what is redacted before it is stored,
+// and which States and checkpoints are retained. It is part of a store's [Options] and the
+// same for all sessions of the store. A State in which the phase changed or a component was
+// completed is always stored as a snapshot.
 type Policy struct {
-	Autosave   time.Duration // after an Update, at the latest; 0 leaves it to the next Save
-	Interval   int           // a snapshot every so many commits; 0 is none
-	Iterations bool          // and one at each commit in which the iterations grew
+	Autosave   time.Duration // longest time from an Update to its commit; 0 leaves it to the next Save
+	Interval   int           // number of commits between two snapshots; 0 means none
+	Iterations bool          // also a snapshot at each commit that adds iterations
 	// Redact hides credentials before a message, an event or the end of an output is
-	// stored; nil has the built-in rules.
+	// stored; nil means the built-in rules.
 	Redact *redact.Redactor
-	// Unredacted keeps credentials as they are: Redact does not count.
+	// Unredacted turns redaction off; Redact is then ignored.
 	Unredacted bool
-	// CheckpointBytes bounds what the project's checkpoints take on the disk, which is
-	// never more than a tenth of the free space; 0 is no bound.
+	// CheckpointBytes bounds what the project's checkpoints take on the disk. The bound is
+	// never more than a tenth of the free space. 0 means no bound.
 	CheckpointBytes int64
-	// JournalBytes bounds what the log of a session takes on the disk, without messages,
-	// events and attempts, which stay: above it the oldest records of the State are dropped,
-	// so that at most half is left. 0 is no bound.
+	// JournalBytes bounds what the log of a session takes on the disk. Above the bound the
+	// oldest records of the State are dropped, so that at most half of it is left. Messages,
+	// events and attempts stay and do not count. 0 means no bound.
 	JournalBytes int64
-	Retention    int // how many snapshots of each kind are retained; 0 is all. Those of iterations are all retained
-	// RewindPermitted lets Open finish a rewind that was begun although the system does
-	// not allow all of it: what it does not is left as it is, and logged.
+	Retention    int // number of retained snapshots of each kind; 0 means all. Those of iterations all stay
+	// RewindPermitted lets Open finish an interrupted rewind even if the system does not
+	// allow every change. It logs those that are not allowed, and leaves the files as they are.
 	RewindPermitted bool
 }
 
-// redactor is what hides credentials; nil hides nothing.
+// redactor returns the Redactor to use. A nil Redactor hides nothing.
 func (p *Policy) redactor() *redact.Redactor {
 	switch {
 	case p.Unredacted:
@@ -106,21 +106,21 @@ type Store struct {
 	reserve   *commit.Reserve
 	maxRecord int           // bytes; Immutable once a session is open.
 	segment   int64         // bytes; Immutable once a session is open.
-	pace      time.Duration // of publications, see [actors.Options]; 0 is the usual one. Immutable once a session is open.
+	pace      time.Duration // Quiet and Every of the actors; 0 means the default. Immutable once a session is open.
 
-	unsaved atomic.Uint64 // how many sessions were created, of a store that OpenUnsaved returned
+	unsaved atomic.Uint64 // number of sessions that were created, in an unsaved store
 
 	held sync.Map // the locks of modules that this store holds: *ModuleLock by module
 
-	// at is .lopen; another one only after it was removed and made again.
+	// at is .lopen. It changes only after .lopen was removed and made again.
 	at atomic.Pointer[writer.FS]
 }
 
 func (s *Store) root() writer.FS { return *s.at.Load() }
 
-// Open opens the store of the project whose folder is named. It creates
-// nothing and returns ErrNoStore when there is no .lopen; a .lopen that is a
-// file or a symlink is refused with ErrInvalid, whatever it leads to.
+// Open opens the store of the project in this folder. It creates nothing and returns
+// ErrNoStore if there is no .lopen. A .lopen that is a file or a symlink is refused with
+// ErrInvalid.
 func Open(project string, opts Options) (*Store, error) {
 	pfs, err := writer.OpenFS(project)
 	if err != nil {
@@ -129,7 +129,8 @@ func Open(project string, opts Options) (*Store, error) {
 	return openOn(pfs, opts)
 }
 
-// openOn opens the store of a project's folder, which is the store's from now on.
+// openOn opens the store of a project's folder. The store owns pfs from then on, and openOn
+// closes it after an error.
 func openOn(pfs writer.FS, opts Options) (*Store, error) {
 	root, err := writer.OpenDir(pfs, Dir)
 	if err != nil {
@@ -142,7 +143,7 @@ func openOn(pfs writer.FS, opts Options) (*Store, error) {
 	return newStore(pfs, root, opts), nil
 }
 
-// newStore is a store on open folders: the project's, and its own.
+// newStore returns a store on open folders: the project's folder and .lopen.
 func newStore(pfs, root writer.FS, opts Options) *Store {
 	if opts.Command == "" {
 		opts.Command = filepath.Base(os.Args[0])
@@ -156,8 +157,8 @@ func newStore(pfs, root writer.FS, opts Options) *Store {
 	return s
 }
 
-// Init opens the store of a project and makes it first where there is none,
-// durably. The boolean says that it was made.
+// Init opens the store of a project, and makes it first, durably, if there is none. The
+// boolean reports whether it was made.
 func Init(project string, opts Options) (*Store, bool, error) {
 	s, err := Open(project, opts)
 	if !errors.Is(err, ErrNoStore) {
@@ -189,9 +190,8 @@ func initOn(pfs writer.FS, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// layout makes the folders and the .gitignore, and .lopen itself where it was
-// removed. Two processes may do so at once: each step is fine with what the other
-// one made.
+// layout makes the folders and the .gitignore, and .lopen itself if it was removed. Two
+// processes may do so at once, since each step accepts what the other process made.
 func (s *Store) layout() error {
 	if !s.saves() {
 		return fmt.Errorf("create store: %w", errUnsaved)
@@ -208,7 +208,7 @@ func (s *Store) layout() error {
 		return nil
 	}
 	if _, err := s.root().Lstat(gitignore); err == nil {
-		return nil // a full disk, or one that is mounted read-only, is no matter then
+		return nil // so that nothing is written, and a full or read-only disk is no error
 	}
 	err := writer.CreateFile(s.root(), gitignore, []byte("*\n"), filePerm)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -217,8 +217,8 @@ func (s *Store) layout() error {
 	return nil
 }
 
-// reroot goes over to the .lopen that there is now, if the one that was opened is
-// no longer it.
+// reroot opens .lopen again, and makes it if needed, if the open folder no longer has that
+// name.
 func (s *Store) reroot() error {
 	held, err := s.root().Stat(".")
 	if err == nil {
@@ -234,11 +234,11 @@ func (s *Store) reroot() error {
 	if err != nil {
 		return err
 	}
-	s.at.Store(&dir) // the old one stays open: other sessions may be inside a call
+	s.at.Store(&dir) // the old one stays open, because calls of other sessions may use it
 	return nil
 }
 
-// sessionDir opens the folder of a session; ErrNotFound says that there is none.
+// sessionDir opens the folder of a session. The error is ErrNotFound if there is none.
 func (s *Store) sessionDir(id session.ID) (writer.FS, error) {
 	dir, err := writer.OpenDir(s.root(), sessionsDir+"/"+id.String())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -247,7 +247,8 @@ func (s *Store) sessionDir(id session.ID) (writer.FS, error) {
 	return dir, err
 }
 
-// within calls fn with the folder of a session, which names the operation in an error.
+// within calls fn with the folder of a session. what names the operation in an error of
+// opening the folder.
 func within[T any](s *Store, what string, id session.ID, fn func(dir writer.FS) (T, error)) (none T, err error) {
 	dir, err := s.sessionDir(id)
 	if err != nil {
@@ -263,16 +264,16 @@ func (s *Store) Logger(id session.ID) *zerolog.Logger {
 	return &log
 }
 
-// Path is the absolute path of the .lopen folder, for messages.
+// Path returns the absolute path of the .lopen folder, for messages.
 func (s *Store) Path() string { return s.root().Name() }
 
-// Project is the project's folder. All reading of the project's own files
-// goes through it and cannot leave the folder.
+// Project returns the project's folder. All reading of the project's own files goes through
+// it and cannot leave the folder.
 func (s *Store) Project() writer.FS { return s.project }
 
-// Close closes every session that this store opened, flushing what they hold.
-// It waits until they are durable or ctx ends, and says which are not. A store
-// whose session is stuck keeps its folder open for the writer that is inside.
+// Close closes and flushes every session that this store opened. It waits until they are
+// durable or ctx ends; the error names those that are not durable. While a session is stuck
+// the store's folders stay open for its writer.
 func (s *Store) Close(ctx context.Context) error {
 	err := s.sup.Close(ctx)
 	if !s.sup.Ended() {
@@ -281,8 +282,8 @@ func (s *Store) Close(ctx context.Context) error {
 	return errors.Join(err, s.root().Close(), s.project.Close())
 }
 
-// lock takes the store lock for a moment. It is waited for until ctx ends, at most for
-// ten seconds; the error wraps a [*BusyError] that names the holder.
+// lock takes the store lock, which is held for a moment only. It waits until ctx ends, at
+// most ten seconds; then the error wraps a [*BusyError] that names the holder.
 func (s *Store) lock(ctx context.Context) (*writer.Lock, error) {
 	l, err := writer.LockWait(ctx, s.root(), storeLock, writer.Self(s.opts.Command))
 	if err != nil {
@@ -291,8 +292,8 @@ func (s *Store) lock(ctx context.Context) (*writer.Lock, error) {
 	return l, nil
 }
 
-// lockCleared is lock, and removes what creations that were cut off left: of a fork it shares
-// the room that the session which it came from takes.
+// lockCleared is lock, and then removes the folders of interrupted Makes: an unfinished fork
+// shares files with another session, so that deleting the other one would free no space.
 func (s *Store) lockCleared(ctx context.Context) (*writer.Lock, error) {
 	lock, err := s.lock(ctx)
 	if err != nil {
@@ -304,7 +305,7 @@ func (s *Store) lockCleared(ctx context.Context) (*writer.Lock, error) {
 	return lock, nil
 }
 
-// Config returns the content of config.json, nil when there is none.
+// Config returns the content of config.json, or nil if there is none.
 func (s *Store) Config() ([]byte, error) {
 	data, err := writer.ReadFile(s.root(), "config.json", 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -320,8 +321,8 @@ func (s *Store) SetConfig(data []byte) error {
 
 const gitignore = ".gitignore"
 
-// IgnoreInProject adds .lopen/ to the project's own .gitignore, once and with the
-// line ends that the file has, and takes the one inside .lopen away.
+// IgnoreInProject adds .lopen/ to the project's own .gitignore, once and with the line
+// endings of that file, and then removes the .gitignore inside .lopen.
 func (s *Store) IgnoreInProject() error {
 	data, mode, err := s.projectIgnore()
 	if err != nil {
@@ -361,7 +362,7 @@ func (s *Store) projectIgnore() ([]byte, fs.FileMode, error) {
 	return data, info.Mode().Perm(), nil
 }
 
-// ignores says whether a .gitignore names the store's folder.
+// ignores reports whether a .gitignore names the store's folder.
 func ignores(data []byte) bool {
 	for line := range strings.Lines(string(data)) {
 		switch strings.TrimSpace(line) {

@@ -21,19 +21,19 @@ import (
 
 const (
 	trashDir = "trash"
-	// deletingPrefix begins the name of what is being deleted for good, so that
-	// half of a session is never offered.
+	// deletingPrefix begins the name of a folder that is being deleted for good, so that a
+	// partly deleted session is never listed.
 	deletingPrefix = ".deleting-"
 )
 
-// trashed is the content of trash/{id}.json, which is written before the folder is
-// moved.
+// trashed is the content of trash/{id}.json, which is written before the folder is moved
+// there.
 type trashed struct {
 	At  time.Time `json:"at"`
 	Why string    `json:"why"`
 }
 
-// Trash lists what prune has moved away and restore can bring back.
+// Trash lists the sessions that Prune has moved to the trash and Restore can bring back.
 func (s *Store) Trash() ([]Retired, error) {
 	folders, err := s.folders(trashDir)
 	var all []Retired
@@ -59,8 +59,8 @@ func (s *Store) expired(r Retention) (gone []Retired, err error) {
 	return gone, err
 }
 
-// note is what is known of a session in the trash: of a note that is damaged, or that
-// a newer version wrote, nothing, and nothing expires.
+// note returns the note of a session in the trash. It is zero if the note is damaged or of
+// a newer version; then the session never expires.
 func (s *Store) note(id session.ID) (t trashed) {
 	if err := folder.ReadSmall(s.root(), trashDir+"/"+id.String()+".json", &t); err != nil {
 		return trashed{}
@@ -68,8 +68,8 @@ func (s *Store) note(id session.ID) (t trashed) {
 	return t
 }
 
-// withLease calls fn while this process holds the lease of a session in sessions/ or in
-// the trash, without opening the session.
+// withLease calls fn under the lease of a session in sessions/ or in the trash, without
+// opening the session.
 func (s *Store) withLease(in string, id session.ID, fn func(lease *writer.Lock, name string) error) error {
 	lease, err := s.lease(in, id)
 	if err != nil {
@@ -78,8 +78,8 @@ func (s *Store) withLease(in string, id session.ID, fn func(lease *writer.Lock, 
 	return errors.Join(fn(lease, in+"/"+id.String()), lease.Unlock())
 }
 
-// lease takes the lease of a session in a folder of the store. ErrNotFound says that the
-// session is not there, or was moved away in this moment.
+// lease takes the lease of a session in a folder of the store. The error is ErrNotFound if
+// the session is not there or was just moved away.
 func (s *Store) lease(in string, id session.ID) (*writer.Lock, error) {
 	name := in + "/" + id.String()
 	lease, err := writer.TryLock(s.root(), name+"/"+leaseFile, writer.Self(s.opts.Command))
@@ -105,7 +105,8 @@ func (s *Store) move(from, to string) error {
 	return nil
 }
 
-// Restore takes a session out of the trash. ErrNotFound says that it is not there.
+// Restore moves a session from the trash back to sessions/, durably. The error wraps
+// ErrNotFound if it is not in the trash.
 func (s *Store) Restore(ctx context.Context, id session.ID) error {
 	lock, err := s.lock(ctx)
 	if err != nil {
@@ -136,9 +137,9 @@ func (s *Store) Delete(ctx context.Context, id session.ID) (int64, error) {
 	return s.remove(ctx, id, func(*writer.Lock) error { return nil })
 }
 
-// DeleteCompleted is Delete for a session that is complete, which is read whole under
-// its lease: ErrNotComplete says that it is not, and it stays. A damaged one is moved to
-// corrupted/.
+// DeleteCompleted is Delete for a complete session, which it reads whole under its lease. If
+// the session is not complete, it stays and the error wraps ErrNotComplete. A damaged session
+// is moved to corrupted/.
 func (s *Store) DeleteCompleted(ctx context.Context, id session.ID) (int64, error) {
 	return s.remove(ctx, id, func(lease *writer.Lock) error {
 		_, err := completedAt(s.readHeld(id, lease))
@@ -169,8 +170,8 @@ func (s *Store) remove(ctx context.Context, id session.ID, judge func(lease *wri
 	return bytes, nil
 }
 
-// removeForGood renames a session's folder away, durably, before any of it and of its
-// checkpoints is removed.
+// removeForGood first renames a session's folder, durably, and then removes the folder and
+// the session's checkpoints.
 func (s *Store) removeForGood(ctx context.Context, name string, id session.ID) error {
 	if err := writer.MkdirDurable(s.root(), trashDir); err != nil {
 		return err
@@ -182,8 +183,8 @@ func (s *Store) removeForGood(ctx context.Context, name string, id session.ID) e
 	return s.finishDeleting(ctx, away)
 }
 
-// finishDeleting removes the checkpoints that only a session needs that is being deleted,
-// and then its folder. It may be done again.
+// finishDeleting removes the checkpoints that only the deleted session needs, and then its
+// folder. It may be repeated.
 func (s *Store) finishDeleting(ctx context.Context, away string) error {
 	if _, name, ok := strings.Cut(strings.TrimPrefix(away, deletingPrefix), "-"); ok {
 		if id, err := session.ParseID(name); err == nil {
@@ -198,7 +199,7 @@ func (s *Store) finishDeleting(ctx context.Context, away string) error {
 	return nil
 }
 
-// clearDeleting finishes deletions that were cut off.
+// clearDeleting finishes interrupted deletions.
 func (s *Store) clearDeleting(ctx context.Context) {
 	entries, err := s.root().ReadDir(trashDir)
 	if err != nil {
@@ -213,13 +214,13 @@ func (s *Store) clearDeleting(ctx context.Context) {
 	}
 }
 
-// Bytes is what a session takes on the disk, as du counts it.
+// Bytes returns what a session takes on the disk, in bytes, as du counts them.
 func (s *Store) Bytes(id session.ID) int64 {
 	return s.diskBytes(sessionsDir+"/"+id.String(), false)
 }
 
-// diskBytes is what a file or folder takes on the disk; with alone set, without the
-// files that a fork shares.
+// diskBytes returns the bytes that a file or folder takes on the disk. With alone set it
+// leaves out files with another hard link, which a fork shares.
 func (s *Store) diskBytes(name string, alone bool) (n int64) {
 	info, err := s.root().Lstat(name)
 	if err != nil {
@@ -241,8 +242,8 @@ func (s *Store) diskBytes(name string, alone bool) (n int64) {
 	return n
 }
 
-// free removes the contents that no checkpoint needs any more and returns how much
-// room that made, in bytes. What cannot be freed now is left to the next time.
+// free removes the contents that no checkpoint needs and returns how many bytes that freed.
+// A failure is only logged; the next call tries again.
 func (s *Store) free() int64 {
 	cps, err := s.Checkpoints()
 	if errors.Is(err, ErrNotFound) {
@@ -251,7 +252,7 @@ func (s *Store) free() int64 {
 	before := s.diskBytes(blobsDir, false)
 	if err == nil {
 		_, err = cps.sweep()
-		_ = cps.Close() // nothing was written through it
+		_ = cps.Close() // nothing was written through the folders
 	}
 	if err != nil {
 		s.opts.Logger.Warn().Err(err).Msg("what deleted sessions had is not all freed")
@@ -259,11 +260,11 @@ func (s *Store) free() int64 {
 	return before - s.diskBytes(blobsDir, false)
 }
 
-// forgetCheckpoints removes the entries of the chain that only a session needs that is
-// being deleted for good, pinned or not: those on its line which are on no other
-// session's, and which no rewind of another needs. The line of a session begins with the entries
-// that it made, or with the one that its journal names where it made none. The caller
-// holds the store lock, so that no session is made or moved meanwhile.
+// forgetCheckpoints removes the entries of the chain that only the deleted session needs,
+// pinned or not. These are the entries on its line that are on no other session's line and
+// that no rewind of another session needs. The line of a session ends with the entries that
+// it made or, if it made none, with the one that its journal names. The caller holds the
+// store lock, so that no session is made or moved meanwhile.
 func (s *Store) forgetCheckpoints(ctx context.Context, deleted sessionFolder) error {
 	cps, err := s.Checkpoints()
 	if errors.Is(err, ErrNotFound) {
@@ -300,7 +301,7 @@ func (s *Store) forgetCheckpoints(ctx context.Context, deleted sessionFolder) er
 	needed := rewind.Needed(all, func(id string) bool { return there[id] })
 	for _, f := range folders {
 		line, err := c.line(s.root(), f)
-		if err != nil { // it may need any
+		if err != nil { // this session may need any of them
 			s.Logger(f.id).Warn().Err(err).Msg("checkpoints of a deleted session stay: which of them this one needs is not known")
 			return nil
 		}
@@ -318,12 +319,12 @@ func (s *Store) forgetCheckpoints(ctx context.Context, deleted sessionFolder) er
 // chainLines finds the lines of sessions in the chain.
 type chainLines struct {
 	cps     *Checkpoints
-	numbers map[string]uint64   // of entries, by ID
-	made    map[string][]uint64 // by session
+	numbers map[string]uint64   // numbers of entries by their IDs
+	made    map[string][]uint64 // numbers of entries by the session that made them
 }
 
-// line are the numbers on the lines of a session. A session that made none, is no fork
-// and was not recovered has none.
+// line returns the numbers of the entries on the lines of a session. It is empty for a
+// session that made none and was neither forked nor recovered.
 func (c *chainLines) line(root writer.FS, f sessionFolder) (map[uint64]bool, error) {
 	ends := c.made[f.id.String()]
 	if len(ends) == 0 {
@@ -349,7 +350,7 @@ func (c *chainLines) line(root writer.FS, f sessionFolder) (map[uint64]bool, err
 	return line, nil
 }
 
-// inherited is the checkpoint that a session in a folder came from, "" for none.
+// inherited returns the checkpoint that a session was forked or recovered from, or "".
 func inherited(root writer.FS, f sessionFolder) (string, error) {
 	dir, err := writer.OpenDir(root, f.path)
 	if err != nil {

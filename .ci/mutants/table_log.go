@@ -257,7 +257,7 @@ var ofLog = []mutant{
 	},
 	{
 		"readable files: a copy of another size is compared", "lifecycle/commit/copies.go",
-		"\t\tc.forget() // somebody else changed it\n",
+		"\t\tc.forget() // another process changed it\n",
 		"",
 		"./lifecycle", "TestCopyThatIsSpoiltMeanwhile",
 	},

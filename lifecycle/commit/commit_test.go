@@ -22,7 +22,7 @@ import (
 
 var day = time.Date(2026, 2, 14, 9, 0, 0, 0, time.UTC)
 
-// A place is a store with one session, which nobody else has.
+// A place is a store with one session that no other process holds.
 type place struct {
 	t             *testing.T
 	id            session.ID
@@ -63,7 +63,7 @@ func (p *place) Retake(_ error, same func(session.Mark) error) (*commit.Held, er
 	return held, nil
 }
 
-// hold takes the lease of the session and reads it.
+// hold takes the lease of the session and loads the session.
 func (p *place) hold() (*commit.Held, error) {
 	dir, err := writer.OpenDir(p.root, folder.Path(p.id))
 	require.NoError(p.t, err)
@@ -105,7 +105,7 @@ func (p *place) file(name string) string {
 	return filepath.Join(p.root.Name(), folder.Path(p.id), name)
 }
 
-// in is a batch of the State with another component.
+// in returns a batch that changes the component of st.
 func in(t *testing.T, st *session.State, component string) actors.Batch {
 	t.Helper()
 	e := st.Edit()
@@ -122,7 +122,7 @@ func TestWhatIsCommittedIsReadAgain(t *testing.T) {
 	for i := range 3 {
 		done, err := c.Commit(in(t, c.State(), fmt.Sprint("part ", i)))
 		require.NoError(t, err)
-		require.EqualValues(t, i+2, done.Seq) // the first record is the session's beginning
+		require.EqualValues(t, i+2, done.Seq) // record 1 is the session's first
 	}
 	require.EqualValues(t, 4, c.Mark().Load().Seq)
 	require.NoError(t, c.Close())
@@ -174,7 +174,7 @@ func TestALeaseThatIsLostStopsTheCommit(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// Somebody wrote a record while the lease was lost: this process has nothing to add to that.
+// A process that lost its lease does not take it again after another process wrote a record.
 func TestALeaseIsNotTakenAgainFromASuccessor(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

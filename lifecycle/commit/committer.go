@@ -16,8 +16,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// A Committer is the [actors.Committer] of one session. The session's actor owns it once
-// that was started.
+// A Committer is the [actors.Committer] of one session. Once the session's actor was
+// started, the actor owns it.
 type Committer struct {
 	opts Options
 	id   session.ID
@@ -27,29 +27,29 @@ type Committer struct {
 
 	journal *journal.Writer
 
-	base  *session.State                // of the last record: what the next one is the change from
-	at    session.Mark                  // of the last record
-	mark  *atomic.Pointer[session.Mark] // of the last durable record, for other goroutines
-	event record.Event                  // of the next record
-	took  time.Duration                 // by the last commit
-	whole bool                          // the next record names a snapshot of the whole State
+	base  *session.State                // State of the last record; the next record is the change from it
+	at    session.Mark                  // Mark of the last record
+	mark  *atomic.Pointer[session.Mark] // Mark of the last durable record, for other goroutines
+	event record.Event                  // event of the next record
+	took  time.Duration                 // duration of the last commit
+	whole bool                          // the next record has to name a snapshot of the whole State
 
 	since int // records since the last snapshot
 	pub   publisher
 	compaction
 }
 
-// State is that of the last record.
+// State returns the State of the last record.
 func (c *Committer) State() *session.State { return c.base }
 
-// Mark is that of the last durable record. It may be read in any goroutine.
+// Mark returns the Mark of the last durable record. Any goroutine may load it.
 func (c *Committer) Mark() *atomic.Pointer[session.Mark] { return c.mark }
 
-// Epoch is that of the log.
+// Epoch returns the epoch of the log.
 func (c *Committer) Epoch() uint64 { return c.journal.Epoch() }
 
-// Show makes a State durable, unless it is nil, and brings the readable files up to the
-// last record.
+// Show makes st durable, unless it is nil, and then writes the readable files up to the last
+// record, durably.
 func (c *Committer) Show(st *session.State) error {
 	if st != nil {
 		if _, err := c.append(actors.Batch{State: st}); err != nil {
@@ -59,8 +59,9 @@ func (c *Committer) Show(st *session.State) error {
 	return c.publish()
 }
 
-// Commit appends one record: the net change from the State of the record before.
-// On a full disk it makes one more attempt with the store's reserve.
+// Commit appends the batch to the log: a record for each message and event, and one with the
+// net change from the State of the record before. On a full disk it gives up the store's
+// reserve and tries once more; if that succeeds, Committed.Pause is set.
 func (c *Committer) Commit(b actors.Batch) (actors.Committed, error) {
 	if err := c.Check(); err != nil {
 		return actors.Committed{}, err
@@ -81,7 +82,7 @@ func (c *Committer) Commit(b actors.Batch) (actors.Committed, error) {
 	return res, nil
 }
 
-// append makes the records of a batch durable with one write, or none of them.
+// append makes the records of a batch durable, all or none.
 func (c *Committer) append(b actors.Batch) (actors.Committed, error) {
 	begun := time.Now()
 	if err := c.beginWhole(b.Entries); err != nil {
@@ -116,17 +117,17 @@ func (c *Committer) append(b actors.Batch) (actors.Committed, error) {
 	return actors.Committed{Seq: pos.Seq, Bytes: size, Show: b.State.Status() != c.pub.status || c.pub.copies[0].held+c.pub.copies[1].held > manyUncopied}, nil
 }
 
-// A write is what a batch adds to the log.
+// A write has the records that a batch adds to the log.
 type write struct {
 	at     time.Time
 	bodies []journal.Record
-	mark   session.Mark // behind them
-	change wire.Change  // of the State
+	mark   session.Mark // Mark of the last of them
+	change wire.Change  // change of the State
 }
 
-// encode makes the records of a batch: those of messages and events, then those that only have
-// other entries, and the last one with the State. A snapshot that a record names is
-// durable when it returns.
+// encode makes the records of a batch: first those of messages and events, then those that have
+// only other entries, and last the one with the change of the State. A snapshot that a record
+// names is durable when encode returns.
 func (c *Committer) encode(b actors.Batch) (*write, error) {
 	w := &write{at: c.opts.Now(), mark: c.at}
 	w.bodies = appended(b.Entries, &w.mark, w.at)
@@ -146,7 +147,7 @@ func (c *Committer) encode(b actors.Batch) (*write, error) {
 		w.mark.Iterations = w.mark.Seq
 	}
 	switch {
-	case w.change.None && rec.Event == "" && b.Saves() == 0 && !others: // of the same content: a record would say nothing
+	case w.change.None && rec.Event == "" && b.Saves() == 0 && !others: // nothing changed: no record
 		w.mark = entries
 	case w.change.Large:
 		w.mark.Epoch = c.journal.Epoch()
@@ -163,8 +164,8 @@ func (c *Committer) encode(b actors.Batch) (*write, error) {
 	return w, nil
 }
 
-// records are those of a batch without its messages and events; the last one is to carry the
-// State. mark advances with them.
+// records returns the records of a batch without its messages and events. The caller adds the
+// change of the State to the last one. records advances mark.
 func (c *Committer) records(b actors.Batch, mark *session.Mark, at time.Time) []record.Record {
 	recs := c.distribute(b.Entries, c.opts.MaxRecord/2)
 	rec := &recs[len(recs)-1]
@@ -172,7 +173,7 @@ func (c *Committer) records(b actors.Batch, mark *session.Mark, at time.Time) []
 	if c.at.Incarnation == "" {
 		rec.Incarnation = newIncarnation()
 	}
-	if c.base == nil { // the first record of a fork: what is replayed from it has no other source
+	if c.base == nil { // the first record: for a fork, replay has no other source of these
 		rec.Inherits, rec.OpenCalls, rec.Checkpoint = mark.Inherits, mark.OpenCalls, mark.Checkpoint
 	}
 	mark.Seq += uint64(len(recs))
@@ -183,14 +184,14 @@ func (c *Committer) records(b actors.Batch, mark *session.Mark, at time.Time) []
 	return recs
 }
 
-// newIncarnation names the folder of a session: 16 hex digits that no other one has.
+// newIncarnation returns 16 random hex digits that identify the folder of a session.
 func newIncarnation() string {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// Publication brings state.json and metrics.json up to the last record.
+// Publication returns the job that writes the readable files up to the last record, or nil.
 func (c *Committer) Publication(force bool) func() error {
 	job := c.publication(force)
 	if job == nil {
@@ -204,7 +205,7 @@ func (c *Committer) Publication(force bool) func() error {
 		if err := job.run(); err != nil {
 			return c.orLost(err, segment)
 		}
-		if err := c.holds(segment); err != nil { // or the successor's files are what is shown
+		if err := c.holds(segment); err != nil { // a successor may have written its files meanwhile
 			return err
 		}
 		compact(segment)
@@ -216,7 +217,7 @@ func (c *Committer) publication(force bool) *publication {
 	return c.pub.publication(c.base, publication{dir: c.dir, at: c.at, durable: force, quarantine: c.quarantine})
 }
 
-// publish brings both files up to the last record at once.
+// publish writes the readable files up to the last record, durably, in the calling goroutine.
 func (c *Committer) publish() error {
 	job := c.publication(true)
 	if job == nil {
@@ -227,8 +228,8 @@ func (c *Committer) publish() error {
 	return err
 }
 
-// Published takes the result of the last publication. An error of it pauses the
-// session, which says why.
+// Published gets the result of the last publication. It does not log an error, because the
+// error pauses the session and the pause is logged.
 func (c *Committer) Published(err error) {
 	done := c.pub.ended(err)
 	c.compacted()
@@ -241,8 +242,8 @@ func (c *Committer) Published(err error) {
 	}
 }
 
-// Recover continues in a new segment of the journal. It recreates a removed folder, and takes
-// a lost lease again unless another process resumed the session.
+// Recover continues in a new segment of the journal. It first recreates a removed folder, or
+// takes a lost lease again unless another process resumed the session.
 func (c *Committer) Recover() error {
 	err := c.Check()
 	gone := errors.Is(err, errGone)
@@ -267,7 +268,7 @@ func (c *Committer) Recover() error {
 	return nil
 }
 
-// Close gives the lease back.
+// Close closes the log and releases the lease.
 func (c *Committer) Close() error {
 	var errs []error
 	if c.journal != nil {
@@ -282,8 +283,8 @@ func (c *Committer) Close() error {
 	return errors.Join(errs...)
 }
 
-// appended are the records of the messages and events among entries, in order; mark
-// advances with them.
+// appended returns the records of the messages and events among entries, in order, and
+// advances mark.
 func appended(all []actors.Entry, mark *session.Mark, at time.Time) (recs []journal.Record) {
 	recs = make([]journal.Record, 0, len(all)+1)
 	for _, e := range all {
@@ -306,9 +307,9 @@ func appended(all []actors.Entry, mark *session.Mark, at time.Time) (recs []jour
 	return recs
 }
 
-// distribute makes the records that the other entries become part of, one at least. Of attempts a
-// record takes up to room bytes, or one; a checkpoint and an event of a rewind have a
-// record each where a batch has several.
+// distribute distributes the other entries to records, at least one. A record takes attempts
+// of up to room bytes in all, or a single larger one. A record has at most one checkpoint and
+// one event of a rewind.
 func (c *Committer) distribute(all []actors.Entry, room int) []record.Record {
 	recs := []record.Record{{Event: c.event}}
 	rec := &recs[0]

@@ -12,24 +12,25 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// A compaction keeps the closed segments of a session's log small: they are compressed,
-// and above the policy's JournalBytes the records of the State that a snapshot covers are
-// dropped. Owned by the session's actor.
+// A compaction compresses the closed segments of a session's log. Above the policy's
+// JournalBytes it drops the records of the State that a snapshot covers. Owned by the
+// session's actor.
 type compaction struct {
-	segment string // the current one when the last job was made
-	bytes   int64  // of all segments whose records of the State were not dropped
+	segment string // the current segment when the last job was made
+	bytes   int64  // size of all segments whose records of the State were not dropped
 
 	running bool
-	size    int64 // what bytes is after the job; read when it has ended, like err
-	err     error
+	size    int64 // the new value of bytes; the job writes it, and it is read after the job's end
+	err     error // likewise
 }
 
-// compact returns a job that runs while commits continue. It does nothing where no segment was
-// closed since the last one. Its error is not the session's: the segments that it leaves
-// are as good as before, and it is tried again when the next one is closed.
+// compact returns a job that runs while commits continue. The job does nothing if no segment
+// was closed since the last one. Its error does not pause the session, because the segments
+// are as good as before, and the next job tries again.
 func (c *Committer) compact(force bool) func(segment string) {
 	n := &c.compaction
-	// A caller that waits for the files does not wait for this, unless many holders did nothing else.
+	// With force a caller waits, so the job is skipped. It is not skipped when many segments wait,
+	// as after many short-lived holders, which publish only with force.
 	if n.segment == c.journal.Segment() || force && !c.journal.Crowded() {
 		return func(string) {}
 	}
@@ -39,7 +40,7 @@ func (c *Committer) compact(force bool) func(segment string) {
 	}
 }
 
-// compacted takes the result of the last job.
+// compacted gets the result of the last job.
 func (c *Committer) compacted() {
 	n := &c.compaction
 	if !n.running {
@@ -53,8 +54,8 @@ func (c *Committer) compacted() {
 	n.bytes = n.size
 }
 
-// rewriteSegments does what is due, and returns how many bytes the segments take whose
-// records of the State were not dropped.
+// rewriteSegments compresses segments and drops records, as far as that is due. It returns the
+// size in bytes of the segments whose records of the State were not dropped.
 func (c *Committer) rewriteSegments(holds func() error) (int64, error) {
 	for done := true; done; {
 		var err error
@@ -82,7 +83,7 @@ func (c *Committer) rewriteSegments(holds func() error) (int64, error) {
 	return closedBytes(all), c.dropSnapshots(all)
 }
 
-// closedBytes is what segments take whose records of the State were not dropped.
+// closedBytes returns the size of the segments whose records of the State were not dropped.
 func closedBytes(all []journal.Segment) (n int64) {
 	for _, s := range all {
 		if !s.Reduced() {
@@ -92,9 +93,9 @@ func closedBytes(all []journal.Segment) (n int64) {
 	return n
 }
 
-// boundary is the first segment that stays as it is when older ones are dropped: one that
-// begins with a snapshot of the whole State, such that at most half of what is allowed is
-// left, or as little as can be. It is 0 when nothing is to be dropped.
+// boundary returns the index of the first segment whose records stay. That segment begins with
+// a snapshot of the whole State. It is the first one that leaves at most half of JournalBytes,
+// or else the last possible one. boundary returns 0 if nothing is to be dropped.
 func (c *Committer) boundary(all []journal.Segment) (int, error) {
 	limit := c.opts.JournalBytes
 	left := closedBytes(all)
@@ -128,7 +129,7 @@ func (c *Committer) boundary(all []journal.Segment) (int, error) {
 	return found, nil
 }
 
-// beginsWhole says whether a segment begins with a snapshot that can be read.
+// beginsWhole reports whether a segment begins with a snapshot that can be read.
 func (c *Committer) beginsWhole(s journal.Segment) (bool, error) {
 	line, err := c.journal.FirstLine(s)
 	if err != nil || line == nil {
@@ -136,7 +137,7 @@ func (c *Committer) beginsWhole(s journal.Segment) (bool, error) {
 	}
 	rec, err := wire.DecodeRecord(line)
 	if err != nil || rec.Snapshot == nil {
-		return false, nil //nolint:nilerr // it is no boundary then
+		return false, nil //nolint:nilerr // such a segment is no boundary
 	}
 	state, metrics, err := history.Read(c.dir, history.ID{Epoch: rec.Epoch, Seq: rec.Seq}, rec.Snapshot.SHA256)
 	if err != nil {
@@ -145,7 +146,7 @@ func (c *Committer) beginsWhole(s journal.Segment) (bool, error) {
 	return (&wire.Replay{}).Load(state, metrics) == nil, nil
 }
 
-// dropSnapshots removes those of records that were dropped.
+// dropSnapshots removes the snapshots of dropped records.
 func (c *Committer) dropSnapshots(all []journal.Segment) error {
 	if !all[0].Reduced() {
 		return nil
@@ -171,13 +172,13 @@ func (c *Committer) dropSnapshots(all []journal.Segment) error {
 	return nil
 }
 
-// beginWhole has the next segment begin with a snapshot of the whole State, when entries
-// come to begin one and the log takes half of what it may: what is before that snapshot may be
-// dropped later.
+// beginWhole makes the next segment begin with a snapshot of the whole State, if entries would
+// begin a segment and the log has half of JournalBytes. The records before that snapshot can
+// be dropped later.
 func (c *Committer) beginWhole(entries []actors.Entry) error {
 	limit := c.opts.JournalBytes
 	c.journal.Limit, c.journal.Confirm = c.opts.Segment, c.Check
-	size := c.opts.Segment / 16 // there is a change of the State as well
+	size := c.opts.Segment / 16 // an estimate for the change of the State
 	for i := range entries {
 		size += int64(len(entries[i].Body) + entries[i].Size)
 	}

@@ -16,31 +16,32 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// The readable copies of what a session's own log has of the conversation and of the
-// transcript: a JSON object a line. Nothing reads them here; a session without any has
-// none. What a fork inherited stands in the copies of the session that it came from.
+// copyFiles are the readable copies of the messages and of the transcript, one JSON object a
+// line. They have only what is in the session's own log: what a fork inherited is in the
+// copies of the other session. Nothing in this project reads them. A session without messages
+// or events has no such file.
 var copyFiles = [2]string{"messages.jsonl", "transcript.jsonl"}
 
-// Objects wait in memory to be copied. Beyond manyUncopied bytes of them a publication is due
-// at once. Beyond maxUncopied they are dropped, and the copy is made from the log.
+// Objects wait in memory to be copied. Above manyUncopied bytes a publication is due at once.
+// Above maxUncopied bytes they are dropped, and the next copy is made from the log.
 const (
 	manyUncopied = 8 << 20
 	maxUncopied  = 16 << 20
 )
 
-// A copied is one of these files. The writer goroutine owns it. A publication has a copy of its
-// own, whose size and synced are taken over when it has ended.
+// A copied is one of these files. The writer goroutine owns it. A publication has its own
+// copy of it; when the publication has ended, its size and synced are taken over.
 type copied struct {
 	name    string
 	events  bool
 	waiting [][]byte // objects that the file lacks
-	held    int64    // bytes of them
-	known   bool     // the file has all but these; else it is compared with the log
-	synced  bool     // and is durable
-	size    int64    // of the file, in bytes
+	held    int64    // size of waiting, in bytes
+	known   bool     // the file has all but waiting; else it has to be compared with the log
+	synced  bool     // the file is durable
+	size    int64    // size of the file, in bytes
 }
 
-// add takes what was appended to the log.
+// add adds an object that was appended to the log.
 func (c *copied) add(body []byte) {
 	if c.synced = false; !c.known {
 		return
@@ -50,20 +51,21 @@ func (c *copied) add(body []byte) {
 	}
 }
 
-// forget has the next publication compare the file with the log.
+// forget makes the next publication compare the file with the log.
 func (c *copied) forget() { c.waiting, c.held, c.known = nil, 0, false }
 
-// due says whether the file lacks something of a session's log that has so many.
+// due reports whether the file has to be written for a log with count objects. With sync it
+// has to be durable as well.
 func (c *copied) due(count uint64, sync bool) bool {
 	return count > 0 && (!c.known || len(c.waiting) > 0 || sync && !c.synced)
 }
 
-// update brings the file up to date with the log up to a Mark. With sync set it is durable
-// then. A file that the log did not make is given to quarantine, which renames it.
+// update writes what the file lacks of the log up to a Mark, durably if sync is set. It
+// appends. A file that differs from the log is given to quarantine, which renames it.
 func (c *copied) update(dir writer.FS, at session.Mark, sync bool, quarantine func(name string, why error) error) (err error) {
 	first := 0
 	if info, err := dir.Lstat(c.name); err != nil && c.size > 0 || err == nil && info.Size() != c.size {
-		c.forget() // somebody else changed it
+		c.forget() // another process changed it
 	}
 	if !c.known {
 		var whole bool
@@ -92,12 +94,12 @@ func (c *copied) update(dir writer.FS, at session.Mark, sync bool, quarantine fu
 	return nil
 }
 
-// writeFrom writes what the file lacks: what waits, or, where the file was compared with the
-// log, the lines from a number on.
+// writeFrom writes what the file lacks: the waiting objects, or, after a comparison with the
+// log, the lines of the log from first on.
 func (c *copied) writeFrom(first int, out *bufio.Writer, dir writer.FS, at session.Mark) (err error) {
 	if c.known {
 		for _, body := range c.waiting {
-			_, err = out.Write(append(body[:len(body):len(body)], '\n')) // sticky
+			_, err = out.Write(append(body[:len(body):len(body)], '\n')) // the error is sticky
 		}
 		return err
 	}
@@ -109,13 +111,13 @@ func (c *copied) writeFrom(first int, out *bufio.Writer, dir writer.FS, at sessi
 	})
 }
 
-// own calls fn with each line that the file is to have.
+// own calls fn with each line that the file should have.
 func (c *copied) own(dir writer.FS, at session.Mark, fn func(i int, line []byte) error) error {
 	i := 0
 	for a, err := range folder.ReadAppended(dir, at, c.events) {
 		switch {
 		case errors.Is(err, folder.ErrDamaged), err == nil && a.At.Seq == 0:
-			continue // verify reports it; or it was inherited
+			continue // damage, which Verify reports, or an inherited object
 		case err == nil:
 			err = fn(i, append(a.Object, '\n'))
 			i++
@@ -127,8 +129,8 @@ func (c *copied) own(dir writer.FS, at session.Mark, fn func(i int, line []byte)
 	return nil
 }
 
-// compare returns how many lines the file and the log have in common, and their length.
-// The file is whole when it has nothing else, but for the beginning of the next line.
+// compare returns how many first lines the file and the log have in common, and their size in
+// bytes. whole reports that the file has nothing else but perhaps a part of the next line.
 func (c *copied) compare(dir writer.FS, at session.Mark) (lines int, size int64, whole bool, err error) {
 	f, info, err := writer.OpenRegular(dir, "read", c.name, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,7 +144,7 @@ func (c *copied) compare(dir writer.FS, at session.Mark) (lines int, size int64,
 	}
 	defer f.Close()
 	if writer.Shared(info) {
-		return 0, 0, false, nil // what is written to it would be elsewhere as well
+		return 0, 0, false, nil // writing to it would change another file as well
 	}
 	in := bufio.NewReaderSize(f, 64<<10)
 	whole = true
@@ -173,19 +175,19 @@ func (c *copied) compare(dir writer.FS, at session.Mark) (lines int, size int64,
 
 func (c *copied) path(dir writer.FS) string { return filepath.Join(dir.Name(), c.name) }
 
-// maxQuarantined is how many versions of a readable file stay that were quarantined.
+// maxQuarantined is the number of quarantined versions of a readable file that stay.
 const maxQuarantined = 5
 
-// quarantine renames a readable file that the log did not make, in its folder: nothing is
-// lost that somebody may want. The oldest of many is removed. It may be called during the
-// commits.
+// quarantine renames a readable file that differs from the log, within its folder, so that an
+// edit is not lost. It removes the oldest of more than maxQuarantined versions. It may be
+// called during commits.
 func (c *Committer) quarantine(name string, why error) error {
 	log := c.opts.Logger.Warn().AnErr("reason", why)
 	entries, err := c.dir.ReadDir(".")
 	if err != nil {
 		return writer.NewError("set aside", c.dir.Name(), writer.NotCommitted, err)
 	}
-	var older []string // by the time in the name
+	var older []string // sorted by name, which has the time
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), name+".aside-") {
 			older = append(older, e.Name())
@@ -218,8 +220,9 @@ var errNotOurs = errors.New("it is not what the log has, and is set aside first"
 var errCompared = errors.New("compared")
 
 // CompareCopies compares the readable copies of a session's messages and events with its log
-// up to a Mark. It calls fn with each that has anything else, and why: it is quarantined
-// when a publication writes it next. A copy that only lacks something is none of these.
+// up to a Mark. It calls fn with each copy that has anything else, or cannot be read, and with
+// the reason; the next publication quarantines such a copy. A copy that only lacks lines is
+// fine.
 func CompareCopies(dir writer.FS, at session.Mark, fn func(name string, why error)) {
 	for i, name := range copyFiles {
 		c := copied{name: name, events: i == 1}

@@ -11,10 +11,10 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// maxOpPaths is how many paths an operation names; it counts them all.
+// maxOpPaths bounds the paths that an operation names. Its count has no bound.
 const maxOpPaths = 20
 
-// filesChanged collects changes of files as operations, one for each kind.
+// filesChanged collects changes of files as operations, one for each kind of change.
 type filesChanged struct {
 	task string
 	ops  []record.Op
@@ -32,7 +32,7 @@ func (f *filesChanged) add(kind, path string) {
 	}
 }
 
-// CheckpointMade is the entry of a checkpoint, with what changed since the last look.
+// CheckpointMade returns the entry of a checkpoint, with the changes since the last look.
 func CheckpointMade(m *checkpoint.Entry, changes []files.Change) actors.Entry {
 	f := filesChanged{task: m.Task, ops: []record.Op{{Name: record.OpCheckpointMade, Task: m.Task, To: m.ID.String()}}}
 	for _, c := range changes {
@@ -41,8 +41,8 @@ func CheckpointMade(m *checkpoint.Entry, changes []files.Change) actors.Entry {
 	return actors.Entry{Checkpoint: m.ID.String(), Ops: f.ops}
 }
 
-// AttemptRecorded is the entry of an attempt of a size in bytes. known says that a
-// checkpoint has put the changes of the files on record: they are not written again.
+// AttemptRecorded returns the entry of an attempt. size is its encoded size in bytes. known
+// says that a checkpoint has recorded the changes of the files, which are then left out.
 func AttemptRecorded(a *record.Attempt, size int, known bool) actors.Entry {
 	f := filesChanged{task: a.Task, ops: []record.Op{{Name: record.OpAttemptRecorded, Task: a.Task, To: a.Then}}}
 	if !known {
@@ -61,7 +61,7 @@ func AttemptRecorded(a *record.Attempt, size int, known bool) actors.Entry {
 	return actors.Entry{Attempt: a, Size: size, Ops: f.ops}
 }
 
-// RewindEnded is the entry of the end of a rewind, with what it did to the files.
+// RewindEnded returns the entry of the end of a rewind, with what it did to the files.
 func RewindEnded(r *session.Rewinding, changes []checkpoint.Change) actors.Entry {
 	var f filesChanged
 	for _, c := range changes {
@@ -70,14 +70,14 @@ func RewindEnded(r *session.Rewinding, changes []checkpoint.Change) actors.Entry
 	return actors.Entry{Rewind: r, Ended: true, Ops: f.ops}
 }
 
-// RewindGivenUp is the entry of the end of a rewind that changed nothing: undo goes back
-// to where it went before, as it does after one that sets a task back.
+// RewindGivenUp returns the entry of the end of a rewind that is given up. undo is the
+// checkpoint that the next Undo returns to.
 func RewindGivenUp(r *session.Rewinding, undo string) actors.Entry {
 	return actors.Entry{Rewind: &session.Rewinding{To: r.To, Before: undo, Task: r.Task}, Ended: true}
 }
 
-// rewound says of what a rewind does to a file what a look at the files afterwards
-// would say.
+// rewound maps what a rewind does to a file to the change that a look at the files would
+// report.
 var rewound = map[checkpoint.Kind]files.Kind{
 	checkpoint.KindCreate: files.Created, checkpoint.KindOverwrite: files.Modified, checkpoint.KindRetarget: files.Modified,
 	checkpoint.KindDelete: files.Deleted, checkpoint.KindMode: files.Mode,

@@ -12,15 +12,16 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// errGone says that a session's folder is not there any more.
+// errGone means that the session's folder was removed.
 var errGone = errors.New("the session's folder was removed")
 
-// Check says whether this process still holds the session, and its module where it
-// took that: the held lease must be the file of that name, looked up from the
-// project's folder. It costs one stat for each lock.
+// Check returns nil if this process still holds the session and, if it took it, the lock of
+// the module: the held file must be the one that the name leads to from the project's folder.
+// It costs one stat for each lock.
 func (c *Committer) Check() error { return c.holds(c.journal.Segment()) }
 
-// holds is Check for a publication, which runs while commits continue and knows a segment.
+// holds is Check with the name of a segment that must exist. A publication, which runs
+// concurrently with commits, gives the segment that was current when it began.
 func (c *Committer) holds(segment string) error {
 	err := c.leased(segment)
 	if err != nil {
@@ -28,7 +29,7 @@ func (c *Committer) holds(segment string) error {
 	}
 	taken, err := c.opts.Place.KeepModule()
 	if taken || errors.Is(err, fs.ErrNotExist) {
-		if gone := c.leased(segment); gone != nil { // all of it was removed in between
+		if gone := c.leased(segment); gone != nil { // the folder was removed in between
 			return gone
 		}
 	}
@@ -41,16 +42,16 @@ func (c *Committer) leased(segment string) error {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// Whoever removes a folder may leave it behind, with what was written to it
-	// meanwhile: without lock and journal it is no session any more.
+	// A folder that is being removed may remain, with files that were written meanwhile. Without
+	// lock and journal it is no session any more.
 	if _, gone := project.Lstat(path + "/" + segment); errors.Is(gone, fs.ErrNotExist) {
 		return &writer.Error{Op: "save session", Path: c.dir.Name(), Class: writer.ClassRemoved, Err: errGone}
 	}
 	return err
 }
 
-// orLost returns err, or the cause behind a missing file: the folder was removed, or another
-// process has the session and removed the temporary files that it found.
+// orLost returns err, or the cause of a missing file: the folder was removed, or another
+// process has taken over the session and removed the temporary files.
 func (c *Committer) orLost(err error, segment string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		if lost := c.holds(segment); lost != nil {
@@ -60,9 +61,9 @@ func (c *Committer) orLost(err error, segment string) error {
 	return err
 }
 
-// recreate makes a removed session again: the same ID, the State of the last commit, which is
-// in memory, and a new incarnation. What else lay in the folder is lost. Where another process
-// took the module or made a session of that ID, this one is fenced.
+// recreate makes a removed session again, with the same ID, the State of the last commit,
+// which is in memory, and a new incarnation. Everything else in the folder is lost. If another
+// process took the module or made a session of that ID, the error has class fenced.
 func (c *Committer) recreate() error {
 	last := c.at.Checkpoint // the project's checkpoints may still be there
 	first := First{State: c.base, Event: record.EventRecreated, Share: func(string) (session.Mark, error) {
@@ -73,7 +74,7 @@ func (c *Committer) recreate() error {
 		if err := again.build(first); err != nil {
 			return errors.Join(fmt.Errorf("make session %s again: %w", c.id, err), again.Close())
 		}
-		_ = c.Close() // of files that nobody can find any more
+		_ = c.Close() // its files have no names any more
 		*c = *again
 		return nil
 	})
@@ -86,10 +87,10 @@ func (c *Committer) recreate() error {
 }
 
 // retake takes the lease again after the lock file was removed or replaced, alone or with the
-// whole folder, as by a tool that carries it away and back. It opens the session as any process
-// would, and continues only if the files end with the last acknowledged record: otherwise
-// another process resumed the session, or the files are an older copy. The error is lost, or
-// names the holder.
+// whole folder, for example by a tool that moves the folder away and back. It opens the session
+// as any process would, and continues only if the files end with the last acknowledged record.
+// If they do not, another process resumed the session, or the files are an older copy. lost is
+// why the lease was lost.
 func (c *Committer) retake(lost error) error {
 	held, err := c.opts.Place.Retake(lost, c.same)
 	if err != nil {
@@ -103,14 +104,14 @@ func (c *Committer) retake(lost error) error {
 		return err
 	}
 	again.since, again.base = c.since, c.base
-	again.pub.state, again.pub.metrics = shown{}, shown{} // whatever carried the files back may not have synced them
-	_ = c.Close()                                         // of files that nobody can find any more
+	again.pub.state, again.pub.metrics = shown{}, shown{} // the files may have been copied back without a sync
+	_ = c.Close()                                         // its files have no names any more
 	*c = *again
 	c.opts.Logger.Warn().Str("path", filepath.Join(c.fullPath(), folder.LeaseFile)).AnErr("reason", lost).Msg("the session's lock was lost and is taken again; nobody had gone on with the session")
 	return nil
 }
 
-// same checks that files end with the record that this process wrote last.
+// same returns an error unless the files end with the record that this process wrote last.
 func (c *Committer) same(at session.Mark) error {
 	if err := c.another(at); err != nil {
 		return err
@@ -121,7 +122,7 @@ func (c *Committer) same(at session.Mark) error {
 	return nil
 }
 
-// another refuses the files of another session with this ID.
+// another returns an error if the files are of another session with this ID.
 func (c *Committer) another(at session.Mark) error {
 	if at.Incarnation != c.at.Incarnation {
 		return c.fenced(fmt.Errorf("another session has its ID now: %s", at.Incarnation))

@@ -24,63 +24,65 @@ import (
 type Options struct {
 	Logger zerolog.Logger // of the session
 	Now    func() time.Time
-	Owner  writer.Owner // what the lease says of its holder
+	Owner  writer.Owner // the record in the lease
 	// Interval, Iterations, Retention and JournalBytes are those of the store's policy.
 	Interval     int
 	Iterations   bool
 	Retention    int
 	JournalBytes int64
-	MaxRecord    int   // bytes; a change that is larger goes to history/, and its record names it
-	Segment      int64 // bytes of the log after which a new file begins
+	MaxRecord    int   // in bytes; a larger change becomes a snapshot in history/, which the record names
+	Segment      int64 // size in bytes after which a new segment begins
 	Reserve      *Reserve
 	Place        Place
 }
 
-// A Place is what a Committer needs of the store that its session lies in. Its methods may
-// be called from any goroutine.
+// A Place is the store of a session, as the Committer needs it. Its methods may be called
+// from any goroutine.
 type Place interface {
-	// Project is the project's folder, and Root the .lopen in it: another one after it was
-	// removed and made again.
+	// Project returns the project's folder, and Root the .lopen in it. Root changes when
+	// .lopen was removed and made again.
 	Project() writer.FS
 	Root() writer.FS
-	// KeepModule says whether the lock of the session's module is held still, if it was
-	// ever taken. Where its file was removed it is taken again, and taken is true.
+	// KeepModule returns nil if the lock of the session's module was never taken or is still
+	// held. If its file was removed, KeepModule takes the lock again, and taken is true.
 	KeepModule() (taken bool, err error)
-	// Restore makes the removed folders of the store again.
+	// Restore makes removed folders of the store again.
 	Restore() error
-	// Recreate holds the store's lock, moves away what is left of the removed session, and
-	// calls build. Where it finds a session of this ID it asks another, which refuses one
-	// that is not this one.
+	// Recreate takes the store lock, moves away what is left of the removed session, and
+	// calls build. If there is a session of this ID, Recreate calls another with its Mark,
+	// which returns an error if it is another session.
 	Recreate(another func(session.Mark) error, build func() error) error
-	// Retake takes the lease again and loads the session. It fails where somebody else holds
-	// the session, or same refuses what is found. lost is why the lease is taken again.
+	// Retake takes the lease again and loads the session. It fails if another process holds
+	// the session, or if same returns an error for the Mark of the files. lost is why the
+	// lease was lost.
 	Retake(lost error, same func(session.Mark) error) (*Held, error)
 }
 
-// Held is a session's folder, its lease, and what was read while the lease was held.
+// Held is a session's folder and lease, with what was read under the lease.
 type Held struct {
 	Dir      writer.FS
 	Lease    *writer.Lock
 	Contents *folder.Contents
 }
 
-// Close gives the lease back.
+// Close releases the lease and closes the folder.
 func (h *Held) Close() error { return errors.Join(h.Lease.Unlock(), h.Dir.Close()) }
 
 // First says how a new session begins.
 type First struct {
 	State *session.State
 	Event record.Event
-	// Share puts into the session's folder, whose name below .lopen it gets, what the session
-	// has in common with another one, and returns what it begins with. nil shares nothing.
+	// Share adds the files that the session shares with another one to its folder, whose path
+	// below .lopen it gets, and returns the Mark that the session begins with. nil shares
+	// nothing.
 	Share func(folder string) (session.Mark, error)
-	// Others writes what else the folder has; nil writes nothing.
+	// Others writes further files into the folder; nil writes none.
 	Others func(dir writer.FS) error
 }
 
-// Make makes a session, durably: its folder under a temporary name, the lease in it, the
-// first record and the readable files. Then the folder is renamed into place. The caller
-// holds the store's lock.
+// Make makes a session, durably, and takes its lease. It writes the first record and the
+// readable files into a folder with a temporary name, and then renames the folder. The caller
+// holds the store lock.
 func Make(first First, opts Options) (*Committer, error) {
 	c := &Committer{opts: opts, id: first.State.ID(), mark: &atomic.Pointer[session.Mark]{}}
 	if err := c.build(first); err != nil {
@@ -92,7 +94,8 @@ func Make(first First, opts Options) (*Committer, error) {
 // newPrefix begins the name of a session's folder until it is complete.
 const newPrefix = ".new-"
 
-// Unfinished are the folders of sessions that somebody is making, or was when it was cut off.
+// Unfinished returns the names of the folders of Makes that are in progress or were
+// interrupted.
 func Unfinished(root writer.FS) (names []string, err error) {
 	entries, err := root.ReadDir(folder.Sessions)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -106,8 +109,8 @@ func Unfinished(root writer.FS) (names []string, err error) {
 	return names, nil
 }
 
-// ClearUnfinished removes what a Make that was cut off left behind. The caller holds the
-// store's lock, so nobody is making a session now.
+// ClearUnfinished removes what an interrupted Make left behind. The caller holds the store
+// lock, so that no Make is in progress.
 func ClearUnfinished(root writer.FS) error {
 	names, err := Unfinished(root)
 	if err != nil {
@@ -156,7 +159,7 @@ func (c *Committer) build(first First) (err error) {
 	return nil
 }
 
-// fill writes what a new folder has.
+// fill writes the files of a new folder.
 func (c *Committer) fill(first First) (err error) {
 	if c.journal, err = journal.Create(c.dir, c.id.String()); err != nil {
 		return err
@@ -170,14 +173,14 @@ func (c *Committer) fill(first First) (err error) {
 	if _, err = c.append(actors.Batch{State: first.State}); err != nil {
 		return err
 	}
-	c.at.Iterations = c.at.Seq // so that metrics.json is written without any, too
+	c.at.Iterations = c.at.Seq // so that metrics.json is written even without iterations
 	if err = c.publish(); err != nil || first.Others == nil {
 		return err
 	}
 	return first.Others(c.dir)
 }
 
-// named is a folder that will have another name by the time its name is shown.
+// named is a folder whose Name is the one that it will have after the rename.
 type named struct {
 	writer.FS
 	name string
@@ -185,9 +188,9 @@ type named struct {
 
 func (n named) Name() string { return n.name }
 
-// Open resumes a session; its next record has the event. A readable file that is not
-// as a publication left it is quarantined and made again. The session is the Committer's from
-// now on, also with an error.
+// Open resumes a session; its next record has the event. Open quarantines a readable file
+// that differs from what a publication wrote, and writes it again. The Committer owns held from
+// then on. After an error held is closed.
 func Open(held *Held, event record.Event, opts Options) (*Committer, error) {
 	return open(held, event, opts, &atomic.Pointer[session.Mark]{})
 }
@@ -201,8 +204,8 @@ func open(held *Held, event record.Event, opts Options, mark *atomic.Pointer[ses
 			return nil, errors.Join(err, c.Close())
 		}
 	}
-	// The last holder may have died between a rename and its sync: what was read is
-	// durable when Open has synced the folder.
+	// The last holder may have died between a rename and the sync of the folder. Open of the
+	// journal syncs the folder, so what was read is durable afterwards.
 	var err error
 	if c.journal, err = journal.Open(c.dir, id.String(), ld.Log); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -214,7 +217,7 @@ func open(held *Held, event record.Event, opts Options, mark *atomic.Pointer[ses
 	c.pub.looked(c.dir)
 	c.opts.Reserve.Keep()
 	if len(ld.Stale) > 0 {
-		_ = c.publish() // it is tried again
+		_ = c.publish() // after an error the next publication tries again
 	}
 	at := c.at
 	c.mark.Store(&at)

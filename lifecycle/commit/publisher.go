@@ -13,31 +13,31 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// SmallFile is the size in bytes up to which a readable file is replaced at each
-// publication. A larger one is replaced when the journal has grown by its size,
-// so that what is written follows the change and not the plan.
+// SmallFile is the size in bytes up to which each publication replaces a readable file. A
+// larger file is replaced only when the journal has grown by its size, so that the bytes
+// written depend on the changes and not on the size of the plan.
 const SmallFile = 1 << 20
 
-// publisher replaces the two readable files of a session and writes the snapshots
-// that are due. Owned by its actor.
+// publisher replaces the two readable files of a session and writes its copies and
+// snapshots. Owned by the session's actor.
 type publisher struct {
 	state, metrics shown
-	copies         [2]copied      // of the messages and the transcript
-	status         session.Status // that state.json shows; "" where that is not known
-	snapshots      []snapshot     // to be written
-	keep           int            // snapshots of each kind; 0 is all
+	copies         [2]copied      // of the messages and of the transcript
+	status         session.Status // the status in state.json; "" if it is not known
+	snapshots      []snapshot     // not written yet
+	keep           int            // number of snapshots of each kind that stay; 0 means all
 
 	unnamed []journal.Named // snapshots that were written and that no note names yet
 
-	running *publication // that was handed out last; nil where nothing was due
-	writing int          // of the snapshots, in that one
+	running *publication // the last one that was returned; nil if nothing was due
+	writing int          // number of snapshots in running
 }
 
 // shown is what is known of one readable file.
 type shown struct {
-	seq    uint64 // the record that it is of
-	synced bool   // and durable
-	size   int64  // bytes
+	seq    uint64 // the record whose State it has
+	synced bool   // the file is durable
+	size   int64  // in bytes
 	grown  int64  // bytes of records since it was replaced
 	named  journal.Named
 }
@@ -45,8 +45,8 @@ type shown struct {
 // maxSnapshots bounds how many States wait to be written to history/.
 const maxSnapshots = 32
 
-// remember takes a State that is to be written to history/. Where the disk is far behind, the
-// oldest one is left to the journal.
+// remember adds a State that is to be written to history/. Beyond maxSnapshots it drops the
+// oldest, which is still in the journal.
 func (p *publisher) remember(s snapshot, keep int) {
 	if len(p.snapshots) == maxSnapshots {
 		p.snapshots, p.writing = p.snapshots[1:], max(p.writing-1, 0)
@@ -54,7 +54,7 @@ func (p *publisher) remember(s snapshot, keep int) {
 	p.snapshots, p.keep = append(p.snapshots, s), keep
 }
 
-// appended takes what was appended, for the copies.
+// appended gives the messages and events among all to the copies.
 func (p *publisher) appended(all []actors.Entry) {
 	for i := range all {
 		switch e := &all[i]; {
@@ -67,7 +67,7 @@ func (p *publisher) appended(all []actors.Entry) {
 	}
 }
 
-// looked notes what the readable files of a session show that was opened.
+// looked reads the sizes of the readable files and the status in state.json after Open.
 func (p *publisher) looked(dir writer.FS) {
 	for name, file := range map[string]*shown{folder.StateFile: &p.state, folder.MetricsFile: &p.metrics} {
 		if info, err := dir.Lstat(name); err == nil {
@@ -81,7 +81,7 @@ func (p *publisher) looked(dir writer.FS) {
 	}
 }
 
-// wanted says whether a file is to be replaced that should show a record.
+// wanted reports whether a file has to be replaced to show record seq, with force durably.
 func (s *shown) wanted(seq uint64, force bool) bool {
 	if force {
 		return s.seq < seq || !s.synced
@@ -94,18 +94,18 @@ type replacement struct {
 	file   *shown
 	name   string
 	encode func() []byte
-	status session.Status // that it will show
-	next   shown          // what is known of it when that has ended, which sets size and named
+	status session.Status // the status that the file will have
+	next   shown          // the new value of file; run sets its size and named
 }
 
-// grew notes what was appended to the journal.
+// grew adds to the bytes of records since the files were replaced.
 func (p *publisher) grew(bytes int64) {
 	p.state.grown += bytes
 	p.metrics.grown += bytes
 }
 
-// A publication is what is due at one moment. It is owned by who runs it until that has
-// ended.
+// A publication is what is due at one moment. The goroutine that runs it owns it until run
+// has returned.
 type publication struct {
 	dir        writer.FS
 	at         session.Mark
@@ -113,17 +113,17 @@ type publication struct {
 	quarantine func(name string, why error) error
 
 	files     []*replacement
-	copies    [2]*copied // nil for one that is not due
+	copies    [2]*copied // nil for a copy that is not due
 	snapshots []snapshot
 	keep      int // snapshots of each kind
 
-	wrote []journal.Named // snapshots
+	wrote []journal.Named // the snapshots that run has written
 	took  time.Duration
 }
 
-// publication fills a publication of a State with what is due; nil when nothing is. A status
-// that changed is shown at once, however large the file is: a listing shows it, and a run
-// looks for an unfinished session there.
+// publication adds to due what has to be written for a State, and returns nil if that is
+// nothing. A changed status is published at once even in a large file, because a listing
+// shows it and a run looks there for an unfinished session.
 func (p *publisher) publication(st *session.State, due publication) *publication {
 	at, force := due.at, due.durable
 	p.running = nil
@@ -149,7 +149,7 @@ func (p *publisher) publication(st *session.State, due publication) *publication
 	return p.running
 }
 
-// run writes what is due.
+// run writes everything that is due.
 func (j *publication) run() error {
 	begun := time.Now()
 	defer func() { j.took = time.Since(begun) }()
@@ -193,15 +193,16 @@ func (j *publication) writeSnapshots() error {
 	return history.Prune(j.dir, j.keep)
 }
 
-// published is what a publication has done, for the log.
+// published is what a publication has written, for the log.
 type published struct {
-	seq              uint64 // the record that is shown
+	seq              uint64 // the record whose State is published
 	files, snapshots int
-	bytes            int64 // of the files
+	bytes            int64 // size of the files
 	took             time.Duration
 }
 
-// ended notes what the last publication has done; of one that failed nothing counts.
+// ended takes over the result of the last publication. After an error the files, copies and
+// snapshots count as not written.
 func (p *publisher) ended(err error) (done published) {
 	j := p.running
 	done = published{seq: j.at.Seq, files: len(j.files), snapshots: p.writing, took: j.took}
@@ -233,9 +234,9 @@ func (p *publisher) ended(err error) (done published) {
 	return done
 }
 
-// note has the log vouch for both readable files, also for one that an earlier note
-// names, and for the snapshots that none names yet: a reader that begins at the log's newest
-// segment on finds the pair there. Where the note cannot be written the next one says it.
+// note appends a note that names both readable files and the snapshots that no note names
+// yet. It names a file again that an earlier note named, so that a reader that begins with
+// the log's newest segment finds both. After an error the next note names the same.
 func (p *publisher) note(log *journal.Writer) error {
 	var all []journal.Named
 	for _, file := range []*shown{&p.state, &p.metrics} {
@@ -254,7 +255,7 @@ func (p *publisher) note(log *journal.Writer) error {
 	return err
 }
 
-// nameOf is how a note names a snapshot.
+// nameOf returns the name of a snapshot for a note.
 func nameOf(m history.Manifest) journal.Named {
 	return journal.Named{File: m.ID().Name(), Epoch: m.Epoch, Seq: m.Seq, SHA256: m.SHA256}
 }

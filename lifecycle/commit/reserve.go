@@ -14,21 +14,21 @@ const (
 	reserveFile = "ballast"
 	// ReserveBytes is given up on a full disk for one more commit.
 	ReserveBytes = 1 << 20
-	// LowSpace is the room in bytes below which the log warns.
+	// LowSpace is the free space in bytes below which a warning is logged.
 	LowSpace = 64 << 20
 )
 
-// A Reserve is a file of a store that is given up on a full disk. All methods may be called
-// from any goroutine.
+// A Reserve is a file in the store that is removed on a full disk to make room for one more
+// commit. All methods may be called from any goroutine.
 type Reserve struct {
 	Root   func() writer.FS // the store's folder
 	Logger zerolog.Logger
 
-	low atomic.Bool // the disk was nearly full when it was looked at last
+	low atomic.Bool // the disk was nearly full at the last call of Keep
 }
 
-// Keep makes the reserve if it is not there and there is room
-// for a good deal more. It is a reserve only: without it a full disk pauses at once.
+// Keep makes the reserve if it is missing and four times its size is free. Errors are only
+// logged: without the reserve a full disk pauses a session at once.
 func (r *Reserve) Keep() {
 	root := r.Root()
 	free, err := writer.FreeBytes(root.Name())
@@ -41,7 +41,7 @@ func (r *Reserve) Keep() {
 	if !errors.Is(err, errors.ErrUnsupported) && (err != nil || free < 4*ReserveBytes) {
 		return
 	}
-	// Random, or a file system that compresses would keep nothing in reserve.
+	// Random bytes, because a file system that compresses would reserve no space for zeros.
 	data := make([]byte, ReserveBytes)
 	_, _ = rand.Read(data)
 	if err := writer.ReplaceFile(root, reserveFile, data, filePerm); err != nil {
@@ -50,13 +50,13 @@ func (r *Reserve) Keep() {
 	}
 }
 
-// Whole says whether the reserve is there.
+// Whole reports whether the reserve exists with its full size.
 func (r *Reserve) Whole() bool {
 	info, err := r.Root().Lstat(reserveFile)
 	return err == nil && info.Size() == ReserveBytes
 }
 
-// GiveUp frees the reserve and says whether there was one.
+// GiveUp removes the reserve and reports whether there was one.
 func (r *Reserve) GiveUp() bool {
 	err := r.Root().Remove(reserveFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -10,7 +10,7 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// A snapshot is a State on its way to history/.
+// A snapshot is a State that is to be written to history/.
 type snapshot struct {
 	st *session.State
 	at session.Mark
@@ -33,8 +33,8 @@ func (s snapshot) write(dir writer.FS) (history.Manifest, error) {
 	return history.Write(dir, s.m, wire.EncodeState(s.st, s.at), wire.EncodeMetrics(s.st, s.at))
 }
 
-// remember notes a State that is to stay whole. A publication writes it; the journal has it
-// all the same.
+// remember gives the State of a batch to the publisher if a snapshot of it is due. Until a
+// publication has written the snapshot, the journal has the State.
 func (c *Committer) remember(b actors.Batch, at session.Mark, when time.Time, grew bool) {
 	c.since++
 	var why history.Reason

@@ -16,24 +16,26 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// inheritedDir is where a fork has the segments of the logs that it continues, each
-// log in a folder with its number, from 1.
+// inheritedDir is the folder of a fork that has the segments of the logs that the fork
+// continues, each log in a folder named by its number from 1.
 const inheritedDir = "inherited"
 
-// InheritedLog is the folder of the log with an index, from 0, below the session's own.
+// InheritedLog returns the folder of the inherited log with index k, from 0, below the
+// session's folder.
 func InheritedLog(k int) string { return inheritedDir + "/" + strconv.Itoa(k+1) }
 
 // Appended is a message or an event.
 type Appended struct {
 	Object  strictjson.Value // nil with an error
-	Message session.Message  // that it is; the zero value for an event
-	// At is what the session has up to here: of its own log nothing where Seq is 0.
+	Message session.Message  // the decoded message; zero for an event
+	// At is the session's Mark up to this message or event. Its Seq is 0 for an inherited
+	// one.
 	At session.Mark
 }
 
-// ReadAppended returns the messages of a session up to a Mark, or the events of its
-// transcript: the inherited ones, then those of the session's log. What is lost comes as an
-// error that wraps ErrDamaged, by the numbers that are missing.
+// ReadAppended yields the messages of a session up to a Mark or, with events set, the events
+// of its transcript: first the inherited ones, then those of the session's own log. For lost
+// ones it yields an error that wraps ErrDamaged and gives the missing numbers.
 func ReadAppended(dir writer.FS, to session.Mark, events bool) iter.Seq2[Appended, error] {
 	return func(yield func(Appended, error) bool) {
 		r := &appendedReader{events: events, what: "message", yield: yield}
@@ -44,7 +46,7 @@ func ReadAppended(dir writer.FS, to session.Mark, events bool) iter.Seq2[Appende
 			r.at = session.Mark{Inherits: to.Inherits[: k+1 : k+1]}
 			sub, err := writer.OpenDir(dir, InheritedLog(k))
 			if errors.Is(err, fs.ErrNotExist) {
-				r.place = InheritedLog(k) + " is missing" // what stood there shows by the numbers
+				r.place = InheritedLog(k) + " is missing" // the numbers of the next records show the gap
 				continue
 			}
 			if err == nil {
@@ -68,14 +70,14 @@ func ReadAppended(dir writer.FS, to session.Mark, events bool) iter.Seq2[Appende
 	}
 }
 
-// An appendedReader yields what logs have.
+// An appendedReader yields the messages or events of several logs.
 type appendedReader struct {
 	events bool
 	what   string
 	yield  func(Appended, error) bool
 	at     session.Mark
-	last   uint64 // number of the last one
-	place  string // of the first damage behind it
+	last   uint64 // number of the last message or event
+	place  string // place of the first damage behind it, or ""
 }
 
 // errEnough ends the reading.
@@ -87,15 +89,16 @@ func (r *appendedReader) fail(err error) {
 	}
 }
 
-// A logReader yields what one log has up to a record.
+// A logReader yields the messages or events of one log up to record upto.
 type logReader struct {
 	*appendedReader
 	dir        writer.FS
 	upto, done uint64
-	reached    func(at *session.Mark, seq uint64) // notes a record in at
+	reached    func(at *session.Mark, seq uint64) // sets the number of the last record in at
 }
 
-// read yields it. What a writer wrote again meanwhile is read there.
+// read reads the log. When a writer rewrites segments meanwhile, it begins again behind the
+// last record that was yielded.
 func (r *logReader) read() (err error) {
 	for range Tries {
 		if err = r.parts(); !errors.Is(err, fs.ErrNotExist) {
@@ -160,7 +163,7 @@ func (r *logReader) part(part *journal.Part) error {
 	return nil
 }
 
-// damaged notes the first place behind the last one.
+// damaged remembers the first damaged place since the last message or event.
 func (r *appendedReader) damaged(dir writer.FS, f journal.Fault) {
 	if r.place == "" && f.Kind == journal.Damaged {
 		r.place = filepath.Join(dir.Name(), f.String())
@@ -201,7 +204,7 @@ func (r *appendedReader) count(at *session.Mark) uint64 {
 	return at.Messages
 }
 
-// missing reports those up to a number that are not there.
+// missing yields an error if messages or events up to a number are missing.
 func (r *appendedReader) missing(upto uint64) bool {
 	if r.last >= upto {
 		return true
@@ -214,7 +217,7 @@ func (r *appendedReader) missing(upto uint64) bool {
 	return r.yield(Appended{}, err)
 }
 
-// FindMessage returns what a session had with a message and nothing behind it.
+// FindMessage returns the Mark of a session right after a message.
 func FindMessage(dir writer.FS, to session.Mark, id string) (session.Mark, error) {
 	var open []string
 	for a, err := range ReadAppended(dir, to, false) {

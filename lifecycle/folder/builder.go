@@ -14,48 +14,47 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// A Builder puts a State together from a base and the records above it. It is the one
-// way to a State: of the newest record, of an earlier one, and of a damaged session.
+// A Builder builds a State from a base and the records above it. All States are built this
+// way: the newest, an earlier one, and that of a damaged session.
 type Builder struct {
 	Dir    writer.FS // the session's folder
 	ID     session.ID
 	Log    *journal.Log
-	Named  [2]journal.Named // the readable files, where the log vouches for both
-	Bases  []Base           // that the log vouches for, the newest first
-	Unread []string         // in words: what is no base
-	// Unnamed are States that no record or note names any more, and that were made of
-	// records: they are for a person to judge.
+	Named  [2]journal.Named // the readable files, if the log vouches for both
+	Bases  []Base           // the bases that the log vouches for, the newest first
+	Unread []string         // texts about snapshots that are no base
+	// Unnamed are snapshots that no record or note names any more. A person has to decide
+	// whether they are used.
 	Unnamed []Base
 }
 
-// AllRecords is above the number of each.
+// AllRecords is greater than the number of any record.
 const AllRecords = ^uint64(0)
 
-// A Base is a whole State that records can be applied to. The zero value is
-// nothing, before the first record.
+// A Base is a whole State that records can be applied to. The zero value is the empty
+// base before the first record.
 type Base struct {
 	Name string
-	At   session.Mark // of the older of the two files
-	// Load returns the State's two files; nil has none. Of many that are large one is in
-	// memory at a time.
+	At   session.Mark // Mark of the older of its two files
+	// Load reads the two files of the State; nil means the empty base. Files are loaded on
+	// demand, so that only one of many large bases is in memory.
 	Load func() (*wire.Replay, error)
-	Lost []string // in words: what of it is not whole
+	Lost []string // texts about what the base lacks
 }
 
 func (b Base) String() string { return cmp.Or(b.Name, "nothing") }
 
-// Built is a State that was put together.
+// Built is a State that a Builder has built.
 type Built struct {
 	Base  Base
 	State *session.State
 	At    session.Mark
-	Ended error    // why the records up to the one that was asked for are not all in it
-	Lost  []string // in words
+	Ended error    // why not all records that were asked for are applied; nil if they are
+	Lost  []string // texts about what the State lacks
 }
 
-// Read takes stock of what a State can be built from: the whole journal, and the States
-// that it vouches for with their hash and epoch. p may be nil. Only what cannot be read
-// at all is an error.
+// Read reads the whole journal and finds the bases that it vouches for with hash and epoch.
+// p may be nil. Damage is no error; Read fails only when reading fails.
 func (b *Builder) Read(p *Files) (err error) {
 	if b.Log, err = journal.Read(b.Dir, 0, true); err != nil {
 		return err
@@ -90,12 +89,12 @@ func (b *Builder) Read(p *Files) (err error) {
 	return nil
 }
 
-// Sort puts the bases into their order: the newest first.
+// Sort sorts the bases, the newest first.
 func (b *Builder) Sort() {
 	slices.SortStableFunc(b.Bases, func(x, y Base) int { return cmp.Compare(y.At.Seq, x.At.Seq) })
 }
 
-// namedByRecords are the checksums of the snapshots that records of large changes name.
+// namedByRecords returns the checksums of the snapshots that records of large changes name.
 func (b *Builder) namedByRecords(all []history.Manifest) map[history.ID]string {
 	named := map[history.ID]string{}
 	var refs []journal.Ref
@@ -104,7 +103,7 @@ func (b *Builder) namedByRecords(all []history.Manifest) map[history.ID]string {
 			refs = append(refs, ref[0])
 		}
 	}
-	// A segment that changes while it is read leaves the rest unnamed, and so not believed.
+	// If a segment changes while it is read, the other snapshots stay unnamed and are not used.
 	_ = b.Log.Lines(refs, func(_ *journal.Ref, line []byte) error {
 		if rec, err := wire.DecodeRecord(line); err == nil && rec.Snapshot != nil {
 			named[history.ID{Epoch: rec.Epoch, Seq: rec.Seq}] = rec.Snapshot.SHA256
@@ -114,7 +113,7 @@ func (b *Builder) namedByRecords(all []history.Manifest) map[history.ID]string {
 	return named
 }
 
-// vouched is the base that the readable files are, where notes of the log name both.
+// vouched returns the readable files as a base, if notes of the log name both.
 func (b *Builder) vouched(p *Files) (Base, bool) {
 	if p == nil || p.replay == nil {
 		return Base{}, false
@@ -130,8 +129,8 @@ func (b *Builder) vouched(p *Files) (Base, bool) {
 	return p.Base(), true
 }
 
-// Replay applies the records above a base, one after the other, up to a number or to
-// the first that is missing or damaged.
+// Replay applies the records above a base, up to record upto or to the first one that is
+// missing or damaged. In the second case Built.Ended is set.
 func (b *Builder) Replay(from Base, upto uint64) (*Built, error) {
 	if b.Log.Session != "" && b.Log.Session != b.ID.String() {
 		return nil, fmt.Errorf("%w: the journal is that of session %s", envelope.ErrCorrupt, b.Log.Session)
@@ -155,11 +154,12 @@ func (b *Builder) Replay(from Base, upto uint64) (*Built, error) {
 			}
 			return nil, cmp.Or(ended, err)
 		}
-		ended, refs = err, refs[:n] // what cannot be applied ends it: a Replay that failed is of no use
+		ended, refs = err, refs[:n] // again, without the record that failed: a wire.Replay is unusable after an error
 	}
 }
 
-// Apply is a State from a base and records; n is how many could be applied.
+// Apply builds a State from a base and records. n is the number of records that were applied.
+// After an error of the base or of the resulting State n is len(refs).
 func (b *Builder) Apply(from Base, refs []journal.Ref) (got *Built, n int, err error) {
 	r := &wire.Replay{}
 	if from.Load != nil {
@@ -184,9 +184,9 @@ func (b *Builder) Apply(from Base, refs []journal.Ref) (got *Built, n int, err e
 	return &Built{Base: from, State: st, At: at, Lost: slices.Clone(from.Lost)}, n, nil
 }
 
-// Newest begins with the newest base at or below a record that can be read, or with
-// the first record, and applies the records after it up to that one. A base further back
-// leads through the same records, so the first decides.
+// Newest builds the State of record upto from the newest base at or below it that can be
+// read, or from the first record. It does not try an older base when a record is damaged,
+// because the older base needs the same records.
 func (b *Builder) Newest(upto uint64) (*Built, error) {
 	var errs []error
 	for _, from := range append(slices.Clone(b.Bases), b.Begin()) {
@@ -202,10 +202,10 @@ func (b *Builder) Newest(upto uint64) (*Built, error) {
 	return nil, errors.Join(errs...)
 }
 
-// Begin is the base below the first record.
+// Begin returns the empty base below the first record.
 func (b *Builder) Begin() Base { return Base{At: session.Mark{Seq: b.Log.Begin() - 1}} }
 
-// damage names the first places of the log that are damaged.
+// damage returns a text with the first damaged places of the log.
 func (b *Builder) damage() (s string) {
 	var places []string
 	for _, f := range b.Log.Faults {
@@ -219,10 +219,10 @@ func (b *Builder) damage() (s string) {
 	return s
 }
 
-// maxNamed is how many FirstOf names.
+// maxNamed is the number of texts that FirstOf returns.
 const maxNamed = 10
 
-// FirstOf names the first of some things, and how many more there are.
+// FirstOf returns the first ten of all, and if there are more, a last text with their number.
 func FirstOf(all []string, more string) []string {
 	if n := len(all) - maxNamed; n > 0 {
 		return append(all[:maxNamed:maxNamed], fmt.Sprintf("%d more %s", n, more))
@@ -230,8 +230,8 @@ func FirstOf(all []string, more string) []string {
 	return all
 }
 
-// StateAt returns a session's State at a record, from the nearest base and the records after
-// it. ErrNotFound says that the session has no such record.
+// StateAt returns a session's State and Mark at a record, from the nearest base and the
+// records after it. The error wraps ErrNotFound if the session has no such record.
 func StateAt(dir writer.FS, id session.ID, seq uint64) (*session.State, session.Mark, error) {
 	p, err := ReadFiles(dir)
 	b := &Builder{Dir: dir, ID: id}

@@ -13,20 +13,20 @@ import (
 // cursorsDir is the folder of a session's cursors, one sealed file each.
 const cursorsDir = "cursors"
 
-// cursorFile is how far a reader of a log has come.
+// cursorFile is the content of a cursor: the last record that its reader has read.
 type cursorFile struct {
 	Seq uint64 `json:"seq"`
 }
 
 func cursorPath(name string) (string, error) {
-	if err := session.ValidateModule(name); err != nil { // the names of both have one rule
+	if err := session.ValidateModule(name); err != nil { // a cursor's name has the same rule
 		return "", &writer.Error{Op: "cursor", Path: fmt.Sprintf("%q", name), Class: writer.ClassInvalid, Err: err}
 	}
 	return cursorsDir + "/" + name + ".json", nil
 }
 
-// Cursor returns the record up to which a reader has read a session's log: 0 for one that
-// has no cursor yet.
+// Cursor returns the record up to which a named reader has read a session's log, or 0 if the
+// reader has no cursor yet.
 func Cursor(dir writer.FS, name string) (uint64, error) {
 	path, err := cursorPath(name)
 	if err != nil {
@@ -39,8 +39,8 @@ func Cursor(dir writer.FS, name string) (uint64, error) {
 	return c.Seq, err
 }
 
-// MoveCursor notes durably that a reader has read a session's log up to a record. A cursor
-// never goes back, and has one reader, which alone moves it.
+// MoveCursor records durably that a named reader has read a session's log up to a record. A
+// cursor never goes back. Only its reader may move it.
 func MoveCursor(dir writer.FS, name string, seq uint64) error {
 	path, err := cursorPath(name)
 	if err != nil {
@@ -55,8 +55,8 @@ func MoveCursor(dir writer.FS, name string, seq uint64) error {
 	return WriteSmall(dir, path, cursorFile{Seq: seq})
 }
 
-// Passed is the record that every reader with a cursor has passed. One that cannot be read has
-// passed none: its name comes back with the error.
+// Passed returns the record that every reader with a cursor has passed. If a cursor cannot be
+// read, Passed returns 0, the name of the cursor, and the error.
 func Passed(dir writer.FS) (seq uint64, unread string, err error) {
 	slowest := ^uint64(0) - 1
 	entries, err := dir.ReadDir(cursorsDir)

@@ -12,23 +12,23 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// MaxFile bounds what is read into memory of one state or metrics file, in bytes.
+// MaxFile bounds the size of a state or metrics file that is read, in bytes.
 const MaxFile = 1 << 30
 
-// Readable are the two files that a publication makes.
+// Readable are the two files that a publication replaces.
 var Readable = [2]string{StateFile, MetricsFile}
 
-// Files are what state.json and metrics.json hold.
+// Files are the contents of state.json and metrics.json.
 type Files struct {
 	data   [2][]byte
 	sums   [2]string    // SHA-256, in hex
-	errs   [2]error     // why there is none
-	replay *wire.Replay // of both; nil where they are no States
-	used   bool         // replay is
+	errs   [2]error     // why a file cannot be used; nil if it can
+	replay *wire.Replay // of both files; nil if they do not decode to a State
+	used   bool         // Load has returned replay
 }
 
-// ReadFiles reads state.json and metrics.json. What is wrong with their content is no
-// error, but for a newer version's.
+// ReadFiles reads state.json and metrics.json. Damaged content is no error; files of a newer
+// version are ErrFutureVersion, and are returned as well.
 func ReadFiles(dir writer.FS) (*Files, error) {
 	p := &Files{}
 	for i, name := range Readable {
@@ -45,7 +45,7 @@ func ReadFiles(dir writer.FS) (*Files, error) {
 		return p, nil
 	}
 	summed := make(chan struct{})
-	go func() { // takes as long as half of the reading
+	go func() { // concurrently, because it takes half as long as the decoding
 		p.sums = [2]string{SHA256(p.data[0]), SHA256(p.data[1])}
 		close(summed)
 	}()
@@ -61,7 +61,7 @@ func ReadFiles(dir writer.FS) (*Files, error) {
 	return p, nil
 }
 
-// Base is the State of both files, which must be States: see [Files.Check].
+// Base returns the State of both files as a base. [Files.Check] must have returned nil.
 func (p *Files) Base() Base {
 	at := p.replay.At()
 	if p.replay.Metrics().Seq < at.Seq {
@@ -77,8 +77,8 @@ func (p *Files) Base() Base {
 	}}
 }
 
-// Check says whether the files are whole, those of a session and of its journal: then
-// they have a Base.
+// Check returns nil if the files are intact and belong to the session and its journal. Only
+// then they have a Base.
 func (p *Files) Check(id session.ID, log *journal.Log) error {
 	if err := errors.Join(p.errs[:]...); err != nil {
 		return err
@@ -97,14 +97,14 @@ func (p *Files) Check(id session.ID, log *journal.Log) error {
 	return nil
 }
 
-// damagedOnly says whether an error is of what a file holds, and not of reading it.
+// damagedOnly reports whether an error concerns the content of a file and not reading it.
 func damagedOnly(err error) bool {
 	e, ok := errors.AsType[*writer.Error](err)
 	return !ok || e.Class == writer.ClassCorrupt || e.Class == writer.ClassInvalid
 }
 
-// asWritten is what a newer version's state.json says, as far as it is known here,
-// without the records that its writer may have added.
+// asWritten returns the State in the state.json of a newer version, as far as this version
+// understands it. It does not apply the records of the log.
 func asWritten(dir writer.FS, id session.ID) (*session.State, session.Mark, error) {
 	p, err := ReadFiles(dir)
 	if p == nil {

@@ -21,8 +21,8 @@ import (
 
 var day = time.Date(2026, 2, 14, 9, 0, 0, 0, time.UTC)
 
-// newFolder is that of a session whose log has five records, each with a message and a
-// component of its own; no readable file shows it.
+// newFolder returns the folder of a session whose log has five records, each with another
+// message and component. It has no readable files.
 func newFolder(t *testing.T) (writer.FS, session.ID) {
 	t.Helper()
 	dir, err := writer.OpenFS(t.TempDir())
@@ -95,7 +95,7 @@ func TestReadAppended(t *testing.T) {
 	require.ErrorIs(t, err, folder.ErrNotFound)
 }
 
-// A readable file that its writer sealed and the log does not know of is of another session.
+// A readable file that is sealed and that the log does not know is of another session.
 func TestAReadableFileOfAnotherSessionIsStale(t *testing.T) {
 	t.Parallel()
 	dir, id := newFolder(t)

@@ -14,27 +14,27 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// Contents are a session as its log has it.
+// Contents is a session as its log has it.
 type Contents struct {
 	Dir   writer.FS // the session's folder
 	State *session.State
 	At    session.Mark
-	Log   *journal.Log // nil where a newer version wrote the session
-	// Named are state.json and metrics.json where the log vouches for them: it begins
-	// with them, or knows more. The zero value is a file that is to be made again.
+	Log   *journal.Log // nil for a session of a newer version
+	// Named are state.json and metrics.json, if the log vouches for both. The zero value
+	// means that a file has to be written again.
 	Named [2]journal.Named
-	// Stale are the readable files that are not as a publication left them.
+	// Stale are the readable files that differ from what a publication wrote.
 	Stale []StaleFile
-	// Edits are the readable files that were edited outside; State is that of the edited
-	// files then and Unedited that of the log.
+	// Edits are the readable files that were edited outside. Then State is that of the
+	// edited files and Unedited that of the log.
 	Edits    []StaleFile
 	Unedited *session.State
 
 	base  Base
-	found []session.Finding // of the files; the State has its own
+	found []session.Finding // findings of the files; those of the State are not included
 }
 
-// Edited says that a readable file was edited outside; nil if not.
+// Edited returns an error if a readable file was edited outside, else nil.
 func (ld *Contents) Edited() error {
 	if len(ld.Edits) == 0 {
 		return nil
@@ -42,15 +42,16 @@ func (ld *Contents) Edited() error {
 	return Unreadable("load session", ld.Dir.Name(), ld.Edits[0].Err)
 }
 
-// A StaleFile is a readable file that is not as a publication left it.
+// A StaleFile is a readable file that differs from what a publication wrote.
 type StaleFile struct {
 	Name string
-	Err  error // why
+	Err  error // how it differs
 }
 
-// Load reads a session. Its log alone says what is true: it may begin with the readable
-// files where it vouches for them. It takes no lock and changes nothing. What was
-// edited outside is taken as it is, and Edits name it. Errors have a class.
+// Load reads a session. Only its log decides what is true; Load begins with the readable
+// files if the log vouches for them. It takes no lock and changes nothing. If a file was
+// edited outside, Load returns the edited State, and Edits names the file. Errors have a
+// class.
 func Load(dir writer.FS, id session.ID) (*Contents, error) {
 	ld, err := load(dir, id)
 	if err != nil {
@@ -64,7 +65,7 @@ func load(dir writer.FS, id session.ID) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	snapshots, err := history.IDs(dir) // before the journal, to which a writer may append
+	snapshots, err := history.IDs(dir) // before the journal: a writer may add both in between
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func load(dir writer.FS, id session.ID) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	if end := b.Log.End(); end.Seq > got.At.Seq { // only messages and events are lost
+	if end := b.Log.End(); end.Seq > got.At.Seq { // only messages and events are lost there
 		got.At.Epoch, got.At.Seq = end.Epoch, end.Seq
 	}
 	if err := ends(dir, b.Log, got.At.Seq, snapshots); err != nil {
@@ -102,7 +103,7 @@ func load(dir writer.FS, id session.ID) (*Contents, error) {
 	return ld, ld.judge(p)
 }
 
-// judge says of the readable files that the log does not vouch for what became of them.
+// judge finds out why the log does not vouch for the readable files, and sets Stale or Edits.
 func (ld *Contents) judge(p *Files) error {
 	if ld.Named[0].File != "" && ld.Named[1].File != "" {
 		return nil
@@ -133,8 +134,9 @@ func (ld *Contents) judge(p *Files) error {
 	return nil
 }
 
-// judgeFile says of one of two files, the other of which the log made, why it is stale, or with
-// ErrEdited that it was edited. The second error excludes the session: the log is behind.
+// judgeFile judges file i of two; the other one was made from the log. stale is why the file is
+// stale, or ErrEdited if it was edited, or nil. behind excludes the session, because the log
+// ends before the file.
 func (ld *Contents) judgeFile(i int, files [2][]byte) (stale, behind error) {
 	r := &wire.Replay{}
 	err := r.Load(files[0], files[1])
@@ -154,19 +156,20 @@ func (ld *Contents) judgeFile(i int, files [2][]byte) (stale, behind error) {
 	return err, nil
 }
 
-// Discard gives up what was edited outside: the edited files are stale like any other.
+// Discard gives up the edits: the State becomes that of the log, and the edited files are
+// stale.
 func (ld *Contents) Discard() {
 	if ld.Unedited != nil {
 		ld.Stale, ld.State = append(ld.Stale, ld.Edits...), ld.Unedited
 	}
 }
 
-// Broken says that the log alone does not lead to the State any more: its next record has
-// to name a snapshot of all of it.
+// Broken reports that the log alone no longer leads to the State, so that its next record has
+// to name a snapshot of the whole State.
 func (ld *Contents) Broken() bool { return ld.base.At.Seq > 0 && ld.Log.LostAbove(0) > 0 }
 
-// takeEdit makes the State that of the files as somebody edited them, with the records
-// above them. Where these do not fit any more it stays that of the log.
+// takeEdit replaces the State by that of the edited files with the records above them. If the
+// records do not fit the edited files, the State stays that of the log.
 func (ld *Contents) takeEdit(files [2][]byte) {
 	ld.Unedited = ld.State
 	r := &wire.Replay{}
@@ -183,8 +186,8 @@ func (ld *Contents) takeEdit(files [2][]byte) {
 	}
 }
 
-// ends says whether the journal is as long as it was when the snapshots in history/ were
-// written.
+// ends returns an error if the journal ends before a record that was durable when a snapshot
+// in history/ was written.
 func ends(dir writer.FS, log *journal.Log, last uint64, snapshots []history.ID) error {
 	for i := len(snapshots) - 1; i >= 0 && snapshots[i].Seq > last; i-- {
 		id := snapshots[i]
@@ -195,10 +198,10 @@ func ends(dir writer.FS, log *journal.Log, last uint64, snapshots []history.ID) 
 	return nil
 }
 
-// Findings are the rules that files and State break; none is critical.
+// Findings returns the rules that the files and the State break. None of them is critical.
 func (ld *Contents) Findings() []session.Finding { return append(ld.found, session.Check(ld.State)...) }
 
-// applyLine does what a record says.
+// applyLine applies a record, with the snapshot that it names.
 func applyLine(dir writer.FS, r *wire.Replay, line []byte) error {
 	rec, err := r.Apply(line)
 	if err != nil || rec.Snapshot == nil {
@@ -212,10 +215,11 @@ func applyLine(dir writer.FS, r *wire.Replay, line []byte) error {
 	if err != nil {
 		return err
 	}
-	return r.Load(state, metrics) // what it covers of later records comes after it once more
+	return r.Load(state, metrics) // replaces all that was applied before
 }
 
-// Unreadable gives what is wrong with a session's files its class.
+// Unreadable returns err with a class: future-version, or corrupt for damaged content. An error
+// of reading has its own class and is returned unchanged.
 func Unreadable(op, path string, err error) error {
 	var e *writer.Error
 	class := writer.ClassCorrupt
@@ -223,13 +227,14 @@ func Unreadable(op, path string, err error) error {
 	case errors.Is(err, envelope.ErrFutureVersion):
 		class = writer.ClassFutureVersion
 	case errors.As(err, &e) && e.Class != writer.ClassInvalid:
-		return err // reading failed, which says nothing of the content, or it has its class
+		return err // reading failed, or the error has its class already
 	}
 	return &writer.Error{Op: op, Path: filepath.Clean(path), Class: class, Err: err}
 }
 
-// Look is Load, and returns with session.ErrEdited what somebody edited, and with ErrFutureVersion
-// what a newer version's files show: there is something to look at, and nothing to resume from.
+// Look is Load for a caller that only shows the session. With session.ErrEdited it returns the
+// edited session, and with ErrFutureVersion the part of the files that this version understands.
+// A session must not be resumed from these.
 func Look(dir writer.FS, id session.ID) (*Contents, error) {
 	ld, err := Load(dir, id)
 	if err == nil {
@@ -243,7 +248,7 @@ func Look(dir writer.FS, id session.ID) (*Contents, error) {
 	return nil, err
 }
 
-// Summary is what a listing shows of the State.
+// Summary returns what a listing shows of the session.
 func (ld *Contents) Summary() (wire.Summary, error) {
 	return wire.DecodeSummary(wire.EncodeState(ld.State, ld.At))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// small is the format of the store's small files. The largest is ids.json, with thirty
+// small is the format of the store's small files. The largest is ids.json, with about thirty
 // bytes for each module and day.
 var small = envelope.Format{Key: "schemaVersion", Version: 1, Max: 4 << 20, File: true}
 
@@ -22,9 +22,9 @@ func WriteSmall(dir writer.FS, name string, v any) error {
 	return writer.ReplaceFile(dir, name, data, 0o600)
 }
 
-// ReadSmall reads such a file into a value. fs.ErrNotExist says that there is none,
-// ErrFutureVersion that a newer version wrote it, ErrCorrupt that it is not as it was
-// written. The value is undefined then.
+// ReadSmall reads a small file into v. The error wraps fs.ErrNotExist if there is no such
+// file, ErrFutureVersion if a newer version wrote it, and ErrCorrupt if it is damaged. After
+// an error v is undefined.
 func ReadSmall(dir writer.FS, name string, v any) error {
 	data, err := writer.ReadFile(dir, name, int64(small.Max))
 	if err != nil {

@@ -7,36 +7,37 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/trie"
 )
 
-// A Builder makes a State of tasks that are read one after the other. It is faster than
-// an [Edit], which finds the place of each task and compares lists: parents and children
-// that name each other by construction need only be looked at once. The zero value is
-// ready; it belongs to one goroutine and makes one State.
+// A Builder makes a State from tasks that are read one after the other. It is faster than
+// an [Edit], because parents and children name each other by construction, so that the
+// links need no check. The zero value is ready to use. A Builder belongs to one goroutine
+// and makes one State.
 type Builder struct {
 	tasks    trie.Builder[Task]
 	progress tally
 }
 
-// Grow makes room for so many tasks.
+// Grow makes room for n more tasks.
 func (b *Builder) Grow(n int) { b.tasks.Grow(n) }
 
-// Begin adds a task to be filled in. What is beneath it is added before it ends.
+// Begin adds an empty task, which the caller fills in before End. The tasks beneath it are
+// added in between.
 func (b *Builder) Begin() (place int, t *Task) { return b.tasks.Add() }
 
-// End checks the task that began at a place and gives it its parent, which has it
-// among its children. The task must not be changed any more.
+// End checks the task of a place and sets its parent, which must list it among its
+// children. The task must not be changed afterwards.
 func (b *Builder) End(place int, parent string) error {
 	t := b.tasks.At(place)
 	if err := t.validate(); err != nil {
 		return err
 	}
-	t.Parent = parent // whose own ID is checked when it ends
+	t.Parent = parent // its ID is checked by its own End
 	b.progress.count(t, 1)
 	b.tasks.Key(place, t.ID)
 	return nil
 }
 
-// Adopt gives the tasks that began after the one at a place, and that have no parent
-// yet, that one: their parent's ID was not known when they ended.
+// Adopt makes the task of a place the parent of all later tasks that have no parent yet,
+// because the parent's ID was not known when they ended.
 func (b *Builder) Adopt(place int) {
 	parent := b.tasks.At(place).ID
 	for i := place + 1; i < b.tasks.Len(); i++ {
@@ -46,9 +47,9 @@ func (b *Builder) Adopt(place int) {
 	}
 }
 
-// State returns the State of the tasks that were added, with a header, which is its own
-// from then on, and without iterations. The error is that of the header, or of a task
-// that stands twice.
+// State returns the State with the tasks that were added, without iterations. It owns the
+// header from then on. It returns an error for an invalid header, or if two tasks have the
+// same ID.
 func (b *Builder) State(id ID, h *Header, roots []string) (*State, error) {
 	if id.IsZero() {
 		return nil, errors.New("id is missing")

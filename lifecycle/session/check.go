@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Check finds the rules that a State breaks, in the order of the rules: those that are not
-// critical, as no State breaks a critical one. The time follows the number of iterations
-// and, where any task may break a rule, that of tasks.
+// Check returns the rules that a State breaks, in the order of the rules. None of them is
+// critical, since no State breaks a critical rule. It takes time in proportion to the number
+// of iterations and, if any task may break a rule, to the number of tasks.
 func Check(st *State) []Finding {
 	c := &checker{st: st, found: findings{}}
 	c.header()
@@ -22,13 +22,13 @@ type checker struct {
 	st      *State
 	found   findings
 	running []*Task // leaves in progress
-	waiting []*Task // those with dependencies
+	waiting []*Task // tasks with dependencies
 }
 
 func (c *checker) header() {
 	h := c.st.h
 	c.order("the session", "created", h.CreatedAt, "updated", h.UpdatedAt)
-	if h.Lineage == nil { // or the one that it comes from was completed
+	if h.Lineage == nil { // a derived session may have the completion time of its origin
 		c.order("the session", "created", h.CreatedAt, "completed", h.CompletedAt)
 	}
 	for what, id := range map[string]string{"active task": h.ActiveTask, "component": h.Component} {
@@ -41,15 +41,15 @@ func (c *checker) header() {
 	}
 }
 
-// order notes times that run backwards. A time that is not set is skipped.
+// order adds a finding if b is before a. It ignores times that are not set.
 func (c *checker) order(of, first string, a time.Time, then string, b time.Time) {
 	if !a.IsZero() && !b.IsZero() && b.Before(a) {
 		c.found.add(&ruleTimes, "%s was %s at %s and %s at %s", of, first, a.Format(time.RFC3339Nano), then, b.Format(time.RFC3339Nano))
 	}
 }
 
-// odd says whether a rule may concern the task. It is asked when a task is put or read, so
-// that Check of a State without odd tasks looks at none.
+// odd reports whether the task may break a rule. It is called when a task is put or read, so
+// that Check need not look at the tasks of a State without odd ones.
 func (t *Task) odd() bool {
 	return late(t.StartedAt, t.CompletedAt) || slices.ContainsFunc(t.Log, func(a Attempt) bool { return late(a.StartedAt, a.EndedAt) }) ||
 		t.State == TaskInProgress || t.State == TaskComplete && len(t.Children) > 0 || len(t.DependsOn) > 0
@@ -79,8 +79,8 @@ func (c *checker) allTasks() {
 	c.dependencies()
 }
 
-// late says whether the second of two times comes first, without the texts that a
-// finding needs: this is asked of every task.
+// late reports whether b is before a. Unlike order it formats no text, because it is called
+// for every task.
 func late(a, b time.Time) bool { return b.Before(a) && !b.IsZero() }
 
 func (c *checker) children(t *Task) {
@@ -92,8 +92,8 @@ func (c *checker) children(t *Task) {
 	}
 }
 
-// oneActive notes tasks in progress other than the active one. Where a unit is worked on
-// as a whole, all of its leaves are in progress.
+// oneActive adds a finding for tasks in progress outside of the active task. When a unit is
+// worked on as a whole, all of its leaves are in progress.
 func (c *checker) oneActive() {
 	if len(c.running) < 2 {
 		return
@@ -105,7 +105,7 @@ func (c *checker) oneActive() {
 	}
 }
 
-// within says whether a task is one or beneath it.
+// within reports whether a task is the one with this ID or beneath it.
 func (c *checker) within(t *Task, id string) bool {
 	for t.ID != id {
 		parent, ok := c.st.tasks.Get(t.Parent)

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// dependencies looks for those that are not there and for those that wait for each
-// other. What waits is more than what a task names: it begins when what it and
-// every item above it names is done, and an item is done when its children are. So
-// a task that names its own parent waits for itself.
+// dependencies finds dependencies on missing tasks and tasks that wait for each other. A
+// task waits for more than it names: it begins when all dependencies of itself and of every
+// item above it are done, and an item is done when its children are. So a task that depends
+// on its own parent waits for itself.
 func (c *checker) dependencies() {
 	slices.SortFunc(c.waiting, func(a, b *Task) int { return strings.Compare(a.ID, b.ID) }) // so that a cycle begins at the same task each time
 	w := &waits{checker: c, seen: map[moment]bool{}}
@@ -23,22 +23,22 @@ func (c *checker) dependencies() {
 	}
 }
 
-// A moment is the begin or the end of a task.
+// A moment is the begin of a task or, with done, its end.
 type moment struct {
 	t    *Task
 	done bool
 }
 
-// waits is a search in depth for a moment that waits for itself. It keeps its own
-// stack: a chain may have a million links.
+// waits is a depth-first search for a moment that waits for itself. It has an explicit
+// stack, because a chain may have a million links.
 type waits struct {
 	*checker
 	seen map[moment]bool // true while it is on the path
 	path []stop
 }
 
-// A stop is a moment on the path and how many of those that it waits for were
-// looked at.
+// A stop is a moment on the path, with the index of the next moment to visit among those
+// that it waits for.
 type stop struct {
 	moment
 	next int
@@ -57,7 +57,7 @@ func (w *waits) follow(m moment) {
 		case !more:
 			w.seen[top.moment] = false
 			w.path = w.path[:len(w.path)-1]
-		case next.t == nil: // it is not there
+		case next.t == nil: // the task is missing
 		case !seen:
 			w.push(next)
 		case on:
@@ -71,7 +71,7 @@ func (w *waits) push(m moment) {
 	w.path = append(w.path, stop{moment: m})
 }
 
-// needs is the i-th moment that one waits for.
+// needs returns the i-th of the moments that m waits for.
 func (w *waits) needs(m moment, i int) (next moment, more bool) {
 	t := m.t
 	get := func(id string, done bool) (moment, bool) {
@@ -92,11 +92,11 @@ func (w *waits) needs(m moment, i int) (next moment, more bool) {
 	return moment{}, false
 }
 
-// maxLinks bounds how many dependencies of a circle are named.
+// maxLinks bounds the number of dependencies that are named of a cycle.
 const maxLinks = 8
 
-// cycle names the dependencies on the path from a moment back to itself. Beyond as many
-// as a Finding names they are only counted: each may be as long as the plan.
+// cycle adds a finding with the dependencies on the path from a moment back to itself. After
+// maxWhere cycles it only counts them, because each may be as long as the plan.
 func (w *waits) cycle(from moment) {
 	if have := w.found[&ruleCycle]; have != nil && have.Count >= maxWhere {
 		have.Count++

@@ -2,8 +2,8 @@ package session
 
 import "time"
 
-// Derive returns the State as the first one of another session, whose lineage is l. A
-// session that was active is paused in it. The error is an [*InvalidError].
+// Derive returns the first State of another session with this ID and the lineage l, with the
+// content of s. An active session becomes paused. The error is an [*InvalidError].
 func (s *State) Derive(id ID, now time.Time, l Lineage) (*State, error) {
 	own, err := s.As(id)
 	if err != nil {
@@ -18,9 +18,8 @@ func (s *State) Derive(id ID, now time.Time, l Lineage) (*State, error) {
 	return e.State()
 }
 
-// WithBoxes returns the State with the boxes of a newer one of the same module. Without
-// them an earlier State would take the boxes that lopen has ticked since for edits of
-// a person.
+// WithBoxes returns the State with the boxes of a newer one of the same module. Without them
+// the boxes that lopen ticked since an earlier State would look like edits of a person.
 func (s *State) WithBoxes(newer *State) (*State, error) {
 	e := s.Edit()
 	for t := range s.All() {

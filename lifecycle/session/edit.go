@@ -7,8 +7,8 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/trie"
 )
 
-// An Edit is a State in the making. It belongs to one goroutine and is spent
-// when State has returned without an error.
+// An Edit is a State under construction. It belongs to one goroutine, and must not be used
+// after State has returned without an error.
 type Edit struct {
 	base     *State // nil once spent
 	header   *Header
@@ -16,16 +16,16 @@ type Edit struct {
 	roots    []string
 	progress tally
 	metrics  Metrics
-	err      error // of the first iteration that could not be taken; State returns it
+	err      error // errors of invalid iterations; State returns them
 }
 
-// Edit begins a change of s, which itself stays as it is.
+// Edit begins a change. It does not change s itself.
 func (s *State) Edit() *Edit {
 	return &Edit{base: s, tasks: s.tasks.Edit(), roots: s.roots, progress: s.progress, metrics: s.metrics}
 }
 
-// Header is the edit's own copy: change it freely until State is called. Data,
-// ModelConfig and Extra are replaced as a whole, never written to.
+// Header returns the edit's own copy of the header, which the caller may change until State
+// is called. Data, ModelConfig and Extra may be replaced as a whole, but not written to.
 func (e *Edit) Header() *Header {
 	if e.header == nil {
 		h := e.base.h.clone()
@@ -34,7 +34,7 @@ func (e *Edit) Header() *Header {
 	return e.header
 }
 
-// Task returns the task with an ID as of now. Its slices are shared: read only.
+// Task returns the task with an ID as the edit has it now. Its slices must not be changed.
 func (e *Edit) Task(id string) (Task, bool) {
 	t, ok := e.tasks.Get(id)
 	if !ok {
@@ -58,9 +58,9 @@ func (e *Edit) Put(t Task) {
 	e.tasks.Put(t.ID, t)
 }
 
-// Remove removes a task and everything beneath it. A task that was put under
-// another parent meanwhile stays, even where its old parent still lists it. The caller
-// changes the list that names the task itself.
+// Remove removes a task and everything beneath it. A task that this edit has put under
+// another parent stays, even if its old parent still lists it. The caller changes the list
+// that has the removed task.
 func (e *Edit) Remove(id string) {
 	gone := []string{id}
 	for len(gone) > 0 {
@@ -80,8 +80,8 @@ func (e *Edit) Remove(id string) {
 	}
 }
 
-// Drop removes a task alone. What was beneath it stays, and has to be removed or given
-// another parent by the time that State is called.
+// Drop removes only one task. The caller has to remove its children or give them another
+// parent before State is called.
 func (e *Edit) Drop(id string) {
 	if t, ok := e.tasks.Get(id); ok {
 		e.progress.count(t, -1)
@@ -89,7 +89,8 @@ func (e *Edit) Drop(id string) {
 	}
 }
 
-// Roots returns the IDs of the outermost tasks as of now: read only.
+// Roots returns the IDs of the outermost tasks as the edit has them now. The slice must not
+// be changed.
 func (e *Edit) Roots() []string { return slices.Clip(e.roots) }
 
 // SetRoots sets the outermost tasks and their order.
@@ -99,8 +100,8 @@ func (e *Edit) SetRoots(ids []string) {
 	}
 }
 
-// AppendIteration appends to the metrics and numbers the iteration. One that is not valid
-// makes State fail.
+// AppendIteration numbers the iteration and appends it to the metrics. After an invalid
+// iteration State returns an error.
 func (e *Edit) AppendIteration(it Iteration) {
 	longer, err := e.metrics.Append(it)
 	e.metrics, e.err = longer, errors.Join(e.err, err)
@@ -109,10 +110,10 @@ func (e *Edit) AppendIteration(it Iteration) {
 // SetMetrics replaces the iterations.
 func (e *Edit) SetMetrics(m Metrics) { e.metrics = m }
 
-// State checks what was changed and returns the new State. The cost follows the
-// change and not the State: what it shares with the State that was edited was
-// checked before. After an [*InvalidError] the edit may be mended and State called
-// again; after a success the edit is spent.
+// State checks what was changed and returns the new State. The cost depends on the change
+// and not on the size of the State, because the shared rest was checked before. After an
+// [*InvalidError] the caller may correct the edit and call State again. After a success the
+// edit must not be used any more.
 func (e *Edit) State() (*State, error) {
 	if e.base == nil {
 		return nil, errors.New("edit state: this edit is spent")
@@ -125,7 +126,7 @@ func (e *Edit) State() (*State, error) {
 	}
 	next := &State{id: e.base.id, h: e.base.h, roots: e.roots, progress: e.progress, metrics: e.metrics}
 	if e.header != nil {
-		h := e.header.clone() // the caller may still hold the edit's
+		h := e.header.clone() // the caller may still have a pointer to the edit's header
 		h.normal()
 		if err := h.validate(e.base.h); err != nil {
 			return nil, err

@@ -12,11 +12,11 @@ type (
 	Step string
 	// Kind is the level of a task.
 	Kind string
-	// TaskState is what became of a task.
+	// TaskState is the state of a task.
 	TaskState string
-	// Status says whether a session is worked on.
+	// Status says whether a session is being worked on.
 	Status string
-	// ExitReason is why a session's last run ended; "" while it lasts.
+	// ExitReason is why a session's last run ended; "" during a run.
 	ExitReason string
 )
 
@@ -61,12 +61,12 @@ const (
 	StatusActive   Status = "active"
 	StatusPaused   Status = "paused"
 	StatusComplete Status = "complete"
-	// StatusInterrupted is what Seen makes of active. No file and no State has it.
+	// StatusInterrupted is only returned by Seen. No file and no State has it.
 	StatusInterrupted Status = "interrupted"
 )
 
-// Seen is a status as people are shown it. held says whether a process holds the
-// session: one that is active and that nobody holds was interrupted.
+// Seen returns a status as people are shown it. held says whether a process holds the
+// session: an active session that is not held was interrupted.
 func (s Status) Seen(held bool) Status {
 	if s == StatusActive && !held {
 		return StatusInterrupted
@@ -82,7 +82,7 @@ const (
 	ExitFailed        ExitReason = "failed"
 	ExitAgentLimit    ExitReason = "agent-limit"
 	ExitBudget        ExitReason = "budget"
-	ExitNeeded        ExitReason = "needed" // a person is
+	ExitNeeded        ExitReason = "needed" // a person is needed
 	ExitMaxIterations ExitReason = "max-iterations"
 	ExitStorageError  ExitReason = "storage-error"
 	ExitCrashed       ExitReason = "crashed"
@@ -106,7 +106,7 @@ var (
 	exitReasons = []ExitReason{"", ExitComplete, ExitPaused, ExitInterrupted, ExitFailed, ExitAgentLimit, ExitBudget, ExitNeeded, ExitMaxIterations, ExitStorageError, ExitCrashed}
 )
 
-// oneOfText names the values that there are.
+// oneOfText returns a text with all values.
 func oneOfText[T ~string](all []T) string {
 	var names []string
 	for _, v := range all {
@@ -130,7 +130,7 @@ const (
 	TriggerPaused
 	TriggerSwitched
 
-	NumTriggers // how many there are
+	NumTriggers // the number of triggers
 )
 
 var triggerNames = [NumTriggers]string{"step-completed", "task-completed", "task-failed", "phase-changed", "component-completed", "paused", "switched"}
@@ -147,7 +147,7 @@ type Box uint8
 
 // The states of a box.
 const (
-	BoxNone   Box = iota // the item has none, or it was not seen yet
+	BoxNone   Box = iota // the item has no box, or the box was not seen yet
 	BoxOpen              // "open" in JSON
 	BoxTicked            // "ticked" in JSON
 )

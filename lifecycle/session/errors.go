@@ -6,8 +6,8 @@ import (
 )
 
 var (
-	// ErrEdited is wrapped when a file is well formed and keeps all rules,
-	// but has another checksum: it was edited outside.
+	// ErrEdited is wrapped by the error for a file that is well formed and breaks no
+	// critical rule, but has a wrong checksum: it was edited outside.
 	ErrEdited = errors.New("the checksum does not fit: edited outside")
 )
 

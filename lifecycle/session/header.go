@@ -7,8 +7,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// A Header is everything of a State but its ID, its tasks and its iterations. Its first
-// members stand at the beginning of state.json, where a listing finds them.
+// A Header is everything of a State but its ID, its tasks and its iterations. The members
+// before Settings are at the beginning of state.json, where a listing reads them.
 type Header struct {
 	Status       Status     `json:"status,omitzero"`
 	Phase        Phase      `json:"phase,omitzero"`
@@ -25,7 +25,7 @@ type Header struct {
 	Settings      Settings         `json:"settings,omitzero"` // effective settings of the run
 	Cwd           string           `json:"cwd,omitzero"`      // relative to the project
 	AgentName     string           `json:"agentName,omitzero"`
-	AgentSession  string           `json:"agentSession,omitzero"` // the agent's own name for its session, for resuming it
+	AgentSession  string           `json:"agentSession,omitzero"` // the agent's ID of its own session
 	Models        []string         `json:"models,omitzero"`
 	ModelConfig   strictjson.Value `json:"modelConfig,omitzero"`   // one JSON object, as the agent reported it
 	ContextWindow int64            `json:"contextWindow,omitzero"` // in tokens, as the agent reported it
@@ -35,15 +35,15 @@ type Header struct {
 	TransactionID string           `json:"transactionId,omitzero"`
 	// RequiresValidation is set on a recovered session until a person accepts it.
 	RequiresValidation bool             `json:"requiresValidation,omitzero"`
-	Check              *CheckResult     `json:"check,omitzero"`     // of the last check
-	Resources          []Resource       `json:"resources,omitzero"` // what the last prompt was made from
+	Check              *CheckResult     `json:"check,omitzero"`     // result of the last check
+	Resources          []Resource       `json:"resources,omitzero"` // the parts of documents in the last prompt
 	Data               strictjson.Value `json:"data,omitzero"`      // one JSON object of the caller's own, at most 1 MiB
-	Extra              []Field          // fields that this version does not know, written back as they are
+	Extra              []Field          // fields that this version does not know; they are written back unchanged
 }
 
 // Settings are the settings of a run that a resume uses again: how a task is done and
-// judged. What bounds one run, or depends on whether a person is there (max_iterations,
-// wait, unattended), is of that run alone and has no place here. 0 is off or no limit.
+// checked. Settings that limit one run, or depend on whether a person is present
+// (max_iterations, wait, unattended), are not among them. 0 means off or no limit.
 type Settings struct {
 	Command          []string      `json:"command,omitzero"`
 	Agent            string        `json:"agent,omitzero"`
@@ -75,29 +75,29 @@ type Git struct {
 type Lineage struct {
 	Kind string `json:"kind,omitzero"` // LineageForked, LineageContinued or LineageRecovered
 	From ID     `json:"from"`
-	Seq  uint64 `json:"seq,omitzero"`
+	Seq  uint64 `json:"seq,omitzero"` // the record of From that this session began with
 }
 
-// A CheckResult is how the check ended the last time.
+// A CheckResult is the result of the last check.
 type CheckResult struct {
 	Command  string        `json:"command,omitzero"`
 	Exit     int           `json:"exit"` // -1 when a signal or a timeout ended it
 	At       time.Time     `json:"at,omitzero"`
 	Duration time.Duration `json:"duration,omitzero"`
-	Task     string        `json:"task,omitzero"` // ID of the task, or of the unit of several, that it judged
+	Task     string        `json:"task,omitzero"` // ID of the task or unit that was checked
 }
 
-// A Resource is a part of a document that was used.
+// A Resource is a part of a document that a prompt was made from.
 type Resource struct {
 	Kind   string `json:"kind,omitzero"` // specification, research or plan
 	Path   string `json:"path,omitzero"` // relative to the project, with slashes
 	Header string `json:"header,omitzero"`
-	SHA256 string `json:"sha256,omitzero"` // of what was used, in hex
+	SHA256 string `json:"sha256,omitzero"` // of the part, in hex
 	Bytes  int    `json:"bytes,omitzero"`
 }
 
-// clone copies what a caller could otherwise change behind a State's back.
-// Data, ModelConfig and Extra are shared: they must not be written to.
+// clone returns a copy whose slices and pointers a caller may change. Data, ModelConfig and
+// Extra are shared and must not be written to.
 func (h Header) clone() Header {
 	h.Settings.Command = slices.Clone(h.Settings.Command)
 	h.Models = slices.Clone(h.Models)
@@ -116,8 +116,8 @@ func clonePtr[T any](p *T) *T {
 	return &v
 }
 
-// normal brings a header to what JSON keeps: times in UTC, nothing where there
-// is nothing to say.
+// normal brings a header into the form that JSON preserves: times in UTC, and nil for an
+// empty rate limit.
 func (h *Header) normal() {
 	h.CreatedAt, h.UpdatedAt, h.CompletedAt = utc(h.CreatedAt), utc(h.UpdatedAt), utc(h.CompletedAt)
 	if h.RateLimit != nil && *h.RateLimit == (RateLimit{}) {

@@ -15,7 +15,7 @@ type ID struct {
 	Counter uint64 // from 1; never given twice for a module and a day
 }
 
-// NewID makes the ID with a counter of a module on the day of now.
+// NewID returns the ID of a module with a counter, on the day of now in UTC.
 func NewID(module string, now time.Time, counter uint64) (ID, error) {
 	if err := ValidateModule(module); err != nil {
 		return ID{}, err
@@ -26,8 +26,8 @@ func NewID(module string, now time.Time, counter uint64) (ID, error) {
 	return ID{Module: module, Day: now.UTC().Format("20060102"), Counter: counter}, nil
 }
 
-// ParseID reads an ID from its end, as a module's name may look like one. It
-// accepts what [ID.String] writes and nothing else.
+// ParseID parses an ID. It begins at the end, because a module's name may look like an ID
+// too. It accepts what [ID.String] returns and nothing else.
 func ParseID(s string) (ID, error) {
 	rest, counter, ok := cutLast(s)
 	module, day, ok2 := cutLast(rest)
@@ -52,15 +52,15 @@ func (id ID) String() string {
 	return id.Module + "-" + id.Day + "-" + strconv.FormatUint(id.Counter, 10)
 }
 
-// IsZero says whether the ID names nothing.
+// IsZero reports whether the ID is the zero value.
 func (id ID) IsZero() bool { return id == ID{} }
 
-// Compare orders IDs by day, then counter, then module: roughly by age.
+// Compare orders IDs by day, then counter, then module, which is roughly by age.
 func (id ID) Compare(other ID) int {
 	return cmp.Or(strings.Compare(id.Day, other.Day), cmp.Compare(id.Counter, other.Counter), strings.Compare(id.Module, other.Module))
 }
 
-// ValidateModule says whether a name can be a module's, and what would be right.
+// ValidateModule returns an [*InvalidError] if a name cannot be that of a module.
 func ValidateModule(name string) error {
 	alnum := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 	ok := len(name) >= 1 && len(name) <= 64

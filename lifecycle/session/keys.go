@@ -6,21 +6,22 @@ import (
 	"strings"
 )
 
-// The names that members have in state.json and in its tasks. A field that is kept
-// without being understood has none of them: it would stand twice.
+// The names of the known members of a task and of state.json. An unknown field must have
+// none of these names, or the member would be there twice.
 var (
 	taskKeys  = append(keysOf[Task](), "children")
 	stateKeys = slices.Concat([]string{"schemaVersion", "id", "module", "epoch", "seq", "progress", "tasks", "checksum"},
 		keysOf[Mark](), keysOf[Header](), sumKeys())
 )
 
-// sumKeys are the sums that state.json has: those without costs and durations.
+// sumKeys returns the names of the sums in state.json, which has none of costs and
+// durations.
 func sumKeys() []string {
 	all := keysOf[Totals]()
 	return all[:slices.Index(all, "premiumRequests")]
 }
 
-// keysOf are the names in the json tags of a struct.
+// keysOf returns the names in the json tags of a struct.
 func keysOf[T any]() (keys []string) {
 	t := reflect.TypeFor[T]()
 	for i := range t.NumField() {

@@ -8,25 +8,24 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/trie"
 )
 
-// links checks the tree of tasks after an edit. The tree of the State before was
-// right, so only what differs is looked at. For each parent (the roots count as
-// the children of "") the tasks that name it and the tasks that it lists must be
-// the same: if none came or went and the list is as it was, they still are; if
-// not, the list must be of tasks that all name the parent, none of them twice, and
-// as many as there were, plus those that came, less those that went.
+// links checks the tree of tasks after an edit. The tree before the edit was valid, so only
+// the differences are checked. For each parent (the roots count as the children of "") the
+// tasks that name it must be the tasks that it lists. If no child came or went and the list
+// has not changed, this still holds. Otherwise every task in the list must name the parent,
+// none may be there twice, and their number must be the old number plus those that came
+// less those that went.
 type links struct {
 	e       *Edit
-	changes map[string]*change // by parent: of these the lists have to be looked at
-	moved   []*Task            // new, or under another parent than before
-	carried []*Task            // of these, the ones that were there before
-	depths  map[string]int     // of parents that were followed to a root
+	changes map[string]*change // by parent: the parents whose lists have to be checked
+	moved   []*Task            // tasks that are new or have another parent than before
+	carried []*Task            // those of moved that are not new
+	depths  map[string]int     // depths of the parents that depth has visited
 }
 
-// change is what happened to the children of one parent.
+// change counts the children that one parent gained and lost.
 type change struct{ came, went int }
 
-// checkTasks checks the tasks that were changed, by themselves and among their
-// relatives.
+// checkTasks checks the changed tasks and their links.
 func (e *Edit) checkTasks() error {
 	l := &links{e: e}
 	if err := l.collect(); err != nil {
@@ -50,7 +49,7 @@ func (e *Edit) checkTasks() error {
 	return nil
 }
 
-// collect validates what differs and notes what it means for the tree.
+// collect validates each changed task and collects the changes of the tree.
 func (l *links) collect() (err error) {
 	if !sameIDs(l.e.base.roots, l.e.roots) {
 		l.at("")
@@ -88,7 +87,7 @@ func childrenOf(t *Task) []string {
 	return t.Children
 }
 
-// at returns what happened to the children of a parent, and notes that something did.
+// at returns the change of a parent, and adds an empty one if there is none.
 func (l *links) at(parent string) *change {
 	c := l.changes[parent]
 	if c == nil {
@@ -132,7 +131,8 @@ func (l *links) checkChildren(parent string, c *change) error {
 	return nil
 }
 
-// depth follows a task's parents to a root, which a cycle never reaches.
+// depth returns the depth of a task by following its parents to a root. In a cycle it
+// exceeds MaxTaskDepth and returns an error.
 func (l *links) depth(t *Task) (int, error) {
 	depth := 1
 	for at := t; at.Parent != ""; depth++ {
@@ -158,7 +158,8 @@ func (l *links) depth(t *Task) (int, error) {
 	return depth, nil
 }
 
-// fits says whether what is beneath a task, which went with it, is within the bound.
+// fits reports whether a task at this depth and all tasks beneath it, which moved with it,
+// are within MaxTaskDepth.
 func (l *links) fits(t *Task, depth int) bool {
 	if depth > MaxTaskDepth {
 		return false

@@ -10,12 +10,12 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// A Message is one of the conversation between a loop and its model.
+// A Message is one message of the conversation between a loop and its model.
 type Message struct {
 	ID         string           `json:"uuid"`
 	Time       time.Time        `json:"timestamp"`
 	Role       string           `json:"role"`              // one of the Role constants
-	Content    strictjson.Value `json:"content,omitempty"` // a string, or what the model's API has in its place
+	Content    strictjson.Value `json:"content,omitempty"` // a string, or what the model's API uses instead
 	ToolCalls  []ToolCall       `json:"toolCalls,omitempty"`
 	ToolCallID string           `json:"toolCallId,omitempty"` // the call that a message of RoleTool answers
 	Usage      *Usage           `json:"usage,omitempty"`
@@ -29,9 +29,9 @@ const (
 	RoleTool      = "tool"
 )
 
-// maxName bounds the ID of a message and of a tool call, in bytes; MaxOpenCalls the
-// tool calls of one message, and those without an answer that a record names: it has
-// to hold them whatever characters their IDs are made of.
+// maxName bounds the ID of a message and of a tool call, in bytes. MaxOpenCalls bounds the
+// tool calls of one message, and the open calls that a record names, so that they fit into a
+// record even if every character of their IDs has to be escaped.
 const (
 	maxName      = 128
 	MaxOpenCalls = 1024
@@ -51,23 +51,23 @@ type Usage struct {
 	CachedTokens int64 `json:"cachedTokens,omitempty"`
 }
 
-// Text is a plain text as the content of a Message.
+// Text returns a plain text as the content of a Message.
 func Text(s string) strictjson.Value {
 	data, err := strictjson.Marshal(s)
-	if err != nil { // strings are never refused
+	if err != nil { // does not happen for a string
 		return nil
 	}
 	return data
 }
 
-// Validate says what a Message lacks: an ID, a time, a known role, the call that a
-// tool answers, IDs of its own tool calls, none of them too long. Whether content and
-// arguments are JSON is seen when it is encoded.
+// Validate returns an error if a Message lacks an ID, a time, a known role, the call that a
+// tool answers, or an ID of a tool call, or if one of these is too long. It does not check
+// that content and arguments are JSON; encoding the Message does.
 func (m *Message) Validate() error {
 	switch {
 	case m.ID == "" || len(m.ID) > maxName:
 		return fmt.Errorf("a message's uuid has 1 to %d bytes", maxName)
-	case !utf8.ValidString(m.ID): // it would be longer when it is read
+	case !utf8.ValidString(m.ID): // the replacement of invalid bytes would make it longer
 		return errors.New("a message's uuid is UTF-8")
 	case m.Time.IsZero():
 		return errors.New("a message has a timestamp")
@@ -88,12 +88,12 @@ func (m *Message) Validate() error {
 	return nil
 }
 
-// Answered returns the tool calls without an answer after one more message: at most
-// the newest MaxOpenCalls.
+// Answered returns the IDs of the open tool calls after message m, given those before it. It
+// returns at most the newest MaxOpenCalls.
 func Answered(open []string, m *Message) []string {
 	now := slices.DeleteFunc(slices.Clone(open), func(id string) bool { return id == m.ToolCallID })
 	for _, c := range m.ToolCalls {
-		if !slices.Contains(now, c.ID) { // one answer closes it
+		if !slices.Contains(now, c.ID) { // one answer closes all calls with an ID
 			now = append(now, c.ID)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// An Iteration is what one start of the command cost.
+// An Iteration is one start of the command, with its cost.
 type Iteration struct {
 	Number          int           `json:"number,omitzero"` // from 1, in the session
 	Task            string        `json:"task,omitzero"`
@@ -25,8 +25,8 @@ type Iteration struct {
 	Turns           int           `json:"turns,omitzero"`
 }
 
-// Totals are the sums over all iterations. A sum that is beyond its type stays
-// at the largest value.
+// Totals are the sums over all iterations. A sum that exceeds its type stays at the largest
+// value.
 type Totals struct {
 	Iterations      int           `json:"iterations,omitzero"`
 	InputTokens     int64         `json:"inputTokens,omitzero"`
@@ -55,11 +55,10 @@ func sum(a, b int64) int64 {
 	return a + b
 }
 
-// Metrics are the iterations of a session and their sums: an append-only list whose
-// versions share what they have in common. Full chunks are linked from the newest to
-// the oldest, and every append copies the tail. So an append costs the same at any
-// length, and two lists may grow from the same one without knowing of each other.
-// The zero value is empty; values are immutable.
+// Metrics are the iterations of a session and their sums: an immutable list whose versions
+// share what they have in common. Full chunks are linked from the newest to the oldest, and
+// every append copies the tail. So an append costs the same at any length, and two lists
+// that grow from the same one are independent. The zero value is empty.
 type Metrics struct {
 	full   *chunk
 	tail   []Iteration
@@ -74,8 +73,8 @@ type chunk struct {
 	items  [chunkSize]Iteration
 }
 
-// NewMetrics returns the list of iterations that are numbered already. The error is
-// that of one which is not valid, or whose number is not its place.
+// NewMetrics returns the list of iterations that are numbered already. It returns an error
+// if one is invalid or its number is not its place, from 1.
 func NewMetrics(all []Iteration) (l Metrics, err error) {
 	for i := range all {
 		if err := all[i].Validate(); err != nil {
@@ -90,12 +89,12 @@ func NewMetrics(all []Iteration) (l Metrics, err error) {
 		}
 	}
 	all = all[len(all)/chunkSize*chunkSize:]
-	l.tail = slices.Clone(all) // all may be long and need not stay
+	l.tail = slices.Clone(all) // so that the long slice can be freed
 	return l, nil
 }
 
-// Append numbers an iteration and returns the longer list. The error is an
-// [*InvalidError].
+// Append numbers an iteration and returns the longer list. The error is an [*InvalidError];
+// then the list is returned unchanged.
 func (l Metrics) Append(it Iteration) (Metrics, error) {
 	it.StartedAt = utc(it.StartedAt)
 	if err := it.Validate(); err != nil {
@@ -113,8 +112,8 @@ func (l Metrics) Append(it Iteration) (Metrics, error) {
 	return l, nil
 }
 
-// Truncate returns the first n, or all where there are no more. The cost follows what
-// is left out.
+// Truncate returns the list of the first n iterations, or all if there are fewer. The cost
+// depends on the number that is left out.
 func (l Metrics) Truncate(n int) Metrics {
 	if n >= l.Len() {
 		return l
@@ -132,14 +131,14 @@ func (l Metrics) Truncate(n int) Metrics {
 	return l
 }
 
-// Len is how many iterations there are.
+// Len returns the number of iterations.
 func (l Metrics) Len() int { return l.totals.Iterations }
 
 // Totals returns the sums, in O(1).
 func (l Metrics) Totals() Totals { return l.totals }
 
-// From returns all but the first n, oldest first. It touches only the chunks that they
-// are in. What the pointers lead to is the list's own: read only.
+// From yields all iterations but the first n, the oldest first. It reads only the chunks that
+// have them. The iterations belong to the list and must not be changed.
 func (l Metrics) From(n int) iter.Seq[*Iteration] {
 	return func(yield func(*Iteration) bool) {
 		chunks := make([]*chunk, max(0, l.Len()/chunkSize-n/chunkSize))
@@ -164,8 +163,8 @@ func (l Metrics) From(n int) iter.Seq[*Iteration] {
 	}
 }
 
-// Shared is how many iterations two lists have in common from the first on. The chunks
-// of a list that was appended to are recognised by identity; only the tail is compared.
+// Shared returns the number of first iterations that two lists have in common. Shared chunks
+// are recognized by identity; only iterations behind them are compared.
 func (l Metrics) Shared(other Metrics) int {
 	a, b := l, other
 	if a.full == b.full && same(a.tail, b.tail) {

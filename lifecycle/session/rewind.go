@@ -2,28 +2,27 @@ package session
 
 import "time"
 
-// A Rewinding is a rewind to a checkpoint, as the records at its begin and its end
-// have it. The checkpoints are named by their IDs.
+// A Rewinding is a rewind to a checkpoint, as in the records of its begin and its end. The
+// checkpoints are named by their IDs.
 type Rewinding struct {
 	To     string `json:"to"`
-	Before string `json:"before"`          // what undo goes back to
-	After  string `json:"after,omitempty"` // of the end: what the files are known by from then on
-	Files  bool   `json:"files,omitempty"`
-	State  bool   `json:"state,omitempty"`
-	// Task is the failed task whose files are set back, "" of a rewind that a person asked
-	// for. Undo goes where it went before.
+	Before string `json:"before"`          // the checkpoint before the rewind, to which undo returns
+	After  string `json:"after,omitempty"` // at the end: the checkpoint after the rewind
+	Files  bool   `json:"files,omitempty"` // the files are rewound
+	State  bool   `json:"state,omitempty"` // the State is rewound
+	// Task is the failed task whose files are set back, or "" for a rewind that a person
+	// asked for. Setting back does not change the checkpoint that undo returns to.
 	Task string `json:"task,omitempty"`
-	// Force, Contested and Paths are what the rewind was asked for with. Paths need not be
-	// text.
+	// Force, Contested and Paths are the options of the rewind. Paths need not be UTF-8.
 	Force     bool     `json:"force,omitempty"`
 	Contested bool     `json:"contested,omitempty"`
 	Paths     [][]byte `json:"paths,omitempty"`
 }
 
-// RewindTo returns the State with the tasks of an earlier one of the same session,
-// and with what belongs to them: phase, step, component, resources, check, data.
-// What happened meanwhile stays: the iterations, what they cost, and each task's log
-// of attempts; how many of them count against the threshold is as it was then.
+// RewindTo returns the State with the tasks of an earlier State of the same session, and its
+// phase, step, component, resources, check and data. It retains the iterations with their
+// cost, and each task's log of attempts. The number of attempts that count against the
+// threshold is that of the earlier State.
 func (s *State) RewindTo(earlier *State, now time.Time) (*State, error) {
 	e := earlier.Edit()
 	h := e.Header()

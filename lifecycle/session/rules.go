@@ -8,30 +8,29 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// A rule is something that must hold for a session's files and for the State in
-// them. Those that are critical hold for every State: nothing builds or reads one
-// that breaks them. A session that breaks another can be used, and the finding is
-// reported.
+// A rule is a condition on a session's files and on the State in them. A critical rule holds
+// for every State: a State that breaks it can neither be built nor read. A session that
+// breaks another rule can be used, and the finding is reported.
 type rule struct {
 	name, component, kind string
 	severity              Severity
 	repair                string // what a person may do
 }
 
-// What a rule looks at.
+// What a rule checks.
 const (
-	kindStructure  = "structure"  // how the parts are put together
-	kindReferences = "references" // that what is named is there
+	kindStructure  = "structure"  // that the parts fit together
+	kindReferences = "references" // that named things exist
 	kindLogic      = "logic"      // that the values make sense together
-	kindChecksum   = "checksum"   // that sums fit what they are of
+	kindChecksum   = "checksum"   // that sums agree with their parts
 )
 
 // Severity says what follows from a broken rule.
 type Severity string
 
-// The severities, from mild to bad.
+// The severities, from mild to severe.
 const (
-	SeverityWarning  Severity = "warning"  // as a plan or a clock may have it
+	SeverityWarning  Severity = "warning"  // caused by the plan or the clock
 	SeverityError    Severity = "error"    // a contradiction; the session is usable
 	SeverityCritical Severity = "critical" // the session cannot be opened for writing
 )
@@ -64,14 +63,14 @@ var (
 var rules = []*rule{&ruleWhole, &ruleChecksum, &ruleSessionID, &ruleDuplicate, &ruleOrphan, &ruleChildren, &ruleDepth, &ruleCycle, &ruleParent,
 	&ruleProgress, &ruleTotals, &ruleDependency, &ruleActiveThere, &ruleOneActive, &ruleTimes}
 
-// A Finding says where a rule is broken.
+// A Finding is a broken rule with the places where it is broken.
 type Finding struct {
-	Rule      string   `json:"rule"`      // its name, such as dependency-cycle
-	Component string   `json:"component"` // what the rule is about: files, session, tasks or metrics
-	Kind      string   `json:"kind"`      // what it looks at: structure, references, logic or checksum
+	Rule      string   `json:"rule"`      // name of the rule, such as dependency-cycle
+	Component string   `json:"component"` // files, session, tasks or metrics
+	Kind      string   `json:"kind"`      // what the rule checks: structure, references, logic or checksum
 	Severity  Severity `json:"severity"`
-	Count     int      `json:"count"`  // in how many places
-	Where     []string `json:"where"`  // the first few of them, in words
+	Count     int      `json:"count"`  // number of places
+	Where     []string `json:"where"`  // texts about the first few places
 	Repair    string   `json:"repair"` // what a person may do
 }
 
@@ -93,15 +92,15 @@ func (f Finding) String() string {
 	return s
 }
 
-// maxWhere bounds the places that a Finding names: a plan may break a rule in a
-// million.
+// maxWhere bounds the places that a Finding names: a plan may break a rule in a million
+// places.
 const maxWhere = 5
 
-// findings gathers what is found, a Finding a rule.
+// findings collects one Finding per rule.
 type findings map[*rule]*Finding
 
-// add notes a place. Which are named does not depend on the order of the calls:
-// the tasks of a State come in none.
+// add adds a place. Which places are named does not depend on the order of the calls, since
+// the tasks of a State have no order.
 func (f findings) add(r *rule, format string, args ...any) {
 	have := f[r]
 	if have == nil {
@@ -116,7 +115,7 @@ func (f findings) add(r *rule, format string, args ...any) {
 	have.Where = have.Where[:min(len(have.Where), maxWhere)]
 }
 
-// list returns them in the order of the rules.
+// list returns the findings in the order of the rules.
 func (f findings) list() (all []Finding) {
 	for _, r := range rules {
 		if have := f[r]; have != nil {
@@ -126,7 +125,7 @@ func (f findings) list() (all []Finding) {
 	return all
 }
 
-// broken is an error that is a critical rule's.
+// broken is an error with the critical rule that was broken.
 type broken struct {
 	rule *rule
 	error
@@ -134,8 +133,8 @@ type broken struct {
 
 func (b *broken) Unwrap() error { return b.error }
 
-// FindingOf is an error of reading a session as a Finding. It is false for an error that
-// is not about the content, such as a newer version's.
+// FindingOf returns an error of reading a session as a Finding. The boolean is false for an
+// error that does not concern the content, such as that of a newer version.
 func FindingOf(err error) (Finding, bool) {
 	var b *broken
 	var r *rule
@@ -154,8 +153,8 @@ func FindingOf(err error) (Finding, bool) {
 	return r.finding(1, err.Error()), true
 }
 
-// CheckFolder says whether a State's ID is that of the folder that it was found in.
-// The error wraps envelope.ErrCorrupt.
+// CheckFolder returns an error that wraps envelope.ErrCorrupt if a State's ID is not that of
+// its folder.
 func CheckFolder(id, folder ID) error {
 	if id == folder {
 		return nil

@@ -8,18 +8,18 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/trie"
 )
 
-// A State is everything that is known of a session at one moment. It is
-// immutable: share it freely, change it through [State.Edit].
+// A State is a session's state at one moment. It is immutable: share it freely, and use
+// [State.Edit] to make a changed one.
 type State struct {
 	id       ID
-	h        *Header // shared by the States in which it is the same
+	h        *Header // shared by States with the same header
 	tasks    trie.Map[Task]
 	roots    []string
 	progress tally
 	metrics  Metrics
 }
 
-// Progress counts the tasks that run: leaves that are no components.
+// Progress counts the tasks that can be run: leaves that are neither modules nor components.
 type Progress struct {
 	Done    int `json:"done"`
 	Total   int `json:"total"`
@@ -27,10 +27,10 @@ type Progress struct {
 	Skipped int `json:"skipped"`
 }
 
-// A tally is what a State counts of its tasks when one comes, goes or changes.
+// A tally has the counts that a State updates whenever a task is added, removed or changed.
 type tally struct {
 	Progress
-	odd int // those that Check has to look at: without them it looks at none
+	odd int // number of tasks that may break a rule; if it is 0 Check looks at no task
 }
 
 func (p *tally) count(t *Task, by int) {
@@ -52,9 +52,8 @@ func (p *tally) count(t *Task, by int) {
 	}
 }
 
-// New is the State of a session at its creation: active, in its first phase and
-// step, without tasks. An ID that cannot be and a year beyond 9999 are an
-// [*InvalidError].
+// New returns the State of a new session: active, in the first phase and step, without
+// tasks. The error is an [*InvalidError] for an invalid ID or a year beyond 9999.
 func New(id ID, now time.Time) (*State, error) {
 	if _, err := ParseID(id.String()); err != nil {
 		return nil, err
@@ -69,12 +68,12 @@ func New(id ID, now time.Time) (*State, error) {
 	return &State{id: id, h: h}, nil
 }
 
-// Blank is what there is before the first record of a session: nothing but its ID. It
-// is what the first change is compared with and edited from; its header is not valid.
+// Blank returns the State before the first record of a session, which has only an ID. The
+// first record has the change from it. Its header is not valid.
 func Blank(id ID) *State { return &State{id: id, h: &Header{}} }
 
-// As is the State of another session that is, so far, the same. An ID that cannot
-// be is an [*InvalidError].
+// As returns the same State with the ID of another session. The error is an [*InvalidError]
+// for an invalid ID.
 func (s *State) As(id ID) (*State, error) {
 	if _, err := ParseID(id.String()); err != nil {
 		return nil, err
@@ -84,32 +83,33 @@ func (s *State) As(id ID) (*State, error) {
 	return &other, nil
 }
 
-// ID is the session's identity.
+// ID returns the session's ID.
 func (s *State) ID() ID { return s.id }
 
-// Status is Header().Status without the copy.
+// Status returns Header().Status without a copy of the header.
 func (s *State) Status() Status { return s.h.Status }
 
-// Phase is Header().Phase without the copy.
+// Phase returns Header().Phase without a copy of the header.
 func (s *State) Phase() Phase { return s.h.Phase }
 
-// ActiveTask is Header().ActiveTask without the copy.
+// ActiveTask returns Header().ActiveTask without a copy of the header.
 func (s *State) ActiveTask() string { return s.h.ActiveTask }
 
-// Header returns a copy. Its Data, ModelConfig and Extra are shared: read only.
+// Header returns a copy of the header. Its Data, ModelConfig and Extra are shared and must
+// not be changed.
 func (s *State) Header() Header { return s.h.clone() }
 
-// SharesHeader says whether two States have one header between them, so that it need
-// not be compared. Headers that differ are never shared.
+// SharesHeader reports whether two States share one header, so that it need not be compared.
+// States that do not share it may still have equal headers.
 func (s *State) SharesHeader(other *State) bool { return s.h == other.h }
 
-// Progress returns the counts of the tasks that run, in O(1).
+// Progress returns the counts of the tasks that can be run, in O(1).
 func (s *State) Progress() Progress { return s.progress.Progress }
 
 // NumTasks returns the number of all tasks, components included.
 func (s *State) NumTasks() int { return s.tasks.Len() }
 
-// Task returns the task with an ID. Its slices are shared: read only.
+// Task returns the task with an ID. Its slices are shared and must not be changed.
 func (s *State) Task(id string) (Task, bool) {
 	t, ok := s.tasks.Get(id)
 	if !ok {
@@ -118,15 +118,15 @@ func (s *State) Task(id string) (Task, bool) {
 	return *t, true
 }
 
-// Lookup is Task without the copy, nil for one that is not there. What the pointer
-// leads to is the State's own: read only.
+// Lookup is Task without the copy. It returns nil if there is no such task. The task belongs
+// to the State and must not be changed.
 func (s *State) Lookup(id string) *Task {
 	t, _ := s.tasks.Get(id)
 	return t
 }
 
-// Roots returns the IDs of the outermost tasks, in the plan's order. They are shared:
-// read only.
+// Roots returns the IDs of the outermost tasks, in the plan's order. The slice is shared and
+// must not be changed.
 func (s *State) Roots() []string { return slices.Clip(s.roots) }
 
 // All returns all tasks in the plan's order, a parent before its children.
@@ -164,11 +164,11 @@ func (s *State) Iterations() iter.Seq[Iteration] {
 	}
 }
 
-// Diff calls fn for every task that differs between two States, in no particular
-// order and with nil for "not there", until fn returns false. What the pointers
-// lead to is the States' own: read only. Only what the States do not share is
-// walked, so that comparing a State with the one that an Edit made of it costs
-// what the change did. A parent whose list of children was copied differs, too.
+// Diff calls fn for every task that differs between two States, in no particular order,
+// until fn returns false. A missing task is nil. The tasks belong to the States and must not
+// be changed. Diff skips what the States share, so that comparing a State with the one that
+// an Edit made of it costs no more than the change. fn may also get tasks that are equal but
+// not shared.
 func Diff(from, to *State, fn func(id string, from, to *Task) bool) {
 	trie.Diff(from.tasks, to.tasks, fn)
 }

@@ -1,7 +1,7 @@
 package session
 
-// Sums compares the sums that a file states with those that are derived when it is read.
-// The zero value has found nothing.
+// Sums compares the sums in a file with those that are derived when it is read. The zero
+// value has no findings.
 type Sums struct{ found findings }
 
 // Progress compares the progress that a file states with that of its tasks.
@@ -11,8 +11,8 @@ func (s *Sums) Progress(file string, stated, is Progress) {
 	}
 }
 
-// Totals compares the totals that a file states with those of the iterations, which the
-// finding names in the words given.
+// Totals compares the totals that a file states with those of the iterations. iterations
+// names the latter in the finding.
 func (s *Sums) Totals(file string, stated Totals, iterations string, is Totals) {
 	if stated != is {
 		s.add(&ruleTotals, "%s says %+v and %s come to %+v", file, stated, iterations, is)
@@ -26,5 +26,5 @@ func (s *Sums) add(r *rule, format string, args ...any) {
 	s.found.add(r, format, args...)
 }
 
-// Findings are the sums that do not add up, in the order of the rules.
+// Findings returns the sums that do not agree, in the order of the rules.
 func (s *Sums) Findings() []Finding { return s.found.list() }

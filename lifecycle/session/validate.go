@@ -12,9 +12,9 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// The rules below decide what a State can hold: exactly what the codec can write
-// and read again. They return an [*InvalidError] and build its texts only when
-// there is something to say, as each task of a file passes through them.
+// The functions below decide what a State can hold: exactly what the codec can write and
+// read again. They return an [*InvalidError] and format its texts only for an error, because
+// each task of a file passes through them.
 
 // maxData bounds Header.Data and Header.ModelConfig, in bytes.
 const maxData = 1 << 20
@@ -22,7 +22,7 @@ const maxData = 1 << 20
 // maxText bounds the other strings, in bytes.
 const maxText = 64 << 10
 
-// validate checks the task by itself, without its relatives.
+// validate checks the task by itself, without its links to other tasks.
 func (t *Task) validate() error {
 	if err := t.rules(); err != nil {
 		err.Field += " of task " + strconv.Quote(t.ID)
@@ -75,11 +75,12 @@ func (a *Attempt) rules() *InvalidError {
 	return times(a.StartedAt, a.EndedAt)
 }
 
-// Validate says what of a header cannot be written: an [*InvalidError].
+// Validate returns an [*InvalidError] if a header cannot be written. It compacts Data and
+// ModelConfig.
 func (h *Header) Validate() error { return h.validate(&Header{}) }
 
-// validate checks a header. What it shares with base was checked before: Data
-// may be a megabyte, and most saves leave it alone.
+// validate checks a header. It skips Data, ModelConfig and Extra if they are shared with base
+// and so were checked before: Data may have a megabyte, and most saves do not change it.
 func (h *Header) validate(base *Header) error {
 	if err := cmp.Or(
 		oneOf("status", h.Status, statuses), oneOf("phase", h.Phase, phases), oneOf("step", h.Step, steps),
@@ -137,7 +138,7 @@ func (h *Header) pointers() error {
 	return nil
 }
 
-// Validate says what of an iteration cannot be written: an [*InvalidError].
+// Validate returns an [*InvalidError] if an iteration cannot be written.
 func (it *Iteration) Validate() error {
 	if err := cmp.Or(
 		taskID("task of an iteration", it.Task), text("model of an iteration", it.Model, maxText), times(it.StartedAt),
@@ -154,7 +155,7 @@ func (it *Iteration) Validate() error {
 	return nil
 }
 
-// oneOf checks that an enumerated value is one of those that there are.
+// oneOf checks that an enumerated value is one of all.
 func oneOf[T ~string](field string, v T, all []T) *InvalidError {
 	if slices.Contains(all, v) {
 		return nil
@@ -162,8 +163,8 @@ func oneOf[T ~string](field string, v T, all []T) *InvalidError {
 	return &InvalidError{Field: field, Value: string(v), Want: oneOfText(all)}
 }
 
-// taskID leaves out what JSON has to escape, so that the summary of a state
-// has a bounded length and an ID looks alike wherever it is shown.
+// taskID checks the ID of a task. It refuses characters that JSON has to escape, so that the
+// summary of a State has a bounded length and an ID looks the same everywhere.
 func taskID(field, s string) *InvalidError {
 	if len(s) > maxTaskID || !strictjson.Plain(s) || !utf8.ValidString(s) {
 		return &InvalidError{Field: field, Value: s, Want: "UTF-8 of at most " + strconv.Itoa(maxTaskID) + " bytes without control characters, quotes and backslashes"}
@@ -209,8 +210,8 @@ func times(all ...time.Time) *InvalidError {
 	return nil
 }
 
-// oneObject checks that raw is empty or one JSON object of bounded size, and
-// replaces it with a compact copy, unless it is the base's.
+// oneObject checks that raw is empty or one JSON object of bounded size, and replaces it by a
+// compact copy. It skips a value that is shared with base.
 func oneObject(field string, raw *strictjson.Value, base strictjson.Value) error {
 	if len(*raw) == 0 {
 		*raw = nil
@@ -231,7 +232,7 @@ func oneObject(field string, raw *strictjson.Value, base strictjson.Value) error
 // maxExtra bounds the number of unknown fields in one object.
 const maxExtra = 256
 
-// extra checks fields that are written back without being understood.
+// extra checks fields that this version does not know.
 func extra(fields []Field, known []string) *InvalidError {
 	if len(fields) > maxExtra {
 		return &InvalidError{Field: "unknown fields", Value: strconv.Itoa(len(fields)), Want: "at most " + strconv.Itoa(maxExtra)}

@@ -11,7 +11,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// addIterations cuts the iterations where the operation says so, and appends its own.
+// addIterations truncates the iterations if the operation says so, and appends those of the
+// operation.
 func (r *Replay) addIterations(op *operation) error {
 	if op.keep >= 0 {
 		if n := r.metrics.iterations.Len(); op.keep > n && !r.Lenient {
@@ -24,7 +25,7 @@ func (r *Replay) addIterations(op *operation) error {
 		if it.Number != next && !r.Lenient {
 			return fmt.Errorf("iteration %d after %d", it.Number, next-1)
 		}
-		longer, err := r.metrics.iterations.Append(it) // which numbers it
+		longer, err := r.metrics.iterations.Append(it) // numbers it
 		if err != nil {
 			return err
 		}
@@ -42,7 +43,7 @@ func (r *Replay) do(op *operation) error {
 	switch op.Name {
 	case record.OpTaskCreated, record.OpTaskStatusChanged, record.OpTaskModified, record.OpTaskMoved, record.OpDependencyAdded, record.OpDependencyRemoved:
 		if old, ok := e.Task(op.task.ID); ok {
-			op.task.Children = old.Children // or what is in lists, in the end
+			op.task.Children = old.Children // setLists replaces them if records change the list
 		}
 		e.Put(op.task)
 	case record.OpTaskRemoved:
@@ -59,11 +60,11 @@ func (r *Replay) do(op *operation) error {
 	return nil
 }
 
-// maxMembers bounds the members of a header while records change it: those that are known
-// and several hundred others.
+// maxMembers bounds the members of a header while records change it. It leaves room for
+// several hundred unknown ones.
 const maxMembers = 512
 
-// header changes the members of the header, which are read when all is done.
+// header changes the members of the header. State decodes them once at the end.
 func (r *Replay) header(op *operation) error {
 	if r.members == nil {
 		r.members = writtenMembers(r.state.state.Header())
@@ -83,7 +84,7 @@ func (r *Replay) header(op *operation) error {
 	return nil
 }
 
-// writtenMembers are the members of a header as state.json has them.
+// writtenMembers returns the members of a header as state.json has them.
 func writtenMembers(h session.Header) []session.Field {
 	fields := []session.Field{}
 	var e encoder
@@ -95,11 +96,11 @@ func writtenMembers(h session.Header) []session.Field {
 	return append(fields, h.Extra...)
 }
 
-// maxMoved bounds how many IDs records move within lists of children: in a list of a
-// million, a few thousand insertions at its begin.
+// maxMoved bounds the number of IDs that records move within lists of children. It allows a
+// few thousand insertions at the begin of a list of a million.
 const maxMoved = 1 << 31
 
-// splice changes a list of children in place.
+// splice applies a change of a list of children. It copies the list only the first time.
 func (r *Replay) splice(op *operation) error {
 	list, ok := r.lists[op.Task]
 	if !ok {
@@ -135,7 +136,7 @@ func (r *Replay) splice(op *operation) error {
 	return nil
 }
 
-// setLists gives the tasks the children that records left them.
+// setLists puts the changed lists of children into the tasks.
 func (r *Replay) setLists(e *session.Edit) {
 	for id, list := range r.lists {
 		if id == "" {
@@ -148,7 +149,7 @@ func (r *Replay) setLists(e *session.Edit) {
 	r.lists = nil
 }
 
-// readMembers reads a header from its members.
+// readMembers decodes a header from its members.
 func readMembers(members []session.Field) (*session.Header, error) {
 	e := encoder{b: []byte{'{'}}
 	e.extra(members)

@@ -11,14 +11,14 @@ func (e *encoder) tagged(key string, v any, there bool) {
 	if !there {
 		return
 	}
-	if data, err := strictjson.Marshal(v); err == nil { // valid ones are never refused
+	if data, err := strictjson.Marshal(v); err == nil { // does not fail: Attempt.Size has encoded each of them
 		e.raw(key, data)
 	}
 }
 
-// The least bytes that the members take which are always written, of an attempt, a
-// FileChange and a ContextUse. What is shorter is refused: "{}" would become four hundred
-// bytes in memory.
+// The least encoded sizes, in bytes, of an Attempt, a FileChange and a ContextUse with the
+// members that are always written. Shorter objects are refused, because "{}" would take four
+// hundred bytes in memory.
 const minAttempt, minFileChange, minContextUse = 128, 20, 20
 
 func (d *decoder) attempts() (all []record.Attempt) {

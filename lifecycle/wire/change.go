@@ -10,24 +10,23 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// A Change is what EncodeChange found between two States.
+// A Change is the change between two States, encoded as a record.
 type Change struct {
-	// Body holds the members of the record's JSON object, without braces.
+	// Body has the members of the record's JSON object, without braces.
 	Body []byte
 	// Iterations says that the iterations changed.
 	Iterations bool
-	// None says that nothing of the State differs.
+	// None says that the States do not differ.
 	None bool
-	// Large says that Body would be longer than the limit and was not made: the
-	// caller writes a snapshot of the State and a record that names it.
+	// Large says that Body would be longer than the limit and was not made. The caller
+	// writes a snapshot of the State and a record that names it.
 	Large bool
 }
 
-// EncodeChange returns the record of what is different in to. It costs what the
-// change costs: only what the States do not share is walked. A from of nil stands
-// for nothing at all, as at the creation of a session. From r it takes why the record
-// is written, and the operations that change nothing of the State. limit is in bytes;
-// 0 is none.
+// EncodeChange returns the record of the change from one State to another. Its cost
+// depends on the change, because it skips what the States share. A nil from means the
+// State before the first record. r has the cause of the record and the operations that
+// do not change the State. limit is in bytes; 0 means no limit.
 func EncodeChange(from, to *session.State, r record.Record, limit int) Change {
 	if from == nil {
 		from = session.Blank(to.ID())
@@ -50,8 +49,8 @@ func EncodeChange(from, to *session.State, r record.Record, limit int) Change {
 	return c
 }
 
-// CountChanges counts the operations between two States by name, for the record
-// of a change that is too large to be written out.
+// CountChanges counts the operations between two States by name. It is for the record of a
+// change that is too large for a record.
 func CountChanges(from, to *session.State) map[string]uint64 {
 	if from == nil {
 		from = session.Blank(to.ID())
@@ -68,8 +67,8 @@ type differ struct {
 	encoder
 	from, to *session.State
 	limit    int
-	many     bool              // more tasks differ than fit
-	counts   map[string]uint64 // of the operations, which are not written then; nil to write them
+	many     bool              // more tasks differ than fit into limit
+	counts   map[string]uint64 // if not nil, operations are counted by name and not written
 }
 
 func (d *differ) large() bool { return d.many || d.limit > 0 && len(d.b) > d.limit }
@@ -101,7 +100,7 @@ func (d *differ) iterationOps() bool {
 	return true
 }
 
-// headerOps compares the headers as they are written.
+// headerOps compares the encoded members of the headers.
 func (d *differ) headerOps() {
 	if d.from.SharesHeader(d.to) {
 		return
@@ -132,7 +131,7 @@ func (d *differ) headerOps() {
 	})
 }
 
-// headerChanges are the changes of members that have no named operation.
+// headerChanges collects the changes of members without a named operation.
 type headerChanges struct {
 	set   []session.Field
 	unset []string
@@ -151,7 +150,7 @@ func (d *differ) headerMember(c *headerChanges, key string, was, now []byte) {
 	}
 }
 
-// namedOp writes the change of one member that has a named operation.
+// namedOp writes the named operation for the change of a member.
 func (d *differ) namedOp(key string, was, now []byte) {
 	d.op(opNames[key], func() {
 		if len(was) > 0 && was[0] == '"' {
@@ -165,15 +164,14 @@ func (d *differ) namedOp(key string, was, now []byte) {
 	})
 }
 
-// value is a member's value as it is written, good until the next call; nothing
-// when it is left out.
+// value returns the encoded value of a member, or nil if it is left out.
 func (e *encoder) value(m *member, h *session.Header) []byte {
 	e.b = append(e.b[:0], '{')
 	e.member(m, reflect.ValueOf(h).Elem().Field(m.index))
 	if len(e.b) == 1 {
 		return nil
 	}
-	return slices.Clone(e.b[len(m.key)+4:]) // behind {"key":
+	return slices.Clone(e.b[len(m.key)+4:]) // without {"key":
 }
 
 func extraValue(fields []session.Field, key string) []byte {
@@ -185,7 +183,7 @@ func extraValue(fields []session.Field, key string) []byte {
 	return nil
 }
 
-// same says whether two slices are one.
+// same reports whether two slices are the same slice.
 func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // changed is a task that differs.
@@ -194,7 +192,7 @@ type changed struct {
 	was, now *session.Task
 }
 
-// taskOps writes what differs, in the order of the IDs, so that the same change
+// taskOps writes the operations on tasks in the order of their IDs, so that the same change
 // gives the same record.
 func (d *differ) taskOps() {
 	var all []changed
@@ -228,11 +226,11 @@ func (d *differ) taskOps() {
 	}
 }
 
-// minTask is less than what the shortest operation on a task takes, in bytes.
+// minTask is a lower bound of the size of an operation on a task, in bytes.
 const minTask = 24
 
-// taskOp names what happened to a task by its most telling change; "" when
-// only the list of its children differs.
+// taskOp returns the name of the operation for the most significant change of a task, or ""
+// if only the list of its children differs.
 func taskOp(was, now *session.Task) string {
 	switch {
 	case was == nil:
@@ -274,8 +272,8 @@ func (d *differ) taskOp(c changed) {
 	})
 }
 
-// children writes a change of a list as what was put in the place of what, so
-// that one task more in a list of a million costs one line.
+// children writes a change of a list as the replacement of one range, so that one more task
+// in a list of a million costs one short operation.
 func (d *differ) children(of string, was, now []string) {
 	if same(was, now) {
 		return
@@ -299,7 +297,7 @@ func (d *differ) children(of string, was, now []string) {
 	})
 }
 
-// opNames are the named operations, by member.
+// opNames maps members of the header to named operations.
 var opNames = map[string]string{
 	"status": record.OpStatusChanged, "phase": record.OpPhaseChanged, "step": record.OpStepChanged, "component": record.OpComponentChanged,
 	"activeTask": record.OpActiveTaskChanged, "exitReason": record.OpExitReasonChanged, "check": record.OpChecked, "resources": record.OpResourcesChanged,

@@ -12,8 +12,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// decodeBoth returns both files, or an error without them; with an error that is
-// mild, both.
+// decodeBoth decodes both files. With ErrEdited, and with ErrFutureVersion if the files could
+// be decoded, it returns them together with the error; with any other error it returns none.
 func decodeBoth(state, metrics []byte) (*stateFile, *metricsFile, error) {
 	s, other := decodeState(state)
 	if other != nil {
@@ -32,7 +32,7 @@ func decodeBoth(state, metrics []byte) (*stateFile, *metricsFile, error) {
 		err = fmt.Errorf("metrics.json: %w", err)
 		switch {
 		case m == nil && errors.Is(other, envelope.ErrFutureVersion):
-			return nil, nil, other // a newer version's metrics.json may be anything
+			return nil, nil, other // the format of a newer metrics.json is not known
 		case m == nil:
 			return nil, nil, err
 		}
@@ -43,7 +43,7 @@ func decodeBoth(state, metrics []byte) (*stateFile, *metricsFile, error) {
 	return s, m, other
 }
 
-// stateFile is what state.json holds.
+// stateFile is the content of state.json.
 type stateFile struct {
 	state      *session.State // without its iterations
 	at         session.Mark
@@ -51,7 +51,7 @@ type stateFile struct {
 	stated     stated
 }
 
-// metricsFile is what metrics.json holds.
+// metricsFile is the content of metrics.json.
 type metricsFile struct {
 	id         session.ID
 	at         session.Mark
@@ -59,8 +59,7 @@ type metricsFile struct {
 	stated     stated
 }
 
-// stateKeys are the members of state.json that the decoder knows, in the order in which they
-// are written.
+// stateKeys are the known members of state.json, in the order in which they are written.
 var stateKeys = slices.Concat([]string{"schemaVersion", "id", "module", "epoch", "seq"}, markObject.part("", "iterationsSeq").keys,
 	summaryHeader.keys, []string{"progress"}, sumsObject.keys, markObject.part("iterationsSeq", "inherits").keys,
 	headerObject.part("settings", "").keys, markObject.part("inherits", "").keys, []string{"tasks", "checksum"})
@@ -80,7 +79,8 @@ func decodeState(data []byte) (*stateFile, error) {
 		case "progress":
 			sums.progress = &session.Progress{}
 			d.object(progressObject, sums.progress)
-			// A hint: the leaves, and some more for those that hold them; no task is shorter.
+			// An estimate of the number of tasks: the leaves and a sixteenth more for their parents,
+			// bounded by the size of the file, since no task has fewer than 64 bytes.
 			d.tasks.Grow(min(max(sums.progress.Total, 0)/16*17+16, len(data)/64))
 		case "tasks":
 			roots = d.children("", 1)
@@ -137,19 +137,19 @@ func decodeMetrics(data []byte) (*metricsFile, error) {
 	return m, cmp.Or(newer, checksum(data))
 }
 
-// decoder reads our files. Content that is JSON but cannot be is reported
-// through Fail, so that it ends the reading and comes with its place.
+// decoder reads our files. It reports invalid values through Fail, which ends the reading
+// with an error that has the place.
 type decoder struct {
 	*strictjson.Reader
 	version int64
 	at      session.Mark
 	tasks   session.Builder
-	ids     []string // of the tasks whose parents are being read, innermost last
+	ids     []string // a stack: children of the tasks that are being read, innermost last
 }
 
 func newDecoder(r *strictjson.Reader) *decoder { return &decoder{Reader: r} }
 
-// Err wraps the Reader's error in one of this package's.
+// Err returns an error that wraps ErrCorrupt or ErrFutureVersion, or nil.
 func (d *decoder) Err() error {
 	err := d.Reader.Err()
 	switch {
@@ -163,8 +163,8 @@ func (d *decoder) Err() error {
 	return nil
 }
 
-// mild is Err, but for a newer version's file that could be read all the same: then
-// newer says that it is one, and err is nil.
+// mild is Err, except that for a file of a newer version that could be read it returns
+// ErrFutureVersion in newer and a nil err.
 func (d *decoder) mild() (newer, err error) {
 	err = d.Err()
 	if errors.Is(err, envelope.ErrFutureVersion) && d.Reader.Err() == nil {
@@ -173,9 +173,9 @@ func (d *decoder) mild() (newer, err error) {
 	return nil, err
 }
 
-// members reads the outermost object. Every version writes its schemaVersion
-// first, so a newer one is recognised before anything of it is misread. Elsewhere it
-// is where a tool has sorted the members.
+// members reads the outermost object. Every version writes its schemaVersion first, so that
+// a newer version is recognized before anything of it is misread. A tool that sorted the
+// members may have moved it.
 func (d *decoder) members(member func(key string)) {
 	d.ObjectOf(stateKeys, func(_ int, key string) {
 		switch key {
@@ -203,7 +203,7 @@ func (d *decoder) id() session.ID {
 	return id
 }
 
-// maxInherits bounds how many logs a fork continues, which is a fork of a fork that often.
+// maxInherits bounds the number of logs that a fork continues: the length of a chain of forks.
 const maxInherits = 1 << 16
 
 func (d *decoder) time() time.Time {
@@ -236,7 +236,7 @@ func (d *decoder) strs(most int) []string { return list(d, most, d.Text) }
 
 func (d *decoder) uints(most int) []uint64 { return list(d, most, d.Uint) }
 
-// list reads an array, of so many elements at most.
+// list reads an array of at most most elements.
 func list[T any](d *decoder, most int, element func() T) (all []T) {
 	d.Array(func() {
 		if all = append(all, element()); len(all) > most {
@@ -246,14 +246,14 @@ func list[T any](d *decoder, most int, element func() T) (all []T) {
 	return all
 }
 
-// raw reads any value and keeps it, compact.
+// raw reads any value and returns a compact copy.
 func (d *decoder) raw() strictjson.Value {
 	raw := []byte(d.Raw())
-	v, _ := strictjson.AppendCompact(make([]byte, 0, len(raw)), raw) // which was read already
+	v, _ := strictjson.AppendCompact(make([]byte, 0, len(raw)), raw) // cannot fail: Raw has checked it
 	return v
 }
 
-// checksum compares the last member with the bytes before it.
+// checksum returns ErrEdited if the last member is not the checksum of the bytes before it.
 func checksum(data []byte) error {
 	if _, err := envelope.Checksum.Open(data); err != nil {
 		return session.ErrEdited

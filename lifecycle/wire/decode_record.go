@@ -11,22 +11,22 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// DecodeRecord reads a line of a journal. The error wraps ErrCorrupt or
-// ErrFutureVersion.
+// DecodeRecord decodes a line of a journal. The error wraps ErrCorrupt or ErrFutureVersion.
 func DecodeRecord(line []byte) (record.Record, error) {
 	var r record.Record
 	err := decodeRecord(line, &r, nil)
 	return r, err
 }
 
-// maxOps bounds the operations of a record. A writer that has more keeps the State whole:
-// the shortest has 30 bytes, and all together 4 MiB.
+// maxOps bounds the operations of a record. A writer never exceeds it: a record has at most
+// 4 MiB, and an operation at least 30 bytes.
 const maxOps = 1 << 18
 
-// maxIDs bounds the texts in a list of an operation: 4 MiB have no more that differ.
+// maxIDs bounds the texts in a list of an operation. A record of 4 MiB has no room for more
+// different texts.
 const maxIDs = 1 << 20
 
-// An operation is an Op with what it takes to apply it.
+// An operation is an Op with the values that are needed to apply it.
 type operation struct {
 	record.Op
 	parent   string
@@ -40,7 +40,7 @@ type operation struct {
 	added    []session.Iteration
 }
 
-// decodeRecord reads a line and calls do, unless it is nil, with each operation.
+// decodeRecord decodes a line into r and calls do, unless it is nil, with each operation.
 func decodeRecord(line []byte, r *record.Record, do func(*operation) error) error {
 	head, err := cut(r, line)
 	if err != nil {
@@ -48,7 +48,7 @@ func decodeRecord(line []byte, r *record.Record, do func(*operation) error) erro
 	}
 	d := newDecoder(strictjson.NewReader(head))
 	if appended(r) {
-		d.version = SchemaVersion // the object is as it was given, whatever the version
+		d.version = SchemaVersion // such a record has no schemaVersion
 	}
 	d.Object(func(key string) { d.recordMember(key, r, do) })
 	d.End()
@@ -65,7 +65,7 @@ func (d *decoder) recordMember(key string, r *record.Record, do func(*operation)
 	switch key {
 	case "schemaVersion":
 		if d.version = d.Int(); d.version != SchemaVersion {
-			d.Fail("schemaVersion %d is not %d", d.version, SchemaVersion) // before anything of it is done
+			d.Fail("schemaVersion %d is not %d", d.version, SchemaVersion) // before any operation is applied
 		}
 	case "seq":
 		r.Seq = d.Uint()
@@ -90,7 +90,7 @@ func (d *decoder) recordMember(key string, r *record.Record, do func(*operation)
 	}
 }
 
-// recordOp reads an operation into a record, and does it.
+// recordOp reads an operation, adds it to r and calls do.
 func (d *decoder) recordOp(r *record.Record, do func(*operation) error) {
 	op := d.operation()
 	if d.Reader.Err() != nil {
@@ -109,13 +109,14 @@ func (d *decoder) recordOp(r *record.Record, do func(*operation) error) {
 	}
 }
 
-// appended says whether the record is a message or an event of the transcript.
+// appended reports whether the record is a message or an event of the transcript.
 func appended(r *record.Record) bool { return r.Message != nil || r.TranscriptEvent != nil }
 
-// cut takes the message or event out of a line that is one, and returns what is around it: any
-// object that a caller appended is in a line, also one that no other member may be.
+// cut takes the message or event out of a line, if there is one, and returns the rest of the
+// line. The object is not decoded with the line, because a caller may append any object, also
+// one that the rules for other members forbid.
 func cut(r *record.Record, line []byte) ([]byte, error) {
-	at := 1 + bytes.IndexByte(line[min(len(line), 1):], '{') // no member before it is an object
+	at := 1 + bytes.IndexByte(line[min(len(line), 1):], '{') // no member before the object is an object
 	end := bytes.LastIndex(line, []byte(`,"crc":"`))
 	head, message := bytes.CutSuffix(line[:at], []byte(`,"message":`))
 	if !message {
@@ -140,7 +141,7 @@ func cut(r *record.Record, line []byte) ([]byte, error) {
 func (d *decoder) triggers(r *record.Record) {
 	d.Object(func(key string) {
 		n := d.Uint()
-		for t := range session.NumTriggers { // one that a later version has is counted there only
+		for t := range session.NumTriggers { // unknown triggers are ignored
 			if t.String() == key {
 				r.Triggers[t] = n
 			}
@@ -188,7 +189,7 @@ func (d *decoder) operation() (op operation) {
 	return op
 }
 
-// effect reads a member that says what an operation changes.
+// effect reads a member that has what an operation changes.
 func (d *decoder) effect(key string, op *operation) {
 	switch key {
 	case "parent":
@@ -215,7 +216,7 @@ func (d *decoder) effect(key string, op *operation) {
 	}
 }
 
-// summarize fills in what a reader of the log is shown of the effect.
+// summarize sets the fields that a reader of the log is shown of the effect.
 func (op *operation) summarize() {
 	switch op.Name {
 	case record.OpTaskStatusChanged:
@@ -232,7 +233,7 @@ func (op *operation) summarize() {
 	}
 }
 
-// flatTask reads a task without its parent and children: other members of a record name them.
+// flatTask reads a task without its parent and children, which other members of a record have.
 func (d *decoder) flatTask() (t session.Task) {
 	d.Object(func(key string) {
 		if !d.known(taskObject, key, &t) {

@@ -7,12 +7,12 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// taskKeys are the members of a task that the decoder knows.
+// taskKeys are the known members of a task.
 var taskKeys = append(slices.Clip(taskObject.keys), "children")
 
-// children reads the tasks of a parent, and everything beneath them, into
-// d.tasks, and returns their IDs. Parents and children name each other by
-// construction, so all that is left to check in the end is that no ID stands twice.
+// children reads the tasks of a parent, and everything beneath them, into d.tasks, and
+// returns their IDs. Parents and children name each other by construction, so that only
+// duplicate IDs are left to check at the end.
 func (d *decoder) children(parent string, depth int) []string {
 	base := len(d.ids)
 	d.Array(func() {
@@ -33,7 +33,7 @@ func (d *decoder) children(parent string, depth int) []string {
 
 func (d *decoder) task(parent string, depth int) string {
 	place, t := d.tasks.Begin()
-	orphans := false // children came before the ID, as where keys were sorted
+	orphans := false // the children came before the ID, because a tool sorted the members
 	v := reflect.ValueOf(t).Elem()
 	d.ObjectOf(taskKeys, func(i int, key string) {
 		switch {
@@ -54,7 +54,7 @@ func (d *decoder) task(parent string, depth int) string {
 		return ""
 	}
 	if orphans {
-		d.tasks.Adopt(place) // those further down have theirs by now
+		d.tasks.Adopt(place) // tasks further down have their parents already
 	}
 	return t.ID
 }

@@ -7,24 +7,24 @@
 // pass and without a copy of the file: a plan of 100,000 tasks takes less than half of the
 // time that encoding/json needs for it.
 //
-// [EncodeChange] writes the difference of two States as a record. A [Replay] goes the other
-// way: it takes both files, or nothing, applies records and returns the State. For any
-// two States a and b, replaying EncodeChange(a, b) over a gives b, byte by byte as
-// it is written.
+// [EncodeChange] encodes the difference of two States as a record. A [Replay] does the
+// reverse: it begins with both files, or with nothing, applies records and returns the
+// State. For any two States a and b, replaying EncodeChange(a, b) over a gives a State with
+// the same encoding as b.
 //
 // # Concurrency
 //
-// Functions may be called from any goroutine. A Replay belongs to one.
+// Functions may be called from any goroutine. A Replay belongs to one goroutine.
 //
 // # Crash safety
 //
-// The two files are made for being replaced one after the other, metrics.json first. Each
-// ends with a CRC-32C of all bytes before it, and state.json names the last record that
-// changed the iterations, so that a Replay applies to each file the records it lacks. What
-// is damaged, what somebody edited and what a newer version wrote have an error each.
+// The two files may be of different records, because they are replaced one after the other,
+// metrics.json first. Each ends with a CRC-32C of all bytes before it. state.json names the
+// last record that changed the iterations, so that a Replay applies to each file the records
+// that it lacks. There is one error each for damage, for an edit, and for a newer version.
 //
 // # Caveats
 //
-// The strings of a decoded State share the memory of the file's content, which stays
-// in memory while any of them is used.
+// The strings of a decoded State share the memory of the file's content, which stays in
+// memory while any of them is used.
 package wire

@@ -7,14 +7,13 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// SchemaVersion is the version of state.json, metrics.json and the records that
-// is written. No release wrote an earlier one.
+// SchemaVersion is the version of state.json, metrics.json and the records. No release wrote
+// an earlier one.
 const SchemaVersion = 2
 
-// EncodeState returns the content of state.json: compact JSON, camelCase, what
-// is zero left out; schemaVersion first, then what a listing shows, then the rest,
-// then the tree of tasks, and last a checksum of all bytes before it. Every State
-// can be encoded.
+// EncodeState returns the content of state.json: compact JSON in camelCase without zero
+// values. The order is schemaVersion, the members of a listing, the other members, the tree
+// of tasks, and a checksum of all bytes before it. Every State can be encoded.
 func EncodeState(s *session.State, at session.Mark) []byte {
 	e := &encoder{b: make([]byte, 0, 1<<10+256*s.NumTasks())}
 	e.begin(s.ID(), at)
@@ -42,7 +41,7 @@ func EncodeMetrics(s *session.State, at session.Mark) []byte {
 	return envelope.Checksum.Append(e.b)
 }
 
-// iterations appends a list of all but the first ones.
+// iterations appends all iterations but the first without.
 func (e *encoder) iterations(m session.Metrics, without int) {
 	e.array("iterations", func() {
 		for it := range m.From(without) {

@@ -8,7 +8,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// EncodeSnapshotRecord returns the body of a record that stands for a snapshot.
+// EncodeSnapshotRecord returns the body of a record that names a snapshot.
 func EncodeSnapshotRecord(r record.Record, ref record.SnapshotRef) []byte {
 	e := encodeCause(r)
 	e.object("snapshot", func() {
@@ -22,9 +22,9 @@ func EncodeSnapshotRecord(r record.Record, ref record.SnapshotRef) []byte {
 	return e.b[1:]
 }
 
-// ReduceRecord returns the body of what remains of a line of a journal when the State that it
-// changed is dropped: why it was written, the attempts, and the operations that change nothing
-// of the State. It is nil where nothing remains. The error is that of [DecodeRecord].
+// ReduceRecord returns what remains of a record, given its line, when its change of the State
+// is dropped: the cause, the attempts, and the operations that do not change the State. The
+// result is a record's body, or nil if nothing remains. The error is that of [DecodeRecord].
 func ReduceRecord(line []byte) ([]byte, error) {
 	r, err := DecodeRecord(line)
 	if err != nil {
@@ -37,7 +37,7 @@ func ReduceRecord(line []byte) ([]byte, error) {
 	return encodeCause(r).b[1:], nil
 }
 
-// encodeCause begins an object with all of a record but what it changes.
+// encodeCause begins an object with all of a record but its change of the State.
 func encodeCause(r record.Record) *encoder {
 	e := &encoder{b: make([]byte, 0, 256)}
 	e.why(r)
@@ -48,7 +48,7 @@ func encodeCause(r record.Record) *encoder {
 }
 
 // EncodeAppended returns the body of a record that is a message or an event of the
-// transcript, with how many of both there are, up to the object itself, which is its end.
+// transcript, up to but without the object itself, which is the last member.
 func EncodeAppended(r record.Record) []byte {
 	e := &encoder{b: append(make([]byte, 0, 128), '{')}
 	e.time("at", r.At)
@@ -62,7 +62,7 @@ func EncodeAppended(r record.Record) []byte {
 	return e.b[1:]
 }
 
-// why begins an object with the cause of a record. The brace is not part of the body.
+// why begins an object with the cause of a record. Its brace is not part of the body.
 func (e *encoder) why(r record.Record) {
 	e.b = append(e.b, '{')
 	e.num("schemaVersion", SchemaVersion)
@@ -77,7 +77,7 @@ func (e *encoder) why(r record.Record) {
 	e.members(recordObject.part("messages", ""), &r)
 }
 
-// notes appends operations that change nothing of the State.
+// notes appends operations that do not change the State.
 func (e *encoder) notes(ops []record.Op) {
 	for _, op := range ops {
 		e.element(func() {

@@ -12,7 +12,8 @@ import (
 // leave it out when its value is zero.
 type encoder struct{ b []byte }
 
-// key appends a member's name, which needs no escapes, with a comma where one is due.
+// key appends a member's name, which must not need escapes, with a comma if it is not the
+// first.
 func (e *encoder) key(k string) {
 	if e.b[len(e.b)-1] != '{' {
 		e.b = append(e.b, ',')
@@ -22,7 +23,7 @@ func (e *encoder) key(k string) {
 	e.b = append(e.b, '"', ':')
 }
 
-// element appends an object to the array that is open.
+// element appends an object to the open array.
 func (e *encoder) element(fn func()) {
 	if e.b[len(e.b)-1] != '[' {
 		e.b = append(e.b, ',')
@@ -78,7 +79,7 @@ func (e *encoder) num(k string, v int64) {
 	}
 }
 
-// int appends a number, also when it is zero.
+// int appends a number even if it is zero.
 func (e *encoder) int(k string, v int64) {
 	e.key(k)
 	e.b = strconv.AppendInt(e.b, v, 10)
@@ -125,7 +126,7 @@ func (e *encoder) time(k string, t time.Time) {
 	}
 }
 
-// raw appends a value that is compact JSON.
+// raw appends a value that is compact JSON, unless it is empty.
 func (e *encoder) raw(k string, v strictjson.Value) {
 	if len(v) > 0 {
 		e.key(k)
@@ -150,10 +151,10 @@ func (e *encoder) field(k string, v []byte) {
 
 const hexDigits = "0123456789abcdef"
 
-// quote appends a string with the escapes that JSON asks for and no others.
+// quote appends a string with only the escapes that JSON requires.
 func (e *encoder) quote(s string) {
 	e.b = append(e.b, '"')
-	start := 0 // of what was not appended yet
+	start := 0 // of the part that is not appended yet
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' {

@@ -9,8 +9,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// EncodeMessage returns a valid message as a JSON object, its content last. The error is
-// that of content or arguments which are no JSON.
+// EncodeMessage returns a valid message as a JSON object with its content last. It returns an
+// error if the content or an argument is not JSON.
 func EncodeMessage(m *session.Message) ([]byte, error) {
 	head := *m
 	head.Content = nil
@@ -28,7 +28,7 @@ func EncodeMessage(m *session.Message) ([]byte, error) {
 	return body, nil
 }
 
-// DecodeMessage reads a message as it was encoded. The error wraps ErrCorrupt.
+// DecodeMessage decodes and validates a message. The error wraps ErrCorrupt.
 func DecodeMessage(line []byte) (session.Message, error) {
 	var m session.Message
 	read := struct {
@@ -46,11 +46,12 @@ func DecodeMessage(line []byte) (session.Message, error) {
 	return m, nil
 }
 
-// toolCalls are bounded by what a message may have: three bytes, as in "{},", would
-// become sixty in memory.
+// toolCalls are decoded only up to MaxOpenCalls, because the three bytes of "{}," would take
+// sixty in memory.
 type toolCalls []session.ToolCall
 
-// UnmarshalJSON is for package strictjson.
+// UnmarshalJSON implements the interface that strictjson uses. It refuses too many calls before
+// it decodes any.
 func (t *toolCalls) UnmarshalJSON(data []byte) error {
 	if elements(data) > session.MaxOpenCalls {
 		return fmt.Errorf("more than %d tool calls", session.MaxOpenCalls)
@@ -58,7 +59,7 @@ func (t *toolCalls) UnmarshalJSON(data []byte) error {
 	return strictjson.UnmarshalForeign(data, (*[]session.ToolCall)(t))
 }
 
-// elements counts those of an array, one for an empty one.
+// elements returns the number of elements of an array, or 1 for an empty array.
 func elements(array []byte) int {
 	n, depth := 1, 0
 	for i := 0; i < len(array); i++ {

@@ -13,19 +13,20 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// An object is how a struct stands in JSON: a member for each field with a json tag, in
-// their order. A member whose value is zero is left out, unless its tag has no omitzero.
+// An object describes the JSON object of a struct: a member for each field with a json tag,
+// in the order of the fields. A member whose value is zero is left out, unless its tag has no
+// omitzero.
 type object struct {
-	keys    []string // of the members
+	keys    []string // names of the members
 	members []member
 }
 
 type member struct {
 	key    string
 	index  int     // of the field
-	always bool    // written when it is zero, too
-	most   int     // elements of a list
-	of     *object // what the field, its pointer or its elements are, where that is a struct
+	always bool    // written even if it is zero
+	most   int     // largest number of elements of a list
+	of     *object // type of the field, its pointer or its elements, if that is a struct
 }
 
 var (
@@ -33,15 +34,15 @@ var (
 	markObject      = objectOf[session.Mark]()
 	progressObject  = objectOf[session.Progress]()
 	totalsObject    = objectOf[session.Totals]()
-	sumsObject      = totalsObject.part("", "premiumRequests") // of state.json
-	summaryHeader   = headerObject.part("", "settings")        // of its beginning
+	sumsObject      = totalsObject.part("", "premiumRequests") // the sums in state.json
+	summaryHeader   = headerObject.part("", "settings")        // members at the beginning of state.json
 	summaryMark     = markObject.part("", "inherits")          // likewise
 	taskObject      = objectOf[session.Task]()
 	iterationObject = objectOf[session.Iteration]()
 	recordObject    = objectOf[record.Record]()
 )
 
-// mostOf has the lists that are bounded while they are read.
+// mostOf maps the names of lists that are bounded while they are read to their bounds.
 var mostOf = map[string]int{"openCalls": session.MaxOpenCalls, "inherits": maxInherits}
 
 var durationType = reflect.TypeFor[time.Duration]()
@@ -68,7 +69,8 @@ func objectOfType(t reflect.Type) *object {
 	return o
 }
 
-// part is some of the members: from one to before another, "" for the first and the end.
+// part returns the members from one name up to but without another. "" means from the first,
+// or to the end.
 func (o *object) part(from, to string) *object {
 	first, end := max(slices.Index(o.keys, from), 0), slices.Index(o.keys, to)
 	if to == "" {
@@ -77,7 +79,7 @@ func (o *object) part(from, to string) *object {
 	return &object{keys: o.keys[first:end], members: o.members[first:end]}
 }
 
-// members appends those of what a pointer leads to.
+// members appends the members of the struct that of points to.
 func (e *encoder) members(o *object, of any) { e.fields(o, reflect.ValueOf(of).Elem()) }
 
 func (e *encoder) fields(o *object, v reflect.Value) {
@@ -144,7 +146,7 @@ func (e *encoder) composite(m *member, v reflect.Value) {
 	}
 }
 
-// object reads one into what a pointer leads to. What is not known is left out.
+// object reads an object into the struct that into points to. It ignores unknown members.
 func (d *decoder) object(o *object, into any) { d.fields(o, reflect.ValueOf(into).Elem()) }
 
 func (d *decoder) fields(o *object, v reflect.Value) {
@@ -157,7 +159,8 @@ func (d *decoder) fields(o *object, v reflect.Value) {
 	})
 }
 
-// known reads a member into what a pointer leads to and says whether it is one of the object.
+// known reads a member into the struct that into points to, if the object has a member of
+// that name, and reports whether it does.
 func (d *decoder) known(o *object, key string, into any) bool {
 	i := slices.Index(o.keys, key)
 	if i >= 0 {

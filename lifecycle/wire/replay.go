@@ -8,41 +8,41 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// A Replay rebuilds a State from two snapshots of it and the records above them,
-// or from records alone. It belongs to one goroutine.
+// A Replay rebuilds a State from state.json and metrics.json and the records above them, or
+// from records alone. It belongs to one goroutine.
 type Replay struct {
 	state   stateFile
-	metrics metricsFile // its iterations are those of the State, too
+	metrics metricsFile // has the iterations of the State
 	changed uint64      // the last record that changed the iterations
 
 	edit *session.Edit // of the State, while records are applied
-	// lists are the children of a parent ("" for the outermost tasks) while records change
-	// them: each change in place, and the tasks that have them made once.
+	// lists are the lists of children that records have changed, by parent ("" for the
+	// roots). They are changed in place, and put into the tasks once at the end.
 	lists   map[string][]string
-	moved   int             // how many IDs had to move for that
-	members []session.Field // the header as it is written; nil while it is the State's own
+	moved   int             // number of IDs that changes of lists have moved
+	members []session.Field // the encoded header; nil until a record changes it
 	touched bool            // members differ from the State's header
 
 	sums session.Sums // of the files
 
-	// Lenient is for records behind others that are lost: iterations are numbered
-	// anew, and children go behind those that are there.
+	// Lenient allows records to be applied although earlier ones are lost: iterations are
+	// renumbered, and positions in lists of children are limited to their length.
 	Lenient bool
 }
 
-// Continue returns a Replay that begins at the State of a record.
+// Continue returns a Replay that begins with the State of a record.
 func Continue(st *session.State, at session.Mark) *Replay {
 	return &Replay{state: stateFile{state: st, at: at}, metrics: metricsFile{id: st.ID(), at: at, iterations: st.Metrics()}, changed: at.Iterations}
 }
 
-// Level takes the iterations that there are for those of the State, where the
-// records of the others are lost.
+// Level makes the present iterations those of the State. It is for when the records with the
+// missing ones are lost.
 func (r *Replay) Level() { r.metrics.at = r.state.at }
 
-// Load takes the contents of state.json and metrics.json, which may be of
-// different records. The error wraps ErrCorrupt, ErrFutureVersion or
-// session.ErrEdited. Both files are taken with session.ErrEdited, for showing what somebody edited, and with
-// ErrFutureVersion where what this version knows of them can be read.
+// Load loads the contents of state.json and metrics.json, which may be of different records.
+// The error wraps ErrCorrupt, ErrFutureVersion or session.ErrEdited. With session.ErrEdited
+// both files are loaded all the same, so that the edit can be shown. With ErrFutureVersion
+// they are loaded if the part that this version knows can be read.
 func (r *Replay) Load(state, metrics []byte) error {
 	s, m, err := decodeBoth(state, metrics)
 	if s == nil {
@@ -55,11 +55,11 @@ func (r *Replay) Load(state, metrics []byte) error {
 	return err
 }
 
-// Findings are the rules that the loaded files break and that no State can break:
-// sums that do not add up.
+// Findings returns the rules that only files can break: sums in the loaded files that do not
+// agree.
 func (r *Replay) Findings() []session.Finding { return r.sums.Findings() }
 
-// ID is that of the loaded files; zero when none was loaded.
+// ID returns the ID in the loaded files; zero if none was loaded.
 func (r *Replay) ID() session.ID {
 	if r.state.state == nil {
 		return session.ID{}
@@ -67,17 +67,17 @@ func (r *Replay) ID() session.ID {
 	return r.state.state.ID()
 }
 
-// At is the record that the State is of, 0 before the first one. Records above it, or
-// above that of Metrics where that is smaller, are to be applied.
+// At returns the Mark of the State; Seq is 0 before the first record. The caller applies the
+// records above it or, if that is lower, above Metrics.
 func (r *Replay) At() session.Mark { return r.state.at }
 
-// Metrics is the record that the iterations are of.
+// Metrics returns the Mark of the iterations.
 func (r *Replay) Metrics() session.Mark { return r.metrics.at }
 
-// Apply applies a line of the journal. What a file shows already, because it is of that
-// record or a later one, stays as it is. A record that names a snapshot changes nothing
-// and is returned: the caller loads the snapshot. The error wraps ErrCorrupt or
-// ErrFutureVersion; the Replay is of no use then.
+// Apply applies a line of the journal. It skips changes that a loaded file has already,
+// because the file is of that record or a later one. A record that names a snapshot changes
+// nothing; the caller loads the snapshot. The error wraps ErrCorrupt or ErrFutureVersion.
+// After an error the Replay must not be used.
 func (r *Replay) Apply(line []byte) (record.Record, error) {
 	var rec record.Record
 	err := decodeRecord(line, &rec, func(op *operation) error {
@@ -106,8 +106,8 @@ func (r *Replay) Apply(line []byte) (record.Record, error) {
 	return rec, nil
 }
 
-// Follow brings a mark up to date with all of a record but its number and what it changes
-// of the State.
+// Follow applies a record to a Mark, except for the record's number and its changes of the
+// State.
 func Follow(m *session.Mark, r *record.Record) {
 	switch r.Event {
 	case record.EventRewindBegin:
@@ -133,13 +133,13 @@ func Follow(m *session.Mark, r *record.Record) {
 	}
 	m.Messages, m.Transcript = max(m.Messages, r.Messages), max(m.Transcript, r.Transcript)
 	if r.Message != nil {
-		if answer, err := DecodeMessage(r.Message); err == nil { // a damaged one costs itself alone
+		if answer, err := DecodeMessage(r.Message); err == nil { // a damaged message is ignored
 			m.OpenCalls = session.Answered(m.OpenCalls, &answer)
 		}
 	}
 }
 
-// begin makes an Edit of what is there; of nothing, at first.
+// begin returns the Edit of the State. Before the first record it edits a blank State.
 func (r *Replay) begin() *session.Edit {
 	if r.edit == nil {
 		if r.state.state == nil {
@@ -150,9 +150,9 @@ func (r *Replay) begin() *session.Edit {
 	return r.edit
 }
 
-// State returns what the snapshots and records come to, with the mark of the last
-// one. Snapshots of different records, where those between are missing, wrap
-// ErrCorrupt.
+// State returns the State after all applied records, with its Mark. The error wraps
+// ErrCorrupt, also if the two files are of different records and the records between them
+// were not applied.
 func (r *Replay) State(id session.ID) (*session.State, session.Mark, error) {
 	if r.state.state == nil {
 		return nil, session.Mark{}, fmt.Errorf("%w: the journal has no record, and names no snapshot", envelope.ErrCorrupt)

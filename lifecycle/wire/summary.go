@@ -34,7 +34,8 @@ type Summary struct {
 	Lineage                   *session.Lineage // nil for a session that was not forked
 }
 
-// forSummary is what a summary is taken from: a listing reads ten thousand.
+// forSummary is what a summary is decoded into. It is pooled, because a listing decodes ten
+// thousand summaries.
 type forSummary struct {
 	session.Header
 	session.Totals
@@ -42,10 +43,9 @@ type forSummary struct {
 
 var decoded = sync.Pool{New: func() any { return new(forSummary) }}
 
-// DecodeSummary reads the summary from the first 4 KiB of state.json, which hold
-// it whatever the State is; the rest is neither needed nor checked. In a file whose
-// members somebody put in another order it is not found. The error wraps ErrCorrupt
-// or ErrFutureVersion.
+// DecodeSummary decodes the summary from the first 4 KiB of state.json, which have it for
+// every State. It neither needs nor checks the rest. If a tool has reordered the members,
+// DecodeSummary may fail. The error wraps ErrCorrupt or ErrFutureVersion.
 func DecodeSummary(prefix []byte) (Summary, error) {
 	d := newDecoder(strictjson.NewPrefixReader(prefix))
 	var s Summary

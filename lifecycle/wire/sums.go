@@ -2,15 +2,15 @@ package wire
 
 import "github.com/lopen-dev/lopen/lifecycle/session"
 
-// stated are the sums that a file states. They are derived again when it is read and
-// compared with these.
+// stated are the sums that a file states. They are compared with the sums that are derived
+// when it is read.
 type stated struct {
-	progress *session.Progress // nil where the file has none
-	totals   *session.Totals   // likewise; of state.json without costs and durations
+	progress *session.Progress // nil if the file has none
+	totals   *session.Totals   // nil if the file has none; those of state.json lack costs and durations
 }
 
-// compare finds the sums of two files that do not add up. Those of state.json are
-// compared where metrics.json covers them.
+// compare finds the sums of two files that do not agree. It checks the totals of state.json
+// only if metrics.json has the same iterations or more.
 func compare(s *stateFile, m *metricsFile) (sums session.Sums) {
 	if p := s.stated.progress; p != nil {
 		sums.Progress("state.json", *p, s.state.Progress())

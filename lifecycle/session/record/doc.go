@@ -1,8 +1,9 @@
-// Package record holds the values of a session's log: a [Record] for each entry, with its
-// operations, its event and the attempts at tasks. A record says what changed from the
-// State before it and why; package wire reads, writes and replays it.
+// Package record has the values of a session's log: a [Record] for each line, with its
+// operations, its event and the attempts at tasks. A record has the change from the State of
+// the record before it and the reason. Package wire encodes, decodes and replays records.
 //
 // # Concurrency
 //
-// The values are plain: who changes one must be the only one who has it.
+// The values are plain structs: a value that one goroutine changes must not be used by
+// another.
 package record

@@ -14,32 +14,32 @@ type Record struct {
 	Seq, Epoch uint64
 	At         time.Time                   `json:"at,omitzero"`
 	Event      Event                       `json:"event,omitzero"`
-	Triggers   [session.NumTriggers]uint64 // of the saves that were coalesced into it
-	// Commit is how long the commit before this one took: its own is not known before
-	// it is written.
+	Triggers   [session.NumTriggers]uint64 // number of coalesced saves, by trigger
+	// Commit is the duration of the commit before this one; that of this commit is not known
+	// when the record is written.
 	Commit time.Duration
 	Ops    []Op
-	// Messages and Transcript are how many messages and events of the transcript there
-	// are with this record, inherited ones included.
+	// Messages and Transcript are the numbers of messages and of events of the transcript up
+	// to and with this record, including inherited ones.
 	Messages   uint64 `json:"messages,omitzero"`
 	Transcript uint64 `json:"transcript,omitzero"`
-	// Message and TranscriptEvent are what was appended, a JSON object: a record that has
-	// one of them is that alone.
+	// Message and TranscriptEvent are an appended message or event, as a JSON object. A
+	// record with one of them has no change of the State.
 	Message, TranscriptEvent strictjson.Value
-	// Inherits is with the first record of a fork, see [session.Mark]; OpenCalls are those that
-	// the inherited messages leave open.
+	// Inherits is set in the first record of a fork, see [session.Mark]. OpenCalls are the
+	// open tool calls of the inherited messages.
 	Inherits    []uint64           `json:"inherits,omitzero"`
 	OpenCalls   []string           `json:"openCalls,omitzero"`
 	Attempts    []Attempt          `json:"attempts,omitzero"`
-	Incarnation string             `json:"incarnation,omitzero"` // of the session, with its first record
-	Checkpoint  string             `json:"checkpoint,omitzero"`  // that was made
-	Rewind      *session.Rewinding `json:"rewind,omitzero"`      // with EventRewindBegin and EventRewindEnd
-	// Snapshot is set instead of operations where the change is too large for a
-	// record: the whole State is in the snapshot of this record's number.
+	Incarnation string             `json:"incarnation,omitzero"` // set in the first record of a session
+	Checkpoint  string             `json:"checkpoint,omitzero"`  // ID of a new checkpoint
+	Rewind      *session.Rewinding `json:"rewind,omitzero"`      // set with EventRewindBegin and EventRewindEnd
+	// Snapshot is set instead of operations if the change is too large for a record. Then
+	// the whole State is in the snapshot with this record's number.
 	Snapshot *SnapshotRef
 }
 
-// Saves is how many calls of Save were coalesced into the record.
+// Saves returns the number of calls of Save that were coalesced into the record.
 func (r *Record) Saves() (n uint64) {
 	for _, c := range r.Triggers {
 		n += c
@@ -47,22 +47,22 @@ func (r *Record) Saves() (n uint64) {
 	return n
 }
 
-// A SnapshotRef names the snapshot that a record stands for.
+// A SnapshotRef names the snapshot of a record.
 type SnapshotRef struct {
 	SHA256 string            // of the file's content before compression, in hex
-	Counts map[string]uint64 // how many operations of each name it stands for
+	Counts map[string]uint64 // number of operations by name that it replaces
 }
 
-// An Op is one operation of a record, as far as a reader of the log wants it.
+// An Op is one operation of a record, in the form that a reader of the log needs.
 type Op struct {
 	Name     string // one of the Op constants
 	Task     string // ID, for operations on a task
-	From, To string // for those that change one value
-	Count    int    // iterations, children taken in or out, messages, events or files
+	From, To string // for operations that change one value
+	Count    int    // number of iterations, added or removed children, messages, events or files
 	Paths    []string
 }
 
-// Event is why a record was written that no save asked for; "" for a save.
+// Event is why a record was written other than for a save; "" for a save.
 type Event string
 
 // The events.
@@ -71,14 +71,14 @@ const (
 	EventResumed   Event = "resumed" // the first record of a later holder
 	EventForked    Event = "forked"
 	EventRecovered Event = "recovered"
-	EventRecreated Event = "made-again" // from memory, after its folder was removed
-	// The files of the project are changed between these two, and the second one has
-	// the State that belongs to them.
+	EventRecreated Event = "made-again" // made again from memory after its folder was removed
+	// A rewind changes the project's files between these two. The record of the second one
+	// has the State that belongs to the files.
 	EventRewindBegin Event = "rewind-begin"
 	EventRewindEnd   Event = "rewind-end"
 )
 
-// Known says whether this version has the event.
+// Known reports whether this version knows the event.
 func (e Event) Known() bool { return slices.Contains(events, e) }
 
 var events = []Event{"", EventCreated, EventResumed, EventForked, EventRecovered, EventRecreated, EventRewindBegin, EventRewindEnd}
@@ -92,7 +92,7 @@ const (
 	OpTaskRemoved       = "task-removed"
 	OpDependencyAdded   = "dependency-added"
 	OpDependencyRemoved = "dependency-removed"
-	OpChildrenChanged   = "children-changed" // of a task, or of the session where no task is named
+	OpChildrenChanged   = "children-changed" // of Task, or the roots if Task is ""
 	OpIterationsAdded   = "iterations-added"
 	OpStatusChanged     = "status-changed"
 	OpPhaseChanged      = "phase-changed"
@@ -105,18 +105,18 @@ const (
 	OpModified          = "modified" // any other members of the session
 )
 
-// The names of operations that change nothing of the State: they say what else a
-// record made durable. Other members of the record name it.
+// The names of operations that do not change the State. They say what else a record made
+// durable; other members of the record have the details.
 const (
-	OpMessagesAppended = "messages-appended" // Count of them
-	OpEventsAppended   = "events-appended"   // Count of them, to the transcript
-	OpAttemptRecorded  = "attempt-recorded"  // of Task; To is what followed
-	OpCheckpointMade   = "checkpoint-made"   // To is its ID, Task the one that it stands before or after
-	OpNotSetBack       = "not-set-back"      // the files of Task, which failed, stay as it left them; To is why
-	OpFilesChanged     = "files-changed"     // Count of the project's files; To is the kind of change, Paths are the first ones
+	OpMessagesAppended = "messages-appended" // Count messages
+	OpEventsAppended   = "events-appended"   // Count events of the transcript
+	OpAttemptRecorded  = "attempt-recorded"  // an attempt at Task; To is what followed
+	OpCheckpointMade   = "checkpoint-made"   // To is its ID; Task is the task before or after which it was made
+	OpNotSetBack       = "not-set-back"      // the files of the failed Task were not set back; To is why
+	OpFilesChanged     = "files-changed"     // Count project files; To is the kind of change, Paths are the first ones
 )
 
-// ChangesState says whether an operation of this name changes the State.
+// ChangesState reports whether an operation of this name changes the State.
 func ChangesState(name string) bool {
 	switch name {
 	case OpMessagesAppended, OpEventsAppended, OpAttemptRecorded, OpCheckpointMade, OpNotSetBack, OpFilesChanged:

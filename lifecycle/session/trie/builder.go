@@ -5,28 +5,28 @@ import (
 	"slices"
 )
 
-// A Builder makes a map out of many entries at once, in a fraction of the time
-// of as many Puts: it sorts them by their hashes, five bits at a time, and makes each
-// node once, in its final size. The zero value is ready; it belongs to one goroutine.
+// A Builder makes a map of many entries in a fraction of the time of as many Puts. It sorts
+// them by their hashes, five bits at a time, and makes each node once, in its final size.
+// The zero value is ready to use. A Builder belongs to one goroutine.
 type Builder[V any] struct {
-	slabs  [][]entry[V] // the entries, as they were added
+	slabs  [][]entry[V] // the entries, in the order in which they were added
 	hashes []hashed
-	// What the next nodes and their lists are cut of.
+	// Slabs from which the next nodes and their slices are cut.
 	nodes   []node[V]
 	entries []*entry[V]
 	kids    []*node[V]
 }
 
-// The number of entries, and of nodes or pointers, that are allocated at once. What
-// is in use keeps its slab alive, so that a map holds, at worst, what its Builder was
-// given and what was put into it since.
+// The number of entries, and of nodes or pointers, that are allocated at once. An element in
+// use keeps its whole slab alive, so that a map holds at worst everything that its Builder
+// was given and that was put into it since.
 const (
 	slabSize = 29 // of a few hundred bytes each they fill a size class of 8 KiB
 	listSlab = 128
 )
 
-// hashed is an entry by its hash and its place. Without a pointer it costs the
-// garbage collector nothing to move it.
+// hashed is the hash and the place of an entry. It has no pointer, so that sorting needs no
+// write barriers of the garbage collector.
 type hashed struct {
 	hash  uint64
 	place int
@@ -42,8 +42,8 @@ func (b *Builder[V]) Grow(n int) {
 	}
 }
 
-// Add adds an entry, to which Key gives its key, and returns its place and its value,
-// which may be changed until Map is called.
+// Add adds an entry and returns its place and its value. The caller sets the key with Key,
+// and may change the value until Map is called.
 func (b *Builder[V]) Add() (int, *V) {
 	place := len(b.hashes)
 	if place == len(b.slabs)*slabSize {
@@ -68,8 +68,8 @@ func (b *Builder[V]) At(place int) *V { return &b.at(place).value }
 
 func (b *Builder[V]) at(place int) *entry[V] { return &b.slabs[place/slabSize][place%slabSize] }
 
-// Map returns the map of all entries, after which the Builder is empty. A key
-// that was added twice is returned instead of a map.
+// Map returns the map of all entries and empties the Builder. If a key was added twice, ok
+// is false and twice is that key.
 func (b *Builder[V]) Map() (m Map[V], twice string, ok bool) {
 	defer func() { *b = Builder[V]{} }()
 	if len(b.hashes) == 0 {
@@ -82,8 +82,8 @@ func (b *Builder[V]) Map() (m Map[V], twice string, ok bool) {
 	return Map[V]{root: root, size: len(b.hashes)}, "", true
 }
 
-// build returns a node of all, which it puts in order by way of room; nil and
-// the key if one is there twice.
+// build returns a node with the entries all, which it sorts with room as scratch space. If a
+// key is there twice, it returns nil and the key.
 func (b *Builder[V]) build(all, room []hashed, shift int) (*node[V], string) {
 	n := &cut(&b.nodes, 1)[0]
 	if shift > maxShift {
@@ -124,11 +124,12 @@ func (b *Builder[V]) build(all, room []hashed, shift int) (*node[V], string) {
 	return n, ""
 }
 
-// few entries are sorted without being counted first.
+// few is the number of entries up to which arrange uses insertion sort instead of counting
+// sort.
 const few = 12
 
-// arrange puts entries in the order of their slots, by way of room, and returns
-// where they are then, and the other of the two.
+// arrange sorts entries by their slots, with room as scratch space. It returns the slice with
+// the sorted entries and the other slice.
 func arrange(all, room []hashed, shift int) (sorted, other []hashed) {
 	if len(all) <= few {
 		for i := range all {
@@ -154,7 +155,7 @@ func arrange(all, room []hashed, shift int) (sorted, other []hashed) {
 	return room, all
 }
 
-// cut takes n elements off a slab, of a new one where it has fewer.
+// cut takes n elements off a slab. If the slab has fewer, cut allocates a new one.
 func cut[T any](slab *[]T, n int) []T {
 	if n == 0 {
 		return nil

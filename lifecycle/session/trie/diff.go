@@ -1,9 +1,9 @@
 package trie
 
-// Diff calls fn for every key whose entry differs between two maps, with nil
-// where one has none, until fn returns false. Parts that the maps share are not
-// walked. An entry that was put anew counts as different, whatever its value. The
-// pointers lead into the maps: read only.
+// Diff calls fn for every key whose entry differs between two maps, until fn returns false.
+// A missing entry is nil. Diff skips parts that the maps share. An entry that was put again
+// counts as different even with an equal value. The values belong to the maps and must not
+// be changed.
 func Diff[V any](from, to Map[V], fn func(key string, from, to *V) bool) {
 	diff(from.root, to.root, 0, fn)
 }
@@ -37,8 +37,8 @@ func diffEntries[V any](x, y *entry[V], fn func(string, *V, *V) bool) bool {
 	return fn(x.key, &x.value, nil) && fn(y.key, nil, &y.value)
 }
 
-// diffShapes compares two branches slot by slot: an entry may stand where the
-// other has a branch.
+// diffShapes compares two nodes slot by slot, since one may have an entry where the other
+// has a branch.
 func diffShapes[V any](a, b *node[V], shift int, fn func(string, *V, *V) bool) bool {
 	for all := a.inline | a.branches | b.inline | b.branches; all != 0; all &= all - 1 {
 		bit := all & -all
@@ -50,8 +50,8 @@ func diffShapes[V any](a, b *node[V], shift int, fn func(string, *V, *V) bool) b
 	return true
 }
 
-// slot is what stands at a bit as a branch, nil when nothing does. An entry
-// becomes a branch of its own, which has the shape that its hash gives it.
+// slot returns the content of a slot as a branch, or nil if it is empty. It wraps an entry in
+// a branch of its own, as if the entry were one level deeper.
 func (n *node[V]) slot(bit uint32, shift int) *node[V] {
 	switch {
 	case n.branches&bit != 0:
@@ -63,7 +63,7 @@ func (n *node[V]) slot(bit uint32, shift int) *node[V] {
 	return nil
 }
 
-// diffApart compares nodes entry by entry: lists, and where one is missing.
+// diffApart compares nodes entry by entry. It is for lists, and for a missing node.
 func diffApart[V any](a, b *node[V], shift int, fn func(string, *V, *V) bool) bool {
 	return a.each(func(x *entry[V]) bool {
 		y := b.find(x.hash, shift, x.key)

@@ -8,23 +8,23 @@ type Edit[V any] struct {
 	owner *byte // nil until something changes
 }
 
-// Edit begins a change of m, which itself stays as it is.
+// Edit begins a change. It does not change m itself.
 func (m Map[V]) Edit() *Edit[V] { return &Edit[V]{m: m} }
 
-// Map seals the edit and returns the new map. The edit may be used further: what it
-// changes from then on is copied first.
+// Map returns the new map. The edit may be used further, and then copies the nodes that it
+// changes.
 func (e *Edit[V]) Map() Map[V] {
 	e.owner = nil
 	return e.m
 }
 
-// Now is the map as the edit has it, good until the next change.
+// Now returns the map as the edit has it. It is valid until the next change.
 func (e *Edit[V]) Now() Map[V] { return e.m }
 
-// Get returns the value of a key as of now, read only.
+// Get returns the value of a key as the edit has it. The value must not be changed.
 func (e *Edit[V]) Get(key string) (*V, bool) { return e.m.Get(key) }
 
-// Put sets the value of a key and says whether the key is new.
+// Put sets the value of a key and reports whether the key is new.
 func (e *Edit[V]) Put(key string, value V) (added bool) {
 	e.begin()
 	en := &entry[V]{hash: hash(key), key: key, value: value}
@@ -103,8 +103,8 @@ func (e *Edit[V]) put(n *node[V], shift int, en *entry[V]) (*node[V], bool) {
 	return n, true
 }
 
-// remove takes a key that is there out of n, which is nil afterwards if nothing
-// is left. A branch that is left with one entry is folded into its parent.
+// remove removes an existing key from n and returns the new node, or nil if nothing is left.
+// A branch that is left with a single entry is folded into its parent.
 func (e *Edit[V]) remove(n *node[V], shift int, h uint64, key string) *node[V] {
 	n = e.own(n)
 	bit := bitOf(h, shift)

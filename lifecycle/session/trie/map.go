@@ -18,16 +18,16 @@ type Map[V any] struct {
 	size int
 }
 
-// node is a branch or, below maxShift, a list of entries whose hashes are equal.
-// The bit of the hash's next five bits is set in inline when an entry stands there,
-// in branches when more than one does. No branch but the root holds a single entry
-// and nothing else, so that equal maps have equal shapes.
+// node is a branch or, below maxShift, a list of entries with equal hashes. The next five
+// bits of the hash select a slot. The slot's bit is set in inline if the slot has one entry,
+// and in branches if it has more. Only the root may have a single entry and nothing else, so
+// that equal maps have equal shapes.
 type node[V any] struct {
 	owner    *byte // the edit that may change the node in place
 	inline   uint32
 	branches uint32
-	entries  []*entry[V] // one a bit of inline; in a list, all
-	kids     []*node[V]  // one a bit of branches
+	entries  []*entry[V] // one for each bit of inline; in a list, all entries
+	kids     []*node[V]  // one for each bit of branches
 }
 
 type entry[V any] struct {
@@ -43,13 +43,13 @@ var hash = func(key string) uint64 { return maphash.String(seed, key) }
 
 func bitOf(h uint64, shift int) uint32 { return 1 << (h >> shift & mask) }
 
-// place is the index of a bit's slot.
+// place returns the index of a bit's element in entries or kids.
 func place(set, bit uint32) int { return bits.OnesCount32(set & (bit - 1)) }
 
 // Len returns the number of keys.
 func (m Map[V]) Len() int { return m.size }
 
-// Get returns the value of a key. The pointer leads into the map: read only.
+// Get returns the value of a key. The value belongs to the map and must not be changed.
 func (m Map[V]) Get(key string) (*V, bool) {
 	if e := m.root.find(hash(key), 0, key); e != nil {
 		return &e.value, true
@@ -86,8 +86,8 @@ func (n *node[V]) inList(key string) *entry[V] {
 	return nil
 }
 
-// All returns the entries in no particular order. The pointers lead into the
-// map: read only.
+// All yields the entries in no particular order. The values belong to the map and must not
+// be changed.
 func (m Map[V]) All() iter.Seq2[string, *V] {
 	return func(yield func(string, *V) bool) {
 		m.root.each(func(e *entry[V]) bool { return yield(e.key, &e.value) })
