@@ -21,9 +21,9 @@ const (
 	chainFile = chainDir + "/" + checkpoint.MainTree + ".jsonl"
 )
 
-// CheckChain reads the chain of checkpoints, and the trees of those that the session made.
-// err is that of opening the chain; an error that wraps folder.ErrNotFound says that the project
-// has none.
+// CheckChain reads the chain of checkpoints, and the trees of those that the session made, and
+// adds damage to the report. err is the error of opening the chain; one that wraps
+// folder.ErrNotFound means that the project has no checkpoints.
 func (r *Report) CheckChain(chain *checkpoint.Store, err error) {
 	if errors.Is(err, folder.ErrNotFound) && r.checkpoint == "" {
 		return
@@ -38,7 +38,7 @@ func (r *Report) CheckChain(chain *checkpoint.Store, err error) {
 		return
 	}
 	named := func(e *checkpoint.Entry) bool { return e.ID.String() == r.checkpoint }
-	dropped := len(all) > 0 && all[0].Number > 1 // the lines of entries that were removed
+	dropped := len(all) > 0 && all[0].Number > 1 // the first entries were dropped from the chain
 	if r.checkpoint != "" && !dropped && !slices.ContainsFunc(all, named) {
 		r.damaged(chainFile, fmt.Errorf("checkpoint %s is not there, by which the session knows the project's files", r.checkpoint[:min(len(r.checkpoint), 8)]))
 	}
@@ -46,7 +46,7 @@ func (r *Report) CheckChain(chain *checkpoint.Store, err error) {
 	if len(made) == 0 && r.checkpoint == "" {
 		return
 	}
-	for _, err := range faults { // any of them may have been of this session
+	for _, err := range faults { // a damaged entry may have been of this session
 		r.damaged(chainFile, err)
 	}
 	seen := map[blob.Hash]struct{}{}
@@ -58,7 +58,7 @@ func (r *Report) CheckChain(chain *checkpoint.Store, err error) {
 }
 
 // CheckData reads every blob that the checkpoints of the session need, which may be many
-// bytes. store is the path of .lopen.
+// bytes, and adds damage to the report. store is the path of .lopen.
 func (r *Report) CheckData(chain *checkpoint.Store, blobs *blob.Store, store string) error {
 	all, _, err := chain.List()
 	if err != nil {
@@ -81,30 +81,30 @@ func (r *Report) CheckData(chain *checkpoint.Store, blobs *blob.Store, store str
 	return nil
 }
 
-// CheckBlobs reads every blob, named or not, and returns how many there are and which
-// are damaged. store is the path of .lopen.
+// CheckBlobs reads every blob, whether a checkpoint needs it or not. It returns their number
+// and the damaged ones. store is the path of .lopen.
 func CheckBlobs(blobs *blob.Store, store string) (n int, damaged []Fault, err error) {
 	for h, err := range blobs.All() {
 		switch {
 		case err == nil:
 			n++
 			err = blobs.Verify(h)
-		case writer.ClassOf(err) != writer.ClassCorrupt: // or it is a pack that is left out
+		case writer.ClassOf(err) != writer.ClassCorrupt: // a damaged pack is reported below
 			return n, damaged, fmt.Errorf("list blobs: %w", err)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // or swept meanwhile
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a blob that was swept meanwhile is fine
 			damaged = append(damaged, Fault{File: fileOf(err, store), Kind: "damaged", Problem: err.Error()})
 		}
 	}
 	return n, damaged, nil
 }
 
-// madeBy are those of some checkpoints that a session made and that were not removed.
+// madeBy returns the checkpoints that a session made and that were not removed.
 func madeBy(all []*checkpoint.Entry, id session.ID) []*checkpoint.Entry {
 	return slices.DeleteFunc(all, func(e *checkpoint.Entry) bool { return e.Session != id.String() || e.Removed != "" })
 }
 
-// fileOf is the file that an error on a blob is of, below the store.
+// fileOf returns the file that an error of a blob names, below the store.
 func fileOf(err error, store string) string {
 	if e, ok := errors.AsType[*writer.Error](err); ok {
 		if name, err := filepath.Rel(store, e.Path); err == nil {

@@ -27,7 +27,7 @@ func Failed(name string, err error) Check {
 	return Check{name, err.Error(), true, writer.ClassOf(err).Hint()}
 }
 
-// Writing makes a file as every save of the readable files does.
+// Writing checks that a file can be created and written, as every publication does.
 func Writing(root writer.FS) Check {
 	err := tryFile(root, "preflight", func(f writer.File) error {
 		_, err := f.WriteAt([]byte("x"), 0)
@@ -39,7 +39,7 @@ func Writing(root writer.FS) Check {
 	return Check{Name: "writing", Found: "possible"}
 }
 
-// tryFile calls fn with a new file of the store, which is removed afterwards.
+// tryFile calls fn with a new file of the store, and removes the file afterwards.
 func tryFile(root writer.FS, prefix string, fn func(f writer.File) error) error {
 	name := writer.TempName(prefix)
 	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -52,7 +52,8 @@ func tryFile(root writer.FS, prefix string, fn func(f writer.File) error) error 
 	return nil
 }
 
-// Modes looks at whether the folder of a store belongs to this user alone.
+// Modes checks that the folder of a store belongs to this user and that no other user may
+// read it.
 func Modes(root writer.FS) Check {
 	f := Check{Name: "permissions", Found: "yours alone"}
 	info, err := root.Stat(".")
@@ -67,7 +68,7 @@ func Modes(root writer.FS) Check {
 	return f
 }
 
-// Space looks at how many bytes are free; below low, in bytes, is a problem.
+// Space checks that at least low bytes are free.
 func Space(root writer.FS, low uint64) Check {
 	f := Check{Name: "free space"}
 	free, err := writer.FreeBytes(root.Name())
@@ -82,7 +83,7 @@ func Space(root writer.FS, low uint64) Check {
 	return f
 }
 
-// FileSystem looks at what the store lies on.
+// FileSystem checks the file system of the store.
 func FileSystem(root writer.FS) Check {
 	name, network, err := writer.FSType(root.Name())
 	f := Check{Name: "file system", Found: name}
@@ -97,10 +98,10 @@ func FileSystem(root writer.FS) Check {
 	return f
 }
 
-// syncs is how many writes Sync measures.
+// syncs is the number of writes that Sync measures.
 const syncs = 20
 
-// Sync appends to a file as the journal does.
+// Sync measures appends with fdatasync, as the journal makes them.
 func Sync(root writer.FS) Check {
 	f := Check{Name: "fsync"}
 	var took []time.Duration
@@ -131,12 +132,12 @@ func Sync(root writer.FS) Check {
 
 func round(d time.Duration) time.Duration { return d.Round(max(time.Microsecond, d/100)) }
 
-// Orphaned names a command that outlived the loop of a session.
+// Orphaned reports a command that outlived the loop of a session.
 func Orphaned(id session.ID, o *process.Orphan) Check {
 	return Check{id.String(), "what its command left behind still works: " + o.String(), true, HowToEnd(o, id)}
 }
 
-// Sessions names what is not as it should be of some sessions; the rest is one line.
+// Sessions reports each session with a problem, and the others in one line.
 func Sessions(all []Report) []Check {
 	var checks []Check
 	intact := 0
@@ -156,8 +157,8 @@ func Sessions(all []Report) []Check {
 	return append([]Check{{"sessions", fmt.Sprintf("%d of %d are intact, format %d", intact, len(all), wire.SchemaVersion), false, ""}}, checks...)
 }
 
-// check is what a report comes to, and whether nothing is wrong with the files. There is
-// nothing to say of one without a Mend.
+// check sums up a report, and reports whether the files are sound. A Check without a Mend need
+// not be shown.
 func (r *Report) check() (c Check, sound bool) {
 	id := r.ID
 	c = Check{Name: id.String(), Found: string(r.Condition)}

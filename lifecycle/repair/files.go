@@ -9,7 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// history reads the snapshots.
+// history reads the snapshots and adds damaged ones to the report.
 func (r *Report) history(dir writer.FS) {
 	all, unread, err := history.List(dir)
 	if err != nil {
@@ -26,7 +26,8 @@ func (r *Report) history(dir writer.FS) {
 	}
 }
 
-// conversation reads the messages and the transcript: what is lost of them costs just that.
+// conversation reads the messages and the transcript, and adds lost ones to the report. The
+// session stays usable without them.
 func (r *Report) conversation(dir writer.FS, at session.Mark) {
 	for i, what := range []string{"messages", "transcript"} {
 		for _, err := range folder.ReadAppended(dir, at, i == 1) {
@@ -37,8 +38,8 @@ func (r *Report) conversation(dir writer.FS, at session.Mark) {
 	}
 }
 
-// copies compares the readable copies with the log: what they lack is made up for, and
-// other content is quarantined.
+// copies compares the readable copies with the log. A copy with other content is torn: the next
+// publication quarantines it and makes it again.
 func (r *Report) copies(dir writer.FS, at session.Mark) {
 	commit.CompareCopies(dir, at, func(name string, why error) {
 		r.fault(Fault{File: name, Kind: journal.Torn.String(), Problem: why.Error()})

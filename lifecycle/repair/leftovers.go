@@ -16,13 +16,13 @@ import (
 // ChildFile is the lock that a session's command inherits, in the session's folder.
 const ChildFile = ".child"
 
-// leftovers are what a crash left in a session's folder: files of writes that did
-// not end, and the lock of a process that is gone. Nobody holds the session.
+// leftovers returns texts about what a crash left in a session's folder: temporary files, and
+// the lease of a dead process. The session must not be held.
 func leftovers(dir writer.FS, ld *folder.Contents) (all []string) {
 	for _, sub := range []string{".", history.Dir} {
 		temps, err := writer.Temps(dir, sub)
 		if err != nil {
-			continue // there is none
+			continue // there is no such folder
 		}
 		for _, name := range temps {
 			all = append(all, fmt.Sprintf("%s is of a write that did not end", name))
@@ -34,7 +34,7 @@ func leftovers(dir writer.FS, ld *folder.Contents) (all []string) {
 	return all
 }
 
-// Unfinished names the sessions whose making was cut off.
+// Unfinished reports the folders of sessions whose creation was interrupted.
 func Unfinished(root writer.FS, now time.Time) (all []Check) {
 	names, err := commit.Unfinished(root)
 	if err != nil {
@@ -43,7 +43,7 @@ func Unfinished(root writer.FS, now time.Time) (all []Check) {
 	for _, name := range names {
 		info, err := root.Lstat(name)
 		if _, held, lerr := writer.Holder(root, name+"/"+folder.LeaseFile); err != nil || lerr == nil && held {
-			continue // somebody is making it, or has made it
+			continue // the creation is in progress, or has just ended
 		}
 		all = append(all, Check{
 			Name: "unfinished", Found: fmt.Sprintf("%s is of a session whose making was cut off %s ago", path.Base(name), now.Sub(info.ModTime()).Round(time.Second)),
@@ -53,7 +53,7 @@ func Unfinished(root writer.FS, now time.Time) (all []Check) {
 	return all
 }
 
-// orphan names the command of a session's folder that outlived its loop.
+// orphan adds the command of a session's folder that outlived its loop.
 func (r *Report) orphan(dir writer.FS) {
 	var err error
 	switch r.Orphan, err = Abandoned(dir, ""); {
@@ -64,11 +64,11 @@ func (r *Report) orphan(dir writer.FS) {
 	}
 }
 
-// Abandoned returns the command of a session that nobody holds, if it still works, or a
-// process that it left behind, or nil. The names of the session's files in dir begin with
-// prefix.
+// Abandoned returns the command of a session that is not held, if the command or a process
+// that it left behind still runs; else nil. prefix is put before the names of the session's
+// files in dir.
 func Abandoned(dir writer.FS, prefix string) (orphan *process.Orphan, err error) {
-	for range 2 { // the second look is between two at the lease: no run began meanwhile
+	for range 2 { // the second look lies between two looks at the lease, so that no run began in between
 		if orphan, err = process.FindOrphan(dir, prefix+ChildFile); err != nil || orphan == nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func Abandoned(dir writer.FS, prefix string) (orphan *process.Orphan, err error)
 	return orphan, nil
 }
 
-// HowToEnd says how to end a command that outlived the loop of a session.
+// HowToEnd returns a text on how to end a command that outlived the loop of a session.
 func HowToEnd(o *process.Orphan, id session.ID) string {
 	if o.PGID == 0 || !o.Alive {
 		return o.ByHand()

@@ -16,8 +16,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// made are the checkpoints that the damaged session made, in the folder of its newest
-// record where that is known.
+// made returns the checkpoints that the damaged session made, if incarnation is not "" only
+// those of that incarnation.
 func (b *rebuilder) made(incarnation string) (made []*checkpoint.Entry) {
 	if b.chain == nil {
 		return nil
@@ -36,11 +36,11 @@ func (b *rebuilder) made(incarnation string) (made []*checkpoint.Entry) {
 	return made
 }
 
-// line is the checkpoint from which the new session's line continues, and how many are on
-// it: the newest that the damaged session made, since the record that could be recovered
-// says nothing of what files there are, and who has lost the tasks needs the files most.
-// Where it made none it is the one that the record names. Those that cannot be read are
-// noted.
+// line returns the checkpoint from which the new session's line continues, and the number of
+// checkpoints on that line. It is the newest checkpoint that the damaged session made, even if
+// its State is lost, because a person without the tasks needs the files most. If the session
+// made none, it is the checkpoint that the record names. Checkpoints that cannot be read are
+// added to Unread.
 func (b *rebuilder) line(at session.Mark) (last string, n int) {
 	if made := b.made(at.Incarnation); len(made) > 0 {
 		last = made[len(made)-1].ID.String()
@@ -67,7 +67,7 @@ func (b *rebuilder) line(at session.Mark) (last string, n int) {
 		}
 		if err := b.chain.Objects(e, checkpoint.Unseen(read)); err != nil {
 			b.Unread = append(b.Unread, fmt.Sprintf("checkpoint %d: %v", number, err))
-			clear(read) // others may share what cannot be read
+			clear(read) // so that others that share the damaged objects are found too
 			continue
 		}
 		n++
@@ -75,8 +75,8 @@ func (b *rebuilder) line(at session.Mark) (last string, n int) {
 	return last, n
 }
 
-// endOf is the record of the State that a checkpoint is of: after a rewind that of its
-// end, which names it.
+// endOf returns the record with the State of a checkpoint. For a checkpoint after a rewind this
+// is the record of the rewind's end.
 func (b *rebuilder) endOf(e *checkpoint.Entry) uint64 {
 	seq := e.Seq
 	if e.Reason == checkpoint.AfterRewind {
@@ -90,8 +90,8 @@ func (b *rebuilder) endOf(e *checkpoint.Entry) uint64 {
 	return seq
 }
 
-// checkpointSeq is the record that is meant by a snapshot's number, or by the number or
-// the begin of the ID of a checkpoint that the session made.
+// checkpointSeq returns the record that a name means: the number of a snapshot, or the number
+// or the prefix of the ID of a checkpoint that the session made.
 func (b *rebuilder) checkpointSeq(cp string) (uint64, error) {
 	number, nerr := strconv.ParseUint(cp, 10, 63)
 	if nerr == nil && slices.ContainsFunc(b.Bases, func(each folder.Base) bool { return each.At.Seq == number }) {

@@ -14,9 +14,9 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// partial takes what can be read, whatever is missing between: the newest State
-// that there is, and then every whole record above it that leads to a State which
-// keeps the critical rules. What that leaves is for a person to judge.
+// partial builds a State from everything that can be read. It begins with the newest readable
+// State, and applies every intact record above it that leads to a State without broken critical
+// rules, although records in between may be missing. A person has to check the result.
 func (b *rebuilder) partial() (*folder.Built, error) {
 	log := b.all
 	got := &folder.Built{}
@@ -46,20 +46,20 @@ func (b *rebuilder) partial() (*folder.Built, error) {
 	return got, nil
 }
 
-// maxSkipped bounds how many records are found not to fit: each costs as much as the
-// State is large.
+// maxSkipped bounds the number of records that are found not to fit, because finding each one
+// costs time in proportion to the size of the State.
 const maxSkipped = 100
 
-// A fitter takes the records that fit.
+// A fitter applies the records that fit.
 type fitter struct {
 	b folder.Builder
 	*folder.Built
-	skipped []string // in words
-	left    int
+	skipped []string // texts about records that do not fit
+	left    int      // number of records that were not tried
 }
 
-// take applies records, all at once where that comes to a State, else one half and then
-// the other. The State before stays where they come to none.
+// take applies records. If all of them at once do not lead to a valid State, it tries the first
+// half and then the second. A single record that does not fit is skipped.
 func (f *fitter) take(refs []journal.Ref) {
 	if len(refs) == 0 || len(f.skipped) == maxSkipped {
 		f.left += len(refs)
@@ -84,9 +84,8 @@ func (f *fitter) take(refs []journal.Ref) {
 	}
 }
 
-// alone is the base that a state.json is whatever became of its checksum and of
-// metrics.json, with the iterations that the records up to it name; none where it is
-// nothing.
+// alone returns state.json as a base even if its checksum is wrong or metrics.json is missing,
+// with the iterations from the records up to it. It returns none if state.json cannot be decoded.
 func (b *rebuilder) alone() []folder.Base {
 	var files [2][]byte
 	for i, name := range folder.Readable {
@@ -110,7 +109,7 @@ func (b *rebuilder) alone() []folder.Base {
 	refs := b.all.Above(r.Metrics().Seq)
 	refs = refs[:max(len(refs)-len(b.all.Above(r.At().Seq)), 0)]
 	_ = b.all.Lines(refs, func(_ *journal.Ref, line []byte) error {
-		_, _ = r.Apply(line) // iterations only
+		_, _ = r.Apply(line) // adds iterations only; errors are ignored
 		return nil
 	})
 	r.Level()
@@ -118,7 +117,7 @@ func (b *rebuilder) alone() []folder.Base {
 	if err != nil {
 		return nil
 	}
-	head, _ := wire.DecodeSummary(files[0]) // of one that cannot be read nothing is missed
+	head, _ := wire.DecodeSummary(files[0]) // after an error nothing is reported as lost
 	if st.NumIterations() < head.Iterations {
 		from.Lost = []string{fmt.Sprintf("%d of %d starts of the command", head.Iterations-st.NumIterations(), head.Iterations)}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
-// The strategies of [Recover]; a checkpoint is named behind a "=".
+// The strategies of [Recover]. AtCheckpoint is followed by "=" and a checkpoint.
 const (
 	LatestCheckpoint = "latest-checkpoint"
 	AtCheckpoint     = "checkpoint"
@@ -21,16 +21,16 @@ const (
 	Partial          = "partial"
 )
 
-// A rebuilder is a builder that takes what the log does not vouch for, where a person is
-// to judge of it.
+// A rebuilder is a Builder that also uses what the log does not vouch for. A person checks the
+// result.
 type rebuilder struct {
 	folder.Builder
-	all   *journal.Log      // every whole record, whether it counts or not
-	chain *checkpoint.Store // of the project; nil when there are none
+	all   *journal.Log      // every intact record, whether it counts or not
+	chain *checkpoint.Store // of the project; nil if there are no checkpoints
 }
 
-// read takes stock. The readable files are a base where their checksums fit, also of a
-// record that the journal lost.
+// read finds the bases and the records. The readable files are a base if their checksums are
+// right, even if they are of a record that the journal lost.
 func (b *rebuilder) read() error {
 	p, err := folder.ReadFiles(b.Dir)
 	if p == nil {
@@ -53,7 +53,7 @@ func (b *rebuilder) read() error {
 		err = p.Check(b.ID, b.Log)
 	}
 	if err != nil {
-		b.Unread = append(b.Unread, strings.Split(err.Error(), "\n")...) // one of each file
+		b.Unread = append(b.Unread, strings.Split(err.Error(), "\n")...) // one line for each file
 	} else if b.Named[0].File == "" {
 		b.Bases = append(b.Bases, p.Base())
 		b.Sort()
@@ -61,7 +61,7 @@ func (b *rebuilder) read() error {
 	return nil
 }
 
-// rebuild does what the Recovery's strategy says, and notes what the others come to.
+// rebuild recovers a State with the Recovery's strategy, and lists the results of the others.
 func rebuild(dir writer.FS, r *Recovery, chain *checkpoint.Store) error {
 	b := &rebuilder{Builder: folder.Builder{Dir: dir, ID: r.From}, chain: chain}
 	if err := b.read(); err != nil {
@@ -86,7 +86,7 @@ func rebuild(dir writer.FS, r *Recovery, chain *checkpoint.Store) error {
 	}
 	to := got.At
 	if !strings.HasPrefix(r.Strategy, AtCheckpoint) {
-		to.Seq = folder.AllRecords // messages behind the last State count as well
+		to.Seq = folder.AllRecords // includes messages after the last State
 	}
 	r.Lost = slices.Concat(b.Unread, got.Lost)
 	if r.conversation, err = conversation(dir, to, r); err != nil {
@@ -100,8 +100,8 @@ func rebuild(dir writer.FS, r *Recovery, chain *checkpoint.Store) error {
 	return nil
 }
 
-// follow is the strategy that the Recovery names; where it names none, the one that
-// saves most, which is noted in it.
+// follow returns the State of the strategy that the Recovery names. If it names none, follow
+// chooses the strategy that saves most and sets it in the Recovery.
 func (b *rebuilder) follow(ways []way, r *Recovery) (*folder.Built, error) {
 	name, cp, named := strings.Cut(r.Strategy, "=")
 	if named && name == AtCheckpoint {
@@ -123,14 +123,15 @@ func (b *rebuilder) follow(ways []way, r *Recovery) (*folder.Built, error) {
 		Err: fmt.Errorf("give %s, %s=CP, %s or %s", LatestCheckpoint, AtCheckpoint, JournalAlone, Partial)}
 }
 
-// A way is a strategy and what it comes to.
+// A way is a strategy with its result.
 type way struct {
 	strategy string
 	got      *folder.Built
 	err      error
 }
 
-// ways are the strategies that need no name, those that leave nothing out first.
+// ways returns the strategies that need no checkpoint, with those first that leave no record
+// out.
 func (b *rebuilder) ways() []way {
 	whole, werr := b.Newest(folder.AllRecords)
 	if werr != nil || whole.Base.Load == nil {
@@ -157,8 +158,8 @@ func counts(st *session.State) string {
 	return fmt.Sprintf("%d of %d tasks are done, %d starts of the command", p.Done, p.Total, st.NumIterations())
 }
 
-// best is the strategy that saves most. Of two that save as much it is the one that
-// leaves nothing out.
+// best returns the result of the strategy that saves most. Of two that save as much it takes the
+// earlier one in ways.
 func (b *rebuilder) best(ways []way, strategy *string) (got *folder.Built, err error) {
 	var errs []error
 	for _, w := range ways {
@@ -175,14 +176,14 @@ func (b *rebuilder) best(ways []way, strategy *string) (got *folder.Built, err e
 	return got, nil
 }
 
-// saves says whether one State saves more than another: it is of a newer record. One
-// that is of a later record than the journal and the snapshots know of rests on what a
-// damaged state.json says of itself: it must have more tasks done as well.
+// saves reports whether one State saves more than another, because it is of a newer record. A
+// State of a record that neither the journal nor a snapshot knows rests on the number in a
+// damaged state.json, so it must also have more tasks done.
 func (b *rebuilder) saves(x, y *folder.Built) bool {
 	return x.At.Seq > y.At.Seq && (x.At.Seq <= b.last() || x.State.Progress().Done > y.State.Progress().Done)
 }
 
-// records names those of some numbers.
+// records returns a text that names the records from first to last.
 func records(first, last uint64) string {
 	if first == last {
 		return fmt.Sprintf("record %d", first)
@@ -190,13 +191,13 @@ func records(first, last uint64) string {
 	return fmt.Sprintf("records %d to %d", first, last)
 }
 
-// nothing says that a strategy comes to nothing.
+// nothing returns the error of a strategy that recovers nothing.
 func (b *rebuilder) nothing(format string, args ...any) error {
 	return &writer.Error{Op: "rebuild", Path: b.Dir.Name(), Class: writer.ClassCorrupt, Err: fmt.Errorf(format, args...)}
 }
 
-// last is the last record that is known of. In a segment whose header is damaged all
-// records are: a header is durable before the first of them is written.
+// last returns the last record that is known to have existed. All intact records in a segment
+// with a damaged header count, because the header was durable before the first of them.
 func (b *rebuilder) last() uint64 {
 	last := b.Log.Last()
 	headless := map[string]bool{}
@@ -225,8 +226,7 @@ func (b *rebuilder) fromJournal() (*folder.Built, error) {
 	return b.Replay(b.Begin(), folder.AllRecords)
 }
 
-// atCheckpoint is the State of a snapshot's number, or of the record that a
-// checkpoint notes.
+// atCheckpoint returns the State of a snapshot's number, or of the record of a checkpoint.
 func (b *rebuilder) atCheckpoint(cp string) (*folder.Built, error) {
 	seq, err := b.checkpointSeq(cp)
 	if err != nil {
@@ -239,13 +239,12 @@ func (b *rebuilder) atCheckpoint(cp string) (*folder.Built, error) {
 	return nil, errors.Join(err, b.nothing("record %d of checkpoint %s cannot be reached", seq, cp))
 }
 
-// withBoxes gives a State that a person asked for the boxes that the newest one
-// remembers. Where that cannot be had the plan counts, as it does where the newest
-// State was lost: lopen ticks only what was done.
+// withBoxes returns an earlier State with the boxes of the newest State that can be recovered.
+// If there is none, the State keeps its own boxes, and the next run follows the plan.
 func (b *rebuilder) withBoxes(ways []way, st *session.State) (*session.State, error) {
 	newest, err := b.best(ways, new(string))
 	if err != nil {
-		return st, nil //nolint:nilerr // see above
+		return st, nil //nolint:nilerr // as the comment says
 	}
 	return st.WithBoxes(newest.State)
 }

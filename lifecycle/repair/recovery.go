@@ -14,28 +14,28 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// A Recovery says what a damaged session comes to, and what it does not.
+// A Recovery is what can be recovered of a damaged session, and what cannot.
 type Recovery struct {
 	From     session.ID
 	Where    string // the damaged session's folder, below .lopen
 	Strategy string
 	Base     string // what the records were applied to: a snapshot, state.json, or nothing
-	Seq      uint64 // the record that was reached
+	Seq      uint64 // the last record of the recovered State
 	ID       session.ID
-	// Recovered, Lost, Leftovers, Advice and Others are in words. Leftovers are what a
-	// crash left behind: unfinished writes, the lock of a process that is gone, commands
-	// that still live. Others are what the other strategies come to.
+	// Recovered, Lost, Leftovers, Advice and Others are texts. Leftovers are what a crash
+	// left behind: unfinished writes, the lease of a dead process, commands that still run.
+	// Others are the results of the other strategies.
 	Recovered, Lost, Leftovers, Advice, Others []string
-	Rules                                      []session.Finding // that the files or the recovered State break
+	Rules                                      []session.Finding // rules that the files or the recovered State break
 
 	state        *session.State
-	conversation session.Mark // what the new session has of it, and its checkpoint
+	conversation session.Mark // up to where the new session has the conversation, and its checkpoint
 }
 
-// State is what was recovered, under the damaged session's ID.
+// State returns the recovered State, with the damaged session's ID.
 func (r *Recovery) State() *session.State { return r.state }
 
-// A Note is the content of recovery.json, in the folder of a session that was recovered.
+// A Note is the content of recovery.json, in the folder of a recovered session.
 type Note struct {
 	Session      string            `json:"session"`
 	At           time.Time         `json:"at"`
@@ -51,28 +51,29 @@ type Note struct {
 	Advice       []string          `json:"advice"`
 }
 
-// Recover says what a session comes to whose folder is damaged. where is the folder below
-// .lopen, report what Verify found of it, and chain the project's checkpoints, nil where
-// there are none. Nothing is changed. The strategies:
+// Recover recovers the State of a session from its damaged folder. It changes nothing. where
+// is the folder below .lopen, report the result of Verify, and chain the project's
+// checkpoints, or nil if there are none. The strategies:
 //
-//	latest-checkpoint  the newest State that is whole, in history/ or state.json, and the records after it
+//	latest-checkpoint  the newest intact State, in history/ or state.json, and the records after it
 //	checkpoint=CP      the State of a snapshot's number, or of a checkpoint
-//	journal            the records alone, from the first on
-//	partial            what can be read, whatever is missing between; of a state.json that is cut off the tasks that are whole
+//	journal            only the records, from the first on
+//	partial            everything that can be read, although records in between may be missing
 //
-// "" takes the one that saves most: the newest record; of two that reach the same one,
-// the first in this list. What is left out is in Lost. The error wraps [envelope.ErrCorrupt]
-// where the strategy comes to nothing; what was found is returned then, too.
+// "" chooses the strategy that saves most: the one that reaches the newest record, and of two
+// that reach the same record, the first in this list. Lost has what is left out. The error
+// wraps [envelope.ErrCorrupt] if the strategy recovers nothing; then the Recovery is returned
+// as well.
 func Recover(dir writer.FS, where, strategy string, report Report, chain *checkpoint.Store) (*Recovery, error) {
 	if errors.Is(report.Err, envelope.ErrFutureVersion) {
-		return nil, report.Err // it is not damaged: a newer version can resume it
+		return nil, report.Err // no damage: a newer version can resume the session
 	}
 	r := &Recovery{From: report.ID, Where: where, Strategy: strategy}
 	r.take(report)
 	return r, rebuild(dir, r, chain)
 }
 
-// take notes what is damaged and what a crash left behind.
+// take adds the damage and the leftovers of a report.
 func (r *Recovery) take(report Report) {
 	if report.Err != nil {
 		r.Leftovers = append(r.Leftovers, "damage: "+report.Err.Error())
@@ -81,7 +82,7 @@ func (r *Recovery) take(report Report) {
 		r.Leftovers = append(r.Leftovers, f.String())
 	}
 	for _, f := range report.Rules {
-		if f.Severity == session.SeverityCritical { // the others are of what is recovered, too
+		if f.Severity == session.SeverityCritical { // the recovered State is checked for the others
 			r.Rules = append(r.Rules, f)
 		}
 	}
@@ -91,12 +92,12 @@ func (r *Recovery) take(report Report) {
 	}
 }
 
-// Conversation is what the new session has of messages and events, and the checkpoint that
-// it knows the files by.
+// Conversation returns the Mark up to which the new session has the messages and events, with
+// the checkpoint from which its line continues.
 func (r *Recovery) Conversation() session.Mark { return r.conversation }
 
-// Advise says what of a module's plan is missing where the strategy was partial, and what
-// to do. p is nil where there is no plan; path is its name.
+// Advise adds advice. After a partial recovery it also lists the tasks of the module's plan that
+// are missing. p is the plan, or nil if there is none; path is its path.
 func (r *Recovery) Advise(p *plan.Plan, path string) {
 	if r.Strategy == Partial {
 		r.Advice = append(r.Advice, "it is partial: what is named as not recovered is missing from it, and what came after it may rest on that")
@@ -107,8 +108,8 @@ func (r *Recovery) Advise(p *plan.Plan, path string) {
 	r.Advice = append(r.Advice, "lopen session verify ID --accept, when you have looked at it: until then lopen run asks before it goes on")
 }
 
-// missing names the tasks of the module's plan that are not among what could be
-// read. The next run takes them from the plan.
+// missing adds the tasks of the module's plan that the recovered State lacks. The next run takes
+// them from the plan.
 func (r *Recovery) missing(p *plan.Plan, path string) {
 	var lost []string
 	for _, t := range p.Tasks() {
@@ -122,8 +123,8 @@ func (r *Recovery) missing(p *plan.Plan, path string) {
 	}
 }
 
-// First is the first State of the new session, whose ID is noted. What was worked on is at
-// rest.
+// First returns the first State of the new session and sets r.ID. If the session was active, it
+// becomes paused with the exit reason "crashed".
 func (r *Recovery) First(id session.ID, now time.Time) (*session.State, error) {
 	st, err := r.state.As(id)
 	if err != nil {
@@ -144,15 +145,15 @@ func (r *Recovery) First(id session.ID, now time.Time) (*session.State, error) {
 	return e.State()
 }
 
-// Note is what is written of the recovery.
+// Note returns the content of recovery.json.
 func (r *Recovery) Note(now time.Time) Note {
 	list := func(all []string) []string { return append([]string{}, all...) } // [] and not null
 	return Note{r.ID.String(), now.UTC(), r.From.String(), r.Where, r.Seq, r.Strategy, r.Base,
 		list(r.Recovered), list(r.Lost), list(r.Leftovers), append([]session.Finding{}, r.Rules...), list(r.Advice)}
 }
 
-// conversation returns what a session's logs have of messages and events up to a Mark, whose
-// counts they may go beyond, and notes in a Recovery what they have and lack.
+// conversation returns the Mark of the messages and events that a session's logs have up to a
+// Mark, whose counts they may exceed. It adds what they have and lack to a Recovery.
 func conversation(dir writer.FS, to session.Mark, r *Recovery) (session.Mark, error) {
 	has := to
 	has.Seq, has.OpenCalls = 0, nil

@@ -17,56 +17,56 @@ import (
 	"github.com/lopen-dev/lopen/writer/process"
 )
 
-// Condition is the state of a session's files, as a whole.
+// Condition is the condition of a session's files as a whole.
 type Condition string
 
 // The conditions, from good to bad.
 const (
-	// Intact: every record and both readable files.
+	// Intact means that every record and both readable files are intact.
 	Intact Condition = "intact"
-	// Torn: the journal ends in bytes that were never acknowledged, or a readable file
-	// is not whole, as a crash leaves them. Nothing is lost; the next run ignores
-	// the bytes and writes the file again.
+	// Torn means that the journal ends in bytes that were never acknowledged, or that a
+	// readable file is incomplete, as a crash leaves them. Nothing is lost: the next run
+	// ignores the bytes and writes the file again.
 	Torn Condition = "torn"
-	// Flawed: the session is usable; a rule is broken that is not critical, or a
-	// small file of the session is damaged, or what the journal has twice: the list of
-	// segments, the first line of one.
+	// Flawed means that the session is usable, but a rule is broken that is not critical, a
+	// small file is damaged, or a part of the journal is damaged of which there is a copy:
+	// the list of segments, or a first line.
 	Flawed Condition = "flawed"
-	// HistoryDamaged: damage at or below a State that the journal vouches for, or to
-	// a snapshot. The session is whole, its past has a hole.
+	// HistoryDamaged means that a snapshot is damaged, or a record at or below a State that
+	// the journal vouches for. The session is whole; its history has a gap.
 	HistoryDamaged Condition = "history-damaged"
-	// Edited: well-formed, and edited outside. It is shown, and not opened for
-	// writing until somebody accepts or discards the edit.
+	// Edited means that the files are well-formed and were edited outside. The session is
+	// shown, and cannot be opened for writing until a person accepts or discards the edit.
 	Edited Condition = "edited"
-	// Unreadable: reading failed, or a newer lopen wrote it.
+	// Unreadable means that reading failed, or that a newer lopen wrote the session.
 	Unreadable Condition = "unreadable"
-	// Corrupt: the session cannot be opened.
+	// Corrupt means that the session cannot be opened.
 	Corrupt Condition = "corrupt"
 )
 
-// A Report is what Verify found of one session. Whoever reads one changes nothing in it.
+// A Report is the result of Verify for one session. Its readers must not change it.
 type Report struct {
 	ID        session.ID
 	Condition Condition
 	Err       error // why it is unreadable or corrupt
 	Seq       uint64
-	Shown     uint64 // the record that state.json is of
-	Records   int    // of the journal that are whole and count
-	Bytes     int64  // of these records
+	Shown     uint64 // the record of state.json
+	Records   int    // number of intact records that count
+	Bytes     int64  // size of these records
 	Faults    []Fault
-	Rules     []session.Finding // that are broken
-	Leftovers []string          // of a crash, in words
-	Blobs     int               // that were read
+	Rules     []session.Finding // broken rules
+	Leftovers []string          // texts about what a crash left
+	Blobs     int               // number of blobs that were read
 	Holder    *writer.Owner
-	Status    session.Status  // see [session.Status.Seen]; "" where it cannot be read
-	Orphan    *process.Orphan // the command that outlived its loop; it is among the Leftovers
+	Status    session.Status  // see [session.Status.Seen]; "" if it cannot be read
+	Orphan    *process.Orphan // a command that outlived its loop; it is among the Leftovers
 
-	RequiresValidation bool // it was recovered, and nobody has accepted it
+	RequiresValidation bool // the session was recovered and not accepted yet
 
-	checkpoint string // that the session knows the project's files by
+	checkpoint string // the session's newest checkpoint
 }
 
-// A Fault is a place in a session's files where something is not as it was written.
+// A Fault is a damaged or incomplete place in a session's files.
 type Fault struct {
 	File    string `json:"file"`
 	Offset  int64  `json:"offset"` // in bytes
@@ -83,23 +83,23 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s: %d bytes from %d on are %s (record %d)", f.File, f.Length, f.Offset, f.Kind, f.Seq)
 }
 
-// A Subject is a session's folder and what is known of it.
+// A Subject is a session that Verify checks.
 type Subject struct {
 	ID     session.ID
 	Dir    writer.FS
-	Holder *writer.Owner // nil for nobody
+	Holder *writer.Owner // nil if the session is not held
 	Others []File        // small files that the session may have
 }
 
-// A File is a small file of a session, whose damage costs just what it is for.
+// A File is a small file of a session. When it is damaged the session is still usable.
 type File struct {
 	Name  string
-	Check func(dir writer.FS) error // fs.ErrNotExist where there is none
+	Check func(dir writer.FS) error // returns fs.ErrNotExist if there is no such file
 }
 
-// Verify reads everything that a session has, without a lock, and changes nothing. While a
-// writer is live the end of the log may look torn for a moment. What of the project's
-// checkpoints the session needs is added by [Report.CheckChain].
+// Verify reads all files of a session, without a lock, and changes nothing. While a writer is
+// live the end of the log may look torn for a moment. [Report.CheckChain] adds the check of
+// the checkpoints that the session needs.
 func Verify(s Subject) Report {
 	r := Report{ID: s.ID, Holder: s.Holder, Condition: Intact}
 	ld := r.state(s.Dir)
@@ -112,7 +112,7 @@ func Verify(s Subject) Report {
 	if ld != nil {
 		r.conversation(s.Dir, ld.At)
 	}
-	if ld != nil && s.Holder == nil { // or the holder may just have written to them
+	if ld != nil && s.Holder == nil { // a holder may be writing them
 		r.copies(s.Dir, ld.At)
 	}
 	if s.Holder == nil {
@@ -132,7 +132,8 @@ func Verify(s Subject) Report {
 	return r
 }
 
-// state loads the session and judges its condition by that; nil where it cannot be loaded.
+// state loads the session and sets the condition. It returns nil if the session cannot be
+// loaded.
 func (r *Report) state(dir writer.FS) *folder.Contents {
 	ld, err := folder.Load(dir, r.ID)
 	if err == nil {
@@ -168,10 +169,10 @@ func (r *Report) state(dir writer.FS) *folder.Contents {
 	return ld
 }
 
-// places notes what the log's reader found.
+// places adds the faults of the log.
 func (r *Report) places(log *journal.Log) {
 	for _, f := range log.Faults {
-		if f.Seq == 0 { // no record is lost by it
+		if f.Seq == 0 { // no record is lost
 			r.damaged(f.Segment, errors.New("its first line is damaged; the list of segments has it, and nothing is lost"))
 			continue
 		}
@@ -194,7 +195,7 @@ func (r *Report) places(log *journal.Log) {
 	}
 }
 
-// gaps notes the missing records that no place names.
+// gaps adds a fault for missing records that no fault of the log covers.
 func (r *Report) gaps(log *journal.Log) {
 	var known []uint64
 	for _, f := range r.Faults {
@@ -204,7 +205,7 @@ func (r *Report) gaps(log *journal.Log) {
 	}
 	slices.Sort(known)
 	first := log.Begin()
-	for i := range log.Records { // of a segment whose header is damaged nothing counts
+	for i := range log.Records { // records of a segment with a damaged header are not among these
 		next := log.Records[i].Seq
 		if at, _ := slices.BinarySearch(known, first); first < next && (at == len(known) || known[at] >= next) {
 			r.fault(Fault{File: "journal", Seq: first, Kind: "damaged", Problem: fmt.Sprintf("the records %d to %d are not there", first, next-1)})

@@ -10,14 +10,14 @@ import (
 
 // Plans reads and edits the plans of modules.
 type Plans interface {
-	// Plan reads a module's plan. The error is fs.ErrNotExist where there is none.
+	// Plan reads a module's plan. The error wraps fs.ErrNotExist if there is none.
 	Plan(module string) (*plan.Plan, error)
-	// EditPlan carries a change out, durably; base is the plan as it was read.
+	// EditPlan changes a plan, durably. base is the plan as it was read.
 	EditPlan(module string, base *plan.Plan, change plan.Change) (*plan.Plan, error)
 }
 
-// followBoxes makes the plan's boxes those of a State, and the State know of them.
-// A plan that is not there is left so: the next run follows what it says.
+// followBoxes ticks and unticks the plan's boxes to agree with a State, and returns the State
+// with the boxes as they are then. If there is no plan, it returns the State unchanged.
 func followBoxes(plans Plans, st *session.State) (*session.State, error) {
 	module := st.ID().Module
 	p, err := plans.Plan(module)

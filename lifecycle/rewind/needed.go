@@ -6,11 +6,12 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 )
 
-// Needed are the numbers of the entries that rewinds of some sessions need, of all entries
-// in their order. Of each session these are its newest rewind that ended and set no task
-// back, what undo goes back to and the target of that, and the newest that began, with its
-// target. Where the session made nothing since, that one may have to be finished: its plan
-// is made again from the entries since its target.
+// Needed returns the numbers of the entries that rewinds of the given sessions need. all are
+// all entries in order. For each session these are the entry after its last rewind that a
+// person asked for, with the entry to which undo returns and the target of the rewind, and
+// the entry before its last begun rewind, with the target. If the session made no entry since
+// the latter, that rewind may have to be finished. Then the entries since its target are
+// needed as well, because its plan is made from them.
 func Needed(all []*checkpoint.Entry, of func(session string) bool) map[uint64]bool {
 	newest, begun, ended := map[string]*checkpoint.Entry{}, map[string]*checkpoint.Entry{}, map[string]*checkpoint.Entry{}
 	for _, e := range all {
@@ -38,7 +39,7 @@ func Needed(all []*checkpoint.Entry, of func(session string) bool) map[uint64]bo
 				continue
 			}
 			needed[e.Number] = true
-			if e.Reason == checkpoint.AfterRewind { // what it brought back is looked for from there on
+			if e.Reason == checkpoint.AfterRewind { // the plan looks from the target of that rewind on
 				start = min(start, e.Target)
 			}
 		}
@@ -46,8 +47,8 @@ func Needed(all []*checkpoint.Entry, of func(session string) bool) map[uint64]bo
 	return needed
 }
 
-// FailedTrees are the numbers of those of some entries that have the tree of a failed task
-// of some sessions whose files were set back.
+// FailedTrees returns the numbers of the entries of the given sessions that have the tree of a
+// failed task whose files were set back.
 func FailedTrees(all []*checkpoint.Entry, of func(session string) bool) map[uint64]bool {
 	failed := map[uint64]bool{}
 	for _, e := range all {
@@ -58,9 +59,9 @@ func FailedTrees(all []*checkpoint.Entry, of func(session string) bool) map[uint
 	return failed
 }
 
-// NeededByFailed are the numbers of the entries that it takes to bring back what failed
-// tasks left: their trees, which FailedTrees returned, what they were set back to, and what
-// came of that.
+// NeededByFailed returns the numbers of the entries that are needed to bring back what failed
+// tasks left: their trees, which FailedTrees returned, the targets of setting them back, and
+// the entries after that.
 func NeededByFailed(all []*checkpoint.Entry, failed map[uint64]bool) map[uint64]bool {
 	needed := map[uint64]bool{}
 	for _, e := range all {

@@ -11,16 +11,17 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// maxUnpatched bounds how many files Patch names whose patch finds no room.
+// maxUnpatched bounds the number of files that Patch only names because their patches do not
+// fit.
 const maxUnpatched = 1000
 
-// Patch returns what a task has changed so far: from the checkpoint before its first
-// attempt to the files as they are, as [checkpoint.Store.Patch] has it. Attempts belong to
-// the task as long as the session's checkpoints are of no other one. It is at most limit
-// bytes long, and names of those files whose patch finds no room. It stores nothing. Of a task
-// that is complete it ends with the files as they were after its last attempt. The error
-// wraps [checkpoint.ErrNotFound] where the newest checkpoint is not the one before an
-// attempt at the task, and of a complete one where none was made after it.
+// Patch returns what a task has changed so far, in the format of [checkpoint.Store.Patch]: from
+// the checkpoint before its first attempt to the files as they are. For a complete task it
+// ends with the files as they were after its last attempt. The attempts are those without a
+// checkpoint of another task in between. The result has at most limit bytes; files whose
+// patches do not fit are only named. Patch stores nothing. The error wraps
+// [checkpoint.ErrNotFound] if the newest checkpoint is not the one before an attempt at the
+// task or, for a complete task, if there is none after it.
 func (p *Planner) Patch(ctx context.Context, task string, limit int) ([]byte, error) {
 	last, err := p.lastOf(task)
 	if err != nil {
@@ -45,8 +46,8 @@ func (p *Planner) Patch(ctx context.Context, task string, limit int) ([]byte, er
 	return p.patches(ctx, changes, limit)
 }
 
-// lastOf is the checkpoint at which a task's patch ends, if it is complete, or else the one
-// before the attempt at it that is under way.
+// lastOf returns the checkpoint after a task, if the task is complete, or else the one before
+// the attempt in progress.
 func (p *Planner) lastOf(task string) (*checkpoint.Entry, error) {
 	last := p.Last
 	if last != nil && last.Task == task && last.Reason == checkpoint.BeforeTask {
@@ -64,8 +65,8 @@ func (p *Planner) lastOf(task string) (*checkpoint.Entry, error) {
 	return last, nil
 }
 
-// firstOf is the checkpoint before the first of a task's attempts, of which last is the
-// newest checkpoint.
+// firstOf returns the checkpoint before the first of a task's attempts. last is the newest
+// checkpoint of the task.
 func (p *Planner) firstOf(last *checkpoint.Entry) (*checkpoint.Entry, error) {
 	first := last
 	for e := last; e.Parent > 0; {
@@ -86,7 +87,7 @@ func (p *Planner) firstOf(last *checkpoint.Entry) (*checkpoint.Entry, error) {
 	return first, nil
 }
 
-// patches are those of some changes, one after the other, in at most limit bytes.
+// patches returns the patches of changes, one after the other, in at most limit bytes.
 func (p *Planner) patches(ctx context.Context, changes []files.Change, limit int) ([]byte, error) {
 	var text, names bytes.Buffer
 	more := 0

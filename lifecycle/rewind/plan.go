@@ -15,30 +15,31 @@ import (
 // Options say what a rewind changes.
 type Options struct {
 	Files, State bool
-	Paths        []string // of the files these and what is beneath them; nil is everything
-	Contested    bool     // also what changed while this session and others were at work
-	Force        bool     // also what somebody else changed; what the system does not allow is left as it is
+	Paths        []string // only these files and folders; nil means all
+	Contested    bool     // also files that changed while this session and others were at work
+	Force        bool     // also files that others changed; changes that the system does not allow are left out
 	DryRun       bool     // nothing is changed
 }
 
 // A Result is what a rewind did, or would do.
 type Result struct {
 	To       *checkpoint.Entry
-	Before   *checkpoint.Entry // what undo goes back to; nil of one that changed nothing
+	Before   *checkpoint.Entry // the checkpoint that undo returns to; nil if nothing was changed
 	Changes  []checkpoint.Change
 	Retained []checkpoint.Retained
-	Tasks    []session.Task // whose state changes, as they are afterwards
-	Later    bool           // the repository's HEAD or branch is another one than at To
+	Tasks    []session.Task // tasks whose state changes, as they are afterwards
+	Later    bool           // the repository's HEAD or branch differs from that at To
 
-	others []string // tasks of other sessions that are at work, each with its session
+	others []string // tasks of other sessions that are being worked on, each with its session
 }
 
-// Nothing says that the rewind changes nothing.
+// Nothing reports whether the rewind changes nothing.
 func (r *Result) Nothing() bool { return len(r.Changes)+len(r.Tasks) == 0 }
 
 // Sessions reads sessions without a lock.
 type Sessions interface {
-	// WholeIncarnation is the incarnation of a session that can be read whole.
+	// WholeIncarnation returns the incarnation of a session. It fails if the session cannot be
+	// read whole.
 	WholeIncarnation(id session.ID) (string, error)
 	// ReadAt returns the State of a record.
 	ReadAt(id session.ID, seq uint64) (*session.State, error)
@@ -46,23 +47,23 @@ type Sessions interface {
 	Log(id session.ID, above uint64, fn func(record.Record) error) error
 }
 
-// A Planner says what a rewind of a session would do. It only reads.
+// A Planner plans rewinds of a session, and executes them through a [Session].
 type Planner struct {
 	ID    session.ID
-	State func() *session.State // the newest
+	State func() *session.State // returns the newest State
 	Mark  session.Mark          // of the newest record
 	Chain *checkpoint.Store
-	Last  *checkpoint.Entry      // by which the session knows the files; nil when there is none
-	Meta  func() checkpoint.Meta // of a checkpoint of the session as it is, but for the reason
-	// Permitted is that of [checkpoint.RewindOptions], whatever the options of a rewind say.
+	Last  *checkpoint.Entry      // the session's newest checkpoint, or nil
+	Meta  func() checkpoint.Meta // describes a new checkpoint of the session, without the reason
+	// Permitted sets [checkpoint.RewindOptions] Permitted for every rewind.
 	Permitted bool
 	Now       func() time.Time // the clock
 	Sessions  Sessions
 	Plans     Plans
 }
 
-// Undo is the checkpoint that undo of a session goes back to. The error is
-// [folder.ErrNotFound] where no rewind was made.
+// Undo returns the checkpoint that undo of a session returns to. The error wraps
+// [folder.ErrNotFound] if there was no rewind.
 func Undo(id session.ID, at session.Mark) (checkpoint.ID, error) {
 	if at.Undo == "" {
 		return checkpoint.ID{}, fmt.Errorf("undo in session %s: no rewind was made: %w", id, folder.ErrNotFound)
@@ -95,9 +96,9 @@ func (p *Planner) Preview(ctx context.Context, to checkpoint.ID, opts Options) (
 	return r, would, err
 }
 
-// plan says what a rewind does to files and tasks, now being the entry that was made for
-// it, or what Look returned. It follows from the chain and the logs alone, so that it can
-// be made again after a crash.
+// plan plans what a rewind does to files and tasks. now is the entry that was made before it,
+// or the one that Look returned. The plan depends only on the chain and the logs, so that it
+// can be made again after a crash.
 func (p *Planner) plan(ctx context.Context, r *session.Rewinding, target, now *checkpoint.Entry, tree *checkpoint.Tree) (*checkpoint.Plan, Result, error) {
 	done := Result{To: target}
 	opts := checkpoint.RewindOptions{Contested: r.Contested, Force: r.Force, Permitted: r.Force || p.Permitted}
@@ -131,8 +132,8 @@ func (p *Planner) plan(ctx context.Context, r *session.Rewinding, target, now *c
 	return plan, done, nil
 }
 
-// stateBefore is the State that a rewind ends with, but for the plan's boxes: that of the
-// session that made the checkpoint, which must be on this session's line.
+// stateBefore returns the State that a rewind ends with, except for the plan's boxes. It is made
+// from the State of the session that made the checkpoint, which must be on this session's line.
 func (p *Planner) stateBefore(target *checkpoint.Entry) (*session.State, error) {
 	made, err := session.ParseID(target.Session)
 	if err != nil {
@@ -157,7 +158,7 @@ func (p *Planner) stateBefore(target *checkpoint.Entry) (*session.State, error) 
 		return nil, filesAlone(target, "whose folder was removed since and made again")
 	}
 	seq := target.Seq
-	if target.Reason == checkpoint.AfterRewind { // its State is that of the rewind's end
+	if target.Reason == checkpoint.AfterRewind { // its State is in the record of the rewind's end
 		err := p.Sessions.Log(made, seq, func(r record.Record) error {
 			if EndsAt(r, target) {
 				seq = r.Seq
@@ -178,19 +179,19 @@ func (p *Planner) stateBefore(target *checkpoint.Entry) (*session.State, error) 
 	return p.State().RewindTo(earlier, p.Now())
 }
 
-// EndsAt says whether a record is the end of the rewind that a checkpoint was made after.
+// EndsAt reports whether a record is the end of the rewind after which a checkpoint was made.
 func EndsAt(r record.Record, e *checkpoint.Entry) bool {
 	return r.Rewind != nil && r.Rewind.After == e.ID.String()
 }
 
-// filesAlone says why the tasks of a checkpoint cannot be brought back.
+// filesAlone returns the error that the tasks of a checkpoint cannot be brought back.
 func filesAlone(e *checkpoint.Entry, format string, args ...any) error {
 	return fmt.Errorf("the tasks at checkpoint %d are in the log of session %s, %s: bring back the files alone, with --scope files: %w",
 		e.Number, e.Session, fmt.Sprintf(format, args...), folder.ErrNotFound)
 }
 
-// Failed is the error of a rewind that was asked for. It wraps [folder.ErrNotFound] where
-// the checkpoint is missing.
+// Failed returns the error of a rewind, with its session and checkpoint. It wraps
+// [folder.ErrNotFound] if the checkpoint is missing.
 func Failed(id session.ID, to checkpoint.ID, err error) error {
 	if errors.Is(err, checkpoint.ErrNotFound) && !errors.Is(err, folder.ErrNotFound) {
 		err = fmt.Errorf("%w: %w", err, folder.ErrNotFound)

@@ -9,39 +9,39 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// Session is what a rewind does to the session that it is of. Its holder alone has one.
+// Session is how a rewind changes its session. Only the holder of the session has one.
 type Session interface {
-	// Before makes the checkpoint that undo goes back to. The session's line does not
-	// continue from it.
+	// Before makes the checkpoint that undo returns to. The session's line does not continue
+	// from it.
 	Before(ctx context.Context, r *session.Rewinding, target *checkpoint.Entry) (*checkpoint.Entry, error)
-	// Begin puts the begin on record. It is durable on nil.
+	// Begin records the begin. When it returns nil the record is durable.
 	Begin(ctx context.Context, r *session.Rewinding) error
-	// After makes the checkpoint of what the rewind made, from which the session's line
-	// continues; its parent is before.
+	// After makes the checkpoint after the rewind, from which the session's line continues.
+	// Its parent is before.
 	After(ctx context.Context, r *session.Rewinding, target, before *checkpoint.Entry) (*checkpoint.Entry, error)
-	// End puts the end on record together with a State, nil for the one there is. It is
-	// durable on nil, and the readable files show it.
+	// End records the end together with a State; nil leaves the State as it is. When End
+	// returns nil the record is durable, and the readable files show the State.
 	End(ctx context.Context, r *session.Rewinding, st *session.State, changes []checkpoint.Change) error
-	// GiveUp puts on record that the rewind changed nothing: undo goes back to where it
-	// went before. It is durable on nil.
+	// GiveUp records that the rewind changed nothing, and that undo returns to the checkpoint
+	// undo. When it returns nil the record is durable.
 	GiveUp(ctx context.Context, r *session.Rewinding, undo string) error
 }
 
-// Run carries out what Preview planned. After an error that wraps
-// [checkpoint.ErrUnchanged] the files are as they were. After another one the rewind may
-// have begun: then Finish has to be called, by the next holder where need be.
+// Run executes what Preview planned. After an error that wraps [checkpoint.ErrUnchanged] the
+// files are unchanged. After any other error the rewind may have begun; then this or the next
+// holder has to call Finish.
 func (p *Planner) Run(ctx context.Context, s Session, r *session.Rewinding, would Result) (Result, error) {
 	before, err := s.Before(ctx, r, would.To)
 	if err != nil {
 		return Result{}, err
 	}
-	if _, err := p.Chain.Find(would.To.ID); err != nil { // it was removed meanwhile
+	if _, err := p.Chain.Find(would.To.ID); err != nil { // the checkpoint was removed meanwhile
 		return Result{}, fmt.Errorf("%w: %w", checkpoint.ErrUnchanged, err)
 	}
 	r.Before = before.ID.String()
 	undo := p.Mark.Undo
 	if err := s.Begin(ctx, r); err != nil {
-		// The begin is accepted and may become durable later, when nobody wants it any more.
+		// The begin was accepted and may still become durable, so it has to be given up.
 		_ = s.GiveUp(ctx, r, undo)
 		return Result{}, err
 	}
@@ -52,15 +52,15 @@ func (p *Planner) Run(ctx context.Context, s Session, r *session.Rewinding, woul
 	case !errors.Is(err, checkpoint.ErrUnchanged):
 		return done, fmt.Errorf("%w; %s", err, HowToFinish(r))
 	}
-	if lost := s.GiveUp(ctx, r, undo); lost != nil { // the next holder tries it again
+	if lost := s.GiveUp(ctx, r, undo); lost != nil { // the next holder will finish the rewind
 		err = errors.Join(err, lost)
 	}
 	return done, err
 }
 
-// Finish does what the begin on record says and puts the end on record, with the State
-// that belongs to it. It may be done again from the begin on. The error wraps
-// [checkpoint.ErrNotFound] where a checkpoint that it takes is gone.
+// Finish executes the rewind of a recorded begin, and records the end with the State. It may be
+// called again after an error or a crash. The error wraps [checkpoint.ErrNotFound] if a
+// checkpoint that it needs is gone.
 func (p *Planner) Finish(ctx context.Context, s Session, r *session.Rewinding) (Result, error) {
 	target, err := p.Chain.Lookup(r.To)
 	if err != nil {
@@ -100,7 +100,7 @@ func (p *Planner) Finish(ctx context.Context, s Session, r *session.Rewinding) (
 	return done, s.End(ctx, &ended, st, done.Changes)
 }
 
-// HowToFinish says what to do about a rewind that has begun and cannot be ended.
+// HowToFinish returns a text on what to do about a rewind that has begun and cannot be finished.
 func HowToFinish(r *session.Rewinding) string {
 	return fmt.Sprintf("see to the path, and whatever opens the session next finishes the rewind; to leave what may not be written as it is: lopen checkpoint rewind %s --force --yes", r.To[:min(len(r.To), 8)])
 }

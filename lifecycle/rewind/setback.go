@@ -10,11 +10,11 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// SetBack plans a rewind of the files to what they were before the first of a failed task's
-// attempts that no other task of the session and no rewind came after. why is a reason to
-// leave all files as they are, "" for none: the repository's HEAD or branch moved, the task
-// of another session is at work, a path is contested, or a checkpoint is missing. There is
-// nothing to run where why is set or the Result has no changes.
+// SetBack plans a rewind of the files to what they were before a failed task's first attempt
+// since another task of the session or a rewind. why is a reason to leave all files as they
+// are, or "": the repository's HEAD or branch moved, a task of another session is being worked
+// on, a path is contested, or a checkpoint is missing. The caller runs the rewind only if why
+// is "" and the Result has changes.
 func (p *Planner) SetBack(ctx context.Context, task string) (r *session.Rewinding, would Result, why string, err error) {
 	first, err := p.firstBefore(task)
 	switch {
@@ -32,16 +32,16 @@ func (p *Planner) SetBack(ctx context.Context, task string) (r *session.Rewindin
 	return r, would, would.refused(), nil
 }
 
-// firstBefore is the checkpoint before the first attempt of a task that nothing else of the
-// session came after but what a person keeps by hand; nil for none. It may be one that was
-// removed.
+// firstBefore returns the checkpoint before the first attempt of a task since another task of
+// the session or a rewind, or nil. Checkpoints that a person made are ignored. The result may
+// be a removed checkpoint.
 func (p *Planner) firstBefore(task string) (first *checkpoint.Entry, err error) {
 	if p.Last == nil {
 		return nil, nil
 	}
 	for n := p.Last.Number; n > 0; {
 		e, err := p.Chain.At(n)
-		if errors.Is(err, checkpoint.ErrNotFound) { // a damaged line: nobody knows whose it was
+		if errors.Is(err, checkpoint.ErrNotFound) { // a damaged entry may have been of another task
 			return first, nil
 		}
 		if err != nil {
@@ -59,7 +59,7 @@ func (p *Planner) firstBefore(task string) (first *checkpoint.Entry, err error) 
 	return first, nil
 }
 
-// refused says why the files of a failed task are not set back as planned, "" where they are.
+// refused returns why the files of a failed task are not set back, or "" if they are.
 func (r *Result) refused() string {
 	if r.Later {
 		return "git's HEAD or branch is another one than before its first attempt"
