@@ -178,7 +178,7 @@ var ofWriter = []mutant{
 	{
 		"lock: the file that was locked is the one of the name", "writer/lock.go",
 		" && SameFile(held, there) {",
-		" {",
+		" && there != nil {",
 		"./lifecycle", "TestFault25LockReplacedWhileItIsTaken",
 	},
 	{

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -45,10 +44,11 @@ func (d *decoder) attempts() (all []record.Attempt) {
 	return all
 }
 
-func (d *decoder) rewinding() *session.Rewinding {
-	r := &session.Rewinding{}
-	if err := strictjson.Unmarshal([]byte(d.Raw()), r); err != nil && d.Reader.Err() == nil {
-		d.Fail("rewinding: %v", err)
+// tagged reads a value by the tags of its own type.
+func tagged[T any](d *decoder, what string) *T {
+	v := new(T)
+	if err := strictjson.Unmarshal([]byte(d.Raw()), v); err != nil && d.Reader.Err() == nil {
+		d.Fail("%s: %v", what, err)
 	}
-	return r
+	return v
 }

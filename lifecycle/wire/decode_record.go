@@ -80,7 +80,7 @@ func (d *decoder) recordMember(key string, r *record.Record, do func(*operation)
 	case "commitUs":
 		r.Commit = time.Duration(d.Int()) * time.Microsecond
 	case "snapshot":
-		r.Snapshot = d.snapshot()
+		r.Snapshot = tagged[record.SnapshotRef](d, key)
 	case "ops":
 		d.Array(func() { d.recordOp(r, do) })
 	default:
@@ -147,21 +147,6 @@ func (d *decoder) triggers(r *record.Record) {
 			}
 		}
 	})
-}
-
-func (d *decoder) snapshot() *record.SnapshotRef {
-	ref := &record.SnapshotRef{Counts: map[string]uint64{}}
-	d.Object(func(key string) {
-		switch key {
-		case "sha256":
-			ref.SHA256 = d.Text()
-		case "counts":
-			d.Object(func(name string) { ref.Counts[name] = d.Uint() })
-		default:
-			d.Raw()
-		}
-	})
-	return ref
 }
 
 func (d *decoder) operation() (op operation) {

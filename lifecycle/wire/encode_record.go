@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -11,14 +10,7 @@ import (
 // EncodeSnapshotRecord returns the body of a record that names a snapshot.
 func EncodeSnapshotRecord(r record.Record, ref record.SnapshotRef) []byte {
 	e := encodeCause(r)
-	e.object("snapshot", func() {
-		e.str("sha256", ref.SHA256)
-		e.object("counts", func() {
-			for _, name := range slices.Sorted(maps.Keys(ref.Counts)) {
-				e.uint(name, ref.Counts[name])
-			}
-		})
-	})
+	e.tagged("snapshot", ref, true)
 	return e.b[1:]
 }
 

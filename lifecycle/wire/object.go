@@ -208,7 +208,7 @@ func (d *decoder) composite(m *member, v reflect.Value) {
 	case *session.ID:
 		*p = d.id()
 	case **session.Rewinding:
-		*p = d.rewinding()
+		*p = tagged[session.Rewinding](d, "rewinding")
 	case *[]record.Attempt:
 		*p = d.attempts()
 	default:

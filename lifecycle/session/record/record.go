@@ -49,8 +49,8 @@ func (r *Record) Saves() (n uint64) {
 
 // A SnapshotRef names the snapshot of a record.
 type SnapshotRef struct {
-	SHA256 string            // of the file's content before compression, in hex
-	Counts map[string]uint64 // number of operations by name that it replaces
+	SHA256 string            `json:"sha256"`           // of the file's content before compression, in hex
+	Counts map[string]uint64 `json:"counts,omitempty"` // number of operations by name that it replaces
 }
 
 // An Op is one operation of a record, in the form that a reader of the log needs.
