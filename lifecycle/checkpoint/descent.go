@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -124,11 +125,6 @@ func (c *descent) forget(dir string) {
 	}
 }
 
-func parent(p string) string {
-	if i := strings.LastIndexByte(p, '/'); i >= 0 {
-		return p[:i]
-	}
-	return "."
-}
-
-func base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
+// parent and base are the two parts of a path in the tree. Most functions here have a path of
+// that name.
+var parent, base = path.Dir, path.Base

@@ -3,6 +3,7 @@ package blob
 import (
 	"encoding/hex"
 	"errors"
+	"strconv"
 
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -36,7 +37,7 @@ func ParseHash(s string) (Hash, error) {
 	// DecodeString takes upper-case digits as well.
 	b, err := hex.DecodeString(s)
 	if err != nil || len(b) != len(h) || hex.EncodeToString(b) != s {
-		return Hash{}, &writer.Error{Op: "parse hash", Path: quote(s), Class: writer.ClassInvalid, Err: errors.New("a hash is 64 lower-case hex digits")}
+		return Hash{}, &writer.Error{Op: "parse hash", Path: strconv.Quote(s[:min(len(s), 80)]), Class: writer.ClassInvalid, Err: errors.New("a hash is 64 lower-case hex digits")}
 	}
 	return Hash(b), nil
 }

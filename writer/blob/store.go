@@ -7,7 +7,6 @@ import (
 	"hash"
 	"io/fs"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -93,7 +92,7 @@ func (s *Store) failedAt(op, name string, h Hash, outcome writer.Outcome, err er
 // a sweep may remove h at any time. If h is not found, a damaged pack that may have it is an
 // error.
 func (s *Store) Has(h Hash) (bool, error) {
-	_, err := s.size("look at blob", h)
+	_, err := s.Size(h)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -102,10 +101,9 @@ func (s *Store) Has(h Hash) (bool, error) {
 
 // Size returns the length of the content of h in bytes. It does not read the content. The
 // errors are those of [Store.Open].
-func (s *Store) Size(h Hash) (int64, error) { return s.size("look at blob", h) }
-
-func (s *Store) size(op string, h Hash) (size int64, err error) {
-	return size, s.find(op, h, func() error {
+func (s *Store) Size(h Hash) (size int64, err error) {
+	const op = "look at blob"
+	err = s.find(op, h, func() error {
 		return s.eachPack(op, h, func(p *pack, r *record) error {
 			size = int64(r.size())
 			_, err := s.dir.Lstat(p.path()) // a sweep may have removed the pack
@@ -121,13 +119,5 @@ func (s *Store) size(op string, h Hash) (size int64, err error) {
 		}
 		return err
 	})
-}
-
-// quote quotes foreign text for a message, and shortens it to 80 bytes.
-func quote(s string) string {
-	const longest = 80
-	if len(s) > longest {
-		s = s[:longest]
-	}
-	return strconv.Quote(s)
+	return size, err
 }
