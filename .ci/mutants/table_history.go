@@ -63,13 +63,13 @@ var ofHistory = []mutant{
 		"./lifecycle/checkpoint", "TestStories",
 	},
 	{
-		"history: a rewind's first half is the rewind's", "lifecycle/checkpoint/rewinding.go",
+		"history: a rewind's first half is the rewind's", "lifecycle/checkpoint/history.go",
 		"if begun[e.Parent] {",
 		"if false {",
 		"./lifecycle/checkpoint", "TestStories",
 	},
 	{
-		"history: also of one that is not finished", "lifecycle/checkpoint/rewinding.go",
+		"history: also of one that is not finished", "lifecycle/checkpoint/history.go",
 		"e.Reason == BeforeRewind && e == newest[e.Session]",
 		"false",
 		"./lifecycle/checkpoint", "TestStories",

@@ -178,13 +178,13 @@ var ofLog = []mutant{
 		"./writer/journal", "TestReadersDuringRewrite",
 	},
 	{
-		"log: salvage leaves out what was given up", "writer/journal/salvage.go",
+		"log: salvage leaves out what was given up", "writer/journal/parts.go",
 		"return seq > durable })",
 		"return seq > durable && false })",
 		"./writer/journal", "TestSalvageLeavesOutWhatWasGivenUp",
 	},
 	{
-		"log: salvage takes nothing of another session", "writer/journal/salvage.go",
+		"log: salvage takes nothing of another session", "writer/journal/parts.go",
 		"if s.valid && s.header.Session != session {",
 		"if false {",
 		"./writer/journal", "TestSalvage",

@@ -3,9 +3,13 @@ package session
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -260,4 +264,51 @@ func strictValue(raw []byte) strictjson.Value {
 	}
 	compact, _ := strictjson.AppendCompact(make([]byte, 0, len(raw)), raw) // which was read already
 	return compact
+}
+
+var (
+	// ErrEdited is wrapped by the error for a file that is well formed and breaks no
+	// critical rule, but has a wrong checksum: it was edited outside.
+	ErrEdited = errors.New("the checksum does not fit: edited outside")
+)
+
+// An InvalidError is a value that a State cannot hold.
+type InvalidError struct {
+	Field string
+	Value string
+	Want  string // what would be right
+}
+
+func (e *InvalidError) Error() string {
+	v := e.Value
+	if len(v) > 100 {
+		v = v[:100] + "..."
+	}
+	return fmt.Sprintf("invalid %s %q: want %s", e.Field, v, e.Want)
+}
+
+// The names of the known members of a task and of state.json. An unknown field must have
+// none of these names, or the member would be there twice.
+var (
+	taskKeys  = append(keysOf[Task](), "children")
+	stateKeys = slices.Concat([]string{"schemaVersion", "id", "module", "epoch", "seq", "progress", "tasks", "checksum"},
+		keysOf[Mark](), keysOf[Header](), sumKeys())
+)
+
+// sumKeys returns the names of the sums in state.json, which has none of costs and
+// durations.
+func sumKeys() []string {
+	all := keysOf[Totals]()
+	return all[:slices.Index(all, "premiumRequests")]
+}
+
+// keysOf returns the names in the json tags of a struct.
+func keysOf[T any]() (keys []string) {
+	t := reflect.TypeFor[T]()
+	for i := range t.NumField() {
+		if key, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
