@@ -131,8 +131,8 @@ var ofLog = []mutant{
 	},
 	{
 		"log: zeros at the end are none of it", "writer/journal/scan.go",
-		"n := len(bytes.TrimRight(part, \"\\x00\")); n > 0",
-		"n := len(part); n > 0",
+		"n = len(withoutZeros(part))",
+		"n = len(part)",
 		"./writer/journal", "TestFilledAhead",
 	},
 	{

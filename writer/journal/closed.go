@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -92,7 +93,7 @@ func (w *Writer) FirstLine(s Segment) ([]byte, error) {
 	if it, ok := decodeLine(line); err != nil || !ok || it.note || it.Seq != s.First() {
 		return nil, err
 	}
-	return line, nil
+	return bytes.Clone(line), nil
 }
 
 // Began returns the number of the first record in a folder that was not dropped, as

@@ -246,7 +246,9 @@ func readHeader(dir writer.FS, n name) (header, bool, error) {
 		return header{}, false, err
 	}
 	defer f.Close()
-	line, err := newLines(in, headerSize).next()
+	lines := newLines(in, headerSize)
+	defer lines.release()
+	line, err := lines.next()
 	if err != nil {
 		return header{}, false, nil // the file is empty, or scan will report the error
 	}

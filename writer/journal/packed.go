@@ -99,8 +99,19 @@ type unpacker struct {
 	err     error
 }
 
-func newUnpacker(in io.Reader) io.Reader {
-	return &unpacker{in: bufio.NewReaderSize(in, 64<<10)}
+func newUnpacker(in io.Reader, size int64) *unpacker {
+	return &unpacker{in: ahead(in, size+1)}
+}
+
+// A packedFile returns its unpacker's buffer to the pool when it is closed.
+type packedFile struct {
+	writer.File
+	u *unpacker
+}
+
+func (f packedFile) Close() error {
+	giveBack(f.u.in)
+	return f.File.Close()
 }
 
 func (u *unpacker) Read(p []byte) (n int, err error) {

@@ -52,7 +52,8 @@ func source(dir writer.FS, n name) (in io.Reader, size int64, f writer.File, err
 		return nil, 0, nil, err
 	}
 	if n.packed {
-		return newUnpacker(f), maxLine, f, nil
+		u := newUnpacker(f, info.Size())
+		return u, maxLine, packedFile{f, u}, nil
 	}
 	return f, info.Size(), f, nil
 }
@@ -205,34 +206,43 @@ func newLines(r io.Reader, expected int64) *lines { return &lines{r: ahead(r, ex
 
 func (l *lines) release() { giveBack(l.r) }
 
-// readAhead is the buffer size for reading a segment, in bytes.
-const readAhead = 64 << 10
+const (
+	// readAhead is the buffer size for reading a segment, in bytes.
+	readAhead = 64 << 10
+	// headerSize is the buffer size for reading only the first line of a file, in bytes.
+	headerSize = 4 << 10
+)
 
-// readers pools readers of [readAhead] bytes. Each segment is read several times while a
-// session is opened, and allocating the buffers took a seventh of the time of a crash
-// test.
-var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readAhead) }}
+// readers and headReaders pool readers of [readAhead] and of [headerSize] bytes. Each
+// segment is read several times while a session is opened, and allocating the buffers took
+// a fifth of the time of a crash test.
+var (
+	readers     = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readAhead) }}
+	headReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, headerSize) }}
+)
 
 func ahead(r io.Reader, expected int64) *bufio.Reader {
-	if expected < readAhead {
-		return bufio.NewReaderSize(r, int(max(expected, headerSize)))
+	pool := &readers
+	if expected <= headerSize {
+		pool = &headReaders
 	}
-	b := readers.Get().(*bufio.Reader)
+	b := pool.Get().(*bufio.Reader)
 	b.Reset(r)
 	return b
 }
 
 // giveBack returns a reader of [ahead] to the pool.
 func giveBack(b *bufio.Reader) {
-	if b.Size() == readAhead {
-		b.Reset(nil)
-		readers.Put(b)
+	pool := &readers
+	if b.Size() == headerSize {
+		pool = &headReaders
 	}
+	b.Reset(nil)
+	pool.Put(b)
 }
 
-// headerSize is the buffer size for reading only the first line of a file, in bytes.
-const headerSize = 4 << 10
-
+// next returns the next line with its line feed. The line is valid until next or release
+// is called.
 func (l *lines) next() ([]byte, error) {
 	l.start, l.buf = l.end, l.buf[:0]
 	if l.gaveUp {
@@ -240,13 +250,11 @@ func (l *lines) next() ([]byte, error) {
 	}
 	for {
 		part, err := l.r.ReadSlice('\n')
-		if err == nil {
-			l.used = l.end + int64(len(part))
-		} else if n := len(bytes.TrimRight(part, "\x00")); n > 0 {
-			l.used = l.end + int64(n)
+		l.pass(part, err == nil)
+		if err == nil && l.end-l.start == int64(len(part)) {
+			return part, nil
 		}
-		l.end += int64(len(part))
-		if l.end-l.start <= maxLine {
+		if l.end-l.start <= maxLine && !errors.Is(err, io.EOF) { // a last line without a line feed is not returned
 			l.buf = append(l.buf, part...)
 		}
 		switch {
@@ -267,6 +275,28 @@ func (l *lines) next() ([]byte, error) {
 		}
 		return l.buf, nil
 	}
+}
+
+// pass counts a part of a line, which may be the end of it.
+func (l *lines) pass(part []byte, last bool) {
+	n := len(part)
+	if !last {
+		n = len(withoutZeros(part))
+	}
+	if n > 0 {
+		l.used = l.end + int64(n)
+	}
+	l.end += int64(len(part))
+}
+
+// withoutZeros cuts the zeros at the end off. A segment is filled ahead with many of them,
+// so they are compared by block.
+func withoutZeros(b []byte) []byte {
+	const block = 512
+	for len(b) > block && bytes.Equal(b[len(b)-block:], zeros[:block]) {
+		b = b[:len(b)-block]
+	}
+	return bytes.TrimRight(b, "\x00")
 }
 
 // intact reports whether a compressed segment has all the bytes that were written into it.
