@@ -29,6 +29,9 @@ const (
 	maxUncopied  = 16 << 20
 )
 
+// maxBuffer bounds the buffer for reading or writing a copy, in bytes.
+const maxBuffer = 64 << 10
+
 // A copied is one of these files. The writer goroutine owns it. A publication has its own
 // copy of it; when the publication has ended, its size and synced are taken over.
 type copied struct {
@@ -81,7 +84,11 @@ func (c *copied) update(dir writer.FS, at session.Mark, sync bool, quarantine fu
 		return err
 	}
 	w := io.NewOffsetWriter(f, c.size)
-	out := bufio.NewWriterSize(w, 64<<10)
+	size := int64(maxBuffer)
+	if c.known {
+		size = min(size, c.held+int64(len(c.waiting)))
+	}
+	out := bufio.NewWriterSize(w, int(size))
 	err = errors.Join(c.writeFrom(first, out, dir, at), out.Flush())
 	if c.synced = sync; err == nil && sync {
 		err = f.Sync()
@@ -146,7 +153,7 @@ func (c *copied) compare(dir writer.FS, at session.Mark) (lines int, size int64,
 	if writer.Shared(info) {
 		return 0, 0, false, nil // writing to it would change another file as well
 	}
-	in := bufio.NewReaderSize(f, 64<<10)
+	in := bufio.NewReaderSize(f, int(min(maxBuffer, info.Size()+1)))
 	whole = true
 	var buf []byte
 	err = c.own(dir, at, func(_ int, line []byte) error {

@@ -26,12 +26,21 @@ const (
 // decoded is how many bytes a file of so many bytes may come to.
 func decoded(packed int64) int64 { return min(maxBytes, free+maxRatio*packed) }
 
+// encoders are pooled because the tables of one take more than a megabyte.
+var encoders = sync.Pool{New: func() any {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(maxWindow))
+	if err != nil {
+		panic(err) // of the options, which are constant
+	}
+	return z
+}}
+
 func pack(parts ...[]byte) ([]byte, error) {
 	var out bytes.Buffer
-	z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(maxWindow))
-	if err != nil {
-		return nil, err
-	}
+	z := encoders.Get().(*zstd.Encoder)
+	defer encoders.Put(z)
+	z.Reset(&out)
+	defer z.Reset(nil) // it must not hold out
 	size := int64(0)
 	for _, part := range parts {
 		size += int64(len(part))
