@@ -14,7 +14,7 @@ import (
 
 func (s *Store) chainFile() string { return s.name + chainSuffix }
 
-// load is the chain as it is now. What was read before is not read into entries again.
+// load returns the chain as it is now. It does not decode again what was read before.
 func (s *Store) load() (*chain, error) {
 	s.chainMu.Lock()
 	defer s.chainMu.Unlock()
@@ -43,7 +43,7 @@ func (s *Store) load() (*chain, error) {
 	return c, nil
 }
 
-// locked runs fn with the chain's lock, and the chain as it is under it.
+// locked calls fn with the chain under the chain's lock.
 func (s *Store) locked(ctx context.Context, fn func(*chain) error) error {
 	lock, err := writer.LockWait(ctx, s.dir, lockName, writer.Self("checkpoint"))
 	if err != nil {
@@ -57,13 +57,12 @@ func (s *Store) locked(ctx context.Context, fn func(*chain) error) error {
 	return fn(c)
 }
 
-// append adds lines to the chain, durably. The caller has the lock, and c is the chain
-// under it.
+// append adds lines to the chain, durably. The caller has the lock, and read c under it.
 //
-// A file that this Store wrote last, and that is as it left it, is appended to: one write
-// and one sync. Any other is replaced. What another process appended and could not sync
-// need not be on the disk, whatever a later sync says, and behind the torn end of a line
-// no other can begin.
+// If this Store wrote the file last and it has not changed since, append appends to it, with
+// one write and one sync. Otherwise it replaces the file: lines that another process appended
+// and could not sync may not be on the disk even if a later sync succeeds, and a line cannot
+// be appended behind a torn one.
 func (s *Store) append(c *chain, add []byte) error {
 	const op = "append to checkpoints"
 	path := filepath.Join(s.dir.Name(), s.chainFile())
@@ -72,14 +71,14 @@ func (s *Store) append(c *chain, add []byte) error {
 		return &writer.Error{Op: op, Path: path, Class: writer.ClassInvalid, Err: fmt.Errorf("it would have more than %d bytes", maxChain)}
 	}
 	mine := s.mine
-	s.mine = nil // until it is known to be well
+	s.mine = nil // until the append has succeeded
 	if mine != nil && c.info != nil && writer.SameFile(mine, c.info) && mine.Size() == c.info.Size() && c.whole == c.info.Size() && c.whole+int64(len(add)) <= maxChain {
 		info, err := s.extend(c.whole, add)
 		if err == nil {
 			s.mine = info
 			return nil
 		}
-		// What could not be synced may not stay: somebody would believe it.
+		// Lines that could not be synced must not stay, or a reader would believe them.
 		outcome := writer.NotDurable
 		if s.replace(0, c.whole, nil) == nil {
 			outcome = writer.NotCommitted
@@ -89,7 +88,7 @@ func (s *Store) append(c *chain, add []byte) error {
 	if err := s.replace(begin, c.whole, add); err != nil {
 		return err
 	}
-	_ = writer.RemoveTemps(s.dir, ".", func(of string) bool { return of == s.chainFile() || of == s.trackerFile() }) // what a crash left
+	_ = writer.RemoveTemps(s.dir, ".", func(of string) bool { return of == s.chainFile() || of == s.trackerFile() }) // left by a crash
 	info, err := s.dir.Lstat(s.chainFile())
 	if err == nil && info.Size() == c.whole-begin+int64(len(add)) {
 		s.mine = info
@@ -97,7 +96,7 @@ func (s *Store) append(c *chain, add []byte) error {
 	return nil
 }
 
-// extend writes behind the end of the file, and syncs it.
+// extend appends to the file, and syncs it.
 func (s *Store) extend(end int64, add []byte) (info fs.FileInfo, err error) {
 	f, info, err := writer.OpenRegular(s.dir, "append to checkpoints", s.chainFile(), os.O_WRONLY)
 	if err != nil {
@@ -121,7 +120,7 @@ func (s *Store) extend(end int64, add []byte) (info fs.FileInfo, err error) {
 	return info, errors.Join(err, f.Close())
 }
 
-// replace writes the file anew: what it has from one offset to another, and more.
+// replace replaces the file by its bytes from begin to end and add, durably.
 func (s *Store) replace(begin, end int64, add []byte) error {
 	var data []byte
 	if end > 0 {

@@ -16,21 +16,21 @@ import (
 
 // Applied is what Apply did.
 type Applied struct {
-	Changes  int        // that stand now, those of an earlier Apply included
-	Retained []Retained // what was changed meanwhile, or cannot be reached, in addition to the plan's
+	Changes  int        // number of changes that are in place, including those of an earlier Apply
+	Retained []Retained // paths that were changed meanwhile or cannot be reached; those of the plan are not included
 }
 
-// ErrUnchanged says that an Apply failed before anything of the tree was changed.
+// ErrUnchanged means that an Apply failed before it changed anything in the tree.
 var ErrUnchanged = errors.New("no file was changed")
 
-// Apply brings the tree to where the plan wants it, durably. It may be called again
-// with the same plan, after an error, a crash, or for nothing.
+// Apply executes a plan, durably. It may be called again with the same plan, also after an
+// error or a crash.
 //
-// Up to the first change that can be seen an error, ctx's end included, leaves the
-// tree as it was and is an [ErrUnchanged]: no room (class no-space), damaged or missing
-// blobs and folders that may not be written (class denied) are found there. After it ctx is not looked at any more, and an error leaves a part of the
-// changes to the next Apply, for which it has outcome NotDurable. What somebody
-// changed since the plan was made is left as it is.
+// Before the first visible change an error wraps [ErrUnchanged] and the tree is unchanged.
+// Such errors are the end of ctx, a full disk (class no-space), damaged or missing blobs, and
+// folders that may not be written (class denied). After the first visible change Apply ignores
+// ctx, and an error has outcome NotDurable: the next Apply makes the remaining changes. Paths
+// that were changed since the plan was made are left as they are.
 func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,19 +79,19 @@ type applier struct {
 	id      string // of the temporary names
 	descent descent
 	changes []*Change               // the plan's, sorted by Path
-	folders []*Change               // what is or becomes a folder, and what is opened for the others, sorted by Path
-	over    map[*Change]bool        // those that are finished or retained
-	linked  map[*Change]bool        // files with another name, whose mode changes
-	temps   map[*Change]staged      // made, not in its place yet
-	found   map[*Change]fs.FileMode // of folders that stand open: the modes that they had
+	folders []*Change               // paths that are or become folders, and folders that have to be opened; sorted by Path
+	over    map[*Change]bool        // changes that are finished or retained
+	linked  map[*Change]bool        // files with another hard link whose mode changes
+	temps   map[*Change]staged      // staged files that are not renamed yet
+	found   map[*Change]fs.FileMode // the original modes of folders that were opened
 	turns   map[string]bool         // paths that are removed before anything is made
-	touched map[string]bool         // folders with other names than before
+	touched map[string]bool         // folders whose names may have changed
 	denied  []string                // paths that may not be changed
-	begun   bool                    // something may be seen
+	begun   bool                    // a change may be visible
 	out     Applied
 }
 
-// begin is the step from which on changes can be seen.
+// begin is the step after which changes are visible.
 func (a *applier) begin() error {
 	a.begun = true
 	return nil
@@ -113,8 +113,8 @@ func (a *applier) keep(c *Change, why Why) {
 	a.out.Retained = append(a.out.Retained, Retained{Path: c.Path, Why: why})
 }
 
-// each calls fn with the changes that are not over and that it is for. fn says how
-// far it came; what it finds altered is retained and reported.
+// each calls fn with the changes that are not over and for which wants returns true. fn
+// returns the state of the change; each retains those that are altered.
 func (a *applier) each(changes []*Change, wants func(*Change) bool, fn func(*Change) (state, error)) error {
 	for _, c := range changes {
 		if a.over[c] || !wants(c) {
@@ -135,7 +135,7 @@ func (a *applier) each(changes []*Change, wants func(*Change) bool, fn func(*Cha
 	return nil
 }
 
-// permitted is nil for what is reported in place of an error, as the plan says.
+// permitted returns nil and retains the path if the plan tolerates the error, else the error.
 func (a *applier) permitted(c *Change, err error) error {
 	if !a.plan.Permitted || writer.ClassOf(err) != writer.ClassDenied {
 		return a.failed(c.Path, err)
@@ -145,8 +145,8 @@ func (a *applier) permitted(c *Change, err error) error {
 	return nil
 }
 
-// why says what keeps a change from being made that finds something else than the
-// plan saw: often that one above or beneath it was not allowed.
+// why returns the reason why a path is altered: it is Denied if a change above or beneath it
+// was denied.
 func (a *applier) why(c *Change) Why {
 	for _, path := range a.denied {
 		if strings.HasPrefix(path, c.Path+"/") || strings.HasPrefix(c.Path, path+"/") {
@@ -156,7 +156,7 @@ func (a *applier) why(c *Change) Why {
 	return Meanwhile
 }
 
-// look excludes what an earlier Apply did and what somebody changed.
+// look excludes changes that an earlier Apply made, and paths that were changed since.
 func (a *applier) look() error {
 	return a.each(a.changes, func(*Change) bool { return true }, func(c *Change) (state, error) {
 		a.touched[parent(c.Path)] = true // its name may not be durable
@@ -173,12 +173,12 @@ func (a *applier) look() error {
 	})
 }
 
-// stages says whether a file or symlink is made under a temporary name first. So is one whose
-// mode alone changes, if it is a hard link: the other name may be outside.
+// stages reports whether a file or symlink is first made under a temporary name. This includes
+// a file with another hard link whose mode changes, because the other name may be outside.
 func (a *applier) stages(c *Change) bool { return c.stages() || a.linked[c] }
 
-// clearTheWay removes what has another kind than what is to come, with what is known of
-// a folder, and what has the place of a name that differs in case only.
+// clearTheWay removes a folder with its known contents where a file is wanted, a file where a
+// folder is wanted, and a name that differs from the wanted one only in case.
 func (a *applier) clearTheWay() error {
 	for _, c := range a.changes {
 		if !a.over[c] && c.Old != nil && c.New != nil && isDir(c.Old) != isDir(c.New) {
@@ -198,8 +198,7 @@ func (a *applier) deepestFirst() []*Change {
 	return list
 }
 
-// removeOne removes what the plan saw in a change's place. A folder with anything in it
-// stays, and is reported.
+// removeOne removes what the plan saw at a path. A folder that is not empty is altered.
 func (a *applier) removeOne(c *Change) (state, error) {
 	st, err := a.state(c)
 	if err != nil || st != pending {
@@ -221,8 +220,8 @@ func (a *applier) removeOne(c *Change) (state, error) {
 	return finished, nil
 }
 
-// makeFolders makes the new folders, those above first. Until all is in them their
-// mode is one that lets us in.
+// makeFolders makes the new folders, outer ones first. They have a mode with which names can be
+// changed in them; settle sets the final mode.
 func (a *applier) makeFolders() error {
 	return a.each(a.changes, func(c *Change) bool { return isDir(c.New) && !isDir(c.Old) }, func(c *Change) (state, error) {
 		dir, err := a.descent.to(parent(c.Path))
@@ -239,22 +238,22 @@ func (a *applier) makeFolders() error {
 		if err == nil && !info.IsDir() {
 			return altered, nil
 		}
-		if err == nil && info.Mode()&letsIn != letsIn { // an odd umask
+		if err == nil && info.Mode()&letsIn != letsIn { // because of the umask
 			err = dir.Chmod(base(c.Path), info.Mode()|letsIn)
 		}
-		return vacant, err // its mode is still to come
+		return vacant, err // settle sets its mode
 	})
 }
 
-// moveIn renames what was staged into its place, after one more look at what it
-// replaces.
+// moveIn renames the staged files to their names. It first compares once more what they replace
+// with the plan.
 func (a *applier) moveIn() error {
 	return a.each(a.changes, a.stages, func(c *Change) (state, error) {
 		st, err := a.state(c)
 		if err != nil || st == altered || st == finished {
 			return st, err
 		}
-		if _, err := a.descent.to(parent(c.Path)); unreachable(err) { // what os.Root would follow is looked at here
+		if _, err := a.descent.to(parent(c.Path)); unreachable(err) { // os.Root would follow a symlink on the way
 			return altered, nil
 		} else if err != nil {
 			return 0, err
@@ -273,7 +272,7 @@ func (a *applier) moveIn() error {
 	})
 }
 
-// changeModes changes the modes of files, each synced.
+// changeModes changes the modes of files, and syncs each.
 func (a *applier) changeModes() error {
 	return a.each(a.changes, func(c *Change) bool { return c.Kind == KindMode && !isDir(c.New) }, func(c *Change) (state, error) {
 		st, err := a.state(c)
@@ -288,14 +287,14 @@ func (a *applier) changeModes() error {
 		if err != nil {
 			return 0, err
 		}
-		if st == pending && writer.Shared(info) { // linked since
+		if st == pending && writer.Shared(info) { // it got another hard link since
 			return altered, f.Close()
 		}
 		return finished, chmod(f, info, c.New.Mode)
 	})
 }
 
-// remove removes what is not wanted any more, what is in a folder before it.
+// remove removes what the plan deletes, the contents of a folder before the folder.
 func (a *applier) remove() error {
 	return a.each(a.deepestFirst(), func(c *Change) bool { return c.New == nil }, a.removeOne)
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// A builder makes a tree of a snapshot. What the snapshot that it was derived from has in
-// common with it is not built again.
+// A builder makes a tree of a snapshot. It reuses the folders that have not changed since the
+// snapshot before.
 type builder struct {
 	known *Tree           // of the snapshot before
 	dirty map[string]bool // the folders in which something differs from it
-	// put keeps a folder. stored is what the path had before, or zero.
+	// put stores a folder. stored is the hash that the path had before, or zero.
 	put func(items []item, stored blob.Hash) (blob.Hash, error)
 }
 
-// dirtyFolders are those in which two snapshots differ, and those above them.
+// dirtyFolders returns the folders in which two snapshots differ, and those above them.
 func dirtyFolders(a, b *files.Snapshot) map[string]bool {
 	dirty := map[string]bool{}
 	mark := func(path string) {
@@ -61,16 +61,16 @@ func dirtyFolders(a, b *files.Snapshot) map[string]bool {
 	return dirty
 }
 
-// sameFiles says whether two snapshots have one list.
+// sameFiles reports whether two snapshots share one list of files.
 func sameFiles(a, b *files.Snapshot) bool {
 	return len(a.Files) == len(b.Files) && (len(a.Files) == 0 || &a.Files[0] == &b.Files[0])
 }
 
-// folder builds the folder of a path, "" or with a '/' at its end, of what is beneath it:
-// files and skips begin with that. old is the folder in the tree before, zero for none.
+// folder builds the folder prefix, which is "" or ends with '/', of the files and skips beneath
+// it, whose paths begin with prefix. old is the folder in the tree before, or zero.
 func (b *builder) folder(prefix string, list []files.Fingerprint, skips []files.Skip, old blob.Hash) (blob.Hash, error) {
 	was, err := b.known.folder(old)
-	if err != nil { // it is damaged: all of it is built and stored anew
+	if err != nil { // it is damaged: build and store all of it again
 		was, old = nil, blob.Hash{}
 	}
 	items, below := split(prefix, list, skips, len(was)+8)
@@ -101,14 +101,14 @@ func (b *builder) folder(prefix string, list []files.Fingerprint, skips []files.
 	return h, nil
 }
 
-// A part is what a snapshot has beneath a folder.
+// A part is the part of a snapshot beneath a folder.
 type part struct {
 	list  []files.Fingerprint
 	skips []files.Skip
 }
 
-// split returns the items of a folder, sorted, and what is beneath each of its folders.
-// About n items are expected; folders have no hash yet.
+// split returns the items of a folder, sorted, and the part beneath each of its folders. The
+// folders have no hash yet. n is an estimate of the number of items.
 func split(prefix string, list []files.Fingerprint, skips []files.Skip, n int) (items []item, below map[string]part) {
 	items, below = make([]item, 0, n), map[string]part{}
 	for len(list) > 0 {
@@ -144,9 +144,9 @@ func split(prefix string, list []files.Fingerprint, skips []files.Skip, n int) (
 	return items, below
 }
 
-// beneath is how many of n sorted paths, from the first on, are in a folder.
+// beneath returns how many of n sorted paths, from the first on, are beneath dir.
 func beneath(dir string, n int, path func(int) string) int {
-	end := dir + "0" // '0' is the byte behind '/'
+	end := dir + "0" // '0' is the byte after '/'
 	return sort.Search(n, func(i int) bool { return path(i) >= end })
 }
 

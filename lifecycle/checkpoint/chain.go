@@ -16,53 +16,52 @@ const (
 	chainSuffix = ".jsonl"
 	lockName    = ".lock"
 	filePerm    = 0o600
-	// maxChain bounds the file of a chain that is read, in bytes, and maxDead what it keeps
-	// in front of the oldest entry that was not removed.
+	// maxChain bounds the file of a chain, in bytes. Above maxDead bytes of lines before the
+	// oldest entry that was not removed, these lines are dropped.
 	maxChain = 64 << 20
-	// maxFaults is how many lines that cannot be read are named, the first ones.
+	// maxFaults is the number of damaged lines that are reported, the first ones.
 	maxFaults = 100
 	maxDead   = 1 << 20
 )
 
-// minLine is less than any line has, in bytes.
+// minLine is a lower bound of the length of a line, in bytes.
 const minLine = 32
 
 var errShort = fmt.Errorf("it is too short for a line: %w", envelope.ErrCorrupt)
 
-// lineFormat is the frame of a chain's lines.
+// lineFormat is the envelope of a chain's lines.
 var lineFormat = envelope.Format{Key: "version", Version: 1, Max: 64 << 10}
 
 // A removal is a line that removes an entry.
 type removal struct {
-	Removed uint64 `json:"removed,omitempty"` // its number
+	Removed uint64 `json:"removed,omitempty"` // number of the entry
 	Why     string `json:"why,omitempty"`
 }
 
-// A pinning is a line that pins an entry, or takes the pin away.
+// A pinning is a line that pins or unpins an entry.
 type pinning struct {
-	Pin    uint64 `json:"pin,omitempty"` // its number
+	Pin    uint64 `json:"pin,omitempty"` // number of the entry
 	Pinned bool   `json:"pinned"`
 }
 
-// A chain is what the file of one says. It is immutable but for what parse adds to one of
-// its own.
+// A chain is the content of a chain's file. It is immutable once parse has returned it.
 type chain struct {
 	entries []*Entry // in ascending order of their numbers
-	starts  []int64  // of their lines in the file
-	owned   bool     // entries belongs to no other chain
+	starts  []int64  // offsets of their lines in the file
+	owned   bool     // entries is not shared with another chain
 	faults  []error
-	lost    bool   // lines that could not be read stood before whole, and no entry after them
-	next    uint64 // the number after the newest entry's
-	tail    int    // lines at the end that cannot be read
+	lost    bool   // damaged lines were read since the newest entry
+	next    uint64 // the number after that of the newest entry
+	tail    int    // number of damaged lines at the end
 
-	info  fs.FileInfo // of the file when it was read; nil without one
-	whole int64       // bytes up to the end of the last line that can be read
-	count int         // of the lines in them
-	sum   uint32      // a checksum of them
+	info  fs.FileInfo // of the file when it was read; nil if there was none
+	whole int64       // bytes up to the end of the last intact line
+	count int         // number of lines in these bytes
+	sum   uint32      // checksum of these bytes
 }
 
-// parse reads the file of a chain. known is what was read of it before. The error wraps
-// envelope.ErrFutureVersion.
+// parse decodes the file of a chain. It reuses known, which was parsed before, if the file
+// still begins with it. The error wraps envelope.ErrFutureVersion.
 func parse(data []byte, path string, known *chain) (*chain, error) {
 	c := &chain{next: 1}
 	if known != nil && known.whole <= int64(len(data)) && known.sum == envelope.Sum(data[:known.whole]) {
@@ -70,8 +69,8 @@ func parse(data []byte, path string, known *chain) (*chain, error) {
 	}
 	c.owned = false
 	rest, count := data[c.whole:], c.count
-	var bad []error // of lines behind the last one that can be read
-	lines := 0      // those lines
+	var bad []error // faults of lines behind the last intact one
+	lines := 0      // number of these lines
 	for {
 		end := bytes.IndexByte(rest, '\n') + 1
 		if end == 0 {
@@ -80,7 +79,7 @@ func parse(data []byte, path string, known *chain) (*chain, error) {
 		line := rest[:end]
 		rest = rest[end:]
 		count++
-		err := errShort // at once: a file may have millions
+		err := errShort // without decoding: a foreign file may have millions of short lines
 		if len(line) >= minLine {
 			if err = c.add(line, int64(len(data)-len(rest)-len(line)), lines > 0); errors.Is(err, envelope.ErrFutureVersion) {
 				return nil, err
@@ -100,8 +99,7 @@ func parse(data []byte, path string, known *chain) (*chain, error) {
 	return c, nil
 }
 
-// add takes the line in that begins at start. gap says that the ones before it could not
-// be read.
+// add adds the line that begins at start. gap says that the lines right before it are damaged.
 func (c *chain) add(line []byte, start int64, gap bool) error {
 	var l struct {
 		Entry
@@ -127,24 +125,25 @@ func (c *chain) add(line []byte, start int64, gap bool) error {
 	return nil
 }
 
-// append takes the entry of a line in.
+// append adds the entry of a line.
 func (c *chain) append(e *Entry, line []byte, start int64, gap bool) error {
 	if err := e.check(c.next); err != nil {
 		return fmt.Errorf("%w: %w", err, envelope.ErrCorrupt)
 	}
 	e.ID = idOf(line)
 	if n := len(c.entries); n > 0 && c.entries[n-1].ID != e.Previous || gap || c.lost {
-		e.Cut = true // nobody knows who was at work in what is missing
+		e.Cut = true // which tasks were active in the missing interval is not known
 	}
 	c.entries, c.starts = append(c.entries, e), append(c.starts, start)
 	c.next, c.lost = e.Number+1, false
 	return nil
 }
 
-// idOf names an entry by its line, without the line feed.
+// idOf returns the ID of an entry: the hash of its line without the line feed.
 func idOf(line []byte) ID { return sha256.Sum256(line[:len(line)-1]) }
 
-// check says whether an entry can be the next one, from a number on.
+// check returns an error if an entry cannot be the next one of a chain. Its number must be at
+// least next.
 func (e *Entry) check(next uint64) error {
 	begun := func(tasks []Active, limit uint64) bool {
 		return slices.ContainsFunc(tasks, func(a Active) bool { return a.Begun == 0 || a.Begun > limit })
@@ -162,8 +161,8 @@ func (e *Entry) check(next uint64) error {
 	return nil
 }
 
-// change replaces an entry by a changed copy. A number that is not there is one that
-// could not be read.
+// change replaces an entry by a changed copy. It ignores a missing number: the line of that
+// entry was damaged.
 func (c *chain) change(number uint64, fn func(*Entry)) {
 	i, ok := c.find(number)
 	if !ok {
@@ -181,7 +180,7 @@ func (c *chain) find(number uint64) (int, bool) {
 	return slices.BinarySearchFunc(c.entries, number, func(e *Entry, n uint64) int { return cmp.Compare(e.Number, n) })
 }
 
-// newest is the entry at the end, nil without one.
+// newest returns the last entry, or nil.
 func (c *chain) newest() *Entry {
 	if len(c.entries) == 0 {
 		return nil
@@ -189,7 +188,7 @@ func (c *chain) newest() *Entry {
 	return c.entries[len(c.entries)-1]
 }
 
-// live is the newest entry that was not removed and that fn wants, nil without one.
+// live returns the newest entry that was not removed and for which fn returns true, or nil.
 func (c *chain) live(fn func(*Entry) bool) *Entry {
 	for _, e := range slices.Backward(c.entries) {
 		if e.Removed == "" && fn(e) {
@@ -199,12 +198,12 @@ func (c *chain) live(fn func(*Entry) bool) *Entry {
 	return nil
 }
 
-// dead is where the lines begin that a chain has to keep: nobody asks for what came before
-// the oldest entry that was not removed. While it is small it stays.
+// dead returns the offset before which lines can be dropped: that of the oldest entry that was
+// not removed, or 0 if the lines before it take less than maxDead bytes.
 func (c *chain) dead() int64 {
 	i := slices.IndexFunc(c.entries, func(e *Entry) bool { return e.Removed == "" })
 	if i < 0 {
-		i = len(c.entries) - 1 // its number is not to be given again
+		i = len(c.entries) - 1 // the newest stays, so that its number is not given again
 	}
 	if i < 0 || c.starts[i] < maxDead {
 		return 0

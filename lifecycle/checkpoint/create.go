@@ -13,19 +13,19 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// maxScans is how often Create looks at the tree because another Store made an entry
-// meanwhile. The last time it has the chain's lock.
+// maxScans bounds how often Create looks at the tree because another Store made an entry
+// meanwhile. The last look is made under the chain's lock.
 const maxScans = 3
 
-// errOvertaken says that another Store made an entry during a look.
+// errOvertaken means that another Store made an entry during a look.
 var errOvertaken = errors.New("another checkpoint was made meanwhile")
 
-// Create makes a checkpoint of the work tree and returns it when it is durable. A file
-// that is unchanged since the last look costs one stat. Of meta the Store checks the
-// Reason; a Target makes it take what that entry covers as well, ignored or not.
+// Create makes a checkpoint of the work tree and returns it when it is durable. A file that is
+// unchanged since the last look costs one stat. If meta has a Target, the checkpoint includes
+// the paths of that entry even if they are ignored. Of meta only the Reason is checked.
 //
-// After an error there is no new checkpoint, but where the outcome is NotDurable: there
-// it may be found.
+// After an error there is no new checkpoint, unless the outcome is NotDurable: then there may
+// be one.
 func (s *Store) Create(ctx context.Context, meta Meta) (*Entry, error) {
 	if !meta.Reason.valid() {
 		return nil, &writer.Error{Op: "create checkpoint", Path: s.dir.Name(), Class: writer.ClassInvalid, Err: fmt.Errorf("there is no reason %q", meta.Reason)}
@@ -37,7 +37,7 @@ func (s *Store) Create(ctx context.Context, meta Meta) (*Entry, error) {
 		return nil, err
 	}
 	defer func() { _ = hold.Release() }() // what was stored is stored whatever it returns
-	c, err := s.load()                    // under the hold: what it names is there
+	c, err := s.load()                    // under the hold, so that no sweep removes what it names
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +72,11 @@ func (s *Store) Create(ctx context.Context, meta Meta) (*Entry, error) {
 		if !errors.Is(err, errOvertaken) {
 			return e, err
 		}
-		base, known = now.snapshot, now.tree // durable, and nobody sweeps
+		base, known = now.snapshot, now.tree // they are stored, and the hold excludes sweeps
 	}
 }
 
-// newestID is the ID of the entry at the end.
+// newestID returns the ID of the last entry, or zero.
 func newestID(c *chain) ID {
 	if e := c.newest(); e != nil {
 		return e.ID
@@ -84,9 +84,9 @@ func newestID(c *chain) ID {
 	return ID{}
 }
 
-// enter adds the entry of a look to the chain.
+// enter appends the entry of a look to the chain.
 func (s *Store) enter(c *chain, now *sighting) (*Entry, error) {
-	if err := now.entry.check(c.next); err != nil { // nobody could read it
+	if err := now.entry.check(c.next); err != nil { // no reader would accept it
 		return nil, &writer.Error{Op: "create checkpoint", Path: s.dir.Name(), Class: writer.ClassInvalid, Err: err}
 	}
 	line, err := lineFormat.Encode(now.entry)
@@ -107,8 +107,8 @@ func (s *Store) enter(c *chain, now *sighting) (*Entry, error) {
 	return e, nil
 }
 
-// Look is what Create would make of the work tree now. Nothing is stored: the Entry has
-// the Number that it would get, By, Active, Cut, and no ID.
+// Look returns what Create would make of the work tree now, and stores nothing. The Entry has
+// the Number that it would get, and By, Active and Cut, but no ID.
 func (s *Store) Look(ctx context.Context, meta Meta) (*Entry, *Tree, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,20 +127,20 @@ func (s *Store) Look(ctx context.Context, meta Meta) (*Entry, *Tree, error) {
 	return now.entry, now.tree, nil
 }
 
-// known is what the tracker knows, and the tree that it was stored as, which is empty
-// where nobody vouches for it: an entry that was removed may have lost its objects. Each
-// content is looked for then, where they are needed.
+// known returns the snapshot of the tracker and the tree that it was stored as. The tree is
+// empty if no live entry has it, because the objects of removed entries may be gone. Then, if
+// needed is set, the snapshot has only files whose contents are still stored.
 func (s *Store) known(c *chain, needed bool) (*files.Snapshot, *Tree, error) {
 	if !s.loaded {
 		s.loaded = true
-		s.base, _ = files.Load(s.dir, s.trackerFile()) // without it everything is read
+		s.base, _ = files.Load(s.dir, s.trackerFile()) // without it every file is read
 	}
 	base := s.base
 	if base == nil {
 		return &files.Snapshot{}, s.Tree(blob.Hash{}), nil
 	}
 	if c.live(func(e *Entry) bool { return e.Root == base.Stored }) != nil {
-		has, err := s.blobs.Has(base.Stored) // somebody may have thrown all objects away
+		has, err := s.blobs.Has(base.Stored) // the folder of objects may have been removed
 		if err != nil && !lost(err) {
 			return nil, nil, err
 		}
@@ -172,8 +172,8 @@ func (s *Store) known(c *chain, needed bool) (*files.Snapshot, *Tree, error) {
 	return out, s.Tree(blob.Hash{}), nil
 }
 
-// tasks are those that were at work since an entry, those that are after the next one,
-// which is the one of a number, and whether one of the first was cut off.
+// tasks returns the tasks that were active since prev (by), and those that are active after the
+// next entry, which gets number (active). cut says that one of by ended without an entry.
 func (s *Store) tasks(prev *Entry, meta Meta, number uint64) (by, active []Active, cut bool) {
 	for _, a := range prev.Active {
 		switch {
@@ -182,7 +182,7 @@ func (s *Store) tasks(prev *Entry, meta Meta, number uint64) (by, active []Activ
 			cut = true
 		case a.Session == meta.Session && meta.Reason == BeforeTask: // it ended, and nobody knows when
 			cut = true
-		case a.Session == meta.Session && meta.Reason == AfterTask: // it ends here
+		case a.Session == meta.Session && meta.Reason == AfterTask: // the task ends with this entry
 		default:
 			active = append(active, a)
 		}
@@ -193,7 +193,7 @@ func (s *Store) tasks(prev *Entry, meta Meta, number uint64) (by, active []Activ
 	return prev.Active, active, cut
 }
 
-// lost says that an error is of an object that is gone or damaged.
+// lost reports whether an error means that an object is gone or damaged.
 func lost(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, envelope.ErrCorrupt)
 }

@@ -10,23 +10,23 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// errNotFolder says that something else has the place of a folder.
+// errNotFolder means that a path is not a folder.
 var errNotFolder = errors.New("it is no folder")
 
-// A descent is the open folders on the way to one of them. Each was looked at without
-// following it and opened in the one above, so that no symlink is ever passed, not
-// even one that leads elsewhere inside. It is for one goroutine.
+// A descent is a stack of open folders on the way to one of them. Each folder was looked at
+// with lstat and opened in the one above, so that no symlink is followed, not even one that
+// stays inside the tree. It is for one goroutine.
 type descent struct {
 	root  writer.FS
 	names []string
 	open  []writer.FS
-	// folded are paths at which only another name is found, which differs in case or
-	// normalisation: they are as good as missing.
+	// folded maps a path to the name that is found there, if it differs from the path in
+	// case or normalization. Such a path counts as missing.
 	folded map[string]string
 }
 
-// to goes to a folder of the tree, "." for its root. What it returns is good until
-// the next call. The error is an fs.ErrNotExist, or errNotFolder.
+// to opens a folder of the tree, "." for its root. The result is valid until the next call. If
+// there is no such folder, the error is fs.ErrNotExist or errNotFolder.
 func (c *descent) to(dir string) (writer.FS, error) {
 	var parts []string
 	if dir != "." {
@@ -59,7 +59,7 @@ func (c *descent) to(dir string) (writer.FS, error) {
 		}
 		opened, err := sub.Lstat(".")
 		if err == nil && !writer.SameFile(info, opened) {
-			err = errNotFolder // replaced between the two
+			err = errNotFolder // it was replaced between the lstat and the open
 		}
 		if err != nil {
 			_ = sub.Close()
@@ -85,7 +85,7 @@ func (c *descent) cut(n int) {
 	c.names, c.open = c.names[:n], c.open[:n]
 }
 
-// stat looks at a path, and returns the folder that it is in as to does.
+// stat returns the info of a path, and its folder as to does.
 func (c *descent) stat(path string) (writer.FS, fs.FileInfo, error) {
 	dir, err := c.to(parent(path))
 	if err == nil && c.folded[path] != "" {
@@ -98,12 +98,12 @@ func (c *descent) stat(path string) (writer.FS, fs.FileInfo, error) {
 	return dir, info, err
 }
 
-// unreachable says that a folder is not there, or is none any more.
+// unreachable reports whether an error means that a folder is missing or no folder.
 func unreachable(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotFolder)
 }
 
-// nearest is the deepest folder on the way to dir that is there.
+// nearest opens the deepest existing folder on the way to dir, and returns its path.
 func (c *descent) nearest(dir string) (writer.FS, string, error) {
 	for {
 		at, err := c.to(dir)
@@ -117,8 +117,8 @@ func (c *descent) nearest(dir string) (writer.FS, string, error) {
 	}
 }
 
-// forget closes a folder that is to be removed, and what is in it, where an open
-// one cannot be.
+// forget closes a folder that is to be removed, and the folders in it, because some systems
+// cannot remove an open folder.
 func (c *descent) forget(dir string) {
 	if len(c.names) > 0 && strings.HasPrefix(strings.Join(c.names, "/")+"/", dir+"/") {
 		c.cut(strings.Count(dir, "/"))

@@ -9,9 +9,9 @@ import (
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// Diff returns what differs from a to b, sorted by path, as [files.Compare] does: moves
-// are found, folders that come and go with what is in them are left out, and paths that
-// one of the trees does not know are too. It reads the folders that differ only.
+// Diff returns the changes from a to b, sorted by path, as [files.Compare] does. It finds
+// moves. It leaves out folders, and paths that one of the trees could not record. It reads only
+// folders that differ.
 func Diff(a, b *Tree) (diff []files.Change, err error) {
 	var gone, come []*files.Fingerprint
 	err = paths(a, b, func(path string, old, next *files.Fingerprint) error {
@@ -41,11 +41,11 @@ func Diff(a, b *Tree) (diff []files.Change, err error) {
 	return diff, nil
 }
 
-// paths calls fn with each path that differs from a to b, folders included and before
-// what is in them, moves not paired. old and next are nil where there is nothing. What a
-// tree does not know is a fingerprint that [unknown] accepts, with the Path at which it is
-// unknown: it is given for that path, and for every path beneath it that the other tree
-// has. What neither knows does not differ.
+// paths calls fn with each path that differs from a to b, a folder before its contents, and
+// without pairing moves. old and next are nil if there is nothing. For a path that a tree could
+// not record, and for every path beneath it that the other tree has, fn gets a fingerprint
+// for which [unknown] is true, whose Path is the unrecorded path. A path that neither tree
+// could record does not differ.
 func paths(a, b *Tree, fn func(path string, old, next *files.Fingerprint) error) error {
 	return pathsIn("", [2]side{{tree: a, root: a.Root}, {tree: b, root: b.Root}}, 1, fn)
 }
@@ -53,8 +53,8 @@ func paths(a, b *Tree, fn func(path string, old, next *files.Fingerprint) error)
 // A side is a folder of one of two trees that are compared.
 type side struct {
 	tree    *Tree
-	root    blob.Hash          // zero where it has no such folder
-	unknown *files.Fingerprint // the folder, or one above it, that it does not know
+	root    blob.Hash          // zero if the tree has no such folder
+	unknown *files.Fingerprint // this folder, or one above it, if the tree could not record it
 }
 
 // pathsIn is paths for the folders of one path, which ends with '/' unless it is empty.
@@ -98,7 +98,7 @@ func pathsIn(prefix string, sides [2]side, depth int, fn func(path string, old, 
 	return nil
 }
 
-// step returns what a side has at a path, and the side beneath that.
+// step returns what a side has at a path, and the side of the folder there.
 func (s side) step(path string, it *item) (*files.Fingerprint, side) {
 	found := s.tree.fingerprint(path, it)
 	below := side{tree: s.tree, unknown: s.unknown}
@@ -113,7 +113,8 @@ func (s side) step(path string, it *item) (*files.Fingerprint, side) {
 	return found, below
 }
 
-// nextPair takes the first name from two lists, nil where one does not have it.
+// nextPair takes the items of the first name from two sorted lists. An item is nil if its list
+// lacks the name.
 func nextPair(left *[2][]item) (name string, pair [2]*item) {
 	take := [2]bool{len(left[0]) > 0, len(left[1]) > 0}
 	if take[0] && take[1] {

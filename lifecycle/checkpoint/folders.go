@@ -13,13 +13,13 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// letsIn are the permissions that a folder's owner needs to list it and to change names
-// in it.
+// letsIn has the permissions that the owner of a folder needs to list it and to change names in
+// it.
 const letsIn fs.FileMode = 0o700
 
-// shutFolders returns the folders in which names change and whose mode forbids that and
-// stays. They are a part of the plan, so that they are closed again after a crash.
-// find says what is at a path now, nil for nothing.
+// shutFolders returns the folders in which names change, although their modes forbid that and
+// are not changed by the plan. They are a part of the plan, so that Apply restores their modes
+// after a crash. find returns what is at a path now, or nil.
 func shutFolders(changes []Change, find func(path string) (*files.Fingerprint, error)) (shut []*files.Fingerprint, err error) {
 	known := map[string]bool{".": true}
 	for _, c := range changes {
@@ -44,16 +44,16 @@ func shutFolders(changes []Change, find func(path string) (*files.Fingerprint, e
 
 func isDir(f *files.Fingerprint) bool { return f != nil && f.Mode.IsDir() }
 
-// ours says whether a folder's mode is one that the plan saw or wants, or that an Apply
-// gave it meanwhile. Of a new folder any is.
+// ours reports whether a folder's mode is the one that the plan saw or wants, or one that an
+// Apply has opened. For a new folder any mode is.
 func ours(c *Change, mode fs.FileMode) bool {
 	mode &= modeBits
 	is := func(f *files.Fingerprint) bool { return isDir(f) && (mode == f.Mode || mode == f.Mode|letsIn) }
 	return !isDir(c.Old) || is(c.Old) || is(c.New)
 }
 
-// openFolders gives the folders of the plan a mode that lets us in, those above first.
-// What may not be opened is not: what is to be done in it will tell.
+// openFolders adds letsIn to the modes of the plan's folders, outer ones first. If that is not
+// allowed, the changes in the folder will fail.
 func (a *applier) openFolders() error {
 	for _, c := range a.folders {
 		dir, info, err := a.descent.stat(c.Path)
@@ -64,7 +64,7 @@ func (a *applier) openFolders() error {
 		if mode&letsIn != letsIn && dir.Chmod(base(c.Path), mode|letsIn) != nil {
 			continue
 		}
-		if isDir(c.Old) && mode&modeBits == c.Old.Mode|letsIn { // opened by an Apply that was cut off
+		if isDir(c.Old) && mode&modeBits == c.Old.Mode|letsIn { // an interrupted Apply opened it
 			mode = c.Old.Mode
 		}
 		if mode&letsIn != letsIn {
@@ -74,7 +74,7 @@ func (a *applier) openFolders() error {
 	return nil
 }
 
-// closeFolders takes back what openFolders did, where nothing else was done.
+// closeFolders restores the modes that openFolders changed, unless changes have begun.
 func (a *applier) closeFolders() {
 	for _, c := range slices.Backward(a.folders) {
 		if mode, opened := a.found[c]; opened && !a.begun {
@@ -85,9 +85,8 @@ func (a *applier) closeFolders() {
 	}
 }
 
-// tryFolders finds out, before anything can be seen, where names may not be changed:
-// in folders that something is removed from or made in, and which modes may not be.
-// Where a file was staged the first is known already.
+// tryFolders finds out, before any visible change, in which folders names may not be changed
+// and which modes may not be changed. It skips folders in which a file was staged.
 func (a *applier) tryFolders() error {
 	tried := map[string]error{}
 	for _, t := range a.temps {
@@ -131,9 +130,9 @@ func (a *applier) try(c *Change, dir writer.FS, path string) error {
 	return err
 }
 
-// settle gives the folders their modes and makes modes and names durable, the deepest
-// first: a mode may forbid what was done in a folder. One that the plan removes and that
-// stays, for what is in it, gets the mode that it had.
+// settle sets the modes of the folders and makes modes and names durable. It begins with the
+// deepest, because a mode may forbid changes in the folder. A folder that the plan removes and
+// that stays, because it is not empty, gets its old mode.
 func (a *applier) settle() error {
 	modes := map[string]*Change{}
 	for _, c := range a.folders {
@@ -150,7 +149,7 @@ func (a *applier) settle() error {
 func (a *applier) settleOne(path string, c *Change) error {
 	dir, err := a.descent.to(path)
 	if unreachable(err) {
-		return nil // it was removed, which the folder above will say
+		return nil // it was removed; the folder above is synced too
 	}
 	if err != nil {
 		return err
@@ -167,7 +166,7 @@ func (a *applier) settleOne(path string, c *Change) error {
 	return chmodFolder(dir, c.Old.Mode)
 }
 
-// chmodFolder gives an open folder a mode, durably, and makes its names durable.
+// chmodFolder sets the mode of a folder, and makes the mode and the folder's names durable.
 func chmodFolder(dir writer.FS, mode fs.FileMode) error {
 	f, err := dir.OpenFile(".", os.O_RDONLY, 0)
 	if err != nil {
@@ -180,15 +179,15 @@ func chmodFolder(dir writer.FS, mode fs.FileMode) error {
 	return chmod(f, info, mode)
 }
 
-// chmod gives an open file or folder permissions, durably, and closes it. Special bits
-// stay as they are.
+// chmod sets the permissions of an open file or folder, durably, and closes it. Special bits
+// are not changed.
 func chmod(f writer.File, info fs.FileInfo, mode fs.FileMode) error {
 	err := f.Chmod(mode.Perm() | info.Mode()&specialBits)
 	if err == nil && (runtime.GOOS != "windows" || !info.IsDir()) {
 		err = f.Sync()
 	}
 	if info.IsDir() && (errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)) {
-		err = nil // as writer.FS has it of folders
+		err = nil // the file system cannot sync folders, as in writer.FS.SyncDir
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr

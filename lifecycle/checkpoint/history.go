@@ -13,34 +13,34 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// A history has for each path that changed the newest of its changes.
+// A history maps each path that changed to the newest of its changes.
 //
-// The changes of a path are a list that grows at its head. What a rewind brings back has
-// the owners that it had at the rewind's target: a search for owners continues from there.
-// So what happened to a path between two moments are the changes that lead to one of them
-// and not to the other.
+// The changes of a path are a linked list with the newest first. A value that a rewind brought
+// back has the owners that it had at the rewind's target, so a search for owners continues
+// from there. The changes of a path between two moments are those that lead to its value at
+// one of them and not to its value at the other.
 type history map[string]*change
 
-// A change is what happened to a path between two entries.
+// A change is a change of a path between two entries.
 type change struct {
 	span
-	at        *Entry // at the end of the interval: it has what came of the change
+	at        *Entry // at the end of the interval; it has the new value
 	before    *change
-	uncovered bool    // it made nothing, but showed what had been ignored
-	rewind    *Entry  // an entry of the rewind that made it: the span is what need not have been that
-	then      *change // of a rewind: the newest change at its target
+	uncovered bool    // nothing changed, but a path appeared that had been ignored
+	rewind    *Entry  // an entry of the rewind that made it; the span has others that may have made it
+	then      *change // for a rewind: the newest change at its target
 }
 
-// A span is who was at work in a time.
+// A span has the tasks that were active in some intervals.
 type span struct {
 	who    []Active
-	nobody bool // there was a time without a task
-	doubt  bool // several at once, or one that was cut off
+	nobody bool // an interval had no task
+	doubt  bool // an interval had several tasks, or one that ended without an entry
 }
 
 func (x *span) quiet() bool { return len(x.who) == 0 && !x.nobody && !x.doubt }
 
-// made is what led to a value before a change.
+// made returns the change before c on the way to a value.
 func (c *change) made() *change {
 	if c.rewind != nil {
 		return c.then
@@ -48,7 +48,7 @@ func (c *change) made() *change {
 	return c.before
 }
 
-// settled is the newest change that no rewind made of what led to a value.
+// settled returns the newest change on the way to a value that no rewind made.
 func (c *change) settled() *change {
 	for c != nil && c.rewind != nil {
 		c = c.then
@@ -56,8 +56,8 @@ func (c *change) settled() *change {
 	return c
 }
 
-// newest is the newest change of a path but for rewinds that brought back what it was in
-// had, which is nil where that is not known.
+// newest returns the newest change of a path. It skips rewinds that brought back the value of
+// had. had is nil if it is not known.
 func (h history) newest(had history, path string) *change {
 	c := h[path]
 	for had != nil && c != had[path] && c != nil && c.rewind != nil && c.quiet() {
@@ -69,10 +69,10 @@ func (h history) newest(had history, path string) *change {
 	return h[path]
 }
 
-// since are the changes that made what a path is here and not what it was then, the
-// newest first. What a rewind did says nothing where own says that it is the session's, and
-// is somebody else's change otherwise, unless rewinds brought back what the session had.
-// undone says that since then nothing but the session's rewinds touched it.
+// since returns the changes that led to a path's value in h and not to that in then, the newest
+// first. It leaves out rewinds of the session, for which own is true. A rewind of another
+// session counts as its change, unless rewinds brought back the value that the session had.
+// undone reports that since then only the session's rewinds changed the path.
 func (h history) since(then, had history, path string, own func(*Entry) bool) (list []*change, undone bool) {
 	known := map[*change]bool{}
 	for c := then[path]; c != nil; c = c.made() {
@@ -90,7 +90,7 @@ func (h history) since(then, had history, path string, own func(*Entry) bool) (l
 	return list, undone
 }
 
-// add adds the interval that an entry ends.
+// add adds the interval that ends with e.
 func (x *span) add(e *Entry, cut map[Active]bool) {
 	x.nobody = x.nobody || len(e.By) == 0
 	x.doubt = x.doubt || e.Contested()
@@ -102,21 +102,21 @@ func (x *span) add(e *Entry, cut map[Active]bool) {
 	}
 }
 
-// A historian goes through the chain.
+// A historian computes histories from the chain.
 type historian struct {
 	s       *Store
-	entries []*Entry // up to the one that the history is wanted of
+	entries []*Entry // up to the one whose history is wanted
 	tree    *Tree    // of the last one
 	rewinds []rewinding
 	lost    map[*Entry]bool
-	cut     map[Active]bool // tasks that were cut off, nobody knows when
+	cut     map[Active]bool // tasks that ended without an entry, so that it is unknown when
 
 	now  history
-	then map[uint64]history // at the targets of rewinds, and at those wanted
+	then map[uint64]history // histories at the targets of rewinds, and at the wanted entries
 }
 
-// histories are those at the target, at the entry of the number own, nil where that is not
-// known, and at the last of the entries, which has the tree.
+// histories returns the histories at the target, at entry number own (nil if it is not known),
+// and at the last of the entries, whose tree is given.
 func (s *Store) histories(ctx context.Context, entries []*Entry, target *Entry, own uint64, tree *Tree) (then, had, now history, err error) {
 	h := historian{s: s, entries: entries, tree: tree, rewinds: rewindings(entries), lost: map[*Entry]bool{}, cut: map[Active]bool{}}
 	for _, e := range entries {
@@ -139,7 +139,8 @@ func (s *Store) histories(ctx context.Context, entries []*Entry, target *Entry, 
 	}
 }
 
-// walk makes the histories. An error that is one entry's fault names it.
+// walk computes the histories. If an error is caused by one damaged entry, it returns the entry
+// as well.
 func (h *historian) walk(ctx context.Context, target, own uint64) (*Entry, error) {
 	h.now, h.then = history{}, map[uint64]history{target: nil, own: nil}
 	start := target
@@ -150,8 +151,8 @@ func (h *historian) walk(ctx context.Context, target, own uint64) (*Entry, error
 		}
 	}
 	from := slices.IndexFunc(h.entries, func(e *Entry) bool { return e.Number >= start })
-	var seen *Entry    // the newest whose tree can be read
-	var since []*Entry // that one, with other files: that can be seen of removed ones as well
+	var seen *Entry    // the newest entry so far whose tree can be read
+	var since []*Entry // later entries with another root, which even removed entries have
 	for i, e := range h.entries[from:] {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("plan a rewind: %w", context.Cause(ctx))
@@ -184,7 +185,7 @@ func (h *historian) treeOf(e *Entry) *Tree {
 	return h.s.Tree(e.Root)
 }
 
-// span is who was at work in the intervals that end with some entries, up to one.
+// span returns the span of the intervals that end with some entries, up to number until.
 func (h *historian) span(ends []*Entry, until uint64) (x span) {
 	for _, e := range ends {
 		if e.Number <= until {
@@ -194,16 +195,16 @@ func (h *historian) span(ends []*Entry, until uint64) (x span) {
 	return x
 }
 
-// during are the rewindings that the newest interval before an entry is in, and whose
-// target's history is known.
+// during returns the rewindings that include the interval before an entry, and whose target's
+// history is known.
 func (h *historian) during(e *Entry) []rewinding {
 	return slices.DeleteFunc(slices.Clone(h.rewinds), func(w rewinding) bool {
 		return w.begin >= e.Number || w.end < e.Number || h.then[w.by.Target] == nil
 	})
 }
 
-// step adds what changed from one entry to a later one, in the intervals that end with
-// some entries.
+// step adds the changes from one entry to a later one, in the intervals that end with some
+// entries.
 func (h *historian) step(a, b *Entry, ends []*Entry) error {
 	all, rewinds := h.span(ends, b.Number), h.during(b)
 	for i, w := range rewinds {
@@ -215,7 +216,7 @@ func (h *historian) step(a, b *Entry, ends []*Entry) error {
 			if err != nil {
 				return err
 			}
-			if known && same(f, next) { // the owner comes back with the value
+			if known && same(f, next) { // the value gets its owners at the target back
 				h.now[path] = &change{span: h.span(ends, w.begin), at: b, before: h.now[path], rewind: w.by, then: h.then[w.by.Target][path]}
 				return nil
 			}
@@ -225,7 +226,7 @@ func (h *historian) step(a, b *Entry, ends []*Entry) error {
 		if next == nil || unknown(next) || old != nil && !unknown(old) {
 			return nil
 		}
-		if unknown(old) { // what happened to it meanwhile nobody saw
+		if unknown(old) { // its changes meanwhile were not recorded
 			why := files.Reason(old.Target)
 			c.uncovered = why == files.Ignored || why == files.Nested
 			c.doubt = true
@@ -237,7 +238,7 @@ func (h *historian) step(a, b *Entry, ends []*Entry) error {
 	})
 }
 
-// blame says which of the entries of a step cannot be read, nil where it is no entry's fault.
+// blame returns the entry of a step that cannot be read, or nil if all can.
 func (h *historian) blame(a, b *Entry, err error) *Entry {
 	if writer.ClassOf(err) != writer.ClassCorrupt && !errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -273,15 +274,15 @@ func (h *historian) byNumber(n uint64) *Entry {
 	return nil
 }
 
-// A rewinding is the time in which a rewind changed files: that of the entries after begin
-// up to end. Other sessions' may be among them, and a crash.
+// A rewinding is the time in which a rewind changed files: the intervals of the entries after
+// begin up to end. Entries of other sessions may be among them.
 type rewinding struct {
-	by         *Entry // at its end, or at its begin where it is not finished
+	by         *Entry // the entry at its end, or at its begin if it is not finished
 	begin, end uint64
 	back       *Tree // at its target
 }
 
-// rewindings are those that the entries tell of, the last to end at the end.
+// rewindings returns the rewindings among the entries, in the order of their ends.
 func rewindings(entries []*Entry) (all []rewinding) {
 	begun, newest := map[uint64]bool{}, map[string]*Entry{}
 	for _, e := range entries {

@@ -13,7 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// A sighting is what a look found.
+// A sighting is the result of a look.
 type sighting struct {
 	entry    *Entry // without an ID
 	snapshot *files.Snapshot
@@ -24,12 +24,12 @@ type sighting struct {
 type looker struct {
 	s     *Store
 	batch *blob.Batch
-	tree  *Tree // that is built; its root is set at the end
+	tree  *Tree // the new tree; its root is set at the end
 }
 
-// look looks at the work tree, stores what is new under the hold, which may be nil, and
-// makes the entry that comes after those of a chain. base is what is known of the files,
-// and known the tree that it is stored as.
+// look looks at the work tree, stores what is new, and makes the next entry of a chain. With a
+// nil hold it stores nothing. base is the snapshot before, and known the tree that it was
+// stored as.
 func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, base *files.Snapshot, known *Tree) (*sighting, error) {
 	l := &looker{s: s, tree: s.Tree(blob.Hash{})}
 	if hold != nil {
@@ -46,7 +46,7 @@ func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, 
 	} else if meta.Reason == BeforeTask {
 		e.Active = []Active{{Session: meta.Session, Task: meta.Task, Begun: e.Number}}
 	}
-	e.Cut = e.Cut || c.tail > 0 // nobody knows what was there
+	e.Cut = e.Cut || c.tail > 0 // the damaged lines may have been entries
 
 	snapshot, rules, err := l.take(ctx, c, e, base, known)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, 
 	return &sighting{entry: e, snapshot: snapshot, tree: l.tree}, nil
 }
 
-// count notes how many files and bytes a snapshot has.
+// count sets the numbers of files and bytes of a snapshot.
 func (e *Entry) count(snapshot *files.Snapshot) {
 	for i := range snapshot.Files {
 		if f := &snapshot.Files[i]; !f.Mode.IsDir() {
@@ -94,7 +94,7 @@ func (e *Entry) count(snapshot *files.Snapshot) {
 	}
 }
 
-// changed counts what differs from the newest entry whose objects are there.
+// changed returns the number of changes since the newest entry that was not removed.
 func (l *looker) changed(c *chain) (int, error) {
 	before := l.s.Tree(blob.Hash{})
 	if e := c.live(anyEntry); e != nil {
@@ -106,8 +106,8 @@ func (l *looker) changed(c *chain) (int, error) {
 
 func anyEntry(*Entry) bool { return true }
 
-// take takes a snapshot, and returns it with the rules at it. What the rules in force are
-// follows from those that are found, so it looks twice where that changed.
+// take takes a snapshot, and returns it with its rules. The rules in force depend on the rules
+// that are found, so it looks again if they change.
 func (l *looker) take(ctx context.Context, c *chain, e *Entry, base *files.Snapshot, known *Tree) (*files.Snapshot, *Rules, error) {
 	s := l.s
 	var goal *Rules
@@ -142,8 +142,8 @@ func (l *looker) take(ctx context.Context, c *chain, e *Entry, base *files.Snaps
 	return l.scan(ctx, base, opts, prev == nil, func(found *files.Rules) *files.Rules { return inForce(was, found, task, goal) })
 }
 
-// scan takes a snapshot, and others while the rules that follow from what it finds are not
-// those that it was taken with. once takes one only.
+// scan takes a snapshot. It takes another one, at most maxScans in all, while the rules that
+// follow from a snapshot are not those that it was taken with. With once it takes only one.
 func (l *looker) scan(ctx context.Context, from *files.Snapshot, opts files.Options, once bool, force func(found *files.Rules) *files.Rules) (*files.Snapshot, *Rules, error) {
 	for n := 1; ; n++ {
 		snapshot, err := files.Take(ctx, l.s.tree, from, opts)
@@ -161,7 +161,8 @@ func (l *looker) scan(ctx context.Context, from *files.Snapshot, opts files.Opti
 	}
 }
 
-// inAny says of a path whether one of some trees has it, or had it and found it ignored.
+// inAny returns a function that reports whether one of some trees has a path, or had it and
+// found it ignored.
 func inAny(trees []*Tree) func(path string) bool {
 	return func(path string) bool {
 		for _, t := range trees {
@@ -174,8 +175,8 @@ func inAny(trees []*Tree) func(path string) bool {
 	}
 }
 
-// storing stores contents as they are hashed. Those of base are stored already, where
-// there is a tree of it.
+// storing returns a hash function for [files.Options] that stores each content. The contents of
+// base are stored already if known is not empty.
 func (l *looker) storing(base *files.Snapshot, known *Tree) func(context.Context, string, io.Reader) (blob.Hash, int64, error) {
 	return func(_ context.Context, path string, r io.Reader) (blob.Hash, int64, error) {
 		var stored blob.Hash
@@ -186,7 +187,7 @@ func (l *looker) storing(base *files.Snapshot, known *Tree) func(context.Context
 	}
 }
 
-// put stores a content, if it is not there.
+// put stores a content unless it is stored.
 func (l *looker) put(r io.Reader, stored blob.Hash) (blob.Hash, int64, error) {
 	h, n, err := l.batch.Put(r, stored)
 	if h != stored {
@@ -195,7 +196,7 @@ func (l *looker) put(r io.Reader, stored blob.Hash) (blob.Hash, int64, error) {
 	return h, n, err
 }
 
-// keepFolder stores a folder, or keeps it for the tree of a look.
+// keepFolder stores a folder. Without a batch it holds the folder in memory.
 func (l *looker) keepFolder(items []item, stored blob.Hash) (blob.Hash, error) {
 	data, err := encodeFolder(items)
 	if err != nil {
@@ -215,7 +216,7 @@ func (l *looker) keepFolder(items []item, stored blob.Hash) (blob.Hash, error) {
 	return h, err
 }
 
-// keepRules stores the rules of an entry, if they are not those of the one before.
+// keepRules stores the rules of an entry, unless they equal those of the entry before.
 func (l *looker) keepRules(c *chain, rules *Rules) (blob.Hash, error) {
 	if prev := c.live(anyEntry); prev != nil {
 		was, err := l.s.Rules(prev)

@@ -12,15 +12,14 @@ import (
 // A lister reads the folders of a plan, each once.
 type lister struct {
 	a     *applier
-	temps map[string]bool            // names of what an Apply that was cut off may have left
-	names map[string]map[string]bool // by folder
-	known map[string]bool            // whether a path is there, under just that name
+	temps map[string]bool            // temporary names that an interrupted Apply may have left
+	names map[string]map[string]bool // the names in each folder
+	known map[string]bool            // whether a path exists under exactly this name
 }
 
-// list removes what an Apply that was cut off left in the folders of the plan, and finds
-// the paths that have another name on the disk, where names fold. A change that wants
-// such a path waits for the removal of the other name, if the plan has it. If not,
-// nothing is done to either.
+// list removes the temporary files of an interrupted Apply from the folders of the plan. It
+// also finds paths that have another spelling on the disk. A change that wants such a path
+// waits for the removal of the other name, if the plan has that; if not, both are retained.
 func (a *applier) list() error {
 	a.descent.folded = map[string]string{}
 	l := &lister{a: a, temps: map[string]bool{}, names: map[string]map[string]bool{}, known: map[string]bool{".": true}}
@@ -29,7 +28,7 @@ func (a *applier) list() error {
 	}
 	for _, c := range a.changes {
 		_, err := l.there(c.Path)
-		if err != nil && !(a.plan.Permitted && writer.ClassOf(err) == writer.ClassDenied) { // which look will report
+		if err != nil && !(a.plan.Permitted && writer.ClassOf(err) == writer.ClassDenied) { // look reports a denied path
 			return a.failed(c.Path, err)
 		}
 	}
@@ -58,7 +57,7 @@ func (a *applier) list() error {
 	return nil
 }
 
-// underOne says that a path or one above it is in a set.
+// underOne reports whether a path or a folder above it is in a set.
 func underOne(set map[string]bool, path string) bool {
 	for ; path != "."; path = parent(path) {
 		if set[path] {
@@ -68,8 +67,8 @@ func underOne(set map[string]bool, path string) bool {
 	return false
 }
 
-// there says whether a path is there under just that name, and notes which one it finds
-// in its place.
+// there reports whether a path exists under exactly this name. If another spelling is found, it
+// is added to folded.
 func (l *lister) there(path string) (bool, error) {
 	is, known := l.known[path]
 	if known {
@@ -110,7 +109,7 @@ func (l *lister) in(dir, name, path string) (bool, error) {
 	return false, nil
 }
 
-// read lists a folder and removes the leftovers in it.
+// read lists a folder and removes the temporary files in it.
 func (l *lister) read(at writer.FS, dir string) error {
 	entries, err := at.ReadDir(".")
 	l.names[dir] = make(map[string]bool, len(entries))
@@ -125,7 +124,7 @@ func (l *lister) read(at writer.FS, dir string) error {
 	return err
 }
 
-// Reserved says whether a path leads to or into what is never touched.
+// Reserved reports whether a path is or is beneath a .git or .lopen, which is never changed.
 func Reserved(path string) bool {
 	return slices.ContainsFunc(strings.Split(path, "/"), func(name string) bool {
 		return strings.EqualFold(name, ".git") || strings.EqualFold(name, ".lopen")

@@ -14,7 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// A folder is an object of these bytes, and there are no others for the same folder:
+// A folder has exactly one encoding as an object:
 //
 //	"tree 1\n"
 //	for each name, in ascending order of bytes:
@@ -31,7 +31,7 @@ const (
 	// maxObject bounds a folder's object, in bytes, and maxItems the names in it.
 	maxObject = 64 << 20
 	maxItems  = files.DefaultMaxFiles
-	// maxDepth bounds how deep folders are nested: those of a snapshot, and the root.
+	// maxDepth bounds the nesting of folders: that of a snapshot, and one for the root.
 	maxDepth = 257
 )
 
@@ -43,10 +43,10 @@ const (
 	kindUnknown = '?'
 )
 
-// reasons are those of an unknown item; their places in the list are in objects.
+// reasons are the reasons of an unknown item. Objects have the index in this list.
 var reasons = []files.Reason{files.Special, files.TooLarge, files.TooDeep, files.Unreadable, files.Unstable, files.Symlinked, files.Ignored, files.Nested}
 
-// readObject reads an object that an entry needs: one that is not there is damage.
+// readObject reads an object that an entry needs. A missing object is an error of class corrupt.
 func readObject(blobs *blob.Store, h blob.Hash, limit int64) ([]byte, error) {
 	data, err := blobs.Read(h, limit)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +65,7 @@ type item struct {
 	text string      // a symlink's target, or why something is unknown
 }
 
-// fits says whether an item can be in an object.
+// fits returns an error if an item cannot be in an object.
 func (it *item) fits() error {
 	clean, err := files.CleanPath(it.name)
 	switch {
@@ -81,7 +81,7 @@ func (it *item) fits() error {
 	return nil
 }
 
-// encodeFolder makes the object of a folder's items, which are sorted by name.
+// encodeFolder encodes the items of a folder, which must be sorted by name.
 func encodeFolder(items []item) ([]byte, error) {
 	size := len(treeMagic)
 	for i := range items {
@@ -116,8 +116,8 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// decodeFolder reads what encodeFolder makes, and nothing else. The error wraps
-// envelope.ErrFutureVersion where a newer version made it.
+// decodeFolder decodes what encodeFolder returns and nothing else. The error wraps
+// envelope.ErrFutureVersion if a newer version wrote the object.
 func decodeFolder(data []byte) ([]item, error) {
 	if err := checkMagic(data); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func decodeFolder(data []byte) ([]item, error) {
 	return items, nil
 }
 
-// checkMagic says whether an object is a folder of this version.
+// checkMagic returns an error if an object is not a folder of this version.
 func checkMagic(data []byte) error {
 	switch {
 	case bytes.HasPrefix(data, []byte(treeMagic)):
@@ -164,7 +164,7 @@ func checkMagic(data []byte) error {
 	return errors.New("it is no folder")
 }
 
-// An objectReader cuts an object into its parts. Once bad, it returns zeros.
+// An objectReader reads the parts of an object. Once bad is set, it returns zeros.
 type objectReader struct {
 	data []byte
 	bad  bool
@@ -182,7 +182,7 @@ func (c *objectReader) bytes(n int) []byte {
 
 func (c *objectReader) uvarint() int64 {
 	v, n := binary.Uvarint(c.data)
-	if n <= 0 || v > 1<<62 || n > 1 && c.data[n-1] == 0 { // a longer form than need be
+	if n <= 0 || v > 1<<62 || n > 1 && c.data[n-1] == 0 { // not the shortest form
 		c.bad = true
 		return 0
 	}

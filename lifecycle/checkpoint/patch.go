@@ -23,22 +23,21 @@ const (
 	MaxPatch = 1 << 20
 	// maxPatchText bounds the text of one patch, in bytes.
 	maxPatchText = 1 << 20
-	// sniff is how much of a content is looked at for a NUL, which makes it binary, as
-	// git has it.
+	// sniff is the number of bytes that are searched for a NUL. A content with a NUL there is
+	// binary, as in git.
 	sniff  = 8000
 	around = 3 // lines of context
 )
 
-// Lines is what a change is in numbers.
+// Lines is the size of a change in lines.
 type Lines struct {
 	Added   int  `json:"added"`
 	Deleted int  `json:"deleted"`
-	Binary  bool `json:"binary"` // or too large to compare: both numbers are 0
+	Binary  bool `json:"binary"` // binary or too large to compare; both numbers are 0
 }
 
-// Lines counts the lines that differ; nil stands for no file. Contents are looked
-// for among the blobs, then in the project, where only what has the fingerprint's
-// hash counts.
+// Lines counts the lines that differ. nil means no file. It reads contents from the blobs or,
+// if they are not stored, from the project if the file there has the fingerprint's hash.
 func (s *Store) Lines(from, to *files.Fingerprint) (Lines, error) {
 	a, b, why, err := s.sides(from, to)
 	if err != nil || why != "" {
@@ -60,9 +59,9 @@ func lines(s string) int {
 	return n
 }
 
-// Patch is the unified diff of one path, with git's lines for modes and for what
-// is created, deleted or moved; nil stands for no file. Binary and very large
-// contents are only reported to differ. Contents are found as by Lines.
+// Patch returns the unified diff of one path, with git's lines for modes and for a file that
+// was created, deleted or moved. nil means no file. For binary and very large contents it only
+// says that they differ. It reads contents as Lines does.
 func (s *Store) Patch(from, to *files.Fingerprint) (string, error) {
 	var b strings.Builder
 	oldName, newName := "/dev/null", "/dev/null"
@@ -116,7 +115,7 @@ func (s *Store) unified(oldName, newName string, from, to *files.Fingerprint) (s
 	return text, nil
 }
 
-// sides are the contents, or why they are not compared by lines.
+// sides returns both contents, or why they are not compared line by line.
 func (s *Store) sides(from, to *files.Fingerprint) (a, b, why string, err error) {
 	for _, f := range []*files.Fingerprint{from, to} {
 		if f != nil && f.Mode.IsRegular() && f.Size > MaxPatch {
@@ -137,7 +136,7 @@ func (s *Store) sides(from, to *files.Fingerprint) (a, b, why string, err error)
 	return string(old), string(next), "", nil
 }
 
-// text is a content; of a symlink its target, of a folder nothing.
+// text returns the content of a file or the target of a symlink, and nil for a folder.
 func (s *Store) text(f *files.Fingerprint) ([]byte, error) {
 	switch {
 	case f == nil || f.Mode.IsDir():
@@ -152,11 +151,11 @@ func (s *Store) text(f *files.Fingerprint) ([]byte, error) {
 	return data, err
 }
 
-// Content opens the content of a file that a checkpoint has. What is read is verified: an
-// error at its end says that it is damaged.
+// Content opens the content of a file in a checkpoint. The content is verified while it is
+// read: if it is damaged, the last Read returns an error.
 func (s *Store) Content(f *files.Fingerprint) (io.ReadCloser, error) { return s.blobs.Open(f.Hash) }
 
-// fromTree reads what was never stored: a file as the project has it.
+// fromTree reads a content that is not stored from the project.
 func (s *Store) fromTree(f *files.Fingerprint) ([]byte, error) {
 	c := descent{root: s.tree}
 	defer c.cut(0)
@@ -177,7 +176,7 @@ func (s *Store) fromTree(f *files.Fingerprint) ([]byte, error) {
 
 func isBinary(b []byte) bool { return bytes.IndexByte(b[:min(len(b), sniff)], 0) >= 0 }
 
-// quote makes a path fit for a line of text, when it is not so by itself.
+// quote quotes a path unless it is printable without quotes and backslashes.
 func quote(path string) string {
 	fits := utf8.ValidString(path)
 	for _, r := range path {
@@ -189,7 +188,7 @@ func quote(path string) string {
 	return strconv.Quote(path)
 }
 
-// modeText is a type and mode as a patch has them.
+// modeText returns the type and mode of a file for a patch.
 func modeText(f *files.Fingerprint) string {
 	kind := "file"
 	switch f.Mode.Type() {

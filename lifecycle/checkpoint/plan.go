@@ -13,32 +13,31 @@ type Kind string
 
 // The kinds.
 const (
-	KindCreate    Kind = "create"    // nothing is there
-	KindOverwrite Kind = "overwrite" // another content or type is there
+	KindCreate    Kind = "create"    // there is nothing now
+	KindOverwrite Kind = "overwrite" // there is another content or type
 	KindDelete    Kind = "delete"
 	KindMode      Kind = "mode"     // only the permissions differ
-	KindRetarget  Kind = "retarget" // a symlink with another target is there
+	KindRetarget  Kind = "retarget" // there is a symlink with another target
 )
 
 // A Change is one step of a [Plan].
 type Change struct {
 	Kind Kind   `json:"kind"`
 	Path string `json:"path"`
-	// Old is what stands when the plan is made, New what is to stand: nil where there
-	// is nothing.
+	// Old is what is there when the plan is made, New what the plan wants; nil means nothing.
 	Old *files.Fingerprint `json:"-"`
 	New *files.Fingerprint `json:"-"`
-	// At is the number of a checkpoint that has Old, which may be the one that a preview
-	// is for.
+	// At is the number of a checkpoint that has Old. In a preview it may be the number of the
+	// entry that Look returned.
 	At uint64 `json:"at"`
 }
 
-// Why says why a path is left as it is although the target has it otherwise.
+// Why is why a path is left as it is although it differs from the target.
 type Why string
 
 // The reasons.
 const (
-	Foreign   Why = "changed by somebody else" // By says who, and since when
+	Foreign   Why = "changed by somebody else" // By says who
 	Contested Why = "changed while several tasks, or one that was cut off, were at work"
 	Ignored   Why = "ignored" // by the rules at the target, or that a person made since
 	Uncovered Why = "only a change of ignore rules shows it"
@@ -46,9 +45,9 @@ const (
 	Nested    Why = "in another repository"
 	Unknown   Why = "not readable"
 	Blocked   Why = "in the way is what is kept"
-	// Meanwhile is found by Apply: it is not what it was when the plan was made.
+	// Meanwhile is set by Apply: the path changed after the plan was made.
 	Meanwhile Why = "changed since the plan was made"
-	// Denied is found by Apply, of a [Plan.Permitted].
+	// Denied is set by Apply if [Plan.Permitted] is set.
 	Denied Why = "the system does not allow it"
 )
 
@@ -57,32 +56,32 @@ type Retained struct {
 	Path string `json:"path"`
 	Why  Why    `json:"why"`
 	By   string `json:"by,omitempty"` // who: "session task", "session's rewind", "nobody's task", several separated by ", "
-	At   uint64 `json:"at,omitempty"` // the checkpoint that has what was changed: the newest with a foreign change
+	At   uint64 `json:"at,omitempty"` // number of the checkpoint after the newest foreign change
 }
 
 // RewindOptions say what a rewind may change.
 type RewindOptions struct {
-	Paths     []string // these and what is beneath them; nil is everything
-	Contested bool     // also what is contested between the session's tasks and others
-	Force     bool     // also what somebody else changed; never deletes what is only somebody else's
-	// Permitted leaves alone, and reports, what the system does not allow to be changed.
-	// Without it that is an error.
+	Paths     []string // these paths and everything beneath them; nil means all
+	Contested bool     // also paths that are contested between the session's tasks and others
+	Force     bool     // also paths that others changed; paths that only others made are not deleted
+	// Permitted makes Apply retain and report paths that the system does not allow to be
+	// changed. Without it such a path is an error.
 	Permitted bool
 }
 
-// A Plan is what a rewind does. It is immutable, and a function of the chain up to the
-// entry that it was made for, so that it can be made again after a crash.
+// A Plan is what a rewind does. It is immutable. It depends only on the chain up to the entry
+// that it was made for, so that it can be made again after a crash.
 type Plan struct {
 	Changes   []Change   // sorted by Path
 	Retained  []Retained // sorted by Path
 	Permitted bool
-	// Later says that the repository's HEAD or branch is another one than at the target.
+	// Later says that the repository's HEAD or branch differs from that at the target.
 	Later bool
-	id    string               // of the rewind: names its temporary files
+	id    string               // of the rewind's entry; its temporary names are derived from it
 	shut  []*files.Fingerprint // see shutFolders
 }
 
-// Bytes is how many bytes of content are written, for the room that it takes.
+// Bytes returns the number of bytes of content that Apply will write.
 func (p *Plan) Bytes() (n int64) {
 	for _, c := range p.Changes {
 		if c.stages() && c.New.Mode.IsRegular() {
@@ -92,12 +91,13 @@ func (p *Plan) Bytes() (n int64) {
 	return n
 }
 
-// stages says whether a file or symlink is made under a temporary name first.
+// stages reports whether a file or symlink is first made under a temporary name.
 func (c *Change) stages() bool {
 	return c.New != nil && !c.New.Mode.IsDir() && c.Kind != KindMode
 }
 
-// same says whether nothing that a checkpoint keeps differs; nil is nothing.
+// same reports whether two fingerprints are equal in all that a checkpoint records; nil means
+// no file.
 func same(a, b *files.Fingerprint) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -105,9 +105,9 @@ func same(a, b *files.Fingerprint) bool {
 	return a.Mode == b.Mode && a.Hash == b.Hash
 }
 
-// Plan says what it takes to bring the work tree from now to the target, for the session
-// whose line ends with the entry of the number last, 0 for none. now and its tree are the
-// entry that was made for the rewind, or for a preview what [Store.Look] returned.
+// Plan plans a rewind of the work tree from now to the target, for the session whose line ends
+// with entry number last; 0 means none. now and its tree are those of the entry that was made
+// before the rewind or, for a preview, what [Store.Look] returned.
 func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last uint64, opts RewindOptions) (*Plan, error) {
 	p := planner{now: now, opts: opts, differ: map[string]differing{}, changes: map[string]Change{}, retained: map[string]Retained{}}
 	if err := p.read(ctx, s, target, tree, last); err != nil {

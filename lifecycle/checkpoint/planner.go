@@ -9,28 +9,28 @@ import (
 	"github.com/lopen-dev/lopen/cache/files"
 )
 
-// A planner makes one Plan. It knows the paths that differ only.
+// A planner makes one Plan. It has only the paths that differ.
 type planner struct {
 	now        *Entry
 	opts       RewindOptions
 	line       map[uint64]bool
 	until      map[string]uint64 // the newest entry on the line of each session
-	then, is   history
-	had        history        // at the session's newest entry before, nil where that is not known
-	rules      []*files.Rules // in force at the target and now
-	first      *Tree          // of the oldest entry on the line that is there, nil without one
-	firstRules *files.Rules   // in force there
+	then, is   history           // at the target and now
+	had        history           // at the session's newest entry before now; nil if it is not known
+	rules      []*files.Rules    // in force at the target and now
+	first      *Tree             // of the oldest entry on the line that was not removed, or nil
+	firstRules *files.Rules      // in force at that entry
 
 	differ   map[string]differing
-	order    []string // the paths of differ, folders before what is in them
+	order    []string // the paths of differ, a folder before its contents
 	changes  map[string]Change
 	retained map[string]Retained
 }
 
-// differing is what stands now, and what stood at the target.
+// differing is what a path is now, and what it was at the target.
 type differing struct{ now, was *files.Fingerprint }
 
-// read reads what the decisions depend on.
+// read reads everything that the decisions depend on.
 func (p *planner) read(ctx context.Context, s *Store, target *Entry, tree *Tree, last uint64) error {
 	entries, _, err := s.List()
 	if err != nil {
@@ -70,7 +70,7 @@ func (p *planner) read(ctx context.Context, s *Store, target *Entry, tree *Tree,
 	return nil
 }
 
-// decide says what becomes of a path that differs.
+// decide adds a path that differs to the changes or to the retained paths.
 func (p *planner) decide(path string, now, was *files.Fingerprint) error {
 	if p.opts.Paths != nil && !slices.ContainsFunc(p.opts.Paths, func(in string) bool { return in == "." || path == in || strings.HasPrefix(path, in+"/") }) {
 		return nil
@@ -94,11 +94,11 @@ func (p *planner) decide(path string, now, was *files.Fingerprint) error {
 	return nil
 }
 
-// own says whether an entry is the session's.
+// own reports whether an entry belongs to the session or its line.
 func (p *planner) own(e *Entry) bool { return p.line[e.Number] || e.Session == p.now.Session }
 
-// hidden keeps what rules that no task made ignore, and what one of the trees does not
-// know.
+// hidden retains paths that are ignored by the rules in force, and paths that one of the trees
+// could not record.
 func (p *planner) hidden(path string, now, was *files.Fingerprint) Retained {
 	dir := isDir(now) || isDir(was)
 	if slices.ContainsFunc(p.rules, func(r *files.Rules) bool { return r.Ignored(path, dir) }) {
@@ -119,8 +119,8 @@ func (p *planner) hidden(path string, now, was *files.Fingerprint) Retained {
 	return Retained{Path: path}
 }
 
-// others keeps what not the session's own tasks alone changed since the target, and says
-// who did.
+// others retains a path unless only the session's own tasks changed it since the target, and
+// says who else did.
 func (p *planner) others(path string, nodes []*change, deletes bool) Retained {
 	k := Retained{Path: path}
 	var blamed []*change
@@ -139,14 +139,14 @@ func (p *planner) others(path string, nodes []*change, deletes bool) Retained {
 	return k
 }
 
-// share is how many of those who may have made a change are the session's own tasks, and
-// whether somebody else may have made it as well.
+// share returns how many of the tasks that may have made a change are the session's own, and
+// whether somebody else may have made it too.
 func (p *planner) share(c *change) (int, bool) {
 	mine, doubt := 0, c.doubt || c.nobody || p.othersRewind(c)
 	for _, a := range c.who {
 		if p.line[a.Begun] {
 			mine++
-			doubt = doubt || c.at.Number > p.until[a.Session] // that session may have worked on
+			doubt = doubt || c.at.Number > p.until[a.Session] // that session may have continued
 		}
 	}
 	return mine, doubt
@@ -154,7 +154,8 @@ func (p *planner) share(c *change) (int, bool) {
 
 func (p *planner) othersRewind(c *change) bool { return c.rewind != nil && !p.own(c.rewind) }
 
-// blames says in k why a change keeps its path. It returns false where it does not.
+// blames sets in k why a change makes its path retained. It returns false if the change does
+// not.
 func (p *planner) blames(k *Retained, c *change, mine int, doubt bool) bool {
 	switch {
 	case c.uncovered:
@@ -169,7 +170,7 @@ func (p *planner) blames(k *Retained, c *change, mine int, doubt bool) bool {
 	return true
 }
 
-// names says who made changes, each once.
+// names returns a text with everybody who made the changes, each once.
 func (p *planner) names(changes []*change) string {
 	var who []string
 	add := func(one string) {
@@ -193,7 +194,7 @@ func (p *planner) names(changes []*change) string {
 	return strings.Join(who, ", ")
 }
 
-// early keeps what stood, recorded or ignored, before the session's first task.
+// early retains paths that existed, recorded or ignored, before the session's first task.
 func (p *planner) early(path string, dir bool) (Why, error) {
 	if p.first == nil {
 		return "", nil
@@ -226,9 +227,9 @@ func (p *planner) change(path string, from, to *files.Fingerprint) Change {
 	return c
 }
 
-// settle makes the changes fit each other and what stays: a folder that something
-// is created in is created as well, and what cannot be done because of a path that
-// is kept is kept too.
+// settle makes the changes consistent with each other and with the retained paths. A folder in
+// which something is created is created as well. A change that a retained path prevents is
+// dropped.
 func (p *planner) settle() {
 	holds := p.holding()
 	for _, file := range p.order {
@@ -236,7 +237,7 @@ func (p *planner) settle() {
 		switch {
 		case !ok:
 		case isDir(c.Old) && holds[file] && c.New == nil:
-			delete(p.changes, file) // it stays for what is in it
+			delete(p.changes, file) // the folder stays, because something in it stays
 		case isDir(c.Old) && holds[file] && !c.New.Mode.IsDir(), c.New != nil && !p.reachable(file):
 			delete(p.changes, file)
 			p.retained[file] = Retained{Path: file, Why: Blocked}
@@ -244,7 +245,7 @@ func (p *planner) settle() {
 	}
 }
 
-// holding are the folders in which something stays.
+// holding returns the folders in which something stays.
 func (p *planner) holding() map[string]bool {
 	holds := map[string]bool{}
 	for _, file := range p.order {
@@ -259,8 +260,8 @@ func (p *planner) holding() map[string]bool {
 	return holds
 }
 
-// reachable says whether the folders above a path are or will be there, and adds
-// those that are to be created: somebody removed them since, with what was in them.
+// reachable reports whether the folders above a path exist or will exist. It adds changes that
+// create folders which were removed since the target.
 func (p *planner) reachable(file string) bool {
 	for i, r := range file {
 		if r != '/' {

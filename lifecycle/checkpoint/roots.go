@@ -13,17 +13,17 @@ import (
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// kindRules is the kind of a node that is the rules of an entry.
+// kindRules is the kind of a node with the rules of an entry.
 const kindRules = 'r'
 
-// A node is an object in the part that it plays: a file's content may have the bytes of a
-// folder's object, and names nothing all the same.
+// A node is an object with its kind. The kind is needed because a file's content may have the
+// bytes of a folder's object and must not be read as a folder.
 type node struct {
 	kind byte // kindFile for every content
 	hash blob.Hash
 }
 
-// nodes are the two objects that an entry names.
+// nodes returns the two objects that an entry names.
 func (e *Entry) nodes() [2]node { return [2]node{{kindRules, e.Rules}, {kindFolder, e.Root}} }
 
 // below returns the objects that a node names.
@@ -47,7 +47,7 @@ func (t *Tree) below(n node) (all []node, err error) {
 	return nil, nil
 }
 
-// walk calls visit with a node and, where that returns true, with those below it.
+// walk calls visit with a node and, if visit returns true, with the nodes below it.
 func (t *Tree) walk(n node, depth int, visit func(node) bool) error {
 	if !visit(n) {
 		return nil
@@ -67,9 +67,9 @@ func (t *Tree) walk(n node, depth int, visit func(node) bool) error {
 	return nil
 }
 
-// Objects calls visit with the hash of each object that an entry needs: its rules, and
-// from the root down its folders and the contents of its files. It goes into a folder
-// only where visit returned true. The error is that of a tree that cannot be read.
+// Objects calls visit with the hash of each object that an entry needs: its rules, its folders
+// from the root down, and the contents of its files. It descends into an object only if visit
+// returned true. It returns an error if a tree cannot be read.
 func (s *Store) Objects(e *Entry, visit func(blob.Hash) bool) error {
 	for _, n := range e.nodes() {
 		if err := s.Tree(e.Root).walk(n, 1, func(n node) bool { return visit(n.hash) }); err != nil {
@@ -79,10 +79,10 @@ func (s *Store) Objects(e *Entry, visit func(blob.Hash) bool) error {
 	return nil
 }
 
-// Roots adds the hashes of all objects that an entry of any chain in dir needs, for
-// [blob.Store.Sweep], which calls it under its lock. An entry needs its objects until
-// its removal is durable. The error is that of a tree that cannot be read, which is no
-// entry's fault alone, or of a chain of a newer version: nothing may be swept then.
+// Roots adds the hashes of all objects that an entry of any chain in dir needs to into. It is
+// for [blob.Store.Sweep], which calls it under its lock. An entry needs its objects until its
+// removal is durable. Roots returns an error if a tree cannot be read or a chain is of a newer
+// version; then nothing may be swept.
 func Roots(dir writer.FS, blobs *blob.Store, into map[blob.Hash]struct{}) error {
 	names, err := dir.ReadDir(".")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,9 +115,10 @@ func Roots(dir writer.FS, blobs *blob.Store, into map[blob.Hash]struct{}) error 
 	return nil
 }
 
-// readChains are the entries of all chains that were not removed. Under the lock no line
-// is written that is not synced. Afterwards it is free: the caller keeps out who makes an
-// entry, and one that is removed meanwhile only keeps what it needed.
+// readChains returns the entries of all chains that were not removed. It reads them under the
+// chains' lock, so that no unsynced append is in progress. The lock need not be held longer:
+// the caller's sweep excludes new entries, and the objects of an entry that is removed
+// meanwhile just stay until the next sweep.
 func readChains(dir writer.FS, names []fs.DirEntry) (entries []*Entry, err error) {
 	lock, err := writer.LockWait(context.Background(), dir, lockName, writer.Self("sweep of checkpoints"))
 	if err != nil {
@@ -141,8 +142,8 @@ func readChains(dir writer.FS, names []fs.DirEntry) (entries []*Entry, err error
 	return entries, nil
 }
 
-// readChain reads a chain whose lock the caller has, and makes what it read durable: who
-// appended it may have been killed before that.
+// readChain reads a chain and makes what it read durable, because the process that appended it
+// may have been killed before its sync. The caller has the chain's lock.
 func readChain(dir writer.FS, name string) (*chain, error) {
 	path := filepath.Join(dir.Name(), name)
 	f, _, err := writer.OpenRegular(dir, "read checkpoints", name, os.O_RDWR)
@@ -164,7 +165,8 @@ func readChain(dir writer.FS, name string) (*chain, error) {
 	return c, nil
 }
 
-// Unseen says of each hash whether it is the first time, for [Store.Objects].
+// Unseen returns a visit function for [Store.Objects] that is true the first time for each
+// hash.
 func Unseen(seen map[blob.Hash]struct{}) func(blob.Hash) bool {
 	return func(h blob.Hash) bool {
 		_, known := seen[h]

@@ -14,27 +14,27 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// Rules are the ignore rules at an entry: those in force, and those that were found in
-// the tree and outside of it.
+// Rules are the ignore rules of an entry: those in force, and those that were found in the tree
+// and outside of it.
 type Rules struct {
 	InForce, Found *files.Rules
 }
 
-// The object of an entry's rules: for those in force and then for those that were found,
-// their number, and of each file the length of its path, the path, and the hash of its
-// content, which is an object too. Numbers are uvarints.
+// The object of an entry's rules has two lists: the rules in force, then the rules that were
+// found. A list is its length and, for each ignore file, the length of the path, the path, and
+// the hash of the content, which is an object too. Numbers are uvarints.
 const (
 	rulesMagic = "rules 1\n"
 	maxRules   = 4 << 20   // bytes of the object
 	maxIgnored = 256 << 10 // bytes of one ignore file, as package files has it
 )
 
-// ignored says whether a path was left out at the entry unless it had been captured.
+// ignored reports whether a path was left out at the entry unless it was recorded before.
 func (r *Rules) ignored(path string, dir bool) bool {
 	return r.InForce.Ignored(path, dir) || r.Found.Ignored(path, dir)
 }
 
-// A ruleFile is an ignore file by its content.
+// A ruleFile is an ignore file with the hash of its content.
 type ruleFile struct {
 	path string
 	hash blob.Hash
@@ -74,8 +74,8 @@ func decodeRules(data []byte) (lists [2][]ruleFile, err error) {
 	return lists, nil
 }
 
-// isOutside says whether an ignore file is not in the tree. Those stand in front, the
-// weakest first, and the others follow by path.
+// isOutside reports whether an ignore file is outside of the tree. In a list these come first,
+// the weakest first, and the others follow by path.
 func isOutside(path string) bool { return strings.HasPrefix(path, "//") }
 
 // Rules reads the rules of an entry.
@@ -108,8 +108,8 @@ func (s *Store) Rules(e *Entry) (*Rules, error) {
 	return s.hold(e.Rules, &Rules{InForce: both[0], Found: both[1]}), nil
 }
 
-// newestRules are those of the newest entry that has any, nil without one, and whether a
-// task was at work between that one and the end.
+// newestRules returns the rules of the newest entry whose rules can be read, or nil, and whether
+// a task was active after that entry.
 func (s *Store) newestRules(c *chain) (r *Rules, task bool, err error) {
 	var bad blob.Hash // the object that could not be read last
 	for _, e := range slices.Backward(c.entries) {
@@ -124,7 +124,7 @@ func (s *Store) newestRules(c *chain) (r *Rules, task bool, err error) {
 	return nil, task, nil
 }
 
-// hold keeps rules in memory.
+// hold caches rules.
 func (s *Store) hold(h blob.Hash, r *Rules) *Rules {
 	s.chainMu.Lock()
 	defer s.chainMu.Unlock()
@@ -146,10 +146,11 @@ func readRules(blobs *blob.Store, h blob.Hash) (lists [2][]ruleFile, err error) 
 	return lists, nil
 }
 
-// inForce are the rules that hold at a moment whose rules are found. They are of the
-// chain, whoever's entry it is: was is nil before its first one. task says that a task was at work since: then nothing that changed
-// holds. goal are the rules at the target of a rewind that came since, nil without one:
-// what it brought back counts as it did there.
+// inForce returns the rules in force, given the rules that were found. was are the rules of the
+// last entry of the chain, or nil for the first entry. task says that a task was active since;
+// then changes of the found rules do not come into force. goal are the rules at the target of
+// a rewind since then, or nil: a rule that the rewind brought back is in force if it was at
+// the target.
 func inForce(was *Rules, found *files.Rules, task bool, goal *Rules) *files.Rules {
 	if was == nil {
 		return found
@@ -180,7 +181,7 @@ func inForce(was *Rules, found *files.Rules, task bool, goal *Rules) *files.Rule
 	if !changed {
 		return was.InForce
 	}
-	// Those from outside in the order in which they are found.
+	// Rules from outside stay in the order in which they are found.
 	var all []files.IgnoreFile
 	for _, f := range slices.Concat(found.Files(), was.InForce.Files()) {
 		if data, ok := next[f.Path]; ok {
@@ -188,13 +189,13 @@ func inForce(was *Rules, found *files.Rules, task bool, goal *Rules) *files.Rule
 			delete(next, f.Path)
 		}
 	}
-	for path, data := range next { // what only the target has
+	for path, data := range next { // rules that only the target has
 		all = append(all, files.IgnoreFile{Path: path, Data: data})
 	}
 	return files.NewRules(all)
 }
 
-// byPath are the contents of ignore files.
+// byPath returns the contents of ignore files by their paths.
 func byPath(r *files.Rules) map[string][]byte {
 	all := map[string][]byte{}
 	if r != nil {
@@ -205,14 +206,14 @@ func byPath(r *files.Rules) map[string][]byte {
 	return all
 }
 
-// equalAt says whether two sets of ignore files have the same at a path.
+// equalAt reports whether two sets of ignore files agree at a path.
 func equalAt(path string, a, b map[string][]byte) bool {
 	x, inA := a[path]
 	y, inB := b[path]
 	return inA == inB && bytes.Equal(x, y)
 }
 
-// sameRules says whether two sets are of the same files.
+// sameRules reports whether two sets of rules have the same files.
 func sameRules(a, b *files.Rules) bool {
 	return a == b || maps.EqualFunc(byPath(a), byPath(b), bytes.Equal)
 }

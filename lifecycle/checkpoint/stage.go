@@ -14,22 +14,22 @@ import (
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// tempPrefix begins the names of what is not in its place yet.
+// tempPrefix begins the names of staged files.
 const tempPrefix = ".lopen-rewind-"
 
-// staged is a file or symlink that is complete and not in its place yet.
+// staged is a file or symlink that is complete and not renamed yet.
 type staged struct{ dir, name string }
 
-// tempName is the name of what a change makes before it is in its place: an Apply of the
-// same plan knows it again, and takes no other name for one.
+// tempName returns the temporary name for a change. It depends only on the plan and the path, so
+// that a later Apply of the same plan recognizes exactly its own files.
 func (a *applier) tempName(c *Change) string {
 	sum := a.s.blobs.NewHash()
 	_, _ = io.WriteString(sum, a.id+"\x00"+c.Path)
 	return tempPrefix + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// room refuses at once what cannot be done: no space for what is to be written, or
-// a content that is not stored.
+// room returns an error if the disk has too little space for the new contents, or if one of them
+// is not stored.
 func (a *applier) room() error {
 	var need int64
 	for _, c := range a.changes {
@@ -45,7 +45,7 @@ func (a *applier) room() error {
 			return &writer.Error{Op: "rewind", Path: c.Path, Class: writer.ClassCorrupt, Err: fmt.Errorf("its content, blob %s, is not stored: %w", c.New.Hash, fs.ErrNotExist)}
 		}
 	}
-	// Where nobody knows how much is free the writing will tell.
+	// If the free space is not known, a full disk is found while writing.
 	if free, err := writer.FreeBytes(a.s.tree.Name()); err == nil && need > 0 && free < uint64(need) {
 		return &writer.Error{Op: "rewind", Path: a.s.tree.Name(), Class: writer.ClassNoSpace,
 			Err: fmt.Errorf("%d bytes are to be written and %d are free: %w", need, free, syscall.ENOSPC)}
@@ -53,8 +53,8 @@ func (a *applier) room() error {
 	return nil
 }
 
-// stage writes every new content to a temporary file in its folder, verified and synced. The nearest
-// folder that is there is on the file system of those that are to be made in it.
+// stage writes every new content to a temporary file, verified and synced. The file is in the
+// nearest existing folder, which is on the same file system as the folders to be made in it.
 func (a *applier) stage(ctx context.Context) error {
 	var unsynced []writer.File
 	flush := func() error {
@@ -62,13 +62,13 @@ func (a *applier) stage(ctx context.Context) error {
 		unsynced = nil
 		return blob.SyncAll(list)
 	}
-	defer func() { _ = flush() }() // after an error: closes them
+	defer func() { _ = flush() }() // after an error it closes the files
 	err := a.each(a.changes, a.stages, func(c *Change) (state, error) {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
 		f, err := a.stageOne(c)
-		if f != nil { // no symlink
+		if f != nil { // nil for a symlink
 			unsynced = append(unsynced, f)
 		}
 		if len(unsynced) == blob.MaxUnsynced {
@@ -82,7 +82,7 @@ func (a *applier) stage(ctx context.Context) error {
 	return a.failed(".", flush())
 }
 
-// stageOne makes the new file or symlink of a change. A file is left open to be synced.
+// stageOne makes the new file or symlink of a change. The caller syncs and closes the file.
 func (a *applier) stageOne(c *Change) (writer.File, error) {
 	dir, at, err := a.descent.nearest(parent(c.Path))
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *applier) stageOne(c *Change) (writer.File, error) {
 	return a.write(dir, t.name, c)
 }
 
-// write writes a verified content to a new file, which is left open to be synced.
+// write writes a verified content to a new file. The caller syncs and closes the file.
 func (a *applier) write(dir writer.FS, name string, c *Change) (writer.File, error) {
 	r, err := a.s.blobs.Open(c.New.Hash)
 	if err != nil {
@@ -132,8 +132,8 @@ func (a *applier) write(dir writer.FS, name string, c *Change) (writer.File, err
 	return f, nil
 }
 
-// anew makes a temporary name. One that an Apply that was cut off left, and that list was
-// not allowed to remove, is in the way of that with the same error.
+// anew calls create to make a temporary name. If the name exists, left by an interrupted Apply,
+// it removes it and tries once more.
 func anew(dir writer.FS, name string, create func() error) error {
 	err := create()
 	if errors.Is(err, fs.ErrExist) {
@@ -144,7 +144,7 @@ func anew(dir writer.FS, name string, create func() error) error {
 	return err
 }
 
-// discard removes what was staged and did not come into its place.
+// discard removes staged files that were not renamed.
 func (a *applier) discard() {
 	for _, t := range a.temps {
 		if dir, err := a.descent.to(t.dir); err == nil {

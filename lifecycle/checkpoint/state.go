@@ -15,14 +15,14 @@ import (
 type state int
 
 const (
-	pending  state = iota // what stands is what the plan saw
-	vacant                // nothing stands, or a folder where one is wanted
-	finished              // what stands is what the plan wants
-	altered               // somebody changed it since: it is not ours to replace
+	pending  state = iota // the path is what the plan saw
+	vacant                // there is nothing, or a folder where one is wanted
+	finished              // the path is what the plan wants
+	altered               // the path was changed since: it must not be replaced
 )
 
-// state looks at what stands in a change's place. Once changes can be seen what is to be
-// replaced or removed is read: to change a content need not change any time.
+// state returns the state of a change. Once changes are visible it reads the content that is to
+// be replaced or removed, because a content may change without its times.
 func (a *applier) state(c *Change) (state, error) {
 	dir, info, err := a.descent.stat(c.Path)
 	if unreachable(err) {
@@ -33,9 +33,9 @@ func (a *applier) state(c *Change) (state, error) {
 	}
 	switch {
 	case info.IsDir() && isDir(c.New) && !isDir(c.Old):
-		return vacant, nil // made by an Apply that was cut off, or what it would make
+		return vacant, nil // made by an interrupted Apply, or by somebody else
 	case info.IsDir() && isDir(c.Old) && (!isDir(c.New) || ours(c, info.Mode())):
-		return pending, nil // removing it fails if anything is in it
+		return pending, nil // its removal fails if it is not empty
 	case info.IsDir():
 		return altered, nil
 	}
@@ -48,19 +48,19 @@ func (a *applier) state(c *Change) (state, error) {
 	return altered, nil
 }
 
-// absent is the state of a change in whose place nothing stands.
+// absent returns the state of a change whose path does not exist.
 func (c *Change) absent() state {
 	switch {
 	case c.New == nil:
 		return finished
 	case c.Kind == KindMode:
-		return altered // there is nothing to change
+		return altered // there is no file whose mode could be changed
 	}
-	return vacant // what it stood for is gone: nothing is lost by making it
+	return vacant // making the file loses nothing
 }
 
-// fits says whether a file or symlink is what a fingerprint says, its content too where
-// that is to be read.
+// fits reports whether a file or symlink agrees with a fingerprint. Without read it compares
+// only the size of a file, not the content.
 func (a *applier) fits(f *files.Fingerprint, dir writer.FS, name string, info fs.FileInfo, read bool) (bool, error) {
 	bits := modeBits
 	if info.Mode()&fs.ModeSymlink != 0 {
@@ -75,7 +75,7 @@ func (a *applier) fits(f *files.Fingerprint, dir writer.FS, name string, info fs
 	return a.s.content(dir, name, info, f)
 }
 
-// content says whether a file or symlink has the content of a fingerprint.
+// content reports whether a file or symlink has the content of a fingerprint.
 func (s *Store) content(dir writer.FS, name string, info fs.FileInfo, f *files.Fingerprint) (bool, error) {
 	if f.Mode&fs.ModeSymlink != 0 {
 		target, err := dir.Readlink(name)
@@ -97,11 +97,11 @@ func (s *Store) content(dir writer.FS, name string, info fs.FileInfo, f *files.F
 	return blob.Hash(sum.Sum(nil)) == f.Hash, nil
 }
 
-// buffers are for copying contents.
+// buffers pools the buffers for copying contents.
 var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
-// modeBits are those that a fingerprint has; specialBits are those that a checkpoint does
-// not keep, and a rewind neither sets nor clears.
+// modeBits are the bits of a mode that a fingerprint has. specialBits are those that a
+// checkpoint does not record and a rewind neither sets nor clears.
 const (
 	modeBits    = fs.ModeType | fs.ModePerm
 	specialBits = fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky

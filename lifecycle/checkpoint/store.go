@@ -20,20 +20,20 @@ import (
 // MainTree is the name of the chain of a project's main work tree.
 const MainTree = "main"
 
-// ErrNotFound says that there is no such checkpoint, or no more.
+// ErrNotFound means that there is no such checkpoint, or that it was removed.
 var ErrNotFound = errors.New("no such checkpoint")
 
 // Options of a Store. The zero value works.
 type Options struct {
-	// Alive says whether somebody holds a session: the tasks of one that nobody holds
-	// were cut off. nil means that all are.
+	// Alive reports whether a session is held or its command still runs; the tasks of
+	// another one have ended without an entry. nil means that all are alive.
 	Alive func(session string) bool
-	// Outside are ignore files from outside of the tree (git's info/exclude and
-	// core.excludesFile), the weakest first. nil is none.
+	// Outside returns the ignore files from outside of the tree (git's info/exclude and
+	// core.excludesFile), the weakest first. nil means none.
 	Outside func() []files.IgnoreFile
 }
 
-// A Store is the checkpoints of one work tree.
+// A Store is the chain of checkpoints of one work tree.
 type Store struct {
 	dir   writer.FS
 	name  string
@@ -42,31 +42,31 @@ type Store struct {
 	opts  Options
 
 	folders folderCache
-	grown   atomic.Int64 // bytes that were stored since they were counted
+	grown   atomic.Int64 // bytes that were stored since objects was counted
 
 	chainMu sync.Mutex
 	read    *chain               // Guarded by chainMu: what was last read of the file.
 	rules   map[blob.Hash]*Rules // Guarded by chainMu.
 
 	mu      sync.Mutex
-	base    *files.Snapshot   // Guarded by mu: what the newest Create here stored; nil before.
-	loaded  bool              // Guarded by mu: base was looked for.
-	begun   map[string]uint64 // Guarded by mu: by session, the entry before the task that it is at.
-	mine    fs.FileInfo       // Guarded by mu: the chain's file, which this Store wrote last; nil if another may have.
-	objects int64             // Guarded by mu: bytes of what is needed, -1 before they were counted.
+	base    *files.Snapshot   // Guarded by mu: the snapshot that the newest Create here stored, or nil.
+	loaded  bool              // Guarded by mu: an attempt was made to load base.
+	begun   map[string]uint64 // Guarded by mu: for each session, the entry before its active task.
+	mine    fs.FileInfo       // Guarded by mu: of the chain's file if this Store wrote it last; else nil.
+	objects int64             // Guarded by mu: bytes of the needed objects; -1 before they were counted.
 
 	seenMu sync.Mutex
 	seen   *files.Snapshot // Guarded by seenMu.
 }
 
-// New is the Store of the chain name in the checkpoints folder dir, the blobs, and the
-// work tree's folder. All three stay the caller's to close. It touches nothing.
+// New returns the Store of the chain name in the checkpoints folder dir, with its blobs and its
+// work tree. The caller closes all three. New does not touch the disk.
 func New(dir writer.FS, name string, blobs *blob.Store, tree writer.FS, opts Options) *Store {
 	return &Store{dir: dir, name: name, blobs: blobs, tree: tree, opts: opts, begun: map[string]uint64{}, objects: -1}
 }
 
-// Continue takes over from a Store of the same caller, which is used no more, which tasks
-// the caller is at: they are not cut off because the folders were opened anew.
+// Continue takes over the active tasks of another Store of the same caller, which is no longer
+// used. Otherwise these tasks would count as ended without an entry.
 func (s *Store) Continue(old *Store) {
 	old.mu.Lock()
 	begun := maps.Clone(old.begun)
@@ -76,10 +76,10 @@ func (s *Store) Continue(old *Store) {
 	s.begun = begun
 }
 
-// List returns all entries, those that were removed included, the oldest first. Lines
-// that cannot be read are reported as faults; they cost the entries in them only. A
-// last line without an end is none, but left out: a crash leaves one. The error is that
-// of reading the file, or has class future-version.
+// List returns all entries including removed ones, the oldest first. Damaged lines are
+// returned as faults; only their own entries are lost. A last line without a line feed is
+// ignored, because a crash may leave one. List fails if the file cannot be read, or with
+// class future-version.
 func (s *Store) List() (entries []*Entry, faults []error, err error) {
 	c, err := s.load()
 	if err != nil {
@@ -88,8 +88,8 @@ func (s *Store) List() (entries []*Entry, faults []error, err error) {
 	return slices.Clone(c.entries), slices.Clone(c.faults), nil
 }
 
-// Find returns the entry of an ID. The error is [ErrNotFound] where there is none or it
-// was removed.
+// Find returns the entry of an ID. The error wraps [ErrNotFound] if there is none or it was
+// removed.
 func (s *Store) Find(id ID) (*Entry, error) {
 	c, err := s.load()
 	if err != nil {
@@ -101,8 +101,9 @@ func (s *Store) Find(id ID) (*Entry, error) {
 	return nil, fmt.Errorf("checkpoint %s: %w", id.Short(), ErrNotFound)
 }
 
-// Lookup returns the entry of the whole ID that a session's log names, also one that was
-// removed: the session's line continues through it. The error is [ErrNotFound].
+// Lookup returns the entry of a full ID, as a session's log has it, even if it was removed,
+// because the session's line continues through it. The error wraps [ErrNotFound] if there is
+// none.
 func (s *Store) Lookup(name string) (*Entry, error) {
 	id, err := ParseID(name)
 	if err != nil {
@@ -118,7 +119,8 @@ func (s *Store) Lookup(name string) (*Entry, error) {
 	return nil, fmt.Errorf("checkpoint %s: %w", id.Short(), ErrNotFound)
 }
 
-// At returns the entry of a number, also one that was removed. The error is [ErrNotFound].
+// At returns the entry of a number, even if it was removed. The error wraps [ErrNotFound] if
+// there is none.
 func (s *Store) At(number uint64) (*Entry, error) {
 	c, err := s.load()
 	if err != nil {
@@ -130,9 +132,9 @@ func (s *Store) At(number uint64) (*Entry, error) {
 	return nil, fmt.Errorf("checkpoint %d: %w", number, ErrNotFound)
 }
 
-// Line are the numbers of the entries on a session's line: the entry that it last knew
-// the files by, that one's parent, and so on. Where one of them is damaged it goes on with
-// the session's own before it.
+// Line returns the numbers of the entries on a session's line: its newest entry last, the
+// parent of that, and so on. If one of them is damaged, the line continues with the session's
+// own entry before it.
 func (s *Store) Line(last uint64) (map[uint64]bool, error) {
 	c, err := s.load()
 	if err != nil {
@@ -141,7 +143,7 @@ func (s *Store) Line(last uint64) (map[uint64]bool, error) {
 	line := map[uint64]bool{}
 	for session := ""; last > 0; {
 		i, ok := c.find(last)
-		if !ok { // it is damaged: the session's own entry before it was on the line too
+		if !ok { // damaged: continue with the session's own entry before it
 			for i--; i >= 0 && c.entries[i].Session != session; i-- {
 			}
 			if i < 0 {
@@ -150,20 +152,20 @@ func (s *Store) Line(last uint64) (map[uint64]bool, error) {
 		}
 		e := c.entries[i]
 		line[e.Number] = true
-		last, session = e.Parent, e.Session // a smaller number
+		last, session = e.Parent, e.Session // Parent is smaller, so the loop ends
 	}
 	return line, nil
 }
 
-// Seen is what Create or Look last saw, nil before.
+// Seen returns the last snapshot of Create or Look, or nil.
 func (s *Store) Seen() *files.Snapshot {
 	s.seenMu.Lock()
 	defer s.seenMu.Unlock()
 	return s.seen
 }
 
-// Remember writes what the tracker knows, so that another process need not read every
-// file again. It is derived: nothing depends on its success.
+// Remember writes the snapshot of the newest Create, so that another process need not read every
+// file again. The snapshot is derived, so an error may be ignored.
 func (s *Store) Remember() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +177,7 @@ func (s *Store) Remember() error {
 
 func (s *Store) trackerFile() string { return s.name + ".files" }
 
-// Pin sets durably whether Thin must retain a checkpoint.
+// Pin sets, durably, whether Thin must retain a checkpoint.
 func (s *Store) Pin(ctx context.Context, id ID, pinned bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +197,8 @@ func (s *Store) Pin(ctx context.Context, id ID, pinned bool) error {
 	})
 }
 
-// Forget removes durably the entries that fn names, pinned or not, with the reason.
+// Forget removes, durably, the entries for which fn returns true, pinned or not. why is the
+// recorded reason.
 func (s *Store) Forget(ctx context.Context, why string, fn func(*Entry) bool) (n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,7 +232,7 @@ func (s *Store) remove(c *chain, why string, fn func(*Entry) bool) (removed []*E
 	return removed, nil
 }
 
-// damaged is the error of a part of a checkpoint that cannot be used.
+// damaged returns the error for a part of a checkpoint that cannot be used.
 func damaged(path string, err error) error {
 	class := writer.ClassCorrupt
 	if errors.Is(err, envelope.ErrFutureVersion) {

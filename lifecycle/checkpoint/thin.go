@@ -11,29 +11,31 @@ import (
 
 // Limits bound the checkpoints of a work tree.
 type Limits struct {
-	Bytes int64 // that the objects may take on the disk; 0 is no limit
-	// Keep names, of all entries, those that stay: what undo needs, and what sessions last
-	// knew. It is asked again under the chain's lock, of the entries as they are then.
+	Bytes int64 // limit of the bytes that the objects take; 0 means no limit
+	// Keep, given all entries, returns which of them stay: those that undo and the sessions
+	// need. It is called again under the chain's lock, with the entries as they are then.
 	Keep func(all []*Entry) func(*Entry) bool
-	// Unfinished says that a session is not complete: entries of others go first.
+	// Unfinished reports whether a session is not complete: entries of other sessions are
+	// removed first.
 	Unfinished func(session string) bool
 }
 
 // Thinned is what Thin did.
 type Thinned struct {
 	Removed []*Entry
-	Bytes   int64 // that the objects of what is left take, or at most take where nothing was removed
-	Over    int64 // bytes above the limit that what must stay takes; 0 within it
+	Bytes   int64 // bytes of the remaining objects; an upper bound if nothing was removed
+	Over    int64 // bytes above the limit that cannot be removed; 0 within the limit
 }
 
-// Thin removes durably what the limit does not keep: first entries of sessions that are
-// complete, then of the others what is neither the first before nor the last after of a
-// task, then the rest, and their first ones at last; of each the oldest first. Pinned entries stay, the newest two, the
-// first before of each task in progress, and what Keep names.
+// Thin removes, durably, entries until the rest is within the limit. It removes entries of
+// complete sessions first. Of the others it removes first those that are neither the first one
+// before nor the last one after a task, then the rest, and the first entry of each session
+// last. Within each group it begins with the oldest. Pinned entries stay, and so do the newest
+// two, the first one before each active task, and those of Keep.
 //
-// It reads trees only where the objects may take more than the limit, and removes until
-// they take seven eighths of it, so that not every checkpoint has to. Objects go with the
-// sweep that the caller makes.
+// It reads trees only if the objects may take more than the limit. It removes entries until the
+// objects take seven eighths of the limit, so that the next checkpoints need not do so again.
+// The objects are removed by a later sweep.
 func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +66,7 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	if len(gone) > 0 {
 		err = s.locked(ctx, func(c *chain) (err error) {
 			why := fmt.Sprintf("checkpoints took more than %d bytes", limits.Bytes)
-			still := map[uint64]bool{} // others may have gone on meanwhile
+			still := map[uint64]bool{} // another process may need some of them by now
 			for _, e := range c.expendable(limits) {
 				still[e.Number] = gone[e.Number]
 			}
@@ -78,7 +80,7 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	for _, e := range out.Removed {
 		delete(gone, e.Number)
 	}
-	if err := l.keep(c.entries, func(e *Entry) bool { return gone[e.Number] }); err != nil { // they stay after all
+	if err := l.keep(c.entries, func(e *Entry) bool { return gone[e.Number] }); err != nil { // entries that stay after all
 		return out, err
 	}
 	out.Bytes, out.Over = l.total, max(0, l.total-limits.Bytes)
@@ -87,8 +89,8 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	return out, nil
 }
 
-// remove takes entries out until what is left takes no more than a limit, and then some, so
-// that there is room for others. It returns the numbers of those that it took out.
+// remove releases entries until the rest takes at most seven eighths of the limit, if it took
+// more than the limit. It returns their numbers.
 func (l *ledger) remove(entries []*Entry, limit int64) map[uint64]bool {
 	gone, goal := map[uint64]bool{}, limit
 	for _, e := range entries {
@@ -104,7 +106,7 @@ func (l *ledger) remove(entries []*Entry, limit int64) map[uint64]bool {
 	return gone
 }
 
-// keep takes those entries in that which wants.
+// keep adds the entries for which which returns true.
 func (l *ledger) keep(entries []*Entry, which func(*Entry) bool) error {
 	for _, e := range entries {
 		if !which(e) {
@@ -119,10 +121,10 @@ func (l *ledger) keep(entries []*Entry, which func(*Entry) bool) error {
 	return nil
 }
 
-// A marking says which entries of a chain begin and end something.
+// A marking has the first and the last entries of sessions and tasks.
 type marking struct {
-	begin       map[string]uint64 // the first one of a session
-	first, last map[task]uint64   // the first before, the last after
+	begin       map[string]uint64 // the first entry of a session
+	first, last map[task]uint64   // the first entry before a task, and the last one after it
 }
 
 type task struct{ session, task string }
@@ -141,7 +143,7 @@ func markingOf(entries []*Entry) marking {
 	return m
 }
 
-// turn is when an entry goes: those of the lowest go first.
+// turn returns the group of an entry. Entries of the lowest group are removed first.
 func (m marking) turn(e *Entry, limits Limits) int {
 	t := task{e.Session, e.Task}
 	switch {
@@ -152,10 +154,10 @@ func (m marking) turn(e *Entry, limits Limits) int {
 	case m.begin[e.Session] != e.Number:
 		return 2
 	}
-	return 3 // a rewind asks it what was there before the session's first task
+	return 3 // a rewind needs it to know what existed before the session's first task
 }
 
-// expendable are the entries that may be removed, in the order in which they go.
+// expendable returns the entries that may be removed, in the order of their removal.
 func (c *chain) expendable(limits Limits) []*Entry {
 	all := slices.DeleteFunc(slices.Clone(c.entries), func(e *Entry) bool { return e.Removed != "" })
 	m := markingOf(all)
@@ -179,7 +181,7 @@ func (c *chain) expendable(limits Limits) []*Entry {
 	return list
 }
 
-// A ledger counts what objects take, each once.
+// A ledger adds up the sizes of objects, each once.
 type ledger struct {
 	tree  *Tree
 	uses  map[node]use
@@ -187,18 +189,18 @@ type ledger struct {
 }
 
 type use struct {
-	by    int   // how many entries and objects name it
-	bytes int64 // of its content
+	by    int   // number of entries and objects that name it
+	bytes int64 // size of its content
 }
 
-// ledger is that of the entries that were not removed.
+// ledger returns the ledger of the entries that were not removed.
 func (s *Store) ledger(c *chain) (*ledger, error) {
 	l := &ledger{tree: s.Tree(blob.Hash{}), uses: map[node]use{}}
 	return l, l.keep(c.entries, func(e *Entry) bool { return e.Removed == "" })
 }
 
-// add counts a use of an object, and at the first one what it names. One that is lost
-// takes nothing.
+// add counts a use of an object and, for the first use, the objects that it names. A lost object
+// has no size.
 func (l *ledger) add(n node) error {
 	u, there := l.uses[n]
 	u.by++
@@ -224,7 +226,7 @@ func (l *ledger) add(n node) error {
 	return nil
 }
 
-// release takes one use of an object back.
+// release removes one use of an object.
 func (l *ledger) release(n node) {
 	u := l.uses[n]
 	if u.by--; u.by > 0 {
@@ -233,7 +235,7 @@ func (l *ledger) release(n node) {
 	}
 	delete(l.uses, n)
 	l.total -= u.bytes
-	below, _ := l.tree.below(n) // as it was added
+	below, _ := l.tree.below(n) // the same objects as in add
 	for _, sub := range below {
 		l.release(sub)
 	}

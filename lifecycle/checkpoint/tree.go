@@ -13,16 +13,16 @@ import (
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// A Tree is the files of a work tree at a moment. It is immutable, and reads its
-// folders when they are asked for. It may be used by several goroutines.
+// A Tree is the files of a work tree at one moment. It is immutable, and reads its folders on
+// demand. It may be used by several goroutines.
 type Tree struct {
 	Root     blob.Hash
 	blobs    *blob.Store
 	cache    *folderCache
-	unstored map[blob.Hash][]item // folders that are not stored, of a look
+	unstored map[blob.Hash][]item // folders of a look, which are not stored
 }
 
-// Tree is the tree of a root.
+// Tree returns the tree of a root.
 func (s *Store) Tree(root blob.Hash) *Tree {
 	return &Tree{Root: root, blobs: s.blobs, cache: &s.folders}
 }
@@ -47,11 +47,11 @@ func (t *Tree) folder(h blob.Hash) ([]item, error) {
 	return items, nil
 }
 
-// unknown says that something is there that could not be recorded; Target is then its
-// [files.Reason], and Mode is fs.ModeIrregular.
+// unknown reports whether a fingerprint stands for something that could not be recorded. Its
+// Mode is fs.ModeIrregular, and its Target the [files.Reason].
 func unknown(f *files.Fingerprint) bool { return f != nil && f.Mode == fs.ModeIrregular }
 
-// fingerprint is an item as the rest of the program has it, nil of nothing.
+// fingerprint returns the fingerprint of an item, or nil for nil.
 func (t *Tree) fingerprint(path string, it *item) *files.Fingerprint {
 	if it == nil {
 		return nil
@@ -72,7 +72,7 @@ func (t *Tree) fingerprint(path string, it *item) *files.Fingerprint {
 	return f
 }
 
-// find returns the item at a path, or the unknown one above it.
+// find returns the item at a path, the unknown item above it, or nil.
 func (t *Tree) find(path string) (*item, error) {
 	there := &item{kind: kindFolder, hash: t.Root}
 	for name := range strings.SplitSeq(path, "/") {
@@ -93,7 +93,7 @@ func (t *Tree) find(path string) (*item, error) {
 	return there, nil
 }
 
-// at is the item of a name, nil without one.
+// at returns the item of a name, or nil.
 func at(items []item, name string) *item {
 	i, ok := slices.BinarySearchFunc(items, name, func(it item, name string) int { return strings.Compare(it.name, name) })
 	if !ok {
@@ -102,9 +102,8 @@ func at(items []item, name string) *item {
 	return &items[i]
 }
 
-// Find returns what is at a path, nil for nothing; times and inode are 0. known is false
-// where something is at the path, or above it, that could not be recorded. The error is
-// that of an object that cannot be read.
+// Find returns what is at a path, or nil; times and inode are 0. known is false if something at
+// the path or above it could not be recorded. Find fails if an object cannot be read.
 func (t *Tree) Find(path string) (f *files.Fingerprint, known bool, err error) {
 	it, err := t.find(path)
 	if err != nil || it != nil && it.kind == kindUnknown {
@@ -113,8 +112,8 @@ func (t *Tree) Find(path string) (f *files.Fingerprint, known bool, err error) {
 	return t.fingerprint(path, it), true, nil
 }
 
-// All returns everything in the tree, folders before what is in them, by path. After an
-// error the iteration ends.
+// All yields everything in the tree by path, a folder before its contents. The iteration ends
+// after an error.
 func (t *Tree) All() iter.Seq2[*files.Fingerprint, error] {
 	return func(yield func(*files.Fingerprint, error) bool) {
 		err := t.each("", t.Root, 1, func(path string, it *item) error {
@@ -129,7 +128,7 @@ func (t *Tree) All() iter.Seq2[*files.Fingerprint, error] {
 	}
 }
 
-// Skipped are the paths that could not be recorded.
+// Skipped returns the paths that could not be recorded.
 func (t *Tree) Skipped() (skipped []files.Skip, err error) {
 	err = t.each("", t.Root, 1, func(path string, it *item) error {
 		if it.kind == kindUnknown {
@@ -143,8 +142,8 @@ func (t *Tree) Skipped() (skipped []files.Skip, err error) {
 // errStop ends an iteration.
 var errStop = errors.New("stop")
 
-// each calls fn with all that is beneath a folder, in the order of the paths' bytes: what
-// is in a folder comes after its siblings whose names continue with a byte below '/'.
+// each calls fn with everything beneath a folder in the byte order of the paths. In this order
+// the contents of a folder come after siblings whose names continue with a byte below '/'.
 func (t *Tree) each(prefix string, h blob.Hash, depth int, fn func(path string, it *item) error) error {
 	items, err := t.folder(h)
 	if err == nil && depth > maxDepth {
@@ -153,7 +152,7 @@ func (t *Tree) each(prefix string, h blob.Hash, depth int, fn func(path string, 
 	if err != nil {
 		return err
 	}
-	var open []*item // folders whose items are still to come
+	var open []*item // folders whose contents come later
 	until := func(name string) error {
 		for len(open) > 0 && (name == "" || open[len(open)-1].name+"/" < name) {
 			last := open[len(open)-1]
@@ -186,8 +185,8 @@ func tooDeep(path string) error {
 // maxCached bounds the folders in memory, in bytes, each half of a folderCache.
 const maxCached = 8 << 20
 
-// A folderCache keeps folders that were read or built: those used since the newer half
-// was begun, and those used in the time before.
+// A folderCache caches folders that were read or built. It has two halves: folders that were
+// used since the newer half was begun, and those used in the period before.
 type folderCache struct {
 	mu           sync.Mutex
 	newer, older map[blob.Hash][]item // Guarded by mu.
