@@ -302,7 +302,7 @@ var ofLifecycle = []mutant{
 		"./lifecycle", "TestRewindDenied",
 	},
 	{
-		"retention: what records name stays", "lifecycle/history/list.go",
+		"retention: what records name stays", "lifecycle/history/history.go",
 		"if m.Reason == Large || m.Reason == Iteration {",
 		"if m.Reason == Iteration {",
 		"./lifecycle", "TestRetentionKeepsWhatRecordsName",

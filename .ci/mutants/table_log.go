@@ -364,7 +364,7 @@ var ofLog = []mutant{
 		"./lifecycle", "TestCursor",
 	},
 	{
-		"drop: nothing while a cursor cannot be read", "lifecycle/folder/cursor.go",
+		"drop: nothing while a cursor cannot be read", "lifecycle/folder/small.go",
 		"return 0, name, err\n",
 		"continue\n",
 		"./lifecycle", "TestCursor",

@@ -128,13 +128,13 @@ var ofWriter = []mutant{
 		"./lifecycle", "TestSnapshotOfAnotherPastIsNoLoss",
 	},
 	{
-		"blob: fsync of a pack that is written anew", "writer/blob/sweeppacks.go",
+		"blob: fsync of a pack that is written anew", "writer/blob/sweep.go",
 		"err := SyncAll([]writer.File{w.f})",
 		"err := w.f.Close()",
 		"./writer/blob", "TestPowerCutInSweep",
 	},
 	{
-		"blob: a new pack has its name before the old one goes", "writer/blob/sweeppacks.go",
+		"blob: a new pack has its name before the old one goes", "writer/blob/sweep.go",
 		"err := s.syncFolder(packsFolder)",
 		"err := error(nil)",
 		"./writer/blob", "TestPowerCutInSweep",
