@@ -220,7 +220,7 @@ func OpenDir(dir FS, name string) (FS, error) {
 	path := filepath.Join(dir.Name(), name)
 	info, err := dir.Lstat(name)
 	if err != nil {
-		return nil, opening(path, err)
+		return nil, NewError("open", path, NotCommitted, err)
 	}
 	if !info.IsDir() {
 		what := "a file"
@@ -232,13 +232,7 @@ func OpenDir(dir FS, name string) (FS, error) {
 	}
 	sub, err := dir.Sub(name)
 	if err != nil {
-		return nil, opening(path, err)
+		return nil, NewError("open", path, NotCommitted, err)
 	}
 	return sub, nil
-}
-
-// opening returns an Error with the folder's full path; the error of the system has only
-// the path below dir.
-func opening(path string, err error) error {
-	return NewError("open", path, NotCommitted, err)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cache/internal/identity"
 	"github.com/lopen-dev/lopen/cache/internal/shelf"
+	"github.com/lopen-dev/lopen/plan/markdown"
 )
 
 // DefaultBytes bounds memory, and the entries on the disk, where Options say
@@ -177,7 +178,7 @@ func (c *Cache) load(name, path string) (*entry, error) {
 	} else if e.outline = c.fromDisk(name, e.sum, src); e.outline == nil {
 		c.parses.Add(1)
 		e.outline = cache.NewOutline(src)
-		c.toDisk(name, e.sum, e.outline)
+		c.disk.Put(name, []byte(markdown.Revision()), []byte(name), e.sum[:], e.outline.AppendTable(nil))
 	}
 	c.mem.Set(name, e)
 	return e, nil

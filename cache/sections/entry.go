@@ -33,10 +33,6 @@ func (c *Cache) fromDisk(name string, sum [32]byte, src []byte) *cache.Outline {
 	return o
 }
 
-func (c *Cache) toDisk(name string, sum [32]byte, o *cache.Outline) {
-	c.disk.Put(name, []byte(markdown.Revision()), []byte(name), sum[:], o.AppendTable(nil))
-}
-
 // Usage is what the entries on the disk take.
 type Usage = shelf.Usage
 

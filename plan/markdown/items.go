@@ -81,7 +81,7 @@ func (w *walker) lastLine(n ast.Node) int {
 	switch n := n.(type) {
 	case *ast.FencedCodeBlock:
 		// The closing fence is in no node.
-		if w.isFence(last + 1) {
+		if w.matches(fence, last+1) {
 			last++
 		}
 	case *ast.HTMLBlock:
@@ -89,7 +89,7 @@ func (w *walker) lastLine(n ast.Node) int {
 			last = max(last, w.line(n.ClosureLine.Start+w.base))
 		}
 	case *ast.Heading:
-		if n.Lines().Len() > 0 && w.isUnderline(last+1) {
+		if n.Lines().Len() > 0 && w.matches(underline, last+1) {
 			last++
 		}
 	}
@@ -107,12 +107,8 @@ var (
 	lastNote  = regexp.MustCompile(`(?s)<!--((?:[^-]|-[^-])*?)-->$`)
 )
 
-func (w *walker) isFence(line int) bool {
-	return line < len(w.lines) && fence.Match(w.lineText(line))
-}
-
-func (w *walker) isUnderline(line int) bool {
-	return line < len(w.lines) && underline.Match(w.lineText(line))
+func (w *walker) matches(what *regexp.Regexp, line int) bool {
+	return line < len(w.lines) && what.Match(w.lineText(line))
 }
 
 // finish fills in the details, once it is known which lines belong to nested
