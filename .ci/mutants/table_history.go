@@ -41,7 +41,7 @@ var ofHistory = []mutant{
 	{
 		"history: a rewind gives the owner back with the value", "lifecycle/checkpoint/history.go",
 		"if known && same(f, next) {",
-		"if false {",
+		"if false && known && same(f, next) {",
 		"./lifecycle/checkpoint", "TestStories",
 	},
 	{
@@ -77,7 +77,7 @@ var ofHistory = []mutant{
 	{
 		"history: a damaged checkpoint costs what it alone knew", "lifecycle/checkpoint/history.go",
 		"h.lost[damaged] = true",
-		"return nil, nil, err",
+		"return nil, nil, nil, err",
 		"./lifecycle/checkpoint", "TestDamagedBetween",
 	},
 	{

@@ -340,7 +340,7 @@ var ofLifecycle = []mutant{
 	{
 		"list: what nobody holds is interrupted", "lifecycle/list.go",
 		"sum.ID, sum.Status = id, sum.Status.Seen(held)",
-		"sum.ID, sum.Status = id, sum.Status.Seen(true)",
+		"sum.ID, sum.Status = id, sum.Status.Seen(held || true)",
 		"./lifecycle", "TestListSeesWhoIsInterrupted",
 	},
 	{

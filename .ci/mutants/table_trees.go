@@ -132,7 +132,7 @@ var ofTrees = []mutant{
 	{
 		"history: intervals of removed entries are merged", "lifecycle/checkpoint/history.go",
 		"\t\tif !h.has(e) {\n",
-		"\t\tif !h.has(e) {\n\t\t\tall = span{}\n",
+		"\t\tif !h.has(e) {\n\t\t\tsince = nil\n",
 		"./lifecycle/checkpoint", "TestStories/thinned_where_a_person_edited/0",
 	},
 	{
