@@ -22,11 +22,7 @@ func newCacheWarm(a *app) *cobra.Command {
 		Use:   "warm [PATH...]",
 		Short: "Read and parse the Markdown files that changed (default: the specifications)",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			project, err := a.project()
-			if err != nil {
-				return err
-			}
-			values, err := a.projectSettings(project, nil)
+			project, values, err := a.here()
 			if err != nil {
 				return err
 			}

@@ -24,11 +24,7 @@ func newCheckpoint(a *app) *cobra.Command {
 // editSession opens a session for a command that changes it. A rewind that was begun
 // is finished first; with permitted as far as the system allows.
 func (a *app) editSession(ctx context.Context, name string, permitted bool, fn func(*lifecycle.Store, *lifecycle.Session) error) error {
-	project, err := a.project()
-	if err != nil {
-		return err
-	}
-	values, err := a.projectSettings(project, nil)
+	_, values, err := a.here()
 	if err != nil {
 		return err
 	}

@@ -181,11 +181,7 @@ func (a *app) refuseUnattended(rf rewindFlags) error {
 	if !rf.contested || rf.dryRun {
 		return nil
 	}
-	project, err := a.project()
-	if err != nil {
-		return err
-	}
-	values, err := a.projectSettings(project, nil)
+	_, values, err := a.here()
 	if err == nil && values.Unattended {
 		err = usagef("--contested is for a person to decide, and the setting unattended says that nobody is there")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
@@ -71,6 +72,14 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 
 func (e *usageError) Unwrap() error { return e.err }
+
+// usageIf makes an error that is one of some kinds a usage error.
+func usageIf(err error, kinds ...error) error {
+	if slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) }) {
+		return &usageError{err}
+	}
+	return err
+}
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 

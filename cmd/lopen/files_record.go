@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -27,11 +26,8 @@ func newFilesRecord(a *app) *cobra.Command {
 					before = nil // it spares reading, no more
 				}
 				now, err := files.Take(cmd.Context(), store.Project(), before, files.Options{Paths: named, Nested: true})
-				if errors.Is(err, lifecycle.ErrInvalid) {
-					return &usageError{err}
-				}
 				if err != nil {
-					return err
+					return usageIf(err, lifecycle.ErrInvalid)
 				}
 				if err := files.Save(store.Project(), filesRecord, now); err != nil {
 					return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -24,40 +25,21 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
 
-// glyph is the sign of a task's state.
-func glyph(s session.TaskState) string {
-	switch s {
-	case session.TaskComplete:
-		return "✓"
-	case session.TaskInProgress:
-		return "▸"
-	case session.TaskFailed:
-		return "✗"
-	case session.TaskSkipped:
-		return "–"
-	}
-	return "○"
+// signs are a task's states for a person: a sign, and a colour.
+var signs = map[session.TaskState]struct{ glyph, color string }{
+	session.TaskComplete: {"✓", "32"}, session.TaskInProgress: {"▸", "33"}, session.TaskFailed: {"✗", "31"}, session.TaskSkipped: {"–", "2"},
 }
+
+func glyph(s session.TaskState) string { return cmp.Or(signs[s].glyph, "○") }
 
 // paint colours text by what a task's state means to a person, on one line. It is for
 // [plain.Stream.Colored]; no colour within the text passes.
 func paint(text string, s session.TaskState, colored bool) string {
 	text = plain.Line(text)
-	code := ""
-	switch s {
-	case session.TaskComplete:
-		code = "32"
-	case session.TaskInProgress:
-		code = "33"
-	case session.TaskFailed:
-		code = "31"
-	case session.TaskSkipped:
-		code = "2"
+	if code := signs[s].color; colored && code != "" {
+		return "\x1b[" + code + "m" + text + "\x1b[0m"
 	}
-	if !colored || code == "" {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return text
 }
 
 func parenthesis(s string) string {

@@ -43,11 +43,8 @@ func newPlanEdit(a *app, cmd *cobra.Command, change func(p *plan.Plan, args []st
 		}
 		defer func() { err = errors.Join(err, lock.Unlock()) }()
 		after, err := store.EditPlan(args[0], p, edit)
-		if errors.Is(err, plan.ErrText) || errors.Is(err, plan.ErrUnusable) || errors.Is(err, plan.ErrPlace) {
-			return &usageError{err}
-		}
 		if err != nil {
-			return err
+			return usageIf(err, plan.ErrText, plan.ErrUnusable, plan.ErrPlace)
 		}
 		done(p, after)
 		a.warnDangling(p, after)

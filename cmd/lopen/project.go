@@ -12,6 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -51,6 +52,16 @@ func (a *app) project() (string, error) {
 	return dir, a.owned(dir, start)
 }
 
+// here is the project with its settings.
+func (a *app) here() (string, *settings.Values, error) {
+	project, err := a.project()
+	if err != nil {
+		return "", nil, err
+	}
+	values, err := a.projectSettings(project, nil)
+	return project, values, err
+}
+
 // search goes upwards until the first .git: a .lopen above it is another project's. A linked
 // work tree that has no .lopen leads to its main one's.
 func (a *app) search(start string) string {
@@ -81,18 +92,12 @@ func (a *app) forbidden(dir, start string) bool {
 		return false
 	}
 	home := a.getenv("HOME")
-	return dir == filepath.Dir(dir) || (home != "" && sameDir(dir, home))
+	return dir == filepath.Dir(dir) || (home != "" && git.Same(dir, home))
 }
 
 func holds(dir, name string) bool {
 	_, err := os.Lstat(filepath.Join(dir, name))
 	return err == nil
-}
-
-func sameDir(a, b string) bool {
-	ai, aerr := os.Stat(a)
-	bi, berr := os.Stat(b)
-	return aerr == nil && berr == nil && os.SameFile(ai, bi)
 }
 
 // owned refuses a project whose folder, or .lopen, belongs to another user: its plan, its
@@ -120,7 +125,7 @@ func (a *app) safe(dir string) (bool, error) {
 		return false, err
 	}
 	return slices.ContainsFunc(values.SafeDirectories, func(safe string) bool {
-		return safe == "*" || filepath.IsAbs(safe) && sameDir(safe, dir)
+		return safe == "*" || filepath.IsAbs(safe) && git.Same(safe, dir)
 	}), nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 func newSessionFork(a *app) *cobra.Command {
@@ -21,11 +22,7 @@ Without ID the newest session is continued in a new one. The new session's ID is
 lopen session resume goes on with it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.editStore(func(store *lifecycle.Store) error {
-				id, err := resolveArg(store, args)
-				if err != nil {
-					return err
-				}
+			return a.editNamed(args, func(store *lifecycle.Store, id session.ID) error {
 				at.Continue = len(args) == 0
 				sess, err := store.Fork(cmd.Context(), id, at)
 				if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -45,10 +44,8 @@ type logCall struct {
 func (l *logCall) run(store *lifecycle.Store, id session.ID) (err error) {
 	above := uint64(0)
 	if l.byCursor {
-		if above, err = store.Cursor(id, l.cursor); errors.Is(err, lifecycle.ErrInvalid) {
-			return usagef("%w", err)
-		} else if err != nil {
-			return err
+		if above, err = store.Cursor(id, l.cursor); err != nil {
+			return usageIf(err, lifecycle.ErrInvalid)
 		}
 	}
 	began, err := store.Began(id)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 func newSessionPause(a *app) *cobra.Command {
@@ -14,11 +15,7 @@ func newSessionPause(a *app) *cobra.Command {
 		Short: "Pause a session after its current task, from another terminal",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.editStore(func(store *lifecycle.Store) error {
-				id, err := resolveArg(store, args)
-				if err != nil {
-					return err
-				}
+			return a.editNamed(args, func(store *lifecycle.Store, id session.ID) error {
 				asked, err := store.RequestPause(cmd.Context(), id)
 				if err != nil {
 					return err

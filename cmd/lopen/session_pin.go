@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 func newSessionPin(a *app, pinned bool) *cobra.Command {
@@ -23,11 +24,5 @@ func newSessionPin(a *app, pinned bool) *cobra.Command {
 }
 
 func (a *app) setMeta(ctx context.Context, args []string, change func(*lifecycle.Meta) error) error {
-	return a.editStore(func(store *lifecycle.Store) error {
-		id, err := resolveArg(store, args)
-		if err != nil {
-			return err
-		}
-		return store.SetMeta(ctx, id, change)
-	})
+	return a.editNamed(args, func(store *lifecycle.Store, id session.ID) error { return store.SetMeta(ctx, id, change) })
 }

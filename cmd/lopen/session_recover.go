@@ -78,11 +78,8 @@ func (a *app) recover(ctx context.Context, store *lifecycle.Store, name, strateg
 	if r != nil && !a.out.machine() {
 		a.showRecovery(r, err == nil)
 	}
-	if errors.Is(err, lifecycle.ErrInvalid) {
-		return &usageError{err}
-	}
 	if err != nil {
-		return err
+		return usageIf(err, lifecycle.ErrInvalid)
 	}
 	if !dryRun {
 		if !yes && a.interactive() {
@@ -155,11 +152,8 @@ func (a *app) endEdit(store *lifecycle.Store, name string, dryRun, discard bool)
 		end = store.DiscardEdit
 	}
 	edit, err := end(id, dryRun)
-	if errors.Is(err, lifecycle.ErrInvalid) {
-		return &usageError{err}
-	}
 	if err != nil {
-		return err
+		return usageIf(err, lifecycle.ErrInvalid)
 	}
 	if a.out.machine() {
 		return a.printJSON(struct {

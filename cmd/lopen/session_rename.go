@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -14,14 +12,10 @@ func newSessionRename(a *app) *cobra.Command {
 		Short: "Give a session a name for people; its ID stays",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := a.setMeta(cmd.Context(), args[:1], func(m *lifecycle.Meta) error {
+			return usageIf(a.setMeta(cmd.Context(), args[:1], func(m *lifecycle.Meta) error {
 				m.Name = args[1]
 				return nil
-			})
-			if errors.Is(err, lifecycle.ErrInvalid) {
-				return &usageError{err}
-			}
-			return err
+			}), lifecycle.ErrInvalid)
 		},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // readStore runs fn on the project's store, for a command that only reads.
@@ -112,6 +113,17 @@ func release(store *lifecycle.Store) { _ = closeStore(store) }
 // sessions but no State. A command inside a run is refused.
 func (a *app) editStore(fn func(store *lifecycle.Store) error) error {
 	return a.editStoreWith(lifecycle.Policy{}, fn)
+}
+
+// editNamed is editStore with the session that is named, or the newest one.
+func (a *app) editNamed(args []string, fn func(store *lifecycle.Store, id session.ID) error) error {
+	return a.editStore(func(store *lifecycle.Store) error {
+		id, err := resolveArg(store, args)
+		if err != nil {
+			return err
+		}
+		return fn(store, id)
+	})
 }
 
 // editStoreWith is editStore with a policy.

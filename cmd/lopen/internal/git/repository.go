@@ -120,7 +120,7 @@ func commonOf(dir *os.Root, mark fs.FileInfo) (string, bool) {
 	}
 	common := rebase(at(dir), line)
 	back, err := readLine(dir, "gitdir")
-	if err != nil || filepath.Base(filepath.Dir(at(dir))) != "worktrees" || !same(filepath.Dir(filepath.Dir(at(dir))), common) {
+	if err != nil || filepath.Base(filepath.Dir(at(dir))) != "worktrees" || !Same(filepath.Dir(filepath.Dir(at(dir))), common) {
 		return "", false
 	}
 	info, err := os.Lstat(rebase(at(dir), back))
@@ -134,7 +134,7 @@ func (r *repository) submoduleOf(ctx context.Context) bool {
 		return false
 	}
 	tree, ok := config["core.worktree"]
-	return ok && same(rebase(at(r.dir), tree), r.top)
+	return ok && Same(rebase(at(r.dir), tree), r.top)
 }
 
 // MainWorkTree returns the top of the main work tree of the repository that top, which
@@ -198,7 +198,8 @@ func rebase(dir, path string) string {
 	return filepath.Clean(path)
 }
 
-func same(a, b string) bool {
+// Same says whether two paths lead to one file or folder.
+func Same(a, b string) bool {
 	ai, aerr := os.Stat(a)
 	bi, berr := os.Stat(b)
 	return aerr == nil && berr == nil && os.SameFile(ai, bi)

@@ -11,6 +11,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -43,7 +44,8 @@ func (r *runner) work(ctx context.Context, w *worker, c child.Command, resumed a
 		close(stop)
 	})
 	reader.Before(resumed)
-	c.Stdout, c.Stderr = r.raw(reader, w.Partial()), r.raw(&tee{errs, &tee{shown, r.rendered(stderr)}}, "")
+	c.Stdout = r.stored(reader, output.Raw, w.Partial())
+	c.Stderr = r.stored(&tee{errs, &tee{shown, r.rendered(stderr)}}, output.Raw, "")
 	s = start{knows: w.Knows()}
 	s.result, err = r.supervise(ctx, c, deadline, func(res child.Result) bool {
 		_ = reader.Close() // the writers that it closes return no errors

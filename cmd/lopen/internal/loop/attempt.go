@@ -53,7 +53,7 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	out, metrics, err := r.execute(ctx, unit, leaves, n)
 	if errors.Is(err, child.ErrNotStarted) {
 		r.closeOutput(record.Needed, err.Error())
-		return r.notStarted(leaves, err)
+		return r.notStarted(err)
 	}
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	r.conclude(ctx, &out)
 	r.noteStart(&out)
 	r.closeOutput(out.then, out.failure)
-	if err := r.recordAttempt(ctx, n, out, metrics, out.then); err != nil {
+	if err := r.recordAttempt(ctx, n, out, metrics); err != nil {
 		return err
 	}
 	leaves = slices.DeleteFunc(slices.Clone(leaves), func(id string) bool { _, ok := r.sess.State().Task(id); return !ok })

@@ -9,14 +9,12 @@ import (
 // maxDiff bounds the file of LOPEN_DIFF_FILE, in bytes.
 const maxDiff = 4 << 20
 
-var errNoCheckpoints = errors.New("checkpoints are off in this run")
-
 // withDiff is the environment of a check that judges a unit: it names a file that holds
 // what the unit changed, or one line that says why nobody knows. Where the unit is not at
 // work it stays the empty one.
 func (r *runner) withDiff(ctx context.Context, unit string, env []string) []string {
 	var text []byte
-	err := errNoCheckpoints
+	err := errors.New("checkpoints are off in this run")
 	if r.cfg.Checkpoint {
 		text, err = r.sess.Patch(ctx, unit, maxDiff)
 	}

@@ -59,7 +59,7 @@ func (r *runner) judgeKilled(ctx context.Context) error {
 		r.cfg.UI.Warn("%s changed no file", r.name(unit))
 	}
 	out := outcome{start: start{result: child.Result{StartedAt: begun, EndedAt: time.Now()}}, verdict: verdict{then: record.Done}, check: checked}
-	if err := r.recordAttempt(ctx, n, out, metrics{}, record.Done); err != nil {
+	if err := r.recordAttempt(ctx, n, out, metrics{}); err != nil {
 		return err
 	}
 	return r.done(ctx, unit, leaves, out, metrics{}, begun)

@@ -210,15 +210,8 @@ func (u *exhausted) stop(ctx context.Context) error {
 }
 
 // notStarted ends a run whose command cannot be started: no attempt counts.
-func (r *runner) notStarted(leaves []string, cause error) error {
-	err := r.change(session.TriggerPaused, func(e *session.Edit) error {
-		e.Header().ActiveTask = ""
-		for _, id := range leaves {
-			tasks.Set(e, id, func(t *session.Task) { t.State = session.TaskPending })
-		}
-		return nil
-	})
-	if err != nil {
+func (r *runner) notStarted(cause error) error {
+	if err := r.clearActive(session.TriggerPaused); err != nil {
 		return err
 	}
 	r.log.Error().Err(cause).Str("task", r.at.unit).Int("iteration", r.at.iteration).Str("outcome", "not-started").Msg("task ends")

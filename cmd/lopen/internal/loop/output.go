@@ -30,12 +30,8 @@ func (r *runner) warnNoOutput(err error) {
 // rendered returns a writer to w that keeps what people see of the command or the check.
 func (r *runner) rendered(w io.Writer) io.Writer { return r.stored(w, output.Log, "") }
 
-// raw returns a writer to w that keeps what the command writes, as it comes, but for lines
-// that begin with without.
-func (r *runner) raw(w io.Writer, without string) io.Writer {
-	return r.stored(w, output.Raw, without)
-}
-
+// stored returns a writer to w that keeps what is written in a file of the attempt, but for
+// lines that begin with without.
 func (r *runner) stored(w io.Writer, f output.File, without string) io.Writer {
 	if r.output == nil {
 		return w

@@ -26,7 +26,7 @@ type working struct {
 // recordAttempt puts what came of a start of the command into the journal. The change of
 // the State comes after it: a crash in between has the attempt on record and the task
 // in progress, which runs again.
-func (r *runner) recordAttempt(ctx context.Context, n int, out outcome, m metrics, then string) error {
+func (r *runner) recordAttempt(ctx context.Context, n int, out outcome, m metrics) error {
 	res := out.result
 	a := record.Attempt{
 		Task: r.at.unit, Attempt: n, Iteration: r.at.iteration, Command: r.at.worker.command,
@@ -34,7 +34,7 @@ func (r *runner) recordAttempt(ctx context.Context, n int, out outcome, m metric
 		StartedAt: res.StartedAt.UTC(), EndedAt: res.EndedAt.UTC(), Exit: res.Exit, Signal: res.Signal,
 		CPU: res.CPU.Milliseconds(), MaxRSS: res.MaxRSS,
 		Input: m.InputTokens, Output: m.OutputTokens, Cached: m.CachedTokens, CostUSD: m.CostUSD,
-		Before: r.at.git, Failure: out.failure, Then: then,
+		Before: r.at.git, Failure: out.failure, Then: out.then,
 	}
 	if len(r.at.leaves) > 1 {
 		a.Leaves = r.at.leaves

@@ -87,7 +87,11 @@ func (r *runner) waitStorage(ctx context.Context, cause error, retry func(contex
 	class := lifecycle.ClassOf(cause)
 	switch {
 	case class == lifecycle.ClassFenced:
-		return r.retakeLock(ctx, cause, retry)
+		err := retry(ctx) // it is taken again where nobody else resumed the session
+		if err == nil {
+			r.cfg.UI.Warn("a lock was lost and is taken again, nobody had gone on: %v", cause)
+		}
+		return err
 	case !waits(class):
 		return cause
 	}
@@ -102,16 +106,6 @@ func (r *runner) waitStorage(ctx context.Context, cause error, retry func(contex
 		}()
 	}
 	return w.run(ctx, retry)
-}
-
-// retakeLock does again what failed because a lock was lost: it is taken again where nobody
-// else resumed the session.
-func (r *runner) retakeLock(ctx context.Context, cause error, retry func(context.Context) error) error {
-	if err := retry(ctx); err != nil {
-		return err
-	}
-	r.cfg.UI.Warn("a lock was lost and is taken again, nobody had gone on: %v", cause)
-	return nil
 }
 
 // A storageWait is one wait for the storage.
