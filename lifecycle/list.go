@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +37,7 @@ type Info struct {
 // worker per processor. It reads the log of a session that is active, unless its state.json
 // is larger than 1 MiB, and of a session whose state.json cannot be read.
 func (s *Store) List() ([]Info, error) {
-	dir, err := writer.OpenDir(s.root(), sessionsDir)
+	dir, err := writer.OpenToList(s.root(), sessionsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -46,7 +45,7 @@ func (s *Store) List() ([]Info, error) {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
 	defer dir.Close()
-	entries, err := s.project.ReadDir(Dir + "/" + sessionsDir) // faster than through dir
+	entries, err := dir.ReadDir(".")
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
@@ -58,17 +57,35 @@ func (s *Store) List() ([]Info, error) {
 		g.Go(func() error {
 			buf := make([]byte, folder.SummaryBytes)
 			for i := next.Add(1) - 1; i < int64(len(folders)); i = next.Add(1) - 1 {
-				all[i] = s.summary(dir, folders[i].id, buf)
+				all[i] = summary(dir, folders[i], buf)
 			}
 			return nil
 		})
 	}
 	_ = g.Wait()
-	infos := slices.DeleteFunc(all, func(i Info) bool { return i.Err == errDeleted }) //nolint:errorlint // it is never wrapped
-	slices.SortFunc(infos, func(a, b Info) int {
-		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), b.ID.Compare(a.ID))
+	return sorted(all), nil
+}
+
+// sorted returns the Infos of the sessions that still exist, in the order of List. It sorts
+// pointers, because an Info has half a kilobyte.
+func sorted(all []Info) []Info {
+	order := make([]*Info, 0, len(all))
+	for i := range all {
+		if all[i].Err != errDeleted { //nolint:errorlint // it is never wrapped
+			order = append(order, &all[i])
+		}
+	}
+	slices.SortFunc(order, func(a, b *Info) int {
+		if c := b.UpdatedAt.Compare(a.UpdatedAt); c != 0 {
+			return c
+		}
+		return b.ID.Compare(a.ID)
 	})
-	return infos, nil
+	infos := make([]Info, len(order))
+	for i, info := range order {
+		infos[i] = *info
+	}
+	return infos
 }
 
 // Incarnation returns the incarnation of a session, see [Session.Incarnation], or "" if it
@@ -86,36 +103,36 @@ func (s *Store) Incarnation(id session.ID) string {
 var errDeleted = errors.New("deleted")
 
 // summary returns a session for a listing. List says when it reads the log.
-func (s *Store) summary(dir writer.FS, id session.ID, buf []byte) Info {
-	sum, err := s.readSummary(id, buf)
+func summary(dir writer.FS, f sessionFolder, buf []byte) Info {
+	sum, err := readSummary(dir, f, buf)
 	if err == nil && sum.Status != session.StatusActive {
 		return Info{Summary: sum}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, gone := dir.Lstat(id.String()); gone != nil {
-			return Info{Summary: wire.Summary{ID: id}, Err: errDeleted}
+		if _, gone := dir.Lstat(f.name); gone != nil {
+			return Info{Summary: wire.Summary{ID: f.id}, Err: errDeleted}
 		}
 	}
-	held, ever := s.holds(id)
+	held, ever := holds(dir, f)
 	if err == nil && !ever {
 		sum.Status = sum.Status.Seen(false)
 		return Info{Summary: sum}
 	}
-	info, serr := dir.Lstat(id.String() + "/" + folder.StateFile)
+	info, serr := dir.Lstat(f.name + "/" + folder.StateFile)
 	switch {
 	case err == nil && (serr != nil || info.Size() > commit.SmallFile):
-		if again, rerr := s.readSummary(id, buf); rerr == nil { // the holder may just have paused it
+		if again, rerr := readSummary(dir, f, buf); rerr == nil { // the holder may just have paused it
 			sum = again
 		}
 	default:
-		if logged, lerr := logged(dir, id); lerr == nil {
+		if logged, lerr := logged(dir, f.id); lerr == nil {
 			sum, err = logged, nil
 		} else if err != nil && !errors.Is(err, ErrFutureVersion) {
 			err = lerr
 		}
 	}
-	sum.ID, sum.Status = id, sum.Status.Seen(held)
-	return Info{Summary: sum, Err: damagedIn(id, sessionsDir+"/"+id.String(), err)}
+	sum.ID, sum.Status = f.id, sum.Status.Seen(held)
+	return Info{Summary: sum, Err: damagedIn(f.id, f.path, err)}
 }
 
 // logged returns the summary of a session from its log.
@@ -134,31 +151,25 @@ func logged(sessions writer.FS, id session.ID) (wire.Summary, error) {
 
 // holds reports whether a session is held, and whether it ever was. When that is not known
 // it counts as held.
-func (s *Store) holds(id session.ID) (held, ever bool) {
-	held, ever, err := writer.Locked(s.project, inProject(id, leaseFile))
+func holds(dir writer.FS, f sessionFolder) (held, ever bool) {
+	held, ever, err := writer.Locked(dir, f.name+"/"+leaseFile)
 	return held || err != nil, ever
 }
 
-func (s *Store) readSummary(id session.ID, buf []byte) (wire.Summary, error) {
-	name := inProject(id, folder.StateFile)
+func readSummary(dir writer.FS, f sessionFolder, buf []byte) (wire.Summary, error) {
+	name := f.name + "/" + folder.StateFile
 	var sum wire.Summary
-	n, err := writer.ReadHead(s.project, name, buf)
+	n, err := writer.ReadHead(dir, name, buf)
 	if err == nil {
 		sum, err = wire.DecodeSummary(buf[:n])
 	}
-	if err == nil && sum.ID != id {
+	if err == nil && sum.ID != f.id {
 		err = fmt.Errorf("state.json is that of session %s", sum.ID)
 	}
 	if err != nil {
-		return wire.Summary{}, folder.Unreadable("read", filepath.Join(s.project.Name(), name), err)
+		return wire.Summary{}, folder.Unreadable("read", filepath.Join(dir.Name(), name), err)
 	}
 	return sum, nil
-}
-
-// inProject returns the path of a session's file below the project's folder. The FS of the
-// project is faster than that of a folder in it.
-func inProject(id session.ID, file string) string {
-	return Dir + "/" + sessionsDir + "/" + id.String() + "/" + file
 }
 
 // Read returns the newest State of a session in its files and the sequence number. It takes

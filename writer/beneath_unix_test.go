@@ -14,8 +14,8 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// ways returns the same folder opened in both ways: by its path, which may use openat2, and
-// with Sub.
+// ways returns the same folder opened in each way: by its path, which may use openat2, with
+// Sub, and with OpenToList.
 func ways(t *testing.T, parent string) map[string]writer.FS {
 	t.Helper()
 	byPath, err := writer.OpenFS(filepath.Join(parent, "in"))
@@ -27,7 +27,10 @@ func ways(t *testing.T, parent string) map[string]writer.FS {
 	beneath, err := above.Sub("in")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, beneath.Close()) })
-	return map[string]writer.FS{"by path": byPath, "beneath": beneath}
+	listed, err := writer.OpenToList(above, "in")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, listed.Close()) })
+	return map[string]writer.FS{"by path": byPath, "beneath": beneath, "to list": listed}
 }
 
 func TestReadHead(t *testing.T) {

@@ -236,3 +236,13 @@ func OpenDir(dir FS, name string) (FS, error) {
 	}
 	return sub, nil
 }
+
+// OpenToList is OpenDir for a folder whose files are listed. It keeps one more descriptor, so
+// that ReadDir, ReadHead and Locked need one openat2 per name where the system has it.
+func OpenToList(dir FS, name string) (FS, error) {
+	sub, err := OpenDir(dir, name)
+	if d, ok := sub.(*root); ok {
+		d.dir = openSelf(d.r)
+	}
+	return sub, err
+}

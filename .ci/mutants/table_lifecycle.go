@@ -339,8 +339,8 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"list: what nobody holds is interrupted", "lifecycle/list.go",
-		"sum.ID, sum.Status = id, sum.Status.Seen(held)",
-		"sum.ID, sum.Status = id, sum.Status.Seen(held || true)",
+		"sum.ID, sum.Status = f.id, sum.Status.Seen(held)",
+		"sum.ID, sum.Status = f.id, sum.Status.Seen(held || true)",
 		"./lifecycle", "TestListSeesWhoIsInterrupted",
 	},
 	{

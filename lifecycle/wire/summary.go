@@ -34,11 +34,13 @@ type Summary struct {
 	Lineage                   *session.Lineage // nil for a session that was not forked
 }
 
-// forSummary is what a summary is decoded into. It is pooled, because a listing decodes ten
+// forSummary is what a summary is decoded with and into. It is pooled, because a listing decodes ten
 // thousand summaries.
 type forSummary struct {
+	decoder
 	session.Header
 	session.Totals
+	Summary
 }
 
 var decoded = sync.Pool{New: func() any { return new(forSummary) }}
@@ -47,12 +49,10 @@ var decoded = sync.Pool{New: func() any { return new(forSummary) }}
 // every State. It neither needs nor checks the rest. If a tool has reordered the members,
 // DecodeSummary may fail. The error wraps ErrCorrupt or ErrFutureVersion.
 func DecodeSummary(prefix []byte) (Summary, error) {
-	d := newDecoder(strictjson.NewPrefixReader(prefix))
-	var s Summary
 	read := decoded.Get().(*forSummary) //nolint:forcetypeassert // nothing else is put there
 	defer decoded.Put(read)
-	*read = forSummary{}
-	h, sums := &read.Header, &read.Totals
+	*read = forSummary{decoder: decoder{Reader: strictjson.NewPrefixReader(prefix)}}
+	d, s, h, sums := &read.decoder, &read.Summary, &read.Header, &read.Totals
 	d.members(func(key string) {
 		switch key {
 		case "id":
@@ -79,7 +79,7 @@ func DecodeSummary(prefix []byte) (Summary, error) {
 	s.Component, s.ActiveTask, s.TotalCostUSD = h.Component, h.ActiveTask, h.TotalCostUSD
 	s.Lineage = h.Lineage
 	s.CreatedAt, s.UpdatedAt, s.CompletedAt = h.CreatedAt, h.UpdatedAt, h.CompletedAt
-	return s, nil
+	return *s, nil
 }
 
 func (s *Summary) check(h *session.Header, iterations int) error {
