@@ -88,7 +88,7 @@ func (s *Store) append(c *chain, add []byte) error {
 	if err := s.replace(begin, c.whole, add); err != nil {
 		return err
 	}
-	_ = writer.RemoveTemps(s.dir, ".", func(of string) bool { return of == s.chainFile() || of == s.trackerFile() }) // left by a crash
+	_ = writer.RemoveTemps(s.dir, ".", func(of string) bool { return of == s.chainFile() || of == s.trackerFile() })
 	info, err := s.dir.Lstat(s.chainFile())
 	if err == nil && info.Size() == c.whole-begin+int64(len(add)) {
 		s.mine = info

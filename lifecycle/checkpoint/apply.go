@@ -79,7 +79,7 @@ type applier struct {
 	id      string // of the temporary names
 	descent descent
 	changes []*Change               // the plan's, sorted by Path
-	folders []*Change               // paths that are or become folders, and folders that have to be opened; sorted by Path
+	folders []*Change               // folders, new folders, and folders to be opened; sorted by Path
 	over    map[*Change]bool        // changes that are finished or retained
 	linked  map[*Change]bool        // files with another hard link whose mode changes
 	temps   map[*Change]staged      // staged files that are not renamed yet

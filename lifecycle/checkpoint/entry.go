@@ -50,7 +50,7 @@ type Meta struct {
 	Parent      uint64    `json:"parent,omitempty"`      // number of the session's checkpoint before; 0 means none
 	At          time.Time `json:"at"`
 	Reason      Reason    `json:"reason"`
-	Task        string    `json:"task,omitempty"` // ID of the task before or after which it is made, or which is set back
+	Task        string    `json:"task,omitempty"` // ID of the task that begins, ended or is set back
 	Tasks       Tasks     `json:"tasks"`
 	Messages    int       `json:"messages,omitempty"` // number of the session's messages
 	Git         Git       `json:"git,omitzero"`

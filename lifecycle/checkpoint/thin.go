@@ -80,7 +80,7 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	for _, e := range out.Removed {
 		delete(gone, e.Number)
 	}
-	if err := l.keep(c.entries, func(e *Entry) bool { return gone[e.Number] }); err != nil { // entries that stay after all
+	if err := l.keep(c.entries, func(e *Entry) bool { return gone[e.Number] }); err != nil { // those that stay
 		return out, err
 	}
 	out.Bytes, out.Over = l.total, max(0, l.total-limits.Bytes)

@@ -8,19 +8,20 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
-// An agenda says which units of a plan run, one after the other, as if each were done before
-// it is asked again. What may run of the unit early comes before the rest. For a whole plan
-// it takes the time of a few looks at all tasks: it counts what is open instead.
+// An agenda returns the units of a plan in the order in which they run, as if each were done
+// before the next is chosen. The tasks of the unit early come first. The agenda counts open
+// children and dependencies instead of searching them, so that a whole plan takes the time of
+// a few passes over all tasks.
 type agenda struct {
 	st    *session.State
 	cfg   Config
 	tasks []session.Task // in the plan's order
-	at    map[string]int // ID to position
+	at    map[string]int // index in tasks by ID
 	done  []bool
-	left  []int         // of each task, children that are not done
-	unmet []int         // of each task, dependencies of its own that are not done
-	waits map[int][]int // tasks that depend on one, once for each time they name it
-	early []bool        // of the unit that comes first
+	left  []int         // for each task, the number of children that are not done
+	unmet []int         // for each task, the number of its own dependencies that are not done
+	waits map[int][]int // for each task, those that depend on it, once for each time they name it
+	early []bool        // for each task, whether it is in the unit that comes first
 	ready []int         // leaves that may run; a heap
 }
 
@@ -46,7 +47,7 @@ func newAgenda(st *session.State, cfg Config, early string) *agenda {
 			if ok && a.done[d] {
 				continue
 			}
-			a.unmet[i]++ // for ever, where the plan has no such task
+			a.unmet[i]++ // stays if the plan has no such task
 			if ok {
 				a.waits[d] = append(a.waits[d], i)
 			}
@@ -61,14 +62,14 @@ func newAgenda(st *session.State, cfg Config, early string) *agenda {
 	return a
 }
 
-// open says whether a task is a leaf that is to be done.
+// open reports whether a task is a leaf that has to be done.
 func (a *agenda) open(i int) bool {
 	t := &a.tasks[i]
 	return len(t.Children) == 0 && t.Kind != session.KindComponent && t.Kind != session.KindModule && !a.done[i] &&
 		(t.State == session.TaskPending || t.State == session.TaskInProgress)
 }
 
-// free says whether a task is a leaf that may run.
+// free reports whether a task is a leaf that may run.
 func (a *agenda) free(i int) bool {
 	if !a.open(i) || a.cfg.Only != "" && !within(a.st, a.tasks[i].ID, a.cfg.Only) {
 		return false
@@ -86,8 +87,8 @@ func (a *agenda) parent(i int) (int, bool) {
 	return p, ok
 }
 
-// next chooses a unit and counts its leaves as done. An empty unit means that
-// nothing can run.
+// next returns the next unit with its leaves, and counts the leaves as done. An empty unit means
+// that nothing can run.
 func (a *agenda) next() (unit string, leaves []string) {
 	for len(a.ready) > 0 && a.done[a.ready[0]] {
 		heap.Pop(a)
@@ -110,7 +111,7 @@ func (a *agenda) next() (unit string, leaves []string) {
 	return unit, leaves
 }
 
-// waitsOnlyFor says whether all that a leaf waits for lies in its unit.
+// waitsOnlyFor reports whether a leaf waits only for tasks of its unit.
 func (a *agenda) waitsOnlyFor(i int, unit string) bool {
 	for ok := true; ok; i, ok = a.parent(i) {
 		if a.unmet[i] > 0 && slices.ContainsFunc(a.tasks[i].DependsOn, func(id string) bool {
@@ -123,8 +124,8 @@ func (a *agenda) waitsOnlyFor(i int, unit string) bool {
 	return true
 }
 
-// finish takes note that a task is done, with the parents whose last child it
-// was, and frees what waited for them.
+// finish marks a task as done, and the parents whose last child it was, and adds the tasks that
+// waited for them to ready.
 func (a *agenda) finish(i int) {
 	for {
 		a.done[i] = true
@@ -148,7 +149,7 @@ func (a *agenda) finish(i int) {
 	}
 }
 
-// An agenda is the heap of what is ready.
+// An agenda implements heap.Interface over ready.
 
 func (a *agenda) Len() int { return len(a.ready) }
 func (a *agenda) Less(i, j int) bool {

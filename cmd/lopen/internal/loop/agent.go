@@ -15,12 +15,12 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// maxDenied bounds how many refused permissions are kept of an attempt.
+// maxDenied bounds the refused permissions that are recorded of an attempt.
 const maxDenied = 20
 
-// work runs the agent and reads what it prints; resumed is what the session that it continues
-// has used. It is ended when it says nothing for too long, and at the first event from which
-// on it only retries what cannot succeed.
+// work runs the agent and reads what it prints. resumed is the usage of the session that it
+// continues. work ends the agent when it prints nothing for too long, and at the first event
+// after which it only retries what cannot succeed.
 func (r *runner) work(ctx context.Context, w *worker, c child.Command, resumed agent.Usage, deadline time.Time) (s start, err error) {
 	stop, active := make(chan struct{}), make(chan struct{}, 1)
 	c.Stop = stop
@@ -48,7 +48,7 @@ func (r *runner) work(ctx context.Context, w *worker, c child.Command, resumed a
 	c.Stderr = r.stored(&tee{errs, &tee{shown, r.rendered(stderr)}}, output.Raw, "")
 	s = start{knows: w.Knows()}
 	s.result, err = r.supervise(ctx, c, deadline, func(res child.Result) bool {
-		_ = reader.Close() // the writers that it closes return no errors
+		_ = reader.Close() // its writers return no errors
 		reader.Stderr(errs.Lines())
 		report := reader.Report()
 		return res.Cause == child.CauseNone && res.Exit == 0 && (!w.Knows() || report.Final && report.Success)
@@ -78,8 +78,8 @@ func (r *runner) work(ctx context.Context, w *worker, c child.Command, resumed a
 	return s, nil
 }
 
-// noteSession makes known which session the agent has made, as soon as it says so. It is
-// called from the goroutine that copies the agent's output, while the runner's own waits.
+// noteSession saves the ID of the agent's session as soon as the agent prints it. The goroutine
+// that copies the agent's output calls it, while the runner's goroutine waits.
 func (r *runner) noteSession(id string) {
 	if !plausibleID.MatchString(id) {
 		return
@@ -88,11 +88,11 @@ func (r *runner) noteSession(id string) {
 	_ = r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
 		e.Header().AgentSession = r.sess.Redact(id)
 		return nil
-	}) // an error of the storage comes back with the next change
+	}) // the next change returns an error of the storage again
 }
 
-// account puts what the agent's events say of its cost in the place of what its metrics say.
-// Where both name something the events count, field by field.
+// account replaces the numbers in m by those of the agent's events, field by field, where the
+// events have them.
 func (r *runner) account(w *worker, m *metrics, out *outcome) {
 	u := out.report.Usage
 	events := metrics{InputTokens: u.Input, OutputTokens: u.Output, CachedTokens: u.Cached, ContextWindow: u.ContextWindow,
@@ -122,7 +122,7 @@ func (r *runner) account(w *worker, m *metrics, out *outcome) {
 	r.warnUnknownCost(w, !out.noCost)
 }
 
-// warnDenied names each refused permission once a run, with the flag that grants it.
+// warnDenied warns of each refused permission once a run, with the flag that grants it.
 func (r *runner) warnDenied(w *worker, s *start) {
 	for i, d := range s.report.Denied {
 		if i >= maxDenied {
@@ -137,7 +137,7 @@ func (r *runner) warnDenied(w *worker, s *start) {
 	}
 }
 
-// refused names a permission, with the flag that grants it.
+// refused returns a text with a refused permission and the flag that grants it.
 func refused(d agent.Denied) string {
 	text := d.Tool
 	if d.Detail != "" {
@@ -149,7 +149,7 @@ func refused(d agent.Denied) string {
 	return text
 }
 
-// denied are the refused permissions as the journal has them.
+// denied returns the refused permissions in the form that the journal has.
 func (s *start) denied() (all []string) {
 	for _, d := range s.report.Denied[:min(len(s.report.Denied), maxDenied)] {
 		all = append(all, strings.ToValidUTF8(refused(d), "\ufffd"))
@@ -157,8 +157,8 @@ func (s *start) denied() (all []string) {
 	return all
 }
 
-// A tee writes to two places. That the second one fails, a terminal that went away, must not
-// keep the events before it from being read.
+// A tee writes to out and shown. It ignores errors of shown, such as those of a closed terminal,
+// so that the agent's events are still read.
 type tee struct{ out, shown io.Writer }
 
 func (o *tee) Write(p []byte) (int, error) {

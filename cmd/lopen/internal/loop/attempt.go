@@ -22,8 +22,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/process"
 )
 
-// exitTryLater is the exit code by which a command says that it met a limit
-// that is nobody's fault: EX_TEMPFAIL of sysexits.h.
+// exitTryLater is the exit code of a command that met a temporary limit: EX_TEMPFAIL of
+// sysexits.h.
 const exitTryLater = 75
 
 // outcome is how one start of the command ended, and what follows.
@@ -31,13 +31,13 @@ type outcome struct {
 	start
 	verdict
 	check *session.CheckResult // nil when the check was not run
-	// checkTail is the end of what a check printed that failed.
+	// checkTail is the end of the output of a failed check.
 	checkTail []byte
-	until     time.Time // of the wait that follows; zero for none
-	opened    bool      // it opened the circuit breaker
+	until     time.Time // end of the wait that follows; zero if none follows
+	opened    bool      // this start opened the circuit breaker
 }
 
-// attempt starts the command once on a unit and takes the consequences.
+// attempt starts the command once on a unit, judges the outcome and saves it.
 func (r *runner) attempt(ctx context.Context, unit string, leaves []string) error {
 	begun := time.Now()
 	w := r.pick()
@@ -49,7 +49,7 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	r.at = working{unit: unit, leaves: leaves, iteration: r.sess.State().NumIterations() + 1, git: r.git.Head, worker: w, session: r.sess.State().Header().AgentSession}
 	r.log.Info().Str("task", unit).Int("attempt", n).Int("iteration", r.at.iteration).Msg("task begins")
 	r.openOutput(unit, n)
-	defer r.closeOutput(record.Interrupted, "") // where an error ends it
+	defer r.closeOutput(record.Interrupted, "") // if an error ends the attempt
 	out, metrics, err := r.execute(ctx, unit, leaves, n)
 	if errors.Is(err, child.ErrNotStarted) {
 		r.closeOutput(record.Needed, err.Error())
@@ -65,8 +65,7 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	} else {
 		r.checkpointInterrupted(ctx, unit)
 	}
-	// Whatever the command did to the boxes comes first: the State must not
-	// learn of the outcome from a plan that the agent ticked.
+	// This comes first: the State must not take the outcome from boxes that the agent ticked.
 	if err := r.reconcile(context.WithoutCancel(ctx), tasks.During); err != nil {
 		return err
 	}
@@ -79,7 +78,7 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	leaves = slices.DeleteFunc(slices.Clone(leaves), func(id string) bool { _, ok := r.sess.State().Task(id); return !ok })
 	switch out.then {
 	case record.Failed, record.Done:
-	default: // nobody's fault: it is no attempt of the task
+	default: // the start does not count as an attempt at the task
 		if err := r.saveOutcome(unit, leaves, out, metrics, begun, session.TriggerPaused, false, nil); err != nil {
 			return err
 		}
@@ -89,7 +88,7 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 		r.noteProgress(w)
 	}
 	if out.failure != "" {
-		// redacted before a line of it is left out, so that no cut parts a credential from its name
+		// Redact before the text is cut, so that no cut separates a credential from its name.
 		r.noteFailure(unit, prompt.Failure{Attempt: n, Failure: r.sess.Redact(out.failure), Output: r.sess.Redact(string(out.result.Tail)), Check: r.sess.Redact(string(out.checkTail))})
 		return r.failed(ctx, unit, leaves, out, metrics, begun)
 	}
@@ -128,7 +127,7 @@ func (r *runner) conclude(ctx context.Context, out *outcome) {
 	}
 }
 
-// afterUncounted continues the run after a start that is no attempt of its task, or ends it.
+// afterUncounted continues or ends the run after a start that does not count as an attempt.
 func (r *runner) afterUncounted(ctx context.Context, out *outcome) error {
 	w := r.at.worker
 	switch {
@@ -145,8 +144,7 @@ func (r *runner) afterUncounted(ctx context.Context, out *outcome) error {
 	return nil
 }
 
-// begin makes durable that the unit is being worked on and returns the number
-// of the attempt.
+// begin marks the unit as being worked on, durably, and returns the number of the attempt.
 func (r *runner) begin(ctx context.Context, w *worker, unit string, leaves []string) (int, error) {
 	now, fresh := time.Now(), w.NewSession()
 	n := attemptNumber(r.sess.State(), leaves)
@@ -178,7 +176,7 @@ func (r *runner) begin(ctx context.Context, w *worker, unit string, leaves []str
 	return n, r.sync(ctx)
 }
 
-// attemptNumber is the number of the next attempt at a unit, from 1.
+// attemptNumber returns the number of the next attempt at a unit, from 1.
 func attemptNumber(st *session.State, leaves []string) int {
 	n := 1
 	for _, id := range leaves {
@@ -189,7 +187,7 @@ func attemptNumber(st *session.State, leaves []string) int {
 	return n
 }
 
-// execute runs the command and, when that succeeded, the check.
+// execute runs the command and, if that succeeds, the check.
 func (r *runner) execute(ctx context.Context, unit string, leaves []string, n int) (out outcome, m metrics, err error) {
 	changes, err := r.before(ctx, unit)
 	if err != nil {
@@ -247,8 +245,8 @@ func (r *runner) execute(ctx context.Context, unit string, leaves []string, n in
 	return out, m, err
 }
 
-// composeOrContinue decides whether an attempt continues a session of the agent, and writes its
-// prompt. What it continues is durable before the start.
+// composeOrContinue decides whether an attempt continues a session of the agent, and composes
+// its prompt. The ID of a continued session is durable before the start.
 func (r *runner) composeOrContinue(ctx context.Context, w *worker, unit string, leaves []string, n int) ([]byte, agent.Launch, error) {
 	launch := agent.Launch{Session: r.at.session, New: r.at.session != "", Budget: r.left}
 	if id := r.lastStart.sessionFor(w, unit, n); id != "" {
@@ -295,8 +293,8 @@ func (r *runner) judge(ctx context.Context, out *outcome, env []string, deadline
 	return nil
 }
 
-// runCheck runs the check of a unit. failure says how it failed, and tail is the end of what
-// it printed then.
+// runCheck runs the check of a unit. If the check fails, failure says how, and tail is the end
+// of its output.
 func (r *runner) runCheck(ctx context.Context, unit string, env []string, deadline time.Time, stdout, stderr io.Writer) (_ *session.CheckResult, failure string, tail []byte, err error) {
 	c := child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Project, Env: r.withDiff(ctx, unit, env), Stdout: stdout, Stderr: stderr}
 	res, err := r.supervise(ctx, c, deadline, nil)
@@ -309,9 +307,9 @@ func (r *runner) runCheck(ctx context.Context, unit string, env []string, deadli
 	return &session.CheckResult{Command: r.check, Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt), Task: unit}, failure, tail, nil
 }
 
-// supervise runs one process with the lock that says so to the next holder.
-// well says of a command that ended whether its agent ended well, which is noted where the
-// next holder looks for it; nil of a check.
+// supervise runs one process. The process inherits a lock by which the next holder of the
+// session finds it. well reports whether the agent of a command ended well; supervise records
+// that for the next holder. It is nil for a check.
 func (r *runner) supervise(ctx context.Context, c child.Command, deadline time.Time, well func(child.Result) bool) (child.Result, error) {
 	c.Grace, c.IdleTimeout, c.Keep = defaultGrace, r.cfg.idle(), true
 	if !deadline.IsZero() {
@@ -352,9 +350,9 @@ func (r *runner) supervise(ctx context.Context, c child.Command, deadline time.T
 	return res, err
 }
 
-// hold takes the lock that the next command inherits. Where it cannot, it waits
-// until what became of the session's folder is mended; a removed one is made again: an
-// agent may clean up before its check.
+// hold takes the lock that the next command inherits. If that fails, hold waits until the
+// storage works again. A session folder that was removed is made again, since an agent may
+// clean up too much before its check.
 func (r *runner) hold(ctx context.Context) (hold *process.Lock, err error) {
 	if hold, err = r.sess.HoldChild(); err == nil {
 		return hold, nil
@@ -372,8 +370,8 @@ func (r *runner) hold(ctx context.Context) (hold *process.Lock, err error) {
 	return hold, nil
 }
 
-// env is what the command and the check get: the environment of lopen itself, and the
-// variables of the n-th attempt at a unit.
+// env returns the environment of the command and the check: that of the run, and the variables
+// of the n-th attempt at a unit.
 func (r *runner) env(unit string, n int) []string {
 	st := r.sess.State()
 	t, _ := st.Task(unit)
@@ -388,11 +386,11 @@ func (r *runner) env(unit string, n int) []string {
 		"LOPEN_METRICS_FILE="+r.given.metrics,
 		"LOPEN_PROMPT_FILE="+r.given.prompt,
 		"LOPEN_CHANGED_FILES="+r.given.changed,
-		"LOPEN_DIFF_FILE="+r.given.diff, // empty; withDiff names another one
+		"LOPEN_DIFF_FILE="+r.given.diff, // an empty file; withDiff replaces it
 	)
 }
 
-// deadline is when an attempt that begins now is ended; zero for never.
+// deadline returns when an attempt that begins now is ended; zero means never.
 func (r *runner) deadline() (at time.Time) {
 	if r.cfg.Timeout > 0 {
 		at = time.Now().Add(r.cfg.Timeout)
@@ -400,12 +398,12 @@ func (r *runner) deadline() (at time.Time) {
 	return at
 }
 
-// given are the paths of the files that the command is given. Each start of it has others:
-// what an earlier one put in their places is not met again.
+// given has the paths of the files that the command is given. Each start gets new paths, so
+// that files of an earlier start cannot be mistaken for its own.
 type given struct{ prompt, changed, metrics, diff string }
 
-// writePrompt writes the file of LOPEN_PROMPT_FILE, which it returns, open at its
-// beginning, and names that of LOPEN_METRICS_FILE.
+// writePrompt writes the file of LOPEN_PROMPT_FILE, returns it open at its beginning, and
+// chooses the name of LOPEN_METRICS_FILE.
 func (r *runner) writePrompt(text []byte) (f *os.File, err error) {
 	if err := r.dir.Renew(); err != nil {
 		return nil, fmt.Errorf("write prompt: %w", err)
@@ -417,7 +415,7 @@ func (r *runner) writePrompt(text []byte) (f *os.File, err error) {
 	return f, nil
 }
 
-// describe says how a process ended, when it did not succeed.
+// describe returns a text on how a process failed.
 func describe(res child.Result, cfg Config) string {
 	switch res.Cause {
 	case child.CauseTimeout:
@@ -431,8 +429,7 @@ func describe(res child.Result, cfg Config) string {
 	return fmt.Sprintf("exit %d", res.Exit)
 }
 
-// compose writes the prompt of the n-th attempt at a unit of st, and returns which sections
-// it holds.
+// compose returns the prompt of the n-th attempt at a unit of st, and the sections that it has.
 func (r *runner) compose(st *session.State, unit string, leaves []string, n int) ([]byte, []session.Resource, error) {
 	d, err := r.draft(st, unit, leaves, n)
 	if err != nil {
@@ -447,7 +444,7 @@ func (r *runner) draft(st *session.State, unit string, leaves []string, n int) (
 	return src.Draft(r.plan, st, prompt.Attempt{Unit: unit, Leaves: leaves, Number: n, Failures: r.failures[unit]})
 }
 
-// noteFailure remembers how an attempt at a unit failed, for the next prompt.
+// noteFailure adds a failed attempt at a unit, for the next prompt.
 func (r *runner) noteFailure(unit string, f prompt.Failure) {
 	all := append([]prompt.Failure{f}, r.failures[unit]...)
 	r.failures[unit] = all[:min(len(all), lifecycle.MaxFailures)]

@@ -11,19 +11,19 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// A green is a unit whose check passed, and the number of the attempt that it judged.
+// A green is the last unit whose check passed, with the number of that attempt.
 type green struct {
-	unit  string // "" for none
+	unit  string // "" if no check has passed
 	n     int
-	begun bool // it passed before the first task, of which the unit was to be
+	begun bool // the check passed before the first task, which unit is
 }
 
-// baseline runs the check once before the first task and says whether the tree
-// was green to begin with: what an agent is blamed for must not have been there
-// before it. Most new projects begin red, so its output is not shown, and it decides nothing
-// but where RequireGreen is set. Where Config.Assess remembers that the check passed for this
-// task on the tree as it is, it is not run. The result is saved: should lopen be killed, the
-// next run knows whether the check was red when the task began.
+// baseline runs the check once before the first task and reports whether it passes, so that an
+// agent is not blamed for failures that were there before it. The check of most new projects
+// fails, so its output is not shown, and it decides nothing unless RequireGreen is set. The
+// check is not run if Config.Assess knows that it passed for this task on the same tree. The
+// result is saved, so that after a kill the next run knows whether the check failed when the
+// task began.
 func (r *runner) baseline(ctx context.Context, unit string, leaves []string) error {
 	if r.cfg.Check == "" || r.cfg.Assess == nil || r.assessed {
 		return nil
@@ -70,9 +70,9 @@ func (r *runner) baseline(ctx context.Context, unit string, leaves []string) err
 	return nil
 }
 
-// checkAlone runs the check without a start of the command, with the variables of the n-th
-// attempt at a unit and the files that they name, because it may judge by them. failure is
-// "" where it passes. The result is nil where the context ended it.
+// checkAlone runs the check without a start of the command. The check gets the variables of the
+// n-th attempt at a unit and their files, because it may depend on them. failure is "" if it
+// passes. The result is nil if the context ended it.
 func (r *runner) checkAlone(ctx context.Context, unit string, leaves []string, n int, stdout, stderr io.Writer) (checked *session.CheckResult, failure string, err error) {
 	text, _, err := r.compose(r.sess.State(), unit, leaves, n)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *runner) checkAlone(ctx context.Context, unit string, leaves []string, n
 	if err != nil {
 		return nil, "", err
 	}
-	_ = f.Close() // the check reads it by its name, if at all
+	_ = f.Close() // the check opens it by its name
 	if err := r.listChanged(r.since); err != nil {
 		return nil, "", err
 	}
@@ -93,7 +93,7 @@ func (r *runner) checkAlone(ctx context.Context, unit string, leaves []string, n
 	return checked, failure, nil
 }
 
-// checked saves how the check ended last, nil where that says nothing of the files any more.
+// checked saves the result of the last check; nil if it does not apply to the files any more.
 func (r *runner) checked(c *session.CheckResult) error {
 	return r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
 		e.Header().Check = c

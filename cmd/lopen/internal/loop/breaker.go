@@ -15,27 +15,28 @@ import (
 	"github.com/lopen-dev/lopen/plan"
 )
 
-// tripsAt is how many empty starts in a row, at two units or more, open the circuit breaker.
+// tripsAt is the number of empty starts in a row, at two units or more, that open the circuit
+// breaker.
 const tripsAt = 3
 
 // A breaker distinguishes a broken agent from tasks that fail: see [start.empty].
 type breaker struct {
-	starts  int // in a row that were empty and have counted
+	starts  int // number of empty starts in a row
 	units   map[string]*blamed
-	open    bool // nothing counts until a start gets through
+	open    bool // no attempt counts until a start is not empty
 	backoff backoff
 }
 
 // blamed is a unit that failed in empty starts.
 type blamed struct {
 	leaves []string
-	counts int // attempts to be given back
-	last   []prompt.Failure
-	had    bool // last is there
+	counts int              // number of attempts that giveBack takes back
+	last   []prompt.Failure // the unit's failures before the empty starts
+	had    bool             // the unit had failures
 }
 
-// blame notes an empty start at a unit before it counts. It opens the breaker at the
-// start that is one too many, which is not to count then.
+// blame adds an empty start at a unit before it is counted. It returns true if the breaker is
+// open, perhaps because of this start; then the start must not be counted.
 func (b *breaker) blame(unit string, leaves []string, last []prompt.Failure, had bool) (open bool) {
 	if b.open {
 		return true
@@ -55,13 +56,13 @@ func (b *breaker) blame(unit string, leaves []string, last []prompt.Failure, had
 	return b.open
 }
 
-// wait is the end of the wait before the next probe.
+// wait returns the end of the wait before the next probe.
 func (b *breaker) wait() time.Time {
 	return b.backoff.until(wallClock(), &agent.Problem{Kind: agent.Overload})
 }
 
-// giveBack makes what the empty starts did to their tasks undone: their attempts, and that
-// they failed. Their records in the journal stay as they are; the State is what counts.
+// giveBack takes back the attempts of the empty starts, and makes tasks that failed because of
+// them pending. It changes only the State; the records of the attempts stay in the journal.
 func (r *runner) giveBack() error {
 	var marked []string
 	err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
@@ -102,10 +103,10 @@ func (r *runner) giveBack() error {
 	return nil
 }
 
-// tripped takes the consequences of a start that did not count because the breaker is open:
-// it waits before the next start, which is a probe, or a person decides.
+// tripped handles a start that did not count because the breaker is open: it waits before the
+// next start, which is a probe, or asks a person.
 func (r *runner) tripped(ctx context.Context, w *worker, out *outcome) error {
-	said := out.report.Error // how the agent explains it: its error, else the last line that it printed
+	said := out.report.Error // the agent's error message, or else the last line that it printed
 	if said == "" {
 		said = lastLineOf(r.sess.Redact(string(out.result.Tail)), out.failure)
 	}
@@ -154,7 +155,7 @@ func (r *runner) tripped(ctx context.Context, w *worker, out *outcome) error {
 	return r.wait(ctx, "circuit breaker", fmt.Sprintf("circuit breaker: one task is tried at %s, no attempt is counted; %s said: %s", clock(until), w, message), until)
 }
 
-// noteProgress notes that a start came to something.
+// noteProgress closes the breaker after a start that was not empty.
 func (r *runner) noteProgress(w *worker) {
 	if r.breaker.open {
 		r.cfg.UI.Say("%s works again: the run goes through the plan", w)
@@ -163,7 +164,7 @@ func (r *runner) noteProgress(w *worker) {
 	r.breaker, r.waited, w.backoff = breaker{}, 0, backoff{}
 }
 
-// lastLineOf is the failure with the last line of a text that is not blank.
+// lastLineOf returns the failure with the last line of a text that is not blank.
 func lastLineOf(text, failure string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {

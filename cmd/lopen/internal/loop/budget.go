@@ -7,20 +7,20 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// spent is what attempts cost.
+// spent is the cost of some attempts.
 type spent struct {
 	cost   float64 // USD
 	tokens int64   // without cached ones
 }
 
-// spent is what this run has cost so far.
+// spent returns the cost of this run so far.
 func (r *runner) spent() spent {
 	m := r.sess.State().Totals()
 	return spent{m.CostUSD - r.earlier.CostUSD, m.InputTokens + m.OutputTokens - r.earlier.InputTokens - r.earlier.OutputTokens}
 }
 
-// today is what all runs of the project have cost since midnight. Where that cannot be
-// read a warning says so, and this run's is what counts.
+// today returns the cost of all runs of the project since midnight. If that cannot be read, it
+// warns and returns the cost of this session.
 func (r *runner) today() spent {
 	b := r.cfg.Budget
 	if b.DayCost <= 0 && b.DayTokens <= 0 {
@@ -38,13 +38,13 @@ func (r *runner) today() spent {
 	return spent{max(cost, own.cost), max(tokens, own.tokens)}
 }
 
-// Midnight is when the day of a moment began, local time.
+// Midnight returns the begin of the day of now, local time.
 func Midnight(now time.Time) time.Time {
 	y, m, d := now.Local().Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, time.Local)
 }
 
-// SpentSince is what the attempts of a session that began since a moment cost: USD, and
+// SpentSince returns the cost of a session's attempts that began at or after since: USD, and
 // tokens without cached ones.
 func SpentSince(st *session.State, since time.Time) (cost float64, tokens int64) {
 	for it := range st.Iterations() {
@@ -55,7 +55,7 @@ func SpentSince(st *session.State, since time.Time) (cost float64, tokens int64)
 	return cost, tokens
 }
 
-// usedUp says which bound of a budget is reached, "" for none.
+// usedUp returns a text with the limit of the budget that is reached, or "".
 func (b *Budget) usedUp(run, day spent) string {
 	switch {
 	case b.Cost > 0 && run.cost >= b.Cost:
@@ -72,8 +72,8 @@ func (b *Budget) usedUp(run, day spent) string {
 	return ""
 }
 
-// left is what the next attempt may cost in USD, 0 without a bound. It is asked while none
-// is reached.
+// left returns what the next attempt may cost in USD, or 0 if there is no limit. The caller makes
+// sure that no limit is reached.
 func (b *Budget) left(run, day spent) float64 {
 	left := 0.0
 	if b.Cost > 0 {
@@ -85,7 +85,8 @@ func (b *Budget) left(run, day spent) float64 {
 	return left
 }
 
-// budget ends the run when a limit is reached, and notes what is left for the next attempt.
+// budget ends the run if a limit is reached, and otherwise sets what is left for the next
+// attempt.
 func (r *runner) budget() error {
 	run, day := r.spent(), r.today()
 	why := r.cfg.Budget.usedUp(run, day)
@@ -100,7 +101,7 @@ func (r *runner) budget() error {
 	return r.pause(session.TriggerPaused, session.ExitBudget, &Exit{exitLimit, text + ": " + r.resumeHint()})
 }
 
-// warnUnknownCost says once when a bound in USD cannot be kept.
+// warnUnknownCost warns once if a limit in USD cannot be enforced.
 func (r *runner) warnUnknownCost(w *worker, known bool) {
 	if b := r.cfg.Budget; !known && (b.Cost > 0 || b.DayCost > 0) {
 		r.warnOnce("cost of "+w.Name(), fmt.Sprintf("%s does not say what it costs: max_cost and day_cost do not count it; max_tokens may", w))

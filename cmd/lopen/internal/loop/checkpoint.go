@@ -12,10 +12,10 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// checkpoint makes a checkpoint, or only looks where none are wanted, and returns what
-// changed since the last time. A full disk holds the run; who holds the store for too
-// long costs it this checkpoint; what else prevents checkpoints is reported once and costs
-// the run all of them.
+// checkpoint makes a checkpoint, or only looks at the files if checkpoints are off, and returns
+// the changes since the last time. On a full disk the run waits. If the store is busy for too
+// long, only this checkpoint is left out. After any other error a warning is shown, and the
+// run makes no more checkpoints.
 func (r *runner) checkpoint(ctx context.Context, why checkpoint.Reason, unit string) (changes []files.Change, err error) {
 	wanted := r.cfg.Checkpoint
 	look := func(ctx context.Context) (err error) {
@@ -58,9 +58,9 @@ func (r *runner) checkpoint(ctx context.Context, why checkpoint.Reason, unit str
 	}
 }
 
-// loadPast reads on a resume what earlier runs left, and warns of complete tasks whose files
-// somebody changed since: they never run unasked. It records what an attempt changed that a
-// kill cut off, so that nobody else is taken for its author later.
+// loadPast reads on a resume what earlier runs left. It warns of complete tasks whose files were
+// changed since, but does not run them again. It records the changes of an attempt that a kill
+// interrupted, so that they are not attributed to somebody else later.
 func (r *runner) loadPast(ctx context.Context) error {
 	past, err := r.sess.Past(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *runner) loadPast(ctx context.Context) error {
 	return r.recordKilled(past.Cut)
 }
 
-// loadFailures remembers what failed in earlier runs, for the prompts of this one.
+// loadFailures adds the failed attempts of earlier runs, for the prompts of this one.
 func (r *runner) loadFailures(failed lifecycle.Failures) {
 	for unit, attempts := range failed {
 		for _, a := range attempts {
@@ -91,7 +91,7 @@ func (r *runner) loadFailures(failed lifecycle.Failures) {
 	}
 }
 
-// list names a few.
+// list returns a text with the first few, and the number of the others.
 func list(all []string) string {
 	const few = 5
 	if len(all) > few {
@@ -100,15 +100,15 @@ func list(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// before keeps the files before a start of the command, and returns what changed since the
-// last one. What somebody else may have changed means that no session is continued.
+// before makes the checkpoint before a start of the command, and returns the changes since the
+// last start. If somebody else may have made them, no session of the agent is continued.
 func (r *runner) before(ctx context.Context, unit string) ([]files.Change, error) {
 	changes, err := r.checkpoint(ctx, checkpoint.BeforeTask, unit)
 	if err != nil {
 		return nil, err
 	}
 	others := len(changes) > 0 || r.filesUnknown
-	if r.lastStart.then != record.Killed { // what changed since the last look, that attempt itself may have changed
+	if r.lastStart.then != record.Killed { // a killed attempt may have made the changes since the last look itself
 		others = others || len(r.since) > 0
 	}
 	r.lastStart.touched = r.lastStart.touched || others
@@ -117,8 +117,8 @@ func (r *runner) before(ctx context.Context, unit string) ([]files.Change, error
 	return changes, nil
 }
 
-// listChanged writes the files of LOPEN_CHANGED_FILES and of LOPEN_DIFF_FILE: the task has
-// changed nothing yet.
+// listChanged writes the files of LOPEN_CHANGED_FILES and of LOPEN_DIFF_FILE. The latter is
+// empty, because the task has changed nothing yet.
 func (r *runner) listChanged(changes []files.Change) error {
 	var lines strings.Builder
 	for _, c := range changes {
@@ -138,8 +138,8 @@ func (r *runner) listChanged(changes []files.Change) error {
 	return f.Close()
 }
 
-// after keeps the files after a start of the command. A warning names a
-// task that changed none of them, or it has failed where a change is required.
+// after makes the checkpoint after a start of the command. If a task changed no file, it fails
+// if a change is required, and otherwise a warning names it.
 func (r *runner) after(ctx context.Context, unit string, out *outcome) error {
 	changes, err := r.checkpoint(ctx, checkpoint.AfterTask, unit)
 	if err != nil {
@@ -158,8 +158,8 @@ func (r *runner) after(ctx context.Context, unit string, out *outcome) error {
 	return nil
 }
 
-// checkpointInterrupted keeps the files after a command that was interrupted: without a checkpoint
-// of its end its changes could not be distinguished from those of somebody else.
+// checkpointInterrupted makes the checkpoint after an interrupted command. Without it the changes
+// of the command could not be distinguished from those of others.
 func (r *runner) checkpointInterrupted(ctx context.Context, unit string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
@@ -178,7 +178,8 @@ func (r *runner) checkpointInterrupted(ctx context.Context, unit string) {
 	r.at.changes = changes
 }
 
-// fileChanges are changes as the journal has them.
+// fileChanges returns changes in the form that the journal has. more is the number of changes
+// beyond [record.MaxFileChanges].
 func fileChanges(changes []files.Change) (all []record.FileChange, more int) {
 	if len(changes) > record.MaxFileChanges {
 		changes, more = changes[:record.MaxFileChanges], len(changes)-record.MaxFileChanges

@@ -9,8 +9,8 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
-// next chooses what runs: the unit's ID and its leaves. An empty unit means
-// that nothing is left to run.
+// next returns the unit that runs next, with its leaves. An empty unit means that nothing is
+// left to run.
 func (r *runner) next() (unit string, leaves []string, err error) {
 	st := r.sess.State()
 	if unit, leaves = newAgenda(st, r.cfg, r.lastStart.unfinished()).next(); unit != "" {
@@ -27,7 +27,7 @@ func (r *runner) next() (unit string, leaves []string, err error) {
 	return "", nil, nil
 }
 
-// within says whether a task is the unit or lies beneath it.
+// within reports whether a task is the unit or is beneath it.
 func within(st *session.State, id, unit string) bool {
 	for id != "" {
 		if id == unit {

@@ -12,8 +12,8 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// Config is one run. Only what its comment calls optional may be left out; a duration or a
-// number of 0 is no limit.
+// Config is the configuration of one run. A field may be left out only if its comment says
+// that it is optional. A duration or a number of 0 means no limit.
 type Config struct {
 	// What is run, and where.
 
@@ -24,8 +24,8 @@ type Config struct {
 	Documents prompt.Documents // of the project
 	Environ   []string         // of the command, the check and OnEvent; LOPEN_* are added
 
-	// Agents are never empty: the first one works, and each of the others while those
-	// before it are limited.
+	// Agents has at least one agent. The first one works; each of the others works while
+	// those before it are limited.
 	Agents []*agent.Agent
 	Prompt *template.Template
 	Unit   string // what one start works on: leaf, task or component
@@ -34,9 +34,9 @@ type Config struct {
 	// How a task is judged.
 
 	Check string // for sh -c; optional
-	// Assess runs check, unless the check is known to have passed for the task on the
-	// project's files as they are: hit, and when. Optional: without it the check is not run
-	// before the first task.
+	// Assess runs check, unless it is known that the check passed for the task on the same
+	// files; then hit is true and at is when. Optional: without it the check is not run before
+	// the first task.
 	Assess        func(ctx context.Context, task string, check func(context.Context) error) (at time.Time, hit bool, err error)
 	RequireChange bool // a task that changes no file has failed
 	RequireGreen  bool // a check that fails before the first task ends the run
@@ -45,67 +45,67 @@ type Config struct {
 
 	Timeout          time.Duration // of an attempt with its check
 	IdleTimeout      time.Duration // of an attempt or a check without output
-	UnwatchedIdle    time.Duration // in place of an IdleTimeout of 0; the session does not remember it
-	Wait             time.Duration // of all waits for an agent's limit together
-	PauseTimeout     time.Duration // of a wait for a storage error to go away
-	FailureThreshold int           // attempts at a task before it has failed
-	MaxIterations    int           // starts of the command in this run
+	UnwatchedIdle    time.Duration // replaces an IdleTimeout of 0; the session does not store it
+	Wait             time.Duration // sum of all waits for an agent's limit
+	PauseTimeout     time.Duration // of a wait for the end of a storage error
+	FailureThreshold int           // number of attempts after which a task has failed
+	MaxIterations    int           // number of starts of the command in this run
 	Budget           Budget
 
 	// What is stored.
 
-	Checkpoint bool // the files before and after each task
-	KeepFailed bool // the files of a failed task are not set back
-	Output     bool // what each attempt printed, rendered
-	Transcript bool // the prompt and the raw output of each attempt as well
+	Checkpoint bool // make checkpoints before and after each task
+	KeepFailed bool // do not set back the files of a failed task
+	Output     bool // store the rendered output of each attempt
+	Transcript bool // store also the prompt and the raw output of each attempt
 
-	// Who is there.
+	// Who is present.
 
 	UI         UI
-	Unattended bool   // nobody is asked: a task that used up its attempts has failed, and the rest runs
+	Unattended bool   // nobody is asked: a task without attempts left has failed, and the others run
 	ByTerminal bool   // a person can be asked
 	OnEvent    string // for sh -c: gets each event on stdin; optional
-	// ExitCode is what the process exits with after a run that ended with err, for OnEvent.
-	// Optional without it.
+	// ExitCode returns the exit code of the process for a run that ended with err, for
+	// OnEvent. It is optional without OnEvent.
 	ExitCode   func(err error) int
-	ResumeHint string // optional: what to do after a run that ended early, in place of running again
+	ResumeHint string // optional: what to do after a run that ended early, instead of running again
 }
 
-// idle is how long the command or the check may say nothing.
+// idle returns how long the command or the check may print nothing.
 func (c *Config) idle() time.Duration { return cmp.Or(c.IdleTimeout, c.UnwatchedIdle) }
 
-// A Budget bounds what runs cost. 0 is no limit.
+// A Budget limits the cost of runs. 0 means no limit.
 type Budget struct {
 	Cost      float64 // USD of this run
-	Tokens    int64   // of this run; cached ones do not count
+	Tokens    int64   // tokens of this run; cached ones do not count
 	DayCost   float64 // USD of all runs of this project since midnight, local time
 	DayTokens int64
-	Until     time.Time // no attempt starts from then on; the zero time is never
-	// Today returns what all runs of this project have used since midnight, this one
-	// included, as far as it is on the disk.
+	Until     time.Time // no attempt starts at or after this time; zero means no limit
+	// Today returns the cost of all runs of this project since midnight, including this one,
+	// as far as it is on the disk.
 	Today func() (cost float64, tokens int64, err error)
 }
 
-// UI is the person in front of the run. Its methods are called by the run's goroutine, and
-// Warn by that of OnEvent as well.
+// UI is the user interface of a run. The run's goroutine calls its methods; that of OnEvent
+// calls Warn as well.
 type UI interface {
-	// Output returns where the command's stdout and stderr go, as they come.
+	// Output returns the writers for the command's stdout and stderr.
 	Output() (stdout, stderr io.Writer)
 	// Say prints one line about the run itself.
 	Say(format string, args ...any)
-	// Warn is Say for what a person should look at.
+	// Warn is Say for a line that a person should notice.
 	Warn(format string, args ...any)
-	// Started and Done frame a task. One of the two is shown: where there is a
-	// status line the task is on it, and elsewhere one line a start will do.
+	// Started and Done print a line at the begin and at the end of a task. With a status line
+	// only Done is shown, because the status line shows the task; without one only Started.
 	Started(line string)
 	Done(line string)
-	// Status shows what is under way; it may show nothing.
+	// Status shows what is in progress; it may show nothing.
 	Status(Status)
-	// Key returns a channel that gets a value when the person presses Enter, which ends
-	// a wait early; nil where there is no terminal. stop ends the looking for one.
+	// Key returns a channel that gets a value when the person presses Enter, which ends a
+	// wait early. The channel is nil without a terminal. stop ends the reading of keys.
 	Key() (pressed <-chan struct{}, stop func())
-	// Choose asks; it is called only when Config.ByTerminal is set. It
-	// returns the key of one of the choices, or an error when the person left.
+	// Choose asks the person. It is called only if Config.ByTerminal is set. It returns the
+	// key of one of the choices, or an error if the person left.
 	Choose(question string, choices []Choice) (rune, error)
 	// Edit lets the person edit a file and returns when they are done.
 	Edit(path string) error
@@ -119,7 +119,7 @@ type Choice struct {
 
 // Status is what a status line shows.
 type Status struct {
-	Task     string    // the running task's name, or what is waited for
+	Task     string    // the running task's name, or the cause of a wait
 	Attempt  int       // 0 when no task runs
 	Since    time.Time // when Task began
 	Until    time.Time // the end of a wait; zero when unknown

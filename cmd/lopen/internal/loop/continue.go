@@ -10,17 +10,18 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// A lastStart is what another start may continue: the agent's session of the last one.
+// A lastStart is the last start of the command, whose session of the agent another start may
+// continue.
 type lastStart struct {
 	unit, agent, session string
-	then                 string      // what reconciled
+	then                 string      // what followed, such as record.Failed
 	touched              bool        // somebody else may have changed the files since
-	used                 agent.Usage // tokens, by all starts in the session
+	used                 agent.Usage // tokens of all starts in the session
 }
 
-// sessionFor returns the session of the agent that the n-th attempt at a unit continues, ""
-// when it begins a new one. An attempt that nobody is to blame for continues; a failed one
-// is mended in its own session once, and the next one begins a new session.
+// sessionFor returns the session of the agent that the n-th attempt at a unit continues, or ""
+// for a new one. A start that did not count is continued. A failed attempt is continued once;
+// the attempt after that begins a new session.
 func (t *lastStart) sessionFor(w *worker, unit string, n int) string {
 	if t.unit != unit || t.agent != w.Name() || t.touched || !w.Resumes() || !plausibleID.MatchString(t.session) {
 		return ""
@@ -36,9 +37,9 @@ func (t *lastStart) sessionFor(w *worker, unit string, n int) string {
 	return ""
 }
 
-// unfinished is the unit that the last start left in the middle through nobody's fault, ""
-// for none. It runs before any other: its half-made changes may break their checks and would be taken for
-// theirs, and the agent's session that made them knows them best.
+// unfinished returns the unit whose last start was stopped and did not count, or "". It runs
+// before any other unit: its incomplete changes may break the checks of others and would be
+// attributed to them, and the agent's session that made the changes knows them best.
 func (t *lastStart) unfinished() string {
 	switch t.then {
 	case record.Waits, record.Interrupted, record.Killed:
@@ -47,11 +48,11 @@ func (t *lastStart) unfinished() string {
 	return ""
 }
 
-// plausibleID is what an agent's name for its session may be: it becomes an argument.
+// plausibleID matches the ID of an agent's session that may be used as an argument.
 var plausibleID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$`)
 
-// noteStart notes what the start that has ended leaves to continue: nothing where no word of
-// the model is in its session, or the agent does not know it any more.
+// noteStart sets lastStart after a start has ended. The session cannot be continued if the model
+// has said nothing in it, or if the agent does not know it any more.
 func (r *runner) noteStart(out *outcome) {
 	used, now := r.lastStart.used, out.report.Usage
 	used.Input, used.Output, used.Cached = used.Input+now.Input, used.Output+now.Output, used.Cached+now.Cached
@@ -61,7 +62,7 @@ func (r *runner) noteStart(out *outcome) {
 	}
 }
 
-// lastStartOf is what the runs before this one have left.
+// lastStartOf returns the last start of earlier runs.
 func lastStartOf(past *lifecycle.Past) (t lastStart) {
 	if a := past.Last; a != nil {
 		t = lastStart{unit: a.Task, agent: a.Agent, session: a.AgentSession, then: a.Then}
@@ -70,7 +71,7 @@ func lastStartOf(past *lifecycle.Past) (t lastStart) {
 	return t
 }
 
-// composeContinued writes the prompt of an attempt that continues the agent's session.
+// composeContinued returns the prompt of an attempt that continues the agent's session.
 func (r *runner) composeContinued(unit string) ([]byte, error) {
 	t, _ := r.sess.State().Task(unit)
 	p := prompt.Continued{Task: t.Name, TaskID: unit, Judge: r.cfg.Check}

@@ -9,9 +9,9 @@ import (
 // maxDiff bounds the file of LOPEN_DIFF_FILE, in bytes.
 const maxDiff = 4 << 20
 
-// withDiff is the environment of a check that judges a unit: it names a file that holds
-// what the unit changed, or one line that says why nobody knows. Where the unit is not at
-// work it stays the empty one.
+// withDiff returns the environment of a check of a unit, with LOPEN_DIFF_FILE set to a file that
+// has what the unit changed, or one line on why that is not known. If the unit is not being
+// worked on and its changes are not known, the file stays the empty one.
 func (r *runner) withDiff(ctx context.Context, unit string, env []string) []string {
 	var text []byte
 	err := errors.New("checkpoints are off in this run")
@@ -19,7 +19,7 @@ func (r *runner) withDiff(ctx context.Context, unit string, env []string) []stri
 		text, err = r.sess.Patch(ctx, unit, maxDiff)
 	}
 	if err != nil && r.sess.State().ActiveTask() != unit {
-		return env // before the first task, or of one that is done and whose checkpoints are gone
+		return env // before the first task, or for a done task whose checkpoints are gone
 	}
 	if err != nil {
 		text = fmt.Appendf(nil, "What this task changed is not known: %v\n", err)
@@ -33,6 +33,6 @@ func (r *runner) withDiff(ctx context.Context, unit string, env []string) []stri
 		r.cfg.UI.Warn("the check gets no LOPEN_DIFF_FILE: %v", err)
 		return env
 	}
-	_ = f.Close() // the check reads it by its name
+	_ = f.Close() // the check opens it by its name
 	return append(env, "LOPEN_DIFF_FILE="+path)
 }

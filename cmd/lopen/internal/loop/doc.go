@@ -1,21 +1,20 @@
-// Package loop is what `lopen run` does between its flags and its exit code. It takes the
-// tasks of a plan one after another, starts the command on each, judges the outcome, saves
-// the State, ticks the box, and survives what fails meanwhile.
+// Package loop is the run of `lopen run`: everything between its flags and its exit code. It
+// takes the tasks of a plan one after another, starts the command on each, judges the outcome,
+// saves the State, ticks the box, and survives failures meanwhile.
 //
-// [Run] works through a [Config] with a [Session] and a [UI], and returns an [*Exit] where the
-// module is not complete. [DryRun] says what Run would do. [PlanFor] finds or drafts the plan,
-// and [EndOrphans] ends the commands of earlier runs first.
+// [Run] executes a [Config] with a [Session] and a [UI], and returns an [*Exit] if the module
+// is not complete. [DryRun] returns what Run would do. [PlanFor] finds or drafts the plan, and
+// [EndOrphans] ends the commands of earlier runs before a run.
 //
 // # Order of what becomes durable
 //
-// Before the command starts, the State that names the active task is durable, so
-// that a restart knows that somebody may have worked. When a task is done its
-// State is durable first and its box is ticked then: a kill in between leaves a
-// complete task with an open box, which the next start ticks without running it.
+// Before the command starts, the State with the active task is durable, so that a restart
+// knows that the task may have been worked on. When a task is done, its State becomes durable
+// first and then its box is ticked: a kill in between leaves a complete task with an open box,
+// which the next run ticks without running the task.
 //
 // # Concurrency
 //
 // A run belongs to one goroutine. Goroutines of package child copy the command's output, and
-// one goroutine hands events to OnEvent; UI and the writers that it returns are called from
-// these too.
+// one goroutine delivers events to OnEvent. They call UI and the writers that it returns too.
 package loop

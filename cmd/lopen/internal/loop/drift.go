@@ -6,8 +6,8 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 )
 
-// drift warns of what drifted since a moment, each once a run. What is done stays
-// done: a person decides what runs again.
+// drift warns of each section that drifted, once a run. Tasks that are done stay done; a person
+// decides which run again. since completes the warning.
 func (r *runner) drift(since string) {
 	news := 0
 	for _, d := range prompt.Drifted(r.cfg.Documents.Outlines, r.sess.State().Header().Resources) {

@@ -14,15 +14,15 @@ import (
 
 // A Rehearsal is what a run would do.
 type Rehearsal struct {
-	Order []string // the leaves of each unit that the command would be started on
-	// Prompt is that of the first unit, or of Config.Only where nothing of it would run;
-	// nil without either. Parts are what it is written from.
+	Order []string // the leaves of each unit on which the command would be started
+	// Prompt is the prompt of the first unit. If nothing would run it is that of Config.Only,
+	// or nil. Parts are the parts that it consists of.
 	Prompt []byte
 	Parts  []prompt.Part
 }
 
-// DryRun says what a run would do. st is the State of the session that it would
-// resume, nil for a new one, and past what is recorded of it. Nothing is changed.
+// DryRun returns what a run would do. It changes nothing. st is the State of the session that the
+// run would resume, or nil for a new session, and past is its Past.
 func DryRun(cfg Config, p *plan.Plan, st *session.State, past *lifecycle.Past) (*Rehearsal, error) {
 	if st == nil {
 		var err error
@@ -70,7 +70,7 @@ func DryRun(cfg Config, p *plan.Plan, st *session.State, past *lifecycle.Past) (
 	}
 }
 
-// Fresh is the State of a session that a module might have.
+// Fresh returns the State of a new session of a module, for a dry run.
 func Fresh(module string) (*session.State, error) {
 	id, err := session.NewID(module, time.Now(), 1)
 	if err != nil {
@@ -79,7 +79,7 @@ func Fresh(module string) (*session.State, error) {
 	return session.New(id, time.Now())
 }
 
-// silent is the UI of a dry run, which only ever warns of a missing specification.
+// silent is the UI of a dry run. A dry run calls only Warn, for a missing specification.
 type silent struct{ UI }
 
 func (silent) Warn(string, ...any) {}

@@ -17,8 +17,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// An event is something that a person may want to know while they are elsewhere: one JSON
-// object on stdin of Config.OnEvent.
+// An event is a notification for a person who is elsewhere: one JSON object on stdin of
+// Config.OnEvent.
 type event struct {
 	Event    string     `json:"event"` // one of the constants
 	At       time.Time  `json:"at"`
@@ -44,20 +44,20 @@ const (
 	eventDone    = "task-done"
 	eventFailed  = "task-failed"
 	eventWaiting = "waiting"
-	eventNeeded  = "needed" // a person is
-	eventPaused  = "paused" // on a storage error, a budget, max_iterations, or as asked
+	eventNeeded  = "needed" // a person is needed
+	eventPaused  = "paused" // by a storage error, the budget, max_iterations, or a request
 	eventEnded   = "run-ended"
 )
 
-// Bounds of what an event's command is given, in bytes before JSON escapes them, and of
-// how many events wait for it.
+// Bounds of the texts of an event, in bytes before JSON escapes them, and of the number of
+// events that wait.
 const (
 	maxEventName  = 1 << 10
 	maxEventText  = 4 << 10
 	maxWaiting    = 64
 	eventLimit    = 10 * time.Second // of one start of the command, and of the wait at the end of the run
-	eventGrace    = eventLimit / 20  // the end of it: from SIGTERM to SIGKILL
-	eventTailShow = 4 << 10          // of the command's output, in the log
+	eventGrace    = eventLimit / 20  // the last part of it, from SIGTERM to SIGKILL
+	eventTailShow = 4 << 10          // bytes of the command's output in the log
 )
 
 // emit completes an event and queues it for Config.OnEvent. It never waits.
@@ -73,14 +73,14 @@ func (r *runner) emit(e event) {
 	e.Text = cmp.Or(e.Text, e.Name, fmt.Sprintf("%d of %d tasks done", p.Done, p.Total))
 	e.Name, e.Text = plain.Clip(r.sess.Redact(e.Name), maxEventName), plain.Clip(r.sess.Redact(e.Text), maxEventText)
 	data, err := strictjson.Marshal(e)
-	if err != nil { // a cost beyond JSON's numbers
+	if err != nil { // JSON cannot express the cost
 		r.log.Warn().Err(err).Str("name", e.Event).Msg("event left out")
 		return
 	}
 	r.events.send(message{e.Event, append(data, '\n')})
 }
 
-// ended is the event of a run that ends with err.
+// ended returns the event of a run that ends with err.
 func (r *runner) ended(err error, begun time.Time) event {
 	e := event{Event: eventEnded, Duration: time.Since(begun).Seconds()}
 	code := 0
@@ -91,17 +91,17 @@ func (r *runner) ended(err error, begun time.Time) event {
 	return e
 }
 
-// A message is an event on its way to the command.
+// A message is an encoded event that waits for the command.
 type message struct {
 	name string
 	data []byte
 }
 
-// events hands messages to Config.OnEvent, in order and out of the run's way: one
-// goroutine starts the command, and what it cannot keep up with waits in a queue that
-// loses the oldest ones.
+// events delivers messages to Config.OnEvent, in order and without delaying the run. One
+// goroutine starts the command for each message. Messages wait in a queue; when it is full,
+// the oldest is dropped.
 type events struct {
-	cost   float64 // of the session before this run
+	cost   float64 // cost of the session before this run
 	queue  chan message
 	log    *zerolog.Logger
 	limit  time.Duration
@@ -126,7 +126,7 @@ func newEvents(log *zerolog.Logger, limit time.Duration, deliver func(context.Co
 	return e
 }
 
-// send puts a message into the queue. It is called by the run's goroutine alone.
+// send puts a message into the queue. Only the run's goroutine calls it.
 func (e *events) send(m message) {
 	for {
 		select {
@@ -146,8 +146,8 @@ func (e *events) dropped(m message) {
 	e.log.Warn().Str("name", m.name).Msg("on_event is too slow: event dropped")
 }
 
-// stop waits until all messages are delivered, at most for the limit; a delivery that is
-// under way then is ended.
+// stop waits until all messages are delivered, at most for the limit. Then it ends a delivery in
+// progress.
 func (e *events) stop() {
 	close(e.queue)
 	defer e.cancel()
@@ -167,8 +167,8 @@ func (e *events) stop() {
 	}
 }
 
-// onEvent returns what runs Config.OnEvent for a message: a process group of its own,
-// without a terminal, which inherits no lock. It is for one goroutine.
+// onEvent returns the function that runs Config.OnEvent for a message. The command has its own
+// process group, no terminal, and inherits no lock. The function is for one goroutine.
 func (r *runner) onEvent(limit time.Duration) func(context.Context, message) {
 	warned := false
 	command := r.sess.Redact(r.cfg.OnEvent)
@@ -195,7 +195,7 @@ func (r *runner) onEvent(limit time.Duration) func(context.Context, message) {
 	}
 }
 
-// runOnEvent runs a command with data on stdin. The command may leave it unread.
+// runOnEvent runs a command with data on stdin. The command need not read it.
 func runOnEvent(ctx context.Context, c child.Command, data []byte) (child.Result, error) {
 	stdin, to, err := os.Pipe()
 	if err != nil {
@@ -209,7 +209,7 @@ func runOnEvent(ctx context.Context, c child.Command, data []byte) (child.Result
 	}()
 	c.Stdin = stdin
 	res, err := child.Run(ctx, c)
-	_ = to.SetWriteDeadline(time.Now()) // something that outlived the command may hold the other end
+	_ = to.SetWriteDeadline(time.Now()) // a process that outlived the command may hold the other end
 	<-written
 	return res, errors.Join(err, stdin.Close())
 }

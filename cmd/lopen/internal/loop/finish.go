@@ -8,7 +8,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
-// finish ends a run in which nothing is left to run.
+// finish ends a run that has nothing left to run.
 func (r *runner) finish(ctx context.Context) error {
 	st := r.sess.State()
 	p := st.Progress()
@@ -73,8 +73,8 @@ func (r *runner) report() {
 	}
 }
 
-// Skipped names the leaves at or beneath a task, or all of them where it is "", that
-// a person passed over, and says how one comes back. It is "" where there is none.
+// Skipped returns a text with the skipped leaves at or beneath a task, or with all skipped
+// leaves if beneath is "", and how to run one after all. It returns "" if there are none.
 func Skipped(st *session.State, beneath string) string {
 	var ids []string
 	for t := range st.All() {
@@ -91,9 +91,9 @@ func Skipped(st *session.State, beneath string) string {
 	return fmt.Sprintf("%s; to have one done after all: lopen plan untick %s TASK", list(ids), st.ID().Module)
 }
 
-// Differs names the tasks whose boxes in the plan are ticked while the State does not
-// have them as done, as in a fork of an earlier record, and says how one counts as done.
-// It is "" where there is none.
+// Differs returns a text with the tasks whose boxes are ticked in the plan but which are not
+// complete in the State, as in a fork of an earlier record, and how to count one as done. It
+// returns "" if there are none.
 func Differs(st *session.State) string {
 	var ids []string
 	for t := range st.All() {
@@ -108,7 +108,7 @@ func Differs(st *session.State) string {
 		len(ids), st.ID(), list(ids), st.ID().Module)
 }
 
-// WasSkipped ends a run of one task that a person skipped: it is not done.
+// WasSkipped returns the Exit of a run of only one task that is skipped.
 func WasSkipped(st *session.State, id string) *Exit {
 	if t, _ := st.Task(id); len(t.Children) == 0 {
 		return &Exit{ExitUser, fmt.Sprintf("%s was skipped; to have it done after all: lopen plan untick %s %s", id, st.ID().Module, id)}

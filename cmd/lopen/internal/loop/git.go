@@ -8,9 +8,9 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// gitState returns what git says of the project, the zero value without git or
-// outside a work tree. It only looks, and runs nothing that the repository names. What
-// keeps git from its end once (a FIFO that it reads) keeps it each time: it is not asked again.
+// gitState returns the state of the project's repository, or zero without git or outside a work
+// tree. It changes nothing, and runs no command that the repository configures. If git does
+// not end in time once, because of a FIFO for example, only HEAD is read from then on.
 func (r *runner) gitState(ctx context.Context) session.Git {
 	const waits = "git waits"
 	var s git.State

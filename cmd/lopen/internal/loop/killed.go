@@ -11,10 +11,10 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
-// judgeKilled has the check judge the task that was in progress when its loop died, before
-// it runs again: done is what the check passes and whose agent's success was seen, or whose
-// check was red when the task began. What still holds the command's lock may change the files
-// after the check, so it is not judged then.
+// judgeKilled runs the check for the task that was in progress when its loop died, before the
+// task runs again. The task is done if the check passes and either its agent's success was
+// recorded or its check failed when the task began. If a process still holds the command's
+// lock, the task is not judged, because the process may change files after the check.
 func (r *runner) judgeKilled(ctx context.Context) error {
 	st := r.sess.State()
 	unit := st.ActiveTask()
@@ -65,8 +65,8 @@ func (r *runner) judgeKilled(ctx context.Context) error {
 	return r.done(ctx, unit, leaves, out, metrics{}, begun)
 }
 
-// killedAgent is who worked when the loop died, and the agent's session; where the run has no
-// such agent it is the first one, which has none.
+// killedAgent returns the agent that worked when the loop died, and its session. If the run does
+// not have this agent, it returns the first one and "".
 func (r *runner) killedAgent(h session.Header) (w *worker, id string) {
 	for _, w := range r.workers {
 		if w.Name() == h.AgentName {
@@ -76,8 +76,8 @@ func (r *runner) killedAgent(h session.Header) (w *worker, id string) {
 	return r.workers[0], ""
 }
 
-// childHeld says whether something holds the lock of the command that was cut off and does
-// not end in this moment.
+// childHeld reports whether a process holds the lock of the interrupted command. It waits up to
+// a second for the process to end.
 func (r *runner) childHeld(ctx context.Context) (held bool, err error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -94,8 +94,8 @@ func (r *runner) childHeld(ctx context.Context) (held bool, err error) {
 	return held, err
 }
 
-// evidence says what speaks for it that a unit which was cut off is done, should the check
-// pass; "" for nothing: a check that passed before says nothing by passing again.
+// evidence returns why an interrupted unit counts as done if its check passes, or "" if the
+// check alone does not suffice, because it may have passed before the unit began.
 func (r *runner) evidence(st *session.State, unit string) string {
 	ended, err := r.sess.CommandEnded()
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *runner) evidence(st *session.State, unit string) string {
 	return ""
 }
 
-// inProgress are the leaves of a unit that a start of the command works on.
+// inProgress returns the leaves of a unit that are in progress.
 func inProgress(st *session.State, unit string) (leaves []string) {
 	for _, id := range tasks.Leaves(st, unit) {
 		if t, _ := st.Task(id); t.State == session.TaskInProgress {

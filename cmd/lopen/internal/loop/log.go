@@ -10,8 +10,8 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// logEnd says how the run ended and why: the exit reason of the session, and the code
-// and the text that the caller exits with, where the run itself chose them.
+// logEnd logs how the run ended: the exit reason of the session and, if the run chose them, the
+// exit code and the text.
 func (r *runner) logEnd(err error, begun time.Time) {
 	var exit *Exit
 	e := r.log.Info()
@@ -29,8 +29,7 @@ func (r *runner) logEnd(err error, begun time.Time) {
 		Dur("duration_ms", time.Since(begun)).Msg("run ends")
 }
 
-// logTaskEnds says of an attempt what the journal says of it, but for the output and
-// the names of the files.
+// logTaskEnds logs an attempt, without its output and the names of the files.
 func (r *runner) logTaskEnds(a *record.Attempt) {
 	e := r.log.Info().Str("task", a.Task).Int("attempt", a.Attempt).Int("iteration", a.Iteration).Str("outcome", a.Then).Int("exit", a.Exit)
 	optional(e, "signal", a.Signal)

@@ -8,7 +8,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// warnOnce warns about something that is true for the whole run.
+// warnOnce warns once a run for each key.
 func (r *runner) warnOnce(key, text string) {
 	if !r.warned[key] {
 		r.warned[key] = true
@@ -16,7 +16,7 @@ func (r *runner) warnOnce(key, text string) {
 	}
 }
 
-// progressLine is the plain line at the start of a task.
+// progressLine returns the line that is printed at the start of a task.
 func (r *runner) progressLine(t session.Task, n int) string {
 	p := r.sess.State().Progress()
 	line := fmt.Sprintf("[%d/%d] %s", min(p.Done+1, p.Total), p.Total, cmp.Or(t.Name, t.ID))
@@ -46,7 +46,7 @@ func (r *runner) name(id string) string {
 	return id
 }
 
-// round makes a duration readable.
+// round rounds a duration for messages.
 func round(d time.Duration) time.Duration {
 	if d < time.Minute {
 		return d.Round(100 * time.Millisecond)

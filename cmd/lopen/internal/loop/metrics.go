@@ -11,7 +11,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// metrics is what a command may leave in LOPEN_METRICS_FILE.
+// metrics is the content of LOPEN_METRICS_FILE, which a command may write.
 type metrics struct {
 	InputTokens     int64      `json:"inputTokens"`
 	OutputTokens    int64      `json:"outputTokens"`
@@ -34,9 +34,8 @@ type rateLimit struct {
 
 const maxMetrics = 1 << 20
 
-// readMetrics reads the file if the command wrote it. One that is malformed
-// counts as absent and comes with an error to warn with: a slip in the metrics
-// must not fail a task that is done.
+// readMetrics reads the file if the command wrote it. For a malformed file it returns no metrics
+// and an error, with which the caller only warns: a mistake in the metrics must not fail a task.
 func (r *runner) readMetrics(now time.Time) (metrics, error) {
 	data, err := r.dir.Read(r.given.metrics, maxMetrics)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +55,8 @@ func (r *runner) readMetrics(now time.Time) (metrics, error) {
 	return m, nil
 }
 
-// plausible keeps nonsense out of the sums, where it would stay.
+// plausible reports whether the numbers and texts are within reasonable bounds, because wrong
+// ones would stay in the sums.
 func (m *metrics) plausible(now time.Time) bool {
 	for _, n := range []float64{float64(m.InputTokens), float64(m.OutputTokens), float64(m.CachedTokens), float64(m.ContextWindow),
 		float64(m.Turns), m.PremiumRequests, m.CostUSD} {
@@ -83,7 +83,7 @@ func (m *metrics) iteration(task string, attempt int, begun time.Time, d time.Du
 	}
 }
 
-// apply notes on the session what the agent reported of itself.
+// apply sets in the header what the agent reported about itself.
 func (m *metrics) apply(h *session.Header, now time.Time) {
 	h.TurnCount += m.Turns
 	h.TotalCostUSD += m.CostUSD

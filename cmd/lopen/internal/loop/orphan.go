@@ -11,11 +11,10 @@ import (
 	"github.com/lopen-dev/lopen/writer/process"
 )
 
-// EndOrphans makes sure that no command of an earlier run works at the same time as this
-// one: it gives a command of any session of the module that outlived its loop a moment, and
-// then ends it with its whole group. The caller holds the module. The command of a session that
-// somebody holds is left alone. The error is an [*Exit] with code 11 for that one, and
-// for one that cannot be ended.
+// EndOrphans makes sure that no command of an earlier run works at the same time as this run. It
+// waits a moment for a command of any session of the module that outlived its loop, and then
+// ends it with its process group. The caller holds the module. If the session of the command is
+// held, or the command cannot be ended, the error is an [*Exit] with code 11.
 func EndOrphans(ctx context.Context, store *lifecycle.Store, module string, ui UI) error {
 	ids, err := sessionsOf(store, module)
 	for _, id := range ids {
@@ -26,7 +25,7 @@ func EndOrphans(ctx context.Context, store *lifecycle.Store, module string, ui U
 	return err
 }
 
-// sessionsOf lists the sessions of a module, those in quarantine included.
+// sessionsOf lists the sessions of a module, including quarantined ones.
 func sessionsOf(store *lifecycle.Store, module string) (ids []session.ID, err error) {
 	infos, err := store.List()
 	if err != nil {
@@ -41,8 +40,8 @@ func sessionsOf(store *lifecycle.Store, module string) (ids []session.ID, err er
 	return ids, err
 }
 
-// NoOrphans is EndOrphans for who does not hold the module and may end nobody's
-// command: one that works is the same [*Exit].
+// NoOrphans is EndOrphans for a caller that does not hold the module and must not end a command:
+// if one works, the error is an [*Exit] with code 11.
 func NoOrphans(store *lifecycle.Store, module string) error {
 	ids, err := sessionsOf(store, module)
 	if err != nil {
@@ -99,7 +98,8 @@ func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI
 	return nil
 }
 
-// outlast waits a moment for an orphan to end by itself, and returns it while it still works.
+// outlast waits a moment for an orphan to end by itself. It returns nil if it has ended, else the
+// orphan.
 func outlast(ctx context.Context, store *lifecycle.Store, id session.ID, o *process.Orphan) (*process.Orphan, error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -120,7 +120,8 @@ func outlast(ctx context.Context, store *lifecycle.Store, id session.ID, o *proc
 	}
 }
 
-// refuseHeld says that nobody holds the session of a command: whoever does started it.
+// refuseHeld returns an [*Exit] if the session of a command is held, because its holder started
+// the command.
 func refuseHeld(store *lifecycle.Store, id session.ID, o *process.Orphan) error {
 	owner, err := store.Holder(id)
 	if err == nil && owner != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/lopen-dev/lopen/plan"
 )
 
-// saveOutcome appends the iteration to the metrics and to the tasks' logs, and
-// takes the unit out of progress, all in one State: either a restart finds the
-// attempt with its outcome or it finds the task in progress. A counted attempt
-// is one of the agent's own; final, when not nil, decides what became of a task.
+// saveOutcome appends the iteration to the metrics and the attempt to the tasks' logs, and makes
+// the tasks pending, all in one State. So a restart finds either the attempt with its outcome or
+// the task in progress. counted says that the attempt counts against the threshold. final,
+// unless nil, sets the final state of a task.
 func (r *runner) saveOutcome(unit string, leaves []string, out outcome, m metrics, begun time.Time, t session.Trigger, counted bool, final func(*session.Header, *session.Task)) error {
 	res := out.result
 	log := session.Attempt{StartedAt: res.StartedAt, EndedAt: res.EndedAt, Exit: res.Exit, Signal: res.Signal, Error: plain.Clip(r.sess.Redact(out.failure), 1<<10)}
@@ -50,7 +50,7 @@ func (r *runner) saveOutcome(unit string, leaves []string, out outcome, m metric
 	})
 }
 
-// done makes durable that the unit is done, and ticks its boxes then.
+// done marks the unit as done, durably, and then ticks its boxes.
 func (r *runner) done(ctx context.Context, unit string, leaves []string, out outcome, m metrics, begun time.Time) error {
 	git := r.git
 	git.LastTaskCommit = git.Head
@@ -65,7 +65,7 @@ func (r *runner) done(ctx context.Context, unit string, leaves []string, out out
 		return err
 	}
 	if out.check != nil {
-		r.green = green{unit: unit, n: attemptNumber(r.sess.State(), leaves) - 1} // this one is counted
+		r.green = green{unit: unit, n: attemptNumber(r.sess.State(), leaves) - 1} // this attempt is counted already
 	}
 	if err := r.tick(ctx, leaves); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (r *runner) done(ctx context.Context, unit string, leaves []string, out out
 	return r.componentDone(unit)
 }
 
-// tick ticks the boxes of leaves, and those of parents whose last child this was.
+// tick ticks the boxes of leaves, and of parents that are complete now.
 func (r *runner) tick(ctx context.Context, leaves []string) error {
 	st, boxes := r.sess.State(), map[string]bool{}
 	for _, id := range leaves {
@@ -104,7 +104,7 @@ func (r *runner) componentDone(unit string) error {
 	})
 }
 
-// failed counts a failed attempt and, at the threshold, asks or stops.
+// failed saves a failed attempt and, at the threshold, asks or stops.
 func (r *runner) failed(ctx context.Context, unit string, leaves []string, out outcome, m metrics, begun time.Time) error {
 	if err := r.saveOutcome(unit, leaves, out, m, begun, session.TriggerTaskFailed, true, nil); err != nil {
 		return err
@@ -124,8 +124,8 @@ func (r *runner) failed(ctx context.Context, unit string, leaves []string, out o
 	return r.usedUp(ctx, unit, leaves, n)
 }
 
-// usedUp decides about a unit whose n attempts are used up: it has failed where nobody is
-// there to ask.
+// usedUp handles a unit whose n attempts are used up: it asks a person, or without one marks the
+// unit as failed.
 func (r *runner) usedUp(ctx context.Context, unit string, leaves []string, n int) error {
 	u := exhausted{runner: r, unit: unit, leaves: leaves, attempts: n}
 	if r.cfg.Unattended {
@@ -170,7 +170,7 @@ type exhausted struct {
 	attempts int
 }
 
-// set makes durable what became of the unit. One that is pending has all its attempts again.
+// set sets the state of the unit's tasks, durably. Pending tasks get all their attempts again.
 func (u *exhausted) set(ctx context.Context, state session.TaskState, trigger session.Trigger) error {
 	if err := u.change(trigger, func(e *session.Edit) error {
 		for _, id := range u.leaves {
@@ -200,7 +200,7 @@ func (u *exhausted) set(ctx context.Context, state session.TaskState, trigger se
 	return nil
 }
 
-// stop ends the run, for a person to mend what is in the way.
+// stop marks the unit as failed and ends the run, so that a person can fix the cause.
 func (u *exhausted) stop(ctx context.Context) error {
 	if err := u.set(ctx, session.TaskFailed, session.TriggerTaskFailed); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (u *exhausted) stop(ctx context.Context) error {
 		fmt.Sprintf("%s failed %d times: mend what is in the way, then %s", u.name(u.unit), u.attempts, u.resumeHint())})
 }
 
-// notStarted ends a run whose command cannot be started: no attempt counts.
+// notStarted ends a run whose command cannot be started. No attempt is counted.
 func (r *runner) notStarted(cause error) error {
 	if err := r.clearActive(session.TriggerPaused); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// openOutput begins to keep what the n-th attempt at a unit prints. Between two attempts
+// openOutput begins to store the output of the n-th attempt at a unit. Between two attempts
 // r.output is nil, and nothing is stored.
 func (r *runner) openOutput(unit string, n int) {
 	if !r.cfg.Output && !r.cfg.Transcript {
@@ -21,7 +21,7 @@ func (r *runner) openOutput(unit string, n int) {
 	}
 }
 
-// warnNoOutput warns once a run that output is not kept. That costs the run nothing else.
+// warnNoOutput warns once a run that output is not stored. The run continues.
 func (r *runner) warnNoOutput(err error) {
 	r.log.Warn().Err(err).Msg("the output of an attempt is not kept")
 	r.warnOnce("output", "the output of this attempt is not kept: "+err.Error())
@@ -39,8 +39,8 @@ func (r *runner) stored(w io.Writer, f output.File, without string) io.Writer {
 	return &tee{r.output.Stream(f, without), w}
 }
 
-// closeOutput ends the output of an attempt, of which then is what reconciled. It does nothing
-// where that was done.
+// closeOutput ends the stored output of an attempt. then is what followed, such as record.Done.
+// A second call does nothing.
 func (r *runner) closeOutput(then, failure string) {
 	if r.output == nil {
 		return

@@ -13,10 +13,9 @@ import (
 	"github.com/lopen-dev/lopen/plan"
 )
 
-// PlanFor returns a module's plan. Where there is none it is made from the
-// specification's Acceptance Criteria, and made is the content that is to be
-// written. store may be nil. errors.Is(err, fs.ErrNotExist) says that there is
-// neither a plan nor a specification.
+// PlanFor returns a module's plan. If there is none, PlanFor drafts it from the Acceptance
+// Criteria of the specification, and made is the content for the caller to write. store may be
+// nil. The error wraps fs.ErrNotExist if there is neither a plan nor a specification.
 func PlanFor(store Plans, docs fs.FS, module, spec string) (p *plan.Plan, made []byte, err error) {
 	if store != nil {
 		if p, err = store.Plan(module); !errors.Is(err, fs.ErrNotExist) {
@@ -33,9 +32,8 @@ func PlanFor(store Plans, docs fs.FS, module, spec string) (p *plan.Plan, made [
 	return plan.Parse(made), made, nil
 }
 
-// loadPlan reads the plan and writes it first where it has to be made. One that
-// vanished during the run, as by git clean in an agent's hands, comes back as it was
-// seen last.
+// loadPlan reads the plan, and first creates it if there is none. If the plan was removed during
+// the run, for example by git clean, loadPlan writes it again as it was last seen.
 func (r *runner) loadPlan() (*plan.Plan, error) {
 	if r.plan != nil {
 		p, err := r.cfg.Store.ReloadPlan(r.cfg.Module, r.plan)
@@ -59,15 +57,15 @@ func (r *runner) loadPlan() (*plan.Plan, error) {
 	return r.cfg.Store.Plan(r.cfg.Module)
 }
 
-// reconcile brings the State in step with the plan as it is now, reports what differs, and
-// writes the boxes that lopen owes.
+// reconcile updates the State to the plan as it is now, reports the differences, and writes the
+// boxes that differ from the State.
 func (r *runner) reconcile(ctx context.Context, when tasks.When) error {
 	p, err := r.loadPlan()
 	if err != nil {
 		return err
 	}
 	if p == r.reconciled {
-		return nil // nobody wrote to the plan, and no box is owed
+		return nil // the plan has not changed, and its boxes agree with the State
 	}
 	res, err := tasks.Reconcile(r.sess.State(), p, when)
 	if err != nil {
@@ -97,8 +95,8 @@ func (r *runner) reconcile(ctx context.Context, when tasks.When) error {
 	return r.writeBoxes(ctx, res.Boxes)
 }
 
-// adopt puts into the State what the plan says. The State goes first: the boxes are set to
-// what it says.
+// adopt saves the State that Reconcile returned. It comes before the boxes, which follow the
+// State.
 func (r *runner) adopt(res tasks.Result) error {
 	changed := false
 	session.Diff(r.sess.State(), res.State, func(string, *session.Task, *session.Task) bool { changed = true; return false })
@@ -122,9 +120,8 @@ func (r *runner) askUnclear(ids []string) (bool, error) {
 	return key == 'y', err
 }
 
-// writeBoxes sets boxes in the plan and remembers them in the State. The
-// memory is saved with the next commit; a kill before that is noticed and
-// mended by the next start.
+// writeBoxes sets boxes in the plan and then in the State, which the next commit saves. If lopen
+// is killed before that, the next run corrects the difference.
 func (r *runner) writeBoxes(ctx context.Context, boxes map[string]bool) error {
 	if len(boxes) == 0 {
 		return nil
@@ -163,8 +160,8 @@ func (r *runner) writeBoxes(ctx context.Context, boxes map[string]bool) error {
 	}))
 }
 
-// mark writes into the plan what its boxes cannot express. The State has it already, so
-// that a failed write is only a warning.
+// mark writes marks into the plan, which boxes cannot express. The State has the same
+// information, so a failed write is only a warning.
 func (r *runner) mark(ids []string, m plan.Mark) {
 	marks := make(map[string]plan.Mark, len(ids))
 	for _, id := range ids {

@@ -10,22 +10,22 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// working is the start of the command that is under way. Owned by the runner; while the
-// command runs, session belongs to the goroutine that copies its output.
+// working is the start of the command in progress. Owned by the runner; while the command runs,
+// session belongs to the goroutine that copies the output.
 type working struct {
 	unit      string
 	leaves    []string
 	iteration int
 	context   []session.Resource
-	git       string // HEAD before
+	git       string // HEAD before the start
 	changes   []files.Change
 	worker    *worker
-	session   string // of the agent, as far as it is known
+	session   string // ID of the agent's session; "" while it is not known
 }
 
-// recordAttempt puts what came of a start of the command into the journal. The change of
-// the State comes after it: a crash in between has the attempt on record and the task
-// in progress, which runs again.
+// recordAttempt records the outcome of a start of the command in the journal. The change of the
+// State comes after it: after a crash in between the attempt is recorded and the task is in
+// progress, so that it runs again.
 func (r *runner) recordAttempt(ctx context.Context, n int, out outcome, m metrics) error {
 	res := out.result
 	a := record.Attempt{
@@ -41,7 +41,7 @@ func (r *runner) recordAttempt(ctx context.Context, n int, out outcome, m metric
 	}
 	for _, c := range r.at.context {
 		if c.Bytes == 0 {
-			continue // the plan, of which the prompt has the task
+			continue // the plan, of which the prompt has only the task
 		}
 		a.Context = append(a.Context, record.ContextUse{Path: c.Path, Header: c.Header, SHA256: c.SHA256, Bytes: c.Bytes})
 	}
@@ -68,8 +68,8 @@ func (r *runner) recordAttempt(ctx context.Context, n int, out outcome, m metric
 	return r.ignorePaused(r.sess.Record(a))
 }
 
-// recordKilled puts on record the attempt that was under way when lopen was killed, of
-// which nobody knows how it ended. It began when the session was saved last.
+// recordKilled records the attempt that was in progress when lopen was killed. How it ended is
+// not known. Its begin is taken to be the last save of the session.
 func (r *runner) recordKilled(changes []files.Change) error {
 	st := r.sess.State()
 	unit := st.ActiveTask()

@@ -28,37 +28,37 @@ type runner struct {
 	plan         *plan.Plan
 	dir          *scratch.Dir // temporary folder of this run
 	given        given
-	starts       int           // of the command, in this run
+	starts       int           // number of starts of the command in this run
 	workers      []*worker     // never empty
-	worker       *worker       // that was started last
-	asked        bool          // whether the agents can work
-	waited       time.Duration // since the last start that got through
-	guessed      int           // starts in a row that wait because of their last lines
+	worker       *worker       // the one that was started last
+	asked        bool          // the agents were asked whether they can work
+	waited       time.Duration // sum of the waits since the last start that was not empty
+	guessed      int           // starts in a row that wait because of their last lines of output
 	breaker      breaker
 	lastStart    lastStart
-	earlier      session.Totals              // of the runs before this one
-	left         float64                     // USD that the next attempt may cost; 0 is no limit
-	filesUnknown bool                        // which files change is not known
-	failures     map[string][]prompt.Failure // of units that failed, by ID: the newest first
+	earlier      session.Totals              // of earlier runs
+	left         float64                     // USD that the next attempt may cost; 0 means no limit
+	filesUnknown bool                        // the changed files are not known
+	failures     map[string][]prompt.Failure // failed attempts by unit, the newest first
 	at           working
-	output       *output.Writer  // of the attempt that is under way; nil between two, and where none is stored
-	since        []files.Change  // that the next prompt names
-	unchanged    []string        // units that are done and changed no file
-	git          session.Git     // as it was last seen
-	warned       map[string]bool // by key: what is reported once a run
-	reconciled   *plan.Plan      // what the State was brought in step with last, if nothing was written since
+	output       *output.Writer  // of the attempt in progress; nil between attempts and if none is stored
+	since        []files.Change  // changes that the next prompt lists
+	unchanged    []string        // done units that changed no file
+	git          session.Git     // as last seen
+	warned       map[string]bool // keys of warnings that are shown once a run
+	reconciled   *plan.Plan      // the plan that the State agrees with; nil if boxes have to be written
 	assessed     bool            // the check was run before the first task
-	green        green           // what the check passed for last
+	green        green           // the last unit whose check passed
 	noCheckpoint []string        // units before or after which a checkpoint could not be made
-	killed       []files.Change  // since the attempt began that a kill cut off
-	check        string          // without credentials: what is stored and shown
+	killed       []files.Change  // changes since the begin of an attempt that a kill interrupted
+	check        string          // the redacted check, for storing and showing
 	events       *events         // nil without OnEvent
 }
 
-// Run works until the module is complete (nil), or returns why it ended: an
-// [*Exit], with the session paused and saved, or an error of the storage. When
-// ctx is cancelled the command is ended, the session is paused, and the Exit
-// has code 130. The session stays open.
+// Run works until the module is complete and then returns nil. Otherwise it returns why it
+// ended: an [*Exit], with the session paused and saved, or an error of the storage. When ctx is
+// cancelled, Run ends the command and pauses the session, and the Exit has code 130. The
+// session stays open.
 func Run(ctx context.Context, cfg Config) (err error) {
 	dir, err := scratch.New()
 	if err != nil {
@@ -72,7 +72,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	r.earlier = cfg.Session.State().Totals()
 	begun := time.Now()
-	// Of the command no arguments: they may hold what no log should.
+	// The arguments of the command are not logged, because they may contain secrets.
 	r.log.Info().Str("module", cfg.Module).Str("command", r.workers[0].command[0]).Str("check", r.check).Msg("run begins")
 	if cfg.OnEvent != "" {
 		r.events = newEvents(r.log, eventLimit, r.onEvent(eventLimit))
@@ -93,7 +93,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if ctx.Err() != nil {
 		return r.interrupted()
 	}
-	// The caller reports the error; the session must not look as if it ran.
+	// The caller reports the error. The session must not stay active.
 	return errors.Join(err, r.clearActive(session.TriggerPaused), r.pauseOnly(session.TriggerPaused, session.ExitFailed))
 }
 
@@ -133,14 +133,14 @@ func (r *runner) run(ctx context.Context) error {
 	}
 }
 
-// between does between two tasks what others asked for meanwhile: it waits for the storage,
-// or ends the run.
+// between runs between two tasks. It waits for the storage after a critical error, and ends the
+// run if that was requested.
 func (r *runner) between(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return r.interrupted()
 	}
 	select {
-	case err := <-r.sess.Critical(): // of a save that nobody waited for
+	case err := <-r.sess.Critical(): // the error of a save that nobody waited for
 		if err := r.waitStorage(ctx, err, r.unpause); err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (r *runner) between(ctx context.Context) error {
 	return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser, text})
 }
 
-// bounds ends the run where max_iterations or the budget is used up.
+// bounds ends the run if max_iterations or the budget is used up.
 func (r *runner) bounds() error {
 	if n := r.cfg.MaxIterations; n > 0 && r.starts >= n {
 		text := fmt.Sprintf("stopped after %d starts of the command (max_iterations): %s", n, r.resumeHint())
@@ -164,8 +164,8 @@ func (r *runner) bounds() error {
 	return r.budget()
 }
 
-// noTask ends a run whose plan has no task, from the beginning or because they were all
-// taken out while it ran, an agent's slip maybe: nothing was done that is complete.
+// noTask ends a run whose plan has no task, from the beginning or because all tasks were removed
+// during the run, perhaps by mistake. The session does not become complete.
 func (r *runner) noTask() error {
 	return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser,
 		fmt.Sprintf("the plan %s has no task: write some as list items like \"- [ ] do this\" and run again", lifecycle.PlanPath(r.cfg.Module))})
@@ -215,7 +215,7 @@ func (r *runner) prepare(ctx context.Context) error {
 	return r.step(session.PhaseBuilding, session.StepIterateThroughTasks)
 }
 
-// activate notes in the State that a run works on it, and with what.
+// activate makes the session active and saves the settings of the run.
 func (r *runner) activate(fresh bool) error {
 	return r.change(session.TriggerPhaseChanged, func(e *session.Edit) error {
 		h := e.Header()
@@ -228,7 +228,7 @@ func (r *runner) activate(fresh bool) error {
 	})
 }
 
-// planningSteps takes a fresh session through the steps that its plan has done already.
+// planningSteps moves a new session through the steps that its existing plan covers.
 func (r *runner) planningSteps(fresh bool) error {
 	if !fresh {
 		return nil
@@ -242,7 +242,7 @@ func (r *runner) planningSteps(fresh bool) error {
 	return nil
 }
 
-// step moves to a step, under phase-changed when the phase is a new one.
+// step moves to a step. The trigger is phase-changed if the phase changes.
 func (r *runner) step(phase session.Phase, step session.Step) error {
 	t := session.TriggerStepCompleted
 	if r.sess.State().Phase() != phase {
@@ -255,8 +255,8 @@ func (r *runner) step(phase session.Phase, step session.Step) error {
 	})
 }
 
-// retryFailed gives tasks that used up their attempts in an earlier run new
-// ones: that somebody started the run again is the reason to try.
+// retryFailed gives tasks that used up their attempts in an earlier run new attempts, because a
+// person started the run again.
 func (r *runner) retryFailed() error {
 	failed := failedLeaves(r.sess.State())
 	if len(failed) == 0 {

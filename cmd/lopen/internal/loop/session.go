@@ -16,7 +16,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/process"
 )
 
-// Plans is where a run has its plan from.
+// Plans reads and writes the plan of a run; see [lifecycle.Store].
 type Plans interface {
 	Plan(module string) (*plan.Plan, error)
 	CreatePlan(module string, content []byte) error
@@ -24,14 +24,13 @@ type Plans interface {
 	EditPlan(module string, base *plan.Plan, change plan.Change) (*plan.Plan, error)
 }
 
-// Session is what a run does with its session; see [lifecycle.Session] for what each
-// call promises.
+// Session is the session of a run; see [lifecycle.Session] for what each call promises.
 type Session interface {
 	State() *session.State
 	Update(fn func(*session.State) (*session.State, error)) error
 	Change(t session.Trigger, fn func(*session.Edit) error) error
 	Record(a record.Attempt) error
-	// Output keeps what an attempt prints.
+	// Output begins to store what an attempt prints.
 	Output(iteration int, a output.Attempt) (*output.Writer, error)
 	Redact(text string) string
 	RedactArgs(argv []string) []string
@@ -45,32 +44,32 @@ type Session interface {
 	PauseRequested() bool
 	// WakeRequested is true once for each request of another process to end a wait.
 	WakeRequested() bool
-	// CommandEnded is how the command of the last attempt ended, nil where nobody knows.
+	// CommandEnded returns how the command of the last attempt ended, or nil if that is not known.
 	CommandEnded() (*process.Ended, error)
-	// ChildHeld says whether something still holds the lock that the last command inherited.
+	// ChildHeld reports whether the lock that the last command inherited is still held.
 	ChildHeld() (bool, error)
-	// Incarnation is another one after Unpause has made the session again, whose folder
-	// was removed; "" where there are no folders.
+	// Incarnation changes when the session's folder was removed and Unpause has made the
+	// session again. It is "" in an unsaved store.
 	Incarnation() string
 
 	Checkpoint(ctx context.Context, why checkpoint.Reason, task string) (*checkpoint.Entry, []files.Change, error)
-	// CheckpointsOver is by how many bytes the checkpoints that have to stay exceed the limit.
+	// CheckpointsOver returns by how many bytes the checkpoints that have to stay exceed the limit.
 	CheckpointsOver() int64
 	Look(ctx context.Context) ([]files.Change, error)
-	// SetBack brings the files that a failed task changed back; why says why not.
+	// SetBack sets back the files that a failed task changed. If it does not, why is the reason.
 	SetBack(ctx context.Context, task string) (done rewind.Result, why string, err error)
-	// NotSetBack puts on record why the files of a failed task stay as it left them.
+	// NotSetBack records why the files of a failed task were not set back.
 	NotSetBack(task, why string) error
-	// Patch is what a task has changed so far.
+	// Patch returns what a task has changed so far.
 	Patch(ctx context.Context, task string, limit int) ([]byte, error)
 	Past(ctx context.Context) (*lifecycle.Past, error)
 	Release() error
 
-	// HoldChild returns the lock that the next command inherits, nil when nobody will
-	// look for it.
+	// HoldChild takes the lock that the next command inherits. It returns nil in an unsaved
+	// store.
 	HoldChild() (*process.Lock, error)
 
-	// Logger is the session's log: each line has the session's ID.
+	// Logger returns the session's log, whose lines have the session's ID.
 	Logger() *zerolog.Logger
 }
 

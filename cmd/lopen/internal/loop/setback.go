@@ -14,10 +14,10 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
-// setBack brings the files that a failed unit changed back to what they were before its
-// first attempt, and runs the check of the last task that was done again: one red task
-// must not cost the others. It is called unattended, after the unit is marked as failed.
-// The error is an [*Exit] where the check is red.
+// setBack sets back the files that a failed unit changed to what they were before its first
+// attempt, so that the failure does not affect the other tasks. Then it runs again the check
+// that passed last. It is called in an unattended run, after the unit is marked as failed. The
+// error is an [*Exit] if the check fails.
 func (r *runner) setBack(ctx context.Context, unit string) error {
 	why := "--keep-failed"
 	if !r.cfg.KeepFailed {
@@ -41,8 +41,8 @@ func (r *runner) setBack(ctx context.Context, unit string) error {
 	return r.checkAgain(ctx, unit)
 }
 
-// setBackFiles is setBack for the files alone. why says why they stay as they are, "" where
-// they do not.
+// setBackFiles is setBack without the check. why is why the files stay as they are, or "" if
+// they were set back.
 func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err error) {
 	switch {
 	case !r.cfg.Checkpoint:
@@ -84,24 +84,25 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 	return "", nil
 }
 
-// ShowFailed is the command that shows what a failed task left whose files were set back to
-// a checkpoint, named by its ID or the begin of it: all of its attempts, of which before:TASK
-// is the last one's.
+// ShowFailed returns the command that shows what all attempts at a failed task left. to is the
+// checkpoint to which its files were set back, by its ID or a prefix of that; before:TASK would
+// be the checkpoint before the last attempt only.
 func ShowFailed(id session.ID, task, to string) string {
 	return fmt.Sprintf("lopen checkpoint diff %s failed:%s --session %s", to, task, id)
 }
 
-// RestoreFailed is the command that brings that back, and nothing of what others did since.
+// RestoreFailed returns the command that brings back what a failed task left, without changes of
+// others since then.
 func RestoreFailed(id session.ID, task string) string {
 	return fmt.Sprintf("lopen checkpoint restore failed:%s --session %s", task, id)
 }
 
-// checkAgain runs the check for what it passed last, after a failed unit: a red one is no
-// fault of the tasks that are left, and stops the run.
+// checkAgain runs the check again for the unit for which it passed last, after a unit failed. If
+// the check fails now, the remaining tasks are not the cause, and the run stops.
 func (r *runner) checkAgain(ctx context.Context, failed string) error {
 	g := r.green
 	if _, ok := r.sess.State().Task(g.unit); r.cfg.Check == "" || !ok {
-		return r.checked(nil) // it judged files that are no longer there
+		return r.checked(nil) // the last result does not apply to the files any more
 	}
 	r.status("the check, after "+r.name(failed)+" failed", 0)
 	stdout, stderr := r.cfg.UI.Output()

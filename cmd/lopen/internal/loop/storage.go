@@ -11,11 +11,11 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
-// endTimeout bounds what an interrupted run may still wait for the disk.
+// endTimeout bounds how long a run that ends may wait for the disk.
 const endTimeout = 10 * time.Second
 
-// change edits the State and saves it. A paused storage is no error here: the
-// State stays in memory, and the next sync waits.
+// change edits the State and saves it. A paused session is no error here, because the State
+// stays in memory, and the next sync waits.
 func (r *runner) change(t session.Trigger, fn func(*session.Edit) error) error {
 	return r.ignorePaused(r.sess.Change(t, fn))
 }
@@ -28,7 +28,7 @@ func (r *runner) ignorePaused(err error) error {
 	return err
 }
 
-// sync waits until all that was saved is durable, through storage errors.
+// sync waits until everything that was saved is durable. It waits for the end of storage errors.
 func (r *runner) sync(ctx context.Context) error {
 	err := r.sess.Sync(ctx)
 	if err == nil || ctx.Err() != nil {
@@ -37,7 +37,7 @@ func (r *runner) sync(ctx context.Context) error {
 	return r.waitStorage(ctx, err, r.unpause)
 }
 
-// unpause is [lifecycle.Session.Unpause], and says when the session was made again.
+// unpause is [lifecycle.Session.Unpause]. It warns if the session was made again.
 func (r *runner) unpause(ctx context.Context) error {
 	was := r.sess.Incarnation()
 	err := r.sess.Unpause(ctx)
@@ -47,7 +47,7 @@ func (r *runner) unpause(ctx context.Context) error {
 	return err
 }
 
-// unpauseIfPaused unpauses the session where its storage is paused.
+// unpauseIfPaused unpauses the session if it is paused on a storage error.
 func (r *runner) unpauseIfPaused(ctx context.Context) error {
 	var paused *lifecycle.PausedError
 	if errors.As(r.sess.Paused(), &paused) {
@@ -56,7 +56,7 @@ func (r *runner) unpauseIfPaused(ctx context.Context) error {
 	return nil
 }
 
-// waits says whether a run is held by a storage error of a class until its cause is gone.
+// waits reports whether a run waits for the end of a storage error of a class.
 func waits(c lifecycle.Class) bool {
 	switch c {
 	case lifecycle.ClassNoSpace, lifecycle.ClassDenied, lifecycle.ClassRemoved, lifecycle.ClassDevice:
@@ -65,22 +65,22 @@ func waits(c lifecycle.Class) bool {
 	return false
 }
 
-// holdsFiles is waits where the project's files are read or written: that one of them is
-// denied is the project's matter and ends nothing, and a lock that was lost is taken again.
+// holdsFiles is waits for reading or writing the project's files. A denied file of the project is
+// not waited for, and a lost lock is taken again.
 func holdsFiles(c lifecycle.Class) bool {
 	return c == lifecycle.ClassFenced || waits(c) && c != lifecycle.ClassDenied
 }
 
-// waitStorage holds the run while the storage does not work, and does again what
-// failed: by itself for a full disk and a denied write, for a failing device when the
-// person says so. It returns nil when retry succeeded and an Exit with code 14 when
-// PauseTimeout is over; any other error is returned as it is.
+// waitStorage waits while the storage does not work, and retries what failed: periodically after
+// most errors, and for a failing device when a person says so. It returns nil when retry
+// succeeded, and an Exit with code 14 when PauseTimeout is over. If the run does not wait for
+// the class of cause, it returns cause.
 func (r *runner) waitStorage(ctx context.Context, cause error, retry func(context.Context) error) (err error) {
 	if ctx.Err() != nil {
 		return cause
 	}
 	select {
-	case raised := <-r.sess.Critical(): // reported here and not again
+	case raised := <-r.sess.Critical(): // so that it is reported only here
 		cause = raised
 	default:
 	}
@@ -97,7 +97,7 @@ func (r *runner) waitStorage(ctx context.Context, cause error, retry func(contex
 	}
 	w := storageWait{runner: r, cause: cause, class: class, since: time.Now()}
 	var paused *lifecycle.PausedError
-	if !errors.As(cause, &paused) { // the session has logged its pause itself
+	if !errors.As(cause, &paused) { // the session logs its own pauses
 		lifecycle.LogCause(r.log.Error(), cause).Msg("paused on a storage error")
 		defer func() {
 			if err == nil {
@@ -116,7 +116,7 @@ type storageWait struct {
 	since time.Time
 }
 
-// clears says that the cause may go away without the person who runs this.
+// clears reports whether the cause may end without a person.
 func (w *storageWait) clears() bool { return w.class != lifecycle.ClassDevice }
 
 func (w *storageWait) run(ctx context.Context, retry func(context.Context) error) error {
@@ -151,8 +151,7 @@ func (w *storageWait) run(ctx context.Context, retry func(context.Context) error
 	}
 }
 
-// next returns when there is a reason to try again. A failing device is tried only after a
-// person has looked after it.
+// next returns when the next retry is due. For a failing device that is when a person says so.
 func (w *storageWait) next(ctx context.Context, tick, timeout <-chan time.Time) error {
 	for {
 		w.cfg.UI.Status(Status{Task: "paused: " + w.class.String(), Since: w.since, Progress: w.sess.State().Progress()})
@@ -176,8 +175,8 @@ func (w *storageWait) next(ctx context.Context, tick, timeout <-chan time.Time) 
 	}
 }
 
-// storageExit ends a run whose State cannot be saved. Why it ended is noted in
-// the State all the same: closing the session tries a last time.
+// storageExit ends a run whose State cannot be saved. It sets the exit reason in the State,
+// because closing the session tries once more to save it.
 func (r *runner) storageExit(cause error) error {
 	if err := r.change(session.TriggerPaused, func(e *session.Edit) error {
 		h := e.Header()
@@ -189,7 +188,7 @@ func (r *runner) storageExit(cause error) error {
 	return &Exit{ExitStorage, fmt.Sprintf("stopped on a storage error, the newest state is not on the disk: %v; %s", cause, r.resumeHint())}
 }
 
-// pause saves that the run ends here and returns exit.
+// pause pauses the session, durably, and returns exit.
 func (r *runner) pause(t session.Trigger, why session.ExitReason, exit *Exit) error {
 	if err := r.pauseOnly(t, why); err != nil {
 		return err
@@ -202,7 +201,7 @@ func (r *runner) pauseOnly(t session.Trigger, why session.ExitReason) error {
 	defer cancel()
 	err := r.sess.Pause(ctx, t, why)
 	if r.ignorePaused(err) == nil && err != nil {
-		err = r.unpause(ctx) // the State is accepted; it may be durable with a second try
+		err = r.unpause(ctx) // the State was accepted, and a second try may make it durable
 	}
 	if err == nil {
 		return nil
@@ -210,7 +209,7 @@ func (r *runner) pauseOnly(t session.Trigger, why session.ExitReason) error {
 	return &Exit{ExitStorage, fmt.Sprintf("the end of the run could not be saved: %v; %s", err, r.resumeHint())}
 }
 
-// interrupted saves that a person ended the run.
+// interrupted ends a run that a person interrupted, and saves that.
 func (r *runner) interrupted() error {
 	exit := &Exit{ExitInterrupted, "interrupted: " + r.resumeHint()}
 	if err := r.clearActive(session.TriggerPaused); err != nil {
@@ -222,7 +221,7 @@ func (r *runner) interrupted() error {
 	return exit
 }
 
-// clearActive takes whatever was in progress out of it.
+// clearActive clears the active task and makes tasks in progress pending.
 func (r *runner) clearActive(t session.Trigger) error {
 	st := r.sess.State()
 	if st.ActiveTask() == "" {

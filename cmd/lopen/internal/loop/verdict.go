@@ -10,39 +10,39 @@ import (
 )
 
 const (
-	// quick bounds a start of a command whose events are not known that came to nothing.
+	// quick is the duration below which a failed start without known events counts as empty.
 	quick = 10 * time.Second
-	// maxGuesses is how many starts in a row wait because of the last lines that they printed.
+	// maxGuesses bounds the starts in a row that wait only because of their last lines of output.
 	maxGuesses = 3
 )
 
 // A start is what is known of one start of the command when it is judged.
 type start struct {
-	knows   bool           // the agent's events
-	report  agent.Report   // the zero value unless knows
-	guess   *agent.Problem // of the last lines, unless knows
-	guessed int            // how many starts in a row before this one wait because of a guess
+	knows   bool           // the format of the agent's events is known
+	report  agent.Report   // zero unless knows
+	guess   *agent.Problem // from the last lines of output, unless knows
+	guessed int            // number of starts in a row before this one that wait because of a guess
 	result  child.Result
-	ended   string     // how the process ended, when it did not succeed
-	retryAt *time.Time // of LOPEN_METRICS_FILE
-	budget  float64    // USD that the start was given; 0 is no limit
-	noCost  bool       // what it cost is not known
+	ended   string     // how the process failed
+	retryAt *time.Time // from LOPEN_METRICS_FILE
+	budget  float64    // USD that the start was given; 0 means no limit
+	noCost  bool       // its cost is not known
 	resumed bool       // it continued a session of the agent
-	changed bool       // a file, or nobody knows
-	red     string     // what failed after the agent ended well: the check, or no change
+	changed bool       // it changed a file, or that is not known
+	red     string     // what failed after the agent ended well: the check, or no file was changed
 }
 
 // A verdict is what follows a start of the command.
 type verdict struct {
 	then    string         // record.Done, Failed, Waits, Needed or Uncounted
-	failure string         // of Failed and Uncounted: why
-	problem *agent.Problem // of Waits and Needed
-	byWords bool           // of Waits: the last lines say so, and nothing else
+	failure string         // the reason of Failed and Uncounted
+	problem *agent.Problem // the problem of Waits and Needed
+	byWords bool           // Waits rests only on the last lines of output
 }
 
-// weigh judges a start. What the agent's events say counts for more than its exit code: a
-// result that is an error fails with exit 0, and an exit 0 without the event that ends a
-// run is a torn end. A problem of a known agent costs no attempt, whatever it changed.
+// weigh judges a start. The agent's events win over its exit code: a result that is an error
+// fails even with exit 0, and an exit 0 without the event that ends a run is a failure. A
+// problem of a known agent does not count as an attempt, even if files were changed.
 func (s *start) weigh() verdict {
 	ended, well := s.result.Cause == child.CauseNone, s.well()
 	switch {
@@ -66,15 +66,15 @@ func (s *start) weigh() verdict {
 	return verdict{then: record.Failed, failure: s.why()}
 }
 
-// well says that the agent ended well.
+// well reports whether the agent ended well.
 func (s *start) well() bool {
 	return s.result.Cause == child.CauseNone && s.result.Exit == 0 && (!s.knows || s.report.Final && s.report.Success)
 }
 
-// spent says that a start used up the budget that it was given.
+// spent reports whether a start used up the budget that it was given.
 func (s *start) spent() bool { return s.budget > 0 && s.report.CostUSD >= s.budget }
 
-// lost says that a start could not continue the agent's session.
+// lost reports whether a start could not continue the agent's session.
 func (s *start) lost() bool { return s.resumed && (s.report.Gone || s.empty()) }
 
 func (s *start) trouble(p agent.Problem) verdict {
@@ -88,7 +88,7 @@ func (s *start) trouble(p agent.Problem) verdict {
 	return verdict{then: then, problem: &p}
 }
 
-// why says how a start failed, in the agent's words where its events have some.
+// why returns how a start failed, with the agent's error message if its events have one.
 func (s *start) why() string {
 	switch {
 	case s.report.Error != "" && s.report.Final:
@@ -103,8 +103,8 @@ func (s *start) why() string {
 	return "exit 0 without the event that ends a run: its output was cut"
 }
 
-// empty says that nothing came of a start that failed: no word of a model, or, where that is
-// not known, it was over within seconds and changed no file.
+// empty reports whether a failed start achieved nothing: the model said nothing or, if that is
+// not known, the start ended within seconds and changed no file.
 func (s *start) empty() bool {
 	if s.knows {
 		return !s.report.Spoke

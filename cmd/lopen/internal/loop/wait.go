@@ -10,26 +10,26 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// Waits are the waits of a run that no agent names a time for. Tests shorten them before
-// the first run; nothing else sets them.
+// Waits are the durations of waits for which no agent gives a time. Only tests change them,
+// before the first run.
 var Waits = struct {
-	Limit    time.Duration // the first one for a limit
-	Overload time.Duration // the first one for an overload, a network, and a probe
-	Longest  time.Duration // until which they double
-	Poll     time.Duration // how often a run that waits looks at the clock and for requests
-	Orphan   time.Duration // how long a command that outlived its loop may take to end by itself before it is ended
-	Storage  time.Duration // how often a run that is paused on a full disk or a denied write looks whether it can continue
+	Limit    time.Duration // the first wait for a limit
+	Overload time.Duration // the first wait for an overload, the network, or a probe
+	Longest  time.Duration // the longest wait; waits double up to it
+	Poll     time.Duration // the interval at which a waiting run looks at the clock and for requests
+	Orphan   time.Duration // the time that a command which outlived its loop gets to end by itself
+	Storage  time.Duration // the interval between two retries after a storage error
 }{time.Minute, 15 * time.Second, 30 * time.Minute, time.Second, 5 * time.Second, time.Second}
 
-// wallClock is the time without the monotonic reading: it counts the hours that the machine
-// sleeps.
+// wallClock returns the time without the monotonic reading, so that the time in which the
+// machine sleeps counts.
 func wallClock() time.Time { return time.Now().Round(0) }
 
-// A backoff is the next wait where no time is named, since the last start that got through.
+// A backoff has the next wait for a problem without a given time.
 type backoff struct{ next time.Duration }
 
-// until is the end of the wait for a problem. A time that the agent names counts, unless it
-// is nearer than the next wait: the last one that it named did not help.
+// until returns the end of the wait for a problem. It uses a time that the agent gives, unless
+// that is sooner than the next wait: then the last given time did not help.
 func (b *backoff) until(now time.Time, p *agent.Problem) time.Time {
 	first := Waits.Overload
 	if p.Kind == agent.Limit {
@@ -47,9 +47,9 @@ func (b *backoff) until(now time.Time, p *agent.Problem) time.Time {
 	return now.Add(d)
 }
 
-// tooLong says why a wait is not begun, "" when it is.
+// tooLong returns why a wait is not begun, or "".
 func (r *runner) tooLong(until time.Time) string {
-	if d := until.Sub(wallClock()); r.cfg.Wait > 0 && d > r.cfg.Wait-r.waited { // up to 292 years: nothing may be added to it
+	if d := until.Sub(wallClock()); r.cfg.Wait > 0 && d > r.cfg.Wait-r.waited { // not d+r.waited, which could overflow
 		return fmt.Sprintf("longer than --wait %s allows", r.cfg.Wait)
 	}
 	if end := r.cfg.Budget.Until; !end.IsZero() && !until.Before(end) {
@@ -58,7 +58,7 @@ func (r *runner) tooLong(until time.Time) string {
 	return ""
 }
 
-// describe says in a few words what an agent met.
+// describe returns a short text about an agent's problem.
 func (w *worker) describe(p *agent.Problem) string {
 	switch p.Kind {
 	case agent.Overload:
@@ -69,9 +69,9 @@ func (w *worker) describe(p *agent.Problem) string {
 	return fmt.Sprintf("%s is at its limit", w)
 }
 
-// waitForAgent takes the consequences of a start that met something that a wait mends: another
-// agent works, or the run waits until the first one can, or it ends with exit code 75 when
-// that is too far away. until is what setLimited returned.
+// waitForAgent handles a start with a problem that ends by itself: another agent works, or the
+// run waits until the first agent can work, or it ends with exit code 75 if that takes too
+// long. until is what setLimited returned.
 func (r *runner) waitForAgent(ctx context.Context, w *worker, p *agent.Problem, until time.Time) error {
 	met := w.describe(p)
 	if p.Text != "" {
@@ -90,13 +90,13 @@ func (r *runner) waitForAgent(ctx context.Context, w *worker, p *agent.Problem, 
 	return r.wait(ctx, string(p.Kind), fmt.Sprintf("%s: waiting until %s, no attempt is counted", met, clock(until)), until)
 }
 
-// wait says a text and waits until a moment, or until a person or a request ends it. The
-// error is what ends the run.
+// wait prints a text and waits until a moment, or until a person or a request ends the wait. An
+// error ends the run.
 func (r *runner) wait(ctx context.Context, problem, text string, until time.Time) error {
 	if err := r.sync(ctx); err != nil {
 		return err
 	}
-	if err := r.sess.Release(); err != nil { // it may be hours
+	if err := r.sess.Release(); err != nil { // free memory, because the wait may take hours
 		return err
 	}
 	pressed, stop := r.cfg.UI.Key()
@@ -111,12 +111,12 @@ func (r *runner) wait(ctx context.Context, problem, text string, until time.Time
 		return woken || r.sess.PauseRequested() // the loop pauses before its next start
 	})
 	now := wallClock()
-	r.waited += max(min(now.Sub(begun), until.Sub(begun)), 0) // not the hours that the machine slept
+	r.waited += max(min(now.Sub(begun), until.Sub(begun)), 0) // without the time that the machine slept beyond until
 	r.log.Info().Dur("duration_ms", now.Sub(begun)).Bool("woken", woken).Msg("wait ends")
 	if ctx.Err() != nil {
 		return r.interrupted()
 	}
-	if now.Before(until) { // a person says that there is no limit
+	if now.Before(until) { // ended early: the agents no longer count as limited
 		for _, w := range r.workers {
 			w.until = time.Time{}
 		}
@@ -124,7 +124,7 @@ func (r *runner) wait(ctx context.Context, problem, text string, until time.Time
 	return nil
 }
 
-// wakeHint says how a wait ends early.
+// wakeHint returns a text on how to end a wait early.
 func (r *runner) wakeHint(terminal bool) string {
 	command := "lopen session resume " + r.sess.State().ID().String()
 	switch {
@@ -138,8 +138,8 @@ func (r *runner) wakeHint(terminal bool) string {
 	return ""
 }
 
-// waitUntil waits for a moment of a clock that a sleep of the machine does not stop, as it
-// does timers, or until early says so, somebody pressed a key, or ctx is done.
+// waitUntil waits for a moment of the clock now, or until early returns true, a key is pressed,
+// or ctx is done. It polls the clock, because a sleep of the machine stops timers.
 func waitUntil(ctx context.Context, until time.Time, now func() time.Time, pressed <-chan struct{}, early func() bool) {
 	tick := time.NewTicker(Waits.Poll)
 	defer tick.Stop()
@@ -157,7 +157,7 @@ func waitUntil(ctx context.Context, until time.Time, now func() time.Time, press
 	}
 }
 
-// clock is a moment as messages show it: with its day when that is not today.
+// clock returns a time as messages show it, with the date unless it is today.
 func clock(at time.Time) string {
 	at = at.Local()
 	if y, m, d := time.Now().Date(); at.Year() != y || at.Month() != m || at.Day() != d {

@@ -12,18 +12,18 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// readyTimeout bounds how long an agent is asked whether it can work.
+// readyTimeout bounds the command that finds out whether an agent can work.
 const readyTimeout = 10 * time.Second
 
 // A worker is one of the run's agents.
 type worker struct {
 	*agent.Agent
-	command []string  // without credentials: what is stored and shown
-	until   time.Time // by the wall clock: it is limited until then
+	command []string  // the redacted command, for storing and showing
+	until   time.Time // end of its limit, by the wall clock
 	backoff backoff
 }
 
-// String names an agent in messages.
+// String returns the name of an agent for messages.
 func (w *worker) String() string {
 	if w.Name() == agent.None {
 		return "the agent"
@@ -50,8 +50,8 @@ func (r *runner) pick() *worker {
 	return first
 }
 
-// setLimited notes until when an agent is limited. It returns until when no agent can work;
-// the zero time where another one can now.
+// setLimited sets until when an agent is limited. It returns until when no agent can work, or
+// the zero time if another one can work now.
 func (r *runner) setLimited(w *worker, p *agent.Problem) time.Time {
 	now := wallClock()
 	w.until = w.backoff.until(now, p)
@@ -70,8 +70,8 @@ func (r *runner) setLimited(w *worker, p *agent.Problem) time.Time {
 	return first
 }
 
-// ready asks the agents once, before the first task, whether they can work. The first one
-// has to; another one that cannot is left out.
+// ready asks the agents once, before the first task, whether they can work. If the first one
+// cannot, the run ends; another one is left out.
 func (r *runner) ready(ctx context.Context) error {
 	if r.asked {
 		return nil
@@ -98,8 +98,8 @@ func (r *runner) ready(ctx context.Context) error {
 	return nil
 }
 
-// ask runs the command line that says whether an agent can work. What it does not say within
-// readyTimeout does not count.
+// ask runs the command that finds out whether an agent can work. If the command does not end
+// within readyTimeout, it decides nothing.
 func (r *runner) ask(ctx context.Context, w *worker) *agent.Problem {
 	argv := w.Ready()
 	if len(argv) == 0 {
@@ -124,7 +124,7 @@ func (r *runner) ask(ctx context.Context, w *worker) *agent.Problem {
 	return &agent.Problem{Kind: agent.Login, Text: text, Mend: w.Login()}
 }
 
-// needed ends a run that a person has to do something for.
+// needed ends a run because a person has to do something.
 func (r *runner) needed(w *worker, p *agent.Problem) error {
 	text := fmt.Sprintf("%s needs you (%s): %s%s", w, p.Kind, plain.Line(p.Text), mending(p))
 	r.log.Warn().Str("agent", w.Name()).Str("problem", string(p.Kind)).Str("text", plain.Line(p.Text)).Msg("a person is needed")
@@ -139,5 +139,5 @@ func mending(p *agent.Problem) string {
 	return "; to mend it: " + p.Mend
 }
 
-// quote is an agent's own, bounded and without credentials.
+// quote returns a text of an agent, redacted and at most 1 KiB long.
 func (r *runner) quote(text string) string { return plain.Clip(r.sess.Redact(text), 1<<10) }
