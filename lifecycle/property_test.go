@@ -13,7 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
-// The same examples in every run; -rapid.seed 0 draws others.
+// Every run has the same examples; -rapid.seed 0 draws others.
 func init() { _ = flag.Set("rapid.seed", "1") }
 
 // TestAnyHistory makes random histories of saves, faults, restarts and power cuts

@@ -130,9 +130,10 @@ func (s *Store) Restore(ctx context.Context, id session.ID) error {
 	return nil
 }
 
-// Delete removes a session for good and returns how many bytes on the disk that
-// frees. It clears what creations that were cut off left, as links of a fork keep the
-// content. ErrBusy names who holds it. The ID is never given again.
+// Delete removes a session for good and returns how many bytes this frees on the disk.
+// It also removes what interrupted creations left: the hard links of a fork would keep
+// the content. The error wraps ErrBusy and names the holder if the session is held. The
+// ID is never used again.
 func (s *Store) Delete(ctx context.Context, id session.ID) (int64, error) {
 	return s.remove(ctx, id, func(*writer.Lock) error { return nil })
 }

@@ -21,7 +21,7 @@ var (
 	images  = flag.Int("images", 3, "how many outcomes of each power cut are looked at; 0 is all")
 )
 
-// finish applies a plan once more and requires the wanted tree.
+// finish applies a plan again and requires the wanted tree.
 func finish(t require.TestingT, s trial, plan *Plan, want things, msg string) {
 	done, err := s.Apply(tContext(), plan)
 	require.NoError(t, err, msg)
@@ -79,8 +79,8 @@ func TestApplyKilledAnywhere(t *testing.T) {
 	}
 }
 
-// links gives some files of a tree another name outside, and checks later that what is
-// found there is as it was.
+// links makes hard links outside the tree to some of its files, and checks later that what
+// the links name did not change.
 func links(t *testing.T, g garden, dir string, all things) (check func(msg string)) {
 	outside := t.TempDir()
 	was := map[string]thing{}

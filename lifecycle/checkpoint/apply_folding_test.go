@@ -11,7 +11,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
-// renames are rewinds where names differ in case only.
+// renames are rewinds in which names differ only in case.
 var renames = map[string]struct{ from, to things }{
 	"a file":             {made("a", "one"), made("A", "one")},
 	"a file, back":       {made("A", "one"), made("a", "one")},
@@ -24,7 +24,8 @@ var renames = map[string]struct{ from, to things }{
 	"among others":       {made("ab", "mine", "b/", "", "b/C", "one", "b/d", "one"), made("ab", "mine", "b/", "", "b/c", "one", "b/d", "two")},
 }
 
-// Where names fold a rename of case is one, and what it renames is never lost.
+// Where names fold, a rename that changes only the case is a rename. The renamed file is
+// never lost.
 func TestRenameOfCase(t *testing.T) {
 	t.Parallel()
 	for name, c := range renames {
@@ -54,7 +55,7 @@ func requireRenames(t *testing.T, dir writer.FS, modes bool) {
 	}
 }
 
-// flat is the tree without symlinks and with one mode for all.
+// flat returns the tree without symlinks and with the same mode for all files.
 func (all things) flat() things {
 	flat := things{}
 	for name, it := range all {

@@ -24,7 +24,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// large is a content that no pack has.
+// large is a content that is too large for a pack.
 var large = strings.Repeat("large\n", 20<<10)
 
 // A tree before and after a task that does everything that a task can do.
@@ -260,8 +260,8 @@ func TestApplyDenied(t *testing.T) {
 	}
 }
 
-// TestApplyClosesWhatItOpened lets itself into folders, and then finds that something
-// else may not be changed.
+// TestApplyClosesWhatItOpened has Apply give itself permissions in folders, and then find
+// that something else may not be changed.
 func TestApplyClosesWhatItOpened(t *testing.T) {
 	t.Parallel()
 	f := newField(t, crashfs.Ext4)
@@ -283,8 +283,8 @@ func TestApplyClosesWhatItOpened(t *testing.T) {
 	requireThings(t, after, f.on(t, f.Crash(crashfs.Variant{})).seen(t), "closed, durably")
 }
 
-// What somebody changes while the new contents are written beside their places is
-// kept: each place is looked at once more before anything in it is replaced or removed.
+// A change that somebody makes while Apply writes the new contents to temporary files is
+// kept: Apply looks at each path again before it replaces or removes what is there.
 func TestChangedWhileItIsApplied(t *testing.T) {
 	t.Parallel()
 	from, to := made("a", "two", "b", "two"), made("a", "one")
@@ -305,8 +305,9 @@ func TestChangedWhileItIsApplied(t *testing.T) {
 	requireThings(t, made("a", "mine", "b", "mine").with(map[string]fs.FileMode{"a": 0o600, "b": 0o600}), seen(t, tree), "kept")
 }
 
-// What is replaced or removed is read right before: what changed since is kept, also
-// where size and times say nothing of it, as after a store through a mapping.
+// Apply reads a file right before it replaces or removes it, and keeps a file that
+// changed. This includes a change that left size and times as they were, such as a store
+// through a mapping.
 func TestChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	old := time.Now().Add(-time.Hour)
@@ -355,8 +356,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// A folder that a symlink replaced meanwhile is never written through, wherever it
-// leads.
+// Apply never follows a symlink that replaced a folder meanwhile, wherever it leads.
 func TestNeverThroughASymlink(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"../other", "../../outside"} {
@@ -377,7 +377,7 @@ func TestNeverThroughASymlink(t *testing.T) {
 	}
 }
 
-// What stands in a folder and was never recorded keeps the folder, with its mode.
+// A folder that has something in it that was never recorded stays, with its mode.
 func TestFolderInUse(t *testing.T) {
 	t.Parallel()
 	modes := map[string]fs.FileMode{"a": 0o555, "b": 0o500}
@@ -392,8 +392,8 @@ func TestFolderInUse(t *testing.T) {
 	requireThings(t, made("a/", "", "a/mine", "3", "b/", "", "b/mine", "3").with(modes), seen(t, tree), "in use")
 }
 
-// A plan that needs more than the disk has, and one that is called off, change
-// nothing.
+// A plan that needs more space than the disk has changes nothing. Neither does a plan
+// whose context is canceled.
 func TestRefusedBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	from, to := made("a", "two", "b", "two"), made("a", "one")
@@ -415,8 +415,8 @@ func TestRefusedBeforeItBegins(t *testing.T) {
 	requireThings(t, from, seen(t, tree), "no room")
 }
 
-// A person's file whose name begins as those of temporary files do stays, and so does
-// what another rewind left.
+// A person's file whose name begins like the name of a temporary file stays. So does a
+// temporary file that another rewind left.
 func TestTemporaryNamesAreTheRewinds(t *testing.T) {
 	t.Parallel()
 	mine := made("a", "two", tempPrefix+"notes", "mine", tempPrefix+strings.Repeat("0", 32), "mine")
@@ -443,7 +443,7 @@ func TestTemporaryNamesAreTheRewinds(t *testing.T) {
 	}
 }
 
-// A plan from anywhere never leads into git's folder or ours.
+// No plan, whatever it contains, changes something in .git or .lopen.
 func TestReservedNamesAreNotEntered(t *testing.T) {
 	t.Parallel()
 	from := made(".git/", "", ".git/config", "two", "a/", "", "a/.LOPEN/", "", "a/.LOPEN/x", "two").with(map[string]fs.FileMode{".git": 0o500})
@@ -457,7 +457,7 @@ func TestReservedNamesAreNotEntered(t *testing.T) {
 	requireThings(t, from, seen(t, tree), "entered")
 }
 
-// Holes take no space again.
+// A file with holes is restored with holes, which take no space.
 func TestSparse(t *testing.T) {
 	t.Parallel()
 	const size = 16 << 20

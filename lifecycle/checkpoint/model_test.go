@@ -22,7 +22,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
-// The same examples in every run; -rapid.seed 0 draws others.
+// Every run has the same examples; -rapid.seed 0 draws others.
 func init() { _ = flag.Set("rapid.seed", "1") }
 
 // TestModel makes random histories of a project: edits by sessions in their tasks and by
@@ -67,20 +67,20 @@ func (e *event) foreign(a *actor) bool {
 	return e.known && !e.of(a) && (e.alone > 0 || e.person)
 }
 
-// A moment is the whole tree, ignored or not, and what happened to each path.
+// A moment holds the whole tree, including ignored files, and what happened to each path.
 type moment struct {
 	all    map[string]string
 	events map[string][]*event
 }
 
-// A touch is that a path is another one at an entry than at the one before it.
+// A touch says that a path differs between an entry and the entry before it.
 type touch struct {
 	number uint64
-	by     *actor // whose rewind made that, nil without one
+	by     *actor // whose rewind made the difference; nil if no rewind did
 	rewind *going
 }
 
-// of says that a rewind on the session's line made it.
+// of reports whether a rewind on the session's line made the difference.
 func (t touch) of(a *actor) bool {
 	return t.by == a || t.by != nil && slices.Contains(a.line, t.rewind.end)
 }
@@ -199,8 +199,8 @@ func either(a, b map[string]string) map[string]bool {
 	return all
 }
 
-// reached notes that an entry has the tree as it is now. Its interval is over; whose
-// rewind it was is by.
+// reached notes that an entry has the tree as it is now, and ends the entry's interval.
+// by is the actor whose rewind made the entry, nil without one.
 func (m *model) reached(number uint64, all map[string]string, by *actor) {
 	next := &moment{all: all, events: maps.Clone(m.latest.events)}
 	for file := range either(all, m.latest.all) {
@@ -223,7 +223,8 @@ func (m *model) reached(number uint64, all map[string]string, by *actor) {
 	m.moments[number], m.latest, m.wrote = next, next, map[string]*event{}
 }
 
-// rewinder is the only one whose rewind has begun, nil where there is none or more.
+// rewinder returns the only actor whose rewind has begun. It is nil if there is no such
+// actor or more than one.
 func (m *model) rewinder() (by *actor) {
 	for _, a := range m.all {
 		if a.going != nil && by != nil {
@@ -236,8 +237,8 @@ func (m *model) rewinder() (by *actor) {
 	return by
 }
 
-// attempt runs a part of a process's work, which may be killed at any call, or the power
-// be cut there. false says that it was, and that the process is no more.
+// attempt runs a part of a process's work. At any call the process may be killed or the
+// power cut. attempt returns false if this happened and the process is gone.
 func (m *model) attempt(a *actor, fn func() error) bool {
 	if m.plain || m.calm || !rapid.Bool().Draw(m.t, "crashes") {
 		require.NoError(m.t, fn())
@@ -294,7 +295,7 @@ func (m *model) attempt(a *actor, fn func() error) bool {
 	return false
 }
 
-// newest is the number of the newest entry.
+// newest returns the number of the newest entry.
 func (m *model) newest() uint64 {
 	entries, _, err := m.reader().List() // a power cut may leave a torn line
 	require.NoError(m.t, err)
@@ -305,7 +306,7 @@ func (m *model) newest() uint64 {
 	return newest
 }
 
-// whole checks that all objects are there that an entry needs.
+// whole requires all objects that the entries need.
 func (m *model) whole() {
 	s := m.reader()
 	entries, _, err := s.List()
@@ -323,8 +324,8 @@ func (m *model) whole() {
 	}
 }
 
-// create makes a checkpoint, and says whether the session knows of it. It may be there
-// although it does not.
+// create makes a checkpoint and returns its entry. It returns nil if the session does not
+// know of the entry, which may be in the chain all the same.
 func (m *model) create(a *actor, why Reason, target uint64) *Entry {
 	all := m.look()
 	var e *Entry
@@ -358,13 +359,13 @@ func (m *model) create(a *actor, why Reason, target uint64) *Entry {
 	return e
 }
 
-// reader is a Store that makes nothing.
+// reader returns a Store that makes no entries.
 func (m *model) reader() *Store {
 	return New(m.checkpoints, MainTree, blob.New(m.blobs), m.tree, Options{})
 }
 
-// wake is a new process of a session that was killed. It finishes its rewind. The next
-// entry that it makes ends what was cut off.
+// wake starts a new process for a session that was killed, and finishes its rewind. The
+// next entry that it makes ends the interval that was cut off.
 func (m *model) wake(a *actor) {
 	a.start()
 	a.working = 0
@@ -382,7 +383,7 @@ func (m *model) finishAll() {
 	}
 }
 
-// steps are what may happen, by name.
+// steps returns what may happen, by name.
 func (m *model) steps() map[string]func(*rapid.T) {
 	all := map[string]func(){
 		"person": m.byPerson,
@@ -481,7 +482,7 @@ func (m *model) restores(a *actor) {
 	m.rewinds(a, m.target(), opts, false)
 }
 
-// target is an entry that is there.
+// target draws an entry that was not removed.
 func (m *model) target() *Entry {
 	entries, _, err := m.reader().List()
 	require.NoError(m.t, err)
@@ -496,7 +497,7 @@ func (m *model) how() (opts RewindOptions) {
 	return RewindOptions{Contested: how == 1, Force: how == 2}
 }
 
-// rewinds begins a rewind. undoes says that nothing happened since that which it undoes.
+// rewinds begins a rewind. undoes says that it undoes a rewind since which nothing happened.
 func (m *model) rewinds(a *actor, target *Entry, opts RewindOptions, undoes bool) {
 	last := a.last
 	before := m.create(a, BeforeRewind, target.Number)
@@ -514,8 +515,8 @@ func (m *model) rewinds(a *actor, target *Entry, opts RewindOptions, undoes bool
 	m.finish(a)
 }
 
-// mustStay says whether a rewind must leave a path as it is. last is the session's newest
-// entry: what others' rewinds brought back since then as it was there is nothing of theirs.
+// mustStay reports whether a rewind must leave a path as it is. last is the session's newest
+// entry: a path that others' rewinds brought back to what it was there is not a change of theirs.
 func (m *model) mustStay(a *actor, file, text string, target, last uint64, now *moment, opts RewindOptions) bool {
 	then := m.moments[target]
 	if then.all[file] == text || slices.Contains(strings.Split(file, "/"), ".git") || !within(opts, file) {
@@ -532,14 +533,14 @@ func (m *model) mustStay(a *actor, file, text string, target, last uint64, now *
 	return !slices.Contains(then.events[file], newest) && m.since(a, file, target) && newest.foreign(a) && !loose
 }
 
-// since says that something but the session's rewinds happened to a path since the target.
+// since reports whether a path changed since the target other than by the session's rewinds.
 func (m *model) since(a *actor, file string, target uint64) bool {
 	return slices.ContainsFunc(m.touched[file], func(t touch) bool {
 		return t.number > target && !t.of(a)
 	})
 }
 
-// foreign says that another session's rewind made something of a path since the target.
+// foreign reports whether a touch was made since the target by another session's rewind.
 func (m *model) foreign(a *actor, t touch, target uint64) bool {
 	return t.number > target && t.by != nil && !t.of(a)
 }
@@ -548,7 +549,7 @@ func within(opts RewindOptions, file string) bool {
 	return opts.Paths == nil || slices.ContainsFunc(opts.Paths, func(in string) bool { return file == in || strings.HasPrefix(file, in+"/") })
 }
 
-// finish does what is left of a rewind.
+// finish does the rest of a rewind.
 func (m *model) finish(a *actor) {
 	g := a.going
 	now, then := m.moments[g.before.Number], m.moments[g.target.Number]
@@ -600,7 +601,7 @@ func (m *model) finish(a *actor) {
 	a.going = nil
 }
 
-// holds checks what a rewind did beside which nothing happened.
+// holds checks the result of a rewind during which nothing else happened.
 func (m *model) holds(a *actor, g *going, now, then *moment, after map[string]string, plan *Plan) {
 	if g.undoes {
 		require.Equal(m.t, then.all, after, "undo is exact")
@@ -631,7 +632,7 @@ func (m *model) holds(a *actor, g *going, now, then *moment, after map[string]st
 	}
 }
 
-// above says whether a folder may have become what it is for something in it.
+// above reports whether a folder may have been made or removed because of something in it.
 func (m *model) above(dir, was, is string, then *moment) bool {
 	if was == "" {
 		return strings.HasPrefix(then.all[dir], "d")
@@ -639,7 +640,7 @@ func (m *model) above(dir, was, is string, then *moment) bool {
 	return is == "" && then.all[dir] == ""
 }
 
-// forgets removes entries, and sweeps what nobody needs any more.
+// forgets removes entries and sweeps the objects that nobody needs any more.
 func (m *model) forgets(a *actor) {
 	entries, _, err := a.cps.List()
 	require.NoError(m.t, err)

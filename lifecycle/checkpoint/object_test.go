@@ -47,7 +47,7 @@ func TestFolderOfAnUnknownReason(t *testing.T) {
 	require.ErrorContains(t, err, "because")
 }
 
-// There is one object for a folder, and nothing else is read.
+// A folder has exactly one encoding, and no other is read.
 func TestFolderRefused(t *testing.T) {
 	t.Parallel()
 	h := strings.Repeat("h", 32)

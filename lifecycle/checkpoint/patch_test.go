@@ -72,7 +72,8 @@ func TestDiffAndPatch(t *testing.T) {
 	require.Empty(t, text)
 }
 
-// What was only looked at and changed since is not shown as what it was.
+// A file that was only looked at, not stored, and has changed since is not shown with its
+// new content.
 func TestPatchOfWhatChangedSince(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -31,7 +31,7 @@ func newPlace(t *testing.T) place {
 	return openPlace(t, dir, Options{})
 }
 
-// openPlace is the project as another process has it.
+// openPlace opens the project as another process does.
 func openPlace(t *testing.T, dir string, opts Options) place {
 	var all [3]writer.FS
 	for i, name := range []string{"checkpoints", "blobs", "tree"} {
@@ -106,7 +106,7 @@ func list(t require.TestingT, tree *Tree) (all []string) {
 	return all
 }
 
-// simulated is a project on a simulated disk.
+// simulated returns a Store of a project on a simulated disk.
 func simulated(t require.TestingT, disk *crashfs.Disk) *Store {
 	var all [3]writer.FS
 	for i, name := range []string{"checkpoints", "blobs", "tree"} {

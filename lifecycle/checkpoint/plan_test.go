@@ -527,7 +527,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// A part of the tree is brought back with what it needs, and nothing else.
+// A rewind of a part of the tree brings back this part and what it needs, and nothing else.
 func TestPlanOfPaths(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -591,7 +591,7 @@ func TestDamagedLineOfTheSession(t *testing.T) {
 	require.Equal(t, []string{"a: delete", "b: foreign, s t2, in 5", "c: delete"}, summary(s.preview(before, all)))
 }
 
-// Nobody knows who was at work where a line of the chain is damaged.
+// If a line of the chain is damaged, nobody knows who was at work in its interval.
 func TestDamagedLineBetween(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -610,7 +610,7 @@ func TestDamagedLineBetween(t *testing.T) {
 	require.Equal(t, []string{"a: contested, s t1, in 3", "b: contested, s t1, in 3", "c: delete"}, summary(s.preview(before, all)))
 }
 
-// What could not be read at a checkpoint may have been changed by anybody meanwhile.
+// Anybody may have changed a file meanwhile that could not be read at a checkpoint.
 func TestUnreadableBetween(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

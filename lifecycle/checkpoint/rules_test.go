@@ -80,7 +80,7 @@ func TestRulesOfATask(t *testing.T) {
 	require.Equal(t, 1, fork.Changed)
 }
 
-// Nor do they hold once the entries are gone that tell who made them.
+// Nor do these rules hold once the entries that tell who made them are gone.
 func TestRulesOfATaskThatIsForgotten(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -98,7 +98,7 @@ func TestRulesOfATaskThatIsForgotten(t *testing.T) {
 	require.Equal(t, ".gitignore=src/\n;", found)
 }
 
-// Nor where what was in force before cannot be read.
+// Nor do they hold where the rules that were in force before cannot be read.
 func TestRulesThatAreDamaged(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

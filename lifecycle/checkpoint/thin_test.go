@@ -106,7 +106,7 @@ func TestThin(t *testing.T) {
 	}
 }
 
-// What somebody pins while it is found out what is to go stays.
+// An entry that somebody pins while Thin decides what to remove stays.
 func TestPinnedWhileThinned(t *testing.T) {
 	t.Parallel()
 	p := night(t)
@@ -125,7 +125,7 @@ func TestPinnedWhileThinned(t *testing.T) {
 	require.Equal(t, []uint64{3, 6, 8, 9, 10, 11}, p.numbers())
 }
 
-// What a rewind goes back to that begins while it is found out what is to go stays.
+// The target of a rewind that begins while Thin decides what to remove stays.
 func TestRewoundWhileThinned(t *testing.T) {
 	t.Parallel()
 	p := night(t)
@@ -189,7 +189,7 @@ func TestContentThatIsAFolder(t *testing.T) {
 	require.NoError(t, whole(openPlace(t, p.dir, Options{}).Store))
 }
 
-// A folder that is damaged in the store is built and stored anew.
+// A folder's object that is damaged in the store is built and stored again.
 func TestDamagedFolderIsStoredAnew(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -217,7 +217,7 @@ func TestDamagedFolderIsStoredAnew(t *testing.T) {
 		list(t, openPlace(t, p.dir, Options{}).Tree(second.Root)))
 }
 
-// Roots refuses where it cannot tell what is needed.
+// Roots returns an error if it cannot tell what is needed.
 func TestRootsRefuses(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -241,7 +241,7 @@ func TestRootsRefuses(t *testing.T) {
 	require.ErrorIs(t, err, envelope.ErrCorrupt)
 }
 
-// watched is a folder of which is told when a file is opened.
+// watched is a folder that calls a function when a file is opened.
 type watched struct {
 	writer.FS
 	opened func()
@@ -252,7 +252,7 @@ func (w watched) OpenFile(name string, flag int, perm fs.FileMode) (writer.File,
 	return w.FS.OpenFile(name, flag, perm)
 }
 
-// While trees are walked others can pin and remove.
+// Others can pin and remove entries while trees are walked.
 func TestRootsHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

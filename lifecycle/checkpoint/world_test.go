@@ -158,7 +158,7 @@ func (w *world) worker(id string, from uint64) *worker {
 	return k
 }
 
-// start is a new process of the session.
+// start starts a new process of the session.
 func (k *worker) start() {
 	k.alive[k.id] = true
 	k.cps = New(k.checkpoints, MainTree, blob.New(k.blobs), k.tree, Options{
@@ -190,7 +190,7 @@ func (k *worker) create(why Reason, target uint64) *Entry {
 	return e
 }
 
-// begin and end are the checkpoints before and after a task.
+// begin and end make the checkpoints before and after a task.
 func (k *worker) begin() *Entry { k.task++; return k.create(BeforeTask, 0) }
 func (k *worker) end() *Entry   { return k.create(AfterTask, 0) }
 

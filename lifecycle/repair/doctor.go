@@ -14,15 +14,15 @@ import (
 	"github.com/lopen-dev/lopen/writer/process"
 )
 
-// A Check is one thing that was looked at.
+// A Check is the result of one check that doctor makes.
 type Check struct {
-	Name    string `json:"name"` // what was looked at
+	Name    string `json:"name"` // what was checked
 	Found   string `json:"found"`
 	Problem bool   `json:"problem"`
 	Mend    string `json:"mend,omitempty"` // a command, or what to do; "" when there is nothing to mend
 }
 
-// Failed is a Check that could not be looked at, or is an error by itself.
+// Failed returns a Check that is a problem: err prevented the check, or is what it found.
 func Failed(name string, err error) Check {
 	return Check{name, err.Error(), true, writer.ClassOf(err).Hint()}
 }

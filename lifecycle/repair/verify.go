@@ -72,7 +72,7 @@ type Fault struct {
 	File    string `json:"file"`
 	Offset  int64  `json:"offset"` // in bytes
 	Length  int64  `json:"length"`
-	Seq     uint64 `json:"seq"`               // the first record that is missing for it; 0 for a readable file
+	Seq     uint64 `json:"seq"`               // the first record that the fault makes missing; 0 in a readable file
 	Kind    string `json:"kind"`              // torn, settled (torn once, and dealt with) or damaged
 	Problem string `json:"problem,omitempty"` // what is wrong, where more is known
 }

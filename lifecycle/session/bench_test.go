@@ -9,7 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// flat is a State of one component with n tasks.
+// flat returns a State of one component with n tasks.
 func flat(tb testing.TB, n int) *session.State {
 	tb.Helper()
 	e := fresh(tb).Edit()

@@ -8,7 +8,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// header is one that a State can have.
+// header returns a header that a State may have.
 func header(t require.TestingT) *session.Header {
 	h := fresh(t).Header()
 	return &h
@@ -21,7 +21,7 @@ func begin(b *session.Builder, id string, children ...string) int {
 	return place
 }
 
-// A Builder makes what an Edit makes of the same tasks.
+// A Builder and an Edit make the same State of the same tasks.
 func TestBuilder(t *testing.T) {
 	t.Parallel()
 	var b session.Builder
@@ -45,7 +45,7 @@ func TestBuilder(t *testing.T) {
 	require.Equal(t, "a", got.Lookup("c").Parent)
 }
 
-// Children that end before the ID of their parent is known get it afterwards.
+// A child may be read before the ID of its parent is known. Adopt gives it the ID.
 func TestBuilderAdopts(t *testing.T) {
 	t.Parallel()
 	var b session.Builder

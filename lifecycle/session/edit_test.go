@@ -20,7 +20,7 @@ func task(id, parent string, children ...string) session.Task {
 	return session.Task{ID: id, Kind: session.KindTask, State: session.TaskPending, Parent: parent, Children: children}
 }
 
-// family is a State of the roots a and b, where c is beneath a.
+// family returns a State with the roots a and b; c is beneath a.
 func family(t require.TestingT) *session.State {
 	e := fresh(t).Edit()
 	e.Put(task("a", "", "c"))

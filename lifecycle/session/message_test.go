@@ -12,7 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// message is one with every member.
+// message returns a message that has every member.
 func message() session.Message {
 	return session.Message{
 		ID: "m1", Time: at, Role: session.RoleAssistant, Content: session.Text("a\n<b>\u2028"),

@@ -60,7 +60,7 @@ func TestTotalsStayAtTheLargest(t *testing.T) {
 }
 
 // TestAppendCostsTheSame compares what the 10,000th append allocates with what
-// the first few do.
+// the first few appends allocate.
 func TestAppendCostsTheSame(t *testing.T) { // counts allocations, so nothing may run in parallel
 	cost := func(st *session.State) float64 {
 		return testing.AllocsPerRun(50, func() { appended(t, st, session.Iteration{StartedAt: time.Unix(1, 0)}) })

@@ -13,7 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 )
 
-// The same examples in every run; -rapid.seed 0 draws others.
+// Every run has the same examples; -rapid.seed 0 draws others.
 func init() { _ = flag.Set("rapid.seed", "1") }
 
 // model is a State's tasks in their plainest form.
@@ -30,8 +30,8 @@ func (m model) clone() model {
 	return c
 }
 
-// valid walks the tree from its roots: it must reach every task once, from the
-// parent that the task names, within the bound.
+// valid reports whether a walk from the roots reaches every task once, from the
+// parent that the task names, and no task is deeper than the bound.
 func (m model) valid() bool {
 	reached := map[string]bool{}
 	var walk func(parent string, ids []string, depth int) bool

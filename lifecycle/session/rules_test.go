@@ -12,7 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// broken is a State of family in which fn changed something.
+// broken returns the State of family after fn changed something in it.
 func broken(t *testing.T, fn func(e *session.Edit, put func(id string, fn func(*session.Task)))) *session.State {
 	t.Helper()
 	e := family(t).Edit()
@@ -116,8 +116,8 @@ func TestRulesOfAState(t *testing.T) {
 	}
 }
 
-// A plan that breaks a rule in very many places is reported in a few words, which are
-// the same each time, and a long chain is followed without a deep stack.
+// The error for a plan that breaks a rule in very many places is short and the same
+// each time. A long chain is followed without a deep stack.
 func TestFindingsAreBounded(t *testing.T) {
 	t.Parallel()
 	e := fresh(t).Edit()

@@ -253,8 +253,8 @@ func extra(fields []Field, known []string) *InvalidError {
 	return nil
 }
 
-// strictValue returns a compact copy of a JSON value that can be read again
-// wherever it is written, nil of anything else.
+// strictValue returns a compact copy of a JSON value that every file can hold and read
+// back. It returns nil for anything else.
 func strictValue(raw []byte) strictjson.Value {
 	r := strictjson.NewReader(raw)
 	r.Raw()

@@ -36,7 +36,7 @@ type jsonAttempt struct {
 	Artifacts []string  `json:"artifacts"`
 }
 
-// plan is a State of n tasks beneath components of 100 each.
+// plan returns a State of n tasks, in components of 100 tasks each.
 func plan(tb testing.TB, n int) *session.State {
 	tb.Helper()
 	const perComponent = 100

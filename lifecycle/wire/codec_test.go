@@ -24,7 +24,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// full is a State in which nothing is empty.
+// full returns a State in which nothing is empty.
 func full(t require.TestingT) *session.State {
 	e := family(t).Edit()
 	b, _ := e.Task("b")
@@ -66,14 +66,14 @@ func encode(st *session.State) (state, metrics []byte) {
 	return wire.EncodeState(st, session.Mark{Seq: 42}), wire.EncodeMetrics(st, session.Mark{Seq: 42})
 }
 
-// sealed gives a changed file the checksum of its new content.
+// sealed returns a changed file with the checksum of its new content.
 func sealed(file string) []byte {
 	body, _, _ := strings.Cut(file, `,"checksum":`)
 	return fmt.Appendf(nil, "%s,\"checksum\":\"crc32c:%08x\"}\n", body, crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// TestFullIsFull requires a value for each field of the header, so that what is tested
-// with it is tested of each.
+// TestFullIsFull requires that full has a value for each field of the header, so that a
+// test with full tests each field.
 func TestFullIsFull(t *testing.T) {
 	t.Parallel()
 	h := reflect.ValueOf(full(t).Header())
@@ -228,7 +228,7 @@ func TestRefusedFiles(t *testing.T) {
 	require.NotErrorIs(t, err, envelope.ErrCorrupt)
 }
 
-// TestNewerIsShown reads what a newer version wrote, as far as it is known here.
+// TestNewerIsShown reads what this version knows of a file that a newer version wrote.
 func TestNewerIsShown(t *testing.T) {
 	t.Parallel()
 	st := full(t)
@@ -250,8 +250,8 @@ func TestNewerIsShown(t *testing.T) {
 	}
 }
 
-// TestEditedOutside changes the files as people and tools do: nothing that the
-// rules forbid, so the content is there to be shown, but it is not ours.
+// TestEditedOutside changes the files as people and tools do. No change breaks a rule,
+// so the content can be shown, but the file is not as this package wrote it.
 func TestEditedOutside(t *testing.T) {
 	t.Parallel()
 	st := full(t)

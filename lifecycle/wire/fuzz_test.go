@@ -24,7 +24,7 @@ func known(t *testing.T, err error) {
 	require.Equal(t, 1, n, "%v", err)
 }
 
-// again requires that what was read can be written and read again as the same.
+// again requires that a State that was read can be written, and is read again as the same.
 func again(t *testing.T, st *session.State) {
 	state, metrics := encode(st)
 	require.True(t, json.Valid(state) && json.Valid(metrics))
@@ -38,7 +38,8 @@ func again(t *testing.T, st *session.State) {
 	require.NoError(t, err)
 }
 
-// FuzzDecodeState seals whatever it is given, so that the rules are reached.
+// FuzzDecodeState gives each input the right checksum, so that the decoder gets as far as
+// the rules.
 func FuzzDecodeState(f *testing.F) {
 	_, metrics := encode(full(f))
 	for _, st := range []*session.State{fresh(f), family(f), full(f)} {
@@ -98,8 +99,8 @@ func FuzzDecodeSummary(f *testing.F) {
 	})
 }
 
-// FuzzDecodeRecord replays whatever a line holds on a State that has everything:
-// it is refused, or what comes of it can be written and read again.
+// FuzzDecodeRecord replays any line on a State that has every field. The line is refused,
+// or the State that results can be written and read again.
 func FuzzDecodeRecord(f *testing.F) {
 	states := []*session.State{nil, fresh(f), family(f), full(f)}
 	for i, from := range states {

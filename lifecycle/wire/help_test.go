@@ -14,7 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// The same examples in every run; -rapid.seed 0 draws others.
+// Every run has the same examples; -rapid.seed 0 draws others.
 func init() { _ = flag.Set("rapid.seed", "1") }
 
 var at = time.Date(2026, 2, 14, 9, 30, 0, 123456789, time.UTC)
@@ -23,7 +23,7 @@ func task(id, parent string, children ...string) session.Task {
 	return session.Task{ID: id, Kind: session.KindTask, State: session.TaskPending, Parent: parent, Children: children}
 }
 
-// family is a State of the roots a and b, where c is beneath a.
+// family returns a State with the roots a and b; c is beneath a.
 func family(t require.TestingT) *session.State {
 	e := fresh(t).Edit()
 	e.Put(task("a", "", "c"))
@@ -43,7 +43,7 @@ func fresh(t require.TestingT) *session.State {
 	return st
 }
 
-// message is a message with every member.
+// message returns a message that has every member.
 func message() session.Message {
 	return session.Message{
 		ID: "m1", Time: at, Role: session.RoleAssistant, Content: session.Text("a\n<b>\u2028"),
@@ -63,7 +63,7 @@ func decode(state, metrics []byte) (*session.State, session.Mark, error) {
 	return st, mark, cmp.Or(bad, err)
 }
 
-// change draws a few changes of the tasks: one comes, goes, moves or is another one.
+// change draws a few changes: a task is added, removed, moved or changed, or a list is reversed.
 func change(t *rapid.T, e *session.Edit) {
 	ids := []string{"a", "b", "c", "d", "e", "f", "g"}
 	list := func(parent string, edit func([]string) []string) {

@@ -11,8 +11,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// TestKnownKeys holds the lists of known members against the decoder and against what a
-// State takes as unknown. What is known but not on a list would be written twice.
+// TestKnownKeys compares the lists of known members with the decoder and with what a
+// State takes as unknown. A known member that is not on a list would be written twice.
 func TestKnownKeys(t *testing.T) {
 	t.Parallel()
 	for _, key := range taskKeys {

@@ -15,7 +15,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// FuzzDecodeMessage: what is read is valid, and can be written and read as the same.
+// FuzzDecodeMessage requires that a message that was read is valid, can be written, and is
+// read again as the same.
 func FuzzDecodeMessage(f *testing.F) {
 	m := message()
 	data, err := wire.EncodeMessage(&m)
@@ -43,7 +44,8 @@ func FuzzDecodeMessage(f *testing.F) {
 	})
 }
 
-// FuzzRecordWithAttempts: what a record says of attempts and of the conversation comes back.
+// FuzzRecordWithAttempts requires that what a record says of attempts and of the
+// conversation is read back.
 func FuzzRecordWithAttempts(f *testing.F) {
 	f.Add("task", "tail\n", "messages.jsonl", int64(9), uint64(3), 1.5, 2)
 	f.Add("\xff\"", "\x00\u2028<&>", "../x", int64(0), uint64(0), math.NaN(), 0)
@@ -79,7 +81,7 @@ func FuzzRecordWithAttempts(f *testing.F) {
 	})
 }
 
-// entryLine is the line of a record that is a message or an event.
+// entryLine returns the line of a record that is a message or an event.
 func entryLine(r record.Record) []byte { return line(5, entryBody(r)) }
 
 func entryBody(r record.Record) []byte {
@@ -121,7 +123,7 @@ func TestAppended(t *testing.T) {
 	require.Equal(t, session.Mark{Epoch: mark.Epoch, Seq: 4, Iterations: mark.Iterations, Messages: 13, Inherits: []uint64{4, 9}, OpenCalls: []string{"c1", "c2"}}, mark)
 }
 
-// FuzzAppended: a message and an event come back byte by byte, whatever the object is.
+// FuzzAppended requires that any object in a message or an event is read back byte by byte.
 func FuzzAppended(f *testing.F) {
 	f.Add([]byte(`{"a":1}`), uint64(1), uint64(0), true)
 	f.Add([]byte(`{"x":",\"crc\":\"00000000\"}","crc":"00000000"}`), uint64(3), uint64(9), false)

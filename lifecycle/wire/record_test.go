@@ -159,8 +159,8 @@ func TestRecordOperations(t *testing.T) {
 	require.Equal(t, counts, wire.CountChanges(st, to))
 }
 
-// TestRecordNotes of what is no change of the State, in a record of operations and in
-// one that names a snapshot.
+// TestRecordNotes reads notes, which do not change the State, from a record of operations
+// and from a record that names a snapshot.
 func TestRecordNotes(t *testing.T) {
 	t.Parallel()
 	st := family(t)
@@ -183,7 +183,7 @@ func TestRecordNotes(t *testing.T) {
 	require.Equal(t, &ref, rec.Snapshot)
 }
 
-// TestOneTaskMoreInALongList has to cost a line, not the list.
+// TestOneTaskMoreInALongList requires that one more task costs a line and not the whole list.
 func TestOneTaskMoreInALongList(t *testing.T) {
 	t.Parallel()
 	e := fresh(t).Edit()
@@ -247,8 +247,8 @@ func TestRefusedRecords(t *testing.T) {
 	require.ErrorIs(t, err, envelope.ErrCorrupt)
 }
 
-// TestLenientReplay applies records behind one that is lost: to a State as it was
-// before, as far as they go.
+// TestLenientReplay applies the records that follow a lost record to the State before
+// it, as far as they can be applied.
 func TestLenientReplay(t *testing.T) {
 	t.Parallel()
 	states := []*session.State{fresh(t)}

@@ -13,8 +13,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// The critical rules are those that nothing which can be built or read breaks:
-// the error names each.
+// No State that can be built or read breaks a critical rule. The error names each of
+// these rules.
 func TestRulesThatAreErrors(t *testing.T) {
 	t.Parallel()
 	created := func(id, parent string) string {

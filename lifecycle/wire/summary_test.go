@@ -52,8 +52,8 @@ func TestSummary(t *testing.T) {
 }
 
 // TestTheLongestSummary gives each field that a listing shows the longest value that a State
-// may have. The summary has to fit into what a listing reads of a file, or of such a session
-// it reads the whole log.
+// may have. The summary must fit into the part of a file that a listing reads: otherwise the
+// listing reads the whole log of such a session.
 func TestTheLongestSummary(t *testing.T) {
 	t.Parallel()
 	id, err := session.NewID(strings.Repeat("m", 64), at, math.MaxUint64)
@@ -126,7 +126,8 @@ func lengthen(t *testing.T, h *session.Header, id session.ID, v reflect.Value) {
 	}
 }
 
-// longest is the text that takes the most room in JSON among those that a field of a header may have.
+// longest is the text that takes the most room in JSON of all texts that a field of a
+// header may have.
 func longest(t *testing.T, h *session.Header, v reflect.Value) string {
 	t.Helper()
 	refused := func(s string) *session.InvalidError {

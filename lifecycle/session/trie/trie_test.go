@@ -11,11 +11,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The same examples in every run; -rapid.seed 0 draws others.
+// Every run has the same examples; -rapid.seed 0 draws others.
 func init() { _ = flag.Set("rapid.seed", "1") }
 
-// withHashes runs a test with the real hash and with such that collide: in full,
-// in all but the last bits, in all but the first. It sets a variable of the package,
+// withHashes runs a test with the real hash and with hashes that collide: one has three
+// values, one sets six high bits, one two low bits. It sets a variable of the package,
 // so these tests run one after another.
 func withHashes(t *testing.T, test func(t *testing.T)) {
 	good := hash
@@ -67,7 +67,7 @@ func TestAgainstMap(t *testing.T) {
 	})
 }
 
-// TestBuilder holds what a Builder makes against the same entries put one by one.
+// TestBuilder compares what a Builder makes with the same entries put one by one.
 func TestBuilder(t *testing.T) {
 	withHashes(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -116,7 +116,7 @@ func slicesOf(m map[string]int) (keys []string) {
 	return keys
 }
 
-// shapes requires two nodes to be alike, as those of equal maps are.
+// shapes requires two nodes to have the same shape, as the nodes of equal maps have.
 func shapes(t *rapid.T, a, b *node[int]) {
 	if a == nil && b == nil {
 		return
@@ -151,7 +151,8 @@ func same(t *rapid.T, want map[string]int, m Map[int]) {
 	canonical(t, m.root, true)
 }
 
-// canonical checks what keeps a trie small: no branch that one entry could stand for.
+// canonical requires that no branch but the root has a single entry and no branches: the
+// entry itself could stand in its place. This keeps a trie small.
 func canonical(t *rapid.T, n *node[int], root bool) {
 	if n == nil {
 		return

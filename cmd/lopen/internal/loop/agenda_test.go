@@ -16,7 +16,7 @@ import (
 	"github.com/lopen-dev/lopen/plan"
 )
 
-// The same examples in every run; -rapid.seed 0 draws others.
+// Every run has the same examples; -rapid.seed 0 draws others.
 func init() { _ = flag.Set("rapid.seed", "1") }
 
 // drawTasks draws a plan whose items wait for each other, for themselves and for
@@ -50,8 +50,9 @@ func drawTasks(t *rapid.T) (src string, ids []string) {
 	return b.String(), ids
 }
 
-// choose is the first unit of an agenda, found as it is defined: it returns the unit of st that is to run next with the leaves that are to
-// be done in it, or nothing. What may run of the unit early comes before the rest.
+// choose computes the first unit of an agenda by its definition. It returns the unit of st
+// that is to run next and the leaves that are to be done in it, or nothing. Ready tasks
+// within early come before the others.
 func choose(st *session.State, cfg Config, early string) (unit string, leaves []string) {
 	ready, waiting := tasks.Order(st)
 	if cfg.Only != "" {
@@ -91,7 +92,7 @@ func openLeaves(st *session.State, unit string, ready []string, waiting []tasks.
 	return leaves
 }
 
-// What an agenda says is what choose says when each unit is done in the State.
+// An agenda gives the same units as choose gives when each unit is marked done in the State.
 func TestAgendaIsChoose(t *testing.T) {
 	t.Parallel()
 	id, err := session.NewID("m", time.Unix(0, 0), 1)

@@ -13,7 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// held is a session whose first checkpoint meets somebody who sweeps.
+// held is a session whose first checkpoint fails because another process holds the blobs.
 type held struct {
 	Session
 	made, looked int
@@ -44,7 +44,8 @@ func (w *warnings) Warn(format string, args ...any) {
 	w.lines = append(w.lines, fmt.Sprintf(format, args...))
 }
 
-// Who holds the blobs for too long costs the run one checkpoint, and not those after it.
+// A process that holds the blobs for too long costs the run one checkpoint. The run makes
+// the checkpoints after it.
 func TestABusyStoreCostsOneCheckpoint(t *testing.T) {
 	t.Parallel()
 	sess, ui := &held{}, &warnings{}

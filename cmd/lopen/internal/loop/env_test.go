@@ -13,7 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// known is a session that has a State and nothing else.
+// known is a session that has only a State.
 type known struct {
 	Session
 	st *session.State

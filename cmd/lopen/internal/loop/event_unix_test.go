@@ -87,7 +87,8 @@ func TestAFailingOnEventIsWarnedOfOnce(t *testing.T) {
 	require.Equal(t, []string{`on_event "exit 3" at run-begun: exit 3; --log-level debug shows what it prints`}, ui.lines)
 }
 
-// A command that hangs, and what it started, is ended; the next event comes.
+// A command that hangs is ended with the processes that it started, and the next event is
+// delivered.
 func TestAHangingOnEventIsEnded(t *testing.T) {
 	t.Parallel()
 	const limit = 2 * eventGrace
@@ -108,7 +109,7 @@ func TestAHangingOnEventIsEnded(t *testing.T) {
 	require.Eventually(t, func() bool { return gone(pid) }, time.Minute, 5*time.Millisecond)
 }
 
-// gone says that a process has ended, also where nobody has asked how.
+// gone reports whether a process has ended, also if nobody has waited for it yet.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err == nil {
@@ -118,7 +119,7 @@ func gone(pid int) bool {
 	return syscall.Kill(pid, 0) != nil
 }
 
-// What waits is bounded: the oldest are lost, and the run waits for nobody.
+// The number of waiting events is bounded: the oldest are lost, and the run never waits.
 func TestEventsThatWaitAreBounded(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
@@ -144,7 +145,7 @@ func TestEventsThatWaitAreBounded(t *testing.T) {
 	require.Equal(t, 2, strings.Count(log.String(), "event dropped"))
 }
 
-// The end of the run ends the delivery that is under way, and what still waits is left out.
+// The end of the run ends the delivery in progress and drops the events that still wait.
 func TestTheEndOfTheRunWaitsForABoundedTime(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder

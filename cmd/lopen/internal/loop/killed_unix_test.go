@@ -69,7 +69,7 @@ func bed(t *testing.T, command, check string) (Config, *lifecycle.Session, *line
 		}}, sess, ui
 }
 
-// ended is a session whose last command ended while nobody looked.
+// ended is a session whose last command ended while no run watched it.
 type ended struct {
 	*lifecycle.Session
 	how  *process.Ended
@@ -123,8 +123,8 @@ func TestCutTaskIsJudgedByHowItsCommandEnded(t *testing.T) {
 	}
 }
 
-// What is on record of a task that was cut off names the agent that worked at it, which
-// opens its session, also where another one works first now.
+// The record of a task that was cut off names the agent that worked on it, which opens its
+// session. This holds also if another agent is the first to work now.
 func TestCutTaskIsThatOfItsAgent(t *testing.T) {
 	t.Parallel()
 	cfg, sess, _ := bed(t, "exit 0", "")
@@ -152,7 +152,7 @@ func TestCutTaskIsThatOfItsAgent(t *testing.T) {
 	require.Equal(t, []string{"true"}, past.Last.Command)
 }
 
-// A check that says nothing ends as well in a run that nobody watches.
+// A check that prints nothing is also ended in a run that nobody watches.
 func TestNobodyWatchesASilentCheck(t *testing.T) {
 	t.Parallel()
 	cfg, sess, ui := bed(t, "exit 0", "[ -e starts ] && sleep 60")

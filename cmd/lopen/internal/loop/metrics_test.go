@@ -55,7 +55,7 @@ func TestReadMetrics(t *testing.T) {
 	require.ErrorContains(t, err, "no regular file but a folder")
 }
 
-// given1 is a run whose command was given a name for its metrics.
+// given1 returns a runner whose command was given a file for its metrics.
 func given1(t *testing.T) *runner {
 	t.Helper()
 	dir, err := scratch.New()

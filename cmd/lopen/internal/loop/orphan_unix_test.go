@@ -13,8 +13,8 @@ import (
 // quiet is a UI that must not announce the end of a command.
 type quiet struct{ UI }
 
-// A second run got the module, whose lock file was removed. The command is that of a
-// session that another run holds: it is left alone.
+// The first run holds a session and its command. The second run has the lock of the
+// module, as when the lock file was removed. It must leave the command alone.
 func TestEndOrphansLeavesACommandOfAHeldSession(t *testing.T) {
 	t.Parallel()
 	project := t.TempDir()

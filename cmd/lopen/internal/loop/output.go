@@ -27,7 +27,8 @@ func (r *runner) warnNoOutput(err error) {
 	r.warnOnce("output", "the output of this attempt is not kept: "+err.Error())
 }
 
-// rendered returns a writer to w that keeps what people see of the command or the check.
+// rendered returns a writer that writes to w and stores what people see of the command or
+// the check.
 func (r *runner) rendered(w io.Writer) io.Writer { return r.stored(w, output.Log, "") }
 
 // stored returns a writer to w that keeps what is written in a file of the attempt, but for

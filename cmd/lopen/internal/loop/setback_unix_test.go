@@ -23,7 +23,7 @@ import (
 // breaks leaves a file that the check does not pass with, where task one is worked on.
 const breaks = "test $LOPEN_TASK_ID != one || { test -e bad && touch again; echo $LOPEN_ATTEMPT >>bad; exit 1; }"
 
-// refuses is a session that a call of SetBack or Checkpoint fails on.
+// refuses is a session on which a call of SetBack or Checkpoint fails.
 type refuses struct {
 	*lifecycle.Session
 	setBack, checkpoint error
@@ -85,7 +85,7 @@ func TestSetBackForgetsTheCheck(t *testing.T) {
 	}
 }
 
-// Where the files cannot be set back, the run says why, puts it on record and goes on.
+// If the files cannot be set back, the run says why, records it and continues.
 func TestNotSetBack(t *testing.T) {
 	t.Parallel()
 	busy := &lifecycle.BusyError{Path: "blobs/.lock"}

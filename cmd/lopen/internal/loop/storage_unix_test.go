@@ -17,7 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 )
 
-// short is a session whose storage fails the first calls of one kind.
+// short is a session on which the first calls of one kind fail with a storage error.
 type short struct {
 	*lifecycle.Session
 	call  string
@@ -61,7 +61,8 @@ func (s *short) SetBack(ctx context.Context, task string) (rewind.Result, string
 	return s.Session.SetBack(ctx, task)
 }
 
-// A run waits for a storage that may work again, whatever met it first, and goes on.
+// A run waits for a storage that may work again, whichever call failed first, and then
+// continues.
 func TestStorageIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {

@@ -11,7 +11,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// at is a moment of the tests, in the evening.
+// at is a time in the evening.
 var at = time.Date(2026, 2, 14, 23, 0, 0, 0, time.UTC)
 
 func TestVerdict(t *testing.T) {

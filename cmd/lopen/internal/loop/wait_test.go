@@ -57,8 +57,8 @@ func TestWaitIsForAllWaitsTogether(t *testing.T) {
 	})
 }
 
-// TestAWaitFollowsTheWallClock has the machine sleep: timers stand still, and the clock has
-// gone on by hours at the next look.
+// TestAWaitFollowsTheWallClock simulates a machine that sleeps: timers stand still, and the
+// wall clock is hours later at the next look.
 func TestAWaitFollowsTheWallClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
