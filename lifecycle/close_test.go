@@ -71,8 +71,8 @@ func TestCloseOfAnActiveSessionIsNoCrash(t *testing.T) {
 	}
 }
 
-// What was found crashed stays so for whoever looks after it: a command that opens the
-// session for a moment has not resumed it.
+// A session that was found crashed stays crashed after a command opened it for a moment:
+// such a command has not resumed it.
 func TestCloseOfACrashedSessionLeavesItCrashed(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

@@ -59,7 +59,7 @@ func (s *sim) attempts() (all []int) {
 	return all
 }
 
-// shrinks saves until records were dropped up to one above a number.
+// shrinks saves until the history begins at a record above the number.
 func (s *sim) shrinks(above uint64) (attempts []int, began uint64) {
 	for began <= above {
 		n := len(s.states)
@@ -197,7 +197,8 @@ func TestCompactionWithoutABound(t *testing.T) {
 	require.NoError(t, s.close())
 }
 
-// TestCompactionOfShortHoldings: no holder has the session long enough to be quiet.
+// TestCompactionOfShortHoldings has holders of which none holds the session long enough to
+// be quiet.
 func TestCompactionOfShortHoldings(t *testing.T) {
 	t.Parallel()
 	project := t.TempDir()
@@ -291,7 +292,7 @@ func TestKilledInACompaction(t *testing.T) {
 	}
 }
 
-// TestFullDiskInACompaction: the session continues, and what was due is done later.
+// TestFullDiskInACompaction requires that the session continues and is compacted later.
 func TestFullDiskInACompaction(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, crashfs.Ext4)

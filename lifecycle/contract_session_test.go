@@ -116,7 +116,7 @@ func checkContexts(p *place) {
 	require.Equal(p, 1, turnOf(sess))
 }
 
-// checkIDs: none is given twice, however many ask at once.
+// checkIDs requires that no ID is given twice, however many callers ask at once.
 func checkIDs(p *place) {
 	const each = 10
 	stores := []*lifecycle.Store{p.open(), p.open()}

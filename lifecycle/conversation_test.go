@@ -132,7 +132,7 @@ func TestMessagesAloneChangeNothing(t *testing.T) {
 	require.Equal(t, []string{"1 created 0 0 4", "2  1 0 1", "3  2 0 1", "4  2 1 1"}, got)
 }
 
-// Anything that Append takes comes back, and does not keep the session from being read.
+// Everything that Append accepts can be read back, and the session can still be read.
 func TestMessagesThatNoOtherMemberMayBe(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -300,7 +300,7 @@ func TestRecoveredSessionHasTheConversation(t *testing.T) {
 	}
 }
 
-// One bad line costs that message, and not the session.
+// A bad line loses its message and not the session.
 func TestDamagedMessageCostsItself(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -412,8 +412,8 @@ func TestLongConversationIsReadWithLittleMemory(t *testing.T) { //nolint:paralle
 	require.Less(t, int64(highest)-int64(before.HeapAlloc), int64(8<<20))
 }
 
-// An attempt that no journal takes is refused at once: accepted, it would pause the
-// session for good, or be lost without a word.
+// An attempt that no journal can hold is refused at once. If it were accepted, it would
+// pause the session for good or be lost silently.
 func TestAttemptThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -429,7 +429,7 @@ func TestAttemptThatCannotBeWritten(t *testing.T) {
 	require.NoError(t, sess.Sync(t.Context()))
 }
 
-// A disk that fails while calls are answered pauses the session: it is open.
+// A disk that fails while Open answers calls pauses the session, but Open succeeds.
 func TestOpenCallsAndAFailingDisk(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, crashfs.Ext4)

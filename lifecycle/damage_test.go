@@ -230,7 +230,7 @@ func spoil(t *testing.T, name string, fn func([]byte) []byte) {
 	write(t, name, string(fn(data)))
 }
 
-// undamaged is the session before anything was done to it.
+// undamaged is the session before it was damaged.
 type undamaged struct {
 	state *session.State
 	seq   uint64

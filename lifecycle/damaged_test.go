@@ -30,7 +30,7 @@ func moved(t *testing.T, store *lifecycle.Store, id session.ID, head bool) {
 	require.True(t, damaged.Moved())
 }
 
-// What a run resumes is not another session because the right one is damaged, until
+// If the session that a run would resume is damaged, the run resumes no other session until
 // somebody has decided.
 func TestUnfinishedThatIsDamaged(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/process"
 )
 
-// How the command ended is that of the attempt whose outcome the State does not have.
+// The recorded end of the command belongs to the attempt whose outcome the State lacks.
 func TestCommandEnded(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

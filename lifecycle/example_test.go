@@ -139,7 +139,7 @@ func ExampleStore_AcceptEdit() {
 	// [phase-changed: 1] <nil>
 }
 
-// A message that was not accepted is not lost silently: the loop has it still.
+// A message that was not accepted is not lost silently: the loop still has it.
 func ExampleSession_Append() {
 	_, sess, done := exampleSession()
 	defer done()

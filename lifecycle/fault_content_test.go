@@ -180,7 +180,7 @@ func anyContent(t *testing.T, spoil func(t *testing.T, file string)) {
 	require.Equal(t, repair.Intact, r.Condition, "it is made again")
 }
 
-// The quarantine may fail itself: then the original stays, and is left out still.
+// The quarantine itself may fail. Then the original stays in its place and is still left out.
 func TestFault27QuarantineFails(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, crashfs.Ext4)

@@ -47,7 +47,7 @@ func (b *bed) fail(match func(crashfs.Op) bool, fault ...crashfs.Fault) {
 	})
 }
 
-// called are the calls on a file, by its name's end, since the last look.
+// called counts the calls since the last look on files whose names have this suffix.
 func (b *bed) called(suffix string, calls ...string) (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,7 +59,7 @@ func (b *bed) called(suffix string, calls ...string) (n int) {
 	return n
 }
 
-// found is the State that somebody without the lease finds.
+// found returns the State that a reader without the lease finds.
 func (b *bed) found(t *testing.T) int {
 	t.Helper()
 	store, err := lifecycle.OpenOn(b.disk.FS(), simOptions)

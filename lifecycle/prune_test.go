@@ -96,8 +96,8 @@ func TestDeleteCompletedReadsSessionsWhole(t *testing.T) {
 	require.Equal(t, resumed, infos[0].ID)
 }
 
-// What prune finds damaged is quarantined, as Open would do. It is not put
-// into the trash, where it would be deleted one day.
+// Prune quarantines a damaged session, as Open does. It does not move it to the trash,
+// where it would be deleted one day.
 func TestPruneQuarantinesDamaged(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -121,7 +121,8 @@ func TestPruneQuarantinesDamaged(t *testing.T) {
 	require.Equal(t, []session.ID{whole}, retiredIDs(trash))
 }
 
-// A session that was edited outside says it is complete, and nobody has accepted that.
+// The state.json of a session that was edited outside says that the session is complete,
+// but nobody has accepted the edit.
 func TestPruneLeavesEdited(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -159,7 +160,7 @@ func TestTrashInUseStays(t *testing.T) {
 	require.Equal(t, []session.ID{id}, retiredIDs(gone))
 }
 
-// A note that a newer version wrote, or that is damaged, says nothing of when it was.
+// A note that is damaged or that a newer version wrote does not say when it was written.
 func TestTrashWithoutANoteStays(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

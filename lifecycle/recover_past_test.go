@@ -100,7 +100,7 @@ func diskTree(t *testing.T, root writer.FS, dir string) map[string]string {
 	return all
 }
 
-// What only differs in a space is another checksum all the same, and is written anew.
+// A file that differs only in a space has another checksum, and is written again.
 func TestAcceptEditOfASpace(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"state.json", "metrics.json"} {
@@ -148,7 +148,7 @@ func TestRecoverStopsAtAHole(t *testing.T) {
 	require.Contains(t, r.Lost, "record 4")
 }
 
-// Readable files of two records are a base where the records between are there.
+// Readable files of two different records can be a base if the records between them are there.
 func TestRecoverFromMetricsThatAreBehind(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -165,7 +165,7 @@ func TestRecoverFromMetricsThatAreBehind(t *testing.T) {
 	require.Equal(t, 7, r.State().Progress().Done)
 }
 
-// What a writer left that had lost the session is no State of it.
+// A State that a writer left after it had lost the session is not a State of the session.
 func TestRecoverLeavesOutAnotherPast(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

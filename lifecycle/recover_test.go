@@ -185,7 +185,7 @@ func TestRecoverStrategies(t *testing.T) {
 	}
 }
 
-// A recovery reports what the other strategies would come to.
+// A recovery reports the results that the other strategies would have.
 func TestRecoverNamesTheOtherStrategies(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -298,7 +298,7 @@ func TestRecoverFromQuarantine(t *testing.T) {
 	}
 }
 
-// Of what could not be read the plan tells by name.
+// The module's plan gives the names of tasks that could not be read.
 func TestRecoverPartialNamesWhatThePlanHas(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

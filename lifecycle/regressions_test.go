@@ -60,8 +60,8 @@ func TestModuleLockThatSomebodyTookForAMoment(t *testing.T) {
 	require.NoError(t, lock.Unlock())
 }
 
-// Who was asked about a damaged session is not asked again, whatever becomes of the one
-// that was recovered from it.
+// A person who was asked about a damaged session is not asked again, whatever happens to
+// the session that was recovered from it.
 func TestRecoveredIsDecidedForGood(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

@@ -54,7 +54,7 @@ func TestRelease(t *testing.T) {
 	require.NoError(t, store.Close(t.Context()))
 }
 
-// A task is not cut off because what is held was released within it.
+// A call of Release during a task does not cut the task off.
 func TestReleaseWithinATask(t *testing.T) {
 	t.Parallel()
 	store, err := lifecycle.InitOn(crashfs.New(crashfs.Ext4).FS(), simOptions)

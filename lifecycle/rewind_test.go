@@ -435,8 +435,9 @@ func TestRewindDenied(t *testing.T) {
 	require.NoError(t, store.Close(t.Context()))
 }
 
-// One that has begun and cannot be ended is in nobody's way who reads or forks; who
-// opens the session gets advice, and may have it ended as far as is allowed.
+// A rewind that has begun and cannot be finished does not keep anybody from reading or
+// forking the session. Whoever opens it gets advice, and may have the rewind finished as
+// far as is permitted.
 func TestRewindBegunAndDenied(t *testing.T) {
 	t.Parallel()
 	disk := crashfs.New(crashfs.Ext4)
@@ -487,8 +488,8 @@ func TestRewindBegunAndDenied(t *testing.T) {
 	require.NoError(t, store.Close(t.Context()))
 }
 
-// A rewind that could not be put on record has failed: it is not carried out by whoever
-// opens the session once the disk works again.
+// A rewind that could not be recorded has failed. The next holder does not carry it out
+// when the disk works again.
 func TestRewindThatCannotBeginIsNotFinishedLater(t *testing.T) {
 	t.Parallel()
 	disk := crashfs.New(crashfs.Ext4)
@@ -573,7 +574,7 @@ func TestCheckpointsLeaveRoom(t *testing.T) {
 	require.NoError(t, sess.Close(t.Context()))
 }
 
-// What undo needs stays, be it alone above the limit: that is reported.
+// What undo needs stays, even if it alone exceeds the limit. This is reported.
 func TestCheckpointsThatMustStay(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, t.TempDir(), lifecycle.Policy{CheckpointBytes: 1})
@@ -587,7 +588,7 @@ func TestCheckpointsThatMustStay(t *testing.T) {
 	require.NoError(t, sess.Close(t.Context()))
 }
 
-// A pinned checkpoint is never removed for the limit's sake.
+// The limit never removes a pinned checkpoint.
 func TestPinnedCheckpointsStay(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, t.TempDir(), lifecycle.Policy{CheckpointBytes: 1})
@@ -608,7 +609,7 @@ func TestPinnedCheckpointsStay(t *testing.T) {
 	require.NoError(t, sess.Close(t.Context()))
 }
 
-// On a full disk a checkpoint makes room by what the limit does not keep.
+// On a full disk a checkpoint makes room: it removes what the limit does not keep.
 func TestAFullDiskFreesOldCheckpoints(t *testing.T) {
 	t.Parallel()
 	disk := crashfs.New(crashfs.Ext4)
@@ -646,8 +647,8 @@ func TestAFullDiskFreesOldCheckpoints(t *testing.T) {
 	require.NoError(t, store.Close(t.Context()))
 }
 
-// The limit leaves what undo needs, be it the oldest: without it undo would take all
-// files for somebody else's work.
+// The limit keeps what undo needs, even if it is the oldest: without it undo would take
+// all files for somebody else's work.
 func TestUndoAfterARewindToTheOldest(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -671,7 +672,7 @@ func TestUndoAfterARewindToTheOldest(t *testing.T) {
 	require.NoError(t, again.Close(t.Context()))
 }
 
-// The limit leaves what the undo of a session needs that is not open, whatever another one
+// The limit keeps what undo needs of a session that is not open, whatever another session
 // makes.
 func TestUndoWhileAnotherSessionWorks(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,7 @@ func TestSetBack(t *testing.T) {
 	require.NoError(t, sess.Close(t.Context()))
 }
 
-// A task that failed before another one was done, and again after it, goes back to the
+// A task that failed both before and after another task was done is set back to the
 // second of its beginnings.
 func TestSetBackLeavesOtherTasks(t *testing.T) {
 	t.Parallel()
@@ -175,7 +175,7 @@ func TestSetBackRefuses(t *testing.T) {
 	}
 }
 
-// One that is cut off is done, whole or not at all, when the session is opened next.
+// When the session is opened next, a SetBack that was cut off is done completely or not at all.
 func TestSetBackCutOffAnywhere(t *testing.T) {
 	t.Parallel()
 	for k := 1; ; k++ {

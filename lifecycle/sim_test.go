@@ -266,7 +266,8 @@ func (s *sim) kill() {
 	abandon(dead, s.store) // so that no goroutine is left
 }
 
-// abandon ends a store whose disk nobody looks at again: closing would only work on it.
+// abandon closes a store whose disk nobody looks at again. Each call on the disk fails, so
+// that closing does no work on it.
 func abandon(disk *crashfs.Disk, store *lifecycle.Store) {
 	disk.SetHook(func(crashfs.Op) crashfs.Fault { return crashfs.Fault{Err: errors.New("killed")} })
 	_ = store.Close(context.Background())
@@ -485,7 +486,7 @@ func (c *checker) checkNone(store *lifecycle.Store) error {
 	return nil
 }
 
-// checkID requires that the session's ID is not given again.
+// checkID requires that no other session gets the session's ID.
 func (c *checker) checkID(store *lifecycle.Store) error {
 	sess, err := store.Create(context.Background(), c.p.id.Module)
 	if err != nil {

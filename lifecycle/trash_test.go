@@ -23,7 +23,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
-// completed makes a session that is complete and gives it back.
+// completed makes a complete session and closes it.
 func completed(t *testing.T, store *lifecycle.Store, module string) session.ID {
 	t.Helper()
 	sess := create(t, store, module)
@@ -373,8 +373,9 @@ func du(t *testing.T, dir string) int64 {
 	return n
 }
 
-// Who opens a session clears what crashed holders left, but not what somebody who
-// names the session is writing: that is done under the store lock, not the lease.
+// Opening a session removes the temporary files that crashed holders left, but not the
+// file that another process writes to name the session: this is done under the store
+// lock, not the lease.
 func TestNamingWhileOpening(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -393,8 +394,8 @@ func TestNamingWhileOpening(t *testing.T) {
 	require.NoFileExists(t, theirs, "of one that crashed: whoever has the store lock is the only one")
 }
 
-// Of a session in the trash whose note is damaged nobody knows since when it is
-// there: it does not expire.
+// If the note of a session in the trash is damaged, nobody knows since when the session
+// is there. It does not expire.
 func TestDamagedNoteInTheTrashDoesNotExpire(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

@@ -27,8 +27,8 @@ func openUnsaved(t *testing.T) (*lifecycle.Store, string) {
 	return store, dir
 }
 
-// What the store has to say about its sessions is that there is none, also of an open one.
-// What it cannot do it refuses, and no call leaves a file behind.
+// The store says that it has no sessions, even while one is open. It refuses what it
+// cannot do, and no call leaves a file.
 func TestUnsavedLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	store, dir := openUnsaved(t)
@@ -95,7 +95,7 @@ func TestUnsavedLeavesNothingBehind(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// A store that is there is neither read nor written.
+// An existing store is neither read nor written.
 func TestUnsavedInAProjectWithAStore(t *testing.T) {
 	t.Parallel()
 	saved := initStore(t)

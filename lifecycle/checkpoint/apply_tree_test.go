@@ -63,7 +63,7 @@ func made(pairs ...string) things {
 
 func (all things) paths() []string { return slices.Sorted(maps.Keys(all)) }
 
-// with is a copy with other modes.
+// with returns a copy with other modes.
 func (all things) with(modes map[string]fs.FileMode) things {
 	all = maps.Clone(all)
 	for name, mode := range modes {
@@ -154,7 +154,7 @@ func requireThings(t require.TestingT, want, got things, msg string, args ...any
 	require.Empty(t, lines, append([]any{msg}, args...)...)
 }
 
-// stored are contents in a store of their own, in memory.
+// stored returns a store in memory that holds the contents.
 func stored(t require.TestingT, all ...things) *blob.Store {
 	s := blob.New(crashfs.New(crashfs.Ext4).FS())
 	put(t, s, all...)
@@ -177,7 +177,7 @@ func put(t require.TestingT, s *blob.Store, all ...things) {
 	require.NoError(t, hold.Release())
 }
 
-// print is a thing's fingerprint.
+// print returns a thing's fingerprint.
 func (all things) print(s *blob.Store, name string) *files.Fingerprint {
 	it, ok := all[name]
 	if !ok {
@@ -195,7 +195,7 @@ func (all things) print(s *blob.Store, name string) *files.Fingerprint {
 	return f
 }
 
-// planOf is the plan of a rewind from all that is to all that is wanted.
+// planOf returns the plan of a rewind from the tree from to the tree to.
 func planOf(t require.TestingT, s *blob.Store, from, to things) *Plan {
 	p := &Plan{id: "b4"}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(from.paths(), to.paths()...)))) {
@@ -251,7 +251,7 @@ type unlocked struct{ writer.FS }
 
 func (u unlocked) Chmod(name string, mode fs.FileMode) error { return u.FS.Chmod(name, mode|letsIn) }
 
-// errKilled is the end of a process: no call does anything any more.
+// errKilled is the error of each call after the process was killed. The calls do nothing.
 var errKilled = errors.New("killed")
 
 // A cutter ends the process before a call that changes something.
@@ -446,7 +446,7 @@ func (g garden) grow() things {
 	return all
 }
 
-// edited is a copy after a few edits.
+// edited returns a copy after a few edits.
 func (g garden) edited(from things) things {
 	all := maps.Clone(from)
 	for range 1 + g.IntN(10) {
@@ -486,7 +486,7 @@ func (g garden) edited(from things) things {
 	return all
 }
 
-// move moves a path with what is beneath it, "" to nowhere.
+// move moves a path with what is beneath it. If the new path is "", it removes them.
 func move(all things, from, to string) {
 	for _, name := range all.paths() {
 		if name == from || strings.HasPrefix(name, from+"/") {

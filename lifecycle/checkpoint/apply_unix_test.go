@@ -51,8 +51,9 @@ func TestApplyLeavesSpecialBits(t *testing.T) {
 	require.Equal(t, fs.ModeDir|0o755|fs.ModeSetgid|fs.ModeSticky, modeAt(t, at("dir")))
 }
 
-// A hard link stays one where nothing of it changes. Of one whose content or mode does
-// the other name, which may be outside, keeps both, and the tree has a file of its own.
+// A hard link stays a hard link if neither its content nor its mode changes. If one of them
+// changes, the tree gets a file of its own. The other name, which may be outside, keeps
+// its content and mode.
 func TestApplyLeavesOtherNamesOfAFile(t *testing.T) {
 	t.Parallel()
 	from := made("content", "two", "mode", "one", "gone", "three", "same", "four", "twin", "four")
@@ -84,7 +85,7 @@ func TestApplyLeavesOtherNamesOfAFile(t *testing.T) {
 	require.True(t, os.SameFile(one, other))
 }
 
-// A file that gets another name while its mode is about to change keeps it.
+// A file that gets a hard link right before its mode would change keeps its mode.
 func TestLinkedWhileItIsApplied(t *testing.T) {
 	t.Parallel()
 	from := made("mode", "one")
@@ -101,8 +102,8 @@ func TestLinkedWhileItIsApplied(t *testing.T) {
 	require.Equal(t, fs.FileMode(0o644), modeAt(t, other))
 }
 
-// What changes in a folder that forbids it is changed, and the folder's mode is as it
-// was, also where a kill left it open.
+// Apply makes its changes also in a folder that forbids them. Afterwards the folder has its
+// mode again, also if a kill left it with more permissions.
 func TestShutFolders(t *testing.T) {
 	t.Parallel()
 	modes := map[string]fs.FileMode{"ro": 0o555, "ro/in": 0o500}

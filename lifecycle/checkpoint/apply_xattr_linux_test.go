@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Extended attributes stay with what is not written anew.
+// A file that is not written again keeps its extended attributes.
 func TestApplyAndExtendedAttributes(t *testing.T) {
 	t.Parallel()
 	from := made("content", "two", "dir/", "", "dir/a", "two", "mode", "one").with(map[string]fs.FileMode{"dir": 0o500, "mode": 0o600})

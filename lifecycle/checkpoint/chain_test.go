@@ -18,7 +18,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// lineOf is an entry as it stands in a chain.
+// lineOf returns the line of an entry in a chain.
 func lineOf(t require.TestingT, v any) string {
 	line, err := lineFormat.Encode(v)
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestChainLineIsAsItHasAlwaysBeen(t *testing.T) {
 	require.Equal(t, `{"version":1,"pin":2,"pinned":false,"checksum":"crc32c:e64cf281"}`+"\n", lineOf(t, pinning{2, false}))
 }
 
-// A damaged line costs the entry in it, and leaves the one after it contested.
+// A damaged line loses the entry in it, and the changes of the entry after it are contested.
 func TestDamagedLines(t *testing.T) {
 	t.Parallel()
 	one := lineOf(t, testEntry(1, ""))
@@ -159,7 +159,7 @@ func TestPinAndForget(t *testing.T) {
 	require.Empty(t, line)
 }
 
-// TestWhoIsAtWork says by whom what came about may be.
+// TestWhoIsAtWork checks who may have made a change.
 func TestWhoIsAtWork(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -256,7 +256,7 @@ func TestTwoStoresOfOneChain(t *testing.T) {
 	require.Empty(t, active)
 }
 
-// A file that this Store left as it is is appended to; every other one is replaced.
+// A Store appends to a file that is as this Store left it, and replaces any other file.
 func TestAppendOrReplace(t *testing.T) {
 	t.Parallel()
 	disk := crashfs.New(crashfs.Ext4)
@@ -298,8 +298,8 @@ func TestAppendOrReplace(t *testing.T) {
 	require.Len(t, entries, 7)
 }
 
-// A damaged last line may have been an entry: its number is not given again, and nobody
-// knows who was at work since.
+// A damaged last line may have been an entry. Its number is not used again, and nobody
+// knows who was at work since then.
 func TestEntryAfterADamagedEnd(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -317,7 +317,7 @@ func TestEntryAfterADamagedEnd(t *testing.T) {
 	require.Len(t, must(t, openPlace(t, p.dir, Options{})), 2)
 }
 
-// What came before the oldest entry that is left does not stay for ever.
+// Lines of removed entries before the oldest entry that is left do not stay for ever.
 func TestDeadLinesGo(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

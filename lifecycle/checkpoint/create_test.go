@@ -138,8 +138,8 @@ func TestRememberedFilesAreNotRead(t *testing.T) {
 		list(t, openPlace(t, p.dir, Options{}).Tree(third.Root)))
 }
 
-// An entry that was removed vouches for nothing: of what it named its root may be there
-// still, in a pack that others need, and the rest be gone.
+// A removed entry does not vouch for its objects. Its root may still be there, in a pack
+// that others need, while the rest is gone.
 func TestRemovedVouchesForNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -227,7 +227,7 @@ func TestDiff(t *testing.T) {
 	require.Len(t, diff, a.Changed)
 }
 
-// A pack whose index is damaged has nothing that is found: it is stored anew.
+// Nothing in a pack with a damaged index is found, so its contents are stored again.
 func TestDamagedIndexIsStoredAnew(t *testing.T) {
 	t.Parallel()
 	for name, remember := range map[string]bool{"what is known is read": true, "nothing is known": false} {

@@ -151,7 +151,7 @@ type worker struct {
 	task int
 }
 
-// worker begins a session, which goes on from an entry of another one, or 0.
+// worker begins a session. from is the entry of another session that it continues, or 0.
 func (w *world) worker(id string, from uint64) *worker {
 	k := &worker{world: w, id: id, last: from}
 	k.start()

@@ -22,7 +22,7 @@ func id(t *testing.T) session.ID {
 	return id
 }
 
-// A folder with nothing in it is damaged as a session can be, and nothing comes of it.
+// An empty folder is a damaged session from which nothing can be recovered.
 func TestEmptyFolder(t *testing.T) {
 	t.Parallel()
 	dir := crashfs.New(crashfs.Ext4).FS()
@@ -47,7 +47,7 @@ func TestRecoverLeavesANewerVersionAlone(t *testing.T) {
 	require.ErrorIs(t, err, envelope.ErrFutureVersion)
 }
 
-// What is wrong with a small file costs just what it is for; one that is not there is no fault.
+// A fault in a small file loses only what the file is for. A missing small file is no fault.
 func TestOtherFiles(t *testing.T) {
 	t.Parallel()
 	bad := errors.New("bad")

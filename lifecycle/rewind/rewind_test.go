@@ -14,7 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// chain numbers some entries from 1 on.
+// chain returns the entries, numbered from 1 on.
 func chain(all ...checkpoint.Entry) (entries []*checkpoint.Entry) {
 	for i := range all {
 		all[i].Number = uint64(i + 1)
