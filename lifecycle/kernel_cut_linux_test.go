@@ -56,7 +56,7 @@ func TestKill9(t *testing.T) {
 	strikes, acked, records := 0, 0, uint64(0)
 	for strikes < *kills { // a session each time, as a check reads its whole journal
 		h := newHammer(t, t.TempDir(), 9+uint64(strikes))
-		for range min(50, *kills-strikes) {
+		for range min(10, *kills-strikes) {
 			h.strike(t, 40*time.Millisecond, func(s *saver) int64 {
 				require.NoError(t, s.cmd.Process.Kill())
 				s.end(t)
