@@ -25,6 +25,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/crashfs"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 		// megabytes took a third of their time.
 		debug.SetGCPercent(1000)
 		debug.SetMemoryLimit(1 << 30)
-		inMemory()
+		crashfs.InMemory()
 		// Most of the tests wait for the disk.
 		_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
 		code := m.Run()

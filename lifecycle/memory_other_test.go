@@ -1,5 +1,0 @@
-//go:build !linux
-
-package lifecycle_test
-
-func inMemory() {}
