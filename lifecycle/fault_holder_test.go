@@ -252,7 +252,7 @@ func (b *bed) takeOver(t *testing.T, match func(crashfs.Op) bool, then func(*lif
 	return taken
 }
 
-// succeed is another process that opens the bed's session, whose lock file vanished.
+// succeed opens the bed's session, whose lock file vanished, as another process.
 func (b *bed) succeed(t *testing.T) *lifecycle.Session {
 	b.disk.SetHook(nil)
 	root, err := b.disk.FS().Sub(".lopen/sessions/" + b.id.String())
@@ -302,8 +302,9 @@ func TestFault26WriterThatLostItsLockCommits(t *testing.T) {
 	}
 }
 
-// The same while the writer makes the whole State durable that its record is to name:
-// it does not replace the one that its successor's record of that number names.
+// The same happens while the writer makes the whole State durable that its record is to
+// name. This State does not replace the one that its successor's record of that number
+// names.
 func TestFault40SnapshotOfAWriterThatLostItsLock(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"create", "write", "rename"} {
@@ -433,8 +434,8 @@ func TestFault32RemovedWhilePublishing(t *testing.T) {
 	}
 }
 
-// Whoever removes the folder is not fast enough: something was written into it
-// meanwhile, and it stays behind, without lock and journal.
+// Somebody removed a part of the session's folder, with lock and journal. The rest is
+// quarantined, and Unpause makes the session again.
 func TestFault32RemovedInPart(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

@@ -14,12 +14,12 @@ import (
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
-// attempt records an attempt with a tail of so many bytes.
+// attempt records an attempt whose output tail has the given number of bytes.
 func (b *bed) attempt(n, bytes int) error {
 	return b.sess.Record(record.Attempt{Task: fmt.Sprintf("t%d", n), Attempt: n, Command: []string{"true"}, StartedAt: day, EndedAt: day, Then: "failed", Tail: strings.Repeat("x", bytes)})
 }
 
-// logged are the tasks of the attempts that a log holds, in order.
+// logged returns the tasks of the attempts that a log holds, in order.
 func logged(t *testing.T, store *lifecycle.Store, id session.ID) (tasks []string) {
 	t.Helper()
 	require.NoError(t, store.Log(id, 0, func(r record.Record) error {
@@ -31,7 +31,7 @@ func logged(t *testing.T, store *lifecycle.Store, id session.ID) (tasks []string
 	return tasks
 }
 
-// Each entry is valid, and together they are more than a record takes.
+// Each entry is valid, and all together are too large for one record.
 func TestFault39EntriesOfAPauseAboveOneRecord(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, crashfs.Ext4)

@@ -60,8 +60,8 @@ func everyFile(t *testing.T) (project string, id session.ID) {
 	return project, r.ID
 }
 
-// Whatever bit of a session's files is flipped, verify says so. With -deep that is one
-// bit of each byte; without, of each eleventh one.
+// Verify reports each bit that is flipped in a session's files. With -deep the test flips
+// one bit of each byte; without, one bit of each eleventh byte.
 func TestVerifyNoticesEveryFlip(t *testing.T) {
 	t.Parallel()
 	project, id := everyFile(t)

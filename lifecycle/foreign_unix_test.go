@@ -63,7 +63,7 @@ func furnished(t *testing.T, project string) []session.ID {
 
 var numbers = regexp.MustCompile(`[0-9a-f]{6,}|[0-9]+`)
 
-// placesIn are the files and folders below a store, one of each kind.
+// placesIn returns the files and folders below a store, one of each kind.
 func placesIn(t *testing.T, lopen string) (places []string) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -144,7 +144,7 @@ func look(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// within fails when something takes longer than it may.
+// within fails the test if a call takes too long.
 func within(t *testing.T, name string, do func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -166,8 +166,8 @@ type operation struct {
 	do   func()
 }
 
-// everything is all that the library offers, on a store that may be anything: errors
-// are expected.
+// everything calls everything that the library offers on a store that may be anything.
+// Errors are expected.
 func everything(project string, ids []session.ID) []operation {
 	ctx := context.Background()
 	id, gone := ids[0], ids[1]

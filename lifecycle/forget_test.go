@@ -65,8 +65,7 @@ func TestPowerCutWhileDeleting(t *testing.T) {
 	require.NotZero(t, gone)
 }
 
-// A session in the trash keeps its checkpoints, and can be resumed when it is taken
-// out.
+// A session in the trash keeps its checkpoints and can be resumed after it is restored.
 func TestTrashKeepsTheCheckpoints(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -93,8 +92,8 @@ func TestTrashKeepsTheCheckpoints(t *testing.T) {
 	require.Empty(t, blobFiles(t, store))
 }
 
-// The checkpoints of a session that its folder was removed from under stay, and its next
-// one continues from them.
+// If the folder of a held session is removed, the session's checkpoints stay and its next
+// checkpoint continues from them.
 func TestCheckpointsOutliveTheSessionsFolder(t *testing.T) {
 	t.Parallel()
 	disk := crashfs.New(crashfs.Ext4)

@@ -113,7 +113,7 @@ func TestForkAtAPoint(t *testing.T) {
 
 func last(all []string) string { return all[len(all)-1] }
 
-// The power is cut at every call of a fork: it is there, whole, or it is not.
+// The power is cut at every call of a fork: the fork is there and whole, or is not there.
 func TestPowerCutWhileForking(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
@@ -155,7 +155,7 @@ func TestPowerCutWhileForking(t *testing.T) {
 	}
 }
 
-// What a fork shares was written and not synced: it is durable with the fork.
+// A file that a fork shares was written but not synced. It is durable when the fork is.
 func TestForkOfWhatIsNotDurable(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, crashfs.Ext4)
@@ -185,7 +185,7 @@ func TestForkOfWhatIsNotDurable(t *testing.T) {
 	require.NoError(t, fork.Close(t.Context()))
 }
 
-// A fork of what is complete is complete since before it was made, which is no fault.
+// A fork of a complete session has a completion time before its creation. This is no fault.
 func TestForkOfACompleteSession(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -205,7 +205,7 @@ func TestForkOfACompleteSession(t *testing.T) {
 	require.Zero(t, rules(fork(t, store, parent.ID(), lifecycle.ForkOptions{}).ID()))
 }
 
-// What a fork has inherited was acknowledged by records of another journal.
+// The content that a fork inherits was acknowledged by records of another journal.
 func TestForkOfAForkAtAMessage(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -235,7 +235,8 @@ func TestForkOfAForkAtAMessage(t *testing.T) {
 	}
 }
 
-// A fork has what is left of a session that lost a message, and loses no more with a file.
+// A fork of a session that lost a message has the rest of it, and loses nothing more when a
+// file is lost.
 func TestForkOfADamagedSession(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -280,7 +281,7 @@ func TestForkOfADamagedSession(t *testing.T) {
 	require.Equal(t, repair.Flawed, report.Condition)
 }
 
-// A file system without hard links: the fork has copies, and is as good.
+// On a file system without hard links the fork has copies and works the same.
 func TestForkWhereLinksAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, crashfs.Ext4)

@@ -31,7 +31,7 @@ func cps(t *testing.T, store *lifecycle.Store) []*checkpoint.Entry {
 	return slices.DeleteFunc(all, func(e *checkpoint.Entry) bool { return e.Removed != "" })
 }
 
-// blobFiles are the lengths of the files that hold contents.
+// blobFiles returns the lengths of the files that hold contents.
 func blobFiles(t *testing.T, store *lifecycle.Store) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
@@ -168,8 +168,8 @@ func TestForkAtContinuesFromAnEarlierCheckpoint(t *testing.T) {
 	require.Equal(t, "2 (none) 2", content(t, store))
 }
 
-// A recovered session's line continues from the newest checkpoint of the damaged one. One
-// that cannot be read is named, and costs itself.
+// A recovered session's line continues from the newest checkpoint of the damaged session. A
+// checkpoint that cannot be read is named; only this checkpoint is lost.
 func TestRecoverContinuesTheCheckpoints(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -205,8 +205,8 @@ func TestRecoverContinuesTheCheckpoints(t *testing.T) {
 	require.ErrorContains(t, err, "no checkpoint", "its record is in another log")
 }
 
-// It continues from those, too, that were made after what could be recovered: the files are
-// there, whatever became of the tasks, and what the loop did is the loop's.
+// It continues also from checkpoints that were made after the newest recovered record. Their
+// files are there even if the tasks are lost, and the loop's changes stay the loop's.
 func TestRecoverContinuesFromLaterCheckpoints(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -290,8 +290,8 @@ func TestForkOfAForkOfARecoveredSession(t *testing.T) {
 	}
 }
 
-// A newest checkpoint that is lost looks in the chain as if a crash had cut it off: the
-// journal that names it tells. The session continues, and what was changed since is seen.
+// In the chain a lost newest checkpoint looks as if a crash had cut it off. The journal,
+// which names it, shows that it is lost. The session continues and sees what changed since.
 func TestVerifyTellsOfALostCheckpoint(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

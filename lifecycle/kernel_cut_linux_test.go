@@ -120,8 +120,8 @@ func (h *hammer) strike(t *testing.T, within time.Duration, blow func(*saver) in
 	h.check(t)
 }
 
-// check looks at what is there as anybody would: verify, log, read, open, and save
-// once more.
+// check uses what is there as anybody would: it verifies, logs, reads and opens the session,
+// and saves it again.
 func (h *hammer) check(t *testing.T) {
 	t.Helper()
 	store, err := lifecycle.Open(h.project, lifecycle.Options{})

@@ -155,7 +155,7 @@ func newFuseBed(t *testing.T, rotate bool) *fuseBed {
 	return b
 }
 
-// used is how often a file was written and synced.
+// used returns how often a file was written and synced.
 func (b *fuseBed) used(name string) [2]int {
 	return [2]int{b.disk.called("write", name), b.disk.called("fsync", name)}
 }

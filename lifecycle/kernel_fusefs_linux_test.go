@@ -84,7 +84,7 @@ func (d *faultyFS) failed() int {
 	return d.hits
 }
 
-// called is how often a call was made on the files of a name so far.
+// called returns how often a call was made on the files of a name so far.
 func (d *faultyFS) called(call, name string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,7 +207,7 @@ func (f *faultyFile) Fsync(ctx context.Context, flags uint32) syscall.Errno {
 	return f.LoopbackFile.Fsync(ctx, flags)
 }
 
-// Flush is what the kernel makes of close.
+// Flush is the call that the kernel makes for a close.
 func (f *faultyFile) Flush(ctx context.Context) syscall.Errno {
 	if errno := f.node.disk.ask("flush", f.node.name()); errno != 0 {
 		return errno

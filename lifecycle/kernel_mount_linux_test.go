@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The tests of the files kernel_*_linux_test.go are what the simulated disk says,
-// asked of the kernel: real file systems, real processes.
+// The tests of the files kernel_*_linux_test.go check on the kernel what other tests check on
+// the simulated disk. They use real file systems and real processes.
 
 // tmpfs mounts a file system in memory for the test.
 func tmpfs(t *testing.T, options string) string {
@@ -144,7 +144,7 @@ func (m *imageFS) cut(t *testing.T) (at int64) {
 	return at
 }
 
-// fails has an ext4 find an error, upon which it is read-only.
+// fails makes an ext4 file system find an error, after which it is read-only.
 func (m *imageFS) fails(t *testing.T) {
 	t.Helper()
 	dev, err := exec.Command("findmnt", "-no", "SOURCE", m.dir).Output()

@@ -35,7 +35,7 @@ func TestListOrder(t *testing.T) {
 	require.Equal(t, []string{"auth-20260214-1", "pay-20260214-1", "auth-20260214-2"}, ids)
 }
 
-// One session that cannot be read hides no other.
+// A session that cannot be read hides no other session.
 func TestDamagedSession(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, dir, journal string){
@@ -184,8 +184,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// The hint to the latest session is a hint: whatever is in its place, the newest
-// session is found, and the next Create mends it.
+// The hint to the latest session is only a hint: whatever is in its place, the newest
+// session is found, and the next Create repairs the hint.
 func TestLatestHint(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -34,7 +34,7 @@ import (
 // durable and stays until its stdin ends or it is killed.
 const roleVar = "LIFECYCLE_TEST_ROLE"
 
-// roles are those that exist on some systems only.
+// roles has the roles that exist only on some systems.
 var roles = map[string]func(project string) error{}
 
 func TestMain(m *testing.M) {
@@ -121,7 +121,7 @@ func clock() func() time.Time {
 	return func() time.Time { return day.Add(time.Duration(n.Add(1)) * time.Second) }
 }
 
-// another is this test binary in a role; it is killed with the test.
+// another is a process of this test binary in a role. It is killed when the test ends.
 type another struct {
 	*exec.Cmd
 	in  io.WriteCloser
@@ -160,7 +160,7 @@ func storeIn(t *testing.T, project string) *lifecycle.Store {
 	return storeWith(t, project, lifecycle.Policy{})
 }
 
-// storeWith is another Store on a project, with a policy.
+// storeWith opens another Store on a project, with a policy.
 func storeWith(t *testing.T, project string, p lifecycle.Policy) *lifecycle.Store {
 	t.Helper()
 	store, _, err := lifecycle.Init(project, lifecycle.Options{Now: clock(), Policy: p})
@@ -190,7 +190,7 @@ func interrupted(t *testing.T, store *lifecycle.Store, module string) session.ID
 	return sess.ID()
 }
 
-// made creates a session and gives it back at once.
+// made creates a session and closes it at once.
 func made(t *testing.T, store *lifecycle.Store, module string) session.ID {
 	t.Helper()
 	sess := create(t, store, module)
@@ -223,7 +223,7 @@ func write(t *testing.T, name, content string) {
 	require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
 }
 
-// storeLogging is another store of the same project, with a log.
+// storeLogging opens another Store on the same project, with a log.
 func storeLogging(t *testing.T, store *lifecycle.Store, w io.Writer) *lifecycle.Store {
 	t.Helper()
 	s, err := lifecycle.Open(filepath.Dir(store.Path()), lifecycle.Options{Now: clock(), Logger: zerolog.New(zerolog.SyncWriter(w))})

@@ -80,7 +80,7 @@ func TestForkWhileSegmentsAreCompressed(t *testing.T) {
 	require.Len(t, messages, want)
 }
 
-// So are those whose messages are all that the fork needs of the log, before the list of
+// Segments of which the fork needs only the messages are compressed before the list of
 // segments is linked.
 func TestForkWhileItsSegmentsAreCompressed(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ func cutInRewind(t *testing.T, disk *crashfs.Disk, sess *lifecycle.Session, to c
 	return cut
 }
 
-// What a rewind that was cut off needs stays when the session is deleted that made it.
+// The objects that an interrupted rewind needs stay when the session that made it is deleted.
 func TestDeletionLeavesWhatARewindNeeds(t *testing.T) {
 	t.Parallel()
 	disk := crashfs.New(crashfs.Ext4)
@@ -64,7 +64,7 @@ func TestDeletionLeavesWhatARewindNeeds(t *testing.T) {
 	require.NoError(t, store.Close(t.Context()))
 }
 
-// A rewind that was cut off is given up where the objects that it needs are gone.
+// An interrupted rewind is given up if the objects that it needs are gone.
 func TestRewindIsGivenUpWithoutItsObjects(t *testing.T) {
 	t.Parallel()
 	disk := crashfs.New(crashfs.Ext4)
@@ -158,7 +158,7 @@ func TestLimitLeavesWhatRewindsOfOthersNeed(t *testing.T) {
 	require.NoError(t, store.Close(t.Context()))
 }
 
-// A target that is removed while a rewind makes its first checkpoint leaves nothing begun.
+// If the target is removed while a rewind makes its first checkpoint, the rewind has not begun.
 func TestTargetIsRemovedBeforeTheRewindBegins(t *testing.T) {
 	t.Parallel()
 	disk := crashfs.New(crashfs.Ext4)
@@ -193,7 +193,7 @@ func TestTargetIsRemovedBeforeTheRewindBegins(t *testing.T) {
 	require.NoError(t, store.Close(t.Context()))
 }
 
-// Where nothing is freed no history is given away.
+// If a sweep fails after a removal, and so frees nothing, no more history is removed.
 func TestNothingIsRemovedAfterASweepThatFailed(t *testing.T) {
 	t.Parallel()
 	const size = 100 << 10
@@ -219,7 +219,7 @@ func TestNothingIsRemovedAfterASweepThatFailed(t *testing.T) {
 	require.NoError(t, sess.Close(t.Context()))
 }
 
-// Who looks at what checkpoints take is in nobody's way.
+// A process that measures the space of checkpoints holds nobody up.
 func TestUsageTakesNoLock(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

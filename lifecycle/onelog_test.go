@@ -21,8 +21,9 @@ import (
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
-// A large State's snapshot whose record failed is not that of the small record that takes
-// its number, whatever becomes of that one: the State was never acknowledged.
+// The record of a large State failed after its snapshot was written, and a small record
+// takes the number. The snapshot does not belong to the small record, whatever happens to
+// it: the large State was never acknowledged.
 func TestSnapshotOfARecordThatFailed(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, crashfs.Ext4)
@@ -87,8 +88,8 @@ func TestSnapshotOfARecordThatFailed(t *testing.T) {
 	}
 }
 
-// Readable files that lag, are torn or are missing cost nothing but a warning: the log has
-// the session.
+// Readable files that lag, are torn or are missing cause only a warning: the log has the
+// session.
 func TestReadableFilesDecideNothing(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -142,7 +143,7 @@ func TestReadableFilesDecideNothing(t *testing.T) {
 	}
 }
 
-// The quarantined copies are bounded.
+// The number of quarantined copies is bounded.
 func TestQuarantinedCopiesAreBounded(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -213,7 +214,7 @@ func TestNewestSegment(t *testing.T) {
 	})
 }
 
-// An edit is discarded: the file stays, quarantined, next to the new one.
+// When an edit is discarded, the edited file stays, quarantined, next to the new one.
 func TestDiscardEdit(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

@@ -12,8 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// A command that outlived its loop is named, and whoever looks makes no file and needs
-// no lock.
+// A command that outlived its loop is named. The look makes no file and needs no lock.
 func TestTheOldCommandIsNamed(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
@@ -69,7 +68,7 @@ func TestOrphanOfADeletedSession(t *testing.T) {
 	require.Nil(t, orphan)
 }
 
-// What happens while a command works on that outlived its loop may be its doing.
+// A change that happens while a command that outlived its loop runs may be the command's.
 func TestOrphanIsAtWork(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
-// patient calls fn in a bubble, where time passes when nobody runs, and says how long it
-// took.
+// patient calls fn and returns how long it took. Tests call it in a synctest bubble, where
+// time passes only when every goroutine is blocked.
 func patient(t *testing.T, fn func(ctx context.Context) error) (time.Duration, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -26,8 +26,8 @@ func patient(t *testing.T, fn func(ctx context.Context) error) (time.Duration, e
 	return time.Since(begun), err
 }
 
-// Who holds a lock for a moment and is stopped meanwhile holds up nobody for good: the
-// others say who it is.
+// A process that is stopped while it briefly holds a lock holds nobody up for ever: the others
+// give up with an error that names it.
 func TestLocksAreNotWaitedForWithoutBound(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
-// A pin, set or removed, survives a power cut once the call has returned: that of a
-// checkpoint and that of a session.
+// Once the call has returned, a pin that was set or removed survives a power cut. This holds
+// for the pin of a checkpoint and for the pin of a session.
 func TestPinsAreDurable(t *testing.T) {
 	t.Parallel()
 	disk := crashfs.New(crashfs.Ext4)

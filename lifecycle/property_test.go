@@ -43,7 +43,7 @@ func TestAnyHistory(t *testing.T) {
 
 var errnos = []syscall.Errno{syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.EACCES, syscall.EMFILE}
 
-// step does one random thing. What it does not expect to work need not.
+// step does one random thing. Calls whose success it does not require may fail.
 func step(t *rapid.T, s *sim) {
 	switch what := rapid.SampledFrom([]string{"save", "save", "sync", "flush", "fault", "heal", "unpause", "restart", "cut", "cut while working"}).Draw(t, "step"); what {
 	case "save":

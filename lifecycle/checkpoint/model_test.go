@@ -51,7 +51,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// An event is that a path became something else, between two entries.
+// An event says that a path changed between two entries.
 type event struct {
 	person bool   // one wrote it
 	alone  uint64 // the entry before the task that was the only one at work all the time, 0 where there is none
@@ -59,10 +59,10 @@ type event struct {
 	at     uint64 // the entry at the end of its interval
 }
 
-// of says that a task of the session made it, alone.
+// of reports whether a task of the session made the event, alone.
 func (e *event) of(a *actor) bool { return e.known && e.alone > 0 && e.at <= a.own[e.alone] }
 
-// foreign says that the session must let stand what came of it.
+// foreign reports whether the session must keep the result of the event.
 func (e *event) foreign(a *actor) bool {
 	return e.known && !e.of(a) && (e.alone > 0 || e.person)
 }
