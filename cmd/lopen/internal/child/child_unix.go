@@ -53,12 +53,16 @@ func (p *program) signal(s syscall.Signal) (strays int) {
 	return strays
 }
 
+// inexact is by how much two peaks of one process may differ, in bytes: Linux counts pages
+// by processor and adds them up now and then.
+const inexact = 1 << 20
+
 func endOf(ps *os.ProcessState, peak int64) end {
 	e := end{Exit: ps.ExitCode(), CPU: ps.UserTime() + ps.SystemTime()}
 	if ws, ok := ps.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		e.Exit, e.Signal = -1, unix.SignalName(ws.Signal())
 	}
-	if m := peakOf(ps); m > peak {
+	if m := peakOf(ps); m > peak+inexact {
 		e.MaxRSS = m
 	}
 	return e
