@@ -47,7 +47,7 @@ func TestFault01KilledAtAnyCall(t *testing.T) {
 	}
 }
 
-// stuck holds every fdatasync of a bed's disk until it is closed.
+// stuck blocks every fdatasync on a bed's disk until release is called.
 func (b *bed) stuck() (entered <-chan struct{}, release func()) {
 	in, out := make(chan struct{}, 100), make(chan struct{})
 	b.watch(func(op crashfs.Op) crashfs.Fault {

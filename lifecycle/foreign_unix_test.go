@@ -166,8 +166,8 @@ type operation struct {
 	do   func()
 }
 
-// everything calls everything that the library offers on a store that may be anything.
-// Errors are expected.
+// everything returns an operation for each call that the library offers. The store may be
+// anything, so errors are expected.
 func everything(project string, ids []session.ID) []operation {
 	ctx := context.Background()
 	id, gone := ids[0], ids[1]

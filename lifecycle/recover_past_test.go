@@ -125,7 +125,8 @@ func TestAcceptEditOfASpace(t *testing.T) {
 	}
 }
 
-// A hole ends what can be resumed, though the records behind it could be applied.
+// A session can be resumed only up to a hole, even if the records after the hole could be
+// applied.
 func TestRecoverStopsAtAHole(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

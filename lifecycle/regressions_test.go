@@ -13,8 +13,8 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// The counters went with .lopen: the ID of the session that was made again is not given
-// to another one for that.
+// The counters were removed with .lopen. Even so, no other session gets the ID of the session
+// that was made again.
 func TestIDOfARecreatedSessionIsNotReused(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

@@ -83,7 +83,8 @@ func TestFolderOfAnotherSession(t *testing.T) {
 	require.NoError(t, sess.Close(t.Context()))
 }
 
-// What a newer version wrote is shown, refused for writing, and not touched.
+// A session that a newer version wrote is shown, cannot be opened for writing, and is not
+// changed.
 func TestNewerIsShownAndLeftAlone(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)

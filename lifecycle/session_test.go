@@ -385,8 +385,8 @@ func TestLeaseReplacedUnderTheHolder(t *testing.T) {
 	}
 }
 
-// accepted says that a change was taken: a failing commit may have paused the
-// session before the call is back, or not yet.
+// accepted requires that a change was accepted. A failing commit may pause the session
+// before the call returns or after.
 func accepted(t *testing.T, err error) {
 	t.Helper()
 	var paused *lifecycle.PausedError

@@ -273,8 +273,8 @@ func abandon(disk *crashfs.Disk, store *lifecycle.Store) {
 	_ = store.Close(context.Background())
 }
 
-// reopen is another process that resumes the session. The States that turn
-// out not to be there are forgotten.
+// reopen resumes the session as another process does. The model forgets the States that
+// are not there.
 func (s *sim) reopen() error {
 	store, err := lifecycle.OpenOn(s.disk.FS(), simOptions)
 	if err != nil {

@@ -136,8 +136,8 @@ func TestRetentionKeepsWhatRecordsName(t *testing.T) {
 	require.Equal(t, repair.Intact, r.Condition, "%v", r.Faults)
 }
 
-// The snapshot that a record names is believed with the record's checksum only:
-// another one under its number is none.
+// The snapshot that a record names counts only if it has the record's checksum. Another
+// snapshot with the same number does not count.
 func TestSnapshotThatTheRecordDoesNotName(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, crashfs.Ext4)

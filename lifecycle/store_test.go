@@ -54,8 +54,8 @@ func TestInit(t *testing.T) {
 	require.NoError(t, store.Close(t.Context()), "Close is idempotent")
 }
 
-// A store whose making was cut off after the folder is completed by the first
-// session.
+// If the creation of a store was cut off after its folder was made, the first session
+// completes the store.
 func TestInitCutOff(t *testing.T) {
 	t.Parallel()
 	project := t.TempDir()
