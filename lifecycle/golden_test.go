@@ -6,10 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/cryptotest"
@@ -184,6 +186,34 @@ func dump(t *testing.T, dir string) []byte {
 // what follows, and the checksum of both; and when an attempt's output ended.
 var timed = regexp.MustCompile(`("(?:commitUs|synced)":|"crc":"|"ended":")[-0-9a-fTZ:.]+`)
 
+// entry matches one of the files that a note names.
+var entry = regexp.MustCompile(`\{"file":"([^"]*)"[^}]*\}`)
+
+// mergeNotes makes one of the notes that stand together: the last one, with all that they
+// name. A status that changed is published at once, by a publication of its own or by that
+// of the Close which comes next, so that there is one note or there are two.
+func mergeNotes(log []byte) []byte {
+	var out [][]byte
+	all := map[string]string{} // what the notes name, by file
+	for line := range bytes.Lines(log) {
+		if !bytes.HasPrefix(line, []byte(`{"note":`)) {
+			clear(all)
+			out = append(out, line)
+			continue
+		}
+		if len(all) > 0 {
+			out = out[:len(out)-1]
+		}
+		for _, m := range entry.FindAllSubmatch(line, -1) {
+			all[string(m[1])] = string(m[0])
+		}
+		begin, _, _ := bytes.Cut(line, []byte(`{"file":`))
+		entries := slices.Sorted(maps.Values(all))
+		out = append(out, fmt.Appendf(nil, "%s%s],\"crc\":\"*\"}\n", begin, strings.Join(entries, ",")))
+	}
+	return bytes.Join(out, nil)
+}
+
 func contents(t *testing.T, out *bytes.Buffer, name string, data []byte) {
 	t.Helper()
 	if strings.HasSuffix(name, ".zst") {
@@ -197,7 +227,7 @@ func contents(t *testing.T, out *bytes.Buffer, name string, data []byte) {
 	switch {
 	case strings.Contains(name, "journal-"), strings.HasSuffix(name, "/segments"), strings.Contains(name, "/output/"):
 		fmt.Fprintln(out)
-		filled = timed.ReplaceAll(filled, []byte("$1*"))
+		filled = mergeNotes(timed.ReplaceAll(filled, []byte("$1*")))
 	default:
 		fmt.Fprintf(out, " %d bytes, %d of them zeros at the end\n", len(data), len(data)-len(filled))
 	}
