@@ -316,10 +316,12 @@ func (s *Store) Preflight() []repair.Check {
 // Doctor checks the file system, the time of an fsync, free space, permissions, locks and
 // every session. It writes one temporary file and removes it.
 func (s *Store) Doctor(ctx context.Context) []repair.Check {
-	all := []repair.Check{repair.FileSystem(s.root()), repair.Sync(s.root()), repair.Space(s.root(), commit.LowSpace), repair.Modes(s.root()), s.checkLock(ctx), s.checkReserve()}
+	all := []repair.Check{repair.FileSystem(s.root()), repair.Sync(s.root()), repair.Space(s.root(), commit.LowSpace), repair.Modes(s.root())}
+	lock, unfinished := s.checkLock(ctx)
+	all = append(all, lock, s.checkReserve())
 	all = append(all, s.checkBytes(), s.checkCheckpoints())
 	all = append(all, s.checkSessions()...)
-	all = append(all, repair.Unfinished(s.root(), s.opts.Now())...)
+	all = append(all, unfinished...)
 	return append(all, s.checkCorrupted()...)
 }
 
@@ -363,19 +365,22 @@ func (s *Store) checkCheckpoints() repair.Check {
 	return f
 }
 
-func (s *Store) checkLock(ctx context.Context) repair.Check {
-	f := repair.Check{Name: "store lock", Found: "free"}
+// checkLock takes the store lock for a moment, and reports the lock and, as nobody creates a
+// session meanwhile, the creations that were interrupted.
+func (s *Store) checkLock(ctx context.Context) (f repair.Check, unfinished []repair.Check) {
+	f = repair.Check{Name: "store lock", Found: "free"}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	lock, err := s.lock(ctx)
 	if err != nil {
 		f.Found, f.Problem, f.Mend = err.Error(), true, "wait for the holder, or end it"
-		return f
+		return f, nil
 	}
+	unfinished = repair.Unfinished(s.root(), s.opts.Now())
 	if err := lock.Unlock(); err != nil {
-		return repair.Failed(f.Name, err)
+		return repair.Failed(f.Name, err), unfinished
 	}
-	return f
+	return f, unfinished
 }
 
 func (s *Store) checkReserve() repair.Check {

@@ -34,7 +34,8 @@ func leftovers(dir writer.FS, ld *folder.Contents) (all []string) {
 	return all
 }
 
-// Unfinished reports the folders of sessions whose creation was interrupted.
+// Unfinished reports the folders of sessions whose creation was interrupted. The caller holds
+// the store lock, so that no creation is in progress.
 func Unfinished(root writer.FS, now time.Time) (all []Check) {
 	names, err := commit.Unfinished(root)
 	if err != nil {
@@ -42,8 +43,9 @@ func Unfinished(root writer.FS, now time.Time) (all []Check) {
 	}
 	for _, name := range names {
 		info, err := root.Lstat(name)
-		if _, held, lerr := writer.Holder(root, name+"/"+folder.LeaseFile); err != nil || lerr == nil && held {
-			continue // the creation is in progress, or has just ended
+		if err != nil {
+			all = append(all, Failed("unfinished", err))
+			continue
 		}
 		all = append(all, Check{
 			Name: "unfinished", Found: fmt.Sprintf("%s is of a session whose making was cut off %s ago", path.Base(name), now.Sub(info.ModTime()).Round(time.Second)),
