@@ -15,7 +15,9 @@ var ErrClosed = errors.New("session is closed")
 var ErrBacklogFull = errors.New("too much waits for the disk")
 
 // A PausedError is what Save, Append, Sync and Flush return, and what Critical
-// delivers, from a failed commit until Unpause succeeds. It wraps the cause.
+// delivers, from a failed commit or publication until Unpause succeeds. Close
+// returns it too, or in a [NotDurableError], when its last try fails. It wraps
+// the cause.
 type PausedError struct {
 	Session session.ID
 	Cause   error

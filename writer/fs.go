@@ -99,7 +99,7 @@ func (f osFile) Datasync() error {
 type root struct {
 	r    *os.Root
 	name string
-	dir  *os.File // the open folder, for beneath; nil after Sub and on systems without openat2
+	dir  *os.File // the open folder, for beneath; nil in what Sub returns and on systems without openat2
 }
 
 // OpenFS opens a folder. A symlink at the end of the path is followed, since the

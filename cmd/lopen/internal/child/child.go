@@ -69,8 +69,8 @@ type Result struct {
 	Cause              Cause
 	CPU                time.Duration // user and system time of the command and what it waited for
 	// MaxRSS is the largest resident set of the command or of what it waited for, in
-	// bytes; 0 where that is not known: the system does not say, or says no more than
-	// this process had itself when the command was started.
+	// bytes; 0 where that is not known: the system does not say, or says hardly more
+	// than this process had itself when the command was started.
 	MaxRSS     int64
 	Tail       []byte // the last whole lines of stdout and stderr, as they came: see LastLines
 	LeftBehind bool   // something that outlived the command still holds its output
