@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -217,6 +218,29 @@ func TestDeleteClearsWhatWasCutOff(t *testing.T) {
 	require.NoError(t, err)
 	require.NoDirExists(t, left)
 	require.Equal(t, takes, freed)
+}
+
+// A folder that cannot be removed keeps nobody from deleting a session.
+func TestDeleteDespiteWhatCannotBeCleared(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, crashfs.Ext4)
+	require.NoError(t, b.sess.Complete(t.Context()))
+	require.NoError(t, b.sess.Close(t.Context()))
+	const left = ".lopen/sessions/.new-auth-20260214-9"
+	require.NoError(t, b.disk.FS().Mkdir(left, 0o700))
+	b.disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+		if op.Name == left {
+			return crashfs.Fault{Err: syscall.EACCES}
+		}
+		return crashfs.Fault{}
+	})
+	_, err := laterStore(t, b.disk).Delete(t.Context(), b.id)
+	require.NoError(t, err)
+	b.disk.SetHook(nil)
+	_, err = b.disk.FS().Lstat(".lopen/sessions/" + b.id.String())
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = b.disk.FS().Lstat(left)
+	require.NoError(t, err, "it could be removed, which shows nothing")
 }
 
 // A session that cannot be put in its place is an error and leaves nothing; the

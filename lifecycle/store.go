@@ -293,14 +293,15 @@ func (s *Store) lock(ctx context.Context) (*writer.Lock, error) {
 }
 
 // lockCleared is lock, and then removes the folders of interrupted Makes: an unfinished fork
-// shares files with another session, so that deleting the other one would free no space.
+// shares files with another session, so that deleting the other one would free no space. What
+// cannot be removed keeps nobody from what the lock is taken for; doctor names it.
 func (s *Store) lockCleared(ctx context.Context) (*writer.Lock, error) {
 	lock, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := commit.ClearUnfinished(s.root()); err != nil {
-		return nil, errors.Join(err, lock.Unlock())
+		s.opts.Logger.Warn().Err(err).Msg("an unfinished session could not be removed")
 	}
 	return lock, nil
 }
