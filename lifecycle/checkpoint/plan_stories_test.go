@@ -1,0 +1,478 @@
+package checkpoint
+
+import (
+	"github.com/lopen-dev/lopen/cache/files"
+)
+
+// A story is what happened in a project, and what a session's rewind says of it. The
+// session is "s"; its plan is made, and carried out, with each of the options.
+type story struct {
+	name   string
+	tell   func(s *worker) (target *Entry)
+	want   []string // of a plain rewind
+	shared []string // with Contested, where it is another one
+	forced []string // with Force, where it is another one than with Contested
+	stands []string // after the plain rewind: paths and contents in turn, "" for nothing
+}
+
+var stories = []story{
+	// What the loop did, and people.
+	{name: "a person put back what a task had made, and changed it again", tell: func(s *worker) *Entry {
+		before, _ := s.works("a", "2")
+		s.edit("a", "1")
+		s.works("b", "1", "b", "-")
+		s.edit("a", "2")
+		return before
+	}, want: []string{"a: foreign, nobody's task, in 5"}, forced: []string{"a: delete"}},
+	{name: "the loop's changes", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "x", "1", "gone", "1", "link", "-> a", "l", "-> a")
+		before, _ := s.works("a", "2", "x", "1+x", "x", "1", "x", "1+x", "gone", "-", "new", "1", "link", "-> b", "l", "-> a")
+		return before
+	}, want: []string{"a: overwrite", "gone: create", "link: retarget", "new: delete", "x: overwrite"},
+		stands: []string{"a", "-rw-r--r-- 1", "x", "-rw-r--r-- 1", "gone", "-rw-r--r-- 1", "new", ""}},
+	{name: "a person's edit between two tasks", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "b", "1")
+		before, _ := s.works("a", "2", "b", "2")
+		s.edit("a", "mine")
+		s.works("a", "3", "b", "3")
+		return before
+	}, want: []string{"a: foreign, nobody's task, in 3", "b: overwrite"}, forced: []string{"a: overwrite", "b: overwrite"},
+		stands: []string{"a", "-rw-r--r-- 3"}},
+	{name: "a person's edit after the last task", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "b", "1")
+		before, _ := s.works("a", "2")
+		s.edit("a", "mine", "b", "-", "c", "mine", "d/e", "mine")
+		return before
+	}, want: []string{"a: foreign, nobody's task, in 3", "b: foreign, nobody's task, in 3", "c: foreign, nobody's task, in 3",
+		"d/e: foreign, nobody's task, in 3", "d: foreign, nobody's task, in 3"},
+		forced: []string{"a: overwrite", "b: create", "c: foreign, nobody's task, in 3",
+			"d/e: foreign, nobody's task, in 3", "d: foreign, nobody's task, in 3"}},
+	{name: "a person moved a file", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		before, _ := s.works("new", "1", "more", "1")
+		s.edit("d/here", "<- a", "elsewhere", "<- new")
+		return before
+	}, want: []string{"a: foreign, nobody's task, in 3", "d/here: foreign, nobody's task, in 3", "d: foreign, nobody's task, in 3",
+		"elsewhere: foreign, nobody's task, in 3", "more: delete"},
+		forced: []string{"a: create", "d/here: foreign, nobody's task, in 3", "d: foreign, nobody's task, in 3",
+			"elsewhere: foreign, nobody's task, in 3", "more: delete"}},
+	{name: "a person's file that a task changed", tell: func(s *worker) *Entry {
+		before, _ := s.works("a", "2")
+		s.edit("mine", "1")
+		s.works("mine", "2")
+		return before
+	}, want: []string{"a: delete", "mine: foreign, nobody's task, in 3"}, forced: []string{"a: delete", "mine: delete"}},
+	{name: "there before the first task", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "b/c", "1")
+		s.works("a", "-", "b", "-")
+		before, _ := s.works("a", "2", "b/c", "2", "b/d", "2")
+		return before
+	}, want: []string{"a: first", "b/c: first", "b/d: delete", "b: first"}},
+	{name: "a session that began after the target", tell: func(s *worker) *Entry {
+		old := s.worker("old", 0)
+		target := old.create(Manual, 0)
+		old.works("a", "1")
+		s.works("a", "2", "b", "2")
+		return target
+	}, want: []string{"a: foreign, old t1, in 3", "b: delete"}, forced: []string{"a: first", "b: delete"}},
+
+	// Several tasks at once, and crashes.
+	{name: "two runs side by side", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "b", "1", "c", "1")
+		other := s.worker("other", 0)
+		before := s.begin()
+		s.edit("a", "2")
+		other.begin()
+		s.edit("a", "3", "b", "2", "new", "1")
+		s.end()
+		s.edit("c", "2")
+		other.end()
+		return before
+	}, want: []string{"a: contested, s t1, other t1, in 3", "b: contested, s t1, other t1, in 3", "c: foreign, other t1, in 4", "new: contested, s t1, other t1, in 3"},
+		shared: []string{"a: overwrite", "b: overwrite", "c: foreign, other t1, in 4", "new: delete"},
+		forced: []string{"a: overwrite", "b: overwrite", "c: overwrite", "new: delete"},
+		stands: []string{"a", "-rw-r--r-- 3"}},
+	{name: "a crash in a task", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		before := s.begin()
+		s.edit("a", "2", "new", "1")
+		s.start()
+		return before
+	}, want: []string{"a: contested, s t1, in 2", "new: contested, s t1, in 2"}, shared: []string{"a: overwrite", "new: delete"}},
+	{name: "a crash in a task, and a person", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		before := s.begin()
+		s.edit("a", "2")
+		s.start()
+		s.edit("a", "mine")
+		s.works("b", "1")
+		return before
+	}, want: []string{"a: contested, s t1, in 2", "b: delete"}, shared: []string{"a: overwrite", "b: delete"}},
+	{name: "a crash in a task, and another run's checkpoint before that is known", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		other := s.worker("other", 0)
+		before := s.begin()
+		s.edit("b", "1")
+		s.start()
+		s.edit("a", "mine")
+		other.create(Manual, 0)
+		s.works("c", "1")
+		return before
+	}, want: []string{"a: contested, s t1, in 2", "b: contested, s t1, in 2", "c: delete"}, shared: []string{"a: overwrite", "b: delete", "c: delete"}},
+	{name: "a crash in a task, and the session goes on before another run's checkpoint", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		other := s.worker("other", 0)
+		before := s.begin()
+		s.edit("a", "mine")
+		s.start()
+		other.create(Manual, 0)
+		return before
+	}, want: []string{"a: contested, s t1, in 2"}, shared: []string{"a: overwrite"}},
+	{name: "a task whose end was not recorded, and a person", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		before := s.begin()
+		s.edit("a", "mine")
+		s.works("b", "1")
+		return before
+	}, want: []string{"a: contested, s t1, in 2", "b: delete"}, shared: []string{"a: overwrite", "b: delete"}},
+	{name: "another run that was killed", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		other := s.worker("other", 0)
+		other.begin()
+		s.alive["other"] = false
+		before, _ := s.works("a", "2")
+		s.works("b", "2")
+		return before
+	}, want: []string{"a: overwrite", "b: delete"}},
+
+	// Rewinds over rewinds, forks, and what was thinned.
+	{name: "a rewind gives the owner back", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "b", "1")
+		first := s.create(Manual, 0)
+		s.edit("a", "mine")
+		second := s.create(Manual, 0)
+		s.works("a", "2", "b", "2")
+		s.rewind(second, all)
+		s.works("b", "3")
+		return first
+	}, want: []string{"a: foreign, nobody's task, in 2", "b: overwrite"}, forced: []string{"a: overwrite", "b: overwrite"},
+		stands: []string{"a", "-rw-r--r-- mine", "b", "-rw-r--r-- 1"}},
+	{name: "undo of undo", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "first", "1")
+		before, _ := s.works("a", "2", "new/x", "1", "first", "-")
+		_, one := s.rewind(before, all)
+		_, two := s.rewind(one, all)
+		s.rewind(two, all)
+		return one
+	}, want: []string{"a: overwrite", "first: delete", "new/x: create", "new: create"},
+		stands: []string{"a", "-rw-r--r-- 2", "new/x", "-rw-r--r-- 1", "first", ""}},
+	{name: "undo of a rewind to what a person made", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		first := s.create(Manual, 0)
+		s.edit("a", "mine")
+		second := s.create(Manual, 0)
+		s.rewind(first, force)
+		_, before := s.rewind(second, all)
+		return before
+	}, want: []string{"a: overwrite"}, stands: []string{"a", "-rw-r--r-- 1"}},
+	{name: "undo of another session's rewind", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		s.create(Manual, 0)
+		other := s.worker("other", 0)
+		first := other.create(Manual, 0)
+		s.edit("a", "mine")
+		second := other.create(Manual, 0)
+		other.rewind(first, force)
+		_, before := other.rewind(second, all)
+		return before
+	}, want: []string{"a: foreign, other's rewind, nobody's task, in 7"}, forced: []string{"a: overwrite"}},
+	{name: "another session brought back what its task had removed", tell: func(s *worker) *Entry {
+		s.edit("notes", "1")
+		other := s.worker("other", 0)
+		first, _ := other.works("notes", "-")
+		before, _ := s.works("new", "1")
+		other.rewind(first, RewindOptions{Paths: []string{"notes"}})
+		return before
+	}, want: []string{"new: delete", "notes: foreign, other's rewind, in 6"}, stands: []string{"notes", "-rw-r--r-- 1", "new", ""}},
+	{name: "another session took back what its task had done", tell: func(s *worker) *Entry {
+		s.edit("f", "1")
+		other := s.worker("other", 0)
+		first, _ := other.works("f", "2", "made", "1")
+		before, _ := s.works("new", "1", "f", "3")
+		other.rewind(first, force)
+		s.works("new", "2")
+		return before
+	}, want: []string{"f: foreign, other's rewind, in 6", "made: foreign, other's rewind, in 6", "new: delete"},
+		forced: []string{"f: overwrite", "made: create", "new: delete"}, stands: []string{"f", "-rw-r--r-- 1", "made", ""}},
+	{name: "a task on what another session brought back", tell: func(s *worker) *Entry {
+		s.edit("f", "1")
+		other := s.worker("other", 0)
+		first, _ := other.works("f", "2")
+		before := s.create(Manual, 0)
+		other.rewind(first, all)
+		s.works("f", "3")
+		return before
+	}, want: []string{"f: foreign, other's rewind, in 5"}, forced: []string{"f: overwrite"}},
+	{name: "there before the first task, and brought back twice", tell: func(s *worker) *Entry {
+		s.edit("f", "1")
+		before, after := s.works("f", "-")
+		s.rewind(before, all)
+		s.works("f", "2")
+		s.rewind(before, all)
+		return after
+	}, want: []string{"f: first"}},
+	{name: "the undo of a rewind in which another's task began", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "b", "1", "c", "1", "d", "1")
+		other := s.worker("other", 0)
+		target, _ := s.works("a", "2", "b", "2", "c", "-", "new", "1")
+		before := s.create(BeforeRewind, target.Number)
+		s.edit("a", "1", "c", "1") // its first half
+		other.begin()
+		s.edit("d", "2")
+		s.edit("b", "1", "new", "-") // and the rest
+		s.create(AfterRewind, target.Number)
+		other.end()
+		return before
+	}, want: []string{"a: overwrite", "b: overwrite", "c: delete", "d: foreign, other t1, in 5", "new: create"},
+		forced: []string{"a: overwrite", "b: overwrite", "c: delete", "d: overwrite", "new: create"},
+		stands: []string{"a", "-rw-r--r-- 2", "b", "-rw-r--r-- 2", "c", "", "d", "-rw-r--r-- 2", "new", "-rw-r--r-- 1"}},
+	{name: "another's rewind while a task was at work", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "b", "1")
+		other := s.worker("other", 0)
+		target, _ := other.works("a", "2", "b", "2")
+		before := s.begin()
+		other.create(BeforeRewind, target.Number)
+		s.edit("a", "1", "c", "1")
+		s.end()
+		s.edit("b", "1")
+		other.create(AfterRewind, target.Number)
+		return before
+	}, want: []string{"a: foreign, other's rewind, in 5", "b: foreign, other's rewind, in 6", "c: delete"},
+		forced: []string{"a: overwrite", "b: overwrite", "c: delete"}},
+	{name: "another's rewind that is not finished", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "b", "1")
+		other := s.worker("other", 0)
+		target, _ := other.works("a", "2", "b", "2")
+		before := s.begin()
+		other.create(BeforeRewind, target.Number)
+		s.edit("a", "1", "c", "1")
+		s.end()
+		return before
+	}, want: []string{"a: foreign, other's rewind, in 5", "c: delete"}, forced: []string{"a: overwrite", "c: delete"}},
+	{name: "thinned before a rewind", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		first := s.create(Manual, 0)
+		s.works("a", "2")
+		s.edit("a", "mine")
+		s.rewind(first, force)
+		s.forget(4)
+		s.works("a", "3")
+		return first
+	}, want: []string{"a: foreign, nobody's task, in 5"}, forced: []string{"a: overwrite"}},
+	{name: "back to before a rewind whose begin was thinned", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		first := s.create(Manual, 0)
+		_, after := s.works("a", "2")
+		s.edit("a", "mine")
+		s.rewind(first, force)
+		s.forget(4)
+		return after
+	}, want: []string{"a: foreign, nobody's task, in 5"}, forced: []string{"a: overwrite"}},
+	{name: "a fork of a fork", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "b", "1", "c", "1")
+		one := s.worker("one", 0)
+		before, after := one.works("a", "2")
+		two := s.worker("two", after.Number)
+		one.works("b", "2")
+		_, end := two.works("c", "2")
+		s.last = end.Number
+		s.works("d", "2")
+		return before
+	}, want: []string{"a: overwrite", "b: foreign, one t2, in 4", "c: overwrite", "d: delete"},
+		forced: []string{"a: overwrite", "b: overwrite", "c: overwrite", "d: delete"}},
+	{name: "a fork while a task is at work", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		other := s.worker("other", 0)
+		before := other.begin()
+		s.last = before.Number
+		s.edit("a", "2")
+		other.end()
+		return before
+	}, want: []string{"a: contested, other t1, in 2"}, shared: []string{"a: overwrite"}},
+	{name: "the session that a fork comes from works on", tell: func(s *worker) *Entry {
+		other := s.worker("other", 0)
+		before := other.begin()
+		s.last = before.Number
+		s.edit("a", "1")
+		s.works("b", "1")
+		s.edit("c", "1")
+		other.end()
+		s.works("d", "1")
+		return before
+	}, want: []string{"a: contested, other t1, in 2", "b: contested, other t1, s t1, in 3", "c: contested, other t1, in 4", "d: delete"},
+		shared: []string{"a: delete", "b: delete", "c: delete", "d: delete"}},
+	{name: "thinned between", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "b", "1")
+		before, _ := s.works("a", "2")
+		s.works("b", "2", "new", "1")
+		s.works("c", "2")
+		s.forget(2, 3, 4, 5)
+		return before
+	}, want: []string{"a: overwrite", "b: overwrite", "c: delete", "new: delete"}},
+	{name: "thinned where a person edited", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "b", "1")
+		before, _ := s.works("a", "2")
+		s.edit("b", "mine")
+		s.works("c", "2")
+		s.works("d", "2")
+		s.forget(2, 3)
+		return before
+	}, want: []string{"a: contested, s t1, s t2, nobody's task, in 4", "b: contested, s t1, s t2, nobody's task, in 4", "c: contested, s t1, s t2, nobody's task, in 4", "d: delete"},
+		shared: []string{"a: overwrite", "b: overwrite", "c: delete", "d: delete"}},
+
+	// Rules.
+	{name: "the agent rewrote .gitignore", tell: func(s *worker) *Entry {
+		s.edit(".gitignore", ".env\ndata/\nnode_modules/\n", ".env", "secret", "data/x", "1", "node_modules/m", "1", "a", "1")
+		before, _ := s.works(".gitignore", "", "a", "2")
+		s.works(".env", "changed", "b", "1")
+		other := s.worker("other", 0)
+		other.works("c", "1")
+		return before
+	}, want: []string{".gitignore: overwrite", "a: overwrite", "b: delete", "c: foreign, other t1, in 6"},
+		stands: []string{".env", "-rw-r--r-- changed", "data/x", "-rw-r--r-- 1", "node_modules/m", "-rw-r--r-- 1"}},
+	{name: "the agent ignored src", tell: func(s *worker) *Entry {
+		s.edit("src/a", "1")
+		before, _ := s.works(".gitignore", "src/\n", "src/a", "2", "src/b", "1")
+		return before
+	}, want: []string{".gitignore: delete", "src/a: overwrite", "src/b: delete"}, stands: []string{"src/a", "-rw-r--r-- 1", "src/b", ""}},
+	{name: "the agent ignored src, and another session began", tell: func(s *worker) *Entry {
+		s.edit("src/a", "1", "src/b", "1")
+		before, after := s.works(".gitignore", "src/\n", "src/a", "2", "src/b", "2")
+		s.worker("other", 0).works("c", "1")
+		s.edit("src/b", "mine")
+		fork := s.worker("fork", after.Number)
+		fork.create(Manual, 0)
+		s.edit("src/b", "mine too")
+		fork.create(Manual, 0)
+		return before
+	}, want: []string{".gitignore: delete", "c: foreign, other t1, in 4", "src/a: overwrite", "src/b: foreign, nobody's task, in 6"},
+		forced: []string{".gitignore: delete", "c: foreign, other t1, in 4", "src/a: overwrite", "src/b: overwrite"},
+		stands: []string{"src/a", "-rw-r--r-- 1", "src/b", "-rw-r--r-- mine too"}},
+	{name: "the agent ignored what it made", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		before, _ := s.works(".gitignore", "node_modules/\n", "node_modules/m", "1", "a", "2")
+		return before
+	}, want: []string{".gitignore: delete", "a: overwrite"}, stands: []string{"node_modules/m", "-rw-r--r-- 1"}},
+	{name: "a person's rules made since", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		before, _ := s.works("build/x", "1", "a", "2")
+		s.edit(".gitignore", "build/\n")
+		s.works("a", "3", "build/y", "1")
+		return before
+	}, want: []string{".gitignore: foreign, nobody's task, in 3", "a: overwrite", "build: ignored"},
+		stands: []string{"build/x", "-rw-r--r-- 1", "build/y", "-rw-r--r-- 1"}},
+	{name: "a person's rules for what the agent had removed", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "build/x", "1")
+		before, _ := s.works("build", "-", "a", "2")
+		s.edit(".gitignore", "build/\n")
+		return before
+	}, want: []string{".gitignore: foreign, nobody's task, in 3", "a: overwrite", "build/x: ignored", "build: ignored"}},
+	{name: "a person took a rule away", tell: func(s *worker) *Entry {
+		s.create(Manual, 0)
+		s.edit(".gitignore", "x\n")
+		before, _ := s.works("a", "1")
+		s.edit(".gitignore", "")
+		s.works("x", "1")
+		return before
+	}, want: []string{".gitignore: foreign, nobody's task, in 4", "a: delete", "x: ignored"},
+		forced: []string{".gitignore: overwrite", "a: delete", "x: ignored"}},
+	{name: "ignored before the first task", tell: func(s *worker) *Entry {
+		s.edit(".gitignore", "x\n", "x", "1")
+		s.create(Manual, 0)
+		s.edit(".gitignore", "")
+		s.works("x", "-")
+		before, _ := s.works("x", "2", "y", "2")
+		return before
+	}, want: []string{"x: ignored", "y: delete"}},
+	{name: "the agent showed what it had ignored", tell: func(s *worker) *Entry {
+		before, _ := s.works(".gitignore", "x\n")
+		s.edit("x", "mine")
+		s.works(".gitignore", "-", "y", "1")
+		return before
+	}, want: []string{"x: uncovered, s t2, in 4", "y: delete"}, stands: []string{"x", "-rw-r--r-- mine"}},
+	{name: "a person uncovered a file", tell: func(s *worker) *Entry {
+		s.edit(".gitignore", "x\n", "x", "1")
+		s.create(Manual, 0)
+		s.edit(".gitignore", "")
+		before, _ := s.works("a", "1")
+		s.edit(".gitignore", "y\n")
+		s.works("y", "2")
+		s.edit(".gitignore", "")
+		s.works("b", "1")
+		return before
+	}, want: []string{"a: delete", "b: delete", "y: uncovered, nobody's task, in 6"}, stands: []string{"x", "-rw-r--r-- 1", "y", "-rw-r--r-- 2"}},
+	{name: "hidden, changed by a person, and shown again", tell: func(s *worker) *Entry {
+		s.edit("a", "1", "d/b", "1")
+		before, _ := s.works("c", "1")
+		s.edit(".lopenignore", "a\nd/\n")
+		s.works("c", "2")
+		s.edit("a", "mine", "d/b", "mine", ".lopenignore", "-")
+		s.works("c", "3")
+		return before
+	}, want: []string{"a: uncovered, nobody's task, in 5", "c: delete", "d/b: uncovered, nobody's task, in 5"},
+		forced: []string{"a: overwrite", "c: delete", "d/b: overwrite"}},
+	{name: "rules from outside", tell: func(s *worker) *Entry {
+		s.outside = []files.IgnoreFile{{Path: "//info/exclude", Data: []byte("*.log\n")}}
+		s.edit("x.log", "1")
+		before, _ := s.works("x.log", "2", "a", "1")
+		return before
+	}, want: []string{"a: delete"}, stands: []string{"x.log", "-rw-r--r-- 2"}},
+
+	// Repositories.
+	{name: "a repository in a captured folder", tell: func(s *worker) *Entry {
+		s.edit("src/a", "1")
+		before, _ := s.works("src/.git/HEAD", "ref", "src/a", "2", "src/b", "1")
+		return before
+	}, want: []string{"src/a: overwrite", "src/b: delete"}, stands: []string{"src/.git/HEAD", "-rw-r--r-- ref"}},
+	{name: "a repository of its own", tell: func(s *worker) *Entry {
+		s.edit("sub/.git/HEAD", "ref", "sub/a", "1", "b", "1")
+		before, _ := s.works("sub/a", "2", "b", "2", "clone/.git/HEAD", "ref", "clone/c", "1")
+		return before
+	}, want: []string{"b: overwrite", "clone: nested"}, stands: []string{"sub/a", "-rw-r--r-- 2", "clone/c", "-rw-r--r-- 1"}},
+
+	// Folders, and what is in the way.
+	{name: "a folder in use", tell: func(s *worker) *Entry {
+		before, _ := s.works("d/a", "1", "e/", "", "f/g/h", "1")
+		s.edit("d/mine", "1")
+		return before
+	}, want: []string{"d/a: delete", "d/mine: foreign, nobody's task, in 3", "e: delete", "f/g/h: delete", "f/g: delete", "f: delete"}},
+	{name: "a folder in a file's place", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		before, _ := s.works("a", "-", "a/b", "2")
+		return before
+	}, want: []string{"a/b: delete", "a: overwrite"}, stands: []string{"a", "-rw-r--r-- 1"}},
+	{name: "a folder in a file's place, in use", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		before, _ := s.works("a", "-", "a/b", "2")
+		s.edit("a/mine", "1")
+		return before
+	}, want: []string{"a/b: delete", "a/mine: foreign, nobody's task, in 3", "a: blocked"}},
+	{name: "a file in a folder's place", tell: func(s *worker) *Entry {
+		s.edit("a/b", "1")
+		before, _ := s.works("a", "-", "a", "2")
+		return before
+	}, want: []string{"a/b: create", "a: overwrite"}, stands: []string{"a/b", "-rw-r--r-- 1"}},
+	{name: "another's file in a folder's place", tell: func(s *worker) *Entry {
+		s.edit("a/b", "1")
+		before, _ := s.works("a", "-")
+		s.edit("a", "mine")
+		return before
+	}, want: []string{"a/b: blocked", "a: foreign, nobody's task, in 3"}, forced: []string{"a/b: create", "a: overwrite"}},
+	{name: "a folder that somebody removed", tell: func(s *worker) *Entry {
+		s.edit("a/b", "1", "a/c", "1")
+		before, _ := s.works("a/c", "-")
+		s.edit("a", "-")
+		return before
+	}, want: []string{"a/b: foreign, nobody's task, in 3", "a/c: create", "a: create"},
+		forced: []string{"a/b: create", "a/c: create", "a: create"}},
+}
