@@ -164,7 +164,7 @@ var ofLifecycle = []mutant{
 		"./lifecycle", "TestFault37AnotherSessionWhileItIsMadeAgain",
 	},
 	{
-		"removed folder: the module's lock is looked at", "lifecycle/module.go",
+		"removed folder: the module's lock is looked at", "lifecycle/place.go",
 		"\tif err := l.check(); err == nil {\n\t\treturn false, nil",
 		"\tif true {\n\t\treturn false, nil",
 		"./lifecycle", "TestFault38ModuleLockLost",
