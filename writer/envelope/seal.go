@@ -44,10 +44,13 @@ var errChecksum = fmt.Errorf("its checksum does not fit: %w", ErrCorrupt)
 // Sum is the CRC-32C of bytes that stand one after another.
 func Sum(parts ...[]byte) (sum uint32) {
 	for _, p := range parts {
-		sum = crc32.Update(sum, castagnoli, p)
+		sum = Extend(sum, p)
 	}
 	return sum
 }
+
+// Extend is the Sum of the bytes that sum is of, and of p behind them.
+func Extend(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
 
 // Append appends the checksum of b to b.
 func (s Seal) Append(b []byte) []byte { return s.append(b, Sum(b)) }

@@ -1,0 +1,74 @@
+package bundle
+
+import (
+	"time"
+
+	"github.com/lopen-dev/lopen/writer/envelope"
+)
+
+// A Header is the first entry of a bundle: what it is and has.
+type Header struct {
+	Lopen      string     `json:"lopen"` // the version of lopen that wrote it
+	At         time.Time  `json:"at"`
+	Project    Project    `json:"project"`
+	Sessions   []Session  `json:"sessions"`
+	Documents  []Document `json:"documents,omitempty"`
+	Bytes      int64      `json:"bytes"` // of all files and objects together, at most
+	NoMessages bool       `json:"noMessages,omitempty"`
+	Redacted   bool       `json:"redacted,omitempty"`
+}
+
+// A Project is where the sessions come from.
+type Project struct {
+	Path   string `json:"path"`
+	Head   string `json:"head,omitempty"`
+	Branch string `json:"branch,omitempty"`
+}
+
+// A Session is one of those that a bundle has.
+type Session struct {
+	ID          string `json:"id"`
+	Name        string `json:"name,omitempty"`
+	Module      string `json:"module"`
+	Incarnation string `json:"incarnation"`
+	Status      string `json:"status"`
+	Seq         uint64 `json:"seq"` // of the last record
+	Done        int    `json:"done"`
+	Total       int    `json:"total"`
+}
+
+// A Document is a file of the project that belongs to a session.
+type Document struct {
+	Path   string `json:"path"` // in the project, with slashes
+	Kind   string `json:"kind"`
+	Module string `json:"module,omitempty"`
+	SHA256 string `json:"sha256"` // in hex
+	Size   int64  `json:"size"`
+}
+
+const (
+	headerName   = "lopen-bundle.json"
+	manifestName = "manifest.jsonl"
+	objectsDir   = "objects/"
+	packSuffix   = ".pack"
+)
+
+var headerFormat = envelope.Format{Key: "bundle", Version: 1, Max: 16 << 20, Seal: envelope.Checksum, File: true}
+
+// A line is what the manifest has of an entry.
+type line struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// totals is the last line of the manifest.
+type totals struct {
+	Entries int   `json:"entries"`
+	Bytes   int64 `json:"bytes"` // the contents of all entries
+}
+
+// A line of the manifest has at most maxLine bytes: a name of 255, a hash, a number.
+const maxLine = 512
+
+var totalsFormat = envelope.Format{Key: "manifest", Version: 1, Max: maxLine, Seal: envelope.Checksum}

@@ -1,0 +1,118 @@
+package bundle
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A squeezer compresses. What compresses too well it pads with frames of zeros that decoders
+// skip, so that a reader can bound what comes of a file by its length.
+type squeezer struct {
+	z   *zstd.Encoder
+	out *sealer
+	in  int64
+}
+
+// The bytes that a squeezer writes at once, before it looks at the ratio.
+const squeezeStep = 1 << 20
+
+func newSqueezer(to io.Writer) (*squeezer, error) {
+	out := &sealer{to: to}
+	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(2<<20), zstd.WithConcurrentBlocks(true))
+	if err != nil {
+		return nil, err
+	}
+	return &squeezer{z: z, out: out}, nil
+}
+
+func (s *squeezer) Write(p []byte) (n int, err error) {
+	for len(p) > 0 && err == nil {
+		var m int
+		m, err = s.z.Write(p[:min(len(p), squeezeStep)])
+		n, p, s.in = n+m, p[m:], s.in+int64(m)
+		if err == nil && s.short() > 0 {
+			err = s.pad()
+		}
+	}
+	return n, err
+}
+
+// short is how many bytes of the file lack for what was written. The other half of what is
+// free is for what the decoder gives before it has read the padding.
+func (s *squeezer) short() int64 {
+	return (s.in-free/2+maxRatio-1)/maxRatio - s.out.n.Load()
+}
+
+// pad ends the frame and writes one of zeros behind it, if it is still too short then: the
+// encoder works behind.
+func (s *squeezer) pad() error {
+	if err := s.z.Close(); err != nil {
+		return err
+	}
+	if n := s.short(); n > 0 {
+		frame := binary.LittleEndian.AppendUint32(nil, skippable)
+		frame = binary.LittleEndian.AppendUint32(frame, uint32(n))
+		if _, err := s.out.Write(append(frame, make([]byte, n)...)); err != nil {
+			return err
+		}
+	}
+	s.z.Reset(s.out)
+	return nil
+}
+
+func (s *squeezer) close() error {
+	if err := s.z.Close(); err != nil {
+		return err
+	}
+	return s.out.close()
+}
+
+// A stretcher decompresses, with bounded memory, and never more than the bytes that it has
+// read allow.
+type stretcher struct {
+	in  *unsealer
+	z   *zstd.Decoder
+	out int64
+	err error
+}
+
+func newStretcher(from io.Reader) (*stretcher, error) {
+	in := &unsealer{from: from}
+	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return nil, err
+	}
+	return &stretcher{in: in, z: z}, nil
+}
+
+func (s *stretcher) Read(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.z.Read(p)
+	s.out += int64(n)
+	switch {
+	case s.out > free+maxRatio*s.in.n:
+		n, err = 0, fmt.Errorf("%d of its bytes stand for more than %d: a bomb", s.in.n, free+maxRatio*s.in.n)
+	case err != nil && s.in.fail != nil && s.in.fail != io.EOF: //nolint:errorlint // it is the end, or what it says
+		err = s.in.fail // the decoder returns others for it
+	}
+	s.err = err
+	return n, err
+}
+
+// errEnd is io.EOF where more must come.
+var errEnd = errors.New("it ends too early")
+
+// full fills p.
+func (s *stretcher) full(p []byte) error {
+	_, err := io.ReadFull(s, p)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = errEnd
+	}
+	return err
+}
