@@ -440,6 +440,22 @@ type Extent struct {
 // Extent returns how far the log was read.
 func (l *Log) Extent() Extent { return l.extent }
 
+// Whole returns the name of the newest segment that was read, and how many of its bytes count:
+// what is behind them was never acknowledged, or is being written. The name is "" if the
+// segment is compressed, which is never appended to.
+func (l *Log) Whole() (segment string, size int64) {
+	if l.extent.segment.packed {
+		return "", 0
+	}
+	segment, size = l.extent.segment.String(), l.extent.size
+	for _, f := range l.Faults {
+		if f.Kind == Torn && f.Segment == segment {
+			size = min(size, f.Offset)
+		}
+	}
+	return segment, size
+}
+
 // Grown reports whether the journal of a folder has a line or a segment beyond since. It reads
 // one byte: the one behind the last line of the newest segment is zero or missing if nothing
 // was appended. If the folder or the segment cannot be opened, Grown returns true, so that
