@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
@@ -20,6 +22,9 @@ const (
 
 	chainSuffix = ".jsonl"
 )
+
+// inheritedDir is the folder of a session's folder with the logs that it inherited.
+const inheritedDir = "inherited"
 
 // A kind is what an entry is by its name.
 type kind int
@@ -74,8 +79,8 @@ func parseEntry(name string) (k kind, of, file string) {
 var (
 	topFiles = regexp.MustCompile(`^(segments|(state|metrics|meta|recovery)\.json|(messages|transcript)\.jsonl)$`)
 	below    = map[string]*regexp.Regexp{
-		"history": regexp.MustCompile(`^[1-9][0-9]{0,18}-[1-9][0-9]{0,18}\.json\.zst$`),
-		"output":  regexp.MustCompile(`^[0-9]{6,9}(-[0-9]{1,4})?(\.json|\.log|\.raw|\.prompt\.md)(\.[0-9]{1,18})?$`),
+		history.Dir: regexp.MustCompile(`^[1-9][0-9]{0,18}-[1-9][0-9]{0,18}\.json\.zst$`),
+		output.Dir:  regexp.MustCompile(`^[0-9]{6,9}(-[0-9]{1,4})?(\.json|\.log|\.raw|\.prompt\.md)(\.[0-9]{1,18})?$`),
 	}
 	inherited = regexp.MustCompile(`^inherited/[1-9][0-9]{0,3}$`)
 )

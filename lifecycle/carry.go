@@ -1,0 +1,58 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lopen-dev/lopen/lifecycle/bundle"
+	"github.com/lopen-dev/lopen/lifecycle/carry"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// Export exports sessions, or with All every session that can be read, to what open returns;
+// see [carry.Export]. It takes no lock but that of the checkpoints' contents, which it shares
+// with whoever makes a checkpoint. A [*DamagedError] says that a session cannot be exported.
+func (s *Store) Export(ctx context.Context, o carry.ExportOptions, open func(bundle.Header) (carry.Sink, error)) (*carry.Exported, error) {
+	o.Sessions = slices.Clone(o.Sessions)
+	if o.All {
+		infos, err := s.List()
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range infos {
+			o.Sessions = append(o.Sessions, i.ID)
+		}
+	}
+	slices.SortFunc(o.Sessions, session.ID.Compare)
+	o.Sessions = slices.Compact(o.Sessions)
+	if len(o.Sessions) == 0 {
+		return nil, fmt.Errorf("export: no session here yet: %w", ErrNotFound)
+	}
+	o.Now = s.opts.Now()
+	if s.opts.Git != nil {
+		o.Git = s.opts.Git()
+	}
+	out, err := carry.Export(ctx, carry.Store{Project: s.project, Root: s.root(), Busy: s.busy, Outside: s.opts.Outside}, o, open)
+	if out != nil {
+		for i := range out.Skipped {
+			out.Skipped[i].Err = notExported(&out.Skipped[i])
+		}
+	}
+	if x, ok := errors.AsType[*carry.Skipped](err); ok {
+		err = notExported(x)
+	}
+	return out, err
+}
+
+// busy reports whether a session is held. When that is not known it counts as held.
+func (s *Store) busy(id session.ID) bool {
+	owner, err := s.Holder(id)
+	return err != nil || owner != nil
+}
+
+func notExported(x *carry.Skipped) error {
+	return fmt.Errorf("export session %s: %w", x.ID, damagedIn(x.ID, folder.Path(x.ID), x.Err))
+}

@@ -1,0 +1,270 @@
+package carry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle/bundle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
+)
+
+// A Sink takes what is exported, in order.
+type Sink interface {
+	// Add takes a file. content has exactly size bytes and is read before Add returns.
+	Add(name string, size int64, content io.Reader) error
+	// Object takes an object. It calls open only if it does not have the object.
+	Object(h blob.Hash, size int64, open func() (io.ReadCloser, error)) error
+	// Close ends what is exported. Without it nothing counts.
+	Close() error
+}
+
+// A Store is the store that is exported from.
+type Store struct {
+	Project writer.FS // the project's folder
+	Root    writer.FS // .lopen
+	// Busy reports whether a process holds a session.
+	Busy func(session.ID) bool
+	// Outside returns the ignore files from outside of the project, see [files.Options].
+	Outside func() []files.IgnoreFile
+}
+
+// ExportOptions say what is exported.
+type ExportOptions struct {
+	Sessions []session.ID
+	// All exports what can be read: a session that cannot is skipped, one that was edited
+	// outside is exported as its log has it, and every checkpoint is included, whosever it is.
+	All bool
+	// NoMessages leaves out what messages and events say, the output and the readable copies.
+	NoMessages bool
+	// Redact hides credentials once more, in all texts. Checkpoints are left out then, since
+	// a content cannot be changed under its hash. nil exports everything as it is.
+	Redact *redact.Redactor
+	// Scratch is a folder for logs that have to be written anew, with NoMessages or Redact.
+	// It has to be private and is left empty.
+	Scratch writer.FS
+	// Specification returns the path of a module's specification in the project; nil means
+	// that it is not known.
+	Specification func(module string) string
+	Lopen         string // version of lopen
+	Git           checkpoint.Git
+	Now           time.Time
+}
+
+// Exported is what was exported.
+type Exported struct {
+	Header      bundle.Header
+	Checkpoints int
+	Objects     int
+	Files       int   // entries other than objects
+	Bytes       int64 // of all entries
+	InProject   int   // paths of project.jsonl
+	Skipped     []Skipped
+	// Warnings are texts about what was left out or is not as it should be.
+	Warnings []string
+}
+
+// A Skipped is a session that could not be exported. As an error it is why.
+type Skipped struct {
+	ID  session.ID
+	Err error
+}
+
+func (s *Skipped) Error() string { return s.Err.Error() }
+
+func (s *Skipped) Unwrap() error { return s.Err }
+
+// Export exports sessions with all that they need to the sink that open returns, and closes it.
+// It takes no lock of a session: those that are held go on. What is exported of a session is
+// what its log had at one moment, and can be resumed from there. Sweeps wait for the end.
+//
+// A content of a checkpoint that turns out to be damaged costs the checkpoints that need it:
+// Export calls open again and begins anew without them. open may refuse that with an error.
+func Export(ctx context.Context, from Store, o ExportOptions, open func(bundle.Header) (Sink, error)) (*Exported, error) {
+	x := &exporter{Store: from, o: o, ctx: ctx, bad: map[blob.Hash]error{}}
+	defer x.close()
+	if err := x.prepare(); err != nil {
+		return nil, err
+	}
+	var cause error
+	for {
+		if err := x.find(); err != nil {
+			return nil, err
+		}
+		sink, err := open(x.out.Header)
+		if err != nil {
+			return nil, errors.Join(cause, err)
+		}
+		bad := len(x.bad)
+		if cause = x.push(sink); len(x.bad) == bad {
+			return x.out, cause
+		}
+	}
+}
+
+// An exporter is one Export.
+type exporter struct {
+	Store
+	o   ExportOptions
+	ctx context.Context //nolint:containedctx // it is that of the one call that the exporter is for
+	out *Exported
+
+	parts     []*part
+	open      int // files of sessions that are open
+	documents []document
+	project   *files.Snapshot
+	warnings  []string
+	skipped   []Skipped
+
+	blobs   *blob.Store // nil if there are no checkpoints to export
+	hold    *blob.Hold
+	dirs    []writer.FS
+	chains  []chain
+	objects []object
+	size    int64               // of the chains and the objects, in bytes
+	bad     map[blob.Hash]error // objects that are damaged or missing
+}
+
+func (x *exporter) close() {
+	for _, p := range x.parts {
+		_ = p.close() // nothing was written to it
+	}
+	if x.hold != nil {
+		_ = x.hold.Release()
+	}
+	for _, d := range x.dirs {
+		_ = d.Close()
+	}
+}
+
+func (x *exporter) warn(format string, args ...any) {
+	x.warnings = append(x.warnings, fmt.Sprintf(format, args...))
+}
+
+// prepare finds out what there is to export.
+func (x *exporter) prepare() error {
+	for _, id := range x.o.Sessions {
+		if err := x.ctx.Err(); err != nil {
+			return fmt.Errorf("export: %w", context.Cause(x.ctx))
+		}
+		p, err := x.part(id)
+		if skipped, ok := errors.AsType[*Skipped](err); ok && x.o.All {
+			x.skipped = append(x.skipped, *skipped)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		x.parts = append(x.parts, p)
+	}
+	if err := x.gatherDocuments(); err != nil {
+		return err
+	}
+	if err := x.look(); err != nil {
+		return err
+	}
+	if x.o.Redact != nil {
+		return nil
+	}
+	return x.openCheckpoints()
+}
+
+// find finds what the checkpoints need, and makes the header.
+func (x *exporter) find() error {
+	x.out = &Exported{Skipped: x.skipped, Warnings: slices.Clone(x.warnings), InProject: len(x.project.Files)}
+	if err := x.findCheckpoints(); err != nil {
+		return err
+	}
+	x.out.Header = x.header()
+	return nil
+}
+
+// push exports everything to a sink. What of the objects turns out to be damaged is added to
+// x.bad.
+func (x *exporter) push(sink Sink) error {
+	out := &counted{Sink: sink, ctx: x.ctx, out: x.out}
+	for _, p := range x.parts {
+		if err := p.push(out); err != nil {
+			return fmt.Errorf("export session %s: %w", p.id, err)
+		}
+	}
+	if err := x.pushCheckpoints(out); err != nil {
+		return err
+	}
+	for i, d := range x.documents {
+		if d.first(x.documents[:i]) {
+			if err := out.Add(documentEntry(d.SHA256), d.Size, bytes.NewReader(d.content)); err != nil {
+				return err
+			}
+		}
+	}
+	lines := newProjectLines(x.project)
+	if err := out.Add(projectFile, lines.size(), lines); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+// header returns the header. Bytes is the sum of the sizes of what push exports, at most.
+func (x *exporter) header() bundle.Header {
+	h := bundle.Header{
+		Lopen: x.o.Lopen, At: x.o.Now.UTC(), NoMessages: x.o.NoMessages, Redacted: x.o.Redact != nil,
+		Project: bundle.Project{Path: x.Project.Name(), Head: x.o.Git.Head, Branch: x.o.Git.Branch},
+		Bytes:   newProjectLines(x.project).size() + x.size,
+	}
+	for _, p := range x.parts {
+		h.Sessions = append(h.Sessions, p.info)
+		h.Bytes += p.bytes()
+	}
+	for i, d := range x.documents {
+		h.Documents = append(h.Documents, d.Document)
+		if d.first(x.documents[:i]) {
+			h.Bytes += d.Size
+		}
+	}
+	return h
+}
+
+// A counted sink counts what goes into it, and ends with the context.
+type counted struct {
+	Sink
+	ctx context.Context //nolint:containedctx // see exporter
+	out *Exported
+}
+
+func (c *counted) Add(name string, size int64, content io.Reader) error {
+	c.out.Files++
+	c.out.Bytes += size
+	return c.Sink.Add(name, size, inContext{c.ctx, content})
+}
+
+func (c *counted) Object(h blob.Hash, size int64, open func() (io.ReadCloser, error)) error {
+	if err := c.ctx.Err(); err != nil {
+		return fmt.Errorf("export: %w", context.Cause(c.ctx))
+	}
+	c.out.Objects++
+	c.out.Bytes += size
+	return c.Sink.Object(h, size, open)
+}
+
+// inContext reads until a context ends.
+type inContext struct {
+	ctx context.Context //nolint:containedctx // see exporter
+	r   io.Reader
+}
+
+func (r inContext) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, fmt.Errorf("export: %w", context.Cause(r.ctx))
+	}
+	return r.r.Read(p)
+}
