@@ -84,6 +84,7 @@ var hostileCases = map[string][]hostileCase{
 	"lopen section list":    {{args: []string{"docs/requirements/m/SPECIFICATION.md"}}, {args: []string{evil}}},
 	"lopen section show":    {{[]string{"docs/requirements/m/SPECIFICATION.md", "#tokens"}, true}, {args: []string{"docs/requirements/m/SPECIFICATION.md", evil}}},
 	"lopen session delete":  {{args: []string{"m", "--yes"}}, {args: []string{evil}}},
+	"lopen session export":  {{args: []string{"m"}}, {args: []string{"--all", "-o", "out" + evil}}, {args: []string{"edited"}}, {args: []string{"broken"}}, {args: []string{evil}}, {args: []string{"m", "-o", "no" + evil + "/x"}}},
 	"lopen session fork":    {{args: []string{"m"}}},
 	"lopen session list":    {{}, {args: []string{"--long", "--tree"}}, {args: []string{"--status", evil}}},
 	"lopen session log":     {{args: []string{"m"}}, {args: []string{"m", "--task", "task-one"}}, {args: []string{"m", "--task", evil}}},

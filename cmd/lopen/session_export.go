@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/bundle"
+	"github.com/lopen-dev/lopen/lifecycle/carry"
+)
+
+// exportFlags are the flags of export.
+type exportFlags struct {
+	out        string
+	all, force bool
+}
+
+// exportRow is what `session export --json` prints.
+type exportRow struct {
+	File        string            `json:"file"`
+	Size        int64             `json:"size"` // of the file, in bytes
+	Bytes       int64             `json:"bytes"`
+	Entries     int               `json:"entries"`
+	Checkpoints int               `json:"checkpoints"`
+	Objects     int               `json:"objects"`
+	Project     int               `json:"projectFiles"`
+	Sessions    []bundle.Session  `json:"sessions"`
+	Documents   []bundle.Document `json:"documents"`
+	Skipped     []skippedRow      `json:"skipped"`
+	Warnings    []string          `json:"warnings"`
+}
+
+type skippedRow struct {
+	ID    string `json:"id"`
+	Error string `json:"error"`
+}
+
+func newSessionExport(a *app) *cobra.Command {
+	var ef exportFlags
+	cmd := a.jsonFlags(&cobra.Command{
+		Use:   "export [ID...]",
+		Short: "Write sessions with all that they need into one file",
+		Long: `Write sessions with all that they need into one file: log, messages, output, history,
+checkpoints with their contents, plan, specification and research. Without ID it is the newest
+session. One that runs is not disturbed: the file has it as it was at one moment.
+lopen session import FILE takes it into another project; tar --zstd -tf FILE lists it.
+
+The file has mode 0600 and everything that the agent and you wrote. --redact hides credentials
+once more, with your redact_patterns, and leaves out the checkpoints, whose contents cannot be
+changed under their hashes.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case ef.all && len(args) > 0:
+				return usagef("give IDs or --all, not both")
+			case ef.out == "-" && a.out.machine():
+				return usagef("what is exported goes to stdout: nothing else can be printed there")
+			case ef.out == "-" && a.stdout.Terminal():
+				return usagef("stdout is a terminal: give a file with -o, or a pipe")
+			}
+			return a.readStore(func(store *lifecycle.Store) error { return a.export(cmd.Context(), store, args, ef) })
+		},
+	})
+	f := cmd.Flags()
+	f.StringVarP(&ef.out, "output", "o", "", "write this `FILE`, - for stdout (default {ID}.lopen.tar.zst)")
+	f.BoolVar(&ef.all, "all", false, "all sessions that can be read, and all checkpoints")
+	f.BoolVar(&ef.force, "force", false, "replace FILE if it is there")
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, store *lifecycle.Store, args []string, ef exportFlags) error {
+	o, name, err := a.exportOptions(store, args, ef)
+	if err != nil {
+		return err
+	}
+	if ef.out != "" {
+		name = ef.out
+	}
+	to := &exportTo{app: a, force: ef.force, name: name}
+	defer to.discard()
+	out, err := store.Export(ctx, o, to.open)
+	if err == nil {
+		err = to.commit()
+	}
+	if err != nil {
+		return err
+	}
+	return a.printExported(out, to)
+}
+
+// exportOptions returns what is exported, and the name of the file.
+func (a *app) exportOptions(store *lifecycle.Store, args []string, ef exportFlags) (o carry.ExportOptions, name string, err error) {
+	values, err := a.storeSettings(store, nil)
+	if err != nil {
+		return o, "", err
+	}
+	o = carry.ExportOptions{
+		All: ef.all, Lopen: versionText(),
+		Specification: func(module string) string { return specPath(values, module) },
+	}
+	name = filepath.Base(filepath.Dir(store.Path()))
+	if !ef.all {
+		if len(args) == 0 {
+			args = []string{""}
+		}
+		for _, arg := range args {
+			id, err := store.Resolve(arg)
+			if err != nil {
+				return o, "", err
+			}
+			o.Sessions = append(o.Sessions, id)
+		}
+		if len(o.Sessions) == 1 {
+			name = o.Sessions[0].String()
+		}
+	}
+	return o, name + ".lopen.tar.zst", nil
+}
+
+// exportTo is where an export goes.
+type exportTo struct {
+	*app
+	name   string
+	force  bool
+	target *carry.Target // nil for stdout
+	began  bool
+	size   int64
+}
+
+func (t *exportTo) open(h bundle.Header) (carry.Sink, error) {
+	if t.name != "-" {
+		t.discard()
+		var err error
+		if t.target, err = carry.Create(t.name, t.force); err != nil {
+			return nil, err
+		}
+		return bundle.NewWriter(t, h, nil)
+	}
+	if t.began {
+		return nil, errors.New("what went to stdout is not whole: without the damaged contents it has to begin again, so call it once more with -o FILE")
+	}
+	t.began = true
+	return bundle.NewWriter(t, h, nil)
+}
+
+// Write writes to the file or to stdout.
+func (t *exportTo) Write(p []byte) (n int, err error) {
+	var w io.Writer = t.target
+	if t.target == nil {
+		w = t.stdout.Content()
+	}
+	n, err = w.Write(p)
+	t.size += int64(n)
+	return n, err
+}
+
+func (t *exportTo) commit() error {
+	if t.target == nil {
+		return nil
+	}
+	return t.target.Commit()
+}
+
+func (t *exportTo) discard() {
+	if t.target != nil {
+		t.target.Discard()
+	}
+	t.size = 0
+}
+
+func (a *app) printExported(out *carry.Exported, to *exportTo) error {
+	row := exportRow{
+		File: to.name, Size: to.size, Bytes: out.Bytes, Entries: out.Files, Checkpoints: out.Checkpoints, Objects: out.Objects, Project: out.InProject,
+		Sessions: out.Header.Sessions, Documents: append([]bundle.Document{}, out.Header.Documents...), Skipped: []skippedRow{}, Warnings: append([]string{}, out.Warnings...),
+	}
+	for _, s := range out.Skipped {
+		row.Skipped = append(row.Skipped, skippedRow{s.ID.String(), s.Err.Error()})
+		fmt.Fprintf(a.stderr, "%s\n%s", plain.Line(s.Err.Error()), hint(s.Err))
+	}
+	for _, w := range out.Warnings {
+		fmt.Fprintf(a.stderr, "warning: %s\n", plain.Line(w))
+	}
+	var err error
+	if a.out.machine() {
+		err = a.printJSON(row)
+	} else {
+		for _, s := range row.Sessions {
+			fmt.Fprintf(a.stderr, "%s: %d/%d tasks done, record %d\n", s.ID, s.Done, s.Total, s.Seq)
+		}
+		fmt.Fprintf(a.stderr, "%s, %s, %s of checkpoints, %s; %s in %s\n", plain.Some(len(row.Sessions), "session"), plain.Some(row.Checkpoints, "checkpoint"),
+			plain.Some(row.Objects, "content"), plain.Some(len(row.Documents), "document"), bytesText(row.Size), shown(row.File))
+	}
+	if err == nil && len(row.Skipped) > 0 {
+		err = &problemsError{fmt.Sprintf("%s not exported", plain.Some(len(row.Skipped), "session"))}
+	}
+	return err
+}
