@@ -422,10 +422,10 @@ func TestNothingIsDroppedWithoutItsSnapshot(t *testing.T) {
 	require.NoError(t, err)
 	defer dir.Close()
 	for _, m := range all {
-		data, err := writer.ReadFile(dir, m.ID().Name(), 1<<20)
+		data, err := writer.ReadFile(dir, m.File(), 1<<20)
 		require.NoError(t, err)
 		data[len(data)/2] ^= 1
-		require.NoError(t, writer.ReplaceFile(dir, m.ID().Name(), data, 0o600))
+		require.NoError(t, writer.ReplaceFile(dir, m.File(), data, 0o600))
 	}
 	require.NoError(t, s.store.MoveCursor(s.id, "fleet", 1<<40))
 	_, began = s.shrinks(1)

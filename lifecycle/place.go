@@ -17,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/commit"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/plan"
@@ -29,7 +30,7 @@ func (s *Store) committing(id session.ID) commit.Options {
 	p := &s.opts.Policy
 	return commit.Options{
 		Logger: actors.SessionLog(s.opts.Logger, id), Now: s.opts.Now, Owner: writer.Self(s.opts.Command),
-		Interval: p.Interval, Iterations: p.Iterations, Retention: p.Retention, JournalBytes: p.JournalBytes,
+		Interval: p.Interval, Iterations: p.Iterations, Retention: p.Retention, JournalBytes: p.JournalBytes, Compression: p.Compression,
 		MaxRecord: s.maxRecord, Segment: s.segment, Reserve: s.reserve, Place: place{s, id},
 	}
 }
@@ -72,7 +73,7 @@ func clean(dir writer.FS) error {
 			return writer.NewError("remove", filepath.Join(dir.Name(), request), writer.NotCommitted, err)
 		}
 	}
-	for _, name := range []string{".", history.Dir} {
+	for _, name := range []string{".", history.Dir, output.Dir} {
 		if err := writer.RemoveTemps(dir, name, func(of string) bool { return of != metaFile }); err != nil {
 			return err
 		}

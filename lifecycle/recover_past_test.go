@@ -16,6 +16,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -184,7 +185,7 @@ func TestRecoverLeavesOutAnotherPast(t *testing.T) {
 	root, err := writer.OpenFS(dir)
 	require.NoError(t, err)
 	defer root.Close()
-	_, err = history.Write(root, history.Manifest{Session: id.String(), Epoch: 7, Seq: 8}, state, metrics)
+	_, err = history.Write(root, history.Manifest{Session: id.String(), Epoch: 7, Seq: 8}, state, metrics, codec.Options{})
 	require.NoError(t, err)
 	r, err := store.Recover(t.Context(), id.String(), repair.LatestCheckpoint, true)
 	require.NoError(t, err)
@@ -212,7 +213,7 @@ func TestSnapshotOfAnotherPastIsNoLoss(t *testing.T) {
 		want  error
 	}{{1, nil}, {2, lifecycle.ErrCorrupt}} {
 		mark := session.Mark{Epoch: c.epoch, Seq: 9}
-		_, err = history.Write(root, history.Manifest{Session: sess.ID().String(), Epoch: c.epoch, Seq: 9}, wire.EncodeState(st, mark), wire.EncodeMetrics(st, mark))
+		_, err = history.Write(root, history.Manifest{Session: sess.ID().String(), Epoch: c.epoch, Seq: 9}, wire.EncodeState(st, mark), wire.EncodeMetrics(st, mark), codec.Options{})
 		require.NoError(t, err)
 		_, _, err = store.Read(sess.ID())
 		require.ErrorIs(t, err, c.want)

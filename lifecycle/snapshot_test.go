@@ -12,6 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -158,7 +159,7 @@ func TestSnapshotThatTheRecordDoesNotName(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	mark := session.Mark{Epoch: all[0].Epoch, Seq: all[0].Seq}
-	_, err = history.Write(dir, all[0], wire.EncodeState(b.states[0], mark), wire.EncodeMetrics(b.states[0], mark))
+	_, err = history.Write(dir, all[0], wire.EncodeState(b.states[0], mark), wire.EncodeMetrics(b.states[0], mark), codec.Options{})
 	require.NoError(t, err)
 	_, _, err = b.store.Read(b.id)
 	require.ErrorIs(t, err, lifecycle.ErrCorrupt)

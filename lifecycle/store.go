@@ -23,6 +23,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
@@ -76,7 +77,10 @@ type Policy struct {
 	// oldest records of the State are dropped, so that at most half of it is left. Messages,
 	// events and attempts stay and do not count. 0 means no bound.
 	JournalBytes int64
-	Retention    int // number of retained snapshots of each kind; 0 means all. Those of iterations all stay
+	// Compression says how closed segments of the log, snapshots, outputs and objects of
+	// checkpoints are compressed. What is there is read however it is compressed.
+	Compression codec.Options
+	Retention   int // number of retained snapshots of each kind; 0 means all. Those of iterations all stay
 	// RewindPermitted lets Open finish an interrupted rewind even if the system does not
 	// allow every change. It logs those that are not allowed, and leaves the files as they are.
 	RewindPermitted bool

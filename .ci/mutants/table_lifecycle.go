@@ -63,8 +63,8 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"commit: a snapshot is durable before its record", "lifecycle/history/history.go",
-		"return m, writer.ReplaceFile(dir, m.ID().Name(), packed, 0o600)",
-		"f, err := dir.OpenFile(m.ID().Name(), 0x41|0x200, 0o600)\n\tif err != nil {\n\t\treturn m, err\n\t}\n\t_, _ = f.WriteAt(packed, 0)\n\treturn m, f.Close()",
+		"return m, writer.ReplaceFile(dir, m.File(), packed, 0o600)",
+		"f, err := dir.OpenFile(m.File(), 0x41|0x200, 0o600)\n\tif err != nil {\n\t\treturn m, err\n\t}\n\t_, _ = f.WriteAt(packed, 0)\n\treturn m, f.Close()",
 		"./lifecycle", "TestPowerCutAnywhere/snapshot/ext4",
 	},
 	{

@@ -317,8 +317,8 @@ var ofLog = []mutant{
 	},
 	{
 		"compress: the checksum of a frame", "writer/journal/packed.go",
-		"if err == nil && envelope.Sum(u.frame.Bytes()[zeros:]) == crc {",
-		"if err == nil && envelope.Sum(u.frame.Bytes()[zeros:])|crc > 0 {",
+		"if err == nil && envelope.Sum(u.frame.Bytes()[between:]) == crc {",
+		"if err == nil && envelope.Sum(u.frame.Bytes()[between:])|crc > 0 {",
 		"./writer/journal", "TestEveryByteOfAPackedSegment",
 	},
 	{
@@ -332,6 +332,60 @@ var ofLog = []mutant{
 		" || size > maxRatio*all {",
 		" || size > maxContent*all {",
 		"./writer/journal", "TestForeignPackedSegment",
+	},
+	{
+		"compress: a packed segment that is rewritten keeps its name", "writer/journal/closed.go",
+		"\t\te = e.In(was.codec)\n",
+		"",
+		"./writer/journal", "TestDropKeepsTheCodecOfAName",
+	},
+	{
+		"compress: a file that is replaced is durable before the list", "writer/journal/closed.go",
+		"if err == nil && was.packed() {",
+		"if false {",
+		"./writer/journal", "TestDropKeepsTheCodecOfAName",
+	},
+	{
+		"compress: a frame has the size that its mark says", "writer/codec/frame.go",
+		"n > 0 || end != io.EOF {",
+		"n > 1 && end != nil {",
+		"./writer/codec", "TestRoundTrips",
+	},
+	{
+		"codec: what comes of a file follows its size", "writer/codec/file.go",
+		"size > limit {",
+		"size > limit && false {",
+		"./writer/codec", "TestBombs",
+	},
+	{
+		"codec: what is written can be read", "writer/codec/file.go",
+		"f.size > decoded(f.at)",
+		"f.size > decoded(f.at) && false",
+		"./writer/codec", "TestRoundTrips",
+	},
+	{
+		"codec: no more comes of a file than its head says", "writer/codec/file.go",
+		"\tcase int64(n) > r.left:\n\t\treturn 0, fmt.Errorf(\"%w: there is more in it than its head says\", envelope.ErrCorrupt)\n",
+		"",
+		"./writer/codec", "TestBombs",
+	},
+	{
+		"codec: a file that is cut off is damaged", "writer/codec/file.go",
+		"case err == io.EOF && int64(n) < r.left:",
+		"case err == io.EOF && int64(n) < r.left && false:",
+		"./writer/codec", "TestDamagedFiles",
+	},
+	{
+		"codec: an error of reading is no damage", "writer/codec/stream.go",
+		"\tcase r.from.err != nil:\n\t\treturn n, r.from.err\n",
+		"",
+		"./writer/codec", "TestAnErrorOfReadingIsNoDamage",
+	},
+	{
+		"history: what gets no smaller stays as it is", "lifecycle/history/compress.go",
+		"n == 0 || n >= size {",
+		"n == 0 {",
+		"./lifecycle/history", "TestNoSmaller",
 	},
 	{
 		"compress: nobody else has the session before it has its name", "writer/journal/closed.go",

@@ -157,7 +157,7 @@ func changesText(r record.Record) (lines []string) {
 				lines = append(lines, what)
 			}
 		}
-		lines = append(lines, "the whole state is in "+history.ID{Epoch: r.Epoch, Seq: r.Seq}.Name())
+		lines = append(lines, "the whole state is in "+history.ID{Epoch: r.Epoch, Seq: r.Seq}.Stem())
 	}
 	return lines
 }

@@ -70,6 +70,6 @@ func TestLogTellsOfAWholeState(t *testing.T) {
 		record.OpTaskCreated: 4000, record.OpDependencyAdded: 2, record.OpPhaseChanged: 1, record.OpIterationsAdded: 1, record.OpModified: 1, record.OpChildrenChanged: 3,
 	}
 	require.Equal(t, []string{
-		"2 tasks: dependency added", "iterations added", "phase changed", "4000 tasks: task created", "the whole state is in history/2-7.json.zst",
+		"2 tasks: dependency added", "iterations added", "phase changed", "4000 tasks: task created", "the whole state is in history/2-7.json",
 	}, changesText(record.Record{Epoch: 2, Seq: 7, Snapshot: &record.SnapshotRef{Counts: counts}}))
 }

@@ -112,12 +112,12 @@ func (z *frozen) holdSnapshots() error {
 	for _, id := range all {
 		m, err := history.ReadManifest(z.FS, id)
 		if err == nil && m.Reason == history.Large {
-			err = z.hold(id.Name())
+			err = z.hold(history.File(z.FS, id))
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was removed, as its turn came
 		}
-		z.snapshots[id.Name()] = true // one that is damaged as well: the log says whether it matters
+		z.snapshots[history.File(z.FS, id)] = true // one that is damaged as well: the log says whether it matters
 	}
 	return nil
 }

@@ -79,8 +79,8 @@ func parseEntry(name string) (k kind, of, file string) {
 var (
 	topFiles = regexp.MustCompile(`^(segments|(state|metrics|meta|recovery)\.json|(messages|transcript)\.jsonl)$`)
 	below    = map[string]*regexp.Regexp{
-		history.Dir: regexp.MustCompile(`^[1-9][0-9]{0,18}-[1-9][0-9]{0,18}\.json\.zst$`),
-		output.Dir:  regexp.MustCompile(`^[0-9]{6,9}(-[0-9]{1,4})?(\.json|\.log|\.raw|\.prompt\.md)(\.[0-9]{1,18})?$`),
+		history.Dir: regexp.MustCompile(`^[1-9][0-9]{0,18}-[1-9][0-9]{0,18}\.json(\.zst|\.gz)?$`),
+		output.Dir:  regexp.MustCompile(`^[0-9]{6,9}(-[0-9]{1,4})?(\.json|\.log|\.raw|\.prompt\.md)(\.[0-9]{1,18})?(\.zst|\.gz)?$`),
 	}
 	inherited = regexp.MustCompile(`^inherited/[1-9][0-9]{0,3}$`)
 )

@@ -35,8 +35,8 @@ func TestNames(t *testing.T) {
 	}
 	for _, file := range []string{
 		"", ".", "..", ".lock", ".child", "pause-request", "wake-request", "files", "cursors/a.json", ".tmp-state.json-x", "state.json.aside-2026",
-		"journal-01-1.jsonl", "journal-1-1.jsonl.gz", "inherited/0/segments", "inherited/1/state.json", "inherited/1/../segments", "inherited/segments",
-		"history/0-1.json.zst", "history/1-1.json", "history/../state.json", "output/1.log", "output/000001.txt", "output/../state.json", "state.json/x", "STATE.json",
+		"journal-01-1.jsonl", "journal-1-1.jsonl.xz", "inherited/0/segments", "inherited/1/state.json", "inherited/1/../segments", "inherited/segments",
+		"history/0-1.json.zst", "history/1-1.json.xz", "history/../state.json", "output/1.log", "output/000001.txt", "output/../state.json", "state.json/x", "STATE.json",
 	} {
 		rows = append(rows, row{name: sessionEntry(id, file)})
 	}

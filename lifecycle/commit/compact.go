@@ -1,10 +1,6 @@
 package commit
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/history"
@@ -165,8 +161,8 @@ func (c *Committer) dropSnapshots(all []journal.Segment) error {
 		if id.Seq >= begin {
 			continue
 		}
-		if err := c.dir.Remove(id.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("drop snapshot %s: %w", id, err)
+		if err := history.Remove(c.dir, id); err != nil {
+			return err
 		}
 	}
 	return nil

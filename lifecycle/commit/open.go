@@ -17,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
@@ -25,13 +26,15 @@ type Options struct {
 	Logger zerolog.Logger // of the session
 	Now    func() time.Time
 	Owner  writer.Owner // the record in the lease
-	// Interval, Iterations, Retention and JournalBytes are those of the store's policy.
+	// Interval, Iterations, Retention, JournalBytes and Compression are those of the store's
+	// policy.
 	Interval     int
 	Iterations   bool
 	Retention    int
 	JournalBytes int64
-	MaxRecord    int   // in bytes; a larger change becomes a snapshot in history/, which the record names
-	Segment      int64 // size in bytes after which a new segment begins
+	Compression  codec.Options // of closed segments and snapshots
+	MaxRecord    int           // in bytes; a larger change becomes a snapshot in history/, which the record names
+	Segment      int64         // size in bytes after which a new segment begins
 	Reserve      *Reserve
 	Place        Place
 }
@@ -164,6 +167,7 @@ func (c *Committer) fill(first First) (err error) {
 	if c.journal, err = journal.Create(c.dir, c.id.String()); err != nil {
 		return err
 	}
+	c.journal.Compression = c.opts.Compression
 	c.event, c.pub = first.Event, publisher{copies: [2]copied{{known: true}, {known: true}}}
 	if first.Share != nil {
 		if c.at, err = first.Share(c.path); err != nil {
@@ -210,6 +214,7 @@ func open(held *Held, event record.Event, opts Options, mark *atomic.Pointer[ses
 	if c.journal, err = journal.Open(c.dir, id.String(), ld.Log); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
+	c.journal.Compression = opts.Compression
 	c.base, c.at = cmp.Or(ld.Unedited, ld.State), ld.At
 	c.whole = ld.Broken()
 	c.pub.state = shown{seq: ld.Named[0].Seq, named: ld.Named[0]}

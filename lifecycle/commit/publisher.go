@@ -257,5 +257,5 @@ func (p *publisher) note(log *journal.Writer) error {
 
 // nameOf returns the name of a snapshot for a note.
 func nameOf(m history.Manifest) journal.Named {
-	return journal.Named{File: m.ID().Name(), Epoch: m.Epoch, Seq: m.Seq, SHA256: m.SHA256}
+	return journal.Named{File: m.File(), Epoch: m.Epoch, Seq: m.Seq, SHA256: m.SHA256}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 )
 
 // A snapshot is a State that is to be written to history/.
@@ -15,6 +16,7 @@ type snapshot struct {
 	st *session.State
 	at session.Mark
 	m  history.Manifest
+	by codec.Options
 }
 
 func (c *Committer) snapshot(st *session.State, at session.Mark, when time.Time, why history.Reason) snapshot {
@@ -26,11 +28,11 @@ func (c *Committer) snapshot(st *session.State, at session.Mark, when time.Time,
 	return snapshot{st, at, history.Manifest{
 		Session: c.id.String(), Epoch: at.Epoch, Seq: at.Seq, At: when, Reason: why,
 		Tasks: history.Tasks{Total: p.Total, Completed: p.Done, Active: active}, Iterations: st.NumIterations(),
-	}}
+	}, c.opts.Compression}
 }
 
 func (s snapshot) write(dir writer.FS) (history.Manifest, error) {
-	return history.Write(dir, s.m, wire.EncodeState(s.st, s.at), wire.EncodeMetrics(s.st, s.at))
+	return history.Write(dir, s.m, wire.EncodeState(s.st, s.at), wire.EncodeMetrics(s.st, s.at), s.by)
 }
 
 // remember gives the State of a batch to the publisher if a snapshot of it is due. Until a

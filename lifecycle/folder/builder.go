@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/history"
@@ -68,7 +69,7 @@ func (b *Builder) Read(p *Files) (err error) {
 	}
 	named := b.namedByRecords(all)
 	for _, m := range all {
-		from := Base{Name: history.Path(b.Dir, m.ID()), At: session.Mark{Epoch: m.Epoch, Seq: m.Seq}, Load: func() (*wire.Replay, error) {
+		from := Base{Name: filepath.Join(b.Dir.Name(), m.File()), At: session.Mark{Epoch: m.Epoch, Seq: m.Seq}, Load: func() (*wire.Replay, error) {
 			state, metrics, err := history.Read(b.Dir, m.ID(), m.SHA256)
 			r := &wire.Replay{}
 			return r, cmp.Or(err, r.Load(state, metrics))

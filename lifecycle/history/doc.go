@@ -1,6 +1,6 @@
 // Package history stores snapshots: whole States of a session, by which an earlier one is
 // found without replaying the log from its begin. A snapshot is a file, named by the epoch
-// and the number of the record that it is of and compressed with zstd. It holds three
+// and the number of the record that it is of, and compressed as the suffix says. It holds three
 // lines: a [Manifest], and the contents of state.json and metrics.json.
 //
 // # Concurrency

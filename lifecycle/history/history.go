@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/envelope"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -67,6 +68,8 @@ type Manifest struct {
 	NewIterations int    `json:"newIterations,omitempty"`
 	Bytes         int64  `json:"bytes"`  // of the two files, before compression
 	SHA256        string `json:"sha256"` // of the two files, in hex
+
+	codec codec.Codec
 }
 
 // Tasks are the counts of a State.
@@ -91,26 +94,71 @@ func (m Manifest) Durable() uint64 {
 	return m.Seq
 }
 
-// Name is the path of a snapshot below the session's folder.
-func (id ID) Name() string { return fmt.Sprintf("%s/%d-%d.json.zst", Dir, id.Epoch, id.Seq) }
+// File is the path of the snapshot's file below the session's folder.
+func (m Manifest) File() string { return m.ID().file(m.codec) }
+
+// Stem is the path of a snapshot's file without the suffix that says how it is compressed.
+func (id ID) Stem() string { return fmt.Sprintf("%s/%d-%d.json", Dir, id.Epoch, id.Seq) }
+
+func (id ID) file(c codec.Codec) string { return id.Stem() + c.Suffix() }
 
 func (id ID) String() string { return fmt.Sprintf("%d of epoch %d", id.Seq, id.Epoch) }
 
 func parseName(file string) (id ID, ok bool) {
-	both, _ := strings.CutSuffix(file, ".json.zst")
+	plain, c := codec.Cut(file)
+	both, _ := strings.CutSuffix(plain, ".json")
 	epoch, seq, _ := strings.Cut(both, "-")
 	var err1, err2 error
 	id.Epoch, err1 = strconv.ParseUint(epoch, 10, 63)
 	id.Seq, err2 = strconv.ParseUint(seq, 10, 63)
-	return id, err1 == nil && err2 == nil && id.Name() == Dir+"/"+file
+	return id, err1 == nil && err2 == nil && id.file(c) == Dir+"/"+file
+}
+
+// codecs are how a snapshot may be compressed, the usual one first.
+var codecs = []codec.Codec{codec.Zstd, codec.Gzip, codec.None}
+
+// File is the path of a snapshot below the session's folder, however it is compressed.
+func File(dir writer.FS, id ID) string {
+	for _, c := range codecs {
+		if _, err := dir.Lstat(id.file(c)); err == nil {
+			return id.file(c)
+		}
+	}
+	return id.file(codecs[0])
 }
 
 // Path is where a snapshot lies, for messages.
-func Path(dir writer.FS, id ID) string { return filepath.Join(dir.Name(), id.Name()) }
+func Path(dir writer.FS, id ID) string { return filepath.Join(dir.Name(), File(dir, id)) }
+
+// open opens a snapshot, however it is compressed.
+func open(dir writer.FS, id ID) (f writer.File, size int64, c codec.Codec, err error) {
+	for _, c = range codecs {
+		var info fs.FileInfo
+		f, info, err = writer.OpenRegular(dir, "read snapshot", id.file(c), os.O_RDONLY)
+		if err == nil {
+			return f, info.Size(), c, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return nil, 0, c, err
+}
+
+// Remove drops a snapshot; one that is not there is no error. Only the holder of the
+// session's lease may call it.
+func Remove(dir writer.FS, id ID) error {
+	for _, c := range codecs {
+		if err := dir.Remove(id.file(c)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return writer.NewError("drop snapshot", filepath.Join(dir.Name(), id.file(c)), writer.NotCommitted, err)
+		}
+	}
+	return nil
+}
 
 // Write makes a snapshot durable and returns its manifest with Bytes and SHA256.
 // Only the holder of the session's lease may call it.
-func Write(dir writer.FS, m Manifest, state, metrics []byte) (Manifest, error) {
+func Write(dir writer.FS, m Manifest, state, metrics []byte, o codec.Options) (Manifest, error) {
 	if err := writer.MkdirDurable(dir, Dir); err != nil {
 		return m, err
 	}
@@ -122,11 +170,12 @@ func Write(dir writer.FS, m Manifest, state, metrics []byte) (Manifest, error) {
 	if err != nil {
 		return m, fmt.Errorf("encode manifest of snapshot %s: %w", m.ID(), err)
 	}
-	packed, err := pack(append(first, '\n'), state, metrics)
+	packed, c, err := pack(o.Encoder(), append(first, '\n'), state, metrics)
 	if err != nil {
 		return m, fmt.Errorf("compress snapshot %s: %w", m.ID(), err)
 	}
-	return m, writer.ReplaceFile(dir, m.ID().Name(), packed, 0o600)
+	m.codec = c
+	return m, writer.ReplaceFile(dir, m.File(), packed, 0o600)
 }
 
 // Read returns the contents of state.json and metrics.json of a record. sum is
@@ -134,27 +183,25 @@ func Write(dir writer.FS, m Manifest, state, metrics []byte) (Manifest, error) {
 // corrupt when the content is another, and when it is larger than its file allows: it
 // takes 32 times the memory of the file, and 256 KiB, before that is seen.
 func Read(dir writer.FS, id ID, sum string) (state, metrics []byte, err error) {
-	f, info, err := writer.OpenRegular(dir, "read snapshot", id.Name(), os.O_RDONLY)
+	f, size, c, err := open(dir, id)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	state, metrics, err = unpack(f, info.Size(), id, sum)
+	state, metrics, err = unpack(c, f, size, id, sum)
 	if err != nil {
 		return nil, nil, &writer.Error{Op: "read snapshot", Path: Path(dir, id), Class: writer.ClassCorrupt, Err: err}
 	}
 	return state, metrics, nil
 }
 
-func unpack(packed io.Reader, size int64, id ID, sum string) (state, metrics []byte, err error) {
+func unpack(c codec.Codec, packed io.Reader, size int64, id ID, sum string) (state, metrics []byte, err error) {
 	if size > maxBytes {
 		return nil, nil, fmt.Errorf("it has %d bytes, more than the %d that are read", size, maxBytes)
 	}
-	err = decompress(io.LimitReader(packed, size), func(in *bufio.Reader) error {
-		state, metrics, err = content(in, size, id, sum)
-		return err
-	})
-	return state, metrics, err
+	in := codec.NewReader(c, io.LimitReader(packed, size))
+	defer in.Close()
+	return content(bufio.NewReader(in), size, id, sum)
 }
 
 // content is what comes of a file of so many bytes.
@@ -222,16 +269,15 @@ func decodeManifest(line []byte, id ID) (Manifest, error) {
 
 // ReadManifest reads a snapshot's first line.
 func ReadManifest(dir writer.FS, id ID) (Manifest, error) {
-	f, _, err := writer.OpenRegular(dir, "read snapshot", id.Name(), os.O_RDONLY)
+	f, _, c, err := open(dir, id)
 	if err != nil {
 		return Manifest{}, err
 	}
 	defer f.Close()
-	var m Manifest
-	err = decompress(io.LimitReader(f, maxHead), func(in *bufio.Reader) error {
-		m, err = readManifest(in, id)
-		return err
-	})
+	in := codec.NewReader(c, io.LimitReader(f, maxHead))
+	defer in.Close()
+	m, err := readManifest(bufio.NewReader(in), id)
+	m.codec = c
 	return m, err
 }
 
@@ -272,7 +318,7 @@ func IDs(dir writer.FS) (ids []ID, err error) {
 		}
 	}
 	slices.SortFunc(ids, func(a, b ID) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Epoch, b.Epoch)) })
-	return ids, nil
+	return slices.Compact(ids), nil
 }
 
 // Prune drops the oldest snapshots of each reason beyond n; 0 drops none. Those of
@@ -294,8 +340,8 @@ func Prune(dir writer.FS, n int) error {
 		if count[m.Reason]++; count[m.Reason] <= n {
 			continue
 		}
-		if err := dir.Remove(m.ID().Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return writer.NewError("drop snapshot", Path(dir, m.ID()), writer.NotCommitted, err)
+		if err := Remove(dir, m.ID()); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 )
 
 // A State of which a lot comes of few bytes is written so that it can be read.
@@ -19,46 +20,75 @@ func TestRatio(t *testing.T) {
 	require.NoError(t, err)
 	defer dir.Close()
 	state, metrics := []byte(strings.Repeat("x", 4*free)+"\n"), []byte("{}\n")
-	m, err := Write(dir, Manifest{Epoch: 1, Seq: 2}, state, metrics)
+	for i, how := range []string{"zstd", "gzip", "none"} {
+		m, err := Write(dir, Manifest{Epoch: 1, Seq: uint64(i + 2)}, state, metrics, codec.Options{Codec: how})
+		require.NoError(t, err)
+		require.Equal(t, "history/1-"+[]string{"2.json.zst", "3.json.gz", "4.json"}[i], m.File())
+		info, err := dir.Lstat(m.File())
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, decoded(info.Size()), m.Bytes)
+		require.Equal(t, how != "none", info.Size() < 1<<20, "it is compressed nevertheless")
+		s, n, err := Read(dir, m.ID(), m.SHA256)
+		require.NoError(t, err)
+		require.Equal(t, state, s)
+		require.Equal(t, metrics, n)
+		got, err := ReadManifest(dir, m.ID())
+		require.NoError(t, err)
+		require.Equal(t, m.SHA256, got.SHA256)
+		require.Equal(t, m.File(), got.File())
+		require.Equal(t, m.File(), File(dir, m.ID()))
+	}
+	ids, err := IDs(dir)
 	require.NoError(t, err)
-	info, err := dir.Lstat(m.ID().Name())
+	require.Equal(t, []ID{{1, 2}, {1, 3}, {1, 4}}, ids)
+	for _, id := range ids {
+		require.NoError(t, Remove(dir, id))
+	}
+	left, err := dir.ReadDir(Dir)
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, decoded(info.Size()), m.Bytes)
-	require.Less(t, info.Size(), int64(1<<20), "it is compressed nevertheless")
-	s, n, err := Read(dir, m.ID(), m.SHA256)
+	require.Empty(t, left)
+}
+
+// What gets no smaller stays as it is.
+func TestNoSmaller(t *testing.T) {
+	t.Parallel()
+	data, c, err := pack(codec.Options{}.Encoder(), []byte("{}\n"), []byte("{}\n"))
 	require.NoError(t, err)
-	require.Equal(t, state, s)
-	require.Equal(t, metrics, n)
-	got, err := ReadManifest(dir, m.ID())
-	require.NoError(t, err)
-	require.Equal(t, m.SHA256, got.SHA256)
+	require.Equal(t, codec.None, c)
+	require.Equal(t, "{}\n{}\n", string(data))
 }
 
 // What is beyond a bound is refused before memory is taken for it.
 func TestRefused(t *testing.T) {
 	t.Parallel()
+	for _, how := range []string{"zstd", "gzip"} {
+		refused(t, codec.Options{Codec: how}.Encoder())
+	}
+}
+
+func refused(t *testing.T, e codec.Encoder) {
 	whole := func(bytes int, active string) []byte {
 		content := strings.Repeat(" ", bytes)
 		var out strings.Builder
 		fmt.Fprintf(&out, `{"schemaVersion":1,"epoch":1,"seq":2,"bytes":%d,"sha256":"%x","tasks":{"active":[%s]}}`+"\n%s",
 			bytes, sha256.Sum256([]byte(content)), active, content)
-		data, err := pack([]byte(out.String()))
+		data, _, err := pack(e, []byte(out.String()))
 		require.NoError(t, err)
-		return bytesBefore(data)
+		return bytesBefore(e.Codec, data)
 	}
 	for want, data := range map[string][]byte{
 		"more than the":   whole(8<<20, ""),
 		"of a manifest":   whole(1, `"`+strings.Repeat("x", 1<<20)+`"`),
 		"names more than": whole(1, strings.Repeat(`"",`, 20)+`""`),
 	} {
-		_, _, err := unpack(bytes.NewReader(data), int64(len(data)), ID{1, 2}, "")
+		_, _, err := unpack(e.Codec, bytes.NewReader(data), int64(len(data)), ID{1, 2}, "")
 		require.ErrorContains(t, err, want)
 	}
 }
 
-// bytesBefore is a file without the frame that Write puts behind what compresses too well.
-func bytesBefore(data []byte) []byte {
-	if i := bytes.LastIndex(data, []byte{0x50, 0x2a, 0x4d, 0x18}); i >= 0 {
+// bytesBefore is a file without what Write puts behind what compresses too well.
+func bytesBefore(c codec.Codec, data []byte) []byte {
+	if i := bytes.Index(data, c.LeadMark()); i >= 0 {
 		return data[:i]
 	}
 	return data
@@ -70,19 +100,21 @@ func FuzzUnpack(f *testing.F) {
 		return fmt.Appendf(nil, `{"schemaVersion":1,"epoch":1,"seq":2,"bytes":%d,"sha256":"%x"}`+"\n", len(content), sha256.Sum256([]byte(content)))
 	}
 	for _, content := range []string{"", "{}\n{}\n", strings.Repeat(" ", 1<<20) + "\n"} {
-		data, err := pack(line(content), []byte(content))
+		data, _, err := pack(codec.Options{}.Encoder(), line(content), []byte(content))
 		require.NoError(f, err)
 		f.Add(data)
 		f.Add(append(data, data...))
 		f.Add(data[:len(data)/2])
 	}
-	bomb, err := pack(bytes.Repeat([]byte(" "), 64<<20))
+	bomb, _, err := pack(codec.Options{}.Encoder(), bytes.Repeat([]byte(" "), 64<<20))
 	require.NoError(f, err)
-	f.Add(bytesBefore(bomb))
+	f.Add(bytesBefore(codec.Zstd, bomb))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		state, metrics, err := unpack(bytes.NewReader(data), int64(len(data)), ID{1, 2}, "")
-		if err == nil {
-			require.LessOrEqual(t, int64(len(state)+len(metrics)), decoded(int64(len(data))))
+		for _, c := range codec.All {
+			state, metrics, err := unpack(c, bytes.NewReader(data), int64(len(data)), ID{1, 2}, "")
+			if err == nil {
+				require.LessOrEqual(t, int64(len(state)+len(metrics)), decoded(int64(len(data))))
+			}
 		}
 	})
 }
@@ -99,10 +131,10 @@ func TestListAndPrune(t *testing.T) {
 	require.Empty(t, all)
 	require.Empty(t, unread)
 	for i, reason := range []Reason{Large, Interval, Phase, Interval, Iteration, Interval} {
-		_, err := Write(dir, Manifest{Epoch: uint64(6 - i), Seq: uint64(i + 1), Reason: reason}, []byte("{}\n"), []byte("{}\n"))
+		_, err := Write(dir, Manifest{Epoch: uint64(6 - i), Seq: uint64(i + 1), Reason: reason}, []byte("{}\n"), []byte("{}\n"), codec.Options{})
 		require.NoError(t, err)
 	}
-	require.NoError(t, writer.ReplaceFile(dir, ID{1, 9}.Name(), []byte("x"), 0o600))
+	require.NoError(t, writer.ReplaceFile(dir, Dir+"/1-9.json.zst", []byte("x"), 0o600))
 	require.NoError(t, writer.ReplaceFile(dir, Dir+"/notes", []byte("x"), 0o600))
 	require.NoError(t, Prune(dir, 0))
 	seqs := func() (seqs []uint64) {

@@ -8,6 +8,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/commit"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/process"
@@ -19,7 +20,7 @@ const ChildFile = ".child"
 // leftovers returns texts about what a crash left in a session's folder: temporary files, and
 // the lease of a dead process. The session must not be held.
 func leftovers(dir writer.FS, ld *folder.Contents) (all []string) {
-	for _, sub := range []string{".", history.Dir} {
+	for _, sub := range []string{".", history.Dir, output.Dir} {
 		temps, err := writer.Temps(dir, sub)
 		if err != nil {
 			continue // there is no such folder

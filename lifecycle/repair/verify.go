@@ -261,7 +261,7 @@ func (r *Report) history(dir writer.FS) {
 		}
 	}
 	for _, u := range unread {
-		r.Faults = append(r.Faults, Fault{File: u.ID.Name(), Seq: u.ID.Seq, Kind: "damaged", Problem: u.Err.Error()})
+		r.Faults = append(r.Faults, Fault{File: history.File(dir, u.ID), Seq: u.ID.Seq, Kind: "damaged", Problem: u.Err.Error()})
 		r.worse(HistoryDamaged)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 )
 
 // A Segment is a file of a journal with what is known of it before it is read.
@@ -141,7 +142,7 @@ func (w *Writer) Pack(limit int64, holds func() error) (done bool, err error) {
 	all, err := w.Segments(holds)
 	from := 0 // the run begins here
 	for to := 1; to < len(all) && err == nil; to++ {
-		if all[to-1].name.packed {
+		if all[to-1].name.packed() {
 			from = to
 		}
 		for i := from; i < to && packs(all[from:to], limit); i++ {
@@ -227,14 +228,24 @@ func (w *Writer) rewrite(all []Segment, keep func(line []byte) ([]byte, error), 
 	h, next := all[last-1].header, all[last].header
 	h = header{Session: w.session, Epoch: h.Epoch, Segment: h.Segment, After: all[0].header.After, State: all[0].header.State,
 		Upto: next.After.Seq, UptoState: next.State, Reduced: keep != nil, Packed: true}
+	e, was := w.Compression.Framer(), all[last-1].name
+	if was.packed() { // the rename replaces it, so the name stays
+		e = e.In(was.codec)
+	}
+	if e.Codec != codec.Zstd {
+		h.Codec = e.Codec
+	}
 	n := h.name()
 	temp := writer.TempName(n.String())
-	err := w.writePacked(temp, &h, all, keep)
+	err := w.writePacked(temp, e, &h, all, keep)
 	if err == nil {
 		err = holds()
 	}
 	if err == nil {
 		err = writer.Retry(func() error { return w.dir.Rename(temp, n.String()) })
+	}
+	if err == nil && was.packed() { // else the list could be durable and say of the old file what is in the new one
+		err = w.dir.SyncDir(".")
 	}
 	if err != nil {
 		_ = w.dir.Remove(temp)
@@ -245,7 +256,7 @@ func (w *Writer) rewrite(all []Segment, keep func(line []byte) ([]byte, error), 
 
 // writePacked writes the compressed segment to temp and syncs it, but not the folder. It
 // sets h.Copied.
-func (w *Writer) writePacked(temp string, h *header, all []Segment, keep func(line []byte) ([]byte, error)) (err error) {
+func (w *Writer) writePacked(temp string, e codec.Encoder, h *header, all []Segment, keep func(line []byte) ([]byte, error)) (err error) {
 	var f writer.File
 	err = writer.Retry(func() (err error) {
 		f, err = w.dir.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -255,7 +266,7 @@ func (w *Writer) writePacked(temp string, h *header, all []Segment, keep func(li
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	p := &packer{to: f, off: headSpace}
+	p := &packer{to: f, by: e, off: headSpace}
 	var buf []byte
 	for i, s := range all[:len(all)-1] {
 		refs, whole, _, err := w.take(s, all[i+1], keep == nil)
@@ -288,7 +299,7 @@ func (w *Writer) writePacked(temp string, h *header, all []Segment, keep func(li
 	if err != nil {
 		return err
 	}
-	head := pair(line, headSpace)
+	head := pair(e, line, headSpace)
 	if len(head) > headSpace {
 		return fmt.Errorf("a first line of %d bytes", len(line))
 	}

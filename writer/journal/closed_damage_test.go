@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 	"github.com/lopen-dev/lopen/writer/envelope"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -26,12 +27,13 @@ import (
 // records of one frame are lost, and the faults report them.
 func TestEveryByteOfAPackedSegment(t *testing.T) {
 	t.Parallel()
-	for _, drop := range []bool{false, true} {
-		t.Run(fmt.Sprintf("drop=%v", drop), func(t *testing.T) {
+	for i := range 4 {
+		drop, how := i%2 == 1, []codec.Codec{codec.Zstd, codec.Gzip}[i/2]
+		t.Run(fmt.Sprintf("drop=%v %s", drop, how), func(t *testing.T) {
 			t.Parallel()
 			dir := crashfs.New(crashfs.Ext4).FS()
 			p := newPast(t, dir)
-			p.w.Limit = 1 << 20
+			p.w.Limit, p.w.Compression.Codec = 1<<20, string(how)
 			rng := rand.New(rand.NewPCG(1, 1))
 			for i := range 30 {
 				text := ""
@@ -50,10 +52,10 @@ func TestEveryByteOfAPackedSegment(t *testing.T) {
 			}
 			want, log := linesOf(t, dir)
 			require.Empty(t, log.Faults)
-			const file = "journal-1-1.jsonl.zst"
+			file := "journal-1-1.jsonl" + how.Suffix()
 			data, err := writer.ReadFile(dir, file, 1<<20)
 			require.NoError(t, err)
-			frames := bytes.Count(data, []byte{0x5b, 0x2a, 0x4d, 0x18})
+			frames := bytes.Count(data, how.LeadMark())
 			f, err := dir.OpenFile(file, os.O_RDWR, 0)
 			require.NoError(t, err)
 			zeros := 0
@@ -135,10 +137,26 @@ func TestForeignPackedSegment(t *testing.T) {
 		return append(binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, crc32.MakeTable(crc32.Castagnoli))), frame...)
 	}
 	zeros := make([]byte, 16<<20)
+	gzips := codec.Options{Codec: "gzip"}.Encoder()
+	var bomb bytes.Buffer
+	w := gzips.Writer(&bomb)
+	_, _ = w.Write(zeros)
+	require.NoError(t, w.Close())
+	member := func(size int) []byte { // a pair of gzip
+		out := gzips.Codec.Lead(16)
+		for _, n := range []uint32{uint32(bomb.Len()), uint32(size), envelope.Sum(bomb.Bytes())} {
+			out = binary.LittleEndian.AppendUint32(out, n)
+		}
+		return slices.Concat(envelope.LittleEndian.Append(out), gzips.Codec.Tail(), bomb.Bytes())
+	}
 	for name, data := range map[string][]byte{
-		"bombs":               bytes.Repeat(pair(zeros, len(zeros)), 1000),
-		"bombs that say less": bytes.Repeat(pair(zeros, 100), 1000),
-		"marks alone":         bytes.Repeat(pair(nil, 0), 100_000),
+		"bombs.gz":               bytes.Repeat(member(len(zeros)), 50),
+		"bombs that say less.gz": bytes.Repeat(member(100), 50),
+		"no marks.gz":            bytes.Repeat(gzips.Codec.LeadMark(), 1<<17),
+		"zeros.gz":               make([]byte, 1<<20),
+		"bombs":                  bytes.Repeat(pair(zeros, len(zeros)), 1000),
+		"bombs that say less":    bytes.Repeat(pair(zeros, 100), 1000),
+		"marks alone":            bytes.Repeat(pair(nil, 0), 100_000),
 		"marks of frames that are not there": bytes.Repeat(func() []byte {
 			mark := pair(nil, 0)[:24]
 			binary.LittleEndian.PutUint32(mark[8:], 20<<20)
@@ -150,7 +168,11 @@ func TestForeignPackedSegment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := crashfs.New(crashfs.Ext4).FS()
 			newPast(t, dir).work(1)
-			require.NoError(t, writer.ReplaceFile(dir, "journal-1-1.jsonl.zst", data, 0o600))
+			suffix := codec.Zstd.Suffix()
+			if strings.HasSuffix(name, codec.Gzip.Suffix()) {
+				suffix = codec.Gzip.Suffix()
+			}
+			require.NoError(t, writer.ReplaceFile(dir, "journal-1-1.jsonl"+suffix, data, 0o600))
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			log, err := journal.Read(dir, 0, true)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
@@ -26,6 +27,7 @@ func held() error { return nil }
 // A past is a journal that is written in several epochs.
 type past struct {
 	t     require.TestingT
+	how   codec.Options // of packAll
 	dir   writer.FS
 	w     *journal.Writer
 	n     int
@@ -65,6 +67,7 @@ func (p *past) resume() {
 }
 
 func (p *past) packAll() {
+	p.w.Compression = p.how
 	for done := true; done; {
 		var err error
 		done, err = p.w.Pack(smallSegment, held)
@@ -147,8 +150,18 @@ func pastOf(t require.TestingT, dir writer.FS) *past {
 
 func TestPackedSegmentsHoldTheSame(t *testing.T) {
 	t.Parallel()
+	for how, suffix := range map[string]string{"": ".zst", "zstd": ".zst", "gzip": ".gz", "none": ".gz"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			packedSegmentsHoldTheSame(t, codec.Options{Codec: how}, suffix)
+		})
+	}
+}
+
+func packedSegmentsHoldTheSame(t *testing.T, how codec.Options, suffix string) {
 	disk := crashfs.New(crashfs.Ext4)
 	p := pastOf(t, disk.FS())
+	p.how = how
 	want, before := linesOf(t, p.dir)
 	require.Empty(t, before.Faults)
 	p.packAll()
@@ -164,7 +177,7 @@ func TestPackedSegmentsHoldTheSame(t *testing.T) {
 	plain, packed := 0, 0
 	for _, n := range segmentNames(t, p.dir) {
 		switch {
-		case strings.HasSuffix(n, ".zst"):
+		case strings.HasSuffix(n, suffix):
 			packed++
 		case journal.IsSegment(n):
 			plain++
@@ -230,6 +243,40 @@ func TestDroppedRecordsLeaveTheirEntries(t *testing.T) {
 	require.Empty(t, log.Faults)
 }
 
+// TestDropKeepsTheCodecOfAName drops records in the way that is not the one in which they were
+// compressed. The rename replaces the newest of the files: else two would have one number.
+func TestDropKeepsTheCodecOfAName(t *testing.T) {
+	t.Parallel()
+	for was, now := range map[string]string{"gzip": "zstd", "zstd": "none"} {
+		disk := crashfs.New(crashfs.Ext4)
+		p := pastOf(t, disk.FS())
+		p.how.Codec = was
+		p.packAll()
+		want, _ := linesOf(t, p.dir)
+		p.w.Compression.Codec = now
+		disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+			if op.N == 0 || op.Call == "write" {
+				return crashfs.Fault{}
+			}
+			for _, v := range disk.Variants(nil, 0) {
+				got, log := linesOf(t, disk.Crash(v).FS())
+				require.NoError(t, same(want, got, log.Begin()), "%s %s, %s", op.Call, op.Name, v.Name)
+				require.Empty(t, log.Faults, "%s %s, %s", op.Call, op.Name, v.Name)
+			}
+			return crashfs.Fault{}
+		})
+		require.NoError(t, p.drop(3))
+		disk.SetHook(nil)
+		seen := map[string]bool{}
+		for _, n := range segmentNames(t, p.dir) {
+			plain, c := codec.Cut(n)
+			require.False(t, seen[plain], n)
+			seen[plain] = true
+			require.NotEqual(t, now, string(c), n)
+		}
+	}
+}
+
 // TestPowerCutWhileSegmentsAreRewritten cuts the power before every call, in every variant,
 // and resumes from what is left.
 func TestPowerCutWhileSegmentsAreRewritten(t *testing.T) {
@@ -239,6 +286,12 @@ func TestPowerCutWhileSegmentsAreRewritten(t *testing.T) {
 			t.Parallel()
 			disk := crashfs.New(mode)
 			p := newPast(t, disk.FS())
+			// Who resumes after the cut compresses in another way than who was cut off.
+			how, other := codec.Options{}, codec.Options{Codec: "gzip"}
+			if mode == crashfs.XFS {
+				how, other = other, how
+			}
+			p.how = how
 			p.work(8)
 			p.resume()
 			p.work(2)
@@ -249,7 +302,7 @@ func TestPowerCutWhileSegmentsAreRewritten(t *testing.T) {
 			check := func(at string) {
 				for _, v := range disk.Variants(nil, 0) {
 					images++
-					left := &past{t: t, dir: disk.Crash(v).FS(), n: p.n}
+					left := &past{t: t, how: other, dir: disk.Crash(v).FS(), n: p.n}
 					look := func() {
 						got, log := linesOf(t, left.dir)
 						require.NoError(t, same(want, got, log.Begin()), "%s, %s", at, v.Name)
@@ -274,7 +327,7 @@ func TestPowerCutWhileSegmentsAreRewritten(t *testing.T) {
 					look()
 					seen := map[string]bool{}
 					for _, n := range segmentNames(t, left.dir) {
-						plain := strings.TrimSuffix(n, ".zst")
+						plain, _ := codec.Cut(n)
 						require.False(t, seen[plain], "%s, %s: %s is there twice", at, v.Name, plain)
 						seen[plain] = true
 					}
@@ -286,10 +339,12 @@ func TestPowerCutWhileSegmentsAreRewritten(t *testing.T) {
 				}
 				return crashfs.Fault{}
 			})
+			p.w.Compression = how
 			done, err := p.w.Pack(5*smallSegment, held)
 			require.NoError(t, err)
 			require.True(t, done, "several become one")
 			p.packAll()
+			p.w.Compression = other // the newest segment that Drop replaces keeps its name
 			require.NoError(t, p.drop(2))
 			disk.SetHook(nil)
 			check("at the end")

@@ -1,11 +1,13 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/envelope"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -63,6 +65,8 @@ type header struct {
 	// Packed says that the segment is compressed and replaces all segments before it whose
 	// After is not below its own.
 	Packed bool `json:"packed,omitempty"`
+	// Codec is how a packed segment is compressed; "" means zstd.
+	Codec codec.Codec `json:"codec,omitempty"`
 }
 
 // maxNumber bounds the numbers in headers and records, so that none wraps around.
@@ -86,7 +90,13 @@ func sealed(line []byte) string {
 }
 
 // name returns the name of the segment that the header belongs to.
-func (h header) name() name { return name{h.Epoch, h.Segment, h.Packed} }
+func (h header) name() name {
+	n := name{h.Epoch, h.Segment, h.Codec}
+	if h.Packed {
+		n.codec = cmp.Or(h.Codec, codec.Zstd)
+	}
+	return n
+}
 
 var errHeader = errors.New("the first line is no header of a segment")
 
@@ -100,6 +110,8 @@ func decodeHeader(line []byte) (h header, err error) {
 	case err != nil:
 		return header{}, errHeader
 	case h.Copied < 0 || h.Copied > maxNumber || max(h.Epoch, h.Segment, h.After.Epoch, h.After.Seq, h.State, h.Upto, h.UptoState) > maxNumber:
+		return h, errHeader
+	case h.Codec != codec.None && (h.Codec != codec.Gzip || !h.Packed): // each name has one header
 		return h, errHeader
 	}
 	return h, nil

@@ -8,48 +8,39 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 )
 
 // A name is the name of a segment: journal-{epoch}-{n}.jsonl, both numbers from 1, with
-// the suffix .zst when the segment is compressed.
+// the suffix of its codec when the segment is compressed.
 type name struct {
 	epoch, n uint64
-	packed   bool
+	codec    codec.Codec
 }
 
-const packedSuffix = ".zst"
+// packed reports whether the segment is compressed.
+func (n name) packed() bool { return n.codec != codec.None }
 
 func (n name) String() string {
-	s := fmt.Sprintf("journal-%d-%d.jsonl", n.epoch, n.n)
-	if n.packed {
-		s += packedSuffix
-	}
-	return s
+	return fmt.Sprintf("journal-%d-%d.jsonl", n.epoch, n.n) + n.codec.Suffix()
 }
 
 // plain returns the name without the suffix of a compressed segment.
 func (n name) plain() name { return name{epoch: n.epoch, n: n.n} }
 
 func (n name) compare(o name) int {
-	packed := func(n name) int {
-		if n.packed {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(cmp.Compare(n.epoch, o.epoch), cmp.Compare(n.n, o.n), cmp.Compare(packed(n), packed(o)))
+	return cmp.Or(cmp.Compare(n.epoch, o.epoch), cmp.Compare(n.n, o.n), cmp.Compare(n.codec, o.codec))
 }
 
 // parseName parses the name of a segment. It accepts one spelling only: no leading zeros,
 // no signs.
 func parseName(s string) (name, bool) {
 	var n name
-	plain, packed := strings.CutSuffix(s, packedSuffix)
+	plain, c := codec.Cut(s)
 	_, err := fmt.Sscanf(plain, "journal-%d-%d.jsonl", &n.epoch, &n.n)
-	n.packed = packed
+	n.codec = c
 	return n, err == nil && n.epoch > 0 && n.n > 0 && n.String() == s
 }
 

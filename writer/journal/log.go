@@ -202,7 +202,7 @@ func look(dir writer.FS) (*chain, error) {
 // and that a crash left in the folder; i if there is none.
 func replaced(all []Segment, i int) int {
 	from := i
-	for all[i].ok && all[i].name.packed && from > 0 && (!all[from-1].ok || all[from-1].header.After.Seq >= all[i].header.After.Seq) {
+	for all[i].ok && all[i].name.packed() && from > 0 && (!all[from-1].ok || all[from-1].header.After.Seq >= all[i].header.After.Seq) {
 		from--
 	}
 	return from
@@ -397,7 +397,7 @@ func (l *Log) linesOf(n name, refs []Ref, fn func(*Ref, []byte) error) (done int
 	}
 	defer f.Close()
 	at := int64(0)
-	if !n.packed { // a packed segment has to be read from its begin
+	if !n.packed() { // a packed segment has to be read from its begin
 		at = refs[0].Offset
 		in = io.NewSectionReader(f, at, maxNumber)
 	}
@@ -416,7 +416,7 @@ func (l *Log) linesOf(n name, refs []Ref, fn func(*Ref, []byte) error) (done int
 		}
 		if err != nil {
 			h, ok, _ := readHeader(l.dir, n)
-			if n.packed && ok && !slices.ContainsFunc(l.heads, func(known Segment) bool { return known.header == h }) {
+			if n.packed() && ok && !slices.ContainsFunc(l.heads, func(known Segment) bool { return known.header == h }) {
 				return i, errMoved
 			}
 			return i, &writer.Error{Op: "read journal", Path: filepath.Join(l.dir.Name(), n.String()), Class: writer.ClassCorrupt, Err: fmt.Errorf("record %d: %w", ref.Seq, err)}
@@ -444,7 +444,7 @@ func (l *Log) Extent() Extent { return l.extent }
 // what is behind them was never acknowledged, or is being written. The name is "" if the
 // segment is compressed, which is never appended to.
 func (l *Log) Whole() (segment string, size int64) {
-	if l.extent.segment.packed {
+	if l.extent.segment.packed() {
 		return "", 0
 	}
 	segment, size = l.extent.segment.String(), l.extent.size

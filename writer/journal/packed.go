@@ -7,34 +7,32 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"sync"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// A compressed segment is a sequence of pairs: a mark and a zstd frame of whole lines.
-// The mark is a skippable frame, so that every tool for zstd reads the file:
+// A compressed segment is a sequence of pairs: a mark and a frame of whole lines. The mark is
+// a part that is skipped, so that every tool for the codec reads the file:
 //
-//	magic, length of the rest, length of the frame, length of its content,
-//	CRC-32C of the frame, CRC-32C of these 20 bytes, zeros
+//	the codec's lead, which has the length of the rest,
+//	length of the frame, length of its content,
+//	CRC-32C of the frame, CRC-32C of all this, zeros, the codec's tail
 //
-// all of them little-endian numbers of 32 bits. The header line has a pair of its own, in
+// The numbers are little-endian and have 32 bits. The header line has a pair of its own, in
 // the first headSpace bytes. A damaged frame costs only its own lines, because the reader
 // finds the next mark by its checksum.
 const (
-	markMagic = 0x184D2A5B // RFC 8878, 3.1.2
-	markSize  = 24
+	markData = 16 // bytes of a mark behind its lead, without the zeros and the tail
 	// frameSize is the least number of bytes of lines in a frame, except in the last one.
 	frameSize = 128 << 10
 	// maxContent bounds the decompressed size of a frame, in bytes: its last line may be long.
 	maxContent = frameSize + maxLine
 	// maxRatio bounds the bytes that one byte of a file decompresses to, so that the cost of
 	// a foreign file is limited by its size. A frame that compresses better gets zeros after
-	// its mark.
-	maxRatio = 32
+	// its mark, or is padded itself.
+	maxRatio = codec.FrameRatio
 	// headSpace is the size of the header's pair, in bytes. It is fixed because the header is
 	// written last.
 	headSpace = 1 << 10
@@ -43,6 +41,7 @@ const (
 // A packer writes a compressed segment.
 type packer struct {
 	to  writer.File
+	by  codec.Encoder
 	off int64  // where the next frame goes
 	buf []byte // lines of the next frame
 	n   int64  // bytes of all lines so far
@@ -62,7 +61,7 @@ func (p *packer) flush() error {
 	if len(p.buf) == 0 {
 		return nil
 	}
-	pair := pair(p.buf, 0)
+	pair := pair(p.by, p.buf, 0)
 	err := p.write(pair, p.off)
 	p.off, p.buf = p.off+int64(len(pair)), p.buf[:0]
 	return err
@@ -77,19 +76,21 @@ func (p *packer) write(pair []byte, off int64) error {
 }
 
 // pair returns a mark and a frame with content, at least least bytes long.
-func pair(content []byte, least int) []byte {
-	frame := encoder().EncodeAll(content, nil)
-	zeros := max(max(least, (len(content)+maxRatio-1)/maxRatio)-markSize-len(frame), 0)
-	var out []byte
-	for _, n := range []int{markMagic, markSize - 8 + zeros, len(frame), len(content), int(envelope.Sum(frame))} {
+func pair(by codec.Encoder, content []byte, least int) []byte {
+	frame, tail := by.Frame(content), by.Codec.Tail()
+	zeros := max(max(least, (len(content)+maxRatio-1)/maxRatio)-by.Codec.LeadSize()-markData-len(tail)-len(frame), 0)
+	out := by.Codec.Lead(markData + zeros)
+	for _, n := range []int{len(frame), len(content), int(envelope.Sum(frame))} {
 		out = binary.LittleEndian.AppendUint32(out, uint32(n))
 	}
-	return append(append(envelope.LittleEndian.Append(out), make([]byte, zeros)...), frame...)
+	out = append(envelope.LittleEndian.Append(out), make([]byte, zeros)...)
+	return slices.Concat(out, tail, frame)
 }
 
 // An unpacker decompresses a segment. Damaged bytes become one line of as many question
 // marks, so that they appear as a hole. Its only errors are those of reading the file.
 type unpacker struct {
+	codec   codec.Codec
 	in      *bufio.Reader
 	frame   bytes.Buffer
 	buf     []byte // the content of a frame
@@ -99,8 +100,8 @@ type unpacker struct {
 	err     error
 }
 
-func newUnpacker(in io.Reader, size int64) *unpacker {
-	return &unpacker{in: ahead(in, size+1)}
+func newUnpacker(c codec.Codec, in io.Reader, size int64) *unpacker {
+	return &unpacker{codec: c, in: ahead(in, size+1)}
 }
 
 // A packedFile returns its unpacker's buffer to the pool when it is closed.
@@ -137,73 +138,60 @@ func (u *unpacker) Read(p []byte) (n int, err error) {
 
 // next reads a frame, or skips bytes up to where a mark may begin.
 func (u *unpacker) next() {
+	markSize := u.codec.LeadSize() + markData
 	head, err := u.in.Peek(markSize)
 	if len(head) == 0 || err != nil && !errors.Is(err, io.EOF) {
 		u.err = err
 		return
 	}
-	zeros, packed, size, crc, ok := readMark(head)
+	between, packed, size, crc, ok := readMark(u.codec, head)
 	if !ok {
 		u.skip()
 		return
 	}
 	_, _ = u.in.Discard(markSize)
 	u.frame.Reset()
-	n, err := io.CopyN(&u.frame, u.in, zeros+packed)
+	n, err := io.CopyN(&u.frame, u.in, between+packed)
 	if err != nil && !errors.Is(err, io.EOF) {
 		u.err = err
 		return
 	}
-	u.damaged = markSize + n
-	if err == nil && envelope.Sum(u.frame.Bytes()[zeros:]) == crc {
+	u.damaged = int64(markSize) + n
+	if err == nil && envelope.Sum(u.frame.Bytes()[between:]) == crc {
 		u.buf = slices.Grow(u.buf[:0], int(size))
-		if u.buf, err = decoder().DecodeAll(u.frame.Bytes()[zeros:], u.buf[:0:size]); err == nil && int64(len(u.buf)) == size {
+		if u.buf, err = codec.Decode(u.codec, u.frame.Bytes()[between:], u.buf, int(size)); err == nil {
 			u.content, u.damaged = u.buf, 0
 		}
 	}
 }
 
-// readMark decodes the mark before a frame: the number of zeros between them, the length of
+// readMark decodes the mark before a frame: the number of bytes between them, the length of
 // the frame, the length of its content and its checksum. ok is false if head is no mark, or if
 // the frame would take more memory than any frame of ours.
-func readMark(head []byte) (zeros, packed, size int64, crc uint32, ok bool) {
-	number := func(i int) uint32 { return binary.LittleEndian.Uint32(head[4*i:]) }
-	if _, bad := envelope.LittleEndian.Open(head); bad != nil || len(head) < markSize || number(0) != markMagic {
+func readMark(c codec.Codec, head []byte) (between, packed, size int64, crc uint32, ok bool) {
+	lead := c.LeadSize()
+	rest, is := c.ReadLead(head)
+	if _, bad := envelope.LittleEndian.Open(head); bad != nil || len(head) < lead+markData || !is || rest < markData {
 		return 0, 0, 0, 0, false
 	}
-	zeros, packed, size, crc = int64(number(1))-markSize+8, int64(number(2)), int64(number(3)), number(4)
-	all := markSize + zeros + packed
-	if zeros < 0 || zeros > maxContent || size > maxContent || packed > 2*maxContent || size > maxRatio*all {
+	number := func(i int) uint32 { return binary.LittleEndian.Uint32(head[lead+4*i:]) }
+	packed, size, crc = int64(number(0)), int64(number(1)), number(2)
+	between = int64(rest - markData + len(c.Tail()))
+	all := int64(len(head)) + between + packed
+	if between > maxContent || size > maxContent || packed > 2*maxContent || size > maxRatio*all {
 		return 0, 0, 0, 0, false
 	}
-	return zeros, packed, size, crc, true
+	return between, packed, size, crc, true
 }
 
 // skip skips at least one byte, and all buffered bytes before a possible mark.
 func (u *unpacker) skip() {
 	have, _ := u.in.Peek(max(u.in.Buffered(), 1))
-	n := bytes.Index(have[1:], binary.LittleEndian.AppendUint32(nil, markMagic))
+	begin := u.codec.LeadMark()
+	n := bytes.Index(have[1:], begin)
 	if n++; n == 0 {
-		n = max(len(have)-3, 1) // the last three bytes may be the begin of a mark
+		n = max(len(have)-len(begin)+1, 1) // the last bytes may be the begin of a mark
 	}
 	_, _ = u.in.Discard(n)
 	u.damaged = int64(n)
 }
-
-// encoder is shared by all writers. It encodes one frame at a time.
-var encoder = sync.OnceValue(func() *zstd.Encoder {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(4*frameSize), zstd.WithEncoderCRC(false))
-	if err != nil {
-		panic(err) // of the options, which are constant
-	}
-	return z
-})
-
-// decoder is shared by all readers. DecodeAll may be called concurrently.
-var decoder = sync.OnceValue(func() *zstd.Decoder {
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(2*maxContent))
-	if err != nil {
-		panic(err) // of the options, which are constant
-	}
-	return z
-})

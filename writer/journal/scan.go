@@ -51,8 +51,8 @@ func source(dir writer.FS, n name) (in io.Reader, size int64, f writer.File, err
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	if n.packed {
-		u := newUnpacker(f, info.Size())
+	if n.packed() {
+		u := newUnpacker(n.codec, f, info.Size())
 		return u, maxLine, packedFile{f, u}, nil
 	}
 	return f, info.Size(), f, nil
@@ -97,7 +97,7 @@ func scanOnce(dir writer.FS, n name, known Segment) (*segment, error) {
 		s.valid, s.listed, s.head = true, ok, lines.end
 	case ok && (size < known.length || errors.Is(err, io.EOF)): // the file is cut off, or all zeros
 		return &segment{name: n, header: known.header, valid: true, missing: true, size: size}, nil
-	case !n.packed: // a packed segment needs no new reader: its first frame was read as a whole
+	case !n.packed(): // a packed segment needs no new reader: its first frame was read as a whole
 		lines.release()
 		lines = newLines(io.NewSectionReader(f, known.length, maxNumber), size+1)
 		lines.end, lines.used = known.length, known.length

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 )
 
 // SegmentSize is the default of Writer.Limit, in bytes.
@@ -29,6 +30,8 @@ type Writer struct {
 	// no longer holds the session's lease. Then Append acknowledges nothing: a successor
 	// may have begun before the records were written, and they are void.
 	Confirm func() error
+	// Compression says how Pack and Drop compress. It is set before either is called.
+	Compression codec.Options
 
 	dir     writer.FS
 	session string
