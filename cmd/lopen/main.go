@@ -30,7 +30,8 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []stri
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	app := &app{stdin: stdin, args: args, environ: environ}
+	app := &app{stdin: stdin, args: args}
+	app.key, app.environ = takeKey(environ)
 	app.stdout, app.stderr = plain.Streams(stdout, stderr)
 	defer interrupts(cancel, app.stderr)()
 	defer func() { _ = errors.Join(app.stdout.Close(), app.stderr.Close()) }()

@@ -21,6 +21,7 @@ type app struct {
 	lines          *bufio.Reader // of stdin, once something was asked
 	stdout, stderr *plain.Stream
 	args, environ  []string
+	key            string // of the environment, which has it no longer
 
 	invoked   string // what a lock says of who holds it
 	dir       string

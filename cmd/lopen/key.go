@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/writer/crypt"
+	"github.com/lopen-dev/lopen/writer/documents"
+)
+
+// keyVariable is the one that may hold a key. Nothing that lopen starts is told of it.
+const keyVariable = "LOPEN_KEY"
+
+const keyWays = "give a key by --key-file FILE, --key-command CMD or " + keyVariable
+
+// maxKey bounds the text of a key, in bytes: crypt refuses longer ones.
+const maxKey = 64 << 10
+
+// takeKey takes the key out of the environment.
+func takeKey(environ []string) (key string, rest []string) {
+	rest = slices.Clone(environ)
+	rest = slices.DeleteFunc(rest, func(kv string) bool {
+		value, ok := strings.CutPrefix(kv, keyVariable+"=")
+		if ok {
+			key = value
+		}
+		return ok
+	})
+	return key, rest
+}
+
+// keyFlags are the flags of a command that encrypts or decrypts. No flag holds a key itself:
+// command lines are seen by others, and kept by shells.
+type keyFlags struct {
+	a             *app
+	encrypt       bool
+	file, command string
+}
+
+// keyFlags adds the flags to a command; --encrypt only to one that writes.
+func (a *app) keyFlags(cmd *cobra.Command, writes bool) *keyFlags {
+	k := &keyFlags{a: a}
+	f := cmd.Flags()
+	if writes {
+		f.BoolVar(&k.encrypt, "encrypt", false, "encrypt as age does; "+keyWays)
+	}
+	f.StringVar(&k.file, "key-file", "", "the key is in `FILE`: keys of age or SSH, one a line, or a passphrase")
+	f.StringVar(&k.command, "key-command", "", "the key is what `CMD` prints, a command of the shell")
+	cmd.MarkFlagsMutuallyExclusive("key-file", "key-command")
+	return k
+}
+
+// encryption returns the key to encrypt with, nil if that was not asked for.
+func (k *keyFlags) encryption(ctx context.Context) (*crypt.Key, error) {
+	if k.encrypt {
+		return k.decryption(ctx)
+	}
+	if k.file != "" || k.command != "" {
+		return nil, usagef("--key-file and --key-command need --encrypt")
+	}
+	return nil, nil
+}
+
+// decryption returns the key of something that is encrypted.
+func (k *keyFlags) decryption(ctx context.Context) (*crypt.Key, error) {
+	text, from, err := k.text(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key, err := crypt.ParseKey(text)
+	if err != nil {
+		return nil, usagef("%s: %w", from, err)
+	}
+	return key, nil
+}
+
+// text returns what has the key, and where it is from.
+func (k *keyFlags) text(ctx context.Context) (text []byte, from string, err error) {
+	switch {
+	case k.file != "":
+		text, err = k.read()
+		return text, plain.Line(k.file), err
+	case k.command != "":
+		text, err = k.run(ctx)
+		return text, "--key-command", err
+	case k.a.key != "":
+		return []byte(k.a.key), keyVariable, nil
+	}
+	return nil, "", usagef("there is no key: %s", keyWays)
+}
+
+func (k *keyFlags) read() ([]byte, error) {
+	text, err := documents.ReadFile(k.file, maxKey)
+	if err != nil {
+		return nil, usagef("--key-file: %w", err)
+	}
+	if info, err := os.Stat(k.file); err == nil && info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+		fmt.Fprintf(k.a.stderr, "warning: others may read the key: chmod go= %s\n", plain.Line(k.file))
+	}
+	return text, nil
+}
+
+// run runs the command, which may ask on the terminal.
+func (k *keyFlags) run(ctx context.Context) ([]byte, error) {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cmd := exec.CommandContext(inner, "sh", "-c", k.command)
+	cmd.WaitDelay = time.Second // for what it left behind
+	out := &keyBuffer{full: cancel}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = k.a.stdin, out, k.a.stderr.Unwrap(), k.a.environ
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("--key-command: %w", cmp.Or(context.Cause(inner), err))
+	}
+	return out.text, nil
+}
+
+// A keyBuffer ends the command that prints too much for a key: it would wait for a reader.
+type keyBuffer struct {
+	text []byte
+	full context.CancelCauseFunc
+}
+
+func (b *keyBuffer) Write(p []byte) (int, error) {
+	if len(b.text)+len(p) > maxKey {
+		err := errors.New("it prints more than a key has")
+		b.full(err)
+		return 0, err
+	}
+	b.text = append(b.text, p...)
+	return len(p), nil
+}
