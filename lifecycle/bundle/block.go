@@ -3,8 +3,10 @@ package bundle
 import (
 	"archive/tar"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -36,13 +38,17 @@ func newBlock(name string, size, mtime int64) (b block, err error) {
 var errBlock = errors.New("an entry is not written as lopen writes it: a link, a device, a folder, a long or sparse file, or an entry with an owner, a mode or extensions")
 
 // parse returns what newBlock was given. It refuses each block that newBlock does not return:
-// nothing but a regular file can come, and nothing can be hidden in one.
+// nothing but a regular file can come, and nothing can be hidden in one. So what is read here
+// need not be checked: a wrong field makes another block.
 func (b *block) parse() (name string, size, mtime int64, err error) {
-	h, err := tar.NewReader(bytes.NewReader(b[:])).Next()
-	if err != nil {
-		return "", 0, 0, errBlock
+	name = text(b[0:100])
+	if dir := text(b[345:500]); dir != "" {
+		name = dir + "/" + name
 	}
-	name, size, mtime = h.Name, h.Size, h.ModTime.Unix()
+	if size, _ = strconv.ParseInt(text(b[124:136]), 8, 64); b[124] == 0x80 {
+		size = int64(binary.BigEndian.Uint64(b[128:136]))
+	}
+	mtime, _ = strconv.ParseInt(text(b[136:148]), 8, 64)
 	if err := checkName(name); err != nil {
 		return "", 0, 0, err
 	}
@@ -50,6 +56,12 @@ func (b *block) parse() (name string, size, mtime int64, err error) {
 		return "", 0, 0, errBlock
 	}
 	return name, size, mtime, nil
+}
+
+// text is what stands before the first zero of a field.
+func text(field []byte) string {
+	before, _, _ := bytes.Cut(field, []byte{0})
+	return string(before)
 }
 
 // padding is how many zeros follow a content.

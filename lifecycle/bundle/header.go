@@ -1,6 +1,8 @@
 package bundle
 
 import (
+	"bytes"
+	"fmt"
 	"time"
 
 	"github.com/lopen-dev/lopen/writer/envelope"
@@ -53,7 +55,33 @@ const (
 	packSuffix   = ".pack"
 )
 
+// A header has at most maxCommas commas: so many elements are what a reader makes of it, whose
+// text may be much shorter than they are in memory.
+const maxCommas = 300_000
+
 var headerFormat = envelope.Format{Key: "bundle", Version: 1, Max: 16 << 20, Seal: envelope.Checksum, File: true}
+
+func encodeHeader(h Header) ([]byte, error) {
+	text, err := headerFormat.Encode(h)
+	if err == nil {
+		err = checkHeader(text)
+	}
+	return text, err
+}
+
+func decodeHeader(text []byte) (h Header, err error) {
+	if err := checkHeader(text); err != nil {
+		return h, err
+	}
+	return h, headerFormat.Decode(text, &h)
+}
+
+func checkHeader(text []byte) error {
+	if n := bytes.Count(text, []byte(",")); n > maxCommas {
+		return fmt.Errorf("it names too many sessions and documents (%d commas)", n)
+	}
+	return nil
+}
 
 // A line is what the manifest has of an entry.
 type line struct {

@@ -248,7 +248,7 @@ type reading struct{ r *Reader }
 func (c reading) Read(p []byte) (int, error) {
 	r := c.r
 	if r.rest == 0 {
-		if (r.cur.Object != blob.Hash{}) && blob.Hash(r.obj.Sum(nil)) != r.cur.Object {
+		if r.cur.Name == "" && blob.Hash(r.obj.Sum(nil)) != r.cur.Object {
 			return 0, fmt.Errorf("the content of object %s has another hash", r.cur.Object)
 		}
 		return 0, io.EOF
@@ -256,7 +256,7 @@ func (c reading) Read(p []byte) (int, error) {
 	p = p[:min(int64(len(p)), r.rest)]
 	n, err := r.raw(p)
 	r.rest -= int64(n)
-	if r.cur.Object != (blob.Hash{}) {
+	if r.cur.Name == "" {
 		r.obj.Write(p[:n])
 	}
 	return n, err
@@ -293,9 +293,11 @@ func (r *Reader) readHeader() error {
 	if err := r.full(text); err != nil {
 		return err
 	}
-	if err := headerFormat.Decode(text, &r.header); err != nil {
+	var err error
+	if r.header, err = decodeHeader(text); err != nil {
 		return fmt.Errorf("header: %w", err)
 	}
+	r.cur = Entry{Name: headerName}
 	if r.left = r.header.Bytes; max(0, r.header.At.Unix()) != r.mtime {
 		return errors.New("its header is of another time than the file")
 	}
@@ -318,7 +320,7 @@ func (r *Reader) readManifest() error {
 		}
 		if i < len(r.lines) {
 			if markOf(strings.TrimSuffix(string(text), "\n")) != r.lines[i] {
-				return fmt.Errorf("line %d of its manifest is not that of what came", i+1)
+				return fmt.Errorf("line %d of its manifest is not that of what came: %q", i+1, text)
 			}
 			continue
 		}
@@ -348,6 +350,9 @@ func (r *Reader) fail(err error) error {
 	if err == io.EOF { //nolint:errorlint // it is the end
 		r.err = err
 		return err
+	}
+	if errors.Is(err, io.EOF) {
+		err = errors.New(err.Error()) // it must not pass for the end
 	}
 	e := writer.NewError("read bundle", r.name, writer.NotCommitted, err)
 	if inner, ok := err.(*writer.Error); ok && inner.Op == "" { //nolint:errorlint // it is that, or wraps one with a name

@@ -22,7 +22,7 @@ const squeezeStep = 1 << 20
 
 func newSqueezer(to io.Writer) (*squeezer, error) {
 	out := &sealer{to: to}
-	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(2<<20), zstd.WithConcurrentBlocks(true))
+	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(2), zstd.WithWindowSize(1<<20), zstd.WithConcurrentBlocks(true))
 	if err != nil {
 		return nil, err
 	}

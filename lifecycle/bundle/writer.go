@@ -42,7 +42,7 @@ func NewWriter(to io.Writer, h Header, key *crypt.Key) (*Writer, error) {
 	if w.mtime > maxOctal {
 		return nil, w.fail(fmt.Errorf("its time is %s", h.At), writer.ClassInvalid)
 	}
-	text, err := headerFormat.Encode(h)
+	text, err := encodeHeader(h)
 	if err != nil {
 		return nil, w.fail(fmt.Errorf("header: %w", err), writer.ClassInvalid)
 	}
