@@ -76,8 +76,16 @@ type Flock interface {
 }
 
 // SameFile reports whether two infos describe the same file. The infos of a
-// simulated disk have the file itself as Sys.
+// simulated disk have the file itself as Sys. An info with the method Inner stands for
+// another one: that of an encrypted file has the size of its content.
 func SameFile(a, b fs.FileInfo) bool {
+	inner := func(i fs.FileInfo) fs.FileInfo {
+		if of, ok := i.(interface{ Inner() fs.FileInfo }); ok {
+			return of.Inner()
+		}
+		return i
+	}
+	a, b = inner(a), inner(b)
 	return os.SameFile(a, b) || a.Sys() != nil && a.Sys() == b.Sys()
 }
 
