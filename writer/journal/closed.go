@@ -256,10 +256,42 @@ func (w *Writer) rewrite(all []Segment, keep func(line []byte) ([]byte, error), 
 
 // writePacked writes the compressed segment to temp and syncs it, but not the folder. It
 // sets h.Copied.
-func (w *Writer) writePacked(temp string, e codec.Encoder, h *header, all []Segment, keep func(line []byte) ([]byte, error)) (err error) {
+func (w *Writer) writePacked(temp string, e codec.Encoder, h *header, all []Segment, keep func(line []byte) ([]byte, error)) error {
+	return writePacked(w.dir, temp, e, h, func(p *packer) error {
+		var buf []byte
+		for i, s := range all[:len(all)-1] {
+			refs, whole, _, err := w.take(s, all[i+1], keep == nil)
+			if err == nil && !whole {
+				err = &writer.Error{Op: "rewrite segment", Path: filepath.Join(w.dir.Name(), s.name.String()), Class: writer.ClassCorrupt, Err: errors.New("it is damaged, and the only one")}
+			}
+			if err != nil {
+				return err
+			}
+			err = (&Log{dir: w.dir}).Lines(refs, func(r *Ref, line []byte) error {
+				if keep == nil || r.Entry {
+					return p.line(line)
+				}
+				body, err := keep(line)
+				if err != nil || body == nil {
+					return err
+				}
+				buf = encodeRecord(buf[:0], r.Position, 0, r.Seq, Record{Body: body, Entry: true})
+				return p.line(buf)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// writePacked creates a compressed segment with the lines that fill adds, and syncs it, but
+// not the folder. fill may change all of h but its Copied, which writePacked sets.
+func writePacked(dir writer.FS, file string, e codec.Encoder, h *header, fill func(p *packer) error) (err error) {
 	var f writer.File
 	err = writer.Retry(func() (err error) {
-		f, err = w.dir.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		f, err = dir.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		return err
 	})
 	if err != nil {
@@ -267,31 +299,10 @@ func (w *Writer) writePacked(temp string, e codec.Encoder, h *header, all []Segm
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	p := &packer{to: f, by: e, off: headSpace}
-	var buf []byte
-	for i, s := range all[:len(all)-1] {
-		refs, whole, _, err := w.take(s, all[i+1], keep == nil)
-		if err == nil && !whole {
-			err = &writer.Error{Op: "rewrite segment", Path: filepath.Join(w.dir.Name(), s.name.String()), Class: writer.ClassCorrupt, Err: errors.New("it is damaged, and the only one")}
-		}
-		if err != nil {
-			return err
-		}
-		err = (&Log{dir: w.dir}).Lines(refs, func(r *Ref, line []byte) error {
-			if keep == nil || r.Entry {
-				return p.line(line)
-			}
-			body, err := keep(line)
-			if err != nil || body == nil {
-				return err
-			}
-			buf = encodeRecord(buf[:0], r.Position, 0, r.Seq, Record{Body: body, Entry: true})
-			return p.line(buf)
-		})
-		if err != nil {
-			return err
-		}
+	if err = fill(p); err == nil {
+		err = p.flush()
 	}
-	if err := p.flush(); err != nil {
+	if err != nil {
 		return err
 	}
 	h.Copied = p.n

@@ -15,6 +15,8 @@ import (
 type Part struct {
 	*Log           // the records and faults of this segment only
 	Segment string // name of the segment
+
+	head header
 }
 
 // Parts reads the segments of a folder one after the other. It holds the records of one
@@ -43,7 +45,7 @@ func Parts(dir writer.FS) iter.Seq2[Part, error] {
 				if try > 0 && len(c.Records) == 0 {
 					continue // its records were in a Part before the segments were rewritten
 				}
-				if !yield(Part{c.Log, c.heads[i].name.String()}, nil) {
+				if !yield(Part{c.Log, c.heads[i].name.String(), c.heads[i].header}, nil) {
 					return
 				}
 				if n := len(log.Records); n > 0 {
