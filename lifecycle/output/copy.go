@@ -1,0 +1,126 @@
+package output
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/lopen-dev/lopen/lifecycle/redact"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// Copy copies the output of all attempts from one folder into another one, which is empty.
+// With a Redactor credentials are hidden, by the rules for new output: events stay JSON, and
+// what is left out of a long file is said in its text. The attempts may go on meanwhile, and a
+// file that is removed is left out. Nothing is synced.
+func Copy(from, to writer.FS, r *redact.Redactor) error {
+	all, err := names(from)
+	if err != nil {
+		return writer.NewError("copy output", from.Name(), writer.NotCommitted, err)
+	}
+	for i := range all {
+		c := copier{Writer{dir: to, redact: r, name: all[i].Name}, from}
+		err := c.attempt(&all[i])
+		if _, named := errors.AsType[*writer.Error](err); err != nil && !named {
+			err = writer.NewError("copy output", to.Name()+"/"+all[i].Name, writer.NotCommitted, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A copier copies the files of one attempt.
+type copier struct {
+	Writer
+	from writer.FS
+}
+
+func (c *copier) attempt(k *Stored) error {
+	if c.redact == nil {
+		for _, name := range k.all {
+			if err := c.asItIs(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := c.about(); err != nil {
+		return err
+	}
+	for _, f := range k.Files {
+		if err := c.hidden(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asItIs copies a file.
+func (c *copier) asItIs(name string) error {
+	in, info, err := writer.OpenRegular(c.from, "copy output", name, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := create(c.dir, name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, io.LimitReader(in, min(info.Size(), MaxFile)))
+	if err = errors.Join(err, out.Close()); err != nil {
+		return writer.NewError("copy output", c.dir.Name()+"/"+name, writer.NotCommitted, err)
+	}
+	return nil
+}
+
+// about copies the lines about the attempt. One that is no JSON says nothing, and is left out.
+func (c *copier) about() error {
+	data, err := writer.ReadFile(c.from, c.name+metaEnd, maxMeta)
+	if errors.Is(err, fs.ErrNotExist) || writer.ClassOf(err) == writer.ClassInvalid {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var out []byte
+	for line := range bytes.Lines(data) {
+		if hidden, _, err := c.redact.JSON(line); err == nil {
+			out = append(out, hidden...)
+		}
+	}
+	return writer.CreateFile(c.dir, c.name+metaEnd, out, filePerm)
+}
+
+// hidden copies a file with its parts, with credentials hidden.
+func (c *copier) hidden(f File) error {
+	in := &Reader{dir: c.from, name: c.name + string(f)}
+	err := in.open(in.name, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.f.Close() }()
+	to, err := newCapped(c.dir, in.name)
+	if err != nil {
+		return err
+	}
+	c.meta = to.f // not nil, as of a Writer that is open
+	s := &stream{w: &c.Writer, to: to, most: maxLine}
+	if f == Raw {
+		s.most, s.events = maxEvent, true
+	}
+	_, err = io.Copy(s, in)
+	c.mu.Lock()
+	s.end()
+	c.mu.Unlock()
+	return errors.Join(err, c.err, to.close())
+}
