@@ -17,6 +17,9 @@ import (
 type Rewriting struct {
 	Session string // that the result names; "" for that of the journal
 	Upto    uint64 // the last record of the result
+	// Entries leaves all but the entries out, and what is damaged. The result is as if the
+	// others had been dropped: nobody can resume it.
+	Entries bool
 	// Body returns the new body of a record, or nil if it stays. line is the record's line,
 	// body the part of it that becomes another. Both are valid until Body returns.
 	Body func(r *Ref, line, body []byte) ([]byte, error)
@@ -45,7 +48,10 @@ func Rewrite(from, to writer.FS, r Rewriting) error {
 		}
 		named = part.holding(w.Upto)
 	}
-	err := w.end()
+	var err error
+	if w.last.Seq < w.Upto && !w.Entries {
+		err = w.corrupt(fmt.Sprintf("it ends at record %d, before record %d", w.last.Seq, w.Upto))
+	}
 	if err == nil && w.Named != nil {
 		err = w.note(named)
 	}
@@ -96,7 +102,7 @@ type rewriter struct {
 // part writes a segment with the records of a Part.
 func (w *rewriter) part(p *Part) error {
 	for _, f := range p.Faults {
-		if f.Kind == Damaged && f.Seq > 0 && f.Seq <= w.Upto {
+		if f.Kind == Damaged && f.Seq > 0 && f.Seq <= w.Upto && !w.Entries {
 			return w.corrupt(f.String())
 		}
 	}
@@ -104,24 +110,27 @@ func (w *rewriter) part(p *Part) error {
 	if len(refs) == 0 && !p.head.Reduced || w.last.Seq >= w.Upto {
 		return nil
 	}
-	if n := len(w.list); p.head.Reduced && n > 0 && !w.list[n-1].Reduced {
-		return fs.ErrNotExist // the records before were dropped after this had read them
+	if after := p.head.After; w.last.CRC == "" && w.last.Seq == after.Seq { // the record that was left out
+		w.last, w.state = Position{Epoch: after.Epoch, Seq: after.Seq}, p.head.State
 	}
-	if after := p.head.After; len(w.list) > 0 && w.list[len(w.list)-1].Reduced && after.Seq > w.last.Seq {
-		w.last, w.state = Position{Epoch: after.Epoch, Seq: after.Seq}, p.head.State // this record was dropped
-	}
-	h := header{Session: w.Session, Epoch: p.head.Epoch, Segment: p.head.Segment, After: w.last, State: w.state, Reduced: p.head.Reduced, Packed: true}
+	h := header{Session: w.Session, Epoch: p.head.Epoch, Segment: p.head.Segment, After: w.last, State: w.state, Reduced: p.head.Reduced || w.Entries, Packed: true}
 	if h.Session == "" {
 		h.Session = p.Session
 	}
+	if n := len(w.list); h.Reduced && n > 0 && !w.list[n-1].Reduced {
+		return fs.ErrNotExist // the records before were dropped after this had read them
+	}
+	h.Upto = min(p.head.Upto, w.Upto)
+	if n := len(refs); !p.head.Reduced {
+		h.Upto = refs[n-1].Seq
+	}
 	err := writePacked(w.to, h.name().String(), codec.Options{}.Framer(), &h, func(out *packer) error {
-		if err := w.records(p, refs, out); err != nil {
-			return err
+		err := w.records(p, refs, out)
+		if h.Reduced && w.last.Seq < h.Upto {
+			w.last = Position{Epoch: w.last.Epoch, Seq: h.Upto} // this record is left out
 		}
-		if h.Upto, h.UptoState = w.last.Seq, w.state; h.Reduced {
-			h.Upto, h.UptoState = min(p.head.Upto, w.Upto), p.head.UptoState
-		}
-		return nil
+		h.UptoState = w.state
+		return err
 	})
 	w.list = append(w.list, h)
 	return err
@@ -130,7 +139,10 @@ func (w *rewriter) part(p *Part) error {
 // records writes the records of a segment.
 func (w *rewriter) records(p *Part, refs []Ref, out *packer) error {
 	return p.Lines(refs, func(r *Ref, line []byte) error {
-		if r.Seq != w.last.Seq+1 && !p.head.Reduced {
+		if w.Entries && !r.Entry {
+			return nil
+		}
+		if r.Seq != w.last.Seq+1 && !p.head.Reduced && !w.Entries {
 			return w.corrupt(fmt.Sprintf("record %d comes after record %d", r.Seq, w.last.Seq))
 		}
 		body, err := w.Body(r, line, bodyOf(line))
@@ -151,14 +163,6 @@ func (w *rewriter) records(p *Part, refs []Ref, out *packer) error {
 		}
 		return out.line(line)
 	})
-}
-
-// end returns an error if the journal ended before the last record that was asked for.
-func (w *rewriter) end() error {
-	if w.last.Seq < w.Upto && (len(w.list) == 0 || w.list[len(w.list)-1].Upto < w.Upto) {
-		return w.corrupt(fmt.Sprintf("it ends at record %d, before record %d", w.last.Seq, w.Upto))
-	}
-	return nil
 }
 
 // note writes a segment with notes alone.
