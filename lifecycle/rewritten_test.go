@@ -17,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
@@ -386,4 +387,25 @@ func TestRedactedTextsFit(t *testing.T) {
 	require.Len(t, messages, 1)
 	require.Equal(t, "m1", messages[0].Message.ID)
 	require.Less(t, len(messages[0].Object), 1000)
+}
+
+// What cannot be loaded once it is redacted is refused.
+func TestRewriteThatCannotBeLoaded(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New(crashfs.Ext4)
+	store, err := lifecycle.InitOn(disk.FS(), simOptions)
+	require.NoError(t, err)
+	sess, err := store.Create(t.Context(), "sim")
+	require.NoError(t, err)
+	a := record.Attempt{Task: "t", StartedAt: day, EndedAt: day, Then: record.Failed, Command: []string{strings.Repeat("Xb", 80<<10)}}
+	require.NoError(t, sess.Record(a))
+	require.NoError(t, sess.Close(t.Context()))
+	require.NoError(t, store.Close(t.Context()))
+	r, err := redact.New([]string{"X"})
+	require.NoError(t, err)
+	dir := folderOf(t, disk.FS(), sess.ID())
+	defer dir.Close()
+	err = carry.Rewrite(dir, crashfs.New(crashfs.Ext4).FS(), sess.ID(), carry.Rewriting{ID: sess.ID(), Redact: r})
+	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
+	require.ErrorContains(t, err, "attempt of more than")
 }

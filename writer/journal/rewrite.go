@@ -56,10 +56,7 @@ func Rewrite(from, to writer.FS, r Rewriting) error {
 		err = w.note(named)
 	}
 	if err == nil {
-		err = writeList(to, w.list)
-	}
-	if err == nil {
-		err = to.SyncDir(".")
+		err = writeList(to, w.list) // which makes the names of the segments durable as well
 	}
 	return w.failed(to, err)
 }
@@ -101,28 +98,16 @@ type rewriter struct {
 
 // part writes a segment with the records of a Part.
 func (w *rewriter) part(p *Part) error {
-	for _, f := range p.Faults {
-		if f.Kind == Damaged && f.Seq > 0 && f.Seq <= w.Upto && !w.Entries {
-			return w.corrupt(f.String())
-		}
+	if err := w.damage(p); err != nil {
+		return err
 	}
 	refs := p.Records[:len(p.Records)-len(p.Above(w.Upto))]
 	if len(refs) == 0 && !p.head.Reduced || w.last.Seq >= w.Upto {
 		return nil
 	}
-	if after := p.head.After; w.last.CRC == "" && w.last.Seq == after.Seq { // the record that was left out
-		w.last, w.state = Position{Epoch: after.Epoch, Seq: after.Seq}, p.head.State
-	}
-	h := header{Session: w.Session, Epoch: p.head.Epoch, Segment: p.head.Segment, After: w.last, State: w.state, Reduced: p.head.Reduced || w.Entries, Packed: true}
-	if h.Session == "" {
-		h.Session = p.Session
-	}
+	h := w.header(p, refs)
 	if n := len(w.list); h.Reduced && n > 0 && !w.list[n-1].Reduced {
 		return fs.ErrNotExist // the records before were dropped after this had read them
-	}
-	h.Upto = min(p.head.Upto, w.Upto)
-	if n := len(refs); !p.head.Reduced {
-		h.Upto = refs[n-1].Seq
 	}
 	err := writePacked(w.to, h.name().String(), codec.Options{}.Framer(), &h, func(out *packer) error {
 		err := w.records(p, refs, out)
@@ -134,6 +119,32 @@ func (w *rewriter) part(p *Part) error {
 	})
 	w.list = append(w.list, h)
 	return err
+}
+
+// damage returns an error if records of a Part are damaged that the result should have.
+func (w *rewriter) damage(p *Part) error {
+	for _, f := range p.Faults {
+		if f.Kind == Damaged && f.Seq > 0 && f.Seq <= w.Upto && !w.Entries {
+			return w.corrupt(f.String())
+		}
+	}
+	return nil
+}
+
+// header returns the header of the segment for the records of a Part. Its UptoState follows.
+func (w *rewriter) header(p *Part, refs []Ref) header {
+	if after := p.head.After; w.last.CRC == "" && w.last.Seq == after.Seq { // the record that was left out
+		w.last, w.state = Position{Epoch: after.Epoch, Seq: after.Seq}, p.head.State
+	}
+	h := header{Session: w.Session, Epoch: p.head.Epoch, Segment: p.head.Segment, After: w.last, State: w.state, Reduced: p.head.Reduced || w.Entries, Packed: true}
+	if h.Session == "" {
+		h.Session = p.Session
+	}
+	h.Upto = min(p.head.Upto, w.Upto)
+	if n := len(refs); !p.head.Reduced {
+		h.Upto = refs[n-1].Seq
+	}
+	return h
 }
 
 // records writes the records of a segment.
