@@ -57,7 +57,7 @@ func isPart(part string) bool {
 // A mark stands for a text.
 type mark [16]byte
 
-func markOf(text string) mark {
+func markOf[T string | []byte](text T) mark {
 	sum := sha256.Sum256([]byte(text))
 	return mark(sum[:])
 }

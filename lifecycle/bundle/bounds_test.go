@@ -106,7 +106,7 @@ func TestMemoryIsConstant(t *testing.T) {
 	g := newGauge(t)
 	key, _, err := crypt.NewKey()
 	require.NoError(t, err)
-	const size = 256 << 20
+	const size = 128 << 20
 	random := rand.NewChaCha8([32]byte{})
 	_, n, err := through(t, g, key, func(to io.Writer) error {
 		h := header
@@ -209,6 +209,7 @@ func TestAMillionEntries(t *testing.T) {
 			f := &forger{t: t}
 			f.header(header)
 			z := bundle.ForgeTo(to)
+			defer z.Abort()
 			if _, err := z.Write(f.out.Bytes()); err != nil {
 				return err
 			}

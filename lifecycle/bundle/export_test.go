@@ -21,8 +21,11 @@ func Forge(tar []byte) []byte {
 	return out.Bytes()
 }
 
-// ForgeTo is Forge for a tar that is written to what it returns.
-func ForgeTo(to io.Writer) io.WriteCloser {
+// ForgeTo is Forge for a tar that is written to what it returns. Abort gives it up.
+func ForgeTo(to io.Writer) interface {
+	io.WriteCloser
+	Abort()
+} {
 	z, err := newSqueezer(to)
 	if err != nil {
 		panic(err)
@@ -33,6 +36,8 @@ func ForgeTo(to io.Writer) io.WriteCloser {
 type forged struct{ *squeezer }
 
 func (f forged) Close() error { return f.close() }
+
+func (f forged) Abort() { f.abort() }
 
 // Sealed returns the file whose compressed bytes are these.
 func Sealed(compressed []byte) []byte {

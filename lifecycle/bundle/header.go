@@ -83,11 +83,9 @@ func checkHeader(text []byte) error {
 	return nil
 }
 
-// A line is what the manifest has of an entry.
-type line struct {
-	Name   string `json:"name"`
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"`
+// manifestLine is what the manifest has of an entry. The name needs no escapes.
+func manifestLine(name string, size int64, sum []byte) []byte {
+	return fmt.Appendf(nil, `{"name":"%s","size":%d,"sha256":"%x"}`+"\n", name, size, sum)
 }
 
 // totals is the last line of the manifest.

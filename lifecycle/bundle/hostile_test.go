@@ -147,14 +147,16 @@ func requireRefused(t testing.TB, err error, about ...any) {
 func TestForgedAsWritten(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 70_000)
+	long := "sessions/" + strings.Repeat("a", 90) + "/inherited/1/" + strings.Repeat("b", 90)
 	tarred := forge(t, header, func(f *forger) {
 		f.file("sessions/a/b", "content")
+		f.file(long, "long")
 		f.file(fmt.Sprintf("objects/%x", sha256.Sum256([]byte(large))), large)
 		f.file("objects/1.pack", object(sha256.Sum256([]byte("o")), 1, "o")+object(sha256.Sum256(nil), 0, ""))
 	})
 	_, things, err := read(bytes.NewReader(bundle.Forge(tarred)), nil)
 	require.NoError(t, err)
-	want := []thing{{"sessions/a/b", "content"}, {"", large}, {"", "o"}, {"", ""}}
+	want := []thing{{"sessions/a/b", "content"}, {long, "long"}, {"", large}, {"", "o"}, {"", ""}}
 	require.Equal(t, want, things)
 
 	// And those are the bytes that a Writer makes of the same.
@@ -238,7 +240,18 @@ func TestHostileEntries(t *testing.T) {
 			f.out.Bytes()[f.out.Len()-1] = 1
 		}},
 		{"a size beyond the end", "ends too early", func(f *forger) { f.raw(tar.Header{Name: "a", Size: 4 << 20}, "x") }},
-		{"a size beyond 8 GiB", "more bytes than its header", func(f *forger) { f.raw(tar.Header{Name: "a", Size: 1 << 40, Format: tar.FormatGNU}, "x") }},
+		{"a size beyond 8 GiB", "more bytes than its header", func(f *forger) {
+			f.raw(tar.Header{Name: "a"}, "x")
+			f.patch(func(b []byte) { copy(b[124:136], "\x80\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00") })
+		}},
+		{"a size in binary, where it needs not", strange, func(f *forger) {
+			f.file("a", "x")
+			f.patch(func(b []byte) { copy(b[124:136], "\x80\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01") })
+		}},
+		{"a negative size in binary", strange, func(f *forger) {
+			f.file("a", "x")
+			f.patch(func(b []byte) { copy(b[124:136], "\x80\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff") })
+		}},
 		{"a negative size", strange, func(f *forger) {
 			f.file("a", "x")
 			f.patch(func(b []byte) { copy(b[124:136], "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff") })

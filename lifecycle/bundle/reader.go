@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -15,7 +14,6 @@ import (
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/crypt"
 	"github.com/lopen-dev/lopen/writer/envelope"
-	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // An Entry is a file or an object.
@@ -89,7 +87,7 @@ func (r *Reader) open(from io.Reader, key func() (*crypt.Key, error)) error {
 		}
 	}
 	if !strings.HasPrefix(string(head), zstdMagic) {
-		return &writer.Error{Class: writer.ClassInvalid, Err: errors.New("it is no bundle of lopen")}
+		return invalid(errors.New("it is no bundle of lopen"))
 	}
 	if r.zst, err = newStretcher(in); err != nil {
 		return err
@@ -209,11 +207,7 @@ func (r *Reader) endEntry() error {
 	if err := r.zeros(padding(r.tar.size)); err != nil {
 		return err
 	}
-	text, err := strictjson.Marshal(line{r.tar.name, r.tar.size, hex.EncodeToString(r.sum.Sum(nil))})
-	if err != nil {
-		return err
-	}
-	r.lines = append(r.lines, markOf(string(text)))
+	r.lines = append(r.lines, markOf(manifestLine(r.tar.name, r.tar.size, r.sum.Sum(nil))))
 	r.totals.Bytes += r.tar.size
 	return nil
 }
@@ -319,7 +313,7 @@ func (r *Reader) readManifest() error {
 			return fmt.Errorf("its manifest ends or is malformed in line %d: %w", i+1, err)
 		}
 		if i < len(r.lines) {
-			if markOf(strings.TrimSuffix(string(text), "\n")) != r.lines[i] {
+			if markOf(text) != r.lines[i] {
 				return fmt.Errorf("line %d of its manifest is not that of what came: %q", i+1, text)
 			}
 			continue
@@ -347,22 +341,13 @@ func (r *Reader) readManifest() error {
 
 // fail keeps the error, with the name of what is read. What has no class is damage.
 func (r *Reader) fail(err error) error {
-	if err == io.EOF { //nolint:errorlint // it is the end
-		r.err = err
-		return err
-	}
-	if errors.Is(err, io.EOF) {
-		err = errors.New(err.Error()) // it must not pass for the end
-	}
-	e := writer.NewError("read bundle", r.name, writer.NotCommitted, err)
-	if inner, ok := err.(*writer.Error); ok && inner.Op == "" { //nolint:errorlint // it is that, or wraps one with a name
-		e.Err = inner.Err
-	}
-	if e.Class == 0 {
+	e := failure("read bundle", r.name, err)
+	switch {
+	case e.Class != 0:
+	case errors.Is(err, envelope.ErrFutureVersion):
+		e.Class = writer.ClassFutureVersion
+	default:
 		e.Class = writer.ClassCorrupt
-		if errors.Is(err, envelope.ErrFutureVersion) {
-			e.Class = writer.ClassFutureVersion
-		}
 	}
 	r.err = e
 	return e

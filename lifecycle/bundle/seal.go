@@ -29,12 +29,16 @@ func seal(n int64, sum uint32) []byte {
 
 // A sealer counts and sums up what is written to it.
 type sealer struct {
-	to  io.Writer
-	n   atomic.Int64 // the encoder writes in a goroutine of its own
-	sum uint32       // Owned by who writes.
+	to      io.Writer
+	n       atomic.Int64 // the encoder writes in a goroutine of its own
+	stopped atomic.Bool
+	sum     uint32 // Owned by who writes.
 }
 
 func (s *sealer) Write(p []byte) (int, error) {
+	if s.stopped.Load() {
+		return 0, errors.New("it was given up")
+	}
 	n, err := s.to.Write(p)
 	s.n.Add(int64(n))
 	s.sum = envelope.Extend(s.sum, p[:n])

@@ -71,6 +71,12 @@ func (s *squeezer) close() error {
 	return s.out.close()
 }
 
+// abort ends the goroutines of the encoder.
+func (s *squeezer) abort() {
+	s.out.stopped.Store(true)
+	s.z.Reset(nil)
+}
+
 // A stretcher decompresses, with bounded memory, and never more than the bytes that it has
 // read allow.
 type stretcher struct {
@@ -111,8 +117,11 @@ var errEnd = errors.New("it ends too early")
 // full fills p.
 func (s *stretcher) full(p []byte) error {
 	_, err := io.ReadFull(s, p)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = errEnd
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(s.err, io.EOF):
+		return errEnd
 	}
-	return err
+	return s.err
 }

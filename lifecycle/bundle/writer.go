@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -16,10 +15,10 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/crypt"
-	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// A Writer writes a bundle. After an error it is of no more use: the error stays.
+// A Writer writes a bundle. After an error it is of no more use: the error stays. It compresses
+// in goroutines, which end with Close, with Abort or with an error.
 type Writer struct {
 	name     string // of what it writes to, for messages
 	age      io.WriteCloser
@@ -40,26 +39,26 @@ type Writer struct {
 func NewWriter(to io.Writer, h Header, key *crypt.Key) (*Writer, error) {
 	w := &Writer{name: nameOf(to), mtime: max(0, h.At.Unix()), left: h.Bytes, names: names{}, buf: make([]byte, 256<<10), sum: sha256.New()}
 	if w.mtime > maxOctal {
-		return nil, w.fail(fmt.Errorf("its time is %s", h.At), writer.ClassInvalid)
+		return nil, w.fail(invalid(fmt.Errorf("its time is %s", h.At)))
 	}
 	text, err := encodeHeader(h)
 	if err != nil {
-		return nil, w.fail(fmt.Errorf("header: %w", err), writer.ClassInvalid)
+		return nil, w.fail(invalid(fmt.Errorf("header: %w", err)))
 	}
 	if key != nil {
 		if w.age, err = key.Encrypt(to); err != nil {
-			return nil, w.fail(err, 0)
+			return nil, w.fail(err)
 		}
 		to = w.age
 	}
 	if w.zst, err = newSqueezer(to); err != nil {
-		return nil, w.fail(err, 0)
+		return nil, w.fail(err)
 	}
 	if err := w.manifest.open(); err != nil {
-		return nil, w.fail(err, 0)
+		return nil, w.fail(err)
 	}
 	if err := w.entry(headerName, int64(len(text)), bytes.NewReader(text)); err != nil {
-		return nil, w.fail(err, 0)
+		return nil, w.fail(err)
 	}
 	return w, nil
 }
@@ -71,13 +70,13 @@ func (w *Writer) Add(name string, size int64, content io.Reader) error {
 		return w.err
 	}
 	if err := w.addable(name, size); err != nil {
-		return w.fail(err, writer.ClassInvalid)
+		return w.fail(invalid(err))
 	}
 	err := w.flush()
 	if err == nil {
 		err = w.entry(name, size, content)
 	}
-	return w.fail(err, 0)
+	return w.fail(err)
 }
 
 func (w *Writer) addable(name string, size int64) error {
@@ -105,11 +104,11 @@ func (w *Writer) Object(h blob.Hash, size int64, open func() (io.ReadCloser, err
 		return w.err
 	}
 	if err := w.take(size); err != nil {
-		return w.fail(err, writer.ClassInvalid)
+		return w.fail(invalid(err))
 	}
 	content, err := open()
 	if err != nil {
-		return w.fail(err, 0)
+		return w.fail(err)
 	}
 	if size <= maxSmall {
 		err = w.small(h, int(size), content)
@@ -119,7 +118,7 @@ func (w *Writer) Object(h blob.Hash, size int64, open func() (io.ReadCloser, err
 	if cerr := content.Close(); err == nil {
 		err = cerr
 	}
-	return w.fail(err, 0)
+	return w.fail(err)
 }
 
 // small adds an object to the pack.
@@ -162,27 +161,23 @@ func packName(n int) string { return objectsDir + strconv.Itoa(n) + packSuffix }
 // entry writes an entry of any name, and its line into the manifest.
 func (w *Writer) entry(name string, size int64, content io.Reader) error {
 	if err := w.names.add(name); err != nil {
-		return err
+		return invalid(err)
 	}
 	if w.totals.Entries++; w.totals.Entries > maxEntries {
-		return fmt.Errorf("it has more than %d entries", maxEntries)
+		return invalid(fmt.Errorf("it has more than %d entries", maxEntries))
 	}
 	if err := w.file(name, size, content); err != nil {
 		return err
 	}
 	w.totals.Bytes += size
-	text, err := strictjson.Marshal(line{name, size, hex.EncodeToString(w.sum.Sum(nil))})
-	if err != nil {
-		return err
-	}
-	return w.manifest.add(append(text, '\n'))
+	return w.manifest.add(manifestLine(name, size, w.sum.Sum(nil)))
 }
 
 // file writes a file of the tar and leaves its hash in w.sum.
 func (w *Writer) file(name string, size int64, content io.Reader) error {
 	b, err := newBlock(name, size, w.mtime)
 	if err != nil {
-		return err
+		return invalid(err)
 	}
 	if _, err := w.zst.Write(b[:]); err != nil {
 		return err
@@ -227,14 +222,10 @@ func (w *Writer) Close() error {
 	if w.err != nil {
 		return w.err
 	}
-	err := w.end()
-	_ = w.fail(err, 0)
-	if w.err == nil {
-		w.err = errors.New("write bundle: it is closed")
+	if err := w.end(); err != nil {
+		return w.fail(err)
 	}
-	if err != nil {
-		return w.err
-	}
+	w.err = failure("write bundle", w.name, errors.New("it is closed"))
 	return nil
 }
 
@@ -265,26 +256,19 @@ func (w *Writer) end() error {
 	return w.age.Close()
 }
 
-// fail keeps the first error, with the name of what is written. class is for one that has
-// none.
-func (w *Writer) fail(err error, class writer.Class) error {
-	if err == nil {
-		return nil
-	}
-	e := writer.NewError("write bundle", w.name, writer.NotCommitted, err)
-	if e.Class == 0 {
-		e.Class = class
-	}
-	w.err = e
-	return e
-}
+// Abort gives up a Writer that is not closed, and what it has begun to write. After Close, or
+// after an error, it does nothing.
+func (w *Writer) Abort() { _ = w.fail(errors.New("it was given up")) }
 
-// nameOf is the name of a file, for messages.
-func nameOf(of any) string {
-	if f, ok := of.(interface{ Name() string }); ok {
-		return f.Name()
+// fail keeps the first error, with the name of what is written.
+func (w *Writer) fail(err error) error {
+	if err != nil && w.err == nil {
+		w.err = failure("write bundle", w.name, err)
+		if w.zst != nil {
+			w.zst.abort()
+		}
 	}
-	return "stream"
+	return w.err
 }
 
 // A spool keeps the manifest until the end, compressed.

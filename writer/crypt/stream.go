@@ -67,25 +67,33 @@ func (k *Key) failed(of any, err error) error {
 	case !k.CanDecrypt():
 		err = errors.New("the key is public and only encrypts; give the private one")
 	case noMatch:
-		err = errors.New("the key is another one: " + kinds(other.StanzaTypes))
+		err = k.another(other.StanzaTypes)
 	default:
 		return damaged(of, err)
 	}
 	return &writer.Error{Op: "decrypt", Path: nameOf(of), Class: writer.ClassInvalid, Err: err}
 }
 
-// kinds are the kinds of keys that a file names, each once. They are words of a foreign file.
-func kinds(types []string) string {
+// another says that the key does not fit a file that is encrypted to keys of these kinds,
+// which are words of a foreign file.
+func (k *Key) another(types []string) error {
+	_, passphrase := k.identities[0].(*age.ScryptIdentity)
+	switch asked := slices.Contains(types, "scrypt"); {
+	case asked && passphrase:
+		return errors.New("the passphrase is another one")
+	case asked:
+		return errors.New("the key is another one: it is encrypted with a passphrase")
+	}
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
 	for i, t := range types {
 		types[i] = strconv.QuoteToASCII(t[:min(len(t), 20)])
 	}
-	return "it is encrypted to keys of the kind " + strings.Join(types[:min(len(types), 4)], ", ")
+	return errors.New("the key is another one: it is encrypted to keys of the kind " + strings.Join(types[:min(len(types), 4)], ", "))
 }
 
 // damaged is the error of bytes that are not what was encrypted.
 func damaged(of any, err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // which must not pass for the end
 		err = errors.New("it is cut off")
 	}
 	return &writer.Error{Op: "decrypt", Path: nameOf(of), Class: writer.ClassCorrupt, Err: err}
