@@ -21,6 +21,8 @@ type Header struct {
 	Component    string     `json:"component,omitzero"`  // ID of the component that is worked on
 	ActiveTask   string     `json:"activeTask,omitzero"` // ID of the task that is worked on now
 	Lineage      *Lineage   `json:"lineage,omitzero"`
+	// TransactionID is the transaction that the session is in, or was in last.
+	TransactionID string `json:"transactionId,omitzero"`
 
 	Settings      Settings         `json:"settings,omitzero"` // effective settings of the run
 	Cwd           string           `json:"cwd,omitzero"`      // relative to the project
@@ -32,7 +34,6 @@ type Header struct {
 	TurnCount     int              `json:"turnCount,omitzero"`
 	RateLimit     *RateLimit       `json:"rateLimit,omitzero"`
 	Git           Git              `json:"git,omitzero"`
-	TransactionID string           `json:"transactionId,omitzero"`
 	// RequiresValidation is set on a recovered session until a person accepts it.
 	RequiresValidation bool             `json:"requiresValidation,omitzero"`
 	Check              *CheckResult     `json:"check,omitzero"`     // result of the last check

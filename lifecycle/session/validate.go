@@ -89,8 +89,8 @@ func (h *Header) validate(base *Header) error {
 	if err := cmp.Or(
 		oneOf("status", h.Status, statuses), oneOf("phase", h.Phase, phases), oneOf("step", h.Step, steps),
 		oneOf("exit reason", h.ExitReason, exitReasons),
-		taskID("component", h.Component), taskID("active task", h.ActiveTask),
-		texts("header", h.Cwd, h.AgentName, h.AgentSession, h.TransactionID),
+		taskID("component", h.Component), taskID("active task", h.ActiveTask), plainText("transaction", h.TransactionID, maxTransaction),
+		texts("header", h.Cwd, h.AgentName, h.AgentSession),
 		texts("git", h.Git.Head, h.Git.Branch, h.Git.LastTaskCommit),
 		texts("settings", h.Settings.Agent, h.Settings.Check, h.Settings.Unit), texts("command", h.Settings.Command...),
 		texts("models", h.Models...), finite("total cost", h.TotalCostUSD),
@@ -167,11 +167,17 @@ func oneOf[T ~string](field string, v T, all []T) *InvalidError {
 	return &InvalidError{Field: field, Value: string(v), Want: oneOfText(all)}
 }
 
-// taskID checks the ID of a task. It refuses characters that JSON has to escape, so that the
-// summary of a State has a bounded length and an ID looks the same everywhere.
-func taskID(field, s string) *InvalidError {
-	if len(s) > maxTaskID || !strictjson.Plain(s) || !utf8.ValidString(s) {
-		return &InvalidError{Field: field, Value: s, Want: "UTF-8 of at most " + strconv.Itoa(maxTaskID) + " bytes without control characters, quotes and backslashes"}
+// taskID checks the ID of a task.
+func taskID(field, s string) *InvalidError { return plainText(field, s, maxTaskID) }
+
+// maxTransaction bounds the ID of a transaction, in bytes: a session's ID, and a number.
+const maxTransaction = 128
+
+// plainText refuses characters that JSON has to escape, so that the summary of a State has a
+// bounded length and an ID looks the same everywhere.
+func plainText(field, s string, limit int) *InvalidError {
+	if len(s) > limit || !strictjson.Plain(s) || !utf8.ValidString(s) {
+		return &InvalidError{Field: field, Value: s, Want: "UTF-8 of at most " + strconv.Itoa(limit) + " bytes without control characters, quotes and backslashes"}
 	}
 	return nil
 }

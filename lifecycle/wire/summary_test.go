@@ -27,7 +27,7 @@ func TestSummary(t *testing.T) {
 	want := wire.Summary{
 		ID: st.ID(), Module: "auth", Seq: 42, Status: h.Status, Phase: h.Phase, Step: h.Step, Component: "a", ActiveTask: "c", ExitReason: h.ExitReason,
 		CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt, CompletedAt: h.CompletedAt, Progress: session.Progress{Total: 2, Failed: 1},
-		Iterations: 40, InputTokens: 780, OutputTokens: 80, CachedTokens: 120, TotalCostUSD: h.TotalCostUSD, Lineage: h.Lineage,
+		Iterations: 40, InputTokens: 780, OutputTokens: 80, CachedTokens: 120, TotalCostUSD: h.TotalCostUSD, Lineage: h.Lineage, TransactionID: h.TransactionID,
 	}
 	got, err := wire.DecodeSummary(state)
 	require.NoError(t, err)
