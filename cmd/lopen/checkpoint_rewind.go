@@ -21,6 +21,11 @@ type rewindFlags struct {
 
 func (rf *rewindFlags) add(cmd *cobra.Command) {
 	sessionFlag(cmd, &rf.session)
+	rf.addHow(cmd)
+}
+
+// addHow adds what does not say which session it is.
+func (rf *rewindFlags) addHow(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&rf.dryRun, "dry-run", false, "say of each path what would change, change nothing")
 	f.BoolVar(&rf.diff, "diff", false, "show what would change line by line")
@@ -78,18 +83,27 @@ type rewindCall struct {
 
 // rewind shows what would change, asks on a terminal, and does it.
 func (a *app) rewind(ctx context.Context, rf rewindFlags, name string, paths []string) error {
-	r := rewindCall{app: a, rewindFlags: rf, name: name, paths: paths}
-	var err error
-	if r.options, err = rf.options(); err != nil {
+	r, agreed, err := a.planRewind(ctx, rf, name, paths)
+	if err != nil || !agreed {
 		return err
+	}
+	return a.editSession(ctx, rf.session, rf.force, func(_ *lifecycle.Store, sess *lifecycle.Session) error {
+		_, err := r.do(ctx, sess)
+		return err
+	})
+}
+
+// planRewind shows what would change, and asks on a terminal.
+func (a *app) planRewind(ctx context.Context, rf rewindFlags, name string, paths []string) (r *rewindCall, agreed bool, err error) {
+	r = &rewindCall{app: a, rewindFlags: rf, name: name, paths: paths}
+	if r.options, err = rf.options(); err != nil {
+		return nil, false, err
 	}
 	if err := a.refuseUnattended(rf); err != nil {
-		return err
+		return nil, false, err
 	}
-	if agreed, err := r.look(ctx); err != nil || !agreed {
-		return err
-	}
-	return a.editSession(ctx, rf.session, rf.force, func(_ *lifecycle.Store, sess *lifecycle.Session) error { return r.do(ctx, sess) })
+	agreed, err = r.look(ctx)
+	return r, agreed, err
 }
 
 // look finds the checkpoint, shows what would change, and asks whether to do that.
@@ -155,25 +169,23 @@ func (r *rewindCall) preview(cps *chain, would rewind.Result) error {
 	return showRewindPlan(r.stderr, cps, would, r.contested, r.diff)
 }
 
-func (r *rewindCall) do(ctx context.Context, sess *lifecycle.Session) error {
-	var done rewind.Result
-	var err error
+func (r *rewindCall) do(ctx context.Context, sess *lifecycle.Session) (done rewind.Result, err error) {
 	if r.name == "" {
 		done, err = sess.Undo(ctx, r.options)
 	} else {
 		done, err = sess.Rewind(ctx, r.to, r.options)
 	}
 	if err != nil {
-		return err
+		return done, err
 	}
 	if r.out.machine() {
-		return r.printJSON(newRewindRow(done))
+		return done, r.printJSON(newRewindRow(done))
 	}
 	showRewind(r.stdout, done, false)
 	if done.Before != nil {
 		fmt.Fprintf(r.stderr, "rewound to %s; lopen undo takes it back\n", numbered(done.To))
 	}
-	return nil
+	return done, nil
 }
 
 // refuseUnattended refuses --contested where nobody watches.

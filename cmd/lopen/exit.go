@@ -10,6 +10,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/sidecar"
 )
 
 func exitCode(err error) int {
@@ -27,6 +28,8 @@ func exitCode(err error) int {
 		return exit.Code
 	case errors.As(err, &usage):
 		return exitUsage
+	case errors.Is(err, sidecar.ErrNoGit):
+		return loop.ExitUser
 	case errors.Is(err, context.Canceled):
 		return loop.ExitInterrupted
 	case errors.As(err, &paused):

@@ -102,6 +102,11 @@ var hostileCases = map[string][]hostileCase{
 	"lopen session watch":   {{args: []string{evil}}},
 	"lopen undo":            {{args: []string{"--dry-run"}}},
 	"lopen version":         {{}},
+
+	"lopen transaction commit":   {{args: []string{"m"}}, {args: []string{"m", "--remake"}}, {args: []string{evil}}, {args: []string{"evil"}}},
+	"lopen transaction log":      {{args: []string{"m"}}, {args: []string{"m", "--json"}}, {args: []string{evil}}, {args: []string{"evil"}}},
+	"lopen transaction rollback": {{args: []string{"m", "--dry-run"}}, {args: []string{"m", "--yes"}}, {args: []string{"evil", "--yes"}}},
+	"lopen transaction status":   {{args: []string{"m"}}, {args: []string{"evil"}}, {args: []string{"evil", "--json"}}},
 }
 
 // TestNothingSteersTheTerminal calls every command in a project in which everything that
@@ -204,7 +209,10 @@ func hostileProject(t *testing.T) string {
 		_ = command(t, dir, "run", m, "--max-iterations", "1", "--", "false").Run()
 	}
 	must(t, dir, "files", "record")
-	_ = command(t, dir, "run", "m", "--max-iterations", "1", "--transcript", "--check", "sh fail.sh # "+evil+forged, "--", "sh", "agent.sh", evil+forged).Run()
+	_ = command(t, dir, "run", "m", "--transaction", "--max-iterations", "1", "--transcript", "--check", "sh fail.sh # "+evil+forged, "--", "sh", "agent.sh", evil+forged).Run()
+	hostileBranch(t, dir)
+	put(".lopen/transactions/evil.json", string(envelope.Checksum.Append([]byte(`{"transaction":1,"id":"evil","session":`+quoteJSON(t, evil+forged)+`,"state":`+quoteJSON(t, evil+forged)+
+		`,"origin":`+quoteJSON(t, evil+forged)+`,"commit":`+quoteJSON(t, evil+forged)))))
 	put(".lopen/config.json", `{"check": `+quoteJSON(t, "true # "+evil+forged)+`}`)
 	put("later"+strings.ReplaceAll(evil, "/", "")+forged, evil)
 
@@ -223,6 +231,20 @@ func hostileProject(t *testing.T) string {
 	put(of("broken")+"/state.json", `{"schemaVersion":1,"id":`+quoteJSON(t, evil+forged))
 	put(of("broken")+"/left"+strings.ReplaceAll(evil, "/", "")+forged, evil)
 	return dir
+}
+
+// hostileBranch commits to the branch of the transaction what lopen would not.
+func hostileBranch(t *testing.T, dir string) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		return
+	}
+	cmd := exec.Command("sh", "-c", `b=$(git for-each-ref --format='%(refname)' refs/heads/lopen) &&
+		git update-ref "$b" "$(printf %s "$TEXT" | git -c user.name=a -c user.email=a@a commit-tree "$b^{tree}" -p "$b")"`)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_DIR="+filepath.Join(dir, ".lopen", "sidecar.git"), "TEXT="+evil+forged+"\n\nLopen-Session: "+evil+"\nLopen-Transaction: "+evil+"\n")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 // sessionFolder is the folder of a module's only session, in the project.

@@ -36,6 +36,7 @@ type runFlags struct {
 	pauseTimeout time.Duration
 	noCheckpoint bool
 	noSave       bool
+	transaction  bool
 	requireGreen bool
 	keepFailed   bool
 	until        string
@@ -78,6 +79,8 @@ func newRun(a *app) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("resume", "no-save")
 	cmd.MarkFlagsMutuallyExclusive("transcript", "no-save")
 	cmd.MarkFlagsMutuallyExclusive("output", "no-save")
+	cmd.MarkFlagsMutuallyExclusive("transaction", "no-save")
+	cmd.MarkFlagsMutuallyExclusive("transaction", "no-checkpoint")
 	return cmd
 }
 
@@ -103,6 +106,7 @@ func (rf *runFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&rf.requireGreen, "require-green", false, "stop when the check fails before the first task")
 	f.BoolVar(&rf.keepFailed, "keep-failed", false, "leave the files of a failed task as they are (unattended)")
 	settingBool(f, "require-change", "a task that changed no file has failed")
+	f.BoolVar(&rf.transaction, "transaction", false, "keep what the tasks change as a unit: lopen transaction commit or rollback")
 	f.BoolVar(&rf.noCheckpoint, "no-checkpoint", false, "do not keep the files before and after each task")
 	settingBool(f, "output", "keep what each attempt printed: lopen session output")
 	settingBool(f, "transcript", "keep each attempt's prompt and raw output as well")
@@ -270,12 +274,12 @@ func (r *runCall) runLocked(ctx context.Context, project string, store *lifecycl
 	}
 	cfg.Store, cfg.Session, cfg.UI = store, sess, ui
 	ui.log = sess.Logger()
-	if fresh {
-		ui.Say("session %s", sess.ID())
-	} else {
-		p := sess.State().Progress()
-		ui.Say("session %s goes on: %d/%d tasks done", sess.ID(), p.Done, p.Total)
+	end, err := r.transactional(ctx, store, sess, &cfg)
+	if err != nil {
+		return errors.Join(err, closeStore(sess))
 	}
+	defer end()
+	sayBegin(ui, sess, fresh)
 	err = r.work(ctx, cfg)
 	ui.stop()
 	r.approveAgain(context.WithoutCancel(ctx), project)
@@ -287,6 +291,15 @@ func (r *runCall) runLocked(ctx context.Context, project string, store *lifecycl
 	}
 	r.printWhere(store, sess)
 	return nil
+}
+
+func sayBegin(ui *screen, sess *lifecycle.Session, fresh bool) {
+	if fresh {
+		ui.Say("session %s", sess.ID())
+		return
+	}
+	p := sess.State().Progress()
+	ui.Say("session %s goes on: %d/%d tasks done", sess.ID(), p.Done, p.Total)
 }
 
 // warnPreflight warns of what may stop a run later: a disk that is nearly full, for one.

@@ -15,6 +15,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/sidecar"
 	"github.com/lopen-dev/lopen/plan"
 	"github.com/lopen-dev/lopen/writer/documents"
 )
@@ -48,6 +49,14 @@ func (r *runCall) config(ctx context.Context, project string, docs prompt.Docume
 	}
 	for _, a := range approved.agents {
 		if err := child.Look(a.Argv(), project, r.environ); err != nil {
+			return loop.Config{}, err
+		}
+	}
+	if r.transaction && !values.Checkpoint {
+		return loop.Config{}, usagef("--transaction needs checkpoints, and the setting checkpoint is false")
+	}
+	if r.transaction {
+		if err := sidecar.HasGit(); err != nil {
 			return loop.Config{}, err
 		}
 	}

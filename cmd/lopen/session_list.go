@@ -16,6 +16,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/sidecar"
 )
 
 // sessionRow is a session as `session list --json` prints it; the names are
@@ -35,6 +36,8 @@ type sessionRow struct {
 	Messages  uint64           `json:"messages,omitempty"`
 	Lineage   *lineageRow      `json:"lineage,omitempty"`
 	Pinned    bool             `json:"pinned,omitempty"`
+
+	Transaction *sidecar.Status `json:"transaction,omitempty"`
 
 	// Incarnation is another one after the session was made again during a run.
 	Incarnation string `json:"incarnation,omitempty"`
@@ -78,8 +81,11 @@ func newSessionList(a *app) *cobra.Command {
 					return err
 				}
 				rows := make([]sessionRow, len(infos))
+				view := transactionView{app: a, store: store}
+				defer view.close()
 				for i, info := range infos {
 					rows[i] = row(store, info, lf.long)
+					rows[i].Transaction = view.of(info.TransactionID)
 				}
 				if a.out.machine() {
 					return a.printJSON(rows)
@@ -198,12 +204,16 @@ func (a *app) listSessions(rows []sessionRow, long bool) error {
 	return nil
 }
 
-// named is a session's name, with a sign when it is pinned.
+// named is a session's name, with a sign when it is pinned, and what became of its transaction.
 func named(r sessionRow) string {
+	name := plain.Line(r.Name)
 	if r.Pinned {
-		return strings.TrimSpace(plain.Line(r.Name) + " (pinned)")
+		name += " (pinned)"
 	}
-	return plain.Line(r.Name)
+	if r.Transaction != nil {
+		name += " (" + plain.Line(string(r.Transaction.State)) + ")"
+	}
+	return strings.TrimSpace(name)
 }
 
 func statusGlyph(status string) string {

@@ -73,6 +73,11 @@ func (a *app) stateJSON(store *lifecycle.Store, st *session.State, status sessio
 	if m, err := store.Meta(st.ID()); err == nil && m.Name != "" {
 		data = withMember(data, "name", m.Name)
 	}
+	view := transactionView{app: a, store: store}
+	defer view.close()
+	if t := view.of(st.Header().TransactionID); t != nil {
+		data = withMember(data, "transaction", t)
+	}
 	return data
 }
 
@@ -87,6 +92,9 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 	fmt.Fprintf(w, "phase     %s, %s\n", h.Phase, h.Step)
 	if h.Lineage != nil {
 		fmt.Fprintf(w, "from      %s, %s at record %d\n", h.Lineage.From, h.Lineage.Kind, h.Lineage.Seq)
+	}
+	if h.TransactionID != "" {
+		a.showTransactionOf(store, h.TransactionID)
 	}
 	if h.RequiresValidation {
 		fmt.Fprintf(w, "accepted  not yet: lopen session verify %s --accept\n", st.ID())
@@ -122,6 +130,20 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 	a.printTree(st, st.Roots(), 0)
 	printAgentSessions(w, a.agentSessions(store, st, seq))
 	return nil
+}
+
+// showTransactionOf prints the transaction of a session.
+func (a *app) showTransactionOf(store *lifecycle.Store, id string) {
+	view := transactionView{app: a, store: store}
+	defer view.close()
+	state, problem := "not known here", ""
+	if t := view.of(id); t != nil {
+		state, problem = string(t.State), t.Problem
+	}
+	fmt.Fprintf(a.stdout, "in        %s%s\n", plain.Line(id), parenthesis(plain.Line(state)))
+	if problem != "" {
+		fmt.Fprintf(a.stderr, "warning: transaction %s: %s\n", plain.Line(id), plain.Line(problem))
+	}
 }
 
 func (a *app) printTree(st *session.State, ids []string, depth int) {

@@ -58,6 +58,8 @@ type Config struct {
 	KeepFailed bool // do not set back the files of a failed task
 	Output     bool // store the rendered output of each attempt
 	Transcript bool // store also the prompt and the raw output of each attempt
+	// Transaction is what completed tasks are written to; optional.
+	Transaction Transaction
 
 	// Who is present.
 

@@ -72,6 +72,7 @@ func (r *runner) done(ctx context.Context, unit string, leaves []string, out out
 	}
 	r.cfg.UI.Done(fmt.Sprintf("done: %s (%s)", r.name(unit), round(time.Since(begun))))
 	r.emit(event{Event: eventDone, Task: unit, Name: r.name(unit), Duration: time.Since(begun).Seconds()})
+	r.recordTransaction(ctx)
 	return r.componentDone(unit)
 }
 

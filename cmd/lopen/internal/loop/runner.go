@@ -212,6 +212,9 @@ func (r *runner) prepare(ctx context.Context) error {
 	if err := r.retryFailed(); err != nil {
 		return err
 	}
+	if err := r.beginTransaction(ctx); err != nil {
+		return err
+	}
 	return r.step(session.PhaseBuilding, session.StepIterateThroughTasks)
 }
 

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/sidecar"
+)
+
+// A runTransaction is the transaction of a run; see [loop.Transaction].
+type runTransaction struct {
+	*transactions
+	sess   *lifecycle.Session
+	at     *sidecar.Transaction // the one in progress; nil before Begin
+	origin string               // the committed one that it continues
+}
+
+// transactional has a run work in the transaction of its session, or in a new one: with
+// --transaction, and where that of the session was committed. It refuses a session whose
+// transaction was rolled back. The function that it returns is called after the run.
+func (r *runCall) transactional(ctx context.Context, store *lifecycle.Store, sess *lifecycle.Session, cfg *loop.Config) (end func(), err error) {
+	id := sess.State().Header().TransactionID
+	if id == "" && !r.transaction {
+		return func() {}, nil
+	}
+	all, err := r.transactions(store)
+	if err != nil {
+		return nil, err
+	}
+	t := &runTransaction{transactions: all, sess: sess, origin: id}
+	if err := r.continueTransaction(ctx, t); err != nil {
+		return nil, errors.Join(err, all.Close())
+	}
+	if t.at != nil || t.origin != "" || r.transaction {
+		cfg.Transaction = t
+	}
+	return func() {
+		if t.at != nil {
+			fmt.Fprintf(r.stderr, "transaction %s is in progress; end it: lopen transaction commit %s, or rollback\n", t.at.ID, t.at.ID)
+		}
+		_ = all.Close()
+	}, nil
+}
+
+// continueTransaction finds the transaction of a session that is resumed.
+func (r *runCall) continueTransaction(ctx context.Context, t *runTransaction) error {
+	if t.origin == "" {
+		return nil
+	}
+	at, err := t.Find(t.origin)
+	if err == nil && at.Session != t.sess.ID().String() || errors.Is(err, lifecycle.ErrNotFound) {
+		fmt.Fprintf(r.stderr, "warning: transaction %s of this session is not known here: the run is in none, unless --transaction begins one\n", t.origin)
+		t.origin = ""
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch st := t.Status(ctx, at, t.chain()); st.State {
+	case sidecar.RolledBack:
+		return rolledBack(at)
+	case sidecar.InProgress:
+		t.at, t.origin = at, ""
+	}
+	return nil
+}
+
+// rolledBack is why a session is not resumed, and what to do instead.
+func rolledBack(t *sidecar.Transaction) error {
+	module := moduleOf(t.Session)
+	return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("transaction %s of session %s was rolled back\n  take that back and go on: lopen undo --session %s\n  or start a new session:   lopen run %s --no-resume --transaction -- CMD",
+		t.ID, t.Session, t.Session, module)}
+}
+
+func (t *runTransaction) InProgress() bool { return t.at != nil }
+
+// Begin pins the checkpoint first: the transaction cannot be rolled back without it.
+func (t *runTransaction) Begin(ctx context.Context, at *checkpoint.Entry) (string, error) {
+	if err := sidecar.HasGit(); err != nil {
+		return "", err
+	}
+	if err := t.sess.PinCheckpoint(ctx, at.ID, true); err != nil {
+		return "", err
+	}
+	src, done, err := t.source(t.sess)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	begun, err := t.Store.Begin(ctx, src, at, t.origin)
+	if err != nil {
+		return "", fmt.Errorf("begin a transaction: %w", err)
+	}
+	t.at = begun
+	return begun.ID, nil
+}
+
+func (t *runTransaction) Record(ctx context.Context) error {
+	if t.at == nil {
+		return nil
+	}
+	src, done, err := t.source(t.sess)
+	if err != nil {
+		return err
+	}
+	defer done()
+	_, err = t.Store.Record(ctx, t.at, src)
+	return err
+}

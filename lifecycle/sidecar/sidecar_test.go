@@ -1,0 +1,238 @@
+package sidecar
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+)
+
+// A transaction from its begin to main: each completed task is a commit with the tree of its
+// checkpoint, and main gets one commit that names the session.
+func TestTransaction(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, s := w.session("auth"), w.store()
+	w.edit("a", "begin", "gone", "x", "dir/b", "b")
+	tx := a.begin(s)
+	require.Equal(t, "auth-20260101-1-t1", tx.ID)
+	branch := "lopen/session-" + tx.ID
+	a.task("one", "a", "one", "gone", "-")
+	require.Equal(t, 1, a.recorded(s, tx))
+	require.Zero(t, a.recorded(s, tx), "nothing twice")
+	a.task("two", "dir", "-")
+	a.task("three", "dir", "now a file")
+	require.Equal(t, 2, a.recorded(s, tx))
+	require.Equal(t, map[string]string{"a": "one", "dir": "now a file"}, w.files(branch))
+	require.Equal(t, map[string]string{"a": "one", "dir/b": "b"}, w.files(branch+"~2"))
+
+	st := s.Status(t.Context(), tx, nil)
+	require.Equal(t, InProgress, st.State)
+	require.Empty(t, st.Problem)
+	all, err := s.Log(t.Context(), tx)
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	require.Equal(t, "task three", all[0].Subject)
+	require.Equal(t, a.last.ID, all[0].Checkpoint)
+
+	a.commit(s, tx)
+	require.Equal(t, w.files(branch), w.files("main"))
+	require.Equal(t, "2", w.git("rev-list", "--count", "main"))
+	message := w.git("log", "-1", "--format=%B", "main")
+	require.Contains(t, message, "Lopen-Session: auth-20260101-1")
+	require.Contains(t, message, "- task two\n- task three")
+	w.git("fsck", "--strict", "--no-dangling")
+
+	again, err := w.store().Find(tx.ID)
+	require.NoError(t, err)
+	require.Equal(t, Committed, again.State)
+	st = w.store().Status(t.Context(), again, nil)
+	require.Equal(t, Committed, st.State)
+	require.Equal(t, w.git("rev-parse", "main"), st.Commit)
+	_, err = s.Find("auth-20260101-1-t2")
+	require.ErrorIs(t, err, folder.ErrNotFound)
+	_, err = s.Find("../../etc")
+	require.ErrorIs(t, err, folder.ErrNotFound)
+}
+
+// What is committed is what git and the checkpoints say, whatever the manifest says.
+func TestStatusIsOfGit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, s := w.session("auth"), w.store()
+	tx := a.begin(s)
+	_, err := s.Commit(t.Context(), tx, a.source(), "")
+	require.ErrorIs(t, err, ErrNothing)
+	before := *tx
+	a.task("one", "a", "1")
+	a.commit(s, tx)
+
+	require.NoError(t, s.save(&before)) // as if it was killed in front of the manifest
+	got, err := w.store().Find(tx.ID)
+	require.NoError(t, err)
+	require.Equal(t, InProgress, got.State)
+	require.Equal(t, Committed, w.store().Status(t.Context(), got, nil).State)
+	was := w.git("rev-parse", "main")
+	a.commit(s, got) // mends it
+	require.Equal(t, was, w.git("rev-parse", "main"))
+	got, err = s.Find(tx.ID)
+	require.NoError(t, err)
+	require.Equal(t, Committed, got.State)
+
+	w.git("update-ref", "refs/heads/main", tx.Base)
+	st := w.store().Status(t.Context(), got, nil)
+	require.Equal(t, Committed, st.State)
+	require.Contains(t, st.Problem, "is not on main of the side-car any more")
+}
+
+// Rolled back is a transaction until its rewind is undone, and again when that is.
+func TestRolledBackAndUndone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, s := w.session("auth"), w.store()
+	tx := a.begin(s)
+	begin := a.last
+	a.task("one", "a", "1")
+	require.Equal(t, 1, a.recorded(s, tx))
+	rewind := func(to *checkpoint.Entry, files ...string) (before *checkpoint.Entry) {
+		before = a.checkpoint(checkpoint.BeforeRewind, to.Number, 0)
+		w.edit(files...)
+		after := a.checkpoint(checkpoint.AfterRewind, to.Number, before.Number)
+		a.record(record.Record{Event: record.EventRewindEnd, Rewind: &session.Rewinding{To: to.ID.String(), After: after.ID.String()}})
+		return before
+	}
+	state := func() State {
+		all, _, err := w.chain.List()
+		require.NoError(t, err)
+		got, err := w.store().Find(tx.ID)
+		require.NoError(t, err)
+		return w.store().Status(t.Context(), got, all).State
+	}
+	before := rewind(begin, "a", "-")
+	require.Equal(t, InProgress, state())
+	require.NoError(t, s.RolledBack(t.Context(), tx, before.ID))
+	require.Equal(t, RolledBack, state())
+	other := w.session("other")
+	other.checkpoint(checkpoint.AfterRewind, before.Number, before.Number)
+	require.Equal(t, RolledBack, state(), "another session's rewind")
+	second := rewind(before, "a", "1")
+	require.Equal(t, InProgress, state())
+	rewind(second, "a", "-")
+	require.Equal(t, RolledBack, state())
+
+	// The branch has the rewinds too.
+	require.Equal(t, 3, a.recorded(s, tx))
+	require.Empty(t, w.files("lopen/session-"+tx.ID))
+	require.Equal(t, map[string]string{"a": "1"}, w.files("lopen/session-"+tx.ID+"~1"))
+}
+
+// What a person changes outside of transactions comes to main with the next one. What another
+// session has in progress does not.
+func TestMainMovesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b, s := w.session("auth"), w.session("billing"), w.store()
+	w.edit("a", "1\n2\n3\n4\n5\n6\n7\n8\n", "c", "c")
+	ta := a.begin(s)
+	a.task("one", "a", "one\n2\n3\n4\n5\n6\n7\n8\n", "of a", "partial")
+	tb := b.begin(s)
+	b.task("one", "a", "one\n2\n3\n4\n5\n6\n7\neight\n", "of b", "b")
+	b.commit(s, tb)
+	require.Equal(t, map[string]string{"a": "1\n2\n3\n4\n5\n6\n7\neight", "c": "c", "of b": "b"}, w.files("main"), "the change of a is not b's")
+	a.task("two", "of a", "whole")
+	a.commit(s, ta)
+	require.Equal(t, map[string]string{"a": "one\n2\n3\n4\n5\n6\n7\neight", "c": "c", "of a": "whole", "of b": "b"}, w.files("main"))
+
+	w.edit("person", "outside", "c", "-")
+	tc := b.begin(s)
+	require.Equal(t, "billing-20260101-1-t2", tc.ID)
+	require.Equal(t, "outside", w.files("main")["person"])
+	require.NotContains(t, w.files("main"), "c")
+	w.git("fsck", "--strict", "--no-dangling")
+}
+
+// A contradiction of main is an error that names the files and changes nothing; a merge by a
+// person is the way out.
+func TestConflict(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b, s := w.session("auth"), w.session("billing"), w.store()
+	w.edit("same", "begin")
+	ta := a.begin(s)
+	tb := b.begin(s)
+	a.task("one", "same", "of a")
+	require.Equal(t, 1, a.recorded(s, ta))
+	b.task("one", "same", "of b", "more", "b")
+	require.Equal(t, 1, b.recorded(s, tb))
+	a.commit(s, ta)
+	was, manifest := w.git("for-each-ref"), *tb
+	_, err := s.Commit(t.Context(), tb, b.source(), "")
+	var conflict *ConflictError
+	require.ErrorAs(t, err, &conflict)
+	require.Equal(t, []string{"same"}, conflict.Paths)
+	require.ErrorContains(t, err, "lopen transaction rollback "+tb.ID)
+	require.Equal(t, manifest, *tb)
+	require.Equal(t, was, w.git("for-each-ref"))
+	require.Equal(t, InProgress, w.store().Status(t.Context(), tb, nil).State)
+
+	there := filepath.Join(t.TempDir(), "w")
+	w.git("worktree", "add", there, "lopen/session-"+tb.ID)
+	_, err = w.gitErr("-C", there, "merge", "main") // --git-dir is of the whole side-car
+	require.Error(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(there, "same"), []byte("of both"), 0o600))
+	tree := w.git("--work-tree="+there, "-c", "core.bare=false", "add", "-A")
+	require.Empty(t, tree)
+	merged := w.git("commit-tree", w.git("write-tree"), "-p", "lopen/session-"+tb.ID, "-p", "main", "-m", "merge")
+	w.git("update-ref", "refs/heads/lopen/session-"+tb.ID, merged)
+	b.commit(s, tb)
+	require.Equal(t, map[string]string{"same": "of both", "more": "b"}, w.files("main"))
+}
+
+// Names, modes, links and what git cannot hold.
+func TestOddTrees(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, s := w.session("auth"), w.store()
+	odd := []string{"new\nline", "tab\t\"quoted\" \\back", " space ", "\xff\xfe", "ünï", "-dash", "git~1", "a/b/c/d", "empty", ".gitattributes", "back\\slash"}
+	for _, name := range odd {
+		w.edit(name, "content of "+name)
+	}
+	w.edit("empty", "", ".gitattributes", "* text eol=crlf filter=evil merge=evil\n", "lines", "a\r\nb\n", "no end", "x")
+	require.NoError(t, os.MkdirAll(filepath.Join(w.project, "empty folder"), 0o755))
+	require.NoError(t, os.Symlink("a/b\nc", filepath.Join(w.project, "link")))
+	require.NoError(t, os.WriteFile(filepath.Join(w.project, "run"), []byte("#!"), 0o700))
+	tx := a.begin(s)
+	check := func() {
+		t.Helper()
+		got := w.files(branchOf(tx.ID))
+		for _, name := range odd {
+			require.Contains(t, got, name)
+		}
+		require.Equal(t, "a/b\nc", got["link"])
+		require.Equal(t, "a\r\nb", got["lines"])
+		require.Contains(t, w.git("ls-tree", branchOf(tx.ID), "run"), "100755 blob")
+		require.Contains(t, w.git("ls-tree", branchOf(tx.ID), "link"), "120000 blob")
+		require.NotContains(t, got, "empty folder")
+	}
+	check()
+	require.NoError(t, os.Chmod(filepath.Join(w.project, "lines"), 0o700))
+	require.NoError(t, os.Rename(filepath.Join(w.project, "no end"), filepath.Join(w.project, "moved\n")))
+	a.task("one", "link", "-", "link/now", "a folder")
+	a.recorded(s, tx)
+	require.Contains(t, w.git("ls-tree", branchOf(tx.ID), "lines"), "100755 blob")
+	got := w.files(branchOf(tx.ID))
+	require.Equal(t, "x", got["moved\n"])
+	require.NotContains(t, got, "no end")
+	require.Equal(t, "a folder", got["link/now"])
+
+	// The difference and the whole give the same tree.
+	id, err := s.write(t.Context(), w.chain, draft{entry: a.last, message: "whole"})
+	require.NoError(t, err)
+	require.Equal(t, w.git("rev-parse", branchOf(tx.ID)+"^{tree}"), w.git("rev-parse", id+"^{tree}"))
+}
