@@ -83,7 +83,7 @@ func (b *block) parse() (name string, size, mtime int64, err error) {
 	if err := checkName(name); err != nil {
 		return "", 0, 0, err
 	}
-	if again, err := newBlock(name, size, mtime); err != nil || again != *b || size < 0 {
+	if again, err := newBlock(name, size, mtime); err != nil || again != *b {
 		return "", 0, 0, errBlock
 	}
 	return name, size, mtime, nil

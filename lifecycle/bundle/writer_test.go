@@ -156,7 +156,8 @@ func TestSourcesThatFail(t *testing.T) {
 	t.Parallel()
 	key, files := tiny(t)
 	for _, file := range files {
-		for n := 0; n <= len(file); n += 1 + n/3%7 {
+		for i := 0; i <= len(file)+7; i += 1 + i/3%7 {
+			n := min(i, len(file))
 			for _, cause := range []error{syscall.EIO, io.ErrUnexpectedEOF} {
 				_, _, err := read(io.MultiReader(bytes.NewReader(file[:n]), iotest.ErrReader(cause)), key)
 				require.ErrorIs(t, err, cause, n)
