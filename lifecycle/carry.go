@@ -1,15 +1,18 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
 )
 
 // Export exports sessions, or with All every session that can be read, to what open returns;
@@ -35,6 +38,14 @@ func (s *Store) Export(ctx context.Context, o carry.ExportOptions, open func(bun
 	if s.opts.Git != nil {
 		o.Git = s.opts.Git()
 	}
+	if o.NoMessages || o.Redact != nil {
+		scratch, remove, err := scratchFolder()
+		if err != nil {
+			return nil, err
+		}
+		defer remove()
+		o.Scratch = scratch
+	}
 	out, err := carry.Export(ctx, carry.Store{Project: s.project, Root: s.root(), Busy: s.busy, Outside: s.opts.Outside}, o, open)
 	if out != nil {
 		for i := range out.Skipped {
@@ -45,6 +56,19 @@ func (s *Store) Export(ctx context.Context, o carry.ExportOptions, open func(bun
 		err = notExported(x)
 	}
 	return out, err
+}
+
+// scratchFolder returns a new private folder among the system's temporary files, since a project
+// that is exported need not be writable.
+func scratchFolder() (dir writer.FS, remove func(), err error) {
+	name, err := os.MkdirTemp("", "lopen-export-")
+	if err == nil {
+		dir, err = writer.OpenFS(name)
+	}
+	if err != nil {
+		return nil, nil, writer.NewError("make folder", cmp.Or(name, os.TempDir()), writer.NotCommitted, err)
+	}
+	return dir, func() { _ = errors.Join(dir.Close(), os.RemoveAll(name)) }, nil
 }
 
 // busy reports whether a session is held. When that is not known it counts as held.

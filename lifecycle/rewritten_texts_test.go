@@ -3,8 +3,10 @@ package lifecycle_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -192,6 +194,7 @@ func plantedSession(t *testing.T) (*crashfs.Disk, session.ID) {
 	sess, err := store.Create(ctx, "sim")
 	require.NoError(t, err)
 	p := &planter{}
+	require.NoError(t, store.CreatePlan("sim", []byte("- [ ] the plan has "+p.secret()+"\n")))
 	p.work(t, store, sess)
 	require.NoError(t, sess.Close(ctx))
 	fork, err := store.Fork(ctx, sess.ID(), lifecycle.ForkOptions{})
@@ -289,4 +292,61 @@ func TestWithoutMessages(t *testing.T) {
 		require.NotContains(t, data, `"private"`, name)
 	}
 	resumeRewritten(t, disk.FS(), to)
+}
+
+// What is exported has neither credentials nor messages, if that is asked for, and can be
+// resumed where it is put in place.
+func TestExportOfPlantedSessions(t *testing.T) {
+	t.Parallel()
+	disk, id := plantedSession(t)
+	store, err := lifecycle.OpenOn(disk.FS(), simOptions)
+	require.NoError(t, err)
+	u, _, out := export(t, store, carry.ExportOptions{All: true, Redact: &redact.Redactor{}, NoMessages: true})
+	require.True(t, u.header.Redacted && u.header.NoMessages)
+	require.Len(t, u.header.Sessions, 2)
+	require.Contains(t, strings.Join(out.Warnings, "\n"), "checkpoints are left out")
+	require.Zero(t, out.Checkpoints+out.Objects)
+	header, err := json.Marshal(u.header)
+	require.NoError(t, err)
+	require.Empty(t, planted.FindAllString(string(header), -1))
+	dir, err := writer.OpenFS(u.project)
+	require.NoError(t, err)
+	defer dir.Close()
+	documents := 0
+	for name, data := range bytesOf(t, dir, ".lopen") {
+		if strings.HasPrefix(name, ".lopen/documents/") {
+			documents++
+		}
+		if name != ".lopen/project.jsonl" { // the paths of files
+			require.Empty(t, planted.FindAllString(data, -1), name)
+		}
+		require.NotContains(t, name, "/output/")
+		require.NotContains(t, name, "messages.jsonl")
+	}
+	require.NotZero(t, documents)
+	sameAsIn := folderOf(t, dir, id)
+	defer sameAsIn.Close()
+	require.Len(t, appendedIn(t, sameAsIn, id, false), 6)
+	resumeRewritten(t, dir, id)
+
+	require.NoError(t, store.Close(t.Context()))
+}
+
+// A session that cannot be written anew is skipped, or refused alone, and leaves nothing behind.
+func TestExportOfWhatCannotBeRedacted(t *testing.T) {
+	disk, id := plantedSession(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	store, err := lifecycle.OpenOn(disk.FS(), simOptions)
+	require.NoError(t, err)
+	r, err := redact.New([]string{"uuid|[a-z]"})
+	require.NoError(t, err)
+	u := unpack(t)
+	_, err = store.Export(t.Context(), carry.ExportOptions{Sessions: []session.ID{id}, Redact: r}, u.open)
+	require.ErrorContains(t, err, id.String())
+	require.False(t, u.done)
+	require.Empty(t, u.names)
+	left, err := os.ReadDir(os.TempDir())
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.NoError(t, store.Close(t.Context()))
 }

@@ -110,6 +110,24 @@ var ofRewrite = []mutant{
 		"./lifecycle", "TestPathsOfTheProject",
 	},
 	{
+		"export: a session without credentials is written anew", "lifecycle/carry/part.go",
+		"if err == nil && (x.o.NoMessages || x.o.Redact != nil) {",
+		"if err == nil && x.o.NoMessages {",
+		"./cmd/lopen", "TestScripts/export-redact",
+	},
+	{
+		"export: a session without checkpoints names none", "lifecycle/carry/part.go",
+		", NoCheckpoints: x.o.Redact != nil",
+		"",
+		"./lifecycle", "TestExportOfPlantedSessions",
+	},
+	{
+		"export: what is written anew does not stay", "lifecycle/carry.go",
+		"defer remove()",
+		"_ = remove",
+		"./lifecycle", "TestExportOfWhatCannotBeRedacted",
+	},
+	{
 		"output: a copy hides credentials in what it says of an attempt", "lifecycle/output/copy.go",
 		"out = append(out, hidden...)",
 		"out = append(append(out, line...), hidden[:0]...)",

@@ -13,12 +13,15 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 )
 
 // exportFlags are the flags of export.
 type exportFlags struct {
 	out        string
 	all, force bool
+	noMessages bool
+	redact     bool
 }
 
 // exportRow is what `session export --json` prints.
@@ -53,7 +56,8 @@ lopen session import FILE takes it into another project; tar --zstd -tf FILE lis
 
 The file has mode 0600 and everything that the agent and you wrote. --redact hides credentials
 once more, with your redact_patterns, and leaves out the checkpoints, whose contents cannot be
-changed under their hashes.`,
+changed under their hashes. --no-messages leaves out what was said. For both a session is
+written anew among the temporary files (TMPDIR) first.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case ef.all && len(args) > 0:
@@ -70,6 +74,8 @@ changed under their hashes.`,
 	f.StringVarP(&ef.out, "output", "o", "", "write this `FILE`, - for stdout (default {ID}.lopen.tar.zst)")
 	f.BoolVar(&ef.all, "all", false, "all sessions that can be read, and all checkpoints")
 	f.BoolVar(&ef.force, "force", false, "replace FILE if it is there")
+	f.BoolVar(&ef.noMessages, "no-messages", false, "leave out what messages and events say, and the output")
+	f.BoolVar(&ef.redact, "redact", false, "hide credentials once more, and leave out the checkpoints")
 	return cmd
 }
 
@@ -100,8 +106,13 @@ func (a *app) exportOptions(store *lifecycle.Store, args []string, ef exportFlag
 		return o, "", err
 	}
 	o = carry.ExportOptions{
-		All: ef.all, Lopen: versionText(),
+		All: ef.all, Lopen: versionText(), NoMessages: ef.noMessages,
 		Specification: func(module string) string { return specPath(values, module) },
+	}
+	if ef.redact {
+		if o.Redact, err = redact.New(values.RedactPatterns); err != nil {
+			return o, "", usagef("%v", err)
+		}
 	}
 	name = filepath.Base(filepath.Dir(store.Path()))
 	if !ef.all {

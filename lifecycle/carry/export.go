@@ -49,8 +49,8 @@ type ExportOptions struct {
 	// Redact hides credentials once more, in all texts. Checkpoints are left out then, since
 	// a content cannot be changed under its hash. nil exports everything as it is.
 	Redact *redact.Redactor
-	// Scratch is a folder for logs that have to be written anew, with NoMessages or Redact.
-	// It has to be private and is left empty.
+	// Scratch is a folder for sessions that have to be written anew, with NoMessages or Redact.
+	// It has to be private. The caller removes what is in it.
 	Scratch writer.FS
 	// Specification returns the path of a module's specification in the project; nil means
 	// that it is not known.
@@ -172,10 +172,13 @@ func (x *exporter) prepare() error {
 	if err := x.look(); err != nil {
 		return err
 	}
-	if x.o.Redact != nil {
-		return nil
+	if x.o.Redact == nil {
+		return x.openCheckpoints()
 	}
-	return x.openCheckpoints()
+	if slices.ContainsFunc(x.parts, func(p *part) bool { return p.checkpoint != "" }) {
+		x.warn("the checkpoints are left out: a file's content cannot be changed under its hash")
+	}
+	return nil
 }
 
 // find finds what the checkpoints need, and makes the header.
@@ -218,9 +221,10 @@ func (x *exporter) push(sink Sink) error {
 func (x *exporter) header() bundle.Header {
 	h := bundle.Header{
 		Lopen: x.o.Lopen, At: x.o.Now.UTC(), NoMessages: x.o.NoMessages, Redacted: x.o.Redact != nil,
-		Project: bundle.Project{Path: x.Project.Name(), Head: x.o.Git.Head, Branch: x.o.Git.Branch},
+		Project: bundle.Project{Path: x.Project.Name(), Head: x.o.Git.Head},
 		Bytes:   newProjectLines(x.project).size() + x.size,
 	}
+	h.Project.Branch, _ = x.o.Redact.String(x.o.Git.Branch)
 	for _, p := range x.parts {
 		h.Sessions = append(h.Sessions, p.info)
 		h.Bytes += p.bytes()

@@ -52,6 +52,9 @@ func (x *exporter) part(id session.ID) (p *part, err error) {
 	if err == nil {
 		p, err = x.described(id, z)
 	}
+	if err == nil && (x.o.NoMessages || x.o.Redact != nil) {
+		return x.anew(p)
+	}
 	if err == nil {
 		p.files, err = list(p.dir)
 	}
@@ -69,6 +72,30 @@ func (x *exporter) part(id session.ID) (p *part, err error) {
 	for i := range p.files {
 		f := &p.files[i]
 		f.may = z.held[f.name] == nil || made(f.name)
+	}
+	return p, nil
+}
+
+// anew writes a session anew into a folder of Scratch, from which it is exported.
+func (x *exporter) anew(p *part) (*part, error) {
+	err := x.o.Scratch.Mkdir(p.id.String(), 0o700)
+	var dir writer.FS
+	if err == nil {
+		dir, err = writer.OpenDir(x.o.Scratch, p.id.String())
+	}
+	if err == nil {
+		err = Rewrite(p.frozen, dir, p.id, Rewriting{ID: p.id, Redact: x.o.Redact, NoMessages: x.o.NoMessages, NoCheckpoints: x.o.Redact != nil})
+	}
+	_ = p.close() // nothing was written to it
+	p.dir, p.frozen = dir, nil
+	if err == nil {
+		p.files, err = list(dir)
+	}
+	if err != nil {
+		if dir != nil {
+			_ = dir.Close() // it is thrown away
+		}
+		return nil, &Skipped{p.id, err}
 	}
 	return p, nil
 }

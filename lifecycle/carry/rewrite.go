@@ -27,6 +27,9 @@ type Rewriting struct {
 	ID         session.ID       // of the result; the same one or another
 	Redact     *redact.Redactor // hides credentials in all texts; nil: they stay
 	NoMessages bool             // of messages and events stays who said something, and when
+	// NoCheckpoints leaves out by which checkpoint the session knows the project's files, and
+	// to which one it goes back. That they were made is still told.
+	NoCheckpoints bool
 	// Paths are the project's folder there and here. Where the words of the settings' command
 	// and check begin with the first, they get the second. "" changes nothing.
 	Paths [2]string
@@ -155,8 +158,9 @@ func (w *rewriter) body(r *journal.Ref, line, body []byte) ([]byte, error) {
 			return append(wire.EncodeAppended(rec), rec.TranscriptEvent...), err
 		}
 	}
-	touched := w.Redact != nil || bytes.Contains(body, []byte(`"snapshot":`)) || w.Paths[0] != "" && bytes.Contains(body, []byte(`"settings":`))
-	if !touched || r.Entry && w.Redact == nil {
+	all := w.Redact != nil || w.NoCheckpoints
+	touched := all || bytes.Contains(body, []byte(`"snapshot":`)) || w.Paths[0] != "" && bytes.Contains(body, []byte(`"settings":`))
+	if !touched || r.Entry && !all {
 		return nil, nil
 	}
 	w.wrapped = append(append(append(w.wrapped[:0], '{'), body...), '}')
@@ -287,7 +291,11 @@ func (w *rewriter) check(was *folder.Contents) error {
 	if err != nil {
 		return err
 	}
-	if a, b := countsOf(was), countsOf(now); a != b {
+	a, b := countsOf(was), countsOf(now)
+	if w.NoCheckpoints {
+		a.checkpoint, a.undo = "", ""
+	}
+	if a != b {
 		return &writer.Error{Op: "rewrite session", Path: w.to.Name(), Class: writer.ClassCorrupt, Err: fmt.Errorf("it became %+v of %+v", b, a)}
 	}
 	return nil

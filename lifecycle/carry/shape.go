@@ -10,6 +10,8 @@ type shape struct {
 	inner  map[string]*shape // objects
 	lists  map[string]*shape // lists of objects
 	own    map[string]rule   // what has a rule of its own
+	// checkpoints are the members that lead to a checkpoint.
+	checkpoints []string
 }
 
 // A rule returns what takes the place of a value.
@@ -81,6 +83,8 @@ var (
 		inner:  map[string]*shape{"rewind": rewindingShape},
 		lists:  map[string]*shape{"ops": opShape, "attempts": attemptShape},
 		own:    map[string]rule{"snapshot": (*texts).snapshotRef, "openCalls": (*texts).calls},
+
+		checkpoints: []string{"checkpoint", "rewind"},
 	}
 	stateShape   = stateShapeOf(treeShape())
 	metricsShape = &shape{
@@ -103,6 +107,7 @@ func stateShapeOf(task *shape) *shape {
 	s := *headerShape
 	s.kept = append([]string{"module"}, s.kept...)
 	s.hashes = []string{"incarnation", "checkpoint", "undo"}
+	s.checkpoints = []string{"checkpoint", "undo", "rewinding"}
 	s.inner = with(s.inner, "rewinding", rewindingShape)
 	s.lists = with(s.lists, "tasks", task)
 	s.own = with(with(s.own, "id", (*texts).sessionID), "openCalls", (*texts).calls)

@@ -59,6 +59,10 @@ func (t *texts) sealed(file []byte, s *shape) ([]byte, error) {
 func (t *texts) members(s *shape) {
 	t.out = append(t.out, '{')
 	t.r.Object(func(key string) {
+		if t.NoCheckpoints && slices.Contains(s.checkpoints, key) {
+			t.r.Value()
+			return
+		}
 		if t.out[len(t.out)-1] != '{' {
 			t.out = append(t.out, ',')
 		}
