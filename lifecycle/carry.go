@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -79,4 +82,54 @@ func (s *Store) busy(id session.ID) bool {
 
 func notExported(x *carry.Skipped) error {
 	return fmt.Errorf("export session %s: %w", x.ID, damagedIn(x.ID, folder.Path(x.ID), x.Err))
+}
+
+// backupFile is the note about the newest backup.
+const backupFile = "backup.json"
+
+// A BackupNote says which backup is the newest.
+type BackupNote struct {
+	Folder string    `json:"folder"`
+	Number uint64    `json:"number"`
+	At     time.Time `json:"at"`
+	Key    string    `json:"key,omitempty"` // names the key; "" if it is not encrypted
+}
+
+// NewestBackup returns the note about the newest backup. The error wraps ErrNotFound if none was
+// ever made.
+func (s *Store) NewestBackup() (n BackupNote, err error) {
+	err = folder.ReadSmall(s.root(), backupFile, &n)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("no backup was made: %w", ErrNotFound)
+	}
+	return n, err
+}
+
+// NoteBackup notes a backup as the newest, durably.
+func (s *Store) NoteBackup(n BackupNote) error { return folder.WriteSmall(s.root(), backupFile, n) }
+
+// staleBackup is the age from which doctor warns of the newest backup.
+const staleBackup = 7 * 24 * time.Hour
+
+// checkBackup says how old the newest backup is.
+func (s *Store) checkBackup() repair.Check {
+	c := repair.Check{Name: "backup", Found: "none was made with lopen backup FOLDER"}
+	n, err := s.NewestBackup()
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return c
+	case err != nil:
+		c = repair.Failed(c.Name, err)
+		c.Mend = "the next lopen backup FOLDER writes it anew"
+		return c
+	}
+	age := s.opts.Now().Sub(n.At)
+	c.Found = fmt.Sprintf("%s ago, number %d in %s", age.Round(time.Minute), n.Number, n.Folder)
+	if days := int(age.Hours() / 24); days > 1 {
+		c.Found = fmt.Sprintf("%d days ago, number %d in %s", days, n.Number, n.Folder)
+	}
+	if age > staleBackup {
+		c.Mend = "lopen backup " + n.Folder
+	}
+	return c
 }

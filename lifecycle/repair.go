@@ -319,7 +319,7 @@ func (s *Store) Doctor(ctx context.Context) []repair.Check {
 	all := []repair.Check{repair.FileSystem(s.root()), repair.Sync(s.root()), repair.Space(s.root(), commit.LowSpace), repair.Modes(s.root())}
 	lock, unfinished := s.checkLock(ctx)
 	all = append(all, lock, s.checkReserve())
-	all = append(all, s.checkBytes(), s.checkCheckpoints())
+	all = append(all, s.checkBytes(), s.checkCheckpoints(), s.checkBackup())
 	all = append(all, s.checkSessions()...)
 	all = append(all, unfinished...)
 	return append(all, s.checkCorrupted()...)

@@ -97,4 +97,22 @@ var ofBackup = []mutant{
 		"\t\treturn f, nil",
 		"./lifecycle/backup", "TestEncrypted",
 	},
+	{
+		"backup: a folder that has no backup any more is refused", "cmd/lopen/backup.go",
+		"last.Folder == path && !bf.force",
+		"last.Folder == path && false",
+		"./cmd/lopen", "TestScripts/backup",
+	},
+	{
+		"backup: a key that was replaced is noticed", "cmd/lopen/backup.go",
+		"if known && f.KeyID() != last.Key {",
+		"if known && f.KeyID() != last.Key && false {",
+		"./cmd/lopen", "TestScripts/backup",
+	},
+	{
+		"backup: another project's folder is refused", "cmd/lopen/backup.go",
+		"s.Err == nil && s.Project != project {",
+		"s.Err == nil && s.Project != project && false {",
+		"./cmd/lopen", "TestScripts/backup",
+	},
 }

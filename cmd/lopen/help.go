@@ -11,7 +11,7 @@ import (
 )
 
 // plumbing are the commands that scripts use more than people.
-var plumbing = []string{"assess", "cache", "files", "section"}
+var plumbing = []string{"assess", "cache", "files", "research", "section"}
 
 // shortHelp makes the root's help fit on a screen of 80 by 24.
 func shortHelp(root *cobra.Command) {
@@ -28,12 +28,11 @@ func shortHelp(root *cobra.Command) {
 				fmt.Fprintf(w, "  lopen %-11s %s\n", c.Name(), c.Short)
 			}
 		}
-		fmt.Fprintf(w, "\nPlumbing: %s. About each: lopen COMMAND --help\nThe prompt and the variables of a command: lopen help prompt\n\n", strings.Join(plumbing, ", "))
+		fmt.Fprintf(w, "\nPlumbing: %s. See: lopen COMMAND --help\nThe prompt and the variables of a command: lopen help prompt\n\n", strings.Join(plumbing, ", "))
 		fmt.Fprint(w, `  -C DIR               run as if started in DIR
   --color WHEN         auto, always or never
   --log-level LEVEL    debug, info, warn or error (default warn)
-  --log-format FORMAT  console or json
-  --log-file FILE      append the log to FILE
+  --log-file FILE      append the log to FILE; --log-format json for machines
 `)
 	})
 }

@@ -45,6 +45,10 @@ type hostileCase struct {
 var hostileCases = map[string][]hostileCase{
 	"lopen":                    {{}},
 	"lopen assess":             {{[]string{"lint", "--", "sh", "agent.sh"}, true}},
+	"lopen backup":             {{args: []string{"../out" + strings.ReplaceAll(evil, "/", "")}}, {args: []string{"in" + evil}}, {args: []string{"bak"}}},
+	"lopen backup list":        {{args: []string{"bak"}}, {args: []string{evil}}, {args: []string{"docs"}}},
+	"lopen backup prune":       {{args: []string{"bak"}}, {args: []string{"bak", "--dry-run"}}},
+	"lopen backup verify":      {{args: []string{"bak"}}, {args: []string{"spoilt"}}, {args: []string{"bak", evil}}},
 	"lopen cache clear":        {{}},
 	"lopen cache status":       {{}},
 	"lopen cache warm":         {{}, {args: []string{"no" + evil}}},
@@ -120,7 +124,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 			walk(sub)
 		}
 		path := cmd.CommandPath()
-		if cmd.HasSubCommands() && path != "lopen" {
+		if cmd.HasSubCommands() && path != "lopen" && path != "lopen backup" {
 			return
 		}
 		require.True(t, hostileCases[path] != nil, "%s has no case", path)
@@ -230,6 +234,12 @@ func hostileProject(t *testing.T) string {
 	put(of("edited")+"/state.json", string(edited))
 	put(of("broken")+"/state.json", `{"schemaVersion":1,"id":`+quoteJSON(t, evil+forged))
 	put(of("broken")+"/left"+strings.ReplaceAll(evil, "/", "")+forged, evil)
+	for _, name := range []string{"bak", "spoilt"} {
+		_ = command(t, dir, "backup", "../"+name).Run() // what is broken is left out
+		require.NoError(t, os.Rename(filepath.Join(dir, "..", name), filepath.Join(dir, name)))
+		require.FileExists(t, filepath.Join(dir, name, "snapshots", "00000001.json"))
+	}
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "spoilt", "objects")))
 	return dir
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 func newTransaction(a *app) *cobra.Command {
-	return group("transaction", "Show, commit or roll back what lopen run --transaction did to the files",
+	return group("transaction", "Show, commit or roll back what a run did to the files",
 		newTransactionStatus(a), newTransactionLog(a), newTransactionCommit(a), newTransactionRollback(a))
 }
 

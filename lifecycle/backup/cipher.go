@@ -18,15 +18,15 @@ import (
 // maxKeyFile bounds key.age, in bytes.
 const maxKeyFile = 1 << 20
 
-// key returns the user's key, which can decrypt.
-func (f *Folder) key() (*crypt.Key, error) {
+// key returns the user's key for the backup in a folder. It can decrypt.
+func (o *Options) key(path string) (*crypt.Key, error) {
 	invalid := func(text string) error {
-		return &writer.Error{Op: "open backup", Path: f.Path(), Class: writer.ClassInvalid, Err: errors.New(text)}
+		return &writer.Error{Op: "open backup", Path: path, Class: writer.ClassInvalid, Err: errors.New(text)}
 	}
-	if f.opts.Key == nil {
+	if o.Key == nil {
 		return nil, invalid("it is encrypted, and there is no key")
 	}
-	k, err := f.opts.Key()
+	k, err := o.Key()
 	if err == nil && !k.CanDecrypt() {
 		err = invalid("a backup reads what is there already: give a private key or a passphrase, not public keys alone")
 	}
@@ -39,7 +39,7 @@ func (f *Folder) makeKey() error {
 	if _, err := f.dir.Lstat(keyFile); !errors.Is(err, fs.ErrNotExist) {
 		return f.useKey() // of a creation that was interrupted
 	}
-	user, err := f.key()
+	user, err := f.opts.key(f.Path())
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (f *Folder) useKey() error {
 	if err != nil {
 		return err
 	}
-	user, err := f.key()
+	user, err := f.opts.key(f.Path())
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,8 @@ func TestKeysThatDoNotFit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "backup")
 	_, err = backup.Create(dir, public)
 	require.ErrorContains(t, err, "not public keys alone")
-	f, err := backup.Create(dir, keyed(at(noon), identity(t))) // what the refusal left is no obstacle
+	require.NoDirExists(t, dir)
+	f, err := backup.Create(dir, keyed(at(noon), identity(t)))
 	require.NoError(t, err)
 	defer f.Close()
 	require.NotEmpty(t, f.KeyID())

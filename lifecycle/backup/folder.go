@@ -69,6 +69,11 @@ func Create(path string, o Options) (*Folder, error) {
 	if err := outside(path, o.Project); err != nil {
 		return nil, err
 	}
+	if o.Encrypt { // before there is a folder
+		if _, err := o.key(path); err != nil {
+			return nil, err
+		}
+	}
 	dir, err := writer.OpenFS(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		var parent writer.FS

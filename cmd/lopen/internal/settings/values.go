@@ -18,6 +18,9 @@ type Values struct {
 	RetentionDays        int              `json:"retention_days" help:"days after which prune takes a completed session"`
 	RetentionBytes       int              `json:"retention_bytes" help:"bytes that all completed sessions may take"`
 	TrashDays            int              `json:"trash_days" default:"7" help:"days for which a pruned session can be restored"`
+	BackupRetention      int              `json:"backup_retention" rule:"user" help:"backups that a backup's folder keeps; a project cannot set it"`
+	BackupDays           int              `json:"backup_days" rule:"user" help:"days after which a backup is removed; a project cannot set it"`
+	BackupBytes          int              `json:"backup_bytes" rule:"user" help:"bytes that all backups in a folder may need; a project cannot set it"`
 	SaveIterationHistory bool             `json:"save_iteration_history" help:"keep the whole state at each iteration"`
 	SnapshotInterval     int              `json:"snapshot_interval" default:"50" help:"keep the whole state every so many saves"`
 	SnapshotRetention    int              `json:"snapshot_retention" default:"5" help:"whole states of each kind that are kept"`

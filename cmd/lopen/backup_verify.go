@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle/backup"
+)
+
+// checkedRow is what `backup verify --json` prints of a backup.
+type checkedRow struct {
+	backup.Snapshot
+	Damage []string `json:"damage"`
+	More   int      `json:"more,omitempty"` // how much more is damaged
+}
+
+func newBackupVerify(a *app) *cobra.Command {
+	var keys *keyFlags
+	cmd := a.jsonFlags(&cobra.Command{
+		Use:   "verify FOLDER [NUMBER]",
+		Short: "Read backups to the last byte, and check that they can be restored",
+		Long: `Read all backups in a folder, or one, to the last byte, and check the newest of them as a restore
+does: every session, every checkpoint with all that it needs. Exit code 3 means damage.
+lopen backup FOLDER --reread stores anew what is damaged and still here.`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			number, err := backupNumber(args[1:])
+			if err != nil {
+				return err
+			}
+			return a.openBackup(cmd.Context(), args[0], keys, func(f *backup.Folder) error {
+				return a.verifyBackups(cmd.Context(), f, number)
+			})
+		},
+	})
+	keys = a.keyFlags(cmd, false)
+	return cmd
+}
+
+// backupNumber is the number that was typed, 0 if none was.
+func backupNumber(args []string) (uint64, error) {
+	if len(args) == 0 {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(args[0], 10, 63)
+	if err != nil || n == 0 {
+		return 0, usagef("%s is no number of a backup; lopen backup list FOLDER has them", strconv.Quote(args[0]))
+	}
+	return n, nil
+}
+
+func (a *app) verifyBackups(ctx context.Context, f *backup.Folder, number uint64) error {
+	if number > 0 {
+		if _, err := f.Source(number); errors.Is(err, os.ErrNotExist) {
+			return notFound(err)
+		}
+	}
+	reports, err := f.Verify(ctx, number)
+	if err != nil {
+		return err
+	}
+	damaged := 0
+	rows := []checkedRow{}
+	for _, r := range reports {
+		rows = append(rows, checkedRow{r.Snapshot, append([]string{}, r.Damage...), r.More})
+		if len(r.Damage) > 0 {
+			damaged++
+		}
+		if !a.out.machine() {
+			a.printChecked(&r)
+		}
+	}
+	if a.out.machine() {
+		err = a.printJSON(rows)
+	}
+	if err == nil && damaged > 0 {
+		err = &problemsError{fmt.Sprintf("%d of %s damaged", damaged, plain.Some(len(rows), "backup"))}
+	}
+	return err
+}
+
+func (a *app) printChecked(r *backup.Report) {
+	if len(r.Damage) == 0 {
+		fmt.Fprintf(a.stdout, "%d\tintact\n", r.Number)
+		return
+	}
+	fmt.Fprintf(a.stdout, "%d\tdamaged\n", r.Number)
+	for _, d := range slices.Clip(r.Damage) {
+		fmt.Fprintf(a.stdout, "  %s\n", plain.Line(d))
+	}
+	if r.More > 0 {
+		fmt.Fprintf(a.stdout, "  and %d more\n", r.More)
+	}
+}
