@@ -12,10 +12,13 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // Export exports sessions, or with All every session that can be read, to what open returns;
@@ -132,4 +135,149 @@ func (s *Store) checkBackup() repair.Check {
 		c.Mend = "lopen backup " + n.Folder
 	}
 	return c
+}
+
+// Import brings the sessions of a bundle or a backup into the store, with their checkpoints and
+// documents; see [carry.Receive] and [carry.Received.Place]. All of it is checked before
+// anything is visible. A session whose ID is taken gets another one; one that is here already
+// stays as it is. A crash leaves whole sessions or none. After an error in which a Report is
+// returned as well, the sessions are here and a document is not.
+func (s *Store) Import(ctx context.Context, from carry.Source) (_ *carry.Report, err error) {
+	if err := s.layout(); err != nil {
+		return nil, fmt.Errorf("import: %w", err)
+	}
+	release, err := (home{s}).Lock(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("import: %w", err)
+	}
+	staging, err := carry.NewStaging(s.root(), writer.Self(s.opts.Command))
+	release()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, staging.Remove()) }()
+	var cps *Checkpoints
+	defer func() {
+		if cps != nil {
+			_ = cps.Close() // what was stored is durable
+		}
+	}()
+	r, err := carry.Receive(ctx, from, carry.Destination{Staging: staging, Project: s.project, Others: others, Blobs: func() (_ *blob.Store, _ *blob.Hold, err error) {
+		if cps, err = s.makeCheckpoints(); err != nil {
+			return nil, nil, err
+		}
+		hold, err := cps.blobs.Hold(ctx)
+		return cps.blobs, hold, err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if err := r.Place(ctx, home{s}); err != nil {
+		if r.Close(); cps != nil {
+			s.free() // contents that are stored by now
+		}
+		return nil, err
+	}
+	for _, a := range r.Sessions {
+		if !a.Known {
+			s.opts.Logger.Info().Str("session", a.ID).Str("was", a.Was).Str("from", r.From.Path).Uint64("seq", a.Seq).Msg("session imported")
+		}
+	}
+	return &r.Report, r.Deliver(home{s})
+}
+
+// VerifyBundle checks all that Import checks, in a temporary folder, and changes nothing.
+func VerifyBundle(ctx context.Context, from carry.Source, temp string) (*carry.Report, error) {
+	return carry.Verify(ctx, from, temp, others)
+}
+
+// A home implements [carry.Home].
+type home struct{ *Store }
+
+func (h home) Root() writer.FS { return h.root() }
+
+func (h home) Lock(ctx context.Context) (func(), error) {
+	lock, err := h.lockCleared(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		h.refreshLatest()
+		_ = lock.Unlock()
+	}, nil
+}
+
+func (h home) Settle(claims []carry.Claim) error {
+	infos, err := h.List()
+	if err != nil {
+		return err
+	}
+	taken := map[session.ID]bool{}
+	for _, place := range []string{sessionsDir, trashDir, corruptedDir} {
+		all, err := h.folders(place)
+		if err != nil {
+			return err
+		}
+		for _, f := range all {
+			taken[f.id] = true
+		}
+	}
+	counters, err := h.loadCounters()
+	if err != nil {
+		return err
+	}
+	var others []*carry.Claim // those whose ID is taken
+	fresh := 0
+	for i := range claims {
+		c := &claims[i]
+		if c.As, c.Here = h.holding(infos, c.At); c.Here > 0 {
+			continue
+		}
+		if fresh++; taken[c.ID] {
+			others = append(others, c)
+			continue
+		}
+		c.As = c.ID
+		counters.reserve(c.ID)
+	}
+	for _, c := range others {
+		if c.As, err = counters.next(c.ID.Module, h.opts.Now()); err != nil {
+			return err
+		}
+	}
+	if fresh == 0 {
+		return nil
+	}
+	return h.saveCounters(counters)
+}
+
+// holding returns the session that has the records up to a Mark, and its last record; 0 if none
+// has them. One that cannot be read does not count.
+func (h home) holding(infos []Info, at session.Mark) (session.ID, uint64) {
+	for _, i := range infos {
+		if i.Incarnation != at.Incarnation || at.Incarnation == "" {
+			continue
+		}
+		last, err := within(h.Store, "read", i.ID, func(dir writer.FS) (uint64, error) {
+			log, err := journal.Read(dir, 0, true)
+			if err != nil || log.Last() < at.Seq || !log.Holds(at.Epoch, at.Seq) {
+				return 0, err
+			}
+			_, err = folder.Load(dir, i.ID)
+			return log.Last(), err
+		})
+		if err == nil && last > 0 {
+			return i.ID, last
+		}
+	}
+	return session.ID{}, 0
+}
+
+func (h home) Checkpoints() (*checkpoint.Store, func() error, error) {
+	cps, err := h.makeCheckpoints()
+	if err != nil {
+		return nil, nil, err
+	}
+	return cps.Store, cps.Close, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -95,24 +96,57 @@ func (c *Checkpoints) at(root writer.FS) bool {
 	return true
 }
 
-// CheckpointLine returns the numbers of the checkpoints on a session's line: its own, and
-// those of the session that it was forked or recovered from, up to that point.
-func (s *Store) CheckpointLine(cps *Checkpoints, id session.ID) (map[uint64]bool, error) {
+// CheckpointLine returns the checkpoints on a session's line: its own, and those of the session
+// that it was forked or recovered from, up to that point. They may be in a chain that was
+// imported with it.
+func (s *Store) CheckpointLine(cps *Checkpoints, id session.ID) (map[checkpoint.ID]bool, error) {
 	ld, err := s.readWhole(id)
 	if err != nil {
 		return nil, err
 	}
-	if err := ld.Dir.Close(); err != nil || ld.At.Checkpoint == "" {
+	if err := ld.Dir.Close(); err != nil {
 		return nil, err
 	}
-	last, err := cps.Lookup(ld.At.Checkpoint)
-	if errors.Is(err, checkpoint.ErrNotFound) {
-		return nil, nil
+	line := map[checkpoint.ID]bool{}
+	if err := addLine(line, cps.Store, func(e *checkpoint.Entry) bool { return e.ID.String() == ld.At.Checkpoint }); err != nil {
+		return nil, err
 	}
+	imported, err := cps.Imported()
 	if err != nil {
 		return nil, err
 	}
-	return cps.Line(last.Number)
+	for _, c := range imported {
+		if err := addLine(line, c, func(e *checkpoint.Entry) bool { return ofSession(e, ld.At) }); err != nil {
+			return nil, err
+		}
+	}
+	return line, nil
+}
+
+// ofSession reports whether an imported checkpoint is one of a session with this Mark. The
+// session may have another ID here than where it made the checkpoint.
+func ofSession(e *checkpoint.Entry, at session.Mark) bool {
+	return e.Incarnation != "" && e.Incarnation == at.Incarnation || e.ID.String() == at.Checkpoint
+}
+
+// addLine adds the line that ends with the newest entry of a chain for which ends is true.
+func addLine(line map[checkpoint.ID]bool, chain *checkpoint.Store, ends func(*checkpoint.Entry) bool) error {
+	all, _, err := chain.List()
+	if err != nil {
+		return err
+	}
+	var numbers map[uint64]bool
+	for _, e := range slices.Backward(all) {
+		if numbers == nil && ends(e) {
+			if numbers, err = chain.Line(e.Number); err != nil {
+				return err
+			}
+		}
+		if numbers[e.Number] {
+			line[e.ID] = true
+		}
+	}
+	return nil
 }
 
 // CheckpointUsage is what the checkpoints of a project take, in bytes: the sum of the
@@ -138,18 +172,24 @@ func (s *Store) CheckpointUsage() (u CheckpointUsage, err error) {
 		return u, err
 	}
 	defer cps.Close()
-	all, _, err := cps.List()
+	chains, err := cps.Imported()
 	if err != nil {
 		return u, err
 	}
 	needed := map[blob.Hash]struct{}{}
-	for _, e := range all {
-		if e.Removed != "" {
-			continue
+	for _, chain := range append(chains, cps.Store) {
+		all, _, err := chain.List()
+		if err != nil {
+			return u, err
 		}
-		u.Checkpoints++
-		if u.Unneeded == 0 && cps.Objects(e, checkpoint.Unseen(needed)) != nil {
-			u.Unneeded = -1
+		for _, e := range all {
+			if e.Removed != "" {
+				continue
+			}
+			u.Checkpoints++
+			if u.Unneeded == 0 && chain.Objects(e, checkpoint.Unseen(needed)) != nil {
+				u.Unneeded = -1
+			}
 		}
 	}
 	for h, err := range cps.blobs.All() {
@@ -235,7 +275,11 @@ func (s *Session) openCheckpoints() error {
 	if name := s.mark.Load().Checkpoint; name != "" {
 		k.last, err = k.store.Lookup(name)
 		if errors.Is(err, checkpoint.ErrNotFound) {
-			s.log.Warn().Err(err).Msg("the last checkpoint is gone: everything counts as seen for the first time")
+			if found, ierr := k.store.FindImported(name); ierr == nil && found {
+				s.log.Info().Str("checkpoint", name).Msg("the last checkpoint is of another work tree: everything counts as seen for the first time")
+			} else {
+				s.log.Warn().Err(err).Msg("the last checkpoint is gone: everything counts as seen for the first time")
+			}
 			err = nil
 		}
 	}

@@ -275,16 +275,32 @@ func (s *Store) nextID(module string, now time.Time) (session.ID, error) {
 	if err != nil {
 		return session.ID{}, err
 	}
-	key := module + "-" + now.UTC().Format("20060102")
-	c.Counters[key]++
-	id, err := session.NewID(module, now, c.Counters[key])
+	id, err := c.next(module, now)
 	if err != nil {
 		return session.ID{}, err
 	}
+	return id, s.saveCounters(c)
+}
+
+// next raises the counter of a module and a day, and returns the ID.
+func (c counters) next(module string, now time.Time) (session.ID, error) {
+	key := module + "-" + now.UTC().Format("20060102")
+	c.Counters[key]++
+	return session.NewID(module, now, c.Counters[key])
+}
+
+// reserve raises a counter so that an ID is never given again.
+func (c counters) reserve(id session.ID) {
+	key := id.Module + "-" + id.Day
+	c.Counters[key] = max(c.Counters[key], id.Counter)
+}
+
+// saveCounters makes the counters durable. The caller holds the store lock.
+func (s *Store) saveCounters(c counters) error {
 	if err := folder.WriteSmall(s.root(), idsFile, c); err != nil {
-		return session.ID{}, fmt.Errorf("reserve session id: %w", err)
+		return fmt.Errorf("reserve session id: %w", err)
 	}
-	return id, nil
+	return nil
 }
 
 // reserveID makes sure, durably, that an ID is never given again. The caller holds the store
@@ -294,12 +310,8 @@ func (s *Store) reserveID(id session.ID) error {
 	if err != nil {
 		return err
 	}
-	key := id.Module + "-" + id.Day
-	c.Counters[key] = max(c.Counters[key], id.Counter)
-	if err := folder.WriteSmall(s.root(), idsFile, c); err != nil {
-		return fmt.Errorf("reserve session id again: %w", err)
-	}
-	return nil
+	c.reserve(id)
+	return s.saveCounters(c)
 }
 
 // loadCounters reads ids.json and raises the counters to those of existing sessions. So no
@@ -316,8 +328,7 @@ func (s *Store) loadCounters() (counters, error) {
 		all = append(all, elsewhere...)
 	}
 	for _, f := range all {
-		key := f.id.Module + "-" + f.id.Day
-		c.Counters[key] = max(c.Counters[key], f.id.Counter)
+		c.reserve(f.id)
 	}
 	return c, err
 }

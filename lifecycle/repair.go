@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/commit"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
@@ -376,7 +377,7 @@ func (s *Store) checkLock(ctx context.Context) (f repair.Check, unfinished []rep
 		f.Found, f.Problem, f.Mend = err.Error(), true, "wait for the holder, or end it"
 		return f, nil
 	}
-	unfinished = repair.Unfinished(s.root(), s.opts.Now())
+	unfinished = append(repair.Unfinished(s.root(), s.opts.Now()), carry.Interrupted(s.root(), s.opts.Now())...)
 	if err := lock.Unlock(); err != nil {
 		return repair.Failed(f.Name, err), unfinished
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/commit"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
@@ -296,7 +297,7 @@ func (s *Store) lock(ctx context.Context) (*writer.Lock, error) {
 	return l, nil
 }
 
-// lockCleared is lock, and then removes the folders of interrupted Makes: an unfinished fork
+// lockCleared is lock, and then removes the folders of interrupted Makes and imports: an unfinished fork
 // shares files with another session, so that deleting the other one would free no space. What
 // cannot be removed keeps nobody from what the lock is taken for; doctor names it.
 func (s *Store) lockCleared(ctx context.Context) (*writer.Lock, error) {
@@ -304,7 +305,7 @@ func (s *Store) lockCleared(ctx context.Context) (*writer.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := commit.ClearUnfinished(s.root()); err != nil {
+	if err := errors.Join(commit.ClearUnfinished(s.root()), carry.ClearStagings(s.root())); err != nil {
 		s.opts.Logger.Warn().Err(err).Msg("an unfinished session could not be removed")
 	}
 	return lock, nil

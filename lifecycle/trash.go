@@ -314,7 +314,42 @@ func (s *Store) forgetCheckpoints(ctx context.Context, deleted sessionFolder) er
 	if n > 0 {
 		s.opts.Logger.Info().Stringer("session", deleted.id).Int("checkpoints", n).Msg("checkpoints of a deleted session removed")
 	}
-	return err
+	return errors.Join(err, s.dropImported(ctx, cps, folders))
+}
+
+// dropImported removes the imported chains that none of the sessions needs. One that cannot be
+// read may need any of them.
+func (s *Store) dropImported(ctx context.Context, cps *Checkpoints, folders []sessionFolder) error {
+	chains, err := cps.Imported()
+	if err != nil || len(chains) == 0 {
+		return err
+	}
+	var marks []session.Mark
+	for _, f := range folders {
+		at, err := markOf(s.root(), f)
+		if err != nil {
+			s.Logger(f.id).Warn().Err(err).Msg("imported checkpoints stay: which of them this session needs is not known")
+			return nil
+		}
+		marks = append(marks, at)
+	}
+	for _, c := range chains {
+		all, _, err := c.List()
+		if err != nil {
+			return err
+		}
+		needed := slices.ContainsFunc(all, func(e *checkpoint.Entry) bool {
+			return slices.ContainsFunc(marks, func(at session.Mark) bool { return ofSession(e, at) })
+		})
+		if needed {
+			continue
+		}
+		if err := c.Drop(ctx); err != nil {
+			return err
+		}
+		s.opts.Logger.Info().Str("chain", c.Name()).Int("checkpoints", len(all)).Msg("imported checkpoints removed: their sessions were deleted")
+	}
+	return nil
 }
 
 // chainLines finds the lines of sessions in the chain.
@@ -329,11 +364,11 @@ type chainLines struct {
 func (c *chainLines) line(root writer.FS, f sessionFolder) (map[uint64]bool, error) {
 	ends := c.made[f.id.String()]
 	if len(ends) == 0 {
-		name, err := inherited(root, f)
+		at, err := markOf(root, f) // with the checkpoint that it was forked or recovered from
 		if err != nil {
 			return nil, err
 		}
-		if number, ok := c.numbers[name]; ok {
+		if number, ok := c.numbers[at.Checkpoint]; ok {
 			ends = []uint64{number}
 		}
 	}
@@ -351,16 +386,16 @@ func (c *chainLines) line(root writer.FS, f sessionFolder) (map[uint64]bool, err
 	return line, nil
 }
 
-// inherited returns the checkpoint that a session was forked or recovered from, or "".
-func inherited(root writer.FS, f sessionFolder) (string, error) {
+// markOf returns the Mark of the last record of a session.
+func markOf(root writer.FS, f sessionFolder) (session.Mark, error) {
 	dir, err := writer.OpenDir(root, f.path)
 	if err != nil {
-		return "", err
+		return session.Mark{}, err
 	}
 	defer dir.Close()
 	ld, err := folder.Load(dir, f.id)
 	if err != nil {
-		return "", err
+		return session.Mark{}, err
 	}
-	return ld.At.Checkpoint, nil
+	return ld.At, nil
 }

@@ -72,8 +72,10 @@ type checkpointRow struct {
 	Failed    bool `json:"failed,omitempty"`
 	Contested bool `json:"contested"`
 	// Line says that it is on the session's line: its own, or of the one that it comes from.
-	Line    bool            `json:"line"`
-	Entries []checkpointEnt `json:"entries,omitempty"`
+	Line bool `json:"line"`
+	// Imported says that it is of another project's files: the name of its chain.
+	Imported string          `json:"imported,omitempty"`
+	Entries  []checkpointEnt `json:"entries,omitempty"`
 }
 
 type checkpointEnt struct {
@@ -84,8 +86,8 @@ type checkpointEnt struct {
 	Target string `json:"target,omitempty"`
 }
 
-func newCheckpointRow(e *checkpoint.Entry, line map[uint64]bool) checkpointRow {
-	return checkpointRow{ID: e.ID, Entry: e, Pinned: e.Pinned, Contested: e.Contested(), Line: line[e.Number]}
+func (c *chain) row(e *checkpoint.Entry) checkpointRow {
+	return checkpointRow{ID: e.ID, Entry: e, Pinned: e.Pinned, Contested: e.Contested(), Line: c.line[e.ID], Imported: c.origin[e.ID]}
 }
 
 // chain is the project's checkpoints for a command that looks at them, and which of them
@@ -93,8 +95,10 @@ func newCheckpointRow(e *checkpoint.Entry, line map[uint64]bool) checkpointRow {
 // to there.
 type chain struct {
 	*lifecycle.Checkpoints
-	all  []*checkpoint.Entry // those that were removed left out; the oldest first
-	line map[uint64]bool     // nil where there is no session
+	all      []*checkpoint.Entry // those that were removed left out; the oldest first
+	imported []*checkpoint.Entry // those of other projects' files that are not among all
+	origin   map[checkpoint.ID]string
+	line     map[checkpoint.ID]bool // nil where there is no session
 }
 
 // readCheckpoints opens the project's checkpoints, with the line of a session, for a command
@@ -126,7 +130,45 @@ func (a *app) chain(store *lifecycle.Store) (*chain, error) {
 	for _, fault := range faults {
 		fmt.Fprintf(a.stderr, "warning: %v\n", fault)
 	}
-	return &chain{Checkpoints: cps, all: slices.DeleteFunc(all, func(e *checkpoint.Entry) bool { return e.Removed != "" })}, nil
+	c := &chain{Checkpoints: cps, all: slices.DeleteFunc(all, func(e *checkpoint.Entry) bool { return e.Removed != "" })}
+	if err := c.addImported(); err != nil {
+		return nil, errors.Join(err, cps.Close())
+	}
+	return c, nil
+}
+
+// addImported adds the checkpoints of other projects' files, each once.
+func (c *chain) addImported() error {
+	c.origin = map[checkpoint.ID]string{}
+	known := map[checkpoint.ID]bool{}
+	for _, e := range c.all {
+		known[e.ID] = true
+	}
+	chains, err := c.Imported()
+	if err != nil {
+		return err
+	}
+	for _, from := range chains {
+		all, _, err := from.List()
+		if err != nil {
+			return err
+		}
+		for _, e := range all {
+			if e.Removed == "" && !known[e.ID] {
+				known[e.ID], c.origin[e.ID] = true, from.Name()
+				c.imported = append(c.imported, e)
+			}
+		}
+	}
+	return nil
+}
+
+// ofThisTree refuses a checkpoint of another project's files.
+func (c *chain) ofThisTree(e *checkpoint.Entry) error {
+	if c.origin[e.ID] == "" {
+		return nil
+	}
+	return usagef("checkpoint %[1]s was imported and is of another project's files: what changed here since is not known; it stays until its sessions are deleted. Look at it with lopen checkpoint show %[2]s, and take a file out with: lopen checkpoint cat %[2]s PATH > PATH", numbered(e), e.ID.Short())
 }
 
 // numbered is a checkpoint as a message has it.

@@ -25,7 +25,7 @@ func newCheckpointCreate(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				row := newCheckpointRow(e, nil)
+				row := (&chain{}).row(e)
 				row.Pinned = pin
 				if err := a.warnUnrecorded(store, e); err != nil {
 					return err

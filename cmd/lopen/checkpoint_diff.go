@@ -27,7 +27,11 @@ func newCheckpointDiff(a *app) *cobra.Command {
 				}
 				var to *checkpoint.Tree
 				if len(args) == 1 {
-					_, to, err = cps.Look(cmd.Context(), checkpoint.Meta{Session: id.String(), Reason: checkpoint.Manual, Target: from.Number})
+					meta := checkpoint.Meta{Session: id.String(), Reason: checkpoint.Manual, Target: from.Number}
+					if cps.origin[from.ID] != "" {
+						meta.Target = 0 // its number is one of another chain
+					}
+					_, to, err = cps.Look(cmd.Context(), meta)
 				} else {
 					var e *checkpoint.Entry
 					if e, err = cps.find(args[1]); err == nil {

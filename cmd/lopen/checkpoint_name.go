@@ -40,7 +40,7 @@ func (c *chain) find(name string) (*checkpoint.Entry, error) {
 		}
 	}
 	var found *checkpoint.Entry
-	for _, e := range c.all {
+	for _, e := range slices.Concat(c.all, c.imported) {
 		if len(name) < minHex || !strings.HasPrefix(e.ID.String(), name) {
 			continue
 		}
@@ -61,8 +61,8 @@ func orMissing(e *checkpoint.Entry, name string) (*checkpoint.Entry, error) {
 
 // onLine is the newest checkpoint on the session's line that fn accepts, nil for none.
 func (c *chain) onLine(fn func(*checkpoint.Entry) bool) *checkpoint.Entry {
-	for _, e := range slices.Backward(c.all) {
-		if c.line[e.Number] && fn(e) {
+	for _, e := range slices.Backward(slices.Concat(c.imported, c.all)) {
+		if c.line[e.ID] && fn(e) {
 			return e
 		}
 	}

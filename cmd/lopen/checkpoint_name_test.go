@@ -20,7 +20,11 @@ func TestNamesOfCheckpoints(t *testing.T) {
 		e.Reason, e.Task = why, task
 		return e
 	}
-	c := &chain{line: map[uint64]bool{1: true, 2: true, 4: true, 5: true, 1234: true}, all: []*checkpoint.Entry{
+	line := map[checkpoint.ID]bool{}
+	for _, id := range []byte{1, 2, 4, 5, 6} {
+		line[checkpoint.ID{0xab, 0xcd, id}] = true
+	}
+	c := &chain{line: line, all: []*checkpoint.Entry{
 		entry(1, 1, checkpoint.BeforeTask, "auth/login"), entry(2, 2, checkpoint.AfterTask, "auth/login"), entry(3, 3, checkpoint.AfterTask, "auth/login"),
 		entry(4, 4, checkpoint.BeforeTask, "auth/logout"), entry(5, 5, checkpoint.AfterTask, "auth/logout"), entry(1234, 6, checkpoint.Manual, ""),
 		{Number: 1235, ID: checkpoint.ID{0x12, 0x34}},

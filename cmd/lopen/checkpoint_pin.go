@@ -20,6 +20,9 @@ func newCheckpointPin(a *app, pinned bool) *cobra.Command {
 		var id checkpoint.ID
 		err := a.readCheckpoints(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
 			e, err := cps.find(args[0])
+			if err == nil {
+				err = cps.ofThisTree(e)
+			}
 			if err != nil {
 				return err
 			}

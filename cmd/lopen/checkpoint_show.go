@@ -32,7 +32,7 @@ func newCheckpointShow(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				row := newCheckpointRow(e, cps.line)
+				row := cps.row(e)
 				if row.Entries, err = beneath(cps.Tree(e.Root), path); err != nil {
 					return err
 				}

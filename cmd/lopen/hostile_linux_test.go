@@ -90,6 +90,8 @@ var hostileCases = map[string][]hostileCase{
 	"lopen session delete":  {{args: []string{"m", "--yes"}}, {args: []string{evil}}},
 	"lopen session export":  {{args: []string{"m"}}, {args: []string{"--all", "-o", "out" + evil}}, {args: []string{"edited"}}, {args: []string{"broken"}}, {args: []string{evil}}, {args: []string{"m", "-o", "no" + evil + "/x"}}},
 	"lopen session fork":    {{args: []string{"m"}}},
+	"lopen session import":  {{args: []string{"bundle"}}, {args: []string{"../bundle", "-C", "inner"}}, {args: []string{evil}}, {args: []string{"TODO.md"}}},
+	"lopen bundle verify":   {{args: []string{"bundle"}}, {args: []string{evil}}, {args: []string{"TODO.md"}}},
 	"lopen session list":    {{}, {args: []string{"--long", "--tree"}}, {args: []string{"--status", evil}}},
 	"lopen session log":     {{args: []string{"m"}}, {args: []string{"m", "--task", "task-one"}}, {args: []string{"m", "--task", evil}}},
 	"lopen session output":  {{[]string{}, true}, {[]string{"task-one"}, true}, {[]string{"--raw", "--session", "m"}, true}, {[]string{"--prompt", "--session", "m"}, true}, {args: []string{evil}}, {args: []string{"--session", evil}}},
@@ -240,6 +242,8 @@ func hostileProject(t *testing.T) string {
 		require.FileExists(t, filepath.Join(dir, name, "snapshots", "00000001.json"))
 	}
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "spoilt", "objects")))
+	must(t, dir, "session", "export", "m", "-o", filepath.Join(dir, "bundle"))
+	put("inner/.git/HEAD", "ref: refs/heads/main\n") // a project of its own, where nothing of it is known
 	return dir
 }
 

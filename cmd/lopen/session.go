@@ -17,7 +17,7 @@ func newSession(a *app) *cobra.Command {
 	return group("session", "List, show, resume, check and tidy sessions",
 		newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a), newSessionFork(a), newSessionLog(a), newSessionOutput(a), newSessionWatch(a),
 		newSessionVerify(a), newSessionRecover(a), newSessionRename(a), newSessionPin(a, true), newSessionPin(a, false), newSessionDelete(a), newSessionRestore(a),
-		newSessionPrune(a), newSessionExport(a))
+		newSessionPrune(a), newSessionExport(a), newSessionImport(a))
 }
 
 // readSession opens the store and finds the session for a command that only reads.

@@ -187,10 +187,7 @@ func (s *Store) CheckBrought(size func(blob.Hash) (int64, bool)) ([]*Entry, erro
 		if e.Removed != "" {
 			continue
 		}
-		got, err := w.folder(e.Root, 1)
-		if err == nil && (got.files != e.Files || got.bytes != e.Bytes) {
-			err = bad("its tree has %d files of %d bytes, and it says %d of %d", got.files, got.bytes, e.Files, e.Bytes)
-		}
+		err := w.entry(e)
 		if err == nil && !rules[e.Rules] {
 			rules[e.Rules] = true
 			err = w.rules(e.Rules)
@@ -215,6 +212,15 @@ type weigher struct {
 	tree  *Tree
 	size  func(blob.Hash) (int64, bool)
 	known map[blob.Hash]weight
+}
+
+// entry returns an error unless an entry's tree is whole and what the entry says of it.
+func (w *weigher) entry(e *Entry) error {
+	got, err := w.folder(e.Root, 1)
+	if err == nil && (got.files != e.Files || got.bytes != e.Bytes) {
+		err = damaged(e.Root.String(), fmt.Errorf("its tree has %d files of %d bytes, and it says %d of %d", got.files, got.bytes, e.Files, e.Bytes))
+	}
+	return err
 }
 
 func (w *weigher) folder(h blob.Hash, depth int) (sum weight, err error) {

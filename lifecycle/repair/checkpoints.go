@@ -39,7 +39,7 @@ func (r *Report) CheckChain(chain *checkpoint.Store, err error) {
 	}
 	named := func(e *checkpoint.Entry) bool { return e.ID.String() == r.checkpoint }
 	dropped := len(all) > 0 && all[0].Number > 1 // the first entries were dropped from the chain
-	if r.checkpoint != "" && !dropped && !slices.ContainsFunc(all, named) {
+	if r.checkpoint != "" && !dropped && !slices.ContainsFunc(all, named) && !r.imported(chain) {
 		r.damaged(chainFile, fmt.Errorf("checkpoint %s is not there, by which the session knows the project's files", r.checkpoint[:min(len(r.checkpoint), 8)]))
 	}
 	made := madeBy(all, r.ID)
@@ -55,6 +55,37 @@ func (r *Report) CheckChain(chain *checkpoint.Store, err error) {
 			r.damaged(chainFile, fmt.Errorf("checkpoint %d: %w", e.Number, err))
 		}
 	}
+}
+
+// imported checks the chains that were imported, and reports whether the session's newest
+// checkpoint is in one of them.
+func (r *Report) imported(chain *checkpoint.Store) bool {
+	chains, err := chain.Imported()
+	if err != nil {
+		r.damaged(chainDir, err)
+	}
+	for _, c := range chains {
+		file := chainDir + "/" + c.Name() + ".jsonl"
+		all, _, err := c.List()
+		if err != nil {
+			r.damaged(file, err)
+		}
+		i := slices.IndexFunc(all, func(e *checkpoint.Entry) bool { return e.ID.String() == r.checkpoint })
+		if i < 0 {
+			continue
+		}
+		seen := map[blob.Hash]struct{}{}
+		for _, e := range all {
+			if e.Removed != "" {
+				continue
+			}
+			if err := c.Objects(e, checkpoint.Unseen(seen)); err != nil {
+				r.damaged(file, fmt.Errorf("checkpoint %d: %w", e.Number, err))
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // CheckData reads every blob that the checkpoints of the session need, which may be many

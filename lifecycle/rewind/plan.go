@@ -140,6 +140,9 @@ func (p *Planner) stateBefore(target *checkpoint.Entry) (*session.State, error) 
 		return nil, err
 	}
 	incarnation := p.Mark.Incarnation
+	if incarnation != "" && incarnation == target.Incarnation {
+		made = p.ID // it was imported, and had another ID where it made the checkpoint
+	}
 	if made != p.ID {
 		own := map[uint64]bool{}
 		if p.Last != nil {

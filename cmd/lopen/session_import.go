@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/bundle"
+	"github.com/lopen-dev/lopen/lifecycle/carry"
+)
+
+func newSessionImport(a *app) *cobra.Command {
+	var keys *keyFlags
+	cmd := a.jsonFlags(&cobra.Command{
+		Use:   "import FILE",
+		Short: "Take the sessions of a file of session export into this project",
+		Long: `Take the sessions of a file of session export into this project, with their checkpoints,
+plan, specification and research. FILE may be - for stdin. Everything is checked before
+anything is visible. A session whose ID is taken gets another one; one that is here already
+stays as it is. Nothing of the project is overwritten: of its files none comes, but for
+documents that are not here. The IDs of the sessions are printed; lopen session resume goes
+on with one, and asks before it runs a command that was never approved here.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.openBundle(cmd.Context(), args[0], keys, func(r *bundle.Reader) error {
+				return a.initStore(func(_ string, store *lifecycle.Store) error { return a.imports(cmd.Context(), store, r) })
+			})
+		},
+	})
+	keys = a.keyFlags(cmd, false)
+	return cmd
+}
+
+func (a *app) imports(ctx context.Context, store *lifecycle.Store, from carry.Source) error {
+	report, err := store.Import(ctx, from)
+	if report == nil {
+		return err
+	}
+	if a.out.machine() {
+		if perr := a.printJSON(report); err == nil {
+			err = perr
+		}
+		return err
+	}
+	a.showArrived(report)
+	a.showDocuments(report)
+	last := ""
+	for _, s := range report.Sessions {
+		fmt.Fprintln(a.stdout, s.ID)
+		last = s.ID
+	}
+	a.showProjectFiles(report, last)
+	if last != "" {
+		fmt.Fprintf(a.stderr, "go on with: lopen session resume %s\n", last)
+	}
+	return err
+}
+
+func (a *app) showDocuments(r *carry.Report) {
+	texts := map[string]string{carry.DocumentWritten: "written", carry.DocumentSame: "here already", carry.DocumentDifferent: "here is another one, which stays", carry.DocumentLeft: "not written"}
+	for _, d := range r.Documents {
+		why := ""
+		if d.Why != "" {
+			why = ": " + d.Why
+		}
+		fmt.Fprintf(a.stderr, "%s: %s%s\n", shown(d.Path), texts[d.Became], why)
+	}
+}
+
+// showProjectFiles says how the project's files differ from what they were, and how to get
+// those back.
+func (a *app) showProjectFiles(r *carry.Report, id string) {
+	f := r.Files
+	if f.Listed == 0 {
+		return
+	}
+	fmt.Fprintf(a.stderr, "the project's files: %d as they were, %d different, %d missing", f.Equal, f.Different, f.Missing)
+	if f.Equal == f.Listed {
+		fmt.Fprintln(a.stderr)
+		return
+	}
+	var names []string
+	for _, name := range f.Names {
+		names = append(names, shown(name))
+	}
+	if len(names) < f.Different+f.Missing {
+		names = append(names, "...")
+	}
+	fmt.Fprintf(a.stderr, ": %s\n", strings.Join(names, ", "))
+	switch {
+	case r.Checkpoints == 0:
+	case r.Apart:
+		fmt.Fprintf(a.stderr, "the checkpoints have them: lopen checkpoint list --session %s; take a file out with: lopen checkpoint cat CP PATH > PATH\n", id)
+	default:
+		fmt.Fprintf(a.stderr, "look at what the checkpoints bring back: lopen checkpoint rewind last --session %s --scope files --force --dry-run\n", id)
+	}
+}
