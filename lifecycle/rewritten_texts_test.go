@@ -25,6 +25,8 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/plan"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 	"github.com/lopen-dev/lopen/writer/strictjson"
@@ -349,4 +351,63 @@ func TestExportOfWhatCannotBeRedacted(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 	require.NoError(t, store.Close(t.Context()))
+}
+
+// IDs are made of names, so they are made again of the redacted ones, as the redacted plan has
+// them: what is done there stays done.
+func TestIDsOfNamesWithCredentials(t *testing.T) {
+	t.Parallel()
+	p := &planter{}
+	store := initStore(t)
+	text := ""
+	for _, name := range []string{"first %s", "second", "use %s", "use %s"} {
+		if strings.Contains(name, "%") {
+			name = fmt.Sprintf(name, p.secret())
+		}
+		text += "- [ ] " + name + "\n  - [ ] below it\n"
+	}
+	require.NoError(t, store.CreatePlan("auth", []byte(text)))
+	sess := create(t, store, "auth")
+	was, err := store.Plan("auth")
+	require.NoError(t, err)
+	done := was.Tasks()[1].ID
+	require.True(t, strings.HasSuffix(done, "/below-it"), done)
+	require.NoError(t, sess.Update(func(st *session.State) (*session.State, error) {
+		r, err := tasks.Reconcile(st, was, tasks.Between)
+		return r.State, err
+	}))
+	require.NoError(t, sess.Change(session.TriggerTaskCompleted, func(e *session.Edit) error {
+		task, ok := e.Task(done)
+		require.True(t, ok)
+		task.State, task.Box, task.Attempts = session.TaskComplete, session.BoxTicked, 1
+		e.Put(task)
+		e.Header().ActiveTask = task.ID
+		return nil
+	}))
+	_, err = store.EditPlan("auth", was, plan.Boxes(map[string]bool{done: true}))
+	require.NoError(t, err)
+	require.NoError(t, sess.Close(t.Context()))
+
+	u, _, _ := export(t, store, carry.ExportOptions{Sessions: []session.ID{sess.ID()}, Redact: &redact.Redactor{}})
+	dir, err := writer.OpenFS(u.project)
+	require.NoError(t, err)
+	defer dir.Close()
+	var hidden string
+	for name, data := range bytesOf(t, dir, ".lopen") {
+		require.NotContains(t, strings.ToLower(data), "0123456789abcdefghij", name)
+		if strings.HasPrefix(name, ".lopen/documents/") {
+			hidden = data
+		}
+	}
+	now := plan.Parse([]byte(hidden))
+	sub := folderOf(t, dir, sess.ID())
+	defer sub.Close()
+	ld, err := folder.Load(sub, sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, len(now.Tasks()), ld.State.NumTasks())
+	r, err := tasks.Reconcile(ld.State, now, tasks.Between)
+	require.NoError(t, err)
+	require.Empty(t, r.Notes, "the State has the tasks of the redacted plan")
+	require.Equal(t, 1, r.State.Progress().Done)
+	require.Equal(t, "first-redacted-github-token/below-it", ld.State.Header().ActiveTask)
 }

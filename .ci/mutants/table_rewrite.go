@@ -81,7 +81,7 @@ var ofRewrite = []mutant{
 	},
 	{
 		"carry: the ID of a task is redacted", "lifecycle/carry/texts.go",
-		"		t.apply((*texts).taskIDs)",
+		"		t.apply((*texts).idsOfTasks)",
 		"		t.out = append(t.out, t.r.Value()...)",
 		"./lifecycle", "TestNoCredentialIsLeft",
 	},
@@ -110,6 +110,18 @@ var ofRewrite = []mutant{
 		"./lifecycle", "TestPathsOfTheProject",
 	},
 	{
+		"carry: a credential in a task's name is in no ID", "lifecycle/carry/taskids.go",
+		"if part := t.tasks.parts[id]; part != \"\" {",
+		"if part := t.tasks.parts[id]; part == \"-\" {",
+		"./lifecycle", "TestIDsOfNamesWithCredentials",
+	},
+	{
+		"carry: no two tasks get one ID", "lifecycle/carry/taskids.go",
+		"t.tasks.taken[free]; n++",
+		"false; n++",
+		"./lifecycle", "TestIDsOfNamesWithCredentials",
+	},
+	{
 		"export: a session without credentials is written anew", "lifecycle/carry/part.go",
 		"if err == nil && (x.o.NoMessages || x.o.Redact != nil) {",
 		"if err == nil && x.o.NoMessages {",
@@ -129,7 +141,7 @@ var ofRewrite = []mutant{
 	},
 	{
 		"output: a copy hides credentials in what it says of an attempt", "lifecycle/output/copy.go",
-		"out = append(out, hidden...)",
+		"out = append(append(out, hidden...), '\\n')",
 		"out = append(append(out, line...), hidden[:0]...)",
 		"./lifecycle/output", "TestCopyOfOutput",
 	},

@@ -282,7 +282,7 @@ func (w *rewriter) output() error {
 		return err
 	}
 	defer to.Close()
-	return output.Copy(from, to, w.Redact)
+	return output.Copy(from, to, w.Redact, w.taskID)
 }
 
 // check loads what was written, and compares what must be the same.

@@ -12,6 +12,7 @@ type shape struct {
 	own    map[string]rule   // what has a rule of its own
 	// checkpoints are the members that lead to a checkpoint.
 	checkpoints []string
+	task        bool // it is that of a task, with an ID and a name
 }
 
 // A rule returns what takes the place of a value.
@@ -51,6 +52,7 @@ var (
 		texts: []string{"model"},
 	}
 	taskShape = &shape{
+		task:  true,
 		kept:  []string{"kind", "state", "box", "startedAt", "completedAt"},
 		ids:   []string{"id", "dependsOn"},
 		texts: []string{"name", "lastError"},

@@ -3,9 +3,7 @@ package carry
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
@@ -19,8 +17,8 @@ type texts struct {
 	Rewriting
 	// snapshot writes the snapshot of a record anew, given its checksum, and returns the new one.
 	snapshot func(id history.ID, sum string) (string, error)
-	at       history.ID        // the record that is written; zero in an inherited log
-	ids      map[string]string // IDs of tasks with a credential in them, and what takes their place
+	at       history.ID // the record that is written; zero in an inherited log
+	tasks    taskIDs
 
 	r   *strictjson.Reader
 	out []byte
@@ -29,6 +27,10 @@ type texts struct {
 
 // object returns what takes the place of a JSON object. The result is valid until the next call.
 func (t *texts) object(object []byte, s *shape) ([]byte, error) {
+	if t.Redact != nil {
+		t.r = strictjson.NewSharing(object)
+		t.learn(s)
+	}
 	t.r, t.out, t.err = strictjson.NewSharing(object), t.out[:0], nil
 	t.members(s)
 	t.r.End()
@@ -98,7 +100,7 @@ func (t *texts) member(key string, s *shape) {
 	case slices.Contains(s.hashes, key):
 		t.apply((*texts).hash)
 	case slices.Contains(s.ids, key):
-		t.apply((*texts).taskIDs)
+		t.apply((*texts).idsOfTasks)
 	case slices.Contains(s.texts, key):
 		t.apply((*texts).text)
 	default:
@@ -190,48 +192,6 @@ func (t *texts) named(key, value string) []byte {
 		return member // an error of the value is that of the Reader
 	}
 	return object[1 : len(object)-1]
-}
-
-// taskIDs writes an ID of a task, or a list of them. An ID stays as it is, unless there is a
-// credential in it.
-func (t *texts) taskIDs(value string) ([]byte, error) {
-	if _, n := t.Redact.String(value); n == 0 {
-		return []byte(value), nil
-	}
-	r := strictjson.NewReader([]byte(value))
-	if value[0] != '[' {
-		return quoted(t.taskID(r.Text())), r.Err()
-	}
-	all := []string{}
-	r.Array(func() { all = append(all, t.taskID(r.Text())) })
-	if r.Err() != nil {
-		return nil, r.Err()
-	}
-	return strictjson.Marshal(all)
-}
-
-// maxTaskID bounds what stays of the ID of a task, in bytes.
-const maxTaskID = 1000
-
-// taskID returns what takes the place of the ID of a task: the same one at each place, and of
-// each task another.
-func (t *texts) taskID(id string) string {
-	as, n := t.Redact.String(id)
-	if n == 0 {
-		return id
-	}
-	if known, ok := t.ids[id]; ok {
-		return known
-	}
-	for len(as) > maxTaskID || !utf8.ValidString(as) {
-		as = as[:min(len(as)-1, maxTaskID)]
-	}
-	as += "-" + strconv.Itoa(len(t.ids)+1)
-	if t.ids == nil {
-		t.ids = map[string]string{}
-	}
-	t.ids[id] = as
-	return as
 }
 
 // sessionID is the ID in the files of a snapshot.

@@ -9,19 +9,21 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // Copy copies the output of all attempts from one folder into another one, which is empty.
 // With a Redactor credentials are hidden, by the rules for new output: events stay JSON, and
-// what is left out of a long file is said in its text. The attempts may go on meanwhile, and a
+// what is left out of a long file is said in its text. task returns what takes the place of
+// the ID of a task then. The attempts may go on meanwhile, and a
 // file that is removed is left out. Nothing is synced.
-func Copy(from, to writer.FS, r *redact.Redactor) error {
+func Copy(from, to writer.FS, r *redact.Redactor, task func(id string) string) error {
 	all, err := names(from)
 	if err != nil {
 		return writer.NewError("copy output", from.Name(), writer.NotCommitted, err)
 	}
 	for i := range all {
-		c := copier{Writer{dir: to, redact: r, name: all[i].Name}, from}
+		c := copier{Writer{dir: to, redact: r, name: all[i].Name}, from, task}
 		err := c.attempt(&all[i])
 		if _, named := errors.AsType[*writer.Error](err); err != nil && !named {
 			err = writer.NewError("copy output", to.Name()+"/"+all[i].Name, writer.NotCommitted, err)
@@ -37,6 +39,7 @@ func Copy(from, to writer.FS, r *redact.Redactor) error {
 type copier struct {
 	Writer
 	from writer.FS
+	task func(id string) string
 }
 
 func (c *copier) attempt(k *Stored) error {
@@ -91,11 +94,30 @@ func (c *copier) about() error {
 	}
 	var out []byte
 	for line := range bytes.Lines(data) {
-		if hidden, _, err := c.redact.JSON(line); err == nil {
-			out = append(out, hidden...)
+		if hidden, err := c.line(line); err == nil {
+			out = append(append(out, hidden...), '\n')
 		}
 	}
 	return writer.CreateFile(c.dir, c.name+metaEnd, out, filePerm)
+}
+
+// line returns a line about the attempt with credentials hidden.
+func (c *copier) line(line []byte) ([]byte, error) {
+	var of map[string]strictjson.Value
+	if err := strictjson.Unmarshal(line, &of); err != nil {
+		return nil, err
+	}
+	for name, value := range of {
+		now, _, err := c.redact.JSON(value)
+		if name == "task" {
+			now, err = strictjson.Marshal(c.task(strictjson.NewReader(value).Text()))
+		}
+		if err != nil {
+			return nil, err
+		}
+		of[name] = now
+	}
+	return strictjson.Marshal(of)
 }
 
 // hidden copies a file with its parts, with credentials hidden.

@@ -38,12 +38,14 @@ func full(t *testing.T) string {
 	return dir
 }
 
+func task(id string) string { return strings.ReplaceAll(id, secret, "another") }
+
 func TestCopyOfOutput(t *testing.T) {
 	t.Parallel()
 	from := full(t)
 	plain, hidden := t.TempDir(), t.TempDir()
-	require.NoError(t, Copy(open(t, from), open(t, plain), nil))
-	require.NoError(t, Copy(open(t, from), open(t, hidden), &redact.Redactor{}))
+	require.NoError(t, Copy(open(t, from), open(t, plain), nil, nil))
+	require.NoError(t, Copy(open(t, from), open(t, hidden), &redact.Redactor{}, task))
 	entries, err := os.ReadDir(from)
 	require.NoError(t, err)
 	require.Greater(t, len(entries), 9, "one log has parts")
@@ -67,6 +69,7 @@ func TestCopyOfOutput(t *testing.T) {
 	require.Len(t, all, 2)
 	for _, k := range all {
 		require.Equal(t, "failed", k.Outcome)
+		require.Equal(t, "task another", k.Task)
 		require.Equal(t, "because of [redacted:github-token]", k.Failure)
 		require.ElementsMatch(t, []File{Log, Raw, Prompt}, k.Files)
 		require.Equal(t, "use [redacted:github-token]\n", read(t, hidden, k.Name, Prompt))
@@ -83,7 +86,7 @@ func TestCopyThatFails(t *testing.T) {
 	from, to := full(t), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(to, "000001.log"), nil, 0o600))
 	for _, r := range []*redact.Redactor{nil, {}} {
-		err := Copy(open(t, from), open(t, to), r)
+		err := Copy(open(t, from), open(t, to), r, task)
 		require.ErrorContains(t, err, "file exists")
 		require.ErrorContains(t, err, to)
 	}
