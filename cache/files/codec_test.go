@@ -7,12 +7,15 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
@@ -141,4 +144,29 @@ func FuzzPattern(f *testing.F) {
 			p.match(path, path, true)
 		}
 	})
+}
+
+// A snapshot of many files is used again, and a sparse file in its place takes no memory.
+func TestLoadLarge(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	root, err := writer.OpenFS(dir)
+	require.NoError(t, err)
+	defer root.Close()
+	s := &Snapshot{At: time.Unix(1, 2).UTC()}
+	for i := range 40_000 {
+		s.Files = append(s.Files, Fingerprint{Path: fmt.Sprintf("file%05d", i), Mode: 0o644, Size: int64(i), Hash: sha256.Sum256([]byte{byte(i), byte(i >> 8)})})
+	}
+	require.Greater(t, len(s.Encode()), 1<<20)
+	require.NoError(t, Save(root, "s", s))
+	again, err := Load(root, "s")
+	require.NoError(t, err)
+	require.True(t, s.Equal(again))
+
+	require.NoError(t, os.Truncate(filepath.Join(dir, "s"), MaxEncoded))
+	data, err := read(root, "s")
+	require.NoError(t, err)
+	require.Less(t, len(data), 4<<20)
+	_, err = Load(root, "s")
+	require.Equal(t, writer.ClassCorrupt, writer.ClassOf(err))
 }

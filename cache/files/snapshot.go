@@ -1,8 +1,13 @@
 package files
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -184,9 +189,37 @@ func Save(dir writer.FS, name string, s *Snapshot) error {
 // Load reads what Save wrote. The error is an fs.ErrNotExist when there is none, and
 // one of Decode's for what is damaged.
 func Load(dir writer.FS, name string) (*Snapshot, error) {
-	data, err := writer.ReadText(dir, name, MaxEncoded)
+	data, err := read(dir, name)
 	if err != nil {
 		return nil, err
 	}
 	return Decode(data)
+}
+
+// read reads the file of a snapshot, up to where it has nothing but zeros, so that a sparse
+// file takes only as much memory as was written into it. No snapshot has so many.
+func read(dir writer.FS, name string) ([]byte, error) {
+	f, info, err := writer.OpenRegular(dir, "read", name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.Size() > MaxEncoded {
+		return writer.ReadFile(dir, name, MaxEncoded) // its error says so
+	}
+	var data []byte
+	in := io.LimitReader(f, info.Size())
+	for piece := make([]byte, 64<<10); ; {
+		n, err := io.ReadFull(in, piece)
+		if bytes.Count(piece[:n], []byte{0}) == len(piece) {
+			return data, nil
+		}
+		data = append(data, piece[:n]...)
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return data, nil
+		case err != nil:
+			return nil, writer.NewError("read", filepath.Join(dir.Name(), name), writer.NotCommitted, err)
+		}
+	}
 }
