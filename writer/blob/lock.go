@@ -19,6 +19,9 @@ type Hold struct {
 
 	mu sync.RWMutex // read-locked by each Put and Commit, so that Release waits for them
 	fl writer.Flock // Guarded by mu; nil once released.
+
+	keepMu sync.Mutex
+	kept   []kept // Guarded by keepMu: the one that was read last first; replaced, never changed.
 }
 
 // Hold takes the shared lock. There may be any number of Holds. Hold waits for a sweep
@@ -56,6 +59,7 @@ func (h *Hold) Release() error {
 	}
 	fl := h.fl
 	h.fl = nil
+	h.closeKept()
 	return h.s.unlock("release blobs", fl)
 }
 

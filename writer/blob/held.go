@@ -1,0 +1,95 @@
+package blob
+
+import (
+	"bytes"
+	"io"
+	"slices"
+
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// maxKept bounds the packs that a Hold keeps open.
+const maxKept = 16
+
+// A kept is a pack that stays open.
+type kept struct {
+	pack *pack
+	f    writer.File
+}
+
+// Size is [Store.Size] for many contents: since no sweep removes a pack during the Hold, the
+// index alone says it.
+func (h *Hold) Size(hash Hash) (int64, error) {
+	if _, r := h.inPack(hash); r != nil {
+		return int64(r.size()), nil
+	}
+	return h.s.Size(hash)
+}
+
+// Open is [Store.Open] for many contents. Packs that it reads from stay open until Release.
+func (h *Hold) Open(hash Hash) (io.ReadCloser, error) {
+	if p, r := h.inPack(hash); r != nil {
+		if data, err := h.read(p, r); err == nil {
+			return io.NopCloser(bytes.NewReader(data)), nil
+		}
+	}
+	return h.s.Open(hash) // another pack may have it, and the error is that of all
+}
+
+// inPack returns the first pack that has a content, and its record; nil if there is none. Those
+// that were read last come first, since a tree's contents stand together.
+func (h *Hold) inPack(hash Hash) (*pack, *record) {
+	h.keepMu.Lock()
+	kept := h.kept
+	h.keepMu.Unlock()
+	for _, k := range kept {
+		if x, err := h.s.index(opPut, k.pack); err == nil {
+			if r := x.find(hash); r != nil {
+				return k.pack, r
+			}
+		}
+	}
+	packs, _ := h.s.known() // an error is that of the caller's second look
+	for _, p := range packs {
+		if x, err := h.s.index(opPut, p); err == nil {
+			if r := x.find(hash); r != nil {
+				return p, r
+			}
+		}
+	}
+	return nil, nil
+}
+
+// read reads a content from a pack, and keeps the pack open.
+func (h *Hold) read(p *pack, r *record) ([]byte, error) {
+	h.keepMu.Lock()
+	defer h.keepMu.Unlock()
+	for i, k := range h.kept {
+		if k.pack == p {
+			if i > 0 {
+				h.kept = slices.Concat([]kept{k}, h.kept[:i], h.kept[i+1:])
+			}
+			return h.s.readObject(k.f, r)
+		}
+	}
+	f, _, err := h.s.openPack("read blob", p)
+	if err != nil {
+		return nil, err
+	}
+	if len(h.kept) == maxKept {
+		_ = h.kept[maxKept-1].f.Close() // nothing was written to it
+		h.kept = h.kept[: maxKept-1 : maxKept-1]
+	}
+	h.kept = append([]kept{{p, f}}, h.kept...)
+	return h.s.readObject(f, r)
+}
+
+// closeKept closes the packs.
+func (h *Hold) closeKept() {
+	h.keepMu.Lock()
+	defer h.keepMu.Unlock()
+	for _, k := range h.kept {
+		_ = k.f.Close() // nothing was written to it
+	}
+	h.kept = nil
+}
