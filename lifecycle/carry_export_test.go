@@ -1,11 +1,17 @@
 package lifecycle_test
 
 import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,11 +20,13 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // An unpacked takes what is exported and puts it in place in another project.
@@ -176,4 +184,342 @@ func TestExport(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, again.Change(session.TriggerTaskCompleted, turns(7)))
 	require.NoError(t, again.Close(t.Context()))
+}
+
+// TestExportWhileItRuns exports a session again and again while its holder saves, rewrites
+// segments, and drops records and snapshots. Each export is the session as it was at some
+// record, and no Save waits for one.
+func TestExportWhileItRuns(t *testing.T) {
+	t.Parallel()
+	store := storeWith(t, t.TempDir(), lifecycle.Policy{JournalBytes: 32 << 10, Interval: 3, Retention: 2})
+	store.Shrink(4<<10, 8<<10)
+	store.ShowAtOnce()
+	sess := create(t, store, "auth")
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for n := 1; ; n++ {
+			select {
+			case <-stop:
+				ended <- nil
+				return
+			default:
+			}
+			size := 100
+			if n%16 == 0 {
+				size = 5 << 10 // a snapshot takes the place of its record
+			}
+			err := sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text(fmt.Sprint(n))})
+			err = cmp.Or(err, sess.Change(session.TriggerTaskCompleted, func(e *session.Edit) error {
+				e.Header().TurnCount, e.Header().Data = n, strictjson.Value(fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", size)))
+				return nil
+			}))
+			if err = cmp.Or(err, sess.Sync(context.Background())); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	var last uint64
+	reader := storeIn(t, filepath.Dir(store.Path()))
+	for range 8 {
+		_, other, out := export(t, reader, carry.ExportOptions{Sessions: []session.ID{sess.ID()}})
+		seq := out.Header.Sessions[0].Seq
+		require.GreaterOrEqual(t, seq, last)
+		last = seq
+		requireSame(t, other, other, sess.ID(), seq)
+		st, _, err := other.Read(sess.ID())
+		require.NoError(t, err)
+		n := st.Header().TurnCount
+		all := messagesOf(t, other, sess.ID())
+		require.Contains(t, []int{n, n + 1}, len(all), "a message is written before the State that was saved after it")
+		again, err := other.Open(sess.ID())
+		require.NoError(t, err)
+		require.Equal(t, n, again.State().Header().TurnCount)
+		require.NoError(t, again.Close(t.Context()))
+	}
+	close(stop)
+	require.NoError(t, <-ended)
+	require.Greater(t, last, uint64(16))
+}
+
+// A stuck sink takes nothing and waits until it is let go.
+type stuck struct {
+	reached chan struct{}
+	once    sync.Once
+	letGo   chan struct{}
+}
+
+func (s *stuck) Add(string, int64, io.Reader) error {
+	s.once.Do(func() { close(s.reached) })
+	<-s.letGo
+	return nil
+}
+
+func (s *stuck) Object(blob.Hash, int64, func() (io.ReadCloser, error)) error { return nil }
+func (s *stuck) Close() error                                                 { return nil }
+
+// TestAnExportHoldsNobodyUp does all that a run does while an export stands still.
+func TestAnExportHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess, cps := agentWorked(t, store, "auth")
+	sink := &stuck{reached: make(chan struct{}), letGo: make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := store.Export(context.Background(), carry.ExportOptions{All: true}, func(bundle.Header) (carry.Sink, error) { return sink, nil })
+		ended <- err
+	}()
+	<-sink.reached
+	require.NoError(t, sess.Change(session.TriggerTaskCompleted, turns(9)))
+	require.NoError(t, sess.Flush(t.Context()))
+	put(t, store.Project(), "more", "x")
+	_, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+	require.NoError(t, err)
+	_, err = sess.Rewind(t.Context(), cps[0], both)
+	require.NoError(t, err)
+	blobs, err := writer.OpenFS(path(store, "blobs"))
+	require.NoError(t, err)
+	defer blobs.Close()
+	_, err = blob.New(blobs).Sweep(func() (map[blob.Hash]struct{}, error) { return nil, nil })
+	require.Equal(t, writer.ClassBusy, writer.ClassOf(err), "no content is taken away")
+	id := made(t, store, "other")
+	require.NoError(t, store.SetMeta(t.Context(), id, func(m *lifecycle.Meta) error { m.Pinned = true; return nil }))
+	require.NoError(t, sess.Close(t.Context()))
+	close(sink.letGo)
+	require.NoError(t, <-ended)
+}
+
+// TestExportOfEachCondition exports sessions that went through something.
+func TestExportOfEachCondition(t *testing.T) {
+	t.Parallel()
+	say := func(t *testing.T, sess *lifecycle.Session, text string) {
+		require.NoError(t, sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text(text)}))
+		require.NoError(t, sess.Change(session.TriggerTaskCompleted, turns(len(text))))
+		require.NoError(t, sess.Sync(t.Context()))
+	}
+	for name, build := range map[string]func(*testing.T, *lifecycle.Store) session.ID{
+		"new":    func(t *testing.T, store *lifecycle.Store) session.ID { return made(t, store, "auth") },
+		"killed": func(t *testing.T, store *lifecycle.Store) session.ID { return interrupted(t, store, "auth") },
+		"torn": func(t *testing.T, store *lifecycle.Store) session.ID {
+			sess := create(t, store, "auth")
+			say(t, sess, "one")
+			require.NoError(t, sess.Close(t.Context()))
+			f, err := os.OpenFile(path(store, "sessions", sess.ID().String(), "journal-1-1.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+			require.NoError(t, err)
+			_, err = f.WriteString(`{"seq":9,"epoch":1,`)
+			require.NoError(t, errors.Join(err, f.Close()))
+			return sess.ID()
+		},
+		"forked": func(t *testing.T, store *lifecycle.Store) session.ID {
+			sess := create(t, store, "auth")
+			say(t, sess, "one")
+			for _, text := range []string{"second", "and a third"} {
+				fork, err := store.Fork(t.Context(), sess.ID(), lifecycle.ForkOptions{})
+				require.NoError(t, err)
+				say(t, fork, text)
+				sess = fork
+			}
+			return sess.ID()
+		},
+		"recovered": func(t *testing.T, store *lifecycle.Store) session.ID {
+			sess := create(t, store, "auth")
+			say(t, sess, "one")
+			require.NoError(t, sess.Close(t.Context()))
+			ruin(t, path(store, "sessions", sess.ID().String()))
+			r, err := store.Recover(t.Context(), sess.ID().String(), "", false)
+			require.NoError(t, err)
+			return r.ID
+		},
+		"rewound": func(t *testing.T, store *lifecycle.Store) session.ID {
+			sess, cps := agentWorked(t, store, "auth")
+			_, err := sess.Rewind(t.Context(), cps[1], both)
+			require.NoError(t, err)
+			return sess.ID()
+		},
+		"closed twice": func(t *testing.T, store *lifecycle.Store) session.ID {
+			sess := create(t, store, "auth")
+			for _, text := range []string{"one", "second", "and a third"} {
+				say(t, sess, text)
+				require.NoError(t, sess.Close(t.Context()))
+				var err error
+				sess, err = store.Open(sess.ID())
+				require.NoError(t, err)
+			}
+			return sess.ID()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := initStore(t)
+			id := build(t, store)
+			_, other, out := export(t, store, carry.ExportOptions{Sessions: []session.ID{id}})
+			requireSame(t, store, other, id, out.Header.Sessions[0].Seq)
+			if name == "torn" {
+				report, err := other.Verify(id)
+				require.NoError(t, err)
+				require.Equal(t, repair.Intact, report.Condition, "what was never acknowledged is not carried")
+			}
+			require.Equal(t, messagesOf(t, store, id), messagesOf(t, other, id))
+			was, err := store.Checkpoints()
+			if err != nil {
+				require.ErrorIs(t, err, lifecycle.ErrNotFound)
+			} else {
+				defer was.Close()
+				now, err := other.Checkpoints()
+				require.NoError(t, err)
+				defer now.Close()
+				line, err := store.CheckpointLine(was, id)
+				require.NoError(t, err)
+				there, err := other.CheckpointLine(now, id)
+				require.NoError(t, err)
+				require.Equal(t, line, there)
+			}
+			sess, err := other.Open(id)
+			require.NoError(t, err)
+			say(t, sess, "it goes on there")
+			require.NoError(t, sess.Close(t.Context()))
+			report, err := other.Verify(id)
+			require.NoError(t, err)
+			require.Equal(t, repair.Intact, report.Condition, "%v %v", report.Err, report.Faults)
+		})
+	}
+}
+
+// TestADamagedContentCostsItsCheckpoints exports a chain of which one content is damaged: the
+// export begins again without the checkpoints that need it.
+func TestADamagedContentCostsItsCheckpoints(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	large := strings.Repeat("0123456789abcdef", 8<<10)
+	var all []*checkpoint.Entry
+	require.NoError(t, store.Project().Mkdir("sub", 0o700))
+	for i, content := range []string{"first", large, "third", large} {
+		put(t, store.Project(), "n", fmt.Sprint(i))
+		put(t, store.Project(), "sub/file", content)
+		e, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+		require.NoError(t, err)
+		all = append(all, e)
+	}
+	require.NoError(t, sess.Close(t.Context()))
+	sum := sha256.Sum256([]byte(large))
+	name := path(store, "blobs", hex.EncodeToString(sum[:1]), hex.EncodeToString(sum[1:]))
+	require.NoError(t, os.Chmod(name, 0o600))
+	write(t, name, strings.Replace(large, "a", "b", 1))
+
+	u := unpack(t)
+	begun := 0
+	out, err := store.Export(t.Context(), carry.ExportOptions{Sessions: []session.ID{sess.ID()}}, func(h bundle.Header) (carry.Sink, error) {
+		begun++
+		return u.open(h)
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2, begun)
+	require.Equal(t, 2, out.Checkpoints)
+	require.Len(t, out.Warnings, 2)
+	for i, n := range []int{2, 4} {
+		require.Contains(t, out.Warnings[i], fmt.Sprintf("the files of checkpoint %d are left out: ", n))
+		require.Contains(t, out.Warnings[i], hex.EncodeToString(sum[:]))
+	}
+	cps, err := storeIn(t, u.project).Checkpoints()
+	require.NoError(t, err)
+	defer cps.Close()
+	there, faults, err := cps.List()
+	require.NoError(t, err)
+	require.Empty(t, faults)
+	for i, e := range there {
+		require.Equal(t, all[i].ID, e.ID)
+		require.False(t, e.Cut, "who was at work is known")
+		require.Equal(t, i%2 == 1, e.Removed != "")
+	}
+
+	// Where it cannot begin again, it says why.
+	_, err = store.Export(t.Context(), carry.ExportOptions{Sessions: []session.ID{sess.ID()}}, func(bundle.Header) (carry.Sink, error) {
+		if begun++; begun > 3 {
+			return nil, errors.New("not again")
+		}
+		return unpack(t), nil
+	})
+	require.ErrorContains(t, err, "not again")
+	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
+}
+
+// TestAnExportEndsWithItsContext ends one in the middle of a content.
+func TestAnExportEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess, _ := agentWorked(t, store, "auth")
+	ctx, cancel := context.WithCancel(t.Context())
+	u := unpack(t)
+	_, err := store.Export(ctx, carry.ExportOptions{Sessions: []session.ID{sess.ID()}}, func(h bundle.Header) (carry.Sink, error) {
+		cancel()
+		return u.open(h)
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, u.names)
+	require.False(t, u.done)
+}
+
+// TestExportWithLess exports what may be shown to others.
+func TestExportWithLess(t *testing.T) {
+	t.Parallel()
+	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	store := storeWith(t, t.TempDir(), lifecycle.Policy{Unredacted: true})
+	sess, _ := agentWorked(t, store, "auth")
+	for _, text := range []string{"one", "the token is " + secret} {
+		require.NoError(t, sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text(text)}))
+	}
+	put(t, store.Project(), "SPEC.md", "# Token\n\n"+secret+"\n")
+	require.NoError(t, sess.Flush(t.Context()))
+	require.NoError(t, store.SetMeta(t.Context(), sess.ID(), func(m *lifecycle.Meta) error { m.Name = "of " + secret; return nil }))
+	ids := messagesOf(t, store, sess.ID())
+	for name, c := range map[string]struct {
+		o           carry.ExportOptions
+		checkpoints bool
+		said        string // by the second message
+	}{
+		"redacted":    {carry.ExportOptions{Redact: &redact.Redactor{}}, false, "the token is [redacted:"},
+		"no messages": {carry.ExportOptions{NoMessages: true}, true, ""},
+		"both":        {carry.ExportOptions{NoMessages: true, Redact: &redact.Redactor{}}, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := c.o
+			o.Sessions = []session.ID{sess.ID()}
+			o.Specification = func(string) string { return "SPEC.md" }
+			u, other, out := export(t, store, o)
+			require.Equal(t, o.NoMessages, u.header.NoMessages)
+			require.Equal(t, o.Redact != nil, u.header.Redacted)
+			require.Equal(t, ids, messagesOf(t, other, sess.ID()))
+			n := 0
+			for m, err := range other.Messages(sess.ID()) {
+				require.NoError(t, err)
+				text, err := strictjson.Marshal(m.Content)
+				require.NoError(t, err)
+				require.NotContains(t, string(text), secret)
+				if n++; n == 2 {
+					require.Contains(t, string(text), c.said)
+				}
+			}
+			require.Equal(t, c.checkpoints, out.Checkpoints > 0)
+			for _, name := range u.names {
+				require.NotContains(t, name, "messages.jsonl")
+				require.True(t, c.checkpoints || !strings.HasPrefix(name, "checkpoints/"), name)
+				if o.Redact != nil {
+					data, err := os.ReadFile(filepath.Join(u.project, ".lopen", name))
+					require.NoError(t, err)
+					require.NotContains(t, string(data), secret, name)
+				}
+			}
+			if o.Redact != nil {
+				require.NotContains(t, fmt.Sprint(u.header), secret)
+			}
+			again, err := other.Open(sess.ID())
+			require.NoError(t, err)
+			require.NoError(t, again.Close(t.Context()))
+			report, err := other.Verify(sess.ID())
+			require.NoError(t, err)
+			require.Equal(t, repair.Intact, report.Condition, "%v %v", report.Err, report.Faults)
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,14 +15,16 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
+	"github.com/lopen-dev/lopen/writer/crypt"
 )
 
 // exportFlags are the flags of export.
 type exportFlags struct {
-	out        string
-	all, force bool
-	noMessages bool
-	redact     bool
+	out                string
+	all, force         bool
+	noMessages, redact bool
+	keys               *keyFlags
+	key                *crypt.Key // nil if it is not encrypted
 }
 
 // exportRow is what `session export --json` prints.
@@ -52,7 +55,8 @@ func newSessionExport(a *app) *cobra.Command {
 		Long: `Write sessions with all that they need into one file: log, messages, output, history,
 checkpoints with their contents, plan, specification and research. Without ID it is the newest
 session. One that runs is not disturbed: the file has it as it was at one moment.
-lopen session import FILE takes it into another project; tar --zstd -tf FILE lists it.
+lopen session import FILE takes it into another project; tar --zstd -tf FILE lists it, and
+age -d opens one that is encrypted.
 
 The file has mode 0600 and everything that the agent and you wrote. --redact hides credentials
 once more, with your redact_patterns, and leaves out the checkpoints, whose contents cannot be
@@ -67,15 +71,20 @@ written anew among the temporary files (TMPDIR) first.`,
 			case ef.out == "-" && a.stdout.Terminal():
 				return usagef("stdout is a terminal: give a file with -o, or a pipe")
 			}
+			var err error
+			if ef.key, err = ef.keys.encryption(cmd.Context()); err != nil {
+				return err
+			}
 			return a.readStore(func(store *lifecycle.Store) error { return a.export(cmd.Context(), store, args, ef) })
 		},
 	})
+	ef.keys = a.keyFlags(cmd, true)
 	f := cmd.Flags()
-	f.StringVarP(&ef.out, "output", "o", "", "write this `FILE`, - for stdout (default {ID}.lopen.tar.zst)")
+	f.StringVarP(&ef.out, "output", "o", "", "write this `FILE`, - for stdout (default {ID}.lopen.tar.zst, .age behind it if encrypted)")
 	f.BoolVar(&ef.all, "all", false, "all sessions that can be read, and all checkpoints")
-	f.BoolVar(&ef.force, "force", false, "replace FILE if it is there")
 	f.BoolVar(&ef.noMessages, "no-messages", false, "leave out what messages and events say, and the output")
-	f.BoolVar(&ef.redact, "redact", false, "hide credentials once more, and leave out the checkpoints")
+	f.BoolVar(&ef.redact, "redact", false, "hide credentials in all texts once more; without checkpoints")
+	f.BoolVar(&ef.force, "force", false, "replace FILE if it is there")
 	return cmd
 }
 
@@ -84,10 +93,10 @@ func (a *app) export(ctx context.Context, store *lifecycle.Store, args []string,
 	if err != nil {
 		return err
 	}
-	if ef.out != "" {
-		name = ef.out
+	if ef.key != nil {
+		name += ".age"
 	}
-	to := &exportTo{app: a, force: ef.force, name: name}
+	to := &exportTo{app: a, force: ef.force, name: cmp.Or(ef.out, name), key: ef.key}
 	defer to.discard()
 	out, err := store.Export(ctx, o, to.open)
 	if err == nil {
@@ -139,6 +148,7 @@ type exportTo struct {
 	name   string
 	force  bool
 	target *carry.Target // nil for stdout
+	key    *crypt.Key
 	began  bool
 	size   int64
 }
@@ -150,13 +160,13 @@ func (t *exportTo) open(h bundle.Header) (carry.Sink, error) {
 		if t.target, err = carry.Create(t.name, t.force); err != nil {
 			return nil, err
 		}
-		return bundle.NewWriter(t, h, nil)
+		return bundle.NewWriter(t, h, t.key)
 	}
 	if t.began {
 		return nil, errors.New("what went to stdout is not whole: without the damaged contents it has to begin again, so call it once more with -o FILE")
 	}
 	t.began = true
-	return bundle.NewWriter(t, h, nil)
+	return bundle.NewWriter(t, h, t.key)
 }
 
 // Write writes to the file or to stdout.

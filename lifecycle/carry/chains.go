@@ -26,6 +26,12 @@ type object struct {
 	size int64 // in bytes
 }
 
+// contents reads objects.
+type contents interface {
+	Size(h blob.Hash) (int64, error)
+	Open(h blob.Hash) (io.ReadCloser, error)
+}
+
 // openCheckpoints opens the checkpoints, if there are any, and keeps sweeps out.
 func (x *exporter) openCheckpoints() error {
 	for _, name := range []string{chainsDir, "blobs"} {
@@ -46,7 +52,10 @@ func (x *exporter) openCheckpoints() error {
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	x.blobs, x.hold = blobs, hold
+	x.blobs, x.hold, x.contents = blobs, hold, blobs
+	if hold != nil {
+		x.contents = hold
+	}
 	return nil
 }
 
@@ -130,7 +139,7 @@ func (n *needs) add(e *checkpoint.Entry) (left string, err error) {
 		if _, known := n.seen[h]; known || lost != nil {
 			return false
 		}
-		bytes, err := x.blobs.Size(h)
+		bytes, err := x.contents.Size(h)
 		if err = cmp.Or(x.bad[h], err); err != nil {
 			lost = err
 			return false
@@ -168,7 +177,7 @@ func (x *exporter) pushCheckpoints(out Sink) error {
 	}
 	for _, o := range x.objects {
 		err := out.Object(o.hash, o.size, func() (io.ReadCloser, error) {
-			r, err := x.blobs.Open(o.hash)
+			r, err := x.contents.Open(o.hash)
 			if err != nil {
 				return nil, x.judged(o.hash, err)
 			}

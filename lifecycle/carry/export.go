@@ -125,13 +125,14 @@ type exporter struct {
 	warnings  []string
 	skipped   []Skipped
 
-	blobs   *blob.Store // nil if there are no checkpoints to export
-	hold    *blob.Hold
-	dirs    []writer.FS
-	chains  []chain
-	objects []object
-	size    int64               // of the chains and the objects, in bytes
-	bad     map[blob.Hash]error // objects that are damaged or missing
+	blobs    *blob.Store // nil if there are no checkpoints to export
+	hold     *blob.Hold  // nil if the store may only be read
+	contents contents
+	dirs     []writer.FS
+	chains   []chain
+	objects  []object
+	size     int64               // of the chains and the objects, in bytes
+	bad      map[blob.Hash]error // objects that are damaged or missing
 }
 
 func (x *exporter) close() {

@@ -120,7 +120,7 @@ func (x *exporter) described(id session.ID, z *frozen) (*part, error) {
 		Name   string `json:"name,omitempty"`
 		Pinned bool   `json:"pinned,omitempty"`
 	}
-	if err := folder.ReadSmall(z, "meta.json", &meta); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := folder.ReadSmall(z, metaFile, &meta); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		if !errors.Is(err, envelope.ErrCorrupt) {
 			return nil, err
 		}

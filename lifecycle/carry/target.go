@@ -29,15 +29,20 @@ func Create(path string, force bool) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{dir: dir, name: filepath.Base(path), temp: writer.TempName("export"), force: force}
-	if err = t.free(); err == nil {
-		t.f, err = dir.OpenFile(t.temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		err = t.failed(err, writer.NotCommitted)
-	}
+	t, err := createIn(dir, filepath.Base(path), force)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
 	return t, nil
+}
+
+func createIn(dir writer.FS, name string, force bool) (t *Target, err error) {
+	t = &Target{dir: dir, name: name, temp: writer.TempName("export"), force: force}
+	if err = t.free(); err == nil {
+		t.f, err = dir.OpenFile(t.temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		err = t.failed(err, writer.NotCommitted)
+	}
+	return t, err
 }
 
 // Name returns the path of the file.
@@ -101,7 +106,8 @@ func (t *Target) publish() error {
 	if !t.force {
 		err := t.dir.Link(t.temp, t.name) // fails if somebody else made the file meanwhile
 		if err == nil {
-			return t.dir.Remove(t.temp)
+			_ = t.dir.Remove(t.temp) // a second name of the file does no harm
+			return nil
 		}
 		if !writer.RefusesLinks(err) {
 			return err
