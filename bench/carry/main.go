@@ -52,7 +52,7 @@ func run(lopen string, messages, mib, rounds int, keep string) (err error) {
 	}
 	b := bench{rounds: rounds, dir: dir}
 	for _, side := range []side{
-		{"tar and zstd -3 -T0", `tar -C project/.lopen -cf - sessions checkpoints blobs | zstd -q -3 -T0 -fo peer.tar.zst`, "peer.tar.zst"},
+		{"tar and zstd -3 -T0, sync", `tar -C project/.lopen -cf - sessions checkpoints blobs | zstd -q -3 -T0 -fo peer.tar.zst && sync peer.tar.zst`, "peer.tar.zst"},
 		{"lopen session export", lopen + ` -C project session export --force -o ../out.tar.zst`, "out.tar.zst"},
 		{"zstd -d and tar", `rm -rf there && mkdir there && zstd -q -dc peer.tar.zst | tar -C there -xf - && sync there`, ""},
 		{"lopen session import", `rm -rf there && mkdir there && ` + lopen + ` -C there init && ` + lopen + ` -C there session import ../out.tar.zst`, ""},

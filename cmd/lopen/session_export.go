@@ -105,7 +105,16 @@ func (a *app) export(ctx context.Context, store *lifecycle.Store, args []string,
 	if err != nil {
 		return err
 	}
+	if to.target != nil && !a.out.machine() && within(filepath.Dir(store.Path()), to.target.Name()) {
+		fmt.Fprintln(a.stderr, "the file is in the project: the next checkpoint stores it too, unless it is moved or ignored")
+	}
 	return a.printExported(out, to)
+}
+
+// within reports whether a path is below a folder.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // exportOptions returns what is exported, and the name of the file.
