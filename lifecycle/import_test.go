@@ -611,6 +611,11 @@ func TestInterruptedImportIsCleared(t *testing.T) {
 	store := initStore(t)
 	old := path(store, ".import-old")
 	require.NoError(t, os.MkdirAll(old+"/sessions/auth-20260214-1", 0o700))
+	for _, dir := range []string{"checkpoints", "blobs"} {
+		require.NoError(t, os.Mkdir(path(store, dir), 0o700))
+	}
+	content := path(store, "blobs", ".tmp-blob-cut")
+	write(t, content, "half a content")
 	named := func() (all []string) {
 		for _, c := range store.Doctor(t.Context()) {
 			if c.Name == "imports" {
@@ -621,10 +626,12 @@ func TestInterruptedImportIsCleared(t *testing.T) {
 	}
 	require.Len(t, named(), 1)
 	require.Contains(t, named()[0], ".import-old is of an import that was cut off")
+	made(t, store, "second")
+	require.NoDirExists(t, old)
+	require.NoFileExists(t, content)
 	l := &stopping{loaded: from.again(nil), at: 3}
 	l.stop = func() { // while it goes on, somebody else makes a session
 		made(t, storeIn(t, store.Project().Name()), "third")
-		require.NoDirExists(t, old)
 		require.Empty(t, named())
 		entries, err := fs.Glob(os.DirFS(store.Path()), ".import-*")
 		require.NoError(t, err)

@@ -305,8 +305,12 @@ func (s *Store) lockCleared(ctx context.Context) (*writer.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(commit.ClearUnfinished(s.root()), carry.ClearStagings(s.root())); err != nil {
+	cleared, err := carry.ClearStagings(s.root())
+	if err = errors.Join(err, commit.ClearUnfinished(s.root())); err != nil {
 		s.opts.Logger.Warn().Err(err).Msg("an unfinished session could not be removed")
+	}
+	if cleared {
+		s.free()
 	}
 	return lock, nil
 }

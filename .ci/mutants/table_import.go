@@ -10,8 +10,14 @@ var ofImport = []mutant{
 	},
 	{
 		"import: the folder of one that was cut off goes", "lifecycle/store.go",
-		"errors.Join(commit.ClearUnfinished(s.root()), carry.ClearStagings(s.root()))",
-		"errors.Join(commit.ClearUnfinished(s.root()), errors.Unwrap(carry.ClearStagings(nothing(\"\"))))",
+		"cleared, err := carry.ClearStagings(s.root())",
+		"cleared, err := carry.ClearStagings(nothing(\"\"))",
+		"./lifecycle", "TestInterruptedImportIsCleared",
+	},
+	{
+		"import: unfinished contents of one that was cut off go", "lifecycle/store.go",
+		"	if cleared {\n		s.free()\n	}\n",
+		"	_ = cleared\n",
 		"./lifecycle", "TestInterruptedImportIsCleared",
 	},
 	{

@@ -198,18 +198,21 @@ func stagings(root writer.FS) (names []string, err error) {
 	return names, nil
 }
 
-// ClearStagings removes what interrupted imports left behind. The caller has the store lock.
-func ClearStagings(root writer.FS) error {
+// ClearStagings removes what interrupted imports left behind, and reports whether there was
+// anything: then they may have left unfinished contents, which a sweep removes. The caller has
+// the store lock.
+func ClearStagings(root writer.FS) (cleared bool, err error) {
 	names, err := stagings(root)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, name := range names {
 		if err := root.RemoveAll(name); err != nil {
-			return fmt.Errorf("clear an interrupted import: %w", err)
+			return cleared, fmt.Errorf("clear an interrupted import: %w", err)
 		}
+		cleared = true
 	}
-	return nil
+	return cleared, nil
 }
 
 // Interrupted reports the folders of imports that were cut off. The caller has the store lock.
