@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -14,6 +15,7 @@ import (
 // A runTransaction is the transaction of a run; see [loop.Transaction].
 type runTransaction struct {
 	*transactions
+	stderr io.Writer
 	sess   *lifecycle.Session
 	at     *sidecar.Transaction // the one in progress; nil before Begin
 	origin string               // the committed one that it continues
@@ -31,7 +33,7 @@ func (r *runCall) transactional(ctx context.Context, store *lifecycle.Store, ses
 	if err != nil {
 		return nil, err
 	}
-	t := &runTransaction{transactions: all, sess: sess, origin: id}
+	t := &runTransaction{transactions: all, stderr: r.stderr, sess: sess, origin: id}
 	if err := r.continueTransaction(ctx, t); err != nil {
 		return nil, errors.Join(err, all.Close())
 	}
@@ -76,6 +78,22 @@ func rolledBack(t *sidecar.Transaction) error {
 		t.ID, t.Session, t.Session, module)}
 }
 
+// firstOf is the first few paths, and how many more there are.
+func firstOf(paths []string) string {
+	const few = 3
+	text := ""
+	for i, p := range paths[:min(few, len(paths))] {
+		if i > 0 {
+			text += ", "
+		}
+		text += shown(p)
+	}
+	if n := len(paths) - few; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
 func (t *runTransaction) InProgress() bool { return t.at != nil }
 
 // Begin pins the checkpoint first: the transaction cannot be rolled back without it.
@@ -96,6 +114,9 @@ func (t *runTransaction) Begin(ctx context.Context, at *checkpoint.Entry) (strin
 		return "", fmt.Errorf("begin a transaction: %w", err)
 	}
 	t.at = begun
+	if left, err := sidecar.LeftOut(src.Chain.Tree(at.Root)); err == nil && len(left) > 0 {
+		fmt.Fprintf(t.stderr, "the side-car does not hold empty folders, names like .git and what a checkpoint cannot record: %s\n", firstOf(left))
+	}
 	return begun.ID, nil
 }
 

@@ -13,16 +13,16 @@ import (
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// ErrNothing means that no task was completed in a transaction.
-var ErrNothing = errors.New("nothing to commit: no task was completed in it")
+// errNothing means that no task was completed in a transaction.
+var errNothing = errors.New("nothing to commit: no task was completed in it")
 
-// A ConflictError is a commit that main contradicts. It has changed nothing.
-type ConflictError struct {
+// A conflictError is the error of a commit that main contradicts. It has changed nothing.
+type conflictError struct {
 	Transaction, Repository string
 	Paths                   []string
 }
 
-func (e *ConflictError) Error() string {
+func (e *conflictError) Error() string {
 	names, more := e.Paths, ""
 	if n := len(names) - 5; n > 0 {
 		names, more = names[:5], fmt.Sprintf(" and %d more", n)
@@ -38,7 +38,7 @@ func (e *ConflictError) Error() string {
 
 // Commit squashes the branch of a transaction into one commit on main, which has the session's
 // ID in its message, and returns its ID. Changes of main since the begin stay; where they
-// contradict, the error is a [ConflictError]. When Commit returns nil, all is durable; after an
+// contradict, the error names the files. When Commit returns nil, all is durable; after an
 // error main is as it was, unless the error says that only the manifest could not be written.
 func (s *Store) Commit(ctx context.Context, t *Transaction, src Source, subject string) (string, error) {
 	unlock, err := s.lock(ctx)
@@ -65,7 +65,7 @@ func (s *Store) Commit(ctx context.Context, t *Transaction, src Source, subject 
 		return "", err
 	}
 	if len(all) == 0 {
-		return "", fmt.Errorf("commit transaction %s: %w; lopen transaction rollback %s ends it", t.ID, ErrNothing, t.ID)
+		return "", fmt.Errorf("commit transaction %s: %w; lopen transaction rollback %s ends it", t.ID, errNothing, t.ID)
 	}
 	if err := s.unlocked(mainRef); err != nil {
 		return "", err
@@ -156,7 +156,7 @@ func (s *Store) merge(ctx context.Context, t *Transaction, main, base, tip *Comm
 	var g *gitError
 	switch {
 	case errors.As(err, &g) && g.exit() == 1:
-		return "", &ConflictError{t.ID, s.repo.Name(), parts[1:]}
+		return "", &conflictError{t.ID, s.repo.Name(), parts[1:]}
 	case err != nil:
 		return "", s.failed(err)
 	}

@@ -210,6 +210,50 @@ func TestGitIsKilled(t *testing.T) {
 	require.Error(t, err)
 }
 
+// A git that hangs is killed, and the error says so.
+func TestGitHangs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.store()
+	require.NoError(t, s.make())
+	s.patience = 100 * time.Millisecond
+	_, err := s.git(t.Context(), 0, func(to io.Writer) error {
+		for {
+			if _, err := to.Write([]byte("# a comment\n")); err != nil {
+				return err
+			}
+		}
+	}, importCommand...)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, s.failed(err), "did not end in time and was killed")
+}
+
+// Whoever writes excludes other writers, so no commit of main is lost.
+func TestOneWriter(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, s := w.session("auth"), w.store()
+	tx := a.begin(s)
+	a.task("one", "a", "1")
+	at := a.checkpoint(checkpoint.Manual, 0, 0)
+	was := w.git("for-each-ref")
+	unlock, err := w.store().lock(t.Context())
+	require.NoError(t, err)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.Begin(ended, a.source(), at, "")
+	require.ErrorIs(t, err, writer.ErrBusy)
+	_, err = s.Commit(ended, tx, a.source(), "")
+	require.ErrorIs(t, err, writer.ErrBusy)
+	_, err = s.Record(ended, tx, a.source())
+	require.ErrorIs(t, err, writer.ErrBusy)
+	require.ErrorIs(t, s.Remake(ended, tx, a.source()), writer.ErrBusy)
+	require.ErrorIs(t, s.RolledBack(ended, tx, at.ID), writer.ErrBusy)
+	require.Equal(t, was, w.git("for-each-ref"))
+	unlock()
+	a.commit(s, tx)
+}
+
 // A content that is damaged, or gone, is an error, and nothing of the commit is seen.
 func TestDamagedContent(t *testing.T) {
 	t.Parallel()

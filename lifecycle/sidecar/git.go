@@ -127,7 +127,7 @@ func (s *Store) git(ctx context.Context, size int64, input func(io.Writer) error
 		return nil, fmt.Errorf("make a folder for git: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithTimeoutCause(ctx, patience+time.Duration(size/bytesPerSecond)*time.Second, fmt.Errorf("git did not end in time and was killed: %w", context.DeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.patience+time.Duration(size/bytesPerSecond)*time.Second, fmt.Errorf("git did not end in time and was killed: %w", context.DeadlineExceeded))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "--no-replace-objects", "--git-dir=" + dir}, args...)...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, s.environ(), time.Second

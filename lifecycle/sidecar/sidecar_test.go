@@ -28,6 +28,7 @@ func TestTransaction(t *testing.T) {
 	require.Zero(t, a.recorded(s, tx), "nothing twice")
 	a.task("two", "dir", "-")
 	a.task("three", "dir", "now a file")
+	w.git("gc", "--quiet", "--prune=now") // of a person: branches are packed
 	require.Equal(t, 2, a.recorded(s, tx))
 	require.Equal(t, map[string]string{"a": "one", "dir": "now a file"}, w.files(branch))
 	require.Equal(t, map[string]string{"a": "one", "dir/b": "b"}, w.files(branch+"~2"))
@@ -68,7 +69,7 @@ func TestStatusIsOfGit(t *testing.T) {
 	a, s := w.session("auth"), w.store()
 	tx := a.begin(s)
 	_, err := s.Commit(t.Context(), tx, a.source(), "")
-	require.ErrorIs(t, err, ErrNothing)
+	require.ErrorIs(t, err, errNothing)
 	before := *tx
 	a.task("one", "a", "1")
 	a.commit(s, tx)
@@ -173,7 +174,7 @@ func TestConflict(t *testing.T) {
 	a.commit(s, ta)
 	was, manifest := w.git("for-each-ref"), *tb
 	_, err := s.Commit(t.Context(), tb, b.source(), "")
-	var conflict *ConflictError
+	var conflict *conflictError
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, []string{"same"}, conflict.Paths)
 	require.ErrorContains(t, err, "lopen transaction rollback "+tb.ID)
@@ -207,7 +208,11 @@ func TestOddTrees(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(w.project, "empty folder"), 0o755))
 	require.NoError(t, os.Symlink("a/b\nc", filepath.Join(w.project, "link")))
 	require.NoError(t, os.WriteFile(filepath.Join(w.project, "run"), []byte("#!"), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(w.project, "a/nested/.git"), 0o755))
 	tx := a.begin(s)
+	left, err := LeftOut(w.chain.Tree(a.last.Root))
+	require.NoError(t, err)
+	require.Equal(t, []string{"a/nested", "empty folder"}, left)
 	check := func() {
 		t.Helper()
 		got := w.files(branchOf(tx.ID))

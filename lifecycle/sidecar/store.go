@@ -43,6 +43,8 @@ type Store struct {
 	root writer.FS // .lopen
 	repo writer.FS // the side-car; nil until it is opened
 
+	patience time.Duration // of a start of git; tests have less
+
 	main   string            // the tip of main that merged was read from
 	merged map[string]string // by transaction, its commit on main
 }
@@ -56,7 +58,7 @@ func Open(lopen string, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Store{opts: opts, root: root}, nil
+	return &Store{opts: opts, root: root, patience: patience}, nil
 }
 
 // Close closes the folders.

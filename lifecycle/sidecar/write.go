@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -170,10 +173,35 @@ func (st *stream) file(f *files.Fingerprint) error {
 	return err
 }
 
+// LeftOut returns the paths of a tree that a commit of it lacks: empty folders, names like .git,
+// and what the checkpoint could not record itself.
+func LeftOut(tree *checkpoint.Tree) (paths []string, err error) {
+	empty := map[string]bool{}
+	for f, err := range tree.All() {
+		if err != nil {
+			return nil, err
+		}
+		delete(empty, path.Dir(f.Path))
+		if f.Mode.IsDir() {
+			empty[f.Path] = true
+		} else if checkpoint.Reserved(f.Path) {
+			paths = append(paths, f.Path)
+		}
+	}
+	skipped, err := tree.Skipped()
+	for _, s := range skipped {
+		delete(empty, path.Dir(s.Path))
+		if s.Reason != files.Ignored {
+			paths = append(paths, s.Path)
+		}
+	}
+	return slices.Sorted(slices.Values(slices.AppendSeq(paths, maps.Keys(empty)))), err
+}
+
 // quoted quotes a path as fast-import reads it, byte by byte.
-func quoted(path string) string {
+func quoted(name string) string {
 	b := []byte{'"'}
-	for _, c := range []byte(path) {
+	for _, c := range []byte(name) {
 		switch {
 		case c == '"' || c == '\\':
 			b = append(b, '\\', c)
