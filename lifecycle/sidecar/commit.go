@@ -23,7 +23,7 @@ type conflictError struct {
 }
 
 func (e *conflictError) Error() string {
-	names, more := e.Paths, ""
+	names, more := slices.Clone(e.Paths), ""
 	if n := len(names) - 5; n > 0 {
 		names, more = names[:5], fmt.Sprintf(" and %d more", n)
 	}
