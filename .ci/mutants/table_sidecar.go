@@ -53,9 +53,29 @@ var ofSidecar = []mutant{
 		"./lifecycle/sidecar", "TestDamagedContent",
 	},
 	{
-		"side-car: deletions come first", "lifecycle/sidecar/write.go",
-		"if c.Kind == files.Deleted && ", "if c.Kind == files.Deleted && c.Path != \"dir/b\" && ",
+		"side-car: what was deleted is gone", "lifecycle/sidecar/write.go",
+		"if c.Kind == files.Deleted && ", "if false && ",
 		"./lifecycle/sidecar", "TestTransaction",
+	},
+	{
+		"side-car: what was moved away is gone", "lifecycle/sidecar/write.go",
+		"} else if c.Kind == files.Moved && ", "} else if false && ",
+		"./lifecycle/sidecar", "TestOddTrees",
+	},
+	{
+		"side-car: a git that hangs is killed", "lifecycle/sidecar/git.go",
+		"s.patience+time", "time.Hour+time",
+		"./lifecycle/sidecar", "TestGitHangs",
+	},
+	{
+		"side-car: one writes at a time", "lifecycle/sidecar/store.go",
+		"l, err := writer.LockWait(ctx, s.root, lockName,", "l, err := writer.LockWait(ctx, s.root, writer.TempName(lockName),",
+		"./lifecycle/sidecar", "TestOneWriter",
+	},
+	{
+		"side-car: a git that hung is not asked again", "cmd/lopen/internal/loop/transaction.go",
+		"\t\tr.cfg.Transaction = nil\n", "",
+		"./cmd/lopen/internal/loop", "TestTransactionThatFails",
 	},
 	{
 		"transaction: nothing that is missing goes to main", "lifecycle/sidecar/commit.go",

@@ -111,7 +111,7 @@ func (t *runTransaction) Begin(ctx context.Context, at *checkpoint.Entry) (strin
 	defer done()
 	begun, err := t.Store.Begin(ctx, src, at, t.origin)
 	if err != nil {
-		return "", fmt.Errorf("begin a transaction: %w", err)
+		return "", errors.Join(fmt.Errorf("begin a transaction: %w", err), t.sess.PinCheckpoint(ctx, at.ID, false))
 	}
 	t.at = begun
 	if left, err := sidecar.LeftOut(src.Chain.Tree(at.Root)); err == nil && len(left) > 0 {

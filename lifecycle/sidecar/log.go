@@ -174,6 +174,9 @@ func (s *Store) Status(ctx context.Context, t *Transaction, chain []*checkpoint.
 		st.Tip = tip
 		err = errors.Join(err, terr)
 	}
+	if st.State == InProgress && !s.alive(t) {
+		err = errors.Join(err, fmt.Errorf("its session %s is not here any more, so nothing ends it: its commits stay on the branch", t.Session))
+	}
 	if err != nil {
 		st.Problem = err.Error()
 	}

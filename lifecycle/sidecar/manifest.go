@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -86,9 +87,9 @@ func (s *Store) save(t *Transaction) error {
 	return writer.ReplaceFile(s.root, manifestName(t.ID), data, filePerm)
 }
 
-// others reports whether a session that exists has a transaction in progress, by the manifests
-// alone: main gets no changes from outside then. A manifest that cannot be read counts.
-func (s *Store) others() (bool, error) {
+// others reports whether a session that exists has a transaction in progress: main gets no
+// changes from outside then. One that cannot be read counts.
+func (s *Store) others(ctx context.Context, chain []*checkpoint.Entry) (bool, error) {
 	entries, err := s.root.ReadDir(manifestDir)
 	if err != nil {
 		return false, err
@@ -98,12 +99,15 @@ func (s *Store) others() (bool, error) {
 		if !ok || strings.HasPrefix(id, ".") {
 			continue
 		}
-		if t, err := s.Find(id); err != nil || t.State == InProgress && (s.opts.Alive == nil || s.opts.Alive(t.Session)) {
+		if t, err := s.Find(id); err != nil || s.Status(ctx, t, chain).State == InProgress && s.alive(t) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
+
+// alive reports whether the session of a transaction exists.
+func (s *Store) alive(t *Transaction) bool { return s.opts.Alive == nil || s.opts.Alive(t.Session) }
 
 // newID returns the first ID of a session that is free. The caller holds the lock.
 func (s *Store) newID(session string) (string, error) {

@@ -32,10 +32,14 @@ func TestTransaction(t *testing.T) {
 	require.Equal(t, 2, a.recorded(s, tx))
 	require.Equal(t, map[string]string{"a": "one", "dir": "now a file"}, w.files(branch))
 	require.Equal(t, map[string]string{"a": "one", "dir/b": "b"}, w.files(branch+"~2"))
+	require.Equal(t, map[string]string{"a": "one"}, w.files(branch+"~1"))
 
 	st := s.Status(t.Context(), tx, nil)
 	require.Equal(t, InProgress, st.State)
 	require.Empty(t, st.Problem)
+	gone := w.store()
+	gone.opts.Alive = func(string) bool { return false }
+	require.Contains(t, gone.Status(t.Context(), tx, nil).Problem, "its session auth-20260101-1 is not here any more")
 	all, err := s.Log(t.Context(), tx)
 	require.NoError(t, err)
 	require.Len(t, all, 3)
@@ -79,6 +83,9 @@ func TestStatusIsOfGit(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, InProgress, got.State)
 	require.Equal(t, Committed, w.store().Status(t.Context(), got, nil).State)
+	w.edit("outside", "1")
+	w.session("billing").begin(w.store())
+	require.Equal(t, "1", w.files("main")["outside"], "no other transaction is in progress")
 	was := w.git("rev-parse", "main")
 	a.commit(s, got) // mends it
 	require.Equal(t, was, w.git("rev-parse", "main"))

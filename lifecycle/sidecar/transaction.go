@@ -67,7 +67,11 @@ func (s *Store) base(ctx context.Context, src Source, t *Transaction, begin *che
 	if t.Base, err = s.write(ctx, src.Chain, d); err != nil {
 		return err
 	}
-	others, err := s.others()
+	chain, _, err := src.Chain.List()
+	if err != nil {
+		return err
+	}
+	others, err := s.others(ctx, chain)
 	if err != nil || others && tip != "" {
 		return err
 	}
