@@ -11,7 +11,7 @@ import (
 )
 
 // plumbing are the commands that scripts use more than people.
-var plumbing = []string{"assess", "cache", "files", "research", "section"}
+var plumbing = []string{"assess", "cache", "files", "research", "section", "transaction", "version"}
 
 // shortHelp makes the root's help fit on a screen of 80 by 24.
 func shortHelp(root *cobra.Command) {
@@ -28,7 +28,7 @@ func shortHelp(root *cobra.Command) {
 				fmt.Fprintf(w, "  lopen %-11s %s\n", c.Name(), c.Short)
 			}
 		}
-		fmt.Fprintf(w, "\nPlumbing: %s. See: lopen COMMAND --help\nThe prompt and the variables of a command: lopen help prompt\n\n", strings.Join(plumbing, ", "))
+		fmt.Fprintf(w, "\nPlumbing: %s\nAbout each: lopen COMMAND --help; what a command is told: lopen help prompt\n\n", strings.Join(plumbing, ", "))
 		fmt.Fprint(w, `  -C DIR               run as if started in DIR
   --color WHEN         auto, always or never
   --log-level LEVEL    debug, info, warn or error (default warn)
