@@ -48,7 +48,8 @@ const (
 // numbers, so that checkpoints, forks and messages are found by the same ones.
 //
 // Everything but the output is durable when Rewrite returns nil; after an error to has to be
-// thrown away. It holds one line, or one snapshot, in memory. A session with a damaged record
+// thrown away. It holds one line or one snapshot in memory, and where each
+// record is, some 200 bytes, while it loads what it wrote. A session with a damaged record
 // is refused with class corrupt, since the result would not show the damage.
 func Rewrite(from, to writer.FS, id session.ID, r Rewriting) error {
 	for try := 1; ; try++ {
