@@ -45,7 +45,7 @@ func (s *Store) Checkpoints() (*Checkpoints, error) {
 		}
 		c.dirs = append(c.dirs, dir)
 	}
-	c.blobs = blob.New(c.dirs[1])
+	c.blobs = blob.New(c.dirs[1]).Compressing(s.opts.Policy.Compression)
 	c.Store = checkpoint.New(c.dirs[0], checkpoint.MainTree, c.blobs, s.project, checkpoint.Options{Alive: s.alive, Outside: s.opts.Outside})
 	return c, nil
 }

@@ -176,7 +176,36 @@ func (s *Session) Output(iteration int, a output.Attempt) (*output.Writer, error
 	if err != nil {
 		return nil, fmt.Errorf("keep output: %w", err)
 	}
-	return output.Begin(dir, s.redact, iteration, a)
+	w, err := output.Begin(dir, s.redact, iteration, a)
+	if err == nil {
+		w.Compress(s.store.opts.Policy.Compression, s.compressOutput)
+	}
+	return w, err
+}
+
+// compressOutput runs a job in the background. Only Close waits for it.
+func (s *Session) compressOutput(job func() error) {
+	done := make(chan struct{})
+	s.store.outputs.Store(done, nil)
+	go func() {
+		defer close(done)
+		defer s.store.outputs.Delete(done)
+		if err := job(); err != nil {
+			s.log.Warn().Err(err).Msg("an output is not compressed and stays as it is")
+		}
+	}()
+}
+
+// awaitOutputs waits until outputs are compressed or ctx ends. One that is not stays as it is.
+func (s *Store) awaitOutputs(ctx context.Context) {
+	s.outputs.Range(func(done, _ any) bool {
+		select {
+		case <-done.(chan struct{}): //nolint:forcetypeassert // nothing else is there
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	})
 }
 
 // Outputs returns the attempts of a session that have output, the oldest first. It takes no

@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"syscall"
@@ -23,8 +24,11 @@ func TestCheckpointsAreBounded(t *testing.T) {
 	const limit = 4*size + 32<<10
 	store := storeWith(t, t.TempDir(), lifecycle.Policy{CheckpointBytes: limit})
 	sess := create(t, store, "auth")
+	noise := rand.NewChaCha8([32]byte{})
 	for i := range 6 {
-		put(t, store.Project(), "a", strings.Repeat(fmt.Sprint(i), size))
+		content := make([]byte, size)
+		_, _ = noise.Read(content)
+		put(t, store.Project(), "a", string(content))
 		_, changes, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
 		require.NoError(t, err)
 		if i > 0 {
@@ -52,6 +56,21 @@ func TestCheckpointsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, freed, int64(3*size))
 	require.Empty(t, blobFiles(t, store), "a deleted session's contents go with it")
+}
+
+// What counts is what the contents take on the disk, compressed.
+func TestCompressedCheckpointsCount(t *testing.T) {
+	t.Parallel()
+	const size = 100 << 10
+	store := storeWith(t, t.TempDir(), lifecycle.Policy{CheckpointBytes: 3 * size})
+	sess := create(t, store, "auth")
+	for i := range 6 {
+		put(t, store.Project(), "a", strings.Repeat(fmt.Sprint(i), size))
+		_, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+		require.NoError(t, err)
+	}
+	require.Len(t, cps(t, store), 6)
+	require.NoError(t, sess.Close(t.Context()))
 }
 
 // Whatever the policy allows, the checkpoints leave most of the disk to others.

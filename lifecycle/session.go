@@ -165,9 +165,10 @@ func (s *Session) RedactArgs(argv []string) []string {
 // Close pauses a session that is still active, with the reason "paused". So only a session
 // whose process died is found active and counts as crashed. A session that was found crashed
 // stays crashed if nothing was saved since. Close also sweeps the contents of removed
-// checkpoints.
+// checkpoints, and waits until outputs are compressed.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.actor.Close(ctx)
+	s.store.awaitOutputs(ctx)
 	return errors.Join(err, s.closeCheckpoints())
 }
 

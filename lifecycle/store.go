@@ -115,7 +115,8 @@ type Store struct {
 
 	unsaved atomic.Uint64 // number of sessions that were created, in an unsaved store
 
-	held sync.Map // the locks of modules that this store holds: *ModuleLock by module
+	outputs sync.Map // channels that are closed when an output is compressed
+	held    sync.Map // the locks of modules that this store holds: *ModuleLock by module
 
 	// at is .lopen. It changes only after .lopen was removed and made again.
 	at atomic.Pointer[writer.FS]
@@ -281,6 +282,7 @@ func (s *Store) Project() writer.FS { return s.project }
 // the store's folders stay open for its writer.
 func (s *Store) Close(ctx context.Context) error {
 	err := s.sup.Close(ctx)
+	s.awaitOutputs(ctx)
 	if !s.sup.Ended() {
 		return err
 	}

@@ -359,13 +359,13 @@ var ofLog = []mutant{
 	},
 	{
 		"codec: what is written can be read", "writer/codec/file.go",
-		"f.size > decoded(f.at)",
-		"f.size > decoded(f.at) && false",
+		"f.size > decoded(f.to.n+int64(len(foot)))",
+		"f.size > decoded(f.to.n+int64(len(foot))) && false",
 		"./writer/codec", "TestRoundTrips",
 	},
 	{
-		"codec: no more comes of a file than its head says", "writer/codec/file.go",
-		"\tcase int64(n) > r.left:\n\t\treturn 0, fmt.Errorf(\"%w: there is more in it than its head says\", envelope.ErrCorrupt)\n",
+		"codec: no more comes of a file than its end says", "writer/codec/file.go",
+		"\tcase int64(n) > r.left:\n\t\treturn 0, fmt.Errorf(\"%w: there is more in it than its end says\", envelope.ErrCorrupt)\n",
 		"",
 		"./writer/codec", "TestBombs",
 	},

@@ -74,6 +74,30 @@ var ofOutput = []mutant{
 		"./lifecycle/output", "TestAForeignFileIsReadInPart",
 	},
 	{
+		"output: a compressed file is durable before the original goes", "lifecycle/output/compress.go",
+		"writer.ReplaceFile(dir, to,",
+		"writer.ReplaceUnsynced(dir, to,",
+		"./lifecycle/output", "TestPowerCutWhileOutputIsCompressed",
+	},
+	{
+		"output: what was pruned does not come back", "lifecycle/output/compress.go",
+		"\t\treturn remove(dir, to)\n",
+		"\t\treturn nil\n",
+		"./lifecycle/output", "TestPrunedWhileItIsCompressed",
+	},
+	{
+		"output: what gets no smaller stays as it is", "lifecycle/output/compress.go",
+		"err != nil || packed >= int64(len(data)) {",
+		"err != nil || packed < 0 {",
+		"./lifecycle/output", "TestCompressedOutput",
+	},
+	{
+		"output: a compressed file has no more than an output", "lifecycle/output/reader.go",
+		"if err == nil && info.Size() > headBytes {",
+		"if err == nil && info.Size() < 0 {",
+		"./lifecycle/output", "TestForeignCompressedOutput",
+	},
+	{
 		"output: the first failure ends it", "lifecycle/output/writer.go",
 		"\tif w.err != nil {\n\t\treturn\n\t}\n\tf, err := newCapped",
 		"\tf, err := newCapped",

@@ -140,6 +140,36 @@ var ofWriter = []mutant{
 		"./writer/blob", "TestPowerCutInSweep",
 	},
 	{
+		"checkpoints: what a content takes is what counts", "lifecycle/checkpoint/thin.go",
+		"l.tree.blobs.Taken(n.hash)",
+		"l.tree.blobs.Size(n.hash)",
+		"./lifecycle", "TestCompressedCheckpointsCount",
+	},
+	{
+		"blob: what gets no smaller stays as it is", "writer/blob/put.go",
+		"packed < size && s.by.Above(size) {",
+		"packed > 0 && s.by.Above(size) {",
+		"./writer/blob", "TestNoSmaller",
+	},
+	{
+		"blob: the threshold", "writer/blob/put.go",
+		"packed < size && s.by.Above(size) {",
+		"packed < size {",
+		"./writer/blob", "TestCompressed",
+	},
+	{
+		"blob: of two files the intact one is read", "writer/blob/read.go",
+		"case oerr == nil && r != nil && r.verify() == nil:",
+		"case oerr == nil && r != nil:",
+		"./writer/blob", "TestStoredAgainWithAnotherCodec",
+	},
+	{
+		"blob: a sweep removes a content in every codec", "writer/blob/sweep.go",
+		"for _, c := range codec.All {",
+		"for _, c := range codec.All[:1] {",
+		"./writer/blob", "TestCompressed",
+	},
+	{
 		"blob: the folders are synced", "writer/blob/commit.go",
 		"err := s.syncFolders(b.folders[:])",
 		"err := error(nil)",

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
@@ -156,6 +159,33 @@ func TestHostileSession(t *testing.T) {
 			line := fmt.Sprintf(`{"schemaVersion":1,"session":"%s","epoch":1,"seq":%%d,"at":"2026-02-14T09:30:00Z","reason":"phase-changed","tasks":{"total":0,"completed":0,"active":[%s]},"bytes":1,"sha256":"%x"}`+"\n ", f.id, repeated(`""`, 4000), sha256.Sum256([]byte(" ")))
 			for i := range 500 {
 				f.put(f.in(fmt.Sprintf("history/1-%d.json.zst", i+2)), zipped(f, 1<<20, fmt.Appendf(nil, line, i+2)))
+			}
+		},
+		"compressed bombs": func(f foreign) {
+			for _, by := range []codec.Options{{Codec: "gzip", Level: 9}, {}} {
+				e := by.Encoder()
+				var bomb bytes.Buffer
+				z := e.Writer(&bomb)
+				for range 2 * gib / (64 << 20) {
+					_, err := z.Write(make([]byte, 64<<20))
+					require.NoError(f, err)
+				}
+				require.NoError(f, z.Close())
+				foot := binary.LittleEndian.AppendUint64(e.Codec.Lead(12), uint64(len(bomb.Bytes())*codec.Ratio))
+				object := slices.Concat(bomb.Bytes(), envelope.LittleEndian.Append(foot), e.Codec.Tail())
+				f.put(f.in("history/1-2.json"+e.Codec.Suffix()), bomb.Bytes())
+				f.put(f.in("journal-1-2.jsonl"+e.Codec.Suffix()), bomb.Bytes())
+				f.put(f.in("output/000009.log"+e.Codec.Suffix()), object)
+				packs, err := filepath.Glob(filepath.Join(f.dir, ".lopen/blobs/packs/*.pack"))
+				require.NoError(f, err)
+				for _, p := range packs {
+					require.NoError(f, os.Remove(p))
+				}
+				roots := regexp.MustCompile(`"root":"([0-9a-f]{2})([0-9a-f]{62})"`).FindAllSubmatch(f.get(".lopen/checkpoints/main.jsonl"), -1)
+				require.NotEmpty(f, roots)
+				for _, root := range roots {
+					f.put(fmt.Sprintf(".lopen/blobs/%s/%s%s", root[1], root[2], e.Codec.Suffix()), object)
+				}
 			}
 		},
 		"sparse files": func(f foreign) {

@@ -26,6 +26,8 @@ func storePolicy(v *settings.Values) (lifecycle.Policy, error) {
 		Autosave: v.AutosaveInterval, Interval: v.SnapshotInterval, Retention: v.SnapshotRetention, Iterations: v.SaveIterationHistory,
 		CheckpointBytes: int64(v.CheckpointBytes), JournalBytes: int64(v.JournalBytes),
 	}
+	p.Compression.Codec, p.Compression.Level = v.Compression, v.CompressionLevel
+	p.Compression.Threshold = int64(max(v.CompressionThreshold, 1)) // 0 is no threshold here, and the default there
 	if p.Unredacted = !v.Redact; p.Unredacted {
 		return p, nil
 	}

@@ -156,7 +156,7 @@ func (o *outputCall) list() error {
 			if !k.Has(f) {
 				return ""
 			}
-			return filepath.Join(o.store.Path(), "sessions", o.id.String(), output.Dir, k.Name+string(f))
+			return filepath.Join(o.store.Path(), "sessions", o.id.String(), output.Dir, k.Path(f))
 		}
 		rows[i] = outputRow{Iteration: k.Iteration, Task: k.Task, Attempt: k.Attempt.Attempt, Begun: k.Begun, Outcome: outcomeOf(k, held && i == len(all)-1),
 			Failure: k.Failure, Bytes: k.Bytes, Path: path(output.Log), Raw: path(output.Raw), Prompt: path(output.Prompt)}

@@ -190,7 +190,7 @@ type ledger struct {
 
 type use struct {
 	by    int   // number of entries and objects that name it
-	bytes int64 // size of its content
+	bytes int64 // that it takes on the disk
 }
 
 // ledger returns the ledger of the entries that were not removed.
@@ -209,7 +209,7 @@ func (l *ledger) add(n node) error {
 		return nil
 	}
 	var err error
-	if u.bytes, err = l.tree.blobs.Size(n.hash); err != nil && !lost(err) {
+	if u.bytes, err = l.tree.blobs.Taken(n.hash); err != nil && !lost(err) {
 		return err
 	}
 	l.uses[n] = u

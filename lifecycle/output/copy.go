@@ -9,6 +9,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -65,6 +66,14 @@ func (c *copier) attempt(k *Stored) error {
 // asItIs copies a file.
 func (c *copier) asItIs(name string) error {
 	in, info, err := writer.OpenRegular(c.from, "copy output", name, os.O_RDONLY)
+	if plain, by := codec.Cut(name); errors.Is(err, fs.ErrNotExist) && by == codec.None {
+		for _, by = range codec.All[1:] { // it may have been compressed meanwhile
+			name = plain + by.Suffix()
+			if in, info, err = writer.OpenRegular(c.from, "copy output", name, os.O_RDONLY); !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -130,7 +139,7 @@ func (c *copier) hidden(f File) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.f.Close() }()
+	defer func() { _ = in.closeFile() }()
 	to, err := newCapped(c.dir, in.name)
 	if err != nil {
 		return err

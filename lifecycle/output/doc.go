@@ -18,6 +18,9 @@
 // before the others. What waits in memory is at most one line, 1 MiB of a log and 4 MiB of
 // a raw output.
 //
+// When an attempt has ended, its files above a threshold are compressed, while the loop goes on.
+// Their names get the suffix .zst or .gz.
+//
 // # Redaction
 //
 // Credentials are hidden before anything is written. Text is cut at the ends of lines, and
@@ -26,8 +29,8 @@
 //
 // # Failures
 //
-// Nothing here is synced: output is not worth a run's time. What was written when the
-// process is killed can be read. The first failure of a write ends the output of an attempt.
+// What is written is not synced: output is not worth a run's time. What was written when the
+// process is killed can be read. A compressed file is durable before the original is removed. The first failure of a write ends the output of an attempt.
 // So does a disk that is nearly full: the last of its room is the journal's.
 //
 // # Concurrency

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -40,12 +42,22 @@ type Stored struct {
 	sum   int64    // of their bytes
 }
 
+// Path returns the name of a file that the attempt has.
+func (k *Stored) Path(f File) string {
+	for _, c := range codec.All { // as the Reader looks for it
+		if slices.Contains(k.all, k.Name+string(f)+c.Suffix()) {
+			return k.Name + string(f) + c.Suffix()
+		}
+	}
+	return ""
+}
+
 // Has says whether an attempt has a file.
 func (k *Stored) Has(f File) bool { return slices.Contains(k.Files, f) }
 
 // fileName is what the files of an attempt are called: iteration, which of that number,
-// what it is, from which byte on.
-var fileName = regexp.MustCompile(`^(([0-9]{6,9})(?:-([0-9]{1,4}))?)(\.json|\.log|\.raw|\.prompt\.md)(?:\.([0-9]{1,18}))?$`)
+// what it is, from which byte on, how it is compressed.
+var fileName = regexp.MustCompile(`^(([0-9]{6,9})(?:-([0-9]{1,4}))?)(\.json|\.log|\.raw|\.prompt\.md)(?:\.([0-9]{1,18}))?(\.zst|\.gz)?$`)
 
 // maxMeta bounds what is read of a file about an attempt, in bytes.
 const maxMeta = 64 << 10
@@ -55,6 +67,7 @@ const maxMeta = 64 << 10
 func List(dir writer.FS) ([]Stored, error) {
 	all, err := names(dir)
 	for i := range all {
+		all[i].Bytes = stored(dir, all[i].all)
 		data, err := writer.ReadFile(dir, all[i].Name+metaEnd, maxMeta)
 		if err != nil {
 			continue
@@ -68,6 +81,25 @@ func List(dir writer.FS) ([]Stored, error) {
 		}
 	}
 	return all, err
+}
+
+// stored returns the size in bytes of the log among these files, decompressed.
+func stored(dir writer.FS, files []string) (n int64) {
+	for _, file := range files {
+		plain, c := codec.Cut(file)
+		if m := fileName.FindStringSubmatch(plain); File(m[4]) != Log || c != codec.None && slices.Contains(files, plain) {
+			continue
+		}
+		f, info, err := writer.OpenRegular(dir, "read", file, os.O_RDONLY)
+		if err != nil {
+			continue
+		}
+		if size, err := codec.Size(c, f, info.Size()); err == nil {
+			n += size
+		}
+		_ = f.Close() // nothing was written
+	}
+	return n
 }
 
 // names is List without what the files about the attempts say.
@@ -92,10 +124,7 @@ func names(dir writer.FS) ([]Stored, error) {
 		}
 		k.sum += min(info.Size(), MaxFile) // a larger one is sparse, and no output
 		k.all = append(k.all, e.Name())
-		if File(m[4]) == Log {
-			k.Bytes += info.Size()
-		}
-		if m[4] != metaEnd && m[5] == "" {
+		if m[4] != metaEnd && m[5] == "" && !k.Has(File(m[4])) {
 			k.Files = append(k.Files, File(m[4]))
 		}
 	}
@@ -154,10 +183,12 @@ func lasts(k Stored) int {
 // removeFiles removes one of an attempt's files, with the parts of its end.
 func removeFiles(dir writer.FS, name string, f File) error {
 	parts, err := partsOf(dir, name+string(f))
-	for _, p := range parts {
-		err = errors.Join(err, remove(dir, p.name))
+	for _, p := range append(parts, part{name: name + string(f)}) {
+		for _, c := range codec.All {
+			err = errors.Join(err, remove(dir, p.name+c.Suffix()))
+		}
 	}
-	return errors.Join(err, remove(dir, name+string(f)))
+	return err
 }
 
 func remove(dir writer.FS, name string) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -51,6 +52,8 @@ type Writer struct {
 	redact *redact.Redactor
 	name   string // of the files, without what tells them apart. Immutable.
 	limit  int64  // of the folder, in bytes. Immutable.
+	by     codec.Options
+	run    func(func() error) // nil: nothing is compressed
 
 	mu       sync.Mutex
 	meta     writer.File // Guarded by mu; nil once the Writer is closed.
@@ -220,7 +223,12 @@ func (w *Writer) Close(outcome, failure string, keep bool) error {
 	if !keep {
 		err = errors.Join(err, removeFiles(w.dir, w.name, Raw), removeFiles(w.dir, w.name, Prompt))
 	}
-	err = errors.Join(err, thin(w.dir, w.name, w.limit), w.dir.Close())
+	err = errors.Join(err, thin(w.dir, w.name, w.limit))
+	if w.run != nil {
+		w.run(func() error { return errors.Join(compress(w.dir, w.name, w.by), w.dir.Close()) })
+	} else {
+		err = errors.Join(err, w.dir.Close())
+	}
 	w.fail(err)
 	if w.err != nil {
 		return fmt.Errorf("keep output: %w", w.err)

@@ -1,7 +1,6 @@
 package blob
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"sync"
@@ -9,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 )
 
 const (
@@ -42,9 +42,10 @@ type Batch struct {
 
 // A temp is a complete temporary file that is not renamed yet.
 type temp struct {
-	name string
-	hash Hash  // of the content
-	pack *pack // nil for a single content
+	name  string
+	hash  Hash        // of the content
+	codec codec.Codec // of a single content
+	pack  *pack       // nil for a single content
 }
 
 type unsynced struct {
@@ -82,15 +83,15 @@ func (b *Batch) Put(r io.Reader, stored Hash) (Hash, int64, error) {
 		}
 		return sum, int64(len(first)), err
 	}
-	name, f, sum, size, err := s.fillTemp(io.MultiReader(bytes.NewReader(first), r))
+	u, size, err := s.fillTemp(first, r)
 	if err != nil {
 		return Hash{}, 0, err
 	}
-	if sum == stored || b.has(sum, sum.folder()) {
-		discard(s.dir, name, f)
-		return sum, size, nil
+	if u.hash == stored || b.has(u.hash, u.hash.folder()) {
+		discard(s.dir, u.name, u.f)
+		return u.hash, size, nil
 	}
-	return sum, size, b.add(unsynced{temp{name: name, hash: sum}, f})
+	return u.hash, size, b.add(u)
 }
 
 // has reports whether the content is in the Batch already, or intact in this folder of the

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -36,6 +37,9 @@ func TestPowerCutInBatch(t *testing.T) {
 			return crashfs.Fault{}
 		})
 		s := on(t, disk)
+		if mode == crashfs.XFS {
+			s.Compressing(codec.Options{Threshold: 1000})
+		}
 		h, err := s.Hold(context.Background())
 		require.NoError(t, err)
 		b := h.Batch()

@@ -159,7 +159,7 @@ func (s *Store) settle(there, made []*pack) {
 // content under that name: the rename may have been carried out when a network server's
 // answer got lost, or another Batch may have stored the same content.
 func (s *Store) rename(t temp) error {
-	to, f := t.hash.name(), t.hash.folder()
+	to, f := t.hash.file(t.codec), t.hash.folder()
 	stands := func() error { return s.verifyLoose(opPut, t.hash) }
 	if t.pack != nil {
 		to, f = t.pack.path(), packsFolder

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 )
 
 // maxEmptyReads is the number of consecutive reads without data after which a reader
@@ -52,42 +53,96 @@ func (s *Store) newTemp() (temp string, f writer.File, err error) {
 	return temp, f, nil
 }
 
-// fillTemp creates a temporary file with the content of r. The file is still open and not
-// synced.
-func (s *Store) fillTemp(r io.Reader) (string, writer.File, Hash, int64, error) {
-	temp, f, err := s.newTemp()
+// fillTemp creates a temporary file with the content of first and then r. The file is still
+// open and not synced. size is that of the content.
+func (s *Store) fillTemp(first []byte, r io.Reader) (u unsynced, size int64, err error) {
+	r = io.MultiReader(bytes.NewReader(first), r)
+	by := s.by.Encoder()
+	if by.Codec != codec.None && !shrinks(by, first) {
+		by = codec.Encoder{}
+	}
+	u, size, packed, err := s.fill(by, r)
+	if err != nil || by.Codec == codec.None || packed < size && s.by.Above(size) {
+		return u, size, err
+	}
+	was := u.temp
+	defer func() { _ = s.dir.Remove(was.name) }()
+	if err := u.f.Close(); err != nil {
+		return unsynced{}, 0, writer.NewError(opPut, s.dir.Name(), writer.NotCommitted, err)
+	}
+	return s.unpacked(was)
+}
+
+// unpacked is fill with the content of a compressed temporary file, which got no smaller, or
+// has a content that is to stay as it is.
+func (s *Store) unpacked(t temp) (u unsynced, size int64, err error) {
+	f, info, err := writer.OpenRegular(s.dir, opPut, t.name, os.O_RDONLY)
 	if err != nil {
-		return "", nil, Hash{}, 0, err
+		return u, 0, err
+	}
+	defer f.Close()
+	r, _, err := codec.Open(t.codec, f, info.Size())
+	if err != nil {
+		return u, 0, writer.NewError(opPut, s.path(t.name), writer.NotCommitted, err)
+	}
+	defer r.Close()
+	u, size, _, err = s.fill(codec.Encoder{}, r)
+	if err == nil && u.hash != t.hash {
+		discard(s.dir, u.name, u.f)
+		return unsynced{}, 0, writer.NewError(opPut, s.path(t.name), writer.NotCommitted, errOther)
+	}
+	return u, size, err
+}
+
+// shrinks reports whether the begin of a content gets smaller by an eighth. What does not is
+// not compressed: it is seldom that the rest does. Nor are zeros, which may be a hole.
+func shrinks(by codec.Encoder, first []byte) bool {
+	return !zeros(first) && len(by.Frame(first)) < len(first)-len(first)/8
+}
+
+// fill creates a temporary file with the content of r. packed is its size, if it is compressed.
+func (s *Store) fill(by codec.Encoder, r io.Reader) (u unsynced, size, packed int64, err error) {
+	name, f, err := s.newTemp()
+	if err != nil {
+		return u, 0, 0, err
 	}
 	done := false
 	defer func() { // r is foreign code and may panic
 		if !done {
-			discard(s.dir, temp, f)
+			discard(s.dir, name, f)
 		}
 	}()
-	sum, size, err := s.copyHash(f, r)
+	var sum Hash
+	if by.Codec == codec.None {
+		w := NewSparse(f)
+		if sum, err = s.copyHash(w, r); err == nil {
+			size, err = w.Size(), w.End()
+		}
+	} else {
+		w := by.Create(f)
+		defer w.Discard()
+		if sum, err = s.copyHash(w, r); err == nil {
+			size, packed, err = w.End()
+		}
+	}
 	if err != nil {
-		return "", nil, Hash{}, 0, writer.NewError(opPut, s.dir.Name(), writer.NotCommitted, err)
+		return u, 0, 0, writer.NewError(opPut, s.dir.Name(), writer.NotCommitted, err)
 	}
 	done = true
-	return temp, f, sum, size, nil
+	return unsynced{temp{name: name, hash: sum, codec: by.Codec}, f}, size, packed, nil
 }
 
-// copyHash copies r to f, to its end, and returns the hash and the length in bytes.
-func (s *Store) copyHash(f writer.File, r io.Reader) (Hash, int64, error) {
+// copyHash copies r to w, to its end, and returns the hash.
+func (s *Store) copyHash(w io.Writer, r io.Reader) (Hash, error) {
 	sum, buf := s.NewHash(), make([]byte, chunk)
-	w := NewSparse(f)
 	for {
 		part, ended, err := head(r, buf)
 		if err != nil {
-			return Hash{}, 0, err
+			return Hash{}, err
 		}
 		sum.Write(part)
-		if _, err := w.Write(part); err != nil {
-			return Hash{}, 0, err
-		}
-		if ended {
-			return Hash(sum.Sum(nil)), w.Size(), w.End()
+		if _, err := w.Write(part); err != nil || ended {
+			return Hash(sum.Sum(nil)), err
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 )
 
 const content = "the content of a blob\n"
@@ -64,8 +65,9 @@ func TestPut(t *testing.T) {
 func TestPutOrder(t *testing.T) {
 	h := hashOf(content)
 	write := []string{"open .tmp-blob-*", "write .tmp-blob-*"}
-	look := []string{"lstat " + h.name()}
-	read := []string{"lstat " + h.name(), "open " + h.name(), "fstat " + h.name(), "read " + h.name(), "read " + h.name(), "close " + h.name()}
+	others := []string{"lstat " + h.file(codec.Zstd), "lstat " + h.file(codec.Gzip)}
+	look := slices.Concat([]string{"lstat " + h.name()}, others)
+	read := slices.Concat([]string{"lstat " + h.name(), "open " + h.name(), "fstat " + h.name()}, others, []string{"read " + h.name(), "close " + h.name()})
 	sync := []string{"sync .tmp-blob-*", "close .tmp-blob-*"}
 	drop := []string{"close .tmp-blob-*", "remove .tmp-blob-*"}
 	made := []string{"mkdir " + h.shard(), "syncdir ."}

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 )
 
 // chunk is the size of one read or write, in bytes.
@@ -49,13 +51,40 @@ func (s *Store) open(op string, h Hash) (data []byte, r *reader, err error) {
 	return data, r, err
 }
 
-// openLoose opens the blob of h that has its own file. The error does not name h.
-func (s *Store) openLoose(op string, h Hash) (*reader, error) {
-	f, info, err := writer.OpenRegular(s.dir, op, h.name(), os.O_RDONLY)
+// openLoose opens the blob of h that has its own file. Where there are several, since a damaged
+// one was stored again with another codec, it opens an intact one. The error does not name h.
+func (s *Store) openLoose(op string, h Hash) (r *reader, err error) {
+	err = fs.ErrNotExist
+	for _, c := range codec.All {
+		next, oerr := s.openFile(op, h, c)
+		switch {
+		case oerr == nil && r != nil && r.verify() == nil:
+			_ = next.Close()
+			return s.openFile(op, h, r.codec)
+		case oerr == nil:
+			r = next
+		case errors.Is(err, fs.ErrNotExist):
+			err = oerr
+		}
+	}
+	if r != nil {
+		return r, nil
+	}
+	return nil, err
+}
+
+// openFile opens the blob of h in the file that it has with a codec.
+func (s *Store) openFile(op string, h Hash, c codec.Codec) (*reader, error) {
+	f, info, err := writer.OpenRegular(s.dir, op, h.file(c), os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
-	return &reader{s: s, op: op, h: h, f: f, size: info.Size(), br: bufio.NewReaderSize(f, int(min(chunk, info.Size()+1))), sum: s.NewHash()}, nil
+	content, size, err := codec.Open(c, f, info.Size())
+	if err != nil {
+		_ = f.Close() // nothing was written
+		return nil, err
+	}
+	return &reader{s: s, op: op, h: h, f: f, codec: c, content: content, size: size, br: bufio.NewReaderSize(content, int(min(chunk, size+1))), sum: s.NewHash()}, nil
 }
 
 // Read returns the content of h, verified. If it has more than limit bytes, the error has
@@ -111,10 +140,13 @@ type reader struct {
 	op   string // the operation that errors name
 	h    Hash
 	f    writer.File
-	size int64 // of the file when it was opened
+	size int64 // of the content when the file was opened
 	br   *bufio.Reader
 	sum  hash.Hash
 	err  error // sticky: what every later Read returns
+
+	codec   codec.Codec
+	content io.ReadCloser // decompresses f
 }
 
 // verify reads to the end and closes.
@@ -140,9 +172,9 @@ func (r *reader) Read(p []byte) (int, error) {
 	case err == nil:
 		return n, nil
 	case !errors.Is(err, io.EOF):
-		r.err = r.s.failed(r.op, r.h, writer.NotCommitted, err)
+		r.err = r.s.failedAt(r.op, r.h.file(r.codec), r.h, writer.NotCommitted, err)
 	case Hash(r.sum.Sum(nil)) != r.h:
-		r.err, n = r.s.failed(r.op, r.h, writer.NotCommitted, errOther), 0
+		r.err, n = r.s.failedAt(r.op, r.h.file(r.codec), r.h, writer.NotCommitted, errOther), 0
 	default:
 		r.err = io.EOF
 	}
@@ -151,8 +183,8 @@ func (r *reader) Read(p []byte) (int, error) {
 
 // Close closes the file. Its error does not concern what was read.
 func (r *reader) Close() error {
-	if err := r.f.Close(); err != nil {
-		return r.s.failed("close blob", r.h, writer.NotCommitted, err)
+	if err := errors.Join(r.content.Close(), r.f.Close()); err != nil {
+		return r.s.failedAt("close blob", r.h.file(r.codec), r.h, writer.NotCommitted, err)
 	}
 	return nil
 }

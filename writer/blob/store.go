@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"hash"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 // lockName is the name of the lock file, which is never unlinked.
@@ -25,6 +28,7 @@ type Store struct {
 	newHash func() hash.Hash // Immutable.
 	packMax int              // Immutable: PackMax except in tests.
 	objects int              // Immutable: contents per pack at most; maxObjects except in tests.
+	by      codec.Options    // Immutable: how files of single contents are compressed
 	folders [packsFolder + 1]folderState
 
 	mu     sync.Mutex
@@ -56,7 +60,15 @@ type folderState struct {
 // New returns the Store in dir. The caller closes dir after the last use of the Store. New
 // does not touch the disk: the lock and the folders are made when something is stored.
 func New(dir writer.FS) *Store {
-	return &Store{dir: dir, newHash: sha256.New, packMax: PackMax, objects: maxObjects}
+	return &Store{dir: dir, newHash: sha256.New, packMax: PackMax, objects: maxObjects, by: codec.Options{Codec: "none"}}
+}
+
+// Compressing sets how the Store compresses the files of single contents that it writes, and
+// returns the Store. Without it they are stored as they are. All are read. It is called before
+// the first use of the Store.
+func (s *Store) Compressing(by codec.Options) *Store {
+	s.by = by
+	return s
 }
 
 // NewHash returns the hash function that names contents. Callers use it because the
@@ -75,6 +87,11 @@ func (s *Store) path(name string) string { return filepath.Join(s.dir.Name(), na
 
 // failed returns the error of an operation on the blob of h that has its own file.
 func (s *Store) failed(op string, h Hash, outcome writer.Outcome, err error) *writer.Error {
+	for _, c := range codec.All {
+		if _, lerr := s.dir.Lstat(h.file(c)); lerr == nil {
+			return s.failedAt(op, h.file(c), h, outcome, err)
+		}
+	}
 	return s.failedAt(op, h.name(), h, outcome, err)
 }
 
@@ -82,6 +99,9 @@ func (s *Store) failed(op string, h Hash, outcome writer.Outcome, err error) *wr
 // hash so that a person can search for it. It has the class of the cause. If the cause is
 // a *writer.Error, its operation and path are replaced.
 func (s *Store) failedAt(op, name string, h Hash, outcome writer.Outcome, err error) *writer.Error {
+	if errors.Is(err, envelope.ErrCorrupt) {
+		err = damaged(err)
+	}
 	e := writer.NewError(op, s.path(name), outcome, err)
 	if inner, ok := errors.AsType[*writer.Error](err); ok {
 		err = inner.Err
@@ -111,16 +131,56 @@ func (s *Store) Size(h Hash) (size int64, err error) {
 			_, err := s.dir.Lstat(p.path()) // a sweep may have removed the pack
 			return err
 		})
-	}, func() error {
-		info, err := s.dir.Lstat(h.name())
-		if err == nil && !info.Mode().IsRegular() {
-			err = &writer.Error{Class: writer.ClassInvalid, Err: errors.New("it is no regular file; move it away")}
-		}
-		if err == nil {
-			size = info.Size()
-		}
+	}, func() (err error) {
+		size, err = s.sizeLoose(op, h)
 		return err
 	})
+	return size, err
+}
+
+// Taken returns how many bytes h takes on the disk: its files, or its part of a pack. The errors
+// are those of [Store.Open].
+func (s *Store) Taken(h Hash) (bytes int64, err error) {
+	const op = "look at blob"
+	size, err := s.Size(h)
+	if err != nil || size <= int64(s.packMax) {
+		return size, err // it is in a pack
+	}
+	for _, c := range codec.All {
+		info, err := s.dir.Lstat(h.file(c))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, s.failedAt(op, h.file(c), h, writer.NotCommitted, err)
+		}
+		if err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes, nil
+}
+
+// sizeLoose is Size for a blob with its own file. The error does not name h.
+func (s *Store) sizeLoose(op string, h Hash) (size int64, err error) {
+	info, err := s.dir.Lstat(h.name())
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return 0, &writer.Error{Class: writer.ClassInvalid, Err: errors.New("it is no regular file; move it away")}
+	case err == nil:
+		return info.Size(), nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return 0, err
+	}
+	for _, c := range codec.All[1:] {
+		f, info, oerr := writer.OpenRegular(s.dir, op, h.file(c), os.O_RDONLY)
+		if oerr == nil {
+			size, oerr = codec.Size(c, f, info.Size())
+			_ = f.Close() // nothing was written
+		}
+		if !errors.Is(oerr, fs.ErrNotExist) {
+			if err = oerr; err == nil {
+				break
+			}
+		}
+	}
 	return size, err
 }
 
@@ -158,8 +218,13 @@ func ParseHash(s string) (Hash, error) {
 	return Hash(b), nil
 }
 
-// name returns the path inside the store that the blob has as a file of its own.
+// name returns the path inside the store that the blob has as a file of its own, if that is
+// not compressed.
 func (h Hash) name() string { return h.shard() + "/" + h.String()[shardLen:] }
+
+// file returns that path for a codec. The suffix alone says whether a file is compressed: a
+// content may begin with any bytes.
+func (h Hash) file(c codec.Codec) string { return h.name() + c.Suffix() }
 
 // folder returns the folder of that file.
 func (h Hash) folder() folder { return folder(h[0]) }

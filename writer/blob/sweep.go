@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
@@ -79,23 +80,38 @@ func (s *Store) sweepShard(shard string, marked map[Hash]struct{}, swept *Swept)
 		if _, ok := marked[h]; ok {
 			continue
 		}
-		info, err := s.dir.Lstat(h.name())
-		if err == nil && !info.Mode().IsRegular() {
-			continue // it only has the name of a blob
+		is := false
+		for _, c := range codec.All {
+			n, err := s.sweepFile(h.file(c))
+			if err != nil {
+				return s.failedAt(opSweep, h.file(c), h, writer.NotCommitted, err)
+			}
+			is = is || n >= 0
+			swept.Bytes += max(n, 0)
 		}
-		if err == nil {
-			err = writer.Retry(func() error { return s.dir.Remove(h.name()) })
+		if is {
+			swept.Hashes = append(swept.Hashes, h)
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return s.failed(opSweep, h, writer.NotCommitted, err)
-		}
-		swept.Hashes = append(swept.Hashes, h)
-		swept.Bytes += info.Size()
 	}
 	return nil
+}
+
+// sweepFile removes a file and returns its size; -1 if there is none.
+func (s *Store) sweepFile(name string) (int64, error) {
+	info, err := s.dir.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		return -1, nil // it only has the name of a blob
+	}
+	if err == nil {
+		err = writer.Retry(func() error { return s.dir.Remove(name) })
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return -1, nil
+	}
+	if err != nil {
+		return -1, err
+	}
+	return info.Size(), nil
 }
 
 // A packSweep sweeps the packs, under the lock.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/codec"
 )
 
 // Usage is the sum of the lengths of all regular files in the folder, in bytes: of blobs,
@@ -113,12 +114,13 @@ func (s *Store) shards(op string) (names []string, err error) {
 func (s *Store) loose(op, shard string) (hashes []Hash, err error) {
 	entries, err := s.readDir(op, shard)
 	for _, e := range entries {
-		if h, err := ParseHash(shard + e.Name()); err == nil && e.Type().IsRegular() {
+		name, _ := codec.Cut(e.Name())
+		if h, err := ParseHash(shard + name); err == nil && e.Type().IsRegular() {
 			hashes = append(hashes, h)
 		}
 	}
 	slices.SortFunc(hashes, func(a, b Hash) int { return bytes.Compare(a[:], b[:]) })
-	return hashes, err
+	return slices.Compact(hashes), err
 }
 
 // readDir lists a folder. A missing folder is empty.

@@ -8,10 +8,10 @@
 //     see [Encoder.Frame] and [Decode]. Closed segments are made of frames.
 //   - A stream has a content of any size: see [Encoder.Writer] and [NewReader]. The caller
 //     bounds what comes of it.
-//   - A file is a stream behind a head that has the size of the content: see [Create] and
-//     [Open].
+//   - A file is a stream and a foot that has the size of the content: see [Encoder.Create]
+//     and [Open].
 //
-// A [Codec.Lead] begins a part that all tools for the codec skip. Heads, marks between
+// A [Codec.Lead] begins a part that all tools for the codec skip. Feet, marks between
 // frames and padding are such parts, so that the tools read every file.
 //
 // # Bounds

@@ -1,4 +1,4 @@
 package codec
 
-// Head returns what a file with a content of so many bytes begins with.
-func Head(c Codec, size int64) []byte { return c.head(size) }
+// Foot returns what a file with a content of so many bytes ends with.
+func Foot(c Codec, size int64) []byte { return c.foot(size) }

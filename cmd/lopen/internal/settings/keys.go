@@ -39,6 +39,7 @@ type Key struct {
 	kind    string
 	initial string // its default as text, "" for the zero value
 	oneOf   []string
+	most    int    // the largest number; 0 for any
 	rule    string // user, adds, inside, or none
 }
 
@@ -57,6 +58,7 @@ func keysOf(t reflect.Type) (all []Key) {
 			continue
 		}
 		k := Key{Name: f.Tag.Get("json"), Help: f.Tag.Get("help"), field: i, kind: f.Type.String(), initial: f.Tag.Get("default"), rule: f.Tag.Get("rule")}
+		k.most, _ = strconv.Atoi(f.Tag.Get("most"))
 		if of := f.Tag.Get("of"); of != "" {
 			k.oneOf = strings.Split(of, ", ")
 		}
@@ -92,10 +94,7 @@ func (k Key) parse(s string) (any, error) {
 	case kindBool:
 		return k.parseBool(s)
 	case kindInt:
-		if n, err := strconv.Atoi(s); err == nil && n >= 0 {
-			return n, nil
-		}
-		return nil, k.bad(s, "a whole number from 0 on")
+		return k.parseInt(s)
 	case kindDuration:
 		if d, err := parseDuration(s); err == nil && d >= 0 {
 			return d, nil
@@ -126,6 +125,17 @@ func (k Key) parseBool(s string) (any, error) {
 		return false, nil
 	}
 	return nil, k.bad(s, "true or false")
+}
+
+func (k Key) parseInt(s string) (any, error) {
+	n, err := strconv.Atoi(s)
+	switch {
+	case k.most > 0 && (err != nil || n < 1 || n > k.most):
+		return nil, k.bad(s, fmt.Sprintf("a whole number from 1 to %d", k.most))
+	case err != nil || n < 0:
+		return nil, k.bad(s, "a whole number from 0 on")
+	}
+	return n, nil
 }
 
 func (k Key) parseText(s string) (any, error) {

@@ -7,11 +7,11 @@ import (
 )
 
 // Values are the settings in force. A field is a setting: its tag json is the name in a
-// config.json, default its value where nothing sets it, of the texts that it may be, and
-// help what `config show` says. 0 is off or no limit. Of the rules, user says that a
-// project's config.json does not count, because what comes with a clone must not decide it;
-// adds that a project's list is appended to the user's; inside that a path stays within the
-// project.
+// config.json, default its value where nothing sets it, of the texts that it may be, most the
+// largest number that it may be, and help what `config show` says. 0 is off or no limit. Of
+// the rules, user says that a project's config.json does not count, because what comes with a
+// clone must not decide it; adds that a project's list is appended to the user's; inside that
+// a path stays within the project.
 type Values struct {
 	AutoResume           bool             `json:"auto_resume" default:"true" help:"go on with an unfinished session when nobody can be asked"`
 	SessionRetention     int              `json:"session_retention" default:"10" help:"completed sessions that prune keeps"`
@@ -28,6 +28,9 @@ type Values struct {
 	Checkpoint           bool             `json:"checkpoint" default:"true" help:"keep the project's files before and after each task"`
 	CheckpointBytes      int              `json:"checkpoint_bytes" default:"2147483648" help:"bytes that checkpoints may take, at most a tenth of the free space"`          // 2 GiB
 	JournalBytes         int              `json:"journal_bytes" default:"268435456" help:"bytes that the log of a session may take, without messages, events and attempts"` // 256 MiB
+	Compression          string           `json:"compression" default:"zstd" of:"zstd, gzip, none" help:"how closed segments of the log, snapshots, outputs and large objects are compressed"`
+	CompressionLevel     int              `json:"compression_level" default:"3" most:"22" help:"from 1, the fastest, to 22; gzip has 9"`
+	CompressionThreshold int              `json:"compression_threshold" default:"65536" help:"bytes up to which an output or an object stays as it is"` // 64 KiB
 	RequireChange        bool             `json:"require_change" help:"a task that changed no file has failed"`
 	Output               bool             `json:"output" default:"true" help:"keep what each attempt printed, rendered and redacted"`
 	Transcript           bool             `json:"transcript" help:"keep each attempt's prompt and raw output too, not only of failed ones"`
