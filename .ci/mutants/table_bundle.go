@@ -105,6 +105,12 @@ var ofBundle = []mutant{
 		"./lifecycle/bundle", "TestSourcesThatFail",
 	},
 	{
+		"bundle: an error of the key or of reading is no damage", "lifecycle/bundle/reader.go",
+		"case e.Class != 0, r.zst == nil, r.zst.in.broken():",
+		"case e.Class != 0:",
+		"./lifecycle/bundle", "TestSourcesThatFail",
+	},
+	{
 		"bundle: a bomb", "lifecycle/bundle/squeeze.go",
 		"case s.out > free+maxRatio*s.in.n:",
 		"case false:",

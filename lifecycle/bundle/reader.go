@@ -339,11 +339,12 @@ func (r *Reader) readManifest() error {
 	return nil
 }
 
-// fail keeps the error, with the name of what is read. What has no class is damage.
+// fail keeps the error, with the name of what is read. What has no class is damage, but for
+// an error of the key or of reading.
 func (r *Reader) fail(err error) error {
 	e := failure("read bundle", r.name, err)
 	switch {
-	case e.Class != 0:
+	case e.Class != 0, r.zst == nil, r.zst.in.broken():
 	case errors.Is(err, envelope.ErrFutureVersion):
 		e.Class = writer.ClassFutureVersion
 	default:

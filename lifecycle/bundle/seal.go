@@ -79,6 +79,9 @@ func (u *unsealer) Read(p []byte) (int, error) {
 	return 0, u.fail
 }
 
+// broken reports whether reading failed.
+func (u *unsealer) broken() bool { return u.err != nil && !errors.Is(u.err, io.EOF) }
+
 // fill reads more. At the end it looks at the seal.
 func (u *unsealer) fill() {
 	if u.err != nil {
