@@ -75,9 +75,9 @@ var ofImport = []mutant{
 		"./lifecycle", "TestPowerCutWhileImporting",
 	},
 	{
-		"import: files are durable before their session has its name", "lifecycle/carry/import.go",
-		"	return r, to.Staging.Sync()\n",
-		"	return r, nil\n",
+		"import: files are durable before their session has its name", "lifecycle/carry/place.go",
+		"	return r.target.Staging.Sync()\n",
+		"	return nil\n",
 		"./lifecycle", "TestPowerCutWhileImporting",
 	},
 	{
