@@ -217,7 +217,9 @@ func TestGitHangs(t *testing.T) {
 	s := w.store()
 	require.NoError(t, s.make())
 	s.patience = 100 * time.Millisecond
-	_, err := s.git(t.Context(), 0, func(to io.Writer) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := s.git(ctx, 0, func(to io.Writer) error {
 		for {
 			if _, err := to.Write([]byte("# a comment\n")); err != nil {
 				return err

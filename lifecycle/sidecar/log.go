@@ -164,7 +164,7 @@ func (s *Store) Status(ctx context.Context, t *Transaction, chain []*checkpoint.
 	case t.State == Committed:
 		st.State = Committed
 		if err == nil {
-			err = fmt.Errorf("its commit %s is not on %s of the side-car any more", t.Commit, "main")
+			err = fmt.Errorf("its commit %s is not on %s of the side-car any more", oneLine(t.Commit), "main")
 		}
 	case t.rolledBack(chain):
 		st.State = RolledBack
@@ -175,7 +175,7 @@ func (s *Store) Status(ctx context.Context, t *Transaction, chain []*checkpoint.
 		err = errors.Join(err, terr)
 	}
 	if st.State == InProgress && !s.alive(t) {
-		err = errors.Join(err, fmt.Errorf("its session %s is not here any more, so nothing ends it: its commits stay on the branch", t.Session))
+		err = errors.Join(err, fmt.Errorf("its session %s is not here any more, so nothing ends it: its commits stay on the branch", oneLine(t.Session)))
 	}
 	if err != nil {
 		st.Problem = err.Error()
