@@ -59,7 +59,7 @@ to be a private one or a passphrase, since a backup reads what is there already.
 	bf.keys = a.keyFlags(cmd, true)
 	cmd.Flags().BoolVar(&bf.force, "force", false, "also where FOLDER is no longer the backup that it was, or is another project's")
 	cmd.Flags().BoolVar(&bf.again, "reread", false, "read what FOLDER has already, and store it anew where it is damaged")
-	cmd.AddCommand(newBackupList(a), newBackupVerify(a), newBackupPrune(a))
+	cmd.AddCommand(newBackupList(a), newBackupVerify(a), newBackupRestore(a), newBackupPrune(a))
 	return cmd
 }
 

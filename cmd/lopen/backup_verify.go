@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/backup"
 )
 
@@ -68,7 +69,12 @@ func (a *app) verifyBackups(ctx context.Context, f *backup.Folder, number uint64
 	}
 	damaged := 0
 	rows := []checkedRow{}
-	for _, r := range reports {
+	for i, r := range reports {
+		if i == len(reports)-1 && len(r.Damage) == 0 {
+			if err := verifyRestore(ctx, f, r.Number); err != nil {
+				r.Damage = append(r.Damage, err.Error())
+			}
+		}
 		rows = append(rows, checkedRow{r.Snapshot, append([]string{}, r.Damage...), r.More})
 		if len(r.Damage) > 0 {
 			damaged++
@@ -98,4 +104,19 @@ func (a *app) printChecked(r *backup.Report) {
 	if r.More > 0 {
 		fmt.Fprintf(a.stdout, "  and %d more\n", r.More)
 	}
+}
+
+// verifyRestore checks what a restore checks, in a temporary folder.
+func verifyRestore(ctx context.Context, f *backup.Folder, number uint64) error {
+	s, err := f.Source(number)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	temp, err := os.MkdirTemp("", "lopen-verify-")
+	if err != nil {
+		return err
+	}
+	_, err = lifecycle.VerifyBundle(ctx, s, temp)
+	return errors.Join(err, os.RemoveAll(temp))
 }

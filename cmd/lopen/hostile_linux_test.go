@@ -48,6 +48,7 @@ var hostileCases = map[string][]hostileCase{
 	"lopen backup":             {{args: []string{"../out" + strings.ReplaceAll(evil, "/", "")}}, {args: []string{"in" + evil}}, {args: []string{"bak"}}},
 	"lopen backup list":        {{args: []string{"bak"}}, {args: []string{evil}}, {args: []string{"docs"}}},
 	"lopen backup prune":       {{args: []string{"bak"}}, {args: []string{"bak", "--dry-run"}}},
+	"lopen backup restore":     {{args: []string{"bak"}}, {args: []string{"spoilt"}}, {args: []string{"bak", "--to", "new" + strings.ReplaceAll(evil, "/", "")}}, {args: []string{"bak", evil}}},
 	"lopen backup verify":      {{args: []string{"bak"}}, {args: []string{"spoilt"}}, {args: []string{"bak", evil}}},
 	"lopen cache clear":        {{}},
 	"lopen cache status":       {{}},
