@@ -99,12 +99,6 @@ var ofImport = []mutant{
 		"./lifecycle", "TestImportOnABadDisk",
 	},
 	{
-		"import: one that is given up ends", "lifecycle/carry/staging.go",
-		"case ctx.Err() != nil:",
-		"case false:",
-		"./lifecycle", "TestImportGivenUp",
-	},
-	{
 		"import: a document replaces nothing", "lifecycle/carry/deliver.go",
 		"return fs.ErrExist // whatever it is",
 		"return writer.ReplaceFile(project, name, content, documentPerm)",
