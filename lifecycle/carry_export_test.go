@@ -385,6 +385,36 @@ func TestExportOfEachCondition(t *testing.T) {
 	}
 }
 
+// TestExportOfALogWithAHole: state.json makes up for it here, and an import does not believe that
+// file. So nothing is exported that would be refused there.
+func TestExportOfALogWithAHole(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess := create(t, store, "auth")
+	for i := range 3 {
+		require.NoError(t, sess.Change(session.TriggerTaskCompleted, turns(i+1)))
+		require.NoError(t, sess.Sync(t.Context()))
+	}
+	require.NoError(t, sess.Close(t.Context()))
+	log := path(store, "sessions", sess.ID().String(), "journal-1-1.jsonl")
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	at := strings.Index(string(text), `{"seq":2,`)
+	require.Positive(t, at)
+	text[at+2] ^= 1
+	require.NoError(t, os.WriteFile(log, text, 0o600))
+	report, err := store.Verify(sess.ID())
+	require.NoError(t, err)
+	require.Equal(t, repair.HistoryDamaged, report.Condition)
+
+	none := func(bundle.Header) (carry.Sink, error) { return nil, errors.New("it is exported") }
+	_, err = store.Export(t.Context(), carry.ExportOptions{Sessions: []session.ID{sess.ID()}}, none)
+	require.ErrorIs(t, err, lifecycle.ErrCorrupt)
+	require.ErrorAs(t, err, new(*lifecycle.DamagedError))
+	_, _, out := export(t, store, carry.ExportOptions{All: true})
+	require.Len(t, out.Skipped, 1)
+}
+
 // TestADamagedContentCostsItsCheckpoints exports a chain of which one content is damaged: the
 // export begins again without the checkpoints that need it.
 func TestADamagedContentCostsItsCheckpoints(t *testing.T) {

@@ -14,6 +14,12 @@ var ofExport = []mutant{
 		"./lifecycle", "TestExportOfEachCondition",
 	},
 	{
+		"export: what an import would refuse is not exported", "lifecycle/carry/part.go",
+		"err = z.suffices(id)",
+		"err = nil",
+		"./lifecycle", "TestExportOfALogWithAHole",
+	},
+	{
 		"export: an edit is not taken for the session", "lifecycle/carry/part.go",
 		"ld.Edited(); err != nil {",
 		"ld.Edited(); err == folder.ErrNotFound {",

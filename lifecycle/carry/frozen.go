@@ -3,8 +3,10 @@ package carry
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,6 +94,26 @@ func (z *frozen) take(id session.ID) (err error) {
 	}
 	z.cut()
 	return nil
+}
+
+// suffices returns an error if the log alone does not lead to the State. Here state.json may
+// make up for a hole in it, but where the session comes to nobody believes that file. It is
+// for a session that nobody holds: what is not frozen must stay.
+func (z *frozen) suffices(id session.ID) error {
+	was := map[string]*held{}
+	for _, name := range folder.Readable {
+		if h := z.held[name]; h != nil {
+			was[name] = h
+			delete(z.held, name)
+		}
+	}
+	defer maps.Copy(z.held, was)
+	alone, err := folder.Load(z, id)
+	if err == nil && alone.At.Seq != z.contents.At.Seq {
+		err = &writer.Error{Op: "export", Path: z.Name(), Class: writer.ClassCorrupt,
+			Err: fmt.Errorf("the log alone ends at record %d, and %s is of record %d", alone.At.Seq, folder.StateFile, z.contents.At.Seq)}
+	}
+	return err
 }
 
 // hold opens a file.

@@ -49,6 +49,9 @@ func (x *exporter) part(id session.ID) (p *part, err error) {
 		return nil, &Skipped{id, err}
 	}
 	z, err := freeze(dir, id, func() bool { return x.Busy(id) })
+	if err == nil && !x.Busy(id) {
+		err = z.suffices(id)
+	}
 	if err == nil {
 		p, err = x.described(id, z)
 	}
