@@ -428,6 +428,8 @@ func TestImportedDocumentsStayInside(t *testing.T) {
 		"../x.md": "left", "/x.md": "left", "a/../../x.md": "left", "out/x.md": "left", "in/x.md": "left", ".git/hooks/x.md": "left", "a/.git/x.md": "left", ".lopen/x.md": "left",
 		".LOPEN/config.md": "left", ".envrc": "left", "a/.hidden.md": "left", "Makefile": "left", "run.sh": "left", "": "left", "file/x.md": "left",
 		"mine.md": "different", "dangling.md": "different", "new/deep/x.md": "written", "x.TXT": "written",
+		"CLAUDE.md": "left", "sub/agents.MD": "left", "CLAUDE.local.md": "left", "CMakeLists.txt": "left", "requirements-dev.txt": "left",
+		"docs/requirements/x.md": "written", "docs/myagents.md": "written",
 	}
 	l := from.again(func(l *loaded) {
 		for name := range want {

@@ -105,6 +105,12 @@ var ofImport = []mutant{
 		"./lifecycle", "TestImportedDocumentsStayInside",
 	},
 	{
+		"import: no document that agents or build tools obey", "lifecycle/carry/deliver.go",
+		"case obeyed.MatchString(name):",
+		"case obeyed.MatchString(\"\"):",
+		"./lifecycle", "TestImportedDocumentsStayInside",
+	},
+	{
 		"import: a document follows no link", "lifecycle/carry/deliver.go",
 		"err == nil && !info.IsDir()",
 		"err == nil && info.Mode().IsRegular()",

@@ -103,9 +103,11 @@ func (k *keyFlags) text(ctx context.Context) (text []byte, from string, err erro
 func (k *keyFlags) read() ([]byte, error) {
 	text, err := documents.ReadFile(k.file, maxKey)
 	if err != nil {
-		return nil, usagef("--key-file: %w", err)
+		return nil, usagef("--key-file %s: %w", plain.Line(k.file), err)
 	}
-	if info, err := os.Stat(k.file); err == nil && info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+	key, err := crypt.ParseKey(text)
+	public := err == nil && !key.CanDecrypt()
+	if info, err := os.Stat(k.file); err == nil && !public && info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
 		fmt.Fprintf(k.a.stderr, "warning: others may read the key: chmod go= %s\n", plain.Line(k.file))
 	}
 	return text, nil

@@ -30,6 +30,7 @@ func TestKeys(t *testing.T) {
 	}
 	good := file("key", string(text), 0o600)
 	open := file("open", string(text), 0o644)
+	public := file("public", "age1phsrxh5wjhy9xa8rqyvdt2nzs0rksgsqazcnzkvehpa78v69w9uqccjgex\n", 0o644)
 	bad := file("bad", "two\nlines", 0o600)
 	var sealed bytes.Buffer
 	for _, c := range []struct {
@@ -47,6 +48,7 @@ func TestKeys(t *testing.T) {
 		{name: "reading with a command", reads: true, args: []string{"--key-command", "cat " + good}},
 		{name: "reading with the environment", reads: true, env: string(text)},
 		{name: "a file that others read", args: []string{"--encrypt", "--key-file", open}, shown: "warning: others may read the key"},
+		{name: "a public key is for others", args: []string{"--encrypt", "--key-file", public}},
 		{name: "the command speaks to the user", args: []string{"--encrypt", "--key-command", "echo touch >&2; cat " + good}, shown: "touch"},
 		{name: "the command is not told", env: "secret", args: []string{"--encrypt", "--key-command", "test -z \"$LOPEN_KEY\" && cat " + good}},
 
@@ -55,7 +57,7 @@ func TestKeys(t *testing.T) {
 		{name: "a key for nothing", args: []string{"--key-file", good}, want: "need --encrypt", code: exitUsage},
 		{name: "a command for nothing", args: []string{"--key-command", "true"}, want: "need --encrypt", code: exitUsage},
 		{name: "two", args: []string{"--encrypt", "--key-file", good, "--key-command", "true"}, want: "none of the others can be", code: exitUsage},
-		{name: "no such file", args: []string{"--encrypt", "--key-file", filepath.Join(dir, "no")}, want: "no such file", code: exitUsage},
+		{name: "no such file", args: []string{"--encrypt", "--key-file", filepath.Join(dir, "no")}, want: "--key-file " + filepath.Join(dir, "no") + ": ", code: exitUsage},
 		{name: "a folder", args: []string{"--encrypt", "--key-file", dir}, want: "no regular file", code: exitUsage},
 		{name: "a large file", args: []string{"--encrypt", "--key-file", file("large", strings.Repeat("x", maxKey+1), 0o600)}, want: "more than the 65536", code: exitUsage},
 		{name: "no key in the file", args: []string{"--encrypt", "--key-file", bad}, want: "bad: read key: it has several lines", code: exitUsage},
