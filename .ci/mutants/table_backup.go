@@ -115,4 +115,22 @@ var ofBackup = []mutant{
 		"s.Err == nil && s.Project != project && false {",
 		"./cmd/lopen", "TestScripts/backup",
 	},
+	{
+		"backup restore: one session comes without the others", "lifecycle/carry/one.go",
+		"return k == ofSession && of != r.one.Session",
+		"return k == ofSession && of != r.one.Session && false",
+		"./cmd/lopen", "TestScripts/backup-restore-session",
+	},
+	{
+		"backup restore: one session comes without contents that it does not need", "lifecycle/carry/one.go",
+		"return !r.needed[e.Object]",
+		"return false",
+		"./cmd/lopen", "TestScripts/backup-restore-session",
+	},
+	{
+		"backup restore: an ID wins over the prefix of one in a newer backup", "cmd/lopen/backup_restore.go",
+		"for _, exact := range []bool{true, false} {",
+		"for _, exact := range []bool{false} {",
+		"./cmd/lopen", "TestSessionOfABackup",
+	},
 }

@@ -98,6 +98,9 @@ func (s *Source) bounds() error {
 // Header returns what the snapshot has.
 func (s *Source) Header() *bundle.Header { return s.header }
 
+// Contents returns the store that has the objects of the snapshot. It may only be read.
+func (s *Source) Contents() *blob.Store { return s.store }
+
 // Snapshot returns what the snapshot's file says.
 func (s *Source) Snapshot() Snapshot { return s.file.Snapshot }
 
@@ -113,8 +116,8 @@ func (s *Source) fail(err error) error {
 // read returns an object of ours.
 func (s *Source) read(h blob.Hash) ([]byte, error) { return s.store.Read(h, chunkSize) }
 
-// Next returns the next entry. Read returns its content. At the end the error is io.EOF, if the
-// snapshot has as much as its file says.
+// Next returns the next entry. Read returns its content; damage in a content that is not read
+// does no harm. At the end the error is io.EOF, if the snapshot has as much as its file says.
 func (s *Source) Next() (bundle.Entry, error) {
 	s.stop()
 	if s.err != nil {
@@ -128,10 +131,7 @@ func (s *Source) Next() (bundle.Entry, error) {
 		s.now = io.NopCloser(s.content(e.Name, e.ref))
 		return bundle.Entry{Name: e.Name, Size: e.Size}, nil
 	}
-	if s.now, err = s.store.Open(e.Hash); err != nil {
-		return bundle.Entry{}, s.fail(err)
-	}
-	s.now = &exactly{s.now, e.Size}
+	s.now = &exactly{open: func() (io.ReadCloser, error) { return s.store.Open(e.Hash) }, left: e.Size}
 	return bundle.Entry{Object: e.Hash, Size: e.Size}, nil
 }
 
@@ -233,17 +233,31 @@ func (c *content) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// exactly reads a content that must have so many bytes.
+// exactly reads a content that must have so many bytes. The first Read opens it.
 type exactly struct {
-	io.ReadCloser
+	open func() (io.ReadCloser, error)
+	r    io.ReadCloser // nil before
 	left int64
 }
 
-func (e *exactly) Read(p []byte) (int, error) {
-	n, err := e.ReadCloser.Read(p)
+func (e *exactly) Read(p []byte) (n int, err error) {
+	if e.r == nil {
+		if e.r, err = e.open(); err != nil {
+			e.r = nil
+			return 0, err
+		}
+	}
+	n, err = e.r.Read(p)
 	e.left -= int64(n)
 	if e.left < 0 || errors.Is(err, io.EOF) && e.left > 0 {
 		return 0, damaged(errors.New("an object has another size than the list says"))
 	}
 	return n, err
+}
+
+func (e *exactly) Close() error {
+	if e.r == nil {
+		return nil
+	}
+	return e.r.Close()
 }

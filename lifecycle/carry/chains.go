@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 
+	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
@@ -102,22 +103,28 @@ func (x *exporter) wanted(s *checkpoint.Store) (map[uint64]bool, error) {
 		return nil, err
 	}
 	for _, p := range x.parts {
-		last := uint64(0) // that the log names, or in another chain than that one the newest of the session
-		for _, e := range entries {
-			if e.Session == p.info.ID && e.Incarnation == p.info.Incarnation || e.ID.String() == p.checkpoint {
-				last = e.Number
-			}
-			if e.ID.String() == p.checkpoint {
-				break
-			}
-		}
-		line, err := s.Line(last)
+		line, err := lineOf(s, entries, p.info, p.checkpoint)
 		if err != nil {
 			return nil, err
 		}
 		maps.Copy(wanted, line)
 	}
 	return wanted, nil
+}
+
+// lineOf returns the numbers of the entries on the line of a session whose log names a
+// checkpoint.
+func lineOf(s *checkpoint.Store, entries []*checkpoint.Entry, of bundle.Session, named string) (map[uint64]bool, error) {
+	last := uint64(0) // that the log names, or in another chain than that one the newest of the session
+	for _, e := range entries {
+		if e.Session == of.ID && e.Incarnation == of.Incarnation || e.ID.String() == named {
+			last = e.Number
+		}
+		if e.ID.String() == named {
+			break
+		}
+	}
+	return s.Line(last)
 }
 
 // needs collects the objects that entries need.

@@ -69,15 +69,15 @@ func (r *Received) checkSession(s bundle.Session) (a Arrival, err error) {
 	if err != nil {
 		return a, err
 	}
+	ld, err := r.load(id)
+	if err != nil {
+		return a, err
+	}
 	dir, err := r.session(s.ID)
 	if err != nil {
 		return a, err
 	}
 	defer dir.Close()
-	ld, err := folder.Load(dir, id)
-	if err != nil {
-		return a, r.unreadable(s.ID, err)
-	}
 	st, at, p := ld.State, ld.At, ld.State.Progress()
 	switch {
 	case at.Incarnation != s.Incarnation || at.Seq != s.Seq || string(st.Status()) != s.Status || p.Done != s.Done || p.Total != s.Total:
@@ -88,6 +88,7 @@ func (r *Received) checkSession(s bundle.Session) (a Arrival, err error) {
 		return a, &writer.Error{Op: opImport, Path: sessionsDir + "/" + s.ID, Class: writer.ClassInvalid,
 			Err: errors.New("a rewind was begun and not finished; finish it where it comes from with lopen session resume, and export it again")}
 	}
+	r.belong(id.Module, st.Header().Resources)
 	if err := r.target.Staging.publish(sessionsDir+"/"+s.ID, st, at); err != nil {
 		return a, err
 	}

@@ -60,6 +60,8 @@ type Received struct {
 	header *bundle.Header
 	source *source
 	chains []lines
+	one    *One               // nil if everything is taken
+	needed map[blob.Hash]bool // objects that the one session needs
 
 	sizes  map[blob.Hash]int64 // of the objects that came
 	blobs  *blob.Store
@@ -81,7 +83,8 @@ type lines struct {
 // Receive reads a source to its end into the staging folder, and checks all of it. After an error
 // nothing is left but that folder.
 func Receive(ctx context.Context, from Source, to Destination) (_ *Received, err error) {
-	r := &Received{target: to, header: from.Header(), source: &source{from: from}, sizes: map[blob.Hash]int64{}, documents: map[string]int64{}, arrived: map[string]bool{}}
+	r := &Received{target: to, header: from.Header(), source: &source{from: from}, sizes: map[blob.Hash]int64{}, needed: map[blob.Hash]bool{}, documents: map[string]int64{}, arrived: map[string]bool{}}
+	r.one, _ = from.(*One)
 	defer func() {
 		if err != nil {
 			r.Close()
@@ -94,6 +97,9 @@ func Receive(ctx context.Context, from Source, to Destination) (_ *Received, err
 		e, err := from.Next()
 		if errors.Is(err, io.EOF) {
 			break
+		}
+		if err == nil && r.leaves(e) {
+			continue
 		}
 		if err == nil {
 			err = r.take(ctx, e)
@@ -144,8 +150,16 @@ func (r *Received) begin() error {
 		}
 		r.documents[d.SHA256] = d.Size
 	}
+	if r.one != nil {
+		return nil // how much of the source comes is not known yet
+	}
+	return r.room(h.Bytes)
+}
+
+// room returns an error if so many bytes have no room.
+func (r *Received) room(bytes int64) error {
 	free, err := writer.FreeBytes(r.target.Staging.root.Name())
-	if need := uint64(h.Bytes + h.Bytes/spare); err == nil && free < need {
+	if need := uint64(bytes + bytes/spare); err == nil && free < need {
 		return &writer.Error{Op: opImport, Path: r.target.Staging.root.Name(), Class: writer.ClassNoSpace,
 			Err: fmt.Errorf("%d MiB may be needed and %d MiB are free", need>>20, free>>20)}
 	}
@@ -166,9 +180,7 @@ func (r *Received) take(ctx context.Context, e bundle.Entry) error {
 		}
 		return r.target.Staging.put(ctx, e.Name, r.source)
 	case ofChain:
-		r.arrived[e.Name] = true
-		r.chains = append(r.chains, lines{name: of})
-		return r.target.Staging.put(ctx, e.Name, r.source)
+		return r.chain(ctx, of)
 	case aDocument:
 		if size, ok := r.documents[of]; !ok || size != e.Size {
 			return refused(e.Name, "the header has no such document of %d bytes", e.Size)
