@@ -20,6 +20,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
+	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
@@ -746,4 +747,37 @@ func TestImportUnderAnotherID(t *testing.T) {
 		require.NoError(t, err)
 		requireIntact(t, store, id)
 	}
+}
+
+func TestSettingsComeWithABackupOnly(t *testing.T) {
+	t.Parallel()
+	from, _ := workedElsewhere(t)
+	from.document(lifecycle.Dir+"/config.json", "settings", "", `{"schemaVersion":1,"unit":"there"}`)
+	became := func(r *carry.Report) string {
+		i := slices.IndexFunc(r.Documents, func(d carry.PlacedDocument) bool { return d.Kind == "settings" })
+		return r.Documents[i].Became
+	}
+
+	store := initStore(t)
+	r, err := store.Import(t.Context(), from.again(nil))
+	require.NoError(t, err)
+	require.Equal(t, carry.DocumentLeft, became(r))
+	data, err := store.Config()
+	require.NoError(t, err)
+	require.Nil(t, data)
+
+	r, err = store.Import(t.Context(), carry.Whole{Source: from.again(nil)})
+	require.NoError(t, err)
+	require.Equal(t, carry.DocumentWritten, became(r))
+	data, err = store.Config()
+	require.NoError(t, err)
+	require.Contains(t, string(data), "there")
+
+	require.NoError(t, store.SetConfig([]byte(`{"schemaVersion":1,"unit":"here"}`)))
+	r, err = store.Import(t.Context(), carry.Whole{Source: from.again(nil)})
+	require.NoError(t, err)
+	require.Equal(t, carry.DocumentDifferent, became(r))
+	data, err = store.Config()
+	require.NoError(t, err)
+	require.Contains(t, string(data), "here")
 }

@@ -133,4 +133,16 @@ var ofBackup = []mutant{
 		"for _, exact := range []bool{false} {",
 		"./cmd/lopen", "TestSessionOfABackup",
 	},
+	{
+		"import: a bundle brings no settings", "lifecycle/carry/deliver.go",
+		"case d.Kind == settingsKind && r.whole:",
+		"case d.Kind == settingsKind:",
+		"./lifecycle", "TestSettingsComeWithABackupOnly",
+	},
+	{
+		"backup restore: settings that are here stay", "lifecycle/carry/deliver.go",
+		"if _, err = home.Root().Lstat(settingsFile); err == nil {",
+		"if _ = home.Root().RemoveAll(settingsFile); false {",
+		"./lifecycle", "TestSettingsComeWithABackupOnly",
+	},
 }

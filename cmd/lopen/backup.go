@@ -99,7 +99,7 @@ func (a *app) backUp(ctx context.Context, store *lifecycle.Store, typed string, 
 	to := &backupTo{ctx: ctx, folder: f, again: bf.again}
 	defer to.discard()
 	out, err := store.Export(ctx, carry.ExportOptions{
-		All: true, Lopen: versionText(), Specification: func(module string) string { return specPath(values, module) },
+		All: true, Settings: true, Lopen: versionText(), Specification: func(module string) string { return specPath(values, module) },
 	}, to.open)
 	if err != nil {
 		return err

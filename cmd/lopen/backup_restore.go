@@ -52,7 +52,7 @@ lopen checkpoint rewind last --scope files.`,
 					return notFound(err)
 				}
 				defer s.Close()
-				var from carry.Source = s
+				var from carry.Source = carry.Whole{Source: s}
 				if typed != "" {
 					from = &carry.One{Source: s, Session: id, Contents: s.Contents()}
 					fmt.Fprintf(a.stderr, "session %s as backup %d has it, of %s\n", id, s.Snapshot().Number, s.Snapshot().At.Local().Format(time.DateTime))

@@ -32,9 +32,17 @@ func (r *Received) Deliver(home Home) error {
 		if err != nil {
 			return err
 		}
-		if d.Kind == planKind {
+		switch {
+		case d.Kind == planKind:
 			p.Path, err = r.deliverPlan(home, d, content)
-		} else {
+		case d.Kind == settingsKind && r.whole:
+			p.Path = folder.Store + "/" + settingsFile
+			if _, err = home.Root().Lstat(settingsFile); err == nil {
+				err = fs.ErrExist // whatever it is
+			} else {
+				err = writer.CreateFile(home.Root(), settingsFile, content, filePerm)
+			}
+		default:
 			err = deliverDocument(home.Project(), d.Path, content)
 		}
 		var left *leftError

@@ -25,7 +25,11 @@ const (
 	planKind          = "plan"
 	specificationKind = "specification"
 	researchKind      = "research"
+	settingsKind      = "settings" // the project's config.json, in a backup
 )
+
+// settingsFile is the project's settings, below .lopen.
+const settingsFile = "config.json"
 
 const (
 	// maxDocument bounds one document in bytes, and maxDocuments all of them: they are in
@@ -63,6 +67,11 @@ func (x *exporter) gatherDocuments() error {
 					return err
 				}
 			}
+		}
+	}
+	if x.o.Settings {
+		if err := g.add(folder.Store+"/"+settingsFile, settingsKind, ""); err != nil {
+			return err
 		}
 	}
 	slices.SortFunc(x.documents, func(a, b document) int { return strings.Compare(a.Path, b.Path) })

@@ -44,6 +44,9 @@ type ExportOptions struct {
 	// All exports what can be read: a session that cannot is skipped, one that was edited
 	// outside is exported as its log has it, and every checkpoint is included, whosever it is.
 	All bool
+	// Settings exports the project's config.json as well: for a backup, since whoever gets a
+	// bundle has settings of their own.
+	Settings bool
 	// NoMessages leaves out what messages and events say, the output and the readable copies.
 	NoMessages bool
 	// Redact hides credentials once more, in all texts. Checkpoints are left out then, since

@@ -61,6 +61,7 @@ type Received struct {
 	source *source
 	chains []lines
 	one    *One               // nil if everything is taken
+	whole  bool               // the settings are taken as well
 	needed map[blob.Hash]bool // objects that the one session needs
 
 	sizes  map[blob.Hash]int64 // of the objects that came
@@ -85,6 +86,7 @@ type lines struct {
 func Receive(ctx context.Context, from Source, to Destination) (_ *Received, err error) {
 	r := &Received{target: to, header: from.Header(), source: &source{from: from}, sizes: map[blob.Hash]int64{}, needed: map[blob.Hash]bool{}, documents: map[string]int64{}, arrived: map[string]bool{}}
 	r.one, _ = from.(*One)
+	_, r.whole = from.(Whole)
 	defer func() {
 		if err != nil {
 			r.Close()

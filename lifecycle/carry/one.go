@@ -28,6 +28,10 @@ type One struct {
 	Contents *blob.Store
 }
 
+// A Whole is a source whose settings of the project are taken as well, if there are none here:
+// that of a backup. Those that come in a bundle are somebody else's.
+type Whole struct{ Source }
+
 // Header returns the header of the other source without the other sessions.
 func (o *One) Header() *bundle.Header {
 	h := *o.Source.Header()
