@@ -2,6 +2,7 @@ package carry
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,17 +45,21 @@ type held struct {
 var readable = []string{folder.StateFile, folder.MetricsFile, "messages.jsonl", "transcript.jsonl"}
 
 // freeze opens and loads a session. busy reports whether a process holds it: then a folder that
-// does not fit together was changed meanwhile, and is frozen again.
-func freeze(dir writer.FS, id session.ID, busy func() bool) (z *frozen, err error) {
-	for tries, alone := 0, 0; tries < folder.Tries && alone < 2; tries++ {
+// does not fit together was changed meanwhile, and is frozen again, for ten seconds at most.
+func freeze(ctx context.Context, dir writer.FS, id session.ID, busy func() bool) (z *frozen, err error) {
+	ctx, cancel := writer.WithPatience(ctx)
+	defer cancel()
+	for tries, alone := 1, 0; ; tries++ {
 		if z, err = freezeOnce(dir, id); err == nil {
 			return z, nil
 		}
 		if !busy() {
 			alone++ // its holder may have ended meanwhile
 		}
+		if alone == 2 || tries >= folder.Tries && ctx.Err() != nil {
+			return nil, err
+		}
 	}
-	return nil, err
 }
 
 func freezeOnce(dir writer.FS, id session.ID) (*frozen, error) {

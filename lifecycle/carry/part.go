@@ -48,7 +48,7 @@ func (x *exporter) part(id session.ID) (p *part, err error) {
 	if err != nil {
 		return nil, &Skipped{id, err}
 	}
-	z, err := freeze(dir, id, func() bool { return x.Busy(id) })
+	z, err := freeze(x.ctx, dir, id, func() bool { return x.Busy(id) })
 	if err == nil && !x.Busy(id) {
 		err = z.suffices(id)
 	}
