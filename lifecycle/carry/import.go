@@ -242,7 +242,7 @@ func (r *Received) maybeFolder(ctx context.Context, content io.Reader) (io.Reade
 
 // store takes an object into the store of the target.
 func (r *Received) store(ctx context.Context, e bundle.Entry, content io.Reader) error {
-	if known, err := r.blobs.Has(e.Object); err == nil && known {
+	if r.hold.Has(e.Object, e.Size) {
 		r.ObjectsKnown++
 	}
 	if ctx.Err() != nil {

@@ -26,6 +26,16 @@ func (h *Hold) Size(hash Hash) (int64, error) {
 	return h.s.Size(hash)
 }
 
+// Has reports whether the store has a content of size bytes where [Batch.Put] looks for it: a
+// small one in a pack. It costs no look at the disk for those.
+func (h *Hold) Has(hash Hash, size int64) bool {
+	if _, r := h.inPack(hash); r != nil || size <= int64(h.s.packMax) {
+		return r != nil
+	}
+	has, err := h.s.Has(hash)
+	return has && err == nil
+}
+
 // Open is [Store.Open] for many contents. Packs that it reads from stay open until Release.
 func (h *Hold) Open(hash Hash) (io.ReadCloser, error) {
 	if p, r := h.inPack(hash); r != nil {

@@ -30,6 +30,7 @@ func TestReadingDuringAHold(t *testing.T) {
 			size, err := h.Size(s.sum([]byte(content)))
 			require.NoError(t, err)
 			require.EqualValues(t, len(content), size)
+			require.True(t, h.Has(s.sum([]byte(content)), size))
 			r, err := h.Open(s.sum([]byte(content)))
 			require.NoError(t, err)
 			got, err := io.ReadAll(r)
@@ -39,6 +40,8 @@ func TestReadingDuringAHold(t *testing.T) {
 		}
 	}
 	require.Len(t, h.kept, maxKept)
+	require.False(t, h.Has(Hash{1}, 1))
+	require.False(t, h.Has(Hash{1}, PackMax+1))
 	_, err := h.Open(Hash{1})
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = h.Size(Hash{1})
