@@ -100,20 +100,20 @@ var ofBundle = []mutant{
 	},
 	{
 		"bundle: an error of reading is no end", "lifecycle/bundle/squeeze.go",
-		"err = s.in.fail // the decoder",
+		"p.err = s.in.fail // the decoder",
 		"// the decoder",
 		"./lifecycle/bundle", "TestSourcesThatFail",
 	},
 	{
 		"bundle: an error of the key or of reading is no damage", "lifecycle/bundle/reader.go",
-		"case e.Class != 0, r.zst == nil, r.zst.in.broken():",
+		"case e.Class != 0, r.zst == nil, r.zst.broken:",
 		"case e.Class != 0:",
 		"./lifecycle/bundle", "TestSourcesThatFail",
 	},
 	{
 		"bundle: a bomb", "lifecycle/bundle/squeeze.go",
-		"case s.out > free+maxRatio*s.in.n:",
-		"case false:",
+		"if s.out > free+maxRatio*s.in.n {",
+		"if false {",
 		"./lifecycle/bundle", "TestBombs",
 	},
 	{

@@ -242,7 +242,7 @@ type reading struct{ r *Reader }
 func (c reading) Read(p []byte) (int, error) {
 	r := c.r
 	if r.rest == 0 {
-		if r.cur.Name == "" && blob.Hash(r.obj.Sum(nil)) != r.cur.Object {
+		if r.cur.Name == "" && blob.Hash(r.hash().Sum(nil)) != r.cur.Object {
 			return 0, fmt.Errorf("the content of object %s has another hash", r.cur.Object)
 		}
 		return 0, io.EOF
@@ -250,10 +250,18 @@ func (c reading) Read(p []byte) (int, error) {
 	p = p[:min(int64(len(p)), r.rest)]
 	n, err := r.raw(p)
 	r.rest -= int64(n)
-	if r.cur.Name == "" {
+	if r.cur.Name == "" && r.hash() == r.obj {
 		r.obj.Write(p[:n])
 	}
 	return n, err
+}
+
+// hash returns the hash of the object: that of the tar's entry, if the object is all of it.
+func (r *Reader) hash() hash.Hash {
+	if r.cur.Size == r.tar.size {
+		return r.sum
+	}
+	return r.obj
 }
 
 // raw reads of the tar's entry.
@@ -344,7 +352,7 @@ func (r *Reader) readManifest() error {
 func (r *Reader) fail(err error) error {
 	e := failure("read bundle", r.name, err)
 	switch {
-	case e.Class != 0, r.zst == nil, r.zst.in.broken():
+	case e.Class != 0, r.zst == nil, r.zst.broken:
 	case errors.Is(err, envelope.ErrFutureVersion):
 		e.Class = writer.ClassFutureVersion
 	default:

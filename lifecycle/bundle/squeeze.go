@@ -78,13 +78,31 @@ func (s *squeezer) abort() {
 }
 
 // A stretcher decompresses, with bounded memory, and never more than the bytes that it has
-// read allow.
+// read allow. While one piece is taken the next one is decompressed, in a goroutine that ends
+// with the piece: who gives a stretcher up has nothing to close.
 type stretcher struct {
-	in  *unsealer
-	z   *zstd.Decoder
-	out int64
-	err error
+	in  *unsealer     // Owned by who fills.
+	z   *zstd.Decoder // Owned by who fills.
+	out int64         // Owned by who fills.
+
+	next   chan piece // what is being filled
+	cur    piece
+	left   []byte // of cur, what was not taken
+	spare  []byte
+	err    error // of the last Read
+	broken bool  // reading failed
 }
+
+// A piece is what was decompressed at once.
+type piece struct {
+	room   []byte
+	n      int
+	err    error // after the n bytes
+	broken bool
+}
+
+// ahead is the size of a piece in bytes. There are two of them.
+const ahead = 256 << 10
 
 func newStretcher(from io.Reader) (*stretcher, error) {
 	in := &unsealer{from: from}
@@ -92,23 +110,47 @@ func newStretcher(from io.Reader) (*stretcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stretcher{in: in, z: z}, nil
+	s := &stretcher{in: in, z: z, next: make(chan piece, 1), spare: make([]byte, ahead)}
+	go s.fill(make([]byte, ahead))
+	return s, nil
+}
+
+// fill decompresses a piece.
+func (s *stretcher) fill(room []byte) {
+	p := piece{room: room}
+	for p.n < len(room) && p.err == nil {
+		var n int
+		n, p.err = s.z.Read(room[p.n:])
+		s.out += int64(n)
+		if s.out > free+maxRatio*s.in.n {
+			p.err = fmt.Errorf("%d of its bytes stand for more than %d: a bomb", s.in.n, free+maxRatio*s.in.n)
+			break
+		}
+		p.n += n
+	}
+	if p.err != nil && s.in.fail != nil && s.in.fail != io.EOF { //nolint:errorlint // it is the end, or what it says
+		p.err = s.in.fail // the decoder returns others for it
+	}
+	p.broken = s.in.broken()
+	s.next <- p
 }
 
 func (s *stretcher) Read(p []byte) (int, error) {
-	if s.err != nil {
-		return 0, s.err
+	for len(s.left) == 0 {
+		if s.cur.err != nil {
+			s.err, s.broken = s.cur.err, s.cur.broken
+			return 0, s.err
+		}
+		s.cur = <-s.next
+		s.left = s.cur.room[:s.cur.n]
+		if s.cur.err == nil {
+			go s.fill(s.spare)
+			s.spare = s.cur.room // which is taken before the next piece is
+		}
 	}
-	n, err := s.z.Read(p)
-	s.out += int64(n)
-	switch {
-	case s.out > free+maxRatio*s.in.n:
-		n, err = 0, fmt.Errorf("%d of its bytes stand for more than %d: a bomb", s.in.n, free+maxRatio*s.in.n)
-	case err != nil && s.in.fail != nil && s.in.fail != io.EOF: //nolint:errorlint // it is the end, or what it says
-		err = s.in.fail // the decoder returns others for it
-	}
-	s.err = err
-	return n, err
+	n := copy(p, s.left)
+	s.left = s.left[n:]
+	return n, nil
 }
 
 // errEnd is io.EOF where more must come.
