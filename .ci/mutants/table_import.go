@@ -3,6 +3,12 @@ package main
 // ofImport are of what is carried into a store.
 var ofImport = []mutant{
 	{
+		"import: a content is not in memory", "lifecycle/carry/import.go",
+		"if e.Size <= maxFolder && (",
+		"if e.Size <= 1<<40 || (",
+		"./lifecycle", "TestCarryingTakesConstantMemory",
+	},
+	{
 		"import: the folder of one that goes on stays", "lifecycle/carry/staging.go",
 		"!held && err == nil",
 		"(!held || held) && err == nil",
