@@ -145,4 +145,10 @@ var ofBackup = []mutant{
 		"if _ = home.Root().RemoveAll(settingsFile); false {",
 		"./lifecycle", "TestSettingsComeWithABackupOnly",
 	},
+	{
+		"backup: large objects are compressed", "lifecycle/backup/folder.go",
+		".Compressing(codec.Options{})",
+		".Compressing(codec.Options{Codec: \"none\"})",
+		"./lifecycle/backup", "TestLargeObjectsAreCompressed",
+	},
 }

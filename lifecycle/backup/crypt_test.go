@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -159,4 +160,25 @@ func sound(t *testing.T, path string, o backup.Options, want []item) bool {
 		require.Equal(t, want, got)
 	}
 	return whole
+}
+
+func TestLargeObjectsAreCompressed(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]backup.Options{"plain": at(noon), "encrypted": keyed(at(noon), "a passphrase of four words")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := create(t, o)
+			items := []item{{"", strings.Repeat("the same line again\n", 50_000)}, {"", noise(1, 200_000)}}
+			_, err := store(f, noon, items)
+			require.NoError(t, err)
+			s, err := f.Source(1)
+			require.NoError(t, err)
+			usage, err := s.Contents().Usage()
+			require.NoError(t, err)
+			require.Less(t, usage, int64(300_000))
+			got, err := read(f, 1)
+			require.NoError(t, err)
+			require.Equal(t, items, got)
+		})
+	}
 }

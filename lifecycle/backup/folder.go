@@ -12,6 +12,7 @@ import (
 
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/crypt"
 )
 
@@ -259,7 +260,7 @@ func (f *Folder) objects() (*blob.Store, error) {
 		return nil, err
 	}
 	f.subs = append(f.subs, sub)
-	f.store = blob.New(sub)
+	f.store = blob.New(sub).Compressing(codec.Options{})
 	return f.store, nil
 }
 
