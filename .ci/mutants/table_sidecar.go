@@ -123,6 +123,21 @@ var ofSidecar = []mutant{
 		"./cmd/lopen", "TestScripts/transaction",
 	},
 	{
+		"transaction: that of another session is not taken for a session's", "cmd/lopen/transaction.go",
+		"err == nil && at.Session != id {", "err == nil && false {",
+		"./cmd/lopen", "TestScripts/transaction-import",
+	},
+	{
+		"transaction: undo of an earlier rewind to the begin counts", "cmd/lopen/transaction_rollback.go",
+		"before := t.Undone(all.chain())", "before := t.Undone(nil)",
+		"./cmd/lopen", "TestScripts/transaction-import",
+	},
+	{
+		"side-car: a full disk is no damage, as git says it", "lifecycle/sidecar/git.go",
+		" || strings.Contains(g.text, \"Out of diskspace\")", "",
+		"./lifecycle/sidecar", "TestAFullDiskIsNoDamage",
+	},
+	{
 		"transaction: its begin stays", "cmd/lopen/run_transaction.go",
 		"t.sess.PinCheckpoint(ctx, at.ID, true)", "t.sess.PinCheckpoint(ctx, at.ID, false)",
 		"./cmd/lopen", "TestScripts/transaction-git",

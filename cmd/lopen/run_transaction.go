@@ -53,8 +53,8 @@ func (r *runCall) continueTransaction(ctx context.Context, t *runTransaction) er
 	if t.origin == "" {
 		return nil
 	}
-	at, err := t.Find(t.origin)
-	if err == nil && at.Session != t.sess.ID().String() || errors.Is(err, lifecycle.ErrNotFound) {
+	at, err := t.ofSession(t.origin, t.sess.ID().String())
+	if errors.Is(err, lifecycle.ErrNotFound) {
 		fmt.Fprintf(r.stderr, "warning: transaction %s of this session is not known here: the run is in none, unless --transaction begins one\n", t.origin)
 		t.origin = ""
 		return nil

@@ -85,7 +85,7 @@ func newSessionList(a *app) *cobra.Command {
 				defer view.close()
 				for i, info := range infos {
 					rows[i] = row(store, info, lf.long)
-					rows[i].Transaction = view.of(info.TransactionID)
+					rows[i].Transaction = view.of(info.ID.String(), info.TransactionID)
 				}
 				if a.out.machine() {
 					return a.printJSON(rows)

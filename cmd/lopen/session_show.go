@@ -75,7 +75,7 @@ func (a *app) stateJSON(store *lifecycle.Store, st *session.State, status sessio
 	}
 	view := transactionView{app: a, store: store}
 	defer view.close()
-	if t := view.of(st.Header().TransactionID); t != nil {
+	if t := view.of(st.ID().String(), st.Header().TransactionID); t != nil {
 		data = withMember(data, "transaction", t)
 	}
 	return data
@@ -94,7 +94,7 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 		fmt.Fprintf(w, "from      %s, %s at record %d\n", h.Lineage.From, h.Lineage.Kind, h.Lineage.Seq)
 	}
 	if h.TransactionID != "" {
-		a.showTransactionOf(store, h.TransactionID)
+		a.showTransactionOf(store, st.ID().String(), h.TransactionID)
 	}
 	if h.RequiresValidation {
 		fmt.Fprintf(w, "accepted  not yet: lopen session verify %s --accept\n", st.ID())
@@ -133,11 +133,11 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 }
 
 // showTransactionOf prints the transaction of a session.
-func (a *app) showTransactionOf(store *lifecycle.Store, id string) {
+func (a *app) showTransactionOf(store *lifecycle.Store, session, id string) {
 	view := transactionView{app: a, store: store}
 	defer view.close()
 	state, problem := "not known here", ""
-	if t := view.of(id); t != nil {
+	if t := view.of(session, id); t != nil {
 		state, problem = string(t.State), t.Problem
 	}
 	fmt.Fprintf(a.stdout, "in        %s%s\n", plain.Line(id), parenthesis(plain.Line(state)))

@@ -85,7 +85,18 @@ func (t *transactions) find(args []string) (*sidecar.Transaction, error) {
 	if name == "" {
 		return nil, fmt.Errorf("session %s is in no transaction: %w; lopen run %s --transaction begins one", id, lifecycle.ErrNotFound, id.Module)
 	}
-	return t.Find(name)
+	return t.ofSession(name, id.String())
+}
+
+// ofSession finds a transaction that a session names. An imported session names one of the
+// project that it came from; here another session may have a transaction of that name.
+func (t *transactions) ofSession(name, id string) (*sidecar.Transaction, error) {
+	at, err := t.Find(name)
+	if err == nil && at.Session != id {
+		return nil, fmt.Errorf("transaction %s of session %s is not known here: %w; transaction %s of this project is that of session %s",
+			plain.Line(name), id, lifecycle.ErrNotFound, plain.Line(name), plain.Line(at.Session))
+	}
+	return at, err
 }
 
 // readTransaction finds a transaction for a command that only reads.

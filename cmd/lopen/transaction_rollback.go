@@ -8,7 +8,6 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
-	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/sidecar"
 )
 
@@ -48,7 +47,7 @@ func (a *app) rollback(ctx context.Context, rf rewindFlags, args []string) error
 		if err != nil {
 			return err
 		}
-		before := checkpoint.ID{}
+		before := t.Undone(all.chain()) // if nothing changes, an earlier rewind did it
 		if done.Before != nil {
 			before = done.Before.ID
 		}

@@ -68,8 +68,8 @@ type transactionView struct {
 	chain []*checkpoint.Entry
 }
 
-// of is what has become of a transaction; nil where id is "" or it is not known here.
-func (v *transactionView) of(id string) *sidecar.Status {
+// of is what has become of a session's transaction; nil where id is "" or it is not known here.
+func (v *transactionView) of(session, id string) *sidecar.Status {
 	if id == "" {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (v *transactionView) of(id string) *sidecar.Status {
 		}
 		v.all, v.chain = all, all.chain()
 	}
-	t, err := v.all.Find(id)
+	t, err := v.all.ofSession(id, session)
 	if err != nil {
 		return nil
 	}

@@ -402,3 +402,16 @@ func TestNothingOfTheSidecarRuns(t *testing.T) {
 	require.Error(t, err)
 	require.NoFileExists(t, ran)
 }
+
+// Git has two ways to say that the disk is full.
+func TestAFullDiskIsNoDamage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, s := w.session("auth"), w.store()
+	a.begin(s)
+	for _, text := range []string{"write error: No space left on device", "tmp_pack_x' write error. Out of diskspace; (disk corruption?)"} {
+		err := s.failed(&gitError{"fast-import", text, errors.New("exit status 128")})
+		require.Equal(t, writer.ClassNoSpace, writer.ClassOf(err))
+		require.NotContains(t, err.Error(), wayOut)
+	}
+}

@@ -192,7 +192,7 @@ func (s *Store) failed(err error) error {
 	}
 	class := writer.ClassCorrupt
 	switch {
-	case strings.Contains(g.text, "No space left") || strings.Contains(g.text, "quota exceeded"):
+	case strings.Contains(g.text, "No space left") || strings.Contains(g.text, "Out of diskspace") || strings.Contains(g.text, "quota exceeded"):
 		class = writer.ClassNoSpace
 	case strings.Contains(g.text, "Permission denied") || strings.Contains(g.text, "Read-only file system"):
 		class = writer.ClassDenied

@@ -121,6 +121,20 @@ func (s *Store) newID(session string) (string, error) {
 	}
 }
 
+// Undone returns the checkpoint that undo of the session's last rewind since the begin goes back
+// to, zero if there was none. chain are all entries of the checkpoints.
+func (t *Transaction) Undone(chain []*checkpoint.Entry) (before checkpoint.ID) {
+	begun, byNumber := false, map[uint64]checkpoint.ID{}
+	for _, e := range chain {
+		begun = begun || e.ID == t.Begin
+		byNumber[e.Number] = e.ID
+		if e.Session == t.Session && begun && e.Reason == checkpoint.AfterRewind && e.Task == "" {
+			before = byNumber[e.Parent]
+		}
+	}
+	return before
+}
+
 // rolledBack reports whether the files are those of before the transaction: a rewind to its
 // begin was made and not undone. An undo is a rewind to the checkpoint that the one before it
 // made first, and so is the undo of an undo.
