@@ -87,10 +87,13 @@ func notExported(x *carry.Skipped) error {
 	return fmt.Errorf("export session %s: %w", x.ID, damagedIn(x.ID, folder.Path(x.ID), x.Err))
 }
 
-// backupFile is the note about the newest backup.
+// backupFile has the notes about the newest backup of each folder.
 const backupFile = "backup.json"
 
-// A BackupNote says which backup is the newest.
+// maxBackupNotes is how many folders are remembered.
+const maxBackupNotes = 16
+
+// A BackupNote says which backup is the newest in a folder.
 type BackupNote struct {
 	Folder string    `json:"folder"`
 	Number uint64    `json:"number"`
@@ -98,18 +101,31 @@ type BackupNote struct {
 	Key    string    `json:"key,omitempty"` // names the key; "" if it is not encrypted
 }
 
-// NewestBackup returns the note about the newest backup. The error wraps ErrNotFound if none was
-// ever made.
-func (s *Store) NewestBackup() (n BackupNote, err error) {
-	err = folder.ReadSmall(s.root(), backupFile, &n)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("no backup was made: %w", ErrNotFound)
-	}
-	return n, err
+type backupNotes struct {
+	Backups []BackupNote `json:"backups"`
 }
 
-// NoteBackup notes a backup as the newest, durably.
-func (s *Store) NoteBackup(n BackupNote) error { return folder.WriteSmall(s.root(), backupFile, n) }
+// Backups returns the note about the newest backup of each folder, the newest first. The error
+// wraps ErrNotFound if none was ever made.
+func (s *Store) Backups() ([]BackupNote, error) {
+	var n backupNotes
+	err := folder.ReadSmall(s.root(), backupFile, &n)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(n.Backups) == 0 {
+		err = fmt.Errorf("no backup was made: %w", ErrNotFound)
+	}
+	return n.Backups, err
+}
+
+// NoteBackup notes a backup as the newest, durably. Notes that cannot be read are lost.
+func (s *Store) NoteBackup(n BackupNote) error {
+	all, err := s.Backups()
+	if err != nil {
+		all = nil
+	}
+	all = slices.DeleteFunc(all, func(o BackupNote) bool { return o.Folder == n.Folder })
+	all = append([]BackupNote{n}, all[:min(len(all), maxBackupNotes-1)]...)
+	return folder.WriteSmall(s.root(), backupFile, backupNotes{all})
+}
 
 // staleBackup is the age from which doctor warns of the newest backup.
 const staleBackup = 7 * 24 * time.Hour
@@ -117,7 +133,7 @@ const staleBackup = 7 * 24 * time.Hour
 // checkBackup says how old the newest backup is.
 func (s *Store) checkBackup() repair.Check {
 	c := repair.Check{Name: "backup", Found: "none was made with lopen backup FOLDER"}
-	n, err := s.NewestBackup()
+	all, err := s.Backups()
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return c
@@ -126,6 +142,7 @@ func (s *Store) checkBackup() repair.Check {
 		c.Mend = "the next lopen backup FOLDER writes it anew"
 		return c
 	}
+	n := all[0]
 	age := s.opts.Now().Sub(n.At)
 	c.Found = fmt.Sprintf("%s ago, number %d in %s", age.Round(time.Minute), n.Number, n.Folder)
 	if days := int(age.Hours() / 24); days > 1 {

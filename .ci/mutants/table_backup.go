@@ -99,14 +99,14 @@ var ofBackup = []mutant{
 	},
 	{
 		"backup: a folder that has no backup any more is refused", "cmd/lopen/backup.go",
-		"last.Folder == path && !bf.force",
-		"last.Folder == path && false",
+		"at >= 0 && !bf.force",
+		"at >= 0 && false",
 		"./cmd/lopen", "TestScripts/backup",
 	},
 	{
 		"backup: a key that was replaced is noticed", "cmd/lopen/backup.go",
-		"if known && f.KeyID() != last.Key {",
-		"if known && f.KeyID() != last.Key && false {",
+		"if known && f.KeyID() != notes[at].Key {",
+		"if known && f.KeyID() != notes[at].Key && false {",
 		"./cmd/lopen", "TestScripts/backup",
 	},
 	{
@@ -150,5 +150,29 @@ var ofBackup = []mutant{
 		".Compressing(codec.Options{})",
 		".Compressing(codec.Options{Codec: \"none\"})",
 		"./lifecycle/backup", "TestLargeObjectsAreCompressed",
+	},
+	{
+		"backup: each folder that had one is remembered", "lifecycle/carry.go",
+		"return o.Folder == n.Folder })",
+		"return true })",
+		"./cmd/lopen", "TestScripts/backup",
+	},
+	{
+		"backup: a key for what is not encrypted is refused", "cmd/lopen/backup.go",
+		"(keys.file != \"\" || keys.command != \"\") {",
+		"false {",
+		"./cmd/lopen", "TestScripts/backup",
+	},
+	{
+		"backup verify: a folder without backups is not intact", "cmd/lopen/backup_verify.go",
+		"\tif len(reports) == 0 {",
+		"\tif false {",
+		"./cmd/lopen", "TestScripts/backup",
+	},
+	{
+		"backup: a missing key is no missing backup", "lifecycle/backup/cipher.go",
+		"\tif errors.Is(err, fs.ErrNotExist) {\n\t\treturn damaged(",
+		"\tif false {\n\t\treturn damaged(",
+		"./cmd/lopen", "TestScripts/backup",
 	},
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -74,11 +75,21 @@ func (a *app) openBackup(ctx context.Context, typed string, keys *keyFlags, fn f
 	if err != nil {
 		return err
 	}
-	f, err := backup.Open(path, a.backupOptions(ctx, keys))
+	f, err := a.openFolder(path, a.backupOptions(ctx, keys), keys)
 	if err != nil {
 		return usageIf(notFound(err), backup.ErrNone)
 	}
 	return errors.Join(fn(f), f.Close())
+}
+
+// openFolder opens a backup's folder. Who gives a key means an encrypted one: in its place may be
+// what somebody else made.
+func (a *app) openFolder(path string, o backup.Options, keys *keyFlags) (*backup.Folder, error) {
+	f, err := backup.Open(path, o)
+	if err == nil && f.KeyID() == "" && (keys.file != "" || keys.command != "") {
+		return nil, errors.Join(usagef("%s is not encrypted, and there is a key: leave out --key-file and --key-command if that is right", shown(path)), f.Close())
+	}
+	return f, err
 }
 
 // backUp makes a backup of the store.
@@ -124,15 +135,16 @@ func (a *app) backUp(ctx context.Context, store *lifecycle.Store, typed string, 
 func (a *app) backupTo(ctx context.Context, store *lifecycle.Store, path string, bf *backupFlags) (*backup.Folder, error) {
 	o := a.backupOptions(ctx, bf.keys)
 	o.Project = filepath.Dir(store.Path())
-	last, err := store.NewestBackup()
+	notes, err := store.Backups()
 	if err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
-		fmt.Fprintf(a.stderr, "warning: which backup is the newest is not known: %s\n", plain.Line(err.Error()))
+		fmt.Fprintf(a.stderr, "warning: which backups there were is not known: %s\n", plain.Line(err.Error()))
 	}
-	known := err == nil && last.Folder == path && !bf.force
-	f, err := backup.Open(path, o)
+	at := slices.IndexFunc(notes, func(n lifecycle.BackupNote) bool { return n.Folder == path })
+	known := err == nil && at >= 0 && !bf.force
+	f, err := a.openFolder(path, o, bf.keys)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, backup.ErrNone) {
 		if known {
-			return nil, fmt.Errorf("%s has no backup, and had that of %s: is its disk mounted? --force begins anew", shown(path), last.At.Local().Format(time.DateTime))
+			return nil, fmt.Errorf("%s has no backup, and had that of %s: is its disk mounted? --force begins anew", shown(path), notes[at].At.Local().Format(time.DateTime))
 		}
 		if !bf.keys.encrypt {
 			if _, err := bf.keys.encryption(ctx); err != nil { // flags of a key without it
@@ -144,8 +156,8 @@ func (a *app) backupTo(ctx context.Context, store *lifecycle.Store, path string,
 	if err != nil {
 		return nil, err
 	}
-	if known && f.KeyID() != last.Key {
-		err = fmt.Errorf("the key of the backup in %s is not the one that it had on %s: somebody replaced it; --force takes it as it is", shown(path), last.At.Local().Format(time.DateTime))
+	if known && f.KeyID() != notes[at].Key {
+		err = fmt.Errorf("the key of the backup in %s is not the one that it had on %s: somebody replaced it; --force takes it as it is", shown(path), notes[at].At.Local().Format(time.DateTime))
 	} else if !bf.force {
 		err = ofProject(f, o.Project)
 	}

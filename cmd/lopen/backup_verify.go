@@ -67,6 +67,9 @@ func (a *app) verifyBackups(ctx context.Context, f *backup.Folder, number uint64
 	if err != nil {
 		return err
 	}
+	if len(reports) == 0 {
+		return notFound(fmt.Errorf("verify %s: there is no backup in it: %w", shown(f.Path()), os.ErrNotExist))
+	}
 	damaged := 0
 	rows := []checkedRow{}
 	for i, r := range reports {

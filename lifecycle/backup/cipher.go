@@ -76,7 +76,9 @@ func (f *Folder) unlockFiles() error {
 // useKey reads the backup's key.
 func (f *Folder) useKey() error {
 	data, err := writer.ReadFile(f.dir, keyFile, maxKeyFile)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return damaged(fmt.Errorf("%s is missing, and nothing can be read without it: put it back, or name another folder", f.path(keyFile)))
+	} else if err != nil {
 		return err
 	}
 	user, err := f.opts.key(f.Path())
