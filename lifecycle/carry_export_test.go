@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -421,7 +422,9 @@ func TestADamagedContentCostsItsCheckpoints(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	sess := create(t, store, "auth")
-	large := strings.Repeat("0123456789abcdef", 8<<10)
+	noise := make([]byte, 128<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // it cannot be compressed
+	large := string(noise)
 	var all []*checkpoint.Entry
 	require.NoError(t, store.Project().Mkdir("sub", 0o700))
 	for i, content := range []string{"first", large, "third", large} {

@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"syscall"
@@ -199,19 +200,22 @@ func TestNothingIsRemovedAfterASweepThatFailed(t *testing.T) {
 	const size = 100 << 10
 	store := storeWith(t, t.TempDir(), lifecycle.Policy{CheckpointBytes: 3 * size})
 	sess := create(t, store, "auth")
-	keep := func(i int) {
-		put(t, store.Project(), "a", strings.Repeat(fmt.Sprint(i), size))
+	noise := rand.NewChaCha8([32]byte{})
+	content := make([]byte, size)
+	keep := func() {
+		_, _ = noise.Read(content) // it cannot be compressed
+		put(t, store.Project(), "a", string(content))
 		_, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
 		require.NoError(t, err)
 	}
-	keep(0)
+	keep()
 	for name := range blobFiles(t, store) {
 		if strings.HasSuffix(name, ".pack") {
 			require.NoError(t, os.Remove(name))
 		}
 	}
-	for i := range 6 {
-		keep(1 + i)
+	for range 6 {
+		keep()
 	}
 	left := cps(t, store)
 	require.Less(t, len(left), 7, "the sweep failed after a removal")
