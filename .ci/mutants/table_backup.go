@@ -175,4 +175,10 @@ var ofBackup = []mutant{
 		"\tif false {\n\t\treturn damaged(",
 		"./cmd/lopen", "TestScripts/backup",
 	},
+	{
+		"backup: what left something out removes none", "cmd/lopen/backup.go",
+		"err == nil && whole && r",
+		"err == nil && (whole || true) && r",
+		"./cmd/lopen", "TestScripts/backup",
+	},
 }

@@ -48,7 +48,7 @@ there. A second backup adds only what is new. Sessions that run are not disturbe
 that is interrupted at any moment harms nothing: the next one continues.
 
 Backups beyond backup_retention, backup_days and backup_bytes are removed afterwards, the oldest
-first; lopen config show. The newest stays.
+first; lopen config show. The newest stays, and all do after one that had to leave something out.
 
 With --encrypt a new FOLDER is encrypted as age does. Each later command needs the key, which has
 to be a private one or a passphrase, since a backup reads what is there already.`,
@@ -120,7 +120,8 @@ func (a *app) backUp(ctx context.Context, store *lifecycle.Store, typed string, 
 		Warnings: append([]string{}, out.Warnings...), Pruned: []uint64{},
 	}
 	err = store.NoteBackup(lifecycle.BackupNote{Folder: f.Path(), Number: row.Number, At: row.At, Key: f.KeyID()})
-	if r := backupRetention(values); err == nil && r != (backup.Retention{}) {
+	whole := len(out.Skipped)+len(out.Warnings) == 0 // else an older one may have what is missing
+	if r := backupRetention(values); err == nil && whole && r != (backup.Retention{}) {
 		var gone []backup.Gone
 		gone, _, err = f.Prune(ctx, r, false)
 		for _, g := range gone {
