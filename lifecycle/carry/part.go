@@ -40,7 +40,7 @@ type file struct {
 }
 
 // part freezes a session.
-func (x *exporter) part(id session.ID) (p *part, err error) {
+func (x *exporter) part(id session.ID) (*part, error) {
 	dir, err := writer.OpenDir(x.Root, folder.Path(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = folder.ErrNotFound
@@ -49,24 +49,17 @@ func (x *exporter) part(id session.ID) (p *part, err error) {
 		return nil, &Skipped{id, err}
 	}
 	z, err := freeze(x.ctx, dir, id, func() bool { return x.Busy(id) })
-	if err == nil && !x.Busy(id) {
-		err = z.suffices(id)
-	}
-	if err == nil {
-		p, err = x.described(id, z)
-	}
-	if err == nil && (x.o.NoMessages || x.o.Redact != nil) {
-		return x.anew(p)
-	}
-	if err == nil {
-		p.files, err = list(p.dir)
-	}
 	if err != nil {
-		if z != nil {
-			z.release()
-		}
 		_ = dir.Close() // nothing was written to it
 		return nil, &Skipped{id, err}
+	}
+	p, err := x.partOf(id, z)
+	if err != nil {
+		_ = z.Close() // nothing was written to it
+		return nil, &Skipped{id, err}
+	}
+	if x.o.NoMessages || x.o.Redact != nil {
+		return x.anew(p)
 	}
 	if x.open += len(z.held); x.open > maxOpen && !x.Busy(id) {
 		x.open -= len(z.held)
@@ -77,6 +70,20 @@ func (x *exporter) part(id session.ID) (p *part, err error) {
 		f.may = z.held[f.name] == nil || made(f.name)
 	}
 	return p, nil
+}
+
+// partOf returns the part of a frozen session, with its files.
+func (x *exporter) partOf(id session.ID, z *frozen) (p *part, err error) {
+	if !x.Busy(id) {
+		err = z.suffices(id)
+	}
+	if err == nil {
+		p, err = x.described(id, z)
+	}
+	if err == nil {
+		p.files, err = list(p.dir)
+	}
+	return p, err
 }
 
 // anew writes a session anew into a folder of Scratch, from which it is exported.
