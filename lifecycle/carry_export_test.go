@@ -196,15 +196,12 @@ func TestExportWhileItRuns(t *testing.T) {
 	store.Shrink(4<<10, 8<<10)
 	store.ShowAtOnce()
 	sess := create(t, store, "auth")
-	stop, ended := make(chan struct{}), make(chan error, 1)
+	const exports, saves = 8, 48 // while each one runs
+	more, ended := make(chan struct{}, exports*saves), make(chan error, 1)
 	go func() {
-		for n := 1; ; n++ {
-			select {
-			case <-stop:
-				ended <- nil
-				return
-			default:
-			}
+		n := 0
+		for range more {
+			n++
 			size := 100
 			if n%16 == 0 {
 				size = 5 << 10 // a snapshot takes the place of its record
@@ -219,10 +216,12 @@ func TestExportWhileItRuns(t *testing.T) {
 				return
 			}
 		}
+		ended <- nil
 	}()
 	var last uint64
 	reader := storeIn(t, filepath.Dir(store.Path()))
-	for range 8 {
+	check := func() {
+		t.Helper()
 		_, other, out := export(t, reader, carry.ExportOptions{Sessions: []session.ID{sess.ID()}})
 		seq := out.Header.Sessions[0].Seq
 		require.GreaterOrEqual(t, seq, last)
@@ -238,9 +237,16 @@ func TestExportWhileItRuns(t *testing.T) {
 		require.Equal(t, n, again.State().Header().TurnCount)
 		require.NoError(t, again.Close(t.Context()))
 	}
-	close(stop)
+	for range exports {
+		for range saves {
+			more <- struct{}{}
+		}
+		check()
+	}
+	close(more)
 	require.NoError(t, <-ended)
-	require.Greater(t, last, uint64(16))
+	check()
+	require.GreaterOrEqual(t, last, uint64(exports*saves))
 }
 
 // A stuck sink takes nothing and waits until it is let go.

@@ -28,10 +28,11 @@ import (
 // The other files are those of the folder: inherited logs do not change, snapshots that no
 // record rests on may go, and the output may grow.
 type frozen struct {
-	writer.FS                  // the session's folder
-	held      map[string]*held // by path
-	snapshots map[string]bool  // the names in history/
-	contents  *folder.Contents // what was loaded from it
+	writer.FS                   // the session's folder
+	held      map[string]*held  // by path
+	snapshots map[string]bool   // the names in history/
+	late      map[string]uint64 // the records of the snapshots that may be of later records than the log
+	contents  *folder.Contents  // what was loaded from it
 }
 
 // A held is a file as it was when the folder was frozen.
@@ -63,7 +64,7 @@ func freeze(ctx context.Context, dir writer.FS, id session.ID, busy func() bool)
 }
 
 func freezeOnce(dir writer.FS, id session.ID) (*frozen, error) {
-	z := &frozen{FS: dir, held: map[string]*held{}, snapshots: map[string]bool{}}
+	z := &frozen{FS: dir, held: map[string]*held{}, snapshots: map[string]bool{}, late: map[string]uint64{}}
 	if err := z.take(id); err != nil {
 		z.release()
 		return nil, err
@@ -73,14 +74,14 @@ func freezeOnce(dir writer.FS, id session.ID) (*frozen, error) {
 
 // take opens the files, and loads the session from them.
 func (z *frozen) take(id session.ID) (err error) {
-	// In the order of a reader: the log is opened last, so that no other file is of a later
-	// record, and its list before the segments, since a writer may add one in between.
+	// In the order of a reader: the log is opened after what it vouches for, so that this is of no
+	// later record, and its list before the segments, since a writer may add one in between.
 	for _, name := range append(slices.Clone(readable), "meta.json", "recovery.json", journal.ListFile) {
 		if err := z.hold(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	if err := z.holdSnapshots(); err != nil {
+	if err := z.holdSnapshots(false); err != nil {
 		return err
 	}
 	entries, err := z.FS.ReadDir(".")
@@ -93,6 +94,10 @@ func (z *frozen) take(id session.ID) (err error) {
 				return err
 			}
 		}
+	}
+	// A record that came meanwhile may rest on a snapshot that came meanwhile.
+	if err := z.holdSnapshots(true); err != nil {
+		return err
 	}
 	if z.contents, err = folder.Load(z, id); err != nil {
 		return err
@@ -131,20 +136,27 @@ func (z *frozen) hold(name string) error {
 }
 
 // holdSnapshots opens the snapshots that records rest on and remembers the names of the others.
-func (z *frozen) holdSnapshots() error {
+// Those that are late, of records which the log may not have, are not listed.
+func (z *frozen) holdSnapshots(late bool) error {
 	all, err := history.IDs(z.FS)
 	if err != nil {
 		return err
 	}
 	for _, id := range all {
+		name := history.File(z.FS, id)
+		if late && (z.held[name] != nil || z.snapshots[name]) {
+			continue
+		}
 		m, err := history.ReadManifest(z.FS, id)
 		if err == nil && m.Reason == history.Large {
-			err = z.hold(history.File(z.FS, id))
+			if err = z.hold(name); err == nil && late {
+				z.late[name] = id.Seq
+			}
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was removed, as its turn came
+		if late || errors.Is(err, fs.ErrNotExist) {
+			continue // it was removed, as its turn came, or no record rests on it
 		}
-		z.snapshots[history.File(z.FS, id)] = true // one that is damaged as well: the log says whether it matters
+		z.snapshots[name] = true // one that is damaged as well: the log says whether it matters
 	}
 	return nil
 }
@@ -153,6 +165,14 @@ func (z *frozen) holdSnapshots() error {
 func (z *frozen) cut() {
 	if name, size := z.contents.Log.Whole(); z.held[name] != nil {
 		z.held[name].size = size
+	}
+	for name, seq := range z.late {
+		delete(z.late, name)
+		if seq <= z.contents.At.Seq {
+			continue
+		}
+		_ = z.held[name].f.Close() // nothing was written to it
+		delete(z.held, name)
 	}
 }
 
@@ -237,7 +257,7 @@ func (z *frozen) ReadDir(name string) ([]fs.DirEntry, error) {
 		return z.hidden(name+e.Name()) || z.held[name+e.Name()] != nil
 	})
 	for path, h := range z.held {
-		if dir, base := filepath.Split(path); dir == name {
+		if dir, base := filepath.Split(path); dir == name && z.late[path] == 0 {
 			entries = append(entries, fs.FileInfoToDirEntry(named{z.info(h), base}))
 		}
 	}
