@@ -67,7 +67,7 @@ func TestRoundTrip(t *testing.T) {
 func TestManyEntries(t *testing.T) {
 	t.Parallel()
 	f := create(t, at(noon))
-	items := []item{{"large", noise(1, 600*blob.PackMax)}}
+	items := []item{{"large", noise(1, 100*blob.PackMax)}}
 	for i := range 3000 {
 		items = append(items, item{fmt.Sprintf("f/%d", i), fmt.Sprint(i % 7)})
 	}

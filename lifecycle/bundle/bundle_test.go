@@ -23,7 +23,7 @@ type thing struct{ name, text string }
 func (x thing) hash() blob.Hash { return sha256.Sum256([]byte(x.text)) }
 
 var header = bundle.Header{
-	Lopen: "1", At: time.Date(2026, 2, 14, 9, 30, 0, 5, time.UTC), Bytes: 64 << 20,
+	Lopen: "1", At: time.Date(2026, 2, 14, 9, 30, 0, 5, time.UTC), Bytes: 32 << 20,
 	Project:  bundle.Project{Path: "/p", Head: "abc", Branch: "main"},
 	Sessions: []bundle.Session{{ID: "auth-20260214-1", Module: "auth", Incarnation: "0123456789abcdef", Status: "running", Seq: 7, Done: 1, Total: 3}},
 }

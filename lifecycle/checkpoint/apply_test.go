@@ -97,6 +97,14 @@ func (f field) again(t require.TestingT, msg string) {
 	requireThings(t, before, f.on(t, f.Crash(crashfs.Variant{})).seen(t), "%s, and a power cut", msg)
 }
 
+// sparse is how far apart the calls are before which the power is cut, or which fail.
+func sparse() int {
+	if testing.Short() {
+		return 4
+	}
+	return 1
+}
+
 // TestPowerCutInApply cuts the power before every call of Apply, in every variant.
 func TestPowerCutInApply(t *testing.T) {
 	t.Parallel()
@@ -104,7 +112,7 @@ func TestPowerCutInApply(t *testing.T) {
 	var mu sync.Mutex
 	points := map[string]*crashfs.Disk{}
 	f.SetHook(func(op crashfs.Op) crashfs.Fault {
-		if op.N > 0 {
+		if op.N > 0 && op.N%sparse() == 0 {
 			mu.Lock()
 			defer mu.Unlock()
 			points[fmt.Sprintf("%d, %s %s", op.N, op.Call, op.Name)] = f.Snapshot()
@@ -113,7 +121,7 @@ func TestPowerCutInApply(t *testing.T) {
 	})
 	f.again(t, "not cut")
 	f.SetHook(nil)
-	require.Greater(t, len(points), 60)
+	require.Greater(t, len(points), 60/sparse())
 	for at, point := range points {
 		for _, v := range point.Variants(nil, 0) {
 			f.on(t, point.Crash(v)).again(t, at+", "+v.Name)
@@ -129,7 +137,7 @@ func TestApplyFaults(t *testing.T) {
 	first := newField(t, crashfs.Ext4)
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EIO} {
 		failed := 0
-		for n := 1; ; n++ {
+		for n := 1; ; n += sparse() {
 			f := first.on(t, first.Snapshot())
 			var mu sync.Mutex
 			count, hit, folder, s := 0, "", false, f.store(t)
@@ -147,7 +155,7 @@ func TestApplyFaults(t *testing.T) {
 			f.SetHook(nil)
 			if hit == "" {
 				require.NoError(t, err)
-				require.Greater(t, failed, 100)
+				require.Greater(t, failed, 100/sparse())
 				break
 			}
 			var e *writer.Error
@@ -460,7 +468,7 @@ func TestReservedNamesAreNotEntered(t *testing.T) {
 // A file with holes is restored with holes, which take no space.
 func TestSparse(t *testing.T) {
 	t.Parallel()
-	const size = 16 << 20
+	const size = 4 << 20
 	to := things{"sparse": {0o644, strings.Repeat("\x00", size) + "middle" + strings.Repeat("\x00", size)}}
 	blobs, tree := stored(t, to), onDisk(t, nil)
 	_, err := try(tree, blobs).Apply(tContext(), planOf(t, blobs, nil, to))

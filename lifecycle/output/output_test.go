@@ -78,7 +78,7 @@ func TestBeginAndEndOfMuch(t *testing.T) {
 	require.NoError(t, err)
 	defer live.Close()
 	var seen bytes.Buffer
-	const lines, width = 40 << 10, 1 << 10
+	const lines, width = 25 << 10, 1 << 10
 	line := func(i int) string { return fmt.Sprintf("%0*d\n", width-1, i) }
 	for i := range lines {
 		_, err := to.Write([]byte(line(i)))
@@ -192,7 +192,7 @@ func TestALineWithoutEnd(t *testing.T) {
 	require.Positive(t, raw.to.total)
 	_, err := io.WriteString(log, "\n-----BEGIN RSA PRIVATE KEY-----\n")
 	require.NoError(t, err)
-	for range 64 << 10 {
+	for range 8 << 10 {
 		_, err := io.WriteString(log, "is what such a file begins with\n")
 		require.NoError(t, err)
 		require.Less(t, len(log.held), maxKey)
