@@ -3,6 +3,18 @@ package main
 // ofImport are of what is carried into a store.
 var ofImport = []mutant{
 	{
+		"pipe: a read that waits ends with a signal", "cmd/lopen/pipe.go",
+		"n, err := await(p.ctx, func() (int, error) { return p.r.Read(room) })",
+		"n, err := p.r.Read(room)",
+		"./cmd/lopen", "TestOneSignalEndsAStalledPipe/header",
+	},
+	{
+		"pipe: a write that waits ends with a signal", "cmd/lopen/pipe.go",
+		"m, err = await(p.ctx, func() (int, error) { return p.w.Write(room) })",
+		"m, err = p.w.Write(room)",
+		"./cmd/lopen", "TestOneSignalEndsAStalledPipe/export",
+	},
+	{
 		"import: a content is not in memory", "lifecycle/carry/import.go",
 		"if e.Size <= maxFolder && (",
 		"if e.Size <= 1<<40 || (",

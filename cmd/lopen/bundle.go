@@ -23,14 +23,14 @@ func (a *app) openBundle(ctx context.Context, name string, keys *keyFlags, fn fu
 	switch {
 	case name != "-":
 		var err error
-		if in, err = os.Open(name); err != nil {
+		if in, err = await(ctx, func() (*os.File, error) { return os.Open(name) }); err != nil {
 			return fmt.Errorf("open bundle: %w", err)
 		}
 		defer in.Close()
 	case isTerminal(in):
 		return usagef("stdin is a terminal: give a file, or a pipe")
 	}
-	r, err := bundle.NewReader(in, func() (*crypt.Key, error) { return keys.decryption(ctx) })
+	r, err := bundle.NewReader(&pipe{ctx: ctx, name: in.Name(), r: in}, func() (*crypt.Key, error) { return keys.decryption(ctx) })
 	if err != nil {
 		return err
 	}

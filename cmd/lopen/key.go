@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -55,7 +57,7 @@ func (a *app) keyFlags(cmd *cobra.Command, writes bool) *keyFlags {
 	if writes {
 		f.BoolVar(&k.encrypt, "encrypt", false, "encrypt as age does; "+keyWays)
 	}
-	f.StringVar(&k.file, "key-file", "", "the key is in `FILE`: keys of age or SSH, one a line, or a passphrase")
+	f.StringVar(&k.file, "key-file", "", "the key is in `FILE`, which may be a pipe: keys of age or SSH, one a line, or a passphrase")
 	f.StringVar(&k.command, "key-command", "", "the key is what `CMD` prints, a command of the shell")
 	cmd.MarkFlagsMutuallyExclusive("key-file", "key-command")
 	return k
@@ -89,7 +91,7 @@ func (k *keyFlags) decryption(ctx context.Context) (*crypt.Key, error) {
 func (k *keyFlags) text(ctx context.Context) (text []byte, from string, err error) {
 	switch {
 	case k.file != "":
-		text, err = k.read()
+		text, err = k.read(ctx)
 		return text, plain.Line(k.file), err
 	case k.command != "":
 		text, err = k.run(ctx)
@@ -100,17 +102,36 @@ func (k *keyFlags) text(ctx context.Context) (text []byte, from string, err erro
 	return nil, "", usagef("there is no key: %s", keyWays)
 }
 
-func (k *keyFlags) read() ([]byte, error) {
-	text, err := documents.ReadFile(k.file, maxKey)
-	if err != nil {
+// read reads the file, which may be a pipe: --key-file <(pass show x).
+func (k *keyFlags) read(ctx context.Context) ([]byte, error) {
+	info, err := os.Stat(k.file)
+	read := documents.ReadFile
+	if err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		read = readPipe
+	}
+	text, err := await(ctx, func() ([]byte, error) { return read(k.file, maxKey) })
+	switch {
+	case errors.Is(err, context.Canceled):
+		return nil, err
+	case err != nil:
 		return nil, usagef("--key-file %s: %w", plain.Line(k.file), err)
 	}
 	key, err := crypt.ParseKey(text)
 	public := err == nil && !key.CanDecrypt()
-	if info, err := os.Stat(k.file); err == nil && !public && info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+	if info != nil && !public && info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
 		fmt.Fprintf(k.a.stderr, "warning: others may read the key: chmod go= %s\n", plain.Line(k.file))
 	}
 	return text, nil
+}
+
+// readPipe reads what comes through a pipe, and at most one byte more than limit.
+func readPipe(name string, limit int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
 // run runs the command, which may ask on the terminal.

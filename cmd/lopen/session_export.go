@@ -96,7 +96,7 @@ func (a *app) export(ctx context.Context, store *lifecycle.Store, args []string,
 	if ef.key != nil {
 		name += ".age"
 	}
-	to := &exportTo{app: a, force: ef.force, name: cmp.Or(ef.out, name), key: ef.key}
+	to := &exportTo{app: a, force: ef.force, name: cmp.Or(ef.out, name), key: ef.key, pipe: &pipe{ctx: ctx, w: a.stdout.Content()}}
 	defer to.discard()
 	out, err := store.Export(ctx, o, to.open)
 	if err == nil {
@@ -157,6 +157,7 @@ type exportTo struct {
 	name   string
 	force  bool
 	target *carry.Target // nil for stdout
+	pipe   *pipe         // stdout
 	key    *crypt.Key
 	began  bool
 	size   int64
@@ -182,7 +183,7 @@ func (t *exportTo) open(h bundle.Header) (carry.Sink, error) {
 func (t *exportTo) Write(p []byte) (n int, err error) {
 	var w io.Writer = t.target
 	if t.target == nil {
-		w = t.stdout.Content()
+		w = t.pipe
 	}
 	n, err = w.Write(p)
 	t.size += int64(n)
