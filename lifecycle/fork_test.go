@@ -131,7 +131,7 @@ func TestPowerCutWhileForking(t *testing.T) {
 		s.capture.Store(false)
 		s.disk.SetHook(nil)
 		for i, p := range s.points {
-			for _, v := range p.disk.Variants(nil, 0) {
+			for _, v := range outcomes(p.disk, i) {
 				store, err := lifecycle.OpenOn(p.disk.Crash(v).FS(), simOptions)
 				require.NoError(t, err)
 				infos, err := store.List()

@@ -76,7 +76,7 @@ func TestSnapshotOfARecordThatFailed(t *testing.T) {
 		}
 		require.NoError(t, err)
 		for at := range len(bytes.TrimRight(data, "\x00")) {
-			if at%29 == 0 {
+			if at%every(29) == 0 {
 				spoilt := bytes.Clone(data)
 				spoilt[at] ^= 1
 				require.NoError(t, writer.ReplaceFile(b.disk.FS(), dir+"/"+name, spoilt, 0o600))

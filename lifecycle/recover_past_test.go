@@ -46,7 +46,7 @@ func TestPowerCutWhileRecovering(t *testing.T) {
 			delete(want, folder+"/.lock") // its record is for messages and was never synced
 			absent, whole := 0, 0
 			for i, p := range b.points {
-				for _, v := range p.disk.Variants(nil, 0) {
+				for _, v := range outcomes(p.disk, i) {
 					crashStates.Add(1)
 					what := fmt.Sprintf("cut before %q, %s", p.op, v.Name)
 					disk := p.disk.Crash(v)

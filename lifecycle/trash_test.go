@@ -174,7 +174,7 @@ func TestPowerCutWhileRetiring(t *testing.T) {
 		b.take("the end")
 		places := map[string]int{}
 		for i, p := range b.points {
-			for _, v := range p.disk.Variants(nil, 0) {
+			for _, v := range outcomes(p.disk, i) {
 				crashStates.Add(1)
 				store := laterStore(t, p.disk.Crash(v))
 				place := "nowhere"
