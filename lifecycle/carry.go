@@ -248,7 +248,7 @@ func (h home) Settle(claims []carry.Claim) error {
 	fresh := 0
 	for i := range claims {
 		c := &claims[i]
-		if c.As, c.Here = h.holding(infos, c.At); c.Here > 0 {
+		if c.As, c.Here = h.holding(infos, c); c.Here > 0 {
 			continue
 		}
 		if fresh++; taken[c.ID] {
@@ -269,9 +269,10 @@ func (h home) Settle(claims []carry.Claim) error {
 	return h.saveCounters(counters)
 }
 
-// holding returns the session that has the records up to a Mark, and its last record; 0 if none
-// has them. One that cannot be read does not count.
-func (h home) holding(infos []Info, at session.Mark) (session.ID, uint64) {
+// holding returns the session that has all of one that comes, and its last record; 0 if none
+// has. One that cannot be read does not count.
+func (h home) holding(infos []Info, c *carry.Claim) (session.ID, uint64) {
+	at := c.At
 	for _, i := range infos {
 		if i.Incarnation != at.Incarnation || at.Incarnation == "" {
 			continue
@@ -279,6 +280,9 @@ func (h home) holding(infos []Info, at session.Mark) (session.ID, uint64) {
 		last, err := within(h.Store, "read", i.ID, func(dir writer.FS) (uint64, error) {
 			log, err := journal.Read(dir, 0, true)
 			if err != nil || log.Last() < at.Seq || !log.Holds(at.Epoch, at.Seq) {
+				return 0, err
+			}
+			if covered, err := c.Covered(dir); err != nil || !covered {
 				return 0, err
 			}
 			_, err = folder.Load(dir, i.ID)

@@ -153,6 +153,36 @@ var ofImport = []mutant{
 		"./lifecycle", "TestImportIntoAnEmptyStore",
 	},
 	{
+		"import: a session here that does not have all of it is another one", "lifecycle/carry.go",
+		"err != nil || !covered",
+		"err != nil || !covered && false",
+		"./lifecycle", "TestImportOfACopyThatWentOn",
+	},
+	{
+		"import: inherited messages count", "lifecycle/carry/same.go",
+		"case err != nil || said:",
+		"case err != nil || said && !inherited:",
+		"./lifecycle", "TestImportOfTheWholeAfterLess/inherited_messages",
+	},
+	{
+		"import: output counts", "lifecycle/carry/same.go",
+		"missing = !missing",
+		"missing = false",
+		"./lifecycle", "TestImportOfTheWholeAfterLess/output",
+	},
+	{
+		"import: what an import changes makes no other session", "lifecycle/carry/same.go",
+		"texts{without: ofPlace}",
+		"texts{}",
+		"./lifecycle", "TestImportUnderAnotherID",
+	},
+	{
+		"import: what was dropped here makes no other session", "lifecycle/carry/same.go",
+		"case r.Seq < begin:",
+		"case false:",
+		"./lifecycle", "TestImportOfWhatWasThinnedHere",
+	},
+	{
 		"import: a chain that is needed stays", "lifecycle/trash.go",
 		"		if needed {\n			continue\n		}\n",
 		"		_ = needed\n",

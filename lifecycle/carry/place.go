@@ -38,10 +38,12 @@ type Home interface {
 type Claim struct {
 	ID session.ID
 	At session.Mark
-	// As is the ID that it gets: its own if that is free. If a session here has its records
-	// up to At already, As is that one and Here its last record.
+	// As is the ID that it gets: its own if that is free. If a session here has all of it
+	// already, As is that one and Here its last record.
 	As   session.ID
 	Here uint64
+	// Covered reports whether a session's folder has all of it.
+	Covered func(dir writer.FS) (bool, error)
 }
 
 // Place puts what was received in place: first the objects, then the checkpoints, then the
@@ -79,7 +81,12 @@ func (r *Received) settle(ctx context.Context, home Home) (fresh bool, err error
 		if claims[i].ID, err = session.ParseID(a.Was); err != nil {
 			return false, err
 		}
-		claims[i].At = a.at
+		dir, err := r.session(a.Was)
+		if err != nil {
+			return false, err
+		}
+		defer dir.Close()
+		claims[i].At, claims[i].Covered = a.at, func(here writer.FS) (bool, error) { return covers(here, dir, a.at) }
 	}
 	if err := home.Settle(claims); err != nil {
 		return false, err

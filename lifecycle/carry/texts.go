@@ -19,6 +19,7 @@ type texts struct {
 	snapshot func(id history.ID, sum string) (string, error)
 	at       history.ID // the record that is written; zero in an inherited log
 	tasks    taskIDs
+	without  []string // members that are left out, of whichever object
 
 	r   *strictjson.Reader
 	out []byte
@@ -61,7 +62,7 @@ func (t *texts) sealed(file []byte, s *shape) ([]byte, error) {
 func (t *texts) members(s *shape) {
 	t.out = append(t.out, '{')
 	t.r.Object(func(key string) {
-		if t.NoCheckpoints && slices.Contains(s.checkpoints, key) {
+		if t.NoCheckpoints && slices.Contains(s.checkpoints, key) || slices.Contains(t.without, key) {
 			t.r.Value()
 			return
 		}

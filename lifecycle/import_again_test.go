@@ -1,0 +1,134 @@
+package lifecycle_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/bundle"
+	"github.com/lopen-dev/lopen/lifecycle/carry"
+	"github.com/lopen-dev/lopen/lifecycle/output"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/crashfs"
+)
+
+// bundled exports sessions, and returns what imports them into a store.
+func bundled(t *testing.T, store *lifecycle.Store, o carry.ExportOptions, ids ...session.ID) func(into *lifecycle.Store) *carry.Report {
+	t.Helper()
+	var file bytes.Buffer
+	o.Sessions = ids
+	_, err := store.Export(t.Context(), o, func(h bundle.Header) (carry.Sink, error) { return bundle.NewWriter(&file, h, nil) })
+	require.NoError(t, err)
+	return func(into *lifecycle.Store) *carry.Report {
+		r, err := bundle.NewReader(bytes.NewReader(file.Bytes()), nil)
+		require.NoError(t, err)
+		report, err := into.Import(t.Context(), r)
+		require.NoError(t, err)
+		for _, a := range report.Sessions {
+			id, err := session.ParseID(a.ID)
+			require.NoError(t, err)
+			requireIntact(t, into, id)
+		}
+		return report
+	}
+}
+
+// A session that came with less is no obstacle to the whole one.
+func TestImportOfTheWholeAfterLess(t *testing.T) {
+	t.Parallel()
+	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	for name, c := range map[string]struct {
+		less carry.ExportOptions
+		work func(*testing.T, *lifecycle.Session)
+	}{
+		"messages": {carry.ExportOptions{NoMessages: true}, func(t *testing.T, sess *lifecycle.Session) {
+			require.NoError(t, sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text("hello")}))
+		}},
+		"output": {carry.ExportOptions{NoMessages: true}, func(t *testing.T, sess *lifecycle.Session) {
+			w, err := sess.Output(1, output.Attempt{Task: "one"})
+			require.NoError(t, err)
+			require.NoError(t, w.Close("done", "", true))
+		}},
+		"texts": {carry.ExportOptions{Redact: &redact.Redactor{}}, func(t *testing.T, sess *lifecycle.Session) {
+			require.NoError(t, sess.Change(session.TriggerTaskCompleted, func(e *session.Edit) error {
+				e.Header().Git.Branch = secret
+				return nil
+			}))
+		}},
+		"checkpoints": {carry.ExportOptions{Redact: &redact.Redactor{}}, func(t *testing.T, sess *lifecycle.Session) {
+			_, _, err := sess.Checkpoint(t.Context(), "manual", "")
+			require.NoError(t, err)
+		}},
+		"inherited messages": {carry.ExportOptions{NoMessages: true}, func(t *testing.T, sess *lifecycle.Session) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			there := storeWith(t, t.TempDir(), lifecycle.Policy{Unredacted: true})
+			sess := create(t, there, "auth")
+			if strings.HasPrefix(name, "inherited") {
+				require.NoError(t, sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text("hello")}))
+				require.NoError(t, sess.Close(t.Context()))
+				var err error
+				sess, err = there.Fork(t.Context(), sess.ID(), lifecycle.ForkOptions{})
+				require.NoError(t, err)
+			}
+			c.work(t, sess)
+			require.NoError(t, sess.Close(t.Context()))
+			less, whole := bundled(t, there, c.less, sess.ID()), bundled(t, there, carry.ExportOptions{}, sess.ID())
+			store := initStore(t)
+			first := less(store).Sessions[0]
+			require.False(t, first.Known)
+			second := whole(store).Sessions[0]
+			require.False(t, second.Known, "it has more than what is here")
+			require.NotEqual(t, first.ID, second.ID)
+			for id, again := range map[string]func(*lifecycle.Store) *carry.Report{first.ID: less, second.ID: whole} {
+				a := again(store).Sessions[0]
+				require.True(t, a.Known)
+				require.True(t, a.ID == id || name == "output", "the whole one has all of the other")
+			}
+		})
+	}
+}
+
+// Two copies of a session that went on in two places are two sessions.
+func TestImportOfACopyThatWentOn(t *testing.T) {
+	t.Parallel()
+	here, there := initStore(t), initStore(t)
+	id := made(t, here, "auth")
+	bundled(t, here, carry.ExportOptions{}, id)(there)
+	for i, store := range []*lifecycle.Store{there, here} {
+		sess, err := store.Open(id)
+		require.NoError(t, err)
+		for n := range 3 + i {
+			require.NoError(t, sess.Change(session.TriggerTaskCompleted, turns(10*i+n+1)))
+			require.NoError(t, sess.Sync(t.Context()))
+		}
+		require.NoError(t, sess.Close(t.Context()))
+	}
+	a := bundled(t, there, carry.ExportOptions{}, id)(here).Sessions[0]
+	require.False(t, a.Known, "what it did there is not here")
+	require.NotEqual(t, id.String(), a.ID)
+}
+
+// What was dropped of the log here does not make it another session.
+func TestImportOfWhatWasThinnedHere(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, crashfs.Ext4)
+	s.talks = true
+	s.initWith(bounded)
+	require.NoError(t, s.create())
+	for n := range 3 {
+		s.attempt(n)
+		require.NoError(t, s.save(600))
+		require.NoError(t, s.sync())
+	}
+	whole, less := bundled(t, s.store, carry.ExportOptions{}, s.id), bundled(t, s.store, carry.ExportOptions{NoMessages: true}, s.id)
+	_, began := s.shrinks(1)
+	require.Greater(t, began, uint64(6))
+	require.True(t, whole(s.store).Sessions[0].Known)
+	require.False(t, less(s.store).Sessions[0].Known)
+}
