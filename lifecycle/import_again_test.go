@@ -132,3 +132,36 @@ func TestImportOfWhatWasThinnedHere(t *testing.T) {
 	require.True(t, whole(s.store).Sessions[0].Known)
 	require.False(t, less(s.store).Sessions[0].Known)
 }
+
+// A fork names its origin by the ID that this one has now.
+func TestImportOfAForkWithItsOrigin(t *testing.T) {
+	t.Parallel()
+	there := initStore(t)
+	was := create(t, there, "auth")
+	require.NoError(t, was.Append(&session.Message{Role: session.RoleUser, Content: session.Text("hello")}))
+	require.NoError(t, was.Close(t.Context()))
+	fork, err := there.Fork(t.Context(), was.ID(), lifecycle.ForkOptions{})
+	require.NoError(t, err)
+	require.NoError(t, fork.Close(t.Context()))
+	both := bundled(t, there, carry.ExportOptions{}, was.ID(), fork.ID())
+	for taken := range 3 {
+		store := initStore(t)
+		for range taken {
+			made(t, store, "auth")
+		}
+		for range 2 { // and again
+			all := both(store).Sessions
+			require.Equal(t, taken > 0, all[0].ID != all[0].Was)
+			require.Equal(t, taken > 1, all[1].ID != all[1].Was)
+			id, err := session.ParseID(all[1].ID)
+			require.NoError(t, err)
+			st, _, err := store.Read(id)
+			require.NoError(t, err)
+			require.Equal(t, all[0].ID, st.Header().Lineage.From.String())
+			require.Len(t, messagesOf(t, store, id), 1)
+		}
+		infos, err := store.List()
+		require.NoError(t, err)
+		require.Len(t, infos, taken+2)
+	}
+}

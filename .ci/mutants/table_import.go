@@ -183,6 +183,12 @@ var ofImport = []mutant{
 		"./lifecycle", "TestImportOfWhatWasThinnedHere",
 	},
 	{
+		"import: a fork names its origin by the ID that it has here", "lifecycle/carry/place.go",
+		" || ids[a.origin] != \"\"",
+		"",
+		"./lifecycle", "TestImportOfAForkWithItsOrigin",
+	},
+	{
 		"import: a chain that is needed stays", "lifecycle/trash.go",
 		"		if needed {\n			continue\n		}\n",
 		"		_ = needed\n",

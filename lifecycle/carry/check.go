@@ -97,8 +97,12 @@ func (r *Received) checkSession(s bundle.Session) (a Arrival, err error) {
 	case repair.Corrupt, repair.Unreadable, repair.Edited:
 		return a, r.unreadable(s.ID, cmp.Or(report.Err, errors.New(string(report.Condition))))
 	}
-	return Arrival{ID: s.ID, Was: s.ID, Seq: at.Seq, Messages: at.Messages, Status: s.Status, Done: p.Done, Total: p.Total,
-		Condition: string(report.Condition), at: at, settings: st.Header().Settings}, nil
+	a = Arrival{ID: s.ID, Was: s.ID, Seq: at.Seq, Messages: at.Messages, Status: s.Status, Done: p.Done, Total: p.Total,
+		Condition: string(report.Condition), at: at, settings: st.Header().Settings}
+	if l := st.Header().Lineage; l != nil {
+		a.origin = l.From.String()
+	}
+	return a, nil
 }
 
 // unreadable is the error for a session that came and cannot be read.

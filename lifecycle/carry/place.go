@@ -101,16 +101,21 @@ func (r *Received) settle(ctx context.Context, home Home) (fresh bool, err error
 
 // staged returns where the folder of a session is in the staging folder.
 func (a *Arrival) staged() string {
-	if a.ID != a.Was || a.Paths {
+	if a.anew {
 		return placedDir + "/" + a.ID
 	}
 	return sessionsDir + "/" + a.Was
 }
 
-// anew writes those sessions anew that get another ID, or whose settings name the project's
-// folder.
+// anew writes those sessions anew that get another ID, that come from one which has another ID,
+// or whose settings name the project's folder.
 func (r *Received) anew(ctx context.Context, home Home) error {
-	paths := [2]string{r.header.Project.Path, home.Project().Name()}
+	paths, ids := [2]string{r.header.Project.Path, home.Project().Name()}, map[string]string{}
+	for i := range r.Sessions {
+		if a := &r.Sessions[i]; a.ID != a.Was {
+			ids[a.Was] = a.ID
+		}
+	}
 	for i := range r.Sessions {
 		a := &r.Sessions[i]
 		if a.Known {
@@ -119,10 +124,11 @@ func (r *Received) anew(ctx context.Context, home Home) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("%s: %w", opImport, context.Cause(ctx))
 		}
-		if a.Paths = a.names(paths); a.ID == a.Was && !a.Paths {
+		a.Paths = a.names(paths)
+		if a.anew = a.ID != a.Was || a.Paths || ids[a.origin] != ""; !a.anew {
 			continue
 		}
-		if err := r.rewrite(a, paths); err != nil {
+		if err := r.rewrite(a, paths, ids); err != nil {
 			return fmt.Errorf("%s session %s as %s: %w", opImport, a.Was, a.ID, err)
 		}
 	}
@@ -144,7 +150,7 @@ func (a *Arrival) names(paths [2]string) bool {
 }
 
 // rewrite writes a session anew.
-func (r *Received) rewrite(a *Arrival, paths [2]string) error {
+func (r *Received) rewrite(a *Arrival, paths [2]string, ids map[string]string) error {
 	was, err := session.ParseID(a.Was)
 	if err != nil {
 		return err
@@ -163,7 +169,7 @@ func (r *Received) rewrite(a *Arrival, paths [2]string) error {
 		return err
 	}
 	defer to.Close()
-	if err := Rewrite(from, to, was, Rewriting{ID: id, Paths: paths}); err != nil {
+	if err := Rewrite(from, to, was, Rewriting{ID: id, Paths: paths, IDs: ids}); err != nil {
 		return err
 	}
 	ld, err := folder.Load(to, id)

@@ -42,6 +42,8 @@ type Arrival struct {
 
 	at       session.Mark
 	settings session.Settings
+	origin   string // the ID of the session that it comes from; "" if it is no fork
+	anew     bool   // it is written anew
 }
 
 // What became of a document.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/lopen-dev/lopen/lifecycle/folder"
@@ -33,6 +34,8 @@ type Rewriting struct {
 	// Paths are the project's folder there and here. Where the words of the settings' command
 	// and check begin with the first, they get the second. "" changes nothing.
 	Paths [2]string
+	// IDs are the sessions that have another ID now: a fork names its origin.
+	IDs map[string]string
 }
 
 // The small files of a session's folder.
@@ -160,8 +163,7 @@ func (w *rewriter) body(r *journal.Ref, line, body []byte) ([]byte, error) {
 		}
 	}
 	all := w.Redact != nil || w.NoCheckpoints
-	touched := all || bytes.Contains(body, []byte(`"snapshot":`)) || w.Paths[0] != "" && bytes.Contains(body, []byte(`"settings":`))
-	if !touched || r.Entry && !all {
+	if !all && (r.Entry || !slices.ContainsFunc(ofPlace, func(member string) bool { return bytes.Contains(body, []byte(`"`+member+`":`)) })) {
 		return nil, nil
 	}
 	w.wrapped = append(append(append(w.wrapped[:0], '{'), body...), '}')

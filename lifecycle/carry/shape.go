@@ -35,7 +35,7 @@ var (
 		ids:   []string{"component", "activeTask"},
 		texts: []string{"cwd", "agentName", "agentSession", "models", "transactionId"},
 		inner: map[string]*shape{
-			"lineage":   {kept: []string{"kind", "from"}},
+			"lineage":   {kept: []string{"kind"}, own: map[string]rule{"from": (*texts).origin}},
 			"settings":  settingsShape,
 			"rateLimit": {kept: []string{"resetsAt", "seenAt"}},
 			"git":       {hashes: []string{"head", "lastTaskCommit"}, texts: []string{"branch"}},

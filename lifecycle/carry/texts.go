@@ -198,6 +198,14 @@ func (t *texts) named(key, value string) []byte {
 // sessionID is the ID in the files of a snapshot.
 func (t *texts) sessionID(string) ([]byte, error) { return quoted(t.ID.String()), nil }
 
+// origin is the ID of the session that a fork comes from.
+func (t *texts) origin(value string) ([]byte, error) {
+	if now, changed := t.IDs[textOf([]byte(value))]; changed {
+		return quoted(now), nil
+	}
+	return []byte(value), nil
+}
+
 // command hides what is a credential in the words of a command.
 func (t *texts) command(value string) ([]byte, error) {
 	var argv []string
