@@ -37,7 +37,14 @@ func (s *Store) Export(ctx context.Context, o carry.ExportOptions, open func(bun
 	}
 	slices.SortFunc(o.Sessions, session.ID.Compare)
 	o.Sessions = slices.Compact(o.Sessions)
-	if len(o.Sessions) == 0 {
+	if o.Backup {
+		kept, err := s.kept()
+		if err != nil {
+			return nil, err
+		}
+		o.Kept, o.Aside = kept, s.aside
+	}
+	if len(o.Sessions)+len(o.Kept) == 0 {
 		return nil, fmt.Errorf("export: no session here yet: %w", ErrNotFound)
 	}
 	o.Now = s.opts.Now()
@@ -85,6 +92,27 @@ func (s *Store) busy(id session.ID) bool {
 
 func notExported(x *carry.Skipped) error {
 	return fmt.Errorf("export session %s: %w", x.ID, damagedIn(x.ID, folder.Path(x.ID), x.Err))
+}
+
+// kept returns the paths of the session folders in the trash and in corrupted/.
+func (s *Store) kept() (paths []string, err error) {
+	for _, place := range []string{trashDir, corruptedDir} {
+		all, err := s.folders(place)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range all {
+			paths = append(paths, f.path)
+		}
+	}
+	return paths, nil
+}
+
+// aside returns where a damaged session is in a backup, and the note on it.
+func (s *Store) aside(x carry.Skipped) (to string, note []byte) {
+	n := quarantineNote{Reason: x.Err.Error()}
+	note, _ = n.encode(x.ID, s.opts.Now()) // of strings and a time
+	return corruptedDir + "/" + x.ID.String() + "-" + n.At.Format(asideTime), note
 }
 
 // backupFile has the notes about the newest backup of each folder.

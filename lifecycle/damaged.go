@@ -316,12 +316,18 @@ func (s *Store) quarantine(id session.ID, lease *writer.Lock, cause error) error
 // moveToCorrupted moves a session's folder to corrupted/, with a note, and returns
 // its new name. The caller holds the lease in it.
 func (s *Store) moveToCorrupted(id session.ID, note quarantineNote) (to string, err error) {
-	note.SchemaVersion, note.Session, note.At = 1, id.String(), s.opts.Now().UTC()
-	data, err := strictjson.Marshal(note)
+	data, err := note.encode(id, s.opts.Now())
 	if err != nil {
 		return "", err
 	}
-	return writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, id.String()+"-"+note.At.Format(asideTime), append(data, '\n'))
+	return writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, id.String()+"-"+note.At.Format(asideTime), data)
+}
+
+// encode returns the note's file, of a session that is moved at a time.
+func (n *quarantineNote) encode(id session.ID, at time.Time) ([]byte, error) {
+	n.SchemaVersion, n.Session, n.At = 1, id.String(), at.UTC()
+	data, err := strictjson.Marshal(n)
+	return append(data, '\n'), err
 }
 
 // noteRecovered writes the recovered session into the note on a folder in corrupted/, so that

@@ -134,6 +134,30 @@ var ofBackup = []mutant{
 		"./cmd/lopen", "TestSessionOfABackup",
 	},
 	{
+		"backup: damage in a log is noticed", "lifecycle/carry/kept.go",
+		"if f.Kind == journal.Damaged {",
+		"if false {",
+		"./cmd/lopen", "TestScripts/backup-damaged",
+	},
+	{
+		"backup: a session that cannot be read is kept as it is", "lifecycle/carry/kept.go",
+		"\tif !x.o.Backup || ",
+		"\tif true || ",
+		"./cmd/lopen", "TestScripts/backup-damaged",
+	},
+	{
+		"import: a bundle brings nothing into the trash", "lifecycle/carry/kept.go",
+		"\tif !r.whole {",
+		"\tif false {",
+		"./lifecycle", "TestImportRefuses/a_backup's_trash",
+	},
+	{
+		"backup restore: what was in the trash and is here stays", "lifecycle/carry/kept.go",
+		"path.Dir(at) == trashDir && there(",
+		"false && there(",
+		"./cmd/lopen", "TestScripts/backup-damaged",
+	},
+	{
 		"import: a bundle brings no settings", "lifecycle/carry/deliver.go",
 		"case d.Kind == settingsKind && r.whole:",
 		"case d.Kind == settingsKind:",
@@ -177,8 +201,8 @@ var ofBackup = []mutant{
 	},
 	{
 		"backup: what left something out removes none", "cmd/lopen/backup.go",
-		"err == nil && whole && r",
-		"err == nil && (whole || true) && r",
-		"./cmd/lopen", "TestScripts/backup",
+		"err == nil && !out.Incomplete && r",
+		"err == nil && r",
+		"./cmd/lopen", "TestScripts/backup-damaged",
 	},
 }

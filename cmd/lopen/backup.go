@@ -43,12 +43,14 @@ func newBackup(a *app) *cobra.Command {
 		Use:   "backup FOLDER",
 		Short: "Keep all sessions in another place, again and again",
 		Long: `Keep all sessions in another place, with all that they need: log, messages, output, history,
-checkpoints with their contents, plan, specification and research. FOLDER is made if it is not
-there. A second backup adds only what is new. Sessions that run are not disturbed, and a backup
-that is interrupted at any moment harms nothing: the next one continues.
+checkpoints with their contents, plan, specification and research; and the trash. FOLDER is made
+if it is not there. A second backup adds only what is new. Sessions that run are not disturbed, and
+a backup that is interrupted at any moment harms nothing: the next one continues.
+
+What is damaged is backed up as it is, where that can be, and named. The exit code is 3 then.
 
 Backups beyond backup_retention, backup_days and backup_bytes are removed afterwards, the oldest
-first; lopen config show. The newest stays, and all do after one that had to leave something out.
+first; lopen config show. The newest stays, and all do after one of something damaged.
 
 With --encrypt a new FOLDER is encrypted as age does. Each later command needs the key, which has
 to be a private one or a passphrase, since a backup reads what is there already.`,
@@ -110,7 +112,7 @@ func (a *app) backUp(ctx context.Context, store *lifecycle.Store, typed string, 
 	to := &backupTo{ctx: ctx, folder: f, again: bf.again}
 	defer to.discard()
 	out, err := store.Export(ctx, carry.ExportOptions{
-		All: true, Settings: true, Lopen: versionText(), Specification: func(module string) string { return specPath(values, module) },
+		All: true, Backup: true, Lopen: versionText(), Specification: func(module string) string { return specPath(values, module) },
 	}, to.open)
 	if err != nil {
 		return err
@@ -120,15 +122,15 @@ func (a *app) backUp(ctx context.Context, store *lifecycle.Store, typed string, 
 		Warnings: append([]string{}, out.Warnings...), Pruned: []uint64{},
 	}
 	err = store.NoteBackup(lifecycle.BackupNote{Folder: f.Path(), Number: row.Number, At: row.At, Key: f.KeyID()})
-	whole := len(out.Skipped)+len(out.Warnings) == 0 // else an older one may have what is missing
-	if r := backupRetention(values); err == nil && whole && r != (backup.Retention{}) {
+	// An older one may have whole what is damaged or left out.
+	if r := backupRetention(values); err == nil && !out.Incomplete && r != (backup.Retention{}) {
 		var gone []backup.Gone
 		gone, _, err = f.Prune(ctx, r, false)
 		for _, g := range gone {
 			row.Pruned = append(row.Pruned, g.Number)
 		}
 	}
-	return errors.Join(err, a.printBackup(&row, out.Skipped))
+	return errors.Join(err, a.printBackup(&row, out))
 }
 
 // backupTo opens the backup's folder, or makes it. A folder that does not have what it had, or
@@ -210,8 +212,8 @@ func backupRetention(v *settings.Values) backup.Retention {
 	return backup.Retention{Backups: v.BackupRetention, Age: time.Duration(v.BackupDays) * 24 * time.Hour, Bytes: int64(v.BackupBytes)}
 }
 
-func (a *app) printBackup(row *backupRow, skipped []carry.Skipped) error {
-	for _, s := range skipped {
+func (a *app) printBackup(row *backupRow, out *carry.Exported) error {
+	for _, s := range out.Skipped {
 		row.Skipped = append(row.Skipped, skippedRow{s.ID.String(), s.Err.Error()})
 		fmt.Fprintf(a.stderr, "%s\n%s", plain.Line(s.Err.Error()), hint(s.Err))
 	}
@@ -227,8 +229,8 @@ func (a *app) printBackup(row *backupRow, skipped []carry.Skipped) error {
 			fmt.Fprintf(a.stderr, "%s removed\n", plain.Some(n, "older backup"))
 		}
 	}
-	if err == nil && len(skipped) > 0 {
-		err = &problemsError{fmt.Sprintf("%s not backed up", plain.Some(len(skipped), "session"))}
+	if err == nil && out.Incomplete {
+		err = &problemsError{"something is damaged here, and backed up as it is or left out: no older backup is removed"}
 	}
 	return err
 }

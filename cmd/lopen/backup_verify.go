@@ -13,6 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/backup"
+	"github.com/lopen-dev/lopen/lifecycle/carry"
 )
 
 // checkedRow is what `backup verify --json` prints of a backup.
@@ -120,6 +121,6 @@ func verifyRestore(ctx context.Context, f *backup.Folder, number uint64) error {
 	if err != nil {
 		return err
 	}
-	_, err = lifecycle.VerifyBundle(ctx, s, temp)
+	_, err = lifecycle.VerifyBundle(ctx, carry.Whole{Source: s}, temp)
 	return errors.Join(err, os.RemoveAll(temp))
 }

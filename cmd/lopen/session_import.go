@@ -47,6 +47,9 @@ func (a *app) imports(ctx context.Context, store *lifecycle.Store, from carry.So
 	}
 	a.showArrived(report)
 	a.showDocuments(report)
+	for _, at := range report.Kept {
+		fmt.Fprintf(a.stderr, "%s is there again\n", shown(lifecycle.Dir+"/"+at))
+	}
 	last := ""
 	for _, s := range report.Sessions {
 		fmt.Fprintln(a.stdout, s.ID)
@@ -91,7 +94,7 @@ func (a *app) showProjectFiles(r *carry.Report, id string) {
 	}
 	fmt.Fprintf(a.stderr, ": %s\n", strings.Join(names, ", "))
 	switch {
-	case r.Checkpoints == 0:
+	case r.Checkpoints == 0 || id == "":
 	case r.Apart:
 		fmt.Fprintf(a.stderr, "the checkpoints have them: lopen checkpoint list --session %s; take a file out with: lopen checkpoint cat CP PATH > PATH\n", id)
 	default:

@@ -166,6 +166,7 @@ func (n *needs) add(e *checkpoint.Entry) (left string, err error) {
 	if !damagedObject(err) {
 		return "", err
 	}
+	x.out.Incomplete = true
 	x.out.Warnings = append(x.out.Warnings, fmt.Sprintf("the files of checkpoint %d are left out: %v", e.Number, err))
 	return "its objects were damaged", nil
 }

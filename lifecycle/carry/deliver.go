@@ -73,7 +73,7 @@ type leftError struct{ why string }
 func (e *leftError) Error() string { return e.why }
 
 func (r *Received) deliverPlan(home Home, d bundle.Document, content []byte) (string, error) {
-	if session.ValidateModule(d.Module) != nil || !slices.ContainsFunc(r.header.Sessions, func(s bundle.Session) bool { return s.Module == d.Module }) {
+	if session.ValidateModule(d.Module) != nil || !r.whole && !slices.ContainsFunc(r.header.Sessions, func(s bundle.Session) bool { return s.Module == d.Module }) {
 		return d.Path, &leftError{"it is the plan of no module that came"}
 	}
 	return PlanPath(d.Module), home.CreatePlan(d.Module, content)

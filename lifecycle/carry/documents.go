@@ -16,6 +16,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -54,22 +55,29 @@ func (d document) first(before []document) bool {
 func (x *exporter) gatherDocuments() error {
 	g := gatherer{exporter: x, had: map[string]bool{}}
 	for _, p := range x.parts {
-		module := p.id.Module
-		if !g.had[module+"/"] {
-			g.had[module+"/"] = true
-			if err := g.ofModule(module); err != nil {
-				return err
-			}
+		if err := g.ofModule(p.id.Module); err != nil {
+			return err
 		}
 		for _, r := range p.resources {
 			if slices.Contains([]string{specificationKind, researchKind}, r.Kind) {
-				if err := g.add(r.Path, r.Kind, module); err != nil {
+				if err := g.add(r.Path, r.Kind, p.id.Module); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	if x.o.Settings {
+	if x.o.Backup {
+		modules, err := x.Root.ReadDir("modules")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, m := range modules {
+			if session.ValidateModule(m.Name()) == nil && m.IsDir() {
+				if err := g.ofModule(m.Name()); err != nil {
+					return err
+				}
+			}
+		}
 		if err := g.add(folder.Store+"/"+settingsFile, settingsKind, ""); err != nil {
 			return err
 		}
@@ -86,6 +94,10 @@ type gatherer struct {
 }
 
 func (g *gatherer) ofModule(module string) error {
+	if g.had[module+"/"] {
+		return nil
+	}
+	g.had[module+"/"] = true
 	if err := g.add(PlanPath(module), planKind, module); err != nil || g.o.Specification == nil {
 		return err
 	}
@@ -129,7 +141,7 @@ func (g *gatherer) add(name, kind, module string) error {
 		err = fmt.Errorf("the documents have more than %d bytes together", maxDocuments)
 	}
 	if err != nil {
-		g.warn("%s is left out: %v", name, err)
+		g.damage("%s is left out: %v", name, err)
 		return nil
 	}
 	content, _ = g.o.Redact.Bytes(content)

@@ -44,9 +44,14 @@ type ExportOptions struct {
 	// All exports what can be read: a session that cannot is skipped, one that was edited
 	// outside is exported as its log has it, and every checkpoint is included, whosever it is.
 	All bool
-	// Settings exports the project's config.json as well: for a backup, since whoever gets a
-	// bundle has settings of their own.
-	Settings bool
+	// Backup exports what only a backup has: the project's config.json, since whoever gets a
+	// bundle has settings of their own, all plans, the folders in Kept, and damaged sessions.
+	Backup bool
+	// Kept are paths below .lopen of session folders that are exported as they lie there, each
+	// with its note: those in the trash and in corrupted/.
+	Kept []string
+	// Aside returns the path and the note that a damaged session has in a backup.
+	Aside func(s Skipped) (to string, note []byte)
 	// NoMessages leaves out what messages and events say, the output and the readable copies.
 	NoMessages bool
 	// Redact hides credentials once more, in all texts. Checkpoints are left out then, since
@@ -72,6 +77,9 @@ type Exported struct {
 	Bytes       int64 // of all entries
 	InProject   int   // paths of project.jsonl
 	Skipped     []Skipped
+	// Incomplete says that something is damaged, and left out or exported as it is: what was
+	// exported before may have it whole.
+	Incomplete bool
 	// Warnings are texts about what was left out or is not as it should be.
 	Warnings []string
 }
@@ -122,10 +130,12 @@ type exporter struct {
 	out *Exported
 
 	parts     []*part
-	open      int // files of sessions that are open
+	kept      []*part // folders that are exported as they lie there
+	open      int     // files of sessions that are open
 	documents []document
 	project   *files.Snapshot
 	warnings  []string
+	damaged   bool // one of the warnings is about damage
 	skipped   []Skipped
 
 	blobs    *blob.Store // nil if there are no checkpoints to export
@@ -139,7 +149,7 @@ type exporter struct {
 }
 
 func (x *exporter) close() {
-	for _, p := range x.parts {
+	for _, p := range slices.Concat(x.parts, x.kept) {
 		_ = p.close() // nothing was written to it
 	}
 	if x.hold != nil {
@@ -162,13 +172,20 @@ func (x *exporter) prepare() error {
 		}
 		p, err := x.part(id)
 		if skipped, ok := errors.AsType[*Skipped](err); ok && x.o.All {
-			x.skipped = append(x.skipped, *skipped)
+			if err := x.setAside(*skipped); err != nil {
+				return err
+			}
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		x.parts = append(x.parts, p)
+	}
+	for _, path := range x.o.Kept {
+		if err := x.keep(path, path, nil); err != nil {
+			return err
+		}
 	}
 	if err := x.gatherDocuments(); err != nil {
 		return err
@@ -187,7 +204,7 @@ func (x *exporter) prepare() error {
 
 // find finds what the checkpoints need, and makes the header.
 func (x *exporter) find() error {
-	x.out = &Exported{Skipped: x.skipped, Warnings: slices.Clone(x.warnings), InProject: len(x.project.Files)}
+	x.out = &Exported{Skipped: x.skipped, Warnings: slices.Clone(x.warnings), Incomplete: x.damaged || len(x.skipped) > 0, InProject: len(x.project.Files)}
 	if err := x.findCheckpoints(); err != nil {
 		return err
 	}
@@ -199,9 +216,9 @@ func (x *exporter) find() error {
 // x.bad.
 func (x *exporter) push(sink Sink) error {
 	out := &counted{Sink: sink, ctx: x.ctx, out: x.out}
-	for _, p := range x.parts {
+	for _, p := range slices.Concat(x.parts, x.kept) {
 		if err := p.push(out); err != nil {
-			return fmt.Errorf("export session %s: %w", p.id, err)
+			return fmt.Errorf("export %s: %w", p.at, err)
 		}
 	}
 	if err := x.pushCheckpoints(out); err != nil {
@@ -231,6 +248,9 @@ func (x *exporter) header() bundle.Header {
 	h.Project.Branch, _ = x.o.Redact.String(x.o.Git.Branch)
 	for _, p := range x.parts {
 		h.Sessions = append(h.Sessions, p.info)
+		h.Bytes += p.bytes()
+	}
+	for _, p := range x.kept {
 		h.Bytes += p.bytes()
 	}
 	for i, d := range x.documents {

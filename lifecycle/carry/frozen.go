@@ -106,10 +106,10 @@ func (z *frozen) take(id session.ID) (err error) {
 	return nil
 }
 
-// suffices returns an error if the log alone does not lead to the State. Here state.json may
+// suffices reads the whole log, and returns an error if it alone does not lead to the State. Here state.json may
 // make up for a hole in it, but where the session comes to nobody believes that file. It is
 // for a session that nobody holds: what is not frozen must stay.
-func (z *frozen) suffices(id session.ID) error {
+func (z *frozen) suffices(id session.ID) (*journal.Log, error) {
 	was := map[string]*held{}
 	for _, name := range folder.Readable {
 		if h := z.held[name]; h != nil {
@@ -119,11 +119,14 @@ func (z *frozen) suffices(id session.ID) error {
 	}
 	defer maps.Copy(z.held, was)
 	alone, err := folder.Load(z, id)
-	if err == nil && alone.At.Seq != z.contents.At.Seq {
+	if err != nil {
+		return nil, err
+	}
+	if alone.At.Seq != z.contents.At.Seq {
 		err = &writer.Error{Op: "export", Path: z.Name(), Class: writer.ClassCorrupt,
 			Err: fmt.Errorf("the log alone ends at record %d, and %s is of record %d", alone.At.Seq, folder.StateFile, z.contents.At.Seq)}
 	}
-	return err
+	return alone.Log, err
 }
 
 // hold opens a file.

@@ -61,7 +61,8 @@ type Received struct {
 	source *source
 	chains []lines
 	one    *One               // nil if everything is taken
-	whole  bool               // the settings are taken as well
+	whole  bool               // what only a backup has is taken as well
+	kept   []string           // the folders that only a backup has
 	needed map[blob.Hash]bool // objects that the one session needs
 
 	sizes  map[blob.Hash]int64 // of the objects that came
@@ -191,6 +192,11 @@ func (r *Received) take(ctx context.Context, e bundle.Entry) error {
 		return r.target.Staging.put(ctx, e.Name, r.source)
 	case ofProject:
 		return r.compare(ctx, e)
+	case ofKept:
+		if err := r.keptEntry(of); err != nil {
+			return err
+		}
+		return r.target.Staging.put(ctx, e.Name, r.source)
 	}
 	return refused(e.Name, "it is nothing that is carried, or a newer lopen wrote it")
 }

@@ -35,12 +35,8 @@ const (
 	ofChain
 	aDocument
 	ofProject
+	ofKept
 )
-
-// sessionEntry returns the name of a file of a session's folder.
-func sessionEntry(id session.ID, file string) string {
-	return sessionsDir + "/" + id.String() + "/" + file
-}
 
 // chainEntry returns the name of a chain of checkpoints.
 func chainEntry(chain string) string { return chainsDir + "/" + chain + chainSuffix }
@@ -49,7 +45,7 @@ func chainEntry(chain string) string { return chainsDir + "/" + chain + chainSuf
 func documentEntry(sum string) string { return documentsDir + "/" + sum }
 
 // parseEntry returns what an entry is. of is the session's ID, the chain's name or the
-// document's SHA-256; file is the path in the session's folder.
+// document's SHA-256, or the path of a folder that is kept; file is the path in the session's folder.
 func parseEntry(name string) (k kind, of, file string) {
 	dir, rest, _ := strings.Cut(name, "/")
 	switch dir {
@@ -67,6 +63,8 @@ func parseEntry(name string) (k kind, of, file string) {
 		if ok && session.ValidateModule(of) == nil { // a chain's name has the same rule
 			return ofChain, of, ""
 		}
+	case trashDir, corruptedDir:
+		return parseKept(dir, rest)
 	case documentsDir:
 		if sum, err := hex.DecodeString(rest); err == nil && len(sum) == 32 && hex.EncodeToString(sum) == rest {
 			return aDocument, rest, ""

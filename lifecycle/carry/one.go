@@ -28,8 +28,8 @@ type One struct {
 	Contents *blob.Store
 }
 
-// A Whole is a source whose settings of the project are taken as well, if there are none here:
-// that of a backup. Those that come in a bundle are somebody else's.
+// A Whole is a source of which the settings of the project, if there are none here, the trash and
+// the damaged sessions are taken as well: a backup. Those in a bundle are somebody else's.
 type Whole struct{ Source }
 
 // Header returns the header of the other source without the other sessions.
@@ -48,7 +48,7 @@ func (r *Received) leaves(e bundle.Entry) bool {
 		return !r.needed[e.Object]
 	}
 	k, of, _ := parseEntry(e.Name)
-	return k == ofSession && of != r.one.Session
+	return k == ofSession && of != r.one.Session || k == ofKept
 }
 
 // chain takes a chain of checkpoints.

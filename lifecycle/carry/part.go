@@ -1,6 +1,7 @@
 package carry
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,15 +16,18 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/envelope"
+	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // maxOpen is how many files of sessions stay open. Those of sessions that a process holds do in
 // any case.
 const maxOpen = 512
 
-// A part is a session that is exported.
+// A part is a session that is exported, or a folder that is kept.
 type part struct {
 	info       bundle.Session
+	at         string // path of its entries
+	note       []byte // on a folder that is kept; nil if there is none
 	id         session.ID
 	checkpoint string // the newest checkpoint that its log names
 	resources  []session.Resource
@@ -74,15 +78,22 @@ func (x *exporter) part(id session.ID) (*part, error) {
 
 // partOf returns the part of a frozen session, with its files.
 func (x *exporter) partOf(id session.ID, z *frozen) (p *part, err error) {
-	if !x.Busy(id) {
-		err = z.suffices(id)
+	var log *journal.Log
+	if x.Busy(id) {
+		log, err = journal.Read(z, 0, true)
+	} else {
+		log, err = z.suffices(id)
 	}
 	if err == nil {
 		p, err = x.described(id, z)
 	}
-	if err == nil {
-		p.files, err = list(p.dir)
+	if err != nil {
+		return nil, err
 	}
+	if err := z.flaw(log); err != nil {
+		x.damage("session %s is damaged, and taken as it is: %v; lopen session verify %s says more, lopen session recover %s makes a new one of it", id, err, id, id)
+	}
+	p.files, err = list(p.dir)
 	return p, err
 }
 
@@ -134,12 +145,12 @@ func (x *exporter) described(id session.ID, z *frozen) (*part, error) {
 		if !errors.Is(err, envelope.ErrCorrupt) {
 			return nil, err
 		}
-		x.warn("the name of session %s cannot be read: %v", id, err)
+		x.damage("the name of session %s cannot be read: %v", id, err)
 	}
 	name, _ := x.o.Redact.String(meta.Name)
 	progress := ld.State.Progress()
 	return &part{
-		id: id, dir: z, frozen: z, checkpoint: ld.At.Checkpoint, resources: ld.State.Header().Resources,
+		id: id, at: sessionsDir + "/" + id.String(), dir: z, frozen: z, checkpoint: ld.At.Checkpoint, resources: ld.State.Header().Resources,
 		info: bundle.Session{
 			ID: id.String(), Name: name, Module: id.Module, Incarnation: ld.At.Incarnation,
 			Status: string(ld.State.Status()), Seq: ld.At.Seq, Done: progress.Done, Total: progress.Total,
@@ -189,11 +200,16 @@ func (p *part) bytes() (n int64) {
 	for _, f := range p.files {
 		n += f.size
 	}
-	return n
+	return n + int64(len(p.note))
 }
 
 // push exports the files.
 func (p *part) push(out Sink) error {
+	if p.note != nil {
+		if err := out.Add(p.at+noteSuffix, int64(len(p.note)), bytes.NewReader(p.note)); err != nil {
+			return err
+		}
+	}
 	for _, f := range p.files {
 		err := p.pushFile(out, f)
 		if errors.Is(err, errGone) && !f.may {
@@ -219,7 +235,7 @@ func (p *part) pushFile(out Sink, f file) error {
 	}
 	defer r.Close()
 	size := min(f.size, info.Size())
-	return out.Add(sessionEntry(p.id, f.name), size, io.LimitReader(r, size))
+	return out.Add(p.at+"/"+f.name, size, io.LimitReader(r, size))
 }
 
 func (p *part) close() error { return p.dir.Close() }

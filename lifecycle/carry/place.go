@@ -96,7 +96,8 @@ func (r *Received) settle(ctx context.Context, home Home) (fresh bool, err error
 		a.ID, a.Here, a.Known = c.As.String(), c.Here, c.Here > 0
 		fresh = fresh || !a.Known
 	}
-	return fresh, nil
+	r.kept = slices.DeleteFunc(r.kept, func(at string) bool { return isHere(home.Root(), at) })
+	return fresh || len(r.kept) > 0, nil
 }
 
 // staged returns where the folder of a session is in the staging folder.
@@ -191,12 +192,8 @@ func (r *Received) reveal(ctx context.Context, home Home) (err error) {
 	}
 	defer release()
 	root := home.Root()
-	for i := range r.Sessions {
-		a := &r.Sessions[i]
-		if _, err := root.Lstat(sessionsDir + "/" + a.ID); !a.Known && !errors.Is(err, fs.ErrNotExist) {
-			return &writer.Error{Op: opImport, Path: filepath.Join(root.Name(), sessionsDir, a.ID), Class: writer.ClassBusy,
-				Err: errors.Join(errors.New("somebody else made a session of this ID meanwhile: import again"), err)}
-		}
+	if err := r.free(root); err != nil {
+		return err
 	}
 	var cps *checkpoint.Store
 	if len(r.chains) > 0 {
@@ -231,7 +228,22 @@ func (r *Received) reveal(ctx context.Context, home Home) (err error) {
 		}
 		undo = append(undo, func() error { return withdraw(root, to, from) })
 	}
+	if err := r.putBack(root, func(f func() error) { undo = append(undo, f) }); err != nil {
+		return err
+	}
 	return r.named(root)
+}
+
+// free returns an error if a session has an ID by now that was free.
+func (r *Received) free(root writer.FS) error {
+	for i := range r.Sessions {
+		a := &r.Sessions[i]
+		if _, err := root.Lstat(sessionsDir + "/" + a.ID); !a.Known && !errors.Is(err, fs.ErrNotExist) {
+			return &writer.Error{Op: opImport, Path: filepath.Join(root.Name(), sessionsDir, a.ID), Class: writer.ClassBusy,
+				Err: errors.Join(errors.New("somebody else made a session of this ID meanwhile: import again"), err)}
+		}
+	}
+	return nil
 }
 
 // named makes the names of the sessions durable.

@@ -21,6 +21,7 @@ type Report struct {
 	ObjectsKnown int              `json:"objectsKnown"`
 	Bytes        int64            `json:"bytes"` // of all that came
 	Documents    []PlacedDocument `json:"documents"`
+	Kept         []string         `json:"kept,omitempty"` // folders in the trash and in corrupted/ that a backup brought
 	Files        Files            `json:"files"`
 	NoMessages   bool             `json:"noMessages,omitempty"`
 	Redacted     bool             `json:"redacted,omitempty"`
