@@ -3,6 +3,24 @@ package main
 // ofImport are of what is carried into a store.
 var ofImport = []mutant{
 	{
+		"verify: another key says nothing about the bundle", "cmd/lopen/bundle_verify.go",
+		"|| errors.Is(err, crypt.ErrKey) {",
+		"|| false && errors.Is(err, crypt.ErrKey) {",
+		"./cmd/lopen", "TestScripts/import",
+	},
+	{
+		"verify: what has a damaged history is not intact", "cmd/lopen/bundle_verify.go",
+		"if s.Condition != string(repair.Intact) {",
+		"if s.Condition == string(repair.Corrupt) {",
+		"./cmd/lopen", "TestScripts/import",
+	},
+	{
+		"crypt: a line of an armor is bounded", "writer/crypt/stream.go",
+		"if l.n > maxLine {",
+		"if l.n > 1<<40 {",
+		"./writer/crypt", "TestArmor",
+	},
+	{
 		"pipe: a read that waits ends with a signal", "cmd/lopen/pipe.go",
 		"n, err := await(p.ctx, func() (int, error) { return p.r.Read(room) })",
 		"n, err := p.r.Read(room)",

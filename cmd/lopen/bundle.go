@@ -24,11 +24,14 @@ func (a *app) openBundle(ctx context.Context, name string, keys *keyFlags, fn fu
 	case name != "-":
 		var err error
 		if in, err = await(ctx, func() (*os.File, error) { return os.Open(name) }); err != nil {
-			return fmt.Errorf("open bundle: %w", err)
+			return fmt.Errorf("open bundle: %w", notFound(err))
 		}
 		defer in.Close()
 	case isTerminal(in):
 		return usagef("stdin is a terminal: give a file, or a pipe")
+	}
+	if info, err := in.Stat(); err == nil && info.IsDir() {
+		return usagef("%s is a folder: give the file that session export wrote", shown(name))
 	}
 	r, err := bundle.NewReader(&pipe{ctx: ctx, name: in.Name(), r: in}, func() (*crypt.Key, error) { return keys.decryption(ctx) })
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"testing/iotest"
 
 	"filippo.io/age"
+	"filippo.io/age/armor"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 
@@ -130,6 +131,7 @@ func TestKeysThatAreNone(t *testing.T) {
 		"AGE-PLUGIN-YUBIKEY-1XXX":  "plugins are not supported",
 		"ssh-dss AAAA":             "neither ssh-ed25519 nor ssh-rsa",
 		"age-encryption.org/v1\n":  "encrypted itself",
+		armor.Header + "\nx":       "encrypted itself",
 		"-----BEGIN OPENSSH PRIVATE KEY-----\nxxx\n": "private key of SSH is malformed",
 		"a\x07b":                     "control characters",
 		"caf\xe9":                    "not UTF-8",
@@ -156,6 +158,7 @@ func TestOtherKeys(t *testing.T) {
 		require.NoError(t, err)
 		_, err = decrypt(k, sealed)
 		require.ErrorIs(t, err, writer.ErrInvalid)
+		require.ErrorIs(t, err, crypt.ErrKey)
 		require.EqualError(t, err, "decrypt what is encrypted: "+want)
 		_, _, err = k.DecryptAt(bytes.NewReader(sealed), int64(len(sealed)))
 		require.ErrorIs(t, err, writer.ErrInvalid)
@@ -167,6 +170,39 @@ func TestOtherKeys(t *testing.T) {
 	require.ErrorContains(t, err, "the key is public and only encrypts")
 	require.False(t, parse(t, all["x25519"][0]).CanDecrypt())
 }
+
+// What age -a wrote is read as well. None of it is believed.
+func TestArmor(t *testing.T) {
+	t.Parallel()
+	k, _, err := crypt.NewKey()
+	require.NoError(t, err)
+	text := bytes.Repeat([]byte("some text "), 1000)
+	var out bytes.Buffer
+	w := armor.NewWriter(&out)
+	_, err = w.Write(encrypt(t, k, text))
+	require.NoError(t, errors.Join(err, w.Close()))
+	sealed := out.Bytes()
+	require.True(t, crypt.Encrypted(sealed[:crypt.HeadSize]))
+	for _, whole := range [][]byte{sealed, append(bytes.ReplaceAll(sealed, []byte("\n"), []byte("\r\n")), "\n\n"...)} {
+		got, err := decrypt(k, whole)
+		require.NoError(t, err)
+		require.Equal(t, text, got)
+	}
+	for i := len(armor.Header); i < len(sealed)-1; i += 197 {
+		for _, bad := range [][]byte{sealed[:i], append(bytes.Clone(sealed[:i]), sealed[i+1:]...), append(bytes.Clone(sealed), sealed[:i]...)} {
+			_, err := decrypt(k, bad)
+			require.Equal(t, writer.ClassCorrupt, writer.ClassOf(err), "%d: %v", i, err)
+		}
+	}
+	bomb := io.LimitReader(readerFunc(func(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte("A"), len(p))), nil }), 1<<30)
+	_, err = k.Decrypt(io.MultiReader(strings.NewReader(armor.Header+"\n"), bomb))
+	require.ErrorContains(t, err, "more than 65536 bytes")
+	require.Greater(t, bomb.(*io.LimitedReader).N, int64(1<<29), "it is not read to its end")
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // A file says how much a passphrase costs: gigabytes, if it were believed.
 func TestWorkFactorIsBounded(t *testing.T) {

@@ -68,6 +68,8 @@ func parse(text []byte) (*Key, error) {
 		return nil, fmt.Errorf("it has more than %d bytes", maxText)
 	case !utf8.Valid(text):
 		return nil, errors.New("it is not UTF-8")
+	case armored(text):
+		return nil, errEncryptedKey
 	case bytes.HasPrefix(text, []byte("-----BEGIN ")):
 		return parseSSH(text)
 	}
@@ -100,6 +102,8 @@ func parse(text []byte) (*Key, error) {
 	return ofPassphrase(passphrase)
 }
 
+var errEncryptedKey = errors.New("the key is encrypted itself: decrypt it with age first")
+
 // add adds the key of a line. known says that the line looks like one.
 func (k *Key) add(line string) (known bool, err error) {
 	lower := strings.ToLower(line)
@@ -128,7 +132,7 @@ func (k *Key) add(line string) (known bool, err error) {
 	case strings.HasPrefix(lower, "age-plugin-"):
 		return true, errors.New("keys of plugins are not supported")
 	case strings.HasPrefix(lower, "age-encryption.org/"):
-		return true, errors.New("the key is encrypted itself: decrypt it with age first")
+		return true, errEncryptedKey
 	default:
 		return false, nil
 	}

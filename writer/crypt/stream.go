@@ -1,14 +1,17 @@
 package crypt
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"filippo.io/age"
+	"filippo.io/age/armor"
 
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -16,10 +19,20 @@ import (
 const intro = "age-encryption.org/v1\n"
 
 // HeadSize is how many bytes of a file Encrypted looks at.
-const HeadSize = len(intro)
+const HeadSize = len(armor.Header)
 
-// Encrypted reports whether a file that begins with head is encrypted.
-func Encrypted(head []byte) bool { return bytes.HasPrefix(head, []byte(intro)) }
+// Encrypted reports whether a file that begins with head is encrypted, also as text (age -a).
+func Encrypted(head []byte) bool { return bytes.HasPrefix(head, []byte(intro)) || armored(head) }
+
+func armored(head []byte) bool { return bytes.HasPrefix(head, []byte(armor.Header)) }
+
+// ErrKey is why a file cannot be decrypted with a key: it is encrypted to another one.
+var ErrKey = errors.New("the key is another one")
+
+// A keyError is ErrKey with a text of its own.
+type keyError struct{ error }
+
+func (keyError) Is(target error) bool { return target == ErrKey }
 
 // Encrypt returns a writer that encrypts to w. Close writes the last piece, without which
 // nobody can read the rest to its end; it does not close w.
@@ -31,12 +44,17 @@ func (k *Key) Encrypt(w io.Writer) (io.WriteCloser, error) {
 	return out, nil
 }
 
-// Decrypt returns a reader of what is encrypted in r. The reader's error has class corrupt
-// when the bytes are not those that were written, cut off and followed by others included.
-// Decrypt fails with class invalid when the key is another one.
+// Decrypt returns a reader of what is encrypted in r, also as text. The reader's error has class
+// corrupt when the bytes are not those that were written, cut off and followed by others included.
+// Decrypt fails with class invalid and ErrKey when the key is another one.
 func (k *Key) Decrypt(r io.Reader) (io.Reader, error) {
 	src := &source{r: r}
-	plain, err := age.Decrypt(src, k.identities...)
+	in := bufio.NewReader(src)
+	var from io.Reader = in
+	if head, _ := in.Peek(HeadSize); armored(head) { // the next read has its error
+		from = armor.NewReader(&lines{r: in})
+	}
+	plain, err := age.Decrypt(from, k.identities...)
 	if src.err != nil {
 		err = readError{src.err}
 	}
@@ -65,9 +83,9 @@ func (k *Key) failed(of any, err error) error {
 	case unread:
 		return writer.NewError("decrypt", nameOf(of), writer.NotCommitted, read.error)
 	case !k.CanDecrypt():
-		err = errors.New("the key is public and only encrypts; give the private one")
+		err = keyError{errors.New("the key is public and only encrypts; give the private one")}
 	case noMatch:
-		err = k.another(other.StanzaTypes)
+		err = keyError{k.another(other.StanzaTypes)}
 	default:
 		return damaged(of, err)
 	}
@@ -82,13 +100,13 @@ func (k *Key) another(types []string) error {
 	case asked && passphrase:
 		return errors.New("the passphrase is another one")
 	case asked:
-		return errors.New("the key is another one: it is encrypted with a passphrase")
+		return fmt.Errorf("%w: it is encrypted with a passphrase", ErrKey)
 	}
 	types = slices.Compact(slices.Sorted(slices.Values(types)))
 	for i, t := range types {
 		types[i] = strconv.QuoteToASCII(t[:min(len(t), 20)])
 	}
-	return errors.New("the key is another one: it is encrypted to keys of the kind " + strings.Join(types[:min(len(types), 4)], ", "))
+	return fmt.Errorf("%w: it is encrypted to keys of the kind %s", ErrKey, strings.Join(types[:min(len(types), 4)], ", "))
 }
 
 // damaged is the error of bytes that are not what was encrypted.
@@ -118,6 +136,27 @@ func (s *source) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	if err != nil && err != io.EOF {
 		s.err = err
+	}
+	return n, err
+}
+
+// maxLine bounds a line of an armor, in bytes: package armor would read it as a whole.
+const maxLine = 64 << 10
+
+// lines are the bytes of an armor, up to a line that is too long.
+type lines struct {
+	r io.Reader
+	n int // bytes of the line so far
+}
+
+func (l *lines) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	l.n += n
+	if i := bytes.LastIndexByte(p[:n], '\n'); i >= 0 {
+		l.n = n - i - 1
+	}
+	if l.n > maxLine {
+		return 0, fmt.Errorf("a line of its armor has more than %d bytes", maxLine)
 	}
 	return n, err
 }
