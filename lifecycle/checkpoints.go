@@ -275,7 +275,7 @@ func (s *Session) openCheckpoints() error {
 	if name := s.mark.Load().Checkpoint; name != "" {
 		k.last, err = k.store.Lookup(name)
 		if errors.Is(err, checkpoint.ErrNotFound) {
-			if found, ierr := k.store.FindImported(name); ierr == nil && found {
+			if found, ierr := k.store.FindImported(name); ierr == nil && found != nil {
 				s.log.Info().Str("checkpoint", name).Msg("the last checkpoint is of another work tree: everything counts as seen for the first time")
 			} else {
 				s.log.Warn().Err(err).Msg("the last checkpoint is gone: everything counts as seen for the first time")

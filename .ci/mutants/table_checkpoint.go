@@ -45,8 +45,8 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"rewind: the target is there when it begins", "lifecycle/rewind/run.go",
-		"_, err := p.Chain.Find(would.To.ID); err != nil {",
-		"_, err := p.Chain.Find(would.To.ID); err != nil && false {",
+		"_, err := p.find(would.To.ID.String(), false); err != nil {",
+		"_, err := p.find(would.To.ID.String(), false); err != nil && false {",
 		"./lifecycle", "TestTargetIsRemovedBeforeTheRewindBegins",
 	},
 	{

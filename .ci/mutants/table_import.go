@@ -207,6 +207,24 @@ var ofImport = []mutant{
 		"./lifecycle", "TestImportOfAForkWithItsOrigin",
 	},
 	{
+		"rewind: an imported checkpoint is reached by force alone", "lifecycle/checkpoint/planner.go",
+		"if !p.opts.Force || was == nil {",
+		"if was == nil {",
+		"./lifecycle", "TestRewindToAnImportedCheckpoint",
+	},
+	{
+		"rewind: to an imported checkpoint nothing is deleted", "lifecycle/checkpoint/planner.go",
+		"if !p.opts.Force || was == nil {",
+		"if !p.opts.Force {",
+		"./lifecycle", "TestRewindToAnImportedCheckpoint",
+	},
+	{
+		"undo: a rewind to an imported checkpoint is the session's own", "lifecycle/checkpoint/history.go",
+		"w.by.Target > 0 && h.then[w.by.Target] == nil",
+		"h.then[w.by.Target] == nil",
+		"./lifecycle", "TestRewindToAnImportedCheckpoint",
+	},
+	{
 		"import: a chain that is needed stays", "lifecycle/trash.go",
 		"		if needed {\n			continue\n		}\n",
 		"		_ = needed\n",

@@ -163,16 +163,13 @@ func (c *chain) addImported() error {
 	return nil
 }
 
-// ofThisTree refuses a checkpoint of another project's files.
-func (c *chain) ofThisTree(e *checkpoint.Entry) error {
-	if c.origin[e.ID] == "" {
-		return nil
-	}
-	return usagef("checkpoint %[1]s was imported and is of another project's files: what changed here since is not known; it stays until its sessions are deleted. Look at it with lopen checkpoint show %[2]s, and take a file out with: lopen checkpoint cat %[2]s PATH > PATH", numbered(e), e.ID.Short())
-}
-
 // numbered is a checkpoint as a message has it.
-func numbered(e *checkpoint.Entry) string { return fmt.Sprintf("%d (%s)", e.Number, e.ID.Short()) }
+func numbered(e *checkpoint.Entry) string {
+	if e.Number == 0 { // an imported one
+		return e.ID.Short()
+	}
+	return fmt.Sprintf("%d (%s)", e.Number, e.ID.Short())
+}
 
 // shortID is a checkpoint's ID as messages show it. Another text is returned as it is.
 func shortID(text string) string {

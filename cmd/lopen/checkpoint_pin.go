@@ -20,8 +20,8 @@ func newCheckpointPin(a *app, pinned bool) *cobra.Command {
 		var id checkpoint.ID
 		err := a.readCheckpoints(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
 			e, err := cps.find(args[0])
-			if err == nil {
-				err = cps.ofThisTree(e)
+			if err == nil && cps.origin[e.ID] != "" {
+				err = usagef("checkpoint %s was imported beside this project's own: it stays until its sessions are deleted", e.ID.Short())
 			}
 			if err != nil {
 				return err

@@ -133,9 +133,6 @@ func (r *rewindCall) find(store *lifecycle.Store, cps *chain) error {
 		return nil
 	}
 	e, err := cps.find(r.name)
-	if err == nil {
-		err = cps.ofThisTree(e)
-	}
 	if err != nil {
 		return err
 	}

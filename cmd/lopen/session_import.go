@@ -93,11 +93,7 @@ func (a *app) showProjectFiles(r *carry.Report, id string) {
 		names = append(names, "...")
 	}
 	fmt.Fprintf(a.stderr, ": %s\n", strings.Join(names, ", "))
-	switch {
-	case r.Checkpoints == 0 || id == "":
-	case r.Apart:
-		fmt.Fprintf(a.stderr, "the checkpoints have them: lopen checkpoint list --session %s; take a file out with: lopen checkpoint cat CP PATH > PATH\n", id)
-	default:
+	if r.Checkpoints > 0 && id != "" {
 		fmt.Fprintf(a.stderr, "look at what the checkpoints bring back: lopen checkpoint rewind last --session %s --scope files --force --dry-run\n", id)
 	}
 }

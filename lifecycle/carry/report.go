@@ -13,8 +13,8 @@ type Report struct {
 	From        bundle.Project `json:"from"`
 	Sessions    []Arrival      `json:"sessions"`
 	Checkpoints int            `json:"checkpoints"`
-	// Apart says that the checkpoints are beside those of the project: no rewind brings their
-	// files back.
+	// Apart says that the checkpoints are beside those of the project: only a forced rewind
+	// brings their files back.
 	Apart bool `json:"apart,omitempty"`
 	// Objects are the contents that checkpoints need: all that came, and those that were here.
 	Objects      int              `json:"objects"`

@@ -55,7 +55,7 @@ type Meta struct {
 	Messages    int       `json:"messages,omitempty"` // number of the session's messages
 	Git         Git       `json:"git,omitzero"`
 	// Target is the number of the entry that a rewind returns to; set with BeforeRewind and
-	// AfterRewind.
+	// AfterRewind, unless that one is in an imported chain.
 	Target uint64 `json:"target,omitempty"`
 }
 

@@ -145,7 +145,7 @@ func (h *historian) walk(ctx context.Context, target, own uint64) (*Entry, error
 	h.now, h.then = history{}, map[uint64]history{target: nil, own: nil}
 	start := target
 	for _, w := range slices.Backward(h.rewinds) {
-		if w.end >= start && h.has(w.by) {
+		if w.end >= start && h.has(w.by) && w.by.Target > 0 {
 			start = min(start, w.by.Target)
 			h.then[w.by.Target] = nil
 		}
@@ -199,7 +199,7 @@ func (h *historian) span(ends []*Entry, until uint64) (x span) {
 // history is known.
 func (h *historian) during(e *Entry) []rewinding {
 	return slices.DeleteFunc(slices.Clone(h.rewinds), func(w rewinding) bool {
-		return w.begin >= e.Number || w.end < e.Number || h.then[w.by.Target] == nil
+		return w.begin >= e.Number || w.end < e.Number || w.by.Target > 0 && h.then[w.by.Target] == nil
 	})
 }
 
@@ -208,7 +208,11 @@ func (h *historian) during(e *Entry) []rewinding {
 func (h *historian) step(a, b *Entry, ends []*Entry) error {
 	all, rewinds := h.span(ends, b.Number), h.during(b)
 	for i, w := range rewinds {
-		rewinds[i].back = h.treeOf(h.byNumber(w.by.Target))
+		to := h.byNumber(w.by.Target)
+		if to == nil { // an imported checkpoint, which may be gone
+			to = w.by
+		}
+		rewinds[i].back = h.treeOf(to)
 	}
 	return paths(h.treeOf(a), h.treeOf(b), func(path string, old, next *files.Fingerprint) error {
 		for _, w := range rewinds {
@@ -299,7 +303,7 @@ func rewindings(entries []*Entry) (all []rewinding) {
 		}
 	}
 	for _, e := range entries {
-		if e.Reason == BeforeRewind && e == newest[e.Session] {
+		if e.Reason == BeforeRewind && e == newest[e.Session] && e.Target > 0 {
 			all = append(all, rewinding{by: e, begin: e.Number, end: math.MaxUint64})
 		}
 	}

@@ -32,7 +32,7 @@ const (
 func (s *Store) Name() string { return s.name }
 
 // Imported returns the Stores of the chains that were brought from other projects and stayed
-// apart, in the order of their names. Their work trees are not here, so they are for reading.
+// apart, in the order of their names. Their work trees are not here, so they do not grow.
 func (s *Store) Imported() (all []*Store, err error) {
 	entries, err := s.dir.ReadDir(".")
 	if err != nil {
@@ -48,17 +48,20 @@ func (s *Store) Imported() (all []*Store, err error) {
 	return all, nil
 }
 
-// FindImported reports whether a chain that was brought has an entry of this full ID.
-func (s *Store) FindImported(name string) (bool, error) {
+// FindImported returns the entry of this full ID in a chain that was brought, without its
+// number, which means nothing in this chain; nil if there is none.
+func (s *Store) FindImported(name string) (*Entry, error) {
 	all, err := s.Imported()
 	for _, c := range all {
-		if _, ferr := c.Lookup(name); ferr == nil {
-			return true, nil
+		if e, ferr := c.Lookup(name); ferr == nil {
+			apart := *e
+			apart.Number = 0
+			return &apart, nil
 		} else if !errors.Is(ferr, ErrNotFound) {
 			err = errors.Join(err, ferr)
 		}
 	}
-	return false, err
+	return nil, err
 }
 
 // Brought is a chain that Bring has put in place.

@@ -38,6 +38,7 @@ type Why string
 // The reasons.
 const (
 	Foreign   Why = "changed by somebody else" // By says who
+	Apart     Why = "of another history than the imported checkpoint"
 	Contested Why = "changed while several tasks, or one that was cut off, were at work"
 	Ignored   Why = "ignored" // by the rules at the target, or that a person made since
 	Uncovered Why = "only a change of ignore rules shows it"
@@ -107,9 +108,10 @@ func same(a, b *files.Fingerprint) bool {
 
 // Plan plans a rewind of the work tree from now to the target, for the session whose line ends
 // with entry number last; 0 means none. now and its tree are those of the entry that was made
-// before the rewind or, for a preview, what [Store.Look] returned.
+// before the rewind or, for a preview, what [Store.Look] returned. The target may be one that
+// [Store.FindImported] returned: then every path that differs needs Force, and none is deleted.
 func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last uint64, opts RewindOptions) (*Plan, error) {
-	p := planner{now: now, opts: opts, differ: map[string]differing{}, changes: map[string]Change{}, retained: map[string]Retained{}}
+	p := planner{now: now, opts: opts, apart: target.Number == 0, differ: map[string]differing{}, changes: map[string]Change{}, retained: map[string]Retained{}}
 	if err := p.read(ctx, s, target, tree, last); err != nil {
 		return nil, err
 	}

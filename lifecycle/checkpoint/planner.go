@@ -13,6 +13,7 @@ import (
 type planner struct {
 	now        *Entry
 	opts       RewindOptions
+	apart      bool // the target is imported: nothing is known of what led from it to now
 	line       map[uint64]bool
 	until      map[string]uint64 // the newest entry on the line of each session
 	then, is   history           // at the target and now
@@ -77,7 +78,11 @@ func (p *planner) decide(path string, now, was *files.Fingerprint) error {
 	}
 	k := p.hidden(path, now, was)
 	nodes, undone := p.is.since(p.then, p.had, path, p.own)
-	if k.Why == "" && !undone {
+	if k.Why == "" && p.apart {
+		if !p.opts.Force || was == nil {
+			k.Why = Apart
+		}
+	} else if k.Why == "" && !undone {
 		k = p.others(path, nodes, was == nil)
 		if k.Why == "" && was == nil {
 			var err error

@@ -73,7 +73,7 @@ func Undo(id session.ID, at session.Mark) (checkpoint.ID, error) {
 
 // Preview plans a rewind of the files as they are now.
 func (p *Planner) Preview(ctx context.Context, to checkpoint.ID, opts Options) (*session.Rewinding, Result, error) {
-	target, err := p.Chain.Find(to)
+	target, err := p.find(to.String(), false)
 	if err != nil {
 		return nil, Result{}, err
 	}
@@ -94,6 +94,20 @@ func (p *Planner) Preview(ctx context.Context, to checkpoint.ID, opts Options) (
 		}
 	}
 	return r, would, err
+}
+
+// find returns a checkpoint of the project's chain, or of one that was imported, by its full ID.
+func (p *Planner) find(name string, removed bool) (*checkpoint.Entry, error) {
+	e, err := p.Chain.Lookup(name)
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		if found, ferr := p.Chain.FindImported(name); ferr != nil || found != nil {
+			e, err = found, ferr
+		}
+	}
+	if err == nil && e.Removed != "" && !removed {
+		return nil, fmt.Errorf("checkpoint %s: %w", e.ID.Short(), checkpoint.ErrNotFound)
+	}
+	return e, err
 }
 
 // plan plans what a rewind does to files and tasks. now is the entry that was made before it,
@@ -189,8 +203,8 @@ func EndsAt(r record.Record, e *checkpoint.Entry) bool {
 
 // filesAlone returns the error that the tasks of a checkpoint cannot be brought back.
 func filesAlone(e *checkpoint.Entry, format string, args ...any) error {
-	return fmt.Errorf("the tasks at checkpoint %d are in the log of session %s, %s: bring back the files alone, with --scope files: %w",
-		e.Number, e.Session, fmt.Sprintf(format, args...), folder.ErrNotFound)
+	return fmt.Errorf("the tasks at checkpoint %s are in the log of session %s, %s: bring back the files alone, with --scope files: %w",
+		e.ID.Short(), e.Session, fmt.Sprintf(format, args...), folder.ErrNotFound)
 }
 
 // Failed returns the error of a rewind, with its session and checkpoint. It wraps

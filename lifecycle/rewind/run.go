@@ -37,7 +37,7 @@ func (p *Planner) Run(ctx context.Context, s Session, r *session.Rewinding, woul
 	if err != nil {
 		return Result{}, err
 	}
-	if _, err := p.Chain.Find(would.To.ID); err != nil { // the checkpoint was removed meanwhile
+	if _, err := p.find(would.To.ID.String(), false); err != nil { // the checkpoint was removed meanwhile
 		return Result{}, fmt.Errorf("%w: %w", checkpoint.ErrUnchanged, err)
 	}
 	r.Before = before.ID.String()
@@ -64,7 +64,7 @@ func (p *Planner) Run(ctx context.Context, s Session, r *session.Rewinding, woul
 // called again after an error or a crash. The error wraps [checkpoint.ErrNotFound] if a
 // checkpoint that it needs is gone.
 func (p *Planner) Finish(ctx context.Context, s Session, r *session.Rewinding) (Result, error) {
-	target, err := p.Chain.Lookup(r.To)
+	target, err := p.find(r.To, true)
 	if err != nil {
 		return Result{}, err
 	}
