@@ -151,6 +151,7 @@ func TestImportGivenUp(t *testing.T) {
 		l := from.again(nil)
 		_, err := store.Import(ctx, &stopping{l, n, cancel})
 		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, n+1, l.next, "no entry more is taken")
 		require.Equal(t, before, visible(t, store))
 	}
 	_, _, err := store.Read(id)

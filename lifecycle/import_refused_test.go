@@ -71,6 +71,7 @@ func TestImportRefuses(t *testing.T) {
 		"a line without an end":   {func(l *loaded) { l.add("project.jsonl", []byte(`{"path":"x"}`)) }, "cut off"},
 		"an endless line":         {func(l *loaded) { l.add("project.jsonl", bytes.Repeat([]byte("x"), 1<<20)) }, "cut off"},
 		"a backup's trash":        {func(l *loaded) { l.add("trash/"+id.String()+"/segments", nil) }, "only a backup has it"},
+		"bytes below zero":        {func(l *loaded) { l.header.Bytes = -1 }, "it has -1 bytes"},
 		"no room":                 {func(l *loaded) { l.header.Bytes = 1 << 60 }, "are free"},
 	} {
 		t.Run(name, func(t *testing.T) {

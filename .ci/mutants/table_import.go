@@ -278,4 +278,10 @@ var ofImport = []mutant{
 		"n < 0",
 		"./lifecycle/checkpoint", "TestTreesThatExplode",
 	},
+	{
+		"import: no content is of less than nothing", "lifecycle/carry/import.go",
+		"if h.Bytes < 0 {",
+		"if h.Bytes < 0 && false {",
+		"./lifecycle", "TestImportRefuses",
+	},
 }

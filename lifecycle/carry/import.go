@@ -153,6 +153,9 @@ func (r *Received) begin() error {
 		}
 		r.documents[d.SHA256] = d.Size
 	}
+	if h.Bytes < 0 {
+		return refused("header", "it has %d bytes", h.Bytes)
+	}
 	if r.one != nil {
 		return nil // how much of the source comes is not known yet
 	}
@@ -324,6 +327,7 @@ func Verify(ctx context.Context, from Source, temp string, others []repair.File)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, staging.Remove()) }()
+	staging.temp = true
 	r, err := Receive(ctx, from, Destination{Staging: staging, Others: others})
 	if err != nil {
 		return nil, err

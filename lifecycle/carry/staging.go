@@ -35,6 +35,7 @@ type Staging struct {
 	root writer.FS // the folder that it is in
 	name string
 	lock *writer.Lock
+	temp bool // nothing of it is kept: nothing is synced
 
 	unsynced []writer.File
 	folders  map[string]bool // that have new names since the last Sync
@@ -132,7 +133,11 @@ func (s *Staging) put(ctx context.Context, name string, r io.Reader) error {
 		}
 		return err
 	})
-	if err == nil && len(s.unsynced) >= blob.MaxUnsynced {
+	switch {
+	case err != nil || len(s.unsynced) < blob.MaxUnsynced:
+	case s.temp:
+		s.close()
+	default:
 		err = s.syncFiles()
 	}
 	return err
