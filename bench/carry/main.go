@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +26,7 @@ func main() {
 	flag.StringVar(&o.lopen, "lopen", "", "the lopen to run; one is built where none is named")
 	flag.IntVar(&o.messages, "messages", 100_000, "messages of the session")
 	flag.IntVar(&o.mib, "mib", 1024, "MiB of contents of the project's files, half of them small files that do not compress")
-	flag.IntVar(&o.rounds, "rounds", 3, "how often each side is measured, in turns; the medians are printed")
+	flag.IntVar(&o.rounds, "rounds", 3, "how often each side is measured, in turns; the medians are printed after each round")
 	flag.StringVar(&o.keep, "keep", "", "folder that keeps the project, or has it already")
 	flag.StringVar(&o.compression, "compression", "none", "how the project's .lopen is compressed; with none tar reads the same bytes that are exported")
 	only := flag.Bool("build", false, "only make the project, in the folder of -keep")
@@ -50,62 +53,104 @@ func run(o options) (err error) {
 		}
 		defer os.RemoveAll(o.keep)
 	}
+	if o.keep, err = filepath.Abs(o.keep); err != nil { // restic and borg ask for it
+		return err
+	}
 	if o.lopen == "" {
 		o.lopen = filepath.Join(o.keep, "lopen")
 		if out, err := exec.Command("go", "build", "-o", o.lopen, "./cmd/lopen").CombinedOutput(); err != nil {
 			return fmt.Errorf("build lopen: %w\n%s", err, out)
 		}
 	}
+	// In another process: what a process has in memory counts for those that it starts.
+	work := fmt.Sprintf("%s -build -keep %s -compression %s -messages %d -mib %d", os.Args[0], o.keep, o.compression, o.messages, o.mib)
 	if _, err := os.Stat(filepath.Join(o.keep, "project")); err != nil {
-		// In another process: what a process has in memory counts for those that it starts.
-		cmd := exec.Command(os.Args[0], "-build", "-keep", o.keep, "-compression", o.compression, "-messages", fmt.Sprint(o.messages), "-mib", fmt.Sprint(o.mib))
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("make the project: %w\n%s", err, out)
+		if err := (&side{}).measure(o.keep, work, ":"); err != nil {
+			return err
 		}
 	}
-	sides := []*side{
-		{name: "tar and zstd -3 -T0", line: `tar -C project/.lopen -cf - sessions checkpoints blobs | zstd -q -3 -T0 -fo peer.tar.zst && sync peer.tar.zst`, file: "peer.tar.zst"},
-		{name: "lopen session export", line: o.lopen + ` -C project session export --force -o out.tar.zst`, file: "out.tar.zst"},
-		{name: "zstd -d and tar", first: `rm -rf there && mkdir there`, line: `zstd -q -dc peer.tar.zst | tar -C there -xf - && find there -exec sync {} +`},
-		{name: "lopen session import", first: `rm -rf there && mkdir there && ` + o.lopen + ` -C there init`, line: o.lopen + ` -C there session import out.tar.zst`},
-	}
-	idle := &side{line: o.lopen + " version"}
+	all := sides(o.lopen, work)
+	idle := all[0]
 	for range o.rounds {
-		for _, s := range append(sides, idle) {
-			if err := s.measure(o.keep); err != nil {
+		for _, s := range all {
+			if _, err := exec.LookPath(s.needs); s.needs != "" && err != nil {
+				fmt.Fprintf(os.Stderr, "not measured: %s, which is not installed\n", s.key)
+				continue
+			}
+			if err := s.measure(o.keep, s.first, s.line); err != nil {
 				return err
 			}
 		}
-	}
-	fmt.Println("| | time | CPU time | peak memory | file | time of tar and zstd to it |")
-	fmt.Println("|---|---|---|---|---|---|")
-	for i, s := range sides {
-		ratio := ""
-		if i%2 == 1 {
-			ratio = fmt.Sprintf("%.2f", median(ratios(sides[i-1].took, s.took)))
-		}
-		fmt.Printf("| %s | %.1f s | %.1f s | %.0f MiB | %s | %s |\n", s.name, median(s.took), median(s.cpu), median(s.peak)-median(idle.peak), s.size, ratio)
+		report(all, median(idle.peak))
 	}
 	return nil
 }
 
-// build makes the project, with a session that has checkpoints of it.
-func build(o options) error {
-	ctx, project, mib := context.Background(), filepath.Join(o.keep, "project"), o.mib
-	files := mib << 20 / 2 / 4150 // what workload.Tree makes is about as large
-	if _, err := workload.Tree(project, files); err != nil {
-		return err
-	}
-	for i := range mib / 2 / 16 { // as logs are: they compress
-		if err := os.WriteFile(filepath.Join(project, fmt.Sprintf("large%d.txt", i)), []byte(workload.Text(16<<20, i)), 0o600); err != nil {
-			return err
+// report prints the medians of the rounds so far.
+func report(all []*side, idle float64) {
+	for _, s := range all {
+		if s.took != nil {
+			fmt.Printf("BenchmarkCarry/%s 1 %.0[2]f %[6]s-p50-ns %.0[3]f %[6]s-cpu-ns %.1[4]f %[6]s-MiB %.0[5]f %[6]s-bytes\n",
+				s.row, 1e9*median(s.took), 1e9*median(s.cpu), median(s.peak)-idle, median(s.grew), s.key)
 		}
 	}
-	store, _, err := lifecycle.Init(project, lifecycle.Options{Policy: lifecycle.Policy{Compression: codec.Options{Codec: o.compression}}})
+}
+
+// sides are all ways of all work, in the order in which they do it. work changes the project.
+func sides(lopen, work string) []*side {
+	return []*side{
+		{row: "idle", key: "lopen", line: lopen + ` version`},
+		{row: "bundle", key: "tar", first: `rm -f peer.tar.zst`, line: `tar -C project/.lopen -cf - sessions checkpoints blobs | zstd -q -3 -T0 -o peer.tar.zst && sync peer.tar.zst`, file: "peer.tar.zst"},
+		{row: "bundle", key: "export", first: `rm -f out.tar.zst`, line: lopen + ` -C project session export -o $PWD/out.tar.zst`, file: "out.tar.zst"},
+		{row: "bundle", key: "untar", first: `rm -rf there && mkdir there`, line: `zstd -q -dc peer.tar.zst | tar -C there -xf - && find there -exec sync {} +`, file: "there"},
+		{row: "bundle", key: "import", first: `rm -rf there && mkdir there && ` + lopen + ` -C there init`, line: lopen + ` -C there session import $PWD/out.tar.zst`, file: "there"},
+
+		{row: "first", key: "lopen", first: `rm -rf lopen.b`, line: lopen + ` -C project backup --force $PWD/lopen.b`, file: "lopen.b"},
+		{row: "first", key: "restic", first: `rm -rf restic.b && restic init`, line: `restic backup project/.lopen`, file: "restic.b", needs: "restic"},
+		{row: "first", key: "borg", first: `rm -rf borg.b && borg init -e none`, line: `borg create ::first project/.lopen`, file: "borg.b", needs: "borg"},
+		{row: "first", key: "encrypted", first: `rm -rf age.b`, line: lopen + ` -C project backup --force --encrypt $PWD/age.b`, file: "age.b"},
+
+		{row: "second", key: "lopen", first: work, line: lopen + ` -C project backup $PWD/lopen.b`, file: "lopen.b"},
+		{row: "second", key: "restic", line: `restic backup project/.lopen`, file: "restic.b", needs: "restic"},
+		{row: "second", key: "borg", line: `borg create ::second project/.lopen`, file: "borg.b", needs: "borg"},
+		{row: "second", key: "encrypted", line: lopen + ` -C project backup $PWD/age.b`, file: "age.b"},
+
+		{row: "restore", key: "lopen", first: `rm -rf there`, line: lopen + ` backup restore lopen.b --to there`, file: "there"},
+		{row: "restore", key: "restic", first: `rm -rf there`, line: `restic restore latest --target there && find there -exec sync {} +`, file: "there", needs: "restic"},
+		{row: "restore", key: "borg", first: `rm -rf there && mkdir there`, line: `cd there && borg extract ::second && find . -exec sync {} +`, file: "there", needs: "borg"},
+		{row: "restore", key: "encrypted", first: `rm -rf there`, line: lopen + ` backup restore age.b --to there`, file: "there"},
+	}
+}
+
+// build makes the project, with a session that has checkpoints of it, or has that session do one
+// more task.
+func build(o options) error {
+	ctx, project := context.Background(), filepath.Join(o.keep, "project")
+	if err := os.MkdirAll(project, 0o700); err != nil {
+		return err
+	}
+	store, made, err := lifecycle.Init(project, lifecycle.Options{Policy: lifecycle.Policy{Compression: codec.Options{Codec: o.compression}}})
 	if err != nil {
 		return err
 	}
-	sess, err := store.Create(ctx, "auth")
+	var sess *lifecycle.Session
+	if made {
+		if err := files(project, o.mib); err != nil {
+			return err
+		}
+		sess, err = store.Create(ctx, "auth")
+	} else {
+		o.messages = 50
+		for i := range 10 {
+			if err := os.WriteFile(filepath.Join(project, fmt.Sprintf("task%d.txt", i)), []byte(rand.Text()+workload.Text(4<<10, i)), 0o600); err != nil {
+				return err
+			}
+		}
+		var all []lifecycle.Info
+		if all, err = store.List(); err == nil {
+			sess, err = store.Open(all[0].ID)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -126,50 +171,71 @@ func build(o options) error {
 	return errors.Join(sess.Close(ctx), store.Close(ctx))
 }
 
-// A side is one way to do the work.
-type side struct {
-	name, first, line string // lines of the shell; the first one is not measured
-	file, size        string // what it makes
-
-	took, cpu, peak []float64 // of each round: seconds, seconds, MiB
-}
-
-// measure runs a side once.
-func (s *side) measure(dir string) error {
-	if s.first != "" {
-		cmd := exec.Command("sh", "-c", s.first)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w\n%s", s.first, err, out)
-		}
+// files writes those of the project: half of the bytes in small ones that do not compress, half in
+// large ones that compress as logs do.
+func files(project string, mib int) error {
+	if _, err := workload.Tree(project, mib<<20/2/4150); err != nil { // it makes files of about that
+		return err
 	}
-	cmd := exec.Command("sh", "-c", s.line)
-	cmd.Dir = dir
-	begun := time.Now()
-	out, err := cmd.CombinedOutput()
-	took := time.Since(begun)
-	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", s.line, err, out)
-	}
-	s.took = append(s.took, took.Seconds())
-	s.cpu = append(s.cpu, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
-	s.peak = append(s.peak, float64(peakOf(cmd.ProcessState))/(1<<20))
-	if s.file != "" {
-		info, err := os.Stat(filepath.Join(dir, s.file))
-		if err != nil {
+	for i := range mib / 2 / 16 {
+		if err := os.WriteFile(filepath.Join(project, fmt.Sprintf("large%d.txt", i)), []byte(workload.Text(16<<20, i)), 0o600); err != nil {
 			return err
 		}
-		s.size = fmt.Sprintf("%d MiB", info.Size()>>20)
 	}
 	return nil
 }
 
-func ratios(a, b []float64) []float64 {
-	all := make([]float64, len(a))
-	for i := range a {
-		all[i] = a[i] / b[i]
+// A side is one way to do the work of a row.
+type side struct {
+	row, key    string
+	first, line string // lines of the shell; the first one is not measured
+	file        string // or folder that it writes
+	needs       string // a command that may be missing
+
+	took, cpu, peak, grew []float64 // of each round: seconds, seconds, MiB, bytes
+}
+
+// measure runs a side once. What others wrote is on the disk before.
+func (s *side) measure(dir, first, line string) error {
+	sh := func(line string) (*exec.Cmd, error) {
+		cmd := exec.Command("sh", "-c", line)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "LOPEN_KEY=of a benchmark", "RESTIC_PASSWORD=x", "RESTIC_REPOSITORY="+filepath.Join(dir, "restic.b"), "RESTIC_CACHE_DIR="+filepath.Join(dir, "cache"),
+			"BORG_REPO="+filepath.Join(dir, "borg.b"), "BORG_BASE_DIR="+dir, "BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%s: %w\n%s", line, err, out)
+		}
+		return cmd, err
 	}
-	return all
+	if _, err := sh(cmp.Or(first, ":") + " && sync"); err != nil {
+		return err
+	}
+	size := sizeOf(filepath.Join(dir, s.file))
+	begun := time.Now()
+	cmd, err := sh(line)
+	if err != nil {
+		return err
+	}
+	s.took = append(s.took, time.Since(begun).Seconds())
+	s.cpu = append(s.cpu, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
+	s.peak = append(s.peak, float64(peakOf(cmd.ProcessState))/(1<<20))
+	s.grew = append(s.grew, sizeOf(filepath.Join(dir, s.file))-size)
+	return nil
+}
+
+// sizeOf is the sum of the files in a folder, or of one file.
+func sizeOf(path string) (sum float64) {
+	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // what is not there has no size
+		}
+		if info, err := d.Info(); err == nil && !d.IsDir() {
+			sum += float64(info.Size())
+		}
+		return nil
+	})
+	return sum
 }
 
 func median(all []float64) float64 {

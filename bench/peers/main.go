@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -39,6 +40,7 @@ func run() error {
 	readme := flag.String("readme", "", "file whose part between two marks shows what people notice")
 	from := flag.String("from", "", "results.json of a run: measure nothing, write its results again")
 	quick := flag.Bool("quick", false, "few samples of small work, in some minutes")
+	carry := flag.Bool("carry", false, "with -from: measure export, import and backup again")
 	budget := flag.Duration("budget", 25*time.Minute, "the time after which no other round begins")
 	flag.Parse()
 	r := new(Results)
@@ -49,6 +51,11 @@ func run() error {
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", *from, err)
+		}
+		if *carry {
+			if err := r.carry(*quick, r.Rounds[0]); err != nil {
+				return err
+			}
 		}
 	} else if err := r.measure(*quick, *budget); err != nil {
 		return err
@@ -69,6 +76,11 @@ func (r *Results) measure(quick bool, budget time.Duration) error {
 	for begun, round := time.Now(), time.Duration(0); round == 0 || !quick && time.Since(begun)+round < budget; {
 		log.Printf("round %d, after %s", len(r.Rounds)+1, time.Since(begun).Round(time.Second))
 		start, figures := time.Now(), map[string]float64{}
+		if round == 0 {
+			if err := r.carry(quick, figures); err != nil {
+				return err
+			}
+		}
 		for _, folder := range []string{".", ".."} {
 			out, err := command("go", "-C", folder, "test", "-run", "^$", "-bench", pattern(), "-benchmem", "-benchtime", benchtime,
 				"-short="+strconv.FormatBool(quick), "-timeout", "2h", ".")
@@ -81,6 +93,23 @@ func (r *Results) measure(quick bool, budget time.Duration) error {
 	}
 	r.Machine["load after (1, 5, 15 min)"] = load()
 	return nil
+}
+
+// carry measures export, import and backup, which are processes on one large project.
+func (r *Results) carry(quick bool, figures map[string]float64) error {
+	r.Machine["export, import and backup"] = time.Now().UTC().Format("2006-01-02 15:04 MST") + ", load " + load()
+	for _, tool := range []string{"restic version", "borg --version"} {
+		out, _ := exec.Command("sh", "-c", tool).Output() // "" without it
+		name, _, _ := strings.Cut(tool, " ")
+		r.Machine[name] = cmp.Or(strings.TrimSpace(string(out)), "not found")
+	}
+	args := []string{"-C", "../..", "run", "./bench/carry"}
+	if quick {
+		args = append(args, "-messages", "10000", "-mib", "64", "-rounds", "1")
+	}
+	out, err := command("go", args...)
+	read(out, figures)
+	return err
 }
 
 // pattern is of the benchmarks that the rows name.

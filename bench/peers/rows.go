@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // A row is a piece of work: what a benchmark of this folder or of the one above says of
 // its sides, which work in turns.
 type row struct {
@@ -118,6 +120,30 @@ var bounds = []row{
 	{title: "The same: processor, percent of one", bench: "Busy/disk", stat: "cpu-%", sides: alone},
 	{title: "The same: saves a second that it comes to", bench: "Busy/disk", stat: "saves/s", sides: alone},
 	{title: "The same: fsyncs a second", bench: "Busy/fsyncs", stat: "fsyncs/s", sides: alone},
+}
+
+// carried are what sessions go out of a store by, and come back.
+var carried = slices.Concat(
+	each("Export", "Carry/bundle", 2, kind{key: "export", name: "lopen"}, tarred),
+	each("Import", "Carry/bundle", 2, kind{key: "import", name: "lopen"}, tarred, kind{key: "untar", name: "zstd -d and tar"}),
+	each("First backup", "Carry/first", 0, backups...),
+	each("Second backup", "Carry/second", 0, backups...),
+	each("Restore", "Carry/restore", 0, backups...),
+)
+
+var (
+	tarred  = kind{key: "tar", name: "tar and zstd -3 -T0"}
+	backups = []kind{lopen, {key: "restic", name: "restic"}, {key: "borg", name: "borg"}, {key: "encrypted", name: "lopen, encrypted"}}
+)
+
+// each has a row for everything that is measured of some work; the limit is of the time.
+func each(title, bench string, limit float64, sides ...kind) []row {
+	return []row{
+		{title: title, bench: bench, sides: sides, limit: limit},
+		{title: title + ": CPU time", bench: bench, stat: "cpu-ns", sides: sides},
+		{title: title + ": memory, MiB", bench: bench, stat: "MiB", sides: sides},
+		{title: title + ": bytes written", bench: bench, stat: "bytes", sides: sides},
+	}
 }
 
 const (
