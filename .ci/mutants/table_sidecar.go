@@ -3,13 +3,13 @@ package main
 // ofSidecar are of transactions and the git repository that has them.
 var ofSidecar = []mutant{
 	{
-		"side-car: a pack is durable before a branch names its commit", "lifecycle/sidecar/store.go",
-		"s.repo.SyncDir(\"objects/pack\"); err != nil", "error(nil); err != nil",
+		"side-car: a pack is durable before a branch names its commit", "lifecycle/sidecar/git.go",
+		"err = s.repo.SyncDir(to)", "_ = to",
 		"./lifecycle/sidecar", "TestOrderOfWrites",
 	},
 	{
 		"side-car: a git of somebody else has a lock", "lifecycle/sidecar/store.go",
-		"s.repo.Lstat(name); err == nil {\n\t\t\treturn &writer.Error{Op: \"write", "s.repo.Lstat(name); err == nil && false {\n\t\t\treturn &writer.Error{Op: \"write",
+		"} else if err == nil {\n\t\t\terr = errors", "} else if false {\n\t\t\terr = errors",
 		"./lifecycle/sidecar", "TestFaultsOfTheSidecar",
 	},
 	{
@@ -24,7 +24,7 @@ var ofSidecar = []mutant{
 	},
 	{
 		"side-car: a branch names a commit", "lifecycle/sidecar/store.go",
-		"len(text) != 40 ||", "len(text) == 41 &&",
+		"len(oid) != 40 ||", "len(oid) == 41 &&",
 		"./lifecycle/sidecar", "TestFaultsOfTheSidecar",
 	},
 	{
@@ -43,9 +43,59 @@ var ofSidecar = []mutant{
 		"./lifecycle/sidecar", "TestGitIsKilled",
 	},
 	{
-		"side-car: what another git writes is left alone", "lifecycle/sidecar/write.go",
+		"side-car: the lock of another git is left alone", "lifecycle/sidecar/store.go",
 		"time.Since(info.ModTime()) > abandoned", "info != nil",
+		"./lifecycle/sidecar", "TestAnOldLock",
+	},
+	{
+		"side-car: what a process that was killed wrote goes", "lifecycle/sidecar/git.go",
+		"err := s.repo.RemoveAll(incoming)", "err := error(nil)",
 		"./lifecycle/sidecar", "TestGitIsKilled",
+	},
+	{
+		"side-car: what a git that was killed wrote goes", "lifecycle/sidecar/git.go",
+		"_ = s.repo.RemoveAll(incoming)", "",
+		"./lifecycle/sidecar", "TestGitIsKilled",
+	},
+	{
+		"side-car: the index of a pack comes last", "lifecycle/sidecar/git.go",
+		"cmp.Compare(b.Name(), a.Name())", "cmp.Compare(a.Name(), b.Name())",
+		"./lifecycle/sidecar", "TestOrderOfWrites",
+	},
+	{
+		"side-car: packs are for this user", "lifecycle/sidecar/git.go",
+		"sharedRepository = 0600", "sharedRepository = 0644",
+		"./lifecycle/sidecar", "TestOddTrees",
+	},
+	{
+		"side-car: what git does not check out is not in it", "lifecycle/sidecar/write.go",
+		"checkpoint.Reserved(name) || ", "checkpoint.Reserved(name) && ",
+		"./lifecycle/sidecar", "TestOddTrees",
+	},
+	{
+		"side-car: what macOS does not see in a name", "lifecycle/sidecar/write.go",
+		"ignorable.ReplaceAllString(name, \"\")", "name",
+		"./lifecycle/sidecar", "TestOddTrees",
+	},
+	{
+		"side-car: what it lacks is said", "cmd/lopen/run_transaction.go",
+		"\tt.warnLeft(t.stderr)\n", "",
+		"./cmd/lopen", "TestScripts/transaction",
+	},
+	{
+		"side-car: a git that prints nothing is not believed", "lifecycle/sidecar/log.go",
+		"if len(all) == 0 {", "if false {",
+		"./cmd/lopen", "TestScripts/transaction-broken",
+	},
+	{
+		"side-car: a git that tells no version is none", "lifecycle/sidecar/git.go",
+		"if err == nil && !bytes.HasPrefix(", "if err == nil && false && !bytes.HasPrefix(",
+		"./cmd/lopen", "TestScripts/transaction-broken",
+	},
+	{
+		"side-car: Ctrl-C ends a listing", "cmd/lopen/transaction_status.go",
+		"v.all.Status(ctx, t, v.chain)", "v.all.Status(context.Background(), t, v.chain)",
+		"./cmd/lopen", "TestScripts/transaction-broken",
 	},
 	{
 		"side-car: a damaged content is no commit", "lifecycle/sidecar/git.go",
@@ -54,17 +104,17 @@ var ofSidecar = []mutant{
 	},
 	{
 		"side-car: what was deleted is gone", "lifecycle/sidecar/write.go",
-		"if c.Kind == files.Deleted && ", "if false && ",
+		"\t\t\tst.remove(c.Path)", "",
 		"./lifecycle/sidecar", "TestTransaction",
 	},
 	{
 		"side-car: what was moved away is gone", "lifecycle/sidecar/write.go",
-		"} else if c.Kind == files.Moved && ", "} else if false && ",
+		"\t\t\tst.remove(c.From)", "",
 		"./lifecycle/sidecar", "TestOddTrees",
 	},
 	{
 		"side-car: a git that hangs is killed", "lifecycle/sidecar/git.go",
-		"s.patience+time", "time.Hour+time",
+		"s.opts.Patience+time", "time.Hour+time",
 		"./lifecycle/sidecar", "TestGitHangs",
 	},
 	{
@@ -73,9 +123,9 @@ var ofSidecar = []mutant{
 		"./lifecycle/sidecar", "TestOneWriter",
 	},
 	{
-		"side-car: a git that hung is not asked again", "cmd/lopen/internal/loop/transaction.go",
-		"\t\tr.cfg.Transaction = nil\n", "",
-		"./cmd/lopen/internal/loop", "TestTransactionThatFails",
+		"side-car: a git that hung is not asked again", "lifecycle/sidecar/git.go",
+		"\t\ts.hung = err\n", "",
+		"./lifecycle/sidecar", "TestGitHangs",
 	},
 	{
 		"transaction: nothing that is missing goes to main", "lifecycle/sidecar/commit.go",
@@ -84,7 +134,7 @@ var ofSidecar = []mutant{
 	},
 	{
 		"transaction: a merge begins where the branch does", "lifecycle/sidecar/commit.go",
-		"\"commit-tree\", main.tree, \"-p\", base.ID)", "\"commit-tree\", main.tree, \"-p\", main.ID)",
+		"draft{parent: base, tree: main.tree", "draft{parent: main, tree: main.tree",
 		"./lifecycle/sidecar", "TestMainMovesOn",
 	},
 	{
@@ -94,7 +144,7 @@ var ofSidecar = []mutant{
 	},
 	{
 		"transaction: a contradiction changes nothing", "lifecycle/sidecar/commit.go",
-		"errors.As(err, &g) && g.exit() == 1:", "errors.As(err, &g) && g.exit() == 7:\n\t\terr = nil",
+		"\treturn \"\", conflict(", "\terr = nil\n\t\t_ = conflict(",
 		"./lifecycle/sidecar", "TestConflict",
 	},
 	{
@@ -114,8 +164,13 @@ var ofSidecar = []mutant{
 	},
 	{
 		"transaction: another session's rewind is no undo", "lifecycle/sidecar/manifest.go",
-		" && e.Session == t.Session", "",
+		"return e.Session == t.Session && ", "return ",
 		"./lifecycle/sidecar", "TestRolledBackAndUndone",
+	},
+	{
+		"transaction: where nothing was rolled back nothing is undone", "cmd/lopen/run_transaction.go",
+		"if t.Before > 0 {", "if true {",
+		"./cmd/lopen", "TestScripts/transaction-broken",
 	},
 	{
 		"transaction: a rolled back session is not resumed", "cmd/lopen/run_transaction.go",
@@ -129,12 +184,12 @@ var ofSidecar = []mutant{
 	},
 	{
 		"transaction: undo of an earlier rewind to the begin counts", "cmd/lopen/transaction_rollback.go",
-		"before := t.Undone(all.chain())", "before := t.Undone(nil)",
+		"before := t.Rewound(all.chain())", "before := t.Rewound(nil)",
 		"./cmd/lopen", "TestScripts/transaction-import",
 	},
 	{
 		"side-car: a full disk is no damage, as git says it", "lifecycle/sidecar/git.go",
-		" || strings.Contains(g.text, \"Out of diskspace\")", "",
+		", \"Out of diskspace\"", "",
 		"./lifecycle/sidecar", "TestAFullDiskIsNoDamage",
 	},
 	{

@@ -58,7 +58,7 @@ func (r *runCall) config(ctx context.Context, project string, docs prompt.Docume
 		return loop.Config{}, usagef("--transaction needs checkpoints, and the setting checkpoint is false")
 	}
 	if r.transaction {
-		if err := sidecar.HasGit(); err != nil {
+		if err := sidecar.HasGit(ctx); err != nil {
 			return loop.Config{}, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/sidecar"
@@ -29,7 +30,7 @@ func (r *runCall) transactional(ctx context.Context, store *lifecycle.Store, ses
 	if id == "" && !r.transaction {
 		return func() {}, nil
 	}
-	all, err := r.transactions(store)
+	all, err := r.transactions(store, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (r *runCall) continueTransaction(ctx context.Context, t *runTransaction) er
 	}
 	at, err := t.ofSession(t.origin, t.sess.ID().String())
 	if errors.Is(err, lifecycle.ErrNotFound) {
-		fmt.Fprintf(r.stderr, "warning: transaction %s of this session is not known here: the run is in none, unless --transaction begins one\n", t.origin)
+		fmt.Fprintf(r.stderr, "warning: transaction %s of this session is not known here, as after an import: its side-car stays where it was begun, and the run is in none; --transaction begins one\n", plain.Line(t.origin))
 		t.origin = ""
 		return nil
 	}
@@ -74,8 +75,11 @@ func (r *runCall) continueTransaction(ctx context.Context, t *runTransaction) er
 // rolledBack is why a session is not resumed, and what to do instead.
 func rolledBack(t *sidecar.Transaction) error {
 	module := moduleOf(t.Session)
-	return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("transaction %s of session %s was rolled back\n  take that back and go on: lopen undo --session %s\n  or start a new session:   lopen run %s --no-resume --transaction -- CMD",
-		t.ID, t.Session, t.Session, module)}
+	why := fmt.Sprintf("transaction %s of session %s was rolled back\n", t.ID, t.Session)
+	if t.Before > 0 {
+		why += fmt.Sprintf("  take that back and go on: lopen undo --session %s\n", t.Session)
+	}
+	return &loop.Exit{Code: loop.ExitUser, Reason: why + "  start a new session:      lopen run " + module + " --no-resume --transaction -- CMD"}
 }
 
 // firstOf is the first few paths, and how many more there are.
@@ -94,11 +98,18 @@ func firstOf(paths []string) string {
 	return text
 }
 
+// warnLeft names what git refused.
+func (t *transactions) warnLeft(w io.Writer) {
+	if left := t.Left(); len(left) > 0 {
+		fmt.Fprintf(w, "warning: the side-car does not hold what git takes for .git, the checkpoints do: %s\n", firstOf(left))
+	}
+}
+
 func (t *runTransaction) InProgress() bool { return t.at != nil }
 
 // Begin pins the checkpoint first: the transaction cannot be rolled back without it.
 func (t *runTransaction) Begin(ctx context.Context, at *checkpoint.Entry) (string, error) {
-	if err := sidecar.HasGit(); err != nil {
+	if err := sidecar.HasGit(ctx); err != nil {
 		return "", err
 	}
 	if err := t.sess.PinCheckpoint(ctx, at.ID, true); err != nil {
@@ -114,6 +125,7 @@ func (t *runTransaction) Begin(ctx context.Context, at *checkpoint.Entry) (strin
 		return "", errors.Join(fmt.Errorf("begin a transaction: %w", err), t.sess.PinCheckpoint(ctx, at.ID, false))
 	}
 	t.at = begun
+	t.Left() // is among the following
 	if left, err := sidecar.LeftOut(src.Chain.Tree(at.Root)); err == nil && len(left) > 0 {
 		fmt.Fprintf(t.stderr, "the side-car does not hold empty folders, names like .git and what a checkpoint cannot record: %s\n", firstOf(left))
 	}
@@ -129,6 +141,7 @@ func (t *runTransaction) Record(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	_, err = t.Store.Record(ctx, t.at, src)
+	err = t.Store.Record(ctx, t.at, src)
+	t.warnLeft(t.stderr)
 	return err
 }

@@ -71,7 +71,7 @@ func newSessionList(a *app) *cobra.Command {
 		Use:   "list",
 		Short: "List the sessions, the last active one first",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.readStore(func(store *lifecycle.Store) error {
 				infos, err := everySession(store)
 				if err != nil {
@@ -85,7 +85,7 @@ func newSessionList(a *app) *cobra.Command {
 				defer view.close()
 				for i, info := range infos {
 					rows[i] = row(store, info, lf.long)
-					rows[i].Transaction = view.of(info.ID.String(), info.TransactionID)
+					rows[i].Transaction = view.of(cmd.Context(), info.ID.String(), info.TransactionID)
 				}
 				if a.out.machine() {
 					return a.printJSON(rows)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -38,13 +39,13 @@ func newSessionShow(a *app) *cobra.Command {
 				}
 				status := st.Status().Seen(owner != nil || holderErr != nil || past)
 				if a.out.machine() {
-					return a.printJSON(a.stateJSON(store, st, status, seq))
+					return a.printJSON(a.stateJSON(cmd.Context(), store, st, status, seq))
 				}
 				switch format {
 				case "":
-					return a.showSession(store, st, status, seq)
+					return a.showSession(cmd.Context(), store, st, status, seq)
 				case "json", "yaml":
-					return a.printFormat(a.stateJSON(store, st, status, seq), format)
+					return a.printFormat(a.stateJSON(cmd.Context(), store, st, status, seq), format)
 				case "md":
 					return showMarkdown(a.stdout, st, status, seq)
 				}
@@ -59,7 +60,7 @@ func newSessionShow(a *app) *cobra.Command {
 
 // stateJSON is state.json with the session's name, its agents' sessions, the status as
 // people are shown it, and without the checksum, which is of the file's bytes.
-func (a *app) stateJSON(store *lifecycle.Store, st *session.State, status session.Status, seq uint64) strictjson.Value {
+func (a *app) stateJSON(ctx context.Context, store *lifecycle.Store, st *session.State, status session.Status, seq uint64) strictjson.Value {
 	data := wire.EncodeState(st, session.Mark{Seq: seq, Incarnation: store.Incarnation(st.ID())})
 	if status != st.Status() { // before it there are numbers and the ID only
 		data = bytes.Replace(data, fmt.Appendf(nil, `"status":"%s"`, st.Status()), fmt.Appendf(nil, `"status":"%s"`, status), 1)
@@ -75,13 +76,13 @@ func (a *app) stateJSON(store *lifecycle.Store, st *session.State, status sessio
 	}
 	view := transactionView{app: a, store: store}
 	defer view.close()
-	if t := view.of(st.ID().String(), st.Header().TransactionID); t != nil {
+	if t := view.of(ctx, st.ID().String(), st.Header().TransactionID); t != nil {
 		data = withMember(data, "transaction", t)
 	}
 	return data
 }
 
-func (a *app) showSession(store *lifecycle.Store, st *session.State, status session.Status, seq uint64) error {
+func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *session.State, status session.Status, seq uint64) error {
 	h, p, m := st.Header(), st.Progress(), st.Totals()
 	w := a.stdout
 	fmt.Fprintf(w, "session   %s%s\n", st.ID(), parenthesis(store.Incarnation(st.ID())))
@@ -94,7 +95,7 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 		fmt.Fprintf(w, "from      %s, %s at record %d\n", h.Lineage.From, h.Lineage.Kind, h.Lineage.Seq)
 	}
 	if h.TransactionID != "" {
-		a.showTransactionOf(store, st.ID().String(), h.TransactionID)
+		a.showTransactionOf(ctx, store, st.ID().String(), h.TransactionID)
 	}
 	if h.RequiresValidation {
 		fmt.Fprintf(w, "accepted  not yet: lopen session verify %s --accept\n", st.ID())
@@ -133,11 +134,11 @@ func (a *app) showSession(store *lifecycle.Store, st *session.State, status sess
 }
 
 // showTransactionOf prints the transaction of a session.
-func (a *app) showTransactionOf(store *lifecycle.Store, session, id string) {
+func (a *app) showTransactionOf(ctx context.Context, store *lifecycle.Store, session, id string) {
 	view := transactionView{app: a, store: store}
 	defer view.close()
 	state, problem := "not known here", ""
-	if t := view.of(session, id); t != nil {
+	if t := view.of(ctx, session, id); t != nil {
 		state, problem = string(t.State), t.Problem
 	}
 	fmt.Fprintf(a.stdout, "in        %s%s\n", plain.Line(id), parenthesis(plain.Line(state)))

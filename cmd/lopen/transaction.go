@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -27,13 +28,10 @@ type transactions struct {
 	store *lifecycle.Store
 }
 
-// transactions opens the project's transactions. Git gets a folder among the user's own state.
-func (a *app) transactions(store *lifecycle.Store) (*transactions, error) {
-	state, err := trust.DefaultDir(a.getenv)
-	if err != nil {
-		return nil, err
-	}
-	s, err := sidecar.Open(store.Path(), sidecar.Options{Scratch: state, Alive: func(name string) bool {
+// transactions opens the project's transactions. A start of git may take patience; 0 means long.
+func (a *app) transactions(store *lifecycle.Store, patience time.Duration) (*transactions, error) {
+	scratch := func() (string, error) { return git.Scratch(a.getenv) }
+	s, err := sidecar.Open(store.Path(), sidecar.Options{Scratch: scratch, Patience: patience, Alive: func(name string) bool {
 		id, err := store.Resolve(name)
 		return err == nil && id.String() == name
 	}})
@@ -102,7 +100,7 @@ func (t *transactions) ofSession(name, id string) (*sidecar.Transaction, error) 
 // readTransaction finds a transaction for a command that only reads.
 func (a *app) readTransaction(args []string, fn func(*transactions, *sidecar.Transaction) error) error {
 	return a.readStore(func(store *lifecycle.Store) error {
-		all, err := a.transactions(store)
+		all, err := a.transactions(store, 0)
 		if err != nil {
 			return err
 		}
@@ -119,7 +117,7 @@ func (a *app) readTransaction(args []string, fn func(*transactions, *sidecar.Tra
 // be in that transaction.
 func (a *app) editTransaction(ctx context.Context, t *sidecar.Transaction, force bool, fn func(*transactions, *sidecar.Transaction, *lifecycle.Session) error) error {
 	return a.editSession(ctx, t.Session, force, func(store *lifecycle.Store, sess *lifecycle.Session) error {
-		all, err := a.transactions(store)
+		all, err := a.transactions(store, 0)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 func newTransactionCommit(a *app) *cobra.Command {
-	var remake bool
+	var remake, force bool
 	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "commit [ID]",
 		Short: "End a transaction: its changes become one commit on main of the side-car",
@@ -27,7 +27,7 @@ func newTransactionCommit(a *app) *cobra.Command {
 			return a.editTransaction(cmd.Context(), t, false, func(all *transactions, t *sidecar.Transaction, sess *lifecycle.Session) error {
 				st := all.Status(cmd.Context(), t, all.chain())
 				if st.State == sidecar.RolledBack {
-					return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("transaction %s was rolled back: lopen undo --session %s takes that back", t.ID, t.Session)}
+					return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("transaction %s was rolled back%s", t.ID, undoOf(t))}
 				}
 				src, done, err := all.source(sess)
 				if err != nil {
@@ -40,7 +40,8 @@ func newTransactionCommit(a *app) *cobra.Command {
 					}
 				}
 				p := sess.State().Progress()
-				id, err := all.Commit(cmd.Context(), t, src, fmt.Sprintf("%s, %d/%d tasks", sess.ID(), p.Done, p.Total))
+				id, err := all.Commit(cmd.Context(), t, src, fmt.Sprintf("%s, %d/%d tasks", sess.ID(), p.Done, p.Total), force)
+				all.warnLeft(a.stderr)
 				if err != nil {
 					return err
 				}
@@ -56,6 +57,7 @@ func newTransactionCommit(a *app) *cobra.Command {
 			})
 		},
 	})
+	cmd.Flags().BoolVar(&force, "force", false, "where main has other changes of the same lines, give it all files as the transaction has them")
 	cmd.Flags().BoolVar(&remake, "remake", false, "first make again from the checkpoints what is missing of the side-car")
 	return cmd
 }

@@ -47,14 +47,18 @@ func (a *app) rollback(ctx context.Context, rf rewindFlags, args []string) error
 		if err != nil {
 			return err
 		}
-		before := t.Undone(all.chain()) // if nothing changes, an earlier rewind did it
+		before := t.Rewound(all.chain()) // if nothing changes, an earlier rewind did it
 		if done.Before != nil {
-			before = done.Before.ID
+			before = done.Before.Number
 		}
 		if err := all.RolledBack(ctx, t, before); err != nil {
 			return fmt.Errorf("the files are rolled back, and the transaction does not say so: give the command again: %w", err)
 		}
-		fmt.Fprintf(a.stderr, "transaction %s is rolled back\n", t.ID)
+		what := "is rolled back"
+		if before == 0 {
+			what = "had nothing to roll back: nothing was changed, and it has ended"
+		}
+		fmt.Fprintf(a.stderr, "transaction %s %s\n", t.ID, what)
 		return nil
 	})
 }
@@ -65,9 +69,17 @@ func inProgress(ctx context.Context, all *transactions, t *sidecar.Transaction) 
 	if st.State == sidecar.InProgress {
 		return nil
 	}
-	what := ": lopen undo takes that back"
+	what := undoOf(t)
 	if st.State == sidecar.Committed {
 		what = " and stays on main of the side-car; to bring the files back: lopen checkpoint rewind " + t.Begin.Short()
 	}
 	return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("transaction %s is %s%s", t.ID, st.State, what)}
+}
+
+// undoOf is how a rollback is taken back; "" where it changed nothing.
+func undoOf(t *sidecar.Transaction) string {
+	if t.Before == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": lopen undo --session %s takes that back", t.Session)
 }

@@ -60,7 +60,8 @@ func (a *app) showTransaction(all *transactions, st sidecar.Status) {
 	}
 }
 
-// A transactionView shows the transactions of sessions. Git and the checkpoints are read once.
+// A transactionView shows the transactions of sessions. Git and the checkpoints are read once, and
+// a git that hangs is waited for once, shortly: then the manifests tell.
 type transactionView struct {
 	*app
 	store *lifecycle.Store
@@ -69,12 +70,12 @@ type transactionView struct {
 }
 
 // of is what has become of a session's transaction; nil where id is "" or it is not known here.
-func (v *transactionView) of(session, id string) *sidecar.Status {
+func (v *transactionView) of(ctx context.Context, session, id string) *sidecar.Status {
 	if id == "" {
 		return nil
 	}
 	if v.all == nil {
-		all, err := v.transactions(v.store)
+		all, err := v.transactions(v.store, 5*time.Second)
 		if err != nil {
 			return nil
 		}
@@ -84,7 +85,7 @@ func (v *transactionView) of(session, id string) *sidecar.Status {
 	if err != nil {
 		return nil
 	}
-	st := v.all.Status(context.Background(), t, v.chain)
+	st := v.all.Status(ctx, t, v.chain)
 	return &st
 }
 

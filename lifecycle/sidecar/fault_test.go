@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,7 +128,7 @@ func TestKilledAtAnyCall(t *testing.T) {
 			s = w.store()
 			dies(s, n)
 			found := *tx
-			_, err := s.Commit(t.Context(), &found, a.source(), "")
+			_, err := s.Commit(t.Context(), &found, a.source(), "", false)
 			if err == nil {
 				require.Greater(t, n, 10)
 				break
@@ -156,70 +157,89 @@ func TestOrderOfWrites(t *testing.T) {
 	a.commit(s, tx)
 	var order []string
 	for _, call := range l.calls {
+		if strings.HasPrefix(call, "rename sidecar.git/objects/pack/pack-") {
+			order = append(order, filepath.Ext(call))
+		}
 		for _, what := range []string{"sync sidecar.git/objects/pack", "rename sidecar.git/refs/heads/lopen/session-" + tx.ID, "rename sidecar.git/refs/heads/main", "rename transactions/" + tx.ID + ".json"} {
 			if call == what {
 				order = append(order, strings.TrimSuffix(filepath.Base(what), tx.ID))
 			}
 		}
 	}
-	require.Equal(t, []string{"pack", "session-", "pack", "main", tx.ID + ".json"}, order)
+	require.Equal(t, []string{".pack", ".idx", "pack", "session-", ".pack", ".idx", "pack", "main", tx.ID + ".json"}, slices.DeleteFunc(order, func(s string) bool { return s == ".rev" }))
 }
 
-// A git that is killed in the middle changes nothing, and what it leaves is removed later.
+// A git that is killed in the middle changes nothing and leaves nothing. What a process that was
+// killed left goes with the next commit.
 func TestGitIsKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a, s := w.session("auth"), w.store()
 	tx := a.begin(s)
-	was := w.git("for-each-ref")
+	everything := func() string { return sh(t, "find '"+w.lopen+"/"+repoDir+"' '"+w.scratch+"'") }
+	was, refs := everything(), w.git("for-each-ref")
 	ctx, kill := context.WithCancel(t.Context())
-	_, err := s.git(ctx, 0, func(to io.Writer) error {
+	_, err := s.add(ctx, 0, func(to io.Writer) error {
 		fmt.Fprintf(to, "commit refs/heads/import\ncommitter a <a> 0 +0000\ndata 0\nM 100644 inline a\ndata %d\n", 1<<40)
 		for n := 0; ; n++ {
 			if n == 10<<4 {
+				left, err := filepath.Glob(filepath.Join(w.lopen, repoDir, incoming, "pack/tmp_*"))
+				require.NoError(t, err)
+				require.NotEmpty(t, left)
 				kill()
 			}
 			if _, err := to.Write(make([]byte, 64<<10)); err != nil { // it is dead
 				return err
 			}
 		}
-	}, "fast-import", "--quiet", "--done")
+	}, importCommand...)
 	require.ErrorIs(t, err, context.Canceled)
-	left, err := filepath.Glob(filepath.Join(w.lopen, repoDir, "objects/pack/tmp_*"))
-	require.NoError(t, err)
-	require.NotEmpty(t, left)
-	require.Equal(t, was, w.git("for-each-ref"))
-	scratch, err := os.ReadDir(w.scratch)
-	require.NoError(t, err)
-	require.Empty(t, scratch)
+	require.Equal(t, was, everything())
+	require.Equal(t, refs, w.git("for-each-ref"))
 
+	left := filepath.Join(w.lopen, repoDir, incoming, "pack/tmp_pack_x")
+	require.NoError(t, os.MkdirAll(filepath.Dir(left), 0o700))
+	require.NoError(t, os.WriteFile(left, []byte("PACK"), 0o400))
 	a.task("one", "a", "1")
 	require.Equal(t, 1, a.recorded(s, tx))
-	require.FileExists(t, left[0], "another git may be at work")
-	old := time.Now().Add(-2 * abandoned)
-	require.NoError(t, os.Chtimes(left[0], old, old))
-	a.task("two", "a", "2")
-	require.Equal(t, 1, a.recorded(s, tx))
-	require.NoFileExists(t, left[0])
+	require.NotContains(t, everything(), "tmp_pack_x")
 
 	// A part of a stream is not taken for the whole, even if nobody kills git.
-	_, err = s.git(t.Context(), 0, func(to io.Writer) error {
+	_, err = s.add(t.Context(), 0, func(to io.Writer) error {
 		_, err := to.Write([]byte("commit refs/heads/import\nmark :1\ncommitter a <a> 0 +0000\ndata 0\nget-mark :1\n"))
 		return err
 	}, importCommand...)
 	require.Error(t, err)
 }
 
-// A git that hangs is killed, and the error says so.
+// A lock file that a git which was killed has left stops nothing for ever.
+func TestAnOldLock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, s := w.session("auth"), w.store()
+	tx := a.begin(s)
+	a.task("one", "a", "1")
+	lock := filepath.Join(w.lopen, repoDir, "packed-refs.lock")
+	require.NoError(t, os.WriteFile(lock, nil, 0o600))
+	err := s.Record(t.Context(), tx, a.source())
+	require.ErrorIs(t, err, writer.ErrBusy)
+	require.FileExists(t, lock)
+	old := time.Now().Add(-2 * abandoned)
+	require.NoError(t, os.Chtimes(lock, old, old))
+	require.Equal(t, 1, a.recorded(s, tx))
+	require.NoFileExists(t, lock)
+}
+
+// A git that hangs is killed, the error says so, and no other one is waited for.
 func TestGitHangs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.store()
 	require.NoError(t, s.make())
-	s.patience = 100 * time.Millisecond
+	s.opts.Patience = 100 * time.Millisecond
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	_, err := s.git(ctx, 0, func(to io.Writer) error {
+	_, err := s.add(ctx, 0, func(to io.Writer) error {
 		for {
 			if _, err := to.Write([]byte("# a comment\n")); err != nil {
 				return err
@@ -227,7 +247,9 @@ func TestGitHangs(t *testing.T) {
 		}
 	}, importCommand...)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, s.failed(err), "did not end in time and was killed")
+	require.ErrorContains(t, err, "did not end in time and was killed")
+	_, again := s.git(t.Context(), "version")
+	require.Equal(t, err, again)
 }
 
 // Whoever writes excludes other writers, so no commit of main is lost.
@@ -245,12 +267,12 @@ func TestOneWriter(t *testing.T) {
 	cancel()
 	_, err = s.Begin(ended, a.source(), at, "")
 	require.ErrorIs(t, err, writer.ErrBusy)
-	_, err = s.Commit(ended, tx, a.source(), "")
+	_, err = s.Commit(ended, tx, a.source(), "", false)
 	require.ErrorIs(t, err, writer.ErrBusy)
-	_, err = s.Record(ended, tx, a.source())
+	err = s.Record(ended, tx, a.source())
 	require.ErrorIs(t, err, writer.ErrBusy)
 	require.ErrorIs(t, s.Remake(ended, tx, a.source()), writer.ErrBusy)
-	require.ErrorIs(t, s.RolledBack(ended, tx, at.ID), writer.ErrBusy)
+	require.ErrorIs(t, s.RolledBack(ended, tx, at.Number), writer.ErrBusy)
 	require.Equal(t, was, w.git("for-each-ref"))
 	unlock()
 	a.commit(s, tx)
@@ -277,7 +299,7 @@ func TestDamagedContent(t *testing.T) {
 	bad := []byte(strings.Replace(string(data), "large", "LARGE", 1))
 	require.NoError(t, os.WriteFile(blob, bad, 0o600))
 	was := w.git("for-each-ref")
-	_, err = s.Record(t.Context(), tx, a.source())
+	err = s.Record(t.Context(), tx, a.source())
 	require.ErrorIs(t, err, envelope.ErrCorrupt)
 	require.Equal(t, was, w.git("for-each-ref"))
 	require.NoError(t, os.WriteFile(blob, data, 0o600))
@@ -303,7 +325,7 @@ func TestFaultsOfTheSidecar(t *testing.T) {
 		"no side-car": {func(w *world) error { return away(w, "") }, folder.ErrNotFound, "lopen transaction commit --remake makes it again", nil},
 		"no branch":   {func(w *world) error { return away(w, branch) }, folder.ErrNotFound, "lopen transaction commit auth-20260101-1-t1 --remake", nil},
 		"no main":     {func(w *world) error { return away(w, mainRef) }, envelope.ErrCorrupt, "lopen transaction commit auth-20260101-1-t1 --remake", nil},
-		"a branch that is none": {func(w *world) error { return put(w, branch, "ref: refs/heads/main\n") }, envelope.ErrCorrupt, "names no commit",
+		"a branch that is none": {func(w *world) error { return put(w, branch, "ref: refs/heads/main\n") }, envelope.ErrCorrupt, "names no object",
 			func(w *world) error { return away(w, branch) }},
 		"a branch of nothing": {func(w *world) error { return put(w, branch, strings.Repeat("1", 40)+"\n") }, envelope.ErrCorrupt, wayOut,
 			func(w *world) error { return away(w, branch) }},
@@ -336,7 +358,7 @@ func TestFaultsOfTheSidecar(t *testing.T) {
 			a.task("one", "a", "1")
 			a.task("two", "b", "2")
 			require.NoError(t, c.spoil(w))
-			_, err := w.store().Commit(t.Context(), tx, a.source(), "")
+			_, err := w.store().Commit(t.Context(), tx, a.source(), "", false)
 			require.ErrorIs(t, err, c.is)
 			require.ErrorContains(t, err, c.says)
 			again, err := w.store().Find(tx.ID)
@@ -368,7 +390,7 @@ func TestNothingMissingIsCommitted(t *testing.T) {
 	out := sh(t, cmd+"update-index --add --cacheinfo 100644,"+lacking+",x && "+cmd+"write-tree --missing-ok")
 	w.git("update-ref", "refs/heads/"+branchOf(tx.ID), w.git("commit-tree", strings.TrimSpace(out), "-p", branchOf(tx.ID), "-m", "x"))
 	was := w.git("rev-parse", "main")
-	_, err := s.Commit(t.Context(), tx, a.source(), "")
+	_, err := s.Commit(t.Context(), tx, a.source(), "", false)
 	require.ErrorIs(t, err, envelope.ErrCorrupt)
 	require.ErrorContains(t, err, lacking)
 	require.Equal(t, was, w.git("rev-parse", "main"))
@@ -398,7 +420,7 @@ func TestNothingOfTheSidecarRuns(t *testing.T) {
 	b.commit(s, tb)
 	a.commit(s, ta)
 	require.NoFileExists(t, ran)
-	_, err := s.git(t.Context(), 0, nil, "cat-file", "-p", strings.Repeat("3", 40)) // it would be fetched
+	_, err := s.git(t.Context(), "cat-file", "-p", strings.Repeat("3", 40)) // it would be fetched
 	require.Error(t, err)
 	require.NoFileExists(t, ran)
 }
@@ -410,7 +432,7 @@ func TestAFullDiskIsNoDamage(t *testing.T) {
 	a, s := w.session("auth"), w.store()
 	a.begin(s)
 	for _, text := range []string{"write error: No space left on device", "tmp_pack_x' write error. Out of diskspace; (disk corruption?)"} {
-		err := s.failed(&gitError{"fast-import", text, errors.New("exit status 128")})
+		err := s.failed("fast-import", text, errors.New("exit status 128"))
 		require.Equal(t, writer.ClassNoSpace, writer.ClassOf(err))
 		require.NotContains(t, err.Error(), wayOut)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,28 +29,50 @@ type Commit struct {
 	root blob.Hash // of the checkpoint whose tree it has; zero if it has none's
 }
 
+// The trailers of a message.
+const (
+	ofSession     = "Lopen-Session"
+	ofTransaction = "Lopen-Transaction"
+	ofCheckpoint  = "Lopen-Checkpoint"
+	ofRecord      = "Lopen-Record"
+	ofTree        = "Lopen-Tree" // the checkpoint's tree that the commit has
+)
+
 // maxCommits bounds the commits of a branch, and of main.
 const maxCommits = 20000
 
-// commits returns the commits of a branch, the newest first, without those of not.
+// commits returns the commits of a branch, the newest first, without those of not. A trailer that
+// is none of ours, or of another form, is left out: anybody can commit to the side-car.
 func (s *Store) commits(ctx context.Context, tip, not string) (all []Commit, err error) {
-	args := []string{"rev-list", "--first-parent", "--max-count=" + strconv.Itoa(maxCommits), "--format=%T%n%ct%n%B%x00", tip}
+	if tip == not {
+		return nil, nil
+	}
+	format := []string{"%H", "%T", "%ct", "%s"}
+	for _, key := range []string{ofSession, ofTransaction, ofCheckpoint, ofRecord, ofTree} {
+		format = append(format, "%(trailers:key="+key+",valueonly,unfold,separator=%x20)")
+	}
+	args := []string{"rev-list", "--first-parent", "--max-count=" + strconv.Itoa(maxCommits), "--no-commit-header", "--format=" + strings.Join(format, "%x00") + "%x00", tip}
 	if not != "" {
 		args = append(args, "^"+not)
 	}
-	out, err := s.git(ctx, 0, nil, args...)
+	out, err := s.git(ctx, args...)
 	if err != nil {
-		return nil, s.failed(err)
+		return nil, err
 	}
-	for text := range strings.SplitSeq(string(out), "\x00") {
-		if text = strings.TrimPrefix(text, "\n"); text == "" {
-			continue
+	fields := strings.Split(string(out), "\x00")
+	for f := range slices.Chunk(fields[:len(fields)-1], len(format)) {
+		if len(f) < len(format) {
+			break
 		}
-		c, err := parseCommit(text)
-		if err != nil {
-			return nil, s.failed(&gitError{"rev-list", text[:min(len(text), 100)], err})
-		}
+		seconds, _ := strconv.ParseInt(f[2], 10, 64)
+		c := Commit{ID: strings.TrimPrefix(f[0], "\n"), tree: f[1], At: time.Unix(seconds, 0).UTC(), Subject: f[3], Session: f[4], Transaction: f[5]}
+		_ = c.Checkpoint.UnmarshalText([]byte(f[6]))
+		c.Record, _ = strconv.ParseUint(f[7], 10, 64)
+		_ = c.root.UnmarshalText([]byte(f[8]))
 		all = append(all, c)
+	}
+	if len(all) == 0 {
+		return nil, damaged(s.repo, "", "git rev-list printed no commit of "+tip+", as if the git on the PATH did not work")
 	}
 	return all, nil
 }
@@ -60,39 +83,7 @@ func (s *Store) commit(ctx context.Context, id string) (*Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(all) != 1 {
-		return nil, fmt.Errorf("commit %s of the side-car: %w", id, folder.ErrNotFound)
-	}
 	return &all[0], nil
-}
-
-// parseCommit parses what rev-list prints of a commit. A trailer that is none of ours, or of
-// another form, is left out: anybody can commit to the side-car.
-func parseCommit(text string) (c Commit, err error) {
-	lines := strings.Split(text, "\n")
-	id, ok := strings.CutPrefix(lines[0], "commit ")
-	if !ok || len(lines) < 4 {
-		return c, errors.New("it is no commit")
-	}
-	seconds, err := strconv.ParseInt(lines[2], 10, 64)
-	if err != nil {
-		return c, err
-	}
-	c = Commit{ID: id, tree: lines[1], At: time.Unix(seconds, 0).UTC(), Subject: lines[3]}
-	for _, line := range lines[4:] {
-		if v, ok := strings.CutPrefix(line, ofSession); ok {
-			c.Session = v
-		} else if v, ok := strings.CutPrefix(line, ofTransaction); ok {
-			c.Transaction = v
-		} else if v, ok := strings.CutPrefix(line, ofCheckpoint); ok {
-			_ = c.Checkpoint.UnmarshalText([]byte(v))
-		} else if v, ok := strings.CutPrefix(line, ofRecord); ok {
-			c.Record, _ = strconv.ParseUint(v, 10, 64)
-		} else if v, ok := strings.CutPrefix(line, ofTree); ok {
-			_ = c.root.UnmarshalText([]byte(v))
-		}
-	}
-	return c, nil
 }
 
 // Log returns the commits of a transaction's branch, the newest first.
@@ -109,7 +100,7 @@ func (s *Store) tip(t *Transaction) (string, error) {
 	if err := s.open(); err != nil {
 		return "", err
 	}
-	tip, err := s.ref("refs/heads/" + branchOf(t.ID))
+	tip, err := s.ref(refOf(t.ID))
 	if err == nil && tip == "" {
 		err = fmt.Errorf("transaction %s: the branch %s is not in the side-car %s: %w; make it again from the checkpoints: lopen transaction commit %s --remake",
 			t.ID, branchOf(t.ID), s.repo.Name(), folder.ErrNotFound, t.ID)
@@ -164,14 +155,13 @@ func (s *Store) Status(ctx context.Context, t *Transaction, chain []*checkpoint.
 	case t.State == Committed:
 		st.State = Committed
 		if err == nil {
-			err = fmt.Errorf("its commit %s is not on %s of the side-car any more", oneLine(t.Commit), "main")
+			err = fmt.Errorf("its commit %s is not on main of the side-car any more", oneLine(t.Commit))
 		}
 	case t.rolledBack(chain):
 		st.State = RolledBack
 	}
-	if err == nil || errors.Is(err, ErrNoGit) {
-		tip, terr := s.tip(t)
-		st.Tip = tip
+	tip, terr := s.tip(t)
+	if st.Tip = tip; err == nil || errors.Is(err, ErrNoGit) {
 		err = errors.Join(err, terr)
 	}
 	if st.State == InProgress && !s.alive(t) {

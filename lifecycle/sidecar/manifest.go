@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ type Transaction struct {
 	State       State         `json:"state"`
 	Ended       time.Time     `json:"ended,omitzero"`
 	Commit      string        `json:"commit,omitempty"` // on main
-	Before      checkpoint.ID `json:"before,omitzero"`  // what undo of the rollback goes back to
+	Before      uint64        `json:"before,omitempty"` // number of the checkpoint that undo of the rollback goes back to
 }
 
 var manifestFormat = envelope.Format{Key: "transaction", Version: 1, Max: 64 << 10, Seal: envelope.Checksum, File: true}
@@ -121,35 +122,34 @@ func (s *Store) newID(session string) (string, error) {
 	}
 }
 
-// Undone returns the checkpoint that undo of the session's last rewind since the begin goes back
-// to, zero if there was none. chain are all entries of the checkpoints.
-func (t *Transaction) Undone(chain []*checkpoint.Entry) (before checkpoint.ID) {
-	begun, byNumber := false, map[uint64]checkpoint.ID{}
-	for _, e := range chain {
-		begun = begun || e.ID == t.Begin
-		byNumber[e.Number] = e.ID
-		if e.Session == t.Session && begun && e.Reason == checkpoint.AfterRewind && e.Task == "" {
-			before = byNumber[e.Parent]
+// Rewound returns the number of the checkpoint that undo of the session's last rewind since the
+// begin goes back to, 0 if there was none. chain are all entries of the checkpoints.
+func (t *Transaction) Rewound(chain []*checkpoint.Entry) (before uint64) {
+	for _, e := range slices.Backward(chain) {
+		if e.ID == t.Begin {
+			break
+		}
+		if t.rewound(e) {
+			return e.Parent
 		}
 	}
-	return before
+	return 0
+}
+
+// rewound reports whether an entry is the result of a rewind of the session.
+func (t *Transaction) rewound(e *checkpoint.Entry) bool {
+	return e.Session == t.Session && e.Reason == checkpoint.AfterRewind && e.Task == ""
 }
 
 // rolledBack reports whether the files are those of before the transaction: a rewind to its
 // begin was made and not undone. An undo is a rewind to the checkpoint that the one before it
 // made first, and so is the undo of an undo.
 func (t *Transaction) rolledBack(chain []*checkpoint.Entry) bool {
-	if t.State != RolledBack {
-		return false
-	}
-	is, undo := true, uint64(0)
+	is, undo := t.State == RolledBack, t.Before
 	for _, e := range chain {
-		switch {
-		case e.ID == t.Before:
-			undo = e.Number
-		case undo > 0 && e.Reason == checkpoint.AfterRewind && e.Task == "" && e.Target == undo && e.Session == t.Session:
+		if undo > 0 && e.Number > undo && e.Target == undo && t.rewound(e) {
 			is, undo = !is, e.Parent
 		}
 	}
-	return is
+	return is && t.State == RolledBack
 }

@@ -72,7 +72,7 @@ func TestStatusIsOfGit(t *testing.T) {
 	w := newWorld(t)
 	a, s := w.session("auth"), w.store()
 	tx := a.begin(s)
-	_, err := s.Commit(t.Context(), tx, a.source(), "")
+	_, err := s.Commit(t.Context(), tx, a.source(), "", false)
 	require.ErrorIs(t, err, errNothing)
 	before := *tx
 	a.task("one", "a", "1")
@@ -124,7 +124,7 @@ func TestRolledBackAndUndone(t *testing.T) {
 	}
 	before := rewind(begin, "a", "-")
 	require.Equal(t, InProgress, state())
-	require.NoError(t, s.RolledBack(t.Context(), tx, before.ID))
+	require.NoError(t, s.RolledBack(t.Context(), tx, before.Number))
 	require.Equal(t, RolledBack, state())
 	other := w.session("other")
 	other.checkpoint(checkpoint.AfterRewind, before.Number, before.Number)
@@ -165,41 +165,35 @@ func TestMainMovesOn(t *testing.T) {
 	w.git("fsck", "--strict", "--no-dangling")
 }
 
-// A contradiction of main is an error that names the files and changes nothing; a merge by a
-// person is the way out.
+// A contradiction of main is an error that names the files and changes nothing. By force main
+// gets the files as the session has them.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a, b, s := w.session("auth"), w.session("billing"), w.store()
-	w.edit("same", "begin")
+	w.edit("sa'me", "begin")
 	ta := a.begin(s)
 	tb := b.begin(s)
-	a.task("one", "same", "of a")
+	a.task("one", "sa'me", "of a")
 	require.Equal(t, 1, a.recorded(s, ta))
-	b.task("one", "same", "of b", "more", "b")
+	b.task("one", "sa'me", "of b", "more", "b")
 	require.Equal(t, 1, b.recorded(s, tb))
 	a.commit(s, ta)
 	was, manifest := w.git("for-each-ref"), *tb
-	_, err := s.Commit(t.Context(), tb, b.source(), "")
-	var conflict *conflictError
-	require.ErrorAs(t, err, &conflict)
-	require.Equal(t, []string{"same"}, conflict.Paths)
+	_, err := s.Commit(t.Context(), tb, b.source(), "", false)
+	require.ErrorContains(t, err, `other changes of "sa'me" since: nothing was changed`)
+	require.ErrorContains(t, err, "lopen transaction commit "+tb.ID+" --force")
 	require.ErrorContains(t, err, "lopen transaction rollback "+tb.ID)
+	require.NotContains(t, err.Error(), "git", "nobody is led to a git that reads the side-car's configuration")
 	require.Equal(t, manifest, *tb)
 	require.Equal(t, was, w.git("for-each-ref"))
 	require.Equal(t, InProgress, w.store().Status(t.Context(), tb, nil).State)
 
-	there := filepath.Join(t.TempDir(), "w")
-	w.git("worktree", "add", there, "lopen/session-"+tb.ID)
-	_, err = w.gitErr("-C", there, "merge", "main") // --git-dir is of the whole side-car
-	require.Error(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(there, "same"), []byte("of both"), 0o600))
-	tree := w.git("--work-tree="+there, "-c", "core.bare=false", "add", "-A")
-	require.Empty(t, tree)
-	merged := w.git("commit-tree", w.git("write-tree"), "-p", "lopen/session-"+tb.ID, "-p", "main", "-m", "merge")
-	w.git("update-ref", "refs/heads/lopen/session-"+tb.ID, merged)
-	b.commit(s, tb)
-	require.Equal(t, map[string]string{"same": "of both", "more": "b"}, w.files("main"))
+	_, err = s.Commit(t.Context(), tb, b.source(), "", true)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"sa'me": "of b", "more": "b"}, w.files("main"))
+	require.Equal(t, "3", w.git("rev-list", "--count", "main"))
+	require.Equal(t, "of a", w.git("show", "main~1:sa'me"))
 }
 
 // Names, modes, links and what git cannot hold.
@@ -207,9 +201,13 @@ func TestOddTrees(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a, s := w.session("auth"), w.store()
-	odd := []string{"new\nline", "tab\t\"quoted\" \\back", " space ", "\xff\xfe", "ünï", "-dash", "git~1", "a/b/c/d", "empty", ".gitattributes", "back\\slash"}
+	odd := []string{"new\nline", "tab\t\"quoted\" \\back", " space ", "\xff\xfe", "ünï", "-dash", "git~2", "a/b/c/d", "empty", ".gitattributes", "back\\slash"}
 	for _, name := range odd {
 		w.edit(name, "content of "+name)
+	}
+	no := []string{"git~1", "sub/.g\u200cit/config", "sub/a\\.GIT . "} // git has them as .git on other systems
+	for _, name := range no {
+		w.edit(name, "x")
 	}
 	w.edit("empty", "", ".gitattributes", "* text eol=crlf filter=evil merge=evil\n", "lines", "a\r\nb\n", "no end", "x")
 	require.NoError(t, os.MkdirAll(filepath.Join(w.project, "empty folder"), 0o755))
@@ -219,7 +217,7 @@ func TestOddTrees(t *testing.T) {
 	tx := a.begin(s)
 	left, err := LeftOut(w.chain.Tree(a.last.Root))
 	require.NoError(t, err)
-	require.Equal(t, []string{"a/nested", "empty folder"}, left)
+	require.Equal(t, append([]string{"a/nested", "empty folder"}, no...), left)
 	check := func() {
 		t.Helper()
 		got := w.files(branchOf(tx.ID))
@@ -231,17 +229,35 @@ func TestOddTrees(t *testing.T) {
 		require.Contains(t, w.git("ls-tree", branchOf(tx.ID), "run"), "100755 blob")
 		require.Contains(t, w.git("ls-tree", branchOf(tx.ID), "link"), "120000 blob")
 		require.NotContains(t, got, "empty folder")
+		index := "--work-tree=" + t.TempDir()
+		w.git("-c", "core.protectHFS=true", "-c", "core.protectNTFS=true", "-c", "core.bare=false", index, "read-tree", "-u", "--reset", branchOf(tx.ID))
 	}
 	check()
 	require.NoError(t, os.Chmod(filepath.Join(w.project, "lines"), 0o700))
 	require.NoError(t, os.Rename(filepath.Join(w.project, "no end"), filepath.Join(w.project, "moved\n")))
 	a.task("one", "link", "-", "link/now", "a folder")
-	a.recorded(s, tx)
+	w.edit("git~1", "y", "late/.Git\u200d", "x")
+	a.checkpoint(checkpoint.AfterTask, 0, 0)
+	a.record(record.Record{Attempts: []record.Attempt{{Task: "two", Then: record.Done}}})
+	require.Equal(t, no, s.Left())
+	require.NoError(t, s.Record(t.Context(), tx, a.source()))
+	require.Equal(t, []string{"git~1", "late/.Git\u200d"}, s.Left())
+	kept, _, err := w.chain.Tree(a.last.Root).Find("late/.Git\u200d")
+	require.NoError(t, err)
+	require.NotNil(t, kept, "the checkpoint has it")
 	require.Contains(t, w.git("ls-tree", branchOf(tx.ID), "lines"), "100755 blob")
 	got := w.files(branchOf(tx.ID))
 	require.Equal(t, "x", got["moved\n"])
 	require.NotContains(t, got, "no end")
 	require.Equal(t, "a folder", got["link/now"])
+
+	packs, err := filepath.Glob(filepath.Join(w.lopen, repoDir, "objects/*/*"))
+	require.NoError(t, err)
+	for _, file := range packs {
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o400), info.Mode(), file)
+	}
 
 	// The difference and the whole give the same tree.
 	id, err := s.write(t.Context(), w.chain, draft{entry: a.last, message: "whole"})

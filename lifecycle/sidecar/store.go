@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,21 +19,28 @@ import (
 // The names in .lopen, and in the side-car.
 const (
 	repoDir     = "sidecar.git"
+	incoming    = "incoming" // what git writes, until it has succeeded
 	manifestDir = "transactions"
 	lockName    = manifestDir + "/.lock"
 	mainRef     = "refs/heads/main"
-	branches    = "refs/heads/lopen"
 	email       = "lopen@localhost"
 	filePerm    = 0o600
 	maxPacked   = 16 << 20 // of packed-refs, in bytes
 )
 
+// abandoned is the age of a lock file that a git which was killed has left behind.
+const abandoned = time.Hour
+
 // Options of a Store.
 type Options struct {
-	// Scratch is a folder for what git gets for one command. It is made if it is missing.
-	Scratch string
+	// Scratch makes an empty folder for one start of git, outside of .lopen, where an agent that
+	// is confined to the project cannot change it.
+	Scratch func() (string, error)
 	// Alive reports whether a session exists; the transaction of another one is over.
 	Alive func(session string) bool
+	// Patience bounds a start of git, with as much again as the contents need at 4 MiB a second; 0
+	// means half a minute.
+	Patience time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -43,10 +51,11 @@ type Store struct {
 	root writer.FS // .lopen
 	repo writer.FS // the side-car; nil until it is opened
 
-	patience time.Duration // of a start of git; tests have less
+	hung error // of the git that did not end
 
 	main   string            // the tip of main that merged was read from
 	merged map[string]string // by transaction, its commit on main
+	left   []string          // of Left
 }
 
 // Open opens the transactions of a .lopen folder, which may have none. Close it after use.
@@ -58,7 +67,8 @@ func Open(lopen string, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Store{opts: opts, root: root, patience: patience}, nil
+	opts.Patience = cmp.Or(opts.Patience, patience)
+	return &Store{opts: opts, root: root}, nil
 }
 
 // Close closes the folders.
@@ -84,16 +94,18 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 
 // make makes the side-car where it is missing. HEAD is made last: without it there is none.
 func (s *Store) make() error {
-	if err := s.open(); err == nil || !errors.Is(err, fs.ErrNotExist) {
+	err := s.open()
+	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for _, dir := range []string{"", "objects", "objects/pack", "objects/info", "refs", "refs/heads", branches} {
+	for _, dir := range []string{"", "objects", "objects/pack", "refs", "refs/heads"} {
 		if err := writer.MkdirDurable(s.root, path.Join(repoDir, dir)); err != nil {
 			return err
 		}
 	}
-	for name, text := range map[string]string{"config": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tlogAllRefUpdates = false\n[gc]\n\tauto = 0\n", "HEAD": "ref: " + mainRef + "\n"} {
-		if err := writer.ReplaceFile(s.root, path.Join(repoDir, name), []byte(text), filePerm); err != nil {
+	own := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tlogAllRefUpdates = false\n[gc]\n\tauto = 0\n"
+	for _, f := range [][2]string{{"config", own}, {"HEAD", "ref: " + mainRef + "\n"}} {
+		if err := writer.ReplaceFile(s.root, path.Join(repoDir, f[0]), []byte(f[1]), filePerm); err != nil {
 			return err
 		}
 	}
@@ -120,19 +132,11 @@ func (s *Store) open() error {
 	return err
 }
 
-// sound returns an error for a folder that is not like the one that make makes. Git writes into
-// objects, so nothing there may lead elsewhere.
+// sound returns an error for a folder that is not like the one that make makes: its objects may
+// not come from elsewhere.
 func sound(repo writer.FS) error {
-	bad := func(name, why string) error {
-		return &writer.Error{Op: "open the side-car", Path: filepath.Join(repo.Name(), name), Class: writer.ClassCorrupt, Err: fmt.Errorf("%s; %s", why, wayOut)}
-	}
 	if _, err := repo.Lstat("HEAD"); err != nil {
 		return err
-	}
-	for _, name := range []string{"objects", "objects/pack", "refs", "refs/heads"} {
-		if info, err := repo.Lstat(name); err != nil || !info.IsDir() {
-			return bad(name, "it is no folder")
-		}
 	}
 	objects, err := repo.ReadDir("objects")
 	if err != nil {
@@ -140,69 +144,74 @@ func sound(repo writer.FS) error {
 	}
 	for _, e := range objects {
 		if !e.IsDir() {
-			return bad("objects/"+e.Name(), "it is no folder")
+			return damaged(repo, "objects/"+e.Name(), "it is no folder")
 		}
 	}
 	if _, err := repo.Lstat("objects/info/alternates"); err == nil {
-		return bad("objects/info/alternates", "objects from elsewhere are not used")
+		return damaged(repo, "objects/info/alternates", "objects from elsewhere are not used")
 	}
 	return nil
 }
 
-// branchOf returns the name of a transaction's branch.
+// damaged returns the error of a file of the side-car that nothing can be done with.
+func damaged(repo writer.FS, name, why string) error {
+	return &writer.Error{Op: "read the side-car", Path: filepath.Join(repo.Name(), name), Class: writer.ClassCorrupt, Err: errors.New(why + "; " + wayOut)}
+}
+
+// branchOf returns the name of a transaction's branch, and refOf that of its reference.
 func branchOf(id string) string { return "lopen/session-" + id }
+func refOf(id string) string    { return "refs/heads/" + branchOf(id) }
 
 // ref returns the commit that a reference names, "" if there is no such reference.
 func (s *Store) ref(name string) (string, error) {
 	text, err := writer.ReadFile(s.repo, name, 4<<10)
 	if err == nil {
-		return s.oid(name, strings.TrimSpace(string(text)))
+		return s.oid(name, text)
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	packed, err := writer.ReadFile(s.repo, "packed-refs", maxPacked)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		text, err = writer.ReadFile(s.repo, "packed-refs", maxPacked)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	for line := range bytes.Lines(packed) {
-		if oid, of, _ := strings.Cut(strings.TrimSpace(string(line)), " "); of == name {
+	for line := range bytes.Lines(text) {
+		if oid, of, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" ")); string(of) == name {
 			return s.oid(name, oid)
 		}
 	}
 	return "", nil
 }
 
-// oid checks the name of an object.
-func (s *Store) oid(ref, text string) (string, error) {
-	if len(text) != 40 || strings.Trim(text, "0123456789abcdef") != "" {
-		return "", &writer.Error{Op: "read a branch of the side-car", Path: filepath.Join(s.repo.Name(), ref), Class: writer.ClassCorrupt, Err: fmt.Errorf("it names no commit; %s", wayOut)}
+// oid checks the name of an object, which a file or git told.
+func (s *Store) oid(of string, text []byte) (string, error) {
+	oid := strings.TrimSpace(string(text))
+	if len(oid) != 40 || strings.Trim(oid, "0123456789abcdef") != "" {
+		return "", damaged(s.repo, of, "it names no object")
 	}
-	return text, nil
+	return oid, nil
 }
 
-// unlocked returns an error if another git has locked a reference, or left its lock behind.
+// unlocked returns an error if another git has locked a reference. A lock file that is too old
+// for that is removed.
 func (s *Store) unlocked(ref string) error {
 	for _, name := range []string{ref + ".lock", "packed-refs.lock"} {
-		if _, err := s.repo.Lstat(name); err == nil {
-			return &writer.Error{Op: "write to the side-car", Path: filepath.Join(s.repo.Name(), name), Class: writer.ClassBusy,
-				Err: errors.New("another git works in the side-car, or left its lock when it was killed: when none runs, remove this file")}
+		info, err := s.repo.Lstat(name)
+		if err == nil && time.Since(info.ModTime()) > abandoned {
+			err = s.repo.Remove(name)
+		} else if err == nil {
+			err = errors.New("another git works in the side-car, or left its lock when it was killed: when none runs, remove this file")
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return &writer.Error{Op: "write to the side-car", Path: filepath.Join(s.repo.Name(), name), Class: writer.ClassBusy, Err: err}
 		}
 	}
 	return nil
 }
 
-// setRef points a reference to a commit whose pack is in objects/pack. When it returns nil, both
-// are durable. The caller holds the lock.
+// setRef points a reference to a commit that is durable, durably. The caller holds the lock.
 func (s *Store) setRef(name, oid string) error {
 	if err := s.unlocked(name); err != nil {
 		return err
-	}
-	if err := s.repo.SyncDir("objects/pack"); err != nil {
-		return writer.NewError("sync the side-car", filepath.Join(s.repo.Name(), "objects/pack"), writer.NotCommitted, err)
 	}
 	if err := writer.MkdirDurable(s.repo, path.Dir(name)); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -44,7 +45,7 @@ func (s *Store) Begin(ctx context.Context, src Source, begin *checkpoint.Entry, 
 	if err := s.base(ctx, src, t, begin); err != nil {
 		return nil, err
 	}
-	if err := s.setRef("refs/heads/"+branchOf(t.ID), t.Base); err != nil {
+	if err := s.setRef(refOf(t.ID), t.Base); err != nil {
 		return nil, err
 	}
 	return t, s.save(t)
@@ -79,69 +80,56 @@ func (s *Store) base(ctx context.Context, src Source, t *Transaction, begin *che
 }
 
 // Record writes the checkpoints of the tasks that were completed since the last time to the
-// branch, each as a commit, and those after rewinds. It returns how many it wrote. It may be
-// called at any time: what an earlier call could not write is in the session's log.
-func (s *Store) Record(ctx context.Context, t *Transaction, src Source) (int, error) {
+// branch, each as a commit, and those after rewinds. It may be called at any time: what an
+// earlier call could not write is in the session's log.
+func (s *Store) Record(ctx context.Context, t *Transaction, src Source) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer unlock()
 	return s.record(ctx, t, src)
 }
 
 // record is Record under the lock.
-func (s *Store) record(ctx context.Context, t *Transaction, src Source) (n int, err error) {
-	tip, err := s.tip(t)
-	if err != nil {
-		return 0, err
+func (s *Store) record(ctx context.Context, t *Transaction, src Source) error {
+	on, err := s.Log(ctx, t)
+	if err == nil {
+		err = s.unlocked(refOf(t.ID))
 	}
-	if err := s.unlocked("refs/heads/" + branchOf(t.ID)); err != nil {
-		return 0, err
-	}
-	parent, err := s.commit(ctx, tip)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	above, last, err := s.upTo(ctx, t, parent)
-	if err != nil {
-		return 0, err
+	above, last := t.Seq, t.Begin
+	if i := slices.IndexFunc(on, func(c Commit) bool { return c.Transaction == t.ID && c.Record > 0 }); i >= 0 {
+		above, last = on[i].Record, on[i].Checkpoint // a person may have committed since
 	}
 	all, err := t.steps(src, above, last)
 	if err != nil {
-		return 0, fmt.Errorf("read the log of session %s: %w", src.Session, err)
+		return fmt.Errorf("read the log of session %s: %w", src.Session, err)
 	}
+	if len(all) == 0 {
+		return nil
+	}
+	if len(on) == 0 {
+		base, err := s.commit(ctx, t.Base)
+		if err != nil {
+			return err
+		}
+		on = append(on, *base)
+	}
+	parent := &on[0]
 	for _, step := range all {
-		d := draft{parent: parent, entry: step.entry, at: step.entry.At, message: t.message(step.subject, nil, step.entry, step.seq)}
-		id, err := s.write(ctx, src.Chain, d)
+		id, err := s.write(ctx, src.Chain, draft{parent: parent, entry: step.entry, at: step.entry.At, message: t.message(step.subject, nil, step.entry, step.seq)})
 		if err == nil {
-			err = s.setRef("refs/heads/"+branchOf(t.ID), id)
+			err = s.setRef(refOf(t.ID), id)
 		}
 		if err != nil {
-			return n, err
+			return err
 		}
 		parent = &Commit{ID: id, root: step.entry.Root}
-		n++
 	}
-	return n, nil
-}
-
-// upTo returns the record up to which the branch has the session, and the checkpoint there. A
-// person may have committed to the branch since.
-func (s *Store) upTo(ctx context.Context, t *Transaction, tip *Commit) (above uint64, last checkpoint.ID, err error) {
-	if tip.ID == t.Base {
-		return t.Seq, t.Begin, nil
-	}
-	if tip.Transaction == t.ID && tip.Record > 0 {
-		return tip.Record, tip.Checkpoint, nil
-	}
-	all, err := s.commits(ctx, tip.ID, t.Base)
-	for _, c := range all {
-		if c.Transaction == t.ID && c.Record > 0 {
-			return c.Record, c.Checkpoint, err
-		}
-	}
-	return t.Seq, t.Begin, err
+	return nil
 }
 
 // A step is a checkpoint that becomes a commit.
@@ -219,14 +207,12 @@ func (s *Store) Remake(ctx context.Context, t *Transaction, src Source) error {
 			return err
 		}
 	}
-	for _, name := range []string{mainRef, "refs/heads/" + branchOf(t.ID)} {
-		if oid, err := s.ref(name); err != nil || oid != "" {
-			if err != nil {
-				return err
-			}
-			continue
+	for _, name := range []string{mainRef, refOf(t.ID)} {
+		oid, err := s.ref(name)
+		if err == nil && oid == "" {
+			err = s.setRef(name, t.Base)
 		}
-		if err := s.setRef(name, t.Base); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -234,8 +220,8 @@ func (s *Store) Remake(ctx context.Context, t *Transaction, src Source) error {
 }
 
 // RolledBack notes that the session was rewound to the begin. before is the checkpoint that the
-// rewind made first; zero if it had nothing to change.
-func (s *Store) RolledBack(ctx context.Context, t *Transaction, before checkpoint.ID) error {
+// rewind made first, by number; 0 if it had nothing to change.
+func (s *Store) RolledBack(ctx context.Context, t *Transaction, before uint64) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ type work struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	if err := HasGit(); err != nil {
+	if err := HasGit(t.Context()); err != nil {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
@@ -63,7 +63,11 @@ func (w *world) session(name string) *work {
 
 // store opens the transactions, as a process does.
 func (w *world) store() *Store {
-	s, err := Open(w.lopen, Options{Scratch: w.scratch, Now: func() time.Time { return w.now }})
+	scratch := func() (string, error) {
+		return os.MkdirTemp(w.scratch, "git-*")
+	}
+	require.NoError(w.t, os.MkdirAll(w.scratch, 0o700))
+	s, err := Open(w.lopen, Options{Scratch: scratch, Now: func() time.Time { return w.now }})
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { _ = s.Close() })
 	return s
@@ -130,14 +134,17 @@ func (s *work) begin(store *Store) *Transaction {
 
 func (s *work) recorded(store *Store, t *Transaction) int {
 	s.t.Helper()
-	n, err := store.Record(s.t.Context(), t, s.source())
+	before, err := store.Log(s.t.Context(), t)
 	require.NoError(s.t, err)
-	return n
+	require.NoError(s.t, store.Record(s.t.Context(), t, s.source()))
+	after, err := store.Log(s.t.Context(), t)
+	require.NoError(s.t, err)
+	return len(after) - len(before)
 }
 
 func (s *work) commit(store *Store, t *Transaction) {
 	s.t.Helper()
-	_, err := store.Commit(s.t.Context(), t, s.source(), s.id.String())
+	_, err := store.Commit(s.t.Context(), t, s.source(), s.id.String(), false)
 	require.NoError(s.t, err)
 }
 

@@ -3,14 +3,13 @@ package sidecar
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -32,50 +31,34 @@ type draft struct {
 // importCommand takes a stream that lacks its end for no commit.
 var importCommand = []string{"fast-import", "--quiet", "--done", "--date-format=raw"}
 
-// write writes a commit with the tree of a checkpoint in one pack, and returns its ID. No
-// reference names it yet.
+// write writes a commit with the tree of a checkpoint in one pack, durably, and returns its ID.
+// No reference names it yet.
 func (s *Store) write(ctx context.Context, chain *checkpoint.Store, d draft) (string, error) {
-	if err := s.clear(); err != nil {
-		return "", err
-	}
 	size := int64(0)
 	if d.tree == "" {
 		size = d.entry.Bytes
 	}
-	out, err := s.git(ctx, size, func(w io.Writer) error {
+	out, err := s.add(ctx, size, func(w io.Writer) error {
 		st := &stream{w: bufio.NewWriterSize(w, 64<<10), chain: chain}
 		st.head(d)
 		if err := st.files(ctx, d); err != nil {
 			return err
 		}
+		s.left = append(s.left, st.left...)
 		st.printf("\nget-mark :1\ndone\n")
 		return st.w.Flush()
 	}, importCommand...)
 	if err != nil {
-		return "", s.failed(err)
+		return "", err
 	}
-	return s.oid("fast-import", strings.TrimSpace(string(out)))
-}
-
-// abandoned is the age of a file that a git which was killed has left behind.
-const abandoned = time.Hour
-
-// clear removes what a git that was killed has left in objects/pack. The caller holds the lock.
-func (s *Store) clear() error {
-	entries, err := s.repo.ReadDir("objects/pack")
-	for _, e := range entries {
-		info, ierr := e.Info()
-		if strings.HasPrefix(e.Name(), "tmp_") && ierr == nil && time.Since(info.ModTime()) > abandoned {
-			err = errors.Join(err, s.repo.Remove("objects/pack/"+e.Name()))
-		}
-	}
-	return err
+	return s.oid("fast-import", out)
 }
 
 // A stream writes the input of git fast-import. Errors of w come back from Flush.
 type stream struct {
 	w     *bufio.Writer
 	chain *checkpoint.Store
+	left  []string // what git refuses
 }
 
 func (st *stream) printf(format string, args ...any) { fmt.Fprintf(st.w, format, args...) }
@@ -87,71 +70,56 @@ func (st *stream) head(d draft) {
 	}
 }
 
-// files writes what differs from the parent. Deletions come first, so that a file can take the
+// files writes what differs from the parent, or everything if the parent's tree is not that of a
+// checkpoint, or cannot be read any more. Deletions come first, so that a file can take the
 // place of a folder and the other way round.
 func (st *stream) files(ctx context.Context, d draft) error {
 	if d.tree != "" {
 		st.printf("M 040000 %s \"\"\n", d.tree)
 		return nil
 	}
-	tree := st.chain.Tree(d.entry.Root)
-	changes, known := st.changes(d.parent, tree)
-	if !known {
-		return st.whole(ctx, tree)
+	var parent blob.Hash // zero is an empty tree
+	if d.parent != nil {
+		parent = d.parent.root
+	}
+	changes, err := checkpoint.Diff(st.chain.Tree(parent), st.chain.Tree(d.entry.Root))
+	if err != nil || parent == (blob.Hash{}) {
+		st.printf("deleteall\n")
+		changes, err = checkpoint.Diff(st.chain.Tree(blob.Hash{}), st.chain.Tree(d.entry.Root))
 	}
 	for _, c := range changes {
-		if c.Kind == files.Deleted && !checkpoint.Reserved(c.Path) {
-			st.printf("D %s\n", quoted(c.Path))
-		} else if c.Kind == files.Moved && !checkpoint.Reserved(c.From) {
-			st.printf("D %s\n", quoted(c.From))
+		switch c.Kind {
+		case files.Deleted:
+			st.remove(c.Path)
+		case files.Moved:
+			st.remove(c.From)
 		}
 	}
 	for _, c := range changes {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if c.New != nil {
-			if err := st.file(c.New); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// whole writes a whole tree.
-func (st *stream) whole(ctx context.Context, tree *checkpoint.Tree) error {
-	st.printf("deleteall\n")
-	for f, err := range tree.All() {
 		if err == nil {
 			err = ctx.Err()
 		}
-		if err == nil {
-			err = st.file(f)
-		}
-		if err != nil {
-			return err
+		if err == nil && c.New != nil {
+			err = st.file(c.New)
 		}
 	}
-	return nil
+	return err
 }
 
-// changes returns what differs from the tree of a parent. known is false if that tree is not one
-// of a checkpoint, or cannot be read any more.
-func (st *stream) changes(parent *Commit, tree *checkpoint.Tree) (changes []files.Change, known bool) {
-	if parent == nil || parent.root == (blob.Hash{}) {
-		return nil, false
+func (st *stream) remove(name string) {
+	if !refused(name) {
+		st.printf("D %s\n", quoted(name))
 	}
-	changes, err := checkpoint.Diff(st.chain.Tree(parent.root), tree)
-	return changes, err == nil
 }
 
-// file writes a file or a symlink. A folder is nothing to git, and a name like .git is not
-// allowed in its trees.
+// file writes a file or a symlink.
 func (st *stream) file(f *files.Fingerprint) error {
 	mode := "100644"
 	switch {
-	case checkpoint.Reserved(f.Path) || f.Mode.IsDir():
+	case f.Mode.IsDir(): // nothing to git
+		return nil
+	case refused(f.Path):
+		st.left = append(st.left, f.Path)
 		return nil
 	case f.Mode.Type() == fs.ModeSymlink:
 		st.printf("M 120000 inline %s\ndata %d\n%s\n", quoted(f.Path), len(f.Target), f.Target)
@@ -173,6 +141,23 @@ func (st *stream) file(f *files.Fingerprint) error {
 	return err
 }
 
+// dotGit is a name that is .git to Windows, and ignorable is what macOS does not see in a name.
+var (
+	dotGit    = regexp.MustCompile(`(?i)(^|[/\\])(\.git|git~1)[ .]*([/\\:]|$)`)
+	ignorable = regexp.MustCompile(`[\x{200c}-\x{200f}\x{202a}-\x{202e}\x{206a}-\x{206f}\x{feff}]`)
+)
+
+// refused reports whether git refuses a path: it does not check out what is .git to some system.
+func refused(name string) bool {
+	return checkpoint.Reserved(name) || dotGit.MatchString(ignorable.ReplaceAllString(name, ""))
+}
+
+// Left returns the paths that commits since the last call lack, because git refuses them.
+func (s *Store) Left() (left []string) {
+	left, s.left = s.left, nil
+	return left
+}
+
 // LeftOut returns the paths of a tree that a commit of it lacks: empty folders, names like .git,
 // and what the checkpoint could not record itself.
 func LeftOut(tree *checkpoint.Tree) (paths []string, err error) {
@@ -184,7 +169,7 @@ func LeftOut(tree *checkpoint.Tree) (paths []string, err error) {
 		delete(empty, path.Dir(f.Path))
 		if f.Mode.IsDir() {
 			empty[f.Path] = true
-		} else if checkpoint.Reserved(f.Path) {
+		} else if refused(f.Path) {
 			paths = append(paths, f.Path)
 		}
 	}
@@ -217,15 +202,6 @@ func quoted(name string) string {
 // maxSubject bounds the first line of a message, in bytes.
 const maxSubject = 200
 
-// The trailers of a message.
-const (
-	ofSession     = "Lopen-Session: "
-	ofTransaction = "Lopen-Transaction: "
-	ofCheckpoint  = "Lopen-Checkpoint: "
-	ofRecord      = "Lopen-Record: "
-	ofTree        = "Lopen-Tree: " // the checkpoint's tree that the commit has
-)
-
 // message returns a message: one line, the lines of a list, and the trailers.
 func (t *Transaction) message(subject string, list []string, e *checkpoint.Entry, seq uint64) string {
 	var b strings.Builder
@@ -236,9 +212,9 @@ func (t *Transaction) message(subject string, list []string, e *checkpoint.Entry
 	if len(list) > 0 {
 		b.WriteString("\n")
 	}
-	b.WriteString(ofSession + t.Session + "\n" + ofTransaction + t.ID + "\n")
+	fmt.Fprintf(&b, "%s: %s\n%s: %s\n", ofSession, t.Session, ofTransaction, t.ID)
 	if e != nil {
-		b.WriteString(ofCheckpoint + e.ID.String() + "\n" + ofRecord + strconv.FormatUint(seq, 10) + "\n" + ofTree + e.Root.String() + "\n")
+		fmt.Fprintf(&b, "%s: %s\n%s: %d\n%s: %s\n", ofCheckpoint, e.ID, ofRecord, seq, ofTree, e.Root)
 	}
 	return b.String()
 }

@@ -65,11 +65,11 @@ func (r *repository) config(ctx context.Context) (map[string]string, error) {
 	return config, nil
 }
 
-// folder makes a folder among the user's own state. The temporary folder would not do: an
-// agent that is confined to it and to the project could write a filter into the
-// configuration before git reads it.
-func (r *repository) folder() (string, error) {
-	state, err := trust.DefaultDir(r.getenv)
+// Scratch makes a folder among the user's own state, for one start of git. The temporary folder
+// would not do: an agent that is confined to it and to the project could write a filter into
+// the configuration before git reads it.
+func Scratch(getenv func(string) string) (string, error) {
+	state, err := trust.DefaultDir(getenv)
 	if err != nil {
 		return "", err
 	}
@@ -77,8 +77,8 @@ func (r *repository) folder() (string, error) {
 		return "", err
 	}
 	if left, err := filepath.Glob(filepath.Join(state, "git-*")); err == nil {
-		for _, dir := range left { // of a process that was killed: git has seconds
-			if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > time.Hour {
+		for _, dir := range left { // of a process that was killed: git has seconds, or hours for a side-car
+			if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
 				_ = os.RemoveAll(dir)
 			}
 		}
@@ -89,7 +89,7 @@ func (r *repository) folder() (string, error) {
 // synthetic makes a git directory of our own at a commit, "" for none yet, and returns
 // what removes it.
 func (r *repository) synthetic(config map[string]string, commit string) (string, func(), error) {
-	dir, err := r.folder()
+	dir, err := Scratch(r.getenv)
 	if err != nil {
 		return "", nil, err
 	}

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"errors"
 
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -63,8 +62,7 @@ func (r *runner) beginTransaction(ctx context.Context) error {
 }
 
 // recordTransaction writes completed tasks to the transaction. What it writes is durable
-// elsewhere, and the next time writes what this one did not: so an error is a warning. After a
-// git that hung the run does not ask again.
+// elsewhere, and the next time writes what this one did not: so an error is a warning.
 func (r *runner) recordTransaction(ctx context.Context) {
 	if r.cfg.Transaction == nil {
 		return
@@ -75,7 +73,4 @@ func (r *runner) recordTransaction(ctx context.Context) {
 	}
 	r.log.Warn().Err(err).Msg("transaction is behind")
 	r.warnOnce("transaction: "+err.Error(), "the transaction lacks what was just done, the run goes on, and the next task or lopen transaction commit adds it: "+err.Error())
-	if errors.Is(err, context.DeadlineExceeded) {
-		r.cfg.Transaction = nil
-	}
 }

@@ -122,7 +122,7 @@ func DefaultDir(getenv func(string) string) (string, error) {
 	}
 	home := getenv("HOME")
 	if home == "" {
-		return "", errors.New("find the folder for approvals: neither XDG_STATE_HOME nor HOME is set")
+		return "", errors.New("find the folder for approvals and for git: neither XDG_STATE_HOME nor HOME is set; set HOME")
 	}
 	return filepath.Join(home, ".local", "state", "lopen"), nil
 }
