@@ -17,6 +17,7 @@ import (
 type Source struct {
 	f      *Folder
 	store  *blob.Store
+	packs  *blob.Reading
 	file   snapshotFile
 	header *bundle.Header
 
@@ -58,6 +59,7 @@ func (f *Folder) Source(number uint64) (*Source, error) {
 	if s.store, err = f.objects(); err != nil {
 		return nil, err
 	}
+	s.packs = s.store.Reading()
 	if err := s.bounds(); err != nil {
 		return nil, s.fail(err)
 	}
@@ -70,6 +72,7 @@ func (f *Folder) Source(number uint64) (*Source, error) {
 		}
 	}
 	if err != nil {
+		s.packs.Release()
 		return nil, s.fail(err)
 	}
 	s.list, s.left = newWalk(file.Entries, s.read), file.Entries.Size
@@ -114,7 +117,7 @@ func (s *Source) fail(err error) error {
 }
 
 // read returns an object of ours.
-func (s *Source) read(h blob.Hash) ([]byte, error) { return s.store.Read(h, chunkSize) }
+func (s *Source) read(h blob.Hash) ([]byte, error) { return s.packs.Read(h, chunkSize) }
 
 // Next returns the next entry. Read returns its content; damage in a content that is not read
 // does no harm. At the end the error is io.EOF, if the snapshot has as much as its file says.
@@ -131,7 +134,7 @@ func (s *Source) Next() (bundle.Entry, error) {
 		s.now = io.NopCloser(s.content(e.Name, e.ref))
 		return bundle.Entry{Name: e.Name, Size: e.Size}, nil
 	}
-	s.now = &exactly{open: func() (io.ReadCloser, error) { return s.store.Open(e.Hash) }, left: e.Size}
+	s.now = &exactly{open: func() (io.ReadCloser, error) { return s.packs.Open(e.Hash) }, left: e.Size}
 	return bundle.Entry{Object: e.Hash, Size: e.Size}, nil
 }
 
@@ -189,6 +192,7 @@ func (s *Source) Read(p []byte) (int, error) {
 // Close ends reading.
 func (s *Source) Close() error {
 	s.stop()
+	s.packs.Release()
 	return nil
 }
 

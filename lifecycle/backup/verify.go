@@ -93,7 +93,7 @@ func (v *verifier) snapshot(ctx context.Context, f *Folder, r *Report) error {
 // content reads the objects of an entry that were not read before.
 func (v *verifier) content(s *Source, e *entry) error {
 	if e.Name == "" {
-		size, err := v.object(s.store, e.Hash)
+		size, err := v.object(s.packs, e.Hash)
 		if err == nil && size != e.Size {
 			err = fmt.Errorf("object %s has %d bytes, and the list says %d", e.Hash, size, e.Size)
 		}
@@ -107,7 +107,7 @@ func (v *verifier) content(s *Source, e *entry) error {
 		}
 		var size int64
 		if err == nil && more {
-			size, err = v.object(s.store, h)
+			size, err = v.object(s.packs, h)
 		}
 		if err == nil && (size == 0 || size != min(left, chunkSize)) {
 			err = damaged(errors.New("its chunks have another size than the list says"))
@@ -119,14 +119,14 @@ func (v *verifier) content(s *Source, e *entry) error {
 	}
 }
 
-func (v *verifier) object(store *blob.Store, h blob.Hash) (int64, error) {
+func (v *verifier) object(packs *blob.Reading, h blob.Hash) (int64, error) {
 	if size, ok := v.seen[h]; ok {
 		return size, nil
 	}
 	if err, ok := v.bad[h]; ok {
 		return 0, err
 	}
-	r, err := store.Open(h)
+	r, err := packs.Open(h)
 	var size int64
 	if err == nil {
 		size, err = io.Copy(io.Discard, r)

@@ -298,7 +298,7 @@ func put(t testing.TB, s *Store, content string) Hash {
 
 // put stores a content without a lock, because the lock's calls have their own tests.
 func (s *Store) put(r io.Reader) (Hash, int64, error) {
-	b := (&Hold{s: s, fl: noLock{}}).Batch()
+	b := (&Hold{Reading: Reading{s: s}, fl: noLock{}}).Batch()
 	defer b.Discard()
 	sum, size, err := b.Put(r, Hash{})
 	if err == nil {

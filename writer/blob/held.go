@@ -4,12 +4,26 @@ import (
 	"bytes"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// maxKept bounds the packs that a Hold keeps open.
+// maxKept bounds the packs that a Reading keeps open.
 const maxKept = 16
+
+// A Reading reads many contents of a Store. The packs that it reads from stay open until
+// Release: to open one is dearer than to read a small content, above all if it is encrypted.
+// Its methods are safe for concurrent use.
+type Reading struct {
+	s *Store
+
+	keepMu sync.Mutex
+	kept   []kept // Guarded by keepMu: the one that was read last first; replaced, never changed.
+}
+
+// Reading returns one that excludes no sweep. A [Hold] is one that does.
+func (s *Store) Reading() *Reading { return &Reading{s: s} }
 
 // A kept is a pack that stays open.
 type kept struct {
@@ -17,8 +31,7 @@ type kept struct {
 	f    writer.File
 }
 
-// Size is [Store.Size] for many contents: since no sweep removes a pack during the Hold, the
-// index alone says it.
+// Size is [Store.Size] by the index alone: no sweep removes a pack during the Hold.
 func (h *Hold) Size(hash Hash) (int64, error) {
 	if _, r := h.inPack(hash); r != nil {
 		return int64(r.size()), nil
@@ -36,8 +49,8 @@ func (h *Hold) Has(hash Hash, size int64) bool {
 	return has && err == nil
 }
 
-// Open is [Store.Open] for many contents. Packs that it reads from stay open until Release.
-func (h *Hold) Open(hash Hash) (io.ReadCloser, error) {
+// Open is [Store.Open].
+func (h *Reading) Open(hash Hash) (io.ReadCloser, error) {
 	if p, r := h.inPack(hash); r != nil {
 		if data, err := h.read(p, r); err == nil {
 			return io.NopCloser(bytes.NewReader(data)), nil
@@ -46,9 +59,19 @@ func (h *Hold) Open(hash Hash) (io.ReadCloser, error) {
 	return h.s.Open(hash) // another pack may have it, and the error is that of all
 }
 
+// Read is [Store.Read].
+func (h *Reading) Read(hash Hash, limit int64) ([]byte, error) {
+	if p, r := h.inPack(hash); r != nil && int64(r.size()) <= limit {
+		if data, err := h.read(p, r); err == nil {
+			return data, nil
+		}
+	}
+	return h.s.Read(hash, limit)
+}
+
 // inPack returns the first pack that has a content, and its record; nil if there is none. Those
 // that were read last come first, since a tree's contents stand together.
-func (h *Hold) inPack(hash Hash) (*pack, *record) {
+func (h *Reading) inPack(hash Hash) (*pack, *record) {
 	h.keepMu.Lock()
 	kept := h.kept
 	h.keepMu.Unlock()
@@ -71,7 +94,7 @@ func (h *Hold) inPack(hash Hash) (*pack, *record) {
 }
 
 // read reads a content from a pack, and keeps the pack open.
-func (h *Hold) read(p *pack, r *record) ([]byte, error) {
+func (h *Reading) read(p *pack, r *record) ([]byte, error) {
 	h.keepMu.Lock()
 	defer h.keepMu.Unlock()
 	for i, k := range h.kept {
@@ -94,8 +117,8 @@ func (h *Hold) read(p *pack, r *record) ([]byte, error) {
 	return h.s.readObject(f, r)
 }
 
-// closeKept closes the packs.
-func (h *Hold) closeKept() {
+// Release closes the packs. What is read later opens them again.
+func (h *Reading) Release() {
 	h.keepMu.Lock()
 	defer h.keepMu.Unlock()
 	for _, k := range h.kept {

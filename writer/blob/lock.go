@@ -15,13 +15,10 @@ const pollDelay = 5 * time.Millisecond
 // A Hold excludes sweeps. Take it before the first look at a blob, and release it when
 // the manifest that names the stored blobs is durable.
 type Hold struct {
-	s *Store
+	Reading
 
 	mu sync.RWMutex // read-locked by each Put and Commit, so that Release waits for them
 	fl writer.Flock // Guarded by mu; nil once released.
-
-	keepMu sync.Mutex
-	kept   []kept // Guarded by keepMu: the one that was read last first; replaced, never changed.
 }
 
 // Hold takes the shared lock. There may be any number of Holds. Hold waits for a sweep
@@ -39,7 +36,7 @@ func (s *Store) Hold(ctx context.Context) (*Hold, error) {
 			return nil, err
 		}
 		if fl != nil {
-			return &Hold{s: s, fl: fl}, nil
+			return &Hold{Reading: Reading{s: s}, fl: fl}, nil
 		}
 		select {
 		case <-tick.C:
@@ -59,7 +56,7 @@ func (h *Hold) Release() error {
 	}
 	fl := h.fl
 	h.fl = nil
-	h.closeKept()
+	h.Reading.Release()
 	return h.s.unlock("release blobs", fl)
 }
 

@@ -301,7 +301,7 @@ func TestKeyedHash(t *testing.T) {
 		require.NoError(t, r.Close())
 	}
 	// A sweep rewrites one of two packs.
-	b := (&Hold{s: s, fl: noLock{}}).Batch()
+	b := (&Hold{Reading: Reading{s: s}, fl: noLock{}}).Batch()
 	var keep Hash
 	for i := range 20 {
 		h, _, err := b.Put(strings.NewReader(fmt.Sprint(i, " and more")), Hash{})
