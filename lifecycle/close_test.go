@@ -1,15 +1,22 @@
 package lifecycle_test
 
 import (
+	"errors"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/codec"
+	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
 // Nothing that a caller can reach takes an entry as it is: what has not been checked and
@@ -99,4 +106,41 @@ func TestCloseOfACrashedSessionLeavesItCrashed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, session.ExitPaused, again.State().Header().ExitReason, "it was resumed, and closed")
 	require.NoError(t, again.Close(t.Context()))
+}
+
+// What compresses an output uses the store's folder, and the process ends after Close.
+func TestCloseWaitsForOutputs(t *testing.T) {
+	t.Parallel()
+	for _, ofStore := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := crashfs.New(crashfs.Ext4)
+			o := simOptions
+			o.Policy.Compression = codec.Options{Codec: "gzip", Threshold: 1}
+			store, err := lifecycle.InitOn(disk.FS(), o)
+			require.NoError(t, err)
+			sess, err := store.Create(t.Context(), "sim")
+			require.NoError(t, err)
+			release := make(chan struct{})
+			disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+				if strings.HasSuffix(op.Name, ".log.gz") {
+					<-release
+				}
+				return crashfs.Fault{}
+			})
+			out, err := sess.Output(1, output.Attempt{Task: "t"})
+			require.NoError(t, err)
+			_, err = out.Stream(output.Log, "").Write([]byte(strings.Repeat("a line of output\n", 100)))
+			require.NoError(t, err)
+			require.NoError(t, out.Close(record.Failed, "", true))
+			end, ended := sess.Close, make(chan error, 1)
+			if ofStore {
+				end = store.Close
+			}
+			go func() { ended <- end(t.Context()) }()
+			synctest.Wait()
+			require.Empty(t, ended, "of the store: %v", ofStore)
+			close(release)
+			require.NoError(t, errors.Join(<-ended, store.Close(t.Context())))
+		})
+	}
 }

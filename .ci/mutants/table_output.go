@@ -86,6 +86,18 @@ var ofOutput = []mutant{
 		"./lifecycle/output", "TestPrunedWhileItIsCompressed",
 	},
 	{
+		"output: closing a session waits until outputs are compressed", "lifecycle/session.go",
+		"\ts.store.awaitOutputs(ctx)\n",
+		"",
+		"./lifecycle", "TestCloseWaitsForOutputs",
+	},
+	{
+		"output: closing a store waits until outputs are compressed", "lifecycle/store.go",
+		"\ts.awaitOutputs(ctx)\n",
+		"",
+		"./lifecycle", "TestCloseWaitsForOutputs",
+	},
+	{
 		"output: what gets no smaller stays as it is", "lifecycle/output/compress.go",
 		"err != nil || packed >= int64(len(data)) {",
 		"err != nil || packed < 0 {",
