@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -12,15 +13,43 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/codec"
 )
 
-var storeFlag = flag.String("store", "", "a .lopen that was written with compression none, for TestWhatCompressionSaves")
+var storeFlag = flag.String("store", "", "a .lopen that was written with compression none, for TestWhatCompressionSaves; without it one is made")
+
+// sourcesStore makes a .lopen with a session that has files of this module as messages, and a
+// checkpoint of them as one file.
+func sourcesStore(t *testing.T) string {
+	t.Helper()
+	project := t.TempDir()
+	store, _, err := lifecycle.Init(project, lifecycle.Options{Policy: lifecycle.Policy{Compression: codec.Options{Codec: "none"}}})
+	require.NoError(t, err)
+	sess, err := store.Create(t.Context(), "sources")
+	require.NoError(t, err)
+	names, err := filepath.Glob("../lifecycle/*.go")
+	require.NoError(t, err)
+	var all []byte
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.NoError(t, sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text(string(data))}))
+		all = append(all, data...)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(project, "all"), all, 0o600))
+	_, _, err = sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+	require.NoError(t, errors.Join(err, sess.Close(t.Context()), store.Close(t.Context())))
+	return store.Path()
+}
 
 // TestWhatCompressionSaves prints, of a store's large files, what they take with each codec.
 func TestWhatCompressionSaves(t *testing.T) {
-	if *storeFlag == "" {
-		t.Skip("give -store")
+	dir := *storeFlag
+	if dir == "" {
+		dir = sourcesStore(t)
 	}
 	kinds := []struct{ name, pattern string }{
 		{"segments", `journal-[0-9-]+\.jsonl$`}, {"snapshots", `history/.*\.json$`}, {"output", `output/.*\.(log|raw|md)`}, {"objects", `blobs/[0-9a-f]{2}/`},
@@ -30,7 +59,7 @@ func TestWhatCompressionSaves(t *testing.T) {
 	for _, k := range kinds {
 		sums := make([]int64, len(ways))
 		is := regexp.MustCompile(k.pattern)
-		require.NoError(t, filepath.WalkDir(*storeFlag, func(name string, e fs.DirEntry, err error) error {
+		require.NoError(t, filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 			if err != nil || !e.Type().IsRegular() || !is.MatchString(filepath.ToSlash(name)) {
 				return err
 			}
@@ -45,6 +74,12 @@ func TestWhatCompressionSaves(t *testing.T) {
 			}
 			return err
 		}))
+		if *storeFlag == "" && (k.name == "segments" || k.name == "objects") {
+			require.Positive(t, sums[0], k.name)
+			for i, n := range sums[1:] {
+				require.Less(t, n, sums[0]/2, "%s, %v", k.name, ways[i+1])
+			}
+		}
 		fmt.Printf("| %s | %d KiB |", k.name, sums[0]>>10)
 		for _, n := range sums[1:] {
 			fmt.Printf(" %d %% |", 100*n/max(sums[0], 1))
