@@ -144,8 +144,14 @@ func (s *Store) Backups() ([]BackupNote, error) {
 	return n.Backups, err
 }
 
-// NoteBackup notes a backup as the newest, durably. Notes that cannot be read are lost.
-func (s *Store) NoteBackup(n BackupNote) error {
+// NoteBackup notes a backup as the newest, durably, and keeps the notes of backups to other
+// folders at the same time. Notes that cannot be read are lost.
+func (s *Store) NoteBackup(ctx context.Context, n BackupNote) (err error) {
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	all, err := s.Backups()
 	if err != nil {
 		all = nil

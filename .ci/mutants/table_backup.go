@@ -205,4 +205,10 @@ var ofBackup = []mutant{
 		"err == nil && r",
 		"./cmd/lopen", "TestScripts/backup-damaged",
 	},
+	{
+		"backup: notes of several at once are all kept", "lifecycle/carry.go",
+		"\tlock, err := s.lock(ctx)\n\tif err != nil {\n\t\treturn err\n\t}\n\tdefer func() { err = errors.Join(err, lock.Unlock()) }()\n",
+		"",
+		"./lifecycle", "TestNoteOfABackupWaitsForAnother",
+	},
 }
