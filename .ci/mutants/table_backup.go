@@ -211,4 +211,10 @@ var ofBackup = []mutant{
 		"",
 		"./lifecycle", "TestNoteOfABackupWaitsForAnother",
 	},
+	{
+		"backup: what is lost is damage", "lifecycle/backup/source.go",
+		"return damaged(fmt.Errorf(\"object %s is missing\", h))",
+		"return err",
+		"./lifecycle/backup", "TestLostObjects",
+	},
 }

@@ -60,8 +60,12 @@ func backupNumber(args []string) (uint64, error) {
 
 func (a *app) verifyBackups(ctx context.Context, f *backup.Folder, number uint64) error {
 	if number > 0 {
-		if _, err := f.Source(number); errors.Is(err, os.ErrNotExist) {
+		s, err := f.Source(number)
+		if errors.Is(err, os.ErrNotExist) {
 			return notFound(err)
+		}
+		if err == nil {
+			_ = s.Close() // nothing was written
 		}
 	}
 	reports, err := f.Verify(ctx, number)

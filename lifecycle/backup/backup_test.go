@@ -2,8 +2,10 @@ package backup_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/backup"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
 const passphrase = "four words of it"
@@ -182,6 +185,37 @@ func TestWrongContents(t *testing.T) {
 	all, err := f.List()
 	require.NoError(t, err)
 	require.Empty(t, all)
+}
+
+// What a backup names and does not have is damage, and no file that somebody asked for.
+func TestLostObjects(t *testing.T) {
+	t.Parallel()
+	f := create(t, at(noon))
+	_, err := store(f, noon, []item{{"file", noise(1, 3000)}, {"", noise(2, 100)}, {"", noise(3, 100_000)}})
+	require.NoError(t, err)
+	lost := 0
+	eachFile(t, f.Path(), func(path string, _ []byte) {
+		if strings.Contains(path, "/objects/") && strings.HasSuffix(path, blob.Hash(sha256.Sum256([]byte(noise(3, 100_000)))).String()[2:]) {
+			require.NoError(t, os.Remove(path))
+			lost++
+		}
+	})
+	require.Equal(t, 1, lost)
+	reports, err := f.Verify(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, reports[0].Damage, 1)
+	require.Contains(t, reports[0].Damage[0], "is missing")
+	s, err := f.Source(1)
+	require.NoError(t, err)
+	defer s.Close()
+	for err == nil {
+		if _, err = s.Next(); err == nil {
+			_, err = io.Copy(io.Discard, s)
+		}
+	}
+	require.ErrorIs(t, err, envelope.ErrCorrupt)
+	require.NotErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "is missing")
 }
 
 func numbers[T any](all []T, of func(T) uint64) (n []uint64) {

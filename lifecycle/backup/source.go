@@ -117,7 +117,23 @@ func (s *Source) fail(err error) error {
 }
 
 // read returns an object of ours.
-func (s *Source) read(h blob.Hash) ([]byte, error) { return s.packs.Read(h, chunkSize) }
+func (s *Source) read(h blob.Hash) ([]byte, error) {
+	data, err := s.packs.Read(h, chunkSize)
+	return data, lost(h, err)
+}
+
+func (s *Source) open(h blob.Hash) (io.ReadCloser, error) {
+	r, err := s.packs.Open(h)
+	return r, lost(h, err)
+}
+
+// lost returns the error of an object: what a backup names is there, or the backup is damaged.
+func lost(h blob.Hash, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return damaged(fmt.Errorf("object %s is missing", h))
+	}
+	return err
+}
 
 // Next returns the next entry. Read returns its content; damage in a content that is not read
 // does no harm. At the end the error is io.EOF, if the snapshot has as much as its file says.
@@ -134,7 +150,7 @@ func (s *Source) Next() (bundle.Entry, error) {
 		s.now = io.NopCloser(s.content(e.Name, e.ref))
 		return bundle.Entry{Name: e.Name, Size: e.Size}, nil
 	}
-	s.now = &exactly{open: func() (io.ReadCloser, error) { return s.packs.Open(e.Hash) }, left: e.Size}
+	s.now = &exactly{open: func() (io.ReadCloser, error) { return s.open(e.Hash) }, left: e.Size}
 	return bundle.Entry{Object: e.Hash, Size: e.Size}, nil
 }
 

@@ -37,7 +37,10 @@ func (f *Folder) Verify(ctx context.Context, number uint64) ([]Report, error) {
 		return nil, err
 	}
 	if number > 0 {
-		if _, err := f.Source(number); err != nil && len(all) == 0 {
+		s, err := f.Source(number)
+		if err == nil {
+			_ = s.Close() // nothing was written
+		} else if len(all) == 0 {
 			return nil, err
 		}
 		all = slices.DeleteFunc(all, func(s Snapshot) bool { return s.Number != number })
@@ -93,7 +96,7 @@ func (v *verifier) snapshot(ctx context.Context, f *Folder, r *Report) error {
 // content reads the objects of an entry that were not read before.
 func (v *verifier) content(s *Source, e *entry) error {
 	if e.Name == "" {
-		size, err := v.object(s.packs, e.Hash)
+		size, err := v.object(s, e.Hash)
 		if err == nil && size != e.Size {
 			err = fmt.Errorf("object %s has %d bytes, and the list says %d", e.Hash, size, e.Size)
 		}
@@ -107,7 +110,7 @@ func (v *verifier) content(s *Source, e *entry) error {
 		}
 		var size int64
 		if err == nil && more {
-			size, err = v.object(s.packs, h)
+			size, err = v.object(s, h)
 		}
 		if err == nil && (size == 0 || size != min(left, chunkSize)) {
 			err = damaged(errors.New("its chunks have another size than the list says"))
@@ -119,14 +122,14 @@ func (v *verifier) content(s *Source, e *entry) error {
 	}
 }
 
-func (v *verifier) object(packs *blob.Reading, h blob.Hash) (int64, error) {
+func (v *verifier) object(s *Source, h blob.Hash) (int64, error) {
 	if size, ok := v.seen[h]; ok {
 		return size, nil
 	}
 	if err, ok := v.bad[h]; ok {
 		return 0, err
 	}
-	r, err := packs.Open(h)
+	r, err := s.open(h)
 	var size int64
 	if err == nil {
 		size, err = io.Copy(io.Discard, r)
