@@ -3,7 +3,9 @@ package carry
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
@@ -112,6 +114,9 @@ func (r *Received) ofLine(name string) ([]byte, error) {
 				return false
 			}
 			n, err := r.one.Contents.Size(h)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = refused(name, "object %s is missing", h)
+			}
 			lost, size, r.needed[h] = err, size+n, true
 			return err == nil
 		})
