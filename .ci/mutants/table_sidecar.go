@@ -68,6 +68,11 @@ var ofSidecar = []mutant{
 		"./lifecycle/sidecar", "TestOddTrees",
 	},
 	{
+		"side-car: packs are for this user after a gc as well", "lifecycle/sidecar/store.go",
+		"\\tsharedRepository = 0600\\n", "",
+		"./lifecycle/sidecar", "TestOddTrees",
+	},
+	{
 		"side-car: what git does not check out is not in it", "lifecycle/sidecar/write.go",
 		"checkpoint.Reserved(name) || ", "checkpoint.Reserved(name) && ",
 		"./lifecycle/sidecar", "TestOddTrees",

@@ -251,12 +251,16 @@ func TestOddTrees(t *testing.T) {
 	require.NotContains(t, got, "no end")
 	require.Equal(t, "a folder", got["link/now"])
 
-	packs, err := filepath.Glob(filepath.Join(w.lopen, repoDir, "objects/*/*"))
-	require.NoError(t, err)
-	for _, file := range packs {
-		info, err := os.Stat(file)
+	for _, command := range []string{"version", "gc"} { // of a person
+		w.git(command)
+		packs, err := filepath.Glob(filepath.Join(w.lopen, repoDir, "objects/pack/*"))
 		require.NoError(t, err)
-		require.Equal(t, os.FileMode(0o400), info.Mode(), file)
+		require.NotEmpty(t, packs)
+		for _, file := range packs {
+			info, err := os.Stat(file)
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o400), info.Mode(), "%s after git %s", file, command)
+		}
 	}
 
 	// The difference and the whole give the same tree.

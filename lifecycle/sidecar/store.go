@@ -103,7 +103,7 @@ func (s *Store) make() error {
 			return err
 		}
 	}
-	own := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tlogAllRefUpdates = false\n[gc]\n\tauto = 0\n"
+	own := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tsharedRepository = 0600\n\tlogAllRefUpdates = false\n[gc]\n\tauto = 0\n"
 	for _, f := range [][2]string{{"config", own}, {"HEAD", "ref: " + mainRef + "\n"}} {
 		if err := writer.ReplaceFile(s.root, path.Join(repoDir, f[0]), []byte(f[1]), filePerm); err != nil {
 			return err
