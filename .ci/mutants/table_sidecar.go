@@ -209,7 +209,7 @@ var ofSidecar = []mutant{
 	},
 	{
 		"transaction: a side-car that fails ends no run", "cmd/lopen/internal/loop/transaction.go",
-		"\tif err == nil || ctx.Err() != nil {\n\t\treturn\n\t}\n\tr.log", "\tif err == nil || ctx.Err() != nil {\n\t\treturn\n\t}\n\tpanic(err)\n\tr.log",
+		"\tr.warnOnce(\"transaction: ", "\tpanic(err)\n\tr.warnOnce(\"transaction: ",
 		"./cmd/lopen", "TestScripts/transaction-git",
 	},
 }

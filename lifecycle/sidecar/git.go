@@ -225,6 +225,7 @@ func (h *head) Write(p []byte) (int, error) {
 
 // failed returns the error of a command: what git printed, and what to do.
 func (s *Store) failed(command, text string, err error) error {
+	text, _, _ = strings.Cut(text, "fast-import: dumping crash report") // which is not kept
 	if err = fmt.Errorf("git %s: %w", command, err); text != "" {
 		err = fmt.Errorf("%w: %s", err, strings.ReplaceAll(strings.TrimSpace(text), "\n", "; "))
 	}

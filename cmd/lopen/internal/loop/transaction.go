@@ -71,6 +71,5 @@ func (r *runner) recordTransaction(ctx context.Context) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	r.log.Warn().Err(err).Msg("transaction is behind")
 	r.warnOnce("transaction: "+err.Error(), "the transaction lacks what was just done, the run goes on, and the next task or lopen transaction commit adds it: "+err.Error())
 }
