@@ -2,10 +2,10 @@
 // as a branch of a git repository of their own, .lopen/sidecar.git. The project's own
 // repository is never opened.
 //
-//	s, err := sidecar.Open(store.Path(), sidecar.Options{Scratch: dir})
+//	s, err := sidecar.Open(store.Path(), sidecar.Options{Scratch: folder})
 //	t, err := s.Begin(ctx, source, begin, "")   // before the session's State names t.ID
-//	n, err := s.Record(ctx, t, source)          // after each completed task
-//	c, err := s.Commit(ctx, t, source, subject)
+//	err = s.Record(ctx, t, source)              // after each completed task
+//	c, err := s.Commit(ctx, t, source, subject, false)
 //
 //	.lopen/sidecar.git              a bare repository: main, and lopen/session-{transaction}
 //	.lopen/transactions/{id}.json   the manifest of a transaction
@@ -13,13 +13,13 @@
 //
 // Commits are made from the trees of checkpoints, never from the work tree, so a branch can be
 // made again from the checkpoints ([Store.Remake]). What git cannot hold is left out: empty
-// folders, names like .git, permission bits other than the owner's executable one.
+// folders, names that are .git to some system, permission bits other than the owner's executable one.
 //
 // # The state of a transaction
 //
-// It is committed if main has a commit that names it. It is rolled back if its manifest names
-// the checkpoint that the rewind made first, and the chain of checkpoints has no undo of that
-// rewind. Else it is in progress. So no state has to agree with another file.
+// It is committed if main has a commit that names it. It is rolled back if its manifest says so,
+// and the chain of checkpoints has no undo of that rewind. Else it is in progress. So no state
+// has to agree with another file.
 //
 // # What git may do
 //
@@ -36,6 +36,6 @@
 // # Crash safety
 //
 // A reference is replaced when the pack with its commit is durable, and a manifest after that.
-// A git that is killed leaves a file that nothing refers to. After a crash of any of them
-// Record writes what is missing, from the session's log.
+// What git writes lies apart until it has succeeded; the next writer removes what a crash left
+// there. Record writes what is missing then, from the session's log.
 package sidecar

@@ -93,7 +93,11 @@ func (s *Store) Record(ctx context.Context, t *Transaction, src Source) error {
 
 // record is Record under the lock.
 func (s *Store) record(ctx context.Context, t *Transaction, src Source) error {
-	on, err := s.Log(ctx, t)
+	tip, err := s.tip(t)
+	var on []Commit // the branch's, and the one that it begins at
+	if err == nil {
+		on, err = s.commits(ctx, tip, t.Base+"^@")
+	}
 	if err == nil {
 		err = s.unlocked(refOf(t.ID))
 	}
@@ -107,16 +111,6 @@ func (s *Store) record(ctx context.Context, t *Transaction, src Source) error {
 	all, err := t.steps(src, above, last)
 	if err != nil {
 		return fmt.Errorf("read the log of session %s: %w", src.Session, err)
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	if len(on) == 0 {
-		base, err := s.commit(ctx, t.Base)
-		if err != nil {
-			return err
-		}
-		on = append(on, *base)
 	}
 	parent := &on[0]
 	for _, step := range all {
@@ -200,10 +194,10 @@ func (s *Store) Remake(ctx context.Context, t *Transaction, src Source) error {
 		return fmt.Errorf("make transaction %s again: %w", t.ID, err)
 	}
 	if _, err := s.commit(ctx, t.Base); err != nil {
-		if err := s.base(ctx, src, t, begin); err != nil {
-			return err
+		if err = s.base(ctx, src, t, begin); err == nil {
+			err = s.save(t)
 		}
-		if err := s.save(t); err != nil {
+		if err != nil {
 			return err
 		}
 	}
