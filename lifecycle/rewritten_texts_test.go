@@ -386,6 +386,7 @@ func TestIDsOfNamesWithCredentials(t *testing.T) {
 	}))
 	_, err = store.EditPlan("auth", was, plan.Boxes(map[string]bool{done: true}))
 	require.NoError(t, err)
+	require.NoError(t, sess.Append(&session.Message{Role: session.RoleUser, Content: session.Text("Do " + done + ", see #" + was.Tasks()[0].ID)}))
 	require.NoError(t, sess.Close(t.Context()))
 
 	u, _, _ := export(t, store, carry.ExportOptions{Sessions: []session.ID{sess.ID()}, Redact: &redact.Redactor{}})

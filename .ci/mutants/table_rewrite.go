@@ -145,4 +145,10 @@ var ofRewrite = []mutant{
 		"out = append(append(out, line...), hidden[:0]...)",
 		"./lifecycle/output", "TestCopyOfOutput",
 	},
+	{
+		"redacted export: the slug of a credential is one as well", "lifecycle/carry/rewrite.go",
+		"w.Redact = w.Redact.Also(slugsIn(ld.State, w.Redact))",
+		"",
+		"./lifecycle", "TestIDsOfNamesWithCredentials",
+	},
 }

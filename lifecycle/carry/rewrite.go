@@ -80,6 +80,9 @@ func (w *rewriter) session(id session.ID) error {
 	if err != nil {
 		return err
 	}
+	if w.Redact != nil {
+		w.Redact = w.Redact.Also(slugsIn(ld.State, w.Redact))
+	}
 	err = journal.Rewrite(w.from, w.to, journal.Rewriting{Session: w.ID.String(), Upto: ld.At.Seq, Named: w.named, Body: func(r *journal.Ref, line, body []byte) ([]byte, error) {
 		w.at = history.ID{Epoch: r.Epoch, Seq: r.Seq}
 		return w.body(r, line, body)

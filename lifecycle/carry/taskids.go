@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lopen-dev/lopen/lifecycle/redact"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan/markdown"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -20,6 +22,8 @@ type taskIDs struct {
 const (
 	maxTaskID   = 1000 // what stays of an ID with a credential in it, in bytes
 	maxTaskPart = 64   // likewise of a part that is made again
+	minSlug     = 8    // a shorter part is no credential, in bytes
+	maxSlugs    = 256  // how many are looked for in all texts
 )
 
 // learn reads the tasks in an object of ours: an ID may stand before its task's name.
@@ -45,6 +49,21 @@ func (t *texts) learn(s *shape) {
 		}
 		t.tasks.parts[id] = clipped(markdown.Slug(hidden), maxTaskPart)
 	}
+}
+
+// slugsIn returns the parts of IDs that are made of names with a credential. Prompts and messages
+// name tasks and headings so.
+func slugsIn(st *session.State, r *redact.Redactor) (all []string) {
+	for task := range st.All() {
+		if _, n := r.String(task.Name); n == 0 {
+			continue
+		}
+		part := lastPart(task.ID)
+		if len(all) < maxSlugs && len(part) >= minSlug && madeOf(part, markdown.Slug(task.Name)) {
+			all = append(all, part)
+		}
+	}
+	return all
 }
 
 func lastPart(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }

@@ -7,6 +7,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"sort"
+	"strings"
 )
 
 // Redactor hides credentials. The zero value knows the built-in rules; a nil
@@ -50,6 +51,19 @@ func New(extra []string) (*Redactor, error) {
 		r.extra = append(r.extra, re)
 	}
 	return r, nil
+}
+
+// Also returns a Redactor that hides texts as well, in small letters or large ones. Their bounds
+// are the caller's.
+func (r *Redactor) Also(texts []string) *Redactor {
+	if len(texts) == 0 {
+		return r
+	}
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = regexp.QuoteMeta(text)
+	}
+	return &Redactor{append(slices.Clone(r.extra), regexp.MustCompile("(?i:"+strings.Join(quoted, "|")+")"))}
 }
 
 // instructions returns about how many instructions an expression compiles to, without
