@@ -10,6 +10,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 func newSessionImport(a *app) *cobra.Command {
@@ -50,14 +51,19 @@ func (a *app) imports(ctx context.Context, store *lifecycle.Store, from carry.So
 	for _, at := range report.Kept {
 		fmt.Fprintf(a.stderr, "%s is there again\n", shown(lifecycle.Dir+"/"+at))
 	}
-	last := ""
+	last, unfinished := "", ""
 	for _, s := range report.Sessions {
 		fmt.Fprintln(a.stdout, s.ID)
-		last = s.ID
+		if last = s.ID; s.Status != string(session.StatusComplete) {
+			unfinished = s.ID
+		}
 	}
 	a.showProjectFiles(report, last)
-	if last != "" {
-		fmt.Fprintf(a.stderr, "go on with: lopen session resume %s\n", last)
+	switch {
+	case unfinished != "":
+		fmt.Fprintf(a.stderr, "go on with: lopen session resume %s\n", unfinished)
+	case last != "":
+		fmt.Fprintf(a.stderr, "look at it: lopen session show %s\n", last)
 	}
 	return err
 }
