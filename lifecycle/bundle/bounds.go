@@ -15,8 +15,9 @@ const (
 	maxName    = 255 // bytes of a name
 	maxDepth   = 8   // its components
 	// packMax is how many bytes an entry of many objects has at most, and maxSmall an object
-	// in one.
+	// in one. A Writer makes entries of packSize, which it has in memory.
 	packMax  = 8 << 20
+	packSize = 1 << 20
 	maxSmall = 64 << 10
 	// maxRatio and free bound how much comes of a file: after n of its bytes at most free +
 	// maxRatio*n. Zeros compress better: a Writer pads them.

@@ -83,7 +83,7 @@ func some() []thing {
 		{"checkpoints/main.jsonl", ""},
 		{"", "an object"}, {"", ""}, {"", strings.Repeat("large", 20_000)},
 	}
-	for i := range 300 { // more than a pack
+	for i := range 60 { // more than a pack
 		things = append(things, thing{"", strings.Repeat(fmt.Sprint(i, " "), 8000)})
 	}
 	return append(things, thing{"project.jsonl", "{}\n"})

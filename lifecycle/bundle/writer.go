@@ -123,7 +123,7 @@ func (w *Writer) Object(h blob.Hash, size int64, open func() (io.ReadCloser, err
 
 // small adds an object to the pack.
 func (w *Writer) small(h blob.Hash, size int, content io.Reader) error {
-	if w.pack.Len()+objectHead+size > packMax {
+	if w.pack.Len()+objectHead+size > packSize {
 		if err := w.flush(); err != nil {
 			return err
 		}

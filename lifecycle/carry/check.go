@@ -92,7 +92,8 @@ func (r *Received) checkSession(s bundle.Session) (a Arrival, err error) {
 	if err := r.target.Staging.publish(sessionsDir+"/"+s.ID, st, at); err != nil {
 		return a, err
 	}
-	report := repair.Verify(repair.Subject{ID: id, Dir: dir, Others: r.target.Others})
+	ld.Stale = nil // the files that were missing are there now
+	report := repair.Verify(repair.Subject{ID: id, Dir: dir, Others: r.target.Others, Loaded: ld})
 	switch report.Condition {
 	case repair.Corrupt, repair.Unreadable, repair.Edited:
 		return a, r.unreadable(s.ID, cmp.Or(report.Err, errors.New(string(report.Condition))))

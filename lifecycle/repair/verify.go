@@ -90,6 +90,9 @@ type Subject struct {
 	Dir    writer.FS
 	Holder *writer.Owner // nil if the session is not held
 	Others []File        // small files that the session may have
+	// Loaded is the session as it was loaded, where its readable files were just made of that.
+	// With nil Verify loads it.
+	Loaded *folder.Contents
 }
 
 // A File is a small file of a session. When it is damaged the session is still usable.
@@ -103,7 +106,7 @@ type File struct {
 // the checkpoints that the session needs.
 func Verify(s Subject) Report {
 	r := Report{ID: s.ID, Holder: s.Holder, Condition: Intact}
-	ld := r.state(s.Dir)
+	ld := r.state(&s)
 	r.history(s.Dir)
 	for _, f := range s.Others {
 		if err := f.Check(s.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -135,8 +138,11 @@ func Verify(s Subject) Report {
 
 // state loads the session and sets the condition. It returns nil if the session cannot be
 // loaded.
-func (r *Report) state(dir writer.FS) *folder.Contents {
-	ld, err := folder.Load(dir, r.ID)
+func (r *Report) state(s *Subject) (ld *folder.Contents) {
+	var err error
+	if ld = s.Loaded; ld == nil {
+		ld, err = folder.Load(s.Dir, r.ID)
+	}
 	if err == nil {
 		st := ld.State
 		r.Seq, r.Shown, r.checkpoint = ld.At.Seq, ld.Named[0].Seq, ld.At.Checkpoint
