@@ -357,7 +357,7 @@ func cut(b []byte, n int) []byte { return b[:len(b)-n] }
 
 func TestNoBundle(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "x", "PK\x03\x04", strings.Repeat("text ", 1000), "-----BEGIN AGE ENCRYPTED FILE-----\n"} {
+	for _, text := range []string{"", "x", "PK\x03\x04", strings.Repeat("text ", 1000)} {
 		_, _, err := read(strings.NewReader(text), nil)
 		require.ErrorIs(t, err, writer.ErrInvalid)
 		require.ErrorContains(t, err, "no bundle")
