@@ -183,7 +183,11 @@ func (r *rewindCall) do(ctx context.Context, sess *lifecycle.Session) (done rewi
 	}
 	showRewind(r.stdout, done, false)
 	if done.Before != nil {
-		fmt.Fprintf(r.stderr, "rewound to %s; lopen undo takes it back\n", numbered(done.To))
+		undo := "lopen undo"
+		if r.session != "" { // undo alone is that of the newest
+			undo += " --session " + sess.ID().String()
+		}
+		fmt.Fprintf(r.stderr, "rewound to %s; %s takes it back\n", numbered(done.To), undo)
 	}
 	return done, nil
 }
