@@ -115,7 +115,10 @@ func (e *Error) Error() string {
 	} else if errors.As(e.Err, &le) {
 		cause = strings.Replace(cause, le.Error(), le.Op+": "+le.Err.Error(), 1)
 	}
-	s := fmt.Sprintf("%s %s: %s", e.Op, e.Path, cause)
+	s := cause
+	if e.Op != "" { // else another error around it says what was done, and where
+		s = fmt.Sprintf("%s %s: %s", e.Op, e.Path, cause)
+	}
 	switch e.Outcome {
 	case NotDurable:
 		s += " (written, but a power cut may undo it)"

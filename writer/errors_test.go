@@ -93,6 +93,7 @@ func TestErrorMessage(t *testing.T) {
 		{NewError("replace", "/a/b", NotCommitted, &fs.PathError{Op: "write", Path: "b", Err: syscall.ENOSPC}), "replace /a/b: write: " + syscall.ENOSPC.Error()},
 		{NewError("replace", "/a/b", NotDurable, &fs.PathError{Op: "sync", Path: ".", Err: syscall.EIO}), "replace /a/b: sync: " + syscall.EIO.Error() + " (written, but a power cut may undo it)"},
 		{NewError("replace", "/a/b", OutcomeUnknown, &os.LinkError{Op: "rename", Old: "t", New: "b", Err: syscall.EIO}), "replace /a/b: rename: " + syscall.EIO.Error() + " (whether it was written cannot be told)"},
+		{NewError("read", "/a/b", NotCommitted, &Error{Class: ClassCorrupt, Err: errors.New("it ends too early")}), "read /a/b: it ends too early"},
 		{NewError("lock", "/a/b", NotCommitted, fmt.Errorf("again: %w", &fs.PathError{Op: "open", Path: "b", Err: syscall.EMFILE})), "lock /a/b: again: open: " + syscall.EMFILE.Error()},
 	} {
 		require.Equal(t, c.want, c.err.Error())
