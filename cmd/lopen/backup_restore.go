@@ -99,7 +99,7 @@ func backupOf(f *backup.Folder, number uint64, typed string) (*backup.Source, st
 			}
 		}
 	}
-	return nil, "", errors.Join(fmt.Errorf("session %q in the backups: %w", typed, lifecycle.ErrNotFound), unread)
+	return nil, "", errors.Join(fmt.Errorf("session %q in the backups: %w; what was in the trash or damaged comes with a whole backup only", typed, lifecycle.ErrNotFound), unread)
 }
 
 // sessionIn returns the ID of the session that was typed, as [lifecycle.Store.Resolve] does: an

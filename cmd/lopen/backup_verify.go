@@ -95,7 +95,7 @@ func (a *app) verifyBackups(ctx context.Context, f *backup.Folder, number uint64
 		err = a.printJSON(rows)
 	}
 	if err == nil && damaged > 0 {
-		err = &problemsError{fmt.Sprintf("%d of %s damaged", damaged, plain.Some(len(rows), "backup"))}
+		err = &problemsError{fmt.Sprintf("%d of %s damaged: where the contents are still here, lopen backup FOLDER --reread stores them anew", damaged, plain.Some(len(rows), "backup"))}
 	}
 	return err
 }
