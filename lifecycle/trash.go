@@ -256,7 +256,7 @@ func (s *Store) free() int64 {
 		_ = cps.Close() // nothing was written through the folders
 	}
 	if err != nil {
-		s.opts.Logger.Warn().Err(err).Msg("what deleted sessions had is not all freed")
+		s.opts.Logger.Warn().Err(err).Msg("contents that nothing needs are not all freed")
 	}
 	return before - s.diskBytes(blobsDir, false)
 }
