@@ -284,4 +284,10 @@ var ofImport = []mutant{
 		"if h.Bytes < 0 && false {",
 		"./lifecycle", "TestImportRefuses",
 	},
+	{
+		"import: a key for a bundle that is not encrypted is refused", "cmd/lopen/bundle.go",
+		"if !encrypted {",
+		"if !encrypted && false {",
+		"./cmd/lopen", "TestScripts/sealed",
+	},
 }

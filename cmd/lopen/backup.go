@@ -84,12 +84,13 @@ func (a *app) openBackup(ctx context.Context, typed string, keys *keyFlags, fn f
 	return errors.Join(fn(f), f.Close())
 }
 
-// openFolder opens a backup's folder. Who gives a key means an encrypted one: in its place may be
-// what somebody else made.
+// openFolder opens a backup's folder.
 func (a *app) openFolder(path string, o backup.Options, keys *keyFlags) (*backup.Folder, error) {
 	f, err := backup.Open(path, o)
-	if err == nil && f.KeyID() == "" && (keys.file != "" || keys.command != "") {
-		return nil, errors.Join(usagef("%s is not encrypted, and there is a key: leave out --key-file and --key-command if that is right", shown(path)), f.Close())
+	if err == nil && f.KeyID() == "" {
+		if err = keys.unneeded(path); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
 	}
 	return f, err
 }

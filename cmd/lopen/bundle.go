@@ -33,9 +33,18 @@ func (a *app) openBundle(ctx context.Context, name string, keys *keyFlags, fn fu
 	if info, err := in.Stat(); err == nil && info.IsDir() {
 		return usagef("%s is a folder: give the file that session export wrote", shown(name))
 	}
-	r, err := bundle.NewReader(&pipe{ctx: ctx, name: in.Name(), r: in}, func() (*crypt.Key, error) { return keys.decryption(ctx) })
+	encrypted := false
+	r, err := bundle.NewReader(&pipe{ctx: ctx, name: in.Name(), r: in}, func() (*crypt.Key, error) {
+		encrypted = true
+		return keys.decryption(ctx)
+	})
 	if err != nil {
 		return err
+	}
+	if !encrypted {
+		if err := keys.unneeded(name); err != nil {
+			return err
+		}
 	}
 	return fn(r)
 }

@@ -87,6 +87,15 @@ func (k *keyFlags) decryption(ctx context.Context) (*crypt.Key, error) {
 	return key, nil
 }
 
+// unneeded refuses a key for something that is not encrypted: who gives one means an encrypted
+// one, and in its place may be what somebody else made.
+func (k *keyFlags) unneeded(path string) error {
+	if k.file == "" && k.command == "" {
+		return nil
+	}
+	return usagef("%s is not encrypted, and there is a key: leave out --key-file and --key-command if that is right", shown(path))
+}
+
 // text returns what has the key, and where it is from.
 func (k *keyFlags) text(ctx context.Context) (text []byte, from string, err error) {
 	switch {
