@@ -183,8 +183,8 @@ var ofBackup = []mutant{
 	},
 	{
 		"backup: a key for what is not encrypted is refused", "cmd/lopen/backup.go",
-		"(keys.file != \"\" || keys.command != \"\") {",
-		"false {",
+		"err == nil && f.KeyID() == \"\" {",
+		"err == nil && f.KeyID() == \"\" && false {",
 		"./cmd/lopen", "TestScripts/backup",
 	},
 	{

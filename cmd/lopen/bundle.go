@@ -22,8 +22,11 @@ func (a *app) openBundle(ctx context.Context, name string, keys *keyFlags, fn fu
 	in := a.stdin
 	switch {
 	case name != "-":
-		var err error
-		if in, err = await(ctx, func() (*os.File, error) { return os.Open(name) }); err != nil {
+		path, err := a.path(name)
+		if err == nil {
+			in, err = await(ctx, func() (*os.File, error) { return os.Open(path) })
+		}
+		if err != nil {
 			return fmt.Errorf("open bundle: %w", notFound(err))
 		}
 		defer in.Close()

@@ -113,12 +113,16 @@ func (k *keyFlags) text(ctx context.Context) (text []byte, from string, err erro
 
 // read reads the file, which may be a pipe: --key-file <(pass show x).
 func (k *keyFlags) read(ctx context.Context) ([]byte, error) {
-	info, err := os.Stat(k.file)
+	name, err := k.a.path(k.file)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(name)
 	read := documents.ReadFile
 	if err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
 		read = readPipe
 	}
-	text, err := await(ctx, func() ([]byte, error) { return read(k.file, maxKey) })
+	text, err := await(ctx, func() ([]byte, error) { return read(name, maxKey) })
 	switch {
 	case errors.Is(err, context.Canceled):
 		return nil, err

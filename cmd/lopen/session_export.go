@@ -166,8 +166,11 @@ type exportTo struct {
 func (t *exportTo) open(h bundle.Header) (carry.Sink, error) {
 	if t.name != "-" {
 		t.discard()
-		var err error
-		if t.target, err = carry.Create(t.name, t.force); err != nil {
+		path, err := t.path(t.name)
+		if err == nil {
+			t.target, err = carry.Create(path, t.force)
+		}
+		if err != nil {
 			return nil, err
 		}
 		return bundle.NewWriter(t, h, t.key)
