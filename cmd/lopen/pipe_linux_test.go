@@ -86,13 +86,17 @@ func TestAKeyThroughAPipe(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(name, 0o600))
 	flags := &keyFlags{a: &app{}, file: name}
 	for key, want := range map[string]string{string(text): "", string(make([]byte, maxKey+1)): "more than 65536 bytes"} {
+		closed := make(chan struct{}) // before that, the next read would be the end of this writer
 		go func() {
+			defer close(closed)
 			if w, err := os.OpenFile(name, os.O_WRONLY, 0); err == nil {
 				_, _ = io.WriteString(w, key)
 				_ = w.Close()
 			}
 		}()
-		if _, err = flags.decryption(t.Context()); want == "" {
+		_, err = flags.decryption(t.Context())
+		<-closed
+		if want == "" {
 			require.NoError(t, err)
 			continue
 		}
