@@ -149,7 +149,7 @@ func (s *Store) Backups() ([]BackupNote, error) {
 func (s *Store) NoteBackup(ctx context.Context, n BackupNote) (err error) {
 	lock, err := s.lock(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("note backup %d, which is whole: %w", n.Number, err)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	all, err := s.Backups()

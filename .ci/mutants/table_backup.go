@@ -207,7 +207,7 @@ var ofBackup = []mutant{
 	},
 	{
 		"backup: notes of several at once are all kept", "lifecycle/carry.go",
-		"\tlock, err := s.lock(ctx)\n\tif err != nil {\n\t\treturn err\n\t}\n\tdefer func() { err = errors.Join(err, lock.Unlock()) }()\n",
+		"\tlock, err := s.lock(ctx)\n\tif err != nil {\n\t\treturn fmt.Errorf(\"note backup %d, which is whole: %w\", n.Number, err)\n\t}\n\tdefer func() { err = errors.Join(err, lock.Unlock()) }()\n",
 		"",
 		"./lifecycle", "TestNoteOfABackupWaitsForAnother",
 	},
@@ -216,5 +216,11 @@ var ofBackup = []mutant{
 		"return damaged(fmt.Errorf(\"object %s is missing\", h))",
 		"return err",
 		"./lifecycle/backup", "TestLostObjects",
+	},
+	{
+		"restore: a note that a crash left keeps no folder out", "lifecycle/carry/kept.go",
+		"return err != nil || there(root, at) ||",
+		"return err != nil || there(root, at) || there(root, at+noteSuffix) ||",
+		"./cmd/lopen", "TestScripts/backup-damaged",
 	},
 }

@@ -122,7 +122,7 @@ func (a *app) backUp(ctx context.Context, store *lifecycle.Store, typed string, 
 		Folder: f.Path(), Encrypted: f.KeyID() != "", Snapshot: to.made(), Skipped: []skippedRow{},
 		Warnings: append([]string{}, out.Warnings...), Pruned: []uint64{},
 	}
-	err = store.NoteBackup(ctx, lifecycle.BackupNote{Folder: f.Path(), Number: row.Number, At: row.At, Key: f.KeyID()})
+	err = store.NoteBackup(context.WithoutCancel(ctx), lifecycle.BackupNote{Folder: f.Path(), Number: row.Number, At: row.At, Key: f.KeyID()})
 	// An older one may have whole what is damaged or left out.
 	if r := backupRetention(values); err == nil && !out.Incomplete && r != (backup.Retention{}) {
 		var gone []backup.Gone

@@ -165,7 +165,7 @@ func (r *Received) putBack(root writer.FS, undo func(func() error)) error {
 		}
 		for _, name := range []string{at + noteSuffix, at} {
 			from := r.target.Staging.path(name)
-			if !there(root, from) {
+			if !there(root, from) || there(root, name) { // a note that a crash left stays
 				continue
 			}
 			if err := root.Rename(from, name); err != nil {
@@ -184,7 +184,7 @@ func (r *Received) putBack(root writer.FS, undo func(func() error)) error {
 // isHere reports whether what is here already keeps a folder out.
 func isHere(root writer.FS, at string) bool {
 	id, err := keptID(at)
-	return err != nil || there(root, at) || there(root, at+noteSuffix) || path.Dir(at) == trashDir && there(root, sessionsDir+"/"+id.String())
+	return err != nil || there(root, at) || path.Dir(at) == trashDir && there(root, sessionsDir+"/"+id.String())
 }
 
 func there(root writer.FS, name string) bool {
