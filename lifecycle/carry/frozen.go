@@ -106,9 +106,9 @@ func (z *frozen) take(id session.ID) (err error) {
 	return nil
 }
 
-// suffices reads the whole log, and returns an error if it alone does not lead to the State. Here state.json may
-// make up for a hole in it, but where the session comes to nobody believes that file. It is
-// for a session that nobody holds: what is not frozen must stay.
+// suffices reads the whole log, and returns an error if it alone does not lead to the State.
+// Here state.json may make up for a hole in it, but where the session comes to nobody believes
+// that file. It is for a session that nobody holds: what is not frozen must stay.
 func (z *frozen) suffices(id session.ID) (*journal.Log, error) {
 	was := map[string]*held{}
 	for _, name := range folder.Readable {

@@ -81,12 +81,14 @@ func (r *Received) settle(ctx context.Context, home Home) (fresh bool, err error
 		if claims[i].ID, err = session.ParseID(a.Was); err != nil {
 			return false, err
 		}
-		dir, err := r.session(a.Was)
-		if err != nil {
-			return false, err
+		claims[i].At, claims[i].Covered = a.at, func(here writer.FS) (bool, error) {
+			dir, err := r.session(a.Was)
+			if err != nil {
+				return false, err
+			}
+			defer dir.Close()
+			return covers(here, dir, a.at)
 		}
-		defer dir.Close()
-		claims[i].At, claims[i].Covered = a.at, func(here writer.FS) (bool, error) { return covers(here, dir, a.at) }
 	}
 	if err := home.Settle(claims); err != nil {
 		return false, err

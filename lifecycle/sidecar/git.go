@@ -35,7 +35,9 @@ var ErrNoGit = errors.New("git was not found: install git 2.38 or newer, or do w
 func HasGit(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "git", "version").Output()
+	cmd := exec.CommandContext(ctx, "git", "version")
+	cmd.WaitDelay = time.Second // for what a wrapper left behind
+	out, err := cmd.Output()
 	if err == nil && !bytes.HasPrefix(out, []byte("git version ")) {
 		err = fmt.Errorf("git version prints %.40q", out)
 	}
