@@ -12,6 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
@@ -163,5 +164,56 @@ func TestImportOfAForkWithItsOrigin(t *testing.T) {
 		infos, err := store.List()
 		require.NoError(t, err)
 		require.Len(t, infos, taken+2)
+	}
+}
+
+// A rewind that was cut off does not come with its session: the next holder would end it on
+// files that it was not begun on.
+func TestImportLeavesOutAnUnfinishedRewind(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New(crashfs.Ext4)
+	store, err := lifecycle.InitOn(disk.FS(), simOptions)
+	require.NoError(t, err)
+	sess, ids := agentWorked(t, store, "sim")
+	was, had := sess.State().Progress(), got(t, store.Project(), "a")
+	var cut *crashfs.Disk
+	disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {
+		if cut == nil && op.Call == "rename" && !strings.Contains(op.Name, lifecycle.Dir) {
+			cut = disk.Snapshot()
+		}
+		return crashfs.Fault{}
+	}))
+	done, err := sess.Rewind(t.Context(), ids[0], both)
+	require.NoError(t, err)
+	disk.SetHook(nil)
+	require.NotEqual(t, was, sess.State().Progress())
+	require.NoError(t, sess.Close(t.Context()))
+	require.NotNil(t, cut)
+	before, err := lifecycle.OpenOn(cut.Crash(crashfs.Variant{}).FS(), simOptions)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		o    carry.ExportOptions
+		told string
+	}{
+		"whole": {carry.ExportOptions{}, done.Before.ID.String()},
+		"less":  {carry.ExportOptions{NoMessages: true}, ""}, // it did not even leave
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			into := initStore(t)
+			put(t, into.Project(), "a", "mine")
+			arrive := bundled(t, before, c.o, sess.ID())
+			report := arrive(into)
+			require.Equal(t, c.told, report.Sessions[0].Rewind)
+			again, err := into.Open(sess.ID())
+			require.NoError(t, err)
+			require.Equal(t, was, again.State().Progress())
+			require.Equal(t, "mine", got(t, into.Project(), "a"))
+			_, err = again.Rewind(t.Context(), done.Before.ID, rewind.Options{Files: true, Force: true})
+			require.NoError(t, err)
+			require.Equal(t, had, got(t, into.Project(), "a"), "the checkpoint before the rewind came as well")
+			require.NoError(t, again.Close(t.Context()))
+			require.True(t, arrive(into).Sessions[0].Known)
+		})
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
-	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
 // What is refused leaves nothing.
@@ -94,32 +93,6 @@ func TestImportRefuses(t *testing.T) {
 			requireIntact(t, store, id)
 		})
 	}
-}
-
-// An unfinished rewind would be finished here, on files that it was not begun on.
-func TestImportRefusesAnUnfinishedRewind(t *testing.T) {
-	t.Parallel()
-	disk := crashfs.New(crashfs.Ext4)
-	store, err := lifecycle.InitOn(disk.FS(), simOptions)
-	require.NoError(t, err)
-	sess, ids := agentWorked(t, store, "sim")
-	var cut *crashfs.Disk
-	disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {
-		if cut == nil && op.Call == "rename" && !strings.Contains(op.Name, lifecycle.Dir) {
-			cut = disk.Snapshot()
-		}
-		return crashfs.Fault{}
-	}))
-	_, err = sess.Rewind(t.Context(), ids[0], both)
-	require.NoError(t, err)
-	disk.SetHook(nil)
-	require.NoError(t, sess.Close(t.Context()))
-	require.NotNil(t, cut)
-	before, err := lifecycle.OpenOn(cut.Crash(crashfs.Variant{}).FS(), simOptions)
-	require.NoError(t, err)
-	from := gather(t, before, sess.ID())
-	_, err = initStore(t).Import(t.Context(), from)
-	require.ErrorContains(t, err, "a rewind was begun and not finished")
 }
 
 // Documents never replace anything and never lead out of the project, through links or into

@@ -70,6 +70,9 @@ func (a *app) showArrived(r *carry.Report) {
 		if s.Paths {
 			text += "; its command and check name this project's folder now"
 		}
+		if s.Rewind != "" && !s.Known {
+			text += "; a rewind of it had begun and is left out: checkpoint " + s.Rewind[:min(len(s.Rewind), 8)] + " has the files before it"
+		}
 		fmt.Fprintln(a.stderr, text)
 	}
 	fmt.Fprintf(a.stderr, "%s, %s of them (%d known), %s in all, from %s\n", plain.Some(r.Checkpoints, "checkpoint"), plain.Some(r.Objects, "content"), r.ObjectsKnown, bytesText(r.Bytes), shown(r.From.Path))

@@ -79,14 +79,9 @@ func (r *Received) checkSession(s bundle.Session) (a Arrival, err error) {
 	}
 	defer dir.Close()
 	st, at, p := ld.State, ld.At, ld.State.Progress()
-	switch {
-	case at.Incarnation != s.Incarnation || at.Seq != s.Seq || string(st.Status()) != s.Status || p.Done != s.Done || p.Total != s.Total:
+	if at.Incarnation != s.Incarnation || at.Seq != s.Seq || string(st.Status()) != s.Status || p.Done != s.Done || p.Total != s.Total {
 		return a, refused(sessionsDir+"/"+s.ID, "its log is at record %d (%s, %d/%d tasks done, incarnation %s), and the header says record %d (%s, %d/%d, %s)",
 			at.Seq, st.Status(), p.Done, p.Total, at.Incarnation, s.Seq, s.Status, s.Done, s.Total, s.Incarnation)
-	case at.Rewinding != nil:
-		// The next holder would finish it: on files that it was not begun on.
-		return a, &writer.Error{Op: opImport, Path: sessionsDir + "/" + s.ID, Class: writer.ClassInvalid,
-			Err: errors.New("a rewind was begun and not finished; finish it where it comes from with lopen session resume, and export it again")}
 	}
 	r.belong(id.Module, st.Header().Resources)
 	if err := r.target.Staging.publish(sessionsDir+"/"+s.ID, st, at); err != nil {
@@ -100,6 +95,9 @@ func (r *Received) checkSession(s bundle.Session) (a Arrival, err error) {
 	}
 	a = Arrival{ID: s.ID, Was: s.ID, Seq: at.Seq, Messages: at.Messages, Status: s.Status, Done: p.Done, Total: p.Total,
 		Condition: string(report.Condition), at: at, settings: st.Header().Settings}
+	if at.Rewinding != nil {
+		a.Rewind = at.Rewinding.Before
+	}
 	if l := st.Header().Lineage; l != nil {
 		a.origin = l.From.String()
 	}

@@ -111,7 +111,7 @@ func (a *Arrival) staged() string {
 }
 
 // anew writes those sessions anew that get another ID, that come from one which has another ID,
-// or whose settings name the project's folder.
+// whose settings name the project's folder, or with a rewind that was not ended.
 func (r *Received) anew(ctx context.Context, home Home) error {
 	paths, ids := [2]string{r.header.Project.Path, home.Project().Name()}, map[string]string{}
 	for i := range r.Sessions {
@@ -128,7 +128,7 @@ func (r *Received) anew(ctx context.Context, home Home) error {
 			return fmt.Errorf("%s: %w", opImport, context.Cause(ctx))
 		}
 		a.Paths = a.names(paths)
-		if a.anew = a.ID != a.Was || a.Paths || ids[a.origin] != ""; !a.anew {
+		if a.anew = a.ID != a.Was || a.Paths || a.Rewind != "" || ids[a.origin] != ""; !a.anew {
 			continue
 		}
 		if err := r.rewrite(a, paths, ids); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/codec"
@@ -47,7 +48,7 @@ const (
 // Rewrite writes a session's folder anew into the folder to, which has none of its files: the
 // log, the logs that it inherited, the snapshots that they name, meta.json, recovery.json and,
 // unless NoMessages is set, the output. It takes no lock, and leaves what is not durable yet
-// out. The readable files are not written: they follow from the log. Records keep their
+// out, and a rewind that was begun and not ended: the State changes at its end only. The readable files are not written: they follow from the log. Records keep their
 // numbers, so that checkpoints, forks and messages are found by the same ones.
 //
 // Everything but the output is durable when Rewrite returns nil; after an error to has to be
@@ -72,7 +73,8 @@ func Rewrite(from, to writer.FS, id session.ID, r Rewriting) error {
 type rewriter struct {
 	texts
 	from, to writer.FS
-	wrapped  []byte // a record's body in braces
+	begun    *session.Rewinding // a rewind that was not ended; nil if there is none
+	wrapped  []byte             // a record's body in braces
 }
 
 func (w *rewriter) session(id session.ID) error {
@@ -82,6 +84,9 @@ func (w *rewriter) session(id session.ID) error {
 	}
 	if w.Redact != nil {
 		w.Redact = w.Redact.Also(slugsIn(ld.State, w.Redact))
+	}
+	if w.begun = ld.At.Rewinding; w.begun != nil {
+		w.without = []string{"rewinding"} // in snapshots
 	}
 	err = journal.Rewrite(w.from, w.to, journal.Rewriting{Session: w.ID.String(), Upto: ld.At.Seq, Named: w.named, Body: func(r *journal.Ref, line, body []byte) ([]byte, error) {
 		w.at = history.ID{Epoch: r.Epoch, Seq: r.Seq}
@@ -165,7 +170,15 @@ func (w *rewriter) body(r *journal.Ref, line, body []byte) ([]byte, error) {
 			return append(wire.EncodeAppended(rec), rec.TranscriptEvent...), err
 		}
 	}
-	all := w.Redact != nil || w.NoCheckpoints
+	begins, err := w.begins(line, body)
+	if err != nil {
+		return nil, err
+	}
+	if begins {
+		defer func(was []string) { w.without = was }(w.without)
+		w.without = []string{"rewind"}
+	}
+	all := begins || w.Redact != nil || w.NoCheckpoints
 	if !all && (r.Entry || !slices.ContainsFunc(ofPlace, func(member string) bool { return bytes.Contains(body, []byte(`"`+member+`":`)) })) {
 		return nil, nil
 	}
@@ -175,6 +188,15 @@ func (w *rewriter) body(r *journal.Ref, line, body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("record %d: %w", r.Seq, err)
 	}
 	return object[1 : len(object)-1], nil
+}
+
+// begins reports whether a record is the begin of the rewind that was not ended.
+func (w *rewriter) begins(line, body []byte) (bool, error) {
+	if w.begun == nil || !bytes.Contains(body, []byte(record.EventRewindBegin)) {
+		return false, nil
+	}
+	rec, err := wire.DecodeRecord(line)
+	return err == nil && rec.Rewind != nil && rec.Rewind.Before == w.begun.Before, err
 }
 
 // named writes the snapshots anew that notes name, beside those of records, and returns their
