@@ -14,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
@@ -191,20 +192,30 @@ func TestImportLeavesOutAnUnfinishedRewind(t *testing.T) {
 	require.NotNil(t, cut)
 	before, err := lifecycle.OpenOn(cut.Crash(crashfs.Variant{}).FS(), simOptions)
 	require.NoError(t, err)
+	blobs, err := before.Project().Sub(lifecycle.Dir + "/blobs")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, blobs.Close()) })
 	for name, c := range map[string]struct {
-		o    carry.ExportOptions
-		told string
+		arrive func(t *testing.T, into *lifecycle.Store) *carry.Report
+		told   string
 	}{
-		"whole": {carry.ExportOptions{}, done.Before.ID.String()},
-		"less":  {carry.ExportOptions{NoMessages: true}, ""}, // it did not even leave
+		"whole": {func(t *testing.T, into *lifecycle.Store) *carry.Report {
+			return bundled(t, before, carry.ExportOptions{}, sess.ID())(into)
+		}, done.Before.ID.String()},
+		"less": {func(t *testing.T, into *lifecycle.Store) *carry.Report {
+			return bundled(t, before, carry.ExportOptions{NoMessages: true}, sess.ID())(into)
+		}, ""}, // it did not even leave
+		"one": {func(t *testing.T, into *lifecycle.Store) *carry.Report {
+			report, err := into.Import(t.Context(), &carry.One{Source: gather(t, before, sess.ID()), Session: sess.ID().String(), Contents: blob.New(blobs)})
+			require.NoError(t, err)
+			return report
+		}, done.Before.ID.String()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			into := initStore(t)
 			put(t, into.Project(), "a", "mine")
-			arrive := bundled(t, before, c.o, sess.ID())
-			report := arrive(into)
-			require.Equal(t, c.told, report.Sessions[0].Rewind)
+			require.Equal(t, c.told, c.arrive(t, into).Sessions[0].Rewind)
 			again, err := into.Open(sess.ID())
 			require.NoError(t, err)
 			require.Equal(t, was, again.State().Progress())
@@ -213,7 +224,7 @@ func TestImportLeavesOutAnUnfinishedRewind(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, had, got(t, into.Project(), "a"), "the checkpoint before the rewind came as well")
 			require.NoError(t, again.Close(t.Context()))
-			require.True(t, arrive(into).Sessions[0].Known)
+			require.True(t, c.arrive(t, into).Sessions[0].Known)
 		})
 	}
 }

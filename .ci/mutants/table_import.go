@@ -81,10 +81,16 @@ var ofImport = []mutant{
 		"./lifecycle", "TestImportLeavesOutAnUnfinishedRewind/less",
 	},
 	{
-		"export: the checkpoint before an unfinished rewind is there", "lifecycle/carry/part.go",
-		"newest = r.Before",
-		"_ = r.Before",
+		"export: the checkpoint before an unfinished rewind is there", "lifecycle/carry/chains.go",
+		"return at.Rewinding.Before",
+		"return at.Checkpoint",
 		"./lifecycle", "TestImportLeavesOutAnUnfinishedRewind/whole",
+	},
+	{
+		"restore: of one session the checkpoint before an unfinished rewind is there", "lifecycle/carry/one.go",
+		"newestOf(ld.At))",
+		"ld.At.Checkpoint)",
+		"./lifecycle", "TestImportLeavesOutAnUnfinishedRewind/one",
 	},
 	{
 		"import: a session is known without its unfinished rewind", "lifecycle/carry/same.go",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 )
@@ -110,6 +111,15 @@ func (x *exporter) wanted(s *checkpoint.Store) (map[uint64]bool, error) {
 		maps.Copy(wanted, line)
 	}
 	return wanted, nil
+}
+
+// newestOf returns the newest checkpoint of a session that its log names. That is the one before a
+// rewind that was not ended, which is left out where the session comes to.
+func newestOf(at session.Mark) string {
+	if at.Rewinding != nil {
+		return at.Rewinding.Before
+	}
+	return at.Checkpoint
 }
 
 // lineOf returns the numbers of the entries on the line of a session whose log names a

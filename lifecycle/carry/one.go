@@ -99,7 +99,7 @@ func (r *Received) ofLine(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := lineOf(chain, entries, bundle.Session{ID: id.String(), Incarnation: ld.At.Incarnation}, ld.At.Checkpoint)
+	wanted, err := lineOf(chain, entries, bundle.Session{ID: id.String(), Incarnation: ld.At.Incarnation}, newestOf(ld.At))
 	if err != nil {
 		return nil, err
 	}

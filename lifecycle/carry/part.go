@@ -148,12 +148,9 @@ func (x *exporter) described(id session.ID, z *frozen) (*part, error) {
 		x.damage("the name of session %s cannot be read: %v", id, err)
 	}
 	name, _ := x.o.Redact.String(meta.Name)
-	progress, newest := ld.State.Progress(), ld.At.Checkpoint
-	if r := ld.At.Rewinding; r != nil {
-		newest = r.Before // made at the begin of the rewind, which is left out where the session comes to
-	}
+	progress := ld.State.Progress()
 	return &part{
-		id: id, at: sessionsDir + "/" + id.String(), dir: z, frozen: z, checkpoint: newest, resources: ld.State.Header().Resources,
+		id: id, at: sessionsDir + "/" + id.String(), dir: z, frozen: z, checkpoint: newestOf(ld.At), resources: ld.State.Header().Resources,
 		info: bundle.Session{
 			ID: id.String(), Name: name, Module: id.Module, Incarnation: ld.At.Incarnation,
 			Status: string(ld.State.Status()), Seq: ld.At.Seq, Done: progress.Done, Total: progress.Total,
