@@ -57,9 +57,9 @@ var ofImport = []mutant{
 		"./lifecycle", "TestInterruptedImportIsCleared",
 	},
 	{
-		"import: what the header does not name is refused", "lifecycle/carry/check.go",
-		"if err := r.complete(); err != nil {",
-		"if err := r.complete(); err == nil && false {",
+		"import: what the header does not name is refused", "lifecycle/carry/import.go",
+		"if !r.expected[of] {",
+		"if false {",
 		"./lifecycle", "TestImportRefuses/another_session",
 	},
 	{

@@ -20,12 +20,9 @@ import (
 // maxChain bounds a chain of checkpoints that comes, in bytes, as package checkpoint has it.
 const maxChain = 32 << 20
 
-// check checks what came as a whole: all that the header names is there and nothing else, every
-// session can be read and is what the header says, and every checkpoint has what it needs.
+// check checks what came as a whole: all that the header names is there, every session can be
+// read and is what the header says, and every checkpoint has what it needs.
 func (r *Received) check() error {
-	if err := r.complete(); err != nil {
-		return err
-	}
 	for _, s := range r.header.Sessions {
 		a, err := r.checkSession(s)
 		if err != nil {
@@ -44,21 +41,6 @@ func (r *Received) check() error {
 			return err
 		}
 		r.Documents = append(r.Documents, PlacedDocument{Path: d.Path, Kind: d.Kind})
-	}
-	return nil
-}
-
-// complete returns an error if something came that the header does not name. What it names and
-// did not come is noticed when it is read.
-func (r *Received) complete() error {
-	named := map[string]bool{}
-	for _, s := range r.header.Sessions {
-		named[sessionsDir+"/"+s.ID] = true
-	}
-	for name := range r.arrived {
-		if strings.HasPrefix(name, sessionsDir+"/") && !named[name] {
-			return refused(name, "the header does not name the session")
-		}
 	}
 	return nil
 }

@@ -72,8 +72,9 @@ type Received struct {
 	trees  *blob.Store
 	folder *blob.Batch // what may be folders and rules, in trees
 
+	expected  map[string]bool  // the sessions that the header names
 	documents map[string]int64 // sizes by SHA-256: those that the header names
-	arrived   map[string]bool  // sessions, chains and documents of which something came
+	arrived   map[string]bool  // chains and documents that came
 }
 
 // lines are a chain of checkpoints that came.
@@ -85,7 +86,7 @@ type lines struct {
 // Receive reads a source to its end into the staging folder, and checks all of it. After an error
 // nothing is left but that folder.
 func Receive(ctx context.Context, from Source, to Destination) (_ *Received, err error) {
-	r := &Received{target: to, header: from.Header(), source: &source{from: from}, sizes: map[blob.Hash]int64{}, needed: map[blob.Hash]bool{}, documents: map[string]int64{}, arrived: map[string]bool{}}
+	r := &Received{target: to, header: from.Header(), source: &source{from: from}, sizes: map[blob.Hash]int64{}, needed: map[blob.Hash]bool{}, expected: map[string]bool{}, documents: map[string]int64{}, arrived: map[string]bool{}}
 	r.one, _ = from.(*One)
 	_, r.whole = from.(Whole)
 	defer func() {
@@ -139,13 +140,12 @@ func refused(name string, format string, args ...any) error {
 func (r *Received) begin() error {
 	h := r.header
 	r.Report = Report{At: h.At, From: h.Project, NoMessages: h.NoMessages, Redacted: h.Redacted, Sessions: []Arrival{}, Documents: []PlacedDocument{}}
-	seen := map[string]bool{}
 	for _, s := range h.Sessions {
 		id, err := session.ParseID(s.ID)
-		if err != nil || id.Module != s.Module || id.Counter > maxCounter || seen[s.ID] {
+		if err != nil || id.Module != s.Module || id.Counter > maxCounter || r.expected[s.ID] {
 			return refused("header", "session %q: it is no session of module %q, or is named twice", s.ID, s.Module)
 		}
-		seen[s.ID] = true
+		r.expected[s.ID] = true
 	}
 	for _, d := range h.Documents {
 		if k, _, _ := parseEntry(documentEntry(d.SHA256)); k != aDocument || d.Size < 0 || d.Size > maxDocument {
@@ -180,7 +180,9 @@ func (r *Received) take(ctx context.Context, e bundle.Entry) error {
 	k, of, file := parseEntry(e.Name)
 	switch k {
 	case ofSession:
-		r.arrived[sessionsDir+"/"+of] = true
+		if !r.expected[of] {
+			return refused(e.Name, "the header does not name the session")
+		}
 		if slices.Contains(derived, file) {
 			return r.skip(ctx)
 		}
