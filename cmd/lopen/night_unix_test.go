@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -115,6 +116,20 @@ esac
 exit 0
 `
 
+// waitForCommand waits until what a run that was killed had started has ended, and its keeper.
+func waitForCommand(t *testing.T, dir string) {
+	t.Helper()
+	locks, err := filepath.Glob(filepath.Join(dir, ".lopen/sessions/*/.child"))
+	require.NoError(t, err)
+	require.NotEmpty(t, locks)
+	for _, name := range locks {
+		f, err := os.Open(name)
+		require.NoError(t, err)
+		require.NoError(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
+		require.NoError(t, f.Close())
+	}
+}
+
 // TestTheLogHasTheWholeNight works through a plan whose tasks fail, are limited,
 // meet a denied write and a kill, and does what a person does on the morning after. What
 // the log alone tells must be what the session's own record says.
@@ -149,6 +164,7 @@ func TestTheLogHasTheWholeNight(t *testing.T) {
 	}, time.Minute, 5*time.Millisecond)
 	require.Error(t, run.Wait(), out.String())
 	require.Equal(t, -1, run.ProcessState.ExitCode(), out.String())
+	waitForCommand(t, dir)
 	lopen(0, logged("run", "m")...)
 
 	// The morning after.
