@@ -83,7 +83,7 @@ func TestKeys(t *testing.T) {
 				return err
 			}
 			asUsage(cmd)
-			cmd.SetArgs(c.args)
+			cmd.SetArgs(append([]string{}, c.args...)) // nil would be those of the test
 			err := cmd.ExecuteContext(context.Background())
 			require.NoError(t, a.stderr.Close())
 			if c.want != "" {
