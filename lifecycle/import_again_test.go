@@ -2,6 +2,8 @@ package lifecycle_test
 
 import (
 	"bytes"
+	gopath "path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,12 +12,15 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/crashfs"
+	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // bundled exports sessions, and returns what imports them into a store.
@@ -168,15 +173,15 @@ func TestImportOfAForkWithItsOrigin(t *testing.T) {
 	}
 }
 
-// A rewind that was cut off does not come with its session: the next holder would end it on
-// files that it was not begun on.
-func TestImportLeavesOutAnUnfinishedRewind(t *testing.T) {
-	t.Parallel()
+// cutRewind returns a store whose session was cut off in a rewind, how the session was before
+// it, and the checkpoint before it.
+func cutRewind(t *testing.T) (before *lifecycle.Store, was *session.State, undo checkpoint.ID) {
+	t.Helper()
 	disk := crashfs.New(crashfs.Ext4)
 	store, err := lifecycle.InitOn(disk.FS(), simOptions)
 	require.NoError(t, err)
 	sess, ids := agentWorked(t, store, "sim")
-	was, had := sess.State().Progress(), got(t, store.Project(), "a")
+	was = sess.State()
 	var cut *crashfs.Disk
 	disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {
 		if cut == nil && op.Call == "rename" && !strings.Contains(op.Name, lifecycle.Dir) {
@@ -187,11 +192,20 @@ func TestImportLeavesOutAnUnfinishedRewind(t *testing.T) {
 	done, err := sess.Rewind(t.Context(), ids[0], both)
 	require.NoError(t, err)
 	disk.SetHook(nil)
-	require.NotEqual(t, was, sess.State().Progress())
+	require.NotEqual(t, was.Progress(), sess.State().Progress())
 	require.NoError(t, sess.Close(t.Context()))
 	require.NotNil(t, cut)
-	before, err := lifecycle.OpenOn(cut.Crash(crashfs.Variant{}).FS(), simOptions)
+	before, err = lifecycle.OpenOn(cut.Crash(crashfs.Variant{}).FS(), simOptions)
 	require.NoError(t, err)
+	return before, was, done.Before.ID
+}
+
+// A rewind that was cut off does not come with its session: the next holder would end it on
+// files that it was not begun on.
+func TestImportLeavesOutAnUnfinishedRewind(t *testing.T) {
+	t.Parallel()
+	before, was, undo := cutRewind(t)
+	id := was.ID()
 	blobs, err := before.Project().Sub(lifecycle.Dir + "/blobs")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, blobs.Close()) })
@@ -200,31 +214,67 @@ func TestImportLeavesOutAnUnfinishedRewind(t *testing.T) {
 		told   string
 	}{
 		"whole": {func(t *testing.T, into *lifecycle.Store) *carry.Report {
-			return bundled(t, before, carry.ExportOptions{}, sess.ID())(into)
-		}, done.Before.ID.String()},
+			return bundled(t, before, carry.ExportOptions{}, id)(into)
+		}, undo.String()},
 		"less": {func(t *testing.T, into *lifecycle.Store) *carry.Report {
-			return bundled(t, before, carry.ExportOptions{NoMessages: true}, sess.ID())(into)
+			return bundled(t, before, carry.ExportOptions{NoMessages: true}, id)(into)
 		}, ""}, // it did not even leave
 		"one": {func(t *testing.T, into *lifecycle.Store) *carry.Report {
-			report, err := into.Import(t.Context(), &carry.One{Source: gather(t, before, sess.ID()), Session: sess.ID().String(), Contents: blob.New(blobs)})
+			report, err := into.Import(t.Context(), &carry.One{Source: gather(t, before, id), Session: id.String(), Contents: blob.New(blobs)})
 			require.NoError(t, err)
 			return report
-		}, done.Before.ID.String()},
+		}, undo.String()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			into := initStore(t)
 			put(t, into.Project(), "a", "mine")
 			require.Equal(t, c.told, c.arrive(t, into).Sessions[0].Rewind)
-			again, err := into.Open(sess.ID())
+			again, err := into.Open(id)
 			require.NoError(t, err)
-			require.Equal(t, was, again.State().Progress())
+			require.Equal(t, was.Progress(), again.State().Progress())
 			require.Equal(t, "mine", got(t, into.Project(), "a"))
-			_, err = again.Rewind(t.Context(), done.Before.ID, rewind.Options{Files: true, Force: true})
+			_, err = again.Rewind(t.Context(), undo, rewind.Options{Files: true, Force: true})
 			require.NoError(t, err)
-			require.Equal(t, had, got(t, into.Project(), "a"), "the checkpoint before the rewind came as well")
+			require.Equal(t, "2", got(t, into.Project(), "a"), "the checkpoint before the rewind came as well")
 			require.NoError(t, again.Close(t.Context()))
 			require.True(t, c.arrive(t, into).Sessions[0].Known)
 		})
 	}
+}
+
+// A forged begin of a rewind is found however it is written, or refused.
+func TestImportRefusesAForgedRewind(t *testing.T) {
+	t.Parallel()
+	before, was, undo := cutRewind(t)
+	id := was.ID()
+	forged := func(t *testing.T, from, to string) *loaded {
+		t.Helper()
+		l := gather(t, before, id)
+		dir, log := folderOf(t, before.Project(), id), crashfs.New(crashfs.Ext4).FS()
+		defer dir.Close()
+		changed := 0
+		require.NoError(t, journal.Rewrite(dir, log, journal.Rewriting{Session: id.String(), Upto: l.header.Sessions[0].Seq, Body: func(_ *journal.Ref, _, body []byte) ([]byte, error) {
+			changed += bytes.Count(body, []byte(from))
+			return bytes.ReplaceAll(body, []byte(from), []byte(to)), nil
+		}}))
+		require.NotZero(t, changed)
+		l.entries = slices.DeleteFunc(l.entries, func(e loadedEntry) bool {
+			name := gopath.Base(e.Name)
+			return strings.HasPrefix(e.Name, "sessions/") && (journal.IsSegment(name) || name == journal.ListFile)
+		})
+		l.folder(t, log, "sessions/"+id.String(), ".")
+		return l
+	}
+	_, err := initStore(t).Import(t.Context(), forged(t, `"before":"`+undo.String()+`"`, `"before":""`))
+	require.ErrorContains(t, err, "is no checkpoint")
+	into := initStore(t)
+	report, err := into.Import(t.Context(), forged(t, `"rewind-begin"`, `"rewind\u002dbegin"`))
+	require.NoError(t, err)
+	require.Equal(t, undo.String(), report.Sessions[0].Rewind)
+	dir := folderOf(t, into.Project(), id)
+	defer dir.Close()
+	ld, err := folder.Load(dir, id)
+	require.NoError(t, err)
+	require.Nil(t, ld.At.Rewinding)
 }

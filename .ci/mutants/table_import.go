@@ -76,8 +76,8 @@ var ofImport = []mutant{
 	},
 	{
 		"export: an unfinished rewind is left out of less", "lifecycle/carry/rewrite.go",
-		"return err == nil && rec.Rewind != nil && ",
-		"return err == nil && rec.Rewind == nil && ",
+		"rec.Rewind.Before == w.begun.Before, err",
+		"false, err",
 		"./lifecycle", "TestImportLeavesOutAnUnfinishedRewind/less",
 	},
 	{
@@ -91,6 +91,12 @@ var ofImport = []mutant{
 		"newestOf(ld.At))",
 		"ld.At.Checkpoint)",
 		"./lifecycle", "TestImportLeavesOutAnUnfinishedRewind/one",
+	},
+	{
+		"import: an unfinished rewind that names no checkpoint is refused", "lifecycle/carry/check.go",
+		"checkpoint.ParseID(w.Before); err != nil",
+		"checkpoint.ParseID(w.Before); err != nil && false",
+		"./lifecycle", "TestImportRefusesAForgedRewind",
 	},
 	{
 		"import: a session is known without its unfinished rewind", "lifecycle/carry/same.go",

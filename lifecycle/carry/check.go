@@ -65,6 +65,12 @@ func (r *Received) checkSession(s bundle.Session) (a Arrival, err error) {
 		return a, refused(sessionsDir+"/"+s.ID, "its log is at record %d (%s, %d/%d tasks done, incarnation %s), and the header says record %d (%s, %d/%d, %s)",
 			at.Seq, st.Status(), p.Done, p.Total, at.Incarnation, s.Seq, s.Status, s.Done, s.Total, s.Incarnation)
 	}
+	if w := at.Rewinding; w != nil {
+		if _, err := checkpoint.ParseID(w.Before); err != nil {
+			return a, refused(sessionsDir+"/"+s.ID, "a rewind was begun, and what it names is no checkpoint: %w", err)
+		}
+		a.Rewind = w.Before
+	}
 	r.belong(id.Module, st.Header().Resources)
 	if err := r.target.Staging.publish(sessionsDir+"/"+s.ID, st, at); err != nil {
 		return a, err
@@ -76,10 +82,7 @@ func (r *Received) checkSession(s bundle.Session) (a Arrival, err error) {
 		return a, r.unreadable(s.ID, cmp.Or(report.Err, errors.New(string(report.Condition))))
 	}
 	a = Arrival{ID: s.ID, Was: s.ID, Seq: at.Seq, Messages: at.Messages, Status: s.Status, Done: p.Done, Total: p.Total,
-		Condition: string(report.Condition), at: at, settings: st.Header().Settings}
-	if at.Rewinding != nil {
-		a.Rewind = at.Rewinding.Before
-	}
+		Condition: string(report.Condition), Rewind: a.Rewind, at: at, settings: st.Header().Settings}
 	if l := st.Header().Lineage; l != nil {
 		a.origin = l.From.String()
 	}

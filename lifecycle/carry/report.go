@@ -40,8 +40,8 @@ type Arrival struct {
 	Total     int    `json:"total"`
 	Condition string `json:"condition"`      // of its files, as [repair.Verify] has it
 	Paths     bool   `json:"paths,omitzero"` // its command and check have this project's folder now
-	// Rewind is the checkpoint before a rewind that was begun and not ended; "" if there is none. The
-	// session is as it was then: its holder here must not end it, on other files.
+	// Rewind is the ID of the checkpoint before a rewind that was begun and not ended; "" if there
+	// is none. The session is as it was then: its holder here must not end it, on other files.
 	Rewind string `json:"rewind,omitempty"`
 
 	at       session.Mark

@@ -48,8 +48,9 @@ const (
 // Rewrite writes a session's folder anew into the folder to, which has none of its files: the
 // log, the logs that it inherited, the snapshots that they name, meta.json, recovery.json and,
 // unless NoMessages is set, the output. It takes no lock, and leaves what is not durable yet
-// out, and a rewind that was begun and not ended: the State changes at its end only. The readable files are not written: they follow from the log. Records keep their
-// numbers, so that checkpoints, forks and messages are found by the same ones.
+// out, and a rewind that was begun and not ended: the State changes at its end only. The
+// readable files are not written: they follow from the log. Records keep their numbers, so that
+// checkpoints, forks and messages are found by the same ones.
 //
 // Everything but the output is durable when Rewrite returns nil; after an error to has to be
 // thrown away. It holds one line or one snapshot in memory, and where each
@@ -170,7 +171,7 @@ func (w *rewriter) body(r *journal.Ref, line, body []byte) ([]byte, error) {
 			return append(wire.EncodeAppended(rec), rec.TranscriptEvent...), err
 		}
 	}
-	begins, err := w.begins(line, body)
+	begins, err := w.begins(line)
 	if err != nil {
 		return nil, err
 	}
@@ -191,12 +192,12 @@ func (w *rewriter) body(r *journal.Ref, line, body []byte) ([]byte, error) {
 }
 
 // begins reports whether a record is the begin of the rewind that was not ended.
-func (w *rewriter) begins(line, body []byte) (bool, error) {
-	if w.begun == nil || !bytes.Contains(body, []byte(record.EventRewindBegin)) {
+func (w *rewriter) begins(line []byte) (bool, error) {
+	if w.begun == nil {
 		return false, nil
 	}
 	rec, err := wire.DecodeRecord(line)
-	return err == nil && rec.Rewind != nil && rec.Rewind.Before == w.begun.Before, err
+	return err == nil && rec.Event == record.EventRewindBegin && rec.Rewind != nil && rec.Rewind.Before == w.begun.Before, err
 }
 
 // named writes the snapshots anew that notes name, beside those of records, and returns their
@@ -320,6 +321,7 @@ func (w *rewriter) check(was *folder.Contents) error {
 		return err
 	}
 	a, b := countsOf(was), countsOf(now)
+	a.begun = false
 	if w.NoCheckpoints {
 		a.checkpoint, a.undo = "", ""
 	}
@@ -333,6 +335,7 @@ func (w *rewriter) check(was *folder.Contents) error {
 type counts struct {
 	epoch, seq, messages, events  uint64
 	incarnation, checkpoint, undo string
+	begun                         bool // a rewind that was not ended
 	tasks, iterations             int
 	progress                      session.Progress
 	status                        session.Status
@@ -343,5 +346,5 @@ func countsOf(ld *folder.Contents) counts {
 	if ld.Unedited != nil {
 		st = ld.Unedited
 	}
-	return counts{at.Epoch, at.Seq, at.Messages, at.Transcript, at.Incarnation, at.Checkpoint, at.Undo, st.NumTasks(), st.NumIterations(), st.Progress(), st.Status()}
+	return counts{at.Epoch, at.Seq, at.Messages, at.Transcript, at.Incarnation, at.Checkpoint, at.Undo, at.Rewinding != nil, st.NumTasks(), st.NumIterations(), st.Progress(), st.Status()}
 }
