@@ -77,7 +77,7 @@ func lock(ctx context.Context, dir FS, name string, owner Owner, wait bool) (*Lo
 	case err != nil:
 		return nil, err
 	case l.fl == nil:
-		return nil, &BusyError{Path: l.path, Owner: LastOwner(dir, name)}
+		return nil, &BusyError{Path: l.path, Owner: holder(dir, name)}
 	}
 	RecordOwner(dir, name, owner)
 	return l, nil
@@ -221,11 +221,20 @@ func LastOwner(dir FS, name string) Owner {
 	return decodeOwner(data)
 }
 
+// holder returns the record of the holder of a lock, and the zero Owner where that left none: what
+// is not lopen leaves that of the holder before it.
+func holder(dir FS, name string) Owner {
+	if o := LastOwner(dir, name); !o.gone() {
+		return o
+	}
+	return Owner{}
+}
+
 // Holder reports whether the lock of that name is held, and by whom. It takes a shared
 // lock for a moment and changes nothing.
 func Holder(dir FS, name string) (owner Owner, held bool, err error) {
 	if held, _, err = Locked(dir, name); held {
-		owner = LastOwner(dir, name)
+		owner = holder(dir, name)
 	}
 	return owner, held, err
 }

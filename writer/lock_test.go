@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/writer/internal/proc"
 )
 
 func TestLockExcludes(t *testing.T) {
@@ -119,9 +121,36 @@ func TestLockHolderKilled(t *testing.T) {
 	_, held, err = Holder(dir, ".lock")
 	require.NoError(t, err)
 	require.False(t, held, "the record is there still and says nothing")
+	last := get(t, dir, ".lock")
 	l, err := TryLock(dir, ".lock", Self("me"))
 	require.NoError(t, err)
+	if proc.BootID() != "" { // else nothing tells that a process has ended
+		put(t, dir, ".lock", last) // as a holder does that is not lopen: it leaves what is there
+		_, err = TryLock(dir, ".lock", Self("another"))
+		require.ErrorContains(t, err, "held by a process that left no record")
+		owner, held, err = Holder(dir, ".lock")
+		require.NoError(t, err)
+		require.True(t, held)
+		require.Zero(t, owner)
+	}
 	require.NoError(t, l.Unlock())
+}
+
+// A process is gone only if that is certain: one of another machine or boot may live.
+func TestOwnerIsGone(t *testing.T) {
+	t.Parallel()
+	if proc.BootID() == "" {
+		t.Skip("nothing tells when a process started")
+	}
+	me := Self("me")
+	require.False(t, me.gone())
+	reused, elsewhere, early := me, me, me
+	reused.Start = "1"
+	require.True(t, reused.gone(), "the number is another process's now")
+	elsewhere.Start, elsewhere.Host = "1", "elsewhere"
+	require.False(t, elsewhere.gone())
+	early.Start, early.Boot = "1", "another boot"
+	require.False(t, early.gone())
 }
 
 func TestLockFileDeletedOrReplaced(t *testing.T) {

@@ -1,8 +1,10 @@
 package writer
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/lopen-dev/lopen/writer/internal/proc"
@@ -55,6 +57,20 @@ func decodeOwner(data []byte) Owner {
 		return Owner{}
 	}
 	return o
+}
+
+// gone reports whether the process of a record has ended for certain: it was one of this machine
+// and boot, and its number is another process's now, or nobody's.
+func (o Owner) gone() bool {
+	host, _ := os.Hostname()
+	if o.PID == 0 || o.Start == "" || o.Boot != proc.BootID() || o.Host != host {
+		return false
+	}
+	if start := proc.Start(o.PID); start != "" {
+		return start != o.Start
+	}
+	p, err := os.FindProcess(o.PID) // /proc may hide what another user runs
+	return err == nil && errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // A BusyError is returned when a lock is held. Owner is zero when the holder left no

@@ -38,6 +38,12 @@ var ofWriter = []mutant{
 		"./lifecycle", "TestFault25LockRemovedOrReplaced",
 	},
 	{
+		"lock: a record of a process that has ended names no holder", "writer/lock.go",
+		"if o := LastOwner(dir, name); !o.gone() {",
+		"if o := LastOwner(dir, name); true {",
+		"./writer", "TestLockHolderKilled",
+	},
+	{
 		"append: fdatasync", "writer/journal/writer.go",
 		"w.f.Datasync(); err != nil",
 		"error(nil); err != nil",
