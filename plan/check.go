@@ -17,10 +17,10 @@ const maxName = 32 << 10
 // names the line.
 var ErrUnusable = errors.New("no command can be given it")
 
-// usable says why a plan cannot be worked through: it has a NUL byte, which no
+// Usable says why a plan cannot be worked through: it has a NUL byte, which no
 // environment takes, a text of more than maxName bytes, or a block that is not read to
 // its end.
-func (p *Plan) usable() error {
+func (p *Plan) Usable() error {
 	if err := withoutNUL(p.src); err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@
 // A [Plan] is the content of a file at one moment: its tasks in file order, made by
 // [Parse] or [Load]. The plan is the person's, so whatever is in the file stays as
 // it is: no file is ever written from the task tree, except for a new one
-// ([FromMarkdown], [FromCriteria], [CreateFile]).
+// ([CreateFile], of what the package convert makes).
 //
 // # Edits
 //
@@ -19,7 +19,7 @@
 // concerns tasks that they did not touch, and returns a [ConflictError] where it does.
 //
 // A [Mark] is what a box cannot say: ` <!-- lopen: failed, 3 attempts -->` behind
-// the text of a task that is open. It goes when the task is ticked.
+// the text of a task that is open. It goes when the task is ticked with [Boxes].
 //
 // # Tasks
 //

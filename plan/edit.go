@@ -11,7 +11,7 @@ import (
 )
 
 // ErrText says that a text cannot be the text of a task.
-var ErrText = errors.New("a task's text is one line that is not empty")
+var ErrText = errors.New("a task's text is one line, not empty, without control characters")
 
 // A Change makes a plan out of the one that a file holds now. base is the plan as
 // its maker saw it, and the same one when nothing happened in between. What the

@@ -104,7 +104,7 @@ func TestEditsRefused(t *testing.T) {
 		want   error
 		text   string
 	}{
-		{"no text", plan.Add("", plan.Place{}), plan.ErrText, `add task: a task's text is one line that is not empty: ""`},
+		{"no text", plan.Add("", plan.Place{}), plan.ErrText, `add task: a task's text is one line, not empty, without control characters: ""`},
 		{"a comment is no text", plan.Add("<!-- x -->", plan.Place{}), plan.ErrText, ""},
 		{"two lines", plan.Rename("c/a", "x\ny"), plan.ErrText, ""},
 		{"control characters", plan.Rename("c/a", "x\x1b[31m"), plan.ErrText, ""},
@@ -142,7 +142,8 @@ func TestMarks(t *testing.T) {
 		"in progress":            {State: plan.MarkInProgress},
 		"failed , many attempts": {State: plan.MarkFailed},
 		"failed, -1 attempts":    {State: plan.MarkFailed},
-		"skipped":                {},
+		"skipped":                {State: plan.MarkSkipped},
+		"passed over":            {},
 		"":                       {},
 	} {
 		task, ok := plan.Parse([]byte("- [ ] a <!-- lopen: " + text + " --> <!-- after: b -->\n")).Task("a")

@@ -29,7 +29,7 @@ func Load(fsys writer.FS, name string, base *Plan) (*Plan, error) {
 	if p == base {
 		return p, nil
 	}
-	if err := p.usable(); err != nil {
+	if err := p.Usable(); err != nil {
 		return nil, fmt.Errorf("read plan: %s: %w", filepath.Join(fsys.Name(), name), err)
 	}
 	return p, nil
@@ -63,7 +63,7 @@ func Apply(fsys writer.FS, name string, base *Plan, change Change) (next *Plan, 
 		if next, conflict = change(base, now); next == nil {
 			return nil, conflict
 		}
-		if err := next.usable(); err != nil {
+		if err := next.Usable(); err != nil {
 			next = nil
 			return nil, err
 		}

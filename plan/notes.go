@@ -12,7 +12,7 @@ import (
 // A Mark is what is written into the plan about a task that is neither open nor
 // done. The zero Mark is none.
 type Mark struct {
-	State    string // MarkFailed or MarkInProgress
+	State    string // MarkFailed, MarkInProgress or MarkSkipped
 	Attempts int    // of a failed task; 0 if unknown
 }
 
@@ -20,6 +20,7 @@ type Mark struct {
 const (
 	MarkFailed     = "failed"
 	MarkInProgress = "in progress"
+	MarkSkipped    = "skipped" // a person decided that the task is not to run
 )
 
 // String is what stands in the comment behind `lopen: `.
@@ -38,7 +39,7 @@ func (m Mark) String() string {
 func parseMark(text string) Mark {
 	state, rest, _ := strings.Cut(text, ",")
 	switch state = strings.TrimSpace(state); state {
-	case MarkFailed, MarkInProgress:
+	case MarkFailed, MarkInProgress, MarkSkipped:
 	default:
 		return Mark{}
 	}

@@ -1,10 +1,15 @@
 package plan
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/lopen-dev/lopen/plan/markdown"
 )
 
 // ErrPlace says that a task cannot go where it is to go.
@@ -98,23 +103,94 @@ func (p *Plan) nextTo(op string, i int, behind bool) (spot, error) {
 }
 
 // Add puts a new task into a plan: one line of Markdown, open.
-func Add(text string, at Place) Change {
+func Add(text string, at Place) Change { return AddDetailed(text, "", at) }
+
+// AddDetailed is Add for a task with details, lines of Markdown as in Task.Details.
+func AddDetailed(text, details string, at Place) Change {
 	const op = "add task"
 	return func(base, now *Plan) (*Plan, error) {
-		name, err := nameOf(op, text)
-		if err != nil {
-			return nil, err
-		}
 		s, err := now.spot(op, base, at)
 		if err != nil {
 			return nil, err
 		}
-		line := s.form.String() + "[ ] " + strings.TrimSpace(text) + now.eol(s.at)
-		// What the text's own comments say is read off the same line alone.
-		added := Parse([]byte("- [ ] " + strings.TrimSpace(text))).items()[0]
-		added.name, added.component, added.depth = name, s.component, s.depth
-		want := slices.Insert(now.items(), s.nth, added)
-		return now.cut(op, want, now.inserted(s, line)...)
+		added, lines, err := now.newItem(op, text, details, s)
+		if err != nil {
+			return nil, err
+		}
+		return now.cut(op, slices.Insert(now.items(), s.nth, added), now.inserted(s, lines)...)
+	}
+}
+
+// AddComponent puts a new heading at the end of a plan, of the level that its components
+// have, and an open task with details beneath it.
+func AddComponent(heading, text, details string) Change {
+	const op = "add component"
+	return func(_, now *Plan) (*Plan, error) {
+		level := 2
+		for i := range now.tasks {
+			if h := slices.IndexFunc(now.headings, func(h markdown.Heading) bool { return h.Line == now.tasks[i].Line }); now.tasks[i].Box < 0 && h >= 0 {
+				level = now.headings[h].Level
+				break
+			}
+		}
+		head := markdown.Parse([]byte("## " + heading + "\n")).Headings()
+		if len(head) != 1 || isStructural(head[0].Text) {
+			return nil, fmt.Errorf("%s: %w: %q", op, ErrText, heading)
+		}
+		s := spot{at: len(now.src), form: prefix{"", "-", " "}, nth: len(now.items()), component: head[0].Text}
+		added, lines, err := now.newItem(op, text, details, s)
+		if err != nil {
+			return nil, err
+		}
+		eol := now.eol(s.at)
+		lines = eol + strings.Repeat("#", level) + " " + heading + eol + eol + lines
+		if n := len(now.src); n > 0 && now.src[n-1] != '\n' && now.src[n-1] != '\r' {
+			lines = eol + strings.TrimSuffix(lines, eol)
+		}
+		return now.cutWithHeads(op, now.heads+strconv.Itoa(level)+head[0].Text+"\n", append(now.items(), added), []cut{{s.at, s.at, lines}})
+	}
+}
+
+// newItem returns a new open task as it will be read at a spot, and its lines.
+func (p *Plan) newItem(op, text, details string, s spot) (item, string, error) {
+	name, err := nameOf(op, text)
+	if err != nil {
+		return item{}, "", err
+	}
+	text = strings.TrimSpace(text)
+	write := func(lead, form string) string {
+		var b bytes.Buffer
+		b.WriteString(form + "[ ] " + text + "\n")
+		if details != "" {
+			WriteDetails(&b, lead+strings.Repeat(" ", len(form)-len(lead)), details)
+		}
+		return b.String()
+	}
+	// What the text's own comments and the details say is read off the same lines alone.
+	alone := Parse([]byte(write("", "- "))).items()
+	if len(alone) != 1 {
+		return item{}, "", fmt.Errorf("%s: %w", op, ErrTangled)
+	}
+	added := alone[0]
+	added.name, added.component, added.depth = name, s.component, s.depth
+	return added, strings.ReplaceAll(write(s.form.lead, s.form.String()), "\n", p.eol(s.at)), nil
+}
+
+// continues matches lines that may stand directly under an item's text without
+// making something else of it, as an underline or a table's would.
+var continues = regexp.MustCompile(`^(?:[-*+] +)?[\pL\d_"'(]`)
+
+// WriteDetails writes the details of a task below its line: each line behind an indent, and an
+// empty one before them if they would be read as something else.
+func WriteDetails(b *bytes.Buffer, indent, details string) {
+	if !continues.MatchString(details) {
+		b.WriteByte('\n')
+	}
+	for line := range strings.Lines(details + "\n") {
+		if line = strings.TrimRight(line, "\n"); line != "" {
+			b.WriteString(indent + line)
+		}
+		b.WriteByte('\n')
 	}
 }
 

@@ -266,6 +266,10 @@ func TestFind(t *testing.T) {
 		":5":                          "auth-controller",
 		"keep":                        "session-store/keep",
 		" EXPIRED ":                   "auth-controller/add-jwt-validation/refuse-expired-tokens",
+		"add-jwt-validation":          "auth-controller/add-jwt-validation",
+		"Validation/Refuse":           "auth-controller/add-jwt-validation/refuse-expired-tokens",
+		"controller":                  "auth-controller",
+		"jwt-val":                     "auth-controller/add-jwt-validation",
 	} {
 		task, err := p.Find(query)
 		require.NoError(t, err, query)

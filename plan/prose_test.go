@@ -116,8 +116,7 @@ func TestProseOfOtherPlans(t *testing.T) {
 
 func TestOrigin(t *testing.T) {
 	t.Parallel()
-	made, err := plan.FromMarkdown("m", []byte("# T\n\nx\n\n- [ ] a\n"))
-	require.NoError(t, err)
+	made := []byte("# Plan: m\n\nT\n\nx\n\n- [ ] a\n")
 	with := plan.WithOrigin(made, "a b/tasks.md")
 	require.Equal(t, "# Plan: m\n\n<!-- lopen:from a b/tasks.md -->\n\nT\n\nx\n\n- [ ] a\n", string(with))
 	require.Equal(t, "a b/tasks.md", plan.Parse(with).Origin())

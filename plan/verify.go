@@ -24,9 +24,14 @@ type cut struct {
 // underline finds another text, a fence swallows what follows), so the parser
 // is asked.
 func (p *Plan) cut(op string, want []item, lists ...[]cut) (*Plan, error) {
+	return p.cutWithHeads(op, p.heads, want, lists...)
+}
+
+// cutWithHeads is cut for a result with other headings.
+func (p *Plan) cutWithHeads(op, heads string, want []item, lists ...[]cut) (*Plan, error) {
 	for _, cuts := range lists {
 		next := Parse(splice(p.src, cuts))
-		if next.heads == p.heads && slices.EqualFunc(next.items(), want, item.equal) {
+		if next.heads == heads && slices.EqualFunc(next.items(), want, item.equal) {
 			return next, nil
 		}
 	}

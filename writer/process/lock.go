@@ -175,6 +175,12 @@ func (l *Lock) Strays() (ours, others []int) {
 	return strays(l.info, l.mark, *g)
 }
 
+// A Held lock is one that a process has.
+type Held struct {
+	PID  int
+	Path string // of the lock file, as the system says it; with " (deleted)" behind it if it has no name any more
+}
+
 // GroupLives says whether a process group has a member that is no zombie, as far as the
 // system tells.
 func GroupLives(pgid int) bool { return groupExists(pgid) }

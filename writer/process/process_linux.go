@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/lopen-dev/lopen/writer"
@@ -124,24 +126,32 @@ func holdsFlock(pid string, file fs.FileInfo) bool { return len(flocks(pid, file
 // one of this user. Other files are not looked at: on a network file system that could
 // take long.
 func flocks(pid string, file fs.FileInfo) (at []int64) {
+	eachFlock(pid, func(fd string, fdinfo []byte) {
+		if info, err := os.Stat(fd); err == nil && os.SameFile(info, file) {
+			at = append(at, position(fdinfo))
+		}
+	})
+	return at
+}
+
+// eachFlock calls fn for each descriptor of a process that holds an flock, if it is one of this
+// user. fd is the name of the descriptor in /proc.
+func eachFlock(pid string, fn func(fd string, fdinfo []byte)) {
 	proc := "/proc/" + pid
 	if info, err := os.Stat(proc); err != nil || !writer.Mine(info) {
-		return nil
+		return
 	}
 	fds, err := os.ReadDir(proc + "/fdinfo")
 	if err != nil {
-		return nil
+		return
 	}
 	for _, fd := range fds {
 		data, err := os.ReadFile(proc + "/fdinfo/" + fd.Name())
 		if err != nil || !hasFlock(data) {
 			continue
 		}
-		if info, err := os.Stat(proc + "/fd/" + fd.Name()); err == nil && os.SameFile(info, file) {
-			at = append(at, position(data))
-		}
+		fn(proc+"/fd/"+fd.Name(), data)
 	}
-	return at
 }
 
 // position reads a line like "pos:	8192", -1 where there is none.
@@ -164,4 +174,45 @@ func hasFlock(fdinfo []byte) bool {
 		}
 	}
 	return false
+}
+
+// maxAncestors bounds how many ancestors of a process are looked at.
+const maxAncestors = 64
+
+// Above returns the locks of that name that this process's ancestors hold, or the leaders of
+// their process groups and sessions, or the process itself: those that a command of a run
+// inherited are among them if the process is part of that command. It is empty where the system
+// does not tell (only Linux does), for processes of other users, and for a process that left
+// its ancestors and their session and closed the files that it inherited.
+func Above(name string) (held []Held) {
+	seen := map[string]bool{"0": true, "1": true}
+	look := func(pid string) {
+		if seen[pid] {
+			return
+		}
+		seen[pid] = true
+		n, err := strconv.Atoi(pid)
+		if err != nil {
+			return
+		}
+		eachFlock(pid, func(fd string, _ []byte) {
+			path, err := os.Readlink(fd)
+			if err == nil && strings.TrimSuffix(filepath.Base(path), " (deleted)") == name {
+				held = append(held, Held{PID: n, Path: path})
+			}
+		})
+	}
+	for pid, n := strconv.Itoa(os.Getpid()), 0; n < maxAncestors; n++ {
+		f := proc.Fields(pid)
+		if len(f) < 4 {
+			break
+		}
+		look(pid)
+		look(string(f[2])) // the process group
+		look(string(f[3])) // the session
+		if pid = string(f[1]); pid == "0" || pid == "1" {
+			break
+		}
+	}
+	return held
 }

@@ -79,6 +79,12 @@ func invalidAt(s string) int {
 // Err returns the first error, which names the offset in bytes.
 func (r *Reader) Err() error { return r.err }
 
+// Offset returns where the next value begins, or where an error was found, in bytes.
+func (r *Reader) Offset() int {
+	r.peek()
+	return r.pos
+}
+
 // maxWhat bounds what an error quotes of the input, in bytes: a value may be all of it.
 const maxWhat = 256
 
