@@ -127,8 +127,28 @@ var ofCommand = []mutant{
 		pkg: "./lifecycle", test: "TestPatchOfATask",
 	},
 	{
-		what: "plan: prose never becomes a task of a new plan", file: "plan/create.go",
-		from: "; sameTasks(bare, whole) {", to: "; true {",
-		pkg: "./plan", test: "TestFromMarkdown",
+		what: "convert: prose never becomes a task of a new plan", file: "plan/convert/write.go",
+		from: "prose); sameTasks(bare, whole) {", to: "prose); true {",
+		pkg: "./plan/convert", test: "TestPlan",
+	},
+	{
+		what: "convert: details with an open code block are fenced in", file: "plan/convert/write.go",
+		from: "fenced[i].Details = fence(d)", to: "_ = fence(d)",
+		pkg: "./plan/convert", test: "TestPlan",
+	},
+	{
+		what: "convert: a box that is no task is named", file: "plan/convert/list.go",
+		from: "!tasks[f.line] {", to: "!tasks[f.line] && text != \"\" {",
+		pkg: "./plan/convert", test: "TestCorpus",
+	},
+	{
+		what: "convert: no task waits for itself in a circle", file: "plan/convert/cycles.go",
+		from: "!behind(i, t) ||", to: "true ||",
+		pkg: "./plan/convert", test: "TestCorpus",
+	},
+	{
+		what: "plan create: what is not explained is not written", file: "cmd/lopen/plan_create.go",
+		from: "made.Tasks+len(made.Left) != made.Boxes {", to: "false {",
+		pkg: "./cmd/lopen", test: "TestUnexplainedBoxes",
 	},
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/plan/convert"
 )
 
 // PlanFor returns a module's plan. If there is none, PlanFor drafts it from the Acceptance
@@ -26,9 +27,10 @@ func PlanFor(store Plans, docs fs.FS, module, spec string) (p *plan.Plan, made [
 	if err != nil {
 		return nil, nil, err
 	}
-	if made, err = plan.FromCriteria(module, src); err != nil {
+	if made, err = convert.FromCriteria(module, src); err != nil {
 		return nil, nil, fmt.Errorf("make a plan from %s: %w", spec, err)
 	}
+	made = plan.WithOrigin(made, spec)
 	return plan.Parse(made), made, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/plan/convert"
 )
 
 var update = flag.Bool("update", false, "write the golden prompts anew")
@@ -86,8 +87,9 @@ func TestGoldenPrompts(t *testing.T) {
 	} {
 		t.Run(tt.name+" "+tt.task, func(t *testing.T) {
 			t.Parallel()
-			content, err := plan.FromMarkdown("m", []byte(testdata(t, tt.name+".md")))
+			made, err := convert.Plan("m", []byte(testdata(t, tt.name+".md")))
 			require.NoError(t, err)
+			content := made.Content
 			id := ""
 			for task := range plan.Parse(content).All() {
 				if len(task.Children) == 0 && (strings.Contains(strings.ToLower(task.ID), tt.task) || task.Name == tt.task || strings.Contains(task.Name, tt.task+" ")) {
