@@ -26,10 +26,15 @@ const (
 type Result struct {
 	State *session.State  // the State with the plan's tasks
 	Boxes map[string]bool // boxes that lopen has to write: task ID to ticked
-	Notes []Note          // what to report to a person, in the plan's order
+	// Marks lists the tasks whose marks lopen has to write: true for the mark of a skipped
+	// task, false for none.
+	Marks map[string]bool
+	Notes []Note // what to report to a person, in the plan's order
 	// Unclear lists the tasks whose boxes changed while nobody can tell who
 	// it was (Cut only).
 	Unclear []string
+
+	module string
 }
 
 // A Note is one difference between the plan and the State.
@@ -37,6 +42,7 @@ type Note struct {
 	Kind NoteKind
 	Task string // the task's ID
 	Was  string // for Reworded: the ID before
+	Type string // for TakenBack and Marked: what a person types to decide it
 }
 
 // NoteKind is the kind of a difference.
@@ -44,24 +50,38 @@ type NoteKind uint8
 
 // The kinds of differences.
 const (
-	New       NoteKind = iota // appeared in the plan
-	Gone                      // no longer in the plan
-	Reworded                  // gone, and new at the same place
-	Ticked                    // ticked by hand: counts as done
-	Unticked                  // unticked by hand: runs again
-	TakenBack                 // changed while the command ran, or new and ticked then: set back
-	Mended                    // done before a kill; lopen had not ticked it
+	New         NoteKind = iota // appeared in the plan
+	Gone                        // no longer in the plan
+	Reworded                    // gone, and new at the same place
+	Ticked                      // ticked by hand: counts as done
+	Unticked                    // unticked by hand: runs again
+	TakenBack                   // changed while the command ran, or new and ticked then: set back
+	Mended                      // done before a kill; lopen had not ticked it
+	Skipped                     // marked as skipped by hand: does not run
+	Marked                      // skipped, and marked so again
+	ToldDone                    // a person's command: counts as done
+	ToldOpen                    // a person's command: runs again
+	ToldSkipped                 // a person's command: does not run
+	ToldFailed                  // a person's command: does not run any more in this run
 )
 
 var noteTexts = [...]string{
 	New: "new in the plan", Gone: "no longer in the plan", Reworded: "reworded, so a new task", Ticked: "ticked by hand, counts as done",
 	Unticked: "unticked by hand, runs again", TakenBack: "its box was changed while the command ran, set back", Mended: "done already, ticked now",
+	Skipped: "marked as skipped by hand, does not run", Marked: "skipped, its mark is written again", ToldDone: "ticked by command, counts as done",
+	ToldOpen: "unticked or revived by command, runs again", ToldSkipped: "skipped by command, does not run",
+	ToldFailed: "marked as failed by command, does not run in this run",
 }
 
 func (n Note) String() string {
 	s := noteTexts[n.Kind] + ": " + n.Task
-	if n.Kind == Reworded {
+	switch n.Kind {
+	case Reworded:
 		s += " (was " + n.Was + ")"
+	case TakenBack:
+		s += "; if it was you: " + n.Type
+	case Marked:
+		s += "; if it is to run: " + n.Type
 	}
 	return s
 }
@@ -69,7 +89,14 @@ func (n Note) String() string {
 // Reconcile copies the plan's tasks into the State. The first time, when
 // the State has none, nothing is noted.
 func Reconcile(st *session.State, p *plan.Plan, when When) (Result, error) {
-	r := Result{Boxes: map[string]bool{}}
+	return Decided(nil).Reconcile(st, p, when)
+}
+
+// Reconcile is the function of that name where a person has decided about tasks by commands
+// since the last call. Whatever the plan says of these tasks and whenever it is noticed, they
+// get the state that was decided on; the plan follows, by Boxes and Marks.
+func (d Decided) Reconcile(st *session.State, p *plan.Plan, when When) (Result, error) {
+	r := Result{Boxes: map[string]bool{}, Marks: map[string]bool{}, module: st.ID().Module}
 	first := st.NumTasks() == 0
 	e := st.Edit()
 	before := stood(st, p)
@@ -77,18 +104,27 @@ func Reconcile(st *session.State, p *plan.Plan, when When) (Result, error) {
 	for _, pt := range p.Tasks() {
 		inPlan[pt.ID] = true
 		t, known := st.Task(pt.ID)
+		var told bool
 		switch {
 		case known:
-			t = r.merge(t, pt, when)
+			if told = r.decided(d, &t, pt); !told {
+				t = r.merge(t, pt, when)
+			}
 		case first:
 			t = fresh(pt)
+			if told = r.decided(d, &t, pt); !told && skippable(t, pt) && pt.Mark.State == plan.MarkSkipped {
+				t.State = session.TaskSkipped
+			}
 		default:
 			var was session.Task
 			if _, still := p.Task(before[pt.ID]); !still {
 				was, _ = st.Task(before[pt.ID])
 			}
-			t = r.appeared(was, pt, when)
+			_, told = d[pt.ID]
+			t = r.appeared(was, pt, when, told)
+			r.decided(d, &t, pt)
 		}
+		r.mark(&t, pt, when, told)
 		e.Put(follow(t, pt))
 	}
 	r.remove(st, e, inPlan)
@@ -145,16 +181,20 @@ func fresh(pt plan.Task) session.Task {
 // done and is reworded stays done.
 //
 // was is the task that stood in its place, if it is gone from the plan.
-func (r *Result) appeared(was session.Task, pt plan.Task, when When) session.Task {
+// told says that a person decided about it by a command.
+func (r *Result) appeared(was session.Task, pt plan.Task, when When, told bool) session.Task {
 	if was.ID != "" {
 		r.Notes = append(r.Notes, Note{Kind: Reworded, Task: pt.ID, Was: was.ID})
 	} else {
 		r.note(New, pt.ID)
 	}
 	t := fresh(pt)
-	if t.State == session.TaskComplete && when != Between && was.State != session.TaskComplete {
+	switch {
+	case t.State == session.TaskComplete && when != Between && was.State != session.TaskComplete && !told:
 		t.State, t.Box = session.TaskPending, session.BoxOpen
 		r.takeBack(t, when)
+	case skippable(t, pt) && was.State == session.TaskSkipped:
+		t.State = session.TaskSkipped
 	}
 	return t
 }
@@ -216,10 +256,23 @@ func (r *Result) merge(t session.Task, pt plan.Task, when When) session.Task {
 // takeBack sets a box of the plan to what the task remembers.
 func (r *Result) takeBack(t session.Task, when When) {
 	r.Boxes[t.ID] = t.Box == session.BoxTicked
-	r.note(TakenBack, t.ID)
-	if when == Cut {
-		r.Unclear = append(r.Unclear, t.ID)
+	verb := "tick"
+	if r.Boxes[t.ID] {
+		verb = "untick"
 	}
+	r.noteTakenBack(t.ID, verb, when)
+}
+
+// noteTakenBack notes what was set back, with the command by which a person decides the same.
+func (r *Result) noteTakenBack(id, verb string, when When) {
+	r.Notes = append(r.Notes, Note{Kind: TakenBack, Task: id, Type: r.typed(verb, id)})
+	if when == Cut {
+		r.Unclear = append(r.Unclear, id)
+	}
+}
+
+func (r *Result) typed(verb, id string) string {
+	return "lopen plan " + verb + " " + r.module + " " + id
 }
 
 func (r *Result) note(k NoteKind, id string) { r.Notes = append(r.Notes, Note{Kind: k, Task: id}) }

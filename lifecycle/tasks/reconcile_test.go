@@ -162,19 +162,19 @@ func TestReconcile(t *testing.T) {
 		},
 		"ticked while the command ran": {
 			before: ab, after: lines("- [x] A", "- [ ] B"), when: tasks.During,
-			notes:  []string{"its box was changed while the command ran, set back: a"},
+			notes:  []string{"its box was changed while the command ran, set back: a; if it was you: lopen plan tick auth a"},
 			boxes:  ticks{"a": false},
 			states: is{"a": pending, "b": pending},
 		},
 		"unticked while the command ran": {
 			before: lines("- [x] A"), after: lines("- [ ] A"), when: tasks.During,
-			notes:  []string{"its box was changed while the command ran, set back: a"},
+			notes:  []string{"its box was changed while the command ran, set back: a; if it was you: lopen plan untick auth a"},
 			boxes:  ticks{"a": true},
 			states: is{"a": complete},
 		},
 		"a parent ticked while the command ran": {
 			before: tree, after: lines("## C", "- [x] P", "  - [ ] A", "  - [ ] B"), when: tasks.During,
-			notes:  []string{"its box was changed while the command ran, set back: c/p"},
+			notes:  []string{"its box was changed while the command ran, set back: c/p; if it was you: lopen plan tick auth c/p"},
 			boxes:  ticks{"c/p": false},
 			states: is{"c": pending, "c/p": pending, "c/p/a": pending, "c/p/b": pending},
 		},
@@ -185,14 +185,14 @@ func TestReconcile(t *testing.T) {
 		},
 		"new and ticked while the command ran": {
 			before: ab, after: lines("- [ ] A", "- [ ] B", "- [x] N"), when: tasks.During,
-			notes:  []string{"new in the plan: n", "its box was changed while the command ran, set back: n"},
+			notes:  []string{"new in the plan: n", "its box was changed while the command ran, set back: n; if it was you: lopen plan tick auth n"},
 			boxes:  ticks{"n": false},
 			states: is{"a": pending, "b": pending, "n": pending},
 		},
 		"reworded and ticked while the command ran": {
 			before: ab, after: lines("- [x] A, see a.go", "- [ ] B"), when: tasks.Cut,
 			notes: []string{"reworded, so a new task: a-see-a-go (was a)",
-				"its box was changed while the command ran, set back: a-see-a-go"},
+				"its box was changed while the command ran, set back: a-see-a-go; if it was you: lopen plan tick auth a-see-a-go"},
 			boxes:   ticks{"a-see-a-go": false},
 			unclear: []string{"a-see-a-go"},
 			states:  is{"a-see-a-go": pending, "b": pending},
@@ -204,7 +204,7 @@ func TestReconcile(t *testing.T) {
 		},
 		"ticked before a kill": {
 			before: ab, after: lines("- [x] A", "- [ ] B"), when: tasks.Cut,
-			notes:   []string{"its box was changed while the command ran, set back: a"},
+			notes:   []string{"its box was changed while the command ran, set back: a; if it was you: lopen plan tick auth a"},
 			boxes:   ticks{"a": false},
 			unclear: []string{"a"},
 			states:  is{"a": pending, "b": pending},
