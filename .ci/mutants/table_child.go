@@ -12,6 +12,11 @@ var ofChild = []mutant{
 		pkg: "./cmd/lopen/internal/child", test: "TestPanicEndsTheCommand",
 	},
 	{
+		what: "panic: one that is recovered has ended the command", file: "cmd/lopen/internal/child/running.go",
+		from: "\t\tp.kill()\n\t\tp.gone(ctx)\n\t\tpanic(v)\n", to: "\t\t_ = ctx\n\t\tpanic(v)\n",
+		pkg: "./cmd/lopen/internal/child", test: "TestAPanicThatIsRecovered",
+	},
+	{
 		what: "keeper: what it notes is of one attempt", file: "lifecycle/session.go",
 		from: " || e.Iteration != s.State().NumIterations()+1", to: "",
 		pkg: "./lifecycle", test: "TestCommandEnded",

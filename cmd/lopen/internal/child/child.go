@@ -41,6 +41,8 @@ type Command struct {
 	Started func(pid int) // called once, right after the start; may be nil
 	// Keep has a keeper start the command, where there is one: see the package.
 	Keep bool
+	// EndsWithUs has the keeper kill the command's group when this process was killed.
+	EndsWithUs bool
 	// Lock is the lock whose file is among Inherit. Once Started has recorded the command
 	// there, who inherited it in other groups is ended with the command. nil is none.
 	Lock *process.Lock
@@ -79,6 +81,25 @@ type Result struct {
 	Left []int
 }
 
+// RunOn is Run with data on the command's stdin, which need not read it.
+func RunOn(ctx context.Context, c Command, data []byte) (Result, error) {
+	stdin, to, err := os.Pipe()
+	if err != nil {
+		return Result{}, fmt.Errorf("open pipe: %w", err)
+	}
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_, _ = to.Write(data)
+		_ = to.Close()
+	}()
+	c.Stdin = stdin
+	res, err := Run(ctx, c)
+	_ = to.SetWriteDeadline(time.Now()) // a process that outlived the command may hold the other end
+	<-written
+	return res, errors.Join(err, stdin.Close())
+}
+
 // Run starts the command, waits until it has ended and passes its output on.
 // When ctx or a limit ends it, its whole group gets SIGTERM and, after Grace,
 // SIGKILL, and so does what it started in other groups, if it has Lock. The error is only
@@ -101,7 +122,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	}
 	p := newProcess(c.Lock)
 	defer p.remove()
-	defer endOnPanic()
+	defer p.endOnPanic()
 	begun := sync.OnceFunc(func() { close(p.begun) })
 	defer begun()
 	res := Result{StartedAt: time.Now()}

@@ -34,6 +34,7 @@ type duty struct {
 	Inherited int  `json:"inherited"`           // how many descriptors the command gets beyond its first three
 	Iteration int  `json:"iteration,omitempty"` // above 0: noted in the lock's file
 	Lock      bool `json:"lock,omitempty"`      // there is a descriptor of the lock
+	Ends      bool `json:"ends,omitempty"`      // the command is killed when lopen is gone
 }
 
 const (
@@ -124,7 +125,7 @@ func (p *program) startKeeper(c Command, path string, out *pipes) (bool, error) 
 	}
 	var ours []*os.File // copies, of which this process needs none after the start
 	defer func() { closeAll(ours) }()
-	d := duty{Inherited: len(c.Inherit), Iteration: c.Iteration, Lock: c.Lock != nil}
+	d := duty{Inherited: len(c.Inherit), Iteration: c.Iteration, Lock: c.Lock != nil, Ends: c.EndsWithUs}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return false, err

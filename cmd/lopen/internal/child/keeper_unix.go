@@ -61,7 +61,7 @@ func runKeeper(d duty, path string, argv []string) int {
 	peak := ownPeak()
 	closeAll(given)
 	report(started{PID: cmd.Process.Pid})
-	go guard(files[fdControl], cmd.Process.Pid, files[fdStdout], files[fdStderr])
+	go guard(files[fdControl], cmd.Process.Pid, d.Ends, files[fdStdout], files[fdStderr])
 	_ = cmd.Wait() // how it ended is in ProcessState
 	e := endOf(cmd.ProcessState, peak)
 	if d.Lock && d.Iteration > 0 {
@@ -71,10 +71,11 @@ func runKeeper(d duty, path string, argv []string) int {
 	return 0
 }
 
-// guard waits until lopen orders the command's end, or is gone: then the command works on,
-// and neither waits for a reader of its output nor dies for want of one.
-func guard(control *os.File, pgid int, output ...*os.File) {
-	if n, _ := control.Read(make([]byte, 1)); n > 0 {
+// guard waits until lopen orders the command's end, or is gone: then the command is killed if
+// it ends with lopen. Else it works on, and neither waits for a reader of its output nor dies
+// for want of one.
+func guard(control *os.File, pgid int, ends bool, output ...*os.File) {
+	if n, _ := control.Read(make([]byte, 1)); n > 0 || ends {
 		_ = syscall.Kill(-pgid, syscall.SIGKILL)
 		return
 	}

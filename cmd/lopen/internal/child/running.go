@@ -70,6 +70,9 @@ func KillAll() (n int, left []int) {
 	return len(all), slices.Compact(left)
 }
 
+// Killed says whether KillAll was called: what is started from then on is killed.
+func Killed() bool { return running.over.Load() }
+
 // haveBegun waits until commands have begun, or could not: a keeper starts its command
 // before this process knows.
 func haveBegun(all []*program) {
@@ -106,6 +109,18 @@ func (p *program) lives() bool {
 	defer running.mu.Unlock()
 	_, starting := running.all[p]
 	return starting
+}
+
+// endOnPanic, deferred, has the command not outlive a panic of the goroutine that waits for it.
+// Others go on: the program may recover.
+func (p *program) endOnPanic() {
+	if v := recover(); v != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), killTime)
+		defer cancel()
+		p.kill()
+		p.gone(ctx)
+		panic(v)
+	}
 }
 
 // endOnPanic, deferred, has no command outlive a panic of its goroutine. Those of other

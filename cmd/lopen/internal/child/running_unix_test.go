@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/writer/process"
 )
 
 // The limits of a command do not count the time for which it is stopped.
@@ -70,4 +72,36 @@ func TestStopWhileItBegins(t *testing.T) { //nolint:paralleltest // it stops all
 	case <-time.After(20 * time.Second):
 		t.Fatal("it waits for itself")
 	}
+}
+
+// A panic ends the command of its goroutine. Who recovers from it finds the others at work.
+func TestAPanicThatIsRecovered(t *testing.T) { //nolint:paralleltest // other tests stop all commands of this process
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	begin := func(started func(int)) (Result, error) {
+		return Run(ctx, Command{Argv: []string{"sleep", "60"}, Env: os.Environ(), Stdout: io.Discard, Stderr: io.Discard, Started: started})
+	}
+	begun, ended := make(chan int), make(chan Result, 1)
+	go func() {
+		res, err := begin(func(pid int) { begun <- pid })
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- res
+	}()
+	other := <-begun
+	var own int
+	require.PanicsWithValue(t, "of a test", func() {
+		_, _ = begin(func(pid int) {
+			own = pid
+			panic("of a test")
+		})
+	})
+	require.False(t, process.GroupLives(own))
+	require.True(t, process.GroupLives(other))
+	_, err := Run(ctx, Command{Argv: []string{"true"}, Env: os.Environ(), Stdout: io.Discard, Stderr: io.Discard})
+	require.NoError(t, err)
+	require.False(t, running.over.Load(), "what begins now is not killed")
+	cancel()
+	require.Equal(t, CauseCanceled, (<-ended).Cause)
 }

@@ -1,0 +1,165 @@
+//go:build unix
+
+package repo_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
+)
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.write("a/b/c", "c")
+	r, err := repo.Open(t.Context(), filepath.Join(p.dir, "a", "b"), p.environ)
+	require.NoError(t, err)
+	git := filepath.Join(p.dir, ".git")
+	require.Equal(t, []string{p.dir, git, git, "a/b/"}, []string{r.Top, r.Dir, r.Common, r.Prefix})
+
+	linked := filepath.Join(p.dir, "..", "linked work tree")
+	p.git("worktree", "add", "-q", "-b", "linked", linked)
+	r, err = repo.Open(t.Context(), linked, p.environ)
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Clean(linked), git, ""}, []string{r.Top, r.Common, r.Prefix})
+	require.Equal(t, filepath.Join(git, "worktrees"), filepath.Dir(r.Dir))
+
+	for name, dir := range map[string]string{"no repository": t.TempDir(), "the git directory itself": git} {
+		_, err = repo.Open(t.Context(), dir, p.environ)
+		require.ErrorIs(t, err, repo.ErrNone, name)
+	}
+	_, err = repo.Open(t.Context(), p.dir, append(p.environ, "PATH="+t.TempDir()))
+	require.ErrorIs(t, err, repo.ErrNone)
+	require.ErrorContains(t, err, "install git")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = repo.Open(ctx, p.dir, p.environ)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// lopen may run under git itself, in a hook or a rebase of another repository.
+func TestAnotherRepositoryIsNotUsed(t *testing.T) {
+	t.Parallel()
+	p, other := newProject(t), newProject(t)
+	p.environ = append(p.environ, "GIT_DIR="+other.dir+"/.git", "GIT_WORK_TREE="+other.dir, "GIT_INDEX_FILE="+other.dir+"/.git/index", "GIT_PREFIX=x/",
+		"GIT_OBJECT_DIRECTORY=/nowhere", "GIT_CONFIG_PARAMETERS='core.bare'='true'", "GIT_LITERAL_PATHSPECS=1", "GIT_TERMINAL_PROMPT=1", "GPG_TTY=/dev/tty",
+		"GIT_AUTHOR_NAME=Kept", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=a.kept", "GIT_CONFIG_VALUE_0=kept")
+	r := p.open()
+	require.Equal(t, p.dir, r.Top)
+	p.write("../home/.gitconfig", "[alias]\n\tenv = !env\n")
+	out, err := r.Git(t.Context(), repo.Command{Args: []string{"env"}})
+	require.NoError(t, err)
+	var have []string
+	for line := range strings.SplitSeq(string(out), "\n") {
+		name, _, _ := strings.Cut(line, "=")
+		if strings.HasPrefix(name, "GIT_") && name != "GIT_EXEC_PATH" || strings.Contains(name, "ASKPASS") || name == "GPG_TTY" || name == "LOPEN_KEEPER" {
+			have = append(have, line)
+		}
+	}
+	require.ElementsMatch(t, []string{
+		"GIT_ASKPASS=false", "SSH_ASKPASS=false", "SSH_ASKPASS_REQUIRE=never", "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true",
+		"GIT_MERGE_AUTOEDIT=no", "GIT_PAGER=cat", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=Kept",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=a.kept", "GIT_CONFIG_VALUE_0=kept", "GIT_PREFIX=",
+	}, have)
+}
+
+func TestGitHasNoTerminal(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	seen := filepath.Join(t.TempDir(), "seen")
+	p.hook("pre-commit", `exec >'`+seen+`'; (: </dev/tty) 2>/dev/null && echo /dev/tty; [ -t 2 ] && echo stderr; echo "stdin: $(cat)"`)
+	p.write("kept", "changed")
+	_, err := p.open().Git(t.Context(), repo.Command{Args: []string{"commit", "-q", "-a", "-m", "x"}})
+	require.NoError(t, err)
+	said, err := os.ReadFile(seen)
+	require.NoError(t, err)
+	require.Equal(t, "stdin: \n", string(said))
+	out, err := p.open().Git(t.Context(), repo.Command{Args: []string{"commit", "--amend", "--no-verify"}, Limit: 10 * time.Second})
+	require.NoError(t, err, "the editor gives the text back as it is")
+	require.Contains(t, string(out), "x")
+}
+
+func TestGitFails(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	r := p.open()
+	_, err := r.Git(t.Context(), repo.Command{Args: []string{"rev-parse", "--verify", "nothing"}})
+	require.Equal(t, 128, repo.ExitOf(err))
+	require.ErrorContains(t, err, "git rev-parse --verify nothing: exit 128; fatal: Needed a single revision")
+
+	out, err := r.Git(t.Context(), repo.Command{Args: []string{"hash-object", "--stdin"}, Input: []byte("text")})
+	require.NoError(t, err)
+	require.Equal(t, "f3a34851d44d6b97c90fbb99dd3d18c261b9a237\n", string(out))
+	out, err = r.Git(t.Context(), repo.Command{Args: []string{"write-tree"}, Index: filepath.Join(t.TempDir(), "index")})
+	require.NoError(t, err)
+	require.Equal(t, "4b825dc642cb6eb9a060e54bf8d69288fbee4904\n", string(out), "the tree of an empty index")
+
+	p.hook("pre-commit", "yes 'a long line' | head -c 9000; echo the end; exit 1")
+	p.write("kept", "changed")
+	_, err = r.Git(t.Context(), repo.Command{Args: []string{"commit", "-a", "-m", "x"}})
+	require.Equal(t, 1, repo.ExitOf(err))
+	require.ErrorContains(t, err, "the end")
+	require.Less(t, len(err.Error()), 3000)
+
+	_, err = r.Git(t.Context(), repo.Command{Args: []string{"-c", "alias.much=!head -c 70000000 /dev/zero", "much"}})
+	require.ErrorContains(t, err, "more than 67108864 bytes")
+	require.Equal(t, -1, repo.ExitOf(err))
+}
+
+// A hook that hangs is ended with all that it started in its group.
+func TestAHookThatHangs(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	seen := filepath.Join(t.TempDir(), "seen")
+	p.hook("pre-commit", "trap '' TERM; echo at work; mkfifo '"+seen+"'; cat '"+seen+"' & cat '"+seen+"'")
+	p.write("kept", "changed")
+	r := p.open()
+	_, err := r.Git(t.Context(), repo.Command{Args: []string{"commit", "-a", "-m", "x"}, Limit: 200 * time.Millisecond})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "did not end within 200ms and was killed")
+	require.ErrorContains(t, err, "at work")
+	require.Equal(t, "first", p.git("log", "--format=%s"))
+	_, err = os.OpenFile(seen, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	require.ErrorIs(t, err, syscall.ENXIO, "nobody reads it any more")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	require.NoError(t, os.Remove(seen))
+	_ = os.Remove(filepath.Join(p.dir, ".git", "index.lock"))
+	_, err = r.Git(ctx, repo.Command{Args: []string{"commit", "-a", "-m", "x"}})
+	require.Equal(t, context.DeadlineExceeded, err, "the caller's own limit is the caller's error")
+}
+
+// A lopen that is killed leaves no git and no hook behind, which would commit later.
+func TestGitEndsWithUs(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	p.hook("pre-commit", "cat '"+fifo+"'")
+	p.write("kept", "changed")
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	lopen := exec.Command(exe)
+	lopen.Dir, lopen.Env = p.dir, append(p.environ, commitEnv+"=1")
+	require.NoError(t, lopen.Start())
+	hook, err := os.OpenFile(fifo, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer hook.Close()
+	require.NoError(t, lopen.Process.Kill())
+	_ = lopen.Wait()
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(hook.Fd())}}, 10_000)
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "the hook still reads")
+	require.Equal(t, "first", p.git("log", "--format=%s"))
+}
