@@ -37,7 +37,7 @@ crash: ## cut the power and kill processes at length: simulated disks, real file
 	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCut$$|TestKill9' ./lifecycle -cuts 100 -kills 1000 | grep -v '^=== '
 	$(GO) test -count=1 -v -timeout 60m -run 'TestApply.*Anywhere' ./lifecycle/checkpoint -rewinds 500 -images 0 | grep -v '^=== '
 	$(GO) test -count=1 -v -timeout 120m -run 'TestModel$$' ./lifecycle/checkpoint -rapid.checks 50000 -rapid.seed 0 | grep -v '^=== '
-	$(GO) test -count=1 -run TestKilled -v -timeout 60m ./cmd/lopen -kills $(KILLS) -seed 0
+	$(GO) test -count=1 -run 'TestKilled|TestWorkKilled' -v -timeout 60m ./cmd/lopen -kills $(KILLS) -seed 0
 
 fuzz: ## fuzz every decoder and parser, FUZZTIME each
 	@$(GO) list ./... | while read -r pkg; do \

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
@@ -49,7 +50,7 @@ func (s *Store) Export(ctx context.Context, o carry.ExportOptions, open func(bun
 	}
 	o.Now = s.opts.Now()
 	if s.opts.Git != nil {
-		o.Git = s.opts.Git()
+		o.Git = s.opts.Git(s.project.Name())
 	}
 	if o.NoMessages || o.Redact != nil {
 		scratch, remove, err := scratchFolder()
@@ -59,7 +60,11 @@ func (s *Store) Export(ctx context.Context, o carry.ExportOptions, open func(bun
 		defer remove()
 		o.Scratch = scratch
 	}
-	out, err := carry.Export(ctx, carry.Store{Project: s.project, Root: s.root(), Busy: s.busy, Outside: s.opts.Outside}, o, open)
+	from := carry.Store{Project: s.project, Root: s.root(), Busy: s.busy}
+	if s.opts.Outside != nil {
+		from.Outside = func() []files.IgnoreFile { return s.opts.Outside(s.project.Name()) }
+	}
+	out, err := carry.Export(ctx, from, o, open)
 	if out != nil {
 		for i := range out.Skipped {
 			out.Skipped[i].Err = notExported(&out.Skipped[i])
@@ -214,7 +219,7 @@ func (s *Store) Import(ctx context.Context, from carry.Source) (_ *carry.Report,
 		}
 	}()
 	r, err := carry.Receive(ctx, from, carry.Destination{Staging: staging, Project: s.project, Others: others, Blobs: func() (_ *blob.Store, _ *blob.Hold, err error) {
-		if cps, err = s.makeCheckpoints(); err != nil {
+		if cps, err = s.makeCheckpoints(nil); err != nil {
 			return nil, nil, err
 		}
 		hold, err := cps.blobs.Hold(ctx)
@@ -330,7 +335,7 @@ func (h home) holding(infos []Info, c *carry.Claim) (session.ID, uint64) {
 }
 
 func (h home) Checkpoints() (*checkpoint.Store, func() error, error) {
-	cps, err := h.makeCheckpoints()
+	cps, err := h.makeCheckpoints(nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -157,7 +157,7 @@ func TestExport(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(lines), `{"path":"large","size":131072,"mode":420,"sha256":"`)
 
-	there, err := other.Checkpoints()
+	there, err := other.Checkpoints(nil)
 	require.NoError(t, err)
 	defer there.Close()
 	all, faults, err := there.List()
@@ -255,12 +255,12 @@ func TestExportOfEachCondition(t *testing.T) {
 				require.Equal(t, repair.Intact, report.Condition, "what was never acknowledged is not carried")
 			}
 			require.Equal(t, messagesOf(t, store, id), messagesOf(t, other, id))
-			was, err := store.Checkpoints()
+			was, err := store.Checkpoints(nil)
 			if err != nil {
 				require.ErrorIs(t, err, lifecycle.ErrNotFound)
 			} else {
 				defer was.Close()
-				now, err := other.Checkpoints()
+				now, err := other.Checkpoints(nil)
 				require.NoError(t, err)
 				defer now.Close()
 				line, err := store.CheckpointLine(was, id)
@@ -348,7 +348,7 @@ func TestADamagedContentCostsItsCheckpoints(t *testing.T) {
 		require.Contains(t, out.Warnings[i], fmt.Sprintf("the files of checkpoint %d are left out: ", n))
 		require.Contains(t, out.Warnings[i], hex.EncodeToString(sum[:]))
 	}
-	cps, err := storeIn(t, u.project).Checkpoints()
+	cps, err := storeIn(t, u.project).Checkpoints(nil)
 	require.NoError(t, err)
 	defer cps.Close()
 	there, faults, err := cps.List()

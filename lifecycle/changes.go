@@ -11,6 +11,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer"
 )
 
 // seenFile is the file in the session's folder with the snapshot that Look last took. It
@@ -40,7 +41,11 @@ func (s *Session) look(ctx context.Context) ([]files.Change, error) {
 			return nil, err
 		}
 	}
-	now, err := files.Take(ctx, s.store.project, k.seen, files.Options{})
+	tree, err := s.workTree()
+	if err != nil {
+		return nil, err
+	}
+	now, err := files.Take(ctx, tree, k.seen, files.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("look at the files of session %s: %w", s.id, err)
 	}
@@ -61,6 +66,18 @@ func (s *Session) look(ctx context.Context) ([]files.Change, error) {
 		s.log.Warn().Err(err).Msg("the next holder will not know which files changed")
 	}
 	return changes, nil
+}
+
+// workTree returns the folder in whose files the session works. The caller holds mu.
+func (s *Session) workTree() (_ writer.FS, err error) {
+	w := s.State().Header().Worktree
+	if w == nil {
+		return s.store.project, nil
+	}
+	if s.files.folder == nil {
+		s.files.folder, err = s.store.openTree(w)
+	}
+	return s.files.folder, err
 }
 
 // recall loads what the session last saw of the project's files, unless it is loaded. The
@@ -153,6 +170,13 @@ type Past struct {
 	Used session.Totals
 	// Failed has the last failed attempts of each unit that is not complete.
 	Failed Failures
+	// Touched has the paths that attempts at each unit that is not done, or whose commit is
+	// pending, changed since it was begun anew, without those of Cut. Begun has HEAD before
+	// the first of these attempts.
+	Touched map[string][]string
+	Begun   map[string]string
+	// Left has the paths whose content is what the last attempt that changed them left.
+	Left map[string]bool
 }
 
 // MaxFailures bounds the number of attempts per unit in Failures.
@@ -235,9 +259,24 @@ func (s *Session) Past(ctx context.Context) (*Past, error) {
 			paths[t.ID] = append(paths[t.ID], path)
 		}
 	}
+	p.Left = asLeft(p.Touched, left, now)
 	p.Changed = changedTasks(paths)
 	p.All = whole > 1 && differ == whole
 	return p, nil
+}
+
+// asLeft returns the touched paths whose content is as the last change by a task left it. What
+// was moved away, of which left has nothing, is as it was left if there is nothing now.
+func asLeft(touched map[string][]string, left map[string]record.FileChange, now func(string) (*files.Fingerprint, bool, error)) map[string]bool {
+	same := map[string]bool{}
+	for _, paths := range touched {
+		for _, path := range paths {
+			if is, known, err := now(path); err == nil && known && is.Content() == left[path].After {
+				same[path] = true
+			}
+		}
+	}
+	return same
 }
 
 // changedTasks returns the tasks with their paths, both sorted.
@@ -271,9 +310,19 @@ func changedAfter(left, path string, begun *checkpoint.Tree, now func(string) (*
 // that task (by), and puts the attempts into p.
 func (s *Store) leftBehind(st *session.State, p *Past) (left map[string]record.FileChange, by map[string]string, err error) {
 	left, by, p.Failed = map[string]record.FileChange{}, map[string]string{}, Failures{}
+	p.Touched, p.Begun = map[string][]string{}, map[string]string{}
+	ended := map[string]bool{}
 	err = s.Log(st.ID(), 0, func(r record.Record) error {
 		for _, a := range r.Attempts {
+			if _, begun := p.Begun[a.Task]; !begun || ended[a.Task] {
+				p.Begun[a.Task], p.Touched[a.Task] = a.Before, nil
+			}
+			ended[a.Task] = a.Then == record.Done
 			for _, f := range a.Files {
+				p.Touched[a.Task] = append(p.Touched[a.Task], f.Path)
+				if f.From != "" {
+					p.Touched[a.Task] = append(p.Touched[a.Task], f.From)
+				}
 				if f.From != "" {
 					delete(left, f.From)
 				}
@@ -294,6 +343,11 @@ func (s *Store) leftBehind(st *session.State, p *Past) (left map[string]record.F
 		return nil
 	})
 	p.Failed.open(st)
+	pending := ""
+	if c := st.Header().Commits; c != nil {
+		pending = c.Pending
+	}
+	maps.DeleteFunc(p.Touched, func(unit string, _ []string) bool { return ended[unit] && unit != pending })
 	return left, by, err
 }
 

@@ -22,18 +22,50 @@ const (
 	blobsDir       = "blobs"
 )
 
-// Checkpoints are the checkpoints of the project, of all sessions. Close it after use.
+// Checkpoints are the checkpoints of a work tree of the project, of all sessions in it. Close it
+// after use.
 type Checkpoints struct {
 	*checkpoint.Store
 	blobs *blob.Store
-	dirs  []writer.FS // in the order of checkpointDirs
+	dirs  []writer.FS // in the order of checkpointDirs, and then the linked work tree
+	// Gone is why the linked work tree cannot be opened, a [*WorktreeError]. Its checkpoints can
+	// be read all the same.
+	Gone error
 }
 
 var checkpointDirs = []string{checkpointsDir, blobsDir}
 
-// Checkpoints opens the checkpoints of the project, without a lock. The error wraps
-// ErrNotFound if the project has none.
-func (s *Store) Checkpoints() (*Checkpoints, error) {
+// A WorktreeError is returned when the linked work tree of a session cannot be used.
+type WorktreeError struct {
+	Folder string // absolute path
+	session.Worktree
+	Err error
+}
+
+func (e *WorktreeError) Error() string {
+	return fmt.Sprintf("open work tree %s: %v", e.Folder, e.Err)
+}
+
+func (e *WorktreeError) Unwrap() error { return e.Err }
+
+// openTree opens the folder of a linked work tree.
+func (s *Store) openTree(w *session.Worktree) (dir writer.FS, err error) {
+	folder := w.Folder(s.project.Name())
+	if err = errors.ErrUnsupported; s.opts.Worktree != nil {
+		err = s.opts.Worktree(folder)
+	}
+	if err == nil {
+		dir, err = writer.OpenFS(folder)
+	}
+	if err != nil {
+		return nil, &WorktreeError{folder, *w, err}
+	}
+	return dir, nil
+}
+
+// Checkpoints opens the checkpoints of a work tree, without a lock; nil means the project's
+// folder. The error wraps ErrNotFound if the project has none.
+func (s *Store) Checkpoints(w *session.Worktree) (*Checkpoints, error) {
 	c := &Checkpoints{}
 	for _, name := range checkpointDirs {
 		dir, err := writer.OpenDir(s.root(), name)
@@ -46,18 +78,32 @@ func (s *Store) Checkpoints() (*Checkpoints, error) {
 		c.dirs = append(c.dirs, dir)
 	}
 	c.blobs = blob.New(c.dirs[1]).Compressing(s.opts.Policy.Compression)
-	c.Store = checkpoint.New(c.dirs[0], checkpoint.MainTree, c.blobs, s.project, checkpoint.Options{Alive: s.alive, Outside: s.opts.Outside})
+	tree, opts := s.project, checkpoint.Options{Alive: s.alive}
+	if w != nil {
+		if tree, c.Gone = s.openTree(w); c.Gone == nil {
+			c.dirs = append(c.dirs, tree)
+		}
+	}
+	if s.opts.Outside != nil {
+		opts.Outside = func() []files.IgnoreFile { return s.opts.Outside(w.Folder(s.project.Name())) }
+	}
+	c.Store = checkpoint.New(c.dirs[0], w.Chain(checkpoint.MainTree), c.blobs, tree, opts)
 	return c, nil
 }
 
-// makeCheckpoints is Checkpoints that makes the folders if they are missing.
-func (s *Store) makeCheckpoints() (*Checkpoints, error) {
+// makeCheckpoints is Checkpoints that makes the folders if they are missing, and needs the work
+// tree.
+func (s *Store) makeCheckpoints(w *session.Worktree) (*Checkpoints, error) {
 	for _, name := range checkpointDirs {
 		if err := writer.MkdirDurable(s.root(), name); err != nil {
 			return nil, err
 		}
 	}
-	return s.Checkpoints()
+	c, err := s.Checkpoints(w)
+	if err == nil && c.Gone != nil {
+		return nil, errors.Join(c.Gone, c.Close())
+	}
+	return c, err
 }
 
 // alive reports whether a session is held, or a command that outlived its loop still runs.
@@ -86,7 +132,7 @@ func (c *Checkpoints) Close() error {
 
 // at reports whether the open folders still have their names in root.
 func (c *Checkpoints) at(root writer.FS) bool {
-	for i, name := range checkpointDirs {
+	for i, name := range checkpointDirs { // a work tree that was removed is noticed by who looks at it
 		held, err := c.dirs[i].Stat(".")
 		there, err2 := root.Lstat(name)
 		if err != nil || err2 != nil || !writer.SameFile(held, there) {
@@ -97,8 +143,8 @@ func (c *Checkpoints) at(root writer.FS) bool {
 }
 
 // CheckpointLine returns the checkpoints on a session's line: its own, and those of the session
-// that it was forked or recovered from, up to that point. They may be in a chain that was
-// imported with it.
+// that it was forked or recovered from, up to that point. They may be in another chain, of
+// another work tree or imported.
 func (s *Store) CheckpointLine(cps *Checkpoints, id session.ID) (map[checkpoint.ID]bool, error) {
 	ld, err := s.readWhole(id)
 	if err != nil {
@@ -111,11 +157,11 @@ func (s *Store) CheckpointLine(cps *Checkpoints, id session.ID) (map[checkpoint.
 	if err := addLine(line, cps.Store, func(e *checkpoint.Entry) bool { return e.ID.String() == ld.At.Checkpoint }); err != nil {
 		return nil, err
 	}
-	imported, err := cps.Imported()
+	others, err := cps.Others()
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range imported {
+	for _, c := range others {
 		if err := addLine(line, c, func(e *checkpoint.Entry) bool { return ofSession(e, ld.At) }); err != nil {
 			return nil, err
 		}
@@ -123,7 +169,7 @@ func (s *Store) CheckpointLine(cps *Checkpoints, id session.ID) (map[checkpoint.
 	return line, nil
 }
 
-// ofSession reports whether an imported checkpoint is one of a session with this Mark. The
+// ofSession reports whether a checkpoint in another chain is one of a session with this Mark. The
 // session may have another ID here than where it made the checkpoint.
 func ofSession(e *checkpoint.Entry, at session.Mark) bool {
 	return e.Incarnation != "" && e.Incarnation == at.Incarnation || e.ID.String() == at.Checkpoint
@@ -164,7 +210,7 @@ type CheckpointUsage struct {
 // CheckpointUsage measures the checkpoints of the project. It takes no lock, so Unneeded may
 // include what another process is storing.
 func (s *Store) CheckpointUsage() (u CheckpointUsage, err error) {
-	cps, err := s.Checkpoints()
+	cps, err := s.Checkpoints(nil)
 	if errors.Is(err, ErrNotFound) {
 		return u, nil
 	}
@@ -172,7 +218,7 @@ func (s *Store) CheckpointUsage() (u CheckpointUsage, err error) {
 		return u, err
 	}
 	defer cps.Close()
-	chains, err := cps.Imported()
+	chains, err := cps.Others()
 	if err != nil {
 		return u, err
 	}
@@ -242,6 +288,7 @@ func (c *Checkpoints) sweep() (blob.Swept, error) {
 // session with a checkpoint; a snapshot after Look. Either may be nil.
 type projectFiles struct {
 	mu      sync.Mutex
+	folder  writer.FS         // the linked work tree; nil without one, and until it is needed
 	store   *Checkpoints      // nil until it is needed
 	was     *Checkpoints      // the one before store, which is closed
 	last    *checkpoint.Entry // the session's newest checkpoint, or nil
@@ -265,7 +312,7 @@ func (s *Session) openCheckpoints() error {
 		k.store, k.was, k.last, k.tree = nil, k.store, nil, nil
 	}
 	var err error
-	if k.store, err = s.store.makeCheckpoints(); err != nil {
+	if k.store, err = s.store.makeCheckpoints(s.State().Header().Worktree); err != nil {
 		return err
 	}
 	if k.was != nil {
@@ -275,7 +322,7 @@ func (s *Session) openCheckpoints() error {
 	if name := s.mark.Load().Checkpoint; name != "" {
 		k.last, err = k.store.Lookup(name)
 		if errors.Is(err, checkpoint.ErrNotFound) {
-			if found, ierr := k.store.FindImported(name); ierr == nil && found != nil {
+			if found, ierr := k.store.FindOther(name); ierr == nil && found != nil {
 				s.log.Info().Str("checkpoint", name).Msg("the last checkpoint is of another work tree: everything counts as seen for the first time")
 			} else {
 				s.log.Warn().Err(err).Msg("the last checkpoint is gone: everything counts as seen for the first time")
@@ -299,6 +346,10 @@ func (s *Session) Release() error {
 func (s *Session) release() error {
 	k := &s.files
 	k.last, k.tree, k.seen, k.saved = nil, nil, nil, nil
+	if k.folder != nil {
+		_ = k.folder.Close()
+		k.folder = nil
+	}
 	if k.store == nil {
 		return nil
 	}
@@ -399,7 +450,7 @@ func (s *Store) meta(id session.ID, st *session.State, at session.Mark, last *ch
 		m.Parent = last.Number
 	}
 	if s.opts.Git != nil {
-		m.Git = s.opts.Git()
+		m.Git = s.opts.Git(st.Header().Worktree.Folder(s.project.Name()))
 	}
 	return m
 }

@@ -24,10 +24,26 @@ import (
 // and its ID are durable. Any number of processes may create at once, and each gets
 // another ID. Create waits for the store lock until ctx ends, at most ten seconds.
 func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
-	if !s.saves() {
-		return s.createUnsaved(module)
+	return s.CreateIn(ctx, module, func(session.ID) *session.Worktree { return nil })
+}
+
+// CreateIn is Create for a session that works in a linked work tree, which may be made after the
+// session: so a work tree that is named after its session is known to it before it exists. in
+// returns the work tree of a session, or nil for the project's folder.
+func (s *Store) CreateIn(ctx context.Context, module string, in func(session.ID) *session.Worktree) (*Session, error) {
+	state := func(id session.ID, now time.Time) (*session.State, error) {
+		st, err := session.New(id, now)
+		if w := in(id); err == nil && w != nil {
+			e := st.Edit()
+			e.Header().Worktree = w
+			st, err = e.State()
+		}
+		return st, err
 	}
-	sess, err := s.createFrom(ctx, module, first{event: record.EventCreated, state: session.New})
+	if !s.saves() {
+		return s.createUnsaved(module, state)
+	}
+	sess, err := s.createFrom(ctx, module, first{event: record.EventCreated, state: state})
 	if err == nil {
 		sess.log.Info().Msg("session created")
 	}

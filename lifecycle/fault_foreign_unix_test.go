@@ -109,7 +109,7 @@ func TestFault45Refused(t *testing.T) {
 		"sessions":  func(s *lifecycle.Store) error { _, err := s.List(); return err },
 		"trash":     func(s *lifecycle.Store) error { _, err := s.Trash(); return err },
 		"corrupted": func(s *lifecycle.Store) error { _, err := s.Quarantined(); return err },
-		"blobs":     func(s *lifecycle.Store) error { _, err := s.Checkpoints(); return err },
+		"blobs":     func(s *lifecycle.Store) error { _, err := s.Checkpoints(nil); return err },
 		"modules":   func(s *lifecycle.Store) error { _, err := s.LockModule("auth"); return err },
 		".lock":     func(s *lifecycle.Store) error { _, err := s.Create(t.Context(), "auth"); return err },
 		folder:      func(s *lifecycle.Store) error { _, err := s.Open(ids[0]); return err },
@@ -120,7 +120,7 @@ func TestFault45Refused(t *testing.T) {
 		"config.json":          func(s *lifecycle.Store) error { _, err := s.Config(); return err },
 		folder + "/.lock":      func(s *lifecycle.Store) error { _, err := s.Open(ids[0]); return err },
 		folder + "/.child":     func(s *lifecycle.Store) error { _, err := s.Orphan(ids[0]); return err },
-		"checkpoints":          func(s *lifecycle.Store) error { _, err := s.Checkpoints(); return err },
+		"checkpoints":          func(s *lifecycle.Store) error { _, err := s.Checkpoints(nil); return err },
 		folder + "/history":    func(s *lifecycle.Store) error { _, err := s.Snapshots(ids[0]); return err },
 	} {
 		for _, k := range foreignKinds {

@@ -131,7 +131,7 @@ func forgeTree(t *testing.T, project, was, is string) {
 	lifecycles, err := lifecycle.Open(project, lifecycle.Options{Now: clock()})
 	require.NoError(t, err)
 	defer lifecycles.Close(t.Context())
-	cps, err := lifecycles.Checkpoints()
+	cps, err := lifecycles.Checkpoints(nil)
 	require.NoError(t, err)
 	defer cps.Close()
 	e, err := cps.At(1)

@@ -190,7 +190,7 @@ func everything(project string, ids []session.ID) []operation {
 		})
 	}
 	first := func(store *lifecycle.Store) (id checkpoint.ID) {
-		if cps, err := store.Checkpoints(); err == nil {
+		if cps, err := store.Checkpoints(nil); err == nil {
 			if e, err := cps.At(1); err == nil {
 				id = e.ID
 			}
@@ -214,7 +214,7 @@ func everything(project string, ids []session.ID) []operation {
 		_ = cps.Close()
 	}
 	add("checkpoints", func() {
-		if cps, err := store.Checkpoints(); err == nil {
+		if cps, err := store.Checkpoints(nil); err == nil {
 			drain(cps)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -104,13 +105,18 @@ func gather(t require.TestingT, store *lifecycle.Store, ids ...session.ID) *load
 		l.folder(t, dir, folder.Path(id), ".")
 		require.NoError(t, dir.Close())
 	}
-	cps, err := store.Checkpoints()
+	cps, err := store.Checkpoints(nil)
 	if errors.Is(err, lifecycle.ErrNotFound) {
 		return l
 	}
 	require.NoError(t, err)
 	require.NoError(t, cps.Close())
-	for _, name := range []string{"main"} {
+	chains, err := root.Sub("checkpoints")
+	require.NoError(t, err)
+	defer chains.Close()
+	names, err := checkpoint.Chains(chains)
+	require.NoError(t, err)
+	for _, name := range slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(n, "import-") }) {
 		data, err := writer.ReadFile(root, "checkpoints/"+name+".jsonl", 1<<20)
 		require.NoError(t, err)
 		l.add("checkpoints/"+name+".jsonl", data)

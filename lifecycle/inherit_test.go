@@ -22,7 +22,7 @@ import (
 // cps lists the checkpoints of a project that were not removed.
 func cps(t *testing.T, store *lifecycle.Store) []*checkpoint.Entry {
 	t.Helper()
-	c, err := store.Checkpoints()
+	c, err := store.Checkpoints(nil)
 	require.NoError(t, err)
 	defer c.Close()
 	all, faults, err := c.List()

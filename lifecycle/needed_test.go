@@ -166,7 +166,7 @@ func TestTargetIsRemovedBeforeTheRewindBegins(t *testing.T) {
 	store, err := lifecycle.InitOn(disk.FS(), simOptions)
 	require.NoError(t, err)
 	sess, ids := agentWorked(t, store, "sim")
-	all, err := store.Checkpoints()
+	all, err := store.Checkpoints(nil)
 	require.NoError(t, err)
 	put(t, store.Project(), "mine", "1")
 	was := content(t, store)

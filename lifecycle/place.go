@@ -9,17 +9,18 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/commit"
+	"github.com/lopen-dev/lopen/lifecycle/decisions"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -360,17 +361,51 @@ func (s *Store) CreatePlan(module string, content []byte) error {
 
 // EditPlan changes a module's plan, durably. base is the plan as the caller knows it. Edits
 // by others since then stay; if they conflict, the error is a *plan.ConflictError. See
-// plan.Apply.
-func (s *Store) EditPlan(module string, base *plan.Plan, change plan.Change) (*plan.Plan, error) {
+// plan.Apply. It waits for another lopen that edits the plan at this moment, at most ten
+// seconds; the error is then a [*BusyError].
+func (s *Store) EditPlan(module string, base *plan.Plan, change plan.Change) (p *plan.Plan, err error) {
+	err = s.inModule(module, func(dir writer.FS) error {
+		if _, err := s.keepModule(module); err != nil {
+			return fmt.Errorf("edit plan: %w", err)
+		}
+		p, err = decisions.Edit(dir, writer.Self(s.opts.Command), base, change)
+		return err
+	})
+	return p, err
+}
+
+// DecidePlan changes a module's plan for a person, durably, and notes what that decides. It
+// needs no lock of the module: a run takes what was noted before its next task. See
+// [decisions.Decide].
+func (s *Store) DecidePlan(module string, c decisions.Change) (before, after *plan.Plan, err error) {
+	err = s.inModule(module, func(dir writer.FS) error {
+		before, after, err = decisions.Decide(dir, writer.Self(s.opts.Command), s.opts.Now(), c)
+		return err
+	})
+	return before, after, err
+}
+
+// Decisions returns what was decided about a module's tasks by commands and is not in the
+// State of a session yet. A caller that compares it with the plan reads the plan first.
+func (s *Store) Decisions(module string) (all []tasks.Decision, err error) {
+	err = s.inModule(module, func(dir writer.FS) error { all, err = decisions.Read(dir); return err })
+	return all, err
+}
+
+// ForgetDecisions removes the decisions up to seq, which a State has durably, but those about
+// certain tasks. The caller holds the lock of the module.
+func (s *Store) ForgetDecisions(module string, seq uint64, but []string) error {
+	return s.inModule(module, func(dir writer.FS) error { return decisions.Forget(dir, writer.Self(s.opts.Command), seq, but) })
+}
+
+// inModule calls fn with the folder of a module.
+func (s *Store) inModule(module string, fn func(dir writer.FS) error) error {
 	dir, err := s.moduleDir(module)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer dir.Close()
-	if _, err := s.keepModule(module); err != nil {
-		return nil, fmt.Errorf("edit plan: %w", err)
-	}
-	return plan.Apply(dir, "plan.md", base, change)
+	return fn(dir)
 }
 
 func (s *Store) moduleDir(module string) (writer.FS, error) {
@@ -379,65 +414,6 @@ func (s *Store) moduleDir(module string) (writer.FS, error) {
 	}
 	return writer.OpenDir(s.root(), modulesDir+"/"+module)
 }
-
-// beforeUnsaved is the counter before the first ID of an unsaved store. No store on a disk
-// reaches it.
-const beforeUnsaved = 1_000_000_000
-
-// OpenUnsaved opens a project for sessions of which nothing is saved. It needs no .lopen,
-// reads none and makes none. It opens no file for writing, so that it works on a full or
-// read-only disk.
-//
-// The State and the pauses of a session work as with files. But no session is found again:
-// Open, Latest and Fork return ErrNotFound, even for an open session, and so does reading
-// its messages. Append, AppendEvent and Record check what they accept and drop it. Look
-// compares the project's files with what the same session saw before. Calls that write a
-// file of the store fail with errors.ErrUnsupported: a checkpoint, a plan, output, the lock
-// of a module. IDs begin with the counter 1,000,000,001.
-func OpenUnsaved(project string, opts Options) (*Store, error) {
-	pfs, err := writer.OpenFS(project)
-	if err != nil {
-		return nil, fmt.Errorf("open project: %w", err)
-	}
-	return newStore(pfs, nothing(filepath.Join(pfs.Name(), Dir)), opts), nil
-}
-
-// saves reports whether the store has files: it is not one of OpenUnsaved.
-func (s *Store) saves() bool {
-	_, unsaved := s.root().(nothing)
-	return !unsaved
-}
-
-// createUnsaved is Create in an unsaved store.
-func (s *Store) createUnsaved(module string) (*Session, error) {
-	now := s.opts.Now()
-	id, err := session.NewID(module, now, beforeUnsaved+s.unsaved.Add(1))
-	if err != nil {
-		return nil, &Error{Op: "create session", Path: module, Class: writer.ClassInvalid, Err: err}
-	}
-	st, err := session.New(id, now)
-	if err != nil {
-		return nil, err
-	}
-	mark := &atomic.Pointer[session.Mark]{}
-	mark.Store(&session.Mark{})
-	return s.run(st, &discard{}, mark)
-}
-
-// discard is the Committer of a session in an unsaved store. It acknowledges every batch and
-// drops it.
-type discard struct{ seq uint64 } // Owned by the session's actor.
-
-func (d *discard) Commit(actors.Batch) (actors.Committed, error) {
-	d.seq++
-	return actors.Committed{Seq: d.seq}, nil
-}
-
-func (d *discard) Publication(bool) func() error { return nil }
-func (d *discard) Published(error)               {}
-func (d *discard) Check() error                  { return nil }
-func (d *discard) Recover() error                { return nil }
-func (d *discard) Close() error                  { return nil }
 
 // nothing is the FS of an unsaved store, with the path of its folder. Reading returns
 // fs.ErrNotExist, and writing errors.ErrUnsupported.

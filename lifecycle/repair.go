@@ -58,19 +58,39 @@ func (s *Store) Verify(id session.ID) (repair.Report, error) {
 }
 
 func (s *Store) verifyChain(r *repair.Report) {
-	cps, err := s.Checkpoints()
+	cps, chain, err := s.chainOf(r.ID)
 	if err != nil {
 		r.CheckChain(nil, err)
 		return
 	}
 	defer cps.Close()
-	r.CheckChain(cps.Store, nil)
+	r.CheckChain(chain, nil)
+}
+
+// chainOf opens the checkpoints, and returns the chain in which a session made entries; the
+// project's if it made none. It does not ask the session, which may be damaged.
+func (s *Store) chainOf(id session.ID) (*Checkpoints, *checkpoint.Store, error) {
+	cps, err := s.Checkpoints(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	others, err := cps.Others()
+	if err != nil {
+		return nil, nil, errors.Join(err, cps.Close())
+	}
+	for _, chain := range append([]*checkpoint.Store{cps.Store}, others...) {
+		all, _, err := chain.List() // the caller finds out what is wrong with the chain that counts
+		if err == nil && !chain.Imported() && slices.ContainsFunc(all, func(e *checkpoint.Entry) bool { return e.Session == id.String() }) {
+			return cps, chain, nil
+		}
+	}
+	return cps, cps.Store, nil
 }
 
 // VerifyData reads every blob that the checkpoints of the report's session need, and adds
 // damaged and missing ones to the report. It may read many bytes.
 func (s *Store) VerifyData(r *repair.Report) error {
-	cps, err := s.Checkpoints()
+	cps, chain, err := s.chainOf(r.ID)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -78,7 +98,7 @@ func (s *Store) VerifyData(r *repair.Report) error {
 		return err
 	}
 	defer cps.Close()
-	return r.CheckData(cps.Store, cps.blobs, s.Path())
+	return r.CheckData(chain, cps.blobs, s.Path())
 }
 
 // VerifyBlobs reads every blob of the store, whether a checkpoint needs it or not, and
@@ -126,11 +146,9 @@ func (s *Store) recover(ctx context.Context, id session.ID, where, strategy stri
 	if err := free(dir); err != nil {
 		return nil, err
 	}
-	cps, err := s.Checkpoints()
-	var chain *checkpoint.Store
+	cps, chain, err := s.chainOf(id)
 	if err == nil {
 		defer cps.Close()
-		chain = cps.Store
 	} else if !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func TestCheckpointsLeaveRoom(t *testing.T) {
 	sess := create(t, store, "auth")
 	_, _, err = sess.Checkpoint(t.Context(), checkpoint.Manual, "")
 	require.NoError(t, err)
-	all, err := store.Checkpoints()
+	all, err := store.Checkpoints(nil)
 	require.NoError(t, err)
 	defer all.Close()
 	limit, err := store.CheckpointLimit(all)

@@ -68,11 +68,14 @@ func (s *Store) PlanRewind(ctx context.Context, id session.ID, to checkpoint.ID,
 			return rewind.Result{}, err
 		}
 	}
-	cps, err := s.Checkpoints()
+	cps, err := s.Checkpoints(ld.State.Header().Worktree)
 	if err != nil {
 		return rewind.Result{}, err
 	}
 	defer cps.Close()
+	if cps.Gone != nil {
+		return rewind.Result{}, cps.Gone
+	}
 	var last *checkpoint.Entry
 	if name := ld.At.Checkpoint; name != "" {
 		if last, err = cps.Lookup(name); err != nil && !errors.Is(err, checkpoint.ErrNotFound) {

@@ -108,7 +108,7 @@ func (p *planter) work(t *testing.T, store *lifecycle.Store, sess *lifecycle.Ses
 		e.AppendIteration(session.Iteration{Task: child, Model: p.secret(), StartedAt: day})
 	})
 	change(header)
-	change(func(e *session.Edit) { e.Header().Extra = nil })
+	change(func(e *session.Edit) { e.Header().Extra, e.Header().Worktree = nil, nil }) // checkpoints are of the project
 	var a record.Attempt
 	p.fill(&a)
 	a.Task, a.Leaves, a.StartedAt, a.EndedAt = child, []string{child}, day, day

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -382,6 +384,31 @@ func (s *Store) Orphan(id session.ID) (*process.Orphan, error) {
 // call it.
 func (s *Store) Abandoned(id session.ID) (*process.Orphan, error) {
 	return repair.Abandoned(s.root(), s.folderOf(id)+"/")
+}
+
+// Inside returns the ID of the session whose run started this process, as a part of its command,
+// or "" if none did. It looks for the command's lock in this process and above it, whatever the
+// environment says. See [process.Above] for what is not found.
+func (s *Store) Inside() string {
+	here, err := s.root().Stat(".")
+	if err != nil {
+		return ""
+	}
+	for _, held := range process.Above(childFile) {
+		dir := filepath.Dir(held.Path) // {store}/sessions/{id}
+		there, err := os.Stat(filepath.Dir(filepath.Dir(dir)))
+		if err != nil || !os.SameFile(here, there) {
+			continue
+		}
+		name := filepath.Base(dir)
+		if id, err := session.ParseID(name); err == nil {
+			if owner, err := s.Holder(id); err == nil && owner != nil && owner.PID == held.PID {
+				continue // the run itself, which started this process for a person
+			}
+		}
+		return name
+	}
+	return ""
 }
 
 // folderOf returns the folder of a session: in sessions/, or in corrupted/ if it was moved

@@ -376,7 +376,7 @@ func TestLeaseReplacedUnderTheHolder(t *testing.T) {
 			st, _, err := store.Read(sess.ID())
 			require.NoError(t, err)
 			require.Equal(t, 2, st.Header().TurnCount)
-			cps, err := store.Checkpoints()
+			cps, err := store.Checkpoints(nil)
 			require.NoError(t, err)
 			defer cps.Close()
 			_, err = cps.Find(cp.ID)

@@ -139,7 +139,7 @@ func TestSetBackRefuses(t *testing.T) {
 			worksOn(t, sess, "three", func() { put(t, store.Project(), "new", "of three") })
 		}},
 		"removed": {"was removed: room", func(t *testing.T, store *lifecycle.Store, _ *lifecycle.Session, _ *checkpoint.Git) {
-			all, err := store.Checkpoints()
+			all, err := store.Checkpoints(nil)
 			require.NoError(t, err)
 			_, err = all.Forget(t.Context(), "room", func(e *checkpoint.Entry) bool { return e.Number == 3 })
 			require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestSetBackRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			now := head
-			store, _, err := lifecycle.Init(t.TempDir(), lifecycle.Options{Now: clock(), Git: func() checkpoint.Git { return now }})
+			store, _, err := lifecycle.Init(t.TempDir(), lifecycle.Options{Now: clock(), Git: func(string) checkpoint.Git { return now }})
 			require.NoError(t, err)
 			sess := failsTwice(t, store)
 			c.then(t, store, sess, &now)

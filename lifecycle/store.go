@@ -20,9 +20,11 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/commit"
+	"github.com/lopen-dev/lopen/lifecycle/decisions"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/plan/criteria"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -52,10 +54,15 @@ type Options struct {
 	Command string           // the command in the record of a lock's owner; "" means the name of the executable
 	Now     func() time.Time // the clock; nil means time.Now
 	Policy  Policy           // how sessions are saved and retained; immutable once the store is open
-	// Outside returns the ignore files from outside of the project's tree, see
-	// [checkpoint.Options]. Git returns the present state of its repository. Both may be nil.
-	Outside func() []files.IgnoreFile
-	Git     func() checkpoint.Git
+	// Outside returns the ignore files from outside of a work tree, see [checkpoint.Options], and
+	// Git the present state of its repository. The argument is the work tree's folder. Both may
+	// be nil.
+	Outside func(folder string) []files.IgnoreFile
+	Git     func(folder string) checkpoint.Git
+	// Worktree returns an error unless a folder is a linked work tree of the project. What a
+	// session says of its work tree is foreign text, which could name any folder of the user;
+	// nil allows none but the project's.
+	Worktree func(folder string) error
 }
 
 // A Policy says when a session is saved by itself, what is redacted before it is stored,
@@ -384,3 +391,84 @@ func ignores(data []byte) bool {
 	}
 	return false
 }
+
+// Specification returns what is remembered of a module's specification: what it was when the
+// plan was made of it, or was last updated. The error wraps fs.ErrNotExist if nothing is.
+func (s *Store) Specification(module string) (*criteria.Record, error) {
+	var r *criteria.Record
+	err := s.inModule(module, func(dir writer.FS) (err error) {
+		r, err = criteria.Load(dir)
+		return err
+	})
+	return r, err
+}
+
+// RememberSpecification replaces what is remembered of a module's specification, durably. The
+// caller has written the plan that it is about.
+func (s *Store) RememberSpecification(module string, r *criteria.Record) error {
+	return s.inModule(module, func(dir writer.FS) error {
+		if _, err := s.keepModule(module); err != nil {
+			return fmt.Errorf("remember specification: %w", err)
+		}
+		return decisions.Alone(dir, writer.Self(s.opts.Command), func() error { return r.Save(dir) })
+	})
+}
+
+// beforeUnsaved is the counter before the first ID of an unsaved store. No store on a disk
+// reaches it.
+const beforeUnsaved = 1_000_000_000
+
+// OpenUnsaved opens a project for sessions of which nothing is saved. It needs no .lopen,
+// reads none and makes none. It opens no file for writing, so that it works on a full or
+// read-only disk.
+//
+// The State and the pauses of a session work as with files. But no session is found again:
+// Open, Latest and Fork return ErrNotFound, even for an open session, and so does reading
+// its messages. Append, AppendEvent and Record check what they accept and drop it. Look
+// compares the project's files with what the same session saw before. Calls that write a
+// file of the store fail with errors.ErrUnsupported: a checkpoint, a plan, output, the lock
+// of a module. IDs begin with the counter 1,000,000,001.
+func OpenUnsaved(project string, opts Options) (*Store, error) {
+	pfs, err := writer.OpenFS(project)
+	if err != nil {
+		return nil, fmt.Errorf("open project: %w", err)
+	}
+	return newStore(pfs, nothing(filepath.Join(pfs.Name(), Dir)), opts), nil
+}
+
+// saves reports whether the store has files: it is not one of OpenUnsaved.
+func (s *Store) saves() bool {
+	_, unsaved := s.root().(nothing)
+	return !unsaved
+}
+
+// createUnsaved is Create in an unsaved store.
+func (s *Store) createUnsaved(module string, state func(session.ID, time.Time) (*session.State, error)) (*Session, error) {
+	now := s.opts.Now()
+	id, err := session.NewID(module, now, beforeUnsaved+s.unsaved.Add(1))
+	if err != nil {
+		return nil, &Error{Op: "create session", Path: module, Class: writer.ClassInvalid, Err: err}
+	}
+	st, err := state(id, now)
+	if err != nil {
+		return nil, err
+	}
+	mark := &atomic.Pointer[session.Mark]{}
+	mark.Store(&session.Mark{})
+	return s.run(st, &discard{}, mark)
+}
+
+// discard is the Committer of a session in an unsaved store. It acknowledges every batch and
+// drops it.
+type discard struct{ seq uint64 } // Owned by the session's actor.
+
+func (d *discard) Commit(actors.Batch) (actors.Committed, error) {
+	d.seq++
+	return actors.Committed{Seq: d.seq}, nil
+}
+
+func (d *discard) Publication(bool) func() error { return nil }
+func (d *discard) Published(error)               {}
+func (d *discard) Check() error                  { return nil }
+func (d *discard) Recover() error                { return nil }
+func (d *discard) Close() error                  { return nil }

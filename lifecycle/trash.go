@@ -246,7 +246,7 @@ func (s *Store) diskBytes(name string, alone bool) (n int64) {
 // free removes the contents that no checkpoint needs and returns how many bytes that freed.
 // A failure is only logged; the next call tries again.
 func (s *Store) free() int64 {
-	cps, err := s.Checkpoints()
+	cps, err := s.Checkpoints(nil)
 	if errors.Is(err, ErrNotFound) {
 		return 0
 	}
@@ -261,13 +261,13 @@ func (s *Store) free() int64 {
 	return before - s.diskBytes(blobsDir, false)
 }
 
-// forgetCheckpoints removes the entries of the chain that only the deleted session needs,
+// forgetCheckpoints removes the entries of all chains that only the deleted session needs,
 // pinned or not. These are the entries on its line that are on no other session's line and
 // that no rewind of another session needs. The line of a session ends with the entries that
 // it made or, if it made none, with the one that its journal names. The caller holds the
 // store lock, so that no session is made or moved meanwhile.
 func (s *Store) forgetCheckpoints(ctx context.Context, deleted sessionFolder) error {
-	cps, err := s.Checkpoints()
+	cps, err := s.Checkpoints(nil)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -275,11 +275,33 @@ func (s *Store) forgetCheckpoints(ctx context.Context, deleted sessionFolder) er
 		return err
 	}
 	defer cps.Close()
-	all, _, err := cps.List()
+	var folders []sessionFolder
+	for _, place := range []string{sessionsDir, trashDir, corruptedDir} {
+		some, err := s.folders(place)
+		if err != nil {
+			return err
+		}
+		folders = append(folders, some...)
+	}
+	others, err := cps.Others()
 	if err != nil {
 		return err
 	}
-	c := chainLines{cps: cps, numbers: map[string]uint64{}, made: map[string][]uint64{}}
+	for _, chain := range append([]*checkpoint.Store{cps.Store}, others...) {
+		if !chain.Imported() {
+			err = errors.Join(err, s.forgetIn(ctx, chain, deleted, folders))
+		}
+	}
+	return errors.Join(err, s.dropImported(ctx, others, folders))
+}
+
+// forgetIn is forgetCheckpoints for one chain. folders are those of all other sessions.
+func (s *Store) forgetIn(ctx context.Context, chain *checkpoint.Store, deleted sessionFolder, folders []sessionFolder) error {
+	all, _, err := chain.List()
+	if err != nil {
+		return err
+	}
+	c := chainLines{chain: chain, numbers: map[string]uint64{}, made: map[string][]uint64{}}
 	for _, e := range all {
 		c.numbers[e.ID.String()] = e.Number
 		c.made[e.Session] = append(c.made[e.Session], e.Number)
@@ -288,16 +310,12 @@ func (s *Store) forgetCheckpoints(ctx context.Context, deleted sessionFolder) er
 	if err != nil {
 		s.opts.Logger.Warn().Err(err).Msg("what checkpoints a deleted session came from is not known")
 	}
-	var folders []sessionFolder
+	if len(own) == 0 {
+		return nil
+	}
 	there := map[string]bool{}
-	for _, place := range []string{sessionsDir, trashDir, corruptedDir} {
-		some, err := s.folders(place)
-		if err != nil {
-			return err
-		}
-		for _, f := range some {
-			folders, there[f.id.String()] = append(folders, f), true
-		}
+	for _, f := range folders {
+		there[f.id.String()] = true
 	}
 	needed := rewind.Needed(all, func(id string) bool { return there[id] })
 	for _, f := range folders {
@@ -308,21 +326,24 @@ func (s *Store) forgetCheckpoints(ctx context.Context, deleted sessionFolder) er
 		}
 		maps.Copy(needed, line)
 	}
-	n, err := cps.Forget(ctx, "its session was deleted", func(e *checkpoint.Entry) bool {
+	n, err := chain.Forget(ctx, "its session was deleted", func(e *checkpoint.Entry) bool {
 		return own[e.Number] && !needed[e.Number]
 	})
 	if n > 0 {
 		s.opts.Logger.Info().Stringer("session", deleted.id).Int("checkpoints", n).Msg("checkpoints of a deleted session removed")
 	}
-	return errors.Join(err, s.dropImported(ctx, cps, folders))
+	if left := func(e *checkpoint.Entry) bool { return e.Removed == "" && (!own[e.Number] || needed[e.Number]) }; err == nil && chain.Name() != checkpoint.MainTree && !slices.ContainsFunc(all, left) {
+		err = chain.Drop(ctx)
+	}
+	return err
 }
 
 // dropImported removes the imported chains that none of the sessions needs. One that cannot be
 // read may need any of them.
-func (s *Store) dropImported(ctx context.Context, cps *Checkpoints, folders []sessionFolder) error {
-	chains, err := cps.Imported()
-	if err != nil || len(chains) == 0 {
-		return err
+func (s *Store) dropImported(ctx context.Context, others []*checkpoint.Store, folders []sessionFolder) error {
+	chains := slices.DeleteFunc(others, func(c *checkpoint.Store) bool { return !c.Imported() })
+	if len(chains) == 0 {
+		return nil
 	}
 	var marks []session.Mark
 	for _, f := range folders {
@@ -352,9 +373,9 @@ func (s *Store) dropImported(ctx context.Context, cps *Checkpoints, folders []se
 	return nil
 }
 
-// chainLines finds the lines of sessions in the chain.
+// chainLines finds the lines of sessions in a chain.
 type chainLines struct {
-	cps     *Checkpoints
+	chain   *checkpoint.Store
 	numbers map[string]uint64   // numbers of entries by their IDs
 	made    map[string][]uint64 // numbers of entries by the session that made them
 }
@@ -377,7 +398,7 @@ func (c *chainLines) line(root writer.FS, f sessionFolder) (map[uint64]bool, err
 		if line[end] {
 			continue
 		}
-		back, err := c.cps.Line(end)
+		back, err := c.chain.Line(end)
 		if err != nil {
 			return nil, err
 		}

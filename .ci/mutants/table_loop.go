@@ -67,4 +67,40 @@ var ofLoop = []mutant{
 		"Budget: 0}",
 		"./cmd/lopen", "TestScripts/budget",
 	},
+	{
+		"shared: a limit is that of all runs with the agent", "cmd/lopen/internal/loop/shared.go",
+		"\t\ts.limits[w.key()] = l\n",
+		"",
+		"./cmd/lopen/internal/loop", "TestALimitIsThatOfAllRunsWithTheAgent",
+	},
+	{
+		"shared: no attempt begins while another run knows of a limit", "cmd/lopen/internal/loop/shared.go",
+		"\treturn true, r.waitForAgent(ctx, w, p, l.until)\n",
+		"\t_, _ = p, ctx\n\treturn false, nil\n",
+		"./cmd/lopen", "TestScripts/work-shared",
+	},
+	{
+		"shared: what attempts in progress may cost is not given twice", "cmd/lopen/internal/loop/shared.go",
+		"\t\t\tleft -= given\n",
+		"\t\t\t_ = given\n",
+		"./cmd/lopen/internal/loop", "TestTheAttemptsInProgressStayWithinTheBudget",
+	},
+	{
+		"shared: a budget is for all runs together", "cmd/lopen/internal/loop/shared.go",
+		"range s.spent {",
+		"range (map[*runner]spent)(nil) {",
+		"./cmd/lopen/internal/loop", "TestTheAttemptsInProgressStayWithinTheBudget",
+	},
+	{
+		"work: a panic of one run does not stop the others", "cmd/lopen/work_run.go",
+		"if v := recover(); v != nil {",
+		"if v := any(nil); v != nil {",
+		"./cmd/lopen", "TestAPanicOfOneRun",
+	},
+	{
+		"work: what comes after a module that failed is not begun", "cmd/lopen/work_order.go",
+		"before.why != \"\" || before.over && before.err != nil",
+		"false",
+		"./cmd/lopen", "TestTheTurnsOfModules",
+	},
 }

@@ -61,7 +61,7 @@ a credential.`,
 }
 
 func (a *app) assess(ctx context.Context, name string, scope []string, flags map[string]string, argv []string) error {
-	project, err := a.project()
+	project, here, err := a.places()
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (a *app) assess(ctx context.Context, name string, scope []string, flags map
 	if _, err := os.Lstat(filepath.Join(project, lifecycle.Dir)); errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintln(a.stderr, "there is no .lopen here: nothing is remembered; lopen init makes one")
 	}
-	look, err := assess.Files(project, scope)
+	look, err := assess.Files(here, scope)
 	if err != nil {
 		return &usageError{fmt.Errorf("--scope: %w", err)}
 	}

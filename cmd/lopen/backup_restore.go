@@ -144,7 +144,7 @@ func (a *app) restoreInto(to string, fn func(store *lifecycle.Store) error) (err
 	if err := os.Mkdir(path, 0o777); err != nil && !errors.Is(err, os.ErrExist) { //nolint:gosec // a project's folder has the user's own mode
 		return fmt.Errorf("make the project's folder: %w", err)
 	}
-	if err := a.owned(path, path); err != nil {
+	if err := a.owned(path, path, path); err != nil {
 		return err
 	}
 	store, err := a.create(path, a.storeOptions(path))

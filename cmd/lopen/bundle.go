@@ -73,6 +73,9 @@ func (a *app) showArrived(r *carry.Report) {
 		if s.Rewind != "" && !s.Known {
 			text += "; a rewind of it had begun and is left out: checkpoint " + s.Rewind[:min(len(s.Rewind), 8)] + " has the files before it"
 		}
+		if s.Worktree != "" && !s.Known {
+			text += "; it worked in the work tree " + shown(s.Worktree) + ", and works in the project's folder here"
+		}
 		fmt.Fprintln(a.stderr, text)
 	}
 	fmt.Fprintf(a.stderr, "%s, %s of them (%d known), %s in all, from %s\n", plain.Some(r.Checkpoints, "checkpoint"), plain.Some(r.Objects, "content"), r.ObjectsKnown, bytesText(r.Bytes), shown(r.From.Path))

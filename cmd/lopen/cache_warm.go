@@ -22,7 +22,11 @@ func newCacheWarm(a *app) *cobra.Command {
 		Use:   "warm [PATH...]",
 		Short: "Read and parse the Markdown files that changed (default: the specifications)",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			project, values, err := a.here()
+			_, values, err := a.here()
+			if err != nil {
+				return err
+			}
+			_, project, err := a.places()
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/plan"
 )
 
 func newCheckpoint(a *app) *cobra.Command {
@@ -53,7 +54,7 @@ func (a *app) editSession(ctx context.Context, name string, permitted bool, fn f
 
 // warnUnrecorded names what a checkpoint could not record.
 func (a *app) warnUnrecorded(store *lifecycle.Store, e *checkpoint.Entry) error {
-	cps, err := store.Checkpoints()
+	cps, err := store.Checkpoints(nil)
 	if err != nil {
 		return err
 	}
@@ -73,8 +74,10 @@ type checkpointRow struct {
 	Contested bool `json:"contested"`
 	// Line says that it is on the session's line: its own, or of the one that it comes from.
 	Line bool `json:"line"`
-	// Imported says that it is of another project's files: the name of its chain.
+	// Imported says that it is of another project's files: the name of its chain. Worktree is
+	// that of a checkpoint of another work tree than the session's.
 	Imported string          `json:"imported,omitempty"`
+	Worktree string          `json:"worktree,omitempty"`
 	Entries  []checkpointEnt `json:"entries,omitempty"`
 }
 
@@ -87,18 +90,26 @@ type checkpointEnt struct {
 }
 
 func (c *chain) row(e *checkpoint.Entry) checkpointRow {
-	return checkpointRow{ID: e.ID, Entry: e, Pinned: e.Pinned, Contested: e.Contested(), Line: c.line[e.ID], Imported: c.origin[e.ID]}
+	row := checkpointRow{ID: e.ID, Entry: e, Pinned: e.Pinned, Contested: e.Contested(), Line: c.line[e.ID]}
+	if from := c.origin[e.ID]; from != nil {
+		if row.Worktree = from.Name(); from.Imported() {
+			row.Worktree, row.Imported = "", row.Worktree
+		}
+	}
+	return row
 }
 
-// chain is the project's checkpoints for a command that looks at them, and which of them
-// are on the line of a session: its own, and those of the session that it comes from up
+// chain is the checkpoints of a session's work tree for a command that looks at them, and which of
+// them are on the line of the session: its own, and those of the session that it comes from up
 // to there.
 type chain struct {
 	*lifecycle.Checkpoints
-	all      []*checkpoint.Entry // those that were removed left out; the oldest first
-	imported []*checkpoint.Entry // those of other projects' files that are not among all
-	origin   map[checkpoint.ID]string
-	line     map[checkpoint.ID]bool // nil where there is no session
+	folder string                              // of the work tree
+	all    []*checkpoint.Entry                 // those that were removed left out; the oldest first
+	others []*checkpoint.Entry                 // those of other work trees and projects that are not among all
+	origin map[checkpoint.ID]*checkpoint.Store // the chains of the others
+	line   map[checkpoint.ID]bool              // nil where there is no session
+	plan   *plan.Plan                          // of the session's module; nil where there is none
 }
 
 // readCheckpoints opens the project's checkpoints, with the line of a session, for a command
@@ -106,10 +117,15 @@ type chain struct {
 // session that cannot be: its checkpoints are the project's.
 func (a *app) readCheckpoints(name string, fn func(store *lifecycle.Store, id session.ID, cps *chain) error) error {
 	return a.readSession([]string{name}, func(store *lifecycle.Store, id session.ID) error {
-		cps, err := a.chain(store)
+		var tree *session.Worktree
+		if st, _, _ := store.Read(id); st != nil { // of one that cannot be read the project's are shown
+			tree = st.Header().Worktree
+		}
+		cps, err := a.chain(store, tree)
 		if err != nil {
 			return err
 		}
+		cps.plan = lastPlan(store, id.Module)
 		if cps.line, err = store.CheckpointLine(cps.Checkpoints, id); err != nil {
 			fmt.Fprintf(a.stderr, "warning: which checkpoints session %s goes on from is not known: %v\n", id, err)
 		}
@@ -117,9 +133,9 @@ func (a *app) readCheckpoints(name string, fn func(store *lifecycle.Store, id se
 	})
 }
 
-// chain opens the project's checkpoints without a session's line.
-func (a *app) chain(store *lifecycle.Store) (*chain, error) {
-	cps, err := store.Checkpoints()
+// chain opens the checkpoints of a work tree without a session's line.
+func (a *app) chain(store *lifecycle.Store, tree *session.Worktree) (*chain, error) {
+	cps, err := store.Checkpoints(tree)
 	if err != nil {
 		return nil, err
 	}
@@ -130,21 +146,21 @@ func (a *app) chain(store *lifecycle.Store) (*chain, error) {
 	for _, fault := range faults {
 		fmt.Fprintf(a.stderr, "warning: %v\n", fault)
 	}
-	c := &chain{Checkpoints: cps, all: slices.DeleteFunc(all, func(e *checkpoint.Entry) bool { return e.Removed != "" })}
-	if err := c.addImported(); err != nil {
+	c := &chain{Checkpoints: cps, folder: tree.Folder(store.Project().Name()), all: slices.DeleteFunc(all, func(e *checkpoint.Entry) bool { return e.Removed != "" })}
+	if err := c.addOthers(); err != nil {
 		return nil, errors.Join(err, cps.Close())
 	}
 	return c, nil
 }
 
-// addImported adds the checkpoints of other projects' files, each once.
-func (c *chain) addImported() error {
-	c.origin = map[checkpoint.ID]string{}
+// addOthers adds the checkpoints of other work trees and of other projects' files, each once.
+func (c *chain) addOthers() error {
+	c.origin = map[checkpoint.ID]*checkpoint.Store{}
 	known := map[checkpoint.ID]bool{}
 	for _, e := range c.all {
 		known[e.ID] = true
 	}
-	chains, err := c.Imported()
+	chains, err := c.Others()
 	if err != nil {
 		return err
 	}
@@ -155,8 +171,8 @@ func (c *chain) addImported() error {
 		}
 		for _, e := range all {
 			if e.Removed == "" && !known[e.ID] {
-				known[e.ID], c.origin[e.ID] = true, from.Name()
-				c.imported = append(c.imported, e)
+				known[e.ID], c.origin[e.ID] = true, from
+				c.others = append(c.others, e)
 			}
 		}
 	}
@@ -165,7 +181,7 @@ func (c *chain) addImported() error {
 
 // numbered is a checkpoint as a message has it.
 func numbered(e *checkpoint.Entry) string {
-	if e.Number == 0 { // an imported one
+	if e.Number == 0 { // one of another chain
 		return e.ID.Short()
 	}
 	return fmt.Sprintf("%d (%s)", e.Number, e.ID.Short())
@@ -180,11 +196,15 @@ func shortID(text string) string {
 	return id.Short()
 }
 
-// pathOf turns a path from where the command was called into one of the project, "." for
-// none. Nothing needs to be there.
-func (a *app) pathOf(store *lifecycle.Store, args []string) (string, error) {
+// pathOf turns a path from where the command was called into one of the project or the work tree,
+// "." for none. Nothing needs to be there.
+func (a *app) pathOf(args []string) (string, error) {
 	if len(args) == 0 {
 		return ".", nil
 	}
-	return a.within(store.Project().Name(), args[0])
+	_, here, err := a.places()
+	if err != nil {
+		return "", err
+	}
+	return a.within(here, args[0])
 }

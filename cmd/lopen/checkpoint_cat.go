@@ -16,15 +16,15 @@ func newCheckpointCat(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cat CP PATH",
 		Short: "Print a file as it is in a checkpoint, or the target of a symlink",
-		Long:  "Print a file as it is in a checkpoint, or the target of a symlink: byte for byte\ninto a file or a pipe; on a terminal what would steer it is escaped.",
+		Long:  "Print a file as it is in a checkpoint, or the target of a symlink: byte for byte\ninto a file or a pipe; on a terminal what would steer it is escaped.\n\n" + checkpointHelp,
 		Args:  cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.readCheckpoints(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
+			return a.readCheckpoints(name, func(_ *lifecycle.Store, _ session.ID, cps *chain) error {
 				e, err := cps.find(args[0])
 				if err != nil {
 					return err
 				}
-				path, err := a.pathOf(store, args[1:])
+				path, err := a.pathOf(args[1:])
 				if err != nil {
 					return err
 				}

@@ -15,9 +15,9 @@ func newCheckpointDiff(a *app) *cobra.Command {
 	var name string
 	var stat, nameOnly bool
 	cmd := a.jsonFlags(&cobra.Command{
-		Use:   "diff A [B]",
+		Use:   "diff CP [CP]",
 		Short: "Show what differs between two checkpoints, or between one and the files now",
-		Long:  "Show what differs between two checkpoints, or between one and the files now. A file of\nmore than 1 MiB is only said to differ, and not read.",
+		Long:  "Show what differs between two checkpoints, or between one and the files now. A file of\nmore than 1 MiB is only said to differ, and not read.\n\n" + checkpointHelp,
 		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.readCheckpoints(name, func(_ *lifecycle.Store, id session.ID, cps *chain) error {
@@ -28,8 +28,11 @@ func newCheckpointDiff(a *app) *cobra.Command {
 				var to *checkpoint.Tree
 				if len(args) == 1 {
 					meta := checkpoint.Meta{Session: id.String(), Reason: checkpoint.Manual, Target: from.Number}
-					if cps.origin[from.ID] != "" {
+					if cps.origin[from.ID] != nil {
 						meta.Target = 0 // its number is one of another chain
+					}
+					if cps.Gone != nil {
+						return cps.Gone
 					}
 					_, to, err = cps.Look(cmd.Context(), meta)
 				} else {

@@ -22,18 +22,18 @@ func newCheckpointList(a *app) *cobra.Command {
 		Long: `List the project's checkpoints, the oldest first: number, the begin of the ID, age,
 reason, session, task, progress, what changed since the one before, the size of the files,
 and whether it is pinned or contested: more than one task, or one that was cut off, was at
-work since the one before. First come those that were imported with a session and are of
-another project's files. With --session those of that session, and those of the one that
+work since the one before. First come those of other work trees, which are named by their
+IDs, and those that were imported with a session and are of another project's files. With --session those of that session, and those of the one that
 it comes from up to there.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			rows := []checkpointRow{}
 			list := func(store *lifecycle.Store, _ session.ID, cps *chain) error {
 				failed, err := store.FailedTrees(cps.all)
-				for _, e := range slices.Concat(cps.imported, cps.all) {
+				for _, e := range slices.Concat(cps.others, cps.all) {
 					if name == "" || cps.line[e.ID] {
 						row := cps.row(e)
-						row.Failed = failed[e.Number] && row.Imported == ""
+						row.Failed = failed[e.Number] && cps.origin[e.ID] == nil
 						rows = append(rows, row)
 					}
 				}
@@ -57,6 +57,9 @@ it comes from up to there.`,
 				}
 				if r.Imported != "" {
 					marks = append(marks, "imported")
+				}
+				if r.Worktree != "" {
+					marks = append(marks, "in another work tree")
 				}
 				if r.Contested {
 					marks = append(marks, "contested")

@@ -13,19 +13,26 @@ import (
 // minHex is how many digits of an ID name a checkpoint at least.
 const minHex = 4
 
+// checkpointHelp explains CP, the same for every command that takes one.
+const checkpointHelp = "CP is a number, the begin of an ID, last, before:TASK, after:TASK or failed:TASK.\n" + taskHelp
+
 // find turns a name into a checkpoint: a number, the begin of an ID (of four digits or
-// more; a number goes first), last, before:TASK, after:TASK or failed:TASK, where TASK is an ID
-// or the end of one. Of a task with others beneath it that is before the first of them and
-// after the last; failed is as a task left the files that were set back then. What is no
-// number or ID is looked for on the session's line.
+// more; a number goes first), last, before:TASK, after:TASK or failed:TASK. TASK is looked for in
+// the plan and among the tasks of the session's line. Of a task with others beneath it that is
+// before the first of them and after the last; failed is as a task left the files that were set
+// back then. What is no number or ID is looked for on the session's line.
 func (c *chain) find(name string) (*checkpoint.Entry, error) {
 	if when, task, ok := strings.Cut(name, ":"); ok {
-		switch when {
-		case "before", "after":
-		case "failed":
-			return orMissing(c.onLine(func(e *checkpoint.Entry) bool { return e.SetBack() && strings.HasSuffix("/"+e.Task, "/"+task) }), name)
-		default:
+		if !slices.Contains([]string{"before", "after", "failed"}, when) {
 			return nil, usagef("%q names no checkpoint: give a number, an ID, last, before:TASK, after:TASK or failed:TASK", name)
+		}
+		task, err := findKnownTask(c.plan, task, c.tasks)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", name, err)
+		}
+		name = when + ":" + task
+		if when == "failed" {
+			return orMissing(c.onLine(func(e *checkpoint.Entry) bool { return e.SetBack() && e.Task == task }), name)
 		}
 		return orMissing(c.ofTask(checkpoint.Reason(when+"-task"), task), name)
 	}
@@ -40,7 +47,7 @@ func (c *chain) find(name string) (*checkpoint.Entry, error) {
 		}
 	}
 	var found *checkpoint.Entry
-	for _, e := range slices.Concat(c.all, c.imported) {
+	for _, e := range slices.Concat(c.all, c.others) {
 		if len(name) < minHex || !strings.HasPrefix(e.ID.String(), name) {
 			continue
 		}
@@ -61,7 +68,7 @@ func orMissing(e *checkpoint.Entry, name string) (*checkpoint.Entry, error) {
 
 // onLine is the newest checkpoint on the session's line that fn accepts, nil for none.
 func (c *chain) onLine(fn func(*checkpoint.Entry) bool) *checkpoint.Entry {
-	for _, e := range slices.Backward(slices.Concat(c.imported, c.all)) {
+	for _, e := range slices.Backward(slices.Concat(c.others, c.all)) {
 		if c.line[e.ID] && fn(e) {
 			return e
 		}
@@ -69,13 +76,24 @@ func (c *chain) onLine(fn func(*checkpoint.Entry) bool) *checkpoint.Entry {
 	return nil
 }
 
+// tasks yields the tasks on the session's line and what they are beneath.
+func (c *chain) tasks(yield func(id string) bool) {
+	for _, e := range slices.Concat(c.others, c.all) {
+		for id := e.Task; c.line[e.ID] && id != ""; id = id[:max(strings.LastIndexByte(id, '/'), 0)] {
+			if !yield(id) {
+				return
+			}
+		}
+	}
+}
+
 func (c *chain) ofTask(why checkpoint.Reason, task string) *checkpoint.Entry {
 	var beneath *checkpoint.Entry
 	exact := c.onLine(func(e *checkpoint.Entry) bool {
-		if e.Reason == why && strings.Contains("/"+e.Task, "/"+task+"/") && (beneath == nil || why == checkpoint.BeforeTask) {
+		if e.Reason == why && strings.HasPrefix(e.Task, task+"/") && (beneath == nil || why == checkpoint.BeforeTask) {
 			beneath = e
 		}
-		return e.Reason == why && strings.HasSuffix("/"+e.Task, "/"+task)
+		return e.Reason == why && e.Task == task
 	})
 	if exact != nil {
 		return exact

@@ -31,14 +31,14 @@ func TestNamesOfCheckpoints(t *testing.T) {
 	}}
 	for name, want := range map[string]uint64{
 		"1": 1, "1234": 1234, "12340": 1235, "1235": 1235, "abcd03": 3, c.all[4].ID.String(): 5, "last": 1234,
-		"before:login": 1, "after:login": 2, "before:auth/login": 1, "before:auth": 1, "after:auth": 5,
+		"before:login": 1, "after:login": 2, "before:auth/login": 1, "before:auth": 1, "after:auth": 5, "before:UTH": 1, "before:in": 1,
 	} {
 		e, err := c.find(name)
 		require.NoError(t, err, name)
 		require.Equal(t, want, e.Number, name)
 	}
 	for name, want := range map[string]int{
-		"abcd": exitUsage, "abcd0": exitUsage, "during:login": exitUsage, "6": exitNotFound, "abc": exitNotFound, "ABCD03": exitNotFound, "": exitNotFound, "before:in": exitNotFound, "before:": exitNotFound, "-1": exitNotFound,
+		"abcd": exitUsage, "abcd0": exitUsage, "during:login": exitUsage, "6": exitNotFound, "abc": exitNotFound, "ABCD03": exitNotFound, "": exitNotFound, "before:nothing": exitNotFound, "failed:login": exitNotFound, "before:log": exitUsage, "before:": exitNotFound, "-1": exitNotFound,
 	} {
 		_, err := c.find(name)
 		require.Error(t, err, name)
@@ -61,7 +61,7 @@ func TestSummaryOfARewind(t *testing.T) {
 	show := func(whole bool) string {
 		var out bytes.Buffer
 		w := plain.New(&out)
-		showRewind(w, r, whole)
+		showRewind(w, []string{"git"}, r, whole)
 		require.NoError(t, w.Close())
 		return out.String()
 	}

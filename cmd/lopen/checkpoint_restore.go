@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -23,19 +25,19 @@ func newCheckpointRestore(a *app) *cobra.Command {
 }
 
 // restorable is pathOf for a path that is to be brought back: something is there, in the
-// tree or in the project, that a rewind may touch.
-func (a *app) restorable(store *lifecycle.Store, tree *checkpoint.Tree, arg string) (string, error) {
+// tree or in the work tree's folder, that a rewind may touch.
+func (a *app) restorable(folder string, tree *checkpoint.Tree, arg string) (string, error) {
 	if arg == "" {
 		return "", usagef("an empty PATH names nothing: give . for everything beneath it")
 	}
-	path, err := a.pathOf(store, []string{arg})
+	path, err := a.pathOf([]string{arg})
 	if err != nil {
 		return "", err
 	}
 	if checkpoint.Reserved(path) {
 		return "", usagef("%s: no checkpoint has what is in .git and .lopen", shown(path))
 	}
-	if _, err := store.Project().Lstat(path); err == nil {
+	if _, err := os.Lstat(filepath.Join(folder, filepath.FromSlash(path))); err == nil {
 		return path, nil
 	}
 	if f, known, err := tree.Find(path); err != nil || f != nil || !known {

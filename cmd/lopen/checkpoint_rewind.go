@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
@@ -55,7 +56,7 @@ stay as they are. A checkpoint is made first: lopen undo goes back to it. A rewi
 cut off is finished by the next command that opens the session. Where a file or folder may
 not be written nothing is changed; with --force everything else is, and what may not is
 named.
-CP is a number, the begin of an ID, last, before:TASK, after:TASK or failed:TASK.`
+` + checkpointHelp
 
 func newCheckpointRewind(a *app) *cobra.Command {
 	var rf rewindFlags
@@ -78,6 +79,7 @@ type rewindCall struct {
 	name    string        // of the checkpoint; "" for the one that undo goes back to
 	paths   []string      // of a restore, from where the command was called; nil of anything else
 	to      checkpoint.ID // what name stands for
+	git     []string      // the words of git, for the folder of the session's work tree
 	options rewind.Options
 }
 
@@ -85,6 +87,12 @@ type rewindCall struct {
 func (a *app) rewind(ctx context.Context, rf rewindFlags, name string, paths []string) error {
 	r, agreed, err := a.planRewind(ctx, rf, name, paths)
 	if err != nil || !agreed {
+		return err
+	}
+	// What was decided before the rewind must not be taken after it.
+	if err := a.editNamed([]string{rf.session}, func(store *lifecycle.Store, id session.ID) error {
+		return a.settle(ctx, store, id.Module, nil)
+	}); err != nil {
 		return err
 	}
 	return a.editSession(ctx, rf.session, rf.force, func(_ *lifecycle.Store, sess *lifecycle.Session) error {
@@ -110,8 +118,11 @@ func (a *app) planRewind(ctx context.Context, rf rewindFlags, name string, paths
 func (r *rewindCall) look(ctx context.Context) (agreed bool, err error) {
 	var would rewind.Result
 	if err = r.readCheckpoints(r.session, func(store *lifecycle.Store, id session.ID, cps *chain) error {
-		if err := r.find(store, cps); err != nil {
+		if err := r.find(cps); err != nil {
 			return err
+		}
+		if r.git = []string{"git"}; !git.Same(cps.folder, store.Project().Name()) {
+			r.git = append(r.git, "-C", cps.folder)
 		}
 		if r.yes && !r.dryRun && !r.contested {
 			return nil
@@ -128,7 +139,7 @@ func (r *rewindCall) look(ctx context.Context) (agreed bool, err error) {
 }
 
 // find finds the checkpoint, and the paths of a restore.
-func (r *rewindCall) find(store *lifecycle.Store, cps *chain) error {
+func (r *rewindCall) find(cps *chain) error {
 	if r.name == "" {
 		return nil
 	}
@@ -138,7 +149,7 @@ func (r *rewindCall) find(store *lifecycle.Store, cps *chain) error {
 	}
 	r.to = e.ID
 	for _, p := range r.paths {
-		path, err := r.restorable(store, cps.Tree(e.Root), p)
+		path, err := r.restorable(cps.folder, cps.Tree(e.Root), p)
 		if err != nil {
 			return err
 		}
@@ -162,11 +173,11 @@ func (r *rewindCall) preview(cps *chain, would rewind.Result) error {
 	case r.dryRun && r.out.machine():
 		return r.printJSON(newRewindRow(would))
 	case r.dryRun:
-		return showRewindPlan(r.stdout, cps, would, true, r.diff)
+		return showRewindPlan(r.stdout, cps, r.git, would, true, r.diff)
 	case !r.yes && !r.interactive():
 		return usagef("nobody can be asked here: look with --dry-run, then give --yes")
 	}
-	return showRewindPlan(r.stderr, cps, would, r.contested, r.diff)
+	return showRewindPlan(r.stderr, cps, r.git, would, r.contested, r.diff)
 }
 
 func (r *rewindCall) do(ctx context.Context, sess *lifecycle.Session) (done rewind.Result, err error) {
@@ -181,7 +192,7 @@ func (r *rewindCall) do(ctx context.Context, sess *lifecycle.Session) (done rewi
 	if r.out.machine() {
 		return done, r.printJSON(newRewindRow(done))
 	}
-	showRewind(r.stdout, done, false)
+	showRewind(r.stdout, r.git, done, false)
 	if done.Before != nil {
 		undo := "lopen undo"
 		if r.session != "" { // undo alone is that of the newest

@@ -3,10 +3,13 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // noTask is who a [checkpoint.Retained] names where no task was active.
@@ -49,8 +52,8 @@ func newRewindRow(r rewind.Result) rewindRow {
 
 // showRewindPlan prints what a rewind would change, each path or a summary, and with patches
 // line by line.
-func showRewindPlan(w *plain.Stream, cps *chain, r rewind.Result, whole, patches bool) error {
-	showRewind(w, r, whole)
+func showRewindPlan(w *plain.Stream, cps *chain, git []string, r rewind.Result, whole, patches bool) error {
+	showRewind(w, git, r, whole)
 	for _, c := range r.Changes {
 		if !patches {
 			break
@@ -65,8 +68,8 @@ func showRewindPlan(w *plain.Stream, cps *chain, r rewind.Result, whole, patches
 }
 
 // showRewind prints what a rewind changes and keeps: each path with the checkpoint that
-// has what it replaces, or the first of each kind.
-func showRewind(w *plain.Stream, r rewind.Result, whole bool) {
+// has what it replaces, or the first of each kind. git begins the commands that it names.
+func showRewind(w *plain.Stream, git []string, r rewind.Result, whole bool) {
 	l := lister{w: w, whole: whole}
 	for _, c := range r.Changes {
 		has := ""
@@ -90,9 +93,27 @@ func showRewind(w *plain.Stream, r rewind.Result, whole bool) {
 	case l.hidden:
 		fmt.Fprintln(w, "in all: "+strings.Join(l.totals(), ", "))
 	}
+	if oldest, n := commitsOf(r.Tasks); n > 0 {
+		fmt.Fprintf(w, "%s of these tasks in git stay; to have that there as well: %s commit -a, or, if nobody else has them, %[2]s reset %[3]s^\n", plain.Some(n, "commit"), quoted(git), plain.Line(oldest))
+	}
 	if r.Later {
 		fmt.Fprintln(w, "git's HEAD or branch is another one than at the checkpoint: commits and branches stay as they are")
 	}
+}
+
+// commitsOf returns the oldest commit of tasks that are rewound, and how many there are.
+func commitsOf(all []session.Task) (oldest string, n int) {
+	var at time.Time
+	for _, t := range all {
+		_, hash := loop.CommitsOf(t)
+		if hash == "" || t.State == session.TaskComplete {
+			continue
+		}
+		if n++; oldest == "" || t.Log[len(t.Log)-1].EndedAt.Before(at) {
+			oldest, at = hash, t.Log[len(t.Log)-1].EndedAt
+		}
+	}
+	return oldest, n
 }
 
 // whyKept says why a path is kept, who changed it, and which checkpoint has it.

@@ -21,6 +21,7 @@ func newCheckpointShow(a *app) *cobra.Command {
 	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "show CP [PATH]",
 		Short: "Show what a checkpoint holds, of all files or of one file or folder",
+		Long:  "Show what a checkpoint holds, of all files or of one file or folder.\n\n" + checkpointHelp,
 		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.readCheckpoints(name, func(store *lifecycle.Store, _ session.ID, cps *chain) error {
@@ -28,7 +29,7 @@ func newCheckpointShow(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				path, err := a.pathOf(store, args[1:])
+				path, err := a.pathOf(args[1:])
 				if err != nil {
 					return err
 				}

@@ -8,9 +8,11 @@ import (
 
 	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/sidecar"
+	"github.com/lopen-dev/lopen/plan"
 )
 
 func exitCode(err error) int {
@@ -20,6 +22,8 @@ func exitCode(err error) int {
 		usage   *usageError
 		paused  *lifecycle.PausedError
 		several *cache.AmbiguousError
+		gone    *lifecycle.WorktreeError
+		tasks   *plan.AmbiguousError
 	)
 	switch {
 	case errors.As(err, &found):
@@ -28,7 +32,7 @@ func exitCode(err error) int {
 		return exit.Code
 	case errors.As(err, &usage):
 		return exitUsage
-	case errors.Is(err, sidecar.ErrNoGit):
+	case errors.As(err, &gone), errors.Is(err, sidecar.ErrNoGit), errors.Is(err, repo.ErrNone):
 		return loop.ExitUser
 	case errors.Is(err, context.Canceled):
 		return loop.ExitInterrupted
@@ -38,9 +42,9 @@ func exitCode(err error) int {
 		return exitNoStore
 	case errors.Is(err, lifecycle.ErrBusy):
 		return loop.ExitBusy
-	case errors.Is(err, lifecycle.ErrNotFound), errors.Is(err, checkpoint.ErrNotFound), errors.Is(err, cache.ErrNoSection):
+	case errors.Is(err, lifecycle.ErrNotFound), errors.Is(err, checkpoint.ErrNotFound), errors.Is(err, cache.ErrNoSection), errors.Is(err, plan.ErrUnknownTask):
 		return exitNotFound
-	case errors.Is(err, lifecycle.ErrAmbiguous), errors.As(err, &several):
+	case errors.Is(err, lifecycle.ErrAmbiguous), errors.As(err, &several), errors.As(err, &tasks):
 		return exitUsage
 	case errors.Is(err, lifecycle.ErrCorrupt):
 		return exitCorrupt
@@ -95,7 +99,10 @@ func (e *problemsError) Error() string { return e.text }
 // itself says it.
 func hint(err error) string {
 	var bad *lifecycle.DamagedError
+	var gone *lifecycle.WorktreeError
 	switch {
+	case errors.As(err, &gone):
+		return backAgain(gone)
 	case errors.As(err, &bad) && errors.Is(err, lifecycle.ErrEdited):
 		return fmt.Sprintf("  take it as it was edited: lopen session recover %s --accept-edit\n  or discard the edit:      lopen session recover %s --discard-edit\n  or start a new session:   lopen run %s --no-resume -- CMD\n", bad.ID, bad.ID, bad.ID.Module)
 	case errors.As(err, &bad):

@@ -71,20 +71,24 @@ var hostileCases = map[string][]hostileCase{
 	"lopen files record":       {{}},
 	"lopen init":               {{}, {args: []string{"x" + evil}}},
 	"lopen plan add":           {{args: []string{"m", "new" + evil}}, {args: []string{"m", evil + forged}}},
-	"lopen plan create":        {{args: []string{"n", "--from", "TODO.md"}}, {args: []string{"n", "--from", "blocked.md"}}, {args: []string{"n", "--from", evil}}},
+	"lopen plan create":        {{args: []string{"n", "--from", "TODO.md"}}, {args: []string{"n", "--from", "blocked.md"}}, {args: []string{"p", "--from", "prd.json"}}, {args: []string{"q", "--from", "issues.json"}}, {args: []string{"n", "--from", evil}}},
+	"lopen plan list":          {{}},
 	"lopen plan mark":          {{args: []string{"m", "task-two", "failed"}}, {args: []string{"m", "task-two", evil}}},
 	"lopen plan move":          {{args: []string{"m", "task-two"}}, {args: []string{"m", evil}}},
 	"lopen plan remove":        {{args: []string{"m", "task-two"}}},
 	"lopen plan rename":        {{args: []string{"m", "task-two", "other" + evil}}},
+	"lopen plan revive":        {{args: []string{"m", "task-two"}}, {args: []string{"m", evil}}},
+	"lopen plan skip":          {{args: []string{"m", "task-two"}}, {args: []string{"m", evil}}},
 	"lopen plan show":          {{args: []string{"m"}}},
 	"lopen plan tick":          {{args: []string{"m", "task-two"}}},
 	"lopen plan untick":        {{args: []string{"m", "task-one"}}},
+	"lopen plan update":        {{args: []string{"m", "--dry-run"}}, {args: []string{"m"}}, {args: []string{evil}}},
 	"lopen report":             {{args: []string{"m"}}, {args: []string{"--since", "2d"}}, {args: []string{"--since", evil}}, {args: []string{evil}}},
 	"lopen prompt":             {{}},
 	"lopen research list":      {{args: []string{"m"}}},
 	"lopen research new":       {{args: []string{"m", "other" + evil}}, {args: []string{"m", "x", "--section", evil}}},
 	"lopen run": {{args: []string{"m"}}, {[]string{"m", "--dry-run"}, true}, {[]string{"m", "--no-resume", "--check", "true #" + evil, "--", "sh", "agent.sh", evil}, true},
-		{args: []string{"m", "no" + evil}}, {args: []string{"m", "--", "no" + evil}}, {args: []string{"m", "--task", evil}}, {args: []string{"m", "--prompt", evil}}, {args: []string{evil}}, {args: []string{"--" + evil}}, {args: []string{"held", "--", "true"}}},
+		{args: []string{"m", "no" + evil}}, {args: []string{"m", "--", "no" + evil}}, {args: []string{"m", "--task", evil}}, {args: []string{"m", "--from", evil}}, {args: []string{"m", "--task", "task-one", "--again", "--dry-run", "--prompt", "none"}}, {args: []string{"m", "--prompt", evil}}, {args: []string{evil}}, {args: []string{"--" + evil}}, {args: []string{"held", "--", "true"}}},
 	"lopen section drift":   {{args: []string{"m"}}},
 	"lopen section list":    {{args: []string{"docs/requirements/m/SPECIFICATION.md"}}, {args: []string{evil}}},
 	"lopen section show":    {{[]string{"docs/requirements/m/SPECIFICATION.md", "#tokens"}, true}, {args: []string{"docs/requirements/m/SPECIFICATION.md", evil}}},
@@ -107,7 +111,10 @@ var hostileCases = map[string][]hostileCase{
 	"lopen session unpin":   {{args: []string{"m"}}},
 	"lopen session verify":  {{}, {args: []string{"--read-data"}}, {args: []string{"m"}}},
 	"lopen session watch":   {{args: []string{evil}}},
+	"lopen worktree list":   {{}},
+	"lopen worktree remove": {{args: []string{"m"}}, {args: []string{evil}}},
 	"lopen undo":            {{args: []string{"--dry-run"}}},
+	"lopen work":            {{args: []string{"--dry-run"}}, {args: []string{evil}}, {args: []string{"m", "held", "--jobs", "2", "--check", "true #" + evil, "--", "sh", "agent.sh", evil}, content: true}},
 	"lopen version":         {{}},
 
 	"lopen transaction commit":   {{args: []string{"m"}}, {args: []string{"m", "--remake"}}, {args: []string{evil}}, {args: []string{"evil"}}},
@@ -136,7 +143,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 			t.Run(strings.ReplaceAll(path, " ", "-")+"/"+strconv.Itoa(i), func(t *testing.T) {
 				t.Parallel()
 				words := append(strings.Fields(path)[1:], c.args...)
-				if path == "lopen run" && len(c.args) > 1 { // flags end at --
+				if (path == "lopen run" || path == "lopen work") && len(c.args) > 1 { // flags end at --
 					words = append([]string{"--log-level", "debug"}, words...)
 				} else {
 					words = append(words, "--log-level", "debug")
@@ -201,8 +208,10 @@ func hostileProject(t *testing.T) string {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	put("TODO.md", "- [ ] task one\n- [ ] task two\n- [ ] third "+evil+" \xff\n- [ ]none"+evil+"\n\n## Part "+evil+"\n\n- [ ] last\n")
+	put("prd.json", `[{"id":"a\u001b[2J\u202e\nFORGED","title":"b\u001b[2J\u202e\nFORGED","x\u001b[2J\u202e":"- [ ] c\u001b[2J","dependencies":["d\u001b[2J\u202e\nFORGED"]}]`)
+	put("issues.json", `[{"number":1,"title":"b\u001b[2J\u202e\nFORGED","body":"- [-] c\u001b[2J\u202e\n- [ ] d\u001b[2J, blocked by #9","labels":["e\u001b[2J\u202e\nFORGED"]},{"number":2,"title":"\u001b[2J\u202e\nFORGED","state":"closed","stateReason":"not_planned"}]`)
 	put("blocked.md", "- [ ] one <!-- after: no"+evil+" -->\n")
-	put("docs/requirements/m/SPECIFICATION.md", "---\nname: \"a\\e[2J\\u202E\\nFORGED\"\n---\n# Spec "+evil+"\n\n## Tokens\n\n"+evil+" \xff text"+forged+"\n\n## Other "+evil+"\n\nx\n")
+	put("docs/requirements/m/SPECIFICATION.md", "---\nname: \"a\\e[2J\\u202E\\nFORGED\"\n---\n# Spec "+evil+"\n\n## Tokens\n\n"+evil+" \xff text"+forged+"\n\n## Other "+evil+"\n\nx\n\n"+hostileCriteria("some words that stay "+evil, "gone"+evil))
 	put("docs/requirements/m/RESEARCH-one.md", "---\ntopic: \"t\\e[2J\\u202E\\nFORGED\"\nspecification: SPECIFICATION.md\nsections:\n  - header: \"no\\e[2J\\nFORGED\"\n    sha256: 00\n---\n# x\n")
 	put("docs/requirements/m/RESEARCH-two.md", "---\ntopic: ["+evil+"\n---\n# x\n")
 	put(hostileFile, evil+forged+"\n")
@@ -244,8 +253,22 @@ func hostileProject(t *testing.T) string {
 	}
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "spoilt", "objects")))
 	must(t, dir, "session", "export", "m", "-o", filepath.Join(dir, "bundle"))
+	spec, err := os.ReadFile(filepath.Join(dir, "docs/requirements/m/SPECIFICATION.md"))
+	require.NoError(t, err)
+	before, _, _ := strings.Cut(string(spec), "## Acceptance")
+	put("docs/requirements/m/SPECIFICATION.md", before+"## New "+evil+"\n\ntext\n\n"+hostileCriteria("some words that stay, reworded "+evil, "quite another"+evil))
+	put(".lopen/modules/late/plan.md", "---\nafter: [\"no\\e[2J\\u202E\\nFORGED\"]\n---\n- [ ] one\n")
 	put("inner/.git/HEAD", "ref: refs/heads/main\n") // a project of its own, where nothing of it is known
 	return dir
+}
+
+// hostileCriteria is the end of a specification.
+func hostileCriteria(all ...string) string {
+	text := "## Acceptance Criteria\n\n"
+	for _, c := range all {
+		text += "- [ ] " + c + "\n  details" + forged + "\n"
+	}
+	return text
 }
 
 // hostileBranch commits to the branch of the transaction what lopen would not.
@@ -319,6 +342,13 @@ func requireEnded(t *testing.T, err error) {
 // answered with n.
 func onTerminal(t *testing.T, dir string, args ...string) string {
 	t.Helper()
+	out := strings.ReplaceAll(rawTerminal(t, command(t, dir, args...), "n\nn\ns\nn\n\x04"), "\r\n", "\n") // the terminal's own CR
+	return strings.ReplaceAll(strings.ReplaceAll(out, lineUp, ""), eraseLine, "")                         // and those of the status lines
+}
+
+// rawTerminal returns what a command writes to a terminal on which something was typed.
+func rawTerminal(t *testing.T, cmd *exec.Cmd, typed string) string {
+	t.Helper()
 	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip("there are no pseudo-terminals here")
@@ -335,9 +365,8 @@ func onTerminal(t *testing.T, dir string, args ...string) string {
 	require.NoError(t, err)
 	attrs.Lflag &^= unix.ECHO
 	require.NoError(t, unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, attrs))
-	_, err = ptmx.WriteString("n\nn\ns\nn\n\x04")
+	_, err = ptmx.WriteString(typed)
 	require.NoError(t, err)
-	cmd := command(t, dir, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	var out bytes.Buffer
 	read := make(chan struct{})
@@ -351,5 +380,5 @@ func onTerminal(t *testing.T, dir string, args ...string) string {
 	defer limit.Stop()
 	requireEnded(t, cmd.Wait())
 	<-read
-	return strings.ReplaceAll(strings.ReplaceAll(out.String(), "\r\n", "\n"), eraseLine, "") // the terminal's own CR, and the status line's
+	return out.String()
 }

@@ -81,6 +81,7 @@ var reportedElsewhere = []string{
 	"orphan left alone: it is no command of a run any more",
 	"the session's lock was lost and is taken again; nobody had gone on with the session",
 	"the disk is nearly full",
+	"the output of an attempt is not kept",
 	"session closed",
 	"the checkpoints that may not be removed take more than the limit",
 }

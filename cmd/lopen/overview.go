@@ -45,12 +45,14 @@ func (a *app) overview(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	uncovered := 0
 	if p, err := store.Plan(info.Module); err == nil {
+		uncovered = a.uncovered(store, info.Module, p)
 		if res, err := tasks.Reconcile(st, p, tasks.Between); err == nil {
 			st = res.State
 		}
 	}
-	a.fiveLines(store, info, st)
+	a.fiveLines(store, info, st, uncovered)
 	a.orphans(store, infos)
 	a.unreadable(infos)
 	return nil
@@ -80,7 +82,9 @@ func (a *app) unreadable(infos []lifecycle.Info) {
 	}
 }
 
-func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *session.State) {
+// fiveLines says how a session stands. uncovered criteria are named as soon as nothing else is
+// next.
+func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *session.State, uncovered int) {
 	owner, _ := store.Holder(info.ID)
 	what := string(info.Status)
 	if owner != nil {
@@ -99,9 +103,13 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 		done += fmt.Sprintf(", %d skipped", p.Skipped)
 	}
 	fmt.Fprintf(a.stdout, "tasks    %s\n", done)
-	fmt.Fprintf(a.stdout, "next     %s\n", next(st, owner != nil))
+	task, command := next(st, owner != nil), nextCommand(info, st, owner != nil)
+	if task == nothingLeft && uncovered > 0 {
+		task, command = fmt.Sprintf("nothing: criteria without a task: %d", uncovered), "lopen plan update "+info.Module
+	}
+	fmt.Fprintf(a.stdout, "next     %s\n", task)
 	fmt.Fprintf(a.stdout, "failed   %s\n", firstFailure(st))
-	fmt.Fprintf(a.stdout, "type     %s\n", nextCommand(info, st, owner != nil))
+	fmt.Fprintf(a.stdout, "type     %s\n", command)
 	if owner == nil && p.Failed > 0 {
 		fmt.Fprintf(a.stdout, "report   lopen report %s\n", info.ID)
 	}
@@ -138,6 +146,8 @@ func nextCommand(info *lifecycle.Info, st *session.State, running bool) string {
 	return "lopen run " + info.Module
 }
 
+const nothingLeft = "nothing is left"
+
 // next is the task that a run begins next, after the one in progress while it runs.
 func next(st *session.State, running bool) string {
 	ready, waiting := tasks.Order(st)
@@ -157,5 +167,5 @@ func next(st *session.State, running bool) string {
 	case n > 0:
 		return "nothing after it"
 	}
-	return "nothing is left"
+	return nothingLeft
 }

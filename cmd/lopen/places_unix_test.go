@@ -85,6 +85,7 @@ init n
 init --gitignore
 plan create n --from TODO.md
 plan tick m :2
+plan skip m :2
 research new m other
 files record
 config set unit leaf
@@ -126,7 +127,7 @@ func TestPlaces(t *testing.T) {
 		require.NotEqual(t, 1, code, "%s: %s", line, out)
 		require.NotEqual(t, exitUsage, code, "%s: %s", line, out)
 	}
-	places := []string{".lopen/corrupted", ".lopen/trash", "docs/requirements/n", ".git"}
+	places := []string{".lopen/modules/m/decisions.json", ".lopen/corrupted", ".lopen/trash", "docs/requirements/n", ".git"}
 	seen := map[string]bool{}
 	require.NoError(t, filepath.WalkDir(project, func(path string, d fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(project, path)

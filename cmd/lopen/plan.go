@@ -16,7 +16,8 @@ import (
 
 func newPlan(a *app) *cobra.Command {
 	return group("plan", "Show, create and edit plans",
-		newPlanShow(a), newPlanCreate(a), newPlanTick(a, true), newPlanTick(a, false), newPlanAdd(a), newPlanRemove(a), newPlanMove(a), newPlanRename(a), newPlanMark(a))
+		newPlanList(a), newPlanShow(a), newPlanCreate(a), newPlanUpdate(a), newPlanTick(a, true), newPlanTick(a, false), newPlanSkip(a), newPlanRevive(a),
+		newPlanAdd(a), newPlanRemove(a), newPlanMove(a), newPlanRename(a), newPlanMark(a))
 }
 
 // moduleState returns the State of the session that the module's next run resumes,
@@ -39,20 +40,16 @@ func moduleState(store *lifecycle.Store, module string) (*session.State, error) 
 	return st, nil
 }
 
-// leavesDone says that nothing of a plan is left to do: each leaf is ticked, or was
-// skipped in the module's last session. What a person skipped does not run unasked.
-func leavesDone(store *lifecycle.Store, module string, p *plan.Plan) (bool, *session.State) {
+// leavesDone says that nothing is left to do of some leaves of a plan: each is ticked, or is marked
+// as skipped, or was skipped in the module's last session. What a person skipped does not run
+// unasked.
+func leavesDone(store *lifecycle.Store, module string, leaves []plan.Task) (bool, *session.State) {
 	st, err := moduleState(store, module)
 	if err != nil {
 		return false, nil
 	}
-	leaves := 0
-	for t := range p.All() {
-		if len(t.Children) > 0 || t.Kind == plan.KindComponent {
-			continue
-		}
-		leaves++
-		if t.Checked {
+	for _, t := range leaves {
+		if t.Checked || t.Mark.State == plan.MarkSkipped {
 			continue
 		}
 		if st == nil {
@@ -62,7 +59,7 @@ func leavesDone(store *lifecycle.Store, module string, p *plan.Plan) (bool, *ses
 			return false, nil
 		}
 	}
-	return leaves > 0, st
+	return len(leaves) > 0, st
 }
 
 // openPlan opens the store and a module's plan. The caller closes the store.
@@ -98,7 +95,11 @@ func planState(store *lifecycle.Store, module string, p *plan.Plan) (*session.St
 			return nil, err
 		}
 	}
-	res, err := tasks.Reconcile(st, p, tasks.Between)
+	noted, err := store.Decisions(module)
+	if err != nil {
+		noted = nil // the next command that decides something says why
+	}
+	res, err := tasks.Newest(noted).Reconcile(st, p, tasks.Between)
 	if err != nil {
 		return nil, err
 	}

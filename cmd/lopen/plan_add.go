@@ -9,8 +9,8 @@ import (
 func newPlanAdd(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "add MODULE TEXT", Short: "Add a task, at the end or where a flag says", Args: cobra.ExactArgs(2)}
 	at := placeFlags(cmd)
-	return newPlanEdit(a, cmd, func(p *plan.Plan, args []string) (plan.Change, error) {
+	return newPlanEdit(a, cmd, planEdit{change: func(e *planEdit, p *plan.Plan) (plan.Change, error) {
 		to, err := at.find(p)
-		return plan.Add(args[0], to), err
-	}, a.printNew, nil)
+		return plan.Add(e.args[0], to), err
+	}}, a.printNew)
 }

@@ -106,7 +106,11 @@ func explained(made convert.Result) error {
 
 // planOfSpecification makes a plan as a run does where there is none.
 func (a *app) planOfSpecification(module string) error {
-	here, values, err := a.here()
+	_, values, err := a.here()
+	if err != nil {
+		return err
+	}
+	_, here, err := a.places()
 	if err != nil {
 		return err
 	}
@@ -128,11 +132,11 @@ func (a *app) planOfSpecification(module string) error {
 	})
 }
 
-// writePlan writes the new plan of a module.
+// writePlan writes the new plan of a module, and remembers the specification that it covers.
 func (a *app) writePlan(store *lifecycle.Store, module string, content []byte) error {
 	err := store.CreatePlan(module, content)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("module %s has a plan already, which was left alone: %s", module, lifecycle.PlanPath(module))
+		return fmt.Errorf("module %s has a plan already, which was left alone: %s; take what is new in its specification into it: lopen plan update %s", module, lifecycle.PlanPath(module), module)
 	}
 	if err != nil {
 		return err
@@ -140,7 +144,19 @@ func (a *app) writePlan(store *lifecycle.Store, module string, content []byte) e
 	fmt.Fprintf(a.stdout, "%s\n", lifecycle.PlanPath(module))
 	p := plan.Parse(content)
 	a.warnMissing(lifecycle.PlanPath(module), p)
+	if err := a.rememberSpecification(store, module, p); err != nil {
+		fmt.Fprintf(a.stderr, "warning: specification: %v\n", err)
+	}
 	done, total := p.Progress()
 	fmt.Fprintf(a.stderr, "%d tasks, %d of them done; next: lopen run %s -- CMD\n", total, done, module)
 	return nil
+}
+
+// rememberSpecification remembers the specification that a new plan covers.
+func (a *app) rememberSpecification(store *lifecycle.Store, module string, p *plan.Plan) error {
+	d, err := a.differencesHere(store, module, p, true)
+	if err != nil {
+		return err
+	}
+	return store.RememberSpecification(module, d.New)
 }

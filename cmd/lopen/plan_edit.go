@@ -1,28 +1,75 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
 )
 
-// taskHelp explains TASK, the same for every command that takes one.
-const taskHelp = ".\n\nTASK is an ID, a unique part of the text, or :LINE."
+// A planEdit is what a command does that changes a module's plan for a person. It implements
+// [decisions.Change].
+type planEdit struct {
+	args []string // behind MODULE
+	st   *session.State
+	// change is given the plan as it is when it is locked.
+	change func(e *planEdit, p *plan.Plan) (plan.Change, error)
+	// decide is given the plan before and after; nil: what the boxes and marks of tasks with a new ID say.
+	decide func(e *planEdit, before, after *plan.Plan) map[string]session.TaskState
+	task   plan.Task                    // of the plan before; set by change if the command is about one
+	wants  map[string]session.TaskState // what was decided, for sayTaken
+}
 
-// newPlanEdit makes a command that changes one thing in a plan. change gets the
-// arguments behind MODULE; done prints what differs between the plans before
-// and after. then, if not nil, is called while the module is still locked.
-func newPlanEdit(a *app, cmd *cobra.Command, change func(p *plan.Plan, args []string) (plan.Change, error), done func(before, after *plan.Plan),
-	then func(ctx context.Context, store *lifecycle.Store, after *plan.Plan, args []string) error,
-) *cobra.Command {
-	cmd.Long = cmd.Short + taskHelp
+// find finds the task that the command is about.
+func (e *planEdit) find(p *plan.Plan) (err error) {
+	e.task, err = findTask(p, e.args[0])
+	return err
+}
+
+func (e *planEdit) Edit(p *plan.Plan) (plan.Change, error) {
+	c, err := e.change(e, p)
+	if err != nil && !errors.Is(err, plan.ErrUnknownTask) {
+		err = &usageError{err}
+	}
+	return c, err
+}
+
+func (e *planEdit) Decide(before, after *plan.Plan) map[string]session.TaskState {
+	if e.wants = carried(before, after); e.decide != nil {
+		e.wants = e.decide(e, before, after)
+	}
+	return e.wants
+}
+
+// carried is what boxes and marks say of tasks that have another ID after an edit: a task that
+// was done stays done under its new name, also while a command runs.
+func carried(before, after *plan.Plan) map[string]session.TaskState {
+	want := map[string]session.TaskState{}
+	for t := range after.All() {
+		was, known := before.Task(t.ID)
+		switch {
+		case known && was.Checked == t.Checked || t.Box < 0:
+		case t.Checked:
+			want[t.ID] = session.TaskComplete
+		case known:
+			want[t.ID] = session.TaskPending
+		case t.Mark.State == plan.MarkSkipped && len(t.Children) == 0:
+			want[t.ID] = session.TaskSkipped
+		}
+	}
+	return want
+}
+
+// newPlanEdit makes a command that changes one thing in a plan, also while a run goes on. done
+// prints what differs between the plans before and after.
+func newPlanEdit(a *app, cmd *cobra.Command, edit planEdit, done func(before, after *plan.Plan)) *cobra.Command {
+	cmd.Long = cmd.Short + ".\n\n" + taskHelp
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		store, p, err := a.openPlan(args[0])
+		module := args[0]
+		store, _, err := a.openPlan(module)
 		if err != nil {
 			return err
 		}
@@ -30,31 +77,52 @@ func newPlanEdit(a *app, cmd *cobra.Command, change func(p *plan.Plan, args []st
 		if err := a.refuseInside(store); err != nil {
 			return err
 		}
-		edit, err := change(p, args[1:])
-		if err != nil {
-			return &usageError{err}
-		}
-		lock, err := store.LockModule(args[0])
-		if errors.Is(err, lifecycle.ErrBusy) {
-			return fmt.Errorf("the plan is its run's: pause it first, lopen session pause %s: %w", args[0], err)
-		}
-		if err != nil {
+		e := edit
+		e.args = args[1:]
+		if e.st, err = moduleState(store, module); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, lock.Unlock()) }()
-		after, err := store.EditPlan(args[0], p, edit)
+		before, after, err := store.DecidePlan(module, &e)
+		if errors.Is(err, plan.ErrUnknownTask) {
+			return fmt.Errorf("%w; all of them: lopen plan show %s", err, module)
+		}
 		if err != nil {
 			return usageIf(err, plan.ErrText, plan.ErrUnusable, plan.ErrPlace)
 		}
-		done(p, after)
-		a.warnDangling(p, after)
-		if then == nil {
-			return nil
+		if is := e.already(before, after); is != "" {
+			fmt.Fprintf(a.stderr, "nothing to do: %s is %s already\n", e.task.ID, is)
+			return a.settle(cmd.Context(), store, module, nil)
 		}
-		return then(cmd.Context(), store, after, args)
+		done(before, after)
+		a.warnDangling(before, after)
+		return a.settle(cmd.Context(), store, module, &e)
 	}
 	return cmd
 }
+
+// already returns what the task is that a command was to make so, "" where the command changed
+// the plan, or has something to change in the session.
+func (e *planEdit) already(before, after *plan.Plan) (is string) {
+	for t := range after.All() {
+		was, _ := before.Task(t.ID)
+		if was.Checked != t.Checked || was.Mark != t.Mark {
+			return ""
+		}
+		to, decided := e.wants[t.ID]
+		if !decided || len(t.Children) > 0 {
+			continue
+		}
+		if e.st != nil {
+			if s, known := e.st.Task(t.ID); known && s.State != to {
+				return ""
+			}
+		}
+		is = stateWords[to]
+	}
+	return is
+}
+
+var stateWords = map[session.TaskState]string{session.TaskComplete: "ticked", session.TaskPending: "open", session.TaskSkipped: "skipped", session.TaskFailed: "marked failed"}
 
 // warnDangling names the tasks that wait for what an edit took away or gave
 // another ID.
@@ -98,7 +166,7 @@ func (at *placeArgs) find(p *plan.Plan) (pl plan.Place, err error) {
 		if f.query == "" {
 			continue
 		}
-		t, err := p.Find(f.query)
+		t, err := findTask(p, f.query)
 		if err != nil {
 			return pl, err
 		}

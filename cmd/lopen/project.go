@@ -41,15 +41,22 @@ func (a *app) start() (string, error) {
 // the top of the git work tree, else the current one. It belongs to this user, or they
 // trust it.
 func (a *app) project() (string, error) {
+	home, _, err := a.places()
+	return home, err
+}
+
+// places are the project's folder, home, which holds .lopen, and the folder whose documents and
+// files a command is about, here: that of the linked work tree in which it was called, else home.
+func (a *app) places() (home, here string, err error) {
 	start, err := a.start()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	dir := a.search(start)
-	if a.forbidden(dir, start) {
-		return "", usagef("%s is taken as a project only when it is named: lopen -C %s ...", dir, dir)
+	home, here = a.search(start)
+	if a.forbidden(home, start) {
+		return "", "", usagef("%s is taken as a project only when it is named: lopen -C %s ...", home, home)
 	}
-	return dir, a.owned(dir, start)
+	return home, here, a.owned(home, here, start)
 }
 
 // here is the project with its settings.
@@ -64,24 +71,64 @@ func (a *app) here() (string, *settings.Values, error) {
 
 // search goes upwards until the first .git: a .lopen above it is another project's. A linked
 // work tree that has no .lopen leads to its main one's.
-func (a *app) search(start string) string {
+func (a *app) search(start string) (home, here string) {
 	for dir := start; ; dir = filepath.Dir(dir) {
 		may := !a.forbidden(dir, start)
 		if may && holds(dir, lifecycle.Dir) {
-			return dir
+			return dir, dir
 		}
 		if holds(dir, git.Mark) {
-			if main, ok := git.MainWorkTree(dir); ok && holds(main, lifecycle.Dir) && !a.forbidden(main, start) {
-				return main
+			if home, here, ok := a.linked(dir, start); ok {
+				return home, here
 			}
 			if may {
-				return dir
+				return dir, dir
 			}
-			return start
+			return start, start
 		}
 		if dir == filepath.Dir(dir) {
-			return start
+			return start, start
 		}
+	}
+}
+
+// linked finds the project of a folder in a linked work tree, whose top is given: the nearest
+// .lopen upwards from the same folder in the main work tree.
+func (a *app) linked(top, start string) (home, here string, ok bool) {
+	main, ok := git.MainWorkTree(top)
+	below, err := filepath.Rel(top, start)
+	if !ok || err != nil {
+		return "", "", false
+	}
+	for ; ; below = filepath.Dir(below) {
+		dir := filepath.Join(main, below)
+		if home == "" && holds(dir, lifecycle.Dir) && !a.forbidden(dir, start) {
+			home, here = dir, filepath.Join(top, below)
+		}
+		if below == "." {
+			return home, here, home != ""
+		}
+		if repo := holds(dir, git.Mark); repo { // what was found is of another repository
+			home = ""
+		}
+	}
+}
+
+// worktreeOf returns an error unless a folder is that of a project in a linked work tree.
+func worktreeOf(home, folder string) error {
+	if _, err := os.Stat(folder); err != nil {
+		return err
+	}
+	for top := folder; ; top = filepath.Dir(top) {
+		if !holds(top, git.Mark) && top != filepath.Dir(top) {
+			continue
+		}
+		main, ok := git.MainWorkTree(top)
+		below, err := filepath.Rel(top, folder)
+		if !ok || err != nil || !git.Same(filepath.Join(main, below), home) {
+			return fmt.Errorf("it is no work tree of the repository of %s", home)
+		}
+		return nil
 	}
 }
 
@@ -103,8 +150,8 @@ func holds(dir, name string) bool {
 // owned refuses a project whose folder, or .lopen, belongs to another user: its plan, its
 // specification and its files would be worked through in this user's name. Git refuses such a
 // work tree for the same reason.
-func (a *app) owned(dir, start string) error {
-	for _, path := range []string{filepath.Join(dir, lifecycle.Dir), dir + string(filepath.Separator)} {
+func (a *app) owned(dir, here, start string) error {
+	for _, path := range []string{filepath.Join(dir, lifecycle.Dir), dir + string(filepath.Separator), here + string(filepath.Separator)} {
 		info, err := os.Lstat(path)
 		if err != nil || !owner.Foreign(info) {
 			continue

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +37,11 @@ func (a *app) researchPlace(module string) (*researchPlace, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := documents.Open(filepath.Dir(store.Path()))
+	_, here, err := a.places()
+	if err != nil {
+		return nil, err
+	}
+	docs, err := documents.Open(here)
 	if err != nil {
 		return nil, err
 	}

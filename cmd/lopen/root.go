@@ -68,8 +68,8 @@ func newRoot(a *app) *cobra.Command {
 	f.SortFlags = false
 
 	root.AddCommand(
-		newInit(a), newRun(a), newReport(a), newSession(a), newPlan(a), newSection(a), newResearch(a), newCache(a), newAssess(a),
-		newFiles(a), newTrust(a), newConfig(a), newCheckpoint(a), newBundle(a), newUndo(a), newTransaction(a), newBackup(a), newDoctor(a), newVersion(a), newPromptHelp(),
+		newInit(a), newRun(a), newWork(a), newReport(a), newSession(a), newPlan(a), newSection(a), newResearch(a), newCache(a), newAssess(a),
+		newFiles(a), newTrust(a), newConfig(a), newCheckpoint(a), newBundle(a), newUndo(a), newTransaction(a), newWorktree(a), newBackup(a), newDoctor(a), newVersion(a), newPromptHelp(),
 	)
 	asUsage(root)
 	shortHelp(root)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 	"text/template"
 	"time"
 
@@ -29,6 +28,9 @@ import (
 // runFlags are the flags of run that are no settings.
 type runFlags struct {
 	task         string
+	from         string
+	through      string
+	again        bool
 	resume       string
 	noResume     bool
 	prompt       string
@@ -37,6 +39,9 @@ type runFlags struct {
 	noCheckpoint bool
 	noSave       bool
 	transaction  bool
+	worktree     bool
+	commit       bool
+	branch       bool
 	requireGreen bool
 	keepFailed   bool
 	until        string
@@ -48,6 +53,7 @@ func newRun(a *app) *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		Use:   "run [MODULE] [flags] [-- CMD [ARG...]]",
 		Short: "Start CMD on each task of a module's plan until all are done",
+		Long:  runHelp,
 		Example: `  lopen run auth --check 'make test' -- claude -p --permission-mode acceptEdits
   lopen run auth --check 'make test' -- codex exec --sandbox workspace-write -
   lopen run auth            goes on with the command that the session remembers
@@ -64,6 +70,7 @@ func newRun(a *app) *cobra.Command {
 			if len(before) > 0 {
 				r.module = before[0]
 			}
+			r.commitTyped, r.branchTyped = cmd.Flags().Changed("commit"), cmd.Flags().Changed("branch")
 			r.pauseTimeoutSet = cmd.Flags().Changed("pause-timeout")
 			return r.run(cmd.Context())
 		},
@@ -75,14 +82,38 @@ func newRun(a *app) *cobra.Command {
 		return usagef("%w; see `%s --help`", err, cmd.CommandPath())
 	})
 	rf.add(cmd.Flags())
+	cmd.MarkFlagsMutuallyExclusive("task", "from")
+	cmd.MarkFlagsMutuallyExclusive("task", "through")
 	cmd.MarkFlagsMutuallyExclusive("resume", "no-resume")
 	cmd.MarkFlagsMutuallyExclusive("resume", "no-save")
 	cmd.MarkFlagsMutuallyExclusive("transcript", "no-save")
 	cmd.MarkFlagsMutuallyExclusive("output", "no-save")
 	cmd.MarkFlagsMutuallyExclusive("transaction", "no-save")
+	cmd.MarkFlagsMutuallyExclusive("worktree", "no-save")
+	cmd.MarkFlagsMutuallyExclusive("worktree", "resume")
+	cmd.MarkFlagsMutuallyExclusive("worktree", "branch")
 	cmd.MarkFlagsMutuallyExclusive("transaction", "no-checkpoint")
+	cmd.MarkFlagsMutuallyExclusive("commit", "no-save")
 	return cmd
 }
+
+const runHelp = `Start CMD on each task of a module's plan until all are done.
+
+A task is done when CMD ends well and --check exits 0; lopen then ticks its box. The plan,
+.lopen/modules/MODULE/plan.md, is yours, also while a run goes on: what you add, reword, move
+or remove counts before the next task, and so does what you decide with lopen plan tick,
+untick, skip, revive and mark. A box that changes in the file while CMD works is set
+back, as CMD does not decide what is done; one that you change between two runs counts.
+
+A task that has used up its attempts gets a mark behind its text, <!-- lopen: failed,
+3 attempts -->, and the next run tries it again: lopen help plan mark. One that you skip, here
+or with lopen plan skip, has the mark <!-- lopen: skipped -->, and is named at the end.
+
+--task, --from and --through run a part of the plan. What waits for a task outside of it is
+blocked. What is done there is not done again without --again. The session is paused then:
+lopen run MODULE goes on with the rest.
+
+` + taskHelp
 
 // add adds the flags in the order of the help: what is used most comes first.
 func (rf *runFlags) add(f *pflag.FlagSet) {
@@ -91,7 +122,10 @@ func (rf *runFlags) add(f *pflag.FlagSet) {
 	settingFlag(f, "unit", "what one start of CMD works on: `leaf|task|component`")
 	settingFlag(f, "agent", "the `NAME` of the agent: claude, codex, opencode, one of your own, or none (default: by CMD's name)")
 	f.Var(&listValue{}, "fallback", "agent `NAME` that works while the ones before it are limited; repeatable")
-	f.StringVar(&rf.task, "task", "", "run one `TASK` only: an ID, a part of its text, or :LINE")
+	f.StringVar(&rf.task, "task", "", "run one `TASK` only, with what is beneath it")
+	f.StringVar(&rf.from, "from", "", "run from `TASK` on, in the plan's order")
+	f.StringVar(&rf.through, "through", "", "run up to `TASK`, with what is beneath it")
+	f.BoolVar(&rf.again, "again", false, "with --task, --from or --through: untick these first, also what was skipped or failed")
 	f.StringVar(&rf.resume, "resume", "", "go on with the session `ID`")
 	f.BoolVar(&rf.noResume, "no-resume", false, "start a new session")
 	settingFlag(f, "timeout", "end an attempt after `DURATION` (0: never)")
@@ -107,6 +141,9 @@ func (rf *runFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&rf.keepFailed, "keep-failed", false, "leave the files of a failed task as they are (unattended)")
 	settingBool(f, "require-change", "a task that changed no file has failed")
 	f.BoolVar(&rf.transaction, "transaction", false, "keep what the tasks change as a unit: lopen transaction commit or rollback")
+	f.BoolVar(&rf.worktree, "worktree", false, "work in a git work tree beside the project, on the branch lopen/SESSION, and commit there")
+	f.BoolVar(&rf.commit, "commit", false, "commit each task's files to git, with its hooks and signing; a resume goes on with it")
+	f.BoolVar(&rf.branch, "branch", false, "with --commit: on a branch of its own, lopen/SESSION, begun at HEAD")
 	f.BoolVar(&rf.noCheckpoint, "no-checkpoint", false, "do not keep the files before and after each task")
 	settingBool(f, "output", "keep what each attempt printed: lopen session output")
 	settingBool(f, "transcript", "keep each attempt's prompt and raw output as well")
@@ -124,12 +161,21 @@ type runCall struct {
 	command         []string // typed after --
 	flags           map[string]string
 	checkTyped      bool
+	commitTyped     bool // also --commit=false
+	branchTyped     bool
 	pauseTimeoutSet bool
 
-	only     string             // ID of --task
+	tree     string             // the folder in whose files the run works, as far as it is known
+	base     string             // the commit at which the work tree of a new session begins; "" is HEAD
+	selected loop.Selection     // of --task, --from and --through
 	used     []trust.Command    // what this run may run, as it was approved
 	began    git.Identity       // of the project when it was approved
 	template *template.Template // of --prompt, or the built-in one
+	docs     prompt.Documents   // of the project
+
+	crew *crew      // the other runs of a work; nil where the run is alone
+	pane *pane      // of the work's screen
+	ran  session.ID // the session that was run
 }
 
 // run finds the project, its settings and its store, and the module.
@@ -139,10 +185,11 @@ func (r *runCall) run(ctx context.Context) (err error) {
 			return &usageError{err}
 		}
 	}
-	project, err := r.project()
+	project, here, err := r.places()
 	if err != nil {
 		return err
 	}
+	r.tree = here
 	values, err := r.projectSettings(project, r.flags)
 	if err != nil {
 		return err
@@ -177,14 +224,15 @@ func (r *runCall) run(ctx context.Context) (err error) {
 // plan can be run.
 func (r *runCall) runModule(ctx context.Context, project string, store *lifecycle.Store, values *settings.Values, opts lifecycle.Options) (err error) {
 	spec := specPath(values, r.module)
-	docs, err := documents.Open(project)
+	docs, err := documents.Open(r.tree)
 	if err != nil {
 		return err
 	}
 	defer docs.Close()
-	outlines := openSections(r.app, docs, project, values, !r.noSave)
+	outlines := openSections(r.app, docs, r.tree, values, !r.noSave)
 	defer outlines.Close()
 	where := prompt.Documents{FS: docs, Spec: spec, Outlines: outlines.Outline}
+	r.docs = where
 	p, err := r.findPlan(project, store, docs, spec)
 	if err != nil {
 		return err
@@ -197,9 +245,12 @@ func (r *runCall) runModule(ctx context.Context, project string, store *lifecycl
 		return r.printDryRun(store, p, where, values)
 	}
 	if len(r.command) > 0 {
-		if err := child.Look(r.command, project, r.environ); err != nil {
+		if err := child.Look(r.command, r.tree, r.environ); err != nil {
 			return err
 		}
+	}
+	if err := r.canCommit(ctx, store); err != nil {
+		return err
 	}
 	if r.noSave {
 		return r.runUnsaved(ctx, project, store, where, p, values)
@@ -232,78 +283,107 @@ func specPath(v *settings.Values, module string) string {
 
 // runLocked locks the module, chooses the session and runs it.
 func (r *runCall) runLocked(ctx context.Context, project string, store *lifecycle.Store, values *settings.Values, docs prompt.Documents) (err error) {
-	lock, err := store.LockModule(r.module)
+	lock, err := r.lockModule(ctx, store)
 	if err != nil {
 		return r.busyHint(err)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-
-	ui := newScreen(ctx, r.app)
+	ui := r.screen(ctx)
 	defer ui.stop()
 	if err := loop.EndOrphans(ctx, store, r.module, ui); err != nil {
 		return err
 	}
 	r.warnPreflight(store)
 	var cfg loop.Config
-	configure := func(old session.Settings) (err error) {
+	configure := r.onceEach(func(old session.Settings) (err error) {
+		defer r.crew.byItself()()
 		if values, err = r.remembered(store, old); err == nil {
 			cfg, err = r.config(ctx, project, docs, old, values)
 			cfg.Budget.Today = today(store)
 		}
-		if err == nil {
-			err = r.rememberCheck(project, store, &cfg, values)
-		}
+		return err
+	})
+	if err := r.settleFirst(ctx, store); err != nil {
 		return err
 	}
-	ready := sync.OnceValue(func() error { return configure(session.Settings{}) })
-	sess, fresh, err := r.choose(ctx, store, ui, ready)
+	if err := r.redo(ctx, store, configure); err != nil {
+		return err
+	}
+	sess, fresh, err := r.choose(ctx, store, ui, func() error { return configure(session.Settings{}) })
 	if err != nil {
 		return err
 	}
-	r.pruneQuietly(ctx, store, values)
+	if r.crew == nil {
+		r.pruneQuietly(ctx, store, values)
+	}
 	if sess == nil {
 		return nil
 	}
-	if !fresh {
+	r.ran = sess.ID()
+	if r.tree, err = r.workTree(ctx, store, sess); err == nil && !fresh {
 		if err = r.confirmRecovered(ctx, sess.State()); err == nil {
 			err = configure(sess.State().Header().Settings)
 		}
-		if err != nil {
-			return errors.Join(err, closeStore(sess))
-		}
 	}
-	cfg.Store, cfg.Session, cfg.UI = store, sess, ui
-	ui.log = sess.Logger()
+	if err == nil {
+		err = errors.Join(r.rememberCheck(store, &cfg, values), r.commitsTo(ctx, project, &cfg))
+	}
+	if err != nil {
+		return errors.Join(err, closeStore(sess))
+	}
+	cfg.Store, cfg.Session, cfg.UI, cfg.Tree, ui.log = store, sess, ui, r.tree, sess.Logger()
 	end, err := r.transactional(ctx, store, sess, &cfg)
 	if err != nil {
 		return errors.Join(err, closeStore(sess))
 	}
 	defer end()
-	sayBegin(ui, sess, fresh)
+	r.sayBegin(ui, sess, fresh)
 	err = r.work(ctx, cfg)
 	ui.stop()
+	return r.after(ctx, project, store, sess, cfg.Unattended, err)
+}
+
+// after prints what became of a run that ended with err. A work does that for all of its runs.
+func (r *runCall) after(ctx context.Context, project string, store *lifecycle.Store, sess *lifecycle.Session, unattended bool, err error) error {
 	r.approveAgain(context.WithoutCancel(ctx), project)
-	if cfg.Unattended {
-		r.reportEnd(store, sess.ID())
-	}
-	if err != nil {
+	if r.crew != nil {
 		return err
 	}
-	r.printWhere(store, sess)
-	return nil
+	r.sayCommits(context.WithoutCancel(ctx), store, sess)
+	if unattended {
+		r.reportEnd(store, sess.ID())
+	}
+	if err == nil {
+		r.printWhere(store, sess)
+	}
+	return err
 }
 
-func sayBegin(ui *screen, sess *lifecycle.Session, fresh bool) {
-	if fresh {
+// screen is the person in front of the run.
+func (r *runCall) screen(ctx context.Context) *pane {
+	if r.pane != nil {
+		return r.pane
+	}
+	return newScreen(ctx, r.app).pane("")
+}
+
+func (r *runCall) sayBegin(ui *pane, sess *lifecycle.Session, fresh bool) {
+	if p := sess.State().Progress(); fresh {
 		ui.Say("session %s", sess.ID())
+	} else {
+		ui.Say("session %s goes on: %d/%d tasks done", sess.ID(), p.Done, p.Total)
+	}
+	if sess.State().Header().Worktree != nil {
+		ui.Say("it works in the work tree %s", shown(r.tree))
+	}
+}
+
+// warnPreflight warns of what may stop a run later: a disk that is nearly full, for one. A
+// work does that for all.
+func (r *runCall) warnPreflight(store *lifecycle.Store) {
+	if r.crew != nil {
 		return
 	}
-	p := sess.State().Progress()
-	ui.Say("session %s goes on: %d/%d tasks done", sess.ID(), p.Done, p.Total)
-}
-
-// warnPreflight warns of what may stop a run later: a disk that is nearly full, for one.
-func (r *runCall) warnPreflight(store *lifecycle.Store) {
 	for _, f := range store.Preflight() {
 		fmt.Fprintf(r.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
 	}
@@ -311,15 +391,40 @@ func (r *runCall) warnPreflight(store *lifecycle.Store) {
 
 // work runs the plan. While nobody watches it, the machine does not fall asleep.
 func (r *runCall) work(ctx context.Context, cfg loop.Config) error {
-	if cfg.Unattended {
+	if cfg.Unattended && r.crew == nil {
 		defer awake.Keep("lopen run "+r.module, &r.logger)()
 	}
 	return loop.Run(ctx, cfg)
 }
 
+// planPatience bounds the wait for commands that edit the plan: each has the module for a moment.
+const planPatience = 5 * time.Second
+
+// lockModule takes the module's lock. A command that edits the plan is waited for.
+func (r *runCall) lockModule(ctx context.Context, store *lifecycle.Store) (*lifecycle.ModuleLock, error) {
+	ctx, cancel := context.WithTimeout(ctx, planPatience)
+	defer cancel()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		lock, err := store.LockModule(r.module)
+		if !heldByPlan(err) {
+			return lock, err
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
 func (r *runCall) busyHint(err error) error {
 	var busy *lifecycle.BusyError
-	if errors.As(err, &busy) {
+	switch {
+	case heldByPlan(err):
+		return fmt.Errorf("the plan of module %s is being edited: %w", r.module, err)
+	case errors.As(err, &busy):
 		return fmt.Errorf("module %s is being run: %w\n  look:  lopen session watch %s\n  pause: lopen session pause %s", r.module, err, r.module, r.module)
 	}
 	return err

@@ -50,7 +50,7 @@ func (r *runCall) config(ctx context.Context, project string, docs prompt.Docume
 		return loop.Config{}, err
 	}
 	for _, a := range approved.agents {
-		if err := child.Look(a.Argv(), project, r.environ); err != nil {
+		if err := child.Look(a.Argv(), r.tree, r.environ); err != nil {
 			return loop.Config{}, err
 		}
 	}
@@ -67,13 +67,15 @@ func (r *runCall) config(ctx context.Context, project string, docs prompt.Docume
 		return loop.Config{}, err
 	}
 	cfg := loop.Config{
-		Documents: docs, Module: r.module, Project: project,
-		Agents: approved.agents, Check: approved.check, OnEvent: approved.onEvent, ExitCode: exitCode, Unit: values.Unit, Prompt: r.template, Only: r.only, Environ: r.environ,
+		Documents: docs, Module: r.module, Project: project, Tree: r.tree,
+		Agents: approved.agents, Check: approved.check, OnEvent: approved.onEvent, ExitCode: exitCode, Unit: values.Unit, Prompt: r.template, Select: r.selected, Environ: r.environ,
 		Timeout: values.Timeout, IdleTimeout: values.IdleTimeout, Wait: values.Wait,
 		PauseTimeout: r.pauseTimeout, FailureThreshold: values.FailureThreshold, MaxIterations: values.MaxIterations,
+		Commit: approved.commit, Branch: approved.branch,
 		Checkpoint: values.Checkpoint && !r.noCheckpoint, RequireChange: values.RequireChange,
 		RequireGreen: r.requireGreen, KeepFailed: r.keepFailed, Output: values.Output, Transcript: values.Transcript,
 		Budget:     loop.Budget{Cost: values.MaxCost, Tokens: int64(values.MaxTokens), DayCost: values.DayCost, DayTokens: int64(values.DayTokens), Until: until},
+		Shared:     r.crew.share(),
 		Unattended: values.Unattended, ByTerminal: r.interactive(),
 	}
 	if cfg.Unattended && values.Source("idle_timeout") == settings.SourceDefault {
@@ -86,8 +88,8 @@ func (r *runCall) config(ctx context.Context, project string, docs prompt.Docume
 }
 
 // rememberCheck has the result of the check remembered for a restart on unchanged files.
-func (r *runCall) rememberCheck(project string, store *lifecycle.Store, cfg *loop.Config, values *settings.Values) error {
-	look, err := assess.Files(project, nil)
+func (r *runCall) rememberCheck(store *lifecycle.Store, cfg *loop.Config, values *settings.Values) error {
+	look, err := assess.Files(r.tree, nil)
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func (r *runCall) rememberCheck(project string, store *lifecycle.Store, cfg *loo
 	cfg.Assess = func(ctx context.Context, task string, run func(context.Context) error) (time.Time, bool, error) {
 		c := assess.Open(assess.Options{Store: store.Path(), Logger: r.logger})
 		defer c.Close()
-		res, hit, err := c.GetOrCompute(ctx, assess.Key{Name: "the check of a run", Input: []string{check, r.module, task}}, ttl, look,
+		res, hit, err := c.GetOrCompute(ctx, assess.Key{Name: "the check of a run", Input: []string{check, r.module, task, r.tree}}, ttl, look,
 			func(ctx context.Context) ([]byte, error) { return nil, run(ctx) })
 		return res.At, hit, err
 	}
@@ -124,14 +126,10 @@ func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*set
 	return r.storeSettings(store, merged)
 }
 
-// parse turns --task and --prompt into what they stand for.
-func (r *runCall) parse(p *plan.Plan) error {
-	if r.task != "" {
-		t, err := p.Find(r.task)
-		if err != nil {
-			return &usageError{err}
-		}
-		r.only = t.ID
+// parse turns --task, --from, --through and --prompt into what they stand for.
+func (r *runCall) parse(p *plan.Plan) (err error) {
+	if r.selected, err = r.selection(p); err != nil {
+		return err
 	}
 	text, err := r.promptText()
 	if err != nil {
@@ -170,6 +168,9 @@ var unattendedIdle = 30 * time.Minute
 
 // untilTime is the moment that --until names: the next time that the clock shows it.
 func (r *runCall) untilTime(now time.Time) (time.Time, error) {
+	if r.crew != nil { // the moment is that of the work's beginning
+		return r.crew.until, nil
+	}
 	if r.until == "" {
 		return time.Time{}, nil
 	}

@@ -21,6 +21,11 @@ func (r *runCall) printDryRun(store *lifecycle.Store, p *plan.Plan, docs prompt.
 	if err != nil {
 		return err
 	}
+	if r.again {
+		if p, st, err = r.redone(p, st); err != nil {
+			return err
+		}
+	}
 	past := &lifecycle.Past{}
 	if st != nil {
 		if past, err = store.Recorded(st); err != nil {
@@ -30,11 +35,12 @@ func (r *runCall) printDryRun(store *lifecycle.Store, p *plan.Plan, docs prompt.
 			return err
 		}
 	}
-	cfg := loop.Config{Documents: docs, Module: r.module, Check: values.Check, Unit: values.Unit, Prompt: r.template, Only: r.only}
+	cfg := loop.Config{Documents: docs, Module: r.module, Check: values.Check, Unit: values.Unit, Prompt: r.template, Select: r.selected}
 	h, err := loop.DryRun(cfg, p, st, past)
 	if err != nil {
 		return err
 	}
+	_ = r.printDifferences(store, p) // whatever would be named at the end of a run
 	for i, line := range h.Order {
 		fmt.Fprintf(r.stdout, "%3d  %s\n", i+1, plain.Line(line))
 	}
@@ -90,10 +96,10 @@ func (r *runCall) wouldResume(store *lifecycle.Store, p *plan.Plan) (*session.St
 	}
 	if _, unfinished, err := store.Unfinished(r.module); err != nil {
 		return nil, err
-	} else if unfinished {
+	} else if unfinished || r.again {
 		return moduleState(store, r.module)
 	}
-	if done, st := leavesDone(store, r.module, p); done {
+	if done, st := leavesDone(store, r.module, r.selected.Leaves(p)); done {
 		return st, nil
 	}
 	return nil, nil

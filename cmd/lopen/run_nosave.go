@@ -12,7 +12,9 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/plan/criteria"
 )
 
 // runUnsaved runs the plan on a store that keeps nothing. The project's own store, nil
@@ -33,7 +35,7 @@ func (r *runCall) runUnsaved(ctx context.Context, project string, saved *lifecyc
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(store)) }()
-	sess, err := store.Create(ctx, r.module)
+	sess, err := store.CreateIn(ctx, r.module, func(session.ID) *session.Worktree { return r.called(project) })
 	if err != nil {
 		return err
 	}
@@ -41,9 +43,14 @@ func (r *runCall) runUnsaved(ctx context.Context, project string, saved *lifecyc
 	if err != nil {
 		return err
 	}
-	ui := newScreen(ctx, r.app)
+	ui := r.screen(ctx)
 	defer ui.stop()
-	cfg.Store, cfg.Session, cfg.UI = &unsavedPlan{plan: p}, sess, unsavedScreen{ui}
+	if r.again {
+		if p, _, err = r.redone(p, nil); err != nil {
+			return err
+		}
+	}
+	cfg.Store, cfg.Session, cfg.UI = &unsavedPlan{plan: p, saved: saved}, sess, unsavedScreen{ui}
 	ui.log = sess.Logger()
 	cfg.Checkpoint, cfg.Output, cfg.Transcript = false, false, false
 	cfg.ResumeHint = fmt.Sprintf("begin again with: lopen run %s (nothing was saved: --no-save)", r.module)
@@ -58,7 +65,10 @@ func (r *runCall) runUnsaved(ctx context.Context, project string, saved *lifecyc
 
 // unsavedPlan is the one plan of a run that saves nothing. Nobody else edits it. Owned by
 // the loop.
-type unsavedPlan struct{ plan *plan.Plan }
+type unsavedPlan struct {
+	plan  *plan.Plan
+	saved *lifecycle.Store // the project's own, nil for none; it is only read
+}
 
 // Plan is the plan as EditPlan left it.
 func (u *unsavedPlan) Plan(string) (*plan.Plan, error) { return u.plan, nil }
@@ -79,6 +89,23 @@ func (u *unsavedPlan) EditPlan(_ string, _ *plan.Plan, change plan.Change) (*pla
 	}
 	return p, err
 }
+
+// Decisions returns none: what is decided is for the runs that are saved.
+func (u *unsavedPlan) Decisions(string) ([]tasks.Decision, error) { return nil, nil }
+
+// ForgetDecisions has nothing to remove.
+func (u *unsavedPlan) ForgetDecisions(string, uint64, []string) error { return nil }
+
+// Specification is that of the project's own store.
+func (u *unsavedPlan) Specification(module string) (*criteria.Record, error) {
+	if u.saved == nil {
+		return nil, fs.ErrNotExist
+	}
+	return u.saved.Specification(module)
+}
+
+// RememberSpecification remembers nothing.
+func (u *unsavedPlan) RememberSpecification(string, *criteria.Record) error { return nil }
 
 // unsavedScreen does not offer to edit the plan: the run has read it already, and
 // nothing of it need be on the disk.

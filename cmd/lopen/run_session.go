@@ -11,12 +11,13 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
 // choose opens the session that the run is to resume, or a new one. A nil
 // session without an error means that there is nothing to do. ready says whether a new
 // session could be run; it is asked before the old one is paused and before any is made.
-func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *screen, ready func() error) (sess *lifecycle.Session, fresh bool, err error) {
+func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *pane, ready func() error) (sess *lifecycle.Session, fresh bool, err error) {
 	if r.resume != "" {
 		id, err := store.Resolve(r.resume)
 		if err != nil {
@@ -51,13 +52,13 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *screen
 	if err := ready(); err != nil {
 		return nil, false, err
 	}
-	sess, err = store.Create(ctx, r.module)
+	sess, err = r.createSession(ctx, store)
 	return sess, true, err
 }
 
 // resumeSession opens the session that the module's last run left, or one that is recovered from
 // it. A nil session without an error means that a new one is wanted.
-func (r *runCall) resumeSession(ctx context.Context, store *lifecycle.Store, ui *screen, old lifecycle.Info, ready func() error) (*lifecycle.Session, error) {
+func (r *runCall) resumeSession(ctx context.Context, store *lifecycle.Store, ui *pane, old lifecycle.Info, ready func() error) (*lifecycle.Session, error) {
 	resume := !r.noResume
 	var bad *lifecycle.DamagedError
 	if errors.As(old.Err, &bad) && !bad.Moved() && !errors.Is(bad, lifecycle.ErrEdited) {
@@ -65,11 +66,14 @@ func (r *runCall) resumeSession(ctx context.Context, store *lifecycle.Store, ui 
 	}
 	if old.Err == nil {
 		var err error
+		if err = r.sameTree(store, old); err != nil {
+			return nil, err
+		}
 		if resume, err = r.wantsResume(ctx, old); err != nil {
 			return nil, err
 		}
 		if !resume {
-			if err := ready(); err != nil {
+			if err := r.setBackCut(store, old, ready); err != nil {
 				return nil, err
 			}
 		}
@@ -78,7 +82,7 @@ func (r *runCall) resumeSession(ctx context.Context, store *lifecycle.Store, ui 
 		case err == nil && resume:
 			return sess, nil
 		case err == nil:
-			return nil, errors.Join(sess.Pause(ctx, session.TriggerSwitched, session.ExitPaused), sess.Close(ctx))
+			return nil, errors.Join(leaveCut(sess), sess.Pause(ctx, session.TriggerSwitched, session.ExitPaused), sess.Close(ctx))
 		}
 		old.Err = err
 	}
@@ -89,9 +93,50 @@ func (r *runCall) resumeSession(ctx context.Context, store *lifecycle.Store, ui 
 	return r.offerRecovery(ctx, store, ui, old)
 }
 
+// setBackCut is setBack before a new session, which ready says can be run, takes its tasks from
+// the plan that a kill left.
+func (r *runCall) setBackCut(store *lifecycle.Store, old lifecycle.Info, ready func() error) error {
+	if err := ready(); err != nil {
+		return err
+	}
+	if old.Status != session.StatusInterrupted {
+		return nil
+	}
+	st, _, err := store.Read(old.ID)
+	if err != nil {
+		return nil //nolint:nilerr // it is not resumed
+	}
+	p, err := store.Plan(r.module)
+	if err != nil {
+		return nil //nolint:nilerr // the run reports what is wrong with the plan
+	}
+	noted, err := store.Decisions(r.module)
+	if err != nil {
+		return err
+	}
+	return r.setBack(store, st, p, tasks.Newest(noted))
+}
+
+// leaveCut ends the attempt that a kill interrupted in a session that is left for a new one. A
+// later run that resumes it must take what the new one ticked, and not set it back.
+func leaveCut(sess *lifecycle.Session) error {
+	if sess.State().ActiveTask() == "" {
+		return nil
+	}
+	return sess.Change(session.TriggerSwitched, func(e *session.Edit) error {
+		e.Header().ActiveTask = ""
+		for t := range sess.State().All() {
+			if len(t.Children) == 0 && t.State == session.TaskInProgress {
+				tasks.Set(e, t.ID, func(t *session.Task) { t.State = session.TaskPending })
+			}
+		}
+		return nil
+	})
+}
+
 // offerRecovery asks what to do instead of resuming a session that cannot be opened, and does
 // it; where nobody can be asked, the error says what there is to type.
-func (r *runCall) offerRecovery(ctx context.Context, store *lifecycle.Store, ui *screen, old lifecycle.Info) (*lifecycle.Session, error) {
+func (r *runCall) offerRecovery(ctx context.Context, store *lifecycle.Store, ui *pane, old lifecycle.Info) (*lifecycle.Session, error) {
 	var bad *lifecycle.DamagedError
 	switch {
 	case errors.Is(old.Err, lifecycle.ErrFutureVersion):
@@ -157,7 +202,7 @@ func (r *runCall) reportOthers(store *lifecycle.Store) (met []lifecycle.Info, er
 			}
 		case info.Err != nil:
 			r.warnSession(fmt.Errorf("session %s cannot be read and is left out: %w", info.ID, info.Err))
-		case info.Status != session.StatusComplete:
+		case info.Status != session.StatusComplete && r.crew == nil:
 			if others++; others <= maxOthers {
 				fmt.Fprintf(r.stderr, "unfinished as well: %s (%s)\n", info.ID, progressText(info))
 			}
@@ -257,19 +302,29 @@ func (r *runCall) planDone(store *lifecycle.Store) (bool, error) {
 	if err != nil || r.noResume {
 		return false, nil //nolint:nilerr // the run reports what is wrong with the plan
 	}
-	done, st := leavesDone(store, r.module, p)
+	done, st := leavesDone(store, r.module, r.selected.Leaves(p))
 	if !done {
 		return false, nil
 	}
-	if st != nil && r.only != "" {
-		if t, _ := st.Task(r.only); t.State == session.TaskSkipped {
-			return true, loop.WasSkipped(st, r.only)
+	skipped := ""
+	if st != nil {
+		skipped = loop.Skipped(st, r.selected)
+	}
+	if r.selected == (loop.Selection{}) {
+		if err := r.printDifferences(store, p); err != nil {
+			return true, err
 		}
 	}
-	n, total := p.Progress()
-	fmt.Fprintf(r.stderr, "nothing is left to do: %d/%d tasks of %s are done\n", n, total, lifecycle.PlanPath(r.module))
-	if n < total {
-		fmt.Fprintf(r.stderr, "skipped: %s\n", loop.Skipped(st, ""))
+	switch n, total := p.Progress(); {
+	case r.selected == loop.Selection{}:
+		fmt.Fprintf(r.stderr, "nothing is left to do: %d/%d tasks of %s are done\n", n, total, lifecycle.PlanPath(r.module))
+		if skipped != "" {
+			fmt.Fprintf(r.stderr, "skipped: %s\n", skipped)
+		}
+	case skipped != "":
+		return true, loop.WasSkipped(st, r.selected)
+	default:
+		fmt.Fprintln(r.stderr, loop.Already(r.module, r.selected))
 	}
 	return true, nil
 }

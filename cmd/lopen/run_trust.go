@@ -19,6 +19,8 @@ type approvedRun struct {
 	agents  []*agent.Agent
 	check   string
 	onEvent string
+
+	commit, branch bool // see runCall.commits
 }
 
 // trusted decides which agents and check the run uses. What was typed, or stands in the
@@ -66,7 +68,8 @@ func (r *runCall) trusted(ctx context.Context, project string, old session.Setti
 		}
 		approved.agents = append(approved.agents, a)
 	}
-	return approved, nil
+	approved.commit, approved.branch, err = r.commits(ctx, old, &g)
+	return approved, err
 }
 
 // own says whether a setting's value is the user's and none of the project's.
@@ -155,12 +158,17 @@ func startChoice(name string, own bool, recipes map[string]agent.Profile) (choic
 }
 
 func (r *runCall) noCommand() error {
-	return usagef("no command to run: name an agent, lopen run %[1]s --agent claude, or type its command, lopen run %[1]s -- CMD", r.module)
+	again := "lopen run " + r.module
+	if r.crew != nil {
+		again = "lopen work " + r.module
+	}
+	return usagef("no command to run: name an agent, %[1]s --agent claude, or type its command, %[1]s -- CMD", again)
 }
 
 // approveAgain remembers what a run used for the project as it is known by now: its
 // first commit may be of this run.
 func (r *runCall) approveAgain(ctx context.Context, project string) {
+	defer r.crew.byItself()()
 	store, err := r.approvals()
 	if err != nil {
 		return // the run has warned of it already
@@ -203,7 +211,7 @@ func (g *gate) requireApproval(ctx context.Context, c trust.Command) (trust.Comm
 	if found != nil {
 		return *found, nil
 	}
-	typed := fmt.Sprintf("type it yourself to approve it: lopen run %s -- CMD, or --check CMD, or lopen config set", g.module)
+	typed := fmt.Sprintf("type it yourself to approve it: lopen run %s -- CMD, or --check CMD, or --commit, or lopen config set", g.module)
 	if strings.Contains(c.String(), "[redacted:") {
 		return c, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("of this command the session has no credentials, and none that was approved here fits it:\n  %s\n%s", c, typed)}
 	}

@@ -7,43 +7,42 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
 	"golang.org/x/term"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 )
 
-// screen is the person in front of a run: on a terminal a status line below
-// everything that is printed, elsewhere one plain line an event on stderr.
+// screen is the person in front of one run or of several: on a terminal a status line for each
+// run below everything that is printed, elsewhere one plain line an event on stderr.
 type screen struct {
 	app  *app
-	ctx  context.Context //nolint:containedctx // the run's own: it ends questions
+	ctx  context.Context //nolint:containedctx // the command's own: it ends questions
 	live bool            // stderr is a terminal
 	done chan struct{}
-	log  *zerolog.Logger // Set before the run begins; of its session then.
 
 	mu     sync.Mutex
-	status loop.Status // Guarded by mu.
-	drawn  bool        // Guarded by mu: the status line is on the screen.
-	inLine bool        // Guarded by mu: the command's output stopped in the middle of a line.
-	ended  bool        // Guarded by mu.
+	panes  []*pane                    // Guarded by mu: of the runs, in the order of their beginnings.
+	drawn  int                        // Guarded by mu: the number of status lines on the screen.
+	inLine bool                       // Guarded by mu: a command's output stopped in the middle of a line.
+	ended  bool                       // Guarded by mu.
+	keys   map[chan struct{}]struct{} // Guarded by mu: of the runs that wait for a key.
+	reads  *keyReader                 // Guarded by mu: reads keys, or did.
 }
 
 func newScreen(ctx context.Context, a *app) *screen {
-	s := &screen{app: a, ctx: ctx, live: a.stderr.Terminal(), done: make(chan struct{}), log: &a.logger}
+	s := &screen{app: a, ctx: ctx, live: a.stderr.Terminal(), done: make(chan struct{}), keys: map[chan struct{}]struct{}{}}
 	if s.live {
 		go s.tick()
 	}
 	return s
 }
 
-// tick keeps the elapsed time on the status line going.
+// tick keeps the elapsed time on the status lines going.
 func (s *screen) tick() {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
@@ -59,7 +58,7 @@ func (s *screen) tick() {
 	}
 }
 
-// stop takes the status line away. The screen still prints after it.
+// stop takes the status lines away. The screen still prints after it.
 func (s *screen) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,15 +69,11 @@ func (s *screen) stop() {
 	}
 }
 
-func (s *screen) Output() (io.Writer, io.Writer) {
-	return &above{s, s.app.stdout.Output(), s.app.stdout.Terminal()}, &above{s, s.app.stderr.Output(), true}
-}
-
-// above writes a command's output above the status line.
+// above writes a command's output above the status lines.
 type above struct {
 	s     *screen
 	w     io.Writer
-	shown bool // on the terminal that the status line is on
+	shown bool // on the terminal that the status lines are on
 }
 
 func (o *above) Write(p []byte) (int, error) {
@@ -93,37 +88,8 @@ func (o *above) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *screen) Say(format string, args ...any) {
-	s.logLine(zerolog.InfoLevel, format, args...)
-	s.line("", format, args...)
-}
-
-func (s *screen) Warn(format string, args ...any) {
-	s.logLine(zerolog.WarnLevel, format, args...)
-	s.line("warning: ", format, args...)
-}
-
-// logLine puts a line for the person into the log's file too. A log on stderr does not repeat
-// it.
-func (s *screen) logLine(level zerolog.Level, format string, args ...any) {
-	if s.app.logFile != "" {
-		s.log.WithLevel(level).Str("text", fmt.Sprintf(format, args...)).Msg("said")
-	}
-}
-
-func (s *screen) Started(line string) {
-	if !s.live {
-		s.Say("%s", line)
-	}
-}
-
-func (s *screen) Done(line string) {
-	if s.live {
-		s.Say("%s", line)
-	}
-}
-
-func (s *screen) line(prefix, format string, args ...any) {
+// line prints one line of lopen's own.
+func (s *screen) line(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.erase()
@@ -131,41 +97,50 @@ func (s *screen) line(prefix, format string, args ...any) {
 		fmt.Fprintln(s.app.stderr)
 		s.inLine = false
 	}
-	fmt.Fprintf(s.app.stderr, "%s%s\n", prefix, fmt.Sprintf(format, args...))
+	fmt.Fprintln(s.app.stderr, text)
 	s.draw()
 }
 
-func (s *screen) Status(st loop.Status) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.status = st
-	s.draw()
-}
-
-// eraseLine begins the terminal's line anew.
-const eraseLine = "\r\x1b[K"
+// The status lines are erased from the last one, in which the cursor is, upwards.
+const (
+	eraseLine = "\r\x1b[K"
+	lineUp    = "\x1b[A"
+)
 
 func (s *screen) erase() {
-	if s.drawn {
-		s.app.stderr.Control(eraseLine)
-		s.drawn = false
+	if s.drawn > 0 {
+		s.app.stderr.Control(eraseLine + strings.Repeat(lineUp+eraseLine, s.drawn-1))
+		s.drawn = 0
 	}
 }
 
-// draw shows the status line, unless the command is in the middle of a line.
+// draw shows the status lines, unless a command is in the middle of a line.
 func (s *screen) draw() {
-	if !s.live || s.ended || s.inLine || s.status.Task == "" {
+	if !s.live || s.ended || s.inLine {
 		return
 	}
-	width := 80
+	width, height := 80, 24
 	if f, ok := s.app.stderr.Unwrap().(*os.File); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			width = w
+		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
+			width, height = w, h
 		}
 	}
+	var lines []string
+	for _, p := range s.panes {
+		if p.status.Task != "" {
+			lines = append(lines, plain.Fit(plain.Line(p.prefix()+statusLine(p.status, time.Now())), width-1))
+		}
+	}
+	if most := max(height/2, 1); len(lines) > most {
+		lines = append(lines[:most-1], fmt.Sprintf("and %d more", len(lines)-most+1))
+	}
+	if len(lines) == 0 {
+		return
+	}
+	s.erase()
 	s.app.stderr.Control(eraseLine)
-	fmt.Fprint(s.app.stderr, plain.Fit(plain.Line(statusLine(s.status, time.Now())), width-1))
-	s.drawn = true
+	fmt.Fprint(s.app.stderr, strings.Join(lines, "\n"))
+	s.drawn = len(lines)
 }
 
 func statusLine(st loop.Status, now time.Time) string {
@@ -181,46 +156,10 @@ func statusLine(st loop.Status, now time.Time) string {
 	if st.Tokens > 0 {
 		fmt.Fprintf(&b, "  %s tokens", plain.Count(st.Tokens))
 	}
+	if st.CostUSD > 0 {
+		fmt.Fprintf(&b, "  $%.2f", st.CostUSD)
+	}
 	return b.String()
-}
-
-func (s *screen) Choose(question string, choices []loop.Choice) (rune, error) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", question)
-	for _, c := range choices {
-		fmt.Fprintf(&b, "  %c  %s\n", c.Key, plain.Line(c.Text))
-	}
-	for {
-		s.mu.Lock()
-		s.erase()
-		s.status.Task = ""
-		s.mu.Unlock()
-		answer, err := s.app.ask(s.ctx, b.String()+"> ")
-		if err != nil {
-			return 0, err
-		}
-		for _, c := range choices {
-			if strings.HasPrefix(strings.ToLower(answer), string(c.Key)) {
-				return c.Key, nil
-			}
-		}
-	}
-}
-
-func (s *screen) Edit(path string) error {
-	editor := s.app.getenv("VISUAL")
-	if editor == "" {
-		editor = s.app.getenv("EDITOR")
-	}
-	if editor == "" {
-		editor = "vi"
-	}
-	cmd := exec.CommandContext(s.ctx, "sh", "-c", editor+` "$1"`, "sh", path)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = s.app.stdin, s.app.stdout.Unwrap(), s.app.stderr.Unwrap(), s.app.environ
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("edit %s with %s: %w", path, editor, err)
-	}
-	return nil
 }
 
 // agreed asks a question that only a yes answers.

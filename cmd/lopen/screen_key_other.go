@@ -2,5 +2,8 @@
 
 package main
 
-// Key is none: a wait ends by itself.
-func (s *screen) Key() (<-chan struct{}, func()) { return nil, func() {} }
+// A keyReader is none: a wait ends by itself.
+type keyReader struct{}
+
+// Key is none: see keyReader.
+func (p *pane) Key() (<-chan struct{}, func()) { return nil, func() {} }

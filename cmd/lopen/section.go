@@ -36,12 +36,15 @@ func rowOf(s cache.Section) sectionRow {
 		FirstLine: s.FirstLine, LastLine: s.LastLine, Bytes: s.End - s.Start, Tokens: s.Tokens()}
 }
 
-// openSections opens the section cache of a project's documents. It keeps
-// nothing on the disk where there is no store.
+// openSections opens the section cache of the documents in a project's folder, or in that of a
+// linked work tree. It keeps nothing on the disk where there is no store.
 func openSections(a *app, docs fs.FS, project string, values *settings.Values, keep bool) *sections.Cache {
 	store := ""
 	if keep {
 		store = filepath.Join(project, lifecycle.Dir)
+		if home, here, err := a.places(); err == nil && here == project {
+			store = filepath.Join(home, lifecycle.Dir)
+		}
 	}
 	return sections.Open(sections.Options{Docs: docs, Root: project, Store: store,
 		Bytes: int64(values.CacheBytes), Logger: a.logger})
@@ -59,10 +62,10 @@ func (a *app) outlineOf(file string) (*cache.Outline, error) {
 	if err != nil {
 		return nil, err
 	}
-	if project, err := a.project(); err == nil {
-		if rel, err := filepath.Rel(project, path); err == nil && filepath.IsLocal(rel) {
-			top, name = project, filepath.ToSlash(rel)
-			if values, err = a.projectSettings(project, nil); err != nil {
+	if home, here, err := a.places(); err == nil {
+		if rel, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(rel) {
+			top, name = here, filepath.ToSlash(rel)
+			if values, err = a.projectSettings(home, nil); err != nil {
 				return nil, err
 			}
 		}

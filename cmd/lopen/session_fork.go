@@ -18,6 +18,7 @@ func newSessionFork(a *app) *cobra.Command {
 		Long: `Start a new session from another one, as it is or as it was. The other one stays as
 it is, may be running, and may be deleted afterwards. The checkpoints up to then are on
 the new one's line; what they know of tasks is lost with the other one, files are not.
+A session that works in a work tree shares that, with its branch, with the new one.
 Without ID the newest session is continued in a new one. The new session's ID is printed;
 lopen session resume goes on with it.`,
 		Args: cobra.MaximumNArgs(1),
@@ -33,6 +34,9 @@ lopen session resume goes on with it.`,
 				}
 				p := sess.State().Progress()
 				fmt.Fprintf(a.stderr, "from %s, record %d: %d/%d tasks done; go on with: lopen session resume %s\n", id, sess.State().Header().Lineage.Seq, p.Done, p.Total, sess.ID())
+				if w := sess.State().Header().Worktree; w != nil {
+					fmt.Fprintf(a.stderr, "it works in the same work tree as %s: %s\n", id, shown(w.Folder(store.Project().Name())))
+				}
 				if differs := loop.Differs(sess.State()); differs != "" {
 					fmt.Fprintln(a.stderr, differs)
 				}

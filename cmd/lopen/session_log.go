@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +24,9 @@ files it changed, how the check judged, and of one that failed the end of its ou
 Where a session has more than journal_bytes of it, the oldest records are dropped but for
 messages, events and attempts. With --cursor, tell what came since the last call with the
 same name and remember how far that was; nothing is dropped that a cursor has not passed.
-To give one up, remove cursors/NAME.json in the session's folder.`,
+To give one up, remove cursors/NAME.json in the session's folder.
+
+` + taskHelp + "\nOne that the plan has no more is found by its ID; '' is every task.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l.byTask, l.byCursor = cmd.Flags().Changed("task"), cmd.Flags().Changed("cursor")
@@ -30,7 +34,7 @@ To give one up, remove cursors/NAME.json in the session's folder.`,
 		},
 	})
 	cmd.Flags().StringVar(&l.cursor, "cursor", "", "tell what came after the last call with the same `NAME`; what it has not told is not dropped")
-	cmd.Flags().StringVar(&l.task, "task", "", "tell of the starts of the command on `TASK`, an ID or the end of one")
+	cmd.Flags().StringVar(&l.task, "task", "", "tell of the starts of the command on `TASK`")
 	return cmd
 }
 
@@ -46,6 +50,11 @@ func (l *logCall) run(store *lifecycle.Store, id session.ID) (err error) {
 	if l.byCursor {
 		if above, err = store.Cursor(id, l.cursor); err != nil {
 			return usageIf(err, lifecycle.ErrInvalid)
+		}
+	}
+	if l.task != "" {
+		if l.task, err = loggedTask(store, id, l.task); err != nil {
+			return err
 		}
 	}
 	began, err := store.Began(id)
@@ -87,6 +96,28 @@ func (l *logCall) print(store *lifecycle.Store, id session.ID, above uint64) (la
 		err = l.printJSON(rows)
 	}
 	return last, err
+}
+
+// loggedTask finds the task that is meant: one of the plan, or one that the log has attempts at.
+func loggedTask(store *lifecycle.Store, id session.ID, query string) (string, error) {
+	p := lastPlan(store, id.Module)
+	if p != nil {
+		if _, exact := p.Task(query); exact {
+			return query, nil
+		}
+	}
+	known := map[string]bool{}
+	if err := store.Log(id, 0, func(r record.Record) error {
+		for _, a := range r.Attempts {
+			for _, id := range append([]string{a.Task}, a.Leaves...) {
+				known[id] = true
+			}
+		}
+		return nil
+	}); err != nil {
+		return "", err
+	}
+	return findKnownTask(p, query, slices.Values(slices.Sorted(maps.Keys(known))))
 }
 
 func (a *app) showAttempts(id session.ID, task string, all []record.Attempt) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,16 +15,11 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
-// attemptsOf keeps the attempts of a record that are of a task: its ID, or a unique
-// end of it. "" keeps all.
+// attemptsOf keeps the attempts of a record that are of a task, by its ID. "" keeps all.
 func attemptsOf(r record.Record, task string) (all []record.Attempt) {
 	for _, a := range r.Attempts {
-		ids := append([]string{a.Task}, a.Leaves...)
-		for _, id := range ids {
-			if task == "" || id == task || strings.HasSuffix(id, "/"+task) {
-				all = append(all, a)
-				break
-			}
+		if task == "" || a.Task == task || slices.Contains(a.Leaves, task) {
+			all = append(all, a)
 		}
 	}
 	return all

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
-	"github.com/lopen-dev/lopen/plan"
 )
 
 // outputRow is an attempt as `session output --json` prints it.
@@ -50,10 +48,12 @@ func newSessionOutput(a *app) *cobra.Command {
 		Use:   "output [TASK[#N]]",
 		Short: "Print what an attempt printed: the newest one, or the one at a task",
 		Long: `Print what an attempt printed: the newest one of the newest session, or the newest one
-at TASK, an ID, a unique part of its text, or :LINE of the plan. #N is the number of the
-attempt. The output of the check stands below that of the command. Where more than 16 MiB
-were printed, a line says how many bytes are left out. Of attempts that failed the raw
-output and the prompt are kept as well, with the setting transcript of all.`,
+at TASK. #N is the number of the attempt. The output of the check stands below that of the
+command. Where more than 16 MiB were printed, a line says how many bytes are left out. Of
+attempts that failed the raw output and the prompt are kept as well, with the setting
+transcript of all.
+
+` + taskHelp + "\nOne that the plan has no more is found by its ID.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.readSession([]string{name}, func(store *lifecycle.Store, id session.ID) error {
@@ -93,34 +93,24 @@ output and the prompt are kept as well, with the setting transcript of all.`,
 // among those of which there is output.
 func (o *outputCall) parse(typed string) error {
 	name := typed
-	if begin, number, ok := strings.Cut(typed, "#"); ok {
-		n, err := strconv.Atoi(number)
+	if at := strings.LastIndexByte(typed, '#'); at >= 0 {
+		n, err := strconv.Atoi(typed[at+1:])
 		if err != nil || n < 1 {
 			return usagef("%q: give the number of an attempt, from 1, after the #", typed)
 		}
-		name, o.number = begin, n
-	}
-	if p, err := o.store.Plan(o.id.Module); err == nil {
-		t, err := p.Find(name)
-		var several *plan.AmbiguousError
-		if errors.As(err, &several) {
-			return &usageError{err}
-		}
-		if err == nil {
-			o.task = t.ID
-			return nil
-		}
+		name, o.number = typed[:at], n
 	}
 	all, err := o.store.Outputs(o.id)
-	for _, k := range slices.Backward(all) {
-		if strings.HasSuffix("/"+k.Task, "/"+name) {
-			o.task = k.Task
-			return nil
+	if err != nil {
+		return err
+	}
+	o.task, err = findKnownTask(lastPlan(o.store, o.id.Module), name, func(yield func(string) bool) {
+		for _, k := range all {
+			if !yield(k.Task) {
+				return
+			}
 		}
-	}
-	if err == nil {
-		err = fmt.Errorf("no task %q in the plan of module %s, and no output of one: %w", name, o.id.Module, lifecycle.ErrNotFound)
-	}
+	})
 	return err
 }
 

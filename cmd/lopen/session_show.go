@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -105,7 +106,7 @@ func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *sessi
 		fmt.Fprintf(w, ", %d failed", p.Failed)
 	}
 	if p.Skipped > 0 {
-		fmt.Fprintf(w, ", %d skipped\nskipped   %s", p.Skipped, loop.Skipped(st, ""))
+		fmt.Fprintf(w, ", %d skipped\nskipped   %s", p.Skipped, loop.Skipped(st, loop.Selection{}))
 	}
 	if differs := loop.Differs(st); differs != "" {
 		fmt.Fprintf(w, "\ndiffers   %s", differs)
@@ -114,6 +115,7 @@ func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *sessi
 	if owner, err := store.Holder(st.ID()); err == nil && owner != nil {
 		fmt.Fprintf(w, "held by   %s\n", plain.Line(owner.String()))
 	}
+	showFolder(w, store, h.Worktree)
 	fmt.Fprintf(w, "command   %s\n", quoted(h.Settings.Command))
 	if h.Settings.Check != "" {
 		fmt.Fprintf(w, "check     %s\n", trust.Line(h.Settings.Check))
@@ -131,6 +133,13 @@ func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *sessi
 	a.printTree(st, st.Roots(), 0)
 	printAgentSessions(w, a.agentSessions(store, st, seq))
 	return nil
+}
+
+// showFolder prints the work tree of a session that has one.
+func showFolder(w io.Writer, store *lifecycle.Store, t *session.Worktree) {
+	if t != nil {
+		fmt.Fprintf(w, "work tree %s\n", plain.Line(t.Folder(store.Project().Name())))
+	}
 }
 
 // showTransactionOf prints the transaction of a session.
@@ -151,6 +160,9 @@ func (a *app) printTree(st *session.State, ids []string, depth int) {
 	for _, id := range ids {
 		t, _ := st.Task(id)
 		line := fmt.Sprintf("%*s%s %s", 2*depth, "", glyph(t.State), t.Name)
+		if text, _ := loop.CommitsOf(t); text != "" {
+			line += "  [" + plain.Line(plain.Clip(text, 300)) + "]"
+		}
 		if t.LastError != "" && t.State != session.TaskComplete {
 			line += fmt.Sprintf("  (%s)", t.LastError)
 		}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
@@ -34,26 +36,48 @@ func (a *app) open() (*lifecycle.Store, error) {
 func (a *app) storeOptions(project string) lifecycle.Options {
 	return lifecycle.Options{
 		Logger: a.logger, Command: a.invoked,
-		Outside: git.Excludes(project, a.environ, a.logger),
-		Git: func() checkpoint.Git {
-			s := git.Head(context.Background(), project, a.environ)
+		Outside: a.excludes(),
+		Git: func(folder string) checkpoint.Git {
+			s := git.Head(context.Background(), folder, a.environ)
 			return checkpoint.Git{Head: s.Head, Branch: s.Branch}
 		},
+		Worktree: func(folder string) error { return worktreeOf(project, folder) },
+	}
+}
+
+// excludes returns the function that reads the ignore files from outside of a folder. Git is asked
+// once for each folder where they are.
+func (a *app) excludes() func(folder string) []files.IgnoreFile {
+	var all sync.Map // of a function for each folder
+	return func(folder string) []files.IgnoreFile {
+		of, known := all.Load(folder)
+		if !known {
+			of, _ = all.LoadOrStore(folder, git.Excludes(folder, a.environ, a.logger))
+		}
+		return of.(func() []files.IgnoreFile)()
 	}
 }
 
 // refuseInside refuses a command that was started inside a run and would change the session
 // of that run.
 func (a *app) refuseInside(store *lifecycle.Store) error {
-	name := a.getenv("LOPEN_SESSION_ID")
+	name := a.inside(store)
 	if name == "" {
 		return nil
 	}
-	id, err := store.Resolve(name)
-	if err != nil || id.String() != name {
-		return nil //nolint:nilerr // another project's run
-	}
 	return fmt.Errorf("refused inside the run of session %s: lopen itself keeps its plan and its state; do the task only", name)
+}
+
+// inside returns the session of the run that this command is a part of, or "". Its command
+// is told by a variable. One that took it out of its environment is found by the lock that it
+// inherited.
+func (a *app) inside(store *lifecycle.Store) string {
+	if name := a.getenv("LOPEN_SESSION_ID"); name != "" {
+		if id, err := store.Resolve(name); err == nil && id.String() == name {
+			return name
+		}
+	}
+	return store.Inside()
 }
 
 // initStore runs fn on the project's store, which is made where there is none. A command

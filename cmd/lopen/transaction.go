@@ -41,20 +41,27 @@ func (a *app) transactions(store *lifecycle.Store, patience time.Duration) (*tra
 	return &transactions{Store: s, store: store}, nil
 }
 
-// chain are all entries of the checkpoints, as far as they can be read.
+// chain are all entries of the checkpoints, as far as they can be read. Those of one session are
+// in the order in which they were made.
 func (t *transactions) chain() []*checkpoint.Entry {
-	cps, err := t.store.Checkpoints()
+	cps, err := t.store.Checkpoints(nil)
 	if err != nil {
 		return nil
 	}
 	defer cps.Close()
 	all, _, _ := cps.List() // without it a rollback counts as not undone
+	others, _ := cps.Others()
+	for _, c := range others {
+		if some, _, err := c.List(); err == nil && !c.Imported() {
+			all = append(all, some...)
+		}
+	}
 	return all
 }
 
 // source is what a session's commits are made from. The function that it returns closes it.
 func (t *transactions) source(sess *lifecycle.Session) (sidecar.Source, func(), error) {
-	cps, err := t.store.Checkpoints()
+	cps, err := t.store.Checkpoints(sess.State().Header().Worktree)
 	if err != nil {
 		return sidecar.Source{}, nil, err
 	}

@@ -83,6 +83,9 @@ func (r *Received) checkSession(s bundle.Session) (a Arrival, err error) {
 	}
 	a = Arrival{ID: s.ID, Was: s.ID, Seq: at.Seq, Messages: at.Messages, Status: s.Status, Done: p.Done, Total: p.Total,
 		Condition: string(report.Condition), Rewind: a.Rewind, at: at, settings: st.Header().Settings}
+	if w := st.Header().Worktree; w != nil {
+		a.Worktree = w.Path
+	}
 	if l := st.Header().Lineage; l != nil {
 		a.origin = l.From.String()
 	}

@@ -111,7 +111,8 @@ func (a *Arrival) staged() string {
 }
 
 // anew writes those sessions anew that get another ID, that come from one which has another ID,
-// whose settings name the project's folder, or with a rewind that was not ended.
+// whose settings name the project's folder, that worked in a linked work tree, or with a rewind that
+// was not ended.
 func (r *Received) anew(ctx context.Context, home Home) error {
 	paths, ids := [2]string{r.header.Project.Path, home.Project().Name()}, map[string]string{}
 	for i := range r.Sessions {
@@ -128,7 +129,7 @@ func (r *Received) anew(ctx context.Context, home Home) error {
 			return fmt.Errorf("%s: %w", opImport, context.Cause(ctx))
 		}
 		a.Paths = a.names(paths)
-		if a.anew = a.ID != a.Was || a.Paths || a.Rewind != "" || ids[a.origin] != ""; !a.anew {
+		if a.anew = a.ID != a.Was || a.Paths || a.Rewind != "" || a.Worktree != "" || ids[a.origin] != ""; !a.anew {
 			continue
 		}
 		if err := r.rewrite(a, paths, ids); err != nil {
@@ -172,7 +173,7 @@ func (r *Received) rewrite(a *Arrival, paths [2]string, ids map[string]string) e
 		return err
 	}
 	defer to.Close()
-	if err := Rewrite(from, to, was, Rewriting{ID: id, Paths: paths, IDs: ids}); err != nil {
+	if err := Rewrite(from, to, was, Rewriting{ID: id, NoWorktree: true, Paths: paths, IDs: ids}); err != nil {
 		return err
 	}
 	ld, err := folder.Load(to, id)

@@ -43,6 +43,9 @@ type Arrival struct {
 	// Rewind is the ID of the checkpoint before a rewind that was begun and not ended; "" if there
 	// is none. The session is as it was then: its holder here must not end it, on other files.
 	Rewind string `json:"rewind,omitempty"`
+	// Worktree is the path of the linked work tree in which it worked; "" if it worked in the
+	// project's folder, as it does here.
+	Worktree string `json:"worktree,omitempty"`
 
 	at       session.Mark
 	settings session.Settings

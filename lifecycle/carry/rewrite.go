@@ -32,6 +32,8 @@ type Rewriting struct {
 	// NoCheckpoints leaves out by which checkpoint the session knows the project's files, and
 	// to which one it goes back. That they were made is still told.
 	NoCheckpoints bool
+	// NoWorktree leaves out in which linked work tree the session worked.
+	NoWorktree bool
 	// Paths are the project's folder there and here. Where the words of the settings' command
 	// and check begin with the first, they get the second. "" changes nothing.
 	Paths [2]string
@@ -86,8 +88,12 @@ func (w *rewriter) session(id session.ID) error {
 	if w.Redact != nil {
 		w.Redact = w.Redact.Also(slugsIn(ld.State, w.Redact))
 	}
+	w.without = nil
+	if w.NoWorktree {
+		w.without = append(w.without, "worktree")
+	}
 	if w.begun = ld.At.Rewinding; w.begun != nil {
-		w.without = []string{"rewinding"} // in snapshots
+		w.without = append(w.without, "rewinding") // in snapshots
 	}
 	err = journal.Rewrite(w.from, w.to, journal.Rewriting{Session: w.ID.String(), Upto: ld.At.Seq, Named: w.named, Body: func(r *journal.Ref, line, body []byte) ([]byte, error) {
 		w.at = history.ID{Epoch: r.Epoch, Seq: r.Seq}
@@ -177,7 +183,7 @@ func (w *rewriter) body(r *journal.Ref, line, body []byte) ([]byte, error) {
 	}
 	if begins {
 		defer func(was []string) { w.without = was }(w.without)
-		w.without = []string{"rewind"}
+		w.without = append(slices.Clone(w.without), "rewind")
 	}
 	all := begins || w.Redact != nil || w.NoCheckpoints
 	if !all && (r.Entry || !slices.ContainsFunc(ofPlace, func(member string) bool { return bytes.Contains(body, []byte(`"`+member+`":`)) })) {

@@ -37,6 +37,7 @@ var (
 		inner: map[string]*shape{
 			"lineage":   {kept: []string{"kind"}, own: map[string]rule{"from": (*texts).origin}},
 			"settings":  settingsShape,
+			"worktree":  {hashes: []string{"base"}, texts: []string{"path", "branch"}},
 			"rateLimit": {kept: []string{"resetsAt", "seenAt"}},
 			"git":       {hashes: []string{"head", "lastTaskCommit"}, texts: []string{"branch"}},
 			"check":     {kept: []string{"at", "duration"}, ids: []string{"task"}, texts: []string{"command"}},

@@ -8,9 +8,10 @@
 // it. [Store.Thin] removes entries beyond a limit, and [Roots] returns the objects that are
 // still needed.
 //
-//	checkpoints/main.jsonl   the chain of the main work tree
-//	checkpoints/main.files   what the file tracker remembers; derived
-//	checkpoints/.lock        held while an entry is appended
+//	checkpoints/main.jsonl     the chain of the main work tree
+//	checkpoints/{name}.jsonl   the chain of a linked work tree, or one that was imported
+//	checkpoints/{name}.files   what the file tracker remembers; derived
+//	checkpoints/.lock          held while an entry is appended
 //
 // # Whose change it is
 //

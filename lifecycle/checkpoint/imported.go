@@ -31,16 +31,19 @@ const (
 // Name returns the name of the chain.
 func (s *Store) Name() string { return s.name }
 
-// Imported returns the Stores of the chains that were brought from other projects and stayed
-// apart, in the order of their names. Their work trees are not here, so they do not grow.
-func (s *Store) Imported() (all []*Store, err error) {
-	entries, err := s.dir.ReadDir(".")
+// Imported reports whether the chain was brought from another project and stayed apart. Its work
+// tree is not here, so it does not grow.
+func (s *Store) Imported() bool { return strings.HasPrefix(s.name, importPrefix) }
+
+// Others returns the Stores of all other chains, in the order of their names: those of other work
+// trees, and the imported ones. Nothing can be created, looked at or applied through them.
+func (s *Store) Others() (all []*Store, err error) {
+	names, err := Chains(s.dir)
 	if err != nil {
-		return nil, writer.NewError("look for checkpoints", s.dir.Name(), writer.NotCommitted, err)
+		return nil, err
 	}
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), chainSuffix)
-		if ok && name != s.name && strings.HasPrefix(name, importPrefix) {
+	for _, name := range names {
+		if name != s.name {
 			all = append(all, New(s.dir, name, s.blobs, nil, Options{}))
 		}
 	}
@@ -48,10 +51,10 @@ func (s *Store) Imported() (all []*Store, err error) {
 	return all, nil
 }
 
-// FindImported returns the entry of this full ID in a chain that was brought, without its
-// number, which means nothing in this chain; nil if there is none.
-func (s *Store) FindImported(name string) (*Entry, error) {
-	all, err := s.Imported()
+// FindOther returns the entry of this full ID in one of the other chains, without its number,
+// which means nothing in this chain; nil if there is none.
+func (s *Store) FindOther(name string) (*Entry, error) {
+	all, err := s.Others()
 	for _, c := range all {
 		if e, ferr := c.Lookup(name); ferr == nil {
 			apart := *e
@@ -113,7 +116,7 @@ func (s *Store) has(c *chain, lines []byte) (bool, error) {
 		}
 	}
 	add(c)
-	others, err := s.Imported()
+	others, err := s.Others()
 	if err != nil {
 		return false, err
 	}
@@ -144,12 +147,22 @@ func (b *Brought) Undo(ctx context.Context) error {
 	})
 }
 
-// Drop removes a chain that was brought, durably. Its objects go with the next sweep.
+// Drop removes a chain that was brought, durably, or that of a linked work tree unless an entry is
+// left. Its objects go with the next sweep.
 func (s *Store) Drop(ctx context.Context) error {
-	if !strings.HasPrefix(s.name, importPrefix) {
-		return &writer.Error{Op: "remove checkpoints", Path: filepath.Join(s.dir.Name(), s.chainFile()), Class: writer.ClassInvalid, Err: errors.New("they are those of the project's files")}
-	}
-	return s.locked(ctx, func(*chain) error { return s.drop(s.name) })
+	return s.locked(ctx, func(c *chain) error {
+		switch {
+		case s.Imported():
+		case s.name != MainTree && c.live(anyEntry) != nil: // another process made one meanwhile
+			return nil
+		case s.name == MainTree:
+			return &writer.Error{Op: "remove checkpoints", Path: filepath.Join(s.dir.Name(), s.chainFile()), Class: writer.ClassInvalid, Err: errors.New("they are those of the project's files")}
+		}
+		if err := s.dir.Remove(s.trackerFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return writer.NewError("remove checkpoints", filepath.Join(s.dir.Name(), s.trackerFile()), writer.NotCommitted, err)
+		}
+		return s.drop(s.name)
+	})
 }
 
 // drop removes a chain's file, durably: if the file came back without its objects, no sweep

@@ -60,7 +60,7 @@ func TestBring(t *testing.T) {
 		} else {
 			require.Empty(t, b.name)
 		}
-		apart, err := p.Imported()
+		apart, err := p.Others()
 		require.NoError(t, err)
 		require.Len(t, apart, 1)
 		require.Regexp(t, "^import-[0-9a-f]{16}$", apart[0].Name())
@@ -73,7 +73,7 @@ func TestBring(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotFound, "it is none of the work tree's")
 	require.ErrorContains(t, p.Drop(ctx), "they are those of the project's files")
 	require.NoError(t, brought.Undo(ctx))
-	apart, err := p.Imported()
+	apart, err := p.Others()
 	require.NoError(t, err)
 	require.Empty(t, apart)
 	found, err := p.Find(own.ID)
@@ -84,7 +84,7 @@ func TestBring(t *testing.T) {
 	p = newPlace(t)
 	_, err = p.Bring(ctx, lines, true)
 	require.NoError(t, err)
-	apart, err = p.Imported()
+	apart, err = p.Others()
 	require.NoError(t, err)
 	require.Len(t, apart, 1)
 	require.NoError(t, apart[0].Drop(ctx))

@@ -109,7 +109,7 @@ func same(a, b *files.Fingerprint) bool {
 // Plan plans a rewind of the work tree from now to the target, for the session whose line ends
 // with entry number last; 0 means none. now and its tree are those of the entry that was made
 // before the rewind or, for a preview, what [Store.Look] returned. The target may be one that
-// [Store.FindImported] returned: then every path that differs needs Force, and none is deleted.
+// [Store.FindOther] returned: then every path that differs needs Force, and none is deleted.
 func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last uint64, opts RewindOptions) (*Plan, error) {
 	p := planner{now: now, opts: opts, apart: target.Number == 0, differ: map[string]differing{}, changes: map[string]Change{}, retained: map[string]Retained{}}
 	if err := p.read(ctx, s, target, tree, last); err != nil {

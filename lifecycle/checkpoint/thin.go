@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/lopen-dev/lopen/writer/blob"
 )
@@ -27,8 +28,9 @@ type Thinned struct {
 	Over    int64 // bytes above the limit that cannot be removed; 0 within the limit
 }
 
-// Thin removes, durably, entries until the rest is within the limit. It removes entries of
-// complete sessions first. Of the others it removes first those that are neither the first one
+// Thin removes, durably, entries until the rest is within the limit, which is one for all work
+// trees: entries of their chains count and are removed alike. Imported chains do neither. It removes
+// entries of complete sessions first. Of the others it removes first those that are neither the first one
 // before nor the last one after a task, then the rest, and the first entry of each session
 // last. Within each group it begins with the oldest. Pinned entries stay, and so do the newest
 // two, the first one before each active task, and those of Keep.
@@ -53,35 +55,42 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	if most := s.objects + s.grown.Load(); most <= limits.Bytes {
 		return Thinned{Bytes: most}, nil
 	}
-	c, err := s.load()
+	trees, err := s.worktrees()
 	if err != nil {
 		return Thinned{}, err
 	}
-	l, err := s.ledger(c)
-	if err != nil {
-		return Thinned{}, err
-	}
-	gone := l.remove(c.expendable(limits), limits.Bytes)
-	var out Thinned
-	if len(gone) > 0 {
-		err = s.locked(ctx, func(c *chain) (err error) {
-			why := fmt.Sprintf("checkpoints took more than %d bytes", limits.Bytes)
-			still := map[uint64]bool{} // another process may need some of them by now
-			for _, e := range c.expendable(limits) {
-				still[e.Number] = gone[e.Number]
-			}
-			out.Removed, err = s.remove(c, why, func(e *Entry) bool { return still[e.Number] })
-			return err
-		})
+	l := &ledger{tree: s.Tree(blob.Hash{}), uses: map[node]use{}}
+	var list []spare
+	for _, t := range trees {
+		c, err := t.load()
+		if err == nil {
+			err = l.keep(c.entries, func(e *Entry) bool { return e.Removed == "" })
+		}
 		if err != nil {
 			return Thinned{}, err
 		}
+		list = append(list, t.spares(c, limits)...)
 	}
-	for _, e := range out.Removed {
-		delete(gone, e.Number)
-	}
-	if err := l.keep(c.entries, func(e *Entry) bool { return gone[e.Number] }); err != nil { // those that stay
-		return out, err
+	gone := l.remove(list, limits.Bytes)
+	var out Thinned
+	for _, t := range trees {
+		if gone[t] == nil {
+			continue
+		}
+		removed, err := t.removeSpares(ctx, limits, gone[t])
+		if out.Removed = append(out.Removed, removed...); err != nil {
+			return out, err
+		}
+		for _, e := range removed {
+			delete(gone[t], e.Number)
+		}
+		c, err := t.load()
+		if err == nil {
+			err = l.keep(c.entries, func(e *Entry) bool { return gone[t][e.Number] }) // those that stay
+		}
+		if err != nil {
+			return out, err
+		}
 	}
 	out.Bytes, out.Over = l.total, max(0, l.total-limits.Bytes)
 	s.objects = l.total
@@ -89,16 +98,51 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	return out, nil
 }
 
+// worktrees returns the Stores of the chains of all work trees, this one first.
+func (s *Store) worktrees() ([]*Store, error) {
+	others, err := s.Others()
+	if err != nil {
+		return nil, err
+	}
+	return append([]*Store{s}, slices.DeleteFunc(others, (*Store).Imported)...), nil
+}
+
+// A spare is an entry that may be removed. Those of the lowest group go first, and of these the
+// oldest.
+type spare struct {
+	of *Store
+	*Entry
+	group int
+	since time.Time // not before that of an older entry of its chain, whatever the clock was
+}
+
+// removeSpares removes entries that still may be removed: another process may need some by now.
+func (s *Store) removeSpares(ctx context.Context, limits Limits, gone map[uint64]bool) (removed []*Entry, err error) {
+	err = s.locked(ctx, func(c *chain) (err error) {
+		still := map[uint64]bool{}
+		for _, e := range s.spares(c, limits) {
+			still[e.Number] = gone[e.Number]
+		}
+		removed, err = s.remove(c, fmt.Sprintf("checkpoints took more than %d bytes", limits.Bytes), func(e *Entry) bool { return still[e.Number] })
+		return err
+	})
+	return removed, err
+}
+
 // remove releases entries until the rest takes at most seven eighths of the limit, if it took
-// more than the limit. It returns their numbers.
-func (l *ledger) remove(entries []*Entry, limit int64) map[uint64]bool {
-	gone, goal := map[uint64]bool{}, limit
-	for _, e := range entries {
+// more than the limit. It returns their numbers in each chain.
+func (l *ledger) remove(list []spare, limit int64) map[*Store]map[uint64]bool {
+	slices.SortStableFunc(list, func(a, b spare) int { return cmp.Or(cmp.Compare(a.group, b.group), a.since.Compare(b.since)) })
+	gone, goal := map[*Store]map[uint64]bool{}, limit
+	for _, e := range list {
 		if l.total <= goal {
 			break
 		}
 		goal = limit - limit/8
-		gone[e.Number] = true
+		if gone[e.of] == nil {
+			gone[e.of] = map[uint64]bool{}
+		}
+		gone[e.of][e.Number] = true
 		for _, n := range e.nodes() {
 			l.release(n)
 		}
@@ -157,8 +201,8 @@ func (m marking) turn(e *Entry, limits Limits) int {
 	return 3 // a rewind needs it to know what existed before the session's first task
 }
 
-// expendable returns the entries that may be removed, in the order of their removal.
-func (c *chain) expendable(limits Limits) []*Entry {
+// spares returns the entries of a chain that may be removed.
+func (s *Store) spares(c *chain, limits Limits) []spare {
 	all := slices.DeleteFunc(slices.Clone(c.entries), func(e *Entry) bool { return e.Removed != "" })
 	m := markingOf(all)
 	working := map[uint64]bool{}
@@ -171,13 +215,16 @@ func (c *chain) expendable(limits Limits) []*Entry {
 	if limits.Keep != nil {
 		keep = limits.Keep(slices.Clone(c.entries))
 	}
-	var list []*Entry
+	var list []spare
+	var since time.Time
 	for _, e := range all[:max(0, len(all)-2)] {
+		if e.At.After(since) {
+			since = e.At
+		}
 		if !e.Pinned && !working[e.Number] && !keep(e) {
-			list = append(list, e)
+			list = append(list, spare{s, e, m.turn(e, limits), since})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *Entry) int { return cmp.Compare(m.turn(a, limits), m.turn(b, limits)) })
 	return list
 }
 
@@ -191,12 +238,6 @@ type ledger struct {
 type use struct {
 	by    int   // number of entries and objects that name it
 	bytes int64 // that it takes on the disk
-}
-
-// ledger returns the ledger of the entries that were not removed.
-func (s *Store) ledger(c *chain) (*ledger, error) {
-	l := &ledger{tree: s.Tree(blob.Hash{}), uses: map[node]use{}}
-	return l, l.keep(c.entries, func(e *Entry) bool { return e.Removed == "" })
 }
 
 // add counts a use of an object and, for the first use, the objects that it names. A lost object

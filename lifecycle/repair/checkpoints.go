@@ -16,12 +16,13 @@ import (
 
 // The folders of the project's checkpoints, below .lopen.
 const (
-	chainDir  = "checkpoints"
-	blobsDir  = "blobs"
-	chainFile = chainDir + "/" + checkpoint.MainTree + ".jsonl"
+	chainDir = "checkpoints"
+	blobsDir = "blobs"
 )
 
-// CheckChain reads the chain of checkpoints, and the trees of those that the session made, and
+func chainFile(chain *checkpoint.Store) string { return chainDir + "/" + chain.Name() + ".jsonl" }
+
+// CheckChain reads the chain of the session's work tree, and the trees of those that the session made, and
 // adds damage to the report. err is the error of opening the chain; one that wraps
 // folder.ErrNotFound means that the project has no checkpoints.
 func (r *Report) CheckChain(chain *checkpoint.Store, err error) {
@@ -34,38 +35,38 @@ func (r *Report) CheckChain(chain *checkpoint.Store, err error) {
 	}
 	all, faults, err := chain.List()
 	if err != nil {
-		r.damaged(chainFile, err)
+		r.damaged(chainFile(chain), err)
 		return
 	}
 	named := func(e *checkpoint.Entry) bool { return e.ID.String() == r.checkpoint }
 	dropped := len(all) > 0 && all[0].Number > 1 // the first entries were dropped from the chain
-	if r.checkpoint != "" && !dropped && !slices.ContainsFunc(all, named) && !r.imported(chain) {
-		r.damaged(chainFile, fmt.Errorf("checkpoint %s is not there, by which the session knows the project's files", r.checkpoint[:min(len(r.checkpoint), 8)]))
+	if r.checkpoint != "" && !dropped && !slices.ContainsFunc(all, named) && !r.elsewhere(chain) {
+		r.damaged(chainFile(chain), fmt.Errorf("checkpoint %s is not there, by which the session knows the project's files", r.checkpoint[:min(len(r.checkpoint), 8)]))
 	}
 	made := madeBy(all, r.ID)
 	if len(made) == 0 && r.checkpoint == "" {
 		return
 	}
 	for _, err := range faults { // a damaged entry may have been of this session
-		r.damaged(chainFile, err)
+		r.damaged(chainFile(chain), err)
 	}
 	seen := map[blob.Hash]struct{}{}
 	for _, e := range made {
 		if err := chain.Objects(e, checkpoint.Unseen(seen)); err != nil {
-			r.damaged(chainFile, fmt.Errorf("checkpoint %d: %w", e.Number, err))
+			r.damaged(chainFile(chain), fmt.Errorf("checkpoint %d: %w", e.Number, err))
 		}
 	}
 }
 
-// imported checks the chains that were imported, and reports whether the session's newest
-// checkpoint is in one of them.
-func (r *Report) imported(chain *checkpoint.Store) bool {
-	chains, err := chain.Imported()
+// elsewhere looks for the session's newest checkpoint in the other chains, reports whether it is in
+// one of them, and checks that one.
+func (r *Report) elsewhere(chain *checkpoint.Store) bool {
+	chains, err := chain.Others()
 	if err != nil {
 		r.damaged(chainDir, err)
 	}
 	for _, c := range chains {
-		file := chainDir + "/" + c.Name() + ".jsonl"
+		file := chainFile(c)
 		all, _, err := c.List()
 		if err != nil {
 			r.damaged(file, err)

@@ -100,7 +100,7 @@ func (p *Planner) Preview(ctx context.Context, to checkpoint.ID, opts Options) (
 func (p *Planner) find(name string, removed bool) (*checkpoint.Entry, error) {
 	e, err := p.Chain.Lookup(name)
 	if errors.Is(err, checkpoint.ErrNotFound) {
-		if found, ferr := p.Chain.FindImported(name); ferr != nil || found != nil {
+		if found, ferr := p.Chain.FindOther(name); ferr != nil || found != nil {
 			e, err = found, ferr
 		}
 	}

@@ -115,8 +115,9 @@ type Plans interface {
 	EditPlan(module string, base *plan.Plan, change plan.Change) (*plan.Plan, error)
 }
 
-// followBoxes ticks and unticks the plan's boxes to agree with a State, and returns the State
-// with the boxes as they are then. If there is no plan, it returns the State unchanged.
+// followBoxes ticks and unticks the plan's boxes, and sets the marks of skipped tasks, to agree
+// with a State, and returns the State with the boxes as they are then. If there is no plan, it
+// returns the State unchanged.
 func followBoxes(plans Plans, st *session.State) (*session.State, error) {
 	module := st.ID().Module
 	p, err := plans.Plan(module)
@@ -126,14 +127,14 @@ func followBoxes(plans Plans, st *session.State) (*session.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := map[string]bool{}
-	for t := range st.All() {
-		if box, ok := p.Task(t.ID); ok && t.Box != session.BoxNone && box.Checked != (t.State == session.TaskComplete) {
-			want[t.ID] = !box.Checked
-		}
-	}
+	want, marks := unlike(p, st)
 	if len(want) > 0 {
 		if p, err = plans.EditPlan(module, p, plan.Boxes(want)); err != nil {
+			return nil, err
+		}
+	}
+	if len(marks) > 0 {
+		if p, err = plans.EditPlan(module, p, plan.Marks(marks)); err != nil {
 			return nil, err
 		}
 	}
@@ -153,4 +154,26 @@ func followBoxes(plans Plans, st *session.State) (*session.State, error) {
 		}
 	}
 	return e.State()
+}
+
+// unlike returns the boxes of a plan, and the marks of skipped tasks, that do not agree with a
+// State, as they are to be.
+func unlike(p *plan.Plan, st *session.State) (boxes map[string]bool, marks map[string]plan.Mark) {
+	boxes, marks = map[string]bool{}, map[string]plan.Mark{}
+	for t := range st.All() {
+		box, ok := p.Task(t.ID)
+		if !ok || t.Box == session.BoxNone {
+			continue
+		}
+		if box.Checked != (t.State == session.TaskComplete) {
+			boxes[t.ID] = !box.Checked
+		}
+		skipped := t.State == session.TaskSkipped
+		if len(box.Children) == 0 && skipped != (box.Mark.State == plan.MarkSkipped) {
+			if marks[t.ID] = (plan.Mark{}); skipped {
+				marks[t.ID] = plan.Mark{State: plan.MarkSkipped}
+			}
+		}
+	}
+	return boxes, marks
 }

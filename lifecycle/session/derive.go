@@ -55,7 +55,7 @@ func (s *State) RewindTo(earlier *State, now time.Time) (*State, error) {
 }
 
 // Derive returns the first State of another session with this ID and the lineage l, with the
-// content of s, but for its transaction. An active session becomes paused. The error is an [*InvalidError].
+// content of s, but for its transaction and what its commits remember. An active session becomes paused. The error is an [*InvalidError].
 func (s *State) Derive(id ID, now time.Time, l Lineage) (*State, error) {
 	own, err := s.As(id)
 	if err != nil {
@@ -64,6 +64,7 @@ func (s *State) Derive(id ID, now time.Time, l Lineage) (*State, error) {
 	e := own.Edit()
 	h := e.Header()
 	h.CreatedAt, h.UpdatedAt, h.Lineage, h.TransactionID = utc(now), utc(now), &l, ""
+	h.Commits = nil
 	if h.Status == StatusActive {
 		h.Status, h.ExitReason = StatusPaused, ExitPaused
 	}

@@ -25,6 +25,7 @@ type Header struct {
 	TransactionID string `json:"transactionId,omitzero"`
 
 	Settings      Settings         `json:"settings,omitzero"` // effective settings of the run
+	Worktree      *Worktree        `json:"worktree,omitzero"` // nil for the project's folder
 	Cwd           string           `json:"cwd,omitzero"`      // relative to the project
 	AgentName     string           `json:"agentName,omitzero"`
 	AgentSession  string           `json:"agentSession,omitzero"` // the agent's ID of its own session
@@ -34,6 +35,8 @@ type Header struct {
 	TurnCount     int              `json:"turnCount,omitzero"`
 	RateLimit     *RateLimit       `json:"rateLimit,omitzero"`
 	Git           Git              `json:"git,omitzero"`
+	// Commits is what a run that commits has to remember; nil if the last run did not commit.
+	Commits *Commits `json:"commits,omitzero"`
 	// RequiresValidation is set on a recovered session until a person accepts it.
 	RequiresValidation bool             `json:"requiresValidation,omitzero"`
 	Check              *CheckResult     `json:"check,omitzero"`     // result of the last check
@@ -54,6 +57,20 @@ type Settings struct {
 	IdleTimeout      time.Duration `json:"idleTimeout,omitzero"`
 	FailureThreshold int           `json:"failureThreshold,omitzero"` // attempts at a task; 0 is no limit
 	RequireChange    bool          `json:"requireChange,omitzero"`
+	Commit           bool          `json:"commit,omitzero"` // commit the files of each task that is done
+	Branch           bool          `json:"branch,omitzero"` // on a branch of the session's own
+}
+
+// Commits is what a run that commits has to remember. A Header's Commits is replaced and never
+// changed.
+type Commits struct {
+	Branch string `json:"branch,omitzero"` // never empty
+	// Pending is the ID of a task that is complete and may have no commit yet. Its commit has
+	// Git.Head as its parent.
+	Pending string `json:"pending,omitzero"`
+	// Held are the files that are not committed: they differed from HEAD before a task changed
+	// them. Paths are relative to the project and redacted.
+	Held []string `json:"held,omitzero"`
 }
 
 // A RateLimit is what an agent reported of its provider's limit.
@@ -106,6 +123,7 @@ func (h Header) clone() Header {
 	h.RateLimit = clonePtr(h.RateLimit)
 	h.Lineage = clonePtr(h.Lineage)
 	h.Check = clonePtr(h.Check)
+	h.Worktree = clonePtr(h.Worktree)
 	return h
 }
 

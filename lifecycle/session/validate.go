@@ -126,8 +126,21 @@ func (h *Header) pointers() error {
 			return err
 		}
 	}
+	if c := h.Commits; c != nil {
+		if c.Branch == "" {
+			return &InvalidError{Field: "branch", Want: "the branch that commits are made on"}
+		}
+		if err := cmp.Or(taskID("commit", c.Pending), texts("held", c.Held...), texts("branch", c.Branch)); err != nil {
+			return err
+		}
+	}
 	if r := h.RateLimit; r != nil {
 		if err := times(r.ResetsAt, r.SeenAt); err != nil {
+			return err
+		}
+	}
+	if w := h.Worktree; w != nil {
+		if err := w.rules(); err != nil {
 			return err
 		}
 	}

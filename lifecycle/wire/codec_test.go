@@ -41,13 +41,15 @@ func full(t require.TestingT) *session.State {
 	h.Component, h.ActiveTask = "a", "c"
 	h.UpdatedAt, h.CompletedAt = at.Add(time.Minute), at.Add(time.Hour)
 	h.Settings = session.Settings{Command: []string{"sh", "-c", "x"}, Agent: "claude", Check: "make test", Unit: "leaf", Timeout: time.Hour, IdleTimeout: 1500 * time.Microsecond,
-		FailureThreshold: 3, RequireChange: true}
+		FailureThreshold: 3, RequireChange: true, Commit: true, Branch: true}
 	h.Cwd, h.AgentName, h.AgentSession, h.TransactionID = "sub/dir", "claude", "s-1", "t-1"
 	h.Models, h.ModelConfig, h.ContextWindow = []string{"m1", "m2"}, strictjson.Value(`{"effort":"high"}`), 200_000
 	h.TurnCount, h.TotalCostUSD = 12, 0.1+0.2
 	h.RateLimit = &session.RateLimit{Limit: 100, Remaining: 3, ResetsAt: at.Add(time.Hour), SeenAt: at}
 	h.Git = session.Git{Head: "abc", Branch: "main", Dirty: true, LastTaskCommit: "def"}
+	h.Commits = &session.Commits{Branch: "main", Pending: "a", Held: []string{"a.go", "b.go"}}
 	h.Lineage = &session.Lineage{Kind: session.LineageForked, From: fresh(t).ID(), Seq: math.MaxUint64}
+	h.Worktree = &session.Worktree{Path: "../auth-worktrees/auth-20260214-1", Branch: "lopen/auth-20260214-1", Base: "0123abc"}
 	h.RequiresValidation = true
 	h.Check = &session.CheckResult{Command: "make test", Exit: 2, At: at, Duration: time.Second, Task: "a"}
 	h.Resources = []session.Resource{{Kind: "plan", Path: "plan.md", Header: "H", SHA256: "00ff", Bytes: 12}}

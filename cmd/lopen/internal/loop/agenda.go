@@ -15,6 +15,7 @@ import (
 type agenda struct {
 	st    *session.State
 	cfg   Config
+	in    selected
 	tasks []session.Task // in the plan's order
 	at    map[string]int // index in tasks by ID
 	done  []bool
@@ -26,7 +27,7 @@ type agenda struct {
 }
 
 func newAgenda(st *session.State, cfg Config, early string) *agenda {
-	a := &agenda{st: st, cfg: cfg, at: make(map[string]int, st.NumTasks()), waits: map[int][]int{}}
+	a := &agenda{st: st, cfg: cfg, in: cfg.Select.of(st), at: make(map[string]int, st.NumTasks()), waits: map[int][]int{}}
 	for t := range st.All() {
 		a.at[t.ID] = len(a.tasks)
 		a.tasks = append(a.tasks, t)
@@ -71,7 +72,7 @@ func (a *agenda) open(i int) bool {
 
 // free reports whether a task is a leaf that may run.
 func (a *agenda) free(i int) bool {
-	if !a.open(i) || a.cfg.Only != "" && !within(a.st, a.tasks[i].ID, a.cfg.Only) {
+	if !a.open(i) || !a.in.has(a.tasks[i].ID) {
 		return false
 	}
 	for ok := true; ok; i, ok = a.parent(i) {
@@ -96,9 +97,9 @@ func (a *agenda) next() (unit string, leaves []string) {
 	if len(a.ready) == 0 {
 		return "", nil
 	}
-	unit = tasks.Unit(a.st, a.tasks[a.ready[0]].ID, a.cfg.Unit)
-	if a.cfg.Only != "" && !within(a.st, unit, a.cfg.Only) {
-		unit = a.cfg.Only
+	first := a.tasks[a.ready[0]].ID
+	if unit = tasks.Unit(a.st, first, a.cfg.Unit); !a.in.covers(a.st, unit) {
+		unit = a.widest(first)
 	}
 	for _, id := range tasks.Leaves(a.st, unit) {
 		if i := a.at[id]; a.open(i) && a.waitsOnlyFor(i, unit) {
@@ -109,6 +110,18 @@ func (a *agenda) next() (unit string, leaves []string) {
 		a.finish(a.at[id])
 	}
 	return unit, leaves
+}
+
+// widest returns the outermost task above a selected leaf that is selected as a whole: the unit
+// where only a part of it is.
+func (a *agenda) widest(id string) string {
+	for {
+		t := a.tasks[a.at[id]]
+		if !a.in.covers(a.st, t.Parent) {
+			return id
+		}
+		id = t.Parent
+	}
 }
 
 // waitsOnlyFor reports whether a leaf waits only for tasks of its unit.

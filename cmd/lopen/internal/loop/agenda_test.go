@@ -55,18 +55,45 @@ func drawTasks(t *rapid.T) (src string, ids []string) {
 // within early come before the others.
 func choose(st *session.State, cfg Config, early string) (unit string, leaves []string) {
 	ready, waiting := tasks.Order(st)
-	if cfg.Only != "" {
-		ready = slices.DeleteFunc(ready, func(id string) bool { return !within(st, id, cfg.Only) })
-	}
+	ready = slices.DeleteFunc(ready, func(id string) bool { return !inPart(st, id, cfg.Select) })
 	if len(ready) == 0 {
 		return "", nil
 	}
 	at := max(slices.IndexFunc(ready, func(id string) bool { return within(st, id, early) }), 0)
 	unit = tasks.Unit(st, ready[at], cfg.Unit)
-	if cfg.Only != "" && !within(st, unit, cfg.Only) {
-		unit = cfg.Only
+	if !wholly(st, unit, cfg.Select) {
+		for unit = ready[at]; ; {
+			t, _ := st.Task(unit)
+			if t.Parent == "" || !wholly(st, t.Parent, cfg.Select) {
+				break
+			}
+			unit = t.Parent
+		}
 	}
 	return unit, openLeaves(st, unit, ready, waiting)
+}
+
+// inPart says by the places of tasks in the plan whether one is selected.
+func inPart(st *session.State, id string, s Selection) bool {
+	at := map[string]int{}
+	last := 0
+	for t := range st.All() {
+		at[t.ID] = len(at)
+		if s.Through == "" || within(st, t.ID, s.Through) {
+			last = at[t.ID]
+		}
+	}
+	return at[id] >= at[s.From] && at[id] <= last
+}
+
+// wholly says whether a task is selected with each one beneath it.
+func wholly(st *session.State, id string, s Selection) bool {
+	for t := range st.All() {
+		if within(st, t.ID, id) && !inPart(st, t.ID, s) {
+			return false
+		}
+	}
+	return true
 }
 
 // openLeaves returns the leaves of a unit that are to be done now: those that
@@ -102,8 +129,10 @@ func TestAgendaIsChoose(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		src, ids := drawTasks(rt)
 		cfg := Config{Unit: rapid.SampledFrom([]string{"leaf", "task", "component"}).Draw(rt, "unit")}
-		if len(ids) > 0 && rapid.IntRange(0, 2).Draw(rt, "alone") == 0 {
-			cfg.Only = rapid.SampledFrom(ids).Draw(rt, "only")
+		if len(ids) > 0 {
+			one := rapid.SampledFrom(ids).Draw(rt, "one")
+			cfg.Select = rapid.SampledFrom([]Selection{{}, {one, one}, {From: one}, {Through: one},
+				{one, rapid.SampledFrom(ids).Draw(rt, "another")}}).Draw(rt, "part")
 		}
 		// Waiting for an item later in the plan is as usual as for an earlier one.
 		src = strings.ReplaceAll(src, "none", rapid.SampledFrom(append(ids, "none")).Draw(rt, "later"))

@@ -75,7 +75,7 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	if err := r.recordAttempt(ctx, n, out, metrics); err != nil {
 		return err
 	}
-	leaves = slices.DeleteFunc(slices.Clone(leaves), func(id string) bool { _, ok := r.sess.State().Task(id); return !ok })
+	leaves = r.undecided(leaves)
 	switch out.then {
 	case record.Failed, record.Done:
 	default: // the start does not count as an attempt at the task
@@ -87,6 +87,14 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	if !out.empty() || out.then == record.Done {
 		r.noteProgress(w)
 	}
+	return r.counted(ctx, unit, leaves, n, out, metrics, begun)
+}
+
+// counted saves an attempt that is done or has failed.
+func (r *runner) counted(ctx context.Context, unit string, leaves []string, n int, out outcome, metrics metrics, begun time.Time) error {
+	if len(leaves) == 0 {
+		return r.overtaken(ctx, unit, out, metrics, begun)
+	}
 	if out.failure != "" {
 		// Redact before the text is cut, so that no cut separates a credential from its name.
 		r.noteFailure(unit, prompt.Failure{Attempt: n, Failure: r.sess.Redact(out.failure), Output: r.sess.Redact(string(out.result.Tail)), Check: r.sess.Redact(string(out.checkTail))})
@@ -94,6 +102,20 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	}
 	delete(r.failures, unit)
 	return r.done(ctx, unit, leaves, out, metrics, begun)
+}
+
+// undecided returns the leaves of an attempt that still are in progress. Of the others those
+// that the plan has are remembered: a person decided about them while the command ran.
+func (r *runner) undecided(leaves []string) (left []string) {
+	for _, id := range leaves {
+		switch t, ok := r.sess.State().Task(id); {
+		case ok && t.State == session.TaskInProgress:
+			left = append(left, id)
+		case ok:
+			r.at.decided = append(r.at.decided, id)
+		}
+	}
+	return left
 }
 
 // conclude decides what follows a start of the command.
@@ -160,6 +182,9 @@ func (r *runner) begin(ctx context.Context, w *worker, unit string, leaves []str
 		h := e.Header()
 		h.ActiveTask, h.Step = unit, session.StepIterateThroughTasks
 		h.AgentName, h.AgentSession = w.Name(), fresh
+		if r.cfg.Commit {
+			h.Git.Head, h.Git.Branch = r.git.Head, r.git.Branch
+		}
 		for _, id := range leaves {
 			tasks.Set(e, id, func(t *session.Task) {
 				t.State = session.TaskInProgress
@@ -214,7 +239,7 @@ func (r *runner) execute(ctx context.Context, unit string, leaves []string, n in
 	r.cfg.UI.Started(r.progressLine(t, n))
 	env := r.env(unit, n)
 	deadline := r.deadline()
-	cmd := child.Command{Argv: w.Launch(launch), Dir: r.cfg.Project, Env: env, Iteration: r.at.iteration}
+	cmd := child.Command{Argv: w.Launch(launch), Dir: r.cfg.Tree, Env: env, Iteration: r.at.iteration}
 	if w.Stdin() {
 		cmd.Stdin = stdin
 	}
@@ -296,7 +321,7 @@ func (r *runner) judge(ctx context.Context, out *outcome, env []string, deadline
 // runCheck runs the check of a unit. If the check fails, failure says how, and tail is the end
 // of its output.
 func (r *runner) runCheck(ctx context.Context, unit string, env []string, deadline time.Time, stdout, stderr io.Writer) (_ *session.CheckResult, failure string, tail []byte, err error) {
-	c := child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Project, Env: r.withDiff(ctx, unit, env), Stdout: stdout, Stderr: stderr}
+	c := child.Command{Argv: []string{"sh", "-c", r.cfg.Check}, Dir: r.cfg.Tree, Env: r.withDiff(ctx, unit, env), Stdout: stdout, Stderr: stderr}
 	res, err := r.supervise(ctx, c, deadline, nil)
 	if err != nil {
 		return nil, "", nil, err

@@ -68,14 +68,14 @@ func TestBudget(t *testing.T) {
 		{spent{0, 0}, spent{9, 0}, "the runs of today have cost $9.00, and day_cost is $8.00", 0},
 		{spent{0, 0}, spent{0, 5000}, "the runs of today have used 5000 tokens, and day_tokens is 5000", 0},
 	} {
-		got := b.usedUp(c.run, c.day)
+		got := b.usedUp("this run has", c.run, c.day)
 		require.Equal(t, c.want, got)
 		if got == "" {
 			require.InDelta(t, c.left, b.left(c.run, c.day), 1e-9)
 		}
 	}
 	none := Budget{}
-	require.Empty(t, none.usedUp(spent{1e6, 1e9}, spent{1e6, 1e9}))
+	require.Empty(t, none.usedUp("", spent{1e6, 1e9}, spent{1e6, 1e9}))
 	require.Zero(t, none.left(spent{1e6, 1e9}, spent{}))
 }
 
@@ -83,8 +83,8 @@ func TestUntilStartsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := Budget{Until: time.Now().Add(time.Hour)}
-		require.Empty(t, b.usedUp(spent{}, spent{}))
+		require.Empty(t, b.usedUp("this run has", spent{}, spent{}))
 		time.Sleep(time.Hour)
-		require.Contains(t, b.usedUp(spent{}, spent{}), "the time of --until")
+		require.Contains(t, b.usedUp("this run has", spent{}, spent{}), "the time of --until")
 	})
 }

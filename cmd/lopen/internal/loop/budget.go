@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -55,13 +56,14 @@ func SpentSince(st *session.State, since time.Time) (cost float64, tokens int64)
 	return cost, tokens
 }
 
-// usedUp returns a text with the limit of the budget that is reached, or "".
-func (b *Budget) usedUp(run, day spent) string {
+// usedUp returns a text with the limit of the budget that is reached, or "". who is the subject
+// of the text about run.
+func (b *Budget) usedUp(who string, run, day spent) string {
 	switch {
 	case b.Cost > 0 && run.cost >= b.Cost:
-		return fmt.Sprintf("this run has cost $%.2f, and max_cost is $%.2f", run.cost, b.Cost)
+		return fmt.Sprintf("%s cost $%.2f, and max_cost is $%.2f", who, run.cost, b.Cost)
 	case b.Tokens > 0 && run.tokens >= b.Tokens:
-		return fmt.Sprintf("this run has used %d tokens, and max_tokens is %d", run.tokens, b.Tokens)
+		return fmt.Sprintf("%s used %d tokens, and max_tokens is %d", who, run.tokens, b.Tokens)
 	case b.DayCost > 0 && day.cost >= b.DayCost:
 		return fmt.Sprintf("the runs of today have cost $%.2f, and day_cost is $%.2f", day.cost, b.DayCost)
 	case b.DayTokens > 0 && day.tokens >= b.DayTokens:
@@ -87,18 +89,25 @@ func (b *Budget) left(run, day spent) float64 {
 
 // budget ends the run if a limit is reached, and otherwise sets what is left for the next
 // attempt.
-func (r *runner) budget() error {
+func (r *runner) budget(ctx context.Context) error {
 	run, day := r.spent(), r.today()
-	why := r.cfg.Budget.usedUp(run, day)
+	next := share{why: r.cfg.Budget.usedUp("this run has", run, day), left: r.cfg.Budget.left(run, day)}
+	if r.cfg.Shared != nil {
+		var err error
+		if next, err = r.share(ctx, run, day); err != nil {
+			return err
+		}
+	}
+	why := next.why
 	if why == "" {
-		r.left = r.cfg.Budget.left(run, day)
+		r.left = next.left
 		return nil
 	}
 	p := r.sess.State().Progress()
 	text := fmt.Sprintf("budget: %s; %d of %d tasks are left to do", why, p.Total-p.Done-p.Skipped, p.Total)
 	r.log.Info().Str("text", why).Msg("budget reached")
 	r.emit(event{Event: eventPaused, Text: text, CostUSD: run.cost})
-	return r.pause(session.TriggerPaused, session.ExitBudget, &Exit{exitLimit, text + ": " + r.resumeHint()})
+	return r.pause(session.TriggerPaused, session.ExitBudget, &Exit{ExitLimit, text + ": " + r.resumeHint()})
 }
 
 // warnUnknownCost warns once if a limit in USD cannot be enforced.

@@ -61,7 +61,7 @@ func (r *runner) checkpoint(ctx context.Context, why checkpoint.Reason, unit str
 // loadPast reads on a resume what earlier runs left. It warns of complete tasks whose files were
 // changed since, but does not run them again. It records the changes of an attempt that a kill
 // interrupted, so that they are not attributed to somebody else later.
-func (r *runner) loadPast(ctx context.Context) error {
+func (r *runner) loadPast(ctx context.Context) (*lifecycle.Past, error) {
 	past, err := r.sess.Past(ctx)
 	if err != nil {
 		r.cfg.UI.Warn("which files changed since is not known: %v", err)
@@ -79,7 +79,7 @@ func (r *runner) loadPast(ctx context.Context) error {
 			r.cfg.UI.Warn("changed since %s was done: %s; to run it again: lopen plan untick %s %s", c.Task, list(c.Paths), r.cfg.Module, c.Task)
 		}
 	}
-	return r.recordKilled(past.Cut)
+	return past, r.recordKilled(past.Cut)
 }
 
 // loadFailures adds the failed attempts of earlier runs, for the prompts of this one.
@@ -105,6 +105,9 @@ func list(all []string) string {
 func (r *runner) before(ctx context.Context, unit string) ([]files.Change, error) {
 	changes, err := r.checkpoint(ctx, checkpoint.BeforeTask, unit)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.holdChanged(ctx, changes); err != nil {
 		return nil, err
 	}
 	others := len(changes) > 0 || r.filesUnknown

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -16,13 +15,14 @@ func (r *runner) next() (unit string, leaves []string, err error) {
 	if unit, leaves = newAgenda(st, r.cfg, r.lastStart.unfinished()).next(); unit != "" {
 		return unit, leaves, nil
 	}
-	if _, ok := st.Task(r.cfg.Only); !ok && r.cfg.Only != "" {
-		return "", nil, r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser, "the task is no longer in the plan: " + r.cfg.Only})
+	for _, id := range []string{r.cfg.Select.From, r.cfg.Select.Through} {
+		if _, ok := st.Task(id); !ok && id != "" {
+			return "", nil, r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser, "the task is no longer in the plan: " + id})
+		}
 	}
-	_, waiting := tasks.Order(st)
-	waiting = slices.DeleteFunc(waiting, func(w tasks.Waiting) bool { return r.cfg.Only != "" && !within(st, w.Task, r.cfg.Only) })
-	if len(waiting) > 0 && (r.cfg.Only != "" || st.Progress().Failed == 0) {
-		return "", nil, r.stuck(waiting)
+	in := r.cfg.Select.of(st)
+	if p, waiting := in.counts(st); len(waiting) > 0 && p.Failed == 0 {
+		return "", nil, r.stuck(in, waiting)
 	}
 	return "", nil, nil
 }
@@ -42,16 +42,25 @@ func within(st *session.State, id, unit string) bool {
 	return false
 }
 
-// stuck ends a run in which every open task waits.
-func (r *runner) stuck(waiting []tasks.Waiting) error {
+// stuck ends a run in which every open task that is selected waits.
+func (r *runner) stuck(in selected, waiting []tasks.Waiting) error {
+	var outside []string
 	for _, w := range waiting {
 		for _, id := range w.For {
 			why := "which is not done"
 			if _, ok := r.sess.State().Task(id); !ok {
 				why = "which the plan does not have"
+			} else if !in.has(id) {
+				why = "which is not done and not selected"
+				outside = append(outside, id)
 			}
 			r.cfg.UI.Warn("blocked: %s waits for %s, %s", w.Task, id, why)
 		}
+	}
+	if len(outside) > 0 {
+		r.report()
+		return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser,
+			fmt.Sprintf("nothing else that is selected can run: run first what it waits for, lopen run %s --task %s", r.cfg.Module, outside[0])})
 	}
 	return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser,
 		fmt.Sprintf("nothing can run: %d tasks wait for each other or for what is not there; mend their \"after:\" in %s", len(waiting), lifecycle.PlanPath(r.cfg.Module))})

@@ -20,7 +20,8 @@ type Config struct {
 	Store     Plans
 	Session   Session
 	Module    string
-	Project   string           // absolute path; the command and the check run in it
+	Project   string           // absolute path
+	Tree      string           // absolute path of the work tree; the command and the check run in it
 	Documents prompt.Documents // of the project
 	Environ   []string         // of the command, the check and OnEvent; LOPEN_* are added
 
@@ -29,7 +30,7 @@ type Config struct {
 	Agents []*agent.Agent
 	Prompt *template.Template
 	Unit   string // what one start works on: leaf, task or component
-	Only   string // optional: the ID of the only task to run
+	Select Selection
 
 	// How a task is judged.
 
@@ -52,12 +53,19 @@ type Config struct {
 	MaxIterations    int           // number of starts of the command in this run
 	Budget           Budget
 
+	// Shared is shared with the other runs of the process; nil means that this is the only one.
+	Shared *Shared
+
 	// What is stored.
 
 	Checkpoint bool // make checkpoints before and after each task
 	KeepFailed bool // do not set back the files of a failed task
 	Output     bool // store the rendered output of each attempt
 	Transcript bool // store also the prompt and the raw output of each attempt
+	// Commit commits the files of each task that is done to Repository, which is optional
+	// without it; with Branch on a branch of the session's own.
+	Commit, Branch bool
+	Repository     Repository
 	// Transaction is what completed tasks are written to; optional.
 	Transaction Transaction
 
@@ -127,6 +135,7 @@ type Status struct {
 	Until    time.Time // the end of a wait; zero when unknown
 	Progress session.Progress
 	Tokens   int64
+	CostUSD  float64
 }
 
 // An Exit is a run that ended before its module was complete.
@@ -141,6 +150,6 @@ const (
 	ExitUser        = 2
 	ExitBusy        = 11
 	ExitStorage     = 14
-	exitLimit       = 75
+	ExitLimit       = 75
 	ExitInterrupted = 130
 )

@@ -15,8 +15,8 @@ import (
 // A Rehearsal is what a run would do.
 type Rehearsal struct {
 	Order []string // the leaves of each unit on which the command would be started
-	// Prompt is the prompt of the first unit. If nothing would run it is that of Config.Only,
-	// or nil. Parts are the parts that it consists of.
+	// Prompt is the prompt of the first unit. If nothing would run it is that of the one task that
+	// is selected, or nil. Parts are the parts that it consists of.
 	Prompt []byte
 	Parts  []prompt.Part
 }
@@ -40,7 +40,7 @@ func DryRun(cfg Config, p *plan.Plan, st *session.State, past *lifecycle.Past) (
 	if err != nil {
 		return nil, err
 	}
-	if e, failed := res.State.Edit(), failedLeaves(res.State); len(failed) > 0 {
+	if e, failed := res.State.Edit(), failedLeaves(res.State, cfg.Select); len(failed) > 0 {
 		resetTasks(e, failed)
 		if res.State, err = e.State(); err != nil {
 			return nil, err
@@ -50,8 +50,8 @@ func DryRun(cfg Config, p *plan.Plan, st *session.State, past *lifecycle.Past) (
 	for todo := newAgenda(res.State, cfg, r.lastStart.unfinished()); ; {
 		unit, leaves := todo.next()
 		done := unit == ""
-		if done {
-			unit, leaves = cfg.Only, tasks.Leaves(res.State, cfg.Only)
+		if done && cfg.Select.From == cfg.Select.Through {
+			unit, leaves = cfg.Select.From, tasks.Leaves(res.State, cfg.Select.From)
 		}
 		if h.Prompt == nil && unit != "" {
 			g, err := r.draft(res.State, unit, leaves, attemptNumber(res.State, leaves))

@@ -3,10 +3,8 @@ package loop
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -174,7 +172,7 @@ func (r *runner) onEvent(limit time.Duration) func(context.Context, message) {
 	command := r.sess.Redact(r.cfg.OnEvent)
 	env := append(slices.Clone(r.cfg.Environ), "LOPEN_SESSION_ID="+r.sess.State().ID().String(), "LOPEN_MODULE="+r.cfg.Module)
 	return func(ctx context.Context, m message) {
-		res, err := runOnEvent(ctx, child.Command{
+		res, err := child.RunOn(ctx, child.Command{
 			Argv: []string{"sh", "-c", r.cfg.OnEvent}, Dir: r.cfg.Project, Env: append(slices.Clip(env), "LOPEN_EVENT="+m.name),
 			Stdout: io.Discard, Stderr: io.Discard, Timeout: limit - eventGrace, Grace: eventGrace,
 		}, m.data)
@@ -193,23 +191,4 @@ func (r *runner) onEvent(limit time.Duration) func(context.Context, message) {
 			r.cfg.UI.Warn("on_event %q at %s: %v; --log-level debug shows what it prints", command, m.name, err)
 		}
 	}
-}
-
-// runOnEvent runs a command with data on stdin. The command need not read it.
-func runOnEvent(ctx context.Context, c child.Command, data []byte) (child.Result, error) {
-	stdin, to, err := os.Pipe()
-	if err != nil {
-		return child.Result{}, fmt.Errorf("open pipe: %w", err)
-	}
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		_, _ = to.Write(data)
-		_ = to.Close()
-	}()
-	c.Stdin = stdin
-	res, err := child.Run(ctx, c)
-	_ = to.SetWriteDeadline(time.Now()) // a process that outlived the command may hold the other end
-	<-written
-	return res, errors.Join(err, stdin.Close())
 }

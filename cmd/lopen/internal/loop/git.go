@@ -16,8 +16,8 @@ func (r *runner) gitState(ctx context.Context) session.Git {
 	var s git.State
 	var err error
 	if r.warned[waits] {
-		s = git.Head(ctx, r.cfg.Project, r.cfg.Environ)
-	} else if s, err = git.Look(ctx, r.cfg.Project, r.cfg.Environ); err != nil && ctx.Err() == nil {
+		s = git.Head(ctx, r.cfg.Tree, r.cfg.Environ)
+	} else if s, err = git.Look(ctx, r.cfg.Tree, r.cfg.Environ); err != nil && ctx.Err() == nil {
 		r.warnOnce(waits, fmt.Sprintf("git did not say within %s whether something of the project is changed (a named pipe in the place of "+
 			"a .gitignore?): it is not asked again in this run, and nothing counts as changed", git.LookPatience))
 	}

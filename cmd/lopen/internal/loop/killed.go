@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
@@ -11,6 +12,17 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
 
+// endKilled ends the attempt that a kill interrupted.
+func (r *runner) endKilled(ctx context.Context) error {
+	if err := r.judgeKilled(ctx); err != nil {
+		return err
+	}
+	if err := r.clearActive(session.TriggerStepCompleted); err != nil {
+		return err
+	}
+	return r.forgetEnded(ctx)
+}
+
 // judgeKilled runs the check for the task that was in progress when its loop died, before the
 // task runs again. The task is done if the check passes and either its agent's success was
 // recorded or its check failed when the task began. If a process still holds the command's
@@ -19,7 +31,7 @@ func (r *runner) judgeKilled(ctx context.Context) error {
 	st := r.sess.State()
 	unit := st.ActiveTask()
 	leaves := inProgress(st, unit)
-	if len(leaves) == 0 || r.cfg.Check == "" || r.cfg.Only != "" && !within(st, unit, r.cfg.Only) ||
+	if len(leaves) == 0 || r.cfg.Check == "" || !r.cfg.Select.of(st).covers(st, unit) ||
 		r.cfg.RequireChange && len(r.killed) == 0 {
 		return nil
 	}
@@ -51,9 +63,11 @@ func (r *runner) judgeKilled(ctx context.Context) error {
 		r.cfg.UI.Say("the check %q fails: %s; %s runs again", r.check, failure, r.name(unit))
 		return r.checked(checked)
 	}
-	if _, err := r.checkpoint(ctx, checkpoint.AfterTask, unit); err != nil {
+	changes, err := r.checkpoint(ctx, checkpoint.AfterTask, unit)
+	if err != nil {
 		return err
 	}
+	r.noteChanges(unit, r.at.git, changes)
 	if len(r.killed) == 0 {
 		r.unchanged = append(r.unchanged, unit)
 		r.cfg.UI.Warn("%s changed no file", r.name(unit))
@@ -108,6 +122,20 @@ func (r *runner) evidence(st *session.State, unit string) string {
 		return "its check failed when it began"
 	}
 	return ""
+}
+
+// forgetEnded forgets how the command of an attempt ended that a kill cut off and that was not
+// recorded, since a person decided about its task. The next attempt has its number: killed
+// before its command starts, it would count as one whose command ended well.
+func (r *runner) forgetEnded(ctx context.Context) error {
+	if ended, err := r.sess.CommandEnded(); err != nil || ended == nil {
+		return nil //nolint:nilerr // the start of the next command meets it
+	}
+	hold, err := r.hold(ctx)
+	if err != nil || hold == nil {
+		return err
+	}
+	return errors.Join(hold.Forget(), hold.Release())
 }
 
 // inProgress returns the leaves of a unit that are in progress.

@@ -61,7 +61,7 @@ func bed(t *testing.T, command, check string) (Config, *lifecycle.Session, *line
 	docs, err := documents.Open(project)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, docs.Close()) })
-	return Config{Store: store, Session: sess, Module: "todo", Project: project, Agents: []*agent.Agent{a}, Check: check, Unit: "leaf",
+	return Config{Store: store, Session: sess, Module: "todo", Project: project, Tree: project, Agents: []*agent.Agent{a}, Check: check, Unit: "leaf",
 		Prompt: builtIn, Environ: os.Environ(), Checkpoint: true, Unattended: true, UI: ui, FailureThreshold: 1,
 		Documents: prompt.Documents{FS: docs, Spec: "none.md", Outlines: func(string) (*cache.Outline, error) { return nil, fs.ErrNotExist }},
 		Assess: func(ctx context.Context, _ string, check func(context.Context) error) (time.Time, bool, error) {
@@ -150,6 +150,40 @@ func TestCutTaskIsThatOfItsAgent(t *testing.T) {
 	require.Equal(t, "helper", past.Last.Agent)
 	require.Equal(t, "s-1", past.Last.AgentSession)
 	require.Equal(t, []string{"true"}, past.Last.Command)
+}
+
+// atBegin remembers how the last command ended, as known when a task becomes the active one.
+type atBegin struct {
+	*lifecycle.Session
+	known []*process.Ended
+}
+
+func (b *atBegin) Change(t session.Trigger, fn func(*session.Edit) error) error {
+	err := b.Session.Change(t, fn)
+	if b.State().ActiveTask() != "" {
+		e, _ := b.CommandEnded()
+		b.known = append(b.known, e)
+	}
+	return err
+}
+
+// A task whose command never started is not judged by how the command of another one ended
+// whose attempt was not recorded.
+func TestNoTaskInheritsAnEnd(t *testing.T) {
+	t.Parallel()
+	cfg, sess, _ := bed(t, "exit 0", "true")
+	hold, err := sess.HoldChild()
+	require.NoError(t, err)
+	require.NoError(t, hold.Ended(process.Ended{Iteration: 1, Success: true}))
+	require.NoError(t, hold.Release())
+	e, err := sess.CommandEnded()
+	require.NoError(t, err)
+	require.NotNil(t, e)
+	begin := &atBegin{Session: sess}
+	cfg.Session = begin
+	require.NoError(t, Run(t.Context(), cfg))
+	require.NotEmpty(t, begin.known)
+	require.Nil(t, begin.known[0])
 }
 
 // A check that prints nothing is also ended in a run that nobody watches.

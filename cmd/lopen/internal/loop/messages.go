@@ -36,7 +36,7 @@ func (r *runner) ofThreshold(n int) string {
 func (r *runner) status(name string, n int) {
 	st := r.sess.State()
 	m := st.Totals()
-	r.cfg.UI.Status(Status{Task: name, Attempt: n, Since: time.Now(), Progress: st.Progress(), Tokens: m.InputTokens + m.OutputTokens})
+	r.cfg.UI.Status(Status{Task: name, Attempt: n, Since: time.Now(), Progress: st.Progress(), Tokens: m.InputTokens + m.OutputTokens, CostUSD: m.CostUSD})
 }
 
 func (r *runner) name(id string) string {

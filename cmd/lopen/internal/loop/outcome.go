@@ -21,6 +21,7 @@ import (
 func (r *runner) saveOutcome(unit string, leaves []string, out outcome, m metrics, begun time.Time, t session.Trigger, counted bool, final func(*session.Header, *session.Task)) error {
 	res := out.result
 	log := session.Attempt{StartedAt: res.StartedAt, EndedAt: res.EndedAt, Exit: res.Exit, Signal: res.Signal, Error: plain.Clip(r.sess.Redact(out.failure), 1<<10)}
+	defer r.cfg.Shared.end(r)
 	return r.change(t, func(e *session.Edit) error {
 		h := e.Header()
 		h.ActiveTask = ""
@@ -29,12 +30,19 @@ func (r *runner) saveOutcome(unit string, leaves []string, out outcome, m metric
 			h.Check = out.check
 		}
 		n := 0
+		entered := func(task *session.Task) session.Attempt {
+			entry := log
+			entry.Number = len(task.Log) + 1
+			n = max(n, entry.Number)
+			task.Log = append(slices.Clip(task.Log), entry)
+			return entry
+		}
+		for _, id := range r.at.decided {
+			tasks.Set(e, id, func(task *session.Task) { entered(task) })
+		}
 		for _, id := range leaves {
 			tasks.Set(e, id, func(task *session.Task) {
-				entry := log
-				entry.Number = len(task.Log) + 1
-				n = max(n, entry.Number)
-				task.Log = append(slices.Clip(task.Log), entry)
+				entry := entered(task)
 				task.LastError = entry.Error
 				task.State = session.TaskPending
 				if counted {
@@ -50,6 +58,24 @@ func (r *runner) saveOutcome(unit string, leaves []string, out outcome, m metric
 	})
 }
 
+// overtaken saves an attempt whose outcome decides nothing, since a person decided about the
+// unit while it was in progress, or took it out of the plan.
+func (r *runner) overtaken(ctx context.Context, unit string, out outcome, m metrics, begun time.Time) error {
+	is := "it is no longer in the plan"
+	if t, ok := r.sess.State().Task(unit); ok {
+		is = "it is " + string(t.State) + ", as you decided meanwhile"
+	}
+	if err := r.saveOutcome(unit, nil, out, m, begun, session.TriggerStepCompleted, false, nil); err != nil {
+		return err
+	}
+	if err := r.sync(ctx); err != nil {
+		return err
+	}
+	delete(r.failures, unit)
+	r.cfg.UI.Say("the attempt at %s decides nothing: %s", r.name(unit), is)
+	return nil
+}
+
 // done marks the unit as done, durably, and then ticks its boxes.
 func (r *runner) done(ctx context.Context, unit string, leaves []string, out outcome, m metrics, begun time.Time) error {
 	git := r.git
@@ -57,6 +83,9 @@ func (r *runner) done(ctx context.Context, unit string, leaves []string, out out
 	now := time.Now()
 	if err := r.saveOutcome(unit, leaves, out, m, begun, session.TriggerTaskCompleted, true, func(h *session.Header, t *session.Task) {
 		h.Git = git
+		if r.cfg.Commit {
+			h.Commits = r.commits.state(unit)
+		}
 		t.State, t.LastError, t.CompletedAt = session.TaskComplete, "", now
 	}); err != nil {
 		return err
@@ -73,6 +102,9 @@ func (r *runner) done(ctx context.Context, unit string, leaves []string, out out
 	r.cfg.UI.Done(fmt.Sprintf("done: %s (%s)", r.name(unit), round(time.Since(begun))))
 	r.emit(event{Event: eventDone, Task: unit, Name: r.name(unit), Duration: time.Since(begun).Seconds()})
 	r.recordTransaction(ctx)
+	if err := r.commit(ctx, unit, leaves); err != nil {
+		return err
+	}
 	return r.componentDone(unit)
 }
 
@@ -148,7 +180,14 @@ func (r *runner) usedUp(ctx context.Context, unit string, leaves []string, n int
 	case 'r':
 		return u.set(ctx, session.TaskPending, session.TriggerStepCompleted)
 	case 's':
-		return u.set(ctx, session.TaskSkipped, session.TriggerStepCompleted)
+		if err := u.set(ctx, session.TaskSkipped, session.TriggerStepCompleted); err != nil {
+			return err
+		}
+		skipped := map[string]bool{}
+		for _, id := range leaves {
+			skipped[id] = true
+		}
+		return r.writeMarks(ctx, skipped)
 	case 'd':
 		if err := u.set(ctx, session.TaskComplete, session.TriggerTaskCompleted); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -55,34 +56,25 @@ func (r *runner) loadPlan() (*plan.Plan, error) {
 	if err := r.cfg.Store.CreatePlan(r.cfg.Module, made); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
+	r.planMade = true
 	r.cfg.UI.Say("plan made from the Acceptance Criteria of %s: %s", r.cfg.Documents.Spec, lifecycle.PlanPath(r.cfg.Module))
 	return r.cfg.Store.Plan(r.cfg.Module)
 }
 
-// reconcile updates the State to the plan as it is now, reports the differences, and writes the
-// boxes that differ from the State.
+// reconcile updates the State to the plan as it is now and to what a person decided by commands,
+// reports the differences, and writes the boxes and marks that differ from the State.
 func (r *runner) reconcile(ctx context.Context, when tasks.When) error {
 	p, err := r.loadPlan()
 	if err != nil {
 		return err
 	}
-	if p == r.reconciled {
+	noted := r.noted() // after the plan: a command notes what it decides before it edits the plan
+	if p == r.reconciled && len(noted) == 0 {
 		return nil // the plan has not changed, and its boxes agree with the State
 	}
-	res, err := tasks.Reconcile(r.sess.State(), p, when)
+	res, err := r.compare(p, when, tasks.Newest(noted))
 	if err != nil {
-		return fmt.Errorf("take over the plan: %w", err)
-	}
-	if len(res.Unclear) > 0 && r.cfg.ByTerminal && !r.cfg.Unattended {
-		yes, err := r.askUnclear(res.Unclear)
-		if err != nil {
-			return err
-		}
-		if yes {
-			if res, err = tasks.Reconcile(r.sess.State(), p, tasks.Between); err != nil {
-				return fmt.Errorf("take over the plan: %w", err)
-			}
-		}
+		return err
 	}
 	for _, n := range res.Notes {
 		r.cfg.UI.Say("plan: %s", n)
@@ -90,11 +82,64 @@ func (r *runner) reconcile(ctx context.Context, when tasks.When) error {
 	if err := r.adopt(res); err != nil {
 		return err
 	}
+	if len(noted) > 0 {
+		if err := r.sync(ctx); err != nil {
+			return err
+		}
+	}
 	r.plan, r.reconciled = p, nil
-	if len(res.Boxes) == 0 {
+	if len(res.Boxes)+len(res.Marks) == 0 {
 		r.reconciled = p
 	}
-	return r.writeBoxes(ctx, res.Boxes)
+	if err := r.writeBoxes(ctx, res.Boxes); err != nil {
+		return err
+	}
+	if err := r.writeMarks(ctx, res.Marks); err != nil {
+		return err
+	}
+	r.forget(noted)
+	return nil
+}
+
+// compare is tasks.Reconcile. Of boxes that nobody knows who changed it asks the person.
+func (r *runner) compare(p *plan.Plan, when tasks.When, decided tasks.Decided) (res tasks.Result, err error) {
+	res, err = decided.Reconcile(r.sess.State(), p, when)
+	if err == nil && len(res.Unclear) > 0 && r.cfg.ByTerminal && !r.cfg.Unattended {
+		var yes bool
+		if yes, err = r.askUnclear(res.Unclear); err != nil {
+			return res, err
+		}
+		if yes {
+			res, err = decided.Reconcile(r.sess.State(), p, tasks.Between)
+		}
+	}
+	if err != nil {
+		return res, fmt.Errorf("take over the plan: %w", err)
+	}
+	return res, nil
+}
+
+// noted returns what a person decided by commands since the last call of forget. If that cannot
+// be read, the run continues without it, as it would if nothing had been decided.
+func (r *runner) noted() []tasks.Decision {
+	all, err := r.cfg.Store.Decisions(r.cfg.Module)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.warnOnce("decisions", fmt.Sprintf("what was decided by commands like lopen plan tick is not taken: %v", err))
+		return nil
+	}
+	return slices.DeleteFunc(all, func(d tasks.Decision) bool { return d.Seq <= r.taken })
+}
+
+// forget removes decisions that the State has durably. If it fails, the run does not take them
+// again, and for a later run they say what is so already.
+func (r *runner) forget(noted []tasks.Decision) {
+	if len(noted) == 0 {
+		return
+	}
+	r.taken = noted[len(noted)-1].Seq
+	if err := r.cfg.Store.ForgetDecisions(r.cfg.Module, r.taken, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.log.Warn().Err(err).Msg("decisions that were taken are not forgotten")
+	}
 }
 
 // adopt saves the State that Reconcile returned. It comes before the boxes, which follow the
@@ -128,24 +173,8 @@ func (r *runner) writeBoxes(ctx context.Context, boxes map[string]bool) error {
 	if len(boxes) == 0 {
 		return nil
 	}
-	var conflict *plan.ConflictError
-	write := func(context.Context) error {
-		p, err := r.cfg.Store.EditPlan(r.cfg.Module, r.plan, plan.Boxes(boxes))
-		if err != nil && !errors.As(err, &conflict) {
-			return err
-		}
-		if p != nil {
-			r.plan = p
-		}
-		return nil
-	}
-	if err := write(ctx); err != nil {
-		if err := r.waitStorage(ctx, err, write); err != nil {
-			return err
-		}
-	}
-	if conflict != nil {
-		r.cfg.UI.Warn("plan: %v", conflict)
+	if err := r.editPlan(ctx, plan.Boxes(boxes)); err != nil {
+		return err
 	}
 	return r.ignorePaused(r.sess.Update(func(st *session.State) (*session.State, error) {
 		e := st.Edit()
@@ -160,6 +189,60 @@ func (r *runner) writeBoxes(ctx context.Context, boxes map[string]bool) error {
 		}
 		return e.State()
 	}))
+}
+
+// editPlan edits the plan. It waits for the end of storage errors, and for another lopen that
+// edits the plan. Of a conflict it warns: the rest of the change is made.
+func (r *runner) editPlan(ctx context.Context, change plan.Change) error {
+	var conflict *plan.ConflictError
+	edit := func(context.Context) error {
+		p, err := r.cfg.Store.EditPlan(r.cfg.Module, r.plan, change)
+		for tries := 1; errors.Is(err, lifecycle.ErrBusy) && tries < busyTries && ctx.Err() == nil; tries++ {
+			r.warnOnce("plan-busy", fmt.Sprintf("plan: %v; waiting for it", err))
+			p, err = r.cfg.Store.EditPlan(r.cfg.Module, r.plan, change)
+		}
+		if err != nil && !errors.As(err, &conflict) {
+			return err
+		}
+		if p != nil {
+			r.plan = p
+		}
+		return nil
+	}
+	if err := edit(ctx); err != nil {
+		if err := r.waitStorage(ctx, err, edit); err != nil {
+			return err
+		}
+	}
+	if conflict != nil {
+		r.cfg.UI.Warn("plan: %v", conflict)
+	}
+	return nil
+}
+
+// busyTries is how often a run tries to edit a plan that another lopen holds, ten seconds each:
+// one that was stopped in that moment.
+const busyTries = 60
+
+// writeMarks writes or removes the marks of skipped tasks, which boxes cannot express. The State
+// has the same information, so a line that takes no mark is only a warning.
+func (r *runner) writeMarks(ctx context.Context, skipped map[string]bool) error {
+	if len(skipped) == 0 {
+		return nil
+	}
+	marks := make(map[string]plan.Mark, len(skipped))
+	for id, yes := range skipped {
+		if marks[id] = (plan.Mark{}); yes {
+			marks[id] = plan.Mark{State: plan.MarkSkipped}
+		}
+	}
+	err := r.editPlan(ctx, plan.Marks(marks))
+	var exit *Exit
+	if err == nil || ctx.Err() != nil || errors.As(err, &exit) {
+		return err
+	}
+	r.cfg.UI.Warn("plan: %v", err)
+	return nil
 }
 
 // mark writes marks into the plan, which boxes cannot express. The State has the same

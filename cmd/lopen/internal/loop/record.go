@@ -15,6 +15,7 @@ import (
 type working struct {
 	unit      string
 	leaves    []string
+	decided   []string // leaves about which a person decided while they were in progress
 	iteration int
 	context   []session.Resource
 	git       string // HEAD before the start
@@ -46,6 +47,7 @@ func (r *runner) recordAttempt(ctx context.Context, n int, out outcome, m metric
 		a.Context = append(a.Context, record.ContextUse{Path: c.Path, Header: c.Header, SHA256: c.SHA256, Bytes: c.Bytes})
 	}
 	a.Files, a.MoreFiles = fileChanges(r.at.changes)
+	r.noteChanges(r.at.unit, r.at.git, r.at.changes)
 	if ctx.Err() == nil {
 		r.git = r.gitState(ctx)
 	}
@@ -81,6 +83,9 @@ func (r *runner) recordKilled(changes []files.Change) error {
 		Task: unit, Iteration: st.NumIterations() + 1, Command: h.Settings.Command,
 		StartedAt: h.UpdatedAt.UTC(), EndedAt: h.UpdatedAt.UTC(), Exit: -1, Then: record.Killed,
 		Agent: h.AgentName, AgentSession: h.AgentSession,
+	}
+	if h.Commits != nil {
+		a.Before = h.Git.Head
 	}
 	if r.lastStart.unit != unit || r.lastStart.session != h.AgentSession {
 		r.lastStart = lastStart{unit: unit, agent: h.AgentName, session: h.AgentSession}

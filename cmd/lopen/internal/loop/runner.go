@@ -46,13 +46,17 @@ type runner struct {
 	unchanged    []string        // done units that changed no file
 	git          session.Git     // as last seen
 	warned       map[string]bool // keys of warnings that are shown once a run
+	taken        uint64          // the number of the last decision that the State has
+	planMade     bool            // the plan was made of the specification by this run
+	differs      []string        // lines that were shown of how the specification differs from the plan
 	reconciled   *plan.Plan      // the plan that the State agrees with; nil if boxes have to be written
 	assessed     bool            // the check was run before the first task
 	green        green           // the last unit whose check passed
 	noCheckpoint []string        // units before or after which a checkpoint could not be made
 	killed       []files.Change  // changes since the begin of an attempt that a kill interrupted
-	check        string          // the redacted check, for storing and showing
-	events       *events         // nil without OnEvent
+	commits      commits
+	check        string  // the redacted check, for storing and showing
+	events       *events // nil without OnEvent
 }
 
 // Run works until the module is complete and then returns nil. Otherwise it returns why it
@@ -71,6 +75,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		r.workers = append(r.workers, &worker{Agent: a, command: cfg.Session.RedactArgs(a.Argv())})
 	}
 	r.earlier = cfg.Session.State().Totals()
+	defer cfg.Shared.end(r)
 	begun := time.Now()
 	// The arguments of the command are not logged, because they may contain secrets.
 	r.log.Info().Str("module", cfg.Module).Str("command", r.workers[0].command[0]).Str("check", r.check).Msg("run begins")
@@ -118,7 +123,13 @@ func (r *runner) run(ctx context.Context) error {
 		if unit == "" {
 			return r.finish(ctx)
 		}
-		if err := r.bounds(); err != nil {
+		if waited, err := r.awaitShared(ctx); err != nil || waited {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.bounds(ctx); err != nil {
 			return err
 		}
 		if err := r.ready(ctx); err != nil {
@@ -155,13 +166,11 @@ func (r *runner) between(ctx context.Context) error {
 }
 
 // bounds ends the run if max_iterations or the budget is used up.
-func (r *runner) bounds() error {
+func (r *runner) bounds(ctx context.Context) error {
 	if n := r.cfg.MaxIterations; n > 0 && r.starts >= n {
-		text := fmt.Sprintf("stopped after %d starts of the command (max_iterations): %s", n, r.resumeHint())
-		r.emit(event{Event: eventPaused, Text: text})
-		return r.pause(session.TriggerPaused, session.ExitMaxIterations, &Exit{ExitUser, text})
+		return r.tooMany(r.starts)
 	}
-	return r.budget()
+	return r.budget(ctx)
 }
 
 // noTask ends a run whose plan has no task, from the beginning or because all tasks were removed
@@ -178,9 +187,11 @@ func (r *runner) prepare(ctx context.Context) error {
 	if r.sess.State().ActiveTask() != "" {
 		when = tasks.Cut
 	}
+	past := &lifecycle.Past{}
 	if !fresh {
 		r.drift("the last run")
-		if err := r.loadPast(ctx); err != nil {
+		var err error
+		if past, err = r.loadPast(ctx); err != nil {
 			return err
 		}
 	}
@@ -194,16 +205,17 @@ func (r *runner) prepare(ctx context.Context) error {
 	if len(p.Tasks()) == 0 {
 		return r.noTask()
 	}
+	_ = r.specification(p) // the run has something to do first
 	if err := r.reconcile(ctx, when); err != nil {
 		return err
 	}
 	if differs := Differs(r.sess.State()); differs != "" {
 		r.cfg.UI.Warn("plan: %s", differs)
 	}
-	if err := r.judgeKilled(ctx); err != nil {
+	if err := r.beginCommits(ctx, past); err != nil {
 		return err
 	}
-	if err := r.clearActive(session.TriggerStepCompleted); err != nil {
+	if err := r.endKilled(ctx); err != nil {
 		return err
 	}
 	if err := r.planningSteps(fresh); err != nil {
@@ -258,15 +270,22 @@ func (r *runner) step(phase session.Phase, step session.Step) error {
 	})
 }
 
-// retryFailed gives tasks that used up their attempts in an earlier run new attempts, because a
-// person started the run again.
+// retryFailed gives the selected tasks that used up their attempts in an earlier run, or that a
+// person marked as failed, new attempts, because a person started the run again.
 func (r *runner) retryFailed() error {
-	failed := failedLeaves(r.sess.State())
-	if len(failed) == 0 {
-		return nil
-	}
+	failed := failedLeaves(r.sess.State(), r.cfg.Select)
 	for _, id := range failed {
 		r.cfg.UI.Say("failed last time, tries again: %s", r.name(id))
+	}
+	for _, t := range r.cfg.Select.Leaves(r.plan) {
+		is, _ := r.sess.State().Task(t.ID)
+		if t.Mark.State == plan.MarkFailed && is.State == session.TaskPending {
+			r.cfg.UI.Say("marked as failed, tries again: %s", r.name(t.ID))
+			failed = append(failed, t.ID)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
 	}
 	if err := r.change(session.TriggerStepCompleted, func(e *session.Edit) error {
 		resetTasks(e, failed)
@@ -278,9 +297,10 @@ func (r *runner) retryFailed() error {
 	return nil
 }
 
-func failedLeaves(st *session.State) (ids []string) {
+func failedLeaves(st *session.State, s Selection) (ids []string) {
+	in := s.of(st)
 	for t := range st.All() {
-		if len(t.Children) == 0 && t.State == session.TaskFailed {
+		if len(t.Children) == 0 && t.State == session.TaskFailed && in.has(t.ID) {
 			ids = append(ids, t.ID)
 		}
 	}
@@ -298,7 +318,7 @@ func (r *runner) settings() session.Settings {
 	c := r.cfg
 	return session.Settings{
 		Command: r.workers[0].command, Agent: c.Agents[0].Name(), Check: r.check, Unit: c.Unit,
-		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, FailureThreshold: c.FailureThreshold, RequireChange: c.RequireChange,
+		Timeout: c.Timeout, IdleTimeout: c.IdleTimeout, FailureThreshold: c.FailureThreshold, RequireChange: c.RequireChange, Commit: c.Commit, Branch: c.Commit && c.Branch,
 	}
 }
 
@@ -306,5 +326,5 @@ func (r *runner) resumeHint() string {
 	if r.cfg.ResumeHint != "" {
 		return r.cfg.ResumeHint
 	}
-	return fmt.Sprintf("go on with: lopen run %s", r.cfg.Module)
+	return fmt.Sprintf("go on with: lopen run %s%s", r.cfg.Module, r.cfg.Select.Flags())
 }

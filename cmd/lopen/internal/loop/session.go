@@ -12,16 +12,24 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/plan/criteria"
 	"github.com/lopen-dev/lopen/writer/process"
 )
 
-// Plans reads and writes the plan of a run; see [lifecycle.Store].
+// Plans reads and writes the plan of a run, and what is remembered of its specification; see [lifecycle.Store].
 type Plans interface {
 	Plan(module string) (*plan.Plan, error)
 	CreatePlan(module string, content []byte) error
 	ReloadPlan(module string, base *plan.Plan) (*plan.Plan, error)
 	EditPlan(module string, base *plan.Plan, change plan.Change) (*plan.Plan, error)
+	// Decisions returns what a person decided by commands and no State has yet.
+	Decisions(module string) ([]tasks.Decision, error)
+	// ForgetDecisions removes the decisions up to seq, which the State has durably.
+	ForgetDecisions(module string, seq uint64, but []string) error
+	Specification(module string) (*criteria.Record, error)
+	RememberSpecification(module string, r *criteria.Record) error
 }
 
 // Session is the session of a run; see [lifecycle.Session] for what each call promises.

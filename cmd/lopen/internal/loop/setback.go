@@ -71,7 +71,10 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 	for _, c := range done.Changes {
 		paths = append(paths, c.Path)
 		r.since = append(r.since, files.Change{Path: c.Path})
+		delete(r.commits.own, c.Path)
 	}
+	delete(r.commits.touched, unit)
+	r.unstage(ctx, paths)
 	for _, k := range done.Retained {
 		kept = append(kept, k.Path)
 	}
@@ -82,6 +85,22 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 	}
 	r.cfg.UI.Say("to see what it left: %s; to bring that back: %s", ShowFailed(id, unit, done.To.ID.Short()), RestoreFailed(id, unit))
 	return "", nil
+}
+
+// unstage takes files that were set back out of the index, where the agent staged what it made
+// of them: they would differ from HEAD, and the person's next commit would have that. What the
+// person has at work stays staged.
+func (r *runner) unstage(ctx context.Context, paths []string) {
+	if !r.cfg.Commit {
+		return
+	}
+	paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return inside(path) || r.commits.held[r.pathKey(path)] })
+	if len(paths) == 0 {
+		return
+	}
+	if err := r.cfg.Repository.Unstage(ctx, paths); err != nil && ctx.Err() == nil {
+		r.cfg.UI.Warn("what is staged of files that were set back stays so: %s; then: git reset -q -- %s", r.quote(err.Error()), filesOf(paths))
+	}
 }
 
 // ShowFailed returns the command that shows what all attempts at a failed task left. to is the

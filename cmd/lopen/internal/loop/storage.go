@@ -120,12 +120,11 @@ type storageWait struct {
 func (w *storageWait) clears() bool { return w.class != lifecycle.ClassDevice }
 
 func (w *storageWait) run(ctx context.Context, retry func(context.Context) error) error {
-	w.cfg.UI.Warn("paused, nothing can be saved: %v", w.cause)
+	says, over := w.cfg.Shared.storage(w.class)
+	defer over()
 	w.emit(event{Event: eventPaused, Text: w.cause.Error()})
-	if w.clears() {
-		w.cfg.UI.Say("%s: the run goes on by itself then", w.class.Hint())
-	} else {
-		w.cfg.UI.Say("%s", w.class.Hint())
+	if says {
+		w.say()
 	}
 	var timeout <-chan time.Time
 	if w.cfg.PauseTimeout > 0 {
@@ -146,8 +145,20 @@ func (w *storageWait) run(ctx context.Context, retry func(context.Context) error
 		if err != nil {
 			return err
 		}
-		w.cfg.UI.Say("saved again after %s: going on", round(time.Since(w.since)))
+		if says {
+			w.cfg.UI.Say("saved again after %s: going on", round(time.Since(w.since)))
+		}
 		return nil
+	}
+}
+
+// say prints what the run waits for.
+func (w *storageWait) say() {
+	w.cfg.UI.Warn("paused, nothing can be saved: %v", w.cause)
+	if w.clears() {
+		w.cfg.UI.Say("%s: the run goes on by itself then", w.class.Hint())
+	} else {
+		w.cfg.UI.Say("%s", w.class.Hint())
 	}
 }
 

@@ -85,7 +85,7 @@ func (r *runner) waitForAgent(ctx context.Context, w *worker, p *agent.Problem, 
 	if why := r.tooLong(until); why != "" {
 		text := fmt.Sprintf("%s until %s, %s", met, clock(until), why)
 		r.emit(event{Event: eventPaused, Problem: string(p.Kind), Text: text})
-		return r.pause(session.TriggerPaused, session.ExitAgentLimit, &Exit{exitLimit, text + ": " + r.resumeHint()})
+		return r.pause(session.TriggerPaused, session.ExitAgentLimit, &Exit{ExitLimit, text + ": " + r.resumeHint()})
 	}
 	return r.wait(ctx, string(p.Kind), fmt.Sprintf("%s: waiting until %s, no attempt is counted", met, clock(until)), until)
 }
@@ -105,10 +105,16 @@ func (r *runner) wait(ctx context.Context, problem, text string, until time.Time
 	r.cfg.UI.Status(Status{Task: "waiting: " + problem, Since: time.Now(), Until: until, Progress: r.sess.State().Progress()})
 	r.emit(event{Event: eventWaiting, Problem: problem, Text: text, Until: &until})
 	r.log.Info().Str("problem", problem).Time("until", until).Msg("wait begins")
-	begun, woken := wallClock(), false
+	begun, woken, pauses, lifted := wallClock(), false, false, false
+	_, limited := r.allLimited()
 	waitUntil(ctx, until, wallClock, pressed, func() bool {
 		woken = r.sess.WakeRequested()
-		return woken || r.sess.PauseRequested() // the loop pauses before its next start
+		pauses = r.sess.PauseRequested() // the loop pauses before its next start
+		if limited != nil {
+			_, still := r.allLimited()
+			lifted = still == nil
+		}
+		return woken || pauses || lifted
 	})
 	now := wallClock()
 	r.waited += max(min(now.Sub(begun), until.Sub(begun)), 0) // without the time that the machine slept beyond until
@@ -117,6 +123,9 @@ func (r *runner) wait(ctx context.Context, problem, text string, until time.Time
 		return r.interrupted()
 	}
 	if now.Before(until) { // ended early: the agents no longer count as limited
+		if !pauses && !lifted {
+			r.cfg.Shared.lift(r.workers)
+		}
 		for _, w := range r.workers {
 			w.until = time.Time{}
 		}

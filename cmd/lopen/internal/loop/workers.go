@@ -55,6 +55,7 @@ func (r *runner) pick() *worker {
 func (r *runner) setLimited(w *worker, p *agent.Problem) time.Time {
 	now := wallClock()
 	w.until = w.backoff.until(now, p)
+	r.cfg.Shared.limit(w, limit{w.until, r.cfg.Module, p.Kind})
 	first := w.until
 	for _, other := range r.workers {
 		if other == w {
@@ -106,7 +107,7 @@ func (r *runner) ask(ctx context.Context, w *worker) *agent.Problem {
 		return nil
 	}
 	r.status(fmt.Sprintf("asking whether %s can work", w), 0)
-	res, err := child.Run(ctx, child.Command{Argv: argv, Dir: r.cfg.Project, Env: r.cfg.Environ, Timeout: readyTimeout, Grace: time.Second})
+	res, err := child.Run(ctx, child.Command{Argv: argv, Dir: r.cfg.Tree, Env: r.cfg.Environ, Timeout: readyTimeout, Grace: time.Second})
 	shown := strings.Join(r.sess.RedactArgs(argv), " ")
 	switch {
 	case err != nil:

@@ -66,17 +66,22 @@ func (p *page) clock(t time.Time) string { return t.In(p.loc).Format("15:04") }
 
 func (p *page) day(t time.Time) string { return t.In(p.loc).Format("2 Jan 15:04") }
 
-func (p *page) head(r *Report) {
-	title := fmt.Sprintf("%s: %d of %s done", r.Module, r.Progress.Done, plain.Some(r.Progress.Total, "task"))
+// progress says how far a session is.
+func (r *Report) progress() string {
+	text := fmt.Sprintf("%d of %s done", r.Progress.Done, plain.Some(r.Progress.Total, "task"))
 	for _, c := range []struct {
 		n    int
 		what string
 	}{{r.Progress.Failed, "failed"}, {r.Blocked, "blocked"}, {r.Progress.Skipped, "skipped"}} {
 		if c.n > 0 {
-			title += fmt.Sprintf(", %d %s", c.n, c.what)
+			text += fmt.Sprintf(", %d %s", c.n, c.what)
 		}
 	}
-	p.text("  ", "# "+title)
+	return text
+}
+
+func (p *page) head(r *Report) {
+	p.text("  ", "# "+r.Module+": "+r.progress())
 	p.line("")
 	to := p.clock(r.To)
 	if r.From.In(p.loc).Format(time.DateOnly) != r.To.In(p.loc).Format(time.DateOnly) {

@@ -34,6 +34,7 @@ type Reader struct {
 	denied           []Denied
 	totals           Totals
 	kills            int
+	forked           bool // the log begins with a fork
 	resting          bool // the last record of a status is not active
 	streak           []streaked
 	then, problem    string // of the last attempt
@@ -76,6 +77,7 @@ func (r *Reader) Add(rec record.Record) {
 	if r.units == nil {
 		r.units, r.from, r.totals.Then = map[string]*unit{}, rec.At, map[string]int{}
 	}
+	r.forked = r.forked || rec.Event == record.EventForked
 	if rec.Event == record.EventResumed {
 		if !rested {
 			r.kills++
@@ -269,7 +271,7 @@ func (r *Reader) Report(st *session.State, held bool, now time.Time) *Report {
 	for _, u := range r.order {
 		rep.judge(st, u)
 	}
-	rep.addLost(st, r.Since.IsZero())
+	r.addLost(rep, st)
 	if r.waiting {
 		w := &rep.Waits[len(rep.Waits)-1]
 		switch {
@@ -331,11 +333,13 @@ func blocked(st *session.State) int {
 
 // addLost adds what the State alone has, where the session was made again and its log is
 // lost: tasks that failed, and how many starts there were.
-func (rep *Report) addLost(st *session.State, whole bool) {
-	if !whole {
+func (r *Reader) addLost(rep *Report, st *session.State) {
+	if !r.Since.IsZero() {
 		return
 	}
-	rep.Lost = max(st.NumIterations()-rep.Totals.Starts, 0)
+	if !r.forked { // else what came before is in the log of the other session
+		rep.Lost = max(st.NumIterations()-rep.Totals.Starts, 0)
+	}
 	for t := range st.All() {
 		if len(t.Children) > 0 || t.State != session.TaskFailed || slices.ContainsFunc(rep.Failures, func(f Failure) bool { return f.Task.Task == t.ID }) {
 			continue

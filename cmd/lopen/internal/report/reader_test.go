@@ -217,6 +217,12 @@ func TestWhatTheLogLost(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, rep.Markdown(&b, time.UTC))
 	require.Contains(t, b.String(), "Of 3 starts before them the log is lost")
+	r = &Reader{}
+	r.Add(record.Record{At: after(0), Event: record.EventForked})
+	r.Add(attempt("b", record.Done, 1, 2, files("b.go")))
+	rep = r.Report(st, false, after(9))
+	require.Zero(t, rep.Lost, "they are in the log of the session that it was forked from")
+	require.Len(t, rep.Failures, 1)
 	r = &Reader{Since: after(1)}
 	require.Empty(t, r.Report(st, false, after(9)).Failures, "of what came before nothing is told")
 }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// A committing repository is the one that a run commits to.
+type committing struct {
+	*repo.Repository
+	// approve is called after a first commit: it makes the project another one for approvals.
+	approve func(ctx context.Context)
+}
+
+// CommitFiles is [repo.Repository.CommitFiles].
+func (c committing) CommitFiles(ctx context.Context, what repo.Commit) (repo.Made, error) {
+	made, err := c.Repository.CommitFiles(ctx, what)
+	if err == nil && made.First {
+		c.approve(context.WithoutCancel(ctx))
+	}
+	return made, err
+}
+
+// gitCommit stands for the hooks and the signing program of a project's repository in the
+// user's approvals: whoever typed --commit there has approved them, as with git commit.
+var gitCommit = trust.Command{Argv: []string{"git", "commit"}}
+
+// commits decides whether a run commits: what was typed, or what the session remembers. What
+// only the session says runs if this user approved it for this project, as a command does.
+func (r *runCall) commits(ctx context.Context, old session.Settings, g *gate) (commit, branch bool, err error) {
+	typed := r.commitTyped || r.worktree // which implies it
+	if commit = old.Commit || r.worktree; r.commitTyped {
+		commit = r.commit
+	}
+	if branch = commit && old.Branch; r.branchTyped {
+		branch = r.branch
+	}
+	if branch && !commit {
+		return false, false, usagef("--branch needs --commit")
+	}
+	if commit {
+		command := gitCommit
+		err = g.admit(ctx, &command, typed)
+	}
+	return commit, branch, err
+}
+
+// canCommit refuses --commit where no commit can be made, before anything is made. A nil store
+// is one that is not made yet: no session remembers anything.
+func (r *runCall) canCommit(ctx context.Context, store *lifecycle.Store) (err error) {
+	switch {
+	case store == nil && r.branch && !r.commit && !r.worktree:
+		err = usagef("--branch needs --commit")
+	case r.commit && !r.worktree: // in the work tree nothing is in progress
+		_, err = r.repository(ctx, r.branch)
+	}
+	return err
+}
+
+// commitsTo has a run commit to the repository of its work tree, which is known when the
+// session is.
+func (r *runCall) commitsTo(ctx context.Context, project string, cfg *loop.Config) error {
+	if !cfg.Commit {
+		return nil
+	}
+	found, err := r.repository(ctx, cfg.Branch)
+	cfg.Repository = committing{found, func(ctx context.Context) { r.approveAgain(ctx, project) }}
+	return err
+}
+
+// repository returns the repository of the run's work tree, if commits can be made in it now,
+// with branch on a branch of the session's own.
+func (r *runCall) repository(ctx context.Context, branch bool) (*repo.Repository, error) {
+	refused := func(err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("--commit: %v", err)}
+	}
+	found, err := repo.Open(ctx, r.tree, r.environ)
+	if err != nil {
+		return nil, refused(err)
+	}
+	if err := found.CanCommit(ctx); err != nil {
+		return nil, refused(err)
+	}
+	head, err := found.Head(ctx)
+	if err == nil && head.Branch == "" && !branch {
+		err = fmt.Errorf("HEAD of %s is detached, so no branch would have the commits: %s, or run with --commit --branch", shown(r.tree), quoted([]string{"git", "-C", r.tree, "switch", "BRANCH"}))
+	}
+	if err != nil {
+		return nil, refused(err)
+	}
+	return found, nil
+}
+
+// sayCommits says how to get what a run committed on a branch of its own.
+func (r *runCall) sayCommits(ctx context.Context, store *lifecycle.Store, sess *lifecycle.Session) {
+	r.sayMerge(ctx, store, sess)
+	if c := sess.State().Header().Settings; c.Commit && c.Branch {
+		branch := loop.BranchOf(sess.ID())
+		fmt.Fprintf(r.stderr, "commits:  git log %s; to have them elsewhere: git switch BRANCH && git merge %s\n", branch, branch)
+	}
+}
