@@ -18,9 +18,6 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// branchPrefix begins the name of the branch of a session's own.
-const branchPrefix = "lopen/"
-
 // createSession makes a session: in the work tree in which the run was called, or in one of its own. That
 // one is made after it. So whenever a kill comes, a session names the work tree and the branch, and
 // the next run makes what is missing.
@@ -41,7 +38,7 @@ func (r *runCall) createSession(ctx context.Context, store *lifecycle.Store) (*l
 			return r.called(home)
 		}
 		w := session.WorktreeAt(resolved(home), filepath.Join(worktreesOf(own.Top), id.String(), filepath.FromSlash(own.Prefix)))
-		w.Branch, w.Base = branchPrefix+id.String(), base
+		w.Branch, w.Base = loop.BranchOf(id), base
 		return &w
 	})
 }
@@ -182,12 +179,9 @@ func backAgain(e *lifecycle.WorktreeError) string {
 	if !errors.Is(e.Err, fs.ErrNotExist) {
 		return fmt.Sprintf("  if the project was moved: %s\n", quoted([]string{"git", "worktree", "repair", e.Folder}))
 	}
-	add := []string{"git", "worktree", "add", e.Folder}
+	add, anew := []string{"git", "worktree", "add", e.Folder}, ""
 	if e.Branch != "" {
 		add = append(add, e.Branch)
-	}
-	anew := ""
-	if e.Branch != "" {
 		anew = fmt.Sprintf("  if its branch was too: git worktree prune, and then %s\n", quoted([]string{"git", "worktree", "add", "-b", e.Branch, e.Folder}))
 	}
 	return fmt.Sprintf("  if it was moved:   %s, from where it is now\n  if it was removed: git worktree prune, and then %s\n"+anew, quoted([]string{"git", "worktree", "move", "FROM", e.Folder}), quoted(add))

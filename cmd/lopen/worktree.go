@@ -12,6 +12,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -86,9 +87,9 @@ func (v *worktreeView) all(ctx context.Context) ([]worktreeRow, error) {
 // leftovers are the work trees on branches of lopen's, and such branches, whose session is not
 // here any more: all but the known ones.
 func (v *worktreeView) leftovers(ctx context.Context, known map[string]bool) (rows []worktreeRow, err error) {
-	branches, err := v.own.Branches(ctx, branchPrefix)
+	branches, err := v.own.Branches(ctx, loop.BranchPrefix)
 	for _, branch := range branches {
-		id, ours := strings.CutPrefix(branch, branchPrefix)
+		id, ours := strings.CutPrefix(branch, loop.BranchPrefix)
 		if _, err := session.ParseID(id); known[branch] || !ours || err != nil {
 			continue // else it is a person's branch, or one of another kind
 		}

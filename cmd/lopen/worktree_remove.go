@@ -77,7 +77,9 @@ func (a *app) removeWorktree(ctx context.Context, store *lifecycle.Store, name s
 			}
 			fmt.Fprintf(a.stderr, "removed the work tree %s\n", shown(top))
 		}
-		_ = os.Remove(filepath.Dir(top)) // if it was the last one
+		if parent := filepath.Dir(top); parent == worktreesOf(v.own.Top) {
+			_ = os.Remove(parent) // if it was the last one
+		}
 	}
 	if tip, err := v.own.Commit(ctx, "refs/heads/"+row.Branch); err != nil || tip == "" {
 		return err
@@ -94,7 +96,7 @@ func (v *worktreeView) named(rows []worktreeRow, name string) (*worktreeRow, err
 	if i := slices.IndexFunc(rows, func(r worktreeRow) bool { return r.Own && r.Branch == name && r.Session == "" }); i >= 0 {
 		return &rows[i], nil
 	}
-	id, err := v.store.Resolve(strings.TrimPrefix(name, branchPrefix))
+	id, err := v.store.Resolve(strings.TrimPrefix(name, loop.BranchPrefix))
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
@@ -48,13 +49,13 @@ type Transaction struct {
 var manifestFormat = envelope.Format{Key: "transaction", Version: 1, Max: 64 << 10, Seal: envelope.Checksum, File: true}
 
 // idForm is how an ID looks: the session's, and a number.
-var idForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,200}$`)
+var idForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,200}$`) })
 
 func manifestName(id string) string { return path.Join(manifestDir, id+".json") }
 
 // Find reads the manifest of a transaction. The error wraps folder.ErrNotFound if there is none.
 func (s *Store) Find(id string) (*Transaction, error) {
-	if !idForm.MatchString(id) {
+	if !idForm().MatchString(id) {
 		return nil, fmt.Errorf("transaction %s: %w", strconv.Quote(id), folder.ErrNotFound)
 	}
 	data, err := writer.ReadFile(s.root, manifestName(id), int64(manifestFormat.Max))

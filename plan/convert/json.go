@@ -3,7 +3,6 @@ package convert
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -224,11 +223,11 @@ func paragraphs(texts ...string) string {
 }
 
 // markAhead begins one of lopen's marks. Who writes a title decides about no task.
-var markAhead = regexp.MustCompile(`(?i)<!--[ \t]*lopen[ \t]*:`)
+var markAhead = pattern(`(?i)<!--[ \t]*lopen[ \t]*:`)
 
 // task adds an item that is no line of a file.
 func (l *list) task(line int, done bool, label, text, details string) {
-	text = markAhead.ReplaceAllString(text, `\$0`)
+	text = markAhead().ReplaceAllString(text, `\$0`)
 	l.boxes++
 	l.items = append(l.items, markdown.Item{
 		Line: line, Start: len(l.items) + 1, Heading: -1, Parent: -1, Checked: done, Text: text, Raw: text, Details: details,

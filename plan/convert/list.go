@@ -3,7 +3,6 @@ package convert
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -89,7 +88,7 @@ func (r *reading) judge() bool {
 		if b, ok := r.at[it.Line]; ok {
 			r.out[i] = r.boxes[b].meaning(r.kind)
 		}
-		if r.in(i) && r.kind == kindRalphex && !it.Checked && describes.MatchString(it.Text) {
+		if r.in(i) && r.kind == kindRalphex && !it.Checked && describes().MatchString(it.Text) {
 			r.out[i] = format
 		}
 	}
@@ -175,7 +174,7 @@ func within(items []markdown.Item, up, i int) bool {
 }
 
 // describes matches a text that names a box.
-var describes = regexp.MustCompile(`\[[ xX]\]`)
+var describes = pattern(`\[[ xX]\]`)
 
 // judgeSections leaves out what stands below headings where no tasks are, unless all
 // that would be left stands there.
@@ -190,7 +189,7 @@ func (r *reading) judgeSections() {
 		switch {
 		case criteriaName(h.Text):
 			below[i] = criterion
-		case taskName.MatchString(h.Text):
+		case taskName().MatchString(h.Text):
 			below[i] = verdict{}
 		}
 	}
@@ -279,17 +278,17 @@ func (r *reading) list(doc *markdown.Document) *list {
 }
 
 // tokens are what Spec Kit writes around the number of a task: [P], [US1].
-var tokens = regexp.MustCompile(`^((?:\[[^\]\[]{1,24}\][ \t]*)*)(\**T\d{3,4}[a-z]?\**[.:]?\**)[ \t]*((?:\[[^\]\[]{1,24}\][ \t]*)*)([^(\[ \t].*)$`)
+var tokens = pattern(`^((?:\[[^\]\[]{1,24}\][ \t]*)*)(\**T\d{3,4}[a-z]?\**[.:]?\**)[ \t]*((?:\[[^\]\[]{1,24}\][ \t]*)*)([^(\[ \t].*)$`)
 
 // userStory is a token for the story that a task belongs to.
-var userStory = regexp.MustCompile(`US\d+(?:\.\d+)?`)
+var userStory = pattern(`US\d+(?:\.\d+)?`)
 
 // add adds an item. What is a tool's own and no part of the text goes below it.
 func (l *list) add(it markdown.Item, f found) {
 	var notes, labels []string
-	if m := tokens.FindStringSubmatch(it.Raw); m != nil && l.kind == kindSpecKit && m[1]+m[3] != "" {
+	if m := tokens().FindStringSubmatch(it.Raw); m != nil && l.kind == kindSpecKit && m[1]+m[3] != "" {
 		notes = append(notes, "Spec Kit: "+strings.Join(strings.Fields(m[1]+" "+m[3]), " "))
-		labels = userStory.FindAllString(m[1]+m[3], -1)
+		labels = userStory().FindAllString(m[1]+m[3], -1)
 		it.Raw, it.Text = m[2]+" "+m[4], ""
 	}
 	if f.star {

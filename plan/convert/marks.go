@@ -20,12 +20,12 @@ const (
 )
 
 var (
-	specKitBox  = regexp.MustCompile(`^\**T\d{3,4}\b`)
-	kiroBox     = regexp.MustCompile(`^\d+\.[ \t]`)
-	numberedBox = regexp.MustCompile(`^\d+\.\d+(?:\.\d+)*[.:]?[ \t]`)
-	kiroLine    = regexp.MustCompile(`(?m)^[ \t]*[-*+][ \t]+_Requirements?:`)
-	sectionName = regexp.MustCompile(`^\d+\.[ \t]`)
-	taskName    = regexp.MustCompile(`(?i)^(?:task|iteration) +[\w.]+:`)
+	specKitBox  = pattern(`^\**T\d{3,4}\b`)
+	kiroBox     = pattern(`^\d+\.[ \t]`)
+	numberedBox = pattern(`^\d+\.\d+(?:\.\d+)*[.:]?[ \t]`)
+	kiroLine    = pattern(`(?m)^[ \t]*[-*+][ \t]+_Requirements?:`)
+	sectionName = pattern(`^\d+\.[ \t]`)
+	taskName    = pattern(`(?i)^(?:task|iteration) +[\w.]+:`)
 )
 
 // kindOf recognises a list by what it has: the tools name their files alike.
@@ -34,17 +34,17 @@ func kindOf(src []byte, boxes []found, headings []markdown.Heading) string {
 	heading := func(name *regexp.Regexp) bool {
 		return slices.ContainsFunc(headings, func(h markdown.Heading) bool { return name.MatchString(h.Text) })
 	}
-	parts := box(func(f found) bool { return f.bullet && numberedBox.MatchString(f.text) })
+	parts := box(func(f found) bool { return f.bullet && numberedBox().MatchString(f.text) })
 	switch {
 	case box(func(f found) bool { return f.star && f.bullet && f.spaced(src) }):
 		return kindKiro
-	case heading(taskName):
+	case heading(taskName()):
 		return kindRalphex
-	case box(func(f found) bool { return specKitBox.MatchString(f.text) }):
+	case box(func(f found) bool { return specKitBox().MatchString(f.text) }):
 		return kindSpecKit
-	case kiroLine.Match(src), parts && box(func(f found) bool { return f.bullet && kiroBox.MatchString(f.text) }):
+	case kiroLine().Match(src), parts && box(func(f found) bool { return f.bullet && kiroBox().MatchString(f.text) }):
 		return kindKiro
-	case parts && heading(sectionName):
+	case parts && heading(sectionName()):
 		return kindOpenSpec
 	}
 	return kindMarkdown
@@ -96,12 +96,12 @@ func (f found) meaning(kind string) verdict {
 }
 
 // labelAhead is a number or the like that a text begins with.
-var labelAhead = regexp.MustCompile(`^(?:\**(?:T\d{1,4}[a-z]?|[A-Z]{1,6}-?\d+|#\d+|\d+(?:\.\d+)*)[.:)]?\**[ \t]+)?(?:\[[\w ]+\][ \t]*)*`)
+var labelAhead = pattern(`^(?:\**(?:T\d{1,4}[a-z]?|[A-Z]{1,6}-?\d+|#\d+|\d+(?:\.\d+)*)[.:)]?\**[ \t]+)?(?:\[[\w ]+\][ \t]*)*`)
 
 // isStruck says whether all of a text is struck out but a number before it, and a remark
 // behind it.
 func isStruck(text string) bool {
-	text = strings.TrimPrefix(text[len(labelAhead.FindString(text)):], "**")
+	text = strings.TrimPrefix(text[len(labelAhead().FindString(text)):], "**")
 	rest, ok := strings.CutPrefix(text, "~~")
 	if !ok {
 		return false

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,16 +17,16 @@ type ref struct {
 
 var (
 	// ahead is the number or the like that a task or heading begins with.
-	ahead = regexp.MustCompile(`^(?:\[[^\]\[]{1,24}\][ \t]*)*\**(T\d{1,4}[a-zA-Z]?|[A-Z][A-Z0-9]{0,7}-\d+|US\d+(?:\.\d+)?|#\d+|\d+(?:\.\d+)*|(?i:task|iteration|phase|story|step)[ \t]+\d+(?:\.\d+)*)(?:[.:)\]*]|[ \t]|$)`)
+	ahead = pattern(`^(?:\[[^\]\[]{1,24}\][ \t]*)*\**(T\d{1,4}[a-zA-Z]?|[A-Z][A-Z0-9]{0,7}-\d+|US\d+(?:\.\d+)?|#\d+|\d+(?:\.\d+)*|(?i:task|iteration|phase|story|step)[ \t]+\d+(?:\.\d+)*)(?:[.:)\]*]|[ \t]|$)`)
 	// depends is what stands before what a task depends on.
-	depends = regexp.MustCompile(`(?i)\b(?:depends?(?:[ _-]?on)?|dependenc(?:y|ies)|deps|(?:is )?blocked[ _-]?by)\b[ \t]*[:=]?[ \t]*`)
+	depends = pattern(`(?i)\b(?:depends?(?:[ _-]?on)?|dependenc(?:y|ies)|deps|(?:is )?blocked[ _-]?by)\b[ \t]*[:=]?[ \t]*`)
 	// denied stands before depends where nothing is waited for.
-	denied = regexp.MustCompile(`(?i)(?:\bnot|n[’']t|\bno|\bnever)(?:[ \t]+(?:be|been|is|longer))*[ \t]+$`)
+	denied = pattern(`(?i)(?:\bnot|n[’']t|\bno|\bnever)(?:[ \t]+(?:be|been|is|longer))*[ \t]+$`)
 	// named and numbered are one of them, or a range. A number alone must end there.
-	named    = regexp.MustCompile(`^((?i:tasks?|issues?|stor(?:y|ies)|iteration|step|phase)[ \t]+)?(T\d{1,4}[a-zA-Z]?|[A-Z][A-Z0-9]{0,7}-\d+|US\d+(?:\.\d+)?|#\d+)\b(?:[ \t]*(?:-|–|—|\.\.|to|through)[ \t]*(T?\d{1,4}|#\d+)\b)?`)
-	numbered = regexp.MustCompile(`^((?i:tasks?|issues?|stor(?:y|ies)|iteration|step|phase)[ \t]+)?(\d+(?:\.\d+)*)(?:[ \t]*(?:-|–|—|\.\.|to|through)[ \t]*(\d+(?:\.\d+)*))?(?:[ \t]*(?:[,;&+/)\]:]|and\b|$)|\.(?:[ \t]|$))`)
+	named    = pattern(`^((?i:tasks?|issues?|stor(?:y|ies)|iteration|step|phase)[ \t]+)?(T\d{1,4}[a-zA-Z]?|[A-Z][A-Z0-9]{0,7}-\d+|US\d+(?:\.\d+)?|#\d+)\b(?:[ \t]*(?:-|–|—|\.\.|to|through)[ \t]*(T?\d{1,4}|#\d+)\b)?`)
+	numbered = pattern(`^((?i:tasks?|issues?|stor(?:y|ies)|iteration|step|phase)[ \t]+)?(\d+(?:\.\d+)*)(?:[ \t]*(?:-|–|—|\.\.|to|through)[ \t]*(\d+(?:\.\d+)*))?(?:[ \t]*(?:[,;&+/)\]:]|and\b|$)|\.(?:[ \t]|$))`)
 	// between stands between two of them.
-	between = regexp.MustCompile(`^[ \t]*(?:[,;&+/]|and\b)?[ \t]*(?:and\b[ \t]*)?`)
+	between = pattern(`^[ \t]*(?:[,;&+/]|and\b)?[ \t]*(?:and\b[ \t]*)?`)
 	// plainMarks are marks of emphasis and code.
 	plainMarks = strings.NewReplacer("*", "", "`", "", "_Depends", "Depends", "_depends", "depends", "_Blocked", "Blocked", "_Dep", "Dep", "_", "")
 )
@@ -38,7 +37,7 @@ const maxRange, maxAfter, maxWaits = 100, 64, 100_000
 
 // labelOf returns what a tool calls the task with a text.
 func labelOf(text string) string {
-	if m := ahead.FindStringSubmatch(text); m != nil {
+	if m := ahead().FindStringSubmatch(text); m != nil {
 		return label(m[1])
 	}
 	return ""
@@ -71,15 +70,15 @@ func lookUp(targets map[string][]target, label string) []target {
 func refs(line int, text string) (all []ref) {
 	for s := range strings.Lines(text) {
 		s = plainMarks.Replace(strings.TrimRight(s, "\r\n"))
-		for _, m := range depends.FindAllStringIndex(s, -1) {
-			if denied.MatchString(s[:m[0]]) {
+		for _, m := range depends().FindAllStringIndex(s, -1) {
+			if denied().MatchString(s[:m[0]]) {
 				continue
 			}
 			rest := s[m[1]:]
 			for len(all) < maxRange {
-				m := named.FindStringSubmatch(rest)
+				m := named().FindStringSubmatch(rest)
 				if m == nil {
-					m = numbered.FindStringSubmatch(rest)
+					m = numbered().FindStringSubmatch(rest)
 				}
 				if m == nil {
 					break
@@ -93,7 +92,7 @@ func refs(line int, text string) (all []ref) {
 					all = append(all, ref{line, label(word + " " + l)})
 				}
 				rest = rest[whole:]
-				rest = rest[len(between.FindString(rest)):]
+				rest = rest[len(between().FindString(rest)):]
 			}
 		}
 	}
@@ -101,11 +100,11 @@ func refs(line int, text string) (all []ref) {
 }
 
 // digits are the last number of a label.
-var digits = regexp.MustCompile(`\d+$`)
+var digits = pattern(`\d+$`)
 
 // spread returns the labels from one to another.
 func spread(from, to string) []string {
-	first, last := digits.FindString(from), digits.FindString(to)
+	first, last := digits().FindString(from), digits().FindString(to)
 	a, _ := strconv.Atoi(first)
 	b, _ := strconv.Atoi(last)
 	if to == "" || first == "" || b <= a || b-a > maxRange {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/lopen-dev/lopen/plan/markdown"
@@ -29,13 +30,13 @@ var (
 	lead = `^((?:[ \t\v\f>|]|[-*+•–—]|\d{1,9}[.)]|#|<!--|<[A-Za-z/][^<>]*>|(?:[A-Z]{1,8}-?\d+[a-z]?|\d+(?:\.\d+)+)[.:)]?[*]*[ \t])*)`
 	// boxed is a box with any mark that is no letter and no digit, or with x. What would be
 	// a link is none; boxOf looks at the colon behind what may be the name of one.
-	boxed = regexp.MustCompile(lead + `\[([ \t]*|[ \t]*[xX][ \t]*|[^\pL\pN\[\]\\^]|[ \t]+-[ \t]*|-[ \t]+)\](\*?)([^(\[]|$)`)
+	boxed = pattern(lead + `\[([ \t]*|[ \t]*[xX][ \t]*|[^\pL\pN\[\]\\^]|[ \t]+-[ \t]*|-[ \t]+)\](\*?)([^(\[]|$)`)
 	// drawn are boxes that are characters or HTML.
-	drawn = regexp.MustCompile(lead + `(?:[☐☑☒]|<input[^<>]*checkbox)`)
+	drawn = pattern(lead + `(?:[☐☑☒]|<input[^<>]*checkbox)`)
 	// cell is a box in a column of a table behind the first one.
-	cell = regexp.MustCompile(`\|[ \t]*\[[ \txX]\][ \t]*(?:\||$|[ \t])`)
+	cell = pattern(`\|[ \t]*\[[ \txX]\][ \t]*(?:\||$|[ \t])`)
 	// bullets is a lead behind which Markdown may see a list item.
-	bullets = regexp.MustCompile(`(?:^|[ \t>])(?:[-*+]|(\d{1,9})[.)])[ \t\v\f]+$`)
+	bullets = pattern(`(?:^|[ \t>])(?:[-*+]|(\d{1,9})[.)])[ \t\v\f]+$`)
 )
 
 // scan returns every line that has a box, up to one more than maxBoxes.
@@ -70,13 +71,13 @@ func boxOf(line []byte) (f found, ok bool) {
 	if !bytes.ContainsAny(line, "[<☐☑☒") {
 		return f, false
 	}
-	m := boxed.FindSubmatchIndex(line)
+	m := boxed().FindSubmatchIndex(line)
 	if m == nil {
-		return found{cell: cell.Match(line)}, cell.Match(line) || drawn.Match(line)
+		return found{cell: cell().Match(line)}, cell().Match(line) || drawn().Match(line)
 	}
 	before := string(line[:m[3]])
 	f = found{at: m[3], mark: string(line[m[4]:m[5]]), end: m[7], star: m[6] < m[7], text: strings.TrimSpace(string(line[m[7]:]))}
-	if b := bullets.FindStringSubmatch(before); b != nil {
+	if b := bullets().FindStringSubmatch(before); b != nil {
 		f.bullet, f.number = true, b[1]
 	}
 	if box := f.bullet && strings.ContainsAny(f.mark, "xX") || strings.TrimSpace(f.mark) == ""; !box && strings.HasPrefix(f.text, ":") {
@@ -109,14 +110,14 @@ type where struct {
 }
 
 var (
-	fenceLine = regexp.MustCompile("^(?:[ \t>]|[-*+][ \t]|\\d{1,9}[.)][ \t])*(```+|~~~+)([^`]*)$")
-	htmlLine  = regexp.MustCompile(`^[ \t>]*</?[A-Za-z]`)
+	fenceLine = pattern("^(?:[ \t>]|[-*+][ \t]|\\d{1,9}[.)][ \t])*(```+|~~~+)([^`]*)$")
+	htmlLine  = pattern(`^[ \t>]*</?[A-Za-z]`)
 )
 
 // next goes on behind a line.
 func (w *where) next(line []byte) {
 	text := string(line)
-	if m := fenceLine.FindStringSubmatch(text); m != nil && !w.comment {
+	if m := fenceLine().FindStringSubmatch(text); m != nil && !w.comment {
 		switch {
 		case w.fence == "":
 			w.fence = m[1]
@@ -134,7 +135,7 @@ func (w *where) next(line []byte) {
 		w.comment = false
 	}
 	switch {
-	case htmlLine.MatchString(text):
+	case htmlLine().MatchString(text):
 		w.html = true
 	case strings.TrimSpace(text) == "":
 		w.html = false
@@ -163,4 +164,9 @@ func (w *where) of(at int, line string, f found) string {
 		return "it is indented as code is"
 	}
 	return `this looks like a task and is none: write "- [ ] " before its text`
+}
+
+// pattern compiles an expression once, when it is first used: most commands convert nothing.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

@@ -44,7 +44,7 @@ func FuzzRecipes(f *testing.F) {
 			return
 		}
 		for name, p := range all {
-			require.Regexp(t, recipeName, name)
+			require.Regexp(t, recipeName(), name)
 			a, _, err := Choose(name, nil, all, "go test")
 			require.NoError(t, err)
 			require.Equal(t, p.Start, a.Launch(Launch{Prompt: "p"})[:len(p.Start)])

@@ -3,10 +3,10 @@ package agent
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -18,7 +18,7 @@ const (
 )
 
 var (
-	recipeName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+	recipeName = plain.Pattern(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 	inputs     = []string{string(InputStdin), string(InputArgument), string(InputFile)}
 	dialects   = []string{"claude", "codex", "opencode", "text"}
 )
@@ -38,7 +38,7 @@ func Recipes(object []byte) (map[string]Profile, error) {
 	}
 	recipes := make(map[string]Profile, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if !recipeName.MatchString(name) || name == None {
+		if !recipeName().MatchString(name) || name == None {
 			return nil, fmt.Errorf("read agents: %q is no name of a recipe: give lower-case letters, digits, dots and dashes, and not %s", clip(name, 100), None)
 		}
 		p, err := recipe(all[name])

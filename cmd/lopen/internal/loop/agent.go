@@ -81,7 +81,7 @@ func (r *runner) work(ctx context.Context, w *worker, c child.Command, resumed a
 // noteSession saves the ID of the agent's session as soon as the agent prints it. The goroutine
 // that copies the agent's output calls it, while the runner's goroutine waits.
 func (r *runner) noteSession(id string) {
-	if !plausibleID.MatchString(id) {
+	if !plausibleID().MatchString(id) {
 		return
 	}
 	r.at.session = id
@@ -111,7 +111,7 @@ func (r *runner) account(w *worker, m *metrics, out *outcome) {
 	m.CachedTokens, m.ContextWindow = cmp.Or(events.CachedTokens, m.CachedTokens), cmp.Or(events.ContextWindow, m.ContextWindow)
 	m.Model, m.Turns = r.sess.Redact(cmp.Or(events.Model, m.Model)), cmp.Or(events.Turns, m.Turns)
 	for _, id := range []string{m.AgentSession, out.report.Session} {
-		if plausibleID.MatchString(id) {
+		if plausibleID().MatchString(id) {
 			r.at.session = id
 		}
 	}

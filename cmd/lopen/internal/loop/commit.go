@@ -154,8 +154,11 @@ func (r *runner) cannotCommit(ctx context.Context, err error) error {
 	return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser, fmt.Sprintf("--commit: %s; mend it, then %s", r.quote(err.Error()), r.resumeHint())})
 }
 
+// BranchPrefix begins the name of the branch of a session's own.
+const BranchPrefix = "lopen/"
+
 // BranchOf returns the branch of a session.
-func BranchOf(id session.ID) string { return "lopen/" + id.String() }
+func BranchOf(id session.ID) string { return BranchPrefix + id.String() }
 
 // touch adds paths that a unit changed. head is HEAD before its first attempt.
 func (c *commits) touch(unit, head string, paths ...string) {

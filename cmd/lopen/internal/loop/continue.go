@@ -2,9 +2,9 @@ package loop
 
 import (
 	_ "embed"
-	"regexp"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
@@ -23,7 +23,7 @@ type lastStart struct {
 // for a new one. A start that did not count is continued. A failed attempt is continued once;
 // the attempt after that begins a new session.
 func (t *lastStart) sessionFor(w *worker, unit string, n int) string {
-	if t.unit != unit || t.agent != w.Name() || t.touched || !w.Resumes() || !plausibleID.MatchString(t.session) {
+	if t.unit != unit || t.agent != w.Name() || t.touched || !w.Resumes() || !plausibleID().MatchString(t.session) {
 		return ""
 	}
 	switch t.then {
@@ -49,7 +49,7 @@ func (t *lastStart) unfinished() string {
 }
 
 // plausibleID matches the ID of an agent's session that may be used as an argument.
-var plausibleID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$`)
+var plausibleID = plain.Pattern(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$`)
 
 // noteStart sets lastStart after a start has ended. The session cannot be continued if the model
 // has said nothing in it, or if the agent does not know it any more.
