@@ -51,7 +51,7 @@ var ofLoop = []mutant{
 	},
 	{
 		"continue: a session's name is no flag", "cmd/lopen/internal/loop/continue.go",
-		" || !plausibleID.MatchString(t.session)",
+		" || !plausibleID().MatchString(t.session)",
 		" || t.session == \"\"",
 		"./cmd/lopen/internal/loop", "TestWhatIsContinued",
 	},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -37,7 +38,7 @@ func (a *app) startLog(asked bool) error {
 	default:
 		return usagef("--log-format %q: give console or json", a.logFormat)
 	}
-	zerolog.TimeFieldFormat = time.RFC3339Nano
+	logTimes()
 	// A log stays on the disk, and errors quote what they are about.
 	a.logger = zerolog.New(zerolog.SyncWriter(redacting{sink})).Level(lvl).With().Timestamp().Logger()
 	if !asked && a.logFile == "" {
@@ -49,6 +50,9 @@ func (a *app) startLog(asked bool) error {
 	}
 	return usagef("--color %q: give auto, always or never", a.color)
 }
+
+// logTimes has all logs of the process name moments in nanoseconds.
+var logTimes = sync.OnceFunc(func() { zerolog.TimeFieldFormat = time.RFC3339Nano })
 
 // redacting hides the credentials of each line that is written to it, with the rules
 // that are built in: the log begins before there are settings.

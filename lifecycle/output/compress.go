@@ -19,7 +19,7 @@ func (w *Writer) Compress(by codec.Options, run func(func() error)) { w.by, w.ru
 func compress(dir writer.FS, name string, by codec.Options) error {
 	entries, err := dir.ReadDir(".")
 	for _, e := range entries {
-		m := fileName.FindStringSubmatch(e.Name())
+		m := fileName().FindStringSubmatch(e.Name())
 		if m == nil || m[1] != name || m[4] == metaEnd || m[6] != "" {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer"
@@ -57,7 +58,9 @@ func (k *Stored) Has(f File) bool { return slices.Contains(k.Files, f) }
 
 // fileName is what the files of an attempt are called: iteration, which of that number,
 // what it is, from which byte on, how it is compressed.
-var fileName = regexp.MustCompile(`^(([0-9]{6,9})(?:-([0-9]{1,4}))?)(\.json|\.log|\.raw|\.prompt\.md)(?:\.([0-9]{1,18}))?(\.zst|\.gz)?$`)
+var fileName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(([0-9]{6,9})(?:-([0-9]{1,4}))?)(\.json|\.log|\.raw|\.prompt\.md)(?:\.([0-9]{1,18}))?(\.zst|\.gz)?$`)
+})
 
 // maxMeta bounds what is read of a file about an attempt, in bytes.
 const maxMeta = 64 << 10
@@ -87,7 +90,7 @@ func List(dir writer.FS) ([]Stored, error) {
 func stored(dir writer.FS, files []string) (n int64) {
 	for _, file := range files {
 		plain, c := codec.Cut(file)
-		if m := fileName.FindStringSubmatch(plain); File(m[4]) != Log || c != codec.None && slices.Contains(files, plain) {
+		if m := fileName().FindStringSubmatch(plain); File(m[4]) != Log || c != codec.None && slices.Contains(files, plain) {
 			continue
 		}
 		f, info, err := writer.OpenRegular(dir, "read", file, os.O_RDONLY)
@@ -110,7 +113,7 @@ func names(dir writer.FS) ([]Stored, error) {
 	}
 	byName := map[string]*Stored{}
 	for _, e := range entries {
-		m := fileName.FindStringSubmatch(e.Name())
+		m := fileName().FindStringSubmatch(e.Name())
 		info, err := e.Info()
 		if m == nil || err != nil || !info.Mode().IsRegular() {
 			continue

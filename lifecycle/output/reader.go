@@ -177,7 +177,7 @@ func partsOf(dir writer.FS, name string) (parts []part, err error) {
 	entries, err := dir.ReadDir(".")
 	for _, e := range entries {
 		plain, _ := codec.Cut(e.Name())
-		if number, ok := strings.CutPrefix(plain, name+"."); ok && e.Type().IsRegular() && fileName.MatchString(plain) {
+		if number, ok := strings.CutPrefix(plain, name+"."); ok && e.Type().IsRegular() && fileName().MatchString(plain) {
 			begin, _ := strconv.ParseInt(number, 10, 64)
 			parts = append(parts, part{plain, begin})
 		}

@@ -31,6 +31,7 @@ type Command struct {
 	Index string        // the index to use in place of the work tree's; "" is that one
 	Input []byte        // of stdin; nil is the null device
 	Limit time.Duration // 0 is Patience
+	alone bool          // as the commands in alone
 }
 
 // Git starts git and returns what it prints to stdout, also where it fails. The error is ctx.Err() if ctx ended
@@ -42,7 +43,7 @@ func (r *Repository) Git(ctx context.Context, c Command) ([]byte, error) {
 	}
 	out := &bounded{}
 	cmd := child.Command{Argv: append([]string{"git"}, c.Args...), Dir: c.Dir, Env: r.environ,
-		Stdout: out, Timeout: c.Limit, Grace: grace, Keep: !slices.Contains(alone, c.Args[0]), EndsWithUs: true}
+		Stdout: out, Timeout: c.Limit, Grace: grace, Keep: !c.alone && !slices.Contains(alone, c.Args[0]), EndsWithUs: true}
 	if cmd.Dir == "" {
 		cmd.Dir = r.folder
 	}
@@ -77,9 +78,9 @@ func (r *Repository) Git(ctx context.Context, c Command) ([]byte, error) {
 	return out.data.Bytes(), failed
 }
 
-// alone are commands that read, end at once and start no program, hooks included: they need no
-// keeper, which would cost more than they do.
-var alone = []string{"rev-parse", "symbolic-ref", "log", "rev-list", "diff-tree", "check-ignore", "merge-base", "var", "hash-object"}
+// alone are commands that end at once and start no program, hooks included (diff-index with
+// --cached, commit-tree without -S): they need no keeper, which would cost more than they do.
+var alone = []string{"rev-parse", "symbolic-ref", "log", "rev-list", "diff-tree", "check-ignore", "merge-base", "var", "hash-object", "diff-index", "write-tree", "commit-tree"}
 
 // An Error is a start of git that failed.
 type Error struct {

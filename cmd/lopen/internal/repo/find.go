@@ -83,6 +83,6 @@ func (r *Repository) Since(ctx context.Context, base string, paths []string) ([]
 			input += path + "\n"
 		}
 	}
-	out, err := r.Git(ctx, Command{Args: []string{"--literal-pathspecs", "rev-list", "--no-merges", "--max-count=20", "--reverse", "--stdin"}, Input: []byte(input)})
+	out, err := r.Git(ctx, Command{Args: []string{"--literal-pathspecs", "rev-list", "--no-merges", "--max-count=20", "--reverse", "--stdin"}, Input: []byte(input), alone: true})
 	return strings.Fields(string(out)), err
 }

@@ -26,7 +26,7 @@ const making = "lopen makes it"
 // configures, so that it may be asked before anybody approved that.
 func (r *Repository) ask(ctx context.Context, args ...string) ([]byte, error) {
 	safe := []string{"--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "protocol.allow=never"}
-	return r.Git(ctx, Command{Args: append(safe, args...), Limit: openPatience})
+	return r.Git(ctx, Command{Args: append(safe, args...), Limit: openPatience, alone: true})
 }
 
 // Worktrees returns the linked work trees of the repository, also those whose folder is gone.
