@@ -379,7 +379,7 @@ func (s *Store) EditPlan(module string, base *plan.Plan, change plan.Change) (p 
 // [decisions.Decide].
 func (s *Store) DecidePlan(module string, c decisions.Change) (before, after *plan.Plan, err error) {
 	err = s.inModule(module, func(dir writer.FS) error {
-		before, after, err = decisions.Decide(dir, writer.Self(s.opts.Command), s.opts.Now(), c)
+		before, after, err = decisions.Decide(dir, writer.Self(s.opts.Command), s.opts.Now, c)
 		return err
 	})
 	return before, after, err
@@ -392,10 +392,10 @@ func (s *Store) Decisions(module string) (all []tasks.Decision, err error) {
 	return all, err
 }
 
-// ForgetDecisions removes the decisions up to seq, which a State has durably, but those about
-// certain tasks. The caller holds the lock of the module.
-func (s *Store) ForgetDecisions(module string, seq uint64, but []string) error {
-	return s.inModule(module, func(dir writer.FS) error { return decisions.Forget(dir, writer.Self(s.opts.Command), seq, but) })
+// ForgetDecisions removes decisions that a State has durably, but those about certain tasks. The
+// caller holds the lock of the module.
+func (s *Store) ForgetDecisions(module string, taken []tasks.Decision, but []string) error {
+	return s.inModule(module, func(dir writer.FS) error { return decisions.Forget(dir, writer.Self(s.opts.Command), taken, but) })
 }
 
 // inModule calls fn with the folder of a module.

@@ -221,8 +221,14 @@ var ofCommand = []mutant{
 		"./lifecycle/decisions", "TestEditsAtOnce",
 	},
 	{
+		"decisions: the time is that of the lock", "lifecycle/decisions/decisions.go",
+		"	unlock, err := lock(dir, owner)\n	if err != nil {\n		return nil, nil, err\n	}\n	defer unlock()\n	if before,",
+		"	at := now()\n	now = func() time.Time { return at }\n	unlock, err := lock(dir, owner)\n	if err != nil {\n		return nil, nil, err\n	}\n	defer unlock()\n	if before,",
+		"./lifecycle/decisions", "TestTheTimeOfADecision",
+	},
+	{
 		"decisions: what came meanwhile is not forgotten", "lifecycle/decisions/decisions.go",
-		"return d.Seq > upTo || ",
+		"return !Among(taken, d) || ",
 		"return ",
 		"./lifecycle/decisions", "TestForget",
 	},

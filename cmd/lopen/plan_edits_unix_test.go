@@ -301,7 +301,7 @@ func TestNoEditIsLost(t *testing.T) {
 			})
 		}
 	})
-	require.Len(t, p.ran(), 7, "the gates and five tasks")
+	require.Len(t, p.ran(), 7, "the gates and five tasks\n%s", &p.said)
 	states := p.states()
 	planned, err := os.ReadFile(p.plan())
 	require.NoError(t, err)

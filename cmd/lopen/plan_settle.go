@@ -35,7 +35,7 @@ func (a *app) settle(ctx context.Context, store *lifecycle.Store, module string,
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(a.settleLocked(ctx, store, module, noted), lock.Unlock()); err != nil {
+		if err := errors.Join(a.settleLocked(ctx, store, module), lock.Unlock()); err != nil {
 			return fmt.Errorf("it is noted, and the next run takes it: %w", err)
 		}
 		// Another command that noted something meanwhile found the module locked, and left it to
@@ -77,13 +77,18 @@ func isUnder(st *session.State, id, other string) bool {
 	return id == other
 }
 
-// settleLocked is settle while the module is locked.
-func (a *app) settleLocked(ctx context.Context, store *lifecycle.Store, module string, noted []tasks.Decision) error {
+// settleLocked is settle while the module is locked. It reads anew what is noted: a run may have
+// taken it meanwhile, and what came after that would be overruled.
+func (a *app) settleLocked(ctx context.Context, store *lifecycle.Store, module string) error {
 	st, err := moduleState(store, module)
 	if err != nil {
 		return err
 	}
 	p, err := store.Plan(module)
+	if err != nil {
+		return err
+	}
+	noted, err := store.Decisions(module)
 	if err != nil {
 		return err
 	}
@@ -104,7 +109,7 @@ func (a *app) settleLocked(ctx context.Context, store *lifecycle.Store, module s
 			}
 		}
 	}
-	return store.ForgetDecisions(module, noted[len(noted)-1].Seq, unknown)
+	return store.ForgetDecisions(module, noted, unknown)
 }
 
 // carryOut writes into the plan what was decided, where a crash kept the command from it.

@@ -94,7 +94,7 @@ func (u *unsavedPlan) EditPlan(_ string, _ *plan.Plan, change plan.Change) (*pla
 func (u *unsavedPlan) Decisions(string) ([]tasks.Decision, error) { return nil, nil }
 
 // ForgetDecisions has nothing to remove.
-func (u *unsavedPlan) ForgetDecisions(string, uint64, []string) error { return nil }
+func (u *unsavedPlan) ForgetDecisions(string, []tasks.Decision, []string) error { return nil }
 
 // Specification is that of the project's own store.
 func (u *unsavedPlan) Specification(module string) (*criteria.Record, error) {

@@ -69,7 +69,7 @@ func (r *runCall) settleFirst(ctx context.Context, store *lifecycle.Store) error
 	if err != nil || len(noted) == 0 {
 		return nil //nolint:nilerr // the run says that it takes nothing
 	}
-	return r.settleLocked(ctx, store, r.module, noted)
+	return r.settleLocked(ctx, store, r.module)
 }
 
 // redo makes, for --again, what is selected pending, durably and as plan untick does: a run that is killed

@@ -62,8 +62,8 @@ type Change interface {
 }
 
 // Decide carries a person's command out, durably: it notes what the command decides, and then
-// changes the plan. After an error neither counts, unless the error says so.
-func Decide(dir writer.FS, owner writer.Owner, now time.Time, c Change) (before, after *plan.Plan, err error) {
+// changes the plan. After an error neither counts, unless the error says so. now is the clock.
+func Decide(dir writer.FS, owner writer.Owner, now func() time.Time, c Change) (before, after *plan.Plan, err error) {
 	unlock, err := lock(dir, owner)
 	if err != nil {
 		return nil, nil, err
@@ -83,7 +83,7 @@ func Decide(dir writer.FS, owner writer.Owner, now time.Time, c Change) (before,
 	if err != nil {
 		return nil, nil, err
 	}
-	with := add(all, now, c.Decide(before, after))
+	with := add(all, now(), c.Decide(before, after)) // the time while the lock is held: so the numbers grow
 	if len(with) > len(all) {
 		err = write(dir, with)
 	}
@@ -180,17 +180,22 @@ func valid(all []tasks.Decision) error {
 	return nil
 }
 
-// Forget removes the decisions up to a number, which the State of a session has durably. It
+// Forget removes decisions that were read, and that the State of a session has durably. It
 // keeps those about the tasks that are named.
-func Forget(dir writer.FS, owner writer.Owner, upTo uint64, but []string) error {
+func Forget(dir writer.FS, owner writer.Owner, taken []tasks.Decision, but []string) error {
 	unlock, err := lock(dir, owner)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	return keep(dir, func(d tasks.Decision) bool {
-		return d.Seq > upTo || slices.ContainsFunc(d.Tasks, func(id string) bool { return slices.Contains(but, id) })
+		return !Among(taken, d) || slices.ContainsFunc(d.Tasks, func(id string) bool { return slices.Contains(but, id) })
 	})
+}
+
+// Among reports whether a decision is one of those that were read before.
+func Among(all []tasks.Decision, d tasks.Decision) bool {
+	return slices.ContainsFunc(all, func(each tasks.Decision) bool { return each.Seq == d.Seq })
 }
 
 // keep removes the decisions for which fn returns false. The caller holds the lock.

@@ -69,10 +69,10 @@ func TestPowerCutWhileDeciding(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []crashfs.Mode{crashfs.Ext4, crashfs.XFS} {
 		disk, dir := newDisk(t, mode)
-		_, _, err := decisions.Decide(dir, me, noon, ticking("two"))
+		_, _, err := decisions.Decide(dir, me, at(noon), ticking("two"))
 		require.NoError(t, err)
 		points := capture(disk, func() {
-			_, _, err := decisions.Decide(dir, me, noon, ticking("one"))
+			_, _, err := decisions.Decide(dir, me, at(noon), ticking("one"))
 			require.NoError(t, err)
 		})
 		noted := 0
@@ -87,7 +87,7 @@ func TestPowerCutWhileDeciding(t *testing.T) {
 				if decided["one"] != "" && !ticked["one"] {
 					noted++
 				}
-				_, _, err := decisions.Decide(dir, me, noon, ticking("one"))
+				_, _, err := decisions.Decide(dir, me, at(noon), ticking("one"))
 				require.NoError(t, err, "the next command works")
 				entries, err := dir.ReadDir(".")
 				require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestACommandThatFailsDecidesNothing(t *testing.T) {
 	t.Parallel()
 	for n, failed := 0, true; failed; n++ {
 		disk, dir := newDisk(t, crashfs.Ext4)
-		_, _, err := decisions.Decide(dir, me, noon, ticking("two"))
+		_, _, err := decisions.Decide(dir, me, at(noon), ticking("two"))
 		require.NoError(t, err)
 		calls := 0
 		failed = false
@@ -131,7 +131,7 @@ func TestACommandThatFailsDecidesNothing(t *testing.T) {
 			}
 			return crashfs.Fault{}
 		})
-		_, _, err = decisions.Decide(dir, me, noon, ticking("one"))
+		_, _, err = decisions.Decide(dir, me, at(noon), ticking("one"))
 		disk.SetHook(nil)
 		decided, ticked := said(t, dir)
 		if err != nil {
@@ -144,34 +144,56 @@ func TestACommandThatFailsDecidesNothing(t *testing.T) {
 	}
 }
 
+// at is a clock that stands.
+func at(now time.Time) func() time.Time { return func() time.Time { return now } }
+
 // What a run took is forgotten, and what was noted meanwhile stays.
 func TestForget(t *testing.T) {
 	t.Parallel()
 	_, dir := newDisk(t, crashfs.Ext4)
-	require.NoError(t, decisions.Forget(dir, me, 1, nil), "nothing was noted")
-	_, _, err := decisions.Decide(dir, me, noon, ticking("one"))
+	require.NoError(t, decisions.Forget(dir, me, nil, nil), "nothing was noted")
+	_, _, err := decisions.Decide(dir, me, at(noon), ticking("one"))
 	require.NoError(t, err)
 	first, err := decisions.Read(dir)
 	require.NoError(t, err)
-	_, _, err = decisions.Decide(dir, me, noon.Add(-time.Hour), ticking("two"))
+	_, _, err = decisions.Decide(dir, me, at(noon.Add(-time.Hour)), ticking("two"))
 	require.NoError(t, err)
 	all, err := decisions.Read(dir)
 	require.NoError(t, err)
 	require.Greater(t, all[1].Seq, first[0].Seq, "also when the clock went back")
-	require.NoError(t, decisions.Forget(dir, me, first[0].Seq, nil))
+	require.NoError(t, decisions.Forget(dir, me, first, nil))
 	left, err := decisions.Read(dir)
 	require.NoError(t, err)
 	require.Equal(t, all[1:], left)
-	require.NoError(t, decisions.Forget(dir, me, all[1].Seq, []string{"two"}))
+	require.NoError(t, decisions.Forget(dir, me, all, []string{"two"}))
 	left, err = decisions.Read(dir)
 	require.NoError(t, err)
 	require.Equal(t, all[1:], left, "it is kept")
-	require.NoError(t, decisions.Forget(dir, me, all[1].Seq, nil))
+	require.NoError(t, decisions.Forget(dir, me, all, nil))
 	left, err = decisions.Read(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
 	_, err = dir.Lstat("decisions.json")
 	require.ErrorIs(t, err, os.ErrNotExist)
+	_, _, err = decisions.Decide(dir, me, at(noon.Add(-time.Hour)), ticking("one"))
+	require.NoError(t, err)
+	require.NoError(t, decisions.Forget(dir, me, all, nil), "what was read before")
+	left, err = decisions.Read(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1, "nothing else is forgotten, whatever the clock said")
+}
+
+// The time of a decision is that at which nothing else is decided: one that waited for the lock
+// is the later one.
+func TestTheTimeOfADecision(t *testing.T) {
+	t.Parallel()
+	_, dir := newDisk(t, crashfs.Ext4)
+	_, _, err := decisions.Decide(dir, me, func() time.Time {
+		_, err := writer.TryLock(dir, ".plan.lock", me)
+		require.ErrorIs(t, err, writer.ErrBusy)
+		return noon
+	}, ticking("one"))
+	require.NoError(t, err)
 }
 
 // Two terminals and a run edit one plan at once: no edit is lost.
@@ -196,7 +218,7 @@ func TestEditsAtOnce(t *testing.T) {
 			for i := range n {
 				id := fmt.Sprintf("t%d", 3*i+k)
 				if k < 2 {
-					_, _, err = decisions.Decide(dir, me, time.Now(), ticking(id))
+					_, _, err = decisions.Decide(dir, me, time.Now, ticking(id))
 				} else {
 					var p *plan.Plan
 					if p, err = plan.Load(dir, "plan.md", nil); err == nil {
@@ -251,9 +273,9 @@ func TestForeignNotes(t *testing.T) {
 			_, err := decisions.Read(dir)
 			require.ErrorIs(t, err, tt.want)
 			require.Equal(t, errors.Is(tt.want, envelope.ErrCorrupt), strings.Contains(err.Error(), "move it away"), "%v", err)
-			_, _, err = decisions.Decide(dir, me, noon, ticking("one"))
+			_, _, err = decisions.Decide(dir, me, at(noon), ticking("one"))
 			require.ErrorIs(t, err, tt.want)
-			require.Error(t, decisions.Forget(dir, me, 9, nil))
+			require.Error(t, decisions.Forget(dir, me, nil, nil))
 			there, err := writer.ReadFile(dir, "decisions.json", 1<<20)
 			require.NoError(t, err)
 			require.Equal(t, tt.content, string(there), "it is left as it is")
@@ -277,7 +299,7 @@ func TestReadHuge(t *testing.T) {
 func TestTooManyDecisions(t *testing.T) {
 	t.Parallel()
 	_, dir := newDisk(t, crashfs.Ext4)
-	_, _, err := decisions.Decide(dir, me, noon, huge{})
+	_, _, err := decisions.Decide(dir, me, at(noon), huge{})
 	require.ErrorIs(t, err, decisions.ErrTooMany)
 	decided, ticked := said(t, dir)
 	require.Empty(t, decided)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/decisions"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
@@ -127,7 +128,7 @@ func (r *runner) noted() []tasks.Decision {
 		r.warnOnce("decisions", fmt.Sprintf("what was decided by commands like lopen plan tick is not taken: %v", err))
 		return nil
 	}
-	return slices.DeleteFunc(all, func(d tasks.Decision) bool { return d.Seq <= r.taken })
+	return slices.DeleteFunc(all, func(d tasks.Decision) bool { return decisions.Among(r.taken, d) })
 }
 
 // forget removes decisions that the State has durably. If it fails, the run does not take them
@@ -136,10 +137,12 @@ func (r *runner) forget(noted []tasks.Decision) {
 	if len(noted) == 0 {
 		return
 	}
-	r.taken = noted[len(noted)-1].Seq
+	r.taken = append(r.taken, noted...)
 	if err := r.cfg.Store.ForgetDecisions(r.cfg.Module, r.taken, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.log.Warn().Err(err).Msg("decisions that were taken are not forgotten")
+		return
 	}
+	r.taken = nil
 }
 
 // adopt saves the State that Reconcile returned. It comes before the boxes, which follow the

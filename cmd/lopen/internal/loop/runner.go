@@ -41,19 +41,19 @@ type runner struct {
 	filesUnknown bool                        // the changed files are not known
 	failures     map[string][]prompt.Failure // failed attempts by unit, the newest first
 	at           working
-	output       *output.Writer  // of the attempt in progress; nil between attempts and if none is stored
-	since        []files.Change  // changes that the next prompt lists
-	unchanged    []string        // done units that changed no file
-	git          session.Git     // as last seen
-	warned       map[string]bool // keys of warnings that are shown once a run
-	taken        uint64          // the number of the last decision that the State has
-	planMade     bool            // the plan was made of the specification by this run
-	differs      []string        // lines that were shown of how the specification differs from the plan
-	reconciled   *plan.Plan      // the plan that the State agrees with; nil if boxes have to be written
-	assessed     bool            // the check was run before the first task
-	green        green           // the last unit whose check passed
-	noCheckpoint []string        // units before or after which a checkpoint could not be made
-	killed       []files.Change  // changes since the begin of an attempt that a kill interrupted
+	output       *output.Writer   // of the attempt in progress; nil between attempts and if none is stored
+	since        []files.Change   // changes that the next prompt lists
+	unchanged    []string         // done units that changed no file
+	git          session.Git      // as last seen
+	warned       map[string]bool  // keys of warnings that are shown once a run
+	taken        []tasks.Decision // that the State has, and that could not be forgotten
+	planMade     bool             // the plan was made of the specification by this run
+	differs      []string         // lines that were shown of how the specification differs from the plan
+	reconciled   *plan.Plan       // the plan that the State agrees with; nil if boxes have to be written
+	assessed     bool             // the check was run before the first task
+	green        green            // the last unit whose check passed
+	noCheckpoint []string         // units before or after which a checkpoint could not be made
+	killed       []files.Change   // changes since the begin of an attempt that a kill interrupted
 	commits      commits
 	check        string  // the redacted check, for storing and showing
 	events       *events // nil without OnEvent

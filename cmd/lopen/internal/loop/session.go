@@ -26,8 +26,8 @@ type Plans interface {
 	EditPlan(module string, base *plan.Plan, change plan.Change) (*plan.Plan, error)
 	// Decisions returns what a person decided by commands and no State has yet.
 	Decisions(module string) ([]tasks.Decision, error)
-	// ForgetDecisions removes the decisions up to seq, which the State has durably.
-	ForgetDecisions(module string, seq uint64, but []string) error
+	// ForgetDecisions removes decisions that the State has durably.
+	ForgetDecisions(module string, taken []tasks.Decision, but []string) error
 	Specification(module string) (*criteria.Record, error)
 	RememberSpecification(module string, r *criteria.Record) error
 }
