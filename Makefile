@@ -53,7 +53,7 @@ dead: ## list functions that nothing calls, and those of test support that no te
 	@GO=$(GO) .ci/dead
 
 hostile: ## put every kind of file in every place and run every command, at length
-	$(GO) test -count=1 -timeout 60m -run 'TestPlaces|TestHostileSession' ./cmd/lopen -hostile
+	$(GO) test -count=1 -timeout 60m -run 'TestPlaces|TestHostileSession|TestNothingSteersTheTerminal' ./cmd/lopen -hostile
 	$(GO) test -count=1 -timeout 60m -run 'TestFault45' ./lifecycle -deep
 
 vulns: ## look for known vulnerabilities in what is called, if the database can be reached

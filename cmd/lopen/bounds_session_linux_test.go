@@ -126,7 +126,7 @@ var reading = [][]string{
 // guards are the cases that were within the bounds before there were any.
 var guards = []string{"tasks in circles", "children one by one", "2,000 segments", "500 snapshots", "snapshot without a line"}
 
-// TestHostileSession has commands read what a stranger put into a session: the two that read
+// TestHostileSession has commands read what a stranger put into a session: the one that reads
 // it most, and with -hostile all. Under the race detector nothing bounds their memory, and -short leaves it out.
 func TestHostileSession(t *testing.T) {
 	t.Parallel()
@@ -323,7 +323,7 @@ func TestHostileSession(t *testing.T) {
 			if chain := strings.Contains(name, "chain") || name == "sparse packs"; chain && !*allHostile {
 				commands = reading[:2]
 			} else if !*allHostile {
-				commands = [][]string{reading[0], reading[2]}
+				commands = reading[:1]
 			}
 			for _, args := range commands {
 				args = append([]string(nil), args...)
