@@ -68,17 +68,8 @@ func (a *app) removeWorktree(ctx context.Context, store *lifecycle.Store, name s
 		return err
 	}
 	if row.Path != "" {
-		top := topOf(v.own, row.Path)
-		if there, err := v.own.Worktree(ctx, top); err != nil {
+		if err := v.removeFolder(ctx, topOf(v.own, row.Path)); err != nil {
 			return err
-		} else if there != nil {
-			if _, err := v.own.Git(ctx, repo.Command{Args: []string{"worktree", "remove", top}}); err != nil {
-				return err
-			}
-			fmt.Fprintf(a.stderr, "removed the work tree %s\n", shown(top))
-		}
-		if parent := filepath.Dir(top); parent == worktreesOf(v.own.Top) {
-			_ = os.Remove(parent) // if it was the last one
 		}
 	}
 	if tip, err := v.own.Commit(ctx, "refs/heads/"+row.Branch); err != nil || tip == "" {
@@ -88,6 +79,24 @@ func (a *app) removeWorktree(ctx context.Context, store *lifecycle.Store, name s
 		return fmt.Errorf("the branch %s stays: %w", row.Branch, err)
 	}
 	fmt.Fprintf(a.stderr, "removed the branch %s\n", shown(row.Branch))
+	return nil
+}
+
+// removeFolder removes a work tree, if it is there.
+func (v *worktreeView) removeFolder(ctx context.Context, top string) error {
+	there, err := v.own.Worktree(ctx, top)
+	if err != nil {
+		return err
+	}
+	if there != nil {
+		if _, err := v.own.Git(ctx, repo.Command{Args: []string{"worktree", "remove", top}}); err != nil {
+			return err
+		}
+		fmt.Fprintf(v.stderr, "removed the work tree %s\n", shown(top))
+	}
+	if parent := filepath.Dir(top); parent == worktreesOf(v.own.Top) {
+		_ = os.Remove(parent) // if it was the last one
+	}
 	return nil
 }
 
@@ -101,10 +110,14 @@ func (v *worktreeView) named(rows []worktreeRow, name string) (*worktreeRow, err
 		return nil, err
 	}
 	i := slices.IndexFunc(rows, func(r worktreeRow) bool { return r.Session == id.String() })
-	if i < 0 {
-		return nil, fmt.Errorf("session %s has no work tree of its own: %w", id, lifecycle.ErrNotFound)
+	if i >= 0 {
+		return &rows[i], nil
 	}
-	return &rows[i], nil
+	err = fmt.Errorf("session %s has no work tree of its own: %w", id, lifecycle.ErrNotFound)
+	if i := slices.IndexFunc(rows, func(r worktreeRow) bool { return r.Module == id.Module }); i >= 0 { // an older one
+		err = fmt.Errorf("%w; session %s has one", err, rows[i].Session)
+	}
+	return nil, err
 }
 
 // there says whether something is in the place of the folder.
