@@ -4,9 +4,21 @@ package main
 var ofCommit = []mutant{
 	{
 		"repo: git ends with lopen", "cmd/lopen/internal/child/keeper_unix.go",
-		"n > 0 || ends {",
-		"n > 0 {",
+		"if d.Ends > 0 && gone(fdControl) {",
+		"if false {",
 		"./cmd/lopen/internal/repo", "TestGitEndsWithUs",
+	},
+	{
+		"repo: git takes its locks away when lopen is gone", "cmd/lopen/internal/child/keeper_unix.go",
+		"\t\t_ = syscall.Kill(-pgid, syscall.SIGTERM) //",
+		"\t\t//",
+		"./cmd/lopen/internal/repo", "TestGitEndsWithUs",
+	},
+	{
+		"repo: git ends with lopen, whatever it ignores", "cmd/lopen/internal/child/keeper_unix.go",
+		"n > 0 || ends > 0 {",
+		"n > 0 {",
+		"./cmd/lopen/internal/repo", "TestGitThatIgnoresASignalEndsWithUs",
 	},
 	{
 		"repo: no other repository is used", "cmd/lopen/internal/repo/command.go",

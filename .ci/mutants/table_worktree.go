@@ -57,6 +57,24 @@ var ofWorktrees = []mutant{
 		"./cmd/lopen/internal/repo", "TestMakeWorktreeAfterACut",
 	},
 	{
+		"work trees: what git was about to write is written", "cmd/lopen/internal/repo/worktree.go",
+		"err != nil && r.complete()",
+		"err != nil && false",
+		"./cmd/lopen/internal/repo", "TestMakeWorktreeAfterACut",
+	},
+	{
+		"work trees: one is made at a time", "cmd/lopen/internal/repo/worktree.go",
+		"held, err := scratch.Lock(dir)\n",
+		"held, err := true, error(nil)\n\t\t_ = scratch.Lock\n",
+		"./cmd/lopen/internal/repo", "TestMakeWorktreeWaits",
+	},
+	{
+		"work trees: the lock is held until git has ended", "cmd/lopen/internal/repo/worktree.go",
+		"inherit: lock",
+		"inherit: nil",
+		"./cmd/lopen/internal/repo", "TestMakeWorktreeWaits",
+	},
+	{
 		"work trees: a half-made one is made anew", "cmd/lopen/run_worktree.go",
 		"if there != nil && !there.Making && worktreeOf(home, folder) == nil {",
 		"if there != nil && worktreeOf(home, folder) == nil {",

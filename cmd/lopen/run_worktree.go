@@ -139,7 +139,6 @@ func (a *app) admitWorktree(ctx context.Context, home string, typed bool) error 
 
 // makeTree makes the work tree of a session, unless it is there.
 func (r *runCall) makeTree(ctx context.Context, home, folder string, w *session.Worktree) error {
-	defer r.crew.byItself()()
 	own, err := repo.Open(ctx, home, r.environ)
 	if err != nil {
 		return err
@@ -152,11 +151,7 @@ func (r *runCall) makeTree(ctx context.Context, home, folder string, w *session.
 	if there != nil && !there.Making && worktreeOf(home, folder) == nil {
 		return nil
 	}
-	err = own.MakeWorktree(ctx, top, w.Branch, w.Base)
-	for n := 0; err != nil && ctx.Err() == nil && n < 2; n++ { // another process may be making one: see byItself
-		err = own.MakeWorktree(ctx, top, w.Branch, w.Base)
-	}
-	if err != nil {
+	if err = own.MakeWorktree(ctx, top, w.Branch, w.Base); err != nil {
 		return fmt.Errorf("%w\n  begin another session, in a work tree of its own: lopen run %s --worktree --no-resume", err, r.module)
 	}
 	changed, err := own.Uncommitted(ctx)

@@ -41,7 +41,8 @@ type Command struct {
 	Started func(pid int) // called once, right after the start; may be nil
 	// Keep has a keeper start the command, where there is one: see the package.
 	Keep bool
-	// EndsWithUs has the keeper kill the command's group when this process was killed.
+	// EndsWithUs has the keeper end the command's group when this process was killed: with SIGTERM
+	// and, after Grace, SIGKILL.
 	EndsWithUs bool
 	// Lock is the lock whose file is among Inherit. Once Started has recorded the command
 	// there, who inherited it in other groups is ended with the command. nil is none.

@@ -4,6 +4,7 @@ package child
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -34,7 +36,8 @@ type duty struct {
 	Inherited int  `json:"inherited"`           // how many descriptors the command gets beyond its first three
 	Iteration int  `json:"iteration,omitempty"` // above 0: noted in the lock's file
 	Lock      bool `json:"lock,omitempty"`      // there is a descriptor of the lock
-	Ends      bool `json:"ends,omitempty"`      // the command is killed when lopen is gone
+	// Ends, above 0, is what the command gets from SIGTERM to SIGKILL when lopen is gone. At 0 it works on.
+	Ends time.Duration `json:"ends,omitempty"`
 }
 
 const (
@@ -125,7 +128,10 @@ func (p *program) startKeeper(c Command, path string, out *pipes) (bool, error) 
 	}
 	var ours []*os.File // copies, of which this process needs none after the start
 	defer func() { closeAll(ours) }()
-	d := duty{Inherited: len(c.Inherit), Iteration: c.Iteration, Lock: c.Lock != nil, Ends: c.EndsWithUs}
+	d := duty{Inherited: len(c.Inherit), Iteration: c.Iteration, Lock: c.Lock != nil}
+	if c.EndsWithUs {
+		d.Ends = cmp.Or(c.Grace, defaultGrace)
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return false, err

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -68,14 +69,22 @@ func runKeeper(d duty, path string, argv []string) int {
 		_ = process.NoteEnded(files[fdLock], process.Ended{Iteration: d.Iteration, Exit: e.Exit, Signal: e.Signal, Success: e.Exit == 0})
 	}
 	report(e)
+	if d.Ends > 0 && gone(fdControl) {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what the command left
+	}
 	return 0
 }
 
-// guard waits until lopen orders the command's end, or is gone: then the command is killed if
-// it ends with lopen. Else it works on, and neither waits for a reader of its output nor dies
-// for want of one.
-func guard(control *os.File, pgid int, ends bool, output ...*os.File) {
-	if n, _ := control.Read(make([]byte, 1)); n > 0 || ends {
+// guard waits until lopen orders the command's end, or is gone: then the command is asked to end
+// and, after the time ends, killed. If ends is 0 it works on, and neither waits for a reader of its
+// output nor dies for want of one.
+func guard(control *os.File, pgid int, ends time.Duration, output ...*os.File) {
+	n, _ := control.Read(make([]byte, 1))
+	if n == 0 && ends > 0 {
+		_ = syscall.Kill(-pgid, syscall.SIGTERM) // git takes its locks away, and a work tree that is half made
+		time.Sleep(ends)
+	}
+	if n > 0 || ends > 0 {
 		_ = syscall.Kill(-pgid, syscall.SIGKILL)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,8 @@ type Command struct {
 	Input []byte        // of stdin; nil is the null device
 	Limit time.Duration // 0 is Patience
 	alone bool          // as the commands in alone
+
+	inherit *os.File // kept open in git and what it starts; nil is none
 }
 
 // Git starts git and returns what it prints to stdout, also where it fails. The error is ctx.Err() if ctx ended
@@ -49,6 +52,9 @@ func (r *Repository) Git(ctx context.Context, c Command) ([]byte, error) {
 	}
 	if cmd.Timeout == 0 {
 		cmd.Timeout = Patience
+	}
+	if c.inherit != nil {
+		cmd.Inherit = []*os.File{c.inherit}
 	}
 	if c.Index != "" {
 		cmd.Env = append(slices.Clip(cmd.Env), "GIT_INDEX_FILE="+c.Index)

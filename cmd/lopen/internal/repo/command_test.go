@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -140,13 +141,14 @@ func TestAHookThatHangs(t *testing.T) {
 	require.Equal(t, context.DeadlineExceeded, err, "the caller's own limit is the caller's error")
 }
 
-// A lopen that is killed leaves no git and no hook behind, which would commit later.
+// A lopen that is killed leaves no git and no hook behind, which would commit later, and no lock of
+// git's: HEAD.lock is there when the hook runs.
 func TestGitEndsWithUs(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
-	p.hook("pre-commit", "cat '"+fifo+"'")
+	p.hook("reference-transaction", "trap '' TERM; [ ! -e .git/HEAD.lock ] || cat '"+fifo+"'")
 	p.write("kept", "changed")
 	exe, err := os.Executable()
 	require.NoError(t, err)
@@ -162,4 +164,60 @@ func TestGitEndsWithUs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n, "the hook still reads")
 	require.Equal(t, "first", p.git("log", "--format=%s"))
+	require.NoFileExists(t, filepath.Join(p.dir, ".git", "HEAD.lock"))
+	p.hook("reference-transaction", ":")
+	p.git("commit", "-qam", "second")
+}
+
+// What ignores the signal is killed.
+func TestGitThatIgnoresASignalEndsWithUs(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	path, err := exec.LookPath("git")
+	require.NoError(t, err)
+	bin, fifo := t.TempDir(), filepath.Join(t.TempDir(), "fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	script := "#!/bin/sh\n[ \"$1\" = commit ] || exec '" + path + "' \"$@\"\ntrap '' TERM\nexec cat '" + fifo + "'\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o700))
+	p.write("kept", "changed")
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	lopen := exec.Command(exe)
+	lopen.Dir, lopen.Env = p.dir, append(slices.Clip(p.environ), commitEnv+"=1", "PATH="+bin+":"+os.Getenv("PATH"))
+	require.NoError(t, lopen.Start())
+	git, err := os.OpenFile(fifo, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer git.Close()
+	require.NoError(t, lopen.Process.Kill())
+	_ = lopen.Wait()
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(git.Fd())}}, 10_000)
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "git still reads")
+}
+
+// The lock under which a work tree is made is also that of the git which makes it: that of a lopen that
+// was killed may still take its half away. Here a hook leaves a program that has it.
+func TestMakeWorktreeWaits(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	p.hook("post-checkout", "cat '"+fifo+"' >/dev/null 2>&1 &")
+	r := p.open()
+	base, err := r.Commit(t.Context(), "HEAD")
+	require.NoError(t, err)
+	trees := filepath.Join(filepath.Dir(p.dir), "trees")
+	require.NoError(t, r.MakeWorktree(t.Context(), filepath.Join(trees, "s"), "lopen/s", base))
+	left, err := os.OpenFile(fifo, os.O_WRONLY, 0) // returns when the program reads
+	require.NoError(t, err)
+	defer left.Close()
+	p.hook("post-checkout", ":")
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, r.MakeWorktree(ctx, filepath.Join(trees, "other"), "lopen/other", base), context.DeadlineExceeded)
+	require.NoDirExists(t, filepath.Join(trees, "other"))
+	require.NoError(t, left.Close())
+	begun := time.Now()
+	require.NoError(t, r.MakeWorktree(t.Context(), filepath.Join(trees, "other"), "lopen/other", base))
+	require.Less(t, time.Since(begun), 9*time.Second, "it does not wait for more than the lock")
 }

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
 )
 
 // A Worktree is a linked work tree as git knows it.
@@ -31,7 +34,11 @@ func (r *Repository) ask(ctx context.Context, args ...string) ([]byte, error) {
 
 // Worktrees returns the linked work trees of the repository, also those whose folder is gone.
 func (r *Repository) Worktrees(ctx context.Context) (all []Worktree, err error) {
-	out, err := r.ask(ctx, "worktree", "list", "--porcelain", "-z")
+	list := []string{"worktree", "list", "--porcelain", "-z"}
+	out, err := r.ask(ctx, list...)
+	if err != nil && r.complete() {
+		out, err = r.ask(ctx, list...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +60,21 @@ func (r *Repository) Worktrees(ctx context.Context) (all []Worktree, err error) 
 		}
 	}
 	return all, nil
+}
+
+// complete writes what git was about to write into the file commondir of a work tree that is being
+// made, and reports whether there was one. Git opens the file and then writes it. Between the two, and
+// for good after a kill there, no git can list the work trees of the repository.
+func (r *Repository) complete() (found bool) {
+	trees := filepath.Join(r.Common, "worktrees")
+	entries, _ := os.ReadDir(trees) // what cannot be read is the error of git
+	for _, entry := range entries {
+		name := filepath.Join(trees, entry.Name(), "commondir")
+		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+			found = os.WriteFile(name, []byte("../..\n"), 0o666) == nil || found //nolint:gosec // the mode is git's
+		}
+	}
+	return found
 }
 
 // Worktree returns the linked work tree whose top is path, or nil.
@@ -82,7 +104,12 @@ func Same(a, b string) bool {
 // MakeWorktree makes a linked work tree at path, on a new branch that begins at the commit base.
 // The branch may be there already, at base: a MakeWorktree that was cut off leaves it, and leaves
 // a work tree that nobody has worked in, which is made anew. After an error there may be such ones.
+// It waits for one in another process.
 func (r *Repository) MakeWorktree(ctx context.Context, path, branch, base string) error {
+	lock := r.holdMaking(ctx)
+	if lock != nil {
+		defer lock.Close()
+	}
 	left, err := r.Worktree(ctx, path)
 	if err != nil {
 		return err
@@ -106,11 +133,43 @@ func (r *Repository) MakeWorktree(ctx context.Context, path, branch, base string
 	default:
 		return fmt.Errorf("make work tree %s: the branch %s is there already, at another commit", path, branch)
 	}
-	if _, err := r.Git(ctx, Command{Args: args}); err != nil {
+	if _, err := r.Git(ctx, Command{Args: args, inherit: lock}); err != nil {
 		return err
 	}
 	_, err = r.Git(ctx, Command{Args: []string{"worktree", "unlock", path}})
 	return err
+}
+
+const (
+	makingPatience = 10 * time.Second
+	makingDelay    = 10 * time.Millisecond
+)
+
+// holdMaking locks the folder that all work trees share. The git that makes one has the lock too, so
+// that it is held until the git of a killed lopen has taken its half away. As a hook can leave a
+// program that keeps it, the caller goes on without it after ten seconds, as where the file system has no locks: then
+// it is nil.
+func (r *Repository) holdMaking(ctx context.Context) *os.File {
+	dir, err := os.Open(r.Common)
+	if err != nil {
+		return nil // git says what is wrong with it
+	}
+	tick := time.NewTicker(makingDelay)
+	defer tick.Stop()
+	for begun := time.Now(); ; {
+		held, err := scratch.Lock(dir)
+		if held {
+			return dir
+		}
+		if err != nil || time.Since(begun) > makingPatience || ctx.Err() != nil {
+			_ = dir.Close()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
 }
 
 // removeUnmade removes a work tree that is being made. Git writes .git before all other files: where it

@@ -73,7 +73,7 @@ func open(path string) (*Dir, error) {
 	if d.hold, err = root.Open("."); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	switch locked, err := lock(d.hold); {
+	switch locked, err := Lock(d.hold); {
 	case err != nil: // nobody else can lock it, and so nobody sweeps it
 		_ = d.hold.Close()
 		d.hold = nil
@@ -210,7 +210,7 @@ func remove(temp *os.Root, name string) {
 	if err != nil || !os.SameFile(info, opened) {
 		return
 	}
-	if locked, err := lock(hold); err != nil || !locked {
+	if locked, err := Lock(hold); err != nil || !locked {
 		return
 	}
 	empty(left)

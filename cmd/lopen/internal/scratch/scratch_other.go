@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// A folder cannot be locked here.
-func lock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+// Lock fails: a folder cannot be locked here.
+func Lock(*os.File) (bool, error) { return false, errors.ErrUnsupported }

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes the flock of an open folder if nobody has it. It is let go of with the last
+// Lock takes the flock of an open folder if nobody has it. It is let go of with the last
 // descriptor of the open folder, in whatever process. The error is that this file system
 // knows no such lock.
-func lock(dir *os.File) (bool, error) {
+func Lock(dir *os.File) (bool, error) {
 	for {
 		err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
