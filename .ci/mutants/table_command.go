@@ -9,7 +9,7 @@ var ofCommand = []mutant{
 	},
 	{
 		"temporary folder: that of who lives is left alone", "cmd/lopen/internal/scratch/scratch.go",
-		"\tif locked, err := lock(hold); err != nil || !locked {\n\t\treturn\n\t}\n",
+		"\tif locked, err := Lock(hold); err != nil || !locked {\n\t\treturn\n\t}\n",
 		"",
 		"./cmd/lopen/internal/scratch", "TestTheFolderOfWhoLivesIsLeftAlone",
 	},
