@@ -202,7 +202,7 @@ func TestAHookAfterTheCommitHangs(t *testing.T) {
 	r := p.open()
 	head, err := r.Head(t.Context())
 	require.NoError(t, err)
-	made, err := r.CommitFiles(t.Context(), repo.Commit{Head: head, Paths: []string{"kept"}, Message: "a task", Session: "m-20260101-1", Task: "a/task", Limit: time.Second})
+	made, err := r.CommitFiles(t.Context(), repo.Commit{Head: head, Paths: []string{"kept"}, Message: "a task", Session: "m-20260101-1", Task: "a/task", Limit: 5 * time.Second})
 	require.NoError(t, err)
 	require.ErrorContains(t, made.Late, "and was killed")
 	require.Equal(t, p.git("rev-parse", "HEAD"), made.Hash)
