@@ -3,6 +3,7 @@
 package loop
 
 import (
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,5 +39,7 @@ func TestEndOrphansLeavesACommandOfAHeldSession(t *testing.T) {
 	require.Contains(t, exit.Reason, sess.ID().String()+" is held by pid")
 	require.Contains(t, exit.Reason, "lopen run auth")
 	require.NoError(t, child.Release())
+	syscall.ForkLock.RLock() // between a fork and its exec, what another test starts has the lock too
+	defer syscall.ForkLock.RUnlock()
 	require.NoError(t, EndOrphans(t.Context(), second, "auth", quiet{}))
 }
