@@ -69,6 +69,12 @@ var ofWorktrees = []mutant{
 		"./cmd/lopen/internal/repo", "TestMakeWorktreeWaits",
 	},
 	{
+		"work trees: a lock that is kept is not waited for", "cmd/lopen/internal/repo/worktree.go",
+		"time.Since(begun) > makingPatience",
+		"time.Since(begun) > 1000*makingPatience",
+		"./cmd/lopen/internal/repo", "TestMakeWorktreeWaits",
+	},
+	{
 		"work trees: the lock is held until git has ended", "cmd/lopen/internal/repo/worktree.go",
 		"inherit: lock",
 		"inherit: nil",

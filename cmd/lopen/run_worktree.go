@@ -139,6 +139,7 @@ func (a *app) admitWorktree(ctx context.Context, home string, typed bool) error 
 
 // makeTree makes the work tree of a session, unless it is there.
 func (r *runCall) makeTree(ctx context.Context, home, folder string, w *session.Worktree) error {
+	defer r.crew.byItself()() // for as long as it takes: the lock of MakeWorktree has a limit
 	own, err := repo.Open(ctx, home, r.environ)
 	if err != nil {
 		return err

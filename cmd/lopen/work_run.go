@@ -46,8 +46,8 @@ func (c *crew) share() *loop.Shared {
 	return c.shared
 }
 
-// byItself keeps the other runs of the work away from the approvals until the function that it
-// returns is called.
+// byItself keeps the other runs of the work away from the approvals, and from making work trees, until
+// the function that it returns is called.
 func (c *crew) byItself() (over func()) {
 	if c == nil {
 		return func() {}

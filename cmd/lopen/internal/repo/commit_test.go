@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -195,9 +194,7 @@ func TestRefreshAfterAKill(t *testing.T) {
 func TestAHookAfterTheCommitHangs(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	fifo := filepath.Join(t.TempDir(), "fifo")
-	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
-	p.hook("post-commit", "cat '"+fifo+"'")
+	p.hook("post-commit", "cat '"+fifo(t)+"'")
 	p.write("kept", "changed\n")
 	r := p.open()
 	head, err := r.Head(t.Context())

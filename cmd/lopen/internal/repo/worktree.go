@@ -141,14 +141,14 @@ func (r *Repository) MakeWorktree(ctx context.Context, path, branch, base string
 }
 
 const (
-	makingPatience = 10 * time.Second
+	makingPatience = 5 * time.Second // a git that is asked to end has ended after grace
 	makingDelay    = 10 * time.Millisecond
 )
 
 // holdMaking locks the folder that all work trees share. The git that makes one has the lock too, so
 // that it is held until the git of a killed lopen has taken its half away. As a hook can leave a
-// program that keeps it, the caller goes on without it after ten seconds, as where the file system has no locks: then
-// it is nil.
+// program that keeps it, the caller goes on without it after five seconds, as where the file system has
+// no locks: then it is nil.
 func (r *Repository) holdMaking(ctx context.Context) *os.File {
 	dir, err := os.Open(r.Common)
 	if err != nil {
