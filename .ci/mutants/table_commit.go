@@ -39,6 +39,12 @@ var ofCommit = []mutant{
 		"./cmd/lopen/internal/repo", "TestGitHasNoTerminal",
 	},
 	{
+		"repo: a change within a second is committed", "cmd/lopen/internal/repo/commit.go",
+		"os.Chtimes(to, time.Time{}, info.ModTime())",
+		"os.Chtimes(to, time.Time{}, info.ModTime().Add(time.Hour))",
+		"./cmd/lopen/internal/repo", "TestAChangeWithinASecondIsCommitted",
+	},
+	{
 		"repo: what is staged stays staged", "cmd/lopen/internal/repo/commit.go",
 		"if ok && !(below && slices.Contains(asked, rel)) {",
 		"if ok && !(below && slices.Contains(asked, rel)) && false {",

@@ -137,7 +137,7 @@ func (p *private) fill(ctx context.Context, paths []string) (ignored []string, e
 	from := []string{"read-tree", "--empty"}
 	if p.head.Commit != "" {
 		from = []string{"read-tree", "--reset", p.head.Commit}
-		if err := copyFile(filepath.Join(p.Dir, "index"), p.index); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := copyIndex(filepath.Join(p.Dir, "index"), p.index); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("copy the index: %w", err)
 		}
 	}
@@ -383,18 +383,24 @@ func zeros(paths []string) []byte {
 	return []byte(strings.Join(paths, "\x00") + "\x00")
 }
 
-func copyFile(from, to string) error {
+// copyIndex copies an index with its time of modification: a file that was changed within the same second
+// is known to git by nothing else.
+func copyIndex(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	return errors.Join(err, out.Close(), os.Chtimes(to, time.Time{}, info.ModTime()))
 }
 
 // getenv returns a variable of the person's environment.

@@ -292,6 +292,25 @@ func TestSigning(t *testing.T) {
 	require.ErrorContains(t, err, "gpg failed to sign the data")
 }
 
+// A file that is changed to the same size within the second in which the index was written is
+// committed. Git, which need not compare fractions of a second, knows such a one by the time of the index.
+func TestAChangeWithinASecondIsCommitted(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.git("config", "core.trustctime", "false") // this time cannot be set
+	second := time.Now().Add(-time.Hour).Truncate(time.Second)
+	at := func(name string) { require.NoError(t, os.Chtimes(filepath.Join(p.dir, name), second, second)) }
+	p.write("kept", "1\n")
+	at("kept")
+	first := p.commit("kept")
+	p.write("kept", "2\n")
+	at("kept")
+	at(".git/index")
+	require.NotEqual(t, first.Hash, p.commit("kept").Hash)
+	require.Equal(t, "2", p.git("show", "HEAD:kept"))
+	require.Empty(t, p.status())
+}
+
 func TestTheIndexIsLocked(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
