@@ -45,6 +45,8 @@ func (t *texts) message(object strictjson.Value) (strictjson.Value, error) {
 func (t *texts) redacted(m session.Message) (strictjson.Value, error) {
 	m.ID, _ = t.Redact.String(m.ID)
 	m.ToolCallID, _ = t.Redact.String(m.ToolCallID)
+	m.Thread, _ = t.Redact.String(m.Thread)
+	m.Parent, _ = t.Redact.String(m.Parent)
 	var err error
 	value := func(v *strictjson.Value) {
 		if len(*v) > 0 && err == nil {

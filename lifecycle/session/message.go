@@ -19,6 +19,12 @@ type Message struct {
 	ToolCalls  []ToolCall       `json:"toolCalls,omitempty"`
 	ToolCallID string           `json:"toolCallId,omitempty"` // the call that a message of RoleTool answers
 	Usage      *Usage           `json:"usage,omitempty"`
+	// Thread is the subagent whose conversation the message is a part of; "" is the session's own.
+	Thread string `json:"thread,omitempty"`
+	// Parent is what the message follows, where that is not the one before it in its thread: the
+	// conversation branches there. It is the uuid of a message or of an event.
+	Parent string `json:"parent,omitempty"`
+	Kind   string `json:"kind,omitempty"` // one of the Kind constants, or ""
 }
 
 // The roles of messages.
@@ -29,7 +35,14 @@ const (
 	RoleTool      = "tool"
 )
 
-// maxName bounds the ID of a message and of a tool call, in bytes. MaxOpenCalls bounds the
+// The kinds of messages that are not what their role alone says.
+const (
+	KindCompaction = "compaction" // a summary that takes the place of all that was said before it
+	KindError      = "error"      // the answer of a tool that failed, or an error of the model's API
+	KindMeta       = "meta"       // put in by the agent: neither a person nor the model said it
+)
+
+// maxName bounds the ID of a message, of its thread and parent, and of a tool call, in bytes. MaxOpenCalls bounds the
 // tool calls of one message, and the open calls that a record names, so that they fit into a
 // record even if every character of their IDs has to be escaped.
 const (
@@ -84,6 +97,20 @@ func (m *Message) Validate() error {
 		if c.ID == "" || len(c.ID) > maxName {
 			return fmt.Errorf("the ID of tool call %d has %d bytes; it has 1 to %d", i+1, len(c.ID), maxName)
 		}
+	}
+	return m.validPlace()
+}
+
+// validPlace checks what says where in the conversation the message stands.
+func (m *Message) validPlace() error {
+	if len(m.Thread) > maxName || len(m.Parent) > maxName {
+		return fmt.Errorf("a message's thread and parent have at most %d bytes each", maxName)
+	}
+	if !utf8.ValidString(m.Thread) || !utf8.ValidString(m.Parent) {
+		return errors.New("a message's thread and parent are UTF-8")
+	}
+	if !slices.Contains([]string{"", KindCompaction, KindError, KindMeta}, m.Kind) {
+		return fmt.Errorf("the kind %q of a message is none of compaction, error and meta", m.Kind)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ func message() session.Message {
 		ID: "m1", Time: at, Role: session.RoleAssistant, Content: session.Text("a\n<b>\u2028"),
 		ToolCalls: []session.ToolCall{{ID: "c1", Name: "read", Arguments: strictjson.Value(`{"a":[1]}`)}},
 		Usage:     &session.Usage{InputTokens: 1, OutputTokens: 2, CachedTokens: 3},
+		Thread:    "a1", Parent: "m0", Kind: session.KindMeta,
 	}
 }
 
@@ -29,6 +30,9 @@ func TestMessageValidate(t *testing.T) {
 		"uuid not UTF-8":  func(m *session.Message) { m.ID = strings.Repeat("\xff", 100) },
 		"no time":         func(m *session.Message) { m.Time = time.Time{} },
 		"role":            func(m *session.Message) { m.Role = "robot" },
+		"long thread":     func(m *session.Message) { m.Thread = strings.Repeat("x", 129) },
+		"long parent":     func(m *session.Message) { m.Parent = strings.Repeat("x", 129) },
+		"kind":            func(m *session.Message) { m.Kind = "joke" },
 		"content":         func(m *session.Message) { m.Content = strictjson.Value(`{`) },
 		"answers nothing": func(m *session.Message) { m.Role = session.RoleTool },
 		"call without ID": func(m *session.Message) { m.ToolCalls[0].ID = "" },
