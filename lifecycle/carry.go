@@ -206,7 +206,7 @@ func (s *Store) Import(ctx context.Context, from carry.Source) (_ *carry.Report,
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
-	staging, err := carry.NewStaging(s.root(), writer.Self(s.opts.Command))
+	staging, err := carry.NewStaging(s.root(), writer.OwnerOf(os.Getpid(), s.opts.Command))
 	release()
 	if err != nil {
 		return nil, err

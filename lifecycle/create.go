@@ -24,21 +24,21 @@ import (
 // and its ID are durable. Any number of processes may create at once, and each gets
 // another ID. Create waits for the store lock until ctx ends, at most ten seconds.
 func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
-	return s.CreateIn(ctx, module, func(session.ID) *session.Worktree { return nil })
+	return s.CreateWith(ctx, module, func(session.ID, *session.Header) {})
 }
 
-// CreateIn is Create for a session that works in a linked work tree, which may be made after the
-// session: so a work tree that is named after its session is known to it before it exists. in
-// returns the work tree of a session, or nil for the project's folder.
-func (s *Store) CreateIn(ctx context.Context, module string, in func(session.ID) *session.Worktree) (*Session, error) {
+// CreateWith is Create for a session whose first State has what set writes into its header. set may
+// name a linked work tree that is made after the session: so one that is named after its session
+// is known to it before it exists.
+func (s *Store) CreateWith(ctx context.Context, module string, set func(session.ID, *session.Header)) (*Session, error) {
 	state := func(id session.ID, now time.Time) (*session.State, error) {
 		st, err := session.New(id, now)
-		if w := in(id); err == nil && w != nil {
-			e := st.Edit()
-			e.Header().Worktree = w
-			st, err = e.State()
+		if err != nil {
+			return nil, err
 		}
-		return st, err
+		e := st.Edit()
+		set(id, e.Header())
+		return e.State()
 	}
 	if !s.saves() {
 		return s.createUnsaved(module, state)
@@ -98,7 +98,9 @@ func (s *Store) make(ctx context.Context, module string, f first) (*commit.Commi
 	if err != nil {
 		return nil, fmt.Errorf("create session %s: %w", id, err)
 	}
-	s.setLatest(id)
+	if st.Header().Origin != session.OriginImport {
+		s.setLatest(id)
+	}
 	return c, nil
 }
 

@@ -197,7 +197,7 @@ func TestDeleteClearsWhatWasCutOff(t *testing.T) {
 	require.False(t, found.Problem)
 	dir, err := writer.OpenFS(path(store))
 	require.NoError(t, err)
-	making, err := writer.TryLock(dir, ".lock", writer.Self(""))
+	making, err := writer.TryLock(dir, ".lock", writer.OwnerOf(os.Getpid(), ""))
 	require.NoError(t, err)
 	at, cancel := context.WithCancel(t.Context())
 	cancel() // else doctor waits for the lock

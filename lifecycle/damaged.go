@@ -178,7 +178,7 @@ func (s *Store) Unfinished(module string) (Info, bool, error) {
 	}
 	var best Info
 	for _, i := range infos {
-		if i.Err == nil && i.Status != session.StatusComplete {
+		if i.Err == nil && i.Status != session.StatusComplete && i.Origin == session.OriginRun {
 			best = i
 			break
 		}
@@ -285,7 +285,23 @@ func (s *Store) loadHeld(dir writer.FS, id session.ID, lease *writer.Lock, edite
 	if err != nil {
 		return nil, s.quarantine(id, lease, err)
 	}
+	if owner := heldFor(ld.State.Status(), ld.State.Header().Holder); owner != nil && !s.opts.holds(ld.State) {
+		return nil, &BusyError{Path: sessionsDir + "/" + id.String(), Owner: *owner}
+	}
 	return ld, nil
+}
+
+// heldFor returns the process for which an active session is held between two processes that
+// write it, or nil if there is none or it has ended.
+func heldFor(status session.Status, h *session.Holder) *Owner {
+	if status != session.StatusActive || h == nil {
+		return nil
+	}
+	owner := Owner(*h)
+	if !owner.Alive() {
+		return nil
+	}
+	return &owner
 }
 
 // quarantine moves the whole folder of a damaged session to corrupted/ and writes the reason

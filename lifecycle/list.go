@@ -115,7 +115,7 @@ func summary(dir writer.FS, f sessionFolder, buf []byte) Info {
 	}
 	held, ever := holds(dir, f)
 	if err == nil && !ever {
-		sum.Status = sum.Status.Seen(false)
+		sum.Status = seen(&sum, false)
 		return Info{Summary: sum}
 	}
 	info, serr := dir.Lstat(f.name + "/" + folder.StateFile)
@@ -131,8 +131,14 @@ func summary(dir writer.FS, f sessionFolder, buf []byte) Info {
 			err = lerr
 		}
 	}
-	sum.ID, sum.Status = f.id, sum.Status.Seen(held)
+	sum.ID, sum.Status = f.id, seen(&sum, held)
 	return Info{Summary: sum, Err: damagedIn(f.id, f.path, err)}
+}
+
+// seen returns the status of a session as people are shown it. held says whether a process has it
+// open.
+func seen(sum *wire.Summary, held bool) session.Status {
+	return sum.Status.Seen(held || heldFor(sum.Status, sum.Holder) != nil)
 }
 
 // logged returns the summary of a session from its log.
@@ -232,13 +238,31 @@ func (s *Store) readWhole(id session.ID) (*folder.Contents, error) {
 	return ld, err
 }
 
-// Holder returns the holder of a session, or nil when it is not held.
+// Holder returns the holder of a session, or nil when it is not held: the process that has it
+// open, or the one for which it is held between two that have.
 func (s *Store) Holder(id session.ID) (*Owner, error) {
 	owner, held, err := writer.Holder(s.root(), sessionsDir+"/"+id.String()+"/"+leaseFile)
-	if err != nil || !held {
+	if err != nil {
 		return nil, err
 	}
-	return &owner, nil
+	if held {
+		return &owner, nil
+	}
+	return s.turnOf(id), nil
+}
+
+// turnOf returns the process for which a session is held that nobody has open, or nil.
+func (s *Store) turnOf(id session.ID) *Owner {
+	dir, err := writer.OpenDir(s.root(), sessionsDir)
+	if err != nil {
+		return nil // there is no session, or none that can be read
+	}
+	defer dir.Close()
+	sum, err := readSummary(dir, sessionFolder{name: id.String(), id: id}, make([]byte, folder.SummaryBytes))
+	if err != nil {
+		return nil // nothing is held for anybody in what cannot be read
+	}
+	return heldFor(sum.Status, sum.Holder)
 }
 
 // Resolve turns what a person typed into an ID: an ID, the prefix of exactly one ID,
@@ -326,7 +350,7 @@ func (s *Store) latest() (session.ID, error) {
 		return session.ID{}, err
 	}
 	for _, info := range infos {
-		if info.Err == nil {
+		if info.Err == nil && info.Origin != session.OriginImport {
 			return info.ID, nil
 		}
 	}

@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,7 +40,7 @@ func TestLocksAreNotWaitedForWithoutBound(t *testing.T) {
 		root, err := disk.FS().Sub(".lopen")
 		require.NoError(t, err)
 
-		lock, err := writer.TryLock(root, ".lock", writer.Self("prune that was stopped"))
+		lock, err := writer.TryLock(root, ".lock", writer.OwnerOf(os.Getpid(), "prune that was stopped"))
 		require.NoError(t, err)
 		took, err := patient(t, func(ctx context.Context) error {
 			_, err := store.Create(ctx, "sim")

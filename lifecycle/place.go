@@ -30,7 +30,7 @@ import (
 func (s *Store) committing(id session.ID) commit.Options {
 	p := &s.opts.Policy
 	return commit.Options{
-		Logger: actors.SessionLog(s.opts.Logger, id), Now: s.opts.Now, Owner: writer.Self(s.opts.Command),
+		Logger: actors.SessionLog(s.opts.Logger, id), Now: s.opts.Now, Owner: writer.OwnerOf(os.Getpid(), s.opts.Command),
 		Interval: p.Interval, Iterations: p.Iterations, Retention: p.Retention, JournalBytes: p.JournalBytes, Compression: p.Compression,
 		MaxRecord: s.maxRecord, Segment: s.segment, Reserve: s.reserve, Place: place{s, id},
 	}
@@ -151,7 +151,7 @@ func (p place) moveRemains(another func(session.Mark) error) error {
 		return err
 	}
 	defer dir.Close()
-	lease, err := writer.TryLock(dir, leaseFile, writer.Self(p.opts.Command))
+	lease, err := writer.TryLock(dir, leaseFile, writer.OwnerOf(os.Getpid(), p.opts.Command))
 	if err != nil {
 		return heldByAnother("make session again", p.full(), err)
 	}
@@ -228,7 +228,7 @@ func (l *ModuleLock) take() (err error) {
 	if err := writer.MkdirDurable(s.root(), modulesDir+"/"+l.module); err != nil {
 		return fmt.Errorf("lock module: %w", err)
 	}
-	l.lock, err = writer.TryLock(s.root(), moduleLock(l.module), writer.Self(s.opts.Command))
+	l.lock, err = writer.TryLock(s.root(), moduleLock(l.module), writer.OwnerOf(os.Getpid(), s.opts.Command))
 	return err
 }
 
@@ -368,7 +368,7 @@ func (s *Store) EditPlan(module string, base *plan.Plan, change plan.Change) (p 
 		if _, err := s.keepModule(module); err != nil {
 			return fmt.Errorf("edit plan: %w", err)
 		}
-		p, err = decisions.Edit(dir, writer.Self(s.opts.Command), base, change)
+		p, err = decisions.Edit(dir, writer.OwnerOf(os.Getpid(), s.opts.Command), base, change)
 		return err
 	})
 	return p, err
@@ -379,7 +379,7 @@ func (s *Store) EditPlan(module string, base *plan.Plan, change plan.Change) (p 
 // [decisions.Decide].
 func (s *Store) DecidePlan(module string, c decisions.Change) (before, after *plan.Plan, err error) {
 	err = s.inModule(module, func(dir writer.FS) error {
-		before, after, err = decisions.Decide(dir, writer.Self(s.opts.Command), s.opts.Now, c)
+		before, after, err = decisions.Decide(dir, writer.OwnerOf(os.Getpid(), s.opts.Command), s.opts.Now, c)
 		return err
 	})
 	return before, after, err
@@ -395,7 +395,9 @@ func (s *Store) Decisions(module string) (all []tasks.Decision, err error) {
 // ForgetDecisions removes decisions that a State has durably, but those about certain tasks. The
 // caller holds the lock of the module.
 func (s *Store) ForgetDecisions(module string, taken []tasks.Decision, but []string) error {
-	return s.inModule(module, func(dir writer.FS) error { return decisions.Forget(dir, writer.Self(s.opts.Command), taken, but) })
+	return s.inModule(module, func(dir writer.FS) error {
+		return decisions.Forget(dir, writer.OwnerOf(os.Getpid(), s.opts.Command), taken, but)
+	})
 }
 
 // inModule calls fn with the folder of a module.

@@ -16,13 +16,14 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// Retention limits the completed sessions; Prune moves the others to the trash. 0 means no
+// Retention limits the completed sessions of runs; Prune moves the others to the trash. 0 means no
 // limit.
 type Retention struct {
 	Sessions int           // number of completed sessions that stay
 	Age      time.Duration // time after its completion that a session stays
 	Bytes    int64         // bytes that all completed sessions may take; the oldest go first
 	Trash    time.Duration // time in the trash after which a session is deleted for good
+	Imported int           // number of completed sessions that stay of those that no run made; no other limit is theirs
 }
 
 // A Retired is a session that Prune moves, or has moved, to the trash, or deletes for good.
@@ -32,7 +33,8 @@ type Retired struct {
 	Bytes   int64 // on the disk, as du counts them
 	ForGood bool
 
-	at time.Time // when it was completed, or moved to the trash
+	foreign bool      // no run made it
+	at      time.Time // when it was completed, or moved to the trash
 }
 
 // Prune moves completed sessions beyond the limits to the trash, the oldest completed
@@ -125,7 +127,7 @@ func (s *Store) beyond(r Retention) (goes []Retired, failed []Info, err error) {
 		if owner, err := s.Holder(i.ID); err != nil || owner != nil {
 			continue
 		}
-		all = append(all, Retired{ID: i.ID, Bytes: s.diskBytes(sessionsDir+"/"+i.ID.String(), true), at: i.CompletedAt})
+		all = append(all, Retired{ID: i.ID, foreign: i.Origin != session.OriginRun, Bytes: s.diskBytes(sessionsDir+"/"+i.ID.String(), true), at: i.CompletedAt})
 	}
 	now := s.opts.Now()
 	if len(r.exceeded(all, now)) == 0 {
@@ -151,7 +153,16 @@ func (r Retention) exceeded(all []Retired, now time.Time) (goes []Retired) {
 		return cmp.Or(b.at.Compare(a.at), b.ID.Compare(a.ID))
 	})
 	var bytes int64
-	for i, x := range all {
+	i, foreign := -1, 0
+	for _, x := range all {
+		if x.foreign {
+			if foreign++; r.Imported > 0 && foreign > r.Imported {
+				x.Why = fmt.Sprintf("more than %d sessions that no run made", r.Imported)
+				goes = append(goes, x)
+			}
+			continue
+		}
+		i++
 		bytes += x.Bytes
 		switch {
 		case r.Sessions > 0 && i >= r.Sessions:

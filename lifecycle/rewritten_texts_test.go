@@ -98,6 +98,7 @@ func (p *planter) work(t *testing.T, store *lifecycle.Store, sess *lifecycle.Ses
 		p.fill(h)
 		h.Status, h.Phase, h.Step, h.ExitReason, h.CreatedAt, h.UpdatedAt = was.Status, was.Phase, was.Step, was.ExitReason, was.CreatedAt, was.UpdatedAt
 		h.Lineage, h.Component, h.ActiveTask = was.Lineage, parent, child
+		h.Origin, h.Holder.PID = was.Origin, 1
 		h.Settings.Command = []string{"agent", "--password", "s3cr:et_" + p.secret(), "https://me:hunter2secret@example.com"}
 	}
 	change(func(e *session.Edit) {

@@ -45,7 +45,8 @@ type Session struct {
 // that was only edited outside stays. In both cases a [*DamagedError] says where it is.
 //
 // If a session is active in its files, its last holder died, and the State gets the exit
-// reason "crashed". A loop that resumes a session sets the status to active again, so that
+// reason "crashed". A session that is held for a process that lives is busy, unless this is it;
+// see [Options]. A loop that resumes a session sets the status to active again, so that
 // its own death is detected as well.
 func (s *Store) Open(id session.ID) (*Session, error) {
 	c, err := s.committer(id, record.EventResumed)
@@ -53,7 +54,7 @@ func (s *Store) Open(id session.ID) (*Session, error) {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
 	st, epoch := c.State(), c.Epoch()
-	if st.Status() == session.StatusActive {
+	if st.Status() == session.StatusActive && !s.opts.holds(st) {
 		if st, err = crashed(st); err != nil {
 			return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), c.Close())
 		}
@@ -88,6 +89,9 @@ func (s *Session) resume() error {
 		if err := s.finishRewind(at.Rewinding); err != nil {
 			return err
 		}
+	}
+	if s.State().Header().Origin != session.OriginRun {
+		return nil // its calls are answered by the agent, in a message that is taken over later
 	}
 	return s.closeCalls(at.OpenCalls)
 }
@@ -164,8 +168,8 @@ func (s *Session) RedactArgs(argv []string) []string {
 // ends first, the error says what is not durable. The writer then continues, and holds the
 // session's lease until the stuck call has returned.
 //
-// Close pauses a session that is still active, with the reason "paused". So only a session
-// whose process died is found active and counts as crashed. A session that was found crashed
+// Close pauses a session that is still active, with the reason "paused", unless it is held for
+// another process. So only a session whose process died is found active and counts as crashed. A session that was found crashed
 // stays crashed if nothing was saved since. Close also sweeps the contents of removed
 // checkpoints, and waits until outputs are compressed.
 func (s *Session) Close(ctx context.Context) error {
@@ -179,7 +183,7 @@ func (s *Session) Close(ctx context.Context) error {
 // moment does not resume it.
 func (o *Options) ofActor(initial *session.State) actors.Options {
 	return actors.Options{Logger: o.Logger, Autosave: o.Policy.Autosave, AtClose: func(st *session.State) *session.State {
-		if st.Status() != session.StatusActive || st == initial && st.Header().ExitReason != "" {
+		if st.Status() != session.StatusActive || st == initial && st.Header().ExitReason != "" || o.holds(st) {
 			return st
 		}
 		e := st.Edit()
@@ -190,6 +194,12 @@ func (o *Options) ofActor(initial *session.State) actors.Options {
 		}
 		return st
 	}}
+}
+
+// holds reports whether a session is held for the process that this one works for.
+func (o *Options) holds(st *session.State) bool {
+	h := st.Header().Holder
+	return h != nil && o.For != nil && h.PID == o.For.PID && h.Start == o.For.Start && h.Boot == o.For.Boot && h.Host == o.For.Host
 }
 
 // crashed returns the State with the exit reason "crashed". UpdatedAt stays the time of the

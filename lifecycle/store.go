@@ -59,6 +59,9 @@ type Options struct {
 	// be nil.
 	Outside func(folder string) []files.IgnoreFile
 	Git     func(folder string) checkpoint.Git
+	// For is the process for which sessions are held beyond the life of this one; nil means none.
+	// A session whose Holder it is is opened as it is, and Close leaves it active.
+	For *session.Holder
 	// Worktree returns an error unless a folder is a linked work tree of the project. What a
 	// session says of its work tree is foreign text, which could name any folder of the user;
 	// nil allows none but the project's.
@@ -299,7 +302,7 @@ func (s *Store) Close(ctx context.Context) error {
 // lock takes the store lock, which is held for a moment only. It waits until ctx ends, at
 // most ten seconds; then the error wraps a [*BusyError] that names the holder.
 func (s *Store) lock(ctx context.Context) (*writer.Lock, error) {
-	l, err := writer.LockWait(ctx, s.root(), storeLock, writer.Self(s.opts.Command))
+	l, err := writer.LockWait(ctx, s.root(), storeLock, writer.OwnerOf(os.Getpid(), s.opts.Command))
 	if err != nil {
 		return nil, fmt.Errorf("lock store: %w", err)
 	}
@@ -410,7 +413,7 @@ func (s *Store) RememberSpecification(module string, r *criteria.Record) error {
 		if _, err := s.keepModule(module); err != nil {
 			return fmt.Errorf("remember specification: %w", err)
 		}
-		return decisions.Alone(dir, writer.Self(s.opts.Command), func() error { return r.Save(dir) })
+		return decisions.Alone(dir, writer.OwnerOf(os.Getpid(), s.opts.Command), func() error { return r.Save(dir) })
 	})
 }
 

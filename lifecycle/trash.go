@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,6 +76,9 @@ func (s *Store) withLease(in string, id session.ID, fn func(lease *writer.Lock, 
 	if err != nil {
 		return fmt.Errorf("session %s: %w", id, err)
 	}
+	if owner := s.turnOf(id); owner != nil && in == sessionsDir {
+		return errors.Join(fmt.Errorf("session %s: %w", id, &BusyError{Path: in + "/" + id.String(), Owner: *owner}), lease.Unlock())
+	}
 	return errors.Join(fn(lease, in+"/"+id.String()), lease.Unlock())
 }
 
@@ -82,7 +86,7 @@ func (s *Store) withLease(in string, id session.ID, fn func(lease *writer.Lock, 
 // the session is not there or was just moved away.
 func (s *Store) lease(in string, id session.ID) (*writer.Lock, error) {
 	name := in + "/" + id.String()
-	lease, err := writer.TryLock(s.root(), name+"/"+leaseFile, writer.Self(s.opts.Command))
+	lease, err := writer.TryLock(s.root(), name+"/"+leaseFile, writer.OwnerOf(os.Getpid(), s.opts.Command))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := s.root().Lstat(name); errors.Is(gone, fs.ErrNotExist) {
 			return nil, ErrNotFound

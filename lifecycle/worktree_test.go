@@ -52,7 +52,7 @@ func worktrees(t *testing.T, p lifecycle.Policy, names ...string) (store *lifecy
 func createIn(t *testing.T, store *lifecycle.Store, module string, dir writer.FS) *lifecycle.Session {
 	t.Helper()
 	w := session.WorktreeAt(store.Project().Name(), dir.Name())
-	sess, err := store.CreateIn(t.Context(), module, func(session.ID) *session.Worktree { return &w })
+	sess, err := store.CreateWith(t.Context(), module, func(_ session.ID, h *session.Header) { h.Worktree = &w })
 	require.NoError(t, err)
 	return sess
 }

@@ -79,7 +79,7 @@ func TestLocked(t *testing.T) {
 			require.Equal(t, want, []any{held, ever, err}, way)
 		}
 		look(false, false, nil)
-		lock, err := writer.TryLock(dir, "lock-"+way, writer.Self("test"))
+		lock, err := writer.TryLock(dir, "lock-"+way, writer.OwnerOf(os.Getpid(), "test"))
 		require.NoError(t, err)
 		look(true, true, nil)
 		require.NoError(t, lock.Unlock())

@@ -49,7 +49,7 @@ func openTheFIFO(t assert.TestingT, dir FS) {
 		assert.ErrorIs(t, err, ErrInvalid)
 		assert.ErrorContains(t, err, full+": it is no regular file but a named pipe")
 	}
-	_, err = TryLock(dir, "fifo", Self("test"))
+	_, err = TryLock(dir, "fifo", OwnerOf(os.Getpid(), "test"))
 	assert.ErrorIs(t, err, ErrInvalid)
 	_, _, err = Holder(dir, "fifo")
 	assert.ErrorIs(t, err, ErrInvalid)
@@ -61,11 +61,14 @@ func TestHardLinksAreNotWritten(t *testing.T) {
 	dir := openTemp(t)
 	put(t, dir, "precious", "precious")
 	for name, open := range map[string]func(name string) error{
-		"lock": func(name string) error { _, err := TryLock(dir, name, Self("test")); return err },
-		"wait": func(name string) error { _, err := LockWait(t.Context(), dir, name, Self("test")); return err },
+		"lock": func(name string) error { _, err := TryLock(dir, name, OwnerOf(os.Getpid(), "test")); return err },
+		"wait": func(name string) error {
+			_, err := LockWait(t.Context(), dir, name, OwnerOf(os.Getpid(), "test"))
+			return err
+		},
 		"look": func(name string) error { _, _, err := Holder(dir, name); return err },
 		"owner": func(name string) error {
-			RecordOwner(dir, name, Self("test"))
+			RecordOwner(dir, name, OwnerOf(os.Getpid(), "test"))
 			_, _, err := OpenRegular(dir, "test", name, os.O_WRONLY)
 			return err
 		},
@@ -87,17 +90,17 @@ func TestHardLinksAreNotWritten(t *testing.T) {
 func TestTwoLocksThatAreOneFile(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
-	l, err := TryLock(dir, "one", Self("test"))
+	l, err := TryLock(dir, "one", OwnerOf(os.Getpid(), "test"))
 	require.NoError(t, err)
 	require.NoError(t, l.Unlock())
 	require.NoError(t, dir.Link("one", "two"))
 	for _, name := range []string{"one", "two"} {
-		_, err = LockWait(t.Context(), dir, name, Self("test"))
+		_, err = LockWait(t.Context(), dir, name, OwnerOf(os.Getpid(), "test"))
 		require.ErrorContains(t, err, "remove this name, and a new file is made")
 	}
 	require.NoError(t, dir.Remove("two"))
 	for _, name := range []string{"one", "two"} {
-		l, err := TryLock(dir, name, Self("test"))
+		l, err := TryLock(dir, name, OwnerOf(os.Getpid(), "test"))
 		require.NoError(t, err)
 		defer l.Unlock()
 	}
@@ -124,7 +127,7 @@ func TestFIFOHangsNobody(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(path, 0o600))
 	for op, call := range map[string]func() error{
 		"read":   func() error { _, err := ReadFile(dir, "fifo", 100); return err },
-		"lock":   func() error { _, err := TryLock(dir, "fifo", Self("x")); return err },
+		"lock":   func() error { _, err := TryLock(dir, "fifo", OwnerOf(os.Getpid(), "x")); return err },
 		"holder": func() error { _, _, err := Holder(dir, "fifo"); return err },
 	} {
 		err := call()

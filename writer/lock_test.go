@@ -24,10 +24,10 @@ func TestLockExcludes(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, held, "nobody made it yet")
 
-	one, err := TryLock(dir, ".lock", Self("the first"))
+	one, err := TryLock(dir, ".lock", OwnerOf(os.Getpid(), "the first"))
 	require.NoError(t, err)
 	require.NoError(t, one.Check(dir, ".lock"))
-	_, err = TryLock(dir, ".lock", Self("the second"))
+	_, err = TryLock(dir, ".lock", OwnerOf(os.Getpid(), "the second"))
 	var busy *BusyError
 	require.ErrorAs(t, err, &busy)
 	require.ErrorIs(t, err, ErrBusy)
@@ -49,7 +49,7 @@ func TestLockExcludes(t *testing.T) {
 	_, held, err = Holder(dir, ".lock")
 	require.NoError(t, err)
 	require.False(t, held)
-	two, err := TryLock(dir, ".lock", Self("x"))
+	two, err := TryLock(dir, ".lock", OwnerOf(os.Getpid(), "x"))
 	require.NoError(t, err)
 	require.NoError(t, one.Unlock())
 	require.NoError(t, two.Check(dir, ".lock"), "the first one's Unlock is not the second one's")
@@ -63,12 +63,12 @@ func TestLockExcludes(t *testing.T) {
 func TestLockDamagedRecord(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
-	l, err := TryLock(dir, ".lock", Self("x"))
+	l, err := TryLock(dir, ".lock", OwnerOf(os.Getpid(), "x"))
 	require.NoError(t, err)
 	defer l.Unlock()
 	for _, record := range []string{"", "{", "\x00\x00", `{"pid":-1}`, strings.Repeat(" ", maxRecord+1)} {
 		put(t, dir, ".lock", record)
-		_, err = TryLock(dir, ".lock", Self("y"))
+		_, err = TryLock(dir, ".lock", OwnerOf(os.Getpid(), "y"))
 		require.ErrorIs(t, err, ErrBusy)
 		require.ErrorContains(t, err, "left no record")
 	}
@@ -107,7 +107,7 @@ func TestLockHolderKilled(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "held\n", line)
 
-	_, err = TryLock(dir, ".lock", Self("me"))
+	_, err = TryLock(dir, ".lock", OwnerOf(os.Getpid(), "me"))
 	require.ErrorIs(t, err, ErrBusy)
 	require.ErrorContains(t, err, fmt.Sprintf("pid %d", cmd.Process.Pid))
 	require.ErrorContains(t, err, "hold for a test")
@@ -122,11 +122,11 @@ func TestLockHolderKilled(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, held, "the record is there still and says nothing")
 	last := get(t, dir, ".lock")
-	l, err := TryLock(dir, ".lock", Self("me"))
+	l, err := TryLock(dir, ".lock", OwnerOf(os.Getpid(), "me"))
 	require.NoError(t, err)
 	if proc.BootID() != "" { // else nothing tells that a process has ended
 		put(t, dir, ".lock", last) // as a holder does that is not lopen: it leaves what is there
-		_, err = TryLock(dir, ".lock", Self("another"))
+		_, err = TryLock(dir, ".lock", OwnerOf(os.Getpid(), "another"))
 		require.ErrorContains(t, err, "held by a process that left no record")
 		owner, held, err = Holder(dir, ".lock")
 		require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestOwnerIsGone(t *testing.T) {
 	if proc.BootID() == "" {
 		t.Skip("nothing tells when a process started")
 	}
-	me := Self("me")
+	me := OwnerOf(os.Getpid(), "me")
 	require.False(t, me.gone())
 	reused, elsewhere, early := me, me, me
 	reused.Start = "1"
@@ -185,7 +185,7 @@ func TestLockFileDeletedOrReplaced(t *testing.T) {
 			dir, err := base.Sub("s")
 			require.NoError(t, err)
 			defer dir.Close()
-			l, err := TryLock(dir, ".lock", Self("x"))
+			l, err := TryLock(dir, ".lock", OwnerOf(os.Getpid(), "x"))
 			require.NoError(t, err)
 			defer l.Unlock()
 			require.NoError(t, l.Check(base, "s/.lock"))
@@ -231,7 +231,7 @@ func TestHolderDisturbsNobody(t *testing.T) {
 		})
 	}
 	for i := range 150 {
-		l, err := TryLock(dir, ".lock", Self("x"))
+		l, err := TryLock(dir, ".lock", OwnerOf(os.Getpid(), "x"))
 		if err == nil {
 			err = l.Unlock()
 		}
@@ -261,8 +261,8 @@ func TestLockRefusesOtherKinds(t *testing.T) {
 	}
 	for _, place := range places {
 		for op, call := range map[string]func() error{
-			"lock":   func() error { _, err := TryLock(dir, place, Self("x")); return err },
-			"wait":   func() error { _, err := LockWait(t.Context(), dir, place, Self("x")); return err },
+			"lock":   func() error { _, err := TryLock(dir, place, OwnerOf(os.Getpid(), "x")); return err },
+			"wait":   func() error { _, err := LockWait(t.Context(), dir, place, OwnerOf(os.Getpid(), "x")); return err },
 			"holder": func() error { _, _, err := Holder(dir, place); return err },
 		} {
 			err := call()
@@ -278,12 +278,12 @@ func TestLockRefusesOtherKinds(t *testing.T) {
 func TestLockWait(t *testing.T) {
 	t.Parallel()
 	dir := openTemp(t)
-	l, err := TryLock(dir, ".lock", Self("the holder"))
+	l, err := TryLock(dir, ".lock", OwnerOf(os.Getpid(), "the holder"))
 	require.NoError(t, err)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err = LockWait(ctx, dir, ".lock", Self("me"))
+	_, err = LockWait(ctx, dir, ".lock", OwnerOf(os.Getpid(), "me"))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorIs(t, err, ErrBusy)
 	require.Equal(t, ClassBusy, ClassOf(err))
@@ -292,7 +292,7 @@ func TestLockWait(t *testing.T) {
 
 	done := make(chan error, 1)
 	go func() {
-		two, err := LockWait(t.Context(), dir, ".lock", Self("me"))
+		two, err := LockWait(t.Context(), dir, ".lock", OwnerOf(os.Getpid(), "me"))
 		if err == nil {
 			err = two.Unlock()
 		}

@@ -49,7 +49,7 @@ func other(mode string) error {
 		}
 		return nil
 	case "hold":
-		if _, err := TryLock(dir, ".lock", Self("hold for a test")); err != nil {
+		if _, err := TryLock(dir, ".lock", OwnerOf(os.Getpid(), "hold for a test")); err != nil {
 			return err
 		}
 		fmt.Println("held")
@@ -62,7 +62,7 @@ func other(mode string) error {
 // turn takes the lock and adds one to a counter. It fails, or an addition is lost, when
 // another process holds the lock at the same time.
 func turn(dir FS) error {
-	l, err := LockWait(context.Background(), dir, ".lock", Self("contend"))
+	l, err := LockWait(context.Background(), dir, ".lock", OwnerOf(os.Getpid(), "contend"))
 	if err != nil {
 		return err
 	}

@@ -22,10 +22,9 @@ type Owner struct {
 	Since   time.Time `json:"since"`
 }
 
-// Self returns the record of this process. Command is what the process does.
-func Self(command string) Owner {
+// OwnerOf returns the record of a process of this machine. Command is what the process does.
+func OwnerOf(pid int, command string) Owner {
 	host, _ := os.Hostname()
-	pid := os.Getpid()
 	return Owner{PID: pid, Start: proc.Start(pid), Host: host, Boot: proc.BootID(), Command: command, Since: time.Now().UTC().Truncate(time.Second)}
 }
 
@@ -71,6 +70,20 @@ func (o Owner) gone() bool {
 	}
 	p, err := os.FindProcess(o.PID) // /proc may hide what another user runs
 	return err == nil && errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
+
+// Alive reports whether the process of a record runs on this machine. Where the start of a
+// process is not known, any process with its number counts.
+func (o Owner) Alive() bool {
+	host, _ := os.Hostname()
+	if o.PID == 0 || o.Boot != proc.BootID() || o.Host != host {
+		return false
+	}
+	if o.Start != "" {
+		return proc.Start(o.PID) == o.Start
+	}
+	p, err := os.FindProcess(o.PID)
+	return err == nil && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // A BusyError is returned when a lock is held. Owner is zero when the holder left no

@@ -31,7 +31,7 @@ func TestOwnerString(t *testing.T) {
 
 func TestSelf(t *testing.T) {
 	t.Parallel()
-	o := Self("run")
+	o := OwnerOf(os.Getpid(), "run")
 	require.Equal(t, os.Getpid(), o.PID)
 	require.Equal(t, "run", o.Command)
 	data, err := json.Marshal(o)

@@ -21,8 +21,8 @@ var ofBackup = []mutant{
 	},
 	{
 		"backup: one at a time", "lifecycle/backup/folder.go",
-		"\treturn writer.TryLock(dir, lockFile, writer.Self(what))",
-		"\treturn writer.TryLock(dir, writer.TempName(lockFile), writer.Self(what))",
+		"\treturn writer.TryLock(dir, lockFile, writer.OwnerOf(os.Getpid(), what))",
+		"\treturn writer.TryLock(dir, writer.TempName(lockFile), writer.OwnerOf(os.Getpid(), what))",
 		"./lifecycle/backup", "TestTwoAtOnce",
 	},
 	{

@@ -123,8 +123,8 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"prune: the lease is taken", "lifecycle/trash.go",
-		"\tlease, err := s.lease(in, id)\n\tif err != nil {\n\t\treturn fmt.Errorf(\"session %s: %w\", id, err)\n\t}\n\treturn errors.Join(fn(lease, in+\"/\"+id.String()), lease.Unlock())\n",
-		"\treturn fn(nil, in+\"/\"+id.String())\n",
+		"\tlease, err := s.lease(in, id)\n\tif err != nil {\n",
+		"\tvar lease *writer.Lock\n\tvar err error\n\tif err != nil {\n",
 		"./lifecycle", "TestDeleteFreesWhatItSays",
 	},
 	{
@@ -338,9 +338,45 @@ var ofLifecycle = []mutant{
 		"./lifecycle", "TestUnfinishedThatIsDamaged",
 	},
 	{
+		"holder: a session is held for an agent between its hooks", "lifecycle/damaged.go",
+		"owner != nil && !s.opts.holds(ld.State) {",
+		"owner != nil && !s.opts.holds(ld.State) && false {",
+		"./lifecycle", "TestASessionIsHeldForAnAgent",
+	},
+	{
+		"holder: the session of an agent's turn is not deleted", "lifecycle/trash.go",
+		"if owner := s.turnOf(id); owner != nil && in == sessionsDir {",
+		"if owner := s.turnOf(id); owner != nil && in != sessionsDir {",
+		"./lifecycle", "TestASessionIsHeldForAnAgent",
+	},
+	{
+		"holder: an agent that has ended holds nothing", "lifecycle/damaged.go",
+		"if !owner.Alive() {",
+		"if false {",
+		"./lifecycle", "TestAnAgentThatEndedHoldsNothing",
+	},
+	{
+		"holder: no run resumes an agent's session", "lifecycle/damaged.go",
+		" && i.Origin == session.OriginRun {",
+		" {",
+		"./lifecycle", "TestAnAgentThatEndedHoldsNothing",
+	},
+	{
+		"holder: a call that the agent answers later stays open", "lifecycle/session.go",
+		"if s.State().Header().Origin != session.OriginRun {",
+		"if false {",
+		"./lifecycle", "TestASessionIsHeldForAnAgent",
+	},
+	{
+		"prune: a limit of runs takes no other sessions", "lifecycle/prune.go",
+		"foreign: i.Origin != session.OriginRun",
+		"foreign: false",
+		"./lifecycle", "TestRetentionIsOfRuns",
+	},
+	{
 		"list: what nobody holds is interrupted", "lifecycle/list.go",
-		"sum.ID, sum.Status = f.id, sum.Status.Seen(held)",
-		"sum.ID, sum.Status = f.id, sum.Status.Seen(held || true)",
+		"sum.Status.Seen(held || heldFor(sum.Status, sum.Holder) != nil)",
+		"sum.Status.Seen(true || heldFor(sum.Status, sum.Holder) != nil)",
 		"./lifecycle", "TestListSeesWhoIsInterrupted",
 	},
 	{
@@ -351,8 +387,8 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"close: an active session is paused", "lifecycle/session.go",
-		"if st.Status() != session.StatusActive || st == initial && st.Header().ExitReason != \"\" {",
-		"if true {",
+		"st == initial && st.Header().ExitReason != \"\" || o.holds(st) {",
+		"true {",
 		"./lifecycle", "TestCloseOfAnActiveSessionIsNoCrash",
 	},
 	{

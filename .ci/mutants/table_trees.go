@@ -29,7 +29,7 @@ var ofTrees = []mutant{
 	},
 	{
 		"chain: one writes at a time", "lifecycle/checkpoint/append.go",
-		"\tlock, err := writer.LockWait(ctx, s.dir, lockName, writer.Self(\"checkpoint\"))\n\tif err != nil {\n\t\treturn err\n\t}\n\tdefer func() { _ = lock.Unlock() }() // what was written is durable, whatever it returns\n",
+		"\tlock, err := writer.LockWait(ctx, s.dir, lockName, writer.OwnerOf(os.Getpid(), \"checkpoint\"))\n\tif err != nil {\n\t\treturn err\n\t}\n\tdefer func() { _ = lock.Unlock() }() // what was written is durable, whatever it returns\n",
 		"",
 		"./lifecycle/checkpoint", "TestTwoStoresOfOneChain",
 	},

@@ -35,7 +35,7 @@ func (r *runCall) runUnsaved(ctx context.Context, project string, saved *lifecyc
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(store)) }()
-	sess, err := store.CreateIn(ctx, r.module, func(session.ID) *session.Worktree { return r.called(project) })
+	sess, err := store.CreateWith(ctx, r.module, func(_ session.ID, h *session.Header) { h.Worktree = r.called(project) })
 	if err != nil {
 		return err
 	}

@@ -202,7 +202,7 @@ func (r *runCall) reportOthers(store *lifecycle.Store) (met []lifecycle.Info, er
 			}
 		case info.Err != nil:
 			r.warnSession(fmt.Errorf("session %s cannot be read and is left out: %w", info.ID, info.Err))
-		case info.Status != session.StatusComplete && r.crew == nil:
+		case info.Status != session.StatusComplete && info.Origin == session.OriginRun && r.crew == nil:
 			if others++; others <= maxOthers {
 				fmt.Fprintf(r.stderr, "unfinished as well: %s (%s)\n", info.ID, progressText(info))
 			}

@@ -33,13 +33,14 @@ func (r *runCall) createSession(ctx context.Context, store *lifecycle.Store) (*l
 			return nil, err
 		}
 	}
-	return store.CreateIn(ctx, r.module, func(id session.ID) *session.Worktree {
+	return store.CreateWith(ctx, r.module, func(id session.ID, h *session.Header) {
 		if own == nil {
-			return r.called(home)
+			h.Worktree = r.called(home)
+			return
 		}
 		w := session.WorktreeAt(resolved(home), filepath.Join(worktreesOf(own.Top), id.String(), filepath.FromSlash(own.Prefix)))
 		w.Branch, w.Base = loop.BranchOf(id), base
-		return &w
+		h.Worktree = &w
 	})
 }
 

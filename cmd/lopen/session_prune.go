@@ -19,6 +19,7 @@ func retention(v *settings.Values) lifecycle.Retention {
 		Age:      time.Duration(v.RetentionDays) * day,
 		Bytes:    int64(v.RetentionBytes),
 		Trash:    time.Duration(v.TrashDays) * day,
+		Imported: v.ImportRetention,
 	}
 }
 

@@ -226,7 +226,7 @@ func empty(dir writer.FS, encrypt bool) error {
 }
 
 func lockOf(dir writer.FS, what string) (*writer.Lock, error) {
-	return writer.TryLock(dir, lockFile, writer.Self(what))
+	return writer.TryLock(dir, lockFile, writer.OwnerOf(os.Getpid(), what))
 }
 
 func (f *Folder) now() time.Time {

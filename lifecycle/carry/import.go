@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
@@ -324,7 +325,7 @@ func Verify(ctx context.Context, from Source, temp string, others []repair.File)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	staging, err := NewStaging(dir, writer.Self("bundle verify"))
+	staging, err := NewStaging(dir, writer.OwnerOf(os.Getpid(), "bundle verify"))
 	if err != nil {
 		return nil, err
 	}

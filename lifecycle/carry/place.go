@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -268,7 +269,7 @@ func (r *Received) named(root writer.FS) error {
 // withdraw moves a session back that came into place a moment ago. One that somebody holds by
 // now stays.
 func withdraw(root writer.FS, from, to string) error {
-	lease, err := writer.TryLock(root, from+"/"+folder.LeaseFile, writer.Self(opImport))
+	lease, err := writer.TryLock(root, from+"/"+folder.LeaseFile, writer.OwnerOf(os.Getpid(), opImport))
 	if err != nil {
 		return fmt.Errorf("%s stays, whole: %w", from, err)
 	}

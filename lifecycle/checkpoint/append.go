@@ -45,7 +45,7 @@ func (s *Store) load() (*chain, error) {
 
 // locked calls fn with the chain under the chain's lock.
 func (s *Store) locked(ctx context.Context, fn func(*chain) error) error {
-	lock, err := writer.LockWait(ctx, s.dir, lockName, writer.Self("checkpoint"))
+	lock, err := writer.LockWait(ctx, s.dir, lockName, writer.OwnerOf(os.Getpid(), "checkpoint"))
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func Roots(dir writer.FS, blobs *blob.Store, into map[blob.Hash]struct{}) error 
 // the caller's sweep excludes new entries, and the objects of an entry that is removed
 // meanwhile just stay until the next sweep.
 func readChains(dir writer.FS, names []fs.DirEntry) (entries []*Entry, err error) {
-	lock, err := writer.LockWait(context.Background(), dir, lockName, writer.Self("sweep of checkpoints"))
+	lock, err := writer.LockWait(context.Background(), dir, lockName, writer.OwnerOf(os.Getpid(), "sweep of checkpoints"))
 	if err != nil {
 		return nil, err
 	}

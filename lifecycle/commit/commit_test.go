@@ -67,7 +67,7 @@ func (p *place) Retake(_ error, same func(session.Mark) error) (*commit.Held, er
 func (p *place) hold() (*commit.Held, error) {
 	dir, err := writer.OpenDir(p.root, folder.Path(p.id))
 	require.NoError(p.t, err)
-	lease, err := writer.TryLock(dir, folder.LeaseFile, writer.Self("test"))
+	lease, err := writer.TryLock(dir, folder.LeaseFile, writer.OwnerOf(os.Getpid(), "test"))
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
@@ -77,7 +77,7 @@ func (p *place) hold() (*commit.Held, error) {
 
 func (p *place) options() commit.Options {
 	return commit.Options{
-		Logger: zerolog.Nop(), Now: func() time.Time { return day }, Owner: writer.Self("test"), Place: p,
+		Logger: zerolog.Nop(), Now: func() time.Time { return day }, Owner: writer.OwnerOf(os.Getpid(), "test"), Place: p,
 		MaxRecord: 4 << 20, Segment: journal.SegmentSize, Reserve: &commit.Reserve{Root: p.Root},
 	}
 }

@@ -137,7 +137,7 @@ func (r *Recovery) First(id session.ID, now time.Time) (*session.State, error) {
 	e := st.Edit()
 	h := e.Header()
 	h.Lineage = &session.Lineage{Kind: session.LineageRecovered, From: r.From, Seq: r.Seq}
-	h.RequiresValidation, h.TransactionID = true, ""
+	h.RequiresValidation, h.TransactionID, h.Holder = true, "", nil
 	h.UpdatedAt = now
 	if h.Status == session.StatusActive {
 		h.Status, h.ExitReason = session.StatusPaused, session.ExitCrashed

@@ -55,7 +55,8 @@ func (s *State) RewindTo(earlier *State, now time.Time) (*State, error) {
 }
 
 // Derive returns the first State of another session with this ID and the lineage l, with the
-// content of s, but for its transaction and what its commits remember. An active session becomes paused. The error is an [*InvalidError].
+// content of s, but for its transaction, its holder and what its commits remember. An active
+// session becomes paused. The error is an [*InvalidError].
 func (s *State) Derive(id ID, now time.Time, l Lineage) (*State, error) {
 	own, err := s.As(id)
 	if err != nil {
@@ -64,7 +65,7 @@ func (s *State) Derive(id ID, now time.Time, l Lineage) (*State, error) {
 	e := own.Edit()
 	h := e.Header()
 	h.CreatedAt, h.UpdatedAt, h.Lineage, h.TransactionID = utc(now), utc(now), &l, ""
-	h.Commits = nil
+	h.Commits, h.Holder = nil, nil
 	if h.Status == StatusActive {
 		h.Status, h.ExitReason = StatusPaused, ExitPaused
 	}

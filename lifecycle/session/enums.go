@@ -88,6 +88,16 @@ const (
 	ExitCrashed       ExitReason = "crashed"
 )
 
+// An Origin says who made a session.
+type Origin string
+
+// The origins. Retention, and the session that a run resumes, are of OriginRun only.
+const (
+	OriginRun    Origin = ""
+	OriginHook   Origin = "hook"   // the hooks of an agent that a person started
+	OriginImport Origin = "import" // taken over from an agent's own history
+)
+
 // The kinds of a Lineage.
 const (
 	LineageForked    = "forked"
@@ -102,6 +112,7 @@ var (
 	kinds       = []Kind{KindModule, KindComponent, KindTask, KindSubtask}
 	taskStates  = []TaskState{TaskPending, TaskInProgress, TaskComplete, TaskFailed, TaskSkipped}
 	statuses    = []Status{StatusActive, StatusPaused, StatusComplete}
+	origins     = []Origin{OriginRun, OriginHook, OriginImport}
 	lineages    = []string{LineageForked, LineageContinued, LineageRecovered}
 	exitReasons = []ExitReason{"", ExitComplete, ExitPaused, ExitInterrupted, ExitFailed, ExitAgentLimit, ExitBudget, ExitNeeded, ExitMaxIterations, ExitStorageError, ExitCrashed}
 )

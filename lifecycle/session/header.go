@@ -23,6 +23,10 @@ type Header struct {
 	Lineage      *Lineage   `json:"lineage,omitzero"`
 	// TransactionID is the transaction that the session is in, or was in last.
 	TransactionID string `json:"transactionId,omitzero"`
+	Origin        Origin `json:"origin,omitzero"` // who made the session; "" for a run of lopen
+	// Holder is the process whose turn is in progress in an active session that no process of
+	// lopen has open: the agent's, between two of its hooks. It is nil in a session of a run.
+	Holder *Holder `json:"holder,omitzero"`
 
 	Settings      Settings         `json:"settings,omitzero"` // effective settings of the run
 	Worktree      *Worktree        `json:"worktree,omitzero"` // nil for the project's folder
@@ -105,6 +109,17 @@ type CheckResult struct {
 	Task     string        `json:"task,omitzero"` // ID of the task or unit that was checked
 }
 
+// A Holder is a process for which a session is held, beyond the life of the processes that write
+// it. The start tells it from a later process with its number.
+type Holder struct {
+	PID     int       `json:"pid"`
+	Start   string    `json:"start,omitempty"` // in the system's unit
+	Host    string    `json:"host,omitempty"`
+	Boot    string    `json:"boot,omitempty"` // ID of the boot that Start counts from
+	Command string    `json:"command,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
 // A Resource is a part of a document that a prompt was made from.
 type Resource struct {
 	Kind   string `json:"kind,omitzero"` // specification, research or plan
@@ -124,6 +139,7 @@ func (h Header) clone() Header {
 	h.Lineage = clonePtr(h.Lineage)
 	h.Check = clonePtr(h.Check)
 	h.Worktree = clonePtr(h.Worktree)
+	h.Holder = clonePtr(h.Holder)
 	return h
 }
 
@@ -147,5 +163,8 @@ func (h *Header) normal() {
 	}
 	if h.Check != nil {
 		h.Check.At = utc(h.Check.At)
+	}
+	if h.Holder != nil {
+		h.Holder.Since = utc(h.Holder.Since)
 	}
 }

@@ -88,7 +88,7 @@ func (h *Header) Validate() error { return h.validate(&Header{}) }
 func (h *Header) validate(base *Header) error {
 	if err := cmp.Or(
 		oneOf("status", h.Status, statuses), oneOf("phase", h.Phase, phases), oneOf("step", h.Step, steps),
-		oneOf("exit reason", h.ExitReason, exitReasons),
+		oneOf("exit reason", h.ExitReason, exitReasons), oneOf("origin", h.Origin, origins), h.Holder.rules(),
 		taskID("component", h.Component), taskID("active task", h.ActiveTask), plainText("transaction", h.TransactionID, maxTransaction),
 		texts("header", h.Cwd, h.AgentName, h.AgentSession),
 		texts("git", h.Git.Head, h.Git.Branch, h.Git.LastTaskCommit),
@@ -118,6 +118,17 @@ func (h *Header) validate(base *Header) error {
 		return err
 	}
 	return oneObject("model config", &h.ModelConfig, base.ModelConfig)
+}
+
+func (p *Holder) rules() *InvalidError {
+	if p == nil {
+		return nil
+	}
+	if p.PID <= 0 {
+		return &InvalidError{Field: "holder", Value: strconv.Itoa(p.PID), Want: "the number of a process"}
+	}
+	return cmp.Or(plainText("holder's start", p.Start, maxHolder), plainText("holder's host", p.Host, 2*maxHolder),
+		plainText("holder's boot", p.Boot, maxHolder), plainText("holder's command", p.Command, maxHolder), times(p.Since))
 }
 
 func (h *Header) pointers() error {
@@ -185,6 +196,9 @@ func taskID(field, s string) *InvalidError { return plainText(field, s, maxTaskI
 
 // maxTransaction bounds the ID of a transaction, in bytes: a session's ID, and a number.
 const maxTransaction = 128
+
+// maxHolder bounds the texts of a Holder, in bytes, and half of the name of its host.
+const maxHolder = 128
 
 // plainText refuses characters that JSON has to escape, so that the summary of a State has a
 // bounded length and an ID looks the same everywhere.

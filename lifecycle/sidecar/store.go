@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -85,7 +86,7 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if err := writer.MkdirDurable(s.root, manifestDir); err != nil {
 		return nil, err
 	}
-	l, err := writer.LockWait(ctx, s.root, lockName, writer.Self("lopen transaction"))
+	l, err := writer.LockWait(ctx, s.root, lockName, writer.OwnerOf(os.Getpid(), "lopen transaction"))
 	if err != nil {
 		return nil, fmt.Errorf("lock the transactions: %w", err)
 	}

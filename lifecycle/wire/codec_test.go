@@ -50,6 +50,7 @@ func full(t require.TestingT) *session.State {
 	h.Commits = &session.Commits{Branch: "main", Pending: "a", Held: []string{"a.go", "b.go"}}
 	h.Lineage = &session.Lineage{Kind: session.LineageForked, From: fresh(t).ID(), Seq: math.MaxUint64}
 	h.Worktree = &session.Worktree{Path: "../auth-worktrees/auth-20260214-1", Branch: "lopen/auth-20260214-1", Base: "0123abc"}
+	h.Origin, h.Holder = session.OriginHook, &session.Holder{PID: 12, Start: "345", Host: "h", Boot: "b", Command: "claude", Since: at}
 	h.RequiresValidation = true
 	h.Check = &session.CheckResult{Command: "make test", Exit: 2, At: at, Duration: time.Second, Task: "a"}
 	h.Resources = []session.Resource{{Kind: "plan", Path: "plan.md", Header: "H", SHA256: "00ff", Bytes: 12}}

@@ -32,7 +32,9 @@ type Summary struct {
 	TotalCostUSD              float64
 	Messages                  uint64
 	Lineage                   *session.Lineage // nil for a session that was not forked
-	TransactionID             string           // "" outside of a transaction
+	Origin                    session.Origin
+	Holder                    *session.Holder // see [session.Header]
+	TransactionID             string          // "" outside of a transaction
 }
 
 // forSummary is what a summary is decoded with and into. It is pooled, because a listing decodes ten
@@ -78,7 +80,7 @@ func DecodeSummary(prefix []byte) (Summary, error) {
 	s.Iterations, s.InputTokens, s.OutputTokens, s.CachedTokens = sums.Iterations, sums.InputTokens, sums.OutputTokens, sums.CachedTokens
 	s.Status, s.Phase, s.Step, s.ExitReason = h.Status, h.Phase, h.Step, h.ExitReason
 	s.Component, s.ActiveTask, s.TotalCostUSD = h.Component, h.ActiveTask, h.TotalCostUSD
-	s.Lineage, s.TransactionID = h.Lineage, h.TransactionID
+	s.Lineage, s.TransactionID, s.Origin, s.Holder = h.Lineage, h.TransactionID, h.Origin, h.Holder
 	s.CreatedAt, s.UpdatedAt, s.CompletedAt = h.CreatedAt, h.UpdatedAt, h.CompletedAt
 	return *s, nil
 }

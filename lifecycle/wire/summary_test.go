@@ -27,7 +27,7 @@ func TestSummary(t *testing.T) {
 	want := wire.Summary{
 		ID: st.ID(), Module: "auth", Seq: 42, Status: h.Status, Phase: h.Phase, Step: h.Step, Component: "a", ActiveTask: "c", ExitReason: h.ExitReason,
 		CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt, CompletedAt: h.CompletedAt, Progress: session.Progress{Total: 2, Failed: 1},
-		Iterations: 40, InputTokens: 780, OutputTokens: 80, CachedTokens: 120, TotalCostUSD: h.TotalCostUSD, Lineage: h.Lineage, TransactionID: h.TransactionID,
+		Iterations: 40, InputTokens: 780, OutputTokens: 80, CachedTokens: 120, TotalCostUSD: h.TotalCostUSD, Lineage: h.Lineage, TransactionID: h.TransactionID, Origin: h.Origin, Holder: h.Holder,
 	}
 	got, err := wire.DecodeSummary(state)
 	require.NoError(t, err)
@@ -64,6 +64,7 @@ func TestTheLongestSummary(t *testing.T) {
 	for _, field := range before("settings", e.Header()) {
 		lengthen(t, e.Header(), id, field)
 	}
+	e.Header().Holder.PID = math.MaxInt // the least number is refused
 	e.AppendIteration(session.Iteration{InputTokens: math.MaxInt64, OutputTokens: math.MaxInt64, CachedTokens: math.MaxInt64})
 	st, err = e.State()
 	require.NoError(t, err)

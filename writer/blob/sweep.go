@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/lopen-dev/lopen/writer"
@@ -48,7 +49,7 @@ func (s *Store) Sweep(mark func() (map[Hash]struct{}, error)) (swept Swept, err 
 			err = uerr
 		}
 	}()
-	writer.RecordOwner(s.dir, lockName, writer.Self("sweep of blobs"))
+	writer.RecordOwner(s.dir, lockName, writer.OwnerOf(os.Getpid(), "sweep of blobs"))
 	marked, err := mark()
 	if err != nil {
 		return Swept{}, writer.NewError(opSweep, s.dir.Name(), writer.NotCommitted, fmt.Errorf("nothing is removed: what is needed cannot be told: %w", err))

@@ -17,6 +17,7 @@ type Values struct {
 	SessionRetention     int              `json:"session_retention" default:"10" help:"completed sessions that prune keeps"`
 	RetentionDays        int              `json:"retention_days" help:"days after which prune takes a completed session"`
 	RetentionBytes       int              `json:"retention_bytes" help:"bytes that all completed sessions may take"`
+	ImportRetention      int              `json:"import_retention" help:"sessions that no run made, imported or of a plugin, that prune keeps"`
 	TrashDays            int              `json:"trash_days" default:"7" help:"days for which a pruned session can be restored"`
 	BackupRetention      int              `json:"backup_retention" rule:"user" help:"backups that a backup's folder keeps; a project cannot set it"`
 	BackupDays           int              `json:"backup_days" rule:"user" help:"days after which a backup is removed; a project cannot set it"`

@@ -1,0 +1,148 @@
+package lifecycle_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// workFor begins a turn of a process in a new session, and closes the session as a hook does.
+func workFor(t *testing.T, project string, pid int) (*lifecycle.Store, session.ID) {
+	t.Helper()
+	h := session.Holder(writer.OwnerOf(pid, "agent"))
+	store, _, err := lifecycle.Init(project, lifecycle.Options{Now: clock(), For: &h})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close(t.Context()) })
+	sess, err := store.CreateWith(t.Context(), "claude-0f8fad5b", func(_ session.ID, header *session.Header) {
+		header.Origin, header.Holder = session.OriginHook, &h
+	})
+	require.NoError(t, err)
+	_, _, err = sess.Checkpoint(t.Context(), checkpoint.BeforeTask, "prompt-1")
+	require.NoError(t, err)
+	require.NoError(t, sess.Append(&session.Message{Role: session.RoleAssistant, ToolCalls: []session.ToolCall{{ID: "c1", Name: "Bash"}}}))
+	require.NoError(t, sess.Close(t.Context()))
+	return store, sess.ID()
+}
+
+// The session of an agent's turn is held for the agent between two processes of ours: it is active
+// and nobody else gets it. The agent's next hook opens it as it is.
+func TestASessionIsHeldForAnAgent(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	mine, id := workFor(t, project, os.Getpid())
+	store := storeIn(t, project)
+	owner, err := store.Holder(id)
+	require.NoError(t, err)
+	require.Equal(t, os.Getpid(), owner.PID)
+	require.Equal(t, "agent", owner.Command)
+	infos, err := store.List()
+	require.NoError(t, err)
+	require.Equal(t, session.StatusActive, infos[0].Status)
+	for _, err := range []error{errOf(store.Open(id)), errOf(store.Delete(t.Context(), id)), errOf(store.DeleteCompleted(t.Context(), id))} {
+		busy := &lifecycle.BusyError{}
+		require.ErrorAs(t, err, &busy)
+		require.Equal(t, os.Getpid(), busy.Owner.PID)
+	}
+	st, _, err := store.Read(id)
+	require.NoError(t, err)
+	require.Empty(t, st.Header().ExitReason)
+
+	sess, err := mine.Open(id)
+	require.NoError(t, err)
+	require.Equal(t, session.StatusActive, sess.State().Status())
+	require.Empty(t, sess.State().Header().ExitReason, "no turn crashed")
+	n := 0
+	for _, err := range sess.Messages() {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 1, n, "the agent answers its open call itself")
+	require.NoError(t, sess.Change(session.TriggerPaused, func(e *session.Edit) error {
+		e.Header().Status, e.Header().Holder = session.StatusPaused, nil
+		return nil
+	}))
+	require.NoError(t, sess.Close(t.Context()))
+	owner, err = store.Holder(id)
+	require.NoError(t, err)
+	require.Nil(t, owner)
+	require.NoError(t, errOf(store.Delete(t.Context(), id)))
+}
+
+// A turn whose process has ended was interrupted, also if another process has its number.
+func TestAnAgentThatEndedHoldsNothing(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("sleep", "60")
+	require.NoError(t, cmd.Start())
+	project := t.TempDir()
+	_, id := workFor(t, project, cmd.Process.Pid)
+	store := storeIn(t, project)
+	owner, err := store.Holder(id)
+	require.NoError(t, err)
+	require.NotNil(t, owner)
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	owner, err = store.Holder(id)
+	require.NoError(t, err)
+	require.Nil(t, owner)
+	infos, err := store.List()
+	require.NoError(t, err)
+	require.Equal(t, session.StatusInterrupted, infos[0].Status)
+	_, again, err := store.Unfinished("claude-0f8fad5b")
+	require.NoError(t, err)
+	require.False(t, again, "no run resumes it")
+	sess, err := store.Open(id)
+	require.NoError(t, err)
+	require.Equal(t, session.ExitCrashed, sess.State().Header().ExitReason)
+	require.NoError(t, sess.Close(t.Context()))
+}
+
+// Sessions that no run made stay until import_retention is set, and take no place of the others.
+func TestRetentionIsOfRuns(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	var foreign []session.ID
+	for _, origin := range []session.Origin{session.OriginHook, session.OriginImport, session.OriginRun, session.OriginRun} {
+		sess, err := store.CreateWith(t.Context(), "auth", func(_ session.ID, h *session.Header) { h.Origin = origin })
+		require.NoError(t, err)
+		require.NoError(t, sess.Complete(t.Context()))
+		require.NoError(t, sess.Close(t.Context()))
+		if origin != session.OriginRun {
+			foreign = append(foreign, sess.ID())
+		}
+	}
+	gone, err := store.Prune(t.Context(), lifecycle.Retention{Sessions: 2, Bytes: 1 << 30}, true)
+	require.NoError(t, err)
+	require.Empty(t, gone)
+	gone, err = store.Prune(t.Context(), lifecycle.Retention{Sessions: 1, Age: 1, Bytes: 1}, true)
+	require.NoError(t, err)
+	require.Len(t, gone, 2, "both are of runs")
+	gone, err = store.Prune(t.Context(), lifecycle.Retention{Imported: 1}, false)
+	require.NoError(t, err)
+	require.Len(t, gone, 1)
+	require.Equal(t, foreign[0], gone[0].ID)
+}
+
+// An imported session is not the latest one: nobody has worked in it here.
+func TestLatestIsNotImported(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	worked := made(t, store, "auth")
+	sess, err := store.CreateWith(t.Context(), "claude-0f8fad5b", func(_ session.ID, h *session.Header) { h.Origin = session.OriginImport })
+	require.NoError(t, err)
+	require.NoError(t, sess.Close(t.Context()))
+	for range 2 {
+		id, err := store.Latest("")
+		require.NoError(t, err)
+		require.Equal(t, worked, id)
+		require.NoError(t, os.RemoveAll(path(store, "sessions", "latest")))
+	}
+}
+
+func errOf[T any](_ T, err error) error { return err }
