@@ -329,6 +329,9 @@ func (s *Session) openCheckpoints() error {
 			}
 			err = nil
 		}
+		if s.continues && k.last != nil {
+			k.store.ContinueTasks(k.last)
+		}
 	}
 	return err
 }

@@ -286,7 +286,7 @@ func (s *Store) loadHeld(dir writer.FS, id session.ID, lease *writer.Lock, edite
 		return nil, s.quarantine(id, lease, err)
 	}
 	if owner := heldFor(ld.State.Status(), ld.State.Header().Holder); owner != nil && !s.opts.holds(ld.State) {
-		return nil, &BusyError{Path: sessionsDir + "/" + id.String(), Owner: *owner}
+		return nil, &BusyError{Path: dir.Name(), Owner: *owner}
 	}
 	return ld, nil
 }

@@ -10,18 +10,17 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
-	"github.com/lopen-dev/lopen/writer"
 )
 
 // workFor begins a turn of a process in a new session, and closes the session as a hook does.
 func workFor(t *testing.T, project string, pid int) (*lifecycle.Store, session.ID) {
 	t.Helper()
-	h := session.Holder(writer.OwnerOf(pid, "agent"))
-	store, _, err := lifecycle.Init(project, lifecycle.Options{Now: clock(), For: &h})
+	h := lifecycle.HolderOf(pid, "agent")
+	store, _, err := lifecycle.Init(project, lifecycle.Options{Now: clock(), For: h})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close(t.Context()) })
 	sess, err := store.CreateWith(t.Context(), "claude-0f8fad5b", func(_ session.ID, header *session.Header) {
-		header.Origin, header.Holder = session.OriginHook, &h
+		header.Origin, header.Holder = session.OriginHook, h
 	})
 	require.NoError(t, err)
 	_, _, err = sess.Checkpoint(t.Context(), checkpoint.BeforeTask, "prompt-1")
@@ -58,6 +57,11 @@ func TestASessionIsHeldForAnAgent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, session.StatusActive, sess.State().Status())
 	require.Empty(t, sess.State().Header().ExitReason, "no turn crashed")
+	put(t, store.Project(), "a", "new")
+	e, _, err := sess.Checkpoint(t.Context(), checkpoint.AfterTask, "prompt-1")
+	require.NoError(t, err)
+	require.False(t, e.Contested(), "the turn is one task, whichever process began it")
+	require.Len(t, e.By, 1)
 	n := 0
 	for _, err := range sess.Messages() {
 		require.NoError(t, err)
@@ -146,3 +150,23 @@ func TestLatestIsNotImported(t *testing.T) {
 }
 
 func errOf[T any](_ T, err error) error { return err }
+
+// The session of an agent is found by the agent's ID, also where another has the same module.
+func TestOfAgent(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	var ids []session.ID
+	for _, agent := range []string{"0f8fad5b-1", "0f8fad5b-2"} {
+		sess, err := store.CreateWith(t.Context(), "claude-0f8fad5b", func(_ session.ID, h *session.Header) { h.AgentSession = agent })
+		require.NoError(t, err)
+		ids = append(ids, sess.ID())
+		require.NoError(t, sess.Close(t.Context()))
+	}
+	for i, agent := range []string{"0f8fad5b-1", "0f8fad5b-2"} {
+		id, err := store.OfAgent("claude-0f8fad5b", agent)
+		require.NoError(t, err)
+		require.Equal(t, ids[i], id)
+	}
+	require.ErrorIs(t, errOf(store.OfAgent("claude-0f8fad5b", "0f8fad5b-3")), lifecycle.ErrNotFound)
+	require.ErrorIs(t, errOf(store.OfAgent("claude-0", "0f8fad5b-1")), lifecycle.ErrNotFound)
+}

@@ -357,6 +357,28 @@ func (s *Store) latest() (session.ID, error) {
 	return session.ID{}, fmt.Errorf("no session here yet: %w", ErrNotFound)
 }
 
+// OfAgent returns the session that stands for one of an agent's own: the newest of the module whose
+// header names it. It reads no other module's sessions. The error wraps ErrNotFound if there is none.
+func (s *Store) OfAgent(module, agentSession string) (session.ID, error) {
+	all, err := s.folders(sessionsDir)
+	if err != nil {
+		return session.ID{}, err
+	}
+	all = slices.DeleteFunc(all, func(f sessionFolder) bool { return f.id.Module != module })
+	slices.SortFunc(all, func(a, b sessionFolder) int { return b.id.Compare(a.id) })
+	var errs []error
+	for _, f := range all {
+		st, _, err := s.Read(f.id)
+		if st != nil && st.Header().AgentSession == agentSession {
+			return f.id, nil // what is wrong with it is said when it is opened
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return session.ID{}, errors.Join(append(errs, fmt.Errorf("no session stands for %q: %w", agentSession, ErrNotFound))...)
+}
+
 const (
 	metaFile = "meta.json"
 	// maxName bounds a session's display name, in bytes.

@@ -28,14 +28,15 @@ import (
 // The actor is not exported, because it neither redacts nor checks entries; Append,
 // AppendEvent and Record do.
 type Session struct {
-	actor    *actors.Actor
-	store    *Store
-	id       session.ID
-	log      zerolog.Logger
-	redact   *redact.Redactor
-	mark     *atomic.Pointer[session.Mark] // of the last durable record
-	files    projectFiles
-	recorded atomic.Bool // a checkpoint has recorded the last changes that were found
+	actor     *actors.Actor
+	store     *Store
+	id        session.ID
+	log       zerolog.Logger
+	redact    *redact.Redactor
+	mark      *atomic.Pointer[session.Mark] // of the last durable record
+	files     projectFiles
+	continues bool        // it was opened in the middle of the turn for which it is held
+	recorded  atomic.Bool // a checkpoint has recorded the last changes that were found
 }
 
 // Open resumes a session: it takes the lease, loads the State, and continues the journal in
@@ -63,6 +64,7 @@ func (s *Store) Open(id session.ID) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
+	sess.continues = st.Status() == session.StatusActive && s.opts.holds(st)
 	sess.log.Info().Str("event", string(record.EventResumed)).Uint64("seq", sess.mark.Load().Seq).Uint64("epoch", epoch).
 		Str("last_exit", string(st.Header().ExitReason)).Msg("session opened")
 	if err := sess.resume(); err != nil {
@@ -194,6 +196,13 @@ func (o *Options) ofActor(initial *session.State) actors.Options {
 		}
 		return st
 	}}
+}
+
+// HolderOf returns the record of a process of this machine, for which sessions are held: see
+// [Options]. Command is its name.
+func HolderOf(pid int, command string) *session.Holder {
+	h := session.Holder(writer.OwnerOf(pid, command))
+	return &h
 }
 
 // holds reports whether a session is held for the process that this one works for.

@@ -77,7 +77,7 @@ func (s *Store) withLease(in string, id session.ID, fn func(lease *writer.Lock, 
 		return fmt.Errorf("session %s: %w", id, err)
 	}
 	if owner := s.turnOf(id); owner != nil && in == sessionsDir {
-		return errors.Join(fmt.Errorf("session %s: %w", id, &BusyError{Path: in + "/" + id.String(), Owner: *owner}), lease.Unlock())
+		return errors.Join(fmt.Errorf("session %s: %w", id, &BusyError{Path: filepath.Join(s.root().Name(), in, id.String()), Owner: *owner}), lease.Unlock())
 	}
 	return errors.Join(fn(lease, in+"/"+id.String()), lease.Unlock())
 }

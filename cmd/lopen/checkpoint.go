@@ -110,6 +110,7 @@ type chain struct {
 	origin map[checkpoint.ID]*checkpoint.Store // the chains of the others
 	line   map[checkpoint.ID]bool              // nil where there is no session
 	plan   *plan.Plan                          // of the session's module; nil where there is none
+	made   session.Origin                      // of the session
 }
 
 // readCheckpoints opens the project's checkpoints, with the line of a session, for a command
@@ -118,14 +119,15 @@ type chain struct {
 func (a *app) readCheckpoints(name string, fn func(store *lifecycle.Store, id session.ID, cps *chain) error) error {
 	return a.readSession([]string{name}, func(store *lifecycle.Store, id session.ID) error {
 		var tree *session.Worktree
+		var made session.Origin
 		if st, _, _ := store.Read(id); st != nil { // of one that cannot be read the project's are shown
-			tree = st.Header().Worktree
+			tree, made = st.Header().Worktree, st.Header().Origin
 		}
 		cps, err := a.chain(store, tree)
 		if err != nil {
 			return err
 		}
-		cps.plan = lastPlan(store, id.Module)
+		cps.plan, cps.made = lastPlan(store, id.Module), made
 		if cps.line, err = store.CheckpointLine(cps.Checkpoints, id); err != nil {
 			fmt.Fprintf(a.stderr, "warning: which checkpoints session %s goes on from is not known: %v\n", id, err)
 		}

@@ -14,7 +14,7 @@ import (
 const minHex = 4
 
 // checkpointHelp explains CP, the same for every command that takes one.
-const checkpointHelp = "CP is a number, the begin of an ID, last, before:TASK, after:TASK or failed:TASK.\n" + taskHelp
+const checkpointHelp = "CP is a number, the begin of an ID, last, before:TASK, after:TASK or failed:TASK; prompt:N is\nbefore the Nth prompt of an agent's own session.\n" + taskHelp
 
 // find turns a name into a checkpoint: a number, the begin of an ID (of four digits or
 // more; a number goes first), last, before:TASK, after:TASK or failed:TASK. TASK is looked for in
@@ -22,6 +22,9 @@ const checkpointHelp = "CP is a number, the begin of an ID, last, before:TASK, a
 // before the first of them and after the last; failed is as a task left the files that were set
 // back then. What is no number or ID is looked for on the session's line.
 func (c *chain) find(name string) (*checkpoint.Entry, error) {
+	if n, ok := strings.CutPrefix(name, "prompt:"); ok {
+		return orMissing(c.ofTask(checkpoint.BeforeTask, "prompt-"+n), name)
+	}
 	if when, task, ok := strings.Cut(name, ":"); ok {
 		if !slices.Contains([]string{"before", "after", "failed"}, when) {
 			return nil, usagef("%q names no checkpoint: give a number, an ID, last, before:TASK, after:TASK or failed:TASK", name)

@@ -36,13 +36,13 @@ func (rf *rewindFlags) addHow(cmd *cobra.Command) {
 }
 
 func (rf *rewindFlags) addScope(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&rf.scope, "scope", "both", "`files|state|both`")
+	cmd.Flags().StringVar(&rf.scope, "scope", "", "`files|state|both` (default both; of an agent's own session files)")
 }
 
 func (rf *rewindFlags) options() (rewind.Options, error) {
 	o := rewind.Options{Files: rf.scope != "state", State: rf.scope != "files", Contested: rf.contested, Force: rf.force}
 	switch rf.scope {
-	case "files", "state", "both":
+	case "", "files", "state", "both":
 		return o, nil
 	}
 	return o, usagef("--scope %q: give files, state or both", rf.scope)
@@ -90,10 +90,12 @@ func (a *app) rewind(ctx context.Context, rf rewindFlags, name string, paths []s
 		return err
 	}
 	// What was decided before the rewind must not be taken after it.
-	if err := a.editNamed([]string{rf.session}, func(store *lifecycle.Store, id session.ID) error {
-		return a.settle(ctx, store, id.Module, nil)
-	}); err != nil {
-		return err
+	if r.options.State {
+		if err := a.editNamed([]string{rf.session}, func(store *lifecycle.Store, id session.ID) error {
+			return a.settle(ctx, store, id.Module, nil)
+		}); err != nil {
+			return err
+		}
 	}
 	return a.editSession(ctx, rf.session, rf.force, func(_ *lifecycle.Store, sess *lifecycle.Session) error {
 		_, err := r.do(ctx, sess)
@@ -114,11 +116,27 @@ func (a *app) planRewind(ctx context.Context, rf rewindFlags, name string, paths
 	return r, agreed, err
 }
 
+// leaveState leaves the State of an agent's own session as it is: its tasks are what a person asked, which
+// no rewind takes back.
+func (r *rewindCall) leaveState(made session.Origin) error {
+	if made == session.OriginRun {
+		return nil
+	}
+	if r.scope == "state" || r.scope == "both" {
+		return usagef("--scope %s: what an agent was asked in its own session is not taken back; give files", r.scope)
+	}
+	r.options.State = false
+	return nil
+}
+
 // look finds the checkpoint, shows what would change, and asks whether to do that.
 func (r *rewindCall) look(ctx context.Context) (agreed bool, err error) {
 	var would rewind.Result
 	if err = r.readCheckpoints(r.session, func(store *lifecycle.Store, id session.ID, cps *chain) error {
 		if err := r.find(cps); err != nil {
+			return err
+		}
+		if err := r.leaveState(cps.made); err != nil {
 			return err
 		}
 		if r.git = []string{"git"}; !git.Same(cps.folder, store.Project().Name()) {

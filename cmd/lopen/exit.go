@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"slices"
 
 	"github.com/lopen-dev/lopen/cache"
@@ -100,7 +101,10 @@ func (e *problemsError) Error() string { return e.text }
 func hint(err error) string {
 	var bad *lifecycle.DamagedError
 	var gone *lifecycle.WorktreeError
+	var busy *lifecycle.BusyError
 	switch {
+	case errors.As(err, &busy) && (busy.Owner.Command == turns.Claude || busy.Owner.Command == turns.Codex):
+		return fmt.Sprintf("  a turn of %s is in progress: wait until it ends, or end that process\n", busy.Owner.Command)
 	case errors.As(err, &gone):
 		return backAgain(gone)
 	case errors.As(err, &bad) && errors.Is(err, lifecycle.ErrEdited):

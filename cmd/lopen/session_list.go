@@ -36,6 +36,7 @@ type sessionRow struct {
 	Messages  uint64           `json:"messages,omitempty"`
 	Lineage   *lineageRow      `json:"lineage,omitempty"`
 	Pinned    bool             `json:"pinned,omitempty"`
+	Origin    session.Origin   `json:"origin,omitempty"`
 
 	Transaction *sidecar.Status `json:"transaction,omitempty"`
 
@@ -165,7 +166,7 @@ func row(store *lifecycle.Store, info lifecycle.Info, long bool) sessionRow {
 	}
 	r.Status, r.Phase, r.Step, r.Component = string(info.Status), string(info.Phase), string(info.Step), info.Component
 	r.CreatedAt, r.UpdatedAt, r.Progress = &info.CreatedAt, &info.UpdatedAt, info.Progress
-	r.Messages, r.Incarnation = info.Messages, info.Incarnation
+	r.Messages, r.Incarnation, r.Origin = info.Messages, info.Incarnation, info.Origin
 	if l := info.Lineage; l != nil {
 		r.Lineage = &lineageRow{l.Kind, l.From.String(), l.Seq}
 	}
@@ -209,6 +210,9 @@ func named(r sessionRow) string {
 	name := plain.Line(r.Name)
 	if r.Pinned {
 		name += " (pinned)"
+	}
+	if r.Origin != session.OriginRun {
+		name += " (" + string(r.Origin) + ")"
 	}
 	if r.Transaction != nil {
 		name += " (" + plain.Line(string(r.Transaction.State)) + ")"

@@ -76,6 +76,18 @@ func (s *Store) Continue(old *Store) {
 	s.begun = begun
 }
 
+// ContinueTasks takes over the active tasks of a session as of its newest checkpoint, which an
+// earlier process made that worked for the same holder. See [Store.Continue].
+func (s *Store) ContinueTasks(newest *Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range newest.Active {
+		if a.Session == newest.Session {
+			s.begun[a.Session] = a.Begun
+		}
+	}
+}
+
 // List returns all entries including removed ones, the oldest first. Damaged lines are
 // returned as faults; only their own entries are lost. A last line without a line feed is
 // ignored, because a crash may leave one. List fails if the file cannot be read, or with

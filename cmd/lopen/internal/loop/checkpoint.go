@@ -181,9 +181,9 @@ func (r *runner) checkpointInterrupted(ctx context.Context, unit string) {
 	r.at.changes = changes
 }
 
-// fileChanges returns changes in the form that the journal has. more is the number of changes
+// FileChanges returns changes in the form that the journal has. more is the number of changes
 // beyond [record.MaxFileChanges].
-func fileChanges(changes []files.Change) (all []record.FileChange, more int) {
+func FileChanges(changes []files.Change) (all []record.FileChange, more int) {
 	if len(changes) > record.MaxFileChanges {
 		changes, more = changes[:record.MaxFileChanges], len(changes)-record.MaxFileChanges
 	}

@@ -46,7 +46,7 @@ func (r *runner) recordAttempt(ctx context.Context, n int, out outcome, m metric
 		}
 		a.Context = append(a.Context, record.ContextUse{Path: c.Path, Header: c.Header, SHA256: c.SHA256, Bytes: c.Bytes})
 	}
-	a.Files, a.MoreFiles = fileChanges(r.at.changes)
+	a.Files, a.MoreFiles = FileChanges(r.at.changes)
 	r.noteChanges(r.at.unit, r.at.git, r.at.changes)
 	if ctx.Err() == nil {
 		r.git = r.gitState(ctx)
@@ -96,7 +96,7 @@ func (r *runner) recordKilled(changes []files.Change) error {
 	if len(leaves) > 1 {
 		a.Leaves = leaves
 	}
-	a.Files, a.MoreFiles = fileChanges(changes)
+	a.Files, a.MoreFiles = FileChanges(changes)
 	r.logTaskEnds(&a)
 	return r.ignorePaused(r.sess.Record(a))
 }

@@ -49,6 +49,7 @@ type Values struct {
 	MaxTokens            int              `json:"max_tokens" help:"tokens that one run may use, cached ones not counted"`
 	DayCost              float64          `json:"day_cost" help:"USD that all runs of a day may cost in this project"`
 	DayTokens            int              `json:"day_tokens" help:"tokens that all runs of a day may use in this project"`
+	Gate                 bool             `json:"gate" help:"run check when a turn of an agent ends that tells by its hooks, and send its output back"`
 	Check                string           `json:"check" help:"shell command that judges a task: exit 0 is done"`
 	Unit                 string           `json:"unit" default:"leaf" of:"leaf, task, component" help:"what one start of the command works on"`
 	Timeout              time.Duration    `json:"timeout" help:"end an attempt after this time"`

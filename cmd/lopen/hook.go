@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+const (
+	// maxEvent bounds what an agent gives to a hook, in bytes.
+	maxEvent = 16 << 20
+	// hookPatience is how long an agent waits for its hook at most, whatever the store does. What
+	// takes longer is finished by a process that the agent does not wait for. A session's end has
+	// less: the agent kills its hooks after 1.5 seconds.
+	hookPatience, endPatience = 2 * time.Second, time.Second
+)
+
+func newHook(a *app) *cobra.Command {
+	h := hookCall{app: a}
+	cmd := &cobra.Command{
+		Use:   "hook AGENT",
+		Short: "Keep what an agent tells by its hooks: called by the agent, see lopen plugin",
+		Long: `Keep what an agent, claude or codex, tells by its hooks: one event as JSON on stdin.
+Called by the agent, see lopen plugin. Where there is no .lopen, or inside a run of lopen, it does
+nothing. The agent never waits for longer than two seconds, but for a check; the rest
+is done after that. Whatever is wrong, the agent goes on, and the person is told.
+
+With the setting gate, the end of a turn runs the setting check, if you approved it: its output
+goes back to the agent, at most three times a turn.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] != turns.Claude && args[0] != turns.Codex {
+				return usagef("hooks of %q are not known: give %s or %s", args[0], turns.Claude, turns.Codex)
+			}
+			h.agent = args[0]
+			if h.pid != 0 {
+				return h.keep(cmd.Context())
+			}
+			return h.front(cmd.Context())
+		},
+	}
+	cmd.Flags().IntVar(&h.pid, "for", 0, "")
+	_ = cmd.Flags().MarkHidden("for")
+	return cmd
+}
+
+// A hookCall is one call of `lopen hook`: by the agent, or by itself as the process that the agent
+// does not wait for.
+type hookCall struct {
+	*app
+	agent string
+	pid   int // the agent's process, for which the second process works; 0 in the first
+	event *turns.Event
+}
+
+// A hookReply is what the second process tells the first, a line each.
+type hookReply struct {
+	Wait  bool   `json:"wait,omitempty"`  // a check runs, which may take its time
+	Warn  string `json:"warn,omitempty"`  // for the person
+	Block string `json:"block,omitempty"` // for the agent, which goes on with its turn
+}
+
+// front is what the agent waits for. It touches nothing that may hang but the project's folder,
+// hands the event to a second process, and waits for that as long as the agent may.
+func (h *hookCall) front(ctx context.Context) error {
+	if isTerminal(h.stdin) {
+		return usagef("the agent calls this, with an event on stdin; see lopen plugin")
+	}
+	data, err := io.ReadAll(io.LimitReader(h.stdin, maxEvent+1))
+	if err == nil && len(data) > maxEvent {
+		err = fmt.Errorf("what the agent gave to the hook has more than %d bytes", maxEvent)
+	}
+	if err == nil {
+		h.event, err = turns.Parse(data)
+	}
+	if err != nil {
+		return h.reply(hookReply{Warn: err.Error()})
+	}
+	if !h.concerns() {
+		return nil
+	}
+	if !turns.Detaches {
+		return h.inline(ctx)
+	}
+	w, err := turns.Detach(h.secondArgs(), h.where(), h.environ, data)
+	if err != nil {
+		return h.reply(hookReply{Warn: err.Error()})
+	}
+	defer w.Close()
+	return h.await(w)
+}
+
+// secondArgs are those of the second process.
+func (h *hookCall) secondArgs() []string {
+	args := slices.Clone(h.args)
+	return append(args, "--for", strconv.Itoa(max(turns.AgentProcess(), 1)))
+}
+
+// where is the folder that the event is about.
+func (h *hookCall) where() string {
+	if dir := h.getenv("CLAUDE_PROJECT_DIR"); h.agent == turns.Claude && filepath.IsAbs(dir) {
+		return dir
+	}
+	return h.event.Cwd
+}
+
+// concerns reports whether the event is of a project that has a store, and not of an agent that a
+// run started, whose work the run itself keeps. From then on this process is in the folder that
+// the event is about.
+func (h *hookCall) concerns() bool {
+	switch h.event.Name {
+	case turns.SessionStart, turns.UserPromptSubmit, turns.Stop, turns.StopFailure, turns.SessionEnd:
+	default:
+		return false
+	}
+	dir := h.where()
+	if h.getenv("LOPEN_SESSION_ID") != "" || !filepath.IsAbs(dir) || os.Chdir(dir) != nil {
+		return false
+	}
+	home, _ := h.search(dir)
+	return holds(home, lifecycle.Dir) && !h.forbidden(home, dir)
+}
+
+// await passes on what the second process replies.
+func (h *hookCall) await(w *turns.Worker) error {
+	patience := hookPatience
+	switch h.event.Name {
+	case turns.SessionStart:
+		return nil
+	case turns.SessionEnd:
+		patience = endPatience
+	}
+	w.Limit(patience)
+	for {
+		line, err := w.Line()
+		reply := hookReply{}
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded) && h.event.Name == turns.UserPromptSubmit:
+			return h.reply(hookReply{Warn: "the files are still being kept: what the agent changes first may count as of before its prompt"})
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil
+		case err != nil:
+			return h.reply(hookReply{Warn: "the process that keeps the event ended at once; look at lopen doctor"})
+		case strictjson.Unmarshal(line, &reply) != nil:
+			return nil
+		case reply.Wait:
+			w.Limit(0)
+			continue
+		}
+		return h.reply(reply)
+	}
+}
+
+// reply tells the agent, by what it reads of a hook.
+func (h *hookCall) reply(r hookReply) error {
+	var out struct {
+		Decision string `json:"decision,omitempty"`
+		Reason   string `json:"reason,omitempty"`
+		Message  string `json:"systemMessage,omitempty"`
+	}
+	if r.Warn != "" {
+		out.Message = "lopen: " + r.Warn
+	}
+	if r.Block != "" {
+		out.Decision, out.Reason = "block", r.Block
+	}
+	if out.Message == "" && out.Decision == "" {
+		return nil
+	}
+	data, err := strictjson.MarshalShown(out)
+	if err == nil {
+		_, err = fmt.Fprintf(h.stdout, "%s\n", bytes.TrimSpace(data))
+	}
+	return err
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+)
+
+// gate runs the check at the end of a turn. back is set if its output went back to the agent, which
+// goes on with the turn. Otherwise the turn ends: then and failure say how.
+func (k *keeping) gate(ctx context.Context, t *turns.Keeper) (then, failure string, check *turns.Check, back bool, err error) {
+	if refused := k.unapproved(ctx); refused != "" {
+		k.say(hookReply{Warn: refused})
+		return record.Done, "", nil, false, nil
+	}
+	k.say(hookReply{Wait: true})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-k.alone: // nobody reads the outcome
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	res, err := child.Run(ctx, child.Command{
+		Argv: []string{"sh", "-c", k.values.Check}, Dir: k.tree, Env: k.environ, Timeout: k.values.Timeout,
+		Stdout: io.Discard, Stderr: io.Discard, Keep: true, EndsWithUs: true,
+	})
+	switch {
+	case err != nil:
+		k.say(hookReply{Warn: fmt.Sprintf("the check was not run: %v", err)})
+		return record.Done, "", nil, false, nil
+	case res.Cause == child.CauseCanceled:
+		return record.Interrupted, "", nil, false, nil
+	}
+	check = &turns.Check{CheckResult: session.CheckResult{
+		Command: t.Sess.Redact(k.values.Check), Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt), Task: t.InProgress(),
+	}}
+	if res.Exit == 0 && res.Cause == child.CauseNone {
+		return record.Done, "", check, false, nil
+	}
+	failure = "the check failed: " + ended(res)
+	check.Tail = string(res.Tail)
+	n, more, err := t.SendBack(failure, check)
+	if err != nil || !more {
+		k.say(hookReply{Warn: fmt.Sprintf("%s, %d times: the turn ends all the same", failure, turns.MaxGates+1)})
+		return record.Failed, failure, check, false, err
+	}
+	k.say(hookReply{Block: fmt.Sprintf("%s (%d of %d times): %s\n%s", failure, n, turns.MaxGates, k.values.Check, strings.TrimSpace(t.Sess.Redact(check.Tail)))})
+	return "", failure, check, true, nil
+}
+
+// ended says how a check ended.
+func ended(res child.Result) string {
+	switch {
+	case res.Cause == child.CauseTimeout:
+		return "it took longer than the setting timeout allows"
+	case res.Signal != "":
+		return "signal " + res.Signal
+	}
+	return fmt.Sprintf("exit %d", res.Exit)
+}
+
+// unapproved says why the check may not run, or nothing. What comes with the project runs only if
+// this user approved exactly it.
+func (k *keeping) unapproved(ctx context.Context) string {
+	if s := k.values.Source("check"); s == settings.SourceUser || s == settings.SourceVariable {
+		return ""
+	}
+	c := trust.Command{Shell: k.values.Check}
+	store, err := k.approvals()
+	if err == nil {
+		var found *trust.Command
+		same := func(c trust.Command) trust.Command { return c }
+		if found, err = store.Approved(k.known(ctx, k.home), c, same); found != nil {
+			return ""
+		}
+	}
+	text := "the check comes from inside the project and was never approved here, so it does not run: " + trust.Line(c.Shell)
+	if err != nil {
+		text += fmt.Sprintf(" (%v)", err)
+	}
+	return text + "\n  approve it: lopen config set check " + trust.Quote([]string{c.Shell})
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+const (
+	// keepPatience bounds how long the second process waits for the session, which the one of an
+	// earlier event may still have open.
+	keepPatience = time.Minute
+	// lastWord is how long the end of a session waits for the hook that ends its turn. The agent
+	// starts both at the same time.
+	lastWord = 500 * time.Millisecond
+	pollHeld = 5 * time.Millisecond
+)
+
+// A keeping is what the second process has in hand.
+type keeping struct {
+	*hookCall
+	store  *lifecycle.Store
+	home   string // the project's folder
+	tree   string // the folder that the agent works in: the project's, or a linked work tree's
+	values *settings.Values
+	holder *session.Holder // nil if the agent's process is not known
+	alone  <-chan struct{} // closed when the agent waits no more
+	say    func(hookReply)
+}
+
+// keep is the second process: it keeps the event.
+func (h *hookCall) keep(ctx context.Context) error {
+	data, out, alone, err := turns.Received()
+	if err != nil {
+		return usagef("--for is for lopen itself: %w", err)
+	}
+	defer out.Close()
+	return h.keepEvent(ctx, data, alone, func(r hookReply) {
+		if line, err := strictjson.Marshal(r); err == nil {
+			_, _ = out.Write(append(line, '\n')) // nobody may read it any more
+		}
+	})
+}
+
+// inline is front and keep in one, where no process can be left behind.
+func (h *hookCall) inline(ctx context.Context) error {
+	data, err := strictjson.Marshal(h.event)
+	if err != nil {
+		return err
+	}
+	h.pid = turns.AgentProcess()
+	var last hookReply
+	err = h.keepEvent(ctx, data, nil, func(r hookReply) { last = r })
+	return errors.Join(err, h.reply(last))
+}
+
+// keepEvent keeps an event, and says what there is to say exactly once.
+func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan struct{}, say func(hookReply)) (err error) {
+	said := false
+	k := &keeping{hookCall: h, alone: alone}
+	k.say = func(r hookReply) {
+		if !said {
+			said = !r.Wait
+			say(r)
+		}
+	}
+	defer func() {
+		if err != nil {
+			h.logger.Error().Err(err).Msg("the event was not kept")
+			k.say(hookReply{Warn: err.Error() + hint(err)})
+		}
+		k.say(hookReply{})
+	}()
+	if h.event, err = turns.Parse(data); err != nil {
+		return err
+	}
+	if k.home, k.tree, err = h.places(); err != nil {
+		return err
+	}
+	if k.values, err = h.projectSettings(k.home, nil); err != nil {
+		return err
+	}
+	opts := h.storeOptions(k.home)
+	if opts.Policy, err = storePolicy(k.values); err != nil {
+		return err
+	}
+	if h.pid > 1 {
+		k.holder = lifecycle.HolderOf(h.pid, h.agent)
+		opts.For = k.holder
+	}
+	if k.store, err = lifecycle.Open(k.home, opts); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore(k.store)) }()
+	if h.inside(k.store) != "" {
+		return nil
+	}
+	return k.handle(ctx)
+}
+
+func (k *keeping) handle(ctx context.Context) error {
+	switch k.event.Name {
+	case turns.UserPromptSubmit:
+		return k.with(ctx, true, func(t *turns.Keeper) error {
+			err := t.Begin(ctx, k.event.Prompt)
+			k.say(hookReply{Warn: k.trouble(err)})
+			return k.takeOver(ctx, t)
+		})
+	case turns.Stop:
+		return k.with(ctx, false, func(t *turns.Keeper) error { return k.stop(ctx, t) })
+	case turns.StopFailure:
+		return k.with(ctx, false, func(t *turns.Keeper) error {
+			err := t.End(ctx, record.Failed, k.event.Failure(), nil)
+			k.say(hookReply{Warn: k.trouble(err)})
+			return k.takeOver(ctx, t)
+		})
+	case turns.SessionEnd:
+		return k.end(ctx)
+	}
+	return nil
+}
+
+// trouble is what the person is told of an error; "" for none.
+func (k *keeping) trouble(err error) string {
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf("%v%s", err, hint(err))
+}
+
+// stop ends a turn, unless its check sends it back.
+func (k *keeping) stop(ctx context.Context, t *turns.Keeper) error {
+	then, failure := record.Done, ""
+	var check *turns.Check
+	if t.InProgress() != "" && k.values.Gate && k.values.Check != "" {
+		var back bool
+		var err error
+		if then, failure, check, back, err = k.gate(ctx, t); err != nil || back {
+			return err
+		}
+	}
+	err := t.End(ctx, then, failure, check)
+	k.say(hookReply{Warn: k.trouble(err)})
+	return errors.Join(err, k.takeOver(ctx, t))
+}
+
+// end ends the agent's session.
+func (k *keeping) end(ctx context.Context) error {
+	finish := func(t *turns.Keeper) error {
+		err := k.takeOver(ctx, t)
+		return errors.Join(err, t.Finish(ctx))
+	}
+	busy := false
+	err := k.with(ctx, false, func(t *turns.Keeper) error {
+		if busy = t.InProgress() != ""; busy {
+			return nil
+		}
+		return finish(t)
+	})
+	if err != nil || !busy {
+		return err
+	}
+	time.Sleep(lastWord) // what ends the turn may come now, and says more than that it was interrupted
+	return k.with(ctx, false, finish)
+}
+
+// with runs fn on the session that stands for the agent's. One that is missing is made if make is
+// set; otherwise there is nothing to do.
+func (k *keeping) with(ctx context.Context, makes bool, fn func(*turns.Keeper) error) error {
+	module := turns.Module(k.agent, k.event.Session)
+	id, err := k.store.OfAgent(module, k.event.Session)
+	var sess *lifecycle.Session
+	switch {
+	case err == nil:
+		sess, err = k.open(ctx, id)
+	case errors.Is(err, lifecycle.ErrNotFound) && makes:
+		sess, err = k.store.CreateWith(ctx, module, func(_ session.ID, h *session.Header) {
+			h.Origin, h.AgentName, h.AgentSession = session.OriginHook, k.agent, k.event.Session
+			h.Status = session.StatusPaused
+			if k.tree != k.home {
+				w := session.WorktreeAt(resolved(k.home), resolved(k.tree))
+				h.Worktree = &w
+			}
+		})
+	case errors.Is(err, lifecycle.ErrNotFound):
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = fn(&turns.Keeper{Sess: sess, Agent: k.agent, Holder: k.holder, Checkpoint: k.values.Checkpoint})
+	return errors.Join(err, closeStore(sess))
+}
+
+// open opens a session, and waits for another process of ours that has it open.
+func (k *keeping) open(ctx context.Context, id session.ID) (*lifecycle.Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, keepPatience)
+	defer cancel()
+	tick := time.NewTicker(pollHeld)
+	defer tick.Stop()
+	for {
+		sess, err := k.store.Open(id)
+		busy := &lifecycle.BusyError{}
+		if !errors.As(err, &busy) || busy.Owner.Command == k.agent {
+			return sess, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// takeOver takes what the agent's transcript has of the conversation.
+func (k *keeping) takeOver(context.Context, *turns.Keeper) error { return nil }
