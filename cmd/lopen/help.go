@@ -11,7 +11,7 @@ import (
 )
 
 // plumbing are the commands that scripts use more than people.
-var plumbing = []string{"assess", "bundle", "cache", "files", "hook", "research", "section", "transaction", "version"}
+var plumbing = []string{"assess", "bundle", "cache", "files", "hook", "research", "section", "transaction", "version", "worktree"}
 
 // shortHelp makes the root's help fit on a screen of 80 by 24.
 func shortHelp(root *cobra.Command) {
@@ -28,13 +28,21 @@ func shortHelp(root *cobra.Command) {
 				fmt.Fprintf(w, "  lopen %-11s %s\n", c.Name(), c.Short)
 			}
 		}
-		fmt.Fprintf(w, "\nPlumbing: %s\nAbout each: lopen COMMAND --help; what a command is told: lopen help prompt\n\n", strings.Join(plumbing, ", "))
-		fmt.Fprint(w, `  -C DIR               run as if started in DIR
-  --color WHEN         auto, always or never
+		fmt.Fprintf(w, "\n%s\nAbout each: lopen COMMAND --help; what a command is told: lopen help prompt\n\n", wrapped("Plumbing: "+strings.Join(plumbing, ", ")))
+		fmt.Fprint(w, `  -C DIR               run as if started in DIR; --color auto, always or never
   --log-level LEVEL    debug, info, warn or error (default warn)
   --log-file FILE      append the log to FILE; --log-format json for machines
 `)
 	})
+}
+
+// wrapped breaks a list of words where a line would have more than 80 columns.
+func wrapped(list string) string {
+	if len(list) <= 80 {
+		return list
+	}
+	i := strings.LastIndexByte(list[:80], ' ')
+	return list[:i] + "\n  " + wrapped(list[i+1:])
 }
 
 // newPromptHelp is a topic of the help, not a command: lopen help prompt.

@@ -122,7 +122,7 @@ func (h *hookCall) where() string {
 // the event is about.
 func (h *hookCall) concerns() bool {
 	switch h.event.Name {
-	case turns.SessionStart, turns.UserPromptSubmit, turns.Stop, turns.StopFailure, turns.SessionEnd:
+	case turns.SessionStart, turns.UserPromptSubmit, turns.Stop, turns.StopFailure, turns.Interrupt, turns.SessionEnd:
 	default:
 		return false
 	}

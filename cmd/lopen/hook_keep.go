@@ -122,6 +122,12 @@ func (k *keeping) handle(ctx context.Context) error {
 			k.say(hookReply{Warn: k.trouble(err)})
 			return k.takeOver(ctx, t)
 		})
+	case turns.Interrupt:
+		return k.with(ctx, false, func(t *turns.Keeper) error {
+			err := t.End(ctx, record.Interrupted, "", nil)
+			k.say(hookReply{Warn: k.trouble(err)})
+			return errors.Join(err, k.takeOver(ctx, t))
+		})
 	case turns.SessionEnd:
 		return k.end(ctx)
 	}

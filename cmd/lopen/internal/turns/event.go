@@ -21,6 +21,7 @@ const (
 	UserPromptSubmit = "UserPromptSubmit"
 	Stop             = "Stop"
 	StopFailure      = "StopFailure" // of Claude Code: a turn that ends with an error of its provider
+	Interrupt        = "Interrupt"   // of Codex: the person stopped a turn
 	SessionEnd       = "SessionEnd"
 )
 
