@@ -31,6 +31,10 @@ func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 // name a linked work tree that is made after the session: so one that is named after its session
 // is known to it before it exists.
 func (s *Store) CreateWith(ctx context.Context, module string, set func(session.ID, *session.Header)) (*Session, error) {
+	return s.createWith(ctx, module, set, nil)
+}
+
+func (s *Store) createWith(ctx context.Context, module string, set func(session.ID, *session.Header), free func() error) (*Session, error) {
 	state := func(id session.ID, now time.Time) (*session.State, error) {
 		st, err := session.New(id, now)
 		if err != nil {
@@ -43,7 +47,7 @@ func (s *Store) CreateWith(ctx context.Context, module string, set func(session.
 	if !s.saves() {
 		return s.createUnsaved(module, state)
 	}
-	sess, err := s.createFrom(ctx, module, first{event: record.EventCreated, state: state})
+	sess, err := s.createFrom(ctx, module, first{event: record.EventCreated, state: state, free: free})
 	if err == nil {
 		sess.log.Info().Msg("session created")
 	}
@@ -56,6 +60,8 @@ type first struct {
 	state  func(session.ID, time.Time) (*session.State, error)
 	share  func(folder string) (session.Mark, error)
 	others func(dir writer.FS) error
+	// free returns an error if the session must not be made. The caller holds the store lock.
+	free func() error
 }
 
 // createFrom makes a session and holds it.
@@ -85,6 +91,11 @@ func (s *Store) make(ctx context.Context, module string, f first) (*commit.Commi
 		return nil, err
 	}
 	defer func() { _ = lock.Unlock() }()
+	if f.free != nil {
+		if err := f.free(); err != nil {
+			return nil, err
+		}
+	}
 	now := s.opts.Now()
 	id, err := s.nextID(module, now)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/process"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A Session is a session that this process holds for writing. Save, Update, State,
@@ -147,6 +148,20 @@ func (s *Session) Unpause(ctx context.Context) error { return s.actor.Unpause(ct
 
 // Done is closed when the writer goroutine has ended and the lease is free.
 func (s *Session) Done() <-chan struct{} { return s.actor.Done() }
+
+// RedactJSON returns a JSON value as Append and AppendEvent would store it, with credentials
+// hidden.
+func (s *Session) RedactJSON(value strictjson.Value) (strictjson.Value, error) {
+	out, err := s.redactJSON(value)
+	return out, err
+}
+
+// Appended returns the numbers of the durable messages and events, with those that the session
+// inherited.
+func (s *Session) Appended() (messages, events uint64) {
+	at := s.mark.Load()
+	return at.Messages, at.Transcript
+}
 
 func (s *Session) redactJSON(object []byte) ([]byte, error) {
 	out, _, err := s.redact.JSON(object)

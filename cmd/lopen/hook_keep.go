@@ -9,6 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/agents"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer/strictjson"
@@ -181,7 +182,7 @@ func (k *keeping) end(ctx context.Context) error {
 // with runs fn on the session that stands for the agent's. One that is missing is made if make is
 // set; otherwise there is nothing to do.
 func (k *keeping) with(ctx context.Context, makes bool, fn func(*turns.Keeper) error) error {
-	module := turns.Module(k.agent, k.event.Session)
+	module := agents.Module(k.agent, k.event.Session)
 	id, err := k.store.OfAgent(module, k.event.Session)
 	var sess *lifecycle.Session
 	switch {

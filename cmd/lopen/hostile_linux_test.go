@@ -100,7 +100,7 @@ var hostileCases = map[string][]hostileCase{
 	"lopen session delete":  {{args: []string{"m", "--yes"}}, {args: []string{evil}}},
 	"lopen session export":  {{args: []string{"m"}}, {args: []string{"--all", "-o", "out" + evil}}, {args: []string{"edited"}}, {args: []string{"broken"}}, {args: []string{evil}}, {args: []string{"m", "-o", "no" + evil + "/x"}}},
 	"lopen session fork":    {{args: []string{"m"}}},
-	"lopen session import":  {{args: []string{"bundle"}}, {args: []string{"../bundle", "-C", "inner"}}, {args: []string{evil}}, {args: []string{"TODO.md"}}},
+	"lopen session import":  {{args: []string{"bundle"}}, {args: []string{"--from", "claude", "hist/two"}}, {args: []string{"--from", "codex", "hist"}}, {args: []string{"--from", evil, evil}}, {args: []string{"../bundle", "-C", "inner"}}, {args: []string{evil}}, {args: []string{"TODO.md"}}},
 	"lopen bundle verify":   {{args: []string{"bundle"}}, {args: []string{evil}}, {args: []string{"TODO.md"}}},
 	"lopen session list":    {{}, {args: []string{"--long", "--tree"}}, {args: []string{"--status", evil}}},
 	"lopen session log":     {{args: []string{"m"}}, {args: []string{"m", "--task", "task-one"}}, {args: []string{"m", "--task", evil}}},
@@ -112,7 +112,7 @@ var hostileCases = map[string][]hostileCase{
 	"lopen session rename":  {{args: []string{"m", evil}}},
 	"lopen session restore": {{}, {args: []string{evil}}},
 	"lopen session resume":  {{args: []string{"m"}}, {args: []string{"broken"}}},
-	"lopen session show":    {{args: []string{"m"}}, {args: []string{"edited"}}, {args: []string{"held"}}, {args: []string{"m", "--format", "md"}}, {args: []string{"m", "--format", "json"}}, {args: []string{"m", "--format", "yaml"}}, {args: []string{evil}}, {args: []string{"m", "--jq", evil}}, {args: []string{"m", "--template", "{{" + evil}}},
+	"lopen session show":    {{args: []string{"m"}}, {args: []string{"edited"}}, {args: []string{"held"}}, {[]string{"claude-one", "--messages"}, true}, {[]string{"claude-one", "--full"}, true}, {args: []string{"m", "--format", "md"}}, {args: []string{"m", "--format", "json"}}, {args: []string{"m", "--format", "yaml"}}, {args: []string{evil}}, {args: []string{"m", "--jq", evil}}, {args: []string{"m", "--template", "{{" + evil}}},
 	"lopen session unpin":   {{args: []string{"m"}}},
 	"lopen session verify":  {{}, {args: []string{"--read-data"}}, {args: []string{"m"}}},
 	"lopen session watch":   {{args: []string{evil}}},
@@ -207,6 +207,22 @@ func requireHarmless(t *testing.T, out string) {
 	}
 }
 
+// hostileHistory makes histories of agents, and takes one in.
+func hostileHistory(t *testing.T, dir string, put func(name, text string)) {
+	text := quoteJSON(t, evil+forged)
+	line := `{"type":"user","uuid":` + text + `,"parentUuid":` + text + `,"timestamp":"2026-02-14T09:00:00Z","cwd":` + text + `,"message":{"content":` + text + `}}` + "\n" +
+		`{"type":"assistant","uuid":"b","parentUuid":` + text + `,"message":{"model":` + text + `,"content":[{"type":"tool_use","id":"c","name":` + text + `,"input":{` + text + `:` + text + `}},{"type":` + text + `}]}}` + "\n" +
+		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"c","content":` + text + `}]}}` + "\n" +
+		`{"type":` + text + `}` + "\n" + evil + "\n"
+	odd := strings.ReplaceAll(evil, "/", "") + ".jsonl"
+	put("hist/one/one.jsonl", line)
+	put("hist/one/one/subagents/agent-"+odd, line)
+	put("hist/two/"+odd, line)
+	put("hist/two/agent-"+odd, "{}")
+	put("hist/rollout-"+odd, line)
+	must(t, dir, "session", "import", "--from", "claude", "hist/one")
+}
+
 // hostileProject makes the project: sessions that ran, that somebody holds, edited and
 // broke, with everything foreign that a store can hold.
 func hostileProject(t *testing.T) string {
@@ -267,6 +283,7 @@ func hostileProject(t *testing.T) string {
 	before, _, _ := strings.Cut(string(spec), "## Acceptance")
 	put("docs/requirements/m/SPECIFICATION.md", before+"## New "+evil+"\n\ntext\n\n"+hostileCriteria("some words that stay, reworded "+evil, "quite another"+evil))
 	put(".lopen/modules/late/plan.md", "---\nafter: [\"no\\e[2J\\u202E\\nFORGED\"]\n---\n- [ ] one\n")
+	hostileHistory(t, dir, put)
 	put("inner/.git/HEAD", "ref: refs/heads/main\n") // a project of its own, where nothing of it is known
 	return dir
 }

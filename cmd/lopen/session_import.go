@@ -15,23 +15,33 @@ import (
 
 func newSessionImport(a *app) *cobra.Command {
 	var keys *keyFlags
+	var from string
 	cmd := a.jsonFlags(&cobra.Command{
-		Use:   "import FILE",
-		Short: "Take the sessions of a file of session export into this project",
+		Use:   "import FILE | --from AGENT [PATH]",
+		Short: "Take in sessions of a file of session export, or an agent's own histories",
 		Long: `Take the sessions of a file of session export into this project, with their checkpoints,
 plan, specification and research. FILE may be - for stdin. Everything is checked before
 anything is visible. A session whose ID is taken gets another one; one that is here already
-stays as it is. Nothing of the project is overwritten: of its files none comes, but for
-documents that are not here. The IDs of the sessions are printed; lopen session resume goes
-on with one, and asks before it runs a command that was never approved here.`,
-		Args: cobra.ExactArgs(1),
+stays. Nothing of the project is overwritten. lopen session resume goes on with one, and
+asks before it runs a command that was never approved here.
+
+With --from, take in the sessions of an agent: those in this project, or all in PATH, a file
+or a folder. Again, it adds what is new. What the agent has is only read.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("from") {
+				return a.importFrom(cmd.Context(), from, args)
+			}
+			if len(args) == 0 {
+				return usagef("give a FILE of session export, or --from AGENT; see `%s --help`", cmd.CommandPath())
+			}
 			return a.openBundle(cmd.Context(), args[0], keys, func(r *bundle.Reader) error {
 				return a.initStore(func(_ string, store *lifecycle.Store) error { return a.imports(cmd.Context(), store, r) })
 			})
 		},
 	})
 	keys = a.keyFlags(cmd, false)
+	cmd.Flags().StringVar(&from, "from", "", "take in the sessions of `AGENT`: claude, codex or opencode")
 	return cmd
 }
 

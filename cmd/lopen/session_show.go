@@ -22,12 +22,16 @@ import (
 func newSessionShow(a *app) *cobra.Command {
 	var format string
 	var at uint64
+	var messages, full bool
 	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "show [ID]",
 		Short: "Show a session: its tasks, their states, what they cost",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.readSession(args, func(store *lifecycle.Store, id session.ID) (err error) {
+				if messages || full {
+					return a.showMessages(store, id, full)
+				}
 				owner, holderErr := store.Holder(id) // before the State: a run that ends in between has paused it
 				st, seq, err := a.readState(store, id)
 				past := cmd.Flags().Changed("at")
@@ -55,7 +59,11 @@ func newSessionShow(a *app) *cobra.Command {
 		},
 	})
 	cmd.Flags().StringVar(&format, "format", "", "`md|json|yaml` in place of the usual text")
+	cmd.Flags().BoolVar(&messages, "messages", false, "the conversation instead, as Markdown; each call of a tool is a line")
+	cmd.Flags().BoolVar(&full, "full", false, "with --messages: all of what tools were given and answered")
 	cmd.Flags().Uint64Var(&at, "at", 0, "as it was at record `SEQ` of its log")
+	cmd.MarkFlagsMutuallyExclusive("messages", "at")
+	cmd.MarkFlagsMutuallyExclusive("messages", "format")
 	return cmd
 }
 

@@ -96,6 +96,16 @@ func Read(docs fs.FS, name string, limit int64) ([]byte, error) {
 // ReadFile reads a file that the user named or that is the user's own: a regular one
 // of at most limit bytes, or a symlink to one. It does not wait.
 func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f, path, limit)
+}
+
+// OpenFile opens such a file for reading, for one that is too large to be read at once.
+func OpenFile(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err != nil { // before the open, as in Folder.Open
 		return nil, err
 	} else if err := plain(path, info); err != nil {
@@ -105,8 +115,14 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return readAll(f, path, limit)
+	info, err := f.Stat()
+	if err == nil {
+		err = plain(path, info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 func readAll(f fs.File, name string, limit int64) ([]byte, error) {

@@ -75,7 +75,7 @@ func Identify(ctx context.Context, folder string, environ []string) (Identity, e
 	if !ok || !r.comparable(config) {
 		return Identity{}, fmt.Errorf("the HEAD of %s is not understood: %w", at(r.dir), ErrNone)
 	}
-	id := Identity{Remote: normalRemote(config["remote.origin.url"])}
+	id := Identity{Remote: NormalRemote(config["remote.origin.url"])}
 	if commit != "" && !r.shallow() {
 		if id.Root, err = r.root(ctx, config, commit); err != nil {
 			return Identity{}, fmt.Errorf("find the root commit of %s: %w", at(r.dir), err)
@@ -117,10 +117,10 @@ func (r *repository) root(ctx context.Context, config map[string]string, commit 
 	return id, nil
 }
 
-// normalRemote is a remote's address as HOST/PATH where git speaks to the host over an
+// NormalRemote is a remote's address as HOST/PATH where git speaks to the host over an
 // authenticated channel, and as it stands elsewhere. A user's name stays with ssh, where
 // it can decide what a path means. A relative path names no one repository.
-func normalRemote(address string) string {
+func NormalRemote(address string) string {
 	if len(address) > maxLine {
 		return ""
 	}

@@ -107,7 +107,7 @@ func TestNormalRemote(t *testing.T) {
 		"https://host:port/a":                "",
 		"https://github.com/a/../evil/b.git": "github.com/a/../evil/b",
 	} {
-		require.Equal(t, want, normalRemote(address), address)
+		require.Equal(t, want, NormalRemote(address), address)
 	}
 }
 

@@ -121,6 +121,9 @@ func (d *Dir) Mend() error {
 	return nil
 }
 
+// Path returns the path of the folder.
+func (d *Dir) Path() string { return d.path }
+
 // Name returns the path of a file that is not there yet and whose name nobody knows. It
 // begins and ends with what is given.
 func (d *Dir) Name(begin, end string) string {

@@ -1,0 +1,49 @@
+package conversation
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+// part is a part of a message's content, as the APIs of models have it.
+type part struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Thinking string `json:"thinking"`
+}
+
+func (p *part) said() string { return cmp.Or(p.Text, p.Thinking) }
+
+func (p *part) thought() bool {
+	return p.Type == "thinking" || p.Type == "reasoning" || p.Type == "summary_text"
+}
+
+// text returns the texts of a content, one below the other. What has none stands as JSON.
+func text(content strictjson.Value) string {
+	if len(content) == 0 {
+		return ""
+	}
+	var s string
+	if content[0] == '"' && foreign(content, &s) == nil {
+		return s
+	}
+	var parts []part
+	if content[0] != '[' || foreign(content, &parts) != nil {
+		return string(content)
+	}
+	var all []string
+	for _, p := range parts {
+		all = append(all, cmp.Or(p.said(), p.Type))
+	}
+	return strings.Join(all, "\n")
+}
+
+func foreign(data []byte, v any) error {
+	if err := strictjson.UnmarshalForeign(data, v); err != nil && !errors.Is(err, strictjson.ErrMember) {
+		return err
+	}
+	return nil
+}

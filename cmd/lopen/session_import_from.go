@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/histories"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/agents"
+)
+
+// imported is what --json prints of session import --from.
+type imported struct {
+	Found    int                 `json:"found"`    // histories of this project, or in PATH
+	Sessions []*histories.Result `json:"sessions"` // those with something new, and those that failed
+	Moved    []movedHistories    `json:"moved,omitempty"`
+	NotRead  []string            `json:"notRead,omitempty"`
+}
+
+// movedHistories are those of a folder that is gone and had the name of this project's.
+type movedHistories struct {
+	Cwd       string `json:"cwd"`
+	Histories int    `json:"histories"`
+	Path      string `json:"path"` // that takes them in
+}
+
+// importFrom takes the histories of an agent into the project's store.
+func (a *app) importFrom(ctx context.Context, agent string, args []string) error {
+	paths := args
+	if len(args) == 0 {
+		var err error
+		if paths, err = agents.Folders(agent, a.getenv("HOME"), a.getenv); err != nil {
+			return usagef("--from: %w", err)
+		}
+	}
+	_, values, err := a.here()
+	if err != nil {
+		return err
+	}
+	policy, err := storePolicy(values)
+	if err != nil {
+		return err
+	}
+	temp, err := scratch.New()
+	if err != nil {
+		return err
+	}
+	defer temp.Close()
+	library, err := agents.Open(ctx, agent, temp.Path(), paths...)
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	defer library.Close()
+	if len(args) > 0 && len(library.Histories) == 0 {
+		return fmt.Errorf("no history of %s in %s: %w", agent, args[0], lifecycle.ErrNotFound)
+	}
+	return a.changeStore(policy, a.create, func(project string, store *lifecycle.Store) error {
+		report := &imported{Sessions: []*histories.Result{}}
+		for _, err := range library.Left {
+			report.NotRead = append(report.NotRead, err.Error())
+		}
+		all := library.Histories
+		if len(args) == 0 {
+			all = a.historiesOf(ctx, project, store, all, report)
+		}
+		report.Found = len(all)
+		return a.importAll(ctx, agent, store, all, report)
+	})
+}
+
+// importAll takes histories in, one after another. One that cannot be taken does not keep the
+// others back.
+func (a *app) importAll(ctx context.Context, agent string, store *lifecycle.Store, all []agents.History, report *imported) error {
+	var failed []error
+	for i := range all {
+		res, err := histories.Import(ctx, store, &all[i])
+		if res.Made || res.Messages+res.Events > 0 || err != nil || len(res.Report.Places) > 0 {
+			report.Sessions = append(report.Sessions, res)
+			a.showTaken(res, err)
+		}
+		if ctx.Err() != nil || storageFailed(err) {
+			return errors.Join(err, ctx.Err())
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if a.out.machine() {
+		return errors.Join(append(failed, a.printJSON(report))...)
+	}
+	a.showImported(agent, report)
+	return errors.Join(failed...)
+}
+
+// showTaken tells of one history.
+func (a *app) showTaken(res *histories.Result, err error) {
+	if a.out.machine() {
+		return
+	}
+	if res.Session != "" && err == nil {
+		fmt.Fprintf(a.stdout, "%s  %s, %s\n", res.Session, plain.Some(res.Messages, "new message"), plain.Some(res.Events, "event"))
+	}
+	if res.Report == nil {
+		return
+	}
+	for _, p := range res.Report.Places {
+		fmt.Fprintf(a.stderr, "%s:%d: not read, %d bytes at %d: %s\n", shown(p.Path), p.Line, p.Bytes, p.Offset, plain.Line(p.Why))
+	}
+	if more := res.Report.Bad - len(res.Report.Places); more > 0 {
+		fmt.Fprintf(a.stderr, "%s: %s more not read\n", shown(res.Path), plain.Some(more, "line"))
+	}
+	for _, path := range res.Report.Rewritten {
+		fmt.Fprintf(a.stderr, "%s: it was rewritten since; what is new in it was taken\n", shown(path))
+	}
+	if n := res.Report.Backwards; n > 0 {
+		fmt.Fprintf(a.stderr, "%s: %s than the one before: the order of the file counts\n", shown(res.Path), plain.Some(n, "message")+" older")
+	}
+	if res.TooLarge > 0 {
+		fmt.Fprintf(a.stderr, "%s: %s too large to be stored\n", shown(res.Path), plain.Some(res.TooLarge, "record"))
+	}
+}
+
+// showImported tells what was found.
+func (a *app) showImported(agent string, report *imported) {
+	unknown, last := map[string]int{}, ""
+	for _, s := range report.Sessions {
+		if last = s.Session; s.Report != nil {
+			for name, n := range s.Report.Unknown {
+				unknown[name] += n
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(unknown)) {
+		fmt.Fprintf(a.stderr, "unknown: %s of type %s, kept as they are\n", plain.Some(unknown[name], "record"), plain.Line(name))
+	}
+	for _, why := range report.NotRead {
+		fmt.Fprintf(a.stderr, "not read: %s\n", plain.Line(why))
+	}
+	for _, m := range report.Moved {
+		fmt.Fprintf(a.stderr, "%s is gone and had %s of %s; if it was this project, type: lopen session import --from %s %s\n",
+			shown(m.Cwd), plain.Some(m.Histories, "session"), agent, agent, quoted([]string{m.Path}))
+	}
+	fmt.Fprintf(a.stderr, "%s of %s, %d with something new\n", plain.Some(report.Found, "session"), agent, len(report.Sessions))
+	if last != "" {
+		fmt.Fprintf(a.stderr, "look at one: lopen session show %s --messages\n", last)
+	}
+}
+
+// historiesOf returns the histories of a project: those whose agent worked in its folder, in one
+// below it, or in one of its work trees. A folder that is gone counts if the store has a session
+// of a history from there, or if the history names the same repository.
+func (a *app) historiesOf(ctx context.Context, project string, store *lifecycle.Store, all []agents.History, report *imported) []agents.History {
+	p := placer{app: a, project: project, known: map[string]place{}}
+	identity, _ := git.Identify(ctx, project, a.environ)
+	p.remote, p.root = identity.Remote, identity.Root
+	heads := make([]agents.Head, len(all))
+	for i := range all {
+		head, err := all[i].Head()
+		if err != nil {
+			report.NotRead = append(report.NotRead, err.Error())
+		}
+		heads[i] = head
+		if p.of(head) == placeGone { // the store came along with the project
+			if _, err := store.OfAgent(agents.Module(all[i].Agent, all[i].ID), all[i].ID); err == nil {
+				p.known[head.Cwd] = placeHere
+			}
+		}
+	}
+	var ours []agents.History
+	moved := map[string]*movedHistories{}
+	for i := range all {
+		switch p.of(heads[i]) {
+		case placeHere:
+			ours = append(ours, all[i])
+		case placeGone:
+			cwd := heads[i].Cwd
+			if filepath.Base(cwd) != filepath.Base(project) {
+				continue
+			}
+			if moved[cwd] == nil {
+				moved[cwd] = &movedHistories{Cwd: cwd, Path: all[i].Path}
+			}
+			m := moved[cwd]
+			if m.Histories++; m.Histories > 1 {
+				m.Path = common(m.Path, all[i].Path)
+			}
+		}
+	}
+	for _, cwd := range slices.Sorted(maps.Keys(moved)) {
+		report.Moved = append(report.Moved, *moved[cwd])
+	}
+	return ours
+}
+
+// common returns the folder that two paths are in.
+func common(a, b string) string {
+	for !strings.HasPrefix(b, a+string(filepath.Separator)) && a != b && a != filepath.Dir(a) {
+		a = filepath.Dir(a)
+	}
+	return a
+}
+
+// A place says whose a folder is that an agent worked in.
+type place int
+
+const (
+	placeElsewhere place = iota
+	placeHere
+	placeGone
+)
+
+// placer finds whose folders are.
+type placer struct {
+	*app
+	project, remote, root string
+	known                 map[string]place // by cwd
+}
+
+func (p *placer) of(h agents.Head) place {
+	if h.Cwd == "" || !filepath.IsAbs(h.Cwd) {
+		return placeElsewhere
+	}
+	at, ok := p.known[h.Cwd]
+	if !ok {
+		at = p.look(h.Cwd)
+		p.known[h.Cwd] = at
+	}
+	same := p.remote != "" && git.NormalRemote(h.Remote) == p.remote || p.root != "" && h.Root == p.root
+	if at == placeGone && same {
+		return placeHere
+	}
+	return at
+}
+
+func (p *placer) look(cwd string) place {
+	resolved, err := filepath.EvalSymlinks(cwd)
+	if err != nil {
+		if rel, err := filepath.Rel(p.project, cwd); err == nil && filepath.IsLocal(rel) {
+			return placeHere
+		}
+		return placeGone
+	}
+	if home, _ := p.search(resolved); git.Same(home, p.project) {
+		return placeHere
+	}
+	return placeElsewhere
+}

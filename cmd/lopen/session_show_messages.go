@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/conversation"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+// showMessages prints the conversation of a session, as Markdown or JSON. It holds one message at
+// a time, unless the JSON is worked on further.
+func (a *app) showMessages(store *lifecycle.Store, id session.ID, full bool) error {
+	if a.out.machine() {
+		return a.printMessages(store, id)
+	}
+	title := id.String()
+	if m, err := store.Meta(id); err == nil && m.Name != "" {
+		title += ": " + plain.Line(m.Name)
+	}
+	out := bufio.NewWriter(a.stdout)
+	fmt.Fprintf(out, "# %s\n\n", title)
+	w := conversation.New(out, full)
+	for m, err := range store.Messages(id) {
+		if err != nil {
+			err = w.Gap(err)
+		} else {
+			err = w.Message(&m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// printMessages prints an array of the messages.
+func (a *app) printMessages(store *lifecycle.Store, id session.ID) error {
+	all := []session.Message{}
+	stream := a.out.json && a.out.fields == "" && a.out.jq == "" && a.out.template == ""
+	out, before := bufio.NewWriter(a.stdout.JSON()), "["
+	for m, err := range store.Messages(id) {
+		if err != nil {
+			fmt.Fprintf(a.stderr, "warning: session %s: %s\n", id, plain.Line(err.Error()))
+			continue
+		}
+		if !stream {
+			all = append(all, m)
+			continue
+		}
+		data, err := strictjson.MarshalShown(&m)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "%s%s", before, data); err != nil {
+			return err
+		}
+		before = ",\n"
+	}
+	if !stream {
+		return a.printJSON(all)
+	}
+	if before == "[" {
+		fmt.Fprint(out, before)
+	}
+	fmt.Fprintln(out, "]")
+	return out.Flush()
+}

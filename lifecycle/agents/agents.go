@@ -1,0 +1,100 @@
+package agents
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+// The agents whose histories can be read.
+const (
+	Claude   = "claude"
+	Codex    = "codex"
+	OpenCode = "opencode"
+)
+
+// moduleID is the number of characters of an agent's session ID in the name of its module.
+const moduleID = 8
+
+// Module returns the module of the session that stands for a session of an agent. Two sessions of
+// an agent may have the same module; then Header.AgentSession tells them apart.
+func Module(agent, id string) string {
+	id = strings.ToLower(strings.TrimPrefix(id, "ses_")) // which all of opencode's begin with
+	short := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, id)
+	if short == "" {
+		short = "0"
+	}
+	return agent + "-" + short[:min(len(short), moduleID)]
+}
+
+// Folders returns where an agent keeps its histories, whether or not they exist. getenv has the
+// environment, and home is the user's folder. The error names the agents there are.
+func Folders(agent, home string, getenv func(string) string) ([]string, error) {
+	in := func(name, otherwise string) string {
+		if dir := getenv(name); dir != "" {
+			return dir
+		}
+		return filepath.Join(home, filepath.FromSlash(otherwise))
+	}
+	switch agent {
+	case Claude:
+		return []string{filepath.Join(in("CLAUDE_CONFIG_DIR", ".claude"), "projects")}, nil
+	case Codex:
+		at := in("CODEX_HOME", ".codex")
+		return []string{filepath.Join(at, "sessions"), filepath.Join(at, "archived_sessions")}, nil
+	case OpenCode:
+		return []string{filepath.Join(in("XDG_DATA_HOME", ".local/share"), "opencode")}, nil
+	}
+	return nil, unknown(agent)
+}
+
+func unknown(agent string) error {
+	return fmt.Errorf("histories of %q cannot be read: give %s, %s or %s", agent, Claude, Codex, OpenCode)
+}
+
+// A History is one session of an agent.
+type History struct {
+	Agent    string
+	ID       string // the agent's ID of the session
+	Path     string // of the file that it is in, or of its first subagent's
+	Bytes    int64  // of all its files, as they are stored; 0 in a database
+	Modified time.Time
+
+	files []file
+	head  *Head // nil if it has to be read
+}
+
+// A file is one of a history's.
+type file struct {
+	path   string
+	name   string // in a Position
+	thread string // the subagent whose it is; "" for the session's own
+	size   int64
+	db     *database // that has the session with this name; nil for a file of lines
+}
+
+// An Item is what a record of a history becomes.
+type Item struct {
+	Message *session.Message // nil for an event
+	Event   strictjson.Value // one JSON object; nil for a message
+	Usage   *session.Usage   // what was used since the item before; nil for nothing
+	// Again is set if the file was rewritten since it was read last, so that the item may be known.
+	Again bool
+}
+
+// A Head is what a history says of itself in its first lines.
+type Head struct {
+	Cwd    string // the folder that the agent worked in
+	Remote string // the git repository that it was cloned from, where the agent notes it
+	Root   string // the first commit of the git repository, where the agent notes it
+	Title  string // the first words of the person
+}

@@ -1,0 +1,228 @@
+package agents
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+// codex parses the rollouts of Codex.
+type codex struct{}
+
+type codexLine struct {
+	Type    string           `json:"type"`
+	Time    string           `json:"timestamp"`
+	Payload strictjson.Value `json:"payload"`
+}
+
+// codexItem is what is read of a payload: an item of the conversation, or an event.
+type codexItem struct {
+	Type      string           `json:"type"`
+	ID        string           `json:"id"`
+	Role      string           `json:"role"`
+	Content   strictjson.Value `json:"content"`
+	Summary   strictjson.Value `json:"summary"`
+	CallID    string           `json:"call_id"`
+	Name      string           `json:"name"`
+	Arguments strictjson.Value `json:"arguments"` // JSON, as a string
+	Input     strictjson.Value `json:"input"`
+	Action    strictjson.Value `json:"action"`
+	Output    strictjson.Value `json:"output"`
+	Status    string           `json:"status"`
+
+	// Of session_meta, turn_context and compacted.
+	SessionID string `json:"session_id"`
+	Cwd       string `json:"cwd"`
+	Model     string `json:"model"`
+	Message   string `json:"message"`
+	Git       struct {
+		Remote string `json:"repository_url"`
+	} `json:"git"`
+
+	// Of token_count and thread_rolled_back.
+	Info struct {
+		Total *codexUsage `json:"total_token_usage"`
+		Last  *codexUsage `json:"last_token_usage"`
+	} `json:"info"`
+	Turns int `json:"num_turns"`
+}
+
+type codexUsage struct {
+	Input  int64 `json:"input_tokens"` // with Cached
+	Cached int64 `json:"cached_input_tokens"`
+	Output int64 `json:"output_tokens"`
+}
+
+func (u *codexUsage) usage() session.Usage {
+	return session.Usage{InputTokens: max(u.Input-max(u.Cached, 0), 0), CachedTokens: max(u.Cached, 0), OutputTokens: max(u.Output, 0)}
+}
+
+// codexTypes are the types of records that are known. An item's type stands behind its record's.
+var codexTypes = []string{
+	"compacted", "event_msg", "response_item", "session_meta", "token_usage_record", "turn_context", "world_state",
+	"response_item/message", "response_item/reasoning", "response_item/function_call", "response_item/function_call_output",
+	"response_item/custom_tool_call", "response_item/custom_tool_call_output", "response_item/local_shell_call",
+	"response_item/web_search_call", "response_item/ghost_snapshot", "response_item/compaction", "response_item/compaction_summary",
+	"response_item/tool_search_call", "response_item/tool_search_output", "response_item/image_generation_call",
+}
+
+func (codex) record(r *record) ([]Item, error) {
+	if r.text[0] != '{' {
+		return nil, errNoObject
+	}
+	var l codexLine
+	if err := foreign(r.text, &l); err != nil {
+		return nil, err
+	}
+	payload, kind := l.Payload, l.Type
+	if len(payload) == 0 { // before they were wrapped, items stood alone
+		if payload = r.text; slices.Contains(codexTypes, "response_item/"+l.Type) {
+			kind = "response_item"
+		}
+	}
+	var it codexItem
+	if err := foreign(payload, &it); err != nil {
+		return nil, err
+	}
+	name := cmp.Or(kind, "none")
+	if kind == "response_item" || kind == "event_msg" {
+		name += "/" + it.Type
+	}
+	count(&r.report.Types, name)
+	if kind != "event_msg" && !slices.Contains(codexTypes, name) { // events come and go with each version
+		count(&r.report.Unknown, name)
+	}
+	m := session.Message{Time: timeOf(l.Time)}
+	switch kind {
+	case "response_item":
+		if it.fill(&m) {
+			return r.codexMessage(m, it.ID), nil
+		}
+	case "compacted":
+		m.Role, m.Kind, m.Content = session.RoleSystem, session.KindCompaction, session.Text(it.Message)
+		return append(r.codexMessage(m, ""), r.event()...), nil // the record has what the history became
+	case "event_msg":
+		items := r.event()
+		items[0].Usage = r.codexEvent(&it)
+		return items, nil
+	case "turn_context":
+		r.report.Model = cmp.Or(it.Model, r.report.Model)
+	}
+	return r.event(), nil
+}
+
+// fill makes a message of an item. It returns false if the item is none.
+func (it *codexItem) fill(m *session.Message) bool {
+	switch it.Type {
+	case "message":
+		m.Role, m.Content = it.Role, it.Content
+		if m.Role == "developer" {
+			m.Role = session.RoleSystem
+		}
+		if m.Role == session.RoleUser && injected(it.Content) {
+			m.Kind = session.KindMeta
+		}
+	case "reasoning":
+		m.Role, m.Content = session.RoleAssistant, it.Summary
+		return len(it.Summary) > len("[]")
+	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call":
+		m.Role = session.RoleAssistant
+		m.ToolCalls = []session.ToolCall{{
+			ID: bounded(cmp.Or(it.CallID, it.ID, it.Type)), Name: cmp.Or(it.Name, strings.TrimSuffix(it.Type, "_call")), Arguments: it.arguments(),
+		}}
+	case "function_call_output", "custom_tool_call_output", "tool_search_output":
+		m.Role, m.ToolCallID, m.Content = session.RoleTool, bounded(it.CallID), it.Output
+		if it.Status == "failed" {
+			m.Kind = session.KindError
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// arguments returns what a call was given: JSON that stands in a string is taken out of it.
+func (it *codexItem) arguments() strictjson.Value {
+	for _, v := range []strictjson.Value{it.Arguments, it.Input, it.Action} {
+		if len(v) == 0 {
+			continue
+		}
+		var text string
+		if v[0] == '"' && foreign(v, &text) == nil && isObject([]byte(text)) {
+			return strictjson.Value(text)
+		}
+		return v
+	}
+	return nil
+}
+
+// injected reports whether the content of a user's message was put in by Codex.
+func injected(content strictjson.Value) bool {
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if foreign(content, &parts) != nil || len(parts) == 0 {
+		return false
+	}
+	text := strings.TrimSpace(parts[0].Text)
+	for _, begin := range []string{"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<permissions instructions>", "<turn_aborted>", "<skill>"} {
+		if strings.HasPrefix(text, begin) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxTurns bounds how many turns can be rolled back.
+const maxTurns = 32
+
+// rolled stands in front of the uuid that the next message follows, in FilePosition.Turns.
+const rolled = "<"
+
+func (r *record) codexMessage(m session.Message, id string) []Item {
+	m.ID = r.id(id)
+	if n := len(r.at.Turns); n > 0 && strings.HasPrefix(r.at.Turns[n-1], rolled) {
+		m.Parent = strings.TrimPrefix(r.at.Turns[n-1], rolled)
+		r.at.Turns = r.at.Turns[:n-1]
+	}
+	if m.Role == session.RoleUser && m.Kind == "" {
+		r.at.Turns = append(r.at.Turns, r.at.Last)
+		r.at.Turns = r.at.Turns[max(len(r.at.Turns)-maxTurns, 0):]
+	}
+	it := r.message(&m)
+	if it.Message != nil {
+		r.at.Last = m.ID
+	}
+	return []Item{it}
+}
+
+// codexEvent takes what an event says of turns that were taken back, and returns what it says was
+// used.
+func (r *record) codexEvent(e *codexItem) *session.Usage {
+	switch {
+	case e.Type == "token_count" && e.Info.Total != nil:
+		total := e.Info.Total.usage()
+		had := session.Usage{}
+		if r.at.Total != nil {
+			had = *r.at.Total
+		}
+		if total.OutputTokens < had.OutputTokens || total.InputTokens+total.CachedTokens < had.InputTokens+had.CachedTokens {
+			had = session.Usage{} // they count from 0 again
+			if e.Info.Last != nil {
+				had = *cmp.Or(more(total, e.Info.Last.usage()), &had)
+			}
+		}
+		r.at.Total = &total
+		return more(total, had)
+	case e.Type == "thread_rolled_back" && e.Turns > 0 && len(r.at.Turns) > 0:
+		to := r.at.Turns[max(len(r.at.Turns)-e.Turns, 0)]
+		r.at.Turns = r.at.Turns[:max(len(r.at.Turns)-e.Turns, 0)]
+		if to != "" {
+			r.at.Turns = append(r.at.Turns, rolled+to)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package agents
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/cache/sqlite"
+	"github.com/lopen-dev/lopen/writer/documents"
+)
+
+// A database is a copy of one of opencode's.
+type database struct {
+	path    string // of the original
+	copy    string
+	*sql.DB // nil until the copy is open
+}
+
+const (
+	databaseName = "opencode"
+	databaseExt  = ".db"
+	// settled is how long ago a file was written last when its copy is begun: a write during the
+	// copy then gives the file another time, however coarse the times of the file system are.
+	settled = 30 * time.Millisecond
+	copies  = 20
+)
+
+// openDatabases copies the databases that paths are, or that are in them, and lists their sessions.
+func openDatabases(ctx context.Context, temp string, paths []string) (*Library, error) {
+	l := &Library{}
+	for _, path := range paths {
+		found, err := databasesIn(path)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("find histories of %s: %w", OpenCode, err), l.Close())
+		}
+		for _, name := range found {
+			db, err := openDatabase(ctx, temp, name)
+			if err == nil {
+				l.databases = append(l.databases, db)
+				err = db.list(ctx, l)
+			}
+			if ctx.Err() != nil {
+				return nil, errors.Join(context.Cause(ctx), l.Close())
+			}
+			if err != nil {
+				l.Left = append(l.Left, fmt.Errorf("%s: %w", name, err))
+			}
+		}
+	}
+	slices.SortFunc(l.Histories, func(a, b History) int { return a.Modified.Compare(b.Modified) })
+	return l, nil
+}
+
+// databasesIn returns the databases in a folder, or the one that a path is.
+func databasesIn(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), databaseName) && filepath.Ext(e.Name()) == databaseExt && e.Type().IsRegular() {
+			found = append(found, filepath.Join(path, e.Name()))
+		}
+	}
+	return found, nil
+}
+
+// openDatabase copies a database and opens the copy.
+func openDatabase(ctx context.Context, temp, path string) (*database, error) {
+	dir, err := os.MkdirTemp(temp, "opencode-")
+	if err != nil {
+		return nil, err
+	}
+	d := &database{path: path, copy: filepath.Join(dir, "copy"+databaseExt)}
+	if err = d.take(ctx); err == nil {
+		d.DB, err = sqlite.OpenCopy(d.copy)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
+func (d *database) close() error {
+	var err error
+	if d.DB != nil {
+		err = d.Close()
+	}
+	return errors.Join(err, os.RemoveAll(filepath.Dir(d.copy)))
+}
+
+// take copies the database and its log as they are at one moment: again, until neither was written
+// but for what was added to the log. Its owner is not asked, and may hold it.
+func (d *database) take(ctx context.Context) error {
+	for try := range copies {
+		ok, err := d.try()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(settled * time.Duration(try+1)):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return errors.New("it is written all the time: try again when opencode has less to do")
+}
+
+func (d *database) try() (bool, error) {
+	before, err := look(d.path)
+	if err != nil {
+		return false, err
+	}
+	if before.journal || time.Since(before.written) < settled {
+		return false, nil
+	}
+	if _, err := copyFile(d.path, d.copy); err != nil {
+		return false, err
+	}
+	log, err := copyFile(d.path+"-wal", d.copy+"-wal")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	after, err := look(d.path)
+	if err != nil {
+		return false, err
+	}
+	return before == after && log == after.log, nil
+}
+
+// walHeader is the size of the header of a log in bytes. It has salts that change when the log is
+// begun anew.
+const walHeader = 32
+
+// A look is what shows that a database was written, but for what is added to its log.
+type looked struct {
+	size    int64
+	written time.Time
+	log     string // the header of its log
+	journal bool   // a transaction of another kind is under way
+}
+
+func look(path string) (l looked, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return l, err
+	}
+	l.size, l.written = info.Size(), info.ModTime()
+	if f, err := documents.OpenFile(path + "-wal"); err == nil {
+		header := make([]byte, walHeader)
+		n, _ := io.ReadFull(f, header) // a shorter one is empty
+		l.log = string(header[:n])
+		_ = f.Close()
+	}
+	_, err = os.Stat(path + "-journal")
+	l.journal = err == nil
+	return l, nil
+}
+
+// copyFile copies a file and returns its first bytes.
+func copyFile(from, to string) (head string, err error) {
+	src, err := documents.OpenFile(from)
+	if err != nil {
+		return "", err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	first := make([]byte, walHeader)
+	n, err := io.ReadFull(src, first)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	if err == nil {
+		_, err = dst.Write(first[:n])
+	}
+	if err == nil {
+		_, err = io.Copy(dst, src)
+	}
+	return string(first[:n]), errors.Join(err, dst.Close())
+}
+
+// list adds the sessions of a database to a library. Those that a tool started belong to the
+// session that it worked for.
+func (d *database) list(ctx context.Context, l *Library) error {
+	const query = `SELECT id, coalesce(parent_id, ''), coalesce(project_id, ''), directory, title, time_updated FROM session ORDER BY time_created, id`
+	rows, err := d.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	type row struct {
+		id, parent string
+		head       Head
+		updated    int64
+	}
+	all, byID := []*row{}, map[string]*row{}
+	for rows.Next() {
+		var r row
+		if err := rows.Scan(&r.id, &r.parent, &r.head.Root, &r.head.Cwd, &r.head.Title, &r.updated); err != nil {
+			return err
+		}
+		r.head.Title = oneLine(r.head.Title)
+		all, byID[r.id] = append(all, &r), &r
+	}
+	histories := map[string]*History{}
+	for _, r := range all {
+		root := r
+		for range maxNested {
+			above := byID[root.parent]
+			if above == nil {
+				break
+			}
+			root = above
+		}
+		h := histories[root.id]
+		if h == nil {
+			h = &History{Agent: OpenCode, ID: root.id, Path: d.path, head: &root.head}
+			histories[root.id] = h
+		}
+		f := file{path: d.path, name: r.id, db: d}
+		if r != root {
+			f.thread = bounded(r.id)
+		}
+		h.files = append(h.files, f)
+		if at := time.UnixMilli(r.updated).UTC(); at.After(h.Modified) {
+			h.Modified = at
+		}
+	}
+	for _, r := range all {
+		if h := histories[r.id]; h != nil {
+			l.Histories = append(l.Histories, *h)
+		}
+	}
+	return rows.Err()
+}
+
+// maxNested bounds how deep sessions that tools started are nested.
+const maxNested = 64

@@ -1,0 +1,152 @@
+package agents
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lopen-dev/lopen/writer/codec"
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+// A lineFeed reads the lines of a file.
+type lineFeed struct {
+	path, thread string
+	src          *source
+	closer       io.Closer
+	lines        *lines
+	parse        parser
+}
+
+// openLines opens a file at a position.
+func openLines(f file, p *FilePosition, agent string) (*lineFeed, error) {
+	src, err := openSource(f.path)
+	if err != nil {
+		return nil, err
+	}
+	from, closer := src.content(p.Until)
+	if s, ok := from.(io.Seeker); ok {
+		_, err = s.Seek(p.Offset, io.SeekStart)
+	} else {
+		_, err = io.CopyN(io.Discard, from, p.Offset)
+	}
+	if err != nil {
+		return nil, errors.Join(err, closer.Close(), src.Close())
+	}
+	l := &lineFeed{path: f.path, thread: f.thread, src: src, closer: closer, lines: newLines(from, p.Offset, p.Lines), parse: claude{}}
+	if agent == Codex {
+		l.parse = codex{}
+	}
+	return l, nil
+}
+
+// Close closes the file.
+func (f *lineFeed) Close() error { return errors.Join(f.closer.Close(), f.src.Close()) }
+
+// take reads the next line of the open file. It returns nothing at the end of the file.
+func (f *lineFeed) take(r *Reader, p *FilePosition) ([]Item, bool) {
+	l, err := f.lines.next()
+	if err == nil {
+		if l.torn && !isObject(l.text) { // the agent is writing it, or never finished it
+			r.report.bad(Place{f.path, l.number, l.offset, l.size, "the file ends within this line"})
+			err = io.EOF
+		} else {
+			items := f.items(r, p, l)
+			p.Offset, p.Lines = f.lines.offset, f.lines.number
+			return items, true
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		r.report.bad(Place{Path: f.path, Line: l.number, Offset: l.offset, Why: err.Error()})
+	} else if f.src.packed != codec.None {
+		p.Packed = f.src.size
+	}
+	p.Until = p.Offset
+	p.Print = f.src.print(p.Offset)
+	return nil, false
+}
+
+// items turns a line into items.
+func (f *lineFeed) items(r *Reader, p *FilePosition, l line) []Item {
+	var items []Item
+	rec := &record{at: p, thread: f.thread, line: l, report: &r.report}
+	bad := func(why string) Item {
+		return r.bad(Place{f.path, l.number, l.offset, l.size, why}, rec.text)
+	}
+	text := l.text
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+	}
+	if l.zeros > 0 {
+		items = append(items, bad("NUL bytes in front of it"))
+	}
+	switch rec.text = bytes.TrimSpace(text); {
+	case l.long:
+		return append(items, bad("it is too long"))
+	case len(rec.text) == 0:
+		return items
+	}
+	made, err := f.parse.record(rec)
+	if err == nil {
+		return append(items, made...)
+	}
+	items = append(items, bad(err.Error()))
+	if rec.text = salvage(rec.text); rec.text != nil {
+		if made, err := f.parse.record(rec); err == nil {
+			items = append(items, made...)
+		}
+	}
+	return items
+}
+
+// maxKept bounds the text of a bad line that is kept, in bytes.
+const maxKept = 4 << 10
+
+// bad reports a record that cannot be read, and returns the event that stands for it.
+func (r *Reader) bad(place Place, text []byte) Item {
+	r.report.bad(place)
+	event, err := strictjson.Marshal(struct {
+		Type string `json:"type"`
+		Place
+		Text string `json:"text,omitempty"`
+	}{BadLine, place, strings.ToValidUTF8(string(text[:min(len(text), maxKept)]), "\uFFFD")})
+	if err != nil { // does not happen for texts
+		event = strictjson.Value(`{}`)
+	}
+	return Item{Event: event}
+}
+
+// BadLine is the type of an event that stands for what could not be read.
+const BadLine = "lopen-bad-line"
+
+// beginnings are how the records of agents begin.
+var beginnings = [][]byte{[]byte(`{"parentUuid":`), []byte(`{"type":`), []byte(`{"timestamp":`)}
+
+// maxSalvage bounds the places in a line at which salvage looks for a record.
+const maxSalvage = 16
+
+// salvage returns the record at the end of a line whose beginning was torn off another one, or nil.
+func salvage(text []byte) []byte {
+	for range maxSalvage {
+		next := -1
+		for _, b := range beginnings {
+			if i := bytes.Index(text[1:], b); i >= 0 && (next < 0 || i+1 < next) {
+				next = i + 1
+			}
+		}
+		if next < 0 {
+			return nil
+		}
+		if text = text[next:]; isObject(text) {
+			return text
+		}
+	}
+	return nil
+}
+
+func isObject(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) > 0 && text[0] == '{' && strictjson.Check(text) == nil
+}

@@ -1,0 +1,195 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/writer/codec"
+)
+
+// A Library has the histories of one agent that were found.
+type Library struct {
+	Histories []History // the oldest first
+	// Left are files and folders that could not be read, with the reason.
+	Left []error
+
+	databases []*database
+}
+
+// Open finds the histories of an agent in folders, and in all below them. A path may also be a
+// history's file; then its subagents' files belong to it. A folder that does not exist is empty.
+// It reads the first line of a file only if its name does not say whose it is. A database is copied
+// into the folder temp first, and the copy is read. The caller closes the Library.
+func Open(ctx context.Context, agent, temp string, paths ...string) (*Library, error) {
+	switch agent {
+	case Claude, Codex:
+	case OpenCode:
+		return openDatabases(ctx, temp, paths)
+	default:
+		return nil, unknown(agent)
+	}
+	f := finder{agent: agent, library: &Library{}, byID: map[string]*History{}}
+	for _, path := range paths {
+		if err := f.look(ctx, path); err != nil {
+			return nil, fmt.Errorf("find histories of %s: %w", agent, err)
+		}
+	}
+	for _, h := range f.byID {
+		slices.SortFunc(h.files, func(a, b file) int {
+			return cmp.Or(strings.Compare(a.thread, b.thread), strings.Compare(a.name, b.name))
+		})
+		h.Path = h.files[0].path
+		f.library.Histories = append(f.library.Histories, *h)
+	}
+	slices.SortFunc(f.library.Histories, func(a, b History) int {
+		return cmp.Or(a.Modified.Compare(b.Modified), strings.Compare(a.ID, b.ID))
+	})
+	return f.library, nil
+}
+
+// Close removes the copies that Open made. The histories cannot be read any more.
+func (l *Library) Close() error {
+	var errs []error
+	for _, db := range l.databases {
+		errs = append(errs, db.close())
+	}
+	l.databases = nil
+	return errors.Join(errs...)
+}
+
+// finder collects files by the history that they belong to.
+type finder struct {
+	agent   string
+	library *Library
+	byID    map[string]*History
+}
+
+func (f *finder) look(ctx context.Context, path string) error {
+	resolved, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if f.agent == Claude && filepath.Ext(resolved) == transcript {
+		if err := f.walk(ctx, filepath.Join(strings.TrimSuffix(resolved, transcript), subagents)); err != nil {
+			return err
+		}
+	}
+	return f.walk(ctx, resolved)
+}
+
+func (f *finder) walk(ctx context.Context, from string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile, or there are no subagents
+			return nil
+		case err != nil:
+			f.library.Left = append(f.library.Left, err)
+			return nil
+		case !d.Type().IsRegular():
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil // removed meanwhile
+		}
+		at := file{path: path, size: info.Size()}
+		if f.agent == Claude {
+			f.claude(at, info.ModTime())
+		} else {
+			f.codex(at, info.ModTime())
+		}
+		return nil
+	})
+}
+
+const (
+	transcript = ".jsonl"
+	subagents  = "subagents"
+	subagent   = "agent-"
+	rollout    = "rollout-"
+)
+
+// claude takes {session}.jsonl, {session}/subagents/**/agent-*.jsonl, and agent-*.jsonl beside the
+// sessions, where older versions left it.
+func (f *finder) claude(at file, modified time.Time) {
+	dir, base := filepath.Split(at.path)
+	if filepath.Ext(base) != transcript {
+		return
+	}
+	at.name = base
+	id := strings.TrimSuffix(base, transcript)
+	parts := strings.Split(filepath.ToSlash(filepath.Clean(dir)), "/")
+	if i := slices.Index(parts, subagents); i > 0 {
+		below := append(slices.Clone(parts[i+1:]), strings.TrimPrefix(id, subagent))
+		at.thread = bounded(strings.Join(below, "/"))
+		at.name = strings.Join(append(slices.Clone(parts[i:]), base), "/")
+		id = parts[i-1]
+	} else if strings.HasPrefix(base, subagent) {
+		at.thread = bounded(strings.TrimPrefix(id, subagent))
+		head, err := firstLine(at.path)
+		if err != nil || head.SessionID == "" {
+			f.library.Left = append(f.library.Left, fmt.Errorf("%s: it does not say whose subagent it is", at.path))
+			return
+		}
+		id = head.SessionID
+	}
+	f.add(id, at, modified)
+}
+
+// codex takes rollout-*.jsonl, also compressed. A subagent's says whose it is.
+func (f *finder) codex(at file, modified time.Time) {
+	name, packed := codec.Cut(filepath.Base(at.path))
+	if !strings.HasPrefix(name, rollout) || filepath.Ext(name) != transcript || packed != codec.None && packed != codec.Zstd {
+		return
+	}
+	at.name = name
+	head, err := firstLine(at.path)
+	if err != nil {
+		f.library.Left = append(f.library.Left, err)
+		return
+	}
+	id, session := head.own()
+	if id == "" { // the name ends in the ID
+		stem := strings.TrimSuffix(name, transcript)
+		id = stem[max(len(stem)-len("00000000-0000-0000-0000-000000000000"), 0):]
+	}
+	if session == "" {
+		session = id
+	}
+	if session != id {
+		at.thread = bounded(id)
+	}
+	f.add(session, at, modified)
+}
+
+func (f *finder) add(id string, at file, modified time.Time) {
+	h := f.byID[id]
+	if h == nil {
+		h = &History{Agent: f.agent, ID: id}
+		f.byID[id] = h
+	}
+	if i := slices.IndexFunc(h.files, func(o file) bool { return o.name == at.name }); i >= 0 {
+		if other := h.files[i]; filepath.Ext(other.path) == transcript { // a file and its compressed copy, or one that was found twice
+			return
+		}
+		h.Bytes -= h.files[i].size
+		h.files = slices.Delete(h.files, i, i+1)
+	}
+	h.files = append(h.files, at)
+	h.Bytes += at.size
+	if modified.After(h.Modified) {
+		h.Modified = modified
+	}
+}

@@ -1,0 +1,125 @@
+package agents
+
+import (
+	"io"
+	"strings"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+const (
+	// headLines and headBytes bound what Head reads of a history.
+	headLines = 64
+	headBytes = 4 << 20
+	// maxTitle bounds a title, in runes.
+	maxTitle = 200
+)
+
+// headLine is what Open and Head read of a line of either agent.
+type headLine struct {
+	claudeLine
+	Payload codexItem `json:"payload"`
+	ID      string    `json:"id"` // of a rollout's first line, before it had a payload
+}
+
+// own returns the ID of a rollout, and that of the session that it belongs to.
+func (l *headLine) own() (id, session string) {
+	if l.Type == "session_meta" {
+		return l.Payload.ID, l.Payload.SessionID
+	}
+	return l.ID, ""
+}
+
+// firstLine reads the first line of a file.
+func firstLine(path string) (headLine, error) {
+	var first headLine
+	err := headOf(path, func(l *headLine) bool {
+		first = *l
+		return false
+	})
+	return first, err
+}
+
+// headOf calls fn with the first lines of a file that can be read, until it returns false.
+func headOf(path string, fn func(l *headLine) bool) error {
+	src, err := openSource(path)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	from, closer := src.content(headBytes)
+	defer closer.Close()
+	for all := newLines(io.LimitReader(from, headBytes), 0, 0); all.number < headLines; {
+		l, err := all.next()
+		if err != nil {
+			return nil //nolint:nilerr // a damaged file has a head, as far as it can be read
+		}
+		var h headLine
+		if len(l.text) == 0 || l.text[0] != '{' || foreign(l.text, &h) != nil {
+			continue
+		}
+		if !fn(&h) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Head reads the first lines of a history.
+func (h *History) Head() (Head, error) {
+	var head Head
+	if h.head != nil {
+		return *h.head, nil
+	}
+	err := headOf(h.Path, func(l *headLine) bool {
+		m := l.message()
+		if head.Cwd == "" {
+			if head.Cwd = l.Cwd; l.Payload.Cwd != "" {
+				head.Cwd = l.Payload.Cwd
+			}
+		}
+		if head.Remote == "" {
+			head.Remote = l.Payload.Git.Remote
+		}
+		if head.Title == "" && m.Role == session.RoleUser && m.Kind == "" && !l.Meta && !l.Compact {
+			head.Title = title(m.Content)
+		}
+		return head.Cwd == "" || head.Title == ""
+	})
+	return head, err
+}
+
+// message returns what a line of the head says, as far as Head needs it.
+func (l *headLine) message() (m session.Message) {
+	switch l.Type {
+	case session.RoleUser:
+		return session.Message{Role: session.RoleUser, Content: l.Message.Content}
+	case "response_item":
+		l.Payload.fill(&m)
+	}
+	return m
+}
+
+// title returns the first words of a content, on one line.
+func title(content strictjson.Value) string {
+	var text string
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if foreign(content, &text) != nil || text == "" {
+		if foreign(content, &parts) == nil && len(parts) > 0 {
+			text = parts[0].Text
+		}
+	}
+	return oneLine(text)
+}
+
+// oneLine returns the first words of a text.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text[:min(len(text), 8*maxTitle)]), " ")
+	if runes := []rune(text); len(runes) > maxTitle {
+		text = string(runes[:maxTitle-1]) + "…"
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}

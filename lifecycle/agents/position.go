@@ -1,0 +1,101 @@
+package agents
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// A Position says how far a history was read. The zero value is its beginning. It is JSON.
+type Position struct {
+	// Begun is set while a pass is not at its end.
+	Begun bool           `json:"begun,omitempty"`
+	Files []FilePosition `json:"files,omitempty"` // in the order of the pass
+}
+
+// A FilePosition says how far a file was read, and what the records behind it depend on.
+type FilePosition struct {
+	Name   string `json:"name"`             // below the folder of the history
+	Offset int64  `json:"offset"`           // of the first line that was not taken
+	Lines  int    `json:"lines"`            // before Offset
+	Until  int64  `json:"until"`            // where the pass ends in this file
+	Packed int64  `json:"packed,omitempty"` // size of a compressed file that was read to its end
+	// Print is of the bytes at the beginning of the file and before Offset.
+	Print string `json:"print,omitempty"`
+	Again bool   `json:"again,omitempty"` // the file was rewritten; its items may be known
+
+	// End is the last record of the pass in a database, whose Offset and Until are the times of Last
+	// and End.
+	End string `json:"end,omitempty"`
+
+	Last  string         `json:"last,omitempty"`  // uuid of the last record that has one
+	Time  time.Time      `json:"time,omitzero"`   // of the last message
+	Asked []requestUsage `json:"asked,omitempty"` // of the last requests
+	Total *session.Usage `json:"total,omitempty"` // cumulative
+	Turns []string       `json:"turns,omitempty"` // what the last prompts followed
+}
+
+// requestUsage is what a request has used, as far as its lines have said.
+type requestUsage struct {
+	ID string `json:"id"`
+	session.Usage
+}
+
+// maxAsked bounds the requests that are remembered. The lines of one follow each other, but for
+// the answers of its tools.
+const maxAsked = 4
+
+// clone returns a copy that shares nothing that a Reader changes.
+func (p *Position) clone() Position {
+	c := Position{Begun: p.Begun, Files: slices.Clone(p.Files)}
+	for i := range c.Files {
+		f := &c.Files[i]
+		f.Asked, f.Turns = slices.Clone(f.Asked), slices.Clone(f.Turns)
+		if f.Total != nil {
+			total := *f.Total
+			f.Total = &total
+		}
+	}
+	return c
+}
+
+func (p *Position) file(name string) *FilePosition {
+	i := slices.IndexFunc(p.Files, func(f FilePosition) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.Files[i]
+}
+
+// printed is the number of bytes at the beginning and before an offset that a print is of.
+const printed = 1 << 10
+
+// printOf returns the print of the bytes that a reader yields up to an offset.
+func printOf(from io.Reader, offset int64) (string, error) {
+	head := make([]byte, min(printed, offset))
+	if _, err := io.ReadFull(from, head); err != nil {
+		return "", err
+	}
+	var tail []byte
+	if rest := offset - int64(len(head)); rest > 0 {
+		if s, ok := from.(io.Seeker); ok && rest > printed {
+			if _, err := s.Seek(rest-printed, io.SeekCurrent); err != nil {
+				return "", err
+			}
+			rest = printed
+		}
+		if _, err := io.CopyN(io.Discard, from, max(rest-printed, 0)); err != nil {
+			return "", err
+		}
+		tail = make([]byte, min(rest, printed))
+		if _, err := io.ReadFull(from, tail); err != nil {
+			return "", err
+		}
+	}
+	sum := sha256.Sum256(slices.Concat(head, tail))
+	return hex.EncodeToString(sum[:8]), nil
+}

@@ -1,0 +1,89 @@
+package agents
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+
+	"github.com/lopen-dev/lopen/writer/codec"
+	"github.com/lopen-dev/lopen/writer/documents"
+)
+
+// A source is an open file of a history.
+type source struct {
+	*os.File
+	size   int64 // when it was opened
+	packed codec.Codec
+}
+
+func openSource(path string) (*source, error) {
+	f, err := documents.OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	_, packed := codec.Cut(filepath.Base(path))
+	return &source{f, info.Size(), packed}, nil
+}
+
+const (
+	// most is what a compressed file may come to, in bytes for each of its own: lines of JSON that
+	// are much alike.
+	most = 4 << 10
+	// whole stands for the end of a compressed file, whose size is not known before it is read.
+	whole = 1<<63 - 1
+)
+
+// begin notes how far a pass reads the file. It reports whether the file was rewritten since the
+// last one, and is read from its beginning.
+func (s *source) begin(p *FilePosition) (rewritten bool) {
+	p.Until, p.Again = s.size, false
+	if s.packed != codec.None {
+		if p.Until = whole; p.Packed == s.size {
+			p.Until = p.Offset // it was read to its end
+			return false
+		}
+	}
+	if p.Offset == 0 || p.Offset <= p.Until && s.print(p.Offset) == p.Print {
+		return false
+	}
+	*p = FilePosition{Name: p.Name, Until: p.Until, Again: true}
+	return true
+}
+
+// content returns a reader of the bytes up to an offset, and what has to be closed.
+func (s *source) content(until int64) (io.Reader, io.Closer) {
+	if s.packed == codec.None {
+		return io.NewSectionReader(s, 0, until), io.NopCloser(nil)
+	}
+	unpacked := codec.NewReader(s.packed, io.NewSectionReader(s, 0, s.size))
+	return io.LimitReader(unpacked, min(until, min(s.size, whole/most)*most)), unpacked
+}
+
+// print returns the print of the bytes before an offset. It is "" if there are fewer.
+func (s *source) print(offset int64) string {
+	from, closer := s.content(offset)
+	defer closer.Close()
+	p, err := printOf(from, offset)
+	if err != nil {
+		return ""
+	}
+	return p
+}
+
+// bounded returns an ID that a message can have: id itself, or a hash of it.
+func bounded(id string) string {
+	const most = 128 - 16 // with room for a number
+	if len(id) <= most && utf8.ValidString(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:16])
+}
