@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -31,7 +32,7 @@ func OpenIndex(path string, wait time.Duration) (*sql.DB, error) {
 		if err := errors.Join(c.BusyTimeout(wait), guard(c, indexHeap), fts5.Register(c), c.EnableChecksums("main")); err != nil {
 			return err
 		}
-		return c.Exec(`PRAGMA journal_mode=wal; PRAGMA synchronous=normal; PRAGMA cache_size=-32768; PRAGMA temp_store=memory; PRAGMA cell_size_check=on`)
+		return c.Exec(`PRAGMA journal_mode=wal; PRAGMA synchronous=normal; PRAGMA cache_size=-32768; PRAGMA temp_store=memory; PRAGMA cell_size_check=on; PRAGMA journal_size_limit=16777216`)
 	})
 }
 
@@ -114,4 +115,18 @@ func Damaged(err error) bool {
 // Busy says that another process held the database for longer than was waited.
 func Busy(err error) bool {
 	return errors.Is(err, sqlite3.BUSY) || errors.Is(err, sqlite3.LOCKED)
+}
+
+// Unavailable says that the error is not of what is in a file: there is no room, no right to
+// write, no memory, or the disk fails.
+func Unavailable(err error) bool {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	for _, code := range [...]sqlite3.ErrorCode{sqlite3.FULL, sqlite3.READONLY, sqlite3.CANTOPEN, sqlite3.PERM, sqlite3.NOMEM, sqlite3.IOERR} {
+		if errors.Is(err, code) {
+			return !Damaged(err)
+		}
+	}
+	return false
 }

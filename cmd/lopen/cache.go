@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cache/assess"
+	"github.com/lopen-dev/lopen/cache/search"
 	"github.com/lopen-dev/lopen/cache/sections"
 	"github.com/lopen-dev/lopen/lifecycle"
 )
@@ -22,6 +23,7 @@ type cacheView struct {
 	Sections    usageView `json:"sections"`
 	Limit       int64     `json:"limit"` // bytes, of the sections
 	Assessments usageView `json:"assessments"`
+	Search      usageView `json:"search"`
 }
 
 type usageView struct {
@@ -39,8 +41,14 @@ func viewOf(u sections.Usage) usageView {
 	return v
 }
 
-// cacheCommand is a command that asks both caches for their usage.
-func (a *app) cacheCommand(name, short, verb string, outlines func(store string) (sections.Usage, error), assessments func(store string) (assess.Usage, error)) *cobra.Command {
+// caches are the functions of a command that asks all caches for their usage.
+type caches struct {
+	outlines    func(store string) (sections.Usage, error)
+	assessments func(store string) (assess.Usage, error)
+	index       func(store string) (search.Usage, error)
+}
+
+func (a *app) cacheCommand(name, short, verb string, of caches) *cobra.Command {
 	return a.jsonFlags(&cobra.Command{
 		Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -49,20 +57,24 @@ func (a *app) cacheCommand(name, short, verb string, outlines func(store string)
 				if err != nil {
 					return err
 				}
-				u, err := outlines(store.Path())
+				u, err := of.outlines(store.Path())
 				if err != nil {
 					return err
 				}
-				r, err := assessments(store.Path())
+				r, err := of.assessments(store.Path())
 				if err != nil {
 					return err
 				}
-				view := cacheView{Path: filepath.Join(store.Path(), "cache"), Sections: viewOf(u), Limit: int64(values.CacheBytes), Assessments: viewOf(r)}
+				i, err := of.index(store.Path())
+				if err != nil {
+					return err
+				}
+				view := cacheView{Path: filepath.Join(store.Path(), "cache"), Sections: viewOf(u), Limit: int64(values.CacheBytes), Assessments: viewOf(r), Search: viewOf(i)}
 				if a.out.machine() {
 					return a.printJSON(view)
 				}
-				_, err = fmt.Fprintf(a.stdout, "sections     %s%d files, %s of %s\nassessments  %s%d, %s\n",
-					verb, u.Entries, bytesText(u.Bytes), bytesText(view.Limit), verb, r.Entries, bytesText(r.Bytes))
+				_, err = fmt.Fprintf(a.stdout, "sections     %s%d files, %s of %s\nassessments  %s%d, %s\nsearch       %s%d files, %s\n",
+					verb, u.Entries, bytesText(u.Bytes), bytesText(view.Limit), verb, r.Entries, bytesText(r.Bytes), verb, i.Entries, bytesText(i.Bytes))
 				return err
 			})
 		},

@@ -34,7 +34,11 @@ To give one up, remove cursors/NAME.json in the session's folder.
 		},
 	})
 	cmd.Flags().StringVar(&l.cursor, "cursor", "", "tell what came after the last call with the same `NAME`; what it has not told is not dropped")
+	cmd.Flags().Uint64Var(&l.seq, "seq", 0, "tell all of record `N`: the message, or the start of the command")
 	cmd.Flags().StringVar(&l.task, "task", "", "tell of the starts of the command on `TASK`")
+	for _, other := range []string{"cursor", "task"} {
+		cmd.MarkFlagsMutuallyExclusive("seq", other)
+	}
 	return cmd
 }
 
@@ -43,9 +47,13 @@ type logCall struct {
 	*app
 	task, cursor     string
 	byTask, byCursor bool // the flags were given
+	seq              uint64
 }
 
 func (l *logCall) run(store *lifecycle.Store, id session.ID) (err error) {
+	if l.seq > 0 {
+		return l.one(store, id)
+	}
 	above := uint64(0)
 	if l.byCursor {
 		if above, err = store.Cursor(id, l.cursor); err != nil {

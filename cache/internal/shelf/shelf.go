@@ -126,17 +126,21 @@ func (d *Shelf) makeDir() error {
 	if d.made {
 		return nil
 	}
-	for _, dir := range [...]string{cacheDir, d.dir} {
-		if err := d.store.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	err := MakeDir(d.store, d.dir)
+	d.made = err == nil
+	return err
+}
+
+// MakeDir makes a folder of cache/ in the store, with the tag beside it.
+func MakeDir(store writer.FS, dir string) error {
+	for _, dir := range [...]string{cacheDir, dir} {
+		if err := store.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	if _, err := d.store.Lstat(tagName); errors.Is(err, fs.ErrNotExist) {
-		if err := writer.ReplaceUnsynced(d.store, tagName, []byte(tag), 0o600); err != nil {
-			return err
-		}
+	if _, err := store.Lstat(tagName); errors.Is(err, fs.ErrNotExist) {
+		return writer.ReplaceUnsynced(store, tagName, []byte(tag), 0o600)
 	}
-	d.made = true
 	return nil
 }
 

@@ -1,0 +1,89 @@
+package main
+
+// ofSearch are mutants of what is found with an index and without, and of what the index is spared.
+var ofSearch = []mutant{
+	{
+		"search: a page of the index that was damaged is noticed", "cache/sqlite/sqlite.go",
+		`, c.EnableChecksums("main"))`,
+		")",
+		"./cache/sqlite", "TestEveryFlippedPageIsNoticed",
+	},
+	{
+		"search: what another program's schema names does not run", "cache/sqlite/sqlite.go",
+		"sqlite3.DBCONFIG_ENABLE_VIEW:    false",
+		"sqlite3.DBCONFIG_ENABLE_VIEW:    true",
+		"./cache/sqlite", "TestCopyIsReadAndNotTrusted",
+	},
+	{
+		"search: a link in the place of a database is not followed", "cache/sqlite/sqlite.go",
+		"err == nil && !info.Mode().IsRegular()",
+		"err == nil && info.IsDir()",
+		"./cache/sqlite", "TestOnlyRegularFilesAreOpened",
+	},
+	{
+		"search: a damaged index is made anew", "cache/search/find.go",
+		"rerr := ix.renew()",
+		"rerr := error(nil)",
+		"./cache/search", "TestDamagedAnywhere",
+	},
+	{
+		"search: an index of another version is dropped", "cache/search/index.go",
+		"err == nil && have != version",
+		"err == nil && have == 0",
+		"./cache/search", "TestAnotherVersionIsDropped",
+	},
+	{
+		"search: who adds to the index looks again what it has", "cache/search/update.go",
+		"return nil // another process was faster",
+		"// another process was faster",
+		"./cache/search", "TestQueries",
+	},
+	{
+		"search: another process's commit between two is noticed", "cache/search/update.go",
+		"before != 0 && before != w.others",
+		"before != 0 && w.others == 0",
+		"./cache/search", "TestAnotherWritesBetween",
+	},
+	{
+		"search: a source that is as long and has other texts is read again", "cache/search/update.go",
+		"k.version != s.Version || k.mark != s.Mark",
+		"k.mark != s.Mark",
+		"./cache/search", "TestIndexAndScanAgree",
+	},
+	{
+		"search: a source that goes on in another way is read again", "cache/search/update.go",
+		"if errors.Is(err, ErrChanged) && !anew {",
+		"if errors.Is(err, ErrChanged) && !anew && k.mark == 0 {",
+		"./cache/search", "TestRewrittenSource",
+	},
+	{
+		"search: a source that could not be read is read again", "cache/search/update.go",
+		`version += " unread"`,
+		`version += ""`,
+		"./cache/search", "TestUnreadableSource",
+	},
+	{
+		"search: the texts of a source that is gone are deleted", "cache/search/update.go",
+		"w.gone = append(w.gone, have[key].id)",
+		"_ = have[key].id",
+		"./cache/search", "TestRewrittenSource",
+	},
+	{
+		"search: an index most of which is gone is made anew", "cache/search/update.go",
+		"gone > maxGone && gone > all/2",
+		"gone > all",
+		"./cache/search", "TestMostIsGone",
+	},
+	{
+		"search: a phrase is more than its words", "cache/search/match.go",
+		"state = (state<<1 | m.first) & m.bits()",
+		"state = (state<<1 | m.first | 1<<63 - 1) & m.bits()",
+		"./cache/search", "TestQueries",
+	},
+	{
+		"search: a log that goes on in another way after a power cut is read again", "cmd/lopen/internal/find/log.go",
+		"r.Seq == above && printOf(&r) == t.Print",
+		"r.Seq >= above",
+		"./cmd/lopen/internal/find", "TestALogThatWasCut",
+	},
+}

@@ -1,0 +1,215 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A book is a source of a test: documents that can be added to.
+type book struct {
+	key     string
+	version string
+	order   int
+	docs    []Document
+	reads   int
+}
+
+func day(n int) time.Time { return time.Date(2026, 1, 1, 0, n, 0, 0, time.UTC) }
+
+func (b *book) add(text string, more ...func(*Document)) *book {
+	d := Document{Number: uint64(len(b.docs) + 1), Time: day(len(b.docs)).Add(123456), Kind: "message", Role: "user", Text: text}
+	for _, fn := range more {
+		fn(&d)
+	}
+	b.docs = append(b.docs, d)
+	return b
+}
+
+func (b *book) source() Source {
+	return Source{Key: b.key, Version: b.version, Mark: uint64(len(b.docs)), Order: day(b.order),
+		Read: func(above uint64, tail string, fn func(*Document) error) (uint64, string, error) {
+			b.reads++
+			if above > uint64(len(b.docs)) || above > 0 && tail != b.docs[above-1].Text {
+				return 0, "", ErrChanged
+			}
+			for i := above; i < uint64(len(b.docs)); i++ {
+				d := b.docs[i]
+				if err := fn(&d); err != nil {
+					return 0, "", err
+				}
+			}
+			if len(b.docs) > 0 {
+				tail = b.docs[len(b.docs)-1].Text
+			}
+			return uint64(len(b.docs)), tail, nil
+		}}
+}
+
+func sourcesOf(books []*book) (all []Source) {
+	for _, b := range books {
+		all = append(all, b.source())
+	}
+	return all
+}
+
+func open(t require.TestingT, dir string) *Index {
+	ix, err := Open(dir, time.Second)
+	require.NoError(t, err)
+	return ix
+}
+
+func parse(t require.TestingT, text string) *Query {
+	q, err := Parse(text)
+	require.NoError(t, err)
+	return q
+}
+
+func none(s *Source, err error) { panic(fmt.Sprint(s.Key, err)) }
+
+// both searches with the index and without, and requires the same.
+func both(t require.TestingT, ix *Index, books []*book, q *Query, limit int) *Result {
+	want, err := Scan(context.Background(), sourcesOf(books), q, limit, none)
+	require.NoError(t, err)
+	got, err := ix.Search(context.Background(), sourcesOf(books), q, limit, none)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	return got
+}
+
+func numbers(r *Result) (all []string) {
+	for _, h := range r.Hits {
+		all = append(all, fmt.Sprintf("%s:%d", h.Source, h.Number))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestQueries(t *testing.T) {
+	t.Parallel()
+	books := []*book{
+		(&book{key: "a", order: 1}).add("Read the file src/auth.go").add("read_file failed: Zürich, naïve CAFÉ").add("the file, read"),
+		(&book{key: "b", order: 2}).add("authentication and authorisation").add("数据库 is broken", func(d *Document) { d.Role, d.Tool = "tool", "Bash" }).
+			add("touched", func(d *Document) { d.Files = []string{"/home/u/src/auth.go"} }),
+	}
+	ix := open(t, t.TempDir())
+	defer ix.Close()
+	for query, want := range map[string][]string{
+		"read file":         {"a:1", "a:2", "a:3"},
+		`"read file"`:       {"a:2"},
+		"READ_FILE":         {"a:2"},
+		"zurich cafe":       {"a:2"},
+		"naive":             {"a:2"},
+		"auth*":             {"a:1", "b:1"},
+		"auth* -file":       {"b:1"},
+		`read -"read file"`: {"a:1", "a:3"},
+		"数据":                {"b:2"},
+		"据":                 {"b:2"},
+		"数库":                nil,
+		"aut":               nil,
+		`x" OR "file`:       nil,
+		`NEAR(read file)`:   nil,
+		"text:read":         nil,
+	} {
+		require.Equal(t, want, numbers(both(t, ix, books, parse(t, query), 10)), query)
+	}
+	for file, want := range map[string][]string{"src/auth.go": {"b:3"}, "rc/auth.go": nil, "/home/u/src/auth.go": {"b:3"}} {
+		q := parse(t, "")
+		q.File = file
+		require.Equal(t, want, numbers(both(t, ix, books, q, 10)))
+	}
+	q := parse(t, "is")
+	q.Role, q.Tool = "tool", "bash"
+	require.Equal(t, []string{"b:2"}, numbers(both(t, ix, books, q, 10)))
+	_, err := Parse(`a "b`)
+	require.ErrorIs(t, err, ErrQuery)
+	_, err = Parse(strings.Repeat("a ", 65))
+	require.ErrorIs(t, err, ErrQuery)
+	require.True(t, parse(t, `-a "--"`).Empty())
+}
+
+var someWords = strings.Fields(`alpha Alpha ALPHÁ beta gamma_delta delta delta. ` +
+	`e eé é x y 数据 据 ` + strings.Repeat("long", 20) + ` ` + strings.Repeat("long", 20) + `er alphabet "alpha -beta al*`)
+
+// The index finds what a scan finds, in the same order, whatever was added or removed between.
+func TestIndexAndScanAgree(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		dir, err := os.MkdirTemp("", "search")
+		require.NoError(t, err)
+		defer os.RemoveAll(dir)
+		ix := open(t, dir)
+		defer func() { require.NoError(t, ix.Close()) }()
+		words := rapid.SliceOfN(rapid.SampledFrom(someWords), 0, 12)
+		var books []*book
+		made := 0
+		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
+			switch n := rapid.IntRange(0, 5).Draw(t, "step"); {
+			case n == 0 && len(books) > 0:
+				books = slices.Delete(books, 0, 1)
+			case n == 1 && len(books) > 0:
+				b := books[rapid.IntRange(0, len(books)-1).Draw(t, "which")]
+				b.docs, b.version = b.docs[:len(b.docs)/2], b.version+"x"
+			case n < 4 || len(books) == 0:
+				made++
+				books = append(books, &book{key: fmt.Sprint("book", made), order: rapid.IntRange(0, 3).Draw(t, "order")})
+			}
+			for _, b := range books {
+				for range rapid.IntRange(0, 3).Draw(t, "added") {
+					b.add(strings.Join(words.Draw(t, "text"), " "), func(d *Document) {
+						d.Role = rapid.SampledFrom([]string{"user", "tool", ""}).Draw(t, "role")
+						d.Files = rapid.SampledFrom([][]string{nil, {"a/b.go", "c"}, {"b.go"}}).Draw(t, "files")
+					})
+				}
+			}
+			q, err := Parse(strings.Join(words.Draw(t, "query"), " "))
+			if err != nil {
+				continue
+			}
+			q.Role = rapid.SampledFrom([]string{"", "", "tool", "User"}).Draw(t, "of")
+			q.File = rapid.SampledFrom([]string{"", "", "b.go", "a/b.go"}).Draw(t, "file")
+			if !q.Empty() {
+				both(t, ix, books, q, rapid.IntRange(1, 5).Draw(t, "limit"))
+			}
+		}
+	})
+}
+
+// More documents than are ranked, and more than are looked at all at once: the newest of each way.
+func TestMoreThanAreRanked(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 1))
+	var books []*book
+	for b := range 8 {
+		x := &book{key: fmt.Sprint("b", b), order: b % 3}
+		for i := range 3000 {
+			text := "common"
+			if i%40 == 0 {
+				text += " rare" + strings.Repeat(" common", r.IntN(5))
+			}
+			if r.IntN(2) == 0 {
+				text += " half"
+			}
+			x.add(text)
+		}
+		books = append(books, x)
+	}
+	books[0].add(strings.Repeat("piece ", 20000))
+	ix := open(t, t.TempDir())
+	defer ix.Close()
+	for _, query := range []string{"common", "half common", "rare", "rare -half", "piece", "comm*"} {
+		got := both(t, ix, books, parse(t, query), 20)
+		require.Equal(t, query != "piece" && query != "rare -half", got.More, query)
+	}
+}

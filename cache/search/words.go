@@ -1,0 +1,130 @@
+package search
+
+import (
+	"encoding/hex"
+	"hash/maphash"
+	"path"
+	"strings"
+)
+
+// maxWord is how much of a word is in the index, in bytes. The words of a query are cut there as
+// well; what they lead to is compared whole.
+const maxWord = 48
+
+// A wordSet finds the different words of a document. The index has each once: where they are and
+// how often follows from the text, when it is found.
+type wordSet struct {
+	buf   []byte
+	table []slot
+	turn  uint32
+	word  []byte
+}
+
+type slot struct {
+	turn     uint32
+	from, to uint32 // in buf
+}
+
+var wordSeed = maphash.MakeSeed()
+
+// of returns what is indexed of a document: its different words with spaces between, and
+// one for its role, its tools and the names of its files.
+func (s *wordSet) of(d *Document) string {
+	s.buf = s.buf[:0]
+	s.turn++
+	if need := len(d.Text) + 64; len(s.table) < need || s.turn == 0 {
+		size := 1 << 12
+		for size < need {
+			size *= 2
+		}
+		s.table, s.turn = make([]slot, size), 1
+	}
+	t := tokenizer{text: d.Text, word: s.word}
+	for t.scan() {
+		if len(t.word) > 0 {
+			s.add(t.word[:min(len(t.word), maxWord)])
+		}
+	}
+	s.word = t.word
+	s.tag('r', d.Role)
+	for tool := range strings.FieldsSeq(d.Tool) {
+		s.tag('t', tool)
+	}
+	for _, f := range d.Files {
+		s.tag('f', path.Base(f))
+	}
+	return string(s.buf)
+}
+
+func (s *wordSet) add(word []byte) {
+	mask := uint64(len(s.table) - 1)
+	for i := maphash.Bytes(wordSeed, word) & mask; ; i = (i + 1) & mask {
+		x := &s.table[i]
+		if x.turn != s.turn {
+			from := len(s.buf)
+			s.buf = append(append(s.buf, word...), ' ')
+			*x = slot{s.turn, uint32(from), uint32(from + len(word))}
+			return
+		}
+		if string(s.buf[x.from:x.to]) == string(word) {
+			return
+		}
+	}
+}
+
+func (s *wordSet) tag(kind byte, text string) {
+	if text != "" {
+		s.buf = append(append(s.buf, tag(kind, text)...), ' ')
+	}
+}
+
+// tag is the word for a role, a tool or the name of a file. It begins with a character that
+// no text has in a word, and FTS5's tokenizer takes for one.
+func tag(kind byte, text string) string {
+	return "\uf8ff" + string(kind) + hex.EncodeToString([]byte(strings.ToLower(text))[:min(len(strings.ToLower(text)), maxWord/2)])
+}
+
+// expression is a query for FTS5, of which the words are quoted. It finds all documents that
+// match, and others: those are compared.
+func (q *Query) expression() string {
+	var must, not []string
+	for _, t := range q.terms {
+		if t.not {
+			if w := q.words[t.from]; t.to == t.from+1 && len(w) <= maxWord {
+				not = append(not, quoted(w, t.prefix))
+			}
+			continue
+		}
+		for i := t.from; i < t.to; i++ {
+			must = append(must, quoted(q.words[i], t.prefix && i == t.to-1))
+		}
+	}
+	for _, f := range [...]struct {
+		kind byte
+		text string
+	}{{'r', q.Role}, {'t', q.Tool}, {'f', base(q.File)}} {
+		if f.text != "" {
+			must = append(must, quoted([]byte(tag(f.kind, f.text)), false))
+		}
+	}
+	e := strings.Join(must, " AND ")
+	if len(not) > 0 {
+		e = "(" + e + ") NOT (" + strings.Join(not, " OR ") + ")"
+	}
+	return e
+}
+
+func base(file string) string {
+	if file == "" {
+		return ""
+	}
+	return path.Base(file)
+}
+
+func quoted(word []byte, prefix bool) string {
+	s := `"` + string(word[:min(len(word), maxWord)]) + `"`
+	if prefix {
+		s += "*"
+	}
+	return s
+}

@@ -1,0 +1,163 @@
+package find
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/lopen-dev/lopen/cache/search"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newStore(t *testing.T) (*lifecycle.Store, string) {
+	t.Helper()
+	project := t.TempDir()
+	store, _, err := lifecycle.Init(project, lifecycle.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close(context.Background())) })
+	return store, project
+}
+
+// both searches with the index and without, and requires the same.
+func both(t *testing.T, f *Finder, q Query) *Page {
+	t.Helper()
+	got, err := f.Find(context.Background(), q)
+	require.NoError(t, err)
+	q.NoIndex = true
+	want, err := f.Find(context.Background(), q)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	return got
+}
+
+func appendTo(t *testing.T, sess *lifecycle.Session, all ...session.Message) {
+	t.Helper()
+	for i := range all {
+		require.NoError(t, sess.Append(&all[i]))
+	}
+	require.NoError(t, sess.Sync(context.Background()))
+}
+
+func call(id, name, arguments string) session.ToolCall {
+	return session.ToolCall{ID: id, Name: name, Arguments: strictjson.Value(arguments)}
+}
+
+// A call and its answer are found by the tool and by the file, also when the search came between them.
+func TestToolsAndFiles(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	sess, err := store.Create(context.Background(), "auth")
+	require.NoError(t, err)
+	f := &Finder{Store: store, Cache: store.Path()}
+	appendTo(t, sess,
+		session.Message{Role: session.RoleUser, Content: session.Text("please look at it")},
+		session.Message{Role: session.RoleAssistant, Content: strictjson.Value(`[{"type":"text","text":"I read"},{"type":"thinking","thinking":"hm","signature":"xyzzy"}]`),
+			ToolCalls: []session.ToolCall{call("1", "Read", `{"file_path":"/home/u/p/src/auth.go"}`)}})
+	require.Len(t, both(t, f, Query{File: "src/auth.go"}).Hits, 1)
+	appendTo(t, sess,
+		session.Message{Role: session.RoleTool, ToolCallID: "1", Content: session.Text("package auth")},
+		session.Message{Role: session.RoleAssistant, ToolCalls: []session.ToolCall{call("2", "apply_patch", `{"input":"*** Begin Patch\n*** Update File: src/auth.go\n@@\n-a\n+verify\n*** End Patch"}`)}})
+	require.Len(t, both(t, f, Query{File: "src/auth.go"}).Hits, 3)
+	hits := both(t, f, Query{Text: "package", Tool: "read", Role: "tool"}).Hits
+	require.Len(t, hits, 1)
+	require.Equal(t, "Read", hits[0].Tool)
+	require.Equal(t, fmt.Sprintf("lopen session log %s --seq %d", sess.ID(), hits[0].Seq), hits[0].Open)
+	require.Len(t, both(t, f, Query{Text: "thinking hm"}).Hits, 0)
+	require.Len(t, both(t, f, Query{Text: "hm"}).Hits, 1)
+	require.Len(t, both(t, f, Query{Text: "xyzzy"}).Hits, 0)
+	require.Len(t, both(t, f, Query{Text: "verify", Module: "other"}).Hits, 0)
+	require.Len(t, both(t, f, Query{Text: "verify", Since: time.Now().Add(time.Hour)}).Hits, 0)
+	_, err = f.Find(context.Background(), Query{Text: "-verify"})
+	require.ErrorIs(t, err, search.ErrQuery)
+}
+
+// The messages of a fork that are another session's are found there, and in the fork once that is deleted.
+func TestForks(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	ctx := context.Background()
+	sess, err := store.Create(ctx, "auth")
+	require.NoError(t, err)
+	appendTo(t, sess, session.Message{Role: session.RoleUser, Content: session.Text("the first words")})
+	require.NoError(t, sess.Close(ctx))
+	fork, err := store.Fork(ctx, sess.ID(), lifecycle.ForkOptions{})
+	require.NoError(t, err)
+	appendTo(t, fork, session.Message{Role: session.RoleUser, Content: session.Text("the second words")})
+	require.NoError(t, fork.Close(ctx))
+	f := &Finder{Store: store, Cache: store.Path()}
+	require.Len(t, both(t, f, Query{Text: "words"}).Hits, 2)
+	_, err = store.Delete(ctx, sess.ID())
+	require.NoError(t, err)
+	hits := both(t, f, Query{Text: "words"}).Hits
+	require.Len(t, hits, 2)
+	for _, h := range hits {
+		require.Equal(t, fork.ID().String(), h.Session)
+	}
+	require.Len(t, both(t, f, Query{Text: "first"}).Hits, 1)
+}
+
+// A record that was read and is not in the log after a power cut is not found, though another has its number.
+func TestALogThatWasCut(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	sess, err := store.Create(context.Background(), "auth")
+	require.NoError(t, err)
+	appendTo(t, sess, session.Message{Role: session.RoleUser, Content: session.Text("one")}, session.Message{Role: session.RoleUser, Content: session.Text("two")})
+	l := &logReader{store: store, id: sess.ID()}
+	n := 0
+	count := func(*search.Document) error { n++; return nil }
+	mark, tail, err := l.read(0, "", count)
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	again, same, err := l.read(mark, tail, count)
+	require.NoError(t, err)
+	require.Equal(t, mark, again)
+	require.Equal(t, tail, same)
+	require.Equal(t, 2, n)
+	_, _, err = l.read(mark-1, tail, count) // the tail is that of another record
+	require.ErrorIs(t, err, search.ErrChanged)
+	_, _, err = l.read(mark+5, tail, count) // records that are lost
+	require.ErrorIs(t, err, search.ErrChanged)
+	require.Equal(t, 2, n)
+	stop := errors.New("stop")
+	_, _, err = l.read(0, "", func(*search.Document) error { return stop })
+	require.ErrorIs(t, err, stop)
+}
+
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	store, project := newStore(t)
+	docs := os.DirFS(project)
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(project+"/docs/m", 0o755))
+		require.NoError(t, os.WriteFile(project+"/docs/m/"+name, []byte(text), 0o600))
+	}
+	write("SPEC.md", "# A\n\nalpha\n\n## B\nbeta\n")
+	write("RESEARCH-x.md", "gamma")
+	files := func() []File {
+		return Modules(docs, docs, []string{"m"}, func(string) string { return "docs/m/SPEC.md" })
+	}
+	f := &Finder{Store: store, Cache: store.Path(), Files: files()}
+	hit := both(t, f, Query{Text: "beta"}).Hits[0]
+	require.Equal(t, "docs/m/SPEC.md", hit.Path)
+	require.EqualValues(t, 5, hit.Line)
+	require.Equal(t, "research", both(t, f, Query{Text: "gamma"}).Hits[0].Kind)
+	write("SPEC.md", "# A\n\nalpha\n\n## B\ndelta\n")
+	require.Empty(t, both(t, f, Query{Text: "beta"}).Hits)
+	require.Len(t, both(t, f, Query{Text: "delta"}).Hits, 1)
+	require.NoError(t, os.Remove(project+"/docs/m/RESEARCH-x.md"))
+	require.Empty(t, both(t, f, Query{Text: "gamma"}).Hits)
+	_, err := fs.Stat(docs, "docs/m")
+	require.NoError(t, err)
+}

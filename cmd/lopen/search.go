@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cache/search"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/documents"
+)
+
+func newSearch(a *app) *cobra.Command {
+	s := searchCall{app: a}
+	cmd := a.jsonFlags(&cobra.Command{
+		Use:   "search [QUERY...]",
+		Short: "Find what was said, tried and written, in sessions and plans",
+		Long: `Find words in messages, calls of tools and their output, attempts, plans, research
+and specifications of this project. The best of the newest 500 hits come first.
+
+  read file      both words, anywhere in one message, attempt or section
+  "read file"    these words, one behind the other
+  auth*          words that begin so
+  -test          not this word; write -- before a query that begins with it
+
+Case and accents do not count; what is no letter or digit separates words.
+--file finds what named or changed a file, by its path or the end of it; QUERY is not
+needed then. Nothing found is no error: --json prints [].`,
+		RunE: s.run,
+	})
+	f := cmd.Flags()
+	f.StringVar(&s.query.Module, "module", "", "of this `MODULE`")
+	f.StringVar(&s.query.Role, "role", "", "`ROLE`: user, assistant, tool, system; of attempts done, failed")
+	f.StringVar(&s.query.Tool, "tool", "", "calls of this `TOOL`, and what it answered")
+	f.StringVar(&s.query.File, "file", "", "about the file with this `PATH`")
+	f.StringVar(&s.since, "since", "", "since `WHEN`: 12h, 2d, 2026-02-13, or 2026-02-13T22:00")
+	f.IntVar(&s.query.Limit, "limit", find.DefaultLimit, "print at most `N` hits")
+	f.BoolVar(&s.query.NoIndex, "no-index", false, "read everything in place of using the index")
+	f.SortFlags = false
+	return cmd
+}
+
+// searchCall is one call of `search`.
+type searchCall struct {
+	*app
+	query find.Query
+	since string
+}
+
+func (s *searchCall) run(cmd *cobra.Command, args []string) (err error) {
+	s.query.Text = strings.Join(args, " ")
+	if s.query.Limit < 1 {
+		return usagef("--limit %d: give a number from 1 on", s.query.Limit)
+	}
+	if s.query.Since, err = sinceTime(s.since, time.Now()); err != nil {
+		return err
+	}
+	page, err := s.find(cmd.Context())
+	if err != nil {
+		return usageIf(err, search.ErrQuery)
+	}
+	for _, note := range page.Notes {
+		fmt.Fprintln(s.stderr, plain.Line(note))
+	}
+	if s.out.machine() {
+		return s.printJSON(page.Hits)
+	}
+	return s.print(page)
+}
+
+func (s *searchCall) find(ctx context.Context) (page *find.Page, err error) {
+	store, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	defer release(store)
+	home, here, err := s.places()
+	if err != nil {
+		return nil, err
+	}
+	values, err := s.storeSettings(store, nil)
+	if err != nil {
+		return nil, err
+	}
+	modules, err := store.Modules()
+	if err != nil {
+		return nil, err
+	}
+	atHome, err := documents.Open(home)
+	if err != nil {
+		return nil, err
+	}
+	defer atHome.Close()
+	docs, err := documents.Open(here)
+	if err != nil {
+		return nil, err
+	}
+	defer docs.Close()
+	f := find.Finder{Store: store, Cache: store.Path(),
+		Files: find.Modules(atHome, docs, modules, func(module string) string { return specPath(values, module) })}
+	return f.Find(ctx, s.query)
+}
+
+// print prints each hit: where it is, what it says, and how to open it.
+func (s *searchCall) print(page *find.Page) error {
+	w := s.stdout.Colored()
+	style := func(code, text string) string {
+		if text == "" || !s.colored(s.stdout) {
+			return text
+		}
+		return "\x1b[" + code + "m" + text + "\x1b[0m"
+	}
+	for i := range page.Hits {
+		h := &page.Hits[i]
+		if _, err := fmt.Fprintf(w, "%s\n  %s\n  %s\n", style("1", where(h)), marked(h.Snippet, style), h.Open); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(page.Hits) == 0:
+		fmt.Fprintln(s.stderr, "nothing found")
+	case page.More:
+		fmt.Fprintf(s.stderr, "%d of more than %d; older ones were not ranked: narrow it with --since, --module or more words\n", len(page.Hits), page.Found)
+	case page.Found > len(page.Hits):
+		fmt.Fprintf(s.stderr, "%d of %d; --limit shows more\n", len(page.Hits), page.Found)
+	}
+	return nil
+}
+
+// where is the line that says where a hit is.
+func where(h *find.Hit) string {
+	parts := []string{h.Session}
+	if h.Session == "" {
+		parts[0] = h.Path
+		if h.Line > 0 {
+			parts[0] += fmt.Sprintf(":%d", h.Line)
+		}
+	}
+	if !h.Time.IsZero() {
+		parts = append(parts, h.Time.Local().Format("2006-01-02 15:04"))
+	}
+	if h.Kind != "message" {
+		parts = append(parts, h.Kind)
+	}
+	parts = append(parts, h.Role, h.Tool)
+	if h.Origin != session.OriginRun {
+		parts = append(parts, "("+string(h.Origin)+")")
+	}
+	line := ""
+	for _, p := range parts {
+		if p = strings.TrimSpace(p); p != "" {
+			line += "  " + plain.Line(p)
+		}
+	}
+	return strings.TrimPrefix(line, "  ")
+}
+
+// marked is a snippet with its words in bold, or between brackets where nothing is.
+func marked(s search.Snippet, style func(code, text string) string) string {
+	var b strings.Builder
+	at := 0
+	for _, m := range s.Marks {
+		b.WriteString(plain.Line(s.Text[at:m[0]]))
+		word := plain.Line(s.Text[m[0]:m[1]])
+		if bold := style("1;33", word); bold != word {
+			word = bold
+		} else {
+			word = "[" + word + "]"
+		}
+		b.WriteString(word)
+		at = m[1]
+	}
+	b.WriteString(plain.Line(s.Text[at:]))
+	return b.String()
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+// oneRow is what `session log --seq --json` prints: the record, with its message.
+type oneRow struct {
+	recordRow
+	Message strictjson.Value `json:"message,omitempty"`
+}
+
+// errOne ends the reading behind the record.
+var errOne = errors.New("found")
+
+// one prints all of one record.
+func (l *logCall) one(store *lifecycle.Store, id session.ID) error {
+	var found *record.Record
+	err := store.Log(id, l.seq-1, func(r record.Record) error {
+		if r.Seq == l.seq {
+			found = &r
+		}
+		return errOne
+	})
+	if err != nil && !errors.Is(err, errOne) {
+		return err
+	}
+	if found == nil {
+		return fmt.Errorf("record %d of session %s: %w", l.seq, id, lifecycle.ErrNotFound)
+	}
+	if l.out.machine() {
+		return l.printJSON(oneRow{newRecordRow(*found), found.Message})
+	}
+	switch {
+	case found.Message != nil:
+		return l.message(found)
+	case len(found.Attempts) > 0:
+		return l.showAttempts(id, "", found.Attempts)
+	}
+	return (&recordPrinter{w: l.stdout}).print(*found)
+}
+
+// message prints a message: who said it, what, and which tools it calls with what.
+func (l *logCall) message(r *record.Record) error {
+	m, err := wire.DecodeMessage(r.Message)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(l.stdout, "%s  #%d  %s\n", m.Time.Local().Format(time.DateTime), r.Seq, plain.Line(m.Role))
+	if text := strings.TrimSpace(find.Text(m.Content)); text != "" {
+		fmt.Fprintf(l.stdout, "\n%s\n", text)
+	}
+	for _, call := range m.ToolCalls {
+		fmt.Fprintf(l.stdout, "\n%s %s\n", plain.Line(call.Name), call.Arguments)
+	}
+	return nil
+}
