@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 )
 
@@ -22,8 +23,8 @@ const checkpointHelp = "CP is a number, the begin of an ID, last, before:TASK, a
 // before the first of them and after the last; failed is as a task left the files that were set
 // back then. What is no number or ID is looked for on the session's line.
 func (c *chain) find(name string) (*checkpoint.Entry, error) {
-	if n, ok := strings.CutPrefix(name, "prompt:"); ok {
-		return orMissing(c.ofTask(checkpoint.BeforeTask, "prompt-"+n), name)
+	if task := turns.Named(name); task != name {
+		return orMissing(c.ofTask(checkpoint.BeforeTask, task), name)
 	}
 	if when, task, ok := strings.Cut(name, ":"); ok {
 		if !slices.Contains([]string{"before", "after", "failed"}, when) {

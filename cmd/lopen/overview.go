@@ -104,6 +104,9 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 	}
 	fmt.Fprintf(a.stdout, "tasks    %s\n", done)
 	task, command := next(st, owner != nil), nextCommand(info, st, owner != nil)
+	if h := st.Header(); h.Origin != session.OriginRun {
+		task, command = "what you ask "+plain.Line(h.AgentName), ofAgent(info, &h)
+	}
 	if task == nothingLeft && uncovered > 0 {
 		task, command = fmt.Sprintf("nothing: criteria without a task: %d", uncovered), "lopen plan update "+info.Module
 	}
@@ -144,6 +147,14 @@ func nextCommand(info *lifecycle.Info, st *session.State, running bool) string {
 		return "lopen session verify " + info.ID.String() + " --accept"
 	}
 	return "lopen run " + info.Module
+}
+
+// ofAgent is what to type about an agent's own session.
+func ofAgent(info *lifecycle.Info, h *session.Header) string {
+	if h.Origin == session.OriginHook && info.Status != session.StatusActive && h.TurnCount > 0 {
+		return fmt.Sprintf("lopen checkpoint rewind prompt:%d --dry-run", h.TurnCount)
+	}
+	return "lopen session log " + info.ID.String()
 }
 
 const nothingLeft = "nothing is left"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
@@ -108,6 +109,7 @@ func (l *logCall) print(store *lifecycle.Store, id session.ID, above uint64) (la
 
 // loggedTask finds the task that is meant: one of the plan, or one that the log has attempts at.
 func loggedTask(store *lifecycle.Store, id session.ID, query string) (string, error) {
+	query = turns.Named(query)
 	p := lastPlan(store, id.Module)
 	if p != nil {
 		if _, exact := p.Task(query); exact {

@@ -38,6 +38,9 @@ func printAttempt(w io.Writer, a record.Attempt, id session.ID, recipes map[stri
 			fmt.Fprintf(w, "  %-9s | %s\n", part[0], strings.TrimRight(line, "\r\n"))
 		}
 	}
+	if len(a.Command) == 0 { // a turn, which the agent's own session has
+		return
+	}
 	p.field("all of it", quoted([]string{"lopen", "session", "output", fmt.Sprintf("%s#%d", a.Task, a.Attempt), "--session", id.String()}))
 }
 
@@ -53,7 +56,9 @@ func (p attemptPrinter) field(name, value string) {
 
 // command prints what was started, and how it ended.
 func (p attemptPrinter) command(a *record.Attempt, recipes map[string]agent.Profile) {
-	fmt.Fprintf(p.w, "  %-9s %s\n", "command", quoted(a.Command))
+	if len(a.Command) > 0 {
+		fmt.Fprintf(p.w, "  %-9s %s\n", "command", quoted(a.Command))
+	}
 	if a.Agent != agent.None {
 		p.field("agent", plain.Line(a.Agent))
 	}
@@ -63,6 +68,10 @@ func (p attemptPrinter) command(a *record.Attempt, recipes map[string]agent.Prof
 	p.field("model", plain.Line(a.Model))
 	if a.Then == record.Killed {
 		p.field("ended", "nobody knows how: lopen was killed while it worked")
+		return
+	}
+	if len(a.Command) == 0 {
+		p.field("took", a.EndedAt.Sub(a.StartedAt).Round(time.Millisecond).String())
 		return
 	}
 	exit := fmt.Sprintf("exit %d", a.Exit)

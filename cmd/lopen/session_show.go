@@ -13,8 +13,10 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -124,10 +126,7 @@ func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *sessi
 		fmt.Fprintf(w, "held by   %s\n", plain.Line(owner.String()))
 	}
 	showFolder(w, store, h.Worktree)
-	fmt.Fprintf(w, "command   %s\n", quoted(h.Settings.Command))
-	if h.Settings.Check != "" {
-		fmt.Fprintf(w, "check     %s\n", trust.Line(h.Settings.Check))
-	}
+	a.showCommand(&h)
 	if st.NumIterations() > 0 {
 		fmt.Fprintf(w, "starts    %d, %s in all\n", st.NumIterations(), m.Duration.Round(time.Second))
 	}
@@ -141,6 +140,21 @@ func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *sessi
 	a.printTree(st, st.Roots(), 0)
 	printAgentSessions(w, a.agentSessions(store, st, seq))
 	return nil
+}
+
+// showCommand prints what a run starts, or the agent's own session that a session stands for.
+func (a *app) showCommand(h *session.Header) {
+	w := a.stdout
+	if h.Origin == session.OriginRun {
+		fmt.Fprintf(w, "command   %s\n", quoted(h.Settings.Command))
+	} else {
+		recipes, _ := a.recipes() // a run reports what is malformed
+		own := record.Attempt{Agent: h.AgentName, AgentSession: h.AgentSession}
+		fmt.Fprintf(w, "agent     %s (%s)\n", opened(own.Agent, own.AgentSession, openSession(own, recipes)), h.Origin)
+	}
+	if h.Settings.Check != "" {
+		fmt.Fprintf(w, "check     %s\n", trust.Line(h.Settings.Check))
+	}
 }
 
 // showFolder prints the work tree of a session that has one.
@@ -167,7 +181,11 @@ func (a *app) showTransactionOf(ctx context.Context, store *lifecycle.Store, ses
 func (a *app) printTree(st *session.State, ids []string, depth int) {
 	for _, id := range ids {
 		t, _ := st.Task(id)
-		line := fmt.Sprintf("%*s%s %s", 2*depth, "", glyph(t.State), t.Name)
+		name := t.Name
+		if n, ok := turns.Prompt(id); ok && st.Header().Origin == session.OriginHook {
+			name = fmt.Sprintf("%d  %s", n, name)
+		}
+		line := fmt.Sprintf("%*s%s %s", 2*depth, "", glyph(t.State), name)
 		if text, _ := loop.CommitsOf(t); text != "" {
 			line += "  [" + plain.Line(plain.Clip(text, 300)) + "]"
 		}

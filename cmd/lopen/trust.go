@@ -39,9 +39,9 @@ func (a *app) identity(ctx context.Context, project string) git.Identity {
 }
 
 // approve remembers what a person typed. That it cannot be remembered costs a
-// question next time, not this run. What an agent typed, inside of a run, is not.
+// question next time, not this run. What an agent typed, inside of a run or of a turn of its own, is not.
 func (a *app) approve(store *trust.Store, project trust.Project, c trust.Command) {
-	if a.getenv("LOPEN_SESSION_ID") != "" {
+	if a.getenv("LOPEN_SESSION_ID") != "" || a.getenv("CLAUDECODE") != "" {
 		return
 	}
 	if err := store.Approve(project, c); err != nil {

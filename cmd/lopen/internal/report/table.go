@@ -65,7 +65,10 @@ func (p *page) done(r *Report) {
 		name := "task"
 		if i > 0 {
 			t := &r.Done[i-1]
-			name = strings.ReplaceAll(plain.Line(t.Task), "|", `\|`)
+			if name = t.Task; t.Name != "" && strings.HasPrefix(name, "prompt-") {
+				name += " " + t.Name
+			}
+			name = strings.ReplaceAll(plain.Line(name), "|", `\|`)
 			if t.State != string(session.TaskComplete) {
 				name += " (" + t.State + " again)"
 			}

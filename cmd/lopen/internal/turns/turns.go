@@ -32,7 +32,24 @@ type Keeper struct {
 }
 
 // Task returns the ID of the task that stands for a prompt. Prompts are counted from 1.
-func Task(prompt int) string { return "prompt-" + strconv.Itoa(prompt) }
+func Task(prompt int) string { return taskPrefix + strconv.Itoa(prompt) }
+
+const taskPrefix = "prompt-"
+
+// Prompt returns the number of the prompt that a task stands for, if it stands for one.
+func Prompt(task string) (int, bool) {
+	digits, ok := strings.CutPrefix(task, taskPrefix)
+	n, err := strconv.Atoi(digits)
+	return n, ok && err == nil && n > 0
+}
+
+// Named returns the task that a person means by prompt:N, and any other text as it is.
+func Named(text string) string {
+	if n, err := strconv.Atoi(strings.TrimPrefix(text, "prompt:")); err == nil && strings.HasPrefix(text, "prompt:") {
+		return Task(n)
+	}
+	return text
+}
 
 // InProgress returns the ID of the turn in progress, or "".
 func (k *Keeper) InProgress() string { return k.Sess.State().ActiveTask() }
@@ -160,10 +177,9 @@ func (k *Keeper) SendBack(failure string, check *Check) (n int, more bool, err e
 }
 
 func (k *Keeper) record(task *session.Task, then, failure string, changes []files.Change, check *Check) error {
-	h := k.Sess.State().Header()
 	a := record.Attempt{
 		Task: task.ID, Attempt: task.Attempts + 1, Iteration: k.Sess.State().NumIterations() + 1,
-		Agent: k.Agent, AgentSession: h.AgentSession, StartedAt: task.StartedAt.UTC(), EndedAt: time.Now().UTC(),
+		Agent: k.Agent, StartedAt: task.StartedAt.UTC(), EndedAt: time.Now().UTC(),
 		Then: then, Failure: failure,
 	}
 	a.Files, a.MoreFiles = loop.FileChanges(changes)
