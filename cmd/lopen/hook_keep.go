@@ -83,6 +83,7 @@ func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan stru
 	if h.event, err = turns.Parse(data); err != nil {
 		return err
 	}
+	h.logger.Info().Str("event", h.event.Name).Str("agent", h.agent).Str("agent_session", h.event.Session).Int("pid", h.pid).Msg("event of an agent")
 	if k.home, k.tree, err = h.places(); err != nil {
 		return err
 	}

@@ -1,0 +1,132 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// hooked is a project with a store, and an agent that calls its hooks.
+type hooked struct {
+	t   *testing.T
+	dir string
+}
+
+func newHooked(t *testing.T) *hooked {
+	t.Helper()
+	h := &hooked{t, t.TempDir() + "/project"}
+	require.NoError(t, os.Mkdir(h.dir, 0o700))
+	store, _, err := lifecycle.Init(h.dir, lifecycle.Options{})
+	require.NoError(t, err)
+	require.NoError(t, store.Close(t.Context()))
+	return h
+}
+
+// start starts the hook of an event in a group of its own.
+func (h *hooked) start(event, more string) (*exec.Cmd, *strings.Builder) {
+	h.t.Helper()
+	exe, err := os.Executable()
+	require.NoError(h.t, err)
+	cmd := exec.Command(exe, "hook", "claude", "--log-file", h.log(), "--log-level", "info")
+	cmd.Env = append(os.Environ(), asCommand, "CLAUDE_PROJECT_DIR="+h.dir, "HOME="+h.dir+"/home", "GORACE="+os.Getenv("GORACE"))
+	cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"session_id":"0f8fad5b-d9cb","cwd":"/","hook_event_name":%q%s}`, event, more))
+	out := &strings.Builder{}
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(h.t, cmd.Start())
+	return cmd, out
+}
+
+// log is the file that the hooks log to.
+func (h *hooked) log() string { return h.dir + "/../log" }
+
+func (h *hooked) hook(event, more string) string {
+	h.t.Helper()
+	cmd, out := h.start(event, more)
+	require.NoError(h.t, cmd.Wait(), "%s", out)
+	return out.String()
+}
+
+// holds opens the session as a process does that has not ended.
+func (h *hooked) holds() *lifecycle.Session {
+	h.t.Helper()
+	store, err := lifecycle.Open(h.dir, lifecycle.Options{})
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { _ = store.Close(context.Background()) })
+	var sess *lifecycle.Session
+	require.Eventually(h.t, func() bool {
+		id, err := store.Latest("")
+		if err == nil {
+			sess, err = store.Open(id)
+		}
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	return sess
+}
+
+// seen waits until the session has a status.
+func (h *hooked) seen(status session.Status) {
+	h.t.Helper()
+	store, err := lifecycle.Open(h.dir, lifecycle.Options{})
+	require.NoError(h.t, err)
+	defer store.Close(h.t.Context())
+	require.Eventually(h.t, func() bool {
+		all, err := store.List()
+		if err != nil || len(all) != 1 || all[0].Status != status {
+			return false
+		}
+		owner, err := store.Holder(all[0].ID)
+		return err == nil && (status == session.StatusActive) == (owner != nil && owner.PID != 0 && owner.Command == "claude")
+	}, time.Minute, 5*time.Millisecond)
+}
+
+// An agent does not wait for a store that hangs: the hook returns, and says so. The event is kept
+// as soon as that is possible.
+func TestAHookDoesNotWaitForTheStore(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	require.Empty(t, h.hook("UserPromptSubmit", `,"prompt":"one"`))
+	require.Empty(t, h.hook("Stop", ""))
+	sess := h.holds()
+	begun := time.Now()
+	require.Contains(t, h.hook("UserPromptSubmit", `,"prompt":"two"`), "the files are still being kept")
+	require.Less(t, time.Since(begun), hookPatience+10*time.Second, "on a busy machine too")
+	require.Equal(t, session.StatusPaused, sess.State().Status())
+	require.NoError(t, sess.Close(t.Context()))
+	h.seen(session.StatusActive)
+	require.Empty(t, h.hook("SessionEnd", ""))
+	h.seen(session.StatusComplete)
+}
+
+// An agent ends its hooks when it ends: by their process, their group, and what they started. What
+// keeps the event is none of these.
+func TestAHookThatIsKilledKeepsItsEvent(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	require.Empty(t, h.hook("UserPromptSubmit", `,"prompt":"one"`))
+	require.Empty(t, h.hook("Stop", ""))
+	sess := h.holds()
+	cmd, out := h.start("UserPromptSubmit", `,"prompt":"two"`)
+	require.Eventually(t, func() bool {
+		log, err := os.ReadFile(h.log())
+		return err == nil && strings.Count(string(log), "event=UserPromptSubmit") == 2
+	}, time.Minute, time.Millisecond, "%s", out)
+	require.NoError(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
+	require.Error(t, cmd.Wait())
+	require.NoError(t, sess.Close(t.Context()))
+	h.seen(session.StatusActive)
+	require.Empty(t, h.hook("SessionEnd", ""))
+	h.seen(session.StatusComplete)
+}
