@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type keeping struct {
 	holder *session.Holder // nil if the agent's process is not known
 	alone  <-chan struct{} // closed when the agent waits no more
 	say    func(hookReply)
+	warned string // what the person is told with the next reply
 }
 
 // keep is the second process: it keeps the event.
@@ -70,6 +72,7 @@ func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan stru
 	k.say = func(r hookReply) {
 		if !said {
 			said = !r.Wait
+			r.Warn = cmp.Or(r.Warn, k.warned)
 			say(r)
 		}
 	}
@@ -190,6 +193,7 @@ func (k *keeping) with(ctx context.Context, makes bool, fn func(*turns.Keeper) e
 	case err == nil:
 		sess, err = k.open(ctx, id)
 	case errors.Is(err, lifecycle.ErrNotFound) && makes:
+		k.damaged(module)
 		sess, err = k.store.CreateWith(ctx, module, func(_ session.ID, h *session.Header) {
 			h.Origin, h.AgentName, h.AgentSession = session.OriginHook, k.agent, k.event.Session
 			h.Status = session.StatusPaused
@@ -206,6 +210,20 @@ func (k *keeping) with(ctx context.Context, makes bool, fn func(*turns.Keeper) e
 	}
 	err = fn(&turns.Keeper{Sess: sess, Agent: k.agent, Holder: k.holder, Checkpoint: k.values.Checkpoint})
 	return errors.Join(err, closeStore(sess))
+}
+
+// damaged moves the sessions of a module that cannot be read aside, in front of a new one, and tells
+// the person.
+func (k *keeping) damaged(module string) {
+	infos, err := k.store.List()
+	for _, info := range infos {
+		if info.ID.Module == module && info.Err != nil {
+			err = openError(k.store, info.ID)
+		}
+	}
+	if err != nil {
+		k.warned = k.trouble(err)
+	}
 }
 
 // open opens a session, and waits for another process of ours that has it open.
