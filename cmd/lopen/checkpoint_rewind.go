@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -97,10 +98,23 @@ func (a *app) rewind(ctx context.Context, rf rewindFlags, name string, paths []s
 			return err
 		}
 	}
-	return a.editSession(ctx, rf.session, rf.force, func(_ *lifecycle.Store, sess *lifecycle.Session) error {
-		_, err := r.do(ctx, sess)
-		return err
-	})
+	edit := func() error {
+		return a.editSession(ctx, rf.session, rf.force, func(_ *lifecycle.Store, sess *lifecycle.Session) error {
+			_, err := r.do(ctx, sess)
+			return err
+		})
+	}
+	err = edit()
+	if errors.Is(err, lifecycle.ErrBusy) {
+		ended, eerr := a.endStopped(ctx, rf.session)
+		if eerr != nil {
+			return eerr
+		}
+		if ended {
+			err = edit()
+		}
+	}
+	return err
 }
 
 // planRewind shows what would change, and asks on a terminal.

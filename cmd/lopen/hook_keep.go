@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/histories"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -87,21 +89,7 @@ func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan stru
 		return err
 	}
 	h.logger.Info().Str("event", h.event.Name).Str("agent", h.agent).Str("agent_session", h.event.Session).Int("pid", h.pid).Msg("event of an agent")
-	if k.home, k.tree, err = h.places(); err != nil {
-		return err
-	}
-	if k.values, err = h.projectSettings(k.home, nil); err != nil {
-		return err
-	}
-	opts := h.storeOptions(k.home)
-	if opts.Policy, err = storePolicy(k.values); err != nil {
-		return err
-	}
-	if h.pid > 1 {
-		k.holder = lifecycle.HolderOf(h.pid, h.agent)
-		opts.For = k.holder
-	}
-	if k.store, err = lifecycle.Open(k.home, opts); err != nil {
+	if err := k.openStore(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(k.store)) }()
@@ -111,11 +99,31 @@ func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan stru
 	return k.handle(ctx)
 }
 
+// openStore opens the project's store for the agent's process.
+func (k *keeping) openStore() (err error) {
+	if k.home, k.tree, err = k.places(); err != nil {
+		return err
+	}
+	if k.values, err = k.projectSettings(k.home, nil); err != nil {
+		return err
+	}
+	opts := k.storeOptions(k.home)
+	if opts.Policy, err = storePolicy(k.values); err != nil {
+		return err
+	}
+	if k.pid > 1 {
+		k.holder = lifecycle.HolderOf(k.pid, k.agent)
+		opts.For = k.holder
+	}
+	k.store, err = lifecycle.Open(k.home, opts)
+	return err
+}
+
 func (k *keeping) handle(ctx context.Context) error {
 	switch k.event.Name {
 	case turns.UserPromptSubmit:
 		return k.with(ctx, true, func(t *turns.Keeper) error {
-			err := t.Begin(ctx, k.event.Prompt)
+			err := t.Begin(ctx, k.event)
 			k.say(hookReply{Warn: k.trouble(err)})
 			return k.takeOver(ctx, t)
 		})
@@ -183,28 +191,20 @@ func (k *keeping) end(ctx context.Context) error {
 	return k.with(ctx, false, finish)
 }
 
-// with runs fn on the session that stands for the agent's. One that is missing is made if make is
+// with runs fn on the session that stands for the agent's. One that is missing is made if makes is
 // set; otherwise there is nothing to do.
 func (k *keeping) with(ctx context.Context, makes bool, fn func(*turns.Keeper) error) error {
 	module := agents.Module(k.agent, k.event.Session)
-	id, err := k.store.OfAgent(module, k.event.Session)
-	var sess *lifecycle.Session
+	_, err := k.store.OfAgent(module, k.event.Session)
 	switch {
-	case err == nil:
-		sess, err = k.open(ctx, id)
 	case errors.Is(err, lifecycle.ErrNotFound) && makes:
 		k.damaged(module)
-		sess, err = k.store.CreateWith(ctx, module, func(_ session.ID, h *session.Header) {
-			h.Origin, h.AgentName, h.AgentSession = session.OriginHook, k.agent, k.event.Session
-			h.Status = session.StatusPaused
-			if k.tree != k.home {
-				w := session.WorktreeAt(resolved(k.home), resolved(k.tree))
-				h.Worktree = &w
-			}
-		})
 	case errors.Is(err, lifecycle.ErrNotFound):
 		return nil
+	case err != nil:
+		return err
 	}
+	sess, err := k.open(ctx, module)
 	if err != nil {
 		return err
 	}
@@ -226,25 +226,86 @@ func (k *keeping) damaged(module string) {
 	}
 }
 
-// open opens a session, and waits for another process of ours that has it open.
-func (k *keeping) open(ctx context.Context, id session.ID) (*lifecycle.Session, error) {
-	ctx, cancel := context.WithTimeout(ctx, keepPatience)
+// open opens the session, or makes it, and waits for another process of ours that has it open.
+func (k *keeping) open(ctx context.Context, module string) (*lifecycle.Session, error) {
+	wait, cancel := context.WithTimeout(ctx, keepPatience)
 	defer cancel()
 	tick := time.NewTicker(pollHeld)
 	defer tick.Stop()
 	for {
-		sess, err := k.store.Open(id)
+		sess, _, err := k.store.OpenOfAgent(ctx, module, k.event.Session, func(h *session.Header) {
+			h.Origin, h.AgentName, h.Status = session.OriginHook, k.agent, session.StatusPaused
+			if k.tree != k.home {
+				w := session.WorktreeAt(resolved(k.home), resolved(k.tree))
+				h.Worktree = &w
+			}
+		})
 		busy := &lifecycle.BusyError{}
 		if !errors.As(err, &busy) || busy.Owner.Command == k.agent {
 			return sess, err
 		}
 		select {
 		case <-tick.C:
-		case <-ctx.Done():
+		case <-wait.Done():
 			return nil, err
 		}
 	}
 }
 
-// takeOver takes what the agent's transcript has of the conversation.
-func (k *keeping) takeOver(context.Context, *turns.Keeper) error { return nil }
+// takeOver takes what is new in the agent's transcript into the session. A transcript that is not
+// there yet, or is gone, is none.
+func (k *keeping) takeOver(ctx context.Context, t *turns.Keeper) error {
+	path := k.event.Transcript
+	if !filepath.IsAbs(path) {
+		return nil
+	}
+	library, err := agents.Open(ctx, k.agent, "", path)
+	if err != nil {
+		return fmt.Errorf("take over the transcript: %w", err)
+	}
+	defer library.Close()
+	for i := range library.Histories {
+		h := &library.Histories[i]
+		if h.ID != k.event.Session && len(library.Histories) > 1 {
+			continue
+		}
+		res := histories.Result{Agent: k.agent, ID: h.ID, Path: h.Path}
+		err = errors.Join(err, histories.Continue(ctx, k.store, t.Sess, h, &res))
+		t.Sess.Logger().Info().Int("messages", res.Messages).Int("events", res.Events).Msg("transcript taken over")
+	}
+	return err
+}
+
+// endStopped ends the turn of a session that is busy for an agent if the person stopped it, which no
+// hook tells. It returns false if the turn goes on, as far as the agent's transcript says.
+func (a *app) endStopped(ctx context.Context, name string) (ended bool, err error) {
+	var st *session.State
+	if err := a.readStore(func(store *lifecycle.Store) error {
+		id, err := store.Resolve(name)
+		if err == nil {
+			st, _, err = store.Read(id)
+		}
+		return err
+	}); err != nil {
+		return false, err
+	}
+	h := st.Header()
+	if h.Holder == nil || h.AgentName != turns.Claude {
+		return false, nil
+	}
+	event := &turns.Event{Session: h.AgentSession, Transcript: turns.Transcript(&h)}
+	k := &keeping{hookCall: &hookCall{app: a, agent: h.AgentName, pid: h.Holder.PID, event: event}}
+	if err := k.openStore(); err != nil {
+		return false, err
+	}
+	err = k.with(ctx, false, func(t *turns.Keeper) error {
+		if err := k.takeOver(ctx, t); err != nil {
+			return err
+		}
+		if ended, err = t.Stopped(); err != nil || !ended {
+			return err
+		}
+		return t.End(ctx, record.Interrupted, "", nil)
+	})
+	return ended, errors.Join(err, closeStore(k.store))
+}

@@ -60,9 +60,9 @@ const again = 2 * time.Second
 
 // Begin begins the turn of a prompt. A turn that is still in progress was stopped by the person,
 // and ends. When Begin returns nil, the files are kept as they are now.
-func (k *Keeper) Begin(ctx context.Context, prompt string) error {
+func (k *Keeper) Begin(ctx context.Context, event *Event) error {
 	st, now := k.Sess.State(), time.Now()
-	title := k.title(prompt)
+	title := k.title(event.Prompt)
 	if t, ok := st.Task(k.InProgress()); ok {
 		if t.Name == title && now.Sub(t.StartedAt) < again {
 			return nil
@@ -77,10 +77,10 @@ func (k *Keeper) Begin(ctx context.Context, prompt string) error {
 		e.Put(session.Task{ID: id, Kind: session.KindTask, Name: title, State: session.TaskInProgress, StartedAt: now})
 		e.SetRoots(append(e.Roots(), id))
 		h := e.Header()
-		h.TurnCount, h.ActiveTask = n, id
+		h.Origin, h.TurnCount, h.ActiveTask = session.OriginHook, n, id
 		h.Phase, h.Step = session.PhaseBuilding, session.StepIterateThroughTasks
 		h.Status, h.ExitReason, h.CompletedAt, h.Holder = session.StatusActive, "", time.Time{}, k.Holder
-		return nil
+		return remember(h, k.Sess.Redact(event.Transcript))
 	})
 	if err != nil {
 		return err
