@@ -126,6 +126,7 @@ type realRun struct {
 	*testing.T
 	agent realAgent
 	dir   string // of the project
+	home  string
 	env   []string
 	api   *mock.Server
 }
@@ -136,8 +137,21 @@ var realTasks = []string{"one", "two", "three"}
 // writes the first file that is not there, and says so.
 func newRealRun(t *testing.T, agent realAgent, answer func(*realRun, mock.Request) *mock.Answer) *realRun {
 	t.Helper()
+	r := newRealProject(t, agent, answer)
+	plan := "- [ ] " + strings.Join(realTasks, "\n- [ ] ") + "\n"
+	for name, text := range map[string]string{"TODO.md": plan, "check.sh": `test -e "$LOPEN_TASK"` + "\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600))
+	}
+	code, out := r.lopen("plan", "create", "m", "--from", "TODO.md")
+	require.Zero(t, code, out)
+	return r
+}
+
+// newRealProject makes a project of nothing but a git repository.
+func newRealProject(t *testing.T, agent realAgent, answer func(*realRun, mock.Request) *mock.Answer) *realRun {
+	t.Helper()
 	r := &realRun{T: t, agent: agent, dir: filepath.Join(t.TempDir(), "project")}
-	home := t.TempDir()
+	r.home = t.TempDir()
 	r.api = mock.Serve(t, func(q mock.Request) mock.Answer {
 		if answer != nil {
 			if a := answer(r, q); a != nil {
@@ -148,16 +162,10 @@ func newRealRun(t *testing.T, agent realAgent, answer func(*realRun, mock.Reques
 	})
 	bin, err := filepath.Abs(filepath.Join(*realAgents, "node_modules", ".bin"))
 	require.NoError(t, err)
-	r.env = append(agent.setup(t, home, r.api.URL), asCommand, "HOME="+home, "XDG_STATE_HOME="+filepath.Join(home, "state"),
+	r.env = append(agent.setup(t, r.home, r.api.URL), asCommand, "HOME="+r.home, "XDG_STATE_HOME="+filepath.Join(r.home, "state"),
 		"PATH="+bin+":"+os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC", "LOPEN_TEST_WAIT=500ms")
 	require.NoError(t, os.Mkdir(r.dir, 0o700))
-	plan := "- [ ] " + strings.Join(realTasks, "\n- [ ] ") + "\n"
-	for name, text := range map[string]string{"TODO.md": plan, "check.sh": `test -e "$LOPEN_TASK"` + "\n"} {
-		require.NoError(t, os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600))
-	}
 	require.NoError(t, exec.Command("git", "-C", r.dir, "init", "-q").Run())
-	code, out := r.lopen("plan", "create", "m", "--from", "TODO.md")
-	require.Zero(t, code, out)
 	return r
 }
 
