@@ -201,6 +201,7 @@ func turnsAreKept(t *testing.T, agent realAgent) {
 		"prompt-2 done: modified kept, created sub/deep",
 	}, p.outcomes())
 	require.Contains(t, p.must("session", "log"), "by-shell")
+	require.Contains(t, p.must("session", "show", "--messages"), "And by a tool.")
 	p.must("checkpoint", "rewind", "prompt:2", "--yes")
 	require.Equal(t, between, p.files())
 	p.must("checkpoint", "rewind", "prompt:1", "--yes")
