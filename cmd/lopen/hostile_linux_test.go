@@ -94,7 +94,7 @@ var hostileCases = map[string][]hostileCase{
 	"lopen research new":          {{args: []string{"m", "other" + evil}}, {args: []string{"m", "x", "--section", evil}}},
 	"lopen run": {{args: []string{"m"}}, {[]string{"m", "--dry-run"}, true}, {[]string{"m", "--no-resume", "--check", "true #" + evil, "--", "sh", "agent.sh", evil}, true},
 		{args: []string{"m", "no" + evil}}, {args: []string{"m", "--", "no" + evil}}, {args: []string{"m", "--task", evil}}, {args: []string{"m", "--from", evil}}, {args: []string{"m", "--task", "task-one", "--again", "--dry-run", "--prompt", "none"}}, {args: []string{"m", "--prompt", evil}}, {args: []string{evil}}, {args: []string{"--" + evil}}, {args: []string{"held", "--", "true"}}},
-	"lopen search":          {{args: []string{"e*"}}, {args: []string{"e*", "--no-index"}}, {args: []string{"--file", hostileFile}}, {args: []string{evil}}},
+	"lopen search":          {{args: []string{"e*"}}, {args: []string{"e*", "--no-index"}}, {args: []string{"--file", hostileFile}}, {args: []string{evil}}, {args: []string{"e*", "--all"}}},
 	"lopen section drift":   {{args: []string{"m"}}},
 	"lopen section list":    {{args: []string{"docs/requirements/m/SPECIFICATION.md"}}, {args: []string{evil}}},
 	"lopen section show":    {{[]string{"docs/requirements/m/SPECIFICATION.md", "#tokens"}, true}, {args: []string{"docs/requirements/m/SPECIFICATION.md", evil}}},

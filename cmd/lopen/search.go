@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 	"github.com/lopen-dev/lopen/cache/search"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/documents"
 )
@@ -31,6 +35,7 @@ and specifications of this project. The best of the newest 500 hits come first.
 Case and accents do not count; what is no letter or digit separates words.
 --file finds what named or changed a file, by its path or the end of it; QUERY is not
 needed then. Nothing found is no error: --json prints [].`,
+		Args: cobra.ArbitraryArgs,
 		RunE: s.run,
 	})
 	f := cmd.Flags()
@@ -40,8 +45,10 @@ needed then. Nothing found is no error: --json prints [].`,
 	f.StringVar(&s.query.File, "file", "", "about the file with this `PATH`")
 	f.StringVar(&s.since, "since", "", "since `WHEN`: 12h, 2d, 2026-02-13, or 2026-02-13T22:00")
 	f.IntVar(&s.query.Limit, "limit", find.DefaultLimit, "print at most `N` hits")
+	f.BoolVar(&s.all, "all", false, "the agents' own histories of all projects, where they lie")
 	f.BoolVar(&s.query.NoIndex, "no-index", false, "read everything in place of using the index")
 	f.SortFlags = false
+	cmd.MarkFlagsMutuallyExclusive("all", "module")
 	return cmd
 }
 
@@ -50,6 +57,7 @@ type searchCall struct {
 	*app
 	query find.Query
 	since string
+	all   bool
 }
 
 func (s *searchCall) run(cmd *cobra.Command, args []string) (err error) {
@@ -74,6 +82,9 @@ func (s *searchCall) run(cmd *cobra.Command, args []string) (err error) {
 }
 
 func (s *searchCall) find(ctx context.Context) (page *find.Page, err error) {
+	if s.all {
+		return s.findAll(ctx)
+	}
 	store, err := s.open()
 	if err != nil {
 		return nil, err
@@ -104,6 +115,30 @@ func (s *searchCall) find(ctx context.Context) (page *find.Page, err error) {
 	f := find.Finder{Store: store, Cache: store.Path(),
 		Files: find.Modules(atHome, docs, modules, func(module string) string { return specPath(values, module) })}
 	return f.Find(ctx, s.query)
+}
+
+// findAll searches the agents' own histories. It needs no store.
+func (s *searchCall) findAll(ctx context.Context) (*find.Page, error) {
+	_, values, err := s.here()
+	if err != nil {
+		return nil, err
+	}
+	all := find.Agents{Home: s.getenv("HOME"), Getenv: s.getenv}
+	if values.Redact {
+		if all.Hide, err = redact.New(values.RedactPatterns); err != nil {
+			return nil, usagef("redact_patterns: %w", err)
+		}
+	}
+	temp, err := scratch.New()
+	if err != nil {
+		return nil, err
+	}
+	defer temp.Close()
+	all.Temp = temp.Path()
+	if dir, err := os.UserCacheDir(); err == nil { // else there is no index
+		all.Cache = filepath.Join(dir, "lopen")
+	}
+	return all.Find(ctx, s.query)
 }
 
 // print prints each hit: where it is, what it says, and how to open it.
@@ -147,7 +182,7 @@ func where(h *find.Hit) string {
 	if h.Kind != "message" {
 		parts = append(parts, h.Kind)
 	}
-	parts = append(parts, h.Role, h.Tool)
+	parts = append(parts, h.Agent, h.Role, h.Tool)
 	if h.Origin != session.OriginRun {
 		parts = append(parts, "("+string(h.Origin)+")")
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cache/search"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -158,7 +159,7 @@ func (c *corpus) hit(h *search.Hit) Hit {
 		c.open(&out)
 	case out.Session == "":
 		out.Line = h.Number
-		out.Open = fmt.Sprintf("sed -n %d,+20p %s", h.Number, out.Path)
+		out.Open = trust.Quote([]string{"sed", "-n", fmt.Sprintf("%d,+20p", h.Number), out.Path})
 		if out.Kind == "plan" {
 			out.Open = "lopen plan show " + out.Module
 		}

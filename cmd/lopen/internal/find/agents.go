@@ -1,0 +1,164 @@
+package find
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/lopen-dev/lopen/cache/search"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
+	"github.com/lopen-dev/lopen/lifecycle/agents"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+// maxHistories bounds what of the agents' own histories is searched, in bytes of their files. The
+// newest are.
+const maxHistories = 8 << 30
+
+// Agents searches the agents' own histories of all projects, where they lie.
+type Agents struct {
+	Home   string // the user's folder
+	Getenv func(string) string
+	Temp   string // where databases are copied to
+	Cache  string // the folder in which the index is kept, which is made; "" for none
+	Hide   *redact.Redactor
+}
+
+// Find searches. What is found has its credentials hidden, and so has the index.
+func (a *Agents) Find(ctx context.Context, q Query) (page *Page, err error) {
+	c := &corpus{of: map[string]Hit{}, open: openHistory}
+	var all []agents.History
+	for _, agent := range [...]string{agents.Claude, agents.Codex, agents.OpenCode} {
+		paths, err := agents.Folders(agent, a.Home, a.Getenv)
+		if err != nil {
+			return nil, err
+		}
+		library, err := agents.Open(ctx, agent, a.Temp, paths...)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			c.notes = append(c.notes, fmt.Sprintf("the histories of %s were not searched: %v", agent, err))
+			continue
+		}
+		defer library.Close()
+		for _, err := range library.Left {
+			c.notes = append(c.notes, fmt.Sprintf("not searched: %v", err))
+		}
+		all = append(all, library.Histories...)
+	}
+	c.histories(a.Hide, all)
+	dir := a.Cache
+	if dir != "" && !q.NoIndex {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			c.notes = append(c.notes, fmt.Sprintf("there is no index: %v", err))
+			dir = ""
+		}
+	}
+	return c.find(ctx, dir, q)
+}
+
+// histories adds those of agents.
+func (c *corpus) histories(hide *redact.Redactor, all []agents.History) {
+	slices.SortFunc(all, func(a, b agents.History) int { return b.Modified.Compare(a.Modified) })
+	var bytes int64
+	for i := range all {
+		h := &all[i]
+		if bytes += h.Bytes; bytes > maxHistories {
+			c.notes = append(c.notes, fmt.Sprintf("%d histories were not searched: those before %s", len(all)-i, h.Modified.Format("2006-01-02")))
+			return
+		}
+		key := h.Agent + " " + h.Path + " " + h.ID
+		r := &historyReader{h: h, hide: hide}
+		c.sources = append(c.sources, search.Source{
+			// A file that grew has another time: it is read on, or from its beginning if it was rewritten.
+			Key: key, Version: fmt.Sprint(textVersion), Mark: uint64(max(h.Modified.UnixMicro(), 1)), Order: h.Modified, Read: r.read,
+		})
+		c.of[key] = Hit{Agent: h.Agent, Session: h.ID, Path: h.Path}
+	}
+}
+
+// openHistory is how a hit in an agent's history is opened: lopen shows what it has taken in.
+func openHistory(h *Hit) {
+	h.Open = trust.Quote([]string{"lopen", "session", "import", "--from", h.Agent, h.Path})
+}
+
+// A historyReader reads the documents of an agent's session.
+type historyReader struct {
+	h    *agents.History
+	hide *redact.Redactor
+}
+
+// A historyTail is what has to be known to read on.
+type historyTail struct {
+	tail
+	Number   uint64          `json:"number"` // of the last message
+	Position agents.Position `json:"position"`
+}
+
+func (r *historyReader) read(above uint64, was string, fn func(*search.Document) error) (uint64, string, error) {
+	var t historyTail
+	if above > 0 && strictjson.Unmarshal([]byte(was), &t) != nil {
+		return 0, "", search.ErrChanged
+	}
+	if t.Open == nil {
+		t.Open = map[string]openUse{}
+	}
+	reader, err := r.h.Open(t.Position)
+	if err != nil {
+		return 0, "", err
+	}
+	defer reader.Close()
+	for {
+		items, err := reader.Next(context.Background())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return 0, "", err
+		}
+		for i := range items {
+			if items[i].Again && above > 0 {
+				return 0, "", search.ErrChanged
+			}
+			if err := t.item(r.hide, items[i].Message, fn); err != nil {
+				return 0, "", err
+			}
+		}
+	}
+	t.Position = reader.Position()
+	next, err := strictjson.Marshal(t)
+	return 0, string(next), err
+}
+
+// item is a message, with its credentials hidden before the JSON around them is taken off, which says
+// what they are.
+func (t *historyTail) item(hide *redact.Redactor, m *session.Message, fn func(*search.Document) error) error {
+	if m == nil {
+		return nil
+	}
+	t.Number++
+	clean := *m
+	clean.Content = hidden(hide, m.Content)
+	clean.ToolCalls = slices.Clone(m.ToolCalls)
+	for i := range clean.ToolCalls {
+		clean.ToolCalls[i].Arguments = hidden(hide, clean.ToolCalls[i].Arguments)
+	}
+	return t.message(t.Number, &clean, fn)
+}
+
+func hidden(hide *redact.Redactor, v strictjson.Value) strictjson.Value {
+	if len(v) == 0 {
+		return v
+	}
+	clean, _, err := hide.JSON(v)
+	if err != nil {
+		return nil // it is no JSON
+	}
+	return clean
+}
