@@ -121,6 +121,18 @@ func (k *keeping) openStore() (err error) {
 
 func (k *keeping) handle(ctx context.Context) error {
 	switch k.event.Name {
+	case turns.SessionStart: // of a session that is there: what an agent that was killed has left
+		err := k.with(ctx, false, func(t *turns.Keeper) error {
+			var err error
+			if t.Sess.State().Header().ExitReason == session.ExitCrashed { // else it is compacted in a turn
+				err = t.End(ctx, record.Interrupted, "", nil)
+			}
+			return errors.Join(err, k.takeOver(ctx, t))
+		})
+		if errors.Is(err, lifecycle.ErrBusy) { // a fork is told with the ID of what it was made of
+			return nil
+		}
+		return err
 	case turns.UserPromptSubmit:
 		return k.with(ctx, true, func(t *turns.Keeper) error {
 			err := t.Begin(ctx, k.event)
