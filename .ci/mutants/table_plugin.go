@@ -50,4 +50,10 @@ var ofPlugin = []mutant{
 		"hook codex' ",
 		"./cmd/lopen/internal/plugin", "TestCommandsAreQuoted",
 	},
+	{
+		"hook: an interrupt ends a turn", "cmd/lopen/hook.go",
+		"turns.Interrupt, ",
+		"",
+		"./cmd/lopen", "TestRecordedHooks/codex/interrupted",
+	},
 }
