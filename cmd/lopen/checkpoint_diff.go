@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -21,41 +24,23 @@ func newCheckpointDiff(a *app) *cobra.Command {
 		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.readCheckpoints(name, func(_ *lifecycle.Store, id session.ID, cps *chain) error {
-				from, err := cps.find(args[0])
-				if err != nil {
-					return err
-				}
-				var to *checkpoint.Tree
-				if len(args) == 1 {
-					meta := checkpoint.Meta{Session: id.String(), Reason: checkpoint.Manual, Target: from.Number}
-					if cps.origin[from.ID] != nil {
-						meta.Target = 0 // its number is one of another chain
-					}
-					if cps.Gone != nil {
-						return cps.Gone
-					}
-					_, to, err = cps.Look(cmd.Context(), meta)
-				} else {
-					var e *checkpoint.Entry
-					if e, err = cps.find(args[1]); err == nil {
-						to = cps.Tree(e.Root)
-					}
-				}
-				if err != nil {
-					return err
-				}
-				changes, err := checkpoint.Diff(cps.Tree(from.Root), to)
+				changes, err := cps.compare(cmd.Context(), id, args)
 				switch {
 				case err != nil:
 					return err
 				case nameOnly:
 					return a.printChanges(changes)
-				case a.out.machine():
-					return a.printDiffJSON(cps, changes)
-				case stat:
-					return a.printStat(cps, changes)
+				case !stat && !a.out.machine():
+					return a.printPatches(cps, changes)
 				}
-				return a.printPatches(cps, changes)
+				rows, err := cps.diffRows(changes)
+				switch {
+				case err != nil:
+					return err
+				case a.out.machine():
+					return a.printJSON(rows)
+				}
+				return printStat(a.stdout, rows, len(rows))
 			})
 		},
 	})
@@ -63,6 +48,35 @@ func newCheckpointDiff(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&stat, "stat", false, "how many lines, not which")
 	cmd.Flags().BoolVar(&nameOnly, "name-only", false, "a line a file: A created, M modified, D deleted, R moved, m mode")
 	return cmd
+}
+
+// compare returns what differs between two checkpoints that are named, or between one and the files
+// now.
+func (c *chain) compare(ctx context.Context, id session.ID, names []string) ([]files.Change, error) {
+	from, err := c.find(names[0])
+	if err != nil {
+		return nil, err
+	}
+	var to *checkpoint.Tree
+	if len(names) > 1 {
+		e, err := c.find(names[1])
+		if err != nil {
+			return nil, err
+		}
+		to = c.Tree(e.Root)
+	} else {
+		meta := checkpoint.Meta{Session: id.String(), Reason: checkpoint.Manual, Target: from.Number}
+		if c.origin[from.ID] != nil {
+			meta.Target = 0 // its number is one of another chain
+		}
+		if c.Gone != nil {
+			return nil, c.Gone
+		}
+		if _, to, err = c.Look(ctx, meta); err != nil {
+			return nil, err
+		}
+	}
+	return checkpoint.Diff(c.Tree(from.Root), to)
 }
 
 // diffRow is a change as `checkpoint diff --json` prints it.
@@ -73,33 +87,34 @@ type diffRow struct {
 	checkpoint.Lines
 }
 
-func (a *app) printDiffJSON(cps *chain, changes []files.Change) error {
+// diffRows counts the lines of changes.
+func (c *chain) diffRows(changes []files.Change) ([]diffRow, error) {
 	rows := []diffRow{}
-	for _, c := range changes {
-		lines, err := cps.Lines(c.Old, c.New)
+	for _, ch := range changes {
+		lines, err := c.Lines(ch.Old, ch.New)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		rows = append(rows, diffRow{c.Kind, c.Path, c.From, lines})
+		rows = append(rows, diffRow{ch.Kind, ch.Path, ch.From, lines})
 	}
-	return a.printJSON(rows)
+	return rows, nil
 }
 
-func (a *app) printStat(cps *chain, changes []files.Change) error {
+// printStat prints changes with their numbers of lines. all is how many there are.
+func printStat(w io.Writer, rows []diffRow, all int) error {
 	added, deleted := 0, 0
-	for _, c := range changes {
-		lines, err := cps.Lines(c.Old, c.New)
-		if err != nil {
-			return err
-		}
-		numbers := fmt.Sprintf("+%d -%d", lines.Added, lines.Deleted)
-		if lines.Binary {
+	for _, r := range rows {
+		numbers := fmt.Sprintf("+%d -%d", r.Added, r.Deleted)
+		if r.Binary {
 			numbers = "binary"
 		}
-		fmt.Fprintf(a.stdout, "%s %s  %s\n", letters[c.Kind], shown(c.Path), numbers)
-		added, deleted = added+lines.Added, deleted+lines.Deleted
+		fmt.Fprintf(w, "%s %s  %s\n", letters[r.Kind], shown(r.Path), numbers)
+		added, deleted = added+r.Added, deleted+r.Deleted
 	}
-	_, err := fmt.Fprintf(a.stdout, "files: %d, lines: +%d -%d\n", len(changes), added, deleted)
+	if more := all - len(rows); more > 0 {
+		fmt.Fprintf(w, "and %s\n", plain.Some(more, "more file"))
+	}
+	_, err := fmt.Fprintf(w, "files: %d, lines: +%d -%d\n", all, added, deleted)
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // plumbing are the commands that scripts use more than people.
-var plumbing = []string{"assess", "bundle", "cache", "files", "hook", "research", "section", "transaction", "trust", "version", "worktree"}
+var plumbing = []string{"assess", "bundle", "cache", "files", "hook", "mcp", "research", "section", "transaction", "trust", "version", "worktree"}
 
 // shortHelp makes the root's help fit on a screen of 80 by 24.
 func shortHelp(root *cobra.Command) {

@@ -74,6 +74,7 @@ var hostileCases = map[string][]hostileCase{
 	"lopen plugin codex install":  {{}, {args: []string{"--yes"}}},
 	"lopen plugin codex remove":   {{}},
 	"lopen hook":                  {{args: []string{"claude"}}, {args: []string{evil}}},
+	"lopen mcp":                   {{}, {args: []string{evil}}},
 	"lopen init":                  {{}, {args: []string{"x" + evil}}},
 	"lopen plan add":              {{args: []string{"m", "new" + evil}}, {args: []string{"m", evil + forged}}},
 	"lopen plan create":           {{args: []string{"n", "--from", "TODO.md"}}, {args: []string{"n", "--from", "blocked.md"}}, {args: []string{"p", "--from", "prd.json"}}, {args: []string{"q", "--from", "issues.json"}}, {args: []string{"n", "--from", evil}}},

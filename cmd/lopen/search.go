@@ -72,13 +72,18 @@ func (s *searchCall) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return usageIf(err, search.ErrQuery)
 	}
-	for _, note := range page.Notes {
-		fmt.Fprintln(s.stderr, plain.Line(note))
-	}
+	s.notes(page)
 	if s.out.machine() {
 		return s.printJSON(page.Hits)
 	}
 	return s.print(page)
+}
+
+// notes prints what the reader has to know.
+func (s *searchCall) notes(page *find.Page) {
+	for _, note := range page.Notes {
+		fmt.Fprintln(s.stderr, plain.Line(note))
+	}
 }
 
 func (s *searchCall) find(ctx context.Context) (page *find.Page, err error) {

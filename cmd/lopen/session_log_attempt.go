@@ -38,10 +38,16 @@ func printAttempt(w io.Writer, a record.Attempt, id session.ID, recipes map[stri
 			fmt.Fprintf(w, "  %-9s | %s\n", part[0], strings.TrimRight(line, "\r\n"))
 		}
 	}
-	if len(a.Command) == 0 { // a turn, which the agent's own session has
-		return
+	p.field("all of it", outputCommand(a, id))
+}
+
+// outputCommand is the command that prints all of an attempt's output; "" of a turn, which the
+// agent's own session has.
+func outputCommand(a record.Attempt, id session.ID) string {
+	if len(a.Command) == 0 {
+		return ""
 	}
-	p.field("all of it", quoted([]string{"lopen", "session", "output", fmt.Sprintf("%s#%d", a.Task, a.Attempt), "--session", id.String()}))
+	return quoted([]string{"lopen", "session", "output", fmt.Sprintf("%s#%d", a.Task, a.Attempt), "--session", id.String()})
 }
 
 // An attemptPrinter prints the fields of an attempt, a line each.

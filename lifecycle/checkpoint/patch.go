@@ -63,6 +63,12 @@ func lines(s string) int {
 // was created, deleted or moved. nil means no file. For binary and very large contents it only
 // says that they differ. It reads contents as Lines does.
 func (s *Store) Patch(from, to *files.Fingerprint) (string, error) {
+	return s.PatchShown(from, to, func(text string) string { return text })
+}
+
+// PatchShown is Patch with what show makes of each content: what it hides is hidden in the lines
+// around a change, too, and where a change leads into or out of it.
+func (s *Store) PatchShown(from, to *files.Fingerprint, show func(string) string) (string, error) {
 	var b strings.Builder
 	oldName, newName := "/dev/null", "/dev/null"
 	if from != nil {
@@ -86,7 +92,7 @@ func (s *Store) Patch(from, to *files.Fingerprint) (string, error) {
 			fmt.Fprintf(&b, "old %s %s\nnew %s %s\n", modeText(from), oldName, modeText(to), newName)
 		}
 	}
-	text, err := s.unified(oldName, newName, from, to)
+	text, err := s.unified(oldName, newName, from, to, show)
 	if err != nil {
 		return "", err
 	}
@@ -94,7 +100,7 @@ func (s *Store) Patch(from, to *files.Fingerprint) (string, error) {
 	return b.String(), nil
 }
 
-func (s *Store) unified(oldName, newName string, from, to *files.Fingerprint) (string, error) {
+func (s *Store) unified(oldName, newName string, from, to *files.Fingerprint, show func(string) string) (string, error) {
 	if same(from, to) || from != nil && to != nil && from.Hash == to.Hash {
 		return "", nil
 	}
@@ -104,6 +110,10 @@ func (s *Store) unified(oldName, newName string, from, to *files.Fingerprint) (s
 	}
 	if why != "" {
 		return fmt.Sprintf("%s %s and %s differ\n", why, oldName, newName), nil
+	}
+	differ := a != b
+	if a, b = show(a), show(b); differ && a == b {
+		return fmt.Sprintf("Files %s and %s differ in what is hidden\n", oldName, newName), nil
 	}
 	text, err := udiff.ToUnified(oldName, newName, a, udiff.Lines(a, b), around)
 	if err != nil {

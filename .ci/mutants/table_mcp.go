@@ -1,0 +1,65 @@
+package main
+
+// ofMCP are the mechanisms that keep a server of tools within its bounds, and credentials in.
+var ofMCP = []mutant{
+	{
+		"mcp: a line without an end is not kept", "cmd/lopen/internal/mcp/conn.go",
+		"long = long || len(data)+len(part) > maxMessage; long",
+		"long = long || len(data)+len(part) > maxMessage; false",
+		"./cmd/lopen/internal/mcp", "TestLongLine",
+	},
+	{
+		"mcp: requests that wait are bounded", "cmd/lopen/internal/mcp/conn.go",
+		"	if !c.wait(ctx) {\n		return nil, io.EOF\n	}\n	c.mu.Lock()",
+		"	c.mu.Lock()",
+		"./cmd/lopen/internal/mcp", "TestPendingIsBounded",
+	},
+	{
+		"mcp: garbage does not end the server", "cmd/lopen/internal/mcp/conn.go",
+		"return nil, c.refuse(nil, jsonrpc.CodeParseError, err)",
+		"return nil, err",
+		"./cmd/lopen/internal/mcp", "TestHostileLines",
+	},
+	{
+		"mcp: the end waits for the answers", "cmd/lopen/internal/mcp/conn.go",
+		"				c.drain(ctx)\n",
+		"",
+		"./cmd/lopen/internal/mcp", "TestEndAnswersFirst",
+	},
+	{
+		"mcp: all tools say that they only read", "cmd/lopen/internal/mcp/serve.go",
+		"ReadOnlyHint: true, ",
+		"",
+		"./cmd/lopen/internal/mcp", "TestTools",
+	},
+	{
+		"mcp: an answer is bounded", "cmd/lopen/internal/mcp/tools.go",
+		"if len(text) <= most {",
+		"if len(text) <= most*100 {",
+		"./cmd/lopen/internal/mcp", "TestTools",
+	},
+	{
+		"mcp: credentials in files are hidden before they are compared", "cmd/lopen/mcp_changes.go",
+		"text, _ = hide.String(text); return text",
+		"return text",
+		"./cmd/lopen", "TestMCPTools",
+	},
+	{
+		"mcp: what is hidden is hidden in the whole file", "lifecycle/checkpoint/patch.go",
+		"	if a, b = show(a), show(b); differ && a == b {",
+		"	if show(a) == show(b) && differ {",
+		"./cmd/lopen", "TestMCPTools",
+	},
+	{
+		"mcp: a large diff is cut", "cmd/lopen/mcp_changes.go",
+		"if b.Len()+len(patch) > maxDiff {",
+		"if false {",
+		"./cmd/lopen", "TestMCPIsBounded",
+	},
+	{
+		"mcp: a record of the log, and an attempt, fit into an answer", "cmd/lopen/mcp_log.go",
+		"if size = len(data); err != nil || size <= most {",
+		"if size = len(data); true {",
+		"./cmd/lopen", "TestMCPIsBounded",
+	},
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/mcp"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+func newMCP(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve what is stored to an agent, over the Model Context Protocol on stdin and stdout",
+		Long: `Serve what is stored of this project to an agent, over the Model Context Protocol on
+stdin and stdout. The agent starts it:
+
+  claude mcp add lopen -- lopen mcp
+  codex mcp add lopen -- lopen mcp
+
+Its tools only read: search, session_log, changes_since, last_failure. It ends when
+stdin is closed.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if isTerminal(a.stdin) {
+				return usagef("an agent starts this and talks to it over stdin: see lopen mcp --help")
+			}
+			return mcp.Serve(cmd.Context(), a.stdin, a.stdout.Unwrap(), versionText(), &mcpSource{a})
+		},
+	}
+}
+
+// An mcpSource reads the project for the tools, with what the commands read with.
+type mcpSource struct{ app *app }
+
+// A toolAnswer is the text of an answer while it is made, and the warnings that a command would
+// print.
+type toolAnswer struct {
+	*app
+	text     bytes.Buffer
+	warnings bytes.Buffer
+}
+
+// answer makes the answer of one call. fn prints the text, as a command prints to stdout, and
+// returns the data. The store is opened anew: the project may have none when the server starts.
+func (m *mcpSource) answer(tool string, fn func(*toolAnswer) (any, error)) (mcp.Answer, error) {
+	one := *m.app
+	one.out = outputFlags{}
+	t := &toolAnswer{app: &one}
+	one.stdout, one.stderr = plain.New(&t.text), plain.New(&t.warnings)
+	data, err := fn(t)
+	m.app.logger.Debug().Str("tool", tool).Err(err).Msg("a tool was called")
+	if errors.Is(err, lifecycle.ErrNoStore) {
+		return mcp.Answer{}, errors.New("nothing is stored here: there is no .lopen; ask the person to type: lopen init")
+	}
+	if err != nil {
+		fmt.Fprintf(t.stderr, "%v\n%s", err, hint(err))
+	}
+	if closed := errors.Join(t.stdout.Close(), t.stderr.Close()); err != nil || closed != nil {
+		return mcp.Answer{}, errors.New(t.warnings.String())
+	}
+	return mcp.Answer{Text: t.warnings.String() + t.text.String(), Data: data}, nil
+}
+
+// readLog is readSession for what is in a session's log: of one that is damaged, which is warned of,
+// that is what is intact. task is found among those that the log knows.
+func (t *toolAnswer) readLog(name, task string, fn func(store *lifecycle.Store, id session.ID, task string) error) error {
+	return t.readSession([]string{name}, func(store *lifecycle.Store, id session.ID) (err error) {
+		if st, _, err := store.Read(id); err != nil && readOnly(st, err) == "" {
+			fmt.Fprintf(t.stderr, "warning: what is intact of session %s: %v\n%s", id, err, hint(err))
+		}
+		if task != "" {
+			if task, err = loggedTask(store, id, task); err != nil {
+				return err
+			}
+		}
+		return fn(store, id, task)
+	})
+}
+
+// atMost bounds how many a tool was asked for.
+func atMost(n, usual, most int) (int, error) {
+	if n < 0 || n > most {
+		return 0, usagef("limit %d: give 1 to %d", n, most)
+	}
+	if n == 0 {
+		return usual, nil
+	}
+	return n, nil
+}
+
+// clippedBegin is the end of a text that is too long, from the begin of a line where one is near.
+func clippedBegin(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	s = s[len(s)-most:]
+	if _, rest, ok := strings.Cut(s, "\n"); ok && rest != "" {
+		s = rest
+	}
+	return "... " + strings.ToValidUTF8(s, "")
+}
+
+// Search implements [mcp.Source].
+func (m *mcpSource) Search(ctx context.Context, in mcp.Search) (mcp.Answer, error) {
+	return m.answer("search", func(t *toolAnswer) (any, error) { return t.search(ctx, in) })
+}
+
+// SessionLog implements [mcp.Source].
+func (m *mcpSource) SessionLog(_ context.Context, in mcp.SessionLog) (mcp.Answer, error) {
+	return m.answer("session_log", func(t *toolAnswer) (any, error) { return t.sessionLog(in) })
+}
+
+// ChangesSince implements [mcp.Source].
+func (m *mcpSource) ChangesSince(ctx context.Context, in mcp.ChangesSince) (mcp.Answer, error) {
+	return m.answer("changes_since", func(t *toolAnswer) (any, error) { return t.changesSince(ctx, in) })
+}
+
+// LastFailure implements [mcp.Source].
+func (m *mcpSource) LastFailure(_ context.Context, in mcp.LastFailure) (mcp.Answer, error) {
+	return m.answer("last_failure", func(t *toolAnswer) (any, error) { return t.lastFailure(in) })
+}

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/mcp"
+)
+
+// A toolClient is a client of a real process: lopen mcp.
+type toolClient struct {
+	*testing.T
+	*sdk.ClientSession
+	dir    string
+	stderr *bytes.Buffer
+	cmd    *exec.Cmd
+}
+
+func newToolClient(t *testing.T, dir string, env ...string) *toolClient {
+	t.Helper()
+	c := &toolClient{T: t, dir: dir, stderr: &bytes.Buffer{}, cmd: command(t, dir, "mcp", "--log-level", "debug")}
+	c.cmd.Env = append(c.cmd.Env, env...)
+	c.cmd.Stderr = c.stderr
+	var err error
+	c.ClientSession, err = sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: c.cmd}, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// ask calls a tool, reads its data into v, and returns its text. What it returns is bounded and
+// steers no terminal.
+func (c *toolClient) ask(v any, tool string, args map[string]any) string {
+	c.Helper()
+	r, err := c.CallTool(c.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
+	require.NoError(c, err)
+	text := r.Content[0].(*sdk.TextContent).Text
+	require.LessOrEqual(c, len(text), mcp.MaxText+100)
+	requireHarmless(c.T, text)
+	if v == nil {
+		require.True(c, r.IsError, text)
+		return text
+	}
+	require.False(c, r.IsError, text)
+	data, err := json.Marshal(r.StructuredContent)
+	require.NoError(c, err)
+	require.LessOrEqual(c, len(data), 40<<10)
+	require.NoError(c, json.Unmarshal(data, v))
+	return text
+}
+
+const (
+	pemBody   = "MIIEpAIBAAKCAQEA7bq0xQwYv3m1sZrT5kLhUuXo2pNfGdJc9aWe8yRiKtVbHxSj"
+	pemChange = "Qm4nB7vCxZ1lKjHgFdSaPoIuYtReWq0987654321zYxWvUtSrQpOnMlKjIhGfEdC"
+	awsKey    = "wJalrXUtnFEMIK7MDENGbPxRfiCYQ2vTz8LkWmNp"
+)
+
+// toolProject is a project in which two tasks failed, with all that is hostile in names and output.
+func toolProject(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	put := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	pem := func(body string) string {
+		return "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat(pemBody+"\n", 12) + body + "\n" + strings.Repeat(pemBody+"\n", 12) + "-----END RSA PRIVATE KEY-----\n"
+	}
+	put("TODO.md", "- [ ] task one\n- [ ] task two\n")
+	put("key.pem", pem(pemBody))
+	put("kept", "a\n")
+	put("next.pem", pem(pemChange))
+	put("agent.sh", "cp next.pem key.pem; echo more >>kept; echo AWS_SECRET_ACCESS_KEY="+awsKey+" >conf; printf x >\"$1\"; printf '%s' \"$1\"; echo I tried\n")
+	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
+	run := command(t, dir, "run", "m", "--keep-failed", "--unattended", "--check", "echo FAIL: TestIt; exit 3", "--", "sh", "agent.sh", hostileFile)
+	out, err := run.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, 2, run.ProcessState.ExitCode(), "%s", out)
+	return dir
+}
+
+// stored lists all that is in a folder: names, sizes, times and contents.
+func stored(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		require.NoError(t, err)
+		fmt.Fprintf(&b, "%q %v %v", path, info.Mode(), info.ModTime())
+		if info.Mode().IsRegular() {
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			fmt.Fprintf(&b, " %q", data)
+		}
+		b.WriteByte('\n')
+		return nil
+	}))
+	return b.String()
+}
+
+// An agent asks what happened; nothing is written for it.
+func TestMCPTools(t *testing.T) {
+	t.Parallel()
+	dir := toolProject(t)
+	before := stored(t, dir)
+	c := newToolClient(t, dir)
+
+	var page logPage
+	text := c.ask(&page, "session_log", map[string]any{"task": "task-two"})
+	require.Contains(t, text, "task-two, attempt 1: failed")
+	require.Len(t, page.Records, 3)
+	require.Equal(t, "kept", page.Records[0].Attempts[0].Files[len(page.Records[0].Attempts[0].Files)-1].Path)
+
+	var failure lastFailure
+	text = c.ask(&failure, "last_failure", nil)
+	require.Contains(t, text, "FAIL: TestIt")
+	require.Contains(t, text, "exit 3")
+	require.Contains(t, text, "I tried")
+	require.Equal(t, "task-two", failure.Attempt.Task)
+	require.Equal(t, 3, failure.Attempt.Check.Exit)
+	require.NotEmpty(t, failure.Attempt.Files)
+	require.False(t, failure.DoneSince)
+	text = c.ask(&failure, "last_failure", map[string]any{"task": "one"})
+	require.Equal(t, "task-one", failure.Attempt.Task)
+	require.Contains(t, text, "lopen session output")
+
+	var changes changesSince
+	text = c.ask(&changes, "changes_since", map[string]any{"checkpoint": "1", "diff": true})
+	var rows []diffRow
+	require.NoError(t, json.Unmarshal([]byte(must(t, dir, "checkpoint", "diff", "1", "--json")), &rows))
+	require.Equal(t, rows, changes.Files)
+	require.Len(t, rows, changes.All)
+	require.Contains(t, text, "+more")
+	require.Contains(t, text, "+AWS_SECRET_ACCESS_KEY=[redacted:")
+	require.Contains(t, text, "differ in what is hidden")
+	for _, secret := range []string{pemBody, pemChange, awsKey} {
+		require.NotContains(t, text+changes.Diff, secret)
+	}
+	c.ask(&changes, "changes_since", map[string]any{"checkpoint": "before:task-one", "path": "./kept"})
+	require.Equal(t, 1, changes.All)
+
+	require.Contains(t, c.ask(nil, "changes_since", map[string]any{"checkpoint": "before:nothing" + evil}), "nothing")
+	require.Contains(t, c.ask(nil, "changes_since", map[string]any{"checkpoint": ""}), "lopen checkpoint list")
+	require.Contains(t, c.ask(nil, "session_log", map[string]any{"session": "gone" + forged}), "not found")
+	require.Contains(t, c.ask(nil, "session_log", map[string]any{"limit": 1000}), "give 1 to 200")
+	require.Equal(t, before, stored(t, dir))
+
+	var found searchPage
+	text = c.ask(&found, "search", map[string]any{"query": "TestIt", "role": "failed"})
+	require.Contains(t, text, "[TestIt]")
+	require.Contains(t, found.Hits[0].Open, "lopen session ")
+	c.ask(&found, "search", map[string]any{"file": "kept", "limit": 2})
+	require.Len(t, found.Hits, 2)
+	require.Contains(t, c.ask(&found, "search", map[string]any{"query": "nobodysaidthis"}), "nothing found")
+	require.Contains(t, c.ask(nil, "search", nil), "search")
+	require.Contains(t, c.ask(nil, "search", map[string]any{"query": "x", "since": "soon" + evil}), "--since")
+	require.NoError(t, c.Close())
+	require.Zero(t, c.cmd.ProcessState.ExitCode())
+	require.Contains(t, c.stderr.String(), "a tool was called")
+}
+
+// Page by page an agent gets each record once.
+func TestMCPPages(t *testing.T) {
+	t.Parallel()
+	dir := toolProject(t)
+	c := newToolClient(t, dir)
+	var all, got []uint64
+	require.NoError(t, json.Unmarshal([]byte(must(t, dir, "session", "log", "--jq", "[.[].seq]")), &all))
+	for before := uint64(0); ; {
+		page := logPage{}
+		c.ask(&page, "session_log", map[string]any{"limit": 7, "before": before})
+		var seqs []uint64
+		for _, r := range page.Records {
+			seqs = append(seqs, r.Seq)
+		}
+		got = append(seqs, got...)
+		if before = page.Before; before == 0 {
+			break
+		}
+	}
+	require.Equal(t, all, got)
+}
+
+// However much there is, an answer is bounded and says what is left out.
+func TestMCPIsBounded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n"), 0o600))
+	script := `d=$(printf '%0200d' 0); mkdir -p $d/$d/$d/$d; i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo "text $i $$" >"$d/$d/$d/$d/$(printf '%0200d' $i)"; done; yes "line after line" | head -c 300000 | tee large; exit 1`
+	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
+	_ = command(t, dir, "run", "m", "--keep-failed", "--unattended", "--", "sh", "-c", script).Run()
+	c := newToolClient(t, dir)
+	var page logPage
+	c.ask(&page, "session_log", nil)
+	require.NotEmpty(t, page.Records)
+	for before := page.Before; before > 0; before = page.Before { // no record is too large for an answer
+		page = logPage{}
+		c.ask(&page, "session_log", map[string]any{"before": before})
+	}
+	var failure lastFailure
+	require.Contains(t, c.ask(&failure, "last_failure", nil), "line after line\n  all of it lopen session output")
+	require.Positive(t, failure.Attempt.MoreFiles)
+	var changes changesSince
+	text := c.ask(&changes, "changes_since", map[string]any{"checkpoint": "1", "diff": true, "limit": 200})
+	require.Equal(t, 301, changes.All)
+	require.Less(t, len(changes.Files), 201)
+	require.Contains(t, changes.Cut, "more files changed")
+	require.Contains(t, changes.Cut, "do not fit")
+	require.Contains(t, text, "more files")
+	c.ask(&changes, "changes_since", map[string]any{"checkpoint": "1", "diff": true, "path": "large"})
+	require.Contains(t, changes.Diff, "more bytes of this file's diff")
+}
+
+// It works inside a run, while somebody holds the session, and with one that is damaged; without a
+// store it says what to type.
+func TestMCPAnywhere(t *testing.T) {
+	t.Parallel()
+	c := newToolClient(t, t.TempDir())
+	for tool, args := range map[string]map[string]any{"session_log": nil, "last_failure": nil, "search": {"query": "x"}, "changes_since": {"checkpoint": "last"}} {
+		require.Contains(t, c.ask(nil, tool, args), "lopen init")
+	}
+	must(t, c.dir, "init") // and it need not be started again
+	require.Contains(t, c.ask(nil, "session_log", nil), "session")
+
+	dir := toolProject(t)
+	folder := sessionFolder(t, dir, "m")
+	lock, err := os.OpenFile(filepath.Join(dir, folder, ".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	require.NoError(t, err)
+	defer lock.Close()
+	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
+	c = newToolClient(t, dir, "LOPEN_SESSION_ID="+filepath.Base(folder))
+	var failure lastFailure
+	require.Contains(t, c.ask(&failure, "last_failure", nil), "FAIL: TestIt")
+	var changes changesSince
+	c.ask(&changes, "changes_since", map[string]any{"checkpoint": "last"})
+
+	logs, err := filepath.Glob(filepath.Join(dir, folder, "journal-*"))
+	require.NoError(t, err)
+	data, err := os.ReadFile(logs[0])
+	require.NoError(t, err)
+	copy(data[4096:], "damaged damaged damaged damaged damaged")
+	require.NoError(t, os.WriteFile(logs[0], data, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, folder, "state.json"), []byte("garbage"), 0o600))
+	var page logPage
+	require.Contains(t, c.ask(&page, "session_log", nil), "lopen session recover")
+	require.NotEmpty(t, page.Records) // what is intact
+	require.Contains(t, c.ask(&failure, "last_failure", nil), "lopen session recover")
+	require.NotNil(t, failure.Attempt)
+	require.DirExists(t, filepath.Join(dir, folder))
+}
+
+// SIGTERM ends the server, also one whose client neither writes nor reads.
+func TestMCPEnds(t *testing.T) {
+	t.Parallel()
+	c := newToolClient(t, t.TempDir())
+	require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
+	_ = c.Wait()
+	_ = c.Close()
+	require.Zero(t, c.cmd.ProcessState.ExitCode(), c.stderr)
+}
