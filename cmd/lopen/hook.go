@@ -23,9 +23,10 @@ const (
 	// maxEvent bounds what an agent gives to a hook, in bytes.
 	maxEvent = 16 << 20
 	// hookPatience is how long an agent waits for its hook at most, whatever the store does. What
-	// takes longer is finished by a process that the agent does not wait for. A session's end has
-	// less: the agent kills its hooks after 1.5 seconds.
-	hookPatience, endPatience = 2 * time.Second, time.Second
+	// takes longer is finished by a process that the agent does not wait for. A prompt has more: what the agent
+	// changes before the files are kept would count as of before it. A session's end has less: the agent kills
+	// its hooks after 1.5 seconds.
+	promptPatience, hookPatience, endPatience = 5 * time.Second, 2 * time.Second, time.Second
 )
 
 func newHook(a *app) *cobra.Command {
@@ -35,7 +36,7 @@ func newHook(a *app) *cobra.Command {
 		Short: "Keep what an agent tells by its hooks: called by the agent, see lopen plugin",
 		Long: `Keep what an agent, claude or codex, tells by its hooks: one event as JSON on stdin.
 Called by the agent, see lopen plugin. Where there is no .lopen, or inside a run of lopen, it does
-nothing. The agent never waits for longer than two seconds, but for a check; the rest
+nothing. The agent never waits for longer than five seconds, but for a check; the rest
 is done after that. Whatever is wrong, the agent goes on, and the person is told.
 
 With the setting gate, the end of a turn runs the setting check, if you approved it: its output
@@ -140,6 +141,8 @@ func (h *hookCall) await(w *turns.Worker) error {
 	switch h.event.Name {
 	case turns.SessionStart:
 		return nil
+	case turns.UserPromptSubmit:
+		patience = promptPatience
 	case turns.SessionEnd:
 		patience = endPatience
 	}

@@ -137,7 +137,7 @@ func (k *keeping) handle(ctx context.Context) error {
 		return k.with(ctx, true, func(t *turns.Keeper) error {
 			err := t.Begin(ctx, k.event)
 			k.say(hookReply{Warn: k.trouble(err)})
-			return k.takeOver(ctx, t)
+			return errors.Join(err, k.takeOver(ctx, t))
 		})
 	case turns.Stop:
 		return k.with(ctx, false, func(t *turns.Keeper) error { return k.stop(ctx, t) })
@@ -145,7 +145,7 @@ func (k *keeping) handle(ctx context.Context) error {
 		return k.with(ctx, false, func(t *turns.Keeper) error {
 			err := t.End(ctx, record.Failed, k.event.Failure(), nil)
 			k.say(hookReply{Warn: k.trouble(err)})
-			return k.takeOver(ctx, t)
+			return errors.Join(err, k.takeOver(ctx, t))
 		})
 	case turns.Interrupt:
 		return k.with(ctx, false, func(t *turns.Keeper) error {

@@ -102,7 +102,7 @@ func TestAHookDoesNotWaitForTheStore(t *testing.T) {
 	sess := h.holds()
 	begun := time.Now()
 	require.Contains(t, h.hook("UserPromptSubmit", `,"prompt":"two"`), "the files are still being kept")
-	require.Less(t, time.Since(begun), hookPatience+10*time.Second, "on a busy machine too")
+	require.Less(t, time.Since(begun), promptPatience+10*time.Second, "on a busy machine too")
 	require.Equal(t, session.StatusPaused, sess.State().Status())
 	require.NoError(t, sess.Close(t.Context()))
 	h.seen(session.StatusActive)

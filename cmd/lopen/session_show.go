@@ -127,19 +127,27 @@ func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *sessi
 	}
 	showFolder(w, store, h.Worktree)
 	a.showCommand(&h)
-	if st.NumIterations() > 0 {
+	switch {
+	case h.Origin == session.OriginHook:
+		fmt.Fprintf(w, "prompts   %d\n", h.TurnCount)
+	case h.Origin == session.OriginRun && st.NumIterations() > 0:
 		fmt.Fprintf(w, "starts    %d, %s in all\n", st.NumIterations(), m.Duration.Round(time.Second))
 	}
+	showUse(w, &h, m)
+	fmt.Fprintf(w, "state     %s (sequence number %d)\n\n", filepath.Join(store.Path(), "sessions", st.ID().String(), "state.json"), seq)
+	a.printTree(st, st.Roots(), 0)
+	printAgentSessions(w, a.agentSessions(store, st, seq))
+	return nil
+}
+
+// showUse prints what the agent used.
+func showUse(w io.Writer, h *session.Header, m session.Totals) {
 	if t := m.InputTokens + m.OutputTokens; t > 0 {
 		fmt.Fprintf(w, "tokens    %s in, %s out\n", plain.Count(m.InputTokens), plain.Count(m.OutputTokens))
 	}
 	if h.TotalCostUSD > 0 {
 		fmt.Fprintf(w, "cost      $%.2f\n", h.TotalCostUSD)
 	}
-	fmt.Fprintf(w, "state     %s (sequence number %d)\n\n", filepath.Join(store.Path(), "sessions", st.ID().String(), "state.json"), seq)
-	a.printTree(st, st.Roots(), 0)
-	printAgentSessions(w, a.agentSessions(store, st, seq))
-	return nil
 }
 
 // showCommand prints what a run starts, or the agent's own session that a session stands for.

@@ -256,6 +256,9 @@ func (r *Reader) deny(text, task string) {
 // Report sums up the records so far, with the State that they lead to. held says that
 // a process holds the session; now is the time.
 func (r *Reader) Report(st *session.State, held bool, now time.Time) *Report {
+	if st.Header().Origin != session.OriginRun {
+		r.kills = 0 // between two hooks nobody has the session open
+	}
 	rep := &Report{
 		Session: st.ID().String(), Module: st.ID().Module, Status: string(st.Status().Seen(held)),
 		From: r.from, To: r.last, Kills: r.kills, Active: st.ActiveTask(),
@@ -337,7 +340,7 @@ func (r *Reader) addLost(rep *Report, st *session.State) {
 	if !r.Since.IsZero() {
 		return
 	}
-	if !r.forked { // else what came before is in the log of the other session
+	if !r.forked && st.Header().Origin == session.OriginRun { // else what came before is in the log of the other session
 		rep.Lost = max(st.NumIterations()-rep.Totals.Starts, 0)
 	}
 	for t := range st.All() {
