@@ -2,10 +2,9 @@
 // can ask what is stored. It knows the protocol and what the tools are called with; a [Source]
 // reads the project. All tools only read, and say so.
 //
-// What a client sends is not trusted. A message has at most 1 MiB bytes. One that is longer,
-// or no message, is answered with an error, and the next one is read. While 16 requests
-// wait for their answers, no further message is read. A text of an answer has at most [MaxText]
-// bytes and says what was left out.
+// What a client sends is not trusted. A message has at most 1 MiB. One that is longer, or no message, is
+// answered with an error, and the next one is read. While 16 requests wait for their answers, no
+// further message is read. A text of an answer has at most [MaxText] bytes and says what was left out.
 //
 // # Concurrency
 //

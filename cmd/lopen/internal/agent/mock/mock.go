@@ -59,6 +59,7 @@ type Tool struct {
 	Name   string
 	Input  map[string]any
 	Script string // in place of Input: of codex's tool exec
+	Server string // of codex's tools of an MCP server: its namespace
 }
 
 // Usage is what an answer costs, in tokens. Input is without Cached.

@@ -90,10 +90,14 @@ func (responses) items(n int, a Answer) (items []any) {
 			"name": a.Tool.Name, "input": a.Tool.Script,
 		})
 	} else if a.Tool != nil {
-		items = append(items, map[string]any{
+		call := map[string]any{
 			"type": "function_call", "id": fmt.Sprintf("fc_mock_%d", n), "call_id": fmt.Sprintf("call_mock_%d", n),
 			"name": a.Tool.Name, "arguments": encode(a.Tool.Input),
-		})
+		}
+		if a.Tool.Server != "" {
+			call["namespace"] = a.Tool.Server
+		}
+		items = append(items, call)
 	}
 	return items
 }
