@@ -27,6 +27,22 @@ func TestRealTools(t *testing.T) {
 			toolsAreCalled(t, agent)
 		})
 	}
+	t.Run("skill", func(t *testing.T) {
+		t.Parallel()
+		skillIsSeen(t)
+	})
+}
+
+// skillIsSeen: with the plugin, the model is told of the skill.
+func skillIsSeen(t *testing.T) {
+	said := ""
+	p := newKept(t, claudeAgent, func(_ *realRun, q mock.Request) *mock.Answer {
+		said += q.Said
+		return &mock.Answer{Text: "All done."}
+	})
+	code, _ := p.ask("hello")
+	require.Zero(t, code)
+	require.Contains(t, said, "lopen: Look up what coding agents did in this project before")
 }
 
 // toolsAreCalled: the model calls each tool, and sees what it returned.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plugin"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 )
 
@@ -48,4 +49,10 @@ func wrapped(list string) string {
 // newPromptHelp is a topic of the help, not a command: lopen help prompt.
 func newPromptHelp() *cobra.Command {
 	return &cobra.Command{Use: "prompt", Short: "What a command is told: the prompt, the variables, the template", Long: prompt.Help}
+}
+
+// newSkillHelp is a topic of the help: what an agent is to know of lopen, as a file for its folder
+// of skills.
+func newSkillHelp() *cobra.Command {
+	return &cobra.Command{Use: "skill", Short: "What teaches an agent to ask lopen: a SKILL.md", Long: strings.TrimSpace(plugin.Skill)}
 }

@@ -91,6 +91,7 @@ var hostileCases = map[string][]hostileCase{
 	"lopen plan update":           {{args: []string{"m", "--dry-run"}}, {args: []string{"m"}}, {args: []string{evil}}},
 	"lopen report":                {{args: []string{"m"}}, {args: []string{"--since", "2d"}}, {args: []string{"--since", evil}}, {args: []string{evil}}},
 	"lopen prompt":                {{}},
+	"lopen skill":                 {{}},
 	"lopen research list":         {{args: []string{"m"}}},
 	"lopen research new":          {{args: []string{"m", "other" + evil}}, {args: []string{"m", "x", "--section", evil}}},
 	"lopen run": {{args: []string{"m"}}, {[]string{"m", "--dry-run"}, true}, {[]string{"m", "--no-resume", "--check", "true #" + evil, "--", "sh", "agent.sh", evil}, true},

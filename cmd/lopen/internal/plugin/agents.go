@@ -56,6 +56,7 @@ func Claude(base, exe, version string) *Set {
 	return &Set{Base: base, Dir: "skills/lopen", Files: []File{
 		{"hooks/hooks.json", hooksOf(command, "SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")},
 		{"hooks/failure.json", hooksOf(command, "StopFailure")},
+		{"SKILL.md", []byte(Skill)},
 		{".claude-plugin/plugin.json", pluginOf(version)},
 	}}
 }
