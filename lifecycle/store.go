@@ -148,7 +148,7 @@ func Open(project string, opts Options) (*Store, error) {
 // openOn opens the store of a project's folder. The store owns pfs from then on, and openOn
 // closes it after an error.
 func openOn(pfs writer.FS, opts Options) (*Store, error) {
-	root, err := writer.OpenDir(pfs, Dir)
+	root, err := writer.OpenToList(pfs, Dir)
 	if err != nil {
 		_ = pfs.Close()
 		if errors.Is(err, fs.ErrNotExist) {
@@ -246,7 +246,7 @@ func (s *Store) reroot() error {
 	if err := writer.MkdirDurable(s.project, Dir); err != nil {
 		return err
 	}
-	dir, err := writer.OpenDir(s.project, Dir)
+	dir, err := writer.OpenToList(s.project, Dir)
 	if err != nil {
 		return err
 	}
