@@ -69,6 +69,11 @@ func run(o options) (err error) {
 			return err
 		}
 	}
+	if _, err := os.Stat(filepath.Join(o.keep, "histories")); err != nil {
+		if err := histories(filepath.Join(o.keep, "histories"), o.mib/4); err != nil {
+			return err
+		}
+	}
 	all := sides(o.lopen, work)
 	idle := all[0]
 	for range o.rounds {
@@ -104,6 +109,9 @@ func sides(lopen, work string) []*side {
 		{row: "bundle", key: "export", first: `rm -f out.tar.zst`, line: lopen + ` -C project session export -o $PWD/out.tar.zst`, file: "out.tar.zst"},
 		{row: "bundle", key: "untar", first: `rm -rf there && mkdir there`, line: `zstd -q -dc peer.tar.zst | tar -C there -xf - && find there -exec sync {} +`, file: "there"},
 		{row: "bundle", key: "import", first: `rm -rf there && mkdir there && ` + lopen + ` -C there init`, line: lopen + ` -C there session import $PWD/out.tar.zst`, file: "there"},
+
+		{row: "histories", key: "taken", first: `rm -rf there && mkdir there && ` + lopen + ` -C there init`, line: lopen + ` -C there session import --from claude $PWD/histories`, file: "there"},
+		{row: "histories", key: "jq", line: `for f in histories/*; do jq -c . $f; done >/dev/null`, needs: "jq"},
 
 		{row: "first", key: "lopen", first: `rm -rf lopen.b`, line: lopen + ` -C project backup --force $PWD/lopen.b`, file: "lopen.b"},
 		{row: "first", key: "restic", first: `rm -rf restic.b && restic init`, line: `restic backup project/.lopen`, file: "restic.b", needs: "restic"},

@@ -67,21 +67,25 @@ func (a *app) importFrom(ctx context.Context, agent string, args []string) error
 		for _, err := range library.Left {
 			report.NotRead = append(report.NotRead, err.Error())
 		}
+		index, err := histories.NewIndex(store)
+		if err != nil {
+			return err
+		}
 		all := library.Histories
 		if len(args) == 0 {
-			all = a.historiesOf(ctx, project, store, all, report)
+			all = a.historiesOf(ctx, project, func(h *agents.History) bool { return index.Find(store, h.Agent, h.ID) != nil }, all, report)
 		}
 		report.Found = len(all)
-		return a.importAll(ctx, agent, store, all, report)
+		return a.importAll(ctx, agent, all, report, func(h *agents.History) (*histories.Result, error) { return histories.Import(ctx, store, index, h) })
 	})
 }
 
 // importAll takes histories in, one after another. One that cannot be taken does not keep the
 // others back.
-func (a *app) importAll(ctx context.Context, agent string, store *lifecycle.Store, all []agents.History, report *imported) error {
+func (a *app) importAll(ctx context.Context, agent string, all []agents.History, report *imported, take func(*agents.History) (*histories.Result, error)) error {
 	var failed []error
 	for i := range all {
-		res, err := histories.Import(ctx, store, &all[i])
+		res, err := take(&all[i])
 		if res.Made || res.Messages+res.Events > 0 || err != nil || len(res.Report.Places) > 0 {
 			report.Sessions = append(report.Sessions, res)
 			a.showTaken(res, err)
@@ -157,7 +161,7 @@ func (a *app) showImported(agent string, report *imported) {
 // historiesOf returns the histories of a project: those whose agent worked in its folder, in one
 // below it, or in one of its work trees. A folder that is gone counts if the store has a session
 // of a history from there, or if the history names the same repository.
-func (a *app) historiesOf(ctx context.Context, project string, store *lifecycle.Store, all []agents.History, report *imported) []agents.History {
+func (a *app) historiesOf(ctx context.Context, project string, known func(*agents.History) bool, all []agents.History, report *imported) []agents.History {
 	p := placer{app: a, project: project, known: map[string]place{}}
 	identity, _ := git.Identify(ctx, project, a.environ)
 	p.remote, p.root = identity.Remote, identity.Root
@@ -168,10 +172,8 @@ func (a *app) historiesOf(ctx context.Context, project string, store *lifecycle.
 			report.NotRead = append(report.NotRead, err.Error())
 		}
 		heads[i] = head
-		if p.of(head) == placeGone { // the store came along with the project
-			if _, err := store.OfAgent(agents.Module(all[i].Agent, all[i].ID), all[i].ID); err == nil {
-				p.known[head.Cwd] = placeHere
-			}
+		if p.of(head) == placeGone && known(&all[i]) { // the store came along with the project
+			p.known[head.Cwd] = placeHere
 		}
 	}
 	var ours []agents.History

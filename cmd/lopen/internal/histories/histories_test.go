@@ -74,6 +74,13 @@ func (w *world) history() *agents.History {
 	return &l.Histories[0]
 }
 
+func (w *world) index(s *lifecycle.Store) Index {
+	w.t.Helper()
+	x, err := NewIndex(s)
+	require.NoError(w.t, err)
+	return x
+}
+
 // session returns the session that stands for the history.
 func (w *world) session(s *lifecycle.Store) (session.ID, *session.State) {
 	w.t.Helper()
@@ -117,7 +124,7 @@ func TestImport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3)
 	s := w.store()
-	res, err := Import(t.Context(), s, w.history())
+	res, err := Import(t.Context(), s, w.index(s), w.history())
 	require.NoError(t, err)
 	require.True(t, res.Made)
 	require.Equal(t, []int{8, 3}, []int{res.Messages, res.Events})
@@ -129,13 +136,13 @@ func TestImport(t *testing.T) {
 	require.Equal(t, time.Date(2026, 2, 14, 9, 0, 0, 0, time.UTC), h.CreatedAt)
 	require.Equal(t, time.Date(2026, 2, 14, 10, 0, 4, 0, time.UTC), h.UpdatedAt)
 	require.Equal(t, []string{"m"}, h.Models)
-	require.Equal(t, "/was/here", Cwd(st))
+	require.Equal(t, "/was/here", read(st).Cwd)
 
-	again, err := Import(t.Context(), s, w.history())
+	again, err := Import(t.Context(), s, w.index(s), w.history())
 	require.NoError(t, err)
 	require.Zero(t, again.Messages+again.Events)
 	w.write(2)
-	again, err = Import(t.Context(), s, w.history())
+	again, err = Import(t.Context(), s, w.index(s), w.history())
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 2}, []int{again.Messages, again.Events})
 	require.False(t, again.Made)
@@ -156,7 +163,7 @@ func TestCutAnywhere(t *testing.T) {
 			w.cut(s, 1)
 			w.write(1)
 			for range 2 { // the pass that was begun, and what came since
-				_, err := Import(t.Context(), s, w.history())
+				_, err := Import(t.Context(), s, w.index(s), w.history())
 				require.NoError(t, err)
 			}
 			w.requireWhole(s)
@@ -195,13 +202,13 @@ func TestRewrittenFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)
 	s := w.store()
-	_, err := Import(t.Context(), s, w.history())
+	_, err := Import(t.Context(), s, w.index(s), w.history())
 	require.NoError(t, err)
 	old, err := os.ReadFile(w.path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(w.path, append([]byte("\n \n"), old...), 0o600))
 	w.write(1)
-	res, err := Import(t.Context(), s, w.history())
+	res, err := Import(t.Context(), s, w.index(s), w.history())
 	require.NoError(t, err)
 	require.Equal(t, []string{w.path}, res.Report.Rewritten)
 	require.Equal(t, []int{1, 1}, []int{res.Messages, res.Events})
@@ -218,7 +225,8 @@ func TestTwoAtOnce(t *testing.T) {
 	errs := make([]error, 4)
 	for i := range errs {
 		s, h := w.store(), w.history()
-		wg.Go(func() { _, errs[i] = Import(context.Background(), s, h) })
+		x := w.index(s)
+		wg.Go(func() { _, errs[i] = Import(context.Background(), s, x, h) })
 	}
 	wg.Wait()
 	done := 0
@@ -243,7 +251,7 @@ func TestSecretsAreHidden(t *testing.T) {
 	_, err = fmt.Fprintf(f, `{"type":"user","uuid":"s","message":{"content":"%s"}}`+"\n"+`{"type":"mode","key":"%s"}`+"\n"+"bad %s\n", secret, secret, secret)
 	require.NoError(t, errors.Join(err, f.Close()))
 	s := w.store()
-	_, err = Import(t.Context(), s, w.history())
+	_, err = Import(t.Context(), s, w.index(s), w.history())
 	require.NoError(t, err)
 	require.NoError(t, filepath.WalkDir(s.Path(), func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {

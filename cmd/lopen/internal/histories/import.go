@@ -33,21 +33,45 @@ type Result struct {
 	Report   *agents.Report `json:"report"`
 }
 
+// An Index has the sessions of a store by module, for an import of many histories: to list the
+// sessions for each of them would take time that grows with the square of their number.
+type Index map[string][]session.ID
+
+// NewIndex lists the sessions of a store.
+func NewIndex(store *lifecycle.Store) (Index, error) {
+	all, err := store.List()
+	if err != nil {
+		return nil, err
+	}
+	x := Index{}
+	for _, info := range all {
+		x[info.ID.Module] = append(x[info.ID.Module], info.ID)
+	}
+	return x, nil
+}
+
+// Find returns the State of the session that stands for one of an agent, or nil if the index knows
+// none.
+func (x Index) Find(store *lifecycle.Store, agent, agentSession string) *session.State {
+	for _, id := range x[agents.Module(agent, agentSession)] {
+		st, _, _ := store.Read(id) // what is wrong with it is said when it is opened
+		if st != nil && st.Header().AgentSession == agentSession {
+			return st
+		}
+	}
+	return nil
+}
+
 // Import takes what is new of a history into its session, and makes the session first if there is
 // none. A session that is made is complete, and its origin is [session.OriginImport]. The error
-// wraps [lifecycle.ErrBusy] if another process has the session.
-func Import(ctx context.Context, store *lifecycle.Store, h *agents.History) (*Result, error) {
+// wraps [lifecycle.ErrBusy] if another process has the session. A session that the index does not
+// know yet is found all the same.
+func Import(ctx context.Context, store *lifecycle.Store, x Index, h *agents.History) (*Result, error) {
 	res := &Result{Agent: h.Agent, ID: h.ID, Path: h.Path}
 	module := agents.Module(h.Agent, h.ID)
 	var at agents.Position
-	id, err := store.OfAgent(module, h.ID)
-	if err == nil {
-		st, _, _ := store.Read(id) // what is wrong with it is said when it is opened
-		if res.Session = id.String(); st != nil {
-			at = read(st).Position
-		}
-	} else if !errors.Is(err, lifecycle.ErrNotFound) {
-		return res, err
+	if st := x.Find(store, h.Agent, h.ID); st != nil {
+		res.Session, at = st.ID().String(), read(st).Position
 	}
 	if news, err := res.look(ctx, h, at); err != nil || !news {
 		return res, err

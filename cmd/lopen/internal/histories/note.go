@@ -36,9 +36,6 @@ func read(st *session.State) (n note) {
 	return data.History
 }
 
-// Cwd returns the folder that the agent of a session worked in, as its history said.
-func Cwd(st *session.State) string { return read(st).Cwd }
-
 // write sets the note in a header. Other members of the data stay.
 func (n *note) write(h *session.Header) error {
 	data := map[string]strictjson.Value{}

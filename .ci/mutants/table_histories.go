@@ -1,0 +1,59 @@
+package main
+
+// ofHistories are of the histories of agents.
+var ofHistories = []mutant{
+	{
+		"histories: what an import that was killed has appended is not taken again", "cmd/lopen/internal/histories/import.go",
+		"if messages <= im.note.Messages && events <= im.note.Events {",
+		"if messages >= 0 && events >= 0 {",
+		"./cmd/lopen/internal/histories", "TestCutAnywhere",
+	},
+	{
+		"histories: the ends of a pass are noted before its first message", "lifecycle/agents/reader.go",
+		"\tif r.at.Begun {\n\t\treturn r, nil\n\t}\n",
+		"",
+		"./lifecycle/agents", "TestAPassThatIsInterruptedYieldsTheSame",
+	},
+	{
+		"histories: what is known of a rewritten file is not taken again", "cmd/lopen/internal/histories/import.go",
+		"\tif im.again {\n\t\tim.note.Messages, im.note.Events = 0, 0\n\t}\n",
+		"",
+		"./cmd/lopen/internal/histories", "TestRewrittenFile",
+	},
+	{
+		"histories: a file with other bytes than before is noticed", "lifecycle/agents/source.go",
+		" && s.print(p.Offset) == p.Print {",
+		" {",
+		"./lifecycle/agents", "TestRewritten",
+	},
+	{
+		"histories: one agent's session has one session", "lifecycle/create.go",
+		"\t\tif err := f.free(); err != nil {\n",
+		"\t\tif err := f.free(); err != nil && false {\n",
+		"./cmd/lopen/internal/histories", "TestTwoAtOnce",
+	},
+	{
+		"histories: a long line is not held", "lifecycle/agents/lines.go",
+		"if n.long || len(l.held)+len(piece) > maxLine {",
+		"if n.long {",
+		"./lifecycle/agents", "TestMemoryIsBounded",
+	},
+	{
+		"histories: a request counts once", "lifecycle/agents/claude.go",
+		"\treturn more(most, had)\n",
+		"\treturn more(most, session.Usage{})\n",
+		"./lifecycle/agents", "TestUsageCountsOncePerRequest",
+	},
+	{
+		"histories: an answer that is being written is left", "lifecycle/agents/opencode.go",
+		"if last && written && time.Since(time.UnixMilli(updated)) < abandoned {",
+		"if false && written && last {",
+		"./lifecycle/agents", "TestOpencodeWritesOn",
+	},
+	{
+		"histories: no text passes for another message", "cmd/lopen/internal/conversation/conversation.go",
+		"if strings.HasPrefix(strings.TrimLeft(line, \" \"), heading) {",
+		"if false {",
+		"./cmd/lopen/internal/conversation", "TestNoTextPassesForAMessage",
+	},
+}
