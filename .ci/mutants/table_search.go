@@ -33,12 +33,6 @@ var ofSearch = []mutant{
 		"./cache/search", "TestAnotherVersionIsDropped",
 	},
 	{
-		"search: who adds to the index looks again what it has", "cache/search/update.go",
-		"return nil // another process was faster",
-		"// another process was faster",
-		"./cache/search", "TestQueries",
-	},
-	{
 		"search: another process's commit between two is noticed", "cache/search/update.go",
 		"before != 0 && before != w.others",
 		"before != 0 && w.others == 0",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,7 +89,10 @@ func (ix *Index) look(ctx context.Context, sources []Source, q *Query, limit int
 	if changed, gone := stale(have, sources); !updated && len(changed)+len(gone) > 0 {
 		return nil, errOld
 	}
-	f := finder{tx: tx, pool: newPool(q, limit), query: q.expression()}
+	f := finder{tx: tx, pool: newPool(q, limit)}
+	if f.query, err = q.expression(f.words); err != nil {
+		return nil, err
+	}
 	if err := f.find(ctx, sorted(sources, q.Sources), have); err != nil {
 		return nil, err
 	}
@@ -97,7 +101,7 @@ func (ix *Index) look(ctx context.Context, sources []Source, q *Query, limit int
 
 // sparse is how many entries may have the words of a query to be looked at all at once, and
 // not source by source.
-const sparse = 20000
+const sparse = 6000
 
 // A finder looks a query up.
 type finder struct {
@@ -105,6 +109,8 @@ type finder struct {
 	pool  *pool
 	query string
 	read  *sql.Stmt
+	small *sql.Stmt
+	big   *sql.Stmt
 	ids   []int64
 }
 
@@ -112,8 +118,15 @@ type finder struct {
 type run struct{ first, last, source int64 }
 
 func (f *finder) find(ctx context.Context, sources []*Source, have map[string]known) (err error) {
-	if f.read, err = f.tx.Prepare(`SELECT number, piece, time, kind, role, tool, files, text FROM doc WHERE id = ?`); err != nil {
-		return err
+	for stmt, text := range map[**sql.Stmt]string{
+		&f.read: `SELECT number, piece, time, kind, role, tool, files, text FROM doc WHERE id = ?`,
+		// One row for all: a row for each would take longer than to find it.
+		&f.small: `SELECT group_concat(id, ' ') FROM (SELECT rowid AS id FROM small WHERE small MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?)`,
+		&f.big:   `SELECT group_concat(id, ' ') FROM (SELECT rowid AS id FROM big WHERE big MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?)`,
+	} {
+		if *stmt, err = f.tx.Prepare(text); err != nil {
+			return err
+		}
 	}
 	runs, err := f.runs()
 	if err != nil {
@@ -152,6 +165,25 @@ func (f *finder) find(ctx context.Context, sources []*Source, have map[string]kn
 	return nil
 }
 
+// words are those of the index that begin so, or more of them than are asked for one by one.
+func (f *finder) words(prefix string) (all []string, err error) {
+	end := append([]byte(prefix[:len(prefix)-1]), prefix[len(prefix)-1]+1) // the last byte is below 0xff: words are UTF-8
+	rows, err := f.tx.Query(`SELECT term FROM smallwords WHERE term >= ?1 AND term < ?2 UNION SELECT term FROM bigwords WHERE term >= ?1 AND term < ?2 LIMIT ?3`,
+		prefix, string(end), maxWords*4+1)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var word string
+		if err := rows.Scan(&word); err != nil {
+			return nil, err
+		}
+		all = append(all, word)
+	}
+	return all, rows.Err()
+}
+
 func (f *finder) runs() (all []run, err error) {
 	rows, err := f.tx.Query(`SELECT first, last, source FROM run ORDER BY first`)
 	if err != nil {
@@ -187,10 +219,7 @@ func runOf(runs []run, id int64) (run, bool) {
 // lookUp sets ids to the last entries of a range that have the words, the newest first.
 func (f *finder) lookUp(first, last int64, limit int) error {
 	f.ids = f.ids[:0]
-	for _, table := range [...]string{
-		`SELECT rowid FROM small WHERE small MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?`,
-		`SELECT rowid FROM big WHERE big MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?`,
-	} {
+	for _, table := range [...]*sql.Stmt{f.small, f.big} {
 		if err := f.add(table, f.query, first, last, limit); err != nil {
 			return err
 		}
@@ -200,20 +229,19 @@ func (f *finder) lookUp(first, last int64, limit int) error {
 	return nil
 }
 
-func (f *finder) add(query string, args ...any) error {
-	rows, err := f.tx.Query(query, args...)
-	if err != nil {
+func (f *finder) add(table *sql.Stmt, args ...any) error {
+	var ids sql.NullString
+	if err := table.QueryRow(args...).Scan(&ids); err != nil {
 		return err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
+	for text := range strings.FieldsSeq(ids.String) {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
 			return err
 		}
 		f.ids = append(f.ids, id)
 	}
-	return rows.Err()
+	return nil
 }
 
 func (f *finder) takeRuns(ctx context.Context, s *Source, runs []run) error {

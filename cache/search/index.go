@@ -36,6 +36,8 @@ CREATE TABLE IF NOT EXISTS doc (id INTEGER PRIMARY KEY, number INTEGER NOT NULL,
 CREATE VIRTUAL TABLE IF NOT EXISTS small USING fts5(text, content='', columnsize=0, detail=none, tokenize='ascii');
 CREATE VIRTUAL TABLE IF NOT EXISTS big USING fts5(text, content='', columnsize=0, detail=none, tokenize='ascii');
 INSERT INTO big(big, rank) VALUES ('automerge', 0), ('crisismerge', 1999), ('hashsize', 67108864);
+CREATE VIRTUAL TABLE IF NOT EXISTS smallwords USING fts5vocab(small, row);
+CREATE VIRTUAL TABLE IF NOT EXISTS bigwords USING fts5vocab(big, row);
 PRAGMA user_version = 1`
 
 // An Index is an open index. It is used by one goroutine.

@@ -86,7 +86,7 @@ func tag(kind byte, text string) string {
 
 // expression is a query for FTS5, of which the words are quoted. It finds all documents that
 // match, and others: those are compared.
-func (q *Query) expression() string {
+func (q *Query) expression(words func(prefix string) ([]string, error)) (string, error) {
 	var must, not []string
 	for _, t := range q.terms {
 		if t.not {
@@ -96,7 +96,16 @@ func (q *Query) expression() string {
 			continue
 		}
 		for i := t.from; i < t.to; i++ {
-			must = append(must, quoted(q.words[i], t.prefix && i == t.to-1))
+			word := q.words[i][:min(len(q.words[i]), maxWord)]
+			if !t.prefix || i < t.to-1 {
+				must = append(must, quoted(word, false))
+				continue
+			}
+			all, err := words(string(word))
+			if err != nil {
+				return "", err
+			}
+			must = append(must, anyOf(word, all))
 		}
 	}
 	for _, f := range [...]struct {
@@ -111,7 +120,20 @@ func (q *Query) expression() string {
 	if len(not) > 0 {
 		e = "(" + e + ") NOT (" + strings.Join(not, " OR ") + ")"
 	}
-	return e
+	return e, nil
+}
+
+// anyOf asks for one of the words that begin so, which FTS5 reads the newest of as they are needed; the
+// beginning of a word it would look up whole, in all entries.
+func anyOf(prefix []byte, words []string) string {
+	if len(words) == 0 || len(words) > maxWords*4 {
+		return quoted(prefix, true)
+	}
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = quoted([]byte(w), false)
+	}
+	return "(" + strings.Join(all, " OR ") + ")"
 }
 
 func base(file string) string {
