@@ -193,9 +193,9 @@ func TestMoreThanAreRanked(t *testing.T) {
 	var books []*book
 	for b := range 8 {
 		x := &book{key: fmt.Sprint("b", b), order: b % 3}
-		for i := range 3000 {
+		for i := range 1000 {
 			text := "common"
-			if i%40 == 0 {
+			if i%10 == 0 {
 				text += " rare" + strings.Repeat(" common", r.IntN(5))
 			}
 			if r.IntN(2) == 0 {
