@@ -354,6 +354,9 @@ func (s *Store) latest() (session.ID, error) {
 			return info.ID, nil
 		}
 	}
+	if len(infos) > 0 {
+		return session.ID{}, fmt.Errorf("no session here yet but imported ones, which have to be named: %w", ErrNotFound)
+	}
 	return session.ID{}, fmt.Errorf("no session here yet: %w", ErrNotFound)
 }
 

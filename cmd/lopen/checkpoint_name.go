@@ -24,11 +24,14 @@ const checkpointHelp = "CP is a number, the begin of an ID, last, before:TASK, a
 // back then. What is no number or ID is looked for on the session's line.
 func (c *chain) find(name string) (*checkpoint.Entry, error) {
 	if task := turns.Named(name); task != name {
-		return orMissing(c.ofTask(checkpoint.BeforeTask, task), name)
+		if e := c.ofTask(checkpoint.BeforeTask, task); e != nil {
+			return e, nil
+		}
+		return nil, fmt.Errorf("%q: %w: lopen session show numbers the prompts; --session ID is for another session", name, checkpoint.ErrNotFound)
 	}
 	if when, task, ok := strings.Cut(name, ":"); ok {
 		if !slices.Contains([]string{"before", "after", "failed"}, when) {
-			return nil, usagef("%q names no checkpoint: give a number, an ID, last, before:TASK, after:TASK or failed:TASK", name)
+			return nil, usagef("%q names no checkpoint: give a number, an ID, last, prompt:N, before:TASK, after:TASK or failed:TASK", name)
 		}
 		task, err := findKnownTask(c.plan, task, c.tasks)
 		if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,6 +84,9 @@ func showRewind(w *plain.Stream, git []string, r rewind.Result, whole bool) {
 		l.add("kept: "+string(k.Why), fmt.Sprintf("%-9s %s (%s)", "keep", shown(k.Path), whyKept(k)))
 	}
 	l.more()
+	if slices.ContainsFunc(r.Retained, func(k checkpoint.Retained) bool { return k.Why == checkpoint.Contested }) {
+		fmt.Fprintln(w, "what was changed while several were at work, or one that was killed, may be a person's: with --contested it goes back too")
+	}
 	for _, t := range r.Tasks {
 		l.add("task", fmt.Sprintf("%-9s %s: %s", "task", t.ID, t.State))
 	}

@@ -80,10 +80,7 @@ func (h *hookCall) front(ctx context.Context) error {
 	if isTerminal(h.stdin) {
 		return usagef("the agent calls this, with an event on stdin; see lopen plugin")
 	}
-	data, err := io.ReadAll(io.LimitReader(h.stdin, maxEvent+1))
-	if err == nil && len(data) > maxEvent {
-		err = fmt.Errorf("what the agent gave to the hook has more than %d bytes", maxEvent)
-	}
+	data, err := readEvent(h.stdin)
 	if err == nil {
 		h.event, err = turns.Parse(data)
 	}
@@ -102,6 +99,22 @@ func (h *hookCall) front(ctx context.Context) error {
 	}
 	defer w.Close()
 	return h.await(w)
+}
+
+// readEvent reads an event to its end: that of the input, or of the line. An agent may leave the
+// input open behind it.
+func readEvent(r io.Reader) (data []byte, err error) {
+	for chunk := make([]byte, 64<<10); len(data) <= maxEvent; {
+		n, err := r.Read(chunk)
+		data = append(data, chunk[:n]...)
+		if errors.Is(err, io.EOF) || err == nil && bytes.HasSuffix(data, []byte("}\n")) && strictjson.Check(data) == nil {
+			return data, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read what the agent gives to the hook: %w", err)
+		}
+	}
+	return nil, fmt.Errorf("what the agent gave to the hook has more than %d bytes", maxEvent)
 }
 
 // secondArgs are those of the second process.

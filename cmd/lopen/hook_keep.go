@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/histories"
@@ -81,7 +82,7 @@ func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan stru
 	defer func() {
 		if err != nil {
 			h.logger.Error().Err(err).Msg("the event was not kept")
-			k.say(hookReply{Warn: err.Error() + hint(err)})
+			k.say(hookReply{Warn: k.trouble(err)})
 		}
 		k.say(hookReply{})
 	}()
@@ -136,6 +137,9 @@ func (k *keeping) handle(ctx context.Context) error {
 	case turns.UserPromptSubmit:
 		return k.with(ctx, true, func(t *turns.Keeper) error {
 			err := t.Begin(ctx, k.event)
+			if err != nil {
+				err = fmt.Errorf("this prompt is not kept: %w", err)
+			}
 			k.say(hookReply{Warn: k.trouble(err)})
 			return errors.Join(err, k.takeOver(ctx, t))
 		})
@@ -164,7 +168,7 @@ func (k *keeping) trouble(err error) string {
 	if err == nil {
 		return ""
 	}
-	return fmt.Sprintf("%v%s", err, hint(err))
+	return strings.TrimSpace(fmt.Sprintf("%v\n%s", err, hint(err)))
 }
 
 // stop ends a turn, unless its check sends it back.

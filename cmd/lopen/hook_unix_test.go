@@ -130,3 +130,22 @@ func TestAHookThatIsKilledKeepsItsEvent(t *testing.T) {
 	require.Empty(t, h.hook("SessionEnd", ""))
 	h.seen(session.StatusComplete)
 }
+
+// An event is a line. An agent may leave the input open behind it.
+func TestAHookReadsALine(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	in, out, err := os.Pipe()
+	require.NoError(t, err)
+	defer out.Close()
+	_, err = out.WriteString(`{"session_id":"0f8fad5b-d9cb","cwd":"/","hook_event_name":"SessionEnd"}` + "\n")
+	require.NoError(t, err)
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), exe, "hook", "claude")
+	cmd.Env = append(os.Environ(), asCommand, "CLAUDE_PROJECT_DIR="+h.dir, "HOME="+h.dir+"/home")
+	cmd.Stdin = in
+	said, err := cmd.CombinedOutput()
+	require.NoError(t, err)
+	require.Empty(t, string(said))
+}

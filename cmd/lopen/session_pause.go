@@ -16,6 +16,9 @@ func newSessionPause(a *app) *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.editNamed(args, func(store *lifecycle.Store, id session.ID) error {
+				if err := a.refuseAgents(store, id); err != nil {
+					return err
+				}
 				asked, err := store.RequestPause(cmd.Context(), id)
 				if err != nil {
 					return err

@@ -5,6 +5,10 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 func newSessionResume(a *app) *cobra.Command {
@@ -19,6 +23,9 @@ func newSessionResume(a *app) *cobra.Command {
 			}
 			id, err := resolveArg(store, args)
 			woken := false
+			if err == nil {
+				err = a.refuseAgents(store, id)
+			}
 			if err == nil && a.refuseInside(store) == nil {
 				woken, err = store.RequestWake(cmd.Context(), id)
 			}
@@ -33,4 +40,15 @@ func newSessionResume(a *app) *cobra.Command {
 			return r.run(cmd.Context())
 		},
 	}
+}
+
+// refuseAgents refuses what only a run does about an agent's own session, and says what opens that.
+func (a *app) refuseAgents(store *lifecycle.Store, id session.ID) error {
+	st, _, err := store.Read(id)
+	if err != nil || st.Header().Origin == session.OriginRun {
+		return nil //nolint:nilerr // the caller says what is wrong with the session
+	}
+	h := st.Header()
+	recipes, _ := a.recipes() // a run reports what is malformed
+	return usagef("session %s is an agent's own: %s", id, opened(h.AgentName, h.AgentSession, openSession(record.Attempt{Agent: h.AgentName, AgentSession: h.AgentSession}, recipes)))
 }

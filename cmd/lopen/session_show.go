@@ -115,7 +115,7 @@ func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *sessi
 	if p.Failed > 0 {
 		fmt.Fprintf(w, ", %d failed", p.Failed)
 	}
-	if p.Skipped > 0 {
+	if p.Skipped > 0 && h.Origin == session.OriginRun {
 		fmt.Fprintf(w, ", %d skipped\nskipped   %s", p.Skipped, loop.Skipped(st, loop.Selection{}))
 	}
 	if differs := loop.Differs(st); differs != "" {

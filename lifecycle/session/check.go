@@ -118,6 +118,9 @@ func (c *checker) within(t *Task, id string) bool {
 }
 
 func (c *checker) allIterations() {
+	if c.st.Header().Origin != OriginRun {
+		return // what a transcript says of usage is of another time than the turns
+	}
 	var before time.Time
 	for it := range c.st.metrics.From(0) {
 		if late(before, it.StartedAt) {

@@ -63,6 +63,10 @@ func whyFailed(rep *Report, st *session.State) string {
 func next(rep *Report, st *session.State) (all []Step) {
 	all = []Step{}
 	step := func(what string, commands ...string) { all = append(all, Step{what, commands}) }
+	if st.Header().Origin != session.OriginRun {
+		step("look at what each prompt changed", "lopen session log "+rep.Session+" --task ''")
+		return all
+	}
 	if rep.Ended == "" {
 		step("watch it, or pause it after the task at work", "lopen session watch "+rep.Session, "lopen session pause "+rep.Module)
 	}
