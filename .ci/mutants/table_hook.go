@@ -16,8 +16,8 @@ var ofHooks = []mutant{
 	},
 	{
 		"hook: one prompt that comes twice is one turn", "cmd/lopen/internal/turns/turns.go",
-		"if t.Name == title && now.Sub(t.StartedAt) < again {",
-		"if t.Name == title && now.Sub(t.StartedAt) < 0 {",
+		"if known := noted(&h).Prompt; known != \"\" && known == event.PromptID || event",
+		"if event",
 		"./cmd/lopen", "TestScripts/hook-faults",
 	},
 	{

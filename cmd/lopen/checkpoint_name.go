@@ -24,10 +24,7 @@ const checkpointHelp = "CP is a number, the begin of an ID, last, before:TASK, a
 // back then. What is no number or ID is looked for on the session's line.
 func (c *chain) find(name string) (*checkpoint.Entry, error) {
 	if task := turns.Named(name); task != name {
-		if e := c.ofTask(checkpoint.BeforeTask, task); e != nil {
-			return e, nil
-		}
-		return nil, fmt.Errorf("%q: %w: lopen session show numbers the prompts; --session ID is for another session", name, checkpoint.ErrNotFound)
+		return c.ofPrompt(task, name)
 	}
 	if when, task, ok := strings.Cut(name, ":"); ok {
 		if !slices.Contains([]string{"before", "after", "failed"}, when) {
@@ -64,6 +61,14 @@ func (c *chain) find(name string) (*checkpoint.Entry, error) {
 		found = e
 	}
 	return orMissing(found, name)
+}
+
+// ofPrompt is the checkpoint before a prompt of an agent's own session.
+func (c *chain) ofPrompt(task, name string) (*checkpoint.Entry, error) {
+	if e := c.ofTask(checkpoint.BeforeTask, task); e != nil {
+		return e, nil
+	}
+	return nil, fmt.Errorf("%q: %w: lopen session show numbers the prompts; --session ID is for another session", name, checkpoint.ErrNotFound)
 }
 
 func orMissing(e *checkpoint.Entry, name string) (*checkpoint.Entry, error) {

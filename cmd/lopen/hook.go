@@ -19,9 +19,10 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-const (
-	// maxEvent bounds what an agent gives to a hook, in bytes.
-	maxEvent = 16 << 20
+// maxEvent bounds what an agent gives to a hook, in bytes.
+const maxEvent = 16 << 20
+
+var (
 	// hookPatience is how long an agent waits for its hook at most, whatever the store does. What
 	// takes longer is finished by a process that the agent does not wait for. A prompt has more: what the agent
 	// changes before the files are kept would count as of before it. A session's end has less: the agent kills

@@ -22,11 +22,12 @@ import (
 type hooked struct {
 	t   *testing.T
 	dir string
+	env []string
 }
 
 func newHooked(t *testing.T) *hooked {
 	t.Helper()
-	h := &hooked{t, t.TempDir() + "/project"}
+	h := &hooked{t: t, dir: t.TempDir() + "/project"}
 	require.NoError(t, os.Mkdir(h.dir, 0o700))
 	store, _, err := lifecycle.Init(h.dir, lifecycle.Options{})
 	require.NoError(t, err)
@@ -41,6 +42,7 @@ func (h *hooked) start(event, more string) (*exec.Cmd, *strings.Builder) {
 	require.NoError(h.t, err)
 	cmd := exec.Command(exe, "hook", "claude", "--log-file", h.log(), "--log-level", "info")
 	cmd.Env = append(os.Environ(), asCommand, "CLAUDE_PROJECT_DIR="+h.dir, "HOME="+h.dir+"/home", "GORACE="+os.Getenv("GORACE"))
+	cmd.Env = append(cmd.Env, h.env...)
 	cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"session_id":"0f8fad5b-d9cb","cwd":"/","hook_event_name":%q%s}`, event, more))
 	out := &strings.Builder{}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -100,9 +102,11 @@ func TestAHookDoesNotWaitForTheStore(t *testing.T) {
 	require.Empty(t, h.hook("UserPromptSubmit", `,"prompt":"one"`))
 	require.Empty(t, h.hook("Stop", ""))
 	sess := h.holds()
+	h.env = []string{patience + "=1"}
 	begun := time.Now()
 	require.Contains(t, h.hook("UserPromptSubmit", `,"prompt":"two"`), "the files are still being kept")
-	require.Less(t, time.Since(begun), promptPatience+10*time.Second, "on a busy machine too")
+	require.Less(t, time.Since(begun), 30*time.Second, "five, and more on a busy machine")
+	h.env = nil
 	require.Equal(t, session.StatusPaused, sess.State().Status())
 	require.NoError(t, sess.Close(t.Context()))
 	h.seen(session.StatusActive)

@@ -38,6 +38,9 @@ const shortWaits = "LOPEN_TEST_WAIT"
 // shortIdle is a duration that unattendedIdle takes in place of its own, for tests.
 const shortIdle = "LOPEN_TEST_IDLE"
 
+// patience, if it is set, has an agent wait for its hooks as long as it does without tests.
+const patience = "LOPEN_TEST_PATIENCE"
+
 // pidVariable is the command's own PID in what the tests start, which kills it: its parent
 // is the keeper.
 const pidVariable = "LOPEN_TEST_PID"
@@ -50,6 +53,9 @@ func TestMain(m *testing.M) {
 	}
 	if d, err := time.ParseDuration(os.Getenv(shortIdle)); err == nil {
 		unattendedIdle = d
+	}
+	if os.Getenv(patience) == "" { // on a busy machine a test would see what is done later
+		promptPatience, hookPatience, endPatience = time.Minute, time.Minute, time.Minute
 	}
 	if os.Getenv("LOPEN_TEST_AS_COMMAND") != "" {
 		code := asMain()

@@ -32,6 +32,7 @@ type Event struct {
 	Transcript string `json:"transcript_path"`
 	Cwd        string `json:"cwd"`
 	Prompt     string `json:"prompt"`        // of UserPromptSubmit
+	PromptID   string `json:"prompt_id"`     // the agent's ID of the prompt; "" if it gives none
 	Error      string `json:"error"`         // of StopFailure
 	Details    string `json:"error_details"` // of StopFailure
 }

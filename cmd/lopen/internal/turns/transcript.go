@@ -7,23 +7,25 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// member is the member of a State's data that has the path of the agent's transcript.
-const member = "transcript"
-
-// Transcript returns where the agent writes what is said in its session, or "".
-func Transcript(h *session.Header) string {
-	var data struct {
-		Transcript string `json:"transcript"`
-	}
-	if strictjson.UnmarshalForeign(h.Data, &data) != nil {
-		return ""
-	}
-	return data.Transcript
+// A note is what the data of a session's State has of the agent.
+type note struct {
+	Transcript string `json:"transcript"` // where the agent writes what is said in its session
+	Prompt     string `json:"prompt"`     // the agent's ID of the last prompt
 }
 
-// remember notes where the agent writes. Other members of the data stay.
-func remember(h *session.Header, path string) error {
-	if path == "" || path == Transcript(h) {
+func noted(h *session.Header) (n note) {
+	if strictjson.UnmarshalForeign(h.Data, &n) != nil {
+		return note{}
+	}
+	return n
+}
+
+// Transcript returns where the agent writes what is said in its session, or "".
+func Transcript(h *session.Header) string { return noted(h).Transcript }
+
+// remember puts a note into a header. Other members of the data stay.
+func remember(h *session.Header, n note) error {
+	if n == noted(h) {
 		return nil
 	}
 	data := map[string]strictjson.Value{}
@@ -32,7 +34,7 @@ func remember(h *session.Header, path string) error {
 			return err
 		}
 	}
-	data[member] = session.Text(path)
+	data["transcript"], data["prompt"] = session.Text(n.Transcript), session.Text(n.Prompt)
 	text, err := strictjson.Marshal(data)
 	h.Data = text
 	return err

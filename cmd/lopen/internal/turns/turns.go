@@ -54,24 +54,24 @@ func Named(text string) string {
 // InProgress returns the ID of the turn in progress, or "".
 func (k *Keeper) InProgress() string { return k.Sess.State().ActiveTask() }
 
-// again is the time within which a prompt with the same words is the same one: two hooks were
-// called for one event.
+// again is the time within which a prompt with the same words is the same one, if the agent gives
+// no ID: two hooks were called for one event.
 const again = 2 * time.Second
 
 // Begin begins the turn of a prompt. A turn that is still in progress was stopped by the person,
 // and ends. When Begin returns nil, the files are kept as they are now.
 func (k *Keeper) Begin(ctx context.Context, event *Event) error {
 	st, now := k.Sess.State(), time.Now()
-	title := k.title(event.Prompt)
+	title, h := k.title(event.Prompt), st.Header()
 	if t, ok := st.Task(k.InProgress()); ok {
-		if t.Name == title && now.Sub(t.StartedAt) < again {
+		if known := noted(&h).Prompt; known != "" && known == event.PromptID || event.PromptID == "" && t.Name == title && now.Sub(t.StartedAt) < again {
 			return nil
 		}
 		if err := k.End(ctx, record.Interrupted, "", nil); err != nil {
 			return err
 		}
 	}
-	n := st.Header().TurnCount + 1
+	n := h.TurnCount + 1
 	id := Task(n)
 	err := k.Sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
 		e.Put(session.Task{ID: id, Kind: session.KindTask, Name: title, State: session.TaskInProgress, StartedAt: now})
@@ -80,7 +80,7 @@ func (k *Keeper) Begin(ctx context.Context, event *Event) error {
 		h.Origin, h.TurnCount, h.ActiveTask = session.OriginHook, n, id
 		h.Phase, h.Step = session.PhaseBuilding, session.StepIterateThroughTasks
 		h.Status, h.ExitReason, h.CompletedAt, h.Holder = session.StatusActive, "", time.Time{}, k.Holder
-		return remember(h, k.Sess.Redact(event.Transcript))
+		return remember(h, note{k.Sess.Redact(event.Transcript), k.Sess.Redact(event.PromptID)})
 	})
 	if err != nil {
 		return err
