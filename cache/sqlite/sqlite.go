@@ -32,7 +32,7 @@ func OpenIndex(path string, wait time.Duration) (*sql.DB, error) {
 		if err := errors.Join(c.BusyTimeout(wait), guard(c, indexHeap), fts5.Register(c), c.EnableChecksums("main")); err != nil {
 			return err
 		}
-		return c.Exec(`PRAGMA journal_mode=wal; PRAGMA synchronous=normal; PRAGMA cache_size=-32768; PRAGMA temp_store=memory; PRAGMA cell_size_check=on; PRAGMA journal_size_limit=16777216`)
+		return c.Exec(`PRAGMA journal_mode=wal; PRAGMA synchronous=normal; PRAGMA cache_size=-32768; PRAGMA temp_store=memory; PRAGMA secure_delete=on; PRAGMA cell_size_check=on; PRAGMA journal_size_limit=16777216`)
 	})
 }
 

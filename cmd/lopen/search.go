@@ -99,6 +99,11 @@ func (s *searchCall) find(ctx context.Context) (page *find.Page, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if f := s.query.File; filepath.IsAbs(f) || strings.HasPrefix(f, "./") || strings.HasPrefix(f, "../") {
+		if f, err = s.within(here, f); err == nil { // else it is a path that an agent was given
+			s.query.File = f
+		}
+	}
 	values, err := s.storeSettings(store, nil)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cache/search"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -36,7 +37,10 @@ func newSessionDelete(a *app) *cobra.Command {
 						return err
 					}
 				}
-				return a.deleteAll(cmd.Context(), remove, ids, len(args) == 1)
+				err = a.deleteAll(cmd.Context(), remove, ids, len(args) == 1)
+				// The search index has what was said in them; the next search makes another.
+				_, cleared := search.Clear(store.Path())
+				return errors.Join(err, cleared)
 			})
 		},
 	}
