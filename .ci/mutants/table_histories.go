@@ -16,9 +16,15 @@ var ofHistories = []mutant{
 	},
 	{
 		"histories: what is known of a rewritten file is not taken again", "cmd/lopen/internal/histories/import.go",
-		"\tif im.again {\n\t\tim.note.Messages, im.note.Events = 0, 0\n\t}\n",
+		"\t\tim.note.Messages, im.note.Events = 0, 0\n",
 		"",
 		"./cmd/lopen/internal/histories", "TestRewrittenFile",
+	},
+	{
+		"histories: what comes back to a file that was cut is known", "lifecycle/agents/reader.go",
+		"\tr.at.anew()\n",
+		"",
+		"./cmd/lopen/internal/histories", "TestWhatComesBackIsKnown",
 	},
 	{
 		"histories: a file with other bytes than before is noticed", "lifecycle/agents/source.go",

@@ -87,7 +87,7 @@ type Item struct {
 	Message *session.Message // nil for an event
 	Event   strictjson.Value // one JSON object; nil for a message
 	Usage   *session.Usage   // what was used since the item before; nil for nothing
-	// Again is set if the file was rewritten since it was read last, so that the item may be known.
+	// Again is set if a file of the history was ever rewritten, so that the item may be known.
 	Again bool
 }
 

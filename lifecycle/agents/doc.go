@@ -22,7 +22,9 @@
 // A pass reads up to the ends that the files have when it begins, and takes whole lines only. Its
 // ends are in its Position. So a pass that is interrupted and opened again yields the same items,
 // whatever the agent has written meanwhile; the next pass reads the rest. A file that shrank or has
-// other bytes than before is read from its beginning, and its items are marked [Item.Again].
+// other bytes than before is read from its beginning, with all files of its history, and so it is in
+// each later pass that has something to read: what was cut off may come back. These items are marked
+// [Item.Again].
 //
 // # Bounds
 //

@@ -26,7 +26,9 @@ type FilePosition struct {
 	Packed int64  `json:"packed,omitempty"` // size of a compressed file that was read to its end
 	// Print is of the bytes at the beginning of the file and before Offset.
 	Print string `json:"print,omitempty"`
-	Again bool   `json:"again,omitempty"` // the file was rewritten; its items may be known
+	// Again is set once a file of the history was rewritten. Its items may be known, in this pass and
+	// in all that follow.
+	Again bool `json:"again,omitempty"`
 
 	// End is the last record of the pass in a database, whose Offset and Until are the times of Last
 	// and End.
@@ -61,6 +63,19 @@ func (p *Position) clone() Position {
 		}
 	}
 	return c
+}
+
+// anew makes a pass read all files from their beginnings if one of them was rewritten, now or
+// before, and there is something to read: what a file had before it was rewritten may come back.
+func (p *Position) anew() {
+	again := func(f FilePosition) bool { return f.Again }
+	more := func(f FilePosition) bool { return f.Offset < f.Until }
+	if !slices.ContainsFunc(p.Files, again) || !slices.ContainsFunc(p.Files, more) {
+		return
+	}
+	for i, f := range p.Files {
+		p.Files[i] = FilePosition{Name: f.Name, Until: f.Until, Again: true}
+	}
 }
 
 func (p *Position) file(name string) *FilePosition {

@@ -53,6 +53,7 @@ func (h *History) Open(from Position) (*Reader, error) {
 			return nil, err
 		}
 	}
+	r.at.anew()
 	r.at.Begun = true
 	return r, nil
 }

@@ -44,7 +44,7 @@ const (
 // begin notes how far a pass reads the file. It reports whether the file was rewritten since the
 // last one, and is read from its beginning.
 func (s *source) begin(p *FilePosition) (rewritten bool) {
-	p.Until, p.Again = s.size, false
+	p.Until = s.size
 	if s.packed != codec.None {
 		if p.Until = whole; p.Packed == s.size {
 			p.Until = p.Offset // it was read to its end

@@ -216,6 +216,44 @@ func TestRewrittenFile(t *testing.T) {
 	require.EqualValues(t, w.lines+5, read(st).Messages)
 }
 
+// TestWhatComesBackIsKnown imports a file that is cut, and then whole again, and grown. Nothing is
+// taken or counted twice, and an event that is as others is taken.
+func TestWhatComesBackIsKnown(t *testing.T) {
+	t.Parallel()
+	for _, kept := range []int{2, 1, 0} { // lines
+		w := newWorld(t, 4)
+		s := w.store()
+		take := func() *Result {
+			res, err := Import(t.Context(), s, w.index(s), w.history())
+			require.NoError(t, err)
+			return res
+		}
+		take()
+		whole, err := os.ReadFile(w.path)
+		require.NoError(t, err)
+		cut := bytes.Join(bytes.SplitAfter(whole, []byte("\n"))[:kept], nil)
+		for range 2 {
+			require.NoError(t, os.WriteFile(w.path, cut, 0o600))
+			res := take()
+			require.Zero(t, res.Messages+res.Events)
+			require.NoError(t, os.WriteFile(w.path, whole, 0o600))
+			res = take()
+			require.Zero(t, res.Messages+res.Events, "%d lines were kept", kept)
+			w.requireWhole(s)
+		}
+		w.write(2)
+		res := take()
+		require.Equal(t, []int{2, 2}, []int{res.Messages, res.Events})
+		w.requireWhole(s)
+		require.Zero(t, take().Messages)
+		sub := filepath.Join(strings.TrimSuffix(w.path, ".jsonl"), "subagents", "agent-1.jsonl")
+		require.NoError(t, os.WriteFile(sub, []byte("{}\n"), 0o600)) // another file of it is rewritten
+		w.write(1)
+		res = take()
+		require.Equal(t, []int{1, 2}, []int{res.Messages, res.Events})
+	}
+}
+
 // TestTwoAtOnce imports one history with two stores. One may find the other at it; nothing is
 // taken twice.
 func TestTwoAtOnce(t *testing.T) {

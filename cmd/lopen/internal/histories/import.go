@@ -149,7 +149,7 @@ type importer struct {
 
 	reader *agents.Reader
 	known  *known // what may be there already; nil if nothing may
-	again  bool   // a file was rewritten: only the end of the pass is noted
+	again  bool   // a file was rewritten once: all is read again, and only the end of the pass is noted
 	held   int    // bytes since the last note
 	spent  session.Usage
 	last   agents.Report // at the last note
@@ -219,6 +219,7 @@ func (im *importer) there(store *lifecycle.Store) (*known, error) {
 	im.again = slices.ContainsFunc(im.reader.Position().Files, func(f agents.FilePosition) bool { return f.Again })
 	if im.again {
 		im.note.Messages, im.note.Events = 0, 0
+		im.note.Unknown, im.note.Bad = nil, 0 // all is read again
 	}
 	if messages <= im.note.Messages && events <= im.note.Events {
 		return nil, nil
