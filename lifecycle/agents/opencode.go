@@ -161,12 +161,15 @@ func (f *rows) items(rec *record, row *messageRow, r *Reader) ([]Item, error) {
 	if err := f.parts(row.id, b, r); err != nil {
 		return nil, err
 	}
+	failed := len(of.Error) > 0 && string(of.Error) != "null"
+	if failed {
+		b.content = append(b.content, of.Error)
+	}
 	switch {
 	case string(of.Summary) == "true":
 		m.Kind = session.KindCompaction
-	case len(of.Error) > 0 && string(of.Error) != "null":
+	case failed:
 		m.Kind = session.KindError
-		b.content = append(b.content, of.Error)
 	case b.synthetic && len(b.content) > 0:
 		m.Kind = session.KindMeta
 	}

@@ -110,7 +110,7 @@ func (w *Writer) content(content strictjson.Value) {
 	}
 	var parts []part
 	if err := foreign(content, &parts); err != nil {
-		w.text(string(content))
+		w.text(asWritten(content))
 		return
 	}
 	for _, p := range parts {
@@ -123,7 +123,7 @@ func (w *Writer) content(content strictjson.Value) {
 		case said != "":
 			w.text(said)
 		default:
-			w.item("%s", oneLine(p.Type))
+			w.item("%s", oneLine(p.label()))
 		}
 	}
 }
@@ -152,13 +152,13 @@ func (w *Writer) call(c *session.ToolCall) {
 	}
 	w.open[c.ID] = c.Name
 	if !w.full {
-		w.item("**%s** %s", plain.Line(c.Name), oneLine(string(c.Arguments)))
+		w.item("**%s** %s", plain.Line(c.Name), oneLine(asWritten(c.Arguments)))
 		return
 	}
 	w.item("**%s**", plain.Line(c.Name))
 	var b bytes.Buffer
 	if len(c.Arguments) > 0 && strictjson.Indent(&b, c.Arguments) == nil {
-		w.fenced("json", b.String())
+		w.fenced("json", asWritten(b.Bytes()))
 	}
 }
 

@@ -49,6 +49,25 @@ func TestNoTextPassesForAMessage(t *testing.T) {
 	}
 }
 
+// TestWhatAToolWasGiven renders characters that files have escaped, and a text that looks so.
+func TestWhatAToolWasGiven(t *testing.T) {
+	t.Parallel()
+	m := session.Message{Role: session.RoleAssistant, ToolCalls: []session.ToolCall{
+		{ID: "c", Name: "Bash", Arguments: strictjson.Value(`{"command":"ls \u003e x 2\u003e\u00261 \u003cy; echo \\u003e \u0001"}`)},
+	}}
+	want := `"ls > x 2>&1 <y; echo \\u003e \u0001"`
+	require.Contains(t, render(t, false, m), "- **Bash** {\"command\":"+want+"}\n")
+	require.Contains(t, render(t, true, m), "\"command\": "+want)
+}
+
+func TestErrorsAreSaid(t *testing.T) {
+	t.Parallel()
+	out := render(t, false, session.Message{Role: session.RoleAssistant, Kind: session.KindError,
+		Content: strictjson.Value(`[{"name":"APIError","data":{"message":"bad","statusCode":400}},{"name":"Aborted","data":"x"}]`)})
+	require.Contains(t, out, "\nAPIError: bad\n")
+	require.Contains(t, out, "- Aborted\n")
+}
+
 func TestFolded(t *testing.T) {
 	t.Parallel()
 	all := []session.Message{

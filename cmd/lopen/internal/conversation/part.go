@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"strings"
@@ -13,9 +14,24 @@ type part struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
 	Thinking string `json:"thinking"`
+
+	// Of an error.
+	Name string `json:"name"`
+	Data struct {
+		Message string `json:"message"`
+	} `json:"data"`
 }
 
-func (p *part) said() string { return cmp.Or(p.Text, p.Thinking) }
+func (p *part) said() string {
+	said := cmp.Or(p.Text, p.Thinking)
+	if said == "" && p.Data.Message != "" {
+		return strings.TrimPrefix(p.Name+": "+p.Data.Message, ": ")
+	}
+	return said
+}
+
+// label says what a part is that says nothing.
+func (p *part) label() string { return cmp.Or(p.Type, p.Name, "nothing readable") }
 
 func (p *part) thought() bool {
 	return p.Type == "thinking" || p.Type == "reasoning" || p.Type == "summary_text"
@@ -32,14 +48,38 @@ func text(content strictjson.Value) string {
 	}
 	var parts []part
 	if content[0] != '[' || foreign(content, &parts) != nil {
-		return string(content)
+		return asWritten(content)
 	}
 	var all []string
 	for _, p := range parts {
-		all = append(all, cmp.Or(p.said(), p.Type))
+		all = append(all, cmp.Or(p.said(), p.label()))
 	}
 	return strings.Join(all, "\n")
 }
+
+// asWritten returns JSON with the characters that files have escaped as they were.
+func asWritten(data strictjson.Value) string {
+	if !bytes.Contains(data, []byte(`\u00`)) {
+		return string(data)
+	}
+	var b strings.Builder
+	for i := 0; i < len(data); i++ {
+		if data[i] != '\\' || i+1 == len(data) {
+			b.WriteByte(data[i])
+			continue
+		}
+		if c, ok := escaped[string(data[i:min(i+6, len(data))])]; ok {
+			b.WriteByte(c)
+			i += 5
+			continue
+		}
+		b.Write(data[i : i+2])
+		i++
+	}
+	return b.String()
+}
+
+var escaped = map[string]byte{`\u003c`: '<', `\u003e`: '>', `\u0026`: '&'}
 
 func foreign(data []byte, v any) error {
 	if err := strictjson.UnmarshalForeign(data, v); err != nil && !errors.Is(err, strictjson.ErrMember) {
