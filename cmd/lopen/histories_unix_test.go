@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // TestImportIsKilled kills imports of a history at several moments, and the agent writes on between
@@ -70,4 +71,29 @@ func TestImportIsKilled(t *testing.T) {
 		next++
 	}
 	require.Equal(t, lines, next)
+}
+
+// TestImportThatAnotherDoes imports two histories while another process has the session of one.
+func TestImportThatAnotherDoes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, id := range []string{"0a1b2c3d-x", "f0000000-x"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, id+".jsonl"), []byte(`{"type":"user","uuid":"m","message":{"content":"x"}}`+"\n"), 0o600))
+	}
+	must(t, dir, "init")
+	store, err := lifecycle.Open(dir, lifecycle.Options{})
+	require.NoError(t, err)
+	defer release(store)
+	held, _, err := store.OpenOfAgent(t.Context(), "claude-f0000000", "f0000000-x", func(h *session.Header) { h.Status = session.StatusComplete })
+	require.NoError(t, err)
+	defer held.Close(t.Context())
+	cmd := command(t, dir, "session", "import", "--from", "claude", dir)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	var exit *exec.ExitError
+	require.ErrorAs(t, cmd.Run(), &exit)
+	require.Equal(t, 11, exit.ExitCode())
+	require.Contains(t, said.String(), "another lopen imports it; try again: ")
+	require.Contains(t, said.String(), "2 sessions of claude, 1 with something new\nlook at one: lopen session show claude-0a1b2c3d")
+	require.NotContains(t, said.String(), "show claude-f0000000")
 }

@@ -34,11 +34,13 @@ type movedHistories struct {
 
 // importFrom takes the histories of an agent into the project's store.
 func (a *app) importFrom(ctx context.Context, agent string, args []string) error {
-	paths := args
-	if len(args) == 0 {
-		var err error
-		if paths, err = agents.Folders(agent, a.getenv("HOME"), a.getenv); err != nil {
-			return usagef("--from: %w", err)
+	paths, err := agents.Folders(agent, a.getenv("HOME"), a.getenv)
+	if err != nil {
+		return usagef("--from: %w", err)
+	}
+	if len(args) > 0 {
+		if paths = args; args[0] == "" {
+			return usagef("PATH is empty: give a file or a folder, . for this one, or no PATH for the sessions of this project")
 		}
 	}
 	_, values, err := a.here()
@@ -59,8 +61,10 @@ func (a *app) importFrom(ctx context.Context, agent string, args []string) error
 		return fmt.Errorf("import: %w", err)
 	}
 	defer library.Close()
-	if len(args) > 0 && len(library.Histories) == 0 {
-		return fmt.Errorf("no history of %s in %s: %w", agent, args[0], lifecycle.ErrNotFound)
+	if len(args) > 0 {
+		if err := onlyOf(library, agent, args[0]); err != nil {
+			return err
+		}
 	}
 	return a.changeStore(policy, a.create, func(project string, store *lifecycle.Store) error {
 		report := &imported{Sessions: []*histories.Result{}}
@@ -80,28 +84,68 @@ func (a *app) importFrom(ctx context.Context, agent string, args []string) error
 	})
 }
 
+// onlyOf leaves out the files in a library that are none of its agent's. It fails if nothing is left.
+func onlyOf(l *agents.Library, agent, path string) error {
+	l.Histories = slices.DeleteFunc(l.Histories, func(h agents.History) bool {
+		_, err := h.Head()
+		if err != nil {
+			l.Left = append(l.Left, err)
+		}
+		return err != nil
+	})
+	switch {
+	case len(l.Histories) > 0:
+		return nil
+	case len(l.Left) > 0:
+		more := ""
+		if n := len(l.Left) - 1; n > 0 {
+			more = fmt.Sprintf(" (and %d more)", n)
+		}
+		return fmt.Errorf("no history of %s in %s can be read: %w%s", agent, path, l.Left[0], more)
+	}
+	return fmt.Errorf("no history of %s in %s: %w", agent, path, lifecycle.ErrNotFound)
+}
+
 // importAll takes histories in, one after another. One that cannot be taken does not keep the
 // others back.
 func (a *app) importAll(ctx context.Context, agent string, all []agents.History, report *imported, take func(*agents.History) (*histories.Result, error)) error {
 	var failed []error
+	var taken []string
 	for i := range all {
 		res, err := take(&all[i])
-		if res.Made || res.Messages+res.Events > 0 || err != nil || len(res.Report.Places) > 0 {
+		switch {
+		case res.Made || res.Messages+res.Events > 0 || err != nil:
 			report.Sessions = append(report.Sessions, res)
 			a.showTaken(res, err)
+		case res.Report != nil:
+			for _, p := range res.Report.Places {
+				report.NotRead = append(report.NotRead, fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Why))
+			}
 		}
 		if ctx.Err() != nil || storageFailed(err) {
 			return errors.Join(err, ctx.Err())
 		}
-		if err != nil {
+		if err = busyAdvice(err); err != nil {
 			failed = append(failed, err)
+		} else if res.Made || res.Messages+res.Events > 0 {
+			taken = append(taken, res.Session)
 		}
 	}
 	if a.out.machine() {
 		return errors.Join(append(failed, a.printJSON(report))...)
 	}
-	a.showImported(agent, report)
+	a.showImported(agent, report, taken)
 	return errors.Join(failed...)
+}
+
+// busyAdvice says what to do about a session that another import has. Of one that an agent's turn
+// has, hint says it.
+func busyAdvice(err error) error {
+	var busy *lifecycle.BusyError
+	if errors.As(err, &busy) && hint(err) == "" {
+		return fmt.Errorf("another lopen imports it; try again: %w", err)
+	}
+	return err
 }
 
 // showTaken tells of one history.
@@ -132,11 +176,11 @@ func (a *app) showTaken(res *histories.Result, err error) {
 	}
 }
 
-// showImported tells what was found.
-func (a *app) showImported(agent string, report *imported) {
-	unknown, last := map[string]int{}, ""
+// showImported tells what was found, and which sessions have something new.
+func (a *app) showImported(agent string, report *imported, taken []string) {
+	unknown := map[string]int{}
 	for _, s := range report.Sessions {
-		if last = s.Session; s.Report != nil {
+		if s.Report != nil {
 			for name, n := range s.Report.Unknown {
 				unknown[name] += n
 			}
@@ -152,9 +196,9 @@ func (a *app) showImported(agent string, report *imported) {
 		fmt.Fprintf(a.stderr, "%s is gone and had %s of %s; if it was this project, type: lopen session import --from %s %s\n",
 			shown(m.Cwd), plain.Some(m.Histories, "session"), agent, agent, quoted([]string{m.Path}))
 	}
-	fmt.Fprintf(a.stderr, "%s of %s, %d with something new\n", plain.Some(report.Found, "session"), agent, len(report.Sessions))
-	if last != "" {
-		fmt.Fprintf(a.stderr, "look at one: lopen session show %s --messages\n", last)
+	fmt.Fprintf(a.stderr, "%s of %s, %d with something new\n", plain.Some(report.Found, "session"), agent, len(taken))
+	if len(taken) > 0 {
+		fmt.Fprintf(a.stderr, "look at one: lopen session show %s --messages\n", taken[len(taken)-1])
 	}
 }
 

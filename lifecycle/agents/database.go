@@ -45,7 +45,9 @@ func openDatabases(ctx context.Context, temp string, paths []string) (*Library, 
 			db, err := openDatabase(ctx, temp, name)
 			if err == nil {
 				l.databases = append(l.databases, db)
-				err = db.list(ctx, l)
+				if err = db.list(ctx, l); err != nil {
+					err = damaged(err)
+				}
 			}
 			if ctx.Err() != nil {
 				return nil, errors.Join(context.Cause(ctx), l.Close())
@@ -89,12 +91,18 @@ func openDatabase(ctx context.Context, temp, path string) (*database, error) {
 	}
 	d := &database{path: path, copy: filepath.Join(dir, "copy"+databaseExt)}
 	if err = d.take(ctx); err == nil {
-		d.DB, err = sqlite.OpenCopy(d.copy)
+		if d.DB, err = sqlite.OpenCopy(d.copy); err != nil {
+			err = damaged(err)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	return d, nil
+}
+
+func damaged(err error) error {
+	return fmt.Errorf("damaged, or not a database of %s: %w", OpenCode, err)
 }
 
 func (d *database) close() error {

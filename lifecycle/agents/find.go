@@ -97,6 +97,8 @@ func (f *finder) walk(ctx context.Context, from string) error {
 		case err != nil:
 			f.library.Left = append(f.library.Left, err)
 			return nil
+		case d.IsDir() && d.Name() == storeFolder:
+			return filepath.SkipDir
 		case !d.Type().IsRegular():
 			return nil
 		}
@@ -115,6 +117,9 @@ func (f *finder) walk(ctx context.Context, from string) error {
 }
 
 const (
+	// storeFolder has the sessions that lopen made, and none of an agent.
+	storeFolder = ".lopen"
+
 	transcript = ".jsonl"
 	subagents  = "subagents"
 	subagent   = "agent-"

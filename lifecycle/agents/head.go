@@ -1,7 +1,11 @@
 package agents
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -52,6 +56,9 @@ func headOf(path string, fn func(l *headLine) bool) error {
 	defer closer.Close()
 	for all := newLines(io.LimitReader(from, headBytes), 0, 0); all.number < headLines; {
 		l, err := all.next()
+		if err != nil && !errors.Is(err, io.EOF) && all.number == 0 {
+			return fmt.Errorf("%s: %w", path, err)
+		}
 		if err != nil {
 			return nil //nolint:nilerr // a damaged file has a head, as far as it can be read
 		}
@@ -66,28 +73,36 @@ func headOf(path string, fn func(l *headLine) bool) error {
 	return nil
 }
 
-// Head reads the first lines of a history.
+// Head reads the first lines of a history. The error is one of the file, or says that none of these
+// lines is of the agent.
 func (h *History) Head() (Head, error) {
 	var head Head
 	if h.head != nil {
 		return *h.head, nil
 	}
+	ours, others := false, false
 	err := headOf(h.Path, func(l *headLine) bool {
+		ours, others = ours || l.of(h.Agent), true
 		m := l.message()
-		if head.Cwd == "" {
-			if head.Cwd = l.Cwd; l.Payload.Cwd != "" {
-				head.Cwd = l.Payload.Cwd
-			}
-		}
-		if head.Remote == "" {
-			head.Remote = l.Payload.Git.Remote
-		}
+		head.Cwd = cmp.Or(head.Cwd, l.Payload.Cwd, l.Cwd)
+		head.Remote = cmp.Or(head.Remote, l.Payload.Git.Remote)
 		if head.Title == "" && m.Role == session.RoleUser && m.Kind == "" && !l.Meta && !l.Compact {
 			head.Title = title(m.Content)
 		}
-		return head.Cwd == "" || head.Title == ""
+		return !ours || head.Cwd == "" || head.Title == ""
 	})
+	if err == nil && !ours && (others || h.Bytes <= headBytes) {
+		return Head{}, fmt.Errorf("not a history of %s: %s", h.Agent, h.Path)
+	}
 	return head, err
+}
+
+// of reports whether a line has a type that an agent gives its records.
+func (l *headLine) of(agent string) bool {
+	if agent == Codex {
+		return slices.Contains(codexTypes, l.Type) || slices.Contains(codexTypes, "response_item/"+l.Type) || l.ID != "" && l.Type == ""
+	}
+	return l.Type == session.RoleUser || l.Type == session.RoleAssistant || slices.Contains(claudeTypes, l.Type)
 }
 
 // message returns what a line of the head says, as far as Head needs it.

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 
@@ -66,7 +67,10 @@ func (r *Reader) begin(f file) error {
 		p = &r.at.Files[len(r.at.Files)-1]
 	}
 	if f.db != nil {
-		return f.db.begin(p)
+		if err := f.db.begin(p); err != nil {
+			return fmt.Errorf("%s: %w", f.path, damaged(err))
+		}
+		return nil
 	}
 	src, err := openSource(f.path)
 	if err != nil {
