@@ -343,15 +343,16 @@ func (h home) Checkpoints() (*checkpoint.Store, func() error, error) {
 }
 
 // OpenOfAgent opens the session that OfAgent returns. If there is none it creates one as
-// [Store.CreateWith] does; its first State has the agent's session. Two processes at once make one
-// session, and one of them gets a [*BusyError].
+// [Store.CreateWith] does; its first State has the agent's session. With a nil set it creates none,
+// and the error wraps ErrNotFound. Two processes at once make one session, and one of them gets a
+// [*BusyError].
 func (s *Store) OpenOfAgent(ctx context.Context, module, agentSession string, set func(*session.Header)) (sess *Session, made bool, err error) {
 	var there session.ID
 	find := func() (err error) {
 		if there, err = s.OfAgent(module, agentSession); err == nil {
 			return fs.ErrExist
 		}
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, ErrNotFound) && set != nil {
 			return nil
 		}
 		return err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
+	"github.com/lopen-dev/lopen/lifecycle/agents"
 	"slices"
 
 	"github.com/lopen-dev/lopen/cache"
@@ -103,7 +103,7 @@ func hint(err error) string {
 	var gone *lifecycle.WorktreeError
 	var busy *lifecycle.BusyError
 	switch {
-	case errors.As(err, &busy) && (busy.Owner.Command == turns.Claude || busy.Owner.Command == turns.Codex):
+	case errors.As(err, &busy) && (busy.Owner.Command == agents.Claude || busy.Owner.Command == agents.Codex):
 		return fmt.Sprintf("  a turn of %s is in progress: wait until it ends, or end that process\n", busy.Owner.Command)
 	case errors.As(err, &gone):
 		return backAgain(gone)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/lopen-dev/lopen/lifecycle/agents"
 	"io"
 	"os"
 	"path/filepath"
@@ -44,8 +45,8 @@ With the setting gate, the end of a turn runs the setting check, if you approved
 goes back to the agent, at most three times a turn.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[0] != turns.Claude && args[0] != turns.Codex {
-				return usagef("hooks of %q are not known: give %s or %s", args[0], turns.Claude, turns.Codex)
+			if args[0] != agents.Claude && args[0] != agents.Codex {
+				return usagef("hooks of %q are not known: give %s or %s", args[0], agents.Claude, agents.Codex)
 			}
 			h.agent = args[0]
 			if h.pid != 0 {
@@ -126,7 +127,7 @@ func (h *hookCall) secondArgs() []string {
 
 // where is the folder that the event is about.
 func (h *hookCall) where() string {
-	if dir := h.getenv("CLAUDE_PROJECT_DIR"); h.agent == turns.Claude && filepath.IsAbs(dir) {
+	if dir := h.getenv("CLAUDE_PROJECT_DIR"); h.agent == agents.Claude && filepath.IsAbs(dir) {
 		return dir
 	}
 	return h.event.Cwd

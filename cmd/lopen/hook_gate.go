@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -51,9 +50,12 @@ func (k *keeping) gate(ctx context.Context, t *turns.Keeper) (then, failure stri
 	failure = "the check failed: " + ended(res)
 	check.Tail = string(res.Tail)
 	n, more, err := t.SendBack(failure, check)
-	if err != nil || !more {
+	if err != nil {
+		return "", "", nil, false, err
+	}
+	if !more {
 		k.say(hookReply{Warn: fmt.Sprintf("%s, %d times: the turn ends all the same", failure, turns.MaxGates+1)})
-		return record.Failed, failure, check, false, err
+		return record.Failed, failure, check, false, nil
 	}
 	k.say(hookReply{Block: fmt.Sprintf("%s (%d of %d times): %s\n%s", failure, n, turns.MaxGates, k.values.Check, strings.TrimSpace(t.Sess.Redact(check.Tail)))})
 	return "", failure, check, true, nil
@@ -73,7 +75,7 @@ func ended(res child.Result) string {
 // unapproved says why the check may not run, or nothing. What comes with the project runs only if
 // this user approved exactly it.
 func (k *keeping) unapproved(ctx context.Context) string {
-	if s := k.values.Source("check"); s == settings.SourceUser || s == settings.SourceVariable {
+	if usersOwn(k.values.Source("check")) {
 		return ""
 	}
 	c := trust.Command{Shell: k.values.Check}

@@ -211,16 +211,14 @@ func (k *keeping) end(ctx context.Context) error {
 // set; otherwise there is nothing to do.
 func (k *keeping) with(ctx context.Context, makes bool, fn func(*turns.Keeper) error) error {
 	module := agents.Module(k.agent, k.event.Session)
-	_, err := k.store.OfAgent(module, k.event.Session)
-	switch {
-	case errors.Is(err, lifecycle.ErrNotFound) && makes:
+	sess, err := k.open(ctx, module, nil)
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		if !makes {
+			return nil
+		}
 		k.damaged(module)
-	case errors.Is(err, lifecycle.ErrNotFound):
-		return nil
-	case err != nil:
-		return err
+		sess, err = k.open(ctx, module, k.first)
 	}
-	sess, err := k.open(ctx, module)
 	if err != nil {
 		return err
 	}
@@ -242,20 +240,24 @@ func (k *keeping) damaged(module string) {
 	}
 }
 
-// open opens the session, or makes it, and waits for another process of ours that has it open.
-func (k *keeping) open(ctx context.Context, module string) (*lifecycle.Session, error) {
+// first sets the header of a new session.
+func (k *keeping) first(h *session.Header) {
+	h.Origin, h.AgentName, h.Status = session.OriginHook, k.agent, session.StatusPaused
+	if k.tree != k.home {
+		w := session.WorktreeAt(resolved(k.home), resolved(k.tree))
+		h.Worktree = &w
+	}
+}
+
+// open opens the session, and waits for another process of ours that has it open. One that is
+// missing is made with first, unless that is nil.
+func (k *keeping) open(ctx context.Context, module string, first func(*session.Header)) (*lifecycle.Session, error) {
 	wait, cancel := context.WithTimeout(ctx, keepPatience)
 	defer cancel()
 	tick := time.NewTicker(pollHeld)
 	defer tick.Stop()
 	for {
-		sess, _, err := k.store.OpenOfAgent(ctx, module, k.event.Session, func(h *session.Header) {
-			h.Origin, h.AgentName, h.Status = session.OriginHook, k.agent, session.StatusPaused
-			if k.tree != k.home {
-				w := session.WorktreeAt(resolved(k.home), resolved(k.tree))
-				h.Worktree = &w
-			}
-		})
+		sess, _, err := k.store.OpenOfAgent(ctx, module, k.event.Session, first)
 		busy := &lifecycle.BusyError{}
 		if !errors.As(err, &busy) || busy.Owner.Command == k.agent {
 			return sess, err
@@ -306,7 +308,7 @@ func (a *app) endStopped(ctx context.Context, name string) (ended bool, err erro
 		return false, err
 	}
 	h := st.Header()
-	if h.Holder == nil || h.AgentName != turns.Claude {
+	if h.Holder == nil || h.AgentName != agents.Claude {
 		return false, nil
 	}
 	event := &turns.Event{Session: h.AgentSession, Transcript: turns.Transcript(&h)}

@@ -78,6 +78,22 @@ func (h *hooked) holds() *lifecycle.Session {
 	return sess
 }
 
+// forAgent opens the session in the middle of its turn, as a hook does that has not ended.
+func (h *hooked) forAgent() *lifecycle.Session {
+	h.t.Helper()
+	store, err := lifecycle.Open(h.dir, lifecycle.Options{For: lifecycle.HolderOf(os.Getpid(), "claude")})
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { _ = store.Close(context.Background()) })
+	id, err := store.Latest("")
+	require.NoError(h.t, err)
+	var sess *lifecycle.Session
+	require.Eventually(h.t, func() bool {
+		sess, err = store.Open(id)
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	return sess
+}
+
 // seen waits until the session has a status.
 func (h *hooked) seen(status session.Status) {
 	h.t.Helper()
@@ -112,6 +128,27 @@ func TestAHookDoesNotWaitForTheStore(t *testing.T) {
 	h.seen(session.StatusActive)
 	require.Empty(t, h.hook("SessionEnd", ""))
 	h.seen(session.StatusComplete)
+}
+
+// The end of a turn and of a session wait for less, and the begin of a session for nothing.
+func TestNoHookWaitsForTheStore(t *testing.T) {
+	t.Parallel()
+	for _, event := range []string{"SessionStart", "Stop", "StopFailure", "SessionEnd"} {
+		t.Run(event, func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t)
+			require.Empty(t, h.hook("UserPromptSubmit", `,"prompt":"one"`))
+			sess := h.forAgent()
+			h.env = []string{patience + "=1"}
+			begun := time.Now()
+			require.Empty(t, h.hook(event, ""))
+			require.Less(t, time.Since(begun), 30*time.Second, "two at most, and more on a busy machine")
+			require.NoError(t, sess.Close(t.Context()))
+			h.env = nil
+			require.Empty(t, h.hook("SessionEnd", ""))
+			h.seen(session.StatusComplete)
+		})
+	}
 }
 
 // An agent ends its hooks when it ends: by their process, their group, and what they started. What

@@ -79,6 +79,11 @@ func (r *runCall) own(v *settings.Values, name string) bool {
 		_, typed := r.flags[name]
 		return typed
 	}
+	return usersOwn(s)
+}
+
+// usersOwn says of the source of a setting that the user, and no project, has set it.
+func usersOwn(s settings.Source) bool {
 	return s == settings.SourceUser || s == settings.SourceVariable || s == settings.SourceDefault
 }
 

@@ -9,12 +9,6 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// The agents whose hooks are known.
-const (
-	Claude = "claude"
-	Codex  = "codex"
-)
-
 // The events of an agent.
 const (
 	SessionStart     = "SessionStart"
