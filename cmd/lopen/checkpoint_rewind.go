@@ -86,6 +86,8 @@ type rewindCall struct {
 
 // rewind shows what would change, asks on a terminal, and does it.
 func (a *app) rewind(ctx context.Context, rf rewindFlags, name string, paths []string) error {
+	// What a stopped turn changed is shown as its own only once the turn has ended.
+	stopped := a.endStopped(ctx, rf.session)
 	r, agreed, err := a.planRewind(ctx, rf, name, paths)
 	if err != nil || !agreed {
 		return err
@@ -98,21 +100,12 @@ func (a *app) rewind(ctx context.Context, rf rewindFlags, name string, paths []s
 			return err
 		}
 	}
-	edit := func() error {
-		return a.editSession(ctx, rf.session, rf.force, func(_ *lifecycle.Store, sess *lifecycle.Session) error {
-			_, err := r.do(ctx, sess)
-			return err
-		})
-	}
-	err = edit()
-	if errors.Is(err, lifecycle.ErrBusy) {
-		ended, eerr := a.endStopped(ctx, rf.session)
-		if eerr != nil {
-			return eerr
-		}
-		if ended {
-			err = edit()
-		}
+	err = a.editSession(ctx, rf.session, rf.force, func(_ *lifecycle.Store, sess *lifecycle.Session) error {
+		_, err := r.do(ctx, sess)
+		return err
+	})
+	if errors.Is(err, lifecycle.ErrBusy) && stopped != nil {
+		return stopped
 	}
 	return err
 }

@@ -294,36 +294,41 @@ func (k *keeping) takeOver(ctx context.Context, t *turns.Keeper) error {
 	return err
 }
 
-// endStopped ends the turn of a session that is busy for an agent if the person stopped it, which no
-// hook tells. It returns false if the turn goes on, as far as the agent's transcript says.
-func (a *app) endStopped(ctx context.Context, name string) (ended bool, err error) {
+// endStopped ends the turn of a session that is held for an agent if the person stopped it, which no
+// hook tells: the agent's transcript says so.
+func (a *app) endStopped(ctx context.Context, name string) error {
 	var st *session.State
+	var owner *lifecycle.Owner
 	if err := a.readStore(func(store *lifecycle.Store) error {
 		id, err := store.Resolve(name)
 		if err == nil {
 			st, _, err = store.Read(id)
 		}
+		if err == nil {
+			owner, err = store.Holder(id)
+		}
 		return err
 	}); err != nil {
-		return false, err
+		return err
 	}
 	h := st.Header()
-	if h.Holder == nil || h.AgentName != agents.Claude {
-		return false, nil
+	if owner == nil || h.Holder == nil || h.AgentName != agents.Claude {
+		return nil
 	}
 	event := &turns.Event{Session: h.AgentSession, Transcript: turns.Transcript(&h)}
 	k := &keeping{hookCall: &hookCall{app: a, agent: h.AgentName, pid: h.Holder.PID, event: event}}
 	if err := k.openStore(); err != nil {
-		return false, err
+		return err
 	}
-	err = k.with(ctx, false, func(t *turns.Keeper) error {
+	err := k.with(ctx, false, func(t *turns.Keeper) error {
 		if err := k.takeOver(ctx, t); err != nil {
 			return err
 		}
-		if ended, err = t.Stopped(); err != nil || !ended {
+		ended, err := t.Stopped()
+		if err != nil || !ended {
 			return err
 		}
 		return t.End(ctx, record.Interrupted, "", nil)
 	})
-	return ended, errors.Join(err, closeStore(k.store))
+	return errors.Join(err, closeStore(k.store))
 }
