@@ -111,10 +111,12 @@ func printStat(w io.Writer, rows []diffRow, all int) error {
 		fmt.Fprintf(w, "%s %s  %s\n", letters[r.Kind], shown(r.Path), numbers)
 		added, deleted = added+r.Added, deleted+r.Deleted
 	}
+	lines := "lines"
 	if more := all - len(rows); more > 0 {
+		lines = "lines of those above"
 		fmt.Fprintf(w, "and %s\n", plain.Some(more, "more file"))
 	}
-	_, err := fmt.Fprintf(w, "files: %d, lines: +%d -%d\n", all, added, deleted)
+	_, err := fmt.Fprintf(w, "files: %d, %s: +%d -%d\n", all, lines, added, deleted)
 	return err
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -37,11 +38,15 @@ func (t *toolAnswer) changesSince(ctx context.Context, in mcp.ChangesSince) (any
 	}
 	var found *changesSince
 	err = t.readCheckpoints(in.Session, func(store *lifecycle.Store, id session.ID, cps *chain) error {
+		within, err := t.folderIn(cps.folder, in.Path)
+		if err != nil {
+			return err
+		}
 		changes, err := cps.compare(ctx, id, []string{in.Checkpoint})
 		if err != nil {
 			return err
 		}
-		changes = slices.DeleteFunc(changes, func(c files.Change) bool { return !inFolder(c.Path, in.Path) && !inFolder(c.From, in.Path) })
+		changes = slices.DeleteFunc(changes, func(c files.Change) bool { return !inFolder(c.Path, within) && !inFolder(c.From, within) })
 		found = &changesSince{Session: id.String(), Checkpoint: plain.Clip(in.Checkpoint, 200), All: len(changes)}
 		changes = fitting(changes, limit)
 		if found.Files, err = cps.diffRows(changes); err != nil {
@@ -77,10 +82,17 @@ func fitting(changes []files.Change, limit int) []files.Change {
 	return changes
 }
 
-// inFolder reports whether a path is another one or in that folder; "" is the project's folder.
+// folderIn is a path that an agent gave, from the project's folder: agents give absolute ones as well.
+func (t *toolAnswer) folderIn(project, path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(project, path)
+	}
+	return t.within(project, path)
+}
+
+// inFolder reports whether a path is another one or in that folder; "." is the project's folder.
 func inFolder(path, folder string) bool {
-	folder = strings.Trim(strings.TrimPrefix(folder, "./"), "/")
-	return folder == "" || folder == "." || path == folder || strings.HasPrefix(path, folder+"/")
+	return folder == "." || path == folder || strings.HasPrefix(path, folder+"/")
 }
 
 // addDiff adds the patches that fit, each whole, with the credentials of the contents hidden:

@@ -149,8 +149,13 @@ func TestMCPTools(t *testing.T) {
 	for _, secret := range []string{pemBody, pemChange, awsKey} {
 		require.NotContains(t, text+changes.Diff, secret)
 	}
-	c.ask(&changes, "changes_since", map[string]any{"checkpoint": "before:task-one", "path": "./kept"})
-	require.Equal(t, 1, changes.All)
+	for _, path := range []string{"./kept", filepath.Join(dir, "kept"), "no/../kept/"} {
+		c.ask(&changes, "changes_since", map[string]any{"checkpoint": "before:task-one", "path": path})
+		require.Equal(t, 1, changes.All, path)
+	}
+	for _, path := range []string{"..", "/etc/passwd", dir + "x"} { // not: nothing changed there
+		require.Contains(t, c.ask(nil, "changes_since", map[string]any{"checkpoint": "1", "path": path}), "is not in the project")
+	}
 
 	require.Contains(t, c.ask(nil, "changes_since", map[string]any{"checkpoint": "before:nothing" + evil}), "nothing")
 	require.Contains(t, c.ask(nil, "changes_since", map[string]any{"checkpoint": ""}), "lopen checkpoint list")
@@ -219,6 +224,7 @@ func TestMCPIsBounded(t *testing.T) {
 	require.Less(t, len(changes.Files), 201)
 	require.Contains(t, changes.Cut, "more files changed")
 	require.Contains(t, changes.Cut, "do not fit")
+	require.Contains(t, text, "files: 301, lines of those above: ")
 	require.Contains(t, text, "more files")
 	c.ask(&changes, "changes_since", map[string]any{"checkpoint": "1", "diff": true, "path": "large"})
 	require.Contains(t, changes.Diff, "more bytes of this file's diff")

@@ -52,7 +52,7 @@ type SessionLog struct {
 type ChangesSince struct {
 	Checkpoint string `json:"checkpoint" jsonschema:"a number, the beginning of an ID, last, before:TASK, after:TASK, failed:TASK, or prompt:N for before the Nth prompt of an agent's own session"`
 	Session    string `json:"session,omitempty" jsonschema:"whose tasks are meant: ID of a session, a unique beginning of it, or a module's name; the newest session without it"`
-	Path       string `json:"path,omitempty" jsonschema:"only this file, or what is in this folder, from the project's folder"`
+	Path       string `json:"path,omitempty" jsonschema:"only this file, or what is in this folder: from the project's folder, or absolute"`
 	Diff       bool   `json:"diff,omitempty" jsonschema:"with the changed lines, as a unified diff"`
 	Limit      int    `json:"limit,omitempty" jsonschema:"at most so many files, 1 to 200; 100 without it"`
 }
