@@ -302,6 +302,21 @@ func TestUsageCountsOncePerRequest(t *testing.T) {
 	require.Equal(t, session.Usage{InputTokens: 15, OutputTokens: 2, CachedTokens: 100}, rep.Usage, "a later pass knows the request")
 }
 
+// The sums of a fork go on from those of the session that it is from, which it has no lines of.
+func TestUsageOfACodexFork(t *testing.T) {
+	t.Parallel()
+	used := func(total, last int) string {
+		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":%d,"output_tokens":1},"last_token_usage":{"input_tokens":%d}}}}`+"\n", total, last)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "rollout-2026-02-14T09-00-00-01a20b27-c73d-76c0-a045-5fdf013e47f4.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(`{"type":"session_meta","payload":{"id":"f","forked_from_id":"p"}}`+"\n"), 0o600))
+	_, at, _ := read(t, open(t, agents.Codex, dir), agents.Position{})
+	appendTo(t, path, used(3300, 1100)+used(3300, 1100)+used(3500, 200))
+	_, _, rep := read(t, open(t, agents.Codex, dir), at)
+	require.EqualValues(t, 1300, rep.Usage.InputTokens)
+}
+
 func TestBranchesAndSubagents(t *testing.T) {
 	t.Parallel()
 	path := transcript(t, user("a", "", "one")+user("b", "a", "two")+user("c", "a", "another two"))

@@ -35,6 +35,7 @@ type codexItem struct {
 
 	// Of session_meta, turn_context and compacted.
 	SessionID string `json:"session_id"`
+	ForkOf    string `json:"forked_from_id"`
 	Cwd       string `json:"cwd"`
 	Model     string `json:"model"`
 	Message   string `json:"message"`
@@ -108,8 +109,8 @@ func (codex) record(r *record) ([]Item, error) {
 		items := r.event()
 		items[0].Usage = r.codexEvent(&it)
 		return items, nil
-	case "turn_context":
-		r.report.Model = cmp.Or(it.Model, r.report.Model)
+	case "session_meta", "turn_context":
+		r.codexAbout(&it)
 	}
 	return r.event(), nil
 }
@@ -205,16 +206,7 @@ func (r *record) codexEvent(e *codexItem) *session.Usage {
 	switch {
 	case e.Type == "token_count" && e.Info.Total != nil:
 		total := e.Info.Total.usage()
-		had := session.Usage{}
-		if r.at.Total != nil {
-			had = *r.at.Total
-		}
-		if total.OutputTokens < had.OutputTokens || total.InputTokens+total.CachedTokens < had.InputTokens+had.CachedTokens {
-			had = session.Usage{} // they count from 0 again
-			if e.Info.Last != nil {
-				had = *cmp.Or(more(total, e.Info.Last.usage()), &had)
-			}
-		}
+		had := e.before(total, r.at)
 		r.at.Total = &total
 		return more(total, had)
 	case e.Type == "thread_rolled_back" && e.Turns > 0 && len(r.at.Turns) > 0:
@@ -225,4 +217,29 @@ func (r *record) codexEvent(e *codexItem) *session.Usage {
 		}
 	}
 	return nil
+}
+
+// codexAbout takes what a record says of the session.
+func (r *record) codexAbout(it *codexItem) {
+	r.report.Model = cmp.Or(it.Model, r.report.Model)
+	if it.ForkOf != "" {
+		r.at.Forked = true
+	}
+}
+
+// before returns what was used before a sum: the sum that was read last, or what a fork has of the
+// session that it is from.
+func (it *codexItem) before(total session.Usage, at *FilePosition) (had session.Usage) {
+	if at.Total != nil {
+		had = *at.Total
+	}
+	anew := total.OutputTokens < had.OutputTokens || total.InputTokens+total.CachedTokens < had.InputTokens+had.CachedTokens
+	if !anew && (at.Total != nil || !at.Forked) {
+		return had
+	}
+	had = session.Usage{} // they count from 0 again
+	if it.Info.Last != nil {
+		had = *cmp.Or(more(total, it.Info.Last.usage()), &had)
+	}
+	return had
 }

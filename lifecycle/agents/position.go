@@ -38,7 +38,9 @@ type FilePosition struct {
 	Time  time.Time      `json:"time,omitzero"`   // of the last message
 	Asked []requestUsage `json:"asked,omitempty"` // of the last requests
 	Total *session.Usage `json:"total,omitempty"` // cumulative
-	Turns []string       `json:"turns,omitempty"` // what the last prompts followed
+	// Forked says that Total began with what another session had used.
+	Forked bool     `json:"forked,omitempty"`
+	Turns  []string `json:"turns,omitempty"` // what the last prompts followed
 }
 
 // requestUsage is what a request has used, as far as its lines have said.
