@@ -22,7 +22,10 @@ type imported struct {
 	Found    int                 `json:"found"`    // histories of this project, or in PATH
 	Sessions []*histories.Result `json:"sessions"` // those with something new, and those that failed
 	Moved    []movedHistories    `json:"moved,omitempty"`
-	NotRead  []string            `json:"notRead,omitempty"`
+	// Others is how many histories are of other folders.
+	Others  int      `json:"others,omitempty"`
+	NotRead []string `json:"notRead,omitempty"`
+	from    []string // where was looked
 }
 
 // movedHistories are those of a folder that is gone and had the name of this project's.
@@ -67,7 +70,7 @@ func (a *app) importFrom(ctx context.Context, agent string, args []string) error
 		}
 	}
 	return a.changeStore(policy, a.create, func(project string, store *lifecycle.Store) error {
-		report := &imported{Sessions: []*histories.Result{}}
+		report := &imported{Sessions: []*histories.Result{}, from: paths}
 		for _, err := range library.Left {
 			report.NotRead = append(report.NotRead, err.Error())
 		}
@@ -80,6 +83,7 @@ func (a *app) importFrom(ctx context.Context, agent string, args []string) error
 			all = a.historiesOf(ctx, project, func(h *agents.History) bool { return index.Find(store, h.Agent, h.ID) != nil }, all, report)
 		}
 		report.Found = len(all)
+		report.Others = len(library.Histories) - len(all)
 		return a.importAll(ctx, agent, all, report, func(h *agents.History) (*histories.Result, error) { return histories.Import(ctx, store, index, h) })
 	})
 }
@@ -197,6 +201,10 @@ func (a *app) showImported(agent string, report *imported, taken []string) {
 			shown(m.Cwd), plain.Some(m.Histories, "session"), agent, agent, quoted([]string{m.Path}))
 	}
 	fmt.Fprintf(a.stderr, "%s of %s, %d with something new\n", plain.Some(report.Found, "session"), agent, len(taken))
+	if report.Found == 0 && report.Others > 0 && len(report.Moved) == 0 {
+		fmt.Fprintf(a.stderr, "%s of other folders found in %s: if some are of this project, give their file or folder as PATH\n",
+			plain.Some(report.Others, "session"), quoted(report.from))
+	}
 	if len(taken) > 0 {
 		fmt.Fprintf(a.stderr, "look at one: lopen session show %s --messages\n", taken[len(taken)-1])
 	}
