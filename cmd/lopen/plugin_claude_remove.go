@@ -1,18 +1,30 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plugin"
+)
 
 func newPluginClaudeRemove(a *app) *cobra.Command {
-	return &cobra.Command{
+	return a.removePlugin("Take the plugin away, and nothing else", a.claudeSet)
+}
+
+// removePlugin is the command that removes a set. It asks nothing, so that --yes, which install has,
+// changes nothing.
+func (a *app) removePlugin(short string, find func() (*plugin.Set, error)) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "remove",
-		Short: "Take the plugin away, and nothing else",
+		Short: short,
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			set, err := a.claudeSet()
+			set, err := find()
 			if err != nil {
 				return err
 			}
 			return a.remove(set)
 		},
 	}
+	cmd.Flags().BoolP("yes", "y", false, "as with install; it asks nothing")
+	return cmd
 }

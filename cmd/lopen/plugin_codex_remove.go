@@ -1,18 +1,14 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plugin"
+)
 
 func newPluginCodexRemove(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "remove",
-		Short: "Take hooks.json away, if it is as lopen wrote it",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			set, _, err := a.codexSet()
-			if err != nil {
-				return err
-			}
-			return a.remove(set)
-		},
-	}
+	return a.removePlugin("Take hooks.json away, if it is as lopen wrote it", func() (*plugin.Set, error) {
+		set, _, err := a.codexSet()
+		return set, err
+	})
 }
