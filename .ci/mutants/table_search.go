@@ -27,6 +27,18 @@ var ofSearch = []mutant{
 		"./cache/search", "TestDamagedAnywhere",
 	},
 	{
+		"search: what lies between the entries of a module is not of it", "cache/search/find.go",
+		"if of == nil {",
+		"if false {",
+		"./cache/search", "TestMoreThanAreRanked",
+	},
+	{
+		"search: an index that was made at once is looked up at once", "cache/search/update.go",
+		"return byAge(b, a)",
+		"return byAge(a, b)",
+		"./cache/search", "TestMoreThanAreRanked",
+	},
+	{
 		"search: an index of another version is dropped", "cache/search/index.go",
 		"err == nil && have != version",
 		"err == nil && have == 0",

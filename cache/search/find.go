@@ -99,10 +99,6 @@ func (ix *Index) look(ctx context.Context, sources []Source, q *Query, limit int
 	return f.pool.result(limit), nil
 }
 
-// sparse is how many entries may have the words of a query to be looked at all at once, and
-// not source by source.
-const sparse = 6000
-
 // A finder looks a query up.
 type finder struct {
 	tx    *sql.Tx
@@ -111,11 +107,25 @@ type finder struct {
 	read  *sql.Stmt
 	small *sql.Stmt
 	big   *sql.Stmt
+	runs  []run
+	of    map[int64]*Source // those that are searched, by their number
 	ids   []int64
 }
 
 // A run are entries of one source that follow each other.
 type run struct{ first, last, source int64 }
+
+// A stretch has the runs of several sources of which the entries, the last one first, are in the order in
+// which they are looked at: one question finds those of all. Entries between them that are not
+// searched are no more than those that are.
+type stretch struct{ first, last, size int64 }
+
+const (
+	// scattered is from how many stretches on the entries that have the words are asked for in all at once.
+	scattered = 16
+	// sparse is how many of them may be, in place of asking in each stretch.
+	sparse = 6000
+)
 
 func (f *finder) find(ctx context.Context, sources []*Source, have map[string]known) (err error) {
 	for stmt, text := range map[**sql.Stmt]string{
@@ -128,41 +138,39 @@ func (f *finder) find(ctx context.Context, sources []*Source, have map[string]kn
 			return err
 		}
 	}
-	runs, err := f.runs()
+	ordered, err := f.readRuns(sources, have)
 	if err != nil {
 		return err
 	}
-	if err = f.lookUp(0, math.MaxInt64, sparse+1); err != nil {
-		return err
-	}
-	few := len(f.ids) <= sparse
-	of := map[int64][]int64{} // by source, the newest first
-	if few {
-		for _, id := range f.ids {
-			if r, ok := runOf(runs, id); ok {
-				of[r.source] = append(of[r.source], id)
-			}
+	stretches := stretchesOf(ordered)
+	if len(stretches) > scattered {
+		if err := f.lookUp(0, math.MaxInt64, sparse+1); err != nil {
+			return err
+		}
+		if len(f.ids) <= sparse {
+			return f.takeSorted(ctx, sources)
 		}
 	}
-	bySource := map[int64][]run{}
-	for _, r := range runs {
-		bySource[r.source] = append(bySource[r.source], r)
-	}
-	for _, s := range sources {
-		k, ok := have[s.Key]
-		switch {
-		case !ok:
-			return errRaced // it was taken out by a process that did not know of it
-		case few:
-			err = f.take(ctx, s, of[k.id])
-		default:
-			err = f.takeRuns(ctx, s, bySource[k.id])
-		}
-		if err != nil || f.pool.full() {
+	for _, s := range stretches {
+		if err := f.takeStretch(ctx, s); err != nil || f.pool.full() {
 			return err
 		}
 	}
 	return nil
+}
+
+// stretchesOf joins runs that stand in the order in which they are looked at.
+func stretchesOf(runs []run) (all []stretch) {
+	for _, r := range runs {
+		size := r.last - r.first + 1
+		if n := len(all) - 1; n >= 0 && r.last < all[n].first && all[n].last-r.first+1 <= 2*(all[n].size+size) {
+			all[n].first = r.first
+			all[n].size += size
+			continue
+		}
+		all = append(all, stretch{r.first, r.last, size})
+	}
+	return all
 }
 
 // words are those of the index that begin so, or more of them than are asked for one by one.
@@ -184,24 +192,40 @@ func (f *finder) words(prefix string) (all []string, err error) {
 	return all, rows.Err()
 }
 
-func (f *finder) runs() (all []run, err error) {
+// readRuns reads all runs and returns those of the sources in the order in which they are looked
+// at: source by source, the last one of each first.
+func (f *finder) readRuns(sources []*Source, have map[string]known) (ordered []run, err error) {
 	rows, err := f.tx.Query(`SELECT first, last, source FROM run ORDER BY first`)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
+	bySource := map[int64][]run{}
 	for rows.Next() {
 		var r run
 		if err := rows.Scan(&r.first, &r.last, &r.source); err != nil {
 			return nil, err
 		}
-		all = append(all, r)
+		f.runs = append(f.runs, r)
+		bySource[r.source] = append(bySource[r.source], r)
 	}
-	return all, rows.Err()
+	f.of = make(map[int64]*Source, len(sources))
+	for _, s := range sources {
+		k, ok := have[s.Key]
+		if !ok {
+			return nil, errRaced // it was taken out by a process that did not know of it
+		}
+		f.of[k.id] = s
+		for _, r := range slices.Backward(bySource[k.id]) {
+			ordered = append(ordered, r)
+		}
+	}
+	return ordered, rows.Err()
 }
 
-func runOf(runs []run, id int64) (run, bool) {
-	i, ok := slices.BinarySearchFunc(runs, id, func(r run, id int64) int {
+// sourceOf returns the source of an entry, or nil if it is not searched.
+func (f *finder) sourceOf(id int64) *Source {
+	i, ok := slices.BinarySearchFunc(f.runs, id, func(r run, id int64) int {
 		switch {
 		case r.last < id:
 			return -1
@@ -211,9 +235,9 @@ func runOf(runs []run, id int64) (run, bool) {
 		return 0
 	})
 	if !ok {
-		return run{}, false
+		return nil
 	}
-	return runs[i], true
+	return f.of[f.runs[i].source]
 }
 
 // lookUp sets ids to the last entries of a range that have the words, the newest first.
@@ -244,47 +268,66 @@ func (f *finder) add(table *sql.Stmt, args ...any) error {
 	return nil
 }
 
-func (f *finder) takeRuns(ctx context.Context, s *Source, runs []run) error {
-	for _, r := range slices.Backward(runs) {
-		// Most runs have fewer matches than fill the pool; of a long one not all are asked for at once.
-		for last := r.last; last >= r.first; last = f.ids[len(f.ids)-1] - 1 {
-			if err := f.lookUp(r.first, last, 2*Ranked); err != nil {
+// takeSorted compares the entries that were looked up, source by source.
+func (f *finder) takeSorted(ctx context.Context, sources []*Source) error {
+	of := map[*Source][]int64{}
+	for _, id := range f.ids {
+		if s := f.sourceOf(id); s != nil {
+			of[s] = append(of[s], id)
+		}
+	}
+	for _, s := range sources {
+		for _, id := range of[s] {
+			if err := f.take(ctx, s, id); err != nil || f.pool.full() {
 				return err
-			}
-			if err := f.take(ctx, s, f.ids); err != nil || f.pool.full() {
-				return err
-			}
-			if len(f.ids) < 2*Ranked {
-				break
 			}
 		}
 	}
 	return nil
 }
 
-// take compares entries of a source with the query.
-func (f *finder) take(ctx context.Context, s *Source, ids []int64) error {
-	for _, id := range ids {
-		if err := ctx.Err(); err != nil {
+// takeStretch compares the entries of a stretch that have the words. Not all are asked for at once: most
+// often the first ones fill the pool.
+func (f *finder) takeStretch(ctx context.Context, s stretch) error {
+	for last := s.last; last >= s.first; last = f.ids[len(f.ids)-1] - 1 {
+		if err := f.lookUp(s.first, last, 2*Ranked); err != nil {
 			return err
 		}
-		var d Document
-		var number, ms int64
-		var piece int
-		var files string
-		if err := f.read.QueryRow(id).Scan(&number, &piece, &ms, &d.Kind, &d.Role, &d.Tool, &files, &d.Text); err != nil {
-			if errors.Is(err, sql.ErrNoRows) {
-				err = errOther // words without their text: something else wrote it
+		for _, id := range f.ids {
+			of := f.sourceOf(id)
+			if of == nil {
+				continue
 			}
-			return err
+			if err := f.take(ctx, of, id); err != nil || f.pool.full() {
+				return err
+			}
 		}
-		d.Number, d.Time = uint64(number), time.UnixMilli(ms).UTC()
-		if files != "" {
-			d.Files = strings.Split(files, "\n")
-		}
-		if f.pool.take(s.Key, &d, piece); f.pool.full() {
-			return nil
+		if len(f.ids) < 2*Ranked {
+			break
 		}
 	}
+	return nil
+}
+
+// take compares an entry of a source with the query.
+func (f *finder) take(ctx context.Context, s *Source, id int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var d Document
+	var number, ms int64
+	var piece int
+	var files string
+	if err := f.read.QueryRow(id).Scan(&number, &piece, &ms, &d.Kind, &d.Role, &d.Tool, &files, &d.Text); err != nil {
+		if errors.Is(err, sql.ErrNoRows) {
+			err = errOther // words without their text: something else wrote it
+		}
+		return err
+	}
+	d.Number, d.Time = uint64(number), time.UnixMilli(ms).UTC()
+	if files != "" {
+		d.Files = strings.Split(files, "\n")
+	}
+	f.pool.take(s.Key, &d, piece)
 	return nil
 }

@@ -186,30 +186,56 @@ func TestIndexAndScanAgree(t *testing.T) {
 	})
 }
 
-// More documents than are ranked, and more than are looked at all at once: the newest of each way.
+// More documents than are ranked, in an index that was made at once and in one that grew in rounds, where
+// those of one source are scattered: the newest of each way.
 func TestMoreThanAreRanked(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 1))
-	var books []*book
-	for b := range 8 {
-		x := &book{key: fmt.Sprint("b", b), order: b % 3}
-		for i := range 1000 {
-			text := "common"
-			if i%10 == 0 {
-				text += " rare" + strings.Repeat(" common", r.IntN(5))
+	for rounds, stretches := range map[int]int{1: 3, 10: 81} {
+		t.Run(fmt.Sprint(rounds), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(1, 1))
+			var books []*book
+			for b := range 8 {
+				books = append(books, &book{key: fmt.Sprint("b", b), order: b % 3})
 			}
-			if r.IntN(2) == 0 {
-				text += " half"
+			ix := open(t, t.TempDir())
+			defer ix.Close()
+			for range rounds {
+				for _, x := range books {
+					for i := range 1000 / rounds {
+						text := "common"
+						if i%10 == 0 {
+							text += " rare" + strings.Repeat(" common", r.IntN(5))
+						}
+						if r.IntN(2) == 0 {
+							text += " half"
+						}
+						x.add(text)
+					}
+				}
+				both(t, ix, books, parse(t, "nothing"), 1)
 			}
-			x.add(text)
-		}
-		books = append(books, x)
+			books[0].add(strings.Repeat("piece ", 20000))
+			for _, query := range []string{"common", "half common", "rare", "rare -half", "piece", "comm*"} {
+				q := parse(t, query)
+				got := both(t, ix, books, q, 20)
+				require.Equal(t, query != "piece" && query != "rare -half", got.More, query)
+				q.Sources = func(s *Source) bool { return s.Key == "b1" || s.Key == "b7" }
+				both(t, ix, books, q, 20)
+			}
+			require.Len(t, stretchesIn(t, ix, books), stretches)
+		})
 	}
-	books[0].add(strings.Repeat("piece ", 20000))
-	ix := open(t, t.TempDir())
-	defer ix.Close()
-	for _, query := range []string{"common", "half common", "rare", "rare -half", "piece", "comm*"} {
-		got := both(t, ix, books, parse(t, query), 20)
-		require.Equal(t, query != "piece" && query != "rare -half", got.More, query)
-	}
+}
+
+// stretchesIn returns in how many parts the entries of all sources are looked up.
+func stretchesIn(t *testing.T, ix *Index, books []*book) []stretch {
+	tx, err := ix.db.Begin()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback()) }()
+	have, err := current(tx)
+	require.NoError(t, err)
+	runs, err := (&finder{tx: tx}).readRuns(sorted(sourcesOf(books), nil), have)
+	require.NoError(t, err)
+	return stretchesOf(runs)
 }

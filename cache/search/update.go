@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -110,6 +111,8 @@ func (ix *Index) update(ctx context.Context, sources []Source, failed func(*Sour
 	if err := w.begin(); err != nil {
 		return err
 	}
+	// The newest come last: backwards, the entries are then in the order in which they are looked at.
+	slices.SortFunc(changed, func(a, b *Source) int { return byAge(b, a) })
 	if err := ix.fill(ctx, w, changed, have); err != nil {
 		return err
 	}
