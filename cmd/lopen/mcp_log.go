@@ -79,7 +79,7 @@ func (t *toolAnswer) logPage(id session.ID, records []record.Record, older, byTa
 	for _, r := range records {
 		page.Records = append(page.Records, newRecordRow(r))
 		if !byTask {
-			if err := lines.print(r); err != nil {
+			if err := lines.add(r); err != nil {
 				return nil, err
 			}
 			continue
@@ -88,6 +88,9 @@ func (t *toolAnswer) logPage(id session.ID, records []record.Record, older, byTa
 		for _, at := range attemptsOf(r, task) {
 			printAttempt(t.stdout, at, id, recipes)
 		}
+	}
+	if err := lines.flush(); err != nil {
+		return nil, err
 	}
 	if page.Before > 0 {
 		page.Cut = fmt.Sprintf("there are older records: call again with before %d", page.Before)

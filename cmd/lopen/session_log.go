@@ -93,16 +93,19 @@ func (l *logCall) print(store *lifecycle.Store, id session.ID, above uint64) (la
 		case l.out.machine():
 			rows = append(rows, newRecordRow(r))
 		default:
-			return lines.print(r)
+			return lines.add(r)
 		}
 		return nil
 	})
 	switch {
 	case err != nil:
+		_ = lines.flush() // the error comes first
 	case l.byTask:
 		err = l.showAttempts(id, l.task, attempts)
 	case l.out.machine():
 		err = l.printJSON(rows)
+	default:
+		err = lines.flush()
 	}
 	return last, err
 }

@@ -67,15 +67,85 @@ func newRecordRow(r record.Record) recordRow {
 type recordPrinter struct {
 	w   io.Writer
 	day string
+
+	first, last      record.Record // of what is counted
+	messages, events int
 }
 
-func (t *recordPrinter) print(r record.Record) error {
-	at := r.At.Local()
+// begin prints the day, if it is another one, and the beginning of a line.
+func (t *recordPrinter) begin(at time.Time, numbers, what string) error {
+	at = at.Local()
 	if day := at.Format(time.DateOnly); day != t.day {
 		fmt.Fprintf(t.w, "%s\n", day)
 		t.day = day
 	}
-	if _, err := fmt.Fprintf(t.w, "%s  #%d  %s\n", at.Format("15:04:05"), r.Seq, causeText(r)); err != nil {
+	_, err := fmt.Fprintf(t.w, "%s  %s  %s\n", at.Format("15:04:05"), numbers, what)
+	return err
+}
+
+// count counts a record that has nothing but messages and events, or comes after one and has
+// nothing to tell, and says whether it is one.
+func (t *recordPrinter) count(r record.Record) bool {
+	if r.Event != "" || r.Snapshot != nil || r.Saves() > 0 || len(r.Ops) == 0 {
+		return false
+	}
+	messages, events := 0, 0
+	for _, op := range r.Ops {
+		switch op.Name {
+		case record.OpMessagesAppended:
+			messages += op.Count
+		case record.OpEventsAppended:
+			events += op.Count
+		case record.OpModified:
+		default:
+			return false
+		}
+	}
+	switch {
+	case t.messages+t.events > 0:
+	case messages+events == 0:
+		return false
+	default:
+		t.first = r
+	}
+	t.last, t.messages, t.events = r, t.messages+messages, t.events+events
+	return true
+}
+
+// flush prints what was counted.
+func (t *recordPrinter) flush() error {
+	if t.messages+t.events == 0 {
+		return nil
+	}
+	numbers := fmt.Sprintf("#%d", t.first.Seq)
+	if t.last.Seq > t.first.Seq {
+		numbers += fmt.Sprintf("-%d", t.last.Seq)
+	}
+	var parts []string
+	if t.messages > 0 {
+		parts = append(parts, plain.Some(t.messages, "message"))
+	}
+	if t.events > 0 {
+		parts = append(parts, plain.Some(t.events, "event")+" of the transcript")
+	}
+	t.messages, t.events = 0, 0
+	return t.begin(t.first.At, numbers, strings.Join(parts, ", "))
+}
+
+// add prints a record, or counts it: messages and events that follow each other are on one line,
+// which flush prints after the last record.
+func (t *recordPrinter) add(r record.Record) error {
+	if t.count(r) {
+		return nil
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	return t.print(r)
+}
+
+func (t *recordPrinter) print(r record.Record) error {
+	if err := t.begin(r.At, fmt.Sprintf("#%d", r.Seq), causeText(r)); err != nil {
 		return err
 	}
 	if r.Checkpoint != "" && r.Event != "" { // of a fork: the one that the files were last known by

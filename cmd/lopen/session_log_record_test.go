@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 )
@@ -72,4 +75,39 @@ func TestLogTellsOfAWholeState(t *testing.T) {
 	require.Equal(t, []string{
 		"2 tasks: dependency added", "iterations added", "phase changed", "4000 tasks: task created", "the whole state is in history/2-7.json",
 	}, changesText(record.Record{Epoch: 2, Seq: 7, Snapshot: &record.SnapshotRef{Counts: counts}}))
+}
+
+// TestLogCountsWhatWasSaid prints records of messages and events that follow each other as one
+// line, and none of another kind within it.
+func TestLogCountsWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 24, 1, 2, 3, 0, time.Local)
+	said := func(seq uint64, ops ...record.Op) record.Record {
+		return record.Record{Seq: seq, At: at, Ops: ops}
+	}
+	message, event, modified := record.Op{Name: record.OpMessagesAppended, Count: 1}, record.Op{Name: record.OpEventsAppended, Count: 2}, record.Op{Name: record.OpModified}
+	saved := said(9, message)
+	saved.Triggers[session.TriggerTaskCompleted] = 1
+	var b strings.Builder
+	p := recordPrinter{w: &b}
+	for _, r := range []record.Record{
+		said(1, modified), said(2, message), said(3, event, message), said(4, modified), said(5, event), said(6, record.Op{Name: record.OpTaskCreated, Task: "a"}),
+		said(7, event), said(8, record.Op{Name: record.OpTaskCreated, Task: "b"}), saved, said(10, message),
+	} {
+		require.NoError(t, p.add(r))
+	}
+	require.NoError(t, p.flush())
+	require.NoError(t, p.flush())
+	require.Equal(t, `2026-11-24
+01:02:03  #1  modified
+01:02:03  #2-5  2 messages, 4 events of the transcript
+01:02:03  #6  task created
+          a task created
+01:02:03  #7  2 events of the transcript
+01:02:03  #8  task created
+          b task created
+01:02:03  #9  task-completed
+          1 message
+01:02:03  #10  1 message
+`, b.String())
 }
