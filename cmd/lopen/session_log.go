@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -73,19 +74,26 @@ func (l *logCall) run(store *lifecycle.Store, id session.ID) (err error) {
 	if began > above+1 {
 		fmt.Fprintf(l.stderr, "before #%d only messages, events and attempts are left, as journal_bytes asks for\n", began)
 	}
-	last, err := l.print(store, id, above)
+	last, err := l.print(store, id, above, began)
+	if err == nil && last == 0 {
+		_, _, err = store.Read(id) // there is at least one record: the error says why it cannot be read
+	}
 	if err == nil && l.byCursor {
 		err = store.MoveCursor(id, l.cursor, last)
 	}
 	return err
 }
 
-// print prints the records above a number, or the attempts in them, and returns the last number.
-func (l *logCall) print(store *lifecycle.Store, id session.ID, above uint64) (last uint64, err error) {
+// print prints the records above a number, or the attempts in them, and returns the last number. None is
+// missing from began on.
+func (l *logCall) print(store *lifecycle.Store, id session.ID, above, began uint64) (last uint64, err error) {
 	rows, attempts := []recordRow{}, []record.Attempt{}
 	lines := recordPrinter{w: l.stdout}
 	last = above
 	err = store.Log(id, above, func(r record.Record) error {
+		if first := max(last+1, began); r.Seq > first {
+			fmt.Fprintf(l.stderr, "%s before #%d cannot be read: lopen session verify %s\n", plain.Some(int(r.Seq-first), "record"), r.Seq, id)
+		}
 		last = r.Seq
 		switch {
 		case l.byTask:
