@@ -170,3 +170,27 @@ func TestOfAgent(t *testing.T) {
 	require.ErrorIs(t, errOf(store.OfAgent("claude-0f8fad5b", "0f8fad5b-3")), lifecycle.ErrNotFound)
 	require.ErrorIs(t, errOf(store.OfAgent("claude-0", "0f8fad5b-1")), lifecycle.ErrNotFound)
 }
+
+// A copy of a session in another project is of no turn: nobody there waits for the agent. Its own
+// session stays held.
+func TestACopyIsHeldForNobody(t *testing.T) {
+	t.Parallel()
+	store, id := workFor(t, t.TempDir(), os.Getpid())
+	there := initStore(t)
+	for known := range 2 {
+		report, err := there.Import(t.Context(), gather(t, store, id))
+		require.NoError(t, err)
+		require.Equal(t, known == 1, report.Sessions[0].Known)
+		copied, err := session.ParseID(report.Sessions[0].ID)
+		require.NoError(t, err)
+		owner, err := there.Holder(copied)
+		require.NoError(t, err)
+		require.Nil(t, owner)
+		st, _, err := there.Read(copied)
+		require.NoError(t, err)
+		require.Nil(t, st.Header().Holder)
+	}
+	owner, err := store.Holder(id)
+	require.NoError(t, err)
+	require.Equal(t, os.Getpid(), owner.PID)
+}

@@ -3,6 +3,12 @@ package main
 // Of the hooks of agents that a person started.
 var ofHooks = []mutant{
 	{
+		"hook: a copy of a session is held for nobody", "lifecycle/carry/rewrite.go",
+		`, "worktree", "holder")`,
+		`, "worktree")`,
+		"./lifecycle", "TestACopyIsHeldForNobody",
+	},
+	{
 		"hook: what keeps an event is not the agent's to end", "cmd/lopen/internal/turns/detach_unix.go",
 		"&syscall.SysProcAttr{Setsid: true}",
 		"&syscall.SysProcAttr{}",

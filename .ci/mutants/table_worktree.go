@@ -40,7 +40,7 @@ var ofWorktrees = []mutant{
 	},
 	{
 		"work trees: an import leaves it out", "lifecycle/carry/place.go",
-		"NoWorktree: true,",
+		"Elsewhere: true,",
 		"",
 		"./lifecycle", "TestImportLeavesTheWorkTree",
 	},

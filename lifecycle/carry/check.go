@@ -82,7 +82,7 @@ func (r *Received) checkSession(s bundle.Session) (a Arrival, err error) {
 		return a, r.unreadable(s.ID, cmp.Or(report.Err, errors.New(string(report.Condition))))
 	}
 	a = Arrival{ID: s.ID, Was: s.ID, Seq: at.Seq, Messages: at.Messages, Status: s.Status, Done: p.Done, Total: p.Total,
-		Condition: string(report.Condition), Rewind: a.Rewind, at: at, settings: st.Header().Settings}
+		Condition: string(report.Condition), Rewind: a.Rewind, at: at, settings: st.Header().Settings, turn: st.Header().Holder != nil}
 	if w := st.Header().Worktree; w != nil {
 		a.Worktree = w.Path
 	}

@@ -130,7 +130,7 @@ func (r *Received) anew(ctx context.Context, home Home) error {
 			return fmt.Errorf("%s: %w", opImport, context.Cause(ctx))
 		}
 		a.Paths = a.names(paths)
-		if a.anew = a.ID != a.Was || a.Paths || a.Rewind != "" || a.Worktree != "" || ids[a.origin] != ""; !a.anew {
+		if a.anew = a.ID != a.Was || a.Paths || a.Rewind != "" || a.Worktree != "" || a.turn || ids[a.origin] != ""; !a.anew {
 			continue
 		}
 		if err := r.rewrite(a, paths, ids); err != nil {
@@ -174,7 +174,7 @@ func (r *Received) rewrite(a *Arrival, paths [2]string, ids map[string]string) e
 		return err
 	}
 	defer to.Close()
-	if err := Rewrite(from, to, was, Rewriting{ID: id, NoWorktree: true, Paths: paths, IDs: ids}); err != nil {
+	if err := Rewrite(from, to, was, Rewriting{ID: id, Elsewhere: true, Paths: paths, IDs: ids}); err != nil {
 		return err
 	}
 	ld, err := folder.Load(to, id)

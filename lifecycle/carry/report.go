@@ -50,6 +50,7 @@ type Arrival struct {
 	at       session.Mark
 	settings session.Settings
 	origin   string // the ID of the session that it comes from; "" if it is no fork
+	turn     bool   // a process there has its turn in it
 	anew     bool   // it is written anew
 }
 

@@ -32,8 +32,9 @@ type Rewriting struct {
 	// NoCheckpoints leaves out by which checkpoint the session knows the project's files, and
 	// to which one it goes back. That they were made is still told.
 	NoCheckpoints bool
-	// NoWorktree leaves out in which linked work tree the session worked.
-	NoWorktree bool
+	// Elsewhere leaves out what only its place has: the linked work tree in which the session worked, and
+	// the process whose turn is in progress.
+	Elsewhere bool
 	// Paths are the project's folder there and here. Where the words of the settings' command
 	// and check begin with the first, they get the second. "" changes nothing.
 	Paths [2]string
@@ -89,8 +90,8 @@ func (w *rewriter) session(id session.ID) error {
 		w.Redact = w.Redact.Also(slugsIn(ld.State, w.Redact))
 	}
 	w.without = nil
-	if w.NoWorktree {
-		w.without = append(w.without, "worktree")
+	if w.Elsewhere {
+		w.without = append(w.without, "worktree", "holder")
 	}
 	if w.begun = ld.At.Rewinding; w.begun != nil {
 		w.without = append(w.without, "rewinding") // in snapshots

@@ -17,7 +17,7 @@ import (
 )
 
 // ofPlace are the members of a record that an import changes, and the seal over them.
-var ofPlace = []string{"settings", "snapshot", "lineage", "worktree", "rewind", "crc"}
+var ofPlace = []string{"settings", "snapshot", "lineage", "worktree", "holder", "rewind", "crc"}
 
 // covers reports whether a session's folder has what another one has up to a Mark: its messages
 // and events, its records but for what an import changes, and output if there is any. What only

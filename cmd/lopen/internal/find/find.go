@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 // A Query is what is looked for. What is zero does not matter.
@@ -96,11 +98,20 @@ type corpus struct {
 	notes   []string
 }
 
+// roles are those of messages, and what followed attempts.
+var roles = []string{
+	session.RoleUser, session.RoleAssistant, session.RoleTool, session.RoleSystem,
+	record.Done, record.Failed, record.Waits, record.Needed, record.Uncounted, record.Interrupted, record.Killed,
+}
+
 // find searches a corpus with the index below a folder, or without one.
 func (c *corpus) find(ctx context.Context, dir string, q Query) (*Page, error) {
 	query, err := search.Parse(q.Text)
 	if err != nil {
 		return nil, err
+	}
+	if q.Role != "" && !slices.Contains(roles, strings.ToLower(q.Role)) {
+		return nil, fmt.Errorf("%w for the role %s: give one of %s", search.ErrQuery, q.Role, strings.Join(roles, ", "))
 	}
 	query.Role, query.Tool, query.Since = q.Role, q.Tool, q.Since
 	if q.File != "" {
@@ -110,6 +121,9 @@ func (c *corpus) find(ctx context.Context, dir string, q Query) (*Page, error) {
 		return nil, fmt.Errorf("%w: give a word that must occur, or --file", search.ErrQuery)
 	}
 	if q.Module != "" {
+		if !slices.ContainsFunc(c.sources, func(s search.Source) bool { return c.of[s.Key].Module == q.Module }) {
+			return nil, fmt.Errorf("there is nothing of module %s here: %w", q.Module, lifecycle.ErrNotFound)
+		}
 		query.Sources = func(s *search.Source) bool { return c.of[s.Key].Module == q.Module }
 	}
 	r, err := c.look(ctx, dir, query, cmp.Or(q.Limit, DefaultLimit), q.NoIndex)
