@@ -3,6 +3,12 @@ package main
 // Of the hooks of agents that a person started.
 var ofHooks = []mutant{
 	{
+		"hook: the late end of a turn ends no later one", "cmd/lopen/hook_keep.go",
+		"if !t.Late(k.event, k.came) {",
+		"if true {",
+		"./cmd/lopen", "TestALateStopEndsNoLaterTurn",
+	},
+	{
 		"hook: a copy of a session is held for nobody", "lifecycle/carry/rewrite.go",
 		`, "worktree", "holder")`,
 		`, "worktree")`,

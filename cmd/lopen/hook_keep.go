@@ -38,6 +38,7 @@ type keeping struct {
 	values *settings.Values
 	holder *session.Holder // nil if the agent's process is not known
 	alone  <-chan struct{} // closed when the agent waits no more
+	came   time.Time       // when the event came
 	say    func(hookReply)
 	warned string // what the person is told with the next reply
 }
@@ -71,7 +72,7 @@ func (h *hookCall) inline(ctx context.Context) error {
 // keepEvent keeps an event, and says what there is to say exactly once.
 func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan struct{}, say func(hookReply)) (err error) {
 	said := false
-	k := &keeping{hookCall: h, alone: alone}
+	k := &keeping{hookCall: h, alone: alone, came: time.Now()}
 	k.say = func(r hookReply) {
 		if !said {
 			said = !r.Wait
@@ -143,17 +144,15 @@ func (k *keeping) handle(ctx context.Context) error {
 			k.say(hookReply{Warn: k.trouble(err)})
 			return errors.Join(err, k.takeOver(ctx, t))
 		})
-	case turns.Stop:
-		return k.with(ctx, false, func(t *turns.Keeper) error { return k.stop(ctx, t) })
-	case turns.StopFailure:
+	case turns.Stop, turns.StopFailure, turns.Interrupt:
 		return k.with(ctx, false, func(t *turns.Keeper) error {
-			err := t.End(ctx, record.Failed, k.event.Failure(), nil)
-			k.say(hookReply{Warn: k.trouble(err)})
-			return errors.Join(err, k.takeOver(ctx, t))
-		})
-	case turns.Interrupt:
-		return k.with(ctx, false, func(t *turns.Keeper) error {
-			err := t.End(ctx, record.Interrupted, "", nil)
+			var err error
+			if !t.Late(k.event, k.came) {
+				var back bool
+				if back, err = k.endTurn(ctx, t); back {
+					return err
+				}
+			}
 			k.say(hookReply{Warn: k.trouble(err)})
 			return errors.Join(err, k.takeOver(ctx, t))
 		})
@@ -171,20 +170,22 @@ func (k *keeping) trouble(err error) string {
 	return strings.TrimSpace(fmt.Sprintf("%v\n%s", err, hint(err)))
 }
 
-// stop ends a turn, unless its check sends it back.
-func (k *keeping) stop(ctx context.Context, t *turns.Keeper) error {
+// endTurn ends a turn, unless its check sends it back.
+func (k *keeping) endTurn(ctx context.Context, t *turns.Keeper) (back bool, err error) {
+	switch k.event.Name {
+	case turns.StopFailure:
+		return false, t.End(ctx, record.Failed, k.event.Failure(), nil)
+	case turns.Interrupt:
+		return false, t.End(ctx, record.Interrupted, "", nil)
+	}
 	then, failure := record.Done, ""
 	var check *turns.Check
 	if t.InProgress() != "" && k.values.Gate && k.values.Check != "" {
-		var back bool
-		var err error
 		if then, failure, check, back, err = k.gate(ctx, t); err != nil || back {
-			return err
+			return back, err
 		}
 	}
-	err := t.End(ctx, then, failure, check)
-	k.say(hookReply{Warn: k.trouble(err)})
-	return errors.Join(err, k.takeOver(ctx, t))
+	return false, t.End(ctx, then, failure, check)
 }
 
 // end ends the agent's session.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -170,6 +171,40 @@ func TestAHookThatIsKilledKeepsItsEvent(t *testing.T) {
 	h.seen(session.StatusActive)
 	require.Empty(t, h.hook("SessionEnd", ""))
 	h.seen(session.StatusComplete)
+}
+
+// The end of a turn that waited for the session while the next turn began ends nothing.
+func TestALateStopEndsNoLaterTurn(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	require.Empty(t, h.hook("UserPromptSubmit", `,"prompt":"one","prompt_id":"p1"`))
+	sess := h.forAgent()
+	cmd, out := h.start("Stop", `,"prompt_id":"p1"`)
+	require.Eventually(t, func() bool {
+		log, err := os.ReadFile(h.log())
+		return err == nil && strings.Contains(string(log), "event=Stop")
+	}, time.Minute, time.Millisecond, "%s", out)
+	next := turns.Keeper{Sess: sess, Agent: "claude", Holder: lifecycle.HolderOf(os.Getpid(), "claude")}
+	require.NoError(t, next.Begin(t.Context(), &turns.Event{Prompt: "two", PromptID: "p2"}))
+	id := sess.ID()
+	require.NoError(t, sess.Close(t.Context()))
+	require.NoError(t, cmd.Wait())
+	require.Empty(t, out.String())
+	h.seen(session.StatusActive)
+	require.Empty(t, h.hook("Stop", `,"prompt_id":"p2"`))
+	h.seen(session.StatusPaused)
+	require.Empty(t, h.hook("SessionEnd", ""))
+	h.seen(session.StatusComplete)
+	store, err := lifecycle.Open(h.dir, lifecycle.Options{})
+	require.NoError(t, err)
+	defer store.Close(t.Context())
+	st, _, err := store.Read(id)
+	require.NoError(t, err)
+	for task, want := range map[string]session.TaskState{"prompt-1": session.TaskSkipped, "prompt-2": session.TaskComplete} {
+		got, ok := st.Task(task)
+		require.True(t, ok)
+		require.Equal(t, want, got.State, task)
+	}
 }
 
 // An event is a line. An agent may leave the input open behind it.

@@ -58,6 +58,15 @@ func (k *Keeper) InProgress() string { return k.Sess.State().ActiveTask() }
 // no ID: two hooks were called for one event.
 const again = 2 * time.Second
 
+// Late reports whether an event that came at a time is of a turn before the one in progress, which
+// began while the event waited for the session. The time alone does not tell: clocks go backwards.
+func (k *Keeper) Late(event *Event, at time.Time) bool {
+	h := k.Sess.State().Header()
+	task, ok := k.Sess.State().Task(h.ActiveTask)
+	last := noted(&h).Prompt
+	return ok && event.PromptID != "" && last != "" && event.PromptID != last && task.StartedAt.After(at)
+}
+
 // Begin begins the turn of a prompt. A turn that is still in progress was stopped by the person,
 // and ends. When Begin returns nil, the files are kept as they are now.
 func (k *Keeper) Begin(ctx context.Context, event *Event) error {
