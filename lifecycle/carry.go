@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,9 +15,11 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/commit"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -370,3 +373,116 @@ func (s *Store) OpenOfAgent(ctx context.Context, module, agentSession string, se
 	}
 	return sess, err == nil, err
 }
+
+// A Batch makes sessions that stand for sessions of an agent, with few syncs: they come into place
+// together. Its methods are called one at a time.
+type Batch struct {
+	store   *Store
+	staging *carry.Staging
+	ids     []session.ID
+	made    []string // the agent's session of each
+}
+
+// Batch begins a batch of sessions of these modules. Their IDs are reserved, durably. The caller
+// closes the Batch.
+func (s *Store) Batch(ctx context.Context, modules []string) (*Batch, error) {
+	if err := s.layout(); err != nil {
+		return nil, err
+	}
+	lock, err := s.lockCleared(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = lock.Unlock() }()
+	counters, err := s.loadCounters()
+	if err != nil {
+		return nil, err
+	}
+	b := &Batch{store: s, ids: make([]session.ID, len(modules)), made: make([]string, len(modules))}
+	for i, module := range modules {
+		if b.ids[i], err = counters.next(module, s.opts.Now()); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.saveCounters(counters); err != nil {
+		return nil, err
+	}
+	if b.staging, err = carry.NewStaging(s.root(), writer.OwnerOf(os.Getpid(), s.opts.Command)); err != nil {
+		return nil, err
+	}
+	s.reserve.Keep()
+	return b, nil
+}
+
+// Create makes the session of the module with this number and holds it. It has the name unless that
+// is "", and in its header what set writes there. Nothing of it is durable or in the store before
+// its Close and then [Batch.Place] have returned nil.
+func (b *Batch) Create(i int, agentSession, name string, set func(*session.Header)) (*Session, error) {
+	s, id := b.store, b.ids[i]
+	st, err := newState(id, s.opts.Now(), func(_ session.ID, h *session.Header) {
+		set(h)
+		h.AgentSession = agentSession
+	})
+	if err != nil {
+		return nil, err
+	}
+	first := commit.First{State: st, Event: record.EventCreated}
+	if name != "" {
+		if name, err = s.displayName(name); err != nil {
+			return nil, err
+		}
+		first.Others = func(dir writer.FS) error { return folder.WriteSmall(dir, metaFile, Meta{Name: name}) }
+	}
+	c, err := commit.Stage(first, b.staging.Path(), s.committing(id))
+	if err != nil {
+		return nil, fmt.Errorf("create session %s: %w", id, err)
+	}
+	b.made[i] = agentSession
+	return s.run(c.State(), c, c.Mark())
+}
+
+// Place puts those sessions in place for which in returns true, durably. Their Close has returned
+// nil. It leaves out those whose agent's session has one by now, and returns their numbers. A crash
+// leaves each whole or not there, and so does an error.
+func (b *Batch) Place(ctx context.Context, in func(i int) bool) (late []int, err error) {
+	s := b.store
+	lock, err := s.lockCleared(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = lock.Unlock() }()
+	there, err := s.folders(sessionsDir)
+	if err != nil {
+		return nil, err
+	}
+	modules := map[string]bool{}
+	for _, f := range there {
+		modules[f.id.Module] = true
+	}
+	for i, id := range b.ids {
+		if !in(i) {
+			continue
+		}
+		if modules[id.Module] {
+			if _, err := s.OfAgent(id.Module, b.made[i]); err == nil {
+				late = append(late, i)
+				continue
+			} else if !errors.Is(err, ErrNotFound) {
+				return nil, err
+			}
+		}
+		if err := s.root().Rename(b.staging.Path()+"/"+id.String(), folder.Path(id)); err != nil {
+			return nil, writer.NewError("create session", filepath.Join(s.Path(), folder.Path(id)), writer.NotCommitted, err)
+		}
+		s.Logger(id).Info().Msg("session created")
+	}
+	for _, dir := range []string{sessionsDir, b.staging.Path()} {
+		if err := s.root().SyncDir(dir); err != nil {
+			return nil, writer.NewError("create session", filepath.Join(s.Path(), dir), writer.NotDurable, err)
+		}
+	}
+	return late, nil
+}
+
+// Close removes the sessions that were not placed. They are closed.
+func (b *Batch) Close() error { return b.staging.Remove() }

@@ -35,15 +35,7 @@ func (s *Store) CreateWith(ctx context.Context, module string, set func(session.
 }
 
 func (s *Store) createWith(ctx context.Context, module string, set func(session.ID, *session.Header), free func() error) (*Session, error) {
-	state := func(id session.ID, now time.Time) (*session.State, error) {
-		st, err := session.New(id, now)
-		if err != nil {
-			return nil, err
-		}
-		e := st.Edit()
-		set(id, e.Header())
-		return e.State()
-	}
+	state := func(id session.ID, now time.Time) (*session.State, error) { return newState(id, now, set) }
 	if !s.saves() {
 		return s.createUnsaved(module, state)
 	}
@@ -52,6 +44,17 @@ func (s *Store) createWith(ctx context.Context, module string, set func(session.
 		sess.log.Info().Msg("session created")
 	}
 	return sess, err
+}
+
+// newState returns the first State of a session, with what set writes into its header.
+func newState(id session.ID, now time.Time, set func(session.ID, *session.Header)) (*session.State, error) {
+	st, err := session.New(id, now)
+	if err != nil {
+		return nil, err
+	}
+	e := st.Edit()
+	set(id, e.Header())
+	return e.State()
 }
 
 // first says how a new session begins; see [commit.First].

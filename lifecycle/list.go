@@ -430,8 +430,7 @@ func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) e
 	if err := change(&m); err != nil {
 		return err
 	}
-	m.Name, _ = s.opts.Policy.redactor().String(m.Name)
-	if err := validName(m.Name); err != nil {
+	if m.Name, err = s.displayName(m.Name); err != nil {
 		return err
 	}
 	if err := writer.RemoveTemps(dir, ".", func(of string) bool { return of == metaFile }); err != nil {
@@ -451,6 +450,12 @@ func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) e
 
 // pinnedText returns the end of a log line about a pin.
 var pinnedText = map[bool]string{true: "pinned", false: "unpinned"}
+
+// displayName returns a name as it is stored: redacted.
+func (s *Store) displayName(name string) (string, error) {
+	name, _ = s.opts.Policy.redactor().String(name)
+	return name, validName(name)
+}
 
 func validName(name string) error {
 	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {

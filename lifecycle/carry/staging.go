@@ -82,6 +82,9 @@ func (s *Staging) close() {
 	s.unsynced = nil
 }
 
+// Path returns the path of the folder below the root.
+func (s *Staging) Path() string { return s.name }
+
 // path returns the path of a name in the folder, below the root.
 func (s *Staging) path(name string) string { return s.name + "/" + name }
 

@@ -24,6 +24,8 @@ type Committer struct {
 	dir  writer.FS // the session's folder
 	path string    // of the folder, below .lopen
 	lock *writer.Lock
+	// staged is dir, while the session is in another place than its own: until Close.
+	staged *unsynced
 
 	journal *journal.Writer
 
@@ -114,7 +116,8 @@ func (c *Committer) append(b actors.Batch) (actors.Committed, error) {
 	}
 	c.pub.grew(int64(size))
 	c.bytes += int64(size)
-	return actors.Committed{Seq: pos.Seq, Bytes: size, Show: b.State.Status() != c.pub.status || c.pub.copies[0].held+c.pub.copies[1].held > manyUncopied}, nil
+	show := c.staged == nil && b.State.Status() != c.pub.status || c.pub.copies[0].held+c.pub.copies[1].held > manyUncopied
+	return actors.Committed{Seq: pos.Seq, Bytes: size, Show: show}, nil
 }
 
 // A write has the records that a batch adds to the log.
@@ -246,6 +249,9 @@ func (c *Committer) Published(err error) {
 // takes a lost lease again unless another process resumed the session.
 func (c *Committer) Recover() error {
 	err := c.Check()
+	if err != nil && c.staged != nil {
+		return err // nobody saw it yet
+	}
 	gone := errors.Is(err, errGone)
 	if gone || writer.ClassOf(err) == writer.ClassFenced {
 		if err := c.opts.Place.Restore(); err != nil {
@@ -268,11 +274,14 @@ func (c *Committer) Recover() error {
 	return nil
 }
 
-// Close closes the log and releases the lease.
+// Close closes the log and releases the lease. A session of Stage is durable then.
 func (c *Committer) Close() error {
 	var errs []error
 	if c.journal != nil {
 		errs = append(errs, c.journal.Close())
+	}
+	if c.staged != nil {
+		errs = append(errs, c.staged.settle())
 	}
 	if c.lock != nil {
 		errs = append(errs, c.lock.Unlock())

@@ -106,7 +106,8 @@ func (c *copied) update(dir writer.FS, at session.Mark, sync bool, quarantine fu
 func (c *copied) writeFrom(first int, out *bufio.Writer, dir writer.FS, at session.Mark) (err error) {
 	if c.known {
 		for _, body := range c.waiting {
-			_, err = out.Write(append(body[:len(body):len(body)], '\n')) // the error is sticky
+			_, _ = out.Write(body)
+			err = out.WriteByte('\n') // an error is sticky
 		}
 		return err
 	}

@@ -130,29 +130,22 @@ func ClearUnfinished(root writer.FS) error {
 }
 
 func (c *Committer) build(first First) (err error) {
-	root := c.opts.Place.Root()
-	temp, final := folder.Sessions+"/"+newPrefix+c.id.String(), folder.Path(c.id)
-	if err := root.Mkdir(temp, 0o700); err != nil {
-		return writer.NewError("make folder", filepath.Join(root.Name(), temp), writer.NotCommitted, err)
-	}
+	root, final := c.opts.Place.Root(), folder.Path(c.id)
 	defer func() {
-		if err != nil {
+		if err != nil && c.path != "" { // else nothing was made
 			_ = root.RemoveAll(c.path)
 		}
 	}()
-	c.path = temp
-	dir, err := writer.OpenDir(root, temp)
-	if err != nil {
-		return err
-	}
-	c.dir = named{dir, filepath.Join(root.Name(), final)}
-	if c.lock, err = writer.TryLock(c.dir, folder.LeaseFile, c.opts.Owner); err != nil {
+	if err = c.begin(root, folder.Sessions+"/"+newPrefix+c.id.String()); err != nil {
 		return err
 	}
 	if err = c.fill(first); err != nil {
 		return err
 	}
-	if err = root.Rename(temp, final); err != nil {
+	if err = c.publish(); err != nil {
+		return err
+	}
+	if err = root.Rename(c.path, final); err != nil {
 		return writer.NewError("create session", filepath.Join(root.Name(), final), writer.NotCommitted, err)
 	}
 	c.path = final
@@ -162,7 +155,39 @@ func (c *Committer) build(first First) (err error) {
 	return nil
 }
 
-// fill writes the files of a new folder.
+// Stage makes a session in another folder below .lopen, where nobody sees it. Nothing of it is
+// durable, and it has no readable files, before Close has returned nil; then the caller may put
+// the folder in its place. The caller has reserved the ID.
+func Stage(first First, in string, opts Options) (*Committer, error) {
+	c := &Committer{opts: opts, id: first.State.ID(), mark: &atomic.Pointer[session.Mark]{}}
+	err := c.begin(opts.Place.Root(), in+"/"+first.State.ID().String())
+	if err == nil {
+		c.staged = &unsynced{FS: c.dir}
+		c.dir = c.staged
+		err = c.fill(first)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// begin makes the folder of a session under a path that is not its own yet, and takes its lease.
+func (c *Committer) begin(root writer.FS, path string) error {
+	if err := root.Mkdir(path, 0o700); err != nil {
+		return writer.NewError("make folder", filepath.Join(root.Name(), path), writer.NotCommitted, err)
+	}
+	c.path = path
+	dir, err := writer.OpenDir(root, path)
+	if err != nil {
+		return err
+	}
+	c.dir = named{dir, filepath.Join(root.Name(), folder.Path(c.id))}
+	c.lock, err = writer.TryLock(c.dir, folder.LeaseFile, c.opts.Owner)
+	return err
+}
+
+// fill writes the files of a new folder, but for the readable ones.
 func (c *Committer) fill(first First) (err error) {
 	if c.journal, err = journal.Create(c.dir, c.id.String()); err != nil {
 		return err
@@ -178,8 +203,8 @@ func (c *Committer) fill(first First) (err error) {
 		return err
 	}
 	c.at.Iterations = c.at.Seq // so that metrics.json is written even without iterations
-	if err = c.publish(); err != nil || first.Others == nil {
-		return err
+	if first.Others == nil {
+		return nil
 	}
 	return first.Others(c.dir)
 }
