@@ -39,6 +39,24 @@ var ofHistories = []mutant{
 		"./cmd/lopen/internal/histories", "TestTwoAtOnce",
 	},
 	{
+		"histories: of sessions made together each is durable before it is in place", "lifecycle/commit/committer.go",
+		"\tif c.staged != nil {\n\t\terrs",
+		"\tif false {\n\t\terrs",
+		"./lifecycle", "TestPowerCutInABatch",
+	},
+	{
+		"histories: a session that cannot be synced is not put in place", "lifecycle/commit/unsynced.go",
+		"\terr := u.syncFiles()\n",
+		"\tvar err error\n\t_ = u.syncFiles()\n",
+		"./lifecycle", "TestBatchOnABadDisk",
+	},
+	{
+		"histories: who made a session of the history meanwhile is seen", "lifecycle/carry.go",
+		"\t\tif modules[id.Module] {\n",
+		"\t\tif false {\n",
+		"./cmd/lopen/internal/histories", "TestAllAtOnce",
+	},
+	{
 		"histories: a long line is not held", "lifecycle/agents/lines.go",
 		"if n.long || len(l.held)+len(piece) > maxLine {",
 		"if n.long {",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -84,7 +85,7 @@ func (a *app) importFrom(ctx context.Context, agent string, args []string) error
 		}
 		report.Found = len(all)
 		report.Others = len(library.Histories) - len(all)
-		return a.importAll(ctx, agent, all, report, func(h *agents.History) (*histories.Result, error) { return histories.Import(ctx, store, index, h) })
+		return a.importAll(ctx, agent, histories.All(ctx, store, index, all), report)
 	})
 }
 
@@ -110,13 +111,12 @@ func onlyOf(l *agents.Library, agent, path string) error {
 	return fmt.Errorf("no history of %s in %s: %w", agent, path, lifecycle.ErrNotFound)
 }
 
-// importAll takes histories in, one after another. One that cannot be taken does not keep the
-// others back.
-func (a *app) importAll(ctx context.Context, agent string, all []agents.History, report *imported, take func(*agents.History) (*histories.Result, error)) error {
+// importAll takes histories in, and tells of each. One that cannot be taken does not keep the others
+// back.
+func (a *app) importAll(ctx context.Context, agent string, all iter.Seq2[*histories.Result, error], report *imported) error {
 	var failed []error
 	var taken []string
-	for i := range all {
-		res, err := take(&all[i])
+	for res, err := range all {
 		switch {
 		case res.Made || res.Messages+res.Events > 0 || err != nil:
 			report.Sessions = append(report.Sessions, res)

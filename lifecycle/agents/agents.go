@@ -70,7 +70,7 @@ type History struct {
 	Modified time.Time
 
 	files []file
-	head  *Head // nil if it has to be read
+	head  *Head // nil until it is read
 }
 
 // A file is one of a history's.

@@ -35,7 +35,7 @@ func openLines(f file, p *FilePosition, agent string) (*lineFeed, error) {
 	if err != nil {
 		return nil, errors.Join(err, closer.Close(), src.Close())
 	}
-	l := &lineFeed{path: f.path, thread: f.thread, src: src, closer: closer, lines: newLines(from, p.Offset, p.Lines), parse: claude{}}
+	l := &lineFeed{path: f.path, thread: f.thread, src: src, closer: closer, lines: newLines(from, p.Offset, p.Lines, src.unread(p.Offset)), parse: claude{}}
 	if agent == Codex {
 		l.parse = codex{}
 	}

@@ -54,7 +54,7 @@ func headOf(path string, fn func(l *headLine) bool) error {
 	defer src.Close()
 	from, closer := src.content(headBytes)
 	defer closer.Close()
-	for all := newLines(io.LimitReader(from, headBytes), 0, 0); all.number < headLines; {
+	for all := newLines(io.LimitReader(from, headBytes), 0, 0, src.unread(0)); all.number < headLines; {
 		l, err := all.next()
 		if err != nil && !errors.Is(err, io.EOF) && all.number == 0 {
 			return fmt.Errorf("%s: %w", path, err)
@@ -93,6 +93,9 @@ func (h *History) Head() (Head, error) {
 	})
 	if err == nil && !ours && (others || h.Bytes <= headBytes) {
 		return Head{}, fmt.Errorf("not a history of %s: %s", h.Agent, h.Path)
+	}
+	if err == nil {
+		h.head = &head
 	}
 	return head, err
 }

@@ -10,7 +10,7 @@ import (
 const (
 	// maxLine bounds a line that is taken, in bytes: what a session takes of one record.
 	maxLine = 8<<20 - 1<<10
-	// block is how much of a file is read at once.
+	// block is how much of a file is read at once, if it has as much.
 	block = 256 << 10
 )
 
@@ -22,9 +22,10 @@ type lines struct {
 	held   []byte
 }
 
-// newLines reads from a reader whose first byte is at an offset of its file.
-func newLines(from io.Reader, offset int64, number int) *lines {
-	return &lines{from: bufio.NewReaderSize(from, block), offset: offset, number: number}
+// newLines reads from a reader whose first byte is at an offset of its file. It reads at most size
+// bytes at once.
+func newLines(from io.Reader, offset int64, number int, size int64) *lines {
+	return &lines{from: bufio.NewReaderSize(from, int(min(size, block))), offset: offset, number: number}
 }
 
 // A line is one line of a file, without its end.

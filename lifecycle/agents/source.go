@@ -67,6 +67,14 @@ func (s *source) content(until int64) (io.Reader, io.Closer) {
 	return io.LimitReader(unpacked, min(until, min(s.size, whole/most)*most)), unpacked
 }
 
+// unread is how many bytes there are to read behind an offset, or more.
+func (s *source) unread(offset int64) int64 {
+	if s.packed != codec.None {
+		return block
+	}
+	return max(s.size-offset, 0) + 1 // with room to see the end
+}
+
 // print returns the print of the bytes before an offset. It is "" if there are fewer.
 func (s *source) print(offset int64) string {
 	from, closer := s.content(offset)

@@ -67,7 +67,7 @@ func (x Index) Find(store *lifecycle.Store, agent, agentSession string) *session
 // wraps [lifecycle.ErrBusy] if another process has the session. A session that the index does not
 // know yet is found all the same.
 func Import(ctx context.Context, store *lifecycle.Store, x Index, h *agents.History) (*Result, error) {
-	res := &Result{Agent: h.Agent, ID: h.ID, Path: h.Path}
+	res := begun(h)
 	module := agents.Module(h.Agent, h.ID)
 	var at agents.Position
 	if st := x.Find(store, h.Agent, h.ID); st != nil {
@@ -80,11 +80,7 @@ func Import(ctx context.Context, store *lifecycle.Store, x Index, h *agents.Hist
 	if err != nil {
 		return res, fmt.Errorf("import history %s: %w", h.ID, err)
 	}
-	sess, made, err := store.OpenOfAgent(ctx, module, h.ID, func(hd *session.Header) {
-		hd.Origin, hd.AgentName = session.OriginImport, h.Agent
-		hd.Status, hd.Phase, hd.ExitReason = session.StatusComplete, session.PhaseComplete, session.ExitComplete
-		hd.CompletedAt = hd.CreatedAt
-	})
+	sess, made, err := store.OpenOfAgent(ctx, module, h.ID, origin(h))
 	if err != nil {
 		return res, fmt.Errorf("import history %s: %w", h.ID, err)
 	}

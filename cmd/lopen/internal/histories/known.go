@@ -77,8 +77,8 @@ func size(it *agents.Item) int {
 	for _, c := range m.ToolCalls {
 		n += len(c.Arguments)
 	}
-	return n + small
+	return n + beside
 }
 
-// small is what a message takes beside its texts, in bytes.
-const small = 256
+// beside is what a message takes beside its texts, in bytes.
+const beside = 256
