@@ -18,21 +18,35 @@ func histories(dir string, mib int) error {
 		return err
 	}
 	for i := range 4 {
-		if err := transcript(filepath.Join(dir, fmt.Sprintf("%08d-0000.jsonl", i)), int64(mib)<<20/4); err != nil {
+		if err := transcript(filepath.Join(dir, fmt.Sprintf("%08d-0000.jsonl", i)), int64(mib)<<20/4, 100, 300, 1<<10, 4<<10, 32<<10, 200); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func transcript(path string, size int64) error {
+// smallHistories writes so many transcripts of 5 to 50 KB, in 20 folders.
+func smallHistories(dir string, n int) error {
+	for i := range n {
+		in := filepath.Join(dir, fmt.Sprintf("-work-project%d", i%20))
+		if err := os.MkdirAll(in, 0o700); err != nil {
+			return err
+		}
+		if err := transcript(filepath.Join(in, fmt.Sprintf("%08d-0000.jsonl", i)), 4<<10+int64(i*7919%(45<<10)), 100, 300, 1<<10, 200); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transcript writes one of a size, with answers of these sizes in turn.
+func transcript(path string, size int64, sizes ...int) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriter(f)
 	var written int64
-	sizes := []int{100, 300, 1 << 10, 4 << 10, 32 << 10, 200}
 	for i := 0; written < size && err == nil; i++ {
 		var text []byte
 		if text, err = strictjson.Marshal(workload.Text(sizes[i%len(sizes)], i%97)); err != nil {

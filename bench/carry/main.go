@@ -29,6 +29,8 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each side is measured, in turns; the medians are printed after each round")
 	flag.StringVar(&o.keep, "keep", "", "folder that keeps the project, or has it already")
 	flag.StringVar(&o.compression, "compression", "none", "how the project's .lopen is compressed; with none tar reads the same bytes that are exported")
+	flag.IntVar(&o.histories, "histories", 2000, "small histories of an agent")
+	flag.StringVar(&o.row, "row", "", "measure only the row of this name: many, for example")
 	only := flag.Bool("build", false, "only make the project, in the folder of -keep")
 	flag.Parse()
 	do := run
@@ -42,8 +44,8 @@ func main() {
 }
 
 type options struct {
-	lopen, keep, compression string
-	messages, mib, rounds    int
+	lopen, keep, compression, row    string
+	messages, mib, rounds, histories int
 }
 
 func run(o options) (err error) {
@@ -62,20 +64,13 @@ func run(o options) (err error) {
 			return fmt.Errorf("build lopen: %w\n%s", err, out)
 		}
 	}
-	// In another process: what a process has in memory counts for those that it starts.
 	work := fmt.Sprintf("%s -build -keep %s -compression %s -messages %d -mib %d", os.Args[0], o.keep, o.compression, o.messages, o.mib)
-	if _, err := os.Stat(filepath.Join(o.keep, "project")); err != nil {
-		if err := (&side{}).measure(o.keep, work, ":"); err != nil {
-			return err
-		}
-	}
-	if _, err := os.Stat(filepath.Join(o.keep, "histories")); err != nil {
-		if err := histories(filepath.Join(o.keep, "histories"), o.mib/4); err != nil {
-			return err
-		}
+	if err := prepare(o, work); err != nil {
+		return err
 	}
 	all := sides(o.lopen, work)
 	idle := all[0]
+	all = slices.DeleteFunc(all, func(s *side) bool { return o.row != "" && s.row != o.row && s != idle })
 	for range o.rounds {
 		for _, s := range all {
 			if _, err := exec.LookPath(s.needs); s.needs != "" && err != nil {
@@ -90,6 +85,33 @@ func run(o options) (err error) {
 	}
 	return nil
 }
+
+// prepare makes what the rows need and the folder has not. work makes the project: in another
+// process, since what a process has in memory counts for those that it starts.
+func prepare(o options, work string) error {
+	for name, do := range map[string]func(at string) error{
+		"project": func(string) error {
+			if ofAgents(o.row) {
+				return nil
+			}
+			return (&side{}).measure(o.keep, work, ":")
+		},
+		"histories": func(at string) error { return histories(at, o.mib/4) },
+		"many":      func(at string) error { return smallHistories(at, o.histories) },
+	} {
+		at := filepath.Join(o.keep, name)
+		if _, err := os.Stat(at); err == nil {
+			continue
+		}
+		if err := do(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofAgents reports whether a row needs the histories alone, and no project.
+func ofAgents(row string) bool { return row == "histories" || row == "many" }
 
 // report prints the medians of the rounds so far.
 func report(all []*side, idle float64) {
@@ -112,6 +134,10 @@ func sides(lopen, work string) []*side {
 
 		{row: "histories", key: "taken", first: `rm -rf there && mkdir there && ` + lopen + ` -C there init`, line: lopen + ` -C there session import --from claude $PWD/histories`, file: "there"},
 		{row: "histories", key: "jq", line: `for f in histories/*; do jq -c . $f; done >/dev/null`, needs: "jq"},
+
+		// What is there is not removed: ext4 would look among the inodes that were removed of late.
+		{row: "many", key: "taken", first: `mv there there.$$; mkdir there && ` + lopen + ` -C there init`, line: lopen + ` -C there session import --from claude $PWD/many`, file: "there"},
+		{row: "many", key: "jq", line: `find many -name '*.jsonl' -exec jq -c . {} + >/dev/null`, needs: "jq"},
 
 		{row: "first", key: "lopen", first: `rm -rf lopen.b`, line: lopen + ` -C project backup --force $PWD/lopen.b`, file: "lopen.b"},
 		{row: "first", key: "restic", first: `rm -rf restic.b && restic init`, line: `restic backup project/.lopen`, file: "restic.b", needs: "restic"},

@@ -127,6 +127,7 @@ var carried = slices.Concat(
 	each("Export", "Carry/bundle", 2, kind{key: "export", name: "lopen"}, tarred),
 	each("Import", "Carry/bundle", 2, kind{key: "import", name: "lopen"}, tarred, kind{key: "untar", name: "zstd -d and tar"}),
 	each("Histories of Claude Code", "Carry/histories", 2, kind{key: "taken", name: "lopen"}, kind{key: "jq", name: "`jq -c .`"}),
+	each("2,000 small histories", "Carry/many", 2, kind{key: "taken", name: "lopen"}, kind{key: "jq", name: "`jq -c .`"}),
 	each("First backup", "Carry/first", 0, backups...),
 	each("Second backup", "Carry/second", 0, backups...),
 	each("Restore", "Carry/restore", 0, backups...),
