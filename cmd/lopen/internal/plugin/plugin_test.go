@@ -131,9 +131,9 @@ func write(t *testing.T, name, data string) {
 // TestOthersFilesStay: what the person has there or changed is refused by an install, and left by a remove.
 func TestOthersFilesStay(t *testing.T) {
 	t.Parallel()
-	var foreign *ForeignError
 	t.Run("a skill of that name", func(t *testing.T) {
 		t.Parallel()
+		var foreign *ForeignError
 		s := fresh(t)
 		write(t, s.Path("notes.md"), "mine")
 		_, err := s.Due()
@@ -148,6 +148,7 @@ func TestOthersFilesStay(t *testing.T) {
 	})
 	t.Run("a file that was changed", func(t *testing.T) {
 		t.Parallel()
+		var foreign *ForeignError
 		s := fresh(t)
 		require.NoError(t, s.Install())
 		write(t, s.Path("hooks/hooks.json"), "mine")
