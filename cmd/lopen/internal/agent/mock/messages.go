@@ -2,12 +2,16 @@ package mock
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // messages is the Anthropic Messages API.
 type messages struct{}
+
+// reminder begins what an agent tells the model beside what a person says.
+const reminder = "<system-reminder>"
 
 // read looks at the conversation's messages.
 func (messages) read(body []byte) Request {
@@ -33,20 +37,12 @@ func (messages) read(body []byte) Request {
 			Text string `json:"text"`
 		}
 		_ = strictjson.Unmarshal(m.Content, &parts)
-		results := 0
 		for _, p := range parts {
-			if p.Type == "tool_result" {
-				results++
-			}
-		}
-		if results > 0 { // a reminder that follows it is no prompt
-			req.Results += results
-			continue
-		}
-		req.Results = 0
-		for _, p := range parts {
-			if p.Type == "text" {
-				req.Prompt = p.Text
+			switch {
+			case p.Type == "tool_result":
+				req.Results++
+			case p.Type == "text" && !strings.HasPrefix(p.Text, reminder): // claude puts a prompt behind a result as well
+				req.Prompt, req.Results = p.Text, 0
 			}
 		}
 	}

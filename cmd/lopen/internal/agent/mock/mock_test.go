@@ -26,7 +26,7 @@ const (
 	message = `{"model":"m","stream":true,"tools":[{}],"messages":[
 		{"role":"user","content":"write it"},
 		{"role":"assistant","content":[{"type":"tool_use"}]},
-		{"role":"user","content":[{"type":"tool_result"},{"type":"text","text":"a reminder"}]}]}`
+		{"role":"user","content":[{"type":"tool_result"},{"type":"text","text":"<system-reminder>a reminder"}]}]}`
 	response = `{"model":"m","stream":true,"input":[
 		{"role":"user","content":[{"text":"write it"}]},
 		{"type":"function_call"},{"type":"function_call_output"}]}`
