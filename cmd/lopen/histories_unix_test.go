@@ -64,6 +64,9 @@ func TestImportIsKilled(t *testing.T) {
 	infos, err := store.List()
 	require.NoError(t, err)
 	require.Len(t, infos, 1)
+	meta, err := store.Meta(infos[0].ID)
+	require.NoError(t, err)
+	require.NotEmpty(t, meta.Name)
 	next := 0
 	for m, err := range store.Messages(infos[0].ID) {
 		require.NoError(t, err)

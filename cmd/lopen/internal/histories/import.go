@@ -85,12 +85,14 @@ func Import(ctx context.Context, store *lifecycle.Store, x Index, h *agents.Hist
 		return res, fmt.Errorf("import history %s: %w", h.ID, err)
 	}
 	res.Session, res.Made = sess.ID().String(), made
-	err = Continue(ctx, store, sess, h, res)
-	if err == nil && made && head.Title != "" {
+	if made && head.Title != "" { // first: the next import finds the session and gives it no name
 		err = store.SetMeta(ctx, sess.ID(), func(m *lifecycle.Meta) error {
 			m.Name = name(head.Title)
 			return nil
 		})
+	}
+	if err == nil {
+		err = Continue(ctx, store, sess, h, res)
 	}
 	return res, errors.Join(err, sess.Close(context.WithoutCancel(ctx)))
 }
