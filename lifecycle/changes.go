@@ -164,7 +164,7 @@ type Past struct {
 	// Done is the last attempt that completed a task with a check, if the task is still
 	// complete; else nil.
 	Done *record.Attempt
-	// Last is the last attempt in the log, or nil. Used are the tokens of all attempts in
+	// Last is the last attempt in the log, or nil. Used are the tokens and the cost of all attempts in
 	// the agent's session of Last.
 	Last *record.Attempt
 	Used session.Totals
@@ -334,6 +334,7 @@ func (s *Store) leftBehind(st *session.State, p *Past) (left map[string]record.F
 			p.Used.InputTokens += a.Input
 			p.Used.OutputTokens += a.Output
 			p.Used.CachedTokens += a.Cached
+			p.Used.CostUSD += a.CostUSD
 			p.Last = &a
 			if t, ok := st.Task(a.Task); ok && a.Then == record.Done && t.State == session.TaskComplete && a.Check != nil {
 				p.Done = &a

@@ -67,7 +67,14 @@ func (c *claudeEvents) usage(r *Reader, e *claudeEvent) {
 	}
 	u.Input, u.Output, u.Cached = count(e.Usage.Input)+count(e.Usage.Made), count(e.Usage.Output), count(e.Usage.Cached)
 	if in+out+cached > 0 {
+		run, before := *u, &r.before
 		u.Input, u.Output, u.Cached = in, out, cached
+		// Newer versions (2.1.332) count these and the cost from a session's beginning, and the sum for one process.
+		if before.Input+before.Output+before.Cached > 0 &&
+			in >= before.Input+run.Input && out >= before.Output+run.Output && cached >= before.Cached+run.Cached {
+			u.Input, u.Output, u.Cached = in-before.Input, out-before.Output, cached-before.Cached
+			u.CostUSD = max(u.CostUSD-before.CostUSD, 0)
+		}
 	}
 	if m, ok := e.Models[u.Model]; ok {
 		u.ContextWindow = count(m.Window)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,35 @@ func TestUsageOfAResumedSession(t *testing.T) {
 	twice, _ := read(t, "claude", "success") // two results: the last one counts
 	require.Equal(t, used.Output, run(t, "claude", append(twice, twice...), nil, 100).Output)
 	require.Equal(t, 2, run(t, "claude", append(twice, twice...), nil, 100).Turns)
+}
+
+// Claude Code counts what a session has used before in newer versions, and not in older ones; with subagents
+// a result is more than what its process used.
+func TestUsageOfAResumedSessionOfClaude(t *testing.T) {
+	t.Parallel()
+	claude, _, err := Choose("claude", nil, nil, "")
+	require.NoError(t, err)
+	before := Usage{Input: 10, Output: 5, Cached: 20, CostUSD: 0.25}
+	for name, test := range map[string]struct{ in, out, cached, cost, wantIn, wantOut, wantCached, wantCost float64 }{
+		"older":                 {150, 30, 2100, 0.5, 150, 30, 2100, 0.5},
+		"newer":                 {160, 35, 2120, 0.75, 150, 30, 2100, 0.5},
+		"newer, with subagents": {260, 45, 2120, 1, 250, 40, 2100, 0.75},
+		"older, with subagents": {170, 34, 2200, 0.75, 170, 34, 2200, 0.75}, // fewer than before in one
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := claude.Read(&strings.Builder{}, nil, nil)
+			_, err := fmt.Fprintf(r, `{"type":"result","subtype":"success","is_error":false,"result":"x","num_turns":1,"total_cost_usd":%v,`+
+				`"usage":{"input_tokens":150,"cache_read_input_tokens":2100,"output_tokens":30},`+
+				`"modelUsage":{"m":{"inputTokens":%v,"outputTokens":%v,"cacheReadInputTokens":%v}}}`+"\n", test.cost, test.in, test.out, test.cached)
+			require.NoError(t, err)
+			r.Before(before)
+			for range 2 {
+				u := r.Report().Usage
+				require.Equal(t, []float64{test.wantIn, test.wantOut, test.wantCached, test.wantCost}, []float64{float64(u.Input), float64(u.Output), float64(u.Cached), u.CostUSD})
+			}
+		})
+	}
 }
 
 const (

@@ -56,6 +56,7 @@ var plausibleID = plain.Pattern(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$`)
 func (r *runner) noteStart(out *outcome) {
 	used, now := r.lastStart.used, out.report.Usage
 	used.Input, used.Output, used.Cached = used.Input+now.Input, used.Output+now.Output, used.Cached+now.Cached
+	used.CostUSD += now.CostUSD
 	r.lastStart = lastStart{unit: r.at.unit, agent: r.at.worker.Name(), session: r.at.session, then: out.then, used: used}
 	if out.then == record.Uncounted && out.lost() || out.knows && !out.report.Spoke && !out.resumed {
 		r.lastStart.session = ""
@@ -67,6 +68,7 @@ func lastStartOf(past *lifecycle.Past) (t lastStart) {
 	if a := past.Last; a != nil {
 		t = lastStart{unit: a.Task, agent: a.Agent, session: a.AgentSession, then: a.Then}
 		t.used.Input, t.used.Output, t.used.Cached = past.Used.InputTokens, past.Used.OutputTokens, past.Used.CachedTokens
+		t.used.CostUSD = past.Used.CostUSD
 	}
 	return t
 }
