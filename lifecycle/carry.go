@@ -346,10 +346,10 @@ func (h home) Checkpoints() (*checkpoint.Store, func() error, error) {
 }
 
 // OpenOfAgent opens the session that OfAgent returns. If there is none it creates one as
-// [Store.CreateWith] does; its first State has the agent's session. With a nil set it creates none,
-// and the error wraps ErrNotFound. Two processes at once make one session, and one of them gets a
-// [*BusyError].
-func (s *Store) OpenOfAgent(ctx context.Context, module, agentSession string, set func(*session.Header)) (sess *Session, made bool, err error) {
+// [Store.CreateWith] does; its first State has the agent's session, and it has the name unless that is "".
+// With a nil set it creates none, and the error wraps ErrNotFound. Two processes at once make one session,
+// and one of them gets a [*BusyError].
+func (s *Store) OpenOfAgent(ctx context.Context, module, agentSession, name string, set func(*session.Header)) (sess *Session, made bool, err error) {
 	var there session.ID
 	find := func() (err error) {
 		if there, err = s.OfAgent(module, agentSession); err == nil {
@@ -362,7 +362,7 @@ func (s *Store) OpenOfAgent(ctx context.Context, module, agentSession string, se
 	}
 	err = find()
 	if err == nil {
-		sess, err = s.createWith(ctx, module, func(_ session.ID, h *session.Header) {
+		sess, err = s.createWith(ctx, module, name, func(_ session.ID, h *session.Header) {
 			set(h)
 			h.AgentSession = agentSession
 		}, find)
@@ -426,14 +426,11 @@ func (b *Batch) Create(i int, agentSession, name string, set func(*session.Heade
 	if err != nil {
 		return nil, err
 	}
-	first := commit.First{State: st, Event: record.EventCreated}
-	if name != "" {
-		if name, err = s.displayName(name); err != nil {
-			return nil, err
-		}
-		first.Others = func(dir writer.FS) error { return folder.WriteSmall(dir, metaFile, Meta{Name: name}) }
+	others, err := s.named(name)
+	if err != nil {
+		return nil, err
 	}
-	c, err := commit.Stage(first, b.staging.Path(), s.committing(id))
+	c, err := commit.Stage(commit.First{State: st, Event: record.EventCreated, Others: others}, b.staging.Path(), s.committing(id))
 	if err != nil {
 		return nil, fmt.Errorf("create session %s: %w", id, err)
 	}

@@ -31,19 +31,33 @@ func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 // name a linked work tree that is made after the session: so one that is named after its session
 // is known to it before it exists.
 func (s *Store) CreateWith(ctx context.Context, module string, set func(session.ID, *session.Header)) (*Session, error) {
-	return s.createWith(ctx, module, set, nil)
+	return s.createWith(ctx, module, "", set, nil)
 }
 
-func (s *Store) createWith(ctx context.Context, module string, set func(session.ID, *session.Header), free func() error) (*Session, error) {
+func (s *Store) createWith(ctx context.Context, module, name string, set func(session.ID, *session.Header), free func() error) (*Session, error) {
 	state := func(id session.ID, now time.Time) (*session.State, error) { return newState(id, now, set) }
 	if !s.saves() {
 		return s.createUnsaved(module, state)
 	}
-	sess, err := s.createFrom(ctx, module, first{event: record.EventCreated, state: state, free: free})
+	others, err := s.named(name)
+	if err != nil {
+		return nil, err
+	}
+	sess, err := s.createFrom(ctx, module, first{event: record.EventCreated, state: state, others: others, free: free})
 	if err == nil {
 		sess.log.Info().Msg("session created")
 	}
 	return sess, err
+}
+
+// named returns what writes a display name into the folder of a new session; nil for "".
+func (s *Store) named(name string) (func(dir writer.FS) error, error) {
+	if name == "" {
+		return nil, nil
+	}
+	name, _ = s.opts.Policy.redactor().String(name)
+	name = strings.ToValidUTF8(name[:min(len(name), maxName)], "") // it may have become longer
+	return func(dir writer.FS) error { return folder.WriteSmall(dir, metaFile, Meta{Name: name}) }, validName(name)
 }
 
 // newState returns the first State of a session, with what set writes into its header.

@@ -3,12 +3,14 @@ package lifecycle_test
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -169,6 +171,26 @@ func TestOfAgent(t *testing.T) {
 	}
 	require.ErrorIs(t, errOf(store.OfAgent("claude-0f8fad5b", "0f8fad5b-3")), lifecycle.ErrNotFound)
 	require.ErrorIs(t, errOf(store.OfAgent("claude-0", "0f8fad5b-1")), lifecycle.ErrNotFound)
+}
+
+// A session that is made for an agent has its name from the begin, with credentials hidden, also where that
+// makes it longer than a name may be.
+func TestNameOfAnAgentsSession(t *testing.T) {
+	t.Parallel()
+	hide, err := redact.New([]string{"x"})
+	require.NoError(t, err)
+	store := storeWith(t, t.TempDir(), lifecycle.Policy{Redact: hide})
+	set := func(h *session.Header) { h.Status = session.StatusComplete }
+	for _, name := range []string{"make it", strings.Repeat("x", 100), ""} {
+		sess, made, err := store.OpenOfAgent(t.Context(), "claude-0f8fad5b", "0f8fad5b-"+name, name, set)
+		require.NoError(t, err)
+		require.True(t, made)
+		meta, err := store.Meta(sess.ID())
+		require.NoError(t, err)
+		require.NotContains(t, meta.Name, "xx")
+		require.Equal(t, name == "", meta.Name == "")
+		require.NoError(t, sess.Close(t.Context()))
+	}
 }
 
 // A copy of a session in another project is of no turn: nobody there waits for the agent. Its own

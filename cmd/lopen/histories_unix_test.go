@@ -87,7 +87,7 @@ func TestImportThatAnotherDoes(t *testing.T) {
 	store, err := lifecycle.Open(dir, lifecycle.Options{})
 	require.NoError(t, err)
 	defer release(store)
-	held, _, err := store.OpenOfAgent(t.Context(), "claude-f0000000", "f0000000-x", func(h *session.Header) { h.Status = session.StatusComplete })
+	held, _, err := store.OpenOfAgent(t.Context(), "claude-f0000000", "f0000000-x", "", func(h *session.Header) { h.Status = session.StatusComplete })
 	require.NoError(t, err)
 	defer held.Close(t.Context())
 	cmd := command(t, dir, "session", "import", "--from", "claude", dir)

@@ -251,14 +251,15 @@ func (k *keeping) first(h *session.Header) {
 }
 
 // open opens the session, and waits for another process of ours that has it open. One that is
-// missing is made with first, unless that is nil.
+// missing is made with first, and named after the prompt, unless first is nil.
 func (k *keeping) open(ctx context.Context, module string, first func(*session.Header)) (*lifecycle.Session, error) {
 	wait, cancel := context.WithTimeout(ctx, keepPatience)
 	defer cancel()
 	tick := time.NewTicker(pollHeld)
 	defer tick.Stop()
+	name := histories.Name(turns.Title(k.event.Prompt))
 	for {
-		sess, _, err := k.store.OpenOfAgent(ctx, module, k.event.Session, first)
+		sess, _, err := k.store.OpenOfAgent(ctx, module, k.event.Session, name, first)
 		busy := &lifecycle.BusyError{}
 		if !errors.As(err, &busy) || busy.Owner.Command == k.agent {
 			return sess, err

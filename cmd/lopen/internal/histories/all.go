@@ -159,7 +159,7 @@ func (b *batch) create(ctx context.Context, made *lifecycle.Batch, n int, h *age
 	if err != nil {
 		return res, fmt.Errorf("import history %s: %w", h.ID, err)
 	}
-	sess, err := made.Create(n, h.ID, name(head.Title), origin(h))
+	sess, err := made.Create(n, h.ID, Name(head.Title), origin(h))
 	if err != nil {
 		return res, fmt.Errorf("import history %s: %w", h.ID, err)
 	}

@@ -174,7 +174,7 @@ func TestCutAnywhere(t *testing.T) {
 func (w *world) cut(s *lifecycle.Store, items int) {
 	w.t.Helper()
 	h := w.history()
-	sess, _, err := s.OpenOfAgent(w.t.Context(), "claude-0a1b2c3d", "0a1b2c3d-x", func(h *session.Header) { h.Status = session.StatusComplete })
+	sess, _, err := s.OpenOfAgent(w.t.Context(), "claude-0a1b2c3d", "0a1b2c3d-x", "", func(h *session.Header) { h.Status = session.StatusComplete })
 	require.NoError(w.t, err)
 	im := &importer{sess: sess, res: &Result{}, note: read(sess.State())}
 	im.reader, err = h.Open(im.note.Position)

@@ -80,20 +80,12 @@ func Import(ctx context.Context, store *lifecycle.Store, x Index, h *agents.Hist
 	if err != nil {
 		return res, fmt.Errorf("import history %s: %w", h.ID, err)
 	}
-	sess, made, err := store.OpenOfAgent(ctx, module, h.ID, origin(h))
+	sess, made, err := store.OpenOfAgent(ctx, module, h.ID, Name(head.Title), origin(h))
 	if err != nil {
 		return res, fmt.Errorf("import history %s: %w", h.ID, err)
 	}
 	res.Session, res.Made = sess.ID().String(), made
-	if made && head.Title != "" { // first: the next import finds the session and gives it no name
-		err = store.SetMeta(ctx, sess.ID(), func(m *lifecycle.Meta) error {
-			m.Name = name(head.Title)
-			return nil
-		})
-	}
-	if err == nil {
-		err = Continue(ctx, store, sess, h, res)
-	}
+	err = Continue(ctx, store, sess, h, res)
 	return res, errors.Join(err, sess.Close(context.WithoutCancel(ctx)))
 }
 
@@ -118,8 +110,8 @@ func (res *Result) look(ctx context.Context, h *agents.History, at agents.Positi
 // maxName bounds the name of a session, in bytes.
 const maxName = 120
 
-// name makes the name of a session of a title.
-func name(title string) string {
+// Name makes the display name of a session of what was said first in it.
+func Name(title string) string {
 	title = strings.Map(func(r rune) rune {
 		if plain.Printable(r) {
 			return r

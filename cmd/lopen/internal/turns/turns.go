@@ -98,11 +98,16 @@ func (k *Keeper) Begin(ctx context.Context, event *Event) error {
 	return err
 }
 
-// title returns the name of a turn: the first line of its prompt that has words.
+// title returns the name of a turn.
 func (k *Keeper) title(prompt string) string {
+	return plain.Clip(k.Sess.Redact(Title(prompt)), maxTitle)
+}
+
+// Title returns the first line of a prompt that has words.
+func Title(prompt string) string {
 	for line := range strings.Lines(prompt) {
 		if line = strings.TrimSpace(line); line != "" {
-			return plain.Clip(k.Sess.Redact(line), maxTitle)
+			return line
 		}
 	}
 	return "(no words)"
