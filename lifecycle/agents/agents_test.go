@@ -383,9 +383,12 @@ func TestOpencodeWritesOn(t *testing.T) {
 	insert := func(id, parent, data string, ms int64) string {
 		return fmt.Sprintf(`INSERT INTO message VALUES ('%s','%s',%d,%d,'%s');`, id, parent, ms, time.Now().UnixMilli(), data)
 	}
+	part := func(message, parent string) string {
+		return fmt.Sprintf(`INSERT INTO part VALUES ('prt_%s','%s','%s',1,1,'{"type":"text","text":"in %s"}');`, message, message, parent, message)
+	}
 	const root = "ses_df4d4f503ffeGmCID4xKCtwOG3"
 	child := strings.ReplaceAll(`INSERT INTO session (id,project_id,parent_id,slug,directory,title,version,time_created,time_updated) SELECT 'ses_child',project_id,'ROOT','x',directory,'sub',version,time_created,time_updated FROM session WHERE id='ROOT';`, "ROOT", root)
-	database(t, path, child, insert("msg_c", "ses_child", `{"role":"user"}`, 1), insert("msg_x", root, `{"role":"assistant","time":{}}`, 1e13))
+	database(t, path, child, insert("msg_c", "ses_child", `{"role":"user"}`, 1), part("msg_c", "ses_child"), insert("msg_late", "ses_child", `{"role":"user"}`, 2), insert("msg_x", root, `{"role":"assistant","time":{}}`, 1e13))
 	find := func() *agents.History {
 		l, err := agents.Open(t.Context(), agents.OpenCode, t.TempDir(), path)
 		require.NoError(t, err)
@@ -399,15 +402,17 @@ func TestOpencodeWritesOn(t *testing.T) {
 	all := strings.Join(items, "\n")
 	require.NotContains(t, all, "msg_x", "it is being written")
 	require.Contains(t, all, `"thread":"ses_child"`)
+	require.NotContains(t, all, "msg_late", "its words are not there yet")
 
 	db, err := driver.Open(uri(path)) // its owner holds it, and has written into its log
 	require.NoError(t, err)
 	defer db.Close()
-	_, err = db.ExecContext(t.Context(), `PRAGMA journal_mode=wal; BEGIN IMMEDIATE; UPDATE message SET data='{"role":"assistant","time":{"completed":1}}' WHERE id='msg_x'; COMMIT; BEGIN IMMEDIATE`)
+	_, err = db.ExecContext(t.Context(), `PRAGMA journal_mode=wal; BEGIN IMMEDIATE; UPDATE message SET data='{"role":"assistant","time":{"completed":1}}' WHERE id='msg_x'; `+part("msg_late", "ses_child")+` COMMIT; BEGIN IMMEDIATE`)
 	require.NoError(t, err)
 	items, _, _ = read(t, find(), at)
-	require.Len(t, items, 1)
-	require.Contains(t, items[0], "msg_x")
+	require.Len(t, items, 2)
+	require.Contains(t, items[0]+items[1], "msg_x")
+	require.Contains(t, items[0]+items[1], "in msg_late")
 }
 
 // TestSourcesAreOnlyRead reads from folders that cannot be written, and compares what is there.

@@ -28,7 +28,16 @@ type claudeLine struct {
 	Meta      bool         `json:"isMeta"`
 	Compact   bool         `json:"isCompactSummary"`
 	APIError  bool         `json:"isApiErrorMessage"`
+	Sidechain bool         `json:"isSidechain"`
 	Message   claudeAnswer `json:"message"`
+	// AskedBy is the session that a request is of, where the line is a copy: a fork has those of its origin.
+	AskedBy string `json:"requestSessionId"`
+	// Of an attachment. What a person types while the agent works is one.
+	Attachment struct {
+		Type   string           `json:"type"`
+		Prompt strictjson.Value `json:"prompt"`
+		Mode   string           `json:"commandMode"`
+	} `json:"attachment"`
 }
 
 type claudeAnswer struct {
@@ -57,9 +66,10 @@ type claudePart struct {
 
 // claudeTypes are the types of records that are known and no messages.
 var claudeTypes = []string{
-	"agent-name", "ai-title", "attachment", "attribution-snapshot", "content-replacement", "custom-title", "file-history-delta",
-	"file-history-snapshot", "last-prompt", "mode", "permission-mode", "pr-link", "progress", "queue-operation", "speculation-accept",
-	"summary", "system", "tag", "task-summary", "worktree-state",
+	"agent-name", "ai-title", "api-request", "api-request-blob", "api-request-shape", "atis-latch", "attachment", "attribution-snapshot",
+	"content-replacement", "cost-state", "custom-title", "file-history-delta", "file-history-snapshot", "last-prompt", "mode",
+	"permission-mode", "pr-link", "progress", "queue-operation", "speculation-accept", "summary", "system", "tag", "task-summary",
+	"tools-used", "worktree-state",
 }
 
 // synthetic is the model of messages that Claude Code makes up itself.
@@ -76,6 +86,7 @@ func (claude) record(r *record) ([]Item, error) {
 		return nil, err
 	}
 	count(&r.report.Types, cmp.Or(l.Type, "none"))
+	l.queued()
 	branch := l.branch(r)
 	if l.Type != session.RoleUser && l.Type != session.RoleAssistant || len(l.Message.Content) == 0 {
 		if !slices.Contains(claudeTypes, l.Type) {
@@ -93,9 +104,21 @@ func (claude) record(r *record) ([]Item, error) {
 	return r.split(m)
 }
 
-// branch returns the uuid that a line follows, if that is not the line before it.
+// queued makes a message of a prompt that was typed while the agent worked. No other line has it.
+func (l *claudeLine) queued() {
+	if a := &l.Attachment; l.Type == "attachment" && a.Type == "queued_command" && (a.Mode == "" || a.Mode == "prompt") {
+		l.Type, l.Message.Content = session.RoleUser, a.Prompt
+	}
+}
+
+// branch returns the uuid that a line follows, if that is not the line before it. A line of a subagent
+// among those of the session, as older versions write them, gets its thread.
 func (l *claudeLine) branch(r *record) (parent string) {
 	if l.UUID == "" {
+		return ""
+	}
+	if l.Sidechain && r.thread == "" {
+		r.thread = r.at.sidechain(l.UUID, l.Parent)
 		return ""
 	}
 	if r.at.Last != "" && l.Parent != "" && l.Parent != r.at.Last {
@@ -130,7 +153,7 @@ func (r *record) id(uuid string) string {
 func (l *claudeLine) used(r *record) *session.Usage {
 	u := l.Message.Usage
 	id := cmp.Or(l.RequestID, l.Message.ID)
-	if u == nil || id == "" {
+	if u == nil || id == "" || l.AskedBy != "" && l.AskedBy != l.SessionID {
 		return nil
 	}
 	now := session.Usage{InputTokens: max(u.Input, 0) + max(u.Made, 0), OutputTokens: max(u.Output, 0), CachedTokens: max(u.Cached, 0)}
@@ -139,13 +162,17 @@ func (l *claudeLine) used(r *record) *session.Usage {
 		had = r.at.Asked[i].Usage
 		r.at.Asked = slices.Delete(r.at.Asked, i, i+1)
 	}
-	most := session.Usage{
+	sum := session.Usage{
 		InputTokens: max(now.InputTokens, had.InputTokens), OutputTokens: max(now.OutputTokens, had.OutputTokens),
 		CachedTokens: max(now.CachedTokens, had.CachedTokens),
 	}
-	r.at.Asked = append(r.at.Asked, requestUsage{bounded(id), most})
-	r.at.Asked = r.at.Asked[max(len(r.at.Asked)-maxAsked, 0):]
-	return more(most, had)
+	r.at.Asked = append(r.at.Asked, requestUsage{bounded(id), sum})
+	most := maxAsked
+	if len(r.at.Aside) > 0 {
+		most = maxAside
+	}
+	r.at.Asked = r.at.Asked[max(len(r.at.Asked)-most, 0):]
+	return more(sum, had)
 }
 
 // more returns by how much a usage is above another, or nil if it is not.

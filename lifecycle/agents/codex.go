@@ -36,10 +36,18 @@ type codexItem struct {
 	// Of session_meta, turn_context and compacted.
 	SessionID string `json:"session_id"`
 	ForkOf    string `json:"forked_from_id"`
-	Cwd       string `json:"cwd"`
-	Model     string `json:"model"`
-	Message   string `json:"message"`
-	Git       struct {
+	Source    struct {
+		Subagent struct {
+			Spawn struct {
+				Parent string `json:"parent_thread_id"`
+			} `json:"thread_spawn"`
+		} `json:"subagent"`
+	} `json:"source"`
+	TurnID  string `json:"turn_id"`
+	Cwd     string `json:"cwd"`
+	Model   string `json:"model"`
+	Message string `json:"message"`
+	Git     struct {
 		Remote string `json:"repository_url"`
 	} `json:"git"`
 
@@ -97,6 +105,10 @@ func (codex) record(r *record) ([]Item, error) {
 		count(&r.report.Unknown, name)
 	}
 	m := session.Message{Time: timeOf(l.Time)}
+	if r.at.Time.IsZero() {
+		r.at.Time = m.Time // older versions note a time in the first line only
+	}
+	r.at.copied(kind, &it)
 	switch kind {
 	case "response_item":
 		if it.fill(&m) {
@@ -121,7 +133,7 @@ func (it *codexItem) fill(m *session.Message) bool {
 	case "message":
 		m.Role, m.Content = it.Role, it.Content
 		if m.Role == "developer" {
-			m.Role = session.RoleSystem
+			m.Role, m.Kind = session.RoleSystem, session.KindMeta
 		}
 		if m.Role == session.RoleUser && injected(it.Content) {
 			m.Kind = session.KindMeta
@@ -208,6 +220,9 @@ func (r *record) codexEvent(e *codexItem) *session.Usage {
 		total := e.Info.Total.usage()
 		had := e.before(total, r.at)
 		r.at.Total = &total
+		if r.at.Copied {
+			return nil
+		}
 		return more(total, had)
 	case e.Type == "thread_rolled_back" && e.Turns > 0 && len(r.at.Turns) > 0:
 		to := r.at.Turns[max(len(r.at.Turns)-e.Turns, 0)]
@@ -222,8 +237,19 @@ func (r *record) codexEvent(e *codexItem) *session.Usage {
 // codexAbout takes what a record says of the session.
 func (r *record) codexAbout(it *codexItem) {
 	r.report.Model = cmp.Or(it.Model, r.report.Model)
-	if it.ForkOf != "" {
-		r.at.Forked = true
+}
+
+// copied notes whether what follows was copied from the session that a fork is from. Version 0.104 copies all
+// records behind one that names that session, up to a turn whose ID is younger than the fork's own; 0.169
+// copies none.
+func (p *FilePosition) copied(kind string, it *codexItem) {
+	switch {
+	case kind == "session_meta" && it.ForkOf != "":
+		p.Forked, p.ID = true, bounded(it.ID)
+	case kind == "session_meta" && p.Forked && bounded(it.ID) != p.ID:
+		p.Copied = true
+	case it.TurnID > p.ID:
+		p.Copied = false
 	}
 }
 

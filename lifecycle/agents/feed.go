@@ -80,7 +80,7 @@ func (f *lineFeed) items(r *Reader, p *FilePosition, l line) []Item {
 		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
 	}
 	if l.zeros > 0 {
-		items = append(items, bad("NUL bytes in front of it"))
+		items = append(items, bad("NUL bytes beside the record"))
 	}
 	switch rec.text = bytes.TrimSpace(text); {
 	case l.long:

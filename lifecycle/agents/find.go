@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,12 +36,13 @@ func Open(ctx context.Context, agent, temp string, paths ...string) (*Library, e
 	default:
 		return nil, unknown(agent)
 	}
-	f := finder{agent: agent, library: &Library{}, byID: map[string]*History{}}
+	f := finder{agent: agent, library: &Library{}, byID: map[string]*History{}, above: map[string]string{}}
 	for _, path := range paths {
 		if err := f.look(ctx, path); err != nil {
 			return nil, fmt.Errorf("find histories of %s: %w", agent, err)
 		}
 	}
+	f.join()
 	for _, h := range f.byID {
 		slices.SortFunc(h.files, func(a, b file) int {
 			return cmp.Or(strings.Compare(a.thread, b.thread), strings.Compare(a.name, b.name))
@@ -69,6 +71,7 @@ type finder struct {
 	agent   string
 	library *Library
 	byID    map[string]*History
+	above   map[string]string // the session that a subagent of Codex says it belongs to, by its own ID
 }
 
 func (f *finder) look(ctx context.Context, path string) error {
@@ -78,6 +81,9 @@ func (f *finder) look(ctx context.Context, path string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if info, err := os.Stat(resolved); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is neither a file nor a folder", path)
 	}
 	if f.agent == Claude && filepath.Ext(resolved) == transcript {
 		if err := f.walk(ctx, filepath.Join(strings.TrimSuffix(resolved, transcript), subagents)); err != nil {
@@ -99,6 +105,9 @@ func (f *finder) walk(ctx context.Context, from string) error {
 			return nil
 		case d.IsDir() && d.Name() == storeFolder:
 			return filepath.SkipDir
+		case d.Type()&fs.ModeSymlink != 0 && f.leads(path):
+			f.library.Left = append(f.library.Left, fmt.Errorf("%s: symbolic links are not followed: give it as PATH", path))
+			return nil
 		case !d.Type().IsRegular():
 			return nil
 		}
@@ -143,14 +152,44 @@ func (f *finder) claude(at file, modified time.Time) {
 		id = parts[i-1]
 	} else if strings.HasPrefix(base, subagent) {
 		at.thread = bounded(strings.TrimPrefix(id, subagent))
-		head, err := firstLine(at.path)
-		if err != nil || head.SessionID == "" {
+		if id = sessionIn(at.path); id == "" {
 			f.library.Left = append(f.library.Left, fmt.Errorf("%s: it does not say whose subagent it is", at.path))
 			return
 		}
-		id = head.SessionID
+	} else if !isUUID(id) { // a copy by another name
+		if of := sessionIn(at.path); isUUID(of) {
+			id, at.name = of, of+transcript
+		}
 	}
 	f.add(id, at, modified)
+}
+
+// leads reports whether a symbolic link is to a folder, or has the name of a history.
+func (f *finder) leads(path string) bool {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return true
+	}
+	name, _ := codec.Cut(path)
+	return filepath.Ext(name) == transcript
+}
+
+// sessionIn returns the session that the first lines of a file of Claude Code name, or "".
+func sessionIn(path string) (id string) {
+	_ = headOf(path, func(l *headLine) bool {
+		id = l.SessionID
+		return id == ""
+	}) // a file that cannot be read is reported when it is read
+	return id
+}
+
+func isUUID(id string) bool {
+	for i, c := range []byte(id) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (c == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(c)) {
+			return false
+		}
+	}
+	return len(id) == len("00000000-0000-0000-0000-000000000000")
 }
 
 // codex takes rollout-*.jsonl, also compressed. A subagent's says whose it is.
@@ -175,8 +214,32 @@ func (f *finder) codex(at file, modified time.Time) {
 	}
 	if session != id {
 		at.thread = bounded(id)
+		f.above[id] = session
 	}
 	f.add(session, at, modified)
+}
+
+// maxDepth bounds how deep subagents are below each other.
+const maxDepth = 16
+
+// join puts the files of subagents that name a subagent as their parent to those of its session.
+func (f *finder) join() {
+	for id, h := range f.byID {
+		root := id
+		for range maxDepth {
+			if f.above[root] == "" {
+				break
+			}
+			root = f.above[root]
+		}
+		if root == id || f.above[root] != "" {
+			continue
+		}
+		for _, at := range h.files {
+			f.add(root, at, h.Modified)
+		}
+		delete(f.byID, id)
+	}
 }
 
 func (f *finder) add(id string, at file, modified time.Time) {

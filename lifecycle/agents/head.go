@@ -24,13 +24,16 @@ const (
 type headLine struct {
 	claudeLine
 	Payload codexItem `json:"payload"`
-	ID      string    `json:"id"` // of a rollout's first line, before it had a payload
+	// Of a rollout, before its records had a payload.
+	ID      string           `json:"id"` // in the first line
+	Role    string           `json:"role"`
+	Content strictjson.Value `json:"content"`
 }
 
 // own returns the ID of a rollout, and that of the session that it belongs to.
 func (l *headLine) own() (id, session string) {
 	if l.Type == "session_meta" {
-		return l.Payload.ID, l.Payload.SessionID
+		return l.Payload.ID, cmp.Or(l.Payload.SessionID, l.Payload.Source.Subagent.Spawn.Parent)
 	}
 	return l.ID, ""
 }
@@ -115,22 +118,45 @@ func (l *headLine) message() (m session.Message) {
 		return session.Message{Role: session.RoleUser, Content: l.Message.Content}
 	case "response_item":
 		l.Payload.fill(&m)
+	case "message":
+		(&codexItem{Type: l.Type, Role: l.Role, Content: l.Content}).fill(&m)
 	}
 	return m
 }
 
-// title returns the first words of a content, on one line.
+// title returns the first words of a content that a person wrote, on one line. What the agent or an editor puts
+// in front of them stands in tags.
 func title(content strictjson.Value) string {
 	var text string
 	var parts []struct {
 		Text string `json:"text"`
 	}
-	if foreign(content, &text) != nil || text == "" {
-		if foreign(content, &parts) == nil && len(parts) > 0 {
-			text = parts[0].Text
+	if foreign(content, &text) == nil && text != "" {
+		return oneLine(untagged(text))
+	}
+	_ = foreign(content, &parts) // else there are none
+	for _, p := range parts {
+		if words := oneLine(untagged(p.Text)); words != "" {
+			return words
 		}
 	}
-	return oneLine(text)
+	return ""
+}
+
+// untagged returns a text without the tags at its beginning and what is in them.
+func untagged(text string) string {
+	for {
+		text = strings.TrimSpace(text)
+		end := strings.IndexByte(text, '>')
+		if end < 2 || text[0] != '<' || strings.ContainsFunc(text[1:end], func(r rune) bool { return !(r >= 'a' && r <= 'z' || r == '-' || r == '_') }) {
+			return text
+		}
+		_, behind, ok := strings.Cut(text, "</"+text[1:end]+">")
+		if !ok {
+			return text
+		}
+		text = behind
+	}
 }
 
 // oneLine returns the first words of a text.

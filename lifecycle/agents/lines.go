@@ -34,7 +34,7 @@ type line struct {
 	offset int64
 	number int   // from 1
 	size   int64 // in bytes, with what is not in text
-	zeros  int64 // NUL bytes before the text
+	zeros  int64 // NUL bytes before and behind the text
 	long   bool  // it has more than maxLine bytes, and no text
 	torn   bool  // the file ends within it
 }
@@ -82,6 +82,9 @@ func (l *lines) read() (line, error) {
 			l.offset += n.size
 			l.number++
 			n.text, n.torn = bytes.TrimRight(n.text, "\r\n"), !whole
+			text := bytes.TrimRight(n.text, "\x00")
+			n.zeros += int64(len(n.text) - len(text))
+			n.text = text
 			if cap(l.held) > maxLine/4 && len(l.held) < block {
 				l.held = nil // one long line is no reason to hold its room
 			}

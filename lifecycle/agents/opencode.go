@@ -63,14 +63,15 @@ type opencodePart struct {
 // opencodeTypes are the types of parts that are known and no text.
 var opencodeTypes = []string{"agent", "compaction", "patch", "retry", "snapshot", "step-finish", "step-start", "subtask"}
 
-// abandoned is how long after its last change an answer counts as complete that is not.
+// abandoned is how long after its last change a message counts as complete that is not.
 const abandoned = time.Hour
 
-// begin notes the last message of the pass. An answer that is being written is not taken, unless
-// another message came after it.
+// begin notes the last message of the pass. An answer that is being written is not taken, nor is a prompt that
+// has no parts yet, unless another message came after it.
 func (d *database) begin(p *FilePosition) error {
 	p.Until, p.End = p.Offset, p.Last
-	const query = `SELECT id, time_created, time_updated, CASE WHEN octet_length(data) <= ? THEN data END FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 2`
+	const query = `SELECT id, time_created, time_updated, CASE WHEN octet_length(data) <= ? THEN data END, EXISTS (SELECT 1 FROM part WHERE message_id = message.id)
+FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 2`
 	all, err := d.QueryContext(context.Background(), query, maxLine, p.Name)
 	if err != nil {
 		return err
@@ -80,12 +81,13 @@ func (d *database) begin(p *FilePosition) error {
 		var id string
 		var created, updated int64
 		var data sql.RawBytes
-		if err := all.Scan(&id, &created, &updated, &data); err != nil {
+		var parts bool
+		if err := all.Scan(&id, &created, &updated, &data, &parts); err != nil {
 			return err
 		}
 		var m opencodeMessage
 		_ = foreign(data, &m) // one that cannot be read is reported when it is taken
-		written := m.Role == session.RoleAssistant && m.Time.Completed == 0 && len(m.Error) == 0
+		written := m.Role == session.RoleAssistant && m.Time.Completed == 0 && len(m.Error) == 0 || m.Role == session.RoleUser && !parts
 		if last && written && time.Since(time.UnixMilli(updated)) < abandoned {
 			continue
 		}

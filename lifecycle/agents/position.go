@@ -37,10 +37,13 @@ type FilePosition struct {
 	Last  string         `json:"last,omitempty"`  // uuid of the last record that has one
 	Time  time.Time      `json:"time,omitzero"`   // of the last message
 	Asked []requestUsage `json:"asked,omitempty"` // of the last requests
+	Aside []sideline     `json:"aside,omitempty"` // the last lines of subagents in the session's own file
 	Total *session.Usage `json:"total,omitempty"` // cumulative
 	// Forked says that Total began with what another session had used.
 	Forked bool     `json:"forked,omitempty"`
-	Turns  []string `json:"turns,omitempty"` // what the last prompts followed
+	ID     string   `json:"id,omitempty"`     // of the session, where a fork says it
+	Copied bool     `json:"copied,omitempty"` // what follows was copied from that other session
+	Turns  []string `json:"turns,omitempty"`  // what the last prompts followed
 }
 
 // requestUsage is what a request has used, as far as its lines have said.
@@ -49,16 +52,38 @@ type requestUsage struct {
 	session.Usage
 }
 
-// maxAsked bounds the requests that are remembered. The lines of one follow each other, but for
-// the answers of its tools.
-const maxAsked = 4
+// A sideline is a line of a subagent in its session's file.
+type sideline struct {
+	UUID   string `json:"uuid"`
+	Thread string `json:"thread"`
+}
+
+const (
+	// maxAsked bounds the requests that are remembered. The lines of one follow each other, but for
+	// the answers of its tools.
+	maxAsked = 4
+	// maxAside bounds the lines of subagents that are remembered, and the requests where there are any: those
+	// of several subagents stand among each other.
+	maxAside = 64
+)
+
+// sidechain returns the thread of a line of a subagent: that of the line which it follows, or its own.
+func (p *FilePosition) sidechain(uuid, parent string) string {
+	thread := bounded(uuid)
+	if i := slices.IndexFunc(p.Aside, func(l sideline) bool { return l.UUID == parent }); i >= 0 {
+		thread = p.Aside[i].Thread
+	}
+	p.Aside = append(p.Aside, sideline{uuid, thread})
+	p.Aside = p.Aside[max(len(p.Aside)-maxAside, 0):]
+	return thread
+}
 
 // clone returns a copy that shares nothing that a Reader changes.
 func (p *Position) clone() Position {
 	c := Position{Begun: p.Begun, Files: slices.Clone(p.Files)}
 	for i := range c.Files {
 		f := &c.Files[i]
-		f.Asked, f.Turns = slices.Clone(f.Asked), slices.Clone(f.Turns)
+		f.Asked, f.Turns, f.Aside = slices.Clone(f.Asked), slices.Clone(f.Turns), slices.Clone(f.Aside)
 		if f.Total != nil {
 			total := *f.Total
 			f.Total = &total

@@ -1,0 +1,199 @@
+package agents_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/lifecycle/agents"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// What a person types while Claude Code works is in no line of its own but an attachment.
+func TestPromptsThatWaited(t *testing.T) {
+	t.Parallel()
+	queued := func(id, mode string) string {
+		return fmt.Sprintf(`{"parentUuid":"a","isSidechain":false,"attachment":{"type":"queued_command","prompt":"words of %s"%s},"type":"attachment","uuid":%q,"timestamp":"2026-02-14T09:00:00Z"}`+"\n", id, mode, id)
+	}
+	path := transcript(t, user("a", "", "one")+queued("b", `,"commandMode":"prompt"`)+queued("c", "")+queued("d", `,"commandMode":"task-notification"`)+user("e", "d", "two"))
+	items, _, rep := read(t, open(t, agents.Claude, path), agents.Position{})
+	require.Len(t, items, 5)
+	require.Equal(t, 4, rep.Messages)
+	require.Empty(t, rep.Unknown)
+	require.Contains(t, items[1], `"role":"user","content":"words of b"`)
+	require.Contains(t, items[2], `"role":"user","content":"words of c"`)
+	require.Contains(t, items[3], "task-notification", "an event as it stands")
+}
+
+// A fork of Claude Code has copies of what was said before it, whose requests are of another session.
+func TestUsageOfAClaudeFork(t *testing.T) {
+	t.Parallel()
+	line := func(request, of string) string {
+		return fmt.Sprintf(`{"type":"assistant","sessionId":"s","requestId":%q,"requestSessionId":%q,"timestamp":"2026-02-14T09:00:00Z","message":{"role":"assistant","content":"x","usage":{"input_tokens":10,"output_tokens":1}}}`+"\n", request, of)
+	}
+	_, _, rep := read(t, open(t, agents.Claude, transcript(t, line("r1", "other")+line("r2", "s")+line("r3", ""))), agents.Position{})
+	require.Equal(t, 3, rep.Messages)
+	require.Equal(t, session.Usage{InputTokens: 20, OutputTokens: 2}, rep.Usage)
+}
+
+// Older versions of Claude Code write the lines of subagents into the file of their session, those of several
+// among each other.
+func TestSubagentsInTheSessionsFile(t *testing.T) {
+	t.Parallel()
+	const many = 10
+	side := func(id, parent, request string) string {
+		return fmt.Sprintf(`{"type":"assistant","isSidechain":true,"uuid":%q,"parentUuid":%q,"requestId":%q,"timestamp":"2026-02-14T09:00:00Z","message":{"role":"assistant","content":"x","usage":{"input_tokens":12,"output_tokens":5}}}`+"\n", id, parent, request)
+	}
+	var b strings.Builder
+	b.WriteString(user("a", "", "one"))
+	for n := range 4 {
+		for i := range many {
+			parent := ""
+			if n > 0 {
+				parent = fmt.Sprintf("s%d.%d", i, max(n-2, 0)) // the third and the fourth follow one that is not the last
+			}
+			b.WriteString(side(fmt.Sprintf("s%d.%d", i, n), parent, fmt.Sprintf("r%d", i)))
+		}
+	}
+	b.WriteString(user("z", "a", "two"))
+	path := transcript(t, b.String())
+	h := open(t, agents.Claude, path)
+	items, _, rep := read(t, h, agents.Position{})
+	require.Len(t, items, 4*many+2)
+	require.EqualValues(t, 12*many, rep.Usage.InputTokens, "each request once")
+	for n, it := range items[1 : 4*many+1] {
+		require.Contains(t, it, fmt.Sprintf(`"thread":"s%d.0"`, n%many))
+		require.NotContains(t, it, `"parent"`)
+	}
+	require.NotContains(t, items[4*many+1], `"thread"`)
+	require.NotContains(t, items[4*many+1], `"parent"`, "it is no branch")
+}
+
+// A copy of a history by another name is the same one.
+func TestACopyIsOfItsSession(t *testing.T) {
+	t.Parallel()
+	const id = "0a1b2c3d-0000-4000-8000-00000000000f"
+	dir := t.TempDir()
+	text := `{"type":"mode"}` + "\n" + strings.Replace(user("a", "", "one"), "{", `{"sessionId":"`+id+`",`, 1)
+	for _, name := range []string{id + ".jsonl", "backup.jsonl"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	h := open(t, agents.Claude, filepath.Join(dir, id+".jsonl"))
+	_, at, _ := read(t, h, agents.Position{})
+	h = open(t, agents.Claude, filepath.Join(dir, "backup.jsonl"))
+	require.Equal(t, id, h.ID)
+	items, _, _ := read(t, h, at)
+	require.Empty(t, items)
+}
+
+func rolloutFile(t *testing.T, dir, id, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rollout-2026-02-14T09-00-00-"+id+".jsonl"), []byte(text), 0o600))
+}
+
+// Codex 0.104 copies into a fork all that was said and used before it.
+func TestAForkOfCodexWithCopies(t *testing.T) {
+	t.Parallel()
+	const parent, child, of, own = "01a21502-a0f8-7e50-8b12-ebb748d77550", "01a21502-dda2-76f2-af73-a47567366cdd", "01a21502-a104-7091-abc4-9453cf2cc1e7", "01a21502-f37d-7391-821a-24e68f83e931"
+	begins := func(turn string) string {
+		return fmt.Sprintf(`{"timestamp":"2026-02-14T09:00:00Z","type":"event_msg","payload":{"type":"task_started","turn_id":%q}}`+"\n", turn)
+	}
+	used := func(total, last int) string {
+		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":%d,"cached_input_tokens":600,"output_tokens":%d},"last_token_usage":{"input_tokens":%d}}}}`+"\n", total, total/10, last)
+	}
+	dir := t.TempDir()
+	rolloutFile(t, dir, child, fmt.Sprintf(`{"type":"session_meta","payload":{"id":%q,"forked_from_id":%q}}`+"\n"+`{"type":"session_meta","payload":{"id":%q}}`+"\n", child, parent, parent)+
+		begins(of)+used(1000, 1000)+used(3000, 2000)+begins(own)+used(3000, 2000)+used(4000, 1000))
+	_, _, rep := read(t, open(t, agents.Codex, dir), agents.Position{})
+	require.Equal(t, session.Usage{InputTokens: 1000, OutputTokens: 100}, rep.Usage)
+}
+
+// Codex 0.104 names the parent of a subagent in its source only, and that may be a subagent itself.
+func TestSubagentsOfCodex(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	said := func(id string) string {
+		return fmt.Sprintf(`{"timestamp":"2026-02-14T09:00:00Z","type":"response_item","payload":{"type":"message","id":"m%s","role":"user","content":"said by %s"}}`+"\n", id, id)
+	}
+	meta := func(id, source string) string {
+		return fmt.Sprintf(`{"type":"session_meta","payload":{"id":%q,"source":%s}}`+"\n", id, source)
+	}
+	spawned := func(by string) string {
+		return fmt.Sprintf(`{"subagent":{"thread_spawn":{"parent_thread_id":%q,"depth":1}}}`, by)
+	}
+	rolloutFile(t, dir, "a", meta("root", `"cli"`)+said("root"))
+	rolloutFile(t, dir, "b", meta("deep", spawned("sub"))+said("deep"))
+	rolloutFile(t, dir, "c", meta("sub", spawned("root"))+said("sub"))
+	rolloutFile(t, dir, "d", meta("one", spawned("two"))+said("one"))
+	rolloutFile(t, dir, "e", meta("two", spawned("one"))+said("two")) // a circle ends
+	l, err := agents.Open(t.Context(), agents.Codex, t.TempDir(), dir)
+	require.NoError(t, err)
+	defer l.Close()
+	require.Len(t, l.Histories, 3)
+	for i := range l.Histories {
+		if h := &l.Histories[i]; h.ID == "root" {
+			items, _, _ := read(t, h, agents.Position{})
+			require.Len(t, items, 6)
+			all := strings.Join(items, "\n")
+			require.Contains(t, all, `"content":"said by deep","thread":"deep"`)
+			require.Contains(t, all, `"content":"said by sub","thread":"sub"`)
+		}
+	}
+}
+
+// Before records had a payload, the first line alone had a time, and what was said stood alone.
+func TestOldRollouts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rolloutFile(t, dir, "old", `{"id":"old","timestamp":"2025-05-28T20:26:00Z","instructions":null,"git":{}}`+"\n"+
+		`{"type":"message","role":"user","content":[{"type":"input_text","text":"<ide_opened_file>x</ide_opened_file>\nfirst words"}]}`+"\n")
+	h := open(t, agents.Codex, dir)
+	head, err := h.Head()
+	require.NoError(t, err)
+	require.Equal(t, "first words", head.Title)
+	_, _, rep := read(t, h, agents.Position{})
+	require.Equal(t, time.Date(2025, 5, 28, 20, 26, 0, 0, time.UTC), rep.First)
+}
+
+// A title has the words of the person, and not what stands in tags in front of them.
+func TestTitles(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		`"<command-name>/clear</command-name>\n<command-args></command-args>"`:                                            "behind",
+		`"<ide_selection>a > b</ide_selection> mend <this> line"`:                                                         "mend <this> line",
+		`[{"type":"image"},{"type":"text","text":"<ide_opened_file>x</ide_opened_file>"},{"type":"text","text":"words"}]`: "words",
+		`"<open without an end"`: "<open without an end",
+		`"<b>never closed"`:      "<b>never closed",
+		`"<div class=x> html"`:   "<div class=x> html",
+	} {
+		path := transcript(t, `{"type":"user","message":{"content":`+said+`}}`+"\n"+user("b", "", "behind"))
+		head, err := open(t, agents.Claude, path).Head()
+		require.NoError(t, err)
+		require.Equal(t, want, head.Title, said)
+	}
+}
+
+// What a symbolic link in a folder leads to is not read, and is named. A path that is neither file nor folder
+// is an error.
+func TestLinksAreNamed(t *testing.T) {
+	t.Parallel()
+	dir, other := t.TempDir(), t.TempDir()
+	path := transcript(t, user("a", "", "one"))
+	for name, to := range map[string]string{"x.jsonl": path, "folder": other, "notes.txt": path} {
+		if os.Symlink(to, filepath.Join(dir, name)) != nil {
+			t.Skip("no symbolic links here")
+		}
+	}
+	l, err := agents.Open(t.Context(), agents.Claude, t.TempDir(), dir)
+	require.NoError(t, err)
+	require.Empty(t, l.Histories)
+	require.Len(t, l.Left, 2)
+	require.ErrorContains(t, l.Left[0], "symbolic links are not followed")
+	_, err = agents.Open(t.Context(), agents.Claude, t.TempDir(), os.DevNull)
+	require.ErrorContains(t, err, "neither a file nor a folder")
+}
