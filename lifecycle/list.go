@@ -360,8 +360,9 @@ func (s *Store) latest() (session.ID, error) {
 	return session.ID{}, fmt.Errorf("no session here yet: %w", ErrNotFound)
 }
 
-// OfAgent returns the session that stands for one of an agent's own: the newest of the module whose
-// header names it. It reads no other module's sessions. The error wraps ErrNotFound if there is none.
+// OfAgent returns the session that stands for one of an agent's own: the newest of the module of which
+// [session.Header.StandsFor] says so. It reads no other module's sessions. The error wraps ErrNotFound if there
+// is none.
 func (s *Store) OfAgent(module, agentSession string) (session.ID, error) {
 	all, err := s.folders(sessionsDir)
 	if err != nil {
@@ -372,8 +373,10 @@ func (s *Store) OfAgent(module, agentSession string) (session.ID, error) {
 	var errs []error
 	for _, f := range all {
 		st, _, err := s.Read(f.id)
-		if st != nil && st.Header().AgentSession == agentSession {
-			return f.id, nil // what is wrong with it is said when it is opened
+		if st != nil {
+			if h := st.Header(); h.StandsFor(agentSession) {
+				return f.id, nil // what is wrong with it is said when it is opened
+			}
 		}
 		if err != nil {
 			errs = append(errs, err)

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,6 +38,10 @@ or a folder. Again, it adds what is new. What the agent has is only read.`,
 			if len(args) == 0 {
 				return usagef("give a FILE of session export, or --from AGENT; see `%s --help`", cmd.CommandPath())
 			}
+			if info, err := os.Stat(args[0]); err == nil && (info.IsDir() || slices.Contains([]string{".jsonl", ".db"}, filepath.Ext(args[0]))) {
+				return usagef("%s is a folder, or an agent's file, and none of session export; to take in an agent's sessions type: %s --from claude|codex|opencode %s",
+					shown(args[0]), cmd.CommandPath(), quoted(args))
+			}
 			return a.openBundle(cmd.Context(), args[0], keys, func(r *bundle.Reader) error {
 				return a.initStore(func(_ string, store *lifecycle.Store) error { return a.imports(cmd.Context(), store, r) })
 			})
@@ -42,6 +49,8 @@ or a folder. Again, it adds what is new. What the agent has is only read.`,
 	})
 	keys = a.keyFlags(cmd, false)
 	cmd.Flags().StringVar(&from, "from", "", "take in the sessions of `AGENT`: claude, codex or opencode")
+	cmd.MarkFlagsMutuallyExclusive("from", "key-file")
+	cmd.MarkFlagsMutuallyExclusive("from", "key-command")
 	return cmd
 }
 

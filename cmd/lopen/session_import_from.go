@@ -26,6 +26,10 @@ type imported struct {
 	// Others is how many histories are of other folders.
 	Others  int      `json:"others,omitempty"`
 	NotRead []string `json:"notRead,omitempty"`
+	// Trashed are the sessions in the trash whose histories were left alone, and Old is how many others were,
+	// since import_retention would not keep them.
+	Trashed []string `json:"trashed,omitempty"`
+	Old     int      `json:"old,omitempty"`
 	from    []string // where was looked
 }
 
@@ -70,11 +74,18 @@ func (a *app) importFrom(ctx context.Context, agent string, args []string) error
 			return err
 		}
 	}
-	return a.changeStore(policy, a.create, func(project string, store *lifecycle.Store) error {
-		report := &imported{Sessions: []*histories.Result{}, from: paths}
-		for _, err := range library.Left {
-			report.NotRead = append(report.NotRead, err.Error())
+	report := &imported{Sessions: []*histories.Result{}, from: paths}
+	for _, err := range library.Left {
+		report.NotRead = append(report.NotRead, err.Error())
+	}
+	if len(library.Histories) == 0 {
+		err := a.importAll(ctx, agent, func(func(*histories.Result, error) bool) {}, report)
+		if err == nil && len(library.Left) > 0 {
+			err = fmt.Errorf("no history of %s can be read: %w", agent, library.Left[0])
 		}
+		return err
+	}
+	return a.changeStore(policy, a.create, func(project string, store *lifecycle.Store) error {
 		index, err := histories.NewIndex(store)
 		if err != nil {
 			return err
@@ -85,8 +96,34 @@ func (a *app) importFrom(ctx context.Context, agent string, args []string) error
 		}
 		report.Found = len(all)
 		report.Others = len(library.Histories) - len(all)
+		if all, err = staying(store, index, values.ImportRetention, all, report); err != nil {
+			return err
+		}
 		return a.importAll(ctx, agent, histories.All(ctx, store, index, all), report)
 	})
+}
+
+// staying leaves out the histories without a session that would not stay: those of sessions in the trash, and
+// those that are not among the newest, if keep is not 0.
+func staying(store *lifecycle.Store, index histories.Index, keep int, all []agents.History, report *imported) ([]agents.History, error) {
+	trash, err := store.Trash()
+	if err != nil {
+		return nil, err
+	}
+	var left []agents.History
+	for i, h := range all {
+		module := agents.Module(h.Agent, h.ID)
+		in := slices.IndexFunc(trash, func(t lifecycle.Retired) bool { return t.ID.Module == module })
+		switch old := keep > 0 && len(all)-i > keep; {
+		case in < 0 && !old || index.Find(store, h.Agent, h.ID) != nil:
+			left = append(left, h)
+		case in >= 0:
+			report.Trashed = append(report.Trashed, trash[in].ID.String())
+		default:
+			report.Old++
+		}
+	}
+	return left, nil
 }
 
 // onlyOf leaves out the files in a library that are none of its agent's. It fails if nothing is left.
@@ -126,8 +163,11 @@ func (a *app) importAll(ctx context.Context, agent string, all iter.Seq2[*histor
 				report.NotRead = append(report.NotRead, fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Why))
 			}
 		}
-		if ctx.Err() != nil || storageFailed(err) {
-			return errors.Join(err, ctx.Err())
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if storageFailed(err) {
+			return err
 		}
 		if err = busyAdvice(err); err != nil {
 			failed = append(failed, err)
@@ -164,10 +204,10 @@ func (a *app) showTaken(res *histories.Result, err error) {
 		return
 	}
 	for _, p := range res.Report.Places {
-		fmt.Fprintf(a.stderr, "%s:%d: not read, %d bytes at %d: %s\n", shown(p.Path), p.Line, p.Bytes, p.Offset, plain.Line(p.Why))
+		fmt.Fprintf(a.stderr, "%s:%d: damaged, %d bytes at %d: %s\n", shown(p.Path), p.Line, p.Bytes, p.Offset, plain.Line(p.Why))
 	}
 	if more := res.Report.Bad - len(res.Report.Places); more > 0 {
-		fmt.Fprintf(a.stderr, "%s: %s more not read\n", shown(res.Path), plain.Some(more, "line"))
+		fmt.Fprintf(a.stderr, "%s: %s more damaged\n", shown(res.Path), plain.Some(more, "line"))
 	}
 	for _, path := range res.Report.Rewritten {
 		fmt.Fprintf(a.stderr, "%s: it was rewritten since; what is new in it was taken\n", shown(path))
@@ -200,7 +240,16 @@ func (a *app) showImported(agent string, report *imported, taken []string) {
 		fmt.Fprintf(a.stderr, "%s is gone and had %s of %s; if it was this project, type: lopen session import --from %s %s\n",
 			shown(m.Cwd), plain.Some(m.Histories, "session"), agent, agent, quoted([]string{m.Path}))
 	}
+	for _, id := range report.Trashed {
+		fmt.Fprintf(a.stderr, "%s is in the trash and was not taken again; it comes back by: lopen session restore %s\n", id, id)
+	}
+	if report.Old > 0 {
+		fmt.Fprintf(a.stderr, "%s left out: import_retention would not keep them\n", plain.Some(report.Old, "older session"))
+	}
 	fmt.Fprintf(a.stderr, "%s of %s, %d with something new\n", plain.Some(report.Found, "session"), agent, len(taken))
+	if report.Found+report.Others == 0 {
+		fmt.Fprintf(a.stderr, "looked in %s\n", quoted(report.from))
+	}
 	if report.Found == 0 && report.Others > 0 && len(report.Moved) == 0 {
 		fmt.Fprintf(a.stderr, "%s of other folders found in %s: if some are of this project, give their file or folder as PATH\n",
 			plain.Some(report.Others, "session"), quoted(report.from))

@@ -100,6 +100,11 @@ type Lineage struct {
 	Seq  uint64 `json:"seq,omitzero"` // the record of From that this session began with
 }
 
+// StandsFor reports whether the session is that of an agent's own. A fork of it is not: it goes another way.
+func (h *Header) StandsFor(agentSession string) bool {
+	return h.AgentSession == agentSession && (h.Lineage == nil || h.Lineage.Kind != LineageForked)
+}
+
 // A CheckResult is the result of the last check.
 type CheckResult struct {
 	Command  string        `json:"command,omitzero"`

@@ -169,9 +169,12 @@ func (b *batch) create(ctx context.Context, made *lifecycle.Batch, n int, h *age
 		nothing.Report = res.Report
 		return nothing, err
 	}
-	if res.Made = res.Messages+res.Events > 0; res.Made {
-		res.Session = sess.ID().String()
+	if res.Messages == 0 { // nobody said anything, or nothing of it can be read
+		nothing := begun(h)
+		nothing.Report = res.Report
+		return nothing, nil
 	}
+	res.Made, res.Session = true, sess.ID().String()
 	return res, nil
 }
 

@@ -55,7 +55,10 @@ func NewIndex(store *lifecycle.Store) (Index, error) {
 func (x Index) Find(store *lifecycle.Store, agent, agentSession string) *session.State {
 	for _, id := range x[agents.Module(agent, agentSession)] {
 		st, _, _ := store.Read(id) // what is wrong with it is said when it is opened
-		if st != nil && st.Header().AgentSession == agentSession {
+		if st == nil {
+			continue
+		}
+		if h := st.Header(); h.StandsFor(agentSession) {
 			return st
 		}
 	}

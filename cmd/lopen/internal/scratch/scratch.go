@@ -43,23 +43,23 @@ func create() (*Dir, error) {
 	for range attempts {
 		path, err := os.MkdirTemp("", prefix)
 		if err != nil {
-			return nil, fmt.Errorf("make a folder for prompts: %w", err)
+			return nil, fmt.Errorf("make a temporary folder: %w", err)
 		}
 		if path, err = filepath.Abs(path); err != nil {
-			return nil, fmt.Errorf("make a folder for prompts: %w", err)
+			return nil, fmt.Errorf("make a temporary folder: %w", err)
 		}
 		d, err := open(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			return nil, fmt.Errorf("make a folder for prompts: %w", err)
+			return nil, fmt.Errorf("make a temporary folder: %w", err)
 		case d.there():
 			return d, nil
 		default:
 			d.release()
 		}
 	}
-	return nil, errors.New("make a folder for prompts: somebody removes each as soon as it is made: " + os.TempDir())
+	return nil, errors.New("make a temporary folder: somebody removes each as soon as it is made: " + os.TempDir())
 }
 
 // open opens a folder that was made just now. Its error is an fs.ErrNotExist when the
