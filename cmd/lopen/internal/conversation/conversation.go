@@ -3,6 +3,7 @@ package conversation
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"strings"
 	"time"
@@ -30,17 +31,22 @@ type Writer struct {
 	speaker string // of the last heading
 	listed  bool   // the last line is one of a list
 	open    map[string]string
+	seed    maphash.Seed
+	numbers map[uint64]int // of the messages, by the hash of what identifies them
 	err     error
 }
 
 // New returns a Writer to to. With full set nothing is folded.
 func New(to io.Writer, full bool) *Writer {
-	return &Writer{to: to, full: full, open: map[string]string{}}
+	return &Writer{to: to, full: full, open: map[string]string{}, seed: maphash.MakeSeed(), numbers: map[uint64]int{}}
 }
 
 // Message renders the next message. The error is that of the first write that failed.
 func (w *Writer) Message(m *session.Message) error {
 	w.n++
+	if m.ID != "" {
+		w.numbers[w.key(m, m.ID)] = w.n
+	}
 	speaker := who(m)
 	if m.Role == session.RoleTool {
 		speaker = w.speaker // the answer stands below the call
@@ -55,7 +61,7 @@ func (w *Writer) Message(m *session.Message) error {
 	case m.Role == session.RoleTool:
 		w.answer(m)
 	case m.Kind == session.KindMeta && !w.full:
-		w.item("put in by the agent: %s", oneLine(text(m.Content)))
+		w.item("put in by the agent: %s", code(oneLine(text(m.Content))))
 	default:
 		w.content(m.Content)
 	}
@@ -90,12 +96,15 @@ func (w *Writer) heading(m *session.Message, speaker string, branch bool) {
 	w.speaker = speaker
 	after := ""
 	if branch {
-		after = ", a branch after " + plain.Line(m.Parent)
+		after = ", a branch"
+		if n := w.numbers[w.key(m, m.Parent)]; n > 0 { // else it follows what is no message
+			after += fmt.Sprintf(" after #%d", n)
+		}
 	}
 	if w.listed {
 		w.printf("\n")
 	}
-	w.printf("%s%d %s, %s%s\n\n", heading, w.n, speaker, m.Time.UTC().Format(time.DateTime), after)
+	w.printf("%s%d %s, %s%s\n\n", heading, w.n, speaker, m.Time.Local().Format(time.DateTime), after)
 	w.listed = false
 }
 
@@ -116,19 +125,19 @@ func (w *Writer) content(content strictjson.Value) {
 	for _, p := range parts {
 		switch said := p.said(); {
 		case p.thought() && !w.full:
-			w.item("thought: %s", oneLine(said))
+			w.item("thought: %s", strings.ReplaceAll(oneLine(said), "<", "\\<"))
 		case p.thought():
 			w.item("thought:")
 			w.fenced("", said)
 		case said != "":
 			w.text(said)
 		default:
-			w.item("%s", oneLine(p.label()))
+			w.item("%s", code(oneLine(p.label())))
 		}
 	}
 }
 
-// text renders a text as it is.
+// text renders a text as it is, or as a quotation where it could reach beyond itself.
 func (w *Writer) text(s string) {
 	if s = strings.TrimRight(s, "\n"); s == "" {
 		return
@@ -137,11 +146,15 @@ func (w *Writer) text(s string) {
 		w.printf("\n")
 	}
 	w.listed = false
+	if !reaches(s) {
+		w.printf("%s\n\n", s)
+		return
+	}
 	for line := range strings.Lines(s) {
-		if strings.HasPrefix(strings.TrimLeft(line, " "), heading) {
-			w.printf("\\")
+		if looksOurs.MatchString(line) {
+			line = strings.Replace(line, "#", "\\#", 1)
 		}
-		w.printf("%s", line)
+		w.printf("> %s", line)
 	}
 	w.printf("\n\n")
 }
@@ -150,16 +163,30 @@ func (w *Writer) call(c *session.ToolCall) {
 	if len(w.open) >= maxOpen {
 		clear(w.open)
 	}
-	w.open[c.ID] = c.Name
+	name := w.name(plain.Line(c.Name))
+	w.open[c.ID] = name
 	if !w.full {
-		w.item("**%s** %s", plain.Line(c.Name), oneLine(asWritten(c.Arguments)))
+		w.item("**%s** %s", name, code(oneLine(asWritten(c.Arguments))))
 		return
 	}
-	w.item("**%s**", plain.Line(c.Name))
+	w.item("**%s**", name)
 	var b bytes.Buffer
 	if len(c.Arguments) > 0 && strictjson.Indent(&b, c.Arguments) == nil {
 		w.fenced("json", asWritten(b.Bytes()))
 	}
+}
+
+// name returns the name of a tool, with a number while another call of it has no answer.
+func (w *Writer) name(tool string) string {
+	taken := map[string]bool{}
+	for _, name := range w.open {
+		taken[name] = true
+	}
+	name := tool
+	for n := 2; taken[name]; n++ {
+		name = fmt.Sprintf("%s (%d)", tool, n)
+	}
+	return name
 }
 
 func (w *Writer) answer(m *session.Message) {
@@ -174,11 +201,15 @@ func (w *Writer) answer(m *session.Message) {
 	}
 	out := text(m.Content)
 	if !w.full {
-		w.item("%s %s: %s", plain.Line(name), said, oneLine(out))
+		w.item("%s %s: %s", name, said, code(oneLine(out)))
 		return
 	}
-	w.item("%s %s:", plain.Line(name), said)
+	w.item("%s %s:", name, said)
 	w.fenced("", out)
+}
+
+func (w *Writer) key(m *session.Message, id string) uint64 {
+	return maphash.String(w.seed, m.Thread+"\x00"+id)
 }
 
 // item renders a line of a list.

@@ -3,6 +3,6 @@
 // for. A heading says who speaks from there on, in which subagent, and where the conversation
 // branches or was compacted.
 //
-// The text of a message stands as it is. A line of it that looks like a heading of this package
-// gets a backslash, so that no text passes for another message.
+// The text of a message stands as it is. One that could swallow what stands below it, or pass for another
+// message, is a quotation.
 package conversation
