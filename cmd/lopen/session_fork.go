@@ -32,9 +32,12 @@ lopen session resume goes on with it.`,
 				if err := sess.Close(cmd.Context()); err != nil {
 					return err
 				}
-				p := sess.State().Progress()
-				fmt.Fprintf(a.stderr, "from %s, record %d: %d/%d tasks done; go on with: lopen session resume %s\n", id, sess.State().Header().Lineage.Seq, p.Done, p.Total, sess.ID())
-				if w := sess.State().Header().Worktree; w != nil {
+				p, h, then := sess.State().Progress(), sess.State().Header(), "go on with: lopen session resume"
+				if h.Origin != session.OriginRun {
+					then = "look at it: lopen session show --messages"
+				}
+				fmt.Fprintf(a.stderr, "from %s, record %d: %d/%d tasks done; %s %s\n", id, h.Lineage.Seq, p.Done, p.Total, then, sess.ID())
+				if w := h.Worktree; w != nil {
 					fmt.Fprintf(a.stderr, "it works in the same work tree as %s: %s\n", id, shown(w.Folder(store.Project().Name())))
 				}
 				if differs := loop.Differs(sess.State()); differs != "" {

@@ -89,6 +89,9 @@ func (l *logCall) run(store *lifecycle.Store, id session.ID) (err error) {
 func (l *logCall) print(store *lifecycle.Store, id session.ID, above, began uint64) (last uint64, err error) {
 	rows, attempts := []recordRow{}, []record.Attempt{}
 	lines := recordPrinter{w: l.stdout}
+	if st, _, err := store.Read(id); err == nil { // else the log says what can be read
+		lines.origin = st.Header().Origin
+	}
 	last = above
 	err = store.Log(id, above, func(r record.Record) error {
 		if first := max(last+1, began); r.Seq > first {

@@ -65,8 +65,9 @@ func newRecordRow(r record.Record) recordRow {
 
 // A recordPrinter prints records with a line for each day.
 type recordPrinter struct {
-	w   io.Writer
-	day string
+	w      io.Writer
+	origin session.Origin
+	day    string
 
 	first, last      record.Record // of what is counted
 	messages, events int
@@ -163,7 +164,7 @@ func (t *recordPrinter) print(r record.Record) error {
 		}
 		fmt.Fprintf(t.w, "          %s: attempt %d%s: %s\n", at.Task, at.Attempt, took, at.Then)
 	}
-	for _, line := range changesText(r) {
+	for _, line := range changesText(r, t.origin) {
 		fmt.Fprintf(t.w, "          %s\n", line)
 	}
 	return nil
@@ -201,7 +202,7 @@ const many = 3
 
 // changesText is what a record changed, one line a change. Many tasks that changed in the
 // same way are counted.
-func changesText(r record.Record) (lines []string) {
+func changesText(r record.Record, origin session.Origin) (lines []string) {
 	counts, named := map[string]int{}, map[string]int{}
 	for _, op := range r.Ops {
 		counts[groupOf(op)]++
@@ -214,7 +215,7 @@ func changesText(r record.Record) (lines []string) {
 			}
 			continue
 		}
-		if line := opText(op); line != "" {
+		if line := opText(op, origin); line != "" {
 			lines = append(lines, line)
 		}
 	}
@@ -244,7 +245,7 @@ func groupOf(op record.Op) string {
 	return op.Name + op.Task + op.To // alone
 }
 
-func opText(op record.Op) string {
+func opText(op record.Op, origin session.Origin) string {
 	switch op.Name {
 	case record.OpModified, record.OpChildrenChanged, record.OpAttemptRecorded:
 		return "" // times and order: --json has them; of an attempt there is a line
@@ -264,7 +265,10 @@ func opText(op record.Op) string {
 	case record.OpTaskStatusChanged:
 		return fmt.Sprintf("%s: %s → %s", op.Task, op.From, op.To)
 	case record.OpIterationsAdded:
-		if op.Count == 1 {
+		switch {
+		case origin != session.OriginRun:
+			return "what the agent used was counted"
+		case op.Count == 1:
 			return "the command ran"
 		}
 		return fmt.Sprintf("the command ran %d times", op.Count)

@@ -101,7 +101,9 @@ func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *sessi
 		fmt.Fprintf(w, "name      %s\n", plain.Line(meta.Name))
 	}
 	fmt.Fprintf(w, "status    %s%s\n", status, parenthesis(string(h.ExitReason)))
-	fmt.Fprintf(w, "phase     %s, %s\n", h.Phase, h.Step)
+	if h.Origin == session.OriginRun {
+		fmt.Fprintf(w, "phase     %s, %s\n", h.Phase, h.Step)
+	}
 	if h.Lineage != nil {
 		fmt.Fprintf(w, "from      %s, %s at record %d\n", h.Lineage.From, h.Lineage.Kind, h.Lineage.Seq)
 	}

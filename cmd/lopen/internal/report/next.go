@@ -63,8 +63,12 @@ func whyFailed(rep *Report, st *session.State) string {
 func next(rep *Report, st *session.State) (all []Step) {
 	all = []Step{}
 	step := func(what string, commands ...string) { all = append(all, Step{what, commands}) }
-	if st.Header().Origin != session.OriginRun {
+	switch st.Header().Origin {
+	case session.OriginHook:
 		step("look at what each prompt changed", "lopen session log "+rep.Session+" --task ''")
+		return all
+	case session.OriginImport:
+		step("read what was said", "lopen session show "+rep.Session+" --messages")
 		return all
 	}
 	if rep.Ended == "" {
