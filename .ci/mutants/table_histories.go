@@ -64,8 +64,8 @@ var ofHistories = []mutant{
 	},
 	{
 		"histories: a request counts once", "lifecycle/agents/claude.go",
-		"\treturn more(most, had)\n",
-		"\treturn more(most, session.Usage{})\n",
+		"\treturn more(sum, had)\n",
+		"\treturn more(sum, session.Usage{})\n",
 		"./lifecycle/agents", "TestUsageCountsOncePerRequest",
 	},
 	{
@@ -76,8 +76,38 @@ var ofHistories = []mutant{
 	},
 	{
 		"histories: no text passes for another message", "cmd/lopen/internal/conversation/conversation.go",
-		"if strings.HasPrefix(strings.TrimLeft(line, \" \"), heading) {",
-		"if false {",
+		"\tif !reaches(s) {\n",
+		"\tif true {\n",
 		"./cmd/lopen/internal/conversation", "TestNoTextPassesForAMessage",
+	},
+	{
+		"histories: requests that a fork has copied do not count", "lifecycle/agents/claude.go",
+		" || l.AskedBy != \"\" && l.AskedBy != l.SessionID {",
+		" {",
+		"./lifecycle/agents", "TestUsageOfAClaudeFork",
+	},
+	{
+		"histories: what a fork of Codex has copied does not count", "lifecycle/agents/codex.go",
+		"\t\tif r.at.Copied {\n",
+		"\t\tif false {\n",
+		"./lifecycle/agents", "TestAForkOfCodexWithCopies",
+	},
+	{
+		"histories: a prompt that waited is a message", "lifecycle/agents/claude.go",
+		"\tl.queued()\n",
+		"",
+		"./lifecycle/agents", "TestPromptsThatWaited",
+	},
+	{
+		"histories: nothing is added to a fork", "lifecycle/session/header.go",
+		" && (h.Lineage == nil || h.Lineage.Kind != LineageForked)",
+		"",
+		"./cmd/lopen", "TestScripts/histories-again",
+	},
+	{
+		"histories: what was pruned stays pruned", "cmd/lopen/session_import_from.go",
+		"in < 0 && !old ||",
+		"!old ||",
+		"./cmd/lopen", "TestScripts/histories-again",
 	},
 }
