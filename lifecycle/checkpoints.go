@@ -298,6 +298,15 @@ type projectFiles struct {
 	fewer   bool            // checkpoints were removed and not swept yet
 	over    int64           // see CheckpointsOver
 	unswept bool            // a sweep has failed, so removing more checkpoints would free nothing
+	lost    bool            // see LostCheckpoint
+}
+
+// LostCheckpoint reports whether the last checkpoint of an earlier holder was gone when this one first needed the
+// checkpoints.
+func (s *Session) LostCheckpoint() bool {
+	s.files.mu.Lock()
+	defer s.files.mu.Unlock()
+	return s.files.lost
 }
 
 // openCheckpoints makes the folders where they are missing and finds the session's
@@ -325,6 +334,7 @@ func (s *Session) openCheckpoints() error {
 			if found, ierr := k.store.FindOther(name); ierr == nil && found != nil {
 				s.log.Info().Str("checkpoint", name).Msg("the last checkpoint is of another work tree: everything counts as seen for the first time")
 			} else {
+				k.lost = true
 				s.log.Warn().Err(err).Msg("the last checkpoint is gone: everything counts as seen for the first time")
 			}
 			err = nil

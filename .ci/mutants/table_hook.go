@@ -62,4 +62,46 @@ var ofHooks = []mutant{
 		"",
 		"./cmd/lopen", "TestScripts/hook",
 	},
+	{
+		"hook: what is changed after a turn was stopped is contested", "cmd/lopen/internal/turns/settle.go",
+		"if !k.later(changes, e.At) {",
+		"if true {",
+		"./cmd/lopen", "TestScripts/hook-transcript",
+	},
+	{
+		"hook: a turn that the transcript ends is not in progress", "cmd/lopen/internal/turns/settle.go",
+		"\tif e := k.ending(); e != nil {\n\t\treturn k.settle(ctx, e)\n\t}\n\treturn nil\n",
+		"\treturn nil\n",
+		"./cmd/lopen", "TestScripts/hook-transcript",
+	},
+	{
+		"hook: a check ends with its agent", "cmd/lopen/hook_gate.go",
+		"if k.holder != nil && !(*lifecycle.Owner)(k.holder).Alive() {",
+		"if false {",
+		"./cmd/lopen", "TestACheckEndsWithItsAgent",
+	},
+	{
+		"hook: a reply is JSON", "cmd/lopen/hook.go",
+		"fmt.Fprintf(h.stdout.JSON(), ",
+		"fmt.Fprintf(h.stdout, ",
+		"./cmd/lopen", "TestScripts/hook-gate",
+	},
+	{
+		"hook: a store that was removed is told of", "cmd/lopen/hook_keep.go",
+		"\t\tk.mark().Set(k.home)\n",
+		"",
+		"./cmd/lopen", "TestScripts/hook-faults",
+	},
+	{
+		"hook: a prompt does not wait for a long transcript", "cmd/lopen/internal/histories/import.go",
+		"\t\t\tif im.once {\n",
+		"\t\t\tif false {\n",
+		"./cmd/lopen/internal/histories", "TestInParts",
+	},
+	{
+		"hook: turns of other sessions that have ended do not count as active", "cmd/lopen/hook_keep.go",
+		"\t\tk.settleOthers(ctx)\n",
+		"",
+		"./cmd/lopen", "TestScripts/hook-transcript",
+	},
 }

@@ -87,7 +87,7 @@ type rewindCall struct {
 // rewind shows what would change, asks on a terminal, and does it.
 func (a *app) rewind(ctx context.Context, rf rewindFlags, name string, paths []string) error {
 	// What a stopped turn changed is shown as its own only once the turn has ended.
-	stopped := a.endStopped(ctx, rf.session)
+	stopped := a.settleNamed(ctx, rf.session)
 	r, agreed, err := a.planRewind(ctx, rf, name, paths)
 	if err != nil || !agreed {
 		return err

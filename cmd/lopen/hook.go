@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/agents"
@@ -90,7 +91,7 @@ func (h *hookCall) front(ctx context.Context) error {
 		return h.reply(hookReply{Warn: err.Error()})
 	}
 	if !h.concerns() {
-		return nil
+		return h.reply(hookReply{Warn: h.gone()})
 	}
 	if !turns.Detaches {
 		return h.inline(ctx)
@@ -150,6 +151,26 @@ func (h *hookCall) concerns() bool {
 	return holds(home, lifecycle.Dir) && !h.forbidden(home, dir)
 }
 
+// mark is the one of the agent's session.
+func (h *hookCall) mark() turns.Mark {
+	dir, err := trust.DefaultDir(h.getenv)
+	if err != nil { // nothing is marked where the user has no folder
+		return ""
+	}
+	return turns.MarkOf(dir, h.agent, h.event.Session)
+}
+
+// gone tells of a store that had the session and was removed, once.
+func (h *hookCall) gone() string {
+	m := h.mark()
+	project := m.Project()
+	if project == "" || holds(project, lifecycle.Dir) {
+		return ""
+	}
+	m.Clear()
+	return fmt.Sprintf("%s is gone, and with it what was kept of this session; to keep what comes: lopen init", shown(filepath.Join(project, lifecycle.Dir)))
+}
+
 // await passes on what the second process replies.
 func (h *hookCall) await(w *turns.Worker) error {
 	patience := hookPatience
@@ -200,7 +221,7 @@ func (h *hookCall) reply(r hookReply) error {
 	}
 	data, err := strictjson.MarshalShown(out)
 	if err == nil {
-		_, err = fmt.Fprintf(h.stdout, "%s\n", bytes.TrimSpace(data))
+		_, err = fmt.Fprintf(h.stdout.JSON(), "%s\n", bytes.TrimSpace(data))
 	}
 	return err
 }

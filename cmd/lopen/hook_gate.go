@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
+	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
@@ -16,6 +19,10 @@ import (
 // gate runs the check at the end of a turn. back is set if its output went back to the agent, which
 // goes on with the turn. Otherwise the turn ends: then and failure say how.
 func (k *keeping) gate(ctx context.Context, t *turns.Keeper) (then, failure string, check *turns.Check, back bool, err error) {
+	if k.values.Check == "" {
+		k.say(hookReply{Warn: "gate is set and there is no check: lopen config set check CMD, or lopen config set gate false"})
+		return record.Done, "", nil, false, nil
+	}
 	if refused := k.unapproved(ctx); refused != "" {
 		k.say(hookReply{Warn: refused})
 		return record.Done, "", nil, false, nil
@@ -23,13 +30,7 @@ func (k *keeping) gate(ctx context.Context, t *turns.Keeper) (then, failure stri
 	k.say(hookReply{Wait: true})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-k.alone: // nobody reads the outcome
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	go k.watch(ctx, cancel)
 	res, err := child.Run(ctx, child.Command{
 		Argv: []string{"sh", "-c", k.values.Check}, Dir: k.tree, Env: k.environ, Timeout: k.values.Timeout,
 		Stdout: io.Discard, Stderr: io.Discard, Keep: true, EndsWithUs: true,
@@ -57,8 +58,32 @@ func (k *keeping) gate(ctx context.Context, t *turns.Keeper) (then, failure stri
 		k.say(hookReply{Warn: fmt.Sprintf("%s, %d times: the turn ends all the same", failure, turns.MaxGates+1)})
 		return record.Failed, failure, check, false, nil
 	}
-	k.say(hookReply{Block: fmt.Sprintf("%s (%d of %d times): %s\n%s", failure, n, turns.MaxGates, k.values.Check, strings.TrimSpace(t.Sess.Redact(check.Tail)))})
+	k.say(hookReply{Block: fmt.Sprintf("%s (%d of %d times): %s\n%s", failure, n, turns.MaxGates, k.values.Check, strings.TrimSpace(t.Sess.Redact(plain.Uncolored(check.Tail))))})
 	return "", failure, check, true, nil
+}
+
+// pollAgent is how often a check that runs looks whether its agent is still there.
+const pollAgent = 250 * time.Millisecond
+
+// watch calls stop when nobody reads the outcome of a check any more. The first process does not tell: an agent
+// that was killed leaves it behind.
+func (k *keeping) watch(ctx context.Context, stop func()) {
+	tick := time.NewTicker(pollAgent)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.alone:
+			stop()
+			return
+		case <-tick.C:
+			if k.holder != nil && !(*lifecycle.Owner)(k.holder).Alive() {
+				stop()
+				return
+			}
+		}
+	}
 }
 
 // ended says how a check ended.

@@ -27,6 +27,8 @@ const (
 	// starts both at the same time.
 	lastWord = 500 * time.Millisecond
 	pollHeld = 5 * time.Millisecond
+	// makeWay is how long the session is left to others between two parts of a transcript.
+	makeWay = 4 * pollHeld
 )
 
 // A keeping is what the second process has in hand.
@@ -38,7 +40,8 @@ type keeping struct {
 	values *settings.Values
 	holder *session.Holder // nil if the agent's process is not known
 	alone  <-chan struct{} // closed when the agent waits no more
-	came   time.Time       // when the event came
+	more   bool            // there is more in the transcript than was taken over
+	behind bool            // the event is kept, and the rest is taken over where nobody else waits
 	say    func(hookReply)
 	warned string // what the person is told with the next reply
 }
@@ -71,8 +74,8 @@ func (h *hookCall) inline(ctx context.Context) error {
 
 // keepEvent keeps an event, and says what there is to say exactly once.
 func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan struct{}, say func(hookReply)) (err error) {
-	said := false
-	k := &keeping{hookCall: h, alone: alone, came: time.Now()}
+	said, came := false, time.Now()
+	k := &keeping{hookCall: h, alone: alone}
 	k.say = func(r hookReply) {
 		if !said {
 			said = !r.Wait
@@ -90,6 +93,7 @@ func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan stru
 	if h.event, err = turns.Parse(data); err != nil {
 		return err
 	}
+	h.event.Came = came
 	h.logger.Info().Str("event", h.event.Name).Str("agent", h.agent).Str("agent_session", h.event.Session).Int("pid", h.pid).Msg("event of an agent")
 	if err := k.openStore(); err != nil {
 		return err
@@ -121,13 +125,27 @@ func (k *keeping) openStore() (err error) {
 	return err
 }
 
+// handle keeps the event, and then takes over what the transcript has more than one part, part by part: a hook
+// that comes meanwhile gets the session, and goes on with it.
 func (k *keeping) handle(ctx context.Context) error {
+	err := k.handleEvent(ctx)
+	for k.behind = true; err == nil && k.more && ctx.Err() == nil; {
+		k.say(hookReply{})
+		time.Sleep(makeWay)
+		if err = k.with(ctx, false, func(t *turns.Keeper) error { return k.takeOver(ctx, t) }); errors.Is(err, lifecycle.ErrBusy) {
+			return nil
+		}
+	}
+	return err
+}
+
+func (k *keeping) handleEvent(ctx context.Context) error {
 	switch k.event.Name {
 	case turns.SessionStart: // of a session that is there: what an agent that was killed has left
 		err := k.with(ctx, false, func(t *turns.Keeper) error {
 			var err error
 			if t.Sess.State().Header().ExitReason == session.ExitCrashed { // else it is compacted in a turn
-				err = t.End(ctx, record.Interrupted, "", nil)
+				err = t.Leave(ctx)
 			}
 			return errors.Join(err, k.takeOver(ctx, t))
 		})
@@ -136,10 +154,14 @@ func (k *keeping) handle(ctx context.Context) error {
 		}
 		return err
 	case turns.UserPromptSubmit:
+		k.settleOthers(ctx)
 		return k.with(ctx, true, func(t *turns.Keeper) error {
 			err := t.Begin(ctx, k.event)
 			if err != nil {
 				err = fmt.Errorf("this prompt is not kept: %w", err)
+			}
+			if t.Sess.LostCheckpoint() {
+				k.warned = "the checkpoints of the prompts before are gone from .lopen/checkpoints; what comes is kept"
 			}
 			k.say(hookReply{Warn: k.trouble(err)})
 			return errors.Join(err, k.takeOver(ctx, t))
@@ -147,7 +169,7 @@ func (k *keeping) handle(ctx context.Context) error {
 	case turns.Stop, turns.StopFailure, turns.Interrupt:
 		return k.with(ctx, false, func(t *turns.Keeper) error {
 			var err error
-			if !t.Late(k.event, k.came) {
+			if !t.Late(k.event) {
 				var back bool
 				if back, err = k.endTurn(ctx, t); back {
 					return err
@@ -180,7 +202,7 @@ func (k *keeping) endTurn(ctx context.Context, t *turns.Keeper) (back bool, err 
 	}
 	then, failure := record.Done, ""
 	var check *turns.Check
-	if t.InProgress() != "" && k.values.Gate && k.values.Check != "" {
+	if t.InProgress() != "" && k.values.Gate {
 		if then, failure, check, back, err = k.gate(ctx, t); err != nil || back {
 			return back, err
 		}
@@ -192,6 +214,7 @@ func (k *keeping) endTurn(ctx context.Context, t *turns.Keeper) (back bool, err 
 func (k *keeping) end(ctx context.Context) error {
 	finish := func(t *turns.Keeper) error {
 		err := k.takeOver(ctx, t)
+		k.mark().Clear()
 		return errors.Join(err, t.Finish(ctx))
 	}
 	busy := false
@@ -214,31 +237,45 @@ func (k *keeping) with(ctx context.Context, makes bool, fn func(*turns.Keeper) e
 	module := agents.Module(k.agent, k.event.Session)
 	sess, err := k.open(ctx, module, nil)
 	if errors.Is(err, lifecycle.ErrNotFound) {
+		k.missing(module)
 		if !makes {
 			return nil
 		}
-		k.damaged(module)
 		sess, err = k.open(ctx, module, k.first)
 	}
 	if err != nil {
 		return err
 	}
-	err = fn(&turns.Keeper{Sess: sess, Agent: k.agent, Holder: k.holder, Checkpoint: k.values.Checkpoint})
+	if makes {
+		k.mark().Set(k.home)
+	}
+	err = fn(&turns.Keeper{Sess: sess, Agent: k.agent, Root: k.tree, Holder: k.holder, Checkpoint: k.values.Checkpoint})
 	return errors.Join(err, closeStore(sess))
 }
 
-// damaged moves the sessions of a module that cannot be read aside, in front of a new one, and tells
-// the person.
-func (k *keeping) damaged(module string) {
+// missing tells the person why a session is not there that was kept, and moves those of its module that cannot
+// be read to corrupted/: another one begins.
+func (k *keeping) missing(module string) {
 	infos, err := k.store.List()
 	for _, info := range infos {
-		if info.ID.Module == module && info.Err != nil {
+		if info.ID.Module != module {
+			continue
+		}
+		if _, _, rerr := k.store.Read(info.ID); rerr != nil || info.Err != nil {
 			err = openError(k.store, info.ID)
 		}
 	}
-	if err != nil {
+	m := k.mark()
+	switch {
+	case err != nil:
 		k.warned = k.trouble(err)
+	case m.Project() == k.home:
+		k.warned = "what was kept of this session is gone; it is kept anew from the next prompt on"
+		if k.event.Name == turns.UserPromptSubmit {
+			k.warned = "what was kept of this session is gone; it is kept anew from this prompt on"
+		}
 	}
+	m.Clear()
 }
 
 // first sets the header of a new session.
@@ -261,7 +298,7 @@ func (k *keeping) open(ctx context.Context, module string, first func(*session.H
 	for {
 		sess, _, err := k.store.OpenOfAgent(ctx, module, k.event.Session, name, first)
 		busy := &lifecycle.BusyError{}
-		if !errors.As(err, &busy) || busy.Owner.Command == k.agent {
+		if !errors.As(err, &busy) || busy.Owner.Command == k.agent || k.behind {
 			return sess, err
 		}
 		select {
@@ -272,11 +309,11 @@ func (k *keeping) open(ctx context.Context, module string, first func(*session.H
 	}
 }
 
-// takeOver takes what is new in the agent's transcript into the session. A transcript that is not
-// there yet, or is gone, is none.
+// takeOver takes what is new in the agent's transcript into the session, or a part of it. A transcript that is
+// not there yet, or is gone, is none.
 func (k *keeping) takeOver(ctx context.Context, t *turns.Keeper) error {
 	path := k.event.Transcript
-	if !filepath.IsAbs(path) {
+	if k.more = false; !filepath.IsAbs(path) {
 		return nil
 	}
 	library, err := agents.Open(ctx, k.agent, "", path)
@@ -290,31 +327,48 @@ func (k *keeping) takeOver(ctx context.Context, t *turns.Keeper) error {
 			continue
 		}
 		res := histories.Result{Agent: k.agent, ID: h.ID, Path: h.Path}
-		err = errors.Join(err, histories.Continue(ctx, k.store, t.Sess, h, &res))
+		more, cerr := histories.ContinueSome(ctx, k.store, t.Sess, h, &res)
+		k.more, err = k.more || more, errors.Join(err, cerr)
 		t.Sess.Logger().Info().Int("messages", res.Messages).Int("events", res.Events).Msg("transcript taken over")
 	}
 	return err
 }
 
-// endStopped ends the turn of a session that is held for an agent if the person stopped it, which no
-// hook tells: the agent's transcript says so.
-func (a *app) endStopped(ctx context.Context, name string) error {
+// settleOthers ends the turns of other sessions that have ended without a word: what they changed would count
+// as changed by several.
+func (k *keeping) settleOthers(ctx context.Context) {
+	all, err := k.store.List()
+	for _, info := range all {
+		if info.Err == nil && info.Origin == session.OriginHook && info.Status == session.StatusActive && info.Holder != nil {
+			if st, _, rerr := k.store.Read(info.ID); rerr == nil && st.Header().AgentSession != k.event.Session {
+				err = errors.Join(err, k.settleTurn(ctx, st))
+			}
+		}
+	}
+	if err != nil {
+		k.logger.Info().Err(err).Msg("turns of other sessions are left as they are")
+	}
+}
+
+// settleNamed ends the turn of a session if it has ended without a word.
+func (a *app) settleNamed(ctx context.Context, name string) error {
 	var st *session.State
-	var owner *lifecycle.Owner
 	if err := a.readStore(func(store *lifecycle.Store) error {
 		id, err := store.Resolve(name)
 		if err == nil {
 			st, _, err = store.Read(id)
 		}
-		if err == nil {
-			owner, err = store.Holder(id)
-		}
 		return err
 	}); err != nil {
 		return err
 	}
+	return a.settleTurn(ctx, st)
+}
+
+// settleTurn ends the turn that a session is held for, if the agent's transcript says that it has ended.
+func (a *app) settleTurn(ctx context.Context, st *session.State) error {
 	h := st.Header()
-	if owner == nil || h.Holder == nil || h.AgentName != agents.Claude {
+	if h.Status != session.StatusActive || h.Holder == nil || turns.Transcript(&h) == "" {
 		return nil
 	}
 	event := &turns.Event{Session: h.AgentSession, Transcript: turns.Transcript(&h)}
@@ -323,14 +377,10 @@ func (a *app) endStopped(ctx context.Context, name string) error {
 		return err
 	}
 	err := k.with(ctx, false, func(t *turns.Keeper) error {
-		if err := k.takeOver(ctx, t); err != nil {
+		if err := t.Settle(ctx); err != nil || t.InProgress() != "" {
 			return err
 		}
-		ended, err := t.Stopped()
-		if err != nil || !ended {
-			return err
-		}
-		return t.End(ctx, record.Interrupted, "", nil)
+		return k.takeOver(ctx, t)
 	})
 	return errors.Join(err, closeStore(k.store))
 }

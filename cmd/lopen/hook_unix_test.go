@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -185,7 +186,7 @@ func TestALateStopEndsNoLaterTurn(t *testing.T) {
 		return err == nil && strings.Contains(string(log), "event=Stop")
 	}, time.Minute, time.Millisecond, "%s", out)
 	next := turns.Keeper{Sess: sess, Agent: "claude", Holder: lifecycle.HolderOf(os.Getpid(), "claude")}
-	require.NoError(t, next.Begin(t.Context(), &turns.Event{Prompt: "two", PromptID: "p2"}))
+	require.NoError(t, next.Begin(t.Context(), &turns.Event{Prompt: "two", PromptID: "p2", Came: time.Now()}))
 	id := sess.ID()
 	require.NoError(t, sess.Close(t.Context()))
 	require.NoError(t, cmd.Wait())
@@ -224,4 +225,31 @@ func TestAHookReadsALine(t *testing.T) {
 	said, err := cmd.CombinedOutput()
 	require.NoError(t, err)
 	require.Empty(t, string(said))
+}
+
+// A check of a turn whose agent is killed ends with it, and the session is free: nobody reads its outcome.
+func TestACheckEndsWithItsAgent(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	require.NoError(t, os.WriteFile(h.dir+"/.lopen/config.json", []byte(`{"gate":true}`), 0o600))
+	h.env = append(h.env, "LOPEN_CHECK=echo $$ >running; exec sleep 600")
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	agent := exec.Command(exe)
+	agent.Dir = h.dir
+	agent.Env = append(os.Environ(), asAgent, "CLAUDE_PROJECT_DIR="+h.dir, "HOME="+h.dir+"/home", "GORACE="+os.Getenv("GORACE"))
+	agent.Env = append(agent.Env, h.env...)
+	require.NoError(t, agent.Start())
+	defer func() { _ = agent.Process.Kill() }()
+	pid := 0
+	require.Eventually(t, func() bool {
+		data, err := os.ReadFile(h.dir + "/running")
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
+		return err == nil && pid > 0
+	}, time.Minute, time.Millisecond)
+	require.NoError(t, agent.Process.Kill())
+	_ = agent.Wait()
+	require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, time.Minute, time.Millisecond)
+	h.seen(session.StatusPaused)
+	require.NoError(t, h.holds().Close(t.Context())) // what killed the check has ended as well
 }

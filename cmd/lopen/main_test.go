@@ -32,6 +32,9 @@ var (
 // process to kill.
 const asCommand = "LOPEN_TEST_AS_COMMAND=1"
 
+// asAgent makes the test binary an agent with one prompt, whose hooks are this command.
+const asAgent = "LOPEN_TEST_AS_AGENT=1"
+
 // shortWaits is a duration that the waits of a run take in place of their own, for tests.
 const shortWaits = "LOPEN_TEST_WAIT"
 
@@ -57,6 +60,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(patience) == "" { // on a busy machine a test would see what is done later
 		promptPatience, hookPatience, endPatience = time.Minute, time.Minute, time.Minute
 	}
+	if os.Getenv("LOPEN_TEST_AS_AGENT") != "" {
+		os.Exit(oneTurn())
+	}
 	if os.Getenv("LOPEN_TEST_AS_COMMAND") != "" {
 		code := asMain()
 		if to := os.Getenv("LOPEN_TEST_STATUS"); to != "" { // see runBounded
@@ -73,6 +79,20 @@ func TestMain(m *testing.M) {
 		"drained": drained,
 		"say":     say,
 	})
+}
+
+// oneTurn calls the hooks of a prompt and of the end of its turn, as an agent does.
+func oneTurn() int {
+	_ = os.Unsetenv("LOPEN_TEST_AS_AGENT")
+	for _, event := range []string{"UserPromptSubmit", "Stop"} {
+		hook := exec.Command(os.Args[0], "hook", "claude")
+		hook.Env = append(os.Environ(), asCommand)
+		hook.Stdin = strings.NewReader(`{"session_id":"0f8fad5b-d9cb","cwd":"/","hook_event_name":"` + event + `"}`)
+		if err := hook.Run(); err != nil {
+			return 1
+		}
+	}
+	return 0
 }
 
 // asMain is what main does. SIGUSR1 makes the command panic in a goroutine.

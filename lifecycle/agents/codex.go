@@ -43,7 +43,11 @@ type codexItem struct {
 			} `json:"thread_spawn"`
 		} `json:"subagent"`
 	} `json:"source"`
-	TurnID  string `json:"turn_id"`
+	// Of the events of a turn.
+	TurnID string `json:"turn_id"`
+	Error  struct {
+		Message string `json:"message"`
+	} `json:"error"`
 	Cwd     string `json:"cwd"`
 	Model   string `json:"model"`
 	Message string `json:"message"`

@@ -53,8 +53,6 @@ func whole(k Kind, line string) lastLine {
 // maxLast bounds the line that Classify reads, in bytes.
 const maxLast = 2 << 10
 
-var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
-
 // Classify reads the last line that is not empty of what an agent printed whose events are
 // not known and that failed: a problem where it is, as a whole, what a known agent prints
 // that cannot work; nil otherwise. now is for times without a date. A person's own words,
@@ -62,7 +60,7 @@ var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 func Classify(tail []byte, now time.Time) *Problem {
 	tail = bytes.TrimSpace(tail[max(0, len(tail)-2*maxLast):])
 	line := string(tail[bytes.LastIndexByte(tail, '\n')+1:])
-	line = strings.TrimSpace(colours.ReplaceAllString(line, ""))
+	line = strings.TrimSpace(plain.Uncolored(line))
 	if len(line) > maxLast {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -154,7 +155,7 @@ func (r *Reader) Report() Report {
 // readStderr looks for what keeps an agent from working that printed no event about it.
 func (r *Reader) readStderr() {
 	for line := range strings.Lines(string(r.stderr)) {
-		line = strings.TrimSpace(colours.ReplaceAllString(line, ""))
+		line = strings.TrimSpace(plain.Uncolored(line))
 		if gone().MatchString(line) {
 			r.report.Gone, r.report.Error = true, line
 			return

@@ -149,6 +149,33 @@ func TestImport(t *testing.T) {
 	w.requireWhole(s)
 }
 
+// TestInParts takes a long history part by part.
+func TestInParts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	f, err := os.OpenFile(w.path, os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	for ; w.lines < 8; w.lines++ {
+		_, err = fmt.Fprintf(f, `{"type":"assistant","uuid":"m%d","requestId":"r%d","timestamp":"2026-02-14T09:00:00Z","message":{"content":"%s","usage":{"output_tokens":1}}}`+
+			"\n"+`{"type":"mode","mode":"same"}`+"\n", w.lines, w.lines, strings.Repeat("x", part/3))
+		require.NoError(t, err)
+	}
+	require.NoError(t, f.Close())
+	s := w.store()
+	sess, _, err := s.OpenOfAgent(t.Context(), "claude-0a1b2c3d", "0a1b2c3d-x", "", func(h *session.Header) { h.Status = session.StatusComplete })
+	require.NoError(t, err)
+	parts := 0
+	for more := true; more; parts++ {
+		res := &Result{}
+		more, err = ContinueSome(t.Context(), s, sess, w.history(), res)
+		require.NoError(t, err)
+		require.Less(t, res.Messages, w.lines)
+	}
+	require.Equal(t, 3, parts)
+	require.NoError(t, sess.Close(t.Context()))
+	w.requireWhole(s)
+}
+
 // TestCutAnywhere ends an import behind any number of items, without its note, as a kill does; the
 // agent writes on, and the next import takes the rest.
 func TestCutAnywhere(t *testing.T) {
@@ -189,7 +216,7 @@ func (w *world) cut(s *lifecycle.Store, items int) {
 		}
 		require.NoError(w.t, err)
 		for i := range some {
-			require.NoError(w.t, im.take(w.t.Context(), &some[i]))
+			require.NoError(w.t, im.item(w.t.Context(), &some[i]))
 			items--
 		}
 	}

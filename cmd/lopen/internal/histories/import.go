@@ -127,11 +127,14 @@ func Name(title string) string {
 // Continue takes what is new of a history into its session, which the caller holds. What it took
 // is durable when it returns nil.
 func Continue(ctx context.Context, store *lifecycle.Store, sess *lifecycle.Session, h *agents.History, res *Result) error {
-	im := &importer{sess: sess, res: res, note: read(sess.State())}
-	if err := im.run(ctx, store, h); err != nil {
-		return fmt.Errorf("import history %s: %w", h.ID, err)
-	}
-	return nil
+	_, err := (&importer{sess: sess, res: res, note: read(sess.State())}).run(ctx, store, h)
+	return err
+}
+
+// ContinueSome is Continue up to some 8 MiB, unless a file of the history was rewritten. It reports whether there
+// is more.
+func ContinueSome(ctx context.Context, store *lifecycle.Store, sess *lifecycle.Session, h *agents.History, res *Result) (more bool, err error) {
+	return (&importer{sess: sess, res: res, note: read(sess.State()), once: true}).run(ctx, store, h)
 }
 
 // importer appends the items of one history to its session.
@@ -139,6 +142,8 @@ type importer struct {
 	sess *lifecycle.Session
 	res  *Result
 	note note
+
+	once bool // stop when the position is noted
 
 	reader *agents.Reader
 	known  *known // what may be there already; nil if nothing may
@@ -148,7 +153,14 @@ type importer struct {
 	last   agents.Report // at the last note
 }
 
-func (im *importer) run(ctx context.Context, store *lifecycle.Store, h *agents.History) (err error) {
+func (im *importer) run(ctx context.Context, store *lifecycle.Store, h *agents.History) (more bool, err error) {
+	if err := im.take(ctx, store, h); err != nil {
+		return false, fmt.Errorf("import history %s: %w", h.ID, err)
+	}
+	return im.note.Position.Begun, nil
+}
+
+func (im *importer) take(ctx context.Context, store *lifecycle.Store, h *agents.History) (err error) {
 	if im.note.Cwd == "" {
 		if head, err := h.Head(); err == nil {
 			im.note.Cwd = im.sess.Redact(plain.Clip(head.Cwd, maxCwd))
@@ -190,11 +202,14 @@ func (im *importer) all(ctx context.Context) error {
 			return err
 		}
 		for i := range items {
-			if err := im.take(ctx, &items[i]); err != nil {
+			if err := im.item(ctx, &items[i]); err != nil {
 				return err
 			}
 		}
 		if im.held >= part && !im.again {
+			if im.once {
+				return nil
+			}
 			if err := im.remember(); err != nil {
 				return err
 			}
@@ -220,8 +235,8 @@ func (im *importer) there(store *lifecycle.Store) (*known, error) {
 	return load(im.sess, store, im.note.Messages, im.note.Events)
 }
 
-// take appends an item unless the session has it.
-func (im *importer) take(ctx context.Context, it *agents.Item) (err error) {
+// item appends an item unless the session has it.
+func (im *importer) item(ctx context.Context, it *agents.Item) (err error) {
 	has := false
 	if im.known != nil {
 		if has, err = im.known.take(im.sess, it); err != nil {

@@ -91,3 +91,8 @@ func Clip(s string, most int) string {
 	}
 	return s
 }
+
+var colors = Pattern(`\x1b\[[0-9;:]*m`)
+
+// Uncolored is a text without the sequences that set colours.
+func Uncolored(s string) string { return colors().ReplaceAllString(s, "") }

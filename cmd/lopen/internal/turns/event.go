@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/lopen-dev/lopen/writer/strictjson"
@@ -29,6 +30,8 @@ type Event struct {
 	PromptID   string `json:"prompt_id"`     // the agent's ID of the prompt; "" if it gives none
 	Error      string `json:"error"`         // of StopFailure
 	Details    string `json:"error_details"` // of StopFailure
+
+	Came time.Time `json:"-"` // when the hook was called
 }
 
 // maxSession bounds the agent's ID of a session, in bytes.

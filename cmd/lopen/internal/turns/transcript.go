@@ -1,8 +1,6 @@
 package turns
 
 import (
-	"bytes"
-
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -38,22 +36,4 @@ func remember(h *session.Header, n note) error {
 	text, err := strictjson.Marshal(data)
 	h.Data = text
 	return err
-}
-
-// stopped is what Claude Code writes when a person stops a turn, as the words of the person.
-const stopped = "[Request interrupted by user"
-
-// Stopped reports whether the last that was said is that the person stopped the turn. No hook tells
-// that of Claude Code. What was said has to be taken over before.
-func (k *Keeper) Stopped() (bool, error) {
-	last := false
-	for m, err := range k.Sess.Messages() {
-		if err != nil {
-			return false, err
-		}
-		if m.Thread == "" {
-			last = m.Role == session.RoleUser && bytes.Contains(m.Content, []byte(stopped))
-		}
-	}
-	return last, nil
 }

@@ -27,6 +27,7 @@ const maxTitle = 200
 type Keeper struct {
 	Sess       *lifecycle.Session
 	Agent      string // its name, such as claude
+	Root       string // the folder that the agent works in
 	Holder     *session.Holder
 	Checkpoint bool // keep the project's files; else only note which changed
 }
@@ -58,25 +59,25 @@ func (k *Keeper) InProgress() string { return k.Sess.State().ActiveTask() }
 // no ID: two hooks were called for one event.
 const again = 2 * time.Second
 
-// Late reports whether an event that came at a time is of a turn before the one in progress, which
-// began while the event waited for the session. The time alone does not tell: clocks go backwards.
-func (k *Keeper) Late(event *Event, at time.Time) bool {
+// Late reports whether an event is of a turn before the one in progress, which began while the event waited
+// for the session. The time alone does not tell: clocks go backwards.
+func (k *Keeper) Late(event *Event) bool {
 	h := k.Sess.State().Header()
 	task, ok := k.Sess.State().Task(h.ActiveTask)
 	last := noted(&h).Prompt
-	return ok && event.PromptID != "" && last != "" && event.PromptID != last && task.StartedAt.After(at)
+	return ok && event.PromptID != "" && last != "" && event.PromptID != last && task.StartedAt.After(event.Came)
 }
 
-// Begin begins the turn of a prompt. A turn that is still in progress was stopped by the person,
-// and ends. When Begin returns nil, the files are kept as they are now.
+// Begin begins the turn of a prompt. A turn that is still in progress has ended without a word, and is
+// settled. When Begin returns nil, the files are kept as they are now.
 func (k *Keeper) Begin(ctx context.Context, event *Event) error {
-	st, now := k.Sess.State(), time.Now()
+	st, now := k.Sess.State(), event.Came
 	title, h := k.title(event.Prompt), st.Header()
 	if t, ok := st.Task(k.InProgress()); ok {
 		if known := noted(&h).Prompt; known != "" && known == event.PromptID || event.PromptID == "" && t.Name == title && now.Sub(t.StartedAt) < again {
 			return nil
 		}
-		if err := k.End(ctx, record.Interrupted, "", nil); err != nil {
+		if err := k.settle(ctx, k.ending()); err != nil {
 			return err
 		}
 	}
@@ -136,13 +137,22 @@ type Check struct {
 // files are kept as they are now, and the session is nobody's.
 func (k *Keeper) End(ctx context.Context, then, failure string, check *Check) error {
 	id := k.InProgress()
-	task, ok := k.Sess.State().Task(id)
-	if !ok {
+	if id == "" {
 		return nil
 	}
 	changes, err := k.keep(ctx, checkpoint.AfterTask, id)
 	if err != nil {
 		return err
+	}
+	return k.finish(then, failure, changes, check)
+}
+
+// finish notes the end of the turn in progress.
+func (k *Keeper) finish(then, failure string, changes []files.Change, check *Check) error {
+	id := k.InProgress()
+	task, ok := k.Sess.State().Task(id)
+	if !ok {
+		return nil
 	}
 	if err := k.record(&task, then, failure, changes, check); err != nil {
 		return err
@@ -209,7 +219,7 @@ func (k *Keeper) record(task *session.Task, then, failure string, changes []file
 
 // Finish ends the session of the agent: nobody works in it until the agent is started on it again.
 func (k *Keeper) Finish(ctx context.Context) error {
-	if err := k.End(ctx, record.Interrupted, "", nil); err != nil {
+	if err := k.Leave(ctx); err != nil {
 		return err
 	}
 	return k.Sess.Complete(ctx)

@@ -1,0 +1,36 @@
+package turns
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// A Mark says, outside of the project, that a session of an agent is kept there: so it is noticed when the
+// store is removed, as git clean does it. A Mark that cannot be written is none.
+type Mark string
+
+// MarkOf returns the Mark of an agent's session in the user's folder for states of programs.
+func MarkOf(dir, agent, session string) Mark {
+	return Mark(filepath.Join(dir, "turns", fmt.Sprintf("%s-%.16x", agent, sha256.Sum256([]byte(session)))))
+}
+
+// Project returns the folder in which the session is kept, or "".
+func (m Mark) Project() string {
+	project, _ := os.ReadFile(string(m)) // there is none for most sessions
+	return string(project)
+}
+
+// Set notes the project.
+func (m Mark) Set(project string) {
+	if m.Project() == project {
+		return
+	}
+	if err := os.MkdirAll(filepath.Dir(string(m)), 0o700); err == nil {
+		_ = os.WriteFile(string(m), []byte(project), 0o600)
+	}
+}
+
+// Clear removes the Mark.
+func (m Mark) Clear() { _ = os.Remove(string(m)) }
