@@ -110,4 +110,28 @@ var ofHistories = []mutant{
 		"!old ||",
 		"./cmd/lopen", "TestScripts/histories-again",
 	},
+	{
+		"histories: of two files of a session the larger one is read", "lifecycle/agents/find.go",
+		"case plain && at.size <= other.size:",
+		"case plain:",
+		"./lifecycle/agents", "TestTwoFilesOfASession",
+	},
+	{
+		"histories: messages before those that were read are noticed", "lifecycle/agents/opencode.go",
+		"if before > p.Lines {",
+		"if false {",
+		"./lifecycle/agents", "TestOpencodesClockGoesBackwards",
+	},
+	{
+		"histories: a position has no credentials", "cmd/lopen/internal/histories/import.go",
+		"\tim.note.Position.Redact(im.sess.Redact)\n",
+		"",
+		"./cmd/lopen/internal/histories", "TestSecretsAreHidden",
+	},
+	{
+		"histories: a position is small", "lifecycle/agents/reader.go",
+		"\t\t\tr.end()\n",
+		"\t\t\tr.at.Begun = false\n",
+		"./lifecycle/agents", "TestPositionsAreSmall",
+	},
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -78,14 +78,18 @@ func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan stru
 	k := &keeping{hookCall: h, alone: alone}
 	k.say = func(r hookReply) {
 		if !said {
-			said = !r.Wait
-			r.Warn = cmp.Or(r.Warn, k.warned)
+			if said = !r.Wait; said {
+				r.Warn = strings.Trim(k.warned+"\n"+r.Warn, "\n")
+			}
 			say(r)
 		}
 	}
 	defer func() {
 		if err != nil {
 			h.logger.Error().Err(err).Msg("the event was not kept")
+			if said { // the agent has its reply: the next hook tells it
+				h.mark().Later(k.trouble(err))
+			}
 			k.say(hookReply{Warn: k.trouble(err)})
 		}
 		k.say(hookReply{})
@@ -94,6 +98,7 @@ func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan stru
 		return err
 	}
 	h.event.Came = came
+	k.warned = h.mark().Left()
 	h.logger.Info().Str("event", h.event.Name).Str("agent", h.agent).Str("agent_session", h.event.Session).Int("pid", h.pid).Msg("event of an agent")
 	if err := k.openStore(); err != nil {
 		return err
@@ -161,7 +166,7 @@ func (k *keeping) handleEvent(ctx context.Context) error {
 				err = fmt.Errorf("this prompt is not kept: %w", err)
 			}
 			if t.Sess.LostCheckpoint() {
-				k.warned = "the checkpoints of the prompts before are gone from .lopen/checkpoints; what comes is kept"
+				k.warn("the checkpoints of the prompts before are gone from .lopen/checkpoints; what comes is kept")
 			}
 			k.say(hookReply{Warn: k.trouble(err)})
 			return errors.Join(err, k.takeOver(ctx, t))
@@ -191,6 +196,9 @@ func (k *keeping) trouble(err error) string {
 	}
 	return strings.TrimSpace(fmt.Sprintf("%v\n%s", err, hint(err)))
 }
+
+// warn tells the person something with the next reply.
+func (k *keeping) warn(text string) { k.warned = strings.TrimPrefix(k.warned+"\n"+text, "\n") }
 
 // endTurn ends a turn, unless its check sends it back.
 func (k *keeping) endTurn(ctx context.Context, t *turns.Keeper) (back bool, err error) {
@@ -268,12 +276,13 @@ func (k *keeping) missing(module string) {
 	m := k.mark()
 	switch {
 	case err != nil:
-		k.warned = k.trouble(err)
+		k.warn(k.trouble(err))
 	case m.Project() == k.home:
-		k.warned = "what was kept of this session is gone; it is kept anew from the next prompt on"
+		from := "the next prompt"
 		if k.event.Name == turns.UserPromptSubmit {
-			k.warned = "what was kept of this session is gone; it is kept anew from this prompt on"
+			from = "this prompt"
 		}
+		k.warn("what was kept of this session is gone; it is kept anew from " + from + " on")
 	}
 	m.Clear()
 }
@@ -309,21 +318,24 @@ func (k *keeping) open(ctx context.Context, module string, first func(*session.H
 	}
 }
 
-// takeOver takes what is new in the agent's transcript into the session, or a part of it. A transcript that is
-// not there yet, or is gone, is none.
+// takeOver takes what is new in the agent's transcript into the session, or a part of it.
 func (k *keeping) takeOver(ctx context.Context, t *turns.Keeper) error {
 	path := k.event.Transcript
 	if k.more = false; !filepath.IsAbs(path) {
 		return nil
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil //nolint:nilerr // a transcript that is not there yet, or is gone, is none
 	}
 	library, err := agents.Open(ctx, k.agent, "", path)
 	if err != nil {
 		return fmt.Errorf("take over the transcript: %w", err)
 	}
 	defer library.Close()
+	err = errors.Join(library.Left...)
 	for i := range library.Histories {
 		h := &library.Histories[i]
-		if h.ID != k.event.Session && len(library.Histories) > 1 {
+		if h.ID != k.event.Session { // Codex tells a fork by the ID of what it is from
 			continue
 		}
 		res := histories.Result{Agent: k.agent, ID: h.ID, Path: h.Path}

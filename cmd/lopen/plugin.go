@@ -30,17 +30,23 @@ func (a *app) agentFolder(variable, below string) (string, error) {
 		}
 		return filepath.Clean(dir), nil
 	}
+	home, err := a.userHome()
+	if err != nil {
+		return "", fmt.Errorf("find the folder of the agent: %w", err)
+	}
+	return filepath.Join(home, below), nil
+}
+
+// userHome is the user's folder: HOME, or what the system has in its place.
+func (a *app) userHome() (string, error) {
 	home := a.getenv("HOME")
 	if home == "" {
-		var err error
-		if home, err = os.UserHomeDir(); err != nil {
-			return "", fmt.Errorf("find the folder of the agent: set HOME or %s", variable)
-		}
+		home, _ = os.UserHomeDir() // "" is no path
 	}
 	if !filepath.IsAbs(home) {
 		return "", usagef("HOME is not an absolute path: %q", home)
 	}
-	return filepath.Join(home, below), nil
+	return home, nil
 }
 
 // ownPath is the path that the agent is to start lopen by: the one that it was started by now, which

@@ -42,7 +42,11 @@ type movedHistories struct {
 
 // importFrom takes the histories of an agent into the project's store.
 func (a *app) importFrom(ctx context.Context, agent string, args []string) error {
-	paths, err := agents.Folders(agent, a.getenv("HOME"), a.getenv)
+	home, err := a.userHome()
+	if err != nil && len(args) == 0 {
+		return err
+	}
+	paths, err := agents.Folders(agent, home, a.getenv)
 	if err != nil {
 		return usagef("--from: %w", err)
 	}

@@ -37,24 +37,32 @@ func Module(agent, id string) string {
 }
 
 // Folders returns where an agent keeps its histories, whether or not they exist. getenv has the
-// environment, and home is the user's folder. The error names the agents there are.
+// environment, and home is the user's folder. The error names the agents there are, or a variable whose folder is
+// no absolute path.
 func Folders(agent, home string, getenv func(string) string) ([]string, error) {
-	in := func(name, otherwise string) string {
-		if dir := getenv(name); dir != "" {
-			return dir
-		}
-		return filepath.Join(home, filepath.FromSlash(otherwise))
+	places := map[string]struct {
+		variable, otherwise string
+		below               []string
+	}{
+		Claude:   {"CLAUDE_CONFIG_DIR", ".claude", []string{"projects"}},
+		Codex:    {"CODEX_HOME", ".codex", []string{"sessions", "archived_sessions"}},
+		OpenCode: {"XDG_DATA_HOME", ".local/share", []string{"opencode"}},
 	}
-	switch agent {
-	case Claude:
-		return []string{filepath.Join(in("CLAUDE_CONFIG_DIR", ".claude"), "projects")}, nil
-	case Codex:
-		at := in("CODEX_HOME", ".codex")
-		return []string{filepath.Join(at, "sessions"), filepath.Join(at, "archived_sessions")}, nil
-	case OpenCode:
-		return []string{filepath.Join(in("XDG_DATA_HOME", ".local/share"), "opencode")}, nil
+	p, ok := places[agent]
+	if !ok {
+		return nil, unknown(agent)
 	}
-	return nil, unknown(agent)
+	at := getenv(p.variable)
+	if at == "" {
+		at = filepath.Join(home, filepath.FromSlash(p.otherwise))
+	} else if !filepath.IsAbs(at) {
+		return nil, fmt.Errorf("%s is not an absolute path: %q", p.variable, at)
+	}
+	var all []string
+	for _, below := range p.below {
+		all = append(all, filepath.Join(at, below))
+	}
+	return all, nil
 }
 
 func unknown(agent string) error {

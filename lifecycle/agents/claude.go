@@ -118,13 +118,13 @@ func (l *claudeLine) branch(r *record) (parent string) {
 		return ""
 	}
 	if l.Sidechain && r.thread == "" {
-		r.thread = r.at.sidechain(l.UUID, l.Parent)
+		r.thread = r.at.sidechain(bounded(l.UUID), bounded(l.Parent))
 		return ""
 	}
-	if r.at.Last != "" && l.Parent != "" && l.Parent != r.at.Last {
-		parent = bounded(l.Parent)
+	if follows := bounded(l.Parent); r.at.Last != "" && l.Parent != "" && follows != r.at.Last {
+		parent = follows
 	}
-	r.at.Last = l.UUID
+	r.at.Last = bounded(l.UUID)
 	return parent
 }
 
@@ -152,7 +152,7 @@ func (r *record) id(uuid string) string {
 // known by then.
 func (l *claudeLine) used(r *record) *session.Usage {
 	u := l.Message.Usage
-	id := cmp.Or(l.RequestID, l.Message.ID)
+	id := bounded(cmp.Or(l.RequestID, l.Message.ID))
 	if u == nil || id == "" || l.AskedBy != "" && l.AskedBy != l.SessionID {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (l *claudeLine) used(r *record) *session.Usage {
 		InputTokens: max(now.InputTokens, had.InputTokens), OutputTokens: max(now.OutputTokens, had.OutputTokens),
 		CachedTokens: max(now.CachedTokens, had.CachedTokens),
 	}
-	r.at.Asked = append(r.at.Asked, requestUsage{bounded(id), sum})
+	r.at.Asked = append(r.at.Asked, requestUsage{id, sum})
 	most := maxAsked
 	if len(r.at.Aside) > 0 {
 		most = maxAside

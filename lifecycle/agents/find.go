@@ -242,6 +242,11 @@ func (f *finder) join() {
 	}
 }
 
+// left notes that of two files of a session the smaller one is not read.
+func (f *finder) left(at, other file) {
+	f.library.Left = append(f.library.Left, fmt.Errorf("%s: %s is of the same session, and larger", at.path, other.path))
+}
+
 func (f *finder) add(id string, at file, modified time.Time) {
 	h := f.byID[id]
 	if h == nil {
@@ -249,10 +254,17 @@ func (f *finder) add(id string, at file, modified time.Time) {
 		f.byID[id] = h
 	}
 	if i := slices.IndexFunc(h.files, func(o file) bool { return o.name == at.name }); i >= 0 {
-		if other := h.files[i]; filepath.Ext(other.path) == transcript { // a file and its compressed copy, or one that was found twice
+		other := h.files[i]
+		switch plain := filepath.Ext(other.path) == transcript; {
+		case other.path == at.path, plain && filepath.Ext(at.path) != transcript: // it was found twice, or is a compressed copy
 			return
+		case plain && at.size <= other.size:
+			f.left(at, other)
+			return
+		case plain:
+			f.left(other, at)
 		}
-		h.Bytes -= h.files[i].size
+		h.Bytes -= other.size
 		h.files = slices.Delete(h.files, i, i+1)
 	}
 	h.files = append(h.files, at)

@@ -70,6 +70,13 @@ const abandoned = time.Hour
 // has no parts yet, unless another message came after it.
 func (d *database) begin(p *FilePosition) error {
 	p.Until, p.End = p.Offset, p.Last
+	var before int
+	if err := d.QueryRowContext(context.Background(), `SELECT count(*) FROM message WHERE session_id = ? AND (time_created, id) <= (?, ?)`, p.Name, p.Offset, p.Last).Scan(&before); err != nil {
+		return err
+	}
+	if before > p.Lines { // the clock went backwards: there are more than were read
+		*p = FilePosition{Name: p.Name, Again: true}
+	}
 	const query = `SELECT id, time_created, time_updated, CASE WHEN octet_length(data) <= ? THEN data END, EXISTS (SELECT 1 FROM part WHERE message_id = message.id)
 FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 2`
 	all, err := d.QueryContext(context.Background(), query, maxLine, p.Name)

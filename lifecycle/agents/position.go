@@ -21,8 +21,8 @@ type Position struct {
 type FilePosition struct {
 	Name   string `json:"name"`             // below the folder of the history
 	Offset int64  `json:"offset"`           // of the first line that was not taken
-	Lines  int    `json:"lines"`            // before Offset
-	Until  int64  `json:"until"`            // where the pass ends in this file
+	Lines  int    `json:"lines,omitempty"`  // before Offset
+	Until  int64  `json:"until,omitempty"`  // where the pass ends in this file
 	Packed int64  `json:"packed,omitempty"` // size of a compressed file that was read to its end
 	// Print is of the bytes at the beginning of the file and before Offset.
 	Print string `json:"print,omitempty"`
@@ -69,13 +69,22 @@ const (
 
 // sidechain returns the thread of a line of a subagent: that of the line which it follows, or its own.
 func (p *FilePosition) sidechain(uuid, parent string) string {
-	thread := bounded(uuid)
+	thread := uuid
 	if i := slices.IndexFunc(p.Aside, func(l sideline) bool { return l.UUID == parent }); i >= 0 {
 		thread = p.Aside[i].Thread
 	}
 	p.Aside = append(p.Aside, sideline{uuid, thread})
 	p.Aside = p.Aside[max(len(p.Aside)-maxAside, 0):]
 	return thread
+}
+
+// settle drops what no later pass needs: a subagent's file most likely grows no more, and a session may have
+// thousands of them.
+func (p *FilePosition) settle(subagent bool) {
+	p.Until = 0
+	if subagent {
+		p.Last, p.Time, p.Lines, p.Asked = "", time.Time{}, 0, p.Asked[max(len(p.Asked)-1, 0):]
+	}
 }
 
 // clone returns a copy that shares nothing that a Reader changes.
@@ -101,7 +110,25 @@ func (p *Position) anew() {
 		return
 	}
 	for i, f := range p.Files {
-		p.Files[i] = FilePosition{Name: f.Name, Until: f.Until, Again: true}
+		p.Files[i] = FilePosition{Name: f.Name, Until: f.Until, End: f.End, Again: true}
+	}
+}
+
+// Redact hides credentials in what the Position has of records. Where there are any, it may take a line for one
+// that follows another one.
+func (p *Position) Redact(hide func(string) string) {
+	for i := range p.Files {
+		f := &p.Files[i]
+		f.Last, f.ID = hide(f.Last), hide(f.ID)
+		for n := range f.Asked {
+			f.Asked[n].ID = hide(f.Asked[n].ID)
+		}
+		for n := range f.Aside {
+			f.Aside[n] = sideline{hide(f.Aside[n].UUID), hide(f.Aside[n].Thread)}
+		}
+		for n := range f.Turns {
+			f.Turns[n] = hide(f.Turns[n])
+		}
 	}
 }
 

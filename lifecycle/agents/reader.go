@@ -109,7 +109,7 @@ func (r *Reader) Next(ctx context.Context) ([]Item, error) {
 			return nil, context.Cause(ctx)
 		}
 		if r.open == nil && !r.openNext() {
-			r.at.Begun = false
+			r.end()
 			return nil, io.EOF
 		}
 		p := &r.at.Files[r.next-1]
@@ -125,6 +125,17 @@ func (r *Reader) Next(ctx context.Context) ([]Item, error) {
 			r.report.item(&items[i])
 		}
 		return items, nil
+	}
+}
+
+// end ends the pass.
+func (r *Reader) end() {
+	r.at.Begun = false
+	for i := range r.at.Files {
+		p := &r.at.Files[i]
+		if n := slices.IndexFunc(r.history.files, func(f file) bool { return f.name == p.Name }); n >= 0 && r.history.files[n].db == nil {
+			p.settle(r.history.files[n].thread != "")
+		}
 	}
 }
 

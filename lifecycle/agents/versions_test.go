@@ -1,13 +1,16 @@
 package agents_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ncruces/go-sqlite3/driver"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle/agents"
@@ -196,4 +199,78 @@ func TestLinksAreNamed(t *testing.T) {
 	require.ErrorContains(t, l.Left[0], "symbolic links are not followed")
 	_, err = agents.Open(t.Context(), agents.Claude, t.TempDir(), os.DevNull)
 	require.ErrorContains(t, err, "neither a file nor a folder")
+}
+
+// Of two files of one session, as a project that moved leaves them, the larger one is read and the other one named.
+func TestTwoFilesOfASession(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	one, two := user("a", "", "one"), user("b", "a", "two")
+	for name, text := range map[string]string{"p1": one, "p2": one + two, "p3": one} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name, "s.jsonl"), []byte(text), 0o600))
+	}
+	l, err := agents.Open(t.Context(), agents.Claude, t.TempDir(), dir)
+	require.NoError(t, err)
+	require.Len(t, l.Histories, 1)
+	items, _, _ := read(t, &l.Histories[0], agents.Position{})
+	require.Len(t, items, 2)
+	require.Len(t, l.Left, 2)
+	require.ErrorContains(t, l.Left[0], "is of the same session, and larger")
+}
+
+// A position of thousands of subagents, and of IDs of any length, is small.
+func TestPositionsAreSmall(t *testing.T) {
+	t.Parallel()
+	const many = 500
+	long := strings.Repeat("u", 1<<20)
+	path := transcript(t, strings.Replace(user("a", "", "one"), `"a"`, `"`+long+`"`, 1)+strings.Replace(user("b", long, "two"), `"requestId":""`, "", 1))
+	subs := filepath.Join(strings.TrimSuffix(path, ".jsonl"), "subagents")
+	require.NoError(t, os.MkdirAll(subs, 0o700))
+	line := `{"type":"assistant","uuid":"0a1b2c3d-0000-4000-8000-00000000000f","requestId":"req_0123456789012345678901","timestamp":"2026-02-14T09:00:00Z","message":{"role":"assistant","content":"x","usage":{"input_tokens":10}}}` + "\n"
+	for i := range many {
+		require.NoError(t, os.WriteFile(filepath.Join(subs, fmt.Sprintf("agent-%08x.jsonl", i)), []byte(line), 0o600))
+	}
+	items, at, _ := read(t, open(t, agents.Claude, path), agents.Position{})
+	require.Len(t, items, many+2)
+	require.NotContains(t, items[1], "parent", "it follows the first")
+	data, err := json.Marshal(at)
+	require.NoError(t, err)
+	require.Less(t, len(data), 200*many, "7,000 are below the bound of a session's data")
+	appendTo(t, filepath.Join(subs, "agent-00000000.jsonl"), line)
+	items, _, rep := read(t, open(t, agents.Claude, path), at)
+	require.Len(t, items, 1)
+	require.Zero(t, rep.Usage, "a request that goes on counts once")
+}
+
+// Messages of opencode that its clock puts before others are read, and the rest is marked.
+func TestOpencodesClockGoesBackwards(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "opencode.db")
+	const root = "ses_df4d4f503ffeGmCID4xKCtwOG3"
+	insert := func(id string, ms int64) string {
+		return fmt.Sprintf(`INSERT INTO message VALUES ('%s','%s',%d,%d,'{"role":"user"}'); INSERT INTO part VALUES ('prt_%s','%s','%s',1,1,'{"type":"text","text":"in %s"}');`, id, root, ms, ms, id, id, root, id)
+	}
+	database(t, path)
+	find := func() *agents.History {
+		l, err := agents.Open(t.Context(), agents.OpenCode, t.TempDir(), path)
+		require.NoError(t, err)
+		t.Cleanup(func() { l.Close() })
+		return &l.Histories[slices.IndexFunc(l.Histories, func(h agents.History) bool { return h.ID == root })]
+	}
+	items, at, _ := read(t, find(), agents.Position{})
+	require.NotEmpty(t, items)
+	db, err := driver.Open(uri(path))
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), insert("msg_early", 5))
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	settle(t, path)
+	r, err := find().Open(at)
+	require.NoError(t, err)
+	defer r.Close()
+	first, err := r.Next(t.Context())
+	require.NoError(t, err)
+	require.True(t, first[0].Again)
+	require.Contains(t, string(first[0].Message.Content), "in msg_early")
 }

@@ -220,10 +220,7 @@ func (w *Writer) item(format string, args ...any) {
 
 // fenced renders a text in a block that no line of it ends.
 func (w *Writer) fenced(language, s string) {
-	fence := "```"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
+	fence := strings.Repeat("`", max(longest(s)+1, 3))
 	w.printf("\n%s%s\n%s\n%s\n\n", fence, language, strings.TrimRight(s, "\n"), fence)
 	w.listed = false
 }

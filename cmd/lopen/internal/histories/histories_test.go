@@ -313,7 +313,7 @@ func TestSecretsAreHidden(t *testing.T) {
 	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 	f, err := os.OpenFile(w.path, os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(t, err)
-	_, err = fmt.Fprintf(f, `{"type":"user","uuid":"s","message":{"content":"%s"}}`+"\n"+`{"type":"mode","key":"%s"}`+"\n"+"bad %s\n", secret, secret, secret)
+	_, err = fmt.Fprintf(f, `{"type":"user","uuid":"s","message":{"content":"%s"}}`+"\n"+`{"type":"mode","key":"%s"}`+"\n"+"bad %s\n"+`{"type":"assistant","uuid":"%s","requestId":"%s","message":{"content":"x","usage":{"input_tokens":1}}}`+"\n", secret, secret, secret, secret, secret)
 	require.NoError(t, errors.Join(err, f.Close()))
 	s := w.store()
 	_, err = Import(t.Context(), s, w.index(s), w.history())

@@ -237,11 +237,9 @@ func (im *importer) there(store *lifecycle.Store) (*known, error) {
 
 // item appends an item unless the session has it.
 func (im *importer) item(ctx context.Context, it *agents.Item) (err error) {
-	has := false
-	if im.known != nil {
-		if has, err = im.known.take(im.sess, it); err != nil {
-			return err
-		}
+	has, err := im.known.take(im.sess, it)
+	if err != nil {
+		return err
 	}
 	if u := it.Usage; u != nil && !(has && it.Again) { // else it counted before the file was rewritten
 		im.spent.InputTokens += u.InputTokens
@@ -268,6 +266,9 @@ func (im *importer) store(ctx context.Context, it *agents.Item) (message bool, e
 	if err = im.append(ctx, it); errors.Is(err, lifecycle.ErrInvalid) { // after the redaction it is too large for a record
 		im.res.TooLarge++
 		it = tooLarge(it, err)
+		if has, kerr := im.known.take(im.sess, it); has || kerr != nil {
+			return false, kerr
+		}
 		err = im.append(ctx, it)
 	}
 	if err != nil {
@@ -321,6 +322,7 @@ func tooLarge(it *agents.Item, why error) *agents.Item {
 // commit has the note with all that was appended before.
 func (im *importer) remember() error {
 	im.note.Position = im.reader.Position()
+	im.note.Position.Redact(im.sess.Redact)
 	now := *im.reader.Report()
 	if im.note.Unknown == nil && len(now.Unknown) > 0 {
 		im.note.Unknown = map[string]int{}

@@ -43,8 +43,11 @@ func (k *known) message(thread, id string) uint64 {
 	return maphash.String(k.seed, thread+"\x00"+id)
 }
 
-// take reports whether the session has an item, and forgets it once.
+// take reports whether the session has an item, and forgets it once. A nil known has nothing.
 func (k *known) take(sess *lifecycle.Session, it *agents.Item) (bool, error) {
+	if k == nil {
+		return false, nil
+	}
 	var at uint64
 	if m := it.Message; m != nil {
 		at = k.message(sess.Redact(m.Thread), sess.Redact(m.ID))

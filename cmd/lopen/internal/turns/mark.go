@@ -24,7 +24,7 @@ func (m Mark) Project() string {
 
 // Set notes the project.
 func (m Mark) Set(project string) {
-	if m.Project() == project {
+	if m == "" || m.Project() == project {
 		return
 	}
 	if err := os.MkdirAll(filepath.Dir(string(m)), 0o700); err == nil {
@@ -34,3 +34,25 @@ func (m Mark) Set(project string) {
 
 // Clear removes the Mark.
 func (m Mark) Clear() { _ = os.Remove(string(m)) }
+
+// later is the file beside a Mark with what the person is told by the next hook.
+func (m Mark) later() string { return string(m) + ".later" }
+
+// Later notes what a hook could not tell any more.
+func (m Mark) Later(text string) {
+	if m == "" {
+		return
+	}
+	if err := os.MkdirAll(filepath.Dir(string(m)), 0o700); err == nil {
+		_ = os.WriteFile(m.later(), []byte(text), 0o600)
+	}
+}
+
+// Left returns what Later noted, once.
+func (m Mark) Left() string {
+	text, err := os.ReadFile(m.later())
+	if err == nil {
+		_ = os.Remove(m.later())
+	}
+	return string(text)
+}
