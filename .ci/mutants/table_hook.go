@@ -4,7 +4,7 @@ package main
 var ofHooks = []mutant{
 	{
 		"hook: the late end of a turn ends no later one", "cmd/lopen/hook_keep.go",
-		"if !t.Late(k.event, k.came) {",
+		"if !t.Late(k.event) {",
 		"if true {",
 		"./cmd/lopen", "TestALateStopEndsNoLaterTurn",
 	},
