@@ -77,7 +77,7 @@ var ofHooks = []mutant{
 	{
 		"hook: a check ends with its agent", "cmd/lopen/hook_gate.go",
 		"if k.holder != nil && !(*lifecycle.Owner)(k.holder).Alive() {",
-		"if false {",
+		"if k.holder != nil && !(*lifecycle.Owner)(k.holder).Alive() && false {",
 		"./cmd/lopen", "TestACheckEndsWithItsAgent",
 	},
 	{
