@@ -151,6 +151,43 @@ func TestLatestIsNotImported(t *testing.T) {
 	}
 }
 
+// A session of hooks is the latest as soon as it was changed after others were made. One that was only
+// looked at is not, and a session of a run stays the latest by being made.
+func TestLatestOfHooks(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	var ids []session.ID
+	for _, origin := range []session.Origin{session.OriginHook, session.OriginHook, session.OriginRun, session.OriginRun} {
+		sess, err := store.CreateWith(t.Context(), "auth", func(_ session.ID, h *session.Header) { h.Origin = origin })
+		require.NoError(t, err)
+		require.NoError(t, sess.Close(t.Context()))
+		ids = append(ids, sess.ID())
+	}
+	latest := func(want, changed session.ID, by func(sess *lifecycle.Session) error) {
+		t.Helper()
+		sess, err := store.Open(changed)
+		require.NoError(t, err)
+		require.NoError(t, by(sess))
+		require.NoError(t, sess.Close(t.Context()))
+		require.NoError(t, sess.Close(t.Context()))
+		id, err := store.Latest("")
+		require.NoError(t, err)
+		require.Equal(t, want, id)
+	}
+	change := func(sess *lifecycle.Session) error {
+		return sess.Pause(t.Context(), session.TriggerPaused, session.ExitInterrupted)
+	}
+	latest(ids[3], ids[0], func(*lifecycle.Session) error { return nil })
+	latest(ids[3], ids[2], change)
+	latest(ids[0], ids[0], change)
+	latest(ids[1], ids[1], change)
+	latest(ids[1], ids[1], change)
+	latest(ids[0], ids[0], change)
+	latest(ids[0], ids[3], change)
+	require.Equal(t, "auth-20260214-5", made(t, store, "auth").String())
+	latest(ids[1], ids[1], change)
+}
+
 func errOf[T any](_ T, err error) error { return err }
 
 // The session of an agent is found by the agent's ID, also where another has the same module.

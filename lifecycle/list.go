@@ -302,8 +302,9 @@ func (s *Store) Resolve(name string) (session.ID, error) {
 	return session.ID{}, fmt.Errorf("session %q: %w: %s", name, ErrAmbiguous, strings.Join(fits, ", "))
 }
 
-// Latest returns the session that was made last or, with a module, the session of that
-// module that was updated last. The error wraps ErrNotFound if there is none.
+// Latest returns the latest session: the one that was made last, or a session of hooks that was
+// changed since. With a module it returns the session of that module that was updated last. The
+// error wraps ErrNotFound if there is none.
 func (s *Store) Latest(module string) (session.ID, error) {
 	if module == "" {
 		return s.latest()

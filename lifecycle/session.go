@@ -38,6 +38,8 @@ type Session struct {
 	files     projectFiles
 	continues bool        // it was opened in the middle of the turn for which it is held
 	recorded  atomic.Bool // a checkpoint has recorded the last changes that were found
+	opened    time.Time   // UpdatedAt of the State that it began with; Immutable.
+	noted     atomic.Bool // Close has pointed the hint to the latest session at it
 }
 
 // Open resumes a session: it takes the lease, loads the State, and continues the journal in
@@ -82,7 +84,7 @@ func (s *Store) run(st *session.State, c actors.Committer, mark *atomic.Pointer[
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &Session{actor: a, store: s, id: st.ID(), log: actors.SessionLog(s.opts.Logger, st.ID()), redact: s.opts.Policy.redactor(), mark: mark}, nil
+	return &Session{actor: a, store: s, id: st.ID(), log: actors.SessionLog(s.opts.Logger, st.ID()), redact: s.opts.Policy.redactor(), mark: mark, opened: st.Header().UpdatedAt}, nil
 }
 
 // resume finishes the rewind that the last holder had begun, and answers its open tool calls.
@@ -188,11 +190,34 @@ func (s *Session) RedactArgs(argv []string) []string {
 // Close pauses a session that is still active, with the reason "paused", unless it is held for
 // another process. So only a session whose process died is found active and counts as crashed. A session that was found crashed
 // stays crashed if nothing was saved since. Close also sweeps the contents of removed
-// checkpoints, and waits until outputs are compressed.
+// checkpoints, waits until outputs are compressed, and makes a session of hooks that was changed
+// the latest one.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.actor.Close(ctx)
+	if err == nil {
+		s.noteLatest(ctx)
+	}
 	s.store.awaitOutputs(ctx)
 	return errors.Join(err, s.closeCheckpoints())
+}
+
+// noteLatest points the hint at a session of hooks that was changed since it was opened. Such a
+// session has no begin of a run: an agent may return to it after others were made.
+func (s *Session) noteLatest(ctx context.Context) {
+	h := s.State().Header()
+	if h.Origin != session.OriginHook || h.UpdatedAt.Equal(s.opened) || s.noted.Swap(true) {
+		return
+	}
+	if hint, err := s.store.root().Readlink(sessionsDir + "/" + latestLink); err == nil && hint == s.id.String() {
+		return
+	}
+	lock, err := s.store.lock(ctx)
+	if err != nil {
+		s.log.Warn().Err(err).Msg("the hint to the latest session could not be written")
+		return
+	}
+	s.store.setLatest(s.id)
+	_ = lock.Unlock()
 }
 
 // ofActor returns the options of the actor of a session that begins with initial. A session

@@ -34,7 +34,10 @@ func (a *app) overview(cmd *cobra.Command) error {
 		fmt.Fprintf(a.stdout, "no session yet in %s\ntype:  lopen run MODULE -- CMD\n", store.Path())
 		return nil
 	}
-	readable := slices.IndexFunc(infos, func(i lifecycle.Info) bool { return i.Err == nil })
+	readable := slices.IndexFunc(infos, func(i lifecycle.Info) bool { return i.Err == nil && i.Origin != session.OriginImport })
+	if readable < 0 { // as the newest session, an imported one comes after all others
+		readable = slices.IndexFunc(infos, func(i lifecycle.Info) bool { return i.Err == nil })
+	}
 	if readable < 0 {
 		a.orphans(store, infos)
 		a.unreadable(infos[1:])
@@ -105,7 +108,7 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 	fmt.Fprintf(a.stdout, "tasks    %s\n", done)
 	task, command := next(st, owner != nil), nextCommand(info, st, owner != nil)
 	if h := st.Header(); h.Origin != session.OriginRun {
-		task, command = "what you ask "+plain.Line(h.AgentName), ofAgent(info, &h)
+		task, command = "what you ask "+plain.Line(h.AgentName), ofAgent(store, info, &h)
 	}
 	if task == nothingLeft && uncovered > 0 {
 		task, command = fmt.Sprintf("nothing: criteria without a task: %d", uncovered), "lopen plan update "+info.Module
@@ -150,9 +153,13 @@ func nextCommand(info *lifecycle.Info, st *session.State, running bool) string {
 }
 
 // ofAgent is what to type about an agent's own session.
-func ofAgent(info *lifecycle.Info, h *session.Header) string {
+func ofAgent(store *lifecycle.Store, info *lifecycle.Info, h *session.Header) string {
 	if h.Origin == session.OriginHook && info.Status != session.StatusActive && h.TurnCount > 0 {
-		return fmt.Sprintf("lopen checkpoint rewind prompt:%d --dry-run", h.TurnCount)
+		which := ""
+		if id, err := store.Latest(""); err != nil || id != info.ID { // what the command is about without it
+			which = " --session " + info.ID.String()
+		}
+		return fmt.Sprintf("lopen checkpoint rewind prompt:%d%s --dry-run", h.TurnCount, which)
 	}
 	return "lopen session log " + info.ID.String()
 }
