@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,7 @@ type rewindCall struct {
 	name    string        // of the checkpoint; "" for the one that undo goes back to
 	paths   []string      // of a restore, from where the command was called; nil of anything else
 	to      checkpoint.ID // what name stands for
+	target  rewindTarget  // what a person is told of it
 	git     []string      // the words of git, for the folder of the session's work tree
 	options rewind.Options
 }
@@ -140,7 +142,7 @@ func (r *rewindCall) leaveState(made session.Origin) error {
 func (r *rewindCall) look(ctx context.Context) (agreed bool, err error) {
 	var would rewind.Result
 	if err = r.readCheckpoints(r.session, func(store *lifecycle.Store, id session.ID, cps *chain) error {
-		if err := r.find(cps); err != nil {
+		if err := r.find(store, id, cps); err != nil {
 			return err
 		}
 		if err := r.leaveState(cps.made); err != nil {
@@ -155,16 +157,17 @@ func (r *rewindCall) look(ctx context.Context) (agreed bool, err error) {
 		if would, err = store.PlanRewind(ctx, id, r.to, r.options); err != nil {
 			return err
 		}
+		r.target = newRewindTarget(store, id, would.To)
 		return r.preview(cps, would)
 	}); err != nil || r.dryRun || r.yes {
 		return err == nil && !r.dryRun, err
 	}
-	answer, err := r.ask(ctx, fmt.Sprintf("Rewind to %s? [y/N] ", numbered(would.To)))
+	answer, err := r.ask(ctx, fmt.Sprintf("Rewind %s to %s? [y/N] ", r.target.session, r.target.to))
 	return err == nil && answer != "" && (answer[0] == 'y' || answer[0] == 'Y'), err
 }
 
 // find finds the checkpoint, and the paths of a restore.
-func (r *rewindCall) find(cps *chain) error {
+func (r *rewindCall) find(store *lifecycle.Store, id session.ID, cps *chain) error {
 	if r.name == "" {
 		return nil
 	}
@@ -173,6 +176,11 @@ func (r *rewindCall) find(cps *chain) error {
 		return err
 	}
 	r.to = e.ID
+	named := *e
+	if cps.origin[e.ID] != nil { // its number is one of another chain
+		named.Number = 0
+	}
+	r.target = newRewindTarget(store, id, &named)
 	for _, p := range r.paths {
 		path, err := r.restorable(cps.folder, cps.Tree(e.Root), p)
 		if err != nil {
@@ -198,10 +206,12 @@ func (r *rewindCall) preview(cps *chain, would rewind.Result) error {
 	case r.dryRun && r.out.machine():
 		return r.printJSON(newRewindRow(would))
 	case r.dryRun:
+		r.target.show(r.stdout)
 		return showRewindPlan(r.stdout, cps, r.git, would, true, r.diff)
 	case !r.yes && !r.interactive():
 		return usagef("nobody can be asked here: look with --dry-run, then give --yes")
 	}
+	r.target.show(r.stderr)
 	return showRewindPlan(r.stderr, cps, r.git, would, r.contested, r.diff)
 }
 
@@ -223,7 +233,7 @@ func (r *rewindCall) do(ctx context.Context, sess *lifecycle.Session) (done rewi
 		if r.session != "" { // undo alone is that of the newest
 			undo += " --session " + sess.ID().String()
 		}
-		fmt.Fprintf(r.stderr, "rewound to %s; %s takes it back\n", numbered(done.To), undo)
+		fmt.Fprintf(r.stderr, "rewound to %s; %s takes it back\n", cmp.Or(r.target.to, numbered(done.To)), undo)
 	}
 	return done, nil
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -49,6 +51,42 @@ func newRewindRow(r rewind.Result) rewindRow {
 		row.Tasks = append(row.Tasks, rewindTask{t.ID, string(t.State)})
 	}
 	return row
+}
+
+// A rewindTarget is what a rewind is about, in the words of a person.
+type rewindTarget struct {
+	session string // its ID and its name
+	to      string // the checkpoint, and the task that it was made at
+}
+
+// newRewindTarget describes a rewind of a session to a checkpoint, which may be another session's.
+func newRewindTarget(store *lifecycle.Store, id session.ID, e *checkpoint.Entry) rewindTarget {
+	t := rewindTarget{id.String(), numbered(e)}
+	if m, err := store.Meta(id); err == nil && m.Name != "" {
+		t.session += " " + inQuotes(m.Name)
+	}
+	when := map[checkpoint.Reason]string{checkpoint.BeforeTask: "before ", checkpoint.AfterTask: "after ", checkpoint.BeforeRewind: "as it was left by "}[e.Reason]
+	if e.Task == "" || when == "" {
+		return t
+	}
+	of := id
+	if e.Incarnation != store.Incarnation(id) {
+		of, _ = session.ParseID(e.Session) // the zero one is not there
+	}
+	task := plain.Line(e.Task)
+	if e.Incarnation == store.Incarnation(of) { // else another session has that ID here
+		if st, _, _ := store.Read(of); st != nil {
+			task = taskTitle(st, e.Task)
+		}
+	}
+	if t.to += ", " + when + task; of != id {
+		t.to += " of " + plain.Line(e.Session)
+	}
+	return t
+}
+
+func (t rewindTarget) show(w io.Writer) {
+	fmt.Fprintf(w, "%-9s %s\n%-9s %s\n", "session", t.session, "to", t.to)
 }
 
 // showRewindPlan prints what a rewind would change, each path or a summary, and with patches

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
 )
 
@@ -47,6 +49,25 @@ func findKnownTask(p *plan.Plan, query string, known iter.Seq[string]) (string, 
 	}
 	return id, err
 }
+
+// taskTitle names a task of a session for a person: a prompt of an agent's own session by its number
+// and its first line, another task by its ID and its text.
+func taskTitle(st *session.State, id string) string {
+	name := plain.Line(id)
+	if n, ok := turns.Prompt(id); ok && st.Header().Origin == session.OriginHook {
+		name = fmt.Sprintf("prompt %d", n)
+	}
+	if t, ok := st.Task(id); ok && t.Name != "" && t.Name != id {
+		name += " " + inQuotes(t.Name)
+	}
+	return name
+}
+
+// maxQuoted bounds a name within a sentence, in runes.
+const maxQuoted = 60
+
+// inQuotes is a name within a sentence.
+func inQuotes(name string) string { return `"` + plain.Fit(plain.Line(name), maxQuoted) + `"` }
 
 // lastPlan is the plan of a session's module, nil where it cannot be read: what is on record of a
 // session is found without it.
