@@ -39,8 +39,8 @@ func (a *app) editSession(ctx context.Context, name string, permitted bool, fn f
 		if err != nil {
 			return err
 		}
-		sess, err := store.Open(id)
-		if err != nil {
+		var sess *lifecycle.Session
+		if err := afterHook(ctx, func() (err error) { sess, err = store.Open(id); return err }); err != nil {
 			return err
 		}
 		if o, oerr := store.Orphan(id); oerr == nil && o != nil && o.Alive {

@@ -101,10 +101,13 @@ func (e *problemsError) Error() string { return e.text }
 func hint(err error) string {
 	var bad *lifecycle.DamagedError
 	var gone *lifecycle.WorktreeError
-	var busy *lifecycle.BusyError
+	busy := &lifecycle.BusyError{}
+	_ = errors.As(err, &busy)
 	switch {
-	case errors.As(err, &busy) && (busy.Owner.Command == agents.Claude || busy.Owner.Command == agents.Codex):
+	case busy.Owner.Command == agents.Claude || busy.Owner.Command == agents.Codex:
 		return fmt.Sprintf("  a turn of %s is in progress: wait until it ends, or end that process\n", busy.Owner.Command)
+	case ofHook(busy.Owner):
+		return "  a hook still keeps what the agent did: try again in a moment\n"
 	case errors.As(err, &gone):
 		return backAgain(gone)
 	case errors.As(err, &bad) && errors.Is(err, lifecycle.ErrEdited):

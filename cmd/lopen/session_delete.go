@@ -106,8 +106,8 @@ func (a *app) deleteAll(ctx context.Context, remove func(context.Context, sessio
 	var total int64
 	var errs []error
 	for _, id := range ids {
-		bytes, err := remove(ctx, id)
-		if err != nil {
+		var bytes int64
+		if err := afterHook(ctx, func() (err error) { bytes, err = remove(ctx, id); return err }); err != nil {
 			if one || !errors.Is(err, lifecycle.ErrBusy) && !errors.Is(err, lifecycle.ErrNotFound) && !errors.Is(err, lifecycle.ErrNotComplete) {
 				errs = append(errs, err)
 			}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -154,3 +156,31 @@ func (a *app) editNamed(args []string, fn func(store *lifecycle.Store, id sessio
 func (a *app) editStoreWith(policy lifecycle.Policy, fn func(store *lifecycle.Store) error) error {
 	return a.changeStore(policy, lifecycle.Open, func(_ string, store *lifecycle.Store) error { return fn(store) })
 }
+
+// hookGrace is how long a command waits for a hook of lopen. At the end of a turn the agent waits for
+// it no more, and what was said is still taken over.
+const hookGrace = 5 * time.Second
+
+// afterHook calls fn, and calls it again while a hook of lopen has the session. It waits for no other
+// holder: a run, or the turn of an agent, may take hours.
+func afterHook(ctx context.Context, fn func() error) error {
+	grace, cancel := context.WithTimeout(ctx, hookGrace)
+	defer cancel()
+	tick := time.NewTicker(pollHeld)
+	defer tick.Stop()
+	for {
+		err := fn()
+		var busy *lifecycle.BusyError
+		if !errors.As(err, &busy) || !ofHook(busy.Owner) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-grace.Done():
+			return cmp.Or(context.Cause(ctx), err)
+		}
+	}
+}
+
+// ofHook reports whether a session is held by a hook of lopen itself, and not for an agent.
+func ofHook(o lifecycle.Owner) bool { return strings.HasPrefix(o.Command, "lopen hook ") }
