@@ -105,7 +105,7 @@ func hint(err error) string {
 	_ = errors.As(err, &busy)
 	switch {
 	case busy.Owner.Command == agents.Claude || busy.Owner.Command == agents.Codex:
-		return fmt.Sprintf("  a turn of %s is in progress: wait until it ends, or end that process\n", busy.Owner.Command)
+		return fmt.Sprintf("  a turn of %s is in progress: wait until it ends, or stop it there (Esc)\n", busy.Owner.Command)
 	case ofHook(busy.Owner):
 		return "  a hook still keeps what the agent did: try again in a moment\n"
 	case errors.As(err, &gone):

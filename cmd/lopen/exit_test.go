@@ -46,3 +46,20 @@ func TestExitOfEachClass(t *testing.T) {
 	}
 	require.Empty(t, exits, "no class")
 }
+
+// What to do about a session that is held depends on who holds it. Nobody is told to end an agent's
+// process, which may be one that all projects share, or the one that the advice is given to.
+func TestHintOfAHolder(t *testing.T) {
+	t.Parallel()
+	for holder, want := range map[string]string{
+		"claude":            "  a turn of claude is in progress: wait until it ends, or stop it there (Esc)\n",
+		"codex":             "  a turn of codex is in progress: wait until it ends, or stop it there (Esc)\n",
+		"lopen hook claude": "  a hook still keeps what the agent did: try again in a moment\n",
+		"lopen run m":       "",
+		"":                  "",
+	} {
+		err := fmt.Errorf("open: %w", &lifecycle.BusyError{Owner: lifecycle.Owner{PID: 1, Command: holder}})
+		require.Equal(t, loop.ExitBusy, exitCode(err))
+		require.Equal(t, want, hint(err), holder)
+	}
+}
