@@ -39,7 +39,7 @@ func newDoctor(a *app) *cobra.Command {
 					err = a.printJSON(all)
 				}
 				if err == nil && bad > 0 {
-					err = &problemsError{fmt.Sprintf("%d problems found", bad)}
+					err = &problemsError{plain.Some(bad, "problem") + " found"}
 				}
 				return err
 			})

@@ -157,6 +157,13 @@ func Sessions(all []Report) []Check {
 	return append([]Check{{"sessions", fmt.Sprintf("%d of %d are intact, format %d", intact, len(all), wire.SchemaVersion), false, ""}}, checks...)
 }
 
+// resumes says what opens a session for writing next, and what a person can type about it.
+var resumes = map[session.Origin]struct{ what, command string }{
+	session.OriginRun:    {"run", "lopen session resume "},
+	session.OriginHook:   {"prompt", "lopen session show "},
+	session.OriginImport: {"import", "lopen session show "},
+}
+
 // check sums up a report, and reports whether the files are sound. A Check without a Mend need
 // not be shown.
 func (r *Report) check() (c Check, sound bool) {
@@ -165,12 +172,13 @@ func (r *Report) check() (c Check, sound bool) {
 	if r.Err != nil {
 		c.Found += ": " + r.Err.Error()
 	}
+	next := resumes[r.Origin]
 	if r.Status == session.StatusInterrupted {
 		c.Found = "interrupted, " + c.Found
 	}
 	switch {
 	case r.Condition == Torn && r.Holder == nil:
-		c.Mend = fmt.Sprintf("nothing is lost; the next run mends it: lopen session resume %s", id)
+		c.Mend = "nothing is lost; the next " + next.what + " mends it: " + next.command + id.String()
 	case errors.Is(r.Err, envelope.ErrFutureVersion):
 		c.Problem, c.Mend = true, "update lopen"
 	case r.Condition == HistoryDamaged:
@@ -183,6 +191,9 @@ func (r *Report) check() (c Check, sound bool) {
 		c.Problem, c.Mend = true, fmt.Sprintf("lopen session recover %s --dry-run says what is left of it", id)
 	case r.Status == session.StatusInterrupted:
 		c.Mend, sound = "nobody runs it; go on with: lopen run "+id.Module, true
+		if r.Origin != session.OriginRun {
+			c.Mend = "the agent ended in a turn; its next " + next.what + " resumes it: " + next.command + id.String()
+		}
 	default:
 		sound = true
 	}

@@ -86,6 +86,11 @@ func TestSessions(t *testing.T) {
 		"look at it, then: lopen session recover auth-20260101-1 --accept-edit, or --discard-edit": with(func(r *repair.Report) { r.Condition = repair.Edited }),
 		"lopen session recover auth-20260101-1 --dry-run says what is left of it":                  with(func(r *repair.Report) { r.Condition = repair.Corrupt }),
 		"nobody runs it; go on with: lopen run auth":                                               with(func(r *repair.Report) { r.Status = session.StatusInterrupted }),
+		"the agent ended in a turn; its next prompt resumes it: lopen session show auth-20260101-1": with(func(r *repair.Report) {
+			r.Status, r.Origin = session.StatusInterrupted, session.OriginHook
+		}),
+		"nothing is lost; the next prompt mends it: lopen session show auth-20260101-1": with(func(r *repair.Report) { r.Condition, r.Origin = repair.Torn, session.OriginHook }),
+		"nothing is lost; the next import mends it: lopen session show auth-20260101-1": with(func(r *repair.Report) { r.Condition, r.Origin = repair.Torn, session.OriginImport }),
 	} {
 		all := repair.Sessions([]repair.Report{sound, r})
 		require.Len(t, all, 2, "what is sound is in the first line alone")

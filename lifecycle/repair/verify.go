@@ -60,6 +60,7 @@ type Report struct {
 	Blobs     int               // number of blobs that were read
 	Holder    *writer.Owner
 	Status    session.Status  // see [session.Status.Seen]; "" if it cannot be read
+	Origin    session.Origin  // what made it; that of a run if it cannot be read
 	Orphan    *process.Orphan // a command that outlived its loop; it is among the Leftovers
 
 	RequiresValidation bool // the session was recovered and not accepted yet
@@ -150,7 +151,7 @@ func (r *Report) state(s *Subject) (ld *folder.Contents) {
 			r.fault(Fault{File: x.Name, Kind: journal.Torn.String(), Problem: x.Err.Error()})
 		}
 		r.Rules = ld.Findings()
-		r.RequiresValidation = st.Header().RequiresValidation
+		r.RequiresValidation, r.Origin = st.Header().RequiresValidation, st.Header().Origin
 		r.Status = st.Status().Seen(r.Holder != nil)
 		err = ld.Edited()
 	}
