@@ -9,7 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/report"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
@@ -89,6 +92,9 @@ func (a *app) unreadable(infos []lifecycle.Info) {
 // next.
 func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *session.State, uncovered int) {
 	owner, _ := store.Holder(info.ID)
+	if owner != nil && ofHook(*owner) && st.ActiveTask() == "" {
+		owner = nil // the turn has ended
+	}
 	what := string(info.Status)
 	if owner != nil {
 		what = fmt.Sprintf("running (pid %d)", owner.PID)
@@ -103,7 +109,7 @@ func (a *app) fiveLines(store *lifecycle.Store, info *lifecycle.Info, st *sessio
 	fmt.Fprintf(a.stdout, "session  %s: %s %s\n", info.ID, what, ago(time.Since(info.UpdatedAt)))
 	done := fmt.Sprintf("%d/%d done", p.Done, p.Total)
 	if p.Skipped > 0 {
-		done += fmt.Sprintf(", %d skipped", p.Skipped)
+		done += fmt.Sprintf(", %d %s", p.Skipped, report.Skipped(st.Header().Origin))
 	}
 	fmt.Fprintf(a.stdout, "tasks    %s\n", done)
 	task, command := next(st, owner != nil), nextCommand(info, st, owner != nil)
@@ -152,16 +158,36 @@ func nextCommand(info *lifecycle.Info, st *session.State, running bool) string {
 	return "lopen run " + info.Module
 }
 
-// ofAgent is what to type about an agent's own session.
+// ofAgent is what to type about an agent's own session: how to take the last prompt back, or where that
+// has no checkpoint, what it changed.
 func ofAgent(store *lifecycle.Store, info *lifecycle.Info, h *session.Header) string {
-	if h.Origin == session.OriginHook && info.Status != session.StatusActive && h.TurnCount > 0 {
-		which := ""
-		if id, err := store.Latest(""); err != nil || id != info.ID { // what the command is about without it
-			which = " --session " + info.ID.String()
-		}
-		return fmt.Sprintf("lopen checkpoint rewind prompt:%d%s --dry-run", h.TurnCount, which)
+	if h.Origin != session.OriginHook || info.Status == session.StatusActive || h.TurnCount == 0 {
+		return "lopen session log " + info.ID.String()
 	}
-	return "lopen session log " + info.ID.String()
+	latest, err := store.Latest("")
+	others := err != nil || latest != info.ID // the command has to name the session
+	switch kept := keptBefore(store, info.ID, h); {
+	case kept && others:
+		return fmt.Sprintf("lopen checkpoint rewind prompt:%d --session %s --dry-run", h.TurnCount, info.ID)
+	case kept:
+		return fmt.Sprintf("lopen checkpoint rewind prompt:%d --dry-run", h.TurnCount)
+	case others:
+		return fmt.Sprintf("lopen session log %s --task %s", info.ID, turns.Task(h.TurnCount))
+	}
+	return "lopen session log --task " + turns.Task(h.TurnCount)
+}
+
+// keptBefore reports whether the files are kept as they were before the last prompt.
+func keptBefore(store *lifecycle.Store, id session.ID, h *session.Header) bool {
+	cps, err := store.Checkpoints(h.Worktree)
+	if err != nil {
+		return false
+	}
+	defer cps.Close()
+	all, _, _ := cps.List() // one that cannot be read is no help
+	return slices.ContainsFunc(all, func(e *checkpoint.Entry) bool {
+		return e.Session == id.String() && e.Task == turns.Task(h.TurnCount) && e.Reason == checkpoint.BeforeTask && e.Removed == ""
+	})
 }
 
 const nothingLeft = "nothing is left"

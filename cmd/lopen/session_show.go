@@ -12,6 +12,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/report"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -94,7 +95,7 @@ func (a *app) stateJSON(ctx context.Context, store *lifecycle.Store, st *session
 }
 
 func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *session.State, status session.Status, seq uint64) error {
-	h, p, m := st.Header(), st.Progress(), st.Totals()
+	h, m := st.Header(), st.Totals()
 	w := a.stdout
 	fmt.Fprintf(w, "session   %s%s\n", st.ID(), parenthesis(store.Incarnation(st.ID())))
 	if meta, err := store.Meta(st.ID()); err == nil && meta.Name != "" {
@@ -113,17 +114,8 @@ func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *sessi
 	if h.RequiresValidation {
 		fmt.Fprintf(w, "accepted  not yet: lopen session verify %s --accept\n", st.ID())
 	}
-	fmt.Fprintf(w, "progress  %d/%d done", p.Done, p.Total)
-	if p.Failed > 0 {
-		fmt.Fprintf(w, ", %d failed", p.Failed)
-	}
-	if p.Skipped > 0 && h.Origin == session.OriginRun {
-		fmt.Fprintf(w, ", %d skipped\nskipped   %s", p.Skipped, loop.Skipped(st, loop.Selection{}))
-	}
-	if differs := loop.Differs(st); differs != "" {
-		fmt.Fprintf(w, "\ndiffers   %s", differs)
-	}
-	fmt.Fprintf(w, "\ncreated   %s\nupdated   %s\n", h.CreatedAt.Local().Format(time.DateTime), ago(time.Since(h.UpdatedAt)))
+	showProgress(w, st)
+	fmt.Fprintf(w, "created   %s\nupdated   %s\n", h.CreatedAt.Local().Format(time.DateTime), ago(time.Since(h.UpdatedAt)))
 	if owner, err := store.Holder(st.ID()); err == nil && owner != nil {
 		fmt.Fprintf(w, "held by   %s\n", plain.Line(owner.String()))
 	}
@@ -140,6 +132,25 @@ func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *sessi
 	a.printTree(st, st.Roots(), 0)
 	printAgentSessions(w, a.agentSessions(store, st, seq))
 	return nil
+}
+
+// showProgress prints how far a session is, what was skipped, and what differs from its plan.
+func showProgress(w io.Writer, st *session.State) {
+	p, made := st.Progress(), st.Header().Origin
+	fmt.Fprintf(w, "progress  %d/%d done", p.Done, p.Total)
+	if p.Failed > 0 {
+		fmt.Fprintf(w, ", %d failed", p.Failed)
+	}
+	if p.Skipped > 0 {
+		fmt.Fprintf(w, ", %d %s", p.Skipped, report.Skipped(made))
+	}
+	fmt.Fprintln(w)
+	if p.Skipped > 0 && made == session.OriginRun {
+		fmt.Fprintf(w, "skipped   %s\n", loop.Skipped(st, loop.Selection{}))
+	}
+	if differs := loop.Differs(st); differs != "" {
+		fmt.Fprintf(w, "differs   %s\n", differs)
+	}
 }
 
 // showUse prints what the agent used.

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/report"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -52,8 +53,8 @@ func yamlString(s string) ([]byte, error) {
 func showMarkdown(w io.Writer, st *session.State, status session.Status, seq uint64) error {
 	h, p, m := st.Header(), st.Progress(), st.Totals()
 	fmt.Fprintf(w, "# %s\n\n", st.ID())
-	fmt.Fprintf(w, "- status: %s%s\n- phase: %s, %s\n- progress: %d/%d done, %d failed, %d skipped\n- record: %d, %s\n", status, parenthesis(string(h.ExitReason)),
-		h.Phase, h.Step, p.Done, p.Total, p.Failed, p.Skipped, seq, h.UpdatedAt.UTC().Format(time.RFC3339))
+	fmt.Fprintf(w, "- status: %s%s\n- phase: %s, %s\n- progress: %d/%d done, %d failed, %d %s\n- record: %d, %s\n", status, parenthesis(string(h.ExitReason)),
+		h.Phase, h.Step, p.Done, p.Total, p.Failed, p.Skipped, report.Skipped(h.Origin), seq, h.UpdatedAt.UTC().Format(time.RFC3339))
 	if m.Iterations > 0 {
 		fmt.Fprintf(w, "- the command ran %d times, %s in all\n", m.Iterations, m.Duration.Round(time.Second))
 	}
@@ -68,7 +69,11 @@ func markdownTasks(w io.Writer, st *session.State, ids []string, depth int) erro
 	for _, id := range ids {
 		t, _ := st.Task(id)
 		line := fmt.Sprintf("%s- [%s] %s", strings.Repeat("  ", depth), tick(t.State == session.TaskComplete), plain.Line(t.Name))
-		if t.State != session.TaskComplete && t.State != session.TaskPending {
+		switch t.State {
+		case session.TaskComplete, session.TaskPending:
+		case session.TaskSkipped:
+			line += " (" + report.Skipped(st.Header().Origin) + ")"
+		default:
 			line += " (" + string(t.State) + ")"
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {

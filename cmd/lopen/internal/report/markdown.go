@@ -68,11 +68,15 @@ func (p *page) day(t time.Time) string { return t.In(p.loc).Format("2 Jan 15:04"
 
 // progress says how far a session is.
 func (r *Report) progress() string {
-	text := fmt.Sprintf("%d of %s done", r.Progress.Done, plain.Some(r.Progress.Total, "task"))
+	what := "task"
+	if r.origin == session.OriginHook {
+		what = "prompt"
+	}
+	text := fmt.Sprintf("%d of %s done", r.Progress.Done, plain.Some(r.Progress.Total, what))
 	for _, c := range []struct {
 		n    int
 		what string
-	}{{r.Progress.Failed, "failed"}, {r.Blocked, "blocked"}, {r.Progress.Skipped, "skipped"}} {
+	}{{r.Progress.Failed, "failed"}, {r.Blocked, "blocked"}, {r.Progress.Skipped, Skipped(r.origin)}} {
 		if c.n > 0 {
 			text += fmt.Sprintf(", %d %s", c.n, c.what)
 		}

@@ -262,7 +262,7 @@ func (r *Reader) Report(st *session.State, held bool, now time.Time) *Report {
 	rep := &Report{
 		Session: st.ID().String(), Module: st.ID().Module, Status: string(st.Status().Seen(held)),
 		From: r.from, To: r.last, Kills: r.kills, Active: st.ActiveTask(),
-		Progress: st.Progress(), Blocked: blocked(st),
+		Progress: st.Progress(), Blocked: blocked(st), origin: st.Header().Origin,
 		Failures: []Failure{}, Waits: append([]Wait{}, r.waits...), Waited: []Waited{}, TakenBack: append([]Attempt{}, r.taken...),
 		Denied: append([]Denied{}, r.denied...), Done: []Task{}, Unchanged: []string{}, Totals: r.totals,
 	}

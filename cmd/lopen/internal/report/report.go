@@ -32,6 +32,16 @@ type Report struct {
 	Totals    Totals           `json:"totals"`
 	Lost      int              `json:"lost"` // starts that the State counts and the log does not have: see [lifecycle.Session.Unpause]
 	Next      []Step           `json:"next"`
+
+	origin session.Origin
+}
+
+// Skipped says what a task that is skipped is in a session: a prompt was interrupted.
+func Skipped(made session.Origin) string {
+	if made == session.OriginHook {
+		return "interrupted"
+	}
+	return "skipped"
 }
 
 // Usage is a sum over starts of the command: exactly that of their records.

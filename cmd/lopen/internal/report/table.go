@@ -99,7 +99,11 @@ func (p *page) totals(r *Report) {
 	if t.Starts == 0 && r.Lost == 0 && r.Progress.Total == 0 { // a history that was imported
 		return
 	}
-	parts := []string{plain.Some(t.Starts, "start") + " of the command", span(t.Seconds) + " of work"}
+	starts := plain.Some(t.Starts, "start") + " of the command"
+	if r.origin == session.OriginHook {
+		starts = plain.Some(t.Starts, "attempt")
+	}
+	parts := []string{starts, span(t.Seconds) + " of work"}
 	if t.Input+t.Output+t.Cached > 0 {
 		parts = append(parts, fmt.Sprintf("%s tokens in, %s out, %s cached", plain.Count(t.Input), plain.Count(t.Output), plain.Count(t.Cached)))
 	}
