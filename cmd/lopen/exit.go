@@ -108,6 +108,8 @@ func hint(err error) string {
 		return fmt.Sprintf("  a turn of %s is in progress: wait until it ends, or stop it there (Esc)\n", busy.Owner.Command)
 	case ofHook(busy.Owner):
 		return "  a hook still keeps what the agent did: try again in a moment\n"
+	case errors.Is(err, lifecycle.ErrNoStore):
+		return "  make one: lopen init\n"
 	case errors.As(err, &gone):
 		return backAgain(gone)
 	case errors.As(err, &bad) && errors.Is(err, lifecycle.ErrEdited):

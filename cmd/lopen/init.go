@@ -18,6 +18,11 @@ import (
 //go:embed specification.md
 var skeleton string
 
+// afterInit are the two ways on from a project without a module.
+const afterInit = `  for a run:         lopen init MODULE
+  for your own work: start claude or codex here, once lopen plugin claude install (or codex) was called
+`
+
 func newInit(a *app) *cobra.Command {
 	var inProject bool
 	cmd := &cobra.Command{
@@ -37,7 +42,7 @@ func newInit(a *app) *cobra.Command {
 					}
 				}
 				if len(args) == 0 {
-					fmt.Fprintf(a.stderr, "%s is ready; next: lopen init MODULE\n", store.Path())
+					fmt.Fprintf(a.stderr, "%s is ready; next:\n%s", store.Path(), afterInit)
 					return nil
 				}
 				values, err := a.storeSettings(store, nil)

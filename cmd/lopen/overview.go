@@ -34,7 +34,7 @@ func (a *app) overview(cmd *cobra.Command) error {
 		return err
 	}
 	if len(infos) == 0 {
-		fmt.Fprintf(a.stdout, "no session yet in %s\ntype:  lopen run MODULE -- CMD\n", store.Path())
+		fmt.Fprintf(a.stdout, "no session yet in %s\ntype:  lopen run MODULE -- CMD, or start claude or codex with its plugin\n", store.Path())
 		return nil
 	}
 	readable := slices.IndexFunc(infos, func(i lifecycle.Info) bool { return i.Err == nil && i.Origin != session.OriginImport })
