@@ -33,7 +33,7 @@ func (t *toolAnswer) sessionLog(in mcp.SessionLog) (any, error) {
 		if err != nil {
 			return err
 		}
-		page, err = t.logPage(id, records, older, in.Task != "", task)
+		page, err = t.logPage(store, id, records, older, in.Task != "", task)
 		return err
 	})
 	return page, err
@@ -55,7 +55,7 @@ func newestRecords(store *lifecycle.Store, id session.ID, limit int, fn func(rec
 }
 
 // logPage prints records, and returns those that fit into an answer: the newest ones.
-func (t *toolAnswer) logPage(id session.ID, records []record.Record, older, byTask bool, task string) (*logPage, error) {
+func (t *toolAnswer) logPage(store *lifecycle.Store, id session.ID, records []record.Record, older, byTask bool, task string) (*logPage, error) {
 	page := &logPage{Session: id.String(), Records: []recordRow{}}
 	size, first := 0, len(records)
 	for ; first > 0; first-- {
@@ -84,10 +84,7 @@ func (t *toolAnswer) logPage(id session.ID, records []record.Record, older, byTa
 			}
 			continue
 		}
-		recipes, _ := t.recipes()
-		for _, at := range attemptsOf(r, task) {
-			printAttempt(t.stdout, at, id, recipes)
-		}
+		t.printAttempts(id, attemptsOf(r, task))
 	}
 	if err := lines.flush(); err != nil {
 		return nil, err
@@ -96,7 +93,14 @@ func (t *toolAnswer) logPage(id session.ID, records []record.Record, older, byTa
 		page.Cut = fmt.Sprintf("there are older records: call again with before %d", page.Before)
 		fmt.Fprintln(t.stdout, page.Cut)
 	}
-	if len(records) == 0 {
+	turn := ""
+	if byTask {
+		turn = openTurn(store, id, task)
+	}
+	switch {
+	case turn != "":
+		fmt.Fprintln(t.stdout, turn)
+	case len(records) == 0:
 		fmt.Fprintf(t.stdout, "nothing on record in session %s\n", id)
 	}
 	return page, nil

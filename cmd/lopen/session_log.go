@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -112,7 +113,7 @@ func (l *logCall) print(store *lifecycle.Store, id session.ID, above, began uint
 	case err != nil:
 		_ = lines.flush() // the error comes first
 	case l.byTask:
-		err = l.showAttempts(id, l.task, attempts)
+		err = l.showAttempts(store, id, l.task, attempts)
 	case l.out.machine():
 		err = l.printJSON(rows)
 	default:
@@ -121,7 +122,8 @@ func (l *logCall) print(store *lifecycle.Store, id session.ID, above, began uint
 	return last, err
 }
 
-// loggedTask finds the task that is meant: one of the plan, or one that the log has attempts at.
+// loggedTask finds the task that is meant: one of the plan, one that the log has attempts at, or a
+// prompt of an agent's own session, which has none before its turn ends.
 func loggedTask(store *lifecycle.Store, id session.ID, query string) (string, error) {
 	query = turns.Named(query)
 	p := lastPlan(store, id.Module)
@@ -141,19 +143,52 @@ func loggedTask(store *lifecycle.Store, id session.ID, query string) (string, er
 	}); err != nil {
 		return "", err
 	}
+	if st, _, _ := store.Read(id); st != nil && st.Header().Origin == session.OriginHook {
+		for t := range st.All() {
+			known[t.ID] = true
+		}
+	}
 	return findKnownTask(p, query, slices.Values(slices.Sorted(maps.Keys(known))))
 }
 
-func (a *app) showAttempts(id session.ID, task string, all []record.Attempt) error {
-	if len(all) == 0 {
+// showAttempts prints the attempts at a task, or all for "", and the turn that has not ended.
+func (a *app) showAttempts(store *lifecycle.Store, id session.ID, task string, all []record.Attempt) error {
+	turn := openTurn(store, id, task)
+	if len(all) == 0 && turn == "" {
 		return fmt.Errorf("no start of the command on task %q in session %s: %w", task, id, lifecycle.ErrNotFound)
 	}
 	if a.out.machine() {
-		return a.printJSON(all)
+		return a.printJSON(append([]record.Attempt{}, all...))
 	}
+	a.printAttempts(id, all)
+	if turn != "" {
+		fmt.Fprintln(a.stdout, turn)
+	}
+	return nil
+}
+
+func (a *app) printAttempts(id session.ID, all []record.Attempt) {
 	recipes, _ := a.recipes() // a run reports what is malformed
 	for _, at := range all {
 		printAttempt(a.stdout, at, id, recipes)
 	}
-	return nil
+}
+
+// openTurn says what is known of the turn of an agent that has not ended, if it is the one of a task or
+// any for ""; else it is "".
+func openTurn(store *lifecycle.Store, id session.ID, task string) string {
+	owner, err := store.Holder(id) // before the State: a turn that ends in between has no task in it
+	st, _, _ := store.Read(id)
+	if st == nil || st.Header().Origin != session.OriginHook || task != "" && task != st.ActiveTask() {
+		return ""
+	}
+	t, ok := st.Task(st.ActiveTask())
+	if !ok {
+		return ""
+	}
+	text := fmt.Sprintf("%s, begun %s: ", taskTitle(st, t.ID), t.StartedAt.Local().Format(time.DateTime))
+	if err != nil || owner != nil {
+		return text + "in progress"
+	}
+	return text + "no end of it is on record, and the agent is gone; which files it changed is noted when the agent's session is resumed"
 }

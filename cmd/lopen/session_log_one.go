@@ -46,7 +46,8 @@ func (l *logCall) one(store *lifecycle.Store, id session.ID) error {
 	case found.Message != nil:
 		return l.message(found)
 	case len(found.Attempts) > 0:
-		return l.showAttempts(id, "", found.Attempts)
+		l.printAttempts(id, found.Attempts)
+		return nil
 	}
 	return (&recordPrinter{w: l.stdout}).print(*found)
 }
