@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,10 +39,8 @@ func newSessionWatch(a *app) *cobra.Command {
 					} else {
 						err = recordPrinter.print(r)
 					}
-					for _, op := range r.Ops {
-						if op.Name == record.OpStatusChanged && op.To == string(session.StatusComplete) {
-							err = errors.Join(err, errComplete)
-						}
+					if completes(store, id, &r) {
+						err = errors.Join(err, errComplete)
 					}
 					return err
 				})
@@ -51,6 +50,18 @@ func newSessionWatch(a *app) *cobra.Command {
 				return err
 			})
 		},
+	})
+}
+
+// completes reports whether a session is complete with a record. One that has the whole State says only
+// that the status changed.
+func completes(store *lifecycle.Store, id session.ID, r *record.Record) bool {
+	if r.Snapshot != nil && r.Snapshot.Counts[record.OpStatusChanged] > 0 {
+		st, err := store.ReadAt(id, r.Seq)
+		return err == nil && st.Status() == session.StatusComplete
+	}
+	return slices.ContainsFunc(r.Ops, func(op record.Op) bool {
+		return op.Name == record.OpStatusChanged && op.To == string(session.StatusComplete)
 	})
 }
 
@@ -65,7 +76,11 @@ func (a *app) reportInterrupted(ctx context.Context, store *lifecycle.Store, id 
 		if !held && !reported {
 			st, _, err := store.Read(id)
 			if reported = err == nil && st.Status().Seen(held) == session.StatusInterrupted; reported {
-				fmt.Fprintf(a.stderr, "session %s is interrupted: nobody runs it; go on with: lopen run %s\n", id, id.Module)
+				what := "nobody runs it; go on with: lopen run " + id.Module
+				if st.Header().Origin != session.OriginRun {
+					what = "the agent ended in a turn; its next prompt resumes it"
+				}
+				fmt.Fprintf(a.stderr, "session %s is interrupted: %s\n", id, what)
 			}
 		}
 		reported = reported && !held
