@@ -30,8 +30,7 @@ func (t *toolAnswer) lastFailure(in mcp.LastFailure) (any, error) {
 			fmt.Fprintf(t.stdout, "no attempt %sin session %s failed\n", atTask(task), id)
 			return nil
 		}
-		recipes, _ := t.recipes()
-		printAttempt(t.stdout, *found.Attempt, id, recipes)
+		t.printAttempts(store, id, []record.Attempt{*found.Attempt})
 		if found.DoneSince {
 			fmt.Fprintln(t.stdout, "  a later attempt at this task succeeded")
 		}

@@ -75,7 +75,7 @@ func (t *toolAnswer) logPage(store *lifecycle.Store, id session.ID, records []re
 	if records = records[first:]; first > 0 || older {
 		page.Before = records[0].Seq
 	}
-	lines := recordPrinter{w: t.stdout}
+	lines := recordPrinter{w: t.stdout, of: readTurns(store, id)}
 	for _, r := range records {
 		page.Records = append(page.Records, newRecordRow(r))
 		if !byTask {
@@ -84,7 +84,7 @@ func (t *toolAnswer) logPage(store *lifecycle.Store, id session.ID, records []re
 			}
 			continue
 		}
-		t.printAttempts(id, attemptsOf(r, task))
+		t.printAttempts(store, id, attemptsOf(r, task))
 	}
 	if err := lines.flush(); err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -89,10 +88,7 @@ func (l *logCall) run(store *lifecycle.Store, id session.ID) (err error) {
 // missing from began on.
 func (l *logCall) print(store *lifecycle.Store, id session.ID, above, began uint64) (last uint64, err error) {
 	rows, attempts := []recordRow{}, []record.Attempt{}
-	lines := recordPrinter{w: l.stdout}
-	if st, _, err := store.Read(id); err == nil { // else the log says what can be read
-		lines.origin = st.Header().Origin
-	}
+	lines := recordPrinter{w: l.stdout, of: readTurns(store, id)}
 	last = above
 	err = store.Log(id, above, func(r record.Record) error {
 		if first := max(last+1, began); r.Seq > first {
@@ -160,35 +156,17 @@ func (a *app) showAttempts(store *lifecycle.Store, id session.ID, task string, a
 	if a.out.machine() {
 		return a.printJSON(append([]record.Attempt{}, all...))
 	}
-	a.printAttempts(id, all)
+	a.printAttempts(store, id, all)
 	if turn != "" {
 		fmt.Fprintln(a.stdout, turn)
 	}
 	return nil
 }
 
-func (a *app) printAttempts(id session.ID, all []record.Attempt) {
+func (a *app) printAttempts(store *lifecycle.Store, id session.ID, all []record.Attempt) {
+	of := readTurns(store, id)
 	recipes, _ := a.recipes() // a run reports what is malformed
 	for _, at := range all {
-		printAttempt(a.stdout, at, id, recipes)
+		printAttempt(a.stdout, at, id, of, recipes)
 	}
-}
-
-// openTurn says what is known of the turn of an agent that has not ended, if it is the one of a task or
-// any for ""; else it is "".
-func openTurn(store *lifecycle.Store, id session.ID, task string) string {
-	owner, err := store.Holder(id) // before the State: a turn that ends in between has no task in it
-	st, _, _ := store.Read(id)
-	if st == nil || st.Header().Origin != session.OriginHook || task != "" && task != st.ActiveTask() {
-		return ""
-	}
-	t, ok := st.Task(st.ActiveTask())
-	if !ok {
-		return ""
-	}
-	text := fmt.Sprintf("%s, begun %s: ", taskTitle(st, t.ID), t.StartedAt.Local().Format(time.DateTime))
-	if err != nil || owner != nil {
-		return text + "in progress"
-	}
-	return text + "no end of it is on record, and the agent is gone; which files it changed is noted when the agent's session is resumed"
 }

@@ -26,8 +26,13 @@ func attemptsOf(r record.Record, task string) (all []record.Attempt) {
 }
 
 // printAttempt prints all that is known of one start of the command.
-func printAttempt(w io.Writer, a record.Attempt, id session.ID, recipes map[string]agent.Profile) {
-	fmt.Fprintf(w, "%s  iteration %d: %s, attempt %d: %s\n", a.StartedAt.Local().Format(time.DateTime), a.Iteration, plain.Line(a.Task), a.Attempt, plain.Line(a.Then))
+func printAttempt(w io.Writer, a record.Attempt, id session.ID, of turnsOf, recipes map[string]agent.Profile) {
+	begun := a.StartedAt.Local().Format(time.DateTime)
+	if of.st != nil {
+		fmt.Fprintf(w, "%s  %s\n", begun, of.attempt(&a))
+	} else {
+		fmt.Fprintf(w, "%s  iteration %d: %s, attempt %d: %s\n", begun, a.Iteration, plain.Line(a.Task), a.Attempt, plain.Line(a.Then))
+	}
 	p := attemptPrinter{w}
 	p.command(&a, recipes)
 	p.usage(&a)
@@ -77,8 +82,7 @@ func (p attemptPrinter) command(a *record.Attempt, recipes map[string]agent.Prof
 		return
 	}
 	if len(a.Command) == 0 {
-		p.field("took", a.EndedAt.Sub(a.StartedAt).Round(time.Millisecond).String())
-		return
+		return // a turn, of which the first line has how long it took
 	}
 	exit := fmt.Sprintf("exit %d", a.Exit)
 	if a.Signal != "" {

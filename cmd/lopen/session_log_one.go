@@ -46,10 +46,10 @@ func (l *logCall) one(store *lifecycle.Store, id session.ID) error {
 	case found.Message != nil:
 		return l.message(found)
 	case len(found.Attempts) > 0:
-		l.printAttempts(id, found.Attempts)
+		l.printAttempts(store, id, found.Attempts)
 		return nil
 	}
-	return (&recordPrinter{w: l.stdout}).print(*found)
+	return (&recordPrinter{w: l.stdout, of: readTurns(store, id)}).print(*found)
 }
 
 // message prints a message: who said it, what, and which tools it calls with what.

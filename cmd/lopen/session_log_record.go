@@ -65,9 +65,9 @@ func newRecordRow(r record.Record) recordRow {
 
 // A recordPrinter prints records with a line for each day.
 type recordPrinter struct {
-	w      io.Writer
-	origin session.Origin
-	day    string
+	w   io.Writer
+	of  turnsOf
+	day string
 
 	first, last      record.Record // of what is counted
 	messages, events int
@@ -157,14 +157,10 @@ func (t *recordPrinter) print(r record.Record) error {
 	} else if w != nil {
 		fmt.Fprintf(t.w, "          to %s; undo goes back to %s\n", shortID(w.To), shortID(w.Before))
 	}
-	for _, at := range r.Attempts {
-		took := " took " + at.EndedAt.Sub(at.StartedAt).Round(time.Millisecond).String()
-		if at.Then == record.Killed {
-			took = ""
-		}
-		fmt.Fprintf(t.w, "          %s: attempt %d%s: %s\n", at.Task, at.Attempt, took, at.Then)
+	for i := range r.Attempts {
+		fmt.Fprintf(t.w, "          %s\n", t.of.attempt(&r.Attempts[i]))
 	}
-	for _, line := range changesText(r, t.origin) {
+	for _, line := range changesText(r, t.of) {
 		fmt.Fprintf(t.w, "          %s\n", line)
 	}
 	return nil
@@ -202,11 +198,12 @@ const many = 3
 
 // changesText is what a record changed, one line a change. Many tasks that changed in the
 // same way are counted.
-func changesText(r record.Record, origin session.Origin) (lines []string) {
+func changesText(r record.Record, of turnsOf) (lines []string) {
 	counts, named := map[string]int{}, map[string]int{}
 	for _, op := range r.Ops {
 		counts[groupOf(op)]++
 	}
+	ended := slices.ContainsFunc(r.Ops, func(op record.Op) bool { return op.Name == record.OpTaskStatusChanged })
 	for _, op := range r.Ops {
 		key := groupOf(op)
 		if counts[key] > many {
@@ -215,7 +212,10 @@ func changesText(r record.Record, origin session.Origin) (lines []string) {
 			}
 			continue
 		}
-		if line := opText(op, origin); line != "" {
+		if op.Name == record.OpIterationsAdded && of.st != nil && ended {
+			continue // the turn itself is counted, not what the agent used
+		}
+		if line := opText(op, of); line != "" {
 			lines = append(lines, line)
 		}
 	}
@@ -223,7 +223,7 @@ func changesText(r record.Record, origin session.Origin) (lines []string) {
 		for _, name := range slices.Sorted(maps.Keys(r.Snapshot.Counts)) {
 			switch what := strings.ReplaceAll(name, "-", " "); {
 			case strings.HasPrefix(name, "task-") || strings.HasPrefix(name, "dependency-"):
-				lines = append(lines, fmt.Sprintf("%d tasks: %s", r.Snapshot.Counts[name], what))
+				lines = append(lines, fmt.Sprintf("%s: %s", plain.Some(int(r.Snapshot.Counts[name]), "task"), what))
 			case name != record.OpModified && name != record.OpChildrenChanged: // as opText
 				lines = append(lines, what)
 			}
@@ -245,7 +245,8 @@ func groupOf(op record.Op) string {
 	return op.Name + op.Task + op.To // alone
 }
 
-func opText(op record.Op, origin session.Origin) string {
+func opText(op record.Op, of turnsOf) string {
+	task := of.task(op.Task)
 	switch op.Name {
 	case record.OpModified, record.OpChildrenChanged, record.OpAttemptRecorded:
 		return "" // times and order: --json has them; of an attempt there is a line
@@ -257,26 +258,28 @@ func opText(op record.Op, origin session.Origin) string {
 		if op.Task == "" {
 			return "checkpoint " + shortID(op.To)
 		}
-		return "checkpoint " + shortID(op.To) + " of " + op.Task
+		return "checkpoint " + shortID(op.To) + " of " + task
 	case record.OpNotSetBack:
-		return fmt.Sprintf("the files stay as %s left them: %s", op.Task, shown(op.To))
+		return fmt.Sprintf("the files stay as %s left them: %s", task, shown(op.To))
 	case record.OpFilesChanged:
 		return filesText(op)
 	case record.OpTaskStatusChanged:
-		return fmt.Sprintf("%s: %s → %s", op.Task, op.From, op.To)
+		return fmt.Sprintf("%s: %s → %s", task, of.state(op.From), of.state(op.To))
 	case record.OpIterationsAdded:
 		switch {
-		case origin != session.OriginRun:
+		case of.origin != session.OriginRun:
 			return "what the agent used was counted"
 		case op.Count == 1:
 			return "the command ran"
 		}
 		return fmt.Sprintf("the command ran %d times", op.Count)
-	case record.OpStatusChanged, record.OpPhaseChanged, record.OpStepChanged, record.OpComponentChanged, record.OpActiveTaskChanged, record.OpExitReasonChanged:
+	case record.OpActiveTaskChanged:
+		return fmt.Sprintf("active task: %s → %s", of.active(op.From), of.active(op.To))
+	case record.OpStatusChanged, record.OpPhaseChanged, record.OpStepChanged, record.OpComponentChanged, record.OpExitReasonChanged:
 		what := strings.ReplaceAll(strings.TrimSuffix(op.Name, "-changed"), "-", " ")
 		return fmt.Sprintf("%s: %s → %s", what, shown(cmp.Or(op.From, "none")), shown(cmp.Or(op.To, "none")))
 	}
-	return strings.TrimSpace(op.Task + " " + strings.ReplaceAll(op.Name, "-", " "))
+	return strings.TrimSpace(task + " " + of.happened(op.Name))
 }
 
 // filesText names the files of an operation, the first ones.

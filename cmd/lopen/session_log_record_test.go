@@ -54,7 +54,7 @@ func TestLogTellsOfEachOperation(t *testing.T) {
 		require.True(t, ok, "%s has no row here: summarize (lifecycle/wire) and opText make its line", m[1])
 		rec, err := wire.DecodeRecord(fmt.Appendf(nil, `{"seq":1,"schemaVersion":%d,"ops":[{"op":%q,%s}]}`, wire.SchemaVersion, m[1], op.with))
 		require.NoError(t, err)
-		lines := changesText(rec, session.OriginRun)
+		lines := changesText(rec, turnsOf{})
 		if op.text == "" {
 			require.Empty(t, lines, m[1])
 		} else {
@@ -74,7 +74,7 @@ func TestLogTellsOfAWholeState(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"2 tasks: dependency added", "iterations added", "phase changed", "4000 tasks: task created", "the whole state is in history/2-7.json",
-	}, changesText(record.Record{Epoch: 2, Seq: 7, Snapshot: &record.SnapshotRef{Counts: counts}}, session.OriginRun))
+	}, changesText(record.Record{Epoch: 2, Seq: 7, Snapshot: &record.SnapshotRef{Counts: counts}}, turnsOf{}))
 }
 
 // TestLogCountsWhatWasSaid prints records of messages and events that follow each other as one

@@ -32,11 +32,14 @@ func newSessionWatch(a *app) *cobra.Command {
 					a.reportInterrupted(ctx, store, id)
 				}()
 				defer func() { cancel(); <-watching }()
-				recordPrinter := &recordPrinter{w: a.stdout}
+				recordPrinter := &recordPrinter{w: a.stdout, of: readTurns(store, id)}
 				err = store.Watch(cmd.Context(), id, seq-1, func(r record.Record) error {
 					if a.out.machine() {
 						err = a.printJSON(newRecordRow(r))
 					} else {
+						if recordPrinter.of.st != nil {
+							recordPrinter.of = readTurns(store, id) // a prompt may be new
+						}
 						err = recordPrinter.print(r)
 					}
 					if completes(store, id, &r) {

@@ -91,7 +91,7 @@ func (p *page) head(r *Report) {
 	if r.From.In(p.loc).Format(time.DateOnly) != r.To.In(p.loc).Format(time.DateOnly) {
 		to = p.day(r.To)
 	}
-	about := fmt.Sprintf("Session %s, %s to %s (%s).", r.Session, p.day(r.From), to, span(r.To.Sub(r.From).Seconds()))
+	about := fmt.Sprintf("Session %s, %s to %s (%s).", r.Session, p.day(r.From), to, Span(r.To.Sub(r.From).Seconds()))
 	switch {
 	case r.Ended == "" && r.Active != "":
 		about += " It is at work on " + r.Active + "."
@@ -124,7 +124,7 @@ func (p *page) failures(r *Report) {
 		if f.State != string(session.TaskFailed) {
 			state = ", " + f.State + " again"
 		}
-		p.text("  ", fmt.Sprintf("- **%s** (%s, %s%s): %s", f.Task.Task, plain.Some(f.Attempts, "attempt"), span(f.Seconds), state, plain.Fit(f.Message, maxMessage)))
+		p.text("  ", fmt.Sprintf("- **%s** (%s, %s%s): %s", f.named(), plain.Some(f.Attempts, "attempt"), Span(f.Seconds), state, plain.Fit(f.Message, maxMessage)))
 		if len(f.Lines) > 0 {
 			p.line("")
 			for _, l := range f.Lines {
@@ -151,7 +151,7 @@ func (p *page) waits(r *Report) {
 	}
 	var sums []string
 	for _, s := range r.Waited {
-		sums = append(sums, fmt.Sprintf("%s in %s of %s", span(s.Seconds), plain.Some(s.Waits, "wait"), s.Problem))
+		sums = append(sums, fmt.Sprintf("%s in %s of %s", Span(s.Seconds), plain.Some(s.Waits, "wait"), s.Problem))
 	}
 	p.line("")
 	p.text("", "## Waited "+strings.Join(sums, ", "))
@@ -224,8 +224,8 @@ func do(n int) string {
 	return "do"
 }
 
-// span is a time as a person would say it.
-func span(seconds float64) string {
+// Span is a time as a person would say it.
+func Span(seconds float64) string {
 	s := int64(seconds + 0.5)
 	switch {
 	case s < 10:

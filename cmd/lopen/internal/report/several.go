@@ -77,7 +77,7 @@ func (p *page) parts(parts []Part) {
 
 // used is what a session used, in a few words.
 func (r *Report) used() string {
-	used := []string{span(r.Totals.Seconds)}
+	used := []string{Span(r.Totals.Seconds)}
 	if n := r.Totals.Input + r.Totals.Output; n > 0 {
 		used = append(used, plain.Count(n)+" tokens")
 	}

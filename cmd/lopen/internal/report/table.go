@@ -19,7 +19,7 @@ type column struct {
 }
 
 var columns = []column{
-	{"time", func(t *Task) string { return span(t.Seconds) }},
+	{"time", func(t *Task) string { return Span(t.Seconds) }},
 	{"tries", func(t *Task) string {
 		if t.Starts < 2 {
 			return ""
@@ -65,10 +65,7 @@ func (p *page) done(r *Report) {
 		name := "task"
 		if i > 0 {
 			t := &r.Done[i-1]
-			if name = t.Task; t.Name != "" && strings.HasPrefix(name, "prompt-") {
-				name += " " + t.Name
-			}
-			name = strings.ReplaceAll(plain.Line(name), "|", `\|`)
+			name = strings.ReplaceAll(plain.Line(t.named()), "|", `\|`)
 			if t.State != string(session.TaskComplete) {
 				name += " (" + t.State + " again)"
 			}
@@ -82,6 +79,14 @@ func (p *page) done(r *Report) {
 			p.line("|------|")
 		}
 	}
+}
+
+// named is a task's ID; a prompt's with its first line.
+func (t *Task) named() string {
+	if t.Name != "" && strings.HasPrefix(t.Task, "prompt-") {
+		return t.Task + " " + t.Name
+	}
+	return t.Task
 }
 
 // middle cuts a text to at most n runes: IDs differ at their ends.
@@ -103,7 +108,7 @@ func (p *page) totals(r *Report) {
 	if r.origin == session.OriginHook {
 		starts = plain.Some(t.Starts, "attempt")
 	}
-	parts := []string{starts, span(t.Seconds) + " of work"}
+	parts := []string{starts, Span(t.Seconds) + " of work"}
 	if t.Input+t.Output+t.Cached > 0 {
 		parts = append(parts, fmt.Sprintf("%s tokens in, %s out, %s cached", plain.Count(t.Input), plain.Count(t.Output), plain.Count(t.Cached)))
 	}
