@@ -253,3 +253,24 @@ func TestACheckEndsWithItsAgent(t *testing.T) {
 	h.seen(session.StatusPaused)
 	require.NoError(t, h.holds().Close(t.Context())) // what killed the check has ended as well
 }
+
+// A check of a turn whose hook the agent has ended, as after Esc, ends as well: nobody reads its outcome.
+func TestACheckEndsWithItsHook(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	require.NoError(t, os.WriteFile(h.dir+"/.lopen/config.json", []byte(`{"gate":true}`), 0o600))
+	h.env = []string{"LOPEN_CHECK=echo $$ >running; exec sleep 600"}
+	require.Empty(t, h.hook("UserPromptSubmit", `,"prompt":"one"`))
+	cmd, out := h.start("Stop", "")
+	pid := 0
+	require.Eventually(t, func() bool {
+		data, err := os.ReadFile(h.dir + "/running")
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
+		return err == nil && pid > 0
+	}, time.Minute, time.Millisecond, "%s", out)
+	require.NoError(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
+	_ = cmd.Wait()
+	require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, time.Minute, time.Millisecond)
+	h.seen(session.StatusPaused)
+	require.NoError(t, h.holds().Close(t.Context()))
+}

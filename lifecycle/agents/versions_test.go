@@ -1,8 +1,10 @@
 package agents_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/ncruces/go-sqlite3/driver"
 	"github.com/stretchr/testify/require"
 
@@ -273,4 +276,33 @@ func TestOpencodesClockGoesBackwards(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, first[0].Again)
 	require.Contains(t, string(first[0].Message.Content), "in msg_early")
+}
+
+// What a compressed rollout comes to is bounded by its size.
+func TestARolloutThatIsABomb(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	z, err := zstd.NewWriter(&b)
+	require.NoError(t, err)
+	line := []byte(`{"type":"event_msg","payload":{"type":"x"}}` + "\n")
+	const lines = 1 << 20
+	for range lines {
+		_, err = z.Write(line)
+		require.NoError(t, err)
+	}
+	require.NoError(t, z.Close())
+	require.Less(t, b.Len()*(4<<10), lines*len(line), "the test would show nothing")
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rollout-2026-02-14T09-00-00-01a20b27-c73d-76c0-a045-5fdf013e47f4.jsonl.zst"), b.Bytes(), 0o600))
+	r, err := open(t, agents.Codex, dir).Open(agents.Position{})
+	require.NoError(t, err)
+	defer r.Close()
+	n := 0
+	for ; ; n++ {
+		if _, err := r.Next(t.Context()); err != nil {
+			require.ErrorIs(t, err, io.EOF)
+			break
+		}
+	}
+	require.Less(t, n, lines)
 }
