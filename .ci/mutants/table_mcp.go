@@ -62,4 +62,10 @@ var ofMCP = []mutant{
 		"if size = len(data); true {",
 		"./cmd/lopen", "TestMCPIsBounded",
 	},
+	{
+		"mcp: the hits of a search fit into an answer", "cmd/lopen/mcp_search.go",
+		"if size += len(data); size > mcp.MaxText {",
+		"if size += len(data); false {",
+		"./cmd/lopen", "TestMCPSearchSaysWhatIsLeftOut",
+	},
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/mcp"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A toolClient is a client of a real process: lopen mcp.
@@ -170,8 +173,8 @@ func TestMCPTools(t *testing.T) {
 	c.ask(&found, "search", map[string]any{"file": "kept", "limit": 2})
 	require.Len(t, found.Hits, 2)
 	require.Contains(t, c.ask(&found, "search", map[string]any{"query": "nobodysaidthis"}), "nothing found")
-	require.Contains(t, c.ask(nil, "search", nil), "search")
-	require.Contains(t, c.ask(nil, "search", map[string]any{"query": "x", "since": "soon" + evil}), "--since")
+	require.Contains(t, c.ask(nil, "search", nil), "give query or file")
+	require.True(t, strings.HasPrefix(c.ask(nil, "search", map[string]any{"query": "x", "since": "soon" + evil}), "since"))
 	require.NoError(t, c.Close())
 	require.Zero(t, c.cmd.ProcessState.ExitCode())
 	require.Contains(t, c.stderr.String(), "a tool was called")
@@ -228,6 +231,58 @@ func TestMCPIsBounded(t *testing.T) {
 	require.Contains(t, text, "more files")
 	c.ask(&changes, "changes_since", map[string]any{"checkpoint": "1", "diff": true, "path": "large"})
 	require.Contains(t, changes.Diff, "more bytes of this file's diff")
+}
+
+// newKeptSession is a store with one session that has what fn put there.
+func newKeptSession(t *testing.T, dir string, fn func(*lifecycle.Session)) session.ID {
+	t.Helper()
+	store, _, err := lifecycle.Init(dir, lifecycle.Options{})
+	require.NoError(t, err)
+	sess, err := store.Create(t.Context(), "m")
+	require.NoError(t, err)
+	fn(sess)
+	require.NoError(t, sess.Close(t.Context()))
+	require.NoError(t, store.Close(t.Context()))
+	return sess.ID()
+}
+
+// TestMCPSearchSaysWhatIsLeftOut counts the hits that the limit, the size and the ranking leave out, in words that
+// are about the tool.
+func TestMCPSearchSaysWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	c := newToolClient(t, t.TempDir())
+	newKeptSession(t, c.dir, func(sess *lifecycle.Session) {
+		for i := range 600 {
+			args := fmt.Sprintf(`{"file_path":"%s%d"}`, strings.Repeat("d/", 200), i)
+			word := map[bool]string{true: "elephant", false: "mouse"}[i < 111]
+			require.NoError(t, sess.Append(&session.Message{Role: session.RoleAssistant, Content: session.Text(word),
+				ToolCalls: []session.ToolCall{{ID: fmt.Sprint(i), Name: "Edit", Arguments: strictjson.Value(args)}}}))
+		}
+	})
+	ask := func(args map[string]any) (page searchPage) {
+		text := c.ask(&page, "search", args)
+		require.Contains(t, text, page.Cut)
+		require.NotContains(t, text, "--limit")
+		return page
+	}
+	page := ask(map[string]any{"query": "elephant", "limit": 5})
+	require.Len(t, page.Hits, 5)
+	require.Equal(t, 111, page.Found)
+	require.Zero(t, page.Left)
+	require.Equal(t, "5 of 111 hits: a limit up to 50 shows more, or narrow it with more words, module, role, tool, file or since", page.Cut)
+
+	page = ask(map[string]any{"query": "elephant", "limit": 50})
+	require.Less(t, len(page.Hits), 50)
+	require.Equal(t, 111, page.Found)
+	require.Equal(t, 50, len(page.Hits)+page.Left)
+	require.Equal(t, fmt.Sprintf("%d of 111 hits; %d have no room in the answer: narrow it with more words, module, role, tool, file or since", len(page.Hits), page.Left), page.Cut)
+
+	page = ask(map[string]any{"file": "d/7"})
+	require.Len(t, page.Hits, 1)
+	require.Empty(t, page.Cut)
+	page = ask(map[string]any{"tool": "Edit", "query": "Edit"})
+	require.True(t, page.More)
+	require.Contains(t, page.Cut, "10 of more than 500 hits, of which older ones were not ranked: a limit up to 50")
 }
 
 // It works inside a run, while somebody holds the session, and with one that is damaged; without a
