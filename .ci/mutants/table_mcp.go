@@ -52,8 +52,20 @@ var ofMCP = []mutant{
 	},
 	{
 		"mcp: a large diff is cut", "cmd/lopen/mcp_changes.go",
-		"if b.Len()+len(patch) > maxDiff {",
+		"if size+more > room {",
 		"if false {",
+		"./cmd/lopen", "TestMCPIsBounded",
+	},
+	{
+		"mcp: a diff is measured as it is in the data", "cmd/lopen/mcp_changes.go",
+		"more := sizeAsJSON(patch)",
+		"more := len(patch)",
+		"./cmd/lopen", "TestMCPIsBounded",
+	},
+	{
+		"mcp: names of files fit into an answer", "cmd/lopen/mcp_changes.go",
+		"i == limit || size > maxFiles {",
+		"i == limit {",
 		"./cmd/lopen", "TestMCPIsBounded",
 	},
 	{

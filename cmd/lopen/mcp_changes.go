@@ -13,6 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // changesSince is the data of changes_since.
@@ -25,8 +26,11 @@ type changesSince struct {
 	Cut        string    `json:"cut,omitempty"`
 }
 
-// maxDiff bounds the diff of an answer, in bytes, and maxNames the paths.
-const maxDiff, maxNames = 16 << 10, 12 << 10
+const (
+	maxDiff  = 16 << 10 // bounds the diff of an answer, in bytes of JSON
+	maxFiles = 20 << 10 // bounds its files, likewise
+	ofFile   = 100      // what a file has beside its names
+)
 
 // maxLeft is how many diffs are made that do not fit, until no more are tried.
 const maxLeft = 10
@@ -71,11 +75,11 @@ func (t *toolAnswer) changesSince(ctx context.Context, in mcp.ChangesSince) (any
 	return found, err
 }
 
-// fitting are the first changes whose names have room in an answer.
+// fitting are the first changes that have room in an answer.
 func fitting(changes []files.Change, limit int) []files.Change {
 	size := 0
 	for i, c := range changes {
-		if size += len(c.Path) + len(c.From); i == limit || size > maxNames {
+		if size += sizeAsJSON(c.Path) + sizeAsJSON(c.From) + ofFile; i == limit || size > maxFiles {
 			return changes[:i]
 		}
 	}
@@ -98,8 +102,12 @@ func inFolder(path, folder string) bool {
 // addDiff adds the patches that fit, each whole, with the credentials of the contents hidden:
 // unlike what is stored of an agent's texts, files have them.
 func (t *toolAnswer) addDiff(ctx context.Context, found *changesSince, cps *chain, changes []files.Change, hide *redact.Redactor) error {
+	room, err := roomForDiff(found)
+	if err != nil {
+		return err
+	}
 	var b strings.Builder
-	left := 0
+	left, size := 0, 0
 	for i, c := range changes {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -112,20 +120,49 @@ func (t *toolAnswer) addDiff(ctx context.Context, found *changesSince, cps *chai
 		if err != nil {
 			return err
 		}
-		if b.Len() == 0 && len(patch) > maxDiff { // the begin of one is better than nothing
-			patch = plain.Clip(patch, maxDiff-200) + fmt.Sprintf("\n... cut: %d more bytes of this file's diff\n", len(patch)-maxDiff+200)
+		patch = strings.ToValidUTF8(patch, "\ufffd")
+		more := sizeAsJSON(patch)
+		if size == 0 && more > room { // the begin of one is better than nothing
+			begin := beginAsJSON(patch, room-200)
+			patch = begin + fmt.Sprintf("\n... cut: %d more bytes of this file's diff\n", len(patch)-len(begin))
+			more = sizeAsJSON(patch)
 		}
-		if b.Len()+len(patch) > maxDiff {
+		if size+more > room {
 			left++
 			continue
 		}
-		b.WriteString(strings.ToValidUTF8(patch, "\ufffd"))
+		b.WriteString(patch)
+		size += more
 	}
 	if left > 0 {
 		found.Cut = strings.TrimPrefix(found.Cut+"; the diffs of "+plain.Some(left, "more file")+" do not fit: give a path", "; ")
 		fmt.Fprintln(t.stdout, found.Cut)
 	}
 	found.Diff = b.String()
-	_, err := fmt.Fprint(t.stdout, found.Diff)
+	_, err = fmt.Fprint(t.stdout, found.Diff)
 	return err
+}
+
+// roomForDiff is how many bytes of JSON a diff may have in an answer that has the files already. Some is
+// left for what is said about them.
+func roomForDiff(found *changesSince) (int, error) {
+	data, err := strictjson.MarshalShown(found)
+	return min(maxDiff, mcp.MaxData-len(data)-6<<10), err
+}
+
+// sizeAsJSON is how many bytes a text has in an answer's data: a character has up to six.
+func sizeAsJSON(text string) int {
+	data, err := strictjson.MarshalShown(text)
+	if err != nil { // does not happen for a text
+		return 6 * len(text)
+	}
+	return len(data)
+}
+
+// beginAsJSON is the begin of a text that has at most so many bytes as JSON.
+func beginAsJSON(text string, most int) string {
+	for size := sizeAsJSON(text); size > most && text != ""; size = sizeAsJSON(text) {
+		text = plain.Clip(text, min(len(text)*most/size, len(text)-1))
+	}
+	return text
 }

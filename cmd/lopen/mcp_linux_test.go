@@ -207,7 +207,7 @@ func TestMCPIsBounded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n"), 0o600))
-	script := `d=$(printf '%0200d' 0); mkdir -p $d/$d/$d/$d; i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo "text $i $$" >"$d/$d/$d/$d/$(printf '%0200d' $i)"; done; yes "line after line" | head -c 300000 | tee large; exit 1`
+	script := `d=$(printf '%0200d' 0); mkdir -p $d/$d/$d/$d; i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo "text $i $$" >"$d/$d/$d/$d/$(printf '%0200d' $i)"; done; yes "line after line" | head -c 300000 | tee large; mkdir -p quoted; i=0; while [ $i -lt 200 ]; do i=$((i+1)); yes '"\"' | head -c 200 >quoted/$i-quoted-quoted-quoted-quoted-quoted; done; yes "$(printf '\033\001\033')" | head -c 9000 >escaped; i=0; while [ $i -lt 150 ]; do i=$((i+1)); echo x >"$(printf "$i-%048d" 0 | tr 0 '\033')"; done; exit 1`
 	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
 	_ = command(t, dir, "run", "m", "--keep-failed", "--unattended", "--", "sh", "-c", script).Run()
 	c := newToolClient(t, dir)
@@ -223,14 +223,23 @@ func TestMCPIsBounded(t *testing.T) {
 	require.Positive(t, failure.Attempt.MoreFiles)
 	var changes changesSince
 	text := c.ask(&changes, "changes_since", map[string]any{"checkpoint": "1", "diff": true, "limit": 200})
-	require.Equal(t, 301, changes.All)
+	require.Equal(t, 652, changes.All)
 	require.Less(t, len(changes.Files), 201)
 	require.Contains(t, changes.Cut, "more files changed")
 	require.Contains(t, changes.Cut, "do not fit")
-	require.Contains(t, text, "files: 301, lines of those above: ")
+	require.Contains(t, text, "files: 652, lines of those above: ")
 	require.Contains(t, text, "more files")
 	c.ask(&changes, "changes_since", map[string]any{"checkpoint": "1", "diff": true, "path": "large"})
 	require.Contains(t, changes.Diff, "more bytes of this file's diff")
+	require.Greater(t, len(changes.Diff), 14<<10)
+	c.ask(&changes, "changes_since", map[string]any{"checkpoint": "1", "limit": 200})
+	require.Contains(t, changes.Cut, "more files changed")
+	for path, more := range map[string]string{"quoted": "do not fit", "escaped": "more bytes of this file's diff"} { // as JSON they are longer
+		changes = changesSince{}
+		c.ask(&changes, "changes_since", map[string]any{"checkpoint": "1", "diff": true, "limit": 200, "path": path})
+		require.NotEmpty(t, changes.Diff)
+		require.Contains(t, changes.Cut+changes.Diff, more)
+	}
 }
 
 // newKeptSession is a store with one session that has what fn put there.

@@ -123,7 +123,7 @@ func TestTools(t *testing.T) {
 			return Answer{Text: strings.Repeat("long ", MaxText), Data: map[string]any{"a": "<&\u202e"}}, nil
 		},
 		changes: func(context.Context, ChangesSince) (Answer, error) {
-			return Answer{Text: "x", Data: map[string]any{"a": strings.Repeat("y", maxData)}}, nil
+			return Answer{Text: "x", Data: map[string]any{"a": strings.Repeat("y", MaxData)}}, nil
 		},
 	})
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).

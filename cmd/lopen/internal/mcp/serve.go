@@ -15,8 +15,8 @@ import (
 const (
 	// MaxText bounds the text of an answer, in bytes.
 	MaxText = 24 << 10
-	// maxData bounds the data of an answer as JSON, in bytes.
-	maxData = 40 << 10
+	// MaxData bounds the data of an answer as JSON, in bytes.
+	MaxData = 40 << 10
 	// maxError bounds the text of an error, in bytes.
 	maxError = 4 << 10
 	// lastTime is how long the end waits for a tool that still runs and for a client that does not
@@ -89,8 +89,8 @@ func add[In any](s *sdk.Server, turn chan struct{}, name, help string, fn func(c
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(data) > maxData {
-			return nil, nil, fmt.Errorf("the answer has %d bytes, more than %d: ask for less of it", len(data), maxData)
+		if len(data) > MaxData {
+			return nil, nil, fmt.Errorf("the answer has %d bytes, more than %d: ask for less of it", len(data), MaxData)
 		}
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: clip(answer.Text, MaxText)}}}, strictjson.Value(data), nil
 	})
