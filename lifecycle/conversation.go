@@ -320,6 +320,18 @@ func (s *Store) MoveCursor(id session.ID, name string, seq uint64) error {
 	return err
 }
 
+// Gaps returns the places in a session's log where records are damaged or missing, in order. Log leaves
+// these out. It takes no lock.
+func (s *Store) Gaps(id session.ID) ([]journal.Gap, error) {
+	return within(s, "log of", id, func(dir writer.FS) ([]journal.Gap, error) {
+		log, err := journal.Read(dir, 0, true)
+		if err != nil {
+			return nil, fmt.Errorf("log of session %s: %w", id, err)
+		}
+		return log.Gaps(), nil
+	})
+}
+
 // Began returns the first record from which a session's log has the State. It is 1, or a
 // later one if earlier records were dropped except for messages, events and attempts.
 func (s *Store) Began(id session.ID) (uint64, error) {

@@ -19,6 +19,8 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/journal"
 )
 
 // everyFile makes a small session that has every kind of file: it was recovered, has a
@@ -58,6 +60,25 @@ func everyFile(t *testing.T) (project string, id session.ID) {
 		return nil
 	}))
 	return project, r.ID
+}
+
+// requireGaps requires that each record that Log leaves out is in a gap, but for those at a torn end.
+func requireGaps(t *testing.T, store *lifecycle.Store, id session.ID, last uint64, at int) {
+	t.Helper()
+	gaps, err := store.Gaps(id)
+	require.NoError(t, err)
+	there := map[uint64]bool{}
+	if err := store.Log(id, 0, func(r record.Record) error { there[r.Seq] = true; return nil }); err != nil {
+		return // which says that something is damaged
+	}
+	if _, seq, err := store.Read(id); err == nil {
+		last = seq
+	} else if !there[last] && len(gaps) == 0 {
+		return
+	}
+	for n := uint64(1); n <= last; n++ {
+		require.Equal(t, !there[n], slices.ContainsFunc(gaps, func(g journal.Gap) bool { return g.Has(n) }), "byte %d, record %d: %v", at, n, gaps)
+	}
 }
 
 // Verify reports each bit that is flipped in a session's files. With -deep the test flips
@@ -122,6 +143,9 @@ func TestVerifyNoticesEveryFlip(t *testing.T) {
 					mu.Lock()
 					missed[p.file] = append(missed[p.file], p.at)
 					mu.Unlock()
+				}
+				if strings.HasPrefix(p.file, "journal") {
+					requireGaps(t, store, id, whole.Seq, p.at)
 				}
 				write(t, name, files[p.file])
 			}

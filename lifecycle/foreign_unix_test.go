@@ -240,6 +240,7 @@ func everything(project string, ids []session.ID) []operation {
 			}
 		})
 		add("log", func() { _ = store.Log(id, 0, func(record.Record) error { return nil }) })
+		add("gaps", func() { _, _ = store.Gaps(id) })
 		add("messages", func() {
 			for range store.Messages(id) {
 				once.Do(func() {})

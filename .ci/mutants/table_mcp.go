@@ -80,4 +80,22 @@ var ofMCP = []mutant{
 		"if size += len(data); false {",
 		"./cmd/lopen", "TestMCPSearchSaysWhatIsLeftOut",
 	},
+	{
+		"mcp: records that are missing are a gap of the log", "writer/journal/gaps.go",
+		"			all = append(all, Gap{next, seq - 1})\n",
+		"			continue\n",
+		"./writer/journal", "TestLineThatIsGone",
+	},
+	{
+		"mcp: damage among what was not dropped is a gap of the log", "writer/journal/gaps.go",
+		"f.Kind == Damaged && f.Seq > 0 && f.Seq < l.begin",
+		"false",
+		"./writer/journal", "TestEveryByteOfAPackedSegment",
+	},
+	{
+		"mcp: a lost end of the log is a gap", "writer/journal/gaps.go",
+		"		all = append(all, Gap{First: next})\n",
+		"",
+		"./writer/journal", "TestNewestSegmentIsLost",
+	},
 }

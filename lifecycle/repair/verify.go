@@ -203,22 +203,14 @@ func (r *Report) places(log *journal.Log) {
 	}
 }
 
-// gaps adds a fault for missing records that no fault of the log covers.
+// gaps adds a fault for missing records that no fault of the log covers: those of a segment with a damaged
+// header are not among these.
 func (r *Report) gaps(log *journal.Log) {
-	var known []uint64
-	for _, f := range r.Faults {
-		if f.Kind == "damaged" {
-			known = append(known, f.Seq)
+	known := slices.Clone(r.Faults)
+	for _, g := range log.Gaps() {
+		if !slices.ContainsFunc(known, func(f Fault) bool { return f.Kind == journal.Damaged.String() && g.Has(f.Seq) }) {
+			r.fault(Fault{File: "journal", Seq: g.First, Kind: journal.Damaged.String(), Problem: g.String()})
 		}
-	}
-	slices.Sort(known)
-	first := log.Begin()
-	for i := range log.Records { // records of a segment with a damaged header are not among these
-		next := log.Records[i].Seq
-		if at, _ := slices.BinarySearch(known, first); first < next && (at == len(known) || known[at] >= next) {
-			r.fault(Fault{File: "journal", Seq: first, Kind: "damaged", Problem: fmt.Sprintf("the records %d to %d are not there", first, next-1)})
-		}
-		first = max(first, next+1)
 	}
 }
 

@@ -75,6 +75,7 @@ func TestEveryByteOfAPackedSegment(t *testing.T) {
 					require.Contains(t, missing[r.Seq], `"crc":"`+r.CRC, "byte %d", at)
 					delete(missing, r.Seq)
 				}
+				requireGaps(t, log, slices.Sorted(maps.Keys(missing)), "byte %d", at)
 				if len(log.Faults) == 0 {
 					zeros++ // the flip hit the zeros behind a mark, which mean nothing
 					require.Empty(t, missing, "byte %d", at)

@@ -102,6 +102,29 @@ func flippedAt(data []byte, at int64) []byte {
 	return d
 }
 
+// requireGaps requires that the gaps of a log have each of the records that are missing, in order, and that
+// none has nothing but what is there.
+func requireGaps(t *testing.T, log *journal.Log, missing []uint64, about ...any) {
+	t.Helper()
+	gaps, left := log.Gaps(), missing
+	for _, g := range gaps {
+		n := len(left)
+		for len(left) > 0 && g.Has(left[0]) {
+			left = left[1:]
+		}
+		require.Less(t, len(left), n, about...)
+		require.False(t, slices.ContainsFunc(log.Records, func(r journal.Ref) bool { return g.Has(r.Seq) }), about...)
+	}
+	require.Empty(t, left, about...)
+}
+
+func numbers(all ...int) (seqs []uint64) {
+	for _, n := range all {
+		seqs = append(seqs, uint64(n))
+	}
+	return seqs
+}
+
 func TestDamageThatALaterRecordKnowsOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -139,6 +162,9 @@ func TestDamageThatALaterRecordKnowsOf(t *testing.T) {
 			first := ref(t, log, c.flip[0])
 			require.Equal(t, first.Offset, got.Faults[0].Offset)
 			require.Equal(t, first.Seq, got.Faults[0].Seq)
+			if c.base == 0 || c.fault[0] == journal.Torn {
+				requireGaps(t, read(t, dir, 0), slices.DeleteFunc(numbers(c.gone...), func(uint64) bool { return c.fault[0] == journal.Torn }))
+			}
 		})
 	}
 }
@@ -154,6 +180,7 @@ func TestLineThatIsGone(t *testing.T) {
 	require.EqualValues(t, 3, log.Lost)
 	require.Equal(t, []journal.Fault{{Kind: journal.Damaged, Segment: first, Offset: r.Offset, Seq: 3}}, log.Faults)
 	require.Equal(t, []int{1, 2, 4, 5, 6}, bodies(t, log, log.Records))
+	require.Equal(t, []journal.Gap{{First: 3, Last: 3}}, log.Gaps())
 }
 
 // Lost is the first record above the base that is damaged, wherever the damage begins.
@@ -168,6 +195,7 @@ func TestDamageAroundTheBase(t *testing.T) {
 	for base, want := range map[uint64]uint64{0: 3, 2: 3, 5: 6, 6: 0, 7: 0} {
 		require.Equal(t, want, read(t, dir, base).Lost, "base %d", base)
 	}
+	require.Equal(t, []journal.Gap{{First: 3, Last: 6}}, read(t, dir, 0).Gaps())
 	got := read(t, dir, 4)
 	require.NotZero(t, got.Lost)
 	if got.Lost != 5 {
@@ -207,6 +235,10 @@ func TestDamageInTheCopies(t *testing.T) {
 			require.Equal(t, seg, got.Faults[i].Segment)
 			require.Equal(t, at.Offset, got.Faults[i].Offset)
 			require.NotContains(t, kinds(got), journal.Torn)
+			missing := numbers(count(c.seq, 3+c.more)...)
+			requireGaps(t, got, slices.DeleteFunc(missing, func(seq uint64) bool {
+				return slices.ContainsFunc(got.Records, func(r journal.Ref) bool { return r.Seq == seq })
+			}))
 			require.Zero(t, read(t, dir, 3).Lost, "what a snapshot covers costs history only")
 		})
 	}
@@ -279,6 +311,7 @@ func TestMissingSegment(t *testing.T) {
 		require.Equal(t, c.lost, log.Lost, "base %d", c.base)
 		require.Equal(t, count(7, 9), bodies(t, log, log.Above(6)))
 	}
+	require.Equal(t, []journal.Gap{{First: 4, Last: 6}}, read(t, dir, 0).Gaps())
 }
 
 // A damaged end of a segment from which a later one continues is damage. It concerns history
@@ -389,6 +422,7 @@ func TestHeaderOfAnotherPast(t *testing.T) {
 	require.EqualValues(t, 3, log.Lost)
 	require.Contains(t, kinds(log), journal.Damaged)
 	require.Equal(t, []int{1, 2, 4}, bodies(t, log, log.Records))
+	require.Equal(t, []journal.Gap{{First: 3, Last: 3}}, log.Gaps())
 	require.Zero(t, read(t, dir, 3).Lost)
 }
 

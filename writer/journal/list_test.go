@@ -176,6 +176,9 @@ func TestNewestSegmentIsLost(t *testing.T) {
 						require.Equal(t, []journal.Kind{journal.Damaged}, kinds(log))
 						require.Equal(t, newest, log.Faults[0].Segment)
 						require.Equal(t, count(int(base)+1, int(last)), bodies(t, log, log.Above(base)))
+						if all {
+							require.Equal(t, []journal.Gap{{First: last + 1}}, log.Gaps())
+						}
 					}
 				}
 				require.False(t, read(t, dir, 0).Empty())
@@ -195,6 +198,7 @@ func TestEverySegmentIsLost(t *testing.T) {
 	require.False(t, log.Empty())
 	require.Equal(t, id, log.Session)
 	require.EqualValues(t, 1, log.Lost)
+	require.Equal(t, []journal.Gap{{First: 1}}, log.Gaps())
 	require.NotZero(t, read(t, dir, 9).Lost)
 }
 
@@ -219,6 +223,7 @@ func TestFirstSegmentIsLost(t *testing.T) {
 	log := read(t, p.dir, all[1].First())
 	require.Equal(t, []journal.Fault{{Kind: journal.Damaged, Segment: gone, Seq: 1}}, log.Faults)
 	require.Zero(t, log.Lost, "the State does not rest on it")
+	require.Equal(t, []journal.Gap{{First: 1, Last: all[1].First() - 1}}, read(t, p.dir, 0).Gaps())
 	for part, err := range journal.Parts(p.dir) {
 		require.NoError(t, err)
 		require.Equal(t, log.Faults, part.Faults)
@@ -252,6 +257,7 @@ func TestMiddleSegmentIsLost(t *testing.T) {
 					got = []int{1, 2, 3, 6, 7, 8, 9} // of record 6 there is a copy
 				}
 				require.Equal(t, got, bodies(t, log, log.Records))
+				require.Equal(t, []journal.Gap{{First: 4, Last: uint64(got[3]) - 1}}, log.Gaps())
 				require.Zero(t, read(t, dir, 6).Lost)
 			}
 		}
