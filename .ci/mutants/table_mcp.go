@@ -98,4 +98,10 @@ var ofMCP = []mutant{
 		"",
 		"./writer/journal", "TestNewestSegmentIsLost",
 	},
+	{
+		"mcp: a record that is damaged is not just missing", "cmd/lopen/session_log_one.go",
+		"if g.Has(seq) {",
+		"if false {",
+		"./cmd/lopen", "TestScripts/damage",
+	},
 }

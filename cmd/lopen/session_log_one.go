@@ -24,20 +24,37 @@ type oneRow struct {
 // errOne ends the reading behind the record.
 var errOne = errors.New("found")
 
-// one prints all of one record.
-func (l *logCall) one(store *lifecycle.Store, id session.ID) error {
-	var found *record.Record
-	err := store.Log(id, l.seq-1, func(r record.Record) error {
-		if r.Seq == l.seq {
+// recordAt returns one record of a session's log. The error says whether it is damaged, or is not there.
+func recordAt(store *lifecycle.Store, id session.ID, seq uint64) (found *record.Record, err error) {
+	err = store.Log(id, seq-1, func(r record.Record) error {
+		if r.Seq == seq {
 			found = &r
 		}
 		return errOne
 	})
-	if err != nil && !errors.Is(err, errOne) {
-		return err
+	if found != nil {
+		return found, nil
 	}
-	if found == nil {
-		return fmt.Errorf("record %d of session %s: %w", l.seq, id, lifecycle.ErrNotFound)
+	if err != nil && !errors.Is(err, errOne) {
+		return nil, err
+	}
+	gaps, err := store.Gaps(id)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range gaps {
+		if g.Has(seq) {
+			return nil, fmt.Errorf("record %d of session %s: %w: %s: lopen session verify %s", seq, id, lifecycle.ErrCorrupt, g, id)
+		}
+	}
+	return nil, fmt.Errorf("record %d of session %s: %w", seq, id, lifecycle.ErrNotFound)
+}
+
+// one prints all of one record.
+func (l *logCall) one(store *lifecycle.Store, id session.ID) error {
+	found, err := recordAt(store, id, l.seq)
+	if err != nil {
+		return err
 	}
 	if l.out.machine() {
 		return l.printJSON(oneRow{newRecordRow(*found), found.Message})
