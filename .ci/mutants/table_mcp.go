@@ -104,4 +104,22 @@ var ofMCP = []mutant{
 		"if false {",
 		"./cmd/lopen", "TestScripts/damage",
 	},
+	{
+		"mcp: damage of the log is named", "cmd/lopen/mcp.go",
+		"range gaps {",
+		"range gaps[:0] {",
+		"./cmd/lopen", "TestMCPNamesDamage",
+	},
+	{
+		"mcp: warnings are in the data as well", "cmd/lopen/mcp.go",
+		"	data.warn(lines)\n",
+		"",
+		"./cmd/lopen", "TestMCPNamesDamage",
+	},
+	{
+		"mcp: warnings are bounded", "cmd/lopen/mcp.go",
+		"size > maxWarnings {",
+		"false {",
+		"./cmd/lopen", "TestWarningsAreBounded",
+	},
 }

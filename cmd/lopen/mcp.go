@@ -40,6 +40,9 @@ stdin is closed.`,
 // An mcpSource reads the project for the tools, with what the commands read with.
 type mcpSource struct{ app *app }
 
+// answerData is the data of an answer, which embeds [noted].
+type answerData interface{ warn(lines []string) }
+
 // A toolAnswer is the text of an answer while it is made, and the warnings that a command would
 // print.
 type toolAnswer struct {
@@ -48,9 +51,33 @@ type toolAnswer struct {
 	warnings bytes.Buffer
 }
 
+// A noted is the part of all data that has the warnings: clients may pass on nothing but the data.
+type noted struct {
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+func (n *noted) warn(lines []string) { n.Warnings = lines }
+
+// maxWarnings bounds the warnings of an answer, in bytes of JSON.
+const maxWarnings = 4 << 10
+
+// warned are the lines of warnings that have room in an answer.
+func warned(text string) (lines []string) {
+	all := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+	size := 0
+	for i, line := range all {
+		line = plain.Clip(line, 500)
+		if size += sizeAsJSON(line); size > maxWarnings {
+			return append(lines, fmt.Sprintf("... and %d more lines of warnings", len(all)-i))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
 // answer makes the answer of one call. fn prints the text, as a command prints to stdout, and
 // returns the data. The store is opened anew: the project may have none when the server starts.
-func (m *mcpSource) answer(tool string, fn func(*toolAnswer) (any, error)) (mcp.Answer, error) {
+func (m *mcpSource) answer(tool string, fn func(*toolAnswer) (answerData, error)) (mcp.Answer, error) {
 	one := *m.app
 	one.out = outputFlags{}
 	t := &toolAnswer{app: &one}
@@ -66,7 +93,9 @@ func (m *mcpSource) answer(tool string, fn func(*toolAnswer) (any, error)) (mcp.
 	if closed := errors.Join(t.stdout.Close(), t.stderr.Close()); err != nil || closed != nil {
 		return mcp.Answer{}, errors.New(t.warnings.String())
 	}
-	return mcp.Answer{Text: t.warnings.String() + t.text.String(), Data: data}, nil
+	lines := warned(t.warnings.String())
+	data.warn(lines)
+	return mcp.Answer{Text: strings.Join(append(lines, t.text.String()), "\n"), Data: data}, nil
 }
 
 // readLog is readSession for what is in a session's log: of one that is damaged, which is warned of,
@@ -75,6 +104,13 @@ func (t *toolAnswer) readLog(name, task string, fn func(store *lifecycle.Store, 
 	return t.readSession([]string{name}, func(store *lifecycle.Store, id session.ID) (err error) {
 		if st, _, err := store.Read(id); err != nil && readOnly(st, err) == "" {
 			fmt.Fprintf(t.stderr, "warning: what is intact of session %s: %v\n%s", id, err, hint(err))
+		}
+		gaps, err := store.Gaps(id)
+		if err != nil {
+			return err
+		}
+		for _, g := range gaps {
+			fmt.Fprintf(t.stderr, "warning: of session %s %s: lopen session verify %s\n", id, g, id)
 		}
 		if task != "" {
 			if task, err = loggedTask(store, id, task); err != nil {
@@ -110,20 +146,20 @@ func clippedBegin(s string, most int) string {
 
 // Search implements [mcp.Source].
 func (m *mcpSource) Search(ctx context.Context, in mcp.Search) (mcp.Answer, error) {
-	return m.answer("search", func(t *toolAnswer) (any, error) { return t.search(ctx, in) })
+	return m.answer("search", func(t *toolAnswer) (answerData, error) { return t.search(ctx, in) })
 }
 
 // SessionLog implements [mcp.Source].
 func (m *mcpSource) SessionLog(_ context.Context, in mcp.SessionLog) (mcp.Answer, error) {
-	return m.answer("session_log", func(t *toolAnswer) (any, error) { return t.sessionLog(in) })
+	return m.answer("session_log", func(t *toolAnswer) (answerData, error) { return t.sessionLog(in) })
 }
 
 // ChangesSince implements [mcp.Source].
 func (m *mcpSource) ChangesSince(ctx context.Context, in mcp.ChangesSince) (mcp.Answer, error) {
-	return m.answer("changes_since", func(t *toolAnswer) (any, error) { return t.changesSince(ctx, in) })
+	return m.answer("changes_since", func(t *toolAnswer) (answerData, error) { return t.changesSince(ctx, in) })
 }
 
 // LastFailure implements [mcp.Source].
 func (m *mcpSource) LastFailure(_ context.Context, in mcp.LastFailure) (mcp.Answer, error) {
-	return m.answer("last_failure", func(t *toolAnswer) (any, error) { return t.lastFailure(in) })
+	return m.answer("last_failure", func(t *toolAnswer) (answerData, error) { return t.lastFailure(in) })
 }

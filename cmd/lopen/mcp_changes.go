@@ -18,6 +18,7 @@ import (
 
 // changesSince is the data of changes_since.
 type changesSince struct {
+	noted
 	Session    string    `json:"session"`
 	Checkpoint string    `json:"checkpoint"`
 	Files      []diffRow `json:"files"`
@@ -35,7 +36,7 @@ const (
 // maxLeft is how many diffs are made that do not fit, until no more are tried.
 const maxLeft = 10
 
-func (t *toolAnswer) changesSince(ctx context.Context, in mcp.ChangesSince) (any, error) {
+func (t *toolAnswer) changesSince(ctx context.Context, in mcp.ChangesSince) (answerData, error) {
 	limit, err := atMost(in.Limit, 100, 200)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 // A lastFailure is the data of last_failure.
 type lastFailure struct {
+	noted
 	Session string          `json:"session"`
 	Attempt *record.Attempt `json:"attempt,omitempty"` // none where none failed
 	// DoneSince says that a later attempt at the same task succeeded.
@@ -20,7 +21,7 @@ type lastFailure struct {
 	Output string `json:"output,omitempty"`
 }
 
-func (t *toolAnswer) lastFailure(in mcp.LastFailure) (any, error) {
+func (t *toolAnswer) lastFailure(in mcp.LastFailure) (answerData, error) {
 	var found *lastFailure
 	err := t.readLog(in.Session, in.Task, func(store *lifecycle.Store, id session.ID, task string) (err error) {
 		if found, err = failureOf(store, id, task); err != nil {

@@ -332,6 +332,73 @@ func TestMCPAnywhere(t *testing.T) {
 	require.DirExists(t, filepath.Join(dir, folder))
 }
 
+// damageRecord damages a record in a session's log.
+func damageRecord(t *testing.T, folder string, seq uint64) {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(folder, "journal-*"))
+	require.NoError(t, err)
+	for _, name := range logs {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		if at := bytes.Index(data, fmt.Appendf(nil, `{"seq":%d,`, seq)); at >= 0 {
+			data[at+40] ^= 1
+			require.NoError(t, os.WriteFile(name, data, 0o600))
+			return
+		}
+	}
+	require.Fail(t, "no such record", seq)
+}
+
+// TestMCPNamesDamage damages the record of the last attempt: the one before it is not returned as if it were the
+// last, neither in the text nor in the data.
+func TestMCPNamesDamage(t *testing.T) {
+	t.Parallel()
+	dir := toolProject(t)
+	var seq uint64
+	require.NoError(t, json.Unmarshal([]byte(must(t, dir, "session", "log", "--jq", "[.[] | select(.attempts)][-1].seq")), &seq))
+	c := newToolClient(t, dir)
+	var whole lastFailure
+	c.ask(&whole, "last_failure", nil)
+	require.Empty(t, whole.Warnings)
+	damageRecord(t, filepath.Join(dir, sessionFolder(t, dir, "m")), seq)
+
+	warning := fmt.Sprintf("warning: of session %s record %d cannot be read: lopen session verify %s", whole.Session, seq, whole.Session)
+	named := func(text string, warnings []string) {
+		t.Helper()
+		require.Equal(t, []string{warning}, warnings)
+		require.True(t, strings.HasPrefix(text, warning+"\n"), text)
+	}
+	var failure lastFailure
+	text := c.ask(&failure, "last_failure", nil)
+	named(text, failure.Warnings)
+	require.Less(t, failure.Attempt.Iteration, whole.Attempt.Iteration)
+	for _, args := range []map[string]any{{"limit": 1}, {"task": "task-two"}} {
+		var page logPage
+		text = c.ask(&page, "session_log", args)
+		named(text, page.Warnings)
+	}
+
+	chain := filepath.Join(dir, ".lopen/checkpoints/main.jsonl")
+	data, err := os.ReadFile(chain)
+	require.NoError(t, err)
+	data[len(data)/2] ^= 1
+	require.NoError(t, os.WriteFile(chain, data, 0o600))
+	var changes changesSince
+	text = c.ask(&changes, "changes_since", map[string]any{"checkpoint": "1"})
+	require.NotEmpty(t, changes.Warnings)
+	require.True(t, strings.HasPrefix(text, "warning: "), text)
+	require.Contains(t, text, changes.Warnings[0])
+}
+
+// What warnings have no room are counted.
+func TestWarningsAreBounded(t *testing.T) {
+	t.Parallel()
+	lines := warned(strings.Repeat(strings.Repeat("x", 1000)+"\n\n", 100))
+	require.Len(t, lines, 9)
+	require.Equal(t, "... and 92 more lines of warnings", lines[8])
+	require.Equal(t, []string{"a", "b"}, warned("a\nb\n"))
+}
+
 // SIGTERM ends the server, also one whose client neither writes nor reads.
 func TestMCPEnds(t *testing.T) {
 	t.Parallel()

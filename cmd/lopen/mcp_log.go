@@ -14,13 +14,14 @@ import (
 
 // A logPage is the data of session_log.
 type logPage struct {
+	noted
 	Session string      `json:"session"`
 	Records []recordRow `json:"records"`          // the newest last
 	Before  uint64      `json:"before,omitempty"` // the cursor for older ones; 0 where there are none
 	Cut     string      `json:"cut,omitempty"`
 }
 
-func (t *toolAnswer) sessionLog(in mcp.SessionLog) (any, error) {
+func (t *toolAnswer) sessionLog(in mcp.SessionLog) (answerData, error) {
 	limit, err := atMost(in.Limit, 20, 200)
 	if err != nil {
 		return nil, err

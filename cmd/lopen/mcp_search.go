@@ -14,6 +14,7 @@ import (
 
 // A searchPage is the data of search.
 type searchPage struct {
+	noted
 	Hits  []find.Hit `json:"hits"`
 	Found int        `json:"found"`          // places, of which hits are the best
 	More  bool       `json:"more,omitempty"` // there are older ones, which were not ranked
@@ -24,7 +25,7 @@ type searchPage struct {
 // maxHits bounds the hits of an answer.
 const maxHits = 50
 
-func (t *toolAnswer) search(ctx context.Context, in mcp.Search) (any, error) {
+func (t *toolAnswer) search(ctx context.Context, in mcp.Search) (answerData, error) {
 	limit, err := atMost(in.Limit, 10, maxHits)
 	if err != nil {
 		return nil, err
