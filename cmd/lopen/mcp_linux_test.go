@@ -242,19 +242,6 @@ func TestMCPIsBounded(t *testing.T) {
 	}
 }
 
-// newKeptSession is a store with one session that has what fn put there.
-func newKeptSession(t *testing.T, dir string, fn func(*lifecycle.Session)) session.ID {
-	t.Helper()
-	store, _, err := lifecycle.Init(dir, lifecycle.Options{})
-	require.NoError(t, err)
-	sess, err := store.Create(t.Context(), "m")
-	require.NoError(t, err)
-	fn(sess)
-	require.NoError(t, sess.Close(t.Context()))
-	require.NoError(t, store.Close(t.Context()))
-	return sess.ID()
-}
-
 // TestMCPSearchSaysWhatIsLeftOut counts the hits that the limit, the size and the ranking leave out, in words that
 // are about the tool.
 func TestMCPSearchSaysWhatIsLeftOut(t *testing.T) {

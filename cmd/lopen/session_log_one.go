@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/conversation"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -80,7 +81,7 @@ func (l *logCall) message(r *record.Record) error {
 		fmt.Fprintf(l.stdout, "\n%s\n", text)
 	}
 	for _, call := range m.ToolCalls {
-		fmt.Fprintf(l.stdout, "\n%s %s\n", plain.Line(call.Name), call.Arguments)
+		fmt.Fprintf(l.stdout, "\n%s %s\n", plain.Line(call.Name), conversation.AsWritten(call.Arguments))
 	}
 	return nil
 }

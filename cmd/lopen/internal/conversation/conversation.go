@@ -119,7 +119,7 @@ func (w *Writer) content(content strictjson.Value) {
 	}
 	var parts []part
 	if err := foreign(content, &parts); err != nil {
-		w.text(asWritten(content))
+		w.text(AsWritten(content))
 		return
 	}
 	for _, p := range parts {
@@ -166,13 +166,13 @@ func (w *Writer) call(c *session.ToolCall) {
 	name := w.name(plain.Line(c.Name))
 	w.open[c.ID] = name
 	if !w.full {
-		w.item("**%s** %s", name, code(oneLine(asWritten(c.Arguments))))
+		w.item("**%s** %s", name, code(oneLine(AsWritten(c.Arguments))))
 		return
 	}
 	w.item("**%s**", name)
 	var b bytes.Buffer
 	if len(c.Arguments) > 0 && strictjson.Indent(&b, c.Arguments) == nil {
-		w.fenced("json", asWritten(b.Bytes()))
+		w.fenced("json", AsWritten(b.Bytes()))
 	}
 }
 

@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"strings"
@@ -48,7 +47,7 @@ func text(content strictjson.Value) string {
 	}
 	var parts []part
 	if content[0] != '[' || foreign(content, &parts) != nil {
-		return asWritten(content)
+		return AsWritten(content)
 	}
 	var all []string
 	for _, p := range parts {
@@ -56,30 +55,6 @@ func text(content strictjson.Value) string {
 	}
 	return strings.Join(all, "\n")
 }
-
-// asWritten returns JSON with the characters that files have escaped as they were.
-func asWritten(data strictjson.Value) string {
-	if !bytes.Contains(data, []byte(`\u00`)) {
-		return string(data)
-	}
-	var b strings.Builder
-	for i := 0; i < len(data); i++ {
-		if data[i] != '\\' || i+1 == len(data) {
-			b.WriteByte(data[i])
-			continue
-		}
-		if c, ok := escaped[string(data[i:min(i+6, len(data))])]; ok {
-			b.WriteByte(c)
-			i += 5
-			continue
-		}
-		b.Write(data[i : i+2])
-		i++
-	}
-	return b.String()
-}
-
-var escaped = map[string]byte{`\u003c`: '<', `\u003e`: '>', `\u0026`: '&'}
 
 func foreign(data []byte, v any) error {
 	if err := strictjson.UnmarshalForeign(data, v); err != nil && !errors.Is(err, strictjson.ErrMember) {
