@@ -122,4 +122,10 @@ var ofMCP = []mutant{
 		"false {",
 		"./cmd/lopen", "TestWarningsAreBounded",
 	},
+	{
+		"mcp: the tools of a hit are bounded", "cmd/lopen/mcp_search.go",
+		"plain.Clip(hits[i].Tool, 500)",
+		"plain.Clip(hits[i].Tool, 1<<20)",
+		"./cmd/lopen", "TestMCPSearchSaysWhatIsLeftOut",
+	},
 }

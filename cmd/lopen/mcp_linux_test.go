@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -254,6 +255,8 @@ func TestMCPSearchSaysWhatIsLeftOut(t *testing.T) {
 			require.NoError(t, sess.Append(&session.Message{Role: session.RoleAssistant, Content: session.Text(word),
 				ToolCalls: []session.ToolCall{{ID: fmt.Sprint(i), Name: "Edit", Arguments: strictjson.Value(args)}}}))
 		}
+		many := slices.Repeat([]session.ToolCall{{ID: "many", Name: strings.Repeat("n", 1000)}}, 50)
+		require.NoError(t, sess.Append(&session.Message{Role: session.RoleAssistant, Content: session.Text("giraffe"), ToolCalls: many}))
 	})
 	ask := func(args map[string]any) (page searchPage) {
 		text := c.ask(&page, "search", args)
@@ -276,6 +279,8 @@ func TestMCPSearchSaysWhatIsLeftOut(t *testing.T) {
 	page = ask(map[string]any{"file": "d/7"})
 	require.Len(t, page.Hits, 1)
 	require.Empty(t, page.Cut)
+	page = ask(map[string]any{"query": "giraffe"})
+	require.Len(t, page.Hits, 1)
 	page = ask(map[string]any{"tool": "Edit", "query": "Edit"})
 	require.True(t, page.More)
 	require.Contains(t, page.Cut, "10 of more than 500 hits, of which older ones were not ranked: a limit up to 50")

@@ -9,6 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/search"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/mcp"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -81,11 +82,11 @@ func (p *searchPage) leftOut(limit int) string {
 	return text + "narrow it with more words, module, role, tool, file or since"
 }
 
-// fittingHits are the best hits that have room in an answer, each with the first of its files.
+// fittingHits are the best hits that have room in an answer, each with the first of its files and tools.
 func fittingHits(hits []find.Hit) ([]find.Hit, error) {
 	size := 0
 	for i := range hits {
-		hits[i].Files = boundedTexts(hits[i].Files, 10, 500)
+		hits[i].Files, hits[i].Tool = boundedTexts(hits[i].Files, 10, 500), plain.Clip(hits[i].Tool, 500)
 		data, err := strictjson.MarshalShown(hits[i])
 		if err != nil {
 			return nil, err
