@@ -128,4 +128,10 @@ var ofMCP = []mutant{
 		"plain.Clip(hits[i].Tool, 1<<20)",
 		"./cmd/lopen", "TestMCPSearchSaysWhatIsLeftOut",
 	},
+	{
+		"mcp: a record that is asked for fits into an answer", "cmd/lopen/mcp_record.go",
+		"|| len(all) <= maxRecord {",
+		"|| true {",
+		"./cmd/lopen", "TestMCPOneRecord",
+	},
 }

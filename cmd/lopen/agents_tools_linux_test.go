@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,6 +51,7 @@ func toolsAreCalled(t *testing.T, agent realAgent) {
 		{Name: "changes_since", Input: map[string]any{"checkpoint": "1", "diff": true}},
 		{Name: "session_log", Input: map[string]any{"task": "one", "limit": 1}},
 		{Name: "search", Input: map[string]any{"query": "elephant"}},
+		{Name: "session_log", Input: map[string]any{}},
 		{Name: "last_failure", Input: map[string]any{"task": 7}},
 	}
 	said := ""
@@ -71,6 +73,12 @@ func toolsAreCalled(t *testing.T, agent realAgent) {
 	require.Zero(t, code, out)
 	code, out = r.lopen("run", "m", "--unattended", "--keep-failed", "--check", "echo the elephant is missing; exit 3", "--", "sh", "-c", "echo tried >trace")
 	require.Equal(t, 2, code, out)
+
+	code, out = r.lopen("session", "log", "--jq", "[.[] | select(.attempts)][0].seq")
+	require.Zero(t, code, out)
+	seq, err := strconv.Atoi(strings.TrimSpace(out))
+	require.NoError(t, err)
+	calls[4].Input["seq"] = seq // as a hit of search names it
 
 	self, err := os.Executable()
 	require.NoError(t, err)

@@ -132,16 +132,21 @@ func atMost(n, usual, most int) (int, error) {
 	return n, nil
 }
 
-// clippedBegin is the end of a text that is too long, from the begin of a line where one is near.
+// clippedBegin is the end of a text that is too long.
 func clippedBegin(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
+	return "... " + endOf(s, most)
+}
+
+// endOf is the end of a text that is longer, from the begin of a line where one is near.
+func endOf(s string, most int) string {
 	s = s[len(s)-most:]
 	if _, rest, ok := strings.Cut(s, "\n"); ok && rest != "" {
 		s = rest
 	}
-	return "... " + strings.ToValidUTF8(s, "")
+	return strings.ToValidUTF8(s, "")
 }
 
 // Search implements [mcp.Source].

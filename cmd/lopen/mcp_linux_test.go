@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/mcp"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -286,6 +289,75 @@ func TestMCPSearchSaysWhatIsLeftOut(t *testing.T) {
 	require.Contains(t, page.Cut, "10 of more than 500 hits, of which older ones were not ranked: a limit up to 50")
 }
 
+// TestMCPOneRecord opens what search finds: messages, calls of tools and attempts, whole where they have room.
+func TestMCPOneRecord(t *testing.T) {
+	t.Parallel()
+	c := newToolClient(t, t.TempDir())
+	long := "the elephant begins\n" + strings.Repeat("\"line\"\n", 100_000) + "the elephant ends\n"
+	id := newKeptSession(t, c.dir, func(sess *lifecycle.Session) {
+		for _, m := range []session.Message{
+			{Role: session.RoleAssistant, Content: session.Text("I look for the mouse <& the cat>\n" + strings.Repeat("word ", 200) + "end of it"),
+				ToolCalls: []session.ToolCall{{ID: "c", Name: "Bash", Arguments: strictjson.Value(`{"command":"grep cat 2>&1 >out"}`)}}},
+			{Role: session.RoleTool, ToolCallID: "c", Content: session.Text(long)},
+			{Role: session.RoleAssistant, Content: strictjson.Value(`[{"type":"text","text":"the giraffe ` + strings.Repeat("xyz ", 10_000) + `"}]`),
+				ToolCalls: slices.Repeat([]session.ToolCall{{ID: "d", Name: strings.Repeat("n", 1000), Arguments: session.Text(strings.Repeat("<", 20_000))}}, 50)},
+		} {
+			require.NoError(t, sess.Append(&m))
+		}
+	})
+	open := func(query string) (text string, page logPage, m session.Message) {
+		t.Helper()
+		var found searchPage
+		c.ask(&found, "search", map[string]any{"query": query, "limit": 1})
+		require.Equal(t, id.String(), found.Hits[0].Session)
+		text = c.ask(&page, "session_log", map[string]any{"session": found.Hits[0].Session, "seq": found.Hits[0].Seq})
+		require.Equal(t, id.String(), page.Session)
+		require.Len(t, page.Records, 1)
+		require.Equal(t, found.Hits[0].Seq, page.Records[0].Seq)
+		require.NoError(t, json.Unmarshal(page.Records[0].Message, &m))
+		return text, page, m
+	}
+	left := regexp.MustCompile(`\n\.\.\. (\d+) bytes are left out\n`)
+
+	text, page, m := open("mouse")
+	require.Contains(t, text, "\n\nI look for the mouse <& the cat>\nword word ")
+	require.Contains(t, text, "word end of it\n")
+	require.Contains(t, text, `Bash {"command":"grep cat 2>&1 >out"}`)
+	require.Contains(t, find.Text(m.Content), "word end of it")
+	require.Equal(t, "Bash", m.ToolCalls[0].Name)
+	require.Empty(t, page.Cut)
+
+	text, page, m = open("elephant")
+	said := find.Text(m.Content)
+	for _, answer := range []string{text, said} {
+		require.Contains(t, answer, "the elephant begins\n\"line\"")
+		require.Contains(t, answer, "\"line\"\nthe elephant ends")
+	}
+	n, err := strconv.Atoi(left.FindStringSubmatch(said)[1])
+	require.NoError(t, err)
+	require.Equal(t, len(strings.TrimSpace(long)), n+len(left.ReplaceAllString(strings.TrimSuffix(said, "\n"), "")))
+	require.Greater(t, len(said), 10_000)
+	require.Regexp(t, fmt.Sprintf(`^[89]\d{5} bytes of this record are left out: lopen session log %s --seq %d --json prints all$`, id, page.Records[0].Seq), page.Cut)
+	require.Contains(t, text, page.Cut)
+
+	text, page, m = open("giraffe")
+	require.Contains(t, text, "the giraffe xyz xyz ")
+	require.Contains(t, text, page.Cut)
+	require.NotEmpty(t, m.ToolCalls)
+
+	require.Contains(t, c.ask(nil, "session_log", map[string]any{"seq": 9999}), "not found")
+	require.Contains(t, c.ask(nil, "session_log", map[string]any{"seq": 2, "task": "x"}), "without task")
+
+	dir := toolProject(t)
+	c = newToolClient(t, dir)
+	var found searchPage
+	c.ask(&found, "search", map[string]any{"query": "TestIt", "role": "failed", "limit": 1})
+	page = logPage{}
+	text = c.ask(&page, "session_log", map[string]any{"seq": found.Hits[0].Seq})
+	require.Contains(t, text, "FAIL: TestIt")
+	require.Equal(t, "FAIL: TestIt\n", page.Records[0].Attempts[0].CheckTail)
+}
+
 // It works inside a run, while somebody holds the session, and with one that is damaged; without a
 // store it says what to type.
 func TestMCPAnywhere(t *testing.T) {
@@ -369,6 +441,8 @@ func TestMCPNamesDamage(t *testing.T) {
 		text = c.ask(&page, "session_log", args)
 		named(text, page.Warnings)
 	}
+
+	require.Contains(t, c.ask(nil, "session_log", map[string]any{"seq": seq}), "damaged: record")
 
 	chain := filepath.Join(dir, ".lopen/checkpoints/main.jsonl")
 	data, err := os.ReadFile(chain)

@@ -15,13 +15,16 @@ import (
 // A logPage is the data of session_log.
 type logPage struct {
 	noted
-	Session string      `json:"session"`
-	Records []recordRow `json:"records"`          // the newest last
-	Before  uint64      `json:"before,omitempty"` // the cursor for older ones; 0 where there are none
-	Cut     string      `json:"cut,omitempty"`
+	Session string   `json:"session"`
+	Records []oneRow `json:"records"`          // the newest last; the message only of one that is asked for
+	Before  uint64   `json:"before,omitempty"` // the cursor for older ones; 0 where there are none
+	Cut     string   `json:"cut,omitempty"`
 }
 
 func (t *toolAnswer) sessionLog(in mcp.SessionLog) (answerData, error) {
+	if in.Seq > 0 {
+		return t.oneRecord(in)
+	}
 	limit, err := atMost(in.Limit, 20, 200)
 	if err != nil {
 		return nil, err
@@ -57,7 +60,7 @@ func newestRecords(store *lifecycle.Store, id session.ID, limit int, fn func(rec
 
 // logPage prints records, and returns those that fit into an answer: the newest ones.
 func (t *toolAnswer) logPage(store *lifecycle.Store, id session.ID, records []record.Record, older, byTask bool, task string) (*logPage, error) {
-	page := &logPage{Session: id.String(), Records: []recordRow{}}
+	page := &logPage{Session: id.String(), Records: []oneRow{}}
 	size, first := 0, len(records)
 	for ; first > 0; first-- {
 		r := records[first-1]
@@ -78,7 +81,7 @@ func (t *toolAnswer) logPage(store *lifecycle.Store, id session.ID, records []re
 	}
 	lines := recordPrinter{w: t.stdout, of: readTurns(store, id)}
 	for _, r := range records {
-		page.Records = append(page.Records, newRecordRow(r))
+		page.Records = append(page.Records, oneRow{recordRow: newRecordRow(r)})
 		if !byTask {
 			if err := lines.add(r); err != nil {
 				return nil, err

@@ -60,28 +60,32 @@ func (l *logCall) one(store *lifecycle.Store, id session.ID) error {
 	if l.out.machine() {
 		return l.printJSON(oneRow{newRecordRow(*found), found.Message})
 	}
-	switch {
-	case found.Message != nil:
-		return l.message(found)
-	case len(found.Attempts) > 0:
-		l.printAttempts(store, id, found.Attempts)
-		return nil
-	}
-	return (&recordPrinter{w: l.stdout, of: readTurns(store, id)}).print(*found)
+	return l.printRecord(store, id, found)
 }
 
-// message prints a message: who said it, what, and which tools it calls with what.
-func (l *logCall) message(r *record.Record) error {
-	m, err := wire.DecodeMessage(r.Message)
-	if err != nil {
+// printRecord prints what one record is about: its message, its attempts, or what it changed.
+func (a *app) printRecord(store *lifecycle.Store, id session.ID, r *record.Record) error {
+	switch {
+	case r.Message != nil:
+		m, err := wire.DecodeMessage(r.Message)
+		if err == nil {
+			a.printMessage(r.Seq, &m)
+		}
 		return err
+	case len(r.Attempts) > 0:
+		a.printAttempts(store, id, r.Attempts)
+		return nil
 	}
-	fmt.Fprintf(l.stdout, "%s  #%d  %s\n", m.Time.Local().Format(time.DateTime), r.Seq, plain.Line(m.Role))
+	return (&recordPrinter{w: a.stdout, of: readTurns(store, id)}).print(*r)
+}
+
+// printMessage prints a message: who said it, what, and which tools it calls with what.
+func (a *app) printMessage(seq uint64, m *session.Message) {
+	fmt.Fprintf(a.stdout, "%s  #%d  %s\n", m.Time.Local().Format(time.DateTime), seq, plain.Line(m.Role))
 	if text := strings.TrimSpace(find.Text(m.Content)); text != "" {
-		fmt.Fprintf(l.stdout, "\n%s\n", text)
+		fmt.Fprintf(a.stdout, "\n%s\n", text)
 	}
 	for _, call := range m.ToolCalls {
-		fmt.Fprintf(l.stdout, "\n%s %s\n", plain.Line(call.Name), conversation.AsWritten(call.Arguments))
+		fmt.Fprintf(a.stdout, "\n%s %s\n", plain.Line(call.Name), conversation.AsWritten(call.Arguments))
 	}
-	return nil
 }
