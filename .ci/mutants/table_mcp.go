@@ -134,4 +134,28 @@ var ofMCP = []mutant{
 		"|| true {",
 		"./cmd/lopen", "TestMCPOneRecord",
 	},
+	{
+		"mcp: the logs that are read for a failure are bounded", "cmd/lopen/mcp_failure.go",
+		"if n == maxLooked {",
+		"if n < 0 {",
+		"./cmd/lopen", "TestMCPLooksAtTheNewestSessions",
+	},
+	{
+		"mcp: the other sessions of an answer are bounded", "cmd/lopen/mcp_sessions.go",
+		" && len(names) < maxNamed {",
+		" {",
+		"./cmd/lopen", "TestMCPLooksAtTheNewestSessions",
+	},
+	{
+		"mcp: what a person interrupted hides no failure of another session", "cmd/lopen/mcp_failure.go",
+		"return failureOf(store, id, task, false)",
+		"return failureOf(store, id, task, true)",
+		"./cmd/lopen", "TestMCPWithoutASession",
+	},
+	{
+		"mcp: an older session may have the newer failure", "cmd/lopen/mcp_failure.go",
+		"endOfAttempt(f.attempt).After(endOfAttempt(best.attempt))) {",
+		"true) {",
+		"./cmd/lopen", "TestMCPWithoutASession",
+	},
 }

@@ -49,6 +49,8 @@ type toolAnswer struct {
 	*app
 	text     bytes.Buffer
 	warnings bytes.Buffer
+	about    chosen
+	which    string // the line that says what about is, where no session was named
 }
 
 // A noted is the part of all data that has the warnings: clients may pass on nothing but the data.
@@ -88,7 +90,7 @@ func (m *mcpSource) answer(tool string, fn func(*toolAnswer) (answerData, error)
 		return mcp.Answer{}, errors.New("nothing is stored here: there is no .lopen; ask the person to type: lopen init")
 	}
 	if err != nil {
-		fmt.Fprintf(t.stderr, "%v\n%s", err, hint(err))
+		fmt.Fprintf(t.stderr, "%v\n%s%s", err, hint(err), t.which)
 	}
 	if closed := errors.Join(t.stdout.Close(), t.stderr.Close()); err != nil || closed != nil {
 		return mcp.Answer{}, errors.New(t.warnings.String())
@@ -98,19 +100,15 @@ func (m *mcpSource) answer(tool string, fn func(*toolAnswer) (answerData, error)
 	return mcp.Answer{Text: strings.Join(append(lines, t.text.String()), "\n"), Data: data}, nil
 }
 
-// readLog is readSession for what is in a session's log: of one that is damaged, which is warned of,
+// readLog is readSession for what is in a session's log, and sets about: of one that is damaged, which is warned of,
 // that is what is intact. task is found among those that the log knows.
 func (t *toolAnswer) readLog(name, task string, fn func(store *lifecycle.Store, id session.ID, task string) error) error {
 	return t.readSession([]string{name}, func(store *lifecycle.Store, id session.ID) (err error) {
-		if st, _, err := store.Read(id); err != nil && readOnly(st, err) == "" {
-			fmt.Fprintf(t.stderr, "warning: what is intact of session %s: %v\n%s", id, err, hint(err))
-		}
-		gaps, err := store.Gaps(id)
-		if err != nil {
+		if err := t.choose(store, id, name); err != nil {
 			return err
 		}
-		for _, g := range gaps {
-			fmt.Fprintf(t.stderr, "warning: of session %s %s: lopen session verify %s\n", id, g, id)
+		if err := t.warnOfDamage(store, id); err != nil {
+			return err
 		}
 		if task != "" {
 			if task, err = loggedTask(store, id, task); err != nil {
@@ -119,6 +117,18 @@ func (t *toolAnswer) readLog(name, task string, fn func(store *lifecycle.Store, 
 		}
 		return fn(store, id, task)
 	})
+}
+
+// warnOfDamage warns of what is missing in a session's log, and of a session that is damaged.
+func (t *toolAnswer) warnOfDamage(store *lifecycle.Store, id session.ID) error {
+	if st, _, err := store.Read(id); err != nil && readOnly(st, err) == "" {
+		fmt.Fprintf(t.stderr, "warning: what is intact of session %s: %v\n%s", id, err, hint(err))
+	}
+	gaps, err := store.Gaps(id)
+	for _, g := range gaps {
+		fmt.Fprintf(t.stderr, "warning: of session %s %s: lopen session verify %s\n", id, g, id)
+	}
+	return err
 }
 
 // atMost bounds how many a tool was asked for.
@@ -165,6 +175,6 @@ func (m *mcpSource) ChangesSince(ctx context.Context, in mcp.ChangesSince) (mcp.
 }
 
 // LastFailure implements [mcp.Source].
-func (m *mcpSource) LastFailure(_ context.Context, in mcp.LastFailure) (mcp.Answer, error) {
-	return m.answer("last_failure", func(t *toolAnswer) (answerData, error) { return t.lastFailure(in) })
+func (m *mcpSource) LastFailure(ctx context.Context, in mcp.LastFailure) (mcp.Answer, error) {
+	return m.answer("last_failure", func(t *toolAnswer) (answerData, error) { return t.lastFailure(ctx, in) })
 }

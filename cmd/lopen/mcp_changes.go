@@ -19,7 +19,7 @@ import (
 // changesSince is the data of changes_since.
 type changesSince struct {
 	noted
-	Session    string    `json:"session"`
+	chosen
 	Checkpoint string    `json:"checkpoint"`
 	Files      []diffRow `json:"files"`
 	All        int       `json:"all"` // how many files differ
@@ -43,6 +43,9 @@ func (t *toolAnswer) changesSince(ctx context.Context, in mcp.ChangesSince) (ans
 	}
 	var found *changesSince
 	err = t.readCheckpoints(in.Session, func(store *lifecycle.Store, id session.ID, cps *chain) error {
+		if err := t.choose(store, id, in.Session); err != nil {
+			return err
+		}
 		within, err := t.folderIn(cps.folder, in.Path)
 		if err != nil {
 			return err
@@ -52,7 +55,7 @@ func (t *toolAnswer) changesSince(ctx context.Context, in mcp.ChangesSince) (ans
 			return err
 		}
 		changes = slices.DeleteFunc(changes, func(c files.Change) bool { return !inFolder(c.Path, within) && !inFolder(c.From, within) })
-		found = &changesSince{Session: id.String(), Checkpoint: plain.Clip(in.Checkpoint, 200), All: len(changes)}
+		found = &changesSince{chosen: t.about, Checkpoint: plain.Clip(in.Checkpoint, 200), All: len(changes)}
 		changes = fitting(changes, limit)
 		if found.Files, err = cps.diffRows(changes); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/mcp"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -356,6 +358,121 @@ func TestMCPOneRecord(t *testing.T) {
 	text = c.ask(&page, "session_log", map[string]any{"seq": found.Hits[0].Seq})
 	require.Contains(t, text, "FAIL: TestIt")
 	require.Equal(t, "FAIL: TestIt\n", page.Records[0].Attempts[0].CheckTail)
+}
+
+// keep makes a session of a module that has attempts.
+func keep(t *testing.T, store *lifecycle.Store, module string, origin session.Origin, all ...record.Attempt) string {
+	t.Helper()
+	sess, err := store.CreateWith(t.Context(), module, func(_ session.ID, h *session.Header) { h.Origin = origin })
+	require.NoError(t, err)
+	for _, a := range all {
+		require.NoError(t, sess.Record(a))
+	}
+	require.NoError(t, sess.Close(t.Context()))
+	return sess.ID().String()
+}
+
+// TestMCPWithoutASession: the newest session is often the agent's own, in which nothing failed. last_failure looks
+// at all sessions, and the other tools name them.
+func TestMCPWithoutASession(t *testing.T) {
+	t.Parallel()
+	c := newToolClient(t, t.TempDir())
+	store, _, err := lifecycle.Init(c.dir, lifecycle.Options{})
+	require.NoError(t, err)
+	defer store.Close(t.Context())
+	now := time.Now()
+	attempt := func(task, then string, ago time.Duration) record.Attempt {
+		return record.Attempt{Task: task, Attempt: 1, Then: then, StartedAt: now.Add(-ago - time.Second), EndedAt: now.Add(-ago)}
+	}
+	ask := func(tool string, args map[string]any) (text string, found lastFailure) {
+		t.Helper()
+		text = c.ask(&found, tool, args)
+		return text, found
+	}
+	require.Contains(t, c.ask(nil, "last_failure", nil), "no session here yet")
+	imported := keep(t, store, "old", session.OriginImport, attempt("one", record.Failed, time.Second))
+	require.Contains(t, c.ask(nil, "last_failure", nil), "imported ones, which have to be named")
+
+	oldest := keep(t, store, "a", session.OriginRun, attempt("one", record.Failed, 50*time.Minute))
+	newer := keep(t, store, "b", session.OriginRun, attempt("one", record.Failed, 3*time.Minute), attempt("two", record.Failed, 2*time.Minute))
+	older := keep(t, store, "a", session.OriginRun, attempt("one", record.Failed, 30*time.Minute), attempt("other", record.Failed, 40*time.Minute))
+	own := keep(t, store, "own", session.OriginHook, attempt("prompt-1", record.Interrupted, time.Minute), attempt("prompt-2", record.Done, time.Second))
+	text, found := ask("last_failure", nil)
+	require.Equal(t, newer, found.Session)
+	require.Equal(t, "two", found.Attempt.Task)
+	require.False(t, found.DoneSince)
+	var others []string
+	for _, o := range found.Others {
+		others = append(others, o.ID)
+	}
+	require.Equal(t, []string{own, older, oldest}, others) // the one that was updated last comes first
+	require.Equal(t, "own", found.Others[0].Module)
+	require.Equal(t, session.OriginHook, found.Others[0].Origin)
+	require.WithinDuration(t, now, found.Others[0].UpdatedAt, time.Hour)
+	require.Contains(t, text, "session "+newer+" is the one with the newest failure; other sessions are "+own+", "+older+", "+oldest+"\n")
+
+	_, found = ask("last_failure", map[string]any{"task": "other"}) // which one session alone has
+	require.Equal(t, older, found.Session)
+	require.Contains(t, c.ask(nil, "last_failure", map[string]any{"task": "nowhere"}), "nowhere")
+	text, found = ask("last_failure", map[string]any{"task": "prompt-2"})
+	require.Contains(t, text, "no attempt at prompt-2 in 1 session failed")
+	require.Nil(t, found.Attempt)
+	require.Len(t, found.Others, 4)
+	_, found = ask("last_failure", map[string]any{"session": own})
+	require.Equal(t, record.Interrupted, found.Attempt.Then)
+	require.Empty(t, found.Others)
+	_, found = ask("last_failure", map[string]any{"session": imported})
+	require.Equal(t, "one", found.Attempt.Task)
+
+	must(t, c.dir, "checkpoint", "create", "--session", own)
+	for tool, args := range map[string]map[string]any{"session_log": {"task": "other"}, "changes_since": {"checkpoint": "before:other"}} {
+		text = c.ask(nil, tool, args) // the newest one has no such task
+		require.Contains(t, text, "other\"")
+		require.Contains(t, text, "\nsession "+own+" is the newest one, which is an agent's own; other sessions are ")
+	}
+
+	for tool, args := range map[string]map[string]any{"session_log": {}, "changes_since": {"checkpoint": "last"}} {
+		text, found = ask(tool, args)
+		require.Equal(t, own, found.Session)
+		require.Len(t, found.Others, 3)
+		require.Contains(t, text, "session "+own+" is the newest one, which is an agent's own; other sessions are ", tool)
+		args["session"] = own
+		text, found = ask(tool, args)
+		require.Equal(t, own, found.Session)
+		require.Empty(t, found.Others)
+		require.NotContains(t, text, "other sessions")
+	}
+
+	keep(t, store, "c", session.OriginRun, attempt("two", record.Done, time.Second)) // another module's
+	_, found = ask("last_failure", nil)
+	require.False(t, found.DoneSince)
+	keep(t, store, "b", session.OriginRun, attempt("two", record.Done, 3*time.Minute)) // before it failed
+	_, found = ask("last_failure", nil)
+	require.False(t, found.DoneSince)
+	keep(t, store, "b", session.OriginRun, attempt("two", record.Done, time.Minute))
+	_, found = ask("last_failure", nil)
+	require.Equal(t, newer, found.Session)
+	require.True(t, found.DoneSince)
+}
+
+// The logs of many sessions are not all read.
+func TestMCPLooksAtTheNewestSessions(t *testing.T) {
+	t.Parallel()
+	c := newToolClient(t, t.TempDir())
+	store, _, err := lifecycle.Init(c.dir, lifecycle.Options{})
+	require.NoError(t, err)
+	defer store.Close(t.Context())
+	keep(t, store, "a", session.OriginRun, record.Attempt{Task: "one", Attempt: 1, Then: record.Failed, StartedAt: time.Now(), EndedAt: time.Now()})
+	for range maxLooked {
+		keep(t, store, "b", session.OriginRun)
+	}
+	var found lastFailure
+	text := c.ask(&found, "last_failure", nil)
+	require.Nil(t, found.Attempt)
+	require.Equal(t, "only the 100 newest of 101 sessions were looked at: name another one", found.Cut)
+	require.Contains(t, text, found.Cut)
+	require.Contains(t, text, "no attempt in 100 sessions failed")
+	require.Len(t, found.Others, maxNamed)
 }
 
 // It works inside a run, while somebody holds the session, and with one that is damaged; without a

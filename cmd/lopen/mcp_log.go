@@ -15,7 +15,7 @@ import (
 // A logPage is the data of session_log.
 type logPage struct {
 	noted
-	Session string   `json:"session"`
+	chosen
 	Records []oneRow `json:"records"`          // the newest last; the message only of one that is asked for
 	Before  uint64   `json:"before,omitempty"` // the cursor for older ones; 0 where there are none
 	Cut     string   `json:"cut,omitempty"`
@@ -60,7 +60,7 @@ func newestRecords(store *lifecycle.Store, id session.ID, limit int, fn func(rec
 
 // logPage prints records, and returns those that fit into an answer: the newest ones.
 func (t *toolAnswer) logPage(store *lifecycle.Store, id session.ID, records []record.Record, older, byTask bool, task string) (*logPage, error) {
-	page := &logPage{Session: id.String(), Records: []oneRow{}}
+	page := &logPage{chosen: t.about, Records: []oneRow{}}
 	size, first := 0, len(records)
 	for ; first > 0; first-- {
 		r := records[first-1]

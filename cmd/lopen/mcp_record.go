@@ -35,7 +35,7 @@ func (t *toolAnswer) oneRecord(in mcp.SessionLog) (answerData, error) {
 		if err != nil {
 			return err
 		}
-		page.Session, page.Records = id.String(), []oneRow{{newRecordRow(*r), r.Message}}
+		page.chosen, page.Records = t.about, []oneRow{{newRecordRow(*r), r.Message}}
 		if err := t.printRecord(store, id, r); err != nil {
 			return err
 		}

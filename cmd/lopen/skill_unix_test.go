@@ -14,8 +14,8 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plugin"
 )
 
-// TestSkill runs each command line of the skill, as an agent would type it, in a project in which a
-// task failed.
+// TestSkill runs each command line of the skill, as an agent would type it in a turn that hooks keep, in a project
+// in which a run's task failed.
 func TestSkill(t *testing.T) {
 	t.Parallel()
 	dir, bin := t.TempDir(), t.TempDir()
@@ -26,6 +26,9 @@ func TestSkill(t *testing.T) {
 	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
 	_ = command(t, dir, "run", "m", "--keep-failed", "--unattended", "--check", "echo no; exit 3", "--", "sh", "-c", "echo words that were said | tee -a file").Run()
 	id := strings.TrimSpace(must(t, dir, "session", "list", "--jq", ".[0].id"))
+	turn := &hooked{t: t, dir: dir}
+	require.Empty(t, turn.hook("UserPromptSubmit", `,"prompt":"What went wrong?"`))
+	require.NotEqual(t, id, strings.TrimSpace(must(t, dir, "session", "show", "--jq", ".id")), "the newest session is the agent's own")
 
 	n := 0
 	for line := range strings.Lines(must(t, dir, "help", "skill")) {

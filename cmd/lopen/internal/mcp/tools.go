@@ -26,7 +26,7 @@ const (
 	searchHelp       = `Find words in what agents and people said, in calls of tools and their output, in failed attempts, plans, research and specifications of this project. With file, what named or changed that file. The best hits come first. To read all of one, call session_log with its session and seq.`
 	sessionLogHelp   = `What happened in a session, oldest first: when, at which task or prompt, how each attempt ended, which files it changed. It has the newest records; to go back further, call it again with before set to the number in the answer. With seq, all of that one record: what was said, the whole call of a tool or its answer, an attempt.`
 	changesSinceHelp = `Which files were created, modified, deleted or moved since a checkpoint, up to now, with numbers of lines; with diff, the changed lines, with credentials hidden. Checkpoints are made before and after each task of a run and at each prompt.`
-	lastFailureHelp  = `Why the last attempt that failed did: the failure, the check and its exit code, the end of the output of agent and check, and the files that the attempt changed. Look here before you try a task again.`
+	lastFailureHelp  = `Why the last attempt that failed did, in all sessions or in one: the failure, the check and its exit code, the end of the output of agent and check, and the files that the attempt changed. Look here before you try a task again.`
 )
 
 // Search is what search is called with.
@@ -42,7 +42,7 @@ type Search struct {
 
 // SessionLog is what session_log is called with.
 type SessionLog struct {
-	Session string `json:"session,omitempty" jsonschema:"ID of the session, a unique beginning of it, or a module's name; the newest session without it"`
+	Session string `json:"session,omitempty" jsonschema:"ID of the session, a unique beginning of it, or a module's name; without it the newest session, which may be your own: the answer names it and others"`
 	Task    string `json:"task,omitempty" jsonschema:"only attempts at this task: its ID, a unique part of it or of its text; prompt-N is the Nth prompt of an agent's own session"`
 	Seq     uint64 `json:"seq,omitempty" jsonschema:"all of this one record: the seq of a hit of search, with its session, or of a record; without task and before"`
 	Before  uint64 `json:"before,omitempty" jsonschema:"only records before this number: the cursor of the last answer"`
@@ -52,7 +52,7 @@ type SessionLog struct {
 // ChangesSince is what changes_since is called with.
 type ChangesSince struct {
 	Checkpoint string `json:"checkpoint" jsonschema:"a number, the beginning of an ID, last, before:TASK, after:TASK, failed:TASK, or prompt:N for before the Nth prompt of an agent's own session"`
-	Session    string `json:"session,omitempty" jsonschema:"whose tasks are meant: ID of a session, a unique beginning of it, or a module's name; the newest session without it"`
+	Session    string `json:"session,omitempty" jsonschema:"whose tasks are meant: ID of a session, a unique beginning of it, or a module's name; without it the newest session, which may be your own: the answer names it and others"`
 	Path       string `json:"path,omitempty" jsonschema:"only this file, or what is in this folder: from the project's folder, or absolute"`
 	Diff       bool   `json:"diff,omitempty" jsonschema:"with the changed lines, as a unified diff"`
 	Limit      int    `json:"limit,omitempty" jsonschema:"at most so many files, 1 to 200; 100 without it"`
@@ -60,7 +60,7 @@ type ChangesSince struct {
 
 // LastFailure is what last_failure is called with.
 type LastFailure struct {
-	Session string `json:"session,omitempty" jsonschema:"ID of the session, a unique beginning of it, or a module's name; the newest session without it"`
+	Session string `json:"session,omitempty" jsonschema:"ID of the session, a unique beginning of it, or a module's name; without it the newest failure of all sessions, but of imported ones"`
 	Task    string `json:"task,omitempty" jsonschema:"only attempts at this task: its ID, a unique part of it or of its text; prompt-N is the Nth prompt of an agent's own session"`
 }
 
