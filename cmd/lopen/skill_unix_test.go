@@ -5,53 +5,133 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plugin"
 )
 
-// TestSkill runs each command line of the skill, as an agent would type it in a turn that hooks keep, in a project
-// in which a run's task failed.
-func TestSkill(t *testing.T) {
-	t.Parallel()
-	dir, bin := t.TempDir(), t.TempDir()
+// A skilled is a project in which a run's task failed, and an agent is at its turn that hooks keep.
+type skilled struct {
+	*testing.T
+	turn *hooked
+	bin  string // the folder with lopen
+	id   string // of the run's session
+}
+
+const changedInTurn = "changed in the turn\n"
+
+func newSkilled(t *testing.T) *skilled {
+	t.Helper()
+	dir := t.TempDir()
+	s := &skilled{T: t, turn: &hooked{t: t, dir: dir}, bin: t.TempDir()}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, filepath.Join(bin, "lopen")))
+	require.NoError(t, os.Symlink(self, filepath.Join(s.bin, "lopen")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n"), 0o600))
 	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
 	_ = command(t, dir, "run", "m", "--keep-failed", "--unattended", "--check", "echo no; exit 3", "--", "sh", "-c", "echo words that were said | tee -a file").Run()
-	id := strings.TrimSpace(must(t, dir, "session", "list", "--jq", ".[0].id"))
-	turn := &hooked{t: t, dir: dir}
-	require.Empty(t, turn.hook("UserPromptSubmit", `,"prompt":"What went wrong?"`))
-	require.NotEqual(t, id, strings.TrimSpace(must(t, dir, "session", "show", "--jq", ".id")), "the newest session is the agent's own")
+	s.id = strings.TrimSpace(must(t, dir, "session", "list", "--jq", ".[0].id"))
+	require.Empty(t, s.turn.hook("UserPromptSubmit", `,"prompt":"What went wrong?"`))
+	require.NotEqual(t, s.id, strings.TrimSpace(must(t, dir, "session", "show", "--jq", ".id")), "the newest session is the agent's own")
+	return s
+}
 
-	n := 0
-	for line := range strings.Lines(must(t, dir, "help", "skill")) {
-		line, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "    lopen ")
-		if !is {
-			continue
-		}
-		n++
-		line = "lopen " + strings.NewReplacer("TASK", "one", " ID", " "+id, "PATH", "file").Replace(line)
-		cmd := command(t, dir)
-		cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", line}
-		cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"))
-		out, err := cmd.Output()
-		require.NoError(t, err, "%s: %s", line, out)
-		if strings.Contains(line, "--json") {
-			for one := range strings.Lines(string(out)) {
-				require.True(t, json.Valid([]byte(one)), "%s: %s", line, one)
-			}
-			require.NotContains(t, []string{"[]\n", "{}\n", "null\n", ""}, string(out), line)
-			require.NotContains(t, string(out), ":null", line) // a field that there is not
+// lines are the command lines of the skill.
+func (s *skilled) lines() (all []string) {
+	for line := range strings.Lines(must(s.T, s.turn.dir, "help", "skill")) {
+		if line, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "    lopen "); is {
+			all = append(all, "lopen "+strings.NewReplacer("TASK", "one", " ID", " "+s.id, "PATH", "file", "prompt:N", "prompt:1").Replace(line))
 		}
 	}
-	require.Greater(t, n, 12)
+	return all
+}
+
+// run runs a line as it is typed.
+func (s *skilled) run(line string) ([]byte, error) {
+	cmd := command(s.T, s.turn.dir)
+	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", line}
+	cmd.Env = append(cmd.Env, "PATH="+s.bin+":"+os.Getenv("PATH"))
+	return cmd.Output()
+}
+
+// file is what the run's task and the turn change.
+func (s *skilled) file() string { return filepath.Join(s.turn.dir, "file") }
+
+func (s *skilled) requireFile(want, line string) {
+	s.Helper()
+	data, err := os.ReadFile(s.file())
+	require.NoError(s, err)
+	require.Equal(s, want, string(data), line)
+}
+
+// TestSkill runs each command line of the skill. The agent types most of them in its turn, and the person types
+// after it what brings files back.
+func TestSkill(t *testing.T) {
+	t.Parallel()
+	s := newSkilled(t)
+	before, err := os.ReadFile(s.file())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(s.file(), []byte(changedInTurn), 0o600))
+
+	var agents, persons, ofTurn []string
+	for _, line := range s.lines() {
+		switch {
+		case !strings.Contains(line, "--yes"):
+			agents = append(agents, line)
+		case !strings.Contains(line, "--session"):
+			ofTurn = append(ofTurn, line)
+			fallthrough
+		default:
+			persons = append(persons, line)
+		}
+	}
+	require.Greater(t, len(agents), 12)
+	for _, line := range agents {
+		out, err := s.run(line)
+		require.NoError(t, err, "%s: %s", line, out)
+		if strings.Contains(line, "--json") {
+			requireFields(t, line, string(out))
+		}
+	}
+	s.requireFile(changedInTurn, "the agent's lines")
+
+	require.Len(t, ofTurn, 2)
+	for _, line := range ofTurn { // the turn holds the session
+		var exit *exec.ExitError
+		_, err := s.run(line)
+		require.ErrorAs(t, err, &exit, line)
+		require.Equal(t, loop.ExitBusy, exit.ExitCode(), line)
+		s.requireFile(changedInTurn, line)
+	}
+	require.Empty(t, s.turn.hook("Stop", ""))
+	for _, line := range persons {
+		out, err := s.run(line)
+		require.NoError(t, err, "%s: %s", line, out)
+		switch line {
+		case ofTurn[0]:
+			s.requireFile(string(before), line)
+		case ofTurn[1]:
+			s.requireFile(changedInTurn, line)
+		}
+	}
+
 	name, _, _ := strings.Cut(strings.TrimPrefix(plugin.Skill, "---\nname: "), "\n")
 	require.Equal(t, "lopen", name)
+	require.Contains(t, plugin.Skill, "\nNever run a rewind yourself")
+}
+
+// requireFields requires that a line printed JSON, and that each field it names is there.
+func requireFields(t *testing.T, line, out string) {
+	t.Helper()
+	for one := range strings.Lines(out) {
+		require.True(t, json.Valid([]byte(one)), "%s: %s", line, one)
+	}
+	require.NotContains(t, []string{"[]\n", "{}\n", "null\n", ""}, out, line)
+	require.NotContains(t, out, ":null", line)
 }
