@@ -502,7 +502,9 @@ func TestMCPAnywhere(t *testing.T) {
 	require.NoError(t, err)
 	data, err := os.ReadFile(logs[0])
 	require.NoError(t, err)
-	copy(data[4096:], "damaged damaged damaged damaged damaged")
+	at := bytes.Index(data, []byte(`{"seq":5,`)) // of a record, and not of a note between two
+	require.Positive(t, at)
+	copy(data[at+20:], "damaged damaged damaged damaged damaged")
 	require.NoError(t, os.WriteFile(logs[0], data, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, folder, "state.json"), []byte("garbage"), 0o600))
 	var page logPage
