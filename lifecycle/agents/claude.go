@@ -82,7 +82,7 @@ func (claude) record(r *record) ([]Item, error) {
 		return nil, errNoObject
 	}
 	var l claudeLine
-	if err := foreign(r.text, &l); err != nil {
+	if err := strictjson.UnmarshalLenient(r.text, &l); err != nil {
 		return nil, err
 	}
 	count(&r.report.Types, cmp.Or(l.Type, "none"))
@@ -195,14 +195,14 @@ func (r *record) split(m session.Message) ([]Item, error) {
 		return []Item{r.message(&m)}, nil
 	}
 	var parts []strictjson.Value
-	if err := foreign(content, &parts); err != nil {
+	if err := strictjson.UnmarshalLenient(content, &parts); err != nil {
 		return nil, err
 	}
 	var answers []*session.Message
 	var rest [][]byte
 	for _, raw := range parts {
 		var p claudePart
-		_ = foreign(raw, &p) // a part of another kind stays as it is
+		_ = strictjson.UnmarshalLenient(raw, &p) // a part of another kind stays as it is
 		switch a := p.answer(&m); {
 		case a != nil:
 			answers = append(answers, a)
@@ -244,14 +244,6 @@ func (p *claudePart) answer(of *session.Message) *session.Message {
 		a.Kind = session.KindError
 	}
 	return a
-}
-
-// foreign reads what an agent wrote. A member of another type than expected is left out.
-func foreign(data []byte, v any) error {
-	if err := strictjson.UnmarshalForeign(data, v); err != nil && !errors.Is(err, strictjson.ErrMember) {
-		return err
-	}
-	return nil
 }
 
 // unknownTime is that of a message in a history without times.

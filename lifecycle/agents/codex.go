@@ -87,7 +87,7 @@ func (codex) record(r *record) ([]Item, error) {
 		return nil, errNoObject
 	}
 	var l codexLine
-	if err := foreign(r.text, &l); err != nil {
+	if err := strictjson.UnmarshalLenient(r.text, &l); err != nil {
 		return nil, err
 	}
 	payload, kind := l.Payload, l.Type
@@ -97,7 +97,7 @@ func (codex) record(r *record) ([]Item, error) {
 		}
 	}
 	var it codexItem
-	if err := foreign(payload, &it); err != nil {
+	if err := strictjson.UnmarshalLenient(payload, &it); err != nil {
 		return nil, err
 	}
 	name := cmp.Or(kind, "none")
@@ -168,7 +168,7 @@ func (it *codexItem) arguments() strictjson.Value {
 			continue
 		}
 		var text string
-		if v[0] == '"' && foreign(v, &text) == nil && isObject([]byte(text)) {
+		if v[0] == '"' && strictjson.UnmarshalLenient(v, &text) == nil && isObject([]byte(text)) {
 			return strictjson.Value(text)
 		}
 		return v
@@ -181,7 +181,7 @@ func injected(content strictjson.Value) bool {
 	var parts []struct {
 		Text string `json:"text"`
 	}
-	if foreign(content, &parts) != nil || len(parts) == 0 {
+	if strictjson.UnmarshalLenient(content, &parts) != nil || len(parts) == 0 {
 		return false
 	}
 	text := strings.TrimSpace(parts[0].Text)

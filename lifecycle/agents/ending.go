@@ -10,6 +10,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/codec"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // An Ending says when a turn ended, and how.
@@ -75,7 +76,7 @@ const stopped = "[Request interrupted by user"
 // endInTranscript returns how the turn ended as a line of Claude Code says, and e, what the lines before it say.
 func endInTranscript(text []byte, began time.Time, e *Ending) *Ending {
 	var l claudeLine
-	if foreign(text, &l) != nil || l.Sidechain || e != nil && e.Stopped {
+	if strictjson.UnmarshalLenient(text, &l) != nil || l.Sidechain || e != nil && e.Stopped {
 		return e
 	}
 	switch at := timeOf(l.Time); {
@@ -94,7 +95,7 @@ func endInTranscript(text []byte, began time.Time, e *Ending) *Ending {
 func endInRollout(text []byte, began time.Time) *Ending {
 	var l codexLine
 	var it codexItem
-	if foreign(text, &l) != nil || l.Type != "event_msg" || !timeOf(l.Time).After(began) || foreign(l.Payload, &it) != nil {
+	if strictjson.UnmarshalLenient(text, &l) != nil || l.Type != "event_msg" || !timeOf(l.Time).After(began) || strictjson.UnmarshalLenient(l.Payload, &it) != nil {
 		return nil
 	}
 	switch it.Type {

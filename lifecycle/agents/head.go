@@ -66,7 +66,7 @@ func headOf(path string, fn func(l *headLine) bool) error {
 			return nil //nolint:nilerr // a damaged file has a head, as far as it can be read
 		}
 		var h headLine
-		if len(l.text) == 0 || l.text[0] != '{' || foreign(l.text, &h) != nil {
+		if len(l.text) == 0 || l.text[0] != '{' || strictjson.UnmarshalLenient(l.text, &h) != nil {
 			continue
 		}
 		if !fn(&h) {
@@ -131,10 +131,10 @@ func title(content strictjson.Value) string {
 	var parts []struct {
 		Text string `json:"text"`
 	}
-	if foreign(content, &text) == nil && text != "" {
+	if strictjson.UnmarshalLenient(content, &text) == nil && text != "" {
 		return oneLine(untagged(text))
 	}
-	_ = foreign(content, &parts) // else there are none
+	_ = strictjson.UnmarshalLenient(content, &parts) // else there are none
 	for _, p := range parts {
 		if words := oneLine(untagged(p.Text)); words != "" {
 			return words

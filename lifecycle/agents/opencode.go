@@ -93,7 +93,7 @@ FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 2`
 			return err
 		}
 		var m opencodeMessage
-		_ = foreign(data, &m) // one that cannot be read is reported when it is taken
+		_ = strictjson.UnmarshalLenient(data, &m) // one that cannot be read is reported when it is taken
 		written := m.Role == session.RoleAssistant && m.Time.Completed == 0 && len(m.Error) == 0 || m.Role == session.RoleUser && !parts
 		if last && written && time.Since(time.UnixMilli(updated)) < abandoned {
 			continue
@@ -156,7 +156,7 @@ func (f *rows) items(rec *record, row *messageRow, r *Reader) ([]Item, error) {
 		return nil, errTooLong
 	}
 	var of opencodeMessage
-	if err := foreign(row.data, &of); err != nil {
+	if err := strictjson.UnmarshalLenient(row.data, &of); err != nil {
 		return nil, err
 	}
 	count(&r.report.Types, cmp.Or(of.Role, "none"))
@@ -238,7 +238,7 @@ func (f *rows) parts(message string, b *built, r *Reader) error {
 			place.Why = id + ": " + errTooLong.Error()
 			b.events = append(b.events, r.bad(place, nil))
 			continue
-		case !isObject(data) || foreign(data, &p) != nil:
+		case !isObject(data) || strictjson.UnmarshalLenient(data, &p) != nil:
 			place.Why = id + ": " + errNoObject.Error()
 			b.events = append(b.events, r.bad(place, data))
 			continue

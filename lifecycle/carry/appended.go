@@ -1,7 +1,6 @@
 package carry
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -85,7 +84,7 @@ func (t *texts) event(object strictjson.Value) (strictjson.Value, error) {
 		Role      string `json:"role,omitempty"`
 		Content   string `json:"content"`
 	}
-	if err := strictjson.UnmarshalForeign(object, &stub); err != nil && !errors.Is(err, strictjson.ErrMember) {
+	if err := strictjson.UnmarshalLenient(object, &stub); err != nil {
 		return nil, fmt.Errorf("%w: event: %w", envelope.ErrCorrupt, err)
 	}
 	for _, word := range []*string{&stub.UUID, &stub.Timestamp, &stub.Type, &stub.Role} {

@@ -112,6 +112,14 @@ func UnmarshalForeign(data []byte, v any) error {
 	return err
 }
 
+// UnmarshalLenient is [UnmarshalForeign] that leaves out the members that do not fit.
+func UnmarshalLenient(data []byte, v any) error {
+	if err := UnmarshalForeign(data, v); !errors.Is(err, ErrMember) {
+		return err
+	}
+	return nil
+}
+
 // NextForeign returns the first JSON value of a text that another program wrote, and
 // what stands behind it. The error is [io.EOF] where only white space is left.
 func NextForeign(data []byte) (v Value, rest []byte, err error) {

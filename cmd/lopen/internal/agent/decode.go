@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"strconv"
 
 	"github.com/lopen-dev/lopen/writer/strictjson"
@@ -10,8 +9,7 @@ import (
 // decode reads an event. A member of another type than the one that is known is skipped,
 // and the others count.
 func decode(event strictjson.Value, v any) bool {
-	err := strictjson.UnmarshalForeign(event, v)
-	return err == nil || errors.Is(err, strictjson.ErrMember)
+	return strictjson.UnmarshalLenient(event, v) == nil
 }
 
 // details are the members of a tool's input that say what it is about, the first of which

@@ -118,7 +118,7 @@ func (w *Writer) content(content strictjson.Value) {
 		return
 	}
 	var parts []part
-	if err := foreign(content, &parts); err != nil {
+	if err := strictjson.UnmarshalLenient(content, &parts); err != nil {
 		w.text(AsWritten(content))
 		return
 	}

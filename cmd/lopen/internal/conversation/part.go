@@ -2,7 +2,6 @@ package conversation
 
 import (
 	"cmp"
-	"errors"
 	"strings"
 
 	"github.com/lopen-dev/lopen/writer/strictjson"
@@ -42,11 +41,11 @@ func text(content strictjson.Value) string {
 		return ""
 	}
 	var s string
-	if content[0] == '"' && foreign(content, &s) == nil {
+	if content[0] == '"' && strictjson.UnmarshalLenient(content, &s) == nil {
 		return s
 	}
 	var parts []part
-	if content[0] != '[' || foreign(content, &parts) != nil {
+	if content[0] != '[' || strictjson.UnmarshalLenient(content, &parts) != nil {
 		return AsWritten(content)
 	}
 	var all []string
@@ -54,11 +53,4 @@ func text(content strictjson.Value) string {
 		all = append(all, cmp.Or(p.said(), p.label()))
 	}
 	return strings.Join(all, "\n")
-}
-
-func foreign(data []byte, v any) error {
-	if err := strictjson.UnmarshalForeign(data, v); err != nil && !errors.Is(err, strictjson.ErrMember) {
-		return err
-	}
-	return nil
 }
