@@ -70,8 +70,8 @@ var ofHistories = []mutant{
 	},
 	{
 		"histories: an answer that is being written is left", "lifecycle/agents/opencode.go",
-		"if last && written && time.Since(time.UnixMilli(updated)) < abandoned {",
-		"if false && written && last {",
+		"if last && m.written(parts) && time.Since(time.UnixMilli(updated)) < abandoned {",
+		"if false && last && m.written(parts) {",
 		"./lifecycle/agents", "TestOpencodeWritesOn",
 	},
 	{

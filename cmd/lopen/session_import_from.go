@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strings"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/histories"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
@@ -42,24 +39,7 @@ type movedHistories struct {
 
 // importFrom takes the histories of an agent into the project's store.
 func (a *app) importFrom(ctx context.Context, agent string, args []string) error {
-	home, err := a.userHome()
-	if err != nil && len(args) == 0 {
-		return err
-	}
-	paths, err := agents.Folders(agent, home, a.getenv)
-	if err != nil {
-		return usagef("--from: %w", err)
-	}
-	if len(args) > 0 {
-		if paths = args; args[0] == "" {
-			return usagef("PATH is empty: give a file or a folder, . for this one, or no PATH for the sessions of this project")
-		}
-	}
-	_, values, err := a.here()
-	if err != nil {
-		return err
-	}
-	policy, err := storePolicy(values)
+	paths, err := a.historyPaths(agent, args)
 	if err != nil {
 		return err
 	}
@@ -82,11 +62,40 @@ func (a *app) importFrom(ctx context.Context, agent string, args []string) error
 	for _, err := range library.Left {
 		report.NotRead = append(report.NotRead, err.Error())
 	}
-	if len(library.Histories) == 0 {
-		err := a.importAll(ctx, agent, func(func(*histories.Result, error) bool) {}, report)
-		if err == nil && len(library.Left) > 0 {
-			err = fmt.Errorf("no history of %s can be read: %w", agent, library.Left[0])
-		}
+	if len(library.Histories) > 0 {
+		return a.importLibrary(ctx, agent, library, len(args) == 0, report)
+	}
+	err = a.importAll(ctx, agent, func(func(*histories.Result, error) bool) {}, report)
+	if err == nil && len(library.Left) > 0 {
+		err = fmt.Errorf("no history of %s can be read: %w", agent, library.Left[0])
+	}
+	return err
+}
+
+// historyPaths is where the histories are looked for: in the agent's own folders, if no path is given.
+func (a *app) historyPaths(agent string, args []string) ([]string, error) {
+	if len(args) > 0 && args[0] == "" {
+		return nil, usagef("PATH is empty: give a file or a folder, . for this one, or no PATH for the sessions of this project")
+	}
+	home, _ := a.userHome() // it is not needed where a variable says more
+	paths, err := agents.Folders(agent, home, a.getenv)
+	if err != nil {
+		return nil, usagef("--from: %w", err)
+	}
+	if len(args) > 0 {
+		return args, nil
+	}
+	return paths, nil
+}
+
+// importLibrary takes histories into the project's store: with ours, those of this project.
+func (a *app) importLibrary(ctx context.Context, agent string, library *agents.Library, ours bool, report *imported) error {
+	_, values, err := a.here()
+	if err != nil {
+		return err
+	}
+	policy, err := storePolicy(values)
+	if err != nil {
 		return err
 	}
 	return a.changeStore(policy, a.create, func(project string, store *lifecycle.Store) error {
@@ -95,7 +104,7 @@ func (a *app) importFrom(ctx context.Context, agent string, args []string) error
 			return err
 		}
 		all := library.Histories
-		if len(args) == 0 {
+		if ours {
 			all = a.historiesOf(ctx, project, func(h *agents.History) bool { return index.Find(store, h.Agent, h.ID) != nil }, all, report)
 		}
 		report.Found = len(all)
@@ -261,102 +270,4 @@ func (a *app) showImported(agent string, report *imported, taken []string) {
 	if len(taken) > 0 {
 		fmt.Fprintf(a.stderr, "look at one: lopen session show %s --messages\n", taken[len(taken)-1])
 	}
-}
-
-// historiesOf returns the histories of a project: those whose agent worked in its folder, in one
-// below it, or in one of its work trees. A folder that is gone counts if the store has a session
-// of a history from there, or if the history names the same repository.
-func (a *app) historiesOf(ctx context.Context, project string, known func(*agents.History) bool, all []agents.History, report *imported) []agents.History {
-	p := placer{app: a, project: project, known: map[string]place{}}
-	identity, _ := git.Identify(ctx, project, a.environ)
-	p.remote, p.root = identity.Remote, identity.Root
-	heads := make([]agents.Head, len(all))
-	for i := range all {
-		head, err := all[i].Head()
-		if err != nil {
-			report.NotRead = append(report.NotRead, err.Error())
-		}
-		heads[i] = head
-		if p.of(head) == placeGone && known(&all[i]) { // the store came along with the project
-			p.known[head.Cwd] = placeHere
-		}
-	}
-	var ours []agents.History
-	moved := map[string]*movedHistories{}
-	for i := range all {
-		switch p.of(heads[i]) {
-		case placeHere:
-			ours = append(ours, all[i])
-		case placeGone:
-			cwd := heads[i].Cwd
-			if filepath.Base(cwd) != filepath.Base(project) {
-				continue
-			}
-			if moved[cwd] == nil {
-				moved[cwd] = &movedHistories{Cwd: cwd, Path: all[i].Path}
-			}
-			m := moved[cwd]
-			if m.Histories++; m.Histories > 1 {
-				m.Path = common(m.Path, all[i].Path)
-			}
-		}
-	}
-	for _, cwd := range slices.Sorted(maps.Keys(moved)) {
-		report.Moved = append(report.Moved, *moved[cwd])
-	}
-	return ours
-}
-
-// common returns the folder that two paths are in.
-func common(a, b string) string {
-	for !strings.HasPrefix(b, a+string(filepath.Separator)) && a != b && a != filepath.Dir(a) {
-		a = filepath.Dir(a)
-	}
-	return a
-}
-
-// A place says whose a folder is that an agent worked in.
-type place int
-
-const (
-	placeElsewhere place = iota
-	placeHere
-	placeGone
-)
-
-// placer finds whose folders are.
-type placer struct {
-	*app
-	project, remote, root string
-	known                 map[string]place // by cwd
-}
-
-func (p *placer) of(h agents.Head) place {
-	if h.Cwd == "" || !filepath.IsAbs(h.Cwd) {
-		return placeElsewhere
-	}
-	at, ok := p.known[h.Cwd]
-	if !ok {
-		at = p.look(h.Cwd)
-		p.known[h.Cwd] = at
-	}
-	same := p.remote != "" && git.NormalRemote(h.Remote) == p.remote || p.root != "" && h.Root == p.root
-	if at == placeGone && same {
-		return placeHere
-	}
-	return at
-}
-
-func (p *placer) look(cwd string) place {
-	resolved, err := filepath.EvalSymlinks(cwd)
-	if err != nil {
-		if rel, err := filepath.Rel(p.project, cwd); err == nil && filepath.IsLocal(rel) {
-			return placeHere
-		}
-		return placeGone
-	}
-	if home, _ := p.search(resolved); git.Same(home, p.project) {
-		return placeHere
-	}
-	return placeElsewhere
 }

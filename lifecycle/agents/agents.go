@@ -55,8 +55,9 @@ func Folders(agent, home string, getenv func(string) string) ([]string, error) {
 	at := getenv(p.variable)
 	if at == "" {
 		at = filepath.Join(home, filepath.FromSlash(p.otherwise))
-	} else if !filepath.IsAbs(at) {
-		return nil, fmt.Errorf("%s is not an absolute path: %q", p.variable, at)
+	}
+	if !filepath.IsAbs(at) {
+		return nil, fmt.Errorf("%q is not an absolute path: set HOME or %s", at, p.variable)
 	}
 	var all []string
 	for _, below := range p.below {

@@ -90,12 +90,7 @@ func (codex) record(r *record) ([]Item, error) {
 	if err := strictjson.UnmarshalLenient(r.text, &l); err != nil {
 		return nil, err
 	}
-	payload, kind := l.Payload, l.Type
-	if len(payload) == 0 { // before they were wrapped, items stood alone
-		if payload = r.text; slices.Contains(codexTypes, "response_item/"+l.Type) {
-			kind = "response_item"
-		}
-	}
+	kind, payload := l.content(r.text)
 	var it codexItem
 	if err := strictjson.UnmarshalLenient(payload, &it); err != nil {
 		return nil, err
@@ -129,6 +124,17 @@ func (codex) record(r *record) ([]Item, error) {
 		r.codexAbout(&it)
 	}
 	return r.event(), nil
+}
+
+// content returns the type of a record and what it has. Before it was wrapped, an item stood alone.
+func (l *codexLine) content(text []byte) (kind string, payload strictjson.Value) {
+	switch {
+	case len(l.Payload) > 0:
+		return l.Type, l.Payload
+	case slices.Contains(codexTypes, "response_item/"+l.Type):
+		return "response_item", text
+	}
+	return l.Type, text
 }
 
 // fill makes a message of an item. It returns false if the item is none.

@@ -70,12 +70,8 @@ const abandoned = time.Hour
 // has no parts yet, unless another message came after it.
 func (d *database) begin(p *FilePosition) error {
 	p.Until, p.End = p.Offset, p.Last
-	var before int
-	if err := d.QueryRowContext(context.Background(), `SELECT count(*) FROM message WHERE session_id = ? AND (time_created, id) <= (?, ?)`, p.Name, p.Offset, p.Last).Scan(&before); err != nil {
+	if err := d.count(p); err != nil {
 		return err
-	}
-	if before > p.Lines { // the clock went backwards: there are more than were read
-		*p = FilePosition{Name: p.Name, Again: true}
 	}
 	const query = `SELECT id, time_created, time_updated, CASE WHEN octet_length(data) <= ? THEN data END, EXISTS (SELECT 1 FROM part WHERE message_id = message.id)
 FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 2`
@@ -94,8 +90,7 @@ FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 2`
 		}
 		var m opencodeMessage
 		_ = strictjson.UnmarshalLenient(data, &m) // one that cannot be read is reported when it is taken
-		written := m.Role == session.RoleAssistant && m.Time.Completed == 0 && len(m.Error) == 0 || m.Role == session.RoleUser && !parts
-		if last && written && time.Since(time.UnixMilli(updated)) < abandoned {
+		if last && m.written(parts) && time.Since(time.UnixMilli(updated)) < abandoned {
 			continue
 		}
 		if created > p.Offset || created == p.Offset && id > p.Last {
@@ -104,6 +99,23 @@ FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 2`
 		break
 	}
 	return all.Err()
+}
+
+// count has the session read again if there are more messages up to a position than were read: the clock went
+// backwards.
+func (d *database) count(p *FilePosition) error {
+	const query = `SELECT count(*) FROM message WHERE session_id = ? AND (time_created, id) <= (?, ?)`
+	var before int
+	err := d.QueryRowContext(context.Background(), query, p.Name, p.Offset, p.Last).Scan(&before)
+	if before > p.Lines {
+		*p = FilePosition{Name: p.Name, Again: true}
+	}
+	return err
+}
+
+// written reports whether a message is being written.
+func (m *opencodeMessage) written(parts bool) bool {
+	return m.Role == session.RoleAssistant && m.Time.Completed == 0 && len(m.Error) == 0 || m.Role == session.RoleUser && !parts
 }
 
 func (f *rows) Close() error { return nil }
