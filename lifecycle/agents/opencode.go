@@ -114,8 +114,8 @@ func (d *database) count(p *FilePosition) error {
 }
 
 // written reports whether a message is being written.
-func (m *opencodeMessage) written(parts bool) bool {
-	return m.Role == session.RoleAssistant && m.Time.Completed == 0 && len(m.Error) == 0 || m.Role == session.RoleUser && !parts
+func (of *opencodeMessage) written(parts bool) bool {
+	return of.Role == session.RoleAssistant && of.Time.Completed == 0 && len(of.Error) == 0 || of.Role == session.RoleUser && !parts
 }
 
 func (f *rows) Close() error { return nil }
