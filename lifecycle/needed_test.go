@@ -100,6 +100,7 @@ func TestLimitLeavesWhatRewindsOfOthersNeed(t *testing.T) {
 	put(t, store.Project(), "mine", "1")
 	_, _, err = sess.Checkpoint(t.Context(), checkpoint.Manual, "")
 	require.NoError(t, err)
+	put(t, store.Project(), "mine", "1, changed") // no other checkpoint has the tree of the last one
 	disk.SetHook(serial(func(op crashfs.Op) crashfs.Fault {
 		if op.N > 0 && op.Call == "create" && strings.Contains(op.Name, ".lopen-rewind-") {
 			return crashfs.Fault{Err: syscall.ENOSPC}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,6 +57,39 @@ func TestCheckpointsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, freed, int64(3*size))
 	require.Empty(t, blobFiles(t, store), "a deleted session's contents go with it")
+}
+
+// A content above the limit costs no checkpoint without it: while the project has the content nothing
+// is removed, because that would free nothing, and then the checkpoints that have it go.
+func TestAContentAboveTheLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 200 << 10
+	store := storeWith(t, t.TempDir(), lifecycle.Policy{CheckpointBytes: limit})
+	sess := create(t, store, "auth")
+	numbers := func(n int, file func() string) (left []uint64) {
+		for i := range n {
+			put(t, store.Project(), file(), fmt.Sprint(i))
+			_, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+			require.NoError(t, err)
+		}
+		for _, e := range cps(t, store) {
+			left = append(left, e.Number)
+		}
+		return left
+	}
+	numbers(4, func() string { return "a" })
+	content := make([]byte, 2*limit)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content) // it cannot be compressed
+	put(t, store.Project(), "model", string(content))
+	require.Equal(t, []uint64{1, 2, 3, 4, 5, 6, 7}, numbers(3, func() string { return "b" }))
+	require.Greater(t, sess.CheckpointsOver(), int64(limit))
+	require.NoError(t, os.Remove(filepath.Join(store.Project().Name(), "model")))
+	require.Equal(t, []uint64{1, 2, 3, 4, 8, 9}, numbers(2, func() string { return "c" }))
+	require.Zero(t, sess.CheckpointsOver())
+	for name, n := range blobFiles(t, store) {
+		require.Less(t, n, int64(limit), name)
+	}
+	require.NoError(t, sess.Close(t.Context()))
 }
 
 // What counts is what the contents take on the disk, compressed.

@@ -396,6 +396,7 @@ func TestUndoAfterARewindToTheOldest(t *testing.T) {
 	store = storeWith(t, filepath.Dir(store.Path()), lifecycle.Policy{CheckpointBytes: 1})
 	sess, err := store.Open(sess.ID())
 	require.NoError(t, err)
+	put(t, store.Project(), "mine", "1") // so that no other checkpoint has the tree of the oldest
 	_, err = sess.Rewind(t.Context(), ids[0], both)
 	require.NoError(t, err)
 	require.Equal(t, "0 old (none)", content(t, store))

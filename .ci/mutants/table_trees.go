@@ -232,9 +232,27 @@ var ofTrees = []mutant{
 		"./lifecycle/checkpoint", "TestThin/pinned_and_kept",
 	},
 	{
+		"thin: the others have a part, whatever must stay takes", "lifecycle/checkpoint/thin.go",
+		"max(l.Bytes-l.slack(), floor+l.slack())",
+		"max(l.Bytes-l.slack(), floor*0)",
+		"./lifecycle/checkpoint", "TestThinBesideWhatMustStay/a_project_above_the_limit",
+	},
+	{
+		"thin: what frees nothing stays", "lifecycle/checkpoint/thin.go",
+		"if l.use(e.Entry); l.total <= goal {",
+		"if l.use(e.Entry); l.total < 0 {",
+		"./lifecycle/checkpoint", "TestThinBesideWhatMustStay/what_others_have_frees_nothing",
+	},
+	{
+		"thin: a content above the limit costs no checkpoint without it", "lifecycle/checkpoint/thin.go",
+		"goal := limits.goal(l.total)",
+		"goal := limits.goal(0)",
+		"./lifecycle", "TestAContentAboveTheLimit",
+	},
+	{
 		"thin: the newest pair stays", "lifecycle/checkpoint/thin.go",
-		"all[:max(0, len(all)-2)]",
-		"all",
+		"newest := max(0, len(all)-2)",
+		"newest := len(all)",
 		"./lifecycle/checkpoint", "TestThin/what_must_stay",
 	},
 	{

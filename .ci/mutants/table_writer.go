@@ -146,9 +146,9 @@ var ofWriter = []mutant{
 		"./writer/blob", "TestPowerCutInSweep",
 	},
 	{
-		"checkpoints: what a content takes is what counts", "lifecycle/checkpoint/thin.go",
-		"l.tree.blobs.Taken(n.hash)",
-		"l.tree.blobs.Size(n.hash)",
+		"checkpoints: what a content takes is what counts", "writer/blob/usage.go",
+		"sizes[h] += info.Size()",
+		"sizes[h] += info.Size() + 60<<10",
 		"./lifecycle", "TestCompressedCheckpointsCount",
 	},
 	{

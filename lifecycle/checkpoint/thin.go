@@ -21,6 +21,15 @@ type Limits struct {
 	Unfinished func(session string) bool
 }
 
+// slack is what entries are removed down to below the bound, in bytes, so that the next
+// checkpoints need not remove some again.
+func (l Limits) slack() int64 { return l.Bytes / 8 }
+
+// goal returns down to how many bytes entries are removed. floor is what the entries take that
+// must stay. The others may take an eighth of the limit in any case: to remove them frees no
+// more than that.
+func (l Limits) goal(floor int64) int64 { return max(l.Bytes-l.slack(), floor+l.slack()) }
+
 // Thinned is what Thin did.
 type Thinned struct {
 	Removed []*Entry
@@ -28,16 +37,20 @@ type Thinned struct {
 	Over    int64 // bytes above the limit that cannot be removed; 0 within the limit
 }
 
-// Thin removes, durably, entries until the rest is within the limit, which is one for all work
-// trees: entries of their chains count and are removed alike. Imported chains do neither. It removes
-// entries of complete sessions first. Of the others it removes first those that are neither the first one
-// before nor the last one after a task, then the rest, and the first entry of each session
-// last. Within each group it begins with the oldest. Pinned entries stay, and so do the newest
-// two, the first one before each active task, and those of Keep.
+// Thin removes, durably, entries while all objects together take more than the limit. The limit
+// is one for all work trees: entries of their chains count and are removed alike. Imported chains
+// do neither. It removes entries of complete sessions first. Of the others it removes first those
+// that are neither the first one before nor the last one after a task, then the rest, and the
+// first entry of each session last. Within each group it begins with the oldest. Pinned entries
+// stay, and so do the newest two, the first one before each active task, and those of Keep.
 //
-// It reads trees only if the objects may take more than the limit. It removes entries until the
-// objects take seven eighths of the limit, so that the next checkpoints need not do so again.
-// The objects are removed by a later sweep.
+// Thin removes entries until the objects take seven eighths of the limit. What must stay may take
+// more than that: then it removes entries until the others take an eighth of the limit. It begins
+// only when the objects take an eighth of the limit more than what it would leave. An entry whose
+// turn came stays after all if it fits, because what it shares with entries that stay is not freed.
+//
+// It reads trees only if the objects may take more than the limit, and those of the entries that
+// may be removed only if some have to be. The objects are removed by a later sweep.
 func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,50 +65,65 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 		s.objects = n
 		s.grown.Store(0)
 	}
-	if most := s.objects + s.grown.Load(); most <= limits.Bytes {
+	most := s.objects + s.grown.Load()
+	if most <= limits.Bytes {
 		return Thinned{Bytes: most}, nil
 	}
 	trees, err := s.worktrees()
 	if err != nil {
 		return Thinned{}, err
 	}
-	l := &ledger{tree: s.Tree(blob.Hash{}), uses: map[node]use{}}
-	var list []spare
-	for _, t := range trees {
-		c, err := t.load()
-		if err == nil {
-			err = l.keep(c.entries, func(e *Entry) bool { return e.Removed == "" })
-		}
-		if err != nil {
+	l, spares, err := s.weigh(trees, limits)
+	if err != nil {
+		return Thinned{}, err
+	}
+	out := Thinned{Bytes: most, Over: max(0, l.total-limits.Bytes)}
+	goal := limits.goal(l.total)
+	if most <= goal+limits.slack() {
+		return out, nil
+	}
+	for _, e := range spares {
+		if err := l.add(e.Entry); err != nil {
 			return Thinned{}, err
 		}
-		list = append(list, t.spares(c, limits)...)
 	}
-	gone := l.remove(list, limits.Bytes)
-	var out Thinned
-	for _, t := range trees {
-		if gone[t] == nil {
-			continue
-		}
-		removed, err := t.removeSpares(ctx, limits, gone[t])
-		if out.Removed = append(out.Removed, removed...); err != nil {
-			return out, err
-		}
-		for _, e := range removed {
-			delete(gone[t], e.Number)
-		}
-		c, err := t.load()
-		if err == nil {
-			err = l.keep(c.entries, func(e *Entry) bool { return gone[t][e.Number] }) // those that stay
-		}
-		if err != nil {
-			return out, err
+	if l.total > goal+limits.slack() {
+		gone := l.choose(spares, limits, goal)
+		for _, t := range trees {
+			removed, err := t.removeSpares(ctx, limits, l, gone[t])
+			if out.Removed = append(out.Removed, removed...); err != nil {
+				return out, err
+			}
 		}
 	}
-	out.Bytes, out.Over = l.total, max(0, l.total-limits.Bytes)
-	s.objects = l.total
+	out.Bytes, s.objects = l.total, l.total
 	s.grown.Store(0)
 	return out, nil
+}
+
+// weigh returns a ledger of the entries that must stay, and the others.
+func (s *Store) weigh(trees []*Store, limits Limits) (*ledger, []spare, error) {
+	var spares []spare
+	var stay []*Entry
+	for _, t := range trees {
+		c, err := t.load()
+		if err != nil {
+			return nil, nil, err
+		}
+		some, rest := t.spares(c, limits)
+		spares, stay = append(spares, some...), append(stay, rest...)
+	}
+	sizes, err := s.blobs.Sizes() // after the chains, so that it has what their entries name
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &ledger{tree: s.Tree(blob.Hash{}), sizes: sizes, known: map[node]int32{}}
+	for _, e := range stay {
+		if err := l.add(e); err != nil {
+			return nil, nil, err
+		}
+	}
+	return l, spares, nil
 }
 
 // worktrees returns the Stores of the chains of all work trees, this one first.
@@ -112,57 +140,58 @@ func (s *Store) worktrees() ([]*Store, error) {
 type spare struct {
 	of *Store
 	*Entry
-	group int
+	marks marking   // of its chain
 	since time.Time // not before that of an older entry of its chain, whatever the clock was
+	group int       // see [marking.turn]; set by choose
 }
 
-// removeSpares removes entries that still may be removed: another process may need some by now.
-func (s *Store) removeSpares(ctx context.Context, limits Limits, gone map[uint64]bool) (removed []*Entry, err error) {
+// choose removes spares from the ledger until all entries take at most goal bytes, and returns
+// their numbers in each chain. It adds those again that fit all the same, the last one first: an
+// entry takes little if others that stay have most of its objects.
+func (l *ledger) choose(spares []spare, limits Limits, goal int64) map[*Store]map[uint64]bool {
+	for i := range spares {
+		spares[i].group = spares[i].marks.turn(spares[i].Entry, limits)
+	}
+	slices.SortStableFunc(spares, func(a, b spare) int { return cmp.Or(cmp.Compare(a.group, b.group), a.since.Compare(b.since)) })
+	n := 0
+	for ; n < len(spares) && l.total > goal; n++ {
+		l.release(spares[n].Entry)
+	}
+	gone := map[*Store]map[uint64]bool{}
+	for _, e := range slices.Backward(spares[:n]) {
+		if l.use(e.Entry); l.total <= goal {
+			continue
+		}
+		l.release(e.Entry)
+		if gone[e.of] == nil {
+			gone[e.of] = map[uint64]bool{}
+		}
+		gone[e.of][e.Number] = true
+	}
+	return gone
+}
+
+// removeSpares removes entries that are no longer in the ledger. Those that must stay by now,
+// because another process needs them, it adds again.
+func (s *Store) removeSpares(ctx context.Context, limits Limits, l *ledger, gone map[uint64]bool) (removed []*Entry, err error) {
+	if len(gone) == 0 {
+		return nil, nil
+	}
 	err = s.locked(ctx, func(c *chain) (err error) {
 		still := map[uint64]bool{}
-		for _, e := range s.spares(c, limits) {
+		spares, stay := s.spares(c, limits)
+		for _, e := range spares {
 			still[e.Number] = gone[e.Number]
+		}
+		for _, e := range stay {
+			if gone[e.Number] {
+				l.use(e)
+			}
 		}
 		removed, err = s.remove(c, fmt.Sprintf("checkpoints took more than %d bytes", limits.Bytes), func(e *Entry) bool { return still[e.Number] })
 		return err
 	})
 	return removed, err
-}
-
-// remove releases entries until the rest takes at most seven eighths of the limit, if it took
-// more than the limit. It returns their numbers in each chain.
-func (l *ledger) remove(list []spare, limit int64) map[*Store]map[uint64]bool {
-	slices.SortStableFunc(list, func(a, b spare) int { return cmp.Or(cmp.Compare(a.group, b.group), a.since.Compare(b.since)) })
-	gone, goal := map[*Store]map[uint64]bool{}, limit
-	for _, e := range list {
-		if l.total <= goal {
-			break
-		}
-		goal = limit - limit/8
-		if gone[e.of] == nil {
-			gone[e.of] = map[uint64]bool{}
-		}
-		gone[e.of][e.Number] = true
-		for _, n := range e.nodes() {
-			l.release(n)
-		}
-	}
-	return gone
-}
-
-// keep adds the entries for which which returns true.
-func (l *ledger) keep(entries []*Entry, which func(*Entry) bool) error {
-	for _, e := range entries {
-		if !which(e) {
-			continue
-		}
-		for _, n := range e.nodes() {
-			if err := l.add(n); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // A marking has the first and the last entries of sessions and tasks.
@@ -201,8 +230,8 @@ func (m marking) turn(e *Entry, limits Limits) int {
 	return 3 // a rewind needs it to know what existed before the session's first task
 }
 
-// spares returns the entries of a chain that may be removed.
-func (s *Store) spares(c *chain, limits Limits) []spare {
+// spares returns the entries of a chain that may be removed, and those that must stay.
+func (s *Store) spares(c *chain, limits Limits) (list []spare, stay []*Entry) {
 	all := slices.DeleteFunc(slices.Clone(c.entries), func(e *Entry) bool { return e.Removed != "" })
 	m := markingOf(all)
 	working := map[uint64]bool{}
@@ -215,69 +244,17 @@ func (s *Store) spares(c *chain, limits Limits) []spare {
 	if limits.Keep != nil {
 		keep = limits.Keep(slices.Clone(c.entries))
 	}
-	var list []spare
 	var since time.Time
-	for _, e := range all[:max(0, len(all)-2)] {
+	newest := max(0, len(all)-2)
+	for _, e := range all[:newest] {
 		if e.At.After(since) {
 			since = e.At
 		}
 		if !e.Pinned && !working[e.Number] && !keep(e) {
-			list = append(list, spare{s, e, m.turn(e, limits), since})
+			list = append(list, spare{of: s, Entry: e, marks: m, since: since})
+		} else {
+			stay = append(stay, e)
 		}
 	}
-	return list
-}
-
-// A ledger adds up the sizes of objects, each once.
-type ledger struct {
-	tree  *Tree
-	uses  map[node]use
-	total int64
-}
-
-type use struct {
-	by    int   // number of entries and objects that name it
-	bytes int64 // that it takes on the disk
-}
-
-// add counts a use of an object and, for the first use, the objects that it names. A lost object
-// has no size.
-func (l *ledger) add(n node) error {
-	u, there := l.uses[n]
-	u.by++
-	if there {
-		l.uses[n] = u
-		return nil
-	}
-	var err error
-	if u.bytes, err = l.tree.blobs.Taken(n.hash); err != nil && !lost(err) {
-		return err
-	}
-	l.uses[n] = u
-	l.total += u.bytes
-	below, err := l.tree.below(n)
-	if err != nil && !lost(err) {
-		return err
-	}
-	for _, sub := range below {
-		if err := l.add(sub); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// release removes one use of an object.
-func (l *ledger) release(n node) {
-	u := l.uses[n]
-	if u.by--; u.by > 0 {
-		l.uses[n] = u
-		return
-	}
-	delete(l.uses, n)
-	l.total -= u.bytes
-	below, _ := l.tree.below(n) // the same objects as in add
-	for _, sub := range below {
-		l.release(sub)
-	}
+	return list, append(stay, all[newest:]...)
 }

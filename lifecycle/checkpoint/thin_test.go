@@ -106,6 +106,55 @@ func TestThin(t *testing.T) {
 	}
 }
 
+// What must stay may take more than the limit: then the others may take an eighth of it.
+func TestThinBesideWhatMustStay(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		// history has a letter for each entry: which content of 100,000 bytes the project had;
+		// "-" is none, and a capital one of 10,000 bytes. Each entry has some bytes of its own.
+		history string
+		limit   int64
+		want    []uint64
+		over    bool
+	}{
+		"a huge content that is new":          {history: "-----a", limit: 50_000, want: []uint64{1, 2, 3, 4, 5, 6}, over: true},
+		"a project above the limit":           {history: "aaaaaa", limit: 50_000, want: []uint64{1, 2, 3, 4, 5, 6}, over: true},
+		"a project that is near the limit":    {history: "aaaaaa", limit: 100_500, want: []uint64{1, 2, 3, 4, 5, 6}},
+		"a huge content that is gone":         {history: "---aa---", limit: 50_000, want: []uint64{1, 2, 3, 6, 7, 8}},
+		"huge contents, the oldest go":        {history: "-abcdef-", limit: 400_000, want: []uint64{1, 5, 6, 7, 8}},
+		"huge contents, all go":               {history: "-abcdef", limit: 50_000, want: []uint64{1, 6, 7}, over: true},
+		"what others have frees nothing":      {history: "-bbabb", limit: 150_000, want: []uint64{1, 2, 3, 5, 6}},
+		"the others take a fifth":             {history: "ABcc", limit: 100_000, want: []uint64{1, 2, 3, 4}, over: true},
+		"the others take more than a quarter": {history: "ABCdd", limit: 100_000, want: []uint64{1, 4, 5}, over: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			for i, c := range x.history {
+				p.write("own", fmt.Sprint(i))
+				p.remove("content")
+				if n := 100_000; c != '-' {
+					if c < 'a' {
+						n = 10_000
+					}
+					p.write("content", strings.Repeat(string(c), n))
+				}
+				p.create(about("s", Manual, nil))
+			}
+			limits := Limits{Bytes: x.limit}
+			done, err := p.Thin(context.Background(), limits)
+			require.NoError(t, err)
+			require.Equal(t, x.want, p.numbers())
+			require.Equal(t, x.over, done.Over > 0, done.Over)
+			require.NoError(t, sweep(p.Store))
+			require.NoError(t, whole(p.Store))
+			again, err := openPlace(t, p.dir, Options{}).Thin(context.Background(), limits)
+			require.NoError(t, err)
+			require.Empty(t, again.Removed)
+		})
+	}
+}
+
 // An entry that somebody pins while Thin decides what to remove stays.
 func TestPinnedWhileThinned(t *testing.T) {
 	t.Parallel()
@@ -164,8 +213,10 @@ func TestThinIsCheapWithin(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first, again)
 	require.NoError(t, os.Rename(p.dir+"/away", p.dir+"/blobs"))
-	p.write("big", strings.Repeat("x", 1<<20))
-	p.create(about("new", Manual, nil))
+	for _, content := range []string{"x", "y", "z"} {
+		p.write("big", strings.Repeat(content, 1<<20))
+		p.create(about("new", Manual, nil))
+	}
 	last, err := p.Thin(context.Background(), limits)
 	require.NoError(t, err)
 	require.NotEmpty(t, last.Removed)

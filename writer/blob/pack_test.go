@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 
@@ -339,4 +340,35 @@ func TestUsage(t *testing.T) {
 	u, err = New(openTemp(t)).Usage()
 	require.NoError(t, err)
 	require.Zero(t, u)
+}
+
+// Sizes has every object with what it takes. Those of a damaged pack are missing, and a folder that
+// cannot be read is an error.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	dir := openTemp(t)
+	s := New(dir)
+	large := strings.Repeat("large", PackMax)
+	putTogether(t, s, "one", "three", large)
+	damaged := packs(t, dir)
+	putTogether(t, s, "other")
+	sizes, err := New(dir).Sizes()
+	require.NoError(t, err)
+	require.Equal(t, map[Hash]int64{hashOf("one"): 3, hashOf("three"): 5, hashOf("other"): 5, hashOf(large): int64(len(large))}, sizes)
+	require.NoError(t, os.Truncate(damaged[0], 20))
+	sizes, err = New(dir).Sizes()
+	require.NoError(t, err)
+	require.Equal(t, map[Hash]int64{hashOf("other"): 5, hashOf(large): int64(len(large))}, sizes)
+	for _, call := range []string{"readdir .", "readdir packs", "readdir " + hashOf(large).shard(), "lstat " + hashOf(large).name(), "open packs/*.pack"} {
+		_, err = New(&faultFS{FS: dir, decide: func(_ int, made string) fault {
+			if made == call {
+				return fault{err: syscall.EACCES}
+			}
+			return fault{}
+		}}).Sizes()
+		require.ErrorIs(t, err, syscall.EACCES, call)
+	}
+	sizes, err = New(openTemp(t)).Sizes()
+	require.NoError(t, err)
+	require.Empty(t, sizes)
 }

@@ -138,26 +138,6 @@ func (s *Store) Size(h Hash) (size int64, err error) {
 	return size, err
 }
 
-// Taken returns how many bytes h takes on the disk: its files, or its part of a pack. The errors
-// are those of [Store.Open].
-func (s *Store) Taken(h Hash) (bytes int64, err error) {
-	const op = "look at blob"
-	size, err := s.Size(h)
-	if err != nil || size <= int64(s.packMax) {
-		return size, err // it is in a pack
-	}
-	for _, c := range codec.All {
-		info, err := s.dir.Lstat(h.file(c))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return 0, s.failedAt(op, h.file(c), h, writer.NotCommitted, err)
-		}
-		if err == nil {
-			bytes += info.Size()
-		}
-	}
-	return bytes, nil
-}
-
 // sizeLoose is Size for a blob with its own file. The error does not name h.
 func (s *Store) sizeLoose(op string, h Hash) (size int64, err error) {
 	info, err := s.dir.Lstat(h.name())

@@ -80,22 +80,76 @@ func (s *Store) entries() iter.Seq2[[]Hash, error] {
 				return
 			}
 		}
-		_, err = s.look()
+		for x, err := range s.indexes(op) {
+			hashes := make([]Hash, x.len())
+			for i := range hashes {
+				hashes[i] = x.at(i).hash()
+			}
+			if !yield(hashes, err) {
+				return
+			}
+		}
+	}
+}
+
+// indexes lists the packs again and yields the index of each. It leaves out packs that a sweep
+// removes meanwhile.
+func (s *Store) indexes(op string) iter.Seq2[index, error] {
+	return func(yield func(index, error) bool) {
+		_, err := s.look()
 		packs, _ := s.known()
 		if err != nil && !yield(nil, err) {
 			return
 		}
 		for _, p := range packs {
 			x, err := s.index(op, p)
-			hashes := make([]Hash, x.len())
-			for i := range hashes {
-				hashes[i] = x.at(i).hash()
-			}
-			if !errors.Is(err, fs.ErrNotExist) && !yield(hashes, err) {
+			if !errors.Is(err, fs.ErrNotExist) && !yield(x, err) {
 				return
 			}
 		}
 	}
+}
+
+// Sizes returns how many bytes each object takes on the disk: its files, or its part of a pack.
+// It reads no content, and takes no lock. Objects of damaged packs are missing, and those that
+// a sweep moves or removes meanwhile may be.
+func (s *Store) Sizes() (map[Hash]int64, error) {
+	const op = "measure blobs"
+	sizes := map[Hash]int64{}
+	for x, err := range s.indexes(op) {
+		if err != nil && writer.ClassOf(err) != writer.ClassCorrupt {
+			return nil, err
+		}
+		for i := range x.len() {
+			sizes[x.at(i).hash()] = int64(x.at(i).size())
+		}
+	}
+	shards, err := s.shards(op)
+	for _, shard := range shards {
+		if err == nil {
+			err = s.looseSizes(op, shard, sizes)
+		}
+	}
+	return sizes, err
+}
+
+// looseSizes adds the files of single contents in a folder.
+func (s *Store) looseSizes(op, shard string, sizes map[Hash]int64) error {
+	entries, err := s.readDir(op, shard)
+	for _, e := range entries {
+		h, ok := looseHash(shard, e)
+		if !ok {
+			continue
+		}
+		name := path.Join(shard, e.Name())
+		info, err := s.dir.Lstat(name)
+		if err == nil {
+			sizes[h] += info.Size()
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return s.failedAt(op, name, h, writer.NotCommitted, err)
+		}
+	}
+	return err
 }
 
 // shards returns the folders of blobs with their own files, in ascending order.
@@ -114,13 +168,19 @@ func (s *Store) shards(op string) (names []string, err error) {
 func (s *Store) loose(op, shard string) (hashes []Hash, err error) {
 	entries, err := s.readDir(op, shard)
 	for _, e := range entries {
-		name, _ := codec.Cut(e.Name())
-		if h, err := ParseHash(shard + name); err == nil && e.Type().IsRegular() {
+		if h, ok := looseHash(shard, e); ok {
 			hashes = append(hashes, h)
 		}
 	}
 	slices.SortFunc(hashes, func(a, b Hash) int { return bytes.Compare(a[:], b[:]) })
 	return slices.Compact(hashes), err
+}
+
+// looseHash returns the hash of the blob whose own file is a name in a folder.
+func looseHash(shard string, e fs.DirEntry) (Hash, bool) {
+	name, _ := codec.Cut(e.Name())
+	h, err := ParseHash(shard + name)
+	return h, err == nil && e.Type().IsRegular()
 }
 
 // readDir lists a folder. A missing folder is empty.
