@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/plan"
 )
 
@@ -109,8 +109,11 @@ type chain struct {
 	others []*checkpoint.Entry                 // those of other work trees and projects that are not among all
 	origin map[checkpoint.ID]*checkpoint.Store // the chains of the others
 	line   map[checkpoint.ID]bool              // nil where there is no session
+	log    sessionLog                          // of the session; nil where there is none
 	plan   *plan.Plan                          // of the session's module; nil where there is none
 	made   session.Origin                      // of the session
+	// removed and othersRemoved were removed from all and others.
+	removed, othersRemoved []*checkpoint.Entry
 }
 
 // readCheckpoints opens the project's checkpoints, with the line of a session, for a command
@@ -123,15 +126,17 @@ func (a *app) readCheckpoints(name string, fn func(store *lifecycle.Store, id se
 		if st, _, _ := store.Read(id); st != nil { // of one that cannot be read the project's are shown
 			tree, made = st.Header().Worktree, st.Header().Origin
 		}
+		log := sessionLog(func(fn func(record.Record) error) error { return store.Log(id, 0, fn) })
 		cps, err := a.chain(store, tree)
 		if err != nil {
-			return err
+			return log.allGone(err)
 		}
+		cps.log = log
 		cps.plan, cps.made = lastPlan(store, id.Module), made
 		if cps.line, err = store.CheckpointLine(cps.Checkpoints, id); err != nil {
 			fmt.Fprintf(a.stderr, "warning: which checkpoints session %s goes on from is not known: %v\n", id, err)
 		}
-		return errors.Join(fn(store, id, cps), cps.Close())
+		return errors.Join(damagedData(fn(store, id, cps)), cps.Close())
 	})
 }
 
@@ -148,7 +153,14 @@ func (a *app) chain(store *lifecycle.Store, tree *session.Worktree) (*chain, err
 	for _, fault := range faults {
 		fmt.Fprintf(a.stderr, "warning: %v\n", fault)
 	}
-	c := &chain{Checkpoints: cps, folder: tree.Folder(store.Project().Name()), all: slices.DeleteFunc(all, func(e *checkpoint.Entry) bool { return e.Removed != "" })}
+	c := &chain{Checkpoints: cps, folder: tree.Folder(store.Project().Name())}
+	for _, e := range all {
+		if e.Removed == "" {
+			c.all = append(c.all, e)
+		} else {
+			c.removed = append(c.removed, e)
+		}
+	}
 	if err := c.addOthers(); err != nil {
 		return nil, errors.Join(err, cps.Close())
 	}
@@ -172,7 +184,10 @@ func (c *chain) addOthers() error {
 			return err
 		}
 		for _, e := range all {
-			if e.Removed == "" && !known[e.ID] {
+			switch {
+			case e.Removed != "":
+				c.othersRemoved = append(c.othersRemoved, e)
+			case !known[e.ID]:
 				known[e.ID], c.origin[e.ID] = true, from
 				c.others = append(c.others, e)
 			}

@@ -21,8 +21,30 @@ const checkpointHelp = "CP is a number, the begin of an ID, last, before:TASK, a
 // more; a number goes first), last, before:TASK, after:TASK or failed:TASK. TASK is looked for in
 // the plan and among the tasks of the session's line. Of a task with others beneath it that is
 // before the first of them and after the last; failed is as a task left the files that were set
-// back then. What is no number or ID is looked for on the session's line.
+// back then. What is no number or ID is looked for on the session's line. The error says if a
+// checkpoint was made and is not there any more.
 func (c *chain) find(name string) (*checkpoint.Entry, error) {
+	e, err := c.match(name)
+	if !missing(err) {
+		return e, err
+	}
+	lost := c.lost()
+	if name != "last" || len(lost) == 0 {
+		if e, err := c.match(name); err == nil {
+			return e, nil
+		}
+		if err := c.removedError(name); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.lostError(name, lost); err != nil {
+		return nil, err
+	}
+	return nil, err
+}
+
+// match is find among the checkpoints that the chain has.
+func (c *chain) match(name string) (*checkpoint.Entry, error) {
 	if task := turns.Named(name); task != name {
 		return c.ofPrompt(task, name)
 	}
@@ -52,7 +74,7 @@ func (c *chain) find(name string) (*checkpoint.Entry, error) {
 	}
 	var found *checkpoint.Entry
 	for _, e := range slices.Concat(c.all, c.others) {
-		if len(name) < minHex || !strings.HasPrefix(e.ID.String(), name) {
+		if !begins(e.ID, name) {
 			continue
 		}
 		if found != nil {
@@ -61,6 +83,11 @@ func (c *chain) find(name string) (*checkpoint.Entry, error) {
 		found = e
 	}
 	return orMissing(found, name)
+}
+
+// begins reports whether a name is the begin of an ID.
+func begins(id checkpoint.ID, name string) bool {
+	return len(name) >= minHex && strings.HasPrefix(id.String(), name)
 }
 
 // ofPrompt is the checkpoint before a prompt of an agent's own session.

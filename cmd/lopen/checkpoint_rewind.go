@@ -155,7 +155,7 @@ func (r *rewindCall) look(ctx context.Context) (agreed bool, err error) {
 			return nil
 		}
 		if would, err = store.PlanRewind(ctx, id, r.to, r.options); err != nil {
-			return err
+			return r.failed(err)
 		}
 		r.target = newRewindTarget(store, id, would.To)
 		return r.preview(cps, would)
@@ -222,7 +222,7 @@ func (r *rewindCall) do(ctx context.Context, sess *lifecycle.Session) (done rewi
 		done, err = sess.Rewind(ctx, r.to, r.options)
 	}
 	if err != nil {
-		return done, err
+		return done, damagedData(r.failed(err))
 	}
 	if r.out.machine() {
 		return done, r.printJSON(newRewindRow(done))
@@ -236,6 +236,15 @@ func (r *rewindCall) do(ctx context.Context, sess *lifecycle.Session) (done rewi
 		fmt.Fprintf(r.stderr, "rewound to %s; %s takes it back\n", cmp.Or(r.target.to, numbered(done.To)), undo)
 	}
 	return done, nil
+}
+
+// failed says of an undo whose checkpoint is not there that it is lost: whatever is removed, what
+// undo goes back to stays.
+func (r *rewindCall) failed(err error) error {
+	if r.name != "" || !errors.Is(err, checkpoint.ErrNotFound) {
+		return err
+	}
+	return &goneError{"undo: the data of the checkpoint that it goes back to is gone or damaged: " + doctorHint, lifecycle.ErrCorrupt}
 }
 
 // refuseUnattended refuses --contested where nobody watches.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lopen-dev/lopen/writer"
@@ -93,6 +94,12 @@ type Entry struct {
 
 // SetBack reports whether the entry has the tree of a failed task whose files were set back.
 func (e *Entry) SetBack() bool { return e.Reason == BeforeRewind && e.Task != "" }
+
+// thinnedWhy begins the reason of entries that Thin removed.
+const thinnedWhy = "checkpoints took more than "
+
+// Thinned reports whether Thin removed the entry.
+func (e *Entry) Thinned() bool { return strings.HasPrefix(e.Removed, thinnedWhy) }
 
 // Contested reports whether it is unknown which task changed what since the previous entry.
 func (e *Entry) Contested() bool { return len(e.By) > 1 || e.Cut }

@@ -188,7 +188,7 @@ func (s *Store) removeSpares(ctx context.Context, limits Limits, l *ledger, gone
 				l.use(e)
 			}
 		}
-		removed, err = s.remove(c, fmt.Sprintf("checkpoints took more than %d bytes", limits.Bytes), func(e *Entry) bool { return still[e.Number] })
+		removed, err = s.remove(c, fmt.Sprintf("%s%d bytes", thinnedWhy, limits.Bytes), func(e *Entry) bool { return still[e.Number] })
 		return err
 	})
 	return removed, err
