@@ -104,6 +104,24 @@ var ofCheckpoint = []mutant{
 		"./lifecycle", "TestTargetIsRemovedBeforeTheRewindBegins",
 	},
 	{
+		"rewind: one that came to nothing is not undone", "lifecycle/rewind/run.go",
+		"if done.Nothing() {",
+		"if done.Nothing() && false {",
+		"./lifecycle", "TestARewindThatChangesNothingIsNotUndone/changed_meanwhile",
+	},
+	{
+		"rewind: nor is one that the next holder finishes", "lifecycle/rewind/run.go",
+		"s.GiveUp(ctx, r, p.Mark.Undo)",
+		"s.GiveUp(ctx, r, r.Before)",
+		"./lifecycle", "TestARewindThatChangesNothingIsNotUndone/cut_off",
+	},
+	{
+		"rewind: what stays is no change", "lifecycle/rewind/run.go",
+		"done.keep(applied.Retained)",
+		"done.Retained = append(done.Retained, applied.Retained...)",
+		"./lifecycle", "TestARewindThatChangesNothingIsNotUndone/denied",
+	},
+	{
 		"chain: a command that outlived its loop is at work", "lifecycle/checkpoints.go",
 		"orphan != nil && orphan.Alive",
 		"orphan != nil && false",

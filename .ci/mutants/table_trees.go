@@ -178,6 +178,30 @@ var ofTrees = []mutant{
 		"./lifecycle/checkpoint", "TestStories/a_folder_in_use/0",
 	},
 	{
+		"plan: a folder with what no checkpoint has, stays", "lifecycle/checkpoint/plan.go",
+		"if err := p.lookInFolders(s); err != nil {",
+		"if err := error(nil); err != nil {",
+		"./lifecycle/checkpoint", "TestStories/a_folder_in_a_file's_place,_with_an_ignored_file/0",
+	},
+	{
+		"plan: a folder of which nothing is recorded is in the way", "lifecycle/checkpoint/standing.go",
+		"return ok && p.differ[file].now == nil &&",
+		"return false && ok &&",
+		"./lifecycle", "TestAFolderWithIgnoredFilesStays",
+	},
+	{
+		"plan: what a killed Apply staged is in nobody's way", "lifecycle/checkpoint/standing.go",
+		" || strings.HasPrefix(e.Name(), tempPrefix) {",
+		" || strings.HasPrefix(e.Name(), \"/\") {",
+		"./lifecycle/checkpoint", "TestPlanIsMadeAgain",
+	},
+	{
+		"plan: a folder that may not be listed is tried", "lifecycle/checkpoint/standing.go",
+		" && writer.ClassOf(err) != writer.ClassDenied {",
+		" && writer.ClassOf(err) != writer.ClassBusy {",
+		"./lifecycle/checkpoint", "TestPlanWithoutAList",
+	},
+	{
 		"plan: nothing is made beneath what is kept", "lifecycle/checkpoint/planner.go",
 		"c.New != nil && !p.reachable(file):",
 		"c.New != nil && !p.reachable(file) && false:",

@@ -154,6 +154,8 @@ func (t *recordPrinter) print(r record.Record) error {
 	}
 	if w := r.Rewind; w != nil && w.Task != "" {
 		fmt.Fprintf(t.w, "          set back to %s, which is before %s; what it left is failed:%s\n", shortID(w.To), w.Task, w.Task)
+	} else if w != nil && w.Before == "" { // one that changed nothing, and none was before it
+		fmt.Fprintf(t.w, "          to %s\n", shortID(w.To))
 	} else if w != nil {
 		fmt.Fprintf(t.w, "          to %s; undo goes back to %s\n", shortID(w.To), shortID(w.Before))
 	}

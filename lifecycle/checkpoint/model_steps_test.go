@@ -211,7 +211,7 @@ func (m *model) finish(a *actor) {
 	}
 	if g.alone {
 		m.holds(a, g, now, then, after, plan)
-		require.True(m.t, !m.plain || len(done.Retained) == 0, done.Retained)
+		require.Empty(m.t, done.Retained)
 	}
 	for _, other := range m.all { // an entry in the middle is nothing to the rewind
 		if other != a && idle(other) && rapid.IntRange(0, 3).Draw(m.t, "meanwhile") == 0 {

@@ -71,7 +71,8 @@ type RewindOptions struct {
 }
 
 // A Plan is what a rewind does. It is immutable. It depends only on the chain up to the entry
-// that it was made for, so that it can be made again after a crash.
+// that it was made for, and on names that no checkpoint has in folders that it would remove.
+// Apply changes neither, so that the plan can be made again after a crash.
 type Plan struct {
 	Changes   []Change   // sorted by Path
 	Retained  []Retained // sorted by Path
@@ -121,6 +122,9 @@ func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last u
 		return p.decide(path, now, was)
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := p.lookInFolders(s); err != nil {
 		return nil, err
 	}
 	p.settle()

@@ -457,6 +457,36 @@ var stories = []story{
 		s.edit("a/mine", "1")
 		return before
 	}, want: []string{"a/b: delete", "a/mine: foreign, nobody's task, in 3", "a: blocked"}},
+	{name: "a folder in a file's place, with an ignored file", tell: func(s *worker) *Entry {
+		s.edit(".gitignore", "*.log", "a", "1")
+		before, _ := s.works("a", "-", "a/b", "2", "a/x.log", "2")
+		return before
+	}, want: []string{"a/b: delete", "a/x.log: ignored", "a: blocked"}, stands: []string{"a/b", "", "a/x.log", "-rw-r--r-- 2"}},
+	{name: "a folder in a file's place, with ignored files alone", tell: func(s *worker) *Entry {
+		s.edit(".gitignore", "*.log", "a", "1")
+		before, _ := s.works("a", "-", "a/c/y.log", "2", "a/c/z.log", "2")
+		return before
+	}, want: []string{"a/c: ignored", "a: blocked"}, stands: []string{"a/c/y.log", "-rw-r--r-- 2"}},
+	{name: "a folder in a file's place, with an ignored file deep in it", tell: func(s *worker) *Entry {
+		s.edit(".gitignore", "*.log", "a", "1")
+		before, _ := s.works("a", "-", "a/c/b", "2", "a/c/x.log", "2", "a/d/b", "2")
+		return before
+	}, want: []string{"a/c/b: delete", "a/c/x.log: ignored", "a/d/b: delete", "a/d: delete", "a: blocked"}},
+	{name: "a folder in a file's place, with a repository's .git", tell: func(s *worker) *Entry {
+		s.edit("a", "1")
+		before, _ := s.works("a", "-", "a/b", "2", "a/.git/HEAD", "ref")
+		return before
+	}, want: []string{"a/.git: nested", "a/b: delete", "a: blocked"}, stands: []string{"a/.git/HEAD", "-rw-r--r-- ref"}},
+	{name: "a folder in a link's place, with what the task ignores", tell: func(s *worker) *Entry {
+		s.edit("a", "-> b")
+		before, _ := s.works("a", "-", "a/b", "2", "a/x.log", "2", "a/.gitignore", "*.log")
+		return before
+	}, want: []string{"a/.gitignore: delete", "a/b: delete", "a/x.log: ignored", "a: blocked"}, stands: []string{"a/x.log", "-rw-r--r-- 2"}},
+	{name: "a new folder with an ignored file", tell: func(s *worker) *Entry {
+		s.edit(".gitignore", "*.log")
+		before, _ := s.works("d/b", "2", "d/e/x.log", "2", "d/e/b", "2", "f/b", "1")
+		return before
+	}, want: []string{"d/b: delete", "d/e/b: delete", "d/e/x.log: ignored", "f/b: delete", "f: delete"}, stands: []string{"d/e/x.log", "-rw-r--r-- 2", "d/b", ""}},
 	{name: "a file in a folder's place", tell: func(s *worker) *Entry {
 		s.edit("a/b", "1")
 		before, _ := s.works("a", "-", "a", "2")

@@ -74,6 +74,56 @@ func TestPlanOfPaths(t *testing.T) {
 	require.Equal(t, []string{"a/b/d: create", "f/mine: foreign, nobody's task, in 3", "f/x: delete", "f2: overwrite", "f: blocked"}, summary(s.preview(before, all)))
 }
 
+// A plan that is made again after a crash is the same one: what Apply removed and left in a folder
+// that is in the way changes nothing, and neither does what is ignored.
+func TestPlanIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.worker("s", 0)
+	w.edit(".gitignore", "*.log", "a", "1", "b", "1")
+	target, _ := s.works("a", "-", "a/in", "2", "b", "-", "b/in", "2", "b/x.log", "2", "c/d/in", "2", "c/d/x.log", "2")
+	last := s.last
+	before := s.create(BeforeRewind, target.Number)
+	want := []string{"a/in: delete", "a: overwrite", "b/in: delete", "b/x.log: ignored", "b: blocked", "c/d/in: delete", "c/d/x.log: ignored"}
+	for _, edit := range [][]string{nil, {"a/" + tempPrefix + "0123", "staged"}, {"a/in", "-", "b/in", "-", "c/d/in", "-"}, {"a", "-", "a", "1"}} {
+		w.edit(edit...)
+		plan, err := s.cps.Plan(context.Background(), target, before, s.cps.Tree(before.Root), last, all)
+		require.NoError(t, err)
+		require.Equal(t, want, summary(plan), edit)
+	}
+	// What somebody makes meanwhile is in the way as well.
+	w.edit("a", "-", "a/mine", "3")
+	plan, err := s.cps.Plan(context.Background(), target, before, s.cps.Tree(before.Root), last, force)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a/in: delete", "a/mine: foreign", "a: blocked"}, summary(plan)[:3])
+}
+
+// A folder that cannot be listed is no reason for a rewind not to be planned; another error is.
+func TestPlanWithoutAList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.worker("s", 0)
+	w.edit("a", "1")
+	target, _ := s.works("a", "-", "a/in", "2")
+	last := s.last
+	before := s.create(BeforeRewind, target.Number)
+	for cause, fails := range map[syscall.Errno]bool{syscall.EACCES: false, syscall.EIO: true} {
+		w.disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+			if op.Call == "readdir" && op.Name == "tree/a" {
+				return crashfs.Fault{Err: cause}
+			}
+			return crashfs.Fault{}
+		})
+		plan, err := s.cps.Plan(context.Background(), target, before, s.cps.Tree(before.Root), last, all)
+		if fails {
+			require.ErrorIs(t, err, cause)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, []string{"a/in: delete", "a: overwrite"}, summary(plan))
+	}
+}
+
 // An entry whose objects cannot be read costs what was known by it alone: what changed
 // around it is contested.
 func TestDamagedBetween(t *testing.T) {

@@ -19,6 +19,7 @@ type planner struct {
 	then, is   history           // at the target and now
 	had        history           // at the session's newest entry before now; nil if it is not known
 	rules      []*files.Rules    // in force at the target and now
+	found      *Rules            // now
 	first      *Tree             // of the oldest entry on the line that was not removed, or nil
 	firstRules *files.Rules      // in force at that entry
 
@@ -26,6 +27,7 @@ type planner struct {
 	order    []string // the paths of differ, a folder before its contents
 	changes  map[string]Change
 	retained map[string]Retained
+	stands   []string // names in folders of changes that no checkpoint has
 }
 
 // differing is what a path is now, and what it was at the target.
@@ -58,7 +60,7 @@ func (p *planner) read(ctx context.Context, s *Store, target *Entry, tree *Tree,
 		if err != nil {
 			return err
 		}
-		p.rules = append(p.rules, rules.InForce)
+		p.rules, p.found = append(p.rules, rules.InForce), rules
 	}
 	if i >= 0 {
 		p.first = s.Tree(entries[i].Root)
@@ -243,7 +245,7 @@ func (p *planner) settle() {
 		case !ok:
 		case isDir(c.Old) && holds[file] && c.New == nil:
 			delete(p.changes, file) // the folder stays, because something in it stays
-		case isDir(c.Old) && holds[file] && !c.New.Mode.IsDir(), c.New != nil && !p.reachable(file):
+		case c.New != nil && !isDir(c.New) && holds[file], c.New != nil && !p.reachable(file):
 			delete(p.changes, file)
 			p.retained[file] = Retained{Path: file, Why: Blocked}
 		}
@@ -253,14 +255,18 @@ func (p *planner) settle() {
 // holding returns the folders in which something stays.
 func (p *planner) holding() map[string]bool {
 	holds := map[string]bool{}
-	for _, file := range p.order {
-		c, ok := p.changes[file]
-		if p.differ[file].now == nil || ok && c.New == nil {
-			continue
-		}
+	stays := func(file string) {
 		for dir := path.Dir(file); dir != "." && !holds[dir]; dir = path.Dir(dir) {
 			holds[dir] = true
 		}
+	}
+	for _, file := range p.order {
+		if c, ok := p.changes[file]; p.differ[file].now != nil && !(ok && c.New == nil) {
+			stays(file)
+		}
+	}
+	for _, file := range p.stands {
+		stays(file)
 	}
 	return holds
 }

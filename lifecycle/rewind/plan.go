@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
@@ -35,6 +36,16 @@ type Result struct {
 
 // Nothing reports whether the rewind changes nothing.
 func (r *Result) Nothing() bool { return len(r.Changes)+len(r.Tasks) == 0 }
+
+// keep takes paths that were left as they are out of the changes.
+func (r *Result) keep(paths []checkpoint.Retained) {
+	kept := map[string]bool{}
+	for _, k := range paths {
+		kept[k.Path] = true
+	}
+	r.Changes = slices.DeleteFunc(slices.Clone(r.Changes), func(c checkpoint.Change) bool { return kept[c.Path] })
+	r.Retained = append(slices.Clip(r.Retained), paths...)
+}
 
 // Sessions reads sessions without a lock.
 type Sessions interface {

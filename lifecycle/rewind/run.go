@@ -25,7 +25,7 @@ type Session interface {
 	// returns nil the record is durable, and the readable files show the State.
 	End(ctx context.Context, r *session.Rewinding, st *session.State, changes []checkpoint.Change) error
 	// GiveUp records that the rewind changed nothing, and that undo returns to the checkpoint
-	// undo. When it returns nil the record is durable.
+	// undo, or to none if undo is "". When it returns nil the record is durable.
 	GiveUp(ctx context.Context, r *session.Rewinding, undo string) error
 }
 
@@ -60,9 +60,10 @@ func (p *Planner) Run(ctx context.Context, s Session, r *session.Rewinding, woul
 	return done, err
 }
 
-// Finish executes the rewind of a recorded begin, and records the end with the State. It may be
-// called again after an error or a crash. The error wraps [checkpoint.ErrNotFound] if a
-// checkpoint that it needs is gone.
+// Finish executes the rewind of a recorded begin, and records the end with the State. If nothing
+// has changed, because all paths were changed meanwhile or may not be written, it records that the
+// rewind is given up, and Result.Before is nil. It may be called again after an error or a crash.
+// The error wraps [checkpoint.ErrNotFound] if a checkpoint that it needs is gone.
 func (p *Planner) Finish(ctx context.Context, s Session, r *session.Rewinding) (Result, error) {
 	target, err := p.find(r.To, true)
 	if err != nil {
@@ -80,9 +81,13 @@ func (p *Planner) Finish(ctx context.Context, s Session, r *session.Rewinding) (
 	ended := *r
 	if r.Files {
 		applied, err := p.Chain.Apply(ctx, plan)
-		done.Retained = append(done.Retained, applied.Retained...)
+		done.keep(applied.Retained)
 		if err != nil {
 			return done, err
+		}
+		if done.Nothing() { // undo must not return to a rewind without a change
+			done.Before = nil
+			return done, s.GiveUp(ctx, r, p.Mark.Undo)
 		}
 		after, err := s.After(ctx, r, target, before)
 		if err != nil {
