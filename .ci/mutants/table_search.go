@@ -81,6 +81,18 @@ var ofSearch = []mutant{
 		"./cache/search", "TestMostIsGone",
 	},
 	{
+		"search: a long name is cut alike in the index and in a query", "cache/search/words.go",
+		"must = append(must, quoted(tag(f.kind, f.text), false))",
+		"must = append(must, quoted(tag(f.kind, f.text)[:maxWord], false))",
+		"./cache/search", "TestQueries",
+	},
+	{
+		"search: a longer word than one that must not occur may occur", "cache/search/words.go",
+		"len(w) < maxWord || t.prefix && len(w) == maxWord",
+		"len(w) <= maxWord",
+		"./cache/search", "TestQueries",
+	},
+	{
 		"search: a phrase is more than its words", "cache/search/match.go",
 		"state = (state<<1 | m.first) & m.bits()",
 		"state = (state<<1 | m.first | 1<<63 - 1) & m.bits()",

@@ -326,7 +326,7 @@ func (f *finder) take(ctx context.Context, s *Source, id int64) error {
 	}
 	d.Number, d.Time = uint64(number), time.UnixMilli(ms).UTC()
 	if files != "" {
-		d.Files = strings.Split(files, "\n")
+		d.Files = strings.Split(files, between)
 	}
 	f.pool.take(s.Key, &d, piece)
 	return nil

@@ -20,7 +20,7 @@ import (
 
 // version is of the tables, of what is in them and of what a word is. An index of another
 // version is dropped.
-const version = 1
+const version = 2
 
 // folder is where an index is in a store.
 const folder = "cache/search"
@@ -38,7 +38,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS big USING fts5(text, content='', columnsize=0
 INSERT INTO big(big, rank) VALUES ('automerge', 0), ('crisismerge', 1999), ('hashsize', 67108864);
 CREATE VIRTUAL TABLE IF NOT EXISTS smallwords USING fts5vocab(small, row);
 CREATE VIRTUAL TABLE IF NOT EXISTS bigwords USING fts5vocab(big, row);
-PRAGMA user_version = 1`
+PRAGMA user_version = `
 
 // An Index is an open index. It is used by one goroutine.
 type Index struct {
@@ -132,7 +132,7 @@ func (ix *Index) open() error {
 	}
 	var have int
 	if err = ix.db.QueryRow(`PRAGMA user_version`).Scan(&have); err == nil && have == 0 {
-		if err = ix.inTx(context.Background(), func(tx *sql.Tx) error { _, err := tx.Exec(schema); return err }); err == nil {
+		if err = ix.inTx(context.Background(), func(tx *sql.Tx) error { _, err := tx.Exec(schema + strconv.Itoa(version)); return err }); err == nil {
 			have = version
 		}
 	}

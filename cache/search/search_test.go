@@ -132,6 +132,19 @@ func TestQueries(t *testing.T) {
 	q := parse(t, "is")
 	q.Role, q.Tool = "tool", "bash"
 	require.Equal(t, []string{"b:2"}, numbers(both(t, ix, books, q, 10)))
+	for _, name := range someNames {
+		if strings.Contains(name, "\n") { // no tool has such a name
+			continue
+		}
+		b := (&book{key: name}).add("here", func(d *Document) { d.Role, d.Tool, d.Files = name, name, []string{"src/" + name} })
+		q := parse(t, "here")
+		q.Role, q.Tool, q.File = name, name, name
+		require.Len(t, both(t, ix, []*book{b}, q, 10).Hits, 1, name)
+	}
+	long := strings.Repeat("b", maxWord)
+	b := (&book{key: "long words"}).add("here " + long).add("here " + long + "b")
+	require.Equal(t, []string{"long words:2"}, numbers(both(t, ix, []*book{b}, parse(t, "here -"+long), 10)))
+	require.Empty(t, numbers(both(t, ix, []*book{b}, parse(t, "here -"+long+"*"), 10)))
 	_, err := Parse(`a "b`)
 	require.ErrorIs(t, err, ErrQuery)
 	_, err = Parse(strings.Repeat("a ", 65))
@@ -140,7 +153,45 @@ func TestQueries(t *testing.T) {
 }
 
 var someWords = strings.Fields(`alpha Alpha ALPHÁ beta gamma_delta delta delta. ` +
-	`e eé é x y 数据 据 ` + strings.Repeat("long", 20) + ` ` + strings.Repeat("long", 20) + `er alphabet "alpha -beta al*`)
+	`e eé é x y 数据 据 ` + strings.Repeat("long", 20) + ` ` + strings.Repeat("long", 20) + `er alphabet "alpha -beta al* ` + around("b", maxWord) + around("ж", maxWord))
+
+// around are words about as long as what is indexed of one, their beginnings, and what must not be one.
+func around(letter string, size int) (all string) {
+	for n := size/len(letter) - 1; n <= size/len(letter)+1; n++ {
+		word := strings.Repeat(letter, n)
+		all += word + " -" + word + " " + word + "* -" + word + "* "
+	}
+	return all
+}
+
+// someNames are roles, tools and names of files: short ones, some about as long as what is indexed of one,
+// and longer ones.
+var someNames = func() (all []string) {
+	all = []string{"b.go", "B.GO", "user_authentication_handler.go", "mcp__playwright__browser_navigate", "数据库连接管理器.py", "a\nb", "ſ", "ς", "K"}
+	for n := maxTag - 1; n <= maxTag+1; n++ {
+		all = append(all, strings.Repeat("n", n), strings.Repeat("N", n))
+	}
+	return append(all, strings.Repeat("ж", maxTag/2), strings.Repeat("ж", maxTag/2)+"x")
+}()
+
+// someName draws a name, half of the time in another form: what is asked for and what there is differ.
+func someName(t *rapid.T, label string) string {
+	name := rapid.SampledFrom(someNames).Draw(t, label)
+	switch rapid.SampledFrom([]string{"same", "same", "upper", "lower", "longer"}).Draw(t, "form") {
+	case "upper":
+		return strings.ToUpper(name)
+	case "lower":
+		return strings.ToLower(name)
+	case "longer":
+		return name + "x"
+	}
+	return name
+}
+
+// somePath draws a path: a name, with folders before it or without.
+func somePath(t *rapid.T, label string) string {
+	return rapid.SampledFrom([]string{"", "a/", "src/a/", "/home/u/src/a/", "../"}).Draw(t, label) + someName(t, label)
+}
 
 // The index finds what a scan finds, in the same order, whatever was added or removed between.
 func TestIndexAndScanAgree(t *testing.T) {
@@ -168,8 +219,13 @@ func TestIndexAndScanAgree(t *testing.T) {
 			for _, b := range books {
 				for range rapid.IntRange(0, 3).Draw(t, "added") {
 					b.add(strings.Join(words.Draw(t, "text"), " "), func(d *Document) {
-						d.Role = rapid.SampledFrom([]string{"user", "tool", ""}).Draw(t, "role")
-						d.Files = rapid.SampledFrom([][]string{nil, {"a/b.go", "c"}, {"b.go"}}).Draw(t, "files")
+						d.Role = rapid.SampledFrom([]string{"user", "tool", "", someName(t, "role")}).Draw(t, "role")
+						for range rapid.IntRange(0, 2).Draw(t, "tools") {
+							d.Tool = strings.TrimSpace(d.Tool + " " + someName(t, "tool"))
+						}
+						for range rapid.IntRange(0, 2).Draw(t, "files") {
+							d.Files = append(d.Files, somePath(t, "path"))
+						}
 					})
 				}
 			}
@@ -177,8 +233,9 @@ func TestIndexAndScanAgree(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			q.Role = rapid.SampledFrom([]string{"", "", "tool", "User"}).Draw(t, "of")
-			q.File = rapid.SampledFrom([]string{"", "", "b.go", "a/b.go"}).Draw(t, "file")
+			q.Role = rapid.SampledFrom([]string{"", "", "", "tool", "User", someName(t, "role")}).Draw(t, "of")
+			q.Tool = rapid.SampledFrom([]string{"", "", "", someName(t, "tool")}).Draw(t, "with")
+			q.File = rapid.SampledFrom([]string{"", "", somePath(t, "path")}).Draw(t, "file")
 			if !q.Empty() {
 				both(t, ix, books, q, rapid.IntRange(1, 5).Draw(t, "limit"))
 			}

@@ -15,9 +15,12 @@ type Document struct {
 	Kind   string // what it is: message, attempt, plan
 	Role   string
 	Tool   string   // the name of a tool, or several with a space between
-	Files  []string // the paths that it is about
+	Files  []string // the paths that it is about; none has a NUL byte
 	Text   string
 }
+
+// between stands between the paths of a document in the index. A name may have a line's end.
+const between = "\x00"
 
 // A Source has documents that are added and never changed. A file that may be written anew
 // has its fingerprint in Version.

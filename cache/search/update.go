@@ -196,7 +196,7 @@ func (r *reader) readFrom(s *Source, k known, anew bool) error {
 	var stop error
 	mark, tail, err := s.Read(from.mark, from.tail, func(d *Document) error {
 		stop = pieces(d.Text, func(n int, part string) error {
-			e := entry{Document: *d, piece: n, files: strings.Join(d.Files, "\n")}
+			e := entry{Document: *d, piece: n, files: strings.Join(d.Files, between)}
 			e.Text = part
 			e.words = r.words.of(&e.Document)
 			b.entries = append(b.entries, e)

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"path"
 	"strings"
+	"unicode"
 )
 
 // maxWord is how much of a word is in the index, in bytes. The words of a query are cut there as
@@ -78,10 +79,24 @@ func (s *wordSet) tag(kind byte, text string) {
 	}
 }
 
+// maxTag is how much of a role, a tool or the name of a file is in the index, in bytes. What a tag leads
+// to is compared whole, as with maxWord.
+const maxTag = 64
+
 // tag is the word for a role, a tool or the name of a file. It begins with a character that
 // no text has in a word, and FTS5's tokenizer takes for one.
 func tag(kind byte, text string) string {
-	return "\uf8ff" + string(kind) + hex.EncodeToString([]byte(strings.ToLower(text))[:min(len(strings.ToLower(text)), maxWord/2)])
+	text = strings.Map(folding, text)
+	return "\uf8ff" + string(kind) + hex.EncodeToString([]byte(text[:min(len(text), maxTag)]))
+}
+
+// folding maps all letters that strings.EqualFold takes for the same to one of them.
+func folding(r rune) rune {
+	least := r
+	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+		least = min(least, next)
+	}
+	return least
 }
 
 // expression is a query for FTS5, of which the words are quoted. It finds all documents that
@@ -90,18 +105,19 @@ func (q *Query) expression(words func(prefix string) ([]string, error)) (string,
 	var must, not []string
 	for _, t := range q.terms {
 		if t.not {
-			if w := q.words[t.from]; t.to == t.from+1 && len(w) <= maxWord {
-				not = append(not, quoted(w, t.prefix))
+			// A word as long as maxWord may be the beginning of a longer one, which is no match.
+			if w := q.words[t.from]; t.to == t.from+1 && (len(w) < maxWord || t.prefix && len(w) == maxWord) {
+				not = append(not, quoted(string(w), t.prefix))
 			}
 			continue
 		}
 		for i := t.from; i < t.to; i++ {
-			word := q.words[i][:min(len(q.words[i]), maxWord)]
+			word := string(q.words[i][:min(len(q.words[i]), maxWord)])
 			if !t.prefix || i < t.to-1 {
 				must = append(must, quoted(word, false))
 				continue
 			}
-			all, err := words(string(word))
+			all, err := words(word)
 			if err != nil {
 				return "", err
 			}
@@ -113,7 +129,7 @@ func (q *Query) expression(words func(prefix string) ([]string, error)) (string,
 		text string
 	}{{'r', q.Role}, {'t', q.Tool}, {'f', base(q.File)}} {
 		if f.text != "" {
-			must = append(must, quoted([]byte(tag(f.kind, f.text)), false))
+			must = append(must, quoted(tag(f.kind, f.text), false))
 		}
 	}
 	e := strings.Join(must, " AND ")
@@ -125,13 +141,13 @@ func (q *Query) expression(words func(prefix string) ([]string, error)) (string,
 
 // anyOf asks for one of the words that begin so, which FTS5 reads the newest of as they are needed; the
 // beginning of a word it would look up whole, in all entries.
-func anyOf(prefix []byte, words []string) string {
+func anyOf(prefix string, words []string) string {
 	if len(words) == 0 || len(words) > maxWords*4 {
 		return quoted(prefix, true)
 	}
 	all := make([]string, len(words))
 	for i, w := range words {
-		all[i] = quoted([]byte(w), false)
+		all[i] = quoted(w, false)
 	}
 	return "(" + strings.Join(all, " OR ") + ")"
 }
@@ -143,10 +159,9 @@ func base(file string) string {
 	return path.Base(file)
 }
 
-func quoted(word []byte, prefix bool) string {
-	s := `"` + string(word[:min(len(word), maxWord)]) + `"`
+func quoted(word string, prefix bool) string {
 	if prefix {
-		s += "*"
+		return `"` + word + `"*`
 	}
-	return s
+	return `"` + word + `"`
 }

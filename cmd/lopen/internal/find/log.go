@@ -121,10 +121,11 @@ func (t *tail) record(r *record.Record, fn func(*search.Document) error) error {
 	}
 	for i := range r.Ops {
 		op := &r.Ops[i]
-		if op.Name != record.OpFilesChanged || len(op.Paths) == 0 {
+		paths := possible(op.Paths)
+		if op.Name != record.OpFilesChanged || len(paths) == 0 {
 			continue
 		}
-		if err := fn(&search.Document{Number: r.Seq, Time: r.At, Kind: "files", Files: op.Paths, Text: op.To + " " + strings.Join(op.Paths, "\n")}); err != nil {
+		if err := fn(&search.Document{Number: r.Seq, Time: r.At, Kind: "files", Files: paths, Text: op.To + " " + strings.Join(paths, "\n")}); err != nil {
 			return err
 		}
 	}
@@ -171,6 +172,7 @@ func attempt(seq uint64, a *record.Attempt) *search.Document {
 			d.Files = append(d.Files, f.From)
 		}
 	}
+	d.Files = possible(d.Files)
 	check := ""
 	if a.Check != nil {
 		check = a.Check.Command
@@ -181,4 +183,9 @@ func attempt(seq uint64, a *record.Attempt) *search.Document {
 		}
 	}
 	return d
+}
+
+// possible returns the paths that a file can have. A log that was imported may have others.
+func possible(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return strings.ContainsRune(path, 0) })
 }
