@@ -104,4 +104,16 @@ var ofSearch = []mutant{
 		"r.Seq >= above",
 		"./cmd/lopen/internal/find", "TestALogThatWasCut",
 	},
+	{
+		"search: a message of opencode that changed or is gone has its session read again", "cmd/lopen/internal/find/agents.go",
+		"n == known && digest() != t.Print",
+		"n == known && t.Print == \"\"",
+		"./cmd/lopen/internal/find", "TestOpencodeChangesMessages",
+	},
+	{
+		"search: a session of opencode is read once more when its last answer counts as complete", "cmd/lopen/internal/find/agents.go",
+		"s.Mark++",
+		"_ = s.Mark",
+		"./cmd/lopen/internal/find", "TestOpencodeSettles",
+	},
 }

@@ -2,11 +2,14 @@ package find
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/lopen-dev/lopen/cache/search"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
@@ -75,13 +78,22 @@ func (c *corpus) histories(hide *redact.Redactor, all []agents.History) {
 		}
 		key := h.Agent + " " + h.Path + " " + h.ID
 		r := &historyReader{h: h, hide: hide}
-		c.sources = append(c.sources, search.Source{
-			// A file that grew has another time: it is read on, or from its beginning if it was rewritten.
-			Key: key, Version: fmt.Sprint(textVersion), Mark: uint64(max(h.Modified.UnixMicro(), 1)), Order: h.Modified, Read: r.read,
-		})
+		// A file that grew has another time: it is read on, or from its beginning if it was rewritten.
+		s := search.Source{Key: key, Version: fmt.Sprint(textVersion), Mark: uint64(max(h.Modified.UnixMicro(), 1)), Order: h.Modified, Read: r.read}
+		if h.Agent == agents.OpenCode {
+			if s.Grows = time.Since(h.Modified) < unsettled; !s.Grows {
+				s.Mark++ // its last messages are complete now, or count as that
+			}
+			s.Read = r.reread
+		}
+		c.sources = append(c.sources, s)
 		c.of[key] = Hit{Agent: h.Agent, Session: h.ID, Path: h.Path}
 	}
 }
+
+// unsettled is how long a session of opencode is read by each search after the last change that it notes. It notes
+// neither each part of an answer, nor that an answer counts as complete an hour after its last part.
+const unsettled = 24 * time.Hour
 
 // openHistory is how a hit in an agent's history is opened: lopen shows what it has taken in.
 func openHistory(h *Hit) {
@@ -98,7 +110,7 @@ type historyReader struct {
 type historyTail struct {
 	tail
 	Number   uint64          `json:"number"` // of the last message
-	Position agents.Position `json:"position"`
+	Position agents.Position `json:"position,omitzero"`
 }
 
 func (r *historyReader) read(above uint64, was string, fn func(*search.Document) error) (uint64, string, error) {
@@ -109,31 +121,82 @@ func (r *historyReader) read(above uint64, was string, fn func(*search.Document)
 	if t.Open == nil {
 		t.Open = map[string]openUse{}
 	}
-	reader, err := r.h.Open(t.Position)
+	at, err := r.items(t.Position, func(item *agents.Item) error {
+		if item.Again && above > 0 {
+			return search.ErrChanged
+		}
+		return t.item(r.hide, item.Message, fn)
+	})
 	if err != nil {
 		return 0, "", err
+	}
+	t.Position = at
+	next, err := strictjson.Marshal(t)
+	return 0, string(next), err
+}
+
+// reread reads a history whose messages may change or go: opencode writes an answer while it comes, and removes
+// what is undone. It reads from the beginning, and compares what was read before by its hash.
+func (r *historyReader) reread(above uint64, was string, fn func(*search.Document) error) (uint64, string, error) {
+	var t historyTail
+	if above > 0 && strictjson.Unmarshal([]byte(was), &t) != nil {
+		return 0, "", search.ErrChanged
+	}
+	if t.Open == nil {
+		t.Open = map[string]openUse{}
+	}
+	sum := sha256.New()
+	digest := func() string { return hex.EncodeToString(sum.Sum(nil)) }
+	n, known := uint64(0), t.Number
+	_, err := r.items(agents.Position{}, func(item *agents.Item) error {
+		if item.Message == nil {
+			return nil
+		}
+		data, err := strictjson.Marshal(item.Message)
+		if err != nil {
+			return err
+		}
+		_, _ = sum.Write(data)
+		switch n++; {
+		case n == known && digest() != t.Print:
+			return search.ErrChanged
+		case n <= known:
+			return nil
+		}
+		return t.item(r.hide, item.Message, fn)
+	})
+	if err == nil && n < known {
+		err = search.ErrChanged
+	}
+	if err != nil {
+		return 0, "", err
+	}
+	t.Print = digest()
+	next, err := strictjson.Marshal(t)
+	return 0, string(next), err
+}
+
+// items calls fn with what a history has behind a position, and returns how far that goes.
+func (r *historyReader) items(from agents.Position, fn func(*agents.Item) error) (agents.Position, error) {
+	reader, err := r.h.Open(from)
+	if err != nil {
+		return from, err
 	}
 	defer reader.Close()
 	for {
 		items, err := reader.Next(context.Background())
 		if errors.Is(err, io.EOF) {
-			break
+			return reader.Position(), nil
 		}
 		if err != nil {
-			return 0, "", err
+			return from, err
 		}
 		for i := range items {
-			if items[i].Again && above > 0 {
-				return 0, "", search.ErrChanged
-			}
-			if err := t.item(r.hide, items[i].Message, fn); err != nil {
-				return 0, "", err
+			if err := fn(&items[i]); err != nil {
+				return from, err
 			}
 		}
 	}
-	t.Position = reader.Position()
-	next, err := strictjson.Marshal(t)
-	return 0, string(next), err
 }
 
 // item is a message, with its credentials hidden before the JSON around them is taken off, which says
