@@ -21,6 +21,24 @@ var ofSearch = []mutant{
 		"./cache/sqlite", "TestOnlyRegularFilesAreOpened",
 	},
 	{
+		"search: an index leaves the last room of a disk", "cache/sqlite/room.go",
+		"r.left < 0",
+		"r.left < -1<<40",
+		"./cache/sqlite", "TestIndexLeavesRoom",
+	},
+	{
+		"search: an index that found no room gives back what it took", "cache/search/find.go",
+		"ix.giveBack()",
+		"_ = ix.giveBack",
+		"./cache/search", "TestNoRoom",
+	},
+	{
+		"search: an index is not made again in as little room", "cache/search/room.go",
+		"free < before+before/8",
+		"free < before/8",
+		"./cache/search", "TestNoRoom",
+	},
+	{
 		"search: a damaged index is made anew", "cache/search/find.go",
 		"rerr := ix.renew()",
 		"rerr := error(nil)",

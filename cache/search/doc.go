@@ -30,5 +30,5 @@
 //
 // The index can be derived again. What was not committed is read again; an index that is damaged, of another
 // version, or that SQLite cannot use is dropped and made anew under another name. When it cannot be
-// written, a scan finds the same.
+// written, a scan finds the same. An index that finds no room on its disk is removed.
 package search

@@ -149,6 +149,44 @@ func TestBusy(t *testing.T) {
 	require.Equal(t, "another process writes the index", got.Note)
 }
 
+// An index that finds no room gives back what it took, and is not made again in as little room.
+func TestNoRoom(t *testing.T) {
+	t.Parallel()
+	dir, books := t.TempDir(), library()
+	ix := open(t, dir)
+	defer ix.Close()
+	_, err := ix.db.Exec(`PRAGMA max_page_count = 1`)
+	require.NoError(t, err)
+	ask := func(ix *Index) string {
+		t.Helper()
+		want, err := Scan(context.Background(), sourcesOf(books), parse(t, "word1"), 300, none)
+		require.NoError(t, err)
+		got, err := ix.Search(context.Background(), sourcesOf(books), parse(t, "word1"), 300, none)
+		require.NoError(t, err)
+		require.Equal(t, want.Hits, got.Hits)
+		return got.Note
+	}
+	require.Contains(t, ask(ix), "there is no room for it")
+	u, err := Use(dir)
+	require.NoError(t, err)
+	require.Zero(t, u.Bytes)
+	_, err = Open(dir, time.Second)
+	require.ErrorIs(t, err, errNoRoom)
+	require.Len(t, ix.notes(), 1)
+
+	few := filepath.Join(ix.dir, tooLittle+"1")
+	require.NoError(t, os.Rename(filepath.Join(ix.dir, ix.notes()[0]), few))
+	ix = open(t, dir)
+	defer ix.Close()
+	require.Empty(t, ask(ix), "there is more room")
+	require.Empty(t, ix.notes())
+	require.NoError(t, os.WriteFile(filepath.Join(ix.dir, tooLittle+fmt.Sprint(int64(1)<<60)), nil, 0o600))
+	require.Empty(t, ask(ix), "nothing is to be added")
+	books[0].add("word1 once more")
+	require.Contains(t, ask(ix), "there is no room for it")
+	require.FileExists(t, ix.file, "what is there stays")
+}
+
 // What another process commits between two commits of this one is not overlooked.
 func TestAnotherWritesBetween(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,10 @@ func (ix *Index) Search(ctx context.Context, sources []Source, q *Query, limit i
 		case err == nil || ctx.Err() != nil:
 			return r, err
 		case errors.Is(err, errRaced):
-		case sqlite.Busy(err) || sqlite.Unavailable(err):
+		case sqlite.Full(err):
+			ix.giveBack()
+			return scanInstead(ctx, sources, q, limit, failed, fmt.Errorf("%w: %w", errNoRoom, err))
+		case sqlite.Busy(err) || sqlite.Unavailable(err) || errors.Is(err, errNoRoom):
 			return scanInstead(ctx, sources, q, limit, failed, err)
 		default:
 			if rerr := ix.renew(); rerr != nil {

@@ -56,8 +56,11 @@ func Open(store string, wait time.Duration) (*Index, error) {
 		return nil, fmt.Errorf("open search index: %w", err)
 	}
 	err := ix.open()
-	if err != nil && !sqlite.Busy(err) && !sqlite.Unavailable(err) {
+	if err != nil && !sqlite.Busy(err) && !sqlite.Unavailable(err) && !errors.Is(err, errNoRoom) {
 		err = ix.renew()
+	}
+	if sqlite.Full(err) {
+		ix.giveBack()
 	}
 	if err != nil {
 		return nil, err
@@ -101,7 +104,7 @@ func (ix *Index) newest() (n int, others []string, err error) {
 		n = max(n, number(e.Name()))
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), name(n)) {
+		if !strings.HasPrefix(e.Name(), name(n)) && !strings.HasPrefix(e.Name(), tooLittle) {
 			others = append(others, e.Name())
 		}
 	}
@@ -123,10 +126,13 @@ func (ix *Index) open() error {
 	if err != nil {
 		return fmt.Errorf("open search index: %w", err)
 	}
-	for _, other := range others {
-		_ = os.Remove(filepath.Join(ix.dir, other)) // else it is removed the next time
-	}
+	ix.remove(others)
 	ix.file = filepath.Join(ix.dir, name(max(n, 1)))
+	if info, err := os.Lstat(ix.file); err != nil || info.Size() == 0 {
+		if err := ix.room(); err != nil {
+			return err
+		}
+	}
 	if ix.db, err = sqlite.OpenIndex(ix.file, ix.wait); err != nil {
 		return err
 	}
@@ -148,19 +154,24 @@ func (ix *Index) open() error {
 
 // renew gives an index up that cannot be used, and opens a new one.
 func (ix *Index) renew() error {
-	_ = ix.Close()
-	n, _, err := ix.newest()
-	if err != nil {
+	if err := ix.drop(); err != nil {
 		return fmt.Errorf("open search index: %w", err)
 	}
-	if filepath.Join(ix.dir, name(n)) == ix.file { // else another process was faster
-		f, err := os.OpenFile(filepath.Join(ix.dir, name(n+1)), os.O_CREATE|os.O_RDWR, 0o600)
-		if err != nil {
-			return fmt.Errorf("open search index: %w", err)
-		}
-		_ = f.Close()
-	}
 	return ix.open()
+}
+
+// drop gives an index up: the next one has another name, and whoever opens it removes this one.
+func (ix *Index) drop() error {
+	_ = ix.Close()
+	n, _, err := ix.newest()
+	if err != nil || filepath.Join(ix.dir, name(n)) != ix.file { // another process was faster
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(ix.dir, name(n+1)), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // Close closes the index.

@@ -88,6 +88,9 @@ type batch struct {
 
 // update brings the index up to date: one goroutine reads and finds the words, the other writes.
 func (ix *Index) update(ctx context.Context, sources []Source, failed func(*Source, error)) error {
+	if err := ix.room(); err != nil {
+		return err
+	}
 	tx, err := ix.db.BeginTx(ctx, nil) // no other process writes
 	if err != nil {
 		return err
@@ -119,7 +122,11 @@ func (ix *Index) update(ctx context.Context, sources []Source, failed func(*Sour
 	if err := w.finish(); err != nil {
 		return err
 	}
-	return w.tx.Commit()
+	if err := w.tx.Commit(); err != nil {
+		return err
+	}
+	ix.remove(ix.notes())
+	return nil
 }
 
 // maxGone is how many entries may be gone, when they are more than half of all, before an index is made anew.

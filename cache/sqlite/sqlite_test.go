@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -95,6 +96,30 @@ func TestWritersWaitForEachOther(t *testing.T) {
 	require.True(t, Busy(err), "%v", err)
 	require.NoError(t, tx.Commit())
 	exec(t, second, `INSERT INTO t VALUES (3)`)
+}
+
+// An index does not take the last room of a disk.
+func TestIndexLeavesRoom(t *testing.T) { //nolint:paralleltest // it changes what is free
+	path := filepath.Join(t.TempDir(), "x.db")
+	db := index(t, path)
+	exec(t, db, `CREATE TABLE t (a); PRAGMA wal_autocheckpoint = 100`)
+	exec(t, db, `INSERT INTO t VALUES (zeroblob(4000000))`)
+	free := uint64(leaves) + 5<<20
+	was := freeBytes
+	defer func() { freeBytes = was }()
+	freeBytes = func(string) (uint64, error) {
+		free -= lookEvery
+		return free, nil
+	}
+	_, err := db.Exec(`INSERT INTO t VALUES (zeroblob(40000000))`)
+	require.True(t, Full(err), "%v", err)
+	require.True(t, Unavailable(err))
+	require.ErrorContains(t, Room(filepath.Dir(path)), "MiB are for sessions")
+	n, err := count(db, `SELECT count(*) FROM t`)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	freeBytes = func(string) (uint64, error) { return 0, errors.ErrUnsupported }
+	exec(t, db, `INSERT INTO t VALUES (zeroblob(40000000))`)
 }
 
 // stranger makes a database as another program would, its last rows in the log.
