@@ -39,6 +39,18 @@ var ofSearch = []mutant{
 		"./cache/search", "TestNoRoom",
 	},
 	{
+		"search: a pipe in the place of a journal is not waited for", "cache/sqlite/sqlite.go",
+		`"-journal", "-wal"`,
+		`"-wal"`,
+		"./cache/sqlite", "TestOnlyRegularFilesAreOpened",
+	},
+	{
+		"search: a call that does not return holds no search that is interrupted", "cmd/lopen/pipe.go",
+		"time.AfterFunc(moment, cancel)",
+		"_ = time.Now",
+		"./cmd/lopen", "TestAwaitEnd",
+	},
+	{
 		"search: a damaged index is made anew", "cache/search/find.go",
 		"rerr := ix.renew()",
 		"rerr := error(nil)",

@@ -58,7 +58,7 @@ func open(path, parameters string, prepare func(*sqlite3.Conn) error) (*sql.DB, 
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	// SQLite would follow a symbolic link, and waits at a pipe.
-	for _, suffix := range [...]string{"", "-wal", "-shm"} {
+	for _, suffix := range [...]string{"", "-journal", "-wal", "-shm"} {
 		if info, err := os.Lstat(path + suffix); err == nil && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("open database: %s is no regular file", path+suffix)
 		}

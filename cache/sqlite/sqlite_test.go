@@ -165,7 +165,7 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "missing.db"))
 	target := filepath.Join(dir, "target.db")
 	index(t, target)
-	for _, suffix := range []string{"", "-wal", "-shm"} {
+	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
 		link := filepath.Join(dir, "link"+suffix+".db")
 		if os.Symlink(target, link+suffix) != nil {
 			t.Skip("no symbolic links here")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"time"
 )
 
 // await returns what fn returns, or the error of ctx as soon as that ends: fn may wait for the
@@ -27,6 +28,18 @@ func await[T any](ctx context.Context, fn func() (T, error)) (v T, err error) {
 	case <-ctx.Done():
 		return v, context.Cause(ctx)
 	}
+}
+
+// moment is how long what is interrupted may take to end by itself, and to remove what it has made.
+const moment = time.Second
+
+// awaitEnd is await for a function that ends when ctx does, unless a call of the system does not return.
+func awaitEnd[T any](ctx context.Context, fn func() (T, error)) (T, error) {
+	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(moment, cancel) })
+	defer stop()
+	return await(patient, fn)
 }
 
 // A pipe is read or written until its context ends.

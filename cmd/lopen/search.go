@@ -88,7 +88,12 @@ func (s *searchCall) notes(page *find.Page) {
 	}
 }
 
-func (s *searchCall) find(ctx context.Context) (page *find.Page, err error) {
+// find searches until ctx ends, also where a call of the system does not return.
+func (s *searchCall) find(ctx context.Context) (*find.Page, error) {
+	return awaitEnd(ctx, func() (*find.Page, error) { return s.look(ctx) })
+}
+
+func (s *searchCall) look(ctx context.Context) (page *find.Page, err error) {
 	if s.all {
 		return s.findAll(ctx)
 	}
