@@ -63,6 +63,18 @@ var ofSearch = []mutant{
 		"./cache/search", "TestMoreThanAreRanked",
 	},
 	{
+		"search: what is too old is not looked at", "cache/search/find.go",
+		"iif(newest < ?, 0, source)",
+		"iif(newest < ? - 1000000000000, 0, source)",
+		"./cache/search", "TestSince",
+	},
+	{
+		"search: times need not ascend", "cache/search/update.go",
+		"r.last, r.newest = w.next, max(r.newest, ms)",
+		"r.last, r.newest = w.next, ms",
+		"./cache/search", "TestSince",
+	},
+	{
 		"search: an index that was made at once is looked up at once", "cache/search/update.go",
 		"return byAge(b, a)",
 		"return byAge(a, b)",

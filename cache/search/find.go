@@ -115,8 +115,8 @@ type finder struct {
 	ids   []int64
 }
 
-// A run are entries of one source that follow each other.
-type run struct{ first, last, source int64 }
+// A run are entries of one source that follow each other, and the time of the newest.
+type run struct{ first, last, source, newest int64 }
 
 // A stretch has the runs of several sources of which the entries, the last one first, are in the order in
 // which they are looked at: one question finds those of all. Entries between them that are not
@@ -196,9 +196,9 @@ func (f *finder) words(prefix string) (all []string, err error) {
 }
 
 // readRuns reads all runs and returns those of the sources in the order in which they are looked
-// at: source by source, the last one of each first.
+// at: source by source, the last one of each first. Runs that are too old are left out.
 func (f *finder) readRuns(sources []*Source, have map[string]known) (ordered []run, err error) {
-	rows, err := f.tx.Query(`SELECT first, last, source FROM run ORDER BY first`)
+	rows, err := f.tx.Query(`SELECT first, last, iif(newest < ?, 0, source) FROM run ORDER BY first`, f.pool.since())
 	if err != nil {
 		return nil, err
 	}

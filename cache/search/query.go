@@ -3,6 +3,7 @@ package search
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"strings"
 	"time"
@@ -108,6 +109,14 @@ func (q *Query) filters(d *Document) bool {
 		return false
 	}
 	return (q.Tool == "" || hasTool(d.Tool, q.Tool)) && (q.File == "" || touches(d.Files, q.File))
+}
+
+// since is the first millisecond that is asked for.
+func (q *Query) since() int64 {
+	if q.Since.IsZero() {
+		return math.MinInt64
+	}
+	return q.Since.Add(time.Millisecond - 1).UnixMilli()
 }
 
 func hasTool(tools, tool string) bool {

@@ -219,6 +219,7 @@ func TestIndexAndScanAgree(t *testing.T) {
 			for _, b := range books {
 				for range rapid.IntRange(0, 3).Draw(t, "added") {
 					b.add(strings.Join(words.Draw(t, "text"), " "), func(d *Document) {
+						d.Time = day(rapid.IntRange(0, 9).Draw(t, "time")).Add(123456)
 						d.Role = rapid.SampledFrom([]string{"user", "tool", "", someName(t, "role")}).Draw(t, "role")
 						for range rapid.IntRange(0, 2).Draw(t, "tools") {
 							d.Tool = strings.TrimSpace(d.Tool + " " + someName(t, "tool"))
@@ -236,6 +237,9 @@ func TestIndexAndScanAgree(t *testing.T) {
 			q.Role = rapid.SampledFrom([]string{"", "", "", "tool", "User", someName(t, "role")}).Draw(t, "of")
 			q.Tool = rapid.SampledFrom([]string{"", "", "", someName(t, "tool")}).Draw(t, "with")
 			q.File = rapid.SampledFrom([]string{"", "", somePath(t, "path")}).Draw(t, "file")
+			if rapid.Bool().Draw(t, "since") {
+				q.Since = day(rapid.IntRange(0, 9).Draw(t, "day")).Add(time.Duration(rapid.IntRange(-2, 2).Draw(t, "ms")) * time.Millisecond / 2)
+			}
 			if !q.Empty() {
 				both(t, ix, books, q, rapid.IntRange(1, 5).Draw(t, "limit"))
 			}
@@ -287,12 +291,46 @@ func TestMoreThanAreRanked(t *testing.T) {
 
 // stretchesIn returns in how many parts the entries of all sources are looked up.
 func stretchesIn(t *testing.T, ix *Index, books []*book) []stretch {
+	return stretchesOf(runsIn(t, ix, books, &Query{}))
+}
+
+// runsIn returns the runs that are looked at for a query.
+func runsIn(t *testing.T, ix *Index, books []*book, q *Query) []run {
 	tx, err := ix.db.Begin()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback()) }()
 	have, err := current(tx)
 	require.NoError(t, err)
-	runs, err := (&finder{tx: tx}).readRuns(sorted(sourcesOf(books), nil), have)
+	runs, err := (&finder{tx: tx, pool: newPool(q, 1)}).readRuns(sorted(sourcesOf(books), nil), have)
 	require.NoError(t, err)
-	return stretchesOf(runs)
+	return runs
+}
+
+// A search for what is young looks at few entries that are older, in a source that was read at once and in one that
+// grew, also where times descend.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	at := func(minute int) func(*Document) { return func(d *Document) { d.Time = day(minute) } }
+	books := []*book{{key: "at once"}, {key: "grew"}, {key: "backwards"}}
+	ix := open(t, t.TempDir())
+	defer ix.Close()
+	for i := range 4 * maxRun {
+		books[0].add("common", at(i))
+		books[2].add("common", at(4*maxRun-1-i))
+	}
+	for range 4 {
+		for range maxRun {
+			books[1].add("common", at(len(books[1].docs)))
+		}
+		both(t, ix, books, parse(t, "nothing"), 1)
+	}
+	require.Len(t, runsIn(t, ix, books, &Query{}), 3*4)
+	for minute, runs := range map[int]int{0: 4, 2*maxRun - 1: 3, 2 * maxRun: 2, 4*maxRun - 1: 1, 4 * maxRun: 0} {
+		q := parse(t, "common")
+		q.Since = day(minute)
+		require.Len(t, runsIn(t, ix, books, q), 3*runs, minute)
+		both(t, ix, books, q, 20)
+		q.Since = q.Since.Add(1)
+		both(t, ix, books, q, 20)
+	}
 }

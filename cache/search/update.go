@@ -243,6 +243,7 @@ type indexer struct {
 	first      int64   // of the entries of the source in this update
 	gone       []int64 // sources to forget
 	ended      []ended // sources to note
+	runs       []run   // to note
 	nextSource int64
 	others     int64 // changes with each commit of another process
 	failed     func(*Source, error)
@@ -309,6 +310,7 @@ func (w *indexer) write(b *batch) error {
 		if _, err := words.Exec(w.next, e.words); err != nil {
 			return err
 		}
+		w.ran(e.Time.UnixMilli())
 		w.next++
 	}
 	w.bytes += b.bytes
@@ -316,6 +318,21 @@ func (w *indexer) write(b *batch) error {
 		return nil
 	}
 	return w.endSource(b)
+}
+
+// maxRun is how many entries a run has at most when it is begun, and about how many entries are looked at for nothing
+// in a source that has some which are young enough.
+const maxRun = 1024
+
+// ran adds the next entry to the last run of its source, or begins another one.
+func (w *indexer) ran(ms int64) {
+	if n := len(w.runs); n > 0 && w.next > w.first {
+		if r := &w.runs[n-1]; r.last-r.first+1 < maxRun {
+			r.last, r.newest = w.next, max(r.newest, ms)
+			return
+		}
+	}
+	w.runs = append(w.runs, run{w.next, w.next, w.source, ms})
 }
 
 func (w *indexer) beginSource(b *batch) {
@@ -341,7 +358,7 @@ func (w *indexer) endSource(b *batch) error {
 		w.failed(b.source, b.err)
 		version += " unread"
 	}
-	w.ended = append(w.ended, ended{b.source.Key, known{w.source, version, b.mark, b.tail}, run{w.first, w.next - 1, w.source}})
+	w.ended = append(w.ended, ended{b.source.Key, known{w.source, version, b.mark, b.tail}})
 	if w.bytes < commitBytes {
 		return nil
 	}
@@ -352,7 +369,6 @@ func (w *indexer) endSource(b *batch) error {
 type ended struct {
 	key string
 	known
-	run run
 }
 
 // finish writes what is known of the sources. FTS5 writes a segment at each such statement,
@@ -367,21 +383,21 @@ func (w *indexer) finish() error {
 		if _, err := w.tx.Exec(`INSERT OR REPLACE INTO source (id, key, version, mark, tail) VALUES (?, ?, ?, ?, ?)`, e.id, e.key, e.version, int64(e.mark), e.tail); err != nil {
 			return err
 		}
-		if e.run.last < e.run.first {
-			continue
-		}
-		res, err := w.tx.Exec(`UPDATE run SET last = ? WHERE last = ? AND source = ?`, e.run.last, e.run.first-1, e.id)
+	}
+	for _, r := range w.runs {
+		res, err := w.tx.Exec(`UPDATE run SET last = ?, newest = max(newest, ?) WHERE last = ? AND source = ? AND last - first < ?`,
+			r.last, r.newest, r.first-1, r.source, maxRun-1)
 		if err != nil {
 			return err
 		}
 		if n, _ := res.RowsAffected(); n > 0 {
 			continue
 		}
-		if _, err := w.tx.Exec(`INSERT INTO run VALUES (?, ?, ?)`, e.run.first, e.run.last, e.id); err != nil {
+		if _, err := w.tx.Exec(`INSERT INTO run VALUES (?, ?, ?, ?)`, r.first, r.last, r.source, r.newest); err != nil {
 			return err
 		}
 	}
-	w.gone, w.ended = nil, nil
+	w.gone, w.ended, w.runs = nil, nil, nil
 	return nil
 }
 
