@@ -63,6 +63,12 @@ var ofSearch = []mutant{
 		"./cache/search", "TestMoreThanAreRanked",
 	},
 	{
+		"search: a beginning of very many words is looked for behind the newest entries", "cache/search/broad.go",
+		"append([]stretch{s}, all[i+1:]...), nil",
+		"all[i+1:], nil",
+		"./cache/search", "TestBroadBeginning",
+	},
+	{
 		"search: what is too old is not looked at", "cache/search/find.go",
 		"iif(newest < ?, 0, source)",
 		"iif(newest < ? - 1000000000000, 0, source)",

@@ -106,7 +106,7 @@ func (ix *Index) look(ctx context.Context, sources []Source, q *Query, limit int
 type finder struct {
 	tx    *sql.Tx
 	pool  *pool
-	query string
+	query expression
 	read  *sql.Stmt
 	small *sql.Stmt
 	big   *sql.Stmt
@@ -146,8 +146,13 @@ func (f *finder) find(ctx context.Context, sources []*Source, have map[string]kn
 		return err
 	}
 	stretches := stretchesOf(ordered)
+	if f.query.broad {
+		if stretches, err = f.takeNewest(ctx, stretches); err != nil || f.pool.full() {
+			return err
+		}
+	}
 	if len(stretches) > scattered {
-		if err := f.lookUp(0, math.MaxInt64, sparse+1); err != nil {
+		if err := f.lookUp(f.query.all, 0, math.MaxInt64, sparse+1); err != nil {
 			return err
 		}
 		if len(f.ids) <= sparse {
@@ -180,7 +185,7 @@ func stretchesOf(runs []run) (all []stretch) {
 func (f *finder) words(prefix string) (all []string, err error) {
 	end := append([]byte(prefix[:len(prefix)-1]), prefix[len(prefix)-1]+1) // the last byte is below 0xff: words are UTF-8
 	rows, err := f.tx.Query(`SELECT term FROM smallwords WHERE term >= ?1 AND term < ?2 UNION SELECT term FROM bigwords WHERE term >= ?1 AND term < ?2 LIMIT ?3`,
-		prefix, string(end), maxWords*4+1)
+		prefix, string(end), maxBegin+1)
 	if err != nil {
 		return nil, err
 	}
@@ -244,10 +249,10 @@ func (f *finder) sourceOf(id int64) *Source {
 }
 
 // lookUp sets ids to the last entries of a range that have the words, the newest first.
-func (f *finder) lookUp(first, last int64, limit int) error {
+func (f *finder) lookUp(query string, first, last int64, limit int) error {
 	f.ids = f.ids[:0]
 	for _, table := range [...]*sql.Stmt{f.small, f.big} {
-		if err := f.add(table, f.query, first, last, limit); err != nil {
+		if err := f.add(table, query, first, last, limit); err != nil {
 			return err
 		}
 	}
@@ -290,23 +295,35 @@ func (f *finder) takeSorted(ctx context.Context, sources []*Source) error {
 }
 
 // takeStretch compares the entries of a stretch that have the words. Not all are asked for at once: most
-// often the first ones fill the pool.
+// often the first ones fill the pool. But a beginning of very many words costs the same for one and for all.
 func (f *finder) takeStretch(ctx context.Context, s stretch) error {
+	limit := 2 * Ranked
+	if f.query.broad {
+		limit *= 64
+	}
 	for last := s.last; last >= s.first; last = f.ids[len(f.ids)-1] - 1 {
-		if err := f.lookUp(s.first, last, 2*Ranked); err != nil {
+		if err := f.lookUp(f.query.all, s.first, last, limit); err != nil {
 			return err
 		}
-		for _, id := range f.ids {
-			of := f.sourceOf(id)
-			if of == nil {
-				continue
-			}
-			if err := f.take(ctx, of, id); err != nil || f.pool.full() {
-				return err
-			}
+		if err := f.takeAll(ctx); err != nil || f.pool.full() {
+			return err
 		}
-		if len(f.ids) < 2*Ranked {
+		if len(f.ids) < limit {
 			break
+		}
+	}
+	return nil
+}
+
+// takeAll compares the entries that were looked up in a stretch.
+func (f *finder) takeAll(ctx context.Context) error {
+	for _, id := range f.ids {
+		of := f.sourceOf(id)
+		if of == nil {
+			continue
+		}
+		if err := f.take(ctx, of, id); err != nil || f.pool.full() {
+			return err
 		}
 	}
 	return nil

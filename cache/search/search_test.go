@@ -289,6 +289,47 @@ func TestMoreThanAreRanked(t *testing.T) {
 	}
 }
 
+// A beginning that very many words have is found in the newest entries, or behind them, in an index that was made at
+// once and in one where the entries of a source are scattered.
+func TestBroadBeginning(t *testing.T) {
+	t.Parallel()
+	for _, rounds := range []int{1, 10} {
+		t.Run(fmt.Sprint(rounds), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(2, 7))
+			var books []*book
+			for b := range 6 {
+				books = append(books, &book{key: fmt.Sprint("b", b), order: b % 3})
+			}
+			ix := open(t, t.TempDir())
+			defer ix.Close()
+			for range rounds {
+				for _, x := range books {
+					for range 1200 / rounds {
+						text := fmt.Sprintf("many%d ", r.IntN(2*maxBegin))
+						if r.IntN(3) == 0 {
+							text += "third "
+						}
+						if r.IntN(2) == 0 && x.order == 0 && len(x.docs) < 400 {
+							text += fmt.Sprintf("old%d ", len(x.docs))
+						}
+						x.add(text)
+					}
+				}
+				both(t, ix, books, parse(t, "nothing"), 1)
+			}
+			for query, more := range map[string]bool{"many*": true, "many* third": true, "many* -third": true, "old*": false, "old* third": false, "old* -third": false, "old* many*": false, "none* many*": false} {
+				q := parse(t, query)
+				got := both(t, ix, books, q, 20)
+				require.Equal(t, more, got.More, query)
+				require.Equal(t, !strings.HasPrefix(query, "none"), len(got.Hits) > 0, query)
+				q.Sources = func(s *Source) bool { return s.Key == "b0" || s.Key == "b4" }
+				both(t, ix, books, q, 20)
+			}
+		})
+	}
+}
+
 // stretchesIn returns in how many parts the entries of all sources are looked up.
 func stretchesIn(t *testing.T, ix *Index, books []*book) []stretch {
 	return stretchesOf(runsIn(t, ix, books, &Query{}))

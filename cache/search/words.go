@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"hash/maphash"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -99,10 +100,18 @@ func folding(r rune) rune {
 	return least
 }
 
-// expression is a query for FTS5, of which the words are quoted. It finds all documents that
+// An expression is a query for FTS5, of which the words are quoted. It finds all documents that
 // match, and others: those are compared.
-func (q *Query) expression(words func(prefix string) ([]string, error)) (string, error) {
-	var must, not []string
+type expression struct {
+	all string
+	// easy leaves out the beginnings that very many words have: it finds more. It is "" if nothing is left.
+	easy  string
+	broad bool // there are such beginnings
+}
+
+// expression makes the expression of a query. words returns the words of the index that begin so.
+func (q *Query) expression(words func(prefix string) ([]string, error)) (e expression, err error) {
+	var must, broad, not []string
 	for _, t := range q.terms {
 		if t.not {
 			// A word as long as maxWord may be the beginning of a longer one, which is no match.
@@ -118,10 +127,16 @@ func (q *Query) expression(words func(prefix string) ([]string, error)) (string,
 				continue
 			}
 			all, err := words(word)
-			if err != nil {
-				return "", err
+			switch {
+			case err != nil:
+				return e, err
+			case len(all) > maxBegin:
+				broad = append(broad, quoted(word, true))
+			case len(all) > 0:
+				must = append(must, anyOf(all))
+			default:
+				must = append(must, quoted(word, false))
 			}
-			must = append(must, anyOf(word, all))
 		}
 	}
 	for _, f := range [...]struct {
@@ -132,19 +147,24 @@ func (q *Query) expression(words func(prefix string) ([]string, error)) (string,
 			must = append(must, quoted(tag(f.kind, f.text), false))
 		}
 	}
+	return expression{all: with(append(slices.Clip(must), broad...), not), easy: with(must, not), broad: len(broad) > 0}, nil
+}
+
+// with asks for all of some words and none of others, "" if there are none that must occur.
+func with(must, not []string) string {
 	e := strings.Join(must, " AND ")
-	if len(not) > 0 {
+	if len(must) > 0 && len(not) > 0 {
 		e = "(" + e + ") NOT (" + strings.Join(not, " OR ") + ")"
 	}
-	return e, nil
+	return e
 }
+
+// maxBegin is of how many words that begin so each is asked for.
+const maxBegin = 256
 
 // anyOf asks for one of the words that begin so, which FTS5 reads the newest of as they are needed; the
 // beginning of a word it would look up whole, in all entries.
-func anyOf(prefix string, words []string) string {
-	if len(words) == 0 || len(words) > maxWords*4 {
-		return quoted(prefix, true)
-	}
+func anyOf(words []string) string {
 	all := make([]string, len(words))
 	for i, w := range words {
 		all[i] = quoted(w, false)
