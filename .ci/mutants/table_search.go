@@ -153,6 +153,12 @@ var ofSearch = []mutant{
 		"./cmd/lopen/internal/find", "TestALogThatWasCut",
 	},
 	{
+		"search: what another rule hides is taken out of the index of histories", "cmd/lopen/internal/find/agents.go",
+		`fmt.Sprint(textVersion, " ", hide.Fingerprint())`,
+		`fmt.Sprint(textVersion)`,
+		"./cmd/lopen", "TestScripts/search-all",
+	},
+	{
 		"search: a message of opencode that changed or is gone has its session read again", "cmd/lopen/internal/find/agents.go",
 		"n == known && digest() != t.Print",
 		"n == known && t.Print == \"\"",

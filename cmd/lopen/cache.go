@@ -24,6 +24,7 @@ type cacheView struct {
 	Limit       int64     `json:"limit"` // bytes, of the sections
 	Assessments usageView `json:"assessments"`
 	Search      usageView `json:"search"`
+	Histories   usageView `json:"histories"` // the index of search --all, which is the user's
 }
 
 type usageView struct {
@@ -45,7 +46,24 @@ func viewOf(u sections.Usage) usageView {
 type caches struct {
 	outlines    func(store string) (sections.Usage, error)
 	assessments func(store string) (assess.Usage, error)
-	index       func(store string) (search.Usage, error)
+	index       func(store string) (search.Usage, error) // of a store, or of the user's cache
+}
+
+// all asks all caches for their usage.
+func (of caches) all(store string) (v cacheView, err error) {
+	v.Path = filepath.Join(store, "cache")
+	ask := func(to *usageView, cache func(string) (search.Usage, error), dir string) {
+		if err == nil && dir != "" {
+			var u search.Usage
+			u, err = cache(dir)
+			*to = viewOf(u)
+		}
+	}
+	ask(&v.Sections, of.outlines, store)
+	ask(&v.Assessments, of.assessments, store)
+	ask(&v.Search, of.index, store)
+	ask(&v.Histories, of.index, userCache())
+	return v, err
 }
 
 func (a *app) cacheCommand(name, short, verb string, of caches) *cobra.Command {
@@ -57,24 +75,17 @@ func (a *app) cacheCommand(name, short, verb string, of caches) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				u, err := of.outlines(store.Path())
+				view, err := of.all(store.Path())
 				if err != nil {
 					return err
 				}
-				r, err := of.assessments(store.Path())
-				if err != nil {
-					return err
-				}
-				i, err := of.index(store.Path())
-				if err != nil {
-					return err
-				}
-				view := cacheView{Path: filepath.Join(store.Path(), "cache"), Sections: viewOf(u), Limit: int64(values.CacheBytes), Assessments: viewOf(r), Search: viewOf(i)}
+				view.Limit = int64(values.CacheBytes)
 				if a.out.machine() {
 					return a.printJSON(view)
 				}
-				_, err = fmt.Fprintf(a.stdout, "sections     %s%d files, %s of %s\nassessments  %s%d, %s\nsearch       %s%d files, %s\n",
-					verb, u.Entries, bytesText(u.Bytes), bytesText(view.Limit), verb, r.Entries, bytesText(r.Bytes), verb, i.Entries, bytesText(i.Bytes))
+				_, err = fmt.Fprintf(a.stdout, "sections     %s%d files, %s of %s\nassessments  %s%d, %s\nsearch       %s%d files, %s\nhistories    %s%d files, %s\n",
+					verb, view.Sections.Entries, bytesText(view.Sections.Bytes), bytesText(view.Limit), verb, view.Assessments.Entries, bytesText(view.Assessments.Bytes),
+					verb, view.Search.Entries, bytesText(view.Search.Bytes), verb, view.Histories.Entries, bytesText(view.Histories.Bytes))
 				return err
 			})
 		},

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -14,8 +13,6 @@ import (
 	"github.com/lopen-dev/lopen/cache/search"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
-	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/documents"
 )
@@ -132,30 +129,6 @@ func (s *searchCall) look(ctx context.Context) (page *find.Page, err error) {
 	f := find.Finder{Store: store, Cache: store.Path(),
 		Files: find.Modules(atHome, docs, modules, func(module string) string { return specPath(values, module) })}
 	return f.Find(ctx, s.query)
-}
-
-// findAll searches the agents' own histories. It needs no store.
-func (s *searchCall) findAll(ctx context.Context) (*find.Page, error) {
-	_, values, err := s.here()
-	if err != nil {
-		return nil, err
-	}
-	all := find.Agents{Home: s.getenv("HOME"), Getenv: s.getenv}
-	if values.Redact {
-		if all.Hide, err = redact.New(values.RedactPatterns); err != nil {
-			return nil, usagef("redact_patterns: %w", err)
-		}
-	}
-	temp, err := scratch.New()
-	if err != nil {
-		return nil, err
-	}
-	defer temp.Close()
-	all.Temp = temp.Path()
-	if dir, err := os.UserCacheDir(); err == nil { // else there is no index
-		all.Cache = filepath.Join(dir, "lopen")
-	}
-	return all.Find(ctx, s.query)
 }
 
 // print prints each hit: where it is, what it says, and how to open it.

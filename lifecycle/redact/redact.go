@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -64,6 +65,19 @@ func (r *Redactor) Also(texts []string) *Redactor {
 		quoted[i] = regexp.QuoteMeta(text)
 	}
 	return &Redactor{append(slices.Clone(r.extra), regexp.MustCompile("(?i:"+strings.Join(quoted, "|")+")"))}
+}
+
+// Fingerprint returns a text that two Redactors share only if they hide by the same expressions. That the built-in rules
+// are the same is not in it.
+func (r *Redactor) Fingerprint() string {
+	if r == nil {
+		return "none"
+	}
+	sum := sha256.New()
+	for _, re := range r.extra {
+		fmt.Fprintf(sum, "%q", re)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil)[:8])
 }
 
 // instructions returns about how many instructions an expression compiles to, without

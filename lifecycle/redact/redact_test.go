@@ -417,3 +417,18 @@ func TestPatternsAreBounded(t *testing.T) {
 	_, err := redact.New(slices.Repeat([]string{`(?i)employee[ -]?(number|id)?\W{1,3}\w{4,12}`}, 20))
 	require.NoError(t, err)
 }
+
+// Redactors with the same expressions have one fingerprint, and others have another.
+func TestFingerprint(t *testing.T) {
+	t.Parallel()
+	of := func(patterns ...string) string {
+		r, err := redact.New(patterns)
+		require.NoError(t, err)
+		return r.Fingerprint()
+	}
+	require.Equal(t, of("a", "b"), of("a", "b"))
+	require.Equal(t, of(), new(redact.Redactor).Fingerprint())
+	require.NotEqual(t, of(), of("a"))
+	require.NotEqual(t, of(`a" "b`), of("a", "b"))
+	require.NotEqual(t, of(), (*redact.Redactor)(nil).Fingerprint())
+}

@@ -70,6 +70,7 @@ func (a *Agents) Find(ctx context.Context, q Query) (page *Page, err error) {
 func (c *corpus) histories(hide *redact.Redactor, all []agents.History) {
 	slices.SortFunc(all, func(a, b agents.History) int { return b.Modified.Compare(a.Modified) })
 	var bytes int64
+	version := fmt.Sprint(textVersion, " ", hide.Fingerprint()) // what another rule hides is to be in no index
 	for i := range all {
 		h := &all[i]
 		if bytes += h.Bytes; bytes > maxHistories {
@@ -79,7 +80,7 @@ func (c *corpus) histories(hide *redact.Redactor, all []agents.History) {
 		key := h.Agent + " " + h.Path + " " + h.ID
 		r := &historyReader{h: h, hide: hide}
 		// A file that grew has another time: it is read on, or from its beginning if it was rewritten.
-		s := search.Source{Key: key, Version: fmt.Sprint(textVersion), Mark: uint64(max(h.Modified.UnixMicro(), 1)), Order: h.Modified, Read: r.read}
+		s := search.Source{Key: key, Version: version, Mark: uint64(max(h.Modified.UnixMicro(), 1)), Order: h.Modified, Read: r.read}
 		if h.Agent == agents.OpenCode {
 			if s.Grows = time.Since(h.Modified) < unsettled; !s.Grows {
 				s.Mark++ // its last messages are complete now, or count as that

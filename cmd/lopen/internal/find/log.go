@@ -15,7 +15,8 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// textVersion is of what a document's text is made of. Another one has everything indexed anew.
+// textVersion is of what a document's text is made of, and of the built-in rules that hide credentials. Another one has
+// everything indexed anew.
 const textVersion = 1
 
 // A logReader reads the documents of a session's log.
