@@ -110,7 +110,7 @@ func (s *Store) inCorrupted(name string) (*DamagedError, bool) {
 func (s *Store) quarantined(f sessionFolder, note quarantineNote) Info {
 	a := Info{Err: s.quarantineError(f, note), moved: note.At}
 	buf := make([]byte, folder.SummaryBytes)
-	if n, err := writer.ReadHead(s.root(), f.path+"/"+folder.StateFile, buf); err == nil {
+	if n, _, err := writer.ReadHead(s.root(), f.path+"/"+folder.StateFile, buf); err == nil {
 		if sum, err := wire.DecodeSummary(buf[:n]); err == nil && sum.ID == f.id {
 			a.Summary = sum
 			a.Status = a.Status.Seen(false)

@@ -27,7 +27,9 @@ import (
 // is set, the session cannot be read, and only the ID is reliable.
 type Info struct {
 	wire.Summary
-	Err error
+	// Shown is when state.json was written that the Summary is of; zero if it is of the log.
+	Shown time.Time
+	Err   error
 
 	moved time.Time // when it was moved to corrupted/; zero if it was not, or if that is not known
 }
@@ -106,7 +108,7 @@ var errDeleted = errors.New("deleted")
 func summary(dir writer.FS, f sessionFolder, buf []byte) Info {
 	sum, err := readSummary(dir, f, buf)
 	if err == nil && sum.Status != session.StatusActive {
-		return Info{Summary: sum}
+		return sum
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := dir.Lstat(f.name); gone != nil {
@@ -115,8 +117,8 @@ func summary(dir writer.FS, f sessionFolder, buf []byte) Info {
 	}
 	held, ever := holds(dir, f)
 	if err == nil && !ever {
-		sum.Status = seen(&sum, false)
-		return Info{Summary: sum}
+		sum.Status = seen(&sum.Summary, false)
+		return sum
 	}
 	info, serr := dir.Lstat(f.name + "/" + folder.StateFile)
 	switch {
@@ -126,13 +128,13 @@ func summary(dir writer.FS, f sessionFolder, buf []byte) Info {
 		}
 	default:
 		if logged, lerr := logged(dir, f.id); lerr == nil {
-			sum, err = logged, nil
+			sum, err = Info{Summary: logged}, nil
 		} else if err != nil && !errors.Is(err, ErrFutureVersion) {
 			err = lerr
 		}
 	}
-	sum.ID, sum.Status = f.id, seen(&sum, held)
-	return Info{Summary: sum, Err: damagedIn(f.id, f.path, err)}
+	sum.ID, sum.Status, sum.Err = f.id, seen(&sum.Summary, held), damagedIn(f.id, f.path, err)
+	return sum
 }
 
 // seen returns the status of a session as people are shown it. held says whether a process has it
@@ -162,10 +164,11 @@ func holds(dir writer.FS, f sessionFolder) (held, ever bool) {
 	return held || err != nil, ever
 }
 
-func readSummary(dir writer.FS, f sessionFolder, buf []byte) (wire.Summary, error) {
+// readSummary reads the summary in state.json.
+func readSummary(dir writer.FS, f sessionFolder, buf []byte) (Info, error) {
 	name := f.name + "/" + folder.StateFile
 	var sum wire.Summary
-	n, err := writer.ReadHead(dir, name, buf)
+	n, shown, err := writer.ReadHead(dir, name, buf)
 	if err == nil {
 		sum, err = wire.DecodeSummary(buf[:n])
 	}
@@ -173,9 +176,9 @@ func readSummary(dir writer.FS, f sessionFolder, buf []byte) (wire.Summary, erro
 		err = fmt.Errorf("state.json is that of session %s", sum.ID)
 	}
 	if err != nil {
-		return wire.Summary{}, folder.Unreadable("read", filepath.Join(dir.Name(), name), err)
+		return Info{}, folder.Unreadable("read", filepath.Join(dir.Name(), name), err)
 	}
-	return sum, nil
+	return Info{Summary: sum, Shown: shown}, nil
 }
 
 // Read returns the newest State of a session in its files and the sequence number. It takes

@@ -7,6 +7,7 @@ import (
 	"path"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,18 +48,18 @@ func (d *root) is(name string, info fs.FileInfo) bool {
 
 // readHead is [ReadHead] with four system calls. When ok is false, the caller has to use
 // OpenRegular.
-func (d *root) readHead(name string, buf []byte) (n int, ok bool) {
+func (d *root) readHead(name string, buf []byte) (n int, modified time.Time, ok bool) {
 	fd, err := d.beneath(name, toLook)
 	if err != nil {
-		return 0, false
+		return 0, modified, false
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return 0, false
+		return 0, modified, false
 	}
 	n, err = unix.Read(fd, buf)
-	return n, err == nil
+	return n, time.Unix(st.Mtim.Unix()), err == nil
 }
 
 // locked is [Locked] with four system calls. When ok is false, the caller has to ask the FS.

@@ -5,13 +5,16 @@ package writer
 import (
 	"io/fs"
 	"os"
+	"time"
 )
 
 // is leaves the question to Lstat.
 func (d *root) is(string, fs.FileInfo) bool { return false }
 
 // readHead leaves every file to OpenRegular.
-func (d *root) readHead(string, []byte) (n int, ok bool) { return 0, false }
+func (d *root) readHead(string, []byte) (n int, modified time.Time, ok bool) {
+	return 0, modified, false
+}
 
 // locked leaves every lock to the FS.
 func (d *root) locked(string) (held, ever, ok bool) { return false, false, false }

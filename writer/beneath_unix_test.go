@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,6 +40,8 @@ func TestReadHead(t *testing.T) {
 	in := filepath.Join(top, "in")
 	require.NoError(t, os.MkdirAll(filepath.Join(in, "a", "folder"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(in, "a", "file"), []byte("0123456789"), 0o600))
+	written := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	require.NoError(t, os.Chtimes(filepath.Join(in, "a", "file"), written, written))
 	require.NoError(t, os.WriteFile(filepath.Join(in, "a", "empty"), nil, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(top, "outside"), []byte("secret"), 0o600))
 	require.NoError(t, os.Symlink("file", filepath.Join(in, "a", "link")))
@@ -46,19 +49,20 @@ func TestReadHead(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(in, "a", "fifo"), 0o600))
 	for way, dir := range ways(t, top) {
 		buf := make([]byte, 4)
-		n, err := writer.ReadHead(dir, "a/file", buf)
+		n, modified, err := writer.ReadHead(dir, "a/file", buf)
 		require.NoError(t, err, way)
+		require.True(t, modified.Equal(written), way)
 		require.Equal(t, "0123", string(buf[:n]), way)
-		n, err = writer.ReadHead(dir, "a/file", make([]byte, 20))
+		n, _, err = writer.ReadHead(dir, "a/file", make([]byte, 20))
 		require.NoError(t, err, way)
 		require.Equal(t, 10, n, way)
-		n, err = writer.ReadHead(dir, "a/empty", buf)
+		n, _, err = writer.ReadHead(dir, "a/empty", buf)
 		require.NoError(t, err, way)
 		require.Zero(t, n, way)
-		_, err = writer.ReadHead(dir, "a/none", buf)
+		_, _, err = writer.ReadHead(dir, "a/none", buf)
 		require.ErrorIs(t, err, fs.ErrNotExist, way)
 		for _, name := range []string{"a/link", "up/outside", "../outside", "a/../../outside", "a/fifo", "a/folder", filepath.Join(top, "outside")} {
-			_, err = writer.ReadHead(dir, name, buf)
+			_, _, err = writer.ReadHead(dir, name, buf)
 			require.Error(t, err, "%s: %s", way, name)
 		}
 	}

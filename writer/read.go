@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/lopen-dev/lopen/writer/internal/open"
 )
@@ -128,24 +129,24 @@ func ReadText(dir FS, name string, limit int64) ([]byte, error) {
 }
 
 // ReadHead reads the beginning of a regular file into buf and returns the number of bytes,
-// which is less than len(buf) when the file is shorter. It takes few system calls, because
-// a listing reads the heads of ten thousand files.
-func ReadHead(dir FS, name string, buf []byte) (int, error) {
+// which is less than len(buf) when the file is shorter, and when the file was modified. It
+// takes few system calls, because a listing reads the heads of ten thousand files.
+func ReadHead(dir FS, name string, buf []byte) (n int, modified time.Time, err error) {
 	if d, ok := dir.(*root); ok {
-		if n, ok := d.readHead(name, buf); ok {
-			return n, nil
+		if n, modified, ok := d.readHead(name, buf); ok {
+			return n, modified, nil
 		}
 	}
-	f, _, err := OpenRegular(dir, "read", name, os.O_RDONLY)
+	f, info, err := OpenRegular(dir, "read", name, os.O_RDONLY)
 	if err != nil {
-		return 0, err
+		return 0, modified, err
 	}
 	defer f.Close()
-	n, err := f.Read(buf)
+	n, err = f.Read(buf)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, NewError("read", filepath.Join(dir.Name(), name), NotCommitted, err)
+		return 0, modified, NewError("read", filepath.Join(dir.Name(), name), NotCommitted, err)
 	}
-	return n, nil
+	return n, info.ModTime(), nil
 }
 
 // ReadFile reads a regular file of at most limit bytes. A symlink, a FIFO, a folder

@@ -100,9 +100,9 @@ var ofSearch = []mutant{
 	},
 	{
 		"search: a source that is as long and has other texts is read again", "cache/search/update.go",
-		"k.version != s.Version || k.mark != s.Mark",
-		"k.mark != s.Mark",
-		"./cache/search", "TestIndexAndScanAgree",
+		"k.version != s.Version || k.mark",
+		"k.mark",
+		"./cache/search", "TestRewrittenSource",
 	},
 	{
 		"search: a source that goes on in another way is read again", "cache/search/update.go",
@@ -151,6 +151,18 @@ var ofSearch = []mutant{
 		"r.Seq == above && printOf(&r) == t.Print",
 		"r.Seq >= above",
 		"./cmd/lopen/internal/find", "TestALogThatWasCut",
+	},
+	{
+		"search: a session that reaches as far as before in another way is looked at", "cache/search/update.go",
+		" || k.sign != s.Sign {",
+		" {",
+		"./cmd/lopen/internal/find", "TestAnOlderStoreIsPutBack",
+	},
+	{
+		"search: a record of another history with the same number is another one", "cmd/lopen/internal/find/log.go",
+		"sum[:8]",
+		"sum[:0]",
+		"./cmd/lopen/internal/find", "TestAnOlderStoreIsPutBack",
 	},
 	{
 		"search: what another rule hides is taken out of the index of histories", "cmd/lopen/internal/find/agents.go",

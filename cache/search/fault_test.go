@@ -220,6 +220,10 @@ func TestRewrittenSource(t *testing.T) {
 	books[0].add("three").add("four")
 	require.Empty(t, both(t, ix, books, parse(t, "two"), 5).Hits)
 	require.Len(t, both(t, ix, books, parse(t, "three"), 5).Hits, 1)
+	books[0].docs, books[0].version = nil, "x"
+	books[0].add("five").add("six").add("seven")
+	require.Empty(t, both(t, ix, books, parse(t, "three"), 5).Hits)
+	require.Len(t, both(t, ix, books, parse(t, "seven"), 5).Hits, 1)
 	require.True(t, strings.HasSuffix(ix.file, name(1)), "the rest of the index stays")
 	require.Empty(t, both(t, ix, nil, parse(t, "one"), 5).Hits)
 	var texts int

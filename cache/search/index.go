@@ -29,7 +29,7 @@ const folder = "cache/search"
 // adds. In big are those of the many that are read at once: these are written once, a
 // segment for each 100 MB or so of text, since merging takes longer than all else.
 const schema = `
-CREATE TABLE IF NOT EXISTS source (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, version TEXT NOT NULL, mark INTEGER NOT NULL, tail TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS source (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, version TEXT NOT NULL, mark INTEGER NOT NULL, sign TEXT NOT NULL, tail TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS run (first INTEGER PRIMARY KEY, last INTEGER NOT NULL UNIQUE, source INTEGER NOT NULL, newest INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS doc (id INTEGER PRIMARY KEY, number INTEGER NOT NULL, piece INTEGER NOT NULL, time INTEGER NOT NULL,
 	kind TEXT NOT NULL, role TEXT NOT NULL, tool TEXT NOT NULL, files TEXT NOT NULL, text TEXT NOT NULL);

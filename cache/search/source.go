@@ -33,6 +33,9 @@ type Source struct {
 	// not grown since it was read is not read. Grows says that it is not known.
 	Mark  uint64
 	Grows bool
+	// Sign is another one whenever Mark is reached in another way, as far as that is known without
+	// reading: a source with the same mark and another sign is looked at.
+	Sign string
 	// Order puts the newest source first.
 	Order time.Time
 	// Read calls fn with the documents above a mark, and returns how far it got. tail is what it

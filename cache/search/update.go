@@ -16,12 +16,13 @@ type known struct {
 	id      int64
 	version string
 	mark    uint64
+	sign    string
 	tail    string
 }
 
 // current reads what the index has.
 func current(tx *sql.Tx) (map[string]known, error) {
-	rows, err := tx.Query(`SELECT id, key, version, mark, tail FROM source`)
+	rows, err := tx.Query(`SELECT id, key, version, mark, sign, tail FROM source`)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +31,7 @@ func current(tx *sql.Tx) (map[string]known, error) {
 	for rows.Next() {
 		var key string
 		var k known
-		if err := rows.Scan(&k.id, &key, &k.version, &k.mark, &k.tail); err != nil {
+		if err := rows.Scan(&k.id, &key, &k.version, &k.mark, &k.sign, &k.tail); err != nil {
 			return nil, err
 		}
 		all[key] = k
@@ -44,7 +45,7 @@ func stale(have map[string]known, sources []Source) (changed []*Source, gone []s
 	for i := range sources {
 		s := &sources[i]
 		live[s.Key] = true
-		if k, ok := have[s.Key]; !ok || s.Grows || k.version != s.Version || k.mark != s.Mark {
+		if k, ok := have[s.Key]; !ok || s.Grows || k.version != s.Version || k.mark != s.Mark || k.sign != s.Sign {
 			changed = append(changed, s)
 		}
 	}
@@ -351,14 +352,14 @@ func (w *indexer) beginSource(b *batch) {
 // read again the next time, from the beginning.
 func (w *indexer) endSource(b *batch) error {
 	version := b.source.Version
-	if b.err == nil && !b.anew && w.next == w.first && b.mark == b.from.mark && b.tail == b.from.tail {
+	if b.err == nil && !b.anew && w.next == w.first && b.mark == b.from.mark && b.source.Sign == b.from.sign && b.tail == b.from.tail {
 		return nil
 	}
 	if b.err != nil {
 		w.failed(b.source, b.err)
 		version += " unread"
 	}
-	w.ended = append(w.ended, ended{b.source.Key, known{w.source, version, b.mark, b.tail}})
+	w.ended = append(w.ended, ended{b.source.Key, known{w.source, version, b.mark, b.source.Sign, b.tail}})
 	if w.bytes < commitBytes {
 		return nil
 	}
@@ -380,7 +381,7 @@ func (w *indexer) finish() error {
 		}
 	}
 	for _, e := range w.ended {
-		if _, err := w.tx.Exec(`INSERT OR REPLACE INTO source (id, key, version, mark, tail) VALUES (?, ?, ?, ?, ?)`, e.id, e.key, e.version, int64(e.mark), e.tail); err != nil {
+		if _, err := w.tx.Exec(`INSERT OR REPLACE INTO source (id, key, version, mark, sign, tail) VALUES (?, ?, ?, ?, ?, ?)`, e.id, e.key, e.version, int64(e.mark), e.sign, e.tail); err != nil {
 			return err
 		}
 	}

@@ -75,7 +75,7 @@ func (p *publisher) looked(dir writer.FS) {
 		}
 	}
 	head := make([]byte, folder.SummaryBytes)
-	if n, err := writer.ReadHead(dir, folder.StateFile, head); err == nil {
+	if n, _, err := writer.ReadHead(dir, folder.StateFile, head); err == nil {
 		sum, _ := wire.DecodeSummary(head[:n])
 		p.status = sum.Status
 	}

@@ -208,7 +208,7 @@ func (c *corpus) sessions() error {
 		key := "session " + info.ID.String()
 		l := &logReader{store: c.store, id: info.ID, inherits: alone}
 		c.sources = append(c.sources, search.Source{
-			Key: key, Version: fmt.Sprintf("%d %s %t", textVersion, info.Incarnation, alone), Mark: info.Seq,
+			Key: key, Version: fmt.Sprintf("%d %s %t", textVersion, info.Incarnation, alone), Mark: info.Seq, Sign: fmt.Sprint(info.Shown.UnixNano()),
 			Grows: info.Status == session.StatusActive || info.Holder != nil, Order: info.CreatedAt, Read: l.read,
 		})
 		c.of[key] = Hit{Session: info.ID.String(), Module: info.Module, Origin: info.Origin}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -139,6 +140,42 @@ func TestALogThatWasCut(t *testing.T) {
 	stop := errors.New("stop")
 	_, _, err = l.read(0, "", func(*search.Document) error { return stop })
 	require.ErrorIs(t, err, stop)
+}
+
+// A session that is put back as it was, beside the index, and goes on in another way, is read again although it has as
+// many records as before.
+func TestAnOlderStoreIsPutBack(t *testing.T) {
+	t.Parallel()
+	project, old := t.TempDir(), t.TempDir()
+	ctx := context.Background()
+	store, _, err := lifecycle.Init(project, lifecycle.Options{})
+	require.NoError(t, err)
+	sess, err := store.Create(ctx, "auth")
+	require.NoError(t, err)
+	require.NoError(t, sess.Close(ctx))
+	id, sessions := sess.ID(), filepath.Join(store.Path(), "sessions")
+	require.NoError(t, store.Close(ctx))
+	require.NoError(t, os.CopyFS(old, os.DirFS(sessions)))
+
+	say := func(text string) uint64 {
+		store, err := lifecycle.Open(project, lifecycle.Options{})
+		require.NoError(t, err)
+		sess, err := store.Open(id)
+		require.NoError(t, err)
+		appendTo(t, sess, session.Message{Role: session.RoleUser, Content: session.Text(text)})
+		require.NoError(t, sess.Close(ctx))
+		f := &Finder{Store: store, Cache: store.Path()}
+		require.Len(t, both(t, f, Query{Text: text}).Hits, 1)
+		require.Empty(t, both(t, f, Query{Text: "first -" + text}).Hits)
+		_, seq, err := store.Read(id)
+		require.NoError(t, err)
+		require.NoError(t, store.Close(ctx))
+		return seq
+	}
+	seq := say("first")
+	require.NoError(t, os.RemoveAll(sessions))
+	require.NoError(t, os.CopyFS(sessions, os.DirFS(old)))
+	require.Equal(t, seq, say("second"))
 }
 
 func TestDocuments(t *testing.T) {

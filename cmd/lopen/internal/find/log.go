@@ -1,6 +1,7 @@
 package find
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,8 +42,14 @@ type openUse struct {
 // maxOpen bounds the calls that are remembered.
 const maxOpen = 256
 
+// printOf returns what a record of another history does not share: when it was made, and a hash of it.
 func printOf(r *record.Record) string {
-	return fmt.Sprintf("%d %d %d", r.Seq, r.Epoch, r.At.UnixNano())
+	data, err := strictjson.Marshal(r)
+	if err != nil { // does not happen for a record that was read
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return fmt.Sprintf("%d %d %x", r.Seq, r.Epoch, sum[:8])
 }
 
 func (l *logReader) read(above uint64, was string, fn func(*search.Document) error) (uint64, string, error) {
@@ -53,7 +60,7 @@ func (l *logReader) read(above uint64, was string, fn func(*search.Document) err
 	if t.Open == nil {
 		t.Open = map[string]openUse{}
 	}
-	last, checked := above, above == 0
+	last, checked := record.Record{Seq: above}, above == 0
 	err := l.store.Log(l.id, max(above, 1)-1, func(r record.Record) error {
 		switch {
 		case !checked:
@@ -62,12 +69,12 @@ func (l *logReader) read(above uint64, was string, fn func(*search.Document) err
 				return search.ErrChanged
 			}
 			return nil
-		case above == 0 && last == 0 && l.inherits:
+		case above == 0 && last.Seq == 0 && l.inherits:
 			if err := l.others(&r, &t, fn); err != nil {
 				return err
 			}
 		}
-		last, t.Print = r.Seq, printOf(&r)
+		last = r
 		return t.record(&r, fn)
 	})
 	if err == nil && !checked {
@@ -76,8 +83,11 @@ func (l *logReader) read(above uint64, was string, fn func(*search.Document) err
 	if err != nil {
 		return 0, "", err
 	}
+	if last.Seq != above {
+		t.Print = printOf(&last)
+	}
 	next, err := strictjson.Marshal(t)
-	return last, string(next), err
+	return last.Seq, string(next), err
 }
 
 // others reads the messages that a fork has of other sessions' logs. first is the first record
