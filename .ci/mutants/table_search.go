@@ -153,6 +153,12 @@ var ofSearch = []mutant{
 		"./cmd/lopen/internal/find", "TestALogThatWasCut",
 	},
 	{
+		"search: a specification is searched before there is a plan", "cmd/lopen/internal/find/find.go",
+		"session.ValidateModule(e.Name()) == nil &&",
+		"false &&",
+		"./cmd/lopen/internal/find", "TestDocuments",
+	},
+	{
 		"search: a session that reaches as far as before in another way is looked at", "cache/search/update.go",
 		" || k.sign != s.Sign {",
 		" {",

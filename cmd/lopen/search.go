@@ -126,8 +126,11 @@ func (s *searchCall) look(ctx context.Context) (page *find.Page, err error) {
 		return nil, err
 	}
 	defer docs.Close()
-	f := find.Finder{Store: store, Cache: store.Path(),
-		Files: find.Modules(atHome, docs, modules, func(module string) string { return specPath(values, module) })}
+	f := find.Finder{Store: store, Cache: store.Path()}
+	f.Files, err = find.Modules(atHome, docs, modules, filepath.ToSlash(values.RequirementsDir), func(module string) string { return specPath(values, module) })
+	if err != nil {
+		fmt.Fprintf(s.stderr, "not all documents were searched: %v\n", err)
+	}
 	return f.Find(ctx, s.query)
 }
 

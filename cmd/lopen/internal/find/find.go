@@ -3,6 +3,7 @@ package find
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -220,8 +221,19 @@ func (c *corpus) sessions() error {
 }
 
 // Modules are the documents of modules: the plans, which are in the folder of the store, and in that of
-// the documents the specifications with the research beside them.
-func Modules(home, docs fs.FS, modules []string, spec func(module string) string) (all []File) {
+// the documents the specifications with the research beside them. modules are those that have a folder in the store;
+// others have one of their name in the folder requirements. The error says what could not be listed.
+func Modules(home, docs fs.FS, modules []string, requirements string, spec func(module string) string) (all []File, err error) {
+	entries, err := fs.ReadDir(docs, path.Clean(requirements))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	modules = slices.Clone(modules)
+	for _, e := range entries {
+		if session.ValidateModule(e.Name()) == nil && !e.Type().IsRegular() && !slices.Contains(modules, e.Name()) {
+			modules = append(modules, e.Name())
+		}
+	}
 	for _, m := range modules {
 		at := spec(m)
 		all = append(all, File{"plan", m, home, lifecycle.PlanPath(m)}, File{"specification", m, docs, at})
@@ -232,5 +244,5 @@ func Modules(home, docs fs.FS, modules []string, spec func(module string) string
 			}
 		}
 	}
-	return all
+	return all, err
 }

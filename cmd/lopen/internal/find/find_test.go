@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"testing"
 	"time"
@@ -188,10 +188,9 @@ func TestDocuments(t *testing.T) {
 	}
 	write("SPEC.md", "# A\n\nalpha\n\n## B\nbeta\n")
 	write("RESEARCH-x.md", "gamma")
-	files := func() []File {
-		return Modules(docs, docs, []string{"m"}, func(string) string { return "docs/m/SPEC.md" })
-	}
-	f := &Finder{Store: store, Cache: store.Path(), Files: files()}
+	files, err := Modules(docs, docs, nil, "docs", func(module string) string { return "docs/" + module + "/SPEC.md" })
+	require.NoError(t, err)
+	f := &Finder{Store: store, Cache: store.Path(), Files: files}
 	hit := both(t, f, Query{Text: "beta"}).Hits[0]
 	require.Equal(t, "docs/m/SPEC.md", hit.Path)
 	require.EqualValues(t, 5, hit.Line)
@@ -201,6 +200,9 @@ func TestDocuments(t *testing.T) {
 	require.Len(t, both(t, f, Query{Text: "delta"}).Hits, 1)
 	require.NoError(t, os.Remove(project+"/docs/m/RESEARCH-x.md"))
 	require.Empty(t, both(t, f, Query{Text: "gamma"}).Hits)
-	_, err := fs.Stat(docs, "docs/m")
+	_, err = Modules(docs, docs, []string{"m"}, "docs/m/SPEC.md", path.Base)
+	require.Error(t, err)
+	files, err = Modules(docs, docs, []string{"n"}, "none", path.Base)
 	require.NoError(t, err)
+	require.Len(t, files, 2)
 }
