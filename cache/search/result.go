@@ -17,6 +17,7 @@ type Hit struct {
 	Tool    string
 	Files   []string
 	Snippet Snippet
+	Lines   int // of the text that are before the words of the snippet; of its piece, if it is long
 	Score   float64
 	piece   int
 }
@@ -78,8 +79,9 @@ func (p *pool) take(source string, d *Document, piece int) bool {
 		p.seen[where] = i
 		p.hits = append(p.hits, Hit{})
 	}
+	cut, at := snippet(d.Text, p.got.spans)
 	p.hits[i] = Hit{Source: source, Number: d.Number, Time: d.Time, Kind: d.Kind, Role: d.Role, Tool: d.Tool, Files: d.Files,
-		Snippet: snippet(d.Text, p.got.spans), Score: score, piece: piece}
+		Snippet: cut, Lines: strings.Count(d.Text[:at], "\n"), Score: score, piece: piece}
 	return true
 }
 

@@ -15,8 +15,8 @@ type Snippet struct {
 // snippetBytes is about how long a snippet is.
 const snippetBytes = 180
 
-// snippet cuts the part with the most terms of what was found out of a text.
-func snippet(text string, spans []span) Snippet {
+// snippet cuts the part with the most terms of what was found out of a text, and returns where these begin.
+func snippet(text string, spans []span) (cut Snippet, at int) {
 	best, most := 0, -1
 	for i := range spans {
 		var terms uint64
@@ -34,9 +34,10 @@ func snippet(text string, spans []span) Snippet {
 		from, to = spans[best].from, spans[best].to
 		spans = spans[best:]
 	}
+	at = from
 	from = begin(text, max(0, from-snippetBytes/4), from)
 	to = end(text, to, min(len(text), from+snippetBytes))
-	return flatten(text, from, to, spans)
+	return flatten(text, from, to, spans), at
 }
 
 // begin is the first place from at on, before limit, where a word begins.

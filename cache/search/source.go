@@ -61,22 +61,23 @@ func sorted(all []Source, keep func(*Source) bool) []*Source {
 	return kept
 }
 
-// maxPiece is how much of a text is one entry, in bytes. A longer text is several.
-const maxPiece = 16 << 10
+// MaxPiece is how much of a text is one entry, in bytes. A longer text is several, and all words of a query have to be in
+// one of them.
+const MaxPiece = 16 << 10
 
-// pieces calls fn with the parts of a text, none longer than maxPiece, which are cut where
+// pieces calls fn with the parts of a text, none longer than MaxPiece, which are cut where
 // a line or a word ends.
 func pieces(text string, fn func(n int, part string) error) error {
 	for n := 0; ; n++ {
-		if len(text) <= maxPiece {
+		if len(text) <= MaxPiece {
 			return fn(n, text)
 		}
-		at := strings.LastIndexByte(text[:maxPiece], '\n')
-		if at < maxPiece/2 {
-			at = strings.LastIndexByte(text[:maxPiece], ' ')
+		at := strings.LastIndexByte(text[:MaxPiece], '\n')
+		if at < MaxPiece/2 {
+			at = strings.LastIndexByte(text[:MaxPiece], ' ')
 		}
-		if at < maxPiece/2 {
-			for at = maxPiece; text[at]&0xc0 == 0x80 && at > maxPiece-4; at-- { // not within a character
+		if at < MaxPiece/2 {
+			for at = MaxPiece; text[at]&0xc0 == 0x80 && at > MaxPiece-4; at-- { // not within a character
 				continue
 			}
 		}

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -126,12 +128,38 @@ func (s *searchCall) look(ctx context.Context) (page *find.Page, err error) {
 		return nil, err
 	}
 	defer docs.Close()
-	f := find.Finder{Store: store, Cache: store.Path()}
+	f := find.Finder{Store: store, Cache: store.Path(), Shown: func(d *find.File) string {
+		if d.In == fs.FS(atHome) {
+			return fromHere(home, d.Path)
+		}
+		return fromHere(here, d.Path)
+	}}
+	if s.dir != "" {
+		start, err := s.start()
+		if err != nil {
+			return nil, err
+		}
+		f.Lopen = []string{"lopen", "-C", start}
+	}
 	f.Files, err = find.Modules(atHome, docs, modules, filepath.ToSlash(values.RequirementsDir), func(module string) string { return specPath(values, module) })
 	if err != nil {
 		fmt.Fprintf(s.stderr, "not all documents were searched: %v\n", err)
 	}
 	return f.Find(ctx, s.query)
+}
+
+// fromHere is the path of a file as it can be typed: relative if the folder that the person is in has it.
+func fromHere(project, name string) string {
+	path := filepath.Join(project, filepath.FromSlash(name))
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	rel, err := filepath.Rel(wd, path)
+	if err != nil || !filepath.IsLocal(rel) || rel[0] == '-' { // which sed would take for a flag
+		return path
+	}
+	return rel
 }
 
 // print prints each hit: where it is, what it says, and how to open it.
@@ -175,7 +203,7 @@ func where(h *find.Hit) string {
 	if h.Kind != "message" {
 		parts = append(parts, h.Kind)
 	}
-	parts = append(parts, h.Agent, h.Role, h.Tool)
+	parts = append(parts, h.Agent, h.Role, h.Tool, h.Cwd)
 	if h.Origin != session.OriginRun {
 		parts = append(parts, "("+string(h.Origin)+")")
 	}

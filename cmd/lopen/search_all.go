@@ -8,6 +8,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 // findAll searches the agents' own histories. It needs no store. Its settings are the user's, whose index it is: those of
@@ -25,6 +26,10 @@ func (s *searchCall) findAll(ctx context.Context) (*find.Page, error) {
 		if all.Hide, err = redact.New(values.RedactPatterns); err != nil {
 			return nil, usagef("redact_patterns: %w", err)
 		}
+	}
+	recipes, _ := s.recipes() // a run reports what is malformed
+	all.Open = func(agent, session string) []string {
+		return openSession(record.Attempt{Agent: agent, AgentSession: session}, recipes)
 	}
 	temp, err := scratch.New()
 	if err != nil {

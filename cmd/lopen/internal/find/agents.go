@@ -30,11 +30,12 @@ type Agents struct {
 	Temp   string // where databases are copied to
 	Cache  string // the folder in which the index is kept, which is made; "" for none
 	Hide   *redact.Redactor
+	Open   func(agent, session string) []string // the command that opens a session of an agent; nil for none
 }
 
 // Find searches. What is found has its credentials hidden, and so has the index.
 func (a *Agents) Find(ctx context.Context, q Query) (page *Page, err error) {
-	c := &corpus{of: map[string]Hit{}, open: openHistory}
+	c := &corpus{of: map[string]Hit{}}
 	var all []agents.History
 	for _, agent := range [...]string{agents.Claude, agents.Codex, agents.OpenCode} {
 		paths, err := agents.Folders(agent, a.Home, a.Getenv)
@@ -56,6 +57,7 @@ func (a *Agents) Find(ctx context.Context, q Query) (page *Page, err error) {
 		all = append(all, library.Histories...)
 	}
 	c.histories(a.Hide, all)
+	c.open = a.opener(all)
 	dir := a.Cache
 	if dir != "" && !q.NoIndex {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -77,7 +79,7 @@ func (c *corpus) histories(hide *redact.Redactor, all []agents.History) {
 			c.notes = append(c.notes, fmt.Sprintf("%d histories were not searched: those before %s", len(all)-i, h.Modified.Format("2006-01-02")))
 			return
 		}
-		key := h.Agent + " " + h.Path + " " + h.ID
+		key := keyOf(h)
 		r := &historyReader{h: h, hide: hide}
 		// A file that grew has another time: it is read on, or from its beginning if it was rewritten.
 		s := search.Source{Key: key, Version: version, Mark: uint64(max(h.Modified.UnixMicro(), 1)), Order: h.Modified, Read: r.read}
@@ -96,10 +98,29 @@ func (c *corpus) histories(hide *redact.Redactor, all []agents.History) {
 // neither each part of an answer, nor that an answer counts as complete an hour after its last part.
 const unsettled = 24 * time.Hour
 
-// openHistory is how a hit in an agent's history is opened: lopen shows what it has taken in.
-func openHistory(h *Hit) {
-	h.Open = trust.Quote([]string{"lopen", "session", "import", "--from", h.Agent, h.Path})
+// opener returns what says where the agent of a hit worked and how it is opened: by the agent, in its folder, or
+// where that is gone by lopen, which shows what it has taken in.
+func (a *Agents) opener(all []agents.History) func(source string, h *Hit) {
+	of := make(map[string]*agents.History, len(all))
+	for i := range all {
+		of[keyOf(&all[i])] = &all[i]
+	}
+	return func(source string, h *Hit) {
+		head, _ := of[source].Head() // one that cannot be read says nothing
+		cwd, hidden := a.Hide.String(head.Cwd)
+		h.Cwd = cwd
+		h.Open = trust.Quote([]string{"lopen", "session", "import", "--from", h.Agent, h.Path})
+		info, err := os.Stat(head.Cwd)
+		if a.Open == nil || err != nil || !info.IsDir() || hidden > 0 {
+			return
+		}
+		if argv := a.Open(h.Agent, h.Session); len(argv) > 0 {
+			h.Open = trust.Quote([]string{"cd", head.Cwd}) + " && " + trust.Quote(argv)
+		}
+	}
 }
+
+func keyOf(h *agents.History) string { return h.Agent + " " + h.Path + " " + h.ID }
 
 // A historyReader reads the documents of an agent's session.
 type historyReader struct {

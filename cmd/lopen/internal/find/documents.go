@@ -17,7 +17,7 @@ import (
 const maxFile = 4 << 20
 
 // file adds a document. It is read for each search: its content alone says whether it has changed.
-func (c *corpus) file(f File) {
+func (c *corpus) file(f File, shown func(*File) string) {
 	data, err := documents.Read(f.In, f.Path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -36,6 +36,9 @@ func (c *corpus) file(f File) {
 		return
 	}
 	c.of[key] = Hit{Module: f.Module, Path: f.Path}
+	if c.shown[key] = f.Path; shown != nil {
+		c.shown[key] = shown(&f)
+	}
 	c.sources = append(c.sources, search.Source{
 		// The time is in hits and in the order.
 		Key: key, Version: fmt.Sprintf("%d %s %d", textVersion, hex.EncodeToString(sum[:16]), changed.UnixMilli()), Order: changed,
@@ -47,22 +50,23 @@ func (c *corpus) file(f File) {
 	})
 }
 
-// sections calls fn with each part of a document from one heading to the next.
+// sections calls fn with each part of a document from one heading to the next, and with several parts of a long one, so
+// that the line of each is known.
 func sections(data []byte, fn func(line uint64, text string) error) error {
 	begin, first := 0, uint64(1)
 	line := uint64(1)
 	for at := 0; at < len(data); line++ {
-		if data[at] == '#' && at > begin {
+		size := bytes.IndexByte(data[at:], '\n') + 1
+		if size == 0 {
+			size = len(data) - at
+		}
+		if (data[at] == '#' || at+size-begin > search.MaxPiece) && at > begin {
 			if err := fn(first, string(data[begin:at])); err != nil {
 				return err
 			}
 			begin, first = at, line
 		}
-		next := bytes.IndexByte(data[at:], '\n')
-		if next < 0 {
-			break
-		}
-		at += next + 1
+		at += size
 	}
 	if begin == len(data) {
 		return nil

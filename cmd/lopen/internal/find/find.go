@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,6 +40,7 @@ type Hit struct {
 	Module  string         `json:"module,omitempty"`
 	Origin  session.Origin `json:"origin,omitempty"`
 	Agent   string         `json:"agent,omitempty"` // whose own history it is
+	Cwd     string         `json:"cwd,omitempty"`   // the folder that the agent worked in
 	Path    string         `json:"path,omitempty"`  // of a document, or of the agent's file
 	Seq     uint64         `json:"seq,omitempty"`   // of the session's log
 	Line    uint64         `json:"line,omitempty"`  // of a document
@@ -71,8 +73,11 @@ type File struct {
 // A Finder searches one project.
 type Finder struct {
 	Store *lifecycle.Store
-	Files []File // the documents
-	Cache string // the folder in which the index is kept; "" for none
+	Files []File   // the documents
+	Cache string   // the folder in which the index is kept; "" for none
+	Lopen []string // the command that opens a hit, without its arguments; nil for lopen
+	// Shown is the path of a document where the person is; nil for File.Path.
+	Shown func(f *File) string
 }
 
 // wait is how long a search waits for another process that writes the index.
@@ -80,12 +85,12 @@ const wait = 3 * time.Second
 
 // Find searches. The error wraps [search.ErrQuery] when the query is wrong.
 func (f *Finder) Find(ctx context.Context, q Query) (*Page, error) {
-	c := &corpus{store: f.Store, of: map[string]Hit{}}
+	c := &corpus{store: f.Store, of: map[string]Hit{}, shown: map[string]string{}, lopen: f.Lopen}
 	if err := c.sessions(); err != nil {
 		return nil, err
 	}
 	for _, file := range f.Files {
-		c.file(file)
+		c.file(file, f.Shown)
 	}
 	return c.find(ctx, f.Cache, q)
 }
@@ -94,8 +99,10 @@ func (f *Finder) Find(ctx context.Context, q Query) (*Page, error) {
 type corpus struct {
 	store   *lifecycle.Store
 	sources []search.Source
-	of      map[string]Hit // what all hits of a source have
-	open    func(h *Hit)
+	of      map[string]Hit    // what all hits of a source have
+	shown   map[string]string // the path of a document where the person is, by its source
+	lopen   []string
+	open    func(source string, h *Hit)
 	notes   []string
 }
 
@@ -171,20 +178,25 @@ func (c *corpus) hit(h *search.Hit) Hit {
 	out.Kind, out.Snippet, out.Score = h.Kind, h.Snippet, h.Score
 	switch {
 	case c.open != nil:
-		c.open(&out)
+		c.open(h.Source, &out)
 	case out.Session == "":
-		out.Line = h.Number
-		out.Open = trust.Quote([]string{"sed", "-n", fmt.Sprintf("%d,+20p", h.Number), out.Path})
-		if out.Kind == "plan" {
-			out.Open = "lopen plan show " + out.Module
-		}
+		out.Line = h.Number + uint64(h.Lines)
+		out.Open = trust.Quote([]string{"sed", "-n", fmt.Sprintf("%d,%dp", out.Line, out.Line+20), c.shown[h.Source]})
 	case h.Number >= inherited:
-		out.Open = "lopen session show " + out.Session + " --messages"
+		out.Open = c.command("session", "show", out.Session, "--messages", "--full")
 	default:
 		out.Seq = h.Number
-		out.Open = fmt.Sprintf("lopen session log %s --seq %d", out.Session, h.Number)
+		out.Open = c.command("session", "log", out.Session, "--seq", strconv.FormatUint(h.Number, 10))
 	}
 	return out
+}
+
+func (c *corpus) command(args ...string) string {
+	lopen := c.lopen
+	if len(lopen) == 0 {
+		lopen = []string{"lopen"}
+	}
+	return trust.Quote(slices.Concat(lopen, args))
 }
 
 // sessions adds those of the store.

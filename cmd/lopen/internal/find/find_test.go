@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,6 +112,8 @@ func TestForks(t *testing.T) {
 	for _, h := range hits {
 		require.Equal(t, fork.ID().String(), h.Session)
 	}
+	f.Lopen = []string{"lopen", "-C", "/a b"}
+	require.Equal(t, "lopen -C '/a b' session show "+fork.ID().String()+" --messages --full", both(t, f, Query{Text: "first"}).Hits[0].Open)
 	require.Len(t, both(t, f, Query{Text: "first"}).Hits, 1)
 }
 
@@ -193,7 +196,14 @@ func TestDocuments(t *testing.T) {
 	f := &Finder{Store: store, Cache: store.Path(), Files: files}
 	hit := both(t, f, Query{Text: "beta"}).Hits[0]
 	require.Equal(t, "docs/m/SPEC.md", hit.Path)
-	require.EqualValues(t, 5, hit.Line)
+	require.EqualValues(t, 6, hit.Line)
+	require.Equal(t, "sed -n 6,26p docs/m/SPEC.md", hit.Open)
+	write("SPEC.md", strings.Repeat("# A\n"+strings.Repeat("one line\n", 3000), 2)+"the beta of a long section")
+	hits := both(t, f, Query{Text: "beta"}).Hits
+	require.Len(t, hits, 1)
+	require.EqualValues(t, 2*3001+1, hits[0].Line)
+	f.Shown = func(d *File) string { return "../" + d.Path }
+	require.Equal(t, "sed -n 6003,6023p ../docs/m/SPEC.md", both(t, f, Query{Text: "beta"}).Hits[0].Open)
 	require.Equal(t, "research", both(t, f, Query{Text: "gamma"}).Hits[0].Kind)
 	write("SPEC.md", "# A\n\nalpha\n\n## B\ndelta\n")
 	require.Empty(t, both(t, f, Query{Text: "beta"}).Hits)
