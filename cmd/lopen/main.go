@@ -36,7 +36,7 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []stri
 	defer interrupts(cancel, app.stderr)()
 	defer func() { _ = errors.Join(app.stdout.Close(), app.stderr.Close()) }()
 	root := newRoot(app)
-	root.SetArgs(args)
+	root.SetArgs(dashedWords(root, args))
 	root.SetIn(stdin)
 	root.SetOut(app.stdout)
 	root.SetErr(app.stderr)

@@ -30,13 +30,14 @@ and specifications of this project. The best of the newest 500 hits come first.
   read file      both words, anywhere in one message, attempt or section
   "read file"    these words, one behind the other
   auth*          words that begin so
-  -test          not this word; write -- before a query that begins with it
+  -test          not this word
 
 Case and accents do not count; what is no letter or digit separates words.
 --file finds what named or changed a file, by its path or the end of it; QUERY is not
 needed then. Nothing found is no error: --json prints [].`,
-		Args: cobra.ArbitraryArgs,
-		RunE: s.run,
+		Args:        cobra.ArbitraryArgs,
+		Annotations: map[string]string{takesDashedWords: "yes"},
+		RunE:        s.run,
 	})
 	f := cmd.Flags()
 	f.StringVar(&s.query.Module, "module", "", "of this `MODULE`")
