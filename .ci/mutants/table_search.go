@@ -9,6 +9,18 @@ var ofSearch = []mutant{
 		"./cache/sqlite", "TestEveryFlippedPageIsNoticed",
 	},
 	{
+		"search: a page of the index that is in the place of another is noticed", "cache/sqlite/unmapped.go",
+		"^uint64(off/pageSize))",
+		"^uint64(off/pageSize/1024))",
+		"./cache/sqlite", "TestEveryFlippedPageIsNoticed",
+	},
+	{
+		"search: only its owner may read an index", "cache/sqlite/unmapped.go",
+		"os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600",
+		"os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644",
+		"./cache/sqlite", "TestIndexIsPrivate",
+	},
+	{
 		"search: what another program's schema names does not run", "cache/sqlite/sqlite.go",
 		"sqlite3.DBCONFIG_ENABLE_VIEW:    false",
 		"sqlite3.DBCONFIG_ENABLE_VIEW:    true",

@@ -1,8 +1,9 @@
 // Package sqlite opens SQLite databases. It is the only package that knows the driver.
 //
 // There are two kinds. [OpenIndex] opens a database of ours, which can be derived again:
-// it has FTS5, a checksum on each page, and a write-ahead log. [OpenCopy] opens a private
-// copy of another program's database, whose content is not trusted.
+// it has FTS5, a checksum on each page, and a write-ahead log, and only its owner may read
+// it. [OpenCopy] opens a private copy of another program's database, whose content is not
+// trusted.
 //
 // The driver is ncruces/go-sqlite3: SQLite translated to Go through WebAssembly, without
 // cgo. Beside modernc.org/sqlite it inserts into FTS5 1.2 to 1.4 times as fast and brings

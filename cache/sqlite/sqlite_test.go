@@ -46,6 +46,22 @@ func TestIndexHasFullText(t *testing.T) {
 	require.FileExists(t, path)
 }
 
+// Nobody but their owner may read the files of an index, whatever the umask is.
+func TestIndexIsPrivate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db := index(t, filepath.Join(dir, "x.db"))
+	exec(t, db, `CREATE TABLE t (a); INSERT INTO t VALUES (1)`)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 3)
+	for _, e := range entries {
+		info, err := e.Info()
+		require.NoError(t, err)
+		require.Zero(t, info.Mode().Perm()&0o077, e.Name())
+	}
+}
+
 // A byte that changed in any page is noticed when that page is read.
 func TestEveryFlippedPageIsNoticed(t *testing.T) {
 	t.Parallel()
@@ -59,8 +75,9 @@ func TestEveryFlippedPageIsNoticed(t *testing.T) {
 	require.NoError(t, db.Close())
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
-	const page = 4096
+	const page = pageSize
 	require.Greater(t, len(whole), 20*page)
+	require.Zero(t, len(whole)%page)
 	for at := page + 17; at < len(whole); at += page {
 		damaged := append([]byte(nil), whole...)
 		damaged[at] ^= 1
@@ -72,6 +89,15 @@ func TestEveryFlippedPageIsNoticed(t *testing.T) {
 		}
 		require.True(t, Damaged(err), "page %d: %v", at/page, err)
 	}
+	swapped := append([]byte(nil), whole...)
+	copy(swapped[8*page:], whole[9*page:10*page])
+	copy(swapped[9*page:], whole[8*page:9*page])
+	require.NoError(t, os.WriteFile(path, swapped, 0o600))
+	db, err = OpenIndex(path, time.Second)
+	require.NoError(t, err)
+	_, err = count(db, `SELECT sum(length(a)) FROM t`)
+	require.True(t, Damaged(err), "a page is not where it was written: %v", err)
+	require.NoError(t, db.Close())
 	require.NoError(t, os.WriteFile(path, []byte("no database at all, but long enough to be read as one, which takes a hundred bytes and some more"), 0o600))
 	_, err = OpenIndex(path, time.Second)
 	require.True(t, Damaged(err), "%v", err)
