@@ -153,6 +153,12 @@ var ofSearch = []mutant{
 		"./cache/search", "TestQueries",
 	},
 	{
+		"search: a syllable of Hangul is the letters that it is made of", "cache/search/tokens.go",
+		"if !t.compose(r) {",
+		"if true {",
+		"./cache/search", "TestFormsOfUnicode",
+	},
+	{
 		"search: a phrase is more than its words", "cache/search/match.go",
 		"state = (state<<1 | m.first) & m.bits()",
 		"state = (state<<1 | m.first | 1<<63 - 1) & m.bits()",

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 )
 
@@ -141,6 +143,13 @@ func TestQueries(t *testing.T) {
 		q.Role, q.Tool, q.File = name, name, name
 		require.Len(t, both(t, ix, []*book{b}, q, 10).Hits, 1, name)
 	}
+	forms := (&book{key: "forms"}).add("ΟΔΟΣ").add("οδος, ΣΊΣΥΦΟΣ").add("한국어 검색").add(norm.NFD.String("한국어, 갉아")).add("カ\u3099ス")
+	for query, want := range map[string][]string{
+		"οδοσ": {"forms:1", "forms:2"}, "ΟΔΌΣ": {"forms:1", "forms:2"}, "σισυφος": {"forms:2"},
+		"한국어": {"forms:3", "forms:4"}, norm.NFD.String("한국어"): {"forms:3", "forms:4"}, "갉*": {"forms:4"}, "ガス": {"forms:5"},
+	} {
+		require.Equal(t, want, numbers(both(t, ix, []*book{forms}, parse(t, query), 10)), query)
+	}
 	long := strings.Repeat("b", maxWord)
 	b := (&book{key: "long words"}).add("here " + long).add("here " + long + "b")
 	require.Equal(t, []string{"long words:2"}, numbers(both(t, ix, []*book{b}, parse(t, "here -"+long), 10)))
@@ -150,6 +159,26 @@ func TestQueries(t *testing.T) {
 	_, err = Parse(strings.Repeat("a ", 65))
 	require.ErrorIs(t, err, ErrQuery)
 	require.True(t, parse(t, `-a "--"`).Empty())
+}
+
+// A text has the same words whether its characters are composed or not.
+func TestFormsOfUnicode(t *testing.T) {
+	t.Parallel()
+	wordsOf := func(text string) (all []string) {
+		for tok := (tokenizer{text: text}); tok.scan(); {
+			if len(tok.word) > 0 {
+				all = append(all, string(tok.word))
+			}
+		}
+		return all
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOf(rapid.OneOf(
+			rapid.RuneFrom([]rune("aZé ς.\u0301\u1100\u1161\u11a8"), unicode.Hangul, unicode.Greek, unicode.Latin, unicode.Han, unicode.Katakana, unicode.Arabic, unicode.Devanagari),
+			rapid.Rune())).Draw(t, "text")
+		require.Equal(t, wordsOf(norm.NFC.String(text)), wordsOf(norm.NFD.String(text)), "%+q", text)
+		require.Equal(t, wordsOf(text), wordsOf(norm.NFD.String(text)), "%+q", text)
+	})
 }
 
 var someWords = strings.Fields(`alpha Alpha ALPHÁ beta gamma_delta delta delta. ` +

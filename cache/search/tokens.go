@@ -95,15 +95,53 @@ func (t *tokenizer) wide(at int) bool {
 func (t *tokenizer) fold(r rune, at, size int) {
 	d := norm.NFD.PropertiesString(t.text[at : at+size]).Decomposition()
 	if d == nil {
-		t.word = utf8.AppendRune(t.word, unicode.ToLower(r))
+		if !t.compose(r) {
+			t.word = utf8.AppendRune(t.word, small(r))
+		}
 		return
 	}
 	for len(d) > 0 {
 		r, n := utf8.DecodeRune(d)
 		if d = d[n:]; !unicode.Is(unicode.M, r) {
-			t.word = utf8.AppendRune(t.word, unicode.ToLower(r))
+			t.word = utf8.AppendRune(t.word, small(r))
 		}
 	}
+}
+
+// small is a letter in small. Sigma has another form at the end of a word.
+func small(r rune) rune {
+	if r = unicode.ToLower(r); r == 'ς' {
+		return 'σ'
+	}
+	return r
+}
+
+// Hangul: a syllable is one character, or the letters that it is made of (Unicode, 3.12).
+const (
+	firstSyllable, lastSyllable = 0xac00, 0xd7a3
+	firstLead, lastLead         = 0x1100, 0x1112
+	firstVowel, lastVowel       = 0x1161, 0x1175
+	beforeTail, lastTail        = 0x11a7, 0x11c2
+	vowels                      = lastVowel - firstVowel + 1
+	tails                       = lastTail - beforeTail + 1 // with none
+)
+
+// compose makes a syllable of Hangul of the last character of the word and a letter, if they are parts of one.
+func (t *tokenizer) compose(r rune) bool {
+	if r < firstVowel || r > lastTail {
+		return false
+	}
+	last, size := utf8.DecodeLastRune(t.word)
+	switch {
+	case r <= lastVowel && last >= firstLead && last <= lastLead:
+		r = firstSyllable + ((last-firstLead)*vowels+r-firstVowel)*tails
+	case r > beforeTail && last >= firstSyllable && last <= lastSyllable && (last-firstSyllable)%tails == 0:
+		r = last + r - beforeTail
+	default:
+		return false
+	}
+	t.word = utf8.AppendRune(t.word[:len(t.word)-size], r)
+	return true
 }
 
 // alone says whether a character is of a script that does not separate words.
