@@ -49,7 +49,6 @@ needed then. Nothing found is no error: --json prints [].`,
 	f.BoolVar(&s.all, "all", false, "the agents' own histories of all projects, where they lie")
 	f.BoolVar(&s.query.NoIndex, "no-index", false, "read everything in place of using the index")
 	f.SortFlags = false
-	cmd.MarkFlagsMutuallyExclusive("all", "module")
 	return cmd
 }
 
@@ -67,6 +66,9 @@ func (s *searchCall) run(cmd *cobra.Command, args []string) (err error) {
 	if s.query.Limit < 1 {
 		return usagef("--limit %d: give a number from 1 on", s.query.Limit)
 	}
+	if s.all && s.query.Module != "" {
+		return usagef("--module is of this project, and --all searches what no module has: leave one of them out")
+	}
 	if s.query.Since, err = sinceTime(s.since, time.Now()); err != nil {
 		return err
 	}
@@ -76,6 +78,7 @@ func (s *searchCall) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	s.notes(page)
 	if s.out.machine() {
+		s.others(page)
 		return s.printJSON(page.Hits)
 	}
 	return s.print(page)
@@ -178,15 +181,23 @@ func (s *searchCall) print(page *find.Page) error {
 			return err
 		}
 	}
-	switch {
-	case len(page.Hits) == 0:
+	if len(page.Hits) == 0 {
 		fmt.Fprintln(s.stderr, "nothing found")
+	}
+	s.others(page)
+	return nil
+}
+
+// others says that there are hits which are not printed.
+func (s *searchCall) others(page *find.Page) {
+	switch {
+	case page.More && s.all:
+		fmt.Fprintf(s.stderr, "%d of more than %d; older ones were not ranked: narrow it with --since or more words\n", len(page.Hits), page.Found)
 	case page.More:
 		fmt.Fprintf(s.stderr, "%d of more than %d; older ones were not ranked: narrow it with --since, --module or more words\n", len(page.Hits), page.Found)
 	case page.Found > len(page.Hits):
 		fmt.Fprintf(s.stderr, "%d of %d; --limit shows more\n", len(page.Hits), page.Found)
 	}
-	return nil
 }
 
 // where is the line that says where a hit is.

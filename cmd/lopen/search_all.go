@@ -41,11 +41,11 @@ func (s *searchCall) findAll(ctx context.Context) (*find.Page, error) {
 	return all.Find(ctx, s.query)
 }
 
-// userCache returns the folder in the user's cache that has the index of the agents' histories, or "" if the user has
-// no cache.
+// userCache returns the folder in the user's cache that has the index of the agents' histories, or "" if the environment
+// names no folder: a relative one would be below the one that the person is in.
 func userCache() string {
 	dir, err := os.UserCacheDir()
-	if err != nil {
+	if err != nil || !filepath.IsAbs(dir) {
 		return ""
 	}
 	return filepath.Join(dir, "lopen")

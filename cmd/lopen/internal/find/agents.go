@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -42,6 +43,10 @@ func (a *Agents) Find(ctx context.Context, q Query) (page *Page, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if !filepath.IsAbs(a.Home) && slices.ContainsFunc(paths, func(path string) bool { return !filepath.IsAbs(path) }) {
+			c.notes = append(c.notes, fmt.Sprintf("the histories of %s were not searched: HOME is %q, which is no absolute path", agent, a.Home))
+			continue
+		}
 		library, err := agents.Open(ctx, agent, a.Temp, paths...)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -59,7 +64,11 @@ func (a *Agents) Find(ctx context.Context, q Query) (page *Page, err error) {
 	c.histories(a.Hide, all)
 	c.open = a.opener(all)
 	dir := a.Cache
-	if dir != "" && !q.NoIndex {
+	switch {
+	case q.NoIndex:
+	case dir == "":
+		c.notes = append(c.notes, "there is no index: the environment names no folder for the user's cache; everything was read instead")
+	default:
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			c.notes = append(c.notes, fmt.Sprintf("there is no index: %v", err))
 			dir = ""
