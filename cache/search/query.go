@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -136,6 +137,19 @@ func touches(paths []string, file string) bool {
 		}
 	}
 	return false
+}
+
+// named is where a document's text has a file that it is about, the first time.
+func named(d *Document, file string) []span {
+	for _, path := range append(slices.Clone(d.Files), file) {
+		if !touches([]string{path}, file) {
+			continue
+		}
+		if at := strings.Index(d.Text, path); at >= 0 {
+			return []span{{from: at, to: at + len(path)}}
+		}
+	}
+	return nil
 }
 
 // Path is a path as documents and queries have it: with slashes, and clean.

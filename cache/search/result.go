@@ -79,7 +79,11 @@ func (p *pool) take(source string, d *Document, piece int) bool {
 		p.seen[where] = i
 		p.hits = append(p.hits, Hit{})
 	}
-	cut, at := snippet(d.Text, p.got.spans)
+	spans := p.got.spans
+	if len(spans) == 0 && p.File != "" {
+		spans = named(d, p.File)
+	}
+	cut, at := snippet(d.Text, spans)
 	p.hits[i] = Hit{Source: source, Number: d.Number, Time: d.Time, Kind: d.Kind, Role: d.Role, Tool: d.Tool, Files: d.Files,
 		Snippet: cut, Lines: strings.Count(d.Text[:at], "\n"), Score: score, piece: piece}
 	return true

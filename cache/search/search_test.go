@@ -131,7 +131,16 @@ func TestQueries(t *testing.T) {
 		q.File = file
 		require.Equal(t, want, numbers(both(t, ix, books, q, 10)))
 	}
-	q := parse(t, "is")
+	list := (&book{key: "list"}).add(strings.Repeat("docs/other.md\n", 30)+"src/auth.go\ndocs/more.md", func(d *Document) { d.Files = []string{"docs/other.md", "src/auth.go"} }).
+		add("reads ./src/auth.go there", func(d *Document) { d.Files = []string{"/home/u/src/auth.go"} })
+	q := parse(t, "")
+	q.File = "src/auth.go"
+	for i, hit := range both(t, ix, []*book{list}, q, 10).Hits {
+		require.Len(t, hit.Snippet.Marks, 1)
+		m := hit.Snippet.Marks[0]
+		require.Equal(t, "src/auth.go", hit.Snippet.Text[m[0]:m[1]], i)
+	}
+	q = parse(t, "is")
 	q.Role, q.Tool = "tool", "bash"
 	require.Equal(t, []string{"b:2"}, numbers(both(t, ix, books, q, 10)))
 	for _, name := range someNames {

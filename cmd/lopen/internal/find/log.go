@@ -31,6 +31,7 @@ type logReader struct {
 type tail struct {
 	Print string             `json:"print"` // of the last record
 	Open  map[string]openUse `json:"open,omitempty"`
+	Held  *heldFiles         `json:"held,omitempty"`
 }
 
 // An openUse is a call of a tool that has no answer yet.
@@ -115,6 +116,9 @@ func (l *logReader) others(first *record.Record, t *tail, fn func(*search.Docume
 }
 
 func (t *tail) record(r *record.Record, fn func(*search.Document) error) error {
+	if err := t.release(r, fn); err != nil {
+		return err
+	}
 	if r.Message != nil {
 		m, err := wire.DecodeMessage(r.Message)
 		if err != nil {
@@ -130,17 +134,7 @@ func (t *tail) record(r *record.Record, fn func(*search.Document) error) error {
 	if len(r.Attempts) > 0 {
 		return nil // which name the files
 	}
-	for i := range r.Ops {
-		op := &r.Ops[i]
-		paths := possible(op.Paths)
-		if op.Name != record.OpFilesChanged || len(paths) == 0 {
-			continue
-		}
-		if err := fn(&search.Document{Number: r.Seq, Time: r.At, Kind: "files", Files: paths, Text: op.To + " " + strings.Join(paths, "\n")}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.changed(r, fn)
 }
 
 func (t *tail) message(number uint64, m *session.Message, fn func(*search.Document) error) error {
@@ -194,9 +188,4 @@ func attempt(seq uint64, a *record.Attempt) *search.Document {
 		}
 	}
 	return d
-}
-
-// possible returns the paths that a file can have. A log that was imported may have others.
-func possible(paths []string) []string {
-	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return strings.ContainsRune(path, 0) })
 }
