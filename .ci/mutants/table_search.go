@@ -142,8 +142,8 @@ var ofSearch = []mutant{
 	},
 	{
 		"search: a long name is cut alike in the index and in a query", "cache/search/words.go",
-		"must = append(must, quoted(tag(f.kind, f.text), false))",
-		"must = append(must, quoted(tag(f.kind, f.text)[:maxWord], false))",
+		"all = append(all, quoted(tag(f.kind, f.text), false))",
+		"all = append(all, quoted(tag(f.kind, f.text)[:maxWord], false))",
 		"./cache/search", "TestQueries",
 	},
 	{

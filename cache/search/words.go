@@ -139,15 +139,21 @@ func (q *Query) expression(words func(prefix string) ([]string, error)) (e expre
 			}
 		}
 	}
+	must = append(must, q.tags()...)
+	return expression{all: with(append(slices.Clip(must), broad...), not), easy: with(must, not), broad: len(broad) > 0}, nil
+}
+
+// tags are the words for what else a document must have.
+func (q *Query) tags() (all []string) {
 	for _, f := range [...]struct {
 		kind byte
 		text string
 	}{{'r', q.Role}, {'t', q.Tool}, {'f', base(q.File)}} {
 		if f.text != "" {
-			must = append(must, quoted(tag(f.kind, f.text), false))
+			all = append(all, quoted(tag(f.kind, f.text), false))
 		}
 	}
-	return expression{all: with(append(slices.Clip(must), broad...), not), easy: with(must, not), broad: len(broad) > 0}, nil
+	return all
 }
 
 // with asks for all of some words and none of others, "" if there are none that must occur.

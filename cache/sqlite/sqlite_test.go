@@ -125,7 +125,7 @@ func TestWritersWaitForEachOther(t *testing.T) {
 }
 
 // An index does not take the last room of a disk.
-func TestIndexLeavesRoom(t *testing.T) { //nolint:paralleltest // it changes what is free
+func TestIndexLeavesRoom(t *testing.T) { // not parallel: it changes what is free
 	path := filepath.Join(t.TempDir(), "x.db")
 	db := index(t, path)
 	exec(t, db, `CREATE TABLE t (a); PRAGMA wal_autocheckpoint = 100`)

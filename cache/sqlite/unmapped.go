@@ -37,7 +37,7 @@ func (u unmapped) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File
 
 // private makes a file that only its owner may read, unless it exists: SQLite would let others read it.
 func private(path string) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) //nolint:gosec // it is that of the database
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err == nil {
 		_ = f.Close()
 	}
@@ -79,7 +79,7 @@ func (f *unmappedFile) placed(page []byte, off int64) {
 		return
 	}
 	sum := page[pageSize-8:]
-	binary.LittleEndian.PutUint64(sum, binary.LittleEndian.Uint64(sum)^uint64(off/pageSize)) //nolint:gosec // no offset is negative
+	binary.LittleEndian.PutUint64(sum, binary.LittleEndian.Uint64(sum)^uint64(off/pageSize))
 }
 
 // pageSize is that of the databases that are made here, in bytes. SQLite takes it unless it is told another.

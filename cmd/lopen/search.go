@@ -109,13 +109,13 @@ func (s *searchCall) look(ctx context.Context) (page *find.Page, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if f := s.query.File; filepath.IsAbs(f) || strings.HasPrefix(f, "./") || strings.HasPrefix(f, "../") {
-		if f, err = s.within(here, f); err == nil { // else it is a path that an agent was given
-			s.query.File = f
-		}
-	}
+	s.fileIn(here)
 	values, err := s.storeSettings(store, nil)
 	if err != nil {
+		return nil, err
+	}
+	f := find.Finder{Store: store, Cache: store.Path()}
+	if f.Lopen, err = s.command(); err != nil {
 		return nil, err
 	}
 	modules, err := store.Modules()
@@ -132,24 +132,37 @@ func (s *searchCall) look(ctx context.Context) (page *find.Page, err error) {
 		return nil, err
 	}
 	defer docs.Close()
-	f := find.Finder{Store: store, Cache: store.Path(), Shown: func(d *find.File) string {
+	f.Shown = func(d *find.File) string {
 		if d.In == fs.FS(atHome) {
 			return fromHere(home, d.Path)
 		}
 		return fromHere(here, d.Path)
-	}}
-	if s.dir != "" {
-		start, err := s.start()
-		if err != nil {
-			return nil, err
-		}
-		f.Lopen = []string{"lopen", "-C", start}
 	}
 	f.Files, err = find.Modules(atHome, docs, modules, filepath.ToSlash(values.RequirementsDir), func(module string) string { return specPath(values, module) })
 	if err != nil {
 		fmt.Fprintf(s.stderr, "not all documents were searched: %v\n", err)
 	}
 	return f.Find(ctx, s.query)
+}
+
+// fileIn makes a path of where the person is one of the project. Another one is a path that an agent was given.
+func (s *searchCall) fileIn(project string) {
+	f := s.query.File
+	if !filepath.IsAbs(f) && !strings.HasPrefix(f, "./") && !strings.HasPrefix(f, "../") {
+		return
+	}
+	if f, err := s.within(project, f); err == nil {
+		s.query.File = f
+	}
+}
+
+// command is how lopen is called for this project from where the person is.
+func (s *searchCall) command() ([]string, error) {
+	if s.dir == "" {
+		return []string{"lopen"}, nil
+	}
+	start, err := s.start()
+	return []string{"lopen", "-C", start}, err
 }
 
 // fromHere is the path of a file as it can be typed: relative if the folder that the person is in has it.

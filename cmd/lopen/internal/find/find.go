@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cache/search"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -228,13 +227,20 @@ func (c *corpus) sessions() error {
 		c.of[key] = Hit{Session: info.ID.String(), Module: info.Module, Origin: info.Origin}
 	}
 	if unread > 0 {
-		c.notes = append(c.notes, plain.Some(unread, "session")+" that cannot be read: not searched; see lopen session verify")
+		c.notes = append(c.notes, sessions(unread)+" that cannot be read: not searched; see lopen session verify")
 	}
 	lost, err := c.store.Quarantined()
 	if n := len(lost); n > 0 {
-		c.notes = append(c.notes, plain.Some(n, "session")+" in .lopen/corrupted: not searched; see lopen session verify")
+		c.notes = append(c.notes, sessions(n)+" in .lopen/corrupted: not searched; see lopen session verify")
 	}
 	return err
+}
+
+func sessions(n int) string {
+	if n == 1 {
+		return "1 session"
+	}
+	return fmt.Sprintf("%d sessions", n)
 }
 
 // Modules are the documents of modules: the plans, which are in the folder of the store, and in that of
