@@ -56,6 +56,10 @@ func Open(store string, wait time.Duration) (*Index, error) {
 		return nil, fmt.Errorf("open search index: %w", err)
 	}
 	err := ix.open()
+	// SQLite waits for another process's statement, but not for one that is opening the database first.
+	for begun := time.Now(); sqlite.Busy(err) && time.Since(begun) < wait; err = ix.open() {
+		time.Sleep(busyPause)
+	}
 	if err != nil && !sqlite.Busy(err) && !sqlite.Unavailable(err) && !errors.Is(err, errNoRoom) {
 		err = ix.renew()
 	}
@@ -67,6 +71,9 @@ func Open(store string, wait time.Duration) (*Index, error) {
 	}
 	return ix, nil
 }
+
+// busyPause is how long a busy database is left alone.
+const busyPause = 5 * time.Millisecond
 
 // makeDir makes the folder. A symbolic link in the place of it, or of the one that it is in, is
 // not followed.
