@@ -52,7 +52,10 @@ func (ix *Index) notes() (names []string) {
 // giveBack removes an index that found no room, and notes how much was too little.
 func (ix *Index) giveBack() {
 	_ = ix.drop()
-	_, others, _ := ix.newest()
+	n, others, _ := ix.newest()
+	if newest := name(n); filepath.Join(ix.dir, newest) == ix.file { // there is no room for the empty file of the next one
+		others = append(others, newest+"-wal", newest+"-shm", newest)
+	}
 	ix.remove(append(others, ix.notes()...))
 	if free, err := writer.FreeBytes(ix.dir); err == nil {
 		f, err := os.OpenFile(filepath.Join(ix.dir, tooLittle+strconv.FormatUint(free, 10)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
