@@ -195,7 +195,7 @@ var ofSearch = []mutant{
 		"./cmd/lopen", "TestScripts/search-all",
 	},
 	{
-		"search: a message of opencode that changed or is gone has its session read again", "cmd/lopen/internal/find/agents.go",
+		"search: a message of opencode that changed or is gone has its session read again", "cmd/lopen/internal/find/history.go",
 		"n == known && digest() != t.Print",
 		"n == known && t.Print == \"\"",
 		"./cmd/lopen/internal/find", "TestOpencodeChangesMessages",
