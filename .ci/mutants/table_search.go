@@ -195,6 +195,12 @@ var ofSearch = []mutant{
 		"./cmd/lopen", "TestScripts/search-all",
 	},
 	{
+		"search: no ID of an agent's session is a flag of the agent", "cmd/lopen/internal/find/agents.go",
+		`strings.HasPrefix(h.Session, "-")`,
+		`strings.HasPrefix(h.Session, "---")`,
+		"./cmd/lopen/internal/find", "TestHistoriesAreOpened",
+	},
+	{
 		"search: a message of opencode that changed or is gone has its session read again", "cmd/lopen/internal/find/history.go",
 		"n == known && digest() != t.Print",
 		"n == known && t.Print == \"\"",

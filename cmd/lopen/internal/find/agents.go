@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lopen-dev/lopen/cache/search"
@@ -113,11 +114,11 @@ func (a *Agents) opener(all []agents.History) func(source string, h *Hit) {
 		cwd, hidden := a.Hide.String(head.Cwd)
 		h.Cwd = cwd
 		h.Open = trust.Quote([]string{"lopen", "session", "import", "--from", h.Agent, h.Path})
-		info, err := os.Stat(head.Cwd)
-		if a.Open == nil || err != nil || !info.IsDir() || hidden > 0 {
+		if a.Open == nil || hidden > 0 || strings.HasPrefix(h.Session, "-") { // which the agent would take for a flag
 			return
 		}
-		if argv := a.Open(h.Agent, h.Session); len(argv) > 0 {
+		info, err := os.Stat(head.Cwd)
+		if argv := a.Open(h.Agent, h.Session); err == nil && info.IsDir() && filepath.IsAbs(head.Cwd) && len(argv) > 0 {
 			h.Open = trust.Quote([]string{"cd", head.Cwd}) + " && " + trust.Quote(argv)
 		}
 	}

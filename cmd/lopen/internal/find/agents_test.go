@@ -109,3 +109,28 @@ func TestOpencodeSettles(t *testing.T) {
 	require.Zero(t, young.Mark%1000)
 	require.EqualValues(t, 1, old.Mark%1000, "another mark than it had")
 }
+
+// The agent opens a hit in its folder. Where that is gone, or what is noted cannot be typed, lopen takes the session in.
+func TestHistoriesAreOpened(t *testing.T) {
+	t.Parallel()
+	o := newOpencode(t)
+	o.say("msg_1", "user", "walrus")
+	o.Agents.Open = func(agent, session string) []string { return []string{agent, "--session", session} }
+	open := func() Hit {
+		o.Temp = t.TempDir()
+		page, err := o.Find(context.Background(), Query{Text: "walrus"})
+		require.NoError(t, err)
+		require.Len(t, page.Hits, 1)
+		return page.Hits[0]
+	}
+	imported := "lopen session import --from opencode " + o.path
+	require.Equal(t, imported, open().Open)
+	require.Equal(t, "/some/project", open().Cwd)
+	dir := t.TempDir()
+	o.exec("UPDATE session SET directory = '" + dir + "'")
+	require.Equal(t, "cd "+dir+" && opencode --session ses_1", open().Open)
+	o.exec("UPDATE session SET id = '--yolo'; UPDATE message SET session_id = '--yolo'")
+	require.Equal(t, imported, open().Open)
+	o.exec("UPDATE session SET directory = '.'")
+	require.Equal(t, imported, open().Open)
+}
