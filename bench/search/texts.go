@@ -67,6 +67,8 @@ func (t *texts) queries() []query {
 		{"two words, never together", []string{t.words[59_000], t.words[59_001]}},
 		{"the beginning of a word", []string{t.words[100][:3] + "*"}},
 		{"two frequent words as a phrase", []string{`"` + t.words[3] + " " + t.words[5] + `"`}},
+		{"a word in nearly all, none young enough", []string{"--since", "2100-01-01", t.words[0]}},
+		{"the first letter of a word", []string{"w*"}},
 		{"a file", []string{"--file", "src/" + t.words[60] + ".go"}},
 	}
 }
