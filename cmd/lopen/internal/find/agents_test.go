@@ -115,7 +115,7 @@ func TestHistoriesAreOpened(t *testing.T) {
 	t.Parallel()
 	o := newOpencode(t)
 	o.say("msg_1", "user", "walrus")
-	o.Agents.Open = func(agent, session string) []string { return []string{agent, "--session", session} }
+	o.Open = func(agent, session string) []string { return []string{agent, "--session", session} }
 	open := func() Hit {
 		o.Temp = t.TempDir()
 		page, err := o.Find(context.Background(), Query{Text: "walrus"})
