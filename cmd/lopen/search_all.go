@@ -21,7 +21,8 @@ func (s *searchCall) findAll(ctx context.Context) (*find.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := find.Agents{Home: s.getenv("HOME"), Getenv: s.getenv}
+	home, _ := s.userHome() // it is not needed where variables say more
+	all := find.Agents{Home: home, Getenv: s.getenv}
 	if values.Redact {
 		if all.Hide, err = redact.New(values.RedactPatterns); err != nil {
 			return nil, usagef("redact_patterns: %w", err)

@@ -35,14 +35,10 @@ func (a *Agents) Find(ctx context.Context, q Query) (page *Page, err error) {
 	var all []agents.History
 	for _, agent := range [...]string{agents.Claude, agents.Codex, agents.OpenCode} {
 		paths, err := agents.Folders(agent, a.Home, a.Getenv)
-		if err != nil {
-			return nil, err
+		var library *agents.Library
+		if err == nil {
+			library, err = agents.Open(ctx, agent, a.Temp, paths...)
 		}
-		if !filepath.IsAbs(a.Home) && slices.ContainsFunc(paths, func(path string) bool { return !filepath.IsAbs(path) }) {
-			c.notes = append(c.notes, fmt.Sprintf("the histories of %s were not searched: HOME is %q, which is no absolute path", agent, a.Home))
-			continue
-		}
-		library, err := agents.Open(ctx, agent, a.Temp, paths...)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
