@@ -212,4 +212,10 @@ var ofSearch = []mutant{
 		"_ = s.Mark",
 		"./cmd/lopen/internal/find", "TestOpencodeSettles",
 	},
+	{
+		"search: a scan that was cancelled reads no further", "cache/search/scan.go",
+		"if d.Time = stored(d.Time); ctx.Err() != nil {",
+		"if d.Time = stored(d.Time); ctx == nil {",
+		"./cache/search", "TestACancelledScanEnds",
+	},
 }

@@ -69,10 +69,9 @@ func Parse(text string) (*Query, error) {
 	if len(q.words) > maxWords {
 		return nil, fmt.Errorf("%w for more than %d words", ErrQuery, maxWords)
 	}
-	for i, t := range q.terms {
+	for _, t := range q.terms {
 		q.first |= 1 << t.from
 		q.last |= 1 << (t.to - 1)
-		_ = i
 	}
 	for _, w := range q.words {
 		q.head[w[0]] = true

@@ -61,19 +61,19 @@ func (p *pool) full() bool { return p.more }
 
 // take looks at a piece of a document and takes it if it matches. Of a document in several
 // pieces the best one stays.
-func (p *pool) take(source string, d *Document, piece int) bool {
+func (p *pool) take(source string, d *Document, piece int) {
 	if p.more || !p.filters(d) || !p.match(d.Text, &p.got) {
-		return false
+		return
 	}
 	where := place{source, d.Number, d.Kind}
 	score := p.got.score(p.matcher, d.Role)
 	i, known := p.seen[where]
 	switch {
 	case known && (p.hits[i].Score > score || p.hits[i].Score == score && p.hits[i].piece < piece):
-		return true
+		return
 	case !known && len(p.hits) == p.limit:
 		p.more = true
-		return false
+		return
 	case !known:
 		i = len(p.hits)
 		p.seen[where] = i
@@ -86,7 +86,6 @@ func (p *pool) take(source string, d *Document, piece int) bool {
 	cut, at := snippet(d.Text, spans)
 	p.hits[i] = Hit{Source: source, Number: d.Number, Time: d.Time, Kind: d.Kind, Role: d.Role, Tool: d.Tool, Files: d.Files,
 		Snippet: cut, Lines: strings.Count(d.Text[:at], "\n"), Score: score, piece: piece}
-	return true
 }
 
 // result are the best of the pool.

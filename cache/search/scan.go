@@ -15,10 +15,11 @@ var ErrChanged = errors.New("the source has changed")
 func Scan(ctx context.Context, sources []Source, q *Query, limit int, failed func(*Source, error)) (*Result, error) {
 	p := newPool(q, limit)
 	for _, s := range sorted(sources, q.Sources) {
-		if err := p.scan(ctx, s); err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
+		err := p.scan(ctx, s)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
 			failed(s, err)
 		}
 		if p.full() {
@@ -43,9 +44,11 @@ func (p *pool) scan(ctx context.Context, s *Source) error {
 	var last []candidate
 	trim := 4 * (p.limit + 1)
 	_, _, err := s.Read(0, "", func(d *Document) error {
-		d.Time = stored(d.Time)
-		if !p.filters(d) {
+		if d.Time = stored(d.Time); ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if !p.filters(d) {
+			return nil
 		}
 		return pieces(d.Text, func(n int, part string) error {
 			if !p.match(part, nil) {

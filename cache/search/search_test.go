@@ -413,3 +413,27 @@ func TestSince(t *testing.T) {
 		both(t, ix, books, q, 20)
 	}
 }
+
+// A search that nobody waits for any more ends at the next document, and is not a short answer.
+func TestACancelledScanEnds(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"needle", "hay"} {
+		b := (&book{key: "s"}).add(text).add(text).add(text).add(text)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		read, s := 0, b.source()
+		whole := s.Read
+		s.Read = func(above uint64, tail string, fn func(*Document) error) (uint64, string, error) {
+			return whole(above, tail, func(d *Document) error {
+				if read++; read == 2 {
+					cancel()
+				}
+				return fn(d)
+			})
+		}
+		r, err := Scan(ctx, []Source{s}, parse(t, "needle"), 10, none)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Nil(t, r)
+		require.Equal(t, 2, read, "what came after it was cancelled was read")
+	}
+}

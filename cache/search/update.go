@@ -403,7 +403,7 @@ func (w *indexer) finish() error {
 }
 
 // commit ends the transaction after a source, and begins the next one.
-func (w *indexer) commit() (err error) {
+func (w *indexer) commit() error {
 	w.bytes = 0
 	if err := w.finish(); err != nil {
 		return err
@@ -411,8 +411,10 @@ func (w *indexer) commit() (err error) {
 	if err := w.tx.Commit(); err != nil {
 		return err
 	}
-	if w.tx, err = w.ix.db.BeginTx(context.Background(), nil); err != nil {
+	tx, err := w.ix.db.BeginTx(context.Background(), nil)
+	if err != nil { // another process was faster
 		return err
 	}
+	w.tx = tx
 	return w.begin()
 }

@@ -60,7 +60,7 @@ func addContent(b *strings.Builder, v strictjson.Value) {
 		return
 	}
 	w := walker{text: b}
-	w.walk("", tree, 0)
+	w.walk("", tree)
 }
 
 // addArguments adds the arguments of a call.
@@ -79,7 +79,7 @@ func addArguments(b *strings.Builder, p *paths, v strictjson.Value) {
 		}
 	}
 	w := walker{text: b, paths: p}
-	w.walk("", tree, 0)
+	w.walk("", tree)
 }
 
 // A walker collects the strings of a JSON value.
@@ -91,7 +91,7 @@ type walker struct {
 // notText are members of blocks that nobody looks for: types, IDs, pictures.
 var notText = map[string]bool{"type": true, "id": true, "tool_use_id": true, "signature": true, "data": true, "media_type": true, "cache_control": true}
 
-func (w *walker) walk(name string, v any, depth int) {
+func (w *walker) walk(name string, v any) {
 	switch v := v.(type) {
 	case string:
 		if w.paths != nil {
@@ -104,12 +104,12 @@ func (w *walker) walk(name string, v any, depth int) {
 		w.text.WriteByte('\n')
 	case []any:
 		for _, e := range v {
-			w.walk(name, e, depth+1)
+			w.walk(name, e)
 		}
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			if w.paths != nil || !notText[k] {
-				w.walk(k, v[k], depth+1)
+				w.walk(k, v[k])
 			}
 		}
 	}
