@@ -23,8 +23,8 @@ const (
 )
 
 // All imports histories as [Import] does. It yields what became of each in their order, when that
-// is durable. Small ones are imported in batches, several at once; of a batch that was cut off
-// nothing is there. When the caller stops, All waits for what was begun.
+// is durable. Small ones are imported in batches, several at once; of a batch that was cut off each
+// session is whole or absent. When the caller stops, All waits for what was begun.
 func All(ctx context.Context, store *lifecycle.Store, x Index, all []agents.History) iter.Seq2[*Result, error] {
 	return func(yield func(*Result, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
