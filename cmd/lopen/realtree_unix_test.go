@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var rounds = flag.Int("rounds", 4, "rounds of edits and rewinds in TestRewindOfARealTree")
+var rounds = flag.Int("rounds", 2, "rounds of edits and rewinds in TestRewindOfARealTree")
 
 // TestRewindOfARealTree works on the source of a module that this project depends
 // on: random edits by shell commands, a checkpoint, more edits, a rewind, and a
