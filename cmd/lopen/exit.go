@@ -113,11 +113,21 @@ func hint(err error) string {
 	case errors.As(err, &gone):
 		return backAgain(gone)
 	case errors.As(err, &bad) && errors.Is(err, lifecycle.ErrEdited):
-		return fmt.Sprintf("  take it as it was edited: lopen session recover %s --accept-edit\n  or discard the edit:      lopen session recover %s --discard-edit\n  or start a new session:   lopen run %s --no-resume -- CMD\n", bad.ID, bad.ID, bad.ID.Module)
+		return fmt.Sprintf("  take it as it was edited: lopen session recover %s --accept-edit\n  or discard the edit:      lopen session recover %s --discard-edit\n", bad.ID, bad.ID) +
+			startFresh("or start a new session:   ", bad.ID.Module)
 	case errors.As(err, &bad):
-		return fmt.Sprintf("  make a new session of what can be read: lopen session recover %s\n  or start fresh:                         lopen run %s --no-resume -- CMD\n", bad.ID, bad.ID.Module)
+		return fmt.Sprintf("  make a new session of what can be read: lopen session recover %s\n", bad.ID) +
+			startFresh("or start fresh:                         ", bad.ID.Module)
 	case storageFailed(err):
 		return "  " + lifecycle.ClassOf(err).Hint() + "\n"
 	}
 	return ""
+}
+
+// startFresh is a line about the begin of another session of a run. An agent's own begins by itself.
+func startFresh(what, module string) string {
+	if agents.IsModule(module) {
+		return ""
+	}
+	return "  " + what + "lopen run " + module + " --no-resume -- CMD\n"
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // TestExitOfEachClass requires a decision for each class of storage error: with what a command
@@ -61,5 +62,17 @@ func TestHintOfAHolder(t *testing.T) {
 		err := fmt.Errorf("open: %w", &lifecycle.BusyError{Owner: lifecycle.Owner{PID: 1, Command: holder}})
 		require.Equal(t, loop.ExitBusy, exitCode(err))
 		require.Equal(t, want, hint(err), holder)
+	}
+}
+
+// A damaged session of a run can be begun anew by a run, and an agent's own by no command.
+func TestHintOfADamagedSession(t *testing.T) {
+	t.Parallel()
+	for module, fresh := range map[string]string{"m": "  or start fresh:                         lopen run m --no-resume -- CMD\n", "claude-04e3bf75": ""} {
+		id, err := session.ParseID(module + "-20260214-1")
+		require.NoError(t, err)
+		damaged := fmt.Errorf("open: %w", &lifecycle.DamagedError{ID: id, Err: lifecycle.ErrCorrupt})
+		require.Equal(t, exitCorrupt, exitCode(damaged))
+		require.Equal(t, "  make a new session of what can be read: lopen session recover "+id.String()+"\n"+fresh, hint(damaged))
 	}
 }

@@ -3,6 +3,7 @@ package agents
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,12 @@ func Module(agent, id string) string {
 		short = "0"
 	}
 	return agent + "-" + short[:min(len(short), moduleID)]
+}
+
+// IsModule reports whether a module has a name as [Module] makes them. A plan may have such a name as well.
+func IsModule(module string) bool {
+	agent, short, _ := strings.Cut(module, "-")
+	return slices.Contains([]string{Claude, Codex, OpenCode}, agent) && Module(agent, short) == module
 }
 
 // Folders returns where an agent keeps its histories, whether or not they exist. getenv has the

@@ -465,6 +465,10 @@ func TestModule(t *testing.T) {
 	} {
 		require.Equal(t, want, agents.Module(agents.Claude, id))
 		require.NoError(t, session.ValidateModule(agents.Module(agents.Claude, id)))
+		require.True(t, agents.IsModule(want))
+	}
+	for _, module := range []string{"auth", "claude", "claude-", "claude-code-2", "claude-04e3bf751", "cursor-04e3bf75"} {
+		require.False(t, agents.IsModule(module), module)
 	}
 }
 
