@@ -359,7 +359,7 @@ func (s *Store) latest() (session.ID, error) {
 		}
 	}
 	if len(infos) > 0 {
-		return session.ID{}, fmt.Errorf("no session here yet but imported ones, which have to be named: %w", ErrNotFound)
+		return session.ID{}, fmt.Errorf("no session here yet but imported ones, which have to be named: lopen session list names them: %w", ErrNotFound)
 	}
 	return session.ID{}, fmt.Errorf("no session here yet: %w", ErrNotFound)
 }

@@ -46,6 +46,21 @@ func (s *Store) Trash() ([]Retired, error) {
 	return all, err
 }
 
+// TrashStandsFor reports whether a session in the trash stands for one of an agent's own. One that cannot be read may.
+func (s *Store) TrashStandsFor(id session.ID, agentSession string) bool {
+	dir, err := writer.OpenDir(s.root(), trashDir+"/"+id.String())
+	if err != nil {
+		return true
+	}
+	defer dir.Close()
+	ld, err := folder.Load(dir, id)
+	if err != nil {
+		return true
+	}
+	h := ld.State.Header()
+	return h.StandsFor(agentSession)
+}
+
 func (s *Store) expired(r Retention) (gone []Retired, err error) {
 	if r.Trash <= 0 {
 		return nil, nil

@@ -130,6 +130,8 @@ func showRewind(w *plain.Stream, git []string, r rewind.Result, whole bool) {
 	}
 	l.more()
 	switch {
+	case len(r.Changes)+len(r.Tasks) == 0 && slices.ContainsFunc(r.Retained, func(k checkpoint.Retained) bool { return k.Why == checkpoint.Foreign }):
+		fmt.Fprintln(w, "nothing changes; with --force what somebody else changed goes back too, but not what only somebody else made")
 	case len(r.Changes)+len(r.Tasks) == 0:
 		fmt.Fprintln(w, "nothing changes")
 	case l.hidden:

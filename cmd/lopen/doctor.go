@@ -7,6 +7,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -16,8 +17,11 @@ func newDoctor(a *app) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.readStore(func(store *lifecycle.Store) error {
-				var err error
 				all, bad := store.Doctor(cmd.Context()), 0
+				if _, err := a.storeSettings(store, nil); err != nil {
+					all = append(all, repair.Check{Name: "settings", Found: err.Error(), Problem: true, Mend: "correct or remove it: until then no run begins, and hooks keep nothing"})
+				}
+				var err error
 				for _, f := range all {
 					sign := "✓"
 					switch {

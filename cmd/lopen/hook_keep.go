@@ -79,6 +79,9 @@ func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan stru
 	k.say = func(r hookReply) {
 		if !said {
 			if said = !r.Wait; said {
+				if strings.Contains(k.warned, r.Warn) {
+					r.Warn = ""
+				}
 				r.Warn = strings.Trim(k.warned+"\n"+r.Warn, "\n")
 			}
 			say(r)
@@ -101,7 +104,7 @@ func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan stru
 	k.warned = h.mark().Left()
 	h.logger.Info().Str("event", h.event.Name).Str("agent", h.agent).Str("agent_session", h.event.Session).Int("pid", h.pid).Msg("event of an agent")
 	if err := k.openStore(); err != nil {
-		return err
+		return fmt.Errorf("nothing of this session is kept: %w", err)
 	}
 	defer func() { err = errors.Join(err, closeStore(k.store)) }()
 	if h.inside(k.store) != "" {
@@ -362,7 +365,7 @@ func (k *keeping) settleOthers(ctx context.Context) {
 	}
 }
 
-// settleNamed ends the turn of a session if it has ended without a word.
+// settleNamed ends the turn of a session if it has ended without a word, or its agent has ended.
 func (a *app) settleNamed(ctx context.Context, name string) error {
 	var st *session.State
 	if err := a.readStore(func(store *lifecycle.Store) error {
@@ -377,19 +380,24 @@ func (a *app) settleNamed(ctx context.Context, name string) error {
 	return a.settleTurn(ctx, st)
 }
 
-// settleTurn ends the turn that a session is held for, if the agent's transcript says that it has ended.
+// settleTurn ends the turn that a session is held for, if the agent's transcript says that it has ended or the agent is
+// gone.
 func (a *app) settleTurn(ctx context.Context, st *session.State) error {
 	h := st.Header()
-	if h.Status != session.StatusActive || h.Holder == nil || turns.Transcript(&h) == "" {
+	if h.Status != session.StatusActive || h.Holder == nil {
 		return nil
 	}
 	event := &turns.Event{Session: h.AgentSession, Transcript: turns.Transcript(&h)}
 	k := &keeping{hookCall: &hookCall{app: a, agent: h.AgentName, pid: h.Holder.PID, event: event}}
+	end := (*turns.Keeper).Settle
+	if !(*lifecycle.Owner)(h.Holder).Alive() {
+		k.pid, end = 0, (*turns.Keeper).Leave
+	}
 	if err := k.openStore(); err != nil {
 		return err
 	}
 	err := k.with(ctx, false, func(t *turns.Keeper) error {
-		if err := t.Settle(ctx); err != nil || t.InProgress() != "" {
+		if err := end(t, ctx); err != nil || t.InProgress() != "" {
 			return err
 		}
 		return k.takeOver(ctx, t)

@@ -65,12 +65,15 @@ func besides(infos []lifecycle.Info, id, what string) (c chosen, line string) {
 			names = append(names, i.ID.String())
 		}
 	}
-	line = "other sessions are " + strings.Join(names, ", ") + "\n"
-	if len(names) == 0 {
-		line = "there is no other session\n"
-	}
-	if id != "" {
-		line = fmt.Sprintf("session %s is %s; %s", id, what, line)
+	switch {
+	case id == "" && len(names) == 0:
+		line = "no session can be read\n"
+	case id == "":
+		line = "the newest sessions are " + strings.Join(names, ", ") + "\n"
+	case len(names) == 0:
+		line = fmt.Sprintf("session %s is %s; there is no other session\n", id, what)
+	default:
+		line = fmt.Sprintf("session %s is %s; other sessions are %s\n", id, what, strings.Join(names, ", "))
 	}
 	return c, line
 }

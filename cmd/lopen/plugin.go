@@ -135,6 +135,9 @@ func (a *app) remove(set *plugin.Set) error {
 	if err != nil {
 		return err
 	}
+	if !found && len(stay) > 0 {
+		return nil
+	}
 	if !found {
 		fmt.Fprintf(a.stderr, "nothing of lopen is in %s\n", plain.Line(filepath.Join(set.Base, set.Dir)))
 		return nil

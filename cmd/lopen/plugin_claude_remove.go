@@ -1,18 +1,20 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plugin"
 )
 
 func newPluginClaudeRemove(a *app) *cobra.Command {
-	return a.removePlugin("Take the plugin away, and nothing else", a.claudeSet)
+	return a.removePlugin("Take the plugin away, and nothing else", a.claudeSet, func(*plugin.Set) error { return nil })
 }
 
 // removePlugin is the command that removes a set. It asks nothing, so that --yes, which install has,
-// changes nothing.
-func (a *app) removePlugin(short string, find func() (*plugin.Set, error)) *cobra.Command {
+// changes nothing. left says what still calls lopen.
+func (a *app) removePlugin(short string, find func() (*plugin.Set, error), left func(*plugin.Set) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove",
 		Short: short,
@@ -22,7 +24,7 @@ func (a *app) removePlugin(short string, find func() (*plugin.Set, error)) *cobr
 			if err != nil {
 				return err
 			}
-			return a.remove(set)
+			return errors.Join(a.remove(set), left(set))
 		},
 	}
 	cmd.Flags().BoolP("yes", "y", false, "as with install; it asks nothing")

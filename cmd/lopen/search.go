@@ -63,6 +63,11 @@ type searchCall struct {
 func (s *searchCall) run(cmd *cobra.Command, args []string) (err error) {
 	debug.SetGCPercent(400) // the collector would take a fifth of a warm search; see softLimit for a long one
 	s.query.Text = strings.Join(args, " ")
+	for _, name := range [...]string{"module", "role", "tool", "file", "since"} {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return usagef("--%s is empty: give it a value, or leave it out", name)
+		}
+	}
 	if s.query.Limit < 1 {
 		return usagef("--limit %d: give a number from 1 on", s.query.Limit)
 	}

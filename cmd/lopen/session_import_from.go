@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"maps"
 	"slices"
@@ -66,7 +67,11 @@ func (a *app) importFrom(ctx context.Context, agent string, args []string) error
 		return a.importLibrary(ctx, agent, library, len(args) == 0, report)
 	}
 	err = a.importAll(ctx, agent, func(func(*histories.Result, error) bool) {}, report)
-	if err == nil && len(library.Left) > 0 {
+	switch {
+	case err == nil && len(library.Left) > 0 && errors.Is(library.Left[0], fs.ErrPermission):
+		// That it is to be writable, as is said of other paths, is not so.
+		err = fmt.Errorf("no history of %s can be read: %v; who calls lopen needs the right to read it", agent, library.Left[0]) //nolint:errorlint // see above
+	case err == nil && len(library.Left) > 0:
 		err = fmt.Errorf("no history of %s can be read: %w", agent, library.Left[0])
 	}
 	return err
@@ -126,7 +131,9 @@ func staying(store *lifecycle.Store, index histories.Index, keep int, all []agen
 	var left []agents.History
 	for i, h := range all {
 		module := agents.Module(h.Agent, h.ID)
-		in := slices.IndexFunc(trash, func(t lifecycle.Retired) bool { return t.ID.Module == module })
+		in := slices.IndexFunc(trash, func(t lifecycle.Retired) bool {
+			return t.ID.Module == module && store.TrashStandsFor(t.ID, h.ID)
+		})
 		switch old := keep > 0 && len(all)-i > keep; {
 		case in < 0 && !old || index.Find(store, h.Agent, h.ID) != nil:
 			left = append(left, h)
@@ -177,7 +184,7 @@ func (a *app) importAll(ctx context.Context, agent string, all iter.Seq2[*histor
 			}
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return fmt.Errorf("interrupted: the same command goes on: %w", ctx.Err())
 		}
 		if storageFailed(err) {
 			return err

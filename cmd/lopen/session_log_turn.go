@@ -106,5 +106,5 @@ func openTurn(store *lifecycle.Store, id session.ID, task string) string {
 	if err != nil || owner != nil {
 		return text + "in progress"
 	}
-	return text + "no end of it is on record, and the agent is gone; which files it changed is noted when the agent's session is resumed"
+	return text + "no end of it is on record, and the agent is gone; which files it changed is noted when its session is resumed, or rewound"
 }

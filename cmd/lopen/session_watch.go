@@ -21,7 +21,7 @@ func newSessionWatch(a *app) *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.readSession(args, func(store *lifecycle.Store, id session.ID) (err error) {
-				_, seq, err := store.Read(id)
+				st, seq, err := store.Read(id)
 				if err != nil {
 					return err
 				}
@@ -42,7 +42,7 @@ func newSessionWatch(a *app) *cobra.Command {
 						}
 						err = recordPrinter.print(r)
 					}
-					if completes(store, id, &r) {
+					if completes(store, id, &r) || r.Seq == seq && st.Status() == session.StatusComplete {
 						err = errors.Join(err, errComplete)
 					}
 					return err

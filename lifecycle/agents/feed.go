@@ -84,6 +84,7 @@ func (f *lineFeed) items(r *Reader, p *FilePosition, l line) []Item {
 	}
 	switch rec.text = bytes.TrimSpace(text); {
 	case l.long:
+		p.Last = "" // what follows it is no branch
 		return append(items, bad("it is too long"))
 	case len(rec.text) == 0:
 		return items
@@ -93,6 +94,7 @@ func (f *lineFeed) items(r *Reader, p *FilePosition, l line) []Item {
 		return append(items, made...)
 	}
 	items = append(items, bad(err.Error()))
+	p.Last = ""
 	if rec.text = salvage(rec.text); rec.text != nil {
 		if made, err := f.parse.record(rec); err == nil {
 			items = append(items, made...)

@@ -63,9 +63,7 @@ func (l *lines) read() (line, error) {
 		n.size += int64(len(piece))
 		whole := err == nil
 		if len(l.held) == 0 && !n.long {
-			rest := bytes.TrimLeft(piece, "\x00")
-			n.zeros += int64(len(piece) - len(rest))
-			piece = rest
+			piece = l.begin(&n, piece)
 		}
 		if n.long || len(l.held)+len(piece) > maxLine {
 			n.long, l.held = true, l.held[:0]
@@ -94,4 +92,15 @@ func (l *lines) read() (line, error) {
 			return n, err
 		}
 	}
+}
+
+// begin returns the begin of a line without the NUL bytes in front of it, and without the byte order mark that a file
+// may begin with.
+func (l *lines) begin(n *line, piece []byte) []byte {
+	if l.offset == 0 {
+		piece = bytes.TrimPrefix(piece, []byte("\xef\xbb\xbf"))
+	}
+	text := bytes.TrimLeft(piece, "\x00")
+	n.zeros += int64(len(piece) - len(text))
+	return text
 }

@@ -306,3 +306,17 @@ func TestARolloutThatIsABomb(t *testing.T) {
 	}
 	require.Less(t, n, lines)
 }
+
+// What follows a record that cannot be read follows it, and is no branch.
+func TestNoBranchAfterABadLine(t *testing.T) {
+	t.Parallel()
+	long := `{"parentUuid":"b","type":"user","uuid":"c","message":{"content":"` + strings.Repeat("x", 9<<20) + `"}}` + "\n"
+	path := transcript(t, "\xef\xbb\xbf"+user("a", "", "one")+`{"parentUuid":"a","type":"us`+"\n"+user("b", "torn", "two")+long+user("d", "c", "three")+user("e", "a", "four"))
+	items, _, rep := read(t, open(t, agents.Claude, path), agents.Position{})
+	require.Equal(t, 2, rep.Bad, "the byte order mark is no damage")
+	require.Len(t, items, 6)
+	for _, n := range []int{0, 2, 4} {
+		require.NotContains(t, items[n], `"parent"`, n)
+	}
+	require.Contains(t, items[5], `"parent":"a"`)
+}

@@ -27,8 +27,8 @@ type Change struct {
 	// Old is what is there when the plan is made, New what the plan wants; nil means nothing.
 	Old *files.Fingerprint `json:"-"`
 	New *files.Fingerprint `json:"-"`
-	// At is the number of a checkpoint that has Old. In a preview it may be the number of the
-	// entry that Look returned.
+	// At is the number of a checkpoint that has Old. It may be the number of the entry that Look
+	// returned.
 	At uint64 `json:"at"`
 }
 

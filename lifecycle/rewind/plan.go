@@ -37,6 +37,20 @@ type Result struct {
 // Nothing reports whether the rewind changes nothing.
 func (r *Result) Nothing() bool { return len(r.Changes)+len(r.Tasks) == 0 }
 
+// forget takes the number of a checkpoint that was not made out of what is said of paths.
+func (r *Result) forget(number uint64) {
+	for i := range r.Changes {
+		if r.Changes[i].At == number {
+			r.Changes[i].At = 0
+		}
+	}
+	for i := range r.Retained {
+		if r.Retained[i].At == number {
+			r.Retained[i].At = 0
+		}
+	}
+}
+
 // keep takes paths that were left as they are out of the changes.
 func (r *Result) keep(paths []checkpoint.Retained) {
 	kept := map[string]bool{}
@@ -82,7 +96,8 @@ func Undo(id session.ID, at session.Mark) (checkpoint.ID, error) {
 	return checkpoint.ParseID(at.Undo)
 }
 
-// Preview plans a rewind of the files as they are now.
+// Preview plans a rewind of the files as they are now. It makes no checkpoint: the number of one is 0 where only the
+// one that a rewind makes first would have what is there now.
 func (p *Planner) Preview(ctx context.Context, to checkpoint.ID, opts Options) (*session.Rewinding, Result, error) {
 	target, err := p.find(to.String(), false)
 	if err != nil {
@@ -99,6 +114,7 @@ func (p *Planner) Preview(ctx context.Context, to checkpoint.ID, opts Options) (
 		return nil, Result{}, err
 	}
 	_, would, err := p.plan(ctx, r, target, now, tree)
+	would.forget(now.Number)
 	for _, a := range now.Active {
 		if a.Session != now.Session {
 			would.others = append(would.others, a.Session+" "+a.Task)

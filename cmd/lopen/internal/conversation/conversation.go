@@ -139,7 +139,7 @@ func (w *Writer) content(content strictjson.Value) {
 
 // text renders a text as it is, or as a quotation where it could reach beyond itself.
 func (w *Writer) text(s string) {
-	if s = strings.TrimRight(s, "\n"); s == "" {
+	if s = strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\r\n"); s == "" {
 		return
 	}
 	if w.listed {
@@ -221,7 +221,8 @@ func (w *Writer) item(format string, args ...any) {
 // fenced renders a text in a block that no line of it ends.
 func (w *Writer) fenced(language, s string) {
 	fence := strings.Repeat("`", max(longest(s)+1, 3))
-	w.printf("\n%s%s\n%s\n%s\n\n", fence, language, strings.TrimRight(s, "\n"), fence)
+	s = strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\r\n")
+	w.printf("\n%s%s\n%s\n%s\n\n", fence, language, s, fence)
 	w.listed = false
 }
 

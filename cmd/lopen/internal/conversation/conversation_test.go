@@ -83,6 +83,7 @@ func TestTextsStandAsTheyAre(t *testing.T) {
 	for _, s := range []string{"# Title\n\n- a\n  - b\n\n```go\nx <- y // <!-- ``` no end\n```\n\n1. c\n\n   ~~~\n   d\n   ~~~\n\nlast < first, a `<b>` c", "see #12"} {
 		require.Contains(t, render(t, false, session.Message{Role: session.RoleUser, Content: session.Text(s)}), "\n\n"+s+"\n\n")
 	}
+	require.Contains(t, render(t, false, session.Message{Role: session.RoleUser, Content: session.Text("of\r\nWindows\r\n")}), "\n\nof\nWindows\n\n")
 	require.Contains(t, render(t, false, session.Message{Role: session.RoleUser, Content: session.Text("```\nhalf\n\nof it")}), "\n> ```\n> half\n> \n> of it\n")
 }
 

@@ -125,6 +125,7 @@ func (t *historyTail) item(hide *redact.Redactor, m *session.Message, fn func(*s
 	clean.Content = hidden(hide, m.Content)
 	clean.ToolCalls = slices.Clone(m.ToolCalls)
 	for i := range clean.ToolCalls {
+		clean.ToolCalls[i].Name, _ = hide.String(clean.ToolCalls[i].Name)
 		clean.ToolCalls[i].Arguments = hidden(hide, clean.ToolCalls[i].Arguments)
 	}
 	return t.message(t.Number, &clean, fn)

@@ -18,7 +18,7 @@ import (
 
 // textVersion is of what a document's text is made of, and of the built-in rules that hide credentials. Another one has
 // everything indexed anew.
-const textVersion = 1
+const textVersion = 2
 
 // A logReader reads the documents of a session's log.
 type logReader struct {

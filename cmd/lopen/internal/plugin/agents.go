@@ -3,6 +3,7 @@ package plugin
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/lopen-dev/lopen/writer/strictjson"
@@ -81,9 +82,10 @@ var codexEvents = []string{"SessionStart", "UserPromptSubmit", "Stop", "Interrup
 
 // codexCommand is for the user's own shell, which Codex runs hooks with: sh makes of exit code 2
 // another one. At Stop, Codex would go on with the turn for as long as the code is 2.
-func codexCommand(exe string) string {
-	return `sh -c '"$0" hook codex || exit 1' ` + quoted(filepath.ToSlash(exe))
-}
+func codexCommand(exe string) string { return codexCall + quoted(filepath.ToSlash(exe)) }
+
+// codexCall begins each such command, wherever lopen is.
+const codexCall = `sh -c '"$0" hook codex || exit 1' `
 
 // Codex returns the hooks for Codex. base is its folder, ~/.codex as a rule, and exe the path of lopen.
 func Codex(base, exe string) *Set {
@@ -96,24 +98,31 @@ const CodexHooks = "hooks.json"
 // CodexLacks returns what hooks.json of Codex lacks of our hooks, as JSON; nil if nothing. data is
 // what the file holds.
 func CodexLacks(data []byte, exe string) []byte {
+	has := eventsWith(data, func(command string) bool { return command == codexCommand(exe) })
+	lacks := slices.DeleteFunc(slices.Clone(codexEvents), func(e string) bool { return slices.Contains(has, e) })
+	if len(lacks) == 0 {
+		return nil
+	}
+	return hooksOf(codexCommand(exe), lacks...)
+}
+
+// CodexCalls returns the events of which hooks.json of Codex still calls lopen. data is what the file holds.
+func CodexCalls(data []byte) []string {
+	return eventsWith(data, func(command string) bool { return strings.HasPrefix(command, codexCall) })
+}
+
+// eventsWith returns the events of which hooks.json has a command.
+func eventsWith(data []byte, which func(command string) bool) (events []string) {
 	var is struct {
 		Hooks map[string][]group `json:"hooks"`
 	}
 	_ = strictjson.UnmarshalForeign(data, &is) // what cannot be read has none
-	var lacks []string
 	for _, event := range codexEvents {
-		found := false
-		for _, g := range is.Hooks[event] {
-			for _, h := range g.Hooks {
-				found = found || h.Command == codexCommand(exe)
-			}
-		}
-		if !found {
-			lacks = append(lacks, event)
+		if slices.ContainsFunc(is.Hooks[event], func(g group) bool {
+			return slices.ContainsFunc(g.Hooks, func(h hook) bool { return which(h.Command) })
+		}) {
+			events = append(events, event)
 		}
 	}
-	if lacks == nil {
-		return nil
-	}
-	return hooksOf(codexCommand(exe), lacks...)
+	return events
 }

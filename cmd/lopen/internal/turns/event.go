@@ -42,7 +42,7 @@ const maxSession = 128
 func Parse(data []byte) (*Event, error) {
 	e := &Event{}
 	if err := strictjson.UnmarshalForeign(data, e); err != nil {
-		return nil, fmt.Errorf("what the agent gave to the hook is not an event: %w", err)
+		return nil, errors.New("what the agent gave to the hook is not an event: it is no JSON object with the members of one")
 	}
 	printable := func(s string) bool {
 		return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || unicode.IsSpace(r) })
