@@ -134,4 +134,16 @@ var ofHistories = []mutant{
 		"\t\t\tr.at.Begun = false\n",
 		"./lifecycle/agents", "TestPositionsAreSmall",
 	},
+	{
+		"histories: only its own session in the trash keeps a history out", "cmd/lopen/session_import_from.go",
+		"t.ID.Module == module && store.TrashStandsFor(t.ID, h.ID)",
+		"t.ID.Module == module",
+		"./cmd/lopen", "TestScripts/histories-again",
+	},
+	{
+		"histories: what follows a bad line is no branch", "lifecycle/agents/feed.go",
+		"\titems = append(items, bad(err.Error()))\n\tp.Last = \"\"\n",
+		"\titems = append(items, bad(err.Error()))\n",
+		"./lifecycle/agents", "TestNoBranchAfterABadLine",
+	},
 }

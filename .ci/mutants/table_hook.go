@@ -104,4 +104,16 @@ var ofHooks = []mutant{
 		"",
 		"./cmd/lopen", "TestScripts/hook-transcript",
 	},
+	{
+		"hook: a rewind ends the turn of an agent that is gone", "cmd/lopen/hook_keep.go",
+		"k.pid, end = 0, (*turns.Keeper).Leave",
+		"k.pid = 0",
+		"./cmd/lopen", "TestScripts/hook-rewound",
+	},
+	{
+		"hook: doctor names settings that keep hooks from keeping", "cmd/lopen/doctor.go",
+		"a.storeSettings(store, nil); err != nil {",
+		"a.storeSettings(store, nil); err == nil && false {",
+		"./cmd/lopen", "TestScripts/hook-rewound",
+	},
 }

@@ -218,4 +218,10 @@ var ofSearch = []mutant{
 		"if d.Time = stored(d.Time); ctx == nil {",
 		"./cache/search", "TestACancelledScanEnds",
 	},
+	{
+		"search: the name of a tool has its credentials hidden", "cmd/lopen/internal/find/history.go",
+		"clean.ToolCalls[i].Name, _ = hide.String(clean.ToolCalls[i].Name)",
+		"_ = hide",
+		"./cmd/lopen", "TestScripts/search-all",
+	},
 }
