@@ -142,7 +142,7 @@ var ofHistories = []mutant{
 	},
 	{
 		"histories: what follows a bad line is no branch", "lifecycle/agents/feed.go",
-		"\titems = append(items, bad(err.Error()))\n\tp.Last = \"\"\n",
+		"\titems = append(items, bad(err.Error()))\n\tf.lost(p)\n",
 		"\titems = append(items, bad(err.Error()))\n",
 		"./lifecycle/agents", "TestNoBranchAfterABadLine",
 	},

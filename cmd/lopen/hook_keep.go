@@ -72,6 +72,14 @@ func (h *hookCall) inline(ctx context.Context) error {
 	return errors.Join(err, h.reply(last))
 }
 
+// bothTold is what the person is told of two texts: what both say once.
+func bothTold(first, second string) string {
+	if strings.Contains(first, second) {
+		return first
+	}
+	return strings.Trim(first+"\n"+second, "\n")
+}
+
 // keepEvent keeps an event, and says what there is to say exactly once.
 func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan struct{}, say func(hookReply)) (err error) {
 	said, came := false, time.Now()
@@ -79,10 +87,7 @@ func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan stru
 	k.say = func(r hookReply) {
 		if !said {
 			if said = !r.Wait; said {
-				if strings.Contains(k.warned, r.Warn) {
-					r.Warn = ""
-				}
-				r.Warn = strings.Trim(k.warned+"\n"+r.Warn, "\n")
+				r.Warn = bothTold(k.warned, r.Warn)
 			}
 			say(r)
 		}

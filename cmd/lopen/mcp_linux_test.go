@@ -472,6 +472,7 @@ func TestMCPLooksAtTheNewestSessions(t *testing.T) {
 	require.Equal(t, "only the 100 newest of 101 sessions were looked at: name another one", found.Cut)
 	require.Contains(t, text, found.Cut)
 	require.Contains(t, text, "no attempt in 100 sessions failed")
+	require.Contains(t, text, "the newest sessions are b-")
 	require.Len(t, found.Others, maxNamed)
 }
 

@@ -67,14 +67,19 @@ func (a *app) importFrom(ctx context.Context, agent string, args []string) error
 		return a.importLibrary(ctx, agent, library, len(args) == 0, report)
 	}
 	err = a.importAll(ctx, agent, func(func(*histories.Result, error) bool) {}, report)
-	switch {
-	case err == nil && len(library.Left) > 0 && errors.Is(library.Left[0], fs.ErrPermission):
-		// That it is to be writable, as is said of other paths, is not so.
-		err = fmt.Errorf("no history of %s can be read: %v; who calls lopen needs the right to read it", agent, library.Left[0]) //nolint:errorlint // see above
-	case err == nil && len(library.Left) > 0:
-		err = fmt.Errorf("no history of %s can be read: %w", agent, library.Left[0])
+	if err == nil && len(library.Left) > 0 {
+		err = noneRead(agent, library.Left[0])
 	}
 	return err
+}
+
+// noneRead says that no history of an agent can be read. Of one that lopen may not read it hides the class of the error,
+// whose advice is to make the path writable.
+func noneRead(agent string, why error) error {
+	if errors.Is(why, fs.ErrPermission) {
+		return fmt.Errorf("no history of %s can be read: %v; who calls lopen needs the right to read it", agent, why) //nolint:errorlint // see above
+	}
+	return fmt.Errorf("no history of %s can be read: %w", agent, why)
 }
 
 // historyPaths is where the histories are looked for: in the agent's own folders, if no path is given.

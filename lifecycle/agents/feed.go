@@ -84,7 +84,7 @@ func (f *lineFeed) items(r *Reader, p *FilePosition, l line) []Item {
 	}
 	switch rec.text = bytes.TrimSpace(text); {
 	case l.long:
-		p.Last = "" // what follows it is no branch
+		f.lost(p)
 		return append(items, bad("it is too long"))
 	case len(rec.text) == 0:
 		return items
@@ -94,13 +94,21 @@ func (f *lineFeed) items(r *Reader, p *FilePosition, l line) []Item {
 		return append(items, made...)
 	}
 	items = append(items, bad(err.Error()))
-	p.Last = ""
+	f.lost(p)
 	if rec.text = salvage(rec.text); rec.text != nil {
 		if made, err := f.parse.record(rec); err == nil {
 			items = append(items, made...)
 		}
 	}
 	return items
+}
+
+// lost notes that a record could not be read: what follows it in a file of Claude Code is no branch. Records of Codex do
+// not say what they follow.
+func (f *lineFeed) lost(p *FilePosition) {
+	if _, ok := f.parse.(claude); ok {
+		p.Last = ""
+	}
 }
 
 // maxKept bounds the text of a bad line that is kept, in bytes.

@@ -42,7 +42,7 @@ const maxSession = 128
 func Parse(data []byte) (*Event, error) {
 	e := &Event{}
 	if err := strictjson.UnmarshalForeign(data, e); err != nil {
-		return nil, errors.New("what the agent gave to the hook is not an event: it is no JSON object with the members of one")
+		return nil, errors.New("what the agent gave to the hook is not an event: it is no JSON object, or a member of it has another type")
 	}
 	printable := func(s string) bool {
 		return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || unicode.IsSpace(r) })
