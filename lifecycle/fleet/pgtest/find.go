@@ -1,0 +1,90 @@
+package pgtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// binaries is the folder of the programs of PostgreSQL, "" where there are none.
+var binaries = sync.OnceValue(func() string {
+	if !supported {
+		return ""
+	}
+	for _, dir := range candidates() {
+		if complete(dir) {
+			return dir
+		}
+	}
+	return ""
+})
+
+// candidates are folders that may have the programs, the preferred first.
+func candidates() (dirs []string) {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		// A folder of PATH may have links to some of the programs only.
+		if program, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres")); err == nil {
+			dirs = append(dirs, filepath.Dir(program))
+		}
+	}
+	debian, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	slices.SortFunc(debian, func(a, b string) int { return version(b) - version(a) })
+	return append(append(dirs, debian...), "/usr/local/pgsql/bin")
+}
+
+// version is the 15 of /usr/lib/postgresql/15/bin, 0 for what is no number.
+func version(dir string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
+	return n
+}
+
+func complete(dir string) bool {
+	for _, program := range []string{"postgres", "initdb", "pg_basebackup"} {
+		info, err := os.Stat(filepath.Join(dir, program))
+		if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// missing says why no server can be started, "" where one can.
+func missing() string {
+	switch {
+	case !supported:
+		return "PostgreSQL servers are started on Linux only"
+	case binaries() == "":
+		return "no PostgreSQL server here"
+	}
+	return ""
+}
+
+// Need skips the test where no server can be started. [Database] and [Start] call it.
+func Need(t testing.TB) {
+	t.Helper()
+	if why := missing(); why != "" {
+		t.Skip(why)
+	}
+}
+
+// Main runs the tests of a test binary and returns the exit code. It says on stderr that the
+// tests are skipped where no server can be started, and ends the shared server. m is a
+// [testing.M] or what wraps one.
+func Main(m interface{ Run() int }) int {
+	switch {
+	case !supported:
+		fmt.Fprintf(os.Stderr, "lifecycle/fleet: %s: the fleet's tests are skipped\n", missing())
+	case binaries() == "":
+		fmt.Fprintf(os.Stderr, "lifecycle/fleet: %s: the fleet's tests are skipped; on Debian: apt-get install postgresql\n", missing())
+	}
+	code := m.Run()
+	if err := end(); err != nil {
+		fmt.Fprintln(os.Stderr, "pgtest:", err)
+		return max(code, 1)
+	}
+	return code
+}
