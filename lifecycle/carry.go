@@ -290,6 +290,12 @@ func (h home) Settle(claims []carry.Claim) error {
 	fresh := 0
 	for i := range claims {
 		c := &claims[i]
+		if c.Over {
+			c.As = c.ID
+			counters.reserve(c.ID)
+			fresh++
+			continue
+		}
 		if c.As, c.Here = h.holding(infos, c); c.Here > 0 {
 			continue
 		}
@@ -309,6 +315,14 @@ func (h home) Settle(claims []carry.Claim) error {
 		return nil
 	}
 	return h.saveCounters(counters)
+}
+
+func (h home) MakeWay(id session.ID, to string) (back func() error, err error) {
+	err = h.withLease(sessionsDir, id, func(_ *writer.Lock, name string) error { return h.move(name, to) })
+	if errors.Is(err, ErrNotFound) {
+		return func() error { return nil }, nil
+	}
+	return func() error { return h.move(to, folder.Path(id)) }, err
 }
 
 // holding returns the session that has all of one that comes, and its last record; 0 if none
@@ -435,7 +449,7 @@ func (b *Batch) Create(i int, agentSession, name string, set func(*session.Heade
 		return nil, fmt.Errorf("create session %s: %w", id, err)
 	}
 	b.made[i] = agentSession
-	return s.run(c.State(), c, c.Mark())
+	return s.run(c.State(), c, c.Durable())
 }
 
 // Place puts those sessions in place for which in returns true, durably. Their Close has returned

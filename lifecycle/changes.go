@@ -366,7 +366,7 @@ func (s *Session) lookAround(ctx context.Context, p *Past) (begun *checkpoint.Tr
 			return k.seen.Find(path), k.seen.Covers(path), nil
 		}, err
 	}
-	meta := s.store.meta(s.id, s.State(), *s.mark.Load(), k.last)
+	meta := s.store.meta(s.id, s.State(), s.mark.Load().Mark, k.last)
 	meta.Reason = checkpoint.Manual
 	_, tree, err := k.store.Look(ctx, meta)
 	if err != nil {

@@ -437,7 +437,7 @@ func (s *Session) checkpoint(ctx context.Context, why checkpoint.Reason, task st
 		return nil, err
 	}
 	begun := time.Now()
-	meta := s.store.meta(s.id, s.State(), *s.mark.Load(), s.files.last)
+	meta := s.store.meta(s.id, s.State(), s.mark.Load().Mark, s.files.last)
 	meta.Reason, meta.Task, meta.Target = why, task, target
 	e, err := s.files.store.Create(ctx, meta)
 	if writer.ClassOf(err) == writer.ClassNoSpace && s.thin(ctx) > 0 {

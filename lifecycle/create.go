@@ -87,7 +87,7 @@ func (s *Store) createFrom(ctx context.Context, module string, f first) (*Sessio
 	if err != nil {
 		return nil, err
 	}
-	sess, err := s.run(c.State(), c, c.Mark())
+	sess, err := s.run(c.State(), c, c.Durable())
 	if err != nil {
 		return nil, err
 	}

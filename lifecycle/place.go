@@ -111,7 +111,12 @@ type place struct {
 
 func (p place) Root() writer.FS { return p.root() }
 
-func (p place) KeepModule() (taken bool, err error) { return p.keepModule(p.id.Module) }
+func (p place) KeepModule() (taken bool, err error) {
+	if cause, fenced := p.fences.Load(p.id); fenced {
+		return false, &Error{Op: "save session", Path: p.full(), Class: writer.ClassFenced, Err: cause.(error)} //nolint:forcetypeassert // nothing else is stored there
+	}
+	return p.keepModule(p.id.Module)
+}
 
 func (p place) Restore() error {
 	if err := p.layout(); err != nil {

@@ -130,7 +130,7 @@ func (s *Store) beyond(r Retention) (goes []Retired, failed []Info, err error) {
 		all = append(all, Retired{ID: i.ID, foreign: i.Origin != session.OriginRun, Bytes: s.diskBytes(sessionsDir+"/"+i.ID.String(), true), at: i.CompletedAt})
 	}
 	now := s.opts.Now()
-	if len(r.exceeded(all, now)) == 0 {
+	if len(r.Exceeded(all, now)) == 0 {
 		return nil, nil, nil
 	}
 	whole := all[:0]
@@ -143,12 +143,17 @@ func (s *Store) beyond(r Retention) (goes []Retired, failed []Info, err error) {
 			failed = append(failed, Info{Summary: wire.Summary{ID: x.ID}, Err: err})
 		}
 	}
-	return r.exceeded(whole, now), failed, nil
+	return r.Exceeded(whole, now), failed, nil
 }
 
-// exceeded returns those of the completed sessions that are beyond the limits, the oldest
-// completed first.
-func (r Retention) exceeded(all []Retired, now time.Time) (goes []Retired) {
+// Completed returns what a Retention judges of a completed session that is elsewhere.
+func Completed(id session.ID, origin session.Origin, bytes int64, at time.Time) Retired {
+	return Retired{ID: id, foreign: origin != session.OriginRun, Bytes: bytes, at: at}
+}
+
+// Exceeded returns those of the completed sessions that are beyond the limits, the oldest
+// completed first, each with the reason.
+func (r Retention) Exceeded(all []Retired, now time.Time) (goes []Retired) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b Retired) int { // the newest completed first
 		return cmp.Or(b.at.Compare(a.at), b.ID.Compare(a.ID))
 	})

@@ -36,7 +36,7 @@ func (s *Session) Rewind(ctx context.Context, to checkpoint.ID, opts rewind.Opti
 // for what was changed since. An Undo can be undone as well. The error wraps ErrNotFound if
 // there was no rewind.
 func (s *Session) Undo(ctx context.Context, opts rewind.Options) (rewind.Result, error) {
-	id, err := rewind.Undo(s.id, *s.mark.Load())
+	id, err := rewind.Undo(s.id, s.mark.Load().Mark)
 	if err != nil {
 		return rewind.Result{}, err
 	}
@@ -167,7 +167,7 @@ func (s *Store) planner(id session.ID, newest func() *session.State, at session.
 // planner returns the planner of rewinds of the session. It has no chain unless
 // openCheckpoints has opened one. The caller holds mu.
 func (s *Session) planner() *rewind.Planner {
-	return s.store.planner(s.id, s.State, *s.mark.Load(), s.files.store, s.files.last)
+	return s.store.planner(s.id, s.State, s.mark.Load().Mark, s.files.store, s.files.last)
 }
 
 // otherSessions reads sessions for a [rewind.Planner].

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/actors"
+	"github.com/lopen-dev/lopen/lifecycle/commit"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -34,7 +35,7 @@ type Session struct {
 	id        session.ID
 	log       zerolog.Logger
 	redact    *redact.Redactor
-	mark      *atomic.Pointer[session.Mark] // of the last durable record
+	mark      *atomic.Pointer[commit.Durable]
 	files     projectFiles
 	continues bool        // it was opened in the middle of the turn for which it is held
 	recorded  atomic.Bool // a checkpoint has recorded the last changes that were found
@@ -63,7 +64,7 @@ func (s *Store) Open(id session.ID) (*Session, error) {
 			return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), c.Close())
 		}
 	}
-	sess, err := s.run(st, c, c.Mark())
+	sess, err := s.run(st, c, c.Durable())
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
 	}
@@ -77,9 +78,10 @@ func (s *Store) Open(id session.ID) (*Session, error) {
 }
 
 // run starts the writer goroutine of a session. After an error the committer is closed.
-func (s *Store) run(st *session.State, c actors.Committer, mark *atomic.Pointer[session.Mark]) (*Session, error) {
+func (s *Store) run(st *session.State, c actors.Committer, mark *atomic.Pointer[commit.Durable]) (*Session, error) {
 	opts := s.opts.ofActor(st)
 	opts.Quiet, opts.Every = s.pace, s.pace
+	s.fences.Delete(st.ID())
 	a, err := s.sup.Start(st, c, opts)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -157,6 +159,16 @@ func (s *Session) RedactJSON(value strictjson.Value) (strictjson.Value, error) {
 	out, err := s.redactJSON(value)
 	return out, err
 }
+
+// Durable returns the last durable record, with its State. When More is closed there is a later
+// one. It is for those who follow the log while the session writes it: what is read beyond this
+// record may not survive a power cut. It never waits.
+func (s *Session) Durable() *commit.Durable { return s.mark.Load() }
+
+// Fence makes the session pause before its next commit, with class fenced and this cause, because
+// somebody elsewhere continues it. Nothing more is written to its log, and Unpause fails, until
+// the session is opened again.
+func (s *Session) Fence(cause error) { s.store.fences.Store(s.id, cause) }
 
 // Appended returns the numbers of the durable messages and events, with those that the session
 // inherited.

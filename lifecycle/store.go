@@ -127,6 +127,7 @@ type Store struct {
 
 	outputs sync.Map // channels that are closed when an output is compressed
 	held    sync.Map // the locks of modules that this store holds: *ModuleLock by module
+	fences  sync.Map // why sessions may not be written any more: error by session.ID
 
 	// at is .lopen. It changes only after .lopen was removed and made again.
 	at atomic.Pointer[writer.FS]
@@ -456,8 +457,8 @@ func (s *Store) createUnsaved(module string, state func(session.ID, time.Time) (
 	if err != nil {
 		return nil, err
 	}
-	mark := &atomic.Pointer[session.Mark]{}
-	mark.Store(&session.Mark{})
+	mark := &atomic.Pointer[commit.Durable]{}
+	mark.Store(&commit.Durable{State: st})
 	return s.run(st, &discard{}, mark)
 }
 

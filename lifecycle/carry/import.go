@@ -63,6 +63,8 @@ type Received struct {
 	chains []lines
 	one    *One               // nil if everything is taken
 	whole  bool               // what only a backup has is taken as well
+	exact  bool               // the sessions' logs stay byte for byte
+	over   bool               // they take the place of those of their IDs
 	kept   []string           // the folders that only a backup has
 	needed map[blob.Hash]bool // objects that the one session needs
 
@@ -90,6 +92,9 @@ func Receive(ctx context.Context, from Source, to Destination) (_ *Received, err
 	r := &Received{target: to, header: from.Header(), source: &source{from: from}, sizes: map[blob.Hash]int64{}, needed: map[blob.Hash]bool{}, expected: map[string]bool{}, documents: map[string]int64{}, arrived: map[string]bool{}}
 	r.one, _ = from.(*One)
 	_, r.whole = from.(Whole)
+	if exact, ok := from.(Exact); ok {
+		r.exact, r.over = true, exact.Over
+	}
 	defer func() {
 		if err != nil {
 			r.Close()

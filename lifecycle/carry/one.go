@@ -34,6 +34,16 @@ type One struct {
 // the damaged sessions are taken as well: a backup. Those in a bundle are somebody else's.
 type Whole struct{ Source }
 
+// An Exact is a source of sessions that are continued here under their own IDs: their logs stay byte
+// for byte, so that what is appended here continues them there as well. What only the other place
+// had, its folders and a linked work tree, is for whoever opens the session to change.
+type Exact struct {
+	Source
+	// Over says that sessions of these IDs that are here make way, in the same step. The caller knows
+	// that nothing of them is lost by it.
+	Over bool
+}
+
 // Header returns the header of the other source without the other sessions.
 func (o *One) Header() *bundle.Header {
 	h := *o.Source.Header()

@@ -31,6 +31,9 @@ type Home interface {
 	Settle(claims []Claim) error
 	// Checkpoints opens the checkpoints; there were objects.
 	Checkpoints() (cps *checkpoint.Store, closes func() error, err error)
+	// MakeWay moves a session that nobody holds to another folder below Root, if there is one of
+	// that ID. back brings it back. The caller has the lock.
+	MakeWay(id session.ID, to string) (back func() error, err error)
 	// CreatePlan writes a new plan. The error wraps fs.ErrExist if there is one.
 	CreatePlan(module string, content []byte) error
 }
@@ -43,6 +46,8 @@ type Claim struct {
 	// already, As is that one and Here its last record.
 	As   session.ID
 	Here uint64
+	// Over says that it takes the place of a session with its ID.
+	Over bool
 	// Covered reports whether a session's folder has all of it.
 	Covered func(dir writer.FS) (bool, error)
 }
@@ -82,6 +87,7 @@ func (r *Received) settle(ctx context.Context, home Home) (fresh bool, err error
 		if claims[i].ID, err = session.ParseID(a.Was); err != nil {
 			return false, err
 		}
+		claims[i].Over = r.over
 		claims[i].At, claims[i].Covered = a.at, func(here writer.FS) (bool, error) {
 			dir, err := r.session(a.Was)
 			if err != nil {
@@ -130,7 +136,8 @@ func (r *Received) anew(ctx context.Context, home Home) error {
 			return fmt.Errorf("%s: %w", opImport, context.Cause(ctx))
 		}
 		a.Paths = a.names(paths)
-		if a.anew = a.ID != a.Was || a.Paths || a.Rewind != "" || a.Worktree != "" || a.turn || ids[a.origin] != ""; !a.anew {
+		a.Paths = a.Paths && !r.exact
+		if a.anew = a.ID != a.Was || !r.exact && (a.Paths || a.Rewind != "" || a.Worktree != "" || a.turn || ids[a.origin] != ""); !a.anew {
 			continue
 		}
 		if err := r.rewrite(a, paths, ids); err != nil {
@@ -226,6 +233,11 @@ func (r *Received) reveal(ctx context.Context, home Home) (err error) {
 		if a.Known {
 			continue
 		}
+		back, err := r.makeWay(home, a)
+		if err != nil {
+			return err
+		}
+		undo = append(undo, back)
 		from, to := r.target.Staging.path(a.staged()), sessionsDir+"/"+a.ID
 		if err := root.Rename(from, to); err != nil {
 			return writer.NewError(opImport, filepath.Join(root.Name(), to), writer.NotCommitted, err)
@@ -238,11 +250,26 @@ func (r *Received) reveal(ctx context.Context, home Home) (err error) {
 	return r.named(root)
 }
 
+// replacedDir has the sessions that made way until the staging folder is removed.
+const replacedDir = "replaced"
+
+// makeWay moves the session away whose place another one takes.
+func (r *Received) makeWay(home Home, a *Arrival) (back func() error, err error) {
+	id, err := session.ParseID(a.ID)
+	if err != nil || !r.over {
+		return func() error { return nil }, err
+	}
+	if err := r.target.Staging.mkdir(replacedDir); err != nil {
+		return nil, err
+	}
+	return home.MakeWay(id, r.target.Staging.path(replacedDir+"/"+a.ID))
+}
+
 // free returns an error if a session has an ID by now that was free.
 func (r *Received) free(root writer.FS) error {
 	for i := range r.Sessions {
 		a := &r.Sessions[i]
-		if _, err := root.Lstat(sessionsDir + "/" + a.ID); !a.Known && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := root.Lstat(sessionsDir + "/" + a.ID); !a.Known && !r.over && !errors.Is(err, fs.ErrNotExist) {
 			return &writer.Error{Op: opImport, Path: filepath.Join(root.Name(), sessionsDir, a.ID), Class: writer.ClassBusy,
 				Err: errors.Join(errors.New("somebody else made a session of this ID meanwhile: import again"), err)}
 		}

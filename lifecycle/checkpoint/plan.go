@@ -50,6 +50,8 @@ const (
 	Meanwhile Why = "changed since the plan was made"
 	// Denied is set by Apply if [Plan.Permitted] is set.
 	Denied Why = "the system does not allow it"
+	// Unsaved is for who decides by [RewindOptions.Take].
+	Unsaved Why = "changed here, and neither committed nor known to the session"
 )
 
 // Retained is a path that a rewind leaves as it is, and why.
@@ -68,6 +70,10 @@ type RewindOptions struct {
 	// Permitted makes Apply retain and report paths that the system does not allow to be
 	// changed. Without it such a path is an error.
 	Permitted bool
+	// Take, unless nil, decides in the place of what is known of the chain: it returns why a path
+	// that differs is left as it is, or "". Ignored paths and those that a tree could not record
+	// are left in any case.
+	Take func(path string, now, was *files.Fingerprint) (Why, error)
 }
 
 // A Plan is what a rewind does. It is immutable. It depends only on the chain up to the entry

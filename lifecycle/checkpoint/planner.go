@@ -80,7 +80,12 @@ func (p *planner) decide(path string, now, was *files.Fingerprint) error {
 	}
 	k := p.hidden(path, now, was)
 	nodes, undone := p.is.since(p.then, p.had, path, p.own)
-	if k.Why == "" && p.apart {
+	if k.Why == "" && p.opts.Take != nil {
+		var err error
+		if k.Why, err = p.opts.Take(path, now, was); err != nil {
+			return err
+		}
+	} else if k.Why == "" && p.apart {
 		if !p.opts.Force || was == nil {
 			k.Why = Apart
 		}

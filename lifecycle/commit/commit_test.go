@@ -124,7 +124,7 @@ func TestWhatIsCommittedIsReadAgain(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, i+2, done.Seq) // record 1 is the session's first
 	}
-	require.EqualValues(t, 4, c.Mark().Load().Seq)
+	require.EqualValues(t, 4, c.Durable().Load().Seq)
 	require.NoError(t, c.Close())
 	again := p.open()
 	require.Equal(t, "part 2", again.State().Header().Component)
@@ -195,14 +195,14 @@ func TestARemovedFolderIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	c := p.make()
-	was := c.Mark().Load().Incarnation
+	was := c.Durable().Load().Incarnation
 	_, err := c.Commit(in(t, c.State(), "login"))
 	require.NoError(t, err)
 	require.NoError(t, p.root.RemoveAll(folder.Path(p.id)))
 	_, err = c.Commit(in(t, c.State(), "logout"))
 	require.Equal(t, writer.ClassRemoved, writer.ClassOf(err))
 	require.NoError(t, c.Recover())
-	require.NotEqual(t, was, c.Mark().Load().Incarnation)
+	require.NotEqual(t, was, c.Durable().Load().Incarnation)
 	require.NoError(t, c.Close())
 	again := p.open()
 	require.Equal(t, "login", again.State().Header().Component)

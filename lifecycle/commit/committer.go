@@ -29,12 +29,12 @@ type Committer struct {
 
 	journal *journal.Writer
 
-	base  *session.State                // State of the last record; the next record is the change from it
-	at    session.Mark                  // Mark of the last record
-	mark  *atomic.Pointer[session.Mark] // Mark of the last durable record, for other goroutines
-	event record.Event                  // event of the next record
-	took  time.Duration                 // duration of the last commit
-	whole bool                          // the next record has to name a snapshot of the whole State
+	base  *session.State           // State of the last record; the next record is the change from it
+	at    session.Mark             // Mark of the last record
+	mark  *atomic.Pointer[Durable] // what is durable, for other goroutines
+	event record.Event             // event of the next record
+	took  time.Duration            // duration of the last commit
+	whole bool                     // the next record has to name a snapshot of the whole State
 
 	since int // records since the last snapshot
 	pub   publisher
@@ -44,8 +44,25 @@ type Committer struct {
 // State returns the State of the last record.
 func (c *Committer) State() *session.State { return c.base }
 
-// Mark returns the Mark of the last durable record. Any goroutine may load it.
-func (c *Committer) Mark() *atomic.Pointer[session.Mark] { return c.mark }
+// A Durable is what a session has on the disk: the last durable record. It is immutable.
+type Durable struct {
+	session.Mark
+	State *session.State  // of the record
+	More  <-chan struct{} // closed once a later record is durable
+
+	more chan struct{}
+}
+
+// Durable returns what is durable. Any goroutine may load it.
+func (c *Committer) Durable() *atomic.Pointer[Durable] { return c.mark }
+
+// acknowledge makes it known that a record is durable.
+func (c *Committer) acknowledge(at session.Mark, st *session.State) {
+	more := make(chan struct{})
+	if was := c.mark.Swap(&Durable{at, st, more, more}); was != nil {
+		close(was.more)
+	}
+}
 
 // Epoch returns the epoch of the log.
 func (c *Committer) Epoch() uint64 { return c.journal.Epoch() }
@@ -109,7 +126,7 @@ func (c *Committer) append(b actors.Batch) (actors.Committed, error) {
 	}
 	c.base, c.at, c.event, c.whole = b.State, w.mark, "", false
 	c.took = time.Since(begun)
-	c.mark.Store(&w.mark)
+	c.acknowledge(w.mark, b.State)
 	size := 0
 	for _, r := range w.bodies {
 		size += len(r.Body) + len(r.Object)

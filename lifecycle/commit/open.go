@@ -87,7 +87,7 @@ type First struct {
 // readable files into a folder with a temporary name, and then renames the folder. The caller
 // holds the store lock.
 func Make(first First, opts Options) (*Committer, error) {
-	c := &Committer{opts: opts, id: first.State.ID(), mark: &atomic.Pointer[session.Mark]{}}
+	c := &Committer{opts: opts, id: first.State.ID(), mark: &atomic.Pointer[Durable]{}}
 	if err := c.build(first); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -159,7 +159,7 @@ func (c *Committer) build(first First) (err error) {
 // durable, and it has no readable files, before Close has returned nil; then the caller may put
 // the folder in its place. The caller has reserved the ID.
 func Stage(first First, in string, opts Options) (*Committer, error) {
-	c := &Committer{opts: opts, id: first.State.ID(), mark: &atomic.Pointer[session.Mark]{}}
+	c := &Committer{opts: opts, id: first.State.ID(), mark: &atomic.Pointer[Durable]{}}
 	err := c.begin(opts.Place.Root(), in+"/"+first.State.ID().String())
 	if err == nil {
 		c.staged = &unsynced{FS: c.dir}
@@ -221,10 +221,10 @@ func (n named) Name() string { return n.name }
 // that differs from what a publication wrote, and writes it again. The Committer owns held from
 // then on. After an error held is closed.
 func Open(held *Held, event record.Event, opts Options) (*Committer, error) {
-	return open(held, event, opts, &atomic.Pointer[session.Mark]{})
+	return open(held, event, opts, &atomic.Pointer[Durable]{})
 }
 
-func open(held *Held, event record.Event, opts Options, mark *atomic.Pointer[session.Mark]) (*Committer, error) {
+func open(held *Held, event record.Event, opts Options, mark *atomic.Pointer[Durable]) (*Committer, error) {
 	ld := held.Contents
 	id := ld.State.ID()
 	c := &Committer{opts: opts, id: id, path: folder.Path(id), dir: held.Dir, lock: held.Lease, mark: mark, event: event}
@@ -249,7 +249,6 @@ func open(held *Held, event record.Event, opts Options, mark *atomic.Pointer[ses
 	if len(ld.Stale) > 0 {
 		_ = c.publish() // after an error the next publication tries again
 	}
-	at := c.at
-	c.mark.Store(&at)
+	c.acknowledge(c.at, c.base)
 	return c, nil
 }

@@ -1,0 +1,102 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+var (
+	// ErrNoSchema is returned when the database has no tables of lopen.
+	ErrNoSchema = errors.New("the database has no tables of lopen")
+	// ErrOldSchema is returned when the tables are older than this lopen; Migrate brings them up to date.
+	ErrOldSchema = errors.New("the tables are older than this lopen")
+	// ErrNewSchema is returned when the tables need a newer lopen. What is here waits.
+	ErrNewSchema = errors.New("the tables need a newer lopen")
+	// ErrNotFound is returned when the fleet has no such session or plan.
+	ErrNotFound = errors.New("the fleet has none of this name")
+	// ErrGone is returned for a session of which records were replicated and of which the database
+	// has nothing any more.
+	ErrGone = errors.New("the fleet had records of it and has none any more: it was deleted there, or an older backup was restored")
+)
+
+// A HeldError is returned when another process has the lease of a session or a module.
+type HeldError struct {
+	Name  string // of the session, or the module
+	Host  string
+	Until time.Time // when the lease is over, unless it is renewed; by the clock of the database
+	Left  time.Duration
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("%s runs on %s, whose lease has %s left unless it is renewed", e.Name, e.Host, e.Left.Round(time.Second))
+}
+
+// A FencedError is returned when another process took a session and continued it.
+type FencedError struct {
+	ID     session.ID
+	Host   string // who took it
+	Common uint64 // the last record that both have; 0 if it is not known
+	Head   uint64 // the last record there
+}
+
+func (e *FencedError) Error() string {
+	s := fmt.Sprintf("session %s was taken by %s", e.ID, e.Host)
+	if e.Common > 0 {
+		s += fmt.Sprintf(" at record %d", e.Common)
+	}
+	return s + fmt.Sprintf(", which is at record %d", e.Head)
+}
+
+// passing reports whether an error of the database may end by itself, so that the call is repeated.
+func passing(err error) bool {
+	var held *HeldError
+	var fenced *FencedError
+	return err != nil && !errors.As(err, &held) && !errors.As(err, &fenced) && !errors.Is(err, ErrGone)
+}
+
+// Explain says in words why the database could not be used, with what to do if that is known.
+func Explain(err error) string {
+	var pg *pgconn.PgError
+	text := withoutPassword(err).Error()
+	switch {
+	case errors.Is(err, ErrNoSchema), errors.Is(err, ErrOldSchema):
+		return text + "; lopen fleet join makes them"
+	case errors.Is(err, ErrNewSchema):
+		return text + "; update lopen: what is here stays in the log until then"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the database does not answer: " + text
+	case !errors.As(err, &pg):
+		return text
+	}
+	switch text = pg.Message; pg.Code {
+	case "28P01", "28000":
+		return text + "; put the password into the file that PGPASSFILE names, or ~/.pgpass"
+	case "42501":
+		return text + "; lopen fleet sql --roles has the rights that a runner needs"
+	case "53100":
+		return "the disk of the database is full: " + text
+	case "25006":
+		return "the database is a standby: " + text
+	}
+	return text
+}
+
+// password finds passwords in URLs and in key=value.
+var password = regexp.MustCompile(`(://[^:@/\s]*):[^@/\s]*@|(password\s*=\s*)('[^']*'|\S+)`)
+
+// withoutPassword returns an error without the passwords that its text names.
+func withoutPassword(err error) error {
+	text := err.Error()
+	if clean := password.ReplaceAllString(text, "$1$2@"); clean != text {
+		return errors.New(strings.ReplaceAll(clean, "@@", "@"))
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+package fleet
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
+)
+
+// The times of a fleet. The database measures the lease; the others are of this process.
+const (
+	// Lease is how long a holder has a session after it was last heard of, and Renew how often it
+	// is heard of.
+	Lease = 60 * time.Second
+	Renew = 10 * time.Second
+	// connectTimeout bounds a new connection, and callTimeout a transaction.
+	connectTimeout = 10 * time.Second
+	callTimeout    = 30 * time.Second
+)
+
+// connections is how many connections a Fleet has at most.
+const connections = 4
+
+// Options of a Fleet.
+type Options struct {
+	// URL says which database, as libpq reads it: a URL or key=value. What it leaves out comes from
+	// PGHOST, PGSERVICE, PGPASSFILE and the like.
+	URL     string
+	Project string         // identifies the project on all machines
+	Host    string         // the name of this machine, for people; "" means the system's
+	Logger  zerolog.Logger // the zero value logs nothing
+	// Linger is how long what is acknowledged waits for more before it is shipped, unless somebody
+	// waits for it. 0 means a quarter of a second.
+	Linger time.Duration
+}
+
+// A Fleet is a project's sessions in a database. Close it after use.
+type Fleet struct {
+	opts   Options
+	pool   *pgxpool.Pool
+	holder string // of the leases of this process
+	slots  chan struct{}
+	known  *known
+
+	ctx    context.Context //nolint:containedctx // that of its goroutines; ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu   sync.Mutex
+	held map[int64]*lease // Guarded by mu. By session of the table.
+	warn map[*pgconn.PgConn]bool
+}
+
+// Open prepares a Fleet. It does not connect: the first call does.
+func Open(o Options) (*Fleet, error) {
+	cfg, err := pgxpool.ParseConfig(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("fleet: %w", withoutPassword(err))
+	}
+	if o.Host == "" {
+		o.Host, _ = os.Hostname() // it is for people only
+	}
+	if o.Linger == 0 {
+		o.Linger = 250 * time.Millisecond
+	}
+	f := &Fleet{opts: o, holder: rand.Text(), slots: make(chan struct{}, connections), known: newKnown(), held: map[int64]*lease{}, warn: map[*pgconn.PgConn]bool{}}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = connections, 0, 0
+	cfg.MaxConnIdleTime = 5 * time.Minute
+	// Neither prepared statements nor anything else that a pooler would have to keep.
+	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	cfg.ConnConfig.StatementCacheCapacity, cfg.ConnConfig.DescriptionCacheCapacity = 0, 0
+	if cfg.ConnConfig.ConnectTimeout == 0 {
+		cfg.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	if cfg.ConnConfig.ValidateConnect == nil { // after a failover another host may be the primary
+		cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
+		cfg.ConnConfig.RuntimeParams["application_name"] = "lopen"
+	}
+	dialer := &net.Dialer{KeepAlive: Renew}
+	cfg.ConnConfig.DialFunc = dialer.DialContext
+	cfg.ConnConfig.OnNotice = f.notice
+	cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		if now, err := pgx.ParseConfig(o.URL); err == nil { // the password may have changed
+			c.Password = now.Password
+		}
+		return nil
+	}
+	cfg.BeforeClose = func(c *pgx.Conn) { f.unwarned(c.PgConn()) }
+	if f.pool, err = pgxpool.NewWithConfig(f.ctx, cfg); err != nil {
+		f.cancel()
+		return nil, fmt.Errorf("fleet: %w", withoutPassword(err))
+	}
+	return f, nil
+}
+
+// Close ends the connections. The Sessions are closed before.
+func (f *Fleet) Close() {
+	f.cancel()
+	f.wg.Wait()
+	f.pool.Close()
+}
+
+// Where returns the database in words, without a password.
+func (f *Fleet) Where() string {
+	c := f.pool.Config().ConnConfig
+	return fmt.Sprintf("%s on %s", c.Database, net.JoinHostPort(c.Host, fmt.Sprint(c.Port)))
+}
+
+// Project returns the project that the Fleet is of.
+func (f *Fleet) Project() string { return f.opts.Project }
+
+// notice remembers that the database warned about the transaction that it commits: a wait for a
+// synchronous standby was cancelled, and the commit is no acknowledgement.
+func (f *Fleet) notice(c *pgconn.PgConn, n *pgconn.Notice) {
+	if n.SeverityUnlocalized == "WARNING" {
+		f.mu.Lock()
+		f.warn[c] = true
+		f.mu.Unlock()
+	}
+	f.opts.Logger.Debug().Str("severity", n.SeverityUnlocalized).Str("code", n.Code).Str("message", n.Message).Msg("notice of the database")
+}
+
+func (f *Fleet) unwarned(c *pgconn.PgConn) (was bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was = f.warn[c]
+	delete(f.warn, c)
+	return was
+}
+
+// errUnconfirmed means that a transaction is committed and that no standby has confirmed it.
+var errUnconfirmed = errors.New("the wait for the synchronous standby was cancelled")
+
+// durably sends a transaction. When it returns nil the database has committed it and, with a
+// synchronous standby, that has it too. After errUnconfirmed it is committed; after another error
+// it may be.
+func (f *Fleet) durably(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return f.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+		f.unwarned(c.Conn().PgConn())
+		tx, err := c.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback(ctx) }() // after the commit it does nothing
+		if _, err := tx.Exec(ctx, `SELECT set_config('synchronous_commit', 'on', true)
+			WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')`); err != nil {
+			return err
+		}
+		if err := fn(ctx, tx); err != nil {
+			return err
+		}
+		if err := tx.Commit(ctx); err != nil {
+			return err
+		}
+		if f.unwarned(c.Conn().PgConn()) {
+			return errUnconfirmed
+		}
+		return nil
+	})
+}
+
+// call runs queries that nobody waits for to be durable.
+func (f *Fleet) call(ctx context.Context, fn func(ctx context.Context, c *pgxpool.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return f.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return fn(ctx, c) })
+}

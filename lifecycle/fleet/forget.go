@@ -1,0 +1,98 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+)
+
+// sweepAge is how long an object stays that nothing needs: a batch that names it may be on its way.
+const sweepAge = time.Hour
+
+// sweepMany is how many objects one statement removes at most.
+const sweepMany = 1000
+
+// Delete removes a session from the fleet for good, with all its records. The error is a [*HeldError]
+// if somebody has its lease, and wraps ErrNotFound if it is gone.
+func (f *Fleet) Delete(ctx context.Context, x *Found) error {
+	return f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		var r row
+		err := r.scan(tx.QueryRow(ctx, `SELECT `+rowColumns+` FROM lopen_data.sessions WHERE session = $1 FOR UPDATE`, x.row.key))
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return fmt.Errorf("session %s: %w", x.ID, ErrNotFound)
+		case err != nil:
+			return err
+		case r.holder != "" && r.holder != f.holder && r.left > 0:
+			return r.held(x.ID.String())
+		case r.head != x.row.head:
+			return fmt.Errorf("session %s has changed since it was listed: it is at record %d", x.ID, r.head)
+		}
+		_, err = tx.Exec(ctx, `DELETE FROM lopen_data.sessions WHERE session = $1`, x.row.key)
+		return err
+	})
+}
+
+// Beyond returns the completed sessions of the fleet that are beyond the limits, by the rule by which
+// [lifecycle.Store.Prune] chooses: the same sessions go where all of them are.
+func (f *Fleet) Beyond(ctx context.Context, r lifecycle.Retention) (goes []Found, why map[session.ID]string, err error) {
+	all, err := f.List(ctx, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	var done []lifecycle.Retired
+	found := map[session.ID]Found{}
+	for _, x := range all {
+		if x.Err != nil || x.Status != session.StatusComplete || x.Pinned || x.Held || found[x.ID].ID == x.ID {
+			continue
+		}
+		found[x.ID] = x
+		done = append(done, lifecycle.Completed(x.ID, x.Origin, x.Bytes, x.CompletedAt))
+	}
+	why = map[session.ID]string{}
+	for _, x := range r.Exceeded(done, time.Now()) {
+		goes, why[x.ID] = append(goes, found[x.ID]), x.Why
+	}
+	return goes, why, nil
+}
+
+// Sweep removes the objects that no session needs and that are older than an hour, and returns their
+// number and bytes. Any number of processes may ship meanwhile: what they name by then stays, and a
+// batch that names an object which went is refused and sent again.
+func (f *Fleet) Sweep(ctx context.Context) (objects int, bytes int64, err error) {
+	return f.sweep(ctx, sweepAge)
+}
+
+func (f *Fleet) sweep(ctx context.Context, age time.Duration) (objects int, bytes int64, err error) {
+	for {
+		var n int
+		var b int64
+		err := f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+			return c.QueryRow(ctx, `WITH goes AS (
+					SELECT hash FROM lopen_data.objects o WHERE created < clock_timestamp() - $1::bigint * interval '1 ms'
+						AND NOT EXISTS (SELECT FROM lopen_data.session_objects s WHERE s.hash = o.hash)
+						AND NOT EXISTS (SELECT FROM lopen_data.links l WHERE l.child = o.hash)
+						AND NOT EXISTS (SELECT FROM lopen_data.checkpoints k WHERE k.root = o.hash)
+						AND NOT EXISTS (SELECT FROM lopen_data.checkpoints k WHERE k.rules = o.hash)
+					LIMIT $2 FOR UPDATE SKIP LOCKED),
+				went AS (DELETE FROM lopen_data.objects o USING goes WHERE o.hash = goes.hash RETURNING o.size)
+				SELECT count(*), coalesce(sum(size), 0)::bigint FROM went`, age.Milliseconds(), sweepMany).Scan(&n, &b)
+		})
+		if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && pg.Code == foreignKey {
+			return objects, bytes, nil // somebody names one of them by now; the next sweep goes on
+		}
+		if err != nil || n == 0 {
+			return objects, bytes, err
+		}
+		f.known.clear()
+		objects, bytes = objects+n, bytes+b
+	}
+}

@@ -1,0 +1,160 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// A row is a session as the database has it.
+type row struct {
+	key    int64 // of the table
+	term   int64
+	holder string // "" if nobody has the lease
+	host   string
+	left   time.Duration // of the lease; not above 0 if it is over
+	until  time.Time
+	base   uint64
+	head   uint64
+	sum    []byte
+}
+
+// rowColumns are those that scan reads.
+const rowColumns = `session, term, coalesce(holder, ''), host, (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::bigint, lease_until, base_seq, head_seq, head_sum`
+
+func (r *row) scan(from pgx.Row) error { return r.scanWith(from) }
+
+func (r *row) held(name string) *HeldError {
+	return &HeldError{Name: name, Host: r.host, Until: r.until, Left: r.left}
+}
+
+// A lease is one that this process has taken.
+type lease struct {
+	key  int64
+	term int64
+	lost func() // called when the lease is not this one's any more; it does not wait
+}
+
+// find reads the row of a session. The error wraps ErrNotFound.
+func (f *Fleet) find(ctx context.Context, id, incarnation string) (r *row, err error) {
+	err = f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		r = &row{}
+		return r.scan(c.QueryRow(ctx, `SELECT `+rowColumns+` FROM lopen_data.sessions WHERE project = $1 AND id = $2 AND incarnation = $3`,
+			f.opts.Project, id, incarnation))
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, ErrNotFound
+	}
+	return r, err
+}
+
+// take takes the lease of a session whose row is known, and returns the row as it is then. was is a
+// holder whose lease may be taken as well: an earlier process of this session's folder. The error
+// is a [*HeldError] if another process has it.
+func (f *Fleet) take(ctx context.Context, name string, key int64, was string, wasTerm int64) (r *row, err error) {
+	err = f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		r = &row{}
+		err := r.scan(tx.QueryRow(ctx, `UPDATE lopen_data.sessions
+			SET term = term + 1, holder = $2, host = $3, lease_until = clock_timestamp() + $4::bigint * interval '1 ms'
+			WHERE session = $1 AND (holder IS NULL OR lease_until <= clock_timestamp() OR holder = $2 OR holder = $5 AND term = $6)
+			RETURNING `+rowColumns, key, f.holder, f.opts.Host, Lease.Milliseconds(), was, wasTerm))
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		if err := r.scan(tx.QueryRow(ctx, `SELECT `+rowColumns+` FROM lopen_data.sessions WHERE session = $1`, key)); err != nil {
+			return err
+		}
+		return r.held(name)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = ErrNotFound
+	}
+	return r, err
+}
+
+// keep remembers a lease, so that it is renewed. The first one begins that.
+func (f *Fleet) keep(l *lease) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.held[l.key] = l; len(f.held) == 1 {
+		f.wg.Go(f.renewing)
+	}
+}
+
+// forget ends the renewal of a lease.
+func (f *Fleet) forget(key int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.held, key)
+}
+
+// renewing renews all leases until there is none.
+func (f *Fleet) renewing() {
+	tick := time.NewTicker(Renew)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-f.ctx.Done():
+			return
+		}
+		f.mu.Lock()
+		n := len(f.held)
+		f.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		if err := f.renew(f.ctx); err != nil && f.ctx.Err() == nil {
+			f.opts.Logger.Warn().Err(withoutPassword(err)).Msg("the leases of the fleet could not be renewed")
+		}
+	}
+}
+
+// renew renews all leases of sessions in one statement, and tells those that are lost.
+func (f *Fleet) renew(ctx context.Context) error {
+	f.mu.Lock()
+	all := make(map[int64]*lease, len(f.held))
+	keys, terms := make([]int64, 0, len(f.held)), make([]int64, 0, len(f.held))
+	for key, l := range f.held {
+		all[key] = l
+		keys, terms = append(keys, key), append(terms, l.term)
+	}
+	f.mu.Unlock()
+	if err := f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		rows, err := c.Query(ctx, `UPDATE lopen_data.sessions s SET lease_until = clock_timestamp() + $4::bigint * interval '1 ms'
+			FROM unnest($1::bigint[], $2::bigint[]) AS mine(session, term)
+			WHERE s.session = mine.session AND s.term = mine.term AND s.holder = $3 RETURNING s.session`, keys, terms, f.holder, Lease.Milliseconds())
+		if err != nil {
+			return err
+		}
+		got, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		for _, key := range got {
+			delete(all, key)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	for key, l := range all {
+		f.mu.Lock()
+		current := f.held[key] == l
+		f.mu.Unlock()
+		if current { // it was not given back meanwhile
+			l.lost()
+		}
+	}
+	return nil
+}
+
+// giveBack ends a lease, so that another process may take the session at once.
+func (f *Fleet) giveBack(ctx context.Context, key, term int64) error {
+	f.forget(key)
+	return f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		_, err := c.Exec(ctx, `UPDATE lopen_data.sessions SET holder = NULL, lease_until = clock_timestamp() WHERE session = $1 AND term = $2 AND holder = $3`,
+			key, term, f.holder)
+		return err
+	})
+}

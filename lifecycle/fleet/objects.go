@@ -1,0 +1,416 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/journal"
+)
+
+const (
+	// chunkBytes is the size of a chunk in the database, and gather the bytes of small objects that
+	// are sent together.
+	chunkBytes = 1 << 20
+	gather     = 4 << 20
+	// maxMany bounds the hashes of one question, and the objects of one transaction.
+	maxMany = 5000
+	// slowest is how many bytes a second a large object takes at least: otherwise it is given up and
+	// tried again.
+	slowest = 64 << 10
+)
+
+// A sessionObject is a file of a session's folder.
+type sessionObject struct {
+	name string
+	hash blob.Hash
+}
+
+// A checkpointEntry is a checkpoint with its lines in the chain. root and rules are nil if what it
+// needs was gone.
+type checkpointEntry struct {
+	id, chain   string
+	number      uint64
+	lines       []byte
+	root, rules []byte
+}
+
+// contents sends what the records of a batch need and the database lacks.
+func (s *shipping) contents(ctx context.Context, b *batch) error {
+	u := &upload{fleet: s.session.fleet}
+	if b.first {
+		b.files = append(b.files, "meta.json", "recovery.json", "inherited/")
+	}
+	for _, name := range b.files {
+		if err := s.files(ctx, u, b, name); err != nil {
+			return fmt.Errorf("ship %s: %w", name, err)
+		}
+	}
+	if len(b.checkpoints) > 0 {
+		if err := s.entries(ctx, u, b); err != nil {
+			return fmt.Errorf("ship a checkpoint: %w", err)
+		}
+	}
+	return u.flush(ctx)
+}
+
+// files sends the files of the session's folder whose names begin with a prefix: an attempt has
+// several, and a file may be compressed.
+func (s *shipping) files(ctx context.Context, u *upload, b *batch, prefix string) error {
+	dir, base := path.Split(prefix)
+	entries, err := s.session.dir.ReadDir(path.Clean(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return writer.NewError("ship session", s.session.dir.Name(), writer.NotCommitted, err)
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		rest, ok := strings.CutPrefix(e.Name(), base)
+		switch {
+		case dir == "inherited/" && e.IsDir():
+			err = s.files(ctx, u, b, name+"/")
+		case !ok || !e.Type().IsRegular(), base != "" && rest != "" && rest[0] != '.' && rest[0] != '-':
+			continue
+		default:
+			err = s.file(ctx, u, b, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file sends a file. One that is gone by now was compressed, or is not needed any more.
+func (s *shipping) file(ctx context.Context, u *upload, b *batch, name string) error {
+	open := func() (io.ReadCloser, error) {
+		f, _, err := writer.OpenRegular(s.session.dir, "ship session", name, os.O_RDONLY)
+		return f, err
+	}
+	f, err := open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	h := blob.New(nil).NewHash()
+	size, err := io.Copy(h, f)
+	_ = f.Close() // nothing was written to it
+	if err != nil {
+		return writer.NewError("ship session", name, writer.NotCommitted, err)
+	}
+	hash := blob.Hash(h.Sum(nil))
+	there, err := u.has(ctx, []blob.Hash{hash})
+	if err == nil && !there[hash] {
+		err = u.put(ctx, hash, size, nil, open)
+	}
+	if err == nil {
+		b.objects = append(b.objects, sessionObject{name, hash})
+	}
+	return err
+}
+
+// entries sends checkpoints with all that they need. With the first batch of a session these are all
+// on its line: a fork continues from one of another session.
+func (s *shipping) entries(ctx context.Context, u *upload, b *batch) (err error) {
+	cps, err := s.session.store.Checkpoints(s.session.State().Header().Worktree)
+	if err != nil {
+		return err
+	}
+	defer cps.Close()
+	line := map[checkpoint.ID]bool{}
+	if b.first {
+		if line, err = s.session.store.CheckpointLine(cps, s.session.ID()); err != nil {
+			return err
+		}
+	}
+	for _, id := range b.checkpoints {
+		parsed, err := checkpoint.ParseID(id)
+		if err != nil {
+			return err
+		}
+		line[parsed] = true
+	}
+	chains, err := cps.Others()
+	if err != nil {
+		return err
+	}
+	for _, chain := range append(chains, cps.Store) {
+		all, _, err := chain.List()
+		if err != nil {
+			return err
+		}
+		for _, e := range all {
+			if !line[e.ID] || e.Seq > b.head && e.Session == s.session.ID().String() {
+				continue
+			}
+			if err := s.entry(ctx, u, b, chain, all[0], e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// entry sends a checkpoint.
+func (s *shipping) entry(ctx context.Context, u *upload, b *batch, chain *checkpoint.Store, first, e *checkpoint.Entry) error {
+	blobs, done, err := blobsOf(s.session.store)
+	if err != nil {
+		return err
+	}
+	defer done()
+	c := checkpointEntry{id: e.ID.String(), chain: chain.Name() + ":" + first.ID.Short(), number: e.Number, root: e.Root[:], rules: e.Rules[:]}
+	left := e.Removed
+	if left == "" {
+		err = chain.Missing(e, func(all []blob.Hash) (map[blob.Hash]bool, error) { return u.has(ctx, all) }, func(h blob.Hash, names []blob.Hash) error {
+			size, err := blobs.Size(h)
+			if err != nil {
+				return err
+			}
+			return u.put(ctx, h, size, names, func() (io.ReadCloser, error) { return blobs.Open(h) })
+		})
+		if class := lifecycle.ClassOf(err); errors.Is(err, fs.ErrNotExist) || err != nil && class == writer.ClassCorrupt {
+			s.session.log.Warn().Err(err).Uint64("checkpoint", e.Number).Msg("the files of a checkpoint are not in the fleet")
+			left, err = "its objects were gone", nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if left != "" {
+		c.root, c.rules = nil, nil
+	}
+	c.lines, err = chain.Extract(func(o *checkpoint.Entry) (bool, string, error) {
+		if o.ID != e.ID {
+			return false, "", nil
+		}
+		return true, left, nil
+	})
+	b.entries = append(b.entries, c)
+	return err
+}
+
+// blobsOf opens the objects of a store.
+func blobsOf(store *lifecycle.Store) (*blob.Store, func(), error) {
+	root, err := writer.OpenFS(store.Path())
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := writer.OpenDir(root, "blobs")
+	_ = root.Close() // nothing was written to it
+	if err != nil {
+		return nil, nil, err
+	}
+	return blob.New(dir), func() { _ = dir.Close() }, nil
+}
+
+// An upload sends objects, the small ones together.
+type upload struct {
+	fleet  *Fleet
+	hashes [][]byte
+	sizes  []int64
+	bytes  [][]byte
+	parent [][]byte
+	child  [][]byte
+	n      int64
+	queued map[blob.Hash]bool
+}
+
+// has returns which of some objects the database has, or will have with the next flush.
+func (u *upload) has(ctx context.Context, all []blob.Hash) (map[blob.Hash]bool, error) {
+	there := make(map[blob.Hash]bool, len(all))
+	var ask [][]byte
+	for _, h := range all {
+		if u.queued[h] || u.fleet.known.has(h) {
+			there[h] = true
+		} else {
+			ask = append(ask, h[:])
+		}
+	}
+	for len(ask) > 0 {
+		some := ask[:min(len(ask), maxMany)]
+		ask = ask[len(some):]
+		err := u.fleet.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+			rows, err := c.Query(ctx, `SELECT hash FROM lopen_data.objects WHERE hash = ANY($1::bytea[])`, some)
+			if err != nil {
+				return err
+			}
+			got, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+			for _, h := range got {
+				if len(h) == len(blob.Hash{}) {
+					there[blob.Hash(h)] = true
+					u.fleet.known.add(blob.Hash(h))
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return there, nil
+}
+
+// put sends an object after those that it names. open may be called later.
+func (u *upload) put(ctx context.Context, h blob.Hash, size int64, names []blob.Hash, open func() (io.ReadCloser, error)) error {
+	if size > chunkBytes {
+		if err := u.flush(ctx); err != nil {
+			return err
+		}
+		return u.large(ctx, h, size, names, open)
+	}
+	if u.n+size > gather || len(u.hashes) >= maxMany {
+		if err := u.flush(ctx); err != nil {
+			return err
+		}
+	}
+	r, err := open()
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(io.LimitReader(r, size+1))
+	_ = r.Close() // nothing was written to it
+	if err == nil {
+		err = matches(h, int64(len(data)), size, data)
+	}
+	if err != nil {
+		return err
+	}
+	u.hashes, u.sizes, u.bytes, u.n = append(u.hashes, h[:]), append(u.sizes, size), append(u.bytes, data), u.n+size
+	for _, n := range names {
+		u.parent, u.child = append(u.parent, h[:]), append(u.child, n[:])
+	}
+	if u.queued == nil {
+		u.queued = map[blob.Hash]bool{}
+	}
+	u.queued[h] = true
+	return nil
+}
+
+// matches returns an error unless a content is what its name says.
+func matches(h blob.Hash, n, size int64, data []byte) error {
+	sum := blob.New(nil).NewHash()
+	sum.Write(data)
+	if n != size || !bytes.Equal(sum.Sum(nil), h[:]) {
+		return &writer.Error{Op: "ship object", Path: h.String(), Class: writer.ClassCorrupt, Err: errors.New("its content has another hash; it may have changed meanwhile")}
+	}
+	return nil
+}
+
+// flush sends what is queued, in one transaction.
+func (u *upload) flush(ctx context.Context) error {
+	if len(u.hashes) == 0 {
+		return nil
+	}
+	err := u.fleet.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		for _, q := range []struct {
+			sql  string
+			args []any
+		}{
+			{`INSERT INTO lopen_data.objects (hash, size) SELECT * FROM unnest($1::bytea[], $2::bigint[]) ON CONFLICT DO NOTHING`, []any{u.hashes, u.sizes}},
+			{`INSERT INTO lopen_data.chunks (hash, n, bytes) SELECT o.hash, 0, o.bytes FROM unnest($1::bytea[], $2::bytea[]) AS o(hash, bytes) ON CONFLICT DO NOTHING`, []any{u.hashes, u.bytes}},
+			{`INSERT INTO lopen_data.links (parent, child) SELECT * FROM unnest($1::bytea[], $2::bytea[]) ON CONFLICT DO NOTHING`, []any{u.parent, u.child}},
+		} {
+			if _, err := tx.Exec(ctx, q.sql, q.args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && pg.Code == foreignKey { // what they name was swept
+		u.fleet.known.clear()
+		return fmt.Errorf("%w: %w", errRefused, err)
+	}
+	if err != nil && !errors.Is(err, errUnconfirmed) { // the batch that names them is confirmed later than they
+		return err
+	}
+	for h := range u.queued {
+		u.fleet.known.add(h)
+	}
+	*u = upload{fleet: u.fleet}
+	return nil
+}
+
+// large sends an object of several chunks in a transaction of its own, with one chunk in memory.
+func (u *upload) large(ctx context.Context, h blob.Hash, size int64, names []blob.Hash, open func() (io.ReadCloser, error)) error {
+	r, err := open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	ctx, cancel := context.WithTimeout(ctx, callTimeout+time.Duration(size/slowest)*time.Second)
+	defer cancel()
+	err = u.fleet.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, `INSERT INTO lopen_data.objects (hash, size) VALUES ($1, $2) ON CONFLICT DO NOTHING`, h[:], size)
+			if err != nil || tag.RowsAffected() == 0 { // somebody else sends it, or has
+				return err
+			}
+			sum, buf, n := blob.New(nil).NewHash(), make([]byte, chunkBytes), int64(0)
+			for i := 0; ; i++ {
+				k, err := io.ReadFull(r, buf)
+				if k > 0 {
+					sum.Write(buf[:k])
+					n += int64(k)
+					if _, err := tx.Exec(ctx, `INSERT INTO lopen_data.chunks (hash, n, bytes) VALUES ($1, $2, $3)`, h[:], i, buf[:k]); err != nil {
+						return err
+					}
+				}
+				if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+					break
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if n != size || !bytes.Equal(sum.Sum(nil), h[:]) {
+				return &writer.Error{Op: "ship object", Path: h.String(), Class: writer.ClassCorrupt, Err: errors.New("its content has another hash; it may have changed meanwhile")}
+			}
+			for some := range slices.Chunk(names, maxMany) {
+				children := make([][]byte, len(some))
+				for i := range some {
+					children[i] = some[i][:]
+				}
+				if _, err := tx.Exec(ctx, `INSERT INTO lopen_data.links (parent, child) SELECT $1, unnest($2::bytea[])`, h[:], children); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err == nil {
+		u.fleet.known.add(h)
+	}
+	return err
+}
+
+// sameRecord reports whether the last record of a row is the one of that number in a log.
+func (f *Fleet) sameRecord(ctx context.Context, r *row, dir writer.FS, last uint64) (same bool, err error) {
+	if r.head > last {
+		return false, nil
+	}
+	log, err := journal.Read(dir, r.head-1, false)
+	if err != nil {
+		return false, err
+	}
+	return f.sameLine(ctx, r.key, log, r.head)
+}

@@ -1,0 +1,269 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// A Plan is a module's plan in the fleet.
+type Plan struct {
+	Module   string
+	Revision uint64 // from 1; one more with each change
+	Bytes    []byte
+	Open     int // tasks that are not ticked
+	Total    int
+	Host     string // who works on the module, or changed it last
+	Held     bool   // somebody works on it
+	Left     time.Duration
+	Updated  time.Time
+}
+
+const planColumns = `module, revision, bytes, open, total, host, holder IS NOT NULL AND lease_until > clock_timestamp(),
+	(extract(epoch FROM lease_until - clock_timestamp()) * 1000)::bigint, updated`
+
+func scanPlan(from pgx.CollectableRow) (p Plan, err error) {
+	var revision, left int64
+	err = from.Scan(&p.Module, &revision, &p.Bytes, &p.Open, &p.Total, &p.Host, &p.Held, &left, &p.Updated)
+	p.Revision, p.Left = uint64(revision), time.Duration(left)*time.Millisecond
+	return p, err
+}
+
+// Plans returns the plans of the project, sorted by module.
+func (f *Fleet) Plans(ctx context.Context) (all []Plan, err error) {
+	err = f.reading(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		rows, err := c.Query(ctx, `SELECT `+planColumns+` FROM lopen_data.plans WHERE project = $1 ORDER BY module`, f.opts.Project)
+		if err != nil {
+			return err
+		}
+		all, err = pgx.CollectRows(rows, scanPlan)
+		return err
+	})
+	return all, err
+}
+
+// Plan returns the plan of a module. The error wraps ErrNotFound if the fleet has none.
+func (f *Fleet) Plan(ctx context.Context, module string) (p Plan, err error) {
+	err = f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		rows, err := c.Query(ctx, `SELECT `+planColumns+` FROM lopen_data.plans WHERE project = $1 AND module = $2`, f.opts.Project, module)
+		if err != nil {
+			return err
+		}
+		p, err = pgx.CollectExactlyOneRow(rows, scanPlan)
+		return err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = fmt.Errorf("plan of %s: %w", module, ErrNotFound)
+	}
+	return p, err
+}
+
+// A ConflictError is returned when the plan in the fleet is not the one that the change was made of.
+type ConflictError struct {
+	Plan // that is there
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("the plan of %s was changed in the fleet: revision %d, by %s", e.Module, e.Revision, e.Host)
+}
+
+// planNote is the file of a module's folder that says which plan the fleet and this folder had in
+// common last.
+const planNote = "fleet.json"
+
+// A planBase is its content.
+type planBase struct {
+	Project  string `json:"project"`
+	Revision uint64 `json:"revision"`
+	SHA256   string `json:"sha256"` // of the plan
+}
+
+// moduleDir opens the folder of a module.
+func moduleDir(store *lifecycle.Store, module string) (writer.FS, error) {
+	root, err := writer.OpenFS(store.Path())
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return writer.OpenDir(root, "modules/"+module)
+}
+
+// base returns what the fleet and this folder had in common last; the zero value if that is not
+// known.
+func (f *Fleet) base(store *lifecycle.Store, module string) (b planBase, err error) {
+	dir, err := moduleDir(store, module)
+	if errors.Is(err, fs.ErrNotExist) {
+		return b, nil
+	}
+	if err != nil {
+		return b, err
+	}
+	defer dir.Close()
+	if err := folder.ReadSmall(dir, planNote, &b); err != nil || b.Project != f.opts.Project {
+		return planBase{}, nil //nolint:nilerr // then the person decides
+	}
+	return b, nil
+}
+
+func (f *Fleet) setBase(store *lifecycle.Store, p *Plan) error {
+	dir, err := moduleDir(store, p.Module)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return folder.WriteSmall(dir, planNote, planBase{f.opts.Project, p.Revision, folder.SHA256(p.Bytes)})
+}
+
+// PushPlan makes the plan of a module here the one of the fleet, if the plan there is the one that
+// this one was made of. Else the error is a [*ConflictError] with the one that is there; with over
+// that one is replaced all the same. It returns the plan as it is there then.
+func (f *Fleet) PushPlan(ctx context.Context, store *lifecycle.Store, module string, over bool) (Plan, error) {
+	here, err := store.Plan(module)
+	if err != nil {
+		return Plan{}, err
+	}
+	base, err := f.base(store, module)
+	if err != nil {
+		return Plan{}, err
+	}
+	there, err := f.Plan(ctx, module)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		there = Plan{Module: module}
+	case err != nil:
+		return Plan{}, err
+	case string(there.Bytes) == string(here.Source()):
+		return there, f.setBase(store, &there)
+	case there.Revision != base.Revision && !over:
+		return Plan{}, &ConflictError{there}
+	}
+	return f.swap(ctx, store, module, there.Revision, here)
+}
+
+// swap replaces the plan of a revision; 0 is none.
+func (f *Fleet) swap(ctx context.Context, store *lifecycle.Store, module string, revision uint64, p *plan.Plan) (Plan, error) {
+	done, total := p.Progress()
+	var priority *int64
+	after := []string{}
+	if turn, err := p.Turn(); err == nil {
+		if turn.Priority < math.MaxInt {
+			priority = ptr(int64(turn.Priority))
+		}
+		after = append(after, turn.After...)
+	}
+	var now Plan
+	err := f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `INSERT INTO lopen_data.plans AS p (project, module, revision, bytes, open, total, priority, after, host)
+			SELECT $1, $2, 1, $3, $4, $5, $6, $7, $8 WHERE $9 = 0
+			ON CONFLICT DO NOTHING RETURNING `+planColumns, f.opts.Project, module, p.Source(), total-done, total, priority, after, f.opts.Host, int64(revision))
+		if revision > 0 && err == nil {
+			rows.Close()
+			rows, err = tx.Query(ctx, `UPDATE lopen_data.plans SET revision = revision + 1, bytes = $3, open = $4, total = $5, priority = $6, after = $7,
+					host = CASE WHEN holder IS NULL THEN $8 ELSE host END, updated = clock_timestamp()
+				WHERE project = $1 AND module = $2 AND revision = $9 RETURNING `+planColumns, f.opts.Project, module, p.Source(), total-done, total, priority, after, f.opts.Host, int64(revision))
+		}
+		if err != nil {
+			return err
+		}
+		now, err = pgx.CollectExactlyOneRow(rows, scanPlan)
+		return err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		there, err := f.Plan(ctx, module)
+		if err != nil {
+			return Plan{}, err
+		}
+		return Plan{}, &ConflictError{there}
+	}
+	if err != nil && !errors.Is(err, errUnconfirmed) {
+		return Plan{}, err
+	}
+	return now, f.setBase(store, &now)
+}
+
+// PullPlan makes the plan of the fleet the one of a module here. One here that was changed since the
+// two were the same stays, and the error is a [*ConflictError]. changed says that the plan here is
+// another one now.
+func (f *Fleet) PullPlan(ctx context.Context, store *lifecycle.Store, module string) (changed bool, err error) {
+	there, err := f.Plan(ctx, module)
+	if err != nil {
+		return false, err
+	}
+	here, err := store.Plan(module)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := store.CreatePlan(module, there.Bytes); err != nil {
+			return false, err
+		}
+		return true, f.setBase(store, &there)
+	}
+	if err != nil {
+		return false, err
+	}
+	if string(here.Source()) == string(there.Bytes) {
+		return false, f.setBase(store, &there)
+	}
+	base, err := f.base(store, module)
+	if err != nil {
+		return false, err
+	}
+	if base.SHA256 != folder.SHA256(here.Source()) {
+		return false, &ConflictError{there}
+	}
+	_, err = store.EditPlan(module, here, func(was, now *plan.Plan) (*plan.Plan, error) {
+		if string(was.Source()) != string(now.Source()) {
+			return nil, &ConflictError{there}
+		}
+		return plan.Parse(there.Bytes), nil
+	})
+	if err != nil {
+		return false, err
+	}
+	return true, f.setBase(store, &there)
+}
+
+// shippedPlan is what the goroutine of a Session knows of the plan of its module.
+type shippedPlan struct {
+	last     *plan.Plan // that was looked at last
+	conflict uint64     // the revision of the one there that is another one; said once
+}
+
+// ship makes the plan here the one of the fleet, if that has the one that this one was made of. A
+// conflict is said and left to a person: it does not keep the session.
+func (p *shippedPlan) ship(ctx context.Context, s *Session) error {
+	module := s.ID().Module
+	now, err := s.store.ReloadPlan(module, p.last)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		s.log.Debug().Err(err).Msg("the plan is not shipped")
+		return nil
+	}
+	if now == p.last {
+		return nil
+	}
+	_, err = s.fleet.PushPlan(ctx, s.store, module, false)
+	var conflict *ConflictError
+	switch {
+	case errors.As(err, &conflict):
+		if p.conflict != conflict.Revision {
+			p.conflict = conflict.Revision
+			s.log.Warn().Err(err).Msg("the plan is not shipped: lopen plan push says how they differ")
+		}
+	case err != nil:
+		return err
+	}
+	p.last = now
+	return nil
+}
