@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"regexp"
 	"strings"
 	"time"
@@ -87,6 +89,16 @@ func Explain(err error) string {
 		return "the database is a standby: " + text
 	}
 	return text
+}
+
+// Foreign reports whether an error is of the database or of the way to it.
+func Foreign(err error) bool {
+	var pg *pgconn.PgError
+	var connect *pgconn.ConnectError
+	var parse *pgconn.ParseConfigError
+	var network net.Error
+	return errors.As(err, &pg) || errors.As(err, &connect) || errors.As(err, &parse) || errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrNoSchema) || errors.Is(err, ErrOldSchema) || errors.Is(err, ErrNewSchema)
 }
 
 // password finds passwords in URLs and in key=value.

@@ -105,8 +105,10 @@ func Open(o Options) (*Fleet, error) {
 	return f, nil
 }
 
-// Close ends the connections. The Sessions are closed before.
+// Close gives the leases back that are held still, and ends the connections. The Sessions are closed
+// before.
 func (f *Fleet) Close() {
+	f.giveAllBack()
 	f.cancel()
 	f.wg.Wait()
 	f.pool.Close()

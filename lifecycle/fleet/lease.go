@@ -3,6 +3,8 @@ package fleet
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -147,6 +149,20 @@ func (f *Fleet) renew(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// giveAllBack ends the leases of sessions that were pulled and not shipped.
+func (f *Fleet) giveAllBack() {
+	f.mu.Lock()
+	left := slices.Collect(maps.Values(f.held))
+	f.mu.Unlock()
+	ctx, cancel := context.WithTimeout(f.ctx, endTimeout)
+	defer cancel()
+	for _, l := range left {
+		if err := f.giveBack(ctx, l.key, l.term); err != nil {
+			f.opts.Logger.Debug().Err(withoutPassword(err)).Msg("a lease was not given back; it ends by itself")
+		}
+	}
 }
 
 // giveBack ends a lease, so that another process may take the session at once.

@@ -139,12 +139,5 @@ func choose(all []Found, name string) (Found, error) {
 	return Found{}, fmt.Errorf("session %q: it fits %s and %s: %w", name, found[0].ID, found[1].ID, lifecycle.ErrAmbiguous)
 }
 
-// Unfinished returns the sessions of a module that are not complete, the most recently received
-// first.
-func (f *Fleet) Unfinished(ctx context.Context, module string) ([]Found, error) {
-	all, err := f.List(ctx, module)
-	return slices.DeleteFunc(all, func(x Found) bool { return x.Status == session.StatusComplete || x.Origin != session.OriginRun }), err
-}
-
 // errNothing means that a session has no record there yet.
 var errNothing = errors.New("nothing of it is in the fleet yet")

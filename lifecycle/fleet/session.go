@@ -44,6 +44,9 @@ type note struct {
 	Sum         []byte `json:"sum,omitempty"`
 	Holder      string `json:"holder,omitempty"` // of the last lease of this folder, with its term
 	Term        int64  `json:"term,omitempty"`
+	// Error is why the last try to ship failed, and ErrorAt when that began; "" after a success.
+	Error   string    `json:"error,omitempty"`
+	ErrorAt time.Time `json:"errorAt,omitzero"`
 	// Fenced says that somebody else continued the session behind record Seq.
 	Fenced string `json:"fenced,omitempty"` // the host
 	Fork   string `json:"fork,omitempty"`   // the session that has what was done here behind it
@@ -173,6 +176,13 @@ func (s *Session) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.ended, s.err)
+}
+
+// Moved returns a channel that is closed after the next try to ship, whatever came of it.
+func (s *Session) Moved() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.moved
 }
 
 // Lag returns the last record that the fleet acknowledged, and the last durable one here.
@@ -309,6 +319,7 @@ func (s *Session) tried(err error) (over bool) {
 	close(s.moved)
 	s.moved = make(chan struct{})
 	s.mu.Unlock()
+	s.ship.noteError(err)
 	switch fenced := (*FencedError)(nil); {
 	case errors.As(err, &fenced) && s.closing.Load(): // perhaps by another process of this machine, which ships the rest
 		s.log.Info().Err(err).Msg("somebody else ships the session from now on")

@@ -239,6 +239,24 @@ func (s *shipping) write(now bool) error {
 	return folder.MoveCursor(dir, cursorName, s.note.Seq)
 }
 
+// noteError notes why the last try failed, for who asks in another process.
+func (s *shipping) noteError(err error) {
+	text := ""
+	if err != nil {
+		text = Explain(err)
+	}
+	if text == s.note.Error {
+		return
+	}
+	s.note.Error, s.note.ErrorAt, s.dirty = text, time.Time{}, true
+	if err != nil {
+		s.note.ErrorAt = time.Now()
+	}
+	if err := s.write(true); err != nil {
+		s.session.log.Debug().Err(err).Msg("the note of the fleet is not written")
+	}
+}
+
 // endTimeout bounds what the end of a Session waits for the database.
 const endTimeout = 2 * time.Second
 
