@@ -115,7 +115,7 @@ const maxParent = 40
 // before it does anything.
 func roomy() (string, error) {
 	const enough = 2 << 30
-	if free("/dev/shm") >= enough {
+	if free("/dev/shm") >= enough && reachable("/dev/shm") {
 		return "/dev/shm", nil
 	}
 	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {

@@ -16,7 +16,7 @@ type Options struct {
 	Settings map[string]string // of postgresql.conf, in addition to those of every server
 	Folder   string            // where the data folder is made: a small disk, say. See [Folder]
 	TLS      bool              // clients must use TLS; URLs name the certificate
-	Fresh    bool              // it has a system identifier of its own, which costs half a second
+	Fresh    bool              // initdb makes it, which takes half a second; the other servers of this process have one system identifier
 }
 
 // A Server is one PostgreSQL server. Make one with [Start].
