@@ -339,15 +339,16 @@ func (r *runCall) runLocked(ctx context.Context, project string, store *lifecycl
 		return errors.Join(err, closeStore(sess))
 	}
 	cfg.Store, cfg.Session, cfg.UI, cfg.Tree, ui.log = store, sess, ui, r.tree, sess.Logger()
-	defer r.shipped(ctx, store, sess, &cfg, values)()
+	shipped := r.shipped(ctx, store, sess, &cfg, values)
 	end, err := r.transactional(ctx, store, sess, &cfg)
 	if err != nil {
-		return errors.Join(err, closeStore(sess))
+		return errors.Join(err, shipped(nil), closeStore(sess))
 	}
 	defer end()
 	r.sayBegin(ui, sess, fresh)
 	err = r.work(ctx, cfg)
 	ui.stop()
+	err = shipped(err)
 	return r.after(ctx, project, store, sess, cfg.Unattended, err)
 }
 

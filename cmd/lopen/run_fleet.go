@@ -10,6 +10,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
@@ -54,6 +55,9 @@ func (r *runCall) continueElsewhere(ctx context.Context, project string, store *
 		return store, nil
 	}
 	x, rel, err := r.further(asking, store, all)
+	if err == nil {
+		err = r.refuseParted(store, values)
+	}
 	if err != nil {
 		return store, fleetError(r.fleet, err)
 	}
@@ -78,12 +82,17 @@ func (r *runCall) continueElsewhere(ctx context.Context, project string, store *
 	if err != nil {
 		return store, fleetError(r.fleet, err)
 	}
-	made, err := r.adopt(ctx, store, id)
-	if err == nil {
-		_, err = r.bringFiles(ctx, store, id, made)
+	if x.Status == session.StatusComplete {
+		fmt.Fprintf(r.stderr, "it was completed on %s; what it did to the files is there, and in its checkpoints here\n", plain.Line(x.Host))
+		return store, nil
 	}
-	if st, _, readErr := store.Read(id); readErr == nil && st.Status() != session.StatusComplete {
-		r.resume = id.String()
+	r.resume = id.String()
+	made, err := r.adopt(ctx, store, id)
+	if err != nil {
+		return store, err
+	}
+	if _, err = r.bringFiles(ctx, store, id, made); err == nil && made {
+		r.commitBrought(ctx, store, id, x.Host)
 	}
 	return store, err
 }
@@ -115,6 +124,22 @@ func (r *runCall) further(ctx context.Context, store *lifecycle.Store, all []fle
 		rel, _, err = r.fleet.Relate(ctx, store, &all[i])
 	}
 	return &all[i], rel, err
+}
+
+// refuseParted refuses to resume, where nobody is asked, what was done here of a session that another
+// machine continued: whether that counts is for a person to decide.
+func (r *runCall) refuseParted(store *lifecycle.Store, values *settings.Values) error {
+	if store == nil || r.interactive() && !values.Unattended {
+		return nil
+	}
+	own, found, err := store.Unfinished(r.module)
+	if err != nil || !found {
+		return err
+	}
+	if of := r.fleet.Parted(store, own.ID); of != "" {
+		return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("session %s has what was done here of %s when another machine took that, and a person decides whether it counts\n  go on with it: lopen run %s --resume %s\n  or without it: lopen session delete %s", own.ID, of, r.module, own.ID, own.ID)}
+	}
+	return nil
 }
 
 // newerPlan takes the plan of the fleet where the one here is an older one of it, or missing.
@@ -186,6 +211,37 @@ func (r *runCall) adopt(ctx context.Context, store *lifecycle.Store, id session.
 	return made, errors.Join(err, closeStore(sess))
 }
 
+// commitBrought commits what a session had done elsewhere, in the work tree that was made for it here:
+// its own commits are on the other machine. What goes wrong is said: the run goes on with the files as
+// they are, and leaves them uncommitted.
+func (r *runCall) commitBrought(ctx context.Context, store *lifecycle.Store, id session.ID, host string) {
+	err := func() error {
+		st, _, err := store.Read(id)
+		if err != nil {
+			return err
+		}
+		own, err := repo.Open(ctx, st.Header().Worktree.Folder(store.Project().Name()), r.environ)
+		if err != nil {
+			return err
+		}
+		paths, err := own.Differing(ctx)
+		if err != nil || len(paths) == 0 {
+			return err
+		}
+		head, err := own.Head(ctx)
+		if err != nil {
+			return err
+		}
+		done := st.Progress().Done
+		_, err = own.CommitFiles(ctx, repo.Commit{Head: head, Paths: paths, Session: id.String(), Task: "brought",
+			Message: fmt.Sprintf("%s: %s done on %s", r.module, plain.Some(done, "task"), plain.Line(host))})
+		return err
+	}()
+	if err != nil {
+		fmt.Fprintf(r.stderr, "warning: what the session had done is not committed: %v\n", err)
+	}
+}
+
 // treeHere makes the work tree of a session that had one elsewhere, at the commit at which that one
 // began, or at HEAD where this repository does not have it.
 func (r *runCall) treeHere(ctx context.Context, home string, id session.ID, was *session.Worktree) (*session.Worktree, bool, error) {
@@ -211,15 +267,17 @@ func (r *runCall) treeHere(ctx context.Context, home string, id session.ID, was 
 	return &w, !there, err
 }
 
-// shipped has the run's session sent to the fleet, and returns what ends that.
-func (r *runCall) shipped(ctx context.Context, store *lifecycle.Store, sess *lifecycle.Session, cfg *loop.Config, values *settings.Values) (end func()) {
+// shipped has the run's session sent to the fleet, and returns what ends that: it gets how the run
+// ended, and returns it, or that another machine continued the session.
+func (r *runCall) shipped(ctx context.Context, store *lifecycle.Store, sess *lifecycle.Session, cfg *loop.Config, values *settings.Values) (end func(error) error) {
+	none := func(err error) error { return err }
 	if r.fleet == nil {
-		return func() {}
+		return none
 	}
 	s, err := r.fleet.Ship(store, sess)
 	if err != nil {
 		fmt.Fprintf(r.stderr, "warning: the session is not sent to the fleet: %v\n", err)
-		return func() {}
+		return none
 	}
 	cfg.Session = s
 	if values.Replicate == "task" {
@@ -232,11 +290,11 @@ func (r *runCall) shipped(ctx context.Context, store *lifecycle.Store, sess *lif
 			return s.Replicated(ctx)
 		}
 	}
-	return func() { r.endShipping(context.WithoutCancel(ctx), store, s) }
+	return func(err error) error { return r.endShipping(context.WithoutCancel(ctx), store, s, err) }
 }
 
 // endShipping sends what is left, and says what did not arrive.
-func (r *runCall) endShipping(ctx context.Context, store *lifecycle.Store, s *fleet.Session) {
+func (r *runCall) endShipping(ctx context.Context, store *lifecycle.Store, s *fleet.Session, ended error) error {
 	if err := closeStore(s); err != nil {
 		r.logger.Debug().Err(err).Msg("the session's end says it as well")
 	}
@@ -245,7 +303,7 @@ func (r *runCall) endShipping(ctx context.Context, store *lifecycle.Store, s *fl
 	var fenced *fleet.FencedError
 	switch {
 	case errors.As(err, &fenced):
-		r.sayFenced(ctx, store, fenced)
+		return r.fenced(ctx, store, fenced)
 	case acked < here:
 		why := "the fleet was too slow"
 		if err != nil {
@@ -253,18 +311,20 @@ func (r *runCall) endShipping(ctx context.Context, store *lifecycle.Store, s *fl
 		}
 		fmt.Fprintf(r.stderr, "not in the fleet yet: %s of session %s: %s\n  they stay in the log; the next run sends them, or lopen session push %s\n", plain.Some(int(here-acked), "record"), s.ID(), why, s.ID())
 	}
+	return ended
 }
 
-// sayFenced keeps what was done here of a session that another machine continued, and says how to go on.
-func (r *runCall) sayFenced(ctx context.Context, store *lifecycle.Store, fenced *fleet.FencedError) {
+// fenced keeps what was done here of a session that another machine continued, and says how to go on.
+func (r *runCall) fenced(ctx context.Context, store *lifecycle.Store, fenced *fleet.FencedError) error {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	fork, err := r.fleet.Part(ctx, store, fenced.ID)
-	fmt.Fprintf(r.stderr, "%v; it is not continued here\n  go on with theirs: lopen session pull %s\n", fenced, fenced.ID)
+	text := fmt.Sprintf("paused: %v; it is not continued here\n  go on with theirs: lopen session pull %s", fenced, fenced.ID)
 	switch {
 	case err != nil:
-		fmt.Fprintf(r.stderr, "  what was done here stays in session %s until then: %v\n", fenced.ID, err)
+		text += fmt.Sprintf("\n  what was done here stays in session %s until then: %s", fenced.ID, fleet.Explain(err))
 	case fork != (session.ID{}):
-		fmt.Fprintf(r.stderr, "  what was done here is session %s: lopen session show %s\n", fork, fork)
+		text += fmt.Sprintf("\n  what was done here is session %s: lopen session show %s", fork, fork)
 	}
+	return &loop.Exit{Code: loop.ExitStorage, Reason: text}
 }

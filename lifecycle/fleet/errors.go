@@ -67,7 +67,11 @@ func passing(err error) bool {
 // Explain says in words why the database could not be used, with what to do if that is known.
 func Explain(err error) string {
 	var pg *pgconn.PgError
+	var network *net.OpError
 	text := withoutPassword(err).Error()
+	if errors.As(err, &network) && network.Addr != nil {
+		text = fmt.Sprintf("%s: %v", network.Addr, network.Err)
+	}
 	switch {
 	case errors.Is(err, ErrNoSchema), errors.Is(err, ErrOldSchema):
 		return text + "; lopen fleet join makes them"

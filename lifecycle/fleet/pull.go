@@ -211,8 +211,31 @@ func (f *Fleet) part(ctx context.Context, store *lifecycle.Store, x *Found, comm
 		return id, err
 	}
 	store.Logger(x.ID).Warn().Str("fork", id.String()).Str("host", x.Host).Uint64("common", common).Msg("the session diverged; what was done here is kept as a fork")
+	if err := noteIn(store, id, note{Project: f.opts.Project, Incarnation: store.Incarnation(id), Parted: x.ID.String()}); err != nil {
+		return id, err
+	}
 	n.Fork, n.Fenced = id.String(), x.Host
 	return id, folder.WriteSmall(dir, noteFile, n)
+}
+
+// Parted returns the session that somebody else continued, if a session here is the fork that has what
+// was done here meanwhile; else "".
+func (f *Fleet) Parted(store *lifecycle.Store, id session.ID) string {
+	root, err := writer.OpenFS(store.Path())
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	dir, err := writer.OpenDir(root, folder.Path(id))
+	if err != nil {
+		return ""
+	}
+	defer dir.Close()
+	n, err := readNote(dir, f.opts.Project, store.Incarnation(id))
+	if err != nil {
+		return ""
+	}
+	return n.Parted
 }
 
 // Part keeps what was done here of a session that somebody else continued, as a fork. It returns the

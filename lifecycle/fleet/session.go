@@ -50,6 +50,8 @@ type note struct {
 	// Fenced says that somebody else continued the session behind record Seq.
 	Fenced string `json:"fenced,omitempty"` // the host
 	Fork   string `json:"fork,omitempty"`   // the session that has what was done here behind it
+	// Parted is set in the note of such a fork: the session that somebody else continued.
+	Parted string `json:"parted,omitempty"`
 }
 
 // A Session is a session of this process that is shipped to a fleet. All that a lifecycle.Session
