@@ -40,6 +40,7 @@ type joining struct {
 	Folder  string    `json:"folder"`  // its real path
 	URL     string    `json:"url"`     // without a password; "" leaves all to PGHOST, PGSERVICE and the like
 	Project string    `json:"project"` // the same on all machines
+	Site    string    `json:"site"`    // random; of this folder
 	At      time.Time `json:"at"`
 }
 
@@ -105,7 +106,7 @@ func (a *app) fleetOf(folder string) (*fleet.Fleet, error) {
 	if j == nil || err != nil {
 		return nil, err
 	}
-	return fleet.Open(fleet.Options{URL: j.URL, Project: j.Project, Logger: a.logger})
+	return fleet.Open(fleet.Options{URL: j.URL, Project: j.Project, Site: j.Site, Logger: a.logger})
 }
 
 // inFleet runs fn with the fleet that the project has joined.

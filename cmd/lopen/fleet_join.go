@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -86,7 +87,7 @@ func (a *app) join(ctx context.Context, url, name string, yes bool) error {
 	case was.Version < fleet.SchemaVersion:
 		fmt.Fprintf(a.stderr, "brought the tables in %s from version %d to %d\n", f.Where(), was.Version, fleet.SchemaVersion)
 	}
-	if err := a.remember(joining{Folder: project, URL: clean, Project: name, At: time.Now().UTC().Truncate(time.Second)}); err != nil {
+	if err := a.remember(joining{Folder: project, URL: clean, Project: name, Site: rand.Text(), At: time.Now().UTC().Truncate(time.Second)}); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stderr, "joined %s as project %s\n  send what is here already: lopen session push --all\n", f.Where(), plain.Line(name))

@@ -68,10 +68,12 @@ func newFleetStatus(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.inFleet(func(project string, f *fleet.Fleet) error {
 				store, err := lifecycle.Open(project, a.storeOptions(project))
-				if err != nil {
+				if err != nil && !errors.Is(err, lifecycle.ErrNoStore) {
 					return err
 				}
-				defer release(store)
+				if err == nil {
+					defer release(store)
+				}
 				return a.fleetStatus(cmd.Context(), f, store)
 			})
 		},

@@ -18,6 +18,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/fleet/pgtest"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -74,7 +75,7 @@ func TestMain(m *testing.M) {
 	}
 	// Most of the tests wait: for processes, the disk and moments.
 	_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
-	testscript.Main(m, map[string]func(){
+	testscript.Main(withServer{m}, map[string]func(){
 		"lopen":   func() { os.Exit(asMain()) },
 		"drained": drained,
 		"say":     say,
@@ -134,17 +135,21 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SAMPLE", sample)
 			env.Setenv("STANDIN", standin) // agents that print what the real ones print
 			env.Setenv("TZ", "UTC")
+			setUpFleet(t, env)
 			// Under the race detector each command would sleep for a second before it exits.
 			env.Setenv("GORACE", os.Getenv("GORACE"))
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "root" {
-				return false, fmt.Errorf("no condition is called %q", name)
+			switch name {
+			case "root":
+				return os.Geteuid() == 0, nil
+			case "postgres":
+				return pgtest.Found(), nil
 			}
-			return os.Geteuid() == 0, nil
+			return false, fmt.Errorf("no condition is called %q", name)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "psql": psql, "expire": expire},
 	})
 }
 

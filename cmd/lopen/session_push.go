@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,13 +15,16 @@ import (
 )
 
 func newSessionPush(a *app) *cobra.Command {
-	var all bool
+	var all, again bool
 	cmd := &cobra.Command{
 		Use:   "push [ID...]",
 		Short: "Send sessions to the fleet now, and wait until it has them",
 		Long: `Send sessions to the fleet now, and wait until it has them: the newest one, those that are named,
 or with --all every one that nobody holds. A run sends its own session while it works, so this
-is for what was done before the fleet was joined, and while it could not be reached.`,
+is for what was done before the fleet was joined, and while it could not be reached.
+
+One that the fleet had and has no more, because it was deleted there or an older backup was put
+back, is sent again only with --again.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && len(args) > 0 {
@@ -32,11 +36,22 @@ is for what was done before the fleet was joined, and while it could not be reac
 					if err != nil {
 						return err
 					}
+					if again {
+						for _, id := range ids {
+							if _, err := f.Find(cmd.Context(), id.String()); !errors.Is(err, fleet.ErrNotFound) {
+								return cmp.Or(err, fmt.Errorf("session %s is in the fleet: without --again its newer records are sent", id))
+							}
+							if err := f.Forget(store, id); err != nil {
+								return err
+							}
+						}
+					}
 					return a.pushAll(cmd.Context(), f, store, ids, all)
 				})
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&again, "again", false, "what the fleet had and has no more, from the beginning")
 	cmd.Flags().BoolVar(&all, "all", false, "every session that nobody holds")
 	return cmd
 }

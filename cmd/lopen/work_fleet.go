@@ -30,6 +30,7 @@ type fleetWork struct {
 	tried []string
 	ended chan *member
 	runs  int
+	asked bool // the fleet has answered once
 }
 
 // startFleet is start for the modules of the fleet. The store is made if there is none.
@@ -79,7 +80,7 @@ func (w *fleetWork) dispatch(ctx context.Context) error {
 	defer tick.Stop()
 	for waiting := false; ; {
 		left, err := w.fill(ctx)
-		if w.runs == 0 && (!left || err != nil && !fleet.Foreign(err) || ctx.Err() != nil) {
+		if w.runs == 0 && (!left || err != nil && !(w.asked && fleet.Foreign(err)) || ctx.Err() != nil) {
 			return err
 		}
 		if w.runs == 0 && !waiting {
@@ -108,6 +109,7 @@ func (w *fleetWork) fill(ctx context.Context) (left bool, err error) {
 			return false, nil
 		}
 		claim, held, err := w.fleet.Claim(ctx, w.named, w.tried)
+		w.asked = w.asked || err == nil
 		if claim == nil || err != nil {
 			return held || err != nil, err
 		}

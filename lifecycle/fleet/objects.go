@@ -129,17 +129,22 @@ func (s *shipping) file(ctx context.Context, u *upload, b *batch, name string) e
 	return err
 }
 
-// entries sends checkpoints with all that they need. With the first batch of a session these are all
-// on its line: a fork continues from one of another session.
+// entries sends checkpoints with all that they need. After the lease was taken these are all on the
+// session's line: a fork continues from one of another session, and a session that came from another
+// folder continues the chain that came with it. Each folder sends its own chains, since two that
+// continue one chain give the same numbers to different checkpoints.
 func (s *shipping) entries(ctx context.Context, u *upload, b *batch) (err error) {
-	cps, err := s.session.store.Checkpoints(s.session.State().Header().Worktree)
+	store := s.session.store
+	cps, err := store.Checkpoints(s.session.State().Header().Worktree)
 	if err != nil {
 		return err
 	}
 	defer cps.Close()
-	line := map[checkpoint.ID]bool{}
-	if b.first {
-		if line, err = s.session.store.CheckpointLine(cps, s.session.ID()); err != nil {
+	if s.line == nil {
+		if s.line, err = store.CheckpointLine(cps, s.session.ID()); err != nil {
+			return err
+		}
+		if s.chained, err = s.session.fleet.chained(ctx, s.row.key); err != nil {
 			return err
 		}
 	}
@@ -148,22 +153,28 @@ func (s *shipping) entries(ctx context.Context, u *upload, b *batch) (err error)
 		if err != nil {
 			return err
 		}
-		line[parsed] = true
+		s.line[parsed] = true
 	}
 	chains, err := cps.Others()
 	if err != nil {
 		return err
 	}
+	blobs, done, err := blobsOf(store)
+	if err != nil {
+		return err
+	}
+	defer done()
 	for _, chain := range append(chains, cps.Store) {
 		all, _, err := chain.List()
 		if err != nil {
 			return err
 		}
+		key := chain.Name() + ":" + s.session.fleet.opts.Site
 		for _, e := range all {
-			if !line[e.ID] || e.Seq > b.head && e.Session == s.session.ID().String() {
+			if !s.line[e.ID] || s.chained[key+e.ID.String()] || e.Seq > b.head && e.Session == s.session.ID().String() {
 				continue
 			}
-			if err := s.entry(ctx, u, b, chain, all[0], e); err != nil {
+			if err := s.entry(ctx, u, b, blobs, chain, key, e); err != nil {
 				return err
 			}
 		}
@@ -171,14 +182,26 @@ func (s *shipping) entries(ctx context.Context, u *upload, b *batch) (err error)
 	return nil
 }
 
-// entry sends a checkpoint.
-func (s *shipping) entry(ctx context.Context, u *upload, b *batch, chain *checkpoint.Store, first, e *checkpoint.Entry) error {
-	blobs, done, err := blobsOf(s.session.store)
-	if err != nil {
+// chained returns which checkpoints of a session the fleet has, by chain and ID.
+func (f *Fleet) chained(ctx context.Context, key int64) (has map[string]bool, err error) {
+	has = map[string]bool{}
+	err = f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		rows, err := c.Query(ctx, `SELECT chain || id FROM lopen_data.checkpoints WHERE session = $1`, key)
+		if err != nil {
+			return err
+		}
+		all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		for _, name := range all {
+			has[name] = true
+		}
 		return err
-	}
-	defer done()
-	c := checkpointEntry{id: e.ID.String(), chain: chain.Name() + ":" + first.ID.Short(), number: e.Number, root: e.Root[:], rules: e.Rules[:]}
+	})
+	return has, err
+}
+
+// entry sends a checkpoint.
+func (s *shipping) entry(ctx context.Context, u *upload, b *batch, blobs *blob.Store, chain *checkpoint.Store, key string, e *checkpoint.Entry) (err error) {
+	c := checkpointEntry{id: e.ID.String(), chain: key, number: e.Number, root: e.Root[:], rules: e.Rules[:]}
 	left := e.Removed
 	if left == "" {
 		err = chain.Missing(e, func(all []blob.Hash) (map[blob.Hash]bool, error) { return u.has(ctx, all) }, func(h blob.Hash, names []blob.Hash) error {

@@ -75,13 +75,32 @@ func (f *Fleet) Relate(ctx context.Context, store *lifecycle.Store, x *Found) (r
 	case err != nil:
 		return Absent, 0, err
 	case !same:
-		return Diverged, min(n.Seq, there), nil
+		common, err := f.common(ctx, x.row.key, log, min(n.Seq, there), min(here, there))
+		return Diverged, common, err
 	case here == there:
 		return Same, there, nil
 	case here < there:
 		return Behind, here, nil
 	}
 	return Ahead, there, nil
+}
+
+// common returns the last record that a log and the fleet have in common, between one that they have and
+// one that they do not.
+func (f *Fleet) common(ctx context.Context, key int64, log *journal.Log, low, high uint64) (uint64, error) {
+	for low+1 < high {
+		middle := low + (high-low)/2
+		same, err := f.sameLine(ctx, key, log, middle)
+		if err != nil {
+			return 0, err
+		}
+		if same {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
 }
 
 // sameLine reports whether a record of a log is the one of its number in the fleet. Two logs that

@@ -105,7 +105,6 @@ func (f *Fleet) Ship(store *lifecycle.Store, s *lifecycle.Session) (*Session, er
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	x.acked = x.ship.note.Seq
 	x.ship.session = x
 	f.wg.Go(x.run)
 	return x, nil
@@ -187,7 +186,8 @@ func (s *Session) Moved() <-chan struct{} {
 	return s.moved
 }
 
-// Lag returns the last record that the fleet acknowledged, and the last durable one here.
+// Lag returns the last record that the fleet has acknowledged to this Session, and the last durable one
+// here.
 func (s *Session) Lag() (acked, here uint64) {
 	here = s.Durable().Seq
 	s.mu.Lock()
@@ -311,9 +311,9 @@ func (s *Session) await(more <-chan struct{}, pause <-chan time.Time) bool {
 func (s *Session) tried(err error) (over bool) {
 	s.mu.Lock()
 	was := s.err
-	s.acked, s.passed = s.ship.note.Seq, s.begun
-	if s.err = err; err == nil {
-		s.last = time.Now()
+	s.passed = s.begun
+	if s.err = err; err == nil { // before the first one, what was acknowledged once may be gone
+		s.acked, s.last = s.ship.note.Seq, time.Now()
 	}
 	if over = err != nil && !passing(err); over {
 		s.ended, s.err = err, nil

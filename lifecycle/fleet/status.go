@@ -32,7 +32,8 @@ type Standing struct {
 	Fork        string // the session that has what was done here after somebody else took this one
 }
 
-// Standings returns how far each session is, those that are here first, in the order of List. If the
+// Standings returns how far each session is, those that are here first, in the order of List. A nil
+// store has none. If the
 // database cannot be reached it says what is known here, and the error is returned as well.
 func (f *Fleet) Standings(ctx context.Context, store *lifecycle.Store) (all []Standing, err error) {
 	there, err := f.List(ctx, "")
@@ -40,26 +41,11 @@ func (f *Fleet) Standings(ctx context.Context, store *lifecycle.Store) (all []St
 	for i := range there {
 		found[there[i].ID.String()+" "+there[i].Incarnation] = &there[i]
 	}
-	infos, listErr := store.List()
-	if listErr != nil {
-		return nil, errors.Join(err, listErr)
-	}
-	root, rootErr := writer.OpenFS(store.Path())
-	if rootErr != nil {
-		return nil, errors.Join(err, rootErr)
-	}
-	defer root.Close()
-	for _, i := range infos {
-		if i.Err != nil {
-			continue
+	if store != nil {
+		var hereErr error
+		if all, hereErr = f.here(store, found, err == nil); hereErr != nil {
+			return nil, errors.Join(err, hereErr)
 		}
-		key := i.ID.String() + " " + i.Incarnation
-		s, lagErr := f.standing(root, i, found[key], err == nil)
-		if lagErr != nil {
-			s.Error = lagErr.Error()
-		}
-		delete(found, key)
-		all = append(all, s)
 	}
 	for _, x := range there {
 		if found[x.ID.String()+" "+x.Incarnation] != nil {
@@ -69,6 +55,32 @@ func (f *Fleet) Standings(ctx context.Context, store *lifecycle.Store) (all []St
 		}
 	}
 	return all, err
+}
+
+// here returns the standings of the sessions here, and removes them from those that were found.
+func (f *Fleet) here(store *lifecycle.Store, found map[string]*Found, known bool) (all []Standing, err error) {
+	infos, err := store.List()
+	if err != nil {
+		return nil, err
+	}
+	root, err := writer.OpenFS(store.Path())
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	for _, i := range infos {
+		if i.Err != nil {
+			continue
+		}
+		key := i.ID.String() + " " + i.Incarnation
+		s, err := f.standing(root, i, found[key], known)
+		if err != nil {
+			s.Error = err.Error()
+		}
+		delete(found, key)
+		all = append(all, s)
+	}
+	return all, nil
 }
 
 func (s *Standing) of(x *Found) {
@@ -126,6 +138,12 @@ func (f *Fleet) Mine(store *lifecycle.Store, x *Found) bool {
 	defer dir.Close()
 	n, err := readNote(dir, f.opts.Project, x.Incarnation)
 	return err == nil && x.row.holder != "" && (x.row.holder == f.holder || n.Holder == x.row.holder && n.Term == x.row.term)
+}
+
+// Forget forgets what the fleet acknowledged of a session that nobody has open, so that it is shipped
+// from its beginning: for one that the fleet has none of any more.
+func (f *Fleet) Forget(store *lifecycle.Store, id session.ID) error {
+	return noteIn(store, id, note{Project: f.opts.Project, Incarnation: store.Incarnation(id)})
 }
 
 // Leave removes what keeps the records of a store's sessions for the fleet. What was shipped is noted
