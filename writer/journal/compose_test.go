@@ -112,6 +112,7 @@ func TestComposedJournals(t *testing.T) {
 		tail := journal.NewTail(to, upto)
 		w, err := journal.Open(to, id, log)
 		require.NoError(t, err)
+		require.Greater(t, w.Epoch(), log.End().Epoch)
 		w.Limit = smallSegment
 		q := &past{t: t, dir: to, w: w, n: j.n}
 		q.work(8)
@@ -145,6 +146,31 @@ func TestComposeOfALargeLog(t *testing.T) {
 	require.NoError(t, journal.Compose(to, id, begin, yielding(lines, nil)))
 	requireComposed(t, dir, to, 5)
 	require.Len(t, segmentNames(t, to), 4, "three segments and the list")
+}
+
+// What is lost of a composed log by damage is judged as in any other one.
+func TestDamageInAComposedLog(t *testing.T) {
+	t.Parallel()
+	for _, entries := range []bool{false, true} {
+		dir := open(t)
+		create(t, dir, 2)
+		add := []journal.Record{entry(3), entry(4)}
+		if !entries {
+			add[0] = body(3)
+		}
+		w := reopen(t, dir)
+		_, err := w.Append(add...)
+		require.NoError(t, err)
+		lines, begin := shipped(t, dir, 4)
+		to := open(t)
+		require.NoError(t, journal.Compose(to, id, begin, yielding(lines, nil)))
+		const last = "journal-2-1.jsonl.zst"
+		data := content(t, to, last)
+		require.NoError(t, writer.ReplaceFile(to, last, flippedAt(data, int64(len(data))-20), 0o600))
+		log := read(t, to, 0)
+		require.NotEmpty(t, log.Gaps())
+		require.Equal(t, entries, log.Lost == 0, "record %d is lost", log.Lost)
+	}
 }
 
 // TestComposeOnABadDisk fails each call: the error says so.
