@@ -147,22 +147,22 @@ func reachable(dir string) bool {
 // patience is how long anything may take. It is long: machines that run tests are slow.
 const patience = time.Minute
 
-// poll waits until done says so.
+// poll waits until done says so. It asks less and less often: some answers take a look at all processes.
 func poll(what string, done func() (bool, error)) error { return pollFor(patience, what, done) }
 
 func pollFor(most time.Duration, what string, done func() (bool, error)) error {
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
 	late := time.NewTimer(most)
 	defer late.Stop()
-	for {
+	for pause := time.Millisecond; ; pause = min(2*pause, 32*time.Millisecond) {
 		ok, err := done()
 		if ok || err != nil {
 			return err
 		}
+		again := time.NewTimer(pause)
 		select {
-		case <-tick.C:
+		case <-again.C:
 		case <-late.C:
+			again.Stop()
 			return fmt.Errorf("wait for %s: it did not come in %s", what, most)
 		}
 	}
