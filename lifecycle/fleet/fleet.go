@@ -27,6 +27,12 @@ const (
 	callTimeout    = 30 * time.Second
 )
 
+// times are those of a Fleet that tests make shorter.
+type times struct {
+	lease, renew, call time.Duration
+	retry, longest     time.Duration // between two tries after an error
+}
+
 // connections is how many connections a Fleet has at most.
 const connections = 4
 
@@ -46,6 +52,7 @@ type Options struct {
 // A Fleet is a project's sessions in a database. Close it after use.
 type Fleet struct {
 	opts   Options
+	times  times // Immutable after the first use.
 	pool   *pgxpool.Pool
 	holder string // of the leases of this process
 	slots  chan struct{}
@@ -72,7 +79,7 @@ func Open(o Options) (*Fleet, error) {
 	if o.Linger == 0 {
 		o.Linger = 250 * time.Millisecond
 	}
-	f := &Fleet{opts: o, holder: rand.Text(), slots: make(chan struct{}, connections), known: newKnown(), held: map[int64]*lease{}, warn: map[*pgconn.PgConn]bool{}}
+	f := &Fleet{opts: o, times: times{Lease, Renew, callTimeout, firstRetry, longestRetry}, holder: rand.Text(), slots: make(chan struct{}, connections), known: newKnown(), held: map[int64]*lease{}, warn: map[*pgconn.PgConn]bool{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = connections, 0, 0
 	cfg.MaxConnIdleTime = 5 * time.Minute
@@ -147,7 +154,7 @@ var errUnconfirmed = errors.New("the wait for the synchronous standby was cancel
 // synchronous standby, that has it too. After errUnconfirmed it is committed; after another error
 // it may be.
 func (f *Fleet) durably(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.times.call)
 	defer cancel()
 	return f.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		f.unwarned(c.Conn().PgConn())
@@ -175,7 +182,7 @@ func (f *Fleet) durably(ctx context.Context, fn func(ctx context.Context, tx pgx
 
 // call runs queries that nobody waits for to be durable.
 func (f *Fleet) call(ctx context.Context, fn func(ctx context.Context, c *pgxpool.Conn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.times.call)
 	defer cancel()
 	return f.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return fn(ctx, c) })
 }

@@ -60,7 +60,7 @@ func (f *Fleet) take(ctx context.Context, name string, key int64, was string, wa
 		err := r.scan(tx.QueryRow(ctx, `UPDATE lopen_data.sessions
 			SET term = term + 1, holder = $2, host = $3, lease_until = clock_timestamp() + $4::bigint * interval '1 ms'
 			WHERE session = $1 AND (holder IS NULL OR lease_until <= clock_timestamp() OR holder = $2 OR holder = $5 AND term = $6)
-			RETURNING `+rowColumns, key, f.holder, f.opts.Host, Lease.Milliseconds(), was, wasTerm))
+			RETURNING `+rowColumns, key, f.holder, f.opts.Host, f.times.lease.Milliseconds(), was, wasTerm))
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
@@ -93,7 +93,7 @@ func (f *Fleet) forget(key int64) {
 
 // renewing renews all leases until there is none.
 func (f *Fleet) renewing() {
-	tick := time.NewTicker(Renew)
+	tick := time.NewTicker(f.times.renew)
 	defer tick.Stop()
 	for {
 		select {
@@ -126,7 +126,7 @@ func (f *Fleet) renew(ctx context.Context) error {
 	if err := f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
 		rows, err := c.Query(ctx, `UPDATE lopen_data.sessions s SET lease_until = clock_timestamp() + $4::bigint * interval '1 ms'
 			FROM unnest($1::bigint[], $2::bigint[]) AS mine(session, term)
-			WHERE s.session = mine.session AND s.term = mine.term AND s.holder = $3 RETURNING s.session`, keys, terms, f.holder, Lease.Milliseconds())
+			WHERE s.session = mine.session AND s.term = mine.term AND s.holder = $3 RETURNING s.session`, keys, terms, f.holder, f.times.lease.Milliseconds())
 		if err != nil {
 			return err
 		}

@@ -357,7 +357,7 @@ func (u *upload) large(ctx context.Context, h blob.Hash, size int64, names []blo
 		return err
 	}
 	defer r.Close()
-	ctx, cancel := context.WithTimeout(ctx, callTimeout+time.Duration(size/slowest)*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, u.fleet.times.call+time.Duration(size/slowest)*time.Second)
 	defer cancel()
 	err = u.fleet.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {

@@ -228,7 +228,7 @@ func (s *Session) drain(ctx context.Context) {
 func (s *Session) run() {
 	defer close(s.done)
 	defer s.ship.end()
-	retry := firstRetry
+	retry := s.fleet.times.retry
 	for {
 		s.mu.Lock()
 		s.begun++
@@ -245,9 +245,9 @@ func (s *Session) run() {
 		switch {
 		case err != nil:
 			pause = time.After(retry + rand.N(retry/2))
-			retry = min(2*retry, longestRetry)
+			retry = min(2*retry, s.fleet.times.longest)
 		default:
-			retry = firstRetry
+			retry = s.fleet.times.retry
 		}
 		if !s.await(here.More, pause) {
 			return
@@ -273,7 +273,7 @@ func (s *Session) await(more <-chan struct{}, pause <-chan time.Time) bool {
 		// Somebody waits: the next try comes soon, but not at once for each of them.
 		select {
 		case <-pause:
-		case <-time.After(firstRetry):
+		case <-time.After(s.fleet.times.retry):
 		case <-s.ctx.Done():
 			return false
 		}

@@ -194,7 +194,7 @@ func (s *shipping) batch(ctx context.Context, here *durable) error {
 		tag, err := tx.Exec(ctx, `UPDATE lopen_data.sessions SET head_seq = $1, head_sum = $2, base_seq = greatest(base_seq, $3), bytes = bytes + $4,
 			lease_until = clock_timestamp() + $5::bigint * interval '1 ms', host = $6, updated = clock_timestamp()
 			WHERE session = $7 AND incarnation = $8 AND term = $9 AND holder = $10 AND head_seq = $11 AND head_sum = $12`,
-			int64(b.head), b.sum, int64(b.base), int64(b.size), Lease.Milliseconds(), f.opts.Host,
+			int64(b.head), b.sum, int64(b.base), int64(b.size), f.times.lease.Milliseconds(), f.opts.Host,
 			s.row.key, s.note.Incarnation, s.row.term, f.holder, int64(s.row.head), s.row.sum)
 		if err == nil && tag.RowsAffected() != 1 {
 			err = errRefused
