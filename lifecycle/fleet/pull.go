@@ -45,12 +45,7 @@ func (f *Fleet) Relate(ctx context.Context, store *lifecycle.Store, x *Found) (r
 	if store.Incarnation(x.ID) != x.Incarnation {
 		return Absent, 0, nil
 	}
-	root, err := writer.OpenFS(store.Path())
-	if err != nil {
-		return Absent, 0, err
-	}
-	defer root.Close()
-	dir, err := writer.OpenDir(root, folder.Path(x.ID))
+	dir, err := folderOf(store, x.ID)
 	if err != nil {
 		return Absent, 0, err
 	}
@@ -159,12 +154,7 @@ func (f *Fleet) Pull(ctx context.Context, store *lifecycle.Store, x *Found) (p P
 
 // noteIn writes the note of a session that nobody ships.
 func noteIn(store *lifecycle.Store, id session.ID, n note) error {
-	root, err := writer.OpenFS(store.Path())
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	dir, err := writer.OpenDir(root, folder.Path(id))
+	dir, err := folderOf(store, id)
 	if err != nil {
 		return err
 	}
@@ -178,12 +168,7 @@ func noteIn(store *lifecycle.Store, id session.ID, n note) error {
 // part makes a fork of what is here of a session that somebody else continued, and names it. It is
 // made once.
 func (f *Fleet) part(ctx context.Context, store *lifecycle.Store, x *Found, common uint64) (id session.ID, err error) {
-	root, err := writer.OpenFS(store.Path())
-	if err != nil {
-		return id, err
-	}
-	defer root.Close()
-	dir, err := writer.OpenDir(root, folder.Path(x.ID))
+	dir, err := folderOf(store, x.ID)
 	if err != nil {
 		return id, err
 	}

@@ -31,8 +31,9 @@ type shipping struct {
 	plan  shippedPlan
 }
 
-// An end is the last record of a batch, with its sum.
+// An end is the last record of a batch, with its sum. The records of another incarnation are others.
 type end struct {
+	of  string // the incarnation
 	seq uint64
 	sum []byte
 }
@@ -49,9 +50,10 @@ func (s *shipping) upto(ctx context.Context, here *durable) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if here.Incarnation != s.note.Incarnation { // its folder was made again from memory
-		s.release(ctx)
-		s.note = note{Project: s.note.Project, Incarnation: here.Incarnation}
+	if here.Incarnation != s.note.Incarnation {
+		if err := s.anew(ctx, here); err != nil {
+			return err
+		}
 	}
 	for refused := 0; ; {
 		if s.session.lost.Swap(false) {
@@ -77,6 +79,19 @@ func (s *shipping) upto(ctx context.Context, here *durable) error {
 		}
 		refused = 0
 	}
+}
+
+// anew begins with the folder that was made again from memory, as another session of the fleet.
+func (s *shipping) anew(ctx context.Context, here *durable) error {
+	x := s.session
+	dir, err := folderOf(x.store, x.ID())
+	if err != nil {
+		return err
+	}
+	s.release(ctx)
+	_ = x.dir.Close() // what was written to it is gone
+	x.dir, s.note = dir, note{Project: s.note.Project, Incarnation: here.Incarnation}
+	return folder.MoveCursor(dir, cursorName, 0)
 }
 
 // foreignKey is the code of a violated foreign key.
@@ -164,8 +179,8 @@ func (s *shipping) ours(ctx context.Context, r *row, here *durable) error {
 	if r.head == 0 {
 		return nil
 	}
-	for _, e := range append(s.sent, end{s.note.Seq, s.note.Sum}) {
-		if e.seq == r.head && bytes.Equal(e.sum, r.sum) {
+	for _, e := range append(s.sent, s.note.end()) {
+		if e.of == s.note.Incarnation && e.seq == r.head && bytes.Equal(e.sum, r.sum) {
 			return nil
 		}
 	}
@@ -186,7 +201,7 @@ func (s *shipping) batch(ctx context.Context, here *durable) error {
 		return err
 	}
 	x, f := s.session, s.session.fleet
-	s.sent = append(s.sent, end{b.head, b.sum})
+	s.sent = append(s.sent, end{s.note.Incarnation, b.head, b.sum})
 	if len(s.sent) > maxSent {
 		s.sent = s.sent[1:]
 	}
