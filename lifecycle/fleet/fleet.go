@@ -62,9 +62,10 @@ type Fleet struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu   sync.Mutex
-	held map[int64]*lease // Guarded by mu. By session of the table.
-	warn map[*pgconn.PgConn]bool
+	mu       sync.Mutex
+	held     map[int64]*lease // Guarded by mu. By session of the table.
+	renewing bool             // Guarded by mu. The goroutine of renewAll runs.
+	warn     map[*pgconn.PgConn]bool
 }
 
 // Open prepares a Fleet. It does not connect: the first call does.
@@ -112,8 +113,10 @@ func Open(o Options) (*Fleet, error) {
 	return f, nil
 }
 
-// Close ends the connections. The Sessions are closed before.
+// Close ends the connections, and gives back the leases of sessions that were pulled and not shipped,
+// for which it waits two seconds. The Sessions are closed before.
 func (f *Fleet) Close() {
+	f.giveBackAll()
 	f.cancel()
 	f.wg.Wait()
 	f.pool.Close()

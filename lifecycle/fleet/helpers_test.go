@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"sync"
 	"testing"
@@ -258,3 +259,6 @@ func addr(t *testing.T, of string) string {
 	require.NoError(t, err)
 	return u.Host
 }
+
+// pointer is how a stack shows a pointer.
+func pointer(f *fleet.Fleet) string { return fmt.Sprintf("%p", f) }

@@ -23,6 +23,7 @@ type shipping struct {
 	noted   time.Time // when the note was last written
 	dirty   bool      // it has changed since
 
+	lease *lease         // that is renewed; nil if there is none
 	row   *row           // nil until the lease is taken, and after an error
 	tail  *journal.Tail  // reads above row.head
 	sent  []end          // ends of the batches since the lease was taken, whose outcome may be unknown
@@ -144,10 +145,11 @@ func (s *shipping) attach(ctx context.Context, here *durable) error {
 	if err := s.write(true); err != nil {
 		return err
 	}
-	f.keep(&lease{key: r.key, term: r.term, lost: func() {
+	s.lease = &lease{key: r.key, term: r.term, lost: func() {
 		x.lost.Store(true)
 		x.poke()
-	}})
+	}}
+	f.keep(s.lease)
 	return nil
 }
 
@@ -268,8 +270,13 @@ func (s *shipping) end() {
 	_ = s.session.dir.Close() // what was written is durable
 }
 
-// release gives the lease back, if this process has it.
+// release gives the lease back, if this process has it. After an error it is only renewed no more,
+// and ends by itself.
 func (s *shipping) release(ctx context.Context) {
+	if s.lease != nil {
+		s.session.fleet.forget(s.lease.key, s.lease.term)
+		s.lease = nil
+	}
 	if s.row == nil {
 		return
 	}
