@@ -39,6 +39,9 @@ func until(t *testing.T, what string, so func() bool) {
 	}
 }
 
+// logsNothing are the options of a store.
+var logsNothing lifecycle.Options
+
 // newMachineWith is newMachine with a store of some options.
 func newMachineWith(t *testing.T, host, url string, o lifecycle.Options) *machine {
 	t.Helper()
