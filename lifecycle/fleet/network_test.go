@@ -19,11 +19,12 @@ import (
 const withoutWaiting = quick / 2
 
 // behindProxy is a machine that has a proxy to the database, and a session that has arrived.
-func behindProxy(t *testing.T, host string) (m *machine, proxy *pgtest.Proxy, sess *fleet.Session, url string) {
+func behindProxy(t *testing.T, call time.Duration) (m *machine, proxy *pgtest.Proxy, sess *fleet.Session, url string) {
 	t.Helper()
 	url = pgtest.Database(t)
 	proxy = pgtest.NewProxy(t, addr(t, url))
-	m = newMachineWith(t, host, proxy.URL(url), logsNothing)
+	m = newMachineWith(t, "a", proxy.URL(url), logsNothing)
+	m.Hasten(fleet.Lease, call)
 	sess = m.create(t, "auth")
 	say(t, sess, "begin")
 	arrives(t, sess)
@@ -33,9 +34,10 @@ func behindProxy(t *testing.T, host string) (m *machine, proxy *pgtest.Proxy, se
 // Whatever the network does the session goes on, and afterwards all is there, once.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
+	const delay = 50 * time.Millisecond
 	faults := map[string]func(*pgtest.Proxy){
 		"dropped":                      (*pgtest.Proxy).Drop,
-		"delayed":                      func(p *pgtest.Proxy) { p.Delay(100 * time.Millisecond) },
+		"delayed":                      func(p *pgtest.Proxy) { p.Delay(delay) },
 		"half-open":                    (*pgtest.Proxy).Hang,
 		"reply of a commit is cut":     func(p *pgtest.Proxy) { p.CutReply("commit\x00") },
 		"reply of the lease is cut":    func(p *pgtest.Proxy) { p.CutReply("SET term = term + 1") },
@@ -49,7 +51,11 @@ func TestNetwork(t *testing.T) {
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, proxy, sess, url := behindProxy(t, "a")
+			call := quick
+			if name == "delayed" {
+				call = 20 * (2 * delay) // a transaction has a bounded number of statements
+			}
+			m, proxy, sess, url := behindProxy(t, call)
 			fault(proxy)
 			var longest time.Duration
 			for i := range 20 {
@@ -85,7 +91,7 @@ func TestNetwork(t *testing.T) {
 // nobody is taken for another one.
 func TestUnknownOutcome(t *testing.T) {
 	t.Parallel()
-	m, proxy, sess, url := behindProxy(t, "a")
+	m, proxy, sess, url := behindProxy(t, quick)
 	for i := range 10 {
 		head := ask[int64](t, url, "SELECT head_seq FROM lopen_data.sessions")
 		proxy.CutReply("commit\x00")
@@ -129,7 +135,7 @@ func TestFewConnections(t *testing.T) {
 // With a database that does not answer Close waits a bounded time.
 func TestCloseWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
-	m, proxy, sess, url := behindProxy(t, "a")
+	m, proxy, sess, url := behindProxy(t, quick)
 	proxy.Hang()
 	say(t, sess, "late")
 	begun := time.Now()

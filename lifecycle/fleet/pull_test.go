@@ -173,6 +173,7 @@ func TestForkIsShippedAndPulled(t *testing.T) {
 	child, err := a.store.Fork(t.Context(), parent.ID(), lifecycle.ForkOptions{})
 	require.NoError(t, err)
 	require.NoError(t, child.Append(message("3")))
+	require.NoError(t, child.Sync(t.Context()))
 	again, err := a.store.Fork(t.Context(), child.ID(), lifecycle.ForkOptions{})
 	require.NoError(t, err)
 	require.NoError(t, child.Close(t.Context()))
