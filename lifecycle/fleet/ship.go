@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lopen-dev/lopen/lifecycle/folder"
@@ -182,6 +181,9 @@ func (s *shipping) ours(ctx context.Context, r *row, here *durable) error {
 		return nil
 	}
 	for _, e := range append(s.sent, s.note.end()) {
+		if r.head > here.Seq { // the folder was restored from an older copy, or its log was cut off
+			break
+		}
 		if e.of == s.note.Incarnation && e.seq == r.head && bytes.Equal(e.sum, r.sum) {
 			return nil
 		}
@@ -224,11 +226,7 @@ func (s *shipping) batch(ctx context.Context, here *durable) error {
 		}
 		return err
 	})
-	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && pg.Code == foreignKey { // an object was swept
-		f.known.clear()
-		return fmt.Errorf("%w: %w", errRefused, err)
-	}
-	if err != nil && !errors.Is(err, errUnconfirmed) {
+	if err = f.swept(err); err != nil && !errors.Is(err, errUnconfirmed) {
 		return err
 	}
 	s.row.head, s.row.sum, s.sure = b.head, b.sum, err == nil
