@@ -153,10 +153,29 @@ func (f *Fleet) unwarned(c *pgconn.PgConn) (was bool) {
 // errUnconfirmed means that a transaction is committed and that no standby has confirmed it.
 var errUnconfirmed = errors.New("the wait for the synchronous standby was cancelled")
 
-// durably sends a transaction. When it returns nil the database has committed it and, with a
+// confirmed is an expression that makes the commit of its transaction wait for the disk, and for the
+// synchronous standbys.
+const confirmed = `set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')
+	THEN 'on' ELSE current_setting('synchronous_commit') END, true)`
+
+// durably sends a transaction into tables that this lopen may write into. When it returns nil the database has committed it and, with a
 // synchronous standby, that has it too. After errUnconfirmed it is committed; after another error
 // it may be.
 func (f *Fleet) durably(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) error {
+	return f.commit(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		s, err := readSchema(ctx, tx, confirmed)
+		if err == nil {
+			err = s.usable()
+		}
+		if err == nil {
+			err = fn(ctx, tx)
+		}
+		return err
+	})
+}
+
+// commit runs a transaction.
+func (f *Fleet) commit(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, f.times.call)
 	defer cancel()
 	return f.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
@@ -166,10 +185,6 @@ func (f *Fleet) durably(ctx context.Context, fn func(ctx context.Context, tx pgx
 			return err
 		}
 		defer func() { _ = tx.Rollback(ctx) }() // after the commit it does nothing
-		if _, err := tx.Exec(ctx, `SELECT set_config('synchronous_commit', 'on', true)
-			WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')`); err != nil {
-			return err
-		}
 		if err := fn(ctx, tx); err != nil {
 			return err
 		}
