@@ -76,9 +76,11 @@ func Need(t testing.TB) {
 	}
 }
 
-// Main runs the tests of a test binary and returns the exit code. It says on stderr that the
-// tests are skipped where no server can be started, and ends the shared server. m is a
-// [testing.M] or what wraps one.
+// Main runs the tests of a test binary and returns the exit code:
+//
+//	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+//
+// It prints a line on stderr where no server can be started, and ends the shared server at the end.
 func Main(m interface{ Run() int }) int {
 	switch {
 	case !supported:

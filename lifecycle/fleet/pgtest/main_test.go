@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
 
 // roleVar makes the test binary another process of tests: "none" has no PostgreSQL; the others
@@ -20,7 +21,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(roleVar) == "none" {
 		usual = nil
 	}
-	os.Exit(Main(m))
+	code := Main(m)
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // another is a process of this test binary that runs one test in a role.

@@ -60,7 +60,10 @@ func TestAStartThatFailsShowsTheLog(t *testing.T) {
 
 func TestPasswordAndBackup(t *testing.T) {
 	t.Parallel()
-	s := Start(t, Options{Folder: Folder(t)})
+	s := Start(t, Options{Folder: Folder(t), Fresh: true})
+	other := Start(t, Options{})
+	const id = "select system_identifier from pg_control_system()"
+	require.NotEqual(t, ask[int](t, connect(t, Admin(s.URL("postgres"))), id), ask[int](t, connect(t, Admin(other.URL("postgres"))), id))
 	old := s.Create("rows")
 	c := connect(t, old)
 	execute(t, c, "create table rows (n int)")
@@ -78,6 +81,8 @@ func TestPasswordAndBackup(t *testing.T) {
 		require.Equal(t, old, s.URL("rows"))
 		require.Equal(t, 1, ask[int](t, connect(t, old), "select count(*) from rows"))
 	}
+	other.RestoreFrom(backup)
+	require.Equal(t, 1, ask[int](t, connect(t, other.URL("rows")), "select count(*) from rows"))
 	s.Kill()
 	s.RestoreFrom(backup)
 	_, err = pgx.Connect(t.Context(), old)

@@ -36,7 +36,7 @@ func (s *Server) Standby(t testing.TB) *Server {
 // follow copies the primary and starts.
 func (s *Server) follow() error {
 	slot := strings.ReplaceAll(s.name, "-", "_")
-	if err := s.run("pg_basebackup", "--pgdata="+s.data, "--dbname="+Admin(s.primary.URL("postgres")), "--write-recovery-conf",
+	if err := run("pg_basebackup", "--pgdata="+s.data, "--dbname="+Admin(s.primary.URL("postgres")), "--write-recovery-conf",
 		"--wal-method=stream", "--checkpoint=fast", "--create-slot", "--slot="+slot, "--no-sync"); err != nil {
 		return err
 	}

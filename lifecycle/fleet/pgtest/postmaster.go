@@ -29,7 +29,7 @@ func (s *Server) launch() error {
 	if err != nil {
 		return err
 	}
-	cmd, err := s.command("postgres", "-D", s.data, "-c", "cluster_name="+s.name)
+	cmd, err := command("postgres", "-D", s.data, "-c", "cluster_name="+s.name)
 	if err != nil {
 		return err
 	}
