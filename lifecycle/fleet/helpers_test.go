@@ -49,7 +49,11 @@ func newMachineWith(t *testing.T, host, url string, o lifecycle.Options) *machin
 	var err error
 	m.store, _, err = lifecycle.Init(m.dir, o)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, m.store.Close(context.Background())) })
+	t.Cleanup(func() {
+		if err := m.store.Close(context.Background()); lifecycle.ClassOf(err) != lifecycle.ClassFenced {
+			require.NoError(t, err)
+		}
+	})
 	m.Fleet = open(t, host, url)
 	m.Hasten(fleet.Lease, quick)
 	_, err = m.Migrate(t.Context())
