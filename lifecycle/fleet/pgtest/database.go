@@ -34,7 +34,7 @@ var shared = sync.OnceValues(func() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.found(); err != nil {
+	if err := s.initialize(false); err != nil {
 		return nil, err
 	}
 	sharedRunning.Store(s)

@@ -19,18 +19,19 @@
 // # What is left
 //
 // Nothing, however the test binary ends. Before the first server starts, the binary runs itself
-// once more as a reaper in a session of its own. The reaper reads its standard input, a pipe of
-// which the test binary alone has the other end. When that end is closed, and a kill -9 closes it
-// as well, the reaper kills every process whose command line has the name of one of the servers, frees
-// their shared memory and removes their folders. Each server passes its name as cluster_name,
-// so that PostgreSQL shows it in the command lines of all its processes, orphans included.
+// once more as a reaper, in a session of its own. The reaper reads a pipe of which the test binary
+// alone has the other end. Any end of the binary, kill -9 included, closes it. Then the reaper kills
+// every process whose command line has the name of one of the servers, frees their shared memory
+// and removes their folders. Each server has its name as cluster_name, so that PostgreSQL shows it
+// in the command lines of all its processes, orphans included.
 //
-// A parent-death signal was rejected: it follows the thread that forked, and Go ends and starts
-// threads as it likes.
+// A parent-death signal was rejected: it follows the thread that forked, and Go starts and ends
+// threads as it likes. Only a kill -9 of the reaper as well leaves something.
 //
 // # Concurrency
 //
-// All functions and methods may be called from any goroutine. The methods of a Server exclude
-// each other, but URL, Admin, Socket and Addr, which never wait. A method that fails ends the test as
-// [testing.TB.FailNow] does, so that in another goroutine than the test's it ends only that one.
+// All functions and methods may be called from any goroutine. Methods of a [Server] exclude each
+// other, except URL, Socket and Addr, which do not wait. A method that fails calls
+// [testing.TB.FailNow], which ends the calling goroutine only: in another goroutine than the test's
+// the test fails, but continues.
 package pgtest

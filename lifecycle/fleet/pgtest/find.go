@@ -10,30 +10,35 @@ import (
 	"testing"
 )
 
+// usual is where PostgreSQL is that is not in PATH: patterns, the preferred first.
+var usual = []string{"/usr/lib/postgresql/*/bin", "/usr/local/pgsql/bin"}
+
 // binaries is the folder of the programs of PostgreSQL, "" where there are none.
 var binaries = sync.OnceValue(func() string {
 	if !supported {
 		return ""
 	}
-	for _, dir := range candidates() {
-		if complete(dir) {
-			return dir
-		}
-	}
-	return ""
+	return find(os.Getenv("PATH"), usual)
 })
 
-// candidates are folders that may have the programs, the preferred first.
-func candidates() (dirs []string) {
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+// find is the first folder that has all programs. Of a pattern's folders the newest version's is first.
+func find(path string, patterns []string) string {
+	var dirs []string
+	for _, dir := range filepath.SplitList(path) {
 		// A folder of PATH may have links to some of the programs only.
 		if program, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres")); err == nil {
 			dirs = append(dirs, filepath.Dir(program))
 		}
 	}
-	debian, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
-	slices.SortFunc(debian, func(a, b string) int { return version(b) - version(a) })
-	return append(append(dirs, debian...), "/usr/local/pgsql/bin")
+	for _, pattern := range patterns {
+		found, _ := filepath.Glob(pattern)
+		slices.SortFunc(found, func(a, b string) int { return version(b) - version(a) })
+		dirs = append(dirs, found...)
+	}
+	if n := slices.IndexFunc(dirs, complete); n >= 0 {
+		return dirs[n]
+	}
+	return ""
 }
 
 // version is the 15 of /usr/lib/postgresql/15/bin, 0 for what is no number.
@@ -71,9 +76,11 @@ func Need(t testing.TB) {
 	}
 }
 
-// Main runs the tests of a test binary and returns the exit code. It says on stderr that the
-// tests are skipped where no server can be started, and ends the shared server. m is a
-// [testing.M] or what wraps one.
+// Main runs the tests of a test binary and returns the exit code:
+//
+//	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+//
+// It prints a line on stderr where no server can be started, and ends the shared server at the end.
 func Main(m interface{ Run() int }) int {
 	switch {
 	case !supported:

@@ -36,16 +36,16 @@ var theHome = sync.OnceValues(func() (*home, error) {
 	if h.reaper, h.in, h.out, err = startReaper(); err != nil {
 		return nil, fmt.Errorf("start the reaper: %w", err)
 	}
-	begun.Store(h)
+	started.Store(h)
 	return h, h.make(h.dir)
 })
 
-// begun is the home if there is one.
-var begun atomic.Pointer[home]
+// started is the home if there is one.
+var started atomic.Pointer[home]
 
 // end lets the reaper end all servers, and waits for it.
 func end() error {
-	h := begun.Load()
+	h := started.Load()
 	if h == nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (h *home) make(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	return own(dir)
+	return chown(dir)
 }
 
 // name is a new name for a server. It has the name of the home, so that a kill of all processes
@@ -115,7 +115,7 @@ const maxParent = 40
 // before it does anything.
 func roomy() (string, error) {
 	const enough = 2 << 30
-	if free("/dev/shm") >= enough {
+	if free("/dev/shm") >= enough && reachable("/dev/shm") {
 		return "/dev/shm", nil
 	}
 	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
@@ -147,22 +147,22 @@ func reachable(dir string) bool {
 // patience is how long anything may take. It is long: machines that run tests are slow.
 const patience = time.Minute
 
-// poll waits until done says so.
+// poll waits until done says so. It asks less and less often: some answers take a look at all processes.
 func poll(what string, done func() (bool, error)) error { return pollFor(patience, what, done) }
 
 func pollFor(most time.Duration, what string, done func() (bool, error)) error {
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
 	late := time.NewTimer(most)
 	defer late.Stop()
-	for {
+	for pause := time.Millisecond; ; pause = min(2*pause, 32*time.Millisecond) {
 		ok, err := done()
 		if ok || err != nil {
 			return err
 		}
+		again := time.NewTimer(pause)
 		select {
-		case <-tick.C:
+		case <-again.C:
 		case <-late.C:
+			again.Stop()
 			return fmt.Errorf("wait for %s: it did not come in %s", what, most)
 		}
 	}

@@ -95,6 +95,8 @@ func TestProxyDropsAndRefuses(t *testing.T) {
 	require.True(t, c.IsClosed())
 	_, err := pgx.Connect(t.Context(), url)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	_, err = net.Dial("tcp", p.Addr())
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	backends(t, direct, 0)
 	p.Heal()
 	require.NoError(t, connect(t, url).Ping(t.Context()))

@@ -1,15 +1,12 @@
 package pgtest
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -19,6 +16,7 @@ type Options struct {
 	Settings map[string]string // of postgresql.conf, in addition to those of every server
 	Folder   string            // where the data folder is made: a small disk, say. See [Folder]
 	TLS      bool              // clients must use TLS; URLs name the certificate
+	Fresh    bool              // initdb makes it, which takes half a second; the other servers of this process have one system identifier
 }
 
 // A Server is one PostgreSQL server. Make one with [Start].
@@ -49,7 +47,7 @@ func Start(t testing.TB, o Options) *Server {
 	if err == nil {
 		s.t = t
 		t.Cleanup(s.close)
-		err = s.found()
+		err = s.initialize(o.Fresh)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -85,21 +83,47 @@ func newServer(o Options) (*Server, error) {
 	return s, nil
 }
 
-// found makes the data folder, starts the server and makes its roles.
-func (s *Server) found() error {
-	secret := filepath.Join(s.dir, "password")
-	if err := writeFile(secret, []byte(superuserPassword)); err != nil {
-		return err
-	}
-	// Small segments: a server takes 30 MB instead of 60, and a small disk is full soon.
-	if err := s.run("initdb", "--pgdata="+s.data, "--username="+Superuser, "--pwfile="+secret, "--auth=scram-sha-256",
-		"--encoding=UTF8", "--no-locale", "--wal-segsize=1", "--no-sync"); err != nil {
-		return err
+// initialize makes the data folder, starts the server and makes its roles.
+func (s *Server) initialize(fresh bool) error {
+	if fresh {
+		if err := initdb(s.data); err != nil {
+			return err
+		}
+	} else {
+		pristine, err := template()
+		if err != nil {
+			return err
+		}
+		if err := copyFolder(pristine, s.data); err != nil {
+			return err
+		}
 	}
 	if err := s.launchFirst(); err != nil {
 		return err
 	}
 	return s.makeOwner()
+}
+
+// template is the data folder of a server that never ran. A copy takes a tenth of initdb's time.
+var template = sync.OnceValues(func() (string, error) {
+	h, err := theHome()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(h.dir, h.name())
+	return dir, initdb(dir)
+})
+
+// initdb makes a data folder.
+func initdb(data string) error {
+	secret := data + ".password"
+	if err := writeFile(secret, []byte(superuserPassword)); err != nil {
+		return err
+	}
+	defer os.Remove(secret)
+	// Small segments: a server takes 30 MB instead of 60, and a small disk is full soon.
+	return run("initdb", "--pgdata="+data, "--username="+Superuser, "--pwfile="+secret, "--auth=scram-sha-256",
+		"--encoding=UTF8", "--no-locale", "--wal-segsize=1", "--no-sync")
 }
 
 // launchFirst starts the server on a port that is free.
@@ -110,175 +134,12 @@ func (s *Server) launchFirst() error {
 		if err != nil {
 			return err
 		}
-		s.port.Store(int32(port)) //nolint:gosec // below 1<<16
+		s.port.Store(int32(port))
 		err = s.launch()
 		if n == tries || err == nil || !strings.Contains(err.Error(), "Address already in use") {
 			return err
 		}
 	}
-}
-
-// launch starts the postmaster and waits until it takes connections.
-func (s *Server) launch() error {
-	if s.running() {
-		return errors.New("start PostgreSQL: it runs")
-	}
-	if err := sweep(s.data); err != nil {
-		return err
-	}
-	if err := s.configure(); err != nil {
-		return err
-	}
-	log, err := os.OpenFile(s.log(), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	info, err := log.Stat()
-	if err != nil {
-		return err
-	}
-	cmd, err := s.command("postgres", "-D", s.data, "-c", "cluster_name="+s.name)
-	if err != nil {
-		return err
-	}
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start PostgreSQL: %w", err)
-	}
-	exited := make(chan struct{})
-	s.cmd, s.exited = cmd, exited
-	go func() {
-		defer close(exited)
-		_ = cmd.Wait() // its log says why
-	}()
-	err = poll("PostgreSQL to take connections", func() (bool, error) {
-		if !s.running() {
-			return false, errors.New("it has ended")
-		}
-		status := pidFile(s.data)
-		return status.pid == fmt.Sprint(cmd.Process.Pid) && (status.state == "ready" || status.state == "standby"), nil
-	})
-	if err != nil {
-		return fmt.Errorf("start PostgreSQL: %w: its log:\n%s", err, tail(s.log(), info.Size()))
-	}
-	return nil
-}
-
-// running says whether there is a postmaster.
-func (s *Server) running() bool {
-	if s.cmd == nil {
-		return false
-	}
-	select {
-	case <-s.exited:
-		return false
-	default:
-		return true
-	}
-}
-
-// Start starts a server that was stopped or killed, or has crashed, on the same port and folder.
-func (s *Server) Start() {
-	s.t.Helper()
-	s.do(s.launch)
-}
-
-// Stop ends the server in order: it breaks all connections and writes what it has to its folder.
-func (s *Server) Stop() {
-	s.t.Helper()
-	s.do(s.stop)
-}
-
-func (s *Server) stop() error {
-	if !s.running() {
-		return nil
-	}
-	if err := thaw(s.name); err != nil {
-		return err
-	}
-	if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		return fmt.Errorf("stop PostgreSQL: %w", err)
-	}
-	if err := poll("PostgreSQL to stop", func() (bool, error) { return !s.running(), nil }); err != nil {
-		return fmt.Errorf("%w: its log:\n%s", err, tail(s.log(), 0))
-	}
-	s.spent += s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime()
-	return nil
-}
-
-// Restart stops the server and starts it again.
-func (s *Server) Restart() {
-	s.t.Helper()
-	s.do(func() error { return errors.Join(s.stop(), s.launch()) })
-}
-
-// Kill kills all processes of the server, as kill -9 does, and returns when none is left.
-func (s *Server) Kill() {
-	s.t.Helper()
-	s.do(s.kill)
-}
-
-func (s *Server) kill() error {
-	if s.cmd == nil {
-		return nil
-	}
-	if s.running() {
-		used, err := cpu(s.name)
-		if err != nil {
-			return err
-		}
-		s.spent += used
-		_ = s.cmd.Process.Kill() // before its children: it starts no others, and its log has no crash
-	}
-	if err := killAll(s.name); err != nil {
-		return err
-	}
-	<-s.exited
-	return nil
-}
-
-// close kills and removes the server. It shows the end of the log of a test that has failed.
-func (s *Server) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.t.Failed() {
-		s.t.Logf("the log of PostgreSQL:\n%s", tail(s.log(), 0))
-	}
-	for _, err := range []error{remove(filepath.Dir(s.data)), remove(s.dir)} {
-		if err != nil {
-			s.t.Error(err)
-		}
-	}
-	if s.cmd != nil {
-		<-s.exited
-	}
-}
-
-// Pause stops all processes of the server, as SIGSTOP does: connections stay open and the
-// kernel takes new ones, but nothing answers.
-func (s *Server) Pause() {
-	s.t.Helper()
-	s.do(func() error { return freeze(s.name) })
-}
-
-// Resume lets a paused server continue.
-func (s *Server) Resume() {
-	s.t.Helper()
-	s.do(func() error { return thaw(s.name) })
-}
-
-// CPU is the time that all processes of the server have computed so far, those that have ended
-// included, in steps of 10 ms. Children of a killed postmaster count as of the kill.
-func (s *Server) CPU() time.Duration {
-	s.t.Helper()
-	var sum time.Duration
-	s.do(func() error {
-		used, err := cpu(s.name)
-		sum = s.spent + used
-		return err
-	})
-	return sum
 }
 
 // do is one operation on the server: it ends the test if it fails.

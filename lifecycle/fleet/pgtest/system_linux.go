@@ -49,8 +49,8 @@ func isolate(cmd *exec.Cmd) error {
 	return err
 }
 
-// own gives a file or folder to the servers' user.
-func own(path string) error {
+// chown gives a file or folder to the servers' user.
+func chown(path string) error {
 	as, err := account()
 	if as == nil || err != nil {
 		return err

@@ -19,7 +19,7 @@ func startReaper() (*exec.Cmd, io.WriteCloser, io.Reader, error) {
 
 func isolate(*exec.Cmd) error { return errUnsupported }
 
-func own(string) error { return errUnsupported }
+func chown(string) error { return errUnsupported }
 
 func free(string) int64 { return 0 }
 
