@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
+	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
 
@@ -187,18 +190,46 @@ func (b *batch) insert(ctx context.Context, tx pgx.Tx, key int64) error {
 			return err
 		}
 	}
-	for _, o := range b.objects {
-		if _, err := tx.Exec(ctx, `INSERT INTO lopen_data.session_objects (session, name, hash) VALUES ($1, $2, $3)
-			ON CONFLICT (session, name) DO UPDATE SET hash = excluded.hash`, key, o.name, o.hash[:]); err != nil {
-			return err
-		}
+	if err := b.insertObjects(ctx, tx, key); err != nil {
+		return err
 	}
+	return b.insertCheckpoints(ctx, tx, key)
+}
+
+// insertObjects inserts them in one statement, however many they are: a transaction has a bounded time.
+func (b *batch) insertObjects(ctx context.Context, tx pgx.Tx, key int64) error {
+	last := map[string]blob.Hash{} // a statement changes a row once
+	for _, o := range b.objects {
+		last[o.name] = o.hash
+	}
+	names, hashes := slices.Sorted(maps.Keys(last)), make([][]byte, 0, len(last))
+	if len(names) == 0 {
+		return nil
+	}
+	for _, name := range names {
+		h := last[name]
+		hashes = append(hashes, h[:])
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO lopen_data.session_objects (session, name, hash) SELECT $1, o.name, o.hash
+		FROM unnest($2::text[], $3::bytea[]) AS o(name, hash) ON CONFLICT (session, name) DO UPDATE SET hash = excluded.hash`, key, names, hashes)
+	return err
+}
+
+// insertCheckpoints likewise.
+func (b *batch) insertCheckpoints(ctx context.Context, tx pgx.Tx, key int64) error {
+	if len(b.entries) == 0 {
+		return nil
+	}
+	var ids, chains []string
+	var numbers []int64
+	var lines, roots, rules [][]byte
 	for i := range b.entries {
 		e := &b.entries[i]
-		if _, err := tx.Exec(ctx, `INSERT INTO lopen_data.checkpoints (session, id, chain, entry, lines, root, rules)
-			VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`, key, e.id, e.chain, int64(e.number), e.lines, e.root, e.rules); err != nil {
-			return err
-		}
+		ids, chains, numbers = append(ids, e.id), append(chains, e.chain), append(numbers, int64(e.number))
+		lines, roots, rules = append(lines, e.lines), append(roots, e.root), append(rules, e.rules)
 	}
-	return nil
+	_, err := tx.Exec(ctx, `INSERT INTO lopen_data.checkpoints (session, id, chain, entry, lines, root, rules)
+		SELECT $1, c.* FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bytea[], $6::bytea[], $7::bytea[]) AS c(id, chain, entry, lines, root, rules)
+		ON CONFLICT DO NOTHING`, key, ids, chains, numbers, lines, roots, rules)
+	return err
 }

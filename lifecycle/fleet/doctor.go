@@ -65,7 +65,7 @@ func (f *Fleet) look(ctx context.Context, c *pgxpool.Conn, begun time.Time, add 
 		add("tables", false, "lopen fleet join makes them, or somebody else with lopen fleet sql", "there are none")
 		return nil
 	}
-	s, err := readSchema(ctx, c)
+	s, err := readSchema(ctx, c, "")
 	if err != nil {
 		add("tables", false, "GRANT lopen_runner or lopen_reader TO "+user+": lopen fleet sql --roles", "they cannot be read: %s", Explain(err))
 		return nil

@@ -27,6 +27,12 @@ const (
 	callTimeout    = 30 * time.Second
 )
 
+// times are those of a Fleet that tests make shorter.
+type times struct {
+	lease, renew, call time.Duration
+	retry, longest     time.Duration // between two tries after an error
+}
+
 // connections is how many connections a Fleet has at most.
 const connections = 4
 
@@ -47,6 +53,7 @@ type Options struct {
 // A Fleet is a project's sessions in a database. Close it after use.
 type Fleet struct {
 	opts   Options
+	times  times // Immutable after the first use.
 	pool   *pgxpool.Pool
 	holder string // of the leases of this process
 	slots  chan struct{}
@@ -56,9 +63,10 @@ type Fleet struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu   sync.Mutex
-	held map[int64]*lease // Guarded by mu. By session of the table.
-	warn map[*pgconn.PgConn]bool
+	mu       sync.Mutex
+	held     map[int64]*lease // Guarded by mu. By session of the table.
+	renewing bool             // Guarded by mu. The goroutine of renewAll runs.
+	warn     map[*pgconn.PgConn]bool
 }
 
 // Open prepares a Fleet. It does not connect: the first call does.
@@ -76,7 +84,7 @@ func Open(o Options) (*Fleet, error) {
 	if o.Linger == 0 {
 		o.Linger = 250 * time.Millisecond
 	}
-	f := &Fleet{opts: o, holder: rand.Text(), slots: make(chan struct{}, connections), known: newKnown(), held: map[int64]*lease{}, warn: map[*pgconn.PgConn]bool{}}
+	f := &Fleet{opts: o, times: times{Lease, Renew, callTimeout, firstRetry, longestRetry}, holder: rand.Text(), slots: make(chan struct{}, connections), known: newKnown(), held: map[int64]*lease{}, warn: map[*pgconn.PgConn]bool{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = connections, 0, 0
 	cfg.MaxConnIdleTime = 5 * time.Minute
@@ -109,10 +117,10 @@ func Open(o Options) (*Fleet, error) {
 	return f, nil
 }
 
-// Close gives the leases back that are held still, and ends the connections. The Sessions are closed
-// before.
+// Close ends the connections, and gives back the leases of sessions that were pulled and not shipped,
+// for which it waits two seconds. The Sessions are closed before.
 func (f *Fleet) Close() {
-	f.giveAllBack()
+	f.giveBackAll()
 	f.cancel()
 	f.wg.Wait()
 	f.pool.Close()
@@ -149,11 +157,30 @@ func (f *Fleet) unwarned(c *pgconn.PgConn) (was bool) {
 // errUnconfirmed means that a transaction is committed and that no standby has confirmed it.
 var errUnconfirmed = errors.New("the wait for the synchronous standby was cancelled")
 
-// durably sends a transaction. When it returns nil the database has committed it and, with a
+// confirmed is an expression that makes the commit of its transaction wait for the disk, and for the
+// synchronous standbys.
+const confirmed = `set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')
+	THEN 'on' ELSE current_setting('synchronous_commit') END, true)`
+
+// durably sends a transaction into tables that this lopen may write into. When it returns nil the database has committed it and, with a
 // synchronous standby, that has it too. After errUnconfirmed it is committed; after another error
 // it may be.
 func (f *Fleet) durably(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	return f.commit(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		s, err := readSchema(ctx, tx, confirmed)
+		if err == nil {
+			err = s.usable()
+		}
+		if err == nil {
+			err = fn(ctx, tx)
+		}
+		return err
+	})
+}
+
+// commit runs a transaction.
+func (f *Fleet) commit(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, f.times.call)
 	defer cancel()
 	return f.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		f.unwarned(c.Conn().PgConn())
@@ -162,10 +189,6 @@ func (f *Fleet) durably(ctx context.Context, fn func(ctx context.Context, tx pgx
 			return err
 		}
 		defer func() { _ = tx.Rollback(ctx) }() // after the commit it does nothing
-		if _, err := tx.Exec(ctx, `SELECT set_config('synchronous_commit', 'on', true)
-			WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')`); err != nil {
-			return err
-		}
 		if err := fn(ctx, tx); err != nil {
 			return err
 		}
@@ -181,7 +204,7 @@ func (f *Fleet) durably(ctx context.Context, fn func(ctx context.Context, tx pgx
 
 // call runs queries that nobody waits for to be durable.
 func (f *Fleet) call(ctx context.Context, fn func(ctx context.Context, c *pgxpool.Conn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.times.call)
 	defer cancel()
 	return f.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return fn(ctx, c) })
 }

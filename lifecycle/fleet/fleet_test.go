@@ -18,8 +18,6 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
-
 // A machine is a process with a project's folder of its own.
 type machine struct {
 	*fleet.Fleet

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -104,8 +103,8 @@ func (f *Fleet) sweep(ctx context.Context, age time.Duration) (objects int, byte
 	for {
 		var n int
 		var b int64
-		err := f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-			return c.QueryRow(ctx, `WITH goes AS (
+		err := f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
+			return tx.QueryRow(ctx, `WITH goes AS (
 					SELECT hash FROM lopen_data.objects o WHERE created < clock_timestamp() - $1::bigint * interval '1 ms'
 						AND NOT EXISTS (SELECT FROM lopen_data.session_objects s WHERE s.hash = o.hash)
 						AND NOT EXISTS (SELECT FROM lopen_data.links l WHERE l.child = o.hash)
@@ -118,7 +117,7 @@ func (f *Fleet) sweep(ctx context.Context, age time.Duration) (objects int, byte
 		if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && pg.Code == foreignKey {
 			return objects, bytes, nil // somebody names one of them by now; the next sweep goes on
 		}
-		if err != nil || n == 0 {
+		if err != nil && !errors.Is(err, errUnconfirmed) || n == 0 {
 			return objects, bytes, err
 		}
 		f.known.clear()

@@ -3,8 +3,6 @@ package fleet
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -62,7 +60,7 @@ func (f *Fleet) take(ctx context.Context, name string, key int64, was string, wa
 		err := r.scan(tx.QueryRow(ctx, `UPDATE lopen_data.sessions
 			SET term = term + 1, holder = $2, host = $3, lease_until = clock_timestamp() + $4::bigint * interval '1 ms'
 			WHERE session = $1 AND (holder IS NULL OR lease_until <= clock_timestamp() OR holder = $2 OR holder = $5 AND term = $6)
-			RETURNING `+rowColumns, key, f.holder, f.opts.Host, Lease.Milliseconds(), was, wasTerm))
+			RETURNING `+rowColumns, key, f.holder, f.opts.Host, f.times.lease.Milliseconds(), was, wasTerm))
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
@@ -81,21 +79,24 @@ func (f *Fleet) take(ctx context.Context, name string, key int64, was string, wa
 func (f *Fleet) keep(l *lease) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.held[l.key] = l; len(f.held) == 1 {
-		f.wg.Go(f.renewing)
+	if f.held[l.key] = l; !f.renewing {
+		f.renewing = true
+		f.wg.Go(f.renewAll)
 	}
 }
 
-// forget ends the renewal of a lease.
-func (f *Fleet) forget(key int64) {
+// forget ends the renewal of a lease. A later one of the session is renewed on.
+func (f *Fleet) forget(key, term int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.held, key)
+	if l := f.held[key]; l != nil && l.term == term {
+		delete(f.held, key)
+	}
 }
 
-// renewing renews all leases until there is none.
-func (f *Fleet) renewing() {
-	tick := time.NewTicker(Renew)
+// renewAll renews all leases until there is none.
+func (f *Fleet) renewAll() {
+	tick := time.NewTicker(f.times.renew)
 	defer tick.Stop()
 	for {
 		select {
@@ -104,9 +105,10 @@ func (f *Fleet) renewing() {
 			return
 		}
 		f.mu.Lock()
-		n := len(f.held)
+		f.renewing = len(f.held) > 0
+		going := f.renewing
 		f.mu.Unlock()
-		if n == 0 {
+		if !going {
 			return
 		}
 		if err := f.renew(f.ctx); err != nil && f.ctx.Err() == nil {
@@ -128,7 +130,7 @@ func (f *Fleet) renew(ctx context.Context) error {
 	if err := f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
 		rows, err := c.Query(ctx, `UPDATE lopen_data.sessions s SET lease_until = clock_timestamp() + $4::bigint * interval '1 ms'
 			FROM unnest($1::bigint[], $2::bigint[]) AS mine(session, term)
-			WHERE s.session = mine.session AND s.term = mine.term AND s.holder = $3 RETURNING s.session`, keys, terms, f.holder, Lease.Milliseconds())
+			WHERE s.session = mine.session AND s.term = mine.term AND s.holder = $3 RETURNING s.session`, keys, terms, f.holder, f.times.lease.Milliseconds())
 		if err != nil {
 			return err
 		}
@@ -151,26 +153,37 @@ func (f *Fleet) renew(ctx context.Context) error {
 	return nil
 }
 
-// giveAllBack ends the leases of sessions that were pulled and not shipped.
-func (f *Fleet) giveAllBack() {
-	f.mu.Lock()
-	left := slices.Collect(maps.Values(f.held))
-	f.mu.Unlock()
-	ctx, cancel := context.WithTimeout(f.ctx, endTimeout)
-	defer cancel()
-	for _, l := range left {
-		if err := f.giveBack(ctx, l.key, l.term); err != nil {
-			f.opts.Logger.Debug().Err(withoutPassword(err)).Msg("a lease was not given back; it ends by itself")
-		}
-	}
-}
-
 // giveBack ends a lease, so that another process may take the session at once.
 func (f *Fleet) giveBack(ctx context.Context, key, term int64) error {
-	f.forget(key)
+	f.forget(key, term)
 	return f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
 		_, err := c.Exec(ctx, `UPDATE lopen_data.sessions SET holder = NULL, lease_until = clock_timestamp() WHERE session = $1 AND term = $2 AND holder = $3`,
 			key, term, f.holder)
 		return err
 	})
+}
+
+// giveBackAll ends all leases.
+func (f *Fleet) giveBackAll() {
+	f.mu.Lock()
+	var keys, terms []int64
+	for key, l := range f.held {
+		keys, terms = append(keys, key), append(terms, l.term)
+	}
+	clear(f.held)
+	f.mu.Unlock()
+	if len(keys) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(f.ctx, endTimeout)
+	defer cancel()
+	err := f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		_, err := c.Exec(ctx, `UPDATE lopen_data.sessions s SET holder = NULL, lease_until = clock_timestamp()
+			FROM unnest($1::bigint[], $2::bigint[]) AS mine(session, term)
+			WHERE s.session = mine.session AND s.term = mine.term AND s.holder = $3`, keys, terms, f.holder)
+		return err
+	})
+	if err != nil {
+		f.opts.Logger.Debug().Err(withoutPassword(err)).Msg("leases were not given back; they end by themselves")
+	}
 }

@@ -90,7 +90,7 @@ func (r *row) scanWith(from pgx.Row, more ...any) error {
 // reading is call for a client that may be older than the tables: what it knows is still there.
 func (f *Fleet) reading(ctx context.Context, fn func(ctx context.Context, c *pgxpool.Conn) error) error {
 	return f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		s, err := readSchema(ctx, c)
+		s, err := readSchema(ctx, c, "")
 		if err != nil {
 			return err
 		}

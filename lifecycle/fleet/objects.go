@@ -211,7 +211,9 @@ func (s *shipping) entry(ctx context.Context, u *upload, b *batch, blobs *blob.S
 			}
 			return u.put(ctx, h, size, names, func() (io.ReadCloser, error) { return blobs.Open(h) })
 		})
-		if class := lifecycle.ClassOf(err); errors.Is(err, fs.ErrNotExist) || err != nil && class == writer.ClassCorrupt {
+		// A socket of the database that is not there is no object that is gone.
+		class, down := lifecycle.ClassOf(err), (*pgconn.ConnectError)(nil)
+		if !errors.As(err, &down) && (errors.Is(err, fs.ErrNotExist) || err != nil && class == writer.ClassCorrupt) {
 			s.session.log.Warn().Err(err).Uint64("checkpoint", e.Number).Msg("the files of a checkpoint are not in the fleet")
 			left, err = "its objects were gone", nil
 		}
@@ -359,11 +361,7 @@ func (u *upload) flush(ctx context.Context) error {
 		}
 		return nil
 	})
-	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && pg.Code == foreignKey { // what they name was swept
-		u.fleet.known.clear()
-		return fmt.Errorf("%w: %w", errRefused, err)
-	}
-	if err != nil && !errors.Is(err, errUnconfirmed) { // the batch that names them is confirmed later than they
+	if err = u.fleet.swept(err); err != nil && !errors.Is(err, errUnconfirmed) { // the batch that names them is confirmed later than they
 		return err
 	}
 	for h := range u.queued {
@@ -380,7 +378,7 @@ func (u *upload) large(ctx context.Context, h blob.Hash, size int64, names []blo
 		return err
 	}
 	defer r.Close()
-	ctx, cancel := context.WithTimeout(ctx, callTimeout+time.Duration(size/slowest)*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, u.fleet.times.call+time.Duration(size/slowest)*time.Second)
 	defer cancel()
 	err = u.fleet.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -420,10 +418,20 @@ func (u *upload) large(ctx context.Context, h blob.Hash, size int64, names []blo
 			return nil
 		})
 	})
-	if err == nil {
+	if err = u.fleet.swept(err); err == nil {
 		u.fleet.known.add(h)
 	}
 	return err
+}
+
+// swept returns errRefused for an error that says that an object is gone which was there: it was swept
+// meanwhile, or the database is an older one. Then what is known of others does not count.
+func (f *Fleet) swept(err error) error {
+	if pg := (*pgconn.PgError)(nil); !errors.As(err, &pg) || pg.Code != foreignKey {
+		return err
+	}
+	f.known.clear()
+	return fmt.Errorf("%w: %w", errRefused, err)
 }
 
 // sameRecord reports whether the last record of a row is the one of that number in a log.

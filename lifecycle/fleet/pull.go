@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -45,12 +46,7 @@ func (f *Fleet) Relate(ctx context.Context, store *lifecycle.Store, x *Found) (r
 	if store.Incarnation(x.ID) != x.Incarnation {
 		return Absent, 0, nil
 	}
-	root, err := writer.OpenFS(store.Path())
-	if err != nil {
-		return Absent, 0, err
-	}
-	defer root.Close()
-	dir, err := writer.OpenDir(root, folder.Path(x.ID))
+	dir, err := folderOf(store, x.ID)
 	if err != nil {
 		return Absent, 0, err
 	}
@@ -64,7 +60,7 @@ func (f *Fleet) Relate(ctx context.Context, store *lifecycle.Store, x *Found) (r
 		return Absent, 0, err
 	}
 	here, there := log.Last(), x.row.head
-	if n.Seq == there && bytes.Equal(n.Sum, x.row.sum) {
+	if here >= there && n.Seq == there && bytes.Equal(n.Sum, x.row.sum) {
 		if here == there {
 			return Same, there, nil
 		}
@@ -178,12 +174,7 @@ func (f *Fleet) Pull(ctx context.Context, store *lifecycle.Store, x *Found) (p P
 
 // noteIn writes the note of a session that nobody ships.
 func noteIn(store *lifecycle.Store, id session.ID, n note) error {
-	root, err := writer.OpenFS(store.Path())
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	dir, err := writer.OpenDir(root, folder.Path(id))
+	dir, err := folderOf(store, id)
 	if err != nil {
 		return err
 	}
@@ -197,12 +188,7 @@ func noteIn(store *lifecycle.Store, id session.ID, n note) error {
 // part makes a fork of what is here of a session that somebody else continued, and names it. It is
 // made once.
 func (f *Fleet) part(ctx context.Context, store *lifecycle.Store, x *Found, common uint64) (id session.ID, err error) {
-	root, err := writer.OpenFS(store.Path())
-	if err != nil {
-		return id, err
-	}
-	defer root.Close()
-	dir, err := writer.OpenDir(root, folder.Path(x.ID))
+	dir, err := folderOf(store, x.ID)
 	if err != nil {
 		return id, err
 	}
@@ -260,10 +246,16 @@ func (f *Fleet) Parted(store *lifecycle.Store, id session.ID) string {
 // Part keeps what was done here of a session that somebody else continued, as a fork. It returns the
 // zero ID if there is nothing that the fleet lacks. Nobody has the session open.
 func (f *Fleet) Part(ctx context.Context, store *lifecycle.Store, id session.ID) (fork session.ID, err error) {
-	x, err := f.Find(ctx, id.String())
+	all, err := f.List(ctx, id.Module)
 	if err != nil {
 		return fork, err
 	}
+	incarnation := store.Incarnation(id)
+	i := slices.IndexFunc(all, func(x Found) bool { return x.ID == id && x.Incarnation == incarnation })
+	if i < 0 {
+		return fork, fmt.Errorf("session %s: %w", id, ErrNotFound)
+	}
+	x := all[i]
 	rel, common, err := f.Relate(ctx, store, &x)
 	if err != nil || rel != Diverged {
 		return fork, err

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -67,16 +68,17 @@ type Schema struct {
 // Schema returns the version of the tables.
 func (f *Fleet) Schema(ctx context.Context) (s Schema, err error) {
 	err = f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) (err error) {
-		s, err = readSchema(ctx, c)
+		s, err = readSchema(ctx, c, "")
 		return err
 	})
 	return s, err
 }
 
+// readSchema reads the version, and evaluates an expression with it, for its effect.
 func readSchema(ctx context.Context, q interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}) (s Schema, err error) {
-	err = q.QueryRow(ctx, `SELECT version, least_client FROM lopen_data.schema`).Scan(&s.Version, &s.LeastClient)
+}, expression string) (s Schema, err error) {
+	err = q.QueryRow(ctx, `SELECT version, least_client, `+cmp.Or(expression, "NULL")+`::text FROM lopen_data.schema`).Scan(&s.Version, &s.LeastClient, nil)
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "3F000") || errors.Is(err, pgx.ErrNoRows) {
 		return Schema{}, nil
@@ -100,7 +102,10 @@ func (s Schema) usable() error {
 // Migrate brings the tables to SchemaVersion, all in one transaction, and returns the version that
 // was there. Two at once wait for each other.
 func (f *Fleet) Migrate(ctx context.Context) (was Schema, err error) {
-	err = f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err = f.commit(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT `+confirmed); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1::bigint)`, int64(migrationLock)); err != nil {
 			return err
 		}
@@ -110,7 +115,7 @@ func (f *Fleet) Migrate(ctx context.Context) (was Schema, err error) {
 			return err
 		}
 		if there {
-			if was, err = readSchema(ctx, tx); err != nil {
+			if was, err = readSchema(ctx, tx, ""); err != nil {
 				return err
 			}
 		}

@@ -54,6 +54,9 @@ type note struct {
 	Parted string `json:"parted,omitempty"`
 }
 
+// end is the last record that the fleet acknowledged.
+func (n *note) end() end { return end{n.Incarnation, n.Seq, n.Sum} }
+
 // A Session is a session of this process that is shipped to a fleet. All that a lifecycle.Session
 // does it does in the same way; Close ships what is left. Any goroutine may call its methods.
 type Session struct {
@@ -73,7 +76,7 @@ type Session struct {
 	closing atomic.Bool // Close was called: nobody has the session open soon
 
 	mu       sync.Mutex
-	acked    uint64        // Guarded by mu. The last record that the fleet acknowledged.
+	acked    end           // Guarded by mu. The last record that the fleet acknowledged.
 	moved    chan struct{} // Guarded by mu. Closed when acked or err changes.
 	waiting  int           // Guarded by mu. Calls of Replicated.
 	begun    int           // Guarded by mu. Passes of the goroutine that have begun.
@@ -88,12 +91,7 @@ type Session struct {
 // its place, and closes that. It touches neither the network nor waits for it; the session's folder
 // has to be readable.
 func (f *Fleet) Ship(store *lifecycle.Store, s *lifecycle.Session) (*Session, error) {
-	root, err := writer.OpenFS(store.Path())
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	dir, err := writer.OpenDir(root, folder.Path(s.ID()))
+	dir, err := folderOf(store, s.ID())
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +106,16 @@ func (f *Fleet) Ship(store *lifecycle.Store, s *lifecycle.Session) (*Session, er
 	x.ship.session = x
 	f.wg.Go(x.run)
 	return x, nil
+}
+
+// folderOf opens the folder of a session.
+func folderOf(store *lifecycle.Store, id session.ID) (writer.FS, error) {
+	root, err := writer.OpenFS(store.Path())
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return writer.OpenDir(root, folder.Path(id))
 }
 
 // readNote reads the note of a session's folder. One of another project or incarnation does not
@@ -132,11 +140,11 @@ func (s *Session) Replicated(ctx context.Context) error {
 	if err := s.Sync(ctx); err != nil {
 		return err
 	}
-	return s.reached(ctx, s.Durable().Seq)
+	return s.reached(ctx)
 }
 
-// reached waits until a record is acknowledged.
-func (s *Session) reached(ctx context.Context, seq uint64) error {
+// reached waits until the last durable record is acknowledged.
+func (s *Session) reached(ctx context.Context) error {
 	s.mu.Lock()
 	s.waiting++
 	s.mu.Unlock()
@@ -146,12 +154,15 @@ func (s *Session) reached(ctx context.Context, seq uint64) error {
 		s.mu.Unlock()
 	}()
 	s.poke()
-	for {
+	for want := s.Durable(); ; {
+		if now := s.Durable(); now.Incarnation != want.Incarnation { // the folder was made again: the records are others
+			want = now
+		}
 		s.mu.Lock()
 		acked, ended, last, moved := s.acked, s.ended, s.err, s.moved
 		s.mu.Unlock()
 		switch {
-		case acked >= seq:
+		case acked.of == want.Incarnation && acked.seq >= want.Seq:
 			return nil
 		case ended != nil:
 			return fmt.Errorf("replicate session %s: %w", s.ID(), ended)
@@ -159,7 +170,7 @@ func (s *Session) reached(ctx context.Context, seq uint64) error {
 		select {
 		case <-moved:
 		case <-ctx.Done():
-			return fmt.Errorf("replicate session %s: record %d of %d is there: %w", s.ID(), acked, seq, errors.Join(context.Cause(ctx), last))
+			return fmt.Errorf("replicate session %s: record %d of %d is there: %w", s.ID(), acked.seq, want.Seq, errors.Join(context.Cause(ctx), last))
 		}
 	}
 }
@@ -189,10 +200,13 @@ func (s *Session) Moved() <-chan struct{} {
 // Lag returns the last record that the fleet has acknowledged to this Session, and the last durable one
 // here.
 func (s *Session) Lag() (acked, here uint64) {
-	here = s.Durable().Seq
+	last := s.Durable()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.acked, here
+	if s.acked.of != last.Incarnation { // the folder was made again
+		return 0, last.Seq
+	}
+	return s.acked.seq, last.Seq
 }
 
 // drainTimeout bounds how long Close waits for the database.
@@ -240,7 +254,7 @@ func (s *Session) drain(ctx context.Context) {
 func (s *Session) run() {
 	defer close(s.done)
 	defer s.ship.end()
-	retry := firstRetry
+	retry := s.fleet.times.retry
 	for {
 		s.mu.Lock()
 		s.begun++
@@ -257,9 +271,9 @@ func (s *Session) run() {
 		switch {
 		case err != nil:
 			pause = time.After(retry + rand.N(retry/2))
-			retry = min(2*retry, longestRetry)
+			retry = min(2*retry, s.fleet.times.longest)
 		default:
-			retry = firstRetry
+			retry = s.fleet.times.retry
 		}
 		if !s.await(here.More, pause) {
 			return
@@ -285,7 +299,7 @@ func (s *Session) await(more <-chan struct{}, pause <-chan time.Time) bool {
 		// Somebody waits: the next try comes soon, but not at once for each of them.
 		select {
 		case <-pause:
-		case <-time.After(firstRetry):
+		case <-time.After(s.fleet.times.retry):
 		case <-s.ctx.Done():
 			return false
 		}
@@ -313,7 +327,7 @@ func (s *Session) tried(err error) (over bool) {
 	was := s.err
 	s.passed = s.begun
 	if s.err = err; err == nil { // before the first one, what was acknowledged once may be gone
-		s.acked, s.last = s.ship.note.Seq, time.Now()
+		s.acked, s.last = s.ship.note.end(), time.Now()
 	}
 	if over = err != nil && !passing(err); over {
 		s.ended, s.err = err, nil

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
@@ -24,6 +23,7 @@ type shipping struct {
 	noted   time.Time // when the note was last written
 	dirty   bool      // it has changed since
 
+	lease *lease         // that is renewed; nil if there is none
 	row   *row           // nil until the lease is taken, and after an error
 	tail  *journal.Tail  // reads above row.head
 	sent  []end          // ends of the batches since the lease was taken, whose outcome may be unknown
@@ -35,8 +35,9 @@ type shipping struct {
 	chained map[string]bool        // those of them that the fleet has, by chain and ID
 }
 
-// An end is the last record of a batch, with its sum.
+// An end is the last record of a batch, with its sum. The records of another incarnation are others.
 type end struct {
+	of  string // the incarnation
 	seq uint64
 	sum []byte
 }
@@ -53,9 +54,10 @@ func (s *shipping) upto(ctx context.Context, here *durable) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if here.Incarnation != s.note.Incarnation { // its folder was made again from memory
-		s.release(ctx)
-		s.note = note{Project: s.note.Project, Incarnation: here.Incarnation}
+	if here.Incarnation != s.note.Incarnation {
+		if err := s.anew(ctx, here); err != nil {
+			return err
+		}
 	}
 	for refused := 0; ; {
 		if s.session.lost.Swap(false) {
@@ -81,6 +83,19 @@ func (s *shipping) upto(ctx context.Context, here *durable) error {
 		}
 		refused = 0
 	}
+}
+
+// anew begins with the folder that was made again from memory, as another session of the fleet.
+func (s *shipping) anew(ctx context.Context, here *durable) error {
+	x := s.session
+	dir, err := folderOf(x.store, x.ID())
+	if err != nil {
+		return err
+	}
+	s.release(ctx)
+	_ = x.dir.Close() // what was written to it is gone
+	x.dir, s.note = dir, note{Project: s.note.Project, Incarnation: here.Incarnation}
+	return folder.MoveCursor(dir, cursorName, 0)
 }
 
 // foreignKey is the code of a violated foreign key.
@@ -133,10 +148,11 @@ func (s *shipping) attach(ctx context.Context, here *durable) error {
 	if err := s.write(true); err != nil {
 		return err
 	}
-	f.keep(&lease{key: r.key, term: r.term, lost: func() {
+	s.lease = &lease{key: r.key, term: r.term, lost: func() {
 		x.lost.Store(true)
 		x.poke()
-	}})
+	}}
+	f.keep(s.lease)
 	return nil
 }
 
@@ -168,8 +184,11 @@ func (s *shipping) ours(ctx context.Context, r *row, here *durable) error {
 	if r.head == 0 {
 		return nil
 	}
-	for _, e := range append(s.sent, end{s.note.Seq, s.note.Sum}) {
-		if e.seq == r.head && bytes.Equal(e.sum, r.sum) {
+	for _, e := range append(s.sent, s.note.end()) {
+		if r.head > here.Seq { // the folder was restored from an older copy, or its log was cut off
+			break
+		}
+		if e.of == s.note.Incarnation && e.seq == r.head && bytes.Equal(e.sum, r.sum) {
 			return nil
 		}
 	}
@@ -190,7 +209,7 @@ func (s *shipping) batch(ctx context.Context, here *durable) error {
 		return err
 	}
 	x, f := s.session, s.session.fleet
-	s.sent = append(s.sent, end{b.head, b.sum})
+	s.sent = append(s.sent, end{s.note.Incarnation, b.head, b.sum})
 	if len(s.sent) > maxSent {
 		s.sent = s.sent[1:]
 	}
@@ -198,7 +217,7 @@ func (s *shipping) batch(ctx context.Context, here *durable) error {
 		tag, err := tx.Exec(ctx, `UPDATE lopen_data.sessions SET head_seq = $1, head_sum = $2, base_seq = greatest(base_seq, $3), bytes = bytes + $4,
 			lease_until = clock_timestamp() + $5::bigint * interval '1 ms', host = $6, updated = clock_timestamp()
 			WHERE session = $7 AND incarnation = $8 AND term = $9 AND holder = $10 AND head_seq = $11 AND head_sum = $12`,
-			int64(b.head), b.sum, int64(b.base), int64(b.size), Lease.Milliseconds(), f.opts.Host,
+			int64(b.head), b.sum, int64(b.base), int64(b.size), f.times.lease.Milliseconds(), f.opts.Host,
 			s.row.key, s.note.Incarnation, s.row.term, f.holder, int64(s.row.head), s.row.sum)
 		if err == nil && tag.RowsAffected() != 1 {
 			err = errRefused
@@ -211,11 +230,7 @@ func (s *shipping) batch(ctx context.Context, here *durable) error {
 		}
 		return err
 	})
-	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && pg.Code == foreignKey { // an object was swept
-		f.known.clear()
-		return fmt.Errorf("%w: %w", errRefused, err)
-	}
-	if err != nil && !errors.Is(err, errUnconfirmed) {
+	if err = f.swept(err); err != nil && !errors.Is(err, errUnconfirmed) {
 		return err
 	}
 	s.row.head, s.row.sum, s.sure = b.head, b.sum, err == nil
@@ -278,8 +293,13 @@ func (s *shipping) end() {
 	_ = s.session.dir.Close() // what was written is durable
 }
 
-// release gives the lease back, if this process has it.
+// release gives the lease back, if this process has it. After an error it is only renewed no more,
+// and ends by itself.
 func (s *shipping) release(ctx context.Context) {
+	if s.lease != nil {
+		s.session.fleet.forget(s.lease.key, s.lease.term)
+		s.lease = nil
+	}
 	if s.row == nil {
 		return
 	}

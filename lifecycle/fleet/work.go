@@ -43,7 +43,7 @@ func (f *Fleet) Claim(ctx context.Context, named, but []string) (c *Claim, held 
 				ORDER BY priority NULLS LAST, module LIMIT 1 FOR UPDATE SKIP LOCKED)
 			UPDATE lopen_data.plans p SET term = term + 1, holder = $3, host = $4, lease_until = clock_timestamp() + $5::bigint * interval '1 ms'
 			FROM next WHERE p.project = $1 AND p.module = next.module RETURNING p.module, p.term, p.open`,
-			f.opts.Project, but, f.holder, f.opts.Host, Lease.Milliseconds(), named).Scan(&c.Module, &c.term, &c.Open)
+			f.opts.Project, but, f.holder, f.opts.Host, f.times.lease.Milliseconds(), named).Scan(&c.Module, &c.term, &c.Open)
 	})
 	switch {
 	case err == nil, errors.Is(err, errUnconfirmed):
@@ -67,7 +67,7 @@ func (c *Claim) Lost() <-chan struct{} { return c.lost }
 
 func (c *Claim) renewing(ctx context.Context) {
 	defer close(c.done)
-	tick := time.NewTicker(Renew)
+	tick := time.NewTicker(c.fleet.times.renew)
 	defer tick.Stop()
 	for {
 		select {
@@ -78,7 +78,7 @@ func (c *Claim) renewing(ctx context.Context) {
 		var mine bool
 		err := c.fleet.call(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 			tag, err := conn.Exec(ctx, `UPDATE lopen_data.plans SET lease_until = clock_timestamp() + $5::bigint * interval '1 ms'
-				WHERE project = $1 AND module = $2 AND term = $3 AND holder = $4`, c.fleet.opts.Project, c.Module, c.term, c.fleet.holder, Lease.Milliseconds())
+				WHERE project = $1 AND module = $2 AND term = $3 AND holder = $4`, c.fleet.opts.Project, c.Module, c.term, c.fleet.holder, c.fleet.times.lease.Milliseconds())
 			mine = tag.RowsAffected() == 1
 			return err
 		})

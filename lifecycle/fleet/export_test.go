@@ -1,0 +1,30 @@
+package fleet
+
+import (
+	"context"
+	"time"
+)
+
+// Hasten makes the times of a Fleet that was not used yet short enough for a test.
+func (f *Fleet) Hasten(lease, call time.Duration) {
+	f.times = times{lease: lease, renew: lease / 6, call: call, retry: 20 * time.Millisecond, longest: 100 * time.Millisecond}
+}
+
+// SweepOlder is Sweep of objects of another age.
+func (f *Fleet) SweepOlder(ctx context.Context, age time.Duration) (int, int64, error) {
+	return f.sweep(ctx, age)
+}
+
+// Restored returns what a Session said of records that the database had lost.
+func (s *Session) Restored() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.restored
+}
+
+// Renewing returns of how many sessions a Fleet renews the lease.
+func (f *Fleet) Renewing() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.held)
+}
