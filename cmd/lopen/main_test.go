@@ -15,7 +15,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -49,7 +48,6 @@ const patience = "LOPEN_TEST_PATIENCE"
 const pidVariable = "LOPEN_TEST_PID"
 
 func TestMain(m *testing.M) {
-	child.KeepIfAsked()
 	if d, err := time.ParseDuration(os.Getenv(shortWaits)); err == nil {
 		w := &loop.Waits
 		w.Limit, w.Overload, w.Longest, w.Poll, w.Orphan, w.Storage = d, d, 4*d, d, d, d
