@@ -188,6 +188,15 @@ var atOnce = []string{
 	"work-shared",      // runs in one process that share limits and a budget
 }
 
+// oneByOne leaves a test out of -short that starts one command after another, as scripts are: see
+// atOnce.
+func oneByOne(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("one command after another; -short")
+	}
+}
+
 // scriptsRoot is the folder of the scripts' folders. They are removed together, at the end: where
 // files go while others are made, some file systems search for long where a new one can be.
 func scriptsRoot(t *testing.T) string {
