@@ -136,7 +136,8 @@ var hostileCases = map[string][]hostileCase{
 // -hostile it is one case of each command that goes into a pipe.
 func TestNothingSteersTheTerminal(t *testing.T) {
 	t.Parallel()
-	project := hostileProject(t)
+	oneByOne(t)
+	project, root := hostileProject(t), t.TempDir()
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		for _, sub := range cmd.Commands() {
@@ -160,7 +161,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 				if path == "lopen assess" {
 					words = append([]string{"--log-level", "debug"}, words[:len(words)-2]...)
 				}
-				dir := hostileCopy(t, project)
+				dir := hostileCopy(t, root, project)
 				out := onTerminal(t, dir, words...)
 				requireHarmless(t, out)
 				requireNoForgedLine(t, out, c.content)
@@ -173,7 +174,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 					require.NotContains(t, out, "\x1b")
 					requireNoForgedLine(t, out, false)
 				}
-				if json && !testing.Short() {
+				if json {
 					out = intoPipe(t, dir, append(words, "--json")...)
 					requireHarmless(t, out)
 					require.NotContains(t, out, "\x1b")
@@ -334,11 +335,14 @@ func quoteJSON(t *testing.T, s string) string {
 	return string(data)
 }
 
-// hostileCopy copies the project, and holds the locks of module held as a process that
-// forged its record would.
-func hostileCopy(t *testing.T, project string) string {
+// hostileCopy copies the project into a new folder below root, and holds the locks of module
+// held as a process that forged its record would. The copies stay until all are done with: see
+// scriptsRoot.
+func hostileCopy(t *testing.T, root, project string) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), filepath.Base(project))
+	parent, err := os.MkdirTemp(root, "")
+	require.NoError(t, err)
+	dir := filepath.Join(parent, filepath.Base(project))
 	out, err := exec.Command("cp", "-a", project, dir).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for _, name := range []string{sessionFolder(t, dir, "held"), ".lopen/modules/held"} {
