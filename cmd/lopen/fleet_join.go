@@ -48,18 +48,10 @@ the repository; --project gives it a name where there is none, as in a shallow c
 }
 
 func (a *app) join(ctx context.Context, url, name string, yes bool) error {
-	project, err := a.project()
+	project, name, err := a.projectName(ctx, name)
 	if err != nil {
 		return err
 	}
-	if name == "" {
-		id := a.identity(ctx, project)
-		if id.Root == "" {
-			return usagef("%s has no root commit that tells other machines which project it is (a shallow clone has none): give it a name, --project NAME", shown(project))
-		}
-		name = id.Root + ":" + id.Path
-	}
-	clean, had := withoutPassword(url)
 	f, err := fleet.Open(fleet.Options{URL: url, Project: name, Logger: a.logger})
 	if err != nil {
 		return &usageError{err}
@@ -87,6 +79,7 @@ func (a *app) join(ctx context.Context, url, name string, yes bool) error {
 	case was.Version < fleet.SchemaVersion:
 		fmt.Fprintf(a.stderr, "brought the tables in %s from version %d to %d\n", f.Where(), was.Version, fleet.SchemaVersion)
 	}
+	clean, had := withoutPassword(url)
 	if err := a.remember(joining{Folder: project, URL: clean, Project: name, Site: rand.Text(), At: time.Now().UTC().Truncate(time.Second)}); err != nil {
 		return err
 	}
@@ -100,6 +93,19 @@ func (a *app) join(ctx context.Context, url, name string, yes bool) error {
 		}
 	}
 	return nil
+}
+
+// projectName returns the project's folder, and its name on all machines: the one that was given, or its
+// root commit and its folder in the repository.
+func (a *app) projectName(ctx context.Context, given string) (project, name string, err error) {
+	if project, err = a.project(); err != nil || given != "" {
+		return project, given, err
+	}
+	id := a.identity(ctx, project)
+	if id.Root == "" {
+		return "", "", usagef("%s has no root commit that tells other machines which project it is (a shallow clone has none): give it a name, --project NAME", shown(project))
+	}
+	return project, id.Root + ":" + id.Path, nil
 }
 
 // consent says what will leave this machine, and asks.

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
@@ -56,6 +56,6 @@ func (a *app) planConflict(store *lifecycle.Store, module string, err error) err
 	if readErr != nil {
 		return errors.Join(err, readErr)
 	}
-	fmt.Fprint(a.stdout, udiff.Unified(fmt.Sprintf("fleet, revision %d", conflict.Revision), "here", string(conflict.Bytes), string(here.Source())))
+	fmt.Fprint(a.stdout, checkpoint.Unified(fmt.Sprintf("fleet, revision %d", conflict.Revision), "here", string(conflict.Bytes), string(here.Source())))
 	return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%v\n  put this one in its place: lopen plan push %s --force", err, module)}
 }

@@ -44,30 +44,17 @@ func (r *runCall) continueElsewhere(ctx context.Context, project string, store *
 	if r.fleet == nil || r.resume != "" || r.noResume {
 		return store, nil
 	}
-	asking, cancel := context.WithTimeout(ctx, askPatience)
-	defer cancel()
-	all, err := r.fleet.List(asking, r.module)
-	if err != nil {
-		if ctx.Err() != nil {
-			return store, context.Cause(ctx)
-		}
-		fmt.Fprintf(r.stderr, "warning: the fleet %s cannot be asked: %s\n  going on with what is here; it is sent when the fleet answers\n", r.fleet.Where(), fleet.Explain(err))
-		return store, nil
-	}
-	x, rel, err := r.further(asking, store, all)
+	x, rel, err := r.askFleet(ctx, store)
 	if err == nil {
 		err = r.refuseParted(store, values)
 	}
-	if err != nil {
+	if err != nil || x == nil {
 		return store, fleetError(r.fleet, err)
 	}
-	if x == nil {
-		return store, r.newerPlan(ctx, store)
-	}
-	if x.Held && !(store != nil && r.fleet.Mine(store, x)) {
+	switch {
+	case x.Held && !(store != nil && r.fleet.Mine(store, x)):
 		return store, &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("session %s of module %s runs on %s\n  look: lopen session watch --fleet %s\n  a machine that is gone gives it back within %s", x.ID, r.module, plain.Line(x.Host), x.ID, fleet.Lease)}
-	}
-	if rel == fleet.Same || rel == fleet.Ahead {
+	case rel == fleet.Same || rel == fleet.Ahead:
 		return store, r.newerPlan(ctx, store)
 	}
 	if yes, err := r.wantsElsewhere(ctx, x, rel, values); err != nil || !yes {
@@ -78,23 +65,49 @@ func (r *runCall) continueElsewhere(ctx context.Context, project string, store *
 			return nil, err
 		}
 	}
+	return store, r.take(ctx, store, x)
+}
+
+// askFleet returns the session of the fleet that the run is to consider, or nil. A fleet that does not
+// answer is said, and has none.
+func (r *runCall) askFleet(ctx context.Context, store *lifecycle.Store) (*fleet.Found, fleet.Relation, error) {
+	asking, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	all, err := r.fleet.List(asking, r.module)
+	switch {
+	case ctx.Err() != nil:
+		return nil, fleet.Absent, context.Cause(ctx)
+	case err != nil:
+		fmt.Fprintf(r.stderr, "warning: the fleet %s cannot be asked: %s\n  going on with what is here; it is sent when the fleet answers\n", r.fleet.Where(), fleet.Explain(err))
+		return nil, fleet.Absent, nil
+	}
+	x, rel, err := r.further(asking, store, all)
+	if x == nil && err == nil {
+		err = r.newerPlan(ctx, store)
+	}
+	return x, rel, err
+}
+
+// take brings a session from the fleet, with the project's files, and has the run resume it unless it
+// is complete.
+func (r *runCall) take(ctx context.Context, store *lifecycle.Store, x *fleet.Found) error {
 	id, err := r.pull(ctx, r.fleet, store, x)
 	if err != nil {
-		return store, fleetError(r.fleet, err)
+		return fleetError(r.fleet, err)
 	}
 	if x.Status == session.StatusComplete {
 		fmt.Fprintf(r.stderr, "it was completed on %s; what it did to the files is there, and in its checkpoints here\n", plain.Line(x.Host))
-		return store, nil
+		return nil
 	}
 	r.resume = id.String()
 	made, err := r.adopt(ctx, store, id)
 	if err != nil {
-		return store, err
+		return err
 	}
 	if _, err = r.bringFiles(ctx, store, id, made); err == nil && made {
 		r.commitBrought(ctx, store, id, x.Host)
 	}
-	return store, err
+	return err
 }
 
 // further returns the session of the fleet that the run is to consider: the one that it would resume

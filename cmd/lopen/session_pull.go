@@ -30,7 +30,7 @@ what else was changed, and pull again. A copy here that is behind makes way; wha
 here after another machine took the session is kept as a session of its own, which is named.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.inFleet(func(project string, f *fleet.Fleet) error {
+			return a.inFleet(func(_ string, f *fleet.Fleet) error {
 				name := ""
 				if len(args) > 0 {
 					name = args[0]

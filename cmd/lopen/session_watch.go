@@ -78,12 +78,11 @@ func (a *app) watchFleet(ctx context.Context, args []string) error {
 		defer tick.Stop()
 		for last := seq - 1; ; {
 			last, err = f.Records(ctx, x, last, func(r record.Record) error {
-				err := error(nil)
+				show := lines.print
 				if a.out.machine() {
-					err = a.printJSON(newRecordRow(r))
-				} else {
-					err = lines.print(r)
+					show = func(r record.Record) error { return a.printJSON(newRecordRow(r)) }
 				}
+				err := show(r)
 				if completes(store, id, &r) || r.Seq == seq && st.Status() == session.StatusComplete {
 					err = errors.Join(err, errComplete)
 				}

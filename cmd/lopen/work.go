@@ -120,21 +120,27 @@ func (w *workCall) start(ctx context.Context, named []string) (err error) {
 		return err
 	}
 	w.store, err = lifecycle.Open(w.project, opts)
-	if errors.Is(err, lifecycle.ErrNoStore) && !w.inFleet {
+	if errors.Is(err, lifecycle.ErrNoStore) {
+		if w.inFleet {
+			return w.startFleet(ctx, named, opts)
+		}
 		return noModule(w.project)
 	}
-	if err != nil && !errors.Is(err, lifecycle.ErrNoStore) {
+	if err != nil {
 		return err
 	}
-	if err == nil {
-		defer func() { err = errors.Join(err, closeStore(w.store)) }()
-		if err := w.refuseInside(w.store); err != nil {
-			return err
-		}
+	defer func() { err = errors.Join(err, closeStore(w.store)) }()
+	if err := w.refuseInside(w.store); err != nil {
+		return err
 	}
 	if w.inFleet {
 		return w.startFleet(ctx, named, opts)
 	}
+	return w.startHere(ctx, named)
+}
+
+// startHere is start for the modules of this machine.
+func (w *workCall) startHere(ctx context.Context, named []string) error {
 	all, err := w.roster(named)
 	if err != nil {
 		return err

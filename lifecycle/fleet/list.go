@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A Found is a session in the fleet, with what a listing shows of it.
@@ -63,7 +63,7 @@ func scanFound(from pgx.CollectableRow) (x Found, err error) {
 		return x, err
 	}
 	var s summary
-	if err := json.Unmarshal(data, &s); err != nil {
+	if err := strictjson.Unmarshal(data, &s); err != nil {
 		x.Err = fmt.Errorf("the summary of session %s: %w", id, err)
 	}
 	x.Host, x.Held, x.Left, x.Records, x.Ago = x.row.host, x.row.holder != "" && x.row.left > 0, x.row.left, x.row.head, time.Duration(ago)*time.Millisecond

@@ -140,20 +140,8 @@ func (s *shipping) entries(ctx context.Context, u *upload, b *batch) (err error)
 		return err
 	}
 	defer cps.Close()
-	if s.line == nil {
-		if s.line, err = store.CheckpointLine(cps, s.session.ID()); err != nil {
-			return err
-		}
-		if s.chained, err = s.session.fleet.chained(ctx, s.row.key); err != nil {
-			return err
-		}
-	}
-	for _, id := range b.checkpoints {
-		parsed, err := checkpoint.ParseID(id)
-		if err != nil {
-			return err
-		}
-		s.line[parsed] = true
+	if err := s.onLine(ctx, cps, b); err != nil {
+		return err
 	}
 	chains, err := cps.Others()
 	if err != nil {
@@ -178,6 +166,27 @@ func (s *shipping) entries(ctx context.Context, u *upload, b *batch) (err error)
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// onLine adds the checkpoints that a batch names to those on the session's line, which are found first
+// after the lease was taken.
+func (s *shipping) onLine(ctx context.Context, cps *lifecycle.Checkpoints, b *batch) (err error) {
+	if s.line == nil {
+		if s.chained, err = s.session.fleet.chained(ctx, s.row.key); err != nil {
+			return err
+		}
+		if s.line, err = s.session.store.CheckpointLine(cps, s.session.ID()); err != nil {
+			return err
+		}
+	}
+	for _, id := range b.checkpoints {
+		parsed, err := checkpoint.ParseID(id)
+		if err != nil {
+			return err
+		}
+		s.line[parsed] = true
 	}
 	return nil
 }
@@ -386,25 +395,8 @@ func (u *upload) large(ctx context.Context, h blob.Hash, size int64, names []blo
 			if err != nil || tag.RowsAffected() == 0 { // somebody else sends it, or has
 				return err
 			}
-			sum, buf, n := blob.New(nil).NewHash(), make([]byte, chunkBytes), int64(0)
-			for i := 0; ; i++ {
-				k, err := io.ReadFull(r, buf)
-				if k > 0 {
-					sum.Write(buf[:k])
-					n += int64(k)
-					if _, err := tx.Exec(ctx, `INSERT INTO lopen_data.chunks (hash, n, bytes) VALUES ($1, $2, $3)`, h[:], i, buf[:k]); err != nil {
-						return err
-					}
-				}
-				if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-					break
-				}
-				if err != nil {
-					return err
-				}
-			}
-			if n != size || !bytes.Equal(sum.Sum(nil), h[:]) {
-				return &writer.Error{Op: "ship object", Path: h.String(), Class: writer.ClassCorrupt, Err: errors.New("its content has another hash; it may have changed meanwhile")}
+			if err := insertChunks(ctx, tx, h, size, r); err != nil {
+				return err
 			}
 			for some := range slices.Chunk(names, maxMany) {
 				children := make([][]byte, len(some))
@@ -422,6 +414,31 @@ func (u *upload) large(ctx context.Context, h blob.Hash, size int64, names []blo
 		u.fleet.known.add(h)
 	}
 	return err
+}
+
+// insertChunks inserts the content of an object.
+func insertChunks(ctx context.Context, tx pgx.Tx, h blob.Hash, size int64, r io.Reader) error {
+	sum, buf, n := blob.New(nil).NewHash(), make([]byte, chunkBytes), int64(0)
+	for i := 0; ; i++ {
+		k, err := io.ReadFull(r, buf)
+		if k > 0 {
+			sum.Write(buf[:k])
+			n += int64(k)
+			if _, err := tx.Exec(ctx, `INSERT INTO lopen_data.chunks (hash, n, bytes) VALUES ($1, $2, $3)`, h[:], i, buf[:k]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if n != size || !bytes.Equal(sum.Sum(nil), h[:]) {
+		return &writer.Error{Op: "ship object", Path: h.String(), Class: writer.ClassCorrupt, Err: errors.New("its content has another hash; it may have changed meanwhile")}
+	}
+	return nil
 }
 
 // swept returns errRefused for an error that says that an object is gone which was there: it was swept

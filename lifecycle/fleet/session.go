@@ -270,7 +270,7 @@ func (s *Session) run() {
 		var pause <-chan time.Time
 		switch {
 		case err != nil:
-			pause = time.After(retry + rand.N(retry/2))
+			pause = time.After(retry + rand.N(retry/2)) //nolint:gosec // it spreads the tries of many processes
 			retry = min(2*retry, s.fleet.times.longest)
 		default:
 			retry = s.fleet.times.retry
