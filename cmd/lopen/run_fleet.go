@@ -61,11 +61,9 @@ func (r *runCall) continueElsewhere(ctx context.Context, project string, store *
 		return store, err
 	}
 	if store == nil {
-		if store, err = r.create(project, opts); err != nil {
-			return nil, err
-		}
+		store, err = r.create(project, opts)
 	}
-	return store, r.take(ctx, store, x)
+	return store, errors.Join(err, r.take(ctx, store, x))
 }
 
 // askFleet returns the session of the fleet that the run is to consider, or nil. A fleet that does not
@@ -91,6 +89,9 @@ func (r *runCall) askFleet(ctx context.Context, store *lifecycle.Store) (*fleet.
 // take brings a session from the fleet, with the project's files, and has the run resume it unless it
 // is complete.
 func (r *runCall) take(ctx context.Context, store *lifecycle.Store, x *fleet.Found) error {
+	if store == nil { // it could not be made
+		return nil
+	}
 	id, err := r.pull(ctx, r.fleet, store, x)
 	if err != nil {
 		return fleetError(r.fleet, err)
