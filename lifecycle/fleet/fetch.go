@@ -10,7 +10,7 @@ import (
 	"iter"
 	"os"
 	"path"
-	"path/filepath"
+	"regexp"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -47,6 +47,9 @@ func (f *Fleet) Fetch(ctx context.Context, x *Found, to writer.FS) (*folder.Cont
 		return nil, fmt.Errorf("fetch session %s: %w", x.ID, err)
 	}
 	ld, err := folder.Load(to, x.ID)
+	if err == nil && ld.At.Incarnation != x.Incarnation {
+		err = &writer.Error{Op: "fetch session", Path: x.ID.String(), Class: writer.ClassCorrupt, Err: fmt.Errorf("its log is of incarnation %q, and the fleet says %q", ld.At.Incarnation, x.Incarnation)}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch session %s: %w", x.ID, err)
 	}
@@ -138,6 +141,9 @@ func (f *Fleet) Records(ctx context.Context, x *Found, above uint64, fn func(rec
 	return max(r.last, above), nil
 }
 
+// sent matches the names of the files of a session's folder that are shipped beside its log.
+var sent = regexp.MustCompile(`^(meta\.json|recovery\.json|history/[0-9]+-[0-9]+\.json(\.zst|\.gz)?|output/[0-9]{6,9}[-.a-z0-9]*|inherited/[1-9][0-9]*/(segments|journal-[0-9]+-[0-9]+\.jsonl(\.zst|\.gz)?))$`)
+
 // fetchFiles writes the files of a session's folder.
 func (f *Fleet) fetchFiles(ctx context.Context, key int64, to writer.FS) error {
 	type file struct {
@@ -158,7 +164,7 @@ func (f *Fleet) fetchFiles(ctx context.Context, key int64, to writer.FS) error {
 		return err
 	}
 	for _, x := range all {
-		if !filepath.IsLocal(x.Name) || path.Clean(x.Name) != x.Name || len(x.Hash) != len(blob.Hash{}) {
+		if !sent.MatchString(x.Name) || len(x.Hash) != len(blob.Hash{}) {
 			return &writer.Error{Op: "fetch session", Path: x.Name, Class: writer.ClassCorrupt, Err: errors.New("the fleet has a file of this name, which is none of a session")}
 		}
 		if err := mkdirs(to, path.Dir(x.Name)); err != nil {
