@@ -57,6 +57,7 @@ type standingRow struct {
 	LagMs       int64      `json:"lagMs"` // since the first record that is not there was written
 	Error       string     `json:"error,omitempty"`
 	ErrorAt     *time.Time `json:"errorAt,omitempty"`
+	Restored    string     `json:"restored,omitempty"`
 	Fork        string     `json:"fork,omitempty"`
 }
 
@@ -88,7 +89,7 @@ func (a *app) fleetStatus(ctx context.Context, f *fleet.Fleet, store *lifecycle.
 	rows, now := []standingRow{}, time.Now()
 	for _, s := range all {
 		r := standingRow{ID: s.ID.String(), Incarnation: s.Incarnation, Holder: s.Host, Held: s.Held, Here: s.Here, There: s.There,
-			LagRecords: s.LagRecords, LagBytes: s.LagBytes, Error: s.Error, Fork: s.Fork}
+			LagRecords: s.LagRecords, LagBytes: s.LagBytes, Error: s.Error, Restored: s.Restored, Fork: s.Fork}
 		if s.Held {
 			r.LeaseMs = s.Left.Milliseconds()
 		}
@@ -136,6 +137,9 @@ func (a *app) printStandings(rows []standingRow) error {
 		}
 		if r.Fork != "" {
 			lag += "; what was done here: " + r.Fork
+		}
+		if r.Restored != "" {
+			lag += "; " + r.Restored
 		}
 		if _, err := fmt.Fprintf(w, "%s\t%s\t%d here\t%d there\t%s\t%s\n", r.ID, holder, r.Here, r.There, plain.Line(lag), plain.Line(r.Error)); err != nil {
 			return err

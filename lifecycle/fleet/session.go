@@ -47,6 +47,8 @@ type note struct {
 	// Error is why the last try to ship failed, and ErrorAt when that began; "" after a success.
 	Error   string    `json:"error,omitempty"`
 	ErrorAt time.Time `json:"errorAt,omitzero"`
+	// Restored says that the database once lacked what it had acknowledged.
+	Restored string `json:"restored,omitempty"`
 	// Fenced says that somebody else continued the session behind record Seq.
 	Fenced string `json:"fenced,omitempty"` // the host
 	Fork   string `json:"fork,omitempty"`   // the session that has what was done here behind it
@@ -75,16 +77,15 @@ type Session struct {
 
 	closing atomic.Bool // Close was called: nobody has the session open soon
 
-	mu       sync.Mutex
-	acked    end           // Guarded by mu. The last record that the fleet acknowledged.
-	moved    chan struct{} // Guarded by mu. Closed when acked or err changes.
-	waiting  int           // Guarded by mu. Calls of Replicated.
-	begun    int           // Guarded by mu. Passes of the goroutine that have begun.
-	passed   int           // Guarded by mu. The last pass that has ended.
-	err      error         // Guarded by mu. Of the last try, nil after a success.
-	ended    error         // Guarded by mu. Why nothing more is shipped; nil while it is.
-	last     time.Time     // Guarded by mu. Of the last acknowledgement, by the clock here.
-	restored string        // Guarded by mu. What was said of records that the database had lost.
+	mu      sync.Mutex
+	acked   end           // Guarded by mu. The last record that the fleet acknowledged.
+	moved   chan struct{} // Guarded by mu. Closed when acked or err changes.
+	waiting int           // Guarded by mu. Calls of Replicated.
+	begun   int           // Guarded by mu. Passes of the goroutine that have begun.
+	passed  int           // Guarded by mu. The last pass that has ended.
+	err     error         // Guarded by mu. Of the last try, nil after a success.
+	ended   error         // Guarded by mu. Why nothing more is shipped; nil while it is.
+	last    time.Time     // Guarded by mu. Of the last acknowledgement, by the clock here.
 }
 
 // Ship ships a session until it is closed. It takes the session over: the caller uses the result in

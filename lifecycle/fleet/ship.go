@@ -166,7 +166,7 @@ func (s *shipping) fellBack(r *row) {
 	s.session.mu.Lock()
 	s.session.restored = text
 	s.session.mu.Unlock()
-	s.note.Seq, s.note.Sum = r.head, r.sum
+	s.note.Restored, s.note.Seq, s.note.Sum = text, r.head, r.sum
 }
 
 // insert makes the row of a session, with no record and a lease that is over.

@@ -29,6 +29,7 @@ type Standing struct {
 	LagSince    time.Time // when the first of them was written; zero if there is none
 	Error       string    // of the last try to ship it from here; "" after a success
 	ErrorAt     time.Time
+	Restored    string // that the database once lacked what it had acknowledged
 	Fork        string // the session that has what was done here after somebody else took this one
 }
 
@@ -99,6 +100,7 @@ func (f *Fleet) standing(root writer.FS, i lifecycle.Info, x *Found, known bool)
 	if err != nil {
 		return s, err
 	}
+	s.Restored = n.Restored
 	s.There, s.Error, s.ErrorAt, s.Fork = n.Seq, n.Error, n.ErrorAt, n.Fork
 	if x != nil {
 		s.of(x)

@@ -1,0 +1,120 @@
+package main
+
+// ofFleet are the mechanisms by which a fleet has a beginning of one holder's log, and no other.
+var ofFleet = []mutant{
+	{
+		"fleet: a batch is guarded by the term", "lifecycle/fleet/ship.go",
+		"AND term = $9 AND holder = $10 AND", "AND $9 > 0 AND holder = $10 AND",
+		"./lifecycle/fleet", "TestGuards",
+	},
+	{
+		"fleet: a batch is guarded by the holder", "lifecycle/fleet/ship.go",
+		"AND term = $9 AND holder = $10 AND", "AND term = $9 AND $10 <> '' AND",
+		"./lifecycle/fleet", "TestGuards",
+	},
+	{
+		"fleet: a batch is guarded by the last record", "lifecycle/fleet/ship.go",
+		"AND head_seq = $11 AND head_sum = $12`", "AND $11 >= 0 AND head_sum IS DISTINCT FROM $12 || 'x'`",
+		"./lifecycle/fleet", "TestGuards",
+	},
+	{
+		"fleet: what is there is compared before the lease is taken", "lifecycle/fleet/ship.go",
+		"	if err != nil || same {\n		return err\n	}\n	return &FencedError{ID: s.session.ID(),", "	if true || err != nil || same {\n		return err\n	}\n	return &FencedError{ID: s.session.ID(),",
+		"./lifecycle/fleet", "TestStoppedRunnerIsFenced",
+	},
+	{
+		"fleet: the session of one that is fenced pauses", "lifecycle/fleet/session.go",
+		"		s.Fence(err)\n", "",
+		"./lifecycle/fleet", "TestStoppedRunnerIsFenced",
+	},
+	{
+		"fleet: a lease that is not over is nobody else's", "lifecycle/fleet/lease.go",
+		"WHERE session = $1 AND (holder IS NULL OR lease_until <= clock_timestamp() OR", "WHERE session = $1 AND (true OR holder IS NULL OR lease_until <= clock_timestamp() OR",
+		"./lifecycle/fleet", "TestTwoPullAtOnce",
+	},
+	{
+		"fleet: a cancelled wait for the standby is no acknowledgement", "lifecycle/fleet/fleet.go",
+		"			return errUnconfirmed\n", "			return nil\n",
+		"./lifecycle/fleet", "TestCancelledWaitForTheStandby",
+	},
+	{
+		"fleet: records that are gone are not acknowledged", "lifecycle/fleet/ship.go",
+		"	case errors.Is(err, ErrNotFound) && s.note.Seq > 0:\n		return fmt.Errorf(\"session %s: %w\", id, ErrGone)\n", "",
+		"./lifecycle/fleet", "TestRestoredFromABackup",
+	},
+	{
+		"fleet: the log keeps what was not shipped", "lifecycle/fleet/session.go",
+		"err = folder.MoveCursor(dir, cursorName, x.ship.note.Seq)", "err = folder.MoveCursor(dir, cursorName, 1<<40)",
+		"./lifecycle/fleet", "TestBacklogIsNotCompacted",
+	},
+	{
+		"fleet: what comes adds up", "lifecycle/fleet/fetch.go",
+		"|| !bytes.Equal(r.sum, x.row.sum))", "&& !bytes.Equal(r.sum, x.row.sum))",
+		"./lifecycle/fleet", "TestForeignDatabase",
+	},
+	{
+		"fleet: only files of a session come", "lifecycle/fleet/fetch.go",
+		"!sent.MatchString(x.Name) || ", "",
+		"./lifecycle/fleet", "TestForeignDatabase",
+	},
+	{
+		"fleet: what diverged is kept as a fork", "lifecycle/fleet/pull.go",
+		"	case Diverged:\n		if p.Fork, err = f.part(", "	case Relation(-1):\n		if p.Fork, err = f.part(",
+		"./lifecycle/fleet", "TestPullBySituation",
+	},
+	{
+		"fleet: tables of a newer version are left alone", "lifecycle/fleet/schema.go",
+		"	case s.LeastClient > SchemaVersion:", "	case false:",
+		"./lifecycle/fleet", "TestSchemaOfAnotherVersion",
+	},
+	{
+		"fleet: a module is one machine's", "lifecycle/fleet/work.go",
+		"AND (holder IS NULL OR lease_until <= clock_timestamp())", "AND (true OR holder IS NULL OR lease_until <= clock_timestamp())",
+		"./lifecycle/fleet", "TestClaimsOfManyProcesses",
+	},
+	{
+		"fleet: nothing of a person's is replaced", "lifecycle/fleet/files.go",
+		"		return checkpoint.Unsaved, nil\n", "		return \"\", nil\n",
+		"./cmd/lopen", "TestScripts/fleet-person",
+	},
+	{
+		"fleet: another commit is another tree", "cmd/lopen/session_pull.go",
+		"	if files.Moved() && !made {", "	if false {",
+		"./cmd/lopen", "TestScripts/fleet-person",
+	},
+	{
+		"fleet: the box waits for it", "cmd/lopen/internal/loop/outcome.go",
+		"	if err := r.replicate(ctx); err != nil {\n		return err\n	}\n", "",
+		"./cmd/lopen", "TestScripts/fleet-away",
+	},
+	{
+		"fleet: a fork is not resumed unasked", "cmd/lopen/run_fleet.go",
+		"	if of := r.fleet.Parted(store, own.ID); of != \"\" {", "	if of := \"\"; of != \"\" {",
+		"./cmd/lopen", "TestScripts/fleet-continue",
+	},
+	{
+		"fleet: no password is kept", "cmd/lopen/fleet_join.go",
+		"joining{Folder: project, URL: clean,", "joining{Folder: project, URL: url + clean[:0],",
+		"./cmd/lopen", "TestScripts/fleet-join",
+	},
+	{
+		"session: a fenced one writes nothing more", "lifecycle/place.go",
+		"	if cause, fenced := p.fences.Load(p.id); fenced {", "	if cause, fenced := p.fences.Load(p.id); fenced && false {",
+		"./lifecycle/fleet", "TestStoppedRunnerIsFenced",
+	},
+	{
+		"log: what was given up is not followed", "writer/journal/tail.go",
+		"len(names) > 0 && names[len(names)-1] == t.at {", "len(names) > 0 {",
+		"./writer/journal", "TestTailPassesWhatWasGivenUp",
+	},
+	{
+		"log: only what follows is composed", "writer/journal/compose.go",
+		"it.Seq >= c.begin && it.Seq != max(c.last.Seq+1, c.begin)", "false",
+		"./writer/journal", "TestComposeRefuses",
+	},
+	{
+		"checkpoints: what another place has is not looked into", "lifecycle/checkpoint/missing.go",
+		"			if there[n.hash] {\n				continue\n			}\n", "			if there[n.hash] {\n				_ = n\n			}\n",
+		"./lifecycle/checkpoint", "TestMissingLooksOnlyIntoWhatIsMissing",
+	},
+}
