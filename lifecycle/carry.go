@@ -318,11 +318,18 @@ func (h home) Settle(claims []carry.Claim) error {
 }
 
 func (h home) MakeWay(id session.ID, to string) (back func() error, err error) {
+	back = func() error { return h.move(to, folder.Path(id)) }
 	err = h.withLease(sessionsDir, id, func(_ *writer.Lock, name string) error { return h.move(name, to) })
 	if errors.Is(err, ErrNotFound) {
 		return func() error { return nil }, nil
 	}
-	return func() error { return h.move(to, folder.Path(id)) }, err
+	if err == nil {
+		return back, nil
+	}
+	if _, missing := h.root().Lstat(to); missing == nil { // it is moved, though not durably, and would be removed there
+		err = errors.Join(err, back())
+	}
+	return nil, err
 }
 
 // holding returns the session that has all of one that comes, and its last record; 0 if none

@@ -28,3 +28,6 @@ func (f *Fleet) Renewing() int {
 	defer f.mu.Unlock()
 	return len(f.held)
 }
+
+// Holder returns what the leases of a Fleet are held by.
+func (f *Fleet) Holder() string { return f.holder }

@@ -40,6 +40,7 @@ func init() {
 //   - what the database has of the session only grows, unless it was deleted or restored: nothing is
 //     shipped over;
 //   - it is at any time a beginning of the log of one machine, line by line;
+//   - who has the lease is the last who shipped, and nobody takes a session while another one has it;
 //   - when Replicated returns nil, it has the whole log of then;
 //   - it can be fetched and loaded;
 //   - each message that a Sync acknowledged is in the fleet, or in a session or a fork that the machine
@@ -91,7 +92,8 @@ type model struct {
 	id        session.ID
 	was       []string   // the lines in the database when it was last looked at
 	histories [][]string // logs that a machine had and that made way
-	lossy     bool       // the database was restored, or the session deleted
+	backups   []backup
+	lossy     bool // the database was restored, or the session deleted
 	n         int
 }
 
@@ -169,35 +171,51 @@ func (h *host) drop() {
 	h.f, h.sess, h.store = nil, nil, nil
 }
 
+// works reports whether a machine has the session open and may save it, as far as it knows.
+func works(h *host) bool { return h.sess != nil && h.sess.Paused() == nil }
+
+func idle(h *host) bool { return !works(h) }
+
 func (m *model) steps() map[string]func(*rapid.T) {
-	some := func(fn func(h *host)) func(*rapid.T) {
-		return func(t *rapid.T) {
+	all := map[string]func(*rapid.T){
+		"":        func(t *rapid.T) { m.t = t; m.check() },
+		"lease":   func(t *rapid.T) { m.t = t; m.leaseEnds() },
+		"restore": func(t *rapid.T) { m.t = t; m.restore() },
+	}
+	some := func(name string, fits func(*host) bool, fn func(h *host)) {
+		all[name] = func(t *rapid.T) {
 			m.t = t
-			fn(m.machines[rapid.IntRange(0, len(m.machines)-1).Draw(t, "machine")])
+			fit := slices.DeleteFunc(slices.Clone(m.machines), func(h *host) bool { return !fits(h) })
+			if len(fit) == 0 {
+				t.Skip("no machine can do that now")
+			}
+			fn(rapid.SampledFrom(fit).Draw(t, "machine"))
 		}
 	}
-	return map[string]func(*rapid.T){
-		"":           func(t *rapid.T) { m.t = t; m.check() },
-		"say":        some((*host).say),
-		"save":       some((*host).saves),
-		"save more":  some((*host).saves),
-		"replicate":  some((*host).replicates),
-		"cut":        some((*host).cuts),
-		"heal":       some((*host).heals),
-		"lose reply": some((*host).losesReply),
-		"cut in the middle": some(func(h *host) {
-			h.proxy.CutAfter(rapid.Int64Range(0, 20_000).Draw(m.t, "bytes"))
-		}),
-		"kill":      some((*host).kill),
-		"close":     some((*host).close),
-		"continue":  some((*host).continues),
-		"take over": some((*host).takes),
-		"take":      some(func(h *host) { m.leaseEnds(); h.takes() }),
-		"lease":     func(t *rapid.T) { m.t = t; m.leaseEnds() },
-		"delete":    some((*host).deletes),
-		"restore":   func(t *rapid.T) { m.t = t; m.restore() },
-	}
+	connected := func(h *host) bool { return !h.cut }
+	some("say", works, (*host).say)
+	some("save", works, (*host).saves)
+	some("save more", works, (*host).saves)
+	some("replicate", func(h *host) bool { return works(h) && connected(h) }, (*host).replicates)
+	some("cut", connected, (*host).cuts)
+	some("heal", func(h *host) bool { return h.cut }, (*host).heals)
+	some("lose reply", connected, (*host).losesReply)
+	some("cut in the middle", connected, func(h *host) { h.proxy.CutAfter(rapid.Int64Range(0, 20_000).Draw(m.t, "bytes")) })
+	some("kill", func(*host) bool { return true }, (*host).kill)
+	some("close", func(h *host) bool { return h.sess != nil }, (*host).close)
+	some("continue", func(h *host) bool { return idle(h) && h.store.Incarnation(m.id) != "" }, (*host).continues)
+	some("take over", func(h *host) bool { return idle(h) && connected(h) }, (*host).takes)
+	some("take", func(h *host) bool { return idle(h) && connected(h) }, func(h *host) {
+		m.leaseEnds()
+		h.takes()
+	})
+	some("delete", connected, (*host).deletes)
+	return all
 }
+
+// String is for what rapid logs.
+func (h *host) String() string   { return h.name }
+func (h *host) GoString() string { return h.name }
 
 // say appends messages, and does not wait.
 func (h *host) say() {
@@ -376,15 +394,18 @@ func (h *host) pull() bool {
 	}
 	x, err := h.f.Find(context.Background(), h.id.String())
 	var p fleet.Pulled
+	held := ""
 	if err == nil {
+		require.NoError(h.t, h.db.QueryRow(context.Background(), `SELECT coalesce(max(host), '') FROM lopen_data.sessions WHERE project = $1 AND holder <> $2 AND lease_until > clock_timestamp() + interval '1 s'`,
+			h.project, h.f.Holder()).Scan(&held))
 		p, err = h.f.Pull(context.Background(), h.store, &x)
 	}
 	if had != nil {
 		h.histories = append(h.histories, had)
 	}
-	var held *fleet.HeldError
+	var other *fleet.HeldError
 	switch {
-	case errors.As(err, &held), errors.Is(err, fleet.ErrNotFound):
+	case errors.As(err, &other), errors.Is(err, fleet.ErrNotFound):
 		return false
 	case err != nil && strings.Contains(err.Error(), "nothing of it is in the fleet yet"):
 		return false
@@ -392,6 +413,7 @@ func (h *host) pull() bool {
 		return false
 	}
 	require.NoError(h.t, err)
+	require.Empty(h.t, held, "somebody else has the lease")
 	require.Equal(h.t, h.id, p.ID)
 	require.Equal(h.t, p.Was == fleet.Diverged, p.Fork != session.ID{})
 	return true
@@ -411,8 +433,8 @@ func (m *model) leaseEnds() {
 
 // deletes removes the session from the fleet, in one of some examples.
 func (h *host) deletes() {
-	if rapid.IntRange(0, 9).Draw(h.t, "delete") != 0 {
-		return
+	if rapid.IntRange(0, 19).Draw(h.t, "delete") != 7 {
+		h.t.Skip("it is not deleted")
 	}
 	x, err := h.f.Find(context.Background(), h.id.String())
 	if err == nil {
@@ -424,29 +446,51 @@ func (h *host) deletes() {
 	}
 }
 
-// restore makes the database that of an older backup.
-func (m *model) restore() {
-	if rapid.IntRange(0, 4).Draw(m.t, "restore") != 0 {
+// A backup is a row of the session as it once was.
+type backup struct {
+	key, term, head int64
+	sum             []byte
+	holder          *string
+	host            string
+	until           time.Time
+}
+
+// backsUp remembers the row.
+func (m *model) backsUp() {
+	var b backup
+	err := m.db.QueryRow(context.Background(), `SELECT session, term, head_seq, head_sum, holder, lease_until, host FROM lopen_data.sessions WHERE project = $1`, m.project).
+		Scan(&b.key, &b.term, &b.head, &b.sum, &b.holder, &b.until, &b.host)
+	if errors.Is(err, pgx.ErrNoRows) {
 		return
 	}
+	require.NoError(m.t, err)
+	if n := len(m.backups); b.head > 0 && (n == 0 || m.backups[n-1].term != b.term || m.backups[n-1].head != b.head) {
+		m.backups = append(m.backups, b)
+	}
+}
+
+// restore makes the database that of an older backup: with fewer records, and with a holder and a term
+// that were over.
+func (m *model) restore() {
+	if len(m.backups) == 0 || rapid.IntRange(0, 9).Draw(m.t, "restore") != 7 {
+		m.t.Skip("it is not restored")
+	}
+	b := m.backups[rapid.IntRange(max(len(m.backups)-4, 0), len(m.backups)-1).Draw(m.t, "backup")]
 	ctx := context.Background()
 	tx, err := m.db.Begin(ctx)
 	require.NoError(m.t, err)
 	defer func() { _ = tx.Rollback(ctx) }() // after the commit it does nothing
-	var key, head int64
-	err = tx.QueryRow(ctx, `SELECT session, head_seq FROM lopen_data.sessions WHERE project = $1 FOR UPDATE`, m.project).Scan(&key, &head)
-	if errors.Is(err, pgx.ErrNoRows) || head < 2 {
-		return
+	tag, err := tx.Exec(ctx, `UPDATE lopen_data.sessions SET term = $2, head_seq = $3, head_sum = $4, holder = $5, lease_until = $6, host = $7 WHERE session = $1 AND head_seq >= $3
+		AND EXISTS (SELECT FROM lopen_data.records r WHERE r.session = $1 AND r.seq = $3 AND r.sum = $4)`, b.key, b.term, b.head, b.sum, b.holder, b.until, b.host)
+	require.NoError(m.t, err)
+	if tag.RowsAffected() == 0 {
+		return // it was deleted since, or restored to before that
 	}
-	require.NoError(m.t, err)
-	to := rapid.Int64Range(1, head-1).Draw(m.t, "record")
-	_, err = tx.Exec(ctx, `DELETE FROM lopen_data.records WHERE session = $1 AND seq > $2`, key, to)
-	require.NoError(m.t, err)
-	_, err = tx.Exec(ctx, `UPDATE lopen_data.sessions SET head_seq = $2, head_sum = (SELECT sum FROM lopen_data.records WHERE session = $1 AND seq = $2) WHERE session = $1`, key, to)
+	_, err = tx.Exec(ctx, `DELETE FROM lopen_data.records WHERE session = $1 AND seq > $2`, b.key, b.head)
 	require.NoError(m.t, err)
 	require.NoError(m.t, tx.Commit(ctx))
 	m.lossy = true
-	m.was = m.was[:min(len(m.was), int(to))]
+	m.was = m.was[:min(len(m.was), int(b.head))]
 }
 
 // lines returns what the database has.
@@ -489,6 +533,13 @@ func (m *model) check() {
 		require.True(m.t, slices.Equal(m.was, lines[:len(m.was)]), "something else was shipped over it")
 	}
 	m.was = lines
+	m.backsUp()
+	var holder, last string
+	err := m.db.QueryRow(context.Background(), `SELECT coalesce(max(holder), ''), coalesce(max(host), '') FROM lopen_data.sessions WHERE project = $1`, m.project).Scan(&holder, &last)
+	require.NoError(m.t, err)
+	for _, h := range m.machines {
+		require.False(m.t, h.f.Holder() == holder && last != h.name, "%s has the lease, and %s ships", h.name, last)
+	}
 	all := slices.Clone(m.histories)
 	for _, h := range m.machines {
 		all = append(all, h.log())
