@@ -215,12 +215,41 @@ func ClearStagings(root writer.FS) (cleared bool, err error) {
 		return false, err
 	}
 	for _, name := range names {
-		if err := root.RemoveAll(name); err != nil {
+		err := bringBack(root, name)
+		if err == nil {
+			err = root.RemoveAll(name)
+		}
+		if err != nil {
 			return cleared, fmt.Errorf("clear an interrupted import: %w", err)
 		}
 		cleared = true
 	}
 	return cleared, nil
+}
+
+// bringBack moves the sessions back, durably, that had made way for others which did not come: an import
+// was cut off between the two renames.
+func bringBack(root writer.FS, staging string) error {
+	entries, err := root.ReadDir(staging + "/" + replacedDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		to := sessionsDir + "/" + e.Name()
+		if _, err := root.Lstat(to); err == nil {
+			continue
+		}
+		if err := root.Rename(staging+"/"+replacedDir+"/"+e.Name(), to); err != nil {
+			return err
+		}
+		if err := root.SyncDir(sessionsDir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Interrupted reports the folders of imports that were cut off. The caller has the store lock.

@@ -136,8 +136,8 @@ func (f *Fleet) sameLine(ctx context.Context, key int64, log *journal.Log, seq u
 // its name where it is from: nothing of either is lost. If the ID is that of another session here,
 // the one that comes gets a new ID, and is another session of the fleet once it is shipped.
 //
-// A crash leaves the copy that was here, or the one that came, whole; between two renames neither,
-// and the fleet has it.
+// A crash leaves the copy that was here, or the one that came, whole. After one between two renames the
+// copy is brought back when the next session is made or imported.
 func (f *Fleet) Pull(ctx context.Context, store *lifecycle.Store, x *Found) (p Pulled, err error) {
 	r, err := f.take(ctx, x.ID.String(), x.row.key, "", 0)
 	if err != nil && !errors.Is(err, errUnconfirmed) {

@@ -86,6 +86,8 @@ type Session struct {
 	err     error         // Guarded by mu. Of the last try, nil after a success.
 	ended   error         // Guarded by mu. Why nothing more is shipped; nil while it is.
 	last    time.Time     // Guarded by mu. Of the last acknowledgement, by the clock here.
+	// restored is what was said of records that the database had lost. Guarded by mu.
+	restored string
 }
 
 // Ship ships a session until it is closed. It takes the session over: the caller uses the result in
