@@ -246,6 +246,49 @@ func (s *Store) Import(ctx context.Context, from carry.Source) (_ *carry.Report,
 	return &r.Report, r.Deliver(home{s})
 }
 
+// Copy makes a session of all that another one has, under an ID of its own, durably: its records, with
+// messages and attempts, and its output. Nobody holds the other one. It keeps the incarnation, by which
+// its checkpoints are found.
+func (s *Store) Copy(ctx context.Context, id session.ID) (as session.ID, err error) {
+	lock, err := s.lockCleared(ctx)
+	if err != nil {
+		return as, err
+	}
+	defer func() { _ = lock.Unlock() }()
+	staging, err := carry.NewStaging(s.root(), writer.OwnerOf(os.Getpid(), s.opts.Command))
+	if err != nil {
+		return as, err
+	}
+	defer func() { err = errors.Join(err, staging.Remove()) }()
+	err = s.withLease(sessionsDir, id, func(_ *writer.Lock, _ string) error {
+		counters, err := s.loadCounters()
+		if err != nil {
+			return err
+		}
+		if as, err = counters.next(id.Module, s.opts.Now()); err != nil {
+			return err
+		}
+		if err := s.saveCounters(counters); err != nil {
+			return err
+		}
+		dir, err := s.sessionDir(id)
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		path, err := staging.Copy(dir, id, as)
+		if err != nil {
+			return fmt.Errorf("copy session %s as %s: %w", id, as, err)
+		}
+		return s.move(path, folder.Path(as))
+	})
+	if err == nil {
+		s.refreshLatest()
+		s.Logger(as).Info().Str("of", id.String()).Msg("session copied")
+	}
+	return as, err
+}
+
 // VerifyBundle checks all that Import checks, in a temporary folder, and changes nothing.
 func VerifyBundle(ctx context.Context, from carry.Source, temp string) (*carry.Report, error) {
 	return carry.Verify(ctx, from, temp, others)

@@ -194,6 +194,28 @@ func (r *Received) rewrite(a *Arrival, paths [2]string, ids map[string]string) e
 	return r.target.Staging.publish(a.staged(), ld.State, ld.At)
 }
 
+// Copy writes a session anew into the staging folder, under another ID: its log with all records, its
+// snapshots and its output. It is durable when Copy returns nil, but for its name.
+func (s *Staging) Copy(from writer.FS, was, id session.ID) (path string, err error) {
+	name := placedDir + "/" + id.String()
+	to, err := s.sub(name)
+	if err != nil {
+		return "", err
+	}
+	defer to.Close()
+	if err := Rewrite(from, to, was, Rewriting{ID: id}); err != nil {
+		return "", err
+	}
+	ld, err := folder.Load(to, id)
+	if err == nil {
+		err = s.publish(name, ld.State, ld.At)
+	}
+	if err == nil {
+		err = s.Sync()
+	}
+	return s.path(name), err
+}
+
 // reveal puts the checkpoints and then the sessions in place. After an error it takes back what
 // it did.
 func (r *Received) reveal(ctx context.Context, home Home) (err error) {

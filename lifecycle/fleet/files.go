@@ -29,7 +29,7 @@ type Files struct {
 // LookAtFiles compares the files of the work tree in which a session works with its newest
 // checkpoint. It returns nil if the session has none. Nothing is overwritten or deleted that a
 // person may have made: with clean, what the repository has as it is; else only what some checkpoint
-// here has at its place, which is what a session left there. Plan.Retained names the rest. Close it
+// here has at its place, which is what this session left there. Plan.Retained names the rest. Close it
 // after use.
 func LookAtFiles(ctx context.Context, store *lifecycle.Store, id session.ID, clean bool, git checkpoint.Git) (*Files, error) {
 	at, st, err := markOf(store, id)
@@ -50,7 +50,7 @@ func LookAtFiles(ctx context.Context, store *lifecycle.Store, id session.ID, cle
 		return nil, f.Close()
 	}
 	if err == nil {
-		err = f.plan(ctx, id, clean)
+		err = f.plan(ctx, id, at, clean)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("compare the files with session %s: %w", id, err), f.Close())
@@ -77,12 +77,12 @@ func markOf(store *lifecycle.Store, id session.ID) (at session.Mark, st *session
 	return ld.At, ld.State, nil
 }
 
-func (f *Files) plan(ctx context.Context, id session.ID, clean bool) error {
+func (f *Files) plan(ctx context.Context, id session.ID, at session.Mark, clean bool) error {
 	now, tree, err := f.cps.Look(ctx, checkpoint.Meta{Session: id.String(), Reason: checkpoint.Manual, Git: f.Git})
 	if err != nil {
 		return err
 	}
-	seen, err := f.versions()
+	seen, err := f.versions(at)
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,9 @@ func (f *Files) plan(ctx context.Context, id session.ID, clean bool) error {
 	return err
 }
 
-// versions returns the trees of the newest checkpoints here.
-func (f *Files) versions() (all []*checkpoint.Tree, err error) {
+// versions returns the trees of the session's own newest checkpoints: what another session left, and
+// nobody committed, is not for this one to replace.
+func (f *Files) versions(at session.Mark) (all []*checkpoint.Tree, err error) {
 	chains, err := f.cps.Others()
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func (f *Files) versions() (all []*checkpoint.Tree, err error) {
 			return nil, err
 		}
 		for i := len(entries) - 1; i >= 0 && len(all) < maxVersions; i-- {
-			if entries[i].Removed == "" {
+			if entries[i].Removed == "" && entries[i].Incarnation == at.Incarnation {
 				all = append(all, c.Tree(entries[i].Root))
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -47,7 +48,14 @@ func (f *Fleet) List(ctx context.Context, module string) (all []Found, err error
 		all, err = pgx.CollectRows(rows, scanFound)
 		return err
 	})
-	return all, err
+	// Somebody else may have written a row that is none of ours: others are not affected.
+	return slices.DeleteFunc(all, func(x Found) bool {
+		bad := x.ID == session.ID{}
+		if bad {
+			f.opts.Logger.Warn().Err(x.Err).Msg("a session of the fleet is left out")
+		}
+		return bad
+	}), err
 }
 
 func scanFound(from pgx.CollectableRow) (x Found, err error) {
@@ -60,7 +68,8 @@ func scanFound(from pgx.CollectableRow) (x Found, err error) {
 	}
 	parsed, err := idOf(id)
 	if err != nil {
-		return x, err
+		x.Err = err
+		return x, nil
 	}
 	var s summary
 	if err := strictjson.Unmarshal(data, &s); err != nil {
@@ -102,8 +111,8 @@ func (f *Fleet) reading(ctx context.Context, fn func(ctx context.Context, c *pgx
 }
 
 // Find returns the session that a person names: by its ID, the prefix of one, a module's name for its
-// newest, or "latest". Of several incarnations it is the one that was received last. The error wraps
-// ErrNotFound.
+// newest, or "latest". Of several incarnations ID@INCARNATION is one. The error wraps ErrNotFound, or
+// lifecycle.ErrAmbiguous.
 func (f *Fleet) Find(ctx context.Context, name string) (Found, error) {
 	all, err := f.List(ctx, "")
 	if err != nil {
@@ -116,13 +125,17 @@ func choose(all []Found, name string) (Found, error) {
 	if (name == "" || name == "latest") && len(all) > 0 {
 		return all[0], nil
 	}
-	for _, fits := range []func(x *Found) bool{
-		func(x *Found) bool { return x.ID.String() == name },
-		func(x *Found) bool { return x.ID.Module == name },
-	} {
-		if i := slices.IndexFunc(all, func(x Found) bool { return fits(&x) }); i >= 0 {
-			return all[i], nil
-		}
+	id, incarnation, exact := strings.Cut(name, "@")
+	same := slices.DeleteFunc(slices.Clone(all), func(x Found) bool { return x.ID.String() != id || exact && x.Incarnation != incarnation })
+	switch len(same) {
+	case 0:
+	case 1:
+		return same[0], nil
+	default:
+		return Found{}, fmt.Errorf("session %q: two machines made one of this ID: %s@%s and %s@%s: %w", name, id, same[0].Incarnation, id, same[1].Incarnation, lifecycle.ErrAmbiguous)
+	}
+	if i := slices.IndexFunc(all, func(x Found) bool { return x.ID.Module == name }); i >= 0 {
+		return all[i], nil
 	}
 	var found []Found
 	for _, x := range all {

@@ -132,7 +132,7 @@ func (f *Fleet) sameLine(ctx context.Context, key int64, log *journal.Log, seq u
 // is shipped or the Fleet is closed: nobody else continues it meanwhile. The error is a
 // [*HeldError] if somebody does.
 //
-// A copy here that is behind makes way. Of one that diverged Pull first makes a fork, which says in
+// A copy here that is behind makes way. One that diverged gets another ID, with all it has, and says in
 // its name where it is from: nothing of either is lost. If the ID is that of another session here,
 // the one that comes gets a new ID, and is another session of the fleet once it is shipped.
 //
@@ -155,15 +155,16 @@ func (f *Fleet) Pull(ctx context.Context, store *lifecycle.Store, x *Found) (p P
 	if p.Was, common, err = f.Relate(ctx, store, x); err != nil {
 		return p, err
 	}
-	switch p.Was {
-	case Same, Ahead:
+	if p.Was == Same || p.Was == Ahead {
 		return p, nil
-	case Diverged:
-		if p.Fork, err = f.part(ctx, store, x, common); err != nil {
-			return p, err
-		}
 	}
-	if p.Report, err = f.bring(ctx, store, x, p.Was != Absent); err != nil {
+	p.Report, err = f.bring(ctx, store, x, p.Was != Absent, func() (err error) {
+		if p.Was == Diverged {
+			p.Fork, err = f.part(ctx, store, x, common)
+		}
+		return err
+	})
+	if err != nil {
 		return p, err
 	}
 	if p.ID, err = idOf(p.Sessions[0].ID); err != nil || p.ID != x.ID {
@@ -185,8 +186,8 @@ func noteIn(store *lifecycle.Store, id session.ID, n note) error {
 	return folder.MoveCursor(dir, cursorName, n.Seq)
 }
 
-// part makes a fork of what is here of a session that somebody else continued, and names it. It is
-// made once.
+// part copies what is here of a session that somebody else continued under another ID, and names it. It
+// does so once.
 func (f *Fleet) part(ctx context.Context, store *lifecycle.Store, x *Found, common uint64) (id session.ID, err error) {
 	dir, err := folderOf(store, x.ID)
 	if err != nil {
@@ -200,12 +201,7 @@ func (f *Fleet) part(ctx context.Context, store *lifecycle.Store, x *Found, comm
 	if id, err = session.ParseID(n.Fork); err == nil && store.Incarnation(id) != "" {
 		return id, nil
 	}
-	fork, err := store.Fork(ctx, x.ID, lifecycle.ForkOptions{})
-	if err != nil {
-		return id, fmt.Errorf("fork session %s, which diverged: %w", x.ID, err)
-	}
-	id = fork.ID()
-	if err := fork.Close(ctx); err != nil {
+	if id, err = store.Copy(ctx, x.ID); err != nil {
 		return id, err
 	}
 	name := fmt.Sprintf("%s as %s had it when %s took it", x.ID, f.opts.Host, x.Host)
@@ -263,8 +259,8 @@ func (f *Fleet) Part(ctx context.Context, store *lifecycle.Store, id session.ID)
 	return f.part(ctx, store, &x, common)
 }
 
-// bring imports a session.
-func (f *Fleet) bring(ctx context.Context, store *lifecycle.Store, x *Found, over bool) (*carry.Report, error) {
+// bring imports a session. ready is called when all of its log is here and adds up.
+func (f *Fleet) bring(ctx context.Context, store *lifecycle.Store, x *Found, over bool, ready func() error) (*carry.Report, error) {
 	name, err := os.MkdirTemp("", "lopen-pull-")
 	if err != nil {
 		return nil, writer.NewError("make folder", os.TempDir(), writer.NotCommitted, err)
@@ -284,6 +280,9 @@ func (f *Fleet) bring(ctx context.Context, store *lifecycle.Store, x *Found, ove
 		return nil, err
 	}
 	defer src.close()
+	if err := ready(); err != nil {
+		return nil, err
+	}
 	// A rewind, or a turn of an agent, that was in progress elsewhere is not for this machine to end: the
 	// session comes as it was before, as another one.
 	if ld.At.Rewinding != nil || ld.State.Header().Holder != nil {

@@ -348,7 +348,7 @@ func (s *Session) tried(err error) (over bool) {
 	case over:
 		s.log.Error().Err(err).Msg("nothing more is shipped to the fleet")
 	case err != nil && (was == nil || was.Error() != err.Error()):
-		s.log.Warn().Err(withoutPassword(err)).Msg("not shipped to the fleet; the log keeps it")
+		s.log.Info().Str("error", Explain(err)).Msg("not shipped to the fleet; the log keeps it")
 	case err == nil && was != nil:
 		s.log.Info().Uint64("seq", s.ship.note.Seq).Msg("shipped to the fleet again")
 	}

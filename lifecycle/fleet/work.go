@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // retryModule is how long a module that a machine could not finish waits for another one.
@@ -46,6 +48,8 @@ func (f *Fleet) Claim(ctx context.Context, named, but []string) (c *Claim, held 
 			f.opts.Project, but, f.holder, f.opts.Host, f.times.lease.Milliseconds(), named).Scan(&c.Module, &c.term, &c.Open)
 	})
 	switch {
+	case (err == nil || errors.Is(err, errUnconfirmed)) && session.ValidateModule(c.Module) != nil: // nobody here wrote that
+		return f.Claim(ctx, named, append(but, c.Module))
 	case err == nil, errors.Is(err, errUnconfirmed):
 		ctx, stop := context.WithCancel(f.ctx)
 		c.stop = stop
