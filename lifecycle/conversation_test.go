@@ -384,6 +384,9 @@ func TestDamagedMessageCostsItself(t *testing.T) {
 
 // A conversation of 64 MB is read with the memory for one line and one segment's places.
 func TestLongConversationIsReadWithLittleMemory(t *testing.T) { //nolint:paralleltest // it measures what is in use
+	if testing.Short() {
+		t.Skip("memory is measured; -short")
+	}
 	store := initStore(t)
 	sess := create(t, store, "auth")
 	content := session.Text(strings.Repeat("word ", 100<<10/5))

@@ -188,6 +188,9 @@ func TestFault04PowerCutWhileCreating(t *testing.T) {
 
 func TestFault05UnsyncedWritesTornAndReordered(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("all states of a cut; TestPowerCutAnywhere has some; -short")
+	}
 	b := newBed(t, crashfs.Ext4)
 	require.NoError(t, b.save(3000)) // several blocks
 	b.capture.Store(true)

@@ -96,6 +96,9 @@ func TestFault39CommitOfManyEntriesFailsInTheMiddle(t *testing.T) {
 
 func TestFault39OpenCallsAboveOneRecord(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("records of megabytes; -short")
+	}
 	store := initStore(t)
 	sess := create(t, store, "auth")
 	call := func(id string) session.ToolCall { return session.ToolCall{ID: id, Name: "read"} }

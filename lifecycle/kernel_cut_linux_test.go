@@ -53,6 +53,9 @@ func TestPowerCut(t *testing.T) {
 // often as -kills says.
 func TestKill9(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		*kills = min(*kills, 5)
+	}
 	strikes, acked, records := 0, 0, uint64(0)
 	for strikes < *kills { // a session each time, as a check reads its whole journal
 		h := newHammer(t, t.TempDir(), 9+uint64(strikes))
