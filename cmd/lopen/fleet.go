@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -163,6 +165,7 @@ func (a *app) readFleet(ctx context.Context, args []string, fn func(f *fleet.Fle
 
 // fetched fetches a session into a temporary store.
 func (a *app) fetched(ctx context.Context, f *fleet.Fleet, x *fleet.Found, fn func(*lifecycle.Store) error) error {
+	signal.Ignore(syscall.SIGPIPE) // who stops reading would leave the folder behind
 	dir, err := os.MkdirTemp("", "lopen-fleet-")
 	if err != nil {
 		return fmt.Errorf("make a temporary folder: %w", err)
@@ -176,7 +179,13 @@ func (a *app) fetched(ctx context.Context, f *fleet.Fleet, x *fleet.Found, fn fu
 	if err := f.FetchInto(ctx, x, store); err != nil {
 		return err
 	}
-	return fn(store)
+	if a.fetchedFrom = "it ran on " + x.Host + " until " + ago(x.Ago); x.Held {
+		a.fetchedFrom = "it runs on " + x.Host
+	}
+	if err = fn(store); errors.Is(err, syscall.EPIPE) {
+		err = nil
+	}
+	return err
 }
 
 // keyPassword is a password in key=value.

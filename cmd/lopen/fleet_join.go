@@ -52,9 +52,12 @@ func (a *app) join(ctx context.Context, url, name string, yes bool) error {
 	if err != nil {
 		return err
 	}
+	if url == "" && a.getenv("PGHOST") == "" && a.getenv("PGSERVICE") == "" {
+		return usagef("give a URL, like postgres://USER@HOST/DATABASE, or set PGSERVICE or PGHOST")
+	}
 	f, err := fleet.Open(fleet.Options{URL: url, Project: name, Logger: a.logger})
 	if err != nil {
-		return &usageError{err}
+		return usagef("%w; give a URL like postgres://USER@HOST/DATABASE", err)
 	}
 	defer f.Close()
 	schema, err := f.Schema(ctx)
@@ -80,7 +83,14 @@ func (a *app) join(ctx context.Context, url, name string, yes bool) error {
 		fmt.Fprintf(a.stderr, "brought the tables in %s from version %d to %d\n", f.Where(), was.Version, fleet.SchemaVersion)
 	}
 	clean, had := withoutPassword(url)
-	if err := a.remember(joining{Folder: project, URL: clean, Project: name, Site: rand.Text(), At: time.Now().UTC().Truncate(time.Second)}); err != nil {
+	if clean, err = f.Resolved(clean); err != nil {
+		return err
+	}
+	site := rand.Text()
+	if old, err := a.joined(project); err == nil && old != nil { // its checkpoints are there under this one
+		site = old.Site
+	}
+	if err := a.remember(joining{Folder: project, URL: clean, Project: name, Site: site, At: time.Now().UTC().Truncate(time.Second)}); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stderr, "joined %s as project %s\n  send what is here already: lopen session push --all\n", f.Where(), plain.Line(name))
@@ -88,7 +98,7 @@ func (a *app) join(ctx context.Context, url, name string, yes bool) error {
 		fmt.Fprintln(a.stderr, "the password is not kept: put HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass (mode 0600), or into the file that PGPASSFILE names")
 	}
 	for _, c := range f.Doctor(ctx) {
-		if !c.OK {
+		if !c.OK && c.Name != fleet.CheckFailover {
 			fmt.Fprintf(a.stderr, "warning: %s: %s; %s\n", c.Name, plain.Line(c.Found), plain.Line(c.Mend))
 		}
 	}

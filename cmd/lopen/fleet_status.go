@@ -107,6 +107,9 @@ func (a *app) fleetStatus(ctx context.Context, f *fleet.Fleet, store *lifecycle.
 	if err := a.printStandings(rows); err != nil {
 		return err
 	}
+	if len(rows) == 0 && err == nil {
+		fmt.Fprintf(a.stderr, "no session yet in %s, project %s\n", plain.Line(f.Where()), plain.Line(f.Project()))
+	}
 	if err != nil {
 		return &loop.Exit{Code: loop.ExitFailed, Reason: fmt.Sprintf("%s cannot be asked, so this is what is known here: %s", f.Where(), fleet.Explain(err))}
 	}

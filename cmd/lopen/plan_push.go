@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -32,8 +33,11 @@ is 2. Take over by hand what is right, and say --force.`,
 				return a.editStore(func(store *lifecycle.Store) error {
 					for _, module := range args {
 						p, err := f.PushPlan(cmd.Context(), store, module, force)
+						if errors.Is(err, fs.ErrNotExist) {
+							return fmt.Errorf("module %s has no plan: %w", module, lifecycle.ErrNotFound)
+						}
 						if err != nil {
-							return a.planConflict(store, module, notFound(err))
+							return a.planConflict(store, module, err)
 						}
 						fmt.Fprintf(a.stdout, "%s\trevision %d\t%d/%d\n", module, p.Revision, p.Total-p.Open, p.Total)
 					}

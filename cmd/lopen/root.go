@@ -34,6 +34,8 @@ type app struct {
 	logSink io.Closer
 	out     outputFlags
 
+	fetchedFrom string // where the session is that is shown; "" for one of this machine
+
 	warnedIgnored bool // that the project's config.json holds what it may not
 }
 

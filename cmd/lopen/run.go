@@ -220,7 +220,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	defer r.openFleet(project)()
+	defer r.openFleet(project, values)()
 	if store, err = r.continueElsewhere(ctx, project, store, opts, values); err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ const askPatience = 5 * time.Second
 
 // openFleet opens the fleet that the project has joined, for a run that keeps what it does. Nothing about
 // a fleet keeps a run from its work.
-func (r *runCall) openFleet(project string) (closes func()) {
+func (r *runCall) openFleet(project string, values *settings.Values) (closes func()) {
 	if r.noSave || r.dryRun || r.fleet != nil {
 		return func() {}
 	}
@@ -32,6 +32,9 @@ func (r *runCall) openFleet(project string) (closes func()) {
 		fmt.Fprintf(r.stderr, "warning: %v\n  this run is kept on this machine alone\n", err)
 	}
 	if f == nil {
+		if values.Replicate == "task" {
+			fmt.Fprintln(r.stderr, "warning: replicate is task, and this project has joined no fleet: a box is ticked when the disk has it")
+		}
 		return func() {}
 	}
 	r.fleet = f
@@ -97,7 +100,7 @@ func (r *runCall) take(ctx context.Context, store *lifecycle.Store, x *fleet.Fou
 		return fleetError(r.fleet, err)
 	}
 	if x.Status == session.StatusComplete {
-		fmt.Fprintf(r.stderr, "it was completed on %s; what it did to the files is there, and in its checkpoints here\n", plain.Line(x.Host))
+		fmt.Fprintf(r.stderr, "it was completed on %s; the files here are as they were: commit there and pull, or lopen session pull %s\n", plain.Line(x.Host), x.ID)
 		return nil
 	}
 	r.resume = id.String()

@@ -50,6 +50,9 @@ sessions are deleted from the fleet, for good, and contents that no session need
 						return err
 					}
 					gone, err := f.Prune(cmd.Context(), retention(values), dryRun)
+					if err != nil && len(gone) == 0 {
+						return err
+					}
 					return errors.Join(a.printRetired(gone, dryRun), err)
 				})
 			}

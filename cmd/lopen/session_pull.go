@@ -47,7 +47,9 @@ here after another machine took the session is kept as a session of its own, whi
 					if _, err := a.bringFiles(cmd.Context(), store, id, false); err != nil {
 						return err
 					}
-					fmt.Fprintf(a.stderr, "go on with it: lopen run %s\n", id.Module)
+					if x.Status != session.StatusComplete {
+						fmt.Fprintf(a.stderr, "go on with it: lopen run %s\n", id.Module)
+					}
 					return nil
 				})
 			})
@@ -119,7 +121,7 @@ func (a *app) bringFiles(ctx context.Context, store *lifecycle.Store, id session
 			commitName(files.Target.Git), commitName(files.Git), files.Target.Git.Head, id, id.Module)}
 	}
 	if left := unsaved(files); len(left) > 0 {
-		return 0, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("the files are not brought: changed here and neither committed nor left by a session: %s\n  bring them:                      commit or stash these, and then lopen session pull %s\n  go on with the files as they are: lopen run %s", firstOf(left), id, id.Module)}
+		return 0, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("the files are not brought: changed here and neither committed nor left by a session: %s\n  bring them:                      commit these, or git stash -u, and then lopen session pull %s\n  go on with the files as they are: lopen run %s", firstOf(left), id, id.Module)}
 	}
 	a.sayFiles(files)
 	done, err := files.Bring(ctx)

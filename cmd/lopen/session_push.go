@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
@@ -87,6 +88,8 @@ func (a *app) pushAll(ctx context.Context, f *fleet.Fleet, store *lifecycle.Stor
 		n, err := push(ctx, f, store, id)
 		switch {
 		case all && errors.Is(err, lifecycle.ErrBusy):
+		case errors.As(err, new(*fleet.FencedError)):
+			errs = append(errs, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%v\n  take theirs: lopen session pull %s, which keeps what was done here as a session of its own", err, id)})
 		case err != nil:
 			errs = append(errs, fmt.Errorf("push session %s: %w", id, fleetError(f, err)))
 			if ctx.Err() != nil || fleet.Foreign(err) {

@@ -129,7 +129,11 @@ func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *sessi
 		fmt.Fprintf(w, "starts    %d, %s in all\n", st.NumIterations(), m.Duration.Round(time.Second))
 	}
 	showUse(w, &h, m)
-	fmt.Fprintf(w, "state     %s (sequence number %d)\n\n", filepath.Join(store.Path(), "sessions", st.ID().String(), "state.json"), seq)
+	if where := a.fetchedFrom; where != "" {
+		fmt.Fprintf(w, "fleet     %s (record %d)\n\n", plain.Line(where), seq)
+	} else {
+		fmt.Fprintf(w, "state     %s (sequence number %d)\n\n", filepath.Join(store.Path(), "sessions", st.ID().String(), "state.json"), seq)
+	}
 	a.printTree(st, st.Roots(), 0)
 	printAgentSessions(w, a.agentSessions(store, st, seq))
 	return nil

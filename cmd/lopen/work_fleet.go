@@ -80,14 +80,17 @@ func (w *fleetWork) dispatch(ctx context.Context) error {
 	defer tick.Stop()
 	for waiting := false; ; {
 		left, err := w.fill(ctx)
-		if w.runs == 0 && (!left || err != nil && !(w.asked && fleet.Foreign(err)) || ctx.Err() != nil) {
+		if ctx.Err() != nil && w.runs == 0 {
+			return context.Cause(ctx)
+		}
+		if w.runs == 0 && (!left || err != nil && !(w.asked && fleet.Foreign(err))) {
 			return err
 		}
 		if w.runs == 0 && !waiting {
 			waiting = true
 			text := "other machines work on what is left; waiting for one to give something back"
 			if err != nil {
-				text = "the fleet cannot be asked: " + fleet.Explain(err)
+				text = "the fleet cannot be asked: " + fleet.Explain(err) + "; trying again, Ctrl-C ends it"
 			}
 			w.crew.screen.line(plain.Line(text))
 		}

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -17,6 +18,9 @@ type Check struct {
 	OK    bool   `json:"ok"`
 	Mend  string `json:"mend,omitempty"` // what to do, if it is not OK
 }
+
+// CheckFailover is the name of the check of what a failover would cost.
+const CheckFailover = "failover"
 
 // Doctor looks at the database: whether it can be reached, its version, the tables, this user's
 // rights, and what a failover would cost.
@@ -34,7 +38,7 @@ func (f *Fleet) Doctor(ctx context.Context) []Check {
 		return f.look(ctx, c, begun, add)
 	})
 	if err != nil {
-		add("connection", false, "lopen fleet join URL", "%s: %s", f.Where(), Explain(err))
+		add("connection", false, "is the server up, and may this machine reach it?", "%s: %s", f.Where(), Explain(err))
 	}
 	return all
 }
@@ -58,7 +62,13 @@ func (f *Fleet) look(ctx context.Context, c *pgxpool.Conn, begun time.Time, add 
 	add("connection", true, "", "%s as %s, answered after %s", f.Where(), user, took.Round(time.Millisecond))
 	add("server", number >= leastServer, "version 13 is the oldest that is tested", "PostgreSQL %s", version)
 	add("primary", writes, "name all hosts in the URL: the one that can be written is found", "%s", map[bool]string{true: "it can be written", false: "it is a standby"}[writes])
-	add("encryption", tls, "sslmode=verify-full in the URL; without it others on the network may read along, unless they are kept out otherwise", "%s", map[bool]string{true: "TLS", false: "none"}[tls])
+	text := map[bool]string{true: "TLS", false: "none"}[tls]
+	host := f.pool.Config().ConnConfig.Host
+	near := strings.HasPrefix(host, "/") || host == "localhost" || net.ParseIP(host).IsLoopback()
+	if near && !tls {
+		text = "none, and the database is on this machine"
+	}
+	add("encryption", tls || near, "sslmode=verify-full in the URL; without it others on the network may read along, unless they are kept out otherwise", "%s", text)
 	off := now.Sub(begun.Add(took / 2)).Abs()
 	add("clock", true, "", "%s away from this machine's; only the clock of the database counts", off.Round(time.Millisecond))
 	if !there {
@@ -83,7 +93,7 @@ func (f *Fleet) look(ctx context.Context, c *pgxpool.Conn, begun time.Time, add 
 	}
 	add("rights", len(may) == 0, "enough to look, not to ship: GRANT lopen_runner TO "+user+": lopen fleet sql --roles", "%s", map[bool]string{true: "all that a runner needs", false: "without " + strings.Join(may[:min(len(may), 4)], ", ")}[len(may) == 0])
 	sync := standbys != ""
-	add("failover", sync, "set synchronous_standby_names, else a failover may lose what was replicated last",
+	add(CheckFailover, sync, "set synchronous_standby_names, else a failover may lose what was replicated last",
 		"%s", map[bool]string{true: "a commit waits for " + standbys, false: "a commit waits for no standby"}[sync])
 	return nil
 }

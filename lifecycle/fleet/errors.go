@@ -57,6 +57,17 @@ func (e *FencedError) Error() string {
 	return s + fmt.Sprintf(", which is at record %d", e.Head)
 }
 
+// A waitError is that of a wait that a context ended: the cause says that, and the text what was waited
+// for.
+type waitError struct {
+	text  string
+	cause error
+}
+
+func (e *waitError) Error() string { return e.text }
+
+func (e *waitError) Unwrap() error { return e.cause }
+
 // passing reports whether an error of the database may end by itself, so that the call is repeated.
 func passing(err error) bool {
 	var held *HeldError

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -130,6 +131,43 @@ func (f *Fleet) Close() {
 func (f *Fleet) Where() string {
 	c := f.pool.Config().ConnConfig
 	return fmt.Sprintf("%s on %s", c.Database, net.JoinHostPort(c.Host, fmt.Sprint(c.Port)))
+}
+
+// resolvable are the variables of libpq that say which database, with what they are in key=value.
+var resolvable = [][2]string{
+	{"PGSERVICE", "service"}, {"PGSERVICEFILE", "servicefile"}, {"PGHOST", "host"}, {"PGPORT", "port"}, {"PGDATABASE", "dbname"}, {"PGUSER", "user"},
+	{"PGPASSFILE", "passfile"}, {"PGSSLMODE", "sslmode"}, {"PGSSLROOTCERT", "sslrootcert"}, {"PGSSLCERT", "sslcert"}, {"PGSSLKEY", "sslkey"},
+	{"PGTARGETSESSIONATTRS", "target_session_attrs"},
+}
+
+// Resolved returns a connection string that leads to the database of this Fleet whatever the environment
+// says later. url is the one of Options, without a password.
+func (f *Fleet) Resolved(url string) (string, error) {
+	c := f.pool.Config().ConnConfig
+	if url == "" {
+		var parts []string
+		for _, r := range resolvable {
+			if v := os.Getenv(r[0]); v != "" {
+				parts = append(parts, r[1]+"='"+strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(v)+"'")
+			}
+		}
+		url = strings.Join(parts, " ")
+	}
+	now, err := pgx.ParseConfig(url)
+	if err != nil {
+		return "", fmt.Errorf("fleet: %w", withoutPassword(err))
+	}
+	if now.Host != c.Host || now.Port != c.Port || now.Database != c.Database || now.User != c.User {
+		return "", fmt.Errorf("fleet: %q leads to another database than %s", url, f.Where())
+	}
+	if !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
+		for _, p := range [][2]string{{"dbname", c.Database}, {"user", c.User}, {"host", c.Host}} {
+			if !strings.Contains(url, p[0]+"=") && !strings.Contains(url, "service=") {
+				url += " " + p[0] + "='" + p[1] + "'"
+			}
+		}
+	}
+	return url, nil
 }
 
 // Project returns the project that the Fleet is of.

@@ -211,7 +211,7 @@ func (f *Fleet) part(ctx context.Context, store *lifecycle.Store, x *Found, comm
 	if err := store.SetMeta(ctx, id, func(m *lifecycle.Meta) error { m.Name = name; return nil }); err != nil {
 		return id, err
 	}
-	store.Logger(x.ID).Warn().Str("fork", id.String()).Str("host", x.Host).Uint64("common", common).Msg("the session diverged; what was done here is kept as a fork")
+	store.Logger(x.ID).Info().Str("fork", id.String()).Str("host", x.Host).Uint64("common", common).Msg("the session diverged; what was done here is kept as a fork")
 	if err := noteIn(store, id, note{Project: f.opts.Project, Incarnation: store.Incarnation(id), Parted: x.ID.String()}); err != nil {
 		return id, err
 	}

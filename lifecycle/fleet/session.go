@@ -173,7 +173,11 @@ func (s *Session) reached(ctx context.Context) error {
 		select {
 		case <-moved:
 		case <-ctx.Done():
-			return fmt.Errorf("replicate session %s: record %d of %d is there: %w", s.ID(), acked.seq, want.Seq, errors.Join(context.Cause(ctx), last))
+			why := "it does not answer"
+			if last != nil {
+				why = Explain(last)
+			}
+			return &waitError{fmt.Sprintf("replicate session %s: the fleet has record %d of %d: %s", s.ID(), acked.seq, want.Seq, why), context.Cause(ctx)}
 		}
 	}
 }
@@ -343,7 +347,7 @@ func (s *Session) tried(err error) (over bool) {
 	case errors.As(err, &fenced) && s.closing.Load(): // perhaps by another process of this machine, which ships the rest
 		s.log.Info().Err(err).Msg("somebody else ships the session from now on")
 	case errors.As(err, &fenced):
-		s.log.Error().Err(err).Msg("fenced: somebody else continued the session; nothing more is shipped")
+		s.log.Info().Err(err).Msg("fenced: somebody else continued the session; nothing more is shipped")
 		s.Fence(err)
 	case over:
 		s.log.Error().Err(err).Msg("nothing more is shipped to the fleet")

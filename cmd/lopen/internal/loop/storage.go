@@ -43,7 +43,18 @@ func (r *runner) replicate(ctx context.Context) error {
 	if r.cfg.Replicate == nil {
 		return nil
 	}
+	begun := time.Now()
 	err := r.cfg.Replicate(ctx)
+	for said := false; errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && r.sess.Paused() == nil; err = r.cfg.Replicate(ctx) {
+		if r.cfg.PauseTimeout > 0 && time.Since(begun) >= r.cfg.PauseTimeout {
+			break
+		}
+		if !said {
+			said = true
+			r.cfg.UI.Warn("paused, the fleet does not have what was done: %v", err)
+			r.cfg.UI.Say("the run goes on by itself when it has")
+		}
+	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
