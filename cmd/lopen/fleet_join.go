@@ -60,37 +60,11 @@ func (a *app) join(ctx context.Context, url, name string, yes bool) error {
 		return usagef("%w; give a URL like postgres://USER@HOST/DATABASE", err)
 	}
 	defer f.Close()
-	schema, err := f.Schema(ctx)
-	if err != nil {
-		return &loop.Exit{Code: loop.ExitFailed, Reason: fmt.Sprintf("%s: %s", f.Where(), fleet.Explain(err))}
-	}
-	if !yes {
-		if err := a.consent(ctx, f); err != nil {
-			return err
-		}
-	}
-	was, err := f.Migrate(ctx)
-	if err != nil {
-		return fmt.Errorf("make the tables in %s: %s\n  or let somebody who may do it: lopen fleet sql | psql DATABASE", f.Where(), fleet.Explain(err))
-	}
-	if schema.LeastClient > fleet.SchemaVersion {
-		return fleetError(f, fleet.ErrNewSchema)
-	}
-	switch {
-	case was.Version == 0:
-		fmt.Fprintf(a.stderr, "made the tables in %s\n", f.Where())
-	case was.Version < fleet.SchemaVersion:
-		fmt.Fprintf(a.stderr, "brought the tables in %s from version %d to %d\n", f.Where(), was.Version, fleet.SchemaVersion)
-	}
-	clean, had := withoutPassword(url)
-	if clean, err = f.Resolved(clean); err != nil {
+	if err := a.makeTables(ctx, f, yes); err != nil {
 		return err
 	}
-	site := rand.Text()
-	if old, err := a.joined(project); err == nil && old != nil { // its checkpoints are there under this one
-		site = old.Site
-	}
-	if err := a.remember(joining{Folder: project, URL: clean, Project: name, Site: site, At: time.Now().UTC().Truncate(time.Second)}); err != nil {
+	had, err := a.rememberJoining(f, project, name, url)
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stderr, "joined %s as project %s\n  send what is here already: lopen session push --all\n", f.Where(), plain.Line(name))
@@ -103,6 +77,45 @@ func (a *app) join(ctx context.Context, url, name string, yes bool) error {
 		}
 	}
 	return nil
+}
+
+// makeTables asks whether to join, unless that was said, and makes the tables or brings them up to date.
+func (a *app) makeTables(ctx context.Context, f *fleet.Fleet, yes bool) error {
+	schema, err := f.Schema(ctx)
+	if err != nil {
+		return &loop.Exit{Code: loop.ExitFailed, Reason: fmt.Sprintf("%s: %s", f.Where(), fleet.Explain(err))}
+	}
+	if !yes {
+		if err := a.consent(ctx, f); err != nil {
+			return err
+		}
+	}
+	was, err := f.Migrate(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("make the tables in %s: %s\n  or let somebody who may do it: lopen fleet sql | psql DATABASE", f.Where(), fleet.Explain(err))
+	case schema.LeastClient > fleet.SchemaVersion:
+		return fleetError(f, fleet.ErrNewSchema)
+	case was.Version == 0:
+		fmt.Fprintf(a.stderr, "made the tables in %s\n", f.Where())
+	case was.Version < fleet.SchemaVersion:
+		fmt.Fprintf(a.stderr, "brought the tables in %s from version %d to %d\n", f.Where(), was.Version, fleet.SchemaVersion)
+	}
+	return nil
+}
+
+// rememberJoining remembers the fleet, with all that the environment says of it now, and reports whether
+// the URL had a password, which is left out.
+func (a *app) rememberJoining(f *fleet.Fleet, project, name, url string) (had bool, err error) {
+	clean, had := withoutPassword(url)
+	if clean, err = f.Resolved(clean); err != nil {
+		return had, err
+	}
+	site := rand.Text()
+	if old, err := a.joined(project); err == nil && old != nil { // its checkpoints are there under this one
+		site = old.Site
+	}
+	return had, a.remember(joining{Folder: project, URL: clean, Project: name, Site: site, At: time.Now().UTC().Truncate(time.Second)})
 }
 
 // projectName returns the project's folder, and its name on all machines: the one that was given, or its

@@ -122,34 +122,25 @@ func (f *Fleet) Find(ctx context.Context, name string) (Found, error) {
 }
 
 func choose(all []Found, name string) (Found, error) {
-	if (name == "" || name == "latest") && len(all) > 0 {
-		return all[0], nil
-	}
 	id, incarnation, exact := strings.Cut(name, "@")
-	same := slices.DeleteFunc(slices.Clone(all), func(x Found) bool { return x.ID.String() != id || exact && x.Incarnation != incarnation })
-	switch len(same) {
-	case 0:
-	case 1:
-		return same[0], nil
-	default:
-		return Found{}, fmt.Errorf("session %q: two machines made one of this ID: %s@%s and %s@%s: %w", name, id, same[0].Incarnation, id, same[1].Incarnation, lifecycle.ErrAmbiguous)
-	}
-	if i := slices.IndexFunc(all, func(x Found) bool { return x.ID.Module == name }); i >= 0 {
-		return all[i], nil
-	}
-	var found []Found
-	for _, x := range all {
-		if len(x.ID.String()) > len(name) && name != "" && x.ID.String()[:len(name)] == name && !slices.ContainsFunc(found, func(o Found) bool { return o.ID == x.ID }) {
-			found = append(found, x)
+	text := func(x Found) string { return x.ID.String() }
+	for _, fits := range []func(x Found) bool{
+		func(x Found) bool { return text(x) == id && (!exact || x.Incarnation == incarnation) },
+		func(x Found) bool { return name == "" || name == "latest" || x.ID.Module == name },
+		func(x Found) bool { return strings.HasPrefix(text(x), name) },
+	} {
+		found := slices.DeleteFunc(slices.Clone(all), func(x Found) bool { return !fits(x) })
+		switch {
+		case len(found) == 0:
+			continue
+		case name == "" || name == "latest" || found[0].ID.Module == name, len(found) == 1:
+			return found[0], nil
+		case text(found[0]) == text(found[1]):
+			return Found{}, fmt.Errorf("session %q: two machines made one of this ID, %s@%s and %s@%s: %w", name, found[0].ID, found[0].Incarnation, found[1].ID, found[1].Incarnation, lifecycle.ErrAmbiguous)
 		}
+		return Found{}, fmt.Errorf("session %q: it fits %s and %s: %w", name, found[0].ID, found[1].ID, lifecycle.ErrAmbiguous)
 	}
-	switch len(found) {
-	case 0:
-		return Found{}, fmt.Errorf("session %q: %w", name, ErrNotFound)
-	case 1:
-		return found[0], nil
-	}
-	return Found{}, fmt.Errorf("session %q: it fits %s and %s: %w", name, found[0].ID, found[1].ID, lifecycle.ErrAmbiguous)
+	return Found{}, fmt.Errorf("session %q: %w", name, ErrNotFound)
 }
 
 // errNothing means that a session has no record there yet.
