@@ -219,6 +219,9 @@ func overhead(tb testing.TB, files, checkpoints int) (most, all, unchanged int64
 // What checkpoints take of the disk does not depend on the machine. BenchmarkCheckpointBytes
 // has the same of 10,000 files.
 func TestCheckpointBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("bytes are counted; -short")
+	}
 	most, all, unchanged := overhead(t, 1000, 30)
 	require.Less(t, most, int64(32<<10), "for ten changed files")
 	require.Less(t, all, int64(1<<20))

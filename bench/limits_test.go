@@ -143,6 +143,9 @@ func TestOneFsyncAMessage(t *testing.T) {
 
 // TestBytesAChange holds the journal to the size of a change, whatever the plan's.
 func TestBytesAChange(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a hundred thousand tasks; -short")
+	}
 	const steps = 20
 	for _, n := range []int{10, 100_000} {
 		dir := t.TempDir()
@@ -185,6 +188,9 @@ func journalBytes(t testing.TB, dir string) (n int64) {
 // what else the machine does falls on both. Nested slices, or a file that is written
 // whole, would be hundreds of times slower in the large one.
 func TestFlat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a hundred thousand tasks; -short")
+	}
 	small, large := sessionIn(t, t.TempDir(), 10), sessionIn(t, t.TempDir(), 100_000)
 	took := map[*lifecycle.Session][]time.Duration{}
 	for i := range 60 {
@@ -200,6 +206,9 @@ func TestFlat(t *testing.T) {
 }
 
 func TestIdleSessions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a hundred sessions; -short")
+	}
 	const sessions = 100
 	heap, descriptors := idle(t, sessions)
 	require.Less(t, heap/sessions, int64(20<<20/1000), "bytes of heap a session")
@@ -207,6 +216,9 @@ func TestIdleSessions(t *testing.T) {
 }
 
 func TestBusySessions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a hundred sessions; -short")
+	}
 	const sessions = 100
 	store, _, err := lifecycle.Init(t.TempDir(), lifecycle.Options{})
 	require.NoError(t, err)

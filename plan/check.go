@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/lopen-dev/lopen/plan/markdown"
 )
@@ -79,7 +78,7 @@ func (p *Plan) Missing() (all []Missing) {
 // almost matches lines that a small slip may keep from being a task, and no proper one:
 // no space before the box, something else in it than one space or x, or no space behind
 // it. A link is none.
-var almost = regexp.MustCompile(`(?m)^([ \t>]*(?:[-*+]|\d{1,9}[.)]))(?:` +
+var almost = pattern(`(?m)^([ \t>]*(?:[-*+]|\d{1,9}[.)]))(?:` +
 	`(?:\[[ \t]*[xX-]?[ \t]*\]|[ \t]+\[(?:-?|[ \t]{2,}|[ \t]+[xX-][ \t]*|[xX-][ \t]+)\])(?:$|[^(\[:\r\n])` +
 	`|[ \t]+\[[ \txX]\][^(\[:\s])`)
 
@@ -90,7 +89,7 @@ func (p *Plan) Lookalikes() (lines []int) {
 	slips := map[int]bool{}
 	line, at := 1, 0
 	var mended bytes.Buffer
-	for _, m := range almost.FindAllSubmatchIndex(p.src, -1) {
+	for _, m := range almost().FindAllSubmatchIndex(p.src, -1) {
 		line += bytes.Count(p.src[at:m[0]], []byte{'\n'})
 		slips[line] = true
 		mended.Write(p.src[at:m[3]])

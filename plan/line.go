@@ -6,16 +6,22 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 var (
 	// itemPrefix is what stands before the box of an item that begins on a line
 	// of its own: quote marks and indentation, bullet or number, space.
-	itemPrefix = regexp.MustCompile(`^([ \t>]*)([-*+]|\d{1,9}[.)])([ \t]+)$`)
+	itemPrefix = pattern(`^([ \t>]*)([-*+]|\d{1,9}[.)])([ \t]+)$`)
 	// endNotes are the comments at the end of a line.
-	endNotes = regexp.MustCompile(`(?:[ \t]*<!--(?:[^-]|-[^-])*?-->)*[ \t]*$`)
-	markNote = regexp.MustCompile(`(?i)[ \t]?<!--\s*lopen\s*:(?:[^-]|-[^-])*?-->`)
+	endNotes = pattern(`(?:[ \t]*<!--(?:[^-]|-[^-])*?-->)*[ \t]*$`)
+	markNote = pattern(`(?i)[ \t]?<!--\s*lopen\s*:(?:[^-]|-[^-])*?-->`)
 )
+
+// pattern compiles an expression once, when it is first used: most commands use none.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // A prefix is what stands before an item's box on its line.
 type prefix struct{ lead, marker, gap string }
@@ -41,7 +47,7 @@ func (f prefix) kind() byte { return f.marker[len(f.marker)-1] }
 // prefix returns what stands before the box of the item at i.
 func (p *Plan) prefix(op string, i int) (prefix, error) {
 	t := &p.tasks[i]
-	m := itemPrefix.FindSubmatch(p.src[p.spans[i].start : t.Box-1])
+	m := itemPrefix().FindSubmatch(p.src[p.spans[i].start : t.Box-1])
 	if m == nil {
 		return prefix{}, fmt.Errorf("%s: %s does not begin its line: %w", op, t.ID, ErrTangled)
 	}
@@ -65,14 +71,14 @@ func (p *Plan) line(i int) (start, end int) {
 func (p *Plan) text(i int) (start, end int) {
 	_, stop := p.line(i)
 	start = p.tasks[i].Box + 2
-	return start, start + endNotes.FindIndex(p.src[start:stop])[0]
+	return start, start + endNotes().FindIndex(p.src[start:stop])[0]
 }
 
 // cutMark takes away what marks the line of an item carries.
 func (p *Plan) cutMark(i int) (cuts []cut) {
 	_, from := p.text(i)
 	_, to := p.line(i)
-	for _, m := range markNote.FindAllIndex(p.src[from:to], -1) {
+	for _, m := range markNote().FindAllIndex(p.src[from:to], -1) {
 		cuts = append(cuts, cut{from + m[0], from + m[1], ""})
 	}
 	return cuts

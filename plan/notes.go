@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -53,7 +52,7 @@ func parseMark(text string) Mark {
 
 // lastNote is a comment at the end of an item's details. Two dashes end a
 // comment, so none holds them.
-var lastNote = regexp.MustCompile(`(?s)<!--((?:[^-]|-[^-])*?)-->$`)
+var lastNote = pattern(`(?s)<!--((?:[^-]|-[^-])*?)-->$`)
 
 // notes reads the comments at an item's end. They stand behind its first line,
 // or else at its very end. A mark behind the first line must not hide those at the
@@ -73,7 +72,7 @@ func notes(it *markdown.Item) (details string, after []string, mark Mark) {
 		own = false
 	}
 	if own && it.Comment != "" {
-		if m := lastNote.FindStringSubmatchIndex(details); m != nil {
+		if m := lastNote().FindStringSubmatchIndex(details); m != nil {
 			_, after, _ = notes(&markdown.Item{Comment: strings.TrimSpace(details[m[2]:m[3]])})
 			details = strings.TrimRight(details[:m[0]], " \t\n")
 		}

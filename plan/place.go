@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -178,12 +177,12 @@ func (p *Plan) newItem(op, text, details string, s spot) (item, string, error) {
 
 // continues matches lines that may stand directly under an item's text without
 // making something else of it, as an underline or a table's would.
-var continues = regexp.MustCompile(`^(?:[-*+] +)?[\pL\d_"'(]`)
+var continues = pattern(`^(?:[-*+] +)?[\pL\d_"'(]`)
 
 // WriteDetails writes the details of a task below its line: each line behind an indent, and an
 // empty one before them if they would be read as something else.
 func WriteDetails(b *bytes.Buffer, indent, details string) {
-	if !continues.MatchString(details) {
+	if !continues().MatchString(details) {
 		b.WriteByte('\n')
 	}
 	for line := range strings.Lines(details + "\n") {

@@ -3,7 +3,6 @@ package plan
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -20,7 +19,7 @@ type Passage struct {
 }
 
 // origin is the line that says what a plan was made from.
-var origin = regexp.MustCompile(`^<!-- lopen:from ([^\r\n]+?) -->[ \t]*(?:\r\n|\r|\n|$)`)
+var origin = pattern(`^<!-- lopen:from ([^\r\n]+?) -->[ \t]*(?:\r\n|\r|\n|$)`)
 
 // WithOrigin returns the content of a new plan with a note of the file that it was made
 // from. A path that no HTML comment can hold is left out.
@@ -57,7 +56,7 @@ func (p *Plan) begin() (at int, file string) {
 		at = p.headings[0].ContentStart
 	}
 	note := at + len(p.src[at:]) - len(bytes.TrimLeft(p.src[at:], " \t\r\n"))
-	if m := origin.FindSubmatch(p.src[note:]); m != nil {
+	if m := origin().FindSubmatch(p.src[note:]); m != nil {
 		return note + len(m[0]), strings.ToValidUTF8(string(m[1]), "\uFFFD")
 	}
 	return at, ""

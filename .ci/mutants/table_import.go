@@ -172,8 +172,8 @@ var ofImport = []mutant{
 	},
 	{
 		"import: no document that agents or build tools obey", "lifecycle/carry/deliver.go",
-		"case obeyed.MatchString(name):",
-		"case obeyed.MatchString(\"\"):",
+		"case obeyed().MatchString(name):",
+		"case obeyed().MatchString(\"\"):",
 		"./lifecycle", "TestImportedDocumentsStayInside",
 	},
 	{

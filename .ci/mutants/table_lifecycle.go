@@ -135,8 +135,8 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"prune: ranked by whole sessions", "lifecycle/prune.go",
-		"\tif len(r.exceeded(all, now)) == 0 {\n\t\treturn nil, nil, nil\n\t}\n",
-		"\tif true {\n\t\treturn r.exceeded(all, now), nil, nil\n\t}\n",
+		"\tif len(r.Exceeded(all, now)) == 0 {\n\t\treturn nil, nil, nil\n\t}\n",
+		"\tif true {\n\t\treturn r.Exceeded(all, now), nil, nil\n\t}\n",
 		"./lifecycle", "TestPruneReadsSessionsWhole",
 	},
 	{

@@ -102,6 +102,9 @@ func TestDecodeRefuses(t *testing.T) {
 // long part with the one before.
 func TestDecodeIsBounded(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("800 MB of paths; -short")
+	}
 	long := strings.Repeat(strings.Repeat("x", 200)+"/", 200)
 	s := &Snapshot{}
 	for i := range 20_000 {

@@ -288,6 +288,9 @@ func TestIndexAndScanAgree(t *testing.T) {
 // More documents than are ranked, in an index that was made at once and in one that grew in rounds, where
 // those of one source are scattered: the newest of each way.
 func TestMoreThanAreRanked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of documents, and others do the same at once; -short")
+	}
 	t.Parallel()
 	for rounds, stretches := range map[int]int{1: 3, 10: 81} {
 		t.Run(fmt.Sprint(rounds), func(t *testing.T) {
@@ -330,6 +333,9 @@ func TestMoreThanAreRanked(t *testing.T) {
 // A beginning that very many words have is found in the newest entries, or behind them, in an index that was made at
 // once and in one where the entries of a source are scattered.
 func TestBroadBeginning(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of documents, and others do the same at once; -short")
+	}
 	t.Parallel()
 	for _, rounds := range []int{1, 10} {
 		t.Run(fmt.Sprint(rounds), func(t *testing.T) {
@@ -388,6 +394,9 @@ func runsIn(t *testing.T, ix *Index, books []*book, q *Query) []run {
 // A search for what is young looks at few entries that are older, in a source that was read at once and in one that
 // grew, also where times descend.
 func TestSince(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of documents, and others do the same at once; -short")
+	}
 	t.Parallel()
 	at := func(minute int) func(*Document) { return func(d *Document) { d.Time = day(minute) } }
 	books := []*book{{key: "at once"}, {key: "grew"}, {key: "backwards"}}

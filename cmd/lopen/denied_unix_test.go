@@ -66,6 +66,7 @@ func asNobody(t *testing.T) (dir string, lopen func(code int, args ...string) st
 // nobody held up, or with --force all that may be.
 func TestRewindWithoutPermission(t *testing.T) {
 	t.Parallel()
+	oneByOne(t)
 	dir, lopen, _ := asNobody(t)
 	files := func() string {
 		var all []string

@@ -14,6 +14,7 @@ import (
 // part of that where it takes long, which is in proportion.
 func TestForeignText(t *testing.T) {
 	t.Parallel()
+	oneByOne(t)
 	const n, part = 15 << 20, 1 << 20
 	for name, text := range map[string]string{
 		"tables":      strings.Repeat(strings.Repeat("a|", 8000)+"\n"+strings.Repeat("-|", 8000)+"\n"+strings.Repeat("b\n", 8000)+"\n", part/48_000),
@@ -39,6 +40,7 @@ func TestForeignText(t *testing.T) {
 // A plan takes some 2 KB for each of its tasks.
 func TestForeignPlan(t *testing.T) {
 	t.Parallel()
+	oneByOne(t)
 	dir := t.TempDir()
 	must(t, dir, "init", "m")
 	path := filepath.Join(dir, ".lopen", "modules", "m", "plan.md")
@@ -54,6 +56,7 @@ func TestForeignPlan(t *testing.T) {
 // Each entry of each document names a section of the same length.
 func TestForeignResearch(t *testing.T) {
 	t.Parallel()
+	oneByOne(t)
 	dir := t.TempDir()
 	must(t, dir, "init", "m")
 	folder := filepath.Join(dir, "docs", "requirements", "m")

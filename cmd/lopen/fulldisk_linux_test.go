@@ -80,6 +80,7 @@ func TestFullDiskEndsARunThatMayNotWait(t *testing.T) {
 // the message which file and what the system said. What reads still works.
 func TestFullDiskFailsEveryCommandAlike(t *testing.T) {
 	t.Parallel()
+	oneByOne(t)
 	if os.Getuid() != 0 {
 		t.Skip("mounting a tmpfs takes root")
 	}

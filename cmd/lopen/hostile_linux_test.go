@@ -75,12 +75,18 @@ var hostileCases = map[string][]hostileCase{
 	"lopen plugin codex remove":   {{}},
 	"lopen hook":                  {{args: []string{"claude"}}, {args: []string{evil}}},
 	"lopen mcp":                   {{}, {args: []string{evil}}},
+	"lopen fleet doctor":          {{}},
+	"lopen fleet join":            {{args: []string{"postgres://127.0.0.1:1/x" + strings.ReplaceAll(evil, "/", ""), "--yes", "--project", "p" + evil}}, {args: []string{evil}}},
+	"lopen fleet leave":           {{}},
+	"lopen fleet sql":             {{}, {args: []string{"--roles"}}},
+	"lopen fleet status":          {{}},
 	"lopen init":                  {{}, {args: []string{"x" + evil}}},
 	"lopen plan add":              {{args: []string{"m", "new" + evil}}, {args: []string{"m", evil + forged}}},
 	"lopen plan create":           {{args: []string{"n", "--from", "TODO.md"}}, {args: []string{"n", "--from", "blocked.md"}}, {args: []string{"p", "--from", "prd.json"}}, {args: []string{"q", "--from", "issues.json"}}, {args: []string{"n", "--from", evil}}},
 	"lopen plan list":             {{}},
 	"lopen plan mark":             {{args: []string{"m", "task-two", "failed"}}, {args: []string{"m", "task-two", evil}}},
 	"lopen plan move":             {{args: []string{"m", "task-two"}}, {args: []string{"m", evil}}},
+	"lopen plan push":             {{args: []string{"m"}}, {args: []string{evil}}},
 	"lopen plan remove":           {{args: []string{"m", "task-two"}}},
 	"lopen plan rename":           {{args: []string{"m", "task-two", "other" + evil}}},
 	"lopen plan revive":           {{args: []string{"m", "task-two"}}, {args: []string{"m", evil}}},
@@ -111,6 +117,8 @@ var hostileCases = map[string][]hostileCase{
 	"lopen session pause":   {{args: []string{"m"}}, {args: []string{"held"}}},
 	"lopen session pin":     {{args: []string{"m"}}},
 	"lopen session prune":   {{}},
+	"lopen session pull":    {{args: []string{evil}}},
+	"lopen session push":    {{args: []string{"m"}}, {args: []string{evil}}},
 	"lopen session recover": {{args: []string{"edited", "--dry-run"}}, {args: []string{"edited", "--accept-edit"}}, {args: []string{"broken", "--dry-run"}}},
 	"lopen session rename":  {{args: []string{"m", evil}}},
 	"lopen session restore": {{}, {args: []string{evil}}},
@@ -136,7 +144,8 @@ var hostileCases = map[string][]hostileCase{
 // -hostile it is one case of each command that goes into a pipe.
 func TestNothingSteersTheTerminal(t *testing.T) {
 	t.Parallel()
-	project := hostileProject(t)
+	oneByOne(t)
+	project, root := hostileProject(t), t.TempDir()
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		for _, sub := range cmd.Commands() {
@@ -160,7 +169,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 				if path == "lopen assess" {
 					words = append([]string{"--log-level", "debug"}, words[:len(words)-2]...)
 				}
-				dir := hostileCopy(t, project)
+				dir := hostileCopy(t, root, project)
 				out := onTerminal(t, dir, words...)
 				requireHarmless(t, out)
 				requireNoForgedLine(t, out, c.content)
@@ -173,7 +182,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 					require.NotContains(t, out, "\x1b")
 					requireNoForgedLine(t, out, false)
 				}
-				if json && !testing.Short() {
+				if json {
 					out = intoPipe(t, dir, append(words, "--json")...)
 					requireHarmless(t, out)
 					require.NotContains(t, out, "\x1b")
@@ -334,11 +343,14 @@ func quoteJSON(t *testing.T, s string) string {
 	return string(data)
 }
 
-// hostileCopy copies the project, and holds the locks of module held as a process that
-// forged its record would.
-func hostileCopy(t *testing.T, project string) string {
+// hostileCopy copies the project into a new folder below root, and holds the locks of module
+// held as a process that forged its record would. The copies stay until all are done with: see
+// scriptsRoot.
+func hostileCopy(t *testing.T, root, project string) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), filepath.Base(project))
+	parent, err := os.MkdirTemp(root, "")
+	require.NoError(t, err)
+	dir := filepath.Join(parent, filepath.Base(project))
 	out, err := exec.Command("cp", "-a", project, dir).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for _, name := range []string{sessionFolder(t, dir, "held"), ".lopen/modules/held"} {

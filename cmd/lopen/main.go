@@ -8,12 +8,10 @@ import (
 	"os"
 	"runtime/debug"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 )
 
 func main() {
-	child.KeepIfAsked()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,9 +16,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/fleet/pgtest"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
@@ -49,7 +50,6 @@ const patience = "LOPEN_TEST_PATIENCE"
 const pidVariable = "LOPEN_TEST_PID"
 
 func TestMain(m *testing.M) {
-	child.KeepIfAsked()
 	if d, err := time.ParseDuration(os.Getenv(shortWaits)); err == nil {
 		w := &loop.Waits
 		w.Limit, w.Overload, w.Longest, w.Poll, w.Orphan, w.Storage = d, d, 4*d, d, d, d
@@ -74,7 +74,7 @@ func TestMain(m *testing.M) {
 	}
 	// Most of the tests wait: for processes, the disk and moments.
 	_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
-	testscript.Main(m, map[string]func(){
+	testscript.Main(withServer{m}, map[string]func(){
 		"lopen":   func() { os.Exit(asMain()) },
 		"drained": drained,
 		"say":     say,
@@ -123,8 +123,17 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir, files := "testdata/script", []string(nil)
+	if testing.Short() {
+		dir, files = "", make([]string, len(atOnce))
+		for i, name := range atOnce {
+			files[i] = filepath.Join("testdata/script", name+".txtar")
+		}
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
+		Files:               files,
+		WorkdirRoot:         scriptsRoot(t),
 		RequireExplicitExec: true,
 		UpdateScripts:       *updateScripts,
 		Setup: func(env *testscript.Env) error {
@@ -134,18 +143,82 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SAMPLE", sample)
 			env.Setenv("STANDIN", standin) // agents that print what the real ones print
 			env.Setenv("TZ", "UTC")
+			setUpFleet(t, env)
 			// Under the race detector each command would sleep for a second before it exits.
 			env.Setenv("GORACE", os.Getenv("GORACE"))
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "root" {
-				return false, fmt.Errorf("no condition is called %q", name)
+			switch name {
+			case "root":
+				return os.Geteuid() == 0, nil
+			case "postgres":
+				return pgtest.Found(), nil
 			}
-			return os.Geteuid() == 0, nil
+			return false, fmt.Errorf("no condition is called %q", name)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "psql": psql, "expire": expire},
 	})
+}
+
+// atOnce are the scripts that -short leaves, for the race detector: those in which several
+// processes or runs work at once, and one of each kind of goroutine that a command starts. What
+// starts one command after another tells it nothing more: it sees one process only.
+var atOnce = []string{
+	"agent-first",      // a plan is looked for while the run begins
+	"awake",            // the system is asked not to sleep
+	"cache",            // outlines are made by several
+	"carry-live",       // a run is exported and backed up while it works
+	"edits",            // a plan is edited while a task runs
+	"files",            // a folder is read by several
+	"hook-gate",        // a check ends with its hook
+	"hook-log",         // hooks of one agent at once
+	"hook-transcript",  // what a hook leaves to be done behind it
+	"killed",           // a run on a terminal, and what others see of it
+	"leftover",         // temporary folders of the dead and the living
+	"on-event",         // events are told while the run goes on
+	"orphan-exclusive", // a command outlives its run
+	"output",           // output is kept while it comes
+	"output-follow",    // output is followed
+	"plan-in-the-way",  // a run waits for an edit
+	"record",           // two streams of output, and a run that is shown meanwhile
+	"search",           // an index is made by several
+	"search-all",       // histories are read by several
+	"spec-live",        // specification and plan change under a run
+	"transaction",      // git beside a run
+	"two-runs",         // two runs in one folder
+	"wait-asked",       // a wait on a terminal that Enter ends
+	"wake",             // a wait that another terminal ends
+	"watch",            // a session is followed
+	"work-shared",      // runs in one process that share limits and a budget
+}
+
+// oneByOne leaves a test out of -short that starts one command after another, as scripts are: see
+// atOnce.
+func oneByOne(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("one command after another; -short")
+	}
+}
+
+// scriptsRoot is the folder of the scripts' folders. They are removed together, at the end: where
+// files go while others are made, some file systems search for long where a new one can be.
+func scriptsRoot(t *testing.T) string {
+	root, err := os.MkdirTemp("", "lopen-scripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, _ error) error {
+			if d != nil && d.IsDir() {
+				_ = os.Chmod(path, 0o700) // #nosec G302 -- a folder, which is to be emptied
+			}
+			return nil
+		})
+		_ = os.RemoveAll(root)
+	})
+	return root
 }
 
 // drained COMMAND... runs a command on the terminal of a script and returns when all that

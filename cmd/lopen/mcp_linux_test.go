@@ -211,6 +211,7 @@ func TestMCPPages(t *testing.T) {
 // However much there is, an answer is bounded and says what is left out.
 func TestMCPIsBounded(t *testing.T) {
 	t.Parallel()
+	oneByOne(t)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n"), 0o600))
 	script := `d=$(printf '%0200d' 0); mkdir -p $d/$d/$d/$d; i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo "text $i $$" >"$d/$d/$d/$d/$(printf '%0200d' $i)"; done; yes "line after line" | head -c 300000 | tee large; mkdir -p quoted; i=0; while [ $i -lt 200 ]; do i=$((i+1)); yes '"\"' | head -c 200 >quoted/$i-quoted-quoted-quoted-quoted-quoted; done; yes "$(printf '\033\001\033')" | head -c 9000 >escaped; i=0; while [ $i -lt 150 ]; do i=$((i+1)); echo x >"$(printf "$i-%048d" 0 | tr 0 '\033')"; done; exit 1`
@@ -294,6 +295,7 @@ func TestMCPSearchSaysWhatIsLeftOut(t *testing.T) {
 // TestMCPOneRecord opens what search finds: messages, calls of tools and attempts, whole where they have room.
 func TestMCPOneRecord(t *testing.T) {
 	t.Parallel()
+	oneByOne(t)
 	c := newToolClient(t, t.TempDir())
 	long := "the elephant begins\n" + strings.Repeat("\"line\"\n", 100_000) + "the elephant ends\n"
 	id := newKeptSession(t, c.dir, func(sess *lifecycle.Session) {

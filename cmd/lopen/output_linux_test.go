@@ -45,6 +45,7 @@ func TestOutputLeavesRoomForTheState(t *testing.T) {
 // TestMuchOutput keeps begin and end of what an attempt prints.
 func TestMuchOutput(t *testing.T) {
 	t.Parallel()
+	oneByOne(t)
 	const bytes = 40 << 20
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n"), 0o600))

@@ -17,7 +17,7 @@ import (
 func newPlan(a *app) *cobra.Command {
 	return group("plan", "Show, create and edit plans",
 		newPlanList(a), newPlanShow(a), newPlanCreate(a), newPlanUpdate(a), newPlanTick(a, true), newPlanTick(a, false), newPlanSkip(a), newPlanRevive(a),
-		newPlanAdd(a), newPlanRemove(a), newPlanMove(a), newPlanRename(a), newPlanMark(a))
+		newPlanAdd(a), newPlanRemove(a), newPlanMove(a), newPlanRename(a), newPlanMark(a), newPlanPush(a))
 }
 
 // moduleState returns the State of the session that the module's next run resumes,

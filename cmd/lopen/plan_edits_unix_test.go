@@ -213,6 +213,7 @@ var edits = []edit{
 // after an attempt. What becomes of it is the table of docs/PLANS.md.
 func TestWhatBecomesOfEachEdit(t *testing.T) {
 	t.Parallel()
+	oneByOne(t)
 	var b strings.Builder
 	b.WriteString("# m\n\n- [ ] first\n- [ ] gate\n")
 	for i, e := range edits {

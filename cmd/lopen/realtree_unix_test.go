@@ -25,9 +25,7 @@ var rounds = flag.Int("rounds", 2, "rounds of edits and rewinds in TestRewindOfA
 // the next command has to finish it.
 func TestRewindOfARealTree(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		*rounds = min(*rounds, 1)
-	}
+	oneByOne(t)
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/klauspost/compress").Output()
 	require.NoError(t, err)
 	dir := t.TempDir()

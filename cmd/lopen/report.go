@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,12 +12,14 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/report"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 func newReport(a *app) *cobra.Command {
 	var since string
+	var inFleet bool
 	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "report [ID]",
 		Short: "What failed and why, what waited, what is done, what to type",
@@ -35,41 +39,33 @@ It is Markdown. --json prints an array with an object for each session; its fiel
 where ... is starts seconds inputTokens outputTokens cachedTokens costUSD noCost: exactly the
 sums of what "session log --json" has of each start of the command.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.reportOn(args, since)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.reportOn(cmd.Context(), inFleet, args, since)
 		},
 	})
+	fleetFlag(cmd, &inFleet)
 	cmd.Flags().StringVar(&since, "since", "", "only what happened since `WHEN`: 12h, 2d, 2026-02-13, or 2026-02-13T22:00")
 	return cmd
 }
 
-func (a *app) reportOn(args []string, since string) error {
+func (a *app) reportOn(ctx context.Context, inFleet bool, args []string, since string) error {
 	from, err := sinceTime(since, time.Now())
 	if err != nil {
 		return err
 	}
-	store, err := a.open()
+	reports := []*report.Report{}
+	add := func(store *lifecycle.Store, id session.ID) error {
+		r, err := a.report(store, id, from)
+		reports = append(reports, r)
+		return err
+	}
+	if len(args) > 0 || since == "" {
+		err = a.readSessionIn(ctx, inFleet, args, add)
+	} else {
+		err = a.eachSince(ctx, inFleet, from, add)
+	}
 	if err != nil {
 		return err
-	}
-	defer release(store)
-	var ids []session.ID
-	if len(args) > 0 || since == "" {
-		id, err := resolveArg(store, args)
-		if err != nil {
-			return err
-		}
-		ids = []session.ID{id}
-	} else if ids, err = activeSince(store, from); err != nil {
-		return err
-	}
-	reports := []*report.Report{}
-	for _, id := range ids {
-		r, err := a.report(store, id, from)
-		if err != nil {
-			return err
-		}
-		reports = append(reports, r)
 	}
 	if a.out.machine() {
 		return a.printJSON(reports)
@@ -86,6 +82,30 @@ func (a *app) reportOn(args []string, since string) error {
 		}
 	}
 	return nil
+}
+
+// eachSince calls fn with the sessions that were changed since a time, the oldest first.
+func (a *app) eachSince(ctx context.Context, inFleet bool, from time.Time, fn func(*lifecycle.Store, session.ID) error) error {
+	if inFleet {
+		return a.inFleet(func(_ string, f *fleet.Fleet) error {
+			all, err := f.List(ctx, "")
+			for _, x := range slices.Backward(all) {
+				if err == nil && x.Err == nil && !x.UpdatedAt.Before(from) {
+					err = a.fetched(ctx, f, &x, func(store *lifecycle.Store) error { return fn(store, x.ID) })
+				}
+			}
+			return err
+		})
+	}
+	return a.readStore(func(store *lifecycle.Store) error {
+		ids, err := activeSince(store, from)
+		for _, id := range ids {
+			if err == nil {
+				err = fn(store, id)
+			}
+		}
+		return err
+	})
 }
 
 // activeSince are the sessions that were changed since a time, the oldest first.

@@ -69,7 +69,7 @@ func newRoot(a *app) *cobra.Command {
 
 	root.AddCommand(
 		newInit(a), newRun(a), newWork(a), newReport(a), newSearch(a), newSession(a), newPlan(a), newSection(a), newResearch(a), newCache(a), newAssess(a),
-		newFiles(a), newTrust(a), newConfig(a), newCheckpoint(a), newBundle(a), newUndo(a), newTransaction(a), newWorktree(a), newBackup(a), newDoctor(a), newHook(a), newMCP(a), newPlugin(a), newVersion(a), newPromptHelp(), newSkillHelp(),
+		newFiles(a), newTrust(a), newConfig(a), newCheckpoint(a), newBundle(a), newUndo(a), newTransaction(a), newWorktree(a), newBackup(a), newFleet(a), newDoctor(a), newHook(a), newMCP(a), newPlugin(a), newVersion(a), newPromptHelp(), newSkillHelp(),
 	)
 	asUsage(root)
 	shortHelp(root)

@@ -21,6 +21,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/documents"
 )
@@ -176,6 +177,8 @@ type runCall struct {
 	crew *crew      // the other runs of a work; nil where the run is alone
 	pane *pane      // of the work's screen
 	ran  session.ID // the session that was run
+
+	fleet *fleet.Fleet // that the project has joined; nil without one
 }
 
 // run finds the project, its settings and its store, and the module.
@@ -216,6 +219,10 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		if err := r.busyInside(store); err != nil {
 			return err
 		}
+	}
+	defer r.openFleet(project)()
+	if store, err = r.continueElsewhere(ctx, project, store, opts, values); err != nil {
+		return err
 	}
 	return r.runModule(ctx, project, store, values, opts)
 }
@@ -332,14 +339,16 @@ func (r *runCall) runLocked(ctx context.Context, project string, store *lifecycl
 		return errors.Join(err, closeStore(sess))
 	}
 	cfg.Store, cfg.Session, cfg.UI, cfg.Tree, ui.log = store, sess, ui, r.tree, sess.Logger()
+	shipped := r.shipped(ctx, store, sess, &cfg, values)
 	end, err := r.transactional(ctx, store, sess, &cfg)
 	if err != nil {
-		return errors.Join(err, closeStore(sess))
+		return errors.Join(err, shipped(nil), closeStore(sess))
 	}
 	defer end()
 	r.sayBegin(ui, sess, fresh)
 	err = r.work(ctx, cfg)
 	ui.stop()
+	err = shipped(err)
 	return r.after(ctx, project, store, sess, cfg.Unattended, err)
 }
 

@@ -17,6 +17,7 @@ import (
 // written: everything is read instead, the same is found, and what the index took is given back.
 func TestSearchOnAFullDisk(t *testing.T) {
 	t.Parallel()
+	oneByOne(t)
 	if os.Getuid() != 0 {
 		t.Skip("mounting a tmpfs takes root")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 )
@@ -17,7 +19,7 @@ func newSession(a *app) *cobra.Command {
 	return group("session", "List, show, resume, check and tidy sessions",
 		newSessionList(a), newSessionShow(a), newSessionResume(a), newSessionPause(a), newSessionFork(a), newSessionLog(a), newSessionOutput(a), newSessionWatch(a),
 		newSessionVerify(a), newSessionRecover(a), newSessionRename(a), newSessionPin(a, true), newSessionPin(a, false), newSessionDelete(a), newSessionRestore(a),
-		newSessionPrune(a), newSessionExport(a), newSessionImport(a))
+		newSessionPrune(a), newSessionExport(a), newSessionImport(a), newSessionPull(a), newSessionPush(a))
 }
 
 // readSession opens the store and finds the session for a command that only reads.
@@ -27,6 +29,16 @@ func (a *app) readSession(args []string, fn func(*lifecycle.Store, session.ID) e
 		if err != nil {
 			return err
 		}
+		return fn(store, id)
+	})
+}
+
+// readSessionIn is readSession, or that of the fleet.
+func (a *app) readSessionIn(ctx context.Context, inFleet bool, args []string, fn func(*lifecycle.Store, session.ID) error) error {
+	if !inFleet {
+		return a.readSession(args, fn)
+	}
+	return a.readFleet(ctx, args, func(_ *fleet.Fleet, _ *fleet.Found, store *lifecycle.Store, id session.ID) error {
 		return fn(store, id)
 	})
 }

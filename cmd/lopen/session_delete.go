@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,11 +11,12 @@ import (
 	"github.com/lopen-dev/lopen/cache/search"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 func newSessionDelete(a *app) *cobra.Command {
-	var yes, completed, all bool
+	var yes, completed, all, inFleet bool
 	cmd := &cobra.Command{
 		Use:   "delete [ID]",
 		Short: "Delete a session for good",
@@ -22,6 +24,9 @@ func newSessionDelete(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (completed || all) || completed && all {
 				return usagef("give one ID, --all-completed or --all")
+			}
+			if inFleet {
+				return a.deleteInFleet(cmd.Context(), args, yes)
 			}
 			return a.editStore(func(store *lifecycle.Store) error {
 				ids, err := a.toDelete(store, args, all)
@@ -48,7 +53,38 @@ func newSessionDelete(a *app) *cobra.Command {
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask")
 	f.BoolVar(&completed, "all-completed", false, "delete every completed session that nobody holds")
 	f.BoolVar(&all, "all", false, "delete every session that nobody holds")
+	fleetFlag(cmd, &inFleet)
+	cmd.MarkFlagsMutuallyExclusive("fleet", "all")
+	cmd.MarkFlagsMutuallyExclusive("fleet", "all-completed")
 	return cmd
+}
+
+// deleteInFleet deletes a session from the fleet. What is here of it stays.
+func (a *app) deleteInFleet(ctx context.Context, args []string, yes bool) error {
+	return a.inFleet(func(_ string, f *fleet.Fleet) error {
+		x, err := f.Find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		switch {
+		case x.ID.String() != args[0] && !a.interactive():
+			return usagef("%q is not a whole ID: give %s", args[0], x.ID)
+		case !yes && !a.interactive():
+			return usagef("this deletes session %s for good: say --yes", x.ID)
+		case !yes:
+			agreed, err := a.agreed(ctx, fmt.Sprintf("Delete %s, %d/%d tasks, %s, from the fleet for good?", x.ID, x.Progress.Done, x.Progress.Total, bytesText(x.Bytes)))
+			if err != nil || !agreed {
+				return cmp.Or(err, errors.New("nothing was deleted"))
+			}
+		}
+		if err := f.Delete(ctx, &x); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "%s\n", x.ID)
+		_, freed, err := f.Sweep(ctx)
+		fmt.Fprintf(a.stderr, "%s of records and %s of contents freed\n", bytesText(x.Bytes), bytesText(freed))
+		return err
+	})
 }
 
 // toDelete finds what is meant. What deletes takes a prefix on a terminal only,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/sidecar"
@@ -45,6 +47,7 @@ type sessionRow struct {
 
 	Bytes  int64  `json:"bytes,omitempty"`
 	HeldBy string `json:"heldBy,omitempty"`
+	Host   string `json:"host,omitempty"`   // in a fleet: where it runs, or ran last
 	Orphan string `json:"orphan,omitempty"` // the command of a run that was killed, while it works
 	Error  string `json:"error,omitempty"`
 
@@ -62,7 +65,7 @@ type lineageRow struct {
 
 // listFlags choose what `session list` shows.
 type listFlags struct {
-	long, tree           bool
+	long, tree, fleet    bool
 	status, module, sort string
 }
 
@@ -73,6 +76,9 @@ func newSessionList(a *app) *cobra.Command {
 		Short: "List the sessions, the last active one first",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if lf.fleet {
+				return a.listFleet(cmd.Context(), lf)
+			}
 			return a.readStore(func(store *lifecycle.Store) error {
 				infos, err := everySession(store)
 				if err != nil {
@@ -88,31 +94,68 @@ func newSessionList(a *app) *cobra.Command {
 					rows[i] = row(store, info, lf.long)
 					rows[i].Transaction = view.of(cmd.Context(), info.ID.String(), info.TransactionID)
 				}
-				if a.out.machine() {
-					return a.printJSON(rows)
-				}
-				if lf.tree {
-					rows = treeOf(rows)
-				}
-				if err := a.listSessions(rows, lf.long); err != nil {
-					return err
-				}
-				for _, r := range rows {
-					if r.advice != "" {
-						fmt.Fprintln(a.stderr, r.advice)
-					}
-				}
-				return nil
+				return a.printSessions(rows, lf)
 			})
 		},
 	})
 	f := cmd.Flags()
 	f.BoolVarP(&lf.long, "long", "l", false, "also the size on the disk and who holds it")
 	f.BoolVar(&lf.tree, "tree", false, "forks below the session that they come from")
+	fleetFlag(cmd, &lf.fleet)
 	f.StringVar(&lf.status, "status", "", "only those that are `active|interrupted|paused|complete`")
 	f.StringVar(&lf.module, "module", "", "only those of `MODULE`")
 	f.StringVar(&lf.sort, "sort", "activity", "`activity|created|id|progress`")
 	return cmd
+}
+
+// printSessions prints the rows as the flags ask for.
+func (a *app) printSessions(rows []sessionRow, lf listFlags) error {
+	if a.out.machine() {
+		return a.printJSON(rows)
+	}
+	if lf.tree {
+		rows = treeOf(rows)
+	}
+	if err := a.listSessions(rows, lf.long); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.advice != "" {
+			fmt.Fprintln(a.stderr, r.advice)
+		}
+	}
+	return nil
+}
+
+// listFleet lists the sessions of the fleet. One that nobody runs and that is active there is
+// interrupted, as one whose process died is here.
+func (a *app) listFleet(ctx context.Context, lf listFlags) error {
+	return a.inFleet(func(_ string, f *fleet.Fleet) error {
+		all, err := f.List(ctx, lf.module)
+		if err != nil {
+			return err
+		}
+		found := map[string]fleet.Found{}
+		infos := make([]lifecycle.Info, 0, len(all))
+		for _, x := range all {
+			x.Status = x.Status.Seen(x.Held)
+			found[x.ID.String()+x.Incarnation] = x
+			infos = append(infos, x.Info)
+		}
+		if infos, err = lf.pick(infos); err != nil {
+			return err
+		}
+		rows := make([]sessionRow, len(infos))
+		for i, info := range infos {
+			x := found[info.ID.String()+info.Incarnation]
+			rows[i] = summaryRow(info)
+			rows[i].Name, rows[i].Pinned, rows[i].Bytes, rows[i].Host = x.Name, x.Pinned, x.Bytes, x.Host
+			if x.Held {
+				rows[i].HeldBy = x.Host
+			}
+		}
+		return a.printSessions(rows, lf)
+	})
 }
 
 // pick keeps and sorts what the flags ask for.
@@ -164,6 +207,18 @@ func row(store *lifecycle.Store, info lifecycle.Info, long bool) sessionRow {
 		}
 		return r
 	}
+	of := summaryRow(info)
+	of.Name, of.Pinned, of.Bytes, of.HeldBy, of.Orphan, of.advice = r.Name, r.Pinned, r.Bytes, r.HeldBy, r.Orphan, r.advice
+	return of
+}
+
+// summaryRow is what a row has of a session's summary.
+func summaryRow(info lifecycle.Info) sessionRow {
+	r := sessionRow{ID: info.ID.String(), Module: info.ID.Module}
+	if info.Err != nil {
+		r.Error = info.Err.Error()
+		return r
+	}
 	r.Status, r.Phase, r.Step, r.Component = string(info.Status), string(info.Phase), string(info.Step), info.Component
 	r.CreatedAt, r.UpdatedAt, r.Progress = &info.CreatedAt, &info.UpdatedAt, info.Progress
 	r.Messages, r.Incarnation, r.Origin = info.Messages, info.Incarnation, info.Origin
@@ -195,8 +250,12 @@ func (a *app) listSessions(rows []sessionRow, long bool) error {
 			fmt.Fprintf(w, "%s\t! %s\t%s\t%s\t\t\t\t%s\n", r.ID, what, plain.Line(r.Name), r.Module, plain.Line(r.Error))
 			continue
 		}
-		fmt.Fprintf(w, "%s%s\t%s %s\t%s\t%s\t%s\t%d/%d\t%s\t%s", r.branch, r.ID, statusGlyph(r.Status), r.Status, named(r), r.Module, r.Phase,
-			r.Progress.Done, r.Progress.Total, ago(time.Since(*r.UpdatedAt)), plain.Count(r.Tokens))
+		where := ""
+		if r.Host != "" {
+			where = "\t" + plain.Line(r.Host)
+		}
+		fmt.Fprintf(w, "%s%s\t%s %s\t%s\t%s\t%s\t%d/%d\t%s\t%s%s", r.branch, r.ID, statusGlyph(r.Status), r.Status, named(r), r.Module, r.Phase,
+			r.Progress.Done, r.Progress.Total, ago(time.Since(*r.UpdatedAt)), plain.Count(r.Tokens), where)
 		if long {
 			fmt.Fprintf(w, "\t%s\t%s", bytesText(r.Bytes), plain.Line(r.HeldBy))
 		}

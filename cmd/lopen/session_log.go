@@ -32,15 +32,17 @@ To give one up, remove cursors/NAME.json in the session's folder.
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l.byTask, l.byCursor = cmd.Flags().Changed("task"), cmd.Flags().Changed("cursor")
-			return a.readSession(args, l.run)
+			return a.readSessionIn(cmd.Context(), l.inFleet, args, l.run)
 		},
 	})
+	fleetFlag(cmd, &l.inFleet)
 	cmd.Flags().StringVar(&l.cursor, "cursor", "", "tell what came after the last call with the same `NAME`; what it has not told is not dropped")
 	cmd.Flags().Uint64Var(&l.seq, "seq", 0, "tell all of record `N`: the message, or the start of the command")
 	cmd.Flags().StringVar(&l.task, "task", "", "tell of the starts of the command on `TASK`")
 	for _, other := range []string{"cursor", "task"} {
 		cmd.MarkFlagsMutuallyExclusive("seq", other)
 	}
+	cmd.MarkFlagsMutuallyExclusive("fleet", "cursor")
 	return cmd
 }
 
@@ -49,6 +51,7 @@ type logCall struct {
 	*app
 	task, cursor     string
 	byTask, byCursor bool // the flags were given
+	inFleet          bool
 	seq              uint64
 }
 

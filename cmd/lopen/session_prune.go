@@ -10,6 +10,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/fleet"
 )
 
 func retention(v *settings.Values) lifecycle.Retention {
@@ -32,15 +33,26 @@ type retiredRow struct {
 }
 
 func newSessionPrune(a *app) *cobra.Command {
-	var dryRun bool
+	var dryRun, inFleet bool
 	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "prune",
 		Short: "Move completed sessions beyond the limits to the trash",
 		Long: `Move completed sessions beyond the limits to the trash: session_retention, retention_days,
 retention_bytes; lopen config show. What lies there longer than trash_days is deleted for good.
-Active, paused, pinned and held sessions are never touched.`,
+Active, paused, pinned and held sessions are never touched. With --fleet the same rule says which
+sessions are deleted from the fleet, for good, and contents that no session needs go.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if inFleet {
+				return a.inFleet(func(project string, f *fleet.Fleet) error {
+					values, err := a.projectSettings(project, nil)
+					if err != nil {
+						return err
+					}
+					gone, err := f.Prune(cmd.Context(), retention(values), dryRun)
+					return errors.Join(a.printRetired(gone, dryRun), err)
+				})
+			}
 			return a.editStore(func(store *lifecycle.Store) error {
 				values, err := a.storeSettings(store, nil)
 				if err != nil {
@@ -51,6 +63,7 @@ Active, paused, pinned and held sessions are never touched.`,
 			})
 		},
 	})
+	fleetFlag(cmd, &inFleet)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would go, why, and how many bytes")
 	return cmd
 }

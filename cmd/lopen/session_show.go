@@ -25,13 +25,13 @@ import (
 func newSessionShow(a *app) *cobra.Command {
 	var format string
 	var at uint64
-	var messages, full bool
+	var messages, full, inFleet bool
 	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "show [ID]",
 		Short: "Show a session: its tasks, their states, what they cost",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.readSession(args, func(store *lifecycle.Store, id session.ID) (err error) {
+			return a.readSessionIn(cmd.Context(), inFleet, args, func(store *lifecycle.Store, id session.ID) (err error) {
 				if messages || full {
 					return a.showMessages(store, id, full)
 				}
@@ -61,6 +61,7 @@ func newSessionShow(a *app) *cobra.Command {
 			})
 		},
 	})
+	fleetFlag(cmd, &inFleet)
 	cmd.Flags().StringVar(&format, "format", "", "`md|json|yaml` in place of the usual text")
 	cmd.Flags().BoolVar(&messages, "messages", false, "the conversation instead, as Markdown; each call of a tool is a line")
 	cmd.Flags().BoolVar(&full, "full", false, "with --messages: all of what tools were given and answered")

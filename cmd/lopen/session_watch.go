@@ -10,16 +10,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 )
 
 func newSessionWatch(a *app) *cobra.Command {
-	return a.jsonFlags(&cobra.Command{
+	var inFleet bool
+	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "watch [ID]",
 		Short: "Follow a session as it goes on, until it is complete or Ctrl-C",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if inFleet {
+				return a.watchFleet(cmd.Context(), args)
+			}
 			return a.readSession(args, func(store *lifecycle.Store, id session.ID) (err error) {
 				st, seq, err := store.Read(id)
 				if err != nil {
@@ -54,6 +59,53 @@ func newSessionWatch(a *app) *cobra.Command {
 			})
 		},
 	})
+	fleetFlag(cmd, &inFleet)
+	return cmd
+}
+
+// watchFleetEvery is the pause between two questions to the fleet.
+const watchFleetEvery = 2 * time.Second
+
+// watchFleet follows a session of the fleet.
+func (a *app) watchFleet(ctx context.Context, args []string) error {
+	err := a.readFleet(ctx, args, func(f *fleet.Fleet, x *fleet.Found, store *lifecycle.Store, id session.ID) error {
+		st, seq, err := store.Read(id)
+		if err != nil {
+			return err
+		}
+		lines := &recordPrinter{w: a.stdout, of: readTurns(store, id)}
+		tick := time.NewTicker(watchFleetEvery)
+		defer tick.Stop()
+		for last := seq - 1; ; {
+			last, err = f.Records(ctx, x, last, func(r record.Record) error {
+				show := lines.print
+				if a.out.machine() {
+					show = func(r record.Record) error { return a.printJSON(newRecordRow(r)) }
+				}
+				err := show(r)
+				if completes(store, id, &r) || r.Seq == seq && st.Status() == session.StatusComplete {
+					err = errors.Join(err, errComplete)
+				}
+				return err
+			})
+			if fleet.Foreign(err) && ctx.Err() == nil { // the database comes back
+				a.logger.Warn().Err(err).Msg("the fleet cannot be asked; trying again")
+				err = nil
+			}
+			if err != nil {
+				return err
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	})
+	if errors.Is(err, errComplete) {
+		return nil
+	}
+	return err
 }
 
 // completes reports whether a session is complete with a record. One that has the whole State says only

@@ -74,6 +74,7 @@ func (s *skilled) requireFile(want, line string) {
 // after it what brings files back.
 func TestSkill(t *testing.T) {
 	t.Parallel()
+	oneByOne(t)
 	s := newSkilled(t)
 	before, err := os.ReadFile(s.file())
 	require.NoError(t, err)

@@ -25,6 +25,7 @@ type workCall struct {
 	run     runCall // what the run of each module begins as
 	jobs    int
 	dryRun  bool
+	inFleet bool // the modules of the fleet, shared with other machines
 	project string
 	store   *lifecycle.Store
 	values  *settings.Values
@@ -52,12 +53,18 @@ those without one, by name. A module that comes after others begins from their b
 
 A limit of an agent's provider holds up all runs that use the agent; attempts in progress
 go on. --max-cost, --max-tokens, --max-iterations and --until are for all modules together.
+With --fleet the modules are those whose plans are in the fleet (lopen plan push), and machines
+share them: each takes the next one that no other works on, and continues its session. One that
+dies gives its module back within a minute. What is run is what this machine's own arguments,
+settings and approvals say, never what the database says.
+
 Killed at any moment, the same command goes on. It ends with a report. The exit code is that of
 the most urgent end: 130 interrupted, 14 storage, 2 a person is needed, 75 a limit or the
 budget, 11 another process works on a module, 0 all is done.`,
 		Example: `  lopen work --jobs 2 --check 'make test' --agent claude --max-cost 20 --until 07:00
   lopen work auth db -- ./my-agent.sh
-  lopen work --dry-run      in which order`,
+  lopen work --dry-run      in which order
+  lopen work --fleet --check 'make test' --agent claude`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			modules, command := atDash(cmd, args)
 			w.run = runCall{app: a, runFlags: rf, command: command, flags: changedSettings(cmd.Flags()),
@@ -70,6 +77,7 @@ budget, 11 another process works on a module, 0 all is done.`,
 	f.SortFlags = false
 	f.IntVar(&w.jobs, "jobs", 1, "work on `N` modules at the same time")
 	f.BoolVar(&w.dryRun, "dry-run", false, "list the modules in their order, change nothing")
+	f.BoolVar(&w.inFleet, "fleet", false, "take modules of the fleet that no other machine works on, until none is left")
 	rf.addTo(f)
 	return cmd
 }
@@ -113,6 +121,9 @@ func (w *workCall) start(ctx context.Context, named []string) (err error) {
 	}
 	w.store, err = lifecycle.Open(w.project, opts)
 	if errors.Is(err, lifecycle.ErrNoStore) {
+		if w.inFleet {
+			return w.startFleet(ctx, named, opts)
+		}
 		return noModule(w.project)
 	}
 	if err != nil {
@@ -122,6 +133,14 @@ func (w *workCall) start(ctx context.Context, named []string) (err error) {
 	if err := w.refuseInside(w.store); err != nil {
 		return err
 	}
+	if w.inFleet {
+		return w.startFleet(ctx, named, opts)
+	}
+	return w.startHere(ctx, named)
+}
+
+// startHere is start for the modules of this machine.
+func (w *workCall) startHere(ctx context.Context, named []string) error {
 	all, err := w.roster(named)
 	if err != nil {
 		return err

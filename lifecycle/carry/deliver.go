@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -65,7 +64,7 @@ func (r *Received) Deliver(home Home) error {
 }
 
 // obeyed matches the names of documents that agents and build tools look for and do what they say.
-var obeyed = regexp.MustCompile(`(?i)(^|/)((claude|agents?|gemini|qwen|warp|crush|skill|copilot-instructions)(\.[a-z]+)?\.md|cmakelists\.txt|(requirements|constraints)[^/]*\.txt)$`)
+var obeyed = pattern(`(?i)(^|/)((claude|agents?|gemini|qwen|warp|crush|skill|copilot-instructions)(\.[a-z]+)?\.md|cmakelists\.txt|(requirements|constraints)[^/]*\.txt)$`)
 
 // A leftError says why a document may not be written.
 type leftError struct{ why string }
@@ -89,7 +88,7 @@ func deliverDocument(project writer.FS, name string, content []byte) error {
 		return &leftError{"its path has a hidden name"}
 	case !slices.Contains(documentKinds, strings.ToLower(path.Ext(name))):
 		return &leftError{"only documents of these kinds are written: " + strings.Join(documentKinds, " ")}
-	case obeyed.MatchString(name):
+	case obeyed().MatchString(name):
 		return &leftError{"agents or build tools do what a file of this name says"}
 	}
 	for dir := range ancestors(name) {

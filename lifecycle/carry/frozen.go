@@ -206,7 +206,7 @@ func (z *frozen) hidden(name string) bool {
 	case dir == history.Dir:
 		return !z.snapshots[name]
 	}
-	return !carried(name) && !inherited.MatchString(name)
+	return !carried(name) && !inherited().MatchString(name)
 }
 
 func (z *frozen) missing(op, name string) error {

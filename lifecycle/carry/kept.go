@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -30,13 +29,13 @@ const (
 )
 
 // movedAt matches what a folder in corrupted/ has behind the session's ID.
-var movedAt = regexp.MustCompile(`-[0-9]{8}T[0-9]{6}Z(\.[0-9]{1,4})?$`)
+var movedAt = pattern(`-[0-9]{8}T[0-9]{6}Z(\.[0-9]{1,4})?$`)
 
 // keptID returns the session whose folder this is.
 func keptID(at string) (session.ID, error) {
 	dir, name := path.Split(at)
 	if dir == corruptedDir+"/" {
-		end := movedAt.FindStringIndex(name)
+		end := movedAt().FindStringIndex(name)
 		if end == nil {
 			return session.ID{}, errors.New("it has no time")
 		}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/history"
@@ -75,27 +76,32 @@ func parseEntry(name string) (k kind, of, file string) {
 
 // The files of a session's folder that are carried, beside the segments of its log.
 var (
-	topFiles = regexp.MustCompile(`^(segments|(state|metrics|meta|recovery)\.json|(messages|transcript)\.jsonl)$`)
-	below    = map[string]*regexp.Regexp{
-		history.Dir: regexp.MustCompile(`^[1-9][0-9]{0,18}-[1-9][0-9]{0,18}\.json(\.zst|\.gz)?$`),
-		output.Dir:  regexp.MustCompile(`^[0-9]{6,9}(-[0-9]{1,4})?(\.json|\.log|\.raw|\.prompt\.md)(\.[0-9]{1,18})?(\.zst|\.gz)?$`),
+	topFiles = pattern(`^(segments|(state|metrics|meta|recovery)\.json|(messages|transcript)\.jsonl)$`)
+	below    = map[string]func() *regexp.Regexp{
+		history.Dir: pattern(`^[1-9][0-9]{0,18}-[1-9][0-9]{0,18}\.json(\.zst|\.gz)?$`),
+		output.Dir:  pattern(`^[0-9]{6,9}(-[0-9]{1,4})?(\.json|\.log|\.raw|\.prompt\.md)(\.[0-9]{1,18})?(\.zst|\.gz)?$`),
 	}
-	inherited = regexp.MustCompile(`^inherited/[1-9][0-9]{0,3}$`)
+	inherited = pattern(`^inherited/[1-9][0-9]{0,3}$`)
 )
+
+// pattern compiles an expression once, when it is first used: most commands use none.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // carried reports whether a file of a session's folder is carried. Locks, requests, cursors,
 // temporary and derived files are not.
 func carried(file string) bool {
 	i := strings.LastIndexByte(file, '/')
 	if i < 0 {
-		return topFiles.MatchString(file) || journal.IsSegment(file)
+		return topFiles().MatchString(file) || journal.IsSegment(file)
 	}
 	dir, name := file[:i], file[i+1:]
-	if inherited.MatchString(dir) {
+	if inherited().MatchString(dir) {
 		return name == journal.ListFile || journal.IsSegment(name)
 	}
 	names := below[dir]
-	return names != nil && names.MatchString(name)
+	return names != nil && names().MatchString(name)
 }
 
 // A projectLine is what the project's folder had at a path.

@@ -166,7 +166,7 @@ func list(dir writer.FS) (all []file, err error) {
 		return nil, err
 	}
 	for _, e := range logs {
-		if name := inheritedDir + "/" + e.Name(); e.IsDir() && inherited.MatchString(name) {
+		if name := inheritedDir + "/" + e.Name(); e.IsDir() && inherited().MatchString(name) {
 			folders = append(folders, name)
 		}
 	}

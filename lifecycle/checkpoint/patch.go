@@ -100,6 +100,9 @@ func (s *Store) PatchShown(from, to *files.Fingerprint, show func(string) string
 	return b.String(), nil
 }
 
+// Unified returns the unified diff of two texts, under these names.
+func Unified(oldName, newName, a, b string) string { return udiff.Unified(oldName, newName, a, b) }
+
 func (s *Store) unified(oldName, newName string, from, to *files.Fingerprint, show func(string) string) (string, error) {
 	if same(from, to) || from != nil && to != nil && from.Hash == to.Hash {
 		return "", nil

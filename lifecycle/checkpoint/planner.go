@@ -79,31 +79,39 @@ func (p *planner) decide(path string, now, was *files.Fingerprint) error {
 		return nil
 	}
 	k := p.hidden(path, now, was)
-	nodes, undone := p.is.since(p.then, p.had, path, p.own)
-	if k.Why == "" && p.opts.Take != nil {
-		var err error
-		if k.Why, err = p.opts.Take(path, now, was); err != nil {
-			return err
-		}
-	} else if k.Why == "" && p.apart {
+	var err error
+	switch {
+	case k.Why != "":
+	case p.opts.Take != nil:
+		k.Why, err = p.opts.Take(path, now, was)
+	case p.apart:
 		if !p.opts.Force || was == nil {
 			k.Why = Apart
 		}
-	} else if k.Why == "" && !undone {
-		k = p.others(path, nodes, was == nil)
-		if k.Why == "" && was == nil {
-			var err error
-			if k.Why, err = p.early(path, now.Mode.IsDir()); err != nil {
-				return err
-			}
-		}
+	default:
+		k, err = p.blame(path, now, was)
 	}
-	if k.Why == "" {
+	switch {
+	case err != nil:
+	case k.Why == "":
 		p.changes[path] = p.change(path, now, was)
-	} else {
+	default:
 		p.retained[k.Path] = k
 	}
-	return nil
+	return err
+}
+
+// blame retains a path that others changed since the target, or that was there before the session.
+func (p *planner) blame(path string, now, was *files.Fingerprint) (k Retained, err error) {
+	nodes, undone := p.is.since(p.then, p.had, path, p.own)
+	if undone {
+		return Retained{Path: path}, nil
+	}
+	k = p.others(path, nodes, was == nil)
+	if k.Why == "" && was == nil {
+		k.Why, err = p.early(path, now.Mode.IsDir())
+	}
+	return k, err
 }
 
 // own reports whether an entry belongs to the session or its line.

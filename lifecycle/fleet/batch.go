@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/journal"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // What a batch has at most, but for one record that is larger.
@@ -164,7 +164,7 @@ func detailOf(rec *record.Record) string {
 		}
 		d.Ops = append(d.Ops, op{o.Name, clean(o.Task), clip(o.From), clip(o.To), o.Count})
 	}
-	data, _ := json.Marshal(d) // of strings and numbers
+	data, _ := strictjson.Marshal(d) // of strings and numbers
 	return string(data)
 }
 

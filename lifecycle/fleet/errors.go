@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"regexp"
 	"strings"
 	"time"
@@ -65,7 +67,11 @@ func passing(err error) bool {
 // Explain says in words why the database could not be used, with what to do if that is known.
 func Explain(err error) string {
 	var pg *pgconn.PgError
+	var network *net.OpError
 	text := withoutPassword(err).Error()
+	if errors.As(err, &network) && network.Addr != nil {
+		text = fmt.Sprintf("%s: %v", network.Addr, network.Err)
+	}
 	switch {
 	case errors.Is(err, ErrNoSchema), errors.Is(err, ErrOldSchema):
 		return text + "; lopen fleet join makes them"
@@ -87,6 +93,16 @@ func Explain(err error) string {
 		return "the database is a standby: " + text
 	}
 	return text
+}
+
+// Foreign reports whether an error is of the database or of the way to it.
+func Foreign(err error) bool {
+	var pg *pgconn.PgError
+	var connect *pgconn.ConnectError
+	var parse *pgconn.ParseConfigError
+	var network net.Error
+	return errors.As(err, &pg) || errors.As(err, &connect) || errors.As(err, &parse) || errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrNoSchema) || errors.Is(err, ErrOldSchema) || errors.Is(err, ErrNewSchema)
 }
 
 // password finds passwords in URLs and in key=value.

@@ -15,7 +15,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -48,6 +51,25 @@ func (f *Fleet) Fetch(ctx context.Context, x *Found, to writer.FS) (*folder.Cont
 		return nil, fmt.Errorf("fetch session %s: %w", x.ID, err)
 	}
 	return ld, nil
+}
+
+// FetchInto is Fetch into a store that has no session of this ID, for who only reads it there.
+func (f *Fleet) FetchInto(ctx context.Context, x *Found, store *lifecycle.Store) error {
+	root, err := writer.OpenFS(store.Path())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := mkdirs(root, folder.Path(x.ID)); err != nil {
+		return err
+	}
+	dir, err := writer.OpenDir(root, folder.Path(x.ID))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	_, err = f.Fetch(ctx, x, dir)
+	return err
 }
 
 // records reads the lines of a session up to the head of its row.
@@ -91,6 +113,29 @@ func (r *records) lines() iter.Seq2[[]byte, error] {
 			}
 		}
 	}
+}
+
+// Records calls fn with each record of a session above a number, in order, as far as the fleet has
+// them now, and returns the last one.
+func (f *Fleet) Records(ctx context.Context, x *Found, above uint64, fn func(record.Record) error) (last uint64, err error) {
+	now, err := f.find(ctx, x.ID.String(), x.Incarnation)
+	if err != nil {
+		return above, err
+	}
+	r := &records{f: f, ctx: ctx, row: now, last: above}
+	for line, err := range r.lines() {
+		if err != nil {
+			return last, err
+		}
+		rec, err := wire.DecodeRecord(line)
+		if err == nil {
+			err = fn(rec)
+		}
+		if err != nil {
+			return r.last, err
+		}
+	}
+	return max(r.last, above), nil
 }
 
 // fetchFiles writes the files of a session's folder.

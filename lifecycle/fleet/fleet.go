@@ -43,6 +43,7 @@ type Options struct {
 	URL     string
 	Project string         // identifies the project on all machines
 	Host    string         // the name of this machine, for people; "" means the system's
+	Site    string         // identifies the project's folder on this machine; "" means Host
 	Logger  zerolog.Logger // the zero value logs nothing
 	// Linger is how long what is acknowledged waits for more before it is shipped, unless somebody
 	// waits for it. 0 means a quarter of a second.
@@ -76,6 +77,9 @@ func Open(o Options) (*Fleet, error) {
 	}
 	if o.Host == "" {
 		o.Host, _ = os.Hostname() // it is for people only
+	}
+	if o.Site == "" {
+		o.Site = o.Host
 	}
 	if o.Linger == 0 {
 		o.Linger = 250 * time.Millisecond

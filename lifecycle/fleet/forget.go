@@ -33,12 +33,15 @@ func (f *Fleet) Delete(ctx context.Context, x *Found) error {
 		case r.holder != "" && r.holder != f.holder && r.left > 0:
 			return r.held(x.ID.String())
 		case r.head != x.row.head:
-			return fmt.Errorf("session %s has changed since it was listed: it is at record %d", x.ID, r.head)
+			return fmt.Errorf("session %s, which is at record %d: %w", x.ID, r.head, errChanged)
 		}
 		_, err = tx.Exec(ctx, `DELETE FROM lopen_data.sessions WHERE session = $1`, x.row.key)
 		return err
 	})
 }
+
+// errChanged means that a session went on since it was listed.
+var errChanged = errors.New("it has changed since it was listed")
 
 // Beyond returns the completed sessions of the fleet that are beyond the limits, by the rule by which
 // [lifecycle.Store.Prune] chooses: the same sessions go where all of them are.
@@ -61,6 +64,32 @@ func (f *Fleet) Beyond(ctx context.Context, r lifecycle.Retention) (goes []Found
 		goes, why[x.ID] = append(goes, found[x.ID]), x.Why
 	}
 	return goes, why, nil
+}
+
+// Prune deletes the sessions that Beyond returns, or with dryRun only returns them. One that somebody
+// took meanwhile stays. Then it sweeps.
+func (f *Fleet) Prune(ctx context.Context, r lifecycle.Retention, dryRun bool) (gone []lifecycle.Retired, err error) {
+	goes, why, err := f.Beyond(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	for i := range goes {
+		x := &goes[i]
+		if !dryRun {
+			err := f.Delete(ctx, x)
+			if held := (*HeldError)(nil); errors.As(err, &held) || errors.Is(err, ErrNotFound) || errors.Is(err, errChanged) {
+				continue
+			}
+			if err != nil {
+				return gone, err
+			}
+		}
+		gone = append(gone, lifecycle.Retired{ID: x.ID, Why: why[x.ID], Bytes: x.Bytes, ForGood: true})
+	}
+	if len(gone) > 0 && !dryRun {
+		_, _, err = f.Sweep(ctx)
+	}
+	return gone, err
 }
 
 // Sweep removes the objects that no session needs and that are older than an hour, and returns their

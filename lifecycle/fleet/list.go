@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A Found is a session in the fleet, with what a listing shows of it.
@@ -63,7 +63,7 @@ func scanFound(from pgx.CollectableRow) (x Found, err error) {
 		return x, err
 	}
 	var s summary
-	if err := json.Unmarshal(data, &s); err != nil {
+	if err := strictjson.Unmarshal(data, &s); err != nil {
 		x.Err = fmt.Errorf("the summary of session %s: %w", id, err)
 	}
 	x.Host, x.Held, x.Left, x.Records, x.Ago = x.row.host, x.row.holder != "" && x.row.left > 0, x.row.left, x.row.head, time.Duration(ago)*time.Millisecond
@@ -137,13 +137,6 @@ func choose(all []Found, name string) (Found, error) {
 		return found[0], nil
 	}
 	return Found{}, fmt.Errorf("session %q: it fits %s and %s: %w", name, found[0].ID, found[1].ID, lifecycle.ErrAmbiguous)
-}
-
-// Unfinished returns the sessions of a module that are not complete, the most recently received
-// first.
-func (f *Fleet) Unfinished(ctx context.Context, module string) ([]Found, error) {
-	all, err := f.List(ctx, module)
-	return slices.DeleteFunc(all, func(x Found) bool { return x.Status == session.StatusComplete || x.Origin != session.OriginRun }), err
 }
 
 // errNothing means that a session has no record there yet.

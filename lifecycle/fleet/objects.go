@@ -129,17 +129,55 @@ func (s *shipping) file(ctx context.Context, u *upload, b *batch, name string) e
 	return err
 }
 
-// entries sends checkpoints with all that they need. With the first batch of a session these are all
-// on its line: a fork continues from one of another session.
+// entries sends checkpoints with all that they need. After the lease was taken these are all on the
+// session's line: a fork continues from one of another session, and a session that came from another
+// folder continues the chain that came with it. Each folder sends its own chains, since two that
+// continue one chain give the same numbers to different checkpoints.
 func (s *shipping) entries(ctx context.Context, u *upload, b *batch) (err error) {
-	cps, err := s.session.store.Checkpoints(s.session.State().Header().Worktree)
+	store := s.session.store
+	cps, err := store.Checkpoints(s.session.State().Header().Worktree)
 	if err != nil {
 		return err
 	}
 	defer cps.Close()
-	line := map[checkpoint.ID]bool{}
-	if b.first {
-		if line, err = s.session.store.CheckpointLine(cps, s.session.ID()); err != nil {
+	if err := s.onLine(ctx, cps, b); err != nil {
+		return err
+	}
+	chains, err := cps.Others()
+	if err != nil {
+		return err
+	}
+	blobs, done, err := blobsOf(store)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for _, chain := range append(chains, cps.Store) {
+		all, _, err := chain.List()
+		if err != nil {
+			return err
+		}
+		key := chain.Name() + ":" + s.session.fleet.opts.Site
+		for _, e := range all {
+			if !s.line[e.ID] || s.chained[key+e.ID.String()] || e.Seq > b.head && e.Session == s.session.ID().String() {
+				continue
+			}
+			if err := s.entry(ctx, u, b, blobs, chain, key, e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// onLine adds the checkpoints that a batch names to those on the session's line, which are found first
+// after the lease was taken.
+func (s *shipping) onLine(ctx context.Context, cps *lifecycle.Checkpoints, b *batch) (err error) {
+	if s.line == nil {
+		if s.chained, err = s.session.fleet.chained(ctx, s.row.key); err != nil {
+			return err
+		}
+		if s.line, err = s.session.store.CheckpointLine(cps, s.session.ID()); err != nil {
 			return err
 		}
 	}
@@ -148,37 +186,31 @@ func (s *shipping) entries(ctx context.Context, u *upload, b *batch) (err error)
 		if err != nil {
 			return err
 		}
-		line[parsed] = true
-	}
-	chains, err := cps.Others()
-	if err != nil {
-		return err
-	}
-	for _, chain := range append(chains, cps.Store) {
-		all, _, err := chain.List()
-		if err != nil {
-			return err
-		}
-		for _, e := range all {
-			if !line[e.ID] || e.Seq > b.head && e.Session == s.session.ID().String() {
-				continue
-			}
-			if err := s.entry(ctx, u, b, chain, all[0], e); err != nil {
-				return err
-			}
-		}
+		s.line[parsed] = true
 	}
 	return nil
 }
 
-// entry sends a checkpoint.
-func (s *shipping) entry(ctx context.Context, u *upload, b *batch, chain *checkpoint.Store, first, e *checkpoint.Entry) error {
-	blobs, done, err := blobsOf(s.session.store)
-	if err != nil {
+// chained returns which checkpoints of a session the fleet has, by chain and ID.
+func (f *Fleet) chained(ctx context.Context, key int64) (has map[string]bool, err error) {
+	has = map[string]bool{}
+	err = f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		rows, err := c.Query(ctx, `SELECT chain || id FROM lopen_data.checkpoints WHERE session = $1`, key)
+		if err != nil {
+			return err
+		}
+		all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		for _, name := range all {
+			has[name] = true
+		}
 		return err
-	}
-	defer done()
-	c := checkpointEntry{id: e.ID.String(), chain: chain.Name() + ":" + first.ID.Short(), number: e.Number, root: e.Root[:], rules: e.Rules[:]}
+	})
+	return has, err
+}
+
+// entry sends a checkpoint.
+func (s *shipping) entry(ctx context.Context, u *upload, b *batch, blobs *blob.Store, chain *checkpoint.Store, key string, e *checkpoint.Entry) (err error) {
+	c := checkpointEntry{id: e.ID.String(), chain: key, number: e.Number, root: e.Root[:], rules: e.Rules[:]}
 	left := e.Removed
 	if left == "" {
 		err = chain.Missing(e, func(all []blob.Hash) (map[blob.Hash]bool, error) { return u.has(ctx, all) }, func(h blob.Hash, names []blob.Hash) error {
@@ -363,25 +395,8 @@ func (u *upload) large(ctx context.Context, h blob.Hash, size int64, names []blo
 			if err != nil || tag.RowsAffected() == 0 { // somebody else sends it, or has
 				return err
 			}
-			sum, buf, n := blob.New(nil).NewHash(), make([]byte, chunkBytes), int64(0)
-			for i := 0; ; i++ {
-				k, err := io.ReadFull(r, buf)
-				if k > 0 {
-					sum.Write(buf[:k])
-					n += int64(k)
-					if _, err := tx.Exec(ctx, `INSERT INTO lopen_data.chunks (hash, n, bytes) VALUES ($1, $2, $3)`, h[:], i, buf[:k]); err != nil {
-						return err
-					}
-				}
-				if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-					break
-				}
-				if err != nil {
-					return err
-				}
-			}
-			if n != size || !bytes.Equal(sum.Sum(nil), h[:]) {
-				return &writer.Error{Op: "ship object", Path: h.String(), Class: writer.ClassCorrupt, Err: errors.New("its content has another hash; it may have changed meanwhile")}
+			if err := insertChunks(ctx, tx, h, size, r); err != nil {
+				return err
 			}
 			for some := range slices.Chunk(names, maxMany) {
 				children := make([][]byte, len(some))
@@ -399,6 +414,31 @@ func (u *upload) large(ctx context.Context, h blob.Hash, size int64, names []blo
 		u.fleet.known.add(h)
 	}
 	return err
+}
+
+// insertChunks inserts the content of an object.
+func insertChunks(ctx context.Context, tx pgx.Tx, h blob.Hash, size int64, r io.Reader) error {
+	sum, buf, n := blob.New(nil).NewHash(), make([]byte, chunkBytes), int64(0)
+	for i := 0; ; i++ {
+		k, err := io.ReadFull(r, buf)
+		if k > 0 {
+			sum.Write(buf[:k])
+			n += int64(k)
+			if _, err := tx.Exec(ctx, `INSERT INTO lopen_data.chunks (hash, n, bytes) VALUES ($1, $2, $3)`, h[:], i, buf[:k]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if n != size || !bytes.Equal(sum.Sum(nil), h[:]) {
+		return &writer.Error{Op: "ship object", Path: h.String(), Class: writer.ClassCorrupt, Err: errors.New("its content has another hash; it may have changed meanwhile")}
+	}
+	return nil
 }
 
 // swept returns errRefused for an error that says that an object is gone which was there: it was swept

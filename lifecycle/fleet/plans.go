@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -193,8 +194,9 @@ func (f *Fleet) swap(ctx context.Context, store *lifecycle.Store, module string,
 }
 
 // PullPlan makes the plan of the fleet the one of a module here. One here that was changed since the
-// two were the same stays, and the error is a [*ConflictError]. changed says that the plan here is
-// another one now.
+// two were the same stays, and the error is a [*ConflictError], unless it differs in boxes and marks
+// alone: those follow from what was done, and the fleet knows of more. changed says that the plan here
+// is another one now.
 func (f *Fleet) PullPlan(ctx context.Context, store *lifecycle.Store, module string) (changed bool, err error) {
 	there, err := f.Plan(ctx, module)
 	if err != nil {
@@ -217,7 +219,7 @@ func (f *Fleet) PullPlan(ctx context.Context, store *lifecycle.Store, module str
 	if err != nil {
 		return false, err
 	}
-	if base.SHA256 != folder.SHA256(here.Source()) {
+	if base.SHA256 != folder.SHA256(here.Source()) && !sameButBoxes(here, plan.Parse(there.Bytes)) {
 		return false, &ConflictError{there}
 	}
 	_, err = store.EditPlan(module, here, func(was, now *plan.Plan) (*plan.Plan, error) {
@@ -230,6 +232,30 @@ func (f *Fleet) PullPlan(ctx context.Context, store *lifecycle.Store, module str
 		return false, err
 	}
 	return true, f.setBase(store, &there)
+}
+
+// sameButBoxes reports whether two plans differ in boxes and marks alone.
+func sameButBoxes(a, b *plan.Plan) bool {
+	return slices.Equal(bare(a), bare(b))
+}
+
+// bare is a plan without boxes and marks.
+func bare(p *plan.Plan) []byte {
+	boxes, marks := map[string]bool{}, map[string]plan.Mark{}
+	for t := range p.All() {
+		boxes[t.ID] = false
+		if t.Mark != (plan.Mark{}) {
+			marks[t.ID] = plan.Mark{}
+		}
+	}
+	for _, change := range []plan.Change{plan.Boxes(boxes), plan.Marks(marks)} {
+		now, err := change(p, p)
+		if err != nil {
+			return p.Source() // it counts as it is
+		}
+		p = now
+	}
+	return p.Source()
 }
 
 // shippedPlan is what the goroutine of a Session knows of the plan of its module.

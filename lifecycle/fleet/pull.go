@@ -71,13 +71,32 @@ func (f *Fleet) Relate(ctx context.Context, store *lifecycle.Store, x *Found) (r
 	case err != nil:
 		return Absent, 0, err
 	case !same:
-		return Diverged, min(n.Seq, there), nil
+		common, err := f.common(ctx, x.row.key, log, min(n.Seq, there), min(here, there))
+		return Diverged, common, err
 	case here == there:
 		return Same, there, nil
 	case here < there:
 		return Behind, here, nil
 	}
 	return Ahead, there, nil
+}
+
+// common returns the last record that a log and the fleet have in common, between one that they have and
+// one that they do not.
+func (f *Fleet) common(ctx context.Context, key int64, log *journal.Log, low, high uint64) (uint64, error) {
+	for low+1 < high {
+		middle := low + (high-low)/2
+		same, err := f.sameLine(ctx, key, log, middle)
+		if err != nil {
+			return 0, err
+		}
+		if same {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
 }
 
 // sameLine reports whether a record of a log is the one of its number in the fleet. Two logs that
@@ -197,8 +216,31 @@ func (f *Fleet) part(ctx context.Context, store *lifecycle.Store, x *Found, comm
 		return id, err
 	}
 	store.Logger(x.ID).Warn().Str("fork", id.String()).Str("host", x.Host).Uint64("common", common).Msg("the session diverged; what was done here is kept as a fork")
+	if err := noteIn(store, id, note{Project: f.opts.Project, Incarnation: store.Incarnation(id), Parted: x.ID.String()}); err != nil {
+		return id, err
+	}
 	n.Fork, n.Fenced = id.String(), x.Host
 	return id, folder.WriteSmall(dir, noteFile, n)
+}
+
+// Parted returns the session that somebody else continued, if a session here is the fork that has what
+// was done here meanwhile; else "".
+func (f *Fleet) Parted(store *lifecycle.Store, id session.ID) string {
+	root, err := writer.OpenFS(store.Path())
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	dir, err := writer.OpenDir(root, folder.Path(id))
+	if err != nil {
+		return ""
+	}
+	defer dir.Close()
+	n, err := readNote(dir, f.opts.Project, store.Incarnation(id))
+	if err != nil {
+		return ""
+	}
+	return n.Parted
 }
 
 // Part keeps what was done here of a session that somebody else continued, as a fork. It returns the

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/commit"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // durable is what a session has on the local disk.
@@ -80,7 +80,7 @@ func (s *Session) meta() lifecycle.Meta {
 // show makes the readable columns and rows those of a State, in the transaction that makes its
 // record the last one. was is the State that they show; nil if that is not known.
 func show(ctx context.Context, tx pgx.Tx, key int64, was *session.State, here *durable, meta lifecycle.Meta) error {
-	data, err := json.Marshal(summarize(here, meta))
+	data, err := strictjson.Marshal(summarize(here, meta))
 	if err != nil {
 		return err
 	}
@@ -93,47 +93,56 @@ func show(ctx context.Context, tx pgx.Tx, key int64, was *session.State, here *d
 	return showIterations(ctx, tx, key, was, here.State)
 }
 
-// showTasks writes the rows of the tasks that changed, or moved.
-func showTasks(ctx context.Context, tx pgx.Tx, key int64, was, now *session.State) error {
-	if now.NumTasks() > maxShownTasks {
-		now = session.Blank(now.ID())
-	}
-	type fields struct {
-		Task      string     `json:"task"`
-		Place     int        `json:"place"`
-		Parent    string     `json:"parent"`
-		Kind      string     `json:"kind"`
-		Name      string     `json:"name"`
-		State     string     `json:"state"`
-		Attempts  int        `json:"attempts"`
-		LastError string     `json:"last_error"`
-		Started   *time.Time `json:"started_at"`
-		Completed *time.Time `json:"completed_at"`
-	}
+// A taskRow is a row of the tasks.
+type taskRow struct {
+	Task      string     `json:"task"`
+	Place     int        `json:"place"`
+	Parent    string     `json:"parent"`
+	Kind      string     `json:"kind"`
+	Name      string     `json:"name"`
+	State     string     `json:"state"`
+	Attempts  int        `json:"attempts"`
+	LastError string     `json:"last_error"`
+	Started   *time.Time `json:"started_at"`
+	Completed *time.Time `json:"completed_at"`
+}
+
+// changedTasks returns the rows of the tasks that changed or moved between two States, and the IDs of
+// those that are gone.
+func changedTasks(was, now *session.State) (changed []taskRow, gone []string) {
 	places := map[string]int{}
 	if was != nil && was.NumTasks() <= maxShownTasks {
 		for t := range was.All() {
 			places[t.ID] = len(places)
 		}
 	}
-	changed, place := []fields{}, 0
+	place := 0
 	for t := range now.All() {
 		before, known := places[t.ID]
 		delete(places, t.ID)
 		if !known || before != place || was.Lookup(t.ID) != now.Lookup(t.ID) {
-			changed = append(changed, fields{clean(t.ID), place, clean(t.Parent), string(t.Kind), clean(t.Name), string(t.State), t.Attempts, clip(t.LastError), moment(t.StartedAt), moment(t.CompletedAt)})
+			changed = append(changed, taskRow{clean(t.ID), place, clean(t.Parent), string(t.Kind), clean(t.Name), string(t.State), t.Attempts, clip(t.LastError), moment(t.StartedAt), moment(t.CompletedAt)})
 		}
 		place++
 	}
+	for id := range places {
+		gone = append(gone, clean(id))
+	}
+	return changed, gone
+}
+
+// showTasks writes the rows of the tasks that changed, or moved.
+func showTasks(ctx context.Context, tx pgx.Tx, key int64, was, now *session.State) error {
+	if now.NumTasks() > maxShownTasks {
+		now = session.Blank(now.ID())
+	}
+	changed, gone := changedTasks(was, now)
 	if was == nil {
 		if _, err := tx.Exec(ctx, `DELETE FROM lopen_data.tasks WHERE session = $1`, key); err != nil {
 			return err
 		}
-	} else if len(places) > 0 {
-		gone := make([]string, 0, len(places))
-		for id := range places {
-			gone = append(gone, clean(id))
-		}
+	}
+	if len(gone) > 0 {
 		if _, err := tx.Exec(ctx, `DELETE FROM lopen_data.tasks WHERE session = $1 AND task = ANY($2::text[])`, key, gone); err != nil {
 			return err
 		}
@@ -141,7 +150,7 @@ func showTasks(ctx context.Context, tx pgx.Tx, key int64, was, now *session.Stat
 	if len(changed) == 0 {
 		return nil
 	}
-	data, err := json.Marshal(changed)
+	data, err := strictjson.Marshal(changed)
 	if err != nil {
 		return err
 	}
@@ -185,7 +194,7 @@ func showIterations(ctx context.Context, tx pgx.Tx, key int64, was, now *session
 			added = append(added, fields{it.Number, clean(it.Task), it.Attempt, clean(it.Model), moment(it.StartedAt), it.Duration.Milliseconds(), it.InputTokens, it.OutputTokens, it.CachedTokens, it.CostUSD})
 		}
 	}
-	data, err := json.Marshal(added)
+	data, err := strictjson.Marshal(added)
 	if err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ func talk(ctx context.Context, sess *fleet.Session, host string) error {
 func claims(ctx context.Context, f *fleet.Fleet) error {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
-		c, _, err := f.Claim(ctx, nil)
+		c, _, err := f.Claim(ctx, nil, nil)
 		if err != nil {
 			return err
 		}

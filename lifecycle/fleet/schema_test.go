@@ -70,7 +70,7 @@ func requireNoWrite(t *testing.T, m *machine, want error) {
 	plans(t, m, "other")
 	_, err = m.PushPlan(ctx, m.store, "other", false)
 	require.ErrorIs(t, err, want)
-	_, _, err = m.Claim(ctx, nil)
+	_, _, err = m.Claim(ctx, nil, nil)
 	require.ErrorIs(t, err, want)
 	_, err = m.Pull(ctx, m.store, &all[0])
 	require.ErrorIs(t, err, want)

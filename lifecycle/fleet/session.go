@@ -44,9 +44,14 @@ type note struct {
 	Sum         []byte `json:"sum,omitempty"`
 	Holder      string `json:"holder,omitempty"` // of the last lease of this folder, with its term
 	Term        int64  `json:"term,omitempty"`
+	// Error is why the last try to ship failed, and ErrorAt when that began; "" after a success.
+	Error   string    `json:"error,omitempty"`
+	ErrorAt time.Time `json:"errorAt,omitzero"`
 	// Fenced says that somebody else continued the session behind record Seq.
 	Fenced string `json:"fenced,omitempty"` // the host
 	Fork   string `json:"fork,omitempty"`   // the session that has what was done here behind it
+	// Parted is set in the note of such a fork: the session that somebody else continued.
+	Parted string `json:"parted,omitempty"`
 }
 
 // end is the last record that the fleet acknowledged.
@@ -98,7 +103,6 @@ func (f *Fleet) Ship(store *lifecycle.Store, s *lifecycle.Session) (*Session, er
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	x.acked = x.ship.note.end()
 	x.ship.session = x
 	f.wg.Go(x.run)
 	return x, nil
@@ -187,7 +191,15 @@ func (s *Session) Err() error {
 	return errors.Join(s.ended, s.err)
 }
 
-// Lag returns the last record that the fleet acknowledged, and the last durable one here.
+// Moved returns a channel that is closed after the next try to ship, whatever came of it.
+func (s *Session) Moved() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.moved
+}
+
+// Lag returns the last record that the fleet has acknowledged to this Session, and the last durable one
+// here.
 func (s *Session) Lag() (acked, here uint64) {
 	last := s.Durable()
 	s.mu.Lock()
@@ -259,7 +271,7 @@ func (s *Session) run() {
 		var pause <-chan time.Time
 		switch {
 		case err != nil:
-			pause = time.After(retry + rand.N(retry/2))
+			pause = time.After(retry + rand.N(retry/2)) //nolint:gosec // it spreads the tries of many processes
 			retry = min(2*retry, s.fleet.times.longest)
 		default:
 			retry = s.fleet.times.retry
@@ -314,9 +326,9 @@ func (s *Session) await(more <-chan struct{}, pause <-chan time.Time) bool {
 func (s *Session) tried(err error) (over bool) {
 	s.mu.Lock()
 	was := s.err
-	s.acked, s.passed = s.ship.note.end(), s.begun
-	if s.err = err; err == nil {
-		s.last = time.Now()
+	s.passed = s.begun
+	if s.err = err; err == nil { // before the first one, what was acknowledged once may be gone
+		s.acked, s.last = s.ship.note.end(), time.Now()
 	}
 	if over = err != nil && !passing(err); over {
 		s.ended, s.err = err, nil
@@ -324,6 +336,7 @@ func (s *Session) tried(err error) (over bool) {
 	close(s.moved)
 	s.moved = make(chan struct{})
 	s.mu.Unlock()
+	s.ship.noteError(err)
 	switch fenced := (*FencedError)(nil); {
 	case errors.As(err, &fenced) && s.closing.Load(): // perhaps by another process of this machine, which ships the rest
 		s.log.Info().Err(err).Msg("somebody else ships the session from now on")

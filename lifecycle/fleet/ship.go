@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/journal"
@@ -29,6 +30,9 @@ type shipping struct {
 	sure  bool           // all up to row.head is confirmed
 	shown *session.State // that the tables of tasks and iterations show; nil if that is not known
 	plan  shippedPlan
+
+	line    map[checkpoint.ID]bool // the checkpoints on the session's line; nil if they are not known
+	chained map[string]bool        // those of them that the fleet has, by chain and ID
 }
 
 // An end is the last record of a batch, with its sum. The records of another incarnation are others.
@@ -139,7 +143,7 @@ func (s *shipping) attach(ctx context.Context, here *durable) error {
 		return errors.Join(err, f.giveBack(ctx, r.key, r.term))
 	}
 	s.fellBack(r)
-	s.row, s.sure, s.shown, s.tail = r, false, nil, journal.NewTail(x.dir, r.head)
+	s.row, s.sure, s.shown, s.tail, s.line = r, false, nil, journal.NewTail(x.dir, r.head), nil
 	s.note.Holder, s.note.Term, s.dirty = f.holder, r.term, true
 	if err := s.write(true); err != nil {
 		return err
@@ -230,6 +234,9 @@ func (s *shipping) batch(ctx context.Context, here *durable) error {
 		return err
 	}
 	s.row.head, s.row.sum, s.sure = b.head, b.sum, err == nil
+	for _, e := range b.entries {
+		s.chained[e.chain+e.id] = true
+	}
 	if b.last {
 		s.shown = here.State
 	}
@@ -252,6 +259,24 @@ func (s *shipping) write(now bool) error {
 	}
 	s.noted, s.dirty = time.Now(), false
 	return folder.MoveCursor(dir, cursorName, s.note.Seq)
+}
+
+// noteError notes why the last try failed, for who asks in another process.
+func (s *shipping) noteError(err error) {
+	text := ""
+	if err != nil {
+		text = Explain(err)
+	}
+	if text == s.note.Error {
+		return
+	}
+	s.note.Error, s.note.ErrorAt, s.dirty = text, time.Time{}, true
+	if err != nil {
+		s.note.ErrorAt = time.Now()
+	}
+	if err := s.write(true); err != nil {
+		s.session.log.Debug().Err(err).Msg("the note of the fleet is not written")
+	}
 }
 
 // endTimeout bounds what the end of a Session waits for the database.

@@ -234,7 +234,7 @@ func TestClaimsOfManyProcesses(t *testing.T) {
 	<-all[dead].ended
 	var again []string
 	until(t, "the modules of the runner that died come back", func() bool {
-		c, held, err := a.Claim(t.Context(), nil)
+		c, held, err := a.Claim(t.Context(), nil, nil)
 		require.NoError(t, err)
 		if c != nil {
 			again = append(again, c.Module)
@@ -249,7 +249,7 @@ func TestClaimsOfManyProcesses(t *testing.T) {
 
 func firstClaim(t *testing.T, m *machine) *fleet.Claim {
 	t.Helper()
-	c, _, err := m.Claim(t.Context(), nil)
+	c, _, err := m.Claim(t.Context(), nil, nil)
 	require.NoError(t, err)
 	return c
 }

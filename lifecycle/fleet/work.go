@@ -25,18 +25,17 @@ type Claim struct {
 }
 
 // Claim takes the next module that is not finished and that nobody works on: the one with the lowest
-// priority, then by name, whose predecessors are finished. Modules in but are left out. Several
+// priority, then by name, whose predecessors are finished. Only those of named are taken, if there are
+// some, and none of but. Several
 // machines that ask at once get several modules. The Claim is nil if there is none now; held says
 // whether others work on some, so that it is worth asking again.
-func (f *Fleet) Claim(ctx context.Context, but []string) (c *Claim, held bool, err error) {
+func (f *Fleet) Claim(ctx context.Context, named, but []string) (c *Claim, held bool, err error) {
 	c = &Claim{fleet: f, lost: make(chan struct{}), done: make(chan struct{})}
-	if but == nil {
-		but = []string{}
-	}
+	named, but = append([]string{}, named...), append([]string{}, but...)
 	err = f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		return tx.QueryRow(ctx, `WITH next AS (
 				SELECT module FROM lopen_data.plans p
-				WHERE project = $1 AND open > 0 AND NOT module = ANY($2::text[]) AND retry_at <= clock_timestamp()
+				WHERE project = $1 AND open > 0 AND NOT module = ANY($2::text[]) AND (cardinality($6::text[]) = 0 OR module = ANY($6)) AND retry_at <= clock_timestamp()
 					AND (holder IS NULL OR lease_until <= clock_timestamp())
 					AND NOT EXISTS (SELECT FROM lopen_data.plans b WHERE b.project = p.project AND b.module = ANY(p.after) AND b.open > 0)
 					AND NOT EXISTS (SELECT FROM lopen_data.sessions s WHERE s.project = p.project AND s.module = p.module
@@ -44,7 +43,7 @@ func (f *Fleet) Claim(ctx context.Context, but []string) (c *Claim, held bool, e
 				ORDER BY priority NULLS LAST, module LIMIT 1 FOR UPDATE SKIP LOCKED)
 			UPDATE lopen_data.plans p SET term = term + 1, holder = $3, host = $4, lease_until = clock_timestamp() + $5::bigint * interval '1 ms'
 			FROM next WHERE p.project = $1 AND p.module = next.module RETURNING p.module, p.term, p.open`,
-			f.opts.Project, but, f.holder, f.opts.Host, f.times.lease.Milliseconds()).Scan(&c.Module, &c.term, &c.Open)
+			f.opts.Project, but, f.holder, f.opts.Host, f.times.lease.Milliseconds(), named).Scan(&c.Module, &c.term, &c.Open)
 	})
 	switch {
 	case err == nil, errors.Is(err, errUnconfirmed):
@@ -56,7 +55,8 @@ func (f *Fleet) Claim(ctx context.Context, but []string) (c *Claim, held bool, e
 		return nil, false, err
 	}
 	err = f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		return c.QueryRow(ctx, `SELECT EXISTS (SELECT FROM lopen_data.plans WHERE project = $1 AND open > 0 AND NOT module = ANY($2::text[]))`, f.opts.Project, but).Scan(&held)
+		return c.QueryRow(ctx, `SELECT EXISTS (SELECT FROM lopen_data.plans WHERE project = $1 AND open > 0 AND NOT module = ANY($2::text[])
+			AND (cardinality($3::text[]) = 0 OR module = ANY($3)))`, f.opts.Project, but, named).Scan(&held)
 	})
 	return nil, held, err
 }

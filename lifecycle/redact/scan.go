@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // rule finds one shape. match is called where trigger stands and returns the
@@ -17,8 +18,16 @@ type rule struct {
 
 // byPair has the rules by the first two bytes of their triggers, in lists of which
 // listOf has the number, and ruleCount how many there are. A trigger of one byte is in
-// the lists of all pairs that it begins.
-var byPair, listOf, ruleCount, places = func() (lists [][]numbered, number *[1 << 16]uint16, n int, places *[256]uint64) {
+// the lists of all pairs that it begins. They are made by prepare.
+var (
+	byPair    [][]numbered
+	listOf    *[1 << 16]uint16
+	ruleCount int
+	places    *[256]uint64 // see placesOf
+)
+
+// prepare makes the tables, once: they take longer than a short command, which may scan nothing.
+var prepare = sync.OnceFunc(func() {
 	all := append(tokenRules(),
 		rule{"eyJ", matchJWT},
 		rule{"SG.", matchSendGrid},
@@ -51,7 +60,7 @@ var byPair, listOf, ruleCount, places = func() (lists [][]numbered, number *[1 <
 	for _, e := range escapes {
 		all = append(all, rule{`\` + e, seesEscape})
 	}
-	lists, number = make([][]numbered, 1), new([1 << 16]uint16)
+	lists, number := make([][]numbered, 1), new([1 << 16]uint16)
 	for i, r := range all {
 		from, to := 0, 256
 		if len(r.trigger) > 1 {
@@ -66,8 +75,8 @@ var byPair, listOf, ruleCount, places = func() (lists [][]numbered, number *[1 <
 			lists[number[pair]] = append(lists[number[pair]], numbered{rule: r, index: i})
 		}
 	}
-	return lists, number, len(all), placesOf(all)
-}()
+	byPair, listOf, ruleCount, places = lists, number, len(all), placesOf(all)
+})
 
 // groups is how many the triggers are put into.
 const groups = 21
@@ -87,10 +96,13 @@ func placesOf(all []rule) *[256]uint64 {
 			group = 2 + (i-long)*(groups-2)/(len(all)-long)
 		}
 		for k := range 3 {
+			bit := uint64(1) << (k*groups + group)
+			if k < len(r.trigger) {
+				t[r.trigger[k]] |= bit
+				continue
+			}
 			for c := range t {
-				if k >= len(r.trigger) || int(r.trigger[k]) == c {
-					t[c] |= 1 << (k*groups + group)
-				}
+				t[c] |= bit
 			}
 		}
 	}
@@ -133,6 +145,7 @@ func passOver(b []byte, i int) int {
 // scan returns what the built-in rules find in b, in order of discovery. original says
 // that b is no view; plain comes back false when it has to be one.
 func scan(b []byte, original bool) (spans []span, plain bool) {
+	prepare()
 	s := scanner{b: b, original: original}
 	each := 0 // up to here each place is asked alone
 	for i := 0; i < len(b); i++ {

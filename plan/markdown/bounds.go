@@ -2,7 +2,6 @@ package markdown
 
 import (
 	"bytes"
-	"regexp"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
@@ -86,14 +85,14 @@ func (s short) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Cont
 type tables struct{ parser.ParagraphTransformer }
 
 // delimiters is the row below a table's header.
-var delimiters = regexp.MustCompile(`^ {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$`)
+var delimiters = pattern(`^ {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$`)
 
 func (t tables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
 	lines := node.Lines()
 	all := lines.Sliced(0, lines.Len())
 	for i := 1; i < len(all); i++ {
 		row := all[i].Value(reader.Source())
-		if len(row) > maxMarkup || !bytes.ContainsAny(row, "|:") || len(bytes.Trim(row, "-|: \t\v\f\r\n")) > 0 || !delimiters.Match(row) {
+		if len(row) > maxMarkup || !bytes.ContainsAny(row, "|:") || len(bytes.Trim(row, "-|: \t\v\f\r\n")) > 0 || !delimiters().Match(row) {
 			continue
 		}
 		if all[i-1].Len() <= maxMarkup {

@@ -3,7 +3,6 @@ package markdown
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/lexer"
@@ -13,7 +12,7 @@ import (
 var bom = []byte("\xef\xbb\xbf")
 
 // yamlKey is what the first line of front matter that says anything looks like.
-var yamlKey = regexp.MustCompile(`^[^\s#:\-*+>][^:]*:(\s|$)`)
+var yamlKey = pattern(`^[^\s#:\-*+>][^:]*:(\s|$)`)
 
 // FrontMatter returns the byte range of a block of YAML between two lines of
 // three dashes at the start of a file, both lines included, or 0, 0. A closing
@@ -38,7 +37,7 @@ func FrontMatter(src []byte) (start, end int) {
 			}
 			return start, next
 		case !keyed && len(line) > 0 && line[0] != '#':
-			if !yamlKey.Match(line) {
+			if !yamlKey().Match(line) {
 				return 0, 0
 			}
 			keyed = true

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/yuin/goldmark/ast"
 )
@@ -102,13 +103,18 @@ func (w *walker) lastLine(n ast.Node) int {
 }
 
 var (
-	fence     = regexp.MustCompile("^[ \t>]*(```+|~~~+)$")
-	underline = regexp.MustCompile(`^[ \t>]*(=+|-+)$`)
-	lastNote  = regexp.MustCompile(`(?s)<!--((?:[^-]|-[^-])*?)-->$`)
+	fence     = pattern("^[ \t>]*(```+|~~~+)$")
+	underline = pattern(`^[ \t>]*(=+|-+)$`)
+	lastNote  = pattern(`(?s)<!--((?:[^-]|-[^-])*?)-->$`)
 )
 
-func (w *walker) matches(what *regexp.Regexp, line int) bool {
-	return line < len(w.lines) && what.Match(w.lineText(line))
+// pattern compiles an expression once, when it is first used: most commands use none.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+func (w *walker) matches(what func() *regexp.Regexp, line int) bool {
+	return line < len(w.lines) && what().Match(w.lineText(line))
 }
 
 // finish fills in the details, once it is known which lines belong to nested
@@ -148,7 +154,7 @@ func (w *walker) details(it *Item, sp span, next int) {
 	if it.Comment != "" {
 		return
 	}
-	if m := lastNote.FindStringSubmatchIndex(it.Details); m != nil {
+	if m := lastNote().FindStringSubmatchIndex(it.Details); m != nil {
 		it.Comment = strings.TrimSpace(it.Details[m[2]:m[3]])
 		it.Details = strings.TrimRight(it.Details[:m[0]], " \t\n")
 	}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lopen-dev/lopen/plan/internal/guard"
 	"github.com/lopen-dev/lopen/writer"
@@ -27,9 +28,14 @@ const (
 
 var (
 	// ownItem is an item exactly as this package writes it.
-	ownItem = regexp.MustCompile(`^- \[(?:[^\\\[\]]|\\.)*\]\((RESEARCH-[^()\s]+\.md)\)$`)
-	link    = regexp.MustCompile(`\]\(<?(?:\./)?(RESEARCH-[^()<>\s#]+\.md)`)
+	ownItem = pattern(`^- \[(?:[^\\\[\]]|\\.)*\]\((RESEARCH-[^()\s]+\.md)\)$`)
+	link    = pattern(`\]\(<?(?:\./)?(RESEARCH-[^()<>\s#]+\.md)`)
 )
+
+// pattern compiles an expression once, when it is first used: most commands use none.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 func reindex(fsys writer.FS) error {
 	err := guard.Edit(fsys, indexName, 0o644, nil, func(src []byte) ([]byte, error) {
@@ -134,16 +140,16 @@ func items(old string, all []Document, eol string) string {
 	}
 	linked := map[string]bool{}
 	for line := range strings.Lines(old) {
-		if ownItem.MatchString(strings.TrimRight(line, "\r\n")) {
+		if ownItem().MatchString(strings.TrimRight(line, "\r\n")) {
 			continue
 		}
-		for _, m := range link.FindAllStringSubmatch(line, -1) {
+		for _, m := range link().FindAllStringSubmatch(line, -1) {
 			linked[canonical(m[1])] = true
 		}
 	}
 	var b strings.Builder
 	for line := range strings.Lines(old) {
-		m := ownItem.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+		m := ownItem().FindStringSubmatch(strings.TrimRight(line, "\r\n"))
 		if m == nil {
 			b.WriteString(line)
 			continue

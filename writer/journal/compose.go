@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"iter"
@@ -46,6 +47,9 @@ type composer struct {
 }
 
 func (c *composer) all() error {
+	if c.begin > maxNumber {
+		return c.refused("it begins with record %d", c.begin)
+	}
 	if err := c.read(); err != nil {
 		return err
 	}
@@ -71,7 +75,7 @@ func (c *composer) read() error {
 	}
 	it, ok := decodeLine(line)
 	switch {
-	case !ok || it.note:
+	case !ok || it.note || it.Epoch == 0 || len(line) > maxLine || bytes.IndexByte(line, '\n') != len(line)-1: // what would not be read as this record
 		return c.refused("what follows record %d is no record", c.last.Seq)
 	case it.Seq < c.begin && (!it.Entry || it.Seq <= c.last.Seq), it.Seq >= c.begin && it.Seq != max(c.last.Seq+1, c.begin), it.Epoch < c.last.Epoch:
 		return c.refused("record %d of epoch %d follows record %d of epoch %d", it.Seq, it.Epoch, c.last.Seq, c.last.Epoch)

@@ -105,7 +105,7 @@ func (t *Tail) anew(upto uint64, fn func(r *Ref, line []byte) error) error {
 	refs := log.Above(t.last)
 	refs = refs[:len(refs)-len(log.Above(upto))]
 	for _, g := range log.Gaps() { // lost entries have no copy elsewhere
-		if g.First > t.last && g.First <= upto && g.First >= t.begin {
+		if g.First <= upto && (g.Last == 0 || g.Last > t.last && g.Last >= t.begin) { // it may begin with records that were read
 			return &writer.Error{Op: "read journal", Path: filepath.Clean(t.dir.Name()), Class: writer.ClassCorrupt, Err: errors.New(g.String())}
 		}
 	}

@@ -76,6 +76,9 @@ func Need(t testing.TB) {
 	}
 }
 
+// Found reports whether a server can be started.
+func Found() bool { return missing() == "" }
+
 // Main runs the tests of a test binary and returns the exit code:
 //
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }

@@ -78,12 +78,12 @@ CREATE INDEX session_objects_hash ON lopen_data.session_objects (hash);
 CREATE TABLE lopen_data.checkpoints (
 	session bigint NOT NULL REFERENCES lopen_data.sessions ON DELETE CASCADE,
 	id      text NOT NULL,              -- of the checkpoint
-	chain   text NOT NULL,              -- the name of the chain, and its first checkpoint
+	chain   text NOT NULL,              -- the name of the chain, and the folder that has it
 	entry   bigint NOT NULL,            -- its number there
 	lines   bytea NOT NULL,
 	root    bytea REFERENCES lopen_data.objects,  -- null if its files were gone before they were sent
 	rules   bytea REFERENCES lopen_data.objects,
-	PRIMARY KEY (session, id)
+	PRIMARY KEY (session, chain, id)
 );
 CREATE INDEX checkpoints_root ON lopen_data.checkpoints (root);
 CREATE INDEX checkpoints_rules ON lopen_data.checkpoints (rules);

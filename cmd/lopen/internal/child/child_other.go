@@ -27,9 +27,6 @@ func ownPeak() int64 { return 0 }
 
 type reports struct{}
 
-// KeepIfAsked does nothing: there is no keeper.
-func KeepIfAsked() {}
-
 func (p *program) startKeeper(Command, string, *pipes) (bool, error) { return false, nil }
 func (p *program) waitKeeper()                                       {}
 func orderKill()                                                     {}

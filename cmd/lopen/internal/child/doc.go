@@ -4,11 +4,11 @@
 // # The keeper
 //
 // A command with Keep is started by a small process of the same executable, its keeper,
-// which outlives this process: [KeepIfAsked] makes it that. The command leads a group of
-// its own in the keeper's session. When this process is killed, the keeper reads the
-// command's output until the command ends; when it panics, the keeper kills the command's
-// group. It notes in the command's lock how the command ended. On systems without process
-// groups there is no keeper, and Keep changes nothing.
+// which outlives this process. An executable that has this package is a keeper before its main
+// is called, when it is asked to. The command leads a group of its own in the keeper's session.
+// When this process is killed, the keeper reads the command's output until the command ends;
+// when it panics, the keeper kills the command's group. It notes in the command's lock how the
+// command ended. On systems without process groups there is no keeper, and Keep changes nothing.
 //
 // # Concurrency
 //

@@ -17,9 +17,10 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// KeepIfAsked makes this process the keeper of a command if Run started it as that: then
-// it does not return. It is the first call of main, and of TestMain where Run is used.
-func KeepIfAsked() {
+// init makes this process the keeper of a command if Run started it as that: then it does not
+// return. It is no call of main, because most of what a start takes is to initialise packages
+// that a keeper does not use, and most of those come after this one.
+func init() {
 	text, asked := os.LookupEnv(keeperEnv)
 	if !asked || len(os.Args) < 3 || os.Args[0] != keeperName {
 		return

@@ -21,7 +21,6 @@ import (
 const scriptEnv = "CHILD_TEST_SCRIPT"
 
 func TestMain(m *testing.M) {
-	child.KeepIfAsked()
 	if script := os.Getenv(scriptEnv); script != "" {
 		os.Exit(loop(script))
 	}

@@ -151,7 +151,7 @@ func (w *Writer) text(s string) {
 		return
 	}
 	for line := range strings.Lines(s) {
-		if looksOurs.MatchString(line) {
+		if looksOurs().MatchString(line) {
 			line = strings.Replace(line, "#", "\\#", 1)
 		}
 		w.printf("> %s", line)

@@ -1,19 +1,20 @@
 package conversation
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 )
 
 var (
 	// fenceOpens is the beginning of a block that a line of the same characters ends, and fenceMarked one
 	// that stands in a list or a quotation.
-	fenceOpens  = regexp.MustCompile("^ {0,3}(`{3,}[^`]*|~{3,}.*)$")
-	fenceMarked = regexp.MustCompile("^[ \\t]*([-*+>]|[0-9]{1,9}[.)]).*(```|~~~)")
+	fenceOpens  = plain.Pattern("^ {0,3}(`{3,}[^`]*|~{3,}.*)$")
+	fenceMarked = plain.Pattern("^[ \\t]*([-*+>]|[0-9]{1,9}[.)]).*(```|~~~)")
 	// looksOurs is a line that is, or with the one below it becomes, a heading such as those of this package,
 	// and html one that may begin a block of HTML.
-	looksOurs = regexp.MustCompile(`^[ \t>]*#*[ \t]*#[0-9]`)
-	html      = regexp.MustCompile(`^[ \t]*([-*+>]|[0-9]{1,9}[.)])*[ \t]*<[a-zA-Z/!?]`)
+	looksOurs = plain.Pattern(`^[ \t>]*#*[ \t]*#[0-9]`)
+	html      = plain.Pattern(`^[ \t]*([-*+>]|[0-9]{1,9}[.)])*[ \t]*<[a-zA-Z/!?]`)
 )
 
 // reaches reports whether a text could swallow what stands below it when it is rendered, as a block of code
@@ -32,9 +33,9 @@ func reaches(s string) bool {
 			if rest, ok := strings.CutPrefix(trimmed, fence); ok && in <= 3 && strings.Trim(rest, fence[:1]+" \t") == "" {
 				fence = ""
 			}
-		case looksOurs.MatchString(line) || html.MatchString(line) || fenceMarked.MatchString(line):
+		case looksOurs().MatchString(line) || html().MatchString(line) || fenceMarked().MatchString(line):
 			return true
-		case fenceOpens.MatchString(line):
+		case fenceOpens().MatchString(line):
 			fence, indent = trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, trimmed[:1]))], in
 		}
 	}

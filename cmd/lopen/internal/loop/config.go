@@ -66,6 +66,9 @@ type Config struct {
 	// without it; with Branch on a branch of the session's own.
 	Commit, Branch bool
 	Repository     Repository
+	// Replicate waits until what was saved is kept elsewhere as well; optional. A task's box is ticked
+	// only then.
+	Replicate func(ctx context.Context) error
 	// Transaction is what completed tasks are written to; optional.
 	Transaction Transaction
 

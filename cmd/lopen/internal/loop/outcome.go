@@ -93,6 +93,9 @@ func (r *runner) done(ctx context.Context, unit string, leaves []string, out out
 	if err := r.sync(ctx); err != nil {
 		return err
 	}
+	if err := r.replicate(ctx); err != nil {
+		return err
+	}
 	if out.check != nil {
 		r.green = green{unit: unit, n: attemptNumber(r.sess.State(), leaves) - 1} // this attempt is counted already
 	}

@@ -92,6 +92,11 @@ func (r *runner) reconcile(ctx context.Context, when tasks.When) error {
 	if len(res.Boxes)+len(res.Marks) == 0 {
 		r.reconciled = p
 	}
+	if len(res.Boxes) > 0 {
+		if err := r.replicate(ctx); err != nil {
+			return err
+		}
+	}
 	if err := r.writeBoxes(ctx, res.Boxes); err != nil {
 		return err
 	}

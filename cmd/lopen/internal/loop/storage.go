@@ -37,6 +37,19 @@ func (r *runner) sync(ctx context.Context) error {
 	return r.waitStorage(ctx, err, r.unpause)
 }
 
+// replicate waits until what was saved is kept elsewhere as well, if the run is to. When it cannot be, the
+// run pauses like on a storage error: what is done stays done, and the next run ticks it.
+func (r *runner) replicate(ctx context.Context) error {
+	if r.cfg.Replicate == nil {
+		return nil
+	}
+	err := r.cfg.Replicate(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return r.pause(session.TriggerPaused, session.ExitStorageError, &Exit{ExitStorage, fmt.Sprintf("paused: what was done is on this disk and not in the fleet, and replicate is task: %v; %s", err, r.resumeHint())})
+}
+
 // unpause is [lifecycle.Session.Unpause]. It warns if the session was made again.
 func (r *runner) unpause(ctx context.Context) error {
 	was := r.sess.Incarnation()

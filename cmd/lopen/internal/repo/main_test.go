@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
 )
 
@@ -19,7 +18,6 @@ import (
 const commitEnv = "REPO_TEST_COMMIT"
 
 func TestMain(m *testing.M) {
-	child.KeepIfAsked()
 	if os.Getenv(commitEnv) != "" {
 		r, err := repo.Open(context.Background(), ".", os.Environ())
 		if err == nil {

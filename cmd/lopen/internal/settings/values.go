@@ -55,6 +55,8 @@ type Values struct {
 	Timeout              time.Duration    `json:"timeout" help:"end an attempt after this time"`
 	IdleTimeout          time.Duration    `json:"idle_timeout" help:"end an attempt, or its check, after this time without output; unattended 30m where it is not set"`
 	Wait                 time.Duration    `json:"wait" default:"6h" help:"wait at most this long in all for the agent's limit"`
+	Replicate            string           `json:"replicate" default:"async" of:"async, task" help:"task: a box is ticked when the fleet has the task's state"`
+	ReplicateTimeout     time.Duration    `json:"replicate_timeout" default:"5m" help:"how long a task waits for the fleet before the run pauses"`
 	CacheBytes           int              `json:"cache_bytes" default:"67108864" help:"bytes that cached outlines may take, in memory and again on the disk"` // 64 MiB
 	AssessmentTTL        time.Duration    `json:"assessment_ttl" default:"15m" help:"how long the result of assess counts"`
 	RequirementsDir      string           `json:"requirements_dir" default:"docs/requirements" rule:"inside" help:"folder of the specifications, relative to the project"`

@@ -182,7 +182,7 @@ func (s *Store) Approve(p Project, c Command) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("approve: %w", err)
 	}
-	return replace(path, append(data, '\n'))
+	return Replace(path, append(data, '\n'))
 }
 
 // Approved returns c if the user approved exactly it for a project; else, of the
@@ -311,12 +311,12 @@ func read(path string) (record, error) {
 	return r, nil
 }
 
-// replace writes a file as a whole. After a power cut an approval may be
-// forgotten, which costs a question; half of one is never read.
-func replace(path string, data []byte) error {
+// Replace writes a file of the user's own state as a whole, with mode 0600. After a power cut what
+// was written may be forgotten, which costs a question; half of it is never read.
+func Replace(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
 	if err != nil {
-		return fmt.Errorf("approve: %w", err)
+		return fmt.Errorf("write "+path+": %w", err)
 	}
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Sync(), f.Close())
@@ -324,7 +324,7 @@ func replace(path string, data []byte) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		return fmt.Errorf("approve: %w", errors.Join(err, os.Remove(f.Name())))
+		return fmt.Errorf("write "+path+": %w", errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
 }
