@@ -99,8 +99,19 @@ func TestSweepBesideShippers(t *testing.T) {
 	const machines, times = 3, 5
 	ctx, stop := context.WithCancel(t.Context())
 	swept, ended := 0, make(chan error, 1)
+	kick := make(chan struct{}, 1) // a sweep begins when somebody ships, or has deleted: not all the time
+	sweep := func() {
+		select {
+		case kick <- struct{}{}:
+		default:
+		}
+	}
 	go func() {
 		for {
+			select {
+			case <-kick:
+			case <-ctx.Done():
+			}
 			n, _, err := sweeper.SweepOlder(ctx, 0)
 			if swept += n; err != nil {
 				ended <- err
@@ -120,10 +131,12 @@ func TestSweepBesideShippers(t *testing.T) {
 					sess := m.create(t, fmt.Sprintf("m%d-%d", i, n))
 					_, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
 					require.NoError(t, err)
+					sweep()
 					arrives(t, sess)
 					require.NoError(t, sess.Close(t.Context()))
 					if n < times-1 {
 						require.NoError(t, m.Delete(t.Context(), ptr(find(t, m, sess.ID().String()))))
+						sweep()
 					}
 				}
 			})
