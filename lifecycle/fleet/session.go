@@ -160,10 +160,9 @@ func (s *Session) reached(ctx context.Context) error {
 		}
 		s.mu.Lock()
 		acked, ended, last, moved := s.acked, s.ended, s.err, s.moved
-		asked := !s.last.IsZero() // what an earlier process noted may be gone: the database was asked since
 		s.mu.Unlock()
 		switch {
-		case asked && acked.of == want.Incarnation && acked.seq >= want.Seq:
+		case acked.of == want.Incarnation && acked.seq >= want.Seq:
 			return nil
 		case ended != nil:
 			return fmt.Errorf("replicate session %s: %w", s.ID(), ended)
