@@ -9,7 +9,7 @@ RANDOM_CUTS ?= 20
 LONGEST = ./cmd/lopen ./lifecycle ./cmd/lopen/internal/repo ./lifecycle/backup
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race house mutants crash fuzz corpora dead vulns hostile night bench bench-quick bench-report bench-compare agents lint fmt tidy-check cross ci
+.PHONY: help run build test race house mutants crash failover fuzz corpora dead vulns hostile night bench bench-quick bench-report bench-compare agents lint fmt tidy-check cross ci
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ corpora: ## replay the committed corpus of every parser under a memory limit
 
 dead: ## list functions that nothing calls, and those of test support that no test calls
 	@GO=$(GO) .ci/dead
+
+failover: ## kill primaries and runners at length: a hundred rounds of the fleet's tests, with a hundred sessions
+	$(GO) test -count=1 -v -timeout 120m -run 'TestFailover|TestKill9' ./lifecycle/fleet -rounds 100 -sessions 100 | grep -v '^=== '
 
 hostile: ## put every kind of file in every place and run every command, at length
 	$(GO) test -count=1 -timeout 60m -run 'TestPlaces|TestHostileSession|TestNothingSteersTheTerminal' ./cmd/lopen -hostile

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -145,4 +146,19 @@ func TestCloseWithoutTheDatabase(t *testing.T) {
 	sess = m.resume(t, sess.ID())
 	arrives(t, sess)
 	requireSame(t, url, m, sess.ID())
+}
+
+// What an earlier process noted is no acknowledgement: the session may have been deleted since, or an older
+// backup restored.
+func TestReplicatedAsksTheDatabase(t *testing.T) {
+	t.Parallel()
+	m, proxy, sess, _ := behindProxy(t, quick)
+	require.NoError(t, sess.Close(t.Context()))
+	proxy.Drop()
+	sess = m.resume(t, sess.ID())
+	ctx, cancel := context.WithTimeout(t.Context(), quick/4)
+	defer cancel()
+	require.ErrorIs(t, sess.Replicated(ctx), context.DeadlineExceeded)
+	proxy.Heal()
+	arrives(t, sess)
 }

@@ -88,6 +88,8 @@ func TestRestoredAndContinuedElsewhere(t *testing.T) {
 	arrives(t, other)
 
 	s.RestoreFrom(backup)
+	a.Close()
+	a.Fleet = open(t, "a", url) // a connection of before is refused once
 	a.pull(t, "auth")
 	sess = a.resume(t, sess.ID())
 	say(t, sess, "a")
