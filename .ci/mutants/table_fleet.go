@@ -59,7 +59,7 @@ var ofFleet = []mutant{
 	},
 	{
 		"fleet: what diverged is kept as a fork", "lifecycle/fleet/pull.go",
-		"		if p.Was == Diverged {\n", "		if false {\n",
+		"	case Diverged:\n		if p.Fork, err = f.part(", "	case Relation(-1):\n		if p.Fork, err = f.part(",
 		"./lifecycle/fleet", "TestPullBySituation",
 	},
 	{

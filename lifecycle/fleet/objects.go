@@ -257,10 +257,6 @@ func blobsOf(store *lifecycle.Store) (*blob.Store, func(), error) {
 	return blob.New(dir), func() { _ = dir.Close() }, nil
 }
 
-// inBinary is how statements with contents are sent, within a transaction: as text a byte takes two, and
-// more memory. It asks for the types first, on the same connection, also behind a pooler.
-const inBinary = pgx.QueryExecModeDescribeExec
-
 // An upload sends objects, the small ones together.
 type upload struct {
 	fleet  *Fleet
@@ -368,7 +364,7 @@ func (u *upload) flush(ctx context.Context) error {
 			{`INSERT INTO lopen_data.chunks (hash, n, bytes) SELECT o.hash, 0, o.bytes FROM unnest($1::bytea[], $2::bytea[]) AS o(hash, bytes) ON CONFLICT DO NOTHING`, []any{u.hashes, u.bytes}},
 			{`INSERT INTO lopen_data.links (parent, child) SELECT * FROM unnest($1::bytea[], $2::bytea[]) ON CONFLICT DO NOTHING`, []any{u.parent, u.child}},
 		} {
-			if _, err := tx.Exec(ctx, q.sql, append([]any{inBinary}, q.args...)...); err != nil {
+			if _, err := tx.Exec(ctx, q.sql, q.args...); err != nil {
 				return err
 			}
 		}
@@ -428,7 +424,7 @@ func insertChunks(ctx context.Context, tx pgx.Tx, h blob.Hash, size int64, r io.
 		if k > 0 {
 			sum.Write(buf[:k])
 			n += int64(k)
-			if _, err := tx.Exec(ctx, `INSERT INTO lopen_data.chunks (hash, n, bytes) VALUES ($1, $2, $3)`, inBinary, h[:], i, buf[:k]); err != nil {
+			if _, err := tx.Exec(ctx, `INSERT INTO lopen_data.chunks (hash, n, bytes) VALUES ($1, $2, $3)`, h[:], i, buf[:k]); err != nil {
 				return err
 			}
 		}
