@@ -186,7 +186,7 @@ func (b *batch) insert(ctx context.Context, tx pgx.Tx, key int64) error {
 		if _, err := tx.Exec(ctx, `INSERT INTO lopen_data.records (session, seq, bytes, sum, at, event, detail)
 			SELECT $1, r.seq, r.bytes, r.sum, r.at, r.event, r.detail::jsonb
 			FROM unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::timestamptz[], $6::text[], $7::text[]) AS r(seq, bytes, sum, at, event, detail)`,
-			key, b.seqs, b.lines, b.sums, b.ats, b.events, b.details); err != nil {
+			inBinary, key, b.seqs, b.lines, b.sums, b.ats, b.events, b.details); err != nil {
 			return err
 		}
 	}

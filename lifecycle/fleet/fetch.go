@@ -92,7 +92,7 @@ func (r *records) lines() iter.Seq2[[]byte, error] {
 			n, going := 0, true
 			err := r.f.call(r.ctx, func(ctx context.Context, c *pgxpool.Conn) error {
 				rows, err := c.Query(ctx, `SELECT seq, bytes FROM lopen_data.records WHERE session = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4`,
-					r.row.key, int64(r.last), int64(r.row.head), pageRecords)
+					inBinary, r.row.key, int64(r.last), int64(r.row.head), pageRecords)
 				if err != nil {
 					return err
 				}
@@ -218,7 +218,7 @@ func (o *object) chunks(fn func([]byte) error) error {
 	for i := 0; n < o.size || i == 0; i++ {
 		var chunk []byte
 		err := o.f.call(o.ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-			return c.QueryRow(ctx, `SELECT bytes FROM lopen_data.chunks WHERE hash = $1 AND n = $2`, o.hash[:], i).Scan(&chunk)
+			return c.QueryRow(ctx, `SELECT bytes FROM lopen_data.chunks WHERE hash = $1 AND n = $2`, inBinary, o.hash[:], i).Scan(&chunk)
 		})
 		if errors.Is(err, pgx.ErrNoRows) {
 			break

@@ -37,6 +37,15 @@ type times struct {
 // connections is how many connections a Fleet has at most.
 const connections = 4
 
+// inBinary is the mode of a statement that carries contents. The others send and receive text, in which
+// a bytea has two digits for each byte. pgx asks once for the types of such a statement, for each connection,
+// and remembers them here: the server keeps nothing, so that a pooler may be in between. No migration
+// changes the type of a column.
+const inBinary = pgx.QueryExecModeCacheDescribe
+
+// descriptions is for how many statements types are remembered: more than there are.
+const descriptions = 32
+
 // Options of a Fleet.
 type Options struct {
 	// URL says which database, as libpq reads it: a URL or key=value. What it leaves out comes from
@@ -91,7 +100,7 @@ func Open(o Options) (*Fleet, error) {
 	cfg.MaxConnIdleTime = 5 * time.Minute
 	// Neither prepared statements nor anything else that a pooler would have to keep.
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
-	cfg.ConnConfig.StatementCacheCapacity, cfg.ConnConfig.DescriptionCacheCapacity = 0, 0
+	cfg.ConnConfig.StatementCacheCapacity, cfg.ConnConfig.DescriptionCacheCapacity = 0, descriptions
 	if cfg.ConnConfig.ConnectTimeout == 0 {
 		cfg.ConnConfig.ConnectTimeout = connectTimeout
 	}

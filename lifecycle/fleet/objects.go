@@ -361,7 +361,7 @@ func (u *upload) flush(ctx context.Context) error {
 			args []any
 		}{
 			{`INSERT INTO lopen_data.objects (hash, size) SELECT * FROM unnest($1::bytea[], $2::bigint[]) ON CONFLICT DO NOTHING`, []any{u.hashes, u.sizes}},
-			{`INSERT INTO lopen_data.chunks (hash, n, bytes) SELECT o.hash, 0, o.bytes FROM unnest($1::bytea[], $2::bytea[]) AS o(hash, bytes) ON CONFLICT DO NOTHING`, []any{u.hashes, u.bytes}},
+			{`INSERT INTO lopen_data.chunks (hash, n, bytes) SELECT o.hash, 0, o.bytes FROM unnest($1::bytea[], $2::bytea[]) AS o(hash, bytes) ON CONFLICT DO NOTHING`, []any{inBinary, u.hashes, u.bytes}},
 			{`INSERT INTO lopen_data.links (parent, child) SELECT * FROM unnest($1::bytea[], $2::bytea[]) ON CONFLICT DO NOTHING`, []any{u.parent, u.child}},
 		} {
 			if _, err := tx.Exec(ctx, q.sql, q.args...); err != nil {
@@ -424,7 +424,7 @@ func insertChunks(ctx context.Context, tx pgx.Tx, h blob.Hash, size int64, r io.
 		if k > 0 {
 			sum.Write(buf[:k])
 			n += int64(k)
-			if _, err := tx.Exec(ctx, `INSERT INTO lopen_data.chunks (hash, n, bytes) VALUES ($1, $2, $3)`, h[:], i, buf[:k]); err != nil {
+			if _, err := tx.Exec(ctx, `INSERT INTO lopen_data.chunks (hash, n, bytes) VALUES ($1, $2, $3)`, inBinary, h[:], i, buf[:k]); err != nil {
 				return err
 			}
 		}

@@ -223,7 +223,7 @@ func (s *source) small(h blob.Hash, group []blob.Hash) (io.ReadCloser, error) {
 		}
 		s.some = map[blob.Hash][]byte{}
 		err := s.f.call(s.ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-			rows, err := c.Query(ctx, `SELECT hash, bytes FROM lopen_data.chunks WHERE hash = ANY($1::bytea[]) AND n = 0`, hashes)
+			rows, err := c.Query(ctx, `SELECT hash, bytes FROM lopen_data.chunks WHERE hash = ANY($1::bytea[]) AND n = 0`, inBinary, hashes)
 			if err != nil {
 				return err
 			}
