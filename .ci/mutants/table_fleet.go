@@ -59,7 +59,7 @@ var ofFleet = []mutant{
 	},
 	{
 		"fleet: what diverged is kept as a fork", "lifecycle/fleet/pull.go",
-		"	case Diverged:\n		if p.Fork, err = f.part(", "	case Relation(-1):\n		if p.Fork, err = f.part(",
+		"		if p.Was == Diverged {\n", "		if false {\n",
 		"./lifecycle/fleet", "TestPullBySituation",
 	},
 	{
