@@ -27,7 +27,7 @@ import (
 )
 
 func newFleet(a *app) *cobra.Command {
-	return group("fleet", "Keep sessions in PostgreSQL, so that they outlive this machine",
+	return group("fleet", "Keep sessions in PostgreSQL: they outlive this machine",
 		newFleetJoin(a), newFleetStatus(a), newFleetLeave(a), newFleetDoctor(a), newFleetSQL(a))
 }
 

@@ -31,8 +31,7 @@ func shortHelp(root *cobra.Command) {
 		}
 		fmt.Fprintf(w, "\n%s\nAbout each: lopen COMMAND --help; what a command is told: lopen help prompt\n\n", wrapped("Plumbing: "+strings.Join(plumbing, ", ")))
 		fmt.Fprint(w, `  -C DIR               run as if started in DIR; --color auto, always or never
-  --log-level LEVEL    debug, info, warn or error (default warn)
-  --log-file FILE      append the log to FILE; --log-format json for machines
+  --log-level LEVEL    debug to error; --log-file FILE; --log-format json
 `)
 	})
 }

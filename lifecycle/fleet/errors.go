@@ -57,16 +57,16 @@ func (e *FencedError) Error() string {
 	return s + fmt.Sprintf(", which is at record %d", e.Head)
 }
 
-// A waitError is that of a wait that a context ended: the cause says that, and the text what was waited
-// for.
+// A waitError is that of a wait that a context ended: the text says what was waited for, and causes are
+// that of the context and of the last try.
 type waitError struct {
-	text  string
-	cause error
+	text   string
+	causes []error
 }
 
 func (e *waitError) Error() string { return e.text }
 
-func (e *waitError) Unwrap() error { return e.cause }
+func (e *waitError) Unwrap() []error { return e.causes }
 
 // passing reports whether an error of the database may end by itself, so that the call is repeated.
 func passing(err error) bool {

@@ -177,7 +177,7 @@ func (s *Session) reached(ctx context.Context) error {
 			if last != nil {
 				why = Explain(last)
 			}
-			return &waitError{fmt.Sprintf("replicate session %s: the fleet has record %d of %d: %s", s.ID(), acked.seq, want.Seq, why), context.Cause(ctx)}
+			return &waitError{fmt.Sprintf("replicate session %s: the fleet has record %d of %d: %s", s.ID(), acked.seq, want.Seq, why), []error{context.Cause(ctx), last}}
 		}
 	}
 }
