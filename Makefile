@@ -9,7 +9,7 @@ RANDOM_CUTS ?= 20
 LONGEST = ./cmd/lopen ./lifecycle ./cmd/lopen/internal/repo ./lifecycle/backup
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race house mutants crash failover fuzz corpora dead vulns hostile night bench bench-quick bench-report bench-compare agents lint fmt tidy-check cross ci
+.PHONY: help run build test race house mutants crash failover fuzz corpora dead vulns hostile night bench bench-quick bench-report bench-compare bench-fleet agents lint fmt tidy-check cross ci
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ bench-report: ## write the tables of bench/results.json again, README's as well
 
 bench-compare: ## compare the benchmarks of REF with those of here, in turns
 	@GO=$(GO) .ci/bench-compare $(REF)
+
+bench-fleet: ## measure sessions that are shipped to PostgreSQL: bench/FLEET.md; ten minutes
+	$(GO) run ./bench/fleet -out bench/FLEET.md
 
 agents: ## run the real claude, codex and opencode against mocks of their APIs; AGENTS=DIR has them, RECORD=DIR records samples
 	@GO=$(GO) AGENTS=$(AGENTS) RECORD=$(RECORD) .ci/agents

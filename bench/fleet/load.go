@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,7 +102,10 @@ func (b *bench) group(row bool) (*group, error) {
 	g.url = g.server.Create("load")
 	g.proxy = pgtest.NewProxy(b, g.server.Addr())
 	if row {
-		if err := g.query(func(ctx context.Context, c *pgx.Conn) error { _, err := c.Exec(ctx, rowsSchema); return err }, g.url); err != nil {
+		if err := g.query(func(ctx context.Context, c *pgx.Conn) error {
+			_, err := c.Exec(ctx, "SET ROLE "+pgtest.Owner+";"+rowsSchema)
+			return err
+		}); err != nil {
 			return nil, err
 		}
 	} else {
@@ -150,10 +152,10 @@ func (g *group) hear() (sum reply, err error) {
 	return sum, nil
 }
 
-// query gives fn a connection.
-func (g *group) query(fn func(ctx context.Context, c *pgx.Conn) error, url string) error {
+// query gives fn a connection of the superuser's.
+func (g *group) query(fn func(ctx context.Context, c *pgx.Conn) error) error {
 	ctx := context.Background()
-	c, err := pgx.Connect(ctx, url)
+	c, err := pgx.Connect(ctx, pgtest.Admin(g.url))
 	if err != nil {
 		return err
 	}
@@ -161,33 +163,30 @@ func (g *group) query(fn func(ctx context.Context, c *pgx.Conn) error, url strin
 	return fn(ctx, c)
 }
 
-// A reading is what has gone through a server so far, and a difference of two what went through between.
+// A reading is what has gone through a server so far, or between two readings.
 type reading struct {
-	at             time.Time
-	took           time.Duration
-	cpu            time.Duration
-	wal, disk, up  int64 // bytes: written ahead, of the database, from clients
-	records, bytes int64 // that the fleet has, and their bytes
-	connections    int64
+	took, cpu      time.Duration // of the server
+	wal, disk, up  int64         // bytes: written ahead, of the database, from clients
+	records, bytes int64         // that the fleet has, and their bytes
+	connections    int64         // the most
 }
 
+// read reads all but the times.
 func (g *group) read() (r reading, err error) {
+	sql := `SELECT pg_current_wal_insert_lsn() - '0/0', pg_database_size(current_database()), `
+	if g.row {
+		sql += `0, 0`
+	} else {
+		sql += `coalesce(sum(head_seq), 0)::bigint, coalesce(sum(bytes), 0)::bigint FROM lopen_data.sessions`
+	}
 	err = g.query(func(ctx context.Context, c *pgx.Conn) error {
-		sql := `SELECT pg_current_wal_insert_lsn() - '0/0', pg_database_size(current_database()),
-			(SELECT count(*) FROM pg_stat_activity WHERE usename = '` + pgtest.Owner + `' AND datname = current_database()), `
-		if g.row {
-			sql += `0, 0`
-		} else {
-			sql += `coalesce(sum(head_seq), 0)::bigint, coalesce(sum(bytes), 0)::bigint FROM lopen_data.sessions`
-		}
-		return c.QueryRow(ctx, sql).Scan(&r.wal, &r.disk, &r.connections, &r.records, &r.bytes)
-	}, pgtest.Admin(g.url))
+		return c.QueryRow(ctx, sql).Scan(&r.wal, &r.disk, &r.records, &r.bytes)
+	})
 	r.up, _ = g.proxy.Bytes()
-	r.cpu, r.at = g.server.CPU(), time.Now()
 	return r, err
 }
 
-// during returns what went through the server while fn ran, and the largest number of connections.
+// during returns what goes through the server while fn runs.
 func (g *group) during(fn func() error) (d reading, err error) {
 	before, err := g.read()
 	if err != nil {
@@ -196,23 +195,28 @@ func (g *group) during(fn func() error) (d reading, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
 	var most int64
-	watching.Go(func() {
-		for ctx.Err() == nil {
-			if r, err := g.read(); err == nil {
-				most = max(most, r.connections)
-			}
-			select {
-			case <-time.After(2 * time.Second):
-			case <-ctx.Done():
-			}
-		}
-	})
-	begun := time.Now()
+	watching.Go(func() { most = g.watch(ctx) })
+	cpu, begun := g.server.CPU(), time.Now()
 	err = fn()
-	took := time.Since(begun)
+	took, cpu := time.Since(begun), g.server.CPU()-cpu
 	cancel()
 	watching.Wait()
-	after, err2 := g.read()
-	return reading{took: took, cpu: after.cpu - before.cpu, wal: after.wal - before.wal, disk: after.disk - before.disk, up: after.up - before.up,
-		records: after.records - before.records, bytes: after.bytes - before.bytes, connections: most}, cmp.Or(err, err2)
+	after, unread := g.read()
+	return reading{took: took, cpu: cpu, wal: after.wal - before.wal, disk: after.disk - before.disk, up: after.up - before.up,
+		records: after.records - before.records, bytes: after.bytes - before.bytes, connections: most}, errors.Join(err, unread)
+}
+
+// watch returns the largest number of clients' connections that it sees. It is cheap, since it is measured as well.
+func (g *group) watch(ctx context.Context) (most int64) {
+	_ = g.query(func(_ context.Context, c *pgx.Conn) error { // without it there is no number
+		for ; ctx.Err() == nil; time.Sleep(time.Second / 2) {
+			var n int64
+			if err := c.QueryRow(context.Background(), `SELECT count(*) FROM pg_stat_activity WHERE usename = $1 AND datname = current_database()`, pgtest.Owner).Scan(&n); err != nil {
+				return err
+			}
+			most = max(most, n)
+		}
+		return nil
+	})
+	return most
 }

@@ -17,6 +17,7 @@ import (
 // A program is the command as pgtest runs it: it removes the servers at the end.
 type program struct {
 	out   string
+	only  string
 	quick bool
 }
 
@@ -31,6 +32,7 @@ func main() {
 	var p program
 	flag.StringVar(&p.out, "out", "", "the file to write; none means standard output")
 	flag.BoolVar(&p.quick, "quick", false, "little of each, in a minute: too little for its figures to count")
+	flag.StringVar(&p.only, "only", "", "one part: sides, load, takeover or memory")
 	flag.Parse()
 	os.Exit(pgtest.Main(&p))
 }
@@ -58,10 +60,22 @@ func (p *program) run() (err error) {
 		return err
 	}
 	fmt.Fprint(&b.page, beginning)
-	for _, part := range []func() error{b.sides, b.load, b.takeover, b.memory, b.paper} {
-		if err := part(); err != nil {
-			return err
+	for _, part := range []struct {
+		name    string
+		measure func() error
+	}{{"sides", b.sides}, {"load", b.load}, {"takeover", b.takeover}, {"memory", b.memory}} {
+		if p.only != "" && p.only != part.name {
+			continue
 		}
+		begun := time.Now()
+		err := part.measure()
+		fmt.Fprintf(os.Stderr, "%s: %v\n", part.name, short(time.Since(begun)))
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	if p.only == "" {
+		b.paper()
 	}
 	if p.out == "" {
 		_, err = io.Copy(os.Stdout, &b.page)
@@ -82,7 +96,7 @@ type sizes struct {
 }
 
 var (
-	full = sizes{rounds: 9, turn: time.Second, sessions: 1000, backlog: 60, idle: 30 * time.Second, steady: 20 * time.Second,
+	full = sizes{rounds: 15, turn: 500 * time.Millisecond, sessions: 1000, backlog: 30, idle: 30 * time.Second, steady: 20 * time.Second,
 		paces: []time.Duration{10 * time.Second, 4 * time.Second}, takeovers: 7, large: 20}
 	quick = sizes{rounds: 2, turn: 400 * time.Millisecond, sessions: 60, backlog: 20, idle: 2 * time.Second, steady: 3 * time.Second,
 		paces: []time.Duration{time.Second}, takeovers: 2, large: 20}

@@ -10,15 +10,15 @@ import (
 
 // Costs are what the page has on paper is computed from.
 type costs struct {
-	sessions        int
-	task, renewal   time.Duration // CPU time of the server, for a task and for the renewal of one lease
-	bytes           float64       // of a task's records
-	wal, disk       float64       // bytes for a task
-	walRenewal      float64
-	record          time.Duration // CPU time of the server for a record of a backlog
-	perSecond       float64       // records of a backlog
-	connections     int64
-	chunksPerSecond float64 // bytes of a large object
+	sessions       int
+	task, renewal  time.Duration // CPU time of the server, for a task and for the renewal of one lease
+	records, bytes float64       // of a task
+	wal, disk      float64       // bytes for a task
+	walRenewal     float64
+	record         time.Duration // CPU time of the server for a record of a backlog
+	perSecond      float64       // records of a backlog
+	connections    int64
+	objects        float64 // bytes a second of a large content
 }
 
 // load measures 1,000 sessions of three processes, and the same work with rows.
@@ -116,6 +116,7 @@ func (b *bench) steadyRow(g *group, pace time.Duration, d, idle *reading, lags [
 		name, d.bytes = "an UPDATE", int64(c.bytes*n) // the same records say what has changed
 	} else {
 		c.task = time.Duration((float64(d.cpu) - float64(idle.cpu)*took/idle.took.Seconds()) / n)
+		c.records = float64(d.records) / n
 		c.bytes, c.wal, c.disk = float64(d.bytes)/n, float64(d.wal)/n, float64(d.disk)/n
 	}
 	records := "" // a row has none

@@ -1,15 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
 )
 
@@ -24,8 +30,11 @@ func (b *bench) takeover() error {
 		return err
 	}
 	var parts [5][]time.Duration // Find, Pull, Open, all of these, and the floor
+	var cpu time.Duration
 	for i := range b.size.takeovers {
+		before := spent()
 		took, err := b.takes(ctx, url, fmt.Sprintf("taker %d", i))
+		cpu += spent() - before
 		if err != nil {
 			return err
 		}
@@ -42,7 +51,62 @@ func (b *bench) takeover() error {
 		slices.Sort(parts[i])
 		fmt.Fprintf(&b.page, "| %s | %s | %s |\n", name, ms(at(parts[i], 0.5)), ms(parts[i][len(parts[i])-1]))
 	}
-	return nil
+	fmt.Fprintf(&b.page, "| CPU time of the process that takes over | %s | |\n", ms(cpu/time.Duration(b.size.takeovers)))
+	return b.object(ctx, url)
+}
+
+// object measures how fast a large content is shipped: a file that a checkpoint has.
+func (b *bench) object(ctx context.Context, url string) error {
+	const mib = 128
+	dir, err := b.folder("object")
+	if err != nil {
+		return err
+	}
+	store, _, err := lifecycle.Init(dir, lifecycle.Options{})
+	if err != nil {
+		return err
+	}
+	defer store.Close(ctx)
+	f, err := open(url, "object")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sess, err := create(store)
+	if err != nil {
+		return err
+	}
+	content := make([]byte, mib<<20)
+	_, _ = rand.Read(content) // it does not fail
+	if err := os.WriteFile(filepath.Join(dir, "content"), content, 0o600); err != nil {
+		return err
+	}
+	if _, _, err := sess.Checkpoint(ctx, checkpoint.Manual, ""); err != nil {
+		return err
+	}
+	begun := time.Now()
+	shipped, err := f.Ship(store, sess)
+	if err == nil {
+		err = shipped.Replicated(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	b.costs.objects = mib << 20 / time.Since(begun).Seconds()
+	fmt.Fprintf(&b.page, "\nA file of %d MiB that a checkpoint has is shipped at %.0f MB a second.\n", mib, b.costs.objects/1e6)
+	return shipped.Close(ctx)
+}
+
+// spent is the CPU time of this process so far, in steps of 10 ms; 0 where that is not known.
+func spent() time.Duration {
+	text, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	user, _ := strconv.Atoi(f[11])
+	system, _ := strconv.Atoi(f[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // large ships a large session, and gives its lease back.
