@@ -31,7 +31,7 @@ func shortHelp(root *cobra.Command) {
 		}
 		fmt.Fprintf(w, "\n%s\nAbout each: lopen COMMAND --help; what a command is told: lopen help prompt\n\n", wrapped("Plumbing: "+strings.Join(plumbing, ", ")))
 		fmt.Fprint(w, `  -C DIR               run as if started in DIR; --color auto, always or never
-  --log-level LEVEL    debug to error; --log-file FILE; --log-format json
+  --log-level LEVEL    debug to error (default warn); --log-file; --log-format
 `)
 	})
 }
