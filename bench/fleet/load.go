@@ -75,7 +75,16 @@ func (p *process) end() {
 	_ = p.cmd.Wait()
 }
 
-// hear reads an answer.
+// say sends a command.
+func (p *process) say(c command) error {
+	line, err := json.Marshal(c)
+	if err == nil {
+		_, err = p.in.Write(append(line, '\n'))
+	}
+	return err
+}
+
+// hear reads the answer.
 func (p *process) hear() (a reply, err error) {
 	line, err := p.out.ReadBytes('\n')
 	if err == nil {
@@ -128,12 +137,8 @@ func (b *bench) group(row bool) (*group, error) {
 
 // do has all runners do something at once.
 func (g *group) do(c command) (reply, error) {
-	line, err := json.Marshal(c)
-	if err != nil {
-		return reply{}, err
-	}
 	for _, p := range g.all {
-		if _, err := p.in.Write(append(line, '\n')); err != nil {
+		if err := p.say(c); err != nil {
 			return reply{}, err
 		}
 	}
@@ -146,7 +151,7 @@ func (g *group) hear() (sum reply, err error) {
 		if err != nil {
 			return sum, err
 		}
-		sum.Lags, sum.Saves = append(sum.Lags, a.Lags...), sum.Saves+a.Saves
+		sum.Lags = append(sum.Lags, a.Lags...)
 	}
 	slices.Sort(sum.Lags)
 	return sum, nil

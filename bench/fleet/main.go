@@ -96,7 +96,7 @@ type sizes struct {
 }
 
 var (
-	full = sizes{rounds: 15, turn: 500 * time.Millisecond, sessions: 1000, backlog: 30, idle: 30 * time.Second, steady: 20 * time.Second,
+	full = sizes{rounds: 11, turn: 500 * time.Millisecond, sessions: 1000, backlog: 30, idle: 20 * time.Second, steady: 20 * time.Second,
 		paces: []time.Duration{10 * time.Second, 4 * time.Second}, takeovers: 7, large: 20}
 	quick = sizes{rounds: 2, turn: 400 * time.Millisecond, sessions: 60, backlog: 20, idle: 2 * time.Second, steady: 3 * time.Second,
 		paces: []time.Duration{time.Second}, takeovers: 2, large: 20}

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"encoding/json"
-	"fmt"
-)
+import "fmt"
 
 // memory measures a process with 1,000 sessions whose database is down, beside one without a fleet.
 func (b *bench) memory() error {
@@ -27,7 +24,7 @@ func (b *bench) memory() error {
 	}
 	fmt.Fprintf(&b.page, memoryText, b.size.sessions)
 	done := 0
-	for _, n := range []int{0, b.size.backlog / 2, b.size.backlog} {
+	for _, n := range []int{0, b.size.backlog / 3, b.size.backlog} {
 		var m [2]reply
 		for i, p := range all {
 			if _, err := p.do(command{Do: "tasks", N: n - done}); err != nil {
@@ -50,11 +47,7 @@ func (b *bench) memory() error {
 
 // do has a runner do something.
 func (p *process) do(c command) (reply, error) {
-	line, err := json.Marshal(c)
-	if err == nil {
-		_, err = p.in.Write(append(line, '\n'))
-	}
-	if err != nil {
+	if err := p.say(c); err != nil {
 		return reply{}, err
 	}
 	return p.hear()

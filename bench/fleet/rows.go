@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -21,16 +19,14 @@ const rowsSchema = `CREATE TABLE states (id text PRIMARY KEY, state jsonb NOT NU
 // rows are sessions whose saves are each an UPDATE of one row that has the whole State. Messages are rows of
 // their own, inserted by the same statement: those who do it this way would hardly keep them in the State.
 type rows struct {
+	lags // of saves
 	pool *pgxpool.Pool
-	all  []*row
-
-	mu   sync.Mutex
-	took []time.Duration // Guarded by mu. Of each save.
+	rows []*row
 }
 
 // A row is a session.
 type row struct {
-	rows  *rows
+	of    *rows
 	id    string
 	state *session.State
 	said  []string // since the last save
@@ -48,7 +44,7 @@ func openRows(o *orders) (*rows, error) {
 		return nil, err
 	}
 	for i := range o.Sessions {
-		r := &row{rows: l, id: fmt.Sprintf("%s-%d", o.Host, i)}
+		r := &row{of: l, id: fmt.Sprintf("%s-%d", o.Host, i)}
 		id, err := session.NewID(module, time.Now(), uint64(i+1))
 		if err != nil {
 			return nil, err
@@ -62,7 +58,7 @@ func openRows(o *orders) (*rows, error) {
 		if _, err := l.pool.Exec(context.Background(), `INSERT INTO states VALUES ($1, $2)`, r.id, r.encode()); err != nil {
 			return nil, err
 		}
-		l.all = append(l.all, r)
+		l.rows = append(l.rows, r)
 	}
 	return l, nil
 }
@@ -90,30 +86,16 @@ func (r *row) Change(_ session.Trigger, fn func(*session.Edit) error) error {
 // Sync is worker's: it is the save.
 func (r *row) Sync(ctx context.Context) error {
 	begun := time.Now()
-	_, err := r.rows.pool.Exec(ctx, `WITH said AS (INSERT INTO messages SELECT $1, unnest($3::jsonb[])) UPDATE states SET state = $2 WHERE id = $1`, r.id, r.encode(), r.said)
+	_, err := r.of.pool.Exec(ctx, `WITH said AS (INSERT INTO messages SELECT $1, unnest($3::jsonb[])) UPDATE states SET state = $2 WHERE id = $1`, r.id, r.encode(), r.said)
 	r.said = r.said[:0]
-	r.rows.mu.Lock()
-	defer r.rows.mu.Unlock()
-	r.rows.took = append(r.rows.took, time.Since(begun))
+	r.of.add(time.Since(begun))
 	return err
 }
 
-func (l *rows) each(fn func(i int) error) error { return each(len(l.all), fn) }
-
 func (l *rows) task(i int) error {
-	r := l.all[i]
+	r := l.rows[i]
 	r.n++
 	return task(r, r.n, func() {})
 }
 
 func (l *rows) arrive(int) error { return nil }
-
-func (l *rows) lags() []time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := l.took
-	l.took = nil
-	return slices.Clone(all)
-}
-
-func (l *rows) close() { l.pool.Close() }

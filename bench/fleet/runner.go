@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,18 +40,37 @@ type command struct {
 type reply struct {
 	Err        string
 	Lags       []time.Duration // of each save: until it was acknowledged
-	Saves      int
 	Heap, RSS  int64
 	Goroutines int
 }
 
 // A loader has the sessions of a runner.
 type loader interface {
-	each(fn func(i int) error) error
 	task(i int) error
 	arrive(i int) error
-	lags() []time.Duration
-	close()
+	take() []time.Duration
+}
+
+// Lags are times of saves until they were acknowledged.
+type lags struct {
+	mu  sync.Mutex
+	all []time.Duration // Guarded by mu.
+}
+
+func (l *lags) add(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, d)
+}
+
+// take returns those since the last call.
+func (l *lags) take() []time.Duration {
+	time.Sleep(10 * time.Millisecond) // what is acknowledged by now is noted
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.all
+	l.all = nil
+	return all
 }
 
 // runner does what its input says, until that ends.
@@ -76,8 +94,7 @@ func runner(text string) error {
 		if err != nil {
 			a.Err = err.Error()
 		}
-		a.Lags = l.lags()
-		a.Saves = len(a.Lags)
+		a.Lags = l.take()
 		memory(&a)
 		line, _ := json.Marshal(a) // of numbers and a text
 		fmt.Println(string(line))
@@ -86,18 +103,17 @@ func runner(text string) error {
 		}
 		var c command
 		if err = json.Unmarshal(in.Bytes(), &c); err == nil {
-			err = obey(l, &c)
+			err = obey(l, o.Sessions, &c)
 		}
 	}
-	l.close()
-	return nil
+	return nil // the sessions end with the process: their folders are removed
 }
 
 // obey does what a command says.
-func obey(l loader, c *command) error {
+func obey(l loader, n int, c *command) error {
 	switch c.Do {
 	case "tasks":
-		return l.each(func(i int) error {
+		return each(n, func(i int) error {
 			for range c.N {
 				if err := l.task(i); err != nil {
 					return err
@@ -107,7 +123,7 @@ func obey(l loader, c *command) error {
 		})
 	case "work":
 		end := time.Now().Add(c.For)
-		return l.each(func(i int) error {
+		return each(n, func(i int) error {
 			time.Sleep(rand.N(c.Pace))
 			for tick := time.Tick(c.Pace); time.Now().Before(end); <-tick {
 				if err := l.task(i); err != nil {
@@ -117,7 +133,7 @@ func obey(l loader, c *command) error {
 			return nil
 		})
 	case "arrive":
-		return l.each(l.arrive)
+		return each(n, l.arrive)
 	case "memory":
 		runtime.GC()
 		return nil
@@ -144,12 +160,10 @@ func memory(a *reply) {
 
 // sessions are those of a store.
 type sessions struct {
+	lags  // from the return of Sync
 	store *lifecycle.Store
 	fleet *fleet.Fleet // nil without one
-	all   []*held
-
-	mu   sync.Mutex
-	took []time.Duration // Guarded by mu. From a Sync's return to the acknowledgement.
+	held  []*held
 }
 
 // A held session is one of a runner.
@@ -192,12 +206,10 @@ func openSessions(o *orders) (*sessions, error) {
 			h.worker = h.shipped
 			go l.watch(h)
 		}
-		l.all = append(l.all, h)
+		l.held = append(l.held, h)
 	}
 	return l, nil
 }
-
-func (l *sessions) each(fn func(i int) error) error { return each(len(l.all), fn) }
 
 // each calls fn for each of some sessions at once.
 func each(n int, fn func(i int) error) error {
@@ -211,15 +223,15 @@ func each(n int, fn func(i int) error) error {
 }
 
 func (l *sessions) task(i int) error {
-	h := l.all[i]
+	h := l.held[i]
 	h.n++
 	return task(h, h.n, h.synced)
 }
 
 // synced notes what a Sync that returned has made durable.
 func (h *held) synced() {
-	if h.shipped == nil {
-		return
+	if h.shipped == nil || h.shipped.Err() != nil {
+		return // a backlog has no lag that says anything, and would take memory here
 	}
 	_, seq := h.shipped.Lag()
 	h.mu.Lock()
@@ -241,25 +253,11 @@ func (l *sessions) watch(h *held) {
 		done := h.pending[:n]
 		h.pending = h.pending[n:]
 		h.mu.Unlock()
-		l.mu.Lock()
 		for _, s := range done {
-			l.took = append(l.took, now.Sub(s.at))
+			l.add(now.Sub(s.at))
 		}
-		l.mu.Unlock()
 		<-moved
 	}
 }
 
-func (l *sessions) arrive(i int) error { return l.all[i].shipped.Replicated(context.Background()) }
-
-func (l *sessions) lags() []time.Duration {
-	time.Sleep(10 * time.Millisecond) // what is acknowledged is noted
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := l.took
-	l.took = nil
-	return slices.Clone(all)
-}
-
-// close leaves the sessions to the end of the process: their folders are removed.
-func (l *sessions) close() {}
+func (l *sessions) arrive(i int) error { return l.held[i].shipped.Replicated(context.Background()) }
