@@ -5,7 +5,7 @@ var ofFleet = []mutant{
 	{
 		"fleet: a batch is guarded by the term", "lifecycle/fleet/ship.go",
 		"AND term = $9 AND holder = $10 AND", "AND $9 > 0 AND holder = $10 AND",
-		"./lifecycle/fleet", "TestGuards",
+		"./lifecycle/fleet", "TestBatchOfAnOlderTerm",
 	},
 	{
 		"fleet: a batch is guarded by the holder", "lifecycle/fleet/ship.go",
@@ -20,7 +20,7 @@ var ofFleet = []mutant{
 	{
 		"fleet: what is there is compared before the lease is taken", "lifecycle/fleet/ship.go",
 		"	if err != nil || same {\n		return err\n	}\n	return &FencedError{ID: s.session.ID(),", "	if true || err != nil || same {\n		return err\n	}\n	return &FencedError{ID: s.session.ID(),",
-		"./lifecycle/fleet", "TestStoppedRunnerIsFenced",
+		"./lifecycle/fleet", "TestGuards",
 	},
 	{
 		"fleet: the session of one that is fenced pauses", "lifecycle/fleet/session.go",

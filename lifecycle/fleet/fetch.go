@@ -190,7 +190,7 @@ func (f *Fleet) fetchFiles(ctx context.Context, key int64, to writer.FS) error {
 
 // mkdirs makes a folder and those above it.
 func mkdirs(in writer.FS, name string) error {
-	if name == "." {
+	if name == "." || name == "/" {
 		return nil
 	}
 	if err := mkdirs(in, path.Dir(name)); err != nil {

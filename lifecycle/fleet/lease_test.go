@@ -180,6 +180,20 @@ func TestGuards(t *testing.T) {
 	}
 }
 
+// A batch is written under the term that the row has, also where this process holds a newer one.
+func TestBatchOfAnOlderTerm(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	a := newMachineWith(t, "a", url, logsNothing)
+	sess := a.create(t, "auth")
+	say(t, sess, "1")
+	arrives(t, sess)
+	term := ask[int64](t, url, "UPDATE lopen_data.sessions SET term = term + 1 RETURNING term")
+	say(t, sess, "2")
+	arrives(t, sess)
+	require.Greater(t, ask[int64](t, url, "SELECT term FROM lopen_data.sessions"), term, "the lease was taken again before it")
+}
+
 // A folder that was put back from an older copy, with a note that names the newest record, ships nothing
 // behind that record.
 func TestOlderCopyOfTheFolder(t *testing.T) {
