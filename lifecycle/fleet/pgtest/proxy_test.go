@@ -129,7 +129,8 @@ func TestProxyCutsAMessage(t *testing.T) {
 	_, err := c.Exec(t.Context(), "insert into rows select "+strings.Repeat(" ", 1000)+"1")
 	broken(t, c, err)
 	after, _ := p.Bytes()
-	require.Equal(t, before+100, after)
+	const cancel = 16 // what a client whose connection broke may have asked on another one by now
+	require.Contains(t, []int64{before + 100, before + 100 + cancel}, after)
 	backends(t, direct, 1)
 	require.NoError(t, other.Ping(t.Context()), "one cut is one")
 	require.Zero(t, ask[int](t, direct, "select count(*) from rows"))
