@@ -136,8 +136,7 @@ func connect(t *testing.T, url string) *pgx.Conn {
 // ask returns the one value that a query gives.
 func ask[T any](t *testing.T, url, sql string, args ...any) (v T) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
+	c := connect(t, url)
 	defer func() { _ = c.Close(context.Background()) }()
 	require.NoError(t, c.QueryRow(t.Context(), sql, args...).Scan(&v))
 	return v
@@ -145,14 +144,18 @@ func ask[T any](t *testing.T, url, sql string, args ...any) (v T) {
 
 func execute(t *testing.T, url, sql string, args ...any) {
 	t.Helper()
-	_, err := connect(t, url).Exec(t.Context(), sql, args...)
+	c := connect(t, url)
+	defer func() { _ = c.Close(context.Background()) }()
+	_, err := c.Exec(t.Context(), sql, args...)
 	require.NoError(t, err)
 }
 
 // there returns the lines of a session in the database.
 func there(t *testing.T, url string, id session.ID, incarnation string) (lines [][]byte) {
 	t.Helper()
-	rows, err := connect(t, url).Query(t.Context(), `SELECT r.bytes FROM lopen_data.records r JOIN lopen_data.sessions s USING (session) WHERE s.id = $1 AND s.incarnation = $2 ORDER BY r.seq`, id.String(), incarnation)
+	c := connect(t, url)
+	defer func() { _ = c.Close(context.Background()) }()
+	rows, err := c.Query(t.Context(), `SELECT r.bytes FROM lopen_data.records r JOIN lopen_data.sessions s USING (session) WHERE s.id = $1 AND s.incarnation = $2 ORDER BY r.seq`, id.String(), incarnation)
 	require.NoError(t, err)
 	lines, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
 	require.NoError(t, err)
