@@ -48,6 +48,11 @@ var ofFleet = []mutant{
 		"./lifecycle/fleet", "TestBacklogIsNotCompacted",
 	},
 	{
+		"fleet: Ship returns once the cursor is there", "lifecycle/fleet/session.go",
+		"err = folder.MoveCursor(dir, cursorName, x.ship.note.Seq)", "err = nil",
+		"./lifecycle/fleet", "TestBacklogIsNotCompacted",
+	},
+	{
 		"fleet: what comes adds up", "lifecycle/fleet/fetch.go",
 		"|| !bytes.Equal(r.sum, x.row.sum))", "&& !bytes.Equal(r.sum, x.row.sum))",
 		"./lifecycle/fleet", "TestForeignDatabase",

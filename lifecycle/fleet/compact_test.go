@@ -5,14 +5,17 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/fleet/pgtest"
+	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -102,6 +105,12 @@ func TestBacklogIsNotCompacted(t *testing.T) {
 	a := newMachineWith(t, "a", proxy.URL(url), bounded)
 	proxy.Drop() // from the beginning: nothing but Ship itself has kept the log
 	sess := a.create(t, "auth")
+	root, err := writer.OpenFS(filepath.Join(a.store.Path(), folder.Path(sess.ID())))
+	require.NoError(t, err)
+	defer root.Close()
+	passed, unread, err := folder.Passed(root)
+	require.NoError(t, err)
+	require.Zero(t, passed, "Ship returned before the cursor was there %s", unread)
 	other, err := a.store.Create(t.Context(), "other")
 	require.NoError(t, err)
 	turns, _ := compacted(t, a, other)
