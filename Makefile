@@ -22,7 +22,7 @@ build: ## build bin/lopen
 
 test: ## run the tests
 	$(GO) test -count=1 $(LONGEST) ./... ./.ci/mutants ./.ci/house
-	@.ci/postgresql --look || echo 'NO POSTGRESQL SERVER HERE: the tests of the fleet were skipped; on Debian: apt-get install postgresql' >&2
+	@.ci/postgresql --look
 
 race: ## run the tests under the race detector: fewer crash states, and scripts in which something works at once
 	GORACE=atexit_sleep_ms=20 $(GO) test -count=1 -race -short -timeout 15m $(LONGEST) ./...

@@ -53,6 +53,21 @@ var ofFleet = []mutant{
 		"./lifecycle/fleet", "TestBacklogIsNotCompacted",
 	},
 	{
+		"fleet: four batches are in memory", "lifecycle/fleet/fleet.go",
+		"slots: make(chan struct{}, connections)", "slots: make(chan struct{}, 1000)",
+		"./lifecycle/fleet", "TestFourBatchesInMemory",
+	},
+	{
+		"fleet: between two batches others have their turn", "lifecycle/fleet/ship.go",
+		"	if err = s.batch(ctx, here); err != nil {", "	for err == nil && s.row.head < here.Seq {\n		err = s.batch(ctx, here)\n	}\n	if err != nil {",
+		"./lifecycle/fleet", "TestBacklogsTakeTurns",
+	},
+	{
+		"fleet: no connection keeps a statement", "lifecycle/fleet/fleet.go",
+		"	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec\n	cfg.ConnConfig.StatementCacheCapacity, cfg.ConnConfig.DescriptionCacheCapacity = 0, descriptions\n", "",
+		"./lifecycle/fleet", "TestThroughAPooler",
+	},
+	{
 		"fleet: what comes adds up", "lifecycle/fleet/fetch.go",
 		"|| !bytes.Equal(r.sum, x.row.sum))", "&& !bytes.Equal(r.sum, x.row.sum))",
 		"./lifecycle/fleet", "TestForeignDatabase",

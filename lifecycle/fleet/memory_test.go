@@ -1,13 +1,18 @@
 package fleet_test
 
 import (
+	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/fleet/pgtest"
 )
 
@@ -52,4 +57,73 @@ func TestBacklogIsNotInMemory(t *testing.T) { //nolint:paralleltest // see above
 	require.Less(t, most, int64(busy), "while it is shipped")
 	t.Logf("%d KiB more at most", most>>10)
 	require.Len(t, there(t, url, sess.ID(), sess.Incarnation()), ask[int](t, url, "SELECT head_seq FROM lopen_data.sessions"))
+}
+
+// Of many sessions with a backlog four have a batch in memory, however long the database does not answer.
+// The test is not parallel, since it looks at the memory of the process.
+func TestFourBatchesInMemory(t *testing.T) { //nolint:paralleltest // see above
+	if testing.Short() {
+		t.Skip("it waits for a database that does not answer")
+	}
+	s := pgtest.Start(t, pgtest.Options{})
+	url := s.Create("fleet")
+	m := newMachineWith(t, "a", url, logsNothing)
+	var all []*fleet.Session
+	for i := range 24 {
+		all = append(all, m.create(t, fmt.Sprintf("module%02d", i)))
+	}
+	for _, sess := range all {
+		arrives(t, sess)
+	}
+	s.Pause()
+	text := strings.Repeat("0123456789", 100_000) // a batch of its own
+	before, used := heap(), int64(0)
+	for _, sess := range all {
+		say(t, sess, text)
+	}
+	until(t, "the first one gives up", func() bool {
+		used = max(used, heap()-before)
+		return slices.ContainsFunc(all, func(s *fleet.Session) bool { return s.Err() != nil })
+	})
+	s.Resume()
+	t.Logf("%d KiB more at most", used>>10)
+	require.Less(t, used, int64(16<<20))
+	for _, sess := range all {
+		arrives(t, sess)
+		requireSame(t, url, m, sess.ID())
+	}
+}
+
+// A session with little to ship does not wait until others have shipped their backlogs.
+func TestBacklogsTakeTurns(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	proxy := pgtest.NewProxy(t, addr(t, url))
+	m := newMachine(t, "a", proxy.URL(url))
+	var local []*lifecycle.Session
+	for i := range 4 {
+		s, err := m.store.Create(t.Context(), fmt.Sprintf("large%d", i))
+		require.NoError(t, err)
+		for range 40 { // eight batches
+			require.NoError(t, s.Append(message(strings.Repeat("0123456789", 20_000))))
+		}
+		require.NoError(t, s.Sync(t.Context()))
+		local = append(local, s)
+	}
+	proxy.Delay(10 * time.Millisecond)
+	var large []*fleet.Session
+	for _, s := range local {
+		large = append(large, m.ship(t, s))
+	}
+	until(t, "each one ships", func() bool {
+		return ask[int](t, url, "SELECT count(*) FROM lopen_data.sessions WHERE head_seq > 0") == len(large)
+	})
+	small := m.create(t, "small")
+	say(t, small, "hello")
+	arrives(t, small)
+	for _, sess := range large {
+		acked, here := sess.Lag()
+		require.Less(t, acked, here)
+	}
+	proxy.Heal()
 }

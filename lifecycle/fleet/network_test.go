@@ -162,3 +162,47 @@ func TestReplicatedAsksTheDatabase(t *testing.T) {
 	proxy.Heal()
 	arrives(t, sess)
 }
+
+// A pooler gives each transaction another connection, of which few are there: nothing that lopen does rests
+// on one that stays.
+func TestThroughAPooler(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	through := pgtest.Pooler(t, url, 2)
+	a, b := newMachine(t, "a", through), newMachine(t, "b", through)
+	_, err := a.Migrate(t.Context())
+	require.NoError(t, err)
+	var all []*fleet.Session
+	for i := range 6 {
+		module := fmt.Sprintf("module%d", i)
+		plans(t, a, module)
+		a.write(t, "main.go", fmt.Sprint(i))
+		sess := a.create(t, module)
+		task(t, sess, "one", session.TaskComplete)
+		_, _, err := sess.Checkpoint(t.Context(), checkpoint.Manual, "")
+		require.NoError(t, err)
+		all = append(all, sess)
+	}
+	for round := range 5 {
+		for _, sess := range all {
+			say(t, sess, fmt.Sprint(round))
+		}
+		for _, sess := range all {
+			arrives(t, sess)
+		}
+	}
+	for _, sess := range all {
+		requireSame(t, url, a, sess.ID())
+		require.NoError(t, sess.Close(t.Context()))
+	}
+	for _, sess := range all {
+		p := b.pull(t, sess.ID().String())
+		require.Equal(t, []string{"0", "1", "2", "3", "4"}, said(t, b, p.ID))
+		mine := b.resume(t, p.ID)
+		say(t, mine, "b")
+		arrives(t, mine)
+		requireSame(t, url, b, p.ID)
+	}
+	_, err = b.PushPlan(t.Context(), b.store, "module0", false)
+	require.NoError(t, err)
+}

@@ -46,43 +46,49 @@ type end struct {
 // for a database that fell back.
 const maxSent = 64
 
-// upto ships all records up to a durable one.
+// upto ships all records up to a durable one. Between two batches other sessions have their turn.
 func (s *shipping) upto(ctx context.Context, here *durable) error {
-	select {
-	case s.session.fleet.slots <- struct{}{}: // so that only that many sessions have a batch in memory
-		defer func() { <-s.session.fleet.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 	if here.Incarnation != s.note.Incarnation {
 		if err := s.anew(ctx, here); err != nil {
 			return err
 		}
 	}
 	for refused := 0; ; {
-		if s.session.lost.Swap(false) {
-			s.row = nil
-		}
-		if s.row == nil {
-			if err := s.attach(ctx, here); err != nil {
-				return err
-			}
-		}
-		if s.row.head >= here.Seq && s.sure && s.shown == here.State {
-			return s.plan.ship(ctx, s.session)
-		}
-		err := s.batch(ctx, here)
+		done, err := s.step(ctx, here)
 		switch {
 		case errors.Is(err, errRefused) && refused < 3: // the row says why
 			refused++
-			s.row = nil
-			continue
-		case err != nil:
-			s.row = nil // the outcome may be unknown: the head is read again
+		case done || err != nil:
 			return err
+		default:
+			refused = 0
 		}
-		refused = 0
 	}
+}
+
+// step ships the next batch, or the plan when nothing else is left, and then it is done.
+func (s *shipping) step(ctx context.Context, here *durable) (done bool, err error) {
+	select {
+	case s.session.fleet.slots <- struct{}{}: // so that only that many sessions have a batch in memory
+		defer func() { <-s.session.fleet.slots }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	if s.session.lost.Swap(false) {
+		s.row = nil
+	}
+	if s.row == nil {
+		if err := s.attach(ctx, here); err != nil {
+			return false, err
+		}
+	}
+	if s.row.head >= here.Seq && s.sure && s.shown == here.State {
+		return true, s.plan.ship(ctx, s.session)
+	}
+	if err = s.batch(ctx, here); err != nil {
+		s.row = nil // the outcome may be unknown: the head is read again
+	}
+	return false, err
 }
 
 // anew begins with the folder that was made again from memory, as another session of the fleet.

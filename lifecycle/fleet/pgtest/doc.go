@@ -1,5 +1,6 @@
 // Package pgtest starts real PostgreSQL servers and breaks them: it kills, stops, pauses and
-// restores them, and a [Proxy] breaks what is between them and a client. It is for tests.
+// restores them, and a [Proxy] breaks what is between them and a client. A [Pooler] shares few
+// connections between many. It is for tests.
 //
 // # Servers
 //

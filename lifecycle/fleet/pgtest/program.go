@@ -19,9 +19,12 @@ func writeFile(name string, data []byte) error {
 	return chown(name)
 }
 
-// command is a program of PostgreSQL, run as the servers' user.
+// command is a program of PostgreSQL, or one with a path, run as the servers' user.
 func command(program string, args ...string) (*exec.Cmd, error) {
-	cmd := exec.Command(filepath.Join(binaries(), program), args...)
+	if !filepath.IsAbs(program) {
+		program = filepath.Join(binaries(), program)
+	}
+	cmd := exec.Command(program, args...)
 	cmd.Dir = "/" // that user may not be able to enter the folder of the tests
 	// Variables of the tests, PGDATA and PGPORT for example, do not reach it.
 	cmd.Env = []string{"LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH")}
