@@ -17,7 +17,6 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/commit"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
-	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer"
@@ -167,33 +166,6 @@ func (s *Store) NoteBackup(ctx context.Context, n BackupNote) (err error) {
 	all = slices.DeleteFunc(all, func(o BackupNote) bool { return o.Folder == n.Folder })
 	all = append([]BackupNote{n}, all[:min(len(all), maxBackupNotes-1)]...)
 	return folder.WriteSmall(s.root(), backupFile, backupNotes{all})
-}
-
-// staleBackup is the age from which doctor warns of the newest backup.
-const staleBackup = 7 * 24 * time.Hour
-
-// checkBackup says how old the newest backup is.
-func (s *Store) checkBackup() repair.Check {
-	c := repair.Check{Name: "backup", Found: "none was made with lopen backup FOLDER"}
-	all, err := s.Backups()
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return c
-	case err != nil:
-		c = repair.Failed(c.Name, err)
-		c.Mend = "the next lopen backup FOLDER writes it anew"
-		return c
-	}
-	n := all[0]
-	age := s.opts.Now().Sub(n.At)
-	c.Found = fmt.Sprintf("%s ago, number %d in %s", age.Round(time.Minute), n.Number, n.Folder)
-	if days := int(age.Hours() / 24); days > 1 {
-		c.Found = fmt.Sprintf("%d days ago, number %d in %s", days, n.Number, n.Folder)
-	}
-	if age > staleBackup {
-		c.Mend = "lopen backup " + n.Folder
-	}
-	return c
 }
 
 // Import brings the sessions of a bundle or a backup into the store, with their checkpoints and
@@ -407,35 +379,6 @@ func (h home) Checkpoints() (*checkpoint.Store, func() error, error) {
 		return nil, nil, err
 	}
 	return cps.Store, cps.Close, nil
-}
-
-// OpenOfAgent opens the session that OfAgent returns. If there is none it creates one as
-// [Store.CreateWith] does; its first State has the agent's session, and it has the name unless that is "".
-// With a nil set it creates none, and the error wraps ErrNotFound. Two processes at once make one session,
-// and one of them gets a [*BusyError].
-func (s *Store) OpenOfAgent(ctx context.Context, module, agentSession, name string, set func(*session.Header)) (sess *Session, made bool, err error) {
-	var there session.ID
-	find := func() (err error) {
-		if there, err = s.OfAgent(module, agentSession); err == nil {
-			return fs.ErrExist
-		}
-		if errors.Is(err, ErrNotFound) && set != nil {
-			return nil
-		}
-		return err
-	}
-	err = find()
-	if err == nil {
-		sess, err = s.createWith(ctx, module, name, func(_ session.ID, h *session.Header) {
-			set(h)
-			h.AgentSession = agentSession
-		}, find)
-	}
-	if errors.Is(err, fs.ErrExist) && there != (session.ID{}) {
-		sess, err = s.Open(there)
-		return sess, false, err
-	}
-	return sess, err == nil, err
 }
 
 // A Batch makes sessions that stand for sessions of an agent, with few syncs: they come into place

@@ -428,3 +428,32 @@ func foldersOf(in string, entries []fs.DirEntry) []sessionFolder {
 	}
 	return all
 }
+
+// OpenOfAgent opens the session that OfAgent returns. If there is none it creates one as
+// [Store.CreateWith] does; its first State has the agent's session, and it has the name unless that is "".
+// With a nil set it creates none, and the error wraps ErrNotFound. Two processes at once make one session,
+// and one of them gets a [*BusyError].
+func (s *Store) OpenOfAgent(ctx context.Context, module, agentSession, name string, set func(*session.Header)) (sess *Session, made bool, err error) {
+	var there session.ID
+	find := func() (err error) {
+		if there, err = s.OfAgent(module, agentSession); err == nil {
+			return fs.ErrExist
+		}
+		if errors.Is(err, ErrNotFound) && set != nil {
+			return nil
+		}
+		return err
+	}
+	err = find()
+	if err == nil {
+		sess, err = s.createWith(ctx, module, name, func(_ session.ID, h *session.Header) {
+			set(h)
+			h.AgentSession = agentSession
+		}, find)
+	}
+	if errors.Is(err, fs.ErrExist) && there != (session.ID{}) {
+		sess, err = s.Open(there)
+		return sess, false, err
+	}
+	return sess, err == nil, err
+}

@@ -425,3 +425,30 @@ func (s *Store) checkSessions() []repair.Check {
 	}
 	return repair.Sessions(all)
 }
+
+// staleBackup is the age from which doctor warns of the newest backup.
+const staleBackup = 7 * 24 * time.Hour
+
+// checkBackup says how old the newest backup is.
+func (s *Store) checkBackup() repair.Check {
+	c := repair.Check{Name: "backup", Found: "none was made with lopen backup FOLDER"}
+	all, err := s.Backups()
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return c
+	case err != nil:
+		c = repair.Failed(c.Name, err)
+		c.Mend = "the next lopen backup FOLDER writes it anew"
+		return c
+	}
+	n := all[0]
+	age := s.opts.Now().Sub(n.At)
+	c.Found = fmt.Sprintf("%s ago, number %d in %s", age.Round(time.Minute), n.Number, n.Folder)
+	if days := int(age.Hours() / 24); days > 1 {
+		c.Found = fmt.Sprintf("%d days ago, number %d in %s", days, n.Number, n.Folder)
+	}
+	if age > staleBackup {
+		c.Mend = "lopen backup " + n.Folder
+	}
+	return c
+}

@@ -58,43 +58,51 @@ func (b *bench) takeover() error {
 // object measures how fast a large content is shipped: a file that a checkpoint has.
 func (b *bench) object(ctx context.Context, url string) error {
 	const mib = 128
-	dir, err := b.folder("object")
+	return b.machine(ctx, url, "object", func(dir string, store *lifecycle.Store, f *fleet.Fleet) error {
+		sess, err := create(store)
+		if err != nil {
+			return err
+		}
+		content := make([]byte, mib<<20)
+		_, _ = rand.Read(content) // it does not fail
+		if err := os.WriteFile(filepath.Join(dir, "content"), content, 0o600); err != nil {
+			return err
+		}
+		if _, _, err := sess.Checkpoint(ctx, checkpoint.Manual, ""); err != nil {
+			return err
+		}
+		begun := time.Now()
+		shipped, err := f.Ship(store, sess)
+		if err == nil {
+			err = shipped.Replicated(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		b.costs.objects = mib << 20 / time.Since(begun).Seconds()
+		fmt.Fprintf(&b.page, "\nA file of %d MiB that a checkpoint has is shipped at %.0f MB a second.\n", mib, b.costs.objects/1e6)
+		return shipped.Close(ctx)
+	})
+}
+
+// machine runs fn as a machine of this name, with a folder that is removed afterwards.
+func (b *bench) machine(ctx context.Context, url, name string, fn func(dir string, store *lifecycle.Store, f *fleet.Fleet) error) error {
+	dir, err := b.folder(name)
 	if err != nil {
 		return err
 	}
+	defer os.RemoveAll(dir)
 	store, _, err := lifecycle.Init(dir, lifecycle.Options{})
 	if err != nil {
 		return err
 	}
 	defer store.Close(ctx)
-	f, err := open(url, "object")
+	f, err := open(url, name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	sess, err := create(store)
-	if err != nil {
-		return err
-	}
-	content := make([]byte, mib<<20)
-	_, _ = rand.Read(content) // it does not fail
-	if err := os.WriteFile(filepath.Join(dir, "content"), content, 0o600); err != nil {
-		return err
-	}
-	if _, _, err := sess.Checkpoint(ctx, checkpoint.Manual, ""); err != nil {
-		return err
-	}
-	begun := time.Now()
-	shipped, err := f.Ship(store, sess)
-	if err == nil {
-		err = shipped.Replicated(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	b.costs.objects = mib << 20 / time.Since(begun).Seconds()
-	fmt.Fprintf(&b.page, "\nA file of %d MiB that a checkpoint has is shipped at %.0f MB a second.\n", mib, b.costs.objects/1e6)
-	return shipped.Close(ctx)
+	return fn(dir, store, f)
 }
 
 // spent is the CPU time of this process so far, in steps of 10 ms; 0 where that is not known.
@@ -111,78 +119,54 @@ func spent() time.Duration {
 
 // large ships a large session, and gives its lease back.
 func (b *bench) large(ctx context.Context, url string) error {
-	dir, err := b.folder("large")
-	if err != nil {
-		return err
-	}
-	store, _, err := lifecycle.Init(dir, lifecycle.Options{})
-	if err != nil {
-		return err
-	}
-	defer store.Close(ctx)
-	f, err := open(url, "first")
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	sess, err := create(store)
-	if err != nil {
-		return err
-	}
-	shipped, err := f.Ship(store, sess)
-	if err != nil {
-		return err
-	}
-	for n := range b.size.large << 20 / said {
-		if err := say(shipped, said, n); err != nil {
+	return b.machine(ctx, url, "large", func(_ string, store *lifecycle.Store, f *fleet.Fleet) error {
+		sess, err := create(store)
+		if err != nil {
 			return err
 		}
-		if n%64 == 0 {
-			if err := step(shipped, n, true); err != nil {
+		shipped, err := f.Ship(store, sess)
+		if err != nil {
+			return err
+		}
+		for n := range b.size.large << 20 / said {
+			if err := say(shipped, said, n); err != nil {
 				return err
 			}
-			if err := shipped.Sync(ctx); err != nil {
-				return err
+			if n%64 == 0 {
+				if err := step(shipped, n, true); err != nil {
+					return err
+				}
+				if err := shipped.Sync(ctx); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	if err := shipped.Replicated(ctx); err != nil {
-		return err
-	}
-	return shipped.Close(ctx)
+		if err := shipped.Replicated(ctx); err != nil {
+			return err
+		}
+		return shipped.Close(ctx)
+	})
 }
 
 // takes continues the session in a new folder.
 func (b *bench) takes(ctx context.Context, url, name string) (took []time.Duration, err error) {
-	dir, err := b.folder(name)
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	store, _, err := lifecycle.Init(dir, lifecycle.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer store.Close(ctx)
-	f, err := open(url, name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var x fleet.Found
-	var p fleet.Pulled
-	for _, part := range []func() error{
-		func() (err error) { x, err = f.Find(ctx, module); return err },
-		func() (err error) { p, err = f.Pull(ctx, store, &x); return err },
-		func() (err error) { _, err = store.Open(p.ID); return err },
-	} {
-		begun := time.Now()
-		if err := part(); err != nil {
-			return nil, err
+	err = b.machine(ctx, url, name, func(_ string, store *lifecycle.Store, f *fleet.Fleet) error {
+		var x fleet.Found
+		var p fleet.Pulled
+		for _, part := range []func() error{
+			func() (err error) { x, err = f.Find(ctx, module); return err },
+			func() (err error) { p, err = f.Pull(ctx, store, &x); return err },
+			func() (err error) { _, err = store.Open(p.ID); return err },
+		} {
+			begun := time.Now()
+			if err := part(); err != nil {
+				return err
+			}
+			took = append(took, time.Since(begun))
 		}
-		took = append(took, time.Since(begun))
-	}
-	return took, nil
+		return nil
+	})
+	return took, err
 }
 
 // readAll reads the records as one answer, and does nothing with them.
