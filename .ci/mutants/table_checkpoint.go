@@ -189,14 +189,14 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"ignore files: what was taken stays, whatever the tree says", "cache/files/ignore.go",
-		"\tat.whole = w.keeps(at.path)\n",
-		"",
+		"found.only && w.keeps(at.path)",
+		"false",
 		"./cache/files", "TestRulesOfAnAgent",
 	},
 	{
 		"ignore files: those in force hold", "cache/files/ignore.go",
-		"if at.force.ignored(at.path, name, isDir) {",
-		"if false {",
+		"w.tracked...); ignored {",
+		"w.tracked...); false {",
 		"./cache/files", "TestRulesOfAnAgent",
 	},
 	{

@@ -12,7 +12,8 @@
 // back as well, passes unseen.
 //
 // What .gitignore and .lopenignore leave out is left out, with git's rules; .git
-// and .lopen always are, and so are repositories within the tree. [Options] names what
+// and .lopen always are, and so are repositories within the tree. What git tracks, see
+// [TrackedPath], is left out by .lopenignore alone. [Options] names what
 // was recorded before, and [Rules] that hold in addition to those of the tree: then a
 // change of an ignore file neither removes nor adds a path. A path that cannot be recorded
 // is never dropped silently: a [Skip] of the Snapshot names it, and Compare reports

@@ -12,7 +12,10 @@ import (
 )
 
 // ignoreFiles hold the rules, a later one's over an earlier one's of the same folder.
-var ignoreFiles = []string{".gitignore", ".lopenignore"}
+var ignoreFiles = []string{".gitignore", lopenIgnore}
+
+// lopenIgnore holds for what is tracked as well.
+const lopenIgnore = ".lopenignore"
 
 const (
 	// maxIgnore bounds the ignore files that hold for a path, those of all folders above
@@ -34,6 +37,7 @@ type level struct {
 	above    *level
 	prefix   int // length of the folder's path with its '/'
 	patterns []pattern
+	own      int // where those of .lopenignore begin
 	size     int // of the ignore files of this folder and of those above, in bytes
 }
 
@@ -47,6 +51,9 @@ func (l *level) add(dir string, files []IgnoreFile) *level {
 		if sub.size+len(f.Data) <= maxIgnore {
 			sub.size += len(f.Data)
 			sub.patterns = append(sub.patterns, parseIgnore(string(f.Data))...)
+			if path.Base(f.Path) != lopenIgnore {
+				sub.own = len(sub.patterns)
+			}
 		}
 	}
 	if sub.patterns == nil {
@@ -65,9 +72,23 @@ func (l *level) bytes() int {
 // ignored judges a path whose folders are not ignored: the last pattern that
 // matches decides, those of the nearest folder first. name is the last part.
 func (l *level) ignored(path, name string, isDir bool) bool {
+	return l.decide(path, name, isDir, false)
+}
+
+// ownIgnored judges a path by the patterns of .lopenignore files alone.
+func (l *level) ownIgnored(path, name string, isDir bool) bool {
+	return l.decide(path, name, isDir, true)
+}
+
+// decide judges a path by all patterns, or by those of .lopenignore files alone.
+func (l *level) decide(path, name string, isDir, own bool) bool {
 	for ; l != nil; l = l.above {
-		for i := len(l.patterns) - 1; i >= 0; i-- {
-			if p := &l.patterns[i]; p.match(path[l.prefix:], name, isDir) {
+		patterns := l.patterns
+		if own {
+			patterns = patterns[l.own:]
+		}
+		for i := len(patterns) - 1; i >= 0; i-- {
+			if p := &patterns[i]; p.match(path[l.prefix:], name, isDir) {
 				return !p.negated
 			}
 		}
@@ -75,32 +96,61 @@ func (l *level) ignored(path, name string, isDir bool) bool {
 	return false
 }
 
+// A ruling is what rules say beneath a folder.
+type ruling struct {
+	*level
+	only bool // a folder above is ignored: what is not tracked is, too
+}
+
+// ignores judges a path in the folder, given what is tracked, and returns the ruling beneath it. Only a path
+// that the rules ignore is looked up.
+func (r ruling) ignores(path, name string, isDir bool, names ...tracked) (ruling, bool) {
+	if !r.only && !r.ignored(path, name, isDir) {
+		return r, false
+	}
+	r.only = true
+	isTracked := slices.ContainsFunc(names, func(t tracked) bool { return t.has(path, isDir) })
+	return r, !isTracked || r.ownIgnored(path, name, isDir)
+}
+
 // A judge says what is left out of a folder, by the rules that were found in the tree
 // and by those that are in force. They are one where their files have the same bytes.
 type judge struct {
-	found, force *level
+	found, force ruling
 }
 
 // enter returns the judge of a folder that has these ignore files; "" is outside.
 func (j judge) enter(dir string, found, force []IgnoreFile) judge {
 	if j.found == j.force && slices.EqualFunc(found, force, IgnoreFile.equal) {
-		both := j.found.add(dir, found)
-		return judge{both, both}
+		j.found.level = j.found.add(dir, found)
+		return judge{j.found, j.found}
 	}
-	return judge{j.found.add(dir, found), j.force.add(dir, force)}
+	j.found.level, j.force.level = j.found.add(dir, found), j.force.add(dir, force)
+	return j
 }
 
 // leaves says whether a path is left out. One that only the rules that were found ignore
-// is taken where Options.Keep says so, and what is beneath it too.
+// is taken where Options.Keep says so, and what is beneath it too. What is tracked, as was
+// found or by the rules in force, is judged by .lopenignore files alone.
 func (w *walker) leaves(at *place, name string, isDir bool) bool {
-	if at.force.ignored(at.path, name, isDir) {
+	one, ignored := at.found == at.force, false
+	if at.force, ignored = at.force.ignores(at.path, name, isDir, w.tracked...); ignored {
 		return true
 	}
-	if at.whole || at.found == at.force || !at.found.ignored(at.path, name, isDir) {
+	if one {
+		at.found = at.force
 		return false
 	}
-	at.whole = w.keeps(at.path)
-	return !at.whole
+	if at.whole {
+		return false
+	}
+	found, ignored := at.found.ignores(at.path, name, isDir, w.tracked...)
+	if found.only && w.keeps(at.path) {
+		at.whole = true
+		return false
+	}
+	at.found = found
+	return ignored
 }
 
 func (w *walker) keeps(path string) bool { return w.opts.Keep != nil && w.opts.Keep(path) }

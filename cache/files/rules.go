@@ -28,6 +28,7 @@ func (f IgnoreFile) equal(g IgnoreFile) bool {
 type Rules struct {
 	files []IgnoreFile
 	in    map[string][]IgnoreFile // by folder, "" for those from outside
+	names tracked
 
 	mu  sync.Mutex
 	way []ruled // Guarded by mu: the folders on the way to the path that was last asked for.
@@ -36,7 +37,7 @@ type Rules struct {
 // ruled is a folder with its rules.
 type ruled struct {
 	dir   string
-	rules *level
+	rules ruling
 }
 
 // NewRules returns the rules of ignore files. Those from outside of the tree are weaker
@@ -55,7 +56,9 @@ func NewRules(all []IgnoreFile) *Rules {
 		}
 		return strings.Compare(a.Path, b.Path)
 	})
-	for _, f := range r.files {
+	rest, names := split(r.files)
+	r.names = names
+	for _, f := range rest {
 		dir := parent(f.Path)
 		if f.outside() {
 			dir = ""
@@ -82,9 +85,9 @@ func (r *Rules) of(dir string) []IgnoreFile {
 	return r.in[dir]
 }
 
-// Ignored says whether git would leave a path out: it or a folder above it is ignored.
-// dir says that the path is a folder. Many paths are judged fastest in the order of
-// their folders.
+// Ignored says whether git would leave a path out: it or a folder above it is ignored, and it is not tracked
+// or a .lopenignore file ignores it. dir says that the path is a folder. Many paths are judged fastest in the
+// order of their folders.
 func (r *Rules) Ignored(path string, dir bool) bool {
 	if r == nil || len(r.files) == 0 {
 		return false
@@ -92,21 +95,24 @@ func (r *Rules) Ignored(path string, dir bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.way) == 0 {
-		r.way = append(r.way, ruled{".", (*level)(nil).add("", r.of("")).add(".", r.of("."))})
+		r.way = append(r.way, ruled{".", ruling{level: (*level)(nil).add("", r.of("")).add(".", r.of("."))}})
 	}
 	from := 0
 	for depth := 1; ; depth++ {
 		end := strings.IndexByte(path[from:], '/')
 		if end < 0 {
-			return r.way[depth-1].rules.ignored(path, path[from:], dir)
+			_, ignored := r.way[depth-1].rules.ignores(path, path[from:], dir, r.names)
+			return ignored
 		}
 		end += from
-		above, at := r.way[depth-1].rules, path[:end]
-		if above.ignored(at, path[from:end], true) {
+		at := path[:end]
+		rules, ignored := r.way[depth-1].rules.ignores(at, path[from:end], true, r.names)
+		if ignored {
 			return true
 		}
 		if depth == len(r.way) || r.way[depth].dir != at {
-			r.way = append(r.way[:depth], ruled{at, above.add(at, r.of(at))})
+			rules.level = rules.add(at, r.of(at))
+			r.way = append(r.way[:depth], ruled{at, rules})
 		}
 		from = end + 1
 	}

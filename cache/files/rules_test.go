@@ -215,10 +215,10 @@ func TestRulesAreShared(t *testing.T) {
 	x.write("d/.gitignore", "b\n")
 	s := x.take(nil, Options{Outside: outside})
 	same := judge{}.enter("", outside, s.Rules.of("")).enter(".", []IgnoreFile{{".gitignore", []byte("a\n")}}, s.Rules.of("."))
-	require.NotNil(t, same.found)
-	require.Same(t, same.found, same.force)
+	require.NotNil(t, same.found.level)
+	require.Same(t, same.found.level, same.force.level)
 	other := same.enter("d", []IgnoreFile{{"d/.gitignore", []byte("c\n")}}, s.Rules.of("d"))
-	require.NotSame(t, other.found, other.force)
+	require.NotSame(t, other.found.level, other.force.level)
 	again := x.take(s, Options{Outside: outside, InForce: s.Rules})
 	require.Equal(t, s.Rules.Files(), again.Rules.Files())
 	for i, f := range again.Rules.Files() {

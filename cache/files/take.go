@@ -59,7 +59,8 @@ type Options struct {
 	Hash func(ctx context.Context, path string, r io.Reader) (blob.Hash, int64, error)
 
 	// Outside are ignore files from outside of the tree, the weakest first: git's
-	// core.excludesFile, then its info/exclude. All others are stronger.
+	// core.excludesFile, then its info/exclude. All others are stronger. One at TrackedPath
+	// has the names that git tracks.
 	Outside []IgnoreFile
 	// InForce are rules that hold in addition to those that are found, in the tree and in Outside;
 	// nil is none. A path that they ignore is left out. One that only the rules found
@@ -100,7 +101,7 @@ func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*S
 		return nil, err
 	}
 	opts.Paths = paths
-	w := &walker{root: root, base: base, opts: opts, rules: slices.Clone(opts.Outside), fresh: math.MinInt64, unchanged: make([]bool, len(base.Files))}
+	w := &walker{root: root, base: base, opts: opts, rules: slices.Clone(opts.Outside), tracked: trackedBy(opts), fresh: math.MinInt64, unchanged: make([]bool, len(base.Files))}
 	if !base.At.IsZero() {
 		w.fresh = base.fresh()
 	}
@@ -160,6 +161,7 @@ type walker struct {
 	opts      Options
 	fresh     int64  // ns: a file of the base with times from here on is read again
 	unchanged []bool // the base's files that still hold; each element is written by the goroutine that looks at that path
+	tracked   []tracked
 	count     atomic.Int64
 	group     *errgroup.Group
 

@@ -28,7 +28,8 @@ func (w *walker) start(ctx context.Context, paths []string) error {
 	if err != nil {
 		return writer.NewError("open folder", w.root.Name(), writer.NotCommitted, err)
 	}
-	at := place{path: ".", judge: judge{}.enter("", w.opts.Outside, w.opts.InForce.of(""))}
+	outside, _ := split(w.opts.Outside)
+	at := place{path: ".", judge: judge{}.enter("", outside, w.opts.InForce.of(""))}
 	if paths == nil {
 		return w.walk(ctx, top, at, true)
 	}
