@@ -260,13 +260,13 @@ func (s *rewindRun) After(ctx context.Context, r *session.Rewinding, target, bef
 	return after, nil
 }
 
-func (s *rewindRun) End(ctx context.Context, r *session.Rewinding, st *session.State, changes []checkpoint.Change) error {
+func (s *rewindRun) End(ctx context.Context, r *session.Rewinding, st *session.State, changes []checkpoint.Change, kept []checkpoint.Retained) error {
 	if st != nil { // Update only accepts it; the commit of the end makes it durable
 		if err := s.Update(func(*session.State) (*session.State, error) { return st, nil }); err != nil {
 			return err
 		}
 	}
-	if err := s.append(commit.RewindEnded(r, changes)); err != nil {
+	if err := s.append(commit.RewindEnded(r, changes, kept)); err != nil {
 		return err
 	}
 	return s.Flush(ctx)

@@ -169,6 +169,9 @@ func whyKept(k checkpoint.Retained) string {
 	case k.By != "" && k.By != noTask:
 		why += ": " + k.By
 	}
+	if k.Cause != "" {
+		why += ": " + plain.Line(k.Cause)
+	}
 	if k.At != 0 {
 		why += fmt.Sprintf("; %d has it", k.At)
 	}

@@ -118,8 +118,8 @@ func TestRewindWithoutPermission(t *testing.T) {
 	lopen(0, "checkpoint", "create") // the session is free
 
 	out = lopen(0, "checkpoint", "rewind", "before:two", "--yes", "--force")
-	require.Contains(t, out, "keep      sub/f (the system does not allow it)")
-	require.Contains(t, out, "keep      sub/two (the system does not allow it)")
+	require.Contains(t, out, "keep      sub/f (the system does not allow it: permission denied)")
+	require.Contains(t, out, "keep      sub/two (the system does not allow it: permission denied)")
 	require.Equal(t, "one two one two -r-xr-xr-x", files())
 	lopen(0, "undo", "--yes")
 	require.NoError(t, os.Chown(filepath.Join(dir, "sub"), nobody, nobody))

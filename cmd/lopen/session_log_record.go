@@ -265,6 +265,8 @@ func opText(op record.Op, of turnsOf) string {
 		return fmt.Sprintf("the files stay as %s left them: %s", task, shown(op.To))
 	case record.OpFilesChanged:
 		return filesText(op)
+	case record.OpFilesKept:
+		return fmt.Sprintf("kept, %s: %s", shown(op.To), pathsText(op))
 	case record.OpTaskStatusChanged:
 		return fmt.Sprintf("%s: %s → %s", task, of.state(op.From), of.state(op.To))
 	case record.OpIterationsAdded:
@@ -284,19 +286,25 @@ func opText(op record.Op, of turnsOf) string {
 	return strings.TrimSpace(task + " " + of.happened(op.Name))
 }
 
-// filesText names the files of an operation, the first ones.
-func filesText(op record.Op) string {
+// pathsText names the first paths of an operation.
+func pathsText(op record.Op) string {
 	names := make([]string, min(len(op.Paths), many))
 	for i := range names {
 		names[i] = shown(op.Paths[i])
 	}
 	list := strings.Join(names, ", ")
-	switch more := op.Count - len(names); {
-	case len(names) == 0:
-		return plain.Some(more, "more file") + " changed"
-	case more > 0:
+	if more := op.Count - len(names); more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
+	return list
+}
+
+// filesText names the files of an operation, the first ones.
+func filesText(op record.Op) string {
+	if len(op.Paths) == 0 {
+		return plain.Some(op.Count, "more file") + " changed"
+	}
+	list := pathsText(op)
 	if op.To == "mode" {
 		return "permissions of files: " + list
 	}

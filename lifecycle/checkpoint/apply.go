@@ -28,7 +28,7 @@ var ErrUnchanged = errors.New("no file was changed")
 //
 // Before the first visible change an error wraps [ErrUnchanged] and the tree is unchanged.
 // Such errors are the end of ctx, a full disk (class no-space), damaged or missing blobs, and
-// folders that may not be written (class denied). After the first visible change Apply ignores
+// paths that may not be changed (class denied), unless [Plan.Permitted] is set. After the first visible change Apply ignores
 // ctx, and an error has outcome NotDurable: the next Apply makes the remaining changes. Paths
 // that were changed since the plan was made are left as they are.
 func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
@@ -58,7 +58,7 @@ func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 	}
 	slices.SortFunc(a.folders, func(x, y *Change) int { return strings.Compare(x.Path, y.Path) })
 	for _, step := range []func() error{
-		a.openFolders, a.list, a.look, a.room, func() error { return a.stage(ctx) }, a.tryFolders,
+		a.openFolders, a.list, a.look, a.ask, a.room, func() error { return a.stage(ctx) }, a.tryFolders, a.refuse,
 		a.begin, a.clearTheWay, a.makeFolders, a.moveIn, a.changeModes, a.remove, a.settle,
 	} {
 		if err := step(); err != nil {
@@ -87,6 +87,7 @@ type applier struct {
 	turns   map[string]bool         // paths that are removed before anything is made
 	touched map[string]bool         // folders whose names may have changed
 	denied  []string                // paths that may not be changed
+	refused error                   // why the first of them may not be
 	begun   bool                    // a change may be visible
 	out     Applied
 }
@@ -132,16 +133,6 @@ func (a *applier) each(changes []*Change, wants func(*Change) bool, fn func(*Cha
 			a.over[c] = st == finished
 		}
 	}
-	return nil
-}
-
-// permitted returns nil and retains the path if the plan tolerates the error, else the error.
-func (a *applier) permitted(c *Change, err error) error {
-	if !a.plan.Permitted || writer.ClassOf(err) != writer.ClassDenied {
-		return a.failed(c.Path, err)
-	}
-	a.denied = append(a.denied, c.Path)
-	a.keep(c, Denied)
 	return nil
 }
 

@@ -286,7 +286,7 @@ func TestApplyClosesWhatItOpened(t *testing.T) {
 	_, err := f.apply(t)
 	f.SetHook(nil)
 	require.ErrorIs(t, err, ErrUnchanged)
-	require.Equal(t, 4+2, opened) // and the two files' new contents
+	require.Equal(t, 4+2+1, opened) // and the two files' new contents, and the try of a mode
 	requireThings(t, after, f.seen(t), "closed")
 	requireThings(t, after, f.on(t, f.Crash(crashfs.Variant{})).seen(t), "closed, durably")
 }

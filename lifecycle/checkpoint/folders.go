@@ -89,11 +89,13 @@ func (a *applier) closeFolders() {
 // and which modes may not be changed. It skips folders in which a file was staged.
 func (a *applier) tryFolders() error {
 	tried := map[string]error{}
-	for _, t := range a.temps {
-		tried[t.dir] = nil
+	for c, t := range a.temps {
+		if !a.over[c] {
+			tried[t.dir] = nil
+		}
 	}
-	return a.each(a.changes, func(c *Change) bool { return !a.stages(c) }, func(c *Change) (state, error) {
-		if c.Kind == KindMode {
+	return a.each(a.changes, func(c *Change) bool { return !a.stages(c) || a.temps[c].name == "" }, func(c *Change) (state, error) {
+		if c.Kind == KindMode && !a.linked[c] {
 			dir, info, err := a.descent.stat(c.Path)
 			if err == nil {
 				err = dir.Chmod(base(c.Path), info.Mode())
@@ -139,7 +141,7 @@ func (a *applier) settle() error {
 		a.touched[c.Path], modes[c.Path] = true, c
 	}
 	for _, path := range slices.Backward(slices.Sorted(maps.Keys(a.touched))) {
-		if err := a.settleOne(path, modes[path]); err != nil && !(a.plan.Permitted && writer.ClassOf(err) == writer.ClassDenied) {
+		if err := a.settleOne(path, modes[path]); err != nil && !(a.plan.Permitted && Refused(err)) {
 			return a.failed(path, err)
 		}
 	}
@@ -160,10 +162,16 @@ func (a *applier) settleOne(path string, c *Change) error {
 		return err
 	case c == nil || !ours(c, info.Mode()):
 		return dir.SyncDir(".")
-	case isDir(c.New):
-		return chmodFolder(dir, c.New.Mode)
 	}
-	return chmodFolder(dir, c.Old.Mode)
+	mode := c.Old
+	if isDir(c.New) {
+		mode = c.New
+	}
+	err = chmodFolder(dir, mode.Mode)
+	if Refused(err) && info.Mode()&modeBits == mode.Mode { // an immutable folder that has the mode
+		err = dir.SyncDir(".")
+	}
+	return err
 }
 
 // chmodFolder sets the mode of a folder, and makes the mode and the folder's names durable.

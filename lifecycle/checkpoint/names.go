@@ -28,7 +28,7 @@ func (a *applier) list() error {
 	}
 	for _, c := range a.changes {
 		_, err := l.there(c.Path)
-		if err != nil && !(a.plan.Permitted && writer.ClassOf(err) == writer.ClassDenied) { // look reports a denied path
+		if err != nil && !(a.plan.Permitted && Refused(err)) { // look reports a denied path
 			return a.failed(c.Path, err)
 		}
 	}

@@ -60,6 +60,8 @@ type Retained struct {
 	Why  Why    `json:"why"`
 	By   string `json:"by,omitempty"` // who: "session task", "session's rewind", "nobody's task", several separated by ", "
 	At   uint64 `json:"at,omitempty"` // number of the checkpoint after the newest foreign change
+	// Cause is why the system does not allow the change, and what lets it; set with Denied.
+	Cause string `json:"cause,omitempty"`
 }
 
 // RewindOptions say what a rewind may change.

@@ -67,6 +67,9 @@ func (a *applier) stage(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
+		if a.refuse() != nil {
+			return pending, nil // nothing will be changed
+		}
 		f, err := a.stageOne(c)
 		if f != nil { // nil for a symlink
 			unsynced = append(unsynced, f)

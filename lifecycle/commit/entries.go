@@ -61,13 +61,38 @@ func AttemptRecorded(a *record.Attempt, size int, known bool) actors.Entry {
 	return actors.Entry{Attempt: a, Size: size, Ops: f.ops}
 }
 
-// RewindEnded returns the entry of the end of a rewind, with what it did to the files.
-func RewindEnded(r *session.Rewinding, changes []checkpoint.Change) actors.Entry {
+// RewindEnded returns the entry of the end of a rewind, with what it did to the files, and with
+// those that it was to change and left as they are.
+func RewindEnded(r *session.Rewinding, changes []checkpoint.Change, kept []checkpoint.Retained) actors.Entry {
 	var f filesChanged
 	for _, c := range changes {
 		f.add(string(rewound[c.Kind]), c.Path)
 	}
-	return actors.Entry{Rewind: r, Ended: true, Ops: f.ops}
+	return actors.Entry{Rewind: r, Ended: true, Ops: append(f.ops, filesKept(r.Task, kept)...)}
+}
+
+// filesKept returns operations that name paths that a rewind left as they are, one for each
+// reason. The last of maxOpPaths reasons stands for the others as well.
+func filesKept(task string, kept []checkpoint.Retained) (ops []record.Op) {
+	for _, k := range kept {
+		why := string(k.Why)
+		if k.Cause != "" {
+			cause, _, _ := strings.Cut(k.Cause, ";") // without the command that lets it be changed
+			why += ": " + cause
+		}
+		i := slices.IndexFunc(ops, func(op record.Op) bool { return op.To == why })
+		if i < 0 && len(ops) == maxOpPaths {
+			i = len(ops) - 1
+		} else if i < 0 {
+			i = len(ops)
+			ops = append(ops, record.Op{Name: record.OpFilesKept, Task: task, To: why})
+		}
+		op := &ops[i]
+		if op.Count++; len(op.Paths) < maxOpPaths {
+			op.Paths = append(op.Paths, strings.ToValidUTF8(k.Path, "\ufffd"))
+		}
+	}
+	return ops
 }
 
 // RewindGivenUp returns the entry of the end of a rewind that is given up. undo is the

@@ -142,7 +142,7 @@ func (p *Planner) find(name string, removed bool) (*checkpoint.Entry, error) {
 // can be made again after a crash.
 func (p *Planner) plan(ctx context.Context, r *session.Rewinding, target, now *checkpoint.Entry, tree *checkpoint.Tree) (*checkpoint.Plan, Result, error) {
 	done := Result{To: target}
-	opts := checkpoint.RewindOptions{Contested: r.Contested, Force: r.Force, Permitted: r.Force || p.Permitted}
+	opts := checkpoint.RewindOptions{Contested: r.Contested, Force: r.Force, Permitted: p.tolerates(r)}
 	for _, path := range r.Paths {
 		opts.Paths = append(opts.Paths, string(path))
 	}
@@ -171,6 +171,12 @@ func (p *Planner) plan(ctx context.Context, r *session.Rewinding, target, now *c
 		}
 	}
 	return plan, done, nil
+}
+
+// tolerates reports whether a rewind leaves paths as they are that may not be changed. Setting
+// back does: nobody is there to see to the path, and the other tasks go on.
+func (p *Planner) tolerates(r *session.Rewinding) bool {
+	return r.Force || p.Permitted || r.Task != ""
 }
 
 // stateBefore returns the State that a rewind ends with, except for the plan's boxes. It is made

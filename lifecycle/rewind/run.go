@@ -9,6 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer"
 )
 
 // Session is how a rewind changes its session. Only the holder of the session has one.
@@ -21,9 +22,10 @@ type Session interface {
 	// After makes the checkpoint after the rewind, from which the session's line continues.
 	// Its parent is before.
 	After(ctx context.Context, r *session.Rewinding, target, before *checkpoint.Entry) (*checkpoint.Entry, error)
-	// End records the end together with a State; nil leaves the State as it is. When End
-	// returns nil the record is durable, and the readable files show the State.
-	End(ctx context.Context, r *session.Rewinding, st *session.State, changes []checkpoint.Change) error
+	// End records the end together with a State; nil leaves the State as it is. kept are paths of
+	// the plan that were left as they are. When End returns nil the record is durable, and the
+	// readable files show the State.
+	End(ctx context.Context, r *session.Rewinding, st *session.State, changes []checkpoint.Change, kept []checkpoint.Retained) error
 	// GiveUp records that the rewind changed nothing, and that undo returns to the checkpoint
 	// undo, or to none if undo is "". When it returns nil the record is durable.
 	GiveUp(ctx context.Context, r *session.Rewinding, undo string) error
@@ -54,6 +56,9 @@ func (p *Planner) Run(ctx context.Context, s Session, r *session.Rewinding, woul
 	case !errors.Is(err, checkpoint.ErrUnchanged):
 		return done, fmt.Errorf("%w; %s", err, HowToFinish(r))
 	}
+	if !p.tolerates(r) && writer.ClassOf(err) == writer.ClassDenied {
+		err = fmt.Errorf("%w; --force leaves what may not be changed as it is and does the rest", err)
+	}
 	if lost := s.GiveUp(ctx, r, undo); lost != nil { // the next holder will finish the rewind
 		err = errors.Join(err, lost)
 	}
@@ -78,10 +83,11 @@ func (p *Planner) Finish(ctx context.Context, s Session, r *session.Rewinding) (
 		return done, err
 	}
 	done.Before = before
-	ended := *r
+	ended, kept := *r, []checkpoint.Retained(nil)
 	if r.Files {
 		applied, err := p.Chain.Apply(ctx, plan)
-		done.keep(applied.Retained)
+		kept = applied.Retained
+		done.keep(kept)
 		if err != nil {
 			return done, err
 		}
@@ -104,7 +110,7 @@ func (p *Planner) Finish(ctx context.Context, s Session, r *session.Rewinding) (
 			return done, err
 		}
 	}
-	return done, s.End(ctx, &ended, st, done.Changes)
+	return done, s.End(ctx, &ended, st, done.Changes, kept)
 }
 
 // HowToFinish returns a text on what to do about a rewind that has begun and cannot be finished.

@@ -113,13 +113,14 @@ const (
 	OpAttemptRecorded  = "attempt-recorded"  // an attempt at Task; To is what followed
 	OpCheckpointMade   = "checkpoint-made"   // To is its ID; Task is the task before or after which it was made
 	OpNotSetBack       = "not-set-back"      // the files of the failed Task were not set back; To is why
+	OpFilesKept        = "files-kept"        // a rewind left Count files as they are, Paths are the first ones; To is why
 	OpFilesChanged     = "files-changed"     // Count project files; To is the kind of change, Paths are the first ones
 )
 
 // ChangesState reports whether an operation of this name changes the State.
 func ChangesState(name string) bool {
 	switch name {
-	case OpMessagesAppended, OpEventsAppended, OpAttemptRecorded, OpCheckpointMade, OpNotSetBack, OpFilesChanged:
+	case OpMessagesAppended, OpEventsAppended, OpAttemptRecorded, OpCheckpointMade, OpNotSetBack, OpFilesKept, OpFilesChanged:
 		return false
 	}
 	return true

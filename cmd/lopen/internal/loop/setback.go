@@ -64,8 +64,15 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 		}
 		err = r.waitStorage(ctx, err, try)
 	}
-	if err != nil || why != "" || done.Before == nil {
+	if err != nil || why != "" {
 		return why, err
+	}
+	refused := r.refused(done.Retained)
+	if done.Before == nil {
+		if len(refused) > 0 {
+			why = string(checkpoint.Denied) + ": " + list(refused)
+		}
+		return why, nil
 	}
 	var paths, kept []string
 	for _, c := range done.Changes {
@@ -76,15 +83,35 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 	delete(r.commits.touched, unit)
 	r.unstage(ctx, paths)
 	for _, k := range done.Retained {
-		kept = append(kept, k.Path)
+		if k.Why != checkpoint.Denied {
+			kept = append(kept, k.Path)
+		}
 	}
 	id := r.sess.State().ID()
 	r.cfg.UI.Warn("set back to before %s: %s", r.name(unit), list(paths))
 	if len(kept) > 0 {
 		r.cfg.UI.Say("kept, because its attempts alone did not change it: %s", list(kept))
 	}
+	if len(refused) > 0 {
+		r.log.Warn().Str("task", unit).Strs("paths", refused).Msg("files not set back: the system does not allow it")
+		r.cfg.UI.Warn("kept as %s left them, because %s: %s", r.name(unit), checkpoint.Denied, list(refused))
+	}
 	r.cfg.UI.Say("to see what it left: %s; to bring that back: %s", ShowFailed(id, unit, done.To.ID.Short()), RestoreFailed(id, unit))
 	return "", nil
+}
+
+// refused returns the paths that may not be changed, with the reasons.
+func (r *runner) refused(kept []checkpoint.Retained) (paths []string) {
+	for _, k := range kept {
+		if k.Why == checkpoint.Denied {
+			path := k.Path
+			if k.Cause != "" {
+				path += " (" + r.quote(k.Cause) + ")"
+			}
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 // unstage takes files that were set back out of the index, where the agent staged what it made

@@ -133,7 +133,14 @@ func (p *page) failures(r *Report) {
 		}
 		switch {
 		case f.Kept != "":
-			p.line("\n  Its files are as they were before it. To see what it left, and to bring it back:\n")
+			p.line("")
+			if len(f.Stayed) > 0 {
+				_, _ = p.w.WriteString("  ")
+				p.text("  ", "Its files are as they were before it, but for: "+strings.Join(f.Stayed, ", "))
+				p.line("\n  To see what it left, and to bring it back:\n")
+			} else {
+				p.line("  Its files are as they were before it. To see what it left, and to bring it back:\n")
+			}
 			for _, c := range f.Commands {
 				p.line("      %s", plain.Line(c))
 			}

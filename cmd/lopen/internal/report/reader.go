@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -107,11 +108,26 @@ func (r *Reader) op(op record.Op, at time.Time) {
 			r.over = at
 			r.endWait(at, false)
 		}
+	case record.OpFilesKept:
+		if u := r.units[op.Task]; u != nil {
+			u.Stayed = append(u.Stayed, stayed(op)...)
+		}
 	case record.OpNotSetBack:
 		if u := r.units[op.Task]; u != nil {
-			u.Left, u.Kept, u.to = op.To, "", ""
+			u.Left, u.Kept, u.Stayed, u.to = op.To, "", nil, ""
 		}
 	}
+}
+
+// stayed returns the first files that a rewind left as they are, each with the reason.
+func stayed(op record.Op) (lines []string) {
+	for _, path := range op.Paths {
+		lines = append(lines, path+" ("+op.To+")")
+	}
+	if more := op.Count - len(op.Paths); more > 0 {
+		lines = append(lines, fmt.Sprintf("%d more (%s)", more, op.To))
+	}
+	return lines
 }
 
 // endWait ends the wait that is not over, if there is one. A run that was killed does not wait
@@ -210,7 +226,7 @@ func (u *unit) judged(a *record.Attempt) {
 	}
 	u.Files = max(u.Files, len(u.files)+a.MoreFiles)
 	u.Attempts++
-	u.Kept, u.Left, u.to = "", "", ""
+	u.Kept, u.Left, u.Stayed, u.to = "", "", nil, ""
 	u.judgement = judgement{then: a.Then}
 	if a.Then == record.Done {
 		u.files = nil
@@ -349,7 +365,7 @@ func (r *Reader) addLost(rep *Report, st *session.State) {
 		}
 		rep.Failures = append(rep.Failures, Failure{
 			Task:    Task{Task: t.ID, Name: t.Name, State: string(t.State), Attempts: t.Attempts},
-			Message: t.LastError, Lines: []string{}, Commands: []string{},
+			Message: t.LastError, Lines: []string{}, Stayed: []string{}, Commands: []string{},
 		})
 	}
 }
@@ -362,7 +378,7 @@ func (rep *Report) judge(st *session.State, u *unit) {
 	complete := t.State == session.TaskComplete
 	switch {
 	case u.then == record.Failed && ok && !complete && t.State != session.TaskSkipped:
-		f.Lines, f.Commands = append([]string{}, u.lines...), []string{}
+		f.Lines, f.Stayed, f.Commands = append([]string{}, u.lines...), append([]string{}, u.Stayed...), []string{}
 		if f.Kept != "" {
 			f.Commands = []string{loop.ShowFailed(st.ID(), f.Task.Task, u.to[:min(len(u.to), 8)]), loop.RestoreFailed(st.ID(), f.Task.Task)}
 		}

@@ -97,9 +97,10 @@ type Task struct {
 type Failure struct {
 	Task
 	Message string   `json:"message"`
-	Lines   []string `json:"lines"` // the last useful ones of the check, or of the output without one
-	Kept    string   `json:"kept"`  // the checkpoint of what it left, if its files were set back
-	Left    string   `json:"left"`  // why they were not; "" where nobody tried
+	Lines   []string `json:"lines"`  // the last useful ones of the check, or of the output without one
+	Kept    string   `json:"kept"`   // the checkpoint of what it left, if its files were set back
+	Stayed  []string `json:"stayed"` // files that were not set back with the others, and why
+	Left    string   `json:"left"`   // why they were not; "" where nobody tried
 	// Commands show what it left, and bring it back, where it is kept.
 	Commands []string `json:"commands"`
 }
