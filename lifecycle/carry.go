@@ -22,6 +22,7 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/journal"
+	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 // Export exports sessions, or with All every session that can be read, to what open returns;
@@ -88,7 +89,7 @@ func scratchFolder() (dir writer.FS, remove func(), err error) {
 	if err != nil {
 		return nil, nil, writer.NewError("make folder", cmp.Or(name, os.TempDir()), writer.NotCommitted, err)
 	}
-	return dir, func() { _ = errors.Join(dir.Close(), os.RemoveAll(name)) }, nil
+	return dir, func() { _ = errors.Join(dir.Close(), mount.RemoveAll(name)) }, nil
 }
 
 // busy reports whether a session is held. When that is not known it counts as held.

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 const (
@@ -191,8 +193,11 @@ func (s *Store) remove(ctx context.Context, id session.ID, judge func(lease *wri
 }
 
 // removeForGood first renames a session's folder, durably, and then removes the folder and
-// the session's checkpoints.
+// the session's checkpoints. It refuses a folder in which something is mounted.
 func (s *Store) removeForGood(ctx context.Context, name string, id session.ID) error {
+	if at, err := mount.Find(s.root(), name); at != "" || err != nil {
+		return writer.NewError("delete", filepath.Join(s.Path(), cmp.Or(at, name)), writer.NotCommitted, cmp.Or(err, mount.ErrMounted))
+	}
 	if err := writer.MkdirDurable(s.root(), trashDir); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/gofrs/flock"
@@ -26,6 +27,9 @@ type FS interface {
 	Mkdir(name string, perm fs.FileMode) error
 	Rename(oldname, newname string) error
 	Remove(name string) error
+	// RemoveAll removes a file or folder with all that is in it. A missing name is no error. It
+	// crosses no mount: the error of what stays because something is mounted wraps
+	// mount.ErrMounted.
 	RemoveAll(name string) error
 	Link(oldname, newname string) error
 	Symlink(target, name string) error
@@ -35,6 +39,10 @@ type FS interface {
 	Chmod(name string, mode fs.FileMode) error
 	Lstat(name string) (fs.FileInfo, error)
 	Stat(name string) (fs.FileInfo, error)
+	// Mount returns a number of the mount that a name is on, and follows no symlink. It is
+	// for comparison with that of another name, looked at in the same moment, of this FS or
+	// of a Sub. It is always the same where the system does not tell.
+	Mount(name string) (uint64, error)
 	// ReadDir lists a folder. A symlink to a folder is refused.
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// SyncDir makes the names in a folder durable. Where the system cannot
@@ -108,6 +116,8 @@ type root struct {
 	r    *os.Root
 	name string
 	dir  *os.File // the open folder, for beneath; nil in what Sub returns and on systems without openat2
+	mu   sync.Mutex
+	late *os.File // Guarded by mu: the open folder, once Mount has needed it and there is no dir.
 }
 
 // OpenFS opens a folder. A symlink at the end of the path is followed, since the
@@ -154,7 +164,6 @@ func (d *root) Flock(name string, flag int) Flock {
 func (d *root) Mkdir(name string, perm fs.FileMode) error { return d.r.Mkdir(name, perm) }
 func (d *root) Rename(oldname, newname string) error      { return d.r.Rename(oldname, newname) }
 func (d *root) Remove(name string) error                  { return d.r.Remove(name) }
-func (d *root) RemoveAll(name string) error               { return d.r.RemoveAll(name) }
 func (d *root) Link(oldname, newname string) error        { return d.r.Link(oldname, newname) }
 func (d *root) Symlink(target, name string) error         { return d.r.Symlink(target, name) }
 func (d *root) Readlink(name string) (string, error)      { return d.r.Readlink(name) }
@@ -165,6 +174,9 @@ func (d *root) Name() string                              { return d.name }
 
 func (d *root) Close() error {
 	_ = d.dir.Close() // nothing was written to it; Close of a nil *os.File returns an error
+	d.mu.Lock()
+	_ = d.late.Close()
+	d.mu.Unlock()
 	return d.r.Close()
 }
 

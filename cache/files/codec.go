@@ -19,6 +19,7 @@ import (
 //
 //	magic, version, At, Stored
 //	number of Paths, the paths
+//	number of Mounts, the paths
 //	number of Skipped, of each the path, the index of the reason, and Err
 //	number of Files, of each the path and the mode, and but for a folder Size, ModTime,
 //	ChangeTime less ModTime, Inode, and the hash of a file or the target of a symlink
@@ -33,7 +34,7 @@ const (
 
 var (
 	// reasons and types stand at the numbers that mean them.
-	reasons = []Reason{Special, TooLarge, TooDeep, Unreadable, Unstable, Symlinked, Ignored, Nested}
+	reasons = []Reason{Special, TooLarge, TooDeep, Unreadable, Unstable, Symlinked, Ignored, Nested, Mounted}
 	types   = []fs.FileMode{0, fs.ModeDir, fs.ModeSymlink}
 )
 
@@ -44,6 +45,10 @@ func (s *Snapshot) Encode() []byte {
 	e.b = append(binary.AppendVarint(e.b, s.At.UnixNano()), s.Stored[:]...)
 	e.list(len(s.Paths))
 	for _, p := range s.Paths {
+		e.path(p)
+	}
+	e.list(len(s.Mounts))
+	for _, p := range s.Mounts {
 		e.path(p)
 	}
 	e.list(len(s.Skipped))
@@ -154,6 +159,7 @@ func (d *decoder) snapshot() *Snapshot {
 	s.At = time.Unix(0, d.int()).UTC()
 	copy(s.Stored[:], d.bytes(len(s.Stored)))
 	d.list(func(int) { s.Paths = append(s.Paths, d.path()) })
+	d.list(func(int) { s.Mounts = append(s.Mounts, d.path()) })
 	d.list(func(int) {
 		k := Skip{Path: d.path()}
 		if n := d.uint(); n < uint64(len(reasons)) {

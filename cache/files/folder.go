@@ -15,6 +15,11 @@ type fsFolder struct {
 	path string
 }
 
+func topOf(root writer.FS) (folder, uint64, error) {
+	mount, err := root.Mount(".")
+	return fsFolder{root, "."}, mount, err
+}
+
 func (d fsFolder) names() ([]string, error) {
 	info, err := d.root.Lstat(d.path)
 	if err != nil {
@@ -32,11 +37,14 @@ func (d fsFolder) names() ([]string, error) {
 }
 
 func (d fsFolder) stat(_, name string) (stat, error) {
-	info, err := d.root.Lstat(path.Join(d.path, name))
+	name = path.Join(d.path, name)
+	info, err := d.root.Lstat(name)
 	if err != nil {
 		return stat{}, err
 	}
-	return statOf(info), nil
+	st := statOf(info)
+	st.mount, err = d.root.Mount(name)
+	return st, err
 }
 
 func (d fsFolder) open(_, name string) (folder, error) {
@@ -48,5 +56,5 @@ func (fsFolder) close() {}
 // statOf is what an info of this system or of a simulated disk says.
 func statOf(info fs.FileInfo) stat {
 	id := identity.Of(info)
-	return stat{info.Mode(), id.Size, id.Modified, id.Changed, id.Inode}
+	return stat{info.Mode(), id.Size, id.Modified, id.Changed, id.Inode, 0}
 }

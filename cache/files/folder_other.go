@@ -9,7 +9,4 @@ import (
 // nonBlock is for systems where an open may wait.
 const nonBlock = 0
 
-func openTop(root writer.FS) (folder, error) {
-	_, err := root.Stat(".")
-	return fsFolder{root, "."}, err
-}
+func openTop(root writer.FS) (folder, uint64, error) { return topOf(root) }

@@ -16,32 +16,37 @@ import (
 // a file's place.
 const nonBlock = unix.O_NONBLOCK
 
-// fdFolder is a folder's descriptor: a look at a name in it costs one fstatat,
+// fdFolder is a folder's descriptor: a look at a name in it costs one call,
 // however deep it lies, and no symlink on the way can be swapped in. It is no
 // os.File, which asks the kernel twice about each folder for what is not needed here.
 type fdFolder int
 
 // openTop opens the folder of an FS. One that is not the folder on the disk with
-// that name (it is simulated, or was moved since) is asked itself.
-func openTop(root writer.FS) (folder, error) {
+// that name (it is simulated, or was moved since) is asked itself. mount is the number of
+// the mount that the folder is on.
+func openTop(root writer.FS) (top folder, mount uint64, err error) {
 	info, err := root.Stat(".")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	want, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return fsFolder{root, "."}, nil
+		return topOf(root)
 	}
-	top, err := openAt(unix.AT_FDCWD, root.Name(), 0) // which may be a symlink: the FS followed it
+	fd, err := openAt(unix.AT_FDCWD, root.Name(), 0) // which may be a symlink: the FS followed it
 	if err != nil {
-		return fsFolder{root, "."}, nil
+		return topOf(root)
 	}
 	var have unix.Stat_t
-	if err := unix.Fstat(int(top), &have); err != nil || have.Dev != want.Dev || have.Ino != want.Ino {
-		top.close()
-		return fsFolder{root, "."}, nil
+	err = unix.Fstat(int(fd), &have)
+	if err == nil {
+		mount, err = fd.mount()
 	}
-	return top, nil
+	if err != nil || have.Dev != want.Dev || have.Ino != want.Ino {
+		fd.close()
+		return topOf(root)
+	}
+	return fd, mount, nil
 }
 
 func openAt(dir int, name string, flag int) (fdFolder, error) {
@@ -76,20 +81,6 @@ func (d fdFolder) names() ([]string, error) {
 			return names, os.NewSyscallError("getdents", err)
 		}
 		_, _, names = unix.ParseDirent(buf[:n], -1, names)
-	}
-}
-
-func (d fdFolder) stat(path, name string) (stat, error) {
-	var st unix.Stat_t
-	for {
-		err := unix.Fstatat(int(d), name, &st, unix.AT_SYMLINK_NOFOLLOW)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return stat{}, &fs.PathError{Op: "fstatat", Path: path, Err: err}
-		}
-		return stat{modeOf(st.Mode), st.Size, st.Mtim.Nano(), st.Ctim.Nano(), st.Ino}, nil
 	}
 }
 

@@ -68,6 +68,7 @@ const (
 	Unstable   Reason = "unstable"   // it changed at every attempt to read it
 	Symlinked  Reason = "symlinked"  // a path of Options.Paths leads through a symlink
 	Ignored    Reason = "ignored"    // ignored now, and known to the base snapshot
+	Mounted    Reason = "mounted"    // something was mounted there since, or unmounted
 	Nested     Reason = "repository" // the folder is a repository of its own, or a submodule
 )
 
@@ -86,6 +87,7 @@ type Snapshot struct {
 	Files   []Fingerprint // sorted by Path, each path once
 	Skipped []Skip        // sorted by Path
 	Paths   []string      // what it is of: Options.Paths, sorted; nil is the whole tree
+	Mounts  []string      // the mount points among what was taken, sorted
 	Rules   *Rules        // that were found, those from outside included; nil with Paths, and not encoded
 	// Stored is the root of the tree of objects that this was stored as, zero when it is
 	// not known. Take leaves it zero; who stores the Snapshot sets it before sharing it.
@@ -97,7 +99,7 @@ type Snapshot struct {
 
 // Equal says whether two Snapshots of the same paths found the same, times included.
 func (s *Snapshot) Equal(t *Snapshot) bool {
-	return slices.Equal(s.Files, t.Files) && slices.Equal(s.Skipped, t.Skipped) && slices.Equal(s.Paths, t.Paths)
+	return slices.Equal(s.Files, t.Files) && slices.Equal(s.Skipped, t.Skipped) && slices.Equal(s.Paths, t.Paths) && slices.Equal(s.Mounts, t.Mounts)
 }
 
 // Settled says that no file is so young that Take, with this Snapshot as its base,

@@ -74,6 +74,12 @@ type Options struct {
 	// Nested goes into repositories within the tree: folders with a .git. Without it they
 	// are skipped, unless Keep says that they are to be taken.
 	Nested bool
+	// Mounts are the mount points in force. Mount is asked about a path that is a mount point and
+	// not in Mounts, and about one in Mounts that is none any more (mounted is false); what is
+	// there is left out as Mounted if it returns false. nil is never asked, and takes all. It is
+	// called by several goroutines at once.
+	Mounts map[string]bool
+	Mount  func(path string, mounted bool) bool
 
 	now func() time.Time // of tests
 }
@@ -110,6 +116,8 @@ func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*S
 		return nil, fmt.Errorf("take snapshot of %s: %w", root.Name(), err)
 	}
 	out.Files, out.Skipped = w.result()
+	slices.Sort(w.mounts)
+	out.Mounts = w.mounts
 	if paths == nil {
 		out.Rules = NewRules(w.rules)
 	}
@@ -168,6 +176,7 @@ type walker struct {
 	mu        sync.Mutex
 	found     []Fingerprint // Guarded by mu.
 	skips     []Skip        // Guarded by mu.
+	mounts    []string      // Guarded by mu: the mount points that were taken.
 	rules     []IgnoreFile  // Guarded by mu: those that were found.
 	ruleBytes int           // Guarded by mu: of those in the tree.
 }
@@ -252,6 +261,7 @@ type stat struct {
 	size             int64
 	modTime, chgTime int64
 	inode            uint64
+	mount            uint64 // of the mount that it is on
 }
 
 // modeBits are those that a fingerprint has. Setuid, setgid and sticky are not among

@@ -121,7 +121,7 @@ func TestFolderSwapped(t *testing.T) {
 	t.Parallel()
 	x := newTree(t)
 	require.NoError(t, os.Symlink(".", x.path("link")))
-	top, err := openTop(x.root)
+	top, _, err := openTop(x.root)
 	require.NoError(t, err)
 	defer top.close()
 	require.IsType(t, fdFolder(0), top)

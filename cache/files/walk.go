@@ -24,12 +24,12 @@ type folder interface {
 
 // start looks at what was asked for.
 func (w *walker) start(ctx context.Context, paths []string) error {
-	top, err := openTop(w.root)
+	top, mount, err := openTop(w.root)
 	if err != nil {
 		return writer.NewError("open folder", w.root.Name(), writer.NotCommitted, err)
 	}
 	outside, _ := split(w.opts.Outside)
-	at := place{path: ".", judge: judge{}.enter("", outside, w.opts.InForce.of(""))}
+	at := place{path: ".", mount: mount, judge: judge{}.enter("", outside, w.opts.InForce.of(""))}
 	if paths == nil {
 		return w.walk(ctx, top, at, true)
 	}
@@ -49,6 +49,7 @@ type place struct {
 	whole bool // a folder above was recorded before: rules found in the tree do not apply
 	depth int
 	mode  fs.FileMode
+	mount uint64 // of the folder that the path is in
 	in    *enclosing
 }
 
@@ -78,7 +79,7 @@ func (w *walker) named(ctx context.Context, dir folder, top place, path string) 
 	if err != nil {
 		return err
 	}
-	p := place{depth: 1, judge: rules}
+	p := place{depth: 1, judge: rules, mount: top.mount}
 	for end := 0; ; end++ {
 		i := strings.IndexByte(path[end:], '/')
 		if i < 0 {
@@ -95,7 +96,10 @@ func (w *walker) named(ctx context.Context, dir folder, top place, path string) 
 		case err == nil && st.mode.Type() == fs.ModeSymlink:
 			w.skip(path, Symlinked, nil)
 			return nil
+		case err == nil && w.elsewhere(p.path, st.mount != p.mount):
+			return nil
 		}
+		p.mount = st.mount
 		sub, err := dir.open(p.path, name)
 		if err != nil {
 			w.failed(path, err)
@@ -125,7 +129,7 @@ func (w *walker) walk(ctx context.Context, dir folder, at place, named bool) err
 		w.skip(at.path, Nested, nil)
 		return w.record(ctx, at.in)
 	}
-	below := place{whole: at.whole, depth: at.depth + 1}
+	below := place{whole: at.whole, depth: at.depth + 1, mount: at.mount}
 	if at.path != "." && w.opts.Only == nil {
 		below.in = &enclosing{above: at.in, path: at.path, mode: at.mode}
 	}
@@ -170,6 +174,9 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 		}
 		return nil
 	}
+	if mounted := st.mount != at.mount; (mounted || w.opts.Mounts[at.path]) && w.wants(at.path, isDir) && w.elsewhere(at.path, mounted) {
+		return w.record(ctx, at.in)
+	}
 	if !isDir {
 		return w.file(ctx, f, at)
 	}
@@ -183,13 +190,17 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 		return w.record(ctx, at.in)
 	}
 	below := at // for a folder only: what the function has is on the heap
-	below.mode = f.Mode
+	below.mode, below.mount = f.Mode, st.mount
 	return w.spawn(func() error { return w.walk(ctx, sub, below, named) })
+}
+
+func (w *walker) wants(path string, isDir bool) bool {
+	return isDir || w.opts.Only == nil || w.opts.Only(path)
 }
 
 // file takes what is no folder.
 func (w *walker) file(ctx context.Context, f Fingerprint, at place) error {
-	if w.opts.Only != nil && !w.opts.Only(at.path) {
+	if !w.wants(at.path, false) {
 		return nil
 	}
 	if err := w.record(ctx, at.in); err != nil {

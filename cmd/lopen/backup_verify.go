@@ -14,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/backup"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
+	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 // checkedRow is what `backup verify --json` prints of a backup.
@@ -126,5 +127,5 @@ func verifyRestore(ctx context.Context, f *backup.Folder, number uint64) error {
 		return err
 	}
 	_, err = lifecycle.VerifyBundle(ctx, carry.Whole{Source: s}, temp)
-	return errors.Join(err, os.RemoveAll(temp))
+	return errors.Join(err, mount.RemoveAll(temp))
 }

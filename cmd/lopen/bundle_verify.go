@@ -14,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/writer/crypt"
+	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 // verifiedRow is what `bundle verify --json` prints.
@@ -70,7 +71,7 @@ func (a *app) verifyBundle(ctx context.Context, name string, keys *keyFlags) (ha
 			return err
 		}
 		has, err = lifecycle.VerifyBundle(ctx, r, temp)
-		return errors.Join(err, os.RemoveAll(temp))
+		return errors.Join(err, mount.RemoveAll(temp))
 	})
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/documents"
+	"github.com/lopen-dev/lopen/writer/mount"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -170,7 +171,7 @@ func (a *app) fetched(ctx context.Context, f *fleet.Fleet, x *fleet.Found, fn fu
 	if err != nil {
 		return fmt.Errorf("make a temporary folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { _ = mount.RemoveAll(dir) }()
 	store, _, err := lifecycle.Init(dir, lifecycle.Options{Logger: a.logger, Command: a.invoked})
 	if err != nil {
 		return err

@@ -89,7 +89,7 @@ func (v *worktreeView) removeFolder(ctx context.Context, top string) error {
 		return err
 	}
 	if there != nil {
-		if _, err := v.own.Git(ctx, repo.Command{Args: []string{"worktree", "remove", top}}); err != nil {
+		if err := v.own.RemoveWorktree(ctx, top); err != nil {
 			return err
 		}
 		fmt.Fprintf(v.stderr, "removed the work tree %s\n", shown(top))

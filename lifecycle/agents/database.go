@@ -15,6 +15,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cache/sqlite"
 	"github.com/lopen-dev/lopen/writer/documents"
+	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 // A database is a copy of one of opencode's.
@@ -110,7 +111,7 @@ func (d *database) close() error {
 	if d.DB != nil {
 		err = d.Close()
 	}
-	return errors.Join(err, os.RemoveAll(filepath.Dir(d.copy)))
+	return errors.Join(err, mount.RemoveAll(filepath.Dir(d.copy)))
 }
 
 // take copies the database and its log as they are at one moment: again, until neither was written

@@ -44,7 +44,7 @@ const (
 )
 
 // reasons are the reasons of an unknown item. Objects have the index in this list.
-var reasons = []files.Reason{files.Special, files.TooLarge, files.TooDeep, files.Unreadable, files.Unstable, files.Symlinked, files.Ignored, files.Nested}
+var reasons = []files.Reason{files.Special, files.TooLarge, files.TooDeep, files.Unreadable, files.Unstable, files.Symlinked, files.Ignored, files.Nested, files.Mounted}
 
 // readObject reads an object that an entry needs. A missing object is an error of class corrupt.
 func readObject(blobs *blob.Store, h blob.Hash, limit int64) ([]byte, error) {

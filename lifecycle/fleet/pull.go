@@ -17,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
+	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 // A Relation is how the copy of a session that is here compares with the one in the fleet.
@@ -265,7 +266,7 @@ func (f *Fleet) bring(ctx context.Context, store *lifecycle.Store, x *Found, ove
 	if err != nil {
 		return nil, writer.NewError("make folder", os.TempDir(), writer.NotCommitted, err)
 	}
-	defer func() { _ = os.RemoveAll(name) }()
+	defer func() { _ = mount.RemoveAll(name) }()
 	dir, err := writer.OpenFS(name)
 	if err != nil {
 		return nil, err

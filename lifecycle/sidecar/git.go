@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 const (
@@ -164,7 +165,7 @@ func (s *Store) start(ctx context.Context, into string, size int64, input func(i
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer mount.RemoveAll(dir)
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.Patience+time.Duration(size/bytesPerSecond)*time.Second, fmt.Errorf("git did not end in time and was killed: %w", context.DeadlineExceeded))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "--no-replace-objects", "--git-dir=" + dir}, args...)...)

@@ -1,6 +1,7 @@
 package crashfs
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -35,6 +36,7 @@ type Disk struct {
 	inodes     map[uint64]*inode   // those that the cache, the durable image or a change may name
 	ops        []nameOp            // not durable, in order. Clipped copies are shared: elements are not written to
 	locks      map[uint64]*holders // by inode
+	mounted    map[uint64]bool     // inodes that are roots of mounts
 	hook       func(Op) Fault
 	calls      int // counted calls
 	nextIno    uint64
@@ -74,7 +76,7 @@ func (d *Disk) Snapshot() *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := d.empty()
-	n.ops = clip(d.ops)
+	n.ops, n.mounted = clip(d.ops), maps.Clone(d.mounted)
 	slab := make([]inode, 0, len(d.inodes))
 	for ino, i := range d.inodes {
 		slab = append(slab, i.copy())

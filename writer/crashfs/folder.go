@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 // A folder is a writer.FS. It is bound to an inode, not to a path, as os.Root is.
@@ -128,6 +129,8 @@ func (f *folder) rename(oldname, newname string) error {
 	switch {
 	case from.dir == nil || to.dir == nil:
 		return syscall.EBUSY
+	case f.d.busy(from.node) != nil, f.d.busy(to.node) != nil:
+		return syscall.EBUSY
 	case to.node == from.node:
 		return nil // as POSIX has it, even for two names of one file
 	case isDir && f.d.within(to.dir.ino, from.node.ino):
@@ -168,6 +171,8 @@ func (f *folder) Remove(name string) error {
 			return err
 		case p.dir == nil:
 			return syscall.EINVAL
+		case f.d.busy(p.node) != nil:
+			return syscall.EBUSY
 		case len(p.node.entries) > 0:
 			return syscall.ENOTEMPTY
 		}
@@ -188,17 +193,25 @@ func (f *folder) RemoveAll(name string) error {
 		case p.dir == nil:
 			return syscall.EINVAL
 		case p.node != nil:
-			f.d.removeAll(p)
+			return f.d.removeAll(p)
 		}
 		return nil
 	}))
 }
 
-func (d *Disk) removeAll(p place) {
-	for _, name := range p.node.names() {
-		d.removeAll(place{p.node, name, d.inodes[p.node.entries[name]]})
+func (d *Disk) removeAll(p place) (err error) {
+	if d.busy(p.node) != nil {
+		return mount.ErrMounted
 	}
-	d.setName("remove", p.dir, p.name, 0)
+	for _, name := range p.node.names() {
+		if rerr := d.removeAll(place{p.node, name, d.inodes[p.node.entries[name]]}); err == nil {
+			err = rerr
+		}
+	}
+	if err == nil {
+		d.setName("remove", p.dir, p.name, 0)
+	}
+	return err
 }
 
 // names are a folder's entries, sorted.

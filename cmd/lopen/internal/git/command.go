@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
+	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 // patience bounds each start of git.
@@ -79,7 +80,7 @@ func Scratch(getenv func(string) string) (string, error) {
 	if left, err := filepath.Glob(filepath.Join(state, "git-*")); err == nil {
 		for _, dir := range left { // of a process that was killed: git has seconds, or hours for a side-car
 			if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
-				_ = os.RemoveAll(dir)
+				_ = mount.RemoveAll(dir)
 			}
 		}
 	}
@@ -93,7 +94,7 @@ func (r *repository) synthetic(config map[string]string, commit string) (string,
 	if err != nil {
 		return "", nil, err
 	}
-	remove := func() { _ = os.RemoveAll(dir) }
+	remove := func() { _ = mount.RemoveAll(dir) }
 	var own strings.Builder
 	for _, key := range passed {
 		value, ok := config[key]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 // A Worktree is a linked work tree as git knows it.
@@ -175,8 +178,7 @@ func (r *Repository) holdMaking(ctx context.Context) *os.File {
 // removeUnmade removes a work tree that is being made. Git writes .git before all other files: where it
 // is not whole, nothing else is there.
 func (r *Repository) removeUnmade(ctx context.Context, path string) error {
-	force := Command{Args: []string{"worktree", "remove", "--force", "--force", path}}
-	_, err := r.Git(ctx, force)
+	err := r.RemoveWorktree(ctx, path, "--force", "--force")
 	if err == nil {
 		return nil
 	}
@@ -186,7 +188,24 @@ func (r *Repository) removeUnmade(ctx context.Context, path string) error {
 	if rerr := os.Remove(path); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
 		return errors.Join(err, rerr)
 	}
-	_, err = r.Git(ctx, force)
+	return r.RemoveWorktree(ctx, path, "--force", "--force")
+}
+
+// RemoveWorktree has git remove a work tree, unless something is mounted in it: git would remove
+// what is on the mount.
+func (r *Repository) RemoveWorktree(ctx context.Context, path string, flags ...string) error {
+	dir, err := writer.OpenFS(filepath.Dir(path))
+	if err == nil {
+		var at string
+		if at, err = mount.Find(dir, filepath.Base(path)); at != "" {
+			err = &fs.PathError{Op: "remove work tree", Path: filepath.Join(dir.Name(), at), Err: mount.ErrMounted}
+		}
+		err = errors.Join(err, dir.Close())
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_, err = r.Git(ctx, Command{Args: append(append([]string{"worktree", "remove"}, flags...), path)})
 	return err
 }
 

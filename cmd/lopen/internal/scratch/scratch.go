@@ -13,6 +13,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
 	"github.com/lopen-dev/lopen/writer/documents"
+	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 const (
@@ -221,7 +222,7 @@ func remove(temp *os.Root, name string) {
 }
 
 // empty removes what is in a folder, as far as that goes.
-func empty(root *os.Root) { each(root, func(name string) { _ = root.RemoveAll(name) }) }
+func empty(root *os.Root) { each(root, func(name string) { _ = mount.RemoveIn(root, name) }) }
 
 // each calls fn with each name in a folder, as far as it can be read.
 func each(root *os.Root, fn func(name string)) {

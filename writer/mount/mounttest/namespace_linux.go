@@ -1,0 +1,64 @@
+package mounttest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// inside is set in the process that has the namespace.
+const inside = "LOPEN_TEST_MOUNTS"
+
+// Run runs fn in another process of this test binary, which has a mount namespace of its own. It is
+// to be the first call of a test that is no subtest; fn may have subtests.
+func Run(t *testing.T, fn func(t *testing.T)) {
+	t.Helper()
+	if os.Getenv(inside) != "" {
+		require.NoError(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+		fn(t)
+		return
+	}
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1") // #nosec G204 -- this test
+	cmd.Env = append(os.Environ(), inside+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	if os.Getuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil && os.Getuid() != 0 {
+		t.Skipf("this system gives no mount namespace: %v", err)
+	}
+	require.NoError(t, err, "%s", out)
+}
+
+// Bind mounts a file or folder on another one, which it makes unless it is there.
+func Bind(t require.TestingT, from, to string) {
+	info, err := os.Stat(from)
+	require.NoError(t, err)
+	if info.IsDir() {
+		require.NoError(t, os.MkdirAll(to, 0o755))
+	} else if _, err := os.Stat(to); err != nil {
+		require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
+		require.NoError(t, os.WriteFile(to, nil, 0o600))
+	}
+	require.NoError(t, unix.Mount(from, to, "", unix.MS_BIND, ""))
+}
+
+// Tmpfs mounts a file system in memory on a folder, which it makes unless it is there.
+func Tmpfs(t require.TestingT, to string) {
+	require.NoError(t, os.MkdirAll(to, 0o755))
+	require.NoError(t, unix.Mount("tmpfs", to, "tmpfs", 0, "mode=0755"))
+}
+
+// Unmount takes away what was mounted last on a path.
+func Unmount(t require.TestingT, at string) {
+	require.NoError(t, unix.Unmount(at, unix.MNT_DETACH))
+}
