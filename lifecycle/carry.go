@@ -63,10 +63,7 @@ func (s *Store) Export(ctx context.Context, o carry.ExportOptions, open func(bun
 		defer remove()
 		o.Scratch = scratch
 	}
-	from := carry.Store{Project: s.project, Root: s.root(), Busy: s.busy}
-	if s.opts.Outside != nil {
-		from.Outside = func() []files.IgnoreFile { return s.opts.Outside(s.project.Name()) }
-	}
+	from := carry.Store{Project: s.project, Root: s.root(), Busy: s.busy, Outside: func() []files.IgnoreFile { return s.outside(nil) }}
 	out, err := carry.Export(ctx, from, o, open)
 	if out != nil {
 		for i := range out.Skipped {

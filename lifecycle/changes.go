@@ -45,7 +45,7 @@ func (s *Session) look(ctx context.Context) ([]files.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := files.Take(ctx, tree, k.seen, files.Options{})
+	now, err := files.Take(ctx, tree, k.seen, files.Options{Outside: s.store.outside(s.State().Header().Worktree)})
 	if err != nil {
 		return nil, fmt.Errorf("look at the files of session %s: %w", s.id, err)
 	}

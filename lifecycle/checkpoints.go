@@ -84,11 +84,17 @@ func (s *Store) Checkpoints(w *session.Worktree) (*Checkpoints, error) {
 			c.dirs = append(c.dirs, tree)
 		}
 	}
-	if s.opts.Outside != nil {
-		opts.Outside = func() []files.IgnoreFile { return s.opts.Outside(w.Folder(s.project.Name())) }
-	}
+	opts.Outside = func() []files.IgnoreFile { return s.outside(w) }
 	c.Store = checkpoint.New(c.dirs[0], w.Chain(checkpoint.MainTree), c.blobs, tree, opts)
 	return c, nil
+}
+
+// outside returns the ignore files from outside of a work tree.
+func (s *Store) outside(w *session.Worktree) []files.IgnoreFile {
+	if s.opts.Outside == nil {
+		return nil
+	}
+	return s.opts.Outside(w.Folder(s.project.Name()))
 }
 
 // makeCheckpoints is Checkpoints that makes the folders if they are missing, and needs the work

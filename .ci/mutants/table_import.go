@@ -304,7 +304,7 @@ var ofImport = []mutant{
 	},
 	{
 		"import: rules are no larger than can be read", "lifecycle/checkpoint/imported.go",
-		"n > maxIgnored",
+		"n > f.limit()",
 		"n < 0",
 		"./lifecycle/checkpoint", "TestTreesThatExplode",
 	},

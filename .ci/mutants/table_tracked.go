@@ -26,4 +26,46 @@ var ofTracked = []mutant{
 		"_ = all",
 		"./cache/files", "TestTrackedIsTaken",
 	},
+	{
+		"tracked: if git cannot be asked, the last known names hold", "lifecycle/checkpoint/look.go",
+		"knownTracked(s.opts.Outside(), was)",
+		"s.opts.Outside()",
+		"./lifecycle/checkpoint", "TestTrackedByAPerson",
+	},
+	{
+		"tracked: a task that takes a name off the index hides nothing", "lifecycle/checkpoint/tracked.go",
+		"if !task {",
+		"if true {",
+		"./lifecycle/checkpoint", "TestTracked",
+	},
+	{
+		"tracked: a person who takes a name off the index hides it", "lifecycle/checkpoint/tracked.go",
+		"&& !gone[string(name)]",
+		"&& gone != nil",
+		"./lifecycle/checkpoint", "TestTrackedByAPerson",
+	},
+	{
+		"tracked: a young index is asked again", "cmd/lopen/internal/git/tracked.go",
+		"now.Sub(info.ModTime()) < racy",
+		"false && now.IsZero()",
+		"./cmd/lopen/internal/git", "TestTrackedIsAskedOnce",
+	},
+	{
+		"tracked: git is asked once for one index", "cmd/lopen/internal/git/tracked.go",
+		"!sameIndex(x.info, info)",
+		"sameIndex(x.info, info)",
+		"./cmd/lopen/internal/git", "TestTrackedIsAskedOnce",
+	},
+	{
+		"tracked: a run without checkpoints sees it", "lifecycle/changes.go",
+		"files.Options{Outside: s.store.outside(s.State().Header().Worktree)}",
+		"files.Options{}",
+		"./cmd/lopen", "TestScripts/tracked",
+	},
+	{
+		"tracked: what a task added with git add -f is committed", "cmd/lopen/internal/repo/commit.go",
+		"out, err = p.Git(ctx, Command{Args: check, Input: out})",
+		"_ = check",
+		"./cmd/lopen", "TestScripts/tracked",
+	},
 }

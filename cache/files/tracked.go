@@ -12,6 +12,9 @@ import (
 // each with a NUL behind it. nil Data says that git could not be asked.
 const TrackedPath = "//tracked"
 
+// MaxTracked bounds the Data of TrackedPath, in bytes.
+const MaxTracked = 128 << 20
+
 // TrackedNames returns the Data of the IgnoreFile at TrackedPath. names are relative to the root, in any
 // order.
 func TrackedNames(names []string) []byte {

@@ -27,7 +27,7 @@ func newFilesChanged(a *app) *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("%w; record the files anew with `lopen files record`", err)
 				}
-				now, err := files.Take(cmd.Context(), store.Project(), base, files.Options{Paths: base.Paths, Nested: true})
+				now, err := files.Take(cmd.Context(), store.Project(), base, files.Options{Paths: base.Paths, Nested: true, Outside: a.excludes()(store.Project().Name())})
 				if err != nil {
 					return err
 				}

@@ -25,7 +25,7 @@ func newFilesRecord(a *app) *cobra.Command {
 				if err != nil {
 					before = nil // it spares reading, no more
 				}
-				now, err := files.Take(cmd.Context(), store.Project(), before, files.Options{Paths: named, Nested: true})
+				now, err := files.Take(cmd.Context(), store.Project(), before, files.Options{Paths: named, Nested: true, Outside: a.excludes()(store.Project().Name())})
 				if err != nil {
 					return usageIf(err, lifecycle.ErrInvalid)
 				}

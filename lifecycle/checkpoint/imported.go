@@ -310,8 +310,8 @@ func (w *weigher) rules(h blob.Hash) error {
 		if err := w.content(f.path, f.hash, -1); err != nil {
 			return err
 		}
-		if n, _ := w.size(f.hash); n > maxIgnored {
-			return damaged(f.hash.String(), fmt.Errorf("the rules in %s have %d bytes, more than %d", quote(f.path), n, maxIgnored))
+		if n, _ := w.size(f.hash); n > f.limit() {
+			return damaged(f.hash.String(), fmt.Errorf("the rules in %s have %d bytes, more than %d", quote(f.path), n, f.limit()))
 		}
 	}
 	return nil

@@ -131,13 +131,13 @@ func (l *looker) take(ctx context.Context, c *chain, e *Entry, base *files.Snaps
 	}
 	opts := files.Options{Keep: inAny(before)}
 	if s.opts.Outside != nil {
-		opts.Outside = s.opts.Outside()
+		opts.Outside = knownTracked(s.opts.Outside(), was)
 	}
 	if l.batch != nil {
 		opts.Hash = l.storing(base, known)
 	}
 	if was != nil {
-		opts.InForce = was.InForce
+		opts.InForce = withTracked(was.InForce, trackedInForce(was, trackedIn(opts.Outside), task))
 	}
 	return l.scan(ctx, base, opts, prev == nil, func(found *files.Rules) *files.Rules { return inForce(was, found, task, goal) })
 }

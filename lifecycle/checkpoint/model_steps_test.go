@@ -38,6 +38,7 @@ func (m *model) steps() map[string]func(*rapid.T) {
 		},
 	}
 	if !m.plain {
+		all["index"] = m.index
 		all["rules"] = m.rules
 		all["repository"] = m.repository
 		all["forget"] = func() { m.forgets(m.session(awake)) }

@@ -40,6 +40,14 @@ type ruleFile struct {
 	hash blob.Hash
 }
 
+// limit bounds the content, in bytes.
+func (f ruleFile) limit() int64 {
+	if f.path == files.TrackedPath {
+		return files.MaxTracked
+	}
+	return maxIgnored
+}
+
 func encodeRules(lists [2][]ruleFile) []byte {
 	b := []byte(rulesMagic)
 	for _, list := range lists {
@@ -94,12 +102,16 @@ func (s *Store) Rules(e *Entry) (*Rules, error) {
 		return nil, err
 	}
 	var both [2]*files.Rules
+	contents := map[blob.Hash][]byte{} // most are in both lists
 	for n, list := range lists {
 		all := make([]files.IgnoreFile, len(list))
 		for i, f := range list {
-			data, err := readObject(s.blobs, f.hash, maxIgnored)
-			if err != nil {
-				return nil, err
+			data, ok := contents[f.hash]
+			if !ok {
+				if data, err = readObject(s.blobs, f.hash, f.limit()); err != nil {
+					return nil, err
+				}
+				contents[f.hash] = data
 			}
 			all[i] = files.IgnoreFile{Path: f.path, Data: data}
 		}
@@ -171,15 +183,16 @@ func inForce(was *Rules, found *files.Rules, task bool, goal *Rules) *files.Rule
 	maps.Copy(either, now)
 	for path := range either {
 		switch {
-		case equalAt(path, then, now):
+		case path == files.TrackedPath, equalAt(path, then, now):
 		case goal != nil && equalAt(path, now, byPath(goal.Found)):
 			set(path, byPath(goal.InForce))
 		case !task:
 			set(path, now)
 		}
 	}
+	names := trackedInForce(was, now[files.TrackedPath], task)
 	if !changed {
-		return was.InForce
+		return withTracked(was.InForce, names)
 	}
 	// Rules from outside stay in the order in which they are found.
 	var all []files.IgnoreFile
@@ -192,7 +205,7 @@ func inForce(was *Rules, found *files.Rules, task bool, goal *Rules) *files.Rule
 	for path, data := range next { // rules that only the target has
 		all = append(all, files.IgnoreFile{Path: path, Data: data})
 	}
-	return files.NewRules(all)
+	return withTracked(files.NewRules(all), names)
 }
 
 // byPath returns the contents of ignore files by their paths.

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
@@ -28,7 +30,8 @@ var errNone = errors.New("no core.excludesFile")
 // Excludes returns a function that reads the ignore files which git uses in a folder
 // besides its .gitignore files, the weakest first: core.excludesFile and info/exclude.
 // What is not there, or is not a regular file of at most 256 KiB, is left out. There are
-// none where the folder is in no repository.
+// none where the folder is in no repository. Behind them comes what the index tracks, see
+// [files.TrackedPath], for which git is asked again only when the index changed.
 //
 // core.excludesFile is the repository's own where that lies in its work tree or its git
 // directory. One that lies elsewhere does not count, and is logged: the repository is
@@ -40,11 +43,16 @@ var errNone = errors.New("no core.excludesFile")
 func Excludes(folder string, environ []string, log zerolog.Logger) func() []files.IgnoreFile {
 	var once sync.Once
 	var users string // Guarded by once.
+	var names index
+	var warned atomic.Bool
 	return func() (all []files.IgnoreFile) {
 		ctx := context.Background()
 		r, err := find(ctx, folder, environ)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrNone):
 			return nil
+		case err != nil:
+			return []files.IgnoreFile{{Path: files.TrackedPath}} // what is known holds
 		}
 		defer r.close()
 		once.Do(func() { users = r.usersExcludes(ctx) })
@@ -63,6 +71,17 @@ func Excludes(folder string, environ []string, log zerolog.Logger) func() []file
 		add("core.excludesFile", data, err)
 		data, err = read(r.common, "info/exclude", maxExcludes)
 		add("info/exclude", data, err)
+		list, err := names.file(ctx, r, folder)
+		if err != nil {
+			level := zerolog.DebugLevel
+			if !errors.Is(err, exec.ErrNotFound) && warned.CompareAndSwap(false, true) {
+				level = zerolog.WarnLevel
+			}
+			log.WithLevel(level).Err(err).Msg("git does not say what it tracks: what is known of that holds")
+		}
+		if list.Data == nil || len(list.Data) > 0 {
+			all = append(all, list)
+		}
 		return all
 	}
 }

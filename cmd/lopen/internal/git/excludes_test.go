@@ -10,12 +10,16 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/cache/files"
 )
 
 func (p *place) excludes(dir string) map[string]string {
 	all := map[string]string{}
 	for _, f := range Excludes(p.path(dir), p.environ(), zerolog.Nop())() {
-		all[f.Path] = string(f.Data)
+		if f.Path != files.TrackedPath {
+			all[f.Path] = string(f.Data)
+		}
 	}
 	return all
 }
@@ -26,8 +30,10 @@ func (p *place) requireAsGit(dir string) {
 	p.t.Helper()
 	var all bytes.Buffer
 	for _, f := range Excludes(p.path(dir), p.environ(), zerolog.Nop())() {
-		all.Write(f.Data)
-		all.WriteString("\n")
+		if f.Path != files.TrackedPath {
+			all.Write(f.Data)
+			all.WriteString("\n")
+		}
 	}
 	copied := "copies/" + dir
 	require.NoError(p.t, os.RemoveAll(p.path("copies")))
@@ -54,8 +60,7 @@ func TestExcludes(t *testing.T) {
 	p.write("a/.git/info/exclude", "x\n!/sub/x\n/sub/in/y\n")
 	p.write(filepath.Join(p.home, ".config/git/ignore"), "y\nsub/x\n")
 	require.Equal(t, map[string]string{"//core.excludesFile": "y\nsub/x\n", "//info/exclude": "x\n!/sub/x\n/sub/in/y\n"}, p.excludes("a"))
-	files := Excludes(p.path("a"), p.environ(), zerolog.Nop())()
-	require.Equal(t, "//core.excludesFile", files[0].Path, "the weakest first")
+	require.Equal(t, "//core.excludesFile", Excludes(p.path("a"), p.environ(), zerolog.Nop())()[0].Path, "the weakest first")
 	p.requireAsGit("a")
 	p.requireAsGit("a/sub")
 	p.requireAsGit("a/sub/in")

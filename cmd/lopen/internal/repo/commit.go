@@ -174,12 +174,16 @@ func (p *private) divide(paths []string) (there, gone, folders []string) {
 }
 
 // notIgnored divides the paths of files into those that are committed and those that git
-// ignores, which are in no commit yet.
+// ignores, which neither HEAD nor the work tree's index has.
 func (p *private) notIgnored(ctx context.Context, paths []string) (taken, ignored []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil, nil
 	}
-	out, err := p.git(ctx, zeros(paths), "check-ignore", "-z", "--stdin")
+	check := []string{"check-ignore", "-z", "--stdin"}
+	out, err := p.git(ctx, zeros(paths), check...)
+	if err == nil && len(out) > 0 {
+		out, err = p.Git(ctx, Command{Args: check, Input: out})
+	}
 	if err != nil && ExitOf(err) != 1 { // 1: none is ignored
 		return nil, nil, err
 	}

@@ -1,0 +1,84 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/lopen-dev/lopen/cache/files"
+)
+
+const (
+	// maxListed bounds what git prints of an index, in bytes.
+	maxListed = 512 << 20
+	// racy is how young an index has to be for another change to leave it with the same times: it is asked again.
+	racy = 2 * time.Second
+)
+
+// An index has the names that git's index had when git was asked last.
+type index struct {
+	mu    sync.Mutex
+	info  fs.FileInfo // Guarded by mu: of the index's file; nil if git has to be asked.
+	path  string      // Guarded by mu.
+	names []byte      // Guarded by mu: nil if git was not asked with success yet.
+}
+
+// file returns the names that a repository's index has in a folder, or the last known ones if git cannot be
+// asked. Git is started only if the index is another one than at the last call.
+func (x *index) file(ctx context.Context, r *repository, folder string) (_ files.IgnoreFile, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	path, now := filepath.Join(at(r.dir), "index"), time.Now()
+	info, err := r.dir.Lstat("index")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		x.info, x.names, err = nil, []byte{}, nil
+	case err != nil:
+	case x.info == nil || x.path != path || !sameIndex(x.info, info):
+		var names []byte
+		if names, err = r.tracked(ctx, folder); err != nil {
+			x.info = nil
+			break
+		}
+		x.info, x.path, x.names = info, path, names
+		if now.Sub(info.ModTime()) < racy {
+			x.info = nil
+		}
+	}
+	return files.IgnoreFile{Path: files.TrackedPath, Data: x.names}, err
+}
+
+func sameIndex(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// tracked asks git for the names that its index has in a folder.
+func (r *repository) tracked(ctx context.Context, folder string) ([]byte, error) {
+	config, err := r.config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !r.comparable(config) {
+		return nil, errors.New("git cannot read the index")
+	}
+	out, err := r.run(ctx, config, "", maxListed, "-C", folder, "ls-files", "-z", "--cached")
+	if err != nil {
+		return nil, fmt.Errorf("git ls-files of %s: %w", folder, err)
+	}
+	if len(out) == maxListed {
+		return nil, fmt.Errorf("the index of %s has more than %d bytes of names", folder, maxListed)
+	}
+	var names []string
+	for name := range bytes.SplitSeq(out, []byte{0}) {
+		if len(name) > 0 {
+			names = append(names, string(name))
+		}
+	}
+	return files.TrackedNames(names), nil
+}
