@@ -416,13 +416,13 @@ func (s *Store) folders(in string) ([]sessionFolder, error) {
 }
 
 func foldersOf(in string, entries []fs.DirEntry) []sessionFolder {
-	all := make([]sessionFolder, 0, len(entries))
+	all, moved := make([]sessionFolder, 0, len(entries)), writer.MovedNames(entries)
 	for _, e := range entries {
 		name := e.Name()
 		if in == corruptedDir {
 			name = name[:max(strings.LastIndexByte(name, '-'), 0)]
 		}
-		if id, err := session.ParseID(name); err == nil && e.IsDir() {
+		if id, err := session.ParseID(name); err == nil && e.IsDir() && !moved[e.Name()] {
 			all = append(all, sessionFolder{id, e.Name(), in + "/" + e.Name()})
 		}
 	}

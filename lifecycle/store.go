@@ -257,7 +257,11 @@ func (s *Store) reroot() error {
 
 // sessionDir opens the folder of a session. The error is ErrNotFound if there is none.
 func (s *Store) sessionDir(id session.ID) (writer.FS, error) {
-	dir, err := writer.OpenDir(s.root(), sessionsDir+"/"+id.String())
+	name := sessionsDir + "/" + id.String()
+	if writer.Moved(s.root(), name) {
+		return nil, ErrNotFound
+	}
+	dir, err := writer.OpenDir(s.root(), name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotFound
 	}
@@ -310,7 +314,7 @@ func (s *Store) lock(ctx context.Context) (*writer.Lock, error) {
 	return l, nil
 }
 
-// lockCleared is lock, and then removes the folders of interrupted Makes and imports: an unfinished fork
+// lockCleared is lock, and then ends interrupted moves, and removes the folders of interrupted Makes and imports: an unfinished fork
 // shares files with another session, so that deleting the other one would free no space. What
 // cannot be removed keeps nobody from what the lock is taken for; doctor names it.
 func (s *Store) lockCleared(ctx context.Context) (*writer.Lock, error) {
@@ -318,8 +322,10 @@ func (s *Store) lockCleared(ctx context.Context) (*writer.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
+	// First the moves: an import that was cut off brings back what it does not see in sessions/.
+	moves := errors.Join(writer.FinishMoves(s.root(), sessionsDir), writer.FinishMoves(s.root(), trashDir))
 	cleared, err := carry.ClearStagings(s.root())
-	if err = errors.Join(err, commit.ClearUnfinished(s.root())); err != nil {
+	if err = errors.Join(moves, err, commit.ClearUnfinished(s.root())); err != nil {
 		s.opts.Logger.Warn().Err(err).Msg("an unfinished session could not be removed")
 	}
 	if cleared {

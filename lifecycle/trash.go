@@ -103,6 +103,9 @@ func (s *Store) withLease(in string, id session.ID, fn func(lease *writer.Lock, 
 // the session is not there or was just moved away.
 func (s *Store) lease(in string, id session.ID) (*writer.Lock, error) {
 	name := in + "/" + id.String()
+	if writer.Moved(s.root(), name) {
+		return nil, ErrNotFound
+	}
 	lease, err := writer.TryLock(s.root(), name+"/"+leaseFile, writer.OwnerOf(os.Getpid(), s.opts.Command))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := s.root().Lstat(name); errors.Is(gone, fs.ErrNotExist) {
@@ -115,7 +118,7 @@ func (s *Store) lease(in string, id session.ID) (*writer.Lock, error) {
 // move renames a folder and makes both names durable.
 func (s *Store) move(from, to string) error {
 	root := s.root()
-	if err := root.Rename(from, to); err != nil {
+	if err := writer.MoveFolder(root, from, to); err != nil {
 		return writer.NewError("move", filepath.Join(root.Name(), from), writer.NotCommitted, err)
 	}
 	for _, name := range []string{to, from} {
@@ -129,7 +132,7 @@ func (s *Store) move(from, to string) error {
 // Restore moves a session from the trash back to sessions/, durably. The error wraps
 // ErrNotFound if it is not in the trash.
 func (s *Store) Restore(ctx context.Context, id session.ID) error {
-	lock, err := s.lock(ctx)
+	lock, err := s.lockCleared(ctx)
 	if err != nil {
 		return err
 	}

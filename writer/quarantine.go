@@ -33,7 +33,7 @@ func Quarantine(dir FS, from, to, label string, reason []byte) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := dir.Rename(from, name); err != nil {
+		if err := MoveFolder(dir, from, name); err != nil {
 			_ = dir.Remove(name + ".json")
 			return "", NewError("move aside", path.Join(dir.Name(), from), NotCommitted, err)
 		}

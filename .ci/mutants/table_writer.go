@@ -165,7 +165,7 @@ var ofWriter = []mutant{
 	},
 	{
 		"blob: of two files the intact one is read", "writer/blob/read.go",
-		"case oerr == nil && r != nil && r.verify() == nil:",
+		"case oerr == nil && r != nil && r.verify(nil) == nil:",
 		"case oerr == nil && r != nil:",
 		"./writer/blob", "TestStoredAgainWithAnotherCodec",
 	},

@@ -242,7 +242,7 @@ func bringBack(root writer.FS, staging string) error {
 		if _, err := root.Lstat(to); err == nil {
 			continue
 		}
-		if err := root.Rename(staging+"/"+replacedDir+"/"+e.Name(), to); err != nil {
+		if err := writer.MoveFolder(root, staging+"/"+replacedDir+"/"+e.Name(), to); err != nil {
 			return err
 		}
 		if err := root.SyncDir(sessionsDir); err != nil {
