@@ -230,13 +230,13 @@ func everything(project string, ids []session.ID) []operation {
 	add("preflight", func() { store.Preflight() })
 	add("doctor", func() { store.Doctor(ctx) })
 	add("module free", func() { _ = store.ModuleFree("auth") })
-	add("verify blobs", func() { _, _, _ = store.VerifyBlobs() })
+	add("verify blobs", func() { _, _, _ = store.VerifyBlobs(ctx) })
 	for _, id := range []session.ID{id, gone} {
 		add("read", func() { _, _, _ = store.Read(id) })
 		add("read at", func() { _, _ = store.ReadAt(id, 2) })
 		add("verify", func() {
 			if r, err := store.Verify(id); err == nil {
-				_ = store.VerifyData(&r)
+				_ = store.VerifyData(ctx, &r)
 			}
 		})
 		add("log", func() { _ = store.Log(id, 0, func(record.Record) error { return nil }) })

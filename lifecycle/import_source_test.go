@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"context"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -168,7 +169,7 @@ func requireIntact(t require.TestingT, store *lifecycle.Store, ids ...session.ID
 	for _, id := range ids {
 		r, err := store.Verify(id)
 		require.NoError(t, err)
-		require.NoError(t, store.VerifyData(&r))
+		require.NoError(t, store.VerifyData(context.Background(), &r))
 		require.Equal(t, repair.Intact, r.Condition, "%v %v", r.Faults, r.Err)
 	}
 }

@@ -119,7 +119,7 @@ func TestForkContinuesTheCheckpoints(t *testing.T) {
 	require.NoError(t, grandchild.Close(t.Context()))
 	report, err := store.Verify(grandchild.ID())
 	require.NoError(t, err)
-	require.NoError(t, store.VerifyData(&report))
+	require.NoError(t, store.VerifyData(t.Context(), &report))
 	require.Equal(t, repair.Intact, report.Condition, "%v", report.Faults)
 	require.NotZero(t, report.Blobs)
 	again, err := store.Open(grandchild.ID())

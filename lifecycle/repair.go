@@ -89,7 +89,7 @@ func (s *Store) chainOf(id session.ID) (*Checkpoints, *checkpoint.Store, error) 
 
 // VerifyData reads every blob that the checkpoints of the report's session need, and adds
 // damaged and missing ones to the report. It may read many bytes.
-func (s *Store) VerifyData(r *repair.Report) error {
+func (s *Store) VerifyData(ctx context.Context, r *repair.Report) error {
 	cps, chain, err := s.chainOf(r.ID)
 	if errors.Is(err, ErrNotFound) {
 		return nil
@@ -98,12 +98,12 @@ func (s *Store) VerifyData(r *repair.Report) error {
 		return err
 	}
 	defer cps.Close()
-	return r.CheckData(chain, cps.blobs, s.Path())
+	return r.CheckData(ctx, chain, cps.blobs, s.Path())
 }
 
 // VerifyBlobs reads every blob of the store, whether a checkpoint needs it or not, and
 // returns their number and the damaged ones.
-func (s *Store) VerifyBlobs() (n int, damaged []repair.Fault, err error) {
+func (s *Store) VerifyBlobs(ctx context.Context) (n int, damaged []repair.Fault, err error) {
 	root, err := writer.OpenDir(s.root(), blobsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil, nil
@@ -112,7 +112,7 @@ func (s *Store) VerifyBlobs() (n int, damaged []repair.Fault, err error) {
 		return 0, nil, err
 	}
 	defer root.Close()
-	return repair.CheckBlobs(blob.New(root), s.Path())
+	return repair.CheckBlobs(ctx, blob.New(root), s.Path())
 }
 
 // Recover makes a new session from a damaged one and does not change the damaged one. name

@@ -104,7 +104,7 @@ func TestEachWorkTreeHasAChain(t *testing.T) {
 		r, err := store.Verify(sess.ID())
 		require.NoError(t, err)
 		require.Equal(t, repair.Intact, r.Condition, "%v", r.Faults)
-		require.NoError(t, store.VerifyData(&r))
+		require.NoError(t, store.VerifyData(t.Context(), &r))
 		require.Positive(t, r.Blobs)
 	}
 	would, err := store.PlanRewind(t.Context(), all[0].ID(), checkpoint.ID{}, rewind.Options{Files: true})
@@ -130,7 +130,7 @@ func TestASweepSparesOtherWorkTrees(t *testing.T) {
 	require.NoError(t, err)
 	r, err := store.Verify(all[1].ID())
 	require.NoError(t, err)
-	require.NoError(t, store.VerifyData(&r))
+	require.NoError(t, store.VerifyData(t.Context(), &r))
 	require.Equal(t, repair.Intact, r.Condition, "%v", r.Faults)
 	u, err := store.CheckpointUsage()
 	require.NoError(t, err)
@@ -260,7 +260,7 @@ func TestCheckpointsOfAllWorkTreesAreBounded(t *testing.T) {
 		for _, e := range entries {
 			if e.Removed == "" {
 				left = append(left, e.Number)
-				require.NoError(t, cps.Objects(e, func(blob.Hash) bool { return true }))
+				require.NoError(t, cps.Objects(e, func(blob.Hash, int64) bool { return true }))
 			}
 		}
 		return left
@@ -272,7 +272,7 @@ func TestCheckpointsOfAllWorkTreesAreBounded(t *testing.T) {
 	require.NoError(t, all[0].Close(t.Context()))
 	r, err := store.Verify(all[0].ID())
 	require.NoError(t, err)
-	require.NoError(t, store.VerifyData(&r))
+	require.NoError(t, store.VerifyData(t.Context(), &r))
 	require.Equal(t, repair.Intact, r.Condition, "%v", r.Faults)
 }
 

@@ -63,7 +63,9 @@ func MoveFolder(dir FS, from, to string) error {
 }
 
 // noteOf returns the name of a note, or of a temporary copy, next to a folder.
-func noteOf(prefix, folder string) string { return path.Join(path.Dir(folder), prefix+path.Base(folder)) }
+func noteOf(prefix, folder string) string {
+	return path.Join(path.Dir(folder), prefix+path.Base(folder))
+}
 
 // endMove removes a folder whose copy has its new name, durably. What cannot be removed is left
 // to [FinishMoves].

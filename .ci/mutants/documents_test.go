@@ -192,7 +192,7 @@ func TestFaultsAreNumberedAndTested(t *testing.T) {
 	_, list, _ := strings.Cut(document(t, "docs/FAULTS.md"), "\n## The faults\n")
 	list, _, _ = strings.Cut(list, "\n## ")
 	faults := regexp.MustCompile(`(?m)^\d+\. `).FindAllStringIndex(list, -1)
-	require.Len(t, faults, 49)
+	require.GreaterOrEqual(t, len(faults), 50)
 	for i, at := range faults {
 		end := len(list)
 		if i+1 < len(faults) {

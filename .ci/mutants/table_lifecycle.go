@@ -117,8 +117,8 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"delete: what was cut off is cleared", "lifecycle/trash.go",
-		"lock, err := s.lockCleared(ctx)",
-		"lock, err := s.lock(ctx)",
+		"lock, err := s.lockCleared(ctx)\n\tif err != nil {\n\t\treturn 0, err",
+		"lock, err := s.lock(ctx)\n\tif err != nil {\n\t\treturn 0, err",
 		"./lifecycle", "TestDeleteClearsWhatWasCutOff",
 	},
 	{

@@ -25,4 +25,58 @@ var ofSmall = []mutant{
 		"",
 		"./writer/crashfs", "TestMoveFolderByCopyFails",
 	},
+	{
+		"blob: one of another size is not read", "writer/blob/read.go",
+		"if err == nil && want != anySize && size != want {",
+		"if err == nil && want != anySize && size < want {",
+		"./lifecycle/checkpoint", "TestABlobThatGrewIsNotRead",
+	},
+	{
+		"blob: what grows while it is read ends", "writer/blob/read.go",
+		"case r.left < 0, r.left == 0 && err == nil:",
+		"case r.left < -1<<22:",
+		"./writer/blob", "TestReadOfABlobThatGrows",
+	},
+	{
+		"blob: a Put ends while it verifies", "writer/blob/batch.go",
+		"if b.ended != nil && b.ended() != nil {",
+		"if b.ended == nil && b.ended() != nil {",
+		"./writer/blob", "TestPutEndsWhileItVerifies",
+	},
+	{
+		"rewind: the end of the command ends the hashing of a large file", "lifecycle/checkpoint/state.go",
+		"inContext{ctx, io.LimitReader(file, f.Size+1)}",
+		"inContext{context.WithoutCancel(ctx), io.LimitReader(file, f.Size+1)}",
+		"./lifecycle/checkpoint", "TestHashingOfALargeFileEnds",
+	},
+	{
+		"export: a readable file with holes is not read", "lifecycle/carry/part.go",
+		"\tp.files = x.onlyText(p.dir, p.at, p.files)\n",
+		"",
+		"./lifecycle", "TestExportLeavesASparseFileOut",
+	},
+	{
+		"export: an object of another size is not read", "lifecycle/carry/chains.go",
+		"if err == nil && size >= 0 && bytes != size {",
+		"if false {",
+		"./lifecycle", "TestExportLeavesASparseFileOut",
+	},
+	{
+		"verify: what is larger than any content is not read", "lifecycle/repair/checkpoints.go",
+		"size > files.DefaultMaxBytes {",
+		"size < 0 {",
+		"./lifecycle", "TestVerifyDataIsBounded",
+	},
+	{
+		"export: a session that goes while its files are read is no damage", "lifecycle/carry/export.go",
+		"if len(x.bad) == bad && !gone {",
+		"if len(x.bad) == bad {",
+		"./lifecycle", "TestExportOfASessionThatIsDeletedMeanwhile",
+	},
+	{
+		"export: a session that goes before its files are read is no damage", "lifecycle/carry/export.go",
+		"if err != nil && x.gone(id) {",
+		"if false {",
+		"./lifecycle", "TestExportOfASessionThatIsDeletedMeanwhile",
+	},
 }

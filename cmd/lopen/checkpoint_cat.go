@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,6 +12,19 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
+// untilEnd reads until a context ends.
+type untilEnd struct {
+	ctx context.Context //nolint:containedctx // it is that of the command
+	r   io.Reader
+}
+
+func (u untilEnd) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p)
+}
+
 func newCheckpointCat(a *app) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
@@ -18,7 +32,7 @@ func newCheckpointCat(a *app) *cobra.Command {
 		Short: "Print a file as it is in a checkpoint, or the target of a symlink",
 		Long:  "Print a file as it is in a checkpoint, or the target of a symlink: byte for byte\ninto a file or a pipe; on a terminal what would steer it is escaped.\n\n" + checkpointHelp,
 		Args:  cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.readCheckpoints(name, func(_ *lifecycle.Store, _ session.ID, cps *chain) error {
 				e, err := cps.find(args[0])
 				if err != nil {
@@ -43,7 +57,7 @@ func newCheckpointCat(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = io.Copy(a.stdout.Content(), r)
+				_, err = io.Copy(a.stdout.Content(), untilEnd{cmd.Context(), r})
 				return errors.Join(err, r.Close())
 			})
 		},

@@ -176,7 +176,7 @@ func (t *exportTo) open(h bundle.Header) (carry.Sink, error) {
 		return bundle.NewWriter(t, h, t.key)
 	}
 	if t.began {
-		return nil, errors.New("what went to stdout is not whole: without the damaged contents it has to begin again, so call it once more with -o FILE")
+		return nil, errors.New("what went to stdout is not whole: without what is damaged or was deleted it has to begin again, so call it once more with -o FILE")
 	}
 	t.began = true
 	return bundle.NewWriter(t, h, t.key)

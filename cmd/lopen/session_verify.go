@@ -72,7 +72,7 @@ The exit code is 3 unless all are intact; warnings alone are no problem.`,
 }
 
 func (a *app) verify(ctx context.Context, store *lifecycle.Store, args []string, vf verifyFlags) error {
-	reports, err := verifyAll(store, args, vf)
+	reports, err := verifyAll(ctx, store, args, vf)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (a *app) verify(ctx context.Context, store *lifecycle.Store, args []string,
 		}
 	}
 	if err == nil && vf.readData && len(args) == 0 {
-		err = a.verifyBlobs(store)
+		err = a.verifyBlobs(ctx, store)
 	}
 	switch {
 	case err != nil:
@@ -128,8 +128,8 @@ func (a *app) warnQuarantined(store *lifecycle.Store) int {
 }
 
 // verifyBlobs reads the blobs that no session names as well.
-func (a *app) verifyBlobs(store *lifecycle.Store) error {
-	n, damaged, err := store.VerifyBlobs()
+func (a *app) verifyBlobs(ctx context.Context, store *lifecycle.Store) error {
+	n, damaged, err := store.VerifyBlobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (a *app) verifyBlobs(store *lifecycle.Store) error {
 	return nil
 }
 
-func verifyAll(store *lifecycle.Store, args []string, vf verifyFlags) (all []repair.Report, err error) {
+func verifyAll(ctx context.Context, store *lifecycle.Store, args []string, vf verifyFlags) (all []repair.Report, err error) {
 	var ids []session.ID
 	if len(args) > 0 {
 		id, err := resolveArg(store, args)
@@ -163,7 +163,7 @@ func verifyAll(store *lifecycle.Store, args []string, vf verifyFlags) (all []rep
 	for _, id := range ids {
 		r, err := store.Verify(id)
 		if err == nil && vf.readData {
-			err = store.VerifyData(&r)
+			err = store.VerifyData(ctx, &r)
 		}
 		if err != nil {
 			return nil, err

@@ -152,11 +152,14 @@ func (n *needs) add(e *checkpoint.Entry) (left string, err error) {
 	}
 	x, from, size := n.x, len(n.x.objects), n.x.size
 	var lost error
-	err = n.chain.Objects(e, func(h blob.Hash) bool {
+	err = n.chain.Objects(e, func(h blob.Hash, size int64) bool {
 		if _, known := n.seen[h]; known || lost != nil {
 			return false
 		}
 		bytes, err := x.contents.Size(h)
+		if err == nil && size >= 0 && bytes != size { // it is not read: it may have any size
+			err = &writer.Error{Op: "export", Path: "blob " + h.String(), Class: writer.ClassCorrupt, Err: fmt.Errorf("it has %d bytes, and the tree says %d", bytes, size)}
+		}
 		if err = cmp.Or(x.bad[h], err); err != nil {
 			lost = err
 			return false

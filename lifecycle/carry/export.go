@@ -99,7 +99,8 @@ func (s *Skipped) Unwrap() error { return s.Err }
 // what its log had at one moment, and can be resumed from there. Sweeps wait for the end.
 //
 // A content of a checkpoint that turns out to be damaged costs the checkpoints that need it:
-// Export calls open again and begins anew without them. open may refuse that with an error.
+// Export calls open again and begins anew without them, and so it does without a session that was
+// deleted meanwhile. open may refuse that with an error.
 func Export(ctx context.Context, from Store, o ExportOptions, open func(bundle.Header) (Sink, error)) (*Exported, error) {
 	x := &exporter{Store: from, o: o, ctx: ctx, bad: map[blob.Hash]error{}}
 	defer x.close()
@@ -116,7 +117,14 @@ func Export(ctx context.Context, from Store, o ExportOptions, open func(bundle.H
 			return nil, errors.Join(cause, err)
 		}
 		bad := len(x.bad)
-		if cause = x.push(sink); len(x.bad) == bad {
+		if cause = x.push(sink); cause == nil {
+			return x.out, nil
+		}
+		gone, err := x.dropGone()
+		if err != nil {
+			return nil, err
+		}
+		if len(x.bad) == bad && !gone {
 			return x.out, cause
 		}
 	}
@@ -171,6 +179,12 @@ func (x *exporter) prepare() error {
 			return fmt.Errorf("export: %w", context.Cause(x.ctx))
 		}
 		p, err := x.part(id)
+		if err != nil && x.gone(id) {
+			if err := x.leaveOut(id); err != nil {
+				return err
+			}
+			continue
+		}
 		if skipped, ok := errors.AsType[*Skipped](err); ok && x.o.All {
 			if err := x.setAside(*skipped); err != nil {
 				return err

@@ -78,6 +78,7 @@ func (x *exporter) keep(from, to string, note []byte) error {
 	if p.files, err = list(dir); err != nil {
 		return err
 	}
+	p.files = x.onlyText(dir, from, p.files)
 	for i := range p.files {
 		p.files[i].may = true
 	}

@@ -119,7 +119,7 @@ func (r *Received) ofLine(name string) ([]byte, error) {
 			return included, "", nil
 		}
 		var lost error
-		err = chain.Objects(e, func(h blob.Hash) bool {
+		err = chain.Objects(e, func(h blob.Hash, _ int64) bool {
 			if r.needed[h] || lost != nil {
 				return false
 			}

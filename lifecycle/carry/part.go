@@ -94,6 +94,7 @@ func (x *exporter) partOf(id session.ID, z *frozen) (p *part, err error) {
 		x.damage("session %s is damaged, and taken as it is: %v; lopen session verify %s says more, lopen session recover %s makes a new one of it", id, err, id, id)
 	}
 	p.files, err = list(p.dir)
+	p.files = x.onlyText(p.dir, p.at, p.files)
 	return p, err
 }
 

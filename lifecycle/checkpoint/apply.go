@@ -36,6 +36,7 @@ func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 	defer s.mu.Unlock()
 	a := &applier{s: s, plan: p, id: p.id, descent: descent{root: s.tree}, over: map[*Change]bool{}, linked: map[*Change]bool{},
 		temps: map[*Change]staged{}, found: map[*Change]fs.FileMode{}, turns: map[string]bool{}, touched: map[string]bool{}}
+	a.ctx = ctx
 	if a.id == "" {
 		a.id = rand.Text()
 	}
@@ -76,7 +77,8 @@ func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 type applier struct {
 	s       *Store
 	plan    *Plan
-	id      string // of the temporary names
+	id      string          // of the temporary names
+	ctx     context.Context //nolint:containedctx // of the one Apply, and without its end once begun
 	descent descent
 	changes []*Change               // the plan's, sorted by Path
 	folders []*Change               // folders, new folders, and folders to be opened; sorted by Path
@@ -94,7 +96,7 @@ type applier struct {
 
 // begin is the step after which changes are visible.
 func (a *applier) begin() error {
-	a.begun = true
+	a.begun, a.ctx = true, context.WithoutCancel(a.ctx)
 	return nil
 }
 

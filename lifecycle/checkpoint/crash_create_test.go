@@ -43,7 +43,7 @@ func whole(s *Store) error {
 		if e.Removed != "" {
 			continue
 		}
-		err = errors.Join(err, s.Objects(e, func(h blob.Hash) bool {
+		err = errors.Join(err, s.Objects(e, func(h blob.Hash, _ int64) bool {
 			if verr := s.blobs.Verify(h); verr != nil {
 				err = errors.Join(err, fmt.Errorf("checkpoint %d: %w", e.Number, verr))
 				return false

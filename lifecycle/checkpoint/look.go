@@ -33,7 +33,7 @@ type looker struct {
 func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, base *files.Snapshot, known *Tree) (*sighting, error) {
 	l := &looker{s: s, tree: s.Tree(blob.Hash{})}
 	if hold != nil {
-		l.batch = hold.Batch()
+		l.batch = hold.Batch().Until(ctx)
 		defer l.batch.Discard()
 	} else {
 		l.tree.unstored = map[blob.Hash][]item{}

@@ -90,7 +90,7 @@ func (p *recipient) requireAll(s *Store, e *Entry) {
 	for _, n := range e.nodes() {
 		follow(n.hash)
 	}
-	require.NoError(p.t, s.Objects(e, func(h blob.Hash) bool {
+	require.NoError(p.t, s.Objects(e, func(h blob.Hash, _ int64) bool {
 		require.True(p.t, reached[h], "%s is needed, and no name leads to it", h)
 		return true
 	}))

@@ -311,7 +311,7 @@ func (m *model) whole() {
 		if e.Removed != "" {
 			continue
 		}
-		require.NoError(m.t, s.Objects(e, func(h blob.Hash) bool {
+		require.NoError(m.t, s.Objects(e, func(h blob.Hash, _ int64) bool {
 			has, err := s.blobs.Has(h)
 			require.NoError(m.t, err)
 			require.True(m.t, has, "checkpoint %d needs %s", e.Number, h)

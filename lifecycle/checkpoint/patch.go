@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -166,7 +167,9 @@ func (s *Store) text(f *files.Fingerprint) ([]byte, error) {
 
 // Content opens the content of a file in a checkpoint. The content is verified while it is
 // read: if it is damaged, the last Read returns an error.
-func (s *Store) Content(f *files.Fingerprint) (io.ReadCloser, error) { return s.blobs.Open(f.Hash) }
+func (s *Store) Content(f *files.Fingerprint) (io.ReadCloser, error) {
+	return s.blobs.OpenSized(f.Hash, f.Size)
+}
 
 // fromTree reads a content that is not stored from the project.
 func (s *Store) fromTree(f *files.Fingerprint) ([]byte, error) {
@@ -181,7 +184,7 @@ func (s *Store) fromTree(f *files.Fingerprint) ([]byte, error) {
 		return nil, err
 	}
 	_ = file.Close()
-	if fits, err := s.content(dir, base(f.Path), info, f); err != nil || !fits {
+	if fits, err := s.content(context.Background(), dir, base(f.Path), info, f); err != nil || !fits {
 		return nil, errors.Join(fmt.Errorf("read %s: it changed since it was looked at", f.Path), err)
 	}
 	return writer.ReadFile(dir, base(f.Path), MaxPatch)

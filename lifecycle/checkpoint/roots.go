@@ -21,10 +21,11 @@ const kindRules = 'r'
 type node struct {
 	kind byte // kindFile for every content
 	hash blob.Hash
+	size int64 // of a content, in bytes; -1 if what names it does not say
 }
 
 // nodes returns the two objects that an entry names.
-func (e *Entry) nodes() [2]node { return [2]node{{kindRules, e.Rules}, {kindFolder, e.Root}} }
+func (e *Entry) nodes() [2]node { return [2]node{{kindRules, e.Rules, -1}, {kindFolder, e.Root, -1}} }
 
 // below returns the objects that a node names.
 func (t *Tree) below(n node) (all []node, err error) {
@@ -32,15 +33,18 @@ func (t *Tree) below(n node) (all []node, err error) {
 	case kindFolder:
 		items, err := t.folder(n.hash)
 		for i := range items {
-			if k := items[i].kind; k == kindFile || k == kindFolder {
-				all = append(all, node{k, items[i].hash})
+			switch it := &items[i]; it.kind {
+			case kindFile:
+				all = append(all, node{it.kind, it.hash, it.size})
+			case kindFolder:
+				all = append(all, node{it.kind, it.hash, -1})
 			}
 		}
 		return all, err
 	case kindRules:
 		lists, err := readRules(t.blobs, n.hash)
 		for _, f := range slices.Concat(lists[0], lists[1]) {
-			all = append(all, node{kindFile, f.hash})
+			all = append(all, node{kindFile, f.hash, -1})
 		}
 		return all, err
 	}
@@ -68,11 +72,12 @@ func (t *Tree) walk(n node, depth int, visit func(node) bool) error {
 }
 
 // Objects calls visit with the hash of each object that an entry needs: its rules, its folders
-// from the root down, and the contents of its files. It descends into an object only if visit
+// from the root down, and the contents of its files, for which the tree has the size in bytes; it
+// is -1 for others. It descends into an object only if visit
 // returned true. It returns an error if a tree cannot be read.
-func (s *Store) Objects(e *Entry, visit func(blob.Hash) bool) error {
+func (s *Store) Objects(e *Entry, visit func(h blob.Hash, size int64) bool) error {
 	for _, n := range e.nodes() {
-		if err := s.Tree(e.Root).walk(n, 1, func(n node) bool { return visit(n.hash) }); err != nil {
+		if err := s.Tree(e.Root).walk(n, 1, func(n node) bool { return visit(n.hash, n.size) }); err != nil {
 			return err
 		}
 	}
@@ -167,8 +172,8 @@ func readChain(dir writer.FS, name string) (*chain, error) {
 
 // Unseen returns a visit function for [Store.Objects] that is true the first time for each
 // hash.
-func Unseen(seen map[blob.Hash]struct{}) func(blob.Hash) bool {
-	return func(h blob.Hash) bool {
+func Unseen(seen map[blob.Hash]struct{}) func(blob.Hash, int64) bool {
+	return func(h blob.Hash, _ int64) bool {
 		_, known := seen[h]
 		seen[h] = struct{}{}
 		return !known

@@ -70,7 +70,7 @@ func (a *applier) stage(ctx context.Context) error {
 		if a.refuse() != nil {
 			return pending, nil // nothing will be changed
 		}
-		f, err := a.stageOne(c)
+		f, err := a.stageOne(ctx, c)
 		if f != nil { // nil for a symlink
 			unsynced = append(unsynced, f)
 		}
@@ -86,7 +86,7 @@ func (a *applier) stage(ctx context.Context) error {
 }
 
 // stageOne makes the new file or symlink of a change. The caller syncs and closes the file.
-func (a *applier) stageOne(c *Change) (writer.File, error) {
+func (a *applier) stageOne(ctx context.Context, c *Change) (writer.File, error) {
 	dir, at, err := a.descent.nearest(parent(c.Path))
 	if err != nil {
 		return nil, err
@@ -96,12 +96,12 @@ func (a *applier) stageOne(c *Change) (writer.File, error) {
 	if c.New.Mode&fs.ModeSymlink != 0 {
 		return nil, anew(dir, t.name, func() error { return dir.Symlink(c.New.Target, t.name) })
 	}
-	return a.write(dir, t.name, c)
+	return a.write(ctx, dir, t.name, c)
 }
 
 // write writes a verified content to a new file. The caller syncs and closes the file.
-func (a *applier) write(dir writer.FS, name string, c *Change) (writer.File, error) {
-	r, err := a.s.blobs.Open(c.New.Hash)
+func (a *applier) write(ctx context.Context, dir writer.FS, name string, c *Change) (writer.File, error) {
+	r, err := a.s.blobs.OpenSized(c.New.Hash, c.New.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (a *applier) write(dir writer.FS, name string, c *Change) (writer.File, err
 	}
 	w, buf := blob.NewSparse(f), buffers.Get().(*[64 << 10]byte)
 	defer buffers.Put(buf)
-	_, err = io.CopyBuffer(w, struct{ io.Reader }{r}, buf[:])
+	_, err = io.CopyBuffer(w, inContext{ctx, r}, buf[:])
 	if err == nil {
 		err = w.End()
 	}

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"io"
 	"io/fs"
 	"os"
@@ -72,11 +73,12 @@ func (a *applier) fits(f *files.Fingerprint, dir writer.FS, name string, info fs
 	if !read && f.Mode.IsRegular() {
 		return info.Size() == f.Size, nil
 	}
-	return a.s.content(dir, name, info, f)
+	return a.s.content(a.ctx, dir, name, info, f)
 }
 
-// content reports whether a file or symlink has the content of a fingerprint.
-func (s *Store) content(dir writer.FS, name string, info fs.FileInfo, f *files.Fingerprint) (bool, error) {
+// content reports whether a file or symlink has the content of a fingerprint. The end of ctx ends
+// the hashing of a large one.
+func (s *Store) content(ctx context.Context, dir writer.FS, name string, info fs.FileInfo, f *files.Fingerprint) (bool, error) {
 	if f.Mode&fs.ModeSymlink != 0 {
 		target, err := dir.Readlink(name)
 		return target == f.Target, err
@@ -91,7 +93,7 @@ func (s *Store) content(dir writer.FS, name string, info fs.FileInfo, f *files.F
 	defer file.Close()
 	sum, buf := s.blobs.NewHash(), buffers.Get().(*[64 << 10]byte)
 	defer buffers.Put(buf)
-	if _, err := io.CopyBuffer(sum, struct{ io.Reader }{file}, buf[:]); err != nil {
+	if _, err := io.CopyBuffer(sum, inContext{ctx, io.LimitReader(file, f.Size+1)}, buf[:]); err != nil {
 		return false, writer.NewError("read", dir.Name()+"/"+name, writer.NotCommitted, err)
 	}
 	return blob.Hash(sum.Sum(nil)) == f.Hash, nil

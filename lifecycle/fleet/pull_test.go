@@ -248,7 +248,7 @@ func TestLargeCheckpoint(t *testing.T) {
 		"the file and the folder")
 	p := b.pull(t, "auth")
 	requireCheckpoints(t, b, p.ID, "large.bin", large)
-	_, damaged, err := b.store.VerifyBlobs()
+	_, damaged, err := b.store.VerifyBlobs(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, damaged)
 }

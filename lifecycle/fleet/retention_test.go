@@ -150,7 +150,7 @@ func TestSweepBesideShippers(t *testing.T) {
 		b := newMachine(t, "b", url)
 		p := b.pull(t, fmt.Sprintf("m%d-%d", i, times-1))
 		requireCheckpoints(t, b, p.ID, "dir1/file3", "content 1 3")
-		_, damaged, err := b.store.VerifyBlobs()
+		_, damaged, err := b.store.VerifyBlobs(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, damaged)
 		b.Close()

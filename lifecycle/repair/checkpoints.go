@@ -1,12 +1,14 @@
 package repair
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
 
+	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -91,7 +93,7 @@ func (r *Report) elsewhere(chain *checkpoint.Store) bool {
 
 // CheckData reads every blob that the checkpoints of the session need, which may be many
 // bytes, and adds damage to the report. store is the path of .lopen.
-func (r *Report) CheckData(chain *checkpoint.Store, blobs *blob.Store, store string) error {
+func (r *Report) CheckData(ctx context.Context, chain *checkpoint.Store, blobs *blob.Store, store string) error {
 	all, _, err := chain.List()
 	if err != nil {
 		return err
@@ -99,28 +101,53 @@ func (r *Report) CheckData(chain *checkpoint.Store, blobs *blob.Store, store str
 	seen := map[blob.Hash]struct{}{}
 	first := checkpoint.Unseen(seen)
 	for _, e := range madeBy(all, r.ID) {
-		_ = chain.Objects(e, func(h blob.Hash) bool { // CheckChain reports a folder that cannot be read
-			if !first(h) {
+		_ = chain.Objects(e, func(h blob.Hash, size int64) bool { // CheckChain reports a folder that cannot be read
+			if ctx.Err() != nil || !first(h, size) {
 				return false
 			}
-			if err := blobs.Verify(h); err != nil {
+			err := tooLarge(blobs, h, size)
+			if err == nil {
+				err = blobs.VerifySized(ctx, h, size)
+			}
+			if err != nil && ctx.Err() == nil {
 				r.damaged(fileOf(err, store), fmt.Errorf("checkpoint %d needs it: %w", e.Number, err))
 			}
 			return true
 		})
 	}
 	r.Blobs = len(seen)
+	if ctx.Err() != nil {
+		return fmt.Errorf("read blobs: %w", context.Cause(ctx))
+	}
 	return nil
+}
+
+// tooLarge returns an error for a blob of unknown size, -1, that has more bytes than a checkpoint
+// stores of one file. It would take any time to read it.
+func tooLarge(blobs *blob.Store, h blob.Hash, size int64) error {
+	if size >= 0 {
+		return nil
+	}
+	size, err := blobs.Size(h)
+	if err == nil && size > files.DefaultMaxBytes {
+		err = &writer.Error{Op: "verify blob", Path: h.String(), Class: writer.ClassCorrupt, Err: fmt.Errorf("it has %d bytes, more than any content that is stored", size)}
+	}
+	return err
 }
 
 // CheckBlobs reads every blob, whether a checkpoint needs it or not. It returns their number
 // and the damaged ones. store is the path of .lopen.
-func CheckBlobs(blobs *blob.Store, store string) (n int, damaged []Fault, err error) {
+func CheckBlobs(ctx context.Context, blobs *blob.Store, store string) (n int, damaged []Fault, err error) {
 	for h, err := range blobs.All() {
 		switch {
 		case err == nil:
 			n++
-			err = blobs.Verify(h)
+			if err = tooLarge(blobs, h, -1); err == nil {
+				err = blobs.VerifySized(ctx, h, -1)
+			}
+			if ctx.Err() != nil {
+				return n, damaged, fmt.Errorf("read blobs: %w", context.Cause(ctx))
+			}
 		case writer.ClassOf(err) != writer.ClassCorrupt: // a damaged pack is reported below
 			return n, damaged, fmt.Errorf("list blobs: %w", err)
 		}

@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"context"
 	"errors"
 	"io"
 	"sync"
@@ -38,6 +39,7 @@ type Batch struct {
 	synced   []temp                // Guarded by mu: synced, closed and not yet renamed.
 	err      error                 // Guarded by mu: sticky.
 	done     bool                  // Guarded by mu.
+	ended    func() error          // ends the verification of what is stored; nil never does
 }
 
 // A temp is a complete temporary file that is not renamed yet.
@@ -55,6 +57,13 @@ type unsynced struct {
 
 // Batch begins a Batch. The caller must call Commit or Discard.
 func (h *Hold) Batch() *Batch { return &Batch{h: h, seen: map[Hash]struct{}{}} }
+
+// Until ends the calls of Put with the error of ctx when that ends, also while they verify what is
+// stored already. The caller has not called Put yet.
+func (b *Batch) Until(ctx context.Context) *Batch {
+	b.ended = ctx.Err
+	return b
+}
 
 // Put reads r to its end, stores the content, and returns its hash and its length in
 // bytes. The content is durable when [Batch.Commit] has returned nil. If the store has the
@@ -78,18 +87,22 @@ func (b *Batch) Put(r io.Reader, stored Hash) (Hash, int64, error) {
 	}
 	if ended {
 		sum := s.sum(first)
-		if sum != stored && !b.has(sum, packsFolder) {
+		if sum != stored && !b.has(sum, int64(len(first)), packsFolder) {
 			err = b.pack(sum, first)
 		}
 		return sum, int64(len(first)), err
 	}
-	u, size, err := s.fillTemp(first, r)
+	u, size, err := s.fillTemp(first, r, b.ended)
 	if err != nil {
 		return Hash{}, 0, err
 	}
-	if u.hash == stored || b.has(u.hash, u.hash.folder()) {
+	if u.hash == stored || b.has(u.hash, size, u.hash.folder()) {
 		discard(s.dir, u.name, u.f)
 		return u.hash, size, nil
+	}
+	if b.ended != nil && b.ended() != nil { // what is stored may be intact
+		discard(s.dir, u.name, u.f)
+		return Hash{}, 0, b.ended()
 	}
 	return u.hash, size, b.add(u)
 }
@@ -97,7 +110,7 @@ func (b *Batch) Put(r io.Reader, stored Hash) (Hash, int64, error) {
 // has reports whether the content is in the Batch already, or intact in this folder of the
 // store. In the second case it marks the folder for a sync unless its name is known to be
 // durable: another process may have stored the content and not have synced the folder.
-func (b *Batch) has(sum Hash, in folder) bool {
+func (b *Batch) has(sum Hash, size int64, in folder) bool {
 	b.mu.Lock()
 	_, twice := b.seen[sum]
 	b.mu.Unlock()
@@ -113,7 +126,7 @@ func (b *Batch) has(sum Hash, in folder) bool {
 			return false
 		}
 		durable = p.durable.Load()
-	} else if suspect || s.verifyLoose(opPut, sum) != nil {
+	} else if suspect || s.verifyLoose(opPut, sum, size, b.ended) != nil {
 		return false
 	}
 	b.mu.Lock()

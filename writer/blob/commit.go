@@ -160,7 +160,7 @@ func (s *Store) settle(there, made []*pack) {
 // answer got lost, or another Batch may have stored the same content.
 func (s *Store) rename(t temp) error {
 	to, f := t.hash.file(t.codec), t.hash.folder()
-	stands := func() error { return s.verifyLoose(opPut, t.hash) }
+	stands := func() error { return s.verifyLoose(opPut, t.hash, anySize, nil) }
 	if t.pack != nil {
 		to, f = t.pack.path(), packsFolder
 		stands = func() error { // the name is random, so no other writer uses it

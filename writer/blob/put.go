@@ -55,7 +55,7 @@ func (s *Store) newTemp() (temp string, f writer.File, err error) {
 
 // fillTemp creates a temporary file with the content of first and then r. The file is still
 // open and not synced. size is that of the content.
-func (s *Store) fillTemp(first []byte, r io.Reader) (u unsynced, size int64, err error) {
+func (s *Store) fillTemp(first []byte, r io.Reader, ended func() error) (u unsynced, size int64, err error) {
 	r = io.MultiReader(bytes.NewReader(first), r)
 	by := s.by.Encoder()
 	if by.Codec != codec.None && !shrinks(by, first) {
@@ -70,12 +70,12 @@ func (s *Store) fillTemp(first []byte, r io.Reader) (u unsynced, size int64, err
 	if err := u.f.Close(); err != nil {
 		return unsynced{}, 0, writer.NewError(opPut, s.dir.Name(), writer.NotCommitted, err)
 	}
-	return s.unpacked(was)
+	return s.unpacked(was, ended)
 }
 
 // unpacked is fill with the content of a compressed temporary file, which got no smaller, or
 // has a content that is to stay as it is.
-func (s *Store) unpacked(t temp) (u unsynced, size int64, err error) {
+func (s *Store) unpacked(t temp, ended func() error) (u unsynced, size int64, err error) {
 	f, info, err := writer.OpenRegular(s.dir, opPut, t.name, os.O_RDONLY)
 	if err != nil {
 		return u, 0, err
@@ -86,7 +86,7 @@ func (s *Store) unpacked(t temp) (u unsynced, size int64, err error) {
 		return u, 0, writer.NewError(opPut, s.path(t.name), writer.NotCommitted, err)
 	}
 	defer r.Close()
-	u, size, _, err = s.fill(codec.Encoder{}, r)
+	u, size, _, err = s.fill(codec.Encoder{}, endable{r, ended})
 	if err == nil && u.hash != t.hash {
 		discard(s.dir, u.name, u.f)
 		return unsynced{}, 0, writer.NewError(opPut, s.path(t.name), writer.NotCommitted, errOther)
