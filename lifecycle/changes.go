@@ -40,12 +40,17 @@ func (s *Session) look(ctx context.Context) ([]files.Change, error) {
 		if k.seen, err = flat(k.tree); err != nil {
 			return nil, err
 		}
+		k.seen.Mounts = k.last.Mounts
 	}
 	tree, err := s.workTree()
 	if err != nil {
 		return nil, err
 	}
-	now, err := files.Take(ctx, tree, k.seen, files.Options{Outside: s.store.outside(s.State().Header().Worktree)})
+	opts := files.Options{Outside: s.store.outside(s.State().Header().Worktree)}
+	if k.seen != nil {
+		opts = opts.Since(k.seen, s.State().ActiveTask() == "")
+	}
+	now, err := files.Take(ctx, tree, k.seen, opts)
 	if err != nil {
 		return nil, fmt.Errorf("look at the files of session %s: %w", s.id, err)
 	}

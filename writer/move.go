@@ -1,12 +1,15 @@
 package writer
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 const (
@@ -35,6 +38,9 @@ func MoveFolder(dir FS, from, to string) error {
 	}
 	if info, err := dir.Lstat(from); err != nil || !info.IsDir() {
 		return errors.Join(syscall.EXDEV, err)
+	}
+	if at, err := mount.Find(dir, from); at != "" || err != nil { // a copy would take what is on it along
+		return &fs.PathError{Op: "move", Path: path.Join(dir.Name(), at), Err: cmp.Or(err, mount.ErrMounted)}
 	}
 	if _, err := dir.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(&fs.PathError{Op: "move", Path: to, Err: fs.ErrExist}, err)

@@ -34,7 +34,7 @@ var ErrUnchanged = errors.New("no file was changed")
 func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := &applier{s: s, plan: p, id: p.id, descent: descent{root: s.tree}, over: map[*Change]bool{}, linked: map[*Change]bool{},
+	a := &applier{s: s, plan: p, id: p.id, descent: descent{root: s.tree, crosses: p.mounts}, over: map[*Change]bool{}, linked: map[*Change]bool{},
 		temps: map[*Change]staged{}, found: map[*Change]fs.FileMode{}, turns: map[string]bool{}, touched: map[string]bool{}}
 	a.ctx = ctx
 	if a.id == "" {
@@ -89,6 +89,7 @@ type applier struct {
 	turns   map[string]bool         // paths that are removed before anything is made
 	touched map[string]bool         // folders whose names may have changed
 	denied  []string                // paths that may not be changed
+	mounted []string                // paths on mounts that the plan does not know
 	refused error                   // why the first of them may not be
 	begun   bool                    // a change may be visible
 	out     Applied
@@ -125,6 +126,9 @@ func (a *applier) each(changes []*Change, wants func(*Change) bool, fn func(*Cha
 		}
 		st, err := fn(c)
 		switch {
+		case err != nil && a.mountedSince(c, err):
+			a.mounted = append(a.mounted, c.Path)
+			a.keep(c, Mounted)
 		case err != nil:
 			if err := a.permitted(c, err); err != nil {
 				return err
@@ -138,13 +142,13 @@ func (a *applier) each(changes []*Change, wants func(*Change) bool, fn func(*Cha
 	return nil
 }
 
-// why returns the reason why a path is altered: it is Denied if a change above or beneath it
-// was denied.
+// why returns the reason why a path is altered: it is that of a change above or beneath it.
 func (a *applier) why(c *Change) Why {
-	for _, path := range a.denied {
-		if strings.HasPrefix(path, c.Path+"/") || strings.HasPrefix(c.Path, path+"/") {
-			return Denied
-		}
+	switch {
+	case near(a.mounted, c.Path):
+		return Mounted
+	case near(a.denied, c.Path):
+		return Denied
 	}
 	return Meanwhile
 }
@@ -231,6 +235,9 @@ func (a *applier) makeFolders() error {
 		if err == nil && !info.IsDir() {
 			return altered, nil
 		}
+		if err == nil {
+			err = a.descent.crossed(dir, c.Path)
+		}
 		if err == nil && info.Mode()&letsIn != letsIn { // because of the umask
 			err = dir.Chmod(base(c.Path), info.Mode()|letsIn)
 		}
@@ -282,6 +289,9 @@ func (a *applier) changeModes() error {
 		}
 		if st == pending && writer.Shared(info) { // it got another hard link since
 			return altered, f.Close()
+		}
+		if err := a.descent.crossed(dir, c.Path); err != nil {
+			return 0, errors.Join(err, f.Close())
 		}
 		return finished, chmod(f, info, c.New.Mode)
 	})

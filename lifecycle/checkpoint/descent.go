@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
@@ -15,7 +14,7 @@ var errNotFolder = errors.New("it is no folder")
 
 // A descent is a stack of open folders on the way to one of them. Each folder was looked at
 // with lstat and opened in the one above, so that no symlink is followed, not even one that
-// stays inside the tree. It is for one goroutine.
+// stays inside the tree, and no mount is crossed between look and change. It is for one goroutine.
 type descent struct {
 	root  writer.FS
 	names []string
@@ -23,10 +22,13 @@ type descent struct {
 	// folded maps a path to the name that is found there, if it differs from the path in
 	// case or normalization. Such a path counts as missing.
 	folded map[string]string
+	// crosses has the mount points that may be crossed; nil means all.
+	crosses map[string]bool
 }
 
 // to opens a folder of the tree, "." for its root. The result is valid until the next call. If
-// there is no such folder, the error is fs.ErrNotExist or errNotFolder.
+// there is no such folder, the error is fs.ErrNotExist or errNotFolder, and errMounted if a mount is
+// on the way that may not be crossed.
 func (c *descent) to(dir string) (writer.FS, error) {
 	var parts []string
 	if dir != "." {
@@ -37,32 +39,13 @@ func (c *descent) to(dir string) (writer.FS, error) {
 		shared++
 	}
 	c.cut(shared)
-	for _, part := range parts[shared:] {
-		if len(c.folded) > 0 && c.folded[strings.Join(append(slices.Clone(c.names), part), "/")] != "" {
+	for n, part := range parts[shared:] {
+		path := strings.Join(parts[:shared+n+1], "/")
+		if len(c.folded) > 0 && c.folded[path] != "" {
 			return nil, fs.ErrNotExist
 		}
-		at := c.at()
-		info, err := at.Lstat(part)
+		sub, err := c.enter(c.at(), path)
 		if err != nil {
-			return nil, err
-		}
-		if !info.IsDir() {
-			return nil, errNotFolder
-		}
-		var sub writer.FS
-		err = writer.Retry(func() (err error) {
-			sub, err = at.Sub(part)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		opened, err := sub.Lstat(".")
-		if err == nil && !writer.SameFile(info, opened) {
-			err = errNotFolder // it was replaced between the lstat and the open
-		}
-		if err != nil {
-			_ = sub.Close()
 			return nil, err
 		}
 		c.names, c.open = append(c.names, part), append(c.open, sub)
@@ -95,6 +78,9 @@ func (c *descent) stat(path string) (writer.FS, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	info, err := dir.Lstat(base(path))
+	if err == nil {
+		err = c.crossed(dir, path)
+	}
 	return dir, info, err
 }
 

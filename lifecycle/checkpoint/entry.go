@@ -74,6 +74,8 @@ type Entry struct {
 	Meta
 	Root  blob.Hash `json:"root"`  // hash of the tree's root
 	Rules blob.Hash `json:"rules"` // hash of the ignore rules, see [Store.Rules]
+	// Mounts are the mount points in the tree, sorted. What is mounted elsewhere is not in the tree.
+	Mounts []string `json:"mounts,omitempty"`
 	// By are the tasks that were active since the previous entry. Active are the tasks that
 	// are active after this one.
 	By     []Active `json:"by,omitempty"`

@@ -150,8 +150,8 @@ func (a *applier) settle() error {
 
 func (a *applier) settleOne(path string, c *Change) error {
 	dir, err := a.descent.to(path)
-	if unreachable(err) {
-		return nil // it was removed; the folder above is synced too
+	if unreachable(err) || errors.Is(err, errMounted) {
+		return nil // it was removed, or something was mounted there; the folder above is synced too
 	}
 	if err != nil {
 		return err

@@ -52,6 +52,7 @@ func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, 
 	if err != nil {
 		return nil, err
 	}
+	e.Mounts = snapshot.Mounts
 	if e.rules = rules; l.batch != nil {
 		if e.Rules, err = l.keepRules(c, rules); err != nil {
 			return nil, err
@@ -139,6 +140,8 @@ func (l *looker) take(ctx context.Context, c *chain, e *Entry, base *files.Snaps
 	if was != nil {
 		opts.InForce = withTracked(was.InForce, trackedInForce(was, trackedIn(opts.Outside), task))
 	}
+	mounts := newMounting(prev, s, task)
+	opts.Mounts, opts.Mount = mounts.was, mounts.takes
 	return l.scan(ctx, base, opts, prev == nil, func(found *files.Rules) *files.Rules { return inForce(was, found, task, goal) })
 }
 

@@ -44,6 +44,7 @@ const (
 	Uncovered Why = "only a change of ignore rules shows it"
 	First     Why = "there before the first task" // and would be deleted
 	Nested    Why = "in another repository"
+	Mounted   Why = "something was mounted or unmounted there since"
 	Unknown   Why = "not readable"
 	Blocked   Why = "in the way is what is kept"
 	// Meanwhile is set by Apply: the path changed after the plan was made.
@@ -86,9 +87,10 @@ type Plan struct {
 	Retained  []Retained // sorted by Path
 	Permitted bool
 	// Later says that the repository's HEAD or branch differs from that at the target.
-	Later bool
-	id    string               // of the rewind's entry; its temporary names are derived from it
-	shut  []*files.Fingerprint // see shutFolders
+	Later  bool
+	mounts map[string]bool      // the mount points that may be crossed
+	id     string               // of the rewind's entry; its temporary names are derived from it
+	shut   []*files.Fingerprint // see shutFolders
 }
 
 // Bytes returns the number of bytes of content that Apply will write.
@@ -124,6 +126,7 @@ func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last u
 	if err := p.read(ctx, s, target, tree, last); err != nil {
 		return nil, err
 	}
+	p.crosses, p.since = mountsOf(target, now, p.apart)
 	err := paths(tree, s.Tree(target.Root), func(path string, now, was *files.Fingerprint) error {
 		p.differ[path] = differing{now, was}
 		p.order = append(p.order, path)
@@ -136,7 +139,7 @@ func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last u
 		return nil, err
 	}
 	p.settle()
-	plan := &Plan{Permitted: opts.Permitted, Later: target.Git != now.Git, id: now.ID.String()}
+	plan := &Plan{Permitted: opts.Permitted, Later: target.Git != now.Git, mounts: p.crosses, id: now.ID.String()}
 	for _, c := range p.changes {
 		plan.Changes = append(plan.Changes, c)
 	}

@@ -18,6 +18,8 @@ type planner struct {
 	until      map[string]uint64 // the newest entry on the line of each session
 	then, is   history           // at the target and now
 	had        history           // at the session's newest entry before now; nil if it is not known
+	crosses    map[string]bool   // mount points of the target that are there now
+	since      map[string]bool   // paths at which something was mounted or unmounted since the target
 	rules      []*files.Rules    // in force at the target and now
 	found      *Rules            // now
 	first      *Tree             // of the oldest entry on the line that was not removed, or nil
@@ -79,6 +81,9 @@ func (p *planner) decide(path string, now, was *files.Fingerprint) error {
 		return nil
 	}
 	k := p.hidden(path, now, was)
+	if at := p.mounted(path); at != "" {
+		k = Retained{Path: at, Why: Mounted}
+	}
 	var err error
 	switch {
 	case k.Why != "":
@@ -133,6 +138,8 @@ func (p *planner) hidden(path string, now, was *files.Fingerprint) Retained {
 			return Retained{Path: f.Path, Why: Ignored}
 		case files.Nested:
 			return Retained{Path: f.Path, Why: Nested}
+		case files.Mounted:
+			return Retained{Path: f.Path, Why: Mounted}
 		}
 		return Retained{Path: f.Path, Why: Unknown}
 	}

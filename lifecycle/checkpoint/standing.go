@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"io/fs"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // A plan that is made again after a crash finds the same names: Apply removes none of them. The
 // temporary files of Apply do not count.
 func (p *planner) lookInFolders(s *Store) error {
-	d := descent{root: s.tree}
+	d := descent{root: s.tree, crosses: p.crosses}
 	defer d.cut(0)
 	for _, file := range p.order {
 		x := p.differ[file]
@@ -24,6 +25,9 @@ func (p *planner) lookInFolders(s *Store) error {
 			continue
 		}
 		found, err := p.lookIn(&d, file, x.now == nil)
+		if errors.Is(err, errMounted) { // after the entry; Apply retains it
+			err = nil
+		}
 		if err != nil && !unreachable(err) && writer.ClassOf(err) != writer.ClassDenied {
 			return writer.NewError("plan a rewind", file, writer.NotCommitted, err)
 		}

@@ -27,14 +27,14 @@ type world struct {
 	alive   map[string]bool // sessions that somebody holds
 	clock   int
 
-	checkpoints, blobs, tree *mount
+	checkpoints, blobs, tree *volume
 }
 
-// A mount is a folder of the disk that a world is on.
-type mount struct{ writer.FS }
+// A volume is a folder of the disk that a world is on.
+type volume struct{ writer.FS }
 
 func newWorld(t require.TestingT) *world {
-	w := &world{t: t, alive: map[string]bool{}, checkpoints: &mount{}, blobs: &mount{}, tree: &mount{}}
+	w := &world{t: t, alive: map[string]bool{}, checkpoints: &volume{}, blobs: &volume{}, tree: &volume{}}
 	w.open(crashfs.New(crashfs.Ext4))
 	return w
 }
@@ -42,7 +42,7 @@ func newWorld(t require.TestingT) *world {
 // open goes on with another disk.
 func (w *world) open(disk *crashfs.Disk) {
 	w.disk = disk
-	for name, m := range map[string]*mount{"checkpoints": w.checkpoints, "blobs": w.blobs, "tree": w.tree} {
+	for name, m := range map[string]*volume{"checkpoints": w.checkpoints, "blobs": w.blobs, "tree": w.tree} {
 		require.NoError(w.t, writer.MkdirDurable(disk.FS(), name))
 		var err error
 		m.FS, err = disk.FS().Sub(name)
@@ -244,7 +244,7 @@ func summary(p *Plan) []string {
 }
 
 var names = map[Why]string{Foreign: "foreign", Contested: "contested", Ignored: "ignored", Uncovered: "uncovered", First: "first",
-	Nested: "nested", Unknown: "unknown", Blocked: "blocked", Meanwhile: "meanwhile", Denied: "denied"}
+	Nested: "nested", Unknown: "unknown", Blocked: "blocked", Meanwhile: "meanwhile", Denied: "denied", Mounted: "mounted"}
 
 // forget removes entries by their numbers, and what only they needed.
 func (k *worker) forget(numbers ...uint64) {

@@ -86,8 +86,13 @@ func (p *Planner) Finish(ctx context.Context, s Session, r *session.Rewinding) (
 	ended, kept := *r, []checkpoint.Retained(nil)
 	if r.Files {
 		applied, err := p.Chain.Apply(ctx, plan)
-		kept = applied.Retained
-		done.keep(kept)
+		done.keep(applied.Retained)
+		for _, k := range plan.Retained {
+			if k.Why == checkpoint.Mounted {
+				kept = append(kept, k)
+			}
+		}
+		kept = append(kept, applied.Retained...)
 		if err != nil {
 			return done, err
 		}

@@ -39,26 +39,34 @@ func Run(t *testing.T, fn func(t *testing.T)) {
 	require.NoError(t, err, "%s", out)
 }
 
-// Bind mounts a file or folder on another one, which it makes unless it is there.
-func Bind(t require.TestingT, from, to string) {
+// Bind mounts a file or folder on another one, which it makes unless it is there. It is unmounted at
+// the end of the test, if it is still mounted then.
+func Bind(t *testing.T, from, to string) {
+	t.Helper()
 	info, err := os.Stat(from)
 	require.NoError(t, err)
-	if info.IsDir() {
-		require.NoError(t, os.MkdirAll(to, 0o755))
-	} else if _, err := os.Stat(to); err != nil {
-		require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
+	dir := to
+	if !info.IsDir() {
+		dir = filepath.Dir(to)
+	}
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	if _, err := os.Stat(to); err != nil {
 		require.NoError(t, os.WriteFile(to, nil, 0o600))
 	}
 	require.NoError(t, unix.Mount(from, to, "", unix.MS_BIND, ""))
+	t.Cleanup(func() { _ = unix.Unmount(to, unix.MNT_DETACH) })
 }
 
-// Tmpfs mounts a file system in memory on a folder, which it makes unless it is there.
-func Tmpfs(t require.TestingT, to string) {
+// Tmpfs mounts a file system in memory on a folder, as Bind does.
+func Tmpfs(t *testing.T, to string) {
+	t.Helper()
 	require.NoError(t, os.MkdirAll(to, 0o755))
 	require.NoError(t, unix.Mount("tmpfs", to, "tmpfs", 0, "mode=0755"))
+	t.Cleanup(func() { _ = unix.Unmount(to, unix.MNT_DETACH) })
 }
 
 // Unmount takes away what was mounted last on a path.
-func Unmount(t require.TestingT, at string) {
+func Unmount(t *testing.T, at string) {
+	t.Helper()
 	require.NoError(t, unix.Unmount(at, unix.MNT_DETACH))
 }

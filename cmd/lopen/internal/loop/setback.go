@@ -68,6 +68,9 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 		return why, err
 	}
 	refused := r.refused(done.Retained)
+	if at := mounted(done.Retained); len(at) > 0 {
+		r.cfg.UI.Warn("kept, with what is on it, because %s: %s", checkpoint.Mounted, list(at))
+	}
 	if done.Before == nil {
 		if len(refused) > 0 {
 			why = string(checkpoint.Denied) + ": " + list(refused)
@@ -83,7 +86,7 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 	delete(r.commits.touched, unit)
 	r.unstage(ctx, paths)
 	for _, k := range done.Retained {
-		if k.Why != checkpoint.Denied {
+		if k.Why != checkpoint.Denied && k.Why != checkpoint.Mounted {
 			kept = append(kept, k.Path)
 		}
 	}
@@ -98,6 +101,16 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 	}
 	r.cfg.UI.Say("to see what it left: %s; to bring that back: %s", ShowFailed(id, unit, done.To.ID.Short()), RestoreFailed(id, unit))
 	return "", nil
+}
+
+// mounted returns the paths at which something was mounted or unmounted since.
+func mounted(kept []checkpoint.Retained) (paths []string) {
+	for _, k := range kept {
+		if k.Why == checkpoint.Mounted {
+			paths = append(paths, k.Path)
+		}
+	}
+	return paths
 }
 
 // refused returns the paths that may not be changed, with the reasons.

@@ -1,0 +1,166 @@
+package checkpoint
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/mount"
+)
+
+// maxMounts bounds the mount points of an entry, and maxMountBytes their paths. What is mounted
+// beyond these is not captured.
+const (
+	maxMounts     = 256
+	maxMountBytes = 16 << 10
+)
+
+// mounting decides in a look what is captured where something was mounted or unmounted. The mount
+// points of the newest entry are the project's. As the ignore rules do, they change only where no
+// task was at work; what was mounted while one was is not captured until it is mounted anew.
+type mounting struct {
+	was   map[string]bool // the mount points of the newest entry
+	first bool            // there is no entry before: all are the project's
+	task  bool            // a task was active since
+	tree  *Tree           // of the newest entry
+
+	mu    sync.Mutex
+	taken map[string]bool // Guarded by mu.
+	bytes int             // Guarded by mu: of taken.
+}
+
+// newMounting returns the mounting of a look. prev is the newest entry that was not removed, or nil.
+func newMounting(prev *Entry, s *Store, task bool) *mounting {
+	m := &mounting{first: prev == nil, task: task, was: map[string]bool{}, taken: map[string]bool{}}
+	if prev != nil {
+		m.tree = s.Tree(prev.Root)
+		for _, path := range prev.Mounts {
+			m.was[path], m.taken[path] = true, true
+			m.bytes += len(path)
+		}
+	}
+	return m
+}
+
+// takes is [files.Options.Mount].
+func (m *mounting) takes(path string, mounted bool) bool {
+	switch {
+	case m.first:
+	case m.task:
+		return false
+	case mounted:
+		it, err := m.tree.find(path)
+		if err != nil || it != nil && it.kind == kindUnknown && it.text == string(files.Mounted) {
+			return false
+		}
+	}
+	return !mounted || m.fits(path)
+}
+
+// fits reports whether an entry can name a mount point.
+func (m *mounting) fits(path string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.taken[path] {
+		return true
+	}
+	if !utf8.ValidString(path) || len(m.taken) >= maxMounts || m.bytes+len(path) > maxMountBytes {
+		return false
+	}
+	m.taken[path] = true
+	m.bytes += len(path)
+	return true
+}
+
+// mountsOf returns the mount points that a rewind may cross, those of the target that are there
+// now, and those at which something was mounted or unmounted since. Of an imported target nothing is
+// known of mounts here.
+func mountsOf(target, now *Entry, apart bool) (crossed, since map[string]bool) {
+	crossed, since = map[string]bool{}, map[string]bool{}
+	for _, path := range now.Mounts {
+		if apart || slices.Contains(target.Mounts, path) {
+			crossed[path] = true
+		} else {
+			since[path] = true
+		}
+	}
+	for _, path := range target.Mounts {
+		if !apart && !crossed[path] {
+			since[path] = true
+		}
+	}
+	return crossed, since
+}
+
+// mounted returns the mount point at or above a path at which something was mounted or unmounted
+// since the target, or "".
+func (p *planner) mounted(path string) string {
+	if len(p.since) == 0 {
+		return ""
+	}
+	for i, r := range path {
+		if r == '/' && p.since[path[:i]] {
+			return path[:i]
+		}
+	}
+	if p.since[path] {
+		return path
+	}
+	return ""
+}
+
+// errMounted means that a path is on a mount that the plan does not know.
+var errMounted = errors.New("something was mounted there")
+
+// enter opens a folder in at, whose path is path.
+func (c *descent) enter(at writer.FS, path string) (sub writer.FS, err error) {
+	var mounted bool
+	err = writer.Retry(func() (err error) {
+		sub, mounted, err = mount.Enter(at, base(path))
+		return err
+	})
+	if errors.Is(err, mount.ErrNotFolder) {
+		err = errNotFolder
+	}
+	if err == nil && mounted && c.crosses != nil && !c.crosses[path] {
+		_ = sub.Close()
+		err = errMounted
+	}
+	return sub, err
+}
+
+// crossed returns errMounted if a path in an open folder is a mount point that the plan does not
+// know. A folder that was opened in at is on the mount of at, whatever is mounted meanwhile.
+func (c *descent) crossed(at writer.FS, path string) error {
+	if c.crosses == nil || c.crosses[path] {
+		return nil
+	}
+	is, err := mount.Point(at, base(path))
+	if is {
+		err = errMounted
+	}
+	return err
+}
+
+// mountedSince reports whether an error of a change comes from what was mounted after the plan was
+// made. The kernel says EBUSY of a mount point and EXDEV of a path that leads across one.
+func (a *applier) mountedSince(c *Change, err error) bool {
+	if errors.Is(err, errMounted) {
+		return true
+	}
+	if !Refused(err) {
+		return false
+	}
+	a.descent.cut(0) // what is open is beneath what was mounted
+	_, _, err = a.descent.stat(c.Path)
+	return errors.Is(err, errMounted)
+}
+
+// near reports whether one of some paths is above or beneath another one.
+func near(paths []string, path string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(p, path+"/") || strings.HasPrefix(path, p+"/") })
+}
