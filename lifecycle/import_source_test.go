@@ -1,8 +1,8 @@
 package lifecycle_test
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"

@@ -79,4 +79,16 @@ var ofSmall = []mutant{
 		"if false {",
 		"./lifecycle", "TestExportOfASessionThatIsDeletedMeanwhile",
 	},
+	{
+		"checkpoint: the first one needs no session", "cmd/lopen/checkpoint_create.go",
+		"if alone {\n",
+		"if false {\n",
+		"./cmd/lopen", "TestScripts/checkpoint-first",
+	},
+	{
+		"import: a checkpoint without a session is one", "lifecycle/carry/check.go",
+		"err != nil && e.Session != \"\" {",
+		"err != nil {",
+		"./cmd/lopen", "TestScripts/checkpoint-first",
+	},
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,9 +119,18 @@ type chain struct {
 
 // readCheckpoints opens the project's checkpoints, with the line of a session, for a command
 // that only reads. Lines of the chain that cannot be read are warnings, and so is a
-// session that cannot be: its checkpoints are the project's.
+// session that cannot be: its checkpoints are the project's. Without any session fn gets no ID.
 func (a *app) readCheckpoints(name string, fn func(store *lifecycle.Store, id session.ID, cps *chain) error) error {
-	return a.readSession([]string{name}, func(store *lifecycle.Store, id session.ID) error {
+	return a.readStore(func(store *lifecycle.Store) error {
+		id, err := store.Resolve(name)
+		if name == "" && errors.Is(err, lifecycle.ErrNotFound) {
+			if cps, cerr := a.chain(store, nil); cerr == nil {
+				return errors.Join(damagedData(fn(store, id, cps)), cps.Close())
+			}
+		}
+		if err != nil {
+			return err
+		}
 		var tree *session.Worktree
 		var made session.Origin
 		if st, _, _ := store.Read(id); st != nil { // of one that cannot be read the project's are shown
@@ -195,6 +205,9 @@ func (c *chain) addOthers() error {
 	}
 	return nil
 }
+
+// sessionOf is the session that made a checkpoint, as a listing has it.
+func sessionOf(e *checkpoint.Entry) string { return cmp.Or(e.Session, "no session") }
 
 // numbered is a checkpoint as a message has it.
 func numbered(e *checkpoint.Entry) string {

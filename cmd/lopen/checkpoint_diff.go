@@ -65,7 +65,10 @@ func (c *chain) compare(ctx context.Context, id session.ID, names []string) ([]f
 		}
 		to = c.Tree(e.Root)
 	} else {
-		meta := checkpoint.Meta{Session: id.String(), Reason: checkpoint.Manual, Target: from.Number}
+		meta := checkpoint.Meta{Reason: checkpoint.Manual, Target: from.Number}
+		if id != (session.ID{}) {
+			meta.Session = id.String()
+		}
 		if c.origin[from.ID] != nil {
 			meta.Target = 0 // its number is one of another chain
 		}

@@ -64,7 +64,7 @@ it comes from up to there.`,
 				if r.Contested {
 					marks = append(marks, "contested")
 				}
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%d/%d done\tfiles changed: %d\t%s\t%s\n", r.Number, r.ID.Short(), ago(time.Since(r.At)), r.Reason, r.Session, r.Task,
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%d/%d done\tfiles changed: %d\t%s\t%s\n", r.Number, r.ID.Short(), ago(time.Since(r.At)), r.Reason, sessionOf(r.Entry), r.Task,
 					r.Tasks.Completed, r.Tasks.Total, r.Changed, bytesText(r.Bytes), strings.Join(marks, ", "))
 			}
 			return w.Flush()

@@ -108,7 +108,7 @@ func orMissing(e *checkpoint.Entry, name string) (*checkpoint.Entry, error) {
 // onLine is the newest checkpoint on the session's line that fn accepts, nil for none.
 func (c *chain) onLine(fn func(*checkpoint.Entry) bool) *checkpoint.Entry {
 	for _, e := range slices.Backward(slices.Concat(c.others, c.all)) {
-		if c.line[e.ID] && fn(e) {
+		if (c.line == nil || c.line[e.ID]) && fn(e) {
 			return e
 		}
 	}

@@ -41,7 +41,7 @@ func newCheckpointShow(a *app) *cobra.Command {
 					return a.printJSON(row)
 				}
 				fmt.Fprintf(a.stdout, "%s  %s  %s %s, %s, record %d, %d/%d tasks done, %s\n", numbered(e), e.At.Local().Format(time.DateTime), e.Reason, e.Task,
-					e.Session, e.Seq, e.Tasks.Completed, e.Tasks.Total, bytesText(e.Bytes))
+					sessionOf(e), e.Seq, e.Tasks.Completed, e.Tasks.Total, bytesText(e.Bytes))
 				if e.Git != (checkpoint.Git{}) {
 					fmt.Fprintf(a.stdout, "git: %s\n", gitText(e.Git))
 				}

@@ -220,7 +220,7 @@ func markingOf(entries []*Entry) marking {
 func (m marking) turn(e *Entry, limits Limits) int {
 	t := task{e.Session, e.Task}
 	switch {
-	case limits.Unfinished != nil && !limits.Unfinished(e.Session):
+	case e.Session != "" && limits.Unfinished != nil && !limits.Unfinished(e.Session):
 		return 0
 	case m.first[t] != e.Number && m.last[t] != e.Number && m.begin[e.Session] != e.Number:
 		return 1
