@@ -91,4 +91,10 @@ var ofSmall = []mutant{
 		"err != nil {",
 		"./cmd/lopen", "TestScripts/checkpoint-first",
 	},
+	{
+		"rewind: --contested leaves what a deleted session alone may have changed", "lifecycle/checkpoint/planner.go",
+		"case mine > 0 && p.perhapsOthers(c):",
+		"case false:",
+		"./lifecycle/checkpoint", "TestContestedLeavesWhatADeletedSessionChanged",
+	},
 }

@@ -34,8 +34,9 @@ type change struct {
 // A span has the tasks that were active in some intervals.
 type span struct {
 	who    []Active
-	nobody bool // an interval had no task
-	doubt  bool // an interval had several tasks, or one that ended without an entry
+	nobody bool       // an interval had no task
+	doubt  bool       // an interval had several tasks, or one that ended without an entry
+	by     [][]Active // the tasks of each interval that had some
 }
 
 func (x *span) quiet() bool { return len(x.who) == 0 && !x.nobody && !x.doubt }
@@ -94,6 +95,9 @@ func (h history) since(then, had history, path string, own func(*Entry) bool) (l
 func (x *span) add(e *Entry, cut map[Active]bool) {
 	x.nobody = x.nobody || len(e.By) == 0
 	x.doubt = x.doubt || e.Contested()
+	if len(e.By) > 0 {
+		x.by = append(x.by, e.By)
+	}
 	for _, a := range e.By {
 		x.doubt = x.doubt || cut[a]
 		if !slices.Contains(x.who, a) {

@@ -179,6 +179,15 @@ func (p *planner) share(c *change) (int, bool) {
 	return mine, doubt
 }
 
+// perhapsOthers reports whether others alone may have made a change: between the entries were
+// several intervals, since those that divide them were removed, and in one of them the session's
+// own tasks were not at work.
+func (p *planner) perhapsOthers(c *change) bool {
+	return slices.ContainsFunc(c.by, func(by []Active) bool {
+		return !slices.ContainsFunc(by, func(a Active) bool { return p.line[a.Begun] })
+	})
+}
+
 func (p *planner) othersRewind(c *change) bool { return c.rewind != nil && !p.own(c.rewind) }
 
 // blames sets in k why a change makes its path retained. It returns false if the change does
@@ -187,6 +196,10 @@ func (p *planner) blames(k *Retained, c *change, mine int, doubt bool) bool {
 	switch {
 	case c.uncovered:
 		k.Why = Uncovered
+	case mine > 0 && p.perhapsOthers(c):
+		if k.Why != Uncovered {
+			k.Why = Foreign
+		}
 	case mine > 0 && (p.opts.Contested || mine == len(c.who) && !doubt):
 		return false
 	case mine > 0 && k.Why == "":
