@@ -29,7 +29,8 @@ import (
 // none. It hides credentials before anything is stored, see [Policy]. ErrBacklogFull
 // means that too much waits for the disk and the message was not accepted. A
 // [*PausedError] means that it was accepted and the session cannot write at the moment.
-// A message has at most 8 MiB as JSON.
+// A message has at most 8 MiB as JSON, which is checked first: hiding takes some 30 µs a KiB of the
+// caller's time.
 func (s *Session) Append(m *session.Message) error {
 	if m.ID == "" {
 		id, err := uuid.NewV7()
@@ -46,6 +47,9 @@ func (s *Session) Append(m *session.Message) error {
 	}
 	redacted := *m
 	body, err := wire.EncodeMessage(m)
+	if err == nil {
+		err = s.fits(len(body)) // before the redaction, which costs more than all else
+	}
 	if err == nil {
 		plain := body
 		body, err = s.redactJSON(body)
@@ -70,6 +74,9 @@ func (s *Session) AppendEvent(event strictjson.Value) error {
 	}
 	if err != nil {
 		return &Error{Op: "append event", Path: s.id.String(), Class: writer.ClassInvalid, Err: err}
+	}
+	if err = s.fits(len(body)); err != nil {
+		return err
 	}
 	if body, err = s.redactJSON(body); err != nil {
 		return err
@@ -101,10 +108,18 @@ func (s *Session) Record(a record.Attempt) error {
 }
 
 func (s *Session) append(e actors.Entry) error {
-	if len(e.Body) > maxEntry {
-		return &Error{Op: "append", Path: s.id.String(), Class: writer.ClassInvalid, Err: fmt.Errorf("%d bytes, more than %d", len(e.Body), maxEntry)}
+	if err := s.fits(len(e.Body)); err != nil {
+		return err
 	}
 	return s.actor.Append(e)
+}
+
+// fits returns an error for a message or an event of too many bytes of JSON.
+func (s *Session) fits(n int) error {
+	if n <= maxEntry {
+		return nil
+	}
+	return &Error{Op: "append", Path: s.id.String(), Class: writer.ClassInvalid, Err: fmt.Errorf("%d bytes, more than %d", n, maxEntry)}
 }
 
 // maxEntry bounds a message or an event, in bytes of JSON.

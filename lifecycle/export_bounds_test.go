@@ -17,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/blob"
 )
@@ -150,4 +151,38 @@ func TestExportOfASessionThatIsDeletedMeanwhile(t *testing.T) {
 	require.Empty(t, out.Skipped)
 	require.False(t, out.Incomplete)
 	require.Len(t, out.Warnings, 1)
+}
+
+// doctor reads some contents, finds one that is damaged among few, and its last line says of how
+// many nothing is known.
+func TestDoctorSamplesContents(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	id, content := withLarge(t, store)
+	last := func() repair.Check {
+		all := store.Doctor(t.Context())
+		return all[len(all)-1]
+	}
+	require.Equal(t, "contents", last().Name)
+	require.False(t, last().Problem)
+	require.Contains(t, last().Found, "read and intact")
+	require.NotContains(t, last().Found, "nothing is known")
+	r, err := store.Verify(id)
+	require.NoError(t, err)
+	require.Equal(t, 1, r.Unread)
+	require.NoError(t, store.VerifyData(t.Context(), &r))
+	require.Zero(t, r.Unread)
+
+	ended, end := context.WithCancel(t.Context())
+	end()
+	all := store.Doctor(ended)
+	require.Regexp(t, `^0 of \d+ read and intact, 0 bytes; nothing is known of the other \d+: lopen session verify --read-data reads them all$`, all[len(all)-1].Found)
+
+	data, err := os.ReadFile(content)
+	require.NoError(t, err)
+	data[len(data)/2] ^= 1
+	require.NoError(t, os.Chmod(content, 0o600))
+	require.NoError(t, os.WriteFile(content, data, 0o600))
+	require.True(t, last().Problem)
+	require.Equal(t, "lopen session verify --read-data reads them all", last().Mend)
 }

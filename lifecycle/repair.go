@@ -340,8 +340,22 @@ func (s *Store) Doctor(ctx context.Context) []repair.Check {
 	all = append(all, lock, s.checkReserve())
 	all = append(all, s.checkBytes(), s.checkCheckpoints(), s.checkBackup())
 	all = append(all, s.checkSessions()...)
-	all = append(all, unfinished...)
-	return append(all, s.checkCorrupted()...)
+	all = append(append(all, unfinished...), s.checkCorrupted()...)
+	return append(all, s.checkContents(ctx)...)
+}
+
+// checkContents reads a sample of the contents of checkpoints. It is the last check, and says what
+// was not looked at.
+func (s *Store) checkContents(ctx context.Context) []repair.Check {
+	root, err := writer.OpenDir(s.root(), blobsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return []repair.Check{repair.Failed("contents", err)}
+	}
+	defer root.Close()
+	return []repair.Check{repair.Sample(ctx, blob.New(root), s.Path())}
 }
 
 // checkCorrupted reports the damaged sessions from which no session was recovered.

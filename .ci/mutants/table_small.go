@@ -70,7 +70,7 @@ var ofSmall = []mutant{
 	{
 		"export: a session that goes while its files are read is no damage", "lifecycle/carry/export.go",
 		"if len(x.bad) == bad && !gone {",
-		"if len(x.bad) == bad {",
+		"if len(x.bad) == bad && (!gone || gone) {",
 		"./lifecycle", "TestExportOfASessionThatIsDeletedMeanwhile",
 	},
 	{
@@ -96,5 +96,29 @@ var ofSmall = []mutant{
 		"case mine > 0 && p.perhapsOthers(c):",
 		"case false:",
 		"./lifecycle/checkpoint", "TestContestedLeavesWhatADeletedSessionChanged",
+	},
+	{
+		"append: the length is checked before the redaction", "lifecycle/conversation.go",
+		"\tif err == nil {\n\t\terr = s.fits(len(body)) // ",
+		"\tif err == nil {\n\t\terr = nil // ",
+		"./lifecycle", "TestAppendChecksTheLengthFirst",
+	},
+	{
+		"append: the length of an event is checked before the redaction", "lifecycle/conversation.go",
+		"if err = s.fits(len(body)); err != nil {",
+		"if err != nil {",
+		"./lifecycle", "TestAppendChecksTheLengthFirst",
+	},
+	{
+		"doctor: contents are read", "lifecycle/repair/sample.go",
+		"\t\t\terr = blobs.VerifySized(ctx, h, size)\n",
+		"",
+		"./lifecycle", "TestDoctorSamplesContents",
+	},
+	{
+		"verify: what was not read is said", "cmd/lopen/session_verify.go",
+		"return r.Unread > 0 }",
+		"return r.Unread < 0 }",
+		"./cmd/lopen", "TestScripts/checkpoint-first",
 	},
 }

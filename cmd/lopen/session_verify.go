@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,8 @@ type reportRow struct {
 
 	Rules              []session.Finding `json:"rules"`
 	Leftovers          []string          `json:"leftovers"`
-	Blobs              int               `json:"blobs,omitempty"` // that were read
+	Blobs              int               `json:"blobs,omitempty"`  // that were read
+	Unread             int               `json:"unread,omitempty"` // contents of files that were not
 	RequiresValidation bool              `json:"requiresValidation,omitempty"`
 }
 
@@ -40,8 +42,9 @@ func newSessionVerify(a *app) *cobra.Command {
 	var vf verifyFlags
 	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "verify [ID]",
-		Short: "Read everything of one session, or of all, and say what is damaged",
-		Long: `Read everything of one session, or of all, run the rules, and say what is wrong.
+		Short: "Read all of one session, or of every one, and say what is damaged",
+		Long: `Read all of one session, or of every one, run the rules, and say what is wrong. The contents
+of its checkpoints' files are read with --read-data only; without it the end says so.
 
 intact           every record and both readable files
 torn             the journal ends in bytes that were never acknowledged, or a readable file is
@@ -85,6 +88,7 @@ func (a *app) verify(ctx context.Context, store *lifecycle.Store, args []string,
 		}
 	}
 	err = a.printReports(rows)
+	a.sayUnread(rows, args)
 	if len(args) == 0 {
 		if n := a.warnQuarantined(store); n > 0 && bad == 0 && err == nil {
 			return &problemsError{fmt.Sprintf("%d damaged sessions lie in corrupted/", n)}
@@ -103,6 +107,18 @@ func (a *app) verify(ctx context.Context, store *lifecycle.Store, args []string,
 		err = &problemsError{fmt.Sprintf("%d of %d sessions are not intact", bad, len(rows))}
 	}
 	return err
+}
+
+// sayUnread says that contents of checkpoints were not read, and what reads them.
+func (a *app) sayUnread(rows []reportRow, args []string) {
+	if !slices.ContainsFunc(rows, func(r reportRow) bool { return r.Unread > 0 }) {
+		return
+	}
+	command := "lopen session verify"
+	if len(args) > 0 {
+		command += " " + rows[0].ID
+	}
+	fmt.Fprintf(a.stderr, "the contents of the checkpoints' files were not read: %s --read-data reads them\n", command)
 }
 
 func (a *app) printReports(rows []reportRow) error {
@@ -175,7 +191,7 @@ func verifyAll(ctx context.Context, store *lifecycle.Store, args []string, vf ve
 
 func newReportRow(r repair.Report) reportRow {
 	row := reportRow{ID: r.ID.String(), Condition: string(r.Condition), Seq: r.Seq, StateSeq: r.Shown, Records: r.Records, Bytes: r.Bytes, Faults: append([]repair.Fault{}, r.Faults...),
-		Rules: append([]session.Finding{}, r.Rules...), Leftovers: append([]string{}, r.Leftovers...), Blobs: r.Blobs, RequiresValidation: r.RequiresValidation}
+		Rules: append([]session.Finding{}, r.Rules...), Leftovers: append([]string{}, r.Leftovers...), Blobs: r.Blobs, Unread: r.Unread, RequiresValidation: r.RequiresValidation}
 	for i := range row.Rules {
 		row.Rules[i].Repair = strings.ReplaceAll(row.Rules[i].Repair, " recover ID", " recover "+row.ID)
 	}

@@ -53,8 +53,18 @@ func (r *Report) CheckChain(chain *checkpoint.Store, err error) {
 		r.damaged(chainFile(chain), err)
 	}
 	seen := map[blob.Hash]struct{}{}
+	first := checkpoint.Unseen(seen)
 	for _, e := range made {
-		if err := chain.Objects(e, checkpoint.Unseen(seen)); err != nil {
+		err := chain.Objects(e, func(h blob.Hash, size int64) bool {
+			if !first(h, size) {
+				return false
+			}
+			if size >= 0 {
+				r.Unread++ // only folders are read
+			}
+			return true
+		})
+		if err != nil {
 			r.damaged(chainFile(chain), fmt.Errorf("checkpoint %d: %w", e.Number, err))
 		}
 	}
@@ -115,7 +125,7 @@ func (r *Report) CheckData(ctx context.Context, chain *checkpoint.Store, blobs *
 			return true
 		})
 	}
-	r.Blobs = len(seen)
+	r.Blobs, r.Unread = len(seen), 0
 	if ctx.Err() != nil {
 		return fmt.Errorf("read blobs: %w", context.Cause(ctx))
 	}

@@ -58,6 +58,7 @@ type Report struct {
 	Rules     []session.Finding // broken rules
 	Leftovers []string          // texts about what a crash left
 	Blobs     int               // number of blobs that were read
+	Unread    int               // number of contents of files that were not
 	Holder    *writer.Owner
 	Status    session.Status  // see [session.Status.Seen]; "" if it cannot be read
 	Origin    session.Origin  // what made it; that of a run if it cannot be read
