@@ -43,12 +43,12 @@ var ofChild = []mutant{
 	},
 	{
 		what: "stop: what others started is left alone", file: "writer/process/process_linux.go",
-		from: " && slices.Contains(at, mark)", to: " && (mark > 0 || slices.Contains(at, mark))",
+		from: "slices.Contains(at, position(g.Mark))", to: "len(at) > 0",
 		pkg: "./writer/process", test: "TestStrays",
 	},
 	{
 		what: "stop: what was there before the command is left alone", file: "writer/process/process_linux.go",
-		from: " && start >= begun", to: " && (start > 0 || start >= begun)",
+		from: "|| start < g.begun(), unknown", to: "|| start < g.begun() && false, unknown",
 		pkg: "./writer/process", test: "TestStrays",
 	},
 }

@@ -237,14 +237,14 @@ var ofWriter = []mutant{
 	},
 	{
 		"child: a group that does not hold the lock is no command", "writer/process/orphan.go",
-		"o.lives() && o.holds() != no",
-		"o.lives()",
+		"o.group = has == yes ||",
+		"o.group = true ||",
 		"./writer/process", "TestForgedGroupIsLeftAlone",
 	},
 	{
 		"child: a group that does not hold the lock is not ended", "writer/process/orphan.go",
-		"if has := o.holds(); has != yes && o.lives() {",
-		"if has := o.holds(); false {",
+		"!o.Alive && has != yes && o.lives() ||",
+		"false &&",
 		"./writer/process", "TestForgedGroupIsLeftAlone",
 	},
 	{

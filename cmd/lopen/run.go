@@ -45,6 +45,7 @@ type runFlags struct {
 	branch       bool
 	requireGreen bool
 	keepFailed   bool
+	besideLeft   bool
 	until        string
 }
 
@@ -140,6 +141,7 @@ func (rf *runFlags) add(f *pflag.FlagSet) {
 	settingFlag(f, "failure-threshold", "`N` attempts at a task before it has failed")
 	f.BoolVar(&rf.requireGreen, "require-green", false, "stop when the check fails before the first task")
 	f.BoolVar(&rf.keepFailed, "keep-failed", false, "leave the files of a failed task as they are (unattended)")
+	f.BoolVar(&rf.besideLeft, "beside", false, "work although what an earlier run left behind may still work and cannot be ended")
 	settingBool(f, "require-change", "a task that changed no file has failed")
 	f.BoolVar(&rf.transaction, "transaction", false, "keep what the tasks change as a unit: lopen transaction commit or rollback")
 	f.BoolVar(&rf.worktree, "worktree", false, "work in a git work tree beside the project, on the branch lopen/SESSION, and commit there")
@@ -297,7 +299,7 @@ func (r *runCall) runLocked(ctx context.Context, project string, store *lifecycl
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	ui := r.screen(ctx)
 	defer ui.stop()
-	if err := loop.EndOrphans(ctx, store, r.module, ui); err != nil {
+	if err := loop.EndOrphans(ctx, store, r.module, r.besideLeft, ui); err != nil {
 		return err
 	}
 	r.warnPreflight(store)

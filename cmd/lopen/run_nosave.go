@@ -22,11 +22,13 @@ import (
 // at work. A run that begins meanwhile is not kept out, as that would take a lock
 // file.
 func (r *runCall) runUnsaved(ctx context.Context, project string, saved *lifecycle.Store, docs prompt.Documents, p *plan.Plan, values *settings.Values) (err error) {
+	ui := r.screen(ctx)
+	defer ui.stop()
 	if saved != nil {
 		if err := saved.ModuleFree(r.module); err != nil {
 			return r.busyHint(err)
 		}
-		if err := loop.NoOrphans(saved, r.module); err != nil {
+		if err := loop.NoOrphans(saved, r.module, r.besideLeft, ui); err != nil {
 			return err
 		}
 	}
@@ -43,8 +45,6 @@ func (r *runCall) runUnsaved(ctx context.Context, project string, saved *lifecyc
 	if err != nil {
 		return err
 	}
-	ui := r.screen(ctx)
-	defer ui.stop()
 	if r.again {
 		if p, _, err = r.redone(p, nil); err != nil {
 			return err

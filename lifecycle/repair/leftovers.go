@@ -84,8 +84,11 @@ func Abandoned(dir writer.FS, prefix string) (orphan *process.Orphan, err error)
 
 // HowToEnd returns a text on how to end a command that outlived the loop of a session.
 func HowToEnd(o *process.Orphan, id session.ID) string {
-	if o.PGID == 0 || !o.Alive {
+	switch {
+	case !o.Alive:
 		return o.ByHand()
+	case !o.CanEnd():
+		return fmt.Sprintf("%s; or work at the same time: lopen run %s --beside", o.ByHand(), id.Module)
 	}
-	return fmt.Sprintf("lopen run %s ends it; or: kill -- -%d", id.Module, o.PGID)
+	return fmt.Sprintf("lopen run %s ends it; or: %s", id.Module, o.ByHand())
 }

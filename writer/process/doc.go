@@ -2,7 +2,7 @@
 //
 // A command inherits a [Lock], an flock on an open file: as long as the command, or anything
 // that it started, has the descriptor, the lock is held, even after the process that took it
-// has ended. [FindOrphan] reports to the next holder of the session which processes still
+// has ended. What closed the descriptor is found by a variable, see [Lock.Environment]. [FindOrphan] reports to the next holder of the session which processes still
 // run, and [ReadEnded] how a command ended.
 //
 // # Concurrency
@@ -18,6 +18,6 @@
 // # Caveats
 //
 // Only Linux shows which process holds an flock. Elsewhere a process group counts as the recorded
-// one while its number is in use. Where there is no flock on inherited descriptors (Windows)
+// one while its number is in use. What closed the descriptor and removed the variable is not found. Where there is no flock on inherited descriptors (Windows)
 // no orphan is seen.
 package process

@@ -48,7 +48,7 @@ func TestOrphanWithoutARecordIsNamed(t *testing.T) {
 	require.True(t, o.Alive)
 	require.Zero(t, o.PGID)
 	require.Contains(t, o.String(), o.path)
-	if groupHolds(cmd.Process.Pid, o.file) == unknown {
+	if groupHolds(cmd.Process.Pid, o.file, "") == unknown {
 		require.Equal(t, "find it with: fuser '"+o.path+"'; and end it with: kill PID", o.ByHand())
 		return
 	}

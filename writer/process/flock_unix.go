@@ -28,13 +28,7 @@ func take(f *os.File, how int) (bool, error) {
 
 func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-func signalGroup(pgid int, kill bool) error {
-	sig := syscall.SIGTERM
-	if kill {
-		sig = syscall.SIGKILL
-	}
-	return syscall.Kill(-pgid, sig)
-}
+func signalGroup(pgid int, sig syscall.Signal) error { return syscall.Kill(-pgid, sig) }
 
 // ours says whether a group is that of this process, or of the leader of its session.
 func ours(pgid int) bool {

@@ -1,8 +1,7 @@
 package process
 
 import (
-	"crypto/rand"
-	"encoding/binary"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,18 +23,20 @@ type Group struct {
 	Boot    string    `json:"boot,omitempty"`
 	Command string    `json:"command,omitempty"`
 	Since   time.Time `json:"since"`
+	Space   string    `json:"space,omitempty"` // the PID namespace of the numbers, "" if the system has none
+	Mark    string    `json:"mark,omitempty"`  // random, of the lock: see [Lock.Environ]
+	Over    bool      `json:"over,omitempty"`  // the process that started the command saw its end
 }
 
 // A Lock is an flock on an open file that a command inherits: as long as
 // the command or anything that it started keeps the descriptor, the lock is
 // held, whatever becomes of the process that took it.
 type Lock struct {
-	path     string
-	file     *os.File
-	recorded bool // a command has started. Owned by the one caller of Record and Release.
-	once     sync.Once
+	path string
+	file *os.File
+	once sync.Once
 
-	mark  int64       // the position in the open file, by which it is known in other processes
+	mark  string      // of the command's environment, and by its position of the open file
 	info  fs.FileInfo // of the file
 	group atomic.Pointer[Group]
 }
@@ -54,10 +55,10 @@ func Hold(dir writer.FS, name string) (*Lock, error) {
 		_ = f.Close()
 		return nil, &writer.Error{Op: "hold child lock", Path: full, Class: writer.ClassInvalid, Err: errors.New("this file system's files cannot be inherited")}
 	}
-	l := &Lock{path: full, file: file, info: info}
+	l := &Lock{path: full, file: file, info: info, mark: newMark()}
 	err = holdShared(file, full)
 	if err == nil {
-		l.mark, err = file.Seek(newMark(), io.SeekStart)
+		_, err = file.Seek(position(l.mark), io.SeekStart)
 	}
 	if err != nil {
 		_ = file.Close()
@@ -71,7 +72,7 @@ func Hold(dir writer.FS, name string) (*Lock, error) {
 	}
 	// From here on a command may be running; until Record says which, the lock
 	// is that of an unknown one.
-	if err := l.write(Group{Boot: proc.BootID(), Since: time.Now().UTC()}); err != nil {
+	if err := l.write(Group{Boot: proc.BootID(), Since: time.Now().UTC(), Space: proc.Space(), Mark: l.mark}); err != nil {
 		_ = file.Close()
 		return nil, err
 	}
@@ -105,8 +106,8 @@ func holdShared(file *os.File, path string) error {
 			return err
 		}
 		if time.Since(begun) > patience {
-			pids := holdersOf(file)
-			return fmt.Errorf("a process holds it exclusively%s, as lopen never does; %s", listed(pids), byHand(path, pids))
+			by := holdersOf(file)
+			return fmt.Errorf("a process holds it exclusively%s, as lopen never does; %s", listed(by), byHand(path, pids(by)))
 		}
 	}
 }
@@ -116,8 +117,8 @@ func (l *Lock) File() *os.File { return l.file }
 
 // Record notes the group that the command leads, right after it started.
 func (l *Lock) Record(pgid int, command string) error {
-	l.recorded = true
-	g := Group{PGID: pgid, Start: proc.Start(pgid), Boot: proc.BootID(), Command: command, Since: time.Now().UTC()}
+	start := cmp.Or(proc.Start(pgid), proc.Start(os.Getpid())) // a leader that has ended already has none
+	g := Group{PGID: pgid, Start: start, Boot: proc.BootID(), Command: command, Since: time.Now().UTC(), Space: proc.Space(), Mark: l.mark}
 	l.group.Store(&g)
 	return l.write(g)
 }
@@ -136,43 +137,23 @@ func (l *Lock) write(g Group) error {
 	return nil
 }
 
-// Release closes this process's descriptor. The lock stays with a command that
-// still has its own. When none started, what else may hold the lock is no
-// unknown command but a process left behind, and the record says so. It is
-// idempotent.
+// Release closes this process's descriptor, after the end of the command: what still runs then
+// is a process that the command left behind and that nobody ended, and the record says so. When
+// none started, what else may hold the lock is no unknown command. It is idempotent.
 func (l *Lock) Release() error {
 	var err error
 	l.once.Do(func() {
-		if !l.recorded {
-			err = l.write(Group{})
+		g := Group{}
+		if started := l.group.Load(); started != nil {
+			g = *started
 		}
+		g.Over = true
+		err = l.write(g)
 		if cerr := l.file.Close(); err == nil && cerr != nil {
 			err = writer.NewError("release child lock", l.path, writer.NotCommitted, cerr)
 		}
 	})
 	return err
-}
-
-// newMark is a position beyond the records of a child's lock file, in bytes. The position
-// belongs to the open file, as the lock does, and the system shows it: so the holders of
-// one lock are distinguished from those of another one on the same file. Nothing reads or writes
-// at it.
-func newMark() int64 {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return childBytes + int64(binary.LittleEndian.Uint32(b[:])%(1<<20))
-}
-
-// Strays are the processes outside the command's group that hold the lock's file, as far
-// as the system tells (Linux does). ours inherited this very lock, and began after the
-// command did: the command started them, or they are its keeper. others hold an earlier one,
-// or is unknown.
-func (l *Lock) Strays() (ours, others []int) {
-	g := l.group.Load()
-	if g == nil {
-		return nil, nil
-	}
-	return strays(l.info, l.mark, *g)
 }
 
 // A Held lock is one that a process has.

@@ -8,7 +8,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/lopen-dev/lopen/writer"
@@ -16,31 +19,65 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// An Orphan is what still holds a child's lock.
+// An Orphan is what is left of a child's command: what still holds its lock, or has its mark.
 type Orphan struct {
 	Group
-	Alive bool // the recorded group, or an unknown command, lives and holds the lock; false for a mere process left behind
+	// Alive says that a part of the command may still work: false for what an earlier command, or
+	// one that ended before its loop did, left behind.
+	Alive bool
 	path  string
 	file  fs.FileInfo // the lock file
-	pids  []int       // of processes that hold the lock, where the group is not known to
+
+	group  bool    // the recorded group lives and has the lock or the mark
+	strays []Stray // what the command started outside of it
+	others []Stray // what holds the lock and is not known to be the command's
 }
 
 func (o *Orphan) String() string {
 	if !o.Alive {
-		return "a process that an earlier command left behind, which holds " + o.path + listed(o.pids)
+		return "a process that an earlier command left behind, which holds " + o.path + listed(o.others)
 	}
 	if o.PGID == 0 {
-		return "an unknown command that holds " + o.path + listed(o.pids)
+		return "an unknown command that holds " + o.path + listed(o.others)
 	}
 	s := fmt.Sprintf("process group %d", o.PGID)
 	if o.Command != "" {
 		s += ", " + proc.Printable(o.Command)
 	}
-	return s + ", since " + o.Since.Local().Format(time.DateTime)
+	s += ", since " + o.Since.Local().Format(time.DateTime)
+	switch strays := o.started(); {
+	case o.group && len(strays) > 0:
+		s += ", and what it started outside of it: " + named(strays)
+	case o.group:
+	case len(strays) > 0:
+		s = "what was started outside of its group: " + named(strays) + "; of " + s
+	case len(o.others) > 0:
+		s = "what may be of the command, and holds " + o.path + ": " + named(o.others) + "; of " + s
+	default:
+		s = "what cannot be seen from here, in another PID namespace or of another user or machine, and holds " + o.path + "; of " + s
+	}
+	return s
 }
 
-// ByHand says how to end what holds the lock where no process group is known to.
-func (o *Orphan) ByHand() string { return byHand(o.path, o.pids) }
+// started are the strays without the keeper, which ends with the command.
+func (o *Orphan) started() []Stray {
+	return slices.DeleteFunc(slices.Clone(o.strays), func(s Stray) bool { return o.group && keeper(s, o.PGID) })
+}
+
+// CanEnd says whether [Orphan.End] ends it, or a part of it.
+func (o *Orphan) CanEnd() bool { return o.group || len(o.strays) > 0 }
+
+// ByHand says how to end it without lopen.
+func (o *Orphan) ByHand() string {
+	strays := strings.Trim(fmt.Sprint(pids(o.started())), "[]")
+	switch {
+	case o.group:
+		return strings.TrimSpace("kill -- -" + strconv.Itoa(o.PGID) + " " + strays)
+	case o.Alive && strays != "":
+		return "kill " + strays
+	}
+	return byHand(o.path, pids(o.others))
+}
 
 func byHand(path string, pids []int) string {
 	if len(pids) == 0 {
@@ -49,15 +86,15 @@ func byHand(path string, pids []int) string {
 	return "end it with: kill " + strings.Trim(fmt.Sprint(pids), "[]")
 }
 
-func listed(pids []int) string {
-	if len(pids) == 0 {
+func listed(all []Stray) string {
+	if len(all) == 0 {
 		return ""
 	}
-	return " (PID " + strings.Trim(fmt.Sprint(pids), "[]") + ")"
+	return " (PID " + strings.Trim(fmt.Sprint(pids(all)), "[]") + ")"
 }
 
-// holdersOf names processes that hold the lock of an open file, none where that fails.
-func holdersOf(file *os.File) []int {
+// holdersOf are the processes that hold the lock of an open file, none where that fails.
+func holdersOf(file *os.File) []Stray {
 	info, err := file.Stat()
 	if err != nil {
 		return nil
@@ -65,7 +102,8 @@ func holdersOf(file *os.File) []int {
 	return holders(info)
 }
 
-// FindOrphan returns what holds the child's lock of a folder, or nil when nothing does.
+// FindOrphan returns what holds the child's lock of a folder, or has the mark of a command whose
+// end its holder did not see; nil when nothing does.
 // It makes no file and may be called by anybody at any time: [Hold] and other
 // callers wait for it, or look again. Only who has the lease of the folder, or finds it
 // free before and after, knows that what it returns is no command of a live holder.
@@ -80,7 +118,7 @@ func FindOrphan(dir writer.FS, name string) (o *Orphan, err error) {
 		o, err = findOrphan(dir, name)
 		// What is left may be the keeper alone, which lets go as soon as it has noted how
 		// the command ended.
-		if err != nil || o == nil || o.Alive && o.PGID != 0 || o.Boot != proc.BootID() || time.Since(begun) > noting {
+		if err != nil || o == nil || o.group || o.Boot != proc.BootID() || time.Since(begun) > noting {
 			return o, err
 		}
 	}
@@ -107,24 +145,52 @@ func findOrphan(dir writer.FS, name string) (*Orphan, error) {
 	if err != nil {
 		return nil, writer.NewError("look at child lock", full, writer.NotCommitted, err)
 	}
-	if !held {
-		return nil, nil
-	}
 	data := make([]byte, childRecord)
 	n, _ := file.ReadAt(data, 0)
 	o := &Orphan{Group: decodeGroup(data[:n]), path: full, file: info}
-	if !writer.Mine(info) {
-		o.Group, o.pids = Group{}, holders(info)
-		return o, nil
+	if !held && o.Over {
+		return nil, nil
 	}
-	// The record of a command not yet known has a time, the one that Release
-	// leaves has none; the boot alone tells them apart only where it is known.
-	unnamed := o.PGID == 0 && !o.Since.IsZero() && o.Boot == proc.BootID()
-	o.Alive = unnamed || o.lives() && o.holds() != no
-	if unnamed || !o.Alive {
-		o.pids = holders(info)
+	if !writer.Mine(info) { // what another user wrote says nothing
+		o.Group, o.others = Group{}, holders(info)
+	} else {
+		o.look(held)
+	}
+	if !held && !o.Alive {
+		return nil, nil
 	}
 	return o, nil
+}
+
+// look finds what lives of the recorded command. held says that something holds the lock.
+func (o *Orphan) look(held bool) {
+	boot := o.Boot == proc.BootID()
+	here := boot && o.Space == proc.Space() // else its numbers say nothing
+	if here && !o.Over {
+		o.strays, o.others = strays(o.file, o.Group)
+	} else if held {
+		o.others = holders(o.file)
+	}
+	if here && o.lives() {
+		has := o.holds()
+		o.group = has == yes || held && has == unknown
+	}
+	o.Alive = o.group || len(o.strays) > 0 || held && !o.Over && o.mayBe(boot, here)
+}
+
+// mayBe says whether what holds the lock may be of the command, although that is not known: it is
+// not seen, or no number in the record says anything, or none says that it is another command's.
+func (o *Orphan) mayBe(boot, here bool) bool {
+	// The record of a command not yet known has a time, that of a lock that nothing was started
+	// with has none; the boot alone tells them apart only where it is known.
+	if o.PGID == 0 && o.Since.IsZero() || ours(o.PGID) {
+		return false
+	}
+	unseen := len(o.strays)+len(o.others) == 0
+	if unseen || boot && (!here || o.PGID == 0) {
+		return true
+	}
+	return here && slices.ContainsFunc(o.others, func(s Stray) bool { return !s.earlier })
 }
 
 // looks is how often an exclusive lock must be refused, and a shared one granted, before
@@ -183,61 +249,112 @@ const (
 	yes
 )
 
-// holds says whether a member of the group holds the lock.
-func (o *Orphan) holds() answer { return groupHolds(o.PGID, o.file) }
+// holds says whether a member of the group holds the lock, or has the mark.
+func (o *Orphan) holds() answer { return groupHolds(o.PGID, o.file, o.Mark) }
 
 // lives says whether the group is the recorded one and has a member. A PID is
 // not given anew while a group of that number exists, so a group whose leader is
 // gone is still the recorded one. The group and the session of this process are no
 // command's.
 func (o *Orphan) lives() bool {
-	if o.PGID <= 1 || o.Boot != proc.BootID() || ours(o.PGID) || !groupExists(o.PGID) {
+	if o.PGID <= 1 || o.Boot != proc.BootID() || o.Space != proc.Space() || ours(o.PGID) || !groupExists(o.PGID) {
 		return false
 	}
 	start := proc.Start(o.PGID)
 	return start == "" || start == o.Start
 }
 
-// End ends the group: SIGTERM, and SIGKILL after grace. It returns when no
-// member is left, and never signals a group that is not the recorded one, nor one of
-// which the system does not say that a member holds the lock.
+// End ends the command as its loop would: SIGTERM to the group and to what was started outside of
+// it, and SIGKILL after grace. It returns when nothing of it is left, and never signals a group
+// that is not the recorded one, nor one of which the system does not say that a member holds the
+// lock or has the mark, nor what may be another command's.
 func (o *Orphan) End(ctx context.Context, grace time.Duration) error {
-	if o.PGID == 0 {
-		return errors.New("its process group is not known; " + o.ByHand())
+	if err := o.refuse(); err != nil {
+		return err
 	}
-	if has := o.holds(); has != yes && o.lives() {
+	if done, err := o.within(ctx, syscall.SIGTERM, grace); done || err != nil {
+		return err
+	}
+	if done, err := o.within(ctx, syscall.SIGKILL, killed); done || err != nil {
+		return err
+	}
+	return fmt.Errorf("end %s: it does not end", o.left())
+}
+
+// refuse says why nothing is signalled.
+func (o *Orphan) refuse() error {
+	has := o.holds()
+	switch {
+	case !o.Alive && has != yes && o.lives() || o.group && has == unknown:
 		why := "none of its processes holds " + o.path
 		if has == unknown {
 			why = "this system does not tell whether it holds " + o.path
 		}
 		return fmt.Errorf("process group %d is left alone: %s; look at it, and end it with: kill -- -%d", o.PGID, why, o.PGID)
+	case o.PGID == 0 && len(o.strays) == 0:
+		return errors.New("its process group is not known; " + o.ByHand())
+	case o.Alive && !o.CanEnd():
+		return errors.New("whether it is of the command is not known, so it is left alone; " + o.ByHand())
 	}
-	tick := time.NewTicker(20 * time.Millisecond)
+	return nil
+}
+
+// within signals what lives of the command, and reports whether nothing is left after a time at most.
+func (o *Orphan) within(ctx context.Context, sig syscall.Signal, wait time.Duration) (done bool, err error) {
+	if left, err := o.signal(sig); left == "" || err != nil {
+		return left == "", err
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for _, step := range []struct {
-		kill bool
-		wait time.Duration
-	}{{false, grace}, {true, 10 * time.Second}} {
-		if !o.lives() {
-			return nil
-		}
-		if err := signalGroup(o.PGID, step.kill); err != nil && o.lives() {
-			return fmt.Errorf("end process group %d: %w", o.PGID, err)
-		}
-		timeout := time.NewTimer(step.wait)
-		defer timeout.Stop()
-		for waiting := true; waiting; {
-			select {
-			case <-tick.C:
-				if !o.lives() {
-					return nil
-				}
-			case <-timeout.C:
-				waiting = false
-			case <-ctx.Done():
-				return ctx.Err()
+	timeout := time.NewTimer(wait)
+	defer timeout.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if sig == syscall.SIGKILL { // it may have started more meanwhile
+				_, _ = o.signal(sig)
 			}
+			if o.left() == "" {
+				return true, nil
+			}
+		case <-timeout.C:
+			return false, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
 		}
 	}
-	return fmt.Errorf("end process group %d: it does not end", o.PGID)
+}
+
+// killed is how long the end of what got SIGKILL is waited for.
+const killed = 10 * time.Second
+
+// left names what lives of the command, "" for nothing.
+func (o *Orphan) left() string {
+	if !o.Over {
+		o.strays, _ = strays(o.file, o.Group)
+	}
+	if o.group = o.group && o.lives(); o.group {
+		return fmt.Sprintf("process group %d", o.PGID)
+	}
+	o.Alive = len(o.strays) > 0
+	return named(o.strays)
+}
+
+// signal sends a signal to what lives of the command, and names that. The keeper gets none while
+// its command lives: it notes how that ends.
+func (o *Orphan) signal(sig syscall.Signal) (left string, err error) {
+	if left = o.left(); o.group {
+		if err := signalGroup(o.PGID, sig); err != nil && o.lives() {
+			return left, fmt.Errorf("end process group %d: %w", o.PGID, err)
+		}
+	}
+	for _, s := range o.strays {
+		if o.group && keeper(s, o.PGID) {
+			continue
+		}
+		if err := s.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return left, fmt.Errorf("end %s: %w", s, err)
+		}
+	}
+	return left, nil
 }

@@ -116,7 +116,7 @@ func forge(t *testing.T, dir writer.FS, change func(*Group)) {
 // tells skips a test where no group is ended, as nobody knows whose it is.
 func tells(t *testing.T) {
 	t.Helper()
-	if groupHolds(syscall.Getpgrp(), nil) == unknown {
+	if groupHolds(syscall.Getpgrp(), nil, "") == unknown {
 		t.Skip("no /proc: which process holds a lock cannot be told, and none is ended")
 	}
 }

@@ -28,7 +28,8 @@ func members(pgid int) (pids []string, known bool) {
 	return pids, known
 }
 
-// processes are the PIDs of all processes, and whether /proc tells.
+// processes are the PIDs of all processes, and whether /proc tells: it may show those of another
+// PID namespace.
 func processes() (pids []string, known bool) {
 	d, err := os.Open("/proc")
 	if err != nil {
@@ -36,7 +37,7 @@ func processes() (pids []string, known bool) {
 	}
 	defer d.Close()
 	names, err := d.Readdirnames(-1)
-	if err != nil || len(proc.Fields("self")) == 0 {
+	if err != nil || proc.Space() == "" {
 		return nil, false
 	}
 	for _, name := range names {
@@ -58,89 +59,147 @@ func groupExists(pgid int) bool {
 }
 
 // groupHolds says whether a process of this user in a group has a descriptor of file
-// that holds an flock. One that merely has the file open, an editor say, has none.
-func groupHolds(pgid int, file fs.FileInfo) answer {
+// that holds an flock, or has the mark. One that merely has the file open, an editor say, has none.
+func groupHolds(pgid int, file fs.FileInfo, mark string) answer {
 	pids, known := members(pgid)
 	if !known {
 		return unknown
 	}
 	for _, pid := range pids {
-		if holdsFlock(pid, file) {
+		if mine(pid) && (len(flocks(pid, file)) > 0 || variable(pid, mark) == yes) {
 			return yes
 		}
 	}
 	return no
 }
 
-// maxHolders is how many processes that hold a lock are named.
-const maxHolders = 8
+// mine says whether a process is one of this user.
+func mine(pid string) bool {
+	info, err := os.Stat("/proc/" + pid)
+	return err == nil && writer.Mine(info)
+}
 
-// holders are other processes of this user that have a descriptor of file which holds an
-// flock: nil where /proc does not tell.
-func holders(file fs.FileInfo) (found []int) {
+// holders are other processes that have a descriptor of file which holds an flock: none where
+// /proc does not tell.
+func holders(file fs.FileInfo) (found []Stray) {
 	pids, _ := processes()
 	for _, pid := range pids {
-		n, err := strconv.Atoi(pid)
-		if err == nil && n != os.Getpid() && len(found) < maxHolders && holdsFlock(pid, file) {
-			found = append(found, n)
+		f := proc.Fields(pid)
+		if len(f) >= 20 && pid != self() && len(flocks(pid, file)) > 0 {
+			found = append(found, stray(pid, f))
 		}
 	}
 	return found
 }
 
-// strays are the other processes of this user that have a descriptor of file which holds
-// an flock, and are members neither of a group nor of this process's one. ours have the
-// position mark and began with the group's leader or later.
-func strays(file fs.FileInfo, mark int64, of Group) (ours, others []int) {
-	begun, _ := strconv.ParseUint(of.Start, 10, 64)
-	self := strconv.Itoa(syscall.Getpgrp()) // a program that this process is just starting has its descriptors for a moment
+func self() string { return strconv.Itoa(os.Getpid()) }
+
+// stray is a process with these fields.
+func stray(pid string, fields [][]byte) Stray {
+	n, _ := strconv.Atoi(pid) // a name of processes is a number
+	text, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+	return Stray{PID: n, Command: string(bytes.TrimSpace(bytes.ReplaceAll(text, []byte{0}, []byte{' '}))), start: string(fields[19])}
+}
+
+// strays are the other processes that have the mark of a group's command or a descriptor of file
+// which holds an flock, and are members neither of the group nor of this process's one. ours are
+// of this user, have the mark, and began with the group's leader or later. None is ours in a part
+// of the command, which never ends itself.
+func strays(file fs.FileInfo, of Group) (ours, others []Stray) {
+	// A program that this process is just starting has its descriptors for a moment.
+	groups := []string{strconv.Itoa(syscall.Getpgrp()), strconv.Itoa(of.PGID)}
+	above := ancestors()
+	mayEnd := of.begun() > 0 && (of.Mark == "" || os.Getenv(markVariable) != of.Mark)
 	pids, _ := processes()
 	for _, pid := range pids {
-		n, err := strconv.Atoi(pid)
-		if err != nil || n == os.Getpid() {
-			continue
-		}
-		at := flocks(pid, file)
-		if len(at) == 0 {
-			continue
-		}
 		f := proc.Fields(pid)
-		if len(f) < 20 || string(f[2]) == self || string(f[2]) == strconv.Itoa(of.PGID) {
+		if len(f) < 20 || pid == self() || f[0][0] == 'Z' || f[0][0] == 'X' || slices.Contains(groups, string(f[2])) {
 			continue
 		}
-		start, err := strconv.ParseUint(string(f[19]), 10, 64)
-		if err == nil && begun > 0 && start >= begun && slices.Contains(at, mark) {
-			ours = append(ours, n)
-		} else if len(others) < maxHolders {
-			others = append(others, n)
+		s, held, marked := of.stray(pid, f, file)
+		switch before := slices.Contains(above, pid); {
+		case mayEnd && marked && !s.earlier && !before && mine(pid):
+			ours = append(ours, s)
+		case held || marked && !before:
+			others = append(others, s)
 		}
 	}
 	return ours, others
 }
 
-// holdsFlock says whether a process of this user has a descriptor of file that holds an
-// flock.
-func holdsFlock(pid string, file fs.FileInfo) bool { return len(flocks(pid, file)) > 0 }
+// begun is when the group's leader started, in the unit of the system; 0 where that is not known.
+func (g Group) begun() uint64 {
+	n, _ := strconv.ParseUint(g.Start, 10, 64)
+	return n
+}
 
-// flocks are the positions of a process's descriptors of file that hold an flock, if it is
-// one of this user. Other files are not looked at: on a network file system that could
-// take long.
+// stray says what a process has of the group's command: a lock on its file, and the mark.
+func (g Group) stray(pid string, fields [][]byte, file fs.FileInfo) (s Stray, held, marked bool) {
+	at := flocks(pid, file)
+	start, err := strconv.ParseUint(string(fields[19]), 10, 64)
+	earlier, inherited := err != nil || start < g.begun(), unknown
+	if !earlier {
+		inherited = variable(pid, g.Mark)
+	}
+	held = len(at) > 0
+	marked = inherited == yes || g.Mark != "" && slices.Contains(at, position(g.Mark))
+	if held || marked {
+		s = stray(pid, fields)
+	}
+	s.earlier = earlier || inherited == no && !marked
+	return s, held, marked
+}
+
+// variable says whether a process was started with the mark of a command: no is that of another
+// command, unknown none at all.
+func variable(pid, mark string) answer {
+	data, err := os.ReadFile("/proc/" + pid + "/environ")
+	if err != nil || mark == "" {
+		return unknown
+	}
+	found := unknown
+	for kv := range bytes.SplitSeq(data, []byte{0}) {
+		value, ok := bytes.CutPrefix(kv, []byte(markVariable+"="))
+		if ok && string(value) == mark {
+			return yes
+		}
+		if ok {
+			found = no
+		}
+	}
+	return found
+}
+
+// ancestors are the processes that this one comes from.
+func ancestors() (pids []string) {
+	for pid := self(); len(pids) < maxAncestors; {
+		f := proc.Fields(pid)
+		if len(f) < 2 {
+			break
+		}
+		if pid = string(f[1]); pid == "0" || pid == "1" {
+			break
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// flocks are the positions of a process's descriptors of file that hold an flock. Other files are
+// not looked at: on a network file system that could take long.
 func flocks(pid string, file fs.FileInfo) (at []int64) {
 	eachFlock(pid, func(fd string, fdinfo []byte) {
 		if info, err := os.Stat(fd); err == nil && os.SameFile(info, file) {
-			at = append(at, position(fdinfo))
+			at = append(at, positionIn(fdinfo))
 		}
 	})
 	return at
 }
 
-// eachFlock calls fn for each descriptor of a process that holds an flock, if it is one of this
-// user. fd is the name of the descriptor in /proc.
+// eachFlock calls fn for each descriptor of a process that holds an flock, as far as this user may
+// know. fd is the name of the descriptor in /proc.
 func eachFlock(pid string, fn func(fd string, fdinfo []byte)) {
 	proc := "/proc/" + pid
-	if info, err := os.Stat(proc); err != nil || !writer.Mine(info) {
-		return
-	}
 	fds, err := os.ReadDir(proc + "/fdinfo")
 	if err != nil {
 		return
@@ -154,8 +213,8 @@ func eachFlock(pid string, fn func(fd string, fdinfo []byte)) {
 	}
 }
 
-// position reads a line like "pos:	8192", -1 where there is none.
-func position(fdinfo []byte) int64 {
+// positionIn reads a line like "pos:	8192", -1 where there is none.
+func positionIn(fdinfo []byte) int64 {
 	for line := range bytes.Lines(fdinfo) {
 		if f := bytes.Fields(line); len(f) == 2 && string(f[0]) == "pos:" {
 			if n, err := strconv.ParseInt(string(f[1]), 10, 64); err == nil {
@@ -192,7 +251,7 @@ func Above(name string) (held []Held) {
 		}
 		seen[pid] = true
 		n, err := strconv.Atoi(pid)
-		if err != nil {
+		if err != nil || !mine(pid) {
 			return
 		}
 		eachFlock(pid, func(fd string, _ []byte) {
@@ -215,4 +274,10 @@ func Above(name string) (held []Held) {
 		}
 	}
 	return held
+}
+
+// keeper says whether a process is the one that started the leader of a group, which lives.
+func keeper(s Stray, leader int) bool {
+	f := proc.Fields(strconv.Itoa(leader))
+	return len(f) > 1 && f[0][0] != 'Z' && f[0][0] != 'X' && string(f[1]) == strconv.Itoa(s.PID)
 }

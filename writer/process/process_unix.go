@@ -14,10 +14,12 @@ func groupExists(pgid int) bool {
 }
 
 // groupHolds is not known: it takes /proc to see what another process has open.
-func groupHolds(int, fs.FileInfo) answer { return unknown }
-func holders(fs.FileInfo) []int          { return nil }
+func groupHolds(int, fs.FileInfo, string) answer { return unknown }
+func holders(fs.FileInfo) []Stray                { return nil }
 
-func strays(fs.FileInfo, int64, Group) (ours, others []int) { return nil, nil }
+func strays(fs.FileInfo, Group) (ours, others []Stray) { return nil, nil }
+
+func keeper(Stray, int) bool { return false }
 
 // Above returns nothing: the system does not tell who holds a lock.
 func Above(string) []Held { return nil }

@@ -52,8 +52,8 @@ func TestStrays(t *testing.T) {
 	more, err := strconv.Atoi(earlier.line(t))
 	require.NoError(t, err)
 	ours, others = l.Strays()
-	require.Equal(t, []int{stray}, ours)
-	require.ElementsMatch(t, []int{earlier.Process.Pid, more}, others)
+	require.Equal(t, []int{stray}, pids(ours))
+	require.ElementsMatch(t, []int{earlier.Process.Pid, more}, pids(others))
 
 	// A process that had the lock before the command began is none of its own.
 	g := *l.group.Load()
@@ -61,5 +61,5 @@ func TestStrays(t *testing.T) {
 	l.group.Store(&g)
 	ours, others = l.Strays()
 	require.Empty(t, ours)
-	require.ElementsMatch(t, []int{stray, earlier.Process.Pid, more}, others)
+	require.ElementsMatch(t, []int{stray, earlier.Process.Pid, more}, pids(others))
 }

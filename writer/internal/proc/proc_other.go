@@ -6,3 +6,6 @@ package proc
 // the recorded one while its number is in use since.
 func BootID() string   { return "" }
 func Start(int) string { return "" }
+
+// Space is "": there is one PID namespace.
+func Space() string { return "" }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,7 +47,7 @@ type Command struct {
 	// and, after Grace, SIGKILL.
 	EndsWithUs bool
 	// Lock is the lock whose file is among Inherit. Once Started has recorded the command
-	// there, who inherited it in other groups is ended with the command. nil is none.
+	// there, who inherited it or its mark in other groups is ended with the command. nil is none.
 	Lock *process.Lock
 	// Iteration, above 0, has the keeper note in Lock how the command of this iteration
 	// ended. What was noted of an earlier one is forgotten before the start.
@@ -82,6 +84,18 @@ type Result struct {
 	Left []int
 }
 
+// environ is the command's environment, with the mark of its lock.
+func (c Command) environ() []string {
+	if c.Lock == nil {
+		return c.Env
+	}
+	env := c.Env
+	if env == nil {
+		env = (&exec.Cmd{Dir: c.Dir}).Environ()
+	}
+	return slices.Concat(env, []string{c.Lock.Environment()})
+}
+
 // RunOn is Run with data on the command's stdin, which need not read it.
 func RunOn(ctx context.Context, c Command, data []byte) (Result, error) {
 	stdin, to, err := os.Pipe()
@@ -116,6 +130,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 			return Result{}, err
 		}
 	}
+	c.Env = c.environ()
 	out := &output{active: make(chan struct{}, 1)}
 	pipes, err := connect(c)
 	if err != nil {

@@ -37,7 +37,7 @@ func (p *program) kill() {
 }
 
 // signal sends a signal to the command's group, and to the processes in other groups that
-// inherited its lock, of which it returns the number. The group's number is not given to
+// inherited its lock or its mark, of which it returns the number. The group's number is not given to
 // another one while a member lives; when none does, there is nothing to signal.
 func (p *program) signal(s syscall.Signal) (strays int) {
 	pgid := p.leader()
@@ -45,8 +45,8 @@ func (p *program) signal(s syscall.Signal) (strays int) {
 		return 0
 	}
 	_ = syscall.Kill(-pgid, s)
-	for _, pid := range p.strays() {
-		if syscall.Kill(pid, s) == nil {
+	for _, stray := range p.strays() {
+		if stray.Signal(s) == nil {
 			strays++
 		}
 	}

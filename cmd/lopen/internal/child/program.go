@@ -143,8 +143,8 @@ func (p *program) mustEnd() {
 }
 
 // strays are the processes in other groups that the command started and that inherited its
-// lock. Its keeper is none.
-func (p *program) strays() []int {
+// lock or its mark. Its keeper is none.
+func (p *program) strays() []process.Stray {
 	if p.lock == nil || p.leader() == 0 {
 		return nil
 	}
@@ -153,16 +153,19 @@ func (p *program) strays() []int {
 }
 
 // left are the processes that hold the lock all the same.
-func (p *program) left() []int {
+func (p *program) left() (pids []int) {
 	if p.lock == nil || p.leader() == 0 {
 		return nil
 	}
 	ours, others := p.lock.Strays()
-	return p.but(append(ours, others...))
+	for _, s := range p.but(append(ours, others...)) {
+		pids = append(pids, s.PID)
+	}
+	return pids
 }
 
-func (p *program) but(pids []int) []int {
-	return slices.DeleteFunc(pids, func(pid int) bool { return pid == p.cmd.Process.Pid })
+func (p *program) but(all []process.Stray) []process.Stray {
+	return slices.DeleteFunc(all, func(s process.Stray) bool { return s.PID == p.cmd.Process.Pid })
 }
 
 // A countdown is a timer that can be held.

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,16 +14,34 @@ import (
 
 // EndOrphans makes sure that no command of an earlier run works at the same time as this run. It
 // waits a moment for a command of any session of the module that outlived its loop, and then
-// ends it with its process group. The caller holds the module. If the session of the command is
-// held, or the command cannot be ended, the error is an [*Exit] with code 11.
-func EndOrphans(ctx context.Context, store *lifecycle.Store, module string, ui UI) error {
+// ends it as the loop would: its process group, and what it started outside of that. The caller
+// holds the module. If the session of the command is held, or the command cannot be ended, the
+// error is an [*Exit] with code 11; with beside what cannot be ended is only named.
+func EndOrphans(ctx context.Context, store *lifecycle.Store, module string, beside bool, ui UI) error {
 	ids, err := sessionsOf(store, module)
 	for _, id := range ids {
-		if err := endOrphan(ctx, store, id, ui); err != nil {
+		err := endOrphan(ctx, store, id, ui)
+		var left *stillWorks
+		if errors.As(err, &left) {
+			if err = nil; !beside {
+				return left.exit(module)
+			}
+			ui.Warn("%s; this run works at the same time (--beside)", left.reason)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return err
+}
+
+// A stillWorks is the error for what is left of a command and cannot be ended.
+type stillWorks struct{ reason string }
+
+func (e *stillWorks) Error() string { return e.reason }
+
+func (e *stillWorks) exit(module string) *Exit {
+	return &Exit{ExitBusy, fmt.Sprintf("%s\n  to work at the same time: lopen run %s --beside", e.reason, module)}
 }
 
 // sessionsOf lists the sessions of a module, including quarantined ones.
@@ -41,8 +60,8 @@ func sessionsOf(store *lifecycle.Store, module string) (ids []session.ID, err er
 }
 
 // NoOrphans is EndOrphans for a caller that does not hold the module and must not end a command:
-// if one works, the error is an [*Exit] with code 11.
-func NoOrphans(store *lifecycle.Store, module string) error {
+// if one works, the error is an [*Exit] with code 11, and with beside the UI names it.
+func NoOrphans(store *lifecycle.Store, module string, beside bool, ui UI) error {
 	ids, err := sessionsOf(store, module)
 	if err != nil {
 		return err
@@ -52,7 +71,11 @@ func NoOrphans(store *lifecycle.Store, module string) error {
 		if err != nil {
 			return err
 		}
-		if o != nil && o.Alive {
+		switch {
+		case o == nil || !o.Alive:
+		case beside:
+			ui.Warn("a command of an earlier run still works (%s); this run works at the same time (--beside)", o)
+		default:
 			return &Exit{ExitBusy, fmt.Sprintf("a command of an earlier run still works (%s): wait for it, or: %s", o, repair.HowToEnd(o, id))}
 		}
 	}
@@ -81,7 +104,7 @@ func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI
 		}
 	}()
 	then := "before it is ended"
-	if o.PGID == 0 {
+	if !o.CanEnd() {
 		then = "for its end; " + o.ByHand()
 	}
 	ui.Warn("a command of an earlier run still works (%s): waiting %s %s", o, Waits.Orphan, then)
@@ -91,8 +114,18 @@ func endOrphan(ctx context.Context, store *lifecycle.Store, id session.ID, ui UI
 	if err := refuseHeld(store, id, o); err != nil {
 		return err
 	}
+	what := o.String()
 	if err := o.End(ctx, defaultGrace); err != nil {
-		return &Exit{ExitBusy, fmt.Sprintf("a command of an earlier run still works and could not be ended (%s): %v", o, err)}
+		if ctx.Err() != nil {
+			return err
+		}
+		return &stillWorks{fmt.Sprintf("a command of an earlier run still works and could not be ended (%s): %v", what, err)}
+	}
+	if o, err = store.Orphan(id); err != nil {
+		return err
+	}
+	if o != nil && o.Alive { // what is not known to be the command's, or was started meanwhile
+		return &stillWorks{fmt.Sprintf("a part of a command of an earlier run may still work (%s); %s", o, o.ByHand())}
 	}
 	ui.Say("ended it: its task runs again, unless its check says that it is done")
 	return nil

@@ -34,12 +34,12 @@ func TestEndOrphansLeavesACommandOfAHeldSession(t *testing.T) {
 	defer lock.Unlock()
 
 	var exit *Exit
-	require.ErrorAs(t, EndOrphans(t.Context(), second, "auth", quiet{}), &exit)
+	require.ErrorAs(t, EndOrphans(t.Context(), second, "auth", false, quiet{}), &exit)
 	require.Equal(t, ExitBusy, exit.Code)
 	require.Contains(t, exit.Reason, sess.ID().String()+" is held by pid")
 	require.Contains(t, exit.Reason, "lopen run auth")
 	require.NoError(t, child.Release())
 	syscall.ForkLock.RLock() // between a fork and its exec, what another test starts has the lock too
 	defer syscall.ForkLock.RUnlock()
-	require.NoError(t, EndOrphans(t.Context(), second, "auth", quiet{}))
+	require.NoError(t, EndOrphans(t.Context(), second, "auth", false, quiet{}))
 }
