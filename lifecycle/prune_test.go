@@ -232,7 +232,7 @@ func TestPruneLeavesABegunRewind(t *testing.T) {
 		}
 		return crashfs.Fault{}
 	})
-	_, err = sess.Rewind(t.Context(), ids[0], rewind.Options{Files: true})
+	_, err = sess.Rewind(t.Context(), ids[0], rewind.Options{Files: true, Force: true}) // else it is taken back
 	require.Error(t, err)
 	require.NoError(t, sess.Close(t.Context()))
 	disk.SetHook(nil)

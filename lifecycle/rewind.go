@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer"
 )
 
 // Rewind brings the project's files, the State, or both back to a checkpoint. It first makes
@@ -114,7 +116,7 @@ func (s *Session) SetBack(ctx context.Context, task string) (done rewind.Result,
 
 func (s *Session) setBack(ctx context.Context, task string) (rewind.Result, string, error) {
 	if r := s.mark.Load().Rewinding; r != nil {
-		return rewind.Result{}, "", errors.New(rewind.HowToFinish(r))
+		return rewind.Result{}, "", errors.New(rewind.HowToFinish(s.id, r))
 	}
 	if err := s.openCheckpoints(); err != nil {
 		return rewind.Result{}, "", err
@@ -198,8 +200,8 @@ func (s *Session) runRewind(ctx context.Context, p *rewind.Planner, r *session.R
 	return done, err
 }
 
-// finishRewind finishes the rewind that the last holder had begun. It gives up a rewind whose
-// checkpoints are damaged or gone.
+// finishRewind finishes the rewind that the last holder had begun, or takes it back. It gives up
+// a rewind whose checkpoints are damaged or gone.
 func (s *Session) finishRewind(r *session.Rewinding) error {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
@@ -208,12 +210,16 @@ func (s *Session) finishRewind(r *session.Rewinding) error {
 	}
 	log := s.log.With().Str("checkpoint", r.To).Logger()
 	done, err := s.planner().Finish(context.Background(), &rewindRun{Session: s}, r)
+	var taken *rewind.TakenBackError
 	switch {
+	case errors.As(err, &taken):
+		actors.Cause(log.Warn(), err).Msg("rewind taken back: it was cut off and could not be finished")
+		return nil
 	case errors.Is(err, ErrCorrupt), errors.Is(err, ErrNotFound), errors.Is(err, checkpoint.ErrNotFound):
 		actors.Cause(log.Warn(), err).Msg("rewind given up: it was cut off and cannot be finished; some files may be as they were before it")
 		return s.append(commit.RewindGivenUp(r, r.Before))
 	case err != nil:
-		return fmt.Errorf("finish the rewind to checkpoint %s that was begun: %w; %s", shortID(r.To), err, rewind.HowToFinish(r))
+		return fmt.Errorf("finish the rewind to checkpoint %s that was begun: %w; %s", shortID(r.To), err, rewind.HowToFinish(s.id, s.mark.Load().Rewinding))
 	}
 	for _, k := range done.Retained {
 		if k.Why == checkpoint.Denied {
@@ -222,6 +228,89 @@ func (s *Session) finishRewind(r *session.Rewinding) error {
 	}
 	log.Info().Int("changed", len(done.Changes)).Int("kept", len(done.Retained)).Int("tasks", len(done.Tasks)).Msg("rewind ends: it was cut off and is finished")
 	return nil
+}
+
+// GiveUpRewind ends a rewind that was begun and not finished, and changes no file. It works as
+// long as the session's log can be written, whatever became of files and checkpoints. Undo then
+// returns to what the files were before the rewind, if it has changed any. The error wraps
+// ErrNotFound if there is no such rewind.
+func (s *Store) GiveUpRewind(ctx context.Context, id session.ID) (up rewind.GivenUp, err error) {
+	sess, err := s.open(id, func(sess *Session) error {
+		r := sess.mark.Load().Rewinding
+		if r == nil {
+			return fmt.Errorf("no rewind is unfinished: %w", ErrNotFound)
+		}
+		sess.files.mu.Lock()
+		defer sess.files.mu.Unlock()
+		if err := sess.openCheckpoints(); err != nil {
+			actors.Cause(sess.log.Warn(), err).Msg("which files the rewind has changed is not known")
+		}
+		if up, err = sess.planner().GiveUp(ctx, &rewindRun{Session: sess}, r); err != nil {
+			return err
+		}
+		sess.log.Warn().Str("checkpoint", r.To).Int("changed", len(up.Changed)).Int("unchanged", len(up.Left)).Msg("rewind given up")
+		return nil
+	})
+	if err != nil {
+		return up, err
+	}
+	return up, sess.Close(ctx)
+}
+
+// UnfinishedRewinds returns the rewinds that were begun and not finished, of sessions that nobody holds.
+// It reads the logs of those sessions only whose newest checkpoint is one of a rewind.
+func (s *Store) UnfinishedRewinds() (map[session.ID]*session.Rewinding, error) {
+	newest, err := s.newestReasons()
+	if err != nil {
+		return nil, err
+	}
+	unfinished := map[session.ID]*session.Rewinding{}
+	for name, reason := range newest {
+		id, err := session.ParseID(name)
+		if err != nil || reason != checkpoint.BeforeRewind && reason != checkpoint.AfterRewind {
+			continue
+		}
+		if ld, _ := s.read(id); ld != nil {
+			if r := ld.At.Rewinding; r != nil {
+				if owner, _ := s.Holder(id); owner == nil {
+					unfinished[id] = r
+				}
+			}
+			_ = ld.Dir.Close()
+		}
+	}
+	return unfinished, nil
+}
+
+// newestReasons returns why each session's newest checkpoint was made. It needs no content.
+func (s *Store) newestReasons() (map[string]checkpoint.Reason, error) {
+	dir, err := writer.OpenDir(s.root(), checkpointsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := checkpoint.Chains(dir)
+	if err != nil {
+		return nil, err
+	}
+	newest := map[string]checkpoint.Reason{}
+	for _, name := range names {
+		chain := checkpoint.New(dir, name, nil, s.project, checkpoint.Options{})
+		if chain.Imported() {
+			continue
+		}
+		all, _, err := chain.List()
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range all {
+			newest[e.Session] = e.Reason
+		}
+	}
+	return newest, nil
 }
 
 // shortID returns the ID of a checkpoint as messages show it.
@@ -246,6 +335,11 @@ func (s *rewindRun) Begin(ctx context.Context, r *session.Rewinding) error {
 	s.log.Info().Str("checkpoint", r.To).Str("before", r.Before).Str("task", r.Task).Bool("undo", undo == r.To).
 		Bool("files", r.Files).Bool("state", r.State).Bool("force", r.Force).Bool("contested", r.Contested).Int("paths", len(r.Paths)).Msg("rewind begins")
 	return nil
+}
+
+func (s *rewindRun) Back(ctx context.Context, r *session.Rewinding) error {
+	s.log.Warn().Str("checkpoint", r.To).Str("before", r.Before).Str("task", r.Task).Msg("rewind met an error and is taken back")
+	return s.note(ctx, actors.Entry{Rewind: r})
 }
 
 func (s *rewindRun) After(ctx context.Context, r *session.Rewinding, target, before *checkpoint.Entry) (*checkpoint.Entry, error) {

@@ -53,7 +53,10 @@ type Session struct {
 // reason "crashed". A session that is held for a process that lives is busy, unless this is it;
 // see [Options]. A loop that resumes a session sets the status to active again, so that
 // its own death is detected as well.
-func (s *Store) Open(id session.ID) (*Session, error) {
+func (s *Store) Open(id session.ID) (*Session, error) { return s.open(id, (*Session).resume) }
+
+// open is Open with what is done about what the last holder had begun.
+func (s *Store) open(id session.ID, resume func(*Session) error) (*Session, error) {
 	c, err := s.committer(id, record.EventResumed)
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", id, err)
@@ -71,7 +74,7 @@ func (s *Store) Open(id session.ID) (*Session, error) {
 	sess.continues = st.Status() == session.StatusActive && s.opts.holds(st)
 	sess.log.Info().Str("event", string(record.EventResumed)).Uint64("seq", sess.mark.Load().Seq).Uint64("epoch", epoch).
 		Str("last_exit", string(st.Header().ExitReason)).Msg("session opened")
-	if err := sess.resume(); err != nil {
+	if err := resume(sess); err != nil {
 		return nil, errors.Join(fmt.Errorf("open session %s: %w", id, err), sess.Close(context.Background()))
 	}
 	return sess, nil

@@ -38,4 +38,58 @@ var ofRefused = []mutant{
 		"return r.Force || p.Permitted",
 		"./cmd/lopen", "TestNightWithAMountedFile",
 	},
+	{
+		"refuse: an error in the middle takes the rewind back", "lifecycle/rewind/back.go",
+		"return !errors.Is(err, checkpoint.ErrUnchanged) || again && checkpoint.Refused(err)",
+		"return again && checkpoint.Refused(err)",
+		"./lifecycle", "TestRewindMeetsAnError",
+	},
+	{
+		"refuse: the decision to take a rewind back is recorded", "lifecycle/rewind/back.go",
+		"if err := s.Back(ctx, &back); err != nil {",
+		"if err := ctx.Err(); err != nil {",
+		"./lifecycle", "TestTakingBackIsCutOff",
+	},
+	{
+		"refuse: the next holder goes on backwards", "lifecycle/rewind/run.go",
+		"if r.Back {",
+		"if r.Back && !again {",
+		"./lifecycle", "TestTakingBackIsCutOff",
+	},
+	{
+		"refuse: what a person changed is not taken back", "lifecycle/checkpoint/back.go",
+		"c.Old, c.New = c.New, c.Old",
+		"c.Old, c.New = nil, c.Old",
+		"./lifecycle/checkpoint", "TestBack",
+	},
+	{
+		"refuse: temporary files of both ways go", "lifecycle/checkpoint/names.go",
+		"if a.plan.takes != \"\" {",
+		"if a.plan.takes == \"\" {",
+		"./lifecycle/checkpoint", "TestBackFromAnywhere",
+	},
+	{
+		"refuse: EBUSY and EXDEV are a refusal", "lifecycle/checkpoint/refused.go",
+		"syscall.EROFS, syscall.EBUSY, syscall.EXDEV,",
+		"syscall.EROFS,",
+		"./lifecycle/checkpoint", "TestErrorAtAnyCall",
+	},
+	{
+		"refuse: giving up needs no checkpoints", "lifecycle/rewind/back.go",
+		"up.Stand, up.Unknown = p.stand(ctx, r); len",
+		"up.Stand, up.Unknown = p.stand(ctx, r); up.Unknown != nil {\n\t\t\treturn up, up.Unknown\n\t\t} else if len",
+		"./lifecycle", "TestRewindIsGivenUp",
+	},
+	{
+		"refuse: undo takes back what was given up", "lifecycle/rewind/back.go",
+		"ended.After = after.ID.String()",
+		"_ = after",
+		"./lifecycle", "TestRewindIsGivenUp",
+	},
+	{
+		"refuse: boxes that cannot be changed take the rewind back", "lifecycle/rewind/run.go",
+		"st, err = followBoxes(p.Plans, st)\n\t\t}\n\t\tif p.takesBack(r, err, again) {",
+		"st, err = followBoxes(p.Plans, st)\n\t\t}\n\t\tif false {",
+		"./cmd/lopen", "TestRewindThatIsNotFinished",
+	},
 }

@@ -20,6 +20,7 @@ type rewindFlags struct {
 	session                             string
 	scope                               string
 	dryRun, diff, contested, force, yes bool
+	giveUp                              bool
 }
 
 func (rf *rewindFlags) add(cmd *cobra.Command) {
@@ -56,21 +57,32 @@ changed is kept and named, with who and with the checkpoint that has it, and so 
 is ignored and what is in another repository. .git is never touched: commits and branches
 stay as they are. A checkpoint is made first: lopen undo goes back to it. A rewind that is
 cut off is finished by the next command that opens the session. Where a file or folder may
-not be written nothing is changed; with --force everything else is, and what may not is
-named.
+not be changed nothing is changed; with --force everything else is, and what may not is
+named. A rewind that meets an error takes back what it has changed.
 ` + checkpointHelp
 
 func newCheckpointRewind(a *app) *cobra.Command {
 	var rf rewindFlags
 	cmd := a.jsonFlags(&cobra.Command{
-		Use:   "rewind CP",
+		Use:   "rewind CP | --give-up",
 		Short: "Bring files, tasks or both back to a checkpoint; lopen undo takes it back",
 		Long:  "Bring files, tasks or both back to a checkpoint." + rewindLong,
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(cmd *cobra.Command, args []string) error { return a.rewind(cmd.Context(), rf, args[0], nil) },
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case rf.giveUp && len(args) > 0:
+				return usagef("--give-up takes no checkpoint: it ends the rewind that was cut off, where the files are")
+			case rf.giveUp:
+				return a.giveUp(cmd.Context(), rf.session)
+			case len(args) == 0:
+				return usagef("name the checkpoint: lopen checkpoint list shows them")
+			}
+			return a.rewind(cmd.Context(), rf, args[0], nil)
+		},
 	})
 	rf.add(cmd)
 	rf.addScope(cmd)
+	cmd.Flags().BoolVar(&rf.giveUp, "give-up", false, "without CP: end a rewind that was cut off, leave all files as they are now, and say\nwhich it has changed")
 	return cmd
 }
 
@@ -96,7 +108,11 @@ func (a *app) rewind(ctx context.Context, rf rewindFlags, name string, paths []s
 	}
 	// What was decided before the rewind must not be taken after it.
 	if r.options.State {
-		if err := a.editNamed([]string{rf.session}, func(store *lifecycle.Store, id session.ID) error {
+		if err := a.editStoreWith(lifecycle.Policy{RewindPermitted: rf.force}, func(store *lifecycle.Store) error {
+			id, err := store.Resolve(rf.session)
+			if err != nil {
+				return err
+			}
 			return a.settle(ctx, store, id.Module, nil)
 		}); err != nil {
 			return err

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 )
@@ -60,6 +62,7 @@ func (a *app) overview(cmd *cobra.Command) error {
 	}
 	a.fiveLines(store, info, st, uncovered)
 	a.orphans(store, infos)
+	a.rewinds(store)
 	a.unreadable(infos)
 	return nil
 }
@@ -73,6 +76,17 @@ func (a *app) orphans(store *lifecycle.Store, infos []lifecycle.Info) {
 		if o, err := store.Abandoned(i.ID); err == nil && o != nil {
 			fmt.Fprintf(a.stdout, "orphan   of %s: %s\n         %s\n", i.ID, plain.Line(o.String()), repair.HowToEnd(o, i.ID))
 		}
+	}
+}
+
+// rewinds names the rewinds that were cut off, and what finishes them.
+func (a *app) rewinds(store *lifecycle.Store) {
+	all, err := store.UnfinishedRewinds()
+	if err != nil {
+		fmt.Fprintf(a.stdout, "rewinds  which were cut off is not known: %s\n", plain.Line(err.Error()))
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(all), session.ID.Compare) {
+		fmt.Fprintf(a.stdout, "rewind   of %s: %s\n         %s\n", id, plain.Line(rewind.Unfinished(all[id])), rewind.HowToFinish(id, all[id]))
 	}
 }
 

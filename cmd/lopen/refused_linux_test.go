@@ -15,7 +15,9 @@ import (
 func TestRewindOfAnImmutableFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write := func(name, text string) { require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
 	write("TODO.md", "- [ ] one\n- [ ] two\n")
 	for _, name := range []string{"a", "m", "z"} {
 		write(name, "1")
@@ -101,4 +103,56 @@ func in(t *testing.T, dir string) func(code int, args ...string) string {
 		require.Equal(t, code, cmd.ProcessState.ExitCode(), "%s: %s", args, out)
 		return string(out)
 	}
+}
+
+// TestRewindThatIsNotFinished is named by all that look, with the commands that finish it and give
+// it up. Giving it up changes no file, says how far it came, and frees the session.
+func TestRewindThatIsNotFinished(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"TODO.md": "- [ ] one\n- [ ] two\n", "a": "1"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	lopen := in(t, dir)
+	lopen(0, "plan", "create", "mod", "--from", "TODO.md")
+	lopen(2, "run", "mod", "--max-iterations", "1", "--", "sh", "-c", "printf 2 > a")
+	plans, err := filepath.Glob(filepath.Join(dir, ".lopen", "*", "mod*", "plan.md"))
+	require.NoError(t, err)
+	require.Len(t, plans, 1)
+	chattr := func(flag string) error { return exec.Command("chattr", flag, plans[0]).Run() }
+	if err := chattr("+i"); err != nil {
+		t.Skipf("no file can be made immutable here: %v", err)
+	}
+	t.Cleanup(func() { _ = chattr("-i") })
+
+	// Its box cannot be unticked, so that the files go back to what they were.
+	out := lopen(14, "checkpoint", "rewind", "before:one", "--yes")
+	require.Contains(t, out, "what the rewind had changed was taken back")
+	require.Equal(t, "2", contents(t, dir, "a"))
+	require.NotContains(t, lopen(0), "rewind")
+
+	// With --force it goes on as soon as it can.
+	out = lopen(14, "checkpoint", "rewind", "before:one", "--yes", "--force")
+	require.Equal(t, "1", contents(t, dir, "a"))
+	giveUp := "lopen checkpoint rewind --give-up --session mod-"
+	require.Contains(t, out, giveUp)
+	for _, look := range []struct {
+		code int
+		args []string
+	}{{0, nil}, {3, []string{"doctor"}}, {0, []string{"session", "list"}}, {0, []string{"session", "verify"}}, {14, []string{"checkpoint", "create"}}} {
+		out := lopen(look.code, look.args...)
+		require.Contains(t, out, "rewind", "%s", look.args)
+		require.Contains(t, out, giveUp, "%s", look.args)
+		require.Contains(t, out, "lopen checkpoint create --session mod-", "%s", look.args)
+	}
+	lopen(64, "checkpoint", "rewind", "before:one", "--give-up")
+	out = lopen(0, "checkpoint", "rewind", "--give-up")
+	require.Contains(t, out, "rewound     a\n")
+	require.Contains(t, out, "is given up; no file was changed")
+	require.Equal(t, "1", contents(t, dir, "a"))
+	require.NotContains(t, lopen(0), "rewind")
+	require.NoError(t, chattr("-i"))
+	lopen(0, "checkpoint", "create")
+	lopen(0, "undo", "--yes", "--scope", "files")
+	require.Equal(t, "2", contents(t, dir, "a"))
 }

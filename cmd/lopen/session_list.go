@@ -17,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/sidecar"
 )
@@ -50,6 +51,9 @@ type sessionRow struct {
 	Host   string `json:"host,omitempty"`   // in a fleet: where it runs, or ran last
 	Orphan string `json:"orphan,omitempty"` // the command of a run that was killed, while it works
 	Error  string `json:"error,omitempty"`
+
+	// Rewinding is the rewind that was cut off and is not finished.
+	Rewinding *session.Rewinding `json:"rewinding,omitempty"`
 
 	branch string // drawn before the ID in a tree
 	advice string // what to type about an orphan or an error
@@ -88,10 +92,18 @@ func newSessionList(a *app) *cobra.Command {
 					return err
 				}
 				rows := make([]sessionRow, len(infos))
+				begun, err := store.UnfinishedRewinds()
+				if err != nil {
+					fmt.Fprintf(a.stderr, "which rewinds were cut off is not known: %s\n", plain.Line(err.Error()))
+				}
 				view := transactionView{app: a, store: store}
 				defer view.close()
 				for i, info := range infos {
 					rows[i] = row(store, info, lf.long)
+					if r := begun[info.ID]; r != nil {
+						rows[i].Rewinding = r
+						rows[i].advice = strings.TrimPrefix(rows[i].advice+"\n", "\n") + rows[i].ID + ": " + rewind.Unfinished(r) + "; " + rewind.HowToFinish(info.ID, r)
+					}
 					rows[i].Transaction = view.of(cmd.Context(), info.ID.String(), info.TransactionID)
 				}
 				return a.printSessions(rows, lf)

@@ -28,36 +28,16 @@ var ErrUnchanged = errors.New("no file was changed")
 //
 // Before the first visible change an error wraps [ErrUnchanged] and the tree is unchanged.
 // Such errors are the end of ctx, a full disk (class no-space), damaged or missing blobs, and
-// paths that may not be changed (class denied), unless [Plan.Permitted] is set. After the first visible change Apply ignores
-// ctx, and an error has outcome NotDurable: the next Apply makes the remaining changes. Paths
-// that were changed since the plan was made are left as they are.
+// paths that may not be changed (class denied), unless [Plan.Permitted] is set. After the first
+// visible change Apply ignores ctx, and an error has outcome NotDurable: the next Apply makes the remaining changes, and one
+// of [Plan.Back] takes back those that are made. Paths that were changed since the plan was made are left as they are.
 func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := &applier{s: s, plan: p, id: p.id, descent: descent{root: s.tree, crosses: p.mounts}, over: map[*Change]bool{}, linked: map[*Change]bool{},
-		temps: map[*Change]staged{}, found: map[*Change]fs.FileMode{}, turns: map[string]bool{}, touched: map[string]bool{}}
-	a.ctx = ctx
-	if a.id == "" {
-		a.id = rand.Text()
-	}
+	a := s.applier(ctx, p)
 	defer a.descent.cut(0)
 	defer a.closeFolders()
 	defer a.discard()
-	for i := range p.Changes {
-		c := &p.Changes[i]
-		switch {
-		case Reserved(c.Path):
-			a.keep(c, Nested)
-			continue
-		case isDir(c.Old) || isDir(c.New):
-			a.folders = append(a.folders, c)
-		}
-		a.changes = append(a.changes, c)
-	}
-	for _, f := range p.shut {
-		a.folders = append(a.folders, &Change{Kind: KindMode, Path: f.Path, Old: f, New: f})
-	}
-	slices.SortFunc(a.folders, func(x, y *Change) int { return strings.Compare(x.Path, y.Path) })
 	for _, step := range []func() error{
 		a.openFolders, a.list, a.look, a.ask, a.room, func() error { return a.stage(ctx) }, a.tryFolders, a.refuse,
 		a.begin, a.clearTheWay, a.makeFolders, a.moveIn, a.changeModes, a.remove, a.settle,
@@ -93,6 +73,31 @@ type applier struct {
 	refused error                   // why the first of them may not be
 	begun   bool                    // a change may be visible
 	out     Applied
+}
+
+// applier returns the applier of a plan. The caller cuts its descent in the end.
+func (s *Store) applier(ctx context.Context, p *Plan) *applier {
+	a := &applier{s: s, ctx: ctx, plan: p, id: p.id, descent: descent{root: s.tree, crosses: p.mounts}, over: map[*Change]bool{}, linked: map[*Change]bool{},
+		temps: map[*Change]staged{}, found: map[*Change]fs.FileMode{}, turns: map[string]bool{}, touched: map[string]bool{}}
+	if a.id == "" {
+		a.id = rand.Text()
+	}
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		switch {
+		case Reserved(c.Path):
+			a.keep(c, Nested)
+			continue
+		case isDir(c.Old) || isDir(c.New):
+			a.folders = append(a.folders, c)
+		}
+		a.changes = append(a.changes, c)
+	}
+	for _, f := range p.shut {
+		a.folders = append(a.folders, &Change{Kind: KindMode, Path: f.Path, Old: f, New: f})
+	}
+	slices.SortFunc(a.folders, func(x, y *Change) int { return strings.Compare(x.Path, y.Path) })
+	return a
 }
 
 // begin is the step after which changes are visible.

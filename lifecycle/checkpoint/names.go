@@ -25,6 +25,9 @@ func (a *applier) list() error {
 	l := &lister{a: a, temps: map[string]bool{}, names: map[string]map[string]bool{}, known: map[string]bool{".": true}}
 	for _, c := range a.changes {
 		l.temps[a.tempName(c)] = true
+		if a.plan.takes != "" {
+			l.temps[a.tempOf(a.plan.takes, c)] = true
+		}
 	}
 	for _, c := range a.changes {
 		_, err := l.there(c.Path)

@@ -91,6 +91,7 @@ type Plan struct {
 	mounts map[string]bool      // the mount points that may be crossed
 	id     string               // of the rewind's entry; its temporary names are derived from it
 	shut   []*files.Fingerprint // see shutFolders
+	takes  string               // the id of the plan that this one takes back; else ""
 }
 
 // Bytes returns the number of bytes of content that Apply will write.

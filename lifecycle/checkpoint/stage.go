@@ -22,9 +22,12 @@ type staged struct{ dir, name string }
 
 // tempName returns the temporary name for a change. It depends only on the plan and the path, so
 // that a later Apply of the same plan recognizes exactly its own files.
-func (a *applier) tempName(c *Change) string {
+func (a *applier) tempName(c *Change) string { return a.tempOf(a.id, c) }
+
+// tempOf returns the temporary name for a change of the plan with this id.
+func (a *applier) tempOf(id string, c *Change) string {
 	sum := a.s.blobs.NewHash()
-	_, _ = io.WriteString(sum, a.id+"\x00"+c.Path)
+	_, _ = io.WriteString(sum, id+"\x00"+c.Path)
 	return tempPrefix + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 

@@ -96,9 +96,10 @@ func filesKept(task string, kept []checkpoint.Retained) (ops []record.Op) {
 }
 
 // RewindGivenUp returns the entry of the end of a rewind that is given up. undo is the
-// checkpoint that the next Undo returns to.
+// checkpoint that the next Undo returns to. r.After is the checkpoint of the files as they are then,
+// if one was made.
 func RewindGivenUp(r *session.Rewinding, undo string) actors.Entry {
-	return actors.Entry{Rewind: &session.Rewinding{To: r.To, Before: undo, Task: r.Task}, Ended: true}
+	return actors.Entry{Rewind: &session.Rewinding{To: r.To, Before: undo, After: r.After, Task: r.Task}, Ended: true}
 }
 
 // rewound maps what a rewind does to a file to the change that a look at the files would

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
@@ -137,6 +138,11 @@ func Orphaned(id session.ID, o *process.Orphan) Check {
 	return Check{id.String(), "what its command left behind still works: " + o.String(), true, HowToEnd(o, id)}
 }
 
+// Interrupted reports a rewind that was begun and not finished.
+func Interrupted(id session.ID, r *session.Rewinding) Check {
+	return Check{id.String(), rewind.Unfinished(r), true, rewind.HowToFinish(id, r)}
+}
+
 // Sessions reports each session with a problem, and the others in one line.
 func Sessions(all []Report) []Check {
 	var checks []Check
@@ -145,6 +151,9 @@ func Sessions(all []Report) []Check {
 		r := &all[i]
 		if r.Orphan != nil {
 			checks = append(checks, Orphaned(r.ID, r.Orphan))
+		}
+		if r.Rewind != nil {
+			checks = append(checks, Interrupted(r.ID, r.Rewind))
 		}
 		c, sound := r.check()
 		if sound {

@@ -9,6 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/output"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/process"
@@ -65,6 +66,15 @@ func (r *Report) orphan(dir writer.FS) {
 	case r.Orphan != nil:
 		r.Leftovers = append(r.Leftovers, fmt.Sprintf("it was left behind: %s; %s", r.Orphan, HowToEnd(r.Orphan, r.ID)))
 	}
+}
+
+// rewind adds a rewind that was begun and not finished.
+func (r *Report) rewind(begun *session.Rewinding) {
+	if begun == nil {
+		return
+	}
+	r.Rewind = begun
+	r.Leftovers = append(r.Leftovers, rewind.Unfinished(begun)+"; "+rewind.HowToFinish(r.ID, begun))
 }
 
 // Abandoned returns the command of a session that is not held, if the command or a process

@@ -60,9 +60,10 @@ type Report struct {
 	Blobs     int               // number of blobs that were read
 	Unread    int               // number of contents of files that were not
 	Holder    *writer.Owner
-	Status    session.Status  // see [session.Status.Seen]; "" if it cannot be read
-	Origin    session.Origin  // what made it; that of a run if it cannot be read
-	Orphan    *process.Orphan // a command that outlived its loop; it is among the Leftovers
+	Status    session.Status     // see [session.Status.Seen]; "" if it cannot be read
+	Origin    session.Origin     // what made it; that of a run if it cannot be read
+	Rewind    *session.Rewinding // begun and not finished, while nobody holds the session; it is among the Leftovers
+	Orphan    *process.Orphan    // a command that outlived its loop; it is among the Leftovers
 
 	RequiresValidation bool // the session was recovered and not accepted yet
 
@@ -124,6 +125,9 @@ func Verify(s Subject) Report {
 	if s.Holder == nil {
 		r.Leftovers = leftovers(s.Dir, ld)
 		r.orphan(s.Dir)
+		if ld != nil {
+			r.rewind(ld.At.Rewinding)
+		}
 	}
 	log, err := journal.Read(s.Dir, 0, true)
 	if err == nil {

@@ -19,6 +19,8 @@ type Session interface {
 	Before(ctx context.Context, r *session.Rewinding, target *checkpoint.Entry) (*checkpoint.Entry, error)
 	// Begin records the begin. When it returns nil the record is durable.
 	Begin(ctx context.Context, r *session.Rewinding) error
+	// Back records that a begun rewind is taken back. When it returns nil the record is durable.
+	Back(ctx context.Context, r *session.Rewinding) error
 	// After makes the checkpoint after the rewind, from which the session's line continues.
 	// Its parent is before.
 	After(ctx context.Context, r *session.Rewinding, target, before *checkpoint.Entry) (*checkpoint.Entry, error)
@@ -32,8 +34,8 @@ type Session interface {
 }
 
 // Run executes what Preview planned. After an error that wraps [checkpoint.ErrUnchanged] the
-// files are unchanged. After any other error the rewind may have begun; then this or the next
-// holder has to call Finish.
+// files are unchanged. After a [*TakenBackError] they are but for what it names. After any other
+// error the rewind may have begun; then this or the next holder has to call Finish.
 func (p *Planner) Run(ctx context.Context, s Session, r *session.Rewinding, would Result) (Result, error) {
 	before, err := s.Before(ctx, r, would.To)
 	if err != nil {
@@ -49,12 +51,16 @@ func (p *Planner) Run(ctx context.Context, s Session, r *session.Rewinding, woul
 		_ = s.GiveUp(ctx, r, undo)
 		return Result{}, err
 	}
-	done, err := p.Finish(ctx, s, r)
+	done, err := p.finish(ctx, s, r, false)
+	var taken *TakenBackError
+	var back errBack
 	switch {
-	case err == nil:
-		return done, nil
+	case err == nil, errors.As(err, &taken):
+		return done, err
+	case errors.As(err, &back):
+		return done, fmt.Errorf("%w; %s", err, HowToFinish(p.ID, &session.Rewinding{To: r.To, Back: true}))
 	case !errors.Is(err, checkpoint.ErrUnchanged):
-		return done, fmt.Errorf("%w; %s", err, HowToFinish(r))
+		return done, fmt.Errorf("%w; %s", err, HowToFinish(p.ID, r))
 	}
 	if !p.tolerates(r) && writer.ClassOf(err) == writer.ClassDenied {
 		err = fmt.Errorf("%w; --force leaves what may not be changed as it is and does the rest", err)
@@ -68,8 +74,14 @@ func (p *Planner) Run(ctx context.Context, s Session, r *session.Rewinding, woul
 // Finish executes the rewind of a recorded begin, and records the end with the State. If nothing
 // has changed, because all paths were changed meanwhile or may not be written, it records that the
 // rewind is given up, and Result.Before is nil. It may be called again after an error or a crash.
-// The error wraps [checkpoint.ErrNotFound] if a checkpoint that it needs is gone.
+// The error wraps [checkpoint.ErrNotFound] if a checkpoint that it needs is gone, and is a
+// [*TakenBackError] if the rewind was taken back.
 func (p *Planner) Finish(ctx context.Context, s Session, r *session.Rewinding) (Result, error) {
+	return p.finish(ctx, s, r, true)
+}
+
+// finish is Finish. again says that the rewind was interrupted, and may have changed files.
+func (p *Planner) finish(ctx context.Context, s Session, r *session.Rewinding, again bool) (Result, error) {
 	target, err := p.find(r.To, true)
 	if err != nil {
 		return Result{}, err
@@ -83,6 +95,9 @@ func (p *Planner) Finish(ctx context.Context, s Session, r *session.Rewinding) (
 		return done, err
 	}
 	done.Before = before
+	if r.Back {
+		return p.takeBack(ctx, s, r, plan, nil)
+	}
 	ended, kept := *r, []checkpoint.Retained(nil)
 	if r.Files {
 		applied, err := p.Chain.Apply(ctx, plan)
@@ -93,6 +108,9 @@ func (p *Planner) Finish(ctx context.Context, s Session, r *session.Rewinding) (
 			}
 		}
 		kept = append(kept, applied.Retained...)
+		if p.takesBack(r, err, again) {
+			return p.decideBack(ctx, s, r, plan, err)
+		}
 		if err != nil {
 			return done, err
 		}
@@ -100,27 +118,27 @@ func (p *Planner) Finish(ctx context.Context, s Session, r *session.Rewinding) (
 			done.Before = nil
 			return done, s.GiveUp(ctx, r, p.Mark.Undo)
 		}
-		after, err := s.After(ctx, r, target, before)
-		if err != nil {
-			return done, err
-		}
-		ended.After = after.ID.String()
 	}
 	var st *session.State
 	if r.State {
 		if st, err = p.stateBefore(target); err == nil {
 			st, err = followBoxes(p.Plans, st)
 		}
+		if p.takesBack(r, err, again) {
+			return p.decideBack(ctx, s, r, plan, err)
+		}
 		if err != nil {
 			return done, err
 		}
 	}
+	if r.Files {
+		after, err := s.After(ctx, r, target, before)
+		if err != nil {
+			return done, err
+		}
+		ended.After = after.ID.String()
+	}
 	return done, s.End(ctx, &ended, st, done.Changes, kept)
-}
-
-// HowToFinish returns a text on what to do about a rewind that has begun and cannot be finished.
-func HowToFinish(r *session.Rewinding) string {
-	return fmt.Sprintf("see to the path, and whatever opens the session next finishes the rewind; to leave what may not be written as it is: lopen checkpoint rewind %s --force --yes", r.To[:min(len(r.To), 8)])
 }
 
 // Plans reads and edits the plans of modules.

@@ -19,6 +19,9 @@ type Rewinding struct {
 	Force     bool     `json:"force,omitempty"`
 	Contested bool     `json:"contested,omitempty"`
 	Paths     [][]byte `json:"paths,omitempty"`
+	// Back says that the rewind met an error and is taken back: whoever continues it makes the
+	// files what they were before it.
+	Back bool `json:"back,omitempty"`
 }
 
 // RewindTo returns the State with the tasks of an earlier State of the same session, and its
