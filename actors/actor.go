@@ -173,11 +173,17 @@ func (a *Actor) Save(st *session.State, t session.Trigger) error {
 // Sync, Flush or Close does that, or the autosave. When fn fails, nothing
 // changes and Update returns that error unwrapped.
 func (a *Actor) Update(fn func(*session.State) (*session.State, error)) error {
+	if fn == nil {
+		return fmt.Errorf("update session %s: there is no function", a.id)
+	}
 	for {
 		old := a.newest.Load()
 		st, err := fn(old)
 		if err != nil {
 			return err
+		}
+		if st == nil {
+			return fmt.Errorf("update session %s: the function returned no state", a.id)
 		}
 		if st.ID() != a.id {
 			return fmt.Errorf("update session %s: the state is that of session %s", a.id, st.ID())

@@ -29,6 +29,9 @@ import (
 // see [carry.Export]. It takes no lock but that of the checkpoints' contents, which it shares
 // with whoever makes a checkpoint. A [*DamagedError] says that a session cannot be exported.
 func (s *Store) Export(ctx context.Context, o carry.ExportOptions, open func(bundle.Header) (carry.Sink, error)) (*carry.Exported, error) {
+	if open == nil {
+		return nil, absent("export", s.Path(), "function")
+	}
 	o.Sessions = slices.Clone(o.Sessions)
 	if o.All {
 		infos, err := s.List()

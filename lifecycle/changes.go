@@ -194,6 +194,9 @@ type Failures map[string][]record.Attempt
 // Recorded returns a Past with Done, Last, Used and Failed from the log of st's session. It
 // takes no lock.
 func (s *Store) Recorded(st *session.State) (*Past, error) {
+	if st == nil {
+		return nil, absent("read changes", s.Path(), "state")
+	}
 	p := &Past{}
 	_, _, err := s.leftBehind(st, p)
 	return p, err

@@ -32,6 +32,9 @@ import (
 // A message has at most 8 MiB as JSON, which is checked first: hiding takes some 30 µs a KiB of the
 // caller's time.
 func (s *Session) Append(m *session.Message) error {
+	if m == nil {
+		return absent("append message", s.id.String(), "message")
+	}
 	if m.ID == "" {
 		id, err := uuid.NewV7()
 		if err != nil {
@@ -269,6 +272,9 @@ func (s *Store) outputDir(id session.ID) (writer.FS, error) {
 // Log calls fn with every intact record above a number in a session's journal, the oldest
 // first, without a lock. An error of fn ends the iteration and is returned.
 func (s *Store) Log(id session.ID, above uint64, fn func(record.Record) error) error {
+	if fn == nil {
+		return absent("read log", id.String(), "function")
+	}
 	_, err := s.logAbove(id, above, fn)
 	return err
 }
@@ -297,6 +303,9 @@ const watchEvery = 250 * time.Millisecond
 // returns an error. When ctx ends Watch returns nil. fn may see a record before it is
 // durable.
 func (s *Store) Watch(ctx context.Context, id session.ID, above uint64, fn func(record.Record) error) error {
+	if fn == nil {
+		return absent("watch session", id.String(), "function")
+	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	var seen journal.Extent

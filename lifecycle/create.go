@@ -31,6 +31,9 @@ func (s *Store) Create(ctx context.Context, module string) (*Session, error) {
 // name a linked work tree that is made after the session: so one that is named after its session
 // is known to it before it exists.
 func (s *Store) CreateWith(ctx context.Context, module string, set func(session.ID, *session.Header)) (*Session, error) {
+	if set == nil {
+		return nil, absent("create session", module, "function")
+	}
 	return s.createWith(ctx, module, "", set, nil)
 }
 

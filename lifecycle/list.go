@@ -419,6 +419,9 @@ func readMeta(dir writer.FS, name string) (Meta, error) {
 // SetMeta changes the name and the pin of a session, durably. The session may be held. The
 // name is redacted.
 func (s *Store) SetMeta(ctx context.Context, id session.ID, change func(*Meta) error) error {
+	if change == nil {
+		return absent("name session", id.String(), "function")
+	}
 	lock, err := s.lock(ctx)
 	if err != nil {
 		return err

@@ -90,6 +90,9 @@ func (s *Store) chainOf(id session.ID) (*Checkpoints, *checkpoint.Store, error) 
 // VerifyData reads every blob that the checkpoints of the report's session need, and adds
 // damaged and missing ones to the report. It may read many bytes.
 func (s *Store) VerifyData(ctx context.Context, r *repair.Report) error {
+	if r == nil {
+		return absent("verify", s.Path(), "report")
+	}
 	cps, chain, err := s.chainOf(r.ID)
 	if errors.Is(err, ErrNotFound) {
 		return nil

@@ -281,6 +281,9 @@ func (s *Session) path(file string) string { return sessionsDir + "/" + s.id.Str
 // Update and Save in one. fn may be called more than once when another goroutine changes the
 // State meanwhile.
 func (s *Session) Change(t session.Trigger, fn func(*session.Edit) error) error {
+	if fn == nil {
+		return absent("change session", s.id.String(), "function")
+	}
 	now := s.store.opts.Now()
 	err := s.Update(func(st *session.State) (*session.State, error) {
 		e := st.Edit()

@@ -416,6 +416,9 @@ func (s *Store) Specification(module string) (*criteria.Record, error) {
 // RememberSpecification replaces what is remembered of a module's specification, durably. The
 // caller has written the plan that it is about.
 func (s *Store) RememberSpecification(module string, r *criteria.Record) error {
+	if r == nil {
+		return absent("remember specification", module, "record")
+	}
 	return s.inModule(module, func(dir writer.FS) error {
 		if _, err := s.keepModule(module); err != nil {
 			return fmt.Errorf("remember specification: %w", err)

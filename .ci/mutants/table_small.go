@@ -121,4 +121,16 @@ var ofSmall = []mutant{
 		"return r.Unread < 0 }",
 		"./cmd/lopen", "TestScripts/checkpoint-first",
 	},
+	{
+		"library: a nil argument is an error", "lifecycle/session.go",
+		"\tif fn == nil {\n\t\treturn absent(\"change session\"",
+		"\tif false {\n\t\treturn absent(\"change session\"",
+		"./lifecycle", "TestNilArgumentsAreErrors",
+	},
+	{
+		"library: a nil plan is an error", "lifecycle/checkpoint/apply.go",
+		"if p == nil {",
+		"if false {",
+		"./lifecycle", "TestNilArgumentsAreErrors",
+	},
 }

@@ -13,6 +13,9 @@ import (
 // moves. It leaves out folders, and paths that one of the trees could not record. It reads only
 // folders that differ.
 func Diff(a, b *Tree) (diff []files.Change, err error) {
+	if a == nil || b == nil {
+		return nil, absent("compare checkpoints", "tree")
+	}
 	var gone, come []*files.Fingerprint
 	err = paths(a, b, func(path string, old, next *files.Fingerprint) error {
 		kind := files.Modified

@@ -32,6 +32,9 @@ func Chains(dir writer.FS) (names []string, err error) {
 // makes it a removed one; "" leaves it as it is. Removed entries say whose intervals they end.
 // Extract takes no lock. A chain without a file has no lines.
 func (s *Store) Extract(want func(*Entry) (included bool, left string, err error)) (lines []byte, err error) {
+	if want == nil {
+		return nil, absent("read checkpoints", "function")
+	}
 	path := filepath.Join(s.dir.Name(), s.chainFile())
 	data, err := writer.ReadText(s.dir, s.chainFile(), maxChain)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,6 +13,9 @@ import (
 // It asks once for each level of folders. It holds one hash for each object that is missing, and
 // returns an error if one that it has to look into cannot be read.
 func (s *Store) Missing(e *Entry, has func([]blob.Hash) (map[blob.Hash]bool, error), put func(h blob.Hash, names []blob.Hash) error) error {
+	if e == nil || has == nil || put == nil {
+		return absent("look for objects", "entry or function")
+	}
 	m := missing{tree: s.Tree(e.Root), has: has, put: put, names: map[blob.Hash][]blob.Hash{}}
 	nodes := e.nodes()
 	if err := m.find(nodes[:]); err != nil {

@@ -168,6 +168,9 @@ func (s *Store) text(f *files.Fingerprint) ([]byte, error) {
 // Content opens the content of a file in a checkpoint. The content is verified while it is
 // read: if it is damaged, the last Read returns an error.
 func (s *Store) Content(f *files.Fingerprint) (io.ReadCloser, error) {
+	if f == nil {
+		return nil, absent("read content", "fingerprint")
+	}
 	return s.blobs.OpenSized(f.Hash, f.Size)
 }
 

@@ -76,6 +76,9 @@ func (t *Tree) walk(n node, depth int, visit func(node) bool) error {
 // is -1 for others. It descends into an object only if visit
 // returned true. It returns an error if a tree cannot be read.
 func (s *Store) Objects(e *Entry, visit func(h blob.Hash, size int64) bool) error {
+	if e == nil || visit == nil {
+		return absent("look for objects", "entry or function")
+	}
 	for _, n := range e.nodes() {
 		if err := s.Tree(e.Root).walk(n, 1, func(n node) bool { return visit(n.hash, n.size) }); err != nil {
 			return err

@@ -88,6 +88,9 @@ func isOutside(path string) bool { return strings.HasPrefix(path, "//") }
 
 // Rules reads the rules of an entry.
 func (s *Store) Rules(e *Entry) (*Rules, error) {
+	if e == nil {
+		return nil, absent("read rules", "entry")
+	}
 	if e.rules != nil {
 		return e.rules, nil
 	}

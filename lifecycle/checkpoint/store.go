@@ -212,6 +212,9 @@ func (s *Store) Pin(ctx context.Context, id ID, pinned bool) error {
 // Forget removes, durably, the entries for which fn returns true, pinned or not. why is the
 // recorded reason.
 func (s *Store) Forget(ctx context.Context, why string, fn func(*Entry) bool) (n int, err error) {
+	if fn == nil {
+		return 0, absent("remove checkpoints", "function")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err = s.locked(ctx, func(c *chain) error {
@@ -251,4 +254,9 @@ func damaged(path string, err error) error {
 		class = writer.ClassFutureVersion
 	}
 	return &writer.Error{Op: "read checkpoint", Path: path, Class: class, Err: err}
+}
+
+// absent returns the error for an argument that is nil and may not be.
+func absent(op, argument string) error {
+	return &writer.Error{Op: op, Class: writer.ClassInvalid, Err: errors.New("the " + argument + " is nil")}
 }
