@@ -46,7 +46,8 @@ func (s *Session) look(ctx context.Context) ([]files.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := files.Options{Outside: s.store.outside(s.State().Header().Worktree)}
+	w := s.State().Header().Worktree
+	opts := files.Options{Outside: s.store.outside(w), Repository: s.store.repository(w)}
 	if k.seen != nil {
 		opts = opts.Since(k.seen, s.State().ActiveTask() == "")
 	}

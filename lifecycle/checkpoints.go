@@ -84,7 +84,7 @@ func (s *Store) Checkpoints(w *session.Worktree) (*Checkpoints, error) {
 			c.dirs = append(c.dirs, tree)
 		}
 	}
-	opts.Outside = func() []files.IgnoreFile { return s.outside(w) }
+	opts.Outside, opts.Repository = func() []files.IgnoreFile { return s.outside(w) }, s.repository(w)
 	c.Store = checkpoint.New(c.dirs[0], w.Chain(checkpoint.MainTree), c.blobs, tree, opts)
 	return c, nil
 }
@@ -95,6 +95,15 @@ func (s *Store) outside(w *session.Worktree) []files.IgnoreFile {
 		return nil
 	}
 	return s.opts.Outside(w.Folder(s.project.Name()))
+}
+
+// repository returns the function that returns the state of a repository within a work tree.
+func (s *Store) repository(w *session.Worktree) func(path string) string {
+	if s.opts.Repository == nil {
+		return nil
+	}
+	folder := w.Folder(s.project.Name())
+	return func(path string) string { return s.opts.Repository(folder, path) }
 }
 
 // makeCheckpoints is Checkpoints that makes the folders if they are missing, and needs the work

@@ -55,10 +55,11 @@ type Options struct {
 	Now     func() time.Time // the clock; nil means time.Now
 	Policy  Policy           // how sessions are saved and retained; immutable once the store is open
 	// Outside returns the ignore files from outside of a work tree, see [checkpoint.Options], and
-	// Git the present state of its repository. The argument is the work tree's folder. Both may
-	// be nil.
-	Outside func(folder string) []files.IgnoreFile
-	Git     func(folder string) checkpoint.Git
+	// Git the present state of its repository. Repository returns the state of a repository
+	// within it, see [files.Options]. folder is the work tree's. All may be nil.
+	Outside    func(folder string) []files.IgnoreFile
+	Git        func(folder string) checkpoint.Git
+	Repository func(folder, path string) string
 	// For is the process for which sessions are held beyond the life of this one; nil means none.
 	// A session whose Holder it is is opened as it is, and Close leaves it active.
 	For *session.Holder

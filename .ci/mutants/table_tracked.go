@@ -58,8 +58,8 @@ var ofTracked = []mutant{
 	},
 	{
 		"tracked: a run without checkpoints sees it", "lifecycle/changes.go",
-		"files.Options{Outside: s.store.outside(s.State().Header().Worktree)}",
-		"files.Options{}",
+		"Outside: s.store.outside(w), ",
+		"",
 		"./cmd/lopen", "TestScripts/tracked",
 	},
 	{
@@ -67,5 +67,23 @@ var ofTracked = []mutant{
 		"out, err = p.Git(ctx, Command{Args: check, Input: out})",
 		"_ = check",
 		"./cmd/lopen", "TestScripts/tracked",
+	},
+	{
+		"tracked: a submodule in another state is named", "lifecycle/checkpoint/diff.go",
+		"if moved(found[0], found[1]) {",
+		"if false {",
+		"./lifecycle/checkpoint", "TestStories",
+	},
+	{
+		"tracked: a look without checkpoints names a submodule", "cache/files/compare.go",
+		"a != nil && a.Hash != b.Hash",
+		"a != nil && a == b",
+		"./cache/files", "TestRepositoryInAnotherState",
+	},
+	{
+		"tracked: a commit takes no submodule away", "cmd/lopen/internal/repo/commit.go",
+		"folders, err = p.notSubmodules(ctx, folders)",
+		"_, err = p.notSubmodules(ctx, folders)",
+		"./cmd/lopen/internal/repo", "TestSubmoduleIsNotCommitted",
 	},
 }

@@ -36,7 +36,7 @@ func sample() *Snapshot {
 	link := sha256.Sum256([]byte("to\xff"))
 	return &Snapshot{
 		At: time.Unix(1, 2).UTC(), Stored: blob.Hash{7}, Paths: []string{"a", "\xff"},
-		Skipped: []Skip{{Path: "p", Reason: Special}, {Path: "p/q", Reason: Nested}, {Path: "r", Reason: Unreadable, Err: "why"}},
+		Skipped: []Skip{{Path: "p", Reason: Special}, {Path: "p/q", Reason: Nested, State: blob.Hash{1, 2}}, {Path: "r", Reason: Unreadable, Err: "why"}},
 		Files: []Fingerprint{
 			{Path: "a", Mode: fs.ModeDir | 0o750}, {Path: "a/b", Mode: 0o644, Size: 3, ModTime: -5, ChangeTime: 1 << 60, Inode: math.MaxUint64, Hash: blob.Hash{1}},
 			{Path: "a/b.c", Mode: fs.ModeSymlink, Size: 4, ModTime: 1, Target: "to\xff", Hash: link}, {Path: "é", Mode: 0, Hash: blob.Hash{2}},

@@ -79,6 +79,16 @@ type Skip struct {
 	Path   string
 	Reason Reason
 	Err    string // of Unreadable
+	// State is a hash of what Options.Repository says of a repository, zero if that is not known.
+	State blob.Hash
+}
+
+// repository returns what stands for a repository in a Change, or nil if its state is not known.
+func (k *Skip) repository() *Fingerprint {
+	if k.Reason != Nested || k.State == (blob.Hash{}) {
+		return nil
+	}
+	return &Fingerprint{Path: k.Path, Mode: fs.ModeIrregular, Hash: k.State, Target: string(Nested)}
 }
 
 // A Snapshot is what a tree was. It is immutable.

@@ -74,6 +74,9 @@ type Options struct {
 	// Nested goes into repositories within the tree: folders with a .git. Without it they
 	// are skipped, unless Keep says that they are to be taken.
 	Nested bool
+	// Repository returns a text that changes with a repository within the tree that is skipped, or "" if
+	// its state is not known. nil knows of none. It is called by several goroutines at once.
+	Repository func(path string) string
 	// Mounts are the mount points in force. Mount is asked about a path that is a mount point and
 	// not in Mounts, and about one in Mounts that is none any more (mounted is false); what is
 	// there is left out as Mounted if it returns false. nil is never asked, and takes all. It is
@@ -250,6 +253,20 @@ func (w *walker) skip(path string, why Reason, err error) {
 	if err != nil {
 		s.Err = strings.ToValidUTF8(err.Error(), "?")
 	}
+	w.addSkip(s)
+}
+
+func (w *walker) skipRepository(path string) {
+	s := Skip{Path: path, Reason: Nested}
+	if w.opts.Repository != nil {
+		if state := w.opts.Repository(path); state != "" {
+			s.State = sha256.Sum256([]byte(state))
+		}
+	}
+	w.addSkip(s)
+}
+
+func (w *walker) addSkip(s Skip) {
 	w.mu.Lock()
 	w.skips = append(w.skips, s)
 	w.mu.Unlock()

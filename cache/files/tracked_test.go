@@ -120,6 +120,33 @@ func TestTrackedAsGit(t *testing.T) {
 	}
 }
 
+// A repository within the tree is a change if its state is known and differs.
+func TestRepositoryInAnotherState(t *testing.T) {
+	t.Parallel()
+	x := newTree(t)
+	x.write("sub/.git/HEAD", "ref")
+	x.write("in/sub/.git/HEAD", "ref")
+	take := func(state string) *Snapshot {
+		s, err := Take(t.Context(), x.root, nil, Options{Repository: func(path string) string { return strings.TrimPrefix(path+state, "in/sub") }})
+		require.NoError(t, err)
+		again, err := Decode(s.Encode())
+		require.NoError(t, err)
+		require.Equal(t, s.Skipped, again.Skipped)
+		return again
+	}
+	one, two := take(" one"), take(" two")
+	modified := func(before, after *Snapshot) (paths []string) {
+		for _, c := range Compare(before, after) {
+			require.Equal(t, Modified, c.Kind)
+			paths = append(paths, c.Path)
+		}
+		return paths
+	}
+	require.Equal(t, []string{"in/sub", "sub"}, modified(one, two))
+	require.Equal(t, []string{"sub"}, modified(one, take("")), "of in/sub nothing is known")
+	require.Empty(t, Compare(one, take(" one")))
+}
+
 // git returns what git prints for the tree, sorted.
 func (x tree) git(in []byte, args ...string) []string {
 	cmd := exec.Command("git", args...)

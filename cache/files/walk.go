@@ -126,7 +126,7 @@ func (w *walker) walk(ctx context.Context, dir folder, at place, named bool) err
 		return w.record(ctx, at.in)
 	}
 	if !named && !w.opts.Nested && slices.ContainsFunc(names, isGit) && !w.keeps(at.path) {
-		w.skip(at.path, Nested, nil)
+		w.skipRepository(at.path)
 		return w.record(ctx, at.in)
 	}
 	below := place{whole: at.whole, depth: at.depth + 1, mount: at.mount}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 )
@@ -27,7 +28,7 @@ func newFilesChanged(a *app) *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("%w; record the files anew with `lopen files record`", err)
 				}
-				now, err := files.Take(cmd.Context(), store.Project(), base, files.Options{Paths: base.Paths, Nested: true, Outside: a.excludes()(store.Project().Name())})
+				now, err := files.Take(cmd.Context(), store.Project(), base, files.Options{Paths: base.Paths, Nested: true, Outside: git.Of(store.Project().Name(), a.environ, a.logger).Outside()})
 				if err != nil {
 					return err
 				}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/lifecycle"
 )
 
@@ -25,7 +26,7 @@ func newFilesRecord(a *app) *cobra.Command {
 				if err != nil {
 					before = nil // it spares reading, no more
 				}
-				now, err := files.Take(cmd.Context(), store.Project(), before, files.Options{Paths: named, Nested: true, Outside: a.excludes()(store.Project().Name())})
+				now, err := files.Take(cmd.Context(), store.Project(), before, files.Options{Paths: named, Nested: true, Outside: git.Of(store.Project().Name(), a.environ, a.logger).Outside()})
 				if err != nil {
 					return usageIf(err, lifecycle.ErrInvalid)
 				}

@@ -36,9 +36,11 @@ func (a *app) open() (*lifecycle.Store, error) {
 }
 
 func (a *app) storeOptions(project string) lifecycle.Options {
+	trees := a.trees()
 	return lifecycle.Options{
 		Logger: a.logger, Command: a.invoked,
-		Outside: a.excludes(),
+		Outside:    func(folder string) []files.IgnoreFile { return trees(folder).Outside() },
+		Repository: func(folder, path string) string { return trees(folder).Repository(path) },
 		Git: func(folder string) checkpoint.Git {
 			s := git.Head(context.Background(), folder, a.environ)
 			return checkpoint.Git{Head: s.Head, Branch: s.Branch}
@@ -47,16 +49,16 @@ func (a *app) storeOptions(project string) lifecycle.Options {
 	}
 }
 
-// excludes returns the function that reads the ignore files from outside of a folder. Git is asked
-// once for each folder where they are.
-func (a *app) excludes() func(folder string) []files.IgnoreFile {
-	var all sync.Map // of a function for each folder
-	return func(folder string) []files.IgnoreFile {
+// trees returns the function that returns what git says of a folder. Git is asked once for each folder
+// where the person's own ignore file is.
+func (a *app) trees() func(folder string) *git.Tree {
+	var all sync.Map // of a *git.Tree for each folder
+	return func(folder string) *git.Tree {
 		of, known := all.Load(folder)
 		if !known {
-			of, _ = all.LoadOrStore(folder, git.Excludes(folder, a.environ, a.logger))
+			of, _ = all.LoadOrStore(folder, git.Of(folder, a.environ, a.logger))
 		}
-		return of.(func() []files.IgnoreFile)()
+		return of.(*git.Tree)
 	}
 }
 

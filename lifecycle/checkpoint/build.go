@@ -129,7 +129,7 @@ func split(prefix string, list []files.Fingerprint, skips []files.Skip, n int) (
 		name, _, deeper := strings.Cut(k.Path[len(prefix):], "/")
 		if !deeper {
 			if at(recorded, name) == nil {
-				items = append(items, item{name: name, kind: kindUnknown, text: string(k.Reason)})
+				items = append(items, item{name: name, kind: kindUnknown, text: string(k.Reason), hash: k.State})
 			}
 			skips = skips[1:]
 			continue

@@ -10,8 +10,8 @@ import (
 )
 
 // Diff returns the changes from a to b, sorted by path, as [files.Compare] does. It finds
-// moves. It leaves out folders, and paths that one of the trees could not record. It reads only
-// folders that differ.
+// moves. It leaves out folders, and paths that one of the trees could not record, but for a
+// repository whose state is known in both and differs. It reads only folders that differ.
 func Diff(a, b *Tree) (diff []files.Change, err error) {
 	if a == nil || b == nil {
 		return nil, absent("compare checkpoints", "tree")
@@ -20,7 +20,7 @@ func Diff(a, b *Tree) (diff []files.Change, err error) {
 	err = paths(a, b, func(path string, old, next *files.Fingerprint) error {
 		kind := files.Modified
 		switch {
-		case unknown(old) || unknown(next):
+		case (unknown(old) || unknown(next)) && !moved(old, next):
 			return nil
 		case next == nil:
 			gone = append(gone, old)
@@ -48,9 +48,15 @@ func Diff(a, b *Tree) (diff []files.Change, err error) {
 // without pairing moves. old and next are nil if there is nothing. For a path that a tree could
 // not record, and for every path beneath it that the other tree has, fn gets a fingerprint
 // for which [unknown] is true, whose Path is the unrecorded path. A path that neither tree
-// could record does not differ.
+// could record does not differ, but for such a repository.
 func paths(a, b *Tree, fn func(path string, old, next *files.Fingerprint) error) error {
 	return pathsIn("", [2]side{{tree: a, root: a.Root}, {tree: b, root: b.Root}}, 1, fn)
+}
+
+// moved reports whether two fingerprints are of one repository within the tree in two states.
+func moved(a, b *files.Fingerprint) bool {
+	zero := blob.Hash{}
+	return unknown(a) && unknown(b) && a.Path == b.Path && a.Hash != zero && b.Hash != zero && a.Hash != b.Hash
 }
 
 // A side is a folder of one of two trees that are compared.
@@ -87,6 +93,11 @@ func pathsIn(prefix string, sides [2]side, depth int, fn func(path string, old, 
 			found[n], below[n] = sides[n].step(path, it)
 		}
 		if unknown(found[0]) && unknown(found[1]) {
+			if moved(found[0], found[1]) {
+				if err := fn(path, found[0], found[1]); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		if !same(found[0], found[1]) {

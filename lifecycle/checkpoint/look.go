@@ -130,7 +130,7 @@ func (l *looker) take(ctx context.Context, c *chain, e *Entry, base *files.Snaps
 			}
 		}
 	}
-	opts := files.Options{Keep: inAny(before)}
+	opts := files.Options{Keep: inAny(before), Repository: s.opts.Repository}
 	if s.opts.Outside != nil {
 		opts.Outside = knownTracked(s.opts.Outside(), was)
 	}

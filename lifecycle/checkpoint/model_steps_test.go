@@ -99,7 +99,7 @@ func (m *model) rules() {
 
 func (m *model) repository() {
 	dir := rapid.SampledFrom([]string{"d", "d/e", "g"}).Draw(m.t, "repository")
-	text := rapid.SampledFrom([]string{"ref", "-"}).Draw(m.t, "head")
+	text := rapid.SampledFrom([]string{"ref", "-", "another"}).Draw(m.t, "head")
 	m.write(true, func() error { return m.change(dir+"/.git/HEAD", text) })
 }
 

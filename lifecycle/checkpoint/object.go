@@ -23,7 +23,7 @@ import (
 //	  'f'      permissions in 2 bytes, size, hash of the content
 //	  'l'      length of the target, then its bytes
 //	  'd'      permissions in 2 bytes, hash of the folder's object
-//	  '?'      the reason in 1 byte
+//	  '?'      the reason in 1 byte; of a repository a hash of its state, or zeros
 //
 // Numbers are big-endian; lengths and sizes are the shortest form of a uvarint.
 const (
@@ -61,7 +61,7 @@ type item struct {
 	kind byte
 	mode fs.FileMode // the permissions of a file or folder
 	size int64       // of a file, in bytes
-	hash blob.Hash   // of a file's content or a folder's object
+	hash blob.Hash   // of a file's content or a folder's object, or of a repository's state
 	text string      // a symlink's target, or why something is unknown
 }
 
@@ -104,6 +104,9 @@ func encodeFolder(items []item) ([]byte, error) {
 			b = appendText(b, it.text)
 		default:
 			b = append(b, byte(slices.Index(reasons, files.Reason(it.text))))
+			if it.text == string(files.Nested) {
+				b = append(b, it.hash[:]...)
+			}
 		}
 	}
 	if len(b) > maxObject || len(items) > maxItems {
@@ -138,6 +141,9 @@ func decodeFolder(data []byte) ([]item, error) {
 				it.text = string(reasons[n])
 			} else {
 				c.bad = true
+			}
+			if it.text == string(files.Nested) {
+				it.hash = c.hash()
 			}
 		default:
 			c.bad = true

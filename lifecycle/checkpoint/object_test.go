@@ -18,6 +18,7 @@ var testFolder = []item{
 	{name: "a-b", kind: kindFolder, mode: 0o755, hash: blob.Hash{3}},
 	{name: "link", kind: kindLink, text: "../x"},
 	{name: "pipe", kind: kindUnknown, text: string(files.Special)},
+	{name: "sub", kind: kindUnknown, text: string(files.Nested), hash: blob.Hash{5}},
 	{name: "\xff", kind: kindFile, mode: 0, size: 0, hash: blob.Hash{4}},
 }
 
@@ -31,6 +32,7 @@ func TestFolderIsAsItHasAlwaysBeen(t *testing.T) {
 		"64"+"03612d62"+"01ed"+"03"+zeros(31)+
 		"6c"+"046c696e6b"+"042e2e2f78"+
 		"3f"+"0470697065"+"00"+
+		"3f"+"03737562"+"07"+"05"+zeros(31)+
 		"66"+"01ff"+"0000"+"00"+"04"+zeros(31), hex.EncodeToString(data))
 	items, err := decodeFolder(data)
 	require.NoError(t, err)

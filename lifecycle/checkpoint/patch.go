@@ -132,6 +132,9 @@ func (s *Store) unified(oldName, newName string, from, to *files.Fingerprint, sh
 // sides returns both contents, or why they are not compared line by line.
 func (s *Store) sides(from, to *files.Fingerprint) (a, b, why string, err error) {
 	for _, f := range []*files.Fingerprint{from, to} {
+		if unknown(f) {
+			return "", "", "Repositories", nil
+		}
 		if f != nil && f.Mode.IsRegular() && f.Size > MaxPatch {
 			return "", "", "Large files", nil
 		}

@@ -439,6 +439,11 @@ var stories = []story{
 		before, _ := s.works("sub/a", "2", "b", "2", "clone/.git/HEAD", "ref", "clone/c", "1")
 		return before
 	}, want: []string{"b: overwrite", "clone: nested"}, stands: []string{"sub/a", "-rw-r--r-- 2", "clone/c", "-rw-r--r-- 1"}},
+	{name: "a repository of its own, in another state", tell: func(s *worker) *Entry {
+		s.edit("sub/.git/HEAD", "ref", "d/same/.git/HEAD", "ref", "new/.git/HEAD", "")
+		before, _ := s.works("sub/.git/HEAD", "another", "new/.git/HEAD", "ref", "a", "1")
+		return before
+	}, want: []string{"a: delete", "sub: nested"}, stands: []string{"sub/.git/HEAD", "-rw-r--r-- another"}},
 
 	// Folders, and what is in the way.
 	{name: "a folder in use", tell: func(s *worker) *Entry {

@@ -31,6 +31,8 @@ type Options struct {
 	// Outside returns the ignore files from outside of the tree (git's info/exclude and
 	// core.excludesFile), the weakest first. nil means none.
 	Outside func() []files.IgnoreFile
+	// Repository returns the state of a repository within the tree, see [files.Options]. nil knows of none.
+	Repository func(path string) string
 }
 
 // A Store is the chain of checkpoints of one work tree.

@@ -48,7 +48,7 @@ func (t *Tree) folder(h blob.Hash) ([]item, error) {
 }
 
 // unknown reports whether a fingerprint stands for something that could not be recorded. Its
-// Mode is fs.ModeIrregular, and its Target the [files.Reason].
+// Mode is fs.ModeIrregular, its Target the [files.Reason], and its Hash that of a repository's state.
 func unknown(f *files.Fingerprint) bool { return f != nil && f.Mode == fs.ModeIrregular }
 
 // fingerprint returns the fingerprint of an item, or nil for nil.
@@ -67,7 +67,7 @@ func (t *Tree) fingerprint(path string, it *item) *files.Fingerprint {
 		_, _ = sum.Write([]byte(it.text)) // never fails
 		f.Mode, f.Size, f.Target, f.Hash = fs.ModeSymlink, int64(len(it.text)), it.text, blob.Hash(sum.Sum(nil))
 	default:
-		f.Mode, f.Target = fs.ModeIrregular, it.text
+		f.Mode, f.Target, f.Hash = fs.ModeIrregular, it.text, it.hash
 	}
 	return f
 }
@@ -132,7 +132,7 @@ func (t *Tree) All() iter.Seq2[*files.Fingerprint, error] {
 func (t *Tree) Skipped() (skipped []files.Skip, err error) {
 	err = t.each("", t.Root, 1, func(path string, it *item) error {
 		if it.kind == kindUnknown {
-			skipped = append(skipped, files.Skip{Path: path, Reason: files.Reason(it.text)})
+			skipped = append(skipped, files.Skip{Path: path, Reason: files.Reason(it.text), State: it.hash})
 		}
 		return nil
 	})

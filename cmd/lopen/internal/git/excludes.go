@@ -27,7 +27,29 @@ const maxExcludes = 256 << 10
 // errNone says that the repository names no core.excludesFile that counts.
 var errNone = errors.New("no core.excludesFile")
 
-// Excludes returns a function that reads the ignore files which git uses in a folder
+// A Tree is a folder of which git says what it ignores and tracks.
+type Tree struct {
+	folder  string
+	environ []string
+	log     zerolog.Logger
+	once    sync.Once
+	users   string // Guarded by once.
+	names   index
+	warned  atomic.Bool
+}
+
+// Of returns the Tree of a folder. It does not touch the disk.
+func Of(folder string, environ []string, log zerolog.Logger) *Tree {
+	return &Tree{folder: folder, environ: environ, log: log}
+}
+
+// Repository returns a text that changes with the repository in a folder of the Tree: with its HEAD and, of a
+// submodule that the index named at the last call of Outside, with its files. It is "" if that is not known.
+func (t *Tree) Repository(path string) string {
+	return within(context.Background(), filepath.Join(t.folder, filepath.FromSlash(path)), t.environ, t.names.isSubmodule(path))
+}
+
+// Outside reads the ignore files which git uses in the folder
 // besides its .gitignore files, the weakest first: core.excludesFile and info/exclude.
 // What is not there, or is not a regular file of at most 256 KiB, is left out. There are
 // none where the folder is in no repository. Behind them comes what the index tracks, see
@@ -40,50 +62,49 @@ var errNone = errors.New("no core.excludesFile")
 // the repository in the user's configuration (includeIf) does not hold.
 //
 // Where the folder is below the top of the work tree, patterns are those that hold in it.
-func Excludes(folder string, environ []string, log zerolog.Logger) func() []files.IgnoreFile {
-	var once sync.Once
-	var users string // Guarded by once.
-	var names index
-	var warned atomic.Bool
-	return func() (all []files.IgnoreFile) {
-		ctx := context.Background()
-		r, err := find(ctx, folder, environ)
-		switch {
-		case errors.Is(err, ErrNone):
-			return nil
-		case err != nil:
-			return []files.IgnoreFile{{Path: files.TrackedPath}} // what is known holds
-		}
-		defer r.close()
-		once.Do(func() { users = r.usersExcludes(ctx) })
-		add := func(name string, data []byte, err error) {
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				log.Debug().Err(err).Str("name", name).Msg("ignore file left out")
-			}
-			if data = below(data, r.prefix(folder)); len(data) > 0 {
-				all = append(all, files.IgnoreFile{Path: "//" + name, Data: data})
-			}
-		}
-		data, err := r.ownExcludes(ctx, log)
-		if errors.Is(err, errNone) {
-			data, err = r.inside(users, documents.ReadFile)
-		}
-		add("core.excludesFile", data, err)
-		data, err = read(r.common, "info/exclude", maxExcludes)
-		add("info/exclude", data, err)
-		list, err := names.file(ctx, r, folder)
-		if err != nil {
-			level := zerolog.DebugLevel
-			if !errors.Is(err, exec.ErrNotFound) && warned.CompareAndSwap(false, true) {
-				level = zerolog.WarnLevel
-			}
-			log.WithLevel(level).Err(err).Msg("git does not say what it tracks: what is known of that holds")
-		}
-		if list.Data == nil || len(list.Data) > 0 {
-			all = append(all, list)
-		}
-		return all
+func (t *Tree) Outside() (all []files.IgnoreFile) {
+	ctx := context.Background()
+	r, err := find(ctx, t.folder, t.environ)
+	switch {
+	case errors.Is(err, ErrNone):
+		return nil
+	case err != nil:
+		return []files.IgnoreFile{{Path: files.TrackedPath}} // what is known holds
 	}
+	defer r.close()
+	t.once.Do(func() { t.users = r.usersExcludes(ctx) })
+	add := func(name string, data []byte, err error) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.log.Debug().Err(err).Str("name", name).Msg("ignore file left out")
+		}
+		if data = below(data, r.prefix(t.folder)); len(data) > 0 {
+			all = append(all, files.IgnoreFile{Path: "//" + name, Data: data})
+		}
+	}
+	data, err := r.ownExcludes(ctx, t.log)
+	if errors.Is(err, errNone) {
+		data, err = r.inside(t.users, documents.ReadFile)
+	}
+	add("core.excludesFile", data, err)
+	data, err = read(r.common, "info/exclude", maxExcludes)
+	add("info/exclude", data, err)
+	if list := t.tracked(ctx, r); list.Data == nil || len(list.Data) > 0 {
+		all = append(all, list)
+	}
+	return all
+}
+
+// tracked returns what the index tracks.
+func (t *Tree) tracked(ctx context.Context, r *repository) files.IgnoreFile {
+	list, err := t.names.file(ctx, r, t.folder)
+	if err != nil {
+		level := zerolog.DebugLevel
+		if !errors.Is(err, exec.ErrNotFound) && t.warned.CompareAndSwap(false, true) {
+			level = zerolog.WarnLevel
+		}
+		t.log.WithLevel(level).Err(err).Msg("git does not say what it tracks: what is known of that holds")
+	}
+	return list
 }
 
 // ownExcludes reads the core.excludesFile that the repository's configuration names. The

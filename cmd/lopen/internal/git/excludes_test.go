@@ -16,7 +16,7 @@ import (
 
 func (p *place) excludes(dir string) map[string]string {
 	all := map[string]string{}
-	for _, f := range Excludes(p.path(dir), p.environ(), zerolog.Nop())() {
+	for _, f := range Of(p.path(dir), p.environ(), zerolog.Nop()).Outside() {
 		if f.Path != files.TrackedPath {
 			all[f.Path] = string(f.Data)
 		}
@@ -25,11 +25,11 @@ func (p *place) excludes(dir string) map[string]string {
 }
 
 // requireAsGit compares what git leaves out of a folder by its own files with what it
-// leaves out by the patterns that Excludes returns for it.
+// leaves out by the patterns that Outside returns for it.
 func (p *place) requireAsGit(dir string) {
 	p.t.Helper()
 	var all bytes.Buffer
-	for _, f := range Excludes(p.path(dir), p.environ(), zerolog.Nop())() {
+	for _, f := range Of(p.path(dir), p.environ(), zerolog.Nop()).Outside() {
 		if f.Path != files.TrackedPath {
 			all.Write(f.Data)
 			all.WriteString("\n")
@@ -60,7 +60,7 @@ func TestExcludes(t *testing.T) {
 	p.write("a/.git/info/exclude", "x\n!/sub/x\n/sub/in/y\n")
 	p.write(filepath.Join(p.home, ".config/git/ignore"), "y\nsub/x\n")
 	require.Equal(t, map[string]string{"//core.excludesFile": "y\nsub/x\n", "//info/exclude": "x\n!/sub/x\n/sub/in/y\n"}, p.excludes("a"))
-	require.Equal(t, "//core.excludesFile", Excludes(p.path("a"), p.environ(), zerolog.Nop())()[0].Path, "the weakest first")
+	require.Equal(t, "//core.excludesFile", Of(p.path("a"), p.environ(), zerolog.Nop()).Outside()[0].Path, "the weakest first")
 	p.requireAsGit("a")
 	p.requireAsGit("a/sub")
 	p.requireAsGit("a/sub/in")

@@ -23,10 +23,11 @@ const (
 
 // An index has the names that git's index had when git was asked last.
 type index struct {
-	mu    sync.Mutex
-	info  fs.FileInfo // Guarded by mu: of the index's file; nil if git has to be asked.
-	path  string      // Guarded by mu.
-	names []byte      // Guarded by mu: nil if git was not asked with success yet.
+	mu         sync.Mutex
+	info       fs.FileInfo     // Guarded by mu: of the index's file; nil if git has to be asked.
+	path       string          // Guarded by mu.
+	names      []byte          // Guarded by mu: nil if git was not asked with success yet.
+	submodules map[string]bool // Guarded by mu: those of the names that are submodules.
 }
 
 // file returns the names that a repository's index has in a folder, or the last known ones if git cannot be
@@ -38,15 +39,16 @@ func (x *index) file(ctx context.Context, r *repository, folder string) (_ files
 	info, err := r.dir.Lstat("index")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		x.info, x.names, err = nil, []byte{}, nil
+		x.info, x.names, x.submodules, err = nil, []byte{}, nil, nil
 	case err != nil:
 	case x.info == nil || x.path != path || !sameIndex(x.info, info):
 		var names []byte
-		if names, err = r.tracked(ctx, folder); err != nil {
+		var submodules map[string]bool
+		if names, submodules, err = r.tracked(ctx, folder); err != nil {
 			x.info = nil
 			break
 		}
-		x.info, x.path, x.names = info, path, names
+		x.info, x.path, x.names, x.submodules = info, path, names, submodules
 		if now.Sub(info.ModTime()) < racy {
 			x.info = nil
 		}
@@ -58,27 +60,41 @@ func sameIndex(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// tracked asks git for the names that its index has in a folder.
-func (r *repository) tracked(ctx context.Context, folder string) ([]byte, error) {
+func (x *index) isSubmodule(path string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.submodules[path]
+}
+
+// tracked asks git for the names that its index has in a folder, and which of them are submodules.
+func (r *repository) tracked(ctx context.Context, folder string) ([]byte, map[string]bool, error) {
 	config, err := r.config(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !r.comparable(config) {
-		return nil, errors.New("git cannot read the index")
+		return nil, nil, errors.New("git cannot read the index")
 	}
-	out, err := r.run(ctx, config, "", maxListed, "-C", folder, "ls-files", "-z", "--cached")
+	out, err := r.run(ctx, config, "", maxListed, "-C", folder, "ls-files", "-z", "--stage")
 	if err != nil {
-		return nil, fmt.Errorf("git ls-files of %s: %w", folder, err)
+		return nil, nil, fmt.Errorf("git ls-files of %s: %w", folder, err)
 	}
 	if len(out) == maxListed {
-		return nil, fmt.Errorf("the index of %s has more than %d bytes of names", folder, maxListed)
+		return nil, nil, fmt.Errorf("the index of %s has more than %d bytes", folder, maxListed)
 	}
 	var names []string
-	for name := range bytes.SplitSeq(out, []byte{0}) {
-		if len(name) > 0 {
+	submodules := map[string]bool{}
+	for line := range bytes.SplitSeq(out, []byte{0}) {
+		if stat, name, ok := bytes.Cut(line, []byte{'\t'}); ok { // mode, hash and stage
 			names = append(names, string(name))
+			if bytes.HasPrefix(stat, []byte("160000 ")) {
+				submodules[string(name)] = true
+			}
 		}
 	}
-	return files.TrackedNames(names), nil
+	data := files.TrackedNames(names)
+	if len(data) > files.MaxTracked {
+		return nil, nil, fmt.Errorf("the index of %s has names of %d bytes, more than %d", folder, len(data), files.MaxTracked)
+	}
+	return data, submodules, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/files"
 )
 
-// tracks returns what Excludes says that is tracked in a folder, "unknown" if git could not be asked.
+// tracks returns what Outside says that is tracked in a folder, "unknown" if git could not be asked.
 func tracks(all []files.IgnoreFile) string {
 	for _, f := range all {
 		if f.Path == files.TrackedPath && f.Data == nil {
@@ -30,7 +30,7 @@ func tracks(all []files.IgnoreFile) string {
 func TestTracked(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	of := func(dir string) string { return tracks(Excludes(p.path(dir), p.environ(), zerolog.Nop())()) }
+	of := func(dir string) string { return tracks(Of(p.path(dir), p.environ(), zerolog.Nop()).Outside()) }
 	require.Empty(t, of(""), "no repository")
 	p.git("a", "init", "-q")
 	require.Empty(t, of("a"), "no index")
@@ -69,7 +69,7 @@ func TestTracked(t *testing.T) {
 func TestTrackedIsAskedOnce(t *testing.T) {
 	p := newPlace(t)
 	p.repository("a")
-	of := Excludes(p.path("a"), p.environ(), zerolog.Nop())
+	of := Of(p.path("a"), p.environ(), zerolog.Nop()).Outside
 	path, file := os.Getenv("PATH"), p.path("a/.git/index")
 	age := func() {
 		old := time.Now().Add(-time.Hour)
@@ -107,7 +107,46 @@ func TestTrackedIsAskedOnce(t *testing.T) {
 	data[0] ^= 1
 	require.NoError(t, os.WriteFile(file, data, 0o644))
 	require.Equal(t, "file;neu;", tracks(of()), "a damaged index: what is known holds")
-	require.Equal(t, "unknown", tracks(Excludes(p.path("a"), p.environ(), zerolog.Nop())()))
+	require.Equal(t, "unknown", tracks(Of(p.path("a"), p.environ(), zerolog.Nop()).Outside()))
 	require.NoError(t, os.Rename(filepath.Dir(file), p.path("a/moved")))
 	require.Empty(t, tracks(of()), "no repository any more")
+}
+
+// TestRepositoriesWithin holds when the state of a repository within the tree is another one.
+func TestRepositoriesWithin(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.repository("a")
+	p.repository("lib")
+	p.repository("a/clone")
+	p.git("a", "submodule", "add", "-q", p.path("lib"), "sub")
+	p.git("a", "commit", "-qm", "sub")
+	tree := Of(p.path("a"), p.environ(), zerolog.Nop())
+	of := func(path string) string {
+		tree.Outside()
+		return tree.Repository(path)
+	}
+	require.Empty(t, of("none"))
+	require.Empty(t, Of(p.dir, p.environ(), zerolog.Nop()).Repository("none"))
+	sub, clone := of("sub"), of("clone")
+	require.Contains(t, sub, p.git("a/sub", "rev-parse", "HEAD"))
+	require.Contains(t, clone, p.git("a/clone", "rev-parse", "HEAD"))
+	require.NotEqual(t, sub, of("clone"))
+	require.Equal(t, sub, of("sub"))
+
+	p.write("a/clone/file", "changed")
+	require.Equal(t, clone, of("clone"), "of a submodule alone git is asked")
+	p.write("a/sub/file", "changed")
+	dirty := of("sub")
+	require.NotEqual(t, sub, dirty)
+	p.write("a/sub/file", "changed again")
+	require.NotEqual(t, dirty, of("sub"))
+	p.write("a/sub/new", "")
+	require.NotEqual(t, dirty, of("sub"))
+	p.git("a/sub", "add", "-A")
+	p.git("a/sub", "commit", "-qm", "two")
+	require.NotContains(t, of("sub"), "\x00", "nothing differs from the commit")
+	require.NotEqual(t, sub, of("sub"))
+	p.write("a/sub/.git", "gitdir: "+p.path("lib/.git")+"\n")
+	require.Empty(t, of("sub"), "what it names does not point back")
 }

@@ -382,9 +382,15 @@ func (r *runner) makeCommit(ctx context.Context, unit string, leaves, paths []st
 		if len(artifacts) == 0 && len(made.Ignored) > 0 {
 			err = fmt.Errorf("git ignores all that it changed: %s", list(made.Ignored))
 		}
+		if len(made.Submodules) > 0 {
+			r.cfg.UI.Warn("not committed, because it is a submodule: %s", list(made.Submodules))
+		}
 		return artifacts, made, err
 	}
-	r.cfg.UI.Say("committed: %s on %s (%s)", shortHash(made.Hash), head.Branch, plain.Some(len(paths)-len(made.Ignored), "file"))
+	r.cfg.UI.Say("committed: %s on %s (%s)", shortHash(made.Hash), head.Branch, plain.Some(len(paths)-len(made.Ignored)-len(made.Submodules), "file"))
+	if len(made.Submodules) > 0 {
+		r.cfg.UI.Warn("not committed, because it is a submodule: %s", list(made.Submodules))
+	}
 	if made.Late != nil {
 		r.cfg.UI.Warn("the commit is made, and git did not end after it: %s", r.quote(made.Late.Error()))
 	}

@@ -29,7 +29,9 @@ type Made struct {
 	Hash    string   // "" if HEAD has the files as they are
 	First   bool     // it is the first one
 	Ignored []string // paths that git ignores, which are not committed
-	More    []string // paths that hooks added to the commit
+	// Submodules are paths that are not committed either: which commit of a submodule is used is the person's to say.
+	Submodules []string
+	More       []string // paths that hooks added to the commit
 	// Rewritten says that hooks committed other contents than those of the files.
 	Rewritten bool
 	// Unstaged are files of the commit that were staged in a version that is neither the old one
@@ -79,6 +81,7 @@ func (r *Repository) commit(ctx context.Context, c Commit, deadline time.Time) (
 	if made.Ignored, err = p.fill(ctx, c.Paths); err != nil {
 		return made, err
 	}
+	made.Submodules = p.submodules
 	tree, err := p.tree(ctx)
 	if err != nil || tree == "" {
 		return made, err
@@ -118,6 +121,8 @@ type private struct {
 	index    string
 	head     Head // when it was made
 	deadline time.Time
+	// submodules are the paths that fill left out because they are submodules.
+	submodules []string
 }
 
 // git starts git on the index, within what is left of the time.
@@ -149,13 +154,38 @@ func (p *private) fill(ctx context.Context, paths []string) (ignored []string, e
 	if there, ignored, err = p.notIgnored(ctx, there); err != nil {
 		return nil, err
 	}
-	if len(folders) > 0 { // which git would add, or refuse
+	if err == nil {
+		folders, err = p.notSubmodules(ctx, folders)
+	}
+	if len(folders) > 0 && err == nil { // which git would add, or refuse
 		_, err = p.git(ctx, zeros(folders), "update-index", "-z", "--force-remove", "--stdin")
 	}
 	if all := slices.Concat(there, gone); len(all) > 0 && err == nil {
 		_, err = p.git(ctx, zeros(all), "update-index", "-z", "--add", "--remove", "--replace", "--ignore-skip-worktree-entries", "--stdin")
 	}
 	return ignored, err
+}
+
+// notSubmodules returns those of some folders that are no submodules, and notes the others.
+func (p *private) notSubmodules(ctx context.Context, folders []string) ([]string, error) {
+	repositories := slices.DeleteFunc(slices.Clone(folders), func(path string) bool {
+		_, err := os.Lstat(filepath.Join(p.folder, filepath.FromSlash(path), git.Mark))
+		return err != nil
+	})
+	if len(repositories) == 0 {
+		return folders, nil
+	}
+	out, err := p.git(ctx, nil, append([]string{"--literal-pathspecs", "ls-files", "-z", "--stage", "--"}, repositories...)...)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.SplitSeq(string(out), "\x00") {
+		if stat, path, ok := strings.Cut(line, "\t"); ok && strings.HasPrefix(stat, "160000 ") {
+			folders = slices.DeleteFunc(folders, func(f string) bool { return f == path })
+			p.submodules = append(p.submodules, path)
+		}
+	}
+	return folders, nil
 }
 
 // divide divides paths by what is there now: files, nothing, and folders.

@@ -476,3 +476,25 @@ func TestSince(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, of, 2)
 }
+
+// TestSubmoduleIsNotCommitted changes a submodule: its entry stays as HEAD has it, and the work tree's index too.
+func TestSubmoduleIsNotCommitted(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.write("sub/file", "1\n")
+	p.git("init", "-q", "sub")
+	p.git("-C", "sub", "add", "-A")
+	p.git("-C", "sub", "commit", "-qm", "one")
+	p.git("add", "sub")
+	p.git("commit", "-qm", "sub")
+	entry := p.git("ls-tree", "HEAD", "sub")
+	require.Contains(t, entry, "160000 commit")
+	p.write("sub/file", "2\n")
+	p.git("-C", "sub", "commit", "-qam", "two")
+	p.write("new", "")
+	made := p.commit("sub", "new")
+	require.Equal(t, []string{"sub"}, made.Submodules)
+	require.Equal(t, entry, p.git("ls-tree", "HEAD", "sub"))
+	require.Equal(t, "new", p.git("show", "--format=", "--name-only", "HEAD"))
+	require.Equal(t, "M sub", strings.TrimSpace(p.status()))
+}
