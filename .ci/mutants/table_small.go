@@ -133,4 +133,22 @@ var ofSmall = []mutant{
 		"if false {",
 		"./lifecycle", "TestNilArgumentsAreErrors",
 	},
+	{
+		"files: a change to what is too large is a change", "cache/files/stated.go",
+		"State: f.state()})",
+		"})",
+		"./cmd/lopen", "TestScripts/too-large",
+	},
+	{
+		"checkpoint: what became too large is a change", "lifecycle/checkpoint/diff.go",
+		" && !grown(path, old, next) && !grown(path, next, old)",
+		"",
+		"./cmd/lopen", "TestScripts/too-large",
+	},
+	{
+		"rewind: what is too large is named so", "lifecycle/checkpoint/planner.go",
+		"case files.TooLarge:",
+		"case files.Unstable:",
+		"./cmd/lopen", "TestScripts/too-large",
+	},
 }

@@ -20,7 +20,7 @@ import (
 //	magic, version, At, Stored
 //	number of Paths, the paths
 //	number of Mounts, the paths
-//	number of Skipped, of each the path, the index of the reason, Err, and of a repository State
+//	number of Skipped, of each the path, the index of the reason, Err, and State of a repository and of what is too large
 //	number of Files, of each the path and the mode, and but for a folder Size, ModTime,
 //	ChangeTime less ModTime, Inode, and the hash of a file or the target of a symlink
 //	CRC-32C of all before, little endian
@@ -56,7 +56,7 @@ func (s *Snapshot) Encode() []byte {
 		e.path(k.Path)
 		e.b = binary.AppendUvarint(e.b, uint64(slices.Index(reasons, k.Reason)))
 		e.text(k.Err)
-		if k.Reason == Nested {
+		if k.Reason.HasState() {
 			e.b = append(e.b, k.State[:]...)
 		}
 	}
@@ -171,7 +171,7 @@ func (d *decoder) snapshot() *Snapshot {
 			d.fail("%q was skipped for the reason %d", k.Path, n)
 		}
 		k.Err = string(d.text())
-		if k.Reason == Nested {
+		if k.Reason.HasState() {
 			copy(k.State[:], d.bytes(len(k.State)))
 		}
 		s.Skipped = append(s.Skipped, k)

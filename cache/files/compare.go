@@ -32,7 +32,7 @@ type Change struct {
 // Compare returns what differs, sorted by Path; times and inodes do not count. Paths that
 // one of the snapshots does not cover are left out, and folders that come and go with
 // what is recorded in them. A repository within the tree is Modified if its state is known and
-// differs: Old and New are irregular then.
+// differs: Old and New are irregular then. So it is with a file that is or was too large.
 func Compare(old, next *Snapshot) []Change {
 	var changes []Change
 	var gone, come []*Fingerprint
@@ -49,26 +49,8 @@ func Compare(old, next *Snapshot) []Change {
 		}
 	})
 	changes = append(changes, Moves(gone, come)...)
-	changes = append(changes, repositories(old.Skipped, next.Skipped)...)
+	changes = append(changes, stated(old, next)...)
 	sortChanges(changes)
-	return changes
-}
-
-// repositories returns the changes of repositories within the tree whose state is known in both lists.
-func repositories(old, next []Skip) (changes []Change) {
-	for i := range next {
-		b := next[i].repository()
-		if b == nil {
-			continue
-		}
-		j, ok := slices.BinarySearchFunc(old, b.Path, func(k Skip, p string) int { return strings.Compare(k.Path, p) })
-		if !ok {
-			continue
-		}
-		if a := old[j].repository(); a != nil && a.Hash != b.Hash {
-			changes = append(changes, Change{Kind: Modified, Path: b.Path, Old: a, New: b})
-		}
-	}
 	return changes
 }
 

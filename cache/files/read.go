@@ -29,7 +29,7 @@ func (w *walker) take(ctx context.Context, f Fingerprint) error {
 	case f.Mode.Type() == fs.ModeSymlink:
 		return w.readlink(f)
 	case f.Size > w.opts.MaxBytes:
-		w.skip(f.Path, TooLarge, nil)
+		w.skipLarge(f)
 		return nil
 	}
 	return w.spawn(func() error { return w.read(ctx, f.Path) })
@@ -50,7 +50,7 @@ func (w *walker) read(ctx context.Context, path string) error {
 		case err != nil:
 			return err
 		case f.Size > w.opts.MaxBytes:
-			w.skip(path, TooLarge, nil)
+			w.skipLarge(f)
 			return nil
 		case certain:
 			return w.add(f)

@@ -80,15 +80,19 @@ type Skip struct {
 	Reason Reason
 	Err    string // of Unreadable
 	// State is a hash of what Options.Repository says of a repository, zero if that is not known.
+	// Of what is too large it is one of size and mtime.
 	State blob.Hash
 }
 
-// repository returns what stands for a repository in a Change, or nil if its state is not known.
-func (k *Skip) repository() *Fingerprint {
-	if k.Reason != Nested || k.State == (blob.Hash{}) {
+// HasState reports whether a Skip of this reason may have a State.
+func (r Reason) HasState() bool { return r == Nested || r == TooLarge }
+
+// stated returns what stands for a path in a Change that has a State only, or nil if that is not known.
+func (k *Skip) stated() *Fingerprint {
+	if !k.Reason.HasState() || k.State == (blob.Hash{}) {
 		return nil
 	}
-	return &Fingerprint{Path: k.Path, Mode: fs.ModeIrregular, Hash: k.State, Target: string(Nested)}
+	return &Fingerprint{Path: k.Path, Mode: fs.ModeIrregular, Hash: k.State, Target: string(k.Reason)}
 }
 
 // A Snapshot is what a tree was. It is immutable.

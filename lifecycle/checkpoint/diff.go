@@ -20,7 +20,7 @@ func Diff(a, b *Tree) (diff []files.Change, err error) {
 	err = paths(a, b, func(path string, old, next *files.Fingerprint) error {
 		kind := files.Modified
 		switch {
-		case (unknown(old) || unknown(next)) && !moved(old, next):
+		case (unknown(old) || unknown(next)) && !moved(old, next) && !grown(path, old, next) && !grown(path, next, old):
 			return nil
 		case next == nil:
 			gone = append(gone, old)
@@ -57,6 +57,12 @@ func paths(a, b *Tree, fn func(path string, old, next *files.Fingerprint) error)
 func moved(a, b *files.Fingerprint) bool {
 	zero := blob.Hash{}
 	return unknown(a) && unknown(b) && a.Path == b.Path && a.Hash != zero && b.Hash != zero && a.Hash != b.Hash
+}
+
+// grown reports whether a file is too large to be recorded at a path where the other tree has
+// nothing, or something that it could record.
+func grown(path string, from, to *files.Fingerprint) bool {
+	return unknown(to) && to.Path == path && to.Target == string(files.TooLarge) && to.Hash != (blob.Hash{}) && !unknown(from)
 }
 
 // A side is a folder of one of two trees that are compared.

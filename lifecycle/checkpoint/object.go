@@ -23,7 +23,7 @@ import (
 //	  'f'      permissions in 2 bytes, size, hash of the content
 //	  'l'      length of the target, then its bytes
 //	  'd'      permissions in 2 bytes, hash of the folder's object
-//	  '?'      the reason in 1 byte; of a repository a hash of its state, or zeros
+//	  '?'      the reason in 1 byte; of a repository and a large file a hash of its state, or zeros
 //
 // Numbers are big-endian; lengths and sizes are the shortest form of a uvarint.
 const (
@@ -104,7 +104,7 @@ func encodeFolder(items []item) ([]byte, error) {
 			b = appendText(b, it.text)
 		default:
 			b = append(b, byte(slices.Index(reasons, files.Reason(it.text))))
-			if it.text == string(files.Nested) {
+			if files.Reason(it.text).HasState() {
 				b = append(b, it.hash[:]...)
 			}
 		}
@@ -142,7 +142,7 @@ func decodeFolder(data []byte) ([]item, error) {
 			} else {
 				c.bad = true
 			}
-			if it.text == string(files.Nested) {
+			if files.Reason(it.text).HasState() {
 				it.hash = c.hash()
 			}
 		default:

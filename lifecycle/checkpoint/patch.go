@@ -133,6 +133,9 @@ func (s *Store) unified(oldName, newName string, from, to *files.Fingerprint, sh
 func (s *Store) sides(from, to *files.Fingerprint) (a, b, why string, err error) {
 	for _, f := range []*files.Fingerprint{from, to} {
 		if unknown(f) {
+			if f.Target == string(files.TooLarge) {
+				return "", "", "Files too large to be stored", nil
+			}
 			return "", "", "Repositories", nil
 		}
 		if f != nil && f.Mode.IsRegular() && f.Size > MaxPatch {

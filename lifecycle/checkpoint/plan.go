@@ -46,6 +46,7 @@ const (
 	Nested    Why = "in another repository"
 	Mounted   Why = "something was mounted or unmounted there since"
 	Unknown   Why = "not readable"
+	TooLarge  Why = "too large to be stored" // more than 4 GiB
 	Blocked   Why = "in the way is what is kept"
 	// Meanwhile is set by Apply: the path changed after the plan was made.
 	Meanwhile Why = "changed since the plan was made"

@@ -140,6 +140,8 @@ func (p *planner) hidden(path string, now, was *files.Fingerprint) Retained {
 			return Retained{Path: f.Path, Why: Nested}
 		case files.Mounted:
 			return Retained{Path: f.Path, Why: Mounted}
+		case files.TooLarge:
+			return Retained{Path: f.Path, Why: TooLarge}
 		}
 		return Retained{Path: f.Path, Why: Unknown}
 	}
