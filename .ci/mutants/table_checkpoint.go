@@ -195,8 +195,8 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"ignore files: those in force hold", "cache/files/ignore.go",
-		"w.tracked...); ignored {",
-		"w.tracked...); false {",
+		"w.tracked...)\n\tif ignored {",
+		"w.tracked...)\n\tif ignored && false {",
 		"./cache/files", "TestRulesOfAnAgent",
 	},
 	{

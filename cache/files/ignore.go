@@ -133,11 +133,12 @@ func (j judge) enter(dir string, found, force []IgnoreFile) judge {
 // is taken where Options.Keep says so, and what is beneath it too. What is tracked, as was
 // found or by the rules in force, is judged by .lopenignore files alone.
 func (w *walker) leaves(at *place, name string, isDir bool) bool {
-	one, ignored := at.found == at.force, false
-	if at.force, ignored = at.force.ignores(at.path, name, isDir, w.tracked...); ignored {
+	one := at.found == at.force
+	force, ignored := at.force.ignores(at.path, name, isDir, w.tracked...)
+	if ignored {
 		return true
 	}
-	if one {
+	if at.force = force; one {
 		at.found = at.force
 		return false
 	}

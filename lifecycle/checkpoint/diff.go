@@ -65,6 +65,9 @@ func grown(path string, from, to *files.Fingerprint) bool {
 	return unknown(to) && to.Path == path && to.Target == string(files.TooLarge) && to.Hash != (blob.Hash{}) && !unknown(from)
 }
 
+// blind reports whether two fingerprints are unknown, and not of a repository that moved.
+func blind(a, b *files.Fingerprint) bool { return unknown(a) && unknown(b) && !moved(a, b) }
+
 // A side is a folder of one of two trees that are compared.
 type side struct {
 	tree    *Tree
@@ -98,12 +101,7 @@ func pathsIn(prefix string, sides [2]side, depth int, fn func(path string, old, 
 		for n, it := range pair {
 			found[n], below[n] = sides[n].step(path, it)
 		}
-		if unknown(found[0]) && unknown(found[1]) {
-			if moved(found[0], found[1]) {
-				if err := fn(path, found[0], found[1]); err != nil {
-					return err
-				}
-			}
+		if blind(found[0], found[1]) {
 			continue
 		}
 		if !same(found[0], found[1]) {

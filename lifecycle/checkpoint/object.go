@@ -137,14 +137,7 @@ func decodeFolder(data []byte) ([]item, error) {
 		case kindLink:
 			it.text = c.text()
 		case kindUnknown:
-			if n := int(c.bytes(1)[0]); n < len(reasons) {
-				it.text = string(reasons[n])
-			} else {
-				c.bad = true
-			}
-			if files.Reason(it.text).HasState() {
-				it.hash = c.hash()
-			}
+			it.text, it.hash = c.reason()
 		default:
 			c.bad = true
 		}
@@ -203,6 +196,19 @@ func (c *objectReader) text() string {
 		return ""
 	}
 	return string(c.bytes(int(n)))
+}
+
+// reason reads why something is unknown, and the hash of its state if that has one.
+func (c *objectReader) reason() (text string, state blob.Hash) {
+	n := int(c.bytes(1)[0])
+	if n >= len(reasons) {
+		c.bad = true
+		return "", state
+	}
+	if reasons[n].HasState() {
+		state = c.hash()
+	}
+	return string(reasons[n]), state
 }
 
 func (c *objectReader) mode() fs.FileMode { return fs.FileMode(binary.BigEndian.Uint16(c.bytes(2))) }
