@@ -64,7 +64,7 @@ var ofSmall = []mutant{
 	{
 		"verify: what is larger than any content is not read", "lifecycle/repair/checkpoints.go",
 		"size > files.DefaultMaxBytes {",
-		"size < 0 {",
+		"size > files.DefaultMaxBytes<<10 {",
 		"./lifecycle", "TestVerifyDataIsBounded",
 	},
 	{

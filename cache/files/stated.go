@@ -42,6 +42,11 @@ func stated(old, next *Snapshot) (changes []Change) {
 			}
 		}
 	}
+	return append(changes, noLongerLarge(old, next)...)
+}
+
+// noLongerLarge returns the changes of files that were too large and are not any more.
+func noLongerLarge(old, next *Snapshot) (changes []Change) {
 	for i := range old.Skipped {
 		a := old.Skipped[i].stated()
 		if a == nil || a.Target != string(TooLarge) || !next.Covers(a.Path) {

@@ -178,23 +178,9 @@ func (x *exporter) prepare() error {
 		if err := x.ctx.Err(); err != nil {
 			return fmt.Errorf("export: %w", context.Cause(x.ctx))
 		}
-		p, err := x.part(id)
-		if err != nil && x.gone(id) {
-			if err := x.leaveOut(id); err != nil {
-				return err
-			}
-			continue
-		}
-		if skipped, ok := errors.AsType[*Skipped](err); ok && x.o.All {
-			if err := x.setAside(*skipped); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
+		if err := x.add(id); err != nil {
 			return err
 		}
-		x.parts = append(x.parts, p)
 	}
 	for _, path := range x.o.Kept {
 		if err := x.keep(path, path, nil); err != nil {
@@ -214,6 +200,21 @@ func (x *exporter) prepare() error {
 		x.warn("the checkpoints are left out: a file's content cannot be changed under its hash")
 	}
 	return nil
+}
+
+// add adds a session to the parts, or leaves it out.
+func (x *exporter) add(id session.ID) error {
+	p, err := x.part(id)
+	if err != nil && x.gone(id) {
+		return x.leaveOut(id)
+	}
+	if skipped, ok := errors.AsType[*Skipped](err); ok && x.o.All {
+		return x.setAside(*skipped)
+	}
+	if err == nil {
+		x.parts = append(x.parts, p)
+	}
+	return err
 }
 
 // find finds what the checkpoints need, and makes the header.

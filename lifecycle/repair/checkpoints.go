@@ -52,15 +52,20 @@ func (r *Report) CheckChain(chain *checkpoint.Store, err error) {
 	for _, err := range faults { // a damaged entry may have been of this session
 		r.damaged(chainFile(chain), err)
 	}
-	seen := map[blob.Hash]struct{}{}
-	first := checkpoint.Unseen(seen)
+	r.checkTrees(chain, made)
+}
+
+// checkTrees reads the trees of checkpoints, and counts the contents of files, which it does not
+// read.
+func (r *Report) checkTrees(chain *checkpoint.Store, made []*checkpoint.Entry) {
+	first := checkpoint.Unseen(map[blob.Hash]struct{}{})
 	for _, e := range made {
 		err := chain.Objects(e, func(h blob.Hash, size int64) bool {
 			if !first(h, size) {
 				return false
 			}
 			if size >= 0 {
-				r.Unread++ // only folders are read
+				r.Unread++
 			}
 			return true
 		})
