@@ -16,8 +16,8 @@ var ofRefused = []mutant{
 	},
 	{
 		"refuse: a mount point is found before anything changes", "lifecycle/checkpoint/refused_linux.go",
-		"if mounted(&in, &at) {",
-		"if mounted(&in, &in) {",
+		"if mount != inside {",
+		"if mount == 0 {",
 		"./lifecycle/checkpoint", "TestRefusedPaths",
 	},
 	{
@@ -60,7 +60,7 @@ var ofRefused = []mutant{
 		"refuse: what a person changed is not taken back", "lifecycle/checkpoint/back.go",
 		"c.Old, c.New = c.New, c.Old",
 		"c.Old, c.New = nil, c.Old",
-		"./lifecycle/checkpoint", "TestBack",
+		"./lifecycle/checkpoint", "TestBackLeavesWhatChangedMeanwhile",
 	},
 	{
 		"refuse: temporary files of both ways go", "lifecycle/checkpoint/names.go",
@@ -88,8 +88,8 @@ var ofRefused = []mutant{
 	},
 	{
 		"refuse: boxes that cannot be changed take the rewind back", "lifecycle/rewind/run.go",
-		"st, err = followBoxes(p.Plans, st)\n\t\t}\n\t\tif p.takesBack(r, err, again) {",
-		"st, err = followBoxes(p.Plans, st)\n\t\t}\n\t\tif false {",
+		"st, err = p.follow(target)\n\t\tif p.takesBack(r, err, again) {",
+		"st, err = p.follow(target)\n\t\tif false {",
 		"./cmd/lopen", "TestRewindThatIsNotFinished",
 	},
 }

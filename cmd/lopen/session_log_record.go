@@ -152,13 +152,15 @@ func (t *recordPrinter) print(r record.Record) error {
 	if r.Checkpoint != "" && r.Event != "" { // of a fork: the one that the files were last known by
 		fmt.Fprintf(t.w, "          checkpoint %s\n", shortID(r.Checkpoint))
 	}
-	if w := r.Rewind; w != nil && w.Back {
+	switch w := r.Rewind; {
+	case w == nil:
+	case w.Back:
 		fmt.Fprintf(t.w, "          to %s: it met an error and is taken back\n", shortID(w.To))
-	} else if w != nil && w.Task != "" {
+	case w.Task != "":
 		fmt.Fprintf(t.w, "          set back to %s, which is before %s; what it left is failed:%s\n", shortID(w.To), w.Task, w.Task)
-	} else if w != nil && w.Before == "" { // one that changed nothing, and none was before it
+	case w.Before == "": // one that changed nothing, and none was before it
 		fmt.Fprintf(t.w, "          to %s\n", shortID(w.To))
-	} else if w != nil {
+	default:
 		fmt.Fprintf(t.w, "          to %s; undo goes back to %s\n", shortID(w.To), shortID(w.Before))
 	}
 	for i := range r.Attempts {

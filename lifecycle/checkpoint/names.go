@@ -22,13 +22,7 @@ type lister struct {
 // waits for the removal of the other name, if the plan has that; if not, both are retained.
 func (a *applier) list() error {
 	a.descent.folded = map[string]string{}
-	l := &lister{a: a, temps: map[string]bool{}, names: map[string]map[string]bool{}, known: map[string]bool{".": true}}
-	for _, c := range a.changes {
-		l.temps[a.tempName(c)] = true
-		if a.plan.takes != "" {
-			l.temps[a.tempOf(a.plan.takes, c)] = true
-		}
-	}
+	l := &lister{a: a, temps: a.ownNames(), names: map[string]map[string]bool{}, known: map[string]bool{".": true}}
 	for _, c := range a.changes {
 		_, err := l.there(c.Path)
 		if err != nil && !errors.Is(err, errMounted) && !(a.plan.Permitted && Refused(err)) { // look reports such a path
@@ -58,6 +52,18 @@ func (a *applier) list() error {
 		}
 	}
 	return nil
+}
+
+// ownNames returns the temporary names of the plan, and of the one that it takes back.
+func (a *applier) ownNames() map[string]bool {
+	names := map[string]bool{}
+	for _, c := range a.changes {
+		names[a.tempName(c)] = true
+		if a.plan.takes != "" {
+			names[a.tempOf(a.plan.takes, c)] = true
+		}
+	}
+	return names
 }
 
 // underOne reports whether a path or a folder above it is in a set.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lopen-dev/lopen/writer"
+	mounts "github.com/lopen-dev/lopen/writer/mount"
 )
 
 // ask returns a [*refusal] if the kernel will not allow the change. What it cannot find out, on a
@@ -25,15 +26,19 @@ func (q *question) ask(dir writer.FS) error {
 	}
 	fd := int(of.OS().Fd())
 	var in, at unix.Statx_t
-	const mask = unix.STATX_BASIC_STATS | unix.STATX_MNT_ID
-	if unix.Statx(fd, "", unix.AT_EMPTY_PATH, mask, &in) != nil {
+	inside, err := mounts.StatAt(fd, "", &in)
+	if err != nil {
 		return nil
 	}
 	if r := attributes(in.Attributes, q.in); r != nil && q.names {
 		r.why = "its folder is " + r.why
 		return r
 	}
-	if q.name == "" || unix.Statx(fd, q.name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, mask, &at) != nil {
+	if q.name == "" {
+		return nil
+	}
+	mount, err := mounts.StatAt(fd, q.name, &at)
+	if err != nil {
 		return nil
 	}
 	path := filepath.Join(q.in, q.name)
@@ -44,10 +49,10 @@ func (q *question) ask(dir writer.FS) error {
 	if !q.names {
 		return nil
 	}
-	if mounted(&in, &at) {
+	if mount != inside {
 		return &refusal{"it is a mount point", "umount " + shellWord(path), unix.EBUSY}
 	}
-	if in.Mode&unix.S_ISVTX != 0 && foreign(&in) && foreign(&at) && !overrides() {
+	if in.Mode&unix.S_ISVTX != 0 && at.Mask&unix.STATX_UID != 0 && foreign(&in) && foreign(&at) && !overrides() {
 		return &refusal{fmt.Sprintf("it belongs to user %d and its folder is sticky", at.Uid), "", unix.EPERM}
 	}
 	return nil
@@ -62,15 +67,6 @@ func attributes(all uint64, path string) *refusal {
 		return &refusal{"append-only", "chattr -a " + shellWord(path), unix.EPERM}
 	}
 	return nil
-}
-
-// mounted reports whether something is mounted at a path. A bind mount has the device number of
-// its folder, but never the mount ID.
-func mounted(in, at *unix.Statx_t) bool {
-	if at.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 {
-		return at.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
-	}
-	return in.Mask&at.Mask&unix.STATX_MNT_ID != 0 && in.Mnt_id != at.Mnt_id
 }
 
 // foreign reports whether a file belongs to another user than this thread acts as.

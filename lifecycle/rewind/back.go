@@ -40,7 +40,7 @@ func (e *TakenBackError) Unwrap() error { return e.Cause }
 
 // Is reports whether the files are as they were before the rewind.
 func (e *TakenBackError) Is(target error) bool {
-	return target == checkpoint.ErrUnchanged && len(e.Kept) == 0 //nolint:errorlint // as errors.Is compares
+	return target == checkpoint.ErrUnchanged && len(e.Kept) == 0
 }
 
 // errBack is an error after the decision to take a rewind back.
@@ -172,17 +172,11 @@ func (p *Planner) stand(ctx context.Context, r *session.Rewinding) (target, befo
 	if p.Chain == nil {
 		return nil, nil, is, fmt.Errorf("the checkpoints cannot be opened: %w", checkpoint.ErrNotFound)
 	}
-	if target, err = p.find(r.To, true); err != nil {
-		return nil, nil, is, err
-	}
-	if before, err = p.Chain.Lookup(r.Before); err != nil {
-		return nil, nil, is, err
-	}
 	files := *r
 	files.State = false
-	plan, _, err := p.plan(ctx, &files, target, before, p.Chain.Tree(before.Root))
+	plan, done, err := p.begun(ctx, &files)
 	if err != nil {
 		return nil, nil, is, err
 	}
-	return target, before, p.Chain.Stand(ctx, plan), nil
+	return done.To, done.Before, p.Chain.Stand(ctx, plan), nil
 }

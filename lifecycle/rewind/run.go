@@ -82,32 +82,17 @@ func (p *Planner) Finish(ctx context.Context, s Session, r *session.Rewinding) (
 
 // finish is Finish. again says that the rewind was interrupted, and may have changed files.
 func (p *Planner) finish(ctx context.Context, s Session, r *session.Rewinding, again bool) (Result, error) {
-	target, err := p.find(r.To, true)
-	if err != nil {
-		return Result{}, err
-	}
-	before, err := p.Chain.Lookup(r.Before)
-	if err != nil {
-		return Result{}, err
-	}
-	plan, done, err := p.plan(ctx, r, target, before, p.Chain.Tree(before.Root))
+	plan, done, err := p.begun(ctx, r)
 	if err != nil {
 		return done, err
 	}
-	done.Before = before
+	target, before := done.To, done.Before
 	if r.Back {
 		return p.takeBack(ctx, s, r, plan, nil)
 	}
 	ended, kept := *r, []checkpoint.Retained(nil)
 	if r.Files {
-		applied, err := p.Chain.Apply(ctx, plan)
-		done.keep(applied.Retained)
-		for _, k := range plan.Retained {
-			if k.Why == checkpoint.Mounted {
-				kept = append(kept, k)
-			}
-		}
-		kept = append(kept, applied.Retained...)
+		kept, err = p.apply(ctx, plan, &done)
 		if p.takesBack(r, err, again) {
 			return p.decideBack(ctx, s, r, plan, err)
 		}
@@ -121,9 +106,7 @@ func (p *Planner) finish(ctx context.Context, s Session, r *session.Rewinding, a
 	}
 	var st *session.State
 	if r.State {
-		if st, err = p.stateBefore(target); err == nil {
-			st, err = followBoxes(p.Plans, st)
-		}
+		st, err = p.follow(target)
 		if p.takesBack(r, err, again) {
 			return p.decideBack(ctx, s, r, plan, err)
 		}
@@ -139,6 +122,42 @@ func (p *Planner) finish(ctx context.Context, s Session, r *session.Rewinding, a
 		ended.After = after.ID.String()
 	}
 	return done, s.End(ctx, &ended, st, done.Changes, kept)
+}
+
+// begun plans a rewind that has begun.
+func (p *Planner) begun(ctx context.Context, r *session.Rewinding) (*checkpoint.Plan, Result, error) {
+	target, err := p.find(r.To, true)
+	if err != nil {
+		return nil, Result{}, err
+	}
+	before, err := p.Chain.Lookup(r.Before)
+	if err != nil {
+		return nil, Result{}, err
+	}
+	plan, done, err := p.plan(ctx, r, target, before, p.Chain.Tree(before.Root))
+	done.Before = before
+	return plan, done, err
+}
+
+// apply changes the files, and returns the paths that the log names as kept.
+func (p *Planner) apply(ctx context.Context, plan *checkpoint.Plan, done *Result) (kept []checkpoint.Retained, err error) {
+	applied, err := p.Chain.Apply(ctx, plan)
+	done.keep(applied.Retained)
+	for _, k := range plan.Retained {
+		if k.Why == checkpoint.Mounted {
+			kept = append(kept, k)
+		}
+	}
+	return append(kept, applied.Retained...), err
+}
+
+// follow returns the State that a rewind ends with, and has the plan's boxes agree with it.
+func (p *Planner) follow(target *checkpoint.Entry) (*session.State, error) {
+	st, err := p.stateBefore(target)
+	if err != nil {
+		return nil, err
+	}
+	return followBoxes(p.Plans, st)
 }
 
 // Plans reads and edits the plans of modules.

@@ -67,16 +67,21 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 	if err != nil || why != "" {
 		return why, err
 	}
-	refused := r.refused(done.Retained)
 	if at := mounted(done.Retained); len(at) > 0 {
 		r.cfg.UI.Warn("kept, with what is on it, because %s: %s", checkpoint.Mounted, list(at))
 	}
-	if done.Before == nil {
-		if len(refused) > 0 {
-			why = string(checkpoint.Denied) + ": " + list(refused)
-		}
-		return why, nil
+	refused := r.refused(done.Retained)
+	if done.Before != nil {
+		r.wasSetBack(ctx, unit, done, refused)
+	} else if len(refused) > 0 {
+		why = string(checkpoint.Denied) + ": " + list(refused)
 	}
+	return why, nil
+}
+
+// wasSetBack forgets what a failed unit changed, and says what was set back. refused are the paths
+// that may not be changed.
+func (r *runner) wasSetBack(ctx context.Context, unit string, done rewind.Result, refused []string) {
 	var paths, kept []string
 	for _, c := range done.Changes {
 		paths = append(paths, c.Path)
@@ -100,7 +105,6 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 		r.cfg.UI.Warn("kept as %s left them, because %s: %s", r.name(unit), checkpoint.Denied, list(refused))
 	}
 	r.cfg.UI.Say("to see what it left: %s; to bring that back: %s", ShowFailed(id, unit, done.To.ID.Short()), RestoreFailed(id, unit))
-	return "", nil
 }
 
 // mounted returns the paths at which something was mounted or unmounted since.
