@@ -285,8 +285,8 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"rewind: boxes follow the State", "lifecycle/rewind/run.go",
-		"st, err = followBoxes(p.Plans, st)",
-		"st, err = st, nil",
+		"return followBoxes(p.Plans, st)",
+		"return st, nil",
 		"./lifecycle", "TestRewindAndUndo",
 	},
 	{

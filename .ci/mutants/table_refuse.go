@@ -17,13 +17,13 @@ var ofRefused = []mutant{
 	{
 		"refuse: a mount point is found before anything changes", "lifecycle/checkpoint/refused_linux.go",
 		"if mount != inside {",
-		"if mount == 0 {",
+		"if mount != inside && mount == 0 {",
 		"./lifecycle/checkpoint", "TestRefusedPaths",
 	},
 	{
 		"refuse: another's file in a sticky folder is found before anything changes", "lifecycle/checkpoint/refused_linux.go",
-		"foreign(&at) && !overrides()",
-		"foreign(&at) && overrides()",
+		"foreign(at) && !overrides()",
+		"foreign(at) && overrides()",
 		"./lifecycle/checkpoint", "TestRefusedPaths",
 	},
 	{
@@ -82,8 +82,8 @@ var ofRefused = []mutant{
 	},
 	{
 		"refuse: undo takes back what was given up", "lifecycle/rewind/back.go",
-		"ended.After = after.ID.String()",
-		"_ = after",
+		"len(up.Changed) > 0 && r.Task == \"\" {",
+		"len(up.Changed) < 0 && r.Task == \"\" {",
 		"./lifecycle", "TestRewindIsGivenUp",
 	},
 	{

@@ -52,10 +52,16 @@ func (q *question) ask(dir writer.FS) error {
 	if mount != inside {
 		return &refusal{"it is a mount point", "umount " + shellWord(path), unix.EBUSY}
 	}
-	if in.Mode&unix.S_ISVTX != 0 && at.Mask&unix.STATX_UID != 0 && foreign(&in) && foreign(&at) && !overrides() {
+	if sticky(&in, &at) {
 		return &refusal{fmt.Sprintf("it belongs to user %d and its folder is sticky", at.Uid), "", unix.EPERM}
 	}
 	return nil
+}
+
+// sticky reports whether a folder lets only the owners of its files change their names, and this
+// process is none of them.
+func sticky(in, at *unix.Statx_t) bool {
+	return in.Mode&unix.S_ISVTX != 0 && at.Mask&unix.STATX_UID != 0 && foreign(in) && foreign(at) && !overrides()
 }
 
 // attributes returns the refusal of a file or folder with these attributes, or nil.

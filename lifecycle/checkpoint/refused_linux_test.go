@@ -75,8 +75,8 @@ func ownMounts(t *testing.T) {
 	require.NoError(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 }
 
-// sticky is an obstacle: another user works in a sticky folder.
-func sticky(t *testing.T, root string) func() {
+// inSticky is an obstacle: another user works in a sticky folder.
+func inSticky(t *testing.T, root string) func() {
 	if os.Getuid() != 0 {
 		t.Skip("acting as another user takes root")
 	}
@@ -132,7 +132,7 @@ func TestRefusedPaths(t *testing.T) {
 		"file that is a mount":     {bound("d/b", 0), map[string]string{"d/b": "it is a mount point; umount"}},
 		"folder that is a mount":   {bound("old", 0), map[string]string{"old": "it is a mount point; umount"}},
 		"folder that is read-only": {bound("d", unix.MS_RDONLY), map[string]string{"d/b": "read-only file system", "d/gone": "read-only file system", "d/new": "read-only file system", "d/mode": "read-only file system"}},
-		"another user's, sticky":   {sticky, map[string]string{"d/b": "it belongs to user 0 and its folder is sticky", "d/gone": "it belongs to user 0", "d/mode": "operation not permitted"}},
+		"another user's, sticky":   {inSticky, map[string]string{"d/b": "it belongs to user 0 and its folder is sticky", "d/gone": "it belongs to user 0", "d/mode": "operation not permitted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
