@@ -76,14 +76,14 @@ var ofTracked = []mutant{
 	},
 	{
 		"tracked: a look without checkpoints names a submodule", "cache/files/compare.go",
-		"a != nil && a.Hash != b.Hash",
-		"a != nil && a == b",
+		"changes = append(changes, stated(old, next)...)",
+		"_ = stated",
 		"./cache/files", "TestRepositoryInAnotherState",
 	},
 	{
 		"tracked: a commit takes no submodule away", "cmd/lopen/internal/repo/commit.go",
 		"folders, err = p.notSubmodules(ctx, folders)",
-		"_, err = p.notSubmodules(ctx, folders)",
+		"_ = p.notSubmodules",
 		"./cmd/lopen/internal/repo", "TestSubmoduleIsNotCommitted",
 	},
 }
