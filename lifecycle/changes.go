@@ -328,6 +328,9 @@ func (s *Store) leftBehind(st *session.State, p *Past) (left map[string]record.F
 			}
 			ended[a.Task] = a.Then == record.Done
 			for _, f := range a.Files {
+				if f.Unstored != "" {
+					continue // no content is known, and git ignores it
+				}
 				p.Touched[a.Task] = append(p.Touched[a.Task], f.Path)
 				if f.From != "" {
 					p.Touched[a.Task] = append(p.Touched[a.Task], f.From)

@@ -27,6 +27,7 @@ const (
 type Checkpoints struct {
 	*checkpoint.Store
 	blobs *blob.Store
+	root  writer.FS   // the .lopen folder
 	dirs  []writer.FS // in the order of checkpointDirs, and then the linked work tree
 	// Gone is why the linked work tree cannot be opened, a [*WorktreeError]. Its checkpoints can
 	// be read all the same.
@@ -66,7 +67,7 @@ func (s *Store) openTree(w *session.Worktree) (dir writer.FS, err error) {
 // Checkpoints opens the checkpoints of a work tree, without a lock; nil means the project's
 // folder. The error wraps ErrNotFound if the project has none.
 func (s *Store) Checkpoints(w *session.Worktree) (*Checkpoints, error) {
-	c := &Checkpoints{}
+	c := &Checkpoints{root: s.root()}
 	for _, name := range checkpointDirs {
 		dir, err := writer.OpenDir(s.root(), name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +79,7 @@ func (s *Store) Checkpoints(w *session.Worktree) (*Checkpoints, error) {
 		c.dirs = append(c.dirs, dir)
 	}
 	c.blobs = blob.New(c.dirs[1]).Compressing(s.opts.Policy.Compression)
-	tree, opts := s.project, checkpoint.Options{Alive: s.alive}
+	tree, opts := s.project, checkpoint.Options{Alive: s.alive, Lopen: s.root()}
 	if w != nil {
 		if tree, c.Gone = s.openTree(w); c.Gone == nil {
 			c.dirs = append(c.dirs, tree)
@@ -220,6 +221,7 @@ type CheckpointUsage struct {
 	// pack, which is rewritten once more than half of it is not needed. -1 means that it is
 	// not known.
 	Unneeded int64
+	Moved    int64 // what rewinds moved away, in .lopen/moved
 }
 
 // CheckpointUsage measures the checkpoints of the project. It takes no lock, so Unneeded may
@@ -265,7 +267,10 @@ func (s *Store) CheckpointUsage() (u CheckpointUsage, err error) {
 			u.Unneeded = -1
 		}
 	}
+	var merr error
 	u.Blobs, err = cps.blobs.Usage()
+	u.Moved, merr = checkpoint.MovedBytes(cps.root)
+	err = errors.Join(err, merr)
 	u.Chain = fileBytes(cps.dirs[0])
 	return u, err
 }
@@ -284,12 +289,16 @@ func fileBytes(dir writer.FS) (n int64) {
 	return n
 }
 
-// sweep removes the contents that no checkpoint needs. It returns ErrBusy while a checkpoint
+// sweep removes the contents, and what rewinds moved away, that no checkpoint needs. It returns ErrBusy while a checkpoint
 // is being made. When a tree cannot be read, nothing is removed.
 func (c *Checkpoints) sweep() (blob.Swept, error) {
 	swept, err := c.blobs.Sweep(func() (map[blob.Hash]struct{}, error) {
 		needed := map[blob.Hash]struct{}{}
-		return needed, checkpoint.Roots(c.dirs[0], c.blobs, needed)
+		err := checkpoint.Roots(c.dirs[0], c.blobs, needed)
+		if err == nil {
+			_, err = checkpoint.SweepMoved(c.root, needed)
+		}
+		return needed, err
 	})
 	if err != nil {
 		return swept, fmt.Errorf("free what no checkpoint needs: %w", err)

@@ -379,7 +379,7 @@ func (s *Store) checkCorrupted() (all []repair.Check) {
 // checkBytes reports how many bytes each folder takes, as du counts them.
 func (s *Store) checkBytes() repair.Check {
 	var parts []string
-	for _, name := range []string{sessionsDir, checkpointsDir, blobsDir, trashDir, corruptedDir, "cache"} {
+	for _, name := range []string{sessionsDir, checkpointsDir, blobsDir, "moved", trashDir, corruptedDir, "cache"} {
 		if n := s.diskBytes(name, false); n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %.1f MiB", name, float64(n)/(1<<20)))
 		}
@@ -395,6 +395,9 @@ func (s *Store) checkCheckpoints() repair.Check {
 		return repair.Failed(f.Name, err)
 	}
 	f.Found = fmt.Sprintf("%d, in %d bytes of contents and %d bytes of their chain", u.Checkpoints, u.Blobs, u.Chain)
+	if u.Moved > 0 {
+		f.Found += fmt.Sprintf("; %d bytes of files that rewinds moved away", u.Moved)
+	}
 	if u.Unneeded > 0 {
 		f.Found += fmt.Sprintf("; %d bytes of the contents are of none of them, in packs that are at least half needed or wait for the next prune", u.Unneeded)
 	}

@@ -277,7 +277,11 @@ func (s *Store) free() int64 {
 	if errors.Is(err, ErrNotFound) {
 		return 0
 	}
-	before := s.diskBytes(blobsDir, false)
+	size := func() int64 {
+		moved, _ := checkpoint.MovedBytes(s.root()) // 0 where it is not known
+		return s.diskBytes(blobsDir, false) + moved
+	}
+	before := size()
 	if err == nil {
 		_, err = cps.sweep()
 		_ = cps.Close() // nothing was written through the folders
@@ -285,7 +289,7 @@ func (s *Store) free() int64 {
 	if err != nil {
 		s.opts.Logger.Warn().Err(err).Msg("contents that nothing needs are not all freed")
 	}
-	return before - s.diskBytes(blobsDir, false)
+	return before - size()
 }
 
 // forgetCheckpoints removes the entries of all chains that only the deleted session needs,

@@ -189,8 +189,8 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"ignore files: what was taken stays, whatever the tree says", "cache/files/ignore.go",
-		"found.only && w.keeps(at.path)",
-		"false",
+		"case !ignored || w.keeps(at.path):",
+		"case !ignored:",
 		"./cache/files", "TestRulesOfAnAgent",
 	},
 	{

@@ -20,7 +20,8 @@ import (
 //	magic, version, At, Stored
 //	number of Paths, the paths
 //	number of Mounts, the paths
-//	number of Skipped, of each the path, the index of the reason, Err, and State of a repository and of what is too large
+//	number of Skipped, of each the path, the index of the reason, Err, and State of a repository and of what is too large; of
+//	Hidden also 1 for a folder and 2 for what is fixed, added up, Files, Bytes, and Hash
 //	number of Files, of each the path and the mode, and but for a folder Size, ModTime,
 //	ChangeTime less ModTime, Inode, and the hash of a file or the target of a symlink
 //	CRC-32C of all before, little endian
@@ -34,7 +35,7 @@ const (
 
 var (
 	// reasons and types stand at the numbers that mean them.
-	reasons = []Reason{Special, TooLarge, TooDeep, Unreadable, Unstable, Symlinked, Ignored, Nested, Mounted}
+	reasons = []Reason{Special, TooLarge, TooDeep, Unreadable, Unstable, Symlinked, Ignored, Nested, Mounted, Hidden}
 	types   = []fs.FileMode{0, fs.ModeDir, fs.ModeSymlink}
 )
 
@@ -58,6 +59,11 @@ func (s *Snapshot) Encode() []byte {
 		e.text(k.Err)
 		if k.Reason.HasState() {
 			e.b = append(e.b, k.State[:]...)
+		}
+		if k.Reason == Hidden {
+			e.b = binary.AppendUvarint(e.b, k.flags())
+			e.b = binary.AppendUvarint(binary.AppendUvarint(e.b, uint64(k.Files)), uint64(k.Bytes))
+			e.b = append(e.b, k.Hash[:]...)
 		}
 	}
 	e.list(len(s.Files))
@@ -174,6 +180,9 @@ func (d *decoder) snapshot() *Snapshot {
 		if k.Reason.HasState() {
 			copy(k.State[:], d.bytes(len(k.State)))
 		}
+		if k.Reason == Hidden {
+			k.Listing = d.listing()
+		}
 		s.Skipped = append(s.Skipped, k)
 	})
 	d.list(func(n int) { s.Files = append(slices.Grow(s.Files, n), d.file()) })
@@ -243,6 +252,27 @@ func (d *decoder) path() string {
 	}
 	d.last = p
 	return p
+}
+
+func (l Listing) flags() (n uint64) {
+	if l.Folder {
+		n |= 1
+	}
+	if l.Fixed {
+		n |= 2
+	}
+	return n
+}
+
+func (d *decoder) listing() (l Listing) {
+	n := d.uint()
+	l.Folder, l.Fixed = n&1 != 0, n&2 != 0
+	l.Files, l.Bytes = int(d.uint()), int64(d.uint())
+	copy(l.Hash[:], d.bytes(len(l.Hash)))
+	if n > 3 || l.Files < 0 || l.Bytes < 0 {
+		d.fail("what is hidden has %d files of %d bytes", l.Files, l.Bytes)
+	}
+	return l
 }
 
 // clean says whether a path is one that Take may find.

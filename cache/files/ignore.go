@@ -129,29 +129,52 @@ func (j judge) enter(dir string, found, force []IgnoreFile) judge {
 	return j
 }
 
-// leaves says whether a path is left out. One that only the rules that were found ignore
-// is taken where Options.Keep says so, and what is beneath it too. What is tracked, as was
-// found or by the rules in force, is judged by .lopenignore files alone.
-func (w *walker) leaves(at *place, name string, isDir bool) bool {
+// A fate is what becomes of a path.
+type fate int
+
+const (
+	taken fate = iota
+	left
+	hidden // left to Reveal
+)
+
+// judge decides a path. One that only the rules that were found ignore is taken where Options.Keep
+// says so; what is beneath it is ignored by them all the same. What is tracked, as was found or by
+// the rules in force, is judged by .lopenignore files alone.
+func (w *walker) judge(at *place, name string, mode fs.FileMode) fate {
+	isDir := mode.IsDir()
 	one := at.found == at.force
 	force, ignored := at.force.ignores(at.path, name, isDir, w.tracked...)
 	if ignored {
-		return true
+		return left
 	}
-	if at.force = force; one {
+	at.force = force
+	if w.opts.Hidden[at.path] && !w.isTracked(at.path, isDir) {
+		return hidden
+	}
+	if one || w.opts.whole {
 		at.found = at.force
-		return false
+		return taken
 	}
-	if at.whole {
-		return false
+	at.found, ignored = at.found.ignores(at.path, name, isDir, w.tracked...)
+	switch {
+	case !ignored || w.keeps(at.path):
+		return taken
+	case w.opts.Hide && (isDir || mode.IsRegular() || mode.Type() == fs.ModeSymlink):
+		return hidden
 	}
-	found, ignored := at.found.ignores(at.path, name, isDir, w.tracked...)
-	if found.only && w.keeps(at.path) {
-		at.whole = true
-		return false
-	}
-	at.found = found
-	return ignored
+	return left
+}
+
+func (w *walker) isTracked(path string, isDir bool) bool {
+	return slices.ContainsFunc(w.tracked, func(t tracked) bool { return t.has(path, isDir) })
+}
+
+// hide leaves a path to Reveal.
+func (w *walker) hide(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.candidates = append(w.candidates, candidate{path, w.opts.Hidden[path]})
 }
 
 func (w *walker) keeps(path string) bool { return w.opts.Keep != nil && w.opts.Keep(path) }

@@ -44,15 +44,15 @@ func TestInForce(t *testing.T) {
 		want  []string
 		skips []Skip
 	}{
-		"src was added":             {rules(""), "src/\n", keeping("src/a", "src/in/b"), []string{"src/a", "src/in/b", "src/new.o", "top"}, nil},
-		"a rule of force in it":     {rules("*.o\n"), "src/\n", keeping("src/a"), []string{"src/a", "src/in/b", "top"}, nil},
+		"src was added":             {rules(""), "src/\n", keeping("src/a", "src/in/b"), []string{"src/a", "src/in/b", "top"}, nil},
+		"a rule of force in it":     {rules("*.o\n"), "src/\n", keeping("src/a", "src/new.o"), []string{"src/a", "top"}, []Skip{{Path: "src/new.o", Reason: Ignored}}},
 		"one file of it":            {rules(""), "b\ntop\n", keeping("src/a", "top"), []string{"src/a", "src/new.o", "top"}, nil},
 		"src was never taken":       {rules(""), "src/\n", keeping("top"), []string{"top"}, nil},
 		"a rule was removed":        {rules("src/\n"), "", keeping("top"), []string{"top"}, nil},
 		"a rule was turned":         {rules("src/\n"), "!src/\n", nil, []string{"top"}, nil},
 		"in force by now":           {rules("src/\ntop\n"), "", keeping("src/a", "top"), nil, []Skip{{Path: "src", Reason: Ignored}, {Path: "top", Reason: Ignored}}},
 		"both":                      {rules("*.o\n"), "*.o\n", keeping("src/new.o"), []string{"src/a", "src/in/b", "top"}, []Skip{{Path: "src/new.o", Reason: Ignored}}},
-		"none in force":             {nil, "src/\n", keeping("src/a"), []string{"src/a", "src/in/b", "src/new.o", "top"}, nil},
+		"none in force":             {nil, "src/\n", keeping("src/a"), []string{"src/a", "top"}, nil},
 		"a folder above says no":    {NewRules([]IgnoreFile{{"src/in/.gitignore", []byte("b\n")}}), "", nil, []string{"src/a", "src/new.o", "top"}, nil},
 		"from outside, and weaker":  {NewRules([]IgnoreFile{{"//x", []byte("a\nb\n")}, {".gitignore", []byte("!b\n")}}), "", nil, []string{"src/in/b", "src/new.o", "top"}, nil},
 		"the second outside is not": {NewRules([]IgnoreFile{{"//x", []byte("a\nb\n")}, {"//y", []byte("!b\n")}}), "", nil, []string{"src/in/b", "src/new.o", "top"}, nil},
@@ -99,14 +99,34 @@ func TestRulesOfAnAgent(t *testing.T) {
 	for _, p := range []string{"node_modules/x/index.js", "src/new.go", "src/run.log"} {
 		x.write(p, p)
 	}
-	opts := Options{InForce: before.Rules, Keep: func(p string) bool { return before.Find(p) != nil }}
+	opts := Options{InForce: before.Rules, Keep: func(p string) bool { return before.Find(p) != nil }, Hide: true}
 	after := x.take(before, opts)
-	require.Equal(t, []string{".gitignore", "main.go", "src/.gitignore", "src/a.go", "src/gen/b.go", "src/new.go", "src/run.log"}, paths(after))
+	require.Equal(t, []string{".gitignore", "main.go", "src/a.go", "src/gen/b.go"}, paths(after))
 	require.Len(t, after.Rules.Files(), 2)
 	require.True(t, after.Rules.Ignored("src/a.go", false))
 	require.False(t, after.Rules.Ignored(".env", false))
-	opts = Options{InForce: before.Rules, Keep: func(p string) bool { return after.Find(p) != nil }}
-	require.True(t, after.Equal(x.take(after, opts)), "and again")
+
+	// What it made is taken, in the order of the paths, until the budget is used up.
+	after, used, err := Reveal(t.Context(), x.root, after, opts, Budget{3, 1 << 20})
+	require.NoError(t, err)
+	require.Equal(t, Budget{3, int64(len("node_modules/x/index.jsgen/\n*.log\nsrc/new.go"))}, used)
+	require.Equal(t, []string{".gitignore", "main.go", "node_modules/x/index.js", "src/.gitignore", "src/a.go", "src/gen/b.go", "src/new.go"}, paths(after))
+	require.Equal(t, []string{"src/run.log hidden: 1 file, 11 bytes"}, hiddenIn(after))
+	opts = Options{InForce: before.Rules, Keep: func(p string) bool { return after.Find(p) != nil }, Hide: true, Hidden: map[string]bool{"src/run.log": true}}
+	again, used, err := Reveal(t.Context(), x.root, x.take(after, opts), opts, Budget{1000, 1 << 20})
+	require.NoError(t, err)
+	require.Zero(t, used)
+	require.True(t, after.Equal(again), "and again")
+}
+
+// hiddenIn are the hidden paths of a snapshot.
+func hiddenIn(s *Snapshot) (all []string) {
+	for _, k := range s.Skipped {
+		if k.Reason == Hidden {
+			all = append(all, fmt.Sprintf("%s %s: %s", k.Path, k.Reason, k.Listing))
+		}
+	}
+	return all
 }
 
 // A repository within the tree is left out, unless it was taken before or is asked for,
@@ -286,17 +306,14 @@ func TestInForceOfRandomRules(t *testing.T) {
 
 			again := NewRules(force)
 			var want []string
-			whole := "//" // the folder that is taken whole
 			require.NoError(t, fs.WalkDir(os.DirFS(x.dir), ".", func(p string, d fs.DirEntry, err error) error {
 				switch {
 				case p == ".":
 					return err
 				case p == ".git" || again.Ignored(p, d.IsDir()):
-				case beneath(p, whole), !s.Rules.Ignored(p, d.IsDir()), keep(p):
+				case !s.Rules.Ignored(p, d.IsDir()), keep(p):
 					if !d.IsDir() {
 						want = append(want, p)
-					} else if !beneath(p, whole) && s.Rules.Ignored(p, true) {
-						whole = p
 					}
 					return err
 				}

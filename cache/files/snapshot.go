@@ -37,9 +37,10 @@ type Fingerprint struct {
 	Target     string    // of a symlink, as it is written
 }
 
-// Content is the hash of the content in hex, "" of nothing and of a folder, which has none.
+// Content is the hash of the content in hex, "" of nothing, and of a folder and what is hidden,
+// which have none.
 func (f *Fingerprint) Content() string {
-	if f == nil || f.Mode.IsDir() {
+	if _, hidden := f.Hidden(); f == nil || hidden || f.Mode.IsDir() {
 		return ""
 	}
 	return f.Hash.String()
@@ -70,6 +71,7 @@ const (
 	Ignored    Reason = "ignored"    // ignored now, and known to the base snapshot
 	Mounted    Reason = "mounted"    // something was mounted there since, or unmounted
 	Nested     Reason = "repository" // the folder is a repository of its own, or a submodule
+	Hidden     Reason = "hidden"     // ignored by rules that are not in force, and not recorded; see Reveal
 )
 
 // A Skip is a path that exists and of which a Snapshot knows nothing, nor of what
@@ -81,7 +83,8 @@ type Skip struct {
 	Err    string // of Unreadable
 	// State is a hash of what Options.Repository says of a repository, zero if that is not known.
 	// Of what is too large it is one of size and mtime.
-	State blob.Hash
+	State   blob.Hash
+	Listing // of Hidden
 }
 
 // HasState reports whether a Skip of this reason may have a State.
@@ -106,6 +109,8 @@ type Snapshot struct {
 	// Stored is the root of the tree of objects that this was stored as, zero when it is
 	// not known. Take leaves it zero; who stores the Snapshot sets it before sharing it.
 	Stored blob.Hash
+
+	candidates []candidate // sorted; for Reveal, and not encoded
 
 	once  sync.Once
 	index map[string]int32 // into Files, for Take

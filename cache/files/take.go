@@ -64,9 +64,13 @@ type Options struct {
 	Outside []IgnoreFile
 	// InForce are rules that hold in addition to those that are found, in the tree and in Outside;
 	// nil is none. A path that they ignore is left out. One that only the rules found
-	// ignore is left out as well, unless Keep says that it is to be taken: then it is, and
-	// what is beneath it is judged by InForce alone.
+	// ignore is left out as well, unless Keep says that it is to be taken.
 	InForce *Rules
+	// Hide leaves the paths that only the rules found ignore to [Reveal]. Hidden are those that
+	// were hidden before: unless they are tracked or InForce ignores them they stay so, whatever
+	// rules were found.
+	Hide   bool
+	Hidden map[string]bool
 	// Keep says of a path whether it was taken before. nil says it of none. With it, what is
 	// left out is in Skipped where Keep says so; without it, where the base knows it. It is
 	// called by several goroutines at once.
@@ -84,7 +88,8 @@ type Options struct {
 	Mounts map[string]bool
 	Mount  func(path string, mounted bool) bool
 
-	now func() time.Time // of tests
+	whole bool             // the rules found do not apply
+	now   func() time.Time // of tests
 }
 
 // Take looks at the tree under root. base, when not nil, is an earlier snapshot of
@@ -121,6 +126,8 @@ func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*S
 	out.Files, out.Skipped = w.result()
 	slices.Sort(w.mounts)
 	out.Mounts = w.mounts
+	slices.SortFunc(w.candidates, func(a, b candidate) int { return strings.Compare(a.path, b.path) })
+	out.candidates = w.candidates
 	if paths == nil {
 		out.Rules = NewRules(w.rules)
 	}
@@ -176,12 +183,13 @@ type walker struct {
 	count     atomic.Int64
 	group     *errgroup.Group
 
-	mu        sync.Mutex
-	found     []Fingerprint // Guarded by mu.
-	skips     []Skip        // Guarded by mu.
-	mounts    []string      // Guarded by mu: the mount points that were taken.
-	rules     []IgnoreFile  // Guarded by mu: those that were found.
-	ruleBytes int           // Guarded by mu: of those in the tree.
+	mu         sync.Mutex
+	found      []Fingerprint // Guarded by mu.
+	skips      []Skip        // Guarded by mu.
+	mounts     []string      // Guarded by mu: the mount points that were taken.
+	rules      []IgnoreFile  // Guarded by mu: those that were found.
+	candidates []candidate   // Guarded by mu.
+	ruleBytes  int           // Guarded by mu: of those in the tree.
 }
 
 func (w *walker) run(ctx context.Context, paths []string) error {

@@ -46,7 +46,6 @@ func (w *walker) start(ctx context.Context, paths []string) error {
 type place struct {
 	judge // of the folder that the path is in
 	path  string
-	whole bool // a folder above was recorded before: rules found in the tree do not apply
 	depth int
 	mode  fs.FileMode
 	mount uint64 // of the folder that the path is in
@@ -129,7 +128,7 @@ func (w *walker) walk(ctx context.Context, dir folder, at place, named bool) err
 		w.skipRepository(at.path)
 		return w.record(ctx, at.in)
 	}
-	below := place{whole: at.whole, depth: at.depth + 1, mount: at.mount}
+	below := place{depth: at.depth + 1, mount: at.mount}
 	if at.path != "." && w.opts.Only == nil {
 		below.in = &enclosing{above: at.in, path: at.path, mode: at.mode}
 	}
@@ -167,12 +166,17 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 	}
 	f := st.fingerprint(at.path)
 	isDir := f.Mode.IsDir()
-	if !named && w.leaves(&at, name, isDir) {
-		if w.opts.Keep == nil && w.base.knows(at.path) || w.keeps(at.path) {
+	if !named {
+		switch fate := w.judge(&at, name, f.Mode); {
+		case fate == hidden && st.mount == at.mount:
+			w.hide(at.path)
+			return w.record(ctx, at.in)
+		case fate == left && (w.opts.Keep == nil && w.base.knows(at.path) || w.keeps(at.path) || w.opts.Hidden[at.path]):
 			w.skip(at.path, Ignored, nil)
 			return w.record(ctx, at.in)
+		case fate == left:
+			return nil
 		}
-		return nil
 	}
 	if mounted := st.mount != at.mount; (mounted || w.opts.Mounts[at.path]) && w.wants(at.path, isDir) && w.elsewhere(at.path, mounted) {
 		return w.record(ctx, at.in)

@@ -88,6 +88,7 @@ type diffRow struct {
 	Path string     `json:"path"`
 	From string     `json:"from,omitempty"`
 	checkpoint.Lines
+	Unstored string `json:"unstored,omitempty"` // numbers of files and bytes that no checkpoint has
 }
 
 // diffRows counts the lines of changes.
@@ -98,7 +99,8 @@ func (c *chain) diffRows(changes []files.Change) ([]diffRow, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, diffRow{ch.Kind, ch.Path, ch.From, lines})
+		_, unstored := ch.Unstored()
+		rows = append(rows, diffRow{ch.Kind, ch.Path, ch.From, lines, unstored})
 	}
 	return rows, nil
 }
@@ -110,6 +112,9 @@ func printStat(w io.Writer, rows []diffRow, all int) error {
 		numbers := fmt.Sprintf("+%d -%d", r.Added, r.Deleted)
 		if r.Binary {
 			numbers = "binary"
+		}
+		if r.Unstored != "" {
+			numbers = r.Unstored + ", not stored"
 		}
 		fmt.Fprintf(w, "%s %s  %s\n", letters[r.Kind], shown(r.Path), numbers)
 		added, deleted = added+r.Added, deleted+r.Deleted

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -112,7 +113,9 @@ func showRewind(w *plain.Stream, git []string, r rewind.Result, whole bool) {
 	l := lister{w: w, whole: whole}
 	for _, c := range r.Changes {
 		has := ""
-		if c.Old != nil && c.At != 0 {
+		if l, is := cmp.Or(c.Old, c.New).Hidden(); is {
+			has = fmt.Sprintf(" (%s)", l)
+		} else if c.Old != nil && c.At != 0 {
 			has = fmt.Sprintf(" (%d has what is there now)", c.At)
 		}
 		l.add(string(c.Kind), fmt.Sprintf("%-9s %s%s", c.Kind, shown(c.Path), has))

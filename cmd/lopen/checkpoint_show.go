@@ -89,6 +89,8 @@ func at(tree *checkpoint.Tree, path string) (*files.Fingerprint, error) {
 		return nil, fmt.Errorf("%s: it was there and could not be recorded: %w", shown(path), lifecycle.ErrNotFound)
 	case f == nil:
 		return nil, fmt.Errorf("%s: %w", shown(path), errNotThere)
+	case f.Mode&files.ModeHidden == files.ModeHidden:
+		return nil, fmt.Errorf("%s: it was there and was not stored, because a rule hides it that a task wrote: %w", shown(path), lifecycle.ErrNotFound)
 	}
 	return f, nil
 }

@@ -22,7 +22,11 @@ const filesRecord = lifecycle.Dir + "/cache/files.bin"
 // warnSkipped names what was left out but for the ignored.
 func (a *app) warnSkipped(skipped []files.Skip) {
 	for _, k := range skipped {
-		if k.Reason == files.Ignored {
+		switch k.Reason {
+		case files.Ignored:
+			continue
+		case files.Hidden:
+			fmt.Fprintf(a.stderr, "not stored %s: %s, which a rule hides that a task wrote\n", shown(k.Path), k.Listing)
 			continue
 		}
 		cause := ""
@@ -41,6 +45,15 @@ type changeRow struct {
 	PathBytes []byte     `json:"pathBytes,omitempty"`
 	From      string     `json:"from,omitempty"`
 	FromBytes []byte     `json:"fromBytes,omitempty"`
+	Unstored  string     `json:"unstored,omitempty"` // numbers of files and bytes that no checkpoint has
+}
+
+// notStored is what a line says behind a path of which no checkpoint has the files.
+func notStored(numbers string) string {
+	if numbers == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s, not stored)", numbers)
 }
 
 // letters are what a line begins with.
@@ -50,6 +63,7 @@ func (a *app) printChanges(changes []files.Change) error {
 	rows := []changeRow{}
 	for _, c := range changes {
 		row := changeRow{Kind: c.Kind, Path: c.Path, From: c.From}
+		_, row.Unstored = c.Unstored()
 		if !utf8.ValidString(c.Path) {
 			row.PathBytes = []byte(c.Path)
 		}
@@ -67,7 +81,7 @@ func (a *app) printChanges(changes []files.Change) error {
 		if r.From != "" {
 			from = shown(r.From) + " -> "
 		}
-		fmt.Fprintf(&lines, "%s %s%s\n", letters[r.Kind], from, shown(r.Path))
+		fmt.Fprintf(&lines, "%s %s%s%s\n", letters[r.Kind], from, shown(r.Path), notStored(r.Unstored))
 	}
 	_, err := io.WriteString(a.stdout, lines.String())
 	return err

@@ -43,7 +43,7 @@ func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 	defer a.discard()
 	for _, step := range []func() error{
 		a.openFolders, a.list, a.look, a.ask, a.room, func() error { return a.stage(ctx) }, a.tryFolders, a.refuse,
-		a.begin, a.clearTheWay, a.makeFolders, a.moveIn, a.changeModes, a.remove, a.settle,
+		a.begin, a.moveAway, a.clearTheWay, a.makeFolders, a.moveBack, a.moveIn, a.changeModes, a.remove, a.settle,
 	} {
 		if err := step(); err != nil {
 			if !a.begun {
@@ -64,6 +64,7 @@ type applier struct {
 	ctx     context.Context //nolint:containedctx // of the one Apply, and without its end once begun
 	descent descent
 	changes []*Change               // the plan's, sorted by Path
+	moves   []*Change               // of what is hidden
 	folders []*Change               // folders, new folders, and folders to be opened; sorted by Path
 	over    map[*Change]bool        // changes that are finished or retained
 	linked  map[*Change]bool        // files with another hard link whose mode changes
@@ -90,6 +91,9 @@ func (s *Store) applier(ctx context.Context, p *Plan) *applier {
 		switch {
 		case Reserved(c.Path):
 			a.keep(c, Nested)
+			continue
+		case c.moves():
+			a.moves = append(a.moves, c)
 			continue
 		case isDir(c.Old) || isDir(c.New):
 			a.folders = append(a.folders, c)

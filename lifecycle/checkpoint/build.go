@@ -129,7 +129,11 @@ func split(prefix string, list []files.Fingerprint, skips []files.Skip, n int) (
 		name, _, deeper := strings.Cut(k.Path[len(prefix):], "/")
 		if !deeper {
 			if at(recorded, name) == nil {
-				items = append(items, item{name: name, kind: kindUnknown, text: string(k.Reason), hash: k.State})
+				it := item{name: name, kind: kindUnknown, text: string(k.Reason), hash: k.State}
+				if k.Reason == files.Hidden {
+					it = hiddenItem(name, k.Listing)
+				}
+				items = append(items, it)
 			}
 			skips = skips[1:]
 			continue

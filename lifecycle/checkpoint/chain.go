@@ -155,7 +155,7 @@ func (e *Entry) check(next uint64) error {
 		return fmt.Errorf("there is no reason %s", quote(string(e.Reason)))
 	case e.Parent >= e.Number || e.Target >= e.Number || begun(e.By, e.Number-1) || begun(e.Active, e.Number):
 		return errors.New("it names an entry that came later")
-	case e.Changed < 0 || e.Files < 0 || e.Bytes < 0:
+	case e.Changed < 0 || e.Files < 0 || e.Bytes < 0 || e.Taken.Files < 0 || e.Taken.Bytes < 0 || e.Hidden < 0:
 		return errors.New("it has a negative count")
 	}
 	return nil

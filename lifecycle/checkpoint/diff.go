@@ -11,7 +11,8 @@ import (
 
 // Diff returns the changes from a to b, sorted by path, as [files.Compare] does. It finds
 // moves. It leaves out folders, and paths that one of the trees could not record, but for a
-// repository whose state is known in both and differs. It reads only folders that differ.
+// repository whose state is known in both and differs. What is hidden is one change, whose fingerprint
+// has [files.ModeHidden]. It reads only folders that differ.
 func Diff(a, b *Tree) (diff []files.Change, err error) {
 	if a == nil || b == nil {
 		return nil, absent("compare checkpoints", "tree")
@@ -22,6 +23,13 @@ func Diff(a, b *Tree) (diff []files.Change, err error) {
 		switch {
 		case (unknown(old) || unknown(next)) && !moved(old, next) && !grown(path, old, next) && !grown(path, next, old):
 			return nil
+		case inHidden(path, old, next):
+			return nil
+		case hidden(old) && next == nil:
+			kind = files.Deleted
+		case hidden(next) && old == nil:
+			kind = files.Created
+		case hidden(old) || hidden(next):
 		case next == nil:
 			gone = append(gone, old)
 			return nil
@@ -47,7 +55,7 @@ func Diff(a, b *Tree) (diff []files.Change, err error) {
 // paths calls fn with each path that differs from a to b, a folder before its contents, and
 // without pairing moves. old and next are nil if there is nothing. For a path that a tree could
 // not record, and for every path beneath it that the other tree has, fn gets a fingerprint
-// for which [unknown] is true, whose Path is the unrecorded path. A path that neither tree
+// for which [unknown] is true, whose Path is the unrecorded path. The same holds for what is [hidden]. A path that neither tree
 // could record does not differ, but for such a repository.
 func paths(a, b *Tree, fn func(path string, old, next *files.Fingerprint) error) error {
 	return pathsIn("", [2]side{{tree: a, root: a.Root}, {tree: b, root: b.Root}}, 1, fn)
@@ -72,7 +80,7 @@ func blind(a, b *files.Fingerprint) bool { return unknown(a) && unknown(b) && !m
 type side struct {
 	tree    *Tree
 	root    blob.Hash          // zero if the tree has no such folder
-	unknown *files.Fingerprint // this folder, or one above it, if the tree could not record it
+	unknown *files.Fingerprint // this folder, or one above it, if it is hidden or could not be recorded
 }
 
 // pathsIn is paths for the folders of one path, which ends with '/' unless it is empty.
@@ -125,7 +133,7 @@ func (s side) step(path string, it *item) (*files.Fingerprint, side) {
 		found = s.unknown
 	case it != nil && it.kind == kindFolder:
 		below.root = it.hash
-	case unknown(found):
+	case unknown(found) || hidden(found):
 		below.unknown = found
 	}
 	return found, below

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 )
@@ -86,6 +87,10 @@ type Entry struct {
 	Changed int   `json:"changed"`
 	Files   int   `json:"files"`
 	Bytes   int64 `json:"bytes"`
+	// Taken is what was stored although rules ignore it that are not in force. Hidden is the number
+	// of paths that such rules ignore and that were not stored, each with all beneath it.
+	Taken  files.Budget `json:"taken,omitzero"`
+	Hidden int          `json:"hidden,omitempty"`
 
 	ID      ID     `json:"-"`
 	Pinned  bool   `json:"-"` // set by a later line

@@ -241,7 +241,7 @@ func (h *historian) step(a, b *Entry, ends []*Entry) error {
 			return nil
 		}
 		rules, err := h.s.Rules(a)
-		c.uncovered = err == nil && rules.ignored(path, next.Mode.IsDir())
+		c.uncovered = err == nil && rules.InForce.Ignored(path, likeFolder(next))
 		return err
 	})
 }

@@ -122,7 +122,8 @@ func (l *looker) take(ctx context.Context, c *chain, e *Entry, base *files.Snaps
 		return nil, nil, err
 	}
 	task = task || len(e.By) > 0 || e.Cut
-	if target := c.live(func(t *Entry) bool { return t.Number == e.Target }); target != nil {
+	target := c.live(func(t *Entry) bool { return t.Number == e.Target })
+	if target != nil {
 		before = append(before, s.Tree(target.Root))
 		if e.Reason == AfterRewind {
 			if goal, err = s.Rules(target); err != nil && !lost(err) {
@@ -130,7 +131,12 @@ func (l *looker) take(ctx context.Context, c *chain, e *Entry, base *files.Snaps
 			}
 		}
 	}
-	opts := files.Options{Keep: inAny(before), Repository: s.opts.Repository}
+	opts := files.Options{Keep: inAny(before), Repository: s.opts.Repository, Hide: prev != nil, Hidden: map[string]bool{}}
+	for _, e := range []*Entry{prev, target} {
+		if err := s.hiddenAt(e, base, opts.Hidden); err != nil {
+			return nil, nil, err
+		}
+	}
 	if s.opts.Outside != nil {
 		opts.Outside = knownTracked(s.opts.Outside(), was)
 	}
@@ -142,14 +148,19 @@ func (l *looker) take(ctx context.Context, c *chain, e *Entry, base *files.Snaps
 	}
 	mounts := newMounting(prev, s, task)
 	opts.Mounts, opts.Mount = mounts.was, mounts.takes
-	return l.scan(ctx, base, opts, prev == nil, func(found *files.Rules) *files.Rules { return inForce(was, found, task, goal) })
+	snapshot, rules, err := l.scan(ctx, base, &opts, prev == nil, func(found *files.Rules) *files.Rules { return inForce(was, found, task, goal) })
+	if err == nil {
+		snapshot, err = l.reveal(ctx, c, e, snapshot, opts)
+	}
+	return snapshot, rules, err
 }
 
 // scan takes a snapshot. It takes another one, at most maxScans in all, while the rules that
-// follow from a snapshot are not those that it was taken with. With once it takes only one.
-func (l *looker) scan(ctx context.Context, from *files.Snapshot, opts files.Options, once bool, force func(found *files.Rules) *files.Rules) (*files.Snapshot, *Rules, error) {
+// follow from a snapshot are not those that it was taken with, which opts has in the end. With once it
+// takes only one.
+func (l *looker) scan(ctx context.Context, from *files.Snapshot, opts *files.Options, once bool, force func(found *files.Rules) *files.Rules) (*files.Snapshot, *Rules, error) {
 	for n := 1; ; n++ {
-		snapshot, err := files.Take(ctx, l.s.tree, from, opts)
+		snapshot, err := files.Take(ctx, l.s.tree, from, *opts)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -170,7 +181,7 @@ func inAny(trees []*Tree) func(path string) bool {
 	return func(path string) bool {
 		for _, t := range trees {
 			it, err := t.find(path)
-			if err != nil || it != nil && (it.kind != kindUnknown || it.text == string(files.Ignored)) {
+			if err != nil || it != nil && it.kind != kindHidden && (it.kind != kindUnknown || it.text == string(files.Ignored)) {
 				return true
 			}
 		}

@@ -64,6 +64,9 @@ func (m *missing) find(level []node) error {
 			}
 			all := m.names[n.hash] // a file may have the content of a folder's object
 			for _, sub := range subs {
+				if sub.kind == kindHidden {
+					continue
+				}
 				all = append(all, sub.hash)
 				if !seen[sub] {
 					seen[sub], next = true, append(next, sub)

@@ -18,11 +18,14 @@ import (
 //
 //	"tree 1\n"
 //	for each name, in ascending order of bytes:
-//	  kind     'f' file, 'l' symlink, 'd' folder, '?' something that was not recorded
+//	  kind     'f' file, 'l' symlink, 'd' folder, 'h' something hidden, '?' something that was not
+//	           recorded
 //	  name     its length, then its bytes
 //	  'f'      permissions in 2 bytes, size, hash of the content
 //	  'l'      length of the target, then its bytes
 //	  'd'      permissions in 2 bytes, hash of the folder's object
+//	  'h'      1 for a folder and 2 if it cannot be moved, added up, in 1 byte, number of files,
+//	           bytes, hash of the listing
 //	  '?'      the reason in 1 byte; of a repository and a large file a hash of its state, or zeros
 //
 // Numbers are big-endian; lengths and sizes are the shortest form of a uvarint.
@@ -40,6 +43,7 @@ const (
 	kindFile    = 'f'
 	kindLink    = 'l'
 	kindFolder  = 'd'
+	kindHidden  = 'h'
 	kindUnknown = '?'
 )
 
@@ -57,12 +61,13 @@ func readObject(blobs *blob.Store, h blob.Hash, limit int64) ([]byte, error) {
 
 // An item is a name in a folder.
 type item struct {
-	name string
-	kind byte
-	mode fs.FileMode // the permissions of a file or folder
-	size int64       // of a file, in bytes
-	hash blob.Hash   // of a file's content or a folder's object, or of a repository's state
-	text string      // a symlink's target, or why something is unknown
+	name  string
+	kind  byte
+	mode  fs.FileMode // the permissions of a file or folder
+	size  int64       // of a file, or of what is hidden, in bytes
+	count int         // of hidden files
+	hash  blob.Hash   // of a file's content, a folder's object or the listing of what is hidden; or of a repository's state
+	text  string      // a symlink's target, or why something is unknown
 }
 
 // fits returns an error if an item cannot be in an object.
@@ -71,7 +76,7 @@ func (it *item) fits() error {
 	switch {
 	case err != nil || clean != it.name || clean == "." || strings.Contains(clean, "/"):
 		return fmt.Errorf("%s is no name", quote(it.name))
-	case it.mode&^fs.ModePerm != 0 || it.size < 0:
+	case it.mode&^fs.ModePerm != 0 || it.size < 0 || it.count < 0 || it.kind == kindHidden && it.mode > hiddenFolder|hiddenFixed:
 		return fmt.Errorf("%s has an impossible mode or size", quote(it.name))
 	case it.kind == kindLink && strings.ContainsRune(it.text, 0):
 		return fmt.Errorf("%s has an impossible target", quote(it.name))
@@ -102,6 +107,9 @@ func encodeFolder(items []item) ([]byte, error) {
 			b = append(binary.BigEndian.AppendUint16(b, uint16(it.mode)), it.hash[:]...)
 		case kindLink:
 			b = appendText(b, it.text)
+		case kindHidden:
+			b = binary.AppendUvarint(binary.AppendUvarint(append(b, byte(it.mode)), uint64(it.count)), uint64(it.size))
+			b = append(b, it.hash[:]...)
 		default:
 			b = append(b, byte(slices.Index(reasons, files.Reason(it.text))))
 			if files.Reason(it.text).HasState() {
@@ -136,6 +144,9 @@ func decodeFolder(data []byte) ([]item, error) {
 			it.mode, it.hash = c.mode(), c.hash()
 		case kindLink:
 			it.text = c.text()
+		case kindHidden:
+			it.mode, it.count = fs.FileMode(c.bytes(1)[0]), int(c.uvarint())
+			it.size, it.hash = c.uvarint(), c.hash()
 		case kindUnknown:
 			it.text, it.hash = c.reason()
 		default:

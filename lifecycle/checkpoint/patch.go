@@ -34,12 +34,15 @@ const (
 type Lines struct {
 	Added   int  `json:"added"`
 	Deleted int  `json:"deleted"`
-	Binary  bool `json:"binary"` // binary or too large to compare; both numbers are 0
+	Binary  bool `json:"binary"` // binary, too large to compare or not stored; both numbers are 0
 }
 
 // Lines counts the lines that differ. nil means no file. It reads contents from the blobs or,
 // if they are not stored, from the project if the file there has the fingerprint's hash.
 func (s *Store) Lines(from, to *files.Fingerprint) (Lines, error) {
+	if hidden(from) || hidden(to) {
+		return Lines{Binary: true}, nil
+	}
 	a, b, why, err := s.sides(from, to)
 	if err != nil || why != "" {
 		return Lines{Binary: why != ""}, err
@@ -70,6 +73,9 @@ func (s *Store) Patch(from, to *files.Fingerprint) (string, error) {
 // PatchShown is Patch with what show makes of each content: what it hides is hidden in the lines
 // around a change, too, and where a change leads into or out of it.
 func (s *Store) PatchShown(from, to *files.Fingerprint, show func(string) string) (string, error) {
+	if hidden(from) || hidden(to) {
+		return hiddenText(from, to), nil
+	}
 	var b strings.Builder
 	oldName, newName := "/dev/null", "/dev/null"
 	if from != nil {

@@ -18,6 +18,9 @@ const (
 	KindDelete    Kind = "delete"
 	KindMode      Kind = "mode"     // only the permissions differ
 	KindRetarget  Kind = "retarget" // there is a symlink with another target
+	// What is hidden is moved away with all beneath it, and moved back.
+	KindAway Kind = "move-away"
+	KindBack Kind = "move-back"
 )
 
 // A Change is one step of a [Plan].
@@ -48,6 +51,9 @@ const (
 	Unknown   Why = "not readable"
 	TooLarge  Why = "too large to be stored" // more than 4 GiB
 	Blocked   Why = "in the way is what is kept"
+	// Unstored and Fixed are for what only rules of a task hide.
+	Unstored Why = "not stored, because a rule hides it that a task wrote"
+	Fixed    Why = "it cannot be moved away as a whole"
 	// Meanwhile is set by Apply: the path changed after the plan was made.
 	Meanwhile Why = "changed since the plan was made"
 	// Denied is set by Apply if [Plan.Permitted] is set.
@@ -107,8 +113,11 @@ func (p *Plan) Bytes() (n int64) {
 
 // stages reports whether a file or symlink is first made under a temporary name.
 func (c *Change) stages() bool {
-	return c.New != nil && !c.New.Mode.IsDir() && c.Kind != KindMode
+	return c.New != nil && !c.New.Mode.IsDir() && c.Kind != KindMode && !c.moves()
 }
+
+// moves reports whether what is hidden is moved away or back.
+func (c *Change) moves() bool { return c.Kind == KindAway || c.Kind == KindBack }
 
 // same reports whether two fingerprints are equal in all that a checkpoint records; nil means
 // no file.
@@ -141,6 +150,9 @@ func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last u
 		return nil, err
 	}
 	if err := p.lookInFolders(s); err != nil {
+		return nil, err
+	}
+	if err := p.lookForMoved(s); err != nil {
 		return nil, err
 	}
 	p.settle()

@@ -362,7 +362,7 @@ var stories = []story{
 		s.edit("a", "1")
 		before, _ := s.works(".gitignore", "node_modules/\n", "node_modules/m", "1", "a", "2")
 		return before
-	}, want: []string{".gitignore: delete", "a: overwrite"}, stands: []string{"node_modules/m", "-rw-r--r-- 1"}},
+	}, want: []string{".gitignore: delete", "a: overwrite", "node_modules/m: delete", "node_modules: delete"}, stands: []string{"node_modules/m", ""}},
 	{name: "a person's rules made since", tell: func(s *worker) *Entry {
 		s.edit("a", "1")
 		before, _ := s.works("build/x", "1", "a", "2")
@@ -399,7 +399,7 @@ var stories = []story{
 		s.edit("x", "mine")
 		s.works(".gitignore", "-", "y", "1")
 		return before
-	}, want: []string{"x: uncovered, s t2, in 4", "y: delete"}, stands: []string{"x", "-rw-r--r-- mine"}},
+	}, want: []string{"x: foreign, nobody's task, in 3", "y: delete"}, stands: []string{"x", "-rw-r--r-- mine"}},
 	{name: "a person uncovered a file", tell: func(s *worker) *Entry {
 		s.edit(".gitignore", "x\n", "x", "1")
 		s.create(Manual, 0)
@@ -486,7 +486,7 @@ var stories = []story{
 		s.edit("a", "-> b")
 		before, _ := s.works("a", "-", "a/b", "2", "a/x.log", "2", "a/.gitignore", "*.log")
 		return before
-	}, want: []string{"a/.gitignore: delete", "a/b: delete", "a/x.log: ignored", "a: blocked"}, stands: []string{"a/x.log", "-rw-r--r-- 2"}},
+	}, want: []string{"a/.gitignore: delete", "a/b: delete", "a/x.log: delete", "a: overwrite"}},
 	{name: "a new folder with an ignored file", tell: func(s *worker) *Entry {
 		s.edit(".gitignore", "*.log")
 		before, _ := s.works("d/b", "2", "d/e/x.log", "2", "d/e/b", "2", "f/b", "1")

@@ -85,6 +85,9 @@ func (p *planner) decide(path string, now, was *files.Fingerprint) error {
 		k = Retained{Path: at, Why: Mounted}
 	}
 	var err error
+	if of, is := p.decideHidden(path, now, was); is && k.Why == "" {
+		k = of
+	}
 	switch {
 	case k.Why != "":
 	case p.opts.Take != nil:
@@ -114,7 +117,7 @@ func (p *planner) blame(path string, now, was *files.Fingerprint) (k Retained, e
 	}
 	k = p.others(path, nodes, was == nil)
 	if k.Why == "" && was == nil {
-		k.Why, err = p.early(path, now.Mode.IsDir())
+		k.Why, err = p.early(path, likeFolder(now))
 	}
 	return k, err
 }
@@ -125,7 +128,7 @@ func (p *planner) own(e *Entry) bool { return p.line[e.Number] || e.Session == p
 // hidden retains paths that are ignored by the rules in force, and paths that one of the trees
 // could not record.
 func (p *planner) hidden(path string, now, was *files.Fingerprint) Retained {
-	dir := isDir(now) || isDir(was)
+	dir := likeFolder(now) || likeFolder(was)
 	if slices.ContainsFunc(p.rules, func(r *files.Rules) bool { return r.Ignored(path, dir) }) {
 		return Retained{Path: path, Why: Ignored}
 	}
@@ -257,6 +260,10 @@ func (p *planner) change(path string, from, to *files.Fingerprint) Change {
 		c.At = node.at.Number
 	}
 	switch {
+	case hidden(from):
+		c.Kind, c.At = KindAway, 0
+	case hidden(to):
+		c.Kind, c.At = KindBack, 0
 	case from == nil:
 		c.Kind = KindCreate
 	case to == nil:

@@ -19,7 +19,7 @@ const kindRules = 'r'
 // A node is an object with its kind. The kind is needed because a file's content may have the
 // bytes of a folder's object and must not be read as a folder.
 type node struct {
-	kind byte // kindFile for every content
+	kind byte // kindFile for every content, kindHidden for what may have been moved away
 	hash blob.Hash
 	size int64 // of a content, in bytes; -1 if what names it does not say
 }
@@ -36,7 +36,7 @@ func (t *Tree) below(n node) (all []node, err error) {
 			switch it := &items[i]; it.kind {
 			case kindFile:
 				all = append(all, node{it.kind, it.hash, it.size})
-			case kindFolder:
+			case kindFolder, kindHidden:
 				all = append(all, node{it.kind, it.hash, -1})
 			}
 		}
@@ -80,15 +80,15 @@ func (s *Store) Objects(e *Entry, visit func(h blob.Hash, size int64) bool) erro
 		return absent("look for objects", "entry or function")
 	}
 	for _, n := range e.nodes() {
-		if err := s.Tree(e.Root).walk(n, 1, func(n node) bool { return visit(n.hash, n.size) }); err != nil {
+		if err := s.Tree(e.Root).walk(n, 1, func(n node) bool { return n.kind != kindHidden && visit(n.hash, n.size) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Roots adds the hashes of all objects that an entry of any chain in dir needs to into. It is
-// for [blob.Store.Sweep], which calls it under its lock. An entry needs its objects until its
+// Roots adds the hashes of all objects that an entry of any chain in dir needs to into, and those of
+// what is hidden in its tree. It is for [SweepMoved] and [blob.Store.Sweep], which calls it under its lock. An entry needs its objects until its
 // removal is durable. Roots returns an error if a tree cannot be read or a chain is of a newer
 // version; then nothing may be swept.
 func Roots(dir writer.FS, blobs *blob.Store, into map[blob.Hash]struct{}) error {
@@ -107,7 +107,7 @@ func Roots(dir writer.FS, blobs *blob.Store, into map[blob.Hash]struct{}) error 
 	visited := map[node]bool{}
 	visit := func(n node) bool {
 		into[n.hash] = struct{}{}
-		if n.kind == kindFile || visited[n] {
+		if n.kind == kindFile || n.kind == kindHidden || visited[n] {
 			return false
 		}
 		visited[n] = true

@@ -29,11 +29,6 @@ const (
 	maxIgnored = 256 << 10 // bytes of one ignore file, as package files has it
 )
 
-// ignored reports whether a path was left out at the entry unless it was recorded before.
-func (r *Rules) ignored(path string, dir bool) bool {
-	return r.InForce.Ignored(path, dir) || r.Found.Ignored(path, dir)
-}
-
 // A ruleFile is an ignore file with the hash of its content.
 type ruleFile struct {
 	path string

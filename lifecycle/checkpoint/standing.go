@@ -78,7 +78,7 @@ func (p *planner) lookIn(d *descent, dir string, unrecorded bool) (found bool, e
 		switch {
 		case Reserved(e.Name()):
 			k.Why = Nested
-		case !e.IsDir() && !p.found.ignored(file, false):
+		case !e.IsDir() && !p.found.InForce.Ignored(file, false):
 			k.Why = Foreign // it was made after the checkpoint
 		}
 		p.retained[file] = k

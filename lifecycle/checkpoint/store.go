@@ -33,15 +33,18 @@ type Options struct {
 	Outside func() []files.IgnoreFile
 	// Repository returns the state of a repository within the tree, see [files.Options]. nil knows of none.
 	Repository func(path string) string
+	// Lopen is the .lopen folder, into which Apply moves what is hidden. nil means that it stays.
+	Lopen writer.FS
 }
 
 // A Store is the chain of checkpoints of one work tree.
 type Store struct {
-	dir   writer.FS
-	name  string
-	blobs *blob.Store
-	tree  writer.FS
-	opts  Options
+	dir    writer.FS
+	name   string
+	blobs  *blob.Store
+	tree   writer.FS
+	opts   Options
+	budget files.Budget // of each task, see defaultBudget
 
 	folders folderCache
 	grown   atomic.Int64 // bytes that were stored since objects was counted
@@ -64,7 +67,7 @@ type Store struct {
 // New returns the Store of the chain name in the checkpoints folder dir, with its blobs and its
 // work tree. The caller closes all three. New does not touch the disk.
 func New(dir writer.FS, name string, blobs *blob.Store, tree writer.FS, opts Options) *Store {
-	return &Store{dir: dir, name: name, blobs: blobs, tree: tree, opts: opts, begun: map[string]uint64{}, objects: -1}
+	return &Store{dir: dir, name: name, blobs: blobs, tree: tree, opts: opts, budget: defaultBudget, begun: map[string]uint64{}, objects: -1}
 }
 
 // Continue takes over the active tasks of another Store of the same caller, which is no longer

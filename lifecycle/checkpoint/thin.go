@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"github.com/lopen-dev/lopen/writer/blob"
 )
 
-// Limits bound the checkpoints of a work tree.
+// Limits bound the checkpoints of a work tree. What rewinds moved away counts as an object.
 type Limits struct {
 	Bytes int64 // limit of the bytes that the objects take; 0 means no limit
 	// Keep, given all entries, returns which of them stay: those that undo and the sessions
@@ -62,7 +63,11 @@ func (s *Store) Thin(ctx context.Context, limits Limits) (Thinned, error) {
 		if err != nil {
 			return Thinned{}, err
 		}
-		s.objects = n
+		moved, err := MovedBytes(s.opts.Lopen)
+		if err != nil {
+			return Thinned{}, err
+		}
+		s.objects = n + moved
 		s.grown.Store(0)
 	}
 	most := s.objects + s.grown.Load()
@@ -116,6 +121,16 @@ func (s *Store) weigh(trees []*Store, limits Limits) (*ledger, []spare, error) {
 	sizes, err := s.blobs.Sizes() // after the chains, so that it has what their entries name
 	if err != nil {
 		return nil, nil, err
+	}
+	moved, dir, err := movedNames(s.opts.Lopen)
+	if dir != nil {
+		err = errors.Join(err, dir.Close())
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, m := range moved {
+		sizes[m.hash] += m.bytes
 	}
 	l := &ledger{tree: s.Tree(blob.Hash{}), sizes: sizes, known: map[node]int32{}}
 	for _, e := range stay {

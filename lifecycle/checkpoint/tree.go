@@ -62,6 +62,8 @@ func (t *Tree) fingerprint(path string, it *item) *files.Fingerprint {
 		f.Mode |= fs.ModeDir
 	case kindFile:
 		f.Size, f.Hash = it.size, it.hash
+	case kindHidden:
+		return it.listing().Fingerprint(path)
 	case kindLink:
 		sum := t.blobs.NewHash()
 		_, _ = sum.Write([]byte(it.text)) // never fails
@@ -72,11 +74,11 @@ func (t *Tree) fingerprint(path string, it *item) *files.Fingerprint {
 	return f
 }
 
-// find returns the item at a path, the unknown item above it, or nil.
+// find returns the item at a path, the unknown or hidden item above it, or nil.
 func (t *Tree) find(path string) (*item, error) {
 	there := &item{kind: kindFolder, hash: t.Root}
 	for name := range strings.SplitSeq(path, "/") {
-		if there.kind == kindUnknown {
+		if there.kind == kindUnknown || there.kind == kindHidden {
 			return there, nil
 		}
 		if there.kind != kindFolder {
@@ -103,21 +105,22 @@ func at(items []item, name string) *item {
 }
 
 // Find returns what is at a path, or nil; times and inode are 0. known is false if something at
-// the path or above it could not be recorded. Find fails if an object cannot be read.
+// the path or above it could not be recorded, or something above it is hidden. Find fails if an
+// object cannot be read.
 func (t *Tree) Find(path string) (f *files.Fingerprint, known bool, err error) {
 	it, err := t.find(path)
-	if err != nil || it != nil && it.kind == kindUnknown {
+	if err != nil || it != nil && (it.kind == kindUnknown || it.kind == kindHidden && it.name != base(path)) {
 		return nil, false, err
 	}
 	return t.fingerprint(path, it), true, nil
 }
 
-// All yields everything in the tree by path, a folder before its contents. The iteration ends
-// after an error.
+// All yields everything in the tree by path, a folder before its contents, but for what [Tree.Skipped]
+// returns. The iteration ends after an error.
 func (t *Tree) All() iter.Seq2[*files.Fingerprint, error] {
 	return func(yield func(*files.Fingerprint, error) bool) {
 		err := t.each("", t.Root, 1, func(path string, it *item) error {
-			if it.kind != kindUnknown && !yield(t.fingerprint(path, it), nil) {
+			if it.kind != kindUnknown && it.kind != kindHidden && !yield(t.fingerprint(path, it), nil) {
 				return errStop
 			}
 			return nil
@@ -128,10 +131,13 @@ func (t *Tree) All() iter.Seq2[*files.Fingerprint, error] {
 	}
 }
 
-// Skipped returns the paths that could not be recorded.
+// Skipped returns the paths that could not be recorded or are hidden.
 func (t *Tree) Skipped() (skipped []files.Skip, err error) {
 	err = t.each("", t.Root, 1, func(path string, it *item) error {
-		if it.kind == kindUnknown {
+		switch it.kind {
+		case kindHidden:
+			skipped = append(skipped, files.Skip{Path: path, Reason: files.Hidden, Listing: it.listing()})
+		case kindUnknown:
 			skipped = append(skipped, files.Skip{Path: path, Reason: files.Reason(it.text), State: it.hash})
 		}
 		return nil

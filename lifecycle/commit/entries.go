@@ -107,4 +107,5 @@ func RewindGivenUp(r *session.Rewinding, undo string) actors.Entry {
 var rewound = map[checkpoint.Kind]files.Kind{
 	checkpoint.KindCreate: files.Created, checkpoint.KindOverwrite: files.Modified, checkpoint.KindRetarget: files.Modified,
 	checkpoint.KindDelete: files.Deleted, checkpoint.KindMode: files.Mode,
+	checkpoint.KindAway: files.Deleted, checkpoint.KindBack: files.Created,
 }

@@ -99,7 +99,7 @@ func (st *stream) files(ctx context.Context, d draft) error {
 		if err == nil {
 			err = ctx.Err()
 		}
-		if err == nil && c.New != nil {
+		if _, hidden := c.New.Hidden(); err == nil && c.New != nil && !hidden {
 			err = st.file(c.New)
 		}
 	}

@@ -113,15 +113,15 @@ func (f *folder) Link(oldname, newname string) error {
 }
 
 func (f *folder) Rename(oldname, newname string) error {
-	return linkError("rename", oldname, newname, f.call("rename", newname, true, func() error { return f.rename(oldname, newname) }))
+	return linkError("rename", oldname, newname, f.call("rename", newname, true, func() error { return f.renameTo(oldname, f, newname) }))
 }
 
-func (f *folder) rename(oldname, newname string) error {
+func (f *folder) renameTo(oldname string, g *folder, newname string) error {
 	from, err := f.find(oldname, false)
 	if err != nil {
 		return err
 	}
-	to, err := f.walk(newname, false)
+	to, err := g.walk(newname, false)
 	if err != nil {
 		return err
 	}

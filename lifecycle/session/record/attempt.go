@@ -96,6 +96,9 @@ type FileChange struct {
 	From   string `json:"from,omitempty"`   // the path before a move
 	Before string `json:"before,omitempty"` // SHA-256 of the old content
 	After  string `json:"after,omitempty"`  // SHA-256 of the new content
+	// Unstored has the numbers of files and bytes of what no checkpoint stores, because only rules
+	// hide it that a task wrote. Path may be a folder, with all that is in it.
+	Unstored string `json:"unstored,omitempty"`
 }
 
 // A CheckRun is a run of the check after a command.

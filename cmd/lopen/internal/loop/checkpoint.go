@@ -188,7 +188,8 @@ func FileChanges(changes []files.Change) (all []record.FileChange, more int) {
 		changes, more = changes[:record.MaxFileChanges], len(changes)-record.MaxFileChanges
 	}
 	for _, c := range changes {
-		all = append(all, record.FileChange{Path: strings.ToValidUTF8(c.Path, "\ufffd"), Change: string(c.Kind), From: strings.ToValidUTF8(c.From, "\ufffd"), Before: c.Old.Content(), After: c.New.Content()})
+		_, unstored := c.Unstored()
+		all = append(all, record.FileChange{Path: strings.ToValidUTF8(c.Path, "\ufffd"), Change: string(c.Kind), From: strings.ToValidUTF8(c.From, "\ufffd"), Before: c.Old.Content(), After: c.New.Content(), Unstored: unstored})
 	}
 	return all, more
 }

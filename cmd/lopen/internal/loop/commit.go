@@ -188,6 +188,9 @@ func (r *runner) noteChanges(unit, head string, changes []files.Change) {
 	}
 	c.touch(unit, head)
 	for _, f := range changes {
+		if _, unstored := f.Unstored(); unstored != "" {
+			continue // git ignores it, or would add all that is in it
+		}
 		for _, path := range []string{f.Path, f.From} {
 			if path != "" {
 				c.touched[unit][path], c.own[path] = true, true

@@ -1,0 +1,275 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/blob"
+)
+
+// movedDir is the folder in .lopen to which rewinds move what is hidden. A name in it is the hash of
+// the listing, the begin of the ID of the rewind's entry, and the number of bytes. An entry needs it
+// whose tree has that hash.
+const movedDir = "moved"
+
+// A movedName is a name in movedDir.
+type movedName struct {
+	name  string
+	hash  blob.Hash
+	bytes int64
+}
+
+// movedAs returns the name that Apply gives what is hidden. The next Apply of the plan gives the same.
+func (a *applier) movedAs(f *files.Fingerprint) string {
+	return fmt.Sprintf("%s-%.16s-%d", f.Hash, a.id, f.Size)
+}
+
+// movedNames returns what was moved away. root is the .lopen folder; nil has none.
+func movedNames(root writer.FS) (all []movedName, dir writer.FS, err error) {
+	if root == nil {
+		return nil, nil, nil
+	}
+	dir, err = writer.OpenDir(root, movedDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, err := dir.ReadDir(".")
+	if err != nil {
+		return nil, nil, errors.Join(err, dir.Close())
+	}
+	for _, e := range entries {
+		parts := strings.Split(e.Name(), "-")
+		sum, err := hex.DecodeString(parts[0])
+		if err != nil || len(sum) != len(blob.Hash{}) || len(parts) != 3 {
+			continue
+		}
+		if n, err := strconv.ParseInt(parts[2], 10, 64); err == nil && n >= 0 {
+			all = append(all, movedName{e.Name(), blob.Hash(sum), n})
+		}
+	}
+	return all, dir, nil
+}
+
+// MovedBytes returns the size of what rewinds moved away, in bytes. root is the .lopen folder.
+func MovedBytes(root writer.FS) (n int64, err error) {
+	all, dir, err := movedNames(root)
+	if dir != nil {
+		err = errors.Join(err, dir.Close())
+	}
+	for _, m := range all {
+		n += m.bytes
+	}
+	return n, err
+}
+
+// SweepMoved removes what rewinds moved away and no entry needs, durably, and returns its size.
+// needed is what [Roots] returned. What cannot be removed stays.
+func SweepMoved(root writer.FS, needed map[blob.Hash]struct{}) (freed int64, err error) {
+	all, dir, err := movedNames(root)
+	if dir == nil {
+		return 0, err
+	}
+	defer dir.Close()
+	for _, m := range all {
+		if _, is := needed[m.hash]; is {
+			continue
+		}
+		if rerr := removeMoved(dir, m.name); rerr == nil {
+			freed += m.bytes
+		} else {
+			err = errors.Join(err, rerr)
+		}
+	}
+	if freed > 0 {
+		err = errors.Join(err, dir.SyncDir("."))
+	}
+	return freed, err
+}
+
+// removeMoved removes a name with all that is in it. Its folders may forbid that.
+func removeMoved(dir writer.FS, name string) error {
+	err := dir.RemoveAll(name)
+	if err == nil || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	d := descent{root: dir}
+	d.unlock(name)
+	d.cut(0)
+	return dir.RemoveAll(name)
+}
+
+// unlock makes the folders beneath a path such that names in them can be removed, as far as possible.
+func (c *descent) unlock(path string) {
+	dir, info, err := c.stat(path)
+	if err != nil || !info.IsDir() {
+		return
+	}
+	if info.Mode()&letsIn != letsIn {
+		_ = dir.Chmod(base(path), info.Mode()|letsIn)
+	}
+	at, err := c.to(path)
+	if err != nil {
+		return
+	}
+	entries, _ := at.ReadDir(".")
+	for _, e := range entries {
+		if e.IsDir() {
+			c.unlock(path + "/" + e.Name())
+		}
+	}
+}
+
+// lookForMoved retains what is to be moved back and is not there any more. What an Apply that was
+// interrupted moved back already stands at its path.
+func (p *planner) lookForMoved(s *Store) error {
+	all, dir, err := movedNames(s.opts.Lopen)
+	if dir != nil {
+		err = errors.Join(err, dir.Close())
+	}
+	if err != nil {
+		return writer.NewError("plan a rewind", movedDir, writer.NotCommitted, err)
+	}
+	d := descent{root: s.tree}
+	defer d.cut(0)
+	for path, c := range p.changes {
+		if c.Kind != KindBack || slices.ContainsFunc(all, func(m movedName) bool { return m.hash == c.New.Hash }) {
+			continue
+		}
+		if _, _, err := d.stat(path); err != nil {
+			delete(p.changes, path)
+			p.retained[path] = Retained{Path: path, Why: Unstored}
+		}
+	}
+	return nil
+}
+
+// moveAll moves what is hidden, away or back.
+func (a *applier) moveAll(kind Kind, move func(*Change) (Why, error)) error {
+	for _, c := range a.moves {
+		if c.Kind != kind {
+			continue
+		}
+		a.touched[parent(c.Path)] = true
+		why, err := move(c)
+		if immovable(err) {
+			a.denied = append(a.denied, c.Path)
+			why, err = Fixed, nil
+		}
+		if err != nil {
+			return a.failed(c.Path, err)
+		}
+		if why != "" {
+			a.keep(c, why)
+		}
+	}
+	return nil
+}
+
+// immovable reports whether an error says that the system does not move something as a whole.
+func immovable(err error) bool {
+	return err != nil && (writer.ClassOf(err) == writer.ClassDenied || slices.ContainsFunc(heldErrors, func(e error) bool { return errors.Is(err, e) }))
+}
+
+func (a *applier) moveAway() error { return a.moveAll(KindAway, a.away) }
+func (a *applier) moveBack() error { return a.moveAll(KindBack, a.back) }
+
+// away moves one path away. If there is nothing, it was moved already, or somebody removed it.
+func (a *applier) away(c *Change) (Why, error) {
+	dir, err := a.descent.to(parent(c.Path))
+	if unreachable(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	l, err := files.Measure(context.Background(), dir, base(c.Path), c.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", a.syncMoved()
+	case err != nil:
+		return "", err
+	case l.Hash != c.Old.Hash:
+		return Meanwhile, nil
+	case l.Fixed || a.s.opts.Lopen == nil:
+		return Fixed, nil
+	}
+	if err := writer.MkdirDurable(a.s.opts.Lopen, movedDir); err != nil {
+		return "", err
+	}
+	to, err := writer.OpenDir(a.s.opts.Lopen, movedDir)
+	if err != nil {
+		return "", err
+	}
+	defer to.Close()
+	a.descent.forget(c.Path)
+	if dir, err = a.descent.to(parent(c.Path)); err != nil {
+		return "", err
+	}
+	err = writer.RenameTo(dir, base(c.Path), to, a.movedAs(c.Old))
+	if errors.Is(err, fs.ErrExist) { // moved away by this plan, and made again
+		return Meanwhile, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	a.s.grown.Add(c.Old.Size)
+	return "", to.SyncDir(".")
+}
+
+// syncMoved makes durable what an interrupted Apply moved.
+func (a *applier) syncMoved() error {
+	_, dir, err := movedNames(a.s.opts.Lopen)
+	if dir == nil {
+		return err
+	}
+	return errors.Join(dir.SyncDir("."), dir.Close())
+}
+
+// back moves one path back.
+func (a *applier) back(c *Change) (Why, error) {
+	dir, err := a.descent.to(parent(c.Path))
+	if unreachable(err) {
+		return Blocked, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	switch l, err := files.Measure(context.Background(), dir, base(c.Path), c.Path); {
+	case err == nil && l.Hash == c.New.Hash:
+		return "", a.syncMoved()
+	case err == nil:
+		return Meanwhile, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	all, from, err := movedNames(a.s.opts.Lopen)
+	if from == nil {
+		return Unstored, err
+	}
+	defer from.Close()
+	for _, m := range all {
+		if m.hash != c.New.Hash {
+			continue
+		}
+		l, err := files.Measure(context.Background(), from, m.name, c.Path)
+		if err != nil || l.Hash != m.hash { // a part of it was removed
+			continue
+		}
+		if err = writer.RenameTo(from, m.name, dir, base(c.Path)); err == nil {
+			err = errors.Join(dir.SyncDir("."), from.SyncDir("."))
+		}
+		return "", err
+	}
+	return Unstored, nil
+}

@@ -1,0 +1,48 @@
+package writer
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// RenameTo renames a name in a folder to a name in another one, which may be beneath another root.
+// Both are single names, so that no symlink is followed. What has the new name already is not
+// replaced: the error is fs.ErrExist. Neither folder is synced.
+func RenameTo(from FS, oldname string, to FS, newname string) error {
+	a, err := from.OpenFile(".", os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	b, err := to.OpenFile(".", os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if d, ok := a.(interface { // a simulated disk
+		RenameTo(oldname string, to File, newname string) error
+	}); ok {
+		return d.RenameTo(oldname, b, newname)
+	}
+	x, ok1 := a.(interface{ OS() *os.File })
+	y, ok2 := b.(interface{ OS() *os.File })
+	if !ok1 || !ok2 {
+		return &os.LinkError{Op: "rename", Old: oldname, New: newname, Err: errors.ErrUnsupported}
+	}
+	if err = Retry(func() error { return renameAt(x.OS(), oldname, y.OS(), newname) }); err != nil {
+		return &os.LinkError{Op: "rename", Old: oldname, New: newname, Err: err}
+	}
+	return nil
+}
+
+// vacant returns fs.ErrExist if something has a name in a folder.
+func vacant(err error) error {
+	switch {
+	case err == nil:
+		return fs.ErrExist
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return err
+}
