@@ -65,6 +65,7 @@ type applier struct {
 	descent descent
 	changes []*Change               // the plan's, sorted by Path
 	moves   []*Change               // of what is hidden
+	reached map[string]bool         // folders whose names are durable, see reach
 	folders []*Change               // folders, new folders, and folders to be opened; sorted by Path
 	over    map[*Change]bool        // changes that are finished or retained
 	linked  map[*Change]bool        // files with another hard link whose mode changes

@@ -17,6 +17,10 @@ func (p *Plan) Back() *Plan {
 			c.Kind = KindDelete
 		case KindDelete:
 			c.Kind = KindCreate
+		case KindAway:
+			c.Kind = KindBack
+		case KindBack:
+			c.Kind = KindAway
 		}
 	}
 	return back
@@ -48,6 +52,19 @@ func (s *Store) Stand(ctx context.Context, p *Plan) Stand {
 		default:
 			st.Other = append(st.Other, c.Path)
 		}
+	}
+	for _, c := range a.moves {
+		switch a.standingMoved(c) {
+		case finished:
+			st.Changed = append(st.Changed, c.Path)
+		case pending:
+			st.Left = append(st.Left, c.Path)
+		default:
+			st.Other = append(st.Other, c.Path)
+		}
+	}
+	for _, list := range [][]string{st.Changed, st.Left, st.Other} {
+		slices.Sort(list)
 	}
 	a.closeFolders()
 	return st

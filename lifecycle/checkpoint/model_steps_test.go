@@ -40,6 +40,7 @@ func (m *model) steps() map[string]func(*rapid.T) {
 	if !m.plain {
 		all["index"] = m.index
 		all["rules"] = m.rules
+		all["scaffold"] = m.scaffolds
 		all["repository"] = m.repository
 		all["forget"] = func() { m.forgets(m.session(awake)) }
 		all["kill"] = func() { m.alive[m.session(awake).id] = false }
@@ -300,7 +301,11 @@ func (m *model) forgets(a *actor) {
 		}
 		_, err := a.cps.blobs.Sweep(func() (map[blob.Hash]struct{}, error) {
 			into := map[blob.Hash]struct{}{}
-			return into, Roots(a.cps.dir, a.cps.blobs, into)
+			err := Roots(a.cps.dir, a.cps.blobs, into)
+			if err == nil {
+				_, err = SweepMoved(a.lopen, into)
+			}
+			return into, err
 		})
 		return err
 	})

@@ -38,6 +38,7 @@ func TestModel(t *testing.T) {
 		m := &model{world: newWorld(t), t: t, moments: map[uint64]*moment{}, wrote: map[string]*event{}, acked: map[uint64]bool{}, touched: map[string][]touch{}, plain: rapid.Bool().Draw(t, "plain")}
 		m.moments[0] = &moment{all: map[string]string{}, events: map[string][]*event{}}
 		m.latest = m.moments[0]
+		m.hides()
 		for range rapid.IntRange(0, 3).Draw(t, "first") {
 			m.byPerson()
 		}

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -162,23 +161,18 @@ func (a *applier) moveAll(kind Kind, move func(*Change) (Why, error)) error {
 		}
 		a.touched[parent(c.Path)] = true
 		why, err := move(c)
-		if immovable(err) {
+		switch {
+		case Refused(err): // as if the path were another disk's: the rest of the plan does not need it
 			a.denied = append(a.denied, c.Path)
-			why, err = Fixed, nil
-		}
-		if err != nil {
+			a.over[c] = true
+			a.out.Retained = append(a.out.Retained, Retained{Path: c.Path, Why: Fixed, Cause: cause(err)})
+		case err != nil:
 			return a.failed(c.Path, err)
-		}
-		if why != "" {
+		case why != "":
 			a.keep(c, why)
 		}
 	}
 	return nil
-}
-
-// immovable reports whether an error says that the system does not move something as a whole.
-func immovable(err error) bool {
-	return err != nil && (writer.ClassOf(err) == writer.ClassDenied || slices.ContainsFunc(heldErrors, func(e error) bool { return errors.Is(err, e) }))
 }
 
 func (a *applier) moveAway() error { return a.moveAll(KindAway, a.away) }
@@ -193,7 +187,7 @@ func (a *applier) away(c *Change) (Why, error) {
 	if err != nil {
 		return "", err
 	}
-	l, err := files.Measure(context.Background(), dir, base(c.Path), c.Path)
+	l, err := files.Measure(a.ctx, dir, base(c.Path), c.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", a.syncMoved()
@@ -245,7 +239,7 @@ func (a *applier) back(c *Change) (Why, error) {
 	if err != nil {
 		return "", err
 	}
-	switch l, err := files.Measure(context.Background(), dir, base(c.Path), c.Path); {
+	switch l, err := files.Measure(a.ctx, dir, base(c.Path), c.Path); {
 	case err == nil && l.Hash == c.New.Hash:
 		return "", a.syncMoved()
 	case err == nil:
@@ -262,9 +256,15 @@ func (a *applier) back(c *Change) (Why, error) {
 		if m.hash != c.New.Hash {
 			continue
 		}
-		l, err := files.Measure(context.Background(), from, m.name, c.Path)
+		l, err := files.Measure(a.ctx, from, m.name, c.Path)
 		if err != nil || l.Hash != m.hash { // a part of it was removed
 			continue
+		}
+		if err := a.reach(parent(c.Path)); err != nil {
+			return "", err
+		}
+		if dir, err = a.descent.to(parent(c.Path)); err != nil {
+			return "", err
 		}
 		if err = writer.RenameTo(from, m.name, dir, base(c.Path)); err == nil {
 			err = errors.Join(dir.SyncDir("."), from.SyncDir("."))
@@ -272,4 +272,46 @@ func (a *applier) back(c *Change) (Why, error) {
 		return "", err
 	}
 	return Unstored, nil
+}
+
+// reach makes the names on the way to a folder durable, so that what is moved into it is not lost
+// with a folder that Apply has made.
+func (a *applier) reach(folder string) error {
+	for ; folder != "." && !a.reached[folder]; folder = parent(folder) {
+		dir, err := a.descent.to(parent(folder))
+		if err == nil {
+			err = dir.SyncDir(".")
+		}
+		if err != nil {
+			return err
+		}
+		if a.reached == nil {
+			a.reached = map[string]bool{}
+		}
+		a.reached[folder] = true
+	}
+	return nil
+}
+
+// standingMoved is standing for what is hidden.
+func (a *applier) standingMoved(c *Change) state {
+	want := c.Old // where it stands
+	there, gone := pending, finished
+	if c.Kind == KindBack {
+		want, there, gone = c.New, finished, pending
+	}
+	dir, err := a.descent.to(parent(c.Path))
+	if unreachable(err) {
+		return gone
+	}
+	if err != nil {
+		return altered
+	}
+	switch l, err := files.Measure(a.ctx, dir, base(c.Path), c.Path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return gone
+	case err == nil && l.Hash == want.Hash:
+		return there
+	}
+	return altered
 }

@@ -27,14 +27,16 @@ type world struct {
 	alive   map[string]bool // sessions that somebody holds
 	clock   int
 
-	checkpoints, blobs, tree *volume
+	checkpoints, blobs, tree, lopen *volume
+
+	budget *files.Budget // nil is that of a new Store
 }
 
 // A volume is a folder of the disk that a world is on.
 type volume struct{ writer.FS }
 
 func newWorld(t require.TestingT) *world {
-	w := &world{t: t, alive: map[string]bool{}, checkpoints: &volume{}, blobs: &volume{}, tree: &volume{}}
+	w := &world{t: t, alive: map[string]bool{}, checkpoints: &volume{}, blobs: &volume{}, tree: &volume{}, lopen: &volume{}}
 	w.open(crashfs.New(crashfs.Ext4))
 	return w
 }
@@ -42,7 +44,7 @@ func newWorld(t require.TestingT) *world {
 // open goes on with another disk.
 func (w *world) open(disk *crashfs.Disk) {
 	w.disk = disk
-	for name, m := range map[string]*volume{"checkpoints": w.checkpoints, "blobs": w.blobs, "tree": w.tree} {
+	for name, m := range map[string]*volume{"checkpoints": w.checkpoints, "blobs": w.blobs, "tree": w.tree, "lopen": w.lopen} {
 		require.NoError(w.t, writer.MkdirDurable(disk.FS(), name))
 		var err error
 		m.FS, err = disk.FS().Sub(name)
@@ -169,6 +171,12 @@ func (k *worker) start() {
 			return string(head)
 		},
 	})
+	if k.lopen != nil && k.lopen.FS != nil {
+		k.cps.opts.Lopen = k.lopen
+	}
+	if k.budget != nil {
+		k.cps.budget = *k.budget
+	}
 }
 
 func (k *worker) meta(why Reason, target uint64) Meta {
@@ -248,7 +256,8 @@ func summary(p *Plan) []string {
 }
 
 var names = map[Why]string{Foreign: "foreign", Contested: "contested", Ignored: "ignored", Uncovered: "uncovered", First: "first",
-	Nested: "nested", Unknown: "unknown", Blocked: "blocked", Meanwhile: "meanwhile", Denied: "denied", Mounted: "mounted"}
+	Nested: "nested", Unknown: "unknown", Blocked: "blocked", Meanwhile: "meanwhile", Denied: "denied", Mounted: "mounted",
+	Unstored: "unstored", Fixed: "fixed"}
 
 // forget removes entries by their numbers, and what only they needed.
 func (k *worker) forget(numbers ...uint64) {

@@ -1,8 +1,0 @@
-//go:build unix
-
-package checkpoint
-
-import "syscall"
-
-// heldErrors say that a path cannot be moved, at least not now.
-var heldErrors = []error{syscall.EXDEV, syscall.EBUSY, syscall.EPERM, syscall.EACCES, syscall.EROFS, syscall.ENOTSUP, syscall.ETXTBSY}
