@@ -70,6 +70,10 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 	if at := mounted(done.Retained); len(at) > 0 {
 		r.cfg.UI.Warn("kept, with what is on it, because %s: %s", checkpoint.Mounted, list(at))
 	}
+	if unmoved := r.unmoved(done.Retained); len(unmoved) > 0 {
+		r.log.Warn().Str("task", unit).Strs("paths", unmoved).Msg("files not set back: they are not stored and were not moved away")
+		r.cfg.UI.Warn("kept as %s left them: %s", r.name(unit), list(unmoved))
+	}
 	refused := r.refused(done.Retained)
 	if done.Before != nil {
 		r.wasSetBack(ctx, unit, done, refused)
@@ -91,7 +95,7 @@ func (r *runner) wasSetBack(ctx context.Context, unit string, done rewind.Result
 	delete(r.commits.touched, unit)
 	r.unstage(ctx, paths)
 	for _, k := range done.Retained {
-		if k.Why != checkpoint.Denied && k.Why != checkpoint.Mounted {
+		if k.Why != checkpoint.Denied && k.Why != checkpoint.Mounted && !hides(k) {
 			kept = append(kept, k.Path)
 		}
 	}
@@ -112,6 +116,23 @@ func mounted(kept []checkpoint.Retained) (paths []string) {
 	for _, k := range kept {
 		if k.Why == checkpoint.Mounted {
 			paths = append(paths, k.Path)
+		}
+	}
+	return paths
+}
+
+// hides reports whether a path stays although only a rule of a task hides it.
+func hides(k checkpoint.Retained) bool { return k.Why == checkpoint.Fixed || k.Why == checkpoint.Unstored }
+
+// unmoved returns the paths that only a rule of a task hides and that stay, with the reasons.
+func (r *runner) unmoved(kept []checkpoint.Retained) (paths []string) {
+	for _, k := range kept {
+		if hides(k) {
+			path := k.Path + " (" + string(k.Why)
+			if k.Cause != "" {
+				path += ": " + r.quote(k.Cause)
+			}
+			paths = append(paths, path+")")
 		}
 	}
 	return paths

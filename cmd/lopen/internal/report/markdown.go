@@ -24,6 +24,7 @@ func (r *Report) Markdown(to io.Writer, loc *time.Location) error {
 	p := &page{w: bufio.NewWriter(to), loc: loc}
 	p.head(r)
 	p.failures(r)
+	p.unstored(r)
 	p.waits(r)
 	p.taken(r)
 	p.denied(r)
@@ -149,6 +150,26 @@ func (p *page) failures(r *Report) {
 			_, _ = p.w.WriteString("  ")
 			p.text("  ", "Its files are as it left them: "+f.Left)
 		}
+	}
+}
+
+// unstored names what tasks changed and no checkpoint has.
+func (p *page) unstored(r *Report) {
+	begun := false
+	name := func(t *Task) {
+		for _, text := range t.Unstored {
+			if !begun {
+				p.line("\n## Not stored\n")
+			}
+			begun = true
+			p.text("  ", fmt.Sprintf("- %s: %s", t.named(), plain.Line(text)))
+		}
+	}
+	for i := range r.Failures {
+		name(&r.Failures[i].Task)
+	}
+	for i := range r.Done {
+		name(&r.Done[i])
 	}
 }
 

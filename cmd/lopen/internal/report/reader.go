@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -18,6 +19,7 @@ const (
 	maxDenied      = 50
 	maxDeniedTasks = 5
 	maxTakenBack   = 100
+	maxUnstored    = 20 // of a task
 	maxWaits       = 1000
 )
 
@@ -223,6 +225,9 @@ func (u *unit) judged(a *record.Attempt) {
 	}
 	for _, f := range a.Files {
 		u.files[f.Path] = true
+		if line := fmt.Sprintf("%s %s (%s)", f.Change, f.Path, f.Unstored); f.Unstored != "" && len(u.Unstored) < maxUnstored && !slices.Contains(u.Unstored, line) {
+			u.Unstored = append(u.Unstored, line)
+		}
 	}
 	u.Files = max(u.Files, len(u.files)+a.MoreFiles)
 	u.Attempts++

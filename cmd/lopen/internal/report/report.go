@@ -91,6 +91,9 @@ type Task struct {
 	Attempts int       `json:"attempts"` // that counted
 	Files    int       `json:"files"`    // that it changed
 	At       time.Time `json:"at"`       // the end of its last start
+	// Unstored are the paths that it changed and that no checkpoint has, because a rule hides them
+	// that a task wrote, each with its numbers of files and bytes.
+	Unstored []string `json:"unstored,omitempty"`
 }
 
 // A Failure is a task whose last attempt failed and that was not done since.
