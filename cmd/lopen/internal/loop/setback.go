@@ -122,7 +122,9 @@ func mounted(kept []checkpoint.Retained) (paths []string) {
 }
 
 // hides reports whether a path stays although only a rule of a task hides it.
-func hides(k checkpoint.Retained) bool { return k.Why == checkpoint.Fixed || k.Why == checkpoint.Unstored }
+func hides(k checkpoint.Retained) bool {
+	return k.Why == checkpoint.Fixed || k.Why == checkpoint.Unstored
+}
 
 // unmoved returns the paths that only a rule of a task hides and that stay, with the reasons.
 func (r *runner) unmoved(kept []checkpoint.Retained) (paths []string) {

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
