@@ -24,8 +24,11 @@
 // # Ignore rules
 //
 // The rules in force are those that a person made: the rules at the first entry of the chain,
-// and changes of rules while no task is active. A rule that a task adds excludes new paths, but
-// not paths that were recorded before. A rule that a task removes stays in force.
+// and changes of rules while no task is active. A rule that a task removes stays in force. A rule
+// that a task adds hides nothing: what it alone ignores is stored as any file, of each task up to
+// 1,000 files and 16 MiB. Of the rest, each topmost path is hidden: an entry has its number of files
+// and bytes and the hash of a listing, and not the contents. It stays hidden until it is gone or a
+// rule in force ignores it. A rewind moves it into .lopen/moved by one rename, and undo moves it back.
 //
 // # Concurrency
 //
