@@ -217,13 +217,16 @@ func (s *Session) finishRewind(r *session.Rewinding) error {
 		return nil
 	case errors.Is(err, ErrCorrupt), errors.Is(err, ErrNotFound), errors.Is(err, checkpoint.ErrNotFound):
 		actors.Cause(log.Warn(), err).Msg("rewind given up: it was cut off and cannot be finished; some files may be as they were before it")
-		return s.append(commit.RewindGivenUp(r, r.Before))
+		return s.append(commit.RewindGivenUp(r, r.Before, nil))
 	case err != nil:
 		return fmt.Errorf("finish the rewind to checkpoint %s that was begun: %w; %s", shortID(r.To), err, rewind.HowToFinish(s.id, s.mark.Load().Rewinding))
 	}
 	for _, k := range done.Retained {
-		if k.Why == checkpoint.Denied {
+		switch k.Why {
+		case checkpoint.Denied:
 			log.Warn().Str("path", k.Path).Msg("the rewind left a path as it is: the system does not allow the change")
+		case checkpoint.InUse, checkpoint.Together:
+			log.Warn().Str("path", k.Path).Str("by", s.Redact(k.By)).Msg("the rewind left a path as it is: " + string(k.Why))
 		}
 	}
 	log.Info().Int("changed", len(done.Changes)).Int("kept", len(done.Retained)).Int("tasks", len(done.Tasks)).Msg("rewind ends: it was cut off and is finished")
@@ -360,14 +363,23 @@ func (s *rewindRun) End(ctx context.Context, r *session.Rewinding, st *session.S
 			return err
 		}
 	}
-	if err := s.append(commit.RewindEnded(r, changes, kept)); err != nil {
+	if err := s.append(commit.RewindEnded(r, changes, s.redacted(kept))); err != nil {
 		return err
 	}
 	return s.Flush(ctx)
 }
 
-func (s *rewindRun) GiveUp(ctx context.Context, r *session.Rewinding, undo string) error {
-	return s.note(ctx, commit.RewindGivenUp(r, undo))
+func (s *rewindRun) GiveUp(ctx context.Context, r *session.Rewinding, undo string, kept []checkpoint.Retained) error {
+	return s.note(ctx, commit.RewindGivenUp(r, undo, s.redacted(kept)))
+}
+
+// redacted returns paths that were kept, with those who hold them redacted.
+func (s *Session) redacted(kept []checkpoint.Retained) []checkpoint.Retained {
+	kept = slices.Clone(kept)
+	for i := range kept {
+		kept[i].By = s.Redact(kept[i].By)
+	}
+	return kept
 }
 
 // note makes an entry durable.

@@ -34,7 +34,7 @@ func (rf *rewindFlags) addHow(cmd *cobra.Command) {
 	f.BoolVar(&rf.dryRun, "dry-run", false, "say of each path what would change, change nothing")
 	f.BoolVar(&rf.diff, "diff", false, "show what would change line by line")
 	f.BoolVar(&rf.contested, "contested", false, "also what changed while a task of this session and others were at work, or one\nthat was cut off; not where the setting unattended is true")
-	f.BoolVar(&rf.force, "force", false, "also what somebody else changed, and leave what may not be written as it is;\nwhat only somebody else made is never deleted")
+	f.BoolVar(&rf.force, "force", false, "also what somebody else changed or has open, and leave what may not be written as it is;\nwhat only somebody else made is never deleted")
 	f.BoolVarP(&rf.yes, "yes", "y", false, "do not ask")
 }
 
@@ -58,7 +58,9 @@ is ignored and what is in another repository. .git is never touched: commits and
 stay as they are. A checkpoint is made first: lopen undo goes back to it. A rewind that is
 cut off is finished by the next command that opens the session. Where a file or folder may
 not be changed nothing is changed; with --force everything else is, and what may not is
-named. A rewind that meets an error takes back what it has changed.
+named. What somebody has open for writing is kept and named with the process; --force takes
+it, and what that process writes from then on is lost. A rewind that meets an error takes
+back what it has changed.
 ` + checkpointHelp
 
 func newCheckpointRewind(a *app) *cobra.Command {

@@ -29,6 +29,7 @@ type rewindRow struct {
 	Later   bool                  `json:"later"` // commits or branches came after the target
 	Changes []checkpoint.Change   `json:"changes"`
 	Kept    []checkpoint.Retained `json:"kept"`
+	Taken   []checkpoint.Retained `json:"taken,omitempty"` // changes of what somebody has open for writing
 	Tasks   []rewindTask          `json:"tasks"`
 }
 
@@ -44,7 +45,7 @@ type rewindTask struct {
 
 func newRewindRow(r rewind.Result) rewindRow {
 	row := rewindRow{To: checkpointRef{r.To.ID, r.To.Number}, Later: r.Later, Changes: append([]checkpoint.Change{}, r.Changes...),
-		Kept: append([]checkpoint.Retained{}, r.Retained...), Tasks: []rewindTask{}}
+		Kept: append([]checkpoint.Retained{}, r.Retained...), Taken: r.Taken, Tasks: []rewindTask{}}
 	if r.Before != nil {
 		row.Before = &checkpointRef{r.Before.ID, r.Before.Number}
 	}
@@ -128,6 +129,7 @@ func showRewind(w *plain.Stream, git []string, r rewind.Result, whole bool) {
 	if slices.ContainsFunc(r.Retained, func(k checkpoint.Retained) bool { return k.Why == checkpoint.Contested }) {
 		fmt.Fprintln(w, "what was changed while several were at work, or one that was killed, may be a person's: with --contested it goes back too")
 	}
+	showUsed(w, r)
 	for _, t := range r.Tasks {
 		l.add("task", fmt.Sprintf("%-9s %s: %s", "task", t.ID, t.State))
 	}
@@ -148,6 +150,27 @@ func showRewind(w *plain.Stream, git []string, r rewind.Result, whole bool) {
 	}
 }
 
+// showUsed says what becomes of files that somebody has open for writing.
+func showUsed(w io.Writer, r rewind.Result) {
+	if slices.ContainsFunc(r.Retained, func(k checkpoint.Retained) bool { return k.Why == checkpoint.InUse }) {
+		fmt.Fprintln(w, "what is open for writing stays: give the command again once it is closed, or replace it nevertheless with --force")
+	}
+	for _, k := range r.Taken {
+		verb, done, when := "--force replaces", "replaced", "then"
+		if slices.ContainsFunc(r.Changes, func(c checkpoint.Change) bool { return c.Path == k.Path && c.Kind == checkpoint.KindDelete }) {
+			verb, done = "--force removes", "removed"
+		}
+		if r.Before != nil {
+			verb, when = done, "now"
+		}
+		who := string(k.Why)
+		if k.By != "" {
+			who += " in " + plain.Line(k.By)
+		}
+		fmt.Fprintf(w, "%s %s, which is %s: what is written to it from %s on is lost\n", verb, shown(k.Path), who, when)
+	}
+}
+
 // commitsOf returns the oldest commit of tasks that are rewound, and how many there are.
 func commitsOf(all []session.Task) (oldest string, n int) {
 	var at time.Time
@@ -165,12 +188,12 @@ func commitsOf(all []session.Task) (oldest string, n int) {
 
 // whyKept says why a path is kept, who changed it, and which checkpoint has it.
 func whyKept(k checkpoint.Retained) string {
-	why := string(k.Why)
+	why := plain.Line(k.Reason())
 	switch {
 	case k.By == noTask && k.Why == checkpoint.Foreign:
 		why = "changed while no task was at work"
-	case k.By != "" && k.By != noTask:
-		why += ": " + k.By
+	case k.By == noTask:
+		why = string(k.Why)
 	}
 	if k.Cause != "" {
 		why += ": " + plain.Line(k.Cause)

@@ -125,6 +125,9 @@ func (a *app) bringFiles(ctx context.Context, store *lifecycle.Store, id session
 	}
 	a.sayFiles(files)
 	done, err := files.Bring(ctx)
+	for _, k := range done.Retained {
+		fmt.Fprintf(a.stderr, "kept %s (%s)\n", shown(k.Path), whyKept(k))
+	}
 	return done.Changes, err
 }
 

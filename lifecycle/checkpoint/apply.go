@@ -17,7 +17,8 @@ import (
 // Applied is what Apply did.
 type Applied struct {
 	Changes  int        // number of changes that are in place, including those of an earlier Apply
-	Retained []Retained // paths that were changed meanwhile or cannot be reached; those of the plan are not included
+	Retained []Retained // paths that were changed meanwhile, are in use or cannot be reached; those of the plan are not included
+	Taken    []Retained // paths of Plan.InUse that were replaced or removed although somebody had them open for writing
 }
 
 // ErrUnchanged means that an Apply failed before it changed anything in the tree.
@@ -42,7 +43,7 @@ func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 	defer a.closeFolders()
 	defer a.discard()
 	for _, step := range []func() error{
-		a.openFolders, a.list, a.look, a.ask, a.room, func() error { return a.stage(ctx) }, a.tryFolders, a.refuse,
+		a.openFolders, a.list, a.look, a.ask, a.askUsers, a.room, func() error { return a.stage(ctx) }, a.tryFolders, a.refuse,
 		a.begin, a.moveAway, a.clearTheWay, a.makeFolders, a.moveBack, a.moveIn, a.changeModes, a.remove, a.settle,
 	} {
 		if err := step(); err != nil {
@@ -78,12 +79,18 @@ type applier struct {
 	refused error                   // why the first of them may not be
 	begun   bool                    // a change may be visible
 	out     Applied
+
+	openers   writer.Openers
+	stays     map[string]bool      // paths that are retained
+	databases map[string]*database // by the paths of their files
+	warned    map[*Change]bool     // changes that are noted in out.Taken
 }
 
 // applier returns the applier of a plan. The caller cuts its descent in the end.
 func (s *Store) applier(ctx context.Context, p *Plan) *applier {
 	a := &applier{s: s, ctx: ctx, plan: p, id: p.id, descent: descent{root: s.tree, crosses: p.mounts}, over: map[*Change]bool{}, linked: map[*Change]bool{},
-		temps: map[*Change]staged{}, found: map[*Change]fs.FileMode{}, turns: map[string]bool{}, touched: map[string]bool{}}
+		temps: map[*Change]staged{}, found: map[*Change]fs.FileMode{}, turns: map[string]bool{}, touched: map[string]bool{},
+		stays: map[string]bool{}, databases: map[string]*database{}, warned: map[*Change]bool{}}
 	if a.id == "" {
 		a.id = rand.Text()
 	}
@@ -125,10 +132,7 @@ func (a *applier) failed(path string, err error) error {
 	return writer.NewError("rewind", filepath.Join(a.s.tree.Name(), path), outcome, err)
 }
 
-func (a *applier) keep(c *Change, why Why) {
-	a.over[c] = true
-	a.out.Retained = append(a.out.Retained, Retained{Path: c.Path, Why: why})
-}
+func (a *applier) keep(c *Change, why Why) { a.retain(c, Retained{Path: c.Path, Why: why}) }
 
 // each calls fn with the changes that are not over and for which wants returns true. fn
 // returns the state of the change; each retains those that are altered.
@@ -162,6 +166,8 @@ func (a *applier) why(c *Change) Why {
 		return Mounted
 	case near(a.denied, c.Path):
 		return Denied
+	case a.blocks(c):
+		return Blocked
 	}
 	return Meanwhile
 }
@@ -214,6 +220,9 @@ func (a *applier) removeOne(c *Change) (state, error) {
 	if err != nil || st != pending {
 		return st, err
 	}
+	if stays, err := a.spared(c); stays || err != nil {
+		return altered, err
+	}
 	a.descent.forget(c.Path)
 	dir, err := a.descent.to(parent(c.Path))
 	if err == nil {
@@ -265,6 +274,9 @@ func (a *applier) moveIn() error {
 		st, err := a.state(c)
 		if err != nil || st == altered || st == finished {
 			return st, err
+		}
+		if stays, err := a.spared(c); stays || err != nil {
+			return altered, err
 		}
 		if _, err := a.descent.to(parent(c.Path)); unreachable(err) { // os.Root would follow a symlink on the way
 			return altered, nil

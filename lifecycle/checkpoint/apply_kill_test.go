@@ -132,3 +132,11 @@ func (f *cutFile) Chmod(mode fs.FileMode) error {
 }
 
 func (f *cutFile) Sync() error { return nil }
+
+// OS returns the file of the operating system, or nil on a simulated disk.
+func (f *cutFile) OS() *os.File {
+	if of, ok := f.File.(interface{ OS() *os.File }); ok {
+		return of.OS()
+	}
+	return nil
+}

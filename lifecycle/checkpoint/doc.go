@@ -49,6 +49,10 @@
 // a rewind after a crash restores their modes. Temporary names are derived from the rewind's
 // entry and the path, and the next Apply of the plan removes only these.
 //
+// What somebody has open for writing is not replaced or removed, unless [Plan.InUse] is set: Apply
+// asks before the first change, and again directly before each. The files of a database stay or go
+// together, and those that go are removed before the database is replaced.
+//
 // Where the file system folds names, a path at which only another spelling is found counts as
 // missing: Apply finds that by listing the folder. For a rename that changes only the case it
 // removes the old name and then moves the content in. If the plan does not remove the old
@@ -60,7 +64,8 @@
 // # Caveats
 //
 // If a program writes into a file between the comparison and the rename that follows at once,
-// that is lost, as with every tool that replaces files by name.
+// that is lost, as with every tool that replaces files by name. A program that opens a file after
+// Apply asked, and before the rename that follows at once, writes into one without a name.
 //
 // Only the permission bits of a mode are recorded. A rewind never sets setuid, setgid or
 // sticky; files that are not written again keep theirs. A file that is written again belongs

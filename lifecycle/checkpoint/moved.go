@@ -164,8 +164,7 @@ func (a *applier) moveAll(kind Kind, move func(*Change) (Why, error)) error {
 		switch {
 		case Refused(err): // as if the path were another disk's: the rest of the plan does not need it
 			a.denied = append(a.denied, c.Path)
-			a.over[c] = true
-			a.out.Retained = append(a.out.Retained, Retained{Path: c.Path, Why: Fixed, Cause: cause(err)})
+			a.retain(c, Retained{Path: c.Path, Why: Fixed, Cause: cause(err)})
 		case err != nil:
 			return a.failed(c.Path, err)
 		case why != "":

@@ -58,6 +58,11 @@ const (
 	Meanwhile Why = "changed since the plan was made"
 	// Denied is set by Apply if [Plan.Permitted] is set.
 	Denied Why = "the system does not allow it"
+	// InUse is set by Apply unless [Plan.InUse] is set. By says who has it open, if that is known.
+	InUse Why = "open for writing"
+	// Together is set by Apply. By is the file that stays.
+	Together Why = "of the same database as a file that stays"
+	Unasked  Why = "not among the paths to bring back"
 	// Unsaved is for who decides by [RewindOptions.Take].
 	Unsaved Why = "changed here, and neither committed nor known to the session"
 )
@@ -66,17 +71,30 @@ const (
 type Retained struct {
 	Path string `json:"path"`
 	Why  Why    `json:"why"`
-	By   string `json:"by,omitempty"` // who: "session task", "session's rewind", "nobody's task", several separated by ", "
+	By   string `json:"by,omitempty"` // who: "session task", "session's rewind", "nobody's task", several separated by ", "; for InUse "program, PID number"
 	At   uint64 `json:"at,omitempty"` // number of the checkpoint after the newest foreign change
 	// Cause is why the system does not allow the change, and what lets it; set with Denied.
 	Cause string `json:"cause,omitempty"`
+}
+
+// Reason returns why the path stays, and who has to do with it.
+func (k Retained) Reason() string {
+	switch {
+	case k.Why == InUse && k.By != "":
+		return "open in " + k.By
+	case k.Why == Together:
+		return "with " + k.By + ", which stays"
+	case k.By != "":
+		return string(k.Why) + ": " + k.By
+	}
+	return string(k.Why)
 }
 
 // RewindOptions say what a rewind may change.
 type RewindOptions struct {
 	Paths     []string // these paths and everything beneath them; nil means all
 	Contested bool     // also paths that are contested between the session's tasks and others
-	Force     bool     // also paths that others changed; paths that only others made are not deleted
+	Force     bool     // also paths that others changed or have open; paths that only others made are not deleted
 	// Permitted makes Apply retain and report paths that the system does not allow to be
 	// changed. Without it such a path is an error.
 	Permitted bool
@@ -93,6 +111,7 @@ type Plan struct {
 	Changes   []Change   // sorted by Path
 	Retained  []Retained // sorted by Path
 	Permitted bool
+	InUse     bool // Apply also takes what somebody has open for writing
 	// Later says that the repository's HEAD or branch differs from that at the target.
 	Later  bool
 	mounts map[string]bool      // the mount points that may be crossed
@@ -155,8 +174,11 @@ func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last u
 	if err := p.lookForMoved(s); err != nil {
 		return nil, err
 	}
+	if err := p.lookBeside(s, tree); err != nil {
+		return nil, err
+	}
 	p.settle()
-	plan := &Plan{Permitted: opts.Permitted, Later: target.Git != now.Git, mounts: p.crosses, id: now.ID.String()}
+	plan := &Plan{Permitted: opts.Permitted, InUse: opts.Force, Later: target.Git != now.Git, mounts: p.crosses, id: now.ID.String()}
 	for _, c := range p.changes {
 		plan.Changes = append(plan.Changes, c)
 	}

@@ -74,8 +74,7 @@ func (a *applier) permitted(c *Change, err error) error {
 		a.refused = err
 	}
 	a.denied = append(a.denied, c.Path)
-	a.over[c] = true
-	a.out.Retained = append(a.out.Retained, Retained{Path: c.Path, Why: Denied, Cause: cause(err)})
+	a.retain(c, Retained{Path: c.Path, Why: Denied, Cause: cause(err)})
 	return nil
 }
 

@@ -75,7 +75,7 @@ func RewindEnded(r *session.Rewinding, changes []checkpoint.Change, kept []check
 // reason. The last of maxOpPaths reasons stands for the others as well.
 func filesKept(task string, kept []checkpoint.Retained) (ops []record.Op) {
 	for _, k := range kept {
-		why := string(k.Why)
+		why := k.Reason()
 		if k.Cause != "" {
 			cause, _, _ := strings.Cut(k.Cause, ";") // without the command that lets it be changed
 			why += ": " + cause
@@ -97,9 +97,9 @@ func filesKept(task string, kept []checkpoint.Retained) (ops []record.Op) {
 
 // RewindGivenUp returns the entry of the end of a rewind that is given up. undo is the
 // checkpoint that the next Undo returns to. r.After is the checkpoint of the files as they are then,
-// if one was made.
-func RewindGivenUp(r *session.Rewinding, undo string) actors.Entry {
-	return actors.Entry{Rewind: &session.Rewinding{To: r.To, Before: undo, After: r.After, Task: r.Task}, Ended: true}
+// if one was made. kept are the paths that the rewind left as they are.
+func RewindGivenUp(r *session.Rewinding, undo string, kept []checkpoint.Retained) actors.Entry {
+	return actors.Entry{Rewind: &session.Rewinding{To: r.To, Before: undo, After: r.After, Task: r.Task}, Ended: true, Ops: filesKept(r.Task, kept)}
 }
 
 // rewound maps what a rewind does to a file to the change that a look at the files would

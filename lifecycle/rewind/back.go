@@ -91,7 +91,7 @@ func (p *Planner) takeBack(ctx context.Context, s Session, r *session.Rewinding,
 		}
 		taken.Kept = applied.Retained
 	}
-	if err := s.GiveUp(ctx, r, p.Mark.Undo); err != nil {
+	if err := s.GiveUp(ctx, r, p.Mark.Undo, nil); err != nil {
 		return Result{}, errBack{err}
 	}
 	return Result{}, taken
@@ -164,7 +164,7 @@ func (p *Planner) GiveUp(ctx context.Context, s Session, r *session.Rewinding) (
 	if up.Unknown != nil || len(up.Changed)+len(up.Other) > 0 {
 		undo = r.Before
 	}
-	return up, s.GiveUp(ctx, &ended, undo)
+	return up, s.GiveUp(ctx, &ended, undo, nil)
 }
 
 // stand returns how far an unfinished rewind has come, with its target and the checkpoint before it.

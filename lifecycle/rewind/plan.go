@@ -18,7 +18,7 @@ type Options struct {
 	Files, State bool
 	Paths        []string // only these files and folders; nil means all
 	Contested    bool     // also files that changed while this session and others were at work
-	Force        bool     // also files that others changed; changes that the system does not allow are left out
+	Force        bool     // also files that others changed or have open; changes that the system does not allow are left out
 	DryRun       bool     // nothing is changed
 }
 
@@ -28,8 +28,9 @@ type Result struct {
 	Before   *checkpoint.Entry // the checkpoint that undo returns to; nil if nothing was changed
 	Changes  []checkpoint.Change
 	Retained []checkpoint.Retained
-	Tasks    []session.Task // tasks whose state changes, as they are afterwards
-	Later    bool           // the repository's HEAD or branch differs from that at To
+	Taken    []checkpoint.Retained // with Options.Force: what is replaced or removed although somebody has it open for writing
+	Tasks    []session.Task        // tasks whose state changes, as they are afterwards
+	Later    bool                  // the repository's HEAD or branch differs from that at To
 
 	others []string // tasks of other sessions that are being worked on, each with its session
 }
@@ -52,13 +53,14 @@ func (r *Result) forget(number uint64) {
 }
 
 // keep takes paths that were left as they are out of the changes.
-func (r *Result) keep(paths []checkpoint.Retained) {
+func (r *Result) keep(applied checkpoint.Applied) {
 	kept := map[string]bool{}
-	for _, k := range paths {
+	for _, k := range applied.Retained {
 		kept[k.Path] = true
 	}
+	r.Taken = applied.Taken
 	r.Changes = slices.DeleteFunc(slices.Clone(r.Changes), func(c checkpoint.Change) bool { return kept[c.Path] })
-	r.Retained = append(slices.Clip(r.Retained), paths...)
+	r.Retained = append(slices.Clip(r.Retained), applied.Retained...)
 }
 
 // Sessions reads sessions without a lock.
@@ -113,7 +115,12 @@ func (p *Planner) Preview(ctx context.Context, to checkpoint.ID, opts Options) (
 	if err != nil {
 		return nil, Result{}, err
 	}
-	_, would, err := p.plan(ctx, r, target, now, tree)
+	plan, would, err := p.plan(ctx, r, target, now, tree)
+	if err == nil && plan != nil {
+		var used checkpoint.Applied
+		used, err = p.Chain.InUse(ctx, plan)
+		would.keep(used)
+	}
 	would.forget(now.Number)
 	for _, a := range now.Active {
 		if a.Session != now.Session {

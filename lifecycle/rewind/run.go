@@ -28,9 +28,9 @@ type Session interface {
 	// the plan that were left as they are. When End returns nil the record is durable, and the
 	// readable files show the State.
 	End(ctx context.Context, r *session.Rewinding, st *session.State, changes []checkpoint.Change, kept []checkpoint.Retained) error
-	// GiveUp records that the rewind changed nothing, and that undo returns to the checkpoint
-	// undo, or to none if undo is "". When it returns nil the record is durable.
-	GiveUp(ctx context.Context, r *session.Rewinding, undo string) error
+	// GiveUp records that the rewind changed nothing and what it kept, and that undo returns to
+	// the checkpoint undo, or to none if undo is "". When it returns nil the record is durable.
+	GiveUp(ctx context.Context, r *session.Rewinding, undo string, kept []checkpoint.Retained) error
 }
 
 // Run executes what Preview planned. After an error that wraps [checkpoint.ErrUnchanged] the
@@ -48,7 +48,7 @@ func (p *Planner) Run(ctx context.Context, s Session, r *session.Rewinding, woul
 	undo := p.Mark.Undo
 	if err := s.Begin(ctx, r); err != nil {
 		// The begin was accepted and may still become durable, so it has to be given up.
-		_ = s.GiveUp(ctx, r, undo)
+		_ = s.GiveUp(ctx, r, undo, nil)
 		return Result{}, err
 	}
 	done, err := p.finish(ctx, s, r, false)
@@ -65,7 +65,7 @@ func (p *Planner) Run(ctx context.Context, s Session, r *session.Rewinding, woul
 	if !p.tolerates(r) && writer.ClassOf(err) == writer.ClassDenied {
 		err = fmt.Errorf("%w; --force leaves what may not be changed as it is and does the rest", err)
 	}
-	if lost := s.GiveUp(ctx, r, undo); lost != nil { // the next holder will finish the rewind
+	if lost := s.GiveUp(ctx, r, undo, nil); lost != nil { // the next holder will finish the rewind
 		err = errors.Join(err, lost)
 	}
 	return done, err
@@ -101,7 +101,7 @@ func (p *Planner) finish(ctx context.Context, s Session, r *session.Rewinding, a
 		}
 		if done.Nothing() { // undo must not return to a rewind without a change
 			done.Before = nil
-			return done, s.GiveUp(ctx, r, p.Mark.Undo)
+			return done, s.GiveUp(ctx, r, p.Mark.Undo, kept)
 		}
 	}
 	var st *session.State
@@ -142,7 +142,7 @@ func (p *Planner) begun(ctx context.Context, r *session.Rewinding) (*checkpoint.
 // apply changes the files, and returns the paths that the log names as kept.
 func (p *Planner) apply(ctx context.Context, plan *checkpoint.Plan, done *Result) (kept []checkpoint.Retained, err error) {
 	applied, err := p.Chain.Apply(ctx, plan)
-	done.keep(applied.Retained)
+	done.keep(applied)
 	for _, k := range plan.Retained {
 		if k.Why == checkpoint.Mounted {
 			kept = append(kept, k)

@@ -39,7 +39,9 @@ func (f *folder) OpenFile(name string, flag int, perm fs.FileMode) (writer.File,
 	f.d.mu.Unlock()
 	var node *inode
 	err := f.call(call, name, writes(flag) || flag&(os.O_CREATE|os.O_TRUNC) != 0, func() (err error) {
-		node, err = f.open(name, flag, perm)
+		if node, err = f.open(name, flag, perm); err == nil && writes(flag) {
+			node.writers++
+		}
 		return err
 	})
 	if err != nil {
@@ -200,11 +202,21 @@ func (f *file) Stat() (info fs.FileInfo, err error) {
 	return info, nil
 }
 
+// Written reports whether any handle on the file is open for writing, for [writer.Openers].
+func (f *file) Written() bool {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	return f.node.writers > 0
+}
+
 // Close closes even when the hook makes it fail.
 func (f *file) Close() error {
 	return f.call("close", 0, writes(f.flag), func(x Fault) error {
 		f.closed = true
 		f.node.open--
+		if writes(f.flag) {
+			f.node.writers--
+		}
 		f.d.release(f.node)
 		return x.Err
 	})

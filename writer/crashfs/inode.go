@@ -15,12 +15,13 @@ const modeDir = fs.ModeDir
 // An inode is a file, a folder or a symlink. Content is copied on write: bytes
 // below frozen, durable bytes and pending changes are shared with other disks.
 type inode struct {
-	ino    uint64
-	mode   fileMode
-	mtime  int64
-	nlink  int // names in the cache
-	open   int // handles
-	target string
+	ino     uint64
+	mode    fileMode
+	mtime   int64
+	nlink   int // names in the cache
+	open    int // handles
+	writers int // files that are open for writing, without locks
+	target  string
 
 	data        []byte
 	frozen      int // bytes of data that are shared
@@ -55,7 +56,7 @@ func (i *inode) copy() inode {
 	i.frozen = len(i.data)
 	i.shared, i.durableShared = true, true
 	c := *i
-	c.data, c.pend, c.open = clip(i.data), clip(i.pend), 0
+	c.data, c.pend, c.open, c.writers = clip(i.data), clip(i.pend), 0, 0
 	return c
 }
 

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path"
 	"slices"
-
 )
 
 // An FS is what this package needs of a writer.FS.

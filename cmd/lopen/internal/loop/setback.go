@@ -74,18 +74,21 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 		r.log.Warn().Str("task", unit).Strs("paths", unmoved).Msg("files not set back: they are not stored and were not moved away")
 		r.cfg.UI.Warn("kept as %s left them: %s", r.name(unit), list(unmoved))
 	}
-	refused := r.refused(done.Retained)
-	if done.Before != nil {
-		r.wasSetBack(ctx, unit, done, refused)
-	} else if len(refused) > 0 {
+	refused, used := r.refused(done.Retained), r.inUse(done.Retained)
+	switch {
+	case done.Before != nil:
+		r.wasSetBack(ctx, unit, done, refused, used)
+	case len(refused) > 0:
 		why = string(checkpoint.Denied) + ": " + list(refused)
+	case len(used) > 0:
+		why = list(used)
 	}
 	return why, nil
 }
 
 // wasSetBack forgets what a failed unit changed, and says what was set back. refused are the paths
-// that may not be changed.
-func (r *runner) wasSetBack(ctx context.Context, unit string, done rewind.Result, refused []string) {
+// that may not be changed, used those that somebody has open, each with the reason.
+func (r *runner) wasSetBack(ctx context.Context, unit string, done rewind.Result, refused, used []string) {
 	var paths, kept []string
 	for _, c := range done.Changes {
 		paths = append(paths, c.Path)
@@ -95,7 +98,9 @@ func (r *runner) wasSetBack(ctx context.Context, unit string, done rewind.Result
 	delete(r.commits.touched, unit)
 	r.unstage(ctx, paths)
 	for _, k := range done.Retained {
-		if k.Why != checkpoint.Denied && k.Why != checkpoint.Mounted && !hides(k) {
+		switch {
+		case k.Why == checkpoint.Denied, k.Why == checkpoint.Mounted, k.Why == checkpoint.InUse, k.Why == checkpoint.Together, hides(k):
+		default:
 			kept = append(kept, k.Path)
 		}
 	}
@@ -107,6 +112,10 @@ func (r *runner) wasSetBack(ctx context.Context, unit string, done rewind.Result
 	if len(refused) > 0 {
 		r.log.Warn().Str("task", unit).Strs("paths", refused).Msg("files not set back: the system does not allow it")
 		r.cfg.UI.Warn("kept as %s left them, because %s: %s", r.name(unit), checkpoint.Denied, list(refused))
+	}
+	if len(used) > 0 {
+		r.log.Warn().Str("task", unit).Strs("paths", used).Msg("files not set back: somebody has them open for writing")
+		r.cfg.UI.Warn("kept %s", list(used))
 	}
 	r.cfg.UI.Say("to see what it left: %s; to bring that back: %s", ShowFailed(id, unit, done.To.ID.Short()), RestoreFailed(id, unit))
 }
@@ -149,6 +158,17 @@ func (r *runner) refused(kept []checkpoint.Retained) (paths []string) {
 				path += " (" + r.quote(k.Cause) + ")"
 			}
 			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// inUse returns the paths that somebody has open for writing and what stays with them, each with
+// who that is.
+func (r *runner) inUse(kept []checkpoint.Retained) (paths []string) {
+	for _, k := range kept {
+		if k.Why == checkpoint.InUse || k.Why == checkpoint.Together {
+			paths = append(paths, k.Path+": "+r.quote(k.Reason()))
 		}
 	}
 	return paths

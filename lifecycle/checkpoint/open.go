@@ -1,0 +1,309 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/writer"
+)
+
+// beside are the suffixes of the files that SQLite keeps beside a database. Each belongs to
+// exactly the content of the database and of the others: all of them stay or go together.
+var beside = []string{"-wal", "-shm", "-journal"}
+
+// A database is the changes of one database's files.
+type database struct {
+	paths   []string // of its files that are in the plan or on the disk
+	changes []*Change
+	begun   bool   // one of the files was changed
+	held    string // the file because of which all stay, or ""
+}
+
+// databaseOf returns the path of the database to which a file belongs, if it belongs to one.
+func databaseOf(path string) string {
+	for _, suffix := range beside {
+		if of, ok := strings.CutSuffix(path, suffix); ok && base(of) != "." && !strings.HasSuffix(of, "/") {
+			return of
+		}
+	}
+	return path
+}
+
+// filesOf returns the paths that the files of a database have.
+func filesOf(path string) []string {
+	all := []string{path}
+	for _, suffix := range beside {
+		all = append(all, path+suffix)
+	}
+	return all
+}
+
+// InUse returns the changes of a plan that Apply would not make now because somebody has the path
+// open for writing, or because another file of the same database stays. It changes nothing.
+func (s *Store) InUse(ctx context.Context, p *Plan) (Applied, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.applier(ctx, p)
+	defer a.descent.cut(0)
+	err := a.askUsers()
+	return a.out, err
+}
+
+// askUsers keeps, before the first change, what somebody has open for writing, and databases of which
+// a file stays. Each path is asked for again directly before it is changed: see spared.
+func (a *applier) askUsers() error {
+	for _, c := range a.changes {
+		if a.over[c] {
+			continue
+		}
+		if _, err := a.opened(c); err != nil {
+			return a.failed(c.Path, err)
+		}
+	}
+	if err := a.group(); err != nil {
+		return err
+	}
+	for _, c := range a.changes {
+		if d := a.databases[c.Path]; d != nil && d.held == "" {
+			if err := a.holds(d); err != nil {
+				return a.failed(c.Path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// takes reports whether a change takes the content of a regular file away.
+func (a *applier) takes(c *Change) bool {
+	return isFile(c.Old) && (c.New == nil || isDir(c.New) || a.stages(c))
+}
+
+func isFile(f *files.Fingerprint) bool { return f != nil && f.Mode.IsRegular() }
+
+// opened reports whether somebody has the file open for writing that a change takes away, and
+// keeps it then. If the plan takes such files too, it notes once who has it open.
+func (a *applier) opened(c *Change) (bool, error) {
+	if !a.takes(c) || a.warned[c] {
+		return false, nil
+	}
+	who, is, err := a.user(c.Path)
+	if err != nil || !is {
+		return false, err
+	}
+	k := Retained{Path: c.Path, Why: InUse, By: who}
+	if a.plan.InUse {
+		a.warned[c] = true
+		a.out.Taken = append(a.out.Taken, k)
+		return false, nil
+	}
+	a.retain(c, k)
+	return true, nil
+}
+
+// user returns who has a path open for writing, and whether anybody has.
+func (a *applier) user(path string) (string, bool, error) {
+	dir, err := a.descent.to(parent(path))
+	if barred(err) || a.descent.folded[path] != "" {
+		return "", false, nil
+	}
+	who, is := "", false
+	if err == nil {
+		who, is, err = a.openers.Of(dir, base(path))
+	}
+	if Refused(err) {
+		err = nil // the change itself says so
+	}
+	return who, is, err
+}
+
+// group finds the databases of which more than one file is in the plan or on the disk.
+func (a *applier) group() error {
+	changes := map[string]*Change{}
+	for _, c := range a.changes {
+		if !isDir(c.Old) && !isDir(c.New) || isFile(c.Old) || isFile(c.New) {
+			changes[c.Path] = c
+		}
+	}
+	for _, c := range a.changes {
+		if changes[c.Path] == nil || a.databases[c.Path] != nil {
+			continue
+		}
+		d := &database{}
+		for _, path := range filesOf(databaseOf(c.Path)) {
+			if x := changes[path]; x != nil {
+				d.changes = append(d.changes, x)
+			} else if is, err := a.isFile(path); err != nil {
+				return a.failed(path, err)
+			} else if !is {
+				continue
+			}
+			d.paths = append(d.paths, path)
+		}
+		for _, path := range d.paths {
+			if len(d.paths) > 1 {
+				a.databases[path] = d
+			}
+		}
+	}
+	return nil
+}
+
+// barred reports whether an error means that a path does not exist, or is on a mount that the
+// plan does not know.
+func barred(err error) bool { return unreachable(err) || errors.Is(err, errMounted) }
+
+// isFile reports whether there is a regular file.
+func (a *applier) isFile(path string) (bool, error) {
+	_, info, err := a.descent.stat(path)
+	if barred(err) || writer.ClassOf(err) == writer.ClassDenied {
+		return false, nil
+	}
+	return err == nil && info.Mode().IsRegular(), err
+}
+
+// holds keeps all files of a database if one of them stays: because it is kept for any reason, or
+// because somebody has it open for writing, also if the plan does not change it.
+func (a *applier) holds(d *database) error {
+	for _, path := range d.paths {
+		stays := a.stays[path] || slices.ContainsFunc(a.plan.Retained, func(k Retained) bool { return k.Path == path })
+		if !stays && !a.plan.InUse {
+			var err error
+			if _, stays, err = a.user(path); err != nil {
+				return err
+			}
+		}
+		if stays {
+			return a.hold(d, path)
+		}
+	}
+	return nil
+}
+
+// hold keeps the files of a database because one of them stays.
+func (a *applier) hold(d *database, by string) error {
+	d.held = by
+	for _, c := range d.changes {
+		if a.over[c] {
+			continue
+		}
+		if is, err := a.opened(c); is || err != nil { // it names who has it open
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		a.retain(c, Retained{Path: c.Path, Why: Together, By: by})
+	}
+	return nil
+}
+
+// spared is called directly before a change takes a file away or gives it another content. It
+// reports whether the change must not be made, and keeps the path then. All files of a database
+// are looked at before the first of them is changed. Then those that go are removed first: a log
+// that is left beside another database than its own would be taken for that one's.
+func (a *applier) spared(c *Change) (bool, error) {
+	d := a.databases[c.Path]
+	if d != nil && !d.begun && d.held == "" {
+		if err := a.begins(d, c); err != nil {
+			return false, err
+		}
+	}
+	if a.over[c] {
+		return true, nil
+	}
+	return a.opened(c)
+}
+
+func (a *applier) begins(d *database, first *Change) error {
+	for _, c := range d.changes {
+		if a.over[c] {
+			continue
+		}
+		if st, err := a.state(c); err != nil {
+			return err
+		} else if st == altered {
+			a.keep(c, Meanwhile)
+		}
+	}
+	if err := a.holds(d); err != nil || d.held != "" {
+		return err
+	}
+	d.begun = true
+	return a.each(d.changes, func(c *Change) bool { return c != first && c.New == nil }, a.removeOne)
+}
+
+// retain keeps the path of a change.
+func (a *applier) retain(c *Change, k Retained) {
+	if a.over[c] {
+		return
+	}
+	a.over[c], a.stays[c.Path] = true, true
+	a.out.Retained = append(a.out.Retained, k)
+}
+
+// blocks reports whether the path of a change leads to or through one that somebody has open, or
+// that stays with such a one.
+func (a *applier) blocks(c *Change) bool {
+	return slices.ContainsFunc(a.out.Retained, func(k Retained) bool {
+		return (k.Why == InUse || k.Why == Together) && (strings.HasPrefix(k.Path, c.Path+"/") || strings.HasPrefix(c.Path, k.Path+"/"))
+	})
+}
+
+// lookBeside retains, of the databases that the plan changes, the files that stand on the disk and
+// that no checkpoint has, such as an ignored log, and those that were not asked for. Apply keeps the
+// others because of them.
+func (p *planner) lookBeside(s *Store, tree *Tree) error {
+	d := descent{root: s.tree}
+	defer d.cut(0)
+	for _, file := range p.order {
+		if c, ok := p.changes[file]; !ok || !isFile(c.Old) && !isFile(c.New) {
+			continue
+		}
+		for _, path := range filesOf(databaseOf(file)) {
+			k, err := p.beside(&d, tree, path)
+			if err != nil {
+				return err
+			}
+			if k.Why != "" {
+				p.retained[path] = k
+			}
+		}
+	}
+	return nil
+}
+
+// beside returns why a file of a database stays that the plan neither changes nor retains.
+func (p *planner) beside(d *descent, tree *Tree, path string) (k Retained, err error) {
+	k.Path = path
+	_, differs := p.differ[path]
+	_, goes := p.changes[path]
+	_, stays := p.retained[path]
+	if differs || goes || stays {
+		if !goes && !stays {
+			k.Why = Unasked
+		}
+		return k, nil
+	}
+	if f, _, err := tree.Find(path); f != nil || err != nil {
+		return k, err // it is as it was at the target
+	}
+	_, info, err := d.stat(path)
+	switch {
+	case barred(err) || writer.ClassOf(err) == writer.ClassDenied:
+		err = nil
+	case err != nil:
+		err = writer.NewError("plan a rewind", path, writer.NotCommitted, err)
+	case !info.Mode().IsRegular():
+	case p.found.InForce.Ignored(path, false):
+		k.Why = Ignored
+	default:
+		k.Why = Foreign // it was made after the checkpoint
+	}
+	if k.Why != "" {
+		p.stands = append(p.stands, path)
+	}
+	return k, err
+}
