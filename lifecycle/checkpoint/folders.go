@@ -141,7 +141,14 @@ func (a *applier) settle() error {
 		a.touched[c.Path], modes[c.Path] = true, c
 	}
 	for _, path := range slices.Backward(slices.Sorted(maps.Keys(a.touched))) {
-		if err := a.settleOne(path, modes[path]); err != nil && !(a.plan.Permitted && Refused(err)) {
+		err := a.settleOne(path, modes[path])
+		if errors.Is(err, errMounted) { // the folder above is synced too
+			if c := modes[path]; slices.Contains(a.changes, c) && !a.retains(path) {
+				a.keep(c, Mounted)
+			}
+			continue
+		}
+		if err != nil && !(a.plan.Permitted && Refused(err)) {
 			return a.failed(path, err)
 		}
 	}
@@ -150,8 +157,8 @@ func (a *applier) settle() error {
 
 func (a *applier) settleOne(path string, c *Change) error {
 	dir, err := a.descent.to(path)
-	if unreachable(err) || errors.Is(err, errMounted) {
-		return nil // it was removed, or something was mounted there; the folder above is synced too
+	if unreachable(err) {
+		return nil // it was removed; the folder above is synced too
 	}
 	if err != nil {
 		return err

@@ -160,6 +160,10 @@ func (a *applier) mountedSince(c *Change, err error) bool {
 	return errors.Is(err, errMounted)
 }
 
+func (a *applier) retains(path string) bool {
+	return slices.ContainsFunc(a.out.Retained, func(k Retained) bool { return k.Path == path })
+}
+
 // near reports whether one of some paths is above or beneath another one.
 func near(paths []string, path string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool { return strings.HasPrefix(p, path+"/") || strings.HasPrefix(path, p+"/") })

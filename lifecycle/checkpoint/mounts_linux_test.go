@@ -292,3 +292,89 @@ func TestMountsInAnEntry(t *testing.T) {
 	require.True(t, m.takes("m", true), "it is the same one")
 	require.False(t, newMounting(&Entry{}, &Store{}, true).takes("m", true))
 }
+
+// A hookFS calls a hook before calls that change a name or open a file.
+type hookFS struct {
+	writer.FS
+	hook func(call, path string)
+	path string
+}
+
+func (h *hookFS) at(name string) string { return filepath.Join(h.path, name) }
+
+func (h *hookFS) Rename(from, to string) error {
+	h.hook("rename", h.at(to))
+	return h.FS.Rename(from, to)
+}
+
+func (h *hookFS) Remove(name string) error {
+	h.hook("remove", h.at(name))
+	return h.FS.Remove(name)
+}
+
+func (h *hookFS) Mkdir(name string, perm fs.FileMode) error {
+	err := h.FS.Mkdir(name, perm)
+	h.hook("made", h.at(name))
+	return err
+}
+
+func (h *hookFS) OpenFile(name string, flag int, perm fs.FileMode) (writer.File, error) {
+	h.hook("open", h.at(name))
+	return h.FS.OpenFile(name, flag, perm)
+}
+
+func (h *hookFS) Sub(name string) (writer.FS, error) {
+	sub, err := h.FS.Sub(name)
+	return &hookFS{sub, h.hook, h.at(name)}, err
+}
+
+// TestMountedInTheMiddle mounts something directly before a change of an Apply that has begun. What is
+// mounted is not changed, its path is retained, and the rest is done.
+func TestMountedInTheMiddle(t *testing.T) {
+	mounttest.Run(t, func(t *testing.T) {
+		for name, on := range map[string]struct {
+			call, path string // the mount comes before this call
+			at         string
+			mount      func(m *mountWorld, at string)
+			retained   []string
+		}{
+			"on a file before its rename": {"rename", "data/old", "data/old", func(m *mountWorld, at string) { mounttest.Bind(m.t, at, at) }, []string{"data/old: mounted"}},
+			"on a file before it goes":    {"remove", "data/made/1", "data/made/1", func(m *mountWorld, at string) { mounttest.Bind(m.t, m.volume+"/db", at) }, []string{"data/made/1: mounted", "data/made: mounted"}},
+			"on a folder after another change": {"rename", "a.txt", "data", func(m *mountWorld, at string) { mounttest.Bind(m.t, m.volume, at) },
+				[]string{"data/made/1: mounted", "data/made: mounted", "data/old: mounted"}},
+			"on a folder that was made":  {"made", "gone", "gone", func(m *mountWorld, at string) { mounttest.Bind(m.t, m.volume, at) }, []string{"gone/x: mounted", "gone: mounted"}},
+			"before a mode is changed":   {"open", "run", "run", func(m *mountWorld, at string) { mounttest.Bind(m.t, m.volume+"/same", at) }, []string{"run: mounted"}},
+			"on a folder that is closed": {"rename", "a.txt", "shut", func(m *mountWorld, at string) { mounttest.Bind(m.t, m.volume, at) }, []string{"shut: mounted"}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				m := newMountWorld(t)
+				m.write(m.root, "a.txt", "1", "run", "same", "shut/x", "x", "gone/x", "x")
+				m.write(m.volume, "same", "same", "old", "changed", "made/1", "made")
+				before := m.begin()
+				m.write(m.root, "a.txt", "2", "data/old", "changed", "data/made/1", "made", "out.txt", "goes", "gone", "-")
+				for _, name := range []string{m.root + "/run", m.root + "/shut", m.volume + "/same"} {
+					require.NoError(t, os.Chmod(name, 0o750))
+				}
+				require.NoError(t, os.Chmod(m.volume, 0o550)) // not letsIn
+				m.end()
+				volume, modes := m.all(m.volume), m.modes(m.volume)
+				tree, begun, mounted := m.tree.FS, false, false
+				m.tree.FS = &hookFS{FS: tree, hook: func(call, path string) {
+					begun = begun || call == "rename" && path == "a.txt"
+					if (begun || on.call != "open") && !mounted && call == on.call && path == on.path {
+						mounted = true
+						on.mount(m, filepath.Join(m.root, on.at))
+					}
+				}}
+				_, retained := m.back(before, RewindOptions{}, nil)
+				m.tree.FS = tree
+				require.True(t, mounted)
+				require.Equal(t, on.retained, retained)
+				require.Equal(t, volume, m.all(m.volume))
+				require.Equal(t, modes, m.modes(m.volume))
+				require.NoFileExists(t, m.root+"/out.txt")
+				require.Equal(t, "1", m.all(m.root)["a.txt"])
+			})
+		}
+	})
+}

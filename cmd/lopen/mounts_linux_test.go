@@ -1,0 +1,129 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/writer/mount/mounttest"
+)
+
+// TestMountedVolume mounts a volume in a project whose tasks fail, in a work tree that is removed, and
+// in the folder of a session that is deleted. Whatever lopen does, the volume is as it was.
+func TestMountedVolume(t *testing.T) {
+	mounttest.Run(t, func(t *testing.T) {
+		t.Run("a task mounts it and fails", mountedByATask)
+		t.Run("without checkpoints", mountedWithoutCheckpoints)
+		t.Run("a work tree is removed", mountedInAWorktree)
+		t.Run("a session is deleted", mountedInASession)
+	})
+}
+
+// aVolume returns a project with a plan of two tasks, and a folder to be mounted in it.
+func aVolume(t *testing.T) (dir, volume string) {
+	t.Helper()
+	dir, volume = t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		filepath.Join(dir, "TODO.md"):            "- [ ] one\n- [ ] two\n",
+		filepath.Join(dir, "data/hidden"):        "hidden",
+		filepath.Join(volume, "photos/1.jpg"):    "photo",
+		filepath.Join(volume, "photos/2/11.jpg"): "photo",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	}
+	return dir, volume
+}
+
+func wholeVolume(t *testing.T, volume string) {
+	t.Helper()
+	require.Equal(t, "photo photo", contents(t, volume, "photos/1.jpg", "photos/2/11.jpg"))
+}
+
+func mountedByATask(t *testing.T) {
+	dir, volume := aVolume(t)
+	lopen := in(t, dir)
+	lopen(0, "plan", "create", "mod", "--from", "TODO.md")
+	const work = `mountpoint -q data || mount --bind "$0" data; printf 1 > out-${LOPEN_TASK_ID##*/}`
+	t.Cleanup(func() { _ = exec.Command("umount", filepath.Join(dir, "data")).Run() })
+	out := lopen(2, "run", "mod", "--unattended", "--agent", "none", "--failure-threshold", "1", "--check", "! test -e out-one", "--", "sh", "-c", work, volume)
+	require.Contains(t, out, "kept, with what is on it, because something was mounted or unmounted there since: data\n")
+	require.NoFileExists(t, filepath.Join(dir, "out-one"))
+	require.FileExists(t, filepath.Join(dir, "out-two"))
+	require.Contains(t, lopen(0, "session", "log"), "kept, something was mounted or unmounted there since: data")
+	require.NotContains(t, lopen(0, "checkpoint", "diff", "before:one", "failed:one"), "data")
+	require.Contains(t, lopen(0, "checkpoint", "rewind", "before:one", "--yes", "--force"), "keep      data (something was mounted or unmounted there since)")
+	wholeVolume(t, volume)
+	require.NoError(t, exec.Command("umount", filepath.Join(dir, "data")).Run())
+	require.Equal(t, "hidden", contents(t, dir, "data/hidden"))
+}
+
+func mountedWithoutCheckpoints(t *testing.T) {
+	dir, volume := aVolume(t)
+	lopen := in(t, dir)
+	lopen(0, "plan", "create", "mod", "--from", "TODO.md")
+	t.Cleanup(func() { _ = exec.Command("umount", filepath.Join(dir, "data")).Run() })
+	out := lopen(2, "run", "mod", "--unattended", "--agent", "none", "--no-checkpoint", "--failure-threshold", "1", "--require-change", "--",
+		"sh", "-c", `case $LOPEN_TASK_ID in *one) mount --bind "$0" data;; *) printf 1 > data/of-two;; esac`, volume)
+	require.Contains(t, out, "2 of 2 tasks failed", "neither what it hides nor what is on it is a change")
+	wholeVolume(t, volume)
+}
+
+func mountedInAWorktree(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	dir, volume := aVolume(t)
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("data/\n.lopen/\n.xdg/\n.home/\n"), 0o600))
+	git("init", "-q", "-b", "main")
+	git("config", "user.name", "a")
+	git("config", "user.email", "a@example.com")
+	git("add", ".")
+	git("commit", "-qm", "one")
+	t.Cleanup(func() { _ = os.RemoveAll(dir + "-worktrees") })
+	lopen := in(t, dir)
+	lopen(0, "plan", "create", "mod", "--from", "TODO.md")
+	lopen(0, "run", "mod", "--agent", "none", "--worktree", "--", "true")
+	found, err := filepath.Glob(dir + "-worktrees/mod-*")
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	at := filepath.Join(found[0], "data/volume")
+	mounttest.Bind(t, volume, at)
+	out := lopen(1, "worktree", "remove", "mod")
+	require.Contains(t, out, at+": something is mounted there; unmount it and try again")
+	wholeVolume(t, volume)
+	require.FileExists(t, filepath.Join(filepath.Dir(filepath.Dir(at)), "TODO.md"), "nothing is removed")
+	mounttest.Unmount(t, at)
+	lopen(0, "worktree", "remove", "mod")
+	require.NoDirExists(t, filepath.Dir(filepath.Dir(at)))
+	wholeVolume(t, volume)
+}
+
+func mountedInASession(t *testing.T) {
+	dir, volume := aVolume(t)
+	lopen := in(t, dir)
+	lopen(0, "plan", "create", "mod", "--from", "TODO.md")
+	lopen(2, "run", "mod", "--agent", "none", "--max-iterations", "1", "--", "true")
+	found, err := filepath.Glob(filepath.Join(dir, ".lopen/sessions/mod-*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, found)
+	at := filepath.Join(found[0], "output/data")
+	mounttest.Bind(t, volume, at)
+	out := lopen(1, "session", "delete", filepath.Base(found[0]), "--yes")
+	require.Contains(t, out, "output/data: something is mounted there; unmount it and try again")
+	wholeVolume(t, volume)
+	lopen(0, "session", "show", filepath.Base(found[0]))
+	mounttest.Unmount(t, at)
+	lopen(0, "session", "delete", filepath.Base(found[0]), "--yes")
+	require.NoDirExists(t, found[0])
+	wholeVolume(t, volume)
+}
