@@ -334,8 +334,6 @@ func (s *Store) leftBehind(st *session.State, p *Past) (left map[string]record.F
 				p.Touched[a.Task] = append(p.Touched[a.Task], f.Path)
 				if f.From != "" {
 					p.Touched[a.Task] = append(p.Touched[a.Task], f.From)
-				}
-				if f.From != "" {
 					delete(left, f.From)
 				}
 				left[f.Path], by[f.Path] = f, a.Task
@@ -343,10 +341,7 @@ func (s *Store) leftBehind(st *session.State, p *Past) (left map[string]record.F
 			if p.Last == nil || p.Last.AgentSession != a.AgentSession {
 				p.Used = session.Totals{}
 			}
-			p.Used.InputTokens += a.Input
-			p.Used.OutputTokens += a.Output
-			p.Used.CachedTokens += a.Cached
-			p.Used.CostUSD += a.CostUSD
+			addUse(&p.Used, &a)
 			p.Last = &a
 			if t, ok := st.Task(a.Task); ok && a.Then == record.Done && t.State == session.TaskComplete && a.Check != nil {
 				p.Done = &a
@@ -362,6 +357,14 @@ func (s *Store) leftBehind(st *session.State, p *Past) (left map[string]record.F
 	}
 	maps.DeleteFunc(p.Touched, func(unit string, _ []string) bool { return ended[unit] && unit != pending })
 	return left, by, err
+}
+
+// addUse adds what an attempt used.
+func addUse(t *session.Totals, a *record.Attempt) {
+	t.InputTokens += a.Input
+	t.OutputTokens += a.Output
+	t.CachedTokens += a.Cached
+	t.CostUSD += a.CostUSD
 }
 
 // lookAround sets p.Files, and p.Cut if a kill interrupted an attempt. begun is the tree at the

@@ -297,7 +297,7 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"rewind: one that changed nothing holds nobody up", "lifecycle/rewind/run.go",
-		"if lost := s.GiveUp(ctx, r, undo); lost != nil {",
+		"if lost := s.GiveUp(ctx, r, undo, nil); lost != nil {",
 		"if lost := error(nil); lost != nil {",
 		"./lifecycle", "TestRewindDenied",
 	},

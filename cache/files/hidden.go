@@ -156,18 +156,27 @@ func (m *measurer) add(dir folder, name, rel string, st stat, depth int) error {
 	if len(m.text) > 32<<10 {
 		m.flush()
 	}
-	if !st.mode.IsDir() {
-		m.l.Fixed = m.l.Fixed || st.mount != m.mount
-		m.l.Files++
-		if st.mode.IsRegular() {
-			m.l.Bytes += st.size
-		}
-		m.text = binary.AppendVarint(binary.AppendVarint(m.text, st.size), st.modTime)
+	switch {
+	case !st.mode.IsDir():
+		m.addFile(st)
 		return nil
-	}
-	if st.mount != m.mount {
+	case st.mount != m.mount:
 		return m.closed(nil)
 	}
+	return m.addIn(dir, name, rel, depth)
+}
+
+func (m *measurer) addFile(st stat) {
+	m.l.Fixed = m.l.Fixed || st.mount != m.mount
+	m.l.Files++
+	if st.mode.IsRegular() {
+		m.l.Bytes += st.size
+	}
+	m.text = binary.AppendVarint(binary.AppendVarint(m.text, st.size), st.modTime)
+}
+
+// addIn adds what is in a folder.
+func (m *measurer) addIn(dir folder, name, rel string, depth int) error {
 	sub, err := dir.open(name, name)
 	if err != nil || depth > maxDepth {
 		return m.closed(err)

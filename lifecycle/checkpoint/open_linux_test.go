@@ -179,7 +179,7 @@ func TestOpenedInTheMiddle(t *testing.T) {
 	blobs, tree := stored(t, from, to), onDisk(t, from)
 	s := try(tree, blobs)
 	var calls []string
-	s.cutter.before = func(call, name string) error {
+	s.before = func(call, name string) error {
 		if call == "rename" || call == "remove" {
 			calls = append(calls, call+" "+name)
 		}
@@ -222,9 +222,9 @@ func TestOpenAfterAKill(t *testing.T) {
 	plan := planOf(t, blobs, from, to)
 	closeLog := holding(os.O_RDWR)(t, filepath.Join(tree.Name(), "log"))
 	killed := try(tree, blobs)
-	killed.cutter.before = func(call, name string) error {
+	killed.before = func(call, name string) error {
 		if call == "rename" && name == "b" {
-			killed.cutter.left = 0
+			killed.left = 0
 			return errKilled
 		}
 		return nil

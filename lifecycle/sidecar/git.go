@@ -165,7 +165,7 @@ func (s *Store) start(ctx context.Context, into string, size int64, input func(i
 	if err != nil {
 		return nil, err
 	}
-	defer mount.RemoveAll(dir)
+	defer func() { _ = mount.RemoveAll(dir) }()
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.Patience+time.Duration(size/bytesPerSecond)*time.Second, fmt.Errorf("git did not end in time and was killed: %w", context.DeadlineExceeded))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "--no-replace-objects", "--git-dir=" + dir}, args...)...)

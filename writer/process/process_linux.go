@@ -113,7 +113,7 @@ func strays(file fs.FileInfo, of Group) (ours, others []Stray) {
 	pids, _ := processes()
 	for _, pid := range pids {
 		f := proc.Fields(pid)
-		if len(f) < 20 || pid == self() || f[0][0] == 'Z' || f[0][0] == 'X' || slices.Contains(groups, string(f[2])) {
+		if pid == self() || !working(f) || slices.Contains(groups, string(f[2])) {
 			continue
 		}
 		s, held, marked := of.stray(pid, f, file)
@@ -125,6 +125,11 @@ func strays(file fs.FileInfo, of Group) (ours, others []Stray) {
 		}
 	}
 	return ours, others
+}
+
+// working reports whether the fields are those of a process that has not ended.
+func working(fields [][]byte) bool {
+	return len(fields) >= 20 && fields[0][0] != 'Z' && fields[0][0] != 'X'
 }
 
 // begun is when the group's leader started, in the unit of the system; 0 where that is not known.

@@ -24,7 +24,7 @@ func Run(t *testing.T, fn func(t *testing.T)) {
 		return
 	}
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1") // #nosec G204 -- this test
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1") // #nosec G204 G702 -- this test
 	cmd.Env = append(os.Environ(), inside+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	if os.Getuid() != 0 {
@@ -49,7 +49,7 @@ func Bind(t *testing.T, from, to string) {
 	if !info.IsDir() {
 		dir = filepath.Dir(to)
 	}
-	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, os.MkdirAll(dir, 0o750))
 	if _, err := os.Stat(to); err != nil {
 		require.NoError(t, os.WriteFile(to, nil, 0o600))
 	}
@@ -60,7 +60,7 @@ func Bind(t *testing.T, from, to string) {
 // Tmpfs mounts a file system in memory on a folder, as Bind does.
 func Tmpfs(t *testing.T, to string) {
 	t.Helper()
-	require.NoError(t, os.MkdirAll(to, 0o755))
+	require.NoError(t, os.MkdirAll(to, 0o750))
 	require.NoError(t, unix.Mount("tmpfs", to, "tmpfs", 0, "mode=0755"))
 	t.Cleanup(func() { _ = unix.Unmount(to, unix.MNT_DETACH) })
 }

@@ -76,7 +76,7 @@ func (r *Repository) commit(ctx context.Context, c Commit, deadline time.Time) (
 	if err != nil {
 		return made, fmt.Errorf("make a folder for the index: %w", err)
 	}
-	defer mount.RemoveAll(dir)
+	defer func() { _ = mount.RemoveAll(dir) }()
 	p := private{Repository: r, index: filepath.Join(dir, "index"), head: c.Head, deadline: deadline}
 	if made.Ignored, err = p.fill(ctx, c.Paths); err != nil {
 		return made, err
@@ -374,7 +374,7 @@ func (r *Repository) Refresh(ctx context.Context, hash string) (unstaged []strin
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the index: %w", err)
 	}
-	defer mount.RemoveAll(dir)
+	defer func() { _ = mount.RemoveAll(dir) }()
 	p := private{Repository: r, index: filepath.Join(dir, "index"), head: Head{Commit: hash, tree: tree}, deadline: time.Now().Add(Patience)}
 	asked, err := p.unchanged(ctx, committed)
 	if err != nil {
