@@ -470,3 +470,8 @@ func (f noFlock) TryRLock() (bool, error)    { return false, f.err }
 func (f noFlock) Unlock() error              { return f.err }
 func (f noFlock) Stat() (fs.FileInfo, error) { return nil, f.err }
 func (f noFlock) Close() error               { return nil }
+
+// absent returns the error for an argument that is nil and may not be.
+func absent(op, of, argument string) error {
+	return &Error{Op: op, Path: of, Class: writer.ClassInvalid, Err: errors.New("the " + argument + " is nil")}
+}

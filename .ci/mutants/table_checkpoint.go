@@ -111,13 +111,13 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"rewind: nor is one that the next holder finishes", "lifecycle/rewind/run.go",
-		"s.GiveUp(ctx, r, p.Mark.Undo)",
-		"s.GiveUp(ctx, r, r.Before)",
+		"s.GiveUp(ctx, r, p.Mark.Undo, kept)",
+		"s.GiveUp(ctx, r, r.Before, kept)",
 		"./lifecycle", "TestARewindThatChangesNothingIsNotUndone/cut_off",
 	},
 	{
 		"rewind: what stays is no change", "lifecycle/rewind/run.go",
-		"done.keep(applied.Retained)",
+		"done.keep(applied)",
 		"done.Retained = append(done.Retained, applied.Retained...)",
 		"./lifecycle", "TestARewindThatChangesNothingIsNotUndone/denied",
 	},
@@ -213,8 +213,8 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"sweep: nothing goes while a tree is unread", "lifecycle/checkpoints.go",
-		"return needed, checkpoint.Roots(c.dirs[0], c.blobs, needed)",
-		"return needed, errors.Join(nil, func() error { _ = checkpoint.Roots(c.dirs[0], c.blobs, needed); return nil }())",
+		"err := checkpoint.Roots(c.dirs[0], c.blobs, needed)\n",
+		"_ = checkpoint.Roots(c.dirs[0], c.blobs, needed)\n\t\tvar err error\n",
 		"./lifecycle", "TestUnreadTreeKeepsAllContents",
 	},
 	{
@@ -225,8 +225,8 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"rewind: looks again before it removes", "lifecycle/checkpoint/apply.go",
-		"\tst, err := a.state(c)\n\tif err != nil || st != pending {\n\t\treturn st, err\n\t}\n\ta.descent.forget",
-		"\ta.descent.forget",
+		"\tst, err := a.state(c)\n\tif err != nil || st != pending {\n\t\treturn st, err\n\t}\n\tif stays, err := a.spared(c)",
+		"\tif stays, err := a.spared(c)",
 		"./lifecycle/checkpoint", "TestChangedWhileItIsApplied",
 	},
 	{

@@ -38,7 +38,7 @@ var ofChild = []mutant{
 	},
 	{
 		what: "stop: processes in other groups are ended", file: "cmd/lopen/internal/child/child_unix.go",
-		from: "for _, pid := range p.strays() {", to: "for _, pid := range []int(nil) {",
+		from: "for _, stray := range p.strays() {", to: "for _, stray := range p.strays()[:0] {",
 		pkg: "./cmd/lopen", test: "TestStopMeansStop/children_in_other_groups",
 	},
 	{

@@ -28,7 +28,7 @@ var ofHistory = []mutant{
 	},
 	{
 		"history: a path that rules had hidden is nobody's", "lifecycle/checkpoint/history.go",
-		"c.uncovered = err == nil && rules.ignored(path, next.Mode.IsDir())",
+		"c.uncovered = err == nil && rules.InForce.Ignored(path, likeFolder(next))",
 		"_ = rules",
 		"./lifecycle/checkpoint", "TestStories",
 	},

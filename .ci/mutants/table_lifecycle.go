@@ -423,7 +423,7 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"rewind: one that cannot begin is given up", "lifecycle/rewind/run.go",
-		"\t\t_ = s.GiveUp(ctx, r, undo)\n",
+		"\t\t_ = s.GiveUp(ctx, r, undo, nil)\n",
 		"",
 		"./lifecycle", "TestRewindThatCannotBeginIsNotFinishedLater",
 	},

@@ -65,7 +65,7 @@ var ofOpen = []mutant{
 	{
 		"open: what the plan does not change holds a database", "lifecycle/checkpoint/open.go",
 		"} else if !is {\n\t\t\t\tcontinue",
-		"} else {\n\t\t\t\tcontinue",
+		"} else if !is || true {\n\t\t\t\tcontinue",
 		"./lifecycle/checkpoint", "TestDatabasesStayWhole",
 	},
 	{
@@ -76,14 +76,14 @@ var ofOpen = []mutant{
 	},
 	{
 		"open: an ignored file holds its database", "lifecycle/checkpoint/open.go",
-		"case p.found.ignored(path, false):\n\t\tk.Why = Ignored",
-		"case p.found.ignored(path, false):\n\t\tk.Why = \"\"",
+		"case p.found.InForce.Ignored(path, false):\n\t\tk.Why = Ignored",
+		"case p.found.InForce.Ignored(path, false):\n\t\tk.Why = \"\"",
 		"./cmd/lopen", "TestRewindOfAnOpenFile",
 	},
 	{
 		"open: the preview says so", "lifecycle/rewind/plan.go",
 		"would.keep(used)",
-		"would.keep(checkpoint.Applied{})",
+		"_ = used",
 		"./cmd/lopen", "TestRewindOfAnOpenFile",
 	},
 	{

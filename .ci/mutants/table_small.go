@@ -82,7 +82,7 @@ var ofSmall = []mutant{
 	{
 		"checkpoint: the first one needs no session", "cmd/lopen/checkpoint_create.go",
 		"if alone {\n",
-		"if false {\n",
+		"if alone && false {\n",
 		"./cmd/lopen", "TestScripts/checkpoint-first",
 	},
 	{

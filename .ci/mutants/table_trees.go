@@ -119,8 +119,8 @@ var ofTrees = []mutant{
 	},
 	{
 		"rules: what is ignored now was not deleted", "cache/files/walk.go",
-		"w.base.knows(at.path) || w.keeps(at.path) {",
-		"w.base.knows(at.path) {",
+		"w.base.knows(at.path) || w.keeps(at.path) ||",
+		"w.base.knows(at.path) ||",
 		"./lifecycle/checkpoint", "TestRulesOfAPerson",
 	},
 	{
