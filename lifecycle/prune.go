@@ -32,19 +32,20 @@ type Retired struct {
 	Why     string
 	Bytes   int64 // on the disk, as du counts them
 	ForGood bool
+	Marked  time.Time // when it was found due, if a later command deletes it; else zero
 
 	foreign bool      // no run made it
 	at      time.Time // when it was completed, or moved to the trash
 }
 
 // Prune moves completed sessions beyond the limits to the trash, the oldest completed
-// first. It deletes for good what was in the trash too long, and removes the contents that
-// no checkpoint needs. It never touches sessions that are active, paused, pinned, held or
+// first. It marks what was in the trash too long, and deletes for good what an earlier command
+// marked, at least a day ago: see trashed. It removes the contents that no checkpoint needs. It never touches sessions that are active, paused, pinned, held or
 // edited outside. A listing decides nothing: a session is read whole, and once more under
 // its lease right before it is moved. If it turns out to be damaged, it is moved to
 // corrupted/ instead.
 //
-// With dryRun Prune only returns what it would do. It skips a session that cannot be read or
+// With dryRun Prune only returns what it would do, and what is marked and stays. It skips a session that cannot be read or
 // moved, and returns the errors joined.
 func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired, error) {
 	take := s.lockCleared
@@ -60,7 +61,7 @@ func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired,
 	if err != nil {
 		return nil, err
 	}
-	gone, err := s.expired(r)
+	gone, waiting, err := s.expired(r, dryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (s *Store) Prune(ctx context.Context, r Retention, dryRun bool) ([]Retired,
 		}
 	}
 	if dryRun {
-		return append(goes, gone...), errors.Join(errs...)
+		return slices.Concat(goes, gone, waiting), errors.Join(errs...)
 	}
 	var done []Retired
 	for _, x := range append(goes, gone...) {
@@ -155,6 +156,9 @@ func Completed(id session.ID, origin session.Origin, bytes int64, at time.Time) 
 // completed first, each with the reason.
 func (r Retention) Exceeded(all []Retired, now time.Time) (goes []Retired) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b Retired) int { // the newest completed first
+		if ahead := a.at.After(now); ahead != b.at.After(now) { // what a wrong clock completed takes nobody's slot
+			return map[bool]int{true: 1, false: -1}[ahead]
+		}
 		return cmp.Or(b.at.Compare(a.at), b.ID.Compare(a.ID))
 	})
 	var bytes int64
@@ -223,7 +227,10 @@ func (s *Store) readHeld(id session.ID, lease *writer.Lock) (ld *folder.Contents
 // moveToTrash moves a session to the trash if it is not held and still complete. The caller
 // holds the store lock.
 func (s *Store) moveToTrash(x Retired) error {
-	note := trashed{s.opts.Now().UTC(), x.Why}
+	note := trashed{At: s.opts.Now().UTC(), Why: x.Why}
+	if x.at.After(note.At) { // this clock is behind: it was not moved before it was completed
+		note.At = x.at.UTC()
+	}
 	if err := writer.MkdirDurable(s.root(), trashDir); err != nil {
 		return err
 	}
@@ -235,7 +242,7 @@ func (s *Store) moveToTrash(x Retired) error {
 		if err != nil {
 			return err
 		}
-		if err := folder.WriteSmall(s.root(), trashDir+"/"+x.ID.String()+".json", note); err != nil {
+		if err := folder.WriteSmall(s.root(), noteOf(x.ID), note); err != nil {
 			return err
 		}
 		return s.move(name, trashDir+"/"+x.ID.String())
@@ -247,7 +254,7 @@ func (s *Store) emptyTrash(ctx context.Context, x Retired) error {
 	if err := s.withLease(trashDir, x.ID, func(_ *writer.Lock, name string) error { return s.removeForGood(ctx, name, x.ID) }); err != nil {
 		return err
 	}
-	_ = s.root().Remove(trashDir + "/" + x.ID.String() + ".json")
+	_ = s.root().Remove(noteOf(x.ID))
 	return nil
 }
 

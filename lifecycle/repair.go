@@ -342,7 +342,7 @@ func (s *Store) Doctor(ctx context.Context) []repair.Check {
 	lock, unfinished := s.checkLock(ctx)
 	all = append(all, lock, s.checkReserve())
 	all = append(all, s.checkBytes(), s.checkCheckpoints(), s.checkBackup())
-	all = append(all, s.checkSessions()...)
+	all = append(append(all, s.checkSessions()...), s.checkTrash()...)
 	all = append(append(all, unfinished...), s.checkCorrupted()...)
 	return append(all, s.checkContents(ctx)...)
 }

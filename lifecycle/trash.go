@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
@@ -28,13 +27,6 @@ const (
 	// partly deleted session is never listed.
 	deletingPrefix = ".deleting-"
 )
-
-// trashed is the content of trash/{id}.json, which is written before the folder is moved
-// there.
-type trashed struct {
-	At  time.Time `json:"at"`
-	Why string    `json:"why"`
-}
 
 // Trash lists the sessions that Prune has moved to the trash and Restore can bring back.
 func (s *Store) Trash() ([]Retired, error) {
@@ -63,24 +55,10 @@ func (s *Store) TrashStandsFor(id session.ID, agentSession string) bool {
 	return h.StandsFor(agentSession)
 }
 
-func (s *Store) expired(r Retention) (gone []Retired, err error) {
-	if r.Trash <= 0 {
-		return nil, nil
-	}
-	all, err := s.Trash()
-	for _, x := range all {
-		if !x.at.IsZero() && s.opts.Now().Sub(x.at) > r.Trash {
-			x.ForGood, x.Why = true, fmt.Sprintf("in the trash for more than %d days", int(r.Trash.Hours()/24))
-			gone = append(gone, x)
-		}
-	}
-	return gone, err
-}
-
 // note returns the note of a session in the trash. It is zero if the note is damaged or of
 // a newer version; then the session never expires.
 func (s *Store) note(id session.ID) (t trashed) {
-	if err := folder.ReadSmall(s.root(), trashDir+"/"+id.String()+".json", &t); err != nil {
+	if err := folder.ReadSmall(s.root(), noteOf(id), &t); err != nil {
 		return trashed{}
 	}
 	return t

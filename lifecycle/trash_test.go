@@ -106,7 +106,14 @@ func TestPruneByAgeBytesAndTrash(t *testing.T) {
 	require.Equal(t, []session.ID{old, young}, retiredIDs(trash))
 	now = now.Add(8 * 24 * time.Hour)
 	last := completed(t, store, "auth")
-	gone, err = store.Prune(t.Context(), lifecycle.Retention{Trash: 7 * 24 * time.Hour}, false)
+	limit := lifecycle.Retention{Trash: 7 * 24 * time.Hour}
+	for range 2 { // it is marked; what is known is not yet a day later
+		gone, err = store.Prune(t.Context(), limit, false)
+		require.NoError(t, err)
+		require.Empty(t, gone)
+		now = now.Add(24 * time.Hour)
+	}
+	gone, err = store.Prune(t.Context(), limit, false)
 	require.NoError(t, err)
 	require.Equal(t, []session.ID{old, young}, retiredIDs(gone))
 	require.True(t, gone[0].ForGood)
@@ -403,8 +410,6 @@ func TestDamagedNoteInTheTrashDoesNotExpire(t *testing.T) {
 	_, err := store.Prune(t.Context(), lifecycle.Retention{Age: 1}, false)
 	require.NoError(t, err)
 	write(t, path(store, "trash", id.String()+".json"), "{")
-	gone, err := store.Prune(t.Context(), lifecycle.Retention{Trash: 1}, false)
-	require.NoError(t, err)
-	require.Empty(t, gone)
+	require.Empty(t, emptied(t, store))
 	require.NoError(t, store.Restore(t.Context(), id))
 }

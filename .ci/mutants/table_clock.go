@@ -1,6 +1,49 @@
 package main
 
+// ofClock are mutants of what one wrong clock must not do, and of what a killed run left.
 var ofClock = []mutant{
+	{
+		"clock: a mark in the future is dropped", "lifecycle/trash_due.go",
+		"t.Due.IsZero() || t.Due.After(now)",
+		"t.Due.IsZero()",
+		"./lifecycle", "TestMarkInTheFuture",
+	},
+	{
+		"clock: what is not due has no mark", "lifecycle/trash_due.go",
+		"\t\tt.Due, t.Again = time.Time{}, time.Time{}\n\t\treturn t, stayed",
+		"\t\treturn t, stayed",
+		"./lifecycle", "TestNothingIsDeletedOnTheWordOfOneClock",
+	},
+	{
+		"clock: the store knows a time after the mark", "lifecycle/trash_due.go",
+		"if known.Sub(t.Due) < confirmed {",
+		"if false {",
+		"./lifecycle", "TestNothingIsDeletedOnTheWordOfOneClock",
+	},
+	{
+		"clock: a move in the future keeps nothing for years", "lifecycle/trash_due.go",
+		"since = t.Ahead",
+		"since = t.At",
+		"./lifecycle", "TestNothingIsDeletedOnTheWordOfOneClock",
+	},
+	{
+		"clock: a move at 1970 was not before the completion", "lifecycle/prune.go",
+		"if x.at.After(note.At) {",
+		"if false {",
+		"./lifecycle", "TestNothingIsDeletedOnTheWordOfOneClock",
+	},
+	{
+		"clock: a completion in the future takes nobody's slot", "lifecycle/prune.go",
+		"if ahead := a.at.After(now); ahead != b.at.After(now) {",
+		"if ahead := a.at.After(now); false {",
+		"./lifecycle", "TestCompletedInTheFuture",
+	},
+	{
+		"clock: backups have to agree", "lifecycle/backup/prune.go",
+		"at.Before(now) {",
+		"false {",
+		"./lifecycle/backup", "TestRetentionOfAWrongClock",
+	},
 	{
 		"orphan: strays without the descriptor have the variable", "writer/process/process_linux.go",
 		"inherited = variable(pid, g.Mark)",

@@ -30,6 +30,8 @@ type retiredRow struct {
 	Why     string `json:"why"`
 	Bytes   int64  `json:"bytes"`
 	ForGood bool   `json:"forGood"`
+	// Marked is when it was found due: a command at least a day later deletes it.
+	Marked time.Time `json:"marked,omitzero"`
 }
 
 func newSessionPrune(a *app) *cobra.Command {
@@ -38,7 +40,8 @@ func newSessionPrune(a *app) *cobra.Command {
 		Use:   "prune",
 		Short: "Move completed sessions beyond the limits to the trash",
 		Long: `Move completed sessions beyond the limits to the trash: session_retention, retention_days,
-retention_bytes; lopen config show. What lies there longer than trash_days is deleted for good.
+retention_bytes; lopen config show. What lies there longer than trash_days is marked, and deleted
+for good by a command at least a day later: no session goes on the word of one clock.
 Active, paused, pinned and held sessions are never touched. With --fleet the same rule says which
 sessions are deleted from the fleet, for good, and contents that no session needs go.`,
 		Args: cobra.NoArgs,
@@ -72,10 +75,12 @@ sessions are deleted from the fleet, for good, and contents that no session need
 }
 
 func (a *app) printRetired(gone []lifecycle.Retired, dryRun bool) error {
-	rows, total := []retiredRow{}, int64(0)
+	rows, total, went, waits := []retiredRow{}, int64(0), 0, false
 	for _, x := range gone {
-		rows = append(rows, retiredRow{x.ID.String(), x.Why, x.Bytes, x.ForGood})
-		total += x.Bytes
+		rows = append(rows, retiredRow{ID: x.ID.String(), Why: x.Why, Bytes: x.Bytes, ForGood: x.ForGood, Marked: x.Marked})
+		if waits = waits || !x.Marked.IsZero(); x.Marked.IsZero() {
+			total, went = total+x.Bytes, went+1
+		}
 	}
 	if a.out.machine() {
 		return a.printJSON(rows)
@@ -85,12 +90,18 @@ func (a *app) printRetired(gone []lifecycle.Retired, dryRun bool) error {
 		if x.ForGood {
 			where = "deleted"
 		}
+		if !x.Marked.IsZero() {
+			where = "stays, marked on " + x.Marked.Local().Format(time.DateOnly)
+		}
 		fmt.Fprintf(a.stdout, "%s\t%s\t%s\t%s\n", x.ID, bytesText(x.Bytes), where, x.Why)
 	}
 	verb := "went"
 	if dryRun {
 		verb = "would go"
 	}
-	fmt.Fprintf(a.stderr, "%s %s, %s\n", plain.Some(len(rows), "session"), verb, bytesText(total))
+	if waits {
+		fmt.Fprintln(a.stderr, "what is marked is deleted by a command at least a day after its mark; lopen session restore ID brings it back")
+	}
+	fmt.Fprintf(a.stderr, "%s %s, %s\n", plain.Some(went, "session"), verb, bytesText(total))
 	return nil
 }

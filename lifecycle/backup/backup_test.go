@@ -239,6 +239,34 @@ func aged(t *testing.T) *backup.Folder {
 	return f
 }
 
+// A clock that is ten years ahead for one command, which makes a backup, removes none by age.
+func TestRetentionOfAWrongClock(t *testing.T) {
+	t.Parallel()
+	now := noon
+	f := create(t, backup.Options{Now: func() time.Time { return now }})
+	make1 := func(i int) {
+		_, err := store(f, now, []item{{"own", noise(i, 5_000)}})
+		require.NoError(t, err)
+	}
+	for i := range 3 {
+		now = noon.AddDate(0, 0, i)
+		make1(i)
+	}
+	now = noon.AddDate(10, 0, 0)
+	make1(4)
+	week := backup.Retention{Age: 7 * 24 * time.Hour}
+	gone, _, err := f.Prune(t.Context(), week, false)
+	require.NoError(t, err)
+	require.Empty(t, gone)
+	for _, days := range []int{10, 11} {
+		now = noon.AddDate(0, 0, days)
+		make1(days)
+	}
+	gone, _, err = f.Prune(t.Context(), week, false)
+	require.NoError(t, err)
+	require.Equal(t, []uint64{1, 2, 3}, numbers(gone, ofGone), "clean-up goes on")
+}
+
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour

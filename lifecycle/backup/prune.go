@@ -70,6 +70,7 @@ func (f *Folder) Prune(ctx context.Context, r Retention, dryRun bool) (gone []Go
 func (f *Folder) beyond(r Retention, all []Snapshot) (goes []Gone, err error) {
 	whole := slices.DeleteFunc(slices.Clone(all), func(s Snapshot) bool { return s.Err != nil })
 	m := marker{f: f, sized: r.Bytes > 0}
+	now := f.agreed(whole)
 	for i, s := range slices.Backward(whole) {
 		newer := len(whole) - 1 - i
 		if r.Bytes > 0 {
@@ -83,7 +84,7 @@ func (f *Folder) beyond(r Retention, all []Snapshot) (goes []Gone, err error) {
 			continue
 		case r.Backups > 0 && newer >= r.Backups:
 			why = fmt.Sprintf("more than %d backups", r.Backups)
-		case r.Age > 0 && f.now().Sub(s.At) > r.Age:
+		case r.Age > 0 && now.Sub(s.At) > r.Age:
 			why = fmt.Sprintf("more than %d days old", int(r.Age.Hours()/24))
 		case r.Bytes > 0 && m.bytes > r.Bytes:
 			why = fmt.Sprintf("backups need more than %d bytes", r.Bytes)
@@ -94,6 +95,31 @@ func (f *Folder) beyond(r Retention, all []Snapshot) (goes []Gone, err error) {
 	}
 	slices.Reverse(goes)
 	return goes, nil
+}
+
+// believed is how far a clock may be ahead of what the backups say, and still counts: two days, as
+// the newest backup but one is of yesterday where one is made each day.
+const believed = 48 * time.Hour
+
+// agreed is the time from which the age of backups counts: this clock's, but hardly after the newest
+// backup but one. The newest one may be of this command: no backup goes on the word of one clock. One
+// that a wrong clock dated ahead does not count.
+func (f *Folder) agreed(all []Snapshot) time.Time {
+	now := f.now()
+	var known []time.Time
+	for _, s := range all {
+		if !s.At.After(now) {
+			known = append(known, s.At)
+		}
+	}
+	if len(known) < 2 {
+		return time.Time{}
+	}
+	slices.SortFunc(known, time.Time.Compare)
+	if at := known[len(known)-2].Add(believed); at.Before(now) {
+		return at
+	}
+	return now
 }
 
 // sweep removes the objects that no snapshot needs. The caller has the lock.
