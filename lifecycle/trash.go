@@ -429,3 +429,37 @@ func markOf(root writer.FS, f sessionFolder) (session.Mark, error) {
 	}
 	return ld.At, nil
 }
+
+// moveToTrash moves a session to the trash if it is not held and still complete. The caller
+// holds the store lock.
+func (s *Store) moveToTrash(x Retired) error {
+	note := trashed{At: s.opts.Now().UTC(), Why: x.Why}
+	if x.at.After(note.At) { // this clock is behind: it was not moved before it was completed
+		note.At = x.at.UTC()
+	}
+	if err := writer.MkdirDurable(s.root(), trashDir); err != nil {
+		return err
+	}
+	return s.withLease(sessionsDir, x.ID, func(lease *writer.Lock, name string) error {
+		at, err := completedAt(s.readHeld(x.ID, lease))
+		if err == nil && !at.Equal(x.at) {
+			err = fmt.Errorf("session %s was completed anew meanwhile: %w", x.ID, ErrNotComplete)
+		}
+		if err != nil {
+			return err
+		}
+		if err := folder.WriteSmall(s.root(), noteOf(x.ID), note); err != nil {
+			return err
+		}
+		return s.move(name, trashDir+"/"+x.ID.String())
+	})
+}
+
+// emptyTrash deletes a session in the trash for good. The caller holds the store lock.
+func (s *Store) emptyTrash(ctx context.Context, x Retired) error {
+	if err := s.withLease(trashDir, x.ID, func(_ *writer.Lock, name string) error { return s.removeForGood(ctx, name, x.ID) }); err != nil {
+		return err
+	}
+	_ = s.root().Remove(noteOf(x.ID))
+	return nil
+}

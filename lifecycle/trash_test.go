@@ -411,5 +411,8 @@ func TestDamagedNoteInTheTrashDoesNotExpire(t *testing.T) {
 	require.NoError(t, err)
 	write(t, path(store, "trash", id.String()+".json"), "{")
 	require.Empty(t, emptied(t, store))
+	note, err := os.ReadFile(path(store, "trash", id.String()+".json"))
+	require.NoError(t, err)
+	require.Equal(t, "{", string(note), "nor is it due")
 	require.NoError(t, store.Restore(t.Context(), id))
 }

@@ -3,25 +3,25 @@ package main
 // ofClock are mutants of what one wrong clock must not do, and of what a killed run left.
 var ofClock = []mutant{
 	{
-		"clock: a mark in the future is dropped", "lifecycle/trash_due.go",
+		"clock: a mark in the future is dropped", "lifecycle/prune.go",
 		"t.Due.IsZero() || t.Due.After(now)",
 		"t.Due.IsZero()",
 		"./lifecycle", "TestMarkInTheFuture",
 	},
 	{
-		"clock: what is not due has no mark", "lifecycle/trash_due.go",
+		"clock: what is not due has no mark", "lifecycle/prune.go",
 		"\t\tt.Due, t.Again = time.Time{}, time.Time{}\n\t\treturn t, stayed",
 		"\t\treturn t, stayed",
 		"./lifecycle", "TestNothingIsDeletedOnTheWordOfOneClock",
 	},
 	{
-		"clock: the store knows a time after the mark", "lifecycle/trash_due.go",
+		"clock: the store knows a time after the mark", "lifecycle/prune.go",
 		"if known.Sub(t.Due) < confirmed {",
 		"if false {",
 		"./lifecycle", "TestNothingIsDeletedOnTheWordOfOneClock",
 	},
 	{
-		"clock: a move in the future keeps nothing for years", "lifecycle/trash_due.go",
+		"clock: a move in the future keeps nothing for years", "lifecycle/prune.go",
 		"since = t.Ahead",
 		"since = t.At",
 		"./lifecycle", "TestNothingIsDeletedOnTheWordOfOneClock",

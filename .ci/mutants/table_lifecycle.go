@@ -128,7 +128,7 @@ var ofLifecycle = []mutant{
 		"./lifecycle", "TestDeleteFreesWhatItSays",
 	},
 	{
-		"prune: judged again under the lease", "lifecycle/prune.go",
+		"prune: judged again under the lease", "lifecycle/trash.go",
 		"at, err := completedAt(s.readHeld(x.ID, lease))",
 		"at, err := x.at, error(nil)",
 		"./lifecycle", "TestPruneJudgesAgainUnderTheLease",
@@ -410,9 +410,9 @@ var ofLifecycle = []mutant{
 		"./lifecycle", "TestSnapshotThatTheRecordDoesNotName",
 	},
 	{
-		"trash: a damaged note never expires", "lifecycle/trash.go",
-		"!x.at.IsZero() && s.opts",
-		"s.opts",
+		"trash: a damaged note never expires", "lifecycle/prune.go",
+		"if before.At.IsZero() {",
+		"if false {",
 		"./lifecycle", "TestDamagedNoteInTheTrashDoesNotExpire",
 	},
 	{
