@@ -378,3 +378,24 @@ func TestMountedInTheMiddle(t *testing.T) {
 		}
 	})
 }
+
+// TestUnlockCrossesNoMount: before what was moved away is removed, its folders are made writable, and
+// not those of a mount in it.
+func TestUnlockCrossesNoMount(t *testing.T) {
+	mounttest.Run(t, func(t *testing.T) {
+		m := newMountWorld(t)
+		m.write(m.root, "moved/own/x", "x")
+		mounttest.Bind(t, m.volume, m.root+"/moved/data")
+		for _, name := range []string{m.volume, m.volume + "/photos", m.root + "/moved/own"} {
+			require.NoError(t, os.Chmod(name, 0o555))
+		}
+		modes := m.modes(m.volume)
+		d := ownDescent(m.tree)
+		defer d.cut(0)
+		d.unlock("moved")
+		require.Equal(t, modes, m.modes(m.volume))
+		info, err := os.Stat(m.root + "/moved/own")
+		require.NoError(t, err)
+		require.Equal(t, fs.FileMode(0o755), info.Mode().Perm())
+	})
+}

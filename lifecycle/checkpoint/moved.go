@@ -102,11 +102,14 @@ func removeMoved(dir writer.FS, name string) error {
 	if err == nil || !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	d := descent{root: dir}
+	d := ownDescent(dir)
 	d.unlock(name)
 	d.cut(0)
 	return dir.RemoveAll(name)
 }
+
+// ownDescent returns a descent that crosses no mount.
+func ownDescent(dir writer.FS) *descent { return &descent{root: dir, crosses: map[string]bool{}} }
 
 // unlock makes the folders beneath a path such that names in them can be removed, as far as possible.
 func (c *descent) unlock(path string) {
@@ -162,6 +165,8 @@ func (a *applier) moveAll(kind Kind, move func(*Change) (Why, error)) error {
 		a.touched[parent(c.Path)] = true
 		why, err := move(c)
 		switch {
+		case errors.Is(err, errMounted):
+			a.keep(c, Mounted)
 		case Refused(err): // as if the path were another disk's: the rest of the plan does not need it
 			a.denied = append(a.denied, c.Path)
 			a.retain(c, Retained{Path: c.Path, Why: Fixed, Cause: cause(err)})
