@@ -27,7 +27,7 @@ var ofClock = []mutant{
 		"./lifecycle", "TestNothingIsDeletedOnTheWordOfOneClock",
 	},
 	{
-		"clock: a move at 1970 was not before the completion", "lifecycle/prune.go",
+		"clock: a move at 1970 was not before the completion", "lifecycle/trash.go",
 		"if x.at.After(note.At) {",
 		"if false {",
 		"./lifecycle", "TestNothingIsDeletedOnTheWordOfOneClock",
