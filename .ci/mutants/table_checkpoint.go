@@ -225,8 +225,8 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"rewind: looks again before it removes", "lifecycle/checkpoint/apply.go",
-		"\tst, err := a.state(c)\n\tif err != nil || st != pending {\n\t\treturn st, err\n\t}\n\tif stays, err := a.spared(c)",
-		"\tif stays, err := a.spared(c)",
+		"\tif err != nil || st != pending {\n\t\treturn st, err\n\t}\n\tif stays",
+		"\tif err != nil {\n\t\treturn st, err\n\t}\n\tif stays",
 		"./lifecycle/checkpoint", "TestChangedWhileItIsApplied",
 	},
 	{

@@ -3,7 +3,7 @@ package main
 // Of files that somebody has open for writing.
 var ofOpen = []mutant{
 	{
-		"open: who writes is asked before the first change", "lifecycle/checkpoint/open.go",
+		"open: the preview asks for each path", "lifecycle/checkpoint/open.go",
 		"if _, err := a.opened(c); err != nil {",
 		"if _, err := a.opened(&Change{}); err != nil {",
 		"./lifecycle/checkpoint", "TestOpenFilesStay",

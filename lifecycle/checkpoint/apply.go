@@ -43,7 +43,7 @@ func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 	defer a.closeFolders()
 	defer a.discard()
 	for _, step := range []func() error{
-		a.openFolders, a.list, a.look, a.ask, a.askUsers, a.room, func() error { return a.stage(ctx) }, a.tryFolders, a.refuse,
+		a.openFolders, a.list, a.look, a.ask, a.askDatabases, a.room, func() error { return a.stage(ctx) }, a.tryFolders, a.refuse,
 		a.begin, a.moveAway, a.clearTheWay, a.makeFolders, a.moveBack, a.moveIn, a.changeModes, a.remove, a.settle,
 	} {
 		if err := step(); err != nil {
@@ -81,9 +81,10 @@ type applier struct {
 	out     Applied
 
 	openers   writer.Openers
-	stays     map[string]bool      // paths that are retained
-	databases map[string]*database // by the paths of their files
-	warned    map[*Change]bool     // changes that are noted in out.Taken
+	names     map[string]map[string]bool // in the folders of the plan, as list found them
+	stays     map[string]bool            // paths that are retained
+	databases map[string]*database       // by the paths of their files
+	warned    map[*Change]bool           // changes that are noted in out.Taken
 }
 
 // applier returns the applier of a plan. The caller cuts its descent in the end.

@@ -50,7 +50,7 @@
 // entry and the path, and the next Apply of the plan removes only these.
 //
 // What somebody has open for writing is not replaced or removed, unless [Plan.InUse] is set: Apply
-// asks before the first change, and again directly before each. The files of a database stay or go
+// asks directly before each change, and for a database before the first of all. The files of a database stay or go
 // together, and those that go are removed before the database is replaced.
 //
 // Where the file system folds names, a path at which only another spelling is found counts as

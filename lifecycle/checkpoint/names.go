@@ -22,7 +22,8 @@ type lister struct {
 // waits for the removal of the other name, if the plan has that; if not, both are retained.
 func (a *applier) list() error {
 	a.descent.folded = map[string]string{}
-	l := &lister{a: a, temps: a.ownNames(), names: map[string]map[string]bool{}, known: map[string]bool{".": true}}
+	a.names = map[string]map[string]bool{}
+	l := &lister{a: a, temps: a.ownNames(), names: a.names, known: map[string]bool{".": true}}
 	for _, c := range a.changes {
 		_, err := l.there(c.Path)
 		if err != nil && !errors.Is(err, errMounted) && !(a.plan.Permitted && Refused(err)) { // look reports such a path

@@ -48,21 +48,18 @@ func (s *Store) InUse(ctx context.Context, p *Plan) (Applied, error) {
 	defer s.mu.Unlock()
 	a := s.applier(ctx, p)
 	defer a.descent.cut(0)
-	err := a.askUsers()
+	for _, c := range a.changes {
+		if _, err := a.opened(c); err != nil {
+			return a.out, a.failed(c.Path, err)
+		}
+	}
+	err := a.askDatabases()
 	return a.out, err
 }
 
-// askUsers keeps, before the first change, what somebody has open for writing, and databases of which
-// a file stays. Each path is asked for again directly before it is changed: see spared.
-func (a *applier) askUsers() error {
-	for _, c := range a.changes {
-		if a.over[c] {
-			continue
-		}
-		if _, err := a.opened(c); err != nil {
-			return a.failed(c.Path, err)
-		}
-	}
+// askDatabases keeps, before the first change, databases of which a file stays. What somebody has
+// open is asked for each path directly before it is changed: see spared.
+func (a *applier) askDatabases() error {
 	if err := a.group(); err != nil {
 		return err
 	}
@@ -157,6 +154,9 @@ func barred(err error) bool { return unreachable(err) || errors.Is(err, errMount
 
 // isFile reports whether there is a regular file.
 func (a *applier) isFile(path string) (bool, error) {
+	if names := a.names[parent(path)]; names != nil && !names[base(path)] {
+		return false, nil
+	}
 	_, info, err := a.descent.stat(path)
 	if barred(err) || writer.ClassOf(err) == writer.ClassDenied {
 		return false, nil
