@@ -134,8 +134,10 @@ func flat(t *checkpoint.Tree) (*files.Snapshot, error) {
 		}
 		s.Files = append(s.Files, *f)
 	}
-	skipped, err := t.Skipped()
-	s.Skipped = skipped
+	var err error
+	if s.Skipped, err = t.Skipped(); err == nil {
+		s.Unstable, err = t.Unstable()
+	}
 	return s, err
 }
 

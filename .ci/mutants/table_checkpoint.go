@@ -201,8 +201,8 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"files: repositories within the tree are left out", "cache/files/walk.go",
-		"if !named && !w.opts.Nested &&",
-		"if false && !w.opts.Nested &&",
+		"if !named && w.nested(at.path, names) {",
+		"if false {",
 		"./cache/files", "TestNestedRepositories",
 	},
 	{

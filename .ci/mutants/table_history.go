@@ -94,8 +94,8 @@ var ofHistory = []mutant{
 	},
 	{
 		"plan: what stood before the first task is not deleted", "lifecycle/checkpoint/planner.go",
-		"if f != nil || !known {",
-		"if f != nil && !known {",
+		"if err != nil || it == nil || it.kind ==",
+		"if err != nil || it != nil || it.kind ==",
 		"./lifecycle/checkpoint", "TestStories",
 	},
 	{

@@ -125,8 +125,8 @@ var ofTrees = []mutant{
 	},
 	{
 		"rules: a repository hides nothing that was captured", "cache/files/walk.go",
-		"slices.ContainsFunc(names, isGit) && !w.keeps(at.path) {",
-		"slices.ContainsFunc(names, isGit) {",
+		"slices.ContainsFunc(names, isGit) && !w.keeps(path)",
+		"slices.ContainsFunc(names, isGit)",
 		"./lifecycle/checkpoint", "TestWhatIsUnknown",
 	},
 	{

@@ -20,6 +20,7 @@ import (
 //	magic, version, At, Stored
 //	number of Paths, the paths
 //	number of Mounts, the paths
+//	number of Unstable, the paths
 //	number of Skipped, of each the path, the index of the reason, Err, and State of a repository and of what is too large; of
 //	Hidden also 1 for a folder and 2 for what is fixed, added up, Files, Bytes, and Hash
 //	number of Files, of each the path and the mode, and but for a folder Size, ModTime,
@@ -50,6 +51,10 @@ func (s *Snapshot) Encode() []byte {
 	}
 	e.list(len(s.Mounts))
 	for _, p := range s.Mounts {
+		e.path(p)
+	}
+	e.list(len(s.Unstable))
+	for _, p := range s.Unstable {
 		e.path(p)
 	}
 	e.list(len(s.Skipped))
@@ -169,6 +174,7 @@ func (d *decoder) snapshot() *Snapshot {
 	copy(s.Stored[:], d.bytes(len(s.Stored)))
 	d.list(func(int) { s.Paths = append(s.Paths, d.path()) })
 	d.list(func(int) { s.Mounts = append(s.Mounts, d.path()) })
+	d.list(func(int) { s.Unstable = append(s.Unstable, d.path()) })
 	d.list(func(int) {
 		k := Skip{Path: d.path()}
 		if n := d.uint(); n < uint64(len(reasons)) {

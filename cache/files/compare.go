@@ -205,7 +205,7 @@ func (s *Snapshot) Refresh(next *Snapshot) *Snapshot {
 			replaced[a.Path] = &f
 		}
 	})
-	out := &Snapshot{At: next.At, Paths: s.Paths, Skipped: s.Skipped, Files: make([]Fingerprint, 0, len(s.Files))}
+	out := &Snapshot{At: next.At, Paths: s.Paths, Skipped: s.Skipped, Unstable: stillUnstable(s, next), Files: make([]Fingerprint, 0, len(s.Files))}
 	for _, f := range s.Files {
 		r, ok := replaced[f.Path]
 		switch {
@@ -215,5 +215,6 @@ func (s *Snapshot) Refresh(next *Snapshot) *Snapshot {
 			out.Files = append(out.Files, *r)
 		}
 	}
+	out.learn(s, next)
 	return out
 }

@@ -254,7 +254,7 @@ func Reveal(ctx context.Context, root writer.FS, s *Snapshot, opts Options, left
 			skips = append(skips, Skip{Path: c.path, Reason: Hidden, Listing: l})
 		}
 	}
-	out := &Snapshot{At: s.At, Files: s.Files, Paths: s.Paths, Mounts: s.Mounts, Rules: s.Rules}
+	out := &Snapshot{At: s.At, Files: s.Files, Paths: s.Paths, Mounts: s.Mounts, Unstable: s.Unstable, Rules: s.Rules}
 	if opts.Paths != nil {
 		more, err := Take(ctx, root, nil, opts)
 		if err != nil {
@@ -262,6 +262,7 @@ func Reveal(ctx context.Context, root writer.FS, s *Snapshot, opts Options, left
 		}
 		skips = append(skips, more.Skipped...)
 		out.Mounts = slices.Sorted(slices.Values(slices.Concat(s.Mounts, more.Mounts)))
+		out.Unstable = slices.Sorted(slices.Values(slices.Concat(s.Unstable, more.Unstable)))
 		out.Files = slices.SortedFunc(slices.Values(slices.Concat(s.Files, more.Files)), func(a, b Fingerprint) int { return cmp.Compare(a.Path, b.Path) })
 	}
 	slices.SortStableFunc(skips, func(a, b Skip) int { return cmp.Compare(a.Path, b.Path) })

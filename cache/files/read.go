@@ -23,6 +23,9 @@ func (w *walker) take(ctx context.Context, f Fingerprint) error {
 			return w.counted()
 		}
 	}
+	if e, ok := w.before[f.Path]; ok && e.Mode == f.Mode && e.sameStat(&f) && max(e.ModTime, e.ChangeTime) < w.beforeTick {
+		return w.add(e)
+	}
 	switch {
 	case f.Mode.IsDir():
 		return w.add(f)

@@ -105,7 +105,10 @@ type Snapshot struct {
 	Skipped []Skip        // sorted by Path
 	Paths   []string      // what it is of: Options.Paths, sorted; nil is the whole tree
 	Mounts  []string      // the mount points among what was taken, sorted
-	Rules   *Rules        // that were found, those from outside included; nil with Paths, and not encoded
+	// Unstable are the folders that changed at every look, sorted; "." is the root. What is
+	// recorded was there, and of what is not recorded in them nothing is known.
+	Unstable []string
+	Rules    *Rules // that were found, those from outside included; nil with Paths, and not encoded
 	// Stored is the root of the tree of objects that this was stored as, zero when it is
 	// not known. Take leaves it zero; who stores the Snapshot sets it before sharing it.
 	Stored blob.Hash
@@ -118,7 +121,8 @@ type Snapshot struct {
 
 // Equal says whether two Snapshots of the same paths found the same, times included.
 func (s *Snapshot) Equal(t *Snapshot) bool {
-	return slices.Equal(s.Files, t.Files) && slices.Equal(s.Skipped, t.Skipped) && slices.Equal(s.Paths, t.Paths) && slices.Equal(s.Mounts, t.Mounts)
+	return slices.Equal(s.Files, t.Files) && slices.Equal(s.Skipped, t.Skipped) && slices.Equal(s.Paths, t.Paths) &&
+		slices.Equal(s.Mounts, t.Mounts) && slices.Equal(s.Unstable, t.Unstable)
 }
 
 // Settled says that no file is so young that Take, with this Snapshot as its base,
@@ -152,7 +156,7 @@ func (s *Snapshot) Covers(path string) bool {
 			return false
 		}
 	}
-	return !s.skipped(".")
+	return !s.skipped(".") && !s.unsettledAt(path)
 }
 
 func (s *Snapshot) skipped(path string) bool {

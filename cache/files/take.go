@@ -88,8 +88,11 @@ type Options struct {
 	Mounts map[string]bool
 	Mount  func(path string, mounted bool) bool
 
-	whole bool             // the rules found do not apply
-	now   func() time.Time // of tests
+	whole  bool              // the rules found do not apply
+	now    func() time.Time  // of tests
+	tick   func() int64      // of tests: see tickNow
+	wait   func()            // of tests: see waitTick
+	looked func(path string) // of tests: a folder's names were read
 }
 
 // Take looks at the tree under root. base, when not nil, is an earlier snapshot of
@@ -107,6 +110,9 @@ func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*S
 	if opts.now == nil {
 		opts.now = time.Now
 	}
+	if opts.tick == nil {
+		opts.tick, opts.wait = tickNow, waitTick
+	}
 	if base == nil {
 		base = &Snapshot{}
 	}
@@ -120,10 +126,15 @@ func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*S
 		w.fresh = base.fresh()
 	}
 	out := &Snapshot{At: opts.now(), Paths: paths}
-	if err := w.run(ctx, paths); err != nil {
+	err = w.run(ctx, func(ctx context.Context) error { return w.start(ctx, paths) })
+	if err == nil {
+		out.Unstable, err = w.settle(ctx)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("take snapshot of %s: %w", root.Name(), err)
 	}
 	out.Files, out.Skipped = w.result()
+	out.Files = w.hollow(out.Files, out.Skipped, out.Unstable)
 	slices.Sort(w.mounts)
 	out.Mounts = w.mounts
 	slices.SortFunc(w.candidates, func(a, b candidate) int { return strings.Compare(a.path, b.path) })
@@ -183,6 +194,10 @@ type walker struct {
 	count     atomic.Int64
 	group     *errgroup.Group
 
+	mended     bool                   // a folder was read again
+	before     map[string]Fingerprint // what was found in the folder that is read again
+	beforeTick int64                  // the time of the file system's changes before that was read
+
 	mu         sync.Mutex
 	found      []Fingerprint // Guarded by mu.
 	skips      []Skip        // Guarded by mu.
@@ -190,12 +205,14 @@ type walker struct {
 	rules      []IgnoreFile  // Guarded by mu: those that were found.
 	candidates []candidate   // Guarded by mu.
 	ruleBytes  int           // Guarded by mu: of those in the tree.
+	visits     []*visit      // Guarded by mu.
 }
 
-func (w *walker) run(ctx context.Context, paths []string) error {
+// run calls fn, and waits for what it spawns.
+func (w *walker) run(ctx context.Context, fn func(context.Context) error) error {
 	w.group, ctx = errgroup.WithContext(ctx)
 	w.group.SetLimit(runtime.GOMAXPROCS(0))
-	w.group.Go(func() error { return w.start(ctx, paths) })
+	w.group.Go(func() error { return fn(ctx) })
 	return w.group.Wait()
 }
 

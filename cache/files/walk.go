@@ -31,7 +31,12 @@ func (w *walker) start(ctx context.Context, paths []string) error {
 	outside, _ := split(w.opts.Outside)
 	at := place{path: ".", mount: mount, judge: judge{}.enter("", outside, w.opts.InForce.of(""))}
 	if paths == nil {
-		return w.walk(ctx, top, at, true)
+		st, err := top.stat(".", ".")
+		if err != nil {
+			top.close()
+			return writer.NewError("look at folder", w.root.Name(), writer.NotCommitted, err)
+		}
+		return w.walk(ctx, top, at, st, true)
 	}
 	defer top.close()
 	for _, p := range paths {
@@ -112,19 +117,20 @@ func (w *walker) named(ctx context.Context, dir folder, top place, path string) 
 	}
 }
 
-// walk looks at all that is in a folder, and closes it. named says that it was asked
-// for.
-func (w *walker) walk(ctx context.Context, dir folder, at place, named bool) error {
+// walk looks at all that is in a folder, and closes it. st is from before it was opened.
+// named says that it was asked for.
+func (w *walker) walk(ctx context.Context, dir folder, at place, st stat, named bool) error {
 	defer dir.close()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	l := &visit{at: at, st: st, named: named, tick: w.opts.tick()}
 	names, err := dir.names()
 	if err != nil {
 		w.failed(at.path, err)
 		return w.record(ctx, at.in)
 	}
-	if !named && !w.opts.Nested && slices.ContainsFunc(names, isGit) && !w.keeps(at.path) {
+	if !named && w.nested(at.path, names) {
 		w.skipRepository(at.path)
 		return w.record(ctx, at.in)
 	}
@@ -132,7 +138,9 @@ func (w *walker) walk(ctx context.Context, dir folder, at place, named bool) err
 	if at.path != "." && w.opts.Only == nil {
 		below.in = &enclosing{above: at.in, path: at.path, mode: at.mode}
 	}
-	if len(names) == 0 {
+	l.own, l.empty = below.in, len(names) == 0
+	w.visited(l)
+	if l.empty {
 		return w.record(ctx, below.in)
 	}
 	if below.judge, err = w.enter(at, names); err != nil {
@@ -195,7 +203,12 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 	}
 	below := at // for a folder only: what the function has is on the heap
 	below.mode, below.mount = f.Mode, st.mount
-	return w.spawn(func() error { return w.walk(ctx, sub, below, named) })
+	return w.spawn(func() error { return w.walk(ctx, sub, below, st, named) })
+}
+
+// nested says whether a folder with these names is a repository that is not gone into.
+func (w *walker) nested(path string, names []string) bool {
+	return !w.opts.Nested && slices.ContainsFunc(names, isGit) && !w.keeps(path)
 }
 
 func (w *walker) wants(path string, isDir bool) bool {

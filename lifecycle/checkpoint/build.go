@@ -1,7 +1,9 @@
 package checkpoint
 
 import (
+	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"sort"
 	"strings"
@@ -15,6 +17,8 @@ import (
 type builder struct {
 	known *Tree           // of the snapshot before
 	dirty map[string]bool // the folders in which something differs from it
+	// unstable are the folders that changed while they were looked at.
+	unstable map[string]bool
 	// put stores a folder. stored is the hash that the path had before, or zero.
 	put func(items []item, stored blob.Hash) (blob.Hash, error)
 }
@@ -22,8 +26,8 @@ type builder struct {
 // dirtyFolders returns the folders in which two snapshots differ, and those above them.
 func dirtyFolders(a, b *files.Snapshot) map[string]bool {
 	dirty := map[string]bool{}
-	mark := func(path string) {
-		for dir := parent(path); !dirty[dir]; dir = parent(dir) {
+	mark := func(file string) {
+		for dir := parent(file); !dirty[dir]; dir = parent(dir) {
 			dirty[dir] = true
 		}
 	}
@@ -58,7 +62,18 @@ func dirtyFolders(a, b *files.Snapshot) map[string]bool {
 			mark(k.Path)
 		}
 	}
+	for _, dir := range unstableOf(a, b) {
+		mark(path.Join(dir, "any"))
+	}
 	return dirty
+}
+
+// unstableOf returns the folders that are unstable in one of two snapshots, if they differ in that.
+func unstableOf(a, b *files.Snapshot) []string {
+	if slices.Equal(a.Unstable, b.Unstable) {
+		return nil
+	}
+	return slices.Concat(a.Unstable, b.Unstable)
 }
 
 // sameFiles reports whether two snapshots share one list of files.
@@ -74,6 +89,9 @@ func (b *builder) folder(prefix string, list []files.Fingerprint, skips []files.
 		was, old = nil, blob.Hash{}
 	}
 	items, below := split(prefix, list, skips, len(was)+8)
+	if b.unstable[cmp.Or(strings.TrimSuffix(prefix, "/"), ".")] {
+		items = slices.Insert(items, 0, unstableItem)
+	}
 	for i := range items {
 		it := &items[i]
 		if it.kind != kindFolder {

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"cmp"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -81,6 +82,8 @@ type side struct {
 	tree    *Tree
 	root    blob.Hash          // zero if the tree has no such folder
 	unknown *files.Fingerprint // this folder, or one above it, if it is hidden or could not be recorded
+	// unstable says that the folder changed while it was looked at.
+	unstable bool
 }
 
 // pathsIn is paths for the folders of one path, which ends with '/' unless it is empty.
@@ -92,10 +95,14 @@ func pathsIn(prefix string, sides [2]side, depth int, fn func(path string, old, 
 		return tooDeep(prefix)
 	}
 	var left [2][]item
-	for n, s := range sides {
+	for n := range sides {
+		s := &sides[n]
 		var err error
 		if left[n], err = s.tree.folder(s.root); err != nil {
 			return err
+		}
+		if isUnstable(left[n]) {
+			left[n], s.unstable = left[n][1:], true
 		}
 	}
 	for len(left[0])+len(left[1]) > 0 {
@@ -133,6 +140,9 @@ func (s side) step(path string, it *item) (*files.Fingerprint, side) {
 		found = s.unknown
 	case it != nil && it.kind == kindFolder:
 		below.root = it.hash
+	case it == nil && s.unstable:
+		found = &files.Fingerprint{Path: path, Mode: fs.ModeIrregular, Target: string(unsettled)}
+		below.unknown = found
 	case unknown(found) || hidden(found):
 		below.unknown = found
 	}

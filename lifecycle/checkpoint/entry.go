@@ -91,6 +91,8 @@ type Entry struct {
 	// of paths that such rules ignore and that were not stored, each with all beneath it.
 	Taken  files.Budget `json:"taken,omitzero"`
 	Hidden int          `json:"hidden,omitempty"`
+	// Unstable is the number of folders that changed while they were looked at.
+	Unstable int `json:"unstable,omitempty"`
 
 	ID      ID     `json:"-"`
 	Pinned  bool   `json:"-"` // set by a later line

@@ -60,7 +60,7 @@ func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, 
 	}
 	e.Root = known.Root
 	if dirty := dirtyFolders(base, snapshot); len(dirty) > 0 || e.Root == (blob.Hash{}) {
-		b := builder{known: known, dirty: dirty, put: l.keepFolder}
+		b := builder{known: known, dirty: dirty, unstable: setOf(snapshot.Unstable), put: l.keepFolder}
 		if e.Root, err = b.folder("", snapshot.Files, snapshot.Skipped, known.Root); err != nil {
 			return nil, err
 		}
@@ -85,6 +85,7 @@ func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, 
 
 // count sets the numbers of files and bytes of a snapshot.
 func (e *Entry) count(snapshot *files.Snapshot) {
+	e.Unstable = len(snapshot.Unstable)
 	for i := range snapshot.Files {
 		if f := &snapshot.Files[i]; !f.Mode.IsDir() {
 			e.Files++

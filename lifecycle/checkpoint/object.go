@@ -28,6 +28,8 @@ import (
 //	           bytes, hash of the listing
 //	  '?'      the reason in 1 byte; of a repository and a large file a hash of its state, or zeros
 //
+// In front of the names of a folder that is unstable stands '!' alone.
+//
 // Numbers are big-endian; lengths and sizes are the shortest form of a uvarint.
 const (
 	treeMagic = "tree 1\n"
@@ -45,6 +47,9 @@ const (
 	kindFolder  = 'd'
 	kindHidden  = 'h'
 	kindUnknown = '?'
+	// kindUnstable is the kind of the first item, without a name, of a folder that changed while
+	// it was looked at: what is not among the others may have been there.
+	kindUnstable = '!'
 )
 
 // reasons are the reasons of an unknown item. Objects have the index in this list.
@@ -93,6 +98,9 @@ func encodeFolder(items []item) ([]byte, error) {
 		size += len(items[i].name) + len(items[i].text) + 48
 	}
 	b := append(make([]byte, 0, size), treeMagic...)
+	if isUnstable(items) {
+		b, items = append(b, kindUnstable), items[1:]
+	}
 	for i := range items {
 		it := &items[i]
 		if err := it.fits(); err != nil {
@@ -134,7 +142,7 @@ func decodeFolder(data []byte) ([]item, error) {
 		return nil, err
 	}
 	c := objectReader{data: data[len(treeMagic):]}
-	var items []item
+	items := c.unstable()
 	for len(c.data) > 0 && !c.bad {
 		it := item{kind: c.bytes(1)[0], name: c.text()}
 		switch it.kind {
@@ -188,6 +196,14 @@ func (c *objectReader) bytes(n int) []byte {
 	b := c.data[:n]
 	c.data = c.data[n:]
 	return b
+}
+
+// unstable reads what stands in front of the names.
+func (c *objectReader) unstable() (items []item) {
+	if rest, ok := bytes.CutPrefix(c.data, []byte{kindUnstable}); ok {
+		c.data, items = rest, []item{unstableItem}
+	}
+	return items
 }
 
 func (c *objectReader) uvarint() int64 {

@@ -50,6 +50,7 @@ const (
 	Mounted   Why = "something was mounted or unmounted there since"
 	Unknown   Why = "not readable"
 	TooLarge  Why = "too large to be stored" // more than 4 GiB
+	Unsettled Why = "its folder changed while it was looked at"
 	Blocked   Why = "in the way is what is kept"
 	// Unstored and Fixed are for what only rules of a task hide.
 	Unstored Why = "not stored, because a rule hides it that a task wrote"
@@ -166,6 +167,9 @@ func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last u
 		return p.decide(path, now, was)
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := p.unpair(s, target, tree); err != nil {
 		return nil, err
 	}
 	if err := p.lookInFolders(s); err != nil {

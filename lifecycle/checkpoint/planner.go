@@ -145,6 +145,8 @@ func (p *planner) hidden(path string, now, was *files.Fingerprint) Retained {
 			return Retained{Path: f.Path, Why: Mounted}
 		case files.TooLarge:
 			return Retained{Path: f.Path, Why: TooLarge}
+		case unsettled:
+			return Retained{Path: f.Path, Why: Unsettled}
 		}
 		return Retained{Path: f.Path, Why: Unknown}
 	}
@@ -247,11 +249,11 @@ func (p *planner) early(path string, dir bool) (Why, error) {
 	if p.firstRules.Ignored(path, dir) {
 		return Ignored, nil
 	}
-	f, known, err := p.first.Find(path)
-	if f != nil || !known {
-		return First, err
+	it, err := p.first.find(path)
+	if err != nil || it == nil || it.kind == kindUnknown && it.text == string(unsettled) { // the target knows of its absence
+		return "", err
 	}
-	return "", err
+	return First, nil
 }
 
 func (p *planner) change(path string, from, to *files.Fingerprint) Change {

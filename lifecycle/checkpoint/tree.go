@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -89,6 +90,9 @@ func (t *Tree) find(path string) (*item, error) {
 			return nil, err
 		}
 		if there = at(items, name); there == nil {
+			if isUnstable(items) {
+				return &item{kind: kindUnknown, text: string(unsettled)}, nil
+			}
 			return nil, nil
 		}
 	}
@@ -120,7 +124,7 @@ func (t *Tree) Find(path string) (f *files.Fingerprint, known bool, err error) {
 func (t *Tree) All() iter.Seq2[*files.Fingerprint, error] {
 	return func(yield func(*files.Fingerprint, error) bool) {
 		err := t.each("", t.Root, 1, func(path string, it *item) error {
-			if it.kind != kindUnknown && it.kind != kindHidden && !yield(t.fingerprint(path, it), nil) {
+			if it.kind != kindUnknown && it.kind != kindHidden && it.kind != kindUnstable && !yield(t.fingerprint(path, it), nil) {
 				return errStop
 			}
 			return nil
@@ -143,6 +147,18 @@ func (t *Tree) Skipped() (skipped []files.Skip, err error) {
 		return nil
 	})
 	return skipped, err
+}
+
+// Unstable returns the folders that changed while they were looked at, sorted.
+func (t *Tree) Unstable() (folders []string, err error) {
+	err = t.each("", t.Root, 1, func(path string, it *item) error {
+		if it.kind == kindUnstable {
+			folders = append(folders, cmp.Or(strings.TrimSuffix(path, "/"), "."))
+		}
+		return nil
+	})
+	slices.Sort(folders)
+	return folders, err
 }
 
 // errStop ends an iteration.
