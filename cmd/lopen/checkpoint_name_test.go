@@ -45,7 +45,11 @@ func TestNamesOfCheckpoints(t *testing.T) {
 		require.Equal(t, want, exitCode(err), name)
 	}
 	c.line = nil
-	_, err := c.find("last")
+	e, err := c.find("last")
+	require.NoError(t, err, "without a session it is the newest of all")
+	require.EqualValues(t, 1235, e.Number)
+	c.all = nil
+	_, err = c.find("last")
 	require.ErrorIs(t, err, checkpoint.ErrNotFound)
 }
 

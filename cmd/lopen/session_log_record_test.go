@@ -43,6 +43,7 @@ func TestLogTellsOfEachOperation(t *testing.T) {
 		"attempt-recorded":    {`"id":"a","to":"done"`, ""},
 		"checkpoint-made":     {`"id":"a","to":"c1"`, "checkpoint c1 of a"},
 		"not-set-back":        {`"id":"a","to":"busy"`, "the files stay as a left them: busy"},
+		"files-kept":          {`"id":"a","to":"open","count":3,"paths":["b","c\n"]`, `kept, open: b, "c\n" and 1 more`},
 		"files-changed":       {`"id":"a","to":"created","count":4,"paths":["b","c\n"]`, `files created: b, "c\n" and 2 more`},
 	}
 	source, err := os.ReadFile("../../lifecycle/session/record/record.go")
