@@ -175,14 +175,9 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 	f := st.fingerprint(at.path)
 	isDir := f.Mode.IsDir()
 	if !named {
-		switch fate := w.judge(&at, name, f.Mode); {
-		case fate == hidden && st.mount == at.mount:
-			w.hide(at.path)
+		if out, noted := w.leftOut(&at, name, f.Mode, st); noted {
 			return w.record(ctx, at.in)
-		case fate == left && (w.opts.Keep == nil && w.base.knows(at.path) || w.keeps(at.path) || w.opts.Hidden[at.path]):
-			w.skip(at.path, Ignored, nil)
-			return w.record(ctx, at.in)
-		case fate == left:
+		} else if out {
 			return nil
 		}
 	}
@@ -209,6 +204,21 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 // nested says whether a folder with these names is a repository that is not gone into.
 func (w *walker) nested(path string, names []string) bool {
 	return !w.opts.Nested && slices.ContainsFunc(names, isGit) && !w.keeps(path)
+}
+
+// leftOut judges a name in a folder by the ignore rules. out says that it is not taken, and noted that
+// the Snapshot names it as ignored or hidden.
+func (w *walker) leftOut(at *place, name string, mode fs.FileMode, st stat) (out, noted bool) {
+	switch fate := w.judge(at, name, mode); {
+	case fate == hidden && st.mount == at.mount:
+		w.hide(at.path)
+		return true, true
+	case fate == left && (w.opts.Keep == nil && w.base.knows(at.path) || w.keeps(at.path) || w.opts.Hidden[at.path]):
+		w.skip(at.path, Ignored, nil)
+		return true, true
+	default:
+		return fate == left, false
+	}
 }
 
 func (w *walker) wants(path string, isDir bool) bool {

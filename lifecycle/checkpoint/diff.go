@@ -26,11 +26,8 @@ func Diff(a, b *Tree) (diff []files.Change, err error) {
 			return nil
 		case inHidden(path, old, next):
 			return nil
-		case hidden(old) && next == nil:
-			kind = files.Deleted
-		case hidden(next) && old == nil:
-			kind = files.Created
 		case hidden(old) || hidden(next):
+			kind = kindOfHidden(old, next)
 		case next == nil:
 			gone = append(gone, old)
 			return nil
@@ -51,6 +48,17 @@ func Diff(a, b *Tree) (diff []files.Change, err error) {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.From, b.From))
 	})
 	return diff, nil
+}
+
+// kindOfHidden is the kind of a change of which one side is hidden.
+func kindOfHidden(old, next *files.Fingerprint) files.Kind {
+	switch {
+	case next == nil:
+		return files.Deleted
+	case old == nil:
+		return files.Created
+	}
+	return files.Modified
 }
 
 // paths calls fn with each path that differs from a to b, a folder before its contents, and

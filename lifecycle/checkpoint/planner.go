@@ -77,7 +77,7 @@ func (p *planner) read(ctx context.Context, s *Store, target *Entry, tree *Tree,
 
 // decide adds a path that differs to the changes or to the retained paths.
 func (p *planner) decide(path string, now, was *files.Fingerprint) error {
-	if p.opts.Paths != nil && !slices.ContainsFunc(p.opts.Paths, func(in string) bool { return in == "." || path == in || strings.HasPrefix(path, in+"/") }) {
+	if !p.asked(path) {
 		return nil
 	}
 	k := p.hidden(path, now, was)
@@ -107,6 +107,11 @@ func (p *planner) decide(path string, now, was *files.Fingerprint) error {
 		p.retained[k.Path] = k
 	}
 	return err
+}
+
+// asked reports whether a path is one that the rewind is for.
+func (p *planner) asked(path string) bool {
+	return p.opts.Paths == nil || slices.ContainsFunc(p.opts.Paths, func(in string) bool { return in == "." || path == in || strings.HasPrefix(path, in+"/") })
 }
 
 // blame retains a path that others changed since the target, or that was there before the session.

@@ -23,6 +23,22 @@ func RemoveAll(name string) error {
 	return errors.Join(RemoveIn(dir, filepath.Base(name)), dir.Close())
 }
 
+// FindAt is Find by a path.
+func FindAt(name string) (string, error) {
+	dir, err := os.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		return "", unlessGone(err)
+	}
+	defer dir.Close()
+	in := root{Root: dir}
+	above, err := in.Sub(".")
+	if err != nil {
+		return "", unlessGone(err)
+	}
+	defer above.Close()
+	return Find(above, filepath.Base(name))
+}
+
 // RemoveIn removes a file or folder in an open folder, with all that is in it, as far as it can be
 // removed. The error is that of the first name that stays; it wraps ErrMounted if something is
 // mounted there. Each folder is opened in the one above it, so that no symlink is followed and no

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
-	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/mount"
 )
 
@@ -194,15 +193,11 @@ func (r *Repository) removeUnmade(ctx context.Context, path string) error {
 // RemoveWorktree has git remove a work tree, unless something is mounted in it: git would remove
 // what is on the mount.
 func (r *Repository) RemoveWorktree(ctx context.Context, path string, flags ...string) error {
-	dir, err := writer.OpenFS(filepath.Dir(path))
-	if err == nil {
-		var at string
-		if at, err = mount.Find(dir, filepath.Base(path)); at != "" {
-			err = &fs.PathError{Op: "remove work tree", Path: filepath.Join(dir.Name(), at), Err: mount.ErrMounted}
-		}
-		err = errors.Join(err, dir.Close())
+	at, err := mount.FindAt(path)
+	if at != "" {
+		err = &fs.PathError{Op: "remove work tree", Path: filepath.Join(filepath.Dir(path), at), Err: mount.ErrMounted}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return err
 	}
 	_, err = r.Git(ctx, Command{Args: append(append([]string{"worktree", "remove"}, flags...), path)})
