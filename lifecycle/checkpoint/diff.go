@@ -22,7 +22,7 @@ func Diff(a, b *Tree) (diff []files.Change, err error) {
 	err = paths(a, b, func(path string, old, next *files.Fingerprint) error {
 		kind := files.Modified
 		switch {
-		case (unknown(old) || unknown(next)) && !moved(old, next) && !grown(path, old, next) && !grown(path, next, old):
+		case unseen(path, old, next):
 			return nil
 		case inHidden(path, old, next):
 			return nil
@@ -48,6 +48,11 @@ func Diff(a, b *Tree) (diff []files.Change, err error) {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.From, b.From))
 	})
 	return diff, nil
+}
+
+// unseen reports whether it is not known if a path changed, because a tree could not record it.
+func unseen(path string, old, next *files.Fingerprint) bool {
+	return (unknown(old) || unknown(next)) && !moved(old, next) && !grown(path, old, next) && !grown(path, next, old)
 }
 
 // kindOfHidden is the kind of a change of which one side is hidden.
