@@ -1,3 +1,3 @@
-// Package mounttest runs tests that mount in a mount namespace of their own, so that nothing is left
-// mounted, whatever becomes of the test.
+// Package mounttest has tests that mount: each runs in a mount namespace of its own.
+// It is for tests.
 package mounttest
