@@ -57,6 +57,12 @@ var ofClock = []mutant{
 		"./writer/process", "TestStraysOfAKilledLoopAreEnded/its_variables_are_gone",
 	},
 	{
+		"orphan: 0 is no process group", "writer/process/flock_unix.go",
+		"return pgid != 0 && (",
+		"return (",
+		"./writer/process", "TestOrphanBeforeRecordInAContainer",
+	},
+	{
 		"orphan: a free lock says nothing of what closed it", "writer/process/orphan.go",
 		"if !held && !o.Alive {",
 		"if !held {",

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -293,7 +294,7 @@ func TestMountsInAnEntry(t *testing.T) {
 	require.False(t, newMounting(&Entry{}, &Store{}, true).takes("m", true))
 }
 
-// A hookFS calls a hook before calls that change a name or open a file.
+// A hookFS calls a hook before calls that change a name or open a file. Some of them are made at once.
 type hookFS struct {
 	writer.FS
 	hook func(call, path string)
@@ -359,7 +360,10 @@ func TestMountedInTheMiddle(t *testing.T) {
 				m.end()
 				volume, modes := m.all(m.volume), m.modes(m.volume)
 				tree, begun, mounted := m.tree.FS, false, false
+				var mu sync.Mutex
 				m.tree.FS = &hookFS{FS: tree, hook: func(call, path string) {
+					mu.Lock()
+					defer mu.Unlock()
 					begun = begun || call == "rename" && path == "a.txt"
 					if (begun || on.call != "open") && !mounted && call == on.call && path == on.path {
 						mounted = true

@@ -30,8 +30,9 @@ func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_U
 
 func signalGroup(pgid int, sig syscall.Signal) error { return syscall.Kill(-pgid, sig) }
 
-// ours says whether a group is that of this process, or of the leader of its session.
+// ours says whether a group is that of this process, or of the leader of its session. Where these are
+// outside of the PID namespace, in a container for instance, their numbers are 0, which is no group.
 func ours(pgid int) bool {
 	sid, err := unix.Getsid(0)
-	return pgid == syscall.Getpgrp() || err == nil && pgid == sid
+	return pgid != 0 && (pgid == syscall.Getpgrp() || err == nil && pgid == sid)
 }

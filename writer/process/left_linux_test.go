@@ -236,3 +236,19 @@ func lookBeneathOwnProc() error {
 }
 
 func init() { modes["look"], modes["look beneath its own /proc"] = look, lookBeneathOwnProc }
+
+// In a container the session and the group of a process may be outside of its PID namespace, and their
+// numbers 0: a command that is in no record, with the number 0 as well, is at work all the same.
+func TestOrphanBeforeRecordInAContainer(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("not root: no PID namespace is made")
+	}
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), "unshare", "--pid", "--fork", "--mount-proc", exe, // #nosec G204 -- this test
+		"-test.run=^(TestOrphanBeforeRecord|TestOrphanWithoutARecordIsNamed)$", "-test.count=1", "-test.v")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: TestOrphanBeforeRecord (")
+}

@@ -107,7 +107,10 @@ func stray(pid string, fields [][]byte) Stray {
 // of the command, which never ends itself.
 func strays(file fs.FileInfo, of Group) (ours, others []Stray) {
 	// A program that this process is just starting has its descriptors for a moment.
-	groups := []string{strconv.Itoa(syscall.Getpgrp()), strconv.Itoa(of.PGID)}
+	groups := []string{strconv.Itoa(syscall.Getpgrp())}
+	if of.PGID != 0 { // 0 is also what is shown of a group outside of the PID namespace
+		groups = append(groups, strconv.Itoa(of.PGID))
+	}
 	above := ancestors()
 	mayEnd := of.begun() > 0 && (of.Mark == "" || os.Getenv(markVariable) != of.Mark)
 	pids, _ := processes()
