@@ -466,13 +466,13 @@ func (s *Store) checkTrash() (all []repair.Check) {
 		switch {
 		case t.At.IsZero():
 			c.Found = "in the trash with a note that cannot be read: it is never deleted by itself"
+		case !t.Due.IsZero():
+			c.Found = fmt.Sprintf("in the trash, marked on %s, deleted for good by a command after %s", day(t.Due), day(t.Due.Add(confirmed)))
 		case t.At.After(now):
 			c.Found = fmt.Sprintf("in the trash since %s, which is in the future: its days there count from the next lopen session prune on", day(t.At))
 			if !t.Ahead.IsZero() {
 				c.Found = fmt.Sprintf("in the trash since %s, which is in the future: its days there count from %s", day(t.At), day(t.Ahead))
 			}
-		case !t.Due.IsZero():
-			c.Found = fmt.Sprintf("in the trash, marked on %s, deleted for good by a command after %s", day(t.Due), day(t.Due.Add(confirmed)))
 		default:
 			continue
 		}

@@ -57,6 +57,18 @@ var ofClock = []mutant{
 		"./writer/process", "TestStraysOfAKilledLoopAreEnded/its_variables_are_gone",
 	},
 	{
+		"fleet: nothing goes by age that the database has just received", "lifecycle/fleet/forget.go",
+		"if found[x.ID].Ago <= r.Age && ",
+		"if false && ",
+		"./lifecycle/fleet", "TestBeyondOfAWrongClock",
+	},
+	{
+		"fleet: by number a session goes whatever the clocks say", "lifecycle/fleet/forget.go",
+		" && !slices.ContainsFunc(crowded, isX)",
+		" && (true || !slices.ContainsFunc(crowded, isX))",
+		"./lifecycle/fleet", "TestBeyondOfAWrongClock",
+	},
+	{
 		"orphan: 0 is no process group", "writer/process/flock_unix.go",
 		"return pgid != 0 && (",
 		"return (",

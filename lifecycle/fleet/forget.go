@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,7 +45,9 @@ func (f *Fleet) Delete(ctx context.Context, x *Found) error {
 var errChanged = errors.New("it has changed since it was listed")
 
 // Beyond returns the completed sessions of the fleet that are beyond the limits, by the rule by which
-// [lifecycle.Store.Prune] chooses: the same sessions go where all of them are.
+// [lifecycle.Store.Prune] chooses: the same sessions go where all of them are. By age goes only what
+// the database, too, received longer ago than that: neither a clock here, nor the one by which a
+// session was completed, nor the database's deletes one alone.
 func (f *Fleet) Beyond(ctx context.Context, r lifecycle.Retention) (goes []Found, why map[session.ID]string, err error) {
 	all, err := f.List(ctx, "")
 	if err != nil {
@@ -60,7 +63,14 @@ func (f *Fleet) Beyond(ctx context.Context, r lifecycle.Retention) (goes []Found
 		done = append(done, lifecycle.Completed(x.ID, x.Origin, x.Bytes, x.CompletedAt))
 	}
 	why = map[session.ID]string{}
-	for _, x := range r.Exceeded(done, time.Now()) {
+	now, counted := time.Now(), r
+	counted.Age = 0
+	crowded := counted.Exceeded(done, now)
+	for _, x := range r.Exceeded(done, now) {
+		isX := func(c lifecycle.Retired) bool { return c.ID == x.ID }
+		if found[x.ID].Ago <= r.Age && !slices.ContainsFunc(crowded, isX) {
+			continue
+		}
 		goes, why[x.ID] = append(goes, found[x.ID]), x.Why
 	}
 	return goes, why, nil

@@ -65,6 +65,34 @@ func TestBeyondAgreesWithPrune(t *testing.T) {
 	}
 }
 
+// A machine whose clock is at 1970 completes a session, and another one's clock is right: by age the
+// session goes when the database, too, has had it for that long. By number it goes at once.
+func TestBeyondOfAWrongClock(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	a := newMachineWith(t, "a", url, lifecycle.Options{Now: func() time.Time { return time.Unix(1000, 0) }})
+	for _, module := range []string{"auth", "bill"} {
+		sess := a.create(t, module)
+		say(t, sess, "hello")
+		require.NoError(t, sess.Complete(t.Context()))
+		arrives(t, sess)
+		require.NoError(t, sess.Close(t.Context()))
+	}
+	day := lifecycle.Retention{Age: 24 * time.Hour}
+	beyond := func(r lifecycle.Retention) (modules []string) {
+		goes, _, err := a.Beyond(t.Context(), r)
+		require.NoError(t, err)
+		for _, x := range goes {
+			modules = append(modules, x.Module)
+		}
+		return modules
+	}
+	require.Empty(t, beyond(day))
+	require.Len(t, beyond(lifecycle.Retention{Sessions: 1, Age: day.Age}), 1)
+	execute(t, url, "UPDATE lopen_data.sessions SET updated = now() - interval '2 days' WHERE module = 'auth'")
+	require.Equal(t, []string{"auth"}, beyond(day))
+}
+
 func TestDeleteOfAHeldSession(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
