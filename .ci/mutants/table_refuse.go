@@ -33,6 +33,12 @@ var ofRefused = []mutant{
 		"./lifecycle/checkpoint", "TestRefusedPaths",
 	},
 	{
+		"refuse: a dry run says what would be refused", "lifecycle/checkpoint/open.go",
+		"err := a.ask()\n\tif err == nil {",
+		"var err error\n\tif err == nil {",
+		"./cmd/lopen", "TestRewindOfAnImmutableFile",
+	},
+	{
 		"refuse: a set back does the rest", "lifecycle/rewind/plan.go",
 		"return r.Force || p.Permitted || r.Task != \"\"",
 		"return r.Force || p.Permitted",

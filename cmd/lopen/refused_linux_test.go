@@ -32,6 +32,8 @@ func TestRewindOfAnImmutableFile(t *testing.T) {
 	t.Cleanup(allow)
 	require.Equal(t, "2 2 2", contents(t, dir, "a", "m", "z"))
 
+	require.Contains(t, lopen(14, "checkpoint", "rewind", "before:one", "--dry-run"), "no file was changed: rewind "+filepath.Join(dir, "m")+": it is immutable")
+	require.Contains(t, lopen(0, "checkpoint", "rewind", "before:one", "--dry-run", "--force"), "keep      m (the system does not allow it: it is immutable")
 	out := lopen(14, "checkpoint", "rewind", "before:one", "--yes")
 	require.Contains(t, out, "no file was changed: rewind "+filepath.Join(dir, "m")+": it is immutable; chattr -i "+filepath.Join(dir, "m"))
 	require.Contains(t, out, "--force leaves what may not be changed as it is and does the rest")

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -41,19 +42,32 @@ func filesOf(path string) []string {
 	return all
 }
 
-// InUse returns the changes of a plan that Apply would not make now because somebody has the path
-// open for writing, or because another file of the same database stays. It changes nothing.
-func (s *Store) InUse(ctx context.Context, p *Plan) (Applied, error) {
+// Ask returns the changes of a plan that Apply would not make now because somebody has the path
+// open for writing, or because another file of the same database stays, or, if the plan tolerates
+// that, because the attributes of the path or its folder forbid the change. If it does not, the
+// error is the one with which Apply would refuse the plan. It changes nothing, and so it does not
+// find a refusal that only a try meets.
+func (s *Store) Ask(ctx context.Context, p *Plan) (Applied, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.applier(ctx, p)
 	defer a.descent.cut(0)
+	err := a.ask()
+	if err == nil {
+		err = a.refuse()
+	}
+	if err != nil {
+		return a.out, fmt.Errorf("%w: %w", ErrUnchanged, err)
+	}
 	for _, c := range a.changes {
+		if a.over[c] {
+			continue
+		}
 		if _, err := a.opened(c); err != nil {
 			return a.out, a.failed(c.Path, err)
 		}
 	}
-	err := a.askDatabases()
+	err = a.askDatabases()
 	return a.out, err
 }
 

@@ -55,7 +55,7 @@ func TestOpenFilesStay(t *testing.T) {
 			blobs, tree := stored(t, from, to), onDisk(t, from)
 			plan := planOf(t, blobs, from, to)
 			closeLog, closeGone := c.open(t, filepath.Join(tree.Name(), "log")), c.open(t, filepath.Join(tree.Name(), "dir/gone"))
-			now, err := try(tree, blobs).InUse(tContext(), plan)
+			now, err := try(tree, blobs).Ask(tContext(), plan)
 			require.NoError(t, err)
 			requireThings(t, from, seen(t, tree), "a look changes nothing")
 			done, err := try(tree, blobs).Apply(tContext(), plan)
@@ -147,7 +147,7 @@ func TestDatabasesStayWhole(t *testing.T) {
 				t.Cleanup(holding(os.O_RDWR)(t, filepath.Join(tree.Name(), c.open)))
 			}
 			was := seen(t, tree)
-			now, err := try(tree, blobs).InUse(tContext(), plan)
+			now, err := try(tree, blobs).Ask(tContext(), plan)
 			require.NoError(t, err)
 			done, err := try(tree, blobs).Apply(tContext(), plan)
 			require.NoError(t, err)

@@ -118,8 +118,9 @@ func (p *Planner) Preview(ctx context.Context, to checkpoint.ID, opts Options) (
 	plan, would, err := p.plan(ctx, r, target, now, tree)
 	if err == nil && plan != nil {
 		var used checkpoint.Applied
-		used, err = p.Chain.InUse(ctx, plan)
+		used, err = p.Chain.Ask(ctx, plan)
 		would.keep(used)
+		err = p.advised(r, err)
 	}
 	would.forget(now.Number)
 	for _, a := range now.Active {

@@ -62,13 +62,19 @@ func (p *Planner) Run(ctx context.Context, s Session, r *session.Rewinding, woul
 	case !errors.Is(err, checkpoint.ErrUnchanged):
 		return done, fmt.Errorf("%w; %s", err, HowToFinish(p.ID, r))
 	}
-	if !p.tolerates(r) && writer.ClassOf(err) == writer.ClassDenied {
-		err = fmt.Errorf("%w; --force leaves what may not be changed as it is and does the rest", err)
-	}
+	err = p.advised(r, err)
 	if lost := s.GiveUp(ctx, r, undo, nil); lost != nil { // the next holder will finish the rewind
 		err = errors.Join(err, lost)
 	}
 	return done, err
+}
+
+// advised adds to an error that a path may not be changed what one can do.
+func (p *Planner) advised(r *session.Rewinding, err error) error {
+	if err == nil || p.tolerates(r) || writer.ClassOf(err) != writer.ClassDenied {
+		return err
+	}
+	return fmt.Errorf("%w; --force leaves what may not be changed as it is and does the rest", err)
 }
 
 // Finish executes the rewind of a recorded begin, and records the end with the State. If nothing
