@@ -98,4 +98,28 @@ var ofOpen = []mutant{
 		"case false:",
 		"./cmd/lopen", "TestNightWithAnOpenFile",
 	},
+	{
+		"open: what an attempt left ends before its files are looked at", "cmd/lopen/internal/loop/attempt.go",
+		"if ctx.Err() != nil || out.weigh().then != record.Done {",
+		"if ctx.Err() != nil {",
+		"./cmd/lopen", "TestScripts/attempt-strays",
+	},
+	{
+		"open: and where only the changes decide that it failed", "cmd/lopen/internal/loop/attempt.go",
+		"if out.then != record.Done {",
+		"if false {",
+		"./cmd/lopen", "TestScripts/attempt-strays",
+	},
+	{
+		"open: what a successful attempt left works on", "cmd/lopen/internal/loop/attempt.go",
+		"if out.then != record.Done {",
+		"if true {",
+		"./cmd/lopen", "TestScripts/attempt-strays",
+	},
+	{
+		"open: what an earlier attempt left is not named", "writer/process/stray.go",
+		"func(s Stray) bool { return s.earlier })), err",
+		"func(Stray) bool { return false })), err",
+		"./cmd/lopen", "TestScripts/attempt-strays",
+	},
 }

@@ -1,14 +1,17 @@
 package process
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"hash/crc32"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/lopen-dev/lopen/writer/internal/proc"
 )
@@ -95,4 +98,23 @@ func (l *Lock) Strays() (ours, others []Stray) {
 		return nil, nil
 	}
 	return strays(l.info, *g)
+}
+
+// EndLeft ends what works of the command after its end was seen, as [Orphan.End] does, and names
+// it. left names what may be of the command, which nobody ends. It is for the holder of the lock.
+func (l *Lock) EndLeft(ctx context.Context, grace time.Duration) (ended, left string, err error) {
+	g := l.group.Load()
+	if g == nil {
+		return "", "", nil
+	}
+	o := &Orphan{Group: *g, path: l.path, file: l.info}
+	o.look(false)
+	if o.CanEnd() {
+		ended = named(o.strays)
+		if o.group {
+			ended = strings.TrimSuffix(fmt.Sprintf("process group %d, %s", o.PGID, ended), ", ")
+		}
+		err = o.End(ctx, grace)
+	}
+	return ended, named(slices.DeleteFunc(o.others, func(s Stray) bool { return s.earlier })), err
 }

@@ -18,8 +18,8 @@
 // # Caveats
 //
 // What leaves the command's process group is ended with it only when Run ends the command,
-// and only if it holds the command's lock, where the system says who does. Else, when such a
-// process keeps the output open, Run stops reading a moment after the command is gone and
-// says so. A command that kills its keeper in its first moment counts as one that could not
+// and only if it holds the command's lock, where the system says who does. What a command leaves
+// that ended by itself is the caller's: see [process.Lock.EndLeft]. When such a process keeps the
+// output open, Run stops reading a moment after the command is gone and says so. A command that kills its keeper in its first moment counts as one that could not
 // be started, and is not ended: its lock shows that it works.
 package child

@@ -50,6 +50,7 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	r.log.Info().Str("task", unit).Int("attempt", n).Int("iteration", r.at.iteration).Msg("task begins")
 	r.openOutput(unit, n)
 	defer r.closeOutput(record.Interrupted, "") // if an error ends the attempt
+	defer r.release()
 	out, metrics, err := r.execute(ctx, unit, leaves, n)
 	if errors.Is(err, child.ErrNotStarted) {
 		r.closeOutput(record.Needed, err.Error())
@@ -57,6 +58,9 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	}
 	if err != nil {
 		return err
+	}
+	if ctx.Err() != nil || out.weigh().then != record.Done {
+		r.endLeft(ctx)
 	}
 	if ctx.Err() == nil {
 		if err := r.after(ctx, unit, &out); err != nil && ctx.Err() == nil {
@@ -70,6 +74,10 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 		return err
 	}
 	r.conclude(ctx, &out)
+	if out.then != record.Done {
+		r.endLeft(ctx)
+	}
+	r.release()
 	r.noteStart(&out)
 	r.closeOutput(out.then, out.failure)
 	if err := r.recordAttempt(ctx, n, out, metrics); err != nil {
@@ -349,12 +357,18 @@ func (r *runner) supervise(ctx context.Context, c child.Command, deadline time.T
 	}
 	var recordErr error
 	if hold != nil {
-		defer func() { _ = hold.Release() }()
 		c.Inherit, c.Lock = append(c.Inherit, hold.File()), hold
 		shown := strings.Join(r.sess.RedactArgs(c.Argv), " ")
 		c.Started = func(pid int) { recordErr = hold.Record(pid, shown) }
 	}
 	res, err := child.Run(ctx, c)
+	switch {
+	case hold == nil:
+	case err == nil && res.Cause == child.CauseNone:
+		r.held = append(r.held, hold)
+	default: // Run ended what the command started, or it started nothing
+		defer func() { _ = hold.Release() }()
+	}
 	if err == nil && well != nil {
 		ended := process.Ended{Iteration: c.Iteration, Exit: res.Exit, Signal: res.Signal, Success: well(res)}
 		if hold != nil {

@@ -86,6 +86,7 @@ func (r *runner) checkAlone(ctx context.Context, unit string, leaves []string, n
 	if err := r.listChanged(r.since); err != nil {
 		return nil, "", err
 	}
+	defer r.release()
 	checked, failure, _, err = r.runCheck(ctx, unit, r.env(unit, n), r.deadline(), stdout, stderr)
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, "", err

@@ -163,5 +163,34 @@ func refuseHeld(store *lifecycle.Store, id session.ID, o *process.Orphan) error 
 	return err
 }
 
+// endLeft ends what the commands of an attempt left behind that is not done, before its files are
+// looked at and set back. It says what that was and what it cannot end.
+func (r *runner) endLeft(ctx context.Context) {
+	for _, hold := range r.held {
+		ended, left, err := hold.EndLeft(context.WithoutCancel(ctx), defaultGrace)
+		switch {
+		case err != nil:
+			r.log.Warn().Err(err).Str("task", r.at.unit).Str("processes", ended).Msg("processes of an attempt not ended")
+			r.cfg.UI.Warn("what the attempt left behind could not be ended: %v", err)
+		case ended != "":
+			r.log.Info().Str("task", r.at.unit).Str("processes", ended).Msg("processes of an attempt ended")
+			r.cfg.UI.Say("ended what the attempt left behind: %s", ended)
+		}
+		if left != "" {
+			r.log.Warn().Str("task", r.at.unit).Str("processes", left).Msg("processes left alone: they may be of an attempt")
+			r.cfg.UI.Warn("what the attempt may have left behind still works and is left alone: %s", left)
+		}
+	}
+	r.release()
+}
+
+// release gives back the locks of an attempt's commands: what works from then on is left behind.
+func (r *runner) release() {
+	for _, hold := range r.held {
+		_ = hold.Release()
+	}
+	r.held = nil
+}
+
 // defaultGrace is the time from SIGTERM to SIGKILL.
 const defaultGrace = 10 * time.Second

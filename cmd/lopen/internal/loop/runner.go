@@ -16,6 +16,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer/process"
 )
 
 func (e *Exit) Error() string { return e.Reason }
@@ -41,6 +42,7 @@ type runner struct {
 	filesUnknown bool                        // the changed files are not known
 	failures     map[string][]prompt.Failure // failed attempts by unit, the newest first
 	at           working
+	held         []*process.Lock  // of the commands of the attempt in progress
 	output       *output.Writer   // of the attempt in progress; nil between attempts and if none is stored
 	since        []files.Change   // changes that the next prompt lists
 	unchanged    []string         // done units that changed no file
