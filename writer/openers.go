@@ -59,18 +59,24 @@ func (o *Openers) Of(dir FS, name string) (who string, is bool, err error) {
 		return "", false, err
 	}
 	defer f.Close()
+	who, is = o.On(f, name, info)
+	return who, is, nil
+}
+
+// On is Of for a regular file that is open for reading, and info of it.
+func (o *Openers) On(f File, name string, info fs.FileInfo) (who string, is bool) {
 	switch f := f.(type) {
 	case interface{ OS() *os.File }:
 		if is, known := leased(f.OS()); known {
 			if is {
 				who = o.who(name, info)
 			}
-			return who, is, nil
+			return who, is
 		}
 		who = o.who(name, info)
-		return who, who != "", nil
+		return who, who != ""
 	case interface{ Written() bool }: // of a simulated disk
-		return "", f.Written(), nil
+		return "", f.Written()
 	}
-	return "", false, nil
+	return "", false
 }

@@ -122,4 +122,16 @@ var ofOpen = []mutant{
 		"func(Stray) bool { return false })), err",
 		"./cmd/lopen", "TestScripts/attempt-strays",
 	},
+	{
+		"open: an answer is for one change", "lifecycle/checkpoint/open.go",
+		"if a.asked.of == c { // state has just read it",
+		"if true {",
+		"./lifecycle/checkpoint", "TestOpenedInTheMiddle",
+	},
+	{
+		"open: the content and the writer are of one descriptor", "lifecycle/checkpoint/state.go",
+		"a.asked = answer{c, who, is}",
+		"a.asked = answer{c, \"\", false && is && who == \"\"}",
+		"./lifecycle/checkpoint", "TestOpenFilesStay",
+	},
 }

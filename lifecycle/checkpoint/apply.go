@@ -81,6 +81,7 @@ type applier struct {
 	out     Applied
 
 	openers   writer.Openers
+	asked     answer                     // of the last state that read what is to be taken away
 	names     map[string]map[string]bool // in the folders of the plan, as list found them
 	stays     map[string]bool            // paths that are retained
 	databases map[string]*database       // by the paths of their files

@@ -95,23 +95,39 @@ func (a *applier) takes(c *Change) bool {
 func isFile(f *files.Fingerprint) bool { return f != nil && f.Mode.IsRegular() }
 
 // opened reports whether somebody has the file open for writing that a change takes away, and
-// keeps it then. If the plan takes such files too, it notes once who has it open.
+// keeps it then.
 func (a *applier) opened(c *Change) (bool, error) {
-	if !a.takes(c) || a.warned[c] {
+	if !a.takes(c) {
 		return false, nil
 	}
 	who, is, err := a.user(c.Path)
-	if err != nil || !is {
-		return false, err
+	return err == nil && a.inUse(c, answer{c, who, is}), err
+}
+
+// inUse keeps a file that somebody has open, and reports whether it does. If the plan takes such
+// files too, it notes once who has it open.
+func (a *applier) inUse(c *Change, of answer) bool {
+	if !of.is {
+		return false
 	}
-	k := Retained{Path: c.Path, Why: InUse, By: who}
+	k := Retained{Path: c.Path, Why: InUse, By: of.who}
 	if a.plan.InUse {
+		if !a.warned[c] {
+			a.out.Taken = append(a.out.Taken, k)
+		}
 		a.warned[c] = true
-		a.out.Taken = append(a.out.Taken, k)
-		return false, nil
+		return false
 	}
 	a.retain(c, k)
-	return true, nil
+	return true
+}
+
+// An answer is whether somebody has the file of a change open for writing, and who. It is asked with
+// the descriptor by which the content was read, so that the path is not opened once more.
+type answer struct {
+	of  *Change
+	who string
+	is  bool
 }
 
 // user returns who has a path open for writing, and whether anybody has.
@@ -227,6 +243,9 @@ func (a *applier) spared(c *Change) (bool, error) {
 	}
 	if a.over[c] {
 		return true, nil
+	}
+	if a.asked.of == c { // state has just read it
+		return a.inUse(c, a.asked), nil
 	}
 	return a.opened(c)
 }

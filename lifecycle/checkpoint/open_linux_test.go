@@ -177,7 +177,7 @@ func TestDatabasesStayWhole(t *testing.T) {
 // removed before the database is replaced.
 func TestOpenedInTheMiddle(t *testing.T) {
 	t.Parallel()
-	from := made("a", "two", "b", "two", "c.db", "two", "c.db-wal", "two", "e.db", "two", "e.db-wal", "two", "gone", "two")
+	from := made("a", "two", "aa", "-> b", "b", "two", "c.db", "two", "c.db-wal", "two", "e.db", "two", "e.db-wal", "two", "gone", "two")
 	to := made("a", "one", "b", "one", "c.db", "one", "e.db", "one")
 	blobs, tree := stored(t, from, to), onDisk(t, from)
 	s := try(tree, blobs)
@@ -196,7 +196,11 @@ func TestOpenedInTheMiddle(t *testing.T) {
 	done, err := s.Apply(tContext(), planOf(t, blobs, from, to))
 	require.NoError(t, err)
 	requireThings(t, made("a", "one", "b", "two", "c.db", "two", "c.db-wal", "two", "e.db", "one", "gone", "two"), seen(t, tree), "applied")
-	require.Len(t, done.Retained, 4)
+	why := map[string]Why{}
+	for _, k := range done.Retained {
+		why[k.Path] = k.Why
+	}
+	require.Equal(t, map[string]Why{"b": InUse, "c.db": Together, "c.db-wal": InUse, "gone": InUse}, why)
 	at := slices.Index(calls, "remove e.db-wal")
 	require.Equal(t, []string{"remove e.db-wal", "rename e.db"}, calls[at:at+2])
 }

@@ -199,7 +199,7 @@ func (s *Store) fromTree(f *files.Fingerprint) ([]byte, error) {
 		return nil, err
 	}
 	_ = file.Close()
-	if fits, err := s.content(context.Background(), dir, base(f.Path), info, f); err != nil || !fits {
+	if fits, err := s.content(context.Background(), dir, base(f.Path), info, f, nil); err != nil || !fits {
 		return nil, errors.Join(fmt.Errorf("read %s: it changed since it was looked at", f.Path), err)
 	}
 	return writer.ReadFile(dir, base(f.Path), MaxPatch)

@@ -40,10 +40,17 @@ func (a *applier) state(c *Change) (state, error) {
 	case info.IsDir():
 		return altered, nil
 	}
-	if fits, err := a.fits(c.New, dir, base(c.Path), info, true); err != nil || fits {
+	if fits, err := a.fits(c.New, dir, base(c.Path), info, true, nil); err != nil || fits {
 		return finished, err
 	}
-	if fits, err := a.fits(c.Old, dir, base(c.Path), info, a.begun); err != nil || fits {
+	var ask func(writer.File, fs.FileInfo)
+	if a.begun && a.takes(c) {
+		ask = func(f writer.File, info fs.FileInfo) {
+			who, is := a.openers.On(f, base(c.Path), info)
+			a.asked = answer{c, who, is}
+		}
+	}
+	if fits, err := a.fits(c.Old, dir, base(c.Path), info, a.begun, ask); err != nil || fits {
 		return pending, err
 	}
 	return altered, nil
@@ -61,8 +68,8 @@ func (c *Change) absent() state {
 }
 
 // fits reports whether a file or symlink agrees with a fingerprint. Without read it compares
-// only the size of a file, not the content.
-func (a *applier) fits(f *files.Fingerprint, dir writer.FS, name string, info fs.FileInfo, read bool) (bool, error) {
+// only the size of a file, not the content. ask, unless nil, is called with a file that agrees.
+func (a *applier) fits(f *files.Fingerprint, dir writer.FS, name string, info fs.FileInfo, read bool, ask func(writer.File, fs.FileInfo)) (bool, error) {
 	bits := modeBits
 	if info.Mode()&fs.ModeSymlink != 0 {
 		bits = fs.ModeSymlink
@@ -73,12 +80,12 @@ func (a *applier) fits(f *files.Fingerprint, dir writer.FS, name string, info fs
 	if !read && f.Mode.IsRegular() {
 		return info.Size() == f.Size, nil
 	}
-	return a.s.content(a.ctx, dir, name, info, f)
+	return a.s.content(a.ctx, dir, name, info, f, ask)
 }
 
 // content reports whether a file or symlink has the content of a fingerprint. The end of ctx ends
-// the hashing of a large one.
-func (s *Store) content(ctx context.Context, dir writer.FS, name string, info fs.FileInfo, f *files.Fingerprint) (bool, error) {
+// the hashing of a large one. ask, unless nil, is called with a file that has it.
+func (s *Store) content(ctx context.Context, dir writer.FS, name string, info fs.FileInfo, f *files.Fingerprint, ask func(writer.File, fs.FileInfo)) (bool, error) {
 	if f.Mode&fs.ModeSymlink != 0 {
 		target, err := dir.Readlink(name)
 		return target == f.Target, err
@@ -86,7 +93,7 @@ func (s *Store) content(ctx context.Context, dir writer.FS, name string, info fs
 	if !f.Mode.IsRegular() || info.Size() != f.Size {
 		return false, nil
 	}
-	file, _, err := writer.OpenRegular(dir, "read", name, os.O_RDONLY)
+	file, opened, err := writer.OpenRegular(dir, "read", name, os.O_RDONLY)
 	if err != nil {
 		return false, err
 	}
@@ -96,7 +103,13 @@ func (s *Store) content(ctx context.Context, dir writer.FS, name string, info fs
 	if _, err := io.CopyBuffer(sum, inContext{ctx, io.LimitReader(file, f.Size+1)}, buf[:]); err != nil {
 		return false, writer.NewError("read", dir.Name()+"/"+name, writer.NotCommitted, err)
 	}
-	return blob.Hash(sum.Sum(nil)) == f.Hash, nil
+	if blob.Hash(sum.Sum(nil)) != f.Hash {
+		return false, nil
+	}
+	if ask != nil {
+		ask(file, opened)
+	}
+	return true, nil
 }
 
 // buffers pools the buffers for copying contents.
