@@ -134,4 +134,28 @@ var ofOpen = []mutant{
 		"a.asked = answer{c, \"\", false && is && who == \"\"}",
 		"./lifecycle/checkpoint", "TestOpenFilesStay",
 	},
+	{
+		"open: names alone make no database, to Apply", "lifecycle/checkpoint/open.go",
+		"if len(d.paths) > 1 && a.s.isDatabase(",
+		"if len(d.paths) > 1 || a.s.isDatabase(",
+		"./lifecycle/checkpoint", "TestNamesOfADatabase",
+	},
+	{
+		"open: names alone make no database, to a plan", "lifecycle/checkpoint/open.go",
+		"if stay == nil || !s.isDatabase(",
+		"if stay == nil || false && !s.isDatabase(",
+		"./cmd/lopen", "TestRewindOfAnOpenFile",
+	},
+	{
+		"open: what is to be made may be a database", "lifecycle/checkpoint/open.go",
+		"if f := wanted(path + suffix); isFile(f) {",
+		"if f := wanted(path + suffix); isFile(f) && false {",
+		"./lifecycle/checkpoint", "TestNamesOfADatabase",
+	},
+	{
+		"open: the begin is that of a file with this name", "lifecycle/checkpoint/open.go",
+		"if slices.ContainsFunc(all, func(with string) bool",
+		"if slices.ContainsFunc(slices.Concat(all, signatures[\"\"], signatures[\"-wal\"]), func(with string) bool",
+		"./lifecycle/checkpoint", "TestNamesOfADatabase",
+	},
 }

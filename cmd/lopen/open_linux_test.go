@@ -23,11 +23,13 @@ func TestRewindOfAnOpenFile(t *testing.T) {
 	for _, name := range []string{"a", "log", "x.db-wal"} {
 		write(name, "1")
 	}
-	write("x.db", "ignored")
+	write("x.db", "SQLite format 3\x00")
+	write("y.db", "a text")
+	write("y.db-wal", "1")
 	write(".gitignore", "*.db\n")
 	lopen := in(t, dir)
 	lopen(0, "plan", "create", "mod", "--from", "TODO.md")
-	lopen(2, "run", "mod", "--max-iterations", "1", "--", "sh", "-c", "for f in a log x.db-wal; do printf 2 > $f; done")
+	lopen(2, "run", "mod", "--max-iterations", "1", "--", "sh", "-c", "for f in a log x.db-wal y.db-wal; do printf 2 > $f; done")
 	f, err := os.OpenFile(filepath.Join(dir, "log"), os.O_WRONLY|os.O_APPEND, 0)
 	require.NoError(t, err)
 	defer f.Close()
@@ -48,7 +50,9 @@ func TestRewindOfAnOpenFile(t *testing.T) {
 	}
 	require.Contains(t, why["log"], "open in "+who)
 	require.Equal(t, "with x.db, which stays", why["x.db-wal"])
-	require.Equal(t, "1 2 2 ignored", contents(t, dir, "a", "log", "x.db-wal", "x.db"))
+	require.NotContains(t, why, "y.db")
+	require.NotContains(t, why, "y.db-wal")
+	require.Equal(t, "1 2 2 1", contents(t, dir, "a", "log", "x.db-wal", "y.db-wal"))
 	require.Contains(t, lopen(0, "session", "log"), "kept, open in "+who)
 	lopen(0, "undo", "--yes")
 	require.Equal(t, "2 2", contents(t, dir, "a", "log"))

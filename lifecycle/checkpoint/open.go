@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -40,6 +42,61 @@ func filesOf(path string) []string {
 		all = append(all, path+suffix)
 	}
 	return all
+}
+
+// signatures are what SQLite's files begin with, by the ends of their names.
+var signatures = map[string][]string{
+	"":         {"SQLite format 3\x00"},
+	"-wal":     {"\x37\x7f\x06\x82", "\x37\x7f\x06\x83"},
+	"-journal": {"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"},
+}
+
+// isDatabase reports whether files that have the names of a database's are one: one of them begins
+// as SQLite's does, on the disk or as the plan makes it. An encrypted database shows it by its log.
+// wanted returns what the plan makes of a path, or nil.
+func (s *Store) isDatabase(d *descent, path string, wanted func(string) *files.Fingerprint) bool {
+	for suffix, all := range signatures {
+		heads := []string{s.headOnDisk(d, path+suffix)}
+		if f := wanted(path + suffix); isFile(f) {
+			heads = append(heads, s.headStored(f))
+		}
+		for _, head := range heads {
+			if slices.ContainsFunc(all, func(with string) bool { return strings.HasPrefix(head, with) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// headOnDisk returns the first bytes of a regular file, and "" if it cannot be read.
+func (s *Store) headOnDisk(d *descent, path string) string {
+	dir, info, err := d.stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	f, _, err := writer.OpenRegular(dir, "read", base(path), os.O_RDONLY)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	return headOf(f)
+}
+
+// headStored returns the first bytes of a content, and "" if it cannot be read.
+func (s *Store) headStored(f *files.Fingerprint) string {
+	r, err := s.blobs.OpenSized(f.Hash, f.Size)
+	if err != nil {
+		return ""
+	}
+	defer r.Close()
+	return headOf(r)
+}
+
+func headOf(r io.Reader) string {
+	head := make([]byte, 16)
+	n, _ := io.ReadFull(r, head) // of a shorter one what it has
+	return string(head[:n])
 }
 
 // Ask returns the changes of a plan that Apply would not make now because somebody has the path
@@ -146,7 +203,8 @@ func (a *applier) user(path string) (string, bool, error) {
 	return who, is, err
 }
 
-// group finds the databases of which more than one file is in the plan or on the disk.
+// group finds the databases of which more than one file is in the plan or on the disk. Files that
+// only have such names are no database.
 func (a *applier) group() error {
 	changes := map[string]*Change{}
 	for _, c := range a.changes {
@@ -169,8 +227,13 @@ func (a *applier) group() error {
 			}
 			d.paths = append(d.paths, path)
 		}
-		for _, path := range d.paths {
-			if len(d.paths) > 1 {
+		if len(d.paths) > 1 && a.s.isDatabase(&a.descent, databaseOf(c.Path), func(path string) *files.Fingerprint {
+			if x := changes[path]; x != nil {
+				return x.New
+			}
+			return nil
+		}) {
+			for _, path := range d.paths {
 				a.databases[path] = d
 			}
 		}
@@ -295,13 +358,23 @@ func (p *planner) lookBeside(s *Store, tree *Tree) error {
 		if c, ok := p.changes[file]; !ok || !isFile(c.Old) && !isFile(c.New) {
 			continue
 		}
+		var stay []Retained
 		for _, path := range filesOf(databaseOf(file)) {
 			k, err := p.beside(&d, tree, path)
 			if err != nil {
 				return err
 			}
 			if k.Why != "" {
-				p.retained[path] = k
+				stay = append(stay, k)
+			}
+		}
+		if stay == nil || !s.isDatabase(&d, databaseOf(file), func(path string) *files.Fingerprint { return p.differ[path].was }) {
+			continue
+		}
+		for _, k := range stay {
+			p.retained[k.Path] = k
+			if k.Why != Unasked {
+				p.stands = append(p.stands, k.Path)
 			}
 		}
 	}
@@ -334,9 +407,6 @@ func (p *planner) beside(d *descent, tree *Tree, path string) (k Retained, err e
 		k.Why = Ignored
 	default:
 		k.Why = Foreign // it was made after the checkpoint
-	}
-	if k.Why != "" {
-		p.stands = append(p.stands, path)
 	}
 	return k, err
 }

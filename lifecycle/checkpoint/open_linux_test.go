@@ -111,11 +111,56 @@ func TestExecutedFilesGo(t *testing.T) {
 	require.NoError(t, cmd.Wait())
 }
 
+// inDB begins a database, inWAL its log and inJournal its journal.
+const inDB, inWAL, inJournal = "SQLite format 3\x00", "\x37\x7f\x06\x82", "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+
+// TestNamesOfADatabase has a file and one named as its journal or log is, of which the plan leaves one.
+// Only if one of them begins as SQLite's files do is it a database.
+func TestNamesOfADatabase(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		from, to things
+		left     string // by the plan
+		is       bool
+	}{
+		"other files":                 {made("x", "two", "x-journal", "two"), made("x", "one", "x-journal", "one"), "x", false},
+		"the other way around":        {made("x", "two", "x-journal", "two"), made("x", "one", "x-journal", "one"), "x-journal", false},
+		"a folder":                    {made("x/", "", "x/a", inDB, "x-journal", "two"), made("x/", "", "x/a", "one", "x-journal", "one"), "x/a", false},
+		"an empty file":               {made("x", "", "x-journal", "two"), made("x", "one", "x-journal", "one"), "x", false},
+		"the begin of another":        {made("x", inWAL, "x-wal", inDB), made("x", inJournal, "x-wal", "one"), "x", false},
+		"only what is beside it":      {made("x-shm", "two", "x-wal", "two"), made("x-shm", "one", "x-wal", "one"), "x-shm", false},
+		"the database":                {made("x", inDB, "x-journal", "two"), made("x", "one", "x-journal", "one"), "x", true},
+		"the log of an encrypted one": {made("x", "two", "x-wal", inWAL), made("x", "one", "x-wal", "one"), "x", true},
+		"the journal of an empty one": {made("x", "", "x-journal", inJournal), made("x", "one", "x-journal", "one"), "x", true},
+		"the one to be made":          {made("x-wal", "two"), made("x", inDB, "x-wal", "one"), "x-wal", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			blobs, tree := stored(t, c.from, c.to), onDisk(t, c.from)
+			plan := planOf(t, blobs, c.from, c.to)
+			plan.Changes = slices.DeleteFunc(plan.Changes, func(x Change) bool { return x.Path == c.left })
+			plan.Retained = []Retained{{Path: c.left, Why: Foreign}}
+			done, err := try(tree, blobs).Apply(tContext(), plan)
+			require.NoError(t, err)
+			if !c.is {
+				require.Empty(t, done.Retained)
+				want := c.to.with(nil)
+				want[c.left] = c.from[c.left]
+				requireThings(t, want, seen(t, tree), "the other is brought back")
+				return
+			}
+			require.Len(t, done.Retained, 1)
+			require.Equal(t, Retained{Path: done.Retained[0].Path, Why: Together, By: c.left}, done.Retained[0])
+			requireThings(t, c.from, seen(t, tree), "all stays")
+		})
+	}
+}
+
 // TestDatabasesStayWhole has one file of a database stay, for any reason. All the others stay.
 func TestDatabasesStayWhole(t *testing.T) {
 	t.Parallel()
-	from := made("d/", "", "d/app.db", "two", "d/app.db-shm", "two", "d/app.db-wal", "two", "d/app.db.txt", "two", "z", "two")
-	to := made("d/", "", "d/app.db", "one", "d/app.db-journal", "one", "d/app.db-wal", "one", "d/app.db.txt", "one", "z", "one")
+	from := made("d/", "", "d/app.db", inDB+"two", "d/app.db-shm", "two", "d/app.db-wal", "two", "d/app.db.txt", "two", "z", "two")
+	to := made("d/", "", "d/app.db", inDB+"one", "d/app.db-journal", "one", "d/app.db-wal", "one", "d/app.db.txt", "one", "z", "one")
 	kept := map[string]Why{"d/app.db": Together, "d/app.db-journal": Together, "d/app.db-shm": Together, "d/app.db-wal": Together}
 	for name, c := range map[string]struct {
 		open, retained, changed string
@@ -126,7 +171,7 @@ func TestDatabasesStayWhole(t *testing.T) {
 		"what goes is open":                {open: "d/app.db-shm", want: map[string]Why{"d/app.db-shm": InUse}},
 		"the database was changed":         {changed: "d/app.db", want: map[string]Why{"d/app.db": Meanwhile}},
 		"the plan leaves the database":     {retained: "d/app.db", want: map[string]Why{"d/app.db": ""}},
-		"a file is open that is as it was": {open: "d/app.db", from: made("d/app.db", "one"), want: map[string]Why{"d/app.db": ""}},
+		"a file is open that is as it was": {open: "d/app.db", from: made("d/app.db", inDB+"one"), want: map[string]Why{"d/app.db": ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -177,7 +222,7 @@ func TestDatabasesStayWhole(t *testing.T) {
 // removed before the database is replaced.
 func TestOpenedInTheMiddle(t *testing.T) {
 	t.Parallel()
-	from := made("a", "two", "aa", "-> b", "b", "two", "c.db", "two", "c.db-wal", "two", "e.db", "two", "e.db-wal", "two", "gone", "two")
+	from := made("a", "two", "aa", "-> b", "b", "two", "c.db", inDB, "c.db-wal", "two", "e.db", inDB, "e.db-wal", "two", "gone", "two")
 	to := made("a", "one", "b", "one", "c.db", "one", "e.db", "one")
 	blobs, tree := stored(t, from, to), onDisk(t, from)
 	s := try(tree, blobs)
@@ -195,7 +240,7 @@ func TestOpenedInTheMiddle(t *testing.T) {
 	}
 	done, err := s.Apply(tContext(), planOf(t, blobs, from, to))
 	require.NoError(t, err)
-	requireThings(t, made("a", "one", "b", "two", "c.db", "two", "c.db-wal", "two", "e.db", "one", "gone", "two"), seen(t, tree), "applied")
+	requireThings(t, made("a", "one", "b", "two", "c.db", inDB, "c.db-wal", "two", "e.db", "one", "gone", "two"), seen(t, tree), "applied")
 	why := map[string]Why{}
 	for _, k := range done.Retained {
 		why[k.Path] = k.Why
@@ -208,7 +253,7 @@ func TestOpenedInTheMiddle(t *testing.T) {
 // TestOpenFilesAreTaken by a plan that says so, which names them.
 func TestOpenFilesAreTaken(t *testing.T) {
 	t.Parallel()
-	from, to := made("log", "two", "app.db", "two", "app.db-wal", "two"), made("log", "one", "app.db", "one")
+	from, to := made("log", "two", "app.db", inDB, "app.db-wal", "two"), made("log", "one", "app.db", "one")
 	blobs, tree := stored(t, from, to), onDisk(t, from)
 	plan := planOf(t, blobs, from, to)
 	plan.InUse = true
