@@ -231,8 +231,8 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"rewind: reads what it replaces", "lifecycle/checkpoint/state.go",
-		"base(c.Path), info, a.begun)",
-		"base(c.Path), info, false)",
+		"base(c.Path), info, a.begun, ask)",
+		"base(c.Path), info, false, ask)",
 		"./lifecycle/checkpoint", "TestChangedMeanwhile",
 	},
 	{
