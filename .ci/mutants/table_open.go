@@ -158,4 +158,10 @@ var ofOpen = []mutant{
 		"if slices.ContainsFunc(slices.Concat(all, signatures[\"\"], signatures[\"-wal\"]), func(with string) bool",
 		"./lifecycle/checkpoint", "TestNamesOfADatabase",
 	},
+	{
+		"open: in any history what is open stays", "lifecycle/checkpoint/open.go",
+		"if err != nil || !is {",
+		"if err != nil || !is || true {",
+		"./lifecycle/checkpoint", "TestModel",
+	},
 }

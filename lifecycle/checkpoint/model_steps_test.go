@@ -27,6 +27,9 @@ func (m *model) steps() map[string]func(*rapid.T) {
 				m.turns(a)
 			}
 		},
+		"opens":   m.opens,
+		"says":    m.says,
+		"closes":  m.closes,
 		"manual":  func() { m.create(m.session(awake), Manual, 0) },
 		"rewind":  func() { m.rewinds(m.session(idle), m.target(), m.how(), false) },
 		"undo":    m.undoes,
@@ -106,7 +109,7 @@ func (m *model) repository() {
 
 func (m *model) undoes() {
 	a := m.session(func(a *actor) bool { return idle(a) && a.undo != nil })
-	same := maps.Equal(m.look(), a.undone.all) && m.latest == a.undone
+	same := maps.Equal(m.look(), a.undone.all) && m.latest == a.undone && len(m.inUse()) == 0
 	m.rewinds(a, a.undo, RewindOptions{}, same)
 }
 
@@ -189,6 +192,7 @@ func (m *model) finish(a *actor) {
 	now, then := m.moments[g.before.Number], m.moments[g.target.Number]
 	var plan *Plan
 	var done Applied
+	inUse := m.inUse()
 	ok := m.attempt(a, func() (err error) {
 		plan, err = a.cps.Plan(context.Background(), g.target, g.before, a.cps.Tree(g.before.Root), g.last, g.opts)
 		if err == nil {
@@ -197,6 +201,7 @@ func (m *model) finish(a *actor) {
 		return err
 	})
 	after := m.look()
+	m.keepsInUse(inUse, after, g.opts)
 	for _, other := range m.all {
 		if other != a && other.going != nil {
 			other.going.alone = false
@@ -213,7 +218,9 @@ func (m *model) finish(a *actor) {
 	}
 	if g.alone {
 		m.holds(a, g, now, then, after, plan)
-		require.Empty(m.t, done.Retained)
+		if len(inUse) == 0 {
+			require.Empty(m.t, done.Retained)
+		}
 	}
 	for _, other := range m.all { // an entry in the middle is nothing to the rewind
 		if other != a && idle(other) && rapid.IntRange(0, 3).Draw(m.t, "meanwhile") == 0 {
@@ -255,7 +262,7 @@ func (m *model) holds(a *actor, g *going, now, then *moment, after map[string]st
 		if was != "" && is == "" && since && m.since(a, file, g.target.Number) {
 			require.Empty(m.t, first.all[file], "%s stood before the first task", file)
 		}
-		if !m.plain || !within(g.opts, file) || is == want || dir || want == "" && first.all[file] != "" {
+		if !m.plain || len(m.inUse()) > 0 || !within(g.opts, file) || is == want || dir || want == "" && first.all[file] != "" {
 			continue
 		}
 		own := !slices.ContainsFunc(m.touched[file], func(t touch) bool { return m.foreign(a, t, g.target.Number) })

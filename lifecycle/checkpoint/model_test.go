@@ -28,6 +28,7 @@ func init() { _ = flag.Set("rapid.seed", "1") }
 //
 //   - what a person or another session wrote, or brought back, since the target stands;
 //   - each path is what it was before, or what it was at the target;
+//   - what somebody has open for writing is neither replaced nor removed;
 //   - what stood before the session's first task stands;
 //   - nothing in a repository's .git is touched, nor what is not among the given paths;
 //   - undo gives the tree before, byte for byte;
@@ -94,6 +95,7 @@ type model struct {
 	touched map[string][]touch
 	wrote   map[string]*event // since then
 	all     []*actor
+	held    []held // by other processes
 }
 
 // An actor is a session.
@@ -273,6 +275,7 @@ func (m *model) attempt(a *actor, fn func() error) bool {
 		dead = m.all
 	}
 	m.open(found)
+	m.held = nil // they had files of the other disk open
 	for _, d := range dead {
 		m.alive[d.id], d.cps = false, nil
 	}
