@@ -23,7 +23,7 @@ type held struct {
 func (m *model) opens() {
 	var some []string
 	for name, text := range m.look() {
-		if strings.HasPrefix(text, "-") && !strings.Contains("/"+name+"/", "/.git/") {
+		if strings.HasPrefix(text, "-") && !strings.Contains("/"+name, "/.lopen-") && !strings.Contains("/"+name+"/", "/.git/") {
 			some = append(some, name)
 		}
 	}

@@ -41,6 +41,15 @@ func (m *model) steps() map[string]func(*rapid.T) {
 		},
 	}
 	if !m.plain {
+		all["mounts"] = m.mounts
+		all["worksOnVolume"] = func() {
+			if a := m.session(idle); m.turns(a) {
+				m.mounts()
+				m.edits(false, a.id)
+				m.turns(a)
+			}
+		}
+		all["unmounts"] = m.unmounts
 		all["index"] = m.index
 		all["rules"] = m.rules
 		all["scaffold"] = m.scaffolds
@@ -156,7 +165,7 @@ func (m *model) rewinds(a *actor, target *Entry, opts RewindOptions, undoes bool
 // entry: a path that others' rewinds brought back to what it was there is not a change of theirs.
 func (m *model) mustStay(a *actor, file, text string, target, last uint64, now *moment, opts RewindOptions) bool {
 	then := m.moments[target]
-	if then.all[file] == text || slices.Contains(strings.Split(file, "/"), ".git") || !within(opts, file) {
+	if then.all[file] == text || slices.Contains(strings.Split(file, "/"), ".git") || !within(opts, file) || m.mountedSince(file, then) {
 		return true
 	}
 	events := now.events[file]

@@ -28,6 +28,7 @@ func init() { _ = flag.Set("rapid.seed", "1") }
 //
 //   - what a person or another session wrote, or brought back, since the target stands;
 //   - each path is what it was before, or what it was at the target;
+//   - what is on a mount that was not there at the target stands;
 //   - what somebody has open for writing is neither replaced nor removed;
 //   - what stood before the session's first task stands;
 //   - nothing in a repository's .git is touched, nor what is not among the given paths;
@@ -36,7 +37,7 @@ func init() { _ = flag.Set("rapid.seed", "1") }
 func TestModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		m := &model{world: newWorld(t), t: t, moments: map[uint64]*moment{}, wrote: map[string]*event{}, acked: map[uint64]bool{}, touched: map[string][]touch{}, plain: rapid.Bool().Draw(t, "plain")}
+		m := &model{world: newWorld(t), t: t, moments: map[uint64]*moment{}, wrote: map[string]*event{}, acked: map[uint64]bool{}, mounted: map[string]bool{}, touched: map[string][]touch{}, plain: rapid.Bool().Draw(t, "plain")}
 		m.moments[0] = &moment{all: map[string]string{}, events: map[string][]*event{}}
 		m.latest = m.moments[0]
 		m.hides()
@@ -69,6 +70,8 @@ func (e *event) foreign(a *actor) bool {
 type moment struct {
 	all    map[string]string
 	events map[string][]*event
+	// mounted are the mount points.
+	mounted map[string]bool
 }
 
 // A touch says that a path differs between an entry and the entry before it.
@@ -95,7 +98,8 @@ type model struct {
 	touched map[string][]touch
 	wrote   map[string]*event // since then
 	all     []*actor
-	held    []held // by other processes
+	held    []held          // by other processes
+	mounted map[string]bool // mount points
 }
 
 // An actor is a session.
@@ -201,7 +205,7 @@ func either(a, b map[string]string) map[string]bool {
 // reached notes that an entry has the tree as it is now, and ends the entry's interval.
 // by is the actor whose rewind made the entry, nil without one.
 func (m *model) reached(number uint64, all map[string]string, by *actor) {
-	next := &moment{all: all, events: maps.Clone(m.latest.events)}
+	next := &moment{all: all, events: maps.Clone(m.latest.events), mounted: maps.Clone(m.mounted)}
 	for file := range either(all, m.latest.all) {
 		if all[file] == m.latest.all[file] {
 			continue
@@ -291,6 +295,7 @@ func (m *model) attempt(a *actor, fn func() error) bool {
 				}
 			}
 		}
+		m.reboot()
 	}
 	return false
 }
