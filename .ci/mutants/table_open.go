@@ -160,8 +160,8 @@ var ofOpen = []mutant{
 	},
 	{
 		"open: in any history what is open stays", "lifecycle/checkpoint/open.go",
-		"if err != nil || !is {",
-		"if err != nil || !is || true {",
+		"if !of.is {",
+		"if !of.is || true {",
 		"./lifecycle/checkpoint", "TestModel",
 	},
 }
