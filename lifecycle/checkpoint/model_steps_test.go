@@ -27,8 +27,18 @@ func (m *model) steps() map[string]func(*rapid.T) {
 				m.turns(a)
 			}
 		},
-		"opens":   m.opens,
-		"says":    m.says,
+		"opens": m.opens,
+		"says":  m.says,
+		"worksInUse": func() { // a server begins to write what a task has made, and goes on while that is taken back
+			if a := m.session(idle); m.turns(a) {
+				before := m.working(a)
+				m.edits(false, a.id)
+				m.opens()
+				if m.turns(a) {
+					m.rewinds(a, before, m.how(), false)
+				}
+			}
+		},
 		"closes":  m.closes,
 		"manual":  func() { m.create(m.session(awake), Manual, 0) },
 		"rewind":  func() { m.rewinds(m.session(idle), m.target(), m.how(), false) },
@@ -92,6 +102,13 @@ func (m *model) turns(a *actor) bool {
 	}
 	a.task++
 	return m.create(a, BeforeTask, 0) != nil
+}
+
+// working is the entry before a session's task.
+func (m *model) working(a *actor) *Entry {
+	e, err := m.reader().At(a.working)
+	require.NoError(m.t, err)
+	return e
 }
 
 func (m *model) another(from uint64, parent *actor) {
