@@ -164,4 +164,16 @@ var ofOpen = []mutant{
 		"if !of.is || true {",
 		"./lifecycle/checkpoint", "TestModel",
 	},
+	{
+		"open: a server's rows stay", "writer/openers_linux.go",
+		"return err != nil, err == nil || err == unix.EAGAIN",
+		"return false, err == nil || err == unix.EAGAIN",
+		"./cmd/lopen", "TestScripts/open-database",
+	},
+	{
+		"open: also when a fleet brings files", "writer/openers_linux.go",
+		"return err != nil, err == nil || err == unix.EAGAIN",
+		"return false, err == nil || err == unix.EAGAIN",
+		"./cmd/lopen", "TestScripts/fleet-database",
+	},
 }

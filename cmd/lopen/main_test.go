@@ -75,9 +75,10 @@ func TestMain(m *testing.M) {
 	// Most of the tests wait: for processes, the disk and moments.
 	_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
 	testscript.Main(withServer{m}, map[string]func(){
-		"lopen":   func() { os.Exit(asMain()) },
-		"drained": drained,
-		"say":     say,
+		"lopen":    func() { os.Exit(asMain()) },
+		"drained":  drained,
+		"say":      say,
+		"database": database,
 	})
 }
 
