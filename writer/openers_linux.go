@@ -46,12 +46,8 @@ func (o *Openers) who(name string, info fs.FileInfo) string {
 	if !ok {
 		return ""
 	}
-	if o.known == nil {
-		o.known = map[uint64][]opener{}
-		o.read()
-	}
 	var pids []int
-	for _, x := range o.known[st.Ino] {
+	for _, x := range o.all()[st.Ino] {
 		if !slices.Contains(pids, x.pid) && x.has(filepath.Base(name), st) {
 			pids = append(pids, x.pid)
 		}
@@ -88,6 +84,15 @@ func program(pid int) string {
 	}
 	comm, _ := os.ReadFile(dir + "/comm") // #nosec G304 -- of the process with this number
 	return strings.TrimSpace(string(comm))
+}
+
+// all returns what all processes have open, by inode number.
+func (o *Openers) all() map[uint64][]opener {
+	if o.known == nil {
+		o.known = map[uint64][]opener{}
+		o.read()
+	}
+	return o.known
 }
 
 // read collects what all processes have open for writing, or mapped shared and writable. It

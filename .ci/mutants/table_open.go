@@ -176,4 +176,28 @@ var ofOpen = []mutant{
 		"return false, err == nil || err == unix.EAGAIN",
 		"./cmd/lopen", "TestScripts/fleet-database",
 	},
+	{
+		"open: a folder stays in which a file is", "lifecycle/checkpoint/moved.go",
+		"if a.openers.Any(inode) {",
+		"if a.openers.Any(inode) && false {",
+		"./lifecycle/checkpoint", "TestOpenWithinAFolder",
+	},
+	{
+		"open: the preview says so of a folder", "lifecycle/checkpoint/open.go",
+		"_, _, _ = a.measure(dir, c)",
+		"_ = dir",
+		"./lifecycle/checkpoint", "TestOpenWithinAFolder",
+	},
+	{
+		"open: a hidden file stays with its database", "lifecycle/checkpoint/open.go",
+		"for _, c := range d.moves {",
+		"for _, c := range d.moves[:0] {",
+		"./lifecycle/checkpoint", "TestHiddenFileOfADatabase",
+	},
+	{
+		"open: and is not moved", "lifecycle/checkpoint/moved.go",
+		"if c.Kind != kind || a.over[c] {",
+		"if c.Kind != kind {",
+		"./lifecycle/checkpoint", "TestHiddenFileOfADatabase",
+	},
 }

@@ -102,19 +102,21 @@ type candidate struct {
 	was  bool // it was hidden before
 }
 
-// Measure lists a path as if it were at the path as: a listing stays the same when it is moved.
-func Measure(ctx context.Context, root writer.FS, path, as string) (Listing, error) {
+// Measure lists a path as if it were at the path as: a listing stays the same when it is moved. file,
+// unless nil, is called with each regular file at or beneath it, by what follows the path, and its
+// inode number.
+func Measure(ctx context.Context, root writer.FS, path, as string, file func(rel string, inode uint64)) (Listing, error) {
 	top, _, err := openTop(root)
 	if err != nil {
 		return Listing{}, err
 	}
 	defer top.close()
-	l, _, err := measure(ctx, top, path, as)
+	l, _, err := measure(ctx, top, path, as, file)
 	return l, err
 }
 
 // measure is Measure in an open folder. nested says that the path is a repository itself.
-func measure(ctx context.Context, dir folder, path, as string) (l Listing, nested bool, err error) {
+func measure(ctx context.Context, dir folder, path, as string, file func(string, uint64)) (l Listing, nested bool, err error) {
 	for name, rest, below := strings.Cut(path, "/"); below; name, rest, below = strings.Cut(path, "/") {
 		sub, err := dir.open(name, name)
 		if err != nil {
@@ -127,7 +129,7 @@ func measure(ctx context.Context, dir folder, path, as string) (l Listing, neste
 	if err != nil {
 		return Listing{}, false, err
 	}
-	m := measurer{ctx: ctx, mount: st.mount, l: Listing{Folder: st.mode.IsDir()}}
+	m := measurer{ctx: ctx, file: file, mount: st.mount, l: Listing{Folder: st.mode.IsDir()}}
 	m.text = binary.AppendUvarint(m.text, uint64(len(as)))
 	m.text = append(m.text, as...)
 	err = m.add(dir, path, "", st, 0)
@@ -139,7 +141,8 @@ func measure(ctx context.Context, dir folder, path, as string) (l Listing, neste
 // A measurer adds up a Listing.
 type measurer struct {
 	ctx    context.Context
-	mount  uint64 // that the path is on
+	file   func(rel string, inode uint64) // may be nil
+	mount  uint64                         // that the path is on
 	l      Listing
 	nested bool
 	text   []byte    // of the names since the last flush
@@ -158,7 +161,7 @@ func (m *measurer) add(dir folder, name, rel string, st stat, depth int) error {
 	}
 	switch {
 	case !st.mode.IsDir():
-		m.addFile(st)
+		m.addFile(rel, st)
 		return nil
 	case st.mount != m.mount:
 		return m.closed(nil)
@@ -166,11 +169,14 @@ func (m *measurer) add(dir folder, name, rel string, st stat, depth int) error {
 	return m.addIn(dir, name, rel, depth)
 }
 
-func (m *measurer) addFile(st stat) {
+func (m *measurer) addFile(rel string, st stat) {
 	m.l.Fixed = m.l.Fixed || st.mount != m.mount
 	m.l.Files++
 	if st.mode.IsRegular() {
 		m.l.Bytes += st.size
+		if m.file != nil {
+			m.file(rel, st.inode)
+		}
 	}
 	m.text = binary.AppendVarint(binary.AppendVarint(m.text, st.size), st.modTime)
 }
@@ -238,7 +244,7 @@ func Reveal(ctx context.Context, root writer.FS, s *Snapshot, opts Options, left
 	skips := slices.Clone(s.Skipped)
 	opts.Paths, opts.Hide, opts.Hidden, opts.Keep, opts.whole = nil, false, nil, nil, true
 	for _, c := range s.candidates {
-		l, nested, err := measure(ctx, top, c.path, c.path)
+		l, nested, err := measure(ctx, top, c.path, c.path, nil)
 		switch {
 		case ctx.Err() != nil:
 			return nil, used, ctx.Err()

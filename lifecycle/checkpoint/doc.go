@@ -51,7 +51,8 @@
 //
 // What somebody has open for writing is not replaced or removed, unless [Plan.InUse] is set: Apply
 // asks directly before each change, and for a database before the first of all. The files of a database stay or go
-// together, and those that go are removed before the database is replaced.
+// together, and those that go are removed before the database is replaced. A hidden folder with such a
+// file in it is not moved.
 //
 // Where the file system folds names, a path at which only another spelling is found counts as
 // missing: Apply finds that by listing the folder. For a rename that changes only the case it

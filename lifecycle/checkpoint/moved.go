@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -159,7 +160,7 @@ func (p *planner) lookForMoved(s *Store) error {
 // moveAll moves what is hidden, away or back.
 func (a *applier) moveAll(kind Kind, move func(*Change) (Why, error)) error {
 	for _, c := range a.moves {
-		if c.Kind != kind {
+		if c.Kind != kind || a.over[c] {
 			continue
 		}
 		a.touched[parent(c.Path)] = true
@@ -191,11 +192,11 @@ func (a *applier) away(c *Change) (Why, error) {
 	if err != nil {
 		return "", err
 	}
-	l, err := files.Measure(a.ctx, dir, base(c.Path), c.Path)
+	l, used, err := a.measure(dir, c)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", a.syncMoved()
-	case err != nil:
+	case used || err != nil:
 		return "", err
 	case l.Hash != c.Old.Hash:
 		return Meanwhile, nil
@@ -225,6 +226,29 @@ func (a *applier) away(c *Change) (Why, error) {
 	return "", to.SyncDir(".")
 }
 
+// measure lists what is to be moved away, and keeps it if somebody has a file of it open for writing:
+// the descriptor would stay valid, and the file would be gone from its path. Only files whose inode
+// number some process has open are asked for.
+func (a *applier) measure(dir writer.FS, c *Change) (l files.Listing, used bool, err error) {
+	var perhaps []string
+	l, err = files.Measure(a.ctx, dir, base(c.Path), c.Path, func(rel string, inode uint64) {
+		if a.openers.Any(inode) {
+			perhaps = append(perhaps, c.Path+rel)
+		}
+	})
+	for _, path := range perhaps {
+		who, is, uerr := a.user(path)
+		if is && path != c.Path {
+			who = cmp.Or(who, "another program") + ": " + path
+		}
+		if is && a.inUse(c, answer{c, who, is}) {
+			return l, true, err
+		}
+		err = errors.Join(err, uerr)
+	}
+	return l, false, err
+}
+
 // syncMoved makes durable what an interrupted Apply moved.
 func (a *applier) syncMoved() error {
 	_, dir, err := movedNames(a.s.opts.Lopen)
@@ -243,7 +267,7 @@ func (a *applier) back(c *Change) (Why, error) {
 	if err != nil {
 		return "", err
 	}
-	switch l, err := files.Measure(a.ctx, dir, base(c.Path), c.Path); {
+	switch l, err := files.Measure(a.ctx, dir, base(c.Path), c.Path, nil); {
 	case err == nil && l.Hash == c.New.Hash:
 		return "", a.syncMoved()
 	case err == nil:
@@ -260,7 +284,7 @@ func (a *applier) back(c *Change) (Why, error) {
 		if m.hash != c.New.Hash {
 			continue
 		}
-		l, err := files.Measure(a.ctx, from, m.name, c.Path)
+		l, err := files.Measure(a.ctx, from, m.name, c.Path, nil)
 		if err != nil || l.Hash != m.hash { // a part of it was removed
 			continue
 		}
@@ -311,7 +335,7 @@ func (a *applier) standingMoved(c *Change) state {
 	if err != nil {
 		return altered
 	}
-	switch l, err := files.Measure(a.ctx, dir, base(c.Path), c.Path); {
+	switch l, err := files.Measure(a.ctx, dir, base(c.Path), c.Path, nil); {
 	case errors.Is(err, fs.ErrNotExist):
 		return gone
 	case err == nil && l.Hash == want.Hash:

@@ -21,8 +21,9 @@ var beside = []string{"-wal", "-shm", "-journal"}
 type database struct {
 	paths   []string // of its files that are in the plan or on the disk
 	changes []*Change
-	begun   bool   // one of the files was changed
-	held    string // the file because of which all stay, or ""
+	moves   []*Change // of what is hidden
+	begun   bool      // one of the files was changed
+	held    string    // the file because of which all stay, or ""
 }
 
 // databaseOf returns the path of the database to which a file belongs, if it belongs to one.
@@ -124,6 +125,11 @@ func (s *Store) Ask(ctx context.Context, p *Plan) (Applied, error) {
 			return a.out, a.failed(c.Path, err)
 		}
 	}
+	for _, c := range a.moves {
+		if dir, err := a.descent.to(parent(c.Path)); c.Kind == KindAway && err == nil {
+			_, _, _ = a.measure(dir, c) // Apply returns the error
+		}
+	}
 	err = a.askDatabases()
 	return a.out, err
 }
@@ -134,7 +140,7 @@ func (a *applier) askDatabases() error {
 	if err := a.group(); err != nil {
 		return err
 	}
-	for _, c := range a.changes {
+	for _, c := range slices.Concat(a.changes, a.moves) {
 		if d := a.databases[c.Path]; d != nil && d.held == "" {
 			if err := a.holds(d); err != nil {
 				return a.failed(c.Path, err)
@@ -206,39 +212,56 @@ func (a *applier) user(path string) (string, bool, error) {
 // group finds the databases of which more than one file is in the plan or on the disk. Files that
 // only have such names are no database.
 func (a *applier) group() error {
-	changes := map[string]*Change{}
-	for _, c := range a.changes {
-		if !isDir(c.Old) && !isDir(c.New) || isFile(c.Old) || isFile(c.New) {
-			changes[c.Path] = c
+	of := map[string]*Change{}
+	for _, c := range slices.Concat(a.changes, a.moves) {
+		if l, hidden := c.Old.Hidden(); isFile(c.Old) || isFile(c.New) || !isDir(c.Old) && !isDir(c.New) && (!hidden || !l.Folder) {
+			of[c.Path] = c
 		}
 	}
-	for _, c := range a.changes {
-		if changes[c.Path] == nil || a.databases[c.Path] != nil {
+	for _, c := range slices.Concat(a.changes, a.moves) {
+		if of[c.Path] != c || a.databases[c.Path] != nil {
 			continue
 		}
-		d := &database{}
-		for _, path := range filesOf(databaseOf(c.Path)) {
-			if x := changes[path]; x != nil {
-				d.changes = append(d.changes, x)
-			} else if is, err := a.isFile(path); err != nil {
-				return a.failed(path, err)
-			} else if !is {
-				continue
-			}
-			d.paths = append(d.paths, path)
+		d, err := a.database(databaseOf(c.Path), of)
+		if err != nil {
+			return err
 		}
-		if len(d.paths) > 1 && a.s.isDatabase(&a.descent, databaseOf(c.Path), func(path string) *files.Fingerprint {
-			if x := changes[path]; x != nil {
-				return x.New
-			}
-			return nil
-		}) {
-			for _, path := range d.paths {
-				a.databases[path] = d
-			}
+		for _, path := range d.paths {
+			a.databases[path] = d
 		}
 	}
 	return nil
+}
+
+// database returns the database with this path, without paths if there is none. of are the changes
+// of files.
+func (a *applier) database(path string, of map[string]*Change) (*database, error) {
+	d := &database{}
+	for _, path := range filesOf(path) {
+		c := of[path]
+		switch {
+		case c == nil:
+			if is, err := a.isFile(path); err != nil {
+				return nil, a.failed(path, err)
+			} else if !is {
+				continue
+			}
+		case c.moves():
+			d.moves = append(d.moves, c)
+		default:
+			d.changes = append(d.changes, c)
+		}
+		d.paths = append(d.paths, path)
+	}
+	if len(d.paths) > 1 && a.s.isDatabase(&a.descent, path, func(path string) *files.Fingerprint {
+		if c := of[path]; c != nil {
+			return c.New
+		}
+		return nil
+	}) {
+		return d, nil
+	}
+	return &database{}, nil
 }
 
 // barred reports whether an error means that a path does not exist, or is on a mount that the
@@ -288,6 +311,9 @@ func (a *applier) hold(d *database, by string) error {
 			}
 			continue
 		}
+		a.retain(c, Retained{Path: c.Path, Why: Together, By: by})
+	}
+	for _, c := range d.moves {
 		a.retain(c, Retained{Path: c.Path, Why: Together, By: by})
 	}
 	return nil

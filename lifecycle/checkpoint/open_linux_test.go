@@ -5,11 +5,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/lopen-dev/lopen/cache/files"
+	"github.com/lopen-dev/lopen/writer"
 )
 
 // holding opens a file and returns what closes it.
@@ -248,6 +252,97 @@ func TestOpenedInTheMiddle(t *testing.T) {
 	require.Equal(t, map[string]Why{"b": InUse, "c.db": Together, "c.db-wal": InUse, "gone": InUse}, why)
 	at := slices.Index(calls, "remove e.db-wal")
 	require.Equal(t, []string{"remove e.db-wal", "rename e.db"}, calls[at:at+2])
+}
+
+// moving is a plan that moves paths of a tree away as what is hidden, and makes the other changes.
+func moving(t *testing.T, s *trial, plan *Plan, paths ...string) *Plan {
+	t.Helper()
+	root := t.TempDir()
+	lopen, err := writer.OpenFS(root)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, lopen.Close()) })
+	s.opts.Lopen = lopen
+	in := func(c Change) bool {
+		return slices.ContainsFunc(paths, func(path string) bool { return c.Path == path || strings.HasPrefix(c.Path, path+"/") })
+	}
+	plan.Changes = slices.DeleteFunc(plan.Changes, in)
+	for _, path := range paths {
+		l, err := files.Measure(tContext(), s.tree, path, path, nil)
+		require.NoError(t, err)
+		plan.Changes = append(plan.Changes, Change{Kind: KindAway, Path: path, Old: l.Fingerprint(path)})
+	}
+	return plan
+}
+
+// TestOpenWithinAFolder has a file open in a folder that a plan moves away whole. The folder stays and
+// is named with the file; a plan that takes such files moves it.
+func TestOpenWithinAFolder(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		open  func(*testing.T, string) func()
+		at    string
+		force bool
+		says  string
+	}{
+		"a file in it":     {holding(os.O_RDWR), "deps/in/app.db", false, "deps/in/app.db"},
+		"a mapping":        {mapping(os.O_RDWR, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED), "deps/in/app.db", false, "deps/in/app.db"},
+		"a file alone":     {holding(os.O_WRONLY), "big", false, ""},
+		"one that is read": {holding(os.O_RDONLY), "deps/in/app.db", false, "-"},
+		"with force":       {holding(os.O_RDWR), "deps/in/app.db", true, "deps/in/app.db"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from, to := made("big", "two", "deps/", "", "deps/b", "two", "deps/in/", "", "deps/in/app.db", inDB, "z", "two"), made("z", "one")
+			blobs, tree := stored(t, from, to), onDisk(t, from)
+			s := try(tree, blobs)
+			plan := moving(t, &s, planOf(t, blobs, from, to), "big", "deps")
+			plan.InUse = c.force
+			t.Cleanup(c.open(t, filepath.Join(tree.Name(), c.at)))
+			now, err := s.Ask(tContext(), plan)
+			require.NoError(t, err)
+			requireThings(t, from, seen(t, tree), "a look changes nothing")
+			done, err := s.Apply(tContext(), plan)
+			require.NoError(t, err)
+			require.Equal(t, now.Retained, done.Retained)
+			require.Equal(t, now.Taken, done.Taken)
+			named, want := done.Retained, to.with(nil)
+			if c.force {
+				require.Empty(t, named)
+				named = done.Taken
+			} else if c.says != "-" {
+				top, _, _ := strings.Cut(c.at, "/")
+				for path, it := range from {
+					if path == top || strings.HasPrefix(path, top+"/") {
+						want[path] = it
+					}
+				}
+			}
+			requireThings(t, want, seen(t, tree), "applied")
+			if c.says == "-" {
+				require.Empty(t, named)
+				return
+			}
+			require.Len(t, named, 1)
+			require.Equal(t, InUse, named[0].Why)
+			require.Contains(t, named[0].By, filepath.Base(os.Args[0])+", PID "+strconv.Itoa(os.Getpid()))
+			require.True(t, strings.HasSuffix(named[0].By, c.says), named[0].By)
+		})
+	}
+}
+
+// TestHiddenFileOfADatabase keeps the log of a database where it is that a plan would move away,
+// because the database stays.
+func TestHiddenFileOfADatabase(t *testing.T) {
+	t.Parallel()
+	from := made("app.db", inDB, "app.db-wal", "two", "y", "two", "y-wal", "two")
+	blobs, tree := stored(t, from), onDisk(t, from)
+	s := try(tree, blobs)
+	plan := moving(t, &s, &Plan{id: "b4"}, "app.db-wal", "y-wal")
+	plan.Retained = []Retained{{Path: "app.db", Why: Foreign}, {Path: "y", Why: Foreign}}
+	done, err := s.Apply(tContext(), plan)
+	require.NoError(t, err)
+	require.Equal(t, []Retained{{Path: "app.db-wal", Why: Together, By: "app.db"}}, done.Retained)
+	requireThings(t, made("app.db", inDB, "app.db-wal", "two", "y", "two"), seen(t, tree), "what is no database's goes")
 }
 
 // TestOpenFilesAreTaken by a plan that says so, which names them.
