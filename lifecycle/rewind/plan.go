@@ -101,11 +101,16 @@ func Undo(id session.ID, at session.Mark) (checkpoint.ID, error) {
 // Preview plans a rewind of the files as they are now. It makes no checkpoint: the number of one is 0 where only the
 // one that a rewind makes first would have what is there now.
 func (p *Planner) Preview(ctx context.Context, to checkpoint.ID, opts Options) (*session.Rewinding, Result, error) {
+	return p.preview(ctx, to, opts, "")
+}
+
+// preview is Preview of the rewind for a failed task, or, without one, that of a person.
+func (p *Planner) preview(ctx context.Context, to checkpoint.ID, opts Options, task string) (*session.Rewinding, Result, error) {
 	target, err := p.find(to.String(), false)
 	if err != nil {
 		return nil, Result{}, err
 	}
-	r := &session.Rewinding{To: to.String(), Files: opts.Files, State: opts.State, Force: opts.Force, Contested: opts.Contested}
+	r := &session.Rewinding{To: to.String(), Files: opts.Files, State: opts.State, Force: opts.Force, Contested: opts.Contested, Task: task}
 	for _, path := range opts.Paths {
 		r.Paths = append(r.Paths, []byte(path))
 	}

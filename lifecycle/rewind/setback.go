@@ -25,10 +25,9 @@ func (p *Planner) SetBack(ctx context.Context, task string) (r *session.Rewindin
 	case first.Removed != "":
 		return nil, Result{}, "the checkpoint before its first attempt was removed: " + first.Removed, nil
 	}
-	if r, would, err = p.Preview(ctx, first.ID, Options{Files: true}); err != nil {
+	if r, would, err = p.preview(ctx, first.ID, Options{Files: true}, task); err != nil {
 		return nil, Result{}, "", err
 	}
-	r.Task = task
 	return r, would, would.refused(), nil
 }
 
