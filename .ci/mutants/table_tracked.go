@@ -86,4 +86,10 @@ var ofTracked = []mutant{
 		"_ = p.notSubmodules",
 		"./cmd/lopen/internal/repo", "TestSubmoduleIsNotCommitted",
 	},
+	{
+		"tracked: the report says what a set back left", "lifecycle/rewind/run.go",
+		"k.Why == checkpoint.Mounted || r.Task != \"\" {",
+		"k.Why == checkpoint.Mounted {",
+		"./cmd/lopen", "TestScripts/tracked",
+	},
 }

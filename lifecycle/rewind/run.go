@@ -98,7 +98,7 @@ func (p *Planner) finish(ctx context.Context, s Session, r *session.Rewinding, a
 	}
 	ended, kept := *r, []checkpoint.Retained(nil)
 	if r.Files {
-		kept, err = p.apply(ctx, plan, &done)
+		kept, err = p.apply(ctx, r, plan, &done)
 		if p.takesBack(r, err, again) {
 			return p.decideBack(ctx, s, r, plan, err)
 		}
@@ -145,12 +145,13 @@ func (p *Planner) begun(ctx context.Context, r *session.Rewinding) (*checkpoint.
 	return plan, done, err
 }
 
-// apply changes the files, and returns the paths that the log names as kept.
-func (p *Planner) apply(ctx context.Context, plan *checkpoint.Plan, done *Result) (kept []checkpoint.Retained, err error) {
+// apply changes the files, and returns the paths that the log names as kept. For a failed task these
+// are all that are not as they were before it.
+func (p *Planner) apply(ctx context.Context, r *session.Rewinding, plan *checkpoint.Plan, done *Result) (kept []checkpoint.Retained, err error) {
 	applied, err := p.Chain.Apply(ctx, plan)
 	done.keep(applied)
 	for _, k := range plan.Retained {
-		if k.Why == checkpoint.Mounted {
+		if k.Why == checkpoint.Mounted || r.Task != "" {
 			kept = append(kept, k)
 		}
 	}
