@@ -92,4 +92,10 @@ var ofTracked = []mutant{
 		"k.Why == checkpoint.Mounted {",
 		"./cmd/lopen", "TestScripts/tracked",
 	},
+	{
+		"rules: no checkpoint is said to have what is hidden", "lifecycle/checkpoint/planner.go",
+		"k.At = 0 // no checkpoint",
+		"// no checkpoint",
+		"./cmd/lopen", "TestScripts/rewind-hidden",
+	},
 }

@@ -59,11 +59,12 @@ func (m *model) closes() {
 	m.held = append(m.held[:i:i], m.held[i+1:]...)
 }
 
-// inUse are the contents of the files that are open for writing, by their names now.
+// inUse are the contents of the files that are open for writing, by their names now. Those on a volume
+// are left out: it goes with a power cut.
 func (m *model) inUse() map[string]string {
 	all := map[string]string{}
 	for name, text := range m.look() {
-		if !strings.HasPrefix(text, "-") {
+		if !strings.HasPrefix(text, "-") || m.mountedAbove(name) != "" {
 			continue
 		}
 		info, err := m.tree.Lstat(name)

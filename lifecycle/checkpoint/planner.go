@@ -99,6 +99,9 @@ func (p *planner) decide(path string, now, was *files.Fingerprint) error {
 	default:
 		k, err = p.blame(path, now, was)
 	}
+	if hidden(now) {
+		k.At = 0 // no checkpoint has what is there
+	}
 	switch {
 	case err != nil:
 	case k.Why == "":
